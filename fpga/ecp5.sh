@@ -27,6 +27,20 @@ ecp5_tools() {
   done
 }
 
+# What the board.sh of a board says, for a configuration and a size of it, 25F say, or nothing for the usual one: sets device,
+# sizes, package, speed, loader, files and parameters; and size_name, and bitstream, what its file is called.
+ecp5_board() { # ecp5_board BOARD CONFIGURATION SIZE
+  local configuration=$2 size=${3,,} usual
+  size=${size/%f/k}
+  [[ $1 =~ ^[a-z0-9_]+$ && -r $root/fpga/boards/$1/board.sh ]] ||
+    fail 2 "no board '$1'; there are: $(cd "$root/fpga/boards" && dirname */board.sh | paste -sd " ")"
+  . "$root/fpga/boards/$1/board.sh"
+  usual=$device device=${size:-$device}
+  [[ " $sizes " == *" $device "* ]] || fail 2 "$1 is not sold as '$3'; there are: ${sizes//k/F}"
+  size_name=${device/k/F}
+  [[ $device == "$usual" ]] && bitstream=$1-$configuration.bit || bitstream=$1-$size_name-$configuration.bit
+}
+
 # The files that a list names, and the list.
 ecp5_files() { # ecp5_files LIST...
   local list

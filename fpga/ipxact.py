@@ -136,6 +136,15 @@ def registers(version):
         return ET.parse(out).getroot()
 
 
+def whole_block(maps, address_bits):
+    """The block of registers has all that the port decodes, not what ends with the last register: block designs want a power of two."""
+    block = maps.find(f".//{{{SPIRIT}}}addressBlock")
+    block.find(f"{{{SPIRIT}}}range").text = f"0x{1 << address_bits:X}"
+    usage = ET.Element(f"{{{SPIRIT}}}usage")
+    usage.text = "register"
+    block.insert(list(block).index(block.find(f"{{{SPIRIT}}}width")) + 1, usage)
+
+
 def component(folder):
     source = (FPGA / "ufp4_axi.v").read_text()
     ports = [(name, direction, bits(left)) for direction, left, name in
@@ -144,10 +153,12 @@ def component(folder):
     root = registers(re.search(r"^name: ufp4:ufp4:core:(\S+)", (RTL / "ufp4.core").read_text(), re.M)[1])
     maps = root.find(f"{{{SPIRIT}}}memoryMaps")
     root.remove(maps)
+    widths = {name: width for name, _, width in ports}
+    whole_block(maps, int(widths["s_axil_awaddr"]))
     interfaces(root, ports)
     space = element(element(root, "addressSpaces"), "addressSpace")
     element(space, "name", "m_axi")
-    element(space, "range", f"0x{1 << 40:X}", format="long")
+    element(space, "range", f"0x{1 << int(widths['m_axi_araddr']):X}", format="long")
     element(space, "width", 8 * parameters["BusBytes"], format="long", resolve="dependent",
             dependency="(8 * spirit:decode(id('MODELPARAM_VALUE.BusBytes')))")
     root.append(maps)

@@ -76,6 +76,67 @@ module ufp4_top
   input  logic [1:0]            m_axi_bresp_i
 );
 
+  // --- Parameters that do not go together ---------------------------------------------------------------------------
+
+  // The line that says what is legal is not to be lost among others: what is below is elaborated with a small legal set
+  // then.
+  localparam bit BusLegal = ufp4_shape_pkg::bus_legal(BusBytes);
+  localparam bit ArrayLegal = ufp4_shape_pkg::array_legal(Rows, Cols);
+  localparam bit TileLegal = !ArrayLegal || ufp4_shape_pkg::tile_legal(Rows, Cols, TileRows, TileCols);
+  localparam bit ShapeLegal = BusLegal && ArrayLegal && TileLegal;
+  localparam bit RowLegal = !ShapeLegal || ufp4_shape_pkg::row_legal(Cols, TileCols, BusBytes);
+  localparam bit ChunkLegal = !ShapeLegal || ufp4_shape_pkg::chunk_legal(Chunk, Rows, Cols, BusBytes);
+  localparam bit TargetLegal = Target <= 32'(TARGET_SIMULATOR);
+  localparam bit ContractLegal = Contract <= 32'(CONTRACT_NV);
+  localparam bit FormatsLegal = Formats <= 32'(FORMATS_E1M2);
+  localparam bit LanesLegal = ufp4_shape_pkg::lanes_legal(Lanes, Contract);
+  localparam bit QuantLegal = !BusLegal || ufp4_shape_pkg::quant_legal(Quant, BusBytes);
+  localparam bit Legal = ShapeLegal && RowLegal && ChunkLegal && TargetLegal && ContractLegal && FormatsLegal &&
+                         LanesLegal && QuantLegal;
+
+  if (!BusLegal) begin : gen_check_bus
+    $error("ufp4_top: BusBytes must be 8, 16, 32, 64 or 128");
+  end
+  if (!ArrayLegal) begin : gen_check_array
+    $error("ufp4_top: Rows and Cols must be 1 to 32");
+  end
+  if (!TileLegal) begin : gen_check_tile
+    $error("ufp4_top: TileRows from 2, TileCols even; Rows * TileRows, to 32768, and Cols * TileCols multiples of 16");
+  end
+  if (!RowLegal) begin : gen_check_row
+    $error("ufp4_top: a row of a macro-tile in unrounded sums must be at most 256 beats, of the bus and of the drain");
+  end
+  if (!ChunkLegal) begin : gen_check_chunk
+    $error("ufp4_top: Chunk must be a power of two from 8 to 128, and a chunk of one group at most 256 beats");
+  end
+  if (!TargetLegal) begin : gen_check_target
+    $error("ufp4_top: Target must be 0 (cells), 1 (FPGAs) or 2 (simulators)");
+  end
+  if (!ContractLegal) begin : gen_check_contract
+    $error("ufp4_top: Contract must be 0 (exact), 1 (fp32) or 2 (nv)");
+  end
+  if (!FormatsLegal) begin : gen_check_formats
+    $error("ufp4_top: Formats must be 0 (all), 1 (E2M1), 2 (E1M2 and INT4) or 3 (E1M2)");
+  end
+  if (!LanesLegal) begin : gen_check_lanes
+    $error("ufp4_top: Lanes must be 16, 8 or 4, with contract nv 16");
+  end
+  if (!QuantLegal) begin : gen_check_quant
+    $error("ufp4_top: Quant must be 0 or 16, with BusBytes 8 also 2, with BusBytes 128 also 64");
+  end
+
+  localparam int unsigned CoreRows = Legal ? Rows : 1;
+  localparam int unsigned CoreCols = Legal ? Cols : 1;
+  localparam int unsigned CoreTileRows = Legal ? TileRows : 16;
+  localparam int unsigned CoreTileCols = Legal ? TileCols : 16;
+  localparam int unsigned CoreChunk = Legal ? Chunk : 8;
+  localparam int unsigned CoreBus = Legal ? BusBytes : 8;
+  localparam int unsigned CoreTarget = Legal ? Target : 32'(TARGET_ASIC);
+  localparam int unsigned CoreContract = Legal ? Contract : 32'(CONTRACT_EXACT);
+  localparam int unsigned CoreFormats = Legal ? Formats : 32'(FORMATS_ALL);
+  localparam int unsigned CoreLanes = Legal ? Lanes : 16;
+  localparam int unsigned CoreQuant = Legal ? Quant : 0;
+
   localparam int unsigned READERS = 4;
   localparam int unsigned WRITERS = 3;
   localparam int unsigned COMMAND = 0;
@@ -91,18 +152,18 @@ module ufp4_top
   ufp4_memory_pkg::request_t [READERS-1:0]        rd_req;
   ufp4_memory_pkg::read_response_t [READERS-1:0]  rd_rsp;
   logic [READERS-1:0]                             rd_rsp_ready;
-  logic [8*BusBytes-1:0]                          rd_rsp_data;
+  logic [8*CoreBus-1:0]                           rd_rsp_data;
   ufp4_memory_pkg::request_t [WRITERS-1:0]        wr_req;
   ufp4_memory_pkg::write_response_t [WRITERS-1:0] wr_rsp;
   logic [WRITERS-1:0]                             wr_dat_valid;
-  logic [WRITERS-1:0][8*BusBytes-1:0]             wr_dat_data;
-  logic [WRITERS-1:0][BusBytes-1:0]               wr_dat_strb;
+  logic [WRITERS-1:0][8*CoreBus-1:0]              wr_dat_data;
+  logic [WRITERS-1:0][CoreBus-1:0]                wr_dat_strb;
   logic                                           halt, flush, forget, reads_pending, writes_pending, beats_due;
   logic                                           core_rst_n, moved, sending, active, busy;
 
   ufp4_axi_read #(
     .Clients (READERS),
-    .BusBytes(BusBytes)
+    .BusBytes(CoreBus)
   ) u_axi_read (
     .clk_i,
     .rst_ni,
@@ -129,7 +190,7 @@ module ufp4_top
 
   ufp4_axi_write #(
     .Clients (WRITERS),
-    .BusBytes(BusBytes)
+    .BusBytes(CoreBus)
   ) u_axi_write (
     .clk_i,
     .rst_ni,
@@ -159,8 +220,8 @@ module ufp4_top
     .bresp_i    (m_axi_bresp_i)
   );
 
-  assign m_axi_arsize_o  = 3'($clog2(BusBytes));
-  assign m_axi_awsize_o  = 3'($clog2(BusBytes));
+  assign m_axi_arsize_o  = 3'($clog2(CoreBus));
+  assign m_axi_awsize_o  = 3'($clog2(CoreBus));
   assign m_axi_arburst_o = BURST_INCR;
   assign m_axi_awburst_o = BURST_INCR;
 
@@ -185,16 +246,16 @@ module ufp4_top
   assign sending = m_axi_arvalid_o || m_axi_awvalid_o || m_axi_wvalid_o || beats_due;
 
   ufp4_host #(
-    .Rows    (Rows),
-    .Cols    (Cols),
-    .TileRows(TileRows),
-    .TileCols(TileCols),
-    .Chunk   (Chunk),
-    .BusBytes(BusBytes),
-    .Contract(Contract),
-    .Formats (Formats),
-    .Lanes   (Lanes),
-    .Quant   (Quant)
+    .Rows    (CoreRows),
+    .Cols    (CoreCols),
+    .TileRows(CoreTileRows),
+    .TileCols(CoreTileCols),
+    .Chunk   (CoreChunk),
+    .BusBytes(CoreBus),
+    .Contract(CoreContract),
+    .Formats (CoreFormats),
+    .Lanes   (CoreLanes),
+    .Quant   (CoreQuant)
   ) u_host (
     .clk_i,
     .rst_ni,
@@ -252,10 +313,10 @@ module ufp4_top
   logic              stall_operand, stall_panel, stall_accumulator, stall_drain;
 
   ufp4_command #(
-    .BusBytes(BusBytes),
-    .Contract(Contract),
-    .Formats (Formats),
-    .Quant   (Quant)
+    .BusBytes(CoreBus),
+    .Contract(CoreContract),
+    .Formats (CoreFormats),
+    .Quant   (CoreQuant)
   ) u_command (
     .clk_i,
     .rst_ni(core_rst_n),
@@ -308,16 +369,16 @@ module ufp4_top
   );
 
   ufp4_gemm #(
-    .Rows    (Rows),
-    .Cols    (Cols),
-    .TileRows(TileRows),
-    .TileCols(TileCols),
-    .Chunk   (Chunk),
-    .BusBytes(BusBytes),
-    .Target  (Target),
-    .Contract(Contract),
-    .Formats (Formats),
-    .Lanes   (Lanes)
+    .Rows    (CoreRows),
+    .Cols    (CoreCols),
+    .TileRows(CoreTileRows),
+    .TileCols(CoreTileCols),
+    .Chunk   (CoreChunk),
+    .BusBytes(CoreBus),
+    .Target  (CoreTarget),
+    .Contract(CoreContract),
+    .Formats (CoreFormats),
+    .Lanes   (CoreLanes)
   ) u_gemm (
     .clk_i,
     .rst_ni(core_rst_n),
@@ -352,9 +413,9 @@ module ufp4_top
     .wr_dat_strb_o      (wr_dat_strb[GEMM])
   );
 
-  if (Quant > 0) begin : gen_quant
+  if (CoreQuant > 0) begin : gen_quant
     logic quant_clk;
-    ufp4_engine_clock #(.Target(Target)) u_clock (
+    ufp4_engine_clock #(.Target(CoreTarget)) u_clock (
       .clk_i,
       .rst_ni(core_rst_n),
       .wake_i(quant_start_valid || rd_rsp[READ_QUANT].valid || wr_rsp[QUANT].answer),
@@ -362,8 +423,8 @@ module ufp4_top
       .clk_o(quant_clk)
     );
     ufp4_quant #(
-      .BusBytes(BusBytes),
-      .Width   (Quant)
+      .BusBytes(CoreBus),
+      .Width   (CoreQuant)
     ) u_quant (
       .clk_i(quant_clk),
       .rst_ni(core_rst_n),

@@ -4,6 +4,12 @@
 # What fast tests run: ./ufp4 test -L fast builds no more.
 add_custom_target(ufp4_fast)
 
+# Tests of the program let it draw where they ask for that alone, which takes a second: by this Python, if it can.
+set(ufp4_drawing UFP4_PYTHON=unset:)
+if(UFP4_DRAWS)
+  list(APPEND ufp4_drawing "UFP4_TEST_PYTHON=set:${UFP4_PYTHON}" "PYTHONPATH=path_list_prepend:${PROJECT_SOURCE_DIR}/drivers/python")
+endif()
+
 # ufp4_test(NAME LABELS COMMAND WORD... [NEEDS TARGET...] [PROPERTIES KEY VALUE...]): one test.
 # It may take 300 seconds unless the properties say TIMEOUT.
 # For a fast one the targets that command and properties name, and those of NEEDS, are built.

@@ -8,6 +8,7 @@ import pathlib
 import sys
 import tomllib
 
+import example
 import manifests
 import python_names
 import systemrdl
@@ -182,7 +183,8 @@ def c_struct(name, doc, fields, total):
 
 def sv_package(spec):
     out = [f"// {NOTE}", "// SPDX-License-Identifier: Apache-2.0", "// Enumerations, descriptor structs, register offsets and counter indices of the core.",
-           "package ufp4_spec_pkg;", ""]
+           "package ufp4_spec_pkg;", "", "  // The whole specification: what one elaboration has no use for is still part of it.",
+           "  // verilator lint_off UNUSEDPARAM", ""]
     word = manifests.version_word(spec)
     out += [f"  localparam logic [31:0] CORE_ID = 32'h{spec['id']:08X};", f"  localparam logic [31:0] VERSION = 32'h{word:08X};", ""]
     for name, value in spec["limit"].items():
@@ -222,7 +224,8 @@ def sv_package(spec):
     out.append("")
     for i, c in enumerate(spec["counter"]):
         out.append(f"  localparam int unsigned {up('counter', c['name'])} = {i};")
-    out += [f"  localparam int unsigned COUNTER_COUNT = {len(spec['counter'])};", "", "endpackage", ""]
+    out += [f"  localparam int unsigned COUNTER_COUNT = {len(spec['counter'])};", "", "  // verilator lint_on UNUSEDPARAM", "",
+            "endpackage", ""]
     return "\n".join(out)
 
 
@@ -326,6 +329,8 @@ def markdown_registers(spec):
                  [[o, 8 * s, n or "reserved", t] for o, s, n, t in layout(spec["completion"]["fields"], spec["limit"]["completion_bytes"])])
     out += ["Flags:", ""] + table(["bit", "name", "meaning"], [[f["bit"], f["name"], f["doc"]] for f in spec["flag"]])
     for name, doc, values in enums(spec):
+        meaning = spec["enum"].get(name, {}).get("meaning")
+        values = [(v, n, m) for (v, n, _), m in zip(values, meaning, strict=True)] if meaning else values
         told = any(t for _, _, t in values)
         out += [f"## Values of {name}", "", f"{doc}.", ""]
         out += table(["value", "name", "meaning"], [[n, v, t] for v, n, t in values]) if told else table(["value", "name"], [[n, v] for v, n, _ in values])
@@ -376,7 +381,9 @@ OUTPUTS = {
     "sim/src/timing/pipeline.h": timed_header,
     "docs/ip/registers.md": markdown_registers,
     "docs/ip/formats.md": markdown_formats,
+    "docs/ip/example.md": lambda spec: example.page(spec, NOTE, table),
     "rtl/ufp4.core": lambda spec: manifests.fusesoc(spec, lambda c, k: configuration_value(spec, c, k), NOTE),
+    "rtl/ufp4_sva.core": lambda spec: manifests.fusesoc_sva(spec, NOTE),
     "rtl/gen/ufp4.rdl": lambda spec: systemrdl.system_rdl(spec, NOTE),
     "fpga/ufp4_boards.core": lambda spec: manifests.fusesoc_boards(spec, NOTE),
     "rtl/Bender.yml": lambda spec: manifests.bender(spec, NOTE),

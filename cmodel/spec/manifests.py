@@ -28,31 +28,36 @@ def version_word(spec):
     return v["major"] << 16 | v["minor"] << 8 | v["patch"]
 
 
-def parameter(name, default):
-    return [f"  {name}:", "    datatype: int", f"    default: {default}", "    paramtype: vlogparam"]
-
-
 def fusesoc(spec, value, note):
-    """value(configuration, key) is a number, of names too."""
+    """value(configuration, key) is a number, of names too. FuseSoC gives a user's top the parameters of the target `default` of what it
+    depends on, so that one has none."""
     out = ["CAPI=2:", f"# {note}", "# SPDX-License-Identifier: Apache-2.0", f"name: ufp4:ufp4:core:{version(spec)}",
            "description: An open 4-bit training tensor core (E1M2, INT4, E2M1; block scales; RHT; stochastic rounding)", "",
            "filesets:", "  rtl:", "    files:"]
     out += [f"      - {name}" for name in sources()]
-    out += ["    file_type: systemVerilogSource", "  waivers:", "    files:", "      - lint.vlt: {file_type: vlt}", "",
-            "parameters:"]
+    out += ["    file_type: systemVerilogSource", "", "parameters:"]
     default = next(c for c in spec["configuration"] if c["name"] == "default")
-    for key, name in PARAMETERS.items():
-        out += parameter(name, value(default, key))
-    out += parameter("Target", 0)
+    defaults = {name: value(default, key) for key, name in PARAMETERS.items()} | {"Target": 0}
+    for name, number in defaults.items():
+        out += [f"  {name}:", "    datatype: int", f"    default: {number}", "    paramtype: vlogparam"]
     out += ["", "targets:", "  default: &default", "    filesets: [rtl]", "    toplevel: ufp4_top",
-            "    parameters: [" + ", ".join([*PARAMETERS.values(), "Target"]) + "]", "  lint:", "    <<: *default",
-            "    filesets: [waivers, rtl]", "    flow: lint", "    flow_options:", "      tool: verilator",
-            "      verilator_options: [-Wall]"]
+            "  lint:", "    <<: *default", f"    parameters: [{', '.join(defaults)}]",
+            "    flow: lint", "    flow_options:", "      tool: verilator", "      verilator_options: [-Wall]"]
     for c in spec["configuration"]:
         if c is default:
             continue
         out += [f"  {c['name']}:", "    <<: *default",
                 "    parameters: [" + ", ".join(f"{name}={value(c, key)}" for key, name in PARAMETERS.items()) + ", Target]"]
+    return "\n".join(out) + "\n"
+
+
+def fusesoc_sva(spec, note):
+    """The assertions: a core file of their own, because a target `default` has them for all who depend on it or for none."""
+    out = ["CAPI=2:", f"# {note}", "# SPDX-License-Identifier: Apache-2.0", f"name: ufp4:ufp4:sva:{version(spec)}",
+           "description: The rules of the ufp4 core's ports as assertions, bound to it; for simulation", "", "filesets:", "  sva:",
+           f"    depend: [ufp4:ufp4:core:{version(spec)}]", "    files:"]
+    out += [f"      - {name}" for name in sources(RTL / "sva.f")]
+    out += ["    file_type: systemVerilogSource", "", "targets:", "  default:", "    filesets: [sva]", "    toplevel: ufp4_top"]
     return "\n".join(out) + "\n"
 
 
@@ -88,4 +93,6 @@ def fusesoc_boards(spec, note):
 def bender(spec, note):
     out = [f"# {note}", "# SPDX-License-Identifier: Apache-2.0", "package:", "  name: ufp4", "  authors: [the ufp4 authors]", "",
            "sources:", "  - files:"]
-    return "\n".join(out + [f"      - {name}" for name in sources()]) + "\n"
+    out += [f"      - {name}" for name in sources()]
+    out += ["  - target: ufp4_sva", "    files:"] + [f"      - {name}" for name in sources(RTL / "sva.f")]
+    return "\n".join(out) + "\n"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/results/training.csv from what `ufp4 train --json` has printed: training.py NAME=FILE.json ..."""
+"""Writes docs/results/training.csv from what `ufp4 train --json` has printed: training.py NAME=FILE.json ...
+The command of an experiment is the one that the file has; that of a new one is to be written there."""
 import csv
 import json
 import pathlib
@@ -7,7 +8,7 @@ import sys
 
 TARGET = pathlib.Path(__file__).resolve().parents[1] / "results" / "training.csv"
 COLUMNS = ["experiment", "table", "recipe", "against", "seeds", "gap_percent", "interval", "deviation", "standard_error",
-           "text_error", "t", "p", "seeds_worse", "verdict"]
+           "text_error", "t", "p", "seeds_worse", "verdict", "command"]
 
 
 def rows(name, result):
@@ -23,6 +24,10 @@ def rows(name, result):
 def main():
     listed = [word.split("=", 1) for word in sys.argv[1:]]
     found = [row for name, path in listed for row in rows(name, json.loads(pathlib.Path(path).read_text(encoding="utf-8")))]
+    with open(TARGET, newline="", encoding="utf-8") as file:
+        commands = {row["experiment"]: row["command"] for row in csv.DictReader(file)}
+    for row in found:
+        row["command"] = commands.get(row["experiment"], "")
     with open(TARGET, "w", newline="", encoding="utf-8") as file:
         out = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         out.writeheader()

@@ -171,13 +171,30 @@ typedef struct {
   uint64_t counters[UFP4_COUNTER_COUNT];  ///< difference over the GEMM job
 } ufp4_gemm_stats_t;
 
+/** Who quantized, and how long it took: all zero where it was no core's engine. */
+typedef struct {
+  int on_core;                            ///< 1: the core's QUANT engine did
+  uint64_t amax_cycles, quant_cycles;     ///< of the jobs AMAX (0: none was needed) and QUANT
+  uint64_t counters[UFP4_COUNTER_COUNT];  ///< difference over both
+  ufp4_message_t why;                     ///< of a core: why the host did it; else empty
+} ufp4_quantize_stats_t;
+
 /** As ufp4_quantize and ufp4_gemm, on the device, with operands in the host's memory: everything
  * that the tables of ufp4_combination_quantize and ufp4_combination_gemm give this backend. Of @p
- * how, threads and kernel are the device's. A core quantizes by descriptors only
- * (ufp4_submit); here the host does it, with the same bits. @p stats may be NULL.
+ * how, threads and kernel are the device's. On a core its engine quantizes by descriptors, AMAX to
+ * exponent slot UFP4_LAYER_SLOTS; what ufp4_quantize_on_core says it does not make, and what device
+ * memory has no room for, the host does, with the same bits. @p stats may be NULL.
  * UFP4_ERROR_UNSUPPORTED: the backend does not have this combination. */
 ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in,
                                    const ufp4_quantize_t *how, ufp4_operand_t *out);
+/** The same, and who did it. */
+ufp4_status_t ufp4_device_quantize_stats(ufp4_device_t *device, const ufp4_matrix_t *in,
+                                         const ufp4_quantize_t *how, ufp4_operand_t *out,
+                                         ufp4_quantize_stats_t *stats);
+/** Whether the engine of a core of this configuration quantizes so. UFP4_ERROR_UNSUPPORTED, and why
+ * in @p why (or NULL): the host has to. UFP4_ERROR_ARGUMENT: what nobody can. */
+ufp4_status_t ufp4_quantize_on_core(const ufp4_quantize_t *how,
+                                    const ufp4_configuration_t *configuration, ufp4_message_t *why);
 ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
                                const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
                                int64_t d_ld, ufp4_gemm_stats_t *stats);

@@ -9,7 +9,7 @@
 // resolved t. Reads and writes follow the client rules of docs/ip/interfaces.md. done_valid_o comes when every read has
 // come back and every write is answered; an error of the bus or of a memory's parity is remembered, and the engine ends
 // after the macro-tile it is at. From the cycle after the start to done, exactly one of busy_o (the array is fed) and
-// the stalls is high in each cycle.
+// the stalls is high in each cycle. Which parameters go together: ufp4_shape_pkg, which ufp4_top asks.
 // Golden: ufp4_gemm; tests/rtl/array. Timed model: sim/src/timing/array/gemm.
 module ufp4_gemm #(
   parameter int unsigned Rows = 16,
@@ -58,11 +58,6 @@ module ufp4_gemm #(
 );
   import ufp4_spec_pkg::*;
 
-  // The largest power of two that divides x.
-  function automatic int unsigned power_of_two_in(int unsigned x);
-    return x & (~x + 1);
-  endfunction
-
   localparam int unsigned TileM = Rows * TileRows;
   localparam int unsigned TileN = Cols * TileCols;
   localparam int unsigned GroupsA = TileM / 16;
@@ -75,13 +70,11 @@ module ufp4_gemm #(
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1;
   // Inside, a beat of operands is one block of LoadRows rows, of which both sides of the array are whole sets; and a
   // beat of D is DrainCols FP32 results, of which a row of the array is. Both are brought to the width of the bus here.
-  localparam int unsigned LoadFit = power_of_two_in(Rows | Cols);
-  localparam int unsigned LoadMost = (BusBytes < 128) ? BusBytes / 8 : 16;
-  localparam int unsigned LoadRows = (LoadFit < LoadMost) ? LoadFit : LoadMost;
+  localparam int unsigned LoadRows = ufp4_shape_pkg::load_rows(Rows, Cols, BusBytes);
   localparam int unsigned LoadBytes = 8 * LoadRows;
-  localparam int unsigned DrainCols = power_of_two_in(Cols);
+  localparam int unsigned DrainCols = ufp4_shape_pkg::power_of_two_in(Cols);
   localparam int unsigned DrainBytes = 4 * DrainCols;
-  localparam int unsigned DrainReads = TileN / DrainCols;
+  localparam int unsigned DrainReads = ufp4_shape_pkg::drain_reads(Cols, TileCols);
   localparam int unsigned DrainSets = Cols / DrainCols;
   localparam int unsigned DrainSetWidth = (DrainSets > 1) ? $clog2(DrainSets) : 1;
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
@@ -92,36 +85,6 @@ module ufp4_gemm #(
   localparam int unsigned PeStages = ufp4_pe_pkg::stages(Target, Contract);
   localparam int unsigned PeReturn = Exact ? PeStages - ufp4_pe_pkg::stage_load(Target) + 1 : 2;
   localparam int unsigned PeShare = ufp4_pe_pkg::share(Target);
-
-  if (Contract > 32'(CONTRACT_NV)) begin : gen_check_contract
-    $error("ufp4_gemm: Contract must be exact, fp32 or nv");
-  end
-  if (Target > 32'(TARGET_SIMULATOR)) begin : gen_check_target
-    $error("ufp4_gemm: Target must be asic, fpga or simulator");
-  end
-  if (Formats > 32'(FORMATS_E1M2)) begin : gen_check_formats
-    $error("ufp4_gemm: Formats must be all, e2m1, uniform or e1m2");
-  end
-  if (Rows < 1 || Cols < 1 || Rows > 32 || Cols > 32) begin : gen_check_array
-    $error("ufp4_gemm: Rows and Cols must be 1 to 32");
-  end
-  if (TileRows < 2 || TileCols < 2 || TileM % 16 != 0 || TileN % 16 != 0 || DrainReads % 2 != 0 || TileM > 32768)
-  begin : gen_check_tile
-    $error("ufp4_gemm: TileRows from 2, TileCols even; Rows * TileRows, to 32768, and Cols * TileCols multiples of 16");
-  end
-  if ((Lanes != 16 && Lanes != 8 && Lanes != 4) || (Lanes != 16 && Nv)) begin : gen_check_lanes
-    $error("ufp4_gemm: Lanes must be 16, 8 or 4, with contract nv 16");
-  end
-  if (BusBytes < 8 || BusBytes > 128 || BusBytes != 1 << $clog2(BusBytes)) begin : gen_check_bus
-    $error("ufp4_gemm: BusBytes must be 8, 16, 32, 64 or 128");
-  end
-  if (8 * TileN > 256 * BusBytes || 2 * DrainReads > 256) begin : gen_check_row
-    $error("ufp4_gemm: a row of a macro-tile in unrounded sums must be at most 256 beats, of the bus and of the drain");
-  end
-  if (Chunk < 8 || Chunk > 128 || Chunk != 1 << $clog2(Chunk) || 128 * Chunk > 256 * BusBytes ||
-      128 * Chunk > 256 * LoadBytes) begin : gen_check_chunk
-    $error("ufp4_gemm: Chunk must be a power of two from 8 to 128, and a chunk of one group at most 256 beats");
-  end
 
   logic start, active_q, drain_idle, quiet_q;
   assign start_ready_o = ~active_q;

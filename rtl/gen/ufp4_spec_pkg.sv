@@ -3,6 +3,9 @@
 // Enumerations, descriptor structs, register offsets and counter indices of the core.
 package ufp4_spec_pkg;
 
+  // The whole specification: what one elaboration has no use for is still part of it.
+  // verilator lint_off UNUSEDPARAM
+
   localparam logic [31:0] CORE_ID = 32'h55465034;
   localparam logic [31:0] VERSION = 32'h00000200;
 
@@ -252,5 +255,7 @@ package ufp4_spec_pkg;
   localparam int unsigned COUNTER_JOBS = 11;
   localparam int unsigned COUNTER_QUANT_BESIDE = 12;
   localparam int unsigned COUNTER_COUNT = 13;
+
+  // verilator lint_on UNUSEDPARAM
 
 endpackage

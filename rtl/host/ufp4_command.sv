@@ -82,10 +82,6 @@ module ufp4_command
   localparam int unsigned FLAG_OVERLAP = 1;
   localparam logic [31:0] WINDOW = 32'd16;
 
-  if (BusBytes < 8 || BusBytes > DESCRIPTOR_BYTES || BusBytes != (1 << $clog2(BusBytes))) begin : gen_check_bus
-    $error("ufp4_command: BusBytes must be 8, 16, 32, 64 or 128");
-  end
-
   // --- The next job ------------------------------------------------------------------------------------------------
 
   logic [31:0]                   next;

@@ -61,25 +61,12 @@ module ufp4_quant #(
   localparam int unsigned GROUP_W = 40;  // counts the blocks of any tensor
   localparam int unsigned LANES   = Width > 16 ? Width / 16 : 1;
 
-  if (BusBytes < 8 || BusBytes > 128 || BusBytes != (1 << $clog2(BusBytes))) begin : gen_check_bus
-    $error("ufp4_quant: BusBytes must be 8, 16, 32, 64 or 128");
-  end
   if (SegBytes < 2 * BusBytes || SegBytes < 128 || SegBytes > 256 * BusBytes || SegBytes != (1 << $clog2(SegBytes)))
   begin : gen_check_segment
     $error("ufp4_quant: SegBytes must be a power of two from 128, of 2 to 256 beats");
   end
   if (Chunks < 2 || Chunks != (1 << $clog2(Chunks))) begin : gen_check_chunks
     $error("ufp4_quant: Chunks must be a power of two from 2");
-  end
-
-  if (Width != 64 && Width != 16 && Width != 2) begin : gen_check_width
-    $error("ufp4_quant: Width must be 2, 16 or 64");
-  end
-  if (Width == 2 && BusBytes != 8) begin : gen_check_narrow
-    $error("ufp4_quant: Width 2 goes with BusBytes 8");
-  end
-  if (Width == 64 && BusBytes != 128) begin : gen_check_wide
-    $error("ufp4_quant: Width 64 goes with BusBytes 128");
   end
 
   // --- What the descriptor says: worked out once, in the cycle after start ------------------------------

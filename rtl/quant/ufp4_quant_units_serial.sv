@@ -56,10 +56,4 @@ module ufp4_quant_units_serial (
   logic unused;
   assign unused = ^load_beat_i;
 
-`ifndef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-    assert (take_i != 2'b11 && !(put_scales_q && take_i != '0)) else $error("two blocks at once");
-  end
-`endif
-
 endmodule

@@ -210,6 +210,12 @@ module ufp4_quant_write #(
       .data_o       (wr_dat_data_o),
       .error_o      (memory_error_o)
     );
+
+`ifndef SYNTHESIS
+    always_ff @(posedge clk_i) begin
+      if (rst_ni) assert (take != 2'b11 && !(u_units.put_scales_q && take != '0)) else $error("two blocks at once");
+    end
+`endif
   end else begin : gen_parallel
     ufp4_quant_units #(
       .BusBytes(BusBytes)

@@ -7,10 +7,8 @@
 // and counter; nothing is estimated, nothing was fitted. It holds no memory: it reads descriptors
 // and writes completions through the host's functions, and lets the host do each job's work.
 //
-// What it leaves to the RTL: faults of the bus and inside the core, addresses outside memory, the
-// watchdog, soft reset while jobs are under way. A call that would need them fails with
-// UFP4_TIMED_FAILED and a message that says so; it never gives an inexact figure. No call prints or
-// exits.
+// What it leaves to the RTL: faults inside the core. A core that hangs makes a wait for its
+// interrupt fail with UFP4_TIMED_FAILED and a message that says so. No call prints or exits.
 #ifndef UFP4_TIMED_H
 #define UFP4_TIMED_H
 
@@ -31,7 +29,12 @@ typedef enum {
   UFP4_TIMED_FAILED,  ///< the model does not have what was asked, or a function of the host failed
 } ufp4_timed_status_t;
 
-/** What the host gives. A function that returns anything but 0 makes the call under way fail. */
+/** What memory_read and memory_write may return: the bus answers with an error, which the core
+ * reports as it does. */
+#define UFP4_TIMED_BUS_ERROR 2
+
+/** What the host gives. A function that returns anything else but 0 makes the call under way fail.
+ */
 typedef struct {
   void *user;  ///< handed to each of them
 
@@ -47,10 +50,17 @@ typedef struct {
    * that name what they depend on have the same bits.
    * @param slots exponent slots; AMAX writes those that its descriptor names, the others are as
    * earlier jobs left them. A register shows them from then on, not some cycles before as the RTL's
+   * A job that ends with an error of the bus is not executed.
    * @param completion job, status ok and cycles are set; status and flags are the host's to change
    */
   int (*execute)(void *user, const uint8_t descriptor[UFP4_DESCRIPTOR_BYTES],
                  uint16_t slots[UFP4_SLOTS], ufp4_completion_t *completion);
+  /**
+   * Whether a burst of so many bytes is answered with DECERR, since there is no memory; or NULL:
+   * none is. Of more than 4096 bytes, a region of a job, whether one in it may be: then it is asked
+   * for each burst, and no cycle is skipped, while jobs are under way.
+   */
+  int (*missing)(void *user, uint64_t address, uint64_t bytes);
 } ufp4_timed_host_t;
 
 /** All that can be set from outside; as in ufp4_sim_options_t. */
@@ -88,6 +98,8 @@ ufp4_timed_status_t ufp4_timed_run(ufp4_timed_t *timed, uint64_t cycles);
 
 /** Clock cycles since it was opened. */
 uint64_t ufp4_timed_cycles(const ufp4_timed_t *timed);
+/** Of these, the cycles that were stepped one by one: what the model's own time goes with. */
+uint64_t ufp4_timed_stepped(const ufp4_timed_t *timed);
 /** What the last failed call met; empty if none failed. */
 const char *ufp4_timed_message(const ufp4_timed_t *timed);
 

@@ -7,7 +7,7 @@
 // go round the channels, 256 bytes each; those of a channel round its groups of banks, an access
 // each, then along a row, then from bank to bank. All banks of a channel are refreshed at once,
 // before the first access that begins when it is due; the channels one after the other.
-// Times are picoseconds.
+// Times are femtoseconds, so that those of any clock are whole.
 #ifndef UFP4_SIM_DRAM_H
 #define UFP4_SIM_DRAM_H
 
@@ -69,7 +69,7 @@ class Dram {
   };
 
   uint64_t clocks(uint64_t count) const {
-    return count * d_->clock_ps;
+    return count * d_->clock_ps * 1000;
   }
 
   // The access of that number.

@@ -47,9 +47,10 @@ struct MemoryRules {
   unsigned bandwidth = 0;  // bytes a cycle, each way; 0: as wide as the bus
   uint64_t seed = 0;       // of the back-pressure; 0: none
   unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
-  // What has banks, behind the latency, at a cycle a nanosecond; or nullptr.
+  // What has banks, behind the latency; or nullptr.
   const ufp4_dram_t *dram = nullptr;
   bool outside = false;  // of the timed model: when bursts are answered is somebody else's to say
+  uint64_t cycle_fs = 1000000;  // what a cycle is to what has banks
 };
 
 struct MemoryBurst {
@@ -74,17 +75,18 @@ struct MemoryMaster {
 /** What the memory drives. */
 struct MemorySlave {
   bool arready, rvalid, rlast, awready, wready, bvalid;
+  bool rerr, berr;  // SLVERR or DECERR, where the data say so in the burst or answer
   uint8_t rid, bid;
 };
 
 /**
  * @p Data has the data, and is derived from this:
  * uint8_t begin_read(address, beats) and begin_write, the response of a burst that begins;
- * bool read_beat(const MemoryBurst &), whether the beat comes at all; void write_beat(const
+ * bool read_beat(MemoryBurst &), whether the beat comes at all; void write_beat(const
  * MemoryBurst &, bool early), of the beat that the master drives, or of the oldest that was kept;
- * void keep_beat(), the one driven comes before its address; bool write_answer(const MemoryAnswer
- * &), whether it comes at all. It may have its own due(const MemoryBurst & or MemoryAnswer &,
- * cycle), where it is not the latency that decides.
+ * void keep_beat(), the one driven comes before its address; bool write_answer(MemoryAnswer &),
+ * whether it comes at all; both may change the response. It may have its own due(const MemoryBurst
+ * & or MemoryAnswer &, cycle), where it is not the latency that decides.
  */
 template <typename Data>
 class MemoryTiming {
@@ -112,6 +114,11 @@ class MemoryTiming {
     slave_ = {};
   }
 
+  /** What has banks has its time from cycle @p ahead on, modulo 2^64. */
+  void set_ahead(uint64_t ahead) {
+    ahead_ = ahead;
+  }
+
   /** @return whether anything moved on the bus. */
   bool sample(uint64_t cycle, const MemoryMaster &master) {
     moved_ = false;
@@ -135,20 +142,21 @@ class MemoryTiming {
     v.queue(reads_, [&v](MemoryBurst &burst) {
       v.due(burst.due);
       v.exact(burst.beats);
-      v.exact(burst.id);
+      v.exact(burst.id | burst.resp << 8);
     });
     v.queue(writes_, [&v](MemoryBurst &burst) {
       v.exact(burst.beats);
-      v.exact(burst.id);
+      v.exact(burst.id | burst.resp << 8);
     });
     v.queue(answers_, [&v](MemoryAnswer &answer) {
       v.due(answer.due);
-      v.exact(answer.id);
+      v.exact(answer.id | answer.resp << 8);
     });
     v.exact(read_credit_.available);
     v.exact(write_credit_.available);
     v.exact(slave_.arready | slave_.rvalid << 1 | slave_.rlast << 2 | slave_.awready << 3 |
-            slave_.wready << 4 | slave_.bvalid << 5 | slave_.rid << 6 | slave_.bid << 8);
+            slave_.wready << 4 | slave_.bvalid << 5 | slave_.rid << 6 | slave_.bid << 8 |
+            slave_.rerr << 10 | slave_.berr << 11);
   }
 
  protected:
@@ -181,7 +189,6 @@ class MemoryTiming {
   static constexpr uint64_t kEndlessSeeds = 2;
   // With back-pressure the data of one burst in this many come before its address.
   static constexpr uint64_t kDataFirst = 8;
-  static constexpr uint64_t kCyclePs = 1000;
   // Who waits for whom, by bits 3:2 of the seed.
   enum Turns : unsigned { kBothWays, kReadsWait, kWritesWait };
 
@@ -252,8 +259,9 @@ class MemoryTiming {
   uint64_t answer_due(uint64_t cycle, bool write, uint64_t address, uint64_t bytes, uint8_t resp) {
     uint64_t took = rules_.latency;
     if (rules_.dram != nullptr && resp == 0) {
-      const uint64_t now = (cycle + 1) * kCyclePs;
-      took += (dram_.serve(now, write, address, bytes) - now + kCyclePs - 1) / kCyclePs;
+      const uint64_t now = (cycle - ahead_ + 1) * rules_.cycle_fs;
+      const uint64_t end = dram_.serve(now, write, address, bytes);
+      took += (end - now + rules_.cycle_fs - 1) / rules_.cycle_fs;
     }
     return cycle + std::max<uint64_t>(took, 1) - 1;
   }
@@ -288,6 +296,7 @@ class MemoryTiming {
       return;
     }
     slave_.rvalid = true;
+    slave_.rerr = burst.resp >> 1;
     slave_.rid = burst.id;
     burst.address += rules_.bus_bytes;
     slave_.rlast = --burst.beats == 0;
@@ -350,12 +359,14 @@ class MemoryTiming {
     if (index == answers_.size()) return;
     slave_.bvalid = data().write_answer(answers_[index]);
     slave_.bid = answers_[index].id;
+    slave_.berr = answers_[index].resp >> 1;
     remove(answers_, index);
   }
 
   MemoryRules rules_;
   unsigned rate_;  // bytes a cycle, each way
   Dram dram_;
+  uint64_t ahead_ = 0;
   size_t bursts_;  // in flight, of reads and of writes
   unsigned turns_;
   uint64_t random_state_;

@@ -3,6 +3,7 @@
 // harness (simulator.cpp), in the same order.
 #include "bursts.h"
 #include "core.h"
+#include "times.h"
 #include "timing/pipeline.h"
 #include "ufp4/spec.h"
 #include "ufp4_systemc.h"
@@ -192,8 +193,9 @@ void Ufp4CoreRtl::Inside::rest(bool moved) {
 
 Ufp4CoreRtl::Ufp4CoreRtl(const sc_core::sc_module_name &name, const Ufp4CoreOptions &options)
     : Ufp4Core(name) {
-  if (options.period == sc_core::SC_ZERO_TIME) {
-    SC_REPORT_ERROR("ufp4", "the period of a core's clock is zero");
+  const std::string wrong = ufp4::refuse_period(options.period);
+  if (!wrong.empty()) {
+    SC_REPORT_ERROR("ufp4", (std::string(this->name()) + ": " + wrong).c_str());
     return;
   }
   auto core = ufp4::make_core(options.configuration.c_str(), 0);

@@ -26,9 +26,11 @@ class JobRunner {
    * it is. */
   std::string run(const uint8_t *descriptor, const uint16_t *slots,
                   const ufp4_completion_t &completion, Executed *done);
+  /** Whether nothing is there; of more than 4096 bytes, whether that may be of some of them. */
+  bool missing(uint64_t address, uint64_t bytes);
 
  private:
-  bool map_memory(const ufp4_descriptor_t &job);
+  bool map_memory(uint64_t address);
 
   MemorySocket &mem_;
   executor_t executor_{};

@@ -4,30 +4,33 @@
 #include <cstring>
 
 #include "dram.h"
+#include "times.h"
 #include "ufp4_systemc.h"
 
 namespace {
 
-// From now on, what has been asked for at @p delay from now.
-sc_core::sc_time serve(ufp4::Dram &dram, const tlm::tlm_generic_payload &payload,
-                       sc_core::sc_time delay) {
-  const sc_core::sc_time ps(1, sc_core::SC_PS), now = sc_core::sc_time_stamp();
-  const uint64_t end = dram.serve(static_cast<uint64_t>((now + delay) / ps), payload.is_write(),
-                                  payload.get_address(), payload.get_data_length());
-  return static_cast<double>(end) * ps - now;
+// From now on, what is asked for now. A resolution that is coarser than a femtosecond gets the
+// first moment after it; a clock whose period is a whole number of resolutions sees no difference.
+sc_core::sc_time serve(ufp4::Dram &dram, const tlm::tlm_generic_payload &payload) {
+  const uint64_t unit = ufp4::resolution_fs(), now = sc_core::sc_time_stamp().value();
+  const uint64_t end =
+      dram.serve(now * unit, payload.is_write(), payload.get_address(), payload.get_data_length());
+  return sc_core::sc_time::from_value((end + unit - 1) / unit - now);
 }
 
 }  // namespace
 
 Ufp4Memory::Ufp4Memory(const sc_core::sc_module_name &name, uint64_t base, uint64_t bytes,
-                       sc_core::sc_time latency, const std::string &dram)
+                       Ufp4Time latency, const std::string &dram)
     : sc_module(name), socket("socket"), base_(base), bytes_(bytes), latency_(latency) {
   socket.register_b_transport(this, &Ufp4Memory::b_transport);
   socket.register_transport_dbg(this, &Ufp4Memory::transport_dbg);
   socket.register_get_direct_mem_ptr(this, &Ufp4Memory::get_direct_mem_ptr);
-  const std::string wrong = ufp4::refuse_dram(dram.c_str());
+  std::string wrong = latency.wrong().empty() ? "" : "the latency: " + latency.wrong();
+  if (wrong.empty()) wrong = ufp4::refuse_dram(dram.c_str());
+  if (wrong.empty()) wrong = ufp4::refuse_resolution(dram);
   if (!wrong.empty()) {
-    SC_REPORT_ERROR("ufp4", wrong.c_str());
+    SC_REPORT_ERROR("ufp4", (std::string(this->name()) + ": " + wrong).c_str());
     return;
   }
   if (!dram.empty()) dram_ = std::make_unique<ufp4::Dram>(ufp4_find_dram(dram.c_str()));
@@ -60,7 +63,10 @@ void Ufp4Memory::b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time
   const unsigned bytes = payload.get_data_length();
   unsigned char *data = payload.get_data_ptr();
   uint8_t *place = at(payload.get_address(), bytes);
-  const sc_core::sc_time asked = delay;
+  if (dram_ && delay != sc_core::SC_ZERO_TIME) {
+    sc_core::wait(delay);
+    delay = sc_core::SC_ZERO_TIME;
+  }
   delay += latency_;
   if (place == nullptr) return payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
   if (payload.get_streaming_width() < bytes) {
@@ -80,7 +86,7 @@ void Ufp4Memory::b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time
     }
   }
   if (dram_ && bytes != 0 && payload.get_command() != tlm::TLM_IGNORE_COMMAND) {
-    delay = serve(*dram_, payload, asked) + latency_;
+    delay += serve(*dram_, payload);
   }
   payload.set_dmi_allowed(true);
   payload.set_response_status(tlm::TLM_OK_RESPONSE);

@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tools of the documents. usage: test_tools.py UNIT.PROPERTY"""
 import pathlib
+import re
+import shutil
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs/tools"))
+import formats  # noqa: E402
 import house  # noqa: E402
 import pages  # noqa: E402
 import status  # noqa: E402
+import tables  # noqa: E402
 
 GOOD = """# A page
 
@@ -109,6 +113,21 @@ def rejects_headers_of_other_rooms():
     expect(built(TREE | {"cmodel/base/b.c": ["../../sim/own.h"]}), ["cmodel/base/b.c:1: sim/own.h: the row of cmodel does not name its folder"])
 
 
+def rejects_a_file_in_no_table():
+    expect(formats.check(["rtl/a.sv", "drivers/tools/b.c", "rtl/num/c.sv"], ["rtl/a.sv", "drivers/tools"]),
+           ["rtl/num/c.sv knows the formats and is in no table"])
+    for code in ("  if (elem == UFP4_ELEM_INT4) return;\n", "// |dot| <= 2304\n", "localparam F = FRAC_E1M2;\n"):
+        with tempfile.NamedTemporaryFile("w", suffix=".sv") as file:
+            pathlib.Path(file.name).write_text(code)
+            expect(formats.knows(pathlib.Path(file.name)), True)
+            pathlib.Path(file.name).write_text("// ELEM_E2M1 in words\n")
+            expect(formats.knows(pathlib.Path(file.name)), False)
+
+
+def rejects_a_row_without_files():
+    expect(formats.check(["rtl/a.sv"], ["rtl/a.sv", "sim"]), ["sim is in a table; nothing there knows a format"])
+
+
 def counts_by_layer_and_unit():
     page = report()
     for line in ("2 passed, 1 failed, 1 skipped, 4 tests in all.", "| `model` | 2 | 0 | 0 | 2.0 |", "| `rtl.dot` | 0 | 1 | 1 | 2.0 |"):
@@ -118,6 +137,67 @@ def counts_by_layer_and_unit():
 def tells_why_one_was_skipped():
     line = "| `rtl.dot.d` | needs \\| a tool |"
     expect([line] if line in report() else report(), [line])
+
+
+def pages_with_one_figure_more(folder):
+    """For each table, its page with the first figure that is compared written as another."""
+    for name, head, want in tables.tables(folder):
+        page, figure = folder / name, next(c for cells in want for c in cells if c and re.search(r"\d", c))
+        before = page.read_text()
+        first = next(at for at, heads, _ in tables.tables_of(before) if tuple(heads[:len(head)]) == head)
+        lines = before.split("\n")
+        at = next(i for i in range(first - 1, len(lines)) if f"| {figure} |" in lines[i])
+        lines[at] = lines[at].replace(f"| {figure} |", f"| {figure}1 |", 1)
+        page.write_text("\n".join(lines))
+        yield f"{name}:{at + 1}: '{figure}1', the CSV file says '{figure}'"
+        page.write_text(before)
+
+
+def copies(folder):
+    for part in ("results", "verification"):
+        shutil.copytree(tables.ROOT / "docs" / part, pathlib.Path(folder) / part)
+    return pathlib.Path(folder) / "results"
+
+
+def rejects_figures_of_its_own():
+    with tempfile.TemporaryDirectory() as folder:
+        results = copies(folder)
+        expect(list(tables.faults(results)), [])
+        changed = 0
+        for line in pages_with_one_figure_more(results):
+            expect(list(tables.faults(results)), [line])
+            changed += 1
+        expect(changed, len(list(tables.tables(results))))
+
+
+def rejects_sentences_of_their_own():
+    """in README.md too: there it is the CSV file that is changed"""
+    for name, was, now, page in (("silicon.csv", "pe_shared,ASAP7,full adders and sized,", "pe_shared,ASAP7,full adders and sized,1", "README.md"),
+                                 ("fpga.csv", ",780,", ",781,", "silicon.md"), ("utilization.csv", ",512,98.2,", ",512,98.3,", "README.md"),
+                                 ("step.csv", ",98.8,", ",98.7,", "README.md"),
+                                 ("readme.csv", "614.3", "614.4", "README.md"), ("readme.csv", "24.31", "24.41", "README.md"),
+                                 ("readme.csv", "loss,2.436", "loss,2.437", "README.md"),
+                                 ("training.csv", "default,whole,e2m1,ufp4,8,0.77", "default,whole,e2m1,ufp4,8,0.87", "README.md")):
+        with tempfile.TemporaryDirectory() as folder:
+            results = copies(folder)
+            text = (results / name).read_text()
+            expect(was in text, True)
+            (results / name).write_text(text.replace(was, now, 1))
+            said = [line for line in tables.faults(results) if line.startswith(f"{page}: does not say")]
+            expect(len(said), 1)
+
+
+def a_row_of_each_file_is_measured_again():
+    text = pathlib.Path(__file__).with_name("test_results.py").read_text()
+    expect([file.name for file in sorted(tables.RESULTS.glob("*.csv")) if f'rows("{file.stem}")' not in text], [])
+
+
+def rejects_rows_without_their_command():
+    with tempfile.TemporaryDirectory() as folder:
+        results = copies(folder)
+        text = (results / "shapes.csv").read_text()
+        (results / "shapes.csv").write_text(text.replace(",build/release/tests/rtl/core/bench_shapes", ",", 1))
+        expect(list(tables.faults(results)), ["shapes.csv: a row without its command"])
 
 
 if __name__ == "__main__":

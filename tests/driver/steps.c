@@ -10,7 +10,7 @@ ufp4_device_t *steps_device(const char *backend, const steps_case_t *of) {
   ufp4_message_t why = {0};
   options.configuration = of->configuration;
   // The SystemC modules have no back-pressure.
-  if (strncmp(backend, "systemc", 7) != 0) options.stall_seed = of->stall_seed;
+  if (strncmp(backend, "systemc", 7) != 0) options.stall_seed = check_stall(of->stall_seed);
   options.mem_latency = 20;
   options.message = &why;
   check_bits(0, ufp4_device_open(backend, &options, &device), UFP4_OK, "open: %s", why.text);

@@ -146,6 +146,31 @@ TEST(rejects_nv_with_c_that_something_scales) {
   ufp4_device_close(device);
 }
 
+/** On a core, before anything is packed or sent; codes, scales and D in units of 128 bytes. */
+TEST(rejects_a_gemm_that_does_not_fit) {
+  static float d[4096 * 16];
+  const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = UFP4_DTYPE_F32, .alpha = 1};
+  ufp4_operand_t a, b, small;
+  ufp4_device_t *device = bench_device();
+  check_bits(0, ufp4_operand_create(UFP4_ELEM_E1M2, 4096, 8192, &a), UFP4_OK, "operand");
+  check_bits(0, ufp4_operand_create(UFP4_ELEM_E1M2, 16, 8192, &b), UFP4_OK, "operand");
+  check_bits(0, ufp4_operand_create(UFP4_ELEM_E1M2, 16, 16, &small), UFP4_OK, "operand");
+  if (bench_is_core()) {
+    check_bits(1, ufp4_device_gemm(device, &a, &b, &how, d, 16, NULL), UFP4_ERROR_MEMORY, "status");
+    check_that(1,
+               strcmp(ufp4_device_message(device),
+                      "a GEMM of 4096 x 16 x 8192 takes 19472384 bytes of device memory, where "
+                      "16764928 are free") == 0,
+               "message '%s'", ufp4_device_message(device));
+  }
+  check_bits(2, ufp4_device_gemm(device, &small, &small, &how, d, 16, NULL), UFP4_OK,
+             "one that fits");
+  ufp4_operand_free(&a);
+  ufp4_operand_free(&b);
+  ufp4_operand_free(&small);
+  ufp4_device_close(device);
+}
+
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(reports_its_configuration),
@@ -158,6 +183,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(rejects_unknown_drams),
       CHECK_TEST(rejects_missing_arguments),
       CHECK_TEST(rejects_nv_with_c_that_something_scales),
+      CHECK_TEST(rejects_a_gemm_that_does_not_fit),
   };
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

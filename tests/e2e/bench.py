@@ -12,7 +12,18 @@ import subprocess
 import sys
 import tempfile
 
-SEED = 1
+# Every random test draws by it; 0 unless the environment says otherwise. Bits 7..0 of a stall seed choose its kind.
+TEST_SEED = int(os.environ.get("UFP4_TEST_SEED") or "0", 0)
+
+
+def stream(number):
+    """The seed of one of several streams."""
+    return number + TEST_SEED
+
+
+def stall(kind):
+    """The same for --stall."""
+    return kind + (TEST_SEED % 2**48 << 8)
 
 
 class Result:
@@ -65,6 +76,13 @@ class Skipped(Exception):
     """What the test needs is not here; says why."""
 
 
+def demand_drawing():
+    """Of a test that reads a page, or tables of comparisons: from now on the program makes them, by Python."""
+    if "UFP4_TEST_PYTHON" not in os.environ:
+        raise Skipped("scipy, matplotlib or jinja2 is missing; ./ufp4 test installs them from PyPI")
+    os.environ["UFP4_PYTHON"] = os.environ["UFP4_TEST_PYTHON"]
+
+
 def check(condition, text):
     if not condition:
         raise AssertionError(text)
@@ -86,8 +104,8 @@ def to_f32(value):
     return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
-def gaussian(rows, cols, factor=1.0, seed=SEED):
-    generator = random.Random(f"{rows} {cols} {seed}")
+def gaussian(rows, cols, factor=1.0, seed=1):
+    generator = random.Random(f"{rows} {cols} {stream(seed)}")
     return [[to_f32(generator.gauss(0, factor)) for _ in range(cols)] for _ in range(rows)]
 
 
@@ -204,7 +222,7 @@ def main(functions):
             except Skipped as reason:
                 print(f"skipped: {reason}")
             except AssertionError as problem:
-                sys.exit(f"{name} failed (seed {SEED}): {problem}\n"
-                         f"to see it again: python3 {SCRIPT} {PROGRAM} {name}")
+                sys.exit(f"{name} failed (seed {TEST_SEED}): {problem}\n"
+                         f"to see it again: UFP4_TEST_SEED={TEST_SEED} python3 {SCRIPT} {PROGRAM} {name}")
             finally:
                 os.chdir("/")

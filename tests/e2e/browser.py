@@ -66,6 +66,7 @@ def has_colors(found, colors, least):
 
 
 def test_explore_page():
+    bench.demand_drawing()
     pathlib.Path("s.csv").write_text("name,cin,cout,count\nfc1,64,96,2\nproj,48,64,1\n")
     passes("explore", "s.csv", "-o", "out", "--config", "small", "--mem-bandwidth", "2,4,8", "--tokens", "256", "--serial")
     found = draw("out/report.html")
@@ -75,6 +76,7 @@ def test_explore_page():
 
 
 def test_train_page():
+    bench.demand_drawing()
     pathlib.Path("text.txt").write_text("".join(f"line {i * i % 997} of a text\n" for i in range(4000)))
     passes("train", "text.txt", "-o", "out", "--steps", "4", "--seeds", "2", "--recipe", "bf16,ufp4", "--whole", "--d-model",
            "32", "--heads", "2", "--layers", "1", "--ff", "64", "--context", "32", "--batch", "2", "--eval", "512")

@@ -88,12 +88,14 @@ def test_bf16_and_poisoned_blocks():
 
 
 def test_draws():
+    bench.demand_drawing()
     passes("bias", "--rows", 4, "--cols", 64, "--plot", "p.svg")
     check_equal(os.listdir("."), ["p.svg"], "files")
     root = xml.etree.ElementTree.parse("p.svg").getroot()
     check_equal(root.tag, "{http://www.w3.org/2000/svg}svg", "root")
-    bars = root.findall("{http://www.w3.org/2000/svg}rect")
-    check_equal(len(bars), 1 + 2 * 2 * 2 * 2, "background, and bars of data, scale, RHT and grid")
+    styles = [path.get("style") or "" for path in root.iter("{http://www.w3.org/2000/svg}path")]
+    check_equal([sum(style.startswith(f"fill: {color}") for style in styles) for color in ("#d95f02", "#1b9e77")], [8, 8],
+                "bars of data, scale and RHT, of each grid")
     texts = {t.text for t in root.iter("{http://www.w3.org/2000/svg}text")}
     check({"E2M1", "E1M2, INT4", "outliers", "e4m3, RHT"} <= texts, str(texts))
 
@@ -110,8 +112,14 @@ def test_large_numbers_do_not_overflow():
 
 def test_zeros_have_no_sqnr():
     bench.write_npy("X.npy", [[0.0] * 20])
+    bench.demand_drawing()
     result = passes("bias", "X.npy", "--plot", "z.svg")
     check("-nan" not in result.out and " nan " in result.out, str(result))
+
+
+def test_rejects_a_picture_without_python():
+    result = rejects(3, "--plot: UFP4_PYTHON names no Python", "bias", "--rows", 4, "--cols", 64, "--plot", "p.svg")
+    check_equal(result.out, "", "output")
 
 
 def test_rejects_options_that_do_not_fit():

@@ -56,11 +56,27 @@ def test_a_layer_equals_the_model():
 
 
 @slow
+def test_a_tensor_is_quantized_by_the_host_where_the_core_has_no_engine():
+    bench.write_npy("X.npy", bench.gaussian(16, 32))
+    with Board() as board:
+        done = passes("quantize", "X.npy", "-o", "Q.safetensors", "--elem", "e1m2", "--backend", board.backend, "--check", "model")
+        check(f"the host quantizes for {board.backend}: tiny has no QUANT engine\n" in done.err and "equal" in done.err, f"{done}")
+
+
+@slow
 def test_faults_change_no_bit():
     """one byte in 20,000 is dropped, doubled or changed"""
     with Board("--faults", "1") as board:
         check_layer(board, tensors())
     check(int(board.err.split()[-4]) > 5, f"faults: {board.err}")
+
+
+@slow
+def test_a_line_that_damages_much_changes_no_bit():
+    """one byte in 200: a frame of full length hardly ever arrives"""
+    with Board("--faults", "3", "--fault-bytes", "200") as board:
+        check_layer(board, tensors(128))
+    check(int(board.err.split()[-4]) > 1000, f"faults: {board.err}")
 
 
 @slow
@@ -84,6 +100,24 @@ def test_rejects_what_the_board_has_not():
         rejects(2, "--stall is of a simulated core", *layer, "--stall", "1")
         rejects(2, "--trace is of", *layer, "--trace", "x.fst")
         rejects(2, "is the board that computes", *layer, "--check", f"{board.backend}@9600")
+
+
+@slow
+def test_rejects_models_and_gemms_larger_than_its_memory():
+    """before the training that comes first, which takes many seconds"""
+    bench.write_npy("X.npy", bench.gaussian(1024, 1024))
+    passes("quantize", "X.npy", "-o", "X.safetensors", "--elem", "e1m2")
+    with Board() as board:
+        options = ("--backend", board.backend)
+        where = "bytes of device memory, where 512000 are free"
+        for command in (("demo", "--sequences", "64", "--steps", "100000"),
+                        ("train", "-o", "out", "--recipe", "bf16,ufp4", "--batch", "64", "--steps", "100000")):
+            began = time.monotonic()
+            result = rejects(3, "a layer of 8192 x 64 x 192 takes ", *command, *options)
+            check(where in result.err, str(result))
+            check(time.monotonic() - began < 30, "it trained first")
+        result = rejects(3, "a GEMM of 1024 x 1024 x 1024 takes 5373952 ", "gemm", "X.safetensors", "X.safetensors", "-o", "D.npy", *options)
+        check(where in result.err, str(result))
 
 
 def started(board, names):

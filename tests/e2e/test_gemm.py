@@ -156,7 +156,7 @@ def test_statistics_on_rtl():
     check(case["cycles"] >= 64 * 64 * 256 / 64, f"cycles: {case}")
     check(0 < case["util_percent"] <= case["bound_percent"] <= 100, f"utilization: {case}")
     check(abs(case["util_percent"] - 100 * 64 * 64 * 256 / 64 / case["cycles"]) < 1e-3, f"utilization: {case}")
-    slow = json.loads(passes(*words, "--mem-bandwidth", "1", "--mem-latency", "200", "--stall", "3").out)["cases"][0]
+    slow = json.loads(passes(*words, "--mem-bandwidth", "1", "--mem-latency", "200", "--stall", bench.stall(3)).out)["cases"][0]
     check(slow["cycles"] > case["cycles"] and slow["bound_percent"] < case["bound_percent"], f"{slow} after {case}")
     check(slow["stall_percent"] > case["stall_percent"], f"{slow} after {case}")
 

@@ -134,7 +134,7 @@ def test_every_header_stands_alone():
     headers = sorted(include.rglob("*.h"))
     check(len(headers) > 10, str(headers))
     for header in headers:
-        if header.name == "ufp4_systemc.h":  # C++17, with a library's headers: test_systemc_example_on_rtl
+        if header.name in ("ufp4_arbiter.h", "ufp4_systemc.h"):  # C++17, with a library's headers: test_systemc_example_on_rtl
             continue
         for compiler in (["cc", "-x", "c", *C_FLAGS], ["c++", "-x", "c++", "-std=c++11", *C_FLAGS[1:]]):
             pathlib.Path("one").write_text(f"#include <{header.relative_to(include)}>\n")

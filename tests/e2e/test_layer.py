@@ -39,11 +39,11 @@ def test_odd_shapes_on_rtl():
 
 @slow
 def test_small_core_slow_memory_on_rtl():
-    check_on_rtl("--config", "small", "--mem-latency", "200", "--mem-bandwidth", "8", "--stall", "11")
+    check_on_rtl("--config", "small", "--mem-latency", "200", "--mem-bandwidth", "8", "--stall", bench.stall(11))
 
 
 def test_default_core_fast_memory_on_rtl():
-    check_on_rtl("--mem-latency", "1", "--mem-bandwidth", "64", "--stall", "12")
+    check_on_rtl("--mem-latency", "1", "--mem-bandwidth", "64", "--stall", bench.stall(12))
 
 
 def test_large_odd_shape_on_rtl():

@@ -108,7 +108,7 @@ def test_an_exploration_that_goes_on_is_run_for_it():
     words = ["explore", "s.csv", "-o", "out", "--tokens", "32", "--config", "small"]
     with open("/dev/full", "w") as full:  # the case ends, the command does not
         done = subprocess.run([bench.PROGRAM, *words], stdout=full, stderr=subprocess.DEVNULL, timeout=60)
-    check(done.returncode == 3 and os.path.exists("out/cases/case-0.txt"), f"status {done.returncode}")
+    check(done.returncode == 3 and os.path.exists("out/cases/case-0.csv"), f"status {done.returncode}")
     passes(*words, "--resume", "--timeline", "t.json")
     read("t.json")
 

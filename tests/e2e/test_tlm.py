@@ -62,6 +62,7 @@ def test_timing_only_prints_its_line():
 
 @slow
 def test_training_has_the_losses_of_the_model():
+    bench.demand_drawing()
     pathlib.Path("text.txt").write_text("".join(f"line {i * i % 997} of a text\n" for i in range(2000)))
     words = ["train", "text.txt", "--steps", "2", "--seeds", "1", "--recipe", "ufp4", "--no-control", "-o"]
     timed = passes(*words, "tlm", "--backend", "tlm").out

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh FOLDER TARGET OPTION..: runs the fuzz target from its seeds with these options of libFuzzer. FOLDER is the build
-# folder of the targets. Inputs that end it badly are left in FOLDER/findings; the last lines say how to see one again.
+# run.sh FOLDER TARGET SEED OPTION..: runs the fuzz target from its seeds with these options of libFuzzer, and its random
+# seed SEED + UFP4_TEST_SEED. FOLDER is the build folder of the targets. Inputs that end it badly are left in
+# FOLDER/findings; the last lines say how to see one again.
 set -euo pipefail
-folder=$1 target=$2
-shift 2
+folder=$1 target=$2 seed=$((($3 + ${UFP4_TEST_SEED:-0}) % 2147483647))
+shift 3
+((seed > 0)) || seed=1 # 0 would be the time
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 [[ -x $folder/fuzz_$target ]] || { echo "skipped: there is no $folder/fuzz_$target"; exit 77; }
 export TMPDIR
@@ -14,9 +16,10 @@ mkdir -p "$folder/findings" "$TMPDIR/seeds" "$TMPDIR/new"
 "$folder/fuzz_seeds" "$TMPDIR/seeds"
 dictionary=()
 [[ ! -f $here/$target.dict ]] || dictionary=(-dict="$here/$target.dict")
-if ! "$folder/fuzz_$target" -close_fd_mask=3 -max_len=4096 -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+if ! "$folder/fuzz_$target" -close_fd_mask=3 -max_len=4096 -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 -seed="$seed" \
     -artifact_prefix="$folder/findings/$target-" "${dictionary[@]}" "$@" "$TMPDIR/new" "$TMPDIR/seeds/$target" 2>"$TMPDIR/log"; then
   tail -n 60 "$TMPDIR/log"
+  echo "The random seed was $seed (UFP4_TEST_SEED=${UFP4_TEST_SEED:-0})"
   echo "To see it again: $folder/fuzz_$target, with the file above that begins with $target-"
   exit 1
 fi

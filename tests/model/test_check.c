@@ -8,6 +8,15 @@ TEST(accepts_equal_bits) {
   check_that(1, 1, "true");
 }
 
+TEST(streams_begin_at_the_seed) {
+  const uint64_t seed = check_stream(0);
+  check_bits(0, check_random().state, seed, "the stream of all tests");
+  check_bits(1, check_stream(3), seed + 3, "stream 3");
+  check_bits(2, check_stall(0), 0, "no back-pressure stays none");
+  check_bits(3, check_stall(13) & 0xFF, 13, "the kind of back-pressure stays");
+  check_bits(4, check_stall(13) == 13, seed == 0, "the seed changes back-pressure");
+}
+
 TEST(rejects_a_mismatch) {
   check_bits(0, 5, 5, "five");
   check_bits(1, 5, 6, "five is not six");
@@ -22,6 +31,7 @@ TEST(rejects_a_property_that_compares_nothing) {}
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(accepts_equal_bits),
+      CHECK_TEST(streams_begin_at_the_seed),
       CHECK_TEST(rejects_a_mismatch),
       CHECK_TEST(rejects_a_false_condition),
       CHECK_TEST(rejects_a_property_that_compares_nothing),

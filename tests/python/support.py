@@ -9,11 +9,11 @@ except ImportError as error:
     print(f"skipped: {error}; ./ufp4 test installs it from PyPI")
     sys.exit(0)
 
-from bench import check
+from bench import check, stream
 
 
 def gaussian(rows, cols, dtype=np.float32, seed=1):
-    return np.random.default_rng([rows, cols, seed]).standard_normal((rows, cols)).astype(dtype)
+    return np.random.default_rng([rows, cols, stream(seed)]).standard_normal((rows, cols)).astype(dtype)
 
 
 def bits(array):

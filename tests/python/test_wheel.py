@@ -57,9 +57,9 @@ def check_contents(wheel):
         names = set(file.namelist())
         info = next(name.split("/")[0] for name in names if ".dist-info/" in name)
         metadata = file.read(f"{info}/METADATA").decode()
-    check({"ufp4/libufp4_model.so", "ufp4/py.typed", "ufp4/__init__.py", f"{info}/licenses/LICENSE"} <= names, f"{names}")
+    check({"ufp4/libufp4_model.so", "ufp4/py.typed", "ufp4/__init__.py", "ufp4/report/__main__.py", "ufp4/report/train.html", f"{info}/licenses/LICENSE"} <= names, f"{names}")
     check(not any(name.endswith((".h", ".a", ".cmake")) or ".libs/" in name for name in names), f"{names}")
-    check("License-Expression: Apache-2.0" in metadata and "Provides-Extra: torch" in metadata, metadata)
+    check("License-Expression: Apache-2.0" in metadata and "Provides-Extra: torch" in metadata and "Provides-Extra: report" in metadata, metadata)
 
 
 def check_installed(wheel):

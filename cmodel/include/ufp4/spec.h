@@ -249,8 +249,8 @@ typedef struct {
   uint8_t row_mode;  ///< 32: copy mode bits of the row copy (without enable the others are ignored, but with scale e8m0)
   uint8_t col_mode;  ///< 33: copy mode bits of the column copy (the same)
   uint16_t rht_mask;  ///< 34: bit i set negates element i of every block, where RHT is on
-  uint16_t row_exponent;  ///< 36: tensor exponent t of the row copy, or its slot (with scale e8m0: 0); AMAX: the slot to write, whatever the mode bit slot
-  uint16_t col_exponent;  ///< 38: tensor exponent t of the column copy, or its slot (with scale e8m0: 0); AMAX: the slot to write; if that of the row copy is the same, this one stays
+  uint16_t row_exponent;  ///< 36: tensor exponent t of the row copy, signed, any of -32768..32767, or its slot: a block's scale is its largest magnitude times 2^t / qmax (with scale e8m0: 0); AMAX: the slot to write, whatever the mode bit slot
+  uint16_t col_exponent;  ///< 38: tensor exponent t of the column copy, likewise, or its slot (with scale e8m0: 0); AMAX: the slot to write; if that of the row copy is the same, this one stays
   uint64_t row_codes_addr;  ///< 40: codes of the row copy, panel-major (AMAX ignores it, and all that follow, reserved bytes too)
   uint64_t row_scales_addr;  ///< 48: scales of the row copy
   uint64_t col_codes_addr;  ///< 56: codes of the column copy
@@ -274,7 +274,7 @@ typedef struct {
   uint32_t job;  ///< 4: any number; comes back in the completion
   uint32_t m;  ///< 8: rows of A and D
   uint32_t n;  ///< 12: rows of B, columns of D
-  uint32_t k;  ///< 16: contraction length in elements; operands hold ceil(k/16) blocks
+  uint32_t k;  ///< 16: contraction length in elements; operands hold ceil(k/16) blocks, and in the last one the codes of elements k and on must be 0, or what QUANT wrote there after a transform: the core multiplies them too
   uint8_t a_elem;  ///< 20: element format of A
   uint8_t b_elem;  ///< 21: element format of B
   uint8_t d_dtype;  ///< 22: dtype of D: f32, bf16 or i64 (the unrounded sums: no alpha, no C; earlier sums may be added)
@@ -283,8 +283,8 @@ typedef struct {
   uint8_t b_mode;  ///< 25: bit 2: b_exponent is a slot
   uint8_t scale;  ///< 26: scale format of both operands
   uint8_t d_mode;  ///< 27: what enters D beside the product: mode bits of D
-  uint16_t a_exponent;  ///< 28: tensor exponent t of A, or its slot; applied with every scale (but not to d_dtype i64)
-  uint16_t b_exponent;  ///< 30: tensor exponent t of B, or its slot; likewise
+  uint16_t a_exponent;  ///< 28: tensor exponent tA, signed, or its slot; any of -32768..32767: D is the sum times 2^-(tA + tB), with every scale (but not with d_dtype i64)
+  uint16_t b_exponent;  ///< 30: tensor exponent tB, or its slot; likewise
   uint64_t a_codes_addr;  ///< 32: codes of A
   uint64_t a_scales_addr;  ///< 40: scales of A
   uint64_t b_codes_addr;  ///< 48: codes of B
@@ -327,7 +327,7 @@ static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 #define UFP4_REG_CONFIG_MEMORY 0x010u  ///< ro: buses and memories: bus_bytes [7:0] bytes of the data bus; addr_bits [15:8] bits of an address; chunk [23:16] k blocks in an operand chunk; slots [31:24] exponent slots
 #define UFP4_REG_CONTROL 0x020u  ///< wo: write 1 to (counters: both at once takes the snapshot first): snapshot [0] take a snapshot of the counters; clear [1] clear them; soft_reset [2] soft reset
 #define UFP4_REG_STATUS 0x024u  ///< ro: what the core is doing: busy [0] a job is under way; stays 1 in a core that has been stopped; empty [1] the ring is empty; stopped [2] the core has been stopped: by its watchdog, or by a ring_tail too far ahead; resetting [3] a soft reset is under way
-#define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: why there is an interrupt; write 1 to clear: completion [0] a job with its interrupt flag set has completed, be it with an error; error [1] a job ended with a status other than ok, or its completion could not be written; stopped [2] the core has been stopped: by its watchdog, or by a ring_tail too far ahead
+#define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: why there is an interrupt; write 1 to clear: completion [0] a job with its interrupt flag set has completed, be it with an error; error [1] a job ended with a status other than ok, or its completion could not be written; a descriptor that could not be fetched sets this bit alone; stopped [2] the core has been stopped: by its watchdog, or by a ring_tail too far ahead
 #define UFP4_REG_IRQ_MASK 0x02Cu  ///< rw: which bits of irq_status raise the interrupt: completion [0] completion; error [1] error; stopped [2] stopped
 #define UFP4_REG_RING_BASE_LO 0x030u  ///< rw: descriptor ring: address, a multiple of 128, lower word; a ring beyond the last address goes on at 0; write only while the ring is empty: value [31:7] bits 31..7
 #define UFP4_REG_RING_BASE_HI 0x034u  ///< rw: descriptor ring: address, upper word: value [7:0] bits 39..32

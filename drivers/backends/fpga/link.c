@@ -7,11 +7,20 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "link_names.h"
 #include "little_endian.h"
 
 enum { END = 0xC0, ESC = 0xDB, ESC_END = 0xDC, ESC_ESC = 0xDD };
 enum { HEADER = 8, ANSWER_HEADER = 4, CRC = 4, IDENTITY = 44 };
-enum { STATUS_OK, STATUS_UNKNOWN, STATUS_REFUSED, STATUS_BUS, STATUS_NO_SESSION, STATUS_ORDER };
+enum {
+  STATUS_OK,
+  STATUS_UNKNOWN,
+  STATUS_REFUSED,
+  STATUS_BUS,
+  STATUS_NO_SESSION,
+  STATUS_ORDER,
+  STATUS_COUNT
+};
 
 #define TIMEOUT_US 20000u          // the least
 #define FIRST_TIMEOUT_US 250000u   // before any answer has come
@@ -19,22 +28,9 @@ enum { STATUS_OK, STATUS_UNKNOWN, STATUS_REFUSED, STATUS_BUS, STATUS_NO_SESSION,
 #define PAUSE_US 10000u            // the host was elsewhere: what lay here meanwhile tells no time
 #define LYING_READS 16u            // more than a window of answers and all that a port buffers
 #define PROGRESS_PATIENCES 6u      // without progress, where something is heard
-
-static const char *const command_names[LINK_COMMAND_COUNT] = {
-    [LINK_HELLO] = "HELLO",
-    [LINK_PING] = "PING",
-    [LINK_REGISTER_READ] = "REGISTER_READ",
-    [LINK_REGISTER_WRITE] = "REGISTER_WRITE",
-    [LINK_MEMORY_READ] = "MEMORY_READ",
-    [LINK_MEMORY_WRITE] = "MEMORY_WRITE",
-    [LINK_MEMORY_CHECKSUM] = "MEMORY_CHECKSUM",
-    [LINK_WAIT] = "WAIT",
-    [LINK_BOARD_READ] = "BOARD_READ",
-    [LINK_BOARD_WRITE] = "BOARD_WRITE",
-};
-static const char *const status_names[] = {"ok",        "unknown",    "refused",
-                                           "bus error", "no session", "out of order"};
-enum { STATUSES = sizeof status_names / sizeof status_names[0] };
+#define DATA_FIRST 256u            // in a frame, at the beginning of a session
+#define DATA_LEAST 16u
+#define DATA_GOOD 8u  // full frames without a loss, after which they may be twice as long
 
 // A request whose answer has not come.
 typedef struct {
@@ -53,7 +49,8 @@ typedef struct {
 struct link {
   link_stream_t stream;
   link_options_t options;
-  unsigned window, data_bytes;
+  unsigned window, data_bytes, data_most;  // a frame of this session has data_most or less
+  unsigned good;                           // full frames since data_bytes was set, or one was lost
   int in_session, failed, interrupt;
   ufp4_message_t message;
   link_counts_t counts;
@@ -86,22 +83,10 @@ static uint64_t now(const link_t *link) {
   return link->stream.now(link->stream.user);
 }
 
-// What a request was, for messages.
-static const char *describe(const link_request_t *request, char text[96]) {
-  const char *name = command_names[request->command];
-  if (request->command == LINK_HELLO || request->command == LINK_PING ||
-      request->command == LINK_WAIT) {
-    snprintf(text, 96, "%s", name);
-  } else {
-    snprintf(text, 96, "%s of %u bytes at 0x%x", name, request->length, request->address);
-  }
-  return text;
-}
-
 static const char *describe_heard(const link_t *link, char text[128]) {
   if (link->heard != 0) {
     snprintf(text, 128, "last heard: answer %u (%s), %.1f s ago", link->last.number,
-             status_names[link->last.status], (double)(now(link) - link->heard) * 1e-6);
+             link_status_name(link->last.status), (double)(now(link) - link->heard) * 1e-6);
   } else if (link->counts.bytes_in != 0) {
     snprintf(text, 128, "%llu bytes came and none made a frame: is the baud rate right?",
              (unsigned long long)link->counts.bytes_in);
@@ -123,7 +108,7 @@ static ufp4_status_t fail(link_t *link) {
 static ufp4_status_t fail_silence(link_t *link, uint64_t us) {
   char what[96], heard[128];
   ufp4_message_set(&link->message, "no answer to %s for %.1f s; %s",
-                   describe(&frame_of(link, 0)->request, what), (double)us * 1e-6,
+                   link_describe(&frame_of(link, 0)->request, what), (double)us * 1e-6,
                    describe_heard(link, heard));
   return fail(link);
 }
@@ -134,11 +119,11 @@ static ufp4_status_t fail_answer(link_t *link, const answer_t *answer) {
   if (answer->status == STATUS_NO_SESSION) {
     ufp4_message_set(&link->message, "the board has been reset");
   } else if (answer->status != STATUS_OK) {
-    ufp4_message_set(&link->message, "the board answers '%s' to %s", status_names[answer->status],
-                     describe(&frame->request, what));
+    ufp4_message_set(&link->message, "the board answers '%s' to %s",
+                     link_status_name(answer->status), link_describe(&frame->request, what));
   } else {
     ufp4_message_set(&link->message, "the board answers %u bytes to %s, not %u", answer->length,
-                     describe(&frame->request, what), frame->request.answer_bytes);
+                     link_describe(&frame->request, what), frame->request.answer_bytes);
   }
   return fail(link);
 }
@@ -181,10 +166,29 @@ static int is_overdue(link_t *link) {
          PROGRESS_PATIENCES * link->options.patience_us + extra_us(link);
 }
 
+// What a damaged byte costs grows with the frame, so frames are as long as the line lets through.
+// One that was cut for a longer line than this tells nothing.
+static void lost_one(link_t *link) {
+  const unsigned length = link->count > 0 ? frame_of(link, 0)->request.length : 0;
+  if (length > link->data_bytes || 2 * length <= link->data_bytes) return;
+  link->good = 0;
+  link->data_bytes = link->data_bytes / 2 & ~7u;
+  const unsigned least = link->data_most < DATA_LEAST ? link->data_most : DATA_LEAST;
+  if (link->data_bytes < least) link->data_bytes = least;
+}
+
+static void got_one(link_t *link, unsigned length) {
+  if (length < link->data_bytes || ++link->good < DATA_GOOD) return;
+  link->good = 0;
+  link->data_bytes *= 2;
+  if (link->data_bytes > link->data_most) link->data_bytes = link->data_most;
+}
+
 // All that is not answered goes out again, in a new round. A frame that is half out is cut: the
 // next one's END ends it.
 static ufp4_status_t go_back(link_t *link) {
   if (is_overdue(link)) return fail_silence(link, now(link) - link->progress);
+  lost_one(link);
   link->round = (link->round + 1) & 15;
   link->sent = 0;
   link->out_bytes = link->out_at = 0;
@@ -207,6 +211,7 @@ static void learn(link_t *link, const frame_t *frame, const answer_t *answer) {
 
 static void pop(link_t *link, const answer_t *answer) {
   learn(link, frame_of(link, 0), answer);
+  got_one(link, frame_of(link, 0)->request.length);
   link->oldest++;
   link->count--;
   if (link->sent > 0) link->sent--;
@@ -252,7 +257,7 @@ static ufp4_status_t end_frame(link_t *link) {
   link->escaped = link->bad = 0;
   if (bytes == 0 && !bad) return UFP4_OK;
   const unsigned length = bytes < ANSWER_HEADER + CRC ? 0 : get16(in + 2);
-  if (bad || bytes != ANSWER_HEADER + length + CRC || (in[1] & 15) >= STATUSES ||
+  if (bad || bytes != ANSWER_HEADER + length + CRC || (in[1] & 15) >= STATUS_COUNT ||
       get32(in + bytes - CRC) != (uint32_t)crc32(0, in, (uInt)(bytes - CRC))) {
     link->counts.dropped++;
     return UFP4_OK;
@@ -387,7 +392,7 @@ link_t *link_open(const link_stream_t *stream, const link_options_t *options) {
   link->stream = *stream;
   link->options = *options;
   link->window = 1;
-  link->data_bytes = options->data_bytes;
+  link->data_bytes = link->data_most = options->data_bytes;
   return link;
 }
 
@@ -450,7 +455,8 @@ static ufp4_status_t take_identity(link_t *link, const uint8_t *from, link_ident
     return fail(link);
   }
   link->window = link->options.window < identity->window ? link->options.window : identity->window;
-  if (identity->data_bytes < link->data_bytes) link->data_bytes = identity->data_bytes;
+  if (identity->data_bytes < link->data_most) link->data_most = identity->data_bytes;
+  link->data_bytes = link->data_most < DATA_FIRST ? link->data_most : DATA_FIRST;
   return UFP4_OK;
 }
 

@@ -114,7 +114,8 @@ ufp4_status_t link_flush(link_t *link);
 /** link_send and link_flush. */
 ufp4_status_t link_call(link_t *link, const link_request_t *request);
 
-/** Most bytes of data in a frame of this session. */
+/** Most bytes of data in the next frame: more and more of what the session allows, and fewer where
+ * the line damages frames of that length. */
 unsigned link_data_bytes(const link_t *link);
 /** The level of the interrupt in the last answer. */
 int link_interrupt(const link_t *link);

@@ -100,6 +100,24 @@ static ufp4_status_t model_counters(state_t *state, uint64_t counters[UFP4_COUNT
   return UFP4_OK;
 }
 
+// --- Whole operands -----------------------------------------------------------------------------
+
+static ufp4_status_t note(state_t *state, ufp4_status_t status, const char *what) {
+  if (status != UFP4_OK)
+    ufp4_message_set(state->message, "%s: %s", what, ufp4_status_string(status));
+  return status;
+}
+
+static ufp4_status_t model_quantize(state_t *state, const ufp4_matrix_t *in,
+                                    const ufp4_quantize_t *how, ufp4_operand_t *out) {
+  return note(state, ufp4_quantize(in, how, out), "quantize");
+}
+
+static ufp4_status_t model_gemm(state_t *state, const ufp4_operand_t *a, const ufp4_operand_t *b,
+                                const ufp4_gemm_t *how, void *d, int64_t d_ld) {
+  return note(state, ufp4_gemm(a, b, how, d, d_ld), "gemm");
+}
+
 static ufp4_status_t model_reset(state_t *state) {
   state->taken = state->submitted;
   memset(&state->executor.slots, 0, sizeof state->executor.slots);
@@ -118,4 +136,7 @@ const ufp4_backend_t ufp4_backend_model = {
     .slot_read = model_slot_read,
     .counters = model_counters,
     .reset = model_reset,
+    .in_host_memory = 1,
+    .quantize = model_quantize,
+    .gemm = model_gemm,
 };

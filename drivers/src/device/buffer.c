@@ -30,6 +30,23 @@ static size_t find_gap(const ufp4_device_t *device, uint64_t bytes, uint64_t *ad
   return device->buffer_count + 1;
 }
 
+uint64_t device_free_bytes(const ufp4_device_t *device) {
+  uint64_t bytes = device->memory_base + device->info.memory_bytes - device_buffers_base(device);
+  for (size_t i = 0; i < device->buffer_count; i++) bytes -= device->buffers[i].bytes;
+  return bytes;
+}
+
+ufp4_status_t device_check_room(ufp4_device_t *device, const char *what, int64_t m, int64_t n,
+                                int64_t k, uint64_t bytes) {
+  const uint64_t room = device_free_bytes(device);
+  if (bytes <= room) return UFP4_OK;
+  return device_fail(
+      device, UFP4_ERROR_MEMORY,
+      "%s of %lld x %lld x %lld takes %llu bytes of device memory, where %llu are free", what,
+      (long long)m, (long long)n, (long long)k, (unsigned long long)bytes,
+      (unsigned long long)room);
+}
+
 ufp4_status_t ufp4_buffer_alloc(ufp4_device_t *device, uint64_t bytes, uint64_t *address) {
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
@@ -45,8 +62,9 @@ ufp4_status_t ufp4_buffer_alloc(ufp4_device_t *device, uint64_t bytes, uint64_t 
   uint64_t found = 0;
   size_t index = find_gap(device, rounded, &found);
   if (index > device->buffer_count) {
-    return device_fail(device, UFP4_ERROR_MEMORY, "no gap of %llu bytes is left in device memory",
-                       (unsigned long long)rounded);
+    return device_fail(device, UFP4_ERROR_MEMORY,
+                       "no gap of %llu bytes is left in device memory, where %llu are free",
+                       (unsigned long long)rounded, (unsigned long long)device_free_bytes(device));
   }
   buffer_t *place = device->buffers + index;
   memmove(place + 1, place, (device->buffer_count - index) * sizeof *place);

@@ -48,6 +48,11 @@ typedef struct {
 } device_rows_t;
 ufp4_status_t device_rows_write(ufp4_device_t *device, device_rows_t at, const void *data);
 ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t at, void *data);
+/** Bytes of its memory in no buffer. */
+uint64_t device_free_bytes(const ufp4_device_t *device);
+/** UFP4_ERROR_MEMORY, with a message, if @p what, of m x n x k, takes more than are free. */
+ufp4_status_t device_check_room(ufp4_device_t *device, const char *what, int64_t m, int64_t n,
+                                int64_t k, uint64_t bytes);
 /** UFP4_ERROR_DEVICE if the device has failed before. */
 ufp4_status_t device_check(ufp4_device_t *device);
 
@@ -61,13 +66,28 @@ int device_takes_descriptors(const ufp4_device_t *device);
  * does not multiply these elements. */
 ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a,
                                 ufp4_elem_t b);
-/** Runs one job and gives its cycles and what it added to the counters. */
+/** Runs one job and gives its cycles, what it added to the counters, and its flags (or NULL). */
 ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
-                          ufp4_gemm_stats_t *stats);
+                          ufp4_gemm_stats_t *stats, unsigned *flags);
 /** A GEMM of operands in the host's memory as one job; what a descriptor can express, the arguments
  * checked. */
 ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a,
                                  const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
                                  int64_t d_ld, ufp4_gemm_stats_t *stats);
+/** A tensor of the host's quantized by AMAX and QUANT; what ufp4_quantize_on_core says a core
+ * makes, the arguments checked. UFP4_ERROR_MEMORY, and stats->on_core 0, where device memory has no
+ * room.
+ */
+ufp4_status_t quantize_by_descriptor(ufp4_device_t *device, const ufp4_matrix_t *in,
+                                     const ufp4_quantize_t *how, ufp4_operand_t *out,
+                                     ufp4_quantize_stats_t *stats);
+/** As ufp4_device_quantize, but on a core by the host. */
+ufp4_status_t quantize_whole(ufp4_device_t *device, const ufp4_matrix_t *in,
+                             const ufp4_quantize_t *how, ufp4_operand_t *out);
+/** The codes and scales of a copy, into an operand of its shape. */
+ufp4_status_t device_copy_read(ufp4_device_t *device, uint64_t codes, uint64_t scales,
+                               ufp4_operand_t *out);
+/** The flags of a copy, from those of its QUANT. */
+unsigned device_copy_flags(unsigned job_flags, ufp4_axis_t axis);
 
 #endif

@@ -163,7 +163,7 @@ ufp4_status_t ufp4_slot_read(ufp4_device_t *device, unsigned slot, int *exponent
 }
 
 ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
-                          ufp4_gemm_stats_t *stats) {
+                          ufp4_gemm_stats_t *stats, unsigned *flags) {
   uint64_t before[UFP4_COUNTER_COUNT] = {0}, after[UFP4_COUNTER_COUNT] = {0};
   ufp4_completion_t done;
   uint32_t job;
@@ -175,6 +175,7 @@ ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descri
   if (status == UFP4_OK) status = ufp4_device_counters(device, after);
   if (status != UFP4_OK) return status;
   stats->cycles = done.cycles;
+  if (flags != NULL) *flags = done.flags;
   for (int i = 0; i < UFP4_COUNTER_COUNT; i++) stats->counters[i] = after[i] - before[i];
   return UFP4_OK;
 }

@@ -14,7 +14,8 @@ size_t ufp4_driver_struct_bytes(const char *name) {
     const char *name;
     size_t bytes;
   } structs[] = {STRUCT(ufp4_device_options_t), STRUCT(ufp4_device_info_t),
-                 STRUCT(ufp4_gemm_stats_t), STRUCT(ufp4_linear_shape_t)};
+                 STRUCT(ufp4_gemm_stats_t), STRUCT(ufp4_quantize_stats_t),
+                 STRUCT(ufp4_linear_shape_t)};
   for (size_t i = 0; name != NULL && i < sizeof structs / sizeof structs[0]; i++) {
     if (strcmp(name, structs[i].name) == 0) return structs[i].bytes;
   }

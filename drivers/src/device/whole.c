@@ -1,60 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole operands in the host's memory. A backend with a way of its own has it in its table; on the
-// model it is the golden model; what takes descriptors only gets them where they can express the
-// job, and the host quantizes for it.
+// Whole operands in the host's memory. A backend with a way of its own has it in its table; what
+// takes descriptors only gets them where they can express the job, and the host quantizes what its
+// engine cannot.
 #include <string.h>
 
 #include "device.h"
 #include "job/check.h"
-
-static int size_is_bad(int64_t size) {
-  return size < 1 || size > UFP4_MAX_DIM;
-}
 
 // --- Quantizing ---------------------------------------------------------------------------------
 
 static ufp4_status_t check_quantize(ufp4_device_t *device, const ufp4_matrix_t *in,
                                     const ufp4_quantize_t *how) {
   ufp4_message_t why = {0};
-  if (in == NULL || in->data == NULL || how == NULL || size_is_bad(in->rows) ||
-      size_is_bad(in->cols) || in->ld < in->cols ||
-      (in->dtype != UFP4_DTYPE_F32 && in->dtype != UFP4_DTYPE_BF16)) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT,
-                       "quantize: no tensor of FP32 or BF16, or one of impossible sizes");
-  }
-  if ((unsigned)how->axis > UFP4_AXIS_COL || (unsigned)how->round >= UFP4_ROUND_COUNT ||
-      (how->exponent_given && (how->exponent < INT16_MIN || how->exponent > INT16_MAX))) {
-    return device_fail(device, UFP4_ERROR_ARGUMENT,
-                       "quantize: axis, rounding or exponent out of range");
-  }
-  ufp4_status_t status = ufp4_combination_quantize(how, 0, device->backend->name, &why);
+  ufp4_status_t status = ufp4_quantize_check(in, how, &why);
+  if (status == UFP4_OK) status = ufp4_combination_quantize(how, 0, device->backend->name, &why);
   return status == UFP4_OK ? status : device_fail(device, status, "quantize: %s", why.text);
 }
 
-ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in,
-                                   const ufp4_quantize_t *how, ufp4_operand_t *out) {
+ufp4_status_t quantize_whole(ufp4_device_t *device, const ufp4_matrix_t *in,
+                             const ufp4_quantize_t *asked, ufp4_operand_t *out) {
+  ufp4_quantize_t how = *asked;
+  how.kernel = device->kernel;
+  how.threads = device->threads;
+  if (device->backend->quantize != NULL)
+    return device_note(device, device->backend->quantize(device->state, in, &how, out));
+  const ufp4_status_t status = ufp4_quantize(in, &how, out);
+  return status == UFP4_OK
+             ? status
+             : device_fail(device, status, "quantize: %s", ufp4_status_string(status));
+}
+
+// On a core, if that can; where not, stats->why says so.
+static ufp4_status_t quantize_on_core(ufp4_device_t *device, const ufp4_matrix_t *in,
+                                      const ufp4_quantize_t *how, ufp4_operand_t *out,
+                                      ufp4_quantize_stats_t *stats) {
+  ufp4_status_t status = ufp4_quantize_on_core(how, &device->info.configuration, &stats->why);
+  if (status != UFP4_OK) return quantize_whole(device, in, how, out);
+  status = quantize_by_descriptor(device, in, how, out, stats);
+  if (status != UFP4_ERROR_MEMORY || stats->on_core) return status;
+  stats->why = device->message;
+  device->message.text[0] = '\0';
+  return quantize_whole(device, in, how, out);
+}
+
+ufp4_status_t ufp4_device_quantize_stats(ufp4_device_t *device, const ufp4_matrix_t *in,
+                                         const ufp4_quantize_t *how, ufp4_operand_t *out,
+                                         ufp4_quantize_stats_t *stats) {
+  ufp4_quantize_stats_t own = {0};
   ufp4_status_t status = device_check(device);
   if (status != UFP4_OK) return status;
   status = check_quantize(device, in, how);
   if (status != UFP4_OK) return status;
   if (out == NULL)
     return device_fail(device, UFP4_ERROR_ARGUMENT, "quantize: nowhere to put the operand");
-  if (device->backend->quantize != NULL) {
-    return device_note(device, device->backend->quantize(device->state, in, how, out));
-  }
-  ufp4_quantize_t own = *how;
-  own.kernel = device->kernel;
-  own.threads = device->threads;
-  status = ufp4_quantize(in, &own, out);
-  return status == UFP4_OK
-             ? status
-             : device_fail(device, status, "quantize: %s", ufp4_status_string(status));
+  memset(out, 0, sizeof *out);
+  status = device_takes_descriptors(device) ? quantize_on_core(device, in, how, out, &own)
+                                            : quantize_whole(device, in, how, out);
+  if (status == UFP4_OK && stats != NULL) *stats = own;
+  return status;
+}
+
+ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in,
+                                   const ufp4_quantize_t *how, ufp4_operand_t *out) {
+  return ufp4_device_quantize_stats(device, in, how, out, NULL);
 }
 
 // --- Multiplying --------------------------------------------------------------------------------
 
 int device_takes_descriptors(const ufp4_device_t *device) {
-  return device->backend->gemm == NULL && strcmp(device->backend->name, "model") != 0;
+  return device->backend->gemm == NULL;
 }
 
 // The configuration that a user may have meant: one that does the job, of the same array where
@@ -115,14 +129,6 @@ static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
   return status;
 }
 
-static ufp4_status_t run_golden(ufp4_device_t *device, const ufp4_operand_t *a,
-                                const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
-                                int64_t d_ld) {
-  ufp4_status_t status = ufp4_gemm(a, b, how, d, d_ld);
-  return status == UFP4_OK ? status
-                           : device_fail(device, status, "gemm: %s", ufp4_status_string(status));
-}
-
 ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
                                const ufp4_operand_t *b, const ufp4_gemm_t *asked, void *d,
                                int64_t d_ld, ufp4_gemm_stats_t *stats) {
@@ -137,8 +143,6 @@ ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
   if (status != UFP4_OK) return status;
   if (device->backend->gemm != NULL) {
     status = device_note(device, device->backend->gemm(device->state, a, b, &how, d, d_ld));
-  } else if (strcmp(device->backend->name, "model") == 0) {
-    status = run_golden(device, a, b, &how, d, d_ld);
   } else {
     status = gemm_by_descriptor(device, a, b, &how, d, d_ld, &own);
   }

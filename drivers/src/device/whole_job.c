@@ -127,15 +127,37 @@ static ufp4_status_t download(const work_t *work, uint64_t element, void *d, int
                           d);
 }
 
+static uint64_t buffer_bytes(int64_t bytes) {
+  return row_stride(bytes, 1);
+}
+
+static uint64_t operand_bytes(const ufp4_operand_t *operand) {
+  const int64_t stride = ufp4_panel_stride_blocks(operand->cols);
+  return buffer_bytes(ufp4_panel_codes_bytes(operand->rows, stride)) +
+         buffer_bytes(ufp4_panel_scales_bytes(operand->rows, stride));
+}
+
+// Before anything is packed or sent.
+static ufp4_status_t check_room(ufp4_device_t *device, const ufp4_operand_t *a,
+                                const ufp4_operand_t *b, const ufp4_gemm_t *how) {
+  uint64_t row = row_stride(b->rows, element_bytes(how->d_dtype));
+  if (how->c != NULL) row += row_stride(b->rows, sizeof(float));
+  if (how->accumulate != NULL) row += row_stride(b->rows, sizeof(int64_t));
+  return device_check_room(device, "a GEMM", a->rows, b->rows, a->cols,
+                           operand_bytes(a) + operand_bytes(b) + (uint64_t)a->rows * row);
+}
+
 ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a,
                                  const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
                                  int64_t d_ld, ufp4_gemm_stats_t *stats) {
   work_t work = {.device = device};
+  ufp4_status_t status = check_room(device, a, b, how);
+  if (status != UFP4_OK) return status;
   describe_operands(&work, a, b);
   describe_result(&work, how);
-  ufp4_status_t status = upload_all(&work, a, b, how);
+  status = upload_all(&work, a, b, how);
   describe_addresses(&work);
-  if (status == UFP4_OK) status = job_measure(device, &work.descriptor, stats);
+  if (status == UFP4_OK) status = job_measure(device, &work.descriptor, stats, NULL);
   if (status == UFP4_OK) status = download(&work, element_bytes(how->d_dtype), d, d_ld);
   // What a job may still write must not become somebody else's.
   if (jobs_drain(device)) {

@@ -64,9 +64,8 @@ static void plan_copies(ufp4_linear_t *linear) {
   }
 }
 
-// The model would only copy to its memory and back between the golden model's own functions.
 static int has_descriptors(const ufp4_linear_t *linear) {
-  if (strcmp(linear->device->backend->name, "model") == 0) return 0;
+  if (linear->device->backend->in_host_memory) return 0;
   return ufp4_recipe_on_core(&linear->recipe, linear->shape.passes,
                              &linear->device->info.configuration, NULL) == UFP4_OK;
 }
@@ -160,16 +159,9 @@ static uint64_t layer_bytes(const ufp4_linear_t *linear) {
 static ufp4_status_t check_memory(const ufp4_linear_t *linear) {
   ufp4_device_t *device = linear->device;
   const ufp4_linear_shape_t *shape = &linear->shape;
-  uint64_t room = device->info.memory_bytes - UFP4_MEMORY_RESERVED_BYTES;
   if (!device_takes_descriptors(device)) return UFP4_OK;
-  for (size_t i = 0; i < device->buffer_count; i++) room -= device->buffers[i].bytes;
-  const uint64_t bytes = layer_bytes(linear);
-  if (bytes <= room) return UFP4_OK;
-  return device_fail(device, UFP4_ERROR_MEMORY,
-                     "a layer of %lld x %lld x %lld takes %llu bytes of device memory, where %llu "
-                     "are free",
-                     (long long)shape->tokens, (long long)shape->cin, (long long)shape->cout,
-                     (unsigned long long)bytes, (unsigned long long)room);
+  return device_check_room(device, "a layer", shape->tokens, shape->cin, shape->cout,
+                           layer_bytes(linear));
 }
 
 ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_t *shape,
@@ -206,8 +198,7 @@ ufp4_status_t ufp4_linear_create(ufp4_device_t *device, const ufp4_linear_shape_
 
 int ufp4_linear_quantizes_on_host(const ufp4_linear_t *linear) {
   if (linear == NULL || !linear->golden) return 0;
-  const ufp4_backend_t *backend = linear->device->backend;
-  return backend->quantize == NULL && strcmp(backend->name, "model") != 0;
+  return linear->device->backend->quantize == NULL;
 }
 
 int ufp4_linear_quantizes(const ufp4_linear_t *linear, ufp4_pass_t pass) {
@@ -238,24 +229,13 @@ void ufp4_linear_free(ufp4_linear_t *linear) {
 // --- Reading copies back ------------------------------------------------------------------------
 
 static ufp4_status_t read_copy(ufp4_linear_t *linear, const copy_t *copy, ufp4_operand_t *out) {
-  uint64_t code_bytes = (uint64_t)ufp4_panel_codes_bytes(copy->rows, copy->stride_blocks);
-  uint64_t scale_bytes = (uint64_t)ufp4_panel_scales_bytes(copy->rows, copy->stride_blocks);
-  uint8_t *memory = malloc(ufp4_matrix_bytes((int64_t)(code_bytes + scale_bytes), 1, 1));
-  if (memory == NULL)
-    return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
-  ufp4_status_t status = ufp4_buffer_read(linear->device, copy->codes, memory, code_bytes);
-  if (status == UFP4_OK)
-    status = ufp4_buffer_read(linear->device, copy->scales, memory + code_bytes, scale_bytes);
-  if (status == UFP4_OK) {
-    status = ufp4_operand_create_scaled(linear->recipe.elem, linear->recipe.scale, copy->rows,
-                                        copy->cols, out);
-  }
-  if (status == UFP4_OK) {
-    ufp4_panel_unpack(memory, memory + code_bytes, copy->stride_blocks, out);
-    out->exponent = copy->exponent;
-    out->flags = copy->flags;
-  }
-  free(memory);
+  ufp4_status_t status = ufp4_operand_create_scaled(linear->recipe.elem, linear->recipe.scale,
+                                                    copy->rows, copy->cols, out);
+  if (status != UFP4_OK) return device_fail(linear->device, status, "the host is out of memory");
+  status = device_copy_read(linear->device, copy->codes, copy->scales, out);
+  if (status != UFP4_OK) ufp4_operand_free(out);
+  out->exponent = copy->exponent;
+  out->flags = copy->flags;
   return status;
 }
 

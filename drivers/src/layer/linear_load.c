@@ -90,7 +90,7 @@ static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role, ufp4_a
   if (!copy->wanted) return UFP4_OK;
   const ufp4_quantize_t how = copy_how(linear, role, axis, step);
   ufp4_operand_free(&copy->golden);
-  ufp4_status_t status = ufp4_device_quantize(linear->device, tensor, &how, &copy->golden);
+  ufp4_status_t status = quantize_whole(linear->device, tensor, &how, &copy->golden);
   copy->loaded = status == UFP4_OK;
   return status;
 }
@@ -120,7 +120,7 @@ static ufp4_status_t keep_forward(ufp4_linear_t *linear, ufp4_role_t role,
   const ufp4_quantize_t how = copy_how(linear, role, UFP4_AXIS_ROW, step);
   if (row->wanted) return dequantize_rows(linear, &row->golden, &how, values, kept);
   ufp4_operand_t copy;
-  ufp4_status_t status = ufp4_device_quantize(linear->device, tensor, &how, &copy);
+  ufp4_status_t status = quantize_whole(linear->device, tensor, &how, &copy);
   if (status != UFP4_OK) return status;
   status = dequantize_rows(linear, &copy, &how, values, kept);
   ufp4_operand_free(&copy);
@@ -202,11 +202,6 @@ static ufp4_status_t quantize(ufp4_linear_t *linear, const ufp4_quant_descriptor
   return status;
 }
 
-static unsigned copy_flags(unsigned job_flags, ufp4_axis_t axis) {
-  unsigned saturated = axis == UFP4_AXIS_ROW ? UFP4_FLAG_ROW_SATURATED : UFP4_FLAG_COL_SATURATED;
-  return (job_flags & UFP4_FLAG_NAN) | (job_flags & saturated ? UFP4_FLAG_ROW_SATURATED : 0);
-}
-
 // The copies of QUANT.
 static ufp4_status_t load_on_device(ufp4_linear_t *linear, ufp4_role_t role,
                                     const ufp4_matrix_t *tensor, uint64_t step) {
@@ -219,7 +214,7 @@ static ufp4_status_t load_on_device(ufp4_linear_t *linear, ufp4_role_t role,
   if (status == UFP4_OK) status = quantize(linear, &quant, &flags);
   for (int axis = 0; axis < 2 && status == UFP4_OK; axis++) {
     if (!copies[axis].wanted) continue;
-    copies[axis].flags = copy_flags(flags, (ufp4_axis_t)axis);
+    copies[axis].flags = device_copy_flags(flags, (ufp4_axis_t)axis);
     if (linear_has_exponents(linear)) {
       status =
           ufp4_slot_read(linear->device, UFP4_LAYER_SLOTS + (unsigned)axis, &copies[axis].exponent);

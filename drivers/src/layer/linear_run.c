@@ -94,7 +94,7 @@ static ufp4_status_t run_on_device(ufp4_linear_t *linear, ufp4_pass_t pass, floa
   ufp4_status_t status = pass_copies(linear, pass, copies);
   if (status != UFP4_OK) return status;
   ufp4_descriptor_t descriptor = describe_gemm(linear, pass, copies[0], copies[1]);
-  status = job_measure(linear->device, &descriptor, stats);
+  status = job_measure(linear->device, &descriptor, stats, NULL);
   if (status != UFP4_OK) return status;
   stats->quantize_cycles = linear->quantize_cycles;
   linear->quantize_cycles = 0;

@@ -74,8 +74,11 @@ typedef struct {
   /** Ends every job not taken; none of them will be. Slots are unwritten after it. NULL: there is
    * no such thing. */
   ufp4_status_t (*reset)(ufp4_backend_state_t *state);
+  /** Whether device memory is the host's, so that a linear layer gains nothing from descriptors
+   * over the two functions below. */
+  int in_host_memory;
   /** NULL, or whole operands in the host's memory, as ufp4_quantize and ufp4_gemm; the arguments
-   * have been checked. */
+   * have been checked, kernel and threads are the device's. */
   ufp4_status_t (*quantize)(ufp4_backend_state_t *state, const ufp4_matrix_t *in,
                             const ufp4_quantize_t *how, ufp4_operand_t *out);
   ufp4_status_t (*gemm)(ufp4_backend_state_t *state, const ufp4_operand_t *a,

@@ -10,12 +10,14 @@
 
 #include "base/dram.h"
 #include "base/file.h"
+#include "frame/maker.h"
 #include "frame/progress.h"
+#include "ufp4_schedule.h"
 
 typedef struct {
   const char *recipes, *configurations, *bandwidths, *latencies, *drams, *tokens, *folder,
       *timeline;
-  uint64_t layers;
+  uint64_t layers, batches;
   float clock_mhz;
   int source, serial, json, resume;
 } arguments_t;
@@ -116,6 +118,11 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
     (void)ufp4_recipe_on_core(&one->recipe, UFP4_PASSES_ALL, &one->core, &why);
   }
   snprintf(one->reason, sizeof one->reason, "%s", why.text);
+  if (one->mem_bandwidth > one->core.bus_bytes) {
+    snprintf(one->note, sizeof one->note,
+             "mem-bandwidth %u is above the bus, which carries %u bytes a cycle",
+             one->mem_bandwidth, one->core.bus_bytes);
+  }
   return CLI_GO_ON;
 }
 
@@ -151,6 +158,7 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
   plan->source = a->source ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16;
   plan->clock_mhz = a->clock_mhz;
   plan->serial = a->serial;
+  plan->batches = (int)a->batches;
   plan->timeline = a->timeline;
   int end = explore_model(shapes, &plan->model);
   if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
@@ -164,8 +172,8 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
 
 // --- Outputs ------------------------------------------------------------------------------------
 
-static const char *const files[] = {"explore.csv", "report.html"};
-enum { CSV, REPORT, FILES };
+static const char *const files[] = {"explore.csv", "explore.json", "report.html"};
+enum { CSV, DOCUMENT, REPORT, FILES };
 
 static int check_timeline(const explore_plan_t *plan, const char *shapes) {
   const cli_device_t device = {.timeline = plan->timeline};
@@ -200,16 +208,35 @@ static ufp4_status_t write_csv(const explore_plan_t *plan, const explore_rows_t 
   return file_out_close(&file, message);
 }
 
+static ufp4_status_t write_document(const explore_plan_t *plan, const explore_rows_t *rows,
+                                    const char *path, ufp4_message_t *message) {
+  file_out_t file;
+  ufp4_status_t status = file_out_open(path, &file, message);
+  if (status != UFP4_OK) return status;
+  json_t *document = explore_document(plan, rows);
+  json_dumpf(document, file.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+  json_decref(document);
+  return file_out_close(&file, message);
+}
+
+// The rows, and what the page needs beside them.
 static int write_files(const explore_plan_t *plan, const explore_rows_t *rows) {
   char path[PATH_MAX];
   ufp4_message_t message = {0};
   ufp4_status_t status = UFP4_OK;
-  for (int i = 0; i < FILES && status == UFP4_OK; i++) {
+  for (int i = 0; i < REPORT && status == UFP4_OK; i++) {
     snprintf(path, sizeof path, "%s/%s", plan->folder, files[i]);
-    status = i == CSV ? write_csv(plan, rows, path, &message)
-                      : explore_write_report(plan, rows, path, &message);
+    if (i == CSV) status = write_csv(plan, rows, path, &message);
+    if (i == DOCUMENT) status = write_document(plan, rows, path, &message);
   }
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_explore, status, message.text);
+}
+
+static int draw(const explore_plan_t *plan) {
+  char document[PATH_MAX], page[PATH_MAX];
+  snprintf(document, sizeof document, "%s/%s", plan->folder, files[DOCUMENT]);
+  snprintf(page, sizeof page, "%s/%s", plan->folder, files[REPORT]);
+  return maker_draw(&cli_explore, document, page);
 }
 
 static int print_json(const explore_plan_t *plan, const explore_rows_t *rows) {
@@ -292,7 +319,8 @@ static int finish(const explore_plan_t *plan, int json, const explore_rows_t *ro
   int end = json ? print_json(plan, rows) : CLI_GO_ON;
   if (end == CLI_GO_ON) end = cli_printed();
   if (end == CLI_GO_ON) end = write_files(plan, rows);
-  return end == CLI_GO_ON ? explore_kept_remove(plan) : end;
+  if (end == CLI_GO_ON) end = explore_kept_remove(plan);
+  return end == CLI_GO_ON ? draw(plan) : end;
 }
 
 static int run_ranks(const explore_plan_t *plan, int json, explore_rows_t *rows) {
@@ -323,8 +351,12 @@ static int run_plan(const explore_plan_t *plan, int json, int resume) {
   return end == CLI_GO_ON ? CLI_OK : end;
 }
 
-static int check(const arguments_t *a) {
+static int check(const arguments_t *a, int batches_given) {
   if (a->folder == NULL) return cli_fail(&cli_explore, CLI_USAGE, "-o DIR is missing");
+  if (batches_given && a->serial)
+    return cli_fail(&cli_explore, CLI_USAGE, "--batches goes side by side: leave --serial out");
+  if (batches_given && (a->batches < 1 || a->batches > UFP4_SCHEDULE_BATCHES))
+    return cli_fail(&cli_explore, CLI_USAGE, "--batches: 1 or %d", UFP4_SCHEDULE_BATCHES);
   if (a->layers > 1000000) return cli_fail(&cli_explore, CLI_USAGE, "--layers: at most 1000000");
   if (!(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
     return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz: over 0, at most 1000000");
@@ -350,15 +382,20 @@ static void add_options(cli_options_t *options, arguments_t *a) {
                  "tokens of a step (default 4096)");
   cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
                  "blocks of the model (default: its own)");
+  cli_option_add(
+      options, "batches", CLI_UINT, &a->batches, "1|2",
+      "micro-batches of a step (default 2 where each has two macro-tiles of rows in every "
+      "layer, else 1)");
   cli_option_add(options, "clock-mhz", CLI_REAL, &a->clock_mhz, "F",
                  "clock, for milliseconds and tokens a second (default 1000)");
   cli_option_add(options, "serial", CLI_FLAG, &a->serial, NULL,
-                 "one job after the other, all tokens at once");
+                 "one job after the other, all tokens at once: one micro-batch");
   cli_option_add(options, "resume", CLI_FLAG, &a->resume, NULL,
                  "go on with a run that was stopped");
   cli_option_add(options, "timeline", CLI_TEXT, &a->timeline, "FILE.json",
                  "of one case: write what each unit is at, for ui.perfetto.dev");
-  cli_option_add(options, "json", CLI_FLAG, &a->json, NULL, "print the lines as JSON");
+  cli_option_add(options, "json", CLI_FLAG, &a->json, NULL,
+                 "print all columns of explore.csv as JSON");
 }
 
 static int run(int argc, char **argv) {
@@ -376,7 +413,7 @@ static int run(int argc, char **argv) {
   cli_join_words(argc, argv, plan->words, sizeof plan->words);
   add_options(&options, &a);
   int end = cli_parse(&cli_explore, &options, argc, argv, 1, 1, &inputs, NULL);
-  if (end == CLI_GO_ON) end = check(&a);
+  if (end == CLI_GO_ON) end = check(&a, cli_option_given(&options, "batches"));
   if (end == CLI_GO_ON) end = ranks_begin(&cli_explore, &plan->ranks);
   if (end == CLI_GO_ON) end = make_plan(&a, inputs[0], plan);
   if (end == CLI_GO_ON) end = check_outputs(plan, inputs[0]);
@@ -394,7 +431,7 @@ const cli_command_t cli_explore = {
         "Tells how many cycles a training step of a model takes, and where they go.\nFor each "
         "core, "
         "memory and recipe: AMAX and QUANT of every tensor and FPROP, DGRAD and WGRAD of "
-        "every layer\non the timed model, in two micro-batches, AMAX and QUANT beside the GEMMs. "
+        "every layer\non the timed model, in micro-batches, AMAX and QUANT beside the GEMMs. "
         "Lists are tried in\nevery combination. A run that was interrupted goes on with --resume.",
     .example = "ufp4 explore llama-7b --layers 1 --mem-bandwidth 32,64 -o out",
     .run = run,

@@ -44,6 +44,7 @@ typedef struct {
   const char *dram;                                ///< a name of ufp4_dram.h, or NULL
   int64_t tokens;                                  ///< of a step
   char reason[sizeof((ufp4_message_t *)0)->text];  ///< why the core cannot do it; empty if it can
+  char note[96];  ///< what of its settings has no effect; empty if all have
 } explore_case_t;
 
 enum { EXPLORE_LISTS = 6 };
@@ -58,6 +59,7 @@ typedef struct {
   explore_model_t model;
   ufp4_dtype_t source;
   int serial;            ///< one job after the other
+  int batches;           ///< micro-batches, 0: explore_batches decides
   const char *timeline;  ///< of the only case, or NULL
   double clock_mhz;
   explore_case_t *cases;
@@ -94,6 +96,7 @@ typedef struct {
   double cycles;    ///< of one
   double tokens;
   double compute, memory, output;       ///< cycles that each alone would need
+  double read, written;                 ///< bytes of data, of one
   double counters[UFP4_COUNTER_COUNT];  ///< of one
 } explore_row_t;
 
@@ -102,6 +105,9 @@ typedef struct {
   int count, capacity;
 } explore_rows_t;
 
+/** Micro-batches of a case: those that were asked for, else two where each layer has two
+ * macro-tiles of rows in each, for with fewer W is read twice and hardly used more. */
+int explore_batches(const explore_plan_t *plan, const explore_case_t *of);
 int explore_add_row(explore_rows_t *rows, const explore_row_t *row);
 /** Measures all jobs of a case, adds their rows and the totals; or where that does not go a row
  * with the reason. @return CLI_GO_ON or the exit status. */
@@ -127,8 +133,7 @@ int explore_kept_write(const explore_plan_t *plan, int index, const explore_row_
 int explore_kept_read(const explore_plan_t *plan, int index, explore_rows_t *rows, int *found);
 int explore_kept_remove(const explore_plan_t *plan);
 
-/** DIR/report.html. */
-ufp4_status_t explore_write_report(const explore_plan_t *plan, const explore_rows_t *rows,
-                                   const char *path, ufp4_message_t *message);
+/** What explore.csv does not say of its cases, as DIR/explore.json has it; NULL without memory. */
+json_t *explore_document(const explore_plan_t *plan, const explore_rows_t *rows);
 
 #endif

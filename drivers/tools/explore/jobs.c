@@ -31,6 +31,16 @@ ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass) {
   return pass == UFP4_PASS_WGRAD ? UFP4_DTYPE_F32 : plan->source;
 }
 
+int explore_batches(const explore_plan_t *plan, const explore_case_t *of) {
+  if (plan->serial) return 1;
+  if (plan->batches != 0) return plan->batches;
+  const int64_t tile = (int64_t)of->core.rows * of->core.tile_rows;
+  for (int i = 0; i < plan->model.layer_count; i++) {
+    if (explore_layer_tokens(of, &plan->model.layers[i]) / 2 < 2 * tile) return 1;
+  }
+  return 2;
+}
+
 // --- The core -----------------------------------------------------------------------------------
 
 int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t memory_bytes,
@@ -51,7 +61,7 @@ int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t 
 
 // --- Rows ---------------------------------------------------------------------------------------
 
-static unsigned bytes_a_cycle(const explore_case_t *of) {
+unsigned explore_bytes_per_cycle(const explore_case_t *of) {
   const unsigned bus = of->core.bus_bytes, limit = of->mem_bandwidth;
   return limit != 0 && limit < bus ? limit : bus;
 }
@@ -62,7 +72,7 @@ double explore_dram_bandwidth(const explore_case_t *of) {
 
 // Cycles that memory needs, from those of each way.
 static double memory_bound(const explore_case_t *of, double read, double write) {
-  const double both = (read + write) * bytes_a_cycle(of) / explore_dram_bandwidth(of);
+  const double both = (read + write) * explore_bytes_per_cycle(of) / explore_dram_bandwidth(of);
   return fmax(both, fmax(read, write));
 }
 
@@ -83,11 +93,24 @@ explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t 
   row.macs = (double)row.m * (double)row.n * (double)row.k;
   const unsigned d_bytes = explore_result_dtype(plan, pass) == UFP4_DTYPE_BF16 ? 2 : 4;
   const report_bounds_t bounds =
-      report_bounds(&of->core, bytes_a_cycle(of), d_bytes, row.m, row.n, row.k);
+      report_bounds(&of->core, explore_bytes_per_cycle(of), d_bytes, row.m, row.n, row.k);
   row.compute = bounds.compute;
   row.memory = memory_bound(of, bounds.read, bounds.write);
   row.output = bounds.output;
+  row.read = round(bounds.read * explore_bytes_per_cycle(of));
+  row.written = (double)row.m * (double)row.n * d_bytes;
   return row;
+}
+
+// Bytes that @p data takes on the bus: whole beats.
+static double on_bus(const explore_case_t *of, double data) {
+  return ceil(data / of->core.bus_bytes) * of->core.bus_bytes;
+}
+
+// A panel unit of QUANT's; lanes put scales of several into one beat.
+static double unit_on_bus(const explore_case_t *of) {
+  const double scales = UFP4_PANEL_SCALE_BYTES;
+  return UFP4_PANEL_CODE_BYTES + (of->core.quant > 16 ? scales : on_bus(of, scales));
 }
 
 explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t *of,
@@ -97,17 +120,23 @@ explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t
   explore_row_t row = start_row(plan, of, layer, tokens, pass);
   row.tensor = names[role];
   explore_role_shape(layer, tokens, role, &row.m, &row.n);
-  const double bytes = bytes_a_cycle(of), numbers = (double)row.m * (double)row.n;
+  const double bytes = explore_bytes_per_cycle(of), numbers = (double)row.m * (double)row.n;
+  const double row_bytes = (double)row.n * (plan->source == UFP4_DTYPE_BF16 ? 2 : 4);
+  const double units =
+      ceil((double)row.m / 16) * ceil((double)row.n / 16) * (pass == EXPLORE_QUANT ? copies : 0);
   row.compute = numbers / of->core.quant;
-  const double read = numbers * (plan->source == UFP4_DTYPE_BF16 ? 2 : 4) / bytes;
-  const double copied = pass == EXPLORE_QUANT ? numbers * (copies * 9.0 / 16) / bytes : 0;
-  row.memory = memory_bound(of, read, copied);
+  row.memory = memory_bound(of, (double)row.m * on_bus(of, row_bytes) / bytes,
+                            units * unit_on_bus(of) / bytes);
+  row.read = (double)row.m * row_bytes;
+  row.written = units * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES);
   return row;
 }
 
 void explore_add_to(explore_row_t *total, const explore_row_t *row, double times) {
   total->macs += times * row->macs;
   total->cycles += times * row->cycles;
+  total->read += times * row->read;
+  total->written += times * row->written;
   for (int i = 0; i < UFP4_COUNTER_COUNT; i++) total->counters[i] += times * row->counters[i];
 }
 

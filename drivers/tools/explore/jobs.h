@@ -18,6 +18,8 @@ ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass);
 int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t memory_bytes,
                  ufp4_device_t **device);
 
+/** What its memory carries each way, no more than the bus. */
+unsigned explore_bytes_per_cycle(const explore_case_t *of);
 /** What the pins of its DRAM carry, reads and writes together, in bytes a cycle; infinite without.
  */
 double explore_dram_bandwidth(const explore_case_t *of);

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases that have ended, each a file of its rows in DIR/cases, from which one that was cut off goes
 // on and in which ranks leave theirs. Numbers are written so that they come back as they were.
-#include <errno.h>
+#include "train/study/kept.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include "base/file.h"
 #include "explore.h"
-#include "train/study/runs.h"
 
-#define HEAD(mark) "ufp4 explore, rows of case %d: %d, settings %08" mark "\n"
 /** In place of a layer's index. */
 enum { OF_BLOCK = -1, OF_STEP = -2 };
-enum { NUMBERS = 6 + UFP4_COUNTER_COUNT };
+enum { NUMBERS = 8 + UFP4_COUNTER_COUNT };
 
 static const char *const tensors[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
 
@@ -29,10 +26,10 @@ static int name_folder(const explore_plan_t *plan, char path[PATH_MAX]) {
   return cli_fail(&cli_explore, CLI_USAGE, "-o: the name is too long");
 }
 
-static int name_file(const explore_plan_t *plan, int index, char path[PATH_MAX]) {
-  const int end = name_folder(plan, path);
-  if (end == CLI_GO_ON) snprintf(path + strlen(path), 32, "/case-%d.txt", index);
-  return end;
+enum { ID = 24 };
+
+static void name_case(int index, char id[ID]) {
+  snprintf(id, ID, "case-%d", index);
 }
 
 // --- Settings -----------------------------------------------------------------------------------
@@ -71,10 +68,10 @@ static char *settings_of(const explore_plan_t *plan) {
   snprintf(version, sizeof version, "%d.%d.%d", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR,
            UFP4_VERSION_PATCH);
   json_t *settings =
-      json_pack("{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:f}", "version", version, "program", program,
-                "model", json_text(plan->model.name), "shapes", layers_of(&plan->model), "blocks",
-                (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial", plan->serial,
-                "clock_mhz", plan->clock_mhz);
+      json_pack("{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:i, s:f}", "version", version, "program",
+                program, "model", json_text(plan->model.name), "shapes", layers_of(&plan->model),
+                "blocks", (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial",
+                plan->serial, "batches", plan->batches, "clock_mhz", plan->clock_mhz);
   for (int i = 0; settings != NULL && i < EXPLORE_LISTS; i++)
     json_object_set_new(settings, explore_list_names[i], json_text(plan->lists[i]));
   if (settings != NULL) json_object_set_new(settings, "cases", cases_of(plan));
@@ -98,7 +95,7 @@ int explore_kept_open(const explore_plan_t *plan, int resume) {
   if (end != CLI_GO_ON) return end;
   char *text = settings_of(plan);
   ufp4_status_t status = UFP4_ERROR_MEMORY;
-  if (text != NULL) status = ufp4_runs_open(folder, text, resume, &message);
+  if (text != NULL) status = ufp4_kept_open(folder, text, resume, &message);
   free(text);
   if (status == UFP4_OK && message.text[0] != '\0')
     fprintf(stderr, "ufp4 explore: %s; its cases are run again\n", message.text);
@@ -106,17 +103,11 @@ int explore_kept_open(const explore_plan_t *plan, int resume) {
 }
 
 int explore_kept_remove(const explore_plan_t *plan) {
-  char path[PATH_MAX];
+  char folder[PATH_MAX];
   ufp4_message_t message = {0};
-  int end = CLI_GO_ON;
-  for (int i = 0; i < plan->case_count && end == CLI_GO_ON; i++) {
-    end = name_file(plan, i, path);
-    if (end == CLI_GO_ON && unlink(path) != 0 && errno != ENOENT)
-      end = cli_fail_errno(&cli_explore, path, "remove");
-  }
-  if (end == CLI_GO_ON) end = name_folder(plan, path);
+  const int end = name_folder(plan, folder);
   if (end != CLI_GO_ON) return end;
-  const ufp4_status_t status = ufp4_runs_remove(path, &message);
+  const ufp4_status_t status = ufp4_kept_remove(folder, &message);
   return status == UFP4_OK ? CLI_GO_ON : fail(status, &message);
 }
 
@@ -125,7 +116,8 @@ int explore_kept_remove(const explore_plan_t *plan) {
 // The numbers of a row that are measured or come from such.
 static void numbers_of(explore_row_t *row, double *numbers[NUMBERS]) {
   double *const first[NUMBERS - UFP4_COUNTER_COUNT] = {&row->macs,    &row->cycles, &row->tokens,
-                                                       &row->compute, &row->memory, &row->output};
+                                                       &row->compute, &row->memory, &row->output,
+                                                       &row->read,    &row->written};
   for (int i = 0; i < NUMBERS; i++) {
     const int counter = i - (NUMBERS - UFP4_COUNTER_COUNT);
     numbers[i] = counter < 0 ? first[i] : &row->counters[counter];
@@ -150,9 +142,9 @@ static void put_row(FILE *out, const explore_plan_t *plan, const explore_row_t *
   explore_row_t copy = *row;
   double *numbers[NUMBERS];
   numbers_of(&copy, numbers);
-  fprintf(out, "%d %d %d %d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, layer_of(plan, row),
+  fprintf(out, "%d,%d,%d,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, layer_of(plan, row),
           (int)row->pass, tensor_of(row), row->batch, row->count, row->m, row->n, row->k);
-  for (int i = 0; i < NUMBERS; i++) fprintf(out, " %.17g", *numbers[i]);
+  for (int i = 0; i < NUMBERS; i++) fprintf(out, ",%.17g", *numbers[i]);
   fputc('\n', out);
 }
 
@@ -160,7 +152,7 @@ static int get_row(FILE *in, const explore_plan_t *plan, explore_row_t *row) {
   int layer, pass, tensor;
   double *numbers[NUMBERS];
   *row = (explore_row_t){.layer = "step"};
-  if (fscanf(in, "%d %d %d %d %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &layer, &pass, &tensor,
+  if (fscanf(in, "%d,%d,%d,%d,%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64, &layer, &pass, &tensor,
              &row->batch, &row->count, &row->m, &row->n, &row->k) != 8 ||
       layer < OF_STEP || layer >= plan->model.layer_count || pass < 0 || pass > EXPLORE_ALL ||
       tensor >= UFP4_ROLE_COUNT)
@@ -171,43 +163,51 @@ static int get_row(FILE *in, const explore_plan_t *plan, explore_row_t *row) {
   row->pass = (explore_pass_t)pass;
   numbers_of(row, numbers);
   for (int i = 0; i < NUMBERS; i++) {
-    if (fscanf(in, "%lf", numbers[i]) != 1) return 0;
+    if (fscanf(in, ",%lf", numbers[i]) != 1) return 0;
   }
   return 1;
 }
 
+typedef struct {
+  const explore_plan_t *plan;
+  int index;
+  const explore_row_t *rows;
+  int count;
+} case_rows_t;
+
+static void put_case(const void *context, FILE *out) {
+  const case_rows_t *one = context;
+  fprintf(out, "rows,%d,settings,%08" PRIx32 "\n", one->count, one->plan->mark);
+  for (int i = 0; i < one->count; i++) put_row(out, one->plan, &one->rows[i]);
+  fprintf(out, "%s\n", one->plan->cases[one->index].reason);
+}
+
 int explore_kept_write(const explore_plan_t *plan, int index, const explore_row_t *rows,
                        int count) {
-  char path[PATH_MAX];
-  file_out_t file;
+  char folder[PATH_MAX], id[ID];
   ufp4_message_t message = {0};
-  const int end = name_file(plan, index, path);
+  const int end = name_folder(plan, folder);
   if (end != CLI_GO_ON) return end;
-  ufp4_status_t status = file_out_open(path, &file, &message);
-  if (status != UFP4_OK) return fail(status, &message);
-  fprintf(file.stream, HEAD(PRIx32), index, count, plan->mark);
-  for (int i = 0; i < count; i++) put_row(file.stream, plan, &rows[i]);
-  fprintf(file.stream, "%s\n", plan->cases[index].reason);
-  status = file_out_close(&file, &message);
+  name_case(index, id);
+  const case_rows_t one = {plan, index, rows, count};
+  const ufp4_status_t status = ufp4_kept_write(folder, id, put_case, &one, &message);
   return status == UFP4_OK ? CLI_GO_ON : fail(status, &message);
 }
 
 // A line of text, without its end.
 static int get_line(FILE *in, char *line, size_t size) {
   if (fgetc(in) != '\n' || fgets(line, (int)size, in) == NULL) return 0;
-  const size_t length = strlen(line);
-  if (length == 0 || line[length - 1] != '\n') return 0;
-  line[length - 1] = '\0';
+  line[strcspn(line, "\n")] = '\0';
   return 1;
 }
 
-// @return 0: damaged. @param[out] found 0: of other settings
-static int read_rows(FILE *in, const explore_plan_t *plan, int index, explore_rows_t *rows,
-                     int *found) {
-  int is = -1, count = 0;
+// @return 0: not as they are written. @param[out] found 0: of other settings
+static int get_case(FILE *in, const explore_plan_t *plan, int index, explore_rows_t *rows,
+                    int *found) {
+  int count = 0;
   uint32_t mark = 0;
   explore_case_t *one = &plan->cases[index];
-  if (fscanf(in, HEAD(SCNx32), &is, &count, &mark) != 3 || is != index) return 0;
+  if (fscanf(in, "rows,%d,settings,%08" SCNx32, &count, &mark) != 2) return 0;
   *found = mark == plan->mark;
   if (!*found) return 1;
   for (int i = 0; i < count; i++) {
@@ -220,17 +220,20 @@ static int read_rows(FILE *in, const explore_plan_t *plan, int index, explore_ro
 }
 
 int explore_kept_read(const explore_plan_t *plan, int index, explore_rows_t *rows, int *found) {
-  char path[PATH_MAX];
-  const int end = name_file(plan, index, path), before = rows->count;
+  char folder[PATH_MAX], id[ID], *text;
+  ufp4_message_t message = {0};
+  const int end = name_folder(plan, folder), before = rows->count;
   *found = 0;
   if (end != CLI_GO_ON) return end;
-  FILE *in = fopen(path, "r");
-  if (in == NULL) {
-    return errno == ENOENT ? CLI_GO_ON : cli_fail_errno(&cli_explore, path, "read");
-  }
-  const int whole = read_rows(in, plan, index, rows, found);
-  fclose(in);
-  if (whole) return CLI_GO_ON;
+  name_case(index, id);
+  const ufp4_status_t status = ufp4_kept_read(folder, id, &text, &message);
+  if (status != UFP4_OK) return fail(status, &message);
+  if (text == NULL) return CLI_GO_ON;
+  FILE *in = fmemopen(text, strlen(text), "r");
+  const int good = in != NULL && get_case(in, plan, index, rows, found);
+  if (in != NULL) fclose(in);
+  free(text);
+  if (good) return CLI_GO_ON;
   rows->count = before;
-  return cli_fail(&cli_explore, CLI_USAGE, "%s: damaged; without it the case is run again", path);
+  return cli_fail(&cli_explore, CLI_USAGE, "%s/%s: no rows of this program", folder, id);
 }

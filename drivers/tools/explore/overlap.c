@@ -54,12 +54,21 @@ static void fill_list(overlap_t *run, int blocks) {
   for (int i = 0; i < blocks * model->layer_count; i++) {
     const explore_layer_t *layer = &model->layers[i % model->layer_count];
     const int64_t tokens = explore_layer_tokens(run->of, layer);
-    if (tokens < BATCHES) list->batches = 1;
     for (int64_t copy = 0; copy < layer->count; copy++) {
       run->origins[list->layer_count] = i % model->layer_count;
       run->layers[list->layer_count++] = (ufp4_schedule_layer_t){tokens, layer->cin, layer->cout};
     }
   }
+}
+
+// Each micro-batch needs a token, of experts too.
+static int is_too_small(const overlap_t *run) {
+  const explore_model_t *model = &run->plan->model;
+  const int batches = explore_batches(run->plan, run->of);
+  for (int i = 0; i < model->layer_count; i++) {
+    if (explore_layer_tokens(run->of, &model->layers[i]) < batches) return 1;
+  }
+  return 0;
 }
 
 static int is_too_long(const explore_model_t *model) {
@@ -76,10 +85,14 @@ static int make_list(overlap_t *run, int blocks) {
                      (long long)layers, UFP4_SCHEDULE_MAX_LAYERS / BLOCKS);
     return explore_fail(run->of, UFP4_ERROR_UNSUPPORTED, message.text);
   }
+  if (is_too_small(run)) {
+    return explore_fail(run->of, UFP4_ERROR_UNSUPPORTED,
+                        "a layer sees one token, which two micro-batches cannot share");
+  }
   const int end = allocate(run, (size_t)(layers * blocks));
   if (end != CLI_GO_ON) return end;
   run->list = (ufp4_schedule_plan_t){.layers = run->layers,
-                                     .batches = BATCHES,
+                                     .batches = explore_batches(run->plan, run->of),
                                      .steps = 1,
                                      .recipe = run->of->recipe,
                                      .source = run->plan->source};
@@ -89,15 +102,47 @@ static int make_list(overlap_t *run, int blocks) {
   return CLI_GO_ON;
 }
 
+// --- Rows of jobs -------------------------------------------------------------------------------
+
+// W has one copy for all micro-batches.
+static int is_weights(int kind) {
+  return kind >= UFP4_PASS_COUNT && (kind - UFP4_PASS_COUNT) / 2 == UFP4_ROLE_W;
+}
+
+static int64_t row_tokens(const overlap_t *run, const explore_layer_t *layer, int kind, int batch) {
+  const ufp4_schedule_layer_t whole = {.tokens = explore_layer_tokens(run->of, layer)};
+  ufp4_schedule_plan_t list = run->list;
+  list.layers = &whole;
+  return is_weights(kind) ? whole.tokens : ufp4_schedule_tokens(&list, 0, batch);
+}
+
+// With all but what is measured.
+static explore_row_t job_row(const overlap_t *run, int index, int kind, int batch) {
+  const explore_layer_t *layer = &run->plan->model.layers[index];
+  const int64_t tokens = row_tokens(run, layer, kind, batch);
+  const int at = kind - UFP4_PASS_COUNT;
+  if (at < 0) return explore_gemm_row(run->plan, run->of, layer, tokens, kind);
+  return explore_quant_row(run->plan, run->of, layer, tokens, at / 2,
+                           at % 2 ? EXPLORE_QUANT : EXPLORE_AMAX, 2);
+}
+
+static int kind_of(const ufp4_schedule_job_t *job) {
+  const int second = job->descriptor.header.opcode == UFP4_OPCODE_QUANT;
+  return job->pass >= 0 ? job->pass : UFP4_PASS_COUNT + 2 * job->role + second;
+}
+
 // --- Measuring ----------------------------------------------------------------------------------
+
+static void add_data(const overlap_t *run, const ufp4_schedule_job_t *job, explore_row_t *total) {
+  const explore_row_t row = job_row(run, run->origins[job->layer], kind_of(job), job->batch);
+  total->read += row.read;
+  total->written += row.written;
+}
 
 // AMAX that is run again, for slots, is in the totals alone.
 static void note(overlap_t *run, const ufp4_schedule_job_t *job) {
-  const ufp4_quant_descriptor_t *quant = &job->descriptor.quant;
-  if (job->pass < 0 && quant->row_mode == 0) return;
-  const int second = quant->opcode == UFP4_OPCODE_QUANT;
-  const int kind = job->pass >= 0 ? job->pass : UFP4_PASS_COUNT + 2 * job->role + second;
-  seen_t *seen = &run->seen[run->origins[job->layer]][kind][job->batch];
+  if (job->pass < 0 && job->descriptor.quant.row_mode == 0) return;
+  seen_t *seen = &run->seen[run->origins[job->layer]][kind_of(job)][job->batch];
   seen->cycles += (double)job->cycles;
   seen->count++;
 }
@@ -113,7 +158,10 @@ static ufp4_status_t run_list(overlap_t *run, const ufp4_schedule_plan_t *list,
   for (int i = 0; i < UFP4_COUNTER_COUNT && status == UFP4_OK; i++)
     total->counters[i] = (double)(after[i] - before[i]);
   total->cycles = total->counters[UFP4_COUNTER_CYCLES] - total->counters[UFP4_COUNTER_IDLE];
-  for (int i = 0; i < schedule.count && status == UFP4_OK; i++) note(run, &schedule.jobs[i]);
+  for (int i = 0; i < schedule.count && status == UFP4_OK; i++) {
+    note(run, &schedule.jobs[i]);
+    add_data(run, &schedule.jobs[i], total);
+  }
   ufp4_schedule_free(&schedule);
   return status;
 }
@@ -136,27 +184,10 @@ static int measure(overlap_t *run, int blocks, explore_row_t *total) {
 
 // --- Rows ---------------------------------------------------------------------------------------
 
-// W has one copy for all micro-batches.
-static int is_weights(int kind) {
-  return kind >= UFP4_PASS_COUNT && (kind - UFP4_PASS_COUNT) / 2 == UFP4_ROLE_W;
-}
-
-static int64_t row_tokens(const overlap_t *run, const explore_layer_t *layer, int kind, int batch) {
-  const ufp4_schedule_layer_t whole = {.tokens = explore_layer_tokens(run->of, layer)};
-  ufp4_schedule_plan_t list = run->list;
-  list.layers = &whole;
-  return is_weights(kind) ? whole.tokens : ufp4_schedule_tokens(&list, 0, batch);
-}
-
 static int add_row(const overlap_t *run, int index, int kind, int batch, explore_rows_t *rows) {
-  const explore_layer_t *layer = &run->plan->model.layers[index];
   const seen_t *seen = &run->seen[index][kind][batch];
   if (seen->count == 0) return CLI_GO_ON;
-  const int64_t tokens = row_tokens(run, layer, kind, batch);
-  const int at = kind - UFP4_PASS_COUNT;
-  explore_row_t row = at < 0 ? explore_gemm_row(run->plan, run->of, layer, tokens, kind)
-                             : explore_quant_row(run->plan, run->of, layer, tokens, at / 2,
-                                                 at % 2 ? EXPLORE_QUANT : EXPLORE_AMAX, 2);
+  explore_row_t row = job_row(run, index, kind, batch);
   if (run->list.batches > 1 && !is_weights(kind)) row.batch = batch;
   row.cycles = round(seen->cycles / (double)seen->count);
   for (int i = 0; i < UFP4_COUNTER_COUNT; i++) row.counters[i] = NAN;

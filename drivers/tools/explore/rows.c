@@ -5,7 +5,7 @@
 
 #include "explore.h"
 
-enum { COLUMNS = 32 };
+enum { COLUMNS = 40 };
 
 /** One column of a row: a text where there is one, else a number. */
 typedef struct {
@@ -51,6 +51,7 @@ static void add_job(columns_t *columns, const explore_plan_t *plan, const explor
   add_number(columns, "tokens", row->tokens, 0);
   add_text(columns, "tensor", row->tensor);
   add_number(columns, "batch", row->batch == EXPLORE_NO_BATCH ? (double)NAN : row->batch, 0);
+  add_number(columns, "batches", explore_batches(plan, row->of), 0);
 }
 
 static void add_counters(columns_t *columns, const explore_row_t *row) {
@@ -75,8 +76,8 @@ static void add_measures(columns_t *columns, const explore_plan_t *plan, const e
   const double bound = fmax(row->compute, fmax(row->memory, row->output));
   const double macs = row->macs > 0 ? row->macs : NAN,
                seconds = row->cycles / plan->clock_mhz / 1e6;
-  const double read = row->counters[UFP4_COUNTER_READ_BEATS] * core->bus_bytes,
-               written = row->counters[UFP4_COUNTER_WRITE_BEATS] * core->bus_bytes;
+  const double bus_read = row->counters[UFP4_COUNTER_READ_BEATS] * core->bus_bytes,
+               bus_written = row->counters[UFP4_COUNTER_WRITE_BEATS] * core->bus_bytes;
   const double here = isnan(row->cycles) ? NAN : 1;
   const int is_step = row->pass == EXPLORE_ALL && strcmp(row->layer, "step") == 0;
   add_number(columns, "util_percent", 100 * macs / (peak * row->cycles), 1);
@@ -84,14 +85,16 @@ static void add_measures(columns_t *columns, const explore_plan_t *plan, const e
              1);
   add_text(columns, "bound_by", bound_by(row));
   add_counters(columns, row);
-  add_number(columns, "read_bytes", here * read, 0);
-  add_number(columns, "write_bytes", here * written, 0);
-  add_number(columns, "intensity", macs / (read + written), 1);
+  add_number(columns, "read_bytes", here * row->read, 0);
+  add_number(columns, "write_bytes", here * row->written, 0);
+  add_number(columns, "bus_read_bytes", here * bus_read, 0);
+  add_number(columns, "bus_write_bytes", here * bus_written, 0);
+  add_number(columns, "intensity", macs / (row->read + row->written), 1);
   add_number(columns, "ms", 1e3 * seconds, 4);
   add_number(columns, "tokens_per_second", is_step ? row->tokens / seconds : NAN, 1);
   add_number(columns, "tmacs", macs / seconds / 1e12, 3);
   add_text(columns, "dram", row->of->dram);
-  add_text(columns, "reason", row->of->reason);
+  add_text(columns, "reason", row->of->reason[0] != '\0' ? row->of->reason : row->of->note);
 }
 
 static columns_t columns_of(const explore_plan_t *plan, const explore_row_t *row) {
@@ -129,6 +132,39 @@ void explore_print_csv(FILE *out, const explore_plan_t *plan, const explore_row_
   }
 }
 
+// --- The printed table --------------------------------------------------------------------------
+
+static int has_reason(const explore_plan_t *plan) {
+  for (int i = 0; i < plan->case_count; i++) {
+    if (plan->cases[i].reason[0] != '\0' || plan->cases[i].note[0] != '\0') return 1;
+  }
+  return 0;
+}
+
+// Whether an option listed several of these: "mem_bandwidth" of "mem-bandwidth".
+static int is_list(const explore_plan_t *plan, const char *name) {
+  for (int i = 0; i < EXPLORE_LISTS; i++) {
+    const char *list = explore_list_names[i];
+    const size_t word = strcspn(list, "-");
+    if (strncmp(name, list, word) == 0 &&
+        strcmp(name + word + (name[word] == '_'), list + word + (list[word] == '-')) == 0)
+      return strchr(plan->lists[i], ',') != NULL;
+  }
+  return 0;
+}
+
+// What a job is and took, and what was asked for in several ways; the CSV has all.
+static int is_printed(const explore_plan_t *plan, const char *name) {
+  static const char *const always[] = {"layer", "pass",   "tensor",       "count",    "m", "n",
+                                       "k",     "cycles", "util_percent", "bound_by", "ms"};
+  if (strcmp(name, "batch") == 0) return !plan->serial;
+  if (strcmp(name, "reason") == 0) return has_reason(plan);
+  for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
+    if (strcmp(name, always[i]) == 0) return 1;
+  }
+  return is_list(plan, name);
+}
+
 static void widen(int *width, const char *text) {
   const int length = (int)strlen(text);
   if (length > *width) *width = length;
@@ -139,13 +175,16 @@ static void widen(int *width, const char *text) {
 static int width_of(const explore_plan_t *plan, const column_t *column) {
   int width = 0;
   widen(&width, column->name);
-  if (column->text == NULL) widen(&width, "12345678");
+  if (column->text == NULL && strcmp(column->name, "batch") != 0) widen(&width, "12345678");
   if (strcmp(column->name, "pass") == 0) widen(&width, pass_names[EXPLORE_QUANT]);
+  if (strcmp(column->name, "bound_by") == 0) widen(&width, "compute");
   for (int i = 0; strcmp(column->name, "layer") == 0 && i < plan->model.layer_count; i++)
     widen(&width, plan->model.layers[i].name);
   for (int i = 0; i < plan->case_count; i++) {
     if (strcmp(column->name, "recipe") == 0) widen(&width, plan->cases[i].recipe.name);
     if (strcmp(column->name, "config") == 0) widen(&width, plan->cases[i].core.name);
+    if (strcmp(column->name, "dram") == 0 && plan->cases[i].dram)
+      widen(&width, plan->cases[i].dram);
   }
   return width;
 }
@@ -157,7 +196,8 @@ void explore_print_head(const explore_plan_t *plan) {
   for (int i = 0; i < columns.count; i++) {
     const column_t *column = &columns.items[i];
     const int width = width_of(plan, column);
-    printf(" %*s", column->text != NULL ? -width : width, column->name);
+    if (is_printed(plan, column->name))
+      printf(" %*s", column->text != NULL ? -width : width, column->name);
   }
   putchar('\n');
 }
@@ -168,10 +208,11 @@ void explore_print_line(const explore_plan_t *plan, const explore_row_t *row) {
   for (int i = 0; i < columns.count; i++) {
     const column_t *column = &columns.items[i];
     const int width = width_of(plan, column);
+    if (!is_printed(plan, column->name)) continue;
     if (column->text != NULL) {
       printf(" %-*s", width, column->text[0] != '\0' ? column->text : "-");
     } else if (isnan(column->number)) {
-      printf(" %*s", width, "nan");
+      printf(" %*s", width, "-");
     } else {
       printf(" %*.*f", width, column->digits, column->number);
     }

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "frame/cli.h"
-#include "train/report/svg.h"
+#include "frame/maker.h"
 #include "ufp4/rounding.h"
 
 static int run(int argc, char **argv);
@@ -189,7 +188,7 @@ static json_t *line_object(const line_t *l) {
       json_real_or_null(l->measure.bucket_ratio));
 }
 
-static int print_json(const bias_t *bias) {
+static json_t *tables(const bias_t *bias) {
   json_t *cells = json_array(), *tensors = json_array();
   for (int e = 0; e < ELEMS; e++) {
     const ufp4_elem_t elem = (ufp4_elem_t)e;
@@ -198,98 +197,23 @@ static int print_json(const bias_t *bias) {
   }
   for (int i = 0; i < bias->count; i++)
     json_array_append_new(tensors, line_object(&bias->lines[i]));
-  return cli_json_print(&cli_bias, json_pack("{s:o, s:o}", "cells", cells, "tensors", tensors), 9);
+  return json_pack("{s:o, s:o}", "cells", cells, "tensors", tensors);
 }
 
 // --- Drawing ------------------------------------------------------------------------------------
 
-static const char *const colors[] = {[UFP4_ELEM_E2M1] = "#d95f02", [UFP4_ELEM_E1M2] = "#1b9e77"};
-static const char *const titles[] = {[UFP4_ELEM_E2M1] = "E2M1", [UFP4_ELEM_E1M2] = "E1M2, INT4"};
-static const ufp4_elem_t drawn[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2};
-#define DRAWN 2
-
-static void draw_legend(FILE *out, double x, double y) {
-  for (int i = 0; i < DRAWN; i++) {
-    svg_text(out, x, y + 18 * i, "start", colors[drawn[i]], titles[drawn[i]]);
-  }
-}
-
-// Error of the cast over the values from 0 to qmax, both as fractions of qmax, and its mean in each
-// cell.
-static void draw_errors(FILE *out) {
-  enum { POINTS = 1201 };
-  const svg_panel_t panel = {out, 60, 50, 500, 330, 0, 1, -0.18, 0.18};
-  static double x[POINTS], y[POINTS];
-  svg_panel_frame(&panel, "Rounding error / qmax, and (dots) its mean in each cell (Eq. 2)", 0.05,
-                  2);
-  svg_text(out, 310, 410, "middle", "#222", "value / qmax, from 0 to 1");
-  for (int e = 0; e < DRAWN; e++) {
-    const ufp4_elem_t elem = drawn[e];
-    const double qmax = (double)ufp4_elem_value(elem, 7);
-    for (int i = 0; i < POINTS; i++) {
-      x[i] = (double)i / (POINTS - 1);
-      y[i] =
-          (double)ufp4_elem_value(elem, ufp4_elem_cast(elem, (float)(qmax * x[i]))) / qmax - x[i];
-    }
-    svg_panel_curve(&panel, colors[elem], x, y, POINTS);
-    for (unsigned code = 1; has_cell(elem, code); code++) {
-      svg_panel_dot(&panel, colors[elem], (double)ufp4_elem_value(elem, code) / qmax,
-                    ufp4_cell_bias(elem, code) / qmax);
-    }
-  }
-  draw_legend(out, 70, 350);
-}
-
-static double highest_sqnr(const bias_t *bias) {
-  double highest = 5;
-  for (int i = 0; i < bias->count; i++) {
-    const double sqnr = bias->lines[i].measure.sqnr_db;
-    if (isfinite(sqnr)) highest = fmax(highest, sqnr);
-  }
-  return 5 * ceil(highest / 5);
-}
-
-// One group of bars for each data, scale and RHT, one bar a format.
-static void draw_sqnr(FILE *out, const bias_t *bias) {
-  const int groups = bias->count / (2 * ELEMS) * 2;
-  const svg_panel_t panel = {out, 650, 50, 520, 290, 0, groups, 0, highest_sqnr(bias)};
-  svg_panel_frame(&panel, "Signal to quantization noise, dB", 5, 0);
-  for (int g = 0; g < groups; g++) {
-    const line_t *lines = &bias->lines[g / 2 * 2 * ELEMS + g % 2];
-    char text[64];
-    for (int e = 0; e < DRAWN; e++) {
-      const double from = g + 0.15 + 0.35 * e;
-      svg_panel_bar(&panel, colors[drawn[e]], from, from + 0.33,
-                    lines[2 * drawn[e]].measure.sqnr_db);
-    }
-    const double middle = svg_panel_x(&panel, g + 0.5);
-    svg_text(out, middle, 360, "middle", "#222", lines->data);
-    snprintf(text, sizeof text, "%s%s", scale_names[lines->scale], g % 2 ? ", RHT" : "");
-    svg_text(out, middle, 376, "middle", "#222", text);
-  }
-  draw_legend(out, 660, 400);
-}
-
 static int draw(const bias_t *bias) {
-  ufp4_message_t message = {0};
-  file_out_t file;
-  ufp4_status_t status = file_out_open(bias->plot, &file, &message);
-  if (status == UFP4_OK) {
-    svg_begin(file.stream, 1200, 440, 1);
-    draw_errors(file.stream);
-    draw_sqnr(file.stream, bias);
-    svg_end(file.stream);
-    status = file_out_close(&file, &message);
-  }
-  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_bias, status, message.text);
+  return maker_run(&cli_bias, tables(bias), (const char *const[]){"--plot", bias->plot, NULL});
 }
 
 static int check_plot(const char *path, const char *tensor) {
   size_t length = strlen(path);
-  if (length > 4 && strcmp(path + length - 4, ".svg") == 0) {
-    return cli_output_file(&cli_bias, path, CLI_ANY_FILE, &tensor, 1);
-  }
-  return cli_fail(&cli_bias, CLI_USAGE, "--plot: '%s' does not end in .svg", path);
+  if (length <= 4 || strcmp(path + length - 4, ".svg") != 0)
+    return cli_fail(&cli_bias, CLI_USAGE, "--plot: '%s' does not end in .svg", path);
+  const int end = cli_output_file(&cli_bias, path, CLI_ANY_FILE, &tensor, 1);
+  if (end != CLI_GO_ON || maker_is_there()) return end;
+  return cli_fail(&cli_bias, CLI_DEVICE,
+                  "--plot: UFP4_PYTHON names no Python to draw with; one with ufp4[report] does");
 }
 
 // --- The command --------------------------------------------------------------------------------
@@ -351,7 +275,7 @@ static int run(int argc, char **argv) {
   end = check(&bias, explicit_data);
   if (end == CLI_GO_ON) end = measure(&bias);
   if (end != CLI_GO_ON) return end;
-  if (bias.json) end = print_json(&bias);
+  if (bias.json) end = cli_json_print(&cli_bias, tables(&bias), 9);
   if (end != CLI_GO_ON) return end;
   if (!bias.json) print_text(&bias);
   if (bias.plot != NULL) end = cli_printed();

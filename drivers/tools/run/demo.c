@@ -271,6 +271,16 @@ static int close_side(side_t *side) {
   return cli_device_close(&cli_demo, side->device);
 }
 
+// Said before the first part, which takes a while.
+static int check_room(demo_t *demo) {
+  ufp4_trainer_options_t options = trainer_options(demo->arguments);
+  options.batch = (int64_t)demo->arguments->sequences;
+  ufp4_status_t status = ufp4_trainer_fits(&options, demo->core.device, &demo->recipe);
+  return status == UFP4_OK
+             ? CLI_GO_ON
+             : cli_fail_status(&cli_demo, status, ufp4_device_message(demo->core.device));
+}
+
 static int run_parts(demo_t *demo) {
   const arguments_t *a = demo->arguments;
   int end = cli_recipe(&cli_demo, a->recipe, &demo->recipe);
@@ -283,6 +293,7 @@ static int run_parts(demo_t *demo) {
     end = cli_device_open(&cli_demo, &a->device, a->device.backend, &demo->core.device);
   if (end == CLI_GO_ON) end = cli_device_open(&cli_demo, &a->device, "model", &demo->model.device);
   if (end == CLI_GO_ON) end = cli_recipe_check(&cli_demo, demo->core.device, &demo->recipe);
+  if (end == CLI_GO_ON) end = check_room(demo);
   int64_t context = trainer_options(a).shape.context;
   if (end == CLI_GO_ON) end = cli_text_read(&cli_demo, a->text_name, context, &demo->text);
   if (end == CLI_GO_ON) end = part_one(demo);

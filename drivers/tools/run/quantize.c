@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4 quantize: on the host, by the golden model.
+// ufp4 quantize: by the golden model, or by the QUANT engine of a core.
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "frame/cli.h"
+#include "frame/compare.h"
+#include "frame/report.h"
 
 static int run(int argc, char **argv);
 const cli_command_t cli_quantize = {
     .name = "quantize",
     .arguments = "IN -o Q.safetensors [options]",
     .summary = "Quantizes a tensor to 4 bits, as a recipe does for one GEMM or as told by parts.",
-    .example = "ufp4 quantize X.npy -o X.safetensors --recipe ufp4 --role x --pass fprop",
+    .example =
+        "ufp4 quantize X.npy -o X.safetensors --recipe ufp4 --role x --pass fprop "
+        "--backend rtl --check model --stats",
     .run = run,
     .details = cli_recipe_details,
 };
@@ -18,13 +23,21 @@ const cli_command_t cli_quantize = {
 // Every choice as the user gave it: the index of its word, NOT_GIVEN where nothing was said.
 enum { NOT_GIVEN = -1 };
 typedef struct {
-  const char *output, *recipe;
+  const char *output, *recipe, *check;
   // The words of the options stand in the order of the enumerations.
   int role, pass, elem, scale, layout, axis, rht, round, scale_round, packed, bf16;
   uint64_t block, rht_mask, seed, tensor_id;
   int64_t exponent;
-  int mask_given, id_given, exponent_given;
+  int mask_given, id_given, exponent_given, stats, json;
+  cli_device_t device;
 } choices_t;
+
+/** What one backend made of the tensor. */
+typedef struct {
+  ufp4_operand_t operand;
+  ufp4_quantize_stats_t stats;
+  ufp4_device_info_t info;
+} result_t;
 
 static choices_t choices_default(void) {
   return (choices_t){.role = NOT_GIVEN,
@@ -69,6 +82,13 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "packed", CLI_FLAG, &c->packed, NULL, "write two codes per byte");
   cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL,
                  "uint16 elements of IN are BF16 patterns");
+  cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",
+                 "compare every code, scale, the tensor exponent and the flags with this one's");
+  cli_option_add(options, "stats", CLI_FLAG, &c->stats, NULL,
+                 "print the cycles of AMAX and QUANT, and the core's counters");
+  cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print them as JSON");
+  cli_device_add_timing(options, &c->device);
+  cli_device_add(options, &c->device);
 }
 
 // --- What a recipe says -------------------------------------------------------------------------
@@ -175,51 +195,199 @@ static int check(const choices_t *c) {
   if (c->block > INT16_MAX)
     return cli_fail(&cli_quantize, CLI_USAGE, "--block is 16 or 32, that of the scale");
   const ufp4_quantize_t how = how_from(c);
-  ufp4_status_t status = ufp4_combination_quantize(&how, (int)c->block, "model", &message);
+  const char *const backends[2] = {c->device.backend, c->check};
+  ufp4_status_t status = ufp4_combination_quantize(&how, (int)c->block, NULL, &message);
+  for (int i = 0; i < 2 && backends[i] != NULL && status == UFP4_OK; i++)
+    status = ufp4_combination_quantize(&how, (int)c->block, backends[i], &message);
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_quantize, status, message.text);
 }
 
-static int quantize_file(const char *input, const choices_t *c) {
-  ufp4_tensor_t tensor;
-  ufp4_operand_t operand = {0};
+// --- On a backend -------------------------------------------------------------------------------
+
+static int run_on_backend(const choices_t *c, const char *backend, const ufp4_matrix_t *in,
+                          result_t *result) {
+  const ufp4_quantize_t how = how_from(c);
+  ufp4_device_t *device;
+  int end = cli_device_open(&cli_quantize, &c->device, backend, &device);
+  if (end != CLI_GO_ON) return end;
+  ufp4_device_info(device, &result->info);
+  ufp4_status_t status =
+      ufp4_device_quantize_stats(device, in, &how, &result->operand, &result->stats);
+  if (status != UFP4_OK) end = cli_fail_status(&cli_quantize, status, ufp4_device_message(device));
+  const int closed = cli_device_close(&cli_quantize, device);
+  if (end == CLI_GO_ON && result->stats.why.text[0] != '\0')
+    fprintf(stderr, "ufp4 quantize: the host quantizes for %s: %s\n", backend,
+            result->stats.why.text);
+  return end != CLI_GO_ON ? end : closed;
+}
+
+static int64_t compare(const result_t *got, const result_t *want) {
+  compare_t words = {.got_name = got->info.backend, .want_name = want->info.backend};
+  compare_operands(&words, "quantized", &got->operand, &want->operand);
+  return words.mismatches;
+}
+
+// --- Statistics ---------------------------------------------------------------------------------
+
+static void put_job(json_t *jobs, const char *job, const result_t *result, uint64_t cycles) {
+  const ufp4_operand_t *q = &result->operand;
+  const double rate = (double)q->rows * (double)q->cols / (double)cycles;
+  if (cycles == 0) return;
+  if (jobs == NULL) {
+    printf("  %-5s %8" PRId64 " %8" PRId64 " %10" PRIu64 " %17.2f\n", job, q->rows, q->cols, cycles,
+           rate);
+    return;
+  }
+  json_array_append_new(jobs, json_pack("{s:s, s:I, s:I, s:I, s:f}", "job", job, "rows",
+                                        (json_int_t)q->rows, "cols", (json_int_t)q->cols, "cycles",
+                                        (json_int_t)cycles, "numbers_per_cycle", rate));
+}
+
+static void put_counters(json_t *json, const result_t *result) {
+  static const struct {
+    const char *name;
+    ufp4_counter_t counter;
+  } shown[] = {{"quant", UFP4_COUNTER_QUANT},
+               {"command", UFP4_COUNTER_COMMAND},
+               {"read_beats", UFP4_COUNTER_READ_BEATS},
+               {"write_beats", UFP4_COUNTER_WRITE_BEATS}};
+  json_t *counters = json != NULL ? json_object() : NULL;
+  if (json == NULL) printf("%% counter         count\n");
+  for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+    const uint64_t count = result->stats.counters[shown[i].counter];
+    if (json == NULL) printf("  %-11s %9" PRIu64 "\n", shown[i].name, count);
+    if (json != NULL) json_object_set_new(counters, shown[i].name, json_integer((json_int_t)count));
+  }
+  if (json != NULL) json_object_set_new(json, "counters", counters);
+}
+
+// Of the first of both whose engine did it.
+static int print_stats(const choices_t *c, const result_t *got, const result_t *want,
+                       int64_t mismatches) {
+  const result_t *timed = got->stats.on_core || !want->stats.on_core ? got : want;
+  json_t *json = c->json ? json_object() : NULL, *jobs = c->json ? json_array() : NULL;
+  if (json == NULL) printf("%% job       rows     cols     cycles numbers_per_cycle\n");
+  if (json == NULL && !timed->stats.on_core)
+    printf("  %-5s %8" PRId64 " %8" PRId64 " %10s %17s\n", "host", timed->operand.rows,
+           timed->operand.cols, "-", "-");
+  put_job(jobs, "amax", timed, timed->stats.amax_cycles);
+  put_job(jobs, "quant", timed, timed->stats.quant_cycles);
+  if (json != NULL) json_object_set_new(json, "jobs", jobs);
+  if (timed->stats.on_core && timed->info.has_cycles) put_counters(json, timed);
+  if (json == NULL) return CLI_GO_ON;
+  const unsigned flags = got->operand.flags;
+  json_object_set_new(json, "on_core", json_boolean(timed->stats.on_core));
+  json_object_set_new(json, "tensor_exponent", json_integer(got->operand.exponent));
+  json_object_set_new(json, "nan", json_boolean(flags & UFP4_FLAG_NAN));
+  json_object_set_new(json, "saturated", json_boolean(flags & UFP4_FLAG_ROW_SATURATED));
+  json_object_set_new(json, "mismatches",
+                      mismatches < 0 ? json_null() : json_integer((json_int_t)mismatches));
+  json_object_set_new(json, "verdict", json_string(report_verdict(mismatches)));
+  return cli_json_print(&cli_quantize, json, 6);
+}
+
+static int finish(const choices_t *c, const result_t *got, int64_t mismatches) {
+  const ufp4_operand_t *q = &got->operand;
+  if (mismatches < 0) return CLI_OK;
+  const int64_t codes = 16 * q->rows * q->blocks, scales = q->rows * q->scale_blocks;
+  if (mismatches == 0) {
+    fprintf(stderr,
+            "ufp4 quantize: compared: %" PRId64 " codes, %" PRId64
+            " scales, tensor exponent and flags, equal\n",
+            codes, scales);
+    return CLI_OK;
+  }
+  return cli_fail(&cli_quantize, CLI_MISMATCH,
+                  "%" PRId64 " codes, scales, exponents or flags differ between %s and %s",
+                  mismatches, c->device.backend, c->check);
+}
+
+// --- The command --------------------------------------------------------------------------------
+
+// Before the first backend's work: whether the second one is there.
+static int try_check(const choices_t *c) {
+  ufp4_device_t *device;
+  if (c->check == NULL) return CLI_GO_ON;
+  const int end = cli_device_open(&cli_quantize, &c->device, c->check, &device);
+  ufp4_device_close(device);
+  return end;
+}
+
+static int write_result(const choices_t *c, const result_t *got) {
+  const ufp4_quantize_t how = how_from(c);
   ufp4_message_t message = {0};
-  int end = cli_tensor_read(&cli_quantize, input, c->bf16, &tensor);
+  const ufp4_status_t status =
+      ufp4_operand_write(c->output, &got->operand, &how, c->packed, &message);
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_quantize, status, message.text);
+}
+
+static int quantize(const choices_t *c, const char *input, const ufp4_matrix_t *in, result_t *got,
+                    result_t *want) {
+  int64_t mismatches = -1;
+  int end = try_check(c);
+  if (end == CLI_GO_ON) end = run_on_backend(c, c->device.backend, in, got);
+  if (end == CLI_GO_ON && c->check != NULL) end = run_on_backend(c, c->check, in, want);
   if (end != CLI_GO_ON) return end;
-  end = cli_tensor_sides(&cli_quantize, input, &tensor);
-  ufp4_quantize_t how = how_from(c);
-  ufp4_status_t status = end == CLI_GO_ON ? ufp4_quantize(&tensor.view, &how, &operand) : UFP4_OK;
-  ufp4_tensor_free(&tensor);
+  if (c->check != NULL) mismatches = compare(got, want);
+  if (c->stats || c->json || c->device.timing_only) end = print_stats(c, got, want, mismatches);
+  if (end == CLI_GO_ON) end = cli_printed();
+  if (end == CLI_GO_ON && c->output != NULL) end = write_result(c, got);
   if (end != CLI_GO_ON) return end;
-  if (status != UFP4_OK) ufp4_message_set(&message, "%s: %s", input, ufp4_status_string(status));
-  if (status == UFP4_OK)
-    status = ufp4_operand_write(c->output, &operand, &how, c->packed, &message);
-  if (status == UFP4_OK && (operand.flags & UFP4_FLAG_NAN)) {
+  if (got->operand.flags & UFP4_FLAG_NAN) {
     fprintf(stderr,
             "ufp4 quantize: %s holds NaN, Inf or numbers beyond FP32; the scales of those blocks "
             "are NaN\n",
             input);
   }
-  ufp4_operand_free(&operand);
-  return status == UFP4_OK ? CLI_OK : cli_fail_status(&cli_quantize, status, message.text);
+  return finish(c, got, mismatches);
+}
+
+static int quantize_file(const char *input, choices_t *c) {
+  ufp4_tensor_t tensor;
+  result_t got = {0}, want = {0};
+  int end = cli_tensor_read(&cli_quantize, input, c->bf16, &tensor);
+  if (end != CLI_GO_ON) return end;
+  end = cli_tensor_sides(&cli_quantize, input, &tensor);
+  const uint64_t rows = (uint64_t)tensor.view.rows, cols = (uint64_t)tensor.view.cols;
+  cli_device_demand(&c->device, (rows + 127) * (cols + 127) * 6);  // source, codes and scales
+  if (end == CLI_GO_ON) end = quantize(c, input, &tensor.view, &got, &want);
+  ufp4_tensor_free(&tensor);
+  ufp4_operand_free(&got.operand);
+  ufp4_operand_free(&want.operand);
+  return end;
+}
+
+static int check_output(const choices_t *c) {
+  if (c->output == NULL && !c->device.timing_only)
+    return cli_fail(&cli_quantize, CLI_USAGE, "-o Q.safetensors is missing");
+  if (c->output != NULL && c->device.timing_only)
+    return cli_fail(&cli_quantize, CLI_USAGE, "--timing-only makes no codes; leave -o out");
+  return CLI_GO_ON;
+}
+
+static int check_files(const choices_t *c, const char *input) {
+  const char *const read[] = {input, c->recipe, c->output};
+  int end = CLI_GO_ON;
+  if (c->output != NULL) end = cli_output_file(&cli_quantize, c->output, CLI_SAFETENSORS, read, 2);
+  return end == CLI_GO_ON ? cli_device_check_trace(&cli_quantize, &c->device, read, 3) : end;
 }
 
 static int run(int argc, char **argv) {
   choices_t choices = choices_default();
   cli_options_t options = {0};
   char **inputs;
+  cli_device_init(&choices.device);
   add_options(&options, &choices);
   int end = cli_parse(&cli_quantize, &options, argc, argv, 1, 1, &inputs, NULL);
   choices.mask_given = cli_option_given(&options, "rht-mask");
   choices.id_given = cli_option_given(&options, "tensor-id");
   choices.exponent_given = cli_option_given(&options, "tensor-exponent");
-  if (end == CLI_GO_ON && choices.output == NULL)
-    end = cli_fail(&cli_quantize, CLI_USAGE, "-o Q.safetensors is missing");
+  if (end == CLI_GO_ON) end = check_output(&choices);
   if (end == CLI_GO_ON && choices.recipe != NULL) end = apply_recipe(&choices);
   if (end == CLI_GO_ON) end = apply_defaults(&choices);
   if (end == CLI_GO_ON) end = check(&choices);
-  if (end == CLI_GO_ON) {
-    const char *const read[] = {inputs[0], choices.recipe};
-    end = cli_output_file(&cli_quantize, choices.output, CLI_SAFETENSORS, read, 2);
-  }
+  if (end == CLI_GO_ON)
+    end = cli_device_check(&cli_quantize, &options, &choices.device, choices.check);
+  if (end == CLI_GO_ON) end = check_files(&choices, inputs[0]);
   return end == CLI_GO_ON ? quantize_file(inputs[0], &choices) : end;
 }

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of ufp4 train: what it may hold, and what is written into it.
+// The folder of ufp4 train: what it may hold, and what is written into it; and what is printed.
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "frame/maker.h"
 #include "train.h"
-#include "train/report/report.h"
 #include "train/study/capture.h"
 
-static const char *const files[] = {"losses.csv", "branched.csv", "forward.csv", "report.html"};
-enum { LOSSES, BRANCHED, FORWARD, REPORT, FILES };
+static const char *const files[] = {"losses.csv", "branched.csv", "forward.csv", "train.json",
+                                    "report.html"};
+enum { LOSSES, BRANCHED, FORWARD, DOCUMENT, REPORT, FILES };
 
-// Which of them this run writes.
+// Which of them this program writes in this run; the page is drawn after it.
 static int writes(const plan_t *plan, int file) {
   if (file == LOSSES) return plan->whole;
   if (file == BRANCHED) return plan->branched;
-  return file == FORWARD ? plan->forward : 1;
+  return file == FORWARD ? plan->forward : file == DOCUMENT;
 }
 
 int train_check_outputs(const cli_command_t *command, const arguments_t *a) {
@@ -81,39 +82,21 @@ static void clean_captures(const plan_t *plan, const arguments_t *a) {
 // Files of tables that an earlier run had and this one has not.
 static void clean_tables(const plan_t *plan, const arguments_t *a) {
   char path[PATH_MAX];
-  for (int i = 0; i < FILES; i++) {
+  for (int i = 0; i < REPORT; i++) {
     snprintf(path, sizeof path, "%s/%s", a->folder, files[i]);
     if (!writes(plan, i)) (void)remove(path);
   }
 }
 
-// The processor and the system, as far as they say.
-static void name_machine(char *text, size_t size) {
-  char line[256], processor[256] = "";
-  struct utsname system = {.sysname = ""};
-  FILE *file = fopen("/proc/cpuinfo", "r");
-  while (file && !processor[0] && fgets(line, sizeof line, file))
-    (void)sscanf(line, "model name : %255[^\n]", processor);
-  if (file) fclose(file);
-  (void)uname(&system);
-  snprintf(text, size, "%s%s%s %s %s", processor, processor[0] ? ", " : "", system.sysname,
-           system.release, system.machine);
+static void put_document(const void *context, FILE *out) {
+  const evidence_t *e = context;
+  json_t *document = train_document(e, TRAIN_FORWARD | TRAIN_BRANCHED | TRAIN_WHOLE);
+  json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+  json_decref(document);
+  fputc('\n', out);
 }
 
-static ufp4_status_t write_report(const evidence_t *e, const char *path, ufp4_message_t *message) {
-  char machine[1024];
-  name_machine(machine, sizeof machine);
-  const ufp4_report_t report = {
-      .experiment = &e->experiment,
-      .forward = e->plan->forward ? &e->forward : NULL,
-      .shows = {[UFP4_RUN_WHOLE] = e->plan->whole, [UFP4_RUN_BRANCHED] = e->plan->branched},
-      .text_name = e->arguments->text_name,
-      .command = e->arguments->words,
-      .machine = machine};
-  return ufp4_report_write(&report, path, message);
-}
-
-static ufp4_status_t write_file(evidence_t *e, int file, const char *path,
+static ufp4_status_t write_file(const evidence_t *e, int file, const char *path,
                                 ufp4_message_t *message) {
   switch (file) {
     case LOSSES:
@@ -123,20 +106,42 @@ static ufp4_status_t write_file(evidence_t *e, int file, const char *path,
     case FORWARD:
       return ufp4_forward_write_csv(&e->forward, path, message);
     default:
-      return write_report(e, path, message);
+      return file_write_by(path, put_document, e, message);
   }
 }
 
-int train_write_files(evidence_t *e) {
+int train_write_files(const evidence_t *e) {
   char path[PATH_MAX];
   ufp4_message_t message = {0};
   ufp4_status_t status = UFP4_OK;
   clean_captures(e->plan, e->arguments);
-  for (int i = 0; i < FILES && !status; i++) {
+  for (int i = 0; i < REPORT && !status; i++) {
     snprintf(path, sizeof path, "%s/%s", e->arguments->folder, files[i]);
     if (writes(e->plan, i)) status = write_file(e, i, path, &message);
   }
   if (status) return cli_fail_status(e->plan->command, status, message.text);
   clean_tables(e->plan, e->arguments);
   return CLI_GO_ON;
+}
+
+int train_draw(const evidence_t *e) {
+  char document[PATH_MAX], page[PATH_MAX];
+  snprintf(document, sizeof document, "%s/%s", e->arguments->folder, files[DOCUMENT]);
+  snprintf(page, sizeof page, "%s/%s", e->arguments->folder, files[REPORT]);
+  return maker_draw(e->plan->command, document, page);
+}
+
+// --- Tables -------------------------------------------------------------------------------------
+
+void train_print(evidence_t *e, unsigned tables) {
+  if (e->arguments->json || !maker_is_there()) return;
+  const int end = maker_run(e->plan->command, train_document(e, tables),
+                            (const char *const[]){"--tables", NULL});
+  if (end != CLI_GO_ON) e->untold = end;
+}
+
+int train_print_json(const evidence_t *e) {
+  json_t *document = train_document(e, TRAIN_FORWARD | TRAIN_BRANCHED | TRAIN_WHOLE);
+  if (!maker_is_there()) return cli_json_print(e->plan->command, document, 9);
+  return maker_run(e->plan->command, document, (const char *const[]){"--json", NULL});
 }

@@ -21,8 +21,8 @@ static ufp4_device_t *open_device(void *context) {
 }
 
 // Names that the control, and the files and folders beside the recipes' folders, have.
-static const char *const reserved[] = {CONTROL,       "losses.csv",  "branched.csv",
-                                       "forward.csv", "report.html", "runs"};
+static const char *const reserved[] = {CONTROL,      "losses.csv",  "branched.csv", "forward.csv",
+                                       "train.json", "report.html", "runs"};
 enum { RESERVED = sizeof reserved / sizeof *reserved };
 
 // A recipe goes by its own name, in tables and as a folder: that of a file has no path in it.

@@ -12,7 +12,7 @@
 
 #include "frame/progress.h"
 #include "text_option.h"
-#include "train/study/runs.h"
+#include "train/study/kept.h"
 
 // --- Options ------------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ static int show(stage_t *s, ufp4_run_kind_t kind) {
                     o->variants[v].name, (unsigned long long)(o->trainer.seed + (uint64_t)seed),
                     o->folder);
   }
-  if (!e->arguments->json) train_print_runs(e, kind);
+  train_print(s->evidence, kind == UFP4_RUN_BRANCHED ? TRAIN_BRANCHED : TRAIN_WHOLE);
   return CLI_GO_ON;
 }
 
@@ -234,7 +234,7 @@ static int forward_table(stage_t *s) {
   progress_end(&s->steps.line);
   if (status) end = cli_fail_status(plan->command, status, why);
   if (!status && e->forward.stopped) end = fail_interrupted(plan);
-  if (!status && end == CLI_GO_ON && !e->arguments->json) train_print_forward(e);
+  if (!status && end == CLI_GO_ON) train_print(e, TRAIN_FORWARD);
   ufp4_trainer_free(trainer);
   ufp4_device_close(device);
   return end;
@@ -295,7 +295,7 @@ static void tell_held(evidence_t *e) {
           e->plan->command->name, (long long)e->held_tokens);
 }
 
-// Files and the table in JSON; then nothing is left to go on with.
+// Files and the tables in JSON; once the rows are there, nothing is left to go on with.
 static int finish(evidence_t *e) {
   ufp4_message_t message;
   ufp4_status_t status = ufp4_experiment_end_captures(&e->experiment, UFP4_OK);
@@ -303,9 +303,12 @@ static int finish(evidence_t *e) {
   tell_held(e);
   int end = train_write_files(e);
   if (end != CLI_GO_ON) return end;
-  status = ufp4_runs_remove(e->plan->options.folder, &message);
+  status = ufp4_kept_remove(e->plan->options.folder, &message);
   if (status) return cli_fail_status(e->plan->command, status, message.text);
-  return e->arguments->json ? train_print_json(e) : CLI_GO_ON;
+  end = train_draw(e);
+  if (end == CLI_GO_ON) end = e->untold;
+  const int printed = e->arguments->json ? train_print_json(e) : CLI_GO_ON;
+  return end == CLI_GO_ON ? printed : end;
 }
 
 // What has been trained stays, whatever fails after it.
@@ -327,13 +330,22 @@ static int run_experiment(evidence_t *e, const ufp4_text_t *text) {
   return end == CLI_GO_ON ? CLI_OK : end;
 }
 
+static int check_variant(const plan_t *plan, int index, ufp4_device_t *device) {
+  const ufp4_recipe_t *recipe = &plan->options.variants[index].recipe;
+  int end = cli_recipe_check(plan->command, device, recipe);
+  if (end != CLI_GO_ON) return end;
+  ufp4_status_t status = ufp4_trainer_fits(&plan->options.trainer, device, recipe);
+  return status == UFP4_OK ? CLI_GO_ON
+                           : cli_fail_status(plan->command, status, ufp4_device_message(device));
+}
+
 // Opens the device once beforehand: what is wrong with it should be said before the text is read.
 static int prepare(plan_t *plan, const arguments_t *a, ufp4_text_t *text) {
   ufp4_device_t *device;
   int end = cli_device_open(plan->command, &plan->device, plan->device.backend, &device);
   if (end != CLI_GO_ON) return end;
   for (int i = 0; end == CLI_GO_ON && i < plan->options.variant_count; i++) {
-    end = cli_recipe_check(plan->command, device, &plan->options.variants[i].recipe);
+    end = check_variant(plan, i, device);
   }
   ufp4_device_close(device);
   if (end != CLI_GO_ON) return end;
@@ -357,7 +369,7 @@ static int open_runs(evidence_t *e, const arguments_t *a) {
   if (end != CLI_GO_ON) return end;
   char *text = settings_text(e);
   ufp4_status_t status = UFP4_ERROR_MEMORY;
-  if (text) status = ufp4_runs_open(e->plan->options.folder, text, a->resume, &message);
+  if (text) status = ufp4_kept_open(e->plan->options.folder, text, a->resume, &message);
   free(text);
   if (status) return cli_fail_status(e->plan->command, status, message.text);
   if (message.text[0])
@@ -368,7 +380,7 @@ static int open_runs(evidence_t *e, const arguments_t *a) {
 
 static int run_plan(plan_t *plan, const arguments_t *a) {
   ufp4_text_t text = {0};
-  evidence_t evidence = {.plan = plan, .arguments = a};
+  evidence_t evidence = {.plan = plan, .arguments = a, .untold = CLI_GO_ON};
   int end = prepare(plan, a, &text);
   if (end != CLI_GO_ON) return end;
   evidence.settings = train_settings(plan, a, &text);

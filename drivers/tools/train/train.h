@@ -38,31 +38,38 @@ typedef struct {
 typedef struct {
   const plan_t *plan;
   const arguments_t *arguments;
-  const char *machine;  ///< for the reader
   json_t *settings;     ///< train_settings
   int64_t held_tokens;  ///< measured in each run
   ufp4_forward_t forward;
   ufp4_experiment_t experiment;
+  int untold;  ///< CLI_GO_ON, or the exit status of a table that could not be printed
 } evidence_t;
 
 /** Recipes, control, tables and threads. @return CLI_GO_ON or the exit status, as all that follow.
  */
 int train_plan(const cli_command_t *command, const arguments_t *arguments, plan_t *plan);
-/** What decides about the numbers of a plan, as a flat JSON object, for runs.h; NULL without
+/** What decides about the numbers of a plan, as a flat JSON object, for kept.h; NULL without
  * memory.
  */
 json_t *train_settings(const plan_t *plan, const arguments_t *arguments, const ufp4_text_t *text);
+
+/** Tables, as bits. */
+enum { TRAIN_FORWARD = 1, TRAIN_BRANCHED = 2, TRAIN_WHOLE = 4 };
+/** What was run, and what has been measured of these tables; NULL without memory. */
+json_t *train_document(const evidence_t *evidence, unsigned tables);
 
 /** Before the training, which may take hours: what is written after it can be. */
 int train_check_outputs(const cli_command_t *command, const arguments_t *arguments);
 /** The folder, and names for captured tensors. */
 int train_make_folders(plan_t *plan, const arguments_t *arguments);
 /** All files of the tables that there are; an earlier run's go. */
-int train_write_files(evidence_t *evidence);
+int train_write_files(const evidence_t *evidence);
+/** report.html, of those files. */
+int train_draw(const evidence_t *evidence);
 
-void train_print_forward(const evidence_t *evidence);
-/** The comparisons of @p kind and its losses. */
-void train_print_runs(const evidence_t *evidence, ufp4_run_kind_t kind);
+/** Prints these tables, where there is a Python that compares. */
+void train_print(evidence_t *evidence, unsigned tables);
+/** All tables as JSON: without a Python that compares, what was measured. */
 int train_print_json(const evidence_t *evidence);
 
 #endif

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# What fpga/build.sh has to know of the OrangeCrab.
+# What fpga/build.sh has to know of the OrangeCrab: the device, that of the other size, and the memory of each.
 device=25k
+sizes="25k 85k"
 package=CSFBGA285
 speed=8
 loader="--board orangeCrab"
 files="fpga/boards/ecp5_cells.v fpga/boards/ecp5_clock.sv fpga/boards/orangecrab/orangecrab.sv"
 parameters="-GClockHz=24000000"
+[[ ${size:-$device} != 85k ]] || parameters="-GMemoryBytes=262144 $parameters"

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# What fpga/build.sh has to know of the ULX3S: the device, and for each configuration its memory and clock (ulx3s.sv).
+# What fpga/build.sh has to know of the ULX3S: the device, that of the other sizes, and for each configuration and size its
+# memory and clock (ulx3s.sv).
 device=85k
+sizes="12k 25k 45k 85k"
 package=CABGA381
 speed=6
 loader="--board ulx3s"
 files="fpga/boards/ecp5_cells.v fpga/boards/ecp5_clock.sv fpga/boards/ulx3s/ulx3s.sv"
-case $configuration in
-  board) parameters="-GMemory=1 -GClockHz=24000000" ;;
-  *) parameters="-GMemory=0 -GClockHz=24000000" ;;
+case $configuration/${size:-$device} in
+  board/*) parameters="-GMemory=1 -GClockHz=24000000" ;;
+  */85k) parameters="-GMemory=0 -GClockHz=24000000" ;;
+  */45k) parameters="-GMemory=0 -GMemoryBytes=131072 -GClockHz=24000000" ;;
+  *) parameters="-GMemory=0 -GMemoryBytes=65536 -GClockHz=24000000" ;;
 esac

@@ -21,7 +21,7 @@ Core::Core(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const Mem
       front_(shape_),
       retire_(shape_),
       moving_{Gemm(shape_), Quant(shape_), ReadMaster(shape.bus_bytes),
-              WriteMaster(shape.bus_bytes), EmptyMemory(rules)},
+              WriteMaster(shape.bus_bytes), EmptyMemory(rules, host)},
       registers_(shape_, tile_rows, tile_cols),
       timeline_(sink) {}
 
@@ -30,10 +30,11 @@ void Core::reset_units() {
   for (Issue &issue : issue_) issue.reset();
   retire_.reset();
   undone_ = 0;
+  doubtful_ = false;
+  moving_.memory.ask(false);
   moving_.gemm.reset();
   moving_.quant.reset();
   slots_ = {};
-  still_ = 0;
 }
 
 void Core::reset() {
@@ -46,7 +47,8 @@ void Core::reset() {
   skip_.forget();
   gemm_now_ = {};
   calm_ = false;
-  resetting_ = 0;
+  guard_.reset();
+  still_ = 0;
   moving_.memory.forget();
   for (uint32_t i = 0; i < kResetCycles; i++) {
     MemoryMaster pins{};
@@ -122,6 +124,8 @@ void Core::step_engines(const Now &now) {
   gemm.write_ready = moving_.write.req_ready(kWriteGemm);
   gemm.write_dat_ready = moving_.write.dat_ready(kWriteGemm);
   gemm.write_idle = moving_.write.idle(kWriteGemm);
+  gemm.read_error = (gemm.load_valid || gemm.addend_valid) && moving_.read.error();
+  gemm.write_error = moving_.write.error(kWriteGemm);
   if (gemm.start || issue_[kQuant].start_valid()) skip_.forget();
   moving_.gemm.step(issue_[kGemm].job().gemm, gemm, cycle_, gemm_now_);
   if (quant_asleep()) return;
@@ -133,16 +137,18 @@ void Core::step_engines(const Now &now) {
   quant.write_dat_ready = moving_.write.dat_ready(kWriteQuant);
   quant.write_idle = moving_.write.idle(kWriteQuant);
   quant.answer = moving_.write.answer(kWriteQuant);
+  quant.read_error = quant.beat && moving_.read.error();
+  quant.write_error = moving_.write.error(kWriteQuant);
   moving_.quant.step(issue_[kQuant].job().quant, quant);
 }
 
 bool Core::fetch() {
   const uint64_t address = front_.address(registers_.rings());
-  if (host_.memory_read(host_.user, address, front_.fetched().bytes, UFP4_DESCRIPTOR_BYTES) == 0) {
-    return true;
-  }
-  fail("the descriptor at " + std::to_string(address) +
-       " cannot be read; read errors of the bus are left to the RTL");
+  const int got =
+      host_.memory_read(host_.user, address, front_.fetched().bytes, UFP4_DESCRIPTOR_BYTES);
+  if (got == UFP4_TIMED_BUS_ERROR) front_.miss();
+  if (got == 0 || got == UFP4_TIMED_BUS_ERROR) return true;
+  fail("the descriptor at " + std::to_string(address) + " cannot be read");
   return false;
 }
 
@@ -154,13 +160,25 @@ bool Core::retire() {
     fail("the host could not do job " + std::to_string(job.completion.job));
     return false;
   }
-  if (host_.memory_write(host_.user, retire_.address(registers_.rings()), &job.completion,
-                         sizeof job.completion) != 0) {
-    fail("a completion cannot be written; write errors of the bus are left to the RTL");
+  const int got = host_.memory_write(host_.user, retire_.address(registers_.rings()),
+                                     &job.completion, sizeof job.completion);
+  if (got != 0 && got != UFP4_TIMED_BUS_ERROR) {
+    fail("a completion cannot be written");
     return false;
   }
-  irqs_ = (job.irq ? 1u : 0u) | (job.completion.status != UFP4_CORE_STATUS_OK ? 2u : 0u);
+  const bool error = job.completion.status != UFP4_CORE_STATUS_OK || got != 0 ||
+                     retire_.unwritten() || moving_.write.error(kWriteCommand);
+  irqs_ = (job.irq ? 1u : 0u) | (error ? kIrqError : 0u);
   return true;
+}
+
+// A job goes to its engine: if its data may lie where there is no memory, every burst is asked of.
+void Core::doubt(const Descriptor &job) {
+  if (host_.missing == nullptr || doubtful_) return;
+  doubtful_ = any_region(job, [this](uint64_t address, uint64_t bytes) {
+    return host_.missing(host_.user, address, bytes) != 0;
+  });
+  moving_.memory.ask(doubtful_);
 }
 
 // Whether the job that front_ offers goes on, to its engine or past them.
@@ -175,7 +193,7 @@ bool Core::takes_job() const {
 }
 
 bool Core::calm() const {
-  return registers_.quiet() && resetting_ == 0 && retire_.waits() &&
+  return registers_.quiet() && !guard_.resetting() && retire_.waits() &&
          front_.waits(registers_.rings()) && !takes_job() && issue_[kGemm].waits(others(kGemm)) &&
          issue_[kQuant].waits(others(kQuant));
 }
@@ -187,20 +205,32 @@ bool Core::step_command(const Now &now) {
   const uint32_t tag = front_.next() & 15;
   const Others gemm_others = others(kGemm), quant_others = others(kQuant);
   const Issue::Finish finish[2] = {issue_[kGemm].finish(), issue_[kQuant].finish()};
-  const Retire::Enter enter{taken, (job.header.flags & kFlagIrq) != 0, !engine, tag,
+  const Retire::Enter enter{taken,
+                            (job.header.flags & kFlagIrq) != 0 && !front_.lost(),
+                            !engine,
+                            tag,
+                            front_.lost() ? 0 : job.header.job,
                             front_.status()};
-  if (front_.fetches(moving_.read.req_ready(kReadCommand)) && !fetch()) return false;
   const bool idle = moving_.write.idle(kWriteCommand);
-  if (retire_.retires(idle) && !retire()) return false;
+  // In a soft reset nothing comes of it.
+  if (!guard_.resetting()) {
+    if (front_.fetches(moving_.read.req_ready(kReadCommand)) && !fetch()) return false;
+    if (retire_.retires(idle) && !retire()) return false;
+  }
+  if (taken && engine) doubt(job);
   undone_ += (taken && engine) - finish[0].valid - finish[1].valid;
+  if (undone_ == 0 && doubtful_) {
+    doubtful_ = false;
+    moving_.memory.ask(false);
+  }
   retire_.step(enter, job, finish, moving_.write.req_ready(kWriteCommand),
-               moving_.write.dat_ready(kWriteCommand), idle);
+               moving_.write.dat_ready(kWriteCommand), idle, moving_.write.error(kWriteCommand));
   issue_[kGemm].step(gemm_others, slots_, taken && engine && job.is_gemm(), job, tag,
-                     now.gemm_ready, gemm_now_.done);
+                     now.gemm_ready, gemm_now_.done, moving_.gemm.status());
   issue_[kQuant].step(quant_others, slots_, taken && engine && job.is_quant(), job, tag,
-                      now.quant_ready, now.quant_done);
+                      now.quant_ready, now.quant_done, moving_.quant.status());
   front_.step(registers_.rings(), moving_.read.req_ready(kReadCommand),
-              moving_.read.beat() == kReadCommand, taken);
+              moving_.read.beat() == kReadCommand, moving_.read.error(), taken);
   return true;
 }
 
@@ -239,30 +269,20 @@ void Core::look(const MemoryMaster &master, const MemorySlave &slave, const Now 
   moving_.write.look(now.dat_valid, signs);
 }
 
-// What would stop the core is left to the RTL.
-bool Core::guard() {
-  if (registers_.overflow(retire_.head())) {
-    fail("ring_tail is too far ahead or goes back: a core that stops is left to the RTL");
-    return false;
-  }
-  still_ = moved_ || gemm_now_.busy || !active() ? 0 : still_ + 1;
-  if (registers_.watchdog() == 0 || still_ < registers_.watchdog()) return true;
-  fail("nothing moves for as long as the watchdog waits: a core that stops is left to the RTL");
-  return false;
-}
-
-void Core::soft_reset() {
-  if (active()) {
-    fail("a soft reset while a job is under way is left to the RTL");
-  } else if (resetting_ == 0) {
-    resetting_ = kResetCycles;
-  }
+Guard::Input Core::guard_input() const {
+  return {registers_.watchdog(),
+          active(),
+          registers_.overflow(retire_.head()),
+          moving_.read.pending(),
+          moving_.write.pending(),
+          moving_.read.sending() || moving_.write.sending()};
 }
 
 // The command unit and the registers.
-bool Core::step_host(const Now &now, Events events) {
+bool Core::step_host(const Now &now, Events events, const Guard::Input &guard, bool *soft_reset) {
+  const bool stops = guard_.stops(guard);
   if (calm_ && !port_.awvalid && !port_.wvalid && !port_.arvalid && !gemm_now_.done &&
-      !now.quant_done) {
+      !now.quant_done && !stops) {
     for (Issue &issue : issue_) issue.wait();
     registers_.count(events);
     return true;
@@ -272,20 +292,20 @@ bool Core::step_host(const Now &now, Events events) {
   irqs_ = 0;
   registers_.step_read(port_, view, slots_);
   if (!step_command(now)) return false;
-  if (resetting_ != 0) {
-    reset_units();
-    resetting_--;
-  }
-  if (registers_.step(port_, view, events, irqs_)) soft_reset();
-  calm_ = calm();
+  if (guard_.resetting()) reset_units();
+  *soft_reset = registers_.step(port_, view, events, irqs_ | (stops ? kIrqStopped : 0));
+  calm_ = false;
   return message_.empty();
 }
 
 bool Core::step() {
   Now now;
   ask(now);
-  moving_.read.evaluate(now.read_valid);
-  moving_.write.evaluate(now.write_valid);
+  const Guard::Input guard = guard_input();
+  const Curb curb = guard_.curb(guard);
+  bool soft_reset = false;
+  moving_.read.evaluate(now.read_valid, curb);
+  moving_.write.evaluate(now.write_valid, curb);
   const Request read = read_request(), write = write_request();
   MemoryMaster master{};
   moving_.read.drive(master);
@@ -299,18 +319,41 @@ bool Core::step() {
     gemm_now_.show(signs);
     timeline_.sample(cycle_, signs);
   }
-  if (!step_host(now, events(master, slave))) return false;
+  if (!step_host(now, events(master, slave), guard, &soft_reset)) return false;
   moving_.read.step(read, read_taken, slave);
   moving_.write.step(write, now.dat_valid, slave);
   moved_ = moving_.memory.sample(cycle_, master);
   if (moved_) last_moved_ = cycle_;
   cycle_++;
-  return guard();
+  stepped_++;
+  const bool moved = moved_ || gemm_now_.busy;
+  still_ = moved ? 0 : still_ + 1;
+  guard_.step(guard, soft_reset, moved);
+  if (!calm_) calm_ = calm();
+  return true;
+}
+
+bool Core::follow(const Core &host, const Orders &before) {
+  const Orders after = host.orders();
+  const Rings &was = before.rings, &is = after.rings;
+  if (is.base != was.base || is.log2 != was.log2 || is.completion_base != was.completion_base ||
+      after.watchdog != before.watchdog || after.resetting || before.resetting ||
+      after.fatal != before.fatal) {
+    return false;
+  }
+  // One that has jobs to fetch yet has not seen how many there are.
+  if (is.tail != was.tail && front_.next() == was.tail) return false;
+  // What stops a core comes without a completion: who did not see it may have to see it now.
+  if (registers_.irq_mask() != host.registers_.irq_mask() && (registers_.raised() & kIrqStopped)) {
+    return false;
+  }
+  registers_.follow(host.registers_);
+  return true;
 }
 
 // Nothing goes on in the core, and its memory can no longer be readier than it is.
 bool Core::idle() const {
-  return calm_ && !working() && cycle_ - last_moved_ >= kIdleCycles;
+  return hangs() || (calm_ && !working() && cycle_ - last_moved_ >= kIdleCycles);
 }
 
 bool Core::leap(uint64_t end, bool skips) {
@@ -322,7 +365,7 @@ bool Core::leap(uint64_t end, bool skips) {
     cycle_ += cycles;
     return true;
   }
-  if (!skips) return true;
+  if (!skips || doubtful_) return true;
   // Row groups that a GEMM waits for are counted, and so not the same twice.
   const bool even =
       calm_ && (!moving_.gemm.active() || issue_[kGemm].panels_held(others(kGemm)) == 0);
@@ -333,7 +376,7 @@ bool Core::leap(uint64_t end, bool skips) {
   visit(reader);
   uint64_t shift = 0;
   if (!skip_.follow(&moving_, &cycle_, end, &shift)) return true;
-  SkipWriter writer(skip_.state().even, shift);
+  SkipWriter writer(skip_.state().even.data(), shift);
   visit(writer);
   last_moved_ = cycle_;
   return true;

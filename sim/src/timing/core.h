@@ -14,6 +14,7 @@
 #include "timeline.h"
 #include "timing/array/gemm.h"
 #include "timing/host/command.h"
+#include "timing/host/guard.h"
 #include "timing/host/registers.h"
 #include "timing/mem/empty_memory.h"
 #include "timing/quant/quant.h"
@@ -40,6 +41,14 @@ struct Moving {
   }
 };
 
+/** What a host has written that jobs depend on. */
+struct Orders {
+  Rings rings;
+  uint32_t watchdog;
+  bool resetting;
+  uint32_t fatal;
+};
+
 /** A copy goes on from where the other is, on its own. */
 class Core {
  public:
@@ -64,9 +73,35 @@ class Core {
   uint32_t peek(uint32_t offset) const {
     return registers_.read(offset, view(), slots_);
   }
+  Orders orders() const {
+    return {registers_.rings(), registers_.watchdog(), guard_.resetting(), guard_.fatal()};
+  }
+  bool resetting() const {
+    return guard_.resetting();
+  }
+  /** It has been stopped, and nothing goes on in it or on the bus until a reset. */
+  bool hangs() const {
+    return guard_.fatal() != 0 && calm_ && still_ >= kStillCycles && !moving_.read.pending() &&
+           !moving_.write.pending();
+  }
+  /** The completion that was written last has not got there. */
+  void miss_completion() {
+    registers_.raise(kIrqError);
+  }
+  /** From here on follow() may be asked. */
+  void watch() {
+    registers_.watch();
+  }
+  /** Takes over what the host has written to @p host, of which this is a copy that has run on since
+   * watch(), and whose orders were @p before. @return false if that changes what has come since. */
+  bool follow(const Core &host, const Orders &before);
   /** Whether there is a job, under way or in the ring. */
   bool working() const {
     return active() || registers_.rings().tail != retire_.head();
+  }
+  /** Whether something comes without a host: of a job, or of the bus in a soft reset. */
+  bool going() const {
+    return (working() || guard_.resetting()) && !hangs();
   }
   /** The last cycle in which the bus moved. */
   uint64_t last_moved() const {
@@ -74,6 +109,10 @@ class Core {
   }
   uint64_t cycle() const {
     return cycle_;
+  }
+  /** Of them, those that were stepped. */
+  uint64_t stepped() const {
+    return stepped_;
   }
   bool has_timeline() const {
     return timeline_.on();
@@ -109,7 +148,7 @@ class Core {
     return {retire_.head() & 15, retire_.done(), other.started(), other.tag()};
   }
   CoreView view() const {
-    return {retire_.head(), active(), resetting_ != 0};
+    return {retire_.head(), active(), guard_.resetting(), guard_.fatal()};
   }
   bool active() const {
     return front_.busy() || front_.next() != retire_.head();
@@ -127,21 +166,25 @@ class Core {
   bool calm() const;
   bool idle() const;
   bool step_command(const Now &now);
-  inline bool step_host(const Now &now, Events events);
+  inline bool step_host(const Now &now, Events events, const Guard::Input &guard, bool *soft_reset);
   bool fetch();
   bool retire();
+  void doubt(const Descriptor &job);
   void look(const MemoryMaster &master, const MemorySlave &slave, const Now &now,
             CoreSigns &signs) const;
   inline Events events(const MemoryMaster &master, const MemorySlave &slave) const;
-  inline bool guard();
+  inline Guard::Input guard_input() const;
   template <typename Visitor>
   void visit(Visitor &v) {
     moving_.visit(v);
     registers_.visit(v);
     for (Issue &issue : issue_) issue.visit(v);
+    guard_.visit(v);
   }
-  void soft_reset();
   void reset_units();
+
+  static constexpr uint32_t kIrqError = 2, kIrqStopped = 4;
+  static constexpr uint64_t kStillCycles = 256;
 
   const std::shared_ptr<const Shape> kept_shape_;  // of all copies: their units point to it
   const Shape &shape_;
@@ -158,9 +201,11 @@ class Core {
   Skip skip_;
   Timeline timeline_;
   uint32_t irqs_ = 0;
-  uint64_t cycle_ = 0, last_moved_ = 0, still_ = 0;
-  uint32_t resetting_ = 0;  // cycles of a soft reset that are left
+  uint64_t cycle_ = 0, stepped_ = 0, last_moved_ = 0;
+  uint64_t still_ = 0;  // cycles in which nothing has moved
+  Guard guard_;
   bool moved_ = false;
+  bool doubtful_ = false;  // a job may meet an address without memory: no cycle is skipped
   bool calm_ = false;  // the command unit stays as it is until an engine is done or the host comes
   std::string message_;
 };

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timing/skip.h"
 
+#include <algorithm>
+
 #include "timing/core.h"
 
 namespace ufp4::timing {
 
-/** What comes next: which state, so many cycles later, with so much more. */
+/** What comes next: which state, so many cycles later, with so much more; if of the loader's
+ * requests in these cycles pages cut those alone. */
 struct Skip::Link {
   Entry *to;
   uint64_t cycles;
-  std::vector<uint64_t> delta;
+  std::vector<uint64_t> delta, cuts;
 };
 
 struct Skip::Entry {
@@ -17,7 +20,7 @@ struct Skip::Entry {
   uint64_t cycle;  // in which it was kept
   std::vector<uint64_t>
       places;               // of the loops: how much is left, all ones where that does not matter
-  std::vector<Link> links;  // as far as is known, by how much of the loops is left
+  std::vector<Link> links;  // as far as is known, by how much of the loops is left and what is cut
 };
 
 Skip::Skip() = default;
@@ -61,20 +64,39 @@ bool Skip::even_enough(const std::vector<uint64_t> &delta) const {
 void Skip::link(Entry *to, uint64_t now) {
   std::vector<uint64_t> delta(state_.even.size());
   for (size_t i = 0; i < delta.size(); i++) delta[i] = state_.even[i] - last_even_[i];
-  if (even_enough(delta)) last_->links.push_back({to, now - last_cycle_, std::move(delta)});
+  if (!even_enough(delta)) return;
+  std::vector<uint64_t> cut;
+  cuts(*last_, last_even_, delta[state_.loader], &cut);
+  last_->links.push_back({to, now - last_cycle_, std::move(delta), std::move(cut)});
 }
 
-// Whether a link leads from here to the state that it led to.
+void Skip::cuts(const Entry &from, const std::vector<uint64_t> &even, uint64_t requests,
+                std::vector<uint64_t> *found) const {
+  found->clear();
+  if (!state_.is_cut || requests == 0) return;
+  LoadRequest loader = from.moving.gemm.loader();
+  SkipWriter writer(&even[state_.loader], 0);
+  loader.visit(writer);
+  loader.cuts(requests, found);
+}
+
+// Whether a link leads from here to the state that it led to. cuts_ may go further than it.
 bool Skip::leads(const Link &link) const {
   for (size_t i = 0; i < state_.places.size(); i++) {
     const SkipState::Place &place = state_.places[i];
     const uint64_t left = state_.even[place.index] + link.delta[place.index];
     if ((left > place.near ? ~uint64_t{0} : left) != link.to->places[i]) return false;
   }
-  return true;
+  size_t count = 0;
+  while (count < cuts_.size() && LoadRequest::cut_request(cuts_[count]) < link.delta[state_.loader])
+    count++;
+  return count == link.cuts.size() && std::equal(link.cuts.begin(), link.cuts.end(), cuts_.begin());
 }
 
-const Skip::Link *Skip::next(const Entry &from) const {
+const Skip::Link *Skip::next(const Entry &from) {
+  uint64_t requests = 0;
+  for (const Link &link : from.links) requests = std::max(requests, link.delta[state_.loader]);
+  cuts(from, state_.even, requests, &cuts_);
   for (const Link &link : from.links) {
     if (leads(link)) return &link;
   }

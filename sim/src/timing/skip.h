@@ -5,7 +5,9 @@
 //
 // Two states are the same if all that later cycles depend on is (visit.h): the next stretch of
 // cycles is then the same too, and what goes on evenly goes on by as much. That is exact as long as
-// no loop comes near its end in one of the two; how near it is belongs to the state.
+// no loop comes near its end in one of the two; how near it is belongs to the state. And it is
+// exact if pages cut the same bursts of operands in both: rows whose length is no power of two lie
+// differently in their pages each, but few of them are cut.
 #ifndef UFP4_TIMING_SKIP_H
 #define UFP4_TIMING_SKIP_H
 
@@ -27,6 +29,8 @@ struct SkipState {
   };
   std::vector<uint64_t> key, even;
   std::vector<Place> places;
+  uint32_t loader = 0;  // where the loader's rest begins in `even`, its count of requests first
+  bool is_cut = false;  // pages may cut its bursts
 };
 
 /** Takes a state apart: exact() and the like to the key, all that goes on evenly to `even`. */
@@ -62,6 +66,11 @@ class SkipReader {
     exact(x & mask);
     count(x);
   }
+  template <typename Loader>
+  void ahead(const Loader &loader) {
+    state_.loader = static_cast<uint32_t>(state_.even.size());
+    state_.is_cut = loader.may_be_cut();
+  }
   template <typename Queue, typename Function>
   void queue(Queue &queue, Function function) {
     exact(queue.size());
@@ -80,8 +89,7 @@ class SkipReader {
 /** Puts what goes on evenly back into a state that was kept, `shift` cycles later. */
 class SkipWriter {
  public:
-  SkipWriter(const std::vector<uint64_t> &even, uint64_t shift)
-      : next_(even.data()), shift_(shift) {}
+  SkipWriter(const uint64_t *even, uint64_t shift) : next_(even), shift_(shift) {}
 
   void exact(uint64_t) {}
   template <typename T>
@@ -102,6 +110,8 @@ class SkipWriter {
   void address(T &x, uint64_t) {
     count(x);
   }
+  template <typename Loader>
+  void ahead(const Loader &) {}
   template <typename Queue, typename Function>
   void queue(Queue &queue, Function function) {
     for (auto &element : queue) function(element);
@@ -155,11 +165,15 @@ class Skip {
   Entry *find(const Moving &moving, uint64_t now);
   void link(Entry *to, uint64_t now);
   bool even_enough(const std::vector<uint64_t> &delta) const;
+  /** The next requests of the loader that pages cut, from that state with so much gone. */
+  void cuts(const Entry &from, const std::vector<uint64_t> &even, uint64_t requests,
+            std::vector<uint64_t> *found) const;
   bool leads(const Link &link) const;
-  const Link *next(const Entry &from) const;
+  const Link *next(const Entry &from);
 
   std::unordered_map<std::vector<uint64_t>, std::unique_ptr<Entry>, Hash> entries_;
   SkipState state_;
+  std::vector<uint64_t> cuts_;       // of next()
   bool known_ = false;               // what comes next of the state that was looked at last
   Entry *last_ = nullptr;            // the state that was looked at last
   std::vector<uint64_t> last_even_;  // and of that moment

@@ -29,11 +29,24 @@ class Timed {
   uint64_t cycles() const {
     return core_.cycle();
   }
+  uint64_t stepped() const {
+    return core_.stepped();
+  }
   const Core &core() const {
     return core_;
   }
   EmptyMemory &memory() {
     return core_.memory();
+  }
+  /** As of Core. */
+  void miss_completion() {
+    core_.miss_completion();
+  }
+  void watch() {
+    core_.watch();
+  }
+  bool follow(const Timed &host, const Orders &before) {
+    return core_.follow(host.core_, before);
   }
   /** One cycle, or as many as are known to be the same; no further than @p end. @return false if
    * message() says why there is none. */

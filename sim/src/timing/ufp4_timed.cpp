@@ -93,6 +93,10 @@ uint64_t ufp4_timed_cycles(const ufp4_timed_t *timed) {
   return timed->timed->cycles();
 }
 
+uint64_t ufp4_timed_stepped(const ufp4_timed_t *timed) {
+  return timed->timed->stepped();
+}
+
 const char *ufp4_timed_message(const ufp4_timed_t *timed) {
   return timed->timed->message().c_str();
 }

@@ -7,6 +7,7 @@
 //   wheel(x, base)   a count modulo 8; what matters is how far it is from that of another unit
 //   place(x, most)   how much of a loop is left; what matters is whether that is no more than
 //   `most` address(x, mask) an address, or a part of one; what matters are the bits of `mask`
+//   ahead(loader)    what the loader will ask for, whose own state comes next
 //   queue(q, f)      f of each element of a std::deque
 //
 // Everything but exact() goes on evenly: what a stretch of cycles adds to it does not depend on

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A virtual platform: a bus, memory, cores, and for each core a processor that runs the C driver.
+// A virtual platform: an arbiter, a bus, memory, cores, and for each core a processor that runs the
+// C driver.
 //
 // platform [rtl | timed] [CORES]: each processor takes the three GEMMs of one linear layer and
 // compares every bit with the golden model. Exit status 0: all are equal.
 #include <tlm_utils/multi_passthrough_initiator_socket.h>
-#include <tlm_utils/multi_passthrough_target_socket.h>
 #include <ufp4.h>
+#include <ufp4_arbiter.h>
 #include <ufp4_port.h>
 #include <ufp4_systemc.h>
 
@@ -24,15 +25,17 @@ constexpr unsigned kLatency = 100;            // cycles, of memory
 constexpr uint64_t kMemoryBase = 0x80000000;  // and what the map has
 constexpr uint64_t kPartBytes = 1 << 20;      // of each core
 constexpr uint64_t kRegisterBase = 0x10000000, kRegisterBytes = 4096;
+constexpr unsigned kMostCores = 64;
 constexpr unsigned kBusBytes = 8;        // a cycle, each way
 constexpr size_t kStackBytes = 1 << 20;  // of a processor: the driver and the model
 
 // --- Bus ----------------------------------------------------------------------------------------
 
-/** Leads by address; data of all initiators share its width, reads and writes each. */
+/** Leads by address; data of all initiators share its width, reads and writes each, in the order in
+ * which they come: the arbiter's. */
 class Bus : public sc_core::sc_module {
  public:
-  tlm_utils::multi_passthrough_target_socket<Bus> from;
+  tlm_utils::simple_target_socket<Bus> from;
   tlm_utils::multi_passthrough_initiator_socket<Bus> to;
 
   explicit Bus(const sc_core::sc_module_name &name) : sc_module(name), from("from"), to("to") {
@@ -64,7 +67,7 @@ class Bus : public sc_core::sc_module {
     return -1;
   }
 
-  void b_transport(int, tlm::tlm_generic_payload &payload, sc_time &delay) {
+  void b_transport(tlm::tlm_generic_payload &payload, sc_time &delay) {
     const uint64_t address = payload.get_address();
     const int target = find(payload);
     if (target < 0) {
@@ -80,12 +83,12 @@ class Bus : public sc_core::sc_module {
     payload.set_address(address);
   }
 
-  unsigned transport_dbg(int, tlm::tlm_generic_payload &payload) {
+  unsigned transport_dbg(tlm::tlm_generic_payload &payload) {
     const int target = find(payload);
     return target < 0 ? 0 : to[target]->transport_dbg(payload);
   }
 
-  bool get_direct_mem_ptr(int, tlm::tlm_generic_payload &payload, tlm::tlm_dmi &dmi) {
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &dmi) {
     const int target = find(payload);
     if (target < 0 || !to[target]->get_direct_mem_ptr(payload, dmi)) return false;
     const uint64_t offset = places_[static_cast<size_t>(target)].offset;
@@ -160,6 +163,13 @@ class Processor : public sc_core::sc_module {
   sc_core::sc_in<bool> irq;
   bool passed = false;
 
+  /** What has come of it. */
+  void print() const {
+    std::printf("core %u: FPROP took %llu cycles, at %s every bit is %s\n", number_,
+                static_cast<unsigned long long>(cycles_), ended_.to_string().c_str(),
+                passed ? "the golden model's" : "NOT the golden model's");
+  }
+
   SC_HAS_PROCESS(Processor);
   Processor(const sc_core::sc_module_name &name, unsigned number)
       : sc_module(name), bus("bus"), irq("irq"), number_(number) {
@@ -175,10 +185,8 @@ class Processor : public sc_core::sc_module {
     Layer got(number_), want(number_);
     if (core == nullptr || ufp4_device_open("model", &options, &model) != UFP4_OK) return;
     passed = got.run(core) && want.run(model) && got == want;
-    std::printf("core %u: FPROP took %llu cycles, at %s every bit is %s\n", number_,
-                static_cast<unsigned long long>(got.cycles),
-                sc_core::sc_time_stamp().to_string().c_str(),
-                passed ? "the golden model's" : "NOT the golden model's");
+    cycles_ = got.cycles;
+    ended_ = sc_core::sc_time_stamp();
     ufp4_device_close(model);
     ufp4_device_close(core);
   }
@@ -262,6 +270,8 @@ class Processor : public sc_core::sc_module {
   }
 
   const unsigned number_;
+  uint64_t cycles_ = 0;
+  sc_time ended_;
 };
 
 // --- Platform -----------------------------------------------------------------------------------
@@ -272,7 +282,7 @@ struct Pair {
   std::unique_ptr<Ufp4Core> core;
   Processor processor;
 
-  Pair(bool timed, unsigned number, Bus &bus)
+  Pair(bool timed, unsigned number, Ufp4Arbiter &arbiter, Bus &bus)
       : processor(sc_core::sc_gen_unique_name("processor"), number) {
     Ufp4CoreOptions options;
     options.configuration = "small";
@@ -287,8 +297,8 @@ struct Pair {
     core->irq(irq);
     core->reset(reset);
     processor.irq(irq);
-    core->mem.bind(bus.from);
-    processor.bus.bind(bus.from);
+    core->mem.bind(arbiter.from[2 * number]);
+    processor.bus.bind(arbiter.from[2 * number + 1]);
     const uint64_t registers = kRegisterBase + number * kRegisterBytes;
     bus.to.bind(core->regs);
     bus.map(registers, kRegisterBytes, registers);
@@ -304,14 +314,24 @@ int sc_main(int argc, char **argv) {
     return 2;
   }
   const unsigned cores = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1;
+  if (cores < 1 || cores > kMostCores) {
+    std::fprintf(stderr, "platform: '%s' cores; 1 to %u\n", argv[2], kMostCores);
+    return 2;
+  }
+  Ufp4Arbiter arbiter("arbiter", 2 * cores);  // so that the order of processes does not matter
   Bus bus("bus");
   Ufp4Memory memory("memory", kMemoryBase, cores * kPartBytes, kLatency * kPeriod);
+  arbiter.to.bind(bus.from);
   bus.to.bind(memory.socket);
   bus.map(kMemoryBase, cores * kPartBytes, 0);
   std::vector<std::unique_ptr<Pair>> pairs;
-  for (unsigned i = 0; i < cores; i++) pairs.push_back(std::make_unique<Pair>(timed, i, bus));
+  for (unsigned i = 0; i < cores; i++)
+    pairs.push_back(std::make_unique<Pair>(timed, i, arbiter, bus));
   sc_core::sc_start();
-  bool passed = cores > 0;
-  for (const auto &pair : pairs) passed = passed && pair->processor.passed;
+  bool passed = true;
+  for (const auto &pair : pairs) {
+    pair->processor.print();
+    passed = passed && pair->processor.passed;
+  }
   return passed ? 0 : 1;
 }

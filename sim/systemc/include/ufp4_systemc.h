@@ -27,19 +27,41 @@ class Dram;
 
 #define UFP4_SYSTEMC_API __attribute__((visibility("default")))
 
+/**
+ * A time that a module is given.
+ *
+ * SystemC rounds what is no whole number of its time resolutions, and an sc_time does not tell:
+ * sc_time(0.333, SC_NS) is 0.33 ns at a resolution of 10 ps. One that is given as a value and a
+ * unit, `options.period = {0.333, SC_NS}`, the module refuses when it is constructed; one that is
+ * given as an sc_time is what SystemC has made of it.
+ */
+class UFP4_SYSTEMC_API Ufp4Time : public sc_core::sc_time {
+ public:
+  Ufp4Time(const sc_core::sc_time &time) : sc_time(time) {}
+  Ufp4Time(double value, sc_core::sc_time_unit unit);
+
+  /** Why it cannot be had, in one line; empty: it can. */
+  const std::string &wrong() const {
+    return wrong_;
+  }
+
+ private:
+  std::string wrong_;
+};
+
 /** All that can be set from outside. */
 struct Ufp4CoreOptions {
   /** A named configuration (docs/ip/registers.md). */
   std::string configuration = "default";
   /** Of the clock, not zero. Its edges are at the multiples of the period, but for the moment 0. */
-  sc_core::sc_time period{1, sc_core::SC_NS};
+  Ufp4Time period{1, sc_core::SC_NS};
   /** What the bus moves in a cycle, in bytes each way; 0: as much as it is wide. */
   unsigned bandwidth_bytes = 0;
   /** Of Ufp4CoreTimed alone: the memory's latency in cycles. Ufp4CoreRtl asks the target of `mem`.
    */
   unsigned latency_cycles = 100;
-  /** Of Ufp4CoreTimed alone: what has banks behind that latency, at a cycle a nanosecond: "lpddr5",
-   * "hbm3", or "", none. No cycle is skipped with it. */
+  /** Of Ufp4CoreTimed alone: what has banks behind that latency: "lpddr5", "hbm3", or "", none. It
+   * has its own clock, whatever the period. No cycle is skipped with it. */
   std::string dram;
   /** Of Ufp4CoreTimed alone: bursts take the time that the target of `mem` says, as those of
    * Ufp4CoreRtl do, in place of latency_cycles and dram. An answer that takes no longer than a
@@ -79,8 +101,11 @@ class UFP4_SYSTEMC_API Ufp4Core : public sc_core::sc_module {
    * the time of all bursts is inside the module (latency_cycles, bandwidth_bytes, dram). With
    * `outside` each burst is a transaction as of Ufp4CoreRtl, for its time alone: writes have all
    * byte enables off, and descriptors and completions go by transport_dbg. Operands and results go
-   * by DMI: the target has to give one region, to be read and written, in which all of a job lies.
-   * An error is reported: the timed model has no bus errors.
+   * by DMI: the target has to give one region, to be read and written, in which all of a job lies;
+   * a target that has memory there but gives no DMI is an error of SystemC. With `outside` errors
+   * are those of the bursts; without, bursts where the target has no memory (no DMI, and 0 bytes by
+   * transport_dbg) are answered with DECERR. The job ends with the RTL's status in its cycle, and
+   * none of its data is written.
    */
   tlm_utils::simple_initiator_socket<Ufp4Core> mem;
   /** High: the core is in reset, for at least 8 cycles. It also comes out of reset at the start. */
@@ -129,18 +154,22 @@ class UFP4_SYSTEMC_API Ufp4CoreRtl final : public Ufp4Core {
 
 /**
  * The timed model: the same cycles, the golden model's bits. The kernel never clocks it: it runs
- * ahead to its next completion or interrupt, and goes back if its registers are accessed before
- * that.
+ * ahead to its next completion or interrupt, and goes back if before that something is written to
+ * its registers that jobs depend on: a doorbell for which it waits, other rings, a reset.
  *
  * A job's results are in memory at the latest when its completion is; they may be there earlier.
- * What the timed model leaves to the RTL (bus errors, the watchdog, a soft reset while jobs are
- * under way) is reported as an error.
+ * Bus errors, the watchdog, ring overflow and soft reset are as in the RTL; memory errors inside
+ * the core do not happen.
  */
 class UFP4_SYSTEMC_API Ufp4CoreTimed final : public Ufp4Core {
  public:
   Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4CoreOptions &options);
   ~Ufp4CoreTimed() override;
   uint64_t cycles() const override;
+  /** What the simulation of it has cost so far: cycles that were worked through, those not again
+   * that were skipped because they were as earlier ones, those twice that were run ahead and then
+   * had to be caught up with because the host looked. */
+  uint64_t steps() const;
 
  private:
   bool access(bool write, uint32_t offset, uint32_t *value, unsigned strobes) override;
@@ -154,18 +183,23 @@ class UFP4_SYSTEMC_API Ufp4CoreTimed final : public Ufp4Core {
 
 /**
  * A memory, zero at the start: adds its latency to the delay of each transaction, takes byte
- * enables, gives DMI to all of it. In front of a Ufp4CoreRtl of the same period a latency of n
- * cycles gives the cycles of `--mem-latency n`, and with a dram, at a period of a nanosecond, those
- * of `--dram`.
+ * enables, gives DMI to all of it. Behind a Ufp4CoreRtl a latency of n periods gives the cycles of
+ * `--mem-latency n`, and with a dram, at a period of a nanosecond, those of `--dram`.
+ *
+ * With a dram it serves by time: it waits for the delay that a transaction comes with, and so may
+ * be called from threads alone. Transactions of one instant it serves in the order of the calls,
+ * which the kernel chooses; in front of a memory with several initiators a Ufp4Arbiter
+ * (ufp4_arbiter.h) makes it a defined one. Without a dram transactions know nothing of each other.
  */
 class UFP4_SYSTEMC_API Ufp4Memory final : public sc_core::sc_module {
  public:
   tlm_utils::simple_target_socket<Ufp4Memory> socket;
 
   /** @p base: the address of its first byte. Outside of it: TLM_ADDRESS_ERROR_RESPONSE. @p dram:
-   * what has banks, rows and refresh behind the latency: "lpddr5", "hbm3", or "", none. */
-  Ufp4Memory(const sc_core::sc_module_name &name, uint64_t base, uint64_t bytes,
-             sc_core::sc_time latency, const std::string &dram = {});
+   * what has banks, rows and refresh behind the latency: "lpddr5", "hbm3", or "", none; it takes
+   * femtoseconds, and no finer time resolution. */
+  Ufp4Memory(const sc_core::sc_module_name &name, uint64_t base, uint64_t bytes, Ufp4Time latency,
+             const std::string &dram = {});
   ~Ufp4Memory() override;
   /** @return nullptr unless the whole range lies in it. */
   uint8_t *at(uint64_t address, uint64_t bytes);

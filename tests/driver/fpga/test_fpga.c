@@ -120,8 +120,8 @@ TEST(opens_again_and_again) {
 SLOW_TEST(faults_change_no_bit) {
   for (uint64_t seed = 1; seed <= 2; seed++) {
     cable_t *cable = cable_make();
-    cable->to = (fake_faults_t){.state = seed, .one_in = 20000};
-    cable->from = (fake_faults_t){.state = ~seed, .one_in = 20000};
+    cable->to = (fake_faults_t){.state = check_stream(seed), .one_in = 20000};
+    cable->from = (fake_faults_t){.state = ~check_stream(seed), .one_in = 20000};
     cable_start(cable);
     ufp4_device_t *device = get_device(cable);
     layer_t *layer = make_layer(TOKENS);
@@ -135,8 +135,8 @@ SLOW_TEST(faults_change_no_bit) {
 /** One byte in a hundred. */
 SLOW_TEST(many_faults_change_no_bit) {
   cable_t *cable = cable_make();
-  cable->to = (fake_faults_t){.state = 1, .one_in = 100};
-  cable->from = (fake_faults_t){.state = 2, .one_in = 100};
+  cable->to = (fake_faults_t){.state = check_stream(1), .one_in = 100};
+  cable->from = (fake_faults_t){.state = check_stream(2), .one_in = 100};
   cable_start(cable);
   link_options_t options = link_options_default();
   ufp4_device_options_t how = ufp4_device_options_default();

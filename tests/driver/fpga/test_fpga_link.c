@@ -96,7 +96,7 @@ TEST(bytes_arrive) {
 /** One byte in 20,000 is dropped, doubled or changed. */
 TEST(faults_cost_repeats_and_never_data) {
   for (uint64_t seed = 1; seed <= 6; seed++) {
-    wire_t *wire = wire_open(20000, seed);
+    wire_t *wire = wire_open(20000, check_stream(seed));
     const link_options_t options = link_options_default();
     link_t *link = wire_link(wire, &options);
     exercise((int64_t)seed, wire, link, 20, 20000);
@@ -109,7 +109,7 @@ TEST(faults_cost_repeats_and_never_data) {
 /** One byte in a hundred, with frames of 64 bytes. */
 TEST(many_faults_with_short_frames) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
-    wire_t *wire = wire_open(100, seed);
+    wire_t *wire = wire_open(100, check_stream(seed));
     link_options_t options = link_options_default();
     options.data_bytes = 64;
     link_t *link = wire_link(wire, &options);
@@ -118,6 +118,54 @@ TEST(many_faults_with_short_frames) {
                (int)wire->board->dropped);
     wire_close(wire, link);
   }
+}
+
+/** One byte in 200 of each way: long frames hardly get through, and what the driver sends is short.
+ */
+TEST(a_line_that_damages_much_gets_short_frames) {
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    wire_t *wire = wire_open(200, seed);
+    const link_options_t options = link_options_default();
+    link_t *link = wire_link(wire, &options);
+    exercise((int64_t)seed, wire, link, 20, 3000);
+    check_that((int64_t)seed, link_data_bytes(link) <= 128, "frames of %u bytes",
+               link_data_bytes(link));
+    wire_close(wire, link);
+  }
+}
+
+/** From one moment to the next, with a window of long frames on the way. */
+TEST(a_line_that_goes_bad_is_not_given_up) {
+  static uint8_t bytes[MEMORY];
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    wire_t *wire = wire_open(0, seed);
+    const link_options_t options = link_options_default();
+    link_t *link = wire_link(wire, &options);
+    const int64_t index = (int64_t)seed;
+    check_bits(index, write_memory(link, 0, bytes, 64000), UFP4_OK, "write");
+    check_bits(index, link_data_bytes(link), LINK_DATA_MAX, "bytes of a frame");
+    wire->to.faults.one_in = wire->from.faults.one_in = 200;
+    check_bits(index, write_memory(link, 0, bytes, 20000), UFP4_OK, "write: %s",
+               link_message(link));
+    check_bits(index, link_flush(link), UFP4_OK, "flush: %s", link_message(link));
+    wire_close(wire, link);
+  }
+}
+
+/** And a line that has been mended gets long ones. */
+TEST(frames_grow_where_nothing_is_damaged) {
+  static uint8_t bytes[MEMORY];
+  wire_t *wire = wire_open(100, 1);
+  const link_options_t options = link_options_default();
+  link_t *link = wire_link(wire, &options);
+  check_bits(0, write_memory(link, 0, bytes, 20000), UFP4_OK, "write: %s", link_message(link));
+  check_bits(0, link_flush(link), UFP4_OK, "flush: %s", link_message(link));
+  check_that(0, link_data_bytes(link) <= 64, "frames of %u bytes", link_data_bytes(link));
+  wire->to.faults.one_in = wire->from.faults.one_in = 0;
+  check_bits(0, write_memory(link, 0, bytes, 64000), UFP4_OK, "write: %s", link_message(link));
+  check_bits(0, link_flush(link), UFP4_OK, "flush: %s", link_message(link));
+  check_bits(0, link_data_bytes(link), LINK_DATA_MAX, "bytes of a frame");
+  wire_close(wire, link);
 }
 
 /** More than once around the numbers, with a window of each size. */
@@ -454,6 +502,9 @@ int main(int argc, char **argv) {
       CHECK_TEST(bytes_arrive),
       CHECK_TEST(faults_cost_repeats_and_never_data),
       CHECK_TEST(many_faults_with_short_frames),
+      CHECK_TEST(a_line_that_damages_much_gets_short_frames),
+      CHECK_TEST(a_line_that_goes_bad_is_not_given_up),
+      CHECK_TEST(frames_grow_where_nothing_is_damaged),
       CHECK_TEST(windows_of_every_size),
       CHECK_TEST(transfers_fill_the_wire),
       CHECK_TEST(a_reset_ends_the_session),

@@ -48,11 +48,11 @@ void fixture_check_gradient(check_random_t *random, const char *what, fixture_fu
   free(moved);
 }
 
-ufp4_text_t fixture_text(int64_t bytes) {
+ufp4_text_t fixture_text_of(int64_t bytes, uint64_t number) {
   static const char *const words[] = {"the ", "cat ", "sat ", "on ",  "a ",
                                       "mat ", "and ", "saw ", "two ", "dogs. "};
   ufp4_text_t text = {0};
-  check_random_t random = {7};
+  check_random_t random = {number};
   char *all = malloc((size_t)bytes + 16);
   if (!all) return text;
   for (int64_t used = 0; used < bytes;) {
@@ -61,6 +61,10 @@ ufp4_text_t fixture_text(int64_t bytes) {
   ufp4_text_split((const uint8_t *)all, bytes, &text);
   free(all);
   return text;
+}
+
+ufp4_text_t fixture_text(int64_t bytes) {
+  return fixture_text_of(bytes, check_stream(7));
 }
 
 ufp4_transformer_shape_t fixture_shape(void) {

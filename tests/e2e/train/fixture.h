@@ -23,6 +23,8 @@ void fixture_check_gradient(check_random_t *random, const char *what, fixture_fu
 
 /** A text of random words from a small vocabulary, easy to learn; free with ufp4_text_free. */
 ufp4_text_t fixture_text(int64_t bytes);
+/** The same text for ever for the same number. */
+ufp4_text_t fixture_text_of(int64_t bytes, uint64_t number);
 /** 2 blocks, d 32, 2 heads, ff 48, context 16. */
 ufp4_transformer_shape_t fixture_shape(void);
 /** The model of fixture_shape, 4 sequences a step, @p steps steps, rate 1e-2. */

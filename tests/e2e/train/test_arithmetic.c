@@ -9,7 +9,6 @@
 #include "train/learn/adamw.h"
 #include "train/model/draw.h"
 #include "train/model/elementary.h"
-#include "train/report/paired.h"
 
 static uint32_t bits_of(float x) {
   uint32_t bits;
@@ -119,57 +118,6 @@ TEST(adamw_clips_the_gradient) {
   check_bits(2, bits_of(small[0]), bits_of(0.5f), "not clipped");
 }
 
-TEST(paired_statistics) {
-  const double some[] = {1, 2, 3, 6}, same[] = {2, 2}, small[] = {-1, 1, 2};
-  ufp4_paired_t p = ufp4_paired(some, 4);
-  check_that(0, p.mean == 3 && fabs(p.deviation - sqrt(14.0 / 3)) < 1e-12, "mean %g, deviation %g",
-             p.mean, p.deviation);
-  check_that(1, fabs(p.t - 3 / (sqrt(14.0 / 3) / 2)) < 1e-12 && p.positive == 4, "t %g", p.t);
-  check_that(2, p.p > 0.05 && p.interval > p.mean, "t = 2.777 is under 3.182");
-  const double clear[] = {1, 1.1, 0.9, 1.05};
-  check_that(3, ufp4_paired(clear, 4).p < 0.05, "clear");
-  check_that(4, ufp4_paired(small, 3).p > 0.05 && ufp4_paired(small, 3).positive == 2,
-             "not separated");
-  check_that(5, isnan(ufp4_paired(same, 2).t) && ufp4_paired(same, 2).p == 1, "no deviation, no t");
-  check_that(6, isnan(ufp4_paired(some, 1).deviation) && ufp4_paired(some, 1).p == 1,
-             "one seed separates nothing");
-}
-
-// With 1, 2 and 4 degrees of freedom the probability has a closed form.
-TEST(student_p_is_that_of_its_closed_forms) {
-  for (double t = 1e-3; t < 100; t *= 1.3) {
-    const double x = t / sqrt(t * t + 4);
-    const double want[3] = {1 - 2 / M_PI * atan(t), 1 - t / sqrt(2 + t * t),
-                            1 - x * (3 - x * x) / 2};
-    const int64_t freedom[3] = {1, 2, 4};
-    for (int i = 0; i < 3; i++) {
-      const double p = ufp4_student_p(t, freedom[i]);
-      check_that(freedom[i], fabs(p - want[i]) < 1e-12, "t %g: %.15g, want %.15g", t, p, want[i]);
-      check_that(freedom[i], ufp4_student_p(-t, freedom[i]) == p, "two-sided");
-    }
-  }
-  check_that(0, ufp4_student_p(0, 7) == 1 && ufp4_student_p(INFINITY, 7) == 0, "ends");
-}
-
-TEST(student_limits_fall_to_the_normal_one) {
-  for (int64_t n = 1; n < 1000; n++) {
-    const double limit = ufp4_student_limit(0.05, n);
-    check_that(n, limit > ufp4_student_limit(0.05, n + 1) && limit > 1.96, "%lld", (long long)n);
-    check_that(n, fabs(ufp4_student_p(limit, n) - 0.05) < 1e-10, "%lld", (long long)n);
-  }
-  check_that(0, isinf(ufp4_student_limit(0.05, 0)), "none");
-}
-
-TEST(holm_corrects_step_by_step) {
-  double p[] = {0.04, 0.01, 0.03, 0.005}, ties[] = {0, 0.5, 0.5};
-  const double want[] = {0.06, 0.03, 0.06, 0.02}, want_ties[] = {0, 1, 1};
-  ufp4_holm(p, 4), ufp4_holm(ties, 3), ufp4_holm(NULL, 0);
-  for (int i = 0; i < 4; i++)
-    check_that(i, fabs(p[i] - want[i]) < 1e-15, "%g, want %g", p[i], want[i]);
-  for (int i = 0; i < 3; i++)
-    check_that(i, ties[i] == want_ties[i], "%g, want %g", ties[i], want_ties[i]);
-}
-
 int main(int argc, char **argv) {
   static const check_test_t tests[] = {CHECK_TEST(exp_is_accurate),
                                        CHECK_TEST(exp_of_special_values),
@@ -178,10 +126,6 @@ int main(int argc, char **argv) {
                                        CHECK_TEST(streams_of_different_uses_differ),
                                        CHECK_TEST(adamw_rate_warms_up_and_falls_to_zero),
                                        CHECK_TEST(adamw_follows_its_formula),
-                                       CHECK_TEST(adamw_clips_the_gradient),
-                                       CHECK_TEST(paired_statistics),
-                                       CHECK_TEST(student_p_is_that_of_its_closed_forms),
-                                       CHECK_TEST(student_limits_fall_to_the_normal_one),
-                                       CHECK_TEST(holm_corrects_step_by_step)};
+                                       CHECK_TEST(adamw_clips_the_gradient)};
   return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "train/report/report.h"
 #include "train/study/capture.h"
 #include "train/study/experiment.h"
 
@@ -117,68 +116,13 @@ static ufp4_experiment_t made_up(const ufp4_experiment_options_t *options, ufp4_
 static const double some_losses[4][SEEDS] = {
     {2, 2.1, 2.2}, {2.02, 2.121, 2.222}, {2.06, 2.163, 2.266}, {2.001, 2.099, 2.2}};
 
-TEST(comparisons_are_paired_by_seed) {
+TEST(base_is_bf16_or_else_fp32) {
   ufp4_experiment_options_t o = make_options();
-  ufp4_run_t runs[4 * SEEDS];
-  ufp4_experiment_t e = made_up(&o, runs, some_losses);
-  ufp4_comparison_t got[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
-  ufp4_experiment_comparisons(&e, UFP4_RUN_WHOLE, got);
-  check_that(0, fabs(got[1].gap.mean - 1) < 1e-9 && got[1].gap.positive == 3, "gap %g, worse %lld",
-             got[1].gap.mean, (long long)got[1].gap.positive);
-  check_that(1, !strcmp(ufp4_comparison_verdict(&got[1]), "worse"), "verdict %s",
-             ufp4_comparison_verdict(&got[1]));
-  check_that(2, !strcmp(ufp4_comparison_verdict(&got[3]), "not separated"), "verdict %s",
-             ufp4_comparison_verdict(&got[3]));
-  check_that(3, fabs(ufp4_experiment_losses(&e, UFP4_RUN_WHOLE, 0).mean - 2.1) < 1e-9, "mean loss");
-  char sentence[512];
-  ufp4_comparison_sentence(&e, &got[0], sentence, sizeof sentence);
-  check_that(
-      4, strstr(sentence, "e2m1 ends with a higher loss than ufp4") && strstr(sentence, "3 of 3"),
-      "%s", sentence);
-}
-
-// Two stretches, whose gaps are 1 % over and under the others' on each seed: 1 % of error.
-TEST(comparisons_have_the_error_of_the_text) {
-  ufp4_experiment_options_t o = make_options();
-  ufp4_run_t runs[4 * SEEDS];
-  ufp4_experiment_t e = made_up(&o, runs, some_losses);
-  ufp4_comparison_t got[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
-  ufp4_experiment_comparisons(&e, UFP4_RUN_WHOLE, got);
-  check_that(0, isnan(got[0].text_error), "without stretches: %g", got[0].text_error);
-  for (int i = 0; i < 4 * SEEDS; i++) {
-    const double more = i / SEEDS == 1 ? 0.01 * runs[i % SEEDS].held_loss : 0;
-    runs[i].stretches = (ufp4_stretches_t){2, {runs[i].held_loss + more, runs[i].held_loss - more}};
-  }
-  ufp4_experiment_comparisons(&e, UFP4_RUN_WHOLE, got);
-  check_that(1, got[1].variant == 1 && fabs(got[1].text_error - 1) < 1e-9, "%g", got[1].text_error);
-  check_that(2, fabs(got[3].text_error) < 1e-9, "of the same stretches: %g", got[3].text_error);
-}
-
-TEST(comparisons_are_the_question_with_bf16_and_among_recipes) {
-  static const int want[][3] = {{2, 1, 1}, {1, 0, 0}, {2, 0, 0}, {3, 0, 0}};
-  ufp4_experiment_options_t o = make_options();
-  ufp4_run_t runs[4 * SEEDS];
-  ufp4_experiment_t e = made_up(&o, runs, some_losses);
-  ufp4_comparison_t got[UFP4_MAX_VARIANTS * UFP4_MAX_VARIANTS];
-  check_bits(0, (uint64_t)ufp4_experiment_comparisons(&e, UFP4_RUN_WHOLE, got), 4, "comparisons");
-  for (int i = 0; i < 4; i++) {
-    check_that(
-        i,
-        got[i].variant == want[i][0] && got[i].base == want[i][1] && got[i].primary == want[i][2],
-        "%d against %d", got[i].variant, got[i].base);
-  }
-  check_that(4, got[0].p == got[0].gap.p, "the question's p stands");
-  check_that(5, got[3].p >= got[3].gap.p && got[1].p >= got[1].gap.p, "others are corrected");
-  check_bits(1, (uint64_t)ufp4_experiment_comparisons(&e, UFP4_RUN_BRANCHED, got), 4, "branched");
   o.variants[3] = o.variants[0];
-  check_bits(1, ufp4_recipe_named("fp32", &o.variants[0].recipe), UFP4_OK, "fp32");
-  check_bits(2, (uint64_t)ufp4_experiment_base(&o), 3, "bf16 before fp32");
+  check_bits(0, ufp4_recipe_named("fp32", &o.variants[0].recipe), UFP4_OK, "fp32");
+  check_bits(1, (uint64_t)ufp4_experiment_base(&o), 3, "bf16 before fp32");
   o.variant_count = 3;
-  check_bits(3, (uint64_t)ufp4_experiment_base(&o), 0, "without bf16: fp32");
-  o.variants[0] = o.variants[1];
-  o.variant_count = 1;
-  check_bits(1, (uint64_t)ufp4_experiment_comparisons(&e, UFP4_RUN_WHOLE, got), 0,
-             "one recipe, nothing to compare with");
+  check_bits(2, (uint64_t)ufp4_experiment_base(&o), 0, "without bf16: fp32");
 }
 
 TEST(branched_runs_leave_the_base_at_its_step) {
@@ -280,11 +224,6 @@ TEST(files_hold_the_losses) {
   ufp4_run_t runs[4 * SEEDS];
   ufp4_experiment_t e = made_up(&o, runs, some_losses);
   ufp4_message_t message;
-  const ufp4_report_t report = {.experiment = &e,
-                                .shows = {1, 0},
-                                .text_name = "a <text> & more",
-                                .command = "ufp4 train",
-                                .machine = "here"};
   char folder[256], path[300];
   fixture_folder(folder);
   snprintf(path, sizeof path, "%s/losses.csv", folder);
@@ -294,15 +233,7 @@ TEST(files_hold_the_losses) {
       0, strstr(csv, "recipe,seed,step,train_loss,held_loss\nbf16,3,0,5,\nbf16,3,1,4,\n") == csv,
       "%.80s", csv);
   check_that(1, strstr(csv, "\nufp4,4,3,2.5,2.121\n") != NULL, "held-out loss");
-  snprintf(path, sizeof path, "%s/report.html", folder);
-  check_bits(0, ufp4_report_write(&report, path, &message), UFP4_OK, "html");
-  char *html = read_all(path);
-  check_that(2, strstr(html, "a &lt;text&gt; &amp; more") && !strstr(html, "<text>"),
-             "names are escaped");
-  check_that(3, strstr(html, "<svg") && strstr(html, "not separated") && strstr(html, "+1.000"),
-             "curves, verdicts, gaps");
-  check_that(4, !strstr(html, "http") && !strstr(html, "<script"), "self-contained");
-  free(csv), free(html);
+  free(csv);
   fixture_remove(folder);
 }
 
@@ -378,35 +309,25 @@ TEST(rejects_file_in_a_missing_folder) {
   ufp4_experiment_options_t o = make_options();
   ufp4_run_t runs[4 * SEEDS];
   ufp4_experiment_t e = made_up(&o, runs, some_losses);
-  const ufp4_report_t report = {.experiment = &e,
-                                .shows = {1, 0},
-                                .text_name = "a <text> & more",
-                                .command = "ufp4 train",
-                                .machine = "here"};
   ufp4_message_t message;
   check_bits(0,
              ufp4_experiment_write_csv(&e, UFP4_RUN_WHOLE, "/nowhere/at/all/losses.csv", &message),
              UFP4_ERROR_IO, "csv");
   check_that(1, strstr(message.text, "/nowhere/at/all/losses.csv") != NULL, "message '%s'",
              message.text);
-  check_bits(2, ufp4_report_write(&report, "/nowhere/at/all/report.html", &message), UFP4_ERROR_IO,
-             "html");
 }
 
 int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(workers_do_not_show),
-      CHECK_TEST(runs_differ_in_seed_recipe_and_perturbation),
-      CHECK_TEST(comparisons_are_paired_by_seed),
-      CHECK_TEST(comparisons_have_the_error_of_the_text),
-      CHECK_TEST(comparisons_are_the_question_with_bf16_and_among_recipes),
-      CHECK_TEST(branched_runs_leave_the_base_at_its_step),
-      CHECK_TEST(stopped_experiment_goes_on_to_the_same_bits),
-      CHECK_TEST(files_hold_the_losses),
-      CHECK_TEST(captured_tensors_are_those_of_the_last_step),
-      CHECK_TEST(rejects_capture_without_a_folder),
-      CHECK_TEST(rejects_device_that_does_not_open),
-      CHECK_TEST(rejects_no_seeds_and_no_recipes),
-      CHECK_TEST(rejects_file_in_a_missing_folder)};
+  static const check_test_t tests[] = {CHECK_TEST(workers_do_not_show),
+                                       CHECK_TEST(runs_differ_in_seed_recipe_and_perturbation),
+                                       CHECK_TEST(base_is_bf16_or_else_fp32),
+                                       CHECK_TEST(branched_runs_leave_the_base_at_its_step),
+                                       CHECK_TEST(stopped_experiment_goes_on_to_the_same_bits),
+                                       CHECK_TEST(files_hold_the_losses),
+                                       CHECK_TEST(captured_tensors_are_those_of_the_last_step),
+                                       CHECK_TEST(rejects_capture_without_a_folder),
+                                       CHECK_TEST(rejects_device_that_does_not_open),
+                                       CHECK_TEST(rejects_no_seeds_and_no_recipes),
+                                       CHECK_TEST(rejects_file_in_a_missing_folder)};
   return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -10,6 +10,7 @@
 
 #include "fixture.h"
 #include "train/study/checkpoint.h"
+#include "train/study/kept.h"
 #include "train/study/runs.h"
 
 enum { STEPS = 5 };
@@ -29,7 +30,7 @@ static place_t make_place(void) {
 
 static place_t open_place(void) {
   place_t place = make_place();
-  check_bits(0, ufp4_runs_open(place.runs, SETTINGS, 0, &place.message), UFP4_OK, "open: %s",
+  check_bits(0, ufp4_kept_open(place.runs, SETTINGS, 0, &place.message), UFP4_OK, "open: %s",
              place.message.text);
   return place;
 }
@@ -65,10 +66,10 @@ TEST(settings_are_kept_and_met_again) {
   char text[200];
   get(&place, "settings.json", text, sizeof text);
   check_that(0, strcmp(text, SETTINGS) == 0, "settings.json: %s", text);
-  check_bits(1, ufp4_runs_open(place.runs, SETTINGS, 1, &place.message), UFP4_OK, "resumed: %s",
+  check_bits(1, ufp4_kept_open(place.runs, SETTINGS, 1, &place.message), UFP4_OK, "resumed: %s",
              place.message.text);
   check_bits(2,
-             ufp4_runs_open(place.runs, "{\"lr\":3e-3,\"steps\":5,\"recipe\":\"bf16,ufp4\"}", 1,
+             ufp4_kept_open(place.runs, "{\"lr\":3e-3,\"steps\":5,\"recipe\":\"bf16,ufp4\"}", 1,
                             &place.message),
              UFP4_OK, "in another order: %s", place.message.text);
   fixture_remove(place.folder);
@@ -76,12 +77,12 @@ TEST(settings_are_kept_and_met_again) {
 
 TEST(another_build_goes_on_with_a_word) {
   place_t place = make_place();
-  check_bits(0, ufp4_runs_open(place.runs, "{\"steps\": 5, \"program\": \"a\"}", 0, &place.message),
+  check_bits(0, ufp4_kept_open(place.runs, "{\"steps\": 5, \"program\": \"a\"}", 0, &place.message),
              UFP4_OK, "open: %s", place.message.text);
-  check_bits(1, ufp4_runs_open(place.runs, "{\"program\": \"a\", \"steps\": 5}", 1, &place.message),
+  check_bits(1, ufp4_kept_open(place.runs, "{\"program\": \"a\", \"steps\": 5}", 1, &place.message),
              UFP4_OK, "resumed: %s", place.message.text);
   check_that(2, place.message.text[0] == '\0', "'%s'", place.message.text);
-  check_bits(3, ufp4_runs_open(place.runs, "{\"program\": \"b\", \"steps\": 5}", 1, &place.message),
+  check_bits(3, ufp4_kept_open(place.runs, "{\"program\": \"b\", \"steps\": 5}", 1, &place.message),
              UFP4_OK, "rebuilt: %s", place.message.text);
   check_that(4, strstr(place.message.text, "another build") != NULL, "'%s'", place.message.text);
   fixture_remove(place.folder);
@@ -91,7 +92,7 @@ TEST(another_build_goes_on_with_a_word) {
 TEST(folder_without_settings_is_a_new_one) {
   place_t place = make_place();
   mkdir(place.runs, 0777);
-  check_bits(0, ufp4_runs_open(place.runs, SETTINGS, 0, &place.message), UFP4_OK, "open: %s",
+  check_bits(0, ufp4_kept_open(place.runs, SETTINGS, 0, &place.message), UFP4_OK, "open: %s",
              place.message.text);
   check_that(1, is_there(&place, "settings.json"), "settings.json");
   fixture_remove(place.folder);
@@ -99,7 +100,7 @@ TEST(folder_without_settings_is_a_new_one) {
 
 static void check_refused(place_t *place, const char *settings, int resume, ufp4_status_t status,
                           const char *words) {
-  check_bits(0, ufp4_runs_open(place->runs, settings, resume, &place->message), status, "%s",
+  check_bits(0, ufp4_kept_open(place->runs, settings, resume, &place->message), status, "%s",
              words);
   check_that(1, strstr(place->message.text, words) != NULL, "'%s' lacks '%s'", place->message.text,
              words);
@@ -251,15 +252,15 @@ TEST(rejects_ids_that_are_no_names) {
   static const char *const ids[] = {"", ".", "../up", "a/b", ".hidden", "a b", "a\n"};
   place_t place = open_place();
   ufp4_run_t run = {0};
-  char path[UFP4_RUNS_PATH];
+  char path[UFP4_KEPT_PATH];
   int found;
   for (int i = 0; i < 7; i++) {
     check_bits(i, ufp4_runs_write(place.runs, ids[i], &run, 0, NULL), UFP4_ERROR_ARGUMENT, "write");
     check_bits(i, ufp4_runs_read(place.runs, ids[i], &run, 0, &found, NULL), UFP4_ERROR_ARGUMENT,
                "read");
-    check_bits(i, ufp4_runs_checkpoint(place.runs, ids[i], path, NULL), UFP4_ERROR_ARGUMENT,
-               "checkpoint");
-    check_bits(i, ufp4_runs_remove_checkpoint(place.runs, ids[i], NULL), UFP4_ERROR_ARGUMENT,
+    check_bits(i, ufp4_kept_path(place.runs, ids[i], UFP4_KEPT_CHECKPOINT, path, NULL),
+               UFP4_ERROR_ARGUMENT, "checkpoint");
+    check_bits(i, ufp4_kept_remove_checkpoint(place.runs, ids[i], NULL), UFP4_ERROR_ARGUMENT,
                "remove");
   }
   fixture_remove(place.folder);
@@ -271,9 +272,10 @@ static void write_checkpoint(place_t *place, const char *id) {
   const ufp4_trainer_options_t options = fixture_options(2);
   const ufp4_text_t text = {0};
   ufp4_trainer_t *trainer;
-  char path[UFP4_RUNS_PATH];
+  char path[UFP4_KEPT_PATH];
   ufp4_trainer_create(&options, &text, NULL, NULL, &trainer);
-  check_bits(0, ufp4_runs_checkpoint(place->runs, id, path, &place->message), UFP4_OK, "its path");
+  check_bits(0, ufp4_kept_path(place->runs, id, UFP4_KEPT_CHECKPOINT, path, &place->message),
+             UFP4_OK, "its path");
   check_bits(1, ufp4_trainer_save(trainer, NULL, path, &place->message), UFP4_OK, "save: %s",
              place->message.text);
   ufp4_trainer_free(trainer);
@@ -284,7 +286,7 @@ TEST(checkpoint_of_a_run_is_removed) {
   write_checkpoint(&place, "ufp4-3");
   write_checkpoint(&place, "ufp4-4");
   for (int i = 0; i < 2; i++) {  // the second time it is not there
-    check_bits(i, ufp4_runs_remove_checkpoint(place.runs, "ufp4-3", &place.message), UFP4_OK, "%s",
+    check_bits(i, ufp4_kept_remove_checkpoint(place.runs, "ufp4-3", &place.message), UFP4_OK, "%s",
                place.message.text);
   }
   check_that(2, !is_there(&place, "ufp4-3.safetensors"), "is there");
@@ -298,7 +300,7 @@ TEST(all_that_runs_leave_is_removed) {
   write_checkpoint(&place, "bf16-control-12");
   put(&place, ".ufp4-4711-0.tmp", "half", 4);
   for (int i = 0; i < 2; i++) {  // the second time it is not there
-    check_bits(i, ufp4_runs_remove(place.runs, &place.message), UFP4_OK, "%s", place.message.text);
+    check_bits(i, ufp4_kept_remove(place.runs, &place.message), UFP4_OK, "%s", place.message.text);
     check_that(i, access(place.runs, F_OK) != 0, "the folder is there");
   }
   fixture_remove(place.folder);
@@ -314,11 +316,11 @@ TEST(what_is_not_of_runs_stays) {
   put(&place, kept[1], other, sizeof other - 1);
   put(&place, kept[2], "?", 1);
   put(&place, kept[3], "?", 1);
-  check_bits(0, ufp4_runs_remove(place.runs, &place.message), UFP4_OK, "%s", place.message.text);
+  check_bits(0, ufp4_kept_remove(place.runs, &place.message), UFP4_OK, "%s", place.message.text);
   for (int i = 0; i < 4; i++) check_that(i, is_there(&place, kept[i]), "%s is gone", kept[i]);
   check_that(4, !is_there(&place, "ufp4-3.csv"), "the rows");
   check_that(5, !is_there(&place, "settings.json"), "the settings");
-  check_bits(6, ufp4_runs_open(place.runs, SETTINGS, 0, &place.message), UFP4_OK, "the next: %s",
+  check_bits(6, ufp4_kept_open(place.runs, SETTINGS, 0, &place.message), UFP4_OK, "the next: %s",
              place.message.text);
   fixture_remove(place.folder);
 }

@@ -194,9 +194,8 @@ def resume_over_ranks_writes_the_same_files():
         if "built without MPI" in done.stderr:
             print("skipped: the program was built without MPI")
             sys.exit(77)
-        check(done.returncode == 0 and done.stderr == "", done.returncode, done.stderr)
+        check(done.returncode == 0 and done.stderr.count("\n") == 1 and "UFP4_PYTHON" in done.stderr, "one rank says:", done.returncode, done.stderr)
         check(all_files(one) == all_files(two) and len(all_files(two)) == 3, "files differ")
-        check(done.stdout.count("(primary)") == 2, "one rank prints:", done.stdout)
         done = subprocess.run([*mpirun, commands.PROGRAM, "train", text, "-o", two, *words, "--capture"], capture_output=True, text=True, timeout=120)
         check(done.returncode == 2 and "--capture is of one process" in done.stderr, done.returncode, done.stderr)
 

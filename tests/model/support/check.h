@@ -20,7 +20,7 @@ typedef struct {
 #define CHECK_TEST(name) {#name, name}
 
 /** main of a test program: PROGRAM [property [seed]]. Without a property all are run; an unknown
- * one is an error. */
+ * one is an error. Without a seed it is UFP4_TEST_SEED, or 0. */
 int check_main(int argc, char **argv, const check_test_t *tests, size_t count);
 
 /** Compares bits; a mismatch is printed with @p index and the operands (the first few only) and
@@ -32,11 +32,20 @@ __attribute__((format(printf, 4, 5))) int check_bits(int64_t index, uint64_t got
 __attribute__((format(printf, 3, 4))) int check_that(int64_t index, int ok, const char *operands,
                                                      ...);
 
-/** SplitMix64, seeded from the command line (0 unless given). */
+/** The seed of a run: @p argument, or if that is NULL the environment's UFP4_TEST_SEED, or 0. Ends
+ * the program where it is no number. */
+uint64_t check_seed_of(const char *argument);
+
+/** SplitMix64, seeded with the seed of the run. */
 typedef struct {
   uint64_t state;
 } check_random_t;
 check_random_t check_random(void);
+/** The seed of one of several streams, the stream's own number with seed 0. */
+uint64_t check_stream(uint64_t stream);
+/** The same of the back-pressure of a simulated memory: 0, which is none, stays, and so do the low
+ * bits, which choose among its kinds. */
+uint64_t check_stall(uint64_t stall);
 uint64_t check_next(check_random_t *random);
 /** Uniform in [0, bound). */
 uint32_t check_below(check_random_t *random, uint32_t bound);

@@ -37,7 +37,8 @@ static int run_one(const check_test_t *test, const char *program) {
 
 int check_main(int argc, char **argv, const check_test_t *tests, size_t count) {
   int failed = 0, found = 0;
-  check_now.seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
+  check_now.seed = check_seed_of(argc > 2 ? argv[2] : NULL);
+  check_now.seeded = 1;
   for (size_t i = 0; i < count; i++) {
     if (argc > 1 && strcmp(argv[1], tests[i].name) != 0) continue;
     found++;

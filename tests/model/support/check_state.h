@@ -8,6 +8,7 @@
 /** State of the property that is running; a test program is single-threaded. */
 typedef struct {
   uint64_t seed;
+  int seeded;
   uint64_t compared;
   uint64_t mismatches;
 } check_state_t;

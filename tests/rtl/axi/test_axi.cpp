@@ -57,7 +57,7 @@ class Traffic {
         gaps_(gaps),
         model_(std::make_unique<Model>()),
         bus_(sizeof(model_->rdata_i)),
-        memory_(pins_, bus_, {kBase, kBytes, latency, bandwidth, seed, 0, bursts}),
+        memory_(pins_, bus_, {kBase, kBytes, latency, bandwidth, check_stall(seed), 0, bursts}),
         checker_(pins_, bus_, limits()),
         want_(kBytes) {
     random_.state += seed;

@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 import cocotb
+from cocotb.triggers import ClockCycles
 from systemrdl import RDLCompiler
 from systemrdl.node import RegNode
 
@@ -20,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
 import bench  # noqa: E402
 from ufp4_core import STATUS, Core, number  # noqa: E402
 
-SEED = 1
+SEED = bench.stream(1)
 A_CODES, A_SCALES, B_CODES, B_SCALES, D, SOURCE = 0x10000, 0x14000, 0x18000, 0x1C000, 0x20000, 0x30000
 
 
@@ -84,6 +85,19 @@ async def registers_say_what_it_is(dut):
     assert (array & 255, array >> 8 & 255, array >> 16 & 255) == (2, 2, 16), hex(array)
     assert await core.read("ring_head") == 0
     check_known(dut)
+
+
+@cocotb.test()
+async def in_reset_every_ready_is_high_and_no_valid(dut):
+    """What the page on interfaces says of a host that is not in reset when the core is."""
+    core = with_pauses(dut)
+    await core.reset()
+    dut.rst_n.value = 0
+    await ClockCycles(dut.clk, 2)
+    for name in ("s_axil_awready", "s_axil_wready", "s_axil_arready", "m_axi_rready", "m_axi_bready"):
+        assert getattr(dut, name).value == 1, f"{name} is {getattr(dut, name).value} in reset"
+    for name in ("s_axil_bvalid", "s_axil_rvalid", "m_axi_arvalid", "m_axi_awvalid", "m_axi_wvalid"):
+        assert getattr(dut, name).value == 0, f"{name} is {getattr(dut, name).value} in reset"
 
 
 def described():

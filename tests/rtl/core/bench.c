@@ -26,7 +26,7 @@ bench_t bench_open(const char *configuration, unsigned latency, unsigned bandwid
       .memory_bytes = BENCH_MEMORY_BYTES,
       .latency_cycles = latency,
       .bandwidth_bytes = bandwidth,
-      .stall_seed = stall_seed,
+      .stall_seed = check_stall(stall_seed),
   };
   return open_with(&options);
 }

@@ -172,7 +172,7 @@ static void open_step(step_t *step, const options_t *options, const char *backen
   *step = (step_t){.options = *options};
   device.configuration = options->configuration;
   device.mem_latency = options->latency;
-  device.stall_seed = options->stall_seed;
+  device.stall_seed = check_stall(options->stall_seed);
   device.message = &message;
   if (ufp4_device_open(backend, &device, &step->device) != UFP4_OK) {
     fprintf(stderr, "step: %s\n", message.text);

@@ -38,7 +38,7 @@ static pair_t open_with(const setting_t *setting, uint64_t seed, pair_t pair,
     options.memory_bytes = memory_bytes[i];
     options.mem_latency = setting->latency;
     options.mem_bandwidth = setting->bandwidth;
-    options.stall_seed = setting->stall_seed;
+    options.stall_seed = check_stall(setting->stall_seed);
     options.message = &message;
     if (ufp4_device_open(backends[i], &options, &pair.device[i]) != UFP4_OK) {
       fprintf(stderr, "jobs: %s\n", message.text);

@@ -312,7 +312,8 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: test_fault memories|deadlock|reset|INJECTIONS [SEED]\n");
     return 2;
   }
-  rig_t rig = rig_open(argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+  const uint64_t seed = argc > 2 ? check_seed_of(argv[2]) : check_stream(1);
+  rig_t rig = rig_open(seed);
   int bad = 0;
   if (each_memory) {
     bad = try_each_memory(&rig) > 0;
@@ -324,5 +325,8 @@ int main(int argc, char **argv) {
     bad = print_table(&rig, injections);
   }
   rig_close(&rig);
+  if (bad)
+    fprintf(stderr, "test_fault: to see it again: %s %s %llu\n", argv[0], mode,
+            (unsigned long long)seed);
   return bad;
 }

@@ -10,6 +10,9 @@ import sys
 
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
+import bench  # noqa: E402
+
 SHAPES = [(1, 4, 16), (37, 29, 53), (19, 70, 40)]  # M, N, K
 
 
@@ -26,14 +29,15 @@ def main():
     call(build, 600, "cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_CUDA=OFF",
          "-DUFP4_TESTS=OFF", f"-DUFP4_RTL_NETLIST={flat}", f"-DUFP4_RTL_NETLIST_OF={configuration}")
     call(build, 1800, "ninja", "-C", build, "ufp4_cli")
-    program, random = build / "drivers" / "ufp4", np.random.default_rng(1)
+    program, random = build / "drivers" / "ufp4", np.random.default_rng(bench.stream(1))
     gemms = 0
     for (m, n, k), out, stall in itertools.product(SHAPES, ("f32", "bf16", "i64"), (0, 7)):
         for name, rows in (("X", m), ("W", n)):
             np.save(build / f"{name}.npy", random.standard_normal((rows, k)).astype(np.float32))
             call(build, 60, program, "quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e1m2")
         call(build, 300, program, "gemm", "X.safetensors", "W.safetensors", "-o", "D.npy", "--backend", "rtl", "--config",
-             configuration, "--check", "model", "--out", out, "--stall", stall)
+             configuration, "--check", "model", "--out", out, "--stall",
+             stall and bench.stall(stall))
         gemms += 1
     print(f"{gemms} GEMMs on the flat Verilog of {configuration} are equal in every bit")
 

@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
+import bench  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 READERS = HERE.parent / "vectors"
 RTL = HERE.parents[2] / "rtl"
@@ -42,7 +45,7 @@ def flatten(folder, yosys, modules):
 
 
 def write_records(folder, ufp4, unit, wanted):
-    lines = call(folder, [ufp4, "vectors", unit, "--seed", "3", "--count", "2000"], "ufp4 vectors").splitlines()
+    lines = call(folder, [ufp4, "vectors", unit, "--seed", str(bench.stream(3)), "--count", "2000"], "ufp4 vectors").splitlines()
     head, records = lines[:3], lines[3:]
     step = max(1, len(records) // wanted) if wanted else 1
     (folder / f"{unit}.txt").write_text("\n".join(head + records[::step]) + "\n")

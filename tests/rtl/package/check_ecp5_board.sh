@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # FuseSoC's project of a board with an ECP5: its Verilog is of the configuration, with the board's memory, is what Verilator reads
-# with the FPGA's cells, its clock's cell has the settings that are attributes, and the tools get the board's pins, device and speed.
+# with the FPGA's cells, without parameters, its clock's cell has the settings that are attributes, and the tools get the board's pins, device and speed.
 # usage: check_ecp5_board.sh FUSESOC VERILATOR ROOT WORK BOARD CONFIGURATION
 set -euo pipefail
 fusesoc=$1 verilator=$2 root=$3 work=$4 board=$5 configuration=$6
@@ -12,6 +12,7 @@ timeout 600 "$fusesoc" --cores-root "$root/rtl" --cores-root "$root/fpga" run --
 . "$root/fpga/boards/$board/board.sh"
 cd "$work"
 verilog=$(find src -name "$board.v")
+grep -qx 'parameters: {}' ./*.eda.yml || { echo "flat Verilog has no parameters: $(grep -A 20 '^parameters' ./*.eda.yml)"; exit 1; }
 timeout 300 "$verilator" --lint-only -Wno-fatal -Wno-lint -Werror-SELRANGE --top-module "$board" "$verilog" "$root/fpga/boards/ecp5_cells.v" 2>lint.txt ||
   { grep -m 5 '^%Error' lint.txt; exit 1; }
 grep -q "on the board $board, configuration: $configuration\." "$verilog" || { echo "another configuration: $(head -n 2 "$verilog")"; exit 1; }

@@ -4,15 +4,17 @@
 #define UFP4_TEST_QUANT_POWER_UP_H
 
 #include <cstdint>
-#include <cstdlib>
 
 #include "verilated.h"
+
+extern "C" {
+#include "check.h"
+}
 
 /** Random words, so that one that is read before it was written has a wrong parity; other ones for
  * each property and seed, the arguments of check_main. To be called before a model is made. */
 inline void power_up_at_random(int argc, char **argv) {
-  uint64_t hash =
-      0xCBF29CE484222325u ^ (argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 0);  // FNV-1a
+  uint64_t hash = 0xCBF29CE484222325u ^ check_seed_of(argc > 2 ? argv[2] : nullptr);  // FNV-1a
   for (const char *c = argc > 1 ? argv[1] : ""; *c != '\0'; c++) {
     hash = (hash ^ static_cast<unsigned char>(*c)) * 0x100000001B3u;
   }

@@ -42,6 +42,13 @@ Place Engine::place(const Job &job) {
   return p;
 }
 
+uint32_t Engine::number(const Job &job, int64_t index) {
+  if (job.numbers.empty()) return fixture_number(&random, job.distribution);
+  uint32_t bits;
+  std::memcpy(&bits, &job.numbers[static_cast<size_t>(index)], sizeof bits);
+  return bits;
+}
+
 /** Random bytes everywhere, so that what lies beside the tensor is garbage, NaN and Inf included;
  * then the tensor. */
 void Engine::fill(const Job &job, const Place &p) {
@@ -51,7 +58,7 @@ void Engine::fill(const Job &job, const Place &p) {
   }
   for (int64_t r = 0; r < job.rows; r++) {
     for (int64_t c = 0; c < job.cols; c++) {
-      const uint32_t bits = fixture_number(&random, job.distribution);
+      const uint32_t bits = number(job, r * job.cols + c);
       const uint16_t half = static_cast<uint16_t>(bits >> 16);
       uint8_t *to = &memory.data[p.source + static_cast<uint64_t>(r * p.stride_bytes) +
                                  static_cast<uint64_t>(c) * element_bytes(job)];

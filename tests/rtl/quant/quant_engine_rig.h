@@ -36,6 +36,7 @@ struct Job {
   ufp4_quantize_t how;
   int t[2];
   fixture_distribution_t distribution;
+  std::vector<float> numbers;  ///< the tensor, row by row; empty: drawn from the distribution
 };
 
 /** Where a job's tensors lie, as offsets in memory. */
@@ -84,6 +85,7 @@ class Engine {
     m.eval();
   }
   Place place(const Job &job);
+  uint32_t number(const Job &job, int64_t index);
   void fill(const Job &job, const Place &place);
   void describe(const Job &job, const Place &place, bool amax);
   Outcome simulate(const Behaviour &behaviour, uint64_t limit, const Job &job, const Place &place,

@@ -3,6 +3,7 @@
 // exponents of AMAX, flags, errors and cycles, against the golden model. Built once for each bus
 // width.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <string>
@@ -77,6 +78,48 @@ TEST(special_values) {
     Job job = random_job(&engine.random, 50, 70);
     job.distribution = draw % 2 ? FIXTURE_SPECIAL : FIXTURE_WILD;
     engine.run(job, kCalm, draw % 3 == 2);
+  }
+}
+
+/** Somewhere in the row copy a block whose scale quotient is @p quotient; of all others it is under
+ * 200. */
+Job saturating_job(check_random_t *random, ufp4_elem_t elem, bool rht, float quotient) {
+  Job job = random_job(random, 16 + check_below(random, 30), 16 + check_below(random, 50));
+  job.dtype = UFP4_DTYPE_F32;
+  job.copies = kRow;
+  job.rht_copies = rht ? kRow : 0;
+  job.how.elem = elem;
+  job.how.scale = UFP4_SCALE_E4M3;
+  job.how.scale_round = check_below(random, 2) ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE;
+  const float unit =
+      std::ldexp(static_cast<float>(ufp4_elem_qmax_quanta(elem)), -ufp4_elem_frac(elem) - job.t[0]);
+  job.numbers.resize(static_cast<size_t>(job.rows * job.cols));
+  for (float &x : job.numbers) {
+    x = unit * static_cast<float>(check_below(random, 199)) / (rht ? 4 : 1);
+  }
+  const uint32_t blocks = static_cast<uint32_t>(job.cols / 16),  // whole ones
+      row = check_below(random, static_cast<uint32_t>(job.rows)),
+                 block = check_below(random, blocks);
+  float *to = &job.numbers[static_cast<size_t>(row * job.cols + 16 * block)];
+  // Sixteen equal numbers, whose signs the mask takes away, the transform makes four times one.
+  for (unsigned i = 0; i < 16 && rht; i++)
+    to[i] = (job.how.rht_mask >> i & 1 ? -1.0f : 1.0f) * unit * quotient / 4;
+  if (!rht) to[check_below(random, 16)] = unit * quotient;
+  return job;
+}
+
+/** On both sides of 448, the largest scale, and of 464, from where the next one would be nearer. */
+TEST(saturates_from_448_on) {
+  Engine engine;
+  const float past = std::nextafter(448.0f, 512.0f), short_of = std::nextafter(464.0f, 0.0f);
+  for (int n = 0; n < 6; n++) {
+    const ufp4_elem_t elem = static_cast<ufp4_elem_t>(n / 2);
+    for (const float quotient : {448.0f, past, 455.0f, short_of, 464.0f, 600.0f}) {
+      const Job job = saturating_job(&engine.random, elem, n % 2, quotient);
+      const Outcome outcome = engine.run(job, kCalm, false);
+      check_bits(n, outcome.flags, quotient > 448 ? UFP4_FLAG_ROW_SATURATED : 0,
+                 "flags of a scale quotient of %.9g", static_cast<double>(quotient));
+    }
   }
 }
 
@@ -246,6 +289,7 @@ int main(int argc, char **argv) {
       CHECK_TEST(e8m0_every_shape_of_a_tile),
       CHECK_TEST(long_and_thin),
       CHECK_TEST(special_values),
+      CHECK_TEST(saturates_from_448_on),
       CHECK_TEST(random),
       CHECK_TEST(random_many),
       CHECK_TEST(read_error_is_reported),

@@ -39,7 +39,8 @@ void Way::b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay
   (payload.is_read() ? reads : writes)++;
   most = std::max(most, ++under_way_);
   to->b_transport(payload, delay);
-  if (payload.get_command() == fails && payload.get_address() >= address) {
+  if (payload.get_command() == fails && payload.get_address() >= address &&
+      payload.get_address() < until) {
     payload.set_response_status(answer);
   }
   if (waits) {
@@ -98,7 +99,7 @@ void Way::respond(tlm::tlm_generic_payload &payload, bool requested, sc_core::sc
 }
 
 bool Way::get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &dmi) {
-  return to->get_direct_mem_ptr(payload, dmi);
+  return !no_dmi && to->get_direct_mem_ptr(payload, dmi);
 }
 
 unsigned Way::transport_dbg(tlm::tlm_generic_payload &payload) {
@@ -108,6 +109,8 @@ unsigned Way::transport_dbg(tlm::tlm_generic_payload &payload) {
 Rig::Rig(const sc_core::sc_module_name &name, Kind kind, twin_memory_t memory, Body body,
          const Ufp4CoreOptions &options)
     : sc_module(name),
+      configuration(options.configuration),
+      period(options.period),
       core(make_core(kind, memory, options)),
       way("way"),
       memory("memory", TWIN_BASE, kMemoryBytes, memory.latency * period,
@@ -187,7 +190,8 @@ void Rig::ring(const std::vector<twin_job_t> &jobs) {
     std::memcpy(memory.at(TWIN_BASE + tail++ % TWIN_RING * sizeof job, sizeof job), &job,
                 sizeof job);
   }
-  write(UFP4_REG_RING_TAIL, tail);
+  if (!way.no_dmi) return write(UFP4_REG_RING_TAIL, tail);
+  transport(tlm::TLM_WRITE_COMMAND, UFP4_REG_RING_TAIL, &tail, sizeof tail);  // may fail
 }
 
 ufp4_completion_t Rig::completion(uint32_t index) {

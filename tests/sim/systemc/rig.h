@@ -22,10 +22,11 @@ class Way : public sc_core::sc_module {
 
   explicit Way(const sc_core::sc_module_name &name);
 
-  /** Transactions of that command at this address or after are answered so. */
+  /** Transactions of that command from this address on are answered so. */
   tlm::tlm_command fails = tlm::TLM_IGNORE_COMMAND;
-  uint64_t address = 0;
+  uint64_t address = 0, until = ~uint64_t{0};
   tlm::tlm_response_status answer = tlm::TLM_OK_RESPONSE;
+  bool no_dmi = false;
   bool waits = false;  // instead of adding to the delay
   unsigned most = 0;   // transactions that were under way at once
   bool late = false;   // nb_transport: answers come in all ways, not complete with the request
@@ -76,7 +77,8 @@ class Rig : public sc_core::sc_module {
   void ring(const std::vector<twin_job_t> &jobs);
   ufp4_completion_t completion(uint32_t index);
 
-  const sc_core::sc_time period{1, sc_core::SC_NS};
+  const std::string configuration;
+  const sc_core::sc_time period;
   std::unique_ptr<Ufp4Core> core;
   Way way;
   Ufp4Memory memory;

@@ -200,10 +200,144 @@ void poll(Rig &rig) {
 
 }  // namespace
 
+namespace {
+
+// Whatever a host may write amid jobs, as often as it reads.
+void write_amid_jobs(Rig &rig) {
+  Jobs jobs;
+  check_random_t random = check_random();
+  Plain plain(memories[3]);
+  Pair pair(rig, plain);
+  pair.set_up();
+  for (unsigned round = 0; round < 12; round++) {
+    const auto list = jobs.list(40);
+    uint32_t given = rig.tail;
+    pair.ring(list);
+    given += static_cast<uint32_t>(list.size());
+    for (unsigned polls = 0; pair.read(UFP4_REG_RING_HEAD) != given; polls++) {
+      switch (check_below(&random, 7)) {
+        case 0:
+          pair.write(UFP4_REG_CONTROL, 1 + check_below(&random, 3));
+          break;
+        case 1:
+          pair.write(UFP4_REG_IRQ_STATUS, check_below(&random, 8));
+          break;
+        case 2:
+          pair.write(UFP4_REG_IRQ_MASK, check_below(&random, 8));
+          break;
+        case 3:
+          pair.write(UFP4_REG_WATCHDOG, 100000);
+          break;
+        case 4:
+          pair.write(UFP4_REG_RING_TAIL, rig.tail);
+          break;
+        case 5:
+          pair.counters();
+          break;
+        default:
+          // Another job, behind what is not fetched yet or not.
+          if (polls > 12) break;
+          pair.ring(jobs.gemm(5, 6, 7));
+          given++;
+      }
+      const uint32_t mask = pair.read(UFP4_REG_IRQ_MASK);
+      const bool raised = pair.read(UFP4_REG_IRQ_STATUS) & mask;
+      // One that rises while the register is read is another one.
+      if (raised) pair.same(rig.irq.read(), 1, "interrupt");
+      pair.run(check_below(&random, 400));
+    }
+    pair.write(UFP4_REG_IRQ_STATUS, 7);
+    pair.counters();
+  }
+}
+
+}  // namespace
+
+TEST(a_host_that_writes_amid_jobs_sees_the_same) {
+  Ufp4CoreOptions options = options_of("small");
+  options.sleep = false;
+  unsigned ends = 0;
+  const auto body = [&](Rig &rig) {
+    write_amid_jobs(rig);
+    if (++ends == 2) sc_core::sc_stop();
+  };
+  Rig rtl("rtl", Kind::kRtl, memories[3], body, options),
+      timed("timed", Kind::kTimed, memories[3], body, options);
+  sc_core::sc_start();
+  check_bits(0, ends, 2, "hosts that came to their end");
+}
+
 /** A host that does not wait for the interrupt sees what is there at that moment, however far ahead
  * the model is; and what it has run ahead is done once. */
 TEST(a_polling_host_sees_the_same) {
   on_both(poll);
+}
+
+namespace {
+
+uint32_t debug_read(Rig &rig, uint32_t offset) {
+  tlm::tlm_generic_payload payload;
+  uint32_t seen = 0;
+  payload.set_read();
+  payload.set_address(offset);
+  payload.set_data_ptr(reinterpret_cast<unsigned char *>(&seen));
+  payload.set_data_length(4);
+  check_bits(offset, rig.host->transport_dbg(payload), 4, "bytes");
+  return seen;
+}
+
+// All that a host may do that changes no job.
+void poll_by_access(Rig &rig, unsigned polls) {
+  rig.write(UFP4_REG_IRQ_STATUS, 3);
+  rig.write(UFP4_REG_CONTROL, 1 + polls % 3);
+  rig.write(UFP4_REG_IRQ_MASK, 1 + polls % 7);
+  rig.write(UFP4_REG_RING_TAIL, rig.tail);
+  rig.write(UFP4_REG_RING_BASE_LO, static_cast<uint32_t>(TWIN_BASE));
+  rig.write(UFP4_REG_WATCHDOG, 0);
+  rig.read(UFP4_REG_STATUS);
+}
+
+// Steps of the timed model for a job of some thousand cycles.
+uint64_t steps_of(Rig &rig, Jobs &jobs, const std::function<void(unsigned)> &poll,
+                  unsigned *polls) {
+  const auto *core = dynamic_cast<const Ufp4CoreTimed *>(rig.core.get());
+  const uint64_t before = core->steps();
+  rig.ring(jobs.gemm(60, 60, 200));
+  for (*polls = 0; poll && debug_read(rig, UFP4_REG_RING_HEAD) != rig.tail; ++*polls) poll(*polls);
+  if (!poll) check_that(0, rig.wait_interrupt(), "no interrupt");
+  rig.write(UFP4_REG_IRQ_STATUS, 7);
+  rig.write(UFP4_REG_IRQ_MASK, 1);
+  return core->steps() - before;
+}
+
+}  // namespace
+
+/** A count of work, not of seconds: every cycle twice at most, whether there are many polls or few,
+ * by transport or for debugging. */
+TEST(polling_does_not_repeat_what_has_been_run) {
+  Rig rig("timed", Kind::kTimed, memories[3], [](Rig &rig) {
+    Jobs jobs;
+    unsigned polls = 0;
+    rig.set_up();
+    const uint64_t alone = steps_of(rig, jobs, nullptr, &polls);
+    for (const unsigned every : {2000u, 200u, 20u}) {
+      for (const bool access : {false, true}) {
+        const uint64_t before = rig.cycles();
+        const auto poll = [&](unsigned polls) {
+          if (access) poll_by_access(rig, polls);
+          rig.run(every);
+        };
+        const uint64_t steps = steps_of(rig, jobs, poll, &polls), cycles = rig.cycles() - before;
+        check_that(every, cycles > 5000 && polls > 2, "%llu cycles, %u polls",
+                   static_cast<unsigned long long>(cycles), polls);
+        check_that(every, steps <= alone + cycles + 500,
+                   "%llu steps for %llu cycles, %llu without polls",
+                   static_cast<unsigned long long>(steps), static_cast<unsigned long long>(cycles),
+                   static_cast<unsigned long long>(alone));
+      }
+    }
+  });
+  sc_core::sc_start();
 }
 
 static const check_test_t tests[] = {
@@ -213,7 +347,9 @@ static const check_test_t tests[] = {
     CHECK_TEST(timed_with_memory_outside_equals_the_harness),
     CHECK_TEST(timed_with_memory_outside_by_nb_transport_equals_the_harness),
     CHECK_TEST(timed_equals_the_harness_of_default),
-    CHECK_TEST(a_polling_host_sees_the_same)};
+    CHECK_TEST(a_polling_host_sees_the_same),
+    CHECK_TEST(a_host_that_writes_amid_jobs_sees_the_same),
+    CHECK_TEST(polling_does_not_repeat_what_has_been_run)};
 
 int sc_main(int argc, char **argv) {
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -50,7 +50,7 @@ alone_t alone_run(const char *configuration, twin_memory_t memory, const twin_jo
                                         .latency_cycles = memory.latency,
                                         .dram = memory.dram,
                                         .bandwidth_bytes = memory.bandwidth,
-                                        .stall_seed = memory.stall,
+                                        .stall_seed = check_stall(memory.stall),
                                         .every_cycle = every_cycle};
   memcpy(ring, jobs, count * sizeof *jobs);
   ring[count - 1].header.flags |= FLAG_INTERRUPT;
@@ -62,7 +62,9 @@ alone_t alone_run(const char *configuration, twin_memory_t memory, const twin_jo
   const double start = alone_seconds();
   ufp4_timed_register_write(timed, UFP4_REG_RING_TAIL, count);
   must(ufp4_timed_wait_interrupt(timed, LIMIT) == UFP4_TIMED_OK, ufp4_timed_message(timed));
-  alone_t alone = {.seconds = alone_seconds() - start, .cycles = ufp4_timed_cycles(timed)};
+  alone_t alone = {.seconds = alone_seconds() - start,
+                   .cycles = ufp4_timed_cycles(timed),
+                   .stepped = ufp4_timed_stepped(timed)};
   ufp4_timed_register_write(timed, UFP4_REG_CONTROL, SNAPSHOT);
   for (uint32_t i = 0; i < UFP4_COUNTER_COUNT; i++) alone.counters[i] = counter(timed, i);
   ufp4_timed_close(timed);

@@ -7,7 +7,8 @@
 
 typedef struct {
   uint64_t cycles, counters[UFP4_COUNTER_COUNT];
-  double seconds;  // of the processor
+  uint64_t stepped;  // of the cycles
+  double seconds;    // of the processor
 } alone_t;
 
 /** Seconds that this process has had of a processor. */

@@ -15,7 +15,7 @@ constexpr uint64_t kTurn = 256;  // bytes of a channel before the next one's
 const ufp4_dram_t all[UFP4_DRAM_COUNT] = UFP4_DRAMS;
 
 uint64_t clocks(const ufp4_dram_t &d, uint64_t count) {
-  return count * d.clock_ps;
+  return count * d.clock_ps * 1000;
 }
 
 // The first access of the channel that is refreshed last, not before all that is measured here; of
@@ -99,7 +99,7 @@ TEST(a_channel_reads_along_its_rows_without_a_gap) {
     check_that(d.clock_ps,
                took >= clocks(d, accesses * d.burst) &&
                    took <= clocks(d, accesses * d.burst + opened + d.cl + d.burst),
-               "%llu ps for %llu accesses of %s", static_cast<unsigned long long>(took),
+               "%llu fs for %llu accesses of %s", static_cast<unsigned long long>(took),
                static_cast<unsigned long long>(accesses), d.name);
   }
 }

@@ -138,13 +138,13 @@ static twin_t *open_both(const char *configuration, twin_memory_t memory, unsign
                                   .memory_bytes = TWIN_PLACE_BYTES * (TWIN_PLACES + 1),
                                   .latency_cycles = memory.latency,
                                   .bandwidth_bytes = memory.bandwidth,
-                                  .stall_seed = memory.stall,
+                                  .stall_seed = check_stall(memory.stall),
                                   .dram = memory.dram,
                                   .timeline = events != 0 ? &sim_sink : NULL};
   const ufp4_timed_options_t timed = {.configuration = configuration,
                                       .latency_cycles = memory.latency + wrong,
                                       .bandwidth_bytes = memory.bandwidth,
-                                      .stall_seed = memory.stall,
+                                      .stall_seed = check_stall(memory.stall),
                                       .dram = memory.dram,
                                       .timeline = events != 0 ? &timed_sink : NULL};
   const ufp4_timed_host_t host = {

@@ -58,6 +58,15 @@ ufp4_status_t ufp4_trainer_create(const ufp4_trainer_options_t *options, const u
   return UFP4_OK;
 }
 
+ufp4_status_t ufp4_trainer_fits(const ufp4_trainer_options_t *options, ufp4_device_t *device,
+                                const ufp4_recipe_t *recipe) {
+  ufp4_transformer_t model = {0};
+  ufp4_status_t status = ufp4_transformer_create(&options->shape, options->batch, 1, device, recipe,
+                                                 options->seed, &model);
+  ufp4_transformer_free(&model);
+  return status;
+}
+
 void ufp4_trainer_free(ufp4_trainer_t *trainer) {
   if (!trainer) return;
   ufp4_transformer_free(&trainer->model);

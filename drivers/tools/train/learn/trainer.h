@@ -28,6 +28,9 @@ ufp4_status_t ufp4_trainer_create(const ufp4_trainer_options_t *options, const u
                                   ufp4_device_t *device, const ufp4_recipe_t *recipe,
                                   ufp4_trainer_t **trainer);
 void ufp4_trainer_free(ufp4_trainer_t *trainer);
+/** Whether @p device has memory for such a trainer's layers: otherwise as ufp4_trainer_create. */
+ufp4_status_t ufp4_trainer_fits(const ufp4_trainer_options_t *options, ufp4_device_t *device,
+                                const ufp4_recipe_t *recipe);
 /** Sees every GEMM of the steps to come (not of evaluations). */
 void ufp4_trainer_set_hook(ufp4_trainer_t *trainer, ufp4_layer_hook_t hook);
 /** Linear layers without a recipe multiply by @p product: for timing. */

@@ -9,6 +9,7 @@
 
 #include "capture.h"
 #include "checkpoint.h"
+#include "kept.h"
 #include "runs.h"
 
 #define MAX_WORKERS 256
@@ -91,14 +92,14 @@ static void name_run(const ufp4_experiment_options_t *o, ufp4_run_kind_t kind, i
 
 static ufp4_status_t name_checkpoint(const ufp4_experiment_options_t *o, ufp4_run_kind_t kind,
                                      int variant, int seed, const char *what,
-                                     char path[UFP4_RUNS_PATH], ufp4_message_t *message) {
+                                     char path[UFP4_KEPT_PATH], ufp4_message_t *message) {
   char id[ID_SIZE];
   name_run(o, kind, variant, seed, what, id);
-  return ufp4_runs_checkpoint(o->folder, id, path, message);
+  return ufp4_kept_path(o->folder, id, UFP4_KEPT_CHECKPOINT, path, message);
 }
 
 static ufp4_status_t save(work_t *w, const char *what) {
-  char path[UFP4_RUNS_PATH];
+  char path[UFP4_KEPT_PATH];
   ufp4_status_t status =
       name_checkpoint(w->options, w->crew->kind, w->variant, w->seed, what, path, &w->message);
   return status ? status : ufp4_trainer_save(w->trainer, w->run->loss, path, &w->message);
@@ -126,7 +127,7 @@ static ufp4_status_t advise_base(const ufp4_experiment_options_t *o, int seed,
 static ufp4_status_t begin(work_t *w) {
   const ufp4_experiment_options_t *o = w->options;
   const ufp4_run_kind_t kind = w->crew->kind;
-  char path[UFP4_RUNS_PATH];
+  char path[UFP4_KEPT_PATH];
   ufp4_status_t status = name_checkpoint(o, kind, w->variant, w->seed, "", path, &w->message);
   if (status) return status;
   if (ufp4_checkpoint_is(path))
@@ -164,7 +165,7 @@ static ufp4_status_t keep(work_t *w) {
   if (status || w->captures) return status;  // captured tensors must be made again
   name_run(w->options, w->crew->kind, w->variant, w->seed, "", id);
   status = ufp4_runs_write(w->options->folder, id, w->run, w->options->trainer.steps, &w->message);
-  return status ? status : ufp4_runs_remove_checkpoint(w->options->folder, id, &w->message);
+  return status ? status : ufp4_kept_remove_checkpoint(w->options->folder, id, &w->message);
 }
 
 // @p ended: 1 when it has come to its end, 0 where it was to stop, or failed.
@@ -361,7 +362,7 @@ ufp4_status_t ufp4_experiment_trained(ufp4_experiment_t *experiment, const ufp4_
                                       ufp4_device_t *device, ufp4_trainer_t **trainer) {
   const ufp4_experiment_options_t *o = experiment->options;
   const int base = ufp4_experiment_base(o);
-  char path[UFP4_RUNS_PATH];
+  char path[UFP4_KEPT_PATH];
   *trainer = NULL;
   double *losses = malloc((size_t)o->trainer.steps * sizeof *losses);
   ufp4_status_t status = losses ? UFP4_OK : UFP4_ERROR_MEMORY;
@@ -401,4 +402,23 @@ const ufp4_run_t *ufp4_experiment_at(const ufp4_experiment_t *experiment, ufp4_r
   const ufp4_experiment_options_t *o = experiment->options;
   if (!ufp4_experiment_takes_part(o, kind, variant)) kind = UFP4_RUN_WHOLE;
   return &experiment->runs[kind][variant * o->seeds + seed];
+}
+
+double ufp4_experiment_cycles(const ufp4_experiment_t *e, ufp4_run_kind_t kind, int variant) {
+  double cycles = 0;
+  for (int s = 0; s < e->options->seeds; s++) {
+    const double one = ufp4_experiment_at(e, kind, variant, s)->cycles;
+    cycles += one > 0 ? one : (double)NAN;
+  }
+  return cycles / e->options->seeds;
+}
+
+double ufp4_experiment_speed(const ufp4_experiment_t *e, ufp4_run_kind_t kind, int variant) {
+  const ufp4_experiment_options_t *o = e->options;
+  double seconds = 0;
+  for (int s = 0; s < o->seeds; s++) seconds += ufp4_experiment_at(e, kind, variant, s)->seconds;
+  const int64_t steps = ufp4_experiment_takes_part(o, kind, variant)
+                            ? ufp4_experiment_steps(o, kind)
+                            : o->trainer.steps;
+  return (double)(steps * o->trainer.batch * o->trainer.shape.context * o->seeds) / seconds;
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The experiment: every recipe on every seed, one run per thread, and what comes of it.
+// The experiment: every recipe on every seed, one run per thread.
 #ifndef UFP4_TRAIN_EXPERIMENT_H
 #define UFP4_TRAIN_EXPERIMENT_H
 
 #include "run.h"
 #include "train/learn/trainer.h"
-#include "train/report/paired.h"
 
 #define UFP4_MAX_VARIANTS 32
 
@@ -33,7 +32,7 @@ typedef struct {
   int seeds;
   int64_t held_tokens;                    ///< at most so many held-out tokens
   int64_t branch_step;                    ///< steps that the base takes before others branch
-  const char *folder;                     ///< for checkpoints, rows and settings (runs.h)
+  const char *folder;                     ///< for checkpoints, rows and settings (kept.h)
   const char *backend;                    ///< for the reader
   ufp4_device_t *(*open)(void *context);  ///< a new device for one run, or NULL
   void *open_context;
@@ -90,44 +89,12 @@ int ufp4_experiment_shows(const ufp4_experiment_options_t *options, ufp4_run_kin
 /** The run of the base stands for a branched one of it: it is the same. */
 const ufp4_run_t *ufp4_experiment_at(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
                                      int variant, int seed);
-/** Held-out losses of a variant over its seeds, as a sample. */
-ufp4_paired_t ufp4_experiment_losses(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
-                                     int variant);
-/** 100 (L_variant - L_base) / L_base of one seed. */
-double ufp4_experiment_gap(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind, int variant,
-                           int base, int seed);
 /** A core's cycles of a step, over all seeds; NaN where none were counted. */
 double ufp4_experiment_cycles(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
                               int variant);
-/** Whether any recipe of a kind has them. */
-int ufp4_experiment_has_cycles(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind);
 /** Tokens a second over all seeds' steps. */
 double ufp4_experiment_speed(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
                              int variant);
-
-/** One comparison of a table: 100 (L_variant - L_base) / L_base over seeds. */
-typedef struct {
-  int variant;
-  int base;
-  int primary;        ///< named beforehand: e2m1 against ufp4; its p stands as it is
-  ufp4_paired_t gap;  ///< percent
-  double p;           ///< two-sided; of others than the primary after Holm's correction; NaN:
-                      ///< one seed, or diverged
-  double text_error;  ///< standard error of the mean gap by the choice of held-out text, which the
-                      ///< interval has not; percent, NaN: too little text
-  double paper;       ///< percent, of the losses that somebody else has reported; NaN: none
-} ufp4_comparison_t;
-/** The primary comparison; every other variant with the base; then the other quantized recipes with
- * ufp4, or where it takes no part with one another. @return how many were put in @p out, which has
- * room for UFP4_MAX_VARIANTS^2. */
-int ufp4_experiment_comparisons(const ufp4_experiment_t *experiment, ufp4_run_kind_t kind,
-                                ufp4_comparison_t *out);
-/** "worse" or "better" where p is under 5 %, else "not separated"; "diverged" where a loss is no
- * number, "one seed", "the same" where all bits are. */
-const char *ufp4_comparison_verdict(const ufp4_comparison_t *comparison);
-/** One sentence on the primary comparison. */
-void ufp4_comparison_sentence(const ufp4_experiment_t *experiment,
-                              const ufp4_comparison_t *comparison, char *text, size_t size);
 
 /** recipe,seed,step,train_loss,held_loss (the last on the last step only); beside the target, then
  * renamed. Of branched runs, the steps since the branch. */

@@ -3,9 +3,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <string.h>
-
-#include "train/report/paired.h"
 
 #define MAX_WORKERS 256
 #define PIECE 32  // batches that a worker takes at a time
@@ -129,16 +126,6 @@ static ufp4_status_t evaluate_piece(const crew_t *crew, ufp4_device_t *device, i
   return ufp4_evaluate(&plan, crew->text, first, count, recipe->losses + first, NULL);
 }
 
-static int find_base(const ufp4_forward_t *out) {
-  int base = -1;
-  for (int i = 0; i < out->recipe_count; i++) {
-    if (out->recipes[i].recipe.quantized) continue;
-    if (out->recipes[i].recipe.dtype == UFP4_DTYPE_BF16) return i;
-    if (base < 0) base = i;
-  }
-  return base;
-}
-
 static void multiply_layers(const ufp4_forward_t *out, ufp4_forward_recipe_t *recipe) {
   for (int p = 0; p < UFP4_PASS_COUNT; p++) {
     recipe->kept[p] = recipe->recipe.quantized ? 1 : NAN;
@@ -146,50 +133,12 @@ static void multiply_layers(const ufp4_forward_t *out, ufp4_forward_recipe_t *re
   }
 }
 
-static void add_gap(ufp4_forward_t *out, int recipe, int base) {
-  const ufp4_forward_recipe_t *a = &out->recipes[recipe], *b = &out->recipes[base];
-  ufp4_stretches_t of_a, of_b;
-  ufp4_stretches(a->losses, out->sequences, &of_a);
-  ufp4_stretches(b->losses, out->sequences, &of_b);
-  double part[UFP4_STRETCHES], sum = 0;
-  for (int64_t i = 0; i < out->sequences; i++) sum += a->losses[i] - b->losses[i];
-  for (int i = 0; i < of_a.count; i++) part[i] = 100 * (of_a.loss[i] - of_b.loss[i]) / b->loss;
-  const double percent = 100 * sum / (double)out->sequences / b->loss;
-  const ufp4_paired_t stretches = ufp4_paired(part, of_a.count);
-  const double error = stretches.deviation / sqrt(of_a.count);
-  out->gaps[out->gap_count++] = (ufp4_forward_gap_t){.recipe = recipe,
-                                                     .base = base,
-                                                     .percent = percent,
-                                                     .error = error,
-                                                     .t = error > 0 ? percent / error : NAN,
-                                                     .stretches = of_a.count,
-                                                     .worse = (int)stretches.positive};
-}
-
-// With ufp4, or where it takes no part with one another; recipes that run forward alike have
-// nothing to compare.
-static void compare_quantized(ufp4_forward_t *out, int i, int j, int ufp4) {
-  const ufp4_forward_recipe_t *a = &out->recipes[i], *b = &out->recipes[j];
-  if (!a->recipe.quantized || !b->recipe.quantized) return;
-  if (memcmp(a->losses, b->losses, (size_t)out->sequences * sizeof *a->losses) == 0) return;
-  if (ufp4 < 0 || j == ufp4) add_gap(out, i, j);
-  if (i == ufp4) add_gap(out, j, i);
-}
-
-static void compare(ufp4_forward_t *out) {
-  int base = find_base(out), ufp4 = -1;
+static void finish(ufp4_forward_t *out) {
   for (int i = 0; i < out->recipe_count; i++) {
-    if (!strcmp(out->recipes[i].recipe.name, "ufp4")) ufp4 = i;
-  }
-  for (int i = 0; i < out->recipe_count; i++) {
-    multiply_layers(out, &out->recipes[i]);
-    out->recipes[i].loss = ufp4_paired(out->recipes[i].losses, out->sequences).mean;
-  }
-  for (int i = 0; base >= 0 && i < out->recipe_count; i++) {
-    if (i != base) add_gap(out, i, base);
-  }
-  for (int i = 0; i < out->recipe_count; i++) {
-    for (int j = 0; j < i; j++) compare_quantized(out, i, j, ufp4);
+    ufp4_forward_recipe_t *recipe = &out->recipes[i];
+    multiply_layers(out, recipe);
+    for (int64_t s = 0; s < out->sequences; s++) recipe->loss += recipe->losses[s];
+    recipe->loss /= (double)out->sequences;
   }
 }
 
@@ -266,7 +215,6 @@ static ufp4_status_t alloc_result(const ufp4_forward_options_t *options,
   out->sequences = plan->sequences;
   out->tokens = plan->sequences * plan->shape->context;
   out->rows = ufp4_pool_alloc(&out->pool, out->row_count, (int64_t)sizeof *out->rows);
-  out->gaps = ufp4_pool_alloc(&out->pool, n * n, (int64_t)sizeof *out->gaps);
   out->recipes = ufp4_pool_alloc(&out->pool, n, (int64_t)sizeof *out->recipes);
   for (int i = 0; out->recipes && i < n; i++) {
     ufp4_forward_recipe_t *recipe = &out->recipes[i];
@@ -294,7 +242,7 @@ ufp4_status_t ufp4_forward_measure(ufp4_trainer_t *trainer, const ufp4_text_t *t
   crew.pieces = (crew.plan.sequences / crew.plan.batch + PIECE - 1) / PIECE;
   if (alloc_result(options, &crew.plan, out)) return UFP4_ERROR_MEMORY;
   work_together(&crew);
-  if (!crew.status && !out->stopped) compare(out);
+  if (!crew.status && !out->stopped) finish(out);
   return crew.status;
 }
 

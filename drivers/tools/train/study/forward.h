@@ -64,26 +64,12 @@ typedef struct {
   double loss;                          ///< their mean
 } ufp4_forward_recipe_t;
 
-/** Two recipes on the same sequences: L_recipe - L_base in pairs, in percent of the mean L_base. It
- * is of these weights; what others would give, no figure here says. */
-typedef struct {
-  int recipe, base;
-  double percent;
-  double error;   ///< standard error of percent, by the means of the stretches; NaN for only one
-  double t;       ///< percent / error, stretches - 1 degrees of freedom; NaN where it has no value
-  int stretches;  ///< fewer where there are fewer sequences
-  int worse;      ///< stretches in which the recipe has the higher loss
-} ufp4_forward_gap_t;
-
 typedef struct {
   ufp4_forward_row_t *rows;  ///< by layer, pass, operand, rounding and way
   int64_t row_count;
   int layers;  ///< linear layers of the model
   ufp4_forward_recipe_t *recipes;
   int recipe_count;
-  ufp4_forward_gap_t
-      *gaps;  ///< with bf16, else fp32; then with ufp4, or of quantized recipes with one another
-  int gap_count;
   int64_t sequences, tokens;  ///< held out, measured
   int stopped;                ///< 1: it was to stop, and nothing above can be used
   ufp4_pool_t pool;

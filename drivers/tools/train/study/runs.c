@@ -1,228 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runs.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <zlib.h>
 
-#include "base/file.h"
-#include "checkpoint.h"
-
-#define SETTINGS "settings.json"
-#define PROGRAM "program"  // the setting that may differ
-#define LONGEST 60         // characters of a setting that go into a message
-#define ROWS ".csv"
-#define CHECKPOINT ".safetensors"
-
-static ufp4_status_t fail_memory(const char *path, ufp4_message_t *message) {
-  ufp4_message_set(message, "%s: the host is out of memory", path);
-  return UFP4_ERROR_MEMORY;
-}
-
-// --- Names --------------------------------------------------------------------------------------
-
-// The same as in the name of a recipe.
-static int is_id(const char *id, size_t length) {
-  int good = length > 0 && id[0] != '.';
-  for (size_t i = 0; i < length; i++) {
-    const unsigned char byte = (unsigned char)id[i];
-    good &= byte >= 0x80 || isalnum(byte) || strchr("._+-", byte) != NULL;
-  }
-  return good;
-}
-
-static ufp4_status_t name_file(const char *folder, const char *name, const char *suffix,
-                               char path[UFP4_RUNS_PATH], ufp4_message_t *message) {
-  if (snprintf(path, UFP4_RUNS_PATH, "%s/%s%s", folder, name, suffix) < UFP4_RUNS_PATH)
-    return UFP4_OK;
-  ufp4_message_set(message, "the name of the folder of runs is too long");
-  return UFP4_ERROR_ARGUMENT;
-}
-
-static ufp4_status_t name_run(const char *folder, const char *id, const char *suffix,
-                              char path[UFP4_RUNS_PATH], ufp4_message_t *message) {
-  if (is_id(id, strlen(id))) return name_file(folder, id, suffix, path, message);
-  ufp4_message_set(message, "'%s' is no name of a run: letters, digits and ._+- are possible", id);
-  return UFP4_ERROR_ARGUMENT;
-}
-
-// --- The folder ---------------------------------------------------------------------------------
-
-static ufp4_status_t fail_differing(const char *folder, const char *key, const json_t *there,
-                                    const json_t *wanted, ufp4_message_t *message) {
-  char *is = there != NULL
-                 ? json_dumps(there, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9))
-                 : NULL;
-  char *asked = wanted != NULL
-                    ? json_dumps(wanted, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9))
-                    : NULL;
-  const char *first = is != NULL ? is : "absent", *second = asked != NULL ? asked : "absent";
-  const int shows = strlen(first) <= LONGEST && strlen(second) <= LONGEST;
-  ufp4_message_set(message,
-                   "%s: an unfinished experiment of other settings is there: %s %s%s%s%s; give the "
-                   "same, or another -o",
-                   folder, key, shows ? "is " : "differs", shows ? first : "",
-                   shows ? ", not " : "", shows ? second : "");
-  free(is);
-  free(asked);
-  return UFP4_ERROR_ARGUMENT;
-}
-
-static ufp4_status_t compare(const char *folder, json_t *there, json_t *wanted,
-                             ufp4_message_t *message) {
-  const char *key;
-  json_t *value;
-  json_object_foreach(wanted, key, value) {
-    const json_t *is = json_object_get(there, key);
-    if (is != NULL && json_equal(is, value)) continue;
-    if (strcmp(key, PROGRAM) != 0) return fail_differing(folder, key, is, value, message);
-    ufp4_message_set(message, "%s: another build of the program began it", folder);
-  }
-  json_object_foreach(there, key, value) {
-    if (json_object_get(wanted, key) == NULL)
-      return fail_differing(folder, key, value, NULL, message);
-  }
-  return UFP4_OK;
-}
-
-// An experiment is there, whose settings are in @p path.
-static ufp4_status_t meet(const char *folder, const char *path, json_t *wanted, int resume,
-                          ufp4_message_t *message) {
-  json_error_t error;
-  json_t *there = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-  if (!json_is_object(there)) {
-    json_decref(there);
-    ufp4_message_set(message,
-                     "%s: cannot be read as a JSON object; without %s, -o can be used anew", path,
-                     folder);
-    return UFP4_ERROR_FORMAT;
-  }
-  ufp4_status_t status = compare(folder, there, wanted, message);
-  if (status == UFP4_OK && !resume) {
-    ufp4_message_set(message,
-                     "%s: an unfinished experiment of these settings is there; --resume goes on "
-                     "with it",
-                     folder);
-    status = UFP4_ERROR_ARGUMENT;
-  }
-  json_decref(there);
-  return status;
-}
-
-static ufp4_status_t begin(const char *folder, const char *path, const char *settings,
-                           ufp4_message_t *message) {
-  struct stat about;
-  const int made = mkdir(folder, 0777) == 0;
-  if (!made && errno == EEXIST && stat(folder, &about) == 0 && !S_ISDIR(about.st_mode)) {
-    ufp4_message_set(message, "%s: is there already, and is no directory", folder);
-    return UFP4_ERROR_IO;
-  }
-  if (!made && errno != EEXIST) return file_fail(folder, "make this directory", message);
-  ufp4_status_t status = file_write(path, &(file_part_t){settings, strlen(settings)}, 1, message);
-  if (status != UFP4_OK && made) rmdir(folder);
-  return status;
-}
-
-ufp4_status_t ufp4_runs_open(const char *folder, const char *settings, int resume,
-                             ufp4_message_t *message) {
-  char path[UFP4_RUNS_PATH];
-  json_error_t error;
-  ufp4_status_t status = name_file(folder, SETTINGS, "", path, message);
-  if (status != UFP4_OK) return status;
-  json_t *wanted = json_loads(settings, JSON_REJECT_DUPLICATES, &error);
-  if (!json_is_object(wanted)) {
-    ufp4_message_set(message, "the settings of an experiment are a JSON object");
-    status = UFP4_ERROR_ARGUMENT;
-  } else if (access(path, F_OK) == 0) {
-    status = meet(folder, path, wanted, resume, message);
-  } else if (resume) {
-    ufp4_message_set(message, "%s: no unfinished experiment is there; leave out --resume", folder);
-    status = UFP4_ERROR_ARGUMENT;
-  } else {
-    status = begin(folder, path, settings, message);
-  }
-  json_decref(wanted);
-  return status;
-}
-
-// --- Rows ---------------------------------------------------------------------------------------
+#include "kept.h"
 
 #define COLUMNS "step,train_loss,held_loss,held_tokens,seconds,cycles,stretches\n"
-#define END_BYTES 20  // "crc32,XXXXXXXX,,,,,\n": of all that is before it
 
-static void make_end(const char *text, size_t size, char end[END_BYTES + 1]) {
-  const uLong crc = crc32_z(crc32_z(0, NULL, 0), (const Bytef *)text, size);
-  snprintf(end, END_BYTES + 1, "crc32,%08lx,,,,,\n", crc & 0xFFFFFFFFu);
-}
+typedef struct {
+  const ufp4_run_t *run;
+  int64_t steps;
+} rows_t;
 
-// malloc'ed, or NULL.
-static char *make_rows(const ufp4_run_t *run, int64_t steps, size_t *size) {
-  char *text = NULL;
-  FILE *out = open_memstream(&text, size);
-  if (out == NULL) return NULL;
+static void put_rows(const void *context, FILE *out) {
+  const rows_t *rows = context;
+  const ufp4_run_t *run = rows->run;
   fputs(COLUMNS, out);
-  for (int64_t i = 0; i < steps; i++)
-    fprintf(out, i < steps - 1 ? "%" PRId64 ",%.17g,,,,,\n" : "%" PRId64 ",%.17g,", i,
+  for (int64_t i = 0; i < rows->steps; i++)
+    fprintf(out, i < rows->steps - 1 ? "%" PRId64 ",%.17g,,,,,\n" : "%" PRId64 ",%.17g,", i,
             run->loss[i]);
   fprintf(out, "%.17g,%" PRId64 ",%.17g,%.17g,", run->held_loss, run->held_tokens, run->seconds,
           run->cycles);
   for (int i = 0; i < run->stretches.count; i++)
     fprintf(out, "%s%.17g", i > 0 ? " " : "", run->stretches.loss[i]);
   fputc('\n', out);
-  const int good = !ferror(out);
-  if (fclose(out) == 0 && good) return text;
-  free(text);
-  return NULL;
 }
 
 ufp4_status_t ufp4_runs_write(const char *folder, const char *id, const ufp4_run_t *run,
                               int64_t steps, ufp4_message_t *message) {
-  char path[UFP4_RUNS_PATH], end[END_BYTES + 1];
-  size_t size;
-  ufp4_status_t status = name_run(folder, id, ROWS, path, message);
-  if (status != UFP4_OK) return status;
-  char *text = make_rows(run, steps, &size);
-  if (text == NULL) return fail_memory(path, message);
-  make_end(text, size, end);
-  status = file_write(path, (file_part_t[]){{text, size}, {end, END_BYTES}}, 2, message);
-  free(text);
-  return status;
-}
-
-// The whole file, with a zero behind it; malloc'ed.
-static ufp4_status_t read_text(const char *path, char **text, size_t *size,
-                               ufp4_message_t *message) {
-  file_ranges_t file;
-  ufp4_status_t status = file_ranges_open(path, &file, message);
-  if (status != UFP4_OK) return status;
-  *size = (size_t)file.size;
-  *text = calloc(*size + 1, 1);
-  status = *text != NULL ? file_range_read(&file, 0, file.size, *text, message)
-                         : fail_memory(path, message);
-  file_ranges_close(&file);
-  return status;
-}
-
-static int is_whole(const char *text, size_t size) {
-  char end[END_BYTES + 1];
-  if (size < END_BYTES) return 0;
-  make_end(text, size - END_BYTES, end);
-  return memcmp(text + size - END_BYTES, end, END_BYTES) == 0 &&
-         strncmp(text, COLUMNS, sizeof COLUMNS - 1) == 0;
+  return ufp4_kept_write(folder, id, put_rows, &(rows_t){run, steps}, message);
 }
 
 static int64_t count_rows(const char *text) {
   int64_t lines = 0;
   for (; (text = strchr(text, '\n')) != NULL; text++) lines++;
-  return lines - 2;  // the columns' names, and the end
+  return lines - 1;  // the columns' names
 }
 
 // Of a file that is as it was written.
@@ -243,107 +58,21 @@ static void parse_rows(const char *text, int64_t steps, ufp4_run_t *run) {
   run->stretches.count = n;
 }
 
-static ufp4_status_t take_rows(const char *path, const char *text, size_t size, int64_t steps,
-                               ufp4_run_t *run, ufp4_message_t *message) {
-  if (!is_whole(text, size)) {
-    ufp4_message_set(message,
-                     "%s: damaged: its last line does not go with the others; without it "
-                     "the run is done again",
-                     path);
-    return UFP4_ERROR_FORMAT;
-  }
-  const int64_t rows = count_rows(text);
-  if (rows != steps) {
-    ufp4_message_set(message, "%s: it has %" PRId64 " steps, not %" PRId64, path, rows, steps);
-    return UFP4_ERROR_FORMAT;
-  }
-  parse_rows(text, steps, run);
-  return UFP4_OK;
-}
-
 ufp4_status_t ufp4_runs_read(const char *folder, const char *id, ufp4_run_t *run, int64_t steps,
                              int *found, ufp4_message_t *message) {
-  char path[UFP4_RUNS_PATH], *text = NULL;
-  size_t size;
+  char *text;
   *found = 0;
-  ufp4_status_t status = name_run(folder, id, ROWS, path, message);
-  if (status != UFP4_OK || (access(path, F_OK) != 0 && errno == ENOENT)) return status;
-  status = read_text(path, &text, &size, message);
-  if (status == UFP4_OK) status = take_rows(path, text, size, steps, run, message);
-  *found = status == UFP4_OK;
-  free(text);
-  return status;
-}
-
-// --- Checkpoints --------------------------------------------------------------------------------
-
-ufp4_status_t ufp4_runs_checkpoint(const char *folder, const char *id, char path[UFP4_RUNS_PATH],
-                                   ufp4_message_t *message) {
-  return name_run(folder, id, CHECKPOINT, path, message);
-}
-
-static ufp4_status_t remove_file(const char *path, ufp4_message_t *message) {
-  return unlink(path) == 0 || errno == ENOENT ? UFP4_OK : file_fail(path, "remove", message);
-}
-
-ufp4_status_t ufp4_runs_remove_checkpoint(const char *folder, const char *id,
-                                          ufp4_message_t *message) {
-  char path[UFP4_RUNS_PATH];
-  ufp4_status_t status = name_run(folder, id, CHECKPOINT, path, message);
-  return status == UFP4_OK ? remove_file(path, message) : status;
-}
-
-// --- Removal ------------------------------------------------------------------------------------
-
-// Whether @p name is that of a run's file with this ending.
-static int is_named(const char *name, const char *suffix) {
-  const size_t length = strlen(name), end = strlen(suffix);
-  return length > end && strcmp(name + length - end, suffix) == 0 && is_id(name, length - end);
-}
-
-static int has_columns(const char *path) {
-  char line[sizeof COLUMNS] = "";
-  FILE *file = fopen(path, "r");
-  if (file == NULL) return 0;
-  const int has = fgets(line, sizeof line, file) != NULL && strcmp(line, COLUMNS) == 0;
-  fclose(file);
-  return has;
-}
-
-// What file_out_t calls a file until it is whole.
-static int is_half_written(const char *name) {
-  long process;
-  int attempt, length = 0;
-  return sscanf(name, ".ufp4-%ld-%d.tmp%n", &process, &attempt, &length) == 2 && length > 0 &&
-         name[length] == '\0';
-}
-
-// Somebody may have put a file of their own there: what is inside decides.
-static int is_of_a_run(const char *path, const char *name) {
-  return is_half_written(name) || (is_named(name, ROWS) && has_columns(path)) ||
-         (is_named(name, CHECKPOINT) && ufp4_checkpoint_is(path));
-}
-
-static ufp4_status_t remove_runs(const char *folder, DIR *directory, ufp4_message_t *message) {
-  char path[UFP4_RUNS_PATH];
-  ufp4_status_t status = UFP4_OK;
-  for (struct dirent *entry; status == UFP4_OK && (entry = readdir(directory)) != NULL;) {
-    status = name_file(folder, entry->d_name, "", path, message);
-    if (status == UFP4_OK && is_of_a_run(path, entry->d_name)) status = remove_file(path, message);
+  ufp4_status_t status = ufp4_kept_read(folder, id, &text, message);
+  if (status != UFP4_OK || text == NULL) return status;
+  const int64_t rows = count_rows(text);
+  *found = strncmp(text, COLUMNS, sizeof COLUMNS - 1) == 0 && rows == steps;
+  if (*found) {
+    parse_rows(text, steps, run);
+  } else {
+    ufp4_message_set(message, "%s/%s: it has %" PRId64 " steps, not %" PRId64, folder, id, rows,
+                     steps);
+    status = UFP4_ERROR_FORMAT;
   }
-  return status;
-}
-
-ufp4_status_t ufp4_runs_remove(const char *folder, ufp4_message_t *message) {
-  char path[UFP4_RUNS_PATH];
-  ufp4_status_t status = name_file(folder, SETTINGS, "", path, message);
-  if (status != UFP4_OK) return status;
-  DIR *directory = opendir(folder);
-  if (directory == NULL) return errno == ENOENT ? UFP4_OK : file_fail(folder, "remove", message);
-  status = remove_runs(folder, directory, message);
-  closedir(directory);
-  if (status == UFP4_OK) status = remove_file(path, message);
-  if (status == UFP4_OK && rmdir(folder) != 0 && errno != ENOTEMPTY && errno != EEXIST)
-    status = file_fail(folder, "remove", message);
+  free(text);
   return status;
 }

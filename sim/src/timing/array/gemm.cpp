@@ -12,6 +12,7 @@ Gemm::Gemm(const Shape &shape)
 
 void Gemm::reset() {
   active_ = quiet_ = false;
+  errors_ = {};
   request_.reset();
   write_.reset();
   sequencer_.reset();
@@ -22,6 +23,7 @@ void Gemm::reset() {
 
 void Gemm::start(const ufp4_gemm_descriptor_t &desc) {
   active_ = true;
+  errors_ = {};
   request_.start(desc);
   sequencer_.start(desc);
   drain_.start(desc);
@@ -83,7 +85,8 @@ void Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t no
   sequencer_.step(feed, now, loading, tiles, drain.drained, drain.drained_bank);
   write_.step(in.load_valid, feed.end_chunk, slot);
   if (fire) write_.push(request_.note(request_.request(desc).beats));
-  request_.step(desc, fire, release);
+  request_.step(desc, fire, release, errors_.any());
+  errors_.add(in.read_error, in.write_error);
   if (s.done) active_ = false;
 }
 

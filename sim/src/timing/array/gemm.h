@@ -22,6 +22,7 @@ class Gemm {
     bool load_ready = false, load_valid = false;
     bool addend_ready = false, addend_valid = false;
     bool write_ready = false, write_dat_ready = false, write_idle = false;
+    bool read_error = false, write_error = false;  // with the beat, with an answer
   };
   /** What this cycle is. */
   struct State {
@@ -45,6 +46,10 @@ class Gemm {
 
   bool active() const {
     return active_;
+  }
+  /** Of the job that is done. */
+  uint16_t status() const {
+    return errors_.status();
   }
   // Clients, from registers.
   bool load_valid(uint32_t panels_held, uint32_t panels) const {
@@ -71,6 +76,9 @@ class Gemm {
   bool write_dat_valid() const {
     return width_.dat_valid(drain_.dat_valid());
   }
+  const LoadRequest &loader() const {
+    return request_;
+  }
   /** What this cycle is, but for its State. */
   void look(bool write_ready, bool write_dat_ready, uint32_t panels_held, uint32_t panels,
             CoreSigns &signs) const;
@@ -81,7 +89,7 @@ class Gemm {
   template <typename Visitor>
   void visit(Visitor &v) {
     v.tiles = sequencer_.tiles();
-    v.exact(active_ | quiet_ << 1);
+    v.exact(active_ | quiet_ << 1 | errors_.bits() << 2);
     request_.visit(v);
     write_.visit(v);
     sequencer_.visit(v);
@@ -100,6 +108,7 @@ class Gemm {
   Drain drain_;
   Addend addend_;
   WidthWrite width_;
+  BusErrors errors_;
   bool active_ = false, quiet_ = false;
 };
 

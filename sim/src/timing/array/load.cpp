@@ -28,6 +28,8 @@ void LoadRequest::start(const ufp4_gemm_descriptor_t &desc) {
   k_ = 0;
   k_left_ = (desc.k + 15) >> 4;
   position_mask_ = position_mask(desc);
+  requests_ = 0;
+  desc_ = desc;
   tile_a_ = tile_b_ = at_a_ = at_b_ = 0;
   tile_group_a_ = tile_group_b_ = 0;
 }
@@ -45,13 +47,13 @@ void LoadRequest::next_group(const ufp4_gemm_descriptor_t &desc) {
   }
 }
 
-void LoadRequest::next_chunk(const ufp4_gemm_descriptor_t &desc) {
+void LoadRequest::next_chunk(const ufp4_gemm_descriptor_t &desc, bool stop) {
   chunk_ = false;
   slot_ = !slot_;
   side_ = false;
   group_ = 0;
   if (k_left_ <= shape_->chunk) {
-    next_tile(desc);
+    next_tile(desc, stop);
   } else {
     k_ += shape_->chunk;
     k_left_ -= shape_->chunk;
@@ -60,9 +62,9 @@ void LoadRequest::next_chunk(const ufp4_gemm_descriptor_t &desc) {
   at_b_ = tile_b_;
 }
 
-void LoadRequest::next_tile(const ufp4_gemm_descriptor_t &desc) {
+void LoadRequest::next_tile(const ufp4_gemm_descriptor_t &desc, bool stop) {
   tiles_ = (tiles_ + 1) & 7;
-  active_ = !walk_.last();
+  active_ = !walk_.last() && !stop;
   k_ = 0;
   k_left_ = (desc.k + 15) >> 4;
   if (walk_.last_col()) {
@@ -74,6 +76,17 @@ void LoadRequest::next_tile(const ufp4_gemm_descriptor_t &desc) {
     tile_group_b_ += shape_->tile_n / 16;
   }
   walk_.next();
+}
+
+void LoadRequest::cuts(uint64_t requests, std::vector<uint64_t> *found) const {
+  LoadRequest ahead = *this;
+  for (uint64_t at = 0; at < requests && ahead.active_; at++) {
+    const Request asked = ahead.request(desc_);
+    const uint64_t bytes = uint64_t{asked.beats} * shape_->load_bytes;
+    const uint64_t left = kPage - asked.address % kPage;
+    if (left < bytes) found->push_back(at * kPage + left);
+    ahead.pass(desc_, false);
+  }
 }
 
 }  // namespace ufp4::timing

@@ -4,6 +4,7 @@
 #define UFP4_TIMING_LOAD_H
 
 #include <cstdint>
+#include <vector>
 
 #include "timing/array/tile_walk.h"
 #include "timing/mem/masters.h"
@@ -79,18 +80,33 @@ class LoadRequest {
     active_ = chunk_ = false;
   }
   void start(const ufp4_gemm_descriptor_t &desc);
-  void step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release);
+  /** @p stop: no macro-tile follows the one at hand. */
+  void step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release, bool stop);
+
+  /** Whether a burst of the job can cross a page. */
+  bool may_be_cut() const {
+    return position_mask_ != 0;
+  }
+  /** Which of the next @p requests cross one, and after how many bytes: where in its pages an
+   * operand lies matters by that alone. */
+  void cuts(uint64_t requests, std::vector<uint64_t> *found) const;
+  /** Of an element of cuts(): which request, from 0 on. */
+  static uint64_t cut_request(uint64_t cut) {
+    return cut / kPage;
+  }
 
   template <typename Visitor>
   void visit(Visitor &v) {
+    v.ahead(*this);
+    v.count(requests_);
     v.exact(active_ | chunk_ << 1 | slot_ << 2 | side_ << 3 | codes_ << 4);
     v.exact(free_);
     v.exact(group_);
     v.wheel(tiles_, v.tiles);
     walk_.visit(v);
-    v.place(k_left_, shape_->chunk);
+    v.place(k_left_, 2 * shape_->chunk);
     for (uint64_t *position : {&k_, &tile_a_, &tile_b_, &at_a_, &at_b_}) {
-      v.address(*position, position_mask_);
+      v.address(*position, 0);
     }
     v.address(tile_group_a_, 0);
     v.address(tile_group_b_, 0);
@@ -107,9 +123,11 @@ class LoadRequest {
     return group_ == (walk_.cols() - 1) >> 4;
   }
   uint32_t position_mask(const ufp4_gemm_descriptor_t &desc) const;
+  /** The request at hand goes. */
+  void pass(const ufp4_gemm_descriptor_t &desc, bool stop);
   void next_group(const ufp4_gemm_descriptor_t &desc);
-  void next_chunk(const ufp4_gemm_descriptor_t &desc);
-  void next_tile(const ufp4_gemm_descriptor_t &desc);
+  void next_chunk(const ufp4_gemm_descriptor_t &desc, bool stop);
+  void next_tile(const ufp4_gemm_descriptor_t &desc, bool stop);
 
   const Shape *shape_;
   TileWalk walk_;
@@ -117,7 +135,9 @@ class LoadRequest {
   uint32_t free_ = 0, tiles_ = 0, group_ = 0;
   uint32_t k_left_ = 0;  // k blocks from this chunk on
   uint32_t position_mask_ =
-      0;  // bits of a position that say where in a page its codes and scales are
+      0;                   // bits of a position that say where in a page its codes and scales are
+  uint64_t requests_ = 0;  // that have gone
+  ufp4_gemm_descriptor_t desc_{};  // for cuts()
   uint64_t k_ = 0;
   // In k blocks from the start of an operand.
   uint64_t tile_a_ = 0, tile_b_ = 0, at_a_ = 0, at_b_ = 0;
@@ -138,20 +158,25 @@ inline void LoadWrite::step(bool beat, bool retire, bool slot) {
   if (retire) loaded_[slot] = 0;
 }
 
-inline void LoadRequest::step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release) {
+inline void LoadRequest::step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release,
+                              bool stop) {
   if (active_ && !chunk_ && free_ != 0) {
     chunk_ = true;
     free_--;
   }
   free_ += release;
-  if (!fire) return;
+  if (fire) pass(desc, stop);
+}
+
+inline void LoadRequest::pass(const ufp4_gemm_descriptor_t &desc, bool stop) {
   const bool group_done = codes_;
+  requests_++;
   codes_ = !codes_;
   if (!group_done) return;
   const bool end_chunk =
       side_ ? last_group_b() && walk_.rows() <= 16 : group_ != 0 && last_group_a();
   if (end_chunk) {
-    next_chunk(desc);
+    next_chunk(desc, stop);
   } else {
     next_group(desc);
   }

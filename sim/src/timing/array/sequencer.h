@@ -53,7 +53,7 @@ class Sequencer {
     v.exact(wait_);
     v.wheel(tiles_, v.tiles);
     walk_.visit(v);
-    v.place(k_left_, shape_->chunk);
+    v.place(k_left_, 2 * shape_->chunk);
     readies_.each([&v](uint64_t &due) { v.due(due); });
     releases_.each([&v](uint64_t &due) { v.due(due); });
   }

@@ -1,24 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timing/host/command.h"
 
+#include <cstring>
+
 namespace ufp4::timing {
+namespace {
+
+constexpr uint8_t kPoison = 0xDE;  // what a read that fails brings, as in the harness
+
+}  // namespace
 
 // --- Front --------------------------------------------------------------------------------------
 
-void Front::step(const Rings &rings, bool req_ready, bool beat, bool taken) {
+void Front::step(const Rings &rings, bool req_ready, bool beat, bool error, bool taken) {
   switch (state_) {
     case State::kIdle:
       beat_ = 0;
+      lost_ = false;
       if (next_ != rings.tail) state_ = State::kRequest;
       break;
     case State::kRequest:
       if (req_ready) state_ = State::kFetch;
       break;
     case State::kFetch:
+      if (beat) lost_ = lost_ || error || missed_;
       if (!beat || ++beat_ != UFP4_DESCRIPTOR_BYTES / shape_.bus_bytes) break;
       state_ = State::kCheck;
+      missed_ = false;
+      if (lost_) std::memset(job_.bytes, kPoison, sizeof job_.bytes);
       left_ = region_cycles(job_);
-      status_ = check_descriptor(job_, shape_);
+      status_ = lost_ ? uint16_t{UFP4_CORE_STATUS_READ_ERROR} : check_descriptor(job_, shape_);
       break;
     case State::kCheck:
       if (--left_ == 0) state_ = State::kOffer;
@@ -64,14 +75,16 @@ bool Issue::slot_bad(bool second, const Slots &slots) const {
   return exponent >= UFP4_SLOTS || (!amax && !slots.valid[exponent]);
 }
 
-void Issue::run(bool done) {
+void Issue::run(bool done, uint16_t status) {
   cycles_++;
   if (!done) return;
-  const bool amax = job_.header.opcode == UFP4_OPCODE_AMAX;
+  status_ = status;
+  const bool amax = job_.header.opcode == UFP4_OPCODE_AMAX && status == UFP4_CORE_STATUS_OK;
   state_ = amax ? State::kStoreA : State::kFinish;
 }
 
-void Issue::next_state(const Others &others, Slots &slots, bool load, bool start_ready, bool done) {
+void Issue::next_state(const Others &others, Slots &slots, bool load, bool start_ready, bool done,
+                       uint16_t status) {
   switch (state_) {
     case State::kEmpty:
     case State::kFinish:
@@ -95,7 +108,7 @@ void Issue::next_state(const Others &others, Slots &slots, bool load, bool start
       }
       break;
     case State::kRun:
-      run(done);
+      run(done, status);
       break;
     case State::kStoreA:
       if (job_.quant.row_mode & UFP4_MODE_ENABLE) slots.valid[job_.quant.row_exponent] = true;
@@ -109,10 +122,10 @@ void Issue::next_state(const Others &others, Slots &slots, bool load, bool start
 }
 
 void Issue::step(const Others &others, Slots &slots, bool give, const Descriptor &job, uint32_t tag,
-                 bool start_ready, bool done) {
+                 bool start_ready, bool done, uint16_t status) {
   const bool load = next_valid_ && (state_ == State::kEmpty || state_ == State::kFinish);
   const bool takes = give && !next_valid_;
-  next_state(others, slots, load, start_ready, done);
+  next_state(others, slots, load, start_ready, done, status);
   if (load) {
     job_ = next_;
     tag_ = next_tag_;
@@ -155,12 +168,13 @@ void Retire::next_state(bool req_ready, bool dat_ready, bool idle) {
 }
 
 void Retire::step(const Enter &enter, const Descriptor &job, const Issue::Finish *finish,
-                  bool req_ready, bool dat_ready, bool idle) {
+                  bool req_ready, bool dat_ready, bool idle, bool error) {
+  error_ = state_ != State::kIdle && (error_ || error);
   next_state(req_ready, dat_ready, idle);
   if (enter.valid) {
     const uint32_t bit = 1u << enter.tag;
     done_ = (done_ & ~bit) | (enter.done ? bit : 0);
-    jobs_[enter.tag] = {job, {job.header.job, enter.status, 0, 0}, enter.irq, false};
+    jobs_[enter.tag] = {job, {enter.job, enter.status, 0, 0}, enter.irq, false};
   }
   for (uint32_t e = 0; e < 2; e++) {
     if (!finish[e].valid) continue;

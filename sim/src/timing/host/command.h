@@ -49,6 +49,10 @@ class Front {
   uint16_t status() const {
     return status_;
   }
+  /** The fetch itself has failed: the descriptor means nothing. */
+  bool lost() const {
+    return lost_;
+  }
   bool valid() const {
     return state_ == State::kRequest;
   }
@@ -73,11 +77,17 @@ class Front {
   Descriptor &fetched() {
     return job_;
   }
-  void step(const Rings &rings, bool req_ready, bool beat, bool taken);
+  /** What is fetched is not there. */
+  void miss() {
+    missed_ = true;
+  }
+  /** @p error: the beat's answer is one. */
+  void step(const Rings &rings, bool req_ready, bool beat, bool error, bool taken);
 
   template <typename Visitor>
   void visit(Visitor &v) {
-    v.exact(static_cast<uint32_t>(state_) | beat_ << 4 | left_ << 8);
+    v.exact(static_cast<uint32_t>(state_) | beat_ << 4 | left_ << 8 | uint64_t{lost_} << 40 |
+            uint64_t{missed_} << 41);
     v.exact(next_);
     if (busy()) v.exact(job_.header.job);
   }
@@ -87,6 +97,7 @@ class Front {
 
   const Shape &shape_;
   State state_ = State::kIdle;
+  bool missed_ = false, lost_ = false;
   uint32_t next_ = 0, beat_ = 0, left_ = 0;
   uint16_t status_ = 0;
   Descriptor job_{};
@@ -146,8 +157,9 @@ class Issue {
   /** By operand (A, B): only what QUANT has finished may be read. */
   uint32_t panels_held(const Others &others) const;
   void reset();
+  /** @p status: of the job that is done. */
   void step(const Others &others, Slots &slots, bool give, const Descriptor &job, uint32_t tag,
-            bool start_ready, bool done);
+            bool start_ready, bool done, uint16_t status);
 
   template <typename Visitor>
   void visit(Visitor &v) {
@@ -166,8 +178,9 @@ class Issue {
   }
   bool may_start(const Others &others) const;
   bool slot_bad(bool second, const Slots &slots) const;
-  void next_state(const Others &others, Slots &slots, bool load, bool start_ready, bool done);
-  void run(bool done);
+  void next_state(const Others &others, Slots &slots, bool load, bool start_ready, bool done,
+                  uint16_t status);
+  void run(bool done, uint16_t status);
 
   State state_ = State::kEmpty;
   bool next_valid_ = false;
@@ -181,7 +194,7 @@ class Retire {
  public:
   struct Enter {
     bool valid = false, irq = false, done = false;
-    uint32_t tag = 0;
+    uint32_t tag = 0, job = 0;
     uint16_t status = 0;
   };
   /** Of the job at the head. */
@@ -226,13 +239,18 @@ class Retire {
   bool retires(bool idle) const {
     return state_ == State::kRetire && idle;
   }
+  /** Whether the completion at hand could not be written. */
+  bool unwritten() const {
+    return error_;
+  }
   void reset();
+  /** @p error: a write has been answered with one. */
   void step(const Enter &enter, const Descriptor &job, const Issue::Finish *finish, bool req_ready,
-            bool dat_ready, bool idle);
+            bool dat_ready, bool idle, bool error);
 
   template <typename Visitor>
   void visit(Visitor &v) {
-    v.exact(static_cast<uint32_t>(state_) | sent_ << 4 | beat_ << 8);
+    v.exact(static_cast<uint32_t>(state_) | sent_ << 4 | error_ << 5 | beat_ << 8);
     v.exact(done_);
     v.exact(head_);
   }
@@ -245,7 +263,7 @@ class Retire {
   uint32_t beats_;
   uint64_t bus_mask_;
   State state_ = State::kIdle;
-  bool sent_ = false;
+  bool sent_ = false, error_ = false;
   uint32_t beat_ = 0, done_ = 0, head_ = 0;
   Job jobs_[16] = {};
 };

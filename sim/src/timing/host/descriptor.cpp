@@ -223,6 +223,18 @@ uint16_t check_descriptor(const Descriptor &d, const Shape &shape) {
   return supported(d, shape) ? UFP4_CORE_STATUS_OK : UFP4_CORE_STATUS_UNSUPPORTED;
 }
 
+bool any_region(const Descriptor &d, const std::function<bool(uint64_t, uint64_t)> &of) {
+  constexpr uint64_t kLine = UFP4_ALIGN_BYTES;
+  Region regions[kRegions];
+  find_regions(d, regions);
+  for (const Region &r : regions) {
+    if (!r.used) continue;
+    const uint64_t bytes = (r.groups * r.stride << r.shift) + r.tail;
+    if (of(r.addr, (bytes + kLine - 1) / kLine * kLine)) return true;
+  }
+  return false;
+}
+
 uint32_t region_cycles(const Descriptor &d) {
   Region regions[kRegions];
   find_regions(d, regions);

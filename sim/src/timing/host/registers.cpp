@@ -32,7 +32,17 @@ void Registers::reset() {
   rings_ = {};
   irq_status_ = irq_mask_ = watchdog_ = 0;
   run_ = 0;
-  for (uint32_t i = 0; i < UFP4_COUNTER_COUNT; i++) count_[i] = shot_[i] = 0;
+  for (uint32_t i = 0; i < UFP4_COUNTER_COUNT; i++) count_[i] = base_[i] = shot_[i] = 0;
+}
+
+void Registers::follow(const Registers &host) {
+  rings_.tail = host.rings_.tail;
+  irq_status_ = host.irq_status_ | raised_;
+  irq_mask_ = host.irq_mask_;
+  for (uint32_t i = 0; i < UFP4_COUNTER_COUNT; i++) {
+    base_[i] = host.base_[i];
+    shot_[i] = host.shot_[i];
+  }
 }
 
 // @return whether a soft reset is asked for.
@@ -96,14 +106,14 @@ bool Registers::step(const HostPort &port, const CoreView &core, Events events, 
   if (!w_full_) wdata_ = port.wdata;
   aw_full_ = !writes && (aw_full_ || port.awvalid);
   w_full_ = !writes && (w_full_ || port.wvalid);
-  irq_status_ |= irqs;
+  raise(irqs);
   if (core.resetting) irq_status_ = rings_.tail = 0, back_ = false;
   tally();
   for (uint32_t i = 0; i < UFP4_COUNTER_COUNT; i++) {
-    if (snapshot_) shot_[i] = count_[i];
-    if (clear_) count_[i] = 0;
+    if (snapshot_) shot_[i] = count_[i] - base_[i];
+    if (clear_) base_[i] = count_[i] + (events >> i & 1);  // without this cycle
   }
-  if (!clear_) count(events);
+  count(events);
   return soft_reset;
 }
 
@@ -132,7 +142,7 @@ uint32_t Registers::read_plain(uint32_t offset, const CoreView &core) const {
       return read_configuration(offset);
     case UFP4_REG_STATUS:
       return (core.active ? 1u : 0u) | (core.head == rings_.tail ? 2u : 0u) |
-             (core.resetting ? 8u : 0u);
+             (core.fatal != 0 ? 4u : 0u) | (core.resetting ? 8u : 0u);
     case UFP4_REG_IRQ_STATUS:
       return irq_status_;
     case UFP4_REG_IRQ_MASK:
@@ -153,6 +163,8 @@ uint32_t Registers::read_plain(uint32_t offset, const CoreView &core) const {
       return static_cast<uint32_t>(rings_.completion_base >> 32);
     case UFP4_REG_WATCHDOG:
       return watchdog_;
+    case UFP4_REG_FATAL:
+      return core.fatal;
     default:
       return 0;
   }

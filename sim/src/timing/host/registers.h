@@ -19,6 +19,7 @@ struct HostPort {
 struct CoreView {
   uint32_t head = 0;
   bool active = false, resetting = false;
+  uint32_t fatal = 0;
 };
 
 /** One bit for each counter. */
@@ -77,9 +78,28 @@ class Registers {
   void count_again(uint64_t cycles) {
     run_ += cycles;
   }
+  /** From here on follow() knows what the core has raised. */
+  void watch() {
+    raised_ = 0;
+  }
+  uint32_t raised() const {
+    return raised_;
+  }
+  uint32_t irq_mask() const {
+    return irq_mask_;
+  }
+  /** Takes over what a host has written to @p host, which is this one at an earlier moment, behind
+   * the last watch(); of the rings, the tail alone. */
+  void follow(const Registers &host);
   /** A read's part of the cycle; before anything else takes its step. */
   void step_read(const HostPort &port, const CoreView &core, const Slots &slots);
-  /** The rest. @p irqs: bit 0 done, bit 1 error. @return whether a soft reset is asked for. */
+  /** What happens beside it: bits of irq_status. */
+  void raise(uint32_t irqs) {
+    irq_status_ |= irqs;
+    raised_ |= irqs;
+  }
+  /** The rest. @p irqs: bit 0 done, bit 1 error, bit 2 stopped. @return whether a soft reset is
+   * asked for. */
   bool step(const HostPort &port, const CoreView &core, Events events, uint32_t irqs);
 
   template <typename Visitor>
@@ -105,9 +125,12 @@ class Registers {
   uint32_t awaddr_ = 0, wdata_ = 0, rdata_ = 0;
   Rings rings_;
   uint32_t irq_status_ = 0, irq_mask_ = 0, watchdog_ = 0;
-  Events events_ = 0;  // of the last run_ cycles
+  uint32_t raised_ = 0;  // bits of irq_status_
+  Events events_ = 0;    // of the last run_ cycles
   uint64_t run_ = 0;
-  uint64_t count_[UFP4_COUNTER_COUNT] = {}, shot_[UFP4_COUNTER_COUNT] = {};
+  // Since the reset; less what they were when they were cleared, they are the counters.
+  uint64_t count_[UFP4_COUNTER_COUNT] = {};
+  uint64_t base_[UFP4_COUNTER_COUNT] = {}, shot_[UFP4_COUNTER_COUNT] = {};
 };
 
 }  // namespace ufp4::timing

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "memory_timing.h"
+#include "ufp4_timed.h"
 
 namespace ufp4::timing {
 
@@ -20,8 +21,12 @@ struct BegunBurst {
 
 class EmptyMemory : public MemoryTiming<EmptyMemory> {
  public:
-  explicit EmptyMemory(const MemoryRules &rules)
-      : MemoryTiming(rules), outside_(rules.outside), bus_bytes_(rules.bus_bytes) {}
+  EmptyMemory(const MemoryRules &rules, const ufp4_timed_host_t &host)
+      : MemoryTiming(rules),
+        outside_(rules.outside),
+        bus_bytes_(rules.bus_bytes),
+        missing_(host.missing),
+        user_(host.user) {}
 
   bool sample(uint64_t cycle, const MemoryMaster &master) {
     cycle_ = cycle;
@@ -41,36 +46,47 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
   std::vector<BegunBurst> take_begun() {
     return std::exchange(begun_, {});
   }
-  /** The bus has the answer from cycle @p due on. */
-  void answer(uint64_t serial, uint64_t due) {
+  /** The bus has the answer from cycle @p due on; @p resp: as on the bus. */
+  void answer(uint64_t serial, uint64_t due, uint8_t resp) {
     for (auto *queue : {&reading_, &writing_}) {
       for (Due &each : *queue) {
-        if (each.serial == serial) each.due = due;
+        if (each.serial == serial) each = {serial, due, resp};
       }
     }
+  }
+  /** Whether the host is to be asked of each burst if there is memory. */
+  void ask(bool asks) {
+    asks_ = asks;
   }
 
  private:
   friend class MemoryTiming<EmptyMemory>;
   struct Due {
     uint64_t serial, due;
+    uint8_t resp;
   };
+  static constexpr uint8_t kDecerr = 3;
 
   void begin(std::deque<Due> &queue, bool write, uint64_t address, uint64_t bytes) {
     begun_.push_back({serial_, cycle_, address, bytes, write});
-    queue.push_back({serial_++, ~uint64_t{0}});
+    queue.push_back({serial_++, ~uint64_t{0}, 0});
   }
 
   // For MemoryTiming.
   uint8_t begin_read(uint64_t address, unsigned beats) {
     if (outside_) begin(reading_, false, address, uint64_t{beats} * bus_bytes_);
-    return 0;
+    return response(address, beats);
   }
-  uint8_t begin_write(uint64_t, unsigned) const {
-    return 0;
+  uint8_t begin_write(uint64_t address, unsigned beats) const {
+    return response(address, beats);
   }
-  bool read_beat(const MemoryBurst &burst) {
-    if (outside_ && burst.beats == 1) reading_.pop_front();
+  uint8_t response(uint64_t address, unsigned beats) const {
+    return asks_ && missing_(user_, address, uint64_t{beats} * bus_bytes_) ? kDecerr : 0;
+  }
+  bool read_beat(MemoryBurst &burst) {
+    if (!outside_) return true;
+    burst.resp = reading_.front().resp;
+    if (burst.beats == 1) reading_.pop_front();
     return true;
   }
   void write_beat(const MemoryBurst &burst, bool) {
@@ -78,8 +94,10 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
     begin(writing_, true, burst.start, burst.address + bus_bytes_ - burst.start);
   }
   void keep_beat() const {}
-  bool write_answer(const MemoryAnswer &) {
-    if (outside_) writing_.pop_front();
+  bool write_answer(MemoryAnswer &answer) {
+    if (!outside_) return true;
+    answer.resp = writing_.front().resp;
+    writing_.pop_front();
     return true;
   }
   bool due(const MemoryBurst &burst, uint64_t cycle) const {
@@ -89,8 +107,10 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
     return (outside_ ? writing_.front().due : answer.due) <= cycle;
   }
 
-  bool outside_;
+  bool outside_, asks_ = false;
   unsigned bus_bytes_;
+  int (*missing_)(void *user, uint64_t address, uint64_t bytes);
+  void *user_;
   uint64_t cycle_ = 0, serial_ = 0;
   std::vector<BegunBurst> begun_;
   std::deque<Due> reading_, writing_;  // in the order of their answers

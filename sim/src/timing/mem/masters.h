@@ -4,12 +4,15 @@
 #ifndef UFP4_TIMING_MASTERS_H
 #define UFP4_TIMING_MASTERS_H
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include "memory_timing.h"
 #include "timeline.h"
 #include "timing/mem/ring.h"
 #include "timing/visit.h"
+#include "ufp4/spec.h"
 
 namespace ufp4::timing {
 
@@ -56,6 +59,10 @@ struct Burst {
 class BurstCutter {
  public:
   BurstCutter(uint32_t clients, uint32_t bus_bytes, bool ranked);
+  void reset() {
+    busy_ = false;
+    last_ = 0;
+  }
 
   bool busy() const {
     return busy_;
@@ -98,6 +105,39 @@ class BurstCutter {
   uint32_t beats_ = 0;
 };
 
+/** What the guard lets the masters do (guard.h): begin no burst; besides, listen to no client; give
+ * up what is missing. */
+struct Curb {
+  bool halt = false, flush = false, forget = false;
+
+  bool any() const {
+    return halt || flush;
+  }
+};
+
+/** What an engine remembers of its job. */
+class BusErrors {
+ public:
+  bool any() const {
+    return read_ || write_;
+  }
+  uint32_t bits() const {
+    return read_ | write_ << 1;
+  }
+  uint16_t status() const {
+    return read_    ? UFP4_CORE_STATUS_READ_ERROR
+           : write_ ? UFP4_CORE_STATUS_WRITE_ERROR
+                    : UFP4_CORE_STATUS_OK;
+  }
+  void add(bool read, bool write) {
+    read_ = read_ || read;
+    write_ = write_ || write;
+  }
+
+ private:
+  bool read_ = false, write_ = false;
+};
+
 /** Mirrors ufp4_axi_read. */
 class ReadMaster {
  public:
@@ -105,8 +145,9 @@ class ReadMaster {
   explicit ReadMaster(uint32_t bus_bytes) : cutter_(kClients, bus_bytes, true) {}
 
   /** From registers and who asks, in this cycle. */
-  void evaluate(const bool *valid) {
-    may_begin_ = count_[cutter_.id()] != kMost;
+  void evaluate(const bool *valid, const Curb &curb) {
+    curb_ = curb;
+    may_begin_ = !curb.any() && count_[cutter_.id()] != kMost;
     taken_ = cutter_.choose(valid, ar_.in_ready() && may_begin_);
   }
   /** The client whose request is taken; -1: none. */
@@ -118,7 +159,14 @@ class ReadMaster {
   }
   /** The client whose beat is here; -1: none. */
   int beat() const {
-    return r_.main_valid && count_[r_.main.id] != 0 ? r_.main.id : -1;
+    return r_.main_valid && !curb_.flush && count_[r_.main.id] != 0 ? r_.main.id : -1;
+  }
+  /** Whether the answer to it is an error. */
+  bool error() const {
+    return r_.main.err;
+  }
+  bool sending() const {
+    return ar_.main_valid;
   }
   /** A burst has begun whose last beat has not come. */
   bool pending() const {
@@ -136,8 +184,8 @@ class ReadMaster {
     v.exact(ar_.main_valid | ar_.skid_valid << 1 | r_.main_valid << 2 | r_.skid_valid << 3);
     if (ar_.main_valid) v.exact(ar_.main.id | ar_.main.beats << 4);
     if (ar_.skid_valid) v.exact(ar_.skid.id | ar_.skid.beats << 4);
-    if (r_.main_valid) v.exact(r_.main.id | r_.main.last << 4);
-    if (r_.skid_valid) v.exact(r_.skid.id | r_.skid.last << 4);
+    if (r_.main_valid) v.exact(r_.main.id | r_.main.last << 4 | r_.main.err << 5);
+    if (r_.skid_valid) v.exact(r_.skid.id | r_.skid.last << 4 | r_.skid.err << 5);
     for (uint32_t &count : count_) v.exact(count);
   }
 
@@ -145,11 +193,12 @@ class ReadMaster {
   static constexpr uint32_t kMost = 1023;
   struct Beat {
     uint8_t id;
-    bool last;
+    bool last, err;
   };
   BurstCutter cutter_;
   Skid<Burst> ar_;
   Skid<Beat> r_;
+  Curb curb_;
   uint32_t count_[kClients] = {};
   bool may_begin_ = false;
   int taken_ = -1;
@@ -161,8 +210,9 @@ class WriteMaster {
   static constexpr uint32_t kClients = 3;
   explicit WriteMaster(uint32_t bus_bytes) : cutter_(kClients, bus_bytes, false) {}
 
-  void evaluate(const bool *valid) {
-    burst_ready_ = aw_.in_ready() && !order_.full() && count_[cutter_.id()] != kMost;
+  void evaluate(const bool *valid, const Curb &curb) {
+    curb_ = curb;
+    burst_ready_ = !curb.any() && aw_.in_ready() && !order_.full() && count_[cutter_.id()] != kMost;
     taken_ = cutter_.choose(valid, burst_ready_);
   }
   int taken() const {
@@ -172,13 +222,26 @@ class WriteMaster {
     return taken_ == client;
   }
   bool dat_ready(int client) const {
-    return !order_.empty() && order_.front().id == client && w_.in_ready();
+    return !order_.empty() && order_.front().id == client && w_.in_ready() && !curb_.flush;
   }
   bool idle(int client) const {
     return !(cutter_.busy() && cutter_.id() == client) && count_[client] == 0;
   }
   bool answer(int client) const {
     return b_valid_ && b_id_ == client && count_[client] != 0;
+  }
+  /** Whether it is an error. */
+  bool error(int client) const {
+    return answer(client) && b_err_;
+  }
+  /** A burst has begun that has not been answered. */
+  bool pending() const {
+    bool any = false;
+    for (uint32_t count : count_) any = any || count != 0;
+    return any;
+  }
+  bool sending() const {
+    return aw_.main_valid || w_.main_valid || !order_.empty();
   }
   void look(const bool *dat_valid, CoreSigns &signs) const;
   void drive(MemoryMaster &pins) const;
@@ -191,7 +254,7 @@ class WriteMaster {
             b_valid_ << 4);
     if (aw_.main_valid) v.exact(aw_.main.id | aw_.main.beats << 4);
     if (aw_.skid_valid) v.exact(aw_.skid.id | aw_.skid.beats << 4);
-    v.exact(b_id_);
+    v.exact(b_id_ | b_err_ << 4);
     v.exact(beat_);
     for (uint32_t &count : count_) v.exact(count);
     order_.each([&v](Order &order) { v.exact(order.id | order.beats << 4); });
@@ -206,9 +269,10 @@ class WriteMaster {
   BurstCutter cutter_;
   Skid<Burst> aw_;
   Skid<bool> w_;
+  Curb curb_;
   Ring<Order, 16> order_;
   uint32_t beat_ = 0, count_[kClients] = {};
-  bool burst_ready_ = false, b_valid_ = false;
+  bool burst_ready_ = false, b_valid_ = false, b_err_ = false;
   uint8_t b_id_ = 0;
   int taken_ = -1;
 };
@@ -249,16 +313,20 @@ inline void ReadMaster::drive(MemoryMaster &pins) const {
 }
 
 inline void ReadMaster::step(const Request &request, bool take, const MemorySlave &pins) {
+  if (curb_.forget) std::fill(std::begin(count_), std::end(count_), 0);
   if (taken_ < 0 && !cutter_.busy() && !ar_.main_valid && !r_.main_valid && !pins.rvalid) return;
   const bool go = cutter_.busy() && may_begin_, taken = ar_.in_ready();
   const Burst burst = cutter_.burst();
   const int client = beat();
   const bool drop = r_.main_valid && client < 0;
-  if (client >= 0 && take && r_.main.last) count_[client]--;
+  if ((drop || (client >= 0 && take)) && r_.main.last && count_[r_.main.id] != 0) {
+    count_[r_.main.id]--;
+  }
   if (go && taken) count_[burst.id]++;
   cutter_.step(request, taken_, taken && may_begin_);
+  if (curb_.flush) cutter_.reset();
   ar_.step(go, burst, pins.arready);
-  r_.step(pins.rvalid, {pins.rid, pins.rlast}, take || drop);
+  r_.step(pins.rvalid, {pins.rid, pins.rlast, pins.rerr}, take || drop);
 }
 
 inline void WriteMaster::drive(MemoryMaster &pins) const {
@@ -272,13 +340,15 @@ inline void WriteMaster::drive(MemoryMaster &pins) const {
 
 inline void WriteMaster::step(const Request &request, const bool *dat_valid,
                               const MemorySlave &pins) {
+  if (curb_.forget) std::fill(std::begin(count_), std::end(count_), 0);
   if (taken_ < 0 && !cutter_.busy() && order_.empty() && !aw_.main_valid && !w_.main_valid &&
       !b_valid_ && !pins.bvalid) {
     return;
   }
   const bool fire = cutter_.busy() && burst_ready_;
   const Burst burst = cutter_.burst();
-  const bool w_valid = !order_.empty() && dat_valid[order_.front().id], w_ready = w_.in_ready();
+  const bool w_valid = !order_.empty() && (dat_valid[order_.front().id] || curb_.flush);
+  const bool w_ready = w_.in_ready();
   if (b_valid_ && count_[b_id_] != 0) count_[b_id_]--;
   if (fire) count_[burst.id]++;
   w_.step(w_valid, true, pins.wready);
@@ -290,9 +360,11 @@ inline void WriteMaster::step(const Request &request, const bool *dat_valid,
   }
   if (fire) order_.push({burst.id, burst.beats});
   cutter_.step(request, taken_, burst_ready_);
+  if (curb_.flush) cutter_.reset();
   aw_.step(fire, burst, pins.awready);
   b_valid_ = pins.bvalid;
   b_id_ = pins.bid;
+  b_err_ = pins.berr;
 }
 
 }  // namespace ufp4::timing

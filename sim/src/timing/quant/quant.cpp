@@ -87,7 +87,7 @@ void Quant::next_state(const Input &in) {
   }
 }
 
-bool Quant::step_wide(bool beat, bool *take, QuantMark *out) {
+bool Quant::step_wide(bool beat, uint32_t rest, bool *take, QuantMark *out) {
   const bool pair = job_.pair, enable[2] = {(job_.enable & 1) != 0, (job_.enable & 2) != 0};
   bool out_ready[2], ready[2];
   for (uint32_t c = 0; c < 2; c++) {
@@ -104,10 +104,10 @@ bool Quant::step_wide(bool beat, bool *take, QuantMark *out) {
   block_[0].step(job_, valid && enable[0] && column_side, row, out_ready[0]);
   block_[1].step(job_, transpose_.out_valid(), column, out_ready[1]);
   transpose_.step(pair, moves && enable[1], row, ready[1]);
-  return strip_.step(job_, beat, row_side && column_side);
+  return strip_.step(job_, beat, row_side && column_side, rest);
 }
 
-bool Quant::step_narrow(bool beat, bool *take, QuantMark *out) {
+bool Quant::step_narrow(bool beat, uint32_t rest, bool *take, QuantMark *out) {
   const PairMark leaves = serial_.out();
   const bool out_ready = write_.in_ready(job_.pair, leaves.copy);
   for (uint32_t c = 0; c < 2; c++) {
@@ -116,7 +116,7 @@ bool Quant::step_narrow(bool beat, bool *take, QuantMark *out) {
   }
   const bool ready = serial_.in_ready();
   serial_.step(job_, pairs_.valid(), pairs_.out(), out_ready);
-  return pairs_.step(job_, beat, ready);
+  return pairs_.step(job_, beat, ready, rest);
 }
 
 void Quant::look(CoreSigns &signs) const {
@@ -136,15 +136,21 @@ void Quant::step(const ufp4_quant_descriptor_t &desc, const Input &in) {
   if (was != State::kIdle) {
     bool take[2];
     QuantMark out[2];
-    const bool freed =
-        shape_->quant >= 16 ? step_wide(in.beat, take, out) : step_narrow(in.beat, take, out);
-    load_.step(job_, in.load_ready, freed);
+    // A job that ends early has asked for fewer strips than its source has.
+    const uint32_t rest = load_.loading() ? kEndless : load_.strips();
+    const bool freed = shape_->quant >= 16 ? step_wide(in.beat, rest, take, out)
+                                           : step_narrow(in.beat, rest, take, out);
+    load_.step(job_, in.load_ready, freed, errors_.any());
     strip_end = lanes() ? write_wide_.step(take, out, in.write_ready, in.write_dat_ready)
                         : write_.step(job_, take, out, in.write_ready, in.write_dat_ready);
   }
   progress_.step(job_.pair, was == State::kIdle && in.start, in.write_ready, in.answer, strip_end);
   if (was == State::kSetup) set_up(desc);
-  if (was == State::kStart) start();
+  errors_.add(in.read_error, in.write_error);
+  if (was == State::kStart) {
+    start();
+    errors_ = {};
+  }
 }
 
 }  // namespace ufp4::timing

@@ -19,6 +19,7 @@ class Quant {
     bool start = false;  // offered
     bool load_ready = false, beat = false;
     bool write_ready = false, write_dat_ready = false, write_idle = false, answer = false;
+    bool read_error = false, write_error = false;  // with the beat, with an answer
   };
 
   explicit Quant(const Shape &shape);
@@ -28,6 +29,10 @@ class Quant {
   }
   bool done() const {
     return state_ == State::kDone;
+  }
+  /** Of the job that is done. */
+  uint16_t status() const {
+    return errors_.status();
   }
   /** The last cycle ended a strip of the source. */
   bool strip_ended() const {
@@ -63,10 +68,11 @@ class Quant {
 
   template <typename Visitor>
   void visit(Visitor &v) {
-    v.exact(static_cast<uint32_t>(state_));
+    v.exact(static_cast<uint32_t>(state_) | errors_.bits() << 4);
     progress_.visit(v);
     if (state_ == State::kIdle) return;
     load_.visit(v);
+    v.exact(strip_.behind(load_.strips()) | pairs_.behind(load_.strips()) << 16);
     strip_.visit(v);
     transpose_.visit(v);
     for (QuantBlock &block : block_) block.visit(v);
@@ -93,8 +99,8 @@ class Quant {
   void start();
   /** The pipeline's cycle. @return whether a place in the buffer is free again; *take, *out: what
    * leaves. */
-  inline bool step_wide(bool beat, bool *take, QuantMark *out);
-  bool step_narrow(bool beat, bool *take, QuantMark *out);
+  inline bool step_wide(bool beat, uint32_t rest, bool *take, QuantMark *out);
+  bool step_narrow(bool beat, uint32_t rest, bool *take, QuantMark *out);
 
   const Shape *shape_;
   State state_ = State::kIdle;
@@ -108,6 +114,7 @@ class Quant {
   QuantWrite write_;
   QuantWriteWide write_wide_;
   QuantProgress progress_;
+  BusErrors errors_;
 };
 
 }  // namespace ufp4::timing

@@ -12,38 +12,38 @@ void QuantPairs::start(const QuantJob &job) {
   arrival_.start(job);
   run_ = true;
   owe_ = false;
-  full_ = offset_ = at_ = 0;
+  full_ = offset_ = at_ = strips_ = 0;
   copy_ = !(job.enable & 1);
   tiles_ = job.tiles;
   rows_ = job.rows;
 }
 
-PairMark QuantPairs::mark(const QuantJob &job) const {
+PairMark QuantPairs::mark(const QuantJob &job, uint32_t rest) const {
   const bool upper = at_ >> 8 & 1, half = at_ >> 3 & 1;
   const bool right = copy_ ? upper : half, lower = copy_ ? half : upper;
   const bool tile_last = tiles_ <= (job.pair ? 2u : 1u);
-  const bool strip_last = rows_ <= (job.pair ? 32u : 16u);
   PairMark m;
   m.copy = copy_;
-  m.mark.last = tile_last && strip_last && line_end(job);
+  m.mark.last = tile_last && strip_last(job, rest) && line_end(job);
   m.mark.blank = job.pair && ((right && tiles_ == 1) || (lower && !lower_here(job)));
   return m;
 }
 
-void QuantPairs::next_tile(const QuantJob &job, bool chunk_done) {
+void QuantPairs::next_tile(const QuantJob &job, bool chunk_done, uint32_t rest) {
   const bool tile_last = tiles_ <= (job.pair ? 2u : 1u);
-  const bool strip_last = rows_ <= (job.pair ? 32u : 16u);
+  const bool last = strip_last(job, rest);
   copy_ = !(job.enable & 1);
   offset_ = chunk_done ? 0 : offset_ + ((job.f32 ? 64u : 32u) << job.pair);
   tiles_ = tile_last ? job.tiles : tiles_ - (job.pair ? 2 : 1);
   if (!tile_last) return;
-  rows_ -= strip_last ? rows_ : job.pair ? kStrips : kStrip;
-  run_ = !strip_last;
+  rows_ -= last ? rows_ : job.pair ? kStrips : kStrip;
+  strips_ = (strips_ + 1) % kStripCount;
+  run_ = !last;
   strip_ended_ = true;
 }
 
 // @return whether the chunks of the tile are used up.
-bool QuantPairs::advance(const QuantJob &job) {
+bool QuantPairs::advance(const QuantJob &job, uint32_t rest) {
   const bool block_end = (at_ & 7) == 7, copy_end = block_end && line_end(job);
   if (!block_end) {
     at_++;
@@ -59,11 +59,11 @@ bool QuantPairs::advance(const QuantJob &job) {
   const bool tile_last = tiles_ <= (job.pair ? 2u : 1u);
   const bool chunk_done =
       tile_last || offset_ + ((job.f32 ? 64u : 32u) << job.pair) >= shape_->segment_bytes;
-  next_tile(job, chunk_done);
+  next_tile(job, chunk_done, rest);
   return chunk_done;
 }
 
-bool QuantPairs::step(const QuantJob &job, bool beat, bool ready) {
+bool QuantPairs::step(const QuantJob &job, bool beat, bool ready, uint32_t rest) {
   const bool c_ready = !c_valid_ || ready, issue_ready = !b_valid_ || c_ready;
   const bool two = lower_here(job);
   strip_ended_ = false;
@@ -71,11 +71,11 @@ bool QuantPairs::step(const QuantJob &job, bool beat, bool ready) {
   if (b_valid_ && c_ready) c_ = b_;
   c_valid_ = b_valid_ || (c_valid_ && !ready);
   b_valid_ = issue || (b_valid_ && !c_ready);
-  if (issue) b_ = mark(job);
-  const bool out = issue && advance(job), freed = out || owe_;
+  if (issue) b_ = mark(job, rest);
+  const bool out = issue && advance(job, rest), freed = out || owe_;
   if (out) full_ -= two ? 2 : 1;
   owe_ = out && two;
-  if (beat && arrival_.step(job)) full_++;
+  if (beat && arrival_.step(job, rest)) full_++;
   return freed;
 }
 

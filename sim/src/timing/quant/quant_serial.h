@@ -27,6 +27,10 @@ class QuantPairs {
   const PairMark &out() const {
     return c_;
   }
+  /** How far what leaves, and what comes, is behind @p asked strips. */
+  uint32_t behind(uint32_t asked) const {
+    return (asked - strips_) % kStripCount | (asked - arrival_.strips()) % kStripCount << 8;
+  }
   /** There are beats still to come. */
   bool arriving() const {
     return arrival_.active();
@@ -37,8 +41,9 @@ class QuantPairs {
   }
   void reset();
   void start(const QuantJob &job);
-  /** @p beat: one has come. @return whether a chunk's place is free again. */
-  bool step(const QuantJob &job, bool beat, bool ready);
+  /** @p beat: one has come; @p rest: as of QuantArrival. @return whether a chunk's place is free
+   * again. */
+  bool step(const QuantJob &job, bool beat, bool ready, uint32_t rest);
 
   template <typename Visitor>
   void visit(Visitor &v) {
@@ -58,15 +63,18 @@ class QuantPairs {
   bool line_end(const QuantJob &job) const {
     return (at_ >> 4 & 15) == 15 && (!job.pair || (at_ >> 8 & 1 && at_ >> 3 & 1));
   }
-  PairMark mark(const QuantJob &job) const;
-  bool advance(const QuantJob &job);
-  void next_tile(const QuantJob &job, bool chunk_done);
+  bool strip_last(const QuantJob &job, uint32_t rest) const {
+    return rows_ <= (job.pair ? 32u : 16u) || rest == (strips_ + 1) % kStripCount;
+  }
+  PairMark mark(const QuantJob &job, uint32_t rest) const;
+  bool advance(const QuantJob &job, uint32_t rest);
+  void next_tile(const QuantJob &job, bool chunk_done, uint32_t rest);
 
   const Shape *shape_;
   QuantArrival arrival_;
   bool strip_ended_ = false;
   bool run_ = false, copy_ = false, owe_ = false, b_valid_ = false, c_valid_ = false;
-  uint32_t full_ = 0, offset_ = 0, tiles_ = 0, rows_ = 0;
+  uint32_t full_ = 0, offset_ = 0, tiles_ = 0, rows_ = 0, strips_ = 0;
   uint32_t at_ = 0;  // {upper, line, half, k}
   PairMark b_, c_;
 };

@@ -11,7 +11,7 @@ void QuantStrip::reset() {
 
 void QuantStrip::start(const QuantJob &job) {
   arrival_.start(job);
-  full_ = offset_ = row_ = beat_ = 0;
+  full_ = offset_ = row_ = beat_ = strips_ = 0;
   half_ = false;
   tiles_ = job.tiles;
   rows_ = job.rows;
@@ -33,6 +33,7 @@ void QuantStrip::advance(const QuantJob &job, const Read &r) {
   if (!r.tile_last) return;
   const uint32_t strip = job.pair ? kStrips : kStrip;
   rows_ -= rows_ < strip ? rows_ : strip;
+  strips_ = (strips_ + 1) % kStripCount;
   strip_ended_ = true;
 }
 

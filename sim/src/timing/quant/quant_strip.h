@@ -25,6 +25,10 @@ class QuantStrip {
   const QuantMark &row() const {
     return c_;
   }
+  /** How far what leaves, and what comes, is behind @p asked strips. */
+  uint32_t behind(uint32_t asked) const {
+    return (asked - strips_) % kStripCount | (asked - arrival_.strips()) % kStripCount << 8;
+  }
   /** There are beats still to come. */
   bool arriving() const {
     return arrival_.active();
@@ -35,8 +39,9 @@ class QuantStrip {
   }
   void reset();
   void start(const QuantJob &job);
-  /** @p beat: one has come. @return whether a chunk's place is free again. */
-  bool step(const QuantJob &job, bool beat, bool row_ready);
+  /** @p beat: one has come; @p rest: as of QuantArrival. @return whether a chunk's place is free
+   * again. */
+  bool step(const QuantJob &job, bool beat, bool row_ready, uint32_t rest);
 
   template <typename Visitor>
   void visit(Visitor &v) {
@@ -55,12 +60,12 @@ class QuantStrip {
     bool issue, beat_last, rows_end, chunk_done, chunk_out, tile_last;
     QuantMark mark;
   };
-  Read evaluate(const QuantJob &job, bool ready) const;
+  Read evaluate(const QuantJob &job, bool ready, uint32_t rest) const;
   void advance(const QuantJob &job, const Read &read);
 
   const Shape *shape_;
   QuantArrival arrival_;
-  uint32_t full_ = 0, offset_ = 0, row_ = 0, beat_ = 0, tiles_ = 0, rows_ = 0;
+  uint32_t full_ = 0, offset_ = 0, row_ = 0, beat_ = 0, tiles_ = 0, rows_ = 0, strips_ = 0;
   bool strip_ended_ = false;
   bool half_ = false, b_valid_ = false, b_finish_ = false, c_valid_ = false;
   QuantMark b_, c_;
@@ -116,7 +121,7 @@ class QuantTranspose {
 
 // In every cycle, and so here.
 
-inline QuantStrip::Read QuantStrip::evaluate(const QuantJob &job, bool ready) const {
+inline QuantStrip::Read QuantStrip::evaluate(const QuantJob &job, bool ready, uint32_t rest) const {
   Read r;
   const uint32_t row_bytes = job.f32 ? 64 : 32;
   const uint32_t beats = row_bytes > shape_->bus_bytes ? row_bytes / shape_->bus_bytes : 1;
@@ -130,14 +135,14 @@ inline QuantStrip::Read QuantStrip::evaluate(const QuantJob &job, bool ready) co
   const bool above_kept = row_ >= 16 && !r.chunk_done;
   r.issue = (beyond_below || full_ > (above_kept ? 1u : 0u)) && (!b_valid_ || !c_valid_ || ready);
   r.chunk_out = r.issue && r.rows_end && r.chunk_done && !beyond_below;
-  const bool strip_last = rows_ <= (job.pair ? 32u : 16u);
+  const bool strip_last = rows_ <= (job.pair ? 32u : 16u) || rest == (strips_ + 1) % kStripCount;
   r.mark.last = r.tile_last && strip_last && r.rows_end && (row_ >= 16) == job.pair;
   r.mark.blank = job.pair && (beyond_right || beyond_below);
   return r;
 }
 
-inline bool QuantStrip::step(const QuantJob &job, bool beat, bool row_ready) {
-  const Read r = evaluate(job, row_ready);
+inline bool QuantStrip::step(const QuantJob &job, bool beat, bool row_ready, uint32_t rest) {
+  const Read r = evaluate(job, row_ready, rest);
   strip_ended_ = false;
   const bool c_ready = !c_valid_ || row_ready;
   c_valid_ = (b_valid_ && c_ready && b_finish_) || (c_valid_ && !row_ready);
@@ -149,7 +154,7 @@ inline bool QuantStrip::step(const QuantJob &job, bool beat, bool row_ready) {
     advance(job, r);
   }
   full_ -= r.chunk_out;
-  if (beat && arrival_.step(job)) full_++;
+  if (beat && arrival_.step(job, rest)) full_++;
   return r.chunk_out;
 }
 

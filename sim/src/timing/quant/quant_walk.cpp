@@ -12,7 +12,7 @@ void QuantWalk::start(const QuantJob &job) {
   row_ = 0;
 }
 
-void QuantWalk::step(const QuantJob &job) {
+void QuantWalk::step(const QuantJob &job, bool stop) {
   if (!row_last()) {
     row_++;
     return;
@@ -29,13 +29,14 @@ void QuantWalk::step(const QuantJob &job) {
   }
   beats_ = job.row_beats;
   const uint32_t strip = pair_ ? kStrips : kStrip;
-  active_ = rows_ > strip;
-  rows_ -= active_ ? strip : rows_;
+  active_ = rows_ > strip && !stop;
+  rows_ -= rows_ > strip ? strip : rows_;
 }
 
 void QuantLoad::start(const QuantJob &job) {
   walk_.start(job);
   places_ = shape_->segments;
+  strips_ = 0;
   page_mask_ = page_mask(job.addr, job.stride_bytes, shape_->segment_bytes);
   addr_ = chunk_addr_ = strip_addr_ = job.addr;
 }

@@ -26,6 +26,8 @@ struct QuantJob {
 
 /** Rows of a strip; of the two of E8M0. */
 constexpr uint32_t kStrip = 16, kStrips = 32;
+/** Strips are counted modulo so many; those that a job has, unless it ends early. */
+constexpr uint32_t kStripCount = 32, kEndless = ~0u;
 
 class QuantWalk {
  public:
@@ -50,7 +52,8 @@ class QuantWalk {
     active_ = false;
   }
   void start(const QuantJob &job);
-  void step(const QuantJob &job);
+  /** @p stop: the strip at hand, of E8M0 both, is the last one. */
+  void step(const QuantJob &job, bool stop);
 
   template <typename Visitor>
   void visit(Visitor &v) {
@@ -80,8 +83,15 @@ class QuantLoad {
     walk_.reset();
   }
   void start(const QuantJob &job);
-  /** @p taken: the request is; @p freed: a place in the buffer is. */
-  void step(const QuantJob &job, bool taken, bool freed);
+  bool loading() const {
+    return walk_.active();
+  }
+  /** Strips that have been asked for, modulo 32. */
+  uint32_t strips() const {
+    return strips_;
+  }
+  /** @p taken: the request is; @p freed: a place in the buffer is; @p stop: as of QuantWalk. */
+  void step(const QuantJob &job, bool taken, bool freed, bool stop);
 
   template <typename Visitor>
   void visit(Visitor &v) {
@@ -95,7 +105,7 @@ class QuantLoad {
  private:
   const Shape *shape_;
   QuantWalk walk_;
-  uint32_t places_ = 0, page_mask_ = 0;
+  uint32_t places_ = 0, page_mask_ = 0, strips_ = 0;
   uint64_t addr_ = 0, chunk_addr_ = 0, strip_addr_ = 0;
 };
 
@@ -106,15 +116,20 @@ class QuantArrival {
   bool active() const {
     return walk_.active();
   }
+  /** Strips that have come, modulo 32. */
+  uint32_t strips() const {
+    return strips_;
+  }
   void reset() {
     walk_.reset();
   }
   void start(const QuantJob &job) {
     walk_.start(job);
-    beat_ = 0;
+    beat_ = strips_ = 0;
   }
-  /** A beat has come. @return whether it is its chunk's last. */
-  bool step(const QuantJob &job);
+  /** A beat has come; nothing is asked for any more but @p rest strips in all, if that is not
+   * kEndless. @return whether it is its chunk's last. */
+  bool step(const QuantJob &job, uint32_t rest);
 
   template <typename Visitor>
   void visit(Visitor &v) {
@@ -124,16 +139,17 @@ class QuantArrival {
 
  private:
   QuantWalk walk_;
-  uint32_t beat_ = 0;
+  uint32_t beat_ = 0, strips_ = 0;
 };
 
 // In every cycle, and so here.
 
-inline void QuantLoad::step(const QuantJob &job, bool taken, bool freed) {
+inline void QuantLoad::step(const QuantJob &job, bool taken, bool freed, bool stop) {
   places_ += freed;
   if (!taken) return;
   const bool row_last = walk_.row_last(), below = walk_.below(), chunk_last = walk_.chunk_last();
   places_ -= row_last;
+  strips_ = (strips_ + (row_last && !below && chunk_last)) % kStripCount;
   if (!row_last || below) {
     addr_ += job.stride_bytes;
   } else {
@@ -141,14 +157,15 @@ inline void QuantLoad::step(const QuantJob &job, bool taken, bool freed) {
     chunk_addr_ = chunk_last ? strip_addr_ : chunk_addr_ + shape_->segment_bytes;
     addr_ = chunk_addr_;
   }
-  walk_.step(job);
+  walk_.step(job, stop);
 }
 
-inline bool QuantArrival::step(const QuantJob &job) {
+inline bool QuantArrival::step(const QuantJob &job, uint32_t rest) {
   if (!walk_.active() || ++beat_ != walk_.beats()) return false;
   beat_ = 0;
   const bool chunk = walk_.row_last();
-  walk_.step(job);
+  strips_ = (strips_ + (chunk && !walk_.below() && walk_.chunk_last())) % kStripCount;
+  walk_.step(job, rest == strips_);
   return chunk;
 }
 

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the tables of the results pages and of the verification plan, and figures in text and in README.md, with the CSV files
+of docs/results.
+
+usage: tables.py [FOLDER]     default: docs/results
+Each row of a CSV file names its command in its last column. A figure is changed in the CSV file; this tells which lines of which
+page follow. Columns that are of others, or words, are not compared. Needs nothing but Python.
+"""
+import csv
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs/results"
+WORDS = {"1": "one seed", "3": "three seeds", "4": "four seeds"}
+
+
+def read(name, folder=RESULTS):
+    with open(folder / name, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+class Rows:
+    """The rows of a CSV file, found by what some columns say."""
+
+    def __init__(self, name, folder):
+        self.name, self.rows = name, read(name, folder)
+
+    def all(self, **keys):
+        return [row for row in self.rows if all(row[key] == str(value) for key, value in keys.items())]
+
+    def one(self, **keys):
+        found = self.all(**keys)
+        if len(found) != 1:
+            raise SystemExit(f"{self.name}: {len(found)} rows are {keys}")
+        return found[0]
+
+
+# --- Figures as the pages write them ----------------------------------------------------------------------
+
+
+def whole(text):
+    return f"{int(text):,}" if text else ""
+
+
+def signed(text, digits):
+    value = f"{float(text):+.{digits}f}"
+    return "0" if float(text) == 0 else value.replace("+-", "-")
+
+
+def chance(text):
+    """0.005647: 0.006; 2.544e-05: 0.00003; 3.827e-17: 4e-17"""
+    value = float(text)
+    if value < 1e-5:
+        return re.sub(r"e-0?", "e-", f"{value:.0e}")
+    return f"{value:.1g}" if value >= 1e-4 else f"{value:.5f}"
+
+
+def gap(row, digits=3, unit=""):
+    """Of a mean over seeds, and its interval."""
+    return f"{signed(row['gap_percent'], digits)}{unit} +-{float(row['interval']):.{digits}f}"
+
+
+# --- Which table has which rows: page, heads of its first columns, cells (None: not compared) -------------
+
+
+def silicon(folder):
+    csvs = Rows("silicon.csv", folder)
+    cells = [[None, f"`{unit}`", row["area_um2"], row["delay_ns"]]
+             for unit in ("pe_shared", "pe_shared_e2m1", "pe_shared_uniform", "pe_shared_e1m2", "pe_in_array_parity")
+             for row in [csvs.one(unit=unit, library="ASAP7", flow="full adders and sized")]]
+    yield "silicon.md", ("PE that multiplies", "row"), cells
+
+
+def unit_cells(row):
+    luts = whole(row["luts"]) + (" LUT4" if row["luts"] and row["family"] == "ECP5" else "")
+    carry = whole(row["carry_cells"]) + (" CCU2C" if row["carry_cells"] and row["family"] == "ECP5" else "")
+    clock = f"{row['clock_mhz']} MHz, from {WORDS[row['seeds']]}" if row["clock_mhz"] else "not placed"
+    return [row["what"], luts, carry, whole(row["flip_flops"]), whole(row["block_rams"]), clock]
+
+
+def fpga(folder):
+    csvs = Rows("fpga.csv", folder)
+    yield "silicon.md", ("what", "LUTs"), [unit_cells(row) for row in csvs.all(table="unit") if "without parity" not in row["what"]]
+    cells = [[f"`{row['what']}`", *(whole(row[key]) for key in ("cells", "luts", "carry_cells", "flip_flops", "block_rams", "dsps")),
+              f"{row['clock_mhz']} MHz", f"`{row['rtl']}`"] for row in csvs.all(table="core")]
+    yield "silicon.md", ("configuration", "cells of 83,640"), cells
+    cells = [[row["family"], f"`{row['what']}`", row["memory"], f"{whole(row['cells'])} of {whole(row['of_cells'])}", whole(row["luts"]),
+              whole(row["carry_cells"]), whole(row["flip_flops"]), f"{row['block_rams']} of {row['of_block_rams']}", row["dsps"],
+              f"{row['clock_needed_mhz']} MHz", f"{row['clock_mhz']} MHz"] for row in csvs.all(table="board")]
+    yield "silicon.md", ("board", "configuration"), cells
+
+
+def performance(folder):
+    csvs = Rows("utilization.csv", folder)
+    options = ("", "--c C.npy", "--c C.npy --alpha 0.5", "--out i64", "--accumulate-in S.npy")
+    yield "performance.md", ("options", "K = 512"), [
+        [f"`{o}`" if o else "none", *(csvs.one(options=o, k=k)["utilization_percent"] + " %" for k in (512, 1024))] for o in options]
+    csvs = Rows("shapes.csv", folder)
+    yield "performance.md", ("m x n x k", "cycles"), [
+        [f"{side} x {side} x {side}", whole(row["cycles"]), row["utilization_percent"] + " %", row["bound_percent"] + " %"]
+        for side in (17, 64, 129, 192, 256) for row in [csvs.one(m=side, n=side, k=side)]]
+    csvs = Rows("model.csv", folder)
+    plain = [csvs.one(case=f"GEMM, contract {contract}", operands=elem, data="Gaussian", size=1024)
+             for contract, elem in (("exact", "E1M2"), ("exact", "E2M1"), ("fp32", "E2M1"), ("nv", "E2M1"))]
+    cells = [[None, f"{row['rate']} GMAC/s", f"{row['ratio']} times" + (" OpenBLAS sgemm" if row is plain[0] else "")] for row in plain]
+    small, large = (csvs.one(case="quantize, rows", operands="E1M2", data="RHT and SR", size=size) for size in (1024, 4096))
+    cells.append([None, f"{small['rate']} {small['unit']}", f"{small['ratio']} times memcpy ({large['ratio']} at 4096)"])
+    yield "performance.md", ("case", "rate"), cells
+
+
+    step = [Rows("step.csv", folder).one(step=name) for name in ("from a cold start", "following another step")]
+    cells = [["all", *(whole(row["cycles"]) for row in step)], ["array busy", *(row["array_busy_percent"] + " %" for row in step)],
+             ["AMAX and QUANT beside GEMMs", *(whole(row["quantization_beside"]) for row in step)],
+             [None, f"{whole(step[0]['exposed'])}, {step[0]['exposed_percent']} % of the rest", whole(step[1]["exposed"])],
+             [None, ", ".join(step[0][f"{name}_percent"] for name in ("fprop", "dgrad", "wgrad")) + " %", ""]]
+    yield "performance.md", ("", "from a cold start"), cells
+    jobs = Rows("quantization.csv", folder)
+    cells = []
+    for name in ("default", "large"):
+        amax, quant = (jobs.one(configuration=name, job=job) for job in ("AMAX", "QUANT"))
+        over = (float(amax["layer_millions"]) + float(quant["layer_millions"])) / float(amax["gemms_millions"])
+        cells.append([f"`{name}`", amax["numbers_a_cycle"], amax["layer_millions"], quant["layer_millions"], amax["gemms_millions"],
+                      f"{100 * over:.1f} %"])
+    yield "performance.md", ("configuration", "numbers a cycle"), cells
+    yield "performance.md", ("`large`", "16 rows of 4096"), [
+        [row["job"], row["rows_of_4096"], row["rows_of_11008"], row["constant"]] for row in jobs.all(configuration="large")]
+    small, large = csvs.one(case="simulated core, default, against its array alone"), csvs.one(case="simulated core, large")
+    yield "performance.md", ("core, GEMM", "M MAC/s of CPU time"), [
+        [None, f"{small['rate']} in 22 runs", small["ratio"]], [None, large["rate"], large["ratio"]]]
+    ratios = [csvs.one(case="training step", operands=recipe)["ratio"] for recipe in ("fp32", "ufp4", "e2m1", "mxfp4", "nvfp4")]
+    yield "performance.md", ("recipe", "speed ratio, d_model 64"), [[None, ratio, None] for ratio in ratios]
+
+
+def operands(folder):
+    found = {row["operand"]: row for row in read("operands.csv", folder)}
+    cells = []
+    for name in ("fc2, X, FPROP", None, "qkv, X, FPROP", "proj, X, FPROP", "fc1, X, FPROP", "fc1, dY, DGRAD", "qkv, dY, WGRAD"):
+        row = found.get(name)
+        cells.append([name, *(row[key] for key in ("e2m1", "e2m1_rht", "e1m2", "e1m2_rht")), None] if row else ["the paper's"] + [None] * 5)
+    yield "training.md", ("operand", "E2M1"), cells
+    yield "training.md", ("recipe", "FPROP"), [
+        [row[key] for key in ("recipe", "fprop", "dgrad", "wgrad")] for row in read("alpha.csv", folder)]
+
+
+def flips(folder):
+    """Sums of structures; a structure is parity-protected where no flip stayed silent."""
+    found = read("bit-flips.csv", folder)
+    groups = [[row for row in found if row["silent"] == "0"]]
+    for words in (["array:"], ["drain"], ["GEMM control"], ["QUANT arithmetic", "QUANT control"], ["command unit"], ["AXI masters"]):
+        groups.append([row for row in found if row["structure"].startswith(tuple(words))])
+    cells = []
+    for group in groups:
+        bits, masked, silent, stuck = (sum(int(row[key]) for row in group) for key in ("bits", "masked", "silent", "no_end"))
+        reported = sum(int(row[key]) for row in group for key in ("status", "watchdog", "bus_rule"))
+        cells.append([None, whole(bits) if group is not groups[0] else "", whole(masked),
+                      str(reported) + (f", and {('no', 'one', 'two')[stuck]} without an end" if stuck else ""), str(silent)])
+    yield "../verification/plan.md", ("structure", "bits"), cells
+
+
+def training(folder):
+    csvs = Rows("training.csv", folder)
+    pair = {"recipe": "e2m1", "against": "ufp4"}
+    forward = csvs.one(experiment="default", table="forward", **pair)
+    runs = [csvs.one(experiment=e, table=t, **pair) for e, t in (("default", "branched"), ("seeds36", "branched"), ("default", "whole"))]
+    cells = [[None, signed(forward["gap_percent"], 3) + " %", f"t {float(forward['t']):.1f}", None, None]]
+    for row in runs:
+        digits = 2 if row["table"] == "whole" else 3
+        cells.append([None, signed(row["gap_percent"], digits) + " %", f"+-{float(row['interval']):.{digits}f}", chance(row["p"]),
+                      f"worse in {row['seeds_worse']} of {row['seeds']}"])
+    yield "training.md", ("comparison", "e2m1 against ufp4, held-out loss"), cells
+    cells = []
+    for recipe in ("ufp4", "e2m1", "nvfp4", "mxfp4", "nvfp4-full", "e2m1-46", "mxfp4-rht", "bf16-control"):
+        experiment = "recipes" if recipe in ("nvfp4-full", "e2m1-46", "mxfp4-rht") else "default"
+        found = {t: csvs.all(experiment=experiment, table=t, recipe=recipe, against="bf16") for t in ("forward", "branched", "whole")}
+        ahead = signed(found["forward"][0]["gap_percent"], 2) if found["forward"] else ""
+        cells.append([recipe, ahead, gap(found["branched"][0]), gap(found["whole"][0], 2) if found["whole"] else "not run"])
+    yield "training.md", ("recipe", "forward"), cells
+
+    def part(recipe):
+        return csvs.one(experiment="ablation", table="branched", recipe=recipe, against="ufp4")
+
+    scopes = [("e1m2-rht-none", "e2m1-rht-none"), ("e1m2-rht-dw", "e2m1"), ("e1m2-rht-dx-dw", "e2m1-rht-dx-dw"),
+              ("e1m2-rht-y-dw", "e2m1-rht-y-dw"), (None, "e2m1-rht-all")]
+    yield "training.md", ("RHT in", "E1M2 (`ufp4` with this scope)"), [
+        [None, gap(part(uniform)) if uniform else "0 (`ufp4`)", None, gap(part(other))] for uniform, other in scopes]
+    rows = [part(recipe) for recipe in ("ufp4-without-sr", "ufp4-scale-nearest", "ufp4-fp32-scale", "ufp4-int4", "e2m1-without-sr")]
+    ahead = csvs.one(experiment="ablation", table="forward", recipe="ufp4-fp32-scale", against="ufp4")
+    cells = [[None, gap(row) + (", not separated" if row["verdict"] == "not separated" else ""), None] for row in rows]
+    cells[2][1] += f"; forward {-float(ahead['gap_percent']):.3f} below (t {-float(ahead['t']):.1f})"
+    cells[3][1] = "the same bits in every run" if rows[3]["gap_percent"] == "0" else cells[3][1]
+    yield "training.md", ("other changes", "here"), cells
+    cells = []
+    for experiment, blocks, rate in (("seeds12", 4, 0.003), ("depth8", 8, 0.003), ("depth16", 16, 0.003), ("rate", 4, 0.001)):
+        row = csvs.one(experiment=experiment, table="branched", **pair)
+        cells.append([str(blocks), str(rate), row["seeds"], signed(row["gap_percent"], 3) + " %", f"+-{float(row['interval']):.3f}",
+                      f"{float(row['text_error']):.3f}", chance(row["p"]), f"{row['seeds_worse']} of {row['seeds']}"])
+    yield "training.md", ("blocks", "rate"), cells
+
+
+def tables(folder=RESULTS):
+    for of_page in (silicon, fpga, performance, operands, training, flips):
+        yield from of_page(folder)
+
+
+def sentences(folder=RESULTS):
+    """(page, words that it has to have): figures in text and in README.md's table."""
+    cells, lut = Rows("silicon.csv", folder), Rows("fpga.csv", folder)
+    pe = cells.one(unit="pe_shared", library="ASAP7", flow="full adders and sized")
+    block = cells.one(unit="quant_block", library="ASAP7", flow="sized")
+    plain = lut.one(what="PE on ECP5, 16 MACs, without parity")
+    whole_runs = Rows("training.csv", folder).one(experiment="default", table="whole", recipe="e2m1", against="ufp4")
+    use = Rows("utilization.csv", folder).one(options="", k=512)["utilization_percent"]
+    yield "silicon.md", f"Sized, it runs at {block['delay_ns']} ns"
+    yield "silicon.md", f"(`{plain['command']}`) it has {plain['luts']} LUT4"
+    yield "README.md", f"at {pe['delay_ns']} ns (a core with the QUANT engine: {block['delay_ns']} ns) | {pe['area_um2']} um2 |"
+    yield "README.md", f"512 x 512 x 512 | {use} % |"
+    yield "README.md", f"8 seeds | {float(whole_runs['gap_percent']):.2f} +- {float(whole_runs['interval']):.2f} % |"
+    busy = Rows("step.csv", folder).one(step="from a cold start")["array_busy_percent"]
+    yield "README.md", f"16 layers of 1024 x 1024 x 1024 | {busy} % |"
+    said = {row["figure"]: row["value"] for row in read("readme.csv", folder)}
+    demo = {name.removeprefix("demo: "): value for name, value in said.items() if name.startswith("demo: ")}
+    yield "README.md", (f"Compared: {demo['codes']} codes, {demo['scales']} scales, {demo['outputs']} outputs, the loss ({demo['loss']}, equal), "
+                        f"{demo['weights']} weights (0 differ)")
+    yield "README.md", (f"Totals: {demo['GEMMs']} GEMMs, {demo['M MAC']} M MAC, {demo['cycles in GEMMs']} cycles in GEMMs (utilization "
+                        f"{demo['utilization']} %), {demo['cycles in quantization']} in quantization, {demo['cycles']} in all")
+    yield "README.md", f"| 0 of {sum(int(demo[name]) for name in ('codes', 'scales', 'outputs', 'weights')):,} |"
+    yield "README.md", (f"| {said['llama-7b: million cycles']} million, utilization {said['llama-7b: utilization']} %; of AMAX and QUANT "
+                        f"(quantization) all but {said['llama-7b: million cycles of AMAX and QUANT not beside GEMMs']} million run")
+    uniform, other, bare = (float(said[f"SQNR, outliers, {name}"]) for name in ("e1m2, RHT", "e2m1, RHT", "e2m1, no RHT"))
+    yield "README.md", f"| {uniform - other:.1f} dB ({uniform - bare:.1f} dB above E2M1 without RHT) |"
+
+
+# --- Pages --------------------------------------------------------------------------------------------------
+
+
+def tables_of(text):
+    """(line of the first row, heads, rows) of each table."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not re.fullmatch(r"\|[-|]+\|", line):
+            continue
+        end = next(i for i in range(number, len(lines) + 1) if i == len(lines) or not lines[i].startswith("|"))
+        split = [[cell.strip() for cell in row.strip("|").split("|")] for row in (lines[number - 1], *lines[number + 1:end])]
+        yield number + 2, split[0], split[1:]
+
+
+def compare(name, text, head, want):
+    found = [(at, rows) for at, heads, rows in tables_of(text) if tuple(heads[:len(head)]) == head]
+    if len(found) != 1:
+        yield f"{name}: {len(found)} tables begin with {' | '.join(head)}"
+        return
+    at, rows = found[0]
+    if len(rows) != len(want):
+        yield f"{name}:{at}: {len(rows)} rows, the CSV file has {len(want)}"
+    for number, (got, cells) in enumerate(zip(rows, want), at):
+        for cell, figure in zip(got, cells):
+            if figure is not None and cell != figure:
+                yield f"{name}:{number}: '{cell}', the CSV file says '{figure}'"
+        if len(got) != len(cells):
+            yield f"{name}:{number}: {len(got)} columns, not {len(cells)}"
+
+
+def page(name, folder):
+    return (folder / name if name != "README.md" else ROOT / name).read_text(encoding="utf-8")
+
+
+def faults(folder=RESULTS):
+    for name, head, want in tables(folder):
+        yield from compare(name, page(name, folder), head, want)
+    for name, words in sentences(folder):
+        if words not in page(name, folder):
+            yield f"{name}: does not say '{words}'"
+    for file in sorted(folder.glob("*.csv")):
+        if any(not row.get("command") or None in row for row in read(file.name, folder)):
+            yield f"{file.name}: a row without its command"
+
+
+def main():
+    found = list(faults(pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else RESULTS))
+    print("\n".join([*found, f"{len(found)} faults"]))
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// What messages call the requests and answers of the board link.
+#ifndef UFP4_LINK_NAMES_H
+#define UFP4_LINK_NAMES_H
+
+#include "link.h"
+
+/** Command, bytes and address, as far as the command has them, in @p text. */
+const char *link_describe(const link_request_t *request, char text[96]);
+const char *link_status_name(unsigned status);
+
+#endif

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages and tables of what `ufp4 train` and `ufp4 explore` have measured, and of held-out losses of your own.
+
+``python -m ufp4.report DIR`` draws DIR/report.html from the files that train or explore left there; ``python -m ufp4.report FILE.csv``
+compares the losses of your own runs. Needs scipy, matplotlib and jinja2, which ``pip install 'ufp4[report]'`` brings.
+"""
+import csv
+import json
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["draw", "read_losses", "table", "write_page"]
+
+
+def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
+    """Held-out losses by recipe and seed, {recipe: {seed: loss}}, of a CSV file with the columns recipe, seed and held_loss.
+
+    More columns are ignored, and so are lines without a held_loss, as those of train's losses.csv before a run's last step.
+    """
+    found = {}
+    with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
+        rows = csv.DictReader(file)
+        missing = {"recipe", "seed", "held_loss"} - set(rows.fieldnames or ())
+        if missing:
+            raise ValueError(f"{path}: there is no column {sorted(missing)[0]}; recipe, seed and held_loss are needed")
+        for row in rows:
+            if not row["held_loss"]:
+                continue
+            seeds = found.setdefault(row["recipe"], {})
+            if row["seed"] in seeds:
+                raise ValueError(f"{path}, line {rows.line_num}: {row['recipe']} of seed {row['seed']} is there twice")
+            seeds[row["seed"]] = float(row["held_loss"])
+    if not found:
+        raise ValueError(f"{path}: there is no held_loss in it")
+    return found
+
+
+def _compare(losses, options):
+    """By the seeds that all recipes have."""
+    from .. import stats
+    common = [seed for seed in next(iter(losses.values())) if all(seed in seeds for seeds in losses.values())]
+    if not common:
+        raise ValueError("losses: no seed is there of every recipe")
+    return stats.compare({name: [seeds[seed] for seed in common] for name, seeds in losses.items()}, **options)
+
+
+def table(losses: Mapping[str, Mapping[Any, float]], **options: Any) -> str:
+    """The table of comparisons as text. losses: {recipe: {seed: loss}}; options: those of ufp4.stats.compare."""
+    from . import _train
+    compared = _compare(losses, options)
+    width = max([12, *map(len, losses)])
+    return "".join(f"{line}\n" for line in _train.comparison_lines(compared, width))
+
+
+def write_page(path: str | os.PathLike, losses: Mapping[str, Mapping[Any, float]], title: str = "Held-out losses", **options: Any) -> None:
+    """Writes a page on held-out losses: the table of comparisons and a picture of the gaps. Arguments: as of table."""
+    from . import _draw, _train_page
+    compared = _compare(losses, options)
+    colors = {name: _draw.color(i) for i, name in enumerate(losses)}
+    base = options.get("base") or next((name for name in ("bf16", "fp32") if name in losses), None)
+    recipes = [{"recipe": name, "held_losses": list(seeds.values()), "tokens_per_second": None, "cycles_per_step": None}
+               for name, seeds in losses.items()]
+    part = _train_page.part("Runs", recipes, compared, colors, base)
+    part["seeds"] = compared[0].gap.count if compared else 0
+    _draw.write(path, _draw.page("train.html", title=title, heading=title, question="How far does each recipe fall behind?",
+                                 forward=None, settings=None, parts=[part]))
+
+
+def _read_json(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _training_losses(path):
+    """{recipe: [seed][step]} of losses.csv, or nothing."""
+    found = {}
+    if path.exists():
+        with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
+            for row in csv.DictReader(file):
+                found.setdefault(row["recipe"], {}).setdefault(row["seed"], []).append(float(row["train_loss"]))
+    return {name: list(seeds.values()) for name, seeds in found.items()}
+
+
+def draw(path: str | os.PathLike) -> None:
+    """Draws the report.html of a folder from what train (train.json, losses.csv) or explore (explore.json, explore.csv) has left there.
+
+    path: the folder, or where both have written into it the .json file in it.
+    """
+    from . import _draw, _explore, _train_page
+    path = pathlib.Path(path)
+    if path.is_dir():
+        there = [path / name for name in ("train.json", "explore.json") if (path / name).exists()]
+        if len(there) != 1:
+            raise ValueError(f"{path}: there is {'both' if there else 'neither'} train.json {'and' if there else 'nor'} explore.json in it"
+                             f"{'; name one of them' if there else ''}")
+        path = there[0]
+    document = _read_json(path)
+    if "cases" in document:
+        text = _explore.html(document, _explore.read(path.with_name("explore.csv")))
+    else:
+        text = _train_page.html(document, _training_losses(path.with_name("losses.csv")))
+    _draw.write(path.with_name("report.html"), text)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m ufp4.report: see --help. What the program ufp4 starts, too, with what it has measured on standard input."""
+import argparse
+import json
+import os
+import pathlib
+import sys
+
+
+def say(text):
+    """Past Python's buffer, so that what cannot be printed is an error here."""
+    data = text.encode("utf-8", "surrogateescape")
+    while data:
+        try:
+            data = data[os.write(1, data):]
+        except OSError as error:
+            raise OSError(f"standard output: {error.strerror}") from error
+
+
+def fail(status, text):
+    print(f"ufp4.report: {text}", file=sys.stderr)
+    return status
+
+
+def run(options):
+    from ufp4 import report
+    from ufp4.report import _bias, _draw, _train
+    if options.tables or options.json:
+        document = json.load(sys.stdin)
+        say(_train.text(document) if options.tables else json.dumps(_train.summary(document), indent=2) + "\n")
+    elif options.plot:
+        _draw.write(options.plot, _bias.svg(json.load(sys.stdin)))
+    elif pathlib.Path(options.path).is_dir() or options.path.endswith(".json"):
+        report.draw(options.path)
+    else:
+        losses = report.read_losses(options.path)
+        chosen = {"base": options.base} if options.base else {}
+        say(report.table(losses, **chosen))
+        report.write_page(options.output or pathlib.Path(options.path).with_suffix(".html"), losses, **chosen)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m ufp4.report", description="Draws what ufp4 train or ufp4 explore has measured, or compares your own runs.")
+    parser.add_argument("path", nargs="?", metavar="DIR|FILE.csv", help="what -o of train or explore named: its report.html is drawn; or a CSV with "
+                        "the columns recipe, seed and held_loss: the comparisons are printed and drawn")
+    parser.add_argument("-o", dest="output", metavar="PAGE.html", help="of a CSV (default: its name with .html)")
+    parser.add_argument("--base", metavar="RECIPE", help="of a CSV: what the others are compared with (default bf16, or fp32)")
+    parser.add_argument("--tables", action="store_true", help="prints the tables of a train.json on standard input")
+    parser.add_argument("--json", action="store_true", help="the same as JSON")
+    parser.add_argument("--plot", metavar="FILE.svg", help="draws what bias --json has printed, on standard input")
+    options = parser.parse_args()
+    if sum(map(bool, (options.path, options.tables, options.json, options.plot))) != 1:
+        parser.error("one of DIR, FILE.csv, --tables, --json and --plot is needed")
+    try:
+        run(options)
+    except ImportError as error:
+        return fail(3, f"{error}; pip install 'ufp4[report]' brings it")
+    except OSError as error:
+        return fail(2 if isinstance(error, FileNotFoundError) else 3, f"{error.filename}: {error.strerror}" if error.filename else error)
+    except ValueError as error:
+        return fail(2, error)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report.html of an exploration: explore.csv, and explore.json for what the rows do not say of their cases."""
+import csv
+import math
+
+from . import _draw
+
+# Parts of a step that add up to all of its cycles, with their columns.
+PARTS = (("array busy", "#1a7f37", "array_busy"), ("waits for operands", "#d1242f", "stall_operand"), ("waits for panels", "#bf3989", "stall_panel"),
+         ("waits for accumulators", "#9a6700", "stall_accumulator"), ("waits for the drain", "#d4a72c", "stall_drain"),
+         ("AMAX and QUANT", "#0969da", "quant"), ("between jobs", "#8c959f", None))
+GEMMS = ("fprop", "dgrad", "wgrad")
+
+
+def _number(text):
+    return float(text) if text else math.nan
+
+
+class Case:
+    """One core, memory, recipe and size of a step: what explore.json says of it, and its rows."""
+
+    def __init__(self, about, rows):
+        self.__dict__.update(about)
+        self.rows = rows
+        self.step = rows[-1]
+        self.cycles = _number(self.step["cycles"])
+        self.reason = self.step["reason"]
+        self.jobs = [row for row in rows if row["pass"] != "all"]
+        self.gemms = [row for row in rows if row["pass"] in GEMMS]
+        self.memory = f"{self.dram} + {self.mem_latency}" if self.dram else f"latency {self.mem_latency}"
+        self.name = f"{self.recipe}, {self.config}, {self.bytes_per_cycle} B/cycle, {self.memory}, {self.tokens} tokens"
+        self.macs = sum(self.macs_of(row) * int(row["count"]) for row in self.gemms)
+        self.util = self.util_of(self.step) if self.cycles > 0 else math.nan
+
+    def part_of(self, row):
+        """Which micro-batch a row is of, behind its name."""
+        if not row["batch"]:
+            return ""
+        batches = 1 + max(int(one["batch"] or 0) for one in self.rows)
+        return (", first half", ", second half")[int(row["batch"])] if batches == 2 else f", part {int(row['batch']) + 1} of {batches}"
+
+    def macs_of(self, row):
+        """Useful ones, of one; 0 of AMAX and QUANT."""
+        return self.macs if row["pass"] == "all" else int(row["m"]) * int(row["n"]) * int(row["k"])
+
+    def util_of(self, row):
+        """Percent of what the array could do; NaN where there is no multiplication."""
+        macs = self.macs_of(row)
+        return 100 * macs / (self.peak * _number(row["cycles"])) if macs else math.nan
+
+    def intensity_of(self, row):
+        """MACs a byte on the bus, of its busier way; NaN where nothing was counted."""
+        moved = max(_number(row["bus_read_bytes"]), _number(row["bus_write_bytes"]))
+        return self.macs_of(row) / moved if self.macs_of(row) and moved > 0 else math.nan
+
+    def shares(self):
+        """Where the cycles go, as fractions of all."""
+        counted = [self.array_busy, *(_number(self.step[column]) for _, _, column in PARTS[1:-1])]
+        found = [cycles / self.cycles for cycles in counted]
+        return [*found, max(0.0, 1 - sum(found))]
+
+
+def cases(document, rows):
+    """Each case's rows end with its step."""
+    found, part, abouts = [], [], iter(document["cases"])
+    for row in rows:
+        part.append(row)
+        if row["layer"] == "step" and row["pass"] == "all":
+            found.append(Case(next(abouts), part))
+            part = []
+    return found
+
+
+def read(path):
+    with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
+        return list(csv.DictReader(file))
+
+
+# --- Pictures -------------------------------------------------------------------------------------------
+
+
+def _bars(able):
+    with _draw.picture(9, 1.1 + 0.25 * len(able)) as (axes, out):
+        left = [0.0] * len(able)
+        shares = [case.shares() for case in able]
+        for p, (name, color, _) in enumerate(PARTS):
+            width = [100 * share[p] for share in shares]
+            axes.barh(range(len(able)), width, left=left, color=color, label=name, height=0.7)
+            left = [a + b for a, b in zip(left, width)]
+        axes.set_yticks(range(len(able)), [case.name for case in able])
+        axes.set_ylim(len(able) - 0.5, -0.5)
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("% of the step's cycles")
+        _draw.legend(axes, 4)
+    return out["svg"]
+
+
+def _groups(able, *keys):
+    """Cases that are alike in these, in the order of their first."""
+    found = {}
+    for case in able:
+        found.setdefault(tuple(getattr(case, key) for key in keys), []).append(case)
+    return list(found.values())
+
+
+def _bandwidth_curves(able):
+    groups = [group for group in _groups(able, "recipe", "config", "memory", "tokens") if len(group) > 1]
+    if not groups:
+        return ""
+    with _draw.picture(9, 3.2 + 0.2 * len(groups)) as (axes, out):
+        for i, group in enumerate(groups):
+            points = sorted((case.bytes_per_cycle, case.util) for case in group)
+            first = group[0]
+            axes.plot(*zip(*points), color=_draw.color(i), marker="o", markersize=4,
+                      label=f"{first.recipe}, {first.config}, {first.memory}, {first.tokens} tokens")
+        axes.set_xticks(sorted({case.bytes_per_cycle for group in groups for case in group}))
+        axes.set_xlim(left=0)
+        axes.set_ylim(0, 100)
+        axes.grid(axis="y")
+        axes.set_title("utilization of the whole step, %")
+        axes.set_xlabel("bytes a cycle, each way")
+        _draw.legend(axes, 1)
+    return out["svg"]
+
+
+def _points(case):
+    """(MACs a byte, utilization) of its GEMMs, where one runs after the other, and of the whole step."""
+    rows = [(case.intensity_of(row), case.util_of(row)) for row in [*case.gemms, case.step]]
+    return [point for point in rows if all(map(math.isfinite, point))]
+
+
+def _roofline(able):
+    groups = [group for group in _groups(able, "config", "bytes_per_cycle", "dram") if any(map(_points, group))]
+    if not groups:
+        return ""
+    knees = [group[0].peak / min(group[0].bytes_per_cycle, group[0].dram_bandwidth or math.inf) for group in groups]
+    points = [[point for case in group for point in _points(case)] for group in groups]
+    low = 2 ** math.floor(math.log2(min(*knees, *(4 * x for group in points for x, _ in group)) / 4))
+    high = 2 ** math.ceil(math.log2(max(*knees, *(x for group in points for x, _ in group))) + 0.5)
+    with _draw.picture(9, 3.4) as (axes, out):
+        for i, (group, knee) in enumerate(zip(groups, knees)):
+            x = [low * (high / low) ** (p / 255) for p in range(256)]
+            dram = f", {group[0].dram}" if group[0].dram else ""
+            axes.plot(x, [min(100, 100 * one / knee) for one in x], color=_draw.color(i),
+                      label=f"{group[0].config}, {group[0].bytes_per_cycle} B/cycle{dram}")
+            axes.plot(*zip(*points[i]), "o", markersize=4, color=_draw.color(i))
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0f}" if x >= 1 else f"1/{1 / x:.0f}")
+        axes.set_xlim(low, high)
+        axes.set_ylim(0, 105)
+        axes.grid(axis="y")
+        axes.set_title("utilization, %")
+        axes.set_xlabel("MACs a byte on the bus, of the busier way")
+        _draw.legend(axes)
+    return out["svg"]
+
+
+# --- Tables ---------------------------------------------------------------------------------------------
+
+
+def _totals(case, clock_mhz):
+    seconds = case.cycles / clock_mhz / 1e6
+    return {"case": case, "million": case.cycles / 1e6, "ms": 1e3 * seconds, "speed": case.tokens / seconds,
+            "quant": 100 * _number(case.step["quant"]) / case.cycles}
+
+
+def _heat_map(group):
+    """Utilization of every GEMM of the first over the sizes of a step."""
+    lines = []
+    key = ("layer", "pass", "batch")
+    for like in group[0].gemms:
+        cells = []
+        for case in group:
+            row = next((row for row in case.gemms if all(row[k] == like[k] for k in key)), None)
+            util = case.util_of(row) if row else math.nan
+            if math.isnan(util):
+                cells.append(None)
+            else:
+                color = f"rgb({255 - 1.6 * util:.0f},{255 - 0.6 * util:.0f},{255 - 1.6 * util:.0f})"
+                cells.append({"util": util, "color": color, "title": f"m {row['m']}, n {row['n']}, k {row['k']}"})
+        lines.append({"layer": like["layer"], "pass": like["pass"].upper() + group[0].part_of(like), "cells": cells})
+    first = group[0]
+    return {"name": f"{first.recipe} on {first.config}, {first.bytes_per_cycle} B/cycle, {first.memory}", "group": group, "lines": lines}
+
+
+def _job(case, row):
+    return {"layer": row["layer"], "name": f"{row['pass'].upper()}{' ' if row['tensor'] else ''}{row['tensor']}{case.part_of(row)}",
+            "row": row, "cycles": _number(row["cycles"]), "util": case.util_of(row)}
+
+
+def html(document, rows):
+    """The page of a document, as explore.json has it, and the rows of explore.csv, each a dict of texts."""
+    import markupsafe
+    found = cases(document, rows)
+    able = [case for case in found if not math.isnan(case.cycles)]
+    pictures = {"bars": _bars(able), "bandwidth": _bandwidth_curves(able), "roofline": _roofline(able)}
+    heat = [_heat_map(group) for group in _groups(found, "recipe", "config", "memory", "mem_bandwidth") if len(group) > 1 and not group[0].reason]
+    return _draw.page("explore.html", title="ufp4 explore", about=document, totals=[_totals(case, document["clock_mhz"]) for case in found],
+                      able=able, parts=PARTS, heat=heat, jobs=[(case, [_job(case, row) for row in case.jobs]) for case in able],
+                      **{name: markupsafe.Markup(picture) for name, picture in pictures.items()})

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is inside the timed module: two copies of the timed model. `now` is where the host last was,
+// and `ahead` has run on from there to the next thing that others see of it: a completion, the
+// interrupt, or with a memory outside a burst. When that time comes `ahead` takes the place of
+// `now`. If the host accesses a register before, or a burst is answered, `now` is run up to that
+// moment; what it asks of its host is then known from `ahead`, which stays where it is unless the
+// host has changed what comes.
+#ifndef UFP4_SYSTEMC_CORE_TIMED_H
+#define UFP4_SYSTEMC_CORE_TIMED_H
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "carrier.h"
+#include "job.h"
+#include "timing/timed.h"
+#include "ufp4_systemc.h"
+
+namespace ufp4 {
+
+// How far to run ahead while a burst is under way, whose answer may change what comes.
+constexpr uint64_t kLookCycles = 4096;
+
+/** A completion on its way to memory. */
+struct Completion {
+  uint64_t address;
+  ufp4_completion_t completion;
+};
+
+/** A burst of a memory outside, under way. */
+struct Flight {
+  uint64_t serial;
+  BurstPtr burst;
+};
+
+/** How much of what has been fetched and executed a copy has had. */
+struct Cursor {
+  size_t fetched = 0, executed = 0;
+};
+
+/** What copies have asked of their host, in order, from where `now` is. */
+struct Fetched {
+  uint8_t bytes[UFP4_DESCRIPTOR_BYTES];
+  bool lost;
+};
+
+}  // namespace ufp4
+
+struct Ufp4CoreTimed::Inside {
+  Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &options, const ufp4::timing::Shape &shape,
+         uint32_t tile_rows, uint32_t tile_cols, const ufp4_configuration_t &configuration);
+
+  using Timed = ufp4::timing::Timed;
+  using Completion = ufp4::Completion;
+
+  void run();
+  void watch_reset();
+  /** @return the cycle. */
+  uint64_t enter_reset();
+  bool access(bool write, uint32_t offset, uint32_t *value);
+  bool try_access(bool write, uint32_t offset, uint32_t *value);
+
+  // Time.
+  sc_core::sc_time time_of(uint64_t cycle) const {
+    return sc_core::sc_time::from_value((cycle - shift) * period.value());
+  }
+  uint64_t clock_cycles() const {
+    return sc_core::sc_time_stamp().value() / period.value();
+  }
+  uint64_t cycle_now() const {
+    return clock_cycles() + shift;
+  }
+  void wait_for(uint64_t cycle);
+
+  // Running ahead.
+  bool effect() const {
+    return ahead &&
+           (!completions.empty() || ahead->memory().has_begun() || irq_of(*ahead) != irq_of(*now));
+  }
+  bool far_enough() const {
+    return !flights.empty() && ahead->cycles() >= now->cycles() + ufp4::kLookCycles;
+  }
+  static bool irq_of(const Timed &timed) {
+    return timed.core().registers().irq();
+  }
+  void look_ahead();
+  void trim(ufp4::Cursor *at);
+  bool peek(uint32_t offset, uint32_t *value);
+  void catch_up();
+  void forget_ahead();
+  void catch_up_to(uint64_t cycle);
+  bool advance(Timed *timed, uint64_t end);
+  void send(std::deque<Completion> *to_send);
+
+  // A memory outside.
+  void launch();
+  bool take_answers();
+
+  // The timed model's host.
+  bool peeking() const {
+    return running != &now_at && running != &ahead_at;
+  }
+  int read(uint64_t address, void *data, uint32_t bytes);
+  int write(uint64_t address, const void *data, uint32_t bytes);
+  int execute(const uint8_t *descriptor, uint16_t *slots, ufp4_completion_t *completion);
+  bool transport(tlm::tlm_command command, uint64_t address, void *data, uint32_t bytes);
+  int refuse(const std::string &why);
+  void fail(const std::string &why);
+
+  Ufp4CoreTimed &module;
+  const sc_core::sc_time period;
+  uint64_t shift = 0;  // what the model's cycles are more than the clock's, modulo 2^64
+  std::unique_ptr<Timed> now, ahead;
+  std::deque<ufp4::Fetched> fetched;
+  std::deque<ufp4::Executed> executed;
+  ufp4::Cursor now_at, ahead_at, *running = &now_at;
+  std::deque<Completion> completions, passed;  // of `ahead`; of `now`, during an access
+  const bool outside;
+  std::unique_ptr<ufp4::Carrier> carrier;  // of a memory outside
+  std::deque<ufp4::Flight> flights;
+  ufp4::JobRunner jobs;
+  std::string why;  // a function of the host has failed
+  sc_core::sc_mutex busy;
+  sc_core::sc_event kick, released;
+  uint64_t resets = 0, steps = 0;
+  bool level = false;  // of the interrupt, at this moment
+  bool in_reset = false, failed = false;
+};
+
+#endif

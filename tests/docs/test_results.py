@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A row of each CSV file of docs/results measured again. usage: test_results.py BUILD FILE, FILE without its ending
+
+Cycles, cells, areas and losses are to be the same; ratios of times to be within a factor of two. Without a tool the test is
+skipped, and says which."""
+import json
+import os
+import pathlib
+import random
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "docs/tools"))
+import tables  # noqa: E402
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+PROGRAM = BUILD / "drivers/ufp4"
+CORE = BUILD / "tests/rtl/core"
+
+
+class Skipped(Exception):
+    pass
+
+
+def rows(name):
+    return tables.Rows(f"{name}.csv", tables.RESULTS)
+
+
+def run(*words, status=0, **variables):
+    if not pathlib.Path(words[0]).exists():
+        raise Skipped(f"needs {words[0]}")
+    done = subprocess.run([str(w) for w in words], env=os.environ | variables, capture_output=True, text=True, timeout=3000)
+    if done.returncode == 3 and "is missing" in done.stderr:
+        raise Skipped(done.stderr.strip())
+    assert done.returncode == status, f"{shlex.join(map(str, words))}: {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+def command(row):
+    """The row's own command, in the checkout."""
+    program, *words = shlex.split(row["command"])
+    return run(BUILD / program.removeprefix("build/release/") if program.startswith("build/") else ROOT / program, *words)
+
+
+def equal(got, want, row):
+    assert got == want, f"measured {got}, the row has {want}: {row}"
+
+
+# --- Tensors ------------------------------------------------------------------------------------------------
+
+
+def operand(name, count, cols):
+    draw = random.Random(name)
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({count}, {cols}), }}".encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    data = struct.pack(f"<{count * cols}f", *(draw.gauss(0, 1) for _ in range(count * cols)))
+    pathlib.Path(f"{name}.npy").write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + data)
+    run(PROGRAM, "quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e1m2")
+    return f"{name}.safetensors"
+
+
+def gemm(m, n, k):
+    """On the default core, with the memory of these pages; cycles do not depend on the numbers."""
+    text = run(PROGRAM, "gemm", operand("A", m, k), operand("B", n, k), "-o", "D.npy", "--backend", "rtl", "--mem-latency", "100", "--json")
+    return json.loads(text)["cases"][0]
+
+
+# --- One row of each ----------------------------------------------------------------------------------------
+
+
+def test_shapes():
+    row = rows("shapes").one(m=64, n=64, k=64)
+    case = gemm(64, 64, 64)
+    equal((str(case["cycles"]), f"{case['util_percent']:.1f}"), (row["cycles"], row["utilization_percent"]), row)
+
+
+def test_utilization():
+    row = rows("utilization").one(options="", k=512)
+    equal(f"{gemm(512, 512, 512)['util_percent']:.1f}", row["utilization_percent"], row)
+
+
+def test_silicon():
+    row = rows("silicon").one(unit="dot", library="OSU 0.18 um")
+    _, area, _, delay = command(row).splitlines()[-1].split()
+    equal((f"{float(area):.0f}", delay), (row["area_um2"], row["delay_ns"]), row)
+
+
+def test_fpga():
+    row = rows("fpga").one(what="PE on ECP5, 16 MACs, without parity")
+    cells = {kind: count for count, kind in re.findall(r"^ +(\d+) +(\w+)$", command(row), re.M)}
+    equal([cells.get(kind) for kind in ("LUT4", "CCU2C", "TRELLIS_FF", "DP16KD")],
+          [row[key] for key in ("luts", "carry_cells", "flip_flops", "block_rams")], row)
+
+
+def test_readme():
+    text = run(PROGRAM, "bias", "--scale", "fp32")
+    for elem, rht, name in (("e1m2", "on", "e1m2, RHT"), ("e2m1", "on", "e2m1, RHT"), ("e2m1", "off", "e2m1, no RHT")):
+        row = rows("readme").one(figure=f"SQNR, outliers, {name}")
+        equal(re.findall(rf"outliers {elem} +fp32 +{rht} +\S+ \S+ +(\S+)", text), [row["value"]], row)
+
+
+def test_model():
+    row = rows("model").one(case="GEMM, contract exact", operands="E1M2", data="Gaussian", size=1024)
+    cases = json.loads(run(PROGRAM, "bench", "--size", "1024", "--case", "gemm_exact", "--repeats", "5", "--json"))
+    found = next(c for c in cases if c["format"] == "e1m2")
+    machine = pathlib.Path("/proc/cpuinfo").read_text()
+    if "avx512_vnni" not in machine and "avx512vnni" not in machine:
+        raise Skipped("the row is of a processor with AVX-512 VNNI")
+    assert 0.5 < found["ratio"] / float(row["ratio"]) < 2, f"measured {found['ratio']}: {row}"
+
+
+def test_quantization():
+    """As the page says: from two numbers of rows, those of 16 rows and the constant."""
+    layer = {"AMAX": 0.0, "QUANT": 0.0}
+    text = run(CORE / "bench_quant", "--config", "default", "64x4096", "128x4096", "64x11008", "128x11008")
+    found = {(job, int(r), int(c)): int(cycles)
+             for r, c, amax, quant in re.findall(r"^ +(\d+) +(\d+) +(\d+) +(\d+) ", text, re.M)
+             for job, cycles in (("AMAX", amax), ("QUANT", quant))}
+    for job in layer:
+        for count, cols, tensors in ((4448, 4096, 14), (1024, 11008, 4)):
+            slope = (found[job, 128, cols] - found[job, 64, cols]) / 4
+            layer[job] += count * slope + tensors * (found[job, 64, cols] - 4 * slope)
+        row = rows("quantization").one(configuration="default", job=job)
+        equal(f"{layer[job] / 1e6:.2f}", row["layer_millions"], row)
+
+
+def test_bit_flips():
+    """The bits of the memories' parity: what becomes of the flips takes the long test rtl.fault.table."""
+    row = rows("bit-flips").one(structure="parity of all memories")
+    text = run(BUILD / "tests/rtl/fault/test_rtl_fault", "1")
+    equal(re.findall(rf"^\| {row['structure']} \| (\d+) \|", text, re.M), [row["bits"]], row)
+
+
+def test_step():
+    row = rows("step").one(step="from a cold start")
+    text = command(row).split("following")[0]
+    found = {name: int(cycles) for name, cycles in re.findall(r"^  (\w+) +(\d+) ", text, re.M)}
+    equal((str(found["cycles"]), str(found["quant"] + found["stall_panel"])), (row["cycles"], row["exposed"]), row)
+
+
+def test_training():
+    """The forward table, which needs one model trained in BF16; and what rounding does to the operands of one layer."""
+    whole = json.loads(run(PROGRAM, "train", "-o", "out", "--forward", "--recipe", "bf16,ufp4,e2m1", "--json"))
+    row = rows("training").one(experiment="default", table="forward", recipe="e2m1", against="ufp4")
+    found = next(c for c in whole["forward"]["comparisons"] if (c["recipe"], c["against"]) == ("e2m1", "ufp4"))
+    keys = ("gap_percent", "standard_error", "t")
+    equal([f"{found[key]:.4g}" for key in keys], [row[key] for key in keys], row)
+    row = rows("operands").one(operand="fc2, X, FPROP")
+    found = next(o for o in whole["forward"]["operands"] if (o["matrix"], o["tensor"], o["pass"], o["round"]) == ("fc2", "X", "fprop", "rne"))
+    ways = ("e2m1", "e2m1_rht", "e1m2", "e1m2_rht")
+    equal([f"{found['sqnr_db'][way]:.2f}" for way in ways], [row[way] for way in ways], row)
+    row = rows("alpha").one(recipe="e2m1")
+    found = next(r for r in whole["forward"]["recipes"] if r["recipe"] == "e2m1")
+    passes = ("fprop", "dgrad", "wgrad")
+    equal([f"{found[f'kept_{name}']:.3f}" for name in passes], [row[name] for name in passes], row)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            globals()["test_" + sys.argv[2].replace("-", "_")]()
+        except Skipped as why:
+            print(f"skipped: {why}")

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ufp4.report on what a training and an exploration have measured: numbers are those that the program printed when it compared
+and drew by itself (report/NAME.want.json of report/NAME.measured.json), to the last digit."""
+import html
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+from support import raises
+
+import bench
+from bench import check, check_equal
+
+try:
+    import jinja2  # noqa: F401
+    import matplotlib  # noqa: F401
+    import scipy  # noqa: F401
+except ImportError as missing:
+    print(f"skipped: {missing}; ./ufp4 test installs it from PyPI")
+    raise SystemExit(0)
+
+from ufp4 import report
+from ufp4.report import _explore, _train, _train_page
+
+FIXTURES = pathlib.Path(__file__).resolve().parent / "report"
+TRAININGS = ("all", "single", "ablation", "cycles", "same", "wide")
+EXPLORATIONS = ("serial", "beside", "dram")
+
+
+def fixture(name):
+    return [json.loads((FIXTURES / f"{name}.{what}.json").read_text()) for what in ("measured", "want")]
+
+
+def call(*words, **options):
+    return subprocess.run([sys.executable, "-B", "-m", "ufp4.report", *words], capture_output=True, text=True, timeout=120, **options)
+
+
+def cells(page):
+    without = re.sub(r"<svg.*?</svg>", "", page, flags=re.S)
+    return [html.unescape(re.sub(r"<[^>]+>", "", cell)) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", without, flags=re.S)]
+
+
+def check_cells(got, want, name):
+    """The paper's line had empty cells, which are dashes."""
+    check_equal(len(got), len(want), f"{name}: cells")
+    for i, (one, other) in enumerate(zip(got, want)):
+        check(one == other or (one, other) == ("\N{EN DASH}", ""), f"{name}: cell {i} after {want[max(0, i - 9):i]}: got {one!r}, want {other!r}")
+
+
+def training_losses(name):
+    return report._training_losses(FIXTURES / f"{name}.losses.csv")
+
+
+def test_training_prints_the_same_tables():
+    for name in TRAININGS:
+        measured, want = fixture(name)
+        for got, line in zip(_train.text(measured).split("\n"), want["text"].split("\n")):
+            check_equal(got, line, name)
+        check_equal(_train.text(measured), want["text"], name)
+        check_equal(_train.summary(measured), want["json"], f"{name} as JSON")
+
+
+def test_training_page_has_the_same_numbers():
+    for name in TRAININGS:
+        measured, want = fixture(name)
+        page = _train_page.html(measured, training_losses(name))
+        check_cells(cells(page), want["cells"], name)
+        check_equal([html.unescape(one) for one in re.findall(r'<p class="verdict">(.*?)</p>', page)], want["verdicts"], f"{name}: verdicts")
+
+
+def test_exploration_page_has_the_same_numbers():
+    for name in EXPLORATIONS:
+        measured, want = fixture(name)
+        page = _explore.html(measured, _explore.read(FIXTURES / f"{name}.explore.csv"))
+        found = cells(page)
+        able = len(want["shares"]) // len(_explore.PARTS)
+        start, width = found.index("%"), 1 + len(_explore.PARTS)
+        shares = [found[start + width * (i + 1) + 1:start + width * (i + 2)] for i in range(able)]
+        check_cells(found[:start] + found[start + width * (able + 1):], want["cells"], name)
+        check_equal([f"{part[0]}: {share} %" for row in shares for part, share in zip(_explore.PARTS, row)], want["shares"], f"{name}: shares")
+        check_equal(re.findall(r"<h[123]>(.*?)</h[123]>", page), want["titles"], f"{name}: titles")
+
+
+def test_micro_batches_have_names():
+    measured, _ = fixture("beside")
+    rows = _explore.read(FIXTURES / "beside.explore.csv")
+    case = _explore.cases(measured, rows)[0]
+    check_equal({case.part_of(row) for row in case.jobs}, {"", ", first half", ", second half"}, "of two")
+    case.jobs[0]["batch"] = "3"
+    check_equal(case.part_of(case.jobs[0]), ", part 4 of 4", "of four")
+
+
+def test_pages_are_the_same_bytes_and_stand_alone():
+    measured, _ = fixture("all")
+    pages = [_train_page.html(measured, {}) for _ in range(2)]
+    check(pages[0] == pages[1], "two pages of one training differ")
+    pages.append(_train_page.html(fixture("same")[0], training_losses("same")))
+    check("Gap of the training loss" in pages[-1] and pages[-1].count("<svg") == 3, "curves of whole runs")
+    rows = _explore.read(FIXTURES / "serial.explore.csv")
+    pages += [_explore.html(fixture("serial")[0], rows)]
+    for page in pages:
+        for what in ("http", "<script", "url(data", "@import", "<link", "src="):
+            check(what not in page, f"{what} in the page")
+        names = re.findall(r' id="([^"]+)"', page)
+        used = set(re.findall(r"#([a-z0-9]{8,})", page))
+        check(used <= set(names), f"names that are not there: {used - set(names)}")
+
+
+def test_names_are_escaped():
+    measured, _ = fixture("same")
+    for text in ("<b>", "a & b"):
+        page = _train_page.html({**measured, "text": text, "command": text}, {})
+        check(text not in page and html.escape(text) in page, f"{text} is not escaped")
+
+
+def test_folders_are_drawn():
+    for name, measured, csv in (("same", "train.json", "losses.csv"), ("serial", "explore.json", "explore.csv")):
+        folder = pathlib.Path(name)
+        folder.mkdir()
+        shutil.copy(FIXTURES / f"{name}.measured.json", folder / measured)
+        shutil.copy(FIXTURES / f"{name}.{csv}", folder / csv)
+        for words in ([name], [f"{name}/{measured}"]):
+            done = call(*words)
+            check_equal((done.returncode, done.stdout, done.stderr), (0, "", ""), f"{words}")
+            check((folder / "report.html").read_text().count("<svg") >= 3, "pictures")
+            (folder / "report.html").unlink()
+    shutil.copy("serial/explore.json", "same/explore.json")
+    raises(ValueError, "there is both train.json and explore.json in it", report.draw, "same")
+    pathlib.Path("empty").mkdir()
+    raises(ValueError, "neither train.json nor explore.json", report.draw, "empty")
+
+
+OWN = "recipe,seed,held_loss\n" + "".join(f"{name},{seed},{2 + seed / 10 + more * (1 + seed / 50)}\n"
+                                          for name, more in (("bf16", 0), ("mine", .02), ("theirs", .05)) for seed in range(4))
+
+
+def test_a_researchers_own_losses():
+    pathlib.Path("own.csv").write_text(OWN)
+    done = call("own.csv")
+    check_equal((done.returncode, done.stderr), (0, ""), done.stderr)
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("  ")]
+    check_equal([line[:2] for line in lines], [["mine", "bf16"], ["theirs", "bf16"], ["theirs", "mine"]], "pairs")
+    page = pathlib.Path("own.html").read_text()
+    check("<svg" in page and all(number in cells(page) for line in lines for number in (line[2], f"{line[-1]}")), "the numbers in the page")
+    check_equal(report.table(report.read_losses("own.csv")), done.stdout, "the call's table")
+    done = call("own.csv", "--base", "mine", "-o", "other.html")
+    check(done.returncode == 0 and "  bf16         mine" in done.stdout and pathlib.Path("other.html").exists(), f"{done}")
+
+
+def test_the_page_on_python_prints_what_it_says():
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs/howto/python.md"
+    code, want = re.search(r"```python\n(.*?)```\n\nIt prints:\n\n```\n(.*?)```", page.read_text(), re.S).groups()
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=120)
+    check_equal((done.stdout, done.stderr), (want, ""), "output")
+    check("<title>My recipe</title>" in pathlib.Path("mine.html").read_text(), "the page")
+
+
+def test_losses_of_a_training_are_read():
+    losses = report.read_losses(FIXTURES / "same.losses.csv")
+    measured, _ = fixture("same")
+    want = {r["recipe"]: [float(f"{loss:.9g}") for loss in r["held_losses"]] for r in measured["recipes"]}
+    check_equal({name: list(seeds.values()) for name, seeds in losses.items()}, want, "held-out losses")
+
+
+def test_rejects_files_that_are_none():
+    for text, words in (("recipe,seed\na,1\n", "there is no column held_loss"), ("recipe,seed,held_loss\n", "there is no held_loss in it"),
+                        ("recipe,seed,held_loss\na,1,2\na,1,3\n", "line 3: a of seed 1 is there twice"),
+                        ("recipe,seed,held_loss\na,1,2\nb,2,3\n", "no seed is there of every recipe"),
+                        ("recipe,seed,held_loss\na,1,x\n", "could not convert string to float")):
+        pathlib.Path("bad.csv").write_text(text)
+        done = call("bad.csv")
+        check(done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, f"{text!r}: {done}")
+    for words in ([], ["a.csv", "--json"]):
+        check_equal(call(*words).returncode, 2, f"{words}")
+    check_equal(call("absent.csv").returncode, 2, "a file that is not there")
+
+
+def test_full_output_is_an_error():
+    measured = json.dumps(fixture("same")[0])
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-B", "-m", "ufp4.report", "--tables"], input=measured, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    check_equal((done.returncode, done.stderr), (3, "ufp4.report: standard output: No space left on device\n"), "full")
+
+
+def test_says_what_is_missing():
+    """Of a Python without matplotlib, as an environment without it would have it."""
+    pathlib.Path("matplotlib.py").write_text("raise ImportError(\"No module named 'matplotlib'\")\n")
+    pathlib.Path("own.csv").write_text(OWN)
+    done = call("own.csv")
+    check_equal((done.returncode, done.stderr), (3, "ufp4.report: No module named 'matplotlib'; pip install 'ufp4[report]' brings it\n"), "message")
+
+
+def test_needs_no_library():
+    """Pages are drawn where neither libufp4_model nor ml_dtypes is."""
+    script = "import sys; import ufp4.stats, ufp4.report; print([name for name in ('ml_dtypes', 'scipy', 'matplotlib', 'ufp4._library') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True, timeout=60)
+    check_equal(done.stdout, "[]\n", done.stderr)
+
+
+if __name__ == "__main__":
+    bench.main(globals())

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which an arbiter serves, and a memory with banks.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ufp4_arbiter.h"
+
+extern "C" {
+#include "check.h"
+}
+
+namespace {
+
+using sc_core::sc_time;
+
+sc_time ns(double count) {
+  return {count, sc_core::SC_NS};
+}
+
+/** Notes who comes when; addresses are numbers of initiators. */
+struct Target : sc_core::sc_module {
+  tlm_utils::simple_target_socket<Target> socket{"socket"};
+  sc_time answers = ns(100);
+  bool waits = false;
+  std::vector<uint64_t> order;
+  std::vector<sc_time> times;
+
+  explicit Target(const sc_core::sc_module_name &name) : sc_module(name) {
+    socket.register_b_transport(this, &Target::b_transport);
+  }
+  void b_transport(tlm::tlm_generic_payload &payload, sc_time &delay) {
+    order.push_back(payload.get_address());
+    times.push_back(sc_core::sc_time_stamp() + delay);
+    delay += answers;
+    if (waits && payload.get_address() == 0) wait(delay), delay = sc_core::SC_ZERO_TIME;
+    payload.set_response_status(tlm::TLM_OK_RESPONSE);
+  }
+};
+
+struct Initiator : sc_core::sc_module {
+  tlm_utils::simple_initiator_socket<Initiator> socket{"socket"};
+
+  explicit Initiator(const sc_core::sc_module_name &name) : sc_module(name) {}
+
+  /** @return when it has its answer. */
+  sc_time read(uint64_t address, sc_time delay = sc_core::SC_ZERO_TIME) {
+    tlm::tlm_generic_payload payload;
+    uint64_t data = 0;
+    payload.set_read();
+    payload.set_address(address);
+    payload.set_data_ptr(reinterpret_cast<unsigned char *>(&data));
+    payload.set_data_length(sizeof data);
+    payload.set_streaming_width(sizeof data);
+    socket->b_transport(payload, delay);
+    check_that(static_cast<int64_t>(address), payload.is_response_ok(), "a response");
+    return sc_core::sc_time_stamp() + delay;
+  }
+};
+
+constexpr unsigned kPorts = 4;
+
+struct Bench {
+  Ufp4Arbiter arbiter{"arbiter", kPorts};
+  Target target{"target"};
+  std::vector<std::unique_ptr<Initiator>> initiators;
+
+  Bench() {
+    arbiter.to.bind(target.socket);
+    for (unsigned i = 0; i < kPorts; i++) {
+      initiators.push_back(std::make_unique<Initiator>(sc_core::sc_gen_unique_name("initiator")));
+      initiators[i]->socket.bind(arbiter.from[i]);
+    }
+  }
+  /** One reads at a time, having let @p deltas pass; its answer comes as if there were no arbiter.
+   */
+  void at(sc_time when, unsigned who, unsigned deltas = 0) {
+    sc_core::sc_spawn([this, when, who, deltas] {
+      sc_core::wait(when);
+      for (unsigned i = 0; i < deltas; i++) sc_core::wait(sc_core::SC_ZERO_TIME);
+      check_bits(who, initiators[who]->read(who).value(), (when + target.answers).value(),
+                 "when it is answered");
+    });
+  }
+  void check_order(const std::vector<uint64_t> &want) {
+    check_bits(0, target.order.size(), want.size(), "transactions");
+    for (size_t i = 0; i < want.size() && i < target.order.size(); i++) {
+      check_bits(static_cast<int64_t>(i), target.order[i], want[i], "who comes");
+    }
+  }
+};
+
+}  // namespace
+
+/** In whatever order and delta cycle of it they come; the turn goes on where it was. */
+TEST(serves_an_instant_in_turn) {
+  Bench bench;
+  for (unsigned i = 0; i < kPorts; i++) bench.at(ns(10), 3 - i, 2 * i);
+  bench.at(ns(20), 1);
+  for (unsigned i = 0; i < kPorts; i++) bench.at(ns(30), i, 7 - i);
+  sc_core::sc_start();
+  bench.check_order({0, 1, 2, 3, 1, 2, 3, 0, 1});
+}
+
+/** One of each port, then the next; those of a port in their order. */
+TEST(serves_each_port_once_in_a_turn) {
+  Bench bench;
+  for (unsigned i = 0; i < 3; i++) bench.at(ns(10), 2);
+  bench.at(ns(10), 1, 1);
+  bench.at(ns(10), 1, 1);
+  sc_core::sc_start();
+  bench.check_order({1, 2, 1, 2, 2});
+}
+
+/** Also what comes before its time. */
+TEST(serves_by_time) {
+  Bench bench;
+  sc_core::sc_spawn([&] {
+    check_bits(0, bench.initiators[0]->read(0, ns(40)).value(), ns(140).value(), "its answer");
+  });
+  bench.at(ns(20), 1);
+  bench.at(ns(40), 3);
+  bench.at(ns(40) + sc_time::from_value(1), 2);
+  sc_core::sc_start();
+  bench.check_order({1, 3, 0, 2});
+  for (size_t i = 1; i < bench.target.times.size(); i++) {
+    check_that(static_cast<int64_t>(i), bench.target.times[i - 1] <= bench.target.times[i],
+               "goes back in time");
+  }
+}
+
+TEST(a_target_that_waits_holds_up_no_other) {
+  Bench bench;
+  bench.target.waits = true;
+  sc_core::sc_spawn([&] { bench.initiators[0]->read(0); });
+  for (unsigned i = 1; i < kPorts; i++) bench.at(sc_core::SC_ZERO_TIME, i);
+  bench.at(ns(10), 1);
+  sc_core::sc_start();
+  bench.check_order({0, 1, 2, 3, 1});
+}
+
+TEST(rejects_an_arbiter_without_a_port) {
+  std::string report;
+  try {
+    Ufp4Arbiter arbiter("arbiter", 0);
+  } catch (const sc_core::sc_report &thrown) {
+    report = thrown.what();
+  }
+  check_that(0, report.find("an arbiter without a port") != std::string::npos, "reported: \"%s\"",
+             report.c_str());
+}
+
+/** One that is ahead by its quantum is served when its time has come, and does not hold up what
+ * another asks for before that: of the same bank, another row. */
+TEST(memory_with_banks_serves_by_time) {
+  constexpr uint64_t kOtherRow = 1 << 19;
+  Ufp4Memory memory("memory", 0, 1 << 20, ns(20), "lpddr5"),
+      alone("alone", 0, 1 << 20, ns(20), "lpddr5");
+  Initiator initiator("initiator"), single("single");
+  initiator.socket.bind(memory.socket);
+  single.socket.bind(alone.socket);
+  sc_time got[2], want[2];
+  sc_core::sc_spawn([&] { got[1] = initiator.read(0, ns(1000)); });
+  sc_core::sc_spawn([&] {
+    sc_core::wait(ns(10));
+    got[0] = initiator.read(kOtherRow);
+  });
+  sc_core::sc_spawn([&] {
+    sc_core::wait(ns(10));
+    want[0] = single.read(kOtherRow);
+    sc_core::wait(ns(990));
+    want[1] = single.read(0);
+  });
+  sc_core::sc_start();
+  check_that(0, want[0] > ns(10) && want[1] > ns(1000), "answers");
+  check_bits(0, got[0].value(), want[0].value(), "what comes first");
+  check_bits(1, got[1].value(), want[1].value(), "what is ahead");
+}
+
+static const check_test_t tests[] = {CHECK_TEST(serves_an_instant_in_turn),
+                                     CHECK_TEST(serves_each_port_once_in_a_turn),
+                                     CHECK_TEST(serves_by_time),
+                                     CHECK_TEST(a_target_that_waits_holds_up_no_other),
+                                     CHECK_TEST(memory_with_banks_serves_by_time),
+                                     CHECK_TEST(rejects_an_arbiter_without_a_port)};
+
+int sc_main(int argc, char **argv) {
+  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+}
