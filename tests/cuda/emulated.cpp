@@ -122,6 +122,21 @@ void prepare_fiber(unsigned index) {
   makecontext(&f.start, run_fiber, 0);
 }
 
+// Each of its threads as far as it gets, or all as far as they get without other warps. @return
+// whether that was any further.
+bool run_warp(unsigned warp) {
+  bool progress = false;
+  do {
+    block.progress = false;
+    for (unsigned n = 0; n < WARP; n++) {
+      const unsigned i = WARP * warp + (weather.backwards ? WARP - 1 - n : n);
+      if (!block.fibers[i].done) resume(i);
+    }
+    progress |= block.progress;
+  } while (weather.apart && block.progress);
+  return progress;
+}
+
 void run_block(size_t shared_bytes) {
   const unsigned threads = block_size.x;
   block.fibers.resize(threads);
@@ -133,12 +148,10 @@ void run_block(size_t shared_bytes) {
   block.alive = threads;
   for (unsigned i = 0; i < threads; i++) prepare_fiber(i);
   while (block.alive > 0) {
-    block.progress = false;
-    for (unsigned n = 0; n < threads; n++) {
-      const unsigned i = weather.backwards ? threads - 1 - n : n;
-      if (!block.fibers[i].done) resume(i);
-    }
-    if (!block.progress && !hopper_idle()) give_up("threads wait for one another");
+    bool progress = false;
+    for (unsigned n = 0; n < threads / WARP; n++)
+      progress |= run_warp(weather.backwards ? threads / WARP - 1 - n : n);
+    if (!progress && !hopper_idle()) give_up("threads wait for one another");
   }
   hopper_end();
 }

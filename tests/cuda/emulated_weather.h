@@ -6,9 +6,10 @@
 #include <stdint.h>
 
 typedef struct {
-  int early_copies;     ///< asynchronous copies land when they are issued, not when they are waited
-                        ///< for
-  int backwards;        ///< threads, and blocks of the grid, run from the last to the first
+  int early_copies;  ///< asynchronous copies land when they are issued, not when they are waited
+                     ///< for
+  int backwards;     ///< threads, and blocks of the grid, run from the last to the first
+  int apart;         ///< each warp runs as far as it gets without the others, not in step with them
   int fraction_bits;    ///< BF16 products are truncated to so many bits below the largest; 0: exact
   int group;            ///< BF16 products that are added at once: 16, or 8 and then 8; 0 is 16
   int multiprocessors;  ///< of the GPU, which decides the size of tiles; 0 is 1

@@ -24,9 +24,11 @@ const emulated_weather_t weathers[WEATHERS] = {
     {.capability = 90,
      .early_copies = 1,
      .backwards = 1,
+     .apart = 1,
      .fraction_bits = 24,
      .group = 8,
      .multiprocessors = 2},
+    {.capability = 80, .early_copies = 1, .apart = 1, .fraction_bits = 23, .group = 8},
 };
 static void *symbol(const char *name) {
   const char *path = getenv("UFP4_CUDA_LIBRARY");

@@ -10,7 +10,7 @@
 #include "ufp4.h"
 
 /** What must not show in the bits. */
-#define WEATHERS 6
+#define WEATHERS 7
 extern const emulated_weather_t weathers[WEATHERS];
 
 void set_weather(const emulated_weather_t *weather);

@@ -104,8 +104,8 @@ typedef struct {
   void *d;
   ufp4_dtype_t d_dtype;
   int64_t d_ld;
-  int tile;  ///< outputs a side of what a thread block computes: 64, 128, or 0: as the shape has
-             ///< it; same bits
+  int tile;  ///< outputs a side of what a thread block computes: 64, 128 (or what the GPU's own
+             ///< large tiles are), or 0: as the shape has it; same bits
   ufp4_cuda_product_t product;
 } ufp4_cuda_gemm_t;
 
