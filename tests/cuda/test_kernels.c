@@ -19,6 +19,8 @@ static int is_on_cuda(const ufp4_quantize_t *how) {
 static void check_operands(int64_t index, const ufp4_operand_t *got, const ufp4_operand_t *want,
                            const char *what) {
   check_bits(index, (uint64_t)got->exponent, (uint64_t)want->exponent, "%s: tensor exponent", what);
+  check_bits(index, ufp4_f32_bits(got->tensor_scale), ufp4_f32_bits(want->tensor_scale),
+             "%s: tensor scale", what);
   check_bits(index, got->flags, want->flags, "%s: flags", what);
   for (int64_t i = 0; i < want->rows * want->scale_blocks; i++) {
     if (!check_bits(i, fixture_scale(got, i), fixture_scale(want, i),
@@ -109,6 +111,31 @@ SLOW_TEST(quantize_of_many_blocks) {
   ufp4_device_close(device);
 }
 
+// The same in what has kernels of its own: NVFP4, E8M0, the transform in BF16.
+SLOW_TEST(quantize_of_many_blocks_with_other_scales) {
+  check_random_t random = check_random();
+  ufp4_device_t *device = open_device(&weathers[0]);
+  int64_t index = 0;
+  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    ufp4_quantize_t how = legal_quantize_combination(n);
+    const int own = how.scale == UFP4_SCALE_NVFP4 || how.scale == UFP4_SCALE_E8M0 ||
+                    how.rht == UFP4_RHT_BF16;
+    if (!own || !is_on_cuda(&how)) continue;
+    // Of 48, each with four of the ten.
+    for (int i = 0; i < 4; i++, index++) {
+      const fixture_distribution_t distribution =
+          (fixture_distribution_t)((index * 3 + i) % FIXTURE_DISTRIBUTIONS);
+      how.axis = (ufp4_axis_t)(i % 2);
+      fixture_tensor_t tensor =
+          fixture_tensor(&random, 170, 300, distribution, UFP4_DTYPE_F32, how.axis);
+      check_tensor(index, device, &tensor.view, &how);
+      fixture_tensor_free(&tensor);
+    }
+  }
+  check_that(0, index == 4 * 48, "%lld tensors", (long long)index);
+  ufp4_device_close(device);
+}
+
 // Exponents from outside: scales that saturate, scales at their smallest, and shifts beyond every
 // limit.
 TEST(quantize_with_given_exponents) {
@@ -178,6 +205,28 @@ TEST(gemm_with_extreme_exponents) {
     }
     ufp4_device_close(device);
   }
+}
+
+// E8M0 scales around a power of two: sums that overflow, are subnormal, or vanish with either sign.
+TEST(gemm_with_e8m0_scales_at_both_ends) {
+  static const int centers[][2] = {{0, 127}, {0, 100}, {15, 90}, {20, 80}, {40, 45},
+                                   {0, 0},   {127, 3}, {215, 140}, {225, 155}, {130, 245}};
+  check_random_t random = check_random();
+  ufp4_device_t *device = open_device(&weathers[0]);
+  for (int i = 0; i < 60; i++) {
+    pair_t p = pair_random(&random, 36 + 18 + i % 9, (const int[3]){20, 30, 32 + 32 * (i % 5)},
+                           FIXTURE_SCALES_NEAR);
+    ufp4_operand_t *sides[] = {&p.a, &p.b};
+    for (int side = 0; side < 2; side++) {
+      ufp4_operand_t *x = sides[side];
+      for (int64_t at = 0; at < x->rows * x->scale_blocks; at++)
+        x->scales[at] = (uint8_t)(centers[i % 10][side] + (int)check_below(&random, 10));
+    }
+    const ufp4_gemm_t how = pair_plain(&p, i % 4 == 3 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32);
+    check_pair(i, device, &p, &how);
+    pair_free(&p);
+  }
+  ufp4_device_close(device);
 }
 
 static void check_alpha_c_and_sums(const emulated_weather_t *weather) {
@@ -333,9 +382,11 @@ int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(quantize_equals_the_golden_model),
       CHECK_TEST(quantize_of_many_blocks),
+      CHECK_TEST(quantize_of_many_blocks_with_other_scales),
       CHECK_TEST(quantize_with_given_exponents),
       CHECK_TEST(gemm_equals_the_golden_model),
       CHECK_TEST(gemm_with_extreme_exponents),
+      CHECK_TEST(gemm_with_e8m0_scales_at_both_ends),
       CHECK_TEST(gemm_with_alpha_c_and_sums),
       CHECK_TEST(gemm_of_long_rows),
       CHECK_TEST(gemm_does_not_depend_on_tiles_or_products),
