@@ -118,8 +118,8 @@ SLOW_TEST(quantize_of_many_blocks_with_other_scales) {
   int64_t index = 0;
   for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
     ufp4_quantize_t how = legal_quantize_combination(n);
-    const int own = how.scale == UFP4_SCALE_NVFP4 || how.scale == UFP4_SCALE_E8M0 ||
-                    how.rht == UFP4_RHT_BF16;
+    const int own =
+        how.scale == UFP4_SCALE_NVFP4 || how.scale == UFP4_SCALE_E8M0 || how.rht == UFP4_RHT_BF16;
     if (!own || !is_on_cuda(&how)) continue;
     // Of 48, each with four of the ten.
     for (int i = 0; i < 4; i++, index++) {
@@ -209,7 +209,7 @@ TEST(gemm_with_extreme_exponents) {
 
 // E8M0 scales around a power of two: sums that overflow, are subnormal, or vanish with either sign.
 TEST(gemm_with_e8m0_scales_at_both_ends) {
-  static const int centers[][2] = {{0, 127}, {0, 100}, {15, 90}, {20, 80}, {40, 45},
+  static const int centers[][2] = {{0, 127}, {0, 100}, {15, 90},   {20, 80},   {40, 45},
                                    {0, 0},   {127, 3}, {215, 140}, {225, 155}, {130, 245}};
   check_random_t random = check_random();
   ufp4_device_t *device = open_device(&weathers[0]);
@@ -238,11 +238,12 @@ static void check_alpha_c_and_sums(const emulated_weather_t *weather) {
     c[i] = ufp4_f32_value(fixture_number(&random, i % 2 ? FIXTURE_SPECIAL : FIXTURE_WILD));
     sums[i] = i % 50 == 0 ? UFP4_I64_NAN : (int64_t)check_next(&random) >> 18;
   }
-  for (int i = 0; i < 16; i++) {
-    pair_t p =
-        pair_random(&random, (i & 1) * 36 + i / 2, (const int[3]){20, 30, 50}, FIXTURE_SCALES_NAN);
-    ufp4_gemm_t how = pair_plain(&p, i & 8 && !(i & 1) ? UFP4_DTYPE_I64 : UFP4_DTYPE_F32);
-    const int exact = how.contract == UFP4_CONTRACT_EXACT;
+  for (int i = 0; i < 24; i++) {
+    // E4M3, exact and fp32; then E8M0, fp32.
+    const int n = i < 16 ? (i & 1) * 36 + i / 2 : 36 + 18 + i % 9;
+    pair_t p = pair_random(&random, n, (const int[3]){20, 30, 50}, FIXTURE_SCALES_NAN);
+    const int exact = p.what.contract == UFP4_CONTRACT_EXACT;
+    ufp4_gemm_t how = pair_plain(&p, i & 8 && exact ? UFP4_DTYPE_I64 : UFP4_DTYPE_F32);
     how.c_ld = how.accumulate_ld = 31;
     if (how.d_dtype != UFP4_DTYPE_I64 && i & 2) how.c = c;
     if (how.d_dtype != UFP4_DTYPE_I64 && i & 4) how.alpha = -0.3f;
@@ -263,11 +264,12 @@ SLOW_TEST(gemm_of_long_rows) {
   check_random_t random = check_random();
   for (int w = 0; w < WEATHERS; w++) {
     ufp4_device_t *device = open_device(&weathers[w]);
-    for (int n = 0; n < 2; n++) {
-      pair_t p = pair_random(&random, 36 * n + w, (const int[3]){20, 24, 2000 + 3 * w},
-                             FIXTURE_SCALES_ANY);
+    static const int firsts[] = {0, 36, 36 + 18};  // E4M3, exact and fp32; E8M0, fp32
+    for (int n = 0; n < 3; n++) {
+      pair_t p = pair_random(&random, firsts[n] + w, (const int[3]){20, 24, 2000 + 3 * w},
+                             n == 2 ? FIXTURE_SCALES_NEAR : FIXTURE_SCALES_ANY);
       const ufp4_gemm_t how = pair_plain(&p, UFP4_DTYPE_F32);
-      check_pair(2 * w + n, device, &p, &how);
+      check_pair(3 * w + n, device, &p, &how);
       pair_free(&p);
     }
     ufp4_device_close(device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transform in BF16 of one block (docs/reference/numerics.md, 3): numbers rounded to BF16, exact
-// sums of 16, a fourth of each rounded once to BF16.
+// The transform in BF16 of one block (docs/reference/numerics.md, 3): numbers rounded to BF16,
+// exact sums of 16, a fourth of each rounded once to BF16.
 #ifndef UFP4_CUDA_BLOCK_BF16_CUH
 #define UFP4_CUDA_BLOCK_BF16_CUH
 

@@ -29,8 +29,9 @@ GPU float e8m0_weight(const gpu_unpacked_t &in, int64_t row, int64_t block) {
   return ((const float *)in.weights)[block * in.padded_rows + row];
 }
 
-/** The block that begins with @p block, into the sums. PTX ISA, "Matrix Fragments for mma.m16n8k32":
- * of A row g + 8 (i % 2), of B column g, and bytes 4 t and on of half i / 2, with lane = 4 g + t. */
+/** The block that begins with @p block, into the sums. PTX ISA, "Matrix Fragments for
+ * mma.m16n8k32": of A row g + 8 (i % 2), of B column g, and bytes 4 t and on of half i / 2, with
+ * lane = 4 g + t. */
 GPU void e8m0_block(const gpu_gemm_t &g, int64_t row, int64_t col, int64_t block,
                     float (&sums)[2][4][4]) {
   const int group = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
@@ -38,7 +39,8 @@ GPU void e8m0_block(const gpu_gemm_t &g, int64_t row, int64_t col, int64_t block
   float weights_a[2][2], weights_b[4][2];
 #pragma unroll
   for (int i = 0; i < 8; i++) {
-    a[i / 4][i % 4] = e8m0_word(g.a, row + i / 4 * 16 + i % 2 * 8 + group, block, i % 4 / 2 * 16 + 4 * t);
+    a[i / 4][i % 4] =
+        e8m0_word(g.a, row + i / 4 * 16 + i % 2 * 8 + group, block, i % 4 / 2 * 16 + 4 * t);
     b[i / 2][i % 2] = e8m0_word(g.b, col + i / 2 * 8 + group, block, i % 2 * 16 + 4 * t);
     weights_b[i / 2][i % 2] = e8m0_weight(g.b, col + i / 2 * 8 + 2 * t + i % 2, block);
   }
@@ -52,8 +54,8 @@ GPU void e8m0_block(const gpu_gemm_t &g, int64_t row, int64_t col, int64_t block
 #pragma unroll
     for (int e = 0; e < 4; e++) {
       float &sum = sums[i / 4][i % 4][e];
-      sum = e8m0_add(sum, weights_a[i / 4][e / 2], weights_b[i % 4][e % 2],
-                     (float)dots[e] * g.unit);
+      sum =
+          e8m0_add(sum, weights_a[i / 4][e / 2], weights_b[i % 4][e % 2], (float)dots[e] * g.unit);
     }
   }
 }
@@ -66,7 +68,8 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(E8M0_THREADS) e8m0_kernel(GPU_PARAMETER gpu_ge
   row = row * E8M0_SIDE + warp / (E8M0_SIDE / 32) * 32;
   col = col * E8M0_SIDE + warp % (E8M0_SIDE / 32) * 32;
   float sums[2][4][4] = {};
-  for (int64_t block = 0; block < g.a.padded_blocks; block += 2) e8m0_block(g, row, col, block, sums);
+  for (int64_t block = 0; block < g.a.padded_blocks; block += 2)
+    e8m0_block(g, row, col, block, sums);
 #pragma unroll
   for (int i = 0; i < 8; i++) {
 #pragma unroll

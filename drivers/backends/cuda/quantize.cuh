@@ -112,8 +112,8 @@ GPU gpu_span_t quantize_span(const ufp4_cuda_quantize_t &job, const gpu_item_t &
 
 // --- AMAX ---------------------------------------------------------------------------------------
 
-/** The smallest exponent that any block asks for, for each copy, and whether there is NaN. ANY: NVFP4
- * and the transform in BF16 too. */
+/** The smallest exponent that any block asks for, for each copy, and whether there is NaN. ANY:
+ * NVFP4 and the transform in BF16 too. */
 template <bool BF16, bool ANY>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS) amax_kernel(ufp4_cuda_quantize_t job) {
   __shared__ uint32_t tile[QUANTIZE_SIDE * QUANTIZE_PITCH];
