@@ -9,6 +9,7 @@
 #include "legal.h"
 #include "ufp4.h"
 #include "ufp4/format.h"
+#include "ufp4/rht.h"
 
 // --- Quantizer ----------------------------------------------------------------------------------
 
@@ -133,6 +134,95 @@ SLOW_TEST(quantize_of_many_blocks_with_other_scales) {
     }
   }
   check_that(0, index == 4 * 48, "%lld tensors", (long long)index);
+  ufp4_device_close(device);
+}
+
+// Few mantissas and exponents, so that numbers cancel, and sums are ties, in blocks of any width.
+static uint32_t cancelling_number(check_random_t *random, const int exponents[4]) {
+  const uint32_t mantissa = 0x80 + (uint32_t)check_below(random, 3);
+  const uint32_t exponent = (uint32_t)exponents[check_below(random, 4)];
+  return (uint32_t)check_below(random, 2) << 31 | exponent << 23 | (mantissa & 0x7F) << 16;
+}
+
+// The function itself: codes of 4 bits would hide most of its last places.
+TEST(transform_in_bf16_equals_the_golden_model) {
+  static const int exponents[][4] = {{150, 142, 141, 100}, {150, 142, 141, 140}, {20, 12, 11, 1},
+                                     {254, 253, 246, 245}, {254, 253, 246, 1},   {9, 2, 1, 0}};
+  check_random_t random = check_random();
+  int poisoned = 0;
+  for (int i = 0; i < 20000; i++) {
+    const fixture_distribution_t distribution = (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS);
+    const uint16_t mask = (uint16_t)check_next(&random);
+    uint32_t bits[16], want[16];
+    for (int e = 0; e < 16; e++) {
+      bits[e] = i % 2 ? fixture_number(&random, distribution)
+                      : cancelling_number(&random, exponents[i / 2 % 6]);
+    }
+    const int clean = ufp4_rht_block_bf16(bits, mask, want);
+    poisoned += !clean;
+    transform_bf16(bits, mask);
+    int special = 0;  // one is enough
+    for (int e = 0; e < 16; e++) special |= (bits[e] >> 23 & 0xFF) == 0xFF;
+    check_bits(i, (uint64_t)special, (uint64_t)!clean, "NaN or Inf in block %d", i);
+    for (int e = 0; e < 16 && clean; e++)
+      check_bits(16 * i + e, bits[e], want[e], "element %d of block %d", e, i);
+  }
+  check_that(0, poisoned > 100, "%d blocks with NaN or Inf", poisoned);
+}
+
+#define TILE (16 * 16)
+
+// A tile between two others of the same largest number.
+static ufp4_matrix_t tile_between(const float *from, const float *to, double share, float *out) {
+  for (int i = 0; i < TILE; i++) out[i] = (float)(from[i] + share * ((double)to[i] - from[i]));
+  return (ufp4_matrix_t){UFP4_DTYPE_F32, 16, 16, 16, out};
+}
+
+static uint8_t tile_scale(const ufp4_matrix_t *tile, const ufp4_quantize_t *how) {
+  ufp4_operand_t x;
+  check_bits(0, ufp4_quantize(tile, how, &x), UFP4_OK, "golden");
+  const uint8_t scale = x.scales[0];
+  ufp4_operand_free(&x);
+  return scale;
+}
+
+// Scale rounding 46 in tiles, just before and just behind where the choice turns: there each
+// rounding of the sums of errors shows, and so does their order.
+TEST(quantize_of_tiles_at_the_turn_of_the_choice) {
+  check_random_t random = check_random();
+  ufp4_device_t *device = open_device(&weathers[0]);
+  int turns = 0;
+  for (int i = 0; i < 200; i++) {
+    const ufp4_quantize_t how = {.elem = UFP4_ELEM_E2M1,
+                                 .scale = UFP4_SCALE_NVFP4,
+                                 .layout = UFP4_LAYOUT_2D,
+                                 .round = (ufp4_round_t)(i % 2),
+                                 .scale_round = UFP4_SCALE_ROUND_46,
+                                 .seed = (uint64_t)i};
+    // Around 3 of 4, and around 4 of 6.
+    float ends[2][TILE], between[TILE];
+    for (int e = 0; e < 2 * TILE; e++) {
+      const float noise = (float)check_below(&random, 1 << 20) / (1 << 22);
+      ends[e / TILE][e % TILE] = (e < TILE ? 3.7f : 3.3f) + noise;
+    }
+    ends[0][37] = ends[1][37] = 5.1f;
+    ufp4_matrix_t tile = tile_between(ends[0], ends[1], 0, between);
+    const uint8_t first = tile_scale(&tile, &how);
+    double low = 0, high = 1;
+    tile = tile_between(ends[0], ends[1], high, between);
+    if (tile_scale(&tile, &how) == first) continue;
+    for (int step = 0; step < 40; step++) {
+      const double middle = (low + high) / 2;
+      tile = tile_between(ends[0], ends[1], middle, between);
+      *(tile_scale(&tile, &how) == first ? &low : &high) = middle;
+    }
+    for (int side = 0; side < 2; side++) {
+      tile = tile_between(ends[0], ends[1], side ? high : low, between);
+      check_tensor(2 * i + side, device, &tile, &how);
+    }
+    turns++;
+  }
+  check_that(0, turns >= 20, "%d turns", turns);
   ufp4_device_close(device);
 }
 
@@ -385,6 +475,8 @@ int main(int argc, char **argv) {
       CHECK_TEST(quantize_equals_the_golden_model),
       CHECK_TEST(quantize_of_many_blocks),
       CHECK_TEST(quantize_of_many_blocks_with_other_scales),
+      CHECK_TEST(transform_in_bf16_equals_the_golden_model),
+      CHECK_TEST(quantize_of_tiles_at_the_turn_of_the_choice),
       CHECK_TEST(quantize_with_given_exponents),
       CHECK_TEST(gemm_equals_the_golden_model),
       CHECK_TEST(gemm_with_extreme_exponents),

@@ -100,11 +100,10 @@ GPU_FUNCTION uint32_t bf16_wide(const bf16_block_t &block, int row) {
 
 // --- All ----------------------------------------------------------------------------------------
 
-/** FP32 patterns, in place; all NaN where a number or a result is NaN or Inf. */
+/** FP32 patterns, in place; all NaN where a number is NaN or Inf, once rounded. */
 GPU void hadamard_bf16(uint32_t bits[16], uint32_t mask) {
   const bf16_block_t block = bf16_unpack(bits, mask);
   const bool wide = block.high - block.low > BF16_SPAN;
-  bool poisoned = block.poisoned;
   if (!wide) {
 #pragma unroll
     for (int i = 0; i < 16; i++)
@@ -114,10 +113,8 @@ GPU void hadamard_bf16(uint32_t bits[16], uint32_t mask) {
 #pragma unroll
   for (int i = 0; i < 16; i++) {
     bits[i] = wide ? bf16_wide(block, i) : bf16_rounded((int32_t)bits[i], block.low);
-    poisoned |= f32_exponent(bits[i]) == BF16_EXPONENT_INF;
+    if (block.poisoned) bits[i] = GPU_F32_NAN;
   }
-#pragma unroll
-  for (int i = 0; i < 16; i++) bits[i] = poisoned ? GPU_F32_NAN : bits[i];
 }
 
 #endif
