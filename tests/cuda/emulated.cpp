@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <ucontext.h>
 
+#include <mutex>
 #include <vector>
 
 #include "emulated_machine.h"
@@ -283,6 +284,9 @@ int capability() {
 }
 
 void launch(dim3 grid, dim3 threads, size_t shared_bytes, const std::function<void()> &kernel) {
+  // Of whatever threads of the program: training has several.
+  static std::mutex one_at_a_time;
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
   if (threads.x % WARP != 0 || threads.y != 1 || threads.z != 1) give_up("a block of broken warps");
   // CUDA C++ programming guide, "Compute Capabilities".
   if (shared_bytes > (capability() == 90 ? 227u : 99u) << 10) give_up("too much shared memory");

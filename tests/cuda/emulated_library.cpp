@@ -14,3 +14,8 @@ extern "C" __attribute__((visibility("default"))) uint64_t emulated_products(voi
   emulated::products = 0;
   return products;
 }
+
+extern "C" __attribute__((visibility("default"))) void emulated_transform_bf16(uint32_t bits[16],
+                                                                               uint16_t mask) {
+  hadamard_bf16(bits, mask);
+}

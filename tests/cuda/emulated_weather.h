@@ -40,5 +40,8 @@ typedef void (*emulated_set_weather_t)(const emulated_weather_t *weather);
 /** Tensor core instructions since the last call: of warps and of warpgroups. */
 #define EMULATED_PRODUCTS_SYMBOL "emulated_products"
 typedef uint64_t (*emulated_products_t)(void);
+/** The transform in BF16 of a block, as a thread computes it. */
+#define EMULATED_TRANSFORM_SYMBOL "emulated_transform_bf16"
+typedef void (*emulated_transform_t)(uint32_t bits[16], uint16_t mask);
 
 #endif

@@ -54,6 +54,13 @@ uint64_t products_taken(void) {
   return take();
 }
 
+void transform_bf16(uint32_t bits[16], uint16_t mask) {
+  emulated_transform_t transform;
+  void *found = symbol(EMULATED_TRANSFORM_SYMBOL);
+  memcpy(&transform, &found, sizeof transform);
+  transform(bits, mask);
+}
+
 ufp4_device_t *open_device(const emulated_weather_t *weather) {
   ufp4_device_options_t options = ufp4_device_options_default();
   ufp4_message_t message = {0};

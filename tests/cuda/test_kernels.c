@@ -9,6 +9,7 @@
 #include "legal.h"
 #include "ufp4.h"
 #include "ufp4/format.h"
+#include "ufp4/rht.h"
 
 // --- Quantizer ----------------------------------------------------------------------------------
 
@@ -19,6 +20,8 @@ static int is_on_cuda(const ufp4_quantize_t *how) {
 static void check_operands(int64_t index, const ufp4_operand_t *got, const ufp4_operand_t *want,
                            const char *what) {
   check_bits(index, (uint64_t)got->exponent, (uint64_t)want->exponent, "%s: tensor exponent", what);
+  check_bits(index, ufp4_f32_bits(got->tensor_scale), ufp4_f32_bits(want->tensor_scale),
+             "%s: tensor scale", what);
   check_bits(index, got->flags, want->flags, "%s: flags", what);
   for (int64_t i = 0; i < want->rows * want->scale_blocks; i++) {
     if (!check_bits(i, fixture_scale(got, i), fixture_scale(want, i),
@@ -109,6 +112,120 @@ SLOW_TEST(quantize_of_many_blocks) {
   ufp4_device_close(device);
 }
 
+// The same in what has kernels of its own: NVFP4, E8M0, the transform in BF16.
+SLOW_TEST(quantize_of_many_blocks_with_other_scales) {
+  check_random_t random = check_random();
+  ufp4_device_t *device = open_device(&weathers[0]);
+  int64_t index = 0;
+  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    ufp4_quantize_t how = legal_quantize_combination(n);
+    const int own =
+        how.scale == UFP4_SCALE_NVFP4 || how.scale == UFP4_SCALE_E8M0 || how.rht == UFP4_RHT_BF16;
+    if (!own || !is_on_cuda(&how)) continue;
+    // Of 48, each with four of the ten.
+    for (int i = 0; i < 4; i++, index++) {
+      const fixture_distribution_t distribution =
+          (fixture_distribution_t)((index * 3 + i) % FIXTURE_DISTRIBUTIONS);
+      how.axis = (ufp4_axis_t)(i % 2);
+      fixture_tensor_t tensor =
+          fixture_tensor(&random, 170, 300, distribution, UFP4_DTYPE_F32, how.axis);
+      check_tensor(index, device, &tensor.view, &how);
+      fixture_tensor_free(&tensor);
+    }
+  }
+  check_that(0, index == 4 * 48, "%lld tensors", (long long)index);
+  ufp4_device_close(device);
+}
+
+// Few mantissas and exponents, so that numbers cancel, and sums are ties, in blocks of any width.
+static uint32_t cancelling_number(check_random_t *random, const int exponents[4]) {
+  const uint32_t mantissa = 0x80 + (uint32_t)check_below(random, 3);
+  const uint32_t exponent = (uint32_t)exponents[check_below(random, 4)];
+  return (uint32_t)check_below(random, 2) << 31 | exponent << 23 | (mantissa & 0x7F) << 16;
+}
+
+// The function itself: codes of 4 bits would hide most of its last places.
+TEST(transform_in_bf16_equals_the_golden_model) {
+  static const int exponents[][4] = {{150, 142, 141, 100}, {150, 142, 141, 140}, {20, 12, 11, 1},
+                                     {254, 253, 246, 245}, {254, 253, 246, 1},   {9, 2, 1, 0}};
+  check_random_t random = check_random();
+  int poisoned = 0;
+  for (int i = 0; i < 20000; i++) {
+    const fixture_distribution_t distribution = (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS);
+    const uint16_t mask = (uint16_t)check_next(&random);
+    uint32_t bits[16], want[16];
+    for (int e = 0; e < 16; e++) {
+      bits[e] = i % 2 ? fixture_number(&random, distribution)
+                      : cancelling_number(&random, exponents[i / 2 % 6]);
+    }
+    const int clean = ufp4_rht_block_bf16(bits, mask, want);
+    poisoned += !clean;
+    transform_bf16(bits, mask);
+    int special = 0;  // one is enough
+    for (int e = 0; e < 16; e++) special |= (bits[e] >> 23 & 0xFF) == 0xFF;
+    check_bits(i, (uint64_t)special, (uint64_t)!clean, "NaN or Inf in block %d", i);
+    for (int e = 0; e < 16 && clean; e++)
+      check_bits(16 * i + e, bits[e], want[e], "element %d of block %d", e, i);
+  }
+  check_that(0, poisoned > 100, "%d blocks with NaN or Inf", poisoned);
+}
+
+#define TILE (16 * 16)
+
+// A tile between two others of the same largest number.
+static ufp4_matrix_t tile_between(const float *from, const float *to, double share, float *out) {
+  for (int i = 0; i < TILE; i++) out[i] = (float)(from[i] + share * ((double)to[i] - from[i]));
+  return (ufp4_matrix_t){UFP4_DTYPE_F32, 16, 16, 16, out};
+}
+
+static uint8_t tile_scale(const ufp4_matrix_t *tile, const ufp4_quantize_t *how) {
+  ufp4_operand_t x;
+  check_bits(0, ufp4_quantize(tile, how, &x), UFP4_OK, "golden");
+  const uint8_t scale = x.scales[0];
+  ufp4_operand_free(&x);
+  return scale;
+}
+
+// Scale rounding 46 in tiles, just before and just behind where the choice turns: there each
+// rounding of the sums of errors shows, and so does their order.
+TEST(quantize_of_tiles_at_the_turn_of_the_choice) {
+  check_random_t random = check_random();
+  ufp4_device_t *device = open_device(&weathers[0]);
+  int turns = 0;
+  for (int i = 0; i < 200; i++) {
+    const ufp4_quantize_t how = {.elem = UFP4_ELEM_E2M1,
+                                 .scale = UFP4_SCALE_NVFP4,
+                                 .layout = UFP4_LAYOUT_2D,
+                                 .round = (ufp4_round_t)(i % 2),
+                                 .scale_round = UFP4_SCALE_ROUND_46,
+                                 .seed = (uint64_t)i};
+    // Around 3 of 4, and around 4 of 6.
+    float ends[2][TILE], between[TILE];
+    for (int e = 0; e < 2 * TILE; e++) {
+      const float noise = (float)check_below(&random, 1 << 20) / (1 << 22);
+      ends[e / TILE][e % TILE] = (e < TILE ? 3.7f : 3.3f) + noise;
+    }
+    ends[0][37] = ends[1][37] = 5.1f;
+    ufp4_matrix_t tile = tile_between(ends[0], ends[1], 0, between);
+    const uint8_t first = tile_scale(&tile, &how);
+    double low = 0, high = 1;
+    tile = tile_between(ends[0], ends[1], high, between);
+    if (tile_scale(&tile, &how) == first) continue;
+    for (int step = 0; step < 40; step++) {
+      const double middle = (low + high) / 2;
+      tile = tile_between(ends[0], ends[1], middle, between);
+      *(tile_scale(&tile, &how) == first ? &low : &high) = middle;
+    }
+    for (int side = 0; side < 2; side++) {
+      tile = tile_between(ends[0], ends[1], side ? high : low, between);
+      check_tensor(2 * i + side, device, &tile, &how);
+    }
+    turns++;
+  }
+  check_that(0, turns >= 20, "%d turns", turns);
+  ufp4_device_close(device);
+}
+
 // Exponents from outside: scales that saturate, scales at their smallest, and shifts beyond every
 // limit.
 TEST(quantize_with_given_exponents) {
@@ -180,6 +297,28 @@ TEST(gemm_with_extreme_exponents) {
   }
 }
 
+// E8M0 scales around a power of two: sums that overflow, are subnormal, or vanish with either sign.
+TEST(gemm_with_e8m0_scales_at_both_ends) {
+  static const int centers[][2] = {{0, 127}, {0, 100}, {15, 90},   {20, 80},   {40, 45},
+                                   {0, 0},   {127, 3}, {215, 140}, {225, 155}, {130, 245}};
+  check_random_t random = check_random();
+  ufp4_device_t *device = open_device(&weathers[0]);
+  for (int i = 0; i < 60; i++) {
+    pair_t p = pair_random(&random, 36 + 18 + i % 9, (const int[3]){20, 30, 32 + 32 * (i % 5)},
+                           FIXTURE_SCALES_NEAR);
+    ufp4_operand_t *sides[] = {&p.a, &p.b};
+    for (int side = 0; side < 2; side++) {
+      ufp4_operand_t *x = sides[side];
+      for (int64_t at = 0; at < x->rows * x->scale_blocks; at++)
+        x->scales[at] = (uint8_t)(centers[i % 10][side] + (int)check_below(&random, 10));
+    }
+    const ufp4_gemm_t how = pair_plain(&p, i % 4 == 3 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32);
+    check_pair(i, device, &p, &how);
+    pair_free(&p);
+  }
+  ufp4_device_close(device);
+}
+
 static void check_alpha_c_and_sums(const emulated_weather_t *weather) {
   check_random_t random = check_random();
   ufp4_device_t *device = open_device(weather);
@@ -189,11 +328,12 @@ static void check_alpha_c_and_sums(const emulated_weather_t *weather) {
     c[i] = ufp4_f32_value(fixture_number(&random, i % 2 ? FIXTURE_SPECIAL : FIXTURE_WILD));
     sums[i] = i % 50 == 0 ? UFP4_I64_NAN : (int64_t)check_next(&random) >> 18;
   }
-  for (int i = 0; i < 16; i++) {
-    pair_t p =
-        pair_random(&random, (i & 1) * 36 + i / 2, (const int[3]){20, 30, 50}, FIXTURE_SCALES_NAN);
-    ufp4_gemm_t how = pair_plain(&p, i & 8 && !(i & 1) ? UFP4_DTYPE_I64 : UFP4_DTYPE_F32);
-    const int exact = how.contract == UFP4_CONTRACT_EXACT;
+  for (int i = 0; i < 24; i++) {
+    // E4M3, exact and fp32; then E8M0, fp32.
+    const int n = i < 16 ? (i & 1) * 36 + i / 2 : 36 + 18 + i % 9;
+    pair_t p = pair_random(&random, n, (const int[3]){20, 30, 50}, FIXTURE_SCALES_NAN);
+    const int exact = p.what.contract == UFP4_CONTRACT_EXACT;
+    ufp4_gemm_t how = pair_plain(&p, i & 8 && exact ? UFP4_DTYPE_I64 : UFP4_DTYPE_F32);
     how.c_ld = how.accumulate_ld = 31;
     if (how.d_dtype != UFP4_DTYPE_I64 && i & 2) how.c = c;
     if (how.d_dtype != UFP4_DTYPE_I64 && i & 4) how.alpha = -0.3f;
@@ -214,11 +354,12 @@ SLOW_TEST(gemm_of_long_rows) {
   check_random_t random = check_random();
   for (int w = 0; w < WEATHERS; w++) {
     ufp4_device_t *device = open_device(&weathers[w]);
-    for (int n = 0; n < 2; n++) {
-      pair_t p = pair_random(&random, 36 * n + w, (const int[3]){20, 24, 2000 + 3 * w},
-                             FIXTURE_SCALES_ANY);
+    static const int firsts[] = {0, 36, 36 + 18};  // E4M3, exact and fp32; E8M0, fp32
+    for (int n = 0; n < 3; n++) {
+      pair_t p = pair_random(&random, firsts[n] + w, (const int[3]){20, 24, 2000 + 3 * w},
+                             n == 2 ? FIXTURE_SCALES_NEAR : FIXTURE_SCALES_ANY);
       const ufp4_gemm_t how = pair_plain(&p, UFP4_DTYPE_F32);
-      check_pair(2 * w + n, device, &p, &how);
+      check_pair(3 * w + n, device, &p, &how);
       pair_free(&p);
     }
     ufp4_device_close(device);
@@ -333,9 +474,13 @@ int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(quantize_equals_the_golden_model),
       CHECK_TEST(quantize_of_many_blocks),
+      CHECK_TEST(quantize_of_many_blocks_with_other_scales),
+      CHECK_TEST(transform_in_bf16_equals_the_golden_model),
+      CHECK_TEST(quantize_of_tiles_at_the_turn_of_the_choice),
       CHECK_TEST(quantize_with_given_exponents),
       CHECK_TEST(gemm_equals_the_golden_model),
       CHECK_TEST(gemm_with_extreme_exponents),
+      CHECK_TEST(gemm_with_e8m0_scales_at_both_ends),
       CHECK_TEST(gemm_with_alpha_c_and_sums),
       CHECK_TEST(gemm_of_long_rows),
       CHECK_TEST(gemm_does_not_depend_on_tiles_or_products),

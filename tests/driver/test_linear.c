@@ -106,13 +106,6 @@ SLOW_TEST(all_passes_equal_the_golden_model) {
   }
 }
 
-// NVFP4, which no descriptor quantizes, and MXFP4, which needs a core that accumulates in FP32: on
-// the model they are the golden model's; the simulated core multiplies what the host has quantized
-// as NVFP4; elsewhere they are refused.
-static int has_recipe(void) {
-  return strcmp(bench_backend(), "model") == 0 || bench_is_core();
-}
-
 static ufp4_device_t *device_of(const char *configuration) {
   ufp4_device_options_t options = bench_options();
   ufp4_device_t *device = NULL;
@@ -143,35 +136,44 @@ TEST(rejects_another_contract) {
   }
 }
 
+// NVFP4, which no descriptor quantizes, and MXFP4, which needs a core that accumulates in FP32. A
+// core multiplies what the host has quantized as NVFP4; QUANT has E8M0.
 TEST(recipes_without_descriptors) {
   static const char *const names[] = {"nvfp4", "mxfp4", "e2m1-46"};
   check_random_t random = check_random();
   for (int i = 0; i < 3 * SHAPES; i++) {
     const int64_t *shape = shapes[i / 3];
     ufp4_device_t *device = device_of(i % 3 == 1 ? "small-fp32" : "small");
-    if (!has_recipe()) {
-      const ufp4_linear_shape_t how = {shape[0], shape[1], shape[2], 0, 0, UFP4_PASSES_ALL};
-      ufp4_recipe_t recipe;
-      ufp4_linear_t *refused = NULL;
-      ufp4_recipe_named(names[i % 3], &recipe);
-      check_bits(i, ufp4_linear_create(device, &how, &recipe, &refused), UFP4_ERROR_UNSUPPORTED,
-                 "%s", names[i % 3]);
-      check_that(i, strstr(ufp4_device_message(device), names[i % 3]) != NULL,
-                 "the message does not name the recipe");
-    } else {
-      tensors_t tensors = make_tensors(&random, shape);
-      ufp4_linear_t *linear = make_linear(device, shape, names[i % 3], 5, UFP4_PASSES_ALL);
-      // QUANT has E8M0, and not NVFP4.
-      const int on_host = strcmp(bench_backend(), "model") != 0 && i % 3 != 1;
-      check_bits(i, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)on_host,
-                 "on the host");
-      check_step(i, linear, shape, &tensors, names[i % 3], 5, 9);
-      check_step(i, linear, shape, &tensors, names[i % 3], 5, 10);
-      ufp4_linear_free(linear);
-      free_tensors(&tensors);
-    }
+    tensors_t tensors = make_tensors(&random, shape);
+    ufp4_linear_t *linear = make_linear(device, shape, names[i % 3], 5, UFP4_PASSES_ALL);
+    const int on_host = bench_is_core() && i % 3 != 1;
+    check_bits(i, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)on_host,
+               "on the host");
+    check_step(i, linear, shape, &tensors, names[i % 3], 5, 9);
+    check_step(i, linear, shape, &tensors, names[i % 3], 5, 10);
+    ufp4_linear_free(linear);
+    free_tensors(&tensors);
     ufp4_device_close(device);
   }
+}
+
+// A GPU has every recipe but with the contract nv, and says so.
+TEST(rejects_the_contract_nv_on_a_gpu) {
+  static const char *const names[] = {"ufp4", "e2m1", "nvfp4", "mxfp4", "e2m1-46"};
+  const ufp4_linear_shape_t shape = {20, 20, 20, 0, 0, UFP4_PASSES_ALL};
+  if (strcmp(bench_backend(), "cuda") != 0) return;
+  ufp4_device_t *device = device_of("small");
+  for (int i = 0; i < 5; i++) {
+    ufp4_recipe_t recipe;
+    ufp4_linear_t *refused = NULL;
+    ufp4_recipe_named(names[i], &recipe);
+    recipe.contract = UFP4_CONTRACT_NV;
+    check_bits(i, ufp4_linear_create(device, &shape, &recipe, &refused), UFP4_ERROR_UNSUPPORTED,
+               "%s", names[i]);
+    check_that(i, strstr(ufp4_device_message(device), "cuda does not have contract nv") != NULL,
+               "the message is: %s", ufp4_device_message(device));
+  }
+  ufp4_device_close(device);
 }
 
 TEST(bf16_sources_are_their_fp32_values) {
@@ -400,6 +402,7 @@ int main(int argc, char **argv) {
   static const check_test_t tests[] = {
       CHECK_TEST(all_passes_equal_the_golden_model),
       CHECK_TEST(recipes_without_descriptors),
+      CHECK_TEST(rejects_the_contract_nv_on_a_gpu),
       CHECK_TEST(rejects_another_contract),
       CHECK_TEST(bf16_sources_are_their_fp32_values),
       CHECK_TEST(more_layers_than_slots),

@@ -3,12 +3,14 @@
 import json
 import math
 import os
+import pathlib
 
 import bench
 from bench import check, check_equal, passes, rejects, slow
 
 XWD = ["X.npy", "W.npy", "dY.npy"]
 AB = ["A.safetensors", "B.safetensors"]
+RECIPES = "fp32,bf16,ufp4,e2m1,nvfp4,nvfp4-full,e2m1-46,mxfp4,mxfp4-rht"
 
 
 def emulated():
@@ -36,10 +38,15 @@ def recipe(name, **settings):
 @slow
 def test_layers_equal_the_model():
     emulated()
-    recipes = ["ufp4", "e2m1",
+    recipes = ["ufp4", "e2m1", "nvfp4", "e2m1-46", "mxfp4",
+               recipe("mxfp4_rht", elem="e2m1", scale="e8m0", rht={"dgrad": "integer", "wgrad": "integer"}, round="sr",
+                      scale_round="up", accumulate="fp32", bf16_passes=["fprop"]),
                recipe("scales", elem="e1m2", scale="fp32", rht="integer", round={"dy": "sr"}),
                recipe("contract", elem="e2m1", accumulate="fp32", round={"dy": "sr"}, scale_round={"dy": "up"}),
-               recipe("tiles", elem="int4", layout={"w": "2d"})]
+               recipe("tiles", elem="int4", layout={"w": "2d"}),
+               recipe("bf16_transform", elem="e1m2", rht="bf16", round={"dy": "sr"}),
+               recipe("mx", elem="int4", scale="e8m0", rht="integer", scale_round="up"),
+               recipe("rounded_fp32", elem="e2m1", scale="nvfp4", rht="bf16", accumulate="fp32")]
     for shape in ((1, 1, 1), (33, 47, 130)):
         tensors(*shape)
         for name in recipes:
@@ -52,7 +59,21 @@ def test_layer_with_nan_and_inf_equals_the_model():
     rows = bench.gaussian(20, 33)
     rows[7][20], rows[9][0] = math.nan, -math.inf
     bench.write_npy("X.npy", rows)
-    check_layer("--backend", "cuda", "--check", "model")
+    for name in ("ufp4", "nvfp4", "e2m1-46", "mxfp4"):
+        check_layer("--backend", "cuda", "--check", "model", "--recipe", name)
+
+
+@slow
+def test_training_equals_the_model_in_every_recipe():
+    emulated()
+    pathlib.Path("text").write_text("the cat sat on a mat. " * 400)
+    for backend in ("model", "cuda"):
+        passes("train", "text", "-o", backend, "--backend", backend, "--recipe", RECIPES, "--steps", 2, "--seeds", 1, "--layers", 2,
+               "--d-model", 32, "--ff", 32, "--context", 16, "--batch", 2, "--eval", 64, "--whole")
+    losses = [pathlib.Path(backend, "losses.csv").read_bytes() for backend in ("model", "cuda")]
+    check(losses[0] == losses[1], f"losses differ: {losses}")
+    for name in RECIPES.split(","):
+        check(name.encode() in losses[0], f"{name} is missing in {losses[0]}")
 
 
 def test_the_simulated_core_equals_it_on_rtl():
@@ -67,23 +88,25 @@ def test_gemm_equals_the_model():
     bench.write_npy("A.npy", bench.gaussian(30, 70))
     bench.write_npy("B.npy", bench.gaussian(20, 70))
     bench.write_npy("C.npy", bench.gaussian(30, 20))
-    for scale in ("e4m3", "fp32"):
+    for scale in ("e4m3", "nvfp4", "e8m0", "fp32"):
         for name in "AB":
             passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e2m1", "--scale", scale)
-        exact = [[], ["--out", "i64"], ["--out", "bf16"]] if scale == "e4m3" else []
+        exact = [[], ["--out", "i64"], ["--out", "bf16"]] if scale in ("e4m3", "nvfp4") else []
         for words in [["--accumulate", "fp32"], ["--accumulate", "fp32", "--c", "C.npy", "--alpha", "0.3"], *exact]:
             passes("gemm", *AB, "-o", "D.npy", "--backend", "cuda", "--check", "model", *words)
 
 
-def test_rejects_what_it_does_not_have():
+def test_rejects_the_contract_nv():
     emulated()
     tensors(3, 16, 4)
-    for name in ("nvfp4", "mxfp4"):
-        rejects(3, "backend cuda", "layer", *XWD, "-o", "out", "--backend", "cuda", "--recipe", name)
+    words = "backend cuda does not have contract nv"
+    for name, scale in (("nv", "e4m3"), ("nv_of_mx", "e8m0"), ("nv_of_nvfp4", "nvfp4")):
+        rejects(3, words, "layer", *XWD, "-o", "out", "--backend", "cuda", "--recipe",
+                recipe(name, elem="e2m1", scale=scale, accumulate="nv"))
     for name in "AB":
         bench.write_npy(f"{name}.npy", bench.gaussian(3, 16))
         passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e2m1")
-    rejects(3, "backend cuda", "gemm", *AB, "-o", "D.npy", "--backend", "cuda", "--accumulate", "nv")
+    rejects(3, words, "gemm", *AB, "-o", "D.npy", "--backend", "cuda", "--accumulate", "nv")
 
 
 def test_info_says_which_gpu():

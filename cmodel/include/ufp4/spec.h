@@ -165,15 +165,14 @@ typedef struct {
   unsigned scale_rounds;
   unsigned backends;
 } ufp4_quantize_combination_t;
-#define UFP4_QUANTIZE_COMBINATION_COUNT 8
+#define UFP4_QUANTIZE_COMBINATION_COUNT 7
 #define UFP4_QUANTIZE_COMBINATIONS \
   { \
-    {0u, 7u, 1u, 3u, 3u, 7u}, \
-    {0u, 7u, 1u, 4u, 3u, 3u}, \
+    {0u, 7u, 1u, 7u, 3u, 7u}, \
     {0u, 7u, 2u, 1u, 3u, 7u}, \
-    {1u, 1u, 1u, 5u, 9u, 3u}, \
-    {1u, 1u, 2u, 1u, 9u, 3u}, \
-    {2u, 7u, 1u, 3u, 6u, 3u}, \
+    {1u, 1u, 1u, 5u, 9u, 7u}, \
+    {1u, 1u, 2u, 1u, 9u, 7u}, \
+    {2u, 7u, 1u, 3u, 6u, 7u}, \
     {3u, 7u, 1u, 3u, 1u, 5u}, \
     {3u, 7u, 2u, 1u, 1u, 5u}, \
   }
@@ -194,7 +193,7 @@ typedef struct {
     {1u, 1u, 1u, 7u}, \
     {1u, 2u, 1u, 7u}, \
     {1u, 4u, 1u, 3u}, \
-    {2u, 2u, 7u, 3u}, \
+    {2u, 2u, 7u, 7u}, \
     {2u, 4u, 3u, 3u}, \
     {3u, 2u, 7u, 5u}, \
   }

@@ -32,6 +32,7 @@ typedef struct {
   size_t row_bytes;
   unsigned count;
   uint32_t left;  // rows that fit all values so far, a bit each
+  unsigned scale_value;
   const char *scale;
   ufp4_message_t *message;
 } search_t;
@@ -74,6 +75,7 @@ static ufp4_status_t start(search_t *search, unsigned scale) {
     ufp4_message_set(search->message, "unknown scale format %u", scale);
     return UFP4_ERROR_ARGUMENT;
   }
+  search->scale_value = scale;
   search->scale = scale_names[scale];
   for (unsigned r = 0; r < search->count; r++)
     search->left |= cell(search, r, 0) == scale ? 1u << r : 0;
@@ -134,8 +136,24 @@ static unsigned backends_of(unsigned classes) {
   return set;
 }
 
+// The first value that no row of the backend has; where those have no such scale, or not these
+// values together, there is none to blame.
+static void name_missing(const search_t *search, const field_t *backend, const field_t *fields,
+                         unsigned count, char *text, size_t size) {
+  search_t own = *search;
+  unsigned i = 0;
+  own.left = 0;
+  own.message = NULL;
+  snprintf(text, size, "this combination");
+  if (start(&own, search->scale_value) != UFP4_OK || narrow(&own, backend, backend) != UFP4_OK)
+    return;
+  while (i < count && narrow(&own, &fields[i], &fields[i]) == UFP4_OK) i++;
+  if (i < count) snprintf(text, size, "%s %s", fields[i].what, fields[i].names[fields[i].value]);
+}
+
 // The last question: legal, but here?
-static ufp4_status_t check_backend(search_t *search, const char *backend, size_t offset) {
+static ufp4_status_t check_backend(search_t *search, const char *backend, size_t offset,
+                                   const field_t *fields, unsigned count) {
   if (backend == NULL) return UFP4_OK;
   const field_t field = {"backend", class_names, UFP4_BACKEND_CLASS_COUNT, find_class(backend),
                          offset};
@@ -144,12 +162,12 @@ static ufp4_status_t check_backend(search_t *search, const char *backend, size_t
     return UFP4_ERROR_ARGUMENT;
   }
   if (narrow(search, &field, &field) == UFP4_OK) return UFP4_OK;
-  char right[64];
+  char right[64], missing[64];
   list_names(backends_of(values_left(search, offset)), backend_names, UFP4_BACKEND_COUNT, right,
              sizeof right);
-  ufp4_message_set(search->message,
-                   "backend %s does not have this combination with scale %s; %s has", backend,
-                   search->scale, right);
+  name_missing(search, &field, fields, count, missing, sizeof missing);
+  ufp4_message_set(search->message, "backend %s does not have %s with scale %s; %s has", backend,
+                   missing, search->scale, right);
   return UFP4_ERROR_UNSUPPORTED;
 }
 
@@ -183,9 +201,12 @@ ufp4_status_t ufp4_combination_quantize(const ufp4_quantize_t *how, int block, c
       {"scale rounding", scale_round_names, UFP4_SCALE_ROUND_COUNT, how->scale_round,
        OFFSET(quantize, scale_rounds)},
   };
-  ufp4_status_t status = narrow_all(&search, how->scale, fields, sizeof fields / sizeof fields[0]);
+  const unsigned count = sizeof fields / sizeof fields[0];
+  ufp4_status_t status = narrow_all(&search, how->scale, fields, count);
   if (status == UFP4_OK) status = check_numbers(how, block, message);
-  return status == UFP4_OK ? check_backend(&search, backend, OFFSET(quantize, backends)) : status;
+  return status == UFP4_OK
+             ? check_backend(&search, backend, OFFSET(quantize, backends), fields, count)
+             : status;
 }
 
 ufp4_status_t ufp4_combination_gemm(ufp4_elem_t a, ufp4_elem_t b, ufp4_scale_t scale,
@@ -198,6 +219,8 @@ ufp4_status_t ufp4_combination_gemm(ufp4_elem_t a, ufp4_elem_t b, ufp4_scale_t s
       {"element of A", elem_names, UFP4_ELEM_COUNT, a, OFFSET(gemm, elems)},
       {"element of B", elem_names, UFP4_ELEM_COUNT, b, OFFSET(gemm, elems)},
   };
-  ufp4_status_t status = narrow_all(&search, scale, fields, sizeof fields / sizeof fields[0]);
-  return status == UFP4_OK ? check_backend(&search, backend, OFFSET(gemm, backends)) : status;
+  const unsigned count = sizeof fields / sizeof fields[0];
+  ufp4_status_t status = narrow_all(&search, scale, fields, count);
+  return status == UFP4_OK ? check_backend(&search, backend, OFFSET(gemm, backends), fields, count)
+                           : status;
 }

@@ -29,6 +29,20 @@ GPU bool span_is_larger(const gpu_span_t &a, const gpu_span_t &b) {
 
 // --- Transform ----------------------------------------------------------------------------------
 
+/** All sums and differences of 16 integers, in Sylvester order, in place. */
+GPU void butterflies(uint32_t bits[16]) {
+#pragma unroll
+  for (int half = 1; half < 16; half *= 2) {
+#pragma unroll
+    for (int i = 0; i < 16; i++) {
+      if (i & half) continue;
+      uint32_t a = bits[i], b = bits[i | half];
+      bits[i] = a + b;
+      bits[i | half] = a - b;
+    }
+  }
+}
+
 /** FP32 patterns to integers in units of 2^(E - 152), in place; @return E, 0 where there is NaN or
  * Inf. */
 GPU int hadamard(uint32_t bits[16], uint32_t mask) {
@@ -41,16 +55,7 @@ GPU int hadamard(uint32_t bits[16], uint32_t mask) {
     int32_t negative = (int32_t)(bits[i] ^ mask << (31 - i)) >> 31;
     bits[i] = (uint32_t)(((f32_significand(bits[i]) >> shift) ^ negative) - negative);
   }
-#pragma unroll
-  for (int half = 1; half < 16; half *= 2) {
-#pragma unroll
-    for (int i = 0; i < 16; i++) {
-      if (i & half) continue;
-      uint32_t a = bits[i], b = bits[i | half];
-      bits[i] = a + b;
-      bits[i | half] = a - b;
-    }
-  }
+  butterflies(bits);
   return largest == 255 ? 0 : largest;
 }
 

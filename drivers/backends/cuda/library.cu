@@ -6,7 +6,7 @@
 #include "library.cuh"
 #include "multiply.cuh"
 #include "narrow.cuh"
-#include "quantize.cuh"
+#include "quantize_scales.cuh"
 
 namespace {
 
@@ -123,11 +123,28 @@ dim3 quantize_grid(const ufp4_cuda_quantize_t *job) {
               (unsigned)divide_up(job->rows, QUANTIZE_SIDE));
 }
 
+/** What quantize_scales_kernel is for. */
+bool wants_scales_kernel(const ufp4_cuda_quantize_t &job) {
+  for (const ufp4_cuda_copy_t &copy : job.copies) {
+    if (copy.enabled && copy.rht == UFP4_RHT_BF16) return true;
+  }
+  return job.scale == UFP4_SCALE_NVFP4 || job.scale == UFP4_SCALE_E8M0;
+}
+
+template <bool BF16>
+void launch_amax(const ufp4_cuda_quantize_t &job) {
+  if (wants_scales_kernel(job)) {
+    GPU_LAUNCH((amax_kernel<BF16, true>), quantize_grid(&job), QUANTIZE_THREADS, 0, job);
+  } else {
+    GPU_LAUNCH((amax_kernel<BF16, false>), quantize_grid(&job), QUANTIZE_THREADS, 0, job);
+  }
+}
+
 ufp4_status_t amax(ufp4_cuda_t *cuda, const ufp4_cuda_quantize_t *job) {
   if (job->dtype == UFP4_DTYPE_BF16) {
-    GPU_LAUNCH((amax_kernel<true>), quantize_grid(job), QUANTIZE_THREADS, 0, *job);
+    launch_amax<true>(*job);
   } else {
-    GPU_LAUNCH((amax_kernel<false>), quantize_grid(job), QUANTIZE_THREADS, 0, *job);
+    launch_amax<false>(*job);
   }
   return launched(cuda, "amax");
 }
@@ -137,12 +154,22 @@ ufp4_status_t settle(ufp4_cuda_t *cuda, const int32_t *largest, int32_t *slot) {
   return launched(cuda, "amax");
 }
 
+template <int ELEM, bool SR, bool BF16>
+void launch_quantize_from(const ufp4_cuda_quantize_t &job) {
+  if (wants_scales_kernel(job)) {
+    GPU_LAUNCH((quantize_scales_kernel<ELEM, SR, BF16>), quantize_grid(&job), QUANTIZE_THREADS, 0,
+               job);
+  } else {
+    GPU_LAUNCH((quantize_kernel<ELEM, SR, BF16>), quantize_grid(&job), QUANTIZE_THREADS, 0, job);
+  }
+}
+
 template <int ELEM, bool SR>
 void launch_quantize_of(const ufp4_cuda_quantize_t &job) {
   if (job.dtype == UFP4_DTYPE_BF16) {
-    GPU_LAUNCH((quantize_kernel<ELEM, SR, true>), quantize_grid(&job), QUANTIZE_THREADS, 0, job);
+    launch_quantize_from<ELEM, SR, true>(job);
   } else {
-    GPU_LAUNCH((quantize_kernel<ELEM, SR, false>), quantize_grid(&job), QUANTIZE_THREADS, 0, job);
+    launch_quantize_from<ELEM, SR, false>(job);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "gemm.cuh"
 #include "gemm_digits.cuh"
+#include "gemm_e8m0.cuh"
 #include "gemm_exact.cuh"
 #include "gemm_fp32.cuh"
 #include "library.cuh"
@@ -181,6 +182,17 @@ ufp4_status_t run_gemm(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   return launched(cuda, "gemm");
 }
 
+/** A block of E8M0 scales is as long as an INT8 product. */
+ufp4_status_t run_e8m0(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
+  gpu_gemm_t g = start_gemm(job);
+  ufp4_status_t status = unpack<gemm_scaled_t>(cuda, job, 0, &g.a);
+  if (status == UFP4_OK) status = unpack<gemm_scaled_t>(cuda, job, 1, &g.b);
+  if (status != UFP4_OK) return status;
+  const int64_t tiles = divide_up(job->a.rows, E8M0_SIDE) * divide_up(job->b.rows, E8M0_SIDE);
+  GPU_LAUNCH(e8m0_kernel, dim3((unsigned)tiles), (unsigned)E8M0_THREADS, 0, g);
+  return launched(cuda, "gemm");
+}
+
 void launch_unpack_bytes(const ufp4_cuda_gemm_t *job, const ufp4_cuda_operand_t &in,
                          const gpu_unpacked_t &out, const gpu_unpacked_t &other) {
   GPU_LAUNCH((unpack_bytes_kernel<true>),
@@ -289,6 +301,7 @@ ufp4_status_t gemm(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
     return has_fast_bytes(cuda) && wants_large(cuda, job) ? run_digits(cuda, job)
                                                           : run_gemm<gemm_exact_t>(cuda, job);
   }
+  if (job->scale == UFP4_SCALE_E8M0) return run_e8m0(cuda, job);
   if (job->scale == UFP4_SCALE_FP32 || job->product == UFP4_CUDA_PRODUCT_INT8)
     return run_gemm<gemm_scaled_t>(cuda, job);
   return fp32_wants_warpgroups(cuda, job) ? run_fp32(cuda, job)

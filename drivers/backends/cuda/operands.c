@@ -20,9 +20,51 @@ static size_t span_bytes(int64_t rows, int64_t cols, int64_t ld, ufp4_dtype_t dt
   return (size_t)((rows - 1) * ld + cols) * dtype_size(dtype);
 }
 
+// On the device each group of 16 has a scale, so both halves of a block of 32 have the same.
+static size_t scale_size(const ufp4_operand_t *x) {
+  return x->scales_f32 != NULL ? sizeof *x->scales_f32 : 1;
+}
+
+static size_t device_scale_bytes(const ufp4_operand_t *x) {
+  return (size_t)(x->rows * x->blocks) * scale_size(x);
+}
+
+static ufp4_status_t upload_scales(state_t *state, const ufp4_operand_t *in, void **out) {
+  int64_t bytes;
+  const uint8_t *scales = ufp4_operand_scale_bytes(in, &bytes);
+  if (in->scale_blocks == in->blocks) return upload(state, scales, (size_t)bytes, out);
+  uint8_t *each = malloc(device_scale_bytes(in));
+  if (each == NULL) return UFP4_ERROR_MEMORY;
+  for (int64_t row = 0; row < in->rows; row++) {
+    for (int64_t b = 0; b < in->blocks; b++)
+      each[row * in->blocks + b] = scales[row * in->scale_blocks + b / 2];
+  }
+  ufp4_status_t status = upload(state, each, device_scale_bytes(in), out);
+  free(each);
+  return status;
+}
+
+static ufp4_status_t download_scales(state_t *state, const void *from, ufp4_operand_t *out) {
+  void *scales = out->scales_f32 != NULL ? (void *)out->scales_f32 : (void *)out->scales;
+  if (out->scale_blocks == out->blocks)
+    return state->table->read(state->cuda, scales, from, device_scale_bytes(out));
+  uint8_t *each = malloc(device_scale_bytes(out));
+  if (each == NULL) return UFP4_ERROR_MEMORY;
+  ufp4_status_t status = state->table->read(state->cuda, each, from, device_scale_bytes(out));
+  for (int64_t row = 0; row < out->rows; row++) {
+    for (int64_t b = 0; b < out->scale_blocks; b++)
+      out->scales[row * out->scale_blocks + b] = each[row * out->blocks + 2 * b];
+  }
+  free(each);
+  return status;
+}
+
+// Words beside the copy of a tensor: of AMAX in two stages, and Sd.
+enum { WORD_FLAGS, WORD_LARGEST, WORD_EXPONENT, WORD_TENSOR_SCALE, WORDS };
+
 // One copy of a tensor, on the device.
 typedef struct {
-  void *source, *codes, *scales, *words;  // words: flags, and the exponent in two stages
+  void *source, *codes, *scales, *words;
 } quantized_t;
 
 static void release_quantized(state_t *state, quantized_t *q) {
@@ -33,9 +75,7 @@ static void release_quantized(state_t *state, quantized_t *q) {
 
 static ufp4_status_t allocate_quantized(state_t *state, const ufp4_matrix_t *in,
                                         const ufp4_operand_t *out, quantized_t *q) {
-  static const int32_t words[] = {0, INT32_MAX, 0};
-  int64_t scale_bytes;
-  (void)ufp4_operand_scale_bytes(out, &scale_bytes);
+  static const int32_t words[WORDS] = {[WORD_LARGEST] = INT32_MAX};
   ufp4_status_t status =
       upload(state, in->data, span_bytes(in->rows, in->cols, in->ld, in->dtype), &q->source);
   if (status == UFP4_OK) status = upload(state, words, sizeof words, &q->words);
@@ -43,7 +83,7 @@ static ufp4_status_t allocate_quantized(state_t *state, const ufp4_matrix_t *in,
     status = state->table->allocate(state->cuda, (size_t)(out->rows * out->blocks) * 8, &q->codes);
   }
   if (status == UFP4_OK)
-    status = state->table->allocate(state->cuda, (size_t)scale_bytes, &q->scales);
+    status = state->table->allocate(state->cuda, device_scale_bytes(out), &q->scales);
   return status;
 }
 
@@ -66,11 +106,12 @@ static ufp4_cuda_quantize_t describe_whole(const ufp4_matrix_t *in, const ufp4_q
   job.copies[how->axis] = (ufp4_cuda_copy_t){.enabled = 1,
                                              .rht = how->rht,
                                              .tensor_id = how->tensor_id,
-                                             .exponent = {words + 2, 0},
+                                             .exponent = {words + WORD_EXPONENT, 0},
                                              .codes = q->codes,
                                              .scales = q->scales,
                                              .place = {16 * out->blocks, 1, out->blocks},
-                                             .largest = words + 1};
+                                             .largest = words + WORD_LARGEST,
+                                             .tensor_scale = (float *)words + WORD_TENSOR_SCALE};
   if (how->exponent_given)
     job.copies[how->axis].exponent = (ufp4_cuda_exponent_t){NULL, how->exponent};
   return job;
@@ -80,32 +121,32 @@ static ufp4_status_t run_whole(state_t *state, const ufp4_cuda_quantize_t *job,
                                const ufp4_quantize_t *how, const quantized_t *q) {
   int32_t *words = q->words;
   ufp4_status_t status = UFP4_OK;
-  if (how->scale == UFP4_SCALE_E4M3 && !how->exponent_given) {
+  if ((how->scale == UFP4_SCALE_E4M3 && !how->exponent_given) || how->scale == UFP4_SCALE_NVFP4) {
     status = state->table->amax(state->cuda, job);
-    if (status == UFP4_OK) status = state->table->settle(state->cuda, words + 1, words + 2);
+    if (status == UFP4_OK)
+      status = state->table->settle(state->cuda, words + WORD_LARGEST, words + WORD_EXPONENT);
   }
   return status == UFP4_OK ? state->table->quantize(state->cuda, job) : status;
 }
 
 static ufp4_status_t download_quantized(state_t *state, const ufp4_quantize_t *how,
                                         const quantized_t *q, ufp4_operand_t *out) {
-  int32_t words[3];
-  int64_t scale_bytes;
-  (void)ufp4_operand_scale_bytes(out, &scale_bytes);
-  void *scales = out->scales_f32 != NULL ? (void *)out->scales_f32 : (void *)out->scales;
+  int32_t words[WORDS];
   ufp4_status_t status = state->table->read(state->cuda, words, q->words, sizeof words);
   if (status == UFP4_OK) {
     status = state->table->read(state->cuda, out->codes, q->codes,
                                 (size_t)(out->rows * out->blocks) * 8);
   }
-  if (status == UFP4_OK)
-    status = state->table->read(state->cuda, scales, q->scales, (size_t)scale_bytes);
+  if (status == UFP4_OK) status = download_scales(state, q->scales, out);
   if (status != UFP4_OK) return status;
-  const uint32_t flags = (uint32_t)words[0];
+  const uint32_t flags = (uint32_t)words[WORD_FLAGS];
   out->flags = flags & UFP4_FLAG_NAN;
   if (flags & (UFP4_FLAG_ROW_SATURATED | UFP4_FLAG_COL_SATURATED))
     out->flags |= UFP4_FLAG_ROW_SATURATED;
-  if (how->scale == UFP4_SCALE_E4M3) out->exponent = how->exponent_given ? how->exponent : words[2];
+  if (how->scale == UFP4_SCALE_E4M3)
+    out->exponent = how->exponent_given ? how->exponent : words[WORD_EXPONENT];
+  if (how->scale == UFP4_SCALE_NVFP4)
+    memcpy(&out->tensor_scale, &words[WORD_TENSOR_SCALE], sizeof out->tensor_scale);
   return UFP4_OK;
 }
 
@@ -147,11 +188,9 @@ static void release_multiplied(state_t *state, multiplied_t *x) {
 
 static ufp4_status_t upload_operand(state_t *state, const ufp4_operand_t *in, int side,
                                     multiplied_t *x, ufp4_cuda_operand_t *out) {
-  int64_t scale_bytes;
-  const uint8_t *scales = ufp4_operand_scale_bytes(in, &scale_bytes);
   ufp4_status_t status =
       upload(state, in->codes, (size_t)(in->rows * in->blocks) * 8, &x->codes[side]);
-  if (status == UFP4_OK) status = upload(state, scales, (size_t)scale_bytes, &x->scales[side]);
+  if (status == UFP4_OK) status = upload_scales(state, in, &x->scales[side]);
   *out = (ufp4_cuda_operand_t){.elem = in->elem,
                                .rows = in->rows,
                                .codes = x->codes[side],

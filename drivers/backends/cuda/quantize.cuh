@@ -5,7 +5,8 @@
 #ifndef UFP4_CUDA_QUANTIZE_CUH
 #define UFP4_CUDA_QUANTIZE_CUH
 
-#include "block.cuh"
+#include "block_bf16.cuh"
+#include "block_scales.cuh"
 #include "table.h"
 
 #define QUANTIZE_SIDE 64
@@ -68,10 +69,11 @@ GPU gpu_item_t quantize_item(const ufp4_cuda_quantize_t &job, int axis, int inde
   return item;
 }
 
-/** The largest span of the 16 rows of a tile, which are 16 neighbouring threads. */
-GPU gpu_span_t span_of_tile(gpu_span_t span) {
+/** The largest span of threads whose numbers differ in the bits from FIRST up to END. */
+template <int FIRST, int END>
+GPU gpu_span_t span_of_threads(gpu_span_t span) {
 #pragma unroll
-  for (int by = 1; by < 16; by *= 2) {
+  for (int by = FIRST; by < END; by *= 2) {
     gpu_span_t other;
     other.amax = __shfl_xor_sync(0xFFFFFFFFu, span.amax, by);
     other.exponent = __shfl_xor_sync(0xFFFFFFFFu, span.exponent, by);
@@ -86,26 +88,33 @@ GPU gpu_span_t span_of_tile(gpu_span_t span) {
   return span;
 }
 
-/** The block's elements, transformed where the copy asks for it; @return the transform's exponent.
- */
+/** The block's elements, transformed where the copy asks for it, in BF16 too if ANY; @return the
+ * exponent of the transform in integers, else 0. */
+template <bool ANY>
 GPU int quantize_fetch(const gpu_item_t &item, const uint32_t *tile, uint32_t mask,
                        uint32_t bits[16]) {
 #pragma unroll
   for (int i = 0; i < 16; i++) bits[i] = tile[item.first + i * item.step];
+  if (ANY && item.copy->rht == UFP4_RHT_BF16) hadamard_bf16(bits, mask);
   return item.copy->rht == UFP4_RHT_INTEGER ? hadamard(bits, mask) : 0;
 }
+
+/** Of all that shares the block's scale: the 16 rows of a tile are 16 neighbouring threads, and the
+ * two halves of a block of 32 are 16 threads apart. */
 
 GPU gpu_span_t quantize_span(const ufp4_cuda_quantize_t &job, const gpu_item_t &item,
                              const uint32_t bits[16], int exponent) {
   const gpu_span_t span = item.copy->rht == UFP4_RHT_INTEGER ? block_span<true>(bits, exponent)
                                                              : block_span<false>(bits, exponent);
-  return job.layout == UFP4_LAYOUT_2D ? span_of_tile(span) : span;
+  if (job.scale == UFP4_SCALE_E8M0) return span_of_threads<16, 32>(span);
+  return job.layout == UFP4_LAYOUT_2D ? span_of_threads<1, 16>(span) : span;
 }
 
 // --- AMAX ---------------------------------------------------------------------------------------
 
-/** The smallest exponent that any block asks for, for each copy, and whether there is NaN. */
-template <bool BF16>
+/** The smallest exponent that any block asks for, for each copy, and whether there is NaN. ANY:
+ * NVFP4 and the transform in BF16 too. */
+template <bool BF16, bool ANY>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS) amax_kernel(ufp4_cuda_quantize_t job) {
   __shared__ uint32_t tile[QUANTIZE_SIDE * QUANTIZE_PITCH];
   __shared__ int32_t smallest[2];
@@ -119,10 +128,13 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS) amax_kernel(ufp4_cuda_quanti
     if (!job.copies[axis].enabled) continue;
     uint32_t bits[16];
     const gpu_item_t item = quantize_item(job, axis, (int)threadIdx.x, row, col);
-    const int exponent = quantize_fetch(item, tile, job.rht_mask, bits);
+    const int exponent = quantize_fetch<ANY>(item, tile, job.rht_mask, bits);
     const gpu_span_t span = quantize_span(job, item, bits, exponent);
     poisoned |= item.inside && span.poisoned;
-    if (item.inside && span.amax != 0) atomicMin(&smallest[axis], span_exponent(span, job.elem));
+    if (!item.inside || span.amax == 0) continue;
+    atomicMin(&smallest[axis], ANY && job.scale == UFP4_SCALE_NVFP4
+                                   ? nvfp4_asked(span)
+                                   : span_exponent(span, job.elem));
   }
   if (poisoned) atomicOr(job.flags, (unsigned)UFP4_FLAG_NAN);
   __syncthreads();
@@ -167,13 +179,19 @@ GPU void quantize_store(const ufp4_cuda_quantize_t &job, const gpu_item_t &item,
   }
 }
 
+GPU unsigned quantize_flags(int axis, const gpu_span_t &span, bool saturated) {
+  const unsigned of_axis =
+      axis == UFP4_AXIS_ROW ? UFP4_FLAG_ROW_SATURATED : UFP4_FLAG_COL_SATURATED;
+  return (span.poisoned ? UFP4_FLAG_NAN : 0u) | (saturated ? of_axis : 0u);
+}
+
 /** One copy of what the tile holds; @return flags. */
 template <int ELEM, bool SR>
 GPU unsigned quantize_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t row, int64_t col,
                            const uint32_t *tile) {
   uint32_t bits[16];
   const gpu_item_t item = quantize_item(job, axis, (int)threadIdx.x, row, col);
-  const int exponent = quantize_fetch(item, tile, job.rht_mask, bits);
+  const int exponent = quantize_fetch<false>(item, tile, job.rht_mask, bits);
   const gpu_span_t span = quantize_span(job, item, bits, exponent);
   const int t = job.scale == UFP4_SCALE_E4M3 ? exponent_of(item.copy->exponent) : 0;
   const gpu_scale_t scale = job.scale == UFP4_SCALE_FP32
@@ -185,10 +203,7 @@ GPU unsigned quantize_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t ro
                              : quantize_codes<ELEM, SR, false>(job, item, bits, exponent, t, scale);
   // A tile of the layout 2d has one scale; what pads its rows has none.
   quantize_store(job, item, item.inside ? scale.stored : 0u, item.inside ? codes : 0u);
-  if (!item.inside) return 0;
-  const unsigned saturated =
-      axis == UFP4_AXIS_ROW ? UFP4_FLAG_ROW_SATURATED : UFP4_FLAG_COL_SATURATED;
-  return (span.poisoned ? UFP4_FLAG_NAN : 0u) | (scale.saturated ? saturated : 0u);
+  return item.inside ? quantize_flags(axis, span, scale.saturated) : 0;
 }
 
 template <int ELEM, bool SR, bool BF16>

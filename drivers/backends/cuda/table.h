@@ -13,7 +13,7 @@
 #include "ufp4/status.h"
 
 /** Both sides must have been built from the same header. */
-#define UFP4_CUDA_TABLE_VERSION 2u
+#define UFP4_CUDA_TABLE_VERSION 3u
 #define UFP4_CUDA_TABLE_SYMBOL "ufp4_cuda_table"
 
 /** An open GPU; defined by the library. */
@@ -32,13 +32,14 @@ typedef struct {
 } ufp4_cuda_description_t;
 
 /** Where block b of row r of an operand lies: entry r / 16 * group + b * block + r % 16 * row, of 8
- * bytes of codes and of one scale. So panel-major memory and row-major operands are the same to the
- * kernels. */
+ * bytes of codes and of one scale, which both entries of a block of 32 have. So panel-major memory
+ * and row-major operands are the same to the kernels. */
 typedef struct {
   int64_t group, block, row;
 } ufp4_cuda_place_t;
 
-/** A tensor exponent: *slot in device memory, or where that is NULL, value. */
+/** A tensor exponent: *slot in device memory, or where that is NULL, value. NVFP4 has in its place
+ * minus the FP32 pattern of the largest magnitude. */
 typedef struct {
   const int32_t *slot;
   int32_t value;
@@ -47,14 +48,15 @@ typedef struct {
 /** One copy that QUANT makes; codes and scales in device memory. */
 typedef struct {
   int enabled;
-  ufp4_rht_t rht;  ///< none or integer
+  ufp4_rht_t rht;
   uint64_t tensor_id;
   ufp4_cuda_exponent_t exponent;
   uint64_t *codes;  ///< 16 codes an entry
   void *scales;     ///< bytes, or FP32
   ufp4_cuda_place_t place;
-  int pads_groups;   ///< rows up to the next multiple of 16 are written too, as zeros
-  int32_t *largest;  ///< AMAX: the smallest exponent of all blocks, INT32_MAX before the first
+  int pads_groups;      ///< rows up to the next multiple of 16 are written too, as zeros
+  int32_t *largest;     ///< AMAX: the smallest exponent of all blocks, INT32_MAX before the first
+  float *tensor_scale;  ///< NVFP4: where Sd is written; or NULL
 } ufp4_cuda_copy_t;
 
 /** QUANT and AMAX: the row copy and the column copy of one tensor from one read. */
@@ -63,7 +65,7 @@ typedef struct {
   ufp4_dtype_t dtype;  ///< F32 or BF16
   int64_t rows, cols, ld;
   ufp4_elem_t elem;
-  ufp4_scale_t scale;  ///< e4m3 or fp32
+  ufp4_scale_t scale;
   ufp4_layout_t layout;
   uint16_t rht_mask;
   ufp4_round_t round;

@@ -45,6 +45,11 @@ GPU int64_t entry_place(const ufp4_cuda_operand_t &in, int64_t row, int64_t bloc
   return row / 16 * in.place.group + block * in.place.block + row % 16 * in.place.row;
 }
 
+GPU bool scale_is_nan(int scale, uint32_t stored) {
+  if (scale == UFP4_SCALE_FP32) return (stored & 0x7FFFFFFFu) > GPU_F32_INF;
+  return scale == UFP4_SCALE_E8M0 ? stored == 0xFF : e4m3_is_nan(stored);
+}
+
 GPU entry_t entry_read(const ufp4_cuda_operand_t &in, int scale, int64_t blocks, int64_t row,
                        int64_t block, uint8_t *poisoned) {
   entry_t entry = {0, 0};
@@ -52,7 +57,7 @@ GPU entry_t entry_read(const ufp4_cuda_operand_t &in, int scale, int64_t blocks,
   const int64_t at = entry_place(in, row, block);
   const bool wide = scale == UFP4_SCALE_FP32;
   entry.scale = wide ? ((const uint32_t *)in.scales)[at] : ((const uint8_t *)in.scales)[at];
-  if (wide ? (entry.scale & 0x7FFFFFFFu) > GPU_F32_INF : e4m3_is_nan(entry.scale)) {
+  if (scale_is_nan(scale, entry.scale)) {
     poisoned[row] = 1;
     entry.scale = 0;
     return entry;
@@ -89,6 +94,9 @@ GPU void unpack_place(const gpu_unpacked_t &out, int64_t *row, int64_t *block) {
 /** Value of a scale. */
 GPU float scale_value(int scale, uint32_t stored) {
   if (scale == UFP4_SCALE_FP32) return __int_as_float((int)stored);
+  // 2^-127 is a subnormal number.
+  if (scale == UFP4_SCALE_E8M0)
+    return __int_as_float(stored == 0 ? 0x400000 : (int32_t)(stored << 23));
   return (float)e4m3_significand(stored) * f32_power(e4m3_exponent(stored) - 9);
 }
 
@@ -148,7 +156,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
   if (INTEGER) {
     ((int32_t *)out.weights)[at] = e4m3_significand(entry.scale) << e4m3_exponent(entry.scale);
   } else {
-    ((float *)out.weights)[at] = entry.scale == 0 ? 0.0f : scale_value(scale, entry.scale);
+    ((float *)out.weights)[at] = scale_value(scale, entry.scale);
   }
 }
 

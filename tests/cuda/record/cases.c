@@ -74,7 +74,9 @@ static uint64_t hash_operand(const ufp4_operand_t *x) {
   const int32_t words[2] = {x->exponent, (int32_t)x->flags};
   uint64_t hash = hash_bytes(hash_start(), x->codes, (size_t)(x->rows * x->blocks) * 8);
   hash = hash_bytes(hash, scales, (size_t)scale_bytes);
-  return hash_bytes(hash, words, sizeof words);
+  hash = hash_bytes(hash, words, sizeof words);
+  if (x->scale != UFP4_SCALE_NVFP4) return hash;
+  return hash_bytes(hash, &x->tensor_scale, sizeof x->tensor_scale);
 }
 
 // --- Quantizer ----------------------------------------------------------------------------------
@@ -102,23 +104,58 @@ static ufp4_quantize_t combination(int n) {
                            .tensor_id = (uint64_t)n};
 }
 
+/** The same of what is quantized by kernels of its own: NVFP4, E8M0, the transform in BF16. */
+#define OTHERS (3 * 3 * 2 * 3 * 2 * 4)
+static ufp4_quantize_t other_combination(int n) {
+  static const ufp4_scale_t scales[] = {UFP4_SCALE_E4M3, UFP4_SCALE_NVFP4, UFP4_SCALE_E8M0};
+  ufp4_quantize_t how = combination(n % 3);
+  how.scale = scales[n / 3 % 3];
+  how.layout = (ufp4_layout_t)(n / 9 % 2);
+  how.rht = (ufp4_rht_t)(n / 18 % 3);
+  how.round = (ufp4_round_t)(n / 54 % 2);
+  how.scale_round = (ufp4_scale_round_t)(n / 108 % 4);
+  how.axis = (ufp4_axis_t)(n % 2);
+  how.tensor_id = (uint64_t)n;
+  return how;
+}
+
+static int is_legal(const ufp4_quantize_t *how) {
+  return ufp4_combination_quantize(how, 0, "cuda", NULL) == UFP4_OK;
+}
+
 static int nth_legal(int n) {
   for (int i = 0; i < COMBINATIONS; i++) {
     const ufp4_quantize_t how = combination(i);
-    if (ufp4_combination_quantize(&how, 0, "cuda", NULL) == UFP4_OK && n-- == 0) return i;
+    if (is_legal(&how) && n-- == 0) return i;
   }
   return -1;
 }
 
-static int legal_count(void) {
+static int nth_other(int n) {
+  for (int i = 0; i < OTHERS; i++) {
+    const ufp4_quantize_t how = other_combination(i);
+    const int other = how.scale != UFP4_SCALE_E4M3 || how.rht == UFP4_RHT_BF16;
+    if (other && is_legal(&how) && n-- == 0) return i;
+  }
+  return -1;
+}
+
+static int count_of(int (*nth)(int n)) {
   int count = 0;
-  while (nth_legal(count) >= 0) count++;
+  while (nth(count) >= 0) count++;
   return count;
 }
 
-static ufp4_status_t run_quantize(int n, int64_t rows, int64_t cols, const engine_t *engine,
-                                  char name[64], uint64_t *hash) {
-  const ufp4_quantize_t how = combination(nth_legal(n));
+static int legal_count(void) {
+  return count_of(nth_legal);
+}
+
+static int other_count(void) {
+  return count_of(nth_other);
+}
+
+static ufp4_status_t run_quantize(int n, ufp4_quantize_t how, int64_t rows, int64_t cols,
+                                  const engine_t *engine, char name[64], uint64_t *hash) {
   const int data = n % DATA_COUNT;
   snprintf(name, 64, "quantize_%s_%s_%s_%s_%s_%s_%s_%lldx%lld", elem_names[how.elem],
            scale_names[how.scale], layout_names[how.layout], rht_names[how.rht],
@@ -190,13 +227,33 @@ static const gemm_case_t gemm_cases[] = {
      40000},
     {UFP4_CONTRACT_FP32, UFP4_SCALE_E4M3, UFP4_ELEM_E1M2, UFP4_ELEM_E2M1, SCALES_NEAR, 200, 390,
      3000},
+    // E8M0, and NVFP4 by both contracts.
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E8M0, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, SCALES_QUANTIZED, 257,
+     129, 500},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E8M0, UFP4_ELEM_INT4, UFP4_ELEM_E1M2, SCALES_NEAR, 130, 70,
+     1000},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E8M0, UFP4_ELEM_E2M1, UFP4_ELEM_INT4, SCALES_ANY, 63, 200, 333},
+    {UFP4_CONTRACT_EXACT, UFP4_SCALE_NVFP4, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, SCALES_QUANTIZED, 130,
+     200, 500},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_NVFP4, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, SCALES_QUANTIZED, 130,
+     200, 500},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E8M0, UFP4_ELEM_E2M1, UFP4_ELEM_E2M1, SCALES_QUANTIZED, 1000,
+     1100, 4100},
+    {UFP4_CONTRACT_FP32, UFP4_SCALE_E8M0, UFP4_ELEM_E1M2, UFP4_ELEM_E2M1, SCALES_NEAR, 1024, 1024,
+     2048},
 };
-#define QUICK_GEMMS 7
+#define QUICK_GEMMS 7            // numbered before the larger tensors
+#define FIRST_GEMMS 18           // numbered before the other quantizers
+#define QUICK_PRODUCTS 20000000  // of those numbered behind
 #define ALL_GEMMS ((int)(sizeof gemm_cases / sizeof gemm_cases[0]))
 
 static const ufp4_cuda_choice_t choices[] = {
     {128, UFP4_CUDA_PRODUCT_BF16}, {64, UFP4_CUDA_PRODUCT_BF16}, {128, UFP4_CUDA_PRODUCT_INT8}};
 #define CHOICES 3
+
+static uint8_t any_e8m0(int scales, const uint8_t bytes[16]) {
+  return scales == SCALES_NEAR ? (uint8_t)(112 + bytes[8] % 30) : (uint8_t)(bytes[8] % 0xFF);
+}
 
 static uint8_t any_scale(int scales, int is_b, int64_t row, int64_t block,
                          const uint8_t bytes[16]) {
@@ -210,14 +267,17 @@ static uint8_t any_scale(int scales, int is_b, int64_t row, int64_t block,
   return (uint8_t)(bytes[8] % 0x7F);
 }
 
-static ufp4_status_t any_operand(ufp4_elem_t elem, int scales, int is_b, uint64_t id, int64_t rows,
-                                 int64_t k, ufp4_operand_t *out) {
-  ufp4_status_t status = ufp4_operand_create(elem, rows, k, out);
+static ufp4_status_t any_operand(const gemm_case_t *c, int is_b, uint64_t id, ufp4_operand_t *out) {
+  const int64_t rows = is_b ? c->n : c->m;
+  ufp4_status_t status = ufp4_operand_create_scaled(is_b ? c->b : c->a, c->scale, rows, c->k, out);
   for (int64_t i = 0; status == UFP4_OK && i < rows * out->blocks; i++) {
     uint8_t bytes[16];
     ufp4_random_block(0x6F706572616E64, id, (uint64_t)i, bytes);
     memcpy(out->codes + 8 * i, bytes, 8);
-    out->scales[i] = any_scale(scales, is_b, i / out->blocks, i % out->blocks, bytes);
+    if (i >= rows * out->scale_blocks) continue;
+    out->scales[i] = c->scale == UFP4_SCALE_E8M0
+                         ? any_e8m0(c->scales, bytes)
+                         : any_scale(c->scales, is_b, i / out->blocks, i % out->blocks, bytes);
   }
   return status;
 }
@@ -226,8 +286,11 @@ static ufp4_status_t make_operand(const gemm_case_t *c, int is_b, uint64_t id,
                                   ufp4_operand_t *out) {
   const ufp4_elem_t elem = is_b ? c->b : c->a;
   const int64_t rows = is_b ? c->n : c->m;
-  if (c->scales != SCALES_QUANTIZED) return any_operand(elem, c->scales, is_b, id, rows, c->k, out);
-  const ufp4_quantize_t how = {.elem = elem, .scale = c->scale};
+  if (c->scales != SCALES_QUANTIZED) return any_operand(c, is_b, id, out);
+  const ufp4_quantize_t how = {
+      .elem = elem,
+      .scale = c->scale,
+      .scale_round = c->scale == UFP4_SCALE_E8M0 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_RNE};
   uint32_t *values = tensor(id % 2 ? DATA_NORMAL : DATA_NAN, id, rows * c->k);
   if (values == NULL) return UFP4_ERROR_MEMORY;
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, rows, c->k, c->k, values};
@@ -270,19 +333,77 @@ static ufp4_status_t run_gemm(int n, const engine_t *engine, char name[64], uint
 
 // --- All ----------------------------------------------------------------------------------------
 
-int cases_quick(void) {
-  return legal_count() + QUICK_GEMMS * CHOICES;
+/** Sections of numbers, in their order. What is added to gemm_cases comes behind all others. */
+typedef enum {
+  SMALL,
+  QUICK,
+  LARGE,
+  GEMMS,
+  OTHER_SMALL,
+  OTHER_LARGE,
+  MORE_GEMMS,
+  SECTIONS
+} section_t;
+
+static int section_cases(section_t section) {
+  switch (section) {
+    case SMALL:
+    case LARGE:
+      return legal_count();
+    case QUICK:
+      return QUICK_GEMMS * CHOICES;
+    case GEMMS:
+      return (FIRST_GEMMS - QUICK_GEMMS) * CHOICES;
+    case MORE_GEMMS:
+      return (ALL_GEMMS - FIRST_GEMMS) * CHOICES;
+    default:
+      return other_count();
+  }
+}
+
+/** That of case *n, which becomes its number there. */
+static section_t section_of(int *n) {
+  int section = 0;
+  for (; section < MORE_GEMMS && *n >= section_cases((section_t)section); section++)
+    *n -= section_cases((section_t)section);
+  return (section_t)section;
 }
 
 int cases_count(void) {
-  return 2 * legal_count() + ALL_GEMMS * CHOICES;
+  int count = 0;
+  for (int section = 0; section < SECTIONS; section++) count += section_cases((section_t)section);
+  return count;
+}
+
+int cases_fewest(void) {
+  return section_cases(SMALL) + section_cases(QUICK);
+}
+
+int cases_is_quick(int n) {
+  const section_t section = section_of(&n);
+  if (section != MORE_GEMMS) return section == SMALL || section == QUICK || section == OTHER_SMALL;
+  const gemm_case_t *c = &gemm_cases[FIRST_GEMMS + n / CHOICES];
+  return c->m * c->n * c->k <= QUICK_PRODUCTS;
 }
 
 ufp4_status_t cases_run(int n, const engine_t *engine, char name[64], uint64_t *hash) {
-  const int legal = legal_count(), quick = QUICK_GEMMS * CHOICES;
-  if (n < legal) return run_quantize(n, 65 + n, 131, engine, name, hash);
-  if (n < legal + quick) return run_gemm(n - legal, engine, name, hash);
-  // Over 64,000 blocks each: more than a million together.
-  if (n < 2 * legal + quick) return run_quantize(n - legal - quick, 1000, 1040, engine, name, hash);
-  return run_gemm(n - 2 * legal, engine, name, hash);
+  const section_t section = section_of(&n);
+  // Over 64,000 blocks each of the large ones: more than a million together.
+  switch (section) {
+    case SMALL:
+    case LARGE:
+      return run_quantize(n, combination(nth_legal(n)), section == LARGE ? 1000 : 65 + n,
+                          section == LARGE ? 1040 : 131, engine, name, hash);
+    case OTHER_SMALL:
+    case OTHER_LARGE:
+      return run_quantize(n, other_combination(nth_other(n)),
+                          section == OTHER_LARGE ? 1000 : 65 + n,
+                          section == OTHER_LARGE ? 1040 : 131, engine, name, hash);
+    case QUICK:
+      return run_gemm(n, engine, name, hash);
+    case GEMMS:
+      return run_gemm(n + QUICK_GEMMS * CHOICES, engine, name, hash);
+    default:
+      return run_gemm(n + FIRST_GEMMS * CHOICES, engine, name, hash);
+  }
 }

@@ -11,9 +11,11 @@ typedef struct {
   int threads;
 } engine_t;
 
-/** How many there are; those from cases_quick() on are larger. */
 int cases_count(void);
-int cases_quick(void);
+/** How many every record has. */
+int cases_fewest(void);
+/** Whether case @p n is one of the smaller ones. */
+int cases_is_quick(int n);
 /** Case @p n: a name of no more than 63 characters, and the hash. */
 ufp4_status_t cases_run(int n, const engine_t *engine, char name[64], uint64_t *hash);
 

@@ -44,10 +44,10 @@ static void write_device(FILE *file, const ufp4_backend_state_t *state, int argc
 }
 
 static ufp4_status_t write_hashes(FILE *file, const choices_t *choices, const engine_t *engine) {
-  const int count = choices->quick ? cases_quick() : cases_count();
-  for (int n = 0; n < count; n++) {
+  for (int n = 0; n < cases_count(); n++) {
     char name[64];
     uint64_t hash;
+    if (choices->quick && !cases_is_quick(n)) continue;
     ufp4_status_t status = cases_run(n, engine, name, &hash);
     if (status != UFP4_OK) return status;
     fprintf(file, "hash %d %s %016llx\n", n, name, (unsigned long long)hash);
@@ -148,7 +148,7 @@ static int check_record(const char *path) {
   }
   fclose(file);
   printf("%s: %d hashes equal the golden model's, %d differ\n", path, right, wrong);
-  return wrong != 0 || right < cases_quick() ? EXIT_MISMATCH : 0;
+  return wrong != 0 || right < cases_fewest() ? EXIT_MISMATCH : 0;
 }
 
 // --- Command ------------------------------------------------------------------------------------
