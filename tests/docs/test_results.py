@@ -144,6 +144,14 @@ def test_step():
     equal((str(found["cycles"]), str(found["quant"] + found["stall_panel"])), (row["cycles"], row["exposed"]), row)
 
 
+def test_gpu():
+    """Of the record, which is a GPU's: what is in it is what was measured."""
+    fields = re.findall(r"^figure (\S+) (\d+) (\d+) (\d+) (\S+) ms (\S+) (\S+) against (\S+) (\S+) ratio (\S+)$",
+                        (ROOT / "tests/cuda/records/NVIDIA_H100_80GB_HBM3.txt").read_text(), re.M)
+    found = [tuple(row.values())[:-1] for row in rows("gpu").rows if not row["figure"].startswith("prototype: ")]
+    equal(found, fields, "gpu.csv")
+
+
 def test_training():
     """The forward table, which needs one model trained in BF16; and what rounding does to the operands of one layer."""
     whole = json.loads(run(PROGRAM, "train", "-o", "out", "--forward", "--recipe", "bf16,ufp4,e2m1", "--json"))
