@@ -240,8 +240,12 @@ def gpu(folder):
         of += "".join(f", {other['ratio']} times `gemm.cuh`" for other in csvs.all(figure=row["figure"], against="gemm.cuh"))
         cells.append([None, f"{row['rate']} {row['unit']}", of])
     yield "gpu.md", ("prototype", "measured"), cells
-    yield "gpu.md", ("kernel, sm_90a", "threads"), [
-        [None, row["threads"], row["registers"]] for row in read("gpu-registers.csv", folder)]
+    csvs, cells = Rows("gpu-registers.csv", folder), []
+    for name in ("fp32_kernel", "exact_kernel", "gemm_kernel", "digits_kernel", "those that unpack"):
+        found = [row for row in csvs.rows if row["kernel"].startswith(name)]
+        registers = [word for row in found for word in (row["registers"], row["set_later"]) if word]
+        cells.append([None, found[0]["threads"], "; ".join(registers)])
+    yield "gpu.md", ("kernel, sm_90a", "threads"), cells
 
 
 def tables(folder=RESULTS):
