@@ -14,6 +14,19 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs/results"
+# Tables of the results pages, by the heads of their first columns, that have words, or figures that stand in no CSV file.
+UNCOMPARED = {
+    ("gpu.md", ("bits", "seen")): "words; each row names its command",
+    ("gpu.md", ("runs on the GPU",)): "words",
+    ("gpu.md", ("shown", "by")): "words; each row names its test",
+    ("gpu.md", ("measured", "against")): "words",
+    ("gpu.md", ("GPU", "contract exact")): "words",
+    ("gpu.md", ("claim", "why")): "bounds, worked out there",
+    ("performance.md", ("case", "limited by")): "instructions, counted in the source",
+    ("silicon.md", ("row", "what it is")): "words",
+    ("silicon.md", ("Target", "operands between PEs")): "words",
+    ("training.md", ("the paper says", "here")): "words",
+}
 WORDS = {"1": "one seed", "3": "three seeds", "4": "four seeds"}
 
 
@@ -200,8 +213,43 @@ def training(folder):
     yield "training.md", ("blocks", "rate"), cells
 
 
+GPU_BASELINES = {"cublas_bf16": "cuBLAS BF16", "cublas_fp64": "cuBLAS FP64", "tensor_peak_bf16": "the tensor cores' peak",
+                 "tensor_peak_int8": "the peak in INT8", "peak_memory_bandwidth": "the memory's peak"}
+
+
+def gpu(folder):
+    csvs = Rows("gpu.csv", folder)
+    cells = []
+    for name, baselines in (("gemm_fp32", ("cublas_bf16", "tensor_peak_bf16")), ("gemm_fp32_int8", ("cublas_bf16",)),
+                            ("gemm_exact", ("cublas_fp64", "tensor_peak_int8"))):
+        found = [csvs.one(figure=name, against=baseline) for baseline in baselines]
+        of = [f"{float(row['rate']) / float(row['of']):.2f} of {GPU_BASELINES[row['against']]}" for row in found]
+        cells.append([None, f"{float(found[0]['rate']):.1f} TMAC/s", ", ".join(of)])
+    for name in ("quantize_plain", "quantize_rht_to_plain", "quantize_rht_sr_to_plain", "amax_rht"):
+        row = csvs.one(figure=name)
+        rate, of = float(row["rate"]), float(row["of"])
+        if name.endswith("to_plain"):
+            cells.append([None, f"{float(row['ms']):.3f} ms", f"{of / rate:.2f} times plain"])
+        else:
+            cells.append([None, f"{float(row['ms']):.3f} ms, {rate:,.0f} GB/s", f"{rate / of:.2f} of {GPU_BASELINES[row['against']]}"])
+    yield "gpu.md", ("figure of the record", "measured"), cells
+    cells = []
+    for name in ("fp32", "fp32, both operands unpacked", "gemm.cuh in 128 registers", "exact, two digits", "exact, three digits"):
+        row = csvs.one(figure=f"prototype: {name}", against="cublas_bf16")
+        of = row["ratio"] + (" of cuBLAS BF16" if name in ("fp32", "exact, two digits") else "")
+        of += "".join(f", {other['ratio']} times `gemm.cuh`" for other in csvs.all(figure=row["figure"], against="gemm.cuh"))
+        cells.append([None, f"{row['rate']} {row['unit']}", of])
+    yield "gpu.md", ("prototype", "measured"), cells
+    csvs, cells = Rows("gpu-registers.csv", folder), []
+    for name in ("fp32_kernel", "exact_kernel", "gemm_kernel", "digits_kernel", "those that unpack"):
+        found = [row for row in csvs.rows if row["kernel"].startswith(name)]
+        registers = [word for row in found for word in (row["registers"], row["set_later"]) if word]
+        cells.append([None, found[0]["threads"], "; ".join(registers)])
+    yield "gpu.md", ("kernel, sm_90a", "threads"), cells
+
+
 def tables(folder=RESULTS):
-    for of_page in (silicon, fpga, performance, operands, training, flips):
+    for of_page in (silicon, fpga, performance, operands, training, flips, gpu):
         yield from of_page(folder)
 
 
@@ -263,6 +311,19 @@ def compare(name, text, head, want):
             yield f"{name}:{number}: {len(got)} columns, not {len(cells)}"
 
 
+def unknown(folder):
+    """Tables of the results pages that are neither compared nor said to be of words."""
+    known = {(name, head): False for name, head, _ in tables(folder)} | {where: False for where in UNCOMPARED}
+    for file in sorted(folder.glob("*.md")):
+        for at, heads, _ in tables_of(file.read_text(encoding="utf-8")):
+            found = [(name, head) for name, head in known if name == file.name and tuple(heads[:len(head)]) == head]
+            known |= {where: True for where in found}
+            if not found:
+                yield f"{file.name}:{at}: no CSV file has the table of {' | '.join(heads)}"
+    for name, head in (where for where in UNCOMPARED if not known[where]):
+        yield f"{name}: no table begins with {' | '.join(head)}"
+
+
 def page(name, folder):
     return (folder / name if name != "README.md" else ROOT / name).read_text(encoding="utf-8")
 
@@ -270,6 +331,7 @@ def page(name, folder):
 def faults(folder=RESULTS):
     for name, head, want in tables(folder):
         yield from compare(name, page(name, folder), head, want)
+    yield from unknown(folder)
     for name, words in sentences(folder):
         if words not in page(name, folder):
             yield f"{name}: does not say '{words}'"

@@ -10,6 +10,7 @@ import pathlib
 import random
 import re
 import shlex
+import shutil
 import struct
 import subprocess
 import sys
@@ -142,6 +143,31 @@ def test_step():
     text = command(row).split("following")[0]
     found = {name: int(cycles) for name, cycles in re.findall(r"^  (\w+) +(\d+) ", text, re.M)}
     equal((str(found["cycles"]), str(found["quant"] + found["stall_panel"])), (row["cycles"], row["exposed"]), row)
+
+
+def test_gpu():
+    """Of the record, which is a GPU's: what is in it is what was measured."""
+    fields = re.findall(r"^figure (\S+) (\d+) (\d+) (\d+) (\S+) ms (\S+) (\S+) against (\S+) (\S+) ratio (\S+)$",
+                        (ROOT / "tests/cuda/records/NVIDIA_H100_80GB_HBM3.txt").read_text(), re.M)
+    found = [tuple(row.values())[:-1] for row in rows("gpu").rows if not row["figure"].startswith("prototype: ")]
+    equal(found, fields, "gpu.csv")
+
+
+def test_gpu_registers():
+    """As ptxas of CUDA 13.0 counts them."""
+    found = rows("gpu-registers").rows
+    program, *words = shlex.split(found[0]["command"])
+    if not shutil.which(program):
+        raise Skipped(f"needs {program}")
+    if "release 13.0" not in run(shutil.which(program), "--version"):
+        raise Skipped("the rows are of CUDA 13.0")
+    done = subprocess.run([program, *words, "-o", str(pathlib.Path("code.cubin").resolve())], cwd=ROOT, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=3000)
+    assert done.returncode == 0, done.stdout
+    entries = re.findall(r"entry function '(\S+)'(?:.*\n)+?.*Used (\d+) registers", done.stdout)
+    for row in found:
+        used = [int(count) for name, count in entries if re.search(row["entries"], name)]
+        equal(str(used[0]) if len(used) == 1 else f"{min(used)} to {max(used)}", row["registers"], row)
 
 
 def test_training():

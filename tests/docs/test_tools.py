@@ -190,8 +190,26 @@ def rejects_sentences_of_their_own():
 
 
 def a_row_of_each_file_is_measured_again():
-    text = pathlib.Path(__file__).with_name("test_results.py").read_text()
-    expect([file.name for file in sorted(tables.RESULTS.glob("*.csv")) if f'rows("{file.stem}")' not in text], [])
+    """by a test that CMake registers: one for each file, or for several"""
+    here = pathlib.Path(__file__)
+    registered = {name.replace("-", "_") for names in re.findall(r"^results_test\(\w+ (.*)\)", here.with_name("CMakeLists.txt").read_text(), re.M)
+                  for name in names.split()}
+    parts = re.split(r"^def test_(\w+)\(", here.with_name("test_results.py").read_text(), flags=re.M)
+    tests = dict(zip(parts[1::2], parts[2::2]))
+    expect(set(tests) ^ registered, set())
+    measured = {name for text in tests.values() for name in re.findall(r'\brows\("([\w-]+)"\)', text)}
+    expect([file.name for file in sorted(tables.RESULTS.glob("*.csv")) if file.stem not in measured], [])
+
+
+def rejects_tables_that_no_file_has():
+    with tempfile.TemporaryDirectory() as folder:
+        results = copies(folder)
+        text = (results / "training.md").read_text()
+        (results / "training.md").write_text(text + "\n| recipe | speed |\n|---|---|\n| mine | 7 |\n")
+        expect(list(tables.faults(results)), [f"training.md:{text.count(chr(10)) + 4}: no CSV file has the table of recipe | speed"])
+        (results / "training.md").write_text(text.replace("| the paper says | here |", "| the paper | here |"))
+        expect([line.split(": ")[1] for line in tables.faults(results)],
+               ["no CSV file has the table of the paper | here", "no table begins with the paper says | here"])
 
 
 def rejects_rows_without_their_command():

@@ -10,7 +10,8 @@
 
 #define MODULE "ufp4.report"
 enum { FIRST_WORDS = 4, MAX_WORDS = 8 };
-// As -m, without the folder in which the user happens to be, whose csv.py it would run; -P does so from Python 3.11 on.
+// As -m, without the folder in which the user happens to be, whose csv.py it would run; -P does so
+// from Python 3.11 on.
 static const char START[] =
     "import sys; sys.path[:] = [p for p in sys.path if p]; import runpy; "
     "runpy.run_module('" MODULE "', run_name='__main__', alter_sys=True)";

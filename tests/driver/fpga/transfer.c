@@ -66,7 +66,8 @@ void transfer_exercise(int64_t index, wire_t *wire, link_t *link, int rounds, un
     check_bits(index, transfer_register(link, 8, (uint8_t)i), UFP4_OK, "register");
     sum += (uint8_t)i;
     const uint32_t from = check_below(&random, MEMORY - most);
-    check_bits(index, transfer_read(link, from, got, count), UFP4_OK, "read: %s", link_message(link));
+    check_bits(index, transfer_read(link, from, got, count), UFP4_OK, "read: %s",
+               link_message(link));
     check_that(index, memcmp(got, want + from, count) == 0, "round %d: other bytes came back", i);
   }
   check_bits(index, link_flush(link), UFP4_OK, "flush");

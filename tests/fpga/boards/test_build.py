@@ -73,7 +73,8 @@ def test_the_size_is_the_one_that_was_bought(folder):
 def test_rejects_sizes_that_are_not_sold(folder):
     prepare(folder)
     for script in ("build", "load"):
-        for board, size, there in (("ulx3s", "35F", "12F 25F 45F 85F"), ("orangecrab", "45F", "25F 85F"), ("orangecrab", "k", "25F 85F")):
+        for board, size, there in (("ulx3s", "35F", "12F 25F 45F 85F"), ("orangecrab", "45F", "25F 85F"), ("orangecrab", "k", "25F 85F"),
+                                   ("ulx3s", "12k 25k", "12F 25F 45F 85F"), ("ulx3s", "12k\n25k", "12F 25F 45F 85F")):
             status, _, err = build(folder, board, "--size", size, script=script)
             assert (status, err) == (2, f"{script}: {board} is not sold as '{size}'; there are: {there}\n"), err
     status, _, err = build(folder, "ulx3s", "--size", "12F", script="load")

@@ -41,8 +41,8 @@ typedef struct {
   uint64_t state;
 } check_random_t;
 check_random_t check_random(void);
-/** The seed of one of several streams, up to a million of which no two seeds share one; the stream's
- * own number with seed 0. */
+/** The seed of one of several streams, up to a million of which no two seeds share one; the
+ * stream's own number with seed 0. */
 uint64_t check_stream(uint64_t stream);
 /** The same of the back-pressure of a simulated memory: 0, which is none, stays, and so do the low
  * bits, which choose among its kinds. */
