@@ -10,6 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+# Numbers that differ by so many of their last places are the same: rounding alone, taken for chance, would prove anything.
+NOISE = 8 * np.finfo(float).eps
+
 __all__ = ["Comparison", "Paired", "compare", "deviation", "holm", "paired", "student_limit", "student_p"]
 
 
@@ -48,10 +51,17 @@ class Paired:
 
 @np.errstate(invalid="ignore", over="ignore")
 def paired(differences: ArrayLike, confidence: float = 0.95) -> Paired:
-    """The t test of differences in pairs against a mean of zero, as a Paired."""
+    """The t test of differences in pairs against a mean of zero, as a Paired. A deviation that rounding alone makes is none."""
     values = np.asarray(differences, dtype=float)
+    return _paired(values, confidence, NOISE * float(np.max(np.abs(values), initial=0)))
+
+
+def _paired(values, confidence, noise):
+    """noise: up to which a deviation is none."""
     count = values.size
     mean, spread = float(sum(values) / count) if count else math.nan, deviation(values)
+    if spread <= noise:
+        spread = 0.0
     positive = int(np.sum(values > 0))
     if count < 2:
         return Paired(count, mean, spread, math.nan, math.nan, 1.0, positive)
@@ -177,7 +187,7 @@ def compare(losses: Mapping[str, Sequence[float]], base: str | None = None, ques
     found = []
     for recipe, against, primary in _pairs(recipes, base, question, quantized):
         gaps = _gaps(losses[recipe], losses[against])
-        gap = paired(gaps)
+        gap = _paired(gaps, 0.95, NOISE * (100 + float(np.max(np.abs(gaps), initial=0))))  # of both losses, in percent
         others = [reported.get(name) or math.nan for name in (recipe, against)]
         found.append(Comparison(recipe, against, primary, tuple(gaps.tolist()), gap, _text_error(stretches, losses, recipe, against),
                                 100 * (others[0] / others[1] - 1), gap.p if math.isfinite(gap.deviation) else math.nan))
