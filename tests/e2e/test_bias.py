@@ -4,6 +4,9 @@ import json
 import math
 import os
 import pathlib
+import signal
+import subprocess
+import time
 import xml.etree.ElementTree
 
 import bench
@@ -101,12 +104,62 @@ def test_draws():
     check({"E2M1", "E1M2, INT4", "outliers", "e4m3, RHT"} <= texts, str(texts))
 
 
-def test_a_picture_is_drawn_beside_modules_of_the_users_own():
+SMALL = ["bias", "--rows", 4, "--cols", 64, "--plot"]
+
+
+def drawn_by(script, **options):
+    """The program while its Python is that shell script."""
+    pathlib.Path("python").write_text(f"#!/bin/sh\n{script}\n")
+    os.chmod("python", 0o755)
+    words = [bench.PROGRAM, *map(str, SMALL), "p.svg"]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, "UFP4_PYTHON": "./python"}, **options)
+
+
+def test_draws_beside_other_python_files():
+    """Files of the working directory are nobody's modules."""
     bench.demand_drawing()
-    for name in ("csv", "json", "runpy", "ufp4", "matplotlib"):
-        pathlib.Path(f"{name}.py").write_text("import os; os.system('touch ran')\nraise ImportError('of the user')\n")
-    passes("bias", "--rows", 4, "--cols", 64, "--plot", "p.svg")
-    check(os.path.exists("p.svg") and not os.path.exists("ran"), f"files {os.listdir('.')}")
+    for name in ("csv", "ufp4", "json", "matplotlib", "runpy", "sitecustomize"):
+        pathlib.Path(f"{name}.py").write_text(f"open('ran-{name}', 'w').close()\nraise SystemExit(5)\n")
+    result = passes(*SMALL, "p.svg")
+    check_equal(([name for name in os.listdir(".") if name.startswith("ran")], result.err), ([], ""), "what has run")
+
+
+def test_draws_into_names_like_options():
+    bench.demand_drawing()
+    os.mkdir("-d")
+    passes(*SMALL[:-1], "--plot=-d/-p.svg")
+    check_equal(os.listdir("-d"), ["-p.svg"], "files")
+
+
+def test_waits_for_python_where_the_ends_of_children_were_ignored():
+    done = drawn_by("exit 0", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    check_equal((done.communicate(timeout=60)[1], done.returncode), ("", 0), "end")
+
+
+def test_a_signal_ends_python_too():
+    for number, line in ((signal.SIGTERM, "ufp4: terminated\n"), (signal.SIGINT, "ufp4: interrupted\n"), (signal.SIGHUP, "ufp4: the terminal is gone\n")):
+        program = drawn_by("echo $$ > pid.part; mv pid.part pid; exec sleep 100")
+        end = time.monotonic() + 60
+        while not os.path.exists("pid") and time.monotonic() < end:
+            time.sleep(0.01)
+        program.send_signal(number)
+        check_equal((program.communicate(timeout=60)[1], program.returncode), (line, -number), "end")
+        try:
+            os.kill(int(pathlib.Path("pid").read_text()), 0)
+            check(False, "Python goes on")
+        except ProcessLookupError:
+            os.remove("pid")
+
+
+def test_rejects_a_folder_of_temporary_files_that_is_none():
+    os.environ["UFP4_PYTHON"], before = "/bin/true", os.environ.get("TMPDIR")
+    try:
+        os.environ["TMPDIR"] = "/nowhere"
+        rejects(3, "a temporary file in /nowhere: No such file", *SMALL, "p.svg")
+    finally:
+        del os.environ["UFP4_PYTHON"], os.environ["TMPDIR"]
+        if before is not None:
+            os.environ["TMPDIR"] = before
 
 
 def test_large_numbers_do_not_overflow():

@@ -260,6 +260,12 @@ def test_the_page_stands_alone():
     check_equal(sorted(os.listdir("out")), [*FILES, "report.html"], "files")
 
 
+def test_a_page_in_a_folder_like_an_option():
+    bench.demand_drawing()
+    passes("explore", shapes(), "--o=-d", "--config", "small", "--tokens", "16")
+    check_equal(sorted(os.listdir("-d")), [*FILES, "report.html"], "files")
+
+
 def test_without_python_the_rows_are_there():
     os.mkdir("out")
     pathlib.Path("out/report.html").write_text("an earlier one")

@@ -151,6 +151,8 @@ def test_refused_where_it_cannot_be():
             "t.json")
     rejects(2, "-o and --timeline", "gemm", *AB, "-o", "D.json", "--backend", "tlm", "--timeline", "D.json")
     os.rename("A.safetensors", "A.json")
+    rejects(2, "the host quantizes (tiny has no QUANT engine): leave --timeline out", "quantize", "X.npy", "-o", "Q.safetensors", "--elem", "e1m2",
+            "--backend", "tlm", "--config", "tiny", "--timeline", "t.json")
     rejects(2, "is an input", "gemm", "A.json", "B.safetensors", "--backend", "tlm", "--timing-only", "--timeline", "A.json")
 
 

@@ -57,6 +57,8 @@ def test_gemms_equal_the_model_and_take_the_same_time_without_data():
 
 def test_timing_only_prints_its_line():
     tensors()
+    got = json_of("quantize", "X.npy", "--elem", "e1m2", "--backend", "tlm", "--timing-only")
+    check_equal([got[key] for key in ("on_core", "tensor_exponent", "nan", "saturated")], [True, None, None, None], "figures of no data")
     check("gemm  e2m1     33  130   47" in passes("gemm", *AB, "--backend", "tlm", "--timing-only").out, "no line")
 
 

@@ -151,6 +151,36 @@ def test_a_researchers_own_losses():
     check(done.returncode == 0 and "  bf16         mine" in done.stdout and pathlib.Path("other.html").exists(), f"{done}")
 
 
+def test_seeds_that_not_every_recipe_has_are_left_out():
+    """Of the comparisons, of the table of recipes and of what the page says of both."""
+    pathlib.Path("own.csv").write_text(OWN)
+    losses = report.read_losses("own.csv")
+    report.write_page("own.html", losses)
+    losses["mine"] |= {"7": 9.0, "8": 9.0}
+    report.write_page("more.html", losses)
+    own, more = (pathlib.Path(name).read_text() for name in ("own.html", "more.html"))
+    check_equal(cells(more), cells(own), "cells")
+    words = "eft out, as not every recipe has these seeds: mine of seed 7, mine of seed 8"
+    check_equal(report.table(losses).splitlines()[-1], f"% l{words}", "the table's last line")
+    check(f"<p>L{words}.</p>" in more and "eft out" not in own, "the page's words")
+
+
+def texts(picture):
+    return [html.unescape(text) for text in re.findall(r"<text[^>]*>(.*?)</text>", picture)]
+
+
+def test_names_are_drawn_as_they_are():
+    """Neither as mathematics, nor left out for a first _."""
+    for name in (r"$\frac$", "_u", "_child0", "$a$"):
+        report.write_page("own.html", {"bf16": {1: 2.0, 2: 2.1}, name: {1: 2.2, 2: 2.4}})
+        check(f"{name} - bf16" in texts(pathlib.Path("own.html").read_text()), f"{name} in the picture")
+    measured, _ = fixture("same")
+    renamed = json.loads(json.dumps(measured).replace('"ufp4"', '"_u"'))
+    losses = {"_u" if name == "ufp4" else name: seeds for name, seeds in training_losses("same").items()}
+    check_equal(texts(_train_page.html(renamed, losses)).count("_u"), texts(_train_page.html(measured, training_losses("same"))).count("ufp4"), "legends")
+    check("_u" in losses and texts(_train_page.html(renamed, losses)).count("_u") > 1, "of both curves")
+
+
 def test_the_page_on_python_prints_what_it_says():
     page = pathlib.Path(__file__).resolve().parents[2] / "docs/howto/python.md"
     code, want = re.search(r"```python\n(.*?)```\n\nIt prints:\n\n```\n(.*?)```", page.read_text(), re.S).groups()
@@ -170,13 +200,38 @@ def test_rejects_files_that_are_none():
     for text, words in (("recipe,seed\na,1\n", "there is no column held_loss"), ("recipe,seed,held_loss\n", "there is no held_loss in it"),
                         ("recipe,seed,held_loss\na,1,2\na,1,3\n", "line 3: a of seed 1 is there twice"),
                         ("recipe,seed,held_loss\na,1,2\nb,2,3\n", "no seed is there of every recipe"),
-                        ("recipe,seed,held_loss\na,1,x\n", "could not convert string to float")):
-        pathlib.Path("bad.csv").write_text(text)
+                        ("recipe,seed,held_loss\na,1,x\n", "could not convert string to float"),
+                        (f"recipe,seed,held_loss\n{'a' * 140000},1,2\n", "bad.csv is not a CSV file in UTF-8: Error: field larger"),
+                        ("recipe,seed,held_loss\n\udcff,1,2\n", "bad.csv is not a CSV file in UTF-8: UnicodeDecodeError")):
+        pathlib.Path("bad.csv").write_text(text, errors="surrogateescape")
         done = call("bad.csv")
         check(done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, f"{text!r}: {done}")
     for words in ([], ["a.csv", "--json"]):
         check_equal(call(*words).returncode, 2, f"{words}")
     check_equal(call("absent.csv").returncode, 2, "a file that is not there")
+
+
+def test_reads_what_a_spreadsheet_writes():
+    pathlib.Path("own.csv").write_bytes(b"\xef\xbb\xbf" + OWN.replace("\n", "\r\n").encode())
+    check_equal(call("own.csv").returncode, 0, "with a byte order mark")
+
+
+def test_rejects_documents_that_are_none():
+    """Each with one line that names the file; what is cut off at any place is one of them."""
+    measured, _ = fixture("same")
+    explored, _ = fixture("serial")
+    shutil.copy(FIXTURES / "serial.explore.csv", "explore.csv")
+    cut = [{key: value for key, value in measured.items() if key != left} for left in ("variants", "settings", "base", "machine")]
+    for document in ({}, [], 1, None, "cases", {"cases": []}, {"cases": [{}]}, {**explored, "cases": explored["cases"][:-1] + [{}]},
+                     {key: value for key, value in explored.items() if key != "clock_mhz"}, *cut):
+        pathlib.Path("explore.json").write_text(json.dumps(document))
+        done = call("explore.json")
+        words = "ufp4.report: explore.json is not what train or explore writes: "
+        check(done.returncode == 2 and done.stderr.startswith(words) and done.stderr.count("\n") == 1, f"{str(document)[:90]}: {done}")
+    for option in ("--tables", "--json", "--plot=x.svg"):
+        for text in ("[]", "{", *(["{}"] if option != "--tables" else [])):
+            done = call(option, input=text)
+            check(done.returncode == 2 and "standard input is not what" in done.stderr and done.stderr.count("\n") == 1, f"{option}, {text}: {done}")
 
 
 def test_full_output_is_an_error():
@@ -191,8 +246,7 @@ def test_says_what_is_missing():
     pathlib.Path("without").mkdir()
     pathlib.Path("without/matplotlib.py").write_text("raise ImportError(\"No module named 'matplotlib'\")\n")
     pathlib.Path("own.csv").write_text(OWN)
-    path = os.pathsep.join(filter(None, ("without", os.environ.get("PYTHONPATH"))))
-    done = call("own.csv", env=os.environ | {"PYTHONPATH": path})
+    done = call("own.csv", env={**os.environ, "PYTHONPATH": f"without:{os.environ.get('PYTHONPATH', '')}"})
     check_equal((done.returncode, done.stderr), (3, "ufp4.report: No module named 'matplotlib'; pip install 'ufp4[report]' brings it\n"), "message")
 
 

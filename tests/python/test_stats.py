@@ -42,21 +42,6 @@ def test_paired_of_few_and_of_equal():
     check(math.isnan(stats.paired([1, math.nan]).mean), "a run that has diverged")
 
 
-def test_rounding_is_no_deviation():
-    """The same gap on every seed but for the last place, large and small, of differences and of losses."""
-    got = stats.paired([0.1 + 0.2, 0.3])
-    check(got.deviation == 0 and math.isnan(got.t) and got.p == 1, f"{got}")
-    check(stats.paired([0.3, 0.3 + 1e-12]).deviation > 0, "a deviation")
-    base = [2.3, 1.9, 2.7]
-    for factor in (1.1, 1.0001, 0.9, 1 + 1e-9):
-        found, = stats.compare({"bf16": base, "ufp4": [loss * factor for loss in base]})
-        check(found.gap.deviation == 0 and found.p == 1 and found.verdict == "not separated", f"{factor}: {found}")
-    found, = stats.compare({"bf16": [2.3, 2.3], "ufp4": [math.nextafter(2.3, 3), math.nextafter(2.3, 2)]})
-    check_equal((found.gap.deviation, found.same, found.verdict), (0, False, "not separated"), f"{found}")
-    found, = stats.compare({"bf16": base, "ufp4": [2.3 * 1.1, 1.9 * (1.1 + 1e-9), 2.7 * (1.1 - 1e-9)]})
-    check(found.gap.deviation > 0 and found.verdict == "worse", f"{found}")
-
-
 def test_student_p_is_that_of_its_closed_forms():
     """With 1, 2 and 4 degrees of freedom; to all digits for others by the table of any textbook."""
     for t in (1e-3, 0.5, 1, 2.5, 7, 80):
@@ -77,7 +62,7 @@ def test_holm_corrects_step_by_step():
     check(np.all(stats.holm(p) >= p) and np.all(stats.holm(p) <= 9 * p), "between p and Bonferroni's")
 
 
-LOSSES = {"bf16": [2, 2.1, 2.2], "ufp4": [2.0202, 2.121, 2.22178], "e2m1": [2.0602, 2.163, 2.26578], "control": [2.001, 2.099, 2.2]}
+LOSSES = {"bf16": [2, 2.1, 2.2], "ufp4": [2.018, 2.121, 2.2242], "e2m1": [2.059, 2.163, 2.26732], "control": [2.001, 2.099, 2.2]}
 
 
 def test_comparisons_are_the_question_with_the_base_and_among_recipes():
@@ -112,6 +97,18 @@ def test_verdicts():
     by_name = {c.recipe: c for c in got}
     near(min(by_name[name].p / by_name[name].gap.p for name in "ab"), 1, "what says nothing is not counted", 1e-9)
     near(max(by_name[name].p / by_name[name].gap.p for name in "ab"), 2, "of two", 1e-9)
+
+
+def test_rounding_proves_nothing():
+    """The same gap on each seed, 10 % or so little that its own last places are no measure."""
+    for factor in (1.1, 1 + 1e-7):
+        base = [2, 2.1, 2.2, 2.3]
+        for count in (2, 4):
+            got = stats.compare({"bf16": base[:count], "ufp4": [factor * loss for loss in base[:count]]})[0]
+            check_equal((got.gap.deviation, got.gap.interval, got.gap.p, got.verdict), (0, 0, 1, "not separated"), f"{factor}, {count} seeds")
+    got = stats.paired([0.1 + 0.2, 0.3])
+    check(got.deviation == 0 and math.isnan(got.t) and got.p == 1, f"{got}")
+    check(stats.paired([1, 1 + 1e-12]).deviation > 0, "a small difference is one")
 
 
 def test_comparisons_have_the_error_of_the_text():

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-# In units of the last place: what is left of equal numbers by rounding of a difference, a ratio and a mean.
-_ROUNDING = 16 * np.finfo(float).eps
+# Numbers that differ by so many of their last places are the same: rounding alone, taken for chance, would prove anything.
+NOISE = 8 * np.finfo(float).eps
 
 __all__ = ["Comparison", "Paired", "compare", "deviation", "holm", "paired", "student_limit", "student_p"]
 
@@ -42,24 +42,25 @@ class Paired:
     """What differences in pairs say of their mean. Of one difference deviation, interval and t are NaN, and p is 1."""
     count: int
     mean: float
-    deviation: float  # 0 where it is no more than rounding of the differences
+    deviation: float
     interval: float  # half of the 95 % confidence interval of the mean
     t: float  # NaN where there is no deviation
     p: float  # two-sided
     positive: int  # differences over zero
 
 
-def paired(differences: ArrayLike, confidence: float = 0.95) -> Paired:
-    """The t test of differences in pairs against a mean of zero, as a Paired."""
-    return _paired(np.asarray(differences, dtype=float), 0, confidence)
-
-
 @np.errstate(invalid="ignore", over="ignore")
-def _paired(values, size, confidence=0.95):
-    """Of differences between numbers of this size, if that is known: their rounding is no deviation."""
+def paired(differences: ArrayLike, confidence: float = 0.95) -> Paired:
+    """The t test of differences in pairs against a mean of zero, as a Paired. A deviation that rounding alone makes is none."""
+    values = np.asarray(differences, dtype=float)
+    return _paired(values, confidence, NOISE * float(np.max(np.abs(values), initial=0)))
+
+
+def _paired(values, confidence, noise):
+    """noise: up to which a deviation is none."""
     count = values.size
     mean, spread = float(sum(values) / count) if count else math.nan, deviation(values)
-    if spread <= _ROUNDING * max(size, abs(mean)):
+    if spread <= noise:
         spread = 0.0
     positive = int(np.sum(values > 0))
     if count < 2:
@@ -99,7 +100,7 @@ class Comparison:
     @property
     def same(self) -> bool:
         """Whether both have the same losses, bit for bit."""
-        return bool(self.gaps) and not any(self.gaps)
+        return self.gap.mean == 0 and self.gap.deviation == 0
 
     @property
     def verdict(self) -> str:
@@ -186,7 +187,7 @@ def compare(losses: Mapping[str, Sequence[float]], base: str | None = None, ques
     found = []
     for recipe, against, primary in _pairs(recipes, base, question, quantized):
         gaps = _gaps(losses[recipe], losses[against])
-        gap = _paired(gaps, 100)
+        gap = _paired(gaps, 0.95, NOISE * (100 + float(np.max(np.abs(gaps), initial=0))))  # of both losses, in percent
         others = [reported.get(name) or math.nan for name in (recipe, against)]
         found.append(Comparison(recipe, against, primary, tuple(gaps.tolist()), gap, _text_error(stretches, losses, recipe, against),
                                 100 * (others[0] / others[1] - 1), gap.p if math.isfinite(gap.deviation) else math.nan))

@@ -208,17 +208,6 @@ static ufp4_status_t write_csv(const explore_plan_t *plan, const explore_rows_t 
   return file_out_close(&file, message);
 }
 
-static ufp4_status_t write_document(const explore_plan_t *plan, const explore_rows_t *rows,
-                                    const char *path, ufp4_message_t *message) {
-  file_out_t file;
-  ufp4_status_t status = file_out_open(path, &file, message);
-  if (status != UFP4_OK) return status;
-  json_t *document = explore_document(plan, rows);
-  json_dumpf(document, file.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-  json_decref(document);
-  return file_out_close(&file, message);
-}
-
 // The rows, and what the page needs beside them.
 static int write_files(const explore_plan_t *plan, const explore_rows_t *rows) {
   char path[PATH_MAX];
@@ -227,7 +216,7 @@ static int write_files(const explore_plan_t *plan, const explore_rows_t *rows) {
   for (int i = 0; i < REPORT && status == UFP4_OK; i++) {
     snprintf(path, sizeof path, "%s/%s", plan->folder, files[i]);
     if (i == CSV) status = write_csv(plan, rows, path, &message);
-    if (i == DOCUMENT) status = write_document(plan, rows, path, &message);
+    if (i == DOCUMENT) status = json_write(path, explore_document(plan, rows), &message);
   }
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_explore, status, message.text);
 }

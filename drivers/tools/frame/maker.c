@@ -2,6 +2,8 @@
 #include "maker.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +11,20 @@
 #include <unistd.h>
 
 #define MODULE "ufp4.report"
-enum { FIRST_WORDS = 4, MAX_WORDS = 8 };
-// As -m, without the folder in which the user happens to be, whose csv.py it would run; -P does so
-// from Python 3.11 on.
-static const char START[] =
-    "import sys; sys.path[:] = [p for p in sys.path if p]; import runpy; "
-    "runpy.run_module('" MODULE "', run_name='__main__', alter_sys=True)";
+enum { FIRST_WORDS = 4, MAX_WORDS = 8, ENDS = 3 };
+
+// -m MODULE, but for the working directory, which -m looks for modules in, and before all others:
+// a file there is not ours. -P says the same from Python 3.11 on.
+static const char run_module[] =
+    "import sys\n"
+    "sys.path[:] = filter(None, sys.path)\n"
+    "try:\n"
+    "  from " MODULE
+    ".__main__ import main\n"
+    "except ImportError as error:\n"
+    "  sys.exit(f'" MODULE
+    ": {error}')\n"
+    "sys.exit(main())\n";
 
 extern char **environ;
 
@@ -27,21 +37,63 @@ int maker_is_there(void) {
   return interpreter() != NULL;
 }
 
-// A file without a name, at its beginning. @return an errno
-static int write_document(json_t *document, FILE **file) {
-  const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(17);
-  errno = 0;
-  *file = tmpfile();
-  const int whole = *file != NULL && json_dumpf(document, *file, flags) == 0 && fflush(*file) == 0;
-  if (whole) rewind(*file);
-  return whole ? 0 : errno != 0 ? errno : ENOMEM;
+// --- Signals ------------------------------------------------------------------------------------
+
+static const int ends[ENDS] = {SIGINT, SIGTERM, SIGHUP};
+static volatile sig_atomic_t process;  // while it runs
+static volatile sig_atomic_t ended;    // the signal that came meanwhile
+
+// What ends this program ends the interpreter.
+static void pass_on(int number) {
+  const int before = errno;
+  ended = number;
+  if (process > 0) kill((pid_t)process, SIGTERM);
+  errno = before;
 }
 
-// @return an errno. @param[out] status as of waitpid
-static int run(const char *const *words, FILE *in, int *status) {
-  const char *argv[FIRST_WORDS + MAX_WORDS + 1] = {interpreter(), "-B", "-c", START};
+static void catch_ends(struct sigaction before[ENDS]) {
+  const struct sigaction handler = {.sa_handler = pass_on};
+  for (int i = 0; i < ENDS; i++) {
+    if (sigaction(ends[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
+      sigaction(ends[i], &handler, NULL);
+  }
+}
+
+// Then it is this program's turn, which goes on only where its command has asked for that.
+static int settle(const cli_command_t *command, int end) {
+  if (ended == 0) return end;
+  raise(ended);
+  return end == CLI_GO_ON ? end : cli_fail_interrupted(command, "what Python tells is missing");
+}
+
+// --- The run ------------------------------------------------------------------------------------
+
+// A file without a name, at its beginning.
+static int write_document(const cli_command_t *command, json_t *document, FILE **file) {
+  const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(17);
+  const char *folder = getenv("TMPDIR");
+  char path[PATH_MAX];
+  if (folder == NULL || folder[0] == '\0') folder = "/tmp";
+  errno = ENAMETOOLONG;
+  const int fits = snprintf(path, sizeof path, "%s/ufp4-XXXXXX", folder) < (int)sizeof path;
+  const int handle = fits ? mkstemp(path) : -1;
+  if (handle >= 0) {
+    errno = 0;
+    unlink(path);
+    *file = fdopen(handle, "w+");
+    if (*file == NULL) close(handle);
+  }
+  const int whole = *file != NULL && json_dumpf(document, *file, flags) == 0 && fflush(*file) == 0;
+  if (whole) rewind(*file);
+  return whole ? CLI_GO_ON
+               : cli_fail(command, CLI_DEVICE, "a temporary file in %s: %s", folder,
+                          strerror(errno != 0 ? errno : ENOMEM));
+}
+
+// @return an errno
+static int start(const char *const *words, FILE *in, pid_t *pid) {
+  const char *argv[FIRST_WORDS + MAX_WORDS + 1] = {interpreter(), "-B", "-c", run_module};
   posix_spawn_file_actions_t actions;
-  pid_t process;
   for (int i = 0; i < MAX_WORDS && words[i] != NULL; i++) argv[FIRST_WORDS + i] = words[i];
   fflush(stdout);
   if (posix_spawn_file_actions_init(&actions) != 0) return ENOMEM;
@@ -49,46 +101,70 @@ static int run(const char *const *words, FILE *in, int *status) {
   if (in != NULL) failed = posix_spawn_file_actions_adddup2(&actions, fileno(in), STDIN_FILENO);
   // The words are not written to: posix_spawn's type is older than const.
   if (failed == 0)
-    failed =
-        posix_spawnp(&process, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+    failed = posix_spawnp(pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
   posix_spawn_file_actions_destroy(&actions);
-  while (failed == 0 && waitpid(process, status, 0) < 0) failed = errno == EINTR ? 0 : errno;
   return failed;
 }
 
-static int fail(const cli_command_t *command, const char *words, int error, int status) {
+// Its number is nobody else's until it is no longer passed signals. @return an errno
+static int wait_for(pid_t pid, int *status) {
+  siginfo_t about;
+  process = pid;
+  if (ended != 0) kill(pid, SIGTERM);
+  while (waitid(P_PID, (id_t)pid, &about, WEXITED | WNOWAIT) < 0 && errno == EINTR) continue;
+  process = 0;
+  while (waitpid(pid, status, 0) < 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+static int fail(const cli_command_t *command, const char *const *words, int error, int status) {
   const char *python = interpreter();
+  while (words[1] != NULL) words++;
+  if (ended != 0) return 128 + ended;
   if (error != 0)
     return cli_fail(command, CLI_DEVICE, "UFP4_PYTHON: %s: %s", python, strerror(error));
   if (WIFEXITED(status) && (WEXITSTATUS(status) == CLI_USAGE || WEXITSTATUS(status) == CLI_DEVICE))
     return CLI_DEVICE;  // it has said why
   if (WIFSIGNALED(status))
     return cli_fail(command, CLI_DEVICE, "%s -m " MODULE " %s was ended by signal %d", python,
-                    words, WTERMSIG(status));
-  return cli_fail(command, CLI_DEVICE, "%s -m " MODULE " %s has failed", python, words);
+                    *words, WTERMSIG(status));
+  return cli_fail(command, CLI_DEVICE, "%s -m " MODULE " %s has failed", python, *words);
+}
+
+static int make(const cli_command_t *command, FILE *in, const char *const *words) {
+  struct sigaction before[ENDS];
+  pid_t pid;
+  int status = 0;
+  ended = 0;
+  catch_ends(before);
+  int error = start(words, in, &pid);
+  if (error == 0) error = wait_for(pid, &status);
+  for (int i = 0; i < ENDS; i++) sigaction(ends[i], &before[i], NULL);
+  if (error == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return CLI_GO_ON;
+  return fail(command, words, error, status);
 }
 
 int maker_run(const cli_command_t *command, json_t *document, const char *const *words) {
-  int status = 0, error = 0;
   FILE *in = NULL;
-  if (document != NULL) error = write_document(document, &in);
-  if (error == 0) error = run(words, in, &status);
-  if (in != NULL) fclose(in);
+  int end = write_document(command, document, &in);
   json_decref(document);
-  if (error == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return CLI_GO_ON;
-  return fail(command, words[0], error, status);
+  if (end == CLI_GO_ON) end = settle(command, make(command, in, words));
+  if (in != NULL) fclose(in);
+  return end;
 }
 
 int maker_draw(const cli_command_t *command, const char *document, const char *page) {
   if (maker_is_there()) {
-    const int end = maker_run(command, NULL, (const char *const[]){document, NULL});
+    const int end = make(command, NULL, (const char *const[]){"--", document, NULL});
     if (end != CLI_GO_ON) (void)remove(page);
-    return end;
+    return settle(command, end);
   }
   (void)remove(page);
   fprintf(stderr,
           "ufp4 %s: UFP4_PYTHON names no Python to draw report.html with; one with ufp4[report] "
-          "does: python3 -m " MODULE " %s\n",
-          command->name, document);
+          "does: python3 -m " MODULE " %s%s\n",
+          command->name, document[0] == '-' ? "-- " : "", document);
   return CLI_GO_ON;
 }

@@ -9,8 +9,8 @@
 /** Whether the environment names an interpreter. */
 int maker_is_there(void);
 /** Runs it with these words, the last of which is NULL, behind `-m ufp4.report`, and with @p
- * document, which it frees, as JSON on its standard input; NULL: nothing is there. What it prints
- * comes after what was printed here.
+ * document, which it frees, as JSON on its standard input. What it prints comes after what was
+ * printed here. A signal that ends this program ends it first.
  * @return CLI_GO_ON, or where it has not done it the exit status, after a line that says so. */
 int maker_run(const cli_command_t *command, json_t *document, const char *const *words);
 /** Draws @p page, report.html beside @p document, a file that is there. Without an interpreter a

@@ -69,6 +69,8 @@ int cli_fail_interrupted(const cli_command_t *command, const char *how) {
 
 void cli_signals_begin(void) {
   handle_ends(on_end, (int)SA_RESETHAND);
+  // Ignored by who has started this, ends of children could not be waited for.
+  signal(SIGCHLD, SIG_DFL);
   signal(SIGXFSZ,
          SIG_IGN);  // a write beyond ulimit -f fails with EFBIG, and is reported as any other
 }

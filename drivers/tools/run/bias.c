@@ -2,6 +2,7 @@
 // ufp4 bias: what four-bit rounding does to values, per format and with and without the Hadamard
 // transform.
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,7 +204,9 @@ static json_t *tables(const bias_t *bias) {
 // --- Drawing ------------------------------------------------------------------------------------
 
 static int draw(const bias_t *bias) {
-  return maker_run(&cli_bias, tables(bias), (const char *const[]){"--plot", bias->plot, NULL});
+  char option[PATH_MAX + sizeof "--plot="];  // one word: the path may begin like an option
+  snprintf(option, sizeof option, "--plot=%s", bias->plot);
+  return maker_run(&cli_bias, tables(bias), (const char *const[]){option, NULL});
 }
 
 static int check_plot(const char *path, const char *tensor) {

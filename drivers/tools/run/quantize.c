@@ -215,7 +215,7 @@ static int run_on_backend(const choices_t *c, const char *backend, const ufp4_ma
       ufp4_device_quantize_stats(device, in, &how, &result->operand, &result->stats);
   if (status != UFP4_OK) end = cli_fail_status(&cli_quantize, status, ufp4_device_message(device));
   const int closed = cli_device_close(&cli_quantize, device);
-  if (end == CLI_GO_ON && result->stats.why.text[0] != '\0')
+  if (end == CLI_GO_ON && result->stats.why.text[0] != '\0' && c->device.timeline == NULL)
     fprintf(stderr, "ufp4 quantize: the host quantizes for %s: %s\n", backend,
             result->stats.why.text);
   return end != CLI_GO_ON ? end : closed;
@@ -276,10 +276,13 @@ static int print_stats(const choices_t *c, const result_t *got, const result_t *
   if (timed->stats.on_core && timed->info.has_cycles) put_counters(json, timed);
   if (json == NULL) return CLI_GO_ON;
   const unsigned flags = got->operand.flags;
+  const int data = !c->device.timing_only;
   json_object_set_new(json, "on_core", json_boolean(timed->stats.on_core));
-  json_object_set_new(json, "tensor_exponent", json_integer(got->operand.exponent));
-  json_object_set_new(json, "nan", json_boolean(flags & UFP4_FLAG_NAN));
-  json_object_set_new(json, "saturated", json_boolean(flags & UFP4_FLAG_ROW_SATURATED));
+  json_object_set_new(json, "tensor_exponent",
+                      data ? json_integer(got->operand.exponent) : json_null());
+  json_object_set_new(json, "nan", data ? json_boolean(flags & UFP4_FLAG_NAN) : json_null());
+  json_object_set_new(json, "saturated",
+                      data ? json_boolean(flags & UFP4_FLAG_ROW_SATURATED) : json_null());
   json_object_set_new(json, "mismatches",
                       mismatches < 0 ? json_null() : json_integer((json_int_t)mismatches));
   json_object_set_new(json, "verdict", json_string(report_verdict(mismatches)));
@@ -328,6 +331,9 @@ static int quantize(const choices_t *c, const char *input, const ufp4_matrix_t *
   if (end == CLI_GO_ON) end = run_on_backend(c, c->device.backend, in, got);
   if (end == CLI_GO_ON && c->check != NULL) end = run_on_backend(c, c->check, in, want);
   if (end != CLI_GO_ON) return end;
+  if (c->device.timeline != NULL && !got->stats.on_core && !want->stats.on_core)
+    return cli_fail(&cli_quantize, CLI_USAGE, "the host quantizes (%s): leave --timeline out",
+                    got->stats.why.text[0] != '\0' ? got->stats.why.text : want->stats.why.text);
   if (c->check != NULL) mismatches = compare(got, want);
   if (c->stats || c->json || c->device.timing_only) end = print_stats(c, got, want, mismatches);
   if (end == CLI_GO_ON) end = cli_printed();

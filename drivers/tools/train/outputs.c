@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "frame/maker.h"
 #include "train.h"
 #include "train/study/capture.h"
@@ -88,14 +87,6 @@ static void clean_tables(const plan_t *plan, const arguments_t *a) {
   }
 }
 
-static void put_document(const void *context, FILE *out) {
-  const evidence_t *e = context;
-  json_t *document = train_document(e, TRAIN_FORWARD | TRAIN_BRANCHED | TRAIN_WHOLE);
-  json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-  json_decref(document);
-  fputc('\n', out);
-}
-
 static ufp4_status_t write_file(const evidence_t *e, int file, const char *path,
                                 ufp4_message_t *message) {
   switch (file) {
@@ -106,7 +97,8 @@ static ufp4_status_t write_file(const evidence_t *e, int file, const char *path,
     case FORWARD:
       return ufp4_forward_write_csv(&e->forward, path, message);
     default:
-      return file_write_by(path, put_document, e, message);
+      return json_write(path, train_document(e, TRAIN_FORWARD | TRAIN_BRANCHED | TRAIN_WHOLE),
+                        message);
   }
 }
 

@@ -200,6 +200,25 @@ def resume_over_ranks_writes_the_same_files():
         check(done.returncode == 2 and "--capture is of one process" in done.stderr, done.returncode, done.stderr)
 
 
+def resume_a_signal_ends_python_too():
+    """What is there by then stays; the first signal, which a training would only note, is enough."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, pid, python = (os.path.join(folder, name) for name in ("out", "pid", "python"))
+        with open(python, "w") as file:
+            file.write(f'#!/bin/sh\n[ "$4" = -- ] || exit 0\necho $$ > {pid}.part\nmv {pid}.part {pid}\nexec sleep 100\n')
+        os.chmod(python, 0o755)
+        words = ["train", write_text(folder), "-o", out, *shape_with(), "--seeds", "1", "--recipe", "bf16", "--whole"]
+        program = subprocess.Popen([commands.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "UFP4_PYTHON": python})
+        end = time.monotonic() + 200
+        while not os.path.exists(pid) and program.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        program.terminate()
+        errors = program.communicate(timeout=60)[1]
+        check((program.returncode, errors) == (143, "ufp4 train: terminated; what Python tells is missing\n"), program.returncode, errors)
+        check(not os.path.exists(f"/proc/{open(pid).read().strip()}"), "Python goes on")
+        check(sorted(os.listdir(out)) == ["losses.csv", "train.json"], os.listdir(out))
+
+
 if __name__ == "__main__":
     commands.PROGRAM = sys.argv[1]
     globals()[sys.argv[2]]()

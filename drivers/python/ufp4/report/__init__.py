@@ -4,6 +4,7 @@
 ``python -m ufp4.report DIR`` draws DIR/report.html from the files that train or explore left there; ``python -m ufp4.report FILE.csv``
 compares the losses of your own runs. Needs scipy, matplotlib and jinja2, which ``pip install 'ufp4[report]'`` brings.
 """
+import contextlib
 import csv
 import json
 import os
@@ -14,13 +15,27 @@ from typing import Any
 __all__ = ["draw", "read_losses", "table", "write_page"]
 
 
+@contextlib.contextmanager
+def _as_kind(path, kind, *errors):
+    """What is not of its kind is a ValueError that says so."""
+    try:
+        yield
+    except errors as error:
+        raise ValueError(f"{path} is not {kind}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'it ends early'}") from error
+
+
+def _as_measured(path):
+    """The same of what train and explore write."""
+    return _as_kind(path, "what train or explore writes", ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError, csv.Error)
+
+
 def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
     """Held-out losses by recipe and seed, {recipe: {seed: loss}}, of a CSV file with the columns recipe, seed and held_loss.
 
     More columns are ignored, and so are lines without a held_loss, as those of train's losses.csv before a run's last step.
     """
     found = {}
-    with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
+    with _as_kind(path, "a CSV file in UTF-8", csv.Error, UnicodeError), open(path, newline="", encoding="utf-8-sig") as file:
         rows = csv.DictReader(file)
         missing = {"recipe", "seed", "held_loss"} - set(rows.fieldnames or ())
         if missing:
@@ -37,33 +52,41 @@ def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
     return found
 
 
-def _compare(losses, options):
-    """By the seeds that all recipes have."""
-    from .. import stats
+def _common(losses):
+    """The same of the seeds that all recipes have, in their order, and words on what is left out."""
     common = [seed for seed in next(iter(losses.values())) if all(seed in seeds for seeds in losses.values())]
     if not common:
         raise ValueError("losses: no seed is there of every recipe")
-    return stats.compare({name: [seeds[seed] for seed in common] for name, seeds in losses.items()}, **options)
+    out = [f"{name} of seed {seed}" for name, seeds in losses.items() for seed in seeds if seed not in common]
+    words = f"left out, as not every recipe has these seeds: {', '.join(out)}" if out else ""
+    return {name: {seed: seeds[seed] for seed in common} for name, seeds in losses.items()}, words
+
+
+def _compare(losses, options):
+    from .. import stats
+    return stats.compare({name: list(seeds.values()) for name, seeds in losses.items()}, **options)
 
 
 def table(losses: Mapping[str, Mapping[Any, float]], **options: Any) -> str:
     """The table of comparisons as text. losses: {recipe: {seed: loss}}; options: those of ufp4.stats.compare."""
     from . import _train
+    losses, left_out = _common(losses)
     compared = _compare(losses, options)
     width = max([12, *map(len, losses)])
-    return "".join(f"{line}\n" for line in _train.comparison_lines(compared, width))
+    lines = [*_train.comparison_lines(compared, width), *([f"% {left_out}"] if left_out else [])]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def write_page(path: str | os.PathLike, losses: Mapping[str, Mapping[Any, float]], title: str = "Held-out losses", **options: Any) -> None:
     """Writes a page on held-out losses: the table of comparisons and a picture of the gaps. Arguments: as of table."""
     from . import _draw, _train_page
+    losses, left_out = _common(losses)
     compared = _compare(losses, options)
     colors = {name: _draw.color(i) for i, name in enumerate(losses)}
     base = options.get("base") or next((name for name in ("bf16", "fp32") if name in losses), None)
     recipes = [{"recipe": name, "held_losses": list(seeds.values()), "tokens_per_second": None, "cycles_per_step": None}
                for name, seeds in losses.items()]
-    part = _train_page.part("Runs", recipes, compared, colors, base)
-    part["seeds"] = compared[0].gap.count if compared else 0
+    part = _train_page.part("Runs", recipes, compared, colors, base, left_out and f"{left_out[0].upper()}{left_out[1:]}.")
     _draw.write(path, _draw.page("train.html", title=title, heading=title, question="How far does each recipe fall behind?",
                                  forward=None, settings=None, parts=[part]))
 
@@ -95,9 +118,10 @@ def draw(path: str | os.PathLike) -> None:
             raise ValueError(f"{path}: there is {'both' if there else 'neither'} train.json {'and' if there else 'nor'} explore.json in it"
                              f"{'; name one of them' if there else ''}")
         path = there[0]
-    document = _read_json(path)
-    if "cases" in document:
-        text = _explore.html(document, _explore.read(path.with_name("explore.csv")))
-    else:
-        text = _train_page.html(document, _training_losses(path.with_name("losses.csv")))
+    with _as_measured(path):
+        document = _read_json(path)
+        if "cases" in document:
+            text = _explore.html(document, _explore.read(path.with_name("explore.csv")))
+        else:
+            text = _train_page.html(document, _training_losses(path.with_name("losses.csv")))
     _draw.write(path.with_name("report.html"), text)

@@ -26,10 +26,14 @@ def run(options):
     from ufp4 import report
     from ufp4.report import _bias, _draw, _train
     if options.tables or options.json:
-        document = json.load(sys.stdin)
-        say(_train.text(document) if options.tables else json.dumps(_train.summary(document), indent=2) + "\n")
+        with report._as_measured("standard input"):
+            document = json.load(sys.stdin)
+            text = _train.text(document) if options.tables else json.dumps(_train.summary(document), indent=2) + "\n"
+        say(text)
     elif options.plot:
-        _draw.write(options.plot, _bias.svg(json.load(sys.stdin)))
+        with report._as_measured("standard input"):
+            picture = _bias.svg(json.load(sys.stdin))
+        _draw.write(options.plot, picture)
     elif pathlib.Path(options.path).is_dir() or options.path.endswith(".json"):
         report.draw(options.path)
     else:
@@ -59,6 +63,8 @@ def main():
         return fail(2 if isinstance(error, FileNotFoundError) else 3, f"{error.filename}: {error.strerror}" if error.filename else error)
     except ValueError as error:
         return fail(2, error)
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

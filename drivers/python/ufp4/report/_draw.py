@@ -10,7 +10,7 @@ import tempfile
 
 COLORS = ("#444444", "#0969da", "#d1242f", "#9a6700", "#1a7f37", "#8250df", "#bf3989", "#0a7b83")
 INK, GRID = "#222222", "#dddddd"
-STYLE = {"svg.hashsalt": "ufp4", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9, "axes.edgecolor": "#999999",
+STYLE = {"svg.hashsalt": "ufp4", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9, "text.parse_math": False, "axes.edgecolor": "#999999",
          "axes.spines.top": False, "axes.spines.right": False, "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK,
          "ytick.color": INK, "axes.titlelocation": "left", "axes.titlesize": 10, "axes.axisbelow": True, "grid.color": GRID,
          "legend.frameon": False, "lines.linewidth": 1.2, "xtick.labelcolor": INK, "ytick.labelcolor": INK}
@@ -47,12 +47,15 @@ def picture(width, height, panels=1, **options):
         out["svg"] = _inline(out["file"])
 
 
-def legend(axes, columns=0):
-    """On the right of the axes, or in so many columns below the picture."""
+def legend(axes, drawn, columns=0):
+    """Of {name: what is drawn}, on the right of the axes, or in so many columns below the picture."""
+    names = [" "] * len(drawn)  # set afterwards: one that begins with _ would be left out
     if columns:
-        axes.figure.legend(loc="outside lower center", ncols=columns)
+        made = axes.figure.legend(list(drawn.values()), names, loc="outside lower center", ncols=columns)
     else:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        made = axes.legend(list(drawn.values()), names, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    for text, name in zip(made.get_texts(), drawn):
+        text.set_text(name)
 
 
 # --- Pages ----------------------------------------------------------------------------------------------
@@ -71,7 +74,10 @@ def page(template, **values):
     loader = jinja2.FileSystemLoader(pathlib.Path(__file__).parent)
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.globals["number"] = number
-    return environment.get_template(template).render(**values)
+    try:
+        return environment.get_template(template).render(**values)
+    except jinja2.UndefinedError as error:
+        raise LookupError(str(error)) from error
 
 
 def write(path, text):

@@ -81,17 +81,17 @@ def read(path):
 
 def _bars(able):
     with _draw.picture(9, 1.1 + 0.25 * len(able)) as (axes, out):
-        left = [0.0] * len(able)
+        left, drawn = [0.0] * len(able), {}
         shares = [case.shares() for case in able]
         for p, (name, color, _) in enumerate(PARTS):
             width = [100 * share[p] for share in shares]
-            axes.barh(range(len(able)), width, left=left, color=color, label=name, height=0.7)
+            drawn[name] = axes.barh(range(len(able)), width, left=left, color=color, height=0.7)
             left = [a + b for a, b in zip(left, width)]
         axes.set_yticks(range(len(able)), [case.name for case in able])
         axes.set_ylim(len(able) - 0.5, -0.5)
         axes.set_xlim(0, 100)
         axes.set_xlabel("% of the step's cycles")
-        _draw.legend(axes, 4)
+        _draw.legend(axes, drawn, 4)
     return out["svg"]
 
 
@@ -107,19 +107,20 @@ def _bandwidth_curves(able):
     groups = [group for group in _groups(able, "recipe", "config", "memory", "tokens") if len(group) > 1]
     if not groups:
         return ""
+    drawn = {}
     with _draw.picture(9, 3.2 + 0.2 * len(groups)) as (axes, out):
         for i, group in enumerate(groups):
             points = sorted((case.bytes_per_cycle, case.util) for case in group)
             first = group[0]
-            axes.plot(*zip(*points), color=_draw.color(i), marker="o", markersize=4,
-                      label=f"{first.recipe}, {first.config}, {first.memory}, {first.tokens} tokens")
+            name = f"{first.recipe}, {first.config}, {first.memory}, {first.tokens} tokens"
+            drawn[name], = axes.plot(*zip(*points), color=_draw.color(i), marker="o", markersize=4)
         axes.set_xticks(sorted({case.bytes_per_cycle for group in groups for case in group}))
         axes.set_xlim(left=0)
         axes.set_ylim(0, 100)
         axes.grid(axis="y")
         axes.set_title("utilization of the whole step, %")
         axes.set_xlabel("bytes a cycle, each way")
-        _draw.legend(axes, 1)
+        _draw.legend(axes, drawn, 1)
     return out["svg"]
 
 
@@ -137,12 +138,13 @@ def _roofline(able):
     points = [[point for case in group for point in _points(case)] for group in groups]
     low = 2 ** math.floor(math.log2(min(*knees, *(4 * x for group in points for x, _ in group)) / 4))
     high = 2 ** math.ceil(math.log2(max(*knees, *(x for group in points for x, _ in group))) + 0.5)
+    drawn = {}
     with _draw.picture(9, 3.4) as (axes, out):
         for i, (group, knee) in enumerate(zip(groups, knees)):
             x = [low * (high / low) ** (p / 255) for p in range(256)]
             dram = f", {group[0].dram}" if group[0].dram else ""
-            axes.plot(x, [min(100, 100 * one / knee) for one in x], color=_draw.color(i),
-                      label=f"{group[0].config}, {group[0].bytes_per_cycle} B/cycle{dram}")
+            name = f"{group[0].config}, {group[0].bytes_per_cycle} B/cycle{dram}"
+            drawn[name], = axes.plot(x, [min(100, 100 * one / knee) for one in x], color=_draw.color(i))
             axes.plot(*zip(*points[i]), "o", markersize=4, color=_draw.color(i))
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0f}" if x >= 1 else f"1/{1 / x:.0f}")
@@ -151,7 +153,7 @@ def _roofline(able):
         axes.grid(axis="y")
         axes.set_title("utilization, %")
         axes.set_xlabel("MACs a byte on the bus, of the busier way")
-        _draw.legend(axes)
+        _draw.legend(axes, drawn)
     return out["svg"]
 
 

@@ -52,15 +52,16 @@ def _curves(runs, colors, base):
     steps = len(next(iter(runs.values()))[0])
 
     def draw(points, of, sign):
+        drawn = {}
         with _draw.picture(7.5, 3.2) as (axes, out):
             for name, seeds in runs.items():
                 mean = [sum(values) / len(values) for values in zip(*of(seeds, min(points, steps)))]
                 x = [(steps - 1) * p / max(1, len(mean) - 1) for p in range(len(mean))]
-                axes.plot(x, mean, color=colors[name], label=name, marker="" if len(mean) > 1 else "o")
+                drawn[name], = axes.plot(x, mean, color=colors[name], marker="" if len(mean) > 1 else "o")
             axes.grid(axis="y")
             axes.set_xlabel("step")
             axes.yaxis.set_major_formatter(f"{{x:{sign}.3g}}")
-            _draw.legend(axes)
+            _draw.legend(axes, drawn)
         return _markup(out["svg"])
 
     def losses(seeds, points):
@@ -77,6 +78,7 @@ def _curves(runs, colors, base):
 
 def _depth_picture(forward, colors):
     """The product of the kept signal of FPROP up to each layer."""
+    drawn = {}
     with _draw.picture(7.5, 2.6) as (axes, out):
         for r in forward["recipes"]:
             if r["recipe"] not in colors:
@@ -84,12 +86,12 @@ def _depth_picture(forward, colors):
             product = [1.0]
             for kept in r["layers_kept"]:
                 product.append(product[-1] * real(kept))
-            axes.plot(range(len(product)), product, color=colors[r["recipe"]], label=r["recipe"])
+            drawn[r["recipe"]], = axes.plot(range(len(product)), product, color=colors[r["recipe"]])
         axes.set_title("Product of alpha over the linear layers, FPROP")
         axes.set_xlabel("linear layers")
         axes.grid(axis="y")
-        if colors:
-            _draw.legend(axes)
+        if drawn:
+            _draw.legend(axes, drawn)
     return out["svg"]
 
 
