@@ -56,7 +56,9 @@ if cmake --build "$build" --target help 2>/dev/null | grep -q 'ufp4_cli'; then
   timeout 120 "$build/drivers/ufp4" train text -o layers --recipe ufp4 --whole --no-control --seeds 1 --steps 2 --eval 2048 --capture \
     --backend cuda
   layer=(layers/ufp4/layer0.fc1.{X,W,dY}.npy)
-  timeout 120 "$build/drivers/ufp4" layer "${layer[@]}" -o layer --backend cuda --check model
+  for recipe in ufp4 e2m1 nvfp4 e2m1-46 mxfp4; do
+    timeout 120 "$build/drivers/ufp4" layer "${layer[@]}" -o layer --recipe "$recipe" --backend cuda --check model
+  done
   if "$build/drivers/ufp4" info | grep -q '^backend rtl: available'; then
     timeout 300 "$build/drivers/ufp4" layer "${layer[@]}" -o layer --backend rtl --check cuda
   fi
