@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ufp4_arbiter.h"
-
 #include <algorithm>
+
+#include "ufp4_arbiter.h"
 
 namespace {
 
