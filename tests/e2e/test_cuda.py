@@ -122,12 +122,12 @@ def test_bench_has_a_line_for_each_kernel_and_pass_on_rtl():
     lines = json.loads(passes("bench", "--backend", "cuda", "--size", "128", "--json").out)
     names = [line["case"] for line in lines]
     for name in ("quantize_plain", "quantize_rht", "quantize_rht_sr", "amax_rht", "gemm_exact", "gemm_fp32",
-                 "gemm_fp32_int8", "vendor_fp8", "vendor_fp4", "fprop_exact", "dgrad_exact", "wgrad_exact"):
+                 "gemm_fp32_int8", "vendor_fp8", "vendor_fp8_fast", "vendor_fp4", "fprop_exact", "dgrad_exact", "wgrad_exact"):
         check(name in names, f"{name} is missing in {names}")
     check_equal([line["against"] for line in lines if line["case"] == "fprop_exact"], ["simulated_core_1000MHz"] * 2,
                 "against")
     skipped = [line["skipped"] for line in lines if line["case"].startswith("vendor_")]
-    check(len(skipped) == 2 and all(skipped), f"an emulated GPU has no arithmetic of its own: {skipped}")
+    check(len(skipped) == 3 and all(skipped), f"an emulated GPU has no arithmetic of its own: {skipped}")
 
 
 def test_bench_rejects_sizes_and_clocks():
