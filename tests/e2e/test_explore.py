@@ -284,6 +284,10 @@ def test_several_sizes_of_a_step_make_a_heat_map():
     check("Utilization over tokens: ufp4 on small" in page, "no heat map")
     heat = page[page.index("Utilization over tokens"):page.index("Every job")]
     check_equal([heat.count(f"FPROP, {half} half") for half in ("first", "second")], [2, 2], "halves")
+    step = total(explore("--config", "small", "--tokens", "1,16", "--mem-bandwidth", "64"))
+    page = pathlib.Path("out/report.html").read_text()
+    row = next(line for line in page.split("\n") if "is above the bus" in line)
+    check(f"<td>{float(step['ms']):.3f}</td>" in row and page.count("small, 8 B/cycle of 64 asked") > 3, f"a note hides the figures: {row}")
 
 
 def test_what_no_address_reaches_is_a_row_with_the_reason():
@@ -381,6 +385,7 @@ def test_bad_shapes_are_refused():
                           ("name,cin,cout,count\nfc,8,1.5,1\n", "line 2: cout is '1.5'"),
                           ("name,cin,cout,count\nfc,8,8\n", "line 2: name,cin,cout,count are needed"),
                           ("name,cin,cout,count\nfc,8,8,1,1\n", "line 2: more than name,cin,cout,count"),
+                          ("name,cin,cout,count\nstep,8,8,1\n", "line 2: the totals are called step and block"),
                           ("name,cin,cout,count\nfc,8,8,1\nfc,8,8,1\n", "line 3: this name is there twice"),
                           ("name,cin,cout,count\nfc,2000000,8,1\n", "line 2: cin is '2000000'")):
         rejects(2, message, "explore", shapes(text), "-o", "out")
@@ -392,6 +397,7 @@ def test_bad_shapes_are_refused():
 def test_bad_options_are_refused():
     for options, message in ((["--config", "huge"], "no configuration is called 'huge'"),
                              (["--config", "small,small"], "small is there twice"),
+                             (["--layers", "0"], "--layers: 1 to 1000000"),
                              (["--recipe", "ufp4,,e2m1"], "a name is empty"),
                              (["--mem-bandwidth", "8,x"], "'x' is no whole number"),
                              (["--dram", "ddr9"], "no memory is called 'ddr9'; there are none, lpddr5 and hbm3"),

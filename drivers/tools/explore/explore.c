@@ -340,13 +340,14 @@ static int run_plan(const explore_plan_t *plan, int json, int resume) {
   return end == CLI_GO_ON ? CLI_OK : end;
 }
 
-static int check(const arguments_t *a, int batches_given) {
+static int check(const arguments_t *a, int batches_given, int layers_given) {
   if (a->folder == NULL) return cli_fail(&cli_explore, CLI_USAGE, "-o DIR is missing");
   if (batches_given && a->serial)
     return cli_fail(&cli_explore, CLI_USAGE, "--batches goes side by side: leave --serial out");
   if (batches_given && (a->batches < 1 || a->batches > UFP4_SCHEDULE_BATCHES))
     return cli_fail(&cli_explore, CLI_USAGE, "--batches: 1 or %d", UFP4_SCHEDULE_BATCHES);
-  if (a->layers > 1000000) return cli_fail(&cli_explore, CLI_USAGE, "--layers: at most 1000000");
+  if (layers_given && (a->layers < 1 || a->layers > 1000000))
+    return cli_fail(&cli_explore, CLI_USAGE, "--layers: 1 to 1000000");
   if (!(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
     return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz: over 0, at most 1000000");
   return CLI_GO_ON;
@@ -402,7 +403,7 @@ static int run(int argc, char **argv) {
   cli_join_words(argc, argv, plan->words, sizeof plan->words);
   add_options(&options, &a);
   int end = cli_parse(&cli_explore, &options, argc, argv, 1, 1, &inputs, NULL);
-  if (end == CLI_GO_ON) end = check(&a, cli_option_given(&options, "batches"));
+  if (end == CLI_GO_ON) end = check(&a, cli_option_given(&options, "batches"), cli_option_given(&options, "layers"));
   if (end == CLI_GO_ON) end = ranks_begin(&cli_explore, &plan->ranks);
   if (end == CLI_GO_ON) end = make_plan(&a, inputs[0], plan);
   if (end == CLI_GO_ON) end = check_outputs(plan, inputs[0]);

@@ -98,8 +98,10 @@ static int read_layer(const csv_t *csv, char *text, explore_layer_t *layer) {
     for (size_t n = strlen(fields[i]); n > 0 && strchr(" \t", fields[i][n - 1]); n--)
       fields[i][n - 1] = '\0';
   }
-  if (text != NULL) return fail_line(csv, "more than name,cin,cout,count");
+  if (text != NULL) return fail_line(csv, "more than name,cin,cout,count, or a comma in quotes, which are not read");
   if (!is_name(fields[0])) return fail_line(csv, "the name needs 1 to 47 letters, digits or ._-/");
+  if (strcmp(fields[0], "step") == 0 || strcmp(fields[0], "block") == 0)
+    return fail_line(csv, "the totals are called step and block; name the layer otherwise");
   memset(layer, 0, sizeof *layer);
   snprintf(layer->name, sizeof layer->name, "%s", fields[0]);
   layer->tokens_of = layer->tokens_by = 1;

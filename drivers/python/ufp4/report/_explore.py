@@ -28,7 +28,9 @@ class Case:
         self.jobs = [row for row in rows if row["pass"] != "all"]
         self.gemms = [row for row in rows if row["pass"] in GEMMS]
         self.memory = f"{self.dram} + {self.mem_latency}" if self.dram else f"latency {self.mem_latency}"
-        self.name = f"{self.recipe}, {self.config}, {self.bytes_per_cycle} B/cycle, {self.memory}, {self.tokens} tokens"
+        asked = f" of {self.mem_bandwidth} asked" if self.mem_bandwidth > self.bytes_per_cycle else ""
+        self.bandwidth = f"{self.bytes_per_cycle} B/cycle{asked}"
+        self.name = f"{self.recipe}, {self.config}, {self.bandwidth}, {self.memory}, {self.tokens} tokens"
         self.macs = sum(self.macs_of(row) * int(row["count"]) for row in self.gemms)
         self.util = self.util_of(self.step) if self.cycles > 0 else math.nan
 
@@ -182,7 +184,7 @@ def _heat_map(group):
                 cells.append({"util": util, "color": color, "title": f"m {row['m']}, n {row['n']}, k {row['k']}"})
         lines.append({"layer": like["layer"], "pass": like["pass"].upper() + group[0].part_of(like), "cells": cells})
     first = group[0]
-    return {"name": f"{first.recipe} on {first.config}, {first.bytes_per_cycle} B/cycle, {first.memory}", "group": group, "lines": lines}
+    return {"name": f"{first.recipe} on {first.config}, {first.bandwidth}, {first.memory}", "group": group, "lines": lines}
 
 
 def _job(case, row):
@@ -196,7 +198,7 @@ def html(document, rows):
     found = cases(document, rows)
     able = [case for case in found if not math.isnan(case.cycles)]
     pictures = {"bars": _bars(able), "bandwidth": _bandwidth_curves(able), "roofline": _roofline(able)}
-    heat = [_heat_map(group) for group in _groups(found, "recipe", "config", "memory", "mem_bandwidth") if len(group) > 1 and not group[0].reason]
+    heat = [_heat_map(group) for group in _groups(found, "recipe", "config", "memory", "mem_bandwidth") if len(group) > 1 and any(case in able for case in group)]
     return _draw.page("explore.html", title="ufp4 explore", about=document, totals=[_totals(case, document["clock_mhz"]) for case in found],
                       able=able, parts=PARTS, heat=heat, jobs=[(case, [_job(case, row) for row in case.jobs]) for case in able],
                       **{name: markupsafe.Markup(picture) for name, picture in pictures.items()})
