@@ -18,6 +18,7 @@ RESULTS = ROOT / "docs/results"
 UNCOMPARED = {
     ("gpu.md", ("bits", "seen")): "words; each row names its command",
     ("gpu.md", ("runs on the GPU",)): "words",
+    ("gpu.md", ("recipe", "on the GPU")): "words",
     ("gpu.md", ("shown", "by")): "words; each row names its test",
     ("gpu.md", ("measured", "against")): "words",
     ("gpu.md", ("GPU", "contract exact")): "words",
@@ -241,7 +242,8 @@ def gpu(folder):
         cells.append([None, f"{row['rate']} {row['unit']}", of])
     yield "gpu.md", ("prototype", "measured"), cells
     csvs, cells = Rows("gpu-registers.csv", folder), []
-    for name in ("fp32_kernel", "exact_kernel", "gemm_kernel", "digits_kernel", "those that unpack"):
+    for name in ("fp32_kernel", "exact_kernel", "gemm_kernel", "digits_kernel", "those that unpack", "e8m0_kernel",
+                 "quantize_kernel", "quantize_scales_kernel"):
         found = [row for row in csvs.rows if row["kernel"].startswith(name)]
         registers = [word for row in found for word in (row["registers"], row["set_later"]) if word]
         cells.append([None, found[0]["threads"], "; ".join(registers)])
