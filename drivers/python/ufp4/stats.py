@@ -96,6 +96,7 @@ class Comparison:
     text_error: float  # standard error of the mean by the choice of held-out text, percent; NaN: not known
     reported: float  # percent, what somebody else has found; NaN: nothing
     p: float  # of others than the primary one after Holm's correction; NaN: one seed, or diverged
+    diverged: tuple[str, ...] = ()  # of the two, those with a loss that is no finite number
 
     @property
     def same(self) -> bool:
@@ -104,7 +105,12 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """"worse" or "better" where p is under 5 %, else "not separated"; "diverged", "one seed", "the same"."""
+        """"worse" or "better" where p is under 5 %, else "not separated"; "one seed", "the same"; "diverged" of the recipe,
+        "NAME diverged" of what it is compared with, "both diverged"."""
+        if len(self.diverged) > 1:
+            return "both diverged"
+        if self.diverged == (self.against,):
+            return f"{self.against} diverged"
         if not math.isfinite(self.gap.mean):
             return "diverged"
         if self.gap.count < 2:
@@ -120,7 +126,8 @@ class Comparison:
         """The comparison in words."""
         gap = self.gap
         if not math.isfinite(gap.mean):
-            return f"{self.recipe} against {self.against}: a run has diverged."
+            whose = f"of {' and of '.join(self.diverged)} " if self.diverged else ""
+            return f"{self.recipe} against {self.against}: a run {whose}has diverged."
         if gap.count < 2:
             return f"{self.recipe} against {self.against}: {gap.mean:+.3f} % on one seed, which says nothing of chance."
         agree = gap.positive
@@ -188,9 +195,10 @@ def compare(losses: Mapping[str, Sequence[float]], base: str | None = None, ques
     for recipe, against, primary in _pairs(recipes, base, question, quantized):
         gaps = _gaps(losses[recipe], losses[against])
         gap = _paired(gaps, 0.95, NOISE * (100 + float(np.max(np.abs(gaps), initial=0))))  # of both losses, in percent
+        diverged = tuple(name for name in (recipe, against) if not np.all(np.isfinite(np.asarray(losses[name], dtype=float))))
         others = [reported.get(name) or math.nan for name in (recipe, against)]
         found.append(Comparison(recipe, against, primary, tuple(gaps.tolist()), gap, _text_error(stretches, losses, recipe, against),
-                                100 * (others[0] / others[1] - 1), gap.p if math.isfinite(gap.deviation) else math.nan))
+                                100 * (others[0] / others[1] - 1), gap.p if math.isfinite(gap.deviation) else math.nan, diverged))
     # What says nothing does not make the others' limits stricter: one seed, a run that has diverged, the same bits.
     tested = [i for i, c in enumerate(found) if not c.primary and not math.isnan(c.p) and not c.same]
     for i, p in zip(tested, holm([found[i].p for i in tested])):

@@ -29,6 +29,13 @@ def _as_measured(path):
     return _as_kind(path, "what train or explore writes", ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError, csv.Error)
 
 
+def _loss(path, rows, row, column):
+    try:
+        return float(row[column])
+    except (TypeError, ValueError):
+        raise ValueError(f"{path}, line {rows.line_num}: {column} is {row[column]!r}, not a number") from None
+
+
 def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
     """Held-out losses by recipe and seed, {recipe: {seed: loss}}, of a CSV file with the columns recipe, seed and held_loss.
 
@@ -43,10 +50,13 @@ def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
         for row in rows:
             if not row["held_loss"]:
                 continue
+            for column in ("recipe", "seed"):
+                if not row[column]:
+                    raise ValueError(f"{path}, line {rows.line_num}: there is no {column}")
             seeds = found.setdefault(row["recipe"], {})
             if row["seed"] in seeds:
                 raise ValueError(f"{path}, line {rows.line_num}: {row['recipe']} of seed {row['seed']} is there twice")
-            seeds[row["seed"]] = float(row["held_loss"])
+            seeds[row["seed"]] = _loss(path, rows, row, "held_loss")
     if not found:
         raise ValueError(f"{path}: there is no held_loss in it")
     return found
@@ -56,7 +66,9 @@ def _common(losses):
     """The same of the seeds that all recipes have, in their order, and words on what is left out."""
     common = [seed for seed in next(iter(losses.values())) if all(seed in seeds for seeds in losses.values())]
     if not common:
-        raise ValueError("losses: no seed is there of every recipe")
+        known = dict.fromkeys(seed for seeds in losses.values() for seed in seeds)
+        lacks = [f"{name} lacks {', '.join(str(seed) for seed in known if seed not in seeds)}" for name, seeds in losses.items()]
+        raise ValueError(f"losses: no seed is there of every recipe: {'; '.join(lacks)}")
     out = [f"{name} of seed {seed}" for name, seeds in losses.items() for seed in seeds if seed not in common]
     words = f"left out, as not every recipe has these seeds: {', '.join(out)}" if out else ""
     return {name: {seed: seeds[seed] for seed in common} for name, seeds in losses.items()}, words
@@ -100,8 +112,9 @@ def _training_losses(path):
     found = {}
     if path.exists():
         with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
-            for row in csv.DictReader(file):
-                found.setdefault(row["recipe"], {}).setdefault(row["seed"], []).append(float(row["train_loss"]))
+            rows = csv.DictReader(file)
+            for row in rows:
+                found.setdefault(row["recipe"], {}).setdefault(row["seed"], []).append(_loss(path, rows, row, "train_loss"))
     return {name: list(seeds.values()) for name, seeds in found.items()}
 
 
@@ -120,8 +133,10 @@ def draw(path: str | os.PathLike) -> None:
         path = there[0]
     with _as_measured(path):
         document = _read_json(path)
-        if "cases" in document:
-            text = _explore.html(document, _explore.read(path.with_name("explore.csv")))
-        else:
-            text = _train_page.html(document, _training_losses(path.with_name("losses.csv")))
+        explored = "cases" in document
+    beside = path.with_name("explore.csv" if explored else "losses.csv")
+    with _as_measured(beside):
+        rows = _explore.read(beside) if explored else _training_losses(beside)
+    with _as_measured(path):
+        text = _explore.html(document, rows) if explored else _train_page.html(document, rows)
     _draw.write(path.with_name("report.html"), text)

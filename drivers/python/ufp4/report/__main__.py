@@ -22,6 +22,22 @@ def fail(status, text):
     return status
 
 
+def compare(options):
+    """Of a CSV. Without a base there must be a comparison that was meant: which recipe comes first in the file says nothing."""
+    from ufp4 import report
+    losses = report.read_losses(options.path)
+    if not options.base and len(losses) > 1 and not {"bf16", "fp32"} & set(losses) and not {"e2m1", "ufp4"} <= set(losses):
+        raise ValueError(f"{options.path}: there is neither bf16 nor fp32 in it: --base RECIPE says what the others are compared with; "
+                         f"there are {', '.join(losses)}")
+    chosen = {"base": options.base} if options.base else {}
+    try:
+        text = report.table(losses, **chosen)
+    except ValueError as error:
+        raise ValueError(f"{options.path}: {error}") from error
+    say(text)
+    report.write_page(options.output or pathlib.Path(options.path).with_suffix(".html"), losses, **chosen)
+
+
 def run(options):
     from ufp4 import report
     from ufp4.report import _bias, _draw, _train
@@ -37,10 +53,7 @@ def run(options):
     elif pathlib.Path(options.path).is_dir() or options.path.endswith(".json"):
         report.draw(options.path)
     else:
-        losses = report.read_losses(options.path)
-        chosen = {"base": options.base} if options.base else {}
-        say(report.table(losses, **chosen))
-        report.write_page(options.output or pathlib.Path(options.path).with_suffix(".html"), losses, **chosen)
+        compare(options)
 
 
 def main():

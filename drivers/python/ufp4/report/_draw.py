@@ -68,12 +68,17 @@ def number(value, digits, sign=""):
     return f"{'' if value < 0 else sign}{value:.{digits}f}"
 
 
+def counted(count, noun):
+    """1 block, 2 blocks."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def page(template, **values):
     """A page from report/TEMPLATE, all text in it escaped but for pictures."""
     import jinja2
     loader = jinja2.FileSystemLoader(pathlib.Path(__file__).parent)
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.globals["number"] = number
+    environment.globals.update(number=number, counted=counted)
     try:
         return environment.get_template(template).render(**values)
     except jinja2.UndefinedError as error:

@@ -27,12 +27,20 @@ class Case:
         self.reason = self.step["reason"]
         self.jobs = [row for row in rows if row["pass"] != "all"]
         self.gemms = [row for row in rows if row["pass"] in GEMMS]
+        self.asked = self.mem_bandwidth or self.bytes_per_cycle  # 0: as wide as the bus
+        self.bandwidth = f"{self.asked}{f' (bus {self.bytes_per_cycle})' if self.asked > self.bytes_per_cycle else ''}"
         self.memory = f"{self.dram} + {self.mem_latency}" if self.dram else f"latency {self.mem_latency}"
-        asked = f" of {self.mem_bandwidth} asked" if self.mem_bandwidth > self.bytes_per_cycle else ""
-        self.bandwidth = f"{self.bytes_per_cycle} B/cycle{asked}"
-        self.name = f"{self.recipe}, {self.config}, {self.bandwidth}, {self.memory}, {self.tokens} tokens"
         self.macs = sum(self.macs_of(row) * int(row["count"]) for row in self.gemms)
         self.util = self.util_of(self.step) if self.cycles > 0 else math.nan
+
+    @property
+    def name(self):
+        return f"{self.recipe}, {self.config}, {self.bandwidth} B/cycle, {self.memory}, {_draw.counted(self.tokens, 'token')}"
+
+    @property
+    def able(self):
+        """Whether a core does it; if not, reason says why, which else is a note."""
+        return not math.isnan(self.cycles)
 
     def part_of(self, row):
         """Which micro-batch a row is of, behind its name."""
@@ -70,6 +78,10 @@ def cases(document, rows):
         if row["layer"] == "step" and row["pass"] == "all":
             found.append(Case(next(abouts), part))
             part = []
+    asked = {(case.config, case.mem_bandwidth) for case in found}
+    for case in found:
+        if not case.mem_bandwidth and (case.config, case.bytes_per_cycle) in asked:
+            case.bandwidth = f"0 (bus {case.bytes_per_cycle})"
     return found
 
 
@@ -112,11 +124,11 @@ def _bandwidth_curves(able):
     drawn = {}
     with _draw.picture(9, 3.2 + 0.2 * len(groups)) as (axes, out):
         for i, group in enumerate(groups):
-            points = sorted((case.bytes_per_cycle, case.util) for case in group)
+            points = sorted((case.asked, case.util) for case in group)
             first = group[0]
-            name = f"{first.recipe}, {first.config}, {first.memory}, {first.tokens} tokens"
+            name = f"{first.recipe}, {first.config}, {first.memory}, {_draw.counted(first.tokens, 'token')}"
             drawn[name], = axes.plot(*zip(*points), color=_draw.color(i), marker="o", markersize=4)
-        axes.set_xticks(sorted({case.bytes_per_cycle for group in groups for case in group}))
+        axes.set_xticks(sorted({case.asked for group in groups for case in group}))
         axes.set_xlim(left=0)
         axes.set_ylim(0, 100)
         axes.grid(axis="y")
@@ -164,15 +176,15 @@ def _roofline(able):
 
 def _totals(case, clock_mhz):
     seconds = case.cycles / clock_mhz / 1e6
-    return {"case": case, "million": case.cycles / 1e6, "ms": 1e3 * seconds, "speed": case.tokens / seconds,
+    return {"case": case, "ms": 1e3 * seconds, "speed": case.tokens / seconds,
             "quant": 100 * _number(case.step["quant"]) / case.cycles}
 
 
 def _heat_map(group):
-    """Utilization of every GEMM of the first over the sizes of a step."""
-    lines = []
+    """Utilization of every GEMM of the first that a core does over the sizes of a step."""
+    lines, first = [], next(case for case in group if case.able)
     key = ("layer", "pass", "batch")
-    for like in group[0].gemms:
+    for like in first.gemms:
         cells = []
         for case in group:
             row = next((row for row in case.gemms if all(row[k] == like[k] for k in key)), None)
@@ -182,9 +194,8 @@ def _heat_map(group):
             else:
                 color = f"rgb({255 - 1.6 * util:.0f},{255 - 0.6 * util:.0f},{255 - 1.6 * util:.0f})"
                 cells.append({"util": util, "color": color, "title": f"m {row['m']}, n {row['n']}, k {row['k']}"})
-        lines.append({"layer": like["layer"], "pass": like["pass"].upper() + group[0].part_of(like), "cells": cells})
-    first = group[0]
-    return {"name": f"{first.recipe} on {first.config}, {first.bandwidth}, {first.memory}", "group": group, "lines": lines}
+        lines.append({"layer": like["layer"], "pass": like["pass"].upper() + first.part_of(like), "cells": cells})
+    return {"name": f"{first.recipe} on {first.config}, {first.bandwidth} B/cycle, {first.memory}", "group": group, "lines": lines}
 
 
 def _job(case, row):
@@ -196,9 +207,10 @@ def html(document, rows):
     """The page of a document, as explore.json has it, and the rows of explore.csv, each a dict of texts."""
     import markupsafe
     found = cases(document, rows)
-    able = [case for case in found if not math.isnan(case.cycles)]
+    able = [case for case in found if case.able]
     pictures = {"bars": _bars(able), "bandwidth": _bandwidth_curves(able), "roofline": _roofline(able)}
-    heat = [_heat_map(group) for group in _groups(found, "recipe", "config", "memory", "mem_bandwidth") if len(group) > 1 and any(case in able for case in group)]
+    groups = _groups(found, "recipe", "config", "memory", "mem_bandwidth")
+    heat = [_heat_map(group) for group in groups if len(group) > 1 and any(case.able for case in group)]
     return _draw.page("explore.html", title="ufp4 explore", about=document, totals=[_totals(case, document["clock_mhz"]) for case in found],
-                      able=able, parts=PARTS, heat=heat, jobs=[(case, [_job(case, row) for row in case.jobs]) for case in able],
+                      able=able, notes=any(case.reason for case in able), parts=PARTS, heat=heat, jobs=[(case, [_job(case, row) for row in case.jobs]) for case in able],
                       **{name: markupsafe.Markup(picture) for name, picture in pictures.items()})

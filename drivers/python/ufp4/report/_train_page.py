@@ -73,7 +73,7 @@ def _curves(runs, colors, base):
     yield {"title": "Training loss, nats per byte", "picture": draw(POINTS, losses, ""), "about": "Means over seeds."}
     if len(runs) > 1:
         yield {"title": "Gap of the training loss, %", "picture": draw(GAP_POINTS, against_base, "+"),
-               "about": f"Against {base} on the same seed, mean over seeds; each point is one of {min(GAP_POINTS, steps)} parts of the run."}
+               "about": f"Against {base} on the same seed, mean over seeds; each point is one of {_draw.counted(min(GAP_POINTS, steps), 'part')} of the run."}
 
 
 def _depth_picture(forward, colors):
@@ -135,7 +135,7 @@ def _runs(document, kind, colors, losses):
     base = document["base"]
     about = ""
     if kind == "branched":
-        about = (f"Each seed trains in {base} for {runs['first_step']} of {settings['steps']} steps; then each recipe goes on from the same "
+        about = (f"Each seed trains in {base} for {runs['first_step']} of {_draw.counted(settings['steps'], 'step')}; then each recipe goes on from the same "
                  "weights, moments, schedule and data.")
     curves = _curves(losses, colors, base or next(iter(losses))) if kind == "whole" and losses else ()
     return part(TITLES[kind], runs["recipes"], _train.comparisons(document, kind), colors, base, about,
@@ -146,10 +146,10 @@ def _settings(document):
     s = document["settings"]
     return {"command": document["command"],
             "rows": [("version", f"ufp4 {s['version']}"), ("text", document["text"]),
-                     ("model", f"d {s['d_model']}, {s['heads']} heads, {s['layers']} blocks, ff {s['ff']}, context {s['context']}"),
-                     ("training", f"{s['steps']} steps of {s['batch'] * s['context']} tokens, peak learning rate {s['lr']:g}"),
+                     ("model", f"d {s['d_model']}, {_draw.counted(s['heads'], 'head')}, {_draw.counted(s['layers'], 'block')}, ff {s['ff']}, context {s['context']}"),
+                     ("training", f"{_draw.counted(s['steps'], 'step')} of {_draw.counted(s['batch'] * s['context'], 'token')}, peak learning rate {s['lr']:g}"),
                      ("seeds", f"{s['seeds']} from {s['seed']}"),
-                     ("machine", f"backend {document['backend']}, {document['workers']} runs at a time; {document['machine']}")]}
+                     ("machine", f"backend {document['backend']}, {_draw.counted(document['workers'], 'run')} at a time; {document['machine']}")]}
 
 
 def html(document, losses):
