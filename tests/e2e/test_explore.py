@@ -4,13 +4,15 @@ import csv
 import json
 import os
 import pathlib
+import shlex
 import shutil
+import signal
 import subprocess
 import time
 import zlib
 
 import bench
-from bench import check, check_equal, passes, rejects, slow
+from bench import check, check_equal, passes, rejects, run, slow
 
 SHAPES = "name,cin,cout,count\nfc1,64,96,2\nproj,48,64,1\n"
 FIRST = "model,layer,pass,recipe,config,count,m,n,k,cycles".split(",")
@@ -321,6 +323,27 @@ def kill_after(case, words):
     check(os.path.exists(f"out/cases/case-{case}.csv"), "it ended before it was killed")
 
 
+def test_an_interrupted_run_says_how_to_go_on():
+    words = ["explore", shapes(), *SWEEP, "-o", "out"]
+    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not os.path.exists("out/cases/case-0.csv"):
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    check_equal((process.returncode, err), (-signal.SIGINT, "ufp4 explore: interrupted; --resume goes on with it\n"), "its end")
+    check(out.endswith("\n"), f"it ends amid a line: {out[-80:]!r}")
+    passes(*words, "--resume")
+
+
+def test_commands_are_quoted():
+    passes("explore", shapes(), "--config", "small", "--tokens", "4", "-o", "it's 1")
+    command = json.loads(pathlib.Path("it's 1/explore.json").read_text())["command"]
+    check_equal(shlex.split(command), ["ufp4", "explore", "s.csv", "--config", "small", "--tokens", "4", "-o", "it's 1"],
+                "the command")
+    told = run("explore", "s.csv", "--config", "small", "--tokens", "4", "-o", "it's 1").err
+    check_equal(shlex.split(told.split("-m ufp4.report ")[1]), ["it's 1/explore.json"], "how to draw it")
+
+
 @slow
 def test_what_was_cut_off_goes_on():
     words = ["explore", shapes("name,cin,cout,count\nfc1,300,400,2\n"), *SWEEP]
@@ -382,6 +405,9 @@ def test_bad_shapes_are_refused():
                           ("name,cin,cout,count\nfc,8,8\n", "line 2: name,cin,cout,count are needed"),
                           ("name,cin,cout,count\nfc,8,8,1,1\n", "line 2: more than name,cin,cout,count"),
                           ("name,cin,cout,count\nfc,8,8,1\nfc,8,8,1\n", "line 3: this name is there twice"),
+                          ("name,cin,cout,count\nstep,8,8,1\n", "line 2: block and step are the names of totals"),
+                          ("name,cin,cout,count\nfc,8,8,1\nblock,8,8,1\n", "line 3: block and step are the names of totals"),
+                          ('name,cin,cout,count\n"o,d",8,8,1\n', "line 2: quotes are not supported"),
                           ("name,cin,cout,count\nfc,2000000,8,1\n", "line 2: cin is '2000000'")):
         rejects(2, message, "explore", shapes(text), "-o", "out")
     rejects(2, "Is a directory", "explore", "./", "-o", "out")
@@ -398,6 +424,7 @@ def test_bad_options_are_refused():
                              (["--dram", "hbm3", "--clock-mhz", "800"], "--dram hbm3 is for --clock-mhz 1000"),
                              (["--mem-latency", "100001"], "'100001' is no whole number from 0 to 100000"),
                              (["--tokens", "0"], "--tokens: '0' is no whole number from 1 to"),
+                             (["--layers", "0"], "--layers: a whole number from 1 to 1000000"),
                              (["--clock-mhz", "0"], "--clock-mhz: over 0")):
         rejects(2, message, "explore", shapes(), "-o", "out", *options)
     for folder in ("a", "b"):

@@ -308,6 +308,7 @@ static int finish(const explore_plan_t *plan, int json, const explore_rows_t *ro
   int end = json ? print_json(plan, rows) : CLI_GO_ON;
   if (end == CLI_GO_ON) end = cli_printed();
   if (end == CLI_GO_ON) end = write_files(plan, rows);
+  cli_signals_resume(NULL);
   if (end == CLI_GO_ON) end = explore_kept_remove(plan);
   return end == CLI_GO_ON ? draw(plan) : end;
 }
@@ -323,6 +324,13 @@ static int run_ranks(const explore_plan_t *plan, int json, explore_rows_t *rows)
   return end == CLI_GO_ON ? finish(plan, json, rows) : end;
 }
 
+// A signal may end it at any time: each line is then whole, and the rest is kept.
+static void begin_lines(const explore_plan_t *plan) {
+  static char lines[1 << 16];
+  setvbuf(stdout, lines, _IOLBF, sizeof lines);
+  if (plan->ranks.rank == 0) cli_signals_resume(&cli_explore);
+}
+
 static int run_plan(const explore_plan_t *plan, int json, int resume) {
   explore_rows_t rows = {0};
   int made = 0, end = CLI_GO_ON;
@@ -334,19 +342,21 @@ static int run_plan(const explore_plan_t *plan, int json, int resume) {
     if (end == CLI_GO_ON) end = explore_kept_open(plan, resume);
   }
   if (end == CLI_GO_ON) ranks_meet(0);
+  if (end == CLI_GO_ON) begin_lines(plan);
   if (end == CLI_GO_ON) end = run_ranks(plan, json, &rows);
   if (end != CLI_GO_ON && made) cli_output_remove_directory(plan->folder);
   free(rows.rows);
   return end == CLI_GO_ON ? CLI_OK : end;
 }
 
-static int check(const arguments_t *a, int batches_given) {
+static int check(const arguments_t *a, int batches_given, int layers_given) {
   if (a->folder == NULL) return cli_fail(&cli_explore, CLI_USAGE, "-o DIR is missing");
   if (batches_given && a->serial)
     return cli_fail(&cli_explore, CLI_USAGE, "--batches goes side by side: leave --serial out");
   if (batches_given && (a->batches < 1 || a->batches > UFP4_SCHEDULE_BATCHES))
     return cli_fail(&cli_explore, CLI_USAGE, "--batches: 1 or %d", UFP4_SCHEDULE_BATCHES);
-  if (a->layers > 1000000) return cli_fail(&cli_explore, CLI_USAGE, "--layers: at most 1000000");
+  if (layers_given && (a->layers < 1 || a->layers > 1000000))
+    return cli_fail(&cli_explore, CLI_USAGE, "--layers: a whole number from 1 to 1000000");
   if (!(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
     return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz: over 0, at most 1000000");
   return CLI_GO_ON;
@@ -402,7 +412,8 @@ static int run(int argc, char **argv) {
   cli_join_words(argc, argv, plan->words, sizeof plan->words);
   add_options(&options, &a);
   int end = cli_parse(&cli_explore, &options, argc, argv, 1, 1, &inputs, NULL);
-  if (end == CLI_GO_ON) end = check(&a, cli_option_given(&options, "batches"));
+  if (end == CLI_GO_ON) end = check(&a, cli_option_given(&options, "batches"),
+                                      cli_option_given(&options, "layers"));
   if (end == CLI_GO_ON) end = ranks_begin(&cli_explore, &plan->ranks);
   if (end == CLI_GO_ON) end = make_plan(&a, inputs[0], plan);
   if (end == CLI_GO_ON) end = check_outputs(plan, inputs[0]);

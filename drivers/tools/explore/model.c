@@ -44,7 +44,7 @@ enum { BUILT_IN = sizeof built_in / sizeof *built_in };
 
 void explore_model_details(FILE *out) {
   fprintf(out,
-          "\nSHAPES is a CSV file whose first line is name,cin,cout,count, or one of:\n"
+          "\nSHAPES is a CSV file whose first line is name,cin,cout,count, without quotes, or one of:\n"
           "  gpt2       GPT-2 124M: 12 blocks of width 768\n"
           "  llama-7b   32 blocks of width 4096\n"
           "  llama-70b  Llama 2 70B: 80 blocks of width 8192, k and v 1024 wide\n"
@@ -89,8 +89,13 @@ static int is_name(const char *text) {
   return length > 0 && text[length] == '\0' && length < EXPLORE_NAME;
 }
 
+static int is_total(const char *name) {
+  return strcmp(name, "block") == 0 || strcmp(name, "step") == 0;
+}
+
 static int read_layer(const csv_t *csv, char *text, explore_layer_t *layer) {
   char *fields[4];
+  if (strchr(text, '"') != NULL) return fail_line(csv, "quotes are not supported");
   for (int i = 0; i < 4; i++) {
     fields[i] = strsep(&text, ",");
     if (fields[i] == NULL) return fail_line(csv, "name,cin,cout,count are needed");
@@ -143,6 +148,7 @@ static int read_layers(csv_t *csv, explore_model_t *model) {
     explore_layer_t *layer = &model->layers[model->layer_count];
     int end = read_layer(csv, text, layer);
     if (end != CLI_GO_ON) return end;
+    if (is_total(layer->name)) return fail_line(csv, "block and step are the names of totals");
     for (int i = 0; i < model->layer_count; i++) {
       if (strcmp(model->layers[i].name, layer->name) == 0)
         return fail_line(csv, "this name is there twice");

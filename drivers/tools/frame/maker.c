@@ -162,9 +162,11 @@ int maker_draw(const cli_command_t *command, const char *document, const char *p
     return settle(command, end);
   }
   (void)remove(page);
+  char quoted[4 * PATH_MAX];
+  (void)cli_quote(document, quoted, sizeof quoted);
   fprintf(stderr,
           "ufp4 %s: UFP4_PYTHON names no Python to draw report.html with; one with ufp4[report] "
           "does: python3 -m " MODULE " %s%s\n",
-          command->name, document[0] == '-' ? "-- " : "", document);
+          command->name, document[0] == '-' ? "-- " : "", quoted);
   return CLI_GO_ON;
 }

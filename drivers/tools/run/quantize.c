@@ -11,7 +11,7 @@
 static int run(int argc, char **argv);
 const cli_command_t cli_quantize = {
     .name = "quantize",
-    .arguments = "IN -o Q.safetensors [options]",
+    .arguments = "IN -o Q.safetensors (--elem E | --recipe R --role .. --pass ..) [options]",
     .summary = "Quantizes a tensor to 4 bits, as a recipe does for one GEMM or as told by parts.",
     .example =
         "ufp4 quantize X.npy -o X.safetensors --recipe ufp4 --role x --pass fprop "
@@ -187,7 +187,7 @@ static int check(const choices_t *c) {
   if (c->exponent_given && (c->exponent < INT16_MIN || c->exponent > INT16_MAX)) {
     return cli_fail(&cli_quantize, CLI_USAGE, "--tensor-exponent goes from -32768 to 32767");
   }
-  if (c->rht_mask > 0xFFFF) return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask has 16 bits");
+  if (c->rht_mask > 0xFFFF) return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask: 0x%" PRIx64 " is not a mask of 16 bits", c->rht_mask);
   if (c->mask_given && c->recipe == NULL && c->rht == UFP4_RHT_NONE) {
     return cli_fail(&cli_quantize, CLI_USAGE,
                     "--rht-mask gives the signs of a transform; there is none without --rht");
@@ -232,7 +232,7 @@ static int64_t compare(const result_t *got, const result_t *want) {
 static void put_job(json_t *jobs, const char *job, const result_t *result, uint64_t cycles) {
   const ufp4_operand_t *q = &result->operand;
   const double rate = (double)q->rows * (double)q->cols / (double)cycles;
-  if (cycles == 0) return;
+  if (cycles == 0) return;  // it was not run
   if (jobs == NULL) {
     printf("  %-5s %8" PRId64 " %8" PRId64 " %10" PRIu64 " %17.2f\n", job, q->rows, q->cols, cycles,
            rate);
@@ -241,6 +241,18 @@ static void put_job(json_t *jobs, const char *job, const result_t *result, uint6
   json_array_append_new(jobs, json_pack("{s:s, s:I, s:I, s:I, s:f}", "job", job, "rows",
                                         (json_int_t)q->rows, "cols", (json_int_t)q->cols, "cycles",
                                         (json_int_t)cycles, "numbers_per_cycle", rate));
+}
+
+// What no engine did has no cycles.
+static void put_host(json_t *jobs, const result_t *result) {
+  const ufp4_operand_t *q = &result->operand;
+  if (jobs == NULL) {
+    printf("  %-5s %8" PRId64 " %8" PRId64 " %10s %17s\n", "host", q->rows, q->cols, "-", "-");
+    return;
+  }
+  json_array_append_new(jobs, json_pack("{s:s, s:I, s:I, s:n, s:n}", "job", "host", "rows",
+                                        (json_int_t)q->rows, "cols", (json_int_t)q->cols, "cycles",
+                                        "numbers_per_cycle"));
 }
 
 static void put_counters(json_t *json, const result_t *result) {
@@ -267,13 +279,15 @@ static int print_stats(const choices_t *c, const result_t *got, const result_t *
   const result_t *timed = got->stats.on_core || !want->stats.on_core ? got : want;
   json_t *json = c->json ? json_object() : NULL, *jobs = c->json ? json_array() : NULL;
   if (json == NULL) printf("%% job       rows     cols     cycles numbers_per_cycle\n");
-  if (json == NULL && !timed->stats.on_core)
-    printf("  %-5s %8" PRId64 " %8" PRId64 " %10s %17s\n", "host", timed->operand.rows,
-           timed->operand.cols, "-", "-");
+  if (!timed->stats.on_core) put_host(jobs, timed);
   put_job(jobs, "amax", timed, timed->stats.amax_cycles);
   put_job(jobs, "quant", timed, timed->stats.quant_cycles);
   if (json != NULL) json_object_set_new(json, "jobs", jobs);
-  if (timed->stats.on_core && timed->info.has_cycles) put_counters(json, timed);
+  if (timed->stats.on_core && timed->info.has_cycles) {
+    put_counters(json, timed);
+  } else if (json != NULL) {
+    json_object_set_new(json, "counters", json_null());
+  }
   if (json == NULL) return CLI_GO_ON;
   const unsigned flags = got->operand.flags;
   const int data = !c->device.timing_only;
