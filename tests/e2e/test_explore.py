@@ -323,6 +323,13 @@ def kill_after(case, words):
     check(os.path.exists(f"out/cases/case-{case}.csv"), "it ended before it was killed")
 
 
+def test_where_no_case_runs_one_line_says_so():
+    for config in ("default", "tiny"):
+        told = rejects(2, "no case runs on a core", "explore", shapes(), "--config", config, "--tokens", "1", "--batches", "2",
+                       "-o", "out")
+        check_equal(told.out, "", "what is printed")
+
+
 def test_an_interrupted_run_says_how_to_go_on():
     words = ["explore", shapes(), *SWEEP, "-o", "out"]
     process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

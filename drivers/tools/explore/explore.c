@@ -265,16 +265,19 @@ static int run_case(const explore_plan_t *plan, int index, explore_rows_t *rows)
   return explore_kept_write(plan, index, &rows->rows[before], rows->count - before);
 }
 
-// Those of this rank.
+// Those of this rank. Where none goes, nothing is printed.
 static int run_cases(const explore_plan_t *plan, int prints, explore_rows_t *rows) {
   progress_t progress = progress_start(1);
-  int end = CLI_GO_ON;
+  int end = CLI_GO_ON, able = 0, shown = 0;
   for (int i = plan->ranks.rank; i < plan->case_count && end == CLI_GO_ON; i += plan->ranks.count) {
-    const int before = rows->count;
     if (plan->ranks.rank == 0) say(&progress, plan, i);
     end = run_case(plan, i, rows);
     progress_end(&progress);
-    if (prints && end == CLI_GO_ON) print_rows(plan, rows, before);
+    able |= plan->cases[i].reason[0] == '\0';
+    if (!prints || !able || end != CLI_GO_ON) continue;
+    if (shown == 0) explore_print_head(plan);
+    print_rows(plan, rows, shown);
+    shown = rows->count;
   }
   return end;
 }
@@ -315,12 +318,14 @@ static int finish(const explore_plan_t *plan, int json, const explore_rows_t *ro
 
 static int run_ranks(const explore_plan_t *plan, int json, explore_rows_t *rows) {
   const int first = plan->ranks.rank == 0, alone = plan->ranks.count == 1;
-  if (first && !json) explore_print_head(plan);
   int end = run_cases(plan, alone && !json, rows);
   if (end == CLI_GO_ON) ranks_meet(0);
   if (end != CLI_GO_ON || !first) return end;
   if (!alone) end = read_all(plan, rows);
-  if (end == CLI_GO_ON && !alone && !json) print_rows(plan, rows, 0);
+  if (end == CLI_GO_ON && !alone && !json && count_able(plan) > 0) {
+    explore_print_head(plan);
+    print_rows(plan, rows, 0);
+  }
   return end == CLI_GO_ON ? finish(plan, json, rows) : end;
 }
 
@@ -381,10 +386,12 @@ static void add_options(cli_options_t *options, arguments_t *a) {
                  "tokens of a step (default 4096)");
   cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
                  "blocks of the model (default: its own)");
+  cli_option_range(options, "a whole number from 1 to 1000000");
   cli_option_add(
       options, "batches", CLI_UINT, &a->batches, "1|2",
       "micro-batches of a step (default 2 where each has two macro-tiles of rows in every "
       "layer, else 1)");
+  cli_option_range(options, "1 or 2");
   cli_option_add(options, "clock-mhz", CLI_REAL, &a->clock_mhz, "F",
                  "clock, for milliseconds and tokens a second (default 1000)");
   cli_option_add(options, "serial", CLI_FLAG, &a->serial, NULL,

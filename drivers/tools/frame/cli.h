@@ -100,7 +100,8 @@ typedef struct {
   void *value;
   const char *argument;  ///< what --help calls it, and the words of CLI_CHOICE; NULL for CLI_FLAG
   const char *help;
-  int given;  ///< set by cli_parse
+  int given;          ///< set by cli_parse
+  const char *range;  ///< what is legal, for messages; NULL: all of its kind
 } cli_option_t;
 
 #define CLI_MAX_OPTIONS 40
@@ -111,6 +112,8 @@ typedef struct {
 
 void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value,
                     const char *argument, const char *help);
+/** What messages say that the value of the last option must be: "1 or 2". */
+void cli_option_range(cli_options_t *options, const char *range);
 
 /** cli_parse handled everything (--help), or failed: return cli_parse's other value. */
 #define CLI_GO_ON (-1)

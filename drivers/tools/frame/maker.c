@@ -22,8 +22,9 @@ static const char run_module[] =
     "  from " MODULE
     ".__main__ import main\n"
     "except ImportError as error:\n"
-    "  sys.exit(f'" MODULE
-    ": {error}')\n"
+    "  print(f'" MODULE
+    ": UFP4_PYTHON: {error}; one with ufp4[report] does', file=sys.stderr)\n"
+    "  sys.exit(3)\n"
     "sys.exit(main())\n";
 
 extern char **environ;
@@ -153,6 +154,16 @@ int maker_run(const cli_command_t *command, json_t *document, const char *const 
   if (end == CLI_GO_ON) end = settle(command, make(command, in, words));
   if (in != NULL) fclose(in);
   return end;
+}
+
+int maker_check(const cli_command_t *command) {
+  char *const argv[] = {(char *)(uintptr_t)interpreter(), "-c", "", NULL};
+  pid_t pid;
+  int status = 0, error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+  if (error == 0) error = wait_for(pid, &status);
+  if (error == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return CLI_GO_ON;
+  return cli_fail(command, CLI_DEVICE, "UFP4_PYTHON: %s: %s", argv[0],
+                  error != 0 ? strerror(error) : "it cannot be started");
 }
 
 int maker_draw(const cli_command_t *command, const char *document, const char *page) {

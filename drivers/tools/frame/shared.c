@@ -37,8 +37,10 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
                  "board its own)");
   cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",
                  "simulated memory: from address to first data (default 100)");
+  cli_option_range(options, "a whole number from 0 to 100000");
   cli_option_add(options, "mem-bandwidth", CLI_UINT, &device->mem_bandwidth, "BYTES",
                  "simulated memory: bytes a cycle, each way (default 0: as wide as the bus)");
+  cli_option_range(options, "a whole number from 0 to 4096");
   cli_option_add(options, "dram", CLI_TEXT, &device->dram, "NAME",
                  "simulated memory: with the banks, rows and refresh of lpddr5 or hbm3 behind "
                  "--mem-latency, at a cycle a nanosecond (default none)");
@@ -53,6 +55,7 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
                  "backends rtl and tlm: write what each unit is at, for ui.perfetto.dev");
   cli_option_add(options, "threads", CLI_UINT, &device->threads, "N",
                  "threads of the model (default 0: all cores)");
+  cli_option_range(options, "a whole number from 0 to 1024");
 }
 
 void cli_device_add_timing(cli_options_t *options, cli_device_t *device) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4 quantize: by the golden model, or by the QUANT engine of a core.
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "frame/cli.h"
 #include "frame/compare.h"
@@ -63,6 +65,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "scale", CLI_CHOICE, &c->scale, "e4m3|nvfp4|e8m0|fp32",
                  "block scale (default e4m3)");
   cli_option_add(options, "block", CLI_UINT, &c->block, "16|32", "block size (that of the scale)");
+  cli_option_range(options, "16 or 32");
   cli_option_add(options, "layout", CLI_CHOICE, &c->layout, "1d|2d",
                  "blocks of a row, or 16x16 (default 1d)");
   cli_option_add(options, "axis", CLI_CHOICE, &c->axis, "row|col",
@@ -70,6 +73,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "rht", CLI_CHOICE, &c->rht, "off|on|bf16",
                  "Hadamard transform first (default off); recipes call them none, integer, bf16");
   cli_option_add(options, "rht-mask", CLI_UINT, &c->rht_mask, "MASK", "its signs (default 0xD7E8)");
+  cli_option_range(options, "a mask of 16 bits");
   cli_option_add(options, "round", CLI_CHOICE, &c->round, "rne|sr",
                  "nearest even (default) or stochastic");
   cli_option_add(options, "scale-round", CLI_CHOICE, &c->scale_round, "rne|up|down|46",
@@ -79,6 +83,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
                  "their stream (default: by role and axis, or 0)");
   cli_option_add(options, "tensor-exponent", CLI_INT, &c->exponent, "T",
                  "t given from outside (default: from the data)");
+  cli_option_range(options, "a whole number from -32768 to 32767");
   cli_option_add(options, "packed", CLI_FLAG, &c->packed, NULL, "write two codes per byte");
   cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL,
                  "uint16 elements of IN are BF16 patterns");
@@ -387,7 +392,12 @@ static int check_output(const choices_t *c) {
 
 static int check_files(const choices_t *c, const char *input) {
   const char *const read[] = {input, c->recipe, c->output};
+  struct stat about;
   int end = CLI_GO_ON;
+  if (stat(input, &about) == 0 && S_ISDIR(about.st_mode)) {
+    errno = EISDIR;
+    return cli_fail_errno(&cli_quantize, input, "read");
+  }
   if (c->output != NULL) end = cli_output_file(&cli_quantize, c->output, CLI_SAFETENSORS, read, 2);
   return end == CLI_GO_ON ? cli_device_check_trace(&cli_quantize, &c->device, read, 3) : end;
 }
