@@ -8,6 +8,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import zlib
 
@@ -276,6 +277,17 @@ def test_without_python_the_rows_are_there():
     check_equal(sorted(os.listdir("out")), FILES, "files, without the earlier page")
 
 
+def test_a_python_without_the_package_is_told_in_one_line():
+    os.makedirs("bin")
+    pathlib.Path("bin/python").write_text(f"#!/bin/sh\nexec {sys.executable} -S -I \"$@\"\n")
+    os.chmod("bin/python", 0o755)
+    done = subprocess.run([bench.PROGRAM, "explore", shapes(), "--config", "small", "--tokens", "4", "-o", "out"],
+                          capture_output=True, text=True, env={**os.environ, "UFP4_PYTHON": "bin/python"}, timeout=60)
+    check_equal((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
+    check(done.stderr.endswith("; one with ufp4[report] does\n"), done.stderr)
+    check_equal(sorted(os.listdir("out")), FILES, "what stays")
+
+
 def test_several_sizes_of_a_step_make_a_heat_map():
     rows = explore("--config", "small", "--tokens", "1,16,64", "--serial")
     util = [float(r["util_percent"]) for r in rows if (r["layer"], r["pass"]) == ("proj", "fprop")]
@@ -360,6 +372,7 @@ def test_what_was_cut_off_goes_on():
     rejects(2, "--resume goes on with it", *words, "-o", "out")
     rejects(2, "of other settings is there: clock_mhz is", *words, "-o", "out", "--resume", "--clock-mhz", "900")
     rejects(2, "of other settings is there: dram is \"none\", not \"hbm3\"", *words, "-o", "out", "--resume", "--dram", "hbm3")
+    rejects(2, "clock_mhz is 1000.0, not 900.1;", *words, "-o", "out", "--resume", "--clock-mhz", "900.1")
     kept = pathlib.Path("out/cases/case-1.csv").read_text()
     pathlib.Path("out/cases/case-1.csv").write_text(kept[:100])
     rejects(2, "case-1.csv: damaged", *words, "-o", "out", "--resume")
