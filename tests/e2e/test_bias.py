@@ -179,6 +179,16 @@ def test_zeros_have_no_sqnr():
     check("-nan" not in result.out and " nan " in result.out, str(result))
 
 
+def test_rejects_a_plot_by_what_is_no_python():
+    """before anything is printed"""
+    os.environ["UFP4_PYTHON"] = "/nowhere/python3"
+    try:
+        told = rejects(3, "UFP4_PYTHON: /nowhere/python3: No such file", "bias", "--rows", 4, "--cols", 64, "--plot", "p.svg")
+    finally:
+        del os.environ["UFP4_PYTHON"]
+    check_equal(told.out, "", "what is printed")
+
+
 def test_rejects_a_picture_without_python():
     result = rejects(3, "--plot: UFP4_PYTHON names no Python", "bias", "--rows", 4, "--cols", 64, "--plot", "p.svg")
     check_equal(result.out, "", "output")

@@ -63,6 +63,10 @@ def test_statistics_say_what_the_engine_did():
     check_equal([(job["rows"], job["cols"]) for job in jobs.values()], [(20, 32)] * 2, "sizes")
     check(jobs["quant"]["cycles"] > 100 and counters["write_beats"] > 0, f"{jobs} {counters}")
     check_equal(json.loads(passes(*words, "--json").out)["verdict"], "-", "nothing compared")
+    told = json.loads(passes("quantize", "X.npy", *Q, "--elem", "e1m2", "--json").out)
+    check_equal((told["jobs"], told["counters"]),
+                ([{"job": "host", "rows": told["jobs"][0]["rows"], "cols": told["jobs"][0]["cols"], "cycles": None,
+                   "numbers_per_cycle": None}], None), "without a core")
     told = json.loads(passes("quantize", "X.npy", "--elem", "e1m2", "--backend", "tlm", "--config", "small", "--timing-only", "--json").out)
     check_equal({job["job"]: job["cycles"] for job in told["jobs"]}, {name: job["cycles"] for name, job in jobs.items()}, "cycles without data")
     told = json.loads(passes("quantize", "X.npy", *Q, "--elem", "e1m2", "--check", "tlm", "--config", "small", "--json").out)

@@ -4,13 +4,16 @@ import csv
 import json
 import os
 import pathlib
+import shlex
 import shutil
+import signal
 import subprocess
+import sys
 import time
 import zlib
 
 import bench
-from bench import check, check_equal, passes, rejects, slow
+from bench import check, check_equal, passes, rejects, run, slow
 
 SHAPES = "name,cin,cout,count\nfc1,64,96,2\nproj,48,64,1\n"
 FIRST = "model,layer,pass,recipe,config,count,m,n,k,cycles".split(",")
@@ -274,6 +277,17 @@ def test_without_python_the_rows_are_there():
     check_equal(sorted(os.listdir("out")), FILES, "files, without the earlier page")
 
 
+def test_a_python_without_the_package_is_told_in_one_line():
+    os.makedirs("bin")
+    pathlib.Path("bin/python").write_text(f"#!/bin/sh\nexec {sys.executable} -S -I \"$@\"\n")
+    os.chmod("bin/python", 0o755)
+    done = subprocess.run([bench.PROGRAM, "explore", shapes(), "--config", "small", "--tokens", "4", "-o", "out"],
+                          capture_output=True, text=True, env={**os.environ, "UFP4_PYTHON": "bin/python"}, timeout=60)
+    check_equal((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
+    check(done.stderr.endswith("; one with ufp4[report] does\n"), done.stderr)
+    check_equal(sorted(os.listdir("out")), FILES, "what stays")
+
+
 def test_several_sizes_of_a_step_make_a_heat_map():
     rows = explore("--config", "small", "--tokens", "1,16,64", "--serial")
     util = [float(r["util_percent"]) for r in rows if (r["layer"], r["pass"]) == ("proj", "fprop")]
@@ -321,6 +335,34 @@ def kill_after(case, words):
     check(os.path.exists(f"out/cases/case-{case}.csv"), "it ended before it was killed")
 
 
+def test_where_no_case_runs_one_line_says_so():
+    for config in ("default", "tiny"):
+        told = rejects(2, "no case runs on a core", "explore", shapes(), "--config", config, "--tokens", "1", "--batches", "2",
+                       "-o", "out")
+        check_equal(told.out, "", "what is printed")
+
+
+def test_an_interrupted_run_says_how_to_go_on():
+    words = ["explore", shapes(), *SWEEP, "-o", "out"]
+    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not os.path.exists("out/cases/case-0.csv"):
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    check_equal((process.returncode, err), (-signal.SIGINT, "ufp4 explore: interrupted; --resume goes on with it\n"), "its end")
+    check(out.endswith("\n"), f"it ends amid a line: {out[-80:]!r}")
+    passes(*words, "--resume")
+
+
+def test_commands_are_quoted():
+    passes("explore", shapes(), "--config", "small", "--tokens", "4", "-o", "it's 1")
+    command = json.loads(pathlib.Path("it's 1/explore.json").read_text())["command"]
+    check_equal(shlex.split(command), ["ufp4", "explore", "s.csv", "--config", "small", "--tokens", "4", "-o", "it's 1"],
+                "the command")
+    told = run("explore", "s.csv", "--config", "small", "--tokens", "4", "-o", "it's 1").err
+    check_equal(shlex.split(told.split("-m ufp4.report ")[1]), ["it's 1/explore.json"], "how to draw it")
+
+
 @slow
 def test_what_was_cut_off_goes_on():
     words = ["explore", shapes("name,cin,cout,count\nfc1,300,400,2\n"), *SWEEP]
@@ -330,6 +372,7 @@ def test_what_was_cut_off_goes_on():
     rejects(2, "--resume goes on with it", *words, "-o", "out")
     rejects(2, "of other settings is there: clock_mhz is", *words, "-o", "out", "--resume", "--clock-mhz", "900")
     rejects(2, "of other settings is there: dram is \"none\", not \"hbm3\"", *words, "-o", "out", "--resume", "--dram", "hbm3")
+    rejects(2, "clock_mhz is 1000.0, not 900.1;", *words, "-o", "out", "--resume", "--clock-mhz", "900.1")
     kept = pathlib.Path("out/cases/case-1.csv").read_text()
     pathlib.Path("out/cases/case-1.csv").write_text(kept[:100])
     rejects(2, "case-1.csv: damaged", *words, "-o", "out", "--resume")
@@ -381,8 +424,10 @@ def test_bad_shapes_are_refused():
                           ("name,cin,cout,count\nfc,8,1.5,1\n", "line 2: cout is '1.5'"),
                           ("name,cin,cout,count\nfc,8,8\n", "line 2: name,cin,cout,count are needed"),
                           ("name,cin,cout,count\nfc,8,8,1,1\n", "line 2: more than name,cin,cout,count"),
-                          ("name,cin,cout,count\nstep,8,8,1\n", "line 2: the totals are called step and block"),
                           ("name,cin,cout,count\nfc,8,8,1\nfc,8,8,1\n", "line 3: this name is there twice"),
+                          ("name,cin,cout,count\nstep,8,8,1\n", "line 2: block and step are the names of totals"),
+                          ("name,cin,cout,count\nfc,8,8,1\nblock,8,8,1\n", "line 3: block and step are the names of totals"),
+                          ('name,cin,cout,count\n"o,d",8,8,1\n', "line 2: quotes are not supported"),
                           ("name,cin,cout,count\nfc,2000000,8,1\n", "line 2: cin is '2000000'")):
         rejects(2, message, "explore", shapes(text), "-o", "out")
     rejects(2, "Is a directory", "explore", "./", "-o", "out")
@@ -393,13 +438,13 @@ def test_bad_shapes_are_refused():
 def test_bad_options_are_refused():
     for options, message in ((["--config", "huge"], "no configuration is called 'huge'"),
                              (["--config", "small,small"], "small is there twice"),
-                             (["--layers", "0"], "--layers: 1 to 1000000"),
                              (["--recipe", "ufp4,,e2m1"], "a name is empty"),
                              (["--mem-bandwidth", "8,x"], "'x' is no whole number"),
                              (["--dram", "ddr9"], "no memory is called 'ddr9'; there are none, lpddr5 and hbm3"),
                              (["--dram", "hbm3", "--clock-mhz", "800"], "--dram hbm3 is for --clock-mhz 1000"),
                              (["--mem-latency", "100001"], "'100001' is no whole number from 0 to 100000"),
                              (["--tokens", "0"], "--tokens: '0' is no whole number from 1 to"),
+                             (["--layers", "0"], "--layers: a whole number from 1 to 1000000"),
                              (["--clock-mhz", "0"], "--clock-mhz: over 0")):
         rejects(2, message, "explore", shapes(), "-o", "out", *options)
     for folder in ("a", "b"):

@@ -184,6 +184,22 @@ def test_rejects_values_that_are_no_numbers():
         rejects(2, "--alpha", "gemm", "a", "b", "-o", "c", "--alpha", value)
 
 
+def test_rejects_values_with_the_range_of_the_option():
+    explore = ["explore", "gpt2", "-o", "out"]
+    quantize = ["quantize", "X", "-o", "Q.safetensors", "--elem", "e1m2"]
+    for words, option, value, told in ((explore, "--batches", "1,2", "1 or 2"), (explore, "--layers", "x", "from 1 to 1000000"),
+                                       (quantize, "--threads", "-1", "from 0 to 1024"),
+                                       (quantize, "--rht-mask", "zz", "a mask of 16 bits"),
+                                       (quantize, "--rht-mask", "0x12345", "0x12345 is not a mask of 16 bits"),
+                                       (["bias"], "--rht-mask", "0x12345", "0x12345 is not a mask of 16 bits"),
+                                       (quantize, "--backend", "foo", "there are model, rtl, tlm")):
+        rejects(2, told, *words, option, value)
+
+
+def test_rejects_an_input_without_a_name():
+    rejects(2, "the name of an input is empty", "quantize", "", "-o", "Q.safetensors", "--elem", "e1m2")
+
+
 def test_rejects_unknown_choices():
     result = rejects(2, "e2m1|e1m2|int4", "quantize", "a", "-o", "b", "--elem", "fp4")
     check("'fp4'" in result.err, str(result))

@@ -398,6 +398,11 @@ def test_rejects_a_recipe_that_is_a_folder():
             "--pass", "fprop")
 
 
+def test_rejects_a_folder_as_the_tensor():
+    os.mkdir("t")
+    rejects(2, "t: cannot read: Is a directory", "quantize", "t", "-o", "t/x.safetensors", "--elem", "e1m2")
+
+
 def test_rejects_a_missing_recipe_file():
     bench.write_npy("X.npy", [[1.0]])
     rejects(2, "own.json: cannot be read: No such file", "quantize", "X.npy", *Q, "--recipe", "own.json", "--role", "x",

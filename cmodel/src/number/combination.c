@@ -158,7 +158,10 @@ static ufp4_status_t check_backend(search_t *search, const char *backend, size_t
   const field_t field = {"backend", class_names, UFP4_BACKEND_CLASS_COUNT, find_class(backend),
                          offset};
   if (field.value == UFP4_BACKEND_CLASS_COUNT) {
-    ufp4_message_set(search->message, "no backend is called '%s'", backend);
+    ufp4_message_set(search->message,
+                     "no backend is called '%s'; there are model, rtl, tlm, systemc, "
+                     "systemc:timed, cuda and fpga:PORT",
+                     backend);
     return UFP4_ERROR_ARGUMENT;
   }
   if (narrow(search, &field, &field) == UFP4_OK) return UFP4_OK;

@@ -265,16 +265,19 @@ static int run_case(const explore_plan_t *plan, int index, explore_rows_t *rows)
   return explore_kept_write(plan, index, &rows->rows[before], rows->count - before);
 }
 
-// Those of this rank.
+// Those of this rank. Where none goes, nothing is printed.
 static int run_cases(const explore_plan_t *plan, int prints, explore_rows_t *rows) {
   progress_t progress = progress_start(1);
-  int end = CLI_GO_ON;
+  int end = CLI_GO_ON, able = 0, shown = 0;
   for (int i = plan->ranks.rank; i < plan->case_count && end == CLI_GO_ON; i += plan->ranks.count) {
-    const int before = rows->count;
     if (plan->ranks.rank == 0) say(&progress, plan, i);
     end = run_case(plan, i, rows);
     progress_end(&progress);
-    if (prints && end == CLI_GO_ON) print_rows(plan, rows, before);
+    able |= plan->cases[i].reason[0] == '\0';
+    if (!prints || !able || end != CLI_GO_ON) continue;
+    if (shown == 0) explore_print_head(plan);
+    print_rows(plan, rows, shown);
+    shown = rows->count;
   }
   return end;
 }
@@ -308,19 +311,29 @@ static int finish(const explore_plan_t *plan, int json, const explore_rows_t *ro
   int end = json ? print_json(plan, rows) : CLI_GO_ON;
   if (end == CLI_GO_ON) end = cli_printed();
   if (end == CLI_GO_ON) end = write_files(plan, rows);
+  cli_signals_resume(NULL);
   if (end == CLI_GO_ON) end = explore_kept_remove(plan);
   return end == CLI_GO_ON ? draw(plan) : end;
 }
 
 static int run_ranks(const explore_plan_t *plan, int json, explore_rows_t *rows) {
   const int first = plan->ranks.rank == 0, alone = plan->ranks.count == 1;
-  if (first && !json) explore_print_head(plan);
   int end = run_cases(plan, alone && !json, rows);
   if (end == CLI_GO_ON) ranks_meet(0);
   if (end != CLI_GO_ON || !first) return end;
   if (!alone) end = read_all(plan, rows);
-  if (end == CLI_GO_ON && !alone && !json) print_rows(plan, rows, 0);
+  if (end == CLI_GO_ON && !alone && !json && count_able(plan) > 0) {
+    explore_print_head(plan);
+    print_rows(plan, rows, 0);
+  }
   return end == CLI_GO_ON ? finish(plan, json, rows) : end;
+}
+
+// A signal may end it at any time: each line is then whole, and the rest is kept.
+static void begin_lines(const explore_plan_t *plan) {
+  static char lines[1 << 16];
+  setvbuf(stdout, lines, _IOLBF, sizeof lines);
+  if (plan->ranks.rank == 0) cli_signals_resume(&cli_explore);
 }
 
 static int run_plan(const explore_plan_t *plan, int json, int resume) {
@@ -334,6 +347,7 @@ static int run_plan(const explore_plan_t *plan, int json, int resume) {
     if (end == CLI_GO_ON) end = explore_kept_open(plan, resume);
   }
   if (end == CLI_GO_ON) ranks_meet(0);
+  if (end == CLI_GO_ON) begin_lines(plan);
   if (end == CLI_GO_ON) end = run_ranks(plan, json, &rows);
   if (end != CLI_GO_ON && made) cli_output_remove_directory(plan->folder);
   free(rows.rows);
@@ -347,7 +361,7 @@ static int check(const arguments_t *a, int batches_given, int layers_given) {
   if (batches_given && (a->batches < 1 || a->batches > UFP4_SCHEDULE_BATCHES))
     return cli_fail(&cli_explore, CLI_USAGE, "--batches: 1 or %d", UFP4_SCHEDULE_BATCHES);
   if (layers_given && (a->layers < 1 || a->layers > 1000000))
-    return cli_fail(&cli_explore, CLI_USAGE, "--layers: 1 to 1000000");
+    return cli_fail(&cli_explore, CLI_USAGE, "--layers: a whole number from 1 to 1000000");
   if (!(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
     return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz: over 0, at most 1000000");
   return CLI_GO_ON;
@@ -372,10 +386,12 @@ static void add_options(cli_options_t *options, arguments_t *a) {
                  "tokens of a step (default 4096)");
   cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
                  "blocks of the model (default: its own)");
+  cli_option_range(options, "a whole number from 1 to 1000000");
   cli_option_add(
       options, "batches", CLI_UINT, &a->batches, "1|2",
       "micro-batches of a step (default 2 where each has two macro-tiles of rows in every "
       "layer, else 1)");
+  cli_option_range(options, "1 or 2");
   cli_option_add(options, "clock-mhz", CLI_REAL, &a->clock_mhz, "F",
                  "clock, for milliseconds and tokens a second (default 1000)");
   cli_option_add(options, "serial", CLI_FLAG, &a->serial, NULL,
@@ -403,7 +419,8 @@ static int run(int argc, char **argv) {
   cli_join_words(argc, argv, plan->words, sizeof plan->words);
   add_options(&options, &a);
   int end = cli_parse(&cli_explore, &options, argc, argv, 1, 1, &inputs, NULL);
-  if (end == CLI_GO_ON) end = check(&a, cli_option_given(&options, "batches"), cli_option_given(&options, "layers"));
+  if (end == CLI_GO_ON)
+    end = check(&a, cli_option_given(&options, "batches"), cli_option_given(&options, "layers"));
   if (end == CLI_GO_ON) end = ranks_begin(&cli_explore, &plan->ranks);
   if (end == CLI_GO_ON) end = make_plan(&a, inputs[0], plan);
   if (end == CLI_GO_ON) end = check_outputs(plan, inputs[0]);

@@ -43,16 +43,17 @@ static const explore_model_t built_in[] = {
 enum { BUILT_IN = sizeof built_in / sizeof *built_in };
 
 void explore_model_details(FILE *out) {
-  fprintf(out,
-          "\nSHAPES is a CSV file whose first line is name,cin,cout,count, or one of:\n"
-          "  gpt2       GPT-2 124M: 12 blocks of width 768\n"
-          "  llama-7b   32 blocks of width 4096\n"
-          "  llama-70b  Llama 2 70B: 80 blocks of width 8192, k and v 1024 wide\n"
-          "  moe        Mixtral 8x7B: 32 blocks, 2 of 8 experts a token, tokens split evenly\n"
-          "Layers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
-          "Left out: attention's own products, embeddings, the head, the router, norms.\n"
-          "\nOne block is run, and two, forward and backward; each further one counts as what the "
-          "second adds.\nWith --serial every job runs once, alone.\n");
+  fprintf(
+      out,
+      "\nSHAPES is a CSV file whose first line is name,cin,cout,count, without quotes, or one of:\n"
+      "  gpt2       GPT-2 124M: 12 blocks of width 768\n"
+      "  llama-7b   32 blocks of width 4096\n"
+      "  llama-70b  Llama 2 70B: 80 blocks of width 8192, k and v 1024 wide\n"
+      "  moe        Mixtral 8x7B: 32 blocks, 2 of 8 experts a token, tokens split evenly\n"
+      "Layers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
+      "Left out: attention's own products, embeddings, the head, the router, norms.\n"
+      "\nOne block is run, and two, forward and backward; each further one counts as what the "
+      "second adds.\nWith --serial every job runs once, alone.\n");
 }
 
 // --- CSV ----------------------------------------------------------------------------------------
@@ -89,8 +90,13 @@ static int is_name(const char *text) {
   return length > 0 && text[length] == '\0' && length < EXPLORE_NAME;
 }
 
+static int is_total(const char *name) {
+  return strcmp(name, "block") == 0 || strcmp(name, "step") == 0;
+}
+
 static int read_layer(const csv_t *csv, char *text, explore_layer_t *layer) {
   char *fields[4];
+  if (strchr(text, '"') != NULL) return fail_line(csv, "quotes are not supported");
   for (int i = 0; i < 4; i++) {
     fields[i] = strsep(&text, ",");
     if (fields[i] == NULL) return fail_line(csv, "name,cin,cout,count are needed");
@@ -98,10 +104,8 @@ static int read_layer(const csv_t *csv, char *text, explore_layer_t *layer) {
     for (size_t n = strlen(fields[i]); n > 0 && strchr(" \t", fields[i][n - 1]); n--)
       fields[i][n - 1] = '\0';
   }
-  if (text != NULL) return fail_line(csv, "more than name,cin,cout,count, or a comma in quotes, which are not read");
+  if (text != NULL) return fail_line(csv, "more than name,cin,cout,count");
   if (!is_name(fields[0])) return fail_line(csv, "the name needs 1 to 47 letters, digits or ._-/");
-  if (strcmp(fields[0], "step") == 0 || strcmp(fields[0], "block") == 0)
-    return fail_line(csv, "the totals are called step and block; name the layer otherwise");
   memset(layer, 0, sizeof *layer);
   snprintf(layer->name, sizeof layer->name, "%s", fields[0]);
   layer->tokens_of = layer->tokens_by = 1;
@@ -145,6 +149,7 @@ static int read_layers(csv_t *csv, explore_model_t *model) {
     explore_layer_t *layer = &model->layers[model->layer_count];
     int end = read_layer(csv, text, layer);
     if (end != CLI_GO_ON) return end;
+    if (is_total(layer->name)) return fail_line(csv, "block and step are the names of totals");
     for (int i = 0; i < model->layer_count; i++) {
       if (strcmp(model->layers[i].name, layer->name) == 0)
         return fail_line(csv, "this name is there twice");

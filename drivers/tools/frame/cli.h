@@ -49,7 +49,10 @@ int cli_json_print(const cli_command_t *command, json_t *json, int digits);
  * the exit status. */
 int cli_printed(void);
 
-/** "ufp4" and the arguments, with blanks between them, as far as there is room. */
+/** @p word as a shell reads it: in quotes, where it needs them; as far as there is room. @return
+ * the length that it needs. */
+size_t cli_quote(const char *word, char *text, size_t size);
+/** "ufp4" and the arguments, quoted, with blanks between them, as far as there is room. */
 void cli_join_words(int argc, char **argv, char *words, size_t size);
 /** A CRC of the program's file, in hex; "unknown" where the system does not show it. */
 void cli_program_mark(char mark[16]);
@@ -63,6 +66,8 @@ int cli_fail_errno(const cli_command_t *command, const char *path, const char *d
 /** Signals that end the program say so first; writing beyond ulimit -f becomes an error of that
  * write. */
 void cli_signals_begin(void);
+/** Signals that end the program say that --resume goes on with @p command; NULL: no longer. */
+void cli_signals_resume(const cli_command_t *command);
 /** From now on the first SIGINT, SIGTERM or SIGHUP ends nothing: cli_interrupted tells of it. The
  * second ends the program at once, as any did before. */
 void cli_catch_interrupts(void);
@@ -95,7 +100,8 @@ typedef struct {
   void *value;
   const char *argument;  ///< what --help calls it, and the words of CLI_CHOICE; NULL for CLI_FLAG
   const char *help;
-  int given;  ///< set by cli_parse
+  int given;          ///< set by cli_parse
+  const char *range;  ///< what is legal, for messages; NULL: all of its kind
 } cli_option_t;
 
 #define CLI_MAX_OPTIONS 40
@@ -106,6 +112,8 @@ typedef struct {
 
 void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value,
                     const char *argument, const char *help);
+/** What messages say that the value of the last option must be: "1 or 2". */
+void cli_option_range(cli_options_t *options, const char *range);
 
 /** cli_parse handled everything (--help), or failed: return cli_parse's other value. */
 #define CLI_GO_ON (-1)

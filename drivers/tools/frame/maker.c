@@ -22,8 +22,9 @@ static const char run_module[] =
     "  from " MODULE
     ".__main__ import main\n"
     "except ImportError as error:\n"
-    "  sys.exit(f'" MODULE
-    ": {error}')\n"
+    "  print(f'" MODULE
+    ": UFP4_PYTHON: {error}; one with ufp4[report] does', file=sys.stderr)\n"
+    "  sys.exit(3)\n"
     "sys.exit(main())\n";
 
 extern char **environ;
@@ -155,6 +156,16 @@ int maker_run(const cli_command_t *command, json_t *document, const char *const 
   return end;
 }
 
+int maker_check(const cli_command_t *command) {
+  char *const argv[] = {(char *)(uintptr_t)interpreter(), "-c", "", NULL};
+  pid_t pid;
+  int status = 0, error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+  if (error == 0) error = wait_for(pid, &status);
+  if (error == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return CLI_GO_ON;
+  return cli_fail(command, CLI_DEVICE, "UFP4_PYTHON: %s: %s", argv[0],
+                  error != 0 ? strerror(error) : "it cannot be started");
+}
+
 int maker_draw(const cli_command_t *command, const char *document, const char *page) {
   if (maker_is_there()) {
     const int end = make(command, NULL, (const char *const[]){"--", document, NULL});
@@ -162,9 +173,11 @@ int maker_draw(const cli_command_t *command, const char *document, const char *p
     return settle(command, end);
   }
   (void)remove(page);
+  char quoted[4 * PATH_MAX];
+  (void)cli_quote(document, quoted, sizeof quoted);
   fprintf(stderr,
           "ufp4 %s: UFP4_PYTHON names no Python to draw report.html with; one with ufp4[report] "
           "does: python3 -m " MODULE " %s%s\n",
-          command->name, document[0] == '-' ? "-- " : "", document);
+          command->name, document[0] == '-' ? "-- " : "", quoted);
   return CLI_GO_ON;
 }

@@ -38,7 +38,11 @@ int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const ch
 void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value,
                     const char *argument, const char *help) {
   if (options->count == CLI_MAX_OPTIONS) return;
-  options->items[options->count++] = (cli_option_t){name, kind, value, argument, help, 0};
+  options->items[options->count++] = (cli_option_t){name, kind, value, argument, help, 0, NULL};
+}
+
+void cli_option_range(cli_options_t *options, const char *range) {
+  options->items[options->count - 1].range = range;
 }
 
 int cli_option_given(const cli_options_t *options, const char *name) {
@@ -131,7 +135,8 @@ static const char *wanted(cli_kind_t kind) {
 static int fail_value(const cli_command_t *command, const cli_option_t *option, const char *text) {
   int choice = option->kind == CLI_CHOICE;
   return cli_fail(command, CLI_USAGE, "--%s: '%s' is not %s%s%s", option->name, text,
-                  wanted(option->kind), choice ? " " : "", choice ? option->argument : "");
+                  option->range != NULL ? option->range : wanted(option->kind), choice ? " " : "",
+                  choice ? option->argument : "");
 }
 
 // --- Help ---------------------------------------------------------------------------------------
@@ -261,6 +266,9 @@ int cli_parse(const cli_command_t *command, cli_options_t *options, int argc, ch
     const char *many = given < min_inputs ? "too few inputs" : "too many inputs";
     return cli_fail(command, CLI_USAGE, "%s (%d); usage: ufp4 %s %s", many, given, command->name,
                     command->arguments);
+  }
+  for (int i = optind; i < argc; i++) {
+    if (argv[i][0] == '\0') return cli_fail(command, CLI_USAGE, "the name of an input is empty");
   }
   if (inputs != NULL) *inputs = argv + optind;
   if (count != NULL) *count = given;

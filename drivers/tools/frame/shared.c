@@ -37,8 +37,10 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
                  "board its own)");
   cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",
                  "simulated memory: from address to first data (default 100)");
+  cli_option_range(options, "a whole number from 0 to 100000");
   cli_option_add(options, "mem-bandwidth", CLI_UINT, &device->mem_bandwidth, "BYTES",
                  "simulated memory: bytes a cycle, each way (default 0: as wide as the bus)");
+  cli_option_range(options, "a whole number from 0 to 4096");
   cli_option_add(options, "dram", CLI_TEXT, &device->dram, "NAME",
                  "simulated memory: with the banks, rows and refresh of lpddr5 or hbm3 behind "
                  "--mem-latency, at a cycle a nanosecond (default none)");
@@ -53,6 +55,7 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
                  "backends rtl and tlm: write what each unit is at, for ui.perfetto.dev");
   cli_option_add(options, "threads", CLI_UINT, &device->threads, "N",
                  "threads of the model (default 0: all cores)");
+  cli_option_range(options, "a whole number from 0 to 1024");
 }
 
 void cli_device_add_timing(cli_options_t *options, cli_device_t *device) {
@@ -121,10 +124,34 @@ void cli_program_mark(char mark[16]) {
   snprintf(mark, 16, whole != 0 ? "%08lx" : "unknown", crc);
 }
 
+static const char plain_letters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
+
+static size_t put_letter(char letter, char *text, size_t size, size_t length) {
+  if (length + 1 < size) text[length] = letter;
+  return length + 1;
+}
+
+// In single quotes all is literal but the quote itself, which stands between two quoted parts.
+size_t cli_quote(const char *word, char *text, size_t size) {
+  const int plain = word[0] != '\0' && word[strspn(word, plain_letters)] == '\0';
+  size_t length = plain ? 0 : put_letter('\'', text, size, 0);
+  for (const char *c = word; *c != '\0'; c++) {
+    for (const char *more = *c == '\'' ? "'\\'" : ""; *more != '\0'; more++)
+      length = put_letter(*more, text, size, length);
+    length = put_letter(*c, text, size, length);
+  }
+  if (!plain) length = put_letter('\'', text, size, length);
+  if (size > 0) text[length < size ? length : size - 1] = '\0';
+  return length;
+}
+
 void cli_join_words(int argc, char **argv, char *words, size_t size) {
   size_t length = (size_t)snprintf(words, size, "ufp4");
-  for (int i = 0; i < argc && length < size; i++)
-    length += (size_t)snprintf(words + length, size - length, " %s", argv[i]);
+  for (int i = 0; i < argc && length + 1 < size; i++) {
+    words[length++] = ' ';
+    length += cli_quote(argv[i], words + length, size - length);
+  }
 }
 
 int cli_printed(void) {

@@ -23,11 +23,22 @@ static void remove_waveforms(void) {
   unlink(hierarchy);
 }
 
+static const cli_command_t *volatile resumed;
+
+void cli_signals_resume(const cli_command_t *command) {
+  resumed = command;
+}
+
 // SA_RESETHAND: raised again, it ends the program, with the exit status that belongs to it.
 static void on_end(int number) {
-  say(number == SIGINT    ? "ufp4: interrupted\n"
-      : number == SIGTERM ? "ufp4: terminated\n"
-                          : "ufp4: the terminal is gone\n");
+  const cli_command_t *command = resumed;
+  say("ufp4");
+  if (command != NULL) say(" ");
+  if (command != NULL) say(command->name);
+  say(number == SIGINT    ? ": interrupted"
+      : number == SIGTERM ? ": terminated"
+                          : ": the terminal is gone");
+  say(command != NULL ? "; --resume goes on with it\n" : "\n");
   remove_waveforms();
   raise(number);
 }

@@ -214,7 +214,8 @@ static int check_plot(const char *path, const char *tensor) {
   if (length <= 4 || strcmp(path + length - 4, ".svg") != 0)
     return cli_fail(&cli_bias, CLI_USAGE, "--plot: '%s' does not end in .svg", path);
   const int end = cli_output_file(&cli_bias, path, CLI_ANY_FILE, &tensor, 1);
-  if (end != CLI_GO_ON || maker_is_there()) return end;
+  if (end != CLI_GO_ON) return end;
+  if (maker_is_there()) return maker_check(&cli_bias);
   return cli_fail(&cli_bias, CLI_DEVICE,
                   "--plot: UFP4_PYTHON names no Python to draw with; one with ufp4[report] does");
 }
@@ -229,7 +230,9 @@ static int check(const bias_t *bias, int explicit_data) {
     return cli_fail(&cli_bias, CLI_USAGE,
                     "--rows and --cols are of the synthetic data: none of them with a TENSOR");
   }
-  if (bias->rht_mask > UINT16_MAX) return cli_fail(&cli_bias, CLI_USAGE, "--rht-mask has 16 bits");
+  if (bias->rht_mask > UINT16_MAX)
+    return cli_fail(&cli_bias, CLI_USAGE, "--rht-mask: 0x%" PRIx64 " is not a mask of 16 bits",
+                    bias->rht_mask);
   if (bias->rows < 1 || bias->cols < 1 || bias->rows > UFP4_MAX_DIM || bias->cols > UFP4_MAX_DIM ||
       bias->rows * bias->cols > UINT64_C(1) << 28) {
     return cli_fail(&cli_bias, CLI_USAGE, "--rows and --cols: 1 to %d each, at most 2^28 elements",
@@ -256,6 +259,7 @@ static void add_options(cli_options_t *options, bias_t *bias) {
   cli_option_add(options, "round", CLI_CHOICE, &bias->round, "rne|sr", "rounding of elements");
   cli_option_add(options, "rht-mask", CLI_UINT, &bias->rht_mask, "MASK",
                  "signs of the transform (default 0xD7E8)");
+  cli_option_range(options, "a mask of 16 bits");
   cli_option_add(options, "rows", CLI_UINT, &bias->rows, "N", "synthetic data: rows (default 512)");
   cli_option_add(options, "cols", CLI_UINT, &bias->cols, "N",
                  "synthetic data: columns (default 4096)");

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4 quantize: by the golden model, or by the QUANT engine of a core.
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "frame/cli.h"
 #include "frame/compare.h"
@@ -11,7 +13,7 @@
 static int run(int argc, char **argv);
 const cli_command_t cli_quantize = {
     .name = "quantize",
-    .arguments = "IN -o Q.safetensors [options]",
+    .arguments = "IN -o Q.safetensors (--elem E | --recipe R --role .. --pass ..) [options]",
     .summary = "Quantizes a tensor to 4 bits, as a recipe does for one GEMM or as told by parts.",
     .example =
         "ufp4 quantize X.npy -o X.safetensors --recipe ufp4 --role x --pass fprop "
@@ -63,6 +65,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "scale", CLI_CHOICE, &c->scale, "e4m3|nvfp4|e8m0|fp32",
                  "block scale (default e4m3)");
   cli_option_add(options, "block", CLI_UINT, &c->block, "16|32", "block size (that of the scale)");
+  cli_option_range(options, "16 or 32");
   cli_option_add(options, "layout", CLI_CHOICE, &c->layout, "1d|2d",
                  "blocks of a row, or 16x16 (default 1d)");
   cli_option_add(options, "axis", CLI_CHOICE, &c->axis, "row|col",
@@ -70,6 +73,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "rht", CLI_CHOICE, &c->rht, "off|on|bf16",
                  "Hadamard transform first (default off); recipes call them none, integer, bf16");
   cli_option_add(options, "rht-mask", CLI_UINT, &c->rht_mask, "MASK", "its signs (default 0xD7E8)");
+  cli_option_range(options, "a mask of 16 bits");
   cli_option_add(options, "round", CLI_CHOICE, &c->round, "rne|sr",
                  "nearest even (default) or stochastic");
   cli_option_add(options, "scale-round", CLI_CHOICE, &c->scale_round, "rne|up|down|46",
@@ -79,6 +83,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
                  "their stream (default: by role and axis, or 0)");
   cli_option_add(options, "tensor-exponent", CLI_INT, &c->exponent, "T",
                  "t given from outside (default: from the data)");
+  cli_option_range(options, "a whole number from -32768 to 32767");
   cli_option_add(options, "packed", CLI_FLAG, &c->packed, NULL, "write two codes per byte");
   cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL,
                  "uint16 elements of IN are BF16 patterns");
@@ -187,7 +192,9 @@ static int check(const choices_t *c) {
   if (c->exponent_given && (c->exponent < INT16_MIN || c->exponent > INT16_MAX)) {
     return cli_fail(&cli_quantize, CLI_USAGE, "--tensor-exponent goes from -32768 to 32767");
   }
-  if (c->rht_mask > 0xFFFF) return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask has 16 bits");
+  if (c->rht_mask > 0xFFFF)
+    return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask: 0x%" PRIx64 " is not a mask of 16 bits",
+                    c->rht_mask);
   if (c->mask_given && c->recipe == NULL && c->rht == UFP4_RHT_NONE) {
     return cli_fail(&cli_quantize, CLI_USAGE,
                     "--rht-mask gives the signs of a transform; there is none without --rht");
@@ -232,7 +239,7 @@ static int64_t compare(const result_t *got, const result_t *want) {
 static void put_job(json_t *jobs, const char *job, const result_t *result, uint64_t cycles) {
   const ufp4_operand_t *q = &result->operand;
   const double rate = (double)q->rows * (double)q->cols / (double)cycles;
-  if (cycles == 0) return;
+  if (cycles == 0) return;  // it was not run
   if (jobs == NULL) {
     printf("  %-5s %8" PRId64 " %8" PRId64 " %10" PRIu64 " %17.2f\n", job, q->rows, q->cols, cycles,
            rate);
@@ -241,6 +248,18 @@ static void put_job(json_t *jobs, const char *job, const result_t *result, uint6
   json_array_append_new(jobs, json_pack("{s:s, s:I, s:I, s:I, s:f}", "job", job, "rows",
                                         (json_int_t)q->rows, "cols", (json_int_t)q->cols, "cycles",
                                         (json_int_t)cycles, "numbers_per_cycle", rate));
+}
+
+// What no engine did has no cycles.
+static void put_host(json_t *jobs, const result_t *result) {
+  const ufp4_operand_t *q = &result->operand;
+  if (jobs == NULL) {
+    printf("  %-5s %8" PRId64 " %8" PRId64 " %10s %17s\n", "host", q->rows, q->cols, "-", "-");
+    return;
+  }
+  json_array_append_new(
+      jobs, json_pack("{s:s, s:I, s:I, s:n, s:n}", "job", "host", "rows", (json_int_t)q->rows,
+                      "cols", (json_int_t)q->cols, "cycles", "numbers_per_cycle"));
 }
 
 static void put_counters(json_t *json, const result_t *result) {
@@ -267,13 +286,15 @@ static int print_stats(const choices_t *c, const result_t *got, const result_t *
   const result_t *timed = got->stats.on_core || !want->stats.on_core ? got : want;
   json_t *json = c->json ? json_object() : NULL, *jobs = c->json ? json_array() : NULL;
   if (json == NULL) printf("%% job       rows     cols     cycles numbers_per_cycle\n");
-  if (json == NULL && !timed->stats.on_core)
-    printf("  %-5s %8" PRId64 " %8" PRId64 " %10s %17s\n", "host", timed->operand.rows,
-           timed->operand.cols, "-", "-");
+  if (!timed->stats.on_core) put_host(jobs, timed);
   put_job(jobs, "amax", timed, timed->stats.amax_cycles);
   put_job(jobs, "quant", timed, timed->stats.quant_cycles);
   if (json != NULL) json_object_set_new(json, "jobs", jobs);
-  if (timed->stats.on_core && timed->info.has_cycles) put_counters(json, timed);
+  if (timed->stats.on_core && timed->info.has_cycles) {
+    put_counters(json, timed);
+  } else if (json != NULL) {
+    json_object_set_new(json, "counters", json_null());
+  }
   if (json == NULL) return CLI_GO_ON;
   const unsigned flags = got->operand.flags;
   const int data = !c->device.timing_only;
@@ -373,7 +394,12 @@ static int check_output(const choices_t *c) {
 
 static int check_files(const choices_t *c, const char *input) {
   const char *const read[] = {input, c->recipe, c->output};
+  struct stat about;
   int end = CLI_GO_ON;
+  if (stat(input, &about) == 0 && S_ISDIR(about.st_mode)) {
+    errno = EISDIR;
+    return cli_fail_errno(&cli_quantize, input, "read");
+  }
   if (c->output != NULL) end = cli_output_file(&cli_quantize, c->output, CLI_SAFETENSORS, read, 2);
   return end == CLI_GO_ON ? cli_device_check_trace(&cli_quantize, &c->device, read, 3) : end;
 }

@@ -56,14 +56,20 @@ ufp4_status_t ufp4_kept_path(const char *folder, const char *id, const char *suf
 
 // --- The folder ---------------------------------------------------------------------------------
 
+// Of a real number the shortest text that is the same FP32, from six digits on.
+static char *show(const json_t *value) {
+  char *text = NULL;
+  for (size_t digits = value != NULL && json_is_real(value) ? 6 : 9; value != NULL; digits++) {
+    free(text);
+    text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(digits));
+    if (text == NULL || digits == 9 || strtof(text, NULL) == (float)json_real_value(value)) break;
+  }
+  return text;
+}
+
 static ufp4_status_t fail_differing(const char *folder, const char *key, const json_t *there,
                                     const json_t *wanted, ufp4_message_t *message) {
-  char *is = there != NULL
-                 ? json_dumps(there, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9))
-                 : NULL;
-  char *asked = wanted != NULL
-                    ? json_dumps(wanted, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9))
-                    : NULL;
+  char *is = show(there), *asked = show(wanted);
   const char *first = is != NULL ? is : "absent", *second = asked != NULL ? asked : "absent";
   const int shows = strlen(first) <= LONGEST && strlen(second) <= LONGEST;
   ufp4_message_set(message,
