@@ -155,6 +155,15 @@ def test_a_bandwidth_above_the_bus_is_told():
                 "reasons")
 
 
+def test_a_bandwidth_above_the_bus_is_drawn():
+    bench.demand_drawing()
+    rows = explore("--config", "small", "--mem-bandwidth", "8,1000", "--tokens", "16", "--serial")
+    page = pathlib.Path("out/report.html").read_text()
+    cycles = [f"<td>{int(r['cycles']):,}</td>" for r in rows if r["layer"] == "step"]
+    check(len(cycles) == 2 and all(page.count(cell) == cycles.count(cell) for cell in cycles), f"{cycles}")
+    check("small, 1000 (bus 8) B/cycle" in page and "mem-bandwidth 1000 is above the bus" in page, "label and note")
+
+
 def test_side_by_side_is_faster():
     shape = shapes("name,cin,cout,count\nfc1,256,256,1\nfc2,256,256,1\n")
     fast, slow = (total(explore("--tokens", "2048", "--config", "default", *options, model=shape))

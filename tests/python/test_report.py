@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ufp4.report on what a training and an exploration have measured: numbers are those that the program printed when it compared
-and drew by itself (report/NAME.want.json of report/NAME.measured.json), to the last digit."""
+and drew by itself (report/NAME.want.json of report/NAME.measured.json), to the last digit; cycles and heat maps have more digits."""
 import html
 import json
 import os
@@ -85,6 +85,45 @@ def test_exploration_page_has_the_same_numbers():
         check_equal(re.findall(r"<h[123]>(.*?)</h[123]>", page), want["titles"], f"{name}: titles")
 
 
+def asked_for(*bandwidths):
+    """The page of a recorded exploration of 8 bytes a cycle, whose first cases asked for these, above the bus with a note."""
+    measured, _ = fixture("serial")
+    rows = _explore.read(FIXTURES / "serial.explore.csv")
+    wide = [case for case in _explore.cases(measured, rows) if case.config == "small" and case.bytes_per_cycle == 8]
+    for case, bandwidth in zip(wide, bandwidths):
+        next(about for about in measured["cases"] if about["config"] == "small" and about["bytes_per_cycle"] == 8
+             and about["tokens"] == case.tokens)["mem_bandwidth"] = bandwidth
+        for row in case.rows:
+            row["reason"] = "above the bus" if bandwidth > 8 else ""
+    return re.sub(r"<svg.*?</svg>", "", _explore.html(measured, rows), flags=re.S)
+
+
+def test_a_bandwidth_above_the_bus_has_its_figures_and_what_was_asked():
+    page = asked_for(1000, 1000)
+    found = [html.unescape(re.sub(r"<[^>]+>", "|", row)) for row in re.findall(r"<tr>(.*?)</tr>", page, flags=re.S) if "above the bus" in row]
+    check(len(found) == 2 and all("1000 (bus 8)" in row for row in found) and "151,260" in found[0] and "45.7" in found[0], f"{found}")
+    check("Utilization over tokens: ufp4 on small, 1000 (bus 8) B/cycle" in page, "the heat map")
+    titles = re.findall(r"<h3>(.*?)</h3>", asked_for(16, 1000))
+    check_equal(len(set(titles)), len(titles), f"names of cases: {titles}")
+    titles = re.findall(r"<h3>(.*?)</h3>", asked_for(8, 0))
+    check("ufp4, small, 8 B/cycle, latency 100, 32 tokens" in titles and "ufp4, small, 0 (bus 8) B/cycle, latency 100, 64 tokens" in titles, f"{titles}")
+
+
+def test_small_numbers_are_told_apart():
+    """Utilizations below 1 %, and one block of one token."""
+    measured, _ = fixture("serial")
+    rows = _explore.read(FIXTURES / "serial.explore.csv")
+    for about in measured["cases"]:
+        about["peak"] *= 200
+        about["tokens"] = {32: 1}.get(about["tokens"], 2)
+    page = _explore.html({**measured, "blocks": 1}, rows)
+    heat = page[page.index("Utilization over tokens"):page.index("Every job")]
+    shown = [text for text in re.findall(r'title="m[^>]*>(.*?)<', heat)]
+    check(shown and len(set(shown)) > 3 and all(re.fullmatch(r"0\.\d\d", text) for text in shown), f"{shown}")
+    for words, there in (("? 1 block, ", True), ("1 blocks", False), (", 1 token<", True), ("1 tokens", False), ("2 tokens", True)):
+        check_equal(words in page, there, words)
+
+
 def test_micro_batches_have_names():
     measured, _ = fixture("beside")
     rows = _explore.read(FIXTURES / "beside.explore.csv")
@@ -151,6 +190,20 @@ def test_a_researchers_own_losses():
     check(done.returncode == 0 and "  bf16         mine" in done.stdout and pathlib.Path("other.html").exists(), f"{done}")
 
 
+def test_a_base_is_asked_for_where_none_is_known():
+    for names, base, status in (("ab", None, 2), ("ab", "b", 0), (("e2m1", "ufp4"), None, 0), (("a", "fp32"), None, 0)):
+        pathlib.Path("own.csv").write_text("recipe,seed,held_loss\n" + "".join(f"{name},{seed},2\n" for name in names for seed in range(2)))
+        done = call("own.csv", *(["--base", base] if base else []))
+        check(done.returncode == status and ("--base" in done.stderr) == (status == 2), f"{names}, {base}: {done}")
+
+
+def test_a_base_that_diverged_is_named():
+    pathlib.Path("own.csv").write_text("recipe,seed,held_loss\nbf16,1,nan\nbf16,2,inf\nm,1,3\nm,2,3\n")
+    done = call("own.csv")
+    check(done.returncode == 0 and done.stdout.splitlines()[1].endswith(" bf16 diverged"), f"{done}")
+    check_equal(cells(pathlib.Path("own.html").read_text())[17], "bf16 diverged", "the page's verdict")
+
+
 def test_seeds_that_not_every_recipe_has_are_left_out():
     """Of the comparisons, of the table of recipes and of what the page says of both."""
     pathlib.Path("own.csv").write_text(OWN)
@@ -199,8 +252,11 @@ def test_losses_of_a_training_are_read():
 def test_rejects_files_that_are_none():
     for text, words in (("recipe,seed\na,1\n", "there is no column held_loss"), ("recipe,seed,held_loss\n", "there is no held_loss in it"),
                         ("recipe,seed,held_loss\na,1,2\na,1,3\n", "line 3: a of seed 1 is there twice"),
-                        ("recipe,seed,held_loss\na,1,2\nb,2,3\n", "no seed is there of every recipe"),
-                        ("recipe,seed,held_loss\na,1,x\n", "could not convert string to float"),
+                        ("recipe,seed,held_loss\nbf16,1,2\nb,2,3\nb,3,3\n",
+                         "bad.csv: losses: no seed is there of every recipe: bf16 lacks 2, 3; b lacks 1\n"),
+                        ("recipe,seed,held_loss\na,1,2\na,2,abc\n", "bad.csv, line 3: held_loss is 'abc', not a number\n"),
+                        ("recipe,held_loss,seed\na,2\n", "bad.csv, line 2: there is no seed\n"),
+                        ("recipe,seed,held_loss\nmine,1,2\nbb,1,2\n", "bad.csv: there is neither bf16 nor fp32 in it: --base RECIPE says"),
                         (f"recipe,seed,held_loss\n{'a' * 140000},1,2\n", "bad.csv is not a CSV file in UTF-8: Error: field larger"),
                         ("recipe,seed,held_loss\n\udcff,1,2\n", "bad.csv is not a CSV file in UTF-8: UnicodeDecodeError")):
         pathlib.Path("bad.csv").write_text(text, errors="surrogateescape")
@@ -232,6 +288,15 @@ def test_rejects_documents_that_are_none():
         for text in ("[]", "{", *(["{}"] if option != "--tables" else [])):
             done = call(option, input=text)
             check(done.returncode == 2 and "standard input is not what" in done.stderr and done.stderr.count("\n") == 1, f"{option}, {text}: {done}")
+
+
+def test_rejects_losses_of_a_training_that_are_none():
+    folder = pathlib.Path("bad")
+    folder.mkdir()
+    shutil.copy(FIXTURES / "same.measured.json", folder / "train.json")
+    (folder / "losses.csv").write_text("recipe,seed,train_loss\nufp4,1,x\n")
+    done = call("bad")
+    check(done.returncode == 2 and "bad/losses.csv, line 2: train_loss is 'x', not a number\n" in done.stderr and "train.json" not in done.stderr, f"{done}")
 
 
 def test_full_output_is_an_error():

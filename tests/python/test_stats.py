@@ -93,6 +93,10 @@ def test_verdicts():
     for one, other, want in (([1, math.nan], [1, 1], "diverged"), ([1], [2], "one seed"), ([1, 2], [1, 2], "the same"),
                              ([1, 1.001, 1.002], [2, 2.001, 2.002], "better"), ([1, 2], [1.1, 1.9], "not separated")):
         check_equal(stats.compare({"a": one, "bf16": other})[0].verdict, want, f"{one} against {other}")
+    for one, other, want, whose in (([1, 1], [1, math.inf], "bf16 diverged", "a run of bf16 has"), ([1, math.nan], [1, 1], "diverged", "a run of a has"),
+                                    ([1, math.inf], [math.nan, 1], "both diverged", "a run of a and of bf16 has")):
+        got = stats.compare({"a": one, "bf16": other})[0]
+        check(got.verdict == want and got.sentence == f"a against bf16: {whose} diverged.", f"{one} against {other}: {got.verdict}, {got.sentence}")
     got = stats.compare({"bf16": [1, 2, 3], "same": [1, 2, 3], "a": [1.1, 1.9, 3.9], "b": [1.01, 2.02, 3.031]}, quantized=[])
     by_name = {c.recipe: c for c in got}
     near(min(by_name[name].p / by_name[name].gap.p for name in "ab"), 1, "what says nothing is not counted", 1e-9)
