@@ -181,12 +181,13 @@ def test_zeros_have_no_sqnr():
 
 def test_rejects_a_plot_by_what_is_no_python():
     """before anything is printed"""
-    os.environ["UFP4_PYTHON"] = "/nowhere/python3"
-    try:
-        told = rejects(3, "UFP4_PYTHON: /nowhere/python3: No such file", "bias", "--rows", 4, "--cols", 64, "--plot", "p.svg")
-    finally:
-        del os.environ["UFP4_PYTHON"]
-    check_equal(told.out, "", "what is printed")
+    for name in ("/nowhere/python3", "no-such-python"):
+        os.environ["UFP4_PYTHON"] = name
+        try:
+            told = rejects(3, f"UFP4_PYTHON: {name}: No such file", "bias", "--rows", 4, "--cols", 64, "--plot", "p.svg")
+        finally:
+            del os.environ["UFP4_PYTHON"]
+        check_equal(told.out, "", "what is printed")
 
 
 def test_rejects_a_picture_without_python():

@@ -43,17 +43,16 @@ static const explore_model_t built_in[] = {
 enum { BUILT_IN = sizeof built_in / sizeof *built_in };
 
 void explore_model_details(FILE *out) {
-  fprintf(
-      out,
-      "\nSHAPES is a CSV file whose first line is name,cin,cout,count, without quotes, or one of:\n"
-      "  gpt2       GPT-2 124M: 12 blocks of width 768\n"
-      "  llama-7b   32 blocks of width 4096\n"
-      "  llama-70b  Llama 2 70B: 80 blocks of width 8192, k and v 1024 wide\n"
-      "  moe        Mixtral 8x7B: 32 blocks, 2 of 8 experts a token, tokens split evenly\n"
-      "Layers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
-      "Left out: attention's own products, embeddings, the head, the router, norms.\n"
-      "\nOne block is run, and two, forward and backward; each further one counts as what the "
-      "second adds.\nWith --serial every job runs once, alone.\n");
+  fprintf(out,
+          "\nSHAPES is a CSV file whose first line is name,cin,cout,count, or one of:\n"
+          "  gpt2       GPT-2 124M: 12 blocks of width 768\n"
+          "  llama-7b   32 blocks of width 4096\n"
+          "  llama-70b  Llama 2 70B: 80 blocks of width 8192, k and v 1024 wide\n"
+          "  moe        Mixtral 8x7B: 32 blocks, 2 of 8 experts a token, tokens split evenly\n"
+          "Layers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
+          "Left out: attention's own products, embeddings, the head, the router, norms.\n"
+          "\nOne block is run, and two, forward and backward; each further one counts as what the "
+          "second adds.\nWith --serial every job runs once, alone.\n");
 }
 
 // --- CSV ----------------------------------------------------------------------------------------

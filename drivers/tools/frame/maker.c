@@ -156,14 +156,25 @@ int maker_run(const cli_command_t *command, json_t *document, const char *const 
   return end;
 }
 
+// As posix_spawnp looks for it. @return an errno
+static int find(const char *name) {
+  char path[PATH_MAX];
+  const char *folders = getenv("PATH");
+  if (strchr(name, '/') != NULL || folders == NULL) return access(name, X_OK) == 0 ? 0 : errno;
+  for (;; folders++) {
+    const int length = (int)strcspn(folders, ":");
+    const int size = snprintf(path, sizeof path, "%.*s/%s", length, folders, name);
+    if (size < (int)sizeof path && access(length > 0 ? path : name, X_OK) == 0) return 0;
+    folders += length;
+    if (*folders == '\0') return ENOENT;
+  }
+}
+
 int maker_check(const cli_command_t *command) {
-  char *const argv[] = {(char *)(uintptr_t)interpreter(), "-c", "", NULL};
-  pid_t pid;
-  int status = 0, error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
-  if (error == 0) error = wait_for(pid, &status);
-  if (error == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return CLI_GO_ON;
-  return cli_fail(command, CLI_DEVICE, "UFP4_PYTHON: %s: %s", argv[0],
-                  error != 0 ? strerror(error) : "it cannot be started");
+  const int error = find(interpreter());
+  return error == 0
+             ? CLI_GO_ON
+             : cli_fail(command, CLI_DEVICE, "UFP4_PYTHON: %s: %s", interpreter(), strerror(error));
 }
 
 int maker_draw(const cli_command_t *command, const char *document, const char *page) {

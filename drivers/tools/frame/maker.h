@@ -8,8 +8,8 @@
 
 /** Whether the environment names an interpreter. */
 int maker_is_there(void);
-/** Whether it can be started, to be asked before the work. @return CLI_GO_ON or the exit status,
- * after a line. */
+/** Whether there is such a program, to be asked before the work. @return CLI_GO_ON or the exit
+ * status, after a line. */
 int maker_check(const cli_command_t *command);
 /** Runs it with these words, the last of which is NULL, behind `-m ufp4.report`, and with @p
  * document, which it frees, as JSON on its standard input. What it prints comes after what was

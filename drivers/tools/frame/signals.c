@@ -29,16 +29,22 @@ void cli_signals_resume(const cli_command_t *command) {
   resumed = command;
 }
 
+static void add(char line[128], const char *text) {
+  const size_t length = strlen(line), more = strlen(text);
+  if (length + more < 128) memcpy(line + length, text, more + 1);
+}
+
 // SA_RESETHAND: raised again, it ends the program, with the exit status that belongs to it.
 static void on_end(int number) {
   const cli_command_t *command = resumed;
-  say("ufp4");
-  if (command != NULL) say(" ");
-  if (command != NULL) say(command->name);
-  say(number == SIGINT    ? ": interrupted"
-      : number == SIGTERM ? ": terminated"
-                          : ": the terminal is gone");
-  say(command != NULL ? "; --resume goes on with it\n" : "\n");
+  char line[128] = "ufp4";  // one write, for ranks of one mpirun share standard error
+  add(line, command != NULL ? " " : "");
+  add(line, command != NULL ? command->name : "");
+  add(line, number == SIGINT    ? ": interrupted"
+            : number == SIGTERM ? ": terminated"
+                                : ": the terminal is gone");
+  add(line, command != NULL ? "; --resume goes on with it\n" : "\n");
+  say(line);
   remove_waveforms();
   raise(number);
 }
