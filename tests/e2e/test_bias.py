@@ -138,6 +138,7 @@ def test_waits_for_python_where_the_ends_of_children_were_ignored():
 
 def test_a_signal_ends_python_too():
     for number, line in ((signal.SIGTERM, "ufp4: terminated\n"), (signal.SIGINT, "ufp4: interrupted\n"), (signal.SIGHUP, "ufp4: the terminal is gone\n")):
+        signal.signal(number, signal.SIG_DFL)  # one that is ignored, as under nohup, would be so in the program too
         program = drawn_by("echo $$ > pid.part; mv pid.part pid; exec sleep 100")
         end = time.monotonic() + 60
         while not os.path.exists("pid") and time.monotonic() < end:
