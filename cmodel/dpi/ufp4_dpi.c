@@ -103,13 +103,6 @@ int ufp4_dpi_threefry4x32(int rounds, const svBitVecVal *key, const svBitVecVal 
   return UFP4_OK;
 }
 
-int ufp4_dpi_philox4x32(int rounds, const svBitVecVal *key, const svBitVecVal *counter,
-                        svBitVecVal *words) {
-  if (!in_range("rounds", rounds, 0, 16)) return UFP4_ERROR_ARGUMENT;
-  ufp4_philox4x32(rounds, key, counter, words);
-  return UFP4_OK;
-}
-
 // --- Blocks -------------------------------------------------------------------------------------
 
 int ufp4_dpi_rht_block(const svBitVecVal *words, unsigned short mask, svBitVecVal *numbers) {

@@ -44,9 +44,6 @@ package ufp4_dpi_pkg;
   // One draw, word 0 lowest; rounds 0 to 72. C: ufp4_threefry4x32. Returns a status.
   import "DPI-C" ufp4_dpi_threefry4x32 = function int threefry4x32(
     input int rounds, input bit [127:0] key, input bit [127:0] counter, output bit [127:0] words);
-  // The same of Philox; rounds 0 to 16. C: ufp4_philox4x32. Returns a status.
-  import "DPI-C" ufp4_dpi_philox4x32 = function int philox4x32(
-    input int rounds, input bit [63:0] key, input bit [127:0] counter, output bit [127:0] words);
 
   // --- Blocks (numerics.md 2 to 5) ---------------------------------------------------------------------------
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threefry and Philox as defined in Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-// SC'11.
+// Threefry as defined in Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11.
 #include "reference.h"
 
 static uint32_t rotate(uint32_t x, int left) {
@@ -27,20 +26,6 @@ void reference_threefry4x32(int rounds, const uint32_t key[4], const uint32_t co
       for (int i = 0; i < 4; i++) out[i] += schedule[(injection + i) % 5];
       out[3] += (uint32_t)injection;
     }
-  }
-}
-
-void reference_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4],
-                          uint32_t out[4]) {
-  uint32_t k0 = key[0], k1 = key[1];
-  for (int i = 0; i < 4; i++) out[i] = counter[i];
-  for (int round = 0; round < rounds; round++) {
-    const uint64_t left = (uint64_t)out[0] * 0xD2511F53u, right = (uint64_t)out[2] * 0xCD9E8D57u;
-    const uint32_t next[4] = {(uint32_t)(right >> 32) ^ out[1] ^ k0, (uint32_t)right,
-                              (uint32_t)(left >> 32) ^ out[3] ^ k1, (uint32_t)left};
-    for (int i = 0; i < 4; i++) out[i] = next[i];
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
   }
 }
 

@@ -86,8 +86,6 @@ uint16_t reference_bf16_cast(uint32_t bits);
 
 void reference_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter[4],
                             uint32_t out[4]);
-void reference_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4],
-                          uint32_t out[4]);
 void reference_random_block(uint64_t seed, uint64_t tensor_id, uint64_t group, uint8_t bytes[16]);
 /** The mask of a training step where signs are drawn for each (numerics.md 3). */
 uint16_t reference_signs(uint64_t seed, uint64_t step);

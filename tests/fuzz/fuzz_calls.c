@@ -204,7 +204,6 @@ static void check_blocks(fuzz_input_t *input) {
   fuzz_demand(exponent >= 0 && exponent <= 254, "a biased exponent");
   ufp4_rht_block_bf16(bits, how.rht_mask, bf16);
   ufp4_threefry4x32((int)fuzz_below(input, 73), key, counter, words);
-  ufp4_philox4x32((int)fuzz_below(input, 17), key, counter, words);
   if ((unsigned)how.elem >= UFP4_ELEM_COUNT || (unsigned)how.rht >= UFP4_RHT_COUNT) return;
   if ((unsigned)how.round >= UFP4_ROUND_COUNT || (unsigned)how.scale_round > UFP4_SCALE_ROUND_UP)
     return;

@@ -14,8 +14,6 @@ extern "C" {
  * a multiple of 4. */
 void ufp4_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter[4],
                        uint32_t out[4]);
-/** Philox-4x32 with @p rounds 0..16. */
-void ufp4_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
 /** The 16 random bytes of block group @p group of tensor @p tensor_id: Threefry-4x32-12, key (seed,
  * 0, 0), counter (group, tensor_id), little words first; element i uses byte i mod 4 of word i/4.
  * RTL: ufp4_threefry. */

@@ -38,24 +38,6 @@ void ufp4_threefry4x32(int rounds, const uint32_t key[4], const uint32_t counter
   memcpy(out, x, sizeof x);
 }
 
-void ufp4_philox4x32(int rounds, const uint32_t key[2], const uint32_t counter[4],
-                     uint32_t out[4]) {
-  uint32_t k0 = key[0], k1 = key[1];
-  uint32_t x[4];
-  memcpy(x, counter, sizeof x);
-  for (int r = 0; r < rounds; r++) {
-    uint64_t p0 = UINT64_C(0xD2511F53) * x[0];
-    uint64_t p1 = UINT64_C(0xCD9E8D57) * x[2];
-    x[0] = (uint32_t)(p1 >> 32) ^ x[1] ^ k0;
-    x[1] = (uint32_t)p1;
-    x[2] = (uint32_t)(p0 >> 32) ^ x[3] ^ k1;
-    x[3] = (uint32_t)p0;
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  memcpy(out, x, sizeof x);
-}
-
 void ufp4_random_block(uint64_t seed, uint64_t tensor_id, uint64_t group, uint8_t bytes[16]) {
   const uint32_t key[4] = {(uint32_t)seed, (uint32_t)(seed >> 32), 0, 0};
   const uint32_t counter[4] = {(uint32_t)group, (uint32_t)(group >> 32), (uint32_t)tensor_id,

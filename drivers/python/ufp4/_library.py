@@ -81,7 +81,6 @@ FUNCTIONS = {
     "rht": (c_int, POINTER(Matrix), c_int, c_uint16, c_void_p),
     "rht_undo_all": (None, c_void_p, c_int64, c_uint16),
     "threefry4x32": (None, c_int, POINTER(c_uint32), POINTER(c_uint32), POINTER(c_uint32)),
-    "philox4x32": (None, c_int, POINTER(c_uint32), POINTER(c_uint32), POINTER(c_uint32)),
     "recipe_named": (c_int, c_char_p, POINTER(Recipe)),
     "recipe_check": (c_int, POINTER(Recipe), c_uint, c_char_p, POINTER(Message)),
     "recipe_quantizes": (c_int, POINTER(Recipe), c_int),

@@ -14,7 +14,6 @@ from . import _spec as s
 
 CASTS = ("e2m1", "e1m2", "int4", "e4m3", "e8m0")
 CAST_ROUNDS = ("rne", "up", "down")
-GENERATORS = {"threefry4x32": (c.lib.threefry4x32, 4, 72, 12), "philox4x32": (c.lib.philox4x32, 2, 16, 10)}
 
 
 def cast(x: np.ndarray, to: str, round: str | None = None) -> np.ndarray:
@@ -53,34 +52,30 @@ def rht(x: np.ndarray, *, kind: str = "on", rht_mask: int = s.RHT_MASK) -> np.nd
     return out
 
 
-def _words(values, count, what):
+def _words(values, what):
     if values is None:
-        return [0] * count
+        return [0] * 4
     if not isinstance(values, Iterable):
-        raise TypeError(f"{what} must be {count} integers, not {type(values).__name__}")
+        raise TypeError(f"{what} must be 4 integers, not {type(values).__name__}")
     values = list(values)
-    if len(values) != count:
-        raise ValueError(f"{what} has {len(values)} words; it must have {count}")
+    if len(values) != 4:
+        raise ValueError(f"{what} has {len(values)} words; it must have 4")
     return [c.whole(value, 0, 2**32 - 1, what) for value in values]
 
 
-def random(generator: str = "threefry4x32", *, rounds: int | None = None, key: Sequence[int] | None = None,
-           counter: Sequence[int] | None = None, count: int = 1) -> np.ndarray:
-    """uint32 [count][4]: the words of the counter-based generators, of counters counting up from @p counter.
+def random(*, rounds: int = 12, key: Sequence[int] | None = None, counter: Sequence[int] | None = None, count: int = 1) -> np.ndarray:
+    """uint32 [count][4]: the words of Threefry-4x32, of counters counting up from @p counter.
 
-    generator: "threefry4x32" (rounds 0 to 72, default 12; key of 4 words) or "philox4x32" (0 to 16, 10; 2 words). Keys and counters
-    are zeros by default. ValueError: another generator, length or range.
+    rounds: 0 to 72. key, counter: 4 words, zeros by default. ValueError: another length or range.
     """
-    c.index_of(generator, tuple(GENERATORS), "generator")
-    draw, key_words, most, default = GENERATORS[generator]
-    rounds = default if rounds is None else c.whole(rounds, 0, most, "rounds")
-    key = (c_uint32 * key_words)(*_words(key, key_words, "key"))
-    start = sum(word << 32 * i for i, word in enumerate(_words(counter, 4, "counter")))
+    rounds = c.whole(rounds, 0, 72, "rounds")
+    key = (c_uint32 * 4)(*_words(key, "key"))
+    start = sum(word << 32 * i for i, word in enumerate(_words(counter, "counter")))
     out = np.empty((c.whole(count, 0, 2**31, "count"), 4), np.uint32)
     words = (c_uint32 * 4)()
     for i in range(len(out)):
         at = start + i
-        draw(rounds, key, (c_uint32 * 4)(*(at >> 32 * j & 0xFFFFFFFF for j in range(4))), words)
+        c.lib.threefry4x32(rounds, key, (c_uint32 * 4)(*(at >> 32 * j & 0xFFFFFFFF for j in range(4))), words)
         out[i] = words
     return out
 

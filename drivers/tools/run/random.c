@@ -11,28 +11,27 @@ static int run(int argc, char **argv);
 const cli_command_t cli_random = {
     .name = "random",
     .arguments = "[options]",
-    .summary = "Prints the words of the counter-based generators in hex, one draw a line.",
-    .example = "ufp4 random --generator threefry4x32 --rounds 12 --key 0,0,0,0 --counter 0,0,0,0",
+    .summary =
+        "Prints the words of the counter-based generator Threefry-4x32 in hex, one draw a line.",
+    .example = "ufp4 random --rounds 12 --key 0,0,0,0 --counter 0,0,0,0",
     .run = run,
 };
 
-enum { THREEFRY, PHILOX };
-
 typedef struct {
-  int generator, json;
+  int json;
   uint64_t rounds, count;
   const char *key_text, *counter_text;
   uint32_t key[4], counter[4];
 } draw_t;
 
-// "a,b,..": exactly @p count words of 32 bits, decimal or 0x.
-static int parse_words(const char *text, int count, uint32_t *words) {
-  for (int i = 0; i < count; i++) {
+// "a,b,c,d": exactly 4 words of 32 bits, decimal or 0x.
+static int parse_words(const char *text, uint32_t words[4]) {
+  for (int i = 0; i < 4; i++) {
     char *end;
     errno = 0;
     unsigned long long word = strtoull(text, &end, 0);
     if (!isdigit((unsigned char)text[0]) || errno != 0 || word > UINT32_MAX) return 0;
-    if (*end != (i + 1 < count ? ',' : '\0')) return 0;
+    if (*end != (i < 3 ? ',' : '\0')) return 0;
     words[i] = (uint32_t)word;
     text = end + 1;
   }
@@ -40,13 +39,11 @@ static int parse_words(const char *text, int count, uint32_t *words) {
 }
 
 static int read_words(draw_t *draw) {
-  int key_words = draw->generator == THREEFRY ? 4 : 2;
-  if (draw->key_text != NULL && !parse_words(draw->key_text, key_words, draw->key)) {
+  if (draw->key_text != NULL && !parse_words(draw->key_text, draw->key)) {
     return cli_fail(&cli_random, CLI_USAGE,
-                    "--key: '%s' is not %d words of 32 bits with commas between", draw->key_text,
-                    key_words);
+                    "--key: '%s' is not 4 words of 32 bits with commas between", draw->key_text);
   }
-  if (draw->counter_text != NULL && !parse_words(draw->counter_text, 4, draw->counter)) {
+  if (draw->counter_text != NULL && !parse_words(draw->counter_text, draw->counter)) {
     return cli_fail(&cli_random, CLI_USAGE,
                     "--counter: '%s' is not 4 words of 32 bits with commas between",
                     draw->counter_text);
@@ -74,11 +71,7 @@ static void print_draws(draw_t *draw) {
   if (draw->json) printf("[\n");
   for (uint64_t i = 0; i < draw->count && !ferror(stdout); i++) {
     uint32_t words[4];
-    if (draw->generator == THREEFRY) {
-      ufp4_threefry4x32((int)draw->rounds, draw->key, draw->counter, words);
-    } else {
-      ufp4_philox4x32((int)draw->rounds, draw->key, draw->counter, words);
-    }
+    ufp4_threefry4x32((int)draw->rounds, draw->key, draw->counter, words);
     print_draw(draw, words, i + 1 == draw->count);
     count_up(draw->counter);
   }
@@ -86,14 +79,10 @@ static void print_draws(draw_t *draw) {
 }
 
 static int run(int argc, char **argv) {
-  draw_t draw = {.count = 1};
+  draw_t draw = {.rounds = 12, .count = 1};
   cli_options_t options = {0};
-  cli_option_add(&options, "generator", CLI_CHOICE, &draw.generator, "threefry4x32|philox4x32",
-                 "(default threefry4x32)");
-  cli_option_add(&options, "rounds", CLI_UINT, &draw.rounds, "N",
-                 "threefry 0 to 72 (default 12), philox 0 to 16 (10)");
-  cli_option_add(&options, "key", CLI_TEXT, &draw.key_text, "A,B,..",
-                 "4 words, philox 2 (default zeros)");
+  cli_option_add(&options, "rounds", CLI_UINT, &draw.rounds, "N", "0 to 72 (default 12)");
+  cli_option_add(&options, "key", CLI_TEXT, &draw.key_text, "A,B,C,D", "4 words (default zeros)");
   cli_option_add(&options, "counter", CLI_TEXT, &draw.counter_text, "A,B,C,D",
                  "4 words (default zeros)");
   cli_option_add(&options, "count", CLI_UINT, &draw.count, "N",
@@ -101,10 +90,7 @@ static int run(int argc, char **argv) {
   cli_option_add(&options, "json", CLI_FLAG, &draw.json, NULL, "an array of draws");
   int end = cli_parse(&cli_random, &options, argc, argv, 0, 0, NULL, NULL);
   if (end != CLI_GO_ON) return end;
-  uint64_t most = draw.generator == THREEFRY ? 72 : 16;
-  if (!cli_option_given(&options, "rounds")) draw.rounds = draw.generator == THREEFRY ? 12 : 10;
-  if (draw.rounds > most)
-    return cli_fail(&cli_random, CLI_USAGE, "--rounds: at most %d", (int)most);
+  if (draw.rounds > 72) return cli_fail(&cli_random, CLI_USAGE, "--rounds: at most 72");
   end = read_words(&draw);
   if (end != CLI_GO_ON) return end;
   print_draws(&draw);
