@@ -160,14 +160,3 @@ TEST(third_digits_are_multiplied_only_where_they_are) {
   check_bits(5, (uint64_t)products_of(FEW_SMALL, FEW_LARGE, 1), 8 * 4 + 4, "both, in two chunks");
   check_bits(6, (uint64_t)products_of(ANY, ANY, 0), 8 * 9, "all three of both");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(equal_the_golden_model_for_all_kinds_of_rows),
-      CHECK_TEST(equal_the_golden_model_for_mixed_rows),
-      CHECK_TEST(equal_the_golden_model_for_long_rows),
-      CHECK_TEST(sums_of_long_rows_do_not_overflow),
-      CHECK_TEST(third_digits_are_multiplied_only_where_they_are),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -469,23 +469,3 @@ TEST(rejects_wrong_layouts) {
     ufp4_device_close(device);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(quantize_equals_the_golden_model),
-      CHECK_TEST(quantize_of_many_blocks),
-      CHECK_TEST(quantize_of_many_blocks_with_other_scales),
-      CHECK_TEST(transform_in_bf16_equals_the_golden_model),
-      CHECK_TEST(quantize_of_tiles_at_the_turn_of_the_choice),
-      CHECK_TEST(quantize_with_given_exponents),
-      CHECK_TEST(gemm_equals_the_golden_model),
-      CHECK_TEST(gemm_with_extreme_exponents),
-      CHECK_TEST(gemm_with_e8m0_scales_at_both_ends),
-      CHECK_TEST(gemm_with_alpha_c_and_sums),
-      CHECK_TEST(gemm_of_long_rows),
-      CHECK_TEST(gemm_does_not_depend_on_tiles_or_products),
-      CHECK_TEST(narrow_operands_are_laid_out_as_documented),
-      CHECK_TEST(rejects_wrong_layouts),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -131,18 +131,3 @@ TEST(rejects_missing_data) {
   check_bits(1, ufp4_buffer_read(device, FIRST, NULL, 1), UFP4_ERROR_ARGUMENT, "read");
   ufp4_device_close(device);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(addresses_are_aligned_and_apart),
-      CHECK_TEST(first_fit_reuses_what_was_freed),
-      CHECK_TEST(random_use_leaves_all_memory_free),
-      CHECK_TEST(bytes_read_back),
-      CHECK_TEST(free_ignores_what_is_no_buffer),
-      CHECK_TEST(rejects_what_does_not_fit),
-      CHECK_TEST(rejects_no_bytes),
-      CHECK_TEST(rejects_wild_addresses),
-      CHECK_TEST(rejects_missing_data),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

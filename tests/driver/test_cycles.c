@@ -9,8 +9,3 @@ TEST(are_those_of_rtl) {
     check_that(i, !got.blank, "there are no data");
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(are_those_of_rtl)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -371,30 +371,3 @@ TEST(rejects_amax_outside_memory_and_writes_no_slot) {
   bench_check_serving(1, device, &jobs);
   ufp4_device_close(device);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(rejects_quant_sizes),
-      CHECK_TEST(rejects_quant_alignment),
-      CHECK_TEST(rejects_quant_addresses_beyond_40_bits),
-      CHECK_TEST(rejects_quant_fields),
-      CHECK_TEST(rejects_every_reserved_byte),
-      CHECK_TEST(rejects_quant_slots),
-      CHECK_TEST(rejects_quant_outside_memory),
-      CHECK_TEST(rejects_gemm_sizes),
-      CHECK_TEST(rejects_gemm_alignment),
-      CHECK_TEST(rejects_gemm_addresses_beyond_40_bits),
-      CHECK_TEST(rejects_gemm_fields),
-      CHECK_TEST(rejects_gemm_slots),
-      CHECK_TEST(rejects_gemm_outside_memory),
-      CHECK_TEST(rejects_gemm_addends),
-      CHECK_TEST(rejects_gemm_tensor_scales),
-      CHECK_TEST(rejects_unrounded_sums_with_a_factor),
-      CHECK_TEST(rejects_opcodes),
-      CHECK_TEST(rejects_with_the_lowest_status),
-      CHECK_TEST(amax_ignores_what_follows_its_fields),
-      CHECK_TEST(rejects_amax_without_a_slot_or_copy),
-      CHECK_TEST(rejects_amax_outside_memory_and_writes_no_slot),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -170,20 +170,3 @@ TEST(rejects_a_gemm_that_does_not_fit) {
   ufp4_operand_free(&small);
   ufp4_device_close(device);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(reports_its_configuration),
-      CHECK_TEST(counters_add_up),
-      CHECK_TEST(close_takes_null),
-      CHECK_TEST(rejects_unknown_backends),
-      CHECK_TEST(rejects_unknown_configurations),
-      CHECK_TEST(rejects_memory_of_odd_sizes),
-      CHECK_TEST(rejects_latencies_that_the_watchdog_would_end),
-      CHECK_TEST(rejects_unknown_drams),
-      CHECK_TEST(rejects_missing_arguments),
-      CHECK_TEST(rejects_nv_with_c_that_something_scales),
-      CHECK_TEST(rejects_a_gemm_that_does_not_fit),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -168,18 +168,3 @@ TEST(rejects_jobs_never_submitted) {
   check_bits(6, ufp4_submit(device, NULL, &job), UFP4_ERROR_ARGUMENT, "no descriptor");
   ufp4_device_close(device);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(good_jobs_give_their_results),
-      CHECK_TEST(completions_are_kept_and_in_order),
-      CHECK_TEST(a_wait_goes_on_after_its_limit),
-      CHECK_TEST(fence_completes),
-      CHECK_TEST(nan_and_inf_raise_the_flag),
-      CHECK_TEST(saturation_raises_the_flag_of_its_copy),
-      CHECK_TEST(rejects_slots_never_written),
-      CHECK_TEST(rejects_the_memory_of_the_rings),
-      CHECK_TEST(rejects_jobs_never_submitted),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -402,21 +402,3 @@ TEST(bf16_sums_rounded_operands_in_fp32) {
 TEST(fp32_sums_operands_as_they_are_within_its_bound) {
   check_host_recipe("fp32", 0);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(all_passes_equal_the_golden_model),
-      CHECK_TEST(recipes_without_descriptors),
-      CHECK_TEST(rejects_the_contract_nv),
-      CHECK_TEST(rejects_another_contract),
-      CHECK_TEST(bf16_sources_are_their_fp32_values),
-      CHECK_TEST(more_layers_than_slots),
-      CHECK_TEST(jobs_of_ones_own_leave_a_layer_alone),
-      CHECK_TEST(only_the_copies_that_are_needed),
-      CHECK_TEST(free_gives_the_memory_back),
-      CHECK_TEST(rounds_as_the_cast_of_one_number),
-      CHECK_TEST(bf16_sums_rounded_operands_in_fp32),
-      CHECK_TEST(fp32_sums_operands_as_they_are_within_its_bound),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -128,13 +128,3 @@ TEST(rejects_runs_without_operands) {
   free_tensors(&tensors);
   ufp4_device_close(device);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(rejects_shapes_and_settings),
-      CHECK_TEST(rejects_a_layer_that_does_not_fit),
-      CHECK_TEST(rejects_tensors_of_other_shapes_and_types),
-      CHECK_TEST(rejects_runs_without_operands),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -332,18 +332,3 @@ TEST(rejects_what_needs_a_whole_model) {
              ufp4_device_message(device));
   ufp4_device_close(device);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(bf16_passes_are_those_of_bf16),
-      CHECK_TEST(a_layer_whose_only_pass_is_in_bf16),
-      CHECK_TEST(copies_round_each_in_its_way),
-      CHECK_TEST(signs_are_those_of_the_step),
-      CHECK_TEST(mxfp4_rht_equals_the_golden_model),
-      CHECK_TEST(requantize_takes_the_values_of_fprop),
-      CHECK_TEST(requantize_without_fprop),
-      CHECK_TEST(rejects_operands_whose_signs_differ),
-      CHECK_TEST(rejects_what_needs_a_whole_model),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

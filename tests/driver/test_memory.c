@@ -147,13 +147,3 @@ TEST(layers_of_checkpoints) {
   heap_check(&read);
   unlink(heap_path("c.safetensors"));
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(named_tensors),
-      CHECK_TEST(rejects_a_header_without_memory_for_it),
-      CHECK_TEST(operand_files),
-      CHECK_TEST(layers_of_checkpoints),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

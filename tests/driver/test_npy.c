@@ -354,31 +354,3 @@ TEST(rejects_targets_that_are_no_files) {
     check_that(i, strstr(message.text, paths[i]) != NULL, "message '%s'", message.text);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(float32_in_c_and_fortran_order),
-      CHECK_TEST(headers_of_all_versions_and_spellings),
-      CHECK_TEST(float64_rounds_to_nearest_even),
-      CHECK_TEST(float16_every_pattern),
-      CHECK_TEST(bf16_as_ml_dtypes_and_as_uint16),
-      CHECK_TEST(written_files_read_back),
-      CHECK_TEST(writes_rows_of_a_wider_matrix),
-      CHECK_TEST(rejects_every_truncation),
-      CHECK_TEST(rejects_bytes_behind_the_data),
-      CHECK_TEST(rejects_wrong_element_types),
-      CHECK_TEST(rejects_big_endian),
-      CHECK_TEST(rejects_uint16_without_bf16),
-      CHECK_TEST(rejects_other_than_two_dimensions),
-      CHECK_TEST(rejects_an_empty_tensor),
-      CHECK_TEST(rejects_shapes_that_overflow),
-      CHECK_TEST(rejects_damaged_headers),
-      CHECK_TEST(rejects_unknown_versions),
-      CHECK_TEST(rejects_random_damage_without_harm),
-      CHECK_TEST(rejects_a_missing_file),
-      CHECK_TEST(rejects_a_folder_to_read),
-      CHECK_TEST(rejects_targets_that_are_no_files),
-      CHECK_TEST(codes_are_written_as_uint8),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -394,24 +394,3 @@ TEST(rejects_codes_over_15) {
   check_refused(0, LEAST, 5, 1, 0x13, UFP4_ERROR_FORMAT, "over 15");
   check_refused(1, LEAST ", \"cols\": \"8\"", 8, 1, 0x33, UFP4_ERROR_FORMAT, "over 15");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(written_operands_read_back),
-      CHECK_TEST(every_scale_reads_back),
-      CHECK_TEST(files_of_others_need_little),
-      CHECK_TEST(rejects_missing_metadata),
-      CHECK_TEST(rejects_unknown_metadata_values),
-      CHECK_TEST(rejects_combinations_that_are_illegal),
-      CHECK_TEST(rejects_scales_of_the_wrong_type),
-      CHECK_TEST(element_types_of_four_and_eight_bits),
-      CHECK_TEST(rejects_element_types_that_contradict_the_metadata),
-      CHECK_TEST(rejects_shapes_that_do_not_go_together),
-      CHECK_TEST(rejects_codes_over_15),
-      CHECK_TEST(fp32_scales_of_others_may_be_nan),
-      CHECK_TEST(rejects_negative_and_infinite_fp32_scales),
-      CHECK_TEST(rejects_scales_of_other_rows),
-      CHECK_TEST(rejects_sizes_over_the_limit),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -419,19 +419,3 @@ TEST(a_port_that_fails_is_a_lost_device) {
     ufp4_sim_close(far.sim);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(gemm_equals_the_model),
-      CHECK_TEST(a_polling_host_gets_its_jobs),
-      CHECK_TEST(a_core_in_use_is_reset),
-      CHECK_TEST(two_cores_share_a_memory),
-      CHECK_TEST(rejects_a_wait_that_takes_too_long),
-      CHECK_TEST(rejects_missing_functions),
-      CHECK_TEST(rejects_memory_that_is_no_number_of_pages),
-      CHECK_TEST(rejects_another_core),
-      CHECK_TEST(rejects_missing_arguments),
-      CHECK_TEST(a_port_that_fails_is_a_lost_device),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -66,10 +66,3 @@ TEST(time_left_is_of_the_steps_since_the_start) {
   check_that(0, strcmp(caught.text, "ufp4: step 920 of 1000, 92 %, 4 min left\n") == 0, "said: %s",
              caught.text);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(short_work_says_nothing),
-                                       CHECK_TEST(long_work_says_a_line_a_minute),
-                                       CHECK_TEST(time_left_is_of_the_steps_since_the_start)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

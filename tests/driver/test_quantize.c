@@ -214,15 +214,3 @@ TEST(rejects_missing_arguments) {
   check_bits(7, ufp4_quantize_on_core(&how, &none, NULL), UFP4_ERROR_UNSUPPORTED, "no engine");
   ufp4_device_close(device);
 }
-
-static const check_test_t tests[] = {CHECK_TEST(equals_the_golden_model),
-                                     CHECK_TEST(equals_the_golden_model_on_a_narrow_engine),
-                                     CHECK_TEST(the_host_does_what_the_engine_cannot),
-                                     CHECK_TEST(a_core_without_an_engine_leaves_it_to_the_host),
-                                     CHECK_TEST(what_has_no_room_is_left_to_the_host),
-                                     CHECK_TEST(follows_jobs_that_are_queued),
-                                     CHECK_TEST(rejects_missing_arguments)};
-
-int main(int argc, char **argv) {
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

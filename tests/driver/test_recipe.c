@@ -289,23 +289,3 @@ TEST(rejects_a_recipe_file_that_is_not_there) {
   bench_check_status(0, ufp4_recipe_read(bench_path("absent.json"), &recipe, &message),
                      UFP4_ERROR_IO, &message);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(a_file_says_what_ufp4_is),
-      CHECK_TEST(a_file_says_what_nvfp4_is),
-      CHECK_TEST(rounding_goes_by_role_and_pass),
-      CHECK_TEST(layers_and_passes_stay_in_bf16),
-      CHECK_TEST(a_file_says_what_nvfp4_full_is),
-      CHECK_TEST(a_file_says_what_e2m1_46_is),
-      CHECK_TEST(a_file_says_what_mxfp4_rht_is),
-      CHECK_TEST(text_of_a_recipe_is_the_file_of_it),
-      CHECK_TEST(requantize_is_true_or_false),
-      CHECK_TEST(rejects_files_that_are_no_recipes),
-      CHECK_TEST(names_have_letters_digits_and_four_signs),
-      CHECK_TEST(rejects_the_name_of_a_built_in_recipe),
-      CHECK_TEST(a_files_own_name_is_made_fit),
-      CHECK_TEST(rejects_a_recipe_file_that_is_not_there),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

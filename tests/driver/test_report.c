@@ -103,15 +103,3 @@ TEST(verdicts) {
   check_that(1, strcmp(report_verdict(1), "DIFFERENT") == 0, "1");
   check_that(2, strcmp(report_verdict(-1), "-") == 0, "-1");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(compare_counts_every_code_scale_and_flag),
-      CHECK_TEST(compare_sees_the_sign_of_zero_and_nan_patterns),
-      CHECK_TEST(bound_of_known_shapes),
-      CHECK_TEST(bound_is_never_over_100),
-      CHECK_TEST(columns_of_a_case),
-      CHECK_TEST(verdicts),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -191,23 +191,3 @@ TEST(rejects_a_missing_file) {
   bench_check_status(0, ufp4_file_read("bench-none.safetensors:x", 0, &tensor, &message),
                      UFP4_ERROR_IO, &message);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(named_tensors_of_each_type),
-      CHECK_TEST(rejects_an_unknown_name),
-      CHECK_TEST(rejects_truncated_data),
-      CHECK_TEST(rejects_bytes_of_no_tensor),
-      CHECK_TEST(rejects_overlapping_tensors),
-      CHECK_TEST(rejects_offsets_that_lie),
-      CHECK_TEST(rejects_wrong_shapes_and_types),
-      CHECK_TEST(rejects_headers_that_are_no_objects),
-      CHECK_TEST(rejects_lengths_that_lie),
-      CHECK_TEST(rejects_a_missing_file),
-      CHECK_TEST(rejects_shapes_that_are_none),
-      CHECK_TEST(rejects_empty_tensors),
-      CHECK_TEST(rejects_files_under_8_bytes),
-      CHECK_TEST(rejects_unknown_names_among_many_and_none),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

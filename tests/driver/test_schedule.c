@@ -77,11 +77,3 @@ SLOW_TEST(results_with_shared_slots_are_those_of_the_layers) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_case(&cases[i]);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(results_are_those_of_the_layers),
-      CHECK_TEST(results_with_shared_slots_are_those_of_the_layers),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

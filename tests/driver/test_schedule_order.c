@@ -263,14 +263,3 @@ TEST(rejects_recipes_that_need_the_host) {
   }
   steps_end(run);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(a_dependence_left_out_is_seen_on_rtl),
-      CHECK_TEST(every_job_waits_for_what_it_uses),
-      CHECK_TEST(cycles_and_counters_are_the_cores_on_rtl),
-      CHECK_TEST(rejects_impossible_plans),
-      CHECK_TEST(rejects_recipes_that_need_the_host),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

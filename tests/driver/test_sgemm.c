@@ -80,9 +80,3 @@ static float *extreme(check_random_t *random, int64_t count) {
 TEST(keeps_subnormal_sums_and_signs_of_zero) {
   check_shapes(extreme);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(sums_in_increasing_k),
-                                       CHECK_TEST(keeps_subnormal_sums_and_signs_of_zero)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

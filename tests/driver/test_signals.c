@@ -103,10 +103,3 @@ TEST(ignored_signals_stay_ignored) {
   ending_t end = end_of(ignore);
   check_that(0, WIFEXITED(end.status) && WEXITSTATUS(end.status) == 0, "status %x", end.status);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(first_signal_is_told_of), CHECK_TEST(second_signal_ends_at_once),
-      CHECK_TEST(signal_ends_work_that_does_not_ask), CHECK_TEST(ignored_signals_stay_ignored)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

@@ -223,16 +223,3 @@ TEST(rejects_what_only_the_simulator_has) {
   check_refused(1, &trace, UFP4_ERROR_ARGUMENT, "waveforms");
   check_refused(2, &timeline, UFP4_ERROR_ARGUMENT, "time line");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(a_killed_program_is_a_lost_device),
-      CHECK_TEST(a_program_may_be_killed_amid_a_job),
-      CHECK_TEST(a_killed_host_leaves_no_program),
-      CHECK_TEST(devices_have_nothing_in_common),
-      CHECK_TEST(rejects_a_program_that_is_none),
-      CHECK_TEST(rejects_a_program_that_does_not_answer),
-      CHECK_TEST(rejects_what_only_the_simulator_has),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

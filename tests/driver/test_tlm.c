@@ -39,11 +39,3 @@ TEST(rejects_jobs_outside_of_memory) {
     ufp4_device_close(device);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(timing_only_takes_the_same_time_and_computes_nothing),
-      CHECK_TEST(rejects_jobs_outside_of_memory),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

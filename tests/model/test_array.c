@@ -129,15 +129,3 @@ TEST(library_knows_its_version_and_structures) {
   check_bits(3, ufp4_struct_bytes("ufp4_nothing_t"), 0, "none");
   check_bits(4, ufp4_struct_bytes(NULL), 0, "no name");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(cast_is_that_of_each_element),
-      CHECK_TEST(rht_is_that_of_each_block),
-      CHECK_TEST(undoing_all_is_undoing_each),
-      CHECK_TEST(rejects_what_is_no_tensor),
-      CHECK_TEST(quantize_says_what_is_wrong),
-      CHECK_TEST(library_knows_its_version_and_structures),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

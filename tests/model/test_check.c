@@ -28,14 +28,3 @@ TEST(rejects_a_false_condition) {
 }
 
 TEST(rejects_a_property_that_compares_nothing) {}
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(accepts_equal_bits),
-      CHECK_TEST(streams_begin_at_the_seed),
-      CHECK_TEST(rejects_a_mismatch),
-      CHECK_TEST(rejects_a_false_condition),
-      CHECK_TEST(rejects_a_property_that_compares_nothing),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -345,22 +345,3 @@ TEST(rejects_a_file_that_is_cut_while_it_is_read) {
   file_ranges_close(&file);
   remove_folder(0, out_name, 1);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(takes_its_name_when_it_is_whole),
-      CHECK_TEST(discarded_leaves_what_was_there),
-      CHECK_TEST(signals_wait_while_it_has_another_name),
-      CHECK_TEST(names_that_are_taken_stay),
-      CHECK_TEST(rejects_a_folder_where_all_names_are_taken),
-      CHECK_TEST(rejects_a_target_that_has_become_a_folder),
-      CHECK_TEST(rejects_a_folder_that_has_gone),
-      CHECK_TEST(rejects_what_does_not_fit),
-      CHECK_TEST(links_lead_to_their_end),
-      CHECK_TEST(the_root_and_shared_memory_have_files),
-      CHECK_TEST(rejects_names_that_lead_to_no_file),
-      CHECK_TEST(a_pipe_reads_as_a_file_does),
-      CHECK_TEST(rejects_a_file_that_is_cut_while_it_is_read),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

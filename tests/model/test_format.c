@@ -332,35 +332,3 @@ TEST(f32_from_scaled_at_the_ends_of_the_range) {
     check_rounding(i, sum, (int)check_below(&random, 131072) - 65536);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(elem_quanta_of_every_code),
-      CHECK_TEST(elem_quanta_worked),
-      CHECK_TEST(elem_frac_and_largest),
-      CHECK_TEST(elem_value_of_every_code),
-      CHECK_TEST(elem_cast_inverts_value),
-      CHECK_TEST(elem_cast_of_every_bf16),
-      CHECK_TEST(elem_cast_worked),
-      CHECK_TEST(elem_cast_of_nan_and_inf),
-      CHECK_TEST(elem_cast_around_boundaries),
-      CHECK_TEST(elem_cast_of_random_numbers),
-      CHECK_TEST(e4m3_decode_of_every_byte),
-      CHECK_TEST(e4m3_value_of_every_byte),
-      CHECK_TEST(e4m3_cast_inverts_value),
-      CHECK_TEST(e4m3_cast_of_every_bf16),
-      CHECK_TEST(e4m3_cast_worked),
-      CHECK_TEST(e4m3_cast_around_boundaries),
-      CHECK_TEST(e4m3_cast_of_random_numbers),
-      CHECK_TEST(e8m0_value_of_every_byte),
-      CHECK_TEST(e8m0_cast_of_every_bf16),
-      CHECK_TEST(e8m0_cast_around_powers),
-      CHECK_TEST(e8m0_cast_worked),
-      CHECK_TEST(bf16_cast_inverts_value),
-      CHECK_TEST(bf16_cast_around_every_boundary),
-      CHECK_TEST(f32_from_scaled_worked),
-      CHECK_TEST(f32_from_scaled_around_ties),
-      CHECK_TEST(f32_from_scaled_at_the_ends_of_the_range),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -352,12 +352,3 @@ TEST(tensor_files) {
   check_written(UFP4_DTYPE_BF16, 1, bf16, (const uint8_t *)"\x81\x3F", 2);
   check_written(UFP4_DTYPE_I64, 1, sums, (const uint8_t *)"\x08\x07\x06\x05\x04\x03\x02\x01", 8);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(casts),     CHECK_TEST(random_bytes), CHECK_TEST(transforms),
-      CHECK_TEST(blocks),    CHECK_TEST(products),     CHECK_TEST(scales),
-      CHECK_TEST(contracts), CHECK_TEST(tensors),      CHECK_TEST(tensor_files),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -239,18 +239,3 @@ TEST(tensor_files) {
   heap_check(&read);
   unlink(npy);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(creating_operands),
-      CHECK_TEST(quantizing),
-      CHECK_TEST(exponent_of_tiles),
-      CHECK_TEST(multiplying),
-      CHECK_TEST(multiplying_with_threads),
-      CHECK_TEST(multiplying_where_no_thread_starts),
-      CHECK_TEST(quantizing_where_no_thread_starts),
-      CHECK_TEST(multiplying_where_one_allocation_fails),
-      CHECK_TEST(tensor_files),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -121,15 +121,3 @@ TEST(unpack_inverts_pack) {
     ufp4_operand_free(&out);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(stride_is_whole_groups_of_eight_blocks),
-      CHECK_TEST(bytes_of_whole_row_groups),
-      CHECK_TEST(bytes_do_not_overflow_32_bits),
-      CHECK_TEST(pack_matches_second_model),
-      CHECK_TEST(place_of_one_code),
-      CHECK_TEST(unpack_inverts_pack),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -204,14 +204,3 @@ TEST(any_tile_of_any_contract_gives_the_same_bits) {
     pair_free(&p);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(stochastic_rounding_is_unbiased_with_e4m3_scales),
-      CHECK_TEST(stochastic_rounding_is_unbiased_with_nvfp4_scales),
-      CHECK_TEST(stochastic_rounding_is_unbiased_with_e8m0_scales),
-      CHECK_TEST(stochastic_rounding_is_unbiased_with_fp32_scales),
-      CHECK_TEST(any_tile_of_any_contract_gives_the_same_bits),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

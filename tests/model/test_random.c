@@ -82,12 +82,3 @@ TEST(tensor_id_fields) {
   check_bits(3, ufp4_tensor_id(0, 0xABC, 0, 0), 0xABC0, "layer");
   check_bits(4, ufp4_tensor_id(0x123456789ABC, 0xFFF, 2, 1), 0x123456789ABCFFF5, "all");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(threefry_known_answers), CHECK_TEST(words_of_every_round_count),
-      CHECK_TEST(block_bytes_in_order),   CHECK_TEST(block_bytes_match_second_model),
-      CHECK_TEST(tensor_id_fields),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -308,28 +308,3 @@ TEST(rejects_other_names) {
   check_bits(5, ufp4_recipe_named(NULL, &recipe), UFP4_ERROR_ARGUMENT, "no name");
   check_bits(6, ufp4_recipe_named("ufp4", NULL), UFP4_ERROR_ARGUMENT, "nowhere to put it");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(ufp4_is_uniform_with_rht_everywhere),
-      CHECK_TEST(e2m1_has_rht_in_wgrad_only),
-      CHECK_TEST(stochastic_and_up_for_dy_only),
-      CHECK_TEST(bf16_and_fp32_quantize_nothing),
-      CHECK_TEST(operands_of_a_pass_agree_on_rht),
-      CHECK_TEST(nvfp4_has_tiles_of_weights_and_rht_in_wgrad_only),
-      CHECK_TEST(mxfp4_rounds_scales_down_and_has_no_rht),
-      CHECK_TEST(nvfp4_full_is_nvfp4_but_for_the_last_layers),
-      CHECK_TEST(e2m1_46_is_nvfp4_but_for_its_scales),
-      CHECK_TEST(mxfp4_rht_quantizes_backward_without_clipping),
-      CHECK_TEST(signs_are_fixed_or_drawn_for_each_step),
-      CHECK_TEST(recipes_are_legal_on_model_and_rtl),
-      CHECK_TEST(rejects_a_pass_that_is_illegal),
-      CHECK_TEST(copies_of_a_role_round_each_in_its_way),
-      CHECK_TEST(bf16_passes_are_not_quantized),
-      CHECK_TEST(bf16_layers_are_whole_blocks_and_matrices_by_name),
-      CHECK_TEST(a_share_of_a_model_is_whole_blocks),
-      CHECK_TEST(rejects_requantize_without_a_quantized_fprop),
-      CHECK_TEST(rejects_other_names),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -314,16 +314,3 @@ TEST(nv_drops_what_is_35_places_below) {
     reference_operand_free(&c);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(arithmetic_corners_match_host),    CHECK_TEST(arithmetic_random_matches_host),
-      CHECK_TEST(rounding_matches_host_conversion), CHECK_TEST(compare_is_exact),
-      CHECK_TEST(exponent_of_the_extremes),         CHECK_TEST(sums_match_host_doubles),
-      CHECK_TEST(sums_of_far_numbers_round_once),   CHECK_TEST(bf16_transform_matches_doubles),
-      CHECK_TEST(bf16_transform_poisons_on_inf),    CHECK_TEST(nvfp4_matches_host_floats),
-      CHECK_TEST(fp32_scale_matches_host_division), CHECK_TEST(e8m0_scale_worked),
-      CHECK_TEST(nv_truncates_and_fp32_rounds),     CHECK_TEST(nv_drops_what_is_35_places_below),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -262,25 +262,3 @@ TEST(undo_gives_minus_zero_where_the_mask_negates) {
     check_bits(k, ufp4_f32_bits(block[k]), want, "element %d", k);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(undo_gives_back_what_was_transformed),
-      CHECK_TEST(undo_rounds_once),
-      CHECK_TEST(undo_is_that_of_the_reference),
-      CHECK_TEST(undo_gives_one_nan),
-      CHECK_TEST(undo_gives_minus_zero_where_the_mask_negates),
-      CHECK_TEST(random_blocks),
-      CHECK_TEST(every_mask),
-      CHECK_TEST(impulse_gives_a_column_of_the_matrix),
-      CHECK_TEST(largest_results_fit),
-      CHECK_TEST(alignment_truncates_magnitudes),
-      CHECK_TEST(subnormals_have_no_hidden_bit),
-      CHECK_TEST(zero_block_is_zero),
-      CHECK_TEST(rejects_nan_and_inf_and_leaves_the_output),
-      CHECK_TEST(product_of_two_transforms_is_the_product),
-      CHECK_TEST(bf16_variant_of_one_block),
-      CHECK_TEST(bf16_variant_at_every_span),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -35,12 +35,3 @@ TEST(a_message_is_one_line) {
   check_that(0, strcmp(message.text, "a?b?[2J??\xc3\xa9: no such tensor") == 0, "'%s'",
              message.text);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(every_status_has_a_phrase_of_its_own),
-      CHECK_TEST(a_message_is_cut_where_it_does_not_fit),
-      CHECK_TEST(a_message_is_one_line),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

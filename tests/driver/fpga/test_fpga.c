@@ -423,27 +423,3 @@ TEST(long_transfers_are_told_of) {
   ufp4_device_close(device);
   cable_end(cable);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(a_layer_equals_the_model),
-      CHECK_TEST(opens_again_and_again),
-      CHECK_TEST(faults_change_no_bit),
-      CHECK_TEST(many_faults_change_no_bit),
-      CHECK_TEST(a_cable_that_comes_back_goes_on),
-      CHECK_TEST(a_reset_board_is_a_lost_device),
-      CHECK_TEST(a_job_that_does_not_end_is_told_of),
-      CHECK_TEST(a_core_whose_reset_does_not_end_is_reset_by_the_board),
-      CHECK_TEST(a_cable_that_stays_out_is_a_lost_device),
-      CHECK_TEST(a_board_that_says_nothing_is_given_up),
-      CHECK_TEST(rejects_a_port_in_use),
-      CHECK_TEST(rejects_another_core),
-      CHECK_TEST(rejects_memory_that_is_no_number_of_pages),
-      CHECK_TEST(rejects_names_that_are_no_port),
-      CHECK_TEST(memory_is_tested),
-      CHECK_TEST(a_march_under_way_is_waited_for),
-      CHECK_TEST(a_march_that_does_not_end_is_given_up),
-      CHECK_TEST(long_transfers_are_told_of),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -55,10 +55,3 @@ SLOW_TEST(many_faults_change_no_bit) {
   free(x);
   free(w);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(many_faults_change_no_bit),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

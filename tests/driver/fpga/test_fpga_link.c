@@ -158,18 +158,3 @@ TEST(a_wait_tells_of_the_interrupt) {
   check_bits(0, link_counts(link).timeouts, 0, "timeouts");
   wire_close(wire, link);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(bytes_arrive),
-      CHECK_TEST(faults_cost_repeats_and_never_data),
-      CHECK_TEST(many_faults_with_short_frames),
-      CHECK_TEST(a_line_that_damages_much_gets_short_frames),
-      CHECK_TEST(a_line_that_goes_bad_is_not_given_up),
-      CHECK_TEST(frames_grow_where_nothing_is_damaged),
-      CHECK_TEST(windows_of_every_size),
-      CHECK_TEST(transfers_fill_the_wire),
-      CHECK_TEST(a_wait_tells_of_the_interrupt),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

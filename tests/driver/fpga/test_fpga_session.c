@@ -273,24 +273,3 @@ TEST(a_board_with_less_gets_less) {
   transfer_exercise(0, wire, link, 10, 5000);
   wire_close(wire, link);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(a_reset_ends_the_session),
-      CHECK_TEST(a_board_of_no_answer_is_given_up),
-      CHECK_TEST(a_wire_without_a_board_says_what_came),
-      CHECK_TEST(a_pause_of_the_host_loses_nothing),
-      CHECK_TEST(a_pause_of_the_host_is_not_the_boards),
-      CHECK_TEST(a_stopped_host_loses_nothing),
-      CHECK_TEST(a_board_out_of_order_is_given_up),
-      CHECK_TEST(a_stream_that_only_begins_anew_is_given_up),
-      CHECK_TEST(an_interrupted_stream_goes_on),
-      CHECK_TEST(a_new_session_forgets_the_old),
-      CHECK_TEST(a_late_identity_is_another_sessions),
-      CHECK_TEST(a_slow_board_is_waited_for),
-      CHECK_TEST(rejects_refusals_and_errors_of_the_bus),
-      CHECK_TEST(rejects_another_version),
-      CHECK_TEST(a_board_with_less_gets_less),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

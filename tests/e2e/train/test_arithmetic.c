@@ -117,15 +117,3 @@ TEST(adamw_clips_the_gradient) {
   ufp4_adamw_step(&how, 1, 3, 3, w, small, m, v);
   check_bits(2, bits_of(small[0]), bits_of(0.5f), "not clipped");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(exp_is_accurate),
-                                       CHECK_TEST(exp_of_special_values),
-                                       CHECK_TEST(sums_of_every_length),
-                                       CHECK_TEST(normal_numbers_have_their_moments),
-                                       CHECK_TEST(streams_of_different_uses_differ),
-                                       CHECK_TEST(adamw_rate_warms_up_and_falls_to_zero),
-                                       CHECK_TEST(adamw_follows_its_formula),
-                                       CHECK_TEST(adamw_clips_the_gradient)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

@@ -355,22 +355,3 @@ TEST(rejects_place_that_cannot_be_written) {
   ufp4_trainer_free(trainer);
   close_place(&place);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(goes_on_with_the_same_bits_in_fp32),
-                                       CHECK_TEST(goes_on_with_the_same_bits_in_bf16),
-                                       CHECK_TEST(goes_on_with_the_same_bits_in_ufp4),
-                                       CHECK_TEST(goes_on_with_the_same_bits_in_nvfp4),
-                                       CHECK_TEST(is_of_no_step_too),
-                                       CHECK_TEST(branches_into_another_recipe),
-                                       CHECK_TEST(branch_is_perturbed_where_its_trainer_says_so),
-                                       CHECK_TEST(killed_writer_leaves_a_whole_checkpoint),
-                                       CHECK_TEST(rejects_cut_file),
-                                       CHECK_TEST(rejects_damaged_file),
-                                       CHECK_TEST(rejects_checkpoint_of_another_training),
-                                       CHECK_TEST(rejects_checkpoint_of_a_recipe_that_has_changed),
-                                       CHECK_TEST(rejects_branch_of_another_seed),
-                                       CHECK_TEST(rejects_what_is_no_checkpoint),
-                                       CHECK_TEST(rejects_place_that_cannot_be_written)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

@@ -35,8 +35,3 @@ TEST(one_that_no_memory_was_for_is_no_file) {
   json_decref(kept);
   unlink(path);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(one_that_no_memory_was_for_is_no_file)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

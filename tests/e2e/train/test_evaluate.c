@@ -104,11 +104,3 @@ TEST(little_text_makes_small_batches) {
   check_that(3, isfinite(loss) && tokens == 16, "%g over %lld tokens", loss, (long long)tokens);
   end(&t);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(losses_of_sequences_average_to_the_mean),
-                                       CHECK_TEST(losses_are_of_their_sequences),
-                                       CHECK_TEST(pieces_make_the_whole),
-                                       CHECK_TEST(little_text_makes_small_batches)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

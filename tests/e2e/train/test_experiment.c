@@ -316,18 +316,3 @@ TEST(rejects_file_in_a_missing_folder) {
   check_that(1, strstr(message.text, "/nowhere/at/all/losses.csv") != NULL, "message '%s'",
              message.text);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(workers_do_not_show),
-                                       CHECK_TEST(runs_differ_in_seed_recipe_and_perturbation),
-                                       CHECK_TEST(base_is_bf16_or_else_fp32),
-                                       CHECK_TEST(branched_runs_leave_the_base_at_its_step),
-                                       CHECK_TEST(stopped_experiment_goes_on_to_the_same_bits),
-                                       CHECK_TEST(files_hold_the_losses),
-                                       CHECK_TEST(captured_tensors_are_those_of_the_last_step),
-                                       CHECK_TEST(rejects_capture_without_a_folder),
-                                       CHECK_TEST(rejects_device_that_does_not_open),
-                                       CHECK_TEST(rejects_no_seeds_and_no_recipes),
-                                       CHECK_TEST(rejects_file_in_a_missing_folder)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

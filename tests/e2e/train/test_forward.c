@@ -351,18 +351,3 @@ TEST(rejects_recipe_that_cannot_be) {
   ufp4_forward_free(&f);
   end(&m);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(rows_are_of_the_next_step),
-                                       CHECK_TEST(looking_takes_no_step),
-                                       CHECK_TEST(kept_signal_is_a_product_over_layers),
-                                       CHECK_TEST(lines_are_means_over_blocks),
-                                       CHECK_TEST(workers_do_not_show),
-                                       CHECK_TEST(loss_is_the_held_out_loss),
-                                       CHECK_TEST(kept_signal_is_that_of_the_keys),
-                                       CHECK_TEST(file_holds_the_rows),
-                                       CHECK_TEST(rejects_device_that_does_not_open),
-                                       CHECK_TEST(rejects_no_recipes_and_too_many),
-                                       CHECK_TEST(rejects_recipe_that_cannot_be)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

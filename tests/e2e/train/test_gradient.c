@@ -306,18 +306,3 @@ TEST(layers_multiply_by_the_product_they_are_given) {
   for (int i = 0; i < 2; i++) ufp4_trainer_free(trainer[i]);
   ufp4_text_free(&text);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(norm),
-                                       CHECK_TEST(norm_adds_to_what_is_there),
-                                       CHECK_TEST(swiglu),
-                                       CHECK_TEST(rope_turns_back),
-                                       CHECK_TEST(rope_sees_only_distance),
-                                       CHECK_TEST(attention),
-                                       CHECK_TEST(attention_sees_no_future),
-                                       CHECK_TEST(loss),
-                                       CHECK_TEST(loss_of_equal_logits),
-                                       CHECK_TEST(whole_model),
-                                       CHECK_TEST(layers_multiply_by_the_product_they_are_given)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

@@ -98,9 +98,3 @@ TEST(each_changed_bit_is_found) {
   close_side(&a), close_side(&b);
   ufp4_text_free(&text);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(equal_steps_are_equal),
-                                       CHECK_TEST(each_changed_bit_is_found)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

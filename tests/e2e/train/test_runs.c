@@ -324,23 +324,3 @@ TEST(what_is_not_of_runs_stays) {
              place.message.text);
   fixture_remove(place.folder);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(settings_are_kept_and_met_again),
-                                       CHECK_TEST(another_build_goes_on_with_a_word),
-                                       CHECK_TEST(folder_without_settings_is_a_new_one),
-                                       CHECK_TEST(rejects_unfinished_experiment_without_resume),
-                                       CHECK_TEST(rejects_experiment_of_other_settings),
-                                       CHECK_TEST(rejects_resuming_what_is_not_there),
-                                       CHECK_TEST(rejects_settings_that_are_damaged_or_none),
-                                       CHECK_TEST(rejects_folder_that_is_a_file),
-                                       CHECK_TEST(rows_come_back_with_the_same_bits),
-                                       CHECK_TEST(rows_may_be_no_numbers),
-                                       CHECK_TEST(rejects_rows_that_are_cut_or_damaged),
-                                       CHECK_TEST(rejects_rows_of_another_number_of_steps),
-                                       CHECK_TEST(rejects_ids_that_are_no_names),
-                                       CHECK_TEST(checkpoint_of_a_run_is_removed),
-                                       CHECK_TEST(all_that_runs_leave_is_removed),
-                                       CHECK_TEST(what_is_not_of_runs_stays)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

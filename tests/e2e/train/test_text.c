@@ -188,19 +188,3 @@ TEST(rejects_truncated_gzip) {
   ufp4_text_free(&source);
   fixture_remove(folder);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(collapse_leaves_single_spaces),
-                                       CHECK_TEST(every_40th_chunk_is_held_out),
-                                       CHECK_TEST(short_text_is_cut_in_40_parts),
-                                       CHECK_TEST(gzip_reads_as_plain),
-                                       CHECK_TEST(batch_depends_on_seed_step_and_row_only),
-                                       CHECK_TEST(held_sequences_do_not_overlap),
-                                       CHECK_TEST(rejects_missing_file),
-                                       CHECK_TEST(rejects_folder),
-                                       CHECK_TEST(rejects_empty_text),
-                                       CHECK_TEST(rejects_short_text),
-                                       CHECK_TEST(rejects_text_of_spaces),
-                                       CHECK_TEST(rejects_truncated_gzip)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

@@ -368,32 +368,3 @@ TEST(rejects_backward_of_a_forward_only_model) {
              "backward");
   ufp4_transformer_free(&model);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(fp32_learns),
-      CHECK_TEST(bf16_learns),
-      CHECK_TEST(ufp4_learns),
-      CHECK_TEST(e2m1_learns),
-      CHECK_TEST(repeats_itself_in_fp32),
-      CHECK_TEST(repeats_itself_in_bf16),
-      CHECK_TEST(repeats_itself_in_ufp4),
-      CHECK_TEST(fp32_has_the_same_bits_everywhere),
-      CHECK_TEST(ufp4_has_the_same_bits_everywhere),
-      CHECK_TEST(e2m1_has_the_same_bits_everywhere),
-      CHECK_TEST(threads_do_not_show),
-      CHECK_TEST(seed_changes_everything),
-      CHECK_TEST(perturbation_changes_little),
-      CHECK_TEST(first_weights_have_their_deviations),
-      CHECK_TEST(recipes_start_alike_and_part),
-      CHECK_TEST(all_in_bf16_is_bf16),
-      CHECK_TEST(bf16_layers_and_passes_hold_for_the_gemms_they_name),
-      CHECK_TEST(copy_goes_on_as_the_original),
-      CHECK_TEST(hook_sees_each_gemm),
-      CHECK_TEST(rejects_step_whose_hook_fails),
-      CHECK_TEST(rejects_impossible_shapes),
-      CHECK_TEST(rejects_impossible_schedules),
-      CHECK_TEST(rejects_copy_of_another_shape),
-      CHECK_TEST(rejects_backward_of_a_forward_only_model)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

@@ -365,20 +365,7 @@ double sc_time_stamp() {
 }
 
 int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(core_is_there),
-      CHECK_TEST(memory_keeps_what_is_written),
-      CHECK_TEST(writes_change_no_neighbour),
-      CHECK_TEST(jobs_of_the_core_run),
-      CHECK_TEST(link_and_core_share_memory),
-      CHECK_TEST(core_is_reset_amid_a_job),
-      CHECK_TEST(reset_ends_the_session),
-      CHECK_TEST(keeps_the_line_busy),
-      CHECK_TEST(leds_tell),
-      CHECK_TEST(march_passes),
-      CHECK_TEST(rejects_unknown_boards),
-  };
   if (argc < 2) return 2;
   memory = argv[1];
-  return check_main(argc - 1, argv + 1, tests, sizeof tests / sizeof tests[0]);
+  return check_main(argc - 1, argv + 1);
 }

@@ -152,10 +152,3 @@ TEST(a_clock_that_is_not_locked_resets_the_board) {
 }
 
 }  // namespace
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(bytes_reach_the_memory_and_come_back),
-                                       CHECK_TEST(a_button_resets_the_board),
-                                       CHECK_TEST(a_clock_that_is_not_locked_resets_the_board)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

@@ -357,14 +357,3 @@ TEST(memory_is_as_fast_as_the_bus) {
 double sc_time_stamp() {
   return 0;
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(bursts_of_both_masters),
-      CHECK_TEST(neither_master_starves),
-      CHECK_TEST(core_is_taken_off),
-      CHECK_TEST(nothing_moves_while_held),
-      CHECK_TEST(memory_is_as_fast_as_the_bus),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -171,12 +171,3 @@ SLOW_TEST(survives_a_damaged_line) {
 double sc_time_stamp() {
   return 0;
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(no_damage_of_a_frame_is_executed),
-      CHECK_TEST(rejects_wrong_sizes),
-      CHECK_TEST(survives_a_damaged_line),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -214,23 +214,3 @@ TEST(rejects_bad_board_registers) {
 double sc_time_stamp() {
   return 0;
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(hello_identifies_the_board),
-      CHECK_TEST(ping_echoes),
-      CHECK_TEST(registers_are_read_and_written),
-      CHECK_TEST(rejects_bad_registers),
-      CHECK_TEST(any_alignment_narrow),
-      CHECK_TEST(any_alignment_wide),
-      CHECK_TEST(whole_memory),
-      CHECK_TEST(rejects_bad_ranges),
-      CHECK_TEST(rejects_unknown_commands),
-      CHECK_TEST(errors_of_the_bus_are_told),
-      CHECK_TEST(wait_ends_in_time),
-      CHECK_TEST(wait_ends_with_the_interrupt),
-      CHECK_TEST(board_registers),
-      CHECK_TEST(rejects_bad_board_registers),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -191,18 +191,3 @@ TEST(keeps_the_line_busy) {
 double sc_time_stamp() {
   return 0;
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(nothing_runs_without_a_session),
-      CHECK_TEST(repeats_are_not_executed),
-      CHECK_TEST(repeats_keep_status_and_interrupt_of_now),
-      CHECK_TEST(repeats_are_whole_while_the_next_runs),
-      CHECK_TEST(out_of_order_names_what_is_expected),
-      CHECK_TEST(hello_begins_anew),
-      CHECK_TEST(window_of_full_frames),
-      CHECK_TEST(more_than_the_window_is_dropped),
-      CHECK_TEST(keeps_the_line_busy),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -160,12 +160,3 @@ TEST(rejects_broken_bytes) {
 double sc_time_stamp() {
   return 0;
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(frames_at_8_cycles_and_a_third),
-      CHECK_TEST(frames_at_4_cycles),
-      CHECK_TEST(rejects_broken_bytes),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -290,20 +290,3 @@ TEST(march_finds_faults) {
 double sc_time_stamp() {
   return 0;
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(random_traffic_at_24_mhz),
-      CHECK_TEST(random_traffic_at_133_mhz),
-      CHECK_TEST(moves_two_bytes_a_cycle),
-      CHECK_TEST(answers_in_nine_cycles),
-      CHECK_TEST(refreshes_when_idle),
-      CHECK_TEST(powers_up_again_after_a_reset),
-      CHECK_TEST(rejects_times_that_are_short),
-      CHECK_TEST(rejects_refreshes_that_are_late),
-      CHECK_TEST(rejects_commands_out_of_order),
-      CHECK_TEST(march_passes),
-      CHECK_TEST(march_finds_faults),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -293,32 +293,3 @@ TEST(default_contract_is_exact_where_the_scale_allows) {
     check_bits(i, ufp4_gemm_default_contract((ufp4_scale_t)i), want[i], "scale %d", i);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(exact_with_every_scale),
-      CHECK_TEST(exact_with_nan_scales),
-      CHECK_TEST(fp32_with_every_scale),
-      CHECK_TEST(fp32_with_near_scales),
-      CHECK_TEST(fp32_with_the_largest_scales),
-      CHECK_TEST(fp32_with_nan_scales),
-      CHECK_TEST(fp32_to_bf16),
-      CHECK_TEST(nv_with_every_scale),
-      CHECK_TEST(nv_with_near_scales),
-      CHECK_TEST(nv_with_the_largest_scales),
-      CHECK_TEST(nv_with_nan_scales),
-      CHECK_TEST(nv_to_bf16),
-      CHECK_TEST(large_shapes),
-      CHECK_TEST(levels_at_their_ends),
-      CHECK_TEST(alpha_and_c),
-      CHECK_TEST(nv_starts_from_c),
-      CHECK_TEST(nv_near_cancellation),
-      CHECK_TEST(any_number_of_threads_gives_the_same_bits),
-      CHECK_TEST(transposed_product_is_the_transpose),
-      CHECK_TEST(one_block_is_the_same_with_fp32_as_exactly),
-      CHECK_TEST(small_integers_are_the_same_with_every_contract),
-      CHECK_TEST(trailing_zero_blocks_change_nothing),
-      CHECK_TEST(default_contract_is_exact_where_the_scale_allows),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -191,14 +191,3 @@ TEST(nan_made_after_nv_is_nv_s_too) {
                "0 times %08x", scalings[i]);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(extremes_worked),
-      CHECK_TEST(nv_alignment_worked),
-      CHECK_TEST(fp32_rounds_in_increasing_k),
-      CHECK_TEST(nan_of_nv_survives_scaling),
-      CHECK_TEST(nan_made_after_nv_is_nv_s_too),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

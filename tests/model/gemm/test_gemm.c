@@ -463,35 +463,3 @@ TEST(rht_on_both_operands_keeps_the_product) {
     ufp4_operand_free(&qw);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(f32_of_every_pair_of_formats),
-      CHECK_TEST(bf16_of_every_pair_of_formats),
-      CHECK_TEST(i64_of_every_pair_of_formats),
-      CHECK_TEST(f32_of_largest_operands),
-      CHECK_TEST(i64_of_largest_operands),
-      CHECK_TEST(f32_with_nan_scales),
-      CHECK_TEST(bf16_with_nan_scales),
-      CHECK_TEST(i64_with_nan_scales),
-      CHECK_TEST(one_block_worked),
-      CHECK_TEST(every_product_of_codes),
-      CHECK_TEST(every_product_of_scales),
-      CHECK_TEST(cancelling_sums_are_plus_zero),
-      CHECK_TEST(exponents_at_their_ends),
-      CHECK_TEST(alpha_and_c),
-      CHECK_TEST(c_that_cancels_is_plus_zero),
-      CHECK_TEST(accumulate_adds_before_rounding),
-      CHECK_TEST(sums_around_ties_are_rounded_once),
-      CHECK_TEST(any_split_of_k_gives_the_same_bits),
-      CHECK_TEST(any_number_of_threads_gives_the_same_bits),
-      CHECK_TEST(transposed_product_is_the_transpose),
-      CHECK_TEST(nan_poisons_a_row_or_a_column),
-      CHECK_TEST(sign_of_a_scale_byte_is_ignored),
-      CHECK_TEST(largest_k_of_largest_operands),
-      CHECK_TEST(large_shapes),
-      CHECK_TEST(uniform_formats_give_the_same_product),
-      CHECK_TEST(rht_on_both_operands_keeps_the_product),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -216,29 +216,3 @@ TEST(rejects_negative_threads) {
   check_refused(0, &c.a, &c.b, &c.how, c.ld, "threads");
   call_free(&c);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(rejects_no_operand),
-      CHECK_TEST(rejects_no_options),
-      CHECK_TEST(rejects_no_output),
-      CHECK_TEST(rejects_hollow_operands),
-      CHECK_TEST(rejects_operands_that_do_not_match),
-      CHECK_TEST(rejects_zero_sizes),
-      CHECK_TEST(rejects_negative_sizes),
-      CHECK_TEST(rejects_sizes_over_the_limit),
-      CHECK_TEST(rejects_k_over_its_limit),
-      CHECK_TEST(rejects_block_counts_that_are_not_of_k),
-      CHECK_TEST(rejects_short_rows_of_d),
-      CHECK_TEST(rejects_short_rows_of_c),
-      CHECK_TEST(rejects_short_rows_of_sums),
-      CHECK_TEST(rejects_an_unknown_dtype),
-      CHECK_TEST(rejects_an_unknown_contract),
-      CHECK_TEST(rejects_unknown_formats),
-      CHECK_TEST(rejects_i64_with_alpha),
-      CHECK_TEST(rejects_i64_with_c),
-      CHECK_TEST(rejects_exponents_beyond_16_bits),
-      CHECK_TEST(rejects_negative_threads),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

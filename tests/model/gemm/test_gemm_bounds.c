@@ -108,13 +108,3 @@ SLOW_TEST(fp32_with_shared_panels) {
 SLOW_TEST(fp32_with_private_panels) {
   check_contract(UFP4_CONTRACT_FP32, 1, 100);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(exact_with_shared_panels),
-      CHECK_TEST(exact_with_private_panels),
-      CHECK_TEST(fp32_with_shared_panels),
-      CHECK_TEST(fp32_with_private_panels),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

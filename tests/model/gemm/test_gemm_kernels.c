@@ -348,26 +348,3 @@ TEST(rejects_unknown_kernel_names) {
     check_bits(i, kernel, UFP4_KERNEL_AVX2, "kernel is untouched");
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(any_job),
-      CHECK_TEST(many_jobs),
-      CHECK_TEST(every_pair_of_scale_mixes),
-      CHECK_TEST(limits_with_largest_codes),
-      CHECK_TEST(limits_with_random_codes),
-      CHECK_TEST(limits_of_one_pair_of_blocks),
-      CHECK_TEST(largest_sums),
-      CHECK_TEST(results_of_every_magnitude),
-      CHECK_TEST(sums_that_wrap_to_nan),
-      CHECK_TEST(every_small_shape),
-      CHECK_TEST(any_thread_count),
-      CHECK_TEST(streamed_results),
-      CHECK_TEST(large_operands),
-      CHECK_TEST(longest_k),
-      CHECK_TEST(rejects_a_kernel_that_does_not_exist),
-      CHECK_TEST(every_kernel_has_a_name),
-      CHECK_TEST(rejects_unknown_kernel_names),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

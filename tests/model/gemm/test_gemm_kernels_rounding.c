@@ -226,19 +226,3 @@ SLOW_TEST(large_operands) {
     pair_free(&p);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(any_fp32_job),
-      CHECK_TEST(any_nv_job),
-      CHECK_TEST(many_fp32_jobs),
-      CHECK_TEST(e8m0_exponents_at_the_ends),
-      CHECK_TEST(fp32_scales_at_the_ends),
-      CHECK_TEST(every_pair_of_e4m3_scales),
-      CHECK_TEST(results_of_every_magnitude),
-      CHECK_TEST(every_small_shape),
-      CHECK_TEST(streamed_results),
-      CHECK_TEST(large_operands),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

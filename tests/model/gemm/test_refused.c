@@ -320,29 +320,3 @@ TEST(rejects_options_with_a_reason) {
   c = good;
   call_free(&c);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(accepts_what_is_legal),
-      CHECK_TEST(rejects_exact_with_e8m0_scales),
-      CHECK_TEST(rejects_exact_with_fp32_scales),
-      CHECK_TEST(rejects_nv_with_fp32_scales),
-      CHECK_TEST(rejects_nv_with_int4),
-      CHECK_TEST(rejects_nvfp4_with_other_elements),
-      CHECK_TEST(rejects_two_scale_formats),
-      CHECK_TEST(rejects_sums_out_of_fp32_and_nv),
-      CHECK_TEST(rejects_sums_into_fp32_and_nv),
-      CHECK_TEST(rejects_negative_and_infinite_fp32_scales),
-      CHECK_TEST(rejects_nv_with_c_and_alpha),
-      CHECK_TEST(rejects_nv_with_c_and_exponents),
-      CHECK_TEST(rejects_nv_with_c_and_tensor_scales),
-      CHECK_TEST(rejects_operands_with_a_reason),
-      CHECK_TEST(rejects_options_with_a_reason),
-      CHECK_TEST(rejects_tensor_scales_that_are_not_above_zero_and_finite),
-      CHECK_TEST(rejects_scale_blocks_that_are_not_of_k),
-      CHECK_TEST(rejects_operands_without_their_kind_of_scales),
-      CHECK_TEST(rejects_creating_an_unknown_scale),
-      CHECK_TEST(rejects_on_rtl_what_only_the_model_has),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

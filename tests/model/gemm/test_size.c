@@ -61,12 +61,3 @@ TEST(rejects_tensors_for_more_than_32_bits) {
   }
   remove(path);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(bytes),
-      CHECK_TEST(rejects_more_than_there_can_be),
-      CHECK_TEST(rejects_tensors_for_more_than_32_bits),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -443,37 +443,3 @@ SLOW_TEST(transform_in_bf16) {
     check_block(i, bits, &how, (int)check_below(&random, 24) - 8, bytes);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(gaussian),
-      CHECK_TEST(outliers),
-      CHECK_TEST(small_integers),
-      CHECK_TEST(bf16_values),
-      CHECK_TEST(wild_exponents),
-      CHECK_TEST(subnormals),
-      CHECK_TEST(sparse_with_signed_zeros),
-      CHECK_TEST(multiples_of_an_eighth),
-      CHECK_TEST(exponents_near_each_other),
-      CHECK_TEST(specials_among_numbers),
-      CHECK_TEST(every_distribution_at_length),
-      CHECK_TEST(codes_around_every_nearest_boundary),
-      CHECK_TEST(codes_around_every_stochastic_boundary),
-      CHECK_TEST(scales_around_every_boundary),
-      CHECK_TEST(exponents_at_their_ends),
-      CHECK_TEST(scale_saturates_at_448_and_says_so),
-      CHECK_TEST(scale_is_at_least_the_smallest),
-      CHECK_TEST(zero_block_has_zero_scale_and_codes),
-      CHECK_TEST(minus_zero_keeps_its_sign_without_rht),
-      CHECK_TEST(zero_after_rht_is_plus_zero),
-      CHECK_TEST(rejects_nan_and_inf_as_a_poisoned_block),
-      CHECK_TEST(largest_numbers_everywhere),
-      CHECK_TEST(random_bytes_unread_by_nearest),
-      CHECK_TEST(stochastic_rounding_has_its_exact_probability),
-      CHECK_TEST(stochastic_rounding_saturates_at_the_largest),
-      CHECK_TEST(uniform_formats_differ_only_in_coding),
-      CHECK_TEST(shrinkage_per_cell_as_in_equation_2),
-      CHECK_TEST(transform_in_bf16),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -360,23 +360,3 @@ TEST(bf16_transform_of_large_numbers_that_cancel) {
   }
   check_rows(0, &rows, &how);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(e8m0_scales_around_every_boundary),
-      CHECK_TEST(e8m0_codes_around_every_boundary),
-      CHECK_TEST(e8m0_down_clips_the_top),
-      CHECK_TEST(fp32_codes_around_every_boundary),
-      CHECK_TEST(fp32_scales_of_the_smallest_and_largest),
-      CHECK_TEST(fp32_scale_of_a_transform_beyond_the_largest),
-      CHECK_TEST(nvfp4_scales_around_every_boundary),
-      CHECK_TEST(nvfp4_codes_around_every_boundary),
-      CHECK_TEST(nvfp4_blocks_that_underflow),
-      CHECK_TEST(nvfp4_worked),
-      CHECK_TEST(nvfp4_poisoned_tiles_are_left_out_of_amax),
-      CHECK_TEST(nvfp4_copies_have_their_own_amax_after_the_transform),
-      CHECK_TEST(bf16_transform_at_the_ends_of_the_range),
-      CHECK_TEST(bf16_transform_of_large_numbers_that_cancel),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

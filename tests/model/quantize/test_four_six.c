@@ -104,12 +104,3 @@ TEST(errs_less_than_scales_for_six) {
     fixture_tensor_free(&in);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(blocks_take_the_better_of_four_and_six),
-      CHECK_TEST(blocks_whose_errors_are_near),
-      CHECK_TEST(errs_less_than_scales_for_six),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

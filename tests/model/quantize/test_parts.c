@@ -101,15 +101,3 @@ TEST(rejects_a_negative_number_of_threads) {
   ufp4_operand_t out;
   check_bits(0, ufp4_quantize(&in, &how, &out), UFP4_ERROR_ARGUMENT, "status");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(any_number_of_threads_gives_the_same_bits_portable),
-      CHECK_TEST(any_number_of_threads_gives_the_same_bits_avx2),
-      CHECK_TEST(any_number_of_threads_gives_the_same_bits_avx512),
-      CHECK_TEST(parts_without_a_number_ask_for_no_exponent),
-      CHECK_TEST(other_scales_take_threads_too),
-      CHECK_TEST(rejects_a_negative_number_of_threads),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -370,30 +370,3 @@ TEST(rejects_a_kernel_that_does_not_exist) {
   check_bits(0, ufp4_tensor_exponent(&in, &how, &t), UFP4_ERROR_ARGUMENT, "ufp4_tensor_exponent");
   check_that(0, out.rows == 12345 && t == 12345, "outputs are untouched");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(gaussian),
-      CHECK_TEST(outliers),
-      CHECK_TEST(small_integers),
-      CHECK_TEST(bf16_values),
-      CHECK_TEST(wild_exponents),
-      CHECK_TEST(subnormals),
-      CHECK_TEST(sparse_with_signed_zeros),
-      CHECK_TEST(multiples_of_an_eighth),
-      CHECK_TEST(exponents_near_each_other),
-      CHECK_TEST(specials_among_numbers),
-      CHECK_TEST(many_blocks),
-      CHECK_TEST(ties_of_every_significand),
-      CHECK_TEST(truncated_sums_at_boundaries),
-      CHECK_TEST(transforms_that_overflow_both_ways),
-      CHECK_TEST(tiles_of_mixed_exponents),
-      CHECK_TEST(every_given_exponent),
-      CHECK_TEST(equal_blocks),
-      CHECK_TEST(every_small_shape),
-      CHECK_TEST(several_strips),
-      CHECK_TEST(column_copy_of_a_large_tensor),
-      CHECK_TEST(rejects_a_kernel_that_does_not_exist),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -191,16 +191,3 @@ TEST(rejects_what_cannot_be_quantized) {
   ufp4_rounding_t got;
   check_bits(0, ufp4_rounding_measure(&in, &how, &got), UFP4_ERROR_ARGUMENT, "no columns");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(e4m3_scales),
-                                       CHECK_TEST(fp32_scales),
-                                       CHECK_TEST(nvfp4_scales),
-                                       CHECK_TEST(e8m0_scales),
-                                       CHECK_TEST(by_hand),
-                                       CHECK_TEST(the_transform_costs_nothing),
-                                       CHECK_TEST(an_exponent_far_too_low_loses_everything),
-                                       CHECK_TEST(cells_err_as_equation_2_says),
-                                       CHECK_TEST(rejects_what_cannot_be_quantized)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-}

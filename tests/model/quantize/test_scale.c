@@ -400,38 +400,3 @@ TEST(rejects_an_unknown_layout) {
   how.layout = (ufp4_layout_t)UFP4_LAYOUT_COUNT;
   check_refused(0, &how, 0);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(e4m3_of_f32),
-      CHECK_TEST(e4m3_of_bf16),
-      CHECK_TEST(nvfp4_of_f32),
-      CHECK_TEST(nvfp4_of_bf16),
-      CHECK_TEST(e8m0_of_f32),
-      CHECK_TEST(e8m0_of_bf16),
-      CHECK_TEST(fp32_of_f32),
-      CHECK_TEST(fp32_of_bf16),
-      CHECK_TEST(large_tensors),
-      CHECK_TEST(exponents_given_to_tiles),
-      CHECK_TEST(uniform_formats_differ_by_two_binades),
-      CHECK_TEST(rejects_unknown_backends),
-      CHECK_TEST(rejects_exponents_given_to_scales_without),
-      CHECK_TEST(rejects_no_options),
-      CHECK_TEST(rejects_an_exponent_of_scales_without),
-      CHECK_TEST(square_tiles_do_not_care_for_the_axis),
-      CHECK_TEST(nan_poisons_a_whole_tile),
-      CHECK_TEST(e8m0_poisons_32_columns),
-      CHECK_TEST(bf16_transform_of_small_integers_is_the_integer_one),
-      CHECK_TEST(zero_blocks_have_zero_scale_and_codes),
-      CHECK_TEST(only_e4m3_saturates),
-      CHECK_TEST(dequantize_matches_second_model),
-      CHECK_TEST(rejects_illegal_combinations_with_e4m3),
-      CHECK_TEST(rejects_illegal_combinations_with_nvfp4),
-      CHECK_TEST(rejects_illegal_combinations_with_e8m0),
-      CHECK_TEST(rejects_illegal_combinations_with_fp32),
-      CHECK_TEST(rejects_the_block_of_another_scale),
-      CHECK_TEST(rejects_on_a_core_what_only_the_model_has),
-      CHECK_TEST(rejects_an_unknown_layout),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -293,22 +293,3 @@ TEST(dequantized_gaussian_is_near) {
     fixture_tensor_free(&in);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(odd_shapes_of_f32),
-      CHECK_TEST(odd_shapes_of_bf16),
-      CHECK_TEST(exponents_given),
-      CHECK_TEST(saturates_from_448_on),
-      CHECK_TEST(large_tensors),
-      CHECK_TEST(exponent_worked),
-      CHECK_TEST(exponent_ignores_poisoned_blocks),
-      CHECK_TEST(exponent_is_zero_without_clean_data),
-      CHECK_TEST(stochastic_rounding_depends_on_position_only),
-      CHECK_TEST(seed_and_tensor_id_change_stochastic_codes_only),
-      CHECK_TEST(padding_without_rht_is_zero),
-      CHECK_TEST(dequantize_matches_second_model),
-      CHECK_TEST(dequantized_gaussian_is_near),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -205,29 +205,3 @@ TEST(accepts_freeing_nothing) {
   ufp4_operand_free(NULL);
   check_that(0, empty.codes == NULL, "freed");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(rejects_no_tensor),
-      CHECK_TEST(rejects_no_options),
-      CHECK_TEST(rejects_no_output),
-      CHECK_TEST(rejects_zero_sizes),
-      CHECK_TEST(rejects_negative_sizes),
-      CHECK_TEST(rejects_sizes_over_the_limit),
-      CHECK_TEST(rejects_a_short_leading_dimension),
-      CHECK_TEST(rejects_a_dtype_that_is_no_float),
-      CHECK_TEST(rejects_an_unknown_element),
-      CHECK_TEST(rejects_an_unknown_scale),
-      CHECK_TEST(rejects_an_unknown_axis),
-      CHECK_TEST(rejects_an_unknown_transform),
-      CHECK_TEST(rejects_an_unknown_rounding),
-      CHECK_TEST(rejects_an_unknown_scale_rounding),
-      CHECK_TEST(rejects_an_exponent_beyond_16_bits),
-      CHECK_TEST(rejects_dequantizing_to_another_width),
-      CHECK_TEST(rejects_dequantizing_to_short_rows),
-      CHECK_TEST(rejects_dequantizing_without_operand_or_room),
-      CHECK_TEST(rejects_dequantizing_an_unknown_element),
-      CHECK_TEST(accepts_freeing_nothing),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -5,23 +5,35 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "check_state.h"
+#include <string.h>
 
 #define PRINTED 8
 #define STALL_KINDS_BITS 8
 #define SEEDS_APART 1000003u
 
-check_state_t check_now;
+// State of the property that is running; a test program is single-threaded.
+static struct {
+  uint64_t seed;
+  int seeded;
+  uint64_t compared;
+  uint64_t mismatches;
+} now;
+static check_test_t *tests;
+
+void check_register(check_test_t *test) {
+  check_test_t **end = &tests;
+  while (*end != NULL) end = &(*end)->next;
+  *end = test;
+}
 
 static void record(int ok) {
-  check_now.compared++;
-  if (!ok) check_now.mismatches++;
+  now.compared++;
+  if (!ok) now.mismatches++;
 }
 
 int check_bits(int64_t index, uint64_t got, uint64_t want, const char *operands, ...) {
   record(got == want);
-  if (got == want || check_now.mismatches > PRINTED) return got == want;
+  if (got == want || now.mismatches > PRINTED) return got == want;
   va_list list;
   va_start(list, operands);
   fprintf(stderr, "  index %lld: ", (long long)index);
@@ -33,7 +45,7 @@ int check_bits(int64_t index, uint64_t got, uint64_t want, const char *operands,
 
 int check_that(int64_t index, int ok, const char *operands, ...) {
   record(ok);
-  if (ok || check_now.mismatches > PRINTED) return ok;
+  if (ok || now.mismatches > PRINTED) return ok;
   va_list list;
   va_start(list, operands);
   fprintf(stderr, "  index %lld: ", (long long)index);
@@ -54,11 +66,38 @@ uint64_t check_seed_of(const char *argument) {
   exit(2);
 }
 
+static int run(const check_test_t *test, const char *program) {
+  now.compared = now.mismatches = 0;
+  test->run();
+  if (now.compared == 0) fprintf(stderr, "%s compared nothing\n", test->name);
+  if (now.mismatches != 0) {
+    fprintf(stderr, "%s: %llu of %llu comparisons differ; seed %llu; to see it again: %s %s %llu\n",
+            test->name, (unsigned long long)now.mismatches, (unsigned long long)now.compared,
+            (unsigned long long)now.seed, program, test->name, (unsigned long long)now.seed);
+  }
+  const int good = now.compared != 0 && now.mismatches == 0;
+  printf("%s: %s\n", test->name, good ? "ok" : "FAILED");
+  return good;
+}
+
+int check_main(int argc, char **argv) {
+  int good = 1, found = 0;
+  now.seed = check_seed_of(argc > 2 ? argv[2] : NULL);
+  now.seeded = 1;
+  for (const check_test_t *test = tests; test != NULL; test = test->next) {
+    if (argc > 1 && strcmp(argv[1], test->name) != 0) continue;
+    found++;
+    good &= run(test, argv[0]);
+  }
+  if (!found) fprintf(stderr, "%s: no property named %s\n", argv[0], argc > 1 ? argv[1] : "at all");
+  return good && found ? 0 : 1;
+}
+
 // Programs without check_main have a seed too.
 static uint64_t seed(void) {
-  if (!check_now.seeded) check_now.seed = check_seed_of(NULL);
-  check_now.seeded = 1;
-  return check_now.seed;
+  if (!now.seeded) now.seed = check_seed_of(NULL);
+  now.seeded = 1;
+  return now.seed;
 }
 
 check_random_t check_random(void) {

@@ -7,21 +7,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Defines a property. CMake finds these lines and makes each a ctest entry; SLOW_TEST has the
- * label slow, FULL_TEST full. */
-#define TEST(name) static void name(void)
-#define SLOW_TEST(name) static void name(void)
-#define FULL_TEST(name) static void name(void)
-
-typedef struct {
+typedef struct check_test {
   const char *name;
   void (*run)(void);
+  struct check_test *next;
 } check_test_t;
-#define CHECK_TEST(name) {#name, name}
+
+/** Defines a property, which registers itself before main. CMake finds these lines and makes each a
+ * ctest entry; SLOW_TEST has the label slow, FULL_TEST full. */
+#define TEST(property)                                                       \
+  static void property(void);                                                \
+  __attribute__((constructor)) static void check_register_##property(void) { \
+    static check_test_t test = {#property, property, NULL};                  \
+    check_register(&test);                                                   \
+  }                                                                          \
+  static void property(void)
+#define SLOW_TEST(property) TEST(property)
+#define FULL_TEST(property) TEST(property)
+void check_register(check_test_t *test);
 
 /** main of a test program: PROGRAM [property [seed]]. Without a property all are run; an unknown
- * one is an error. Without a seed it is UFP4_TEST_SEED, or 0. */
-int check_main(int argc, char **argv, const check_test_t *tests, size_t count);
+ * one is an error. Without a seed it is UFP4_TEST_SEED, or 0. A program that has no main gets one
+ * that does this alone. */
+int check_main(int argc, char **argv);
 
 /** Compares bits; a mismatch is printed with @p index and the operands (the first few only) and
  * fails the property. A property that has compared nothing fails too. @return whether they are

@@ -39,13 +39,3 @@ TEST(casts_of_random_numbers) {
     check_bits(i, ufp4_e8m0_cast(x, 1), witness_e8m0(x, 1), "e8m0 up of %08x", bits);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(e2m1_cast_of_every_bf16),
-      CHECK_TEST(e4m3_cast_of_every_bf16),
-      CHECK_TEST(e8m0_cast_of_every_bf16),
-      CHECK_TEST(casts_of_random_numbers),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

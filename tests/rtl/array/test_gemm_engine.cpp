@@ -360,33 +360,9 @@ TEST(utilization) {
              static_cast<unsigned long long>(percent));
 }
 
-const check_test_t kTests[] = {
-    CHECK_TEST(one_element),
-    CHECK_TEST(every_pair_of_formats),
-    CHECK_TEST(odd_shapes),
-    CHECK_TEST(partial_sums_come_back_in_time),
-    CHECK_TEST(nan_scales),
-    CHECK_TEST(largest_sums),
-    CHECK_TEST(extreme_exponents),
-    CHECK_TEST(errors_are_reported_and_forgotten),
-    CHECK_TEST(random_jobs_small),
-    CHECK_TEST(random_jobs_large),
-    CHECK_TEST(random_jobs_many),
-    CHECK_TEST(random_epilogues_small),
-    CHECK_TEST(random_epilogues_large),
-    CHECK_TEST(random_epilogues_many),
-    CHECK_TEST(every_epilogue),
-    CHECK_TEST(errors_beside_addends_are_forgotten),
-    CHECK_TEST(flipped_bits_are_reported),
-    CHECK_TEST(operands_come_by_row_groups),
-    CHECK_TEST(row_groups_are_read_at_once),
-    CHECK_TEST(short_sums_wait_for_their_bank),
-    CHECK_TEST(utilization),
-};
-
 }  // namespace
 
 int main(int argc, char **argv) {
   power_up_at_random(argc, argv);
-  return check_main(argc, argv, kTests, sizeof kTests / sizeof kTests[0]);
+  return check_main(argc, argv);
 }

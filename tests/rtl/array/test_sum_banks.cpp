@@ -223,13 +223,3 @@ TEST(reset_forgets) {
 }
 
 }  // namespace
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(sums_are_kept),
-      CHECK_TEST(flipped_bits_are_seen),
-      CHECK_TEST(each_bit),
-      CHECK_TEST(reset_forgets),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -381,13 +381,3 @@ TEST(counts_its_writes) {
 double sc_time_stamp() {
   return 0;
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(three_clients_narrow),
-      CHECK_TEST(three_clients_wide),
-      CHECK_TEST(keeps_the_bus_busy),
-      CHECK_TEST(counts_its_writes),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

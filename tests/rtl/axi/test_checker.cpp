@@ -372,25 +372,3 @@ TEST(limits_are_those_of_the_data_sheet) {
 }
 
 }  // namespace
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(checker_passes_legal_bursts),
-      CHECK_TEST(checker_forgets_in_reset),
-      CHECK_TEST(rejects_valid_in_reset),
-      CHECK_TEST(rejects_unstable_addresses),
-      CHECK_TEST(rejects_unstable_data),
-      CHECK_TEST(rejects_bad_bursts),
-      CHECK_TEST(rejects_wrong_last),
-      CHECK_TEST(rejects_foreign_ids),
-      CHECK_TEST(rejects_long_bursts),
-      CHECK_TEST(rejects_too_many_in_flight),
-      CHECK_TEST(rejects_bad_strobes),
-      CHECK_TEST(checker_passes_data_before_their_address),
-      CHECK_TEST(rejects_data_too_early),
-      CHECK_TEST(checker_passes_register_accesses),
-      CHECK_TEST(rejects_bad_register_answers),
-      CHECK_TEST(limits_are_those_of_the_data_sheet),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

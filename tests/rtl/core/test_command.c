@@ -240,22 +240,3 @@ TEST(slots_are_kept) {
              "the row copy's slot, which has -91");
   bench_close(&bench);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(rejects_bad_headers),
-      CHECK_TEST(rejects_bad_amax),
-      CHECK_TEST(rejects_bad_quant),
-      CHECK_TEST(rejects_bad_e8m0_quant),
-      CHECK_TEST(rejects_bad_gemm),
-      CHECK_TEST(rejects_bad_addends),
-      CHECK_TEST(rejects_rows_longer_than_their_stride),
-      CHECK_TEST(rejects_bad_gemm_of_nv),
-      CHECK_TEST(rejects_no_copy),
-      CHECK_TEST(ignores_the_copy_that_is_not_wanted),
-      CHECK_TEST(accepts_sizes_at_the_limit),
-      CHECK_TEST(rejects_with_the_lowest_status),
-      CHECK_TEST(slots_are_kept),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

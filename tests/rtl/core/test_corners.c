@@ -473,23 +473,3 @@ TEST(lost_cycles_have_their_names) {
     bench_close(&bench);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(one_number),
-      CHECK_TEST(both_operands_from_the_job_before),
-      CHECK_TEST(every_epilogue),
-      CHECK_TEST(tensor_scale_in_each_contract),
-      CHECK_TEST(cycles_of_slow_jobs),
-      CHECK_TEST(as_many_jobs_as_the_core_holds),
-      CHECK_TEST(dependences_of_each_distance),
-      CHECK_TEST(dependences_on_what_has_ended),
-      CHECK_TEST(engines_end_in_any_order),
-      CHECK_TEST(jobs_enter_while_others_leave),
-      CHECK_TEST(soft_reset_between_beats),
-      CHECK_TEST(ring_overflow_between_beats),
-      CHECK_TEST(misaligned_by_each_bit),
-      CHECK_TEST(lost_cycles_have_their_names),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

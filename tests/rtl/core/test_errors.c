@@ -325,16 +325,3 @@ SLOW_TEST(few_on_small) {
   ends_of_memory("small");
   errors_side_by_side("small", 7, 24, 100);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(bus_error_ends_the_job_with_its_code),
-      CHECK_TEST(bus_error_in_the_descriptor_ends_it),
-      CHECK_TEST(bus_error_ends_the_job_soon),
-      CHECK_TEST(bus_error_at_the_end_of_memory),
-      CHECK_TEST(bus_error_with_both_engines_at_work),
-      CHECK_TEST(gemm_goes_on_without_panels_of_a_job_that_failed),
-      CHECK_TEST(few_on_small),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -318,16 +318,3 @@ TEST(shortest_jobs_take_the_cycles_of_the_page) {
   fclose(page);
   check_bits(rows, rows, 7, "rows of the page");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(core_gives_the_page),
-      CHECK_TEST(model_gives_the_page),
-      CHECK_TEST(exponents_have_sixteen_bits_with_a_sign),
-      CHECK_TEST(codes_beyond_k_change_d),
-      CHECK_TEST(a_descriptor_that_was_not_fetched_sets_error_alone),
-      CHECK_TEST(register_accesses_take_the_cycles_of_the_page),
-      CHECK_TEST(shortest_jobs_take_the_cycles_of_the_page),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -377,26 +377,3 @@ SLOW_TEST(few_on_small) {
   takes_back_of_three(2);
   answers_too_late(560);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(soft_reset_in_mid_job),
-      CHECK_TEST(reset_in_mid_job),
-      CHECK_TEST(soft_reset_in_mid_job_many),
-      CHECK_TEST(soft_reset_of_an_idle_core),
-      CHECK_TEST(resets_clear_every_slot),
-      CHECK_TEST(soft_reset_with_both_engines_at_work),
-      CHECK_TEST(reset_with_both_engines_at_work),
-      CHECK_TEST(lost_answer_with_both_engines_at_work),
-      CHECK_TEST(lost_answer_is_fatal_and_soft_reset_recovers),
-      CHECK_TEST(lost_answer_is_fatal_and_reset_recovers),
-      CHECK_TEST(soft_reset_without_watchdog),
-      CHECK_TEST(reset_in_soft_reset),
-      CHECK_TEST(late_answers_are_nobodys),
-      CHECK_TEST(watchdog_spares_the_living),
-      CHECK_TEST(rejects_ring_overflow),
-      CHECK_TEST(rejects_jobs_taken_back),
-      CHECK_TEST(few_on_small),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -428,35 +428,3 @@ SLOW_TEST(more_on_small) {
   jobs_on_small(10, 100, 3, 100);
   jobs_on_small(1, 0, 0, 300);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(configuration_equals_the_model),
-      CHECK_TEST(equal_the_model),
-      CHECK_TEST(fp32_equal_the_model),
-      CHECK_TEST(fp32_equal_the_model_on_many),
-      CHECK_TEST(nv_equal_the_model),
-      CHECK_TEST(nv_equal_the_model_on_many),
-      CHECK_TEST(equal_the_model_on_many),
-      CHECK_TEST(equal_the_model_on_large),
-      CHECK_TEST(parts_of_k_change_no_bit),
-      CHECK_TEST(parts_of_k_change_no_bit_in_many),
-      CHECK_TEST(rejects_malformed_as_the_model_does),
-      CHECK_TEST(rejects_many_malformed_as_the_model_does),
-      CHECK_TEST(side_by_side_equal_the_model),
-      CHECK_TEST(side_by_side_equal_the_model_on_many),
-      CHECK_TEST(special_copies_equal_the_model),
-      CHECK_TEST(edges_equal_the_model),
-      CHECK_TEST(long_sides_equal_the_model),
-      CHECK_TEST(long_sides_on_small),
-      CHECK_TEST(long_k_equals_the_model),
-      CHECK_TEST(long_k_on_small),
-      CHECK_TEST(long_quants_on_small),
-      CHECK_TEST(turns_of_reads_and_writes),
-      CHECK_TEST(turns_on_small),
-      CHECK_TEST(far_apart_equal_the_near),
-      CHECK_TEST(few_on_small),
-      CHECK_TEST(more_on_small),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -153,15 +153,3 @@ TEST(counters_count_idle_cycles) {
   bench_check_sum(1, after);
   bench_close(&bench);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(identity),
-      CHECK_TEST(reads_zero_between_words),
-      CHECK_TEST(keeps_what_is_written),
-      CHECK_TEST(rejects_writes_elsewhere),
-      CHECK_TEST(writes_bytes_of_the_doorbell),
-      CHECK_TEST(counters_count_idle_cycles),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -210,18 +210,3 @@ TEST(rejects_a_tail_too_far_by_each_bit) {
   }
   bench_close(&bench);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(wrap_around),
-      CHECK_TEST(of_each_size),
-      CHECK_TEST(of_each_large_size),
-      CHECK_TEST(at_every_address),
-      CHECK_TEST(completion_leaves_neighbours),
-      CHECK_TEST(interrupts),
-      CHECK_TEST(rejects_ring_outside_memory),
-      CHECK_TEST(rejects_completion_ring_outside_memory),
-      CHECK_TEST(rejects_a_tail_too_far_by_each_bit),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -210,18 +210,3 @@ TEST(waveform_is_written) {
   check_bits(4, (uint64_t)head[7] << 8 | head[8], 329, "length of the first block");
   unlink(path);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(rejects_what_it_cannot_make),
-      CHECK_TEST(rejects_memory_outside),
-      CHECK_TEST(limit_ends_a_wait),
-      CHECK_TEST(reset_cancels_jobs),
-      CHECK_TEST(hang_is_reported),
-      CHECK_TEST(idle_is_no_hang),
-      CHECK_TEST(cycles_repeat),
-      CHECK_TEST(cores_end_in_any_order),
-      CHECK_TEST(waveform_is_written),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

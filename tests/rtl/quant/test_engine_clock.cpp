@@ -90,10 +90,6 @@ TEST(random_jobs) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(each_pause),
-      CHECK_TEST(random_jobs),
-  };
   power_up_at_random(argc, argv);
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+  return check_main(argc, argv);
 }

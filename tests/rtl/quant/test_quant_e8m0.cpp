@@ -249,16 +249,3 @@ FULL_TEST(random_million) {
 double sc_time_stamp() {
   return 0;
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(every_power_and_its_neighbours),
-      CHECK_TEST(ties),
-      CHECK_TEST(special_values),
-      CHECK_TEST(halves_that_come_late),
-      CHECK_TEST(random),
-      CHECK_TEST(random_many),
-      CHECK_TEST(random_million),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

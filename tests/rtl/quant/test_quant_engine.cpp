@@ -282,22 +282,5 @@ double sc_time_stamp() {
 
 int main(int argc, char **argv) {
   power_up_at_random(argc, argv);
-  static const check_test_t tests[] = {
-      CHECK_TEST(one_tile),
-      CHECK_TEST(odd_shapes),
-      CHECK_TEST(every_width_of_a_row),
-      CHECK_TEST(e8m0_every_shape_of_a_tile),
-      CHECK_TEST(long_and_thin),
-      CHECK_TEST(special_values),
-      CHECK_TEST(saturates_from_448_on),
-      CHECK_TEST(random),
-      CHECK_TEST(random_many),
-      CHECK_TEST(read_error_is_reported),
-      CHECK_TEST(write_error_is_reported),
-      CHECK_TEST(errors_end_a_job_early),
-      CHECK_TEST(flipped_bits_are_reported),
-      CHECK_TEST(flipped_words_of_a_beat_are_reported),
-      CHECK_TEST(throughput),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
+  return check_main(argc, argv);
 }

@@ -203,11 +203,3 @@ TEST(block_amax) {
 double sc_time_stamp() {
   return 0;
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(block_back_pressure),
-      CHECK_TEST(block_amax),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

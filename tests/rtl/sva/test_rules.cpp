@@ -358,12 +358,3 @@ TEST(legal_traffic_breaks_no_rule) {
 }
 
 }  // namespace
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(each_fault_breaks_its_rule_and_no_other),
-      CHECK_TEST(each_rule_has_a_fault),
-      CHECK_TEST(legal_traffic_breaks_no_rule),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -167,3 +167,7 @@ int sc_main(int argc, char **argv) {
   report("outside", measure_timed(configuration, twin, job, 1), measured[2]);
   return 0;
 }
+
+int main(int argc, char **argv) {
+  return sc_core::sc_elab_and_sim(argc, argv);
+}

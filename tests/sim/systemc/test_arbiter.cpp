@@ -176,14 +176,3 @@ TEST(memory_with_banks_serves_by_time) {
   check_bits(0, got[0].value(), want[0].value(), "what comes first");
   check_bits(1, got[1].value(), want[1].value(), "what is ahead");
 }
-
-static const check_test_t tests[] = {CHECK_TEST(serves_an_instant_in_turn),
-                                     CHECK_TEST(serves_each_port_once_in_a_turn),
-                                     CHECK_TEST(serves_by_time),
-                                     CHECK_TEST(a_target_that_waits_holds_up_no_other),
-                                     CHECK_TEST(memory_with_banks_serves_by_time),
-                                     CHECK_TEST(rejects_an_arbiter_without_a_port)};
-
-int sc_main(int argc, char **argv) {
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

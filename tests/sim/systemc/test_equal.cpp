@@ -339,18 +339,3 @@ TEST(polling_does_not_repeat_what_has_been_run) {
   });
   sc_core::sc_start();
 }
-
-static const check_test_t tests[] = {
-    CHECK_TEST(rtl_equals_the_harness),
-    CHECK_TEST(non_blocking_equals_the_harness),
-    CHECK_TEST(timed_equals_the_harness),
-    CHECK_TEST(timed_with_memory_outside_equals_the_harness),
-    CHECK_TEST(timed_with_memory_outside_by_nb_transport_equals_the_harness),
-    CHECK_TEST(timed_equals_the_harness_of_default),
-    CHECK_TEST(a_polling_host_sees_the_same),
-    CHECK_TEST(a_host_that_writes_amid_jobs_sees_the_same),
-    CHECK_TEST(polling_does_not_repeat_what_has_been_run)};
-
-int sc_main(int argc, char **argv) {
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

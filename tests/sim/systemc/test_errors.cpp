@@ -223,16 +223,3 @@ SLOW_TEST(timed_with_memory_outside_resets_as_the_rtl_does) {
   };
   check_same({20, 7, 0, nullptr}, true, body);
 }
-
-static const check_test_t tests[] = {
-    CHECK_TEST(timed_with_memory_outside_meets_errors_as_the_rtl_does),
-    CHECK_TEST(timed_meets_errors_as_the_rtl_of_default_does),
-    CHECK_TEST(timed_meets_errors_as_the_rtl_of_small_fp32_does),
-    CHECK_TEST(addresses_outside_end_the_job),
-    CHECK_TEST(rings_outside_are_errors),
-    CHECK_TEST(what_stops_a_core_is_the_same),
-    CHECK_TEST(timed_with_memory_outside_resets_as_the_rtl_does)};
-
-int sc_main(int argc, char **argv) {
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

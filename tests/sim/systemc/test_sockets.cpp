@@ -407,26 +407,3 @@ TEST(an_idle_core_sleeps) {
   });
   sc_core::sc_start();
 }
-
-static const check_test_t tests[] = {CHECK_TEST(byte_enables_are_strobes),
-                                     CHECK_TEST(rejects_what_is_no_access),
-                                     CHECK_TEST(debug_reads_have_no_side_effects),
-                                     CHECK_TEST(memory_may_wait),
-                                     CHECK_TEST(non_blocking_takes_phases_as_they_come),
-                                     CHECK_TEST(memory_errors_end_the_job),
-                                     CHECK_TEST(timed_rejects_memory_without_dmi),
-                                     CHECK_TEST(timed_answers_after_an_error),
-                                     CHECK_TEST(timed_with_memory_outside_waits_as_the_rtl_does),
-                                     CHECK_TEST(rejects_a_second_response),
-                                     CHECK_TEST(a_host_may_be_ahead),
-                                     CHECK_TEST(rejects_an_unknown_dram),
-                                     CHECK_TEST(rejects_an_unknown_configuration),
-                                     CHECK_TEST(rejects_a_clock_without_a_period),
-                                     CHECK_TEST(rejects_unbound_sockets),
-                                     CHECK_TEST(reset_amid_jobs),
-                                     CHECK_TEST(reset_amid_an_access),
-                                     CHECK_TEST(an_idle_core_sleeps)};
-
-int sc_main(int argc, char **argv) {
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

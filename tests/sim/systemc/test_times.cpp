@@ -195,17 +195,3 @@ TEST(rejects_the_time_that_options_have_at_a_microsecond) {
   check_not_whole(Ufp4CoreOptions().period, "1 ns is no whole number");
   check_that(0, Ufp4Time(2, sc_core::SC_MS).wrong().empty(), "2 ms");
 }
-
-static const check_test_t tests[] = {
-    CHECK_TEST(cycles_at_a_femtosecond),
-    CHECK_TEST(cycles_at_100_femtoseconds),
-    CHECK_TEST(cycles_at_10_picoseconds),
-    CHECK_TEST(cycles_at_100_picoseconds),
-    CHECK_TEST(cycles_at_a_nanosecond),
-    CHECK_TEST(rejects_a_time_between_resolutions_of_10_picoseconds),
-    CHECK_TEST(rejects_a_time_between_resolutions_of_a_nanosecond),
-    CHECK_TEST(rejects_the_time_that_options_have_at_a_microsecond)};
-
-int sc_main(int argc, char **argv) {
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -149,15 +149,3 @@ TEST(rejects_an_unknown_name) {
   check_that(0, ufp4_find_dram("ddr9") == nullptr, "there is one");
   check_that(1, ufp4_find_dram("hbm3") != nullptr, "there is none");
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {CHECK_TEST(rows_open_stay_open_and_close),
-                                       CHECK_TEST(rows_close_not_too_early),
-                                       CHECK_TEST(the_bus_turns),
-                                       CHECK_TEST(a_channel_reads_along_its_rows_without_a_gap),
-                                       CHECK_TEST(four_rows_are_opened_in_a_window),
-                                       CHECK_TEST(refresh_closes_all_rows_of_a_channel),
-                                       CHECK_TEST(channels_share_nothing),
-                                       CHECK_TEST(rejects_an_unknown_name)};
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

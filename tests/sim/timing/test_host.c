@@ -258,18 +258,3 @@ TEST(rejects_a_wait_for_a_core_that_hangs) {
              ufp4_timed_message(timed));
   ufp4_timed_close(timed);
 }
-
-static const check_test_t tests[] = {CHECK_TEST(registers_amid_jobs_are_the_same),
-                                     CHECK_TEST(soft_reset_between_jobs_is_the_same),
-                                     CHECK_TEST(reset_amid_jobs_is_the_same),
-                                     CHECK_TEST(jobs_are_done_once_each_in_order),
-                                     CHECK_TEST(rejects_an_unknown_configuration),
-                                     CHECK_TEST(rejects_what_the_host_cannot_do),
-                                     CHECK_TEST(rejects_a_wait_for_a_core_that_hangs),
-                                     CHECK_TEST(soft_reset_amid_jobs_is_the_same),
-                                     CHECK_TEST(watchdog_is_the_same),
-                                     CHECK_TEST(ring_overflow_is_the_same)};
-
-int main(int argc, char **argv) {
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

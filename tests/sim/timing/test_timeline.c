@@ -139,16 +139,3 @@ TEST(ends_what_a_reset_ends) {
   check_that(1, twin->differences == 0, "%u differences", twin->differences);
   twin_close(twin);
 }
-
-static const check_test_t tests[] = {CHECK_TEST(equals_small),
-                                     CHECK_TEST(equals_small_fp32),
-                                     CHECK_TEST(equals_small_nv),
-                                     CHECK_TEST(equals_default),
-                                     CHECK_TEST(equals_all),
-                                     CHECK_TEST(equals_configuration),
-                                     CHECK_TEST(ends_where_the_sink_does),
-                                     CHECK_TEST(ends_what_a_reset_ends)};
-
-int main(int argc, char **argv) {
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

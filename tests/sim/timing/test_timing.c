@@ -180,21 +180,3 @@ TEST(sees_a_wrong_latency) {
   check_that(0, twin->differences != 0, "the latency is wrong, and nothing differs");
   twin_close(twin);
 }
-
-static const check_test_t tests[] = {CHECK_TEST(equals_small),
-                                     CHECK_TEST(equals_small_fp32),
-                                     CHECK_TEST(equals_small_nv),
-                                     CHECK_TEST(equals_small_with_banks),
-                                     CHECK_TEST(equals_default_with_banks),
-                                     CHECK_TEST(equals_default),
-                                     CHECK_TEST(equals_all),
-                                     CHECK_TEST(equals_long_jobs),
-                                     CHECK_TEST(equals_configuration),
-                                     CHECK_TEST(skips_change_nothing),
-                                     CHECK_TEST(skips_change_nothing_in_many),
-                                     CHECK_TEST(odd_sizes_skip_as_many_cycles),
-                                     CHECK_TEST(sees_a_wrong_latency)};
-
-int main(int argc, char **argv) {
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}
