@@ -85,7 +85,8 @@ FULL_TEST(nv_equal_the_model_on_many) {
 // The configuration that UFP4_TEST_CONFIGURATION names: CMake makes a property of each that is
 // simulated on demand. Fewer jobs for the large ones. Of jobs with elements that a configuration
 // does not have, and without a QUANT engine, none run side by side.
-static void configuration_equals_the_model(void) {
+#define DEMANDED_TEST(property) TEST(property)
+DEMANDED_TEST(configuration_equals_the_model) {
   static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
   const char *name = getenv("UFP4_TEST_CONFIGURATION");
   const ufp4_configuration_t *of = configurations;

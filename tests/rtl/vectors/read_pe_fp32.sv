@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the units of a PE of the contract fp32 against the records of `ufp4 vectors pe_fp32`: simulate with
-// +pe_fp32=FILE. A block of 16 in one step; one of 32 in two, the first held for the second. Plain SystemVerilog with
-// $fscanf.
+// +pe_fp32=FILE. A block of 16 in one step; one of 32 in two, the first held for the second.
+`include "readers.svh"
 module read_pe_fp32;
-  reg          clk = 1'b0, join_held = 1'b0, keep = 1'b0, load = 1'b1;
+  `READER_pe_fp32
+  reg          join_held = 1'b0, keep = 1'b0, load = 1'b1;
   reg  [2:0]   valid = 3'b000;
-  reg  [7:0]   read_scale, read_a_elem, read_b_elem, read_a_scale, read_b_scale;
-  reg  [7:0]   scale, a_elem, b_elem, a_scale, b_scale;
-  reg  [127:0] read_a, read_b, a_codes, b_codes;
   reg  [63:0]  a_planes, b_planes;
-  reg  [31:0]  read_acc, acc_in, want, got_sum, got_kept, got_zero;
+  reg  [31:0]  got_sum, got_kept, got_zero;
   reg          half, nan;
   wire [31:0]  sum;
   wire [15:0]  a_sign, b_sign;
@@ -18,74 +16,61 @@ module read_pe_fp32;
   wire [3:0]   a_sig, b_sig;
   wire [8:0]   a_exp, b_exp;
   wire         a_nan, b_nan;
+  wire         e8m0 = in_scale == 8'd2;
   integer      lane, code_bit;
 
-  ufp4_elem_decode u_a (.elem_i(a_elem), .code_i(a_planes), .sign_o(a_sign), .mag_o(a_mag));
-  ufp4_elem_decode u_b (.elem_i(b_elem), .code_i(b_planes), .sign_o(b_sign), .mag_o(b_mag));
+  ufp4_elem_decode u_a (.elem_i(in_a_elem), .code_i(a_planes), .sign_o(a_sign), .mag_o(a_mag));
+  ufp4_elem_decode u_b (.elem_i(in_b_elem), .code_i(b_planes), .sign_o(b_sign), .mag_o(b_mag));
   ufp4_dot u_dot (.a_sign_i(a_sign), .a_mag_i(a_mag), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o(dot));
   ufp4_scale_number u_a_scale (
-    .byte_i(a_scale), .e8m0_i(scale == 8'd2), .elem_i(a_elem), .sig_o(a_sig), .exp_o(a_exp), .nan_o(a_nan)
+    .byte_i(in_a_scale), .e8m0_i(e8m0), .elem_i(in_a_elem), .sig_o(a_sig), .exp_o(a_exp), .nan_o(a_nan)
   );
   ufp4_scale_number u_b_scale (
-    .byte_i(b_scale), .e8m0_i(scale == 8'd2), .elem_i(b_elem), .sig_o(b_sig), .exp_o(b_exp), .nan_o(b_nan)
+    .byte_i(in_b_scale), .e8m0_i(e8m0), .elem_i(in_b_elem), .sig_o(b_sig), .exp_o(b_exp), .nan_o(b_nan)
   );
   ufp4_sum_fp32 u_sum (
     .clk_i(clk), .valid1_i(valid[0]), .dot_i(dot), .a_sig_i(a_sig), .a_exp_i(a_exp), .b_sig_i(b_sig), .b_exp_i(b_exp),
-    .valid2_i(valid[1]), .join_i(join_held), .valid3_i(valid[2]), .keep_i(keep), .load_i(load), .loaded_i(acc_in),
+    .valid2_i(valid[1]), .join_i(join_held), .valid3_i(valid[2]), .keep_i(keep), .load_i(load), .loaded_i(in_acc_in),
     .sum_o(sum)
   );
 
   always @* begin
     for (lane = 0; lane < 16; lane = lane + 1) begin
       for (code_bit = 0; code_bit < 4; code_bit = code_bit + 1) begin
-        a_planes[16*code_bit+lane] = a_codes[64*half+4*lane+code_bit];
-        b_planes[16*code_bit+lane] = b_codes[64*half+4*lane+code_bit];
+        a_planes[16*code_bit+lane] = in_a_codes[64*half+4*lane+code_bit];
+        b_planes[16*code_bit+lane] = in_b_codes[64*half+4*lane+code_bit];
       end
     end
   end
 
-  integer file, got, records, mismatches;
-  reg [8*200-1:0] path, header;
-
   task step(input [2:0] stages);
     begin
       valid = stages;
-      #1 clk = 1'b1;
-      #1 clk = 1'b0;
+      tick;
     end
   endtask
 
   initial if ($value$plusargs("pe_fp32=%s", path)) begin
-    file = $fopen(path, "r");
-    if (file == 0) $fatal(1, "pe_fp32: the file cannot be opened");
-    repeat (3) got = $fgets(header, file);  // what it is, the names of the columns, their widths
-    records = 0;
-    mismatches = 0;
+    open_file;
     while (!$feof(file)) begin
-      got = $fscanf(file, "%h %h %h %h %h %h %h %h %h\n", read_scale, read_a_elem, read_b_elem, read_a, read_b,
-                    read_a_scale, read_b_scale, read_acc, want);
-      if (got != 9) $fatal(1, "pe_fp32: record %0d has %0d of 9 columns", records + 1, got);
-      // An assignment: that $fscanf changes a variable escapes Verilator 5.006.
-      {scale, a_elem, b_elem, a_codes, b_codes} = {read_scale, read_a_elem, read_b_elem, read_a, read_b};
-      {a_scale, b_scale, acc_in} = {read_a_scale, read_b_scale, read_acc};
-      records = records + 1;
+      read_record;
       {half, join_held} = 2'b00;
       step(3'b001);
       nan = a_nan | b_nan;
-      if (scale == 8'd2) begin
+      if (e8m0) begin
         half = 1'b1;
         step(3'b011);
         join_held = 1'b1;
       end
       // What enters without valid is no block.
-      {a_codes, b_scale} = ~{a_codes, b_scale};
+      {in_a_codes, in_b_scale} = ~{in_a_codes, in_b_scale};
       step(3'b010);
       #1 got_sum = sum;
       step(3'b100);
       // A block of zeros behind it: the sum is still in the register, whatever passed in other stages, and stays; or
       // it goes, where it is not kept.
-      {a_codes, b_codes, join_held} = 257'd0;
-      acc_in = ~acc_in;
+      {in_a_codes, in_b_codes, join_held} = 257'd0;
+      in_acc_in = ~in_acc_in;
       step(3'b001);
       step(3'b010);
       keep = 1'b1;
@@ -93,17 +78,9 @@ module read_pe_fp32;
       {keep, load} = 2'b00;
       #1 got_zero = sum;
       load = 1'b1;
-      if (got_sum !== want || got_kept !== want || got_zero !== 32'd0 || nan) begin
-        mismatches = mismatches + 1;
-        if (mismatches <= 5) begin
-          $display("record %0d: scale %h elements %h %h codes %h %h scales %h %h sum %h: got %h %h %h, want %h",
-                   records, scale, a_elem, b_elem, read_a, read_b, a_scale, b_scale, read_acc, got_sum, got_kept,
-                   got_zero, want);
-        end
-      end
+      judge(got_sum === want_acc && got_kept === want_acc && got_zero === 32'd0 && !nan);
+      if (shown) $display("  got %h, kept %h, zero %h", got_sum, got_kept, got_zero);
     end
-    $display("pe_fp32: %0d records, %0d mismatches", records, mismatches);
-    if (mismatches != 0 || records == 0) $fatal(1, "pe_fp32 failed");
-    $finish;
+    close_file;
   end
 endmodule

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the units of a PE of the contract nv against the records of `ufp4 vectors pe_nv`: simulate with +pe_nv=FILE. The
 // groups of a step enter one a cycle; two steps of zeros follow without a gap, the first of which keeps the sum and the
-// second does not. Plain SystemVerilog with $fscanf.
+// second does not.
+`include "readers.svh"
 module read_pe_nv;
-  reg          clk = 1'b0, valid = 1'b0, valid_q = 1'b0;
+  `READER_pe_nv
+  reg          valid = 1'b0, valid_q = 1'b0;
   reg          first = 1'b0, start = 1'b0, keep = 1'b0, load = 1'b1, middle = 1'b0, last = 1'b0, finish = 1'b0;
-  reg  [7:0]   read_scale, read_a_elem, read_b_elem, scale, a_elem, b_elem;
-  reg  [2:0]   read_groups, groups;
-  reg  [255:0] read_a, read_b, a_codes, b_codes;
-  reg  [31:0]  read_a_scales, read_b_scales, a_scales, b_scales, read_acc, acc_in, want;
   reg  [31:0]  got_sum, got_kept, got_zero;
   reg  [63:0]  a_group, b_group, a_planes, b_planes;
   reg  [7:0]   a_scale, b_scale;
@@ -20,21 +18,18 @@ module read_pe_nv;
   wire [3:0]   a_sig, b_sig;
   wire [7:0]   a_exp, b_exp;
   wire         a_nan, b_nan;
+  wire         e8m0 = in_scale == 8'd2;
   integer      lane, code_bit, cycle;
 
-  ufp4_elem_decode u_a (.elem_i(a_elem), .code_i(a_planes), .sign_o(a_sign), .mag_o(a_mag));
-  ufp4_elem_decode u_b (.elem_i(b_elem), .code_i(b_planes), .sign_o(b_sign), .mag_o(b_mag));
+  ufp4_elem_decode u_a (.elem_i(in_a_elem), .code_i(a_planes), .sign_o(a_sign), .mag_o(a_mag));
+  ufp4_elem_decode u_b (.elem_i(in_b_elem), .code_i(b_planes), .sign_o(b_sign), .mag_o(b_mag));
   ufp4_dot u_dot (.a_sign_i(a_sign), .a_mag_i(a_mag), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o(dot));
-  ufp4_scale_split u_a_scale (
-    .byte_i(a_scale), .e8m0_i(scale == 8'd2), .sig_o(a_sig), .exp_o(a_exp), .nan_o(a_nan)
-  );
-  ufp4_scale_split u_b_scale (
-    .byte_i(b_scale), .e8m0_i(scale == 8'd2), .sig_o(b_sig), .exp_o(b_exp), .nan_o(b_nan)
-  );
+  ufp4_scale_split u_a_scale (.byte_i(a_scale), .e8m0_i(e8m0), .sig_o(a_sig), .exp_o(a_exp), .nan_o(a_nan));
+  ufp4_scale_split u_b_scale (.byte_i(b_scale), .e8m0_i(e8m0), .sig_o(b_sig), .exp_o(b_exp), .nan_o(b_nan));
   ufp4_sum_nv u_sum (
     .clk_i(clk), .valid1_i(valid), .first_i(first), .dot_i(dot), .a_sig_i(a_sig), .a_exp_i(a_exp),
-    .a_fine_i(a_elem == 8'd1), .b_sig_i(b_sig), .b_exp_i(b_exp), .b_fine_i(b_elem == 8'd1), .valid2_i(valid_q),
-    .begin_i(start), .keep_i(keep), .load_i(load), .loaded_i(acc_in), .middle_i(middle), .last_i(last),
+    .a_fine_i(in_a_elem == 8'd1), .b_sig_i(b_sig), .b_exp_i(b_exp), .b_fine_i(in_b_elem == 8'd1), .valid2_i(valid_q),
+    .begin_i(start), .keep_i(keep), .load_i(load), .loaded_i(in_acc_in), .middle_i(middle), .last_i(last),
     .finish_i(finish), .sum_o(sum)
   );
 
@@ -47,19 +42,16 @@ module read_pe_nv;
     end
   end
 
-  integer file, got, records, mismatches;
-  reg [8*200-1:0] path, header;
-
   // What enters in a cycle, and where the steps before are.
   task enter;
     begin
       first = cycle % 4 == 0;
-      valid = cycle < 4 ? cycle < groups : first && cycle < 12;
+      valid = cycle < 4 ? cycle < in_groups : first && cycle < 12;
       // What enters without valid is no group.
       {a_group, b_group, a_scale, b_scale} = ~144'd0;
       if (valid && cycle < 4) begin
-        {a_group, b_group} = {a_codes[64*cycle+:64], b_codes[64*cycle+:64]};
-        {a_scale, b_scale} = {a_scales[8*cycle+:8], b_scales[8*cycle+:8]};
+        {a_group, b_group} = {in_a_codes[64*cycle+:64], in_b_codes[64*cycle+:64]};
+        {a_scale, b_scale} = {in_a_scales[8*cycle+:8], in_b_scales[8*cycle+:8]};
       end else if (valid) begin
         {a_group, b_group, a_scale, b_scale} = 144'd0;
       end
@@ -72,19 +64,9 @@ module read_pe_nv;
   endtask
 
   initial if ($value$plusargs("pe_nv=%s", path)) begin
-    file = $fopen(path, "r");
-    if (file == 0) $fatal(1, "pe_nv: the file cannot be opened");
-    repeat (3) got = $fgets(header, file);  // what it is, the names of the columns, their widths
-    records = 0;
-    mismatches = 0;
+    open_file;
     while (!$feof(file)) begin
-      got = $fscanf(file, "%h %h %h %h %h %h %h %h %h %h\n", read_scale, read_groups, read_a_elem, read_b_elem, read_a,
-                    read_b, read_a_scales, read_b_scales, read_acc, want);
-      if (got != 10) $fatal(1, "pe_nv: record %0d has %0d of 10 columns", records + 1, got);
-      // An assignment: that $fscanf changes a variable escapes Verilator 5.006.
-      {scale, groups, a_elem, b_elem, a_codes, b_codes} = {read_scale, read_groups, read_a_elem, read_b_elem, read_a, read_b};
-      {a_scales, b_scales, acc_in} = {read_a_scales, read_b_scales, read_acc};
-      records = records + 1;
+      read_record;
       nan = 1'b0;
       for (cycle = 0; cycle < 16; cycle = cycle + 1) begin
         enter;
@@ -92,21 +74,12 @@ module read_pe_nv;
         if (cycle == 7) got_sum = sum;
         if (cycle == 11) got_kept = sum;
         if (cycle == 15) got_zero = sum;
-        #1 clk = 1'b1;
-        #1 clk = 1'b0;
+        tick;
         valid_q = valid;
       end
-      if (got_sum !== want || got_kept !== want || got_zero !== 32'd0 || nan !== 1'b0) begin
-        mismatches = mismatches + 1;
-        if (mismatches <= 5) begin
-          $display("record %0d: scale %h groups %h elements %h %h codes %h %h scales %h %h sum %h: got %h %h %h, want %h",
-                   records, scale, groups, a_elem, b_elem, read_a, read_b, a_scales, b_scales, read_acc, got_sum,
-                   got_kept, got_zero, want);
-        end
-      end
+      judge(got_sum === want_acc && got_kept === want_acc && got_zero === 32'd0 && nan === 1'b0);
+      if (shown) $display("  got %h, kept %h, zero %h", got_sum, got_kept, got_zero);
     end
-    $display("pe_nv: %0d records, %0d mismatches", records, mismatches);
-    if (mismatches != 0 || records == 0) $fatal(1, "pe_nv failed");
-    $finish;
+    close_file;
   end
 endmodule

@@ -1,43 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs ufp4_scale_number against the records of `ufp4 vectors scale_number`: simulate with +scale_number=FILE.
-// Plain SystemVerilog with $fscanf.
+`include "readers.svh"
 module read_scale_number;
-  reg  [7:0]  read_byte, read_e8m0, read_elem, scale, e8m0, elem, want_sig, want_nan;
-  reg  [11:0] want_exp;
-  wire [3:0]  sig;
-  wire [8:0]  exp;
-  wire        nan;
+  `READER_scale_number
+  wire [3:0] sig;
+  wire [8:0] exp;
+  wire       nan;
 
   ufp4_scale_number u_dut (
-    .byte_i(scale), .e8m0_i(e8m0[0]), .elem_i(elem), .sig_o(sig), .exp_o(exp), .nan_o(nan)
+    .byte_i(in_byte), .e8m0_i(in_e8m0), .elem_i(in_elem), .sig_o(sig), .exp_o(exp), .nan_o(nan)
   );
 
-  integer file, got, records, mismatches;
-  reg [8*200-1:0] path, header;
-
   initial if ($value$plusargs("scale_number=%s", path)) begin
-    file = $fopen(path, "r");
-    if (file == 0) $fatal(1, "scale_number: the file cannot be opened");
-    repeat (3) got = $fgets(header, file);  // what it is, the names of the columns, their widths
-    records = 0;
-    mismatches = 0;
+    open_file;
     while (!$feof(file)) begin
-      got = $fscanf(file, "%h %h %h %h %h %h\n", read_byte, read_e8m0, read_elem, want_sig, want_exp, want_nan);
-      if (got != 6) $fatal(1, "scale_number: record %0d has %0d of 6 columns", records + 1, got);
-      // An assignment: that $fscanf changes a variable escapes Verilator 5.006.
-      {scale, e8m0, elem} = {read_byte, read_e8m0, read_elem};
+      read_record;
       #1;
-      records = records + 1;
-      if (nan !== want_nan[0] || (!nan && (sig !== want_sig[3:0] || exp !== want_exp[8:0]))) begin
-        mismatches = mismatches + 1;
-        if (mismatches <= 5) begin
-          $display("record %0d: byte %h e8m0 %b elem %h: got sig %h exp %h nan %b, want %h %h %b", records, scale, e8m0[0],
-                   elem, sig, exp, nan, want_sig[3:0], want_exp[8:0], want_nan[0]);
-        end
-      end
+      judge(nan === want_nan && (nan || (sig === want_sig && exp === want_exp)));
+      if (shown) $display("  got sig %h exp %h nan %b", sig, exp, nan);
     end
-    $display("scale_number: %0d records, %0d mismatches", records, mismatches);
-    if (mismatches != 0 || records == 0) $fatal(1, "scale_number failed");
-    $finish;
+    close_file;
   end
 endmodule
