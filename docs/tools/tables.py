@@ -11,6 +11,7 @@ import csv
 import pathlib
 import re
 import sys
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs/results"
@@ -86,6 +87,29 @@ def silicon(folder):
              for unit in ("pe_shared", "pe_shared_e2m1", "pe_shared_uniform", "pe_shared_e1m2", "pe_in_array_parity")
              for row in [csvs.one(unit=unit, library="ASAP7", flow="full adders and sized")]]
     yield "silicon.md", ("PE that multiplies", "row"), cells
+
+
+FORMATS = {"all": {"e2m1", "e1m2", "int4"}, "e2m1": {"e2m1"}, "uniform": {"e1m2", "int4"}, "e1m2": {"e1m2"}}
+
+
+def cores(folder):
+    """The data sheet's table of configurations: from the definition, the areas that were measured, and the tests' names."""
+    with open(ROOT / "cmodel/spec/ufp4.toml", "rb") as file:
+        spec = tomllib.load(file)
+    silicon, luts, cells = Rows("silicon.csv", folder), Rows("fpga.csv", folder), []
+    for core in spec["configuration"]:
+        name, contract, formats = core["name"], core["contract"], core["formats"]
+        scales = [f"{row['scale'].upper()}: {', '.join(elems)}" for row in spec["gemm_combination"]
+                  if contract in row["contract"] and "core" in row["backend"]
+                  for elems in [[e.upper() for e in row["elem"] if e in FORMATS[formats]]] if elems]
+        unit = ("pe_shared" if contract == "exact" else f"pe_{contract}") + ("" if formats == "all" else f"_{formats}")
+        area = silicon.all(unit=unit, library="ASAP7", flow="full adders and sized" if contract == "exact" else "sized")
+        placed = luts.all(table="core", what=name)
+        cells.append([f"`{name}`", f"{core['rows']} x {core['cols']}" + (f", {core['lanes']} lanes" if core["lanes"] < 16 else ""),
+                      contract, "; ".join(scales), str(core["quant"] or "none"), area[0]["area_um2"] if area and core["lanes"] == 16 else "",
+                      whole(placed[0]["luts"]) if placed else "",
+                      "with `--full`" if core.get("on_demand") else "always; its forms with `--full`"])
+    yield "../ip/datasheet.md", ("configuration", "PEs"), cells
 
 
 def unit_cells(row):
@@ -251,7 +275,7 @@ def gpu(folder):
 
 
 def tables(folder=RESULTS):
-    for of_page in (silicon, fpga, performance, operands, training, flips, gpu):
+    for of_page in (silicon, cores, fpga, performance, operands, training, flips, gpu):
         yield from of_page(folder)
 
 

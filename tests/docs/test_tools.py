@@ -156,7 +156,7 @@ def pages_with_one_figure_more(folder):
 
 
 def copies(folder):
-    for part in ("results", "verification"):
+    for part in ("ip", "results", "verification"):
         shutil.copytree(tables.ROOT / "docs" / part, pathlib.Path(folder) / part)
     return pathlib.Path(folder) / "results"
 
