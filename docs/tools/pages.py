@@ -4,7 +4,8 @@
 
 usage: pages.py links | names | lines
 links: every link to a file, and to a heading in one, leads somewhere.
-names: every file that a page names in backticks exists, and so does every page that a source file names.
+names: every file that a page names in backticks exists, also relative to the folder in the head of its column, and so does every
+page that a source file names.
 lines: one sentence a line, no line over 600 characters.
 Needs nothing but Python.
 """
@@ -65,11 +66,21 @@ def broken_links(page):
 
 
 def missing_files(page):
-    """Files in backticks: `folder/file`, from the root; words in capitals stand for something."""
+    """Files in backticks: `folder/file`, from the root; words in capitals stand for something; headers as programs include them."""
+    folders = []
     for number, line in prose(page):
-        for name in re.findall(r"`((?:%s)/[\w./-]*)[` ]" % "|".join(HOUSE), line):
-            if not re.search(r"[A-Z]{3,}", name) and not (ROOT / name).exists():
+        names = [(ROOT, name) for name in re.findall(r"`((?:%s)/[\w./-]*)[` ]" % "|".join(HOUSE), line)]
+        cells = line.split("|")[1:-1]
+        if not cells or not folders:  # a table's first row is its head
+            folders = [re.search(r", in `(\w+/)`", cell) for cell in cells]
+        for folder, cell in zip(folders, cells):
+            names += [(ROOT / folder[1], name) for name in re.findall(r"`([\w./-]+\.\w+)`", cell)] if folder else []
+        for folder, name in names:
+            if not re.search(r"[A-Z]{3,}", name) and not (folder / name).exists():
                 yield number, f"{name}: no such file"
+        for name in re.findall(r"`(ufp4[\w/]*\.h)`", line):
+            if not any((ROOT / part / "include" / name).exists() for part in ("cmodel", "drivers", "sim", "sim/systemc")):
+                yield number, f"{name}: no such header"
 
 
 def missing_pages(file):

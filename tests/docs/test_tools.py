@@ -66,6 +66,8 @@ def rejects_dead_links():
 
 def rejects_dead_names():
     expect(faults(pages.missing_files, "Read `rtl/nothing.sv`, and `tests/cuda/records/NAME.txt`.\n"), ["rtl/nothing.sv: no such file"])
+    table = "| RTL, in `rtl/` | C |\n|---|---|\n| `num/ufp4_dot.sv`, `num/none.sv` | `ufp4/format.h`, `ufp4/none.h` |\n"
+    expect(faults(pages.missing_files, table), ["num/none.sv: no such file", "ufp4/none.h: no such header"])
     expect(faults(pages.missing_pages, "// docs/" "nothing.md\n"), ["docs/" "nothing.md: no such page"])
 
 
