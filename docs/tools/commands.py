@@ -76,6 +76,16 @@ The core quantizes to E4M3 and E8M0 scales in 1-D blocks; for all else the host 
 `--c`, `--alpha`, `--out i64` and `--accumulate-in` go with every backend.
 `--c` with `--accumulate nv` goes with `model` only, and with alpha and tensor scales of 1 (exponents 0), for C is where its accumulator begins.
 """
+# Which command is for what, in the order of the page.
+TASKS = {
+    "train": ["demo", "train"],
+    "quantize and multiply": ["quantize", "dequantize", "gemm", "layer", "cast"],
+    "see what four bits do": ["bias"],
+    "choose a core": ["explore", "bench"],
+    "verify": ["vectors", "random", "./ufp4 test"],
+    "reach a device": ["info", "./ufp4 board-sim"],
+    "read": ["./ufp4 docs"],
+}
 
 
 def prose(text):
@@ -115,9 +125,13 @@ def page(program):
     run = lambda *words: subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout
     listed = run("--help").split("\nCommands:\n")[1].split("\n\n")[0]
     commands = [re.match(r"  ((?:\./ufp4 )?[\w-]+) +(.*)", line).groups() for line in listed.split("\n")]
-    own = [name for name, _ in commands if name.isalpha()]  # the others are the launcher's
+    about, tasks = dict(commands), [(task, name) for task, names in TASKS.items() for name in names]
+    if sorted(about) != sorted(name for _, name in tasks):
+        raise SystemExit(f"TASKS has not the commands of the program: {sorted(set(about) ^ {name for _, name in tasks})}")
+    own = [name for _, name in tasks if name.isalpha()]  # the others are the launcher's
     link = lambda name: f"[{name}](#{name})" if name in own else f"`{name}`"
-    rows = ["| command | what it does |", "|---|---|"] + [f"| {link(name)} | {about} |" for name, about in commands]
+    rows = ["| to | command | what it does |", "|---|---|---|"]
+    rows += [f"| {task if name == TASKS[task][0] else ''} | {link(name)} | {about[name]} |".replace("|  |", "| |") for task, name in tasks]
     return "\n".join([HEAD, *rows, "", BACKENDS, *(section(name, run(name, "--help")) for name in own)])
 
 
