@@ -111,10 +111,10 @@ static int plain(const uint32_t bits[16], reference_real_t out[16]) {
 reference_block_t reference_block_load(const uint32_t bits[16], const reference_quantize_t *how) {
   reference_block_t block = {0};
   switch (how->rht) {
-    case SLOW_RHT_INTEGER:
+    case REFERENCE_RHT_INTEGER:
       block.poisoned = !rht_integer(bits, how->mask, block.x);
       break;
-    case SLOW_RHT_BF16:
+    case REFERENCE_RHT_BF16:
       block.poisoned = !rht_bf16(bits, how->mask, block.x);
       break;
     default:

@@ -8,14 +8,14 @@
 
 int reference_elem_magnitude(reference_elem_t elem, int k) {
   static const int e2m1[8] = {0, 1, 2, 3, 4, 6, 8, 12};
-  return elem == SLOW_E2M1 ? e2m1[k] : k;  // E1M2 and INT4 are uniform
+  return elem == REFERENCE_E2M1 ? e2m1[k] : k;  // E1M2 and INT4 are uniform
 }
 
 int reference_elem_frac(reference_elem_t elem) {
   switch (elem) {
-    case SLOW_E2M1:
+    case REFERENCE_E2M1:
       return 1;
-    case SLOW_E1M2:
+    case REFERENCE_E1M2:
       return 2;
     default:
       return 0;
@@ -24,19 +24,19 @@ int reference_elem_frac(reference_elem_t elem) {
 
 int reference_elem_quanta(reference_elem_t elem, unsigned code) {
   const int c = (int)(code % 16);
-  if (elem == SLOW_INT4) return c < 8 ? c : c - 16;
+  if (elem == REFERENCE_INT4) return c < 8 ? c : c - 16;
   return c < 8 ? reference_elem_magnitude(elem, c) : -reference_elem_magnitude(elem, c - 8);
 }
 
 uint8_t reference_elem_encode(reference_elem_t elem, int negative, int k) {
   if (!negative) return (uint8_t)k;
-  return (uint8_t)(elem == SLOW_INT4 ? (16 - k) % 16 : 8 + k);
+  return (uint8_t)(elem == REFERENCE_INT4 ? (16 - k) % 16 : 8 + k);
 }
 
 uint32_t reference_elem_value(reference_elem_t elem, unsigned code) {
   const int quanta = reference_elem_quanta(elem, code);
   const int negative =
-      elem == SLOW_INT4 ? quanta < 0 : code % 16 >= 8;  // code 8 of the others is -0
+      elem == REFERENCE_INT4 ? quanta < 0 : code % 16 >= 8;  // code 8 of the others is -0
   return reference_f32_round(negative, (reference_u128_t)(quanta < 0 ? -quanta : quanta),
                              -reference_elem_frac(elem));
 }

@@ -39,12 +39,12 @@ static reference_real_t block_value(const reference_operand_t *a, const referenc
 
 int64_t reference_gemm_sum(const reference_operand_t *a, int64_t i, const reference_operand_t *b,
                            int64_t j, int64_t start) {
-  if (start == SLOW_I64_NAN) return SLOW_I64_NAN;
+  if (start == REFERENCE_I64_NAN) return REFERENCE_I64_NAN;
   reference_i128_t sum = start;
   for (int64_t g = 0; g < a->groups; g++) {
     const int scale_a = reference_e4m3_units((uint8_t)scale_at(a, i, g));
     const int scale_b = reference_e4m3_units((uint8_t)scale_at(b, j, g));
-    if (scale_a < 0 || scale_b < 0) return SLOW_I64_NAN;
+    if (scale_a < 0 || scale_b < 0) return REFERENCE_I64_NAN;
     sum += (reference_i128_t)dot(a, i, b, j, g, g + 1) * scale_a * scale_b;
   }
   return (int64_t)sum;
@@ -59,7 +59,7 @@ static uint32_t fp32_step(const reference_operand_t *a, const reference_operand_
   if (!reference_scale_real(a->scale, bits_a, &scale_a) ||
       !reference_scale_real(b->scale, bits_b, &scale_b))
     return F32_NAN;
-  if (a->scale != SLOW_SCALE_FP32)
+  if (a->scale != REFERENCE_SCALE_FP32)
     return reference_f32_add_real(acc, block_value(a, b, quanta, scale_a, scale_b));
   const uint32_t value =
       reference_f32_round(quanta < 0, (reference_u128_t)(quanta < 0 ? -quanta : quanta),
@@ -87,7 +87,7 @@ uint32_t reference_gemm_fp32(const reference_operand_t *a, int64_t i, const refe
 /** The exponent of a scale that the alignment sees. */
 static int nv_scale_exponent(reference_scale_t scale, uint32_t bits) {
   const int byte = (int)(bits & 0x7F);
-  if (scale == SLOW_SCALE_E8M0) return (int)bits - 127;
+  if (scale == REFERENCE_SCALE_E8M0) return (int)bits - 127;
   if (byte == 0) return NV_ZERO;
   return byte < 8 ? -6 : byte / 8 - 7;
 }
@@ -159,11 +159,11 @@ static uint32_t nv_step(const nv_group_t groups[NV_GROUPS], uint32_t acc) {
 
 uint32_t reference_gemm_nv(const reference_operand_t *a, int64_t i, const reference_operand_t *b,
                            int64_t j, uint32_t start) {
-  uint32_t acc = reference_f32_is_nan(start) ? SLOW_NV_NAN : start;
+  uint32_t acc = reference_f32_is_nan(start) ? REFERENCE_NV_NAN : start;
   for (int64_t g = 0; g < a->groups; g += NV_GROUPS) {
     nv_group_t groups[NV_GROUPS];
     for (int n = 0; n < NV_GROUPS; n++) {
-      if (!nv_load(a, i, b, j, g + n, &groups[n])) return SLOW_NV_NAN;
+      if (!nv_load(a, i, b, j, g + n, &groups[n])) return REFERENCE_NV_NAN;
     }
     if (reference_f32_is_finite(acc)) acc = nv_step(groups, acc);
   }
@@ -175,7 +175,7 @@ uint32_t reference_gemm_nv(const reference_operand_t *a, int64_t i, const refere
 /** Times the tensor scales, times alpha, plus C, each one operation, where present. */
 static uint32_t finish(const reference_operand_t *a, const reference_operand_t *b, uint32_t d,
                        const uint32_t *alpha, const uint32_t *c) {
-  if (a->scale == SLOW_SCALE_NVFP4)
+  if (a->scale == REFERENCE_SCALE_NVFP4)
     d = reference_f32_multiply(d, reference_f32_multiply(a->tensor_scale, b->tensor_scale));
   if (alpha) d = reference_f32_multiply(d, *alpha);
   if (c) d = reference_f32_add(d, *c);
@@ -186,7 +186,7 @@ uint32_t reference_gemm_round(const reference_operand_t *a, const reference_oper
                               int64_t sum, const uint32_t *alpha, const uint32_t *c) {
   const int unit = 18 + reference_elem_frac(a->elem) + reference_elem_frac(b->elem) + a->t + b->t;
   uint32_t d = F32_NAN;
-  if (sum != SLOW_I64_NAN)
+  if (sum != REFERENCE_I64_NAN)
     d = reference_f32_round(sum < 0, (reference_u128_t)(sum < 0 ? -(reference_i128_t)sum : sum),
                             -unit);
   return finish(a, b, d, alpha, c);
@@ -201,12 +201,12 @@ uint32_t reference_gemm_scale(const reference_operand_t *a, const reference_oper
     d = reference_f32_round(x.negative && x.magnitude != 0, x.magnitude, x.exponent - a->t - b->t);
   }
   d = finish(a, b, d, alpha, c);
-  if (reference_f32_is_nan(d)) return contract == SLOW_NV ? SLOW_NV_NAN : F32_NAN;
+  if (reference_f32_is_nan(d)) return contract == REFERENCE_NV ? REFERENCE_NV_NAN : F32_NAN;
   return d;
 }
 
 uint16_t reference_gemm_bf16(uint32_t d) {
-  return d == SLOW_NV_NAN ? 0x7FFF : reference_bf16_cast(d);
+  return d == REFERENCE_NV_NAN ? 0x7FFF : reference_bf16_cast(d);
 }
 
 void reference_panel_pack(const reference_operand_t *in, int64_t stride_blocks, uint8_t *codes,

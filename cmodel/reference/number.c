@@ -89,14 +89,15 @@ uint32_t reference_f32_divide(uint32_t a, uint32_t b) {
   return reference_f32_quotient(sign != 0, x.magnitude, x.exponent - y.exponent, y.magnitude);
 }
 
-// --- Exact sums: integers in units of 2^SLOW_SUM_UNIT -------------------------------------------
+// --- Exact sums: integers in units of 2^REFERENCE_SUM_UNIT
+// -------------------------------------------
 
 static void big_add(reference_big_t *big, reference_real_t x) {
   if (x.magnitude == 0) return;
-  const int place = x.exponent - SLOW_SUM_UNIT;
+  const int place = x.exponent - REFERENCE_SUM_UNIT;
   const reference_u128_t term = (reference_u128_t)x.magnitude << place % 32;
   uint64_t carry = 0;
-  for (int i = place / 32; i < SLOW_BIG_WORDS; i++) {
+  for (int i = place / 32; i < REFERENCE_BIG_WORDS; i++) {
     const int from = i - place / 32;
     carry += (uint64_t)big->word[i] + (from < 4 ? (uint32_t)(term >> 32 * from) : 0);
     big->word[i] = (uint32_t)carry;
@@ -105,7 +106,7 @@ static void big_add(reference_big_t *big, reference_real_t x) {
 }
 
 static int big_compare(const reference_big_t *a, const reference_big_t *b) {
-  for (int i = SLOW_BIG_WORDS - 1; i >= 0; i--) {
+  for (int i = REFERENCE_BIG_WORDS - 1; i >= 0; i--) {
     if (a->word[i] != b->word[i]) return a->word[i] > b->word[i] ? 1 : -1;
   }
   return 0;

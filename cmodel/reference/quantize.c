@@ -13,16 +13,16 @@
 // --- Scales -------------------------------------------------------------------------------------
 
 int reference_scale_block(reference_scale_t scale) {
-  return scale == SLOW_SCALE_E8M0 ? 32 : 16;
+  return scale == REFERENCE_SCALE_E8M0 ? 32 : 16;
 }
 
 int reference_scale_real(reference_scale_t scale, uint32_t bits, reference_real_t *out) {
   const int units = reference_e4m3_units((uint8_t)bits);
   switch (scale) {
-    case SLOW_SCALE_E8M0:
+    case REFERENCE_SCALE_E8M0:
       *out = (reference_real_t){0, 1, (int)bits - 127};
       return bits != 255;
-    case SLOW_SCALE_FP32:
+    case REFERENCE_SCALE_FP32:
       *out = reference_f32_real(bits & 0x7FFFFFFF);
       return !reference_f32_is_nan(bits);
     default:
@@ -33,9 +33,9 @@ int reference_scale_real(reference_scale_t scale, uint32_t bits, reference_real_
 
 static uint32_t scale_nan(reference_scale_t scale) {
   switch (scale) {
-    case SLOW_SCALE_E8M0:
+    case REFERENCE_SCALE_E8M0:
       return 0xFF;
-    case SLOW_SCALE_FP32:
+    case REFERENCE_SCALE_FP32:
       return F32_NAN;
     default:
       return 0x7F;
@@ -76,7 +76,8 @@ static uint8_t e4m3_scale(reference_elem_t elem, reference_real_t amax, int t, i
 /** Up: the smallest k with amax <= qmax * 2^k. Down: the largest with 2^(k + emax) <= amax. Both
  * from -127 to 127. */
 static uint8_t e8m0_scale(reference_elem_t elem, reference_real_t amax, int up) {
-  static const int emax[SLOW_ELEM_COUNT] = {[SLOW_E2M1] = 2, [SLOW_E1M2] = 0, [SLOW_INT4] = 2};
+  static const int emax[REFERENCE_ELEM_COUNT] = {
+      [REFERENCE_E2M1] = 2, [REFERENCE_E1M2] = 0, [REFERENCE_INT4] = 2};
   const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
   int k = up ? -127 : 127;
   if (up) {
@@ -180,7 +181,7 @@ static int stochastic_magnitude(reference_elem_t elem, reference_real_t x, refer
 static uint8_t code_of(reference_real_t x, uint32_t scale, const reference_quantize_t *how,
                        const level_t *level, uint8_t r) {
   reference_real_t dividend = x, divisor = {0, 1, 0};
-  if (how->scale == SLOW_SCALE_NVFP4) {
+  if (how->scale == REFERENCE_SCALE_NVFP4) {
     dividend = nvfp4_product(x, (uint8_t)scale, level);
   } else {
     reference_scale_real(how->scale, scale, &divisor);
@@ -194,14 +195,14 @@ static uint8_t code_of(reference_real_t x, uint32_t scale, const reference_quant
 static uint32_t scale_of(reference_real_t amax, const reference_quantize_t *how,
                          const level_t *level) {
   switch (how->scale) {
-    case SLOW_SCALE_NVFP4:
+    case REFERENCE_SCALE_NVFP4:
       return nvfp4_scale(amax, level, 6);
-    case SLOW_SCALE_E8M0:
-      return e8m0_scale(how->elem, amax, how->scale_round == SLOW_SCALE_UP);
-    case SLOW_SCALE_FP32:
+    case REFERENCE_SCALE_E8M0:
+      return e8m0_scale(how->elem, amax, how->scale_round == REFERENCE_SCALE_UP);
+    case REFERENCE_SCALE_FP32:
       return fp32_scale(how->elem, amax);
     default:
-      return e4m3_scale(how->elem, amax, level->t, how->scale_round == SLOW_SCALE_UP);
+      return e4m3_scale(how->elem, amax, level->t, how->scale_round == REFERENCE_SCALE_UP);
   }
 }
 
@@ -210,8 +211,8 @@ static uint32_t scale_of(reference_real_t amax, const reference_quantize_t *how,
 /** RNE32(e + (v - x * S)^2), v the value of the code times its scale, each operation rounded. */
 static uint32_t add_square(uint32_t e, reference_real_t x, uint8_t code, uint8_t scale,
                            const level_t *level) {
-  const uint32_t value =
-      reference_f32_multiply(reference_elem_value(SLOW_E2M1, code), reference_e4m3_value(scale));
+  const uint32_t value = reference_f32_multiply(reference_elem_value(REFERENCE_E2M1, code),
+                                                reference_e4m3_value(scale));
   const uint32_t wanted = reference_f32_multiply(f32_of(x), level->encode);
   const uint32_t off = reference_f32_add(value, wanted ^ 0x80000000u);
   return reference_f32_add(e, reference_f32_multiply(off, off));
@@ -237,14 +238,14 @@ static void summarize(summary_t *summary, const reference_block_t *block) {
 static unsigned tile_scale(const summary_t *tile, const reference_quantize_t *how,
                            const level_t *level, uint32_t *scale) {
   *scale = tile->poisoned ? scale_nan(how->scale) : 0;
-  if (tile->poisoned) return SLOW_FLAG_NAN;
+  if (tile->poisoned) return REFERENCE_FLAG_NAN;
   if (tile->amax.magnitude == 0) return 0;
-  *scale = how->scale_round == SLOW_SCALE_46 ? nvfp4_scale(tile->amax, level, tile->target)
-                                             : scale_of(tile->amax, how, level);
+  *scale = how->scale_round == REFERENCE_SCALE_46 ? nvfp4_scale(tile->amax, level, tile->target)
+                                                  : scale_of(tile->amax, how, level);
   const int over =
-      how->scale == SLOW_SCALE_E4M3 &&
+      how->scale == REFERENCE_SCALE_E4M3 &&
       compare_quotient(how->elem, tile->amax, level->t, reference_e4m3_units(E4M3_MAX), 0) > 0;
-  return over ? SLOW_FLAG_SATURATED : 0;
+  return over ? REFERENCE_FLAG_SATURATED : 0;
 }
 
 /** The codes of 16 numbers of a tile. */
@@ -259,7 +260,7 @@ static void tile_codes(const reference_block_t *block, const summary_t *tile, ui
 unsigned reference_quantize_block(const uint32_t bits[16], const reference_quantize_t *how, int t,
                                   const uint8_t random[16], uint8_t codes[16], uint32_t *scale) {
   const reference_block_t block = reference_block_load(bits, how);
-  const level_t level = {how->scale == SLOW_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
+  const level_t level = {how->scale == REFERENCE_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
   summary_t tile = {0};
   summarize(&tile, &block);
   const unsigned flags = tile_scale(&tile, how, &level, scale);
@@ -330,9 +331,9 @@ int reference_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols,
 }
 
 static level_t level_of(const loaded_t *in, const reference_quantize_t *how, int t) {
-  const int full = how->scale_round == SLOW_SCALE_46 ? 1536 : 2688;
-  if (how->scale == SLOW_SCALE_NVFP4) return nvfp4_level(clean_amax(in), full);
-  return (level_t){how->scale == SLOW_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
+  const int full = how->scale_round == REFERENCE_SCALE_46 ? 1536 : 2688;
+  if (how->scale == REFERENCE_SCALE_NVFP4) return nvfp4_level(clean_amax(in), full);
+  return (level_t){how->scale == REFERENCE_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
 }
 
 /** The squared error of a tile with a scale for codes up to @p target, its rows one after the
@@ -388,7 +389,7 @@ reference_operand_t reference_quantize(const uint32_t *bits, int64_t rows, int64
                                        const reference_quantize_t *how, int t) {
   loaded_t in = load(bits, rows, cols, how);
   const level_t level = level_of(&in, how, t);
-  if (how->scale_round == SLOW_SCALE_46) choose_targets(&in, how, &level);
+  if (how->scale_round == REFERENCE_SCALE_46) choose_targets(&in, how, &level);
   reference_operand_t out = reference_operand_create(how->elem, how->scale, rows, cols);
   out.t = level.t;
   out.tensor_scale = level.decode;

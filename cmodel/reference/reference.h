@@ -43,10 +43,10 @@ uint32_t reference_f32_add(uint32_t a, uint32_t b);
  * stay what they are. */
 uint32_t reference_f32_add_real(uint32_t a, reference_real_t x);
 
-#define SLOW_SUM_UNIT (-300)
-#define SLOW_BIG_WORDS 24
+#define REFERENCE_SUM_UNIT (-300)
+#define REFERENCE_BIG_WORDS 24
 typedef struct {
-  uint32_t word[SLOW_BIG_WORDS];
+  uint32_t word[REFERENCE_BIG_WORDS];
 } reference_big_t;
 
 /** An exact sum of numbers that are multiples of 2^-300 and under 2^400; {0} is empty. */
@@ -62,8 +62,8 @@ uint32_t reference_sum_round(const reference_sum_t *sum, int drop);
 
 // --- Formats (numerics.md 1, 2) -----------------------------------------------------------------
 
-typedef enum { SLOW_E2M1 = 0, SLOW_E1M2 = 1, SLOW_INT4 = 2 } reference_elem_t;
-#define SLOW_ELEM_COUNT 3
+typedef enum { REFERENCE_E2M1 = 0, REFERENCE_E1M2 = 1, REFERENCE_INT4 = 2 } reference_elem_t;
+#define REFERENCE_ELEM_COUNT 3
 
 int reference_elem_quanta(reference_elem_t elem, unsigned code);
 int reference_elem_frac(reference_elem_t elem);
@@ -93,19 +93,23 @@ uint16_t reference_signs(uint64_t seed, uint64_t step);
 // --- RHT and quantizer (numerics.md 2, 3, 4) ----------------------------------------------------
 
 typedef enum {
-  SLOW_SCALE_E4M3 = 0,
-  SLOW_SCALE_NVFP4 = 1,
-  SLOW_SCALE_E8M0 = 2,
-  SLOW_SCALE_FP32 = 3
+  REFERENCE_SCALE_E4M3 = 0,
+  REFERENCE_SCALE_NVFP4 = 1,
+  REFERENCE_SCALE_E8M0 = 2,
+  REFERENCE_SCALE_FP32 = 3
 } reference_scale_t;
-#define SLOW_SCALE_COUNT 4
+#define REFERENCE_SCALE_COUNT 4
 typedef enum {
-  SLOW_SCALE_NEAREST = 0,
-  SLOW_SCALE_UP = 1,
-  SLOW_SCALE_DOWN = 2,
-  SLOW_SCALE_46 = 3  ///< NVFP4: for a largest code of 6 or of 4, whichever errs less
+  REFERENCE_SCALE_NEAREST = 0,
+  REFERENCE_SCALE_UP = 1,
+  REFERENCE_SCALE_DOWN = 2,
+  REFERENCE_SCALE_46 = 3  ///< NVFP4: for a largest code of 6 or of 4, whichever errs less
 } reference_scale_round_t;
-typedef enum { SLOW_RHT_NONE = 0, SLOW_RHT_INTEGER = 1, SLOW_RHT_BF16 = 2 } reference_rht_t;
+typedef enum {
+  REFERENCE_RHT_NONE = 0,
+  REFERENCE_RHT_INTEGER = 1,
+  REFERENCE_RHT_BF16 = 2
+} reference_rht_t;
 
 typedef struct {
   reference_elem_t elem;
@@ -139,8 +143,8 @@ int reference_scale_real(reference_scale_t scale, uint32_t bits, reference_real_
 /** Columns that share a scale: 32 for E8M0, else 16. */
 int reference_scale_block(reference_scale_t scale);
 
-#define SLOW_FLAG_NAN 1u
-#define SLOW_FLAG_SATURATED 2u
+#define REFERENCE_FLAG_NAN 1u
+#define REFERENCE_FLAG_SATURATED 2u
 /** One block of 16 with a scale of its own, E4M3 or FP32; @p t is used by E4M3 only. @return flags.
  */
 unsigned reference_quantize_block(const uint32_t bits[16], const reference_quantize_t *how, int t,
@@ -176,12 +180,12 @@ uint32_t reference_dequantize(const reference_operand_t *operand, int64_t row, i
 
 // --- GEMM (numerics.md 5) and panels (docs/ip/architecture.md) ----------------------------------
 
-#define SLOW_I64_NAN INT64_MIN
-#define SLOW_NV_NAN 0x7FFFFFFFu
+#define REFERENCE_I64_NAN INT64_MIN
+#define REFERENCE_NV_NAN 0x7FFFFFFFu
 
-typedef enum { SLOW_EXACT = 0, SLOW_FP32 = 1, SLOW_NV = 2 } reference_contract_t;
+typedef enum { REFERENCE_EXACT = 0, REFERENCE_FP32 = 1, REFERENCE_NV = 2 } reference_contract_t;
 
-/** S of one output of the exact contract, @p start added; NaN is SLOW_I64_NAN. */
+/** S of one output of the exact contract, @p start added; NaN is REFERENCE_I64_NAN. */
 int64_t reference_gemm_sum(const reference_operand_t *a, int64_t i, const reference_operand_t *b,
                            int64_t j, int64_t start);
 /** The accumulator of the other two at the end; nv starts from @p start. */

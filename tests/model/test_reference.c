@@ -73,13 +73,13 @@ TEST(exponent_of_the_extremes) {
   // The range that numerics.md gives for FP32 data: -121 from the largest RHT output (16 of the
   // largest, / 4), E1M2.
   const reference_real_t transformed = {0, 4 * largest.magnitude, largest.exponent};
-  check_bits(0, (uint64_t)(int64_t)reference_exponent_of(SLOW_E1M2, transformed), (uint64_t)-121,
-             "largest, E1M2, RHT");
-  check_bits(1, (uint64_t)reference_exponent_of(SLOW_INT4, smallest), 160, "2^-149, INT4");
+  check_bits(0, (uint64_t)(int64_t)reference_exponent_of(REFERENCE_E1M2, transformed),
+             (uint64_t)-121, "largest, E1M2, RHT");
+  check_bits(1, (uint64_t)reference_exponent_of(REFERENCE_INT4, smallest), 160, "2^-149, INT4");
   const reference_real_t quarter = {0, 1, -151};
-  check_bits(2, (uint64_t)reference_exponent_of(SLOW_INT4, quarter), 162, "2^-151, INT4");
+  check_bits(2, (uint64_t)reference_exponent_of(REFERENCE_INT4, quarter), 162, "2^-151, INT4");
   const reference_real_t one = {0, 448 * 6, 0};
-  check_bits(3, (uint64_t)reference_exponent_of(SLOW_E2M1, one), 0, "448 * 6, E2M1");
+  check_bits(3, (uint64_t)reference_exponent_of(REFERENCE_E2M1, one), 0, "448 * 6, E2M1");
 }
 
 /** Numbers near each other, so that a double holds their sum exactly. */
@@ -143,7 +143,8 @@ static uint32_t rht_in_doubles(const uint32_t bits[16], uint16_t mask, int i) {
 TEST(bf16_transform_matches_doubles) {
   check_random_t random = check_random();
   for (int i = 0; i < 300; i++) {
-    const reference_quantize_t how = {.rht = SLOW_RHT_BF16, .mask = (uint16_t)check_next(&random)};
+    const reference_quantize_t how = {.rht = REFERENCE_RHT_BF16,
+                                      .mask = (uint16_t)check_next(&random)};
     uint32_t bits[16];
     fixture_numbers(&random, i % 2 ? FIXTURE_INTEGERS : FIXTURE_TIES, bits, 16);
     const reference_block_t block = reference_block_load(bits, &how);
@@ -166,7 +167,7 @@ TEST(bf16_transform_poisons_on_inf) {
                {0x7E800000, 16, 1},
                {0x7F800000, 1, 1}};
   for (int i = 0; i < 5; i++) {
-    const reference_quantize_t how = {.rht = SLOW_RHT_BF16};
+    const reference_quantize_t how = {.rht = REFERENCE_RHT_BF16};
     uint32_t bits[16] = {0};
     for (int j = 0; j < table[i].count; j++) bits[j] = table[i].bits;
     const reference_block_t block = reference_block_load(bits, &how);
@@ -185,7 +186,7 @@ static uint8_t nvfp4_host_scale(float amax, float amax_b, float *decode) {
 
 static uint8_t nvfp4_host_code(float x, uint8_t scale, float decode) {
   const float e = fminf(1.0f / (as_float(reference_e4m3_value(scale)) * decode), 0x1.fffffep127f);
-  return reference_elem_cast(SLOW_E2M1, as_bits(fmaxf(fminf(x * e, 6.0f), -6.0f)));
+  return reference_elem_cast(REFERENCE_E2M1, as_bits(fmaxf(fminf(x * e, 6.0f), -6.0f)));
 }
 
 static float amax_of(const uint32_t *bits, int count) {
@@ -197,7 +198,7 @@ static float amax_of(const uint32_t *bits, int count) {
 TEST(nvfp4_matches_host_floats) {
   check_random_t random = check_random();
   for (int i = 0; i < 400; i++) {
-    const reference_quantize_t how = {.elem = SLOW_E2M1, .scale = SLOW_SCALE_NVFP4};
+    const reference_quantize_t how = {.elem = REFERENCE_E2M1, .scale = REFERENCE_SCALE_NVFP4};
     uint32_t bits[64];
     float decode;
     fixture_numbers(&random, (fixture_distribution_t)(i % FIXTURE_SPECIAL), bits, 64);
@@ -221,7 +222,8 @@ TEST(fp32_scale_matches_host_division) {
   static const float qmax[3] = {6.0f, 1.75f, 7.0f};
   check_random_t random = check_random();
   for (int i = 0; i < 3000; i++) {
-    const reference_quantize_t how = {.elem = (reference_elem_t)(i % 3), .scale = SLOW_SCALE_FP32};
+    const reference_quantize_t how = {.elem = (reference_elem_t)(i % 3),
+                                      .scale = REFERENCE_SCALE_FP32};
     const uint32_t bits[16] = {fixture_number(&random, i % 2 ? FIXTURE_WILD : FIXTURE_SUBNORMAL)};
     const uint8_t unused[16] = {0};
     uint8_t codes[16];
@@ -249,9 +251,10 @@ TEST(e8m0_scale_worked) {
                {0x1p-125f, {-127, -125, -127}, {-127, -125, -127}},
                {0x1.fffffep127f, {125, 127, 125}, {126, 127, 126}}};
   for (int i = 0; i < 9 * 6; i++) {
-    const reference_quantize_t how = {.elem = (reference_elem_t)(i % 3),
-                                      .scale = SLOW_SCALE_E8M0,
-                                      .scale_round = i / 3 % 2 ? SLOW_SCALE_UP : SLOW_SCALE_DOWN};
+    const reference_quantize_t how = {
+        .elem = (reference_elem_t)(i % 3),
+        .scale = REFERENCE_SCALE_E8M0,
+        .scale_round = i / 3 % 2 ? REFERENCE_SCALE_UP : REFERENCE_SCALE_DOWN};
     const uint32_t bits[1] = {as_bits(table[i / 6].amax)};
     reference_operand_t got = reference_quantize(bits, 1, 1, &how, 0);
     const int want = (i / 3 % 2 ? table[i / 6].up : table[i / 6].down)[i % 3];
@@ -263,7 +266,7 @@ TEST(e8m0_scale_worked) {
 /** One row of A and one of B, @p cols wide, E2M1 with all codes @p code and E4M3 scale bytes 0x38
  * (1). */
 static reference_operand_t ones(int cols, uint8_t code) {
-  reference_operand_t out = reference_operand_create(SLOW_E2M1, SLOW_SCALE_E4M3, 1, cols);
+  reference_operand_t out = reference_operand_create(REFERENCE_E2M1, REFERENCE_SCALE_E4M3, 1, cols);
   for (int64_t i = 0; i < 16 * out.groups; i++) out.codes[i] = code;
   for (int64_t i = 0; i < out.scale_blocks; i++) out.scales[i] = 0x38;
   return out;

@@ -128,7 +128,7 @@ TEST(product_of_two_transforms_is_the_product) {
 }
 
 static void check_bf16_block(int64_t index, const uint32_t bits[16], uint16_t mask) {
-  const reference_quantize_t how = {.rht = SLOW_RHT_BF16, .mask = mask};
+  const reference_quantize_t how = {.rht = REFERENCE_RHT_BF16, .mask = mask};
   uint32_t got[16];
   for (int j = 0; j < 16; j++) got[j] = 0xA5A5A5A5;
   const reference_block_t want = reference_block_load(bits, &how);
@@ -221,7 +221,7 @@ static void check_undo(int64_t index, const uint32_t bits[16], uint16_t mask) {
 TEST(undo_is_that_of_the_reference) {
   check_random_t random = check_random();
   for (int i = 0; i < 20000; i++) {
-    const reference_elem_t elem = (reference_elem_t)(i % SLOW_ELEM_COUNT);
+    const reference_elem_t elem = (reference_elem_t)(i % REFERENCE_ELEM_COUNT);
     const uint64_t significand = 0x800000 + check_below(&random, 0x800000);
     const int exponent = i % 4 ? (int)check_below(&random, 282) - 176 : 105 - i / 4 % 6;
     uint32_t bits[16];
@@ -229,7 +229,7 @@ TEST(undo_is_that_of_the_reference) {
       const unsigned code = check_below(&random, i / 12 % 3 ? 16 : 2) * (i / 12 % 3 ? 1 : 9);
       const int quanta = reference_elem_quanta(elem, code);
       const uint64_t size = (uint64_t)(quanta < 0 ? -quanta : quanta);
-      const int negative = quanta < 0 || (elem != SLOW_INT4 && code >= 8);
+      const int negative = quanta < 0 || (elem != REFERENCE_INT4 && code >= 8);
       bits[k] = reference_f32_round(negative, size * significand, exponent);
     }
     check_undo(i, bits, (uint16_t)check_next(&random));

@@ -26,7 +26,9 @@ static void hex_bytes(FILE *out, const uint8_t *bytes, int count) {
 }
 
 static const char *flag_name(unsigned flags) {
-  return flags == SLOW_FLAG_NAN ? "nan" : flags == SLOW_FLAG_SATURATED ? "saturated" : "none";
+  return flags == REFERENCE_FLAG_NAN         ? "nan"
+         : flags == REFERENCE_FLAG_SATURATED ? "saturated"
+                                             : "none";
 }
 
 // --- Casts --------------------------------------------------------------------------------------
@@ -42,9 +44,9 @@ static void write_cast(FILE *out) {
   for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
     const uint32_t x = inputs[i];
     fprintf(out, "%08" PRIx32 " %x %x %x %02x %02x %02x %04x\n", x,
-            reference_elem_cast(SLOW_E2M1, x), reference_elem_cast(SLOW_E1M2, x),
-            reference_elem_cast(SLOW_INT4, x), reference_e4m3_cast(x), reference_e8m0_cast(x, 0),
-            reference_e8m0_cast(x, 1), reference_bf16_cast(x));
+            reference_elem_cast(REFERENCE_E2M1, x), reference_elem_cast(REFERENCE_E1M2, x),
+            reference_elem_cast(REFERENCE_INT4, x), reference_e4m3_cast(x),
+            reference_e8m0_cast(x, 0), reference_e8m0_cast(x, 1), reference_bf16_cast(x));
   }
 }
 
@@ -126,7 +128,7 @@ static void write_one_quantize(FILE *out, const block_t *block, const reference_
   const unsigned flags = reference_quantize_block(block->bits, how, t, random, codes, &scale);
   fprintf(out, "%s %s %s %04x %s %s %d", block->name, elem_names[how->elem],
           how->rht ? "rht" : "plain", how->mask, how->stochastic ? "sr" : "rne",
-          how->scale_round == SLOW_SCALE_UP ? "up" : "rne", t);
+          how->scale_round == REFERENCE_SCALE_UP ? "up" : "rne", t);
   hex_words(out, block->bits, 16);
   hex_bytes(out, random, 16);
   hex_digits(out, codes, 16);
@@ -197,7 +199,7 @@ static const char *const scale_names[] = {"e4m3", "nvfp4", "e8m0", "fp32"};
 static void hex_scales(FILE *out, const reference_operand_t *operand) {
   fputc(' ', out);
   for (int64_t i = 0; i < operand->rows * operand->scale_blocks; i++) {
-    fprintf(out, operand->scale == SLOW_SCALE_FP32 ? "%08" PRIx32 : "%02" PRIx32,
+    fprintf(out, operand->scale == REFERENCE_SCALE_FP32 ? "%08" PRIx32 : "%02" PRIx32,
             operand->scales[i]);
   }
 }
@@ -250,9 +252,10 @@ static uint32_t contract_result(const reference_operand_t *a, const reference_op
     case UFP4_CONTRACT_EXACT:
       return reference_gemm_round(a, b, reference_gemm_sum(a, 0, b, 0, 0), NULL, NULL);
     case UFP4_CONTRACT_NV:
-      return reference_gemm_scale(a, b, SLOW_NV, reference_gemm_nv(a, 0, b, 0, 0), NULL, NULL);
+      return reference_gemm_scale(a, b, REFERENCE_NV, reference_gemm_nv(a, 0, b, 0, 0), NULL, NULL);
     default:
-      return reference_gemm_scale(a, b, SLOW_FP32, reference_gemm_fp32(a, 0, b, 0), NULL, NULL);
+      return reference_gemm_scale(a, b, REFERENCE_FP32, reference_gemm_fp32(a, 0, b, 0), NULL,
+                                  NULL);
   }
 }
 

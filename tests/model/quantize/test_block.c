@@ -24,7 +24,8 @@ static ufp4_quantize_t options(int n) {
 }
 
 static unsigned flags_of(unsigned slow) {
-  return (slow & SLOW_FLAG_NAN ? NAN_FLAG : 0u) | (slow & SLOW_FLAG_SATURATED ? SATURATED : 0u);
+  return (slow & REFERENCE_FLAG_NAN ? NAN_FLAG : 0u) |
+         (slow & REFERENCE_FLAG_SATURATED ? SATURATED : 0u);
 }
 
 /** Both models on one block. */

@@ -68,27 +68,28 @@ void fixture_numbers(check_random_t *random, fixture_distribution_t distribution
 }
 
 static reference_elem_t reference_elem_of(ufp4_elem_t elem) {
-  static const reference_elem_t elems[] = {
-      [UFP4_ELEM_E2M1] = SLOW_E2M1, [UFP4_ELEM_E1M2] = SLOW_E1M2, [UFP4_ELEM_INT4] = SLOW_INT4};
+  static const reference_elem_t elems[] = {[UFP4_ELEM_E2M1] = REFERENCE_E2M1,
+                                           [UFP4_ELEM_E1M2] = REFERENCE_E1M2,
+                                           [UFP4_ELEM_INT4] = REFERENCE_INT4};
   return elems[elem];
 }
 
 static reference_scale_t reference_scale_of(ufp4_scale_t scale) {
-  static const reference_scale_t scales[] = {[UFP4_SCALE_E4M3] = SLOW_SCALE_E4M3,
-                                             [UFP4_SCALE_NVFP4] = SLOW_SCALE_NVFP4,
-                                             [UFP4_SCALE_E8M0] = SLOW_SCALE_E8M0,
-                                             [UFP4_SCALE_FP32] = SLOW_SCALE_FP32};
+  static const reference_scale_t scales[] = {[UFP4_SCALE_E4M3] = REFERENCE_SCALE_E4M3,
+                                             [UFP4_SCALE_NVFP4] = REFERENCE_SCALE_NVFP4,
+                                             [UFP4_SCALE_E8M0] = REFERENCE_SCALE_E8M0,
+                                             [UFP4_SCALE_FP32] = REFERENCE_SCALE_FP32};
   return scales[scale];
 }
 
 reference_quantize_t fixture_slow_options(const ufp4_quantize_t *how) {
-  static const reference_rht_t transforms[] = {[UFP4_RHT_NONE] = SLOW_RHT_NONE,
-                                               [UFP4_RHT_INTEGER] = SLOW_RHT_INTEGER,
-                                               [UFP4_RHT_BF16] = SLOW_RHT_BF16};
-  static const reference_scale_round_t rounds[] = {[UFP4_SCALE_ROUND_RNE] = SLOW_SCALE_NEAREST,
-                                                   [UFP4_SCALE_ROUND_UP] = SLOW_SCALE_UP,
-                                                   [UFP4_SCALE_ROUND_DOWN] = SLOW_SCALE_DOWN,
-                                                   [UFP4_SCALE_ROUND_46] = SLOW_SCALE_46};
+  static const reference_rht_t transforms[] = {[UFP4_RHT_NONE] = REFERENCE_RHT_NONE,
+                                               [UFP4_RHT_INTEGER] = REFERENCE_RHT_INTEGER,
+                                               [UFP4_RHT_BF16] = REFERENCE_RHT_BF16};
+  static const reference_scale_round_t rounds[] = {[UFP4_SCALE_ROUND_RNE] = REFERENCE_SCALE_NEAREST,
+                                                   [UFP4_SCALE_ROUND_UP] = REFERENCE_SCALE_UP,
+                                                   [UFP4_SCALE_ROUND_DOWN] = REFERENCE_SCALE_DOWN,
+                                                   [UFP4_SCALE_ROUND_46] = REFERENCE_SCALE_46};
   const reference_quantize_t out = {.elem = reference_elem_of(how->elem),
                                     .scale = reference_scale_of(how->scale),
                                     .tall = how->layout == UFP4_LAYOUT_2D,
@@ -184,8 +185,8 @@ void fixture_check_operand(const ufp4_operand_t *got, const reference_operand_t 
   check_bits(0, (uint64_t)(int64_t)got->exponent, (uint64_t)(int64_t)want->t, "%s: tensor exponent",
              what);
   check_bits(0, tensor_scale, want->tensor_scale, "%s: tensor scale", what);
-  const unsigned flags = (want->flags & SLOW_FLAG_NAN ? UFP4_FLAG_NAN : 0u) |
-                         (want->flags & SLOW_FLAG_SATURATED ? UFP4_FLAG_ROW_SATURATED : 0u);
+  const unsigned flags = (want->flags & REFERENCE_FLAG_NAN ? UFP4_FLAG_NAN : 0u) |
+                         (want->flags & REFERENCE_FLAG_SATURATED ? UFP4_FLAG_ROW_SATURATED : 0u);
   check_bits(0, got->flags, flags, "%s: flags", what);
   for (int64_t i = 0; i < got->rows * got->scale_blocks; i++) {
     check_bits(i, fixture_scale(got, i), want->scales[i], "%s: scale of row %lld, block %lld", what,

@@ -42,9 +42,11 @@ static uint32_t expected(const pair_t *p, const ufp4_gemm_t *how, int64_t i, int
     case UFP4_CONTRACT_EXACT:
       return reference_gemm_round(a, b, reference_gemm_sum(a, i, b, j, 0), alpha_if, c_if);
     case UFP4_CONTRACT_NV:
-      return reference_gemm_scale(a, b, SLOW_NV, reference_gemm_nv(a, i, b, j, c), alpha_if, NULL);
+      return reference_gemm_scale(a, b, REFERENCE_NV, reference_gemm_nv(a, i, b, j, c), alpha_if,
+                                  NULL);
     default:
-      return reference_gemm_scale(a, b, SLOW_FP32, reference_gemm_fp32(a, i, b, j), alpha_if, c_if);
+      return reference_gemm_scale(a, b, REFERENCE_FP32, reference_gemm_fp32(a, i, b, j), alpha_if,
+                                  c_if);
   }
 }
 
