@@ -11,8 +11,7 @@ static int hadamard(int i, int j) {
   return sign;
 }
 
-/** The significand aligned to the biased exponent @p largest, truncated, with the element's sign.
- */
+/** The significand aligned to the biased exponent @p largest, truncated, with its sign. */
 static int64_t aligned(uint32_t bits, int largest) {
   const reference_real_t x = reference_f32_real(bits);
   const int shift =

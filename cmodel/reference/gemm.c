@@ -124,8 +124,7 @@ static uint32_t nv_truncate(reference_i128_t sum, int unit) {
   return below == 0 ? 0 : below | sign;
 }
 
-/** One group of a step: its exact value and the exponent by which it takes part in the alignment.
- */
+/** One group of a step: its exact value, and the exponent with which it is aligned. */
 typedef struct {
   reference_real_t value;
   int exponent;

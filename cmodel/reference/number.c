@@ -112,8 +112,7 @@ static int big_compare(const reference_big_t *a, const reference_big_t *b) {
   return 0;
 }
 
-/** The difference of a sum's parts, @p larger the greater of them, against magnitude * 2^exponent.
- */
+/** The difference of a sum's parts, @p larger the greater, against magnitude * 2^exponent. */
 static int difference_compare(const reference_big_t *larger, const reference_big_t *smaller,
                               uint64_t magnitude, int exponent) {
   const reference_real_t x = {0, magnitude, exponent};

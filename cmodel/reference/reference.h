@@ -31,8 +31,7 @@ int reference_f32_is_nan(uint32_t bits);
 reference_real_t reference_f32_real(uint32_t bits);
 /** RNE32 of (-1)^negative * magnitude * 2^exponent; magnitude 0 gives a zero with that sign. */
 uint32_t reference_f32_round(int negative, reference_u128_t magnitude, int exponent);
-/** RNE32 of (-1)^negative * numerator / denominator * 2^exponent; the denominator is under 2^100.
- */
+/** RNE32 of (-1)^negative * numerator / denominator * 2^exponent; the denominator < 2^100. */
 uint32_t reference_f32_quotient(int negative, reference_u128_t numerator, int exponent,
                                 reference_u128_t denominator);
 /** IEEE product, quotient and sum, nearest even; every NaN is 0x7FC00000. */
@@ -51,8 +50,8 @@ typedef struct {
 
 /** An exact sum of numbers that are multiples of 2^-300 and under 2^400; {0} is empty. */
 typedef struct {
-  reference_big_t
-      part[2];  ///< the sum of the positive terms, and of the magnitudes of the negative ones
+  /** The sum of the positive terms, and of the magnitudes of the negative ones. */
+  reference_big_t part[2];
 } reference_sum_t;
 
 void reference_sum_add(reference_sum_t *sum, reference_real_t x);
@@ -145,8 +144,7 @@ int reference_scale_block(reference_scale_t scale);
 
 #define REFERENCE_FLAG_NAN 1u
 #define REFERENCE_FLAG_SATURATED 2u
-/** One block of 16 with a scale of its own, E4M3 or FP32; @p t is used by E4M3 only. @return flags.
- */
+/** One block of 16 with a scale of its own, E4M3 or FP32; @p t is E4M3's alone. @return flags. */
 unsigned reference_quantize_block(const uint32_t bits[16], const reference_quantize_t *how, int t,
                                   const uint8_t random[16], uint8_t codes[16], uint32_t *scale);
 

@@ -148,8 +148,7 @@ ufp4_status_t ufp4_device_memory_test(ufp4_device_t *device, ufp4_memory_test_t 
 // --- Jobs ---------------------------------------------------------------------------------------
 
 /** Queues one job and returns its number, which stands in for that of the header. Jobs run in
- * order.
- */
+ * order. */
 ufp4_status_t ufp4_submit(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
                           uint32_t *job);
 /** Waits until @p job has ended and gives its completion (may be NULL). A completion is kept until

@@ -44,8 +44,8 @@ typedef struct {
   ufp4_elem_t elem;
   ufp4_scale_t scale;
   ufp4_axis_t axis;  ///< COL: quantize the transposed tensor
-  ufp4_layout_t
-      layout;  ///< 2D: tiles of 16 rows by one block share a scale, which each row repeats
+  /** 2D: tiles of 16 rows by one block share a scale, which each row repeats. */
+  ufp4_layout_t layout;
   ufp4_rht_t rht;
   uint16_t rht_mask;
   ufp4_round_t round;

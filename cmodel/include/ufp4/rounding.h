@@ -33,8 +33,7 @@ ufp4_status_t ufp4_rounding_measure(const ufp4_matrix_t *in, const ufp4_quantize
  * error of values spread evenly over the cell of a point, (2 q - q_below - q_above) / 4, in units
  * of the element. */
 double ufp4_cell_bias(ufp4_elem_t elem, unsigned code);
-/** The same measured: the mean of cast(x) - x over @p samples values spread evenly over the cell.
- */
+/** The same measured, by @p samples values spread evenly over the cell: their mean error. */
 double ufp4_cell_bias_measured(ufp4_elem_t elem, unsigned code, int samples);
 
 #ifdef __cplusplus

@@ -25,8 +25,7 @@ typedef struct {
   uint8_t *poisoned;      ///< [rows]: some scale of the row is NaN
 } unpacked_t;
 
-/** Adds all of K to the accumulators of the panels that start at row @p row of A and @p col of B.
- */
+/** Adds all of K to the accumulators of the panels from row @p row of A and @p col of B on. */
 typedef void (*gemm_micro_t)(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col,
                              int frac, float sums[MICRO_ROWS][MICRO_COLS]);
 

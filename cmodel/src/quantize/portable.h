@@ -20,8 +20,7 @@ void ufp4_place_exponent(const source_t *source, const ufp4_quantize_t *how, con
 /** The tensor exponent; INT32_MAX where no block asks for one. */
 int ufp4_source_exponent(const source_t *source, const ufp4_quantize_t *how);
 
-/** Quantizes the blocks of a place with the tensor exponent of @p out; raises the flags of @p out.
- */
+/** Quantizes the blocks of a place with the tensor exponent of @p out; raises its flags. */
 void ufp4_quantize_place(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
                          ufp4_operand_t *out);
 /** As ufp4_quantize; @p out is allocated and @p how is legal. */

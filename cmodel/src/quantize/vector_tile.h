@@ -22,11 +22,9 @@
 //
 // The transform is made of floats first. With A the largest magnitude it gives, in integers:
 // - the integers are truncated by less than 1 each, 15 of them, and A >= 2^23: A is no less than
-// the root of the sum of
-//   their squares. That is 15 * 2^-23 A;
+//   the root of the sum of their squares. That is 15 * 2^-23 A;
 // - the partial sums of a stage that one result is made of are at most sum |x| <= 4 A together, so
-// three stages round
-//   by 4 * 2^-24 A and the last one by 2^-24 A;
+//   three stages round by 4 * 2^-24 A and the last one by 2^-24 A;
 // - a quantum is A / 7.44 at least (E2M1: A / 12.75, where its cells are 1 wide).
 // So s is off by less than 1.3 multiples of 2^-16 (E2M1: 2.4) before its own rounding, to nearest
 // (E2M1: down). What is within WINDOW of a boundary, a sign that may be wrong, and a ratio within
@@ -102,8 +100,8 @@ INLINE void transform(words_t v[16], words_t largest, uint16_t mask) {
   factor[1] = BITS(xor)(factor[0], V(set1_epi32)(INT32_MIN));
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) {
-    floats_t by = as_floats(factor[mask >> i & 1]);
-    v[i] = V(cvttps_epi32)(V(mul_ps)(as_floats(v[i]), by));
+    floats_t scale = as_floats(factor[mask >> i & 1]);
+    v[i] = V(cvttps_epi32)(V(mul_ps)(as_floats(v[i]), scale));
   }
 #pragma GCC unroll 4
   for (int half = 1; half < 16; half *= 2) {
@@ -207,8 +205,8 @@ INLINE floats_t cell_of(floats_t magnitude, floats_t reciprocal) {
   return V(min_ps)(q, V(min_ps)(half, quarter));
 }
 
-INLINE words_t with_sign(words_t magnitude, floats_t of) {
-  return chosen(V(set1_epi32)(INT32_MIN), as_words(of), magnitude);
+INLINE words_t with_sign(words_t magnitude, floats_t signs) {
+  return chosen(V(set1_epi32)(INT32_MIN), as_words(signs), magnitude);
 }
 
 // Whether s is the pattern of a float, shifted.

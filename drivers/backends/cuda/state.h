@@ -13,10 +13,10 @@ struct ufp4_backend_state {
   ufp4_cuda_t *cuda;
   uint8_t *memory;  // on the device
   uint64_t memory_bytes;
-  int32_t
-      *exponents;   // on the device: one a slot, and then one for each copy of an AMAX on its way
-  uint32_t *flags;  // on the device: one a job
-  slots_t slots;    // only which were written
+  // On the device: one a slot, and then one for each copy of an AMAX on its way.
+  int32_t *exponents;
+  uint32_t *flags;                          // on the device: one a job
+  slots_t slots;                            // only which were written
   ufp4_completion_t done[UFP4_QUEUE_JOBS];  // of job i at i mod UFP4_QUEUE_JOBS, without its flags
   uint64_t submitted, taken;
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4_cuda_record: what a GPU computes and how fast, as a file that any machine can check against
 // the golden model.
-//   ufp4_cuda_record -o FILE [--quick] [--size N]   runs every case and the figures on the GPU, and
-//   writes FILE ufp4_cuda_record --check FILE                   computes the same cases on the CPU
-//   and compares the hashes
+//   ufp4_cuda_record -o FILE [--quick] [--size N]
+//     runs every case and the figures on the GPU, and writes FILE
+//   ufp4_cuda_record --check FILE
+//     computes the same cases on the CPU and compares the hashes
 // Needs nothing but the golden model and libufp4_cuda.so.
 #include <stdio.h>
 #include <stdlib.h>

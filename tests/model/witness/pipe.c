@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The golden model for the Python witnesses: numbers in on stdin, bits out on stdout,
 // little-endian, options as numbers.
-//   pipe quantize ELEM SCALE LAYOUT AXIS RHT SCALE_ROUND ROWS COLS    in: FP32 [rows][cols]
-//     out: codes U8 [r][16 groups], scales U32 [r][scale_blocks], tensor scale U32, tensor exponent
-//     I32
-//   pipe gemm ELEM_A ELEM_B SCALE CONTRACT M N K    in: A, then B: codes, scales, tensor scale,
-//   exponent as above
+//   pipe quantize ELEM SCALE LAYOUT AXIS RHT SCALE_ROUND ROWS COLS
+//     in: FP32 [rows][cols]
+//     out: codes U8 [r][16 groups], scales U32 [r][scale_blocks], tensor scale U32, exponent I32
+//   pipe gemm ELEM_A ELEM_B SCALE CONTRACT M N K
+//     in: A, then B, as above
 //     out: D U32 [m][n]
 #include <stdio.h>
 #include <stdlib.h>
