@@ -89,6 +89,9 @@ GPU float __fmaf_rn(float a, float b, float c) {
 GPU float __fmaf_ru(float a, float b, float c) {
   return emulated::fma_up(a, b, c);
 }
+GPU float __fmaf_rd(float a, float b, float c) {
+  return -emulated::fma_up(-a, b, -c);
+}
 GPU float __fadd_ru(float a, float b) {
   return emulated::fma_up(a, 1.0f, b);
 }
@@ -100,6 +103,10 @@ GPU float __int2float_ru(int32_t x) {
 GPU float __int2float_rd(int32_t x) {
   const float nearest = (float)x;
   return (double)nearest > (double)x ? nextafterf(nearest, -INFINITY) : nearest;
+}
+/** The smaller in each half. */
+GPU uint32_t __vminu2(uint32_t a, uint32_t b) {
+  return std::min(a >> 16, b >> 16) << 16 | std::min(a & 0xFFFF, b & 0xFFFF);
 }
 /** Toward zero; what does not fit becomes the nearest that does, NaN 0. */
 GPU int32_t __float2int_rz(float x) {

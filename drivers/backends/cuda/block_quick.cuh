@@ -100,9 +100,8 @@ GPU uint32_t quick_e4m3_nearest(float y) {
 /** amax / qmax, qmax = odd * 2^exponent, of a number that has 2^exponent divided out. */
 template <int ELEM>
 GPU float quick_share(float scaled) {
-  constexpr bool thirds = ELEM == UFP4_ELEM_E2M1;
-  const quick_reciprocal_t one_over =
-      thirds ? quick_completed(3.0f, 1.0f / 3.0f) : quick_completed(7.0f, 1.0f / 7.0f);
+  constexpr double share = ELEM == UFP4_ELEM_E2M1 ? 1.0 / 3 : 1.0 / 7;
+  constexpr quick_reciprocal_t one_over = {(float)share, (float)(share - (double)(float)share)};
   return quick_quotient(scaled, one_over);
 }
 
@@ -138,21 +137,26 @@ GPU float quick_binade(float z) {
   return fmaxf(__int_as_float(__float_as_int(z) & (int32_t)GPU_F32_INF), 2.0f);
 }
 
-/** Eight codes and signs, of elements with bit 31 as the sign, to a word. Codes are in the lowest
- * byte, the one above being 0; E2M1: in bits 24 to 22, the rest being 0. */
-template <int ELEM>
+/** Where the words have their codes: in the lowest byte, the one above being 0; in the third; in
+ * bits 24 to 22, the rest being 0. */
+enum { QUICK_IN_BYTE_0, QUICK_IN_BYTE_2, QUICK_IN_TOP };
+
+/** Eight codes, and signs, of which bit 31 counts, to a word. CLIPS: those over 7 become 7. */
+template <int ELEM, int PLACE, bool CLIPS>
 GPU uint32_t quick_pack(const uint32_t *code, const uint32_t *sign, uint32_t one) {
-  constexpr bool high = ELEM == UFP4_ELEM_E2M1, apart = ELEM == UFP4_ELEM_INT4;
+  constexpr bool top = PLACE == QUICK_IN_TOP, apart = ELEM == UFP4_ELEM_INT4;
+  constexpr uint32_t places = top ? 0x7632 : PLACE == QUICK_IN_BYTE_2 ? 0xA6A2 : 0x1410;
   // Two codes are in each word, four elements apart; 255 in the bytes of what is negative.
   uint32_t p[4], s[4];
 #pragma unroll
   for (int j = 0; j < 4; j++) {
-    p[j] = gpu_permute(code[j], code[j + 4], high ? 0x7632 : 0x1410);
+    p[j] = gpu_permute(code[j], code[j + 4], places);
+    if (CLIPS && !top) p[j] = __vminu2(p[j], 0x00070007u);
     const uint32_t negative = gpu_permute(sign[j], sign[j + 4], 0xFFBB);
-    s[j] = negative & (apart ? 0x00010001u : high ? 0x02000200u : 0x00080008u);
+    s[j] = negative & (apart ? 0x00010001u : top ? 0x02000200u : 0x00080008u);
     if (!apart) p[j] |= s[j];
   }
-  if (high) return (p[0] >> 6) + (p[1] >> 2) + p[2] * 4u + p[3] * 64u;
+  if (top) return (p[0] >> 6) + (p[1] >> 2) + p[2] * 4u + p[3] * 64u;
   const uint32_t by = 16 * one;
   uint32_t codes = p[3], ones = s[3];
 #pragma unroll
@@ -188,46 +192,51 @@ GPU uint32_t quick_nearest(float z) {
 }
 
 template <int ELEM>
-GPU void quick_codes_nearest(float (&in)[16], float largest, const quick_scale_t &scale,
+GPU void quick_codes_nearest(const float (&in)[16], float largest, const quick_scale_t &scale,
                              uint32_t one, uint32_t (&out)[2]) {
-  constexpr bool thirds = ELEM == UFP4_ELEM_E2M1;
+  constexpr bool thirds = ELEM == UFP4_ELEM_E2M1, signs = ELEM != UFP4_ELEM_INT4;
+  constexpr float limit = thirds ? 12.0f : 7.0f;
+  float z[16];
+#pragma unroll
+  for (int i = 0; i < 16; i++) z[i] = quick_quotient(in[i], scale.one_over);
   // Scales of four bits do not come to this, smaller ones may.
   if (largest > scale.quantum * (thirds ? 12.75f : 7.4375f)) {
-    const float limit = scale.quantum * (thirds ? 12.0f : 7.0f);
 #pragma unroll
-    for (int i = 0; i < 16; i++) in[i] = fminf(fmaxf(in[i], -limit), limit);
+    for (int i = 0; i < 16; i++)
+      z[i] = signs ? fminf(fabsf(z[i]), limit) : fminf(fmaxf(z[i], -limit), limit);
   }
 #pragma unroll
   for (int w = 0; w < 2; w++) {
     uint32_t code[8], sign[8];
 #pragma unroll
     for (int i = 0; i < 8; i++) {
-      code[i] = quick_nearest<ELEM>(quick_quotient(in[8 * w + i], scale.one_over));
+      code[i] = quick_nearest<ELEM>(z[8 * w + i]);
       sign[i] = (uint32_t)__float_as_int(in[8 * w + i]);
     }
-    out[w] = ELEM == UFP4_ELEM_INT4 ? quick_pack_shifted(code, one)
-                                    : quick_pack<ELEM>(code, sign, one);
+    constexpr int place = thirds ? QUICK_IN_TOP : QUICK_IN_BYTE_0;
+    out[w] = signs ? quick_pack<ELEM, place, false>(code, sign, one)
+                   : quick_pack_shifted(code, one);
   }
 }
 
 /** Stochastic, uniform grids. With the draw d = (byte + 1/2) / 256 the code is the number of
  * integers c with x / s > c + d. The product with the reciprocal rounded down is exact in the fma,
- * and over c + d just where the quotient is; rounded up, both sums stay over what they are over. */
+ * and over c + d just where the quotient is. 129 - d - 2^-16 is added and the sum, in units of
+ * 2^-16, rounded up: it is 129 + c or more just where the exact one is over 129 + c - 2^-16. So the
+ * code is its whole part less 128, in byte 2. @p word has the complement of the byte. */
 GPU uint32_t quick_drawn_uniform(float magnitude, float below, uint32_t word, int byte) {
-  const float draw = __int_as_float((int32_t)gpu_permute(
-      word, 0x43000080u, 0x7604u | (uint32_t)byte << 4));  // 128 + d
-  const float over = __fmaf_ru(magnitude, below, -draw);
-  return (uint32_t)__float_as_int(__fadd_ru(over, QUICK_MAGIC + 128.0f));
+  const uint32_t added = gpu_permute(word, 0x4300007Fu, 0x7604u | (uint32_t)byte << 4);
+  return (uint32_t)__float_as_int(
+      __fmaf_ru(magnitude, below, __int_as_float((int32_t)added)));
 }
 
-/** The same of E2M1, in cells of half a binade. */
+/** The same of E2M1, whose cells are half a binade wide. */
 GPU uint32_t quick_drawn_e2m1(float z, uint32_t word, int byte) {
-  const float draw = __int_as_float((int32_t)gpu_permute(
-      word, 0x42800080u, 0x7604u | (uint32_t)byte << 4));  // 64 + d / 2
+  const uint32_t added = gpu_permute(word, 0x4280007Fu, 0x7604u | (uint32_t)byte << 4);
   const float binade = quick_binade(z);
-  const float over = __fmaf_ru(-draw, binade, z);
-  const float rounded = __fmaf_ru(binade, 0.5f * (QUICK_MAGIC + 128.0f), over);
-  const float quanta = __fmaf_rn(binade, -0.5f * QUICK_MAGIC, rounded);
+  const float sum = __fmaf_ru(binade, __int_as_float((int32_t)added), z);
+  const float whole = __fmaf_rd(binade, 0.5f * (QUICK_MAGIC - 128.0f), sum);
+  const float quanta = __fmaf_rn(binade, -0.5f * QUICK_MAGIC, whole);
   return (uint32_t)__float_as_int(quanta * __int_as_float(QUICK_SMALLEST_CODE));
 }
 
@@ -236,7 +245,7 @@ GPU uint32_t quick_drawn_e2m1(float z, uint32_t word, int byte) {
 template <int ELEM, bool RHT, bool CLIPS>
 GPU void quick_codes_drawn(const uint32_t (&bits)[16], const quick_scale_t &scale,
                            const uint32_t (&words)[4], uint32_t one, uint32_t (&out)[2]) {
-  const float below = quick_below(scale.one_over), limit = scale.quantum * 7.0f;
+  const float below = quick_below(scale.one_over);
 #pragma unroll
   for (int w = 0; w < 2; w++) {
     uint32_t code[8];
@@ -249,11 +258,11 @@ GPU void quick_codes_drawn(const uint32_t (&bits)[16], const quick_scale_t &scal
         const float z = quick_quotient(magnitude, scale.one_over);
         code[i] = quick_drawn_e2m1(CLIPS ? fminf(z, 12.0f) : z, word, i % 4);
       } else {
-        code[i] = quick_drawn_uniform(CLIPS ? fminf(magnitude, limit) : magnitude, below, word,
-                                      i % 4);
+        code[i] = quick_drawn_uniform(magnitude, below, word, i % 4);
       }
     }
-    out[w] = quick_pack<ELEM>(code, bits + 8 * w, one);
+    out[w] = quick_pack<ELEM, ELEM == UFP4_ELEM_E2M1 ? QUICK_IN_TOP : QUICK_IN_BYTE_2, CLIPS>(
+        code, bits + 8 * w, one);
   }
 }
 
@@ -304,23 +313,26 @@ GPU float quick_odd(uint32_t y, uint32_t one) {
   return __int2float_rd((int32_t)(y | (gpu_multiply_add(y, one, 15u) & 16u)));
 }
 
+/** SIGNED: where the magnitudes of each are not needed otherwise. */
+template <bool SIGNED>
 GPU uint32_t quick_largest(const uint32_t (&y)[16]) {
   int32_t most = 0, least = 0;
 #pragma unroll
   for (int i = 0; i < 16; i += 2) {
     const int32_t a = (int32_t)y[i], b = (int32_t)y[i + 1];
-    most = max(most, max(a, b));
-    least = min(least, min(a, b));
+    most = SIGNED ? max(most, max(a, b)) : max(most, max(abs(a), abs(b)));
+    if (SIGNED) least = min(least, min(a, b));
   }
   return (uint32_t)max(most, -least);
 }
 
 // --- Random bytes -------------------------------------------------------------------------------
 
-/** random_words() with its additions, and half of its rotations, on the multiplier. */
-GPU void quick_random(uint64_t seed, uint64_t tensor_id, uint64_t group, uint32_t one,
-                      uint32_t (&x)[4]) {
-  const uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+/** The complements of random_words(), with the additions and half of the rotations on the
+ * multiplier. */
+GPU void quick_random(uint64_t seed, uint64_t tensor_id, uint64_t group,
+                      const quick_units_t &units, uint32_t (&x)[4]) {
+  const uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32), one = units.one;
   const uint32_t keys[5] = {k0, k1, 0, 0, 0x1BD11BDAu ^ k0 ^ k1};
   constexpr int rotations[8][2] = {{10, 26}, {11, 21}, {13, 27}, {23, 5},
                                    {6, 20},  {17, 11}, {25, 10}, {18, 20}};
@@ -336,12 +348,11 @@ GPU void quick_random(uint64_t seed, uint64_t tensor_id, uint64_t group, uint32_
     x[2] = gpu_multiply_add(d, one, x[2]);
     d = __funnelshift_l(d, d, (unsigned)rotations[r & 7][1]) ^ x[2];
     if ((r & 3) != 3) continue;
-    const int injection = r / 4 + 1;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      const int k = (injection + i) % 5;
-      const uint32_t extra = i == 3 ? (uint32_t)injection : 0u;
-      x[i] = k == 2 || k == 3 ? x[i] + extra : gpu_multiply_add(keys[k] + extra, one, x[i]);
+      const uint32_t key = keys[(r / 4 + 1 + i) % 5] + (i == 3 ? (uint32_t)(r / 4 + 1) : 0u);
+      // ~(x + key) = -x + ~key.
+      x[i] = r == 11 ? gpu_multiply_add(x[i], units.minus_one, ~key) : x[i] + key;
     }
   }
 }

@@ -29,7 +29,7 @@ struct quick_tile_t {
 
 /** A thread's block of a copy. */
 typedef struct {
-  int r, b;             ///< its row, and its block along it, in the tile, in the copy's orientation
+  unsigned r, b;        ///< its row, and its block along it, in the tile, in the copy's orientation
   int64_t row, block;   ///< those of the tile
   const void *first;    ///< in shared memory
 } quick_place_t;
@@ -49,11 +49,11 @@ GPU uint32_t quick_element(const void *first, int at) {
 template <bool BF16>
 GPU void quick_load(const ufp4_cuda_quantize_t &job, int64_t row, int64_t col, void *tile) {
   typedef quick_tile_t<BF16> shape;
-  const int piece = (int)threadIdx.x % shape::ROW_PIECES, first = (int)threadIdx.x / shape::ROW_PIECES;
+  const unsigned piece = threadIdx.x % shape::ROW_PIECES, first = threadIdx.x / shape::ROW_PIECES;
   const char *from = (const char *)job.source + ((row + first) * job.ld + col) * shape::BYTES;
 #pragma unroll
   for (int i = 0; i < shape::PIECES; i++) {
-    const int down = i * (QUICK_THREADS / shape::ROW_PIECES);
+    const unsigned down = (unsigned)i * (QUICK_THREADS / shape::ROW_PIECES);
     gpu_copy_16((char *)tile + (first + down) * shape::PITCH * shape::BYTES + piece * 16,
                 from + down * job.ld * shape::BYTES + piece * 16);
   }
@@ -64,7 +64,7 @@ GPU void quick_load(const ufp4_cuda_quantize_t &job, int64_t row, int64_t col, v
 template <int AXIS, bool BF16>
 GPU quick_place_t quick_place(int64_t row, int64_t col, const void *tile) {
   typedef quick_tile_t<BF16> shape;
-  const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   quick_place_t place;
   if (AXIS == UFP4_AXIS_ROW) {
     place.r = warp / 2 * 16 + lane % 16;
@@ -104,37 +104,38 @@ GPU void quick_read(const quick_place_t &place, float (&x)[16]) {
 }
 
 /** Its elements for block.cuh; @return the exponent of the transform, else 0. */
-template <int AXIS, bool BF16>
-GPU int quick_fetch(const ufp4_cuda_quantize_t &job, const void *first, uint32_t bits[16]) {
-  const int step = AXIS == UFP4_AXIS_ROW ? 1 : quick_tile_t<BF16>::PITCH;
+template <bool BF16>
+GPU int quick_fetch(const ufp4_cuda_quantize_t &job, int axis, const void *first,
+                    uint32_t bits[16]) {
+  const int step = axis == UFP4_AXIS_ROW ? 1 : quick_tile_t<BF16>::PITCH;
 #pragma unroll
   for (int i = 0; i < 16; i++) bits[i] = quick_element<BF16>(first, i * step);
-  return job.copies[AXIS].rht == UFP4_RHT_INTEGER ? hadamard(bits, job.rht_mask) : 0;
+  return job.copies[axis].rht == UFP4_RHT_INTEGER ? hadamard(bits, job.rht_mask) : 0;
 }
 
 // --- QUANT --------------------------------------------------------------------------------------
 
 /** A block as quantize.cuh has it, of numbers. */
-template <int ELEM, bool SR, int AXIS, bool BF16>
-GPU_FUNCTION quick_block_t quick_slow(const ufp4_cuda_quantize_t &job, const void *first, int t,
-                                      uint64_t group) {
+template <int ELEM, bool SR, bool BF16>
+GPU_FUNCTION quick_block_t quick_slow(const ufp4_cuda_quantize_t &job, int axis, const void *first,
+                                      int t, uint64_t group) {
   uint32_t bits[16], words[4] = {0, 0, 0, 0};
-  const int exponent = quick_fetch<AXIS, BF16>(job, first, bits);
-  const bool rht = job.copies[AXIS].rht == UFP4_RHT_INTEGER;
+  const int exponent = quick_fetch<BF16>(job, axis, first, bits);
+  const bool rht = job.copies[axis].rht == UFP4_RHT_INTEGER;
   const gpu_span_t span = rht ? block_span<true>(bits, exponent) : block_span<false>(bits, 0);
   const gpu_scale_t scale = e4m3_scale(span, ELEM, job.scale_round == UFP4_SCALE_ROUND_UP, t);
-  if (SR) random_words(job.seed, job.copies[AXIS].tensor_id, group, words);
+  if (SR) random_words(job.seed, job.copies[axis].tensor_id, group, words);
   const uint64_t codes = rht ? e4m3_codes<ELEM, true, SR>(bits, exponent, scale, t, words)
                              : e4m3_codes<ELEM, false, SR>(bits, exponent, scale, t, words);
   const quick_block_t out = {{(uint32_t)codes, (uint32_t)(codes >> 32)},
                              scale.stored,
-                             quantize_flags(AXIS, span, scale.saturated)};
+                             quantize_flags(axis, span, scale.saturated)};
   return out;
 }
 
 /** Without and with the transform; @return the scale. */
 template <int ELEM, bool SR, int AXIS>
-GPU quick_scale_t quick_encode_plain(const ufp4_cuda_quantize_t &job, float (&x)[16], float amax,
+GPU quick_scale_t quick_encode_plain(const ufp4_cuda_quantize_t &job, const float (&x)[16], float amax,
                                      int t, uint64_t group, const quick_units_t &units,
                                      uint32_t (&codes)[2]) {
   const bool up = job.scale_round == UFP4_SCALE_ROUND_UP;
@@ -144,7 +145,7 @@ GPU quick_scale_t quick_encode_plain(const ufp4_cuda_quantize_t &job, float (&x)
     return scale;
   }
   uint32_t bits[16], words[4];
-  quick_random(job.seed, job.copies[AXIS].tensor_id, group, units.one, words);
+  quick_random(job.seed, job.copies[AXIS].tensor_id, group, units, words);
 #pragma unroll
   for (int i = 0; i < 16; i++) bits[i] = (uint32_t)__float_as_int(x[i]);
   if (up) {
@@ -174,10 +175,10 @@ GPU quick_scale_t quick_encode_rht(const ufp4_cuda_quantize_t &job, float (&x)[1
     quick_codes_nearest<ELEM>(x, largest, scale, units.one, codes);
     return scale;
   }
-  const float largest = quick_odd(quick_largest(y), units.one);
+  const float largest = quick_odd(quick_largest<false>(y), units.one);
   const quick_scale_t scale = quick_scale<ELEM, true>(largest, unit, up, t);
   uint32_t words[4];
-  quick_random(job.seed, job.copies[AXIS].tensor_id, group, units.one, words);
+  quick_random(job.seed, job.copies[AXIS].tensor_id, group, units, words);
   if (up) {
     quick_codes_drawn<ELEM, true, false>(y, scale, words, units.one, codes);
   } else {
@@ -189,8 +190,9 @@ GPU quick_scale_t quick_encode_rht(const ufp4_cuda_quantize_t &job, float (&x)[1
 /** Blocks whose stride in each direction fits 26 bits (quick_takes). */
 GPU void quick_store(const ufp4_cuda_copy_t &copy, const quick_place_t &place,
                      const quick_block_t &block) {
-  const int inside = place.r / 16 * (int)copy.place.group + place.b * (int)copy.place.block +
-                     place.r % 16 * (int)copy.place.row;
+  const unsigned inside = place.r / 16 * (unsigned)copy.place.group +
+                          place.b * (unsigned)copy.place.block +
+                          place.r % 16 * (unsigned)copy.place.row;
   const int64_t at = place.row / 16 * copy.place.group + place.block * copy.place.block + inside;
   copy.codes[at] = (uint64_t)block.codes[1] << 32 | block.codes[0];
   ((uint8_t *)copy.scales)[at] = (uint8_t)block.stored;
@@ -199,13 +201,12 @@ GPU void quick_store(const ufp4_cuda_copy_t &copy, const quick_place_t &place,
 /** One copy of the tile; @return flags. */
 template <int ELEM, bool SR, int AXIS, bool BF16>
 GPU unsigned quick_copy(const ufp4_cuda_quantize_t &job, int64_t row, int64_t col, const void *tile,
-                        const quick_units_t &units) {
+                        int t, const quick_units_t &units) {
   const ufp4_cuda_copy_t &copy = job.copies[AXIS];
   const quick_place_t place = quick_place<AXIS, BF16>(row, col, tile);
   const uint32_t blocks = (uint32_t)((AXIS == UFP4_AXIS_ROW ? job.cols : job.rows) + 15) / 16;
   const uint64_t group = (uint64_t)(uint32_t)(place.row + place.r) * blocks +
                          (uint32_t)(place.block + place.b);
-  const int t = exponent_of(copy.exponent);
   const bool rht = copy.rht == UFP4_RHT_INTEGER;
   float x[16];
   quick_read<AXIS, BF16>(place, x);
@@ -223,7 +224,7 @@ GPU unsigned quick_copy(const ufp4_cuda_quantize_t &job, int64_t row, int64_t co
       out.stored = 0x7F;
       out.flags = UFP4_FLAG_NAN;
     } else {
-      out = quick_slow<ELEM, SR, AXIS, BF16>(job, place.first, t, group);
+      out = quick_slow<ELEM, SR, BF16>(job, AXIS, place.first, t, group);
     }
   }
   quick_store(copy, place, out);
@@ -236,20 +237,35 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(QUICK_THREADS, QUICK_BLOCKS)
   __shared__ __align__(16) uint32_t tile[quick_tile_t<BF16>::WORDS];
   const int64_t row = (int64_t)blockIdx.y * QUICK_ROWS, col = (int64_t)blockIdx.x * QUICK_COLS;
   quick_load<BF16>(job, row, col, tile);
+  const int t[2] = {exponent_of(job.copies[0].exponent), exponent_of(job.copies[1].exponent)};
   gpu_copy_wait<0>();
   __syncthreads();
   unsigned flags = 0;
   if (job.copies[0].enabled)
-    flags |= quick_copy<ELEM, SR, UFP4_AXIS_ROW, BF16>(job, row, col, tile, units);
+    flags |= quick_copy<ELEM, SR, UFP4_AXIS_ROW, BF16>(job, row, col, tile, t[0], units);
   if (job.copies[1].enabled)
-    flags |= quick_copy<ELEM, SR, UFP4_AXIS_COL, BF16>(job, row, col, tile, units);
+    flags |= quick_copy<ELEM, SR, UFP4_AXIS_COL, BF16>(job, row, col, tile, t[1], units);
   if (flags != 0) atomicOr(job.flags, flags);
 }
 
 // --- AMAX ---------------------------------------------------------------------------------------
 
-/** What the largest magnitude of a block is compared by: an FP32 pattern, or with the transform that
- * of the integer, rounded to odd, with the exponent E added; 0 where it is zero. */
+/** What the largest magnitudes of blocks are compared by with the transform: the FP32 pattern of
+ * largest, an integer under 2^28, rounded to odd, and its exponent + 152. */
+GPU uint32_t quick_rht_size(int32_t largest, int exponent) {
+  return (uint32_t)__float_as_int(f32_odd((uint32_t)largest)) + ((uint32_t)exponent << 23);
+}
+
+template <bool BF16>
+GPU_FUNCTION uint32_t quick_slow_size(const ufp4_cuda_quantize_t &job, int axis,
+                                      const void *first) {
+  uint32_t y[16];
+  const int exponent = quick_fetch<BF16>(job, axis, first, y);
+  const gpu_span_t span = block_span<true>(y, exponent);
+  return quick_rht_size(span.amax, span.exponent + 152);
+}
+
+/** The same without it: the FP32 pattern; of a block of zeros, NaN or Inf 0. */
 template <int AXIS, bool BF16>
 GPU uint32_t quick_size(const ufp4_cuda_quantize_t &job, const void *tile,
                         const quick_units_t &units, bool *poisoned) {
@@ -259,18 +275,15 @@ GPU uint32_t quick_size(const ufp4_cuda_quantize_t &job, const void *tile,
   const float amax = quick_amax(x);
   const uint32_t bits = (uint32_t)__float_as_int(amax);
   const bool rht = job.copies[AXIS].rht == UFP4_RHT_INTEGER;
-  *poisoned |= bits >= GPU_F32_INF;
-  if (bits >= GPU_F32_INF || bits == 0) return 0;
+  if (!quick_has(quick_range(rht, 0), amax)) {
+    *poisoned |= bits >= GPU_F32_INF;
+    if (bits >= GPU_F32_INF || bits == 0) return 0;
+    return quick_slow_size<BF16>(job, AXIS, place.first);
+  }
   if (!rht) return bits;
   uint32_t y[16];
-  int exponent = f32_exponent(bits);
-  if (quick_has(quick_range(true, 0), amax)) {
-    quick_hadamard(x, amax, job.rht_mask, units, y);
-  } else {
-    exponent = quick_fetch<AXIS, BF16>(job, place.first, y);
-  }
-  const float largest = f32_odd(quick_largest(y));
-  return (uint32_t)__float_as_int(largest) + ((uint32_t)exponent << 23);
+  quick_hadamard(x, amax, job.rht_mask, units, y);
+  return quick_rht_size((int32_t)quick_largest<true>(y), (int)(bits >> 23));
 }
 
 GPU int quick_exponent(bool rht, uint32_t size, int elem) {
@@ -284,7 +297,7 @@ GPU int quick_exponent(bool rht, uint32_t size, int elem) {
 /** As amax_kernel; a thread block forms the exponent of its largest block alone, since it falls as
  * that grows. */
 template <bool BF16>
-GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(QUICK_THREADS, QUICK_BLOCKS)
+GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(QUICK_THREADS, QUICK_BLOCKS - 1)
     quick_amax_kernel(GPU_PARAMETER ufp4_cuda_quantize_t job, GPU_PARAMETER quick_units_t units) {
   __shared__ __align__(16) uint32_t tile[quick_tile_t<BF16>::WORDS];
   __shared__ uint32_t sizes[2][QUICK_THREADS / 32];
