@@ -15,6 +15,7 @@ typedef struct {
   int multiprocessors;  ///< of the GPU, which decides the size of tiles; 0 is 1
   int capability;  ///< compute capability of the GPU, 10 major + minor; 0: as the environment's
                    ///< UFP4_EMULATED_CAPABILITY says, or 90
+  int reciprocal_places;  ///< that approximate reciprocals are off: -1, 0 or 1
   int fault;       ///< something that is wrong, to test the tests: EMULATED_FAULT_*; 0: nothing
 } emulated_weather_t;
 
@@ -33,7 +34,13 @@ enum {
   EMULATED_FAULT_BYTES,         ///< barriers do not wait for bytes
   EMULATED_FAULT_FREED,         ///< nor until a stage is free again
   EMULATED_FAULT_OUTSIDE,       ///< what is outside a matrix is not zero
-  EMULATED_FAULTS               ///< one more than the last
+  EMULATED_FAULTS,              ///< one more than the last of products
+  // The quantizer.
+  EMULATED_FAULT_DIRECTED = EMULATED_FAULTS,  ///< directed roundings are to nearest
+  EMULATED_FAULT_SIGNS,                       ///< permutations do not spread signs
+  EMULATED_FAULT_E4M3,                        ///< conversions to E4M3 cut off
+  EMULATED_FAULT_NAN,                         ///< a maximum leaves out NaN
+  EMULATED_QUANTIZER_FAULTS                   ///< one more than the last
 };
 #define EMULATED_WEATHER_SYMBOL "emulated_set_weather"
 typedef void (*emulated_set_weather_t)(const emulated_weather_t *weather);

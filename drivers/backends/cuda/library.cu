@@ -6,7 +6,7 @@
 #include "library.cuh"
 #include "multiply.cuh"
 #include "narrow.cuh"
-#include "quantize_scales.cuh"
+#include "quantize_launch.cuh"
 
 namespace {
 
@@ -118,25 +118,13 @@ ufp4_status_t read(ufp4_cuda_t *cuda, void *to, const void *from, size_t bytes) 
 
 // --- QUANT and AMAX -----------------------------------------------------------------------------
 
-dim3 quantize_grid(const ufp4_cuda_quantize_t *job) {
-  return dim3((unsigned)divide_up(job->cols, QUANTIZE_SIDE),
-              (unsigned)divide_up(job->rows, QUANTIZE_SIDE));
-}
-
-/** What quantize_scales_kernel is for. */
-bool wants_scales_kernel(const ufp4_cuda_quantize_t &job) {
-  for (const ufp4_cuda_copy_t &copy : job.copies) {
-    if (copy.enabled && copy.rht == UFP4_RHT_BF16) return true;
-  }
-  return job.scale == UFP4_SCALE_NVFP4 || job.scale == UFP4_SCALE_E8M0;
-}
-
 template <bool BF16>
 void launch_amax(const ufp4_cuda_quantize_t &job) {
+  const quantize_part_t whole = {{0, 0}, quantize_grid(job.rows, job.cols)};
   if (wants_scales_kernel(job)) {
-    GPU_LAUNCH((amax_kernel<BF16, true>), quantize_grid(&job), QUANTIZE_THREADS, 0, job);
+    GPU_LAUNCH((amax_kernel<BF16, true>), whole.grid, QUANTIZE_THREADS, 0, job, whole.origin);
   } else {
-    GPU_LAUNCH((amax_kernel<BF16, false>), quantize_grid(&job), QUANTIZE_THREADS, 0, job);
+    launch_quick_amax<BF16>(job);
   }
 }
 
@@ -157,10 +145,10 @@ ufp4_status_t settle(ufp4_cuda_t *cuda, const int32_t *largest, int32_t *slot) {
 template <int ELEM, bool SR, bool BF16>
 void launch_quantize_from(const ufp4_cuda_quantize_t &job) {
   if (wants_scales_kernel(job)) {
-    GPU_LAUNCH((quantize_scales_kernel<ELEM, SR, BF16>), quantize_grid(&job), QUANTIZE_THREADS, 0,
-               job);
+    GPU_LAUNCH((quantize_scales_kernel<ELEM, SR, BF16>), quantize_grid(job.rows, job.cols),
+               QUANTIZE_THREADS, 0, job);
   } else {
-    GPU_LAUNCH((quantize_kernel<ELEM, SR, BF16>), quantize_grid(&job), QUANTIZE_THREADS, 0, job);
+    launch_quick<ELEM, SR, BF16>(job);
   }
 }
 
