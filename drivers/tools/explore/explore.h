@@ -34,6 +34,20 @@ int explore_model(const char *shapes, explore_model_t *model);
 /** What --help says of models. */
 void explore_model_details(FILE *out);
 
+// --- Lists --------------------------------------------------------------------------------------
+
+enum { EXPLORE_MAX_WORDS = 1024 };
+
+/** What an option lists. */
+typedef struct {
+  char *words[EXPLORE_MAX_WORDS];
+  int count;
+} explore_list_t;
+
+/** Adds the words of @p text. @return CLI_GO_ON or the exit status. */
+int explore_list(const char *option, const char *text, explore_list_t *list);
+void explore_list_free(explore_list_t *list);
+
 // --- Cases --------------------------------------------------------------------------------------
 
 /** One core, memory, recipe and size of a step. */

@@ -148,7 +148,7 @@ static int is_list(const explore_plan_t *plan, const char *name) {
     const size_t word = strcspn(list, "-");
     if (strncmp(name, list, word) == 0 &&
         strcmp(name + word + (name[word] == '_'), list + word + (list[word] == '-')) == 0)
-      return strchr(plan->lists[i], ',') != NULL;
+      return strchr(plan->lists[i], ',') != NULL || strstr(plan->lists[i], "..") != NULL;
   }
   return 0;
 }
