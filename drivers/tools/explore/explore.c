@@ -16,10 +16,10 @@
 
 typedef struct {
   const char *recipes, *configurations, *bandwidths, *latencies, *drams, *tokens, *folder,
-      *timeline;
+      *timeline, *hf;
   uint64_t layers, batches;
   float clock_mhz;
-  int source, serial, json, resume;
+  int source, serial, json, resume, attention, host_bytes;
 } arguments_t;
 
 enum { LISTS = EXPLORE_LISTS, MAX_CASES = 4096, MAX_BANDWIDTH = 4096 };
@@ -137,7 +137,8 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
   plan->serial = a->serial;
   plan->batches = (int)a->batches;
   plan->timeline = a->timeline;
-  int end = explore_model(shapes, &plan->model);
+  plan->host_bytes = a->host_bytes;
+  int end = explore_model(shapes, a->hf, a->attention, &plan->model);
   if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
   for (int i = 0; i < LISTS; i++) plan->lists[i] = texts[i];
   for (int i = 0; i < LISTS && end == CLI_GO_ON; i++)
@@ -364,6 +365,12 @@ static void add_options(cli_options_t *options, arguments_t *a) {
                  "X, W, dY, Y and dX (default bf16); dW is FP32");
   cli_option_add(options, "tokens", CLI_TEXT, &a->tokens, "LIST",
                  "tokens of a step (default 4096)");
+  cli_option_add(options, "hf", CLI_TEXT, &a->hf, "config.json",
+                 "the model of a transformers configuration, in the place of SHAPES");
+  cli_option_add(options, "attention", CLI_FLAG, &a->attention, NULL,
+                 "attention's products (kind bf16, with a side of seq) on the core, too");
+  cli_option_add(options, "host-bytes", CLI_FLAG, &a->host_bytes, NULL,
+                 "rows of what the host does, without cycles: bytes that it reads and writes");
   cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
                  "blocks of the model (default: its own)");
   cli_option_range(options, "a whole number from 1 to 1000000");
@@ -394,16 +401,20 @@ static int run(int argc, char **argv) {
                    .clock_mhz = 1000};
   cli_options_t options = {0};
   char **inputs;
+  int count = 0;
   explore_plan_t *plan = calloc(1, sizeof *plan);
   if (plan == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
   cli_join_words(argc, argv, plan->words, sizeof plan->words);
   add_options(&options, &a);
-  int end = cli_parse(&cli_explore, &options, argc, argv, 1, 1, &inputs, NULL);
+  int end = cli_parse(&cli_explore, &options, argc, argv, 0, 1, &inputs, &count);
+  if (end == CLI_GO_ON && (count != 0) == (a.hf != NULL))
+    end = cli_fail(&cli_explore, CLI_USAGE, "SHAPES or --hf config.json is needed, and not both");
   if (end == CLI_GO_ON)
     end = check(&a, cli_option_given(&options, "batches"), cli_option_given(&options, "layers"));
   if (end == CLI_GO_ON) end = ranks_begin(&cli_explore, &plan->ranks);
-  if (end == CLI_GO_ON) end = make_plan(&a, inputs[0], plan);
-  if (end == CLI_GO_ON) end = check_outputs(plan, inputs[0]);
+  const char *shapes = a.hf != NULL || count == 0 ? a.hf : inputs[0];
+  if (end == CLI_GO_ON) end = make_plan(&a, shapes, plan);
+  if (end == CLI_GO_ON) end = check_outputs(plan, shapes);
   if (end == CLI_GO_ON) end = explore_kept_mark(plan);
   if (end == CLI_GO_ON) end = run_plan(plan, a.json, a.resume);
   free(plan->cases);
