@@ -205,11 +205,10 @@ Ufp4CoreRtl::Ufp4CoreRtl(const sc_core::sc_module_name &name, const Ufp4CoreOpti
   }
   auto core = ufp4::make_core(configuration.name, 0);
   if (core == nullptr) {
-    SC_REPORT_ERROR("ufp4",
-                    (std::string("this build does not simulate the configuration ") +
-                     configuration.name + "; configure it with -DUFP4_SIMULATE=" +
-                     configuration.name)
-                        .c_str());
+    SC_REPORT_ERROR(
+        "ufp4", (std::string("this build does not simulate the configuration ") +
+                 configuration.name + "; configure it with -DUFP4_SIMULATE=" + configuration.name)
+                    .c_str());
     return;
   }
   inside_ = std::make_unique<Inside>(*this, options, std::move(core));

@@ -15,8 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   text[size] = '\0';
   const ufp4_status_t status = configuration_find(text, &core, NULL, &message);
   fuzz_demand_message(status, &message);
-  fuzz_demand(status == UFP4_OK || status == UFP4_ERROR_ARGUMENT || status == UFP4_ERROR_UNSUPPORTED,
-              "OK, ARGUMENT or UNSUPPORTED");
+  fuzz_demand(
+      status == UFP4_OK || status == UFP4_ERROR_ARGUMENT || status == UFP4_ERROR_UNSUPPORTED,
+      "OK, ARGUMENT or UNSUPPORTED");
   if (status != UFP4_OK) return 0;
   fuzz_demand(shape_refusal(&core) == NULL, "it is legal");
   fuzz_demand(configuration_find(core.name, &again, NULL, NULL) == UFP4_OK, "its name is one");

@@ -49,8 +49,8 @@ TEST(parameters_make_one_with_a_name) {
     ufp4_configuration_t got = {.name = ""}, again = {.name = ""};
     ufp4_target_t target = UFP4_TARGET_COUNT;
     ufp4_message_t why = {0};
-    check_bits((int64_t)i, configuration_find(cases[i].text, &got, &target, &why), UFP4_OK, "%s: %s",
-               cases[i].text, why.text);
+    check_bits((int64_t)i, configuration_find(cases[i].text, &got, &target, &why), UFP4_OK,
+               "%s: %s", cases[i].text, why.text);
     check_that((int64_t)i, strcmp(got.name, cases[i].name) == 0, "%s: %s", cases[i].text, got.name);
     check_that((int64_t)i, is_same(&got, &cases[i].want), "%s", cases[i].text);
     check_bits((int64_t)i, target, cases[i].target, "target of %s", cases[i].text);
@@ -103,23 +103,24 @@ TEST(rejects_what_the_rtl_does_in_its_words) {
 }
 
 TEST(rejects_what_says_no_configuration) {
-  static const char *const texts[][2] = {{"", "no configuration is called ''"},
-                                         {"huge", "no configuration is called 'huge'"},
-                                         {"8x16", "no configuration is called '8x16'"},
-                                         {"8x16-64x128-c16-b64-q16-", "no configuration is called"},
-                                         {"8x16-64x128-c16-b64-q16-fp32x", "no configuration is called"},
-                                         {"8x16-64x128-c16-b64-q16-fpga-fp32", "no configuration is called"},
-                                         {"rows=8:cols", "no KEY=VALUE is 'cols'"},
-                                         {"rows=8:", "no KEY=VALUE is ''"},
-                                         {"rows=8:rows=9", "given twice is 'rows'"},
-                                         {"rows=8x8", "is 'rows=8x8'"},
-                                         {"rows=", "is 'rows='"},
-                                         {"rows=-1", "is 'rows=-1'"},
-                                         {"rows= 8", "is 'rows= 8'"},
-                                         {"tile=128", "is 'tile=128'"},
-                                         {"rows=99999999999999999999", "so large"},
-                                         {"contract=i8", "is 'contract=i8'"},
-                                         {"row=8", "are known, not 'row'"}};
+  static const char *const texts[][2] = {
+      {"", "no configuration is called ''"},
+      {"huge", "no configuration is called 'huge'"},
+      {"8x16", "no configuration is called '8x16'"},
+      {"8x16-64x128-c16-b64-q16-", "no configuration is called"},
+      {"8x16-64x128-c16-b64-q16-fp32x", "no configuration is called"},
+      {"8x16-64x128-c16-b64-q16-fpga-fp32", "no configuration is called"},
+      {"rows=8:cols", "no KEY=VALUE is 'cols'"},
+      {"rows=8:", "no KEY=VALUE is ''"},
+      {"rows=8:rows=9", "given twice is 'rows'"},
+      {"rows=8x8", "is 'rows=8x8'"},
+      {"rows=", "is 'rows='"},
+      {"rows=-1", "is 'rows=-1'"},
+      {"rows= 8", "is 'rows= 8'"},
+      {"tile=128", "is 'tile=128'"},
+      {"rows=99999999999999999999", "so large"},
+      {"contract=i8", "is 'contract=i8'"},
+      {"row=8", "are known, not 'row'"}};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     rejects((int64_t)i, texts[i][0], UFP4_ERROR_ARGUMENT, texts[i][1]);
   char text[600] = "rows=";
@@ -127,10 +128,10 @@ TEST(rejects_what_says_no_configuration) {
   rejects(100, text, UFP4_ERROR_ARGUMENT, "too long");
 }
 
-static const check_test_t tests[] = {
-    CHECK_TEST(those_with_a_name_are_legal), CHECK_TEST(parameters_make_one_with_a_name),
-    CHECK_TEST(rejects_what_the_rtl_does_in_its_words),
-    CHECK_TEST(rejects_what_says_no_configuration)};
+static const check_test_t tests[] = {CHECK_TEST(those_with_a_name_are_legal),
+                                     CHECK_TEST(parameters_make_one_with_a_name),
+                                     CHECK_TEST(rejects_what_the_rtl_does_in_its_words),
+                                     CHECK_TEST(rejects_what_says_no_configuration)};
 
 int main(int argc, char **argv) {
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);

@@ -16,10 +16,11 @@ typedef struct {
   const char *name, *what;
   int64_t blocks, width, inner;  ///< inner: of the MLP; of experts, of each
   int64_t heads, kv_heads, head;
-  int64_t experts, chosen, shared;      ///< a token sees chosen of the experts, and the shared ones
-  int64_t q_rank, kv_rank, rope, v_head;  ///< of latent attention; head is that of q and k, rope of it
-  int64_t state, groups;                  ///< of a Mamba-2 block, whose inner width has heads of head
-  int plain;                              ///< its MLP has no gate
+  int64_t experts, chosen, shared;  ///< a token sees chosen of the experts, and the shared ones
+  int64_t q_rank, kv_rank, rope,
+      v_head;             ///< of latent attention; head is that of q and k, rope of it
+  int64_t state, groups;  ///< of a Mamba-2 block, whose inner width has heads of head
+  int plain;              ///< its MLP has no gate
 } architecture_t;
 
 #define SIZES(B, W, I, H, KV, D) \
@@ -160,7 +161,7 @@ int explore_architecture(const char *name, explore_model_t *model) {
 
 // --- config.json --------------------------------------------------------------------------------
 
-static const char *const no_gate[] = {"gpt2", "gpt_neox", "gptj",    "gpt_bigcode", "opt",
+static const char *const no_gate[] = {"gpt2", "gpt_neox", "gptj",   "gpt_bigcode", "opt",
                                       "bert", "bloom",    "falcon", "phi",         "starcoder2"};
 
 /** A configuration under way. */
@@ -169,8 +170,8 @@ typedef struct {
   const json_t *json;
 } reading_t;
 
-// The first of the @p names that is there, separated by blanks; @p preset where none is, -1: one must
-// be.
+// The first of the @p names that is there, separated by blanks; @p preset where none is, -1: one
+// must be.
 static int64_t field(reading_t *reading, const char *names, int64_t preset) {
   char copy[128], *rest = copy;
   snprintf(copy, sizeof copy, "%s", names);
@@ -242,7 +243,8 @@ static int read_fields(reading_t *r, architecture_t *a) {
     read_experts(r, a);
   }
   if (r->wrong != NULL)
-    return cli_fail(&cli_explore, CLI_USAGE, "%s: a size is missing or none: %s", r->path, r->wrong);
+    return cli_fail(&cli_explore, CLI_USAGE, "%s: a size is missing or none: %s", r->path,
+                    r->wrong);
   if (is_possible(a)) return CLI_GO_ON;
   return cli_fail(&cli_explore, CLI_USAGE, "%s: its sizes are of no model that is known", r->path);
 }

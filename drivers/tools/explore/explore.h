@@ -36,7 +36,7 @@ typedef struct {
 
 typedef struct {
   char name[EXPLORE_NAME];
-  int64_t blocks;  ///< alike
+  int64_t blocks;                              ///< alike
   int layer_count, host_count;                 ///< the core's, and behind them the host's
   explore_layer_t layers[EXPLORE_MAX_LAYERS];  ///< all of them
 } explore_model_t;

@@ -159,8 +159,8 @@ int explore_add_row(explore_rows_t *rows, const explore_row_t *row) {
   return CLI_GO_ON;
 }
 
-// A product reads both of its tensors, and backward the gradient twice; what else the host does reads
-// and writes each number once.
+// A product reads both of its tensors, and backward the gradient twice; what else the host does
+// reads and writes each number once.
 static explore_row_t host_row(const explore_plan_t *plan, const explore_case_t *of,
                               const explore_layer_t *layer, explore_pass_t pass) {
   const int64_t tokens = explore_layer_tokens(of, layer);
@@ -185,8 +185,7 @@ int explore_add_host(const explore_plan_t *plan, const explore_case_t *of, explo
   int end = CLI_GO_ON;
   for (int i = 0; plan->host_bytes && i < 2 * model->host_count && end == CLI_GO_ON; i++) {
     const explore_layer_t *layer = &model->layers[model->layer_count + i / 2];
-    const explore_row_t row =
-        host_row(plan, of, layer, i % 2 ? EXPLORE_BACKWARD : EXPLORE_FORWARD);
+    const explore_row_t row = host_row(plan, of, layer, i % 2 ? EXPLORE_BACKWARD : EXPLORE_FORWARD);
     end = explore_add_row(rows, &row);
   }
   return end;

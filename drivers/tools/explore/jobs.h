@@ -9,10 +9,10 @@
 int64_t explore_layer_tokens(const explore_case_t *of, const explore_layer_t *layer);
 /** A width of a layer: cin or cout. */
 int64_t explore_width(const explore_case_t *of, int64_t width);
-void explore_role_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens, int role, int64_t *rows,
-                        int64_t *cols);
-void explore_pass_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens, int pass, int64_t *m,
-                        int64_t *n, int64_t *k);
+void explore_role_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens,
+                        int role, int64_t *rows, int64_t *cols);
+void explore_pass_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens,
+                        int pass, int64_t *m, int64_t *n, int64_t *k);
 /** Weight gradients are summed up by the optimizer, so they stay FP32. */
 ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass);
 

@@ -39,11 +39,10 @@ static json_t *layers_of(const explore_model_t *model) {
   for (int i = 0; i < model->layer_count + model->host_count; i++) {
     const explore_layer_t *l = &model->layers[i];
     json_array_append_new(
-        layers,
-        json_pack("[o, i, I, I, I, I, I, I, I]", json_text(l->name), (int)l->kind,
-                  (json_int_t)l->cin, (json_int_t)l->cout, (json_int_t)l->count,
-                  (json_int_t)l->tokens, (json_int_t)l->tokens_of, (json_int_t)l->tokens_by,
-                  (json_int_t)l->group));
+        layers, json_pack("[o, i, I, I, I, I, I, I, I]", json_text(l->name), (int)l->kind,
+                          (json_int_t)l->cin, (json_int_t)l->cout, (json_int_t)l->count,
+                          (json_int_t)l->tokens, (json_int_t)l->tokens_of, (json_int_t)l->tokens_by,
+                          (json_int_t)l->group));
   }
   return layers;
 }
@@ -69,11 +68,11 @@ static char *settings_of(const explore_plan_t *plan) {
   cli_program_mark(program);
   snprintf(version, sizeof version, "%d.%d.%d", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR,
            UFP4_VERSION_PATCH);
-  json_t *settings =
-      json_pack("{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:b, s:i, s:f}", "version", version, "program",
-                program, "model", json_text(plan->model.name), "shapes", layers_of(&plan->model),
-                "blocks", (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial",
-                plan->serial, "host_bytes", plan->host_bytes, "batches", plan->batches, "clock_mhz", plan->clock_mhz);
+  json_t *settings = json_pack(
+      "{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:b, s:i, s:f}", "version", version, "program", program,
+      "model", json_text(plan->model.name), "shapes", layers_of(&plan->model), "blocks",
+      (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial", plan->serial,
+      "host_bytes", plan->host_bytes, "batches", plan->batches, "clock_mhz", plan->clock_mhz);
   for (int i = 0; settings != NULL && i < EXPLORE_LISTS; i++)
     json_object_set_new(settings, explore_list_names[i], json_text(plan->lists[i]));
   if (settings != NULL) json_object_set_new(settings, "cases", cases_of(plan));
@@ -157,8 +156,7 @@ static int get_row(FILE *in, const explore_plan_t *plan, explore_row_t *row) {
   if (fscanf(in, "%d,%d,%d,%d,%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64, &layer, &pass, &tensor,
              &row->batch, &row->count, &row->m, &row->n, &row->k) != 8 ||
       layer < OF_STEP || layer >= plan->model.layer_count + plan->model.host_count || pass < 0 ||
-      pass > EXPLORE_BACKWARD ||
-      tensor >= UFP4_ROLE_COUNT)
+      pass > EXPLORE_BACKWARD || tensor >= UFP4_ROLE_COUNT)
     return 0;
   if (layer == OF_BLOCK) row->layer = "block";
   if (layer >= 0) row->layer = plan->model.layers[layer].name;

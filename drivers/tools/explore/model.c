@@ -8,16 +8,18 @@
 #include "explore.h"
 
 void explore_model_details(FILE *out) {
-  fprintf(out,
-          "\nSHAPES is a CSV file whose first line is name,cin,cout,count, with kind, tokens, repeat "
-          "and group behind\nit where they are wanted, or one of:\n");
+  fprintf(
+      out,
+      "\nSHAPES is a CSV file whose first line is name,cin,cout,count, with kind, tokens, repeat "
+      "and group behind\nit where they are wanted, or one of:\n");
   explore_architecture_details(out);
-  fprintf(out,
-          "Layers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
-          "Left out: attention's own products unless --attention, embeddings, the head, the router, "
-          "norms; --host-bytes\ncounts what they read and write.\n"
-          "\nOne block is run, and two, forward and backward; each further one counts as what the "
-          "second adds.\nWith --serial every job runs once, alone.\n");
+  fprintf(
+      out,
+      "Layers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
+      "Left out: attention's own products unless --attention, embeddings, the head, the router, "
+      "norms; --host-bytes\ncounts what they read and write.\n"
+      "\nOne block is run, and two, forward and backward; each further one counts as what the "
+      "second adds.\nWith --serial every job runs once, alone.\n");
 }
 
 // --- CSV ----------------------------------------------------------------------------------------
@@ -113,7 +115,8 @@ static int read_layer(const csv_t *csv, char *text, explore_layer_t *layer) {
   if (strchr(text, '"') != NULL) return fail_line(csv, "quotes are not supported");
   for (int i = 0; i < csv->columns; i++) {
     char *field = strsep(&text, ",");
-    if (field == NULL) return fail_line(csv, i < KIND ? "name,cin,cout,count are needed" : "a column is missing");
+    if (field == NULL)
+      return fail_line(csv, i < KIND ? "name,cin,cout,count are needed" : "a column is missing");
     fields[csv->of[i]] = field;
   }
   if (text != NULL) return fail_line(csv, "more columns than the first line has");
@@ -165,10 +168,11 @@ static int read_layers(csv_t *csv, explore_model_t *model) {
   if (ferror(csv->stream)) return cli_fail_errno(&cli_explore, csv->path, "read");
   char *first = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;
   if (!begun || !read_head(csv, first)) {
-    return cli_fail(&cli_explore, CLI_USAGE,
-                    "%s: the first line must be name,cin,cout,count, and behind it what is wanted of "
-                    "kind,tokens,repeat,group",
-                    csv->path);
+    return cli_fail(
+        &cli_explore, CLI_USAGE,
+        "%s: the first line must be name,cin,cout,count, and behind it what is wanted of "
+        "kind,tokens,repeat,group",
+        csv->path);
   }
   while (next_line(csv, text, sizeof text)) {
     if (model->layer_count == EXPLORE_MAX_LAYERS) return fail_line(csv, "too many layers");

@@ -19,8 +19,8 @@ typedef struct {
   int count;
 } columns_t;
 
-static const char *const pass_names[] = {"fprop", "dgrad", "wgrad", "amax", "quant",
-                                         "all",   "forward", "backward"};
+static const char *const pass_names[] = {"fprop", "dgrad", "wgrad",   "amax",
+                                         "quant", "all",   "forward", "backward"};
 
 static void add_text(columns_t *columns, const char *name, const char *text) {
   columns->items[columns->count++] = (column_t){.name = name, .text = text != NULL ? text : ""};
@@ -178,9 +178,11 @@ static int width_of(const explore_plan_t *plan, const column_t *column) {
   int width = 0;
   widen(&width, column->name);
   if (column->text == NULL && strcmp(column->name, "batch") != 0) widen(&width, "12345678");
-  if (strcmp(column->name, "pass") == 0) widen(&width, pass_names[plan->host_bytes ? EXPLORE_BACKWARD : EXPLORE_QUANT]);
+  if (strcmp(column->name, "pass") == 0)
+    widen(&width, pass_names[plan->host_bytes ? EXPLORE_BACKWARD : EXPLORE_QUANT]);
   if (strcmp(column->name, "bound_by") == 0) widen(&width, "compute");
-  for (int i = 0; strcmp(column->name, "layer") == 0 && i < plan->model.layer_count + plan->model.host_count;
+  for (int i = 0;
+       strcmp(column->name, "layer") == 0 && i < plan->model.layer_count + plan->model.host_count;
        i++)
     widen(&width, plan->model.layers[i].name);
   for (int i = 0; i < plan->case_count; i++) {

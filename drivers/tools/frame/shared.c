@@ -262,8 +262,7 @@ json_t *cli_device_settings(const cli_device_t *device) {
   if (!is_core(device->backend)) return json_object();
   if (is_board(device->backend)) return json_pack("{s:s}", "backend", "fpga");
   return json_pack("{s:s, s:s, s:I, s:I, s:s, s:I}", "backend", device->backend, "config",
-                   core.name, "mem_latency",
-                   (json_int_t)device->mem_latency, "mem_bandwidth",
+                   core.name, "mem_latency", (json_int_t)device->mem_latency, "mem_bandwidth",
                    (json_int_t)device->mem_bandwidth, "dram", dram != NULL ? dram : "none", "stall",
                    (json_int_t)device->stall_seed);
 }

@@ -29,8 +29,7 @@ std::unique_ptr<Timed> make(const ufp4_timed_options_t &options, const ufp4_time
                                 options.stall_seed,
                                 0,
                                 ufp4_find_dram(options.dram)};
-  return std::make_unique<Timed>(shape, rules, host, options.every_cycle != 0,
-                                 options.timeline);
+  return std::make_unique<Timed>(shape, rules, host, options.every_cycle != 0, options.timeline);
 }
 
 }  // namespace

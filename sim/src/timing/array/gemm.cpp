@@ -79,7 +79,8 @@ void Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t no
                           addend_.error(in.addend_valid, in.read_error);
   const bool release = sequencer_.release(now), ready = sequencer_.ready(now);
   const uint32_t tiles = request_.tiles();
-  if (addend_.wanted()) addend_.step(desc, drain, drain_idle, in.addend_ready, in.addend_valid, in.read_error);
+  if (addend_.wanted())
+    addend_.step(desc, drain, drain_idle, in.addend_ready, in.addend_valid, in.read_error);
   width_.step(drain_.request(), in.write_ready, drain_.dat_valid(), in.write_dat_ready);
   if (drain_asleep) {
     drain_.sleep(ready);
