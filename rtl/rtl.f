@@ -3,7 +3,7 @@
 gen/ufp4_spec_pkg.sv
 mem/ufp4_memory_pkg.sv
 array/ufp4_pe_pkg.sv
-array/ufp4_shape_pkg.sv
+gen/ufp4_shape_pkg.sv
 num/ufp4_words_pkg.sv
 // Arithmetic
 num/ufp4_elem_decode.sv

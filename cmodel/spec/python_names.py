@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names and numbers that the Python package needs (drivers/python)."""
 
+CONFIGURATION_NAME = 80  # bytes
+
 
 def package(spec, note, keys, values_of):
     version = ".".join(str(spec["version"][part]) for part in ("major", "minor", "patch"))
@@ -14,5 +16,6 @@ def package(spec, note, keys, values_of):
     out.append(f"RHT_MASK = 0x{spec['limit']['rht_default_mask']:X}")
     out += [f"FLAG_{flag['name'].upper()} = {1 << flag['bit']}" for flag in spec["flag"]]
     out.append(f"COUNTERS = {tuple(c['name'] for c in spec['counter'])!r}".replace("'", '"'))
+    out.append(f"CONFIGURATION_NAME = {CONFIGURATION_NAME}")
     out.append(f"CONFIGURATION_KEYS = {tuple(keys)!r}".replace("'", '"'))
     return "\n".join(out) + "\n"

@@ -43,7 +43,8 @@ typedef struct ufp4_device ufp4_device_t;
  * has no use for. */
 typedef struct {
   const char *configuration;  ///< "small", "default", ..: the core's named configuration
-                              ///< (docs/ip/registers.md); NULL, behind fpga or a port: its own
+                              ///< (docs/ip/registers.md), or the parameters of one,
+                              ///< "rows=8:cols=16:bus=32"; NULL, behind fpga or a port: its own
   uint64_t memory_bytes;      ///< size of device memory, where there is none yet
   unsigned mem_latency;       ///< simulated memory: cycles from address to first data, up to
                               ///< UFP4_MEM_LATENCY_MAX

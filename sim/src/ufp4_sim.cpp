@@ -2,10 +2,10 @@
 #include "ufp4_sim.h"
 
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <new>
 
+#include "base/configuration.h"
 #include "simulator.h"
 
 struct ufp4_sim {
@@ -15,14 +15,6 @@ struct ufp4_sim {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-
-ufp4::Limits limits_of(const char *name) {
-  static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
-  for (const auto &configuration : configurations) {
-    if (std::strcmp(configuration.name, name) == 0) return ufp4::limits_of(configuration);
-  }
-  return {};
-}
 
 // Once it is there. @return what is wrong; empty: nothing.
 std::string begin(ufp4::Simulator &simulator, const ufp4_sim_options_t &options) {
@@ -41,10 +33,16 @@ std::string begin(ufp4::Simulator &simulator, const ufp4_sim_options_t &options)
 }
 
 std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::string &message) {
-  auto core = ufp4::make_core(options.configuration, options.stall_seed);
+  ufp4_configuration_t configuration;
+  ufp4_message_t why;
+  if (configuration_find(options.configuration, &configuration, nullptr, &why) != UFP4_OK) {
+    message = why.text;
+    return nullptr;
+  }
+  auto core = ufp4::make_core(configuration.name, options.stall_seed);
   message = core ? ufp4::refuse_dram(options.dram)
                  : std::string("there is no simulated core of configuration '") +
-                       options.configuration + "'";
+                       configuration.name + "'";
   if (!message.empty()) return nullptr;
   const ufp4::MemoryOptions memory{options.memory_base,
                                    options.memory_bytes,
@@ -55,7 +53,7 @@ std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::st
                                    0,
                                    ufp4_find_dram(options.dram)};
   auto simulator = std::make_unique<ufp4::Simulator>(
-      std::move(core), memory, limits_of(options.configuration), options.timeline);
+      std::move(core), memory, ufp4::limits_of(configuration), options.timeline);
   message = begin(*simulator, options);
   return message.empty() ? std::move(simulator) : nullptr;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Verilated core as a module: a thread clocks it; the pins stay inside. A cycle is that of the
 // harness (simulator.cpp), in the same order.
+#include "base/configuration.h"
 #include "bursts.h"
 #include "core.h"
 #include "times.h"
@@ -193,17 +194,21 @@ void Ufp4CoreRtl::Inside::rest(bool moved) {
 
 Ufp4CoreRtl::Ufp4CoreRtl(const sc_core::sc_module_name &name, const Ufp4CoreOptions &options)
     : Ufp4Core(name) {
-  const std::string wrong = ufp4::refuse_period(options.period);
+  std::string wrong = ufp4::refuse_period(options.period);
+  ufp4_configuration_t configuration;
+  ufp4_message_t why;
+  if (configuration_find(options.configuration.c_str(), &configuration, nullptr, &why) != UFP4_OK)
+    wrong = why.text;
   if (!wrong.empty()) {
     SC_REPORT_ERROR("ufp4", (std::string(this->name()) + ": " + wrong).c_str());
     return;
   }
-  auto core = ufp4::make_core(options.configuration.c_str(), 0);
+  auto core = ufp4::make_core(configuration.name, 0);
   if (core == nullptr) {
-    SC_REPORT_ERROR("ufp4",
-                    ("this build does not simulate the configuration " + options.configuration +
-                     "; configure it with -DUFP4_SIMULATE=" + options.configuration)
-                        .c_str());
+    SC_REPORT_ERROR(
+        "ufp4", (std::string("this build does not simulate the configuration ") +
+                 configuration.name + "; configure it with -DUFP4_SIMULATE=" + configuration.name)
+                    .c_str());
     return;
   }
   inside_ = std::make_unique<Inside>(*this, options, std::move(core));

@@ -48,8 +48,7 @@ struct Fetched {
 }  // namespace ufp4
 
 struct Ufp4CoreTimed::Inside {
-  Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &options, const ufp4::timing::Shape &shape,
-         uint32_t tile_rows, uint32_t tile_cols, const ufp4_configuration_t &configuration);
+  Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &options, const ufp4::timing::Shape &shape);
 
   using Timed = ufp4::timing::Timed;
   using Completion = ufp4::Completion;

@@ -10,23 +10,14 @@ namespace {
 constexpr size_t kStackBytes = 1 << 20;  // the golden model runs on it
 constexpr unsigned kAllStrobes = 0xF;
 
-bool find_configuration(const std::string &name, ufp4_configuration_t *configuration) {
-  static const ufp4_configuration_t all[] = UFP4_CONFIGURATIONS;
-  for (const auto &each : all) {
-    if (name == each.name) return *configuration = each, true;
-  }
-  return false;
-}
-
 }  // namespace
 
 Ufp4CoreTimed::Inside::Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &options,
-                              const ufp4::timing::Shape &shape, uint32_t tile_rows,
-                              uint32_t tile_cols, const ufp4_configuration_t &configuration)
+                              const ufp4::timing::Shape &shape)
     : module(module),
       period(options.period),
       outside(options.outside),
-      jobs(module.mem, configuration),
+      jobs(module.mem, shape.configuration),
       busy("busy") {
   ufp4::MemoryRules rules{shape.bus_bytes, 0, options.bandwidth_bytes, 0, 0, nullptr, outside};
   if (outside) {
@@ -55,7 +46,7 @@ Ufp4CoreTimed::Inside::Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &opti
       return static_cast<Inside *>(user)->jobs.missing(address, bytes) ? 1 : 0;
     };
   }
-  now = std::make_unique<Timed>(shape, tile_rows, tile_cols, rules, host, false);
+  now = std::make_unique<Timed>(shape, rules, host, false);
 }
 
 // --- The timed model's host ---------------------------------------------------------------------
@@ -134,15 +125,11 @@ Ufp4CoreTimed::Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4Core
     return;
   }
   ufp4::timing::Shape shape;
-  uint32_t tile_rows = 0, tile_cols = 0;
-  ufp4_configuration_t configuration;
-  if (!find_configuration(options.configuration, &configuration) ||
-      !ufp4::timing::find_shape(options.configuration.c_str(), &shape, &tile_rows, &tile_cols)) {
-    SC_REPORT_ERROR("ufp4",
-                    ("the timed model has no configuration " + options.configuration).c_str());
+  if (!ufp4::timing::find_shape(options.configuration.c_str(), &shape, &wrong)) {
+    SC_REPORT_ERROR("ufp4", (std::string(this->name()) + ": " + wrong).c_str());
     return;
   }
-  inside_ = std::make_unique<Inside>(*this, options, shape, tile_rows, tile_cols, configuration);
+  inside_ = std::make_unique<Inside>(*this, options, shape);
   sc_core::sc_spawn_options thread;
   thread.set_stack_size(kStackBytes);
   sc_core::sc_spawn([this] { inside_->run(); }, "run", &thread);

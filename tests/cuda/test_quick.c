@@ -348,13 +348,3 @@ TEST(rejects_wrong_instructions) {
     table()->close(cuda);
   }
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(equals_the_golden_model),
-      CHECK_TEST(equals_the_golden_model_in_any_shape),
-      CHECK_TEST(amax_equals_the_golden_model),
-      CHECK_TEST(rejects_wrong_instructions),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -200,6 +200,100 @@ def test_cycles_are_the_simulated_cores_on_rtl():
     check_equal(ours, {c["pass"]: c["cycles"] for c in simulated["cases"]}, "cycles")
 
 
+def test_configurations_of_any_size_are_counted():
+    pathlib.Path("mine.toml").write_text('[[configuration]]\nname = "mine"  # not of it\nrows = 3\ncols = 5\ntile_rows = 16\n'
+                                         'tile_cols = 16\nchunk = 8\nbus_bytes = 16\ncontract = "exact"\non_demand = true\n')
+    rows = explore("--tokens", "32", "--serial", "--config", "mine.toml,rows=2:cols=2:bus=8,small,rows=12:cols=4..16+4:bus=128")
+    steps = {r["config"]: r for r in rows if r["layer"] == "step"}
+    check_equal(list(steps), ["3x5-48x80-c8-b16-q16", "2x2-16x16-c16-b8-q16", "small", "12x4-96x32-c16-b128-q16",
+                              "12x8-96x64-c16-b128-q16", "12x12-96x96-c16-b128-q16", "12x16-96x128-c16-b128-q16"], "names")
+    check_equal(steps["2x2-16x16-c16-b8-q16"]["cycles"], steps["small"]["cycles"], "cycles of small by its parameters")
+    check(int(steps["3x5-48x80-c8-b16-q16"]["cycles"]) > 0, "no cycles")
+
+
+def test_a_configuration_that_the_rtl_refuses_is_a_row_with_its_words():
+    rows = explore("--tokens", "32", "--serial", "--config", "small,rows=4..8+1:cols=8:tile_rows=4")
+    reasons = {r["config"]: r["reason"] for r in rows if r["layer"] == "step"}
+    check_equal([name for name, reason in reasons.items() if reason],
+                [f"rows={n}:cols=8:tile_rows=4" for n in (5, 6, 7)], "refused")
+    check("TileRows from 2, TileCols even" in reasons["rows=5:cols=8:tile_rows=4"], reasons)
+
+
+def test_files_of_no_configuration_are_refused():
+    for text, message in (("", "there is no configuration in it"), ("rows 8\n", "mine.toml, line 1: no KEY = VALUE"),
+                          ("rows = 8\nrows = 9\n", "given twice is 'rows'"), ("depth = 8\n", "are known, not 'depth'")):
+        pathlib.Path("mine.toml").write_text(text)
+        rejects(2, message, "explore", shapes(), "-o", "out", "--config", "mine.toml")
+
+
+KINDS = ("name,cin,cout,count,kind,tokens,repeat,group\nfc,64,96,2,,,3,\nexpert,64,32,1,linear,2/8,,\nrouted,64,32,1,,24,,\n"
+         "scores,32,seq,1,bf16,,4,2\nmixed,32,seq,1,matmul,,4,2\nnorm,64,64,1,host,,,\n")
+
+
+def test_layers_have_kinds_and_tokens_of_their_own():
+    rows = explore("--config", "small", "--tokens", "64", "--serial", "--host-bytes", model=shapes(KINDS))
+    forward = {r["layer"]: (int(r["count"]), int(r["m"]), int(r["n"]), int(r["k"])) for r in rows if r["pass"] in ("fprop", "forward")}
+    check_equal(forward, {"fc": (6, 64, 96, 64), "expert": (1, 16, 32, 64), "routed": (1, 24, 32, 64), "mixed": (4, 128, 64, 32),
+                          "scores": (4, 128, 64, 32), "norm": (1, 64, 64, 0)}, "layers")
+    host = {(r["layer"], r["pass"]): (r["cycles"], int(r["read_bytes"]), int(r["write_bytes"])) for r in rows if "ward" in r["pass"]}
+    x, w, y = 2 * 128 * 32, 2 * 64 * 32, 2 * 128 * 64
+    check_equal(host, {("scores", "forward"): ("", x + w, y), ("scores", "backward"): ("", x + w + 2 * y, x + w),
+                       ("norm", "forward"): ("", 8192, 8192), ("norm", "backward"): ("", 16384, 8192)}, "bytes of the host")
+    step = next(r for r in rows if r["layer"] == "step")
+    check_equal(sum(int(r["cycles"]) * int(r["count"]) for r in rows if r["pass"] != "all" and r["cycles"]), int(step["cycles"]),
+                "cycles of the step")
+    few = explore("--config", "small", "--tokens", "64", "--serial", model=shapes(KINDS))
+    check_equal({r["layer"] for r in rows} - {r["layer"] for r in few}, {"scores", "norm"}, "without the host's")
+    more = explore("--config", "small", "--tokens", "64", "--serial", "--attention", model=shapes(KINDS))
+    cycles = {r["layer"]: [r[k] for k in ("m", "n", "k", "cycles")] for r in more if r["pass"] == "dgrad"}
+    check_equal(cycles["scores"], cycles["mixed"], "attention on the core")
+
+
+def test_models_are_what_their_papers_say():
+    # Parameters of a block's linear layers, in millions.
+    for model, blocks, parameters in (("llama-7b", 32, 202.4), ("llama-3-8b", 32, 218.1), ("llama-3-70b", 80, 855.6),
+                                      ("mixtral-8x7b", 32, 1451.2), ("moe", 32, 1451.2), ("mamba-2", 64, 40.2), ("gpt2", 12, 7.1)):
+        rows = explore("--config", "large", "--tokens", "16", "--serial", model=model)
+        weights = sum(int(r["count"]) * int(r["n"]) * int(r["k"]) for r in rows if r["pass"] == "fprop")
+        check_equal(round(weights / blocks / 1e6, 1), parameters, f"parameters of a block of {model}")
+
+
+HF = {"model_type": "llama", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+      "num_key_value_heads": 2}
+
+
+def widths(config):
+    pathlib.Path("config.json").write_text(json.dumps(config))
+    passes("explore", "--hf", "config.json", "-o", "out", "--config", "small", "--tokens", "32", "--serial", "--host-bytes")
+    with open("out/explore.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {r["layer"]: (int(r["count"]), int(r["m"]), int(r["k"]), int(r["n"])) for r in rows if r["pass"] == "fprop"}
+
+
+def test_a_configuration_of_transformers_is_read():
+    check_equal(widths(HF), {"qkv": (2, 32, 64, 128), "o": (2, 32, 64, 64), "gate_up": (2, 32, 64, 192), "down": (2, 32, 96, 64)}, "llama")
+    check_equal(widths({"text_config": HF | {"model_type": "gpt_neox", "head_dim": 32}}),
+                {"qkv": (2, 32, 64, 256), "proj": (2, 32, 128, 64), "fc1": (2, 32, 64, 96), "fc2": (2, 32, 96, 64)}, "no gate")
+    moe = widths(HF | {"num_local_experts": 4, "num_experts_per_tok": 1, "shared_expert_intermediate_size": 32, "moe_intermediate_size": 16})
+    check_equal({name: moe[name] for name in ("gate_up", "down", "shared_gate_up", "shared_down")},
+                {"gate_up": (8, 8, 64, 32), "down": (8, 8, 16, 64), "shared_gate_up": (2, 32, 64, 64), "shared_down": (2, 32, 32, 64)}, "experts")
+    mla = widths(HF | {"kv_lora_rank": 16, "q_lora_rank": 24, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8})
+    check_equal({name: mla[name][2:] for name in ("qkv_a", "q_b", "kv_b", "o")},
+                {"qkv_a": (64, 48), "q_b": (24, 64), "kv_b": (16, 64), "o": (32, 64)}, "latent attention")
+    mamba = widths({"model_type": "mamba2", "hidden_size": 64, "num_hidden_layers": 2, "state_size": 16, "expand": 2, "head_dim": 16})
+    check_equal(mamba, {"in_proj": (2, 32, 64, 128 + 128 + 32 + 8), "out_proj": (2, 32, 128, 64)}, "Mamba-2")
+
+
+def test_configurations_of_no_model_are_refused():
+    for text, message in (("{", "config.json: "), ("[]", "config.json: no configuration of a model"),
+                          ("{}", "config.json: a size is missing or none: "),
+                          (json.dumps(HF | {"hidden_size": "wide"}), "none: hidden_size n_embd d_model"),
+                          (json.dumps(HF | {"num_key_value_heads": 3}), "its sizes are of no model that is known")):
+        pathlib.Path("config.json").write_text(text)
+        rejects(2, message, "explore", "--hf", "config.json", "-o", "out")
+    rejects(2, "SHAPES or --hf config.json is needed", "explore", "-o", "out")
+
+
 def test_lists_are_tried_in_every_combination():
     rows = explore("--config", "small,board", "--recipe", "ufp4,e2m1", "--mem-bandwidth", "0,4", "--mem-latency",
                    "1,100", "--tokens", "16")
@@ -432,7 +526,17 @@ def test_bad_shapes_are_refused():
                           ("name,cin,cout,count\nfc,0,2,1\n", "line 2: cin is '0'"),
                           ("name,cin,cout,count\nfc,8,1.5,1\n", "line 2: cout is '1.5'"),
                           ("name,cin,cout,count\nfc,8,8\n", "line 2: name,cin,cout,count are needed"),
-                          ("name,cin,cout,count\nfc,8,8,1,1\n", "line 2: more than name,cin,cout,count"),
+                          ("name,cin,cout,count\nfc,8,8,1,1\n", "line 2: more columns than the first line has"),
+                          ("name,cin,count,cout\nfc,8,8,1\n", "the first line must be name,cin,cout,count"),
+                          ("name,cin,cout,count,size\nfc,8,8,1,1\n", "and behind it what is wanted of kind,tokens,repeat,group"),
+                          ("name,cin,cout,count,kind,kind\nfc,8,8,1,,\n", "the first line must be"),
+                          ("name,cin,cout,count,group\nfc,8,8,1\n", "line 2: a column is missing"),
+                          ("name,cin,cout,count,group\nfc,8,8,1,0\n", "line 2: group is '0'"),
+                          ("name,cin,cout,count,repeat\nfc,8,8,1,x\n", "line 2: repeat is 'x'"),
+                          ("name,cin,cout,count,kind\nfc,8,8,1,conv\n", "line 2: kind is linear, matmul, bf16 or host"),
+                          ("name,cin,cout,count,tokens\nfc,8,8,1,3/2\n", "line 2: tokens are more than all"),
+                          ("name,cin,cout,count,tokens\nfc,8,8,1,1/0\n", "line 2: tokens is '0'"),
+                          ("name,cin,cout,count,kind\nfc,8,8,1,host\n", "s.csv: the core has nothing to do in it"),
                           ("name,cin,cout,count\nfc,8,8,1\nfc,8,8,1\n", "line 3: this name is there twice"),
                           ("name,cin,cout,count\nstep,8,8,1\n", "line 2: block and step are the names of totals"),
                           ("name,cin,cout,count\nfc,8,8,1\nblock,8,8,1\n", "line 3: block and step are the names of totals"),
@@ -447,6 +551,11 @@ def test_bad_shapes_are_refused():
 def test_bad_options_are_refused():
     for options, message in ((["--config", "huge"], "no configuration is called 'huge'"),
                              (["--config", "small,small"], "small is there twice"),
+                             (["--config", "rows=8:rows=8"], "given twice is 'rows'"),
+                             (["--config", "rows=8..4"], "'rows=8..4': a range goes up from 1 or more"),
+                             (["--config", "bus=12"], "no case runs on a core: configuration 'bus=12': BusBytes must be 8"),
+                             (["--config", "none.toml"], "cannot read 'none.toml': No such file"),
+                             (["--hf", "c.json"], "SHAPES or --hf config.json is needed, and not both"),
                              (["--recipe", "ufp4,,e2m1"], "a name is empty"),
                              (["--mem-bandwidth", "8,x"], "'x' is no whole number"),
                              (["--dram", "ddr9"], "no memory is called 'ddr9'; there are none, lpddr5 and hbm3"),

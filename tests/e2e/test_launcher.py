@@ -165,6 +165,42 @@ def test_tells_how_to_see_a_failure_again(folder):
         assert err.endswith(f"ufp4: to see it again: {words}"), err
 
 
+# What `info` says of a configuration of parameters, which it refuses if it is none; ninja makes it, and the board's program.
+PROGRAM = """#!/bin/sh
+if [ "$1" = info ]; then
+  case "$*" in *rows=99*) echo 'ufp4 info: --config: refused' >&2; exit 2 ;; esac
+  echo '{"name": "8x8-64x64-c16-b32-q16"}'; exit 0
+fi
+echo "$@"
+"""
+
+
+def test_configurations_of_parameters_are_built_where_their_rtl_is_simulated(folder):
+    tree = prepare(folder)
+    (tree / "rtl/gen").mkdir(parents=True)
+    shutil.copy(ROOT / "rtl/gen/configurations.cmake", tree / "rtl/gen")
+    (folder / "program").write_text(PROGRAM)
+    made, board = tree / "build/release/drivers/ufp4", tree / "build/release/sim/board/ufp4-board-sim"
+    (folder / "tools/ninja").write_text(f'#!/bin/sh\nfor to in {made} {board}; do mkdir -p "$(dirname $to)"; cp {folder}/program $to; '
+                                        "chmod +x $to; done\n")
+    demanded, boards = (tree / "build/release" / f"launcher.{name}" for name in ("configurations", "boards"))
+    words = ("gemm", "--config", "rows=8:cols=8:bus=32", "--backend")
+    for backend in ("tlm", "model", "systemc:timed"):
+        assert launch(tree, *words, backend)[:2] == (0, " ".join((*words, backend)) + "\n")
+        assert not demanded.exists(), backend
+    for once in ("rtl", "systemc", "rtl"):
+        status, out, err = launch(tree, *words, once)
+        assert (status, out) == (0, " ".join((*words, once)) + "\n"), (status, out, err)
+        assert demanded.read_text() == "8x8-64x64-c16-b32-q16\n", once
+    assert launch(tree, "demo", "--config=rows=99")[0] == 0 and demanded.read_text().count("\n") == 1
+    # The board's program takes the name.
+    status, out, err = launch(tree, "board-sim", "--config", "rows=8:cols=8:bus=32")
+    assert (status, out.split()[-2:]) == (0, ["--config", "8x8-64x64-c16-b32-q16"]), (status, out, err)
+    assert boards.read_text() == "8x8-64x64-c16-b32-q16/block\n"
+    status, out, err = launch(tree, "board-sim", "--config", "rows=99")
+    assert (status, out) == (2, "") and "ufp4: board-sim: refused" in err, (status, out, err)
+
+
 def test_a_moved_or_copied_checkout_is_configured_anew(folder):
     tree = prepare(folder)
     assert launch(tree, "info")[:2] == (0, f"here: {tree}/build/release/drivers/ufp4\n")

@@ -167,6 +167,16 @@ static void seed_options(const char *root) {
   add(&corpus, "", 0, third, sizeof third);
 }
 
+static void seed_configuration(const char *root) {
+  corpus_t corpus = corpus_open(root, "configuration");
+  static const char *const texts[] = {
+      "rows=8:cols=16:tile=128x256:chunk=16:bus=128:quant=64:contract=exact",
+      "tile_rows=16:tile_cols=16:lanes=4:formats=e1m2:target=fpga",
+      "8x16-64x128-c16-b64-q16-fp32-uniform-l4-simulator", "small"};
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    add(&corpus, "", 0, texts[i], strlen(texts[i]));
+}
+
 static void seed_text(const char *root) {
   corpus_t corpus = corpus_open(root, "text");
   uint8_t text[3000], bytes[4096];
@@ -205,6 +215,7 @@ int main(int argc, char **argv) {
   seed_operand(argv[1]);
   seed_recipe(argv[1]);
   seed_options(argv[1]);
+  seed_configuration(argv[1]);
   seed_text(argv[1]);
   seed_bytes(argv[1], "cast", 8, 200);
   seed_bytes(argv[1], "quantize", 256, 600);

@@ -360,9 +360,10 @@ typedef enum {
 #define UFP4_COUNTER_COUNT 13
 #define UFP4_COUNTER_NAMES {"cycles", "array_busy", "stall_operand", "stall_panel", "stall_accumulator", "stall_drain", "quant", "command", "idle", "read_beats", "write_beats", "jobs", "quant_beside"}
 
-/** One named configuration; rows and cols in PEs, tiles in units of the array. */
+#define UFP4_CONFIGURATION_NAME 80  ///< bytes of its name
+/** One configuration; rows and cols in PEs, tiles in units of the array. */
 typedef struct {
-  const char *name;
+  char name[UFP4_CONFIGURATION_NAME];  ///< given, or made of the rest
   uint32_t rows;
   uint32_t cols;
   uint32_t tile_rows;

@@ -134,9 +134,10 @@ static void rtl_close(void *user) {
   free(rtl);
 }
 
-static ufp4_status_t open_sim(rtl_t *rtl, const ufp4_device_options_t *options) {
+static ufp4_status_t open_sim(rtl_t *rtl, const ufp4_device_options_t *options,
+                              const ufp4_configuration_t *configuration) {
   const ufp4_sim_options_t sim = {
-      .configuration = options->configuration,
+      .configuration = configuration->name,
       .memory_base = UFP4_MEMORY_BASE,
       .memory_bytes = options->memory_bytes,
       .latency_cycles = options->mem_latency,
@@ -150,12 +151,12 @@ static ufp4_status_t open_sim(rtl_t *rtl, const ufp4_device_options_t *options) 
   ufp4_status_t status = core_check_latency("rtl", options, rtl->message);
   if (status == UFP4_OK) status = core_check_dram("rtl", options, rtl->message);
   if (status != UFP4_OK) return status;
-  if (!ufp4_sim_has(options->configuration)) {
+  if (!ufp4_sim_has(configuration->name)) {
     ufp4_message_set(rtl->message,
                      "rtl: this build does not simulate the configuration %s; configure it with "
                      "-DUFP4_SIMULATE=%s "
                      "(./ufp4 in the checkout does, when --config names it)",
-                     options->configuration, options->configuration);
+                     configuration->name, configuration->name);
     return UFP4_ERROR_UNSUPPORTED;
   }
   rtl->sim = ufp4_sim_open(&sim, text, sizeof text);
@@ -189,7 +190,7 @@ static ufp4_status_t rtl_open(const ufp4_device_options_t *options,
   ufp4_status_t status = name_trace(rtl, options->trace_path);
   if (status == UFP4_OK)
     status = timeline_open(options->timeline_path, configuration->name, message, &rtl->timeline);
-  if (status == UFP4_OK) status = open_sim(rtl, options);
+  if (status == UFP4_OK) status = open_sim(rtl, options, configuration);
   if (status == UFP4_OK) status = core_open(&port, options, configuration, 1, message, state);
   if (status != UFP4_OK) rtl_close(rtl);
   return status;

@@ -14,7 +14,7 @@
 typedef struct {
   uint32_t version;  // of both programs
   uint32_t timed;
-  char configuration[64], dram[16];
+  char configuration[80], dram[16];
   uint64_t memory_base, memory_bytes;
   uint32_t latency, bandwidth;
 } systemc_open_t;

@@ -99,7 +99,7 @@ static ufp4_status_t start(systemc_t *systemc, int timed, const ufp4_device_opti
       .latency = options->mem_latency,
       .bandwidth = options->mem_bandwidth,
   };
-  snprintf(open.configuration, sizeof open.configuration, "%s", options->configuration);
+  snprintf(open.configuration, sizeof open.configuration, "%s", systemc->configuration.name);
   if (options->dram != NULL) snprintf(open.dram, sizeof open.dram, "%s", options->dram);
   return process_start(&systemc->process, &open, systemc->message);
 }

@@ -160,8 +160,9 @@ static ufp4_status_t open_executor(tlm_t *tlm, const ufp4_device_options_t *opti
   return status;
 }
 
-static ufp4_status_t open_timed(tlm_t *tlm, const ufp4_device_options_t *options) {
-  const ufp4_timed_options_t timed = {.configuration = options->configuration,
+static ufp4_status_t open_timed(tlm_t *tlm, const ufp4_device_options_t *options,
+                                const ufp4_configuration_t *configuration) {
+  const ufp4_timed_options_t timed = {.configuration = configuration->name,
                                       .latency_cycles = options->mem_latency,
                                       .bandwidth_bytes = options->mem_bandwidth,
                                       .stall_seed = options->stall_seed,
@@ -207,7 +208,7 @@ static ufp4_status_t tlm_open(const ufp4_device_options_t *options,
   ufp4_status_t status = open_executor(tlm, options, configuration);
   if (status == UFP4_OK)
     status = timeline_open(options->timeline_path, configuration->name, message, &tlm->timeline);
-  if (status == UFP4_OK) status = open_timed(tlm, options);
+  if (status == UFP4_OK) status = open_timed(tlm, options, configuration);
   if (status == UFP4_OK) status = core_open(&port, options, configuration, 1, message, state);
   if (status != UFP4_OK) tlm_close(tlm);
   return status;

@@ -58,7 +58,7 @@ class Rounding(Structure):
 
 
 class Configuration(Structure):
-    _fields_ = [("name", c_char_p)] + [(key, c_uint32) for key in _spec.CONFIGURATION_KEYS]
+    _fields_ = [("name", c_char * _spec.CONFIGURATION_NAME)] + [(key, c_uint32) for key in _spec.CONFIGURATION_KEYS]
 
 
 STRUCTS = {"message": Message, "matrix": Matrix, "operand": Operand, "quantize": Quantize, "gemm": Gemm, "recipe": Recipe,

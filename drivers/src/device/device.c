@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/configuration.h"
 #include "base/threads.h"
 #include "port/core.h"
 
@@ -23,8 +24,6 @@ static const ufp4_backend_t *const backends[] = {
 
 // Of every build; those that this one does not have among them.
 static const char *const backend_names[UFP4_BACKEND_COUNT] = UFP4_BACKEND_NAMES;
-
-static const ufp4_configuration_t configurations[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
 
 ufp4_device_options_t ufp4_device_options_default(void) {
   return (ufp4_device_options_t){
@@ -62,22 +61,17 @@ static ufp4_status_t refuse_backend(const char *name, ufp4_message_t *message) {
   return UFP4_ERROR_ARGUMENT;
 }
 
-static const ufp4_configuration_t *find_configuration(const char *name) {
-  if (name == NULL) return NULL;
-  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
-    if (strcmp(name, configurations[i].name) == 0) return &configurations[i];
-  }
-  return NULL;
-}
-
 // A core that is there already, which is_found says, has a configuration though none is asked for.
 static ufp4_status_t check_options(const ufp4_device_options_t *options, int is_found,
                                    ufp4_message_t *message) {
   const char *name = options->configuration;
-  if (name == NULL ? !is_found : find_configuration(name) == NULL) {
-    ufp4_message_set(message, "no configuration is called '%s'", name != NULL ? name : "");
+  ufp4_configuration_t core;
+  if (name == NULL && !is_found) {
+    ufp4_message_set(message, "no configuration is named");
     return UFP4_ERROR_ARGUMENT;
   }
+  if (name != NULL && configuration_find(name, &core, NULL, message) != UFP4_OK)
+    return UFP4_ERROR_ARGUMENT;
   if (options->threads > INT_MAX) {
     ufp4_message_set(message, "%u threads: at most %d", options->threads, INT_MAX);
     return UFP4_ERROR_ARGUMENT;
@@ -92,8 +86,14 @@ static ufp4_status_t check_options(const ufp4_device_options_t *options, int is_
 static ufp4_status_t open_backend(ufp4_device_t *device, const char *name, const ufp4_port_t *port,
                                   const ufp4_device_options_t *options) {
   const ufp4_backend_t *backend = device->backend;
-  const ufp4_configuration_t *configuration = find_configuration(options->configuration);
+  ufp4_configuration_t *configuration = NULL;
   ufp4_message_t *message = &device->message;
+  if (options->configuration != NULL) {
+    configuration = &device->asked;
+    const ufp4_status_t status =
+        configuration_find(options->configuration, configuration, NULL, message);
+    if (status != UFP4_OK) return status;
+  }
   if (port != NULL) return core_open(port, options, configuration, 0, message, &device->state);
   if (backend->open_at != NULL)
     return backend->open_at(name, options, configuration, message, &device->state);

@@ -17,6 +17,7 @@ struct ufp4_device {
   const ufp4_backend_t *backend;
   ufp4_backend_state_t *state;
   ufp4_device_info_t info;
+  ufp4_configuration_t asked;  // if one was
   uint64_t memory_base;
   ufp4_message_t message;
   int threads;  // of what runs on the host

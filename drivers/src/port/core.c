@@ -161,7 +161,7 @@ static const ufp4_configuration_t *find_configuration(const uint32_t got[CONFIGU
 static ufp4_status_t fail_configuration(state_t *state, const ufp4_configuration_t *want,
                                         const ufp4_configuration_t *found,
                                         const uint32_t got[CONFIGURATION_REGISTERS]) {
-  char asked[80] = "";
+  char asked[UFP4_CONFIGURATION_NAME + 32] = "";
   if (want != NULL) snprintf(asked, sizeof asked, ", and %s was asked for", want->name);
   if (found != NULL) {
     ufp4_message_set(state->message, "%s: the core is %s%s", state->port.name, found->name, asked);

@@ -16,39 +16,15 @@
 
 typedef struct {
   const char *recipes, *configurations, *bandwidths, *latencies, *drams, *tokens, *folder,
-      *timeline;
+      *timeline, *hf;
   uint64_t layers, batches;
   float clock_mhz;
-  int source, serial, json, resume;
+  int source, serial, json, resume, attention, host_bytes;
 } arguments_t;
 
-enum { LISTS = EXPLORE_LISTS, MAX_WORDS = 64, MAX_CASES = 4096, MAX_BANDWIDTH = 4096 };
-
-/** What an option lists. */
-typedef struct {
-  char *memory;
-  const char *words[MAX_WORDS];
-  int count;
-} list_t;
+enum { LISTS = EXPLORE_LISTS, MAX_CASES = 4096, MAX_BANDWIDTH = 4096 };
 
 // --- Lists --------------------------------------------------------------------------------------
-
-static int split(const char *option, const char *text, list_t *list) {
-  char *rest = list->memory = strdup(text);
-  if (rest == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
-  while (rest != NULL) {
-    const char *word = strsep(&rest, ",");
-    if (*word == '\0') return cli_fail(&cli_explore, CLI_USAGE, "--%s: a name is empty", option);
-    for (int i = 0; i < list->count; i++) {
-      if (strcmp(list->words[i], word) == 0)
-        return cli_fail(&cli_explore, CLI_USAGE, "--%s: %s is there twice", option, word);
-    }
-    if (list->count == MAX_WORDS)
-      return cli_fail(&cli_explore, CLI_USAGE, "--%s: at most %d", option, MAX_WORDS);
-    list->words[list->count++] = word;
-  }
-  return CLI_GO_ON;
-}
 
 static int read_number(const char *option, const char *word, unsigned least, unsigned most,
                        unsigned *number) {
@@ -62,17 +38,16 @@ static int read_number(const char *option, const char *word, unsigned least, uns
   return CLI_GO_ON;
 }
 
-static int read_configuration(const char *name, ufp4_configuration_t *core) {
-  static const ufp4_configuration_t known[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
-  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
-    if (strcmp(name, known[i].name) != 0) continue;
-    *core = known[i];
-    return CLI_GO_ON;
-  }
-  return cli_fail(&cli_explore, CLI_USAGE,
-                  "--config: no configuration is called '%s'; ufp4 info "
-                  "lists them",
-                  name);
+// What the RTL would refuse is a case that does not go, and says so in its words.
+static int read_configuration(const char *word, explore_case_t *one) {
+  ufp4_message_t why = {0};
+  const ufp4_status_t status = cli_configuration(word, &one->core, &why);
+  if (status == UFP4_OK) return CLI_GO_ON;
+  if (status != UFP4_ERROR_UNSUPPORTED)
+    return cli_fail(&cli_explore, CLI_USAGE, "--config: %s", why.text);
+  snprintf(one->core.name, sizeof one->core.name, "%s", word);
+  snprintf(one->reason, sizeof one->reason, "%s", why.text);
+  return CLI_GO_ON;
 }
 
 // Its timings are in nanoseconds, and the timed model counts a cycle as one.
@@ -98,7 +73,7 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
                      explore_case_t *one) {
   unsigned tokens = 0;
   int end = cli_recipe(&cli_explore, words[0], &one->recipe);
-  if (end == CLI_GO_ON) end = read_configuration(words[1], &one->core);
+  if (end == CLI_GO_ON) end = read_configuration(words[1], one);
   if (end == CLI_GO_ON)
     end = read_number(explore_list_names[2], words[2], 0, UFP4_MEM_LATENCY_MAX, &one->mem_latency);
   if (end == CLI_GO_ON) end = read_dram(plan, words[3], one);
@@ -108,6 +83,7 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
     end = read_number(explore_list_names[5], words[5], 0, MAX_BANDWIDTH, &one->mem_bandwidth);
   if (end != CLI_GO_ON) return end;
   one->tokens = tokens;
+  if (one->reason[0] != '\0') return CLI_GO_ON;
   ufp4_message_t why = {0};
   const char *model_key = ufp4_recipe_model_key(&one->recipe);
   if (model_key != NULL && strcmp(model_key, "bf16_layers") == 0) {
@@ -127,7 +103,7 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
 }
 
 // The product of all lists; the last changes fastest.
-static int add_cases(explore_plan_t *plan, const list_t lists[LISTS]) {
+static int add_cases(explore_plan_t *plan, const explore_list_t lists[LISTS]) {
   int count = 1;
   for (int i = 0; i < LISTS && count <= MAX_CASES; i++) count *= lists[i].count;
   if (count > MAX_CASES) return cli_fail(&cli_explore, CLI_USAGE, "more than %d cases", MAX_CASES);
@@ -153,20 +129,23 @@ static int add_cases(explore_plan_t *plan, const list_t lists[LISTS]) {
 static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *plan) {
   const char *const texts[LISTS] = {a->recipes, a->configurations, a->latencies,
                                     a->drams,   a->tokens,         a->bandwidths};
-  list_t lists[LISTS] = {{0}};
+  explore_list_t *lists = calloc(LISTS, sizeof *lists);
+  if (lists == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
   plan->folder = a->folder;
   plan->source = a->source ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16;
   plan->clock_mhz = a->clock_mhz;
   plan->serial = a->serial;
   plan->batches = (int)a->batches;
   plan->timeline = a->timeline;
-  int end = explore_model(shapes, &plan->model);
+  plan->host_bytes = a->host_bytes;
+  int end = explore_model(shapes, a->hf, a->attention, &plan->model);
   if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
   for (int i = 0; i < LISTS; i++) plan->lists[i] = texts[i];
   for (int i = 0; i < LISTS && end == CLI_GO_ON; i++)
-    end = split(explore_list_names[i], texts[i], &lists[i]);
+    end = explore_list(explore_list_names[i], texts[i], &lists[i]);
   if (end == CLI_GO_ON) end = add_cases(plan, lists);
-  for (int i = 0; i < LISTS; i++) free(lists[i].memory);
+  for (int i = 0; i < LISTS; i++) explore_list_free(&lists[i]);
+  free(lists);
   return end;
 }
 
@@ -372,7 +351,9 @@ static void add_options(cli_options_t *options, arguments_t *a) {
   cli_option_add(options, "recipe", CLI_TEXT, &a->recipes, "LIST",
                  "recipes, with commas between them (default ufp4)");
   cli_option_add(options, "config", CLI_TEXT, &a->configurations, "LIST",
-                 "configurations of the core (default default)");
+                 "configurations of the core: names, FILE.toml, or parameters as "
+                 "rows=8:cols=16:bus=32, with ranges as rows=4..32 (doubling) or rows=4..32+4 "
+                 "(default default)");
   cli_option_add(options, "mem-bandwidth", CLI_TEXT, &a->bandwidths, "LIST",
                  "memory: bytes a cycle, each way (default 0: as wide as the bus)");
   cli_option_add(options, "mem-latency", CLI_TEXT, &a->latencies, "LIST",
@@ -384,6 +365,12 @@ static void add_options(cli_options_t *options, arguments_t *a) {
                  "X, W, dY, Y and dX (default bf16); dW is FP32");
   cli_option_add(options, "tokens", CLI_TEXT, &a->tokens, "LIST",
                  "tokens of a step (default 4096)");
+  cli_option_add(options, "hf", CLI_TEXT, &a->hf, "config.json",
+                 "the model of a transformers configuration, in the place of SHAPES");
+  cli_option_add(options, "attention", CLI_FLAG, &a->attention, NULL,
+                 "attention's products (kind bf16, with a side of seq) on the core, too");
+  cli_option_add(options, "host-bytes", CLI_FLAG, &a->host_bytes, NULL,
+                 "rows of what the host does, without cycles: bytes that it reads and writes");
   cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
                  "blocks of the model (default: its own)");
   cli_option_range(options, "a whole number from 1 to 1000000");
@@ -414,16 +401,20 @@ static int run(int argc, char **argv) {
                    .clock_mhz = 1000};
   cli_options_t options = {0};
   char **inputs;
+  int count = 0;
   explore_plan_t *plan = calloc(1, sizeof *plan);
   if (plan == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
   cli_join_words(argc, argv, plan->words, sizeof plan->words);
   add_options(&options, &a);
-  int end = cli_parse(&cli_explore, &options, argc, argv, 1, 1, &inputs, NULL);
+  int end = cli_parse(&cli_explore, &options, argc, argv, 0, 1, &inputs, &count);
+  if (end == CLI_GO_ON && (count != 0) == (a.hf != NULL))
+    end = cli_fail(&cli_explore, CLI_USAGE, "SHAPES or --hf config.json is needed, and not both");
   if (end == CLI_GO_ON)
     end = check(&a, cli_option_given(&options, "batches"), cli_option_given(&options, "layers"));
   if (end == CLI_GO_ON) end = ranks_begin(&cli_explore, &plan->ranks);
-  if (end == CLI_GO_ON) end = make_plan(&a, inputs[0], plan);
-  if (end == CLI_GO_ON) end = check_outputs(plan, inputs[0]);
+  const char *shapes = a.hf != NULL || count == 0 ? a.hf : inputs[0];
+  if (end == CLI_GO_ON) end = make_plan(&a, shapes, plan);
+  if (end == CLI_GO_ON) end = check_outputs(plan, shapes);
   if (end == CLI_GO_ON) end = explore_kept_mark(plan);
   if (end == CLI_GO_ON) end = run_plan(plan, a.json, a.resume);
   free(plan->cases);

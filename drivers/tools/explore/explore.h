@@ -14,25 +14,60 @@ extern const cli_command_t cli_explore;
 
 enum { EXPLORE_MAX_LAYERS = 256, EXPLORE_NAME = 48 };
 
-/** Linear layers of one shape in one block of a model. */
+typedef enum {
+  EXPLORE_LINEAR,
+  EXPLORE_MATMUL,  ///< a product of two activations, the second in the place of W
+  EXPLORE_BF16,    ///< the host's: a product of two tensors
+  EXPLORE_HOST,    ///< the host's: reads cin and writes cout numbers of each token
+} explore_kind_t;
+
+/** In the place of a width: the tokens of a sequence, which are those of the step. */
+enum { EXPLORE_SEQUENCE = 0 };
+
+/** Layers of one shape in one block of a model. */
 typedef struct {
   char name[EXPLORE_NAME];
+  explore_kind_t kind;
   int64_t cin, cout, count;
-  int64_t tokens_of, tokens_by;  ///< it sees this share of the tokens
+  int64_t tokens;                ///< that it sees; 0: a share of those of the step
+  int64_t tokens_of, tokens_by;  ///< this one
+  int64_t group;                 ///< matrices of so many tokens that share one W
 } explore_layer_t;
 
 typedef struct {
   char name[EXPLORE_NAME];
-  int64_t blocks;  ///< alike
-  int layer_count;
-  explore_layer_t layers[EXPLORE_MAX_LAYERS];
+  int64_t blocks;                              ///< alike
+  int layer_count, host_count;                 ///< the core's, and behind them the host's
+  explore_layer_t layers[EXPLORE_MAX_LAYERS];  ///< all of them
 } explore_model_t;
 
-/** A model that is built in, or the layers of a CSV file, which are one block. @return CLI_GO_ON or
- * the exit status. */
-int explore_model(const char *shapes, explore_model_t *model);
+static inline int explore_is_host(const explore_layer_t *layer) {
+  return layer->kind == EXPLORE_BF16 || layer->kind == EXPLORE_HOST;
+}
+
+/** A model that is built in, or the layers of a CSV file, which are one block; or with @p hf of a
+ * config.json. @p attention: its products are the core's. @return CLI_GO_ON or the exit status. */
+int explore_model(const char *shapes, const char *hf, int attention, explore_model_t *model);
+/** @return whether there is such a model. */
+int explore_architecture(const char *name, explore_model_t *model);
+void explore_architecture_details(FILE *out);
+int explore_hf(const char *path, explore_model_t *model);
 /** What --help says of models. */
 void explore_model_details(FILE *out);
+
+// --- Lists --------------------------------------------------------------------------------------
+
+enum { EXPLORE_MAX_WORDS = 1024 };
+
+/** What an option lists. */
+typedef struct {
+  char *words[EXPLORE_MAX_WORDS];
+  int count;
+} explore_list_t;
+
+/** Adds the words of @p text. @return CLI_GO_ON or the exit status. */
+int explore_list(const char *option, const char *text, explore_list_t *list);
+void explore_list_free(explore_list_t *list);
 
 // --- Cases --------------------------------------------------------------------------------------
 
@@ -59,6 +94,7 @@ typedef struct {
   explore_model_t model;
   ufp4_dtype_t source;
   int serial;            ///< one job after the other
+  int host_bytes;        ///< with rows of the host's layers
   int batches;           ///< micro-batches, 0: explore_batches decides
   const char *timeline;  ///< of the only case, or NULL
   double clock_mhz;
@@ -76,7 +112,9 @@ typedef enum {
   EXPLORE_WGRAD,
   EXPLORE_AMAX,
   EXPLORE_QUANT,
-  EXPLORE_ALL,  ///< a total
+  EXPLORE_ALL,       ///< a total
+  EXPLORE_FORWARD,   ///< the host's part
+  EXPLORE_BACKWARD,  ///< likewise
 } explore_pass_t;
 
 enum { EXPLORE_NO_BATCH = -1 };

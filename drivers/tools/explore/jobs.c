@@ -11,20 +11,27 @@
 // --- Shapes -------------------------------------------------------------------------------------
 
 int64_t explore_layer_tokens(const explore_case_t *of, const explore_layer_t *layer) {
-  return (of->tokens * layer->tokens_of + layer->tokens_by - 1) / layer->tokens_by;
+  const int64_t share = (of->tokens * layer->tokens_of + layer->tokens_by - 1) / layer->tokens_by;
+  return (layer->tokens != 0 ? layer->tokens : share) * layer->group;
 }
 
-void explore_role_shape(const explore_layer_t *layer, int64_t tokens, int role, int64_t *rows,
-                        int64_t *cols) {
-  *rows = role == UFP4_ROLE_W ? layer->cout : tokens;
-  *cols = role == UFP4_ROLE_DY ? layer->cout : layer->cin;
+int64_t explore_width(const explore_case_t *of, int64_t width) {
+  return width == EXPLORE_SEQUENCE ? of->tokens : width;
 }
 
-void explore_pass_shape(const explore_layer_t *layer, int64_t tokens, int pass, int64_t *m,
-                        int64_t *n, int64_t *k) {
-  *m = pass == UFP4_PASS_WGRAD ? layer->cout : tokens;
-  *n = pass == UFP4_PASS_FPROP ? layer->cout : layer->cin;
-  *k = pass == UFP4_PASS_FPROP ? layer->cin : pass == UFP4_PASS_DGRAD ? layer->cout : tokens;
+void explore_role_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens,
+                        int role, int64_t *rows, int64_t *cols) {
+  const int64_t cin = explore_width(of, layer->cin), cout = explore_width(of, layer->cout);
+  *rows = role == UFP4_ROLE_W ? cout : tokens;
+  *cols = role == UFP4_ROLE_DY ? cout : cin;
+}
+
+void explore_pass_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens,
+                        int pass, int64_t *m, int64_t *n, int64_t *k) {
+  const int64_t cin = explore_width(of, layer->cin), cout = explore_width(of, layer->cout);
+  *m = pass == UFP4_PASS_WGRAD ? cout : tokens;
+  *n = pass == UFP4_PASS_FPROP ? cout : cin;
+  *k = pass == UFP4_PASS_FPROP ? cin : pass == UFP4_PASS_DGRAD ? cout : tokens;
 }
 
 ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass) {
@@ -89,7 +96,7 @@ static explore_row_t start_row(const explore_plan_t *plan, const explore_case_t 
 explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t *of,
                                const explore_layer_t *layer, int64_t tokens, int pass) {
   explore_row_t row = start_row(plan, of, layer, tokens, (explore_pass_t)pass);
-  explore_pass_shape(layer, tokens, pass, &row.m, &row.n, &row.k);
+  explore_pass_shape(of, layer, tokens, pass, &row.m, &row.n, &row.k);
   row.macs = (double)row.m * (double)row.n * (double)row.k;
   const unsigned d_bytes = explore_result_dtype(plan, pass) == UFP4_DTYPE_BF16 ? 2 : 4;
   const report_bounds_t bounds =
@@ -119,7 +126,7 @@ explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t
   static const char *const names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
   explore_row_t row = start_row(plan, of, layer, tokens, pass);
   row.tensor = names[role];
-  explore_role_shape(layer, tokens, role, &row.m, &row.n);
+  explore_role_shape(of, layer, tokens, role, &row.m, &row.n);
   const double bytes = explore_bytes_per_cycle(of), numbers = (double)row.m * (double)row.n;
   const double row_bytes = (double)row.n * (plan->source == UFP4_DTYPE_BF16 ? 2 : 4);
   const double units =
@@ -152,6 +159,38 @@ int explore_add_row(explore_rows_t *rows, const explore_row_t *row) {
   return CLI_GO_ON;
 }
 
+// A product reads both of its tensors, and backward the gradient twice; what else the host does
+// reads and writes each number once.
+static explore_row_t host_row(const explore_plan_t *plan, const explore_case_t *of,
+                              const explore_layer_t *layer, explore_pass_t pass) {
+  const int64_t tokens = explore_layer_tokens(of, layer);
+  explore_row_t row = start_row(plan, of, layer, tokens, pass);
+  const double bytes = 2, x = bytes * (double)tokens * (double)explore_width(of, layer->cin),
+               y = bytes * (double)tokens * (double)explore_width(of, layer->cout);
+  const double w = layer->kind == EXPLORE_HOST ? 0
+                                               : bytes * (double)explore_width(of, layer->cin) *
+                                                     (double)explore_width(of, layer->cout);
+  const int product = layer->kind == EXPLORE_BF16, forward = pass == EXPLORE_FORWARD;
+  row.m = tokens;
+  row.n = explore_width(of, layer->cout);
+  row.k = product ? explore_width(of, layer->cin) : 0;
+  row.cycles = NAN;
+  row.read = forward ? x + w : x + w + (product ? 2 : 1) * y;
+  row.written = forward ? y : x + w;
+  return row;
+}
+
+int explore_add_host(const explore_plan_t *plan, const explore_case_t *of, explore_rows_t *rows) {
+  const explore_model_t *model = &plan->model;
+  int end = CLI_GO_ON;
+  for (int i = 0; plan->host_bytes && i < 2 * model->host_count && end == CLI_GO_ON; i++) {
+    const explore_layer_t *layer = &model->layers[model->layer_count + i / 2];
+    const explore_row_t row = host_row(plan, of, layer, i % 2 ? EXPLORE_BACKWARD : EXPLORE_FORWARD);
+    end = explore_add_row(rows, &row);
+  }
+  return end;
+}
+
 static explore_row_t total(const explore_case_t *of, const char *name, const explore_row_t *from,
                            int64_t count) {
   explore_row_t row = *from;
@@ -169,6 +208,7 @@ int explore_add_totals(const explore_plan_t *plan, const explore_case_t *of,
                        explore_rows_t *rows) {
   const explore_row_t lines[] = {total(of, "block", block, plan->model.blocks),
                                  total(of, "step", step, 1)};
-  int end = explore_add_row(rows, &lines[0]);
+  int end = explore_add_host(plan, of, rows);
+  if (end == CLI_GO_ON) end = explore_add_row(rows, &lines[0]);
   return end == CLI_GO_ON ? explore_add_row(rows, &lines[1]) : end;
 }

@@ -7,10 +7,12 @@
 
 /** The tokens of a step that a layer sees. */
 int64_t explore_layer_tokens(const explore_case_t *of, const explore_layer_t *layer);
-void explore_role_shape(const explore_layer_t *layer, int64_t tokens, int role, int64_t *rows,
-                        int64_t *cols);
-void explore_pass_shape(const explore_layer_t *layer, int64_t tokens, int pass, int64_t *m,
-                        int64_t *n, int64_t *k);
+/** A width of a layer: cin or cout. */
+int64_t explore_width(const explore_case_t *of, int64_t width);
+void explore_role_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens,
+                        int role, int64_t *rows, int64_t *cols);
+void explore_pass_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens,
+                        int pass, int64_t *m, int64_t *n, int64_t *k);
 /** Weight gradients are summed up by the optimizer, so they stay FP32. */
 ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass);
 
@@ -32,6 +34,8 @@ explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t
                                 explore_pass_t pass, int copies);
 /** Adds @p times what is measured. */
 void explore_add_to(explore_row_t *total, const explore_row_t *row, double times);
+/** Rows of what the host does: no cycles, but the bytes that it reads and writes in BF16. */
+int explore_add_host(const explore_plan_t *plan, const explore_case_t *of, explore_rows_t *rows);
 /** The totals of a block and of a step, which hold what was measured. */
 int explore_add_totals(const explore_plan_t *plan, const explore_case_t *of,
                        const explore_row_t *block, const explore_row_t *step, explore_rows_t *rows);

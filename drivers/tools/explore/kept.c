@@ -36,12 +36,13 @@ static void name_case(int index, char id[ID]) {
 
 static json_t *layers_of(const explore_model_t *model) {
   json_t *layers = json_array();
-  for (int i = 0; i < model->layer_count; i++) {
+  for (int i = 0; i < model->layer_count + model->host_count; i++) {
     const explore_layer_t *l = &model->layers[i];
     json_array_append_new(
-        layers,
-        json_pack("[o, I, I, I, I, I]", json_text(l->name), (json_int_t)l->cin, (json_int_t)l->cout,
-                  (json_int_t)l->count, (json_int_t)l->tokens_of, (json_int_t)l->tokens_by));
+        layers, json_pack("[o, i, I, I, I, I, I, I, I]", json_text(l->name), (int)l->kind,
+                          (json_int_t)l->cin, (json_int_t)l->cout, (json_int_t)l->count,
+                          (json_int_t)l->tokens, (json_int_t)l->tokens_of, (json_int_t)l->tokens_by,
+                          (json_int_t)l->group));
   }
   return layers;
 }
@@ -67,11 +68,11 @@ static char *settings_of(const explore_plan_t *plan) {
   cli_program_mark(program);
   snprintf(version, sizeof version, "%d.%d.%d", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR,
            UFP4_VERSION_PATCH);
-  json_t *settings =
-      json_pack("{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:i, s:f}", "version", version, "program",
-                program, "model", json_text(plan->model.name), "shapes", layers_of(&plan->model),
-                "blocks", (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial",
-                plan->serial, "batches", plan->batches, "clock_mhz", plan->clock_mhz);
+  json_t *settings = json_pack(
+      "{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:b, s:i, s:f}", "version", version, "program", program,
+      "model", json_text(plan->model.name), "shapes", layers_of(&plan->model), "blocks",
+      (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial", plan->serial,
+      "host_bytes", plan->host_bytes, "batches", plan->batches, "clock_mhz", plan->clock_mhz);
   for (int i = 0; settings != NULL && i < EXPLORE_LISTS; i++)
     json_object_set_new(settings, explore_list_names[i], json_text(plan->lists[i]));
   if (settings != NULL) json_object_set_new(settings, "cases", cases_of(plan));
@@ -125,7 +126,7 @@ static void numbers_of(explore_row_t *row, double *numbers[NUMBERS]) {
 }
 
 static int layer_of(const explore_plan_t *plan, const explore_row_t *row) {
-  for (int i = 0; i < plan->model.layer_count; i++) {
+  for (int i = 0; i < plan->model.layer_count + plan->model.host_count; i++) {
     if (row->layer == plan->model.layers[i].name) return i;
   }
   return strcmp(row->layer, "block") == 0 ? OF_BLOCK : OF_STEP;
@@ -154,8 +155,8 @@ static int get_row(FILE *in, const explore_plan_t *plan, explore_row_t *row) {
   *row = (explore_row_t){.layer = "step"};
   if (fscanf(in, "%d,%d,%d,%d,%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64, &layer, &pass, &tensor,
              &row->batch, &row->count, &row->m, &row->n, &row->k) != 8 ||
-      layer < OF_STEP || layer >= plan->model.layer_count || pass < 0 || pass > EXPLORE_ALL ||
-      tensor >= UFP4_ROLE_COUNT)
+      layer < OF_STEP || layer >= plan->model.layer_count + plan->model.host_count || pass < 0 ||
+      pass > EXPLORE_BACKWARD || tensor >= UFP4_ROLE_COUNT)
     return 0;
   if (layer == OF_BLOCK) row->layer = "block";
   if (layer >= 0) row->layer = plan->model.layers[layer].name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The linear layers of a model: built in, or from a CSV file.
+// The layers of a model: built in, of a transformers configuration, or from a CSV file.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,50 +7,15 @@
 
 #include "explore.h"
 
-// Layers that read the same tensor are one GEMM, as they are run: q, k and v; gate and up.
-// Sources: Radford et al. 2019 (GPT-2); Touvron et al. 2023, arXiv 2302.13971 and 2307.09288
-// (Llama); Jiang et al. 2024, arXiv 2401.04088 (Mixtral 8x7B).
-static const explore_model_t built_in[] = {
-    {"gpt2",
-     12,
-     4,
-     {{"qkv", 768, 2304, 1, 1, 1},
-      {"proj", 768, 768, 1, 1, 1},
-      {"fc1", 768, 3072, 1, 1, 1},
-      {"fc2", 3072, 768, 1, 1, 1}}},
-    {"llama-7b",
-     32,
-     4,
-     {{"qkv", 4096, 12288, 1, 1, 1},
-      {"o", 4096, 4096, 1, 1, 1},
-      {"gate_up", 4096, 22016, 1, 1, 1},
-      {"down", 11008, 4096, 1, 1, 1}}},
-    {"llama-70b",
-     80,
-     4,
-     {{"qkv", 8192, 10240, 1, 1, 1},
-      {"o", 8192, 8192, 1, 1, 1},
-      {"gate_up", 8192, 57344, 1, 1, 1},
-      {"down", 28672, 8192, 1, 1, 1}}},
-    {"moe",
-     32,
-     4,
-     {{"qkv", 4096, 6144, 1, 1, 1},
-      {"o", 4096, 4096, 1, 1, 1},
-      {"gate_up", 4096, 28672, 8, 2, 8},
-      {"down", 14336, 4096, 8, 2, 8}}},
-};
-enum { BUILT_IN = sizeof built_in / sizeof *built_in };
-
 void explore_model_details(FILE *out) {
   fprintf(out,
-          "\nSHAPES is a CSV file whose first line is name,cin,cout,count, or one of:\n"
-          "  gpt2       GPT-2 124M: 12 blocks of width 768\n"
-          "  llama-7b   32 blocks of width 4096\n"
-          "  llama-70b  Llama 2 70B: 80 blocks of width 8192, k and v 1024 wide\n"
-          "  moe        Mixtral 8x7B: 32 blocks, 2 of 8 experts a token, tokens split evenly\n"
-          "Layers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
-          "Left out: attention's own products, embeddings, the head, the router, norms.\n"
+          "\nSHAPES is one of the models below, or a CSV file whose first line is "
+          "name,cin,cout,count, and behind it\nwhat is wanted of kind,tokens,repeat,group.\n\n");
+  explore_architecture_details(out);
+  fprintf(out,
+          "\nLayers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
+          "Left out: attention's own products unless --attention, embeddings, the head, the router, "
+          "norms; --host-bytes\ncounts what they read and write.\n"
           "\nOne block is run, and two, forward and backward; each further one counts as what the "
           "second adds.\nWith --serial every job runs once, alone.\n");
 }
@@ -60,7 +25,7 @@ void explore_model_details(FILE *out) {
 typedef struct {
   const char *path;
   FILE *stream;
-  int line;
+  int line, columns, of[8];  ///< of: which column of a layer each is
 } csv_t;
 
 static int fail_line(const csv_t *csv, const char *what) {
@@ -93,24 +58,72 @@ static int is_total(const char *name) {
   return strcmp(name, "block") == 0 || strcmp(name, "step") == 0;
 }
 
-static int read_layer(const csv_t *csv, char *text, explore_layer_t *layer) {
-  char *fields[4];
-  if (strchr(text, '"') != NULL) return fail_line(csv, "quotes are not supported");
-  for (int i = 0; i < 4; i++) {
-    fields[i] = strsep(&text, ",");
-    if (fields[i] == NULL) return fail_line(csv, "name,cin,cout,count are needed");
-    fields[i] += strspn(fields[i], " \t");
-    for (size_t n = strlen(fields[i]); n > 0 && strchr(" \t", fields[i][n - 1]); n--)
-      fields[i][n - 1] = '\0';
+// What a line holds, by column.
+enum { NAME, CIN, COUT, COUNT, KIND, TOKENS, REPEAT, GROUP, FIELDS };
+static const char *const columns[FIELDS] = {"name", "cin",    "cout",   "count",
+                                            "kind", "tokens", "repeat", "group"};
+static const char *const kinds[] = {"linear", "matmul", "bf16", "host"};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static int read_width(const csv_t *csv, const char *text, const char *column, int64_t *width) {
+  *width = EXPLORE_SEQUENCE;
+  if (strcmp(text, "seq") == 0) return CLI_GO_ON;
+  return read_size(csv, text, column, UFP4_MAX_DIM, width);
+}
+
+static int read_kind(const csv_t *csv, const char *text, explore_kind_t *kind) {
+  for (int i = 0; i < KINDS; i++) {
+    if (strcmp(text, kinds[i]) != 0) continue;
+    *kind = (explore_kind_t)i;
+    return CLI_GO_ON;
   }
-  if (text != NULL) return fail_line(csv, "more than name,cin,cout,count");
-  if (!is_name(fields[0])) return fail_line(csv, "the name needs 1 to 47 letters, digits or ._-/");
+  return fail_line(csv, "kind is linear, matmul, bf16 or host");
+}
+
+// All that the step has (empty), so many, or a share of them: 2/8.
+static int read_tokens(const csv_t *csv, char *text, explore_layer_t *layer) {
+  char *by = strchr(text, '/');
+  if (*text == '\0') return CLI_GO_ON;
+  if (by == NULL) return read_size(csv, text, "tokens", UFP4_MAX_DIM, &layer->tokens);
+  *by++ = '\0';
+  int end = read_size(csv, text, "tokens", UFP4_MAX_DIM, &layer->tokens_of);
+  if (end == CLI_GO_ON) end = read_size(csv, by, "tokens", UFP4_MAX_DIM, &layer->tokens_by);
+  if (end != CLI_GO_ON || layer->tokens_of <= layer->tokens_by) return end;
+  return fail_line(csv, "tokens are more than all");
+}
+
+static int read_fields(const csv_t *csv, char *const fields[FIELDS], explore_layer_t *layer) {
+  int64_t repeat = 1;
+  int end = read_width(csv, fields[CIN], "cin", &layer->cin);
+  if (end == CLI_GO_ON) end = read_width(csv, fields[COUT], "cout", &layer->cout);
+  if (end == CLI_GO_ON) end = read_size(csv, fields[COUNT], "count", 1000000, &layer->count);
+  if (end == CLI_GO_ON && *fields[KIND]) end = read_kind(csv, fields[KIND], &layer->kind);
+  if (end == CLI_GO_ON) end = read_tokens(csv, fields[TOKENS], layer);
+  if (end == CLI_GO_ON && *fields[REPEAT])
+    end = read_size(csv, fields[REPEAT], "repeat", 1000000, &repeat);
+  if (end == CLI_GO_ON && *fields[GROUP])
+    end = read_size(csv, fields[GROUP], "group", 1000000, &layer->group);
+  layer->count *= repeat;
+  return end;
+}
+
+static int read_layer(const csv_t *csv, char *text, explore_layer_t *layer) {
+  static char none[] = "";
+  char *fields[FIELDS] = {none, none, none, none, none, none, none, none};
+  if (strchr(text, '"') != NULL) return fail_line(csv, "quotes are not supported");
+  for (int i = 0; i < csv->columns; i++) {
+    char *field = strsep(&text, ",");
+    if (field == NULL)
+      return fail_line(csv, i < KIND ? "name,cin,cout,count are needed" : "a column is missing");
+    fields[csv->of[i]] = field;
+  }
+  if (text != NULL) return fail_line(csv, "more columns than the first line has");
+  if (!is_name(fields[NAME]))
+    return fail_line(csv, "the name needs 1 to 47 letters, digits or ._-/");
   memset(layer, 0, sizeof *layer);
-  snprintf(layer->name, sizeof layer->name, "%s", fields[0]);
-  layer->tokens_of = layer->tokens_by = 1;
-  int end = read_size(csv, fields[1], "cin", UFP4_MAX_DIM, &layer->cin);
-  if (end == CLI_GO_ON) end = read_size(csv, fields[2], "cout", UFP4_MAX_DIM, &layer->cout);
-  return end == CLI_GO_ON ? read_size(csv, fields[3], "count", 1000000, &layer->count) : end;
+  snprintf(layer->name, sizeof layer->name, "%s", fields[NAME]);
+  layer->tokens_of = layer->tokens_by = layer->group = 1;
+  return read_fields(csv, fields, layer);
 }
 
 // Blanks around commas and at the ends are nothing.
@@ -134,14 +147,30 @@ static int next_line(csv_t *csv, char *text, size_t size) {
   return 1;
 }
 
+// The first four columns in their order, and of the others each once at most.
+static int read_head(csv_t *csv, char *text) {
+  unsigned seen = 0;
+  for (char *name; (name = strsep(&text, ",")) != NULL; csv->columns++) {
+    int i = 0;
+    while (i < FIELDS && strcmp(name, columns[i]) != 0) i++;
+    if (i == FIELDS || seen >> i & 1 || (csv->columns < KIND && i != csv->columns)) return 0;
+    seen |= 1u << i;
+    csv->of[csv->columns] = i;
+  }
+  return csv->columns >= KIND;
+}
+
 static int read_layers(csv_t *csv, explore_model_t *model) {
   char text[512] = "";
   const int begun = next_line(csv, text, sizeof text);
   if (ferror(csv->stream)) return cli_fail_errno(&cli_explore, csv->path, "read");
-  const char *first = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;
-  if (!begun || strcmp(first, "name,cin,cout,count") != 0) {
-    return cli_fail(&cli_explore, CLI_USAGE, "%s: the first line must be name,cin,cout,count",
-                    csv->path);
+  char *first = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;
+  if (!begun || !read_head(csv, first)) {
+    return cli_fail(
+        &cli_explore, CLI_USAGE,
+        "%s: the first line must be name,cin,cout,count, and behind it what is wanted of "
+        "kind,tokens,repeat,group",
+        csv->path);
   }
   while (next_line(csv, text, sizeof text)) {
     if (model->layer_count == EXPLORE_MAX_LAYERS) return fail_line(csv, "too many layers");
@@ -176,24 +205,50 @@ static int is_csv(const char *shapes) {
   return strchr(shapes, '/') != NULL || (length > 4 && strcmp(shapes + length - 4, ".csv") == 0);
 }
 
-int explore_model(const char *shapes, explore_model_t *model) {
-  for (int i = 0; i < BUILT_IN; i++) {
-    if (strcmp(shapes, built_in[i].name) != 0) continue;
-    *model = built_in[i];
-    return CLI_GO_ON;
-  }
-  if (!is_csv(shapes)) {
-    return cli_fail(&cli_explore, CLI_USAGE,
-                    "no model is called '%.60s'; there are gpt2, llama-7b, llama-70b, moe, or a "
-                    "FILE.csv",
-                    shapes);
-  }
-  csv_t csv = {.path = shapes, .stream = fopen(shapes, "r")};
-  if (csv.stream == NULL) return cli_fail_errno(&cli_explore, shapes, "read");
+static int read_csv(const char *path, explore_model_t *model) {
+  csv_t csv = {.path = path, .stream = fopen(path, "r")};
+  if (csv.stream == NULL) return cli_fail_errno(&cli_explore, path, "read");
   memset(model, 0, sizeof *model);
   model->blocks = 1;
-  name_model(shapes, model);
+  name_model(path, model);
   int end = read_layers(&csv, model);
   fclose(csv.stream);
   return end;
+}
+
+// The core's layers first; attention's products are the core's if they are to be.
+static void sort(explore_model_t *model, int attention) {
+  explore_layer_t host[EXPLORE_MAX_LAYERS];
+  int hosts = 0, cores = 0;
+  for (int i = 0; i < model->layer_count; i++) {
+    explore_layer_t layer = model->layers[i];
+    const int product = layer.cin == EXPLORE_SEQUENCE || layer.cout == EXPLORE_SEQUENCE;
+    if (attention && product && layer.kind == EXPLORE_BF16) layer.kind = EXPLORE_MATMUL;
+    if (explore_is_host(&layer)) {
+      host[hosts++] = layer;
+    } else {
+      model->layers[cores++] = layer;
+    }
+  }
+  memcpy(model->layers + cores, host, (size_t)hosts * sizeof *host);
+  model->layer_count = cores;
+  model->host_count = hosts;
+}
+
+int explore_model(const char *shapes, const char *hf, int attention, explore_model_t *model) {
+  int end = CLI_GO_ON;
+  if (hf != NULL) {
+    end = explore_hf(hf, model);
+  } else if (!explore_architecture(shapes, model)) {
+    if (!is_csv(shapes))
+      return cli_fail(&cli_explore, CLI_USAGE,
+                      "no model is called '%.60s'; explore --help lists them, or a FILE.csv",
+                      shapes);
+    end = read_csv(shapes, model);
+  }
+  if (end != CLI_GO_ON) return end;
+  sort(model, attention);
+  if (model->layer_count > 0) return CLI_GO_ON;
+  return cli_fail(&cli_explore, CLI_USAGE, "%s: the core has nothing to do in it",
+                  hf != NULL ? hf : shapes);
 }

@@ -56,7 +56,8 @@ static void fill_list(overlap_t *run, int blocks) {
     const int64_t tokens = explore_layer_tokens(run->of, layer);
     for (int64_t copy = 0; copy < layer->count; copy++) {
       run->origins[list->layer_count] = i % model->layer_count;
-      run->layers[list->layer_count++] = (ufp4_schedule_layer_t){tokens, layer->cin, layer->cout};
+      run->layers[list->layer_count++] = (ufp4_schedule_layer_t){
+          tokens, explore_width(run->of, layer->cin), explore_width(run->of, layer->cout)};
     }
   }
 }

@@ -19,7 +19,8 @@ typedef struct {
   int count;
 } columns_t;
 
-static const char *const pass_names[] = {"fprop", "dgrad", "wgrad", "amax", "quant", "all"};
+static const char *const pass_names[] = {"fprop", "dgrad", "wgrad",   "amax",
+                                         "quant", "all",   "forward", "backward"};
 
 static void add_text(columns_t *columns, const char *name, const char *text) {
   columns->items[columns->count++] = (column_t){.name = name, .text = text != NULL ? text : ""};
@@ -30,7 +31,7 @@ static void add_number(columns_t *columns, const char *name, double number, int 
 }
 
 static const char *bound_by(const explore_row_t *row) {
-  if (row->pass == EXPLORE_ALL) return NULL;
+  if (row->pass >= EXPLORE_ALL) return NULL;
   if (row->compute >= row->memory && row->compute >= row->output) return "compute";
   return row->memory >= row->output ? "memory" : "output";
 }
@@ -81,12 +82,13 @@ static void add_measures(columns_t *columns, const explore_plan_t *plan, const e
   const double here = isnan(row->cycles) ? NAN : 1;
   const int is_step = row->pass == EXPLORE_ALL && strcmp(row->layer, "step") == 0;
   add_number(columns, "util_percent", 100 * macs / (peak * row->cycles), 1);
-  add_number(columns, "bound_percent", row->pass == EXPLORE_ALL ? NAN : 100 * macs / (peak * bound),
+  add_number(columns, "bound_percent", row->pass >= EXPLORE_ALL ? NAN : 100 * macs / (peak * bound),
              1);
   add_text(columns, "bound_by", bound_by(row));
   add_counters(columns, row);
-  add_number(columns, "read_bytes", here * row->read, 0);
-  add_number(columns, "write_bytes", here * row->written, 0);
+  const double data = row->pass > EXPLORE_ALL ? 1 : here;
+  add_number(columns, "read_bytes", data * row->read, 0);
+  add_number(columns, "write_bytes", data * row->written, 0);
   add_number(columns, "bus_read_bytes", here * bus_read, 0);
   add_number(columns, "bus_write_bytes", here * bus_written, 0);
   add_number(columns, "intensity", macs / (row->read + row->written), 1);
@@ -148,7 +150,7 @@ static int is_list(const explore_plan_t *plan, const char *name) {
     const size_t word = strcspn(list, "-");
     if (strncmp(name, list, word) == 0 &&
         strcmp(name + word + (name[word] == '_'), list + word + (list[word] == '-')) == 0)
-      return strchr(plan->lists[i], ',') != NULL;
+      return strchr(plan->lists[i], ',') != NULL || strstr(plan->lists[i], "..") != NULL;
   }
   return 0;
 }
@@ -176,9 +178,12 @@ static int width_of(const explore_plan_t *plan, const column_t *column) {
   int width = 0;
   widen(&width, column->name);
   if (column->text == NULL && strcmp(column->name, "batch") != 0) widen(&width, "12345678");
-  if (strcmp(column->name, "pass") == 0) widen(&width, pass_names[EXPLORE_QUANT]);
+  if (strcmp(column->name, "pass") == 0)
+    widen(&width, pass_names[plan->host_bytes ? EXPLORE_BACKWARD : EXPLORE_QUANT]);
   if (strcmp(column->name, "bound_by") == 0) widen(&width, "compute");
-  for (int i = 0; strcmp(column->name, "layer") == 0 && i < plan->model.layer_count; i++)
+  for (int i = 0;
+       strcmp(column->name, "layer") == 0 && i < plan->model.layer_count + plan->model.host_count;
+       i++)
     widen(&width, plan->model.layers[i].name);
   for (int i = 0; i < plan->case_count; i++) {
     if (strcmp(column->name, "recipe") == 0) widen(&width, plan->cases[i].recipe.name);

@@ -25,11 +25,11 @@ static int fail_device(const run_t *run, ufp4_status_t status) {
 // --- Shapes -------------------------------------------------------------------------------------
 
 static void role_shape(const run_t *run, int role, int64_t *rows, int64_t *cols) {
-  explore_role_shape(run->layer, run->tokens, role, rows, cols);
+  explore_role_shape(run->of, run->layer, run->tokens, role, rows, cols);
 }
 
 static void pass_shape(const run_t *run, int pass, int64_t *m, int64_t *n, int64_t *k) {
-  explore_pass_shape(run->layer, run->tokens, pass, m, n, k);
+  explore_pass_shape(run->of, run->layer, run->tokens, pass, m, n, k);
 }
 
 static uint64_t source_bytes(const run_t *run) {
@@ -49,7 +49,8 @@ static uint64_t result_stride(const run_t *run, int pass, int64_t n) {
 
 // One layer with all its tokens, of which the list of jobs is not asked for.
 static ufp4_schedule_plan_t memory_plan(const run_t *run, ufp4_schedule_layer_t *shape) {
-  *shape = (ufp4_schedule_layer_t){run->tokens, run->layer->cin, run->layer->cout};
+  *shape = (ufp4_schedule_layer_t){run->tokens, explore_width(run->of, run->layer->cin),
+                                   explore_width(run->of, run->layer->cout)};
   return (ufp4_schedule_plan_t){.layers = shape,
                                 .layer_count = 1,
                                 .batches = 1,

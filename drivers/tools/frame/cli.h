@@ -138,6 +138,10 @@ typedef struct {
   int any_configuration;  ///< --config has a meaning on every backend
 } cli_device_t;
 
+/** Finds what --config gives: a name, parameters (base/configuration.h), or a FILE.toml of these,
+ * with the fields of cmodel/spec/ufp4.toml. @return as configuration_find */
+ufp4_status_t cli_configuration(const char *word, ufp4_configuration_t *core,
+                                ufp4_message_t *message);
 /** Raises the device memory to hold @p bytes of buffers. */
 void cli_device_demand(cli_device_t *device, uint64_t bytes);
 /** Defaults: backend "model". */

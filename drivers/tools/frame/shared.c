@@ -32,9 +32,10 @@ static const char *backend_help(const char *preset) {
 void cli_device_add(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "backend", CLI_TEXT, &device->backend, "BACKEND",
                  backend_help(device->backend));
-  cli_option_add(options, "config", CLI_TEXT, &device->configuration, "NAME",
-                 "configuration of the core, of those that ufp4 info lists (default: default; of a "
-                 "board its own)");
+  cli_option_add(options, "config", CLI_TEXT, &device->configuration, "CONFIGURATION",
+                 "of the core: a name of those that ufp4 info lists, parameters as "
+                 "rows=8:cols=16:bus=32, or a FILE.toml of these (default: default; of a board its "
+                 "own)");
   cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",
                  "simulated memory: from address to first data (default 100)");
   cli_option_range(options, "a whole number from 0 to 100000");
@@ -69,18 +70,13 @@ void cli_device_demand(cli_device_t *device, uint64_t bytes) {
   if (rounded > device->options.memory_bytes) device->options.memory_bytes = rounded;
 }
 
-static int check_configuration(const cli_command_t *command, const char *name) {
-  static const ufp4_configuration_t known[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
-  char names[256] = "";
-  if (name == NULL) return CLI_GO_ON;
-  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
-    if (strcmp(name, known[i].name) == 0) return CLI_GO_ON;
-    const size_t length = strlen(names);
-    const char *before = i == 0 ? "" : i == UFP4_CONFIGURATION_COUNT - 1 ? " and " : ", ";
-    snprintf(names + length, sizeof names - length, "%s%s", before, known[i].name);
-  }
-  return cli_fail(command, CLI_USAGE, "--config: no configuration is called '%s'; there are %s",
-                  name, names);
+// The name that it has, or that is made of it.
+static int find_configuration(const cli_command_t *command, const cli_device_t *device,
+                              ufp4_configuration_t *core) {
+  ufp4_message_t why = {0};
+  if (device->configuration == NULL) return CLI_GO_ON;
+  if (cli_configuration(device->configuration, core, &why) == UFP4_OK) return CLI_GO_ON;
+  return cli_fail(command, CLI_USAGE, "--config: %s", why.text);
 }
 
 static int check_limits(const cli_command_t *command, const cli_device_t *device) {
@@ -260,12 +256,13 @@ int cli_device_check(const cli_command_t *command, const cli_options_t *options,
 }
 
 json_t *cli_device_settings(const cli_device_t *device) {
-  const char *configuration = device->configuration, *dram = device->dram;
+  const char *dram = device->dram;
+  ufp4_configuration_t core = {.name = "default"};
+  if (device->configuration != NULL) (void)cli_configuration(device->configuration, &core, NULL);
   if (!is_core(device->backend)) return json_object();
   if (is_board(device->backend)) return json_pack("{s:s}", "backend", "fpga");
   return json_pack("{s:s, s:s, s:I, s:I, s:s, s:I}", "backend", device->backend, "config",
-                   configuration != NULL ? configuration : "default", "mem_latency",
-                   (json_int_t)device->mem_latency, "mem_bandwidth",
+                   core.name, "mem_latency", (json_int_t)device->mem_latency, "mem_bandwidth",
                    (json_int_t)device->mem_bandwidth, "dram", dram != NULL ? dram : "none", "stall",
                    (json_int_t)device->stall_seed);
 }
@@ -293,14 +290,15 @@ static void show_transfer(void *user, uint64_t done, uint64_t all) {
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name,
                     ufp4_device_t **out) {
   *out = NULL;
-  int end = check_configuration(command, device->configuration);
+  ufp4_configuration_t core = {.name = ""};
+  int end = find_configuration(command, device, &core);
   if (end == CLI_GO_ON) end = check_limits(command, device);
   if (end == CLI_GO_ON) end = cli_device_check_trace(command, device, NULL, 0);
   if (end != CLI_GO_ON) return end;
   ufp4_message_t message = {0};
   ufp4_device_options_t options = device->options;
   if (device->configuration != NULL || is_board(name))
-    options.configuration = device->configuration;
+    options.configuration = device->configuration != NULL ? core.name : NULL;
   if (isatty(STDERR_FILENO)) options.progress = show_transfer;
   options.mem_latency = (unsigned)device->mem_latency;
   options.mem_bandwidth = (unsigned)device->mem_bandwidth;

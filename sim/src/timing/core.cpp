@@ -13,8 +13,8 @@ constexpr uint64_t kRound = 64;
 
 }  // namespace
 
-Core::Core(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
-           const ufp4_timed_host_t &host, const ufp4_timeline_sink_t *sink)
+Core::Core(const Shape &shape, const MemoryRules &rules, const ufp4_timed_host_t &host,
+           const ufp4_timeline_sink_t *sink)
     : kept_shape_(std::make_shared<Shape>(shape)),
       shape_(*kept_shape_),
       host_(host),
@@ -22,7 +22,7 @@ Core::Core(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const Mem
       retire_(shape_),
       moving_{Gemm(shape_), Quant(shape_), ReadMaster(shape.bus_bytes),
               WriteMaster(shape.bus_bytes), EmptyMemory(rules, host)},
-      registers_(shape_, tile_rows, tile_cols),
+      registers_(shape_),
       timeline_(sink) {}
 
 void Core::reset_units() {
@@ -108,6 +108,7 @@ Request Core::write_request() const {
 
 // Everyone but a client that is narrower than the bus takes a beat at once.
 bool Core::read_ready(int client) const {
+  if (client == kReadGemm) return moving_.gemm.load_bus_ready();
   return client != kReadAddend || moving_.gemm.addend_bus_ready();
 }
 
@@ -124,7 +125,7 @@ void Core::step_engines(const Now &now) {
   gemm.write_ready = moving_.write.req_ready(kWriteGemm);
   gemm.write_dat_ready = moving_.write.dat_ready(kWriteGemm);
   gemm.write_idle = moving_.write.idle(kWriteGemm);
-  gemm.read_error = (gemm.load_valid || gemm.addend_valid) && moving_.read.error();
+  gemm.read_error = moving_.read.error();
   gemm.write_error = moving_.write.error(kWriteGemm);
   if (gemm.start || issue_[kQuant].start_valid()) skip_.forget();
   moving_.gemm.step(issue_[kGemm].job().gemm, gemm, cycle_, gemm_now_);

@@ -52,8 +52,8 @@ struct Orders {
 /** A copy goes on from where the other is, on its own. */
 class Core {
  public:
-  Core(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
-       const ufp4_timed_host_t &host, const ufp4_timeline_sink_t *sink);
+  Core(const Shape &shape, const MemoryRules &rules, const ufp4_timed_host_t &host,
+       const ufp4_timeline_sink_t *sink);
 
   /** Also amid jobs. */
   void reset();

@@ -2,10 +2,10 @@
 #include "timing/shape.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/configuration.h"
+#include "base/shape.h"
 #include "timing/pipeline.h"
-#include "timing/targets.h"
 
 namespace ufp4::timing {
 namespace {
@@ -34,15 +34,10 @@ uint32_t pe_share(uint32_t target) {
   return target == UFP4_TARGET_ASIC ? kPeShareAsic : 1;
 }
 
-uint32_t power_of_two_in(uint32_t x) {
-  return x & (~x + 1);
-}
-
 // ufp4_gemm.
 void derive_gemm(Shape &s) {
-  const uint32_t load_most = s.bus_bytes < 128 ? s.bus_bytes / 8 : 16;
-  s.load_bytes = 8 * std::min(power_of_two_in(s.rows | s.cols), load_most);
-  s.drain_cols = power_of_two_in(s.cols);
+  s.load_bytes = 8 * shape_load_rows(s.rows, s.cols, s.bus_bytes);
+  s.drain_cols = shape_power_of_two_in(s.cols);
   s.drain_bytes = 4 * s.drain_cols;
   while (s.drain_cols >> s.drain_log2 > 1) s.drain_log2++;
   s.addend_beats = s.tile_n / s.drain_cols > 64 ? 256 : 128;
@@ -62,22 +57,26 @@ void derive_quant(Shape &s) {
 
 }  // namespace
 
-bool find_shape(const char *configuration, Shape *shape, uint32_t *tile_rows, uint32_t *tile_cols) {
-  static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
-  for (const ufp4_configuration_t &c : configurations) {
-    if (std::strcmp(c.name, configuration) != 0) continue;
-    Shape s;
-    s.rows = c.rows, s.cols = c.cols, s.chunk = c.chunk, s.bus_bytes = c.bus_bytes;
-    s.contract = c.contract, s.formats = c.formats, s.lanes = c.lanes, s.quant = c.quant;
-    s.target = target_of(configuration);
-    s.tile_m = c.rows * c.tile_rows, s.tile_n = c.cols * c.tile_cols;
-    derive_gemm(s);
-    derive_quant(s);
-    *shape = s, *tile_rows = c.tile_rows, *tile_cols = c.tile_cols;
-    // What is wider than the bus would go in parts (ufp4_width_read, ufp4_width_write); none is.
-    return s.load_bytes == s.bus_bytes && s.drain_bytes <= s.bus_bytes;
+bool find_shape(const char *name, Shape *shape, std::string *message) {
+  ufp4_message_t why{};
+  ufp4_target_t target;
+  Shape s;
+  if (configuration_find(name, &s.configuration, &target, &why) != UFP4_OK) {
+    *message = why.text;
+    return false;
   }
-  return false;
+  const ufp4_configuration_t &c = s.configuration;
+#ifdef UFP4_RTL_TARGET
+  target = static_cast<ufp4_target_t>(UFP4_RTL_TARGET);
+#endif
+  s.rows = c.rows, s.cols = c.cols, s.chunk = c.chunk, s.bus_bytes = c.bus_bytes;
+  s.contract = c.contract, s.formats = c.formats, s.lanes = c.lanes, s.quant = c.quant;
+  s.target = target;
+  s.tile_m = c.rows * c.tile_rows, s.tile_n = c.cols * c.tile_cols;
+  derive_gemm(s);
+  derive_quant(s);
+  *shape = s;
+  return true;
 }
 
 }  // namespace ufp4::timing

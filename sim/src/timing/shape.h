@@ -6,12 +6,14 @@
 #define UFP4_TIMING_SHAPE_H
 
 #include <cstdint>
+#include <string>
 
 #include "ufp4/spec.h"
 
 namespace ufp4::timing {
 
 struct Shape {
+  ufp4_configuration_t configuration{};
   // As in ufp4_configuration_t.
   uint32_t rows = 0, cols = 0, chunk = 0, bus_bytes = 0, contract = 0, formats = 0, lanes = 0,
            quant = 0;
@@ -36,8 +38,9 @@ struct Shape {
   }
 };
 
-/** @return false if there is no such configuration, or this model does not have its widths. */
-bool find_shape(const char *configuration, Shape *shape, uint32_t *tile_rows, uint32_t *tile_cols);
+/** Of a name or parameters (base/configuration.h). @return false if *message says why there is no
+ * such configuration. */
+bool find_shape(const char *name, Shape *shape, std::string *message);
 
 }  // namespace ufp4::timing
 

@@ -10,9 +10,9 @@ constexpr uint64_t kStuckCycles = 1000000;  // of the harness (simulator.cpp)
 
 }  // namespace
 
-Timed::Timed(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
-             const ufp4_timed_host_t &host, bool every_cycle, const ufp4_timeline_sink_t *sink)
-    : core_(shape, tile_rows, tile_cols, rules, host, sink),
+Timed::Timed(const Shape &shape, const MemoryRules &rules, const ufp4_timed_host_t &host,
+             bool every_cycle, const ufp4_timeline_sink_t *sink)
+    : core_(shape, rules, host, sink),
       ready_state_(rules.seed),
       every_cycle_(every_cycle || rules.seed != 0),
       skips_(rules.dram == nullptr && !rules.outside) {

@@ -14,9 +14,8 @@ namespace ufp4::timing {
 class Timed {
  public:
   /** @p sink: of a time line, which a copy does not go on with; or NULL. */
-  Timed(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols, const MemoryRules &rules,
-        const ufp4_timed_host_t &host, bool every_cycle,
-        const ufp4_timeline_sink_t *sink = nullptr);
+  Timed(const Shape &shape, const MemoryRules &rules, const ufp4_timed_host_t &host,
+        bool every_cycle, const ufp4_timeline_sink_t *sink = nullptr);
 
   ufp4_timed_status_t reset();
   ufp4_timed_status_t read(uint32_t offset, uint32_t *value);

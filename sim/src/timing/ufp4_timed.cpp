@@ -20,11 +20,7 @@ using ufp4::timing::Timed;
 std::unique_ptr<Timed> make(const ufp4_timed_options_t &options, const ufp4_timed_host_t &host,
                             std::string &message) {
   Shape shape;
-  uint32_t tile_rows = 0, tile_cols = 0;
-  if (!ufp4::timing::find_shape(options.configuration, &shape, &tile_rows, &tile_cols)) {
-    message = std::string("the timed model has no configuration '") + options.configuration + "'";
-    return nullptr;
-  }
+  if (!ufp4::timing::find_shape(options.configuration, &shape, &message)) return nullptr;
   message = ufp4::refuse_dram(options.dram);
   if (!message.empty()) return nullptr;
   const ufp4::MemoryRules rules{shape.bus_bytes,
@@ -33,8 +29,7 @@ std::unique_ptr<Timed> make(const ufp4_timed_options_t &options, const ufp4_time
                                 options.stall_seed,
                                 0,
                                 ufp4_find_dram(options.dram)};
-  return std::make_unique<Timed>(shape, tile_rows, tile_cols, rules, host, options.every_cycle != 0,
-                                 options.timeline);
+  return std::make_unique<Timed>(shape, rules, host, options.every_cycle != 0, options.timeline);
 }
 
 }  // namespace
@@ -43,8 +38,8 @@ extern "C" {
 
 int ufp4_timed_has(const char *configuration) {
   Shape shape;
-  uint32_t tile_rows = 0, tile_cols = 0;
-  return ufp4::timing::find_shape(configuration, &shape, &tile_rows, &tile_cols);
+  std::string message;
+  return ufp4::timing::find_shape(configuration, &shape, &message);
 }
 
 ufp4_timed_t *ufp4_timed_open(const ufp4_timed_options_t *options, const ufp4_timed_host_t *host,

@@ -169,3 +169,22 @@ unsigned timing_list(twin_t *twin, uint32_t limit, twin_job_t jobs[16]) {
   }
   return count;
 }
+
+unsigned timing_step(twin_t *twin, uint32_t limit, twin_job_t jobs[16]) {
+  const uint32_t tokens = size(twin, limit), cin = size(twin, limit), cout = size(twin, limit);
+  const uint32_t tensors[3][2] = {{tokens, cin}, {cout, cin}, {tokens, cout}};
+  const uint32_t gemms[3][3] = {{tokens, cout, cin}, {tokens, cin, cout}, {cout, cin, tokens}};
+  unsigned count = 0;
+  for (unsigned i = 0; i < 6 && twin->configuration.quant != 0; i++)
+    jobs[count++] = timing_quant(twin, tensors[i / 2][0], tensors[i / 2][1], i % 2 == 0);
+  for (unsigned i = 0; i < 3; i++) {
+    jobs[count] = timing_gemm(twin, gemms[i][0], gemms[i][1], gemms[i][2]);
+    if (i == 0 && count != 0) jobs[count].header.panels = 1;
+    count++;
+  }
+  for (unsigned i = 0; i < count; i++) {
+    jobs[i].header.flags |= FLAG_OVERLAP;
+    jobs[i].header.after = (uint8_t)(i % 3 == 2);
+  }
+  return count;
+}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "alone.h"
+#include "base/configuration.h"
 #include "jobs.h"
 
 // How much of a configuration to compare.
@@ -13,6 +14,7 @@ typedef struct {
   unsigned memories, jobs, lists;  // jobs and lists of each memory
   uint32_t limit;                  // of sizes
   int banks;                       // memories that have them
+  unsigned steps;                  // of each memory
 } amount_t;
 
 static const twin_memory_t memories[] = {{100, 0, 0, NULL}, {0, 0, 0, NULL},   {20, 7, 0, NULL},
@@ -38,6 +40,11 @@ static void compare(amount_t amount) {
     for (unsigned j = 0; j < amount.lists; j++) {
       twin_job_t jobs[16];
       twin_run(twin, jobs, timing_list(twin, amount.limit, jobs));
+      lists++;
+    }
+    for (unsigned j = 0; j < amount.steps; j++) {
+      twin_job_t jobs[16];
+      twin_run(twin, jobs, timing_step(twin, amount.limit, jobs));
       lists++;
     }
     total += twin->jobs;
@@ -101,6 +108,14 @@ FULL_TEST(equals_configuration) {
   compare((amount_t){configuration, 4, 10, 2, limit, 1});
 }
 
+// Of one that is made of parameters (sizes.py builds its RTL).
+FULL_TEST(equals_made_configuration) {
+  const char *configuration = getenv("UFP4_TEST_CONFIGURATION");
+  if (configuration == NULL) configuration = "small";
+  compare((amount_t){configuration, 8, 4, 1, 90, 0, 1});
+  compare((amount_t){configuration, 2, 4, 1, 60, 1, 1});
+}
+
 // Up to 30 chunks of k and macro-tiles a side, on any memory: skipped or not, the same.
 static void skips_change_nothing_of(const char *configuration, unsigned runs) {
   twin_t twin = {.random = check_random()};
@@ -138,6 +153,34 @@ SLOW_TEST(skips_change_nothing) {
   skips_change_nothing_of("default", 3);
   skips_change_nothing_of("default-nv", 3);
   skips_change_nothing_of("large", 3);
+}
+
+// A legal configuration of any size.
+static void draw_configuration(check_random_t *random, char name[UFP4_CONFIGURATION_NAME]) {
+  static const char *const contracts[] = UFP4_CONTRACT_NAMES, *const targets[] = UFP4_TARGET_NAMES;
+  static const uint32_t quants[] = {0, 2, 16, 64};
+  ufp4_configuration_t made;
+  char text[160];
+  do {
+    const uint32_t rows = 1 + check_below(random, 32), cols = 1 + check_below(random, 32);
+    snprintf(text, sizeof text,
+             "rows=%u:cols=%u:tile_rows=%u:tile_cols=%u:chunk=%u:bus=%u:quant=%u:lanes=%u:"
+             "contract=%s:target=%s",
+             rows, cols, 2 + check_below(random, 15), 2 + check_below(random, 15),
+             8u << check_below(random, 5), 8u << check_below(random, 5),
+             quants[check_below(random, 4)], 4u << check_below(random, 3),
+             contracts[check_below(random, 3)], targets[check_below(random, 3)]);
+  } while (configuration_find(text, &made, NULL, NULL) != UFP4_OK);
+  snprintf(name, UFP4_CONFIGURATION_NAME, "%s", made.name);
+}
+
+SLOW_TEST(skips_change_nothing_of_any_size) {
+  check_random_t random = check_random();
+  for (unsigned i = 0; i < 24; i++) {
+    char name[UFP4_CONFIGURATION_NAME];
+    draw_configuration(&random, name);
+    skips_change_nothing_of(name, 2);
+  }
 }
 
 FULL_TEST(skips_change_nothing_in_many) {

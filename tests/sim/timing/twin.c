@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/configuration.h"
+
 #define COMPLETIONS (TWIN_BASE + TWIN_RING * UFP4_DESCRIPTOR_BYTES)
 #define LIMIT 200000000ull
 #define FLAG_INTERRUPT 1u
@@ -83,11 +85,8 @@ void twin_cycles(twin_t *twin, uint64_t cycles) {
 }
 
 void twin_configure(twin_t *twin, const char *name) {
-  static const ufp4_configuration_t all[] = UFP4_CONFIGURATIONS;
-  size_t i = 0;
-  while (i < UFP4_CONFIGURATION_COUNT && strcmp(all[i].name, name) != 0) i++;
-  must(i < UFP4_CONFIGURATION_COUNT, "no configuration", name);
-  twin->configuration = all[i];
+  ufp4_message_t why = {0};
+  must(configuration_find(name, &twin->configuration, NULL, &why) == UFP4_OK, "twin", why.text);
 }
 
 // --- Time lines ---------------------------------------------------------------------------------

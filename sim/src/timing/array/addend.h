@@ -44,7 +44,11 @@ class Addend {
   /** @p cancel: the drain has ended; @p bus_ready, @p bus_valid: the master takes the request, has
    * a beat. */
   void step(const ufp4_gemm_descriptor_t &desc, const Drain::State &drain, bool cancel,
-            bool bus_ready, bool bus_valid);
+            bool bus_ready, bool bus_valid, bool bus_error);
+  /** Whether the client's beat of this cycle has an error. */
+  bool error(bool bus_valid, bool bus_error) const {
+    return width_.error(bus_valid, bus_error);
+  }
 
   template <typename Visitor>
   void visit(Visitor &v) {
@@ -92,13 +96,13 @@ class Addend {
 // In every cycle, and so here.
 
 inline void Addend::step(const ufp4_gemm_descriptor_t &desc, const Drain::State &drain, bool cancel,
-                         bool bus_ready, bool bus_valid) {
+                         bool bus_ready, bool bus_valid, bool bus_error) {
   const bool valid = width_.valid(bus_valid);
   const uint32_t columns = walk_.cols() * (stream_ == kSums ? 2 : 1);
   const uint32_t beats = ((columns - 1) >> shape_->drain_log2) + 1;
   const bool issues =
       active_ && !cancel && room_[stream_] >= beats && !notes_.full() && (!req_valid_ || bus_ready);
-  width_.step(client(), req_valid_ && bus_ready, bus_valid);
+  width_.step(client(), req_valid_ && bus_ready, bus_valid, bus_error);
   if (valid) {
     const Note note = notes_.front();
     here_[note.stream]++;

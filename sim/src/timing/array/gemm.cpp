@@ -5,6 +5,7 @@ namespace ufp4::timing {
 
 Gemm::Gemm(const Shape &shape)
     : request_(shape),
+      load_width_(shape.load_bytes, shape.bus_bytes),
       sequencer_(shape),
       drain_(shape),
       addend_(shape),
@@ -14,6 +15,7 @@ void Gemm::reset() {
   active_ = quiet_ = false;
   errors_ = {};
   request_.reset();
+  load_width_.reset();
   write_.reset();
   sequencer_.reset();
   drain_.reset();
@@ -73,9 +75,12 @@ void Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t no
   quiet_ = quiet && !s.done;
 
   const bool loading = request_.loading(), fire = in.load_ready;
+  const bool read_error = load_width_.error(in.load_valid, in.read_error) ||
+                          addend_.error(in.addend_valid, in.read_error);
   const bool release = sequencer_.release(now), ready = sequencer_.ready(now);
   const uint32_t tiles = request_.tiles();
-  if (addend_.wanted()) addend_.step(desc, drain, drain_idle, in.addend_ready, in.addend_valid);
+  if (addend_.wanted())
+    addend_.step(desc, drain, drain_idle, in.addend_ready, in.addend_valid, in.read_error);
   width_.step(drain_.request(), in.write_ready, drain_.dat_valid(), in.write_dat_ready);
   if (drain_asleep) {
     drain_.sleep(ready);
@@ -83,10 +88,12 @@ void Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t no
     drain_.step(drain, in.write_ready, ready, loading, tiles);
   }
   sequencer_.step(feed, now, loading, tiles, drain.drained, drain.drained_bank);
-  write_.step(in.load_valid, feed.end_chunk, slot);
-  if (fire) write_.push(request_.note(request_.request(desc).beats));
+  write_.step(load_width_.valid(in.load_valid), feed.end_chunk, slot);
+  const Request asked = fire ? request_.request(desc) : Request{};
+  load_width_.step(asked, fire, in.load_valid, in.read_error);
+  if (fire) write_.push(request_.note(asked.beats));
   request_.step(desc, fire, release, errors_.any());
-  errors_.add(in.read_error, in.write_error);
+  errors_.add(read_error, in.write_error);
   if (s.done) active_ = false;
 }
 

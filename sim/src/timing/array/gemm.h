@@ -22,7 +22,7 @@ class Gemm {
     bool load_ready = false, load_valid = false;
     bool addend_ready = false, addend_valid = false;
     bool write_ready = false, write_dat_ready = false, write_idle = false;
-    bool read_error = false, write_error = false;  // with the beat, with an answer
+    bool read_error = false, write_error = false;  // of the beat that is here, with an answer
   };
   /** What this cycle is. */
   struct State {
@@ -53,10 +53,14 @@ class Gemm {
   }
   // Clients, from registers.
   bool load_valid(uint32_t panels_held, uint32_t panels) const {
-    return request_.valid() && !write_.full() && !request_.held(panels_held, panels);
+    return load_width_.can_ask() && request_.valid() && !write_.full() &&
+           !request_.held(panels_held, panels);
   }
   Request load_request(const ufp4_gemm_descriptor_t &desc) const {
-    return request_.request(desc);
+    return load_width_.request(request_.request(desc));
+  }
+  bool load_bus_ready() const {
+    return load_width_.bus_ready();
   }
   bool addend_valid() const {
     return addend_.valid();
@@ -91,6 +95,7 @@ class Gemm {
     v.tiles = sequencer_.tiles();
     v.exact(active_ | quiet_ << 1 | errors_.bits() << 2);
     request_.visit(v);
+    load_width_.visit(v);
     write_.visit(v);
     sequencer_.visit(v);
     drain_.visit(v);
@@ -103,6 +108,7 @@ class Gemm {
   void start(const ufp4_gemm_descriptor_t &desc);
 
   LoadRequest request_;
+  WidthRead load_width_;
   LoadWrite write_;
   Sequencer sequencer_;
   Drain drain_;

@@ -49,7 +49,8 @@ class Sequencer {
   template <typename Visitor>
   void visit(Visitor &v) {
     v.exact(active_ | slot_ << 1 | parity_ << 2 | claimed_ << 3 | full_ << 4);
-    v.exact(tile_a_ | tile_b_ << 8 | block_ << 16 | step_ << 24);
+    v.exact(tile_a_ | uint64_t{tile_b_} << 32);
+    v.exact(block_ | step_ << 16);
     v.exact(wait_);
     v.wheel(tiles_, v.tiles);
     walk_.visit(v);

@@ -124,7 +124,7 @@ uint32_t Registers::read_configuration(uint32_t offset) const {
       return s.rows | s.cols << 8 | s.lanes << 16 | s.contract << 24 | s.formats << 26 |
              (s.quant != 0 ? 1u << 28 | log2(s.quant) << 29 : 0);
     case UFP4_REG_CONFIG_TILE:
-      return s.rows * tile_rows_ | s.cols * tile_cols_ << 16;
+      return s.tile_m | s.tile_n << 16;
     default:
       return s.bus_bytes | UFP4_ADDR_BITS << 8 | s.chunk << 16 | uint32_t{UFP4_SLOTS} << 24;
   }

@@ -27,8 +27,7 @@ using Events = uint32_t;
 
 class Registers {
  public:
-  explicit Registers(const Shape &shape, uint32_t tile_rows, uint32_t tile_cols)
-      : shape_(shape), tile_rows_(tile_rows), tile_cols_(tile_cols) {}
+  explicit Registers(const Shape &shape) : shape_(shape) {}
 
   const Rings &rings() const {
     return rings_;
@@ -119,7 +118,6 @@ class Registers {
   uint32_t read_configuration(uint32_t offset) const;
 
   const Shape &shape_;
-  uint32_t tile_rows_, tile_cols_;
   bool aw_full_ = false, w_full_ = false, bvalid_ = false, rvalid_ = false, back_ = false;
   bool snapshot_ = false, clear_ = false;  // asked for in this cycle
   uint32_t awaddr_ = 0, wdata_ = 0, rdata_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory client that is narrower than the bus; one that is as wide passes through.
+// A memory client that is narrower or wider than the bus; one that is as wide passes through.
 // WidthRead mirrors ufp4_width_read, WidthWrite ufp4_width_write.
 #ifndef UFP4_TIMING_WIDTH_H
 #define UFP4_TIMING_WIDTH_H
@@ -11,11 +11,12 @@
 
 namespace ufp4::timing {
 
-/** The requests of a client, as those of the bus, and what each still owes. */
+/** The requests of a client that is narrower, as those of the bus, and what each still owes. */
 class WidthNotes {
  public:
   WidthNotes(uint32_t client_bytes, uint32_t bus_bytes)
-      : client_bytes_(client_bytes), parts_(bus_bytes / client_bytes) {}
+      : client_bytes_(client_bytes),
+        parts_(bus_bytes > client_bytes ? bus_bytes / client_bytes : 1) {}
 
   bool same() const {
     return parts_ == 1;
@@ -81,76 +82,141 @@ class WidthNotes {
   uint32_t part_ = 0, left_ = 0;
 };
 
+/** The parts in which the beats of a client that is wider go. */
+class WidthParts {
+ public:
+  WidthParts(uint32_t client_bytes, uint32_t bus_bytes)
+      : parts_(client_bytes > bus_bytes ? client_bytes / bus_bytes : 1) {}
+
+  bool several() const {
+    return parts_ > 1;
+  }
+  Request request(const Request &client) const {
+    return {client.valid, client.address, client.beats * parts_};
+  }
+  bool last() const {
+    return part_ + 1 == parts_;
+  }
+  void reset() {
+    part_ = 0;
+  }
+  void step(bool take) {
+    if (take) part_ = last() ? 0 : part_ + 1;
+  }
+
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    v.exact(part_);
+  }
+
+ private:
+  uint32_t parts_, part_ = 0;
+};
+
+/** Of a client that takes each beat at once. */
 class WidthRead {
  public:
-  WidthRead(uint32_t client_bytes, uint32_t bus_bytes) : notes_(client_bytes, bus_bytes) {}
+  WidthRead(uint32_t client_bytes, uint32_t bus_bytes)
+      : notes_(client_bytes, bus_bytes), parts_(client_bytes, bus_bytes) {}
 
   bool can_ask() const {
     return notes_.can_ask();
   }
   Request request(const Request &client) const {
-    return notes_.request(client);
+    return parts_.several() ? parts_.request(client) : notes_.request(client);
   }
-  /** Whether the client, who takes each beat at once, gets one, and whether it is the bus's last
-   * use. */
+  /** Whether the client gets a beat. */
   bool valid(bool bus_valid) const {
-    return bus_valid && (notes_.same() || notes_.note());
+    return bus_valid && (notes_.same() ? parts_.last() : notes_.note());
   }
+  /** Whether that has an error. */
+  bool error(bool bus_valid, bool bus_error) const {
+    return valid(bus_valid) && (bus_error || error_);
+  }
+  /** Whether it is the last use of the bus's. */
   bool bus_ready() const {
     return notes_.same() || !notes_.note() || notes_.ends();
   }
   void reset() {
     notes_.reset();
+    parts_.reset();
+    error_ = false;
   }
-  void step(const Request &client, bool fired, bool bus_valid) {
-    if (!notes_.same()) notes_.step(client, fired, valid(bus_valid));
+  void step(const Request &client, bool fired, bool bus_valid, bool bus_error) {
+    if (!notes_.same()) {
+      notes_.step(client, fired, valid(bus_valid));
+    } else if (parts_.several()) {
+      if (bus_valid) error_ = !parts_.last() && (bus_error || error_);
+      parts_.step(bus_valid);
+    }
   }
   template <typename Visitor>
   void visit(Visitor &v) {
     notes_.visit(v);
+    parts_.visit(v);
+    v.exact(error_);
   }
 
  private:
   WidthNotes notes_;
+  WidthParts parts_;
+  bool error_ = false;  // of an earlier part
 };
 
 class WidthWrite {
  public:
-  WidthWrite(uint32_t client_bytes, uint32_t bus_bytes) : notes_(client_bytes, bus_bytes) {}
+  WidthWrite(uint32_t client_bytes, uint32_t bus_bytes)
+      : notes_(client_bytes, bus_bytes), parts_(client_bytes, bus_bytes) {}
 
   bool valid(bool client_valid) const {
     return client_valid && notes_.can_ask();
   }
   Request request(const Request &client) const {
-    return notes_.request(client);
+    return parts_.several() ? parts_.request(client) : notes_.request(client);
   }
   bool dat_valid(bool client_valid) const {
-    return notes_.same() ? client_valid : full_;
+    return same() ? client_valid : full_;
   }
   bool dat_ready(bool bus_ready) const {
-    return notes_.same() ? bus_ready : notes_.note() && (!full_ || bus_ready);
+    if (same()) return bus_ready;
+    if (parts_.several()) return !full_ || (parts_.last() && bus_ready);
+    return notes_.note() && (!full_ || bus_ready);
   }
   bool idle(bool bus_idle) const {
-    return bus_idle && (notes_.same() || (!notes_.note() && !full_));
+    return bus_idle && (same() || (!notes_.note() && !full_));
   }
   void reset() {
     notes_.reset();
+    parts_.reset();
     full_ = false;
   }
   void step(const Request &client, bool fired, bool client_valid, bool bus_ready) {
-    if (notes_.same()) return;
-    const bool take = client_valid && dat_ready(bus_ready), ends = take && notes_.ends();
+    if (same()) return;
+    const bool take = client_valid && dat_ready(bus_ready);
+    if (parts_.several()) {
+      const bool gone = full_ && bus_ready, all = gone && parts_.last();
+      parts_.step(gone);
+      full_ = take || (full_ && !all);
+      return;
+    }
+    const bool ends = take && notes_.ends();
     notes_.step(client, fired, take);
     full_ = ends || (full_ && !bus_ready);
   }
   template <typename Visitor>
   void visit(Visitor &v) {
     notes_.visit(v);
+    parts_.visit(v);
     v.exact(full_);
   }
 
  private:
+  bool same() const {
+    return notes_.same() && !parts_.several();
+  }
+
   WidthNotes notes_;
+  WidthParts parts_;
   bool full_ = false;
 };
 

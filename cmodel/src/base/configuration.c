@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/configuration.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/shape.h"
+
+static const char *const contracts[] = UFP4_CONTRACT_NAMES;
+static const char *const formats[] = UFP4_FORMATS_NAMES;
+static const char *const targets[] = UFP4_TARGET_NAMES;
+
+/** What a text has said so far. */
+typedef struct {
+  ufp4_configuration_t core;
+  uint32_t target, tile_m, tile_n;  // a macro-tile in outputs, or 0
+  unsigned given;                   // bits of keys
+} parse_t;
+
+/** A parameter: a number, a pair of them (second), or a word (words). */
+typedef struct {
+  const char *name;
+  size_t first, second;
+  const char *const *words;
+  uint32_t count;
+} parameter_t;
+
+#define AT(field) offsetof(parse_t, field)
+static const parameter_t keys[] = {
+    {"rows", AT(core.rows), 0, NULL, 0},
+    {"cols", AT(core.cols), 0, NULL, 0},
+    {"tile", AT(tile_m), AT(tile_n), NULL, 0},
+    {"tile_rows", AT(core.tile_rows), 0, NULL, 0},
+    {"tile_cols", AT(core.tile_cols), 0, NULL, 0},
+    {"chunk", AT(core.chunk), 0, NULL, 0},
+    {"bus", AT(core.bus_bytes), 0, NULL, 0},
+    {"bus_bytes", AT(core.bus_bytes), 0, NULL, 0},
+    {"quant", AT(core.quant), 0, NULL, 0},
+    {"lanes", AT(core.lanes), 0, NULL, 0},
+    {"contract", AT(core.contract), 0, contracts, UFP4_CONTRACT_COUNT},
+    {"formats", AT(core.formats), 0, formats, UFP4_FORMATS_COUNT},
+    {"target", AT(target), 0, targets, UFP4_TARGET_COUNT},
+    {"simulated", AT(target), 0, targets, UFP4_TARGET_COUNT},
+};
+enum { KEYS = sizeof keys / sizeof *keys };
+
+// --- Text ---------------------------------------------------------------------------------------
+
+static uint32_t *field_at(parse_t *parse, size_t at) {
+  return (uint32_t *)(void *)((char *)parse + at);
+}
+
+// A whole number below 2^20, which is beyond all that is legal. @return what follows, or NULL.
+static const char *read_number(const char *text, uint32_t *number) {
+  char *end;
+  if (*text < '0' || *text > '9') return NULL;
+  const unsigned long value = strtoul(text, &end, 10);
+  if (value >= 1u << 20) return NULL;
+  *number = (uint32_t)value;
+  return end;
+}
+
+static int read_value(const parameter_t *key, const char *value, parse_t *parse) {
+  for (uint32_t i = 0; i < key->count; i++) {
+    if (strcmp(value, key->words[i]) != 0) continue;
+    *field_at(parse, key->first) = i;
+    return 1;
+  }
+  if (key->words != NULL) return 0;
+  const char *rest = read_number(value, field_at(parse, key->first));
+  if (rest != NULL && key->second != 0)
+    rest = *rest == 'x' ? read_number(rest + 1, field_at(parse, key->second)) : NULL;
+  return rest != NULL && *rest == '\0';
+}
+
+static ufp4_status_t refuse(ufp4_message_t *message, const char *text, const char *what,
+                            const char *word) {
+  ufp4_message_set(message, "configuration '%s': %s%s%s%s", text, what, word ? " '" : "",
+                   word ? word : "", word ? "'" : "");
+  return UFP4_ERROR_ARGUMENT;
+}
+
+static ufp4_status_t read_parameter(const char *text, char *word, parse_t *parse,
+                                    ufp4_message_t *message) {
+  char *value = strchr(word, '=');
+  if (value == NULL) return refuse(message, text, "no KEY=VALUE is", word);
+  *value++ = '\0';
+  for (unsigned i = 0; i < KEYS; i++) {
+    if (strcmp(word, keys[i].name) != 0) continue;
+    if (parse->given >> i & 1) return refuse(message, text, "given twice is", word);
+    parse->given |= 1u << i;
+    if (read_value(&keys[i], value, parse)) return UFP4_OK;
+    value[-1] = '=';
+    return refuse(message, text, "no such value, or none that is so large, is", word);
+  }
+  return refuse(message, text,
+                "rows, cols, tile, tile_rows, tile_cols, chunk, bus, quant, lanes, contract, "
+                "formats and target are known, not",
+                word);
+}
+
+static ufp4_status_t parse_text(const char *text, parse_t *parse, ufp4_message_t *message) {
+  char copy[256], *at = copy;
+  if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
+    return refuse(message, text, "too long", NULL);
+  for (;;) {
+    char *end = strchr(at, ':');
+    if (end != NULL) *end = '\0';
+    const ufp4_status_t status = read_parameter(text, at, parse, message);
+    if (status != UFP4_OK || end == NULL) return status;
+    at = end + 1;
+  }
+}
+
+// --- Names that are made ------------------------------------------------------------------------
+
+// @return what follows @p before and a number, or NULL.
+static const char *read_part(const char *text, const char *before, uint32_t *number) {
+  if (text == NULL || strncmp(text, before, strlen(before)) != 0) return NULL;
+  return read_number(text + strlen(before), number);
+}
+
+// One of the words behind a dash, but for the first, which a name leaves out.
+static const char *read_word(const char *text, const char *const words[], uint32_t count,
+                             uint32_t *value) {
+  for (uint32_t i = 1; text != NULL && *text == '-' && i < count; i++) {
+    const size_t length = strlen(words[i]);
+    if (strncmp(text + 1, words[i], length) != 0 || strchr("-", text[1 + length]) == NULL) continue;
+    *value = i;
+    return text + 1 + length;
+  }
+  return text;
+}
+
+static int parse_name(const char *name, parse_t *parse) {
+  ufp4_configuration_t *core = &parse->core;
+  const char *at = read_part(name, "", &core->rows);
+  at = read_part(at, "x", &core->cols);
+  at = read_part(at, "-", &parse->tile_m);
+  at = read_part(at, "x", &parse->tile_n);
+  at = read_part(at, "-c", &core->chunk);
+  at = read_part(at, "-b", &core->bus_bytes);
+  at = read_part(at, "-q", &core->quant);
+  at = read_word(at, contracts, UFP4_CONTRACT_COUNT, &core->contract);
+  at = read_word(at, formats, UFP4_FORMATS_COUNT, &core->formats);
+  if (at != NULL && strncmp(at, "-l", 2) == 0) at = read_part(at, "-l", &core->lanes);
+  at = read_word(at, targets, UFP4_TARGET_COUNT, &parse->target);
+  return at != NULL && *at == '\0';
+}
+
+static void make_name(parse_t *parse) {
+  ufp4_configuration_t *c = &parse->core;
+  char lanes[16] = "";
+  if (c->lanes != 16) snprintf(lanes, sizeof lanes, "-l%u", c->lanes);
+  snprintf(c->name, sizeof c->name, "%ux%u-%ux%u-c%u-b%u-q%u%s%s%s%s%s%s%s", c->rows, c->cols,
+           c->rows * c->tile_rows, c->cols * c->tile_cols, c->chunk, c->bus_bytes, c->quant,
+           c->contract ? "-" : "", c->contract ? contracts[c->contract] : "", c->formats ? "-" : "",
+           c->formats ? formats[c->formats] : "", lanes, parse->target ? "-" : "",
+           parse->target ? targets[parse->target] : "");
+}
+
+// --- Find ---------------------------------------------------------------------------------------
+
+static int find_name(const char *name, parse_t *parse) {
+  static const ufp4_configuration_t known[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
+  static const uint32_t simulated[UFP4_CONFIGURATION_COUNT] = SHAPE_TARGETS;
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    if (strcmp(name, known[i].name) != 0) continue;
+    parse->core = known[i];
+    parse->target = simulated[i];
+    return 1;
+  }
+  return 0;
+}
+
+// A macro-tile in outputs to one in sub-tiles; 0, which is refused, where it is none.
+static void divide_tile(parse_t *parse) {
+  ufp4_configuration_t *c = &parse->core;
+  if (parse->tile_m == 0 && parse->tile_n == 0 && !(parse->given >> 2 & 1)) return;
+  c->tile_rows = c->rows != 0 && parse->tile_m % c->rows == 0 ? parse->tile_m / c->rows : 0;
+  c->tile_cols = c->cols != 0 && parse->tile_n % c->cols == 0 ? parse->tile_n / c->cols : 0;
+}
+
+static ufp4_status_t make(const char *text, parse_t *parse, ufp4_message_t *message) {
+  if (!find_name("default", parse)) return UFP4_ERROR_DEVICE;
+  parse->target = UFP4_TARGET_ASIC;
+  if (strchr(text, '=') != NULL) {
+    const ufp4_status_t status = parse_text(text, parse, message);
+    if (status != UFP4_OK) return status;
+  } else if (!parse_name(text, parse)) {
+    ufp4_message_set(message,
+                     "no configuration is called '%s'; ufp4 info lists them, and rows=8:cols=16 is "
+                     "one, too",
+                     text);
+    return UFP4_ERROR_ARGUMENT;
+  }
+  divide_tile(parse);
+  const char *refusal = shape_refusal(&parse->core);
+  if (refusal == NULL) {
+    make_name(parse);
+    return UFP4_OK;
+  }
+  (void)refuse(message, text, refusal, NULL);
+  return UFP4_ERROR_UNSUPPORTED;
+}
+
+ufp4_status_t configuration_find(const char *text, ufp4_configuration_t *configuration,
+                                 ufp4_target_t *target, ufp4_message_t *message) {
+  parse_t parse = {0};
+  if (!find_name(text, &parse)) {
+    const ufp4_status_t status = make(text, &parse, message);
+    if (status != UFP4_OK) return status;
+  }
+  *configuration = parse.core;
+  if (target != NULL) *target = (ufp4_target_t)parse.target;
+  return UFP4_OK;
+}

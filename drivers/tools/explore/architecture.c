@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's layers from what a transformers configuration says of it: of those that are built in,
+// and of a config.json.
+//
+// Sources: Radford et al. 2019 (GPT-2); Touvron et al. 2023, arXiv 2302.13971 and 2307.09288
+// (Llama); Grattafiori et al. 2024, arXiv 2407.21783 (Llama 3); Jiang et al. 2024, arXiv 2401.04088
+// (Mixtral 8x7B); DeepSeek-AI 2024, arXiv 2412.19437 (DeepSeek-V3); Dao and Gu 2024, arXiv
+// 2405.21060 (Mamba-2).
+#include <stdlib.h>
+#include <string.h>
+
+#include "explore.h"
+
+/** Of one block, unless it says otherwise. What a model does not have is 0. */
+typedef struct {
+  const char *name, *what;
+  int64_t blocks, width, inner;  ///< inner: of the MLP; of experts, of each
+  int64_t heads, kv_heads, head;
+  int64_t experts, chosen, shared;  ///< a token sees chosen of the experts, and the shared ones
+  int64_t q_rank, kv_rank, rope,
+      v_head;             ///< of latent attention; head is that of q and k, rope of it
+  int64_t state, groups;  ///< of a Mamba-2 block, whose inner width has heads of head
+  int plain;              ///< its MLP has no gate
+} architecture_t;
+
+#define SIZES(B, W, I, H, KV, D) \
+  .blocks = B, .width = W, .inner = I, .heads = H, .kv_heads = KV, .head = D
+static const architecture_t built_in[] = {
+    {"gpt2", "GPT-2 124M: 12 blocks of width 768", SIZES(12, 768, 3072, 12, 12, 64), .plain = 1},
+    {"llama-7b", "32 blocks of width 4096", SIZES(32, 4096, 11008, 32, 32, 128)},
+    {"llama-70b", "Llama 2 70B: 80 blocks of width 8192, 8 heads of k and v",
+     SIZES(80, 8192, 28672, 64, 8, 128)},
+    {"llama-3-8b", "32 blocks of width 4096, 8 heads of k and v",
+     SIZES(32, 4096, 14336, 32, 8, 128)},
+    {"llama-3-70b", "80 blocks of width 8192, 8 heads of k and v",
+     SIZES(80, 8192, 28672, 64, 8, 128)},
+    {"moe", "Mixtral 8x7B, by an older name", SIZES(32, 4096, 14336, 32, 8, 128), .experts = 8,
+     .chosen = 2},
+    {"mixtral-8x7b", "32 blocks, 2 of 8 experts a token, tokens split evenly",
+     SIZES(32, 4096, 14336, 32, 8, 128), .experts = 8, .chosen = 2},
+    {"deepseek-v3-like", "61 blocks, all with 8 of 256 experts and a shared one",
+     SIZES(61, 7168, 2048, 128, 128, 192), .experts = 256, .chosen = 8, .shared = 1, .q_rank = 1536,
+     .kv_rank = 512, .rope = 64, .v_head = 128},
+    {"mamba-2", "Mamba-2 2.7B: 64 blocks of width 2560", SIZES(64, 2560, 5120, 80, 0, 64),
+     .state = 128, .groups = 1},
+};
+enum { BUILT_IN = sizeof built_in / sizeof *built_in };
+
+void explore_architecture_details(FILE *out) {
+  for (int i = 0; i < BUILT_IN; i++)
+    fprintf(out, "  %-17s %s\n", built_in[i].name, built_in[i].what);
+}
+
+// --- Layers -------------------------------------------------------------------------------------
+
+static explore_layer_t *add(explore_model_t *model, const char *name, explore_kind_t kind,
+                            int64_t cin, int64_t cout) {
+  explore_layer_t *layer = &model->layers[model->layer_count++];
+  *layer = (explore_layer_t){.kind = kind, .cin = cin, .cout = cout, .count = 1, .group = 1};
+  layer->tokens_of = layer->tokens_by = 1;
+  snprintf(layer->name, sizeof layer->name, "%s", name);
+  return layer;
+}
+
+// Attention's own products: those of query heads that share a head of k and v are one.
+static void add_products(const architecture_t *a, int64_t v_head, explore_model_t *model) {
+  const int64_t shared = a->heads / a->kv_heads;
+  const struct {
+    const char *name;
+    explore_kind_t kind;
+    int64_t cin, cout;
+  } parts[] = {{"scores", EXPLORE_BF16, a->head, EXPLORE_SEQUENCE},
+               {"softmax", EXPLORE_HOST, EXPLORE_SEQUENCE, EXPLORE_SEQUENCE},
+               {"values", EXPLORE_BF16, EXPLORE_SEQUENCE, v_head}};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    explore_layer_t *layer = add(model, parts[i].name, parts[i].kind, parts[i].cin, parts[i].cout);
+    layer->count = a->kv_heads;
+    layer->group = shared;
+  }
+}
+
+static void add_attention(const architecture_t *a, explore_model_t *model) {
+  const int64_t v_head = a->v_head != 0 ? a->v_head : a->head;
+  add(model, "norm1", EXPLORE_HOST, a->width, a->width);
+  if (a->kv_rank != 0) {
+    // The first layers of q and of k and v read the same tensor.
+    const int64_t q_in = a->q_rank != 0 ? a->q_rank : a->width, q_out = a->heads * a->head;
+    const int64_t first = a->kv_rank + a->rope + (a->q_rank != 0 ? a->q_rank : q_out);
+    add(model, "qkv_a", EXPLORE_LINEAR, a->width, first);
+    if (a->q_rank != 0) add(model, "q_b", EXPLORE_LINEAR, q_in, q_out);
+    add(model, "kv_b", EXPLORE_LINEAR, a->kv_rank, a->heads * (a->head - a->rope + v_head));
+  } else {
+    add(model, "qkv", EXPLORE_LINEAR, a->width, (a->heads + 2 * a->kv_heads) * a->head);
+  }
+  add_products(a, v_head, model);
+  add(model, a->plain ? "proj" : "o", EXPLORE_LINEAR, a->heads * v_head, a->width);
+}
+
+// @p prefix, as it stands before the names of the layers of experts that all tokens see.
+static void add_mlp(const architecture_t *a, const char *prefix, int64_t inner, int64_t count,
+                    int64_t of, explore_model_t *model) {
+  char name[EXPLORE_NAME];
+  const struct {
+    const char *gated, *plain;
+    explore_kind_t kind;
+    int64_t cin, cout;
+  } parts[] = {{"gate_up", "fc1", EXPLORE_LINEAR, a->width, (a->plain ? 1 : 2) * inner},
+               {"act", "act", EXPLORE_HOST, (a->plain ? 1 : 2) * inner, inner},
+               {"down", "fc2", EXPLORE_LINEAR, inner, a->width}};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    snprintf(name, sizeof name, "%s%s", prefix, a->plain ? parts[i].plain : parts[i].gated);
+    explore_layer_t *layer = add(model, name, parts[i].kind, parts[i].cin, parts[i].cout);
+    layer->count = count;
+    layer->tokens_of = of;
+    layer->tokens_by = count;
+  }
+}
+
+static void add_experts(const architecture_t *a, explore_model_t *model) {
+  add(model, "norm2", EXPLORE_HOST, a->width, a->width);
+  if (a->experts == 0) {
+    add_mlp(a, "", a->inner, 1, 1, model);
+    return;
+  }
+  add(model, "router", EXPLORE_BF16, a->width, a->experts);
+  add_mlp(a, "", a->inner, a->experts, a->chosen, model);
+  if (a->shared != 0) add_mlp(a, "shared_", a->shared * a->inner, 1, 1, model);
+}
+
+// Projections in and out; convolution, scan and gate between them are the host's.
+static void add_mamba(const architecture_t *a, explore_model_t *model) {
+  const int64_t mixed = a->inner + 2 * a->groups * a->state;
+  add(model, "norm", EXPLORE_HOST, a->width, a->width);
+  add(model, "in_proj", EXPLORE_LINEAR, a->width, a->inner + mixed + a->heads);
+  add(model, "conv", EXPLORE_HOST, mixed, mixed);
+  add(model, "scan", EXPLORE_HOST, mixed + a->heads, a->inner);
+  add(model, "gate", EXPLORE_HOST, 2 * a->inner, a->inner);
+  add(model, "out_proj", EXPLORE_LINEAR, a->inner, a->width);
+}
+
+static void build(const architecture_t *a, explore_model_t *model) {
+  memset(model, 0, sizeof *model);
+  snprintf(model->name, sizeof model->name, "%s", a->name);
+  model->blocks = a->blocks;
+  if (a->state != 0) {
+    add_mamba(a, model);
+    return;
+  }
+  add_attention(a, model);
+  add_experts(a, model);
+}
+
+int explore_architecture(const char *name, explore_model_t *model) {
+  for (int i = 0; i < BUILT_IN; i++) {
+    if (strcmp(name, built_in[i].name) != 0) continue;
+    build(&built_in[i], model);
+    return 1;
+  }
+  return 0;
+}
+
+// --- config.json --------------------------------------------------------------------------------
+
+static const char *const no_gate[] = {"gpt2", "gpt_neox", "gptj",   "gpt_bigcode", "opt",
+                                      "bert", "bloom",    "falcon", "phi",         "starcoder2"};
+
+/** A configuration under way. */
+typedef struct {
+  const char *path, *wrong;  ///< wrong: a field that is missing or no size
+  const json_t *json;
+} reading_t;
+
+// The first of the @p names that is there, separated by blanks; @p preset where none is, -1: one
+// must be.
+static int64_t field(reading_t *reading, const char *names, int64_t preset) {
+  char copy[128], *rest = copy;
+  snprintf(copy, sizeof copy, "%s", names);
+  for (const char *name; (name = strsep(&rest, " ")) != NULL;) {
+    const json_t *value = json_object_get(reading->json, name);
+    if (value == NULL || json_is_null(value)) continue;
+    const json_int_t number = json_integer_value(value);
+    if (json_is_integer(value) && number >= 0 && number <= UFP4_MAX_DIM) return number;
+    reading->wrong = names;
+    return 1;
+  }
+  if (preset < 0) reading->wrong = names;
+  return preset < 0 ? 1 : preset;
+}
+
+static int is_plain(const json_t *json) {
+  const char *type = json_string_value(json_object_get(json, "model_type"));
+  for (size_t i = 0; type != NULL && i < sizeof no_gate / sizeof *no_gate; i++) {
+    if (strcmp(type, no_gate[i]) == 0) return 1;
+  }
+  return 0;
+}
+
+static void read_experts(reading_t *r, architecture_t *a) {
+  a->experts = field(r, "num_local_experts num_experts n_routed_experts", 0);
+  if (a->experts == 0) return;
+  a->inner = field(r, "moe_intermediate_size intermediate_size", -1);
+  a->chosen = field(r, "num_experts_per_tok", -1);
+  const int64_t width = field(r, "shared_expert_intermediate_size", 0);
+  a->shared = field(r, "n_shared_experts", a->inner != 0 ? width / a->inner : 0);
+}
+
+static void read_attention(reading_t *r, architecture_t *a) {
+  a->heads = field(r, "num_attention_heads n_head", -1);
+  a->kv_heads = field(r, "num_key_value_heads", a->heads);
+  a->head = field(r, "head_dim", a->heads != 0 ? a->width / a->heads : 0);
+  a->kv_rank = field(r, "kv_lora_rank", 0);
+  if (a->kv_rank == 0) return;
+  a->q_rank = field(r, "q_lora_rank", 0);
+  a->rope = field(r, "qk_rope_head_dim", -1);
+  a->head = a->rope + field(r, "qk_nope_head_dim", -1);
+  a->v_head = field(r, "v_head_dim", -1);
+  a->kv_heads = a->heads;
+}
+
+static void read_mamba(reading_t *r, architecture_t *a) {
+  a->inner = a->width * field(r, "expand", 2);
+  a->head = field(r, "head_dim", 64);
+  a->heads = a->head != 0 ? a->inner / a->head : 0;
+  a->groups = field(r, "n_groups", 1);
+}
+
+static int is_possible(const architecture_t *a) {
+  if (a->blocks < 1 || a->width < 1 || a->inner < 1 || a->heads < 1 || a->head < 1) return 0;
+  if (a->state != 0) return 1;
+  return a->kv_heads >= 1 && a->heads % a->kv_heads == 0 && a->chosen <= a->experts;
+}
+
+static int read_fields(reading_t *r, architecture_t *a) {
+  a->blocks = field(r, "num_hidden_layers n_layer", -1);
+  a->width = field(r, "hidden_size n_embd d_model", -1);
+  a->plain = is_plain(r->json);
+  a->state = field(r, "state_size ssm_state_size", 0);
+  if (a->state != 0) {
+    read_mamba(r, a);
+  } else {
+    a->inner = field(r, "intermediate_size n_inner", 4 * a->width);
+    read_attention(r, a);
+    read_experts(r, a);
+  }
+  if (r->wrong != NULL)
+    return cli_fail(&cli_explore, CLI_USAGE, "%s: a size is missing or none: %s", r->path,
+                    r->wrong);
+  if (is_possible(a)) return CLI_GO_ON;
+  return cli_fail(&cli_explore, CLI_USAGE, "%s: its sizes are of no model that is known", r->path);
+}
+
+int explore_hf(const char *path, explore_model_t *model) {
+  json_error_t error;
+  architecture_t a = {.name = "model"};
+  json_t *json = json_load_file(path, 0, &error);
+  if (json == NULL || !json_is_object(json)) {
+    json_decref(json);
+    return cli_fail(&cli_explore, CLI_USAGE, "%s: %s", path,
+                    json == NULL ? error.text : "no configuration of a model");
+  }
+  // That of the language model in one of several modes.
+  const json_t *text = json_object_get(json, "text_config");
+  reading_t reading = {.path = path, .json = json_is_object(text) ? text : json};
+  const char *type = json_string_value(json_object_get(reading.json, "model_type"));
+  char name[EXPLORE_NAME];
+  snprintf(name, sizeof name, "%s", type != NULL ? type : "model");
+  a.name = name;
+  const int end = read_fields(&reading, &a);
+  if (end == CLI_GO_ON) build(&a, model);
+  json_decref(json);
+  return end;
+}

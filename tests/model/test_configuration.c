@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configurations by name, and of parameters.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/configuration.h"
+#include "base/shape.h"
+#include "check.h"
+
+static const ufp4_configuration_t named[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
+
+static int is_same(const ufp4_configuration_t *a, const ufp4_configuration_t *b) {
+  return a->rows == b->rows && a->cols == b->cols && a->tile_rows == b->tile_rows &&
+         a->tile_cols == b->tile_cols && a->chunk == b->chunk && a->bus_bytes == b->bus_bytes &&
+         a->contract == b->contract && a->formats == b->formats && a->lanes == b->lanes &&
+         a->quant == b->quant;
+}
+
+TEST(those_with_a_name_are_legal) {
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    ufp4_configuration_t found;
+    const ufp4_status_t status = configuration_find(named[i].name, &found, NULL, NULL);
+    check_bits(i, status, UFP4_OK, "%s", named[i].name);
+    check_that(i, is_same(&found, &named[i]), "%s is another", named[i].name);
+    check_that(i, shape_refusal(&found) == NULL, "%s is refused", named[i].name);
+  }
+}
+
+TEST(parameters_make_one_with_a_name) {
+  static const struct {
+    const char *text, *name;
+    ufp4_configuration_t want;
+    ufp4_target_t target;
+  } cases[] = {
+      {"rows=8:cols=16:tile=128x256:chunk=16:bus=128:quant=64:contract=exact",
+       "8x16-128x256-c16-b128-q64",
+       {"", 8, 16, 16, 16, 16, 128, 0, 0, 16, 64},
+       UFP4_TARGET_ASIC},
+      {"rows=16", "16x16-128x128-c16-b64-q16", {"", 16, 16, 8, 8, 16, 64, 0, 0, 16, 16}, 0},
+      {"lanes=4:formats=uniform:contract=fp32:target=fpga:bus_bytes=32",
+       "16x16-128x128-c16-b32-q16-fp32-uniform-l4-fpga",
+       {"", 16, 16, 8, 8, 16, 32, 1, 2, 4, 16},
+       UFP4_TARGET_FPGA},
+      {"rows=1:cols=3:tile_rows=16:tile_cols=16:quant=0:simulated=simulator:contract=nv",
+       "1x3-16x48-c16-b64-q0-nv-simulator",
+       {"", 1, 3, 16, 16, 16, 64, 2, 0, 16, 0},
+       UFP4_TARGET_SIMULATOR}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    ufp4_configuration_t got = {.name = ""}, again = {.name = ""};
+    ufp4_target_t target = UFP4_TARGET_COUNT;
+    ufp4_message_t why = {0};
+    check_bits((int64_t)i, configuration_find(cases[i].text, &got, &target, &why), UFP4_OK,
+               "%s: %s", cases[i].text, why.text);
+    check_that((int64_t)i, strcmp(got.name, cases[i].name) == 0, "%s: %s", cases[i].text, got.name);
+    check_that((int64_t)i, is_same(&got, &cases[i].want), "%s", cases[i].text);
+    check_bits((int64_t)i, target, cases[i].target, "target of %s", cases[i].text);
+    check_bits((int64_t)i, configuration_find(got.name, &again, &target, &why), UFP4_OK, "%s: %s",
+               got.name, why.text);
+    check_that((int64_t)i, is_same(&got, &again) && strcmp(again.name, got.name) == 0,
+               "%s says another", got.name);
+    check_bits((int64_t)i, target, cases[i].target, "target of %s", got.name);
+  }
+}
+
+static void rejects(int64_t index, const char *text, ufp4_status_t want, const char *says) {
+  ufp4_configuration_t core;
+  ufp4_message_t why = {0};
+  check_bits(index, configuration_find(text, &core, NULL, &why), want, "%s: %s", text, why.text);
+  check_that(index, strstr(why.text, says) != NULL, "%s: %s", text, why.text);
+}
+
+/** As rtl.top.rejects_*, beyond each edge. */
+TEST(rejects_what_the_rtl_does_in_its_words) {
+  static const char *const texts[][2] = {
+      {"bus=0", "BusBytes must be 8"},
+      {"bus=4", "BusBytes must be 8"},
+      {"bus=24", "BusBytes must be 8"},
+      {"bus=256", "BusBytes must be 8"},
+      {"rows=0", "Rows and Cols must be 1 to 32"},
+      {"rows=33", "Rows and Cols must be 1 to 32"},
+      {"cols=33", "Rows and Cols must be 1 to 32"},
+      {"tile_rows=0", "TileRows from 2, TileCols even"},
+      {"tile_rows=1", "TileRows from 2, TileCols even"},
+      {"tile_cols=3", "TileRows from 2, TileCols even"},
+      {"tile=0x0", "TileRows from 2, TileCols even"},
+      {"tile=120x128", "TileRows from 2, TileCols even"},
+      {"rows=2:tile_rows=12", "TileRows from 2, TileCols even"},
+      {"rows=16:tile_rows=4096", "TileRows from 2, TileCols even"},
+      {"cols=8:bus=8:tile_cols=64", "a row of a macro-tile in unrounded sums"},
+      {"cols=5:tile_cols=32", "a row of a macro-tile in unrounded sums"},
+      {"chunk=4", "Chunk must be a power of two"},
+      {"chunk=24", "Chunk must be a power of two"},
+      {"chunk=256:bus=128", "Chunk must be a power of two"},
+      {"bus=8:cols=8:rows=8:chunk=32", "a chunk of one group at most 256 beats"},
+      {"rows=3:cols=5:tile=48x80:chunk=32", "a chunk of one group at most 256 beats"},
+      {"lanes=2", "Lanes must be 16, 8 or 4"},
+      {"lanes=8:contract=nv", "with contract nv 16"},
+      {"quant=2", "Quant must be 0 or 16"},
+      {"quant=64", "with BusBytes 128 also 64"},
+      {"8x16-64x128-c16-b12-q16", "BusBytes must be 8"}};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    rejects((int64_t)i, texts[i][0], UFP4_ERROR_UNSUPPORTED, texts[i][1]);
+}
+
+TEST(rejects_what_says_no_configuration) {
+  static const char *const texts[][2] = {
+      {"", "no configuration is called ''"},
+      {"huge", "no configuration is called 'huge'"},
+      {"8x16", "no configuration is called '8x16'"},
+      {"8x16-64x128-c16-b64-q16-", "no configuration is called"},
+      {"8x16-64x128-c16-b64-q16-fp32x", "no configuration is called"},
+      {"8x16-64x128-c16-b64-q16-fpga-fp32", "no configuration is called"},
+      {"rows=8:cols", "no KEY=VALUE is 'cols'"},
+      {"rows=8:", "no KEY=VALUE is ''"},
+      {"rows=8:rows=9", "given twice is 'rows'"},
+      {"rows=8x8", "is 'rows=8x8'"},
+      {"rows=", "is 'rows='"},
+      {"rows=-1", "is 'rows=-1'"},
+      {"rows= 8", "is 'rows= 8'"},
+      {"tile=128", "is 'tile=128'"},
+      {"rows=99999999999999999999", "so large"},
+      {"contract=i8", "is 'contract=i8'"},
+      {"row=8", "are known, not 'row'"}};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    rejects((int64_t)i, texts[i][0], UFP4_ERROR_ARGUMENT, texts[i][1]);
+  char text[600] = "rows=";
+  memset(text + 5, '1', sizeof text - 6);
+  rejects(100, text, UFP4_ERROR_ARGUMENT, "too long");
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""usage: sizes.py BUILD COUNT PES
+
+Cores of any size against their RTL: draws COUNT legal configurations of up to PES processing elements, by UFP4_TEST_SEED,
+builds their RTL in the folder BUILD, and compares each with the timed model in jobs, lists of jobs and training steps
+(test_sim_timing, equals_made_configuration). 200 of them: sizes.py FOLDER 200 1024; those that are built stay built."""
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tomllib
+
+SOURCE = pathlib.Path(__file__).resolve().parents[3]
+SPEC = tomllib.loads((SOURCE / "cmodel/spec/ufp4.toml").read_text())
+AT_A_TIME = 4  # that one program holds
+
+
+def in_python(text):
+    """An expression of the specification, which has one choice at most."""
+    text = re.sub(r"^(.*) \? (.*) : (.*)$", r"(\2) if (\1) else (\3)", text)
+    return text.replace("&&", "and").replace("||", "or").replace("~x", "-x - 1").replace(" / ", " // ")
+
+
+def rules():
+    names = {"CONTRACT_NV": SPEC["enum"]["contract"]["values"].index("nv")}
+    for shape in SPEC["shape"]:
+        names[shape["name"]] = eval(f"lambda {', '.join(shape['arguments'])}: {in_python(shape['value'])}", names)
+    return [(rule["arguments"], eval(f"lambda {', '.join(rule['arguments'])}: {in_python(rule['rule'])}", names))
+            for rule in SPEC["legal"]]
+
+
+def drawn(draw, most, legal):
+    """The name of a legal configuration."""
+    while True:
+        c = {"rows": draw.randint(1, 32), "cols": draw.randint(1, 32), "tile_rows": draw.randint(2, 16),
+             "tile_cols": draw.randint(2, 16), "chunk": draw.choice((8, 16, 32, 64, 128)),
+             "bus_bytes": draw.choice((8, 16, 32, 64, 128)), "quant": draw.choice((0, 2, 16, 16, 64)),
+             "lanes": draw.choice((4, 8, 16, 16)), "contract": draw.choice((0, 0, 1, 2))}
+        tile = c["rows"] * c["tile_rows"], c["cols"] * c["tile_cols"]
+        if c["rows"] * c["cols"] > most or max(tile) > 96 or not all(rule(*(c[a] for a in names)) for names, rule in legal):
+            continue
+        words = [SPEC["enum"]["contract"]["values"][c["contract"]], draw.choice(SPEC["enum"]["formats"]["values"]), f"l{c['lanes']}",
+                 draw.choice(SPEC["enum"]["target"]["values"])]
+        return (f"{c['rows']}x{c['cols']}-{tile[0]}x{tile[1]}-c{c['chunk']}-b{c['bus_bytes']}-q{c['quant']}" +
+                "".join(f"-{word}" for word in words if word not in ("exact", "all", "l16", "asic")))
+
+
+def call(seconds, *command, **environment):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=seconds,
+                          env={**os.environ, **environment})
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def compare(build, names):
+    call(600, "cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_CUDA=OFF",
+         f"-DUFP4_SIMULATE={';'.join(names)}", "-DUFP4_SIMULATE_ALONE=ON",
+         *(f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX")))
+    call(3600, "ninja", "-C", build, "test_sim_timing")
+    for name in names:
+        print(call(3600, build / "tests" / "sim" / "timing" / "test_sim_timing", "equals_made_configuration",
+                   UFP4_TEST_CONFIGURATION=name), end="", flush=True)
+
+
+def main():
+    build, count, most = pathlib.Path(sys.argv[1]).resolve(), int(sys.argv[2]), int(sys.argv[3])
+    draw, legal = random.Random(int(os.environ.get("UFP4_TEST_SEED", "0"))), rules()
+    names = [drawn(draw, most, legal) for _ in range(count)]
+    for at in range(0, count, AT_A_TIME):
+        compare(build, names[at:at + AT_A_TIME])
+
+
+if __name__ == "__main__":
+    main()
