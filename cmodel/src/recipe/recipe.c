@@ -81,10 +81,14 @@ static const ufp4_recipe_t recipes[] = {
 
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe) {
   if (name == NULL || recipe == NULL) return UFP4_ERROR_ARGUMENT;
+  const char *suffix = ufp4_recipe_suffix(name);
+  const size_t length = (size_t)(suffix - name);
   for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++) {
-    if (strcmp(name, recipes[i].name) != 0) continue;
-    *recipe = recipes[i];
-    return UFP4_OK;
+    if (strlen(recipes[i].name) != length || memcmp(name, recipes[i].name, length) != 0) continue;
+    ufp4_recipe_t made = recipes[i];
+    ufp4_status_t status = ufp4_recipe_vary(&made, suffix, NULL);
+    if (status == UFP4_OK) *recipe = made;
+    return status;
   }
   return UFP4_ERROR_ARGUMENT;
 }
