@@ -159,7 +159,7 @@ TEST(rejects_what_the_recipe_cannot_have) {
                                          {"mxfp4-rht/rht=fprop", "does not quantize"},
                                          {"mxfp4-rht/sr=fprop+wgrad", "does not quantize"},
                                          {"ufp4/sr=fprop", "dy does not enter fprop"},
-                                         {"nvfp4/rht=fprop", "layout 2d"}};
+                                         {"mxfp4-rht/rht=none/sr=x", "none, or fprop"}};
   for (int i = 0; i < 6; i++) {
     const char *suffix = ufp4_recipe_suffix(cases[i][0]);
     char base[32];

@@ -7,6 +7,7 @@ from typing import Any
 from . import _library as c
 from . import _spec as s
 
+NAMES = ("fp32", "bf16", "ufp4", "e2m1", "e2m1-46", "nvfp4", "nvfp4-full", "nvint4", "nve1m2", "mxfp4", "mxfp4-rht")
 ROLES = ("x", "w", "dy")
 PASSES = ("fprop", "dgrad", "wgrad")
 AXES = ("row", "col")
@@ -88,8 +89,8 @@ def _copies(values, names):
 def recipe(name_or_dict: str | dict[str, Any] | Recipe) -> Recipe:
     """A built-in recipe by its name, or one of one's own from a dict with the keys of a recipe file.
 
-    The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, mxfp4, mxfp4-rht, each with or without a suffix that says which
-    GEMMs have the transform and stochastic rounding, as in "ufp4/rht=dgrad+wgrad/sr=none". A dict needs "elem"; without "name" it is
+    The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, nvint4, nve1m2, mxfp4, mxfp4-rht, each with or without a suffix
+    that says which GEMMs have the transform and stochastic rounding, as in "ufp4/rht=dgrad+wgrad/sr=none". A dict needs "elem"; without "name" it is
     called "custom", and a built-in one's name goes with its own settings alone. ValueError: no such name or key, or settings that do
     not go together.
     """
@@ -113,8 +114,8 @@ def _varied(name):
     suffix = "" if "\0" in name else c.lib.recipe_suffix(name.encode(errors="replace")).decode()
     made = _named(name.removesuffix(suffix))
     if made is None:
-        raise ValueError(f"no recipe is called {name!r}; there are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, mxfp4, "
-                         "mxfp4-rht, each also with a suffix as in 'ufp4/rht=dgrad+wgrad', or a dict")
+        raise ValueError(f"no recipe is called {name!r}; there are {', '.join(NAMES)}, each also with a suffix as in "
+                         "'ufp4/rht=dgrad+wgrad', or a dict")
     message = c.Message()
     status = c.lib.recipe_vary(byref(made._struct), suffix.encode(), byref(message))
     if status != c.OK:

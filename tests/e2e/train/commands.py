@@ -273,7 +273,7 @@ def train_takes_every_recipe():
         with open(keys, "w") as file:
             file.write('{"elem": "e1m2", "rht": "integer", "round": {"dy": {"wgrad": "sr"}}, "signs": "step", "requantize": true,'
                        ' "bf16_passes": ["dgrad"], "bf16_layers": {"first": 1, "names": ["fc2"]}}')
-        built_in = ["e2m1-46", "nvfp4", "nvfp4-full", "mxfp4", "mxfp4-rht"]
+        built_in = ["e2m1-46", "nvfp4", "nvfp4/rht=fprop+dgrad+wgrad", "nvfp4-full", "nvint4", "nve1m2", "mxfp4", "mxfp4-rht"]
         done = run("train", write_text(folder), "-o", os.path.join(folder, "out"), *TINY, "--steps", "2", "--seeds", "1",
                    "--recipe", ",".join([*built_in, mine, keys]), "--no-control", "--json")
         check(done.returncode == 0, done.stderr)
