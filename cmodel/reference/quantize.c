@@ -117,7 +117,7 @@ static uint32_t f32_of(reference_real_t x) {
   return reference_f32_round(x.negative, x.magnitude, x.exponent);
 }
 
-/** The largest scale times the largest code that goes with it: 448 x 6, or 256 x 6 = 384 x 4. */
+/** The largest scale times the largest code that goes with it: 448 x qmax, or 256 x 6 = 384 x 4. */
 static level_t nvfp4_level(reference_real_t amax, int full) {
   const uint32_t top = reference_f32_round(0, (reference_u128_t)full, 0);
   level_t level = {0, F32_ONE, F32_ONE};
@@ -127,22 +127,28 @@ static level_t nvfp4_level(reference_real_t amax, int full) {
   return level;
 }
 
-/** For a largest code of @p target. */
+/** For a largest code of @p target quarters. */
 static uint8_t nvfp4_scale(reference_real_t amax, const level_t *level, int target) {
-  const uint32_t share = reference_f32_quotient(0, 1, 0, (reference_u128_t)target);
+  const uint32_t share = reference_f32_quotient(0, 4, 0, (reference_u128_t)target);
   const uint32_t f448 = reference_f32_round(0, 448, 0);
   const uint32_t wanted =
       reference_f32_multiply(f32_of(amax), reference_f32_multiply(level->encode, share));
   return reference_e4m3_cast(smaller(wanted, f448));
 }
 
-/** clamp(x * e, +-6), the sign apart. */
-static reference_real_t nvfp4_product(reference_real_t x, uint8_t scale, const level_t *level) {
-  const uint32_t f6 = reference_f32_round(0, 6, 0);
+/** The largest magnitude of a format, in quarters. */
+static int quarters(reference_elem_t elem) {
+  return reference_elem_magnitude(elem, 7) * 4 >> reference_elem_frac(elem);
+}
+
+/** clamp(x * e, +-qmax), the sign apart. */
+static reference_real_t nvfp4_product(reference_elem_t elem, reference_real_t x, uint8_t scale,
+                                      const level_t *level) {
+  const uint32_t qmax = reference_f32_round(0, (reference_u128_t)quarters(elem), -2);
   const uint32_t divisor = reference_f32_multiply(reference_e4m3_value(scale), level->decode);
   const uint32_t e = smaller(reference_f32_divide(F32_ONE, divisor), F32_MAX);
   x.negative = 0;
-  return reference_f32_real(smaller(reference_f32_multiply(f32_of(x), e), f6));
+  return reference_f32_real(smaller(reference_f32_multiply(f32_of(x), e), qmax));
 }
 
 // --- Codes --------------------------------------------------------------------------------------
@@ -182,7 +188,7 @@ static uint8_t code_of(reference_real_t x, uint32_t scale, const reference_quant
                        const level_t *level, uint8_t r) {
   reference_real_t dividend = x, divisor = {0, 1, 0};
   if (how->scale == REFERENCE_SCALE_NVFP4) {
-    dividend = nvfp4_product(x, (uint8_t)scale, level);
+    dividend = nvfp4_product(how->elem, x, (uint8_t)scale, level);
   } else {
     reference_scale_real(how->scale, scale, &divisor);
     dividend.exponent += level->t;
@@ -196,7 +202,7 @@ static uint32_t scale_of(reference_real_t amax, const reference_quantize_t *how,
                          const level_t *level) {
   switch (how->scale) {
     case REFERENCE_SCALE_NVFP4:
-      return nvfp4_scale(amax, level, 6);
+      return nvfp4_scale(amax, level, quarters(how->elem));
     case REFERENCE_SCALE_E8M0:
       return e8m0_scale(how->elem, amax, how->scale_round == REFERENCE_SCALE_UP);
     case REFERENCE_SCALE_FP32:
@@ -223,7 +229,7 @@ static uint32_t add_square(uint32_t e, reference_real_t x, uint8_t code, uint8_t
 typedef struct {
   int poisoned;
   reference_real_t amax;
-  int target;  ///< of the largest code: 6, or with 4/6 perhaps 4
+  int target;  ///< of the largest code, in quarters: 4 x 6, or with 4/6 perhaps 4 x 4
 } summary_t;
 
 static void summarize(summary_t *summary, const reference_block_t *block) {
@@ -331,13 +337,13 @@ int reference_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols,
 }
 
 static level_t level_of(const loaded_t *in, const reference_quantize_t *how, int t) {
-  const int full = how->scale_round == REFERENCE_SCALE_46 ? 1536 : 2688;
+  const int full = how->scale_round == REFERENCE_SCALE_46 ? 1536 : 448 * quarters(how->elem) / 4;
   if (how->scale == REFERENCE_SCALE_NVFP4) return nvfp4_level(clean_amax(in), full);
   return (level_t){how->scale == REFERENCE_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
 }
 
-/** The squared error of a tile with a scale for codes up to @p target, its rows one after the
- * other.
+/** The squared error of a tile with a scale for codes up to @p target quarters, its rows one after
+ * the other.
  */
 static uint32_t tile_error(const loaded_t *in, int64_t tile_row, int64_t group, int target,
                            const reference_quantize_t *how, const level_t *level) {
@@ -364,12 +370,12 @@ static uint32_t tile_error(const loaded_t *in, int64_t tile_row, int64_t group, 
 static void choose_targets(loaded_t *in, const reference_quantize_t *how, const level_t *level) {
   for (int64_t i = 0; i < in->tile_rows * in->tile_cols; i++) {
     summary_t *tile = &in->tile[i];
-    tile->target = 6;
+    tile->target = 24;
     if (tile->poisoned || tile->amax.magnitude == 0) continue;
     const int64_t row = i / in->tile_cols, group = i % in->tile_cols;
-    const uint32_t four = tile_error(in, row, group, 4, how, level);
-    const uint32_t six = tile_error(in, row, group, 6, how, level);
-    if (four < six) tile->target = 4;  // patterns of positive numbers compare as these do
+    const uint32_t four = tile_error(in, row, group, 16, how, level);
+    const uint32_t six = tile_error(in, row, group, 24, how, level);
+    if (four < six) tile->target = 16;  // patterns of positive numbers compare as these do
   }
 }
 

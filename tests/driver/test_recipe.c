@@ -213,12 +213,12 @@ TEST(rejects_files_that_are_no_recipes) {
       "{\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"rht\": \"bf16\"}",
       "{\"elem\": \"e1m2\", \"rht_mask\": \"0x10000\"}",
       "{\"elem\": \"e1m2\", \"name\": \"\"}",
-      "{\"elem\": \"e1m2\", \"scale\": \"nvfp4\"}",
+      "{\"elem\": \"e1m2\", \"scale\": \"nvfp4\", \"scale_round\": \"46\"}",
       "{\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": \"integer\"}",
       "{\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"accumulate\": \"exact\"}",
       "{\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"scale_round\": {\"x\": \"rne\"}}",
       "{\"elem\": \"int4\", \"accumulate\": \"nv\"}",
-      "{\"elem\": \"e2m1\", \"layout\": \"2d\", \"rht\": \"integer\"}",
+      "{\"elem\": \"e2m1\", \"layout\": \"2d\", \"scale\": \"e8m0\"}",
   };
   for (int i = 0; i < (int)(sizeof texts / sizeof texts[0]); i++) {
     ufp4_recipe_t recipe;
@@ -261,8 +261,9 @@ TEST(names_have_letters_digits_and_four_signs) {
 }
 
 TEST(rejects_the_name_of_a_built_in_recipe) {
-  static const char *const names[] = {"fp32",       "bf16",  "ufp4",      "e2m1",   "nvfp4",
-                                      "nvfp4-full", "mxfp4", "mxfp4-rht", "e2m1-46"};
+  static const char *const names[] = {"fp32",    "bf16",       "ufp4",  "e2m1",
+                                      "nvfp4",   "nvfp4-full", "mxfp4", "mxfp4-rht",
+                                      "e2m1-46", "nvint4",     "nve1m2"};
   ufp4_recipe_t recipe;
   ufp4_message_t message = {0};
   for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {

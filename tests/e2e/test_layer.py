@@ -178,14 +178,33 @@ def test_rejects_recipes():
 
 
 def test_nvfp4_quantized_by_the_host_on_rtl():
-    for shape in ((1, 1, 1), (33, 47, 130)):
+    for shape, suffix in (((1, 1, 1), ""), ((33, 47, 130), ""), ((33, 47, 130), "/rht=fprop+dgrad/sr=dgrad")):
         tensors(*shape)
-        words = ["layer", *XWD, "-o", "out", "--json", "--recipe", "nvfp4", "--backend", "rtl", "--check", "model"]
+        words = ["layer", *XWD, "-o", "out", "--json", "--recipe", f"nvfp4{suffix}", "--backend", "rtl", "--check", "model"]
         result = passes(*words, "--config", "small")
         check("the host quantizes" in result.err, f"should say so: {result}")
         whole = json.loads(result.out)
         check_equal(whole["verdict"], "equal", f"{shape}")
         check(all(c["cycles"] > 0 for c in whole["cases"]), "the core multiplies")
+
+
+def test_suffixes_are_their_recipes():
+    tensors(33, 47, 130)
+    write_recipe("same.json", elem="e1m2", rht={"wgrad": "integer"}, round={"dy": {"dgrad": "sr"}}, scale_round={"dy": {"dgrad": "up"}})
+    outputs = []
+    for recipe in ("ufp4/rht=wgrad/sr=dgrad", "same.json", "ufp4/sr=dgrad", "same.json/rht=fprop+dgrad+wgrad"):
+        layer("--recipe", recipe)
+        outputs.append([pathlib.Path("out", name).read_bytes() for name in SHAPES.values()])
+    check(outputs[0] == outputs[1] != outputs[2] == outputs[3], "outputs")
+    check(outputs[0][2] == outputs[2][2] and outputs[0][0] != outputs[2][0], "of FPROP and DGRAD alone")
+
+
+def test_rejects_uniform_grids_with_two_levels_on_other_backends():
+    tensors(4, 5, 6)
+    layer("--recipe", "nvint4")
+    for backend in ("rtl", "tlm"):
+        rejects(3, f"backend {backend} does not have element int4 with scale nvfp4; model has", "layer", *XWD, "-o", "out",
+                "--recipe", "nvint4", "--backend", backend)
 
 
 def test_mxfp4_equals_the_model_on_rtl():

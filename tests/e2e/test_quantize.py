@@ -358,8 +358,8 @@ def test_rejects_a_file_without_the_name_of_a_tensor():
 def test_rejects_illegal_combinations():
     bench.write_npy("X.npy", [[1.0]])
     cases = [("--block 32", "block 32"), ("--scale e8m0 --block 16", "block 16"), ("--scale e8m0 --rht bf16", "RHT"),
-             ("--rht on --layout 2d", "RHT"), ("--scale nvfp4 --rht on", "RHT integer"),
-             ("--scale fp32 --rht bf16", "RHT bf16"), ("--scale nvfp4 --elem e1m2", "element e1m2"),
+             ("--scale nvfp4 --rht on", "RHT integer"),
+             ("--scale fp32 --rht bf16", "RHT bf16"), ("--scale nvfp4 --elem e1m2 --scale-round 46", "rounding 46"),
              ("--scale-round down", "rounding down"), ("--scale e8m0 --scale-round rne", "rounding rne"),
              ("--scale nvfp4 --scale-round up", "rounding up"), ("--scale-round 46", "rounding 46"), ("--scale fp32 --scale-round up", "rounding up"),
              ("--scale e8m0 --tensor-exponent 3", "tensor exponent"), ("--tensor-exponent 32768", "--tensor-exponent"),

@@ -122,6 +122,10 @@ def test_rejects_recipes():
                         ("rht_mask must be 16 bits", {"rht_mask": "1_0"}), ("bf16_layers: first", {"bf16_layers": {"first": "\u0661%"}}),
                         ("'.' at the start", {"name": "\ud800"}), ("does not go with scale e8m0", {"scale": "e8m0", "scale_round": "rne"}), ("name", {"name": "a b"})):
         raises(ValueError, words, ufp4.recipe, good | more)
+    for words, name in (("a suffix is", "ufp4/rth=none"), ("ufp4/sr=fprop: dy does not enter fprop", "ufp4/sr=fprop"), ("no recipe is called 'x/rht=none'", "x/rht=none"),
+                        ("quantizes nothing", "bf16/rht=none"), ("no recipe is called", "ufp4/rht=\0")):
+        raises(ValueError, words, ufp4.recipe, name)
+    raises(ValueError, "built-in", ufp4.recipe, good | {"name": "ufp4/rht=none"})
     raises(TypeError, "a name or a dict", ufp4.recipe, 7)
     raises(ValueError, "elem is missing", ufp4.recipe, {})
     raises(ValueError, "unknown key 'operands'", ufp4.recipe, {"name": "mine", "operands": "bf16"})
@@ -295,7 +299,7 @@ def test_copies_are_equal_and_have_memory_of_their_own():
     q = ufp4.quantize(X, elem="e1m2", rht="on", round="sr", seed=2**64 - 1)
     for other in (copy.deepcopy(q), pickle.loads(pickle.dumps(q))):
         check(other.to_safetensors() == q.to_safetensors() and not np.shares_memory(other.scales, q.scales), "a copy")
-    for recipe in ("ufp4", "bf16", "mxfp4-rht", {"elem": "e2m1", "name": "mine"}):
+    for recipe in ("ufp4", "bf16", "mxfp4-rht", "ufp4/rht=none/sr=wgrad", {"elem": "e2m1", "name": "mine"}):
         check_equal(ufp4.recipe(ufp4.recipe(recipe).to_dict()), ufp4.recipe(recipe), "recipe")
         check_equal(pickle.loads(pickle.dumps(ufp4.recipe(recipe))), ufp4.recipe(recipe), "recipe")
 

@@ -188,7 +188,11 @@ def test_recipes_are_those_of_recipe_files():
     for role, pass_ in (("x", "fprop"), ("w", "fprop"), ("dy", "wgrad"), ("x", "wgrad")):
         got = ufp4.quantize(x, recipe=own, role=role, pass_=pass_, seed=3).to_safetensors()
         check(got == program_file(x, "--recipe", "own.json", "--role", role, "--pass", pass_, "--seed", 3), f"{role} {pass_}")
-    for name in ("fp32", "bf16", "ufp4", "e2m1", "e2m1-46", "nvfp4", "nvfp4-full", "mxfp4", "mxfp4-rht"):
+    for name in ("ufp4/sr=wgrad", "ufp4/rht=dgrad+wgrad"):
+        got = ufp4.quantize(x, recipe=name, role="dy", pass_="dgrad", seed=3).to_safetensors()
+        check(got == program_file(x, "--recipe", name, "--role", "dy", "--pass", "dgrad", "--seed", 3), name)
+        check((got == ufp4.quantize(x, recipe="ufp4", role="dy", pass_="dgrad", seed=3).to_safetensors()) == ("rht" in name), name)
+    for name in ("fp32", "bf16", "ufp4", "e2m1", "e2m1-46", "nvfp4", "nvfp4-full", "nvint4", "nve1m2", "mxfp4", "mxfp4-rht"):
         made = ufp4.recipe(name)
         check_equal(made.name, name, "name")
         if made.quantized:

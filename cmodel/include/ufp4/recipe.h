@@ -50,7 +50,7 @@ typedef struct {
 /** A recipe (numerics.md 6): how each operand of each training GEMM is quantized. What goes by role
  * and axis belongs to one copy of a tensor, which enters one GEMM (ufp4_pass_operands). */
 typedef struct {
-  char name[32];
+  char name[80];       ///< with its suffix (ufp4_recipe_vary)
   int quantized;       ///< 0: FP32 GEMM on the host
   ufp4_dtype_t dtype;  ///< where not quantized: what operands are rounded to, BF16 or FP32
   ufp4_elem_t elem;
@@ -68,9 +68,17 @@ typedef struct {
 } ufp4_recipe_t;
 
 /** The built-in recipes. */
-#define UFP4_RECIPE_NAMES "fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, mxfp4, mxfp4-rht"
-/** One of UFP4_RECIPE_NAMES; UFP4_ERROR_ARGUMENT for any other name. */
+#define UFP4_RECIPE_NAMES \
+  "fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, nvint4, nve1m2, mxfp4, mxfp4-rht"
+/** One of UFP4_RECIPE_NAMES, with or without a suffix; UFP4_ERROR_ARGUMENT for any other name. */
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
+/** Where the suffix of @p name begins: the parts at its end that begin with / and have =. */
+const char *ufp4_recipe_suffix(const char *name);
+/** What a suffix makes of a recipe that has none, its name included: "/rht=GEMMS" has the transform
+ * in these GEMMs alone, "/sr=GEMMS" stochastic rounding; GEMMS is "none", or of fprop, dgrad and
+ * wgrad what is wanted, with + between them (numerics.md 6). UFP4_ERROR_ARGUMENT, and @p recipe as
+ * it was: no such suffix, or one that the recipe cannot have. */
+ufp4_status_t ufp4_recipe_vary(ufp4_recipe_t *recipe, const char *suffix, ufp4_message_t *message);
 /** Whether @p recipe quantizes the operands of @p pass. */
 int ufp4_recipe_quantizes(const ufp4_recipe_t *recipe, ufp4_pass_t pass);
 /** The JSON key of what in @p recipe needs a whole model in training, or NULL. */

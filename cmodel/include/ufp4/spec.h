@@ -165,16 +165,20 @@ typedef struct {
   unsigned scale_rounds;
   unsigned backends;
 } ufp4_quantize_combination_t;
-#define UFP4_QUANTIZE_COMBINATION_COUNT 7
+#define UFP4_QUANTIZE_COMBINATION_COUNT 11
 #define UFP4_QUANTIZE_COMBINATIONS \
   { \
     {0u, 7u, 1u, 7u, 3u, 7u}, \
     {0u, 7u, 2u, 1u, 3u, 7u}, \
+    {0u, 7u, 2u, 6u, 3u, 3u}, \
     {1u, 1u, 1u, 5u, 9u, 7u}, \
     {1u, 1u, 2u, 1u, 9u, 7u}, \
+    {1u, 1u, 2u, 4u, 9u, 3u}, \
+    {1u, 6u, 3u, 5u, 1u, 1u}, \
     {2u, 7u, 1u, 3u, 6u, 7u}, \
     {3u, 7u, 1u, 3u, 1u, 5u}, \
     {3u, 7u, 2u, 1u, 1u, 5u}, \
+    {3u, 7u, 2u, 2u, 1u, 1u}, \
   }
 
 /** Which GEMMs there are (ufp4_combination_gemm). Sets have bit i for value i. */
@@ -184,7 +188,7 @@ typedef struct {
   unsigned elems;
   unsigned backends;
 } ufp4_gemm_combination_t;
-#define UFP4_GEMM_COMBINATION_COUNT 9
+#define UFP4_GEMM_COMBINATION_COUNT 11
 #define UFP4_GEMM_COMBINATIONS \
   { \
     {0u, 1u, 7u, 7u}, \
@@ -193,6 +197,8 @@ typedef struct {
     {1u, 1u, 1u, 7u}, \
     {1u, 2u, 1u, 7u}, \
     {1u, 4u, 1u, 3u}, \
+    {1u, 3u, 7u, 1u}, \
+    {1u, 4u, 3u, 1u}, \
     {2u, 2u, 7u, 7u}, \
     {2u, 4u, 3u, 3u}, \
     {3u, 2u, 7u, 5u}, \

@@ -34,6 +34,7 @@ typedef struct {
   spans_t spans;
   int32_t *peaks;  // largest magnitude of each span, as a pattern; NaN and Inf are largest
   grid_t grid;
+  float qmax;
   float encode, reciprocal;  // NVFP4: S, and the Sd that undoes it
 } product_t;
 
@@ -98,7 +99,7 @@ static void set_tensor_scale(product_t *product) {
   }
   product->encode = 1.0f;
   if (largest != 0) {
-    const float encode = 2688.0f / ufp4_f32_value((uint32_t)largest);
+    const float encode = 448.0f * product->qmax / ufp4_f32_value((uint32_t)largest);
     product->encode = encode < FLT_MAX ? encode : FLT_MAX;
   }
   product->reciprocal = 1.0f / product->encode;
@@ -121,7 +122,7 @@ INLINE void round_e4m3(flanes_t x, lanes_t *byte, flanes_t *value) {
 
 // The scale bytes, and what the elements of each lane are multiplied by.
 INLINE void nvfp4_scales(const product_t *product, flanes_t peak, lanes_t *byte, flanes_t *factor) {
-  const flanes_t quotient = peak * (product->encode * (1.0f / 6.0f));
+  const flanes_t quotient = peak * (product->encode * (1.0f / product->qmax));
   flanes_t scale;
   round_e4m3(min_floats(quotient, all_floats(448.0f)), byte, &scale);
   *factor = min_floats(1.0f / (scale * product->reciprocal), all_floats(FLT_MAX));
@@ -213,10 +214,12 @@ static void encode_place(const product_t *product, const place_t *place, ufp4_op
 
 ufp4_status_t ufp4_quantize_products(const source_t *source, const ufp4_quantize_t *how,
                                      ufp4_operand_t *out) {
-  product_t product = {.source = source,
-                       .how = how,
-                       .spans = ufp4_spans_of(source, how),
-                       .grid = grid_of(how->elem)};
+  product_t product = {
+      .source = source,
+      .how = how,
+      .spans = ufp4_spans_of(source, how),
+      .grid = grid_of(how->elem),
+      .qmax = (float)ufp4_elem_qmax_quanta(how->elem) / (float)(1 << ufp4_elem_frac(how->elem))};
   product.peaks = calloc(ufp4_matrix_bytes(product.spans.count, 1, sizeof *product.peaks), 1);
   if (product.peaks == NULL) return UFP4_ERROR_MEMORY;
   collect_peaks(&product);

@@ -40,6 +40,22 @@ static const ufp4_recipe_t recipes[] = {
      .rht_mask = UFP4_RHT_DEFAULT_MASK,
      .round = {[UFP4_ROLE_DY] = SR},
      .layout = {[UFP4_ROLE_W] = UFP4_LAYOUT_2D}},
+    {.name = "nvint4",
+     .quantized = 1,
+     .elem = UFP4_ELEM_INT4,
+     .scale = UFP4_SCALE_NVFP4,
+     .rht = {[UFP4_PASS_WGRAD] = UFP4_RHT_BF16},
+     .rht_mask = UFP4_RHT_DEFAULT_MASK,
+     .round = {[UFP4_ROLE_DY] = SR},
+     .layout = {[UFP4_ROLE_W] = UFP4_LAYOUT_2D}},
+    {.name = "nve1m2",
+     .quantized = 1,
+     .elem = UFP4_ELEM_E1M2,
+     .scale = UFP4_SCALE_NVFP4,
+     .rht = {[UFP4_PASS_WGRAD] = UFP4_RHT_BF16},
+     .rht_mask = UFP4_RHT_DEFAULT_MASK,
+     .round = {[UFP4_ROLE_DY] = SR},
+     .layout = {[UFP4_ROLE_W] = UFP4_LAYOUT_2D}},
     {.name = "e2m1-46",
      .quantized = 1,
      .elem = UFP4_ELEM_E2M1,
@@ -81,10 +97,14 @@ static const ufp4_recipe_t recipes[] = {
 
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe) {
   if (name == NULL || recipe == NULL) return UFP4_ERROR_ARGUMENT;
+  const char *suffix = ufp4_recipe_suffix(name);
+  const size_t length = (size_t)(suffix - name);
   for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++) {
-    if (strcmp(name, recipes[i].name) != 0) continue;
-    *recipe = recipes[i];
-    return UFP4_OK;
+    if (strlen(recipes[i].name) != length || memcmp(name, recipes[i].name, length) != 0) continue;
+    ufp4_recipe_t made = recipes[i];
+    ufp4_status_t status = ufp4_recipe_vary(&made, suffix, NULL);
+    if (status == UFP4_OK) *recipe = made;
+    return status;
   }
   return UFP4_ERROR_ARGUMENT;
 }

@@ -47,7 +47,7 @@ class Bf16Layers(Structure):
 
 
 class Recipe(Structure):
-    _fields_ = [("name", c_char * 32), ("quantized", c_int), ("dtype", c_int), ("elem", c_int), ("scale", c_int), ("rht", c_int * 3),
+    _fields_ = [("name", c_char * 80), ("quantized", c_int), ("dtype", c_int), ("elem", c_int), ("scale", c_int), ("rht", c_int * 3),
                 ("rht_mask", c_uint16), ("signs", c_int), ("round", c_int * 2 * 3), ("scale_round", c_int * 2 * 3),
                 ("layout", c_int * 3), ("contract", c_int), ("requantize", c_int), ("bf16_passes", c_uint), ("bf16_layers", Bf16Layers)]
 
@@ -82,6 +82,8 @@ FUNCTIONS = {
     "rht_undo_all": (None, c_void_p, c_int64, c_uint16),
     "threefry4x32": (None, c_int, POINTER(c_uint32), POINTER(c_uint32), POINTER(c_uint32)),
     "recipe_named": (c_int, c_char_p, POINTER(Recipe)),
+    "recipe_suffix": (c_char_p, c_char_p),
+    "recipe_vary": (c_int, POINTER(Recipe), c_char_p, POINTER(Message)),
     "recipe_check": (c_int, POINTER(Recipe), c_uint, c_char_p, POINTER(Message)),
     "recipe_quantizes": (c_int, POINTER(Recipe), c_int),
     "recipe_model_key": (c_char_p, POINTER(Recipe)),

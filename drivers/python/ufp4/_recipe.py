@@ -7,6 +7,7 @@ from typing import Any
 from . import _library as c
 from . import _spec as s
 
+NAMES = ("fp32", "bf16", "ufp4", "e2m1", "e2m1-46", "nvfp4", "nvfp4-full", "nvint4", "nve1m2", "mxfp4", "mxfp4-rht")
 ROLES = ("x", "w", "dy")
 PASSES = ("fprop", "dgrad", "wgrad")
 AXES = ("row", "col")
@@ -88,26 +89,37 @@ def _copies(values, names):
 def recipe(name_or_dict: str | dict[str, Any] | Recipe) -> Recipe:
     """A built-in recipe by its name, or one of one's own from a dict with the keys of a recipe file.
 
-    The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, mxfp4, mxfp4-rht. A dict needs "elem"; without "name" it is
+    The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, nvint4, nve1m2, mxfp4, mxfp4-rht, each with or without a suffix
+    that says which GEMMs have the transform and stochastic rounding, as in "ufp4/rht=dgrad+wgrad/sr=none". A dict needs "elem"; without "name" it is
     called "custom", and a built-in one's name goes with its own settings alone. ValueError: no such name or key, or settings that do
     not go together.
     """
     if isinstance(name_or_dict, Recipe):
         return name_or_dict
     if isinstance(name_or_dict, str):
-        made = _named(name_or_dict)
-        if made is None:
-            raise ValueError(f"no recipe is called {name_or_dict!r}; there are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, "
-                             "mxfp4, mxfp4-rht, or a dict")
-        return made
+        return _varied(name_or_dict)
     if not isinstance(name_or_dict, dict):
         raise TypeError(f"a recipe is a name or a dict, not {type(name_or_dict).__name__}")
     named = _named(c.text(name_or_dict.get("name", ""), "name").decode())
     if named is not None and not named.quantized and named.to_dict() == name_or_dict:
         return named
-    made = Recipe(_from_dict(name_or_dict))
+    made = Recipe(_from_dict(name_or_dict, named is not None))
     if named is not None and made != named:
         raise ValueError(f"the name {named.name} is a built-in recipe's; give it another with \"name\"")
+    return made
+
+
+def _varied(name):
+    """A built-in recipe by its name with or without a suffix."""
+    suffix = "" if "\0" in name else c.lib.recipe_suffix(name.encode(errors="replace")).decode()
+    made = _named(name.removesuffix(suffix))
+    if made is None:
+        raise ValueError(f"no recipe is called {name!r}; there are {', '.join(NAMES)}, each also with a suffix as in "
+                         "'ufp4/rht=dgrad+wgrad', or a dict")
+    message = c.Message()
+    status = c.lib.recipe_vary(byref(made._struct), suffix.encode(), byref(message))
+    if status != c.OK:
+        c.fail(status, message)
     return made
 
 
@@ -118,11 +130,12 @@ def _named(name):
     return Recipe(struct) if known else None
 
 
-def _from_dict(given):
+def _from_dict(given, built_in):
     unknown = [key for key in given if key not in KEYS]
     if unknown:
         raise ValueError(f"unknown key {unknown[0]!r}; there are {', '.join(KEYS)}")
-    out = c.Recipe(quantized=1, rht_mask=s.RHT_MASK, name=_title(given.get("name", "custom")))
+    name = given["name"].encode() if built_in else _title(given.get("name", "custom"))
+    out = c.Recipe(quantized=1, rht_mask=s.RHT_MASK, name=name)
     if "elem" not in given:
         raise ValueError(f"elem is missing; it is one of {', '.join(s.ELEMS)}")
     out.elem = c.index_of(given["elem"], s.ELEMS, "elem")

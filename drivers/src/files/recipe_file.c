@@ -21,6 +21,8 @@ static const char *const contract_names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAM
 static const char *const role_names[UFP4_ROLE_COUNT] = {"x", "w", "dy"};
 static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
 
+enum { TITLE_BYTES = 31 };  // a name has room for a suffix behind it
+
 typedef struct {
   const char *path;
   const json_t *object;
@@ -270,12 +272,12 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
   const char *slash = strrchr(reader->path, '/'), *base = slash != NULL ? slash + 1 : reader->path;
   const char *text = item != NULL ? json_string_value(item) : base;
   size_t length = text == NULL ? 0 : item != NULL ? strlen(text) : strcspn(text, ".");
-  if (length == 0 || (item != NULL && length >= sizeof recipe->name)) {
-    ufp4_message_set(reader->message, "%s: name must be a text of 1 to %zu bytes", reader->path,
-                     sizeof recipe->name - 1);
+  if (length == 0 || (item != NULL && length > TITLE_BYTES)) {
+    ufp4_message_set(reader->message, "%s: name must be a text of 1 to %d bytes", reader->path,
+                     TITLE_BYTES);
     return UFP4_ERROR_FORMAT;
   }
-  if (length >= sizeof recipe->name) length = sizeof recipe->name - 1;
+  if (length > TITLE_BYTES) length = TITLE_BYTES;
   int good = text[0] != '.';
   json_t *utf8 = json_string(text);  // of a file's own name it need not be
   const int ascii_only = utf8 == NULL;
@@ -471,7 +473,7 @@ static void put_quantizer(json_t *object, const ufp4_recipe_t *r) {
 
 char *ufp4_recipe_text(const ufp4_recipe_t *recipe) {
   // A field that is new belongs into put_quantizer or put_bf16, too.
-  _Static_assert(sizeof *recipe == 160, "ufp4_recipe_text does not know all of ufp4_recipe_t");
+  _Static_assert(sizeof *recipe == 208, "ufp4_recipe_text does not know all of ufp4_recipe_t");
   json_t *object = json_object(), *name = json_string(recipe->name);
   if (name) json_object_set_new(object, "name", name);  // one that is no UTF-8 goes into no JSON
   if (recipe->quantized) {

@@ -356,20 +356,43 @@ ufp4_kernel_t cli_kernel(void) {
   return name != NULL && ufp4_kernel_named(name, &kernel) == UFP4_OK ? kernel : UFP4_KERNEL_FASTEST;
 }
 
-int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe) {
+static int ends_in_json(const char *name) {
+  const size_t length = strlen(name);
+  return length > 5 && strcmp(name + length - 5, ".json") == 0;
+}
+
+// A built-in recipe, or one of a file, without its suffix.
+static int base_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe) {
   if (ufp4_recipe_named(name, recipe) == UFP4_OK) return CLI_GO_ON;
-  size_t length = strlen(name);
-  if (length <= 5 || strcmp(name + length - 5, ".json") != 0) {
+  if (!ends_in_json(name)) {
     return cli_fail(command, CLI_USAGE,
-                    "--recipe: '%s' is not one of " UFP4_RECIPE_NAMES ", FILE.json", name);
+                    "--recipe: '%s' is not one of " UFP4_RECIPE_NAMES
+                    ", FILE.json, or one of them with a suffix, as in ufp4/rht=dgrad+wgrad",
+                    name);
   }
   ufp4_message_t message = {0};
   ufp4_status_t status = ufp4_recipe_read(name, recipe, &message);
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
 }
 
+int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe) {
+  const char *suffix = ends_in_json(name) ? "" : ufp4_recipe_suffix(name);
+  char *base = strndup(name, strlen(name) - strlen(suffix));
+  if (base == NULL) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
+  int end = base_recipe(command, base, recipe);
+  free(base);
+  if (end != CLI_GO_ON) return end;
+  ufp4_message_t message = {0};
+  ufp4_status_t status = ufp4_recipe_vary(recipe, suffix, &message);
+  return status == UFP4_OK ? CLI_GO_ON : cli_fail(command, CLI_USAGE, "--recipe %s", message.text);
+}
+
 void cli_recipe_details(FILE *out) {
-  fputs("Recipes: " UFP4_RECIPE_NAMES ", or one of your own in FILE.json.\n", out);
+  fputs("Recipes: " UFP4_RECIPE_NAMES
+        ", or one of your own in FILE.json.\n"
+        "Each may have a suffix that says which GEMMs have the transform and stochastic rounding:\n"
+        "ufp4/rht=dgrad+wgrad, ufp4/sr=wgrad, ufp4/rht=none/sr=none.\n",
+        out);
 }
 
 int cli_recipe_of_one(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe) {

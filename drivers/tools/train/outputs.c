@@ -8,6 +8,7 @@
 #include "frame/maker.h"
 #include "train.h"
 #include "train/study/capture.h"
+#include "train/study/kept.h"
 
 static const char *const files[] = {"losses.csv", "branched.csv", "forward.csv", "train.json",
                                     "report.html"};
@@ -32,14 +33,22 @@ int train_check_outputs(const cli_command_t *command, const arguments_t *a) {
   return end;
 }
 
+// The folder of a recipe's captured tensors; 0 if its name is too long.
+static int capture_folder(const arguments_t *a, const char *recipe, char path[PATH_MAX]) {
+  const int length = snprintf(path, PATH_MAX, "%s/%s", a->folder, recipe);
+  if (length >= PATH_MAX) return 0;
+  ufp4_kept_name(path + strlen(a->folder) + 1);
+  return 1;
+}
+
 int train_make_folders(plan_t *plan, const arguments_t *a) {
   int end = cli_output_make_directory(plan->command, a->folder, &plan->made);
   ufp4_experiment_options_t *o = &plan->options;
   for (int i = 0; a->capture && end == CLI_GO_ON && i < o->variant_count; i++) {
     ufp4_message_t message;
     if (o->variants[i].perturbation > 0) continue;
-    int length = snprintf(plan->folders[i], PATH_MAX, "%s/%s", a->folder, o->variants[i].name);
-    if (length >= PATH_MAX) return cli_fail(plan->command, CLI_USAGE, "-o: the name is too long");
+    if (!capture_folder(a, o->variants[i].name, plan->folders[i]))
+      return cli_fail(plan->command, CLI_USAGE, "-o: the name is too long");
     end = cli_output_directory(plan->command, plan->folders[i]);
     if (end != CLI_GO_ON) return end;
     ufp4_status_t status = ufp4_capture_check(plan->folders[i], o->trainer.shape.blocks, &message);
@@ -60,20 +69,18 @@ static void clean_captures(const plan_t *plan, const arguments_t *a) {
     line[0] = '\0';  // the columns' names
   while (losses != NULL && fgets(line, sizeof line, losses) != NULL) {
     line[strcspn(line, ",\n")] = '\0';
-    if (line[0] == '\0' || line[0] == '.' || strchr(line, '/') != NULL || strcmp(line, last) == 0)
-      continue;
+    if (line[0] == '\0' || line[0] == '.' || strcmp(line, last) == 0) continue;
     memcpy(last, line, strlen(line) + 1);
-    int length = snprintf(path, sizeof path, "%s/%s", a->folder, line), again = 0;
+    int again = 0;
     for (int v = 0; v < o->variant_count; v++) again |= strcmp(line, o->variants[v].name) == 0;
-    if (length >= PATH_MAX || again) continue;
+    if (again || !capture_folder(a, line, path)) continue;
     ufp4_capture_clean(path, 0);
     rmdir(path);  // where nothing else is in it
   }
   if (losses != NULL) fclose(losses);
   for (int v = 0; v < o->variant_count; v++) {
-    int length = snprintf(path, sizeof path, "%s/%s", a->folder, o->variants[v].name);
-    if (length < PATH_MAX)
-      ufp4_capture_clean(path, o->variants[v].capture != NULL ? o->trainer.shape.blocks : 0);
+    if (!capture_folder(a, o->variants[v].name, path)) continue;
+    ufp4_capture_clean(path, o->variants[v].capture != NULL ? o->trainer.shape.blocks : 0);
     if (o->variants[v].capture == NULL) rmdir(path);
   }
 }

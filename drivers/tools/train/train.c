@@ -37,8 +37,10 @@ static arguments_t defaults(void) {
 static void add_options(cli_options_t *options, arguments_t *a) {
   cli_option_add(options, "o", CLI_TEXT, &a->folder, "DIR",
                  "where report.html, losses.csv and tensors go");
-  cli_option_add(options, "recipe", CLI_TEXT, &a->recipes, "LIST",
-                 "recipes, by commas (default bf16,ufp4,e2m1,nvfp4,mxfp4)");
+  cli_option_add(
+      options, "recipe", CLI_TEXT, &a->recipes, "LIST",
+      "recipes, by commas (default bf16,ufp4,e2m1,nvfp4,mxfp4), each with a suffix or none: "
+      "ufp4/rht=wgrad/sr=none");
   cli_option_add(options, "forward", CLI_FLAG, &a->forward, NULL,
                  "only the forward table: what each recipe does to weights trained in bf16");
   cli_option_add(options, "branched", CLI_FLAG, &a->branched, NULL,

@@ -96,11 +96,19 @@ TEST(rejects_nv_with_int4) {
   }
 }
 
-TEST(rejects_nvfp4_with_other_elements) {
-  for (int i = 1; i < 9 * 3; i++) {
-    if (i % 9 == 0) continue;
-    check_combination(i, (ufp4_elem_t)(i % 3), (ufp4_elem_t)(i / 3 % 3), UFP4_SCALE_NVFP4,
-                      (ufp4_contract_t)(i / 9));
+// They are the model's alone.
+TEST(rejects_nvfp4_with_other_elements_on_cores_and_gpus) {
+  for (int i = 0; i < 2 * 9 * 2; i++) {
+    const char *backend = i % 2 ? "cuda" : "rtl";
+    const ufp4_elem_t a = (ufp4_elem_t)(i / 2 % 3), b = (ufp4_elem_t)(i / 6 % 3);
+    const ufp4_contract_t contract = i / 18 ? UFP4_CONTRACT_FP32 : UFP4_CONTRACT_EXACT;
+    ufp4_message_t message = {""};
+    const int other = a != UFP4_ELEM_E2M1 || b != UFP4_ELEM_E2M1;
+    check_bits(i, ufp4_combination_gemm(a, b, UFP4_SCALE_NVFP4, contract, backend, &message),
+               other ? UFP4_ERROR_UNSUPPORTED : UFP4_OK, "'%s'", message.text);
+    check_that(i, !other || strstr(message.text, "; model has") != NULL, "'%s'", message.text);
+    check_bits(i, ufp4_combination_gemm(a, b, UFP4_SCALE_NVFP4, contract, "model", NULL), UFP4_OK,
+               "model");
   }
 }
 

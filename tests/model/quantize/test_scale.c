@@ -113,6 +113,29 @@ TEST(exponents_given_to_tiles) {
   }
 }
 
+TEST(uniform_formats_with_nvfp4_have_the_same_scales) {
+  // All of S, Sd and the products differ by a power of two: no rounding differs.
+  check_random_t random = check_random();
+  for (int i = 0; i < 2 * 3 * 24; i++) {
+    ufp4_quantize_t how = {.elem = UFP4_ELEM_INT4,
+                           .scale = UFP4_SCALE_NVFP4,
+                           .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                           .rht = i % 2 ? UFP4_RHT_BF16 : UFP4_RHT_NONE,
+                           .layout = (ufp4_layout_t)(i / 2 % 2),
+                           .round = (ufp4_round_t)(i / 4 % 2)};
+    fixture_tensor_t in = fixture_tensor(&random, 20, 70, (fixture_distribution_t)(i % 4),
+                                         UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+    ufp4_operand_t x = quantized(&in, &how);
+    how.elem = UFP4_ELEM_E1M2;
+    ufp4_operand_t y = quantized(&in, &how);
+    check_same_magnitudes(i, &x, &y, 0);
+    check_bits(i, ufp4_f32_bits(x.tensor_scale * 4), ufp4_f32_bits(y.tensor_scale), "Sd");
+    ufp4_operand_free(&x);
+    ufp4_operand_free(&y);
+    fixture_tensor_free(&in);
+  }
+}
+
 TEST(uniform_formats_differ_by_two_binades) {
   // E1M2 is INT4 over 4: scales a factor of 4 apart, and the same quanta.
   check_random_t random = check_random();
@@ -346,6 +369,28 @@ TEST(rejects_the_block_of_another_scale) {
   }
 }
 
+// FP32 scales, which the backend cuda has but for transformed tiles, and the uniform grids with
+// NVFP4's levels.
+static int on_no_core(const ufp4_quantize_t *how) {
+  return how->scale == UFP4_SCALE_FP32 ||
+         (how->scale == UFP4_SCALE_NVFP4 && how->elem != UFP4_ELEM_E2M1);
+}
+
+static int on_cuda(const ufp4_quantize_t *how) {
+  return (how->rht == UFP4_RHT_NONE || how->layout == UFP4_LAYOUT_1D) &&
+         (how->scale != UFP4_SCALE_NVFP4 || how->elem == UFP4_ELEM_E2M1);
+}
+
+TEST(rejects_on_cuda_what_only_others_have) {
+  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+    const ufp4_quantize_t how = legal_quantize_combination(n);
+    ufp4_message_t message = {""};
+    if (!legal_quantize(&how)) continue;
+    check_bits(n, (uint64_t)ufp4_combination_quantize(&how, 0, "cuda", &message),
+               on_cuda(&how) ? UFP4_OK : UFP4_ERROR_UNSUPPORTED, "'%s'", message.text);
+  }
+}
+
 TEST(rejects_on_a_core_what_only_the_model_has) {
   static const char *const cores[] = {"rtl", "tlm", "systemc:timed", "fpga:/dev/ttyUSB0", "core"};
   for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
@@ -353,11 +398,11 @@ TEST(rejects_on_a_core_what_only_the_model_has) {
     if (!legal_quantize(&how)) continue;
     for (int i = 0; i < 5; i++) {
       ufp4_message_t message = {""};
-      const ufp4_status_t want = how.scale == UFP4_SCALE_FP32 ? UFP4_ERROR_UNSUPPORTED : UFP4_OK;
+      const ufp4_status_t want = on_no_core(&how) ? UFP4_ERROR_UNSUPPORTED : UFP4_OK;
+      const char *has = on_cuda(&how) ? "; model or cuda has" : "; model has";
       check_bits(n, (uint64_t)ufp4_combination_quantize(&how, 0, cores[i], &message), want, "%s",
                  cores[i]);
-      check_that(n, want == UFP4_OK || strstr(message.text, "; model or cuda has") != NULL, "'%s'",
-                 message.text);
+      check_that(n, want == UFP4_OK || strstr(message.text, has) != NULL, "'%s'", message.text);
     }
   }
 }

@@ -15,11 +15,11 @@ ufp4_quantize_t legal_quantize_combination(int n) {
 }
 
 int legal_quantize(const ufp4_quantize_t *how) {
-  if (how->rht != UFP4_RHT_NONE && how->layout == UFP4_LAYOUT_2D) return 0;
   switch (how->scale) {
     case UFP4_SCALE_NVFP4:
-      return how->elem == UFP4_ELEM_E2M1 && how->rht != UFP4_RHT_INTEGER &&
-             (how->scale_round == UFP4_SCALE_ROUND_RNE || how->scale_round == UFP4_SCALE_ROUND_46);
+      return how->rht != UFP4_RHT_INTEGER &&
+             (how->scale_round == UFP4_SCALE_ROUND_RNE ||
+              (how->scale_round == UFP4_SCALE_ROUND_46 && how->elem == UFP4_ELEM_E2M1));
     case UFP4_SCALE_E8M0:
       return how->rht != UFP4_RHT_BF16 && how->layout == UFP4_LAYOUT_1D &&
              (how->scale_round == UFP4_SCALE_ROUND_UP || how->scale_round == UFP4_SCALE_ROUND_DOWN);
@@ -37,7 +37,6 @@ legal_gemm_t legal_gemm_combination(int n) {
 }
 
 int legal_gemm(const legal_gemm_t *c) {
-  if (c->scale == UFP4_SCALE_NVFP4 && (c->a != UFP4_ELEM_E2M1 || c->b != UFP4_ELEM_E2M1)) return 0;
   switch (c->contract) {
     case UFP4_CONTRACT_EXACT:
       return c->scale == UFP4_SCALE_E4M3 || c->scale == UFP4_SCALE_NVFP4;

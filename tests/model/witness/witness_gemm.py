@@ -165,7 +165,7 @@ def cases():
     scales_of = {"exact": ["e4m3", "nvfp4"], "fp32": list(pipe.SCALES), "nv": ["e4m3", "nvfp4", "e8m0"]}
     for contract, scales in scales_of.items():
         for scale in scales:
-            elems = ["e2m1"] if scale == "nvfp4" else ["e2m1", "e1m2"] if contract == "nv" else list(pipe.ELEMS)
+            elems = ["e2m1", "e1m2"] if contract == "nv" else list(pipe.ELEMS)
             for elem_a in elems:
                 for elem_b in elems:
                     yield elem_a, elem_b, scale, contract

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVFP4 as published, in plain float32 numpy, against the golden model: witness_nvfp4.py PIPE.
+"""NVFP4 as published, and its two levels with E1M2 and INT4 (NVINT4), in plain float32 numpy, against the golden model.
+
+usage: witness_nvfp4.py PIPE
 
 The formula is that of NVIDIA's NVFP4 recipe (arXiv 2509.25149) in the order of its public reference: two levels of
 scales, 1x16 blocks, 16x16 tiles, and the random Hadamard transform with BF16 inputs and results, signs included. Left
 out: NaN and Inf, where the reference has no blocks of NaN; and the sign of zero in blocks of zeros, which the golden
 model drops. Exits 0, 1, or 77 without numpy.
 """
+import itertools
 import sys
 
 import pipe
@@ -15,7 +18,7 @@ F32 = np.float32
 FLT_MAX = np.finfo(F32).max
 SIGNS = np.array([1, 1, 1, -1, 1, -1, -1, -1, -1, -1, -1, 1, -1, 1, -1, -1], np.float64)
 E4M3 = pipe.E4M3[:0x7F]
-E2M1 = np.array(pipe.MAGNITUDES["e2m1"])
+GRIDS = {elem: np.abs(pipe.VALUES[elem][:8]) for elem in pipe.ELEMS}
 
 
 def nearest(grid, x):
@@ -41,21 +44,26 @@ def transform(x):
     return (bf16(y) + 0.0).reshape(rows, -1).astype(F32)
 
 
-def reference(x, tall):
+def reference(x, tall, elem):
     """Codes, scale bytes and tensor scale; a scale covers tall rows by 16 columns."""
     rows, cols = x.shape
+    grid, qmax = GRIDS[elem], F32(GRIDS[elem][-1])
     padded = np.zeros((-(-rows // tall) * tall, -(-cols // 16) * 16), F32)
     padded[:rows, :cols] = x
     tiles = np.abs(padded).reshape(padded.shape[0] // tall, tall, padded.shape[1] // 16, 16)
     amax_b = np.repeat(tiles.max(axis=(1, 3)), tall, axis=0)
     amax = amax_b.max()
-    encode = F32(1) if amax == 0 else np.minimum(F32(2688) / amax, FLT_MAX)
+    encode = F32(1) if amax == 0 else np.minimum(F32(448 * qmax) / amax, FLT_MAX)
     decode = F32(1) / encode
-    wanted = np.minimum(amax_b * (encode * (F32(1) / F32(6))), F32(448))
+    wanted = np.minimum(amax_b * (encode * (F32(1) / qmax)), F32(448))
     scales = nearest(E4M3, wanted.astype(np.float64))
     e = np.minimum(F32(1) / (E4M3[scales].astype(F32) * decode), FLT_MAX)
-    product = np.clip(padded * np.repeat(e, 16, axis=1), F32(-6), F32(6))
-    codes = nearest(E2M1, np.abs(product).astype(np.float64)) + 8 * np.signbit(product)
+    product = np.clip(padded * np.repeat(e, 16, axis=1), -qmax, qmax)
+    codes = nearest(grid, np.abs(product).astype(np.float64))
+    if elem == "int4":
+        codes = np.where(np.signbit(product), -codes, codes) % 16
+    else:
+        codes = codes + 8 * np.signbit(product)
     codes[np.repeat(amax_b == 0, 16, axis=1)] = 0
     return codes[:rows], scales[:rows], decode
 
@@ -66,13 +74,13 @@ def main(program):
         for name, x in pipe.tensors(seed):
             variants = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]
             if name in ("gaussian", "outliers", "bf16", "integers", "eighths"):
-                variants += [(0, 0, 2), (0, 1, 2)]
-            for layout, axis, rht in variants:
-                what = f"seed {seed}, {name} {x.shape}, layout {layout}, axis {axis}, rht {rht}"
-                got = pipe.quantize(program, x, "e2m1", "nvfp4", layout, axis, rht)
+                variants += [(0, 0, 2), (0, 1, 2), (1, 0, 2), (1, 1, 2)]
+            for elem, (layout, axis, rht) in itertools.product(pipe.ELEMS, variants):
+                what = f"seed {seed}, {name} {x.shape}, {elem}, layout {layout}, axis {axis}, rht {rht}"
+                got = pipe.quantize(program, x, elem, "nvfp4", layout, axis, rht)
                 oriented = x.T if axis else x
                 with np.errstate(all="ignore"):
-                    codes, scales, decode = reference(transform(oriented) if rht else oriented, 16 if layout else 1)
+                    codes, scales, decode = reference(transform(oriented) if rht else oriented, 16 if layout else 1, elem)
                 comparison.bits(f"{what}: code", got.codes, codes)
                 comparison.bits(f"{what}: scale", got.scales, scales)
                 comparison.bits(f"{what}: tensor scale", got.tensor_scale.view(np.uint32), decode.view(np.uint32))

@@ -5,25 +5,25 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { Y = 1 << UFP4_PASS_FPROP, DX = 1 << UFP4_PASS_DGRAD, DW = 1 << UFP4_PASS_WGRAD };
-
-// A recipe that differs from a built-in one in one thing.
+// A recipe, and what the table calls it.
 typedef struct {
-  const char *of, *name;
-  int passes;  // with RHT; -1: as it is
+  const char *recipe, *name;
   double paper_loss;
-} scope_t;
+} row_t;
 
-static const scope_t scopes[] = {{"ufp4", "ufp4", -1, 1.88079},
-                                 {"ufp4", "e1m2-rht-none", 0, 1.89202},
-                                 {"ufp4", "e1m2-rht-dw", DW, 1.88721},
-                                 {"ufp4", "e1m2-rht-dx-dw", DX | DW, 1.88912},
-                                 {"ufp4", "e1m2-rht-y-dw", Y | DW, 1.88558},
-                                 {"e2m1", "e2m1", -1, (double)NAN},
-                                 {"e2m1", "e2m1-rht-none", 0, (double)NAN},
-                                 {"e2m1", "e2m1-rht-dx-dw", DX | DW, (double)NAN},
-                                 {"e2m1", "e2m1-rht-y-dw", Y | DW, (double)NAN},
-                                 {"e2m1", "e2m1-rht-all", Y | DX | DW, (double)NAN}};
+static const row_t rows[] = {{"bf16", "bf16", (double)NAN},
+                             {"ufp4", "ufp4", 1.88079},
+                             {"ufp4/rht=none", "e1m2-rht-none", 1.89202},
+                             {"ufp4/rht=wgrad", "e1m2-rht-dw", 1.88721},
+                             {"ufp4/rht=dgrad+wgrad", "e1m2-rht-dx-dw", 1.88912},
+                             {"ufp4/rht=fprop+wgrad", "e1m2-rht-y-dw", 1.88558},
+                             {"e2m1", "e2m1", (double)NAN},
+                             {"e2m1/rht=none", "e2m1-rht-none", (double)NAN},
+                             {"e2m1/rht=dgrad+wgrad", "e2m1-rht-dx-dw", (double)NAN},
+                             {"e2m1/rht=fprop+wgrad", "e2m1-rht-y-dw", (double)NAN},
+                             {"e2m1/rht=fprop+dgrad+wgrad", "e2m1-rht-all", (double)NAN},
+                             {"ufp4/sr=none", "ufp4-without-sr", 1.88535},
+                             {"e2m1/sr=none", "e2m1-without-sr", (double)NAN}};
 
 static void begin(ufp4_variant_t *v, const char *of, const char *name, double paper_loss) {
   *v = (ufp4_variant_t){.paper_loss = paper_loss};
@@ -31,24 +31,10 @@ static void begin(ufp4_variant_t *v, const char *of, const char *name, double pa
   snprintf(v->recipe.name, sizeof v->recipe.name, "%s", name);
 }
 
-static void without_sr(ufp4_variant_t *v, const char *of, const char *name, double paper_loss) {
-  begin(v, of, name, paper_loss);
-  for (int axis = 0; axis < 2; axis++) {
-    v->recipe.round[UFP4_ROLE_DY][axis] = UFP4_ROUND_RNE;
-    v->recipe.scale_round[UFP4_ROLE_DY][axis] = UFP4_SCALE_ROUND_RNE;
-  }
-}
-
 int ufp4_ablation(ufp4_variant_t *out) {
   int n = 0;
-  begin(&out[n++], "bf16", "bf16", NAN);
-  for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++, n++) {
-    begin(&out[n], scopes[i].of, scopes[i].name, scopes[i].paper_loss);
-    for (int pass = 0; pass < UFP4_PASS_COUNT && scopes[i].passes >= 0; pass++)
-      out[n].recipe.rht[pass] = scopes[i].passes >> pass & 1 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE;
-  }
-  without_sr(&out[n++], "ufp4", "ufp4-without-sr", 1.88535);
-  without_sr(&out[n++], "e2m1", "e2m1-without-sr", NAN);
+  for (; n < (int)(sizeof rows / sizeof *rows); n++)
+    begin(&out[n], rows[n].recipe, rows[n].name, rows[n].paper_loss);
   begin(&out[n], "ufp4", "ufp4-scale-nearest", NAN);
   for (int axis = 0; axis < 2; axis++)
     out[n].recipe.scale_round[UFP4_ROLE_DY][axis] = UFP4_SCALE_ROUND_RNE;

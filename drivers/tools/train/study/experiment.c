@@ -14,7 +14,7 @@
 
 #define MAX_WORKERS 256
 #define CHECKPOINT_SECONDS 60  // a run that is cut off loses no more
-#define ID_SIZE 96
+#define ID_SIZE 144
 
 // What the workers share; the lock guards all of it.
 typedef struct {
@@ -88,6 +88,7 @@ static void name_run(const ufp4_experiment_options_t *o, ufp4_run_kind_t kind, i
   snprintf(id, ID_SIZE, "%s-%llu%s%s", o->variants[variant].name,
            (unsigned long long)(o->trainer.seed + (uint64_t)seed),
            kind == UFP4_RUN_BRANCHED ? "-branched" : "", what);
+  ufp4_kept_name(id);
 }
 
 static ufp4_status_t name_checkpoint(const ufp4_experiment_options_t *o, ufp4_run_kind_t kind,

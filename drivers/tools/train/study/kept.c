@@ -29,12 +29,16 @@ static ufp4_status_t fail_memory(const char *path, ufp4_message_t *message) {
 
 // --- Names --------------------------------------------------------------------------------------
 
+void ufp4_kept_name(char *name) {
+  for (char *at = strchr(name, '/'); at != NULL; at = strchr(at, '/')) *at = '-';
+}
+
 // The same as in the name of a recipe.
 static int is_id(const char *id, size_t length) {
   int good = length > 0 && id[0] != '.';
   for (size_t i = 0; i < length; i++) {
     const unsigned char byte = (unsigned char)id[i];
-    good &= byte >= 0x80 || isalnum(byte) || strchr("._+-", byte) != NULL;
+    good &= byte >= 0x80 || isalnum(byte) || strchr("._+-=", byte) != NULL;
   }
   return good;
 }
@@ -50,7 +54,7 @@ static ufp4_status_t name_file(const char *folder, const char *name, const char 
 ufp4_status_t ufp4_kept_path(const char *folder, const char *id, const char *suffix,
                              char path[UFP4_KEPT_PATH], ufp4_message_t *message) {
   if (is_id(id, strlen(id))) return name_file(folder, id, suffix, path, message);
-  ufp4_message_set(message, "'%s' is no name of a run: letters, digits and ._+- are possible", id);
+  ufp4_message_set(message, "'%s' is no name of a run: letters, digits and ._+-= are possible", id);
   return UFP4_ERROR_ARGUMENT;
 }
 

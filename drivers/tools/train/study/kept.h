@@ -28,9 +28,11 @@ ufp4_status_t ufp4_kept_remove(const char *folder, ufp4_message_t *message);
 
 // --- One run or case ----------------------------------------------------------------------------
 
-// An id is a file's name without its ending: letters, digits and ._+-, the first no '.'; any other
+// An id is a file's name without its ending: letters, digits and ._+-=, the first no '.'; any other
 // is UFP4_ERROR_ARGUMENT. Files with different ids may be written at the same time.
 
+/** The name of a recipe as part of an id, or as a folder's: '-' for the '/' of its suffix. */
+void ufp4_kept_name(char *name);
 /** What writes the lines of a file. */
 typedef void (*ufp4_kept_put_t)(const void *context, FILE *out);
 /** Writes ID.csv: the lines of @p put, and one with their checksum. */
