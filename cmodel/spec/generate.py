@@ -53,7 +53,9 @@ def enums(spec):
 
 def c_header(spec):
     out = [f"// {NOTE}", "// SPDX-License-Identifier: Apache-2.0", "// Formats, descriptors, registers and configurations of the core.",
-           "#ifndef UFP4_SPEC_H", "#define UFP4_SPEC_H", "", "#include <assert.h>", "#include <stdint.h>", ""]
+           "#ifndef UFP4_SPEC_H", "#define UFP4_SPEC_H", "", "#include <stdint.h>", "",
+           "// As <assert.h> has it, which a compiler without a C library lacks.",
+           "#if !defined(__cplusplus) && !defined(static_assert)", "#define static_assert _Static_assert", "#endif", ""]
     version = spec["version"]
     for part in ("major", "minor", "patch"):
         out.append(f"#define UFP4_VERSION_{part.upper()} {version[part]}")
@@ -173,15 +175,18 @@ def c_combinations(spec, kind, keys, doc):
 
 
 def c_struct(name, doc, fields, total):
+    """A struct, and the bytes of its members in order, for a machine that has them in another order."""
     out = [f"/** {doc} */", "typedef struct {"]
-    reserved = 0
+    reserved, widths = 0, []
     for offset, size, field, text in layout(fields, total):
+        widths += [1] * size if field is None else [size]
         if field is None:
             out.append(f"  uint8_t reserved{reserved}[{size}];  ///< {offset}: zero")
             reserved += 1
         else:
             out.append(f"  uint{8 * size}_t {field};  ///< {offset}: {text}")
-    return out + [f"}} {name};", f'static_assert(sizeof({name}) == {total}, "{name}");' if name else "", ""]
+    return out + [f"}} {name};", f'static_assert(sizeof({name}) == {total}, "{name}");',
+                  f"#define {name.removesuffix('_t').upper()}_WIDTHS {{" + ", ".join(map(str, widths)) + "}", ""]
 
 
 def sv_package(spec):

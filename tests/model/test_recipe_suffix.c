@@ -184,19 +184,3 @@ TEST(rejects_a_name_that_gets_too_long) {
   check_bits(2, ufp4_recipe_vary(&recipe, "/rht=none", &message), UFP4_ERROR_ARGUMENT, "over it");
   check_that(3, strstr(message.text, "too long") != NULL, "'%s'", message.text);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(rht_goes_by_gemm_and_both_operands_have_it),
-      CHECK_TEST(sr_goes_by_gemm_with_scales_rounded_up),
-      CHECK_TEST(sr_leaves_scales_of_other_formats),
-      CHECK_TEST(sr_is_of_dy_where_the_recipe_has_none),
-      CHECK_TEST(the_transform_is_that_of_the_recipe),
-      CHECK_TEST(names_are_canonical),
-      CHECK_TEST(a_suffix_is_what_has_equals_signs_at_the_end),
-      CHECK_TEST(rejects_suffixes_that_are_none),
-      CHECK_TEST(rejects_what_the_recipe_cannot_have),
-      CHECK_TEST(rejects_a_name_that_gets_too_long),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

@@ -4,8 +4,12 @@
 #ifndef UFP4_SPEC_H
 #define UFP4_SPEC_H
 
-#include <assert.h>
 #include <stdint.h>
+
+// As <assert.h> has it, which a compiler without a C library lacks.
+#if !defined(__cplusplus) && !defined(static_assert)
+#define static_assert _Static_assert
+#endif
 
 #define UFP4_VERSION_MAJOR 0
 #define UFP4_VERSION_MINOR 2
@@ -235,6 +239,7 @@ typedef struct {
   uint32_t job;  ///< 4: any number; comes back in the completion
 } ufp4_header_descriptor_t;
 static_assert(sizeof(ufp4_header_descriptor_t) == 8, "ufp4_header_descriptor_t");
+#define UFP4_HEADER_DESCRIPTOR_WIDTHS {1, 1, 1, 1, 4}
 
 /** QUANT and AMAX: a row-major tensor [rows][cols] to its row copy and/or its column copy (AMAX: to their tensor exponents). With neither it is `unsupported`. */
 typedef struct {
@@ -269,6 +274,7 @@ typedef struct {
   uint8_t reserved0[23];  ///< 105: zero
 } ufp4_quant_descriptor_t;
 static_assert(sizeof(ufp4_quant_descriptor_t) == 128, "ufp4_quant_descriptor_t");
+#define UFP4_QUANT_DESCRIPTOR_WIDTHS {1, 1, 1, 1, 4, 4, 4, 8, 4, 1, 1, 1, 1, 1, 1, 2, 2, 2, 8, 8, 8, 8, 4, 4, 8, 8, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
 
 /** GEMM: D [m][n] = A [m][k] times B [n][k] transposed, both operands panel-major. */
 typedef struct {
@@ -307,6 +313,7 @@ typedef struct {
   uint8_t reserved0[12];  ///< 116: zero
 } ufp4_gemm_descriptor_t;
 static_assert(sizeof(ufp4_gemm_descriptor_t) == 128, "ufp4_gemm_descriptor_t");
+#define UFP4_GEMM_DESCRIPTOR_WIDTHS {1, 1, 1, 1, 4, 4, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 8, 8, 8, 8, 8, 4, 4, 4, 4, 8, 8, 4, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
 
 /** Any descriptor: its first 8 bytes are the header. */
 typedef union {
@@ -324,6 +331,7 @@ typedef struct {
   uint64_t cycles;  ///< 8: clock cycles from the start of the job to its end
 } ufp4_completion_t;
 static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
+#define UFP4_COMPLETION_WIDTHS {4, 2, 2, 8}
 
 #define UFP4_REG_ID 0x000u  ///< ro: 'UFP4' in ASCII, U on top
 #define UFP4_REG_VERSION 0x004u  ///< ro: of the interface: major [31:16] major; minor [15:8] minor; patch [7:0] patch

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Part of the driver without an operating system (ufp4_bare.h) too: no header of a C library.
 #include "ufp4/panel.h"
 
-#include <string.h>
-
-#include "number/lanes.h"
-
 #define ROW_CODE_BYTES (UFP4_PANEL_CODE_BYTES / UFP4_PANEL_ROWS)
+#define BLOCK (2 * ROW_CODE_BYTES)
 
 static int64_t groups(int64_t rows) {
   return (rows + UFP4_PANEL_ROWS - 1) / UFP4_PANEL_ROWS;
@@ -38,23 +36,23 @@ static row_t row_at(const ufp4_operand_t *operand, int64_t row, int64_t stride_b
                  row * operand->scale_blocks};
 }
 
-// log2 of how many k blocks share a scale.
-static int shared_log2(const ufp4_operand_t *operand) {
-  return operand->block > BLOCK;
+// The scale of a k block; two blocks share one of 32 elements. (A shift by a variable would be a
+// call of libgcc's on 32 bits.)
+static int64_t scale_of(const ufp4_operand_t *operand, int64_t block) {
+  return operand->block > BLOCK ? block >> 1 : block;
 }
 
 static void pack_row(const ufp4_operand_t *in, row_t at, uint8_t *codes, uint8_t *scales) {
-  const int shift = shared_log2(in);
   for (int64_t b = 0; b < in->blocks; b++) {
-    memcpy(codes + at.codes + b * UFP4_PANEL_CODE_BYTES,
-           in->codes + at.codes_plain + b * ROW_CODE_BYTES, ROW_CODE_BYTES);
-    scales[at.scales + b * UFP4_PANEL_SCALE_BYTES] = in->scales[at.scales_plain + (b >> shift)];
+    __builtin_memcpy(codes + at.codes + b * UFP4_PANEL_CODE_BYTES,
+                     in->codes + at.codes_plain + b * ROW_CODE_BYTES, ROW_CODE_BYTES);
+    scales[at.scales + b * UFP4_PANEL_SCALE_BYTES] = in->scales[at.scales_plain + scale_of(in, b)];
   }
 }
 
 static void pack_padding(int64_t blocks, row_t at, uint8_t *codes, uint8_t *scales) {
   for (int64_t b = 0; b < blocks; b++) {
-    memset(codes + at.codes + b * UFP4_PANEL_CODE_BYTES, 0, ROW_CODE_BYTES);
+    __builtin_memset(codes + at.codes + b * UFP4_PANEL_CODE_BYTES, 0, ROW_CODE_BYTES);
     scales[at.scales + b * UFP4_PANEL_SCALE_BYTES] = 0;
   }
 }
@@ -73,13 +71,13 @@ void ufp4_panel_pack(const ufp4_operand_t *in, int64_t stride_blocks, uint8_t *c
 
 void ufp4_panel_unpack(const uint8_t *codes, const uint8_t *scales, int64_t stride_blocks,
                        ufp4_operand_t *out) {
-  const int shift = shared_log2(out);
   for (int64_t row = 0; row < out->rows; row++) {
     const row_t at = row_at(out, row, stride_blocks);
     for (int64_t b = 0; b < out->blocks; b++) {
-      memcpy(out->codes + at.codes_plain + b * ROW_CODE_BYTES,
-             codes + at.codes + b * UFP4_PANEL_CODE_BYTES, ROW_CODE_BYTES);
-      out->scales[at.scales_plain + (b >> shift)] = scales[at.scales + b * UFP4_PANEL_SCALE_BYTES];
+      __builtin_memcpy(out->codes + at.codes_plain + b * ROW_CODE_BYTES,
+                       codes + at.codes + b * UFP4_PANEL_CODE_BYTES, ROW_CODE_BYTES);
+      out->scales[at.scales_plain + scale_of(out, b)] =
+          scales[at.scales + b * UFP4_PANEL_SCALE_BYTES];
     }
   }
 }

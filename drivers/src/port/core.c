@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver of the core: identity, rings, interrupt, counters and reset, over whatever port leads
-// to it.
+// The driver of the core over whatever port leads to it: which core it is, waits and their limits,
+// messages. Rings, reset and counters are those of ufp4_bare.h.
 #include "core.h"
 
 #include <stdio.h>
@@ -9,41 +9,30 @@
 #include <time.h>
 
 #include "base/dram.h"
+#include "ufp4_bare.h"
 
-#define CONTROL_SNAPSHOT 1u
-#define CONTROL_CLEAR 2u
-#define CONTROL_RESET 4u
-#define STATUS_RESETTING 8u
 #define FATAL_RING 8u
-#define IRQ_DONE 1u
-#define IRQ_ERROR 2u
-#define IRQ_FATAL 4u
-#define HEADER_FLAG_INTERRUPT 1u
-#define SLOT_WRITTEN 0x10000u
 // A job of the largest size on the smallest array takes longer than anybody waits; a hang is found
 // long before this.
 #define DEFAULT_MAX_TICKS 100000000000ull
-// Longer than any latency (UFP4_MEM_LATENCY_MAX); less than the simulator's own patience, so that
-// it is the core that speaks.
-#define WATCHDOG_CYCLES 500000u
 // How often a reset is looked at, and for how long: it has to give up what is lost.
 #define RESET_SLICE_TICKS 16u
-#define RESET_TICKS (4u * WATCHDOG_CYCLES)
+#define RESET_TICKS (4u * UFP4_BARE_WATCHDOG_CYCLES)
 // How often a wait with a time limit looks at the host's clock.
 #define SLICE_TICKS 20000ull
 
-// The rings lie in the reserved memory: descriptors first, then their completions.
-#define RING_BYTES (UFP4_QUEUE_JOBS * UFP4_DESCRIPTOR_BYTES)
-static_assert(RING_BYTES + UFP4_QUEUE_JOBS * UFP4_COMPLETION_BYTES <= UFP4_MEMORY_RESERVED_BYTES,
+// The rings lie in the reserved memory. The watchdog is longer than any latency, and less than the
+// simulator's own patience, so that it is the core that speaks.
+static_assert(UFP4_BARE_RING_BYTES(UFP4_QUEUE_LOG2) <= UFP4_MEMORY_RESERVED_BYTES,
               "the rings fit the reserved memory");
+static_assert(UFP4_BARE_WATCHDOG_CYCLES > 4 * UFP4_MEM_LATENCY_MAX, "no latency is a hang");
 
 struct ufp4_backend_state {
   ufp4_port_t port;
+  ufp4_bare_t bare;
   ufp4_message_t *message;
   ufp4_configuration_t configuration;
-  uint32_t version;
-  uint64_t max_ticks;         // until the next completion
-  uint32_t submitted, taken;  // jobs, counted as the ring does
+  uint64_t max_ticks;  // until the next completion
 };
 
 typedef struct ufp4_backend_state state_t;
@@ -87,14 +76,6 @@ static ufp4_status_t check(state_t *state, ufp4_status_t status) {
   return status == UFP4_OK ? UFP4_OK : core_fail(state, UFP4_ERROR_DEVICE);
 }
 
-static ufp4_status_t read_register(state_t *state, uint32_t offset, uint32_t *value) {
-  return check(state, state->port.register_read(state->port.user, offset, value));
-}
-
-static ufp4_status_t write_register(state_t *state, uint32_t offset, uint32_t value) {
-  return check(state, state->port.register_write(state->port.user, offset, value));
-}
-
 static uint64_t ticks_now(const state_t *state) {
   return state->port.now(state->port.user);
 }
@@ -108,14 +89,6 @@ ufp4_status_t core_memory_read(state_t *state, uint64_t address, void *data, uin
   return check(state, state->port.memory_read(state->port.user, address, data, bytes));
 }
 
-static uint64_t descriptor_address(const state_t *state, uint32_t job) {
-  return state->port.memory_base + job % UFP4_QUEUE_JOBS * UFP4_DESCRIPTOR_BYTES;
-}
-
-static uint64_t completion_address(const state_t *state, uint32_t job) {
-  return state->port.memory_base + RING_BYTES + job % UFP4_QUEUE_JOBS * UFP4_COMPLETION_BYTES;
-}
-
 // --- Open ---------------------------------------------------------------------------------------
 
 // Fields quant and quant_log2 of config_array.
@@ -126,10 +99,8 @@ static uint32_t quant_fields(uint32_t quant) {
 }
 
 enum { CONFIGURATION_REGISTERS = 3 };
-static const uint32_t configuration_registers[CONFIGURATION_REGISTERS] = {
-    UFP4_REG_CONFIG_ARRAY, UFP4_REG_CONFIG_TILE, UFP4_REG_CONFIG_MEMORY};
 
-// What these registers read in a core of this configuration.
+// What config_array, config_tile and config_memory read in a core of this configuration.
 static void expect(const ufp4_configuration_t *of, uint32_t values[CONFIGURATION_REGISTERS]) {
   values[0] = of->rows | of->cols << 8 | of->lanes << 16 | of->contract << 24 | of->formats << 26 |
               quant_fields(of->quant);
@@ -137,11 +108,8 @@ static void expect(const ufp4_configuration_t *of, uint32_t values[CONFIGURATION
   values[2] = of->bus_bytes | UFP4_ADDR_BITS << 8 | of->chunk << 16 | (uint32_t)UFP4_SLOTS << 24;
 }
 
-static ufp4_status_t check_register(state_t *state, uint32_t offset, const char *what,
-                                    uint32_t want) {
-  uint32_t got = 0;
-  const ufp4_status_t status = read_register(state, offset, &got);
-  if (status != UFP4_OK || got == want) return status;
+static ufp4_status_t check_register(state_t *state, const char *what, uint32_t got, uint32_t want) {
+  if (got == want) return UFP4_OK;
   ufp4_message_set(state->message, "%s: the core's %s is 0x%x where this driver knows 0x%x",
                    state->port.name, what, got, want);
   return UFP4_ERROR_DEVICE;
@@ -188,35 +156,17 @@ static ufp4_status_t check_configuration(state_t *state, const ufp4_configuratio
 }
 
 static ufp4_status_t check_identity(state_t *state, const ufp4_configuration_t *want) {
-  uint32_t got[CONFIGURATION_REGISTERS];
-  ufp4_status_t status = check_register(state, UFP4_REG_ID, "id", UFP4_CORE_ID);
-  if (status == UFP4_OK)
-    status = check_register(state, UFP4_REG_VERSION, "version", state->version);
-  for (int i = 0; i < CONFIGURATION_REGISTERS && status == UFP4_OK; i++)
-    status = read_register(state, configuration_registers[i], &got[i]);
+  ufp4_bare_identity_t is = {0};
+  ufp4_status_t status = check(state, ufp4_bare_identify(&state->bare, &is));
+  if (status == UFP4_OK) status = check_register(state, "id", is.id, UFP4_CORE_ID);
+  if (status == UFP4_OK) status = check_register(state, "version", is.version, UFP4_BARE_VERSION);
   if (status != UFP4_OK) return status;
+  const uint32_t got[CONFIGURATION_REGISTERS] = {is.config_array, is.config_tile, is.config_memory};
   return check_configuration(state, want, got);
 }
 
 ufp4_status_t core_set_up(state_t *state) {
-  const uint64_t ring = descriptor_address(state, 0), completions = completion_address(state, 0);
-  const struct {
-    uint32_t offset, value;
-  } writes[] = {
-      {UFP4_REG_RING_BASE_LO, (uint32_t)ring},
-      {UFP4_REG_RING_BASE_HI, (uint32_t)(ring >> 32)},
-      {UFP4_REG_RING_LOG2, UFP4_QUEUE_LOG2},
-      {UFP4_REG_COMPLETION_BASE_LO, (uint32_t)completions},
-      {UFP4_REG_COMPLETION_BASE_HI, (uint32_t)(completions >> 32)},
-      {UFP4_REG_IRQ_MASK, IRQ_DONE | IRQ_ERROR | IRQ_FATAL},
-      {UFP4_REG_WATCHDOG, WATCHDOG_CYCLES},
-      {UFP4_REG_CONTROL, CONTROL_CLEAR},
-  };
-  ufp4_status_t status = UFP4_OK;
-  for (size_t i = 0; i < sizeof writes / sizeof writes[0] && status == UFP4_OK; i++) {
-    status = write_register(state, writes[i].offset, writes[i].value);
-  }
-  return status;
+  return check(state, ufp4_bare_set_up(&state->bare));
 }
 
 ufp4_status_t core_check_latency(const char *name, const ufp4_device_options_t *options,
@@ -242,8 +192,13 @@ ufp4_status_t core_open(const ufp4_port_t *port, const ufp4_device_options_t *op
   state_t *state = calloc(1, sizeof *state);
   if (state == NULL) return UFP4_ERROR_MEMORY;
   state->port = *port;
+  state->bare = (ufp4_bare_t){
+      .io = {port->user, port->register_read, port->register_write, port->memory_read,
+             port->memory_write},
+      .ring = port->memory_base,
+      .ring_log2 = UFP4_QUEUE_LOG2,
+  };
   state->message = message;
-  state->version = UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH;
   state->max_ticks = options->max_cycles != 0 ? options->max_cycles : DEFAULT_MAX_TICKS;
   ufp4_status_t status = check_identity(state, configuration);
   if (status == UFP4_OK && !fresh) status = core_reset(state);
@@ -271,7 +226,7 @@ uint64_t core_memory_base(const state_t *state) {
 
 ufp4_status_t core_info(state_t *state, ufp4_device_info_t *info) {
   info->configuration = state->configuration;
-  info->version = state->version;
+  info->version = UFP4_BARE_VERSION;
   info->has_cycles = 1;
   info->backend = state->port.name;
   info->memory_bytes = state->port.memory_bytes;
@@ -280,15 +235,8 @@ ufp4_status_t core_info(state_t *state, ufp4_device_info_t *info) {
 
 // --- Jobs ---------------------------------------------------------------------------------------
 
-// Every job raises the interrupt, so that a wait goes on without looking in between.
 ufp4_status_t core_submit(state_t *state, const ufp4_descriptor_t *descriptor) {
-  ufp4_descriptor_t flagged = *descriptor;
-  flagged.header.flags |= HEADER_FLAG_INTERRUPT;
-  ufp4_status_t status = core_memory_write(state, descriptor_address(state, state->submitted),
-                                           &flagged, sizeof flagged);
-  if (status == UFP4_OK) status = write_register(state, UFP4_REG_RING_TAIL, state->submitted + 1);
-  if (status == UFP4_OK) state->submitted++;
-  return status;
+  return check(state, ufp4_bare_submit(&state->bare, descriptor));
 }
 
 static uint64_t now_us(void) {
@@ -327,9 +275,9 @@ static ufp4_status_t wait_interrupt(state_t *state, wait_t *wait) {
   }
 }
 
-static ufp4_status_t check_fatal(state_t *state) {
+static ufp4_status_t look(state_t *state, uint32_t *ended) {
   uint32_t fatal = 0;
-  ufp4_status_t status = read_register(state, UFP4_REG_FATAL, &fatal);
+  const ufp4_status_t status = check(state, ufp4_bare_poll(&state->bare, ended, &fatal));
   if (status != UFP4_OK || fatal == 0) return status;
   ufp4_message_set(state->message, "%s: %s has stopped the core (fatal 0x%x)", state->port.name,
                    fatal & FATAL_RING ? "its ring, which holds too many jobs or was moved back,"
@@ -338,70 +286,44 @@ static ufp4_status_t check_fatal(state_t *state) {
   return UFP4_ERROR_DEVICE;
 }
 
-// The interrupt is cleared before the head is read, so a job that ends in between raises it again.
-static ufp4_status_t look(state_t *state, int *ended) {
-  uint32_t head = 0;
-  ufp4_status_t status = write_register(state, UFP4_REG_IRQ_STATUS, IRQ_DONE | IRQ_ERROR);
-  if (status == UFP4_OK) status = read_register(state, UFP4_REG_RING_HEAD, &head);
-  *ended = status == UFP4_OK && head != state->taken;
-  return status == UFP4_OK && !*ended ? check_fatal(state) : status;
-}
-
 ufp4_status_t core_take(state_t *state, uint64_t timeout_us, ufp4_completion_t *completion) {
-  int ended = 0;
+  uint32_t ended = 0;
   ufp4_status_t status = look(state, &ended);
   wait_t wait = {.ticks = ticks_now(state), .us = now_us(), .timeout_us = timeout_us};
-  while (status == UFP4_OK && !ended) {
+  while (status == UFP4_OK && ended == 0) {
     status = wait_interrupt(state, &wait);
     if (status == UFP4_OK) status = look(state, &ended);
   }
-  if (status == UFP4_OK) {
-    status = core_memory_read(state, completion_address(state, state->taken), completion,
-                              sizeof *completion);
-  }
-  if (status == UFP4_OK) state->taken++;
-  return status;
+  if (status != UFP4_OK) return status;
+  return check(state, ufp4_bare_take(&state->bare, completion));
 }
 
 // --- Slots, counters, reset ---------------------------------------------------------------------
 
 ufp4_status_t core_slot_read(state_t *state, unsigned slot, int *exponent) {
-  uint32_t value = 0;
-  ufp4_status_t status = read_register(state, UFP4_REG_SLOT_BASE + 4 * slot, &value);
-  if (status != UFP4_OK) return status;
-  if (!(value & SLOT_WRITTEN)) {
-    ufp4_message_set(state->message, "slot %u was never written", slot);
-    return UFP4_ERROR_ARGUMENT;
-  }
-  *exponent = (int16_t)(value & 0xFFFFu);
-  return UFP4_OK;
-}
-
-ufp4_status_t core_counters(state_t *state, uint64_t counters[UFP4_COUNTER_COUNT]) {
-  ufp4_status_t status = write_register(state, UFP4_REG_CONTROL, CONTROL_SNAPSHOT);
-  for (uint32_t i = 0; i < UFP4_COUNTER_COUNT && status == UFP4_OK; i++) {
-    uint32_t low = 0, high = 0;
-    status = read_register(state, UFP4_REG_COUNTER_BASE + 8 * i, &low);
-    if (status == UFP4_OK) status = read_register(state, UFP4_REG_COUNTER_BASE + 8 * i + 4, &high);
-    counters[i] = (uint64_t)high << 32 | low;
-  }
+  const ufp4_status_t status = ufp4_bare_slot_read(&state->bare, slot, exponent);
+  if (status != UFP4_ERROR_ARGUMENT) return check(state, status);
+  ufp4_message_set(state->message, "slot %u was never written", slot);
   return status;
 }
 
+ufp4_status_t core_counters(state_t *state, uint64_t counters[UFP4_COUNTER_COUNT]) {
+  return check(state, ufp4_bare_counters(&state->bare, counters));
+}
+
 ufp4_status_t core_reset(state_t *state) {
-  uint32_t value = STATUS_RESETTING;
-  ufp4_status_t status = write_register(state, UFP4_REG_CONTROL, CONTROL_RESET);
+  int resetting = 1;
+  ufp4_status_t status = check(state, ufp4_bare_reset(&state->bare));
   const uint64_t began = ticks_now(state);
-  while (status == UFP4_OK && (value & STATUS_RESETTING)) {
+  while (status == UFP4_OK && resetting) {
     if (ticks_now(state) - began >= RESET_TICKS) {
       ufp4_message_set(state->message, "%s: the bus does not let the core end its reset",
                        state->port.name);
       return UFP4_ERROR_DEVICE;
     }
     status = check(state, state->port.run(state->port.user, RESET_SLICE_TICKS));
-    if (status == UFP4_OK) status = read_register(state, UFP4_REG_STATUS, &value);
+    if (status == UFP4_OK) status = check(state, ufp4_bare_resetting(&state->bare, &resetting));
   }
-  state->submitted = state->taken = 0;
   return status;
 }
 

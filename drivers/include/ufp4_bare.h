@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver without an operating system (docs/howto/bare-metal.md): the rings of a core, its
+// registers, and operands in panels (panel.h), for firmware. Two files,
+// drivers/src/bare/ufp4_bare.c and cmodel/src/tensor/panel.c: C11 without a C library but memcpy
+// and memset, which compilers call; no heap, no floating point; 32 and 64 bits, either byte order.
+// The driver of ufp4.h is built on it.
+#ifndef UFP4_BARE_H
+#define UFP4_BARE_H
+
+#include <stdint.h>
+
+#include "ufp4/panel.h"
+#include "ufp4/spec.h"
+#include "ufp4/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What id and version of the core must be. */
+#define UFP4_BARE_VERSION \
+  ((uint32_t)UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH)
+
+/** Bytes of both rings: 2^log2 descriptors, then as many completions; log2 up to 15. */
+#define UFP4_BARE_RING_BYTES(log2) \
+  ((uint32_t)(UFP4_DESCRIPTOR_BYTES + UFP4_COMPLETION_BYTES) << (log2))
+
+/** The watchdog that ufp4_bare_set_up sets: longer than a memory waits. */
+#define UFP4_BARE_WATCHDOG_CYCLES 500000u
+
+/** The way to a core, as in ufp4_port_t (ufp4_port.h). Each gets @p user and returns UFP4_OK or
+ * UFP4_ERROR_DEVICE, which the calls below hand on. Addresses are the core's. A write to memory is
+ * there for a register write after it, and a read sees what the core wrote before a register read
+ * that told of it: barriers, and what caches there are, are the business of these functions. */
+typedef struct {
+  void *user;
+  ufp4_status_t (*register_read)(void *user, uint32_t offset, uint32_t *value);
+  ufp4_status_t (*register_write)(void *user, uint32_t offset, uint32_t value);
+  ufp4_status_t (*memory_read)(void *user, uint64_t address, void *data, uint64_t bytes);
+  ufp4_status_t (*memory_write)(void *user, uint64_t address, const void *data, uint64_t bytes);
+} ufp4_bare_io_t;
+
+/** A core. The caller fills in io, ring and ring_log2; the rest is zero before the first call. */
+typedef struct {
+  ufp4_bare_io_t io;
+  uint64_t ring;              ///< UFP4_BARE_RING_BYTES(ring_log2) of memory; a multiple of 128
+  unsigned ring_log2;         ///< log2 of the descriptors
+  uint32_t submitted, taken;  ///< jobs since the reset, as the core counts them
+} ufp4_bare_t;
+
+/** What a core says of itself. */
+typedef struct {
+  uint32_t id, version, config_array, config_tile, config_memory;
+} ufp4_bare_identity_t;
+
+/** Reads it. The caller compares id and version with UFP4_CORE_ID and UFP4_BARE_VERSION. */
+ufp4_status_t ufp4_bare_identify(const ufp4_bare_t *bare, ufp4_bare_identity_t *identity);
+
+/** Begins a soft reset: all jobs end, exponent slots are unwritten. */
+ufp4_status_t ufp4_bare_reset(ufp4_bare_t *bare);
+/** Whether it is still under way; while it is, nothing else may be called. */
+ufp4_status_t ufp4_bare_resetting(const ufp4_bare_t *bare, int *resetting);
+/** Tells a core that has been reset where the rings are, sets the watchdog, clears the counters,
+ * and lets every cause raise the interrupt. */
+ufp4_status_t ufp4_bare_set_up(const ufp4_bare_t *bare);
+
+/** Rings the doorbell for one job, whose end raises the interrupt.
+ *  @return UFP4_ERROR_MEMORY: the ring is full, a completion has to be taken first. */
+ufp4_status_t ufp4_bare_submit(ufp4_bare_t *bare, const ufp4_descriptor_t *descriptor);
+/** Clears the interrupt and says how many completions can be taken. Where there is none,
+ * @p fatal is the register of this name: not 0 if the core has been stopped. */
+ufp4_status_t ufp4_bare_poll(const ufp4_bare_t *bare, uint32_t *ended, uint32_t *fatal);
+/** Takes the oldest completion, of which ufp4_bare_poll has told. */
+ufp4_status_t ufp4_bare_take(ufp4_bare_t *bare, ufp4_completion_t *completion);
+
+/** Exponent slot @p slot < UFP4_SLOTS. @return UFP4_ERROR_ARGUMENT: it was never written. */
+ufp4_status_t ufp4_bare_slot_read(const ufp4_bare_t *bare, unsigned slot, int *exponent);
+/** Counters since they were cleared, by ufp4_counter_t. */
+ufp4_status_t ufp4_bare_counters(const ufp4_bare_t *bare, uint64_t counters[UFP4_COUNTER_COUNT]);
+
+// --- Registers and memory among the processor's own addresses ------------------------------------
+
+/** What the four functions below want as their user, or as its first member. Registers are words of
+ * 32 bits, on a bus whose first byte is the lowest. Memory is accessed by aligned words and bytes,
+ * so that it may be mapped as a device; it is not cached, or its cache sees what the core writes.
+ * Where it is cached and does not, functions of the caller's own clean and invalidate around these.
+ * A write to a register waits for earlier writes to memory, a read holds up later reads. */
+typedef struct {
+  volatile uint32_t *registers;
+  void *memory;          ///< aligned to 8 bytes
+  uint64_t memory_base;  ///< its address for the core
+} ufp4_bare_mapped_t;
+
+ufp4_status_t ufp4_bare_mapped_register_read(void *user, uint32_t offset, uint32_t *value);
+ufp4_status_t ufp4_bare_mapped_register_write(void *user, uint32_t offset, uint32_t value);
+ufp4_status_t ufp4_bare_mapped_memory_read(void *user, uint64_t address, void *data,
+                                           uint64_t bytes);
+ufp4_status_t ufp4_bare_mapped_memory_write(void *user, uint64_t address, const void *data,
+                                            uint64_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
