@@ -49,8 +49,9 @@ def _parts(losses, points):
 
 def _curves(runs, colors, base, unit):
     """(title, picture, words) of the training losses, up to the step that all have. runs: {recipe: [seed][step]}"""
+    runs = {name: seeds for name, seeds in runs.items() if name in colors}
     shortest = min(len(losses) for seeds in runs.values() for losses in seeds)
-    runs = {name: [losses[:shortest] for losses in seeds] for name, seeds in runs.items() if name in colors}
+    runs = {name: [losses[:shortest] for losses in seeds] for name, seeds in runs.items()}
     steps = len(next(iter(runs.values()))[0])
 
     def draw(points, of, sign):
