@@ -10,6 +10,7 @@ page follow. Columns that are of others, or words, are not compared. Needs nothi
 import csv
 import pathlib
 import re
+import statistics
 import sys
 import tomllib
 
@@ -28,6 +29,7 @@ UNCOMPARED = {
     ("silicon.md", ("row", "what it is")): "words",
     ("silicon.md", ("Target", "operands between PEs")): "words",
     ("training.md", ("the paper says", "here")): "words",
+    ("training.md", ("source", "what it finds")): "words",
 }
 WORDS = {"1": "one seed", "3": "three seeds", "4": "four seeds"}
 
@@ -183,6 +185,18 @@ def operands(folder):
         [row[key] for key in ("recipe", "fprop", "dgrad", "wgrad")] for row in read("alpha.csv", folder)]
 
 
+def shrinkage(folder):
+    csvs, cells = Rows("shrinkage.csv", folder), []
+    for name in ("all", "with outliers", "fc2, X, FPROP"):
+        found = csvs.all(operands=name)
+        counts, lowered = ([int(row[key]) for row in found] for key in ("count", "falls_on"))
+        plain, transformed = (statistics.fmean(float(row[key]) for row in found) for key in ("e2m1", "e2m1_rht"))
+        falls = sum(float(row["e2m1_rht"]) < float(row["e2m1"]) for row in found)
+        cells.append([name, " to ".join(dict.fromkeys((str(min(counts)), str(max(counts))))), f"{plain:.4f}", f"{transformed:.4f}",
+                      f"{min(lowered)} to {max(lowered)}", f"{falls} of {len(found)} models"])
+    yield "training.md", ("operands", "of a model"), cells
+
+
 def flips(folder):
     """Sums of structures; a structure is parity-protected where no flip stayed silent."""
     found = read("bit-flips.csv", folder)
@@ -201,10 +215,9 @@ def flips(folder):
 def training(folder):
     csvs = Rows("training.csv", folder)
     pair = {"recipe": "e2m1", "against": "ufp4"}
-    forward = csvs.one(experiment="default", table="forward", **pair)
-    runs = [csvs.one(experiment=e, table=t, **pair) for e, t in (("default", "branched"), ("seeds36", "branched"), ("default", "whole"))]
-    cells = [[None, signed(forward["gap_percent"], 3) + " %", f"t {float(forward['t']):.1f}", None, None]]
-    for row in runs:
+    cells = []
+    for experiment, table in (("forward", "forward"), ("default", "branched"), ("seeds36", "branched"), ("default", "whole")):
+        row = csvs.one(experiment=experiment, table=table, **pair)
         digits = 2 if row["table"] == "whole" else 3
         cells.append([None, signed(row["gap_percent"], digits) + " %", f"+-{float(row['interval']):.{digits}f}", chance(row["p"]),
                       f"worse in {row['seeds_worse']} of {row['seeds']}"])
@@ -236,6 +249,9 @@ def training(folder):
         cells.append([str(blocks), str(rate), row["seeds"], signed(row["gap_percent"], 3) + " %", f"+-{float(row['interval']):.3f}",
                       f"{float(row['text_error']):.3f}", chance(row["p"]), f"{row['seeds_worse']} of {row['seeds']}"])
     yield "training.md", ("blocks", "rate"), cells
+    yield "training.md", ("runs", "recipe", "against"), [
+        [row["table"], row["recipe"], row["against"], *(signed(one, 2) for one in row["gaps_percent"].split()), signed(row["gap_percent"], 2),
+         f"{float(row['text_error']):.2f}"] for row in csvs.all(experiment="pretrain")]
 
 
 GPU_BASELINES = {"cublas_bf16": "cuBLAS BF16", "cublas_fp64": "cuBLAS FP64", "tensor_peak_bf16": "the tensor cores' peak",
@@ -275,7 +291,7 @@ def gpu(folder):
 
 
 def tables(folder=RESULTS):
-    for of_page in (silicon, cores, fpga, performance, operands, training, flips, gpu):
+    for of_page in (silicon, cores, fpga, performance, operands, shrinkage, training, flips, gpu):
         yield from of_page(folder)
 
 

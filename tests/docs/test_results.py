@@ -18,6 +18,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs/tools"))
+import shrinkage  # noqa: E402
 import tables  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
@@ -188,6 +189,9 @@ def test_training():
     found = next(r for r in whole["forward"]["recipes"] if r["recipe"] == "e2m1")
     passes = ("fprop", "dgrad", "wgrad")
     equal([f"{found[f'kept_{name}']:.3f}" for name in passes], [row[name] for name in passes], row)
+    for found in shrinkage.rows("0", "out/forward.csv"):
+        row = rows("shrinkage").one(seed="0", operands=found["operands"])
+        equal({key: str(value) for key, value in found.items()}, row, row)
 
 
 if __name__ == "__main__":

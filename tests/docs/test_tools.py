@@ -211,7 +211,7 @@ def rejects_tables_that_no_file_has():
         expect(list(tables.faults(results)), [f"training.md:{text.count(chr(10)) + 4}: no CSV file has the table of recipe | speed"])
         (results / "training.md").write_text(text.replace("| the paper says | here |", "| the paper | here |"))
         expect([line.split(": ")[1] for line in tables.faults(results)],
-               ["no CSV file has the table of the paper | here", "no table begins with the paper says | here"])
+               ["no CSV file has the table of the paper | here | what is compared", "no table begins with the paper says | here"])
 
 
 def rejects_rows_without_their_command():

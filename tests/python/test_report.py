@@ -72,6 +72,20 @@ def test_training_page_has_the_same_numbers():
         check_equal([html.unescape(one) for one in re.findall(r'<p class="verdict">(.*?)</p>', page)], want["verdicts"], f"{name}: verdicts")
 
 
+def test_unfinished_trainings_say_how_far_they_are():
+    """What pretrain.py leaves beside train's keys; and curves of runs that are not equally far."""
+    measured, _ = fixture("single")
+    check("Not finished" not in _train_page.html(measured, {}), "a finished one")
+    measured.update(last_step=1, program="mine.py")
+    measured["settings"]["unit"] = "token"
+    losses = {"fp32": [[5.0, 4.5, 4.0]], "ufp4": [[5.0, 4.5]], "e2m1": [[1.0]]}
+    page = _train_page.html(measured, losses)
+    check("% whole runs: steps 0 to 1\n" in _train.text(measured), _train.text(measured))
+    check("Not finished: these are the losses after step 1 of 2, which all runs have." in page, page[:800])
+    check("<title>mine.py" in page and "nats per token" in page and "nats per byte" not in page, "names")
+    check(page == _train_page.html(measured, {"fp32": [[5.0, 4.5]], "ufp4": [[5.0, 4.5]]}), "drawn up to the step that all have")
+
+
 def test_exploration_page_has_the_same_numbers():
     for name in EXPLORATIONS:
         measured, want = fixture(name)

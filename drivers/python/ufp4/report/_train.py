@@ -21,6 +21,11 @@ def runs_of(document, kind):
     return document.get("branched") if kind == "branched" else document if "recipes" in document else None
 
 
+def last_step(document, runs):
+    """Of these runs: an unfinished training says how far all of them are."""
+    return runs.get("last_step", document["settings"]["steps"] - 1)
+
+
 def is_of_paper(line):
     return all(line[key] == PAPER[key] for key in ("matrix", "tensor", "pass"))
 
@@ -187,7 +192,7 @@ def runs_lines(document, kind):
     runs = runs_of(document, kind)
     width = max(12, *(len(v["recipe"]) for v in document["variants"]))
     cycles = any(r["cycles_per_step"] is not None for r in runs["recipes"])
-    yield f"% {kind} runs: steps {runs['first_step']} to {document['settings']['steps'] - 1}"
+    yield f"% {kind} runs: steps {runs['first_step']} to {last_step(document, runs)}"
     yield f"% recipe seeds held_loss deviation tokens_per_second{' cycles_per_step' if cycles else ''}"
     for r in runs["recipes"]:
         loss = stats.paired([real(one) for one in r["held_losses"]])

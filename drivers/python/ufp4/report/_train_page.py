@@ -47,8 +47,11 @@ def _parts(losses, points):
     return [sum(losses[a:b]) / (b - a) for a, b in zip(ends, ends[1:])]
 
 
-def _curves(runs, colors, base):
-    """(title, picture, words) of the training losses. runs: {recipe: [seed][step]}"""
+def _curves(runs, colors, base, unit):
+    """(title, picture, words) of the training losses, up to the step that all have. runs: {recipe: [seed][step]}"""
+    runs = {name: seeds for name, seeds in runs.items() if name in colors}
+    shortest = min(len(losses) for seeds in runs.values() for losses in seeds)
+    runs = {name: [losses[:shortest] for losses in seeds] for name, seeds in runs.items()}
     steps = len(next(iter(runs.values()))[0])
 
     def draw(points, of, sign):
@@ -70,7 +73,7 @@ def _curves(runs, colors, base):
     def against_base(seeds, points):
         return [[100 * (a - b) / b for a, b in zip(_parts(one, points), _parts(other, points))] for one, other in zip(seeds, runs[base])]
 
-    yield {"title": "Training loss, nats per byte", "picture": draw(POINTS, losses, ""), "about": "Means over seeds."}
+    yield {"title": f"Training loss, nats per {unit}", "picture": draw(POINTS, losses, ""), "about": "Means over seeds."}
     if len(runs) > 1:
         yield {"title": "Gap of the training loss, %", "picture": draw(GAP_POINTS, against_base, "+"),
                "about": f"Against {base} on the same seed, mean over seeds; each point is one of {_draw.counted(min(GAP_POINTS, steps), 'part')} of the run."}
@@ -130,15 +133,21 @@ def part(title, recipes, compared, colors, base, about="", perturbed=(), curves=
             "cycles": any(r["cycles_per_step"] is not None for r in rows), "curves": list(curves)}
 
 
+def _unit(document):
+    """What a token is."""
+    return document["settings"].get("unit", "byte")
+
+
 def _runs(document, kind, colors, losses):
     runs, settings = _train.runs_of(document, kind), document["settings"]
     base = document["base"]
-    about = ""
+    last = _train.last_step(document, runs)
+    about = [f"Not finished: these are the losses after step {last} of {settings['steps'] - 1}, which all runs have."] if last + 1 < settings["steps"] else []
     if kind == "branched":
-        about = (f"Each seed trains in {base} for {runs['first_step']} of {_draw.counted(settings['steps'], 'step')}; then each recipe goes on from the same "
-                 "weights, moments, schedule and data.")
-    curves = _curves(losses, colors, base or next(iter(losses))) if kind == "whole" and losses else ()
-    return part(TITLES[kind], runs["recipes"], _train.comparisons(document, kind), colors, base, about,
+        about.append(f"Each seed trains in {base} for {runs['first_step']} of {_draw.counted(settings['steps'], 'step')}; then each recipe goes on from the "
+                     "same weights, moments, schedule and data.")
+    curves = _curves(losses, colors, base or next(iter(losses)), _unit(document)) if kind == "whole" and losses else ()
+    return part(TITLES[kind], runs["recipes"], _train.comparisons(document, kind), colors, base, " ".join(about),
                 [v["recipe"] for v in document["variants"] if v["perturbation"]], curves)
 
 
@@ -155,7 +164,7 @@ def _settings(document):
 def html(document, losses):
     """The page. losses: {recipe: [seed][step]}, the training losses of whole runs, or empty"""
     colors = {v["recipe"]: _draw.color(i) for i, v in enumerate(document["variants"])}
-    return _draw.page("train.html", title="ufp4 train", heading="Training in four bits",
+    return _draw.page("train.html", title=document.get("program", "ufp4 train"), unit=_unit(document), heading="Training in four bits",
                       question="How far does each four-bit recipe fall behind, and does a uniform grid (ufp4) do better than E2M1 (e2m1)?",
                       forward=_forward(document, colors) if "forward" in document else None, settings=_settings(document),
                       parts=[_runs(document, kind, colors, losses) for kind in _train.KINDS if _train.runs_of(document, kind)])
