@@ -123,9 +123,7 @@ def synthesize(row, library, flow, tools, cache, seconds):
         for name, data in cache.sources.items():
             (folder / "rtl" / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / "rtl" / name).write_bytes(data)
-        (folder / "cells").mkdir()
-        for file in library.files:
-            os.link(file, folder / "cells" / file.name)
+        link(library, folder)
         for name, content in (beside | {"synthesis.ys": text, "delay.tcl": timing}).items():
             (folder / name).write_text(content)
         # The reader takes files below the current folder only.
@@ -136,6 +134,13 @@ def synthesize(row, library, flow, tools, cache, seconds):
         shutil.rmtree(folder / "cells")
 
     return cache.get([text, beside, timing, cache.rtl, tools.versions, library.mark()], make)
+
+
+def link(library, folder):
+    """The library's files, below the folder: yosys reads no others."""
+    (folder / "cells").mkdir()
+    for file in library.files:
+        os.link(file, folder / "cells" / file.name)
 
 
 def figures(row, area, timing):

@@ -42,6 +42,7 @@ def _pareto(rows):
 
 def html(document):
     """The page of a document, as ppa.json has it."""
+    import markupsafe
     rows = [row for row in document["rows"] if row["area_um2"] > 0]
     best = [row["unit"] for _, own in families(rows) for row in front(own)]
-    return _draw.page("ppa.html", title="Area and delay", document=document, best=best, pareto=_pareto(rows) if rows else "")
+    return _draw.page("ppa.html", title="Area and delay", document=document, best=best, pareto=markupsafe.Markup(_pareto(rows) if rows else ""))
