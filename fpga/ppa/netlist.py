@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A netlist as yosys writes it (one cell or one declaration a line group, all pins on nets or bits of nets), run by Icarus
-Verilog, and the toggles of its nets at zero delay."""
+Verilog, at zero delay."""
 import dataclasses
 import re
 
@@ -37,6 +37,11 @@ def read(text):
 def memories(netlist):
     """Prefixes of the ports of ufp4_sram."""
     return sorted({name.removesuffix(".rdata_o") for name in netlist.ports if name.endswith(".rdata_o")})
+
+
+def writes(netlist):
+    """The ports through which a PE writes its first memory, or none."""
+    return [f"u_banks.u_bank0.{name}" for name in ("we_i", "waddr_i", "wdata_i") if f"u_banks.u_bank0.{name}" in netlist.ports]
 
 
 def inputs(netlist):
@@ -90,60 +95,65 @@ def bench(netlist, cycles, window, show):
         '  initial begin $readmemh("stimulus.hex", all); now = all[0]; $dumpfile("toggles.vcd");',
         f"    for (t = 1; t <= {cycles}; t = t + 1) begin",
         f"      if (t == {window.start + 1}) $dumpvars(1, u);",
-        f"      if (t == {window.stop + 1}) $dumpoff;",
-        f'      #1 {shown}{"$display; " if show else ""}clk = 1; now <= all[t < {cycles} ? t : {cycles - 1}]; #1 clk = 0;',
+        f"      #1 if (t == {window.stop + 1}) $dumpoff;",  # the last edge down is in it
+        f'      {shown}{"$display; " if show else ""}clk = 1; now <= all[t < {cycles} ? t : {cycles - 1}]; #1 clk = 0;',
         "    end $finish; end", "endmodule", ""])
 
 
-def toggles(path):
-    """{net or bit: changes} of a VCD file, as far as it is of interest. A net that is X or Z there is refused."""
-    names, counts, last = {}, {}, {}
-    with open(path) as file:
+class Dump:
+    """A VCD file, read once from its beginning: nets and bits of buses by name, then the changes of each moment."""
+
+    def __init__(self, file):
+        self.file, self.marks, self.nets = file, {}, {}
+        self.size = 0  # of all bits; a net and its aliases are one
         for line in file:
             if line.startswith("$var"):
                 _, _, width, mark, name, *index = line.split()
-                names.setdefault(mark, []).append((name.lstrip("\\"), int(width), int(re.match(r"\[(\d+)", index[0])[1]) if index and index[0] != "$end" else None))
+                width, name = int(width), name.lstrip("\\")
+                if mark not in self.marks:
+                    self.marks[mark] = (self.size, width)
+                    self.size += width
+                at = self.marks[mark][0]
+                if index and index[0] != "$end":
+                    low = int(re.search(r"(\d+)\]", index[0])[1])
+                    self.nets |= {f"{name}[{low + i}]": at + i for i in range(width)}
+                else:
+                    self.nets[name] = at
             elif line.startswith("$enddefinitions"):
-                break
-        for line in file:
-            if line[0] in "01xz":
-                mark, value = line[1:].rstrip(), line[0]
+                return
+
+    def moments(self):
+        """Lists of (bit, value), the first of all bits. One that is X or Z is refused."""
+        found = []
+        for line in self.file:
+            if line[0] == "#":
+                if found:
+                    yield found
+                found = []
+            elif line[0] in "01":
+                found.append((self.marks[line[1:].rstrip()][0], int(line[0])))
             elif line[0] == "b":
                 value, mark = line[1:].split()
+                at, width = self.marks[mark]
+                self.refuse(value, at)
+                found += [(at + i, int(bit)) for i, bit in enumerate(reversed(value.zfill(width)))]
             elif line.startswith("$dumpoff"):
                 break
-            else:
-                continue
-            width = names[mark][0][1]
-            if "x" in value or "z" in value:
-                raise flow.Failed(f"{names[mark][0][0]} is {value} in the simulation")
-            number = int(value, 2)
-            if mark not in last:
-                counts[mark] = [0] * width
-            else:
-                changed = number ^ last[mark]
-                while changed:
-                    low = changed & -changed
-                    counts[mark][low.bit_length() - 1] += 1
-                    changed ^= low
-            last[mark] = number
-    out = {}
-    for mark, known in names.items():
-        for name, width, high in known:
-            if mark not in counts:
-                raise flow.Failed(f"{name} has no value in the simulation")
-            if high is None:
-                out[name] = counts[mark][0]
-            for i in range(width if high is not None else 0):
-                out[f"{name}[{high - width + 1 + i}]"] = counts[mark][i]
-    return out
+            elif line[0] in "xz":
+                self.refuse(line[0], self.marks[line[1:].rstrip()][0])
+        if found:
+            yield found
+
+    def refuse(self, value, at):
+        if set(value) - {"0", "1"}:
+            raise flow.Failed(f"{next(name for name, bit in self.nets.items() if bit == at)} is {value} in the simulation")
 
 
-def simulate(netlist, folder, stimulus, window, tools, seconds, show=()):
-    """(toggles in the cycles of the window, printed lines) of the netlist.v in the folder, whose cells are in cells.v."""
-    cycles = len(next(iter(stimulus.values())))
-    (folder / "stimulus.hex").write_text(words(netlist, stimulus, cycles))
-    (folder / "bench.v").write_text(bench(netlist, cycles, window, show))
+def simulate(netlist, folder, stimulus, tools, seconds, show=()):
+    """The printed lines of the netlist.v in the folder, whose cells are in cells.v; toggles.vcd has its nets in the window."""
+    cycles = len(next(iter(stimulus.ports.values())))
+    (folder / "stimulus.hex").write_text(words(netlist, stimulus.ports, cycles))
+    (folder / "bench.v").write_text(bench(netlist, cycles, stimulus.window, show))
     tools.run([tools.iverilog, "-g2005-sv", "-o", "bench.vvp", "-s", "bench", "bench.v", "netlist.v", "cells.v"], seconds, folder)
     printed = tools.run([tools.vvp, "-n", "bench.vvp"], seconds, folder)
-    return toggles(folder / "toggles.vcd"), [line for line in printed.splitlines() if line.startswith(" ")]
+    return [line for line in printed.splitlines() if line.startswith(" ")]

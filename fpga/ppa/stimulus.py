@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What units of the core see while it works on the GEMMs of gemm.json (excerpt.py), a value of each port a cycle."""
+import dataclasses
 import json
 import pathlib
 import random
 
 MAGNITUDES = {"e2m1": (0, 1, 2, 3, 4, 6, 8, 12), "e1m2": tuple(range(8))}
 BLOCK = 16
-LEAD = 8  # cycles from the first word that is fed until all registers have seen one
+FIRST = 24  # blocks that are fed before what counts
+LEAD = 8  # cycles after them until all registers have seen them
 
 
 def excerpt(data, elem):
@@ -51,21 +53,48 @@ def feeds(a, b):
 
 
 def paced(fed, load):
-    """The same with None where nothing is fed. load: a part of all cycles as the core's own run spaces them, 1 or 0."""
-    if load == 0:
-        return fed[:16] + [None] * len(fed)
-    return fed
+    """The same with None where nothing is fed, after FIRST blocks that fill registers. At load `half` they are spaced as in the core's
+    own run, at `none` nothing follows."""
+    if load == "none":
+        return fed[:FIRST] + [None] * 64
+    if load == "full":
+        return fed[:FIRST] + fed
+    out, at = fed[:FIRST], 0
+    for count, waits in json.loads((pathlib.Path(__file__).parent / "gemm.json").read_text())["half"]:
+        out += fed[at:at + count] + [None] * waits
+        at += count
+    return out
 
 
-def pe(data, elem, load=1):
-    """({port: values}, range of the cycles that count, blocks in them, expected sums by index) of ufp4_pe, in the form for cells."""
+@dataclasses.dataclass
+class Stimulus:
+    ports: dict  # {port: value of each cycle}
+    window: range  # the cycles that count
+    macs: int  # in them
+    sums: dict  # {index: what a PE has then written}
+
+
+def dot(data, elem, load):
+    """ufp4_dot, which has no registers: without load it sees the same for ever."""
+    a, b = excerpt(data, elem)
+    line, held, ports = paced(feeds(a, b), load), [], {name: [] for name in ("a_sign_i", "a_mag_i", "b_sign_i", "b_mag_i")}
+    for fed in line:
+        held = [(planes, rest >> 8) for planes, rest in (decode(fed[0], elem), decode(fed[1], elem))] if fed else held
+        for name, (planes, sign) in zip("ab", held):
+            ports[f"{name}_mag_i"].append(planes)
+            ports[f"{name}_sign_i"].append(sign)
+    window = range(FIRST, len(line))
+    return Stimulus(ports, window, BLOCK * sum(fed is not None for fed in line[FIRST:]), {})
+
+
+def pe(data, elem, load):
+    """ufp4_pe, in the form for cells."""
     a, b = excerpt(data, elem)
     line = paced(feeds(a, b), load)
-    before = 16 + LEAD  # the first sub-tile's first blocks fill the registers
     total = len(line) + LEAD
     at = lambda t: line[t] if 0 <= t < len(line) else None
     out = {name: [] for name in ("rst_ni", "valid_i", "control_load_i", "base_i", "control_sum_i", "a_mag_i", "a_rest_i", "b_mag_i", "b_rest_i")}
-    held = [(0, 0, 0, 0)]
+    held = [(0, 0, 0, 0)]  # the next cycle's first
     control = [0]
     for t in range(total):
         fed = at(t)
@@ -86,6 +115,6 @@ def pe(data, elem, load=1):
         total_sum = product(x, y, elem) + (total_sum if keep else 0)
         if write:
             sums[index] = total_sum
-    window = range(before, len(line))
+    window = range(FIRST + LEAD, len(line))
     # In the middle of its way through the stages.
-    return out, window, sum(at(t - 3) is not None for t in window), sums
+    return Stimulus(out, window, BLOCK * sum(at(t - 3) is not None for t in window), sums)
