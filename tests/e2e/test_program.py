@@ -127,11 +127,7 @@ def test_says_where_the_tests_are():
     rejects(2, "./ufp4 test", "test")
     rejects(2, "./ufp4 test", "help", "test")
     rejects(2, "./ufp4 docs", "docs")
-
-
-def test_rejects_commands_of_later_versions():
-    for name in ("ppa",):
-        rejects(3, "not available in this version", name)
+    rejects(2, "./ufp4 ppa", "ppa")
 
 
 def test_rejects_unknown_options():

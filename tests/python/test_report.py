@@ -182,9 +182,31 @@ def test_folders_are_drawn():
             check((folder / "report.html").read_text().count("<svg") >= 3, "pictures")
             (folder / "report.html").unlink()
     shutil.copy("serial/explore.json", "same/explore.json")
-    raises(ValueError, "there is both train.json and explore.json in it", report.draw, "same")
+    raises(ValueError, "there are train.json and explore.json in it; name one of them", report.draw, "same")
     pathlib.Path("empty").mkdir()
-    raises(ValueError, "neither train.json nor explore.json", report.draw, "empty")
+    raises(ValueError, "none of train.json, explore.json, ppa.json in it", report.draw, "empty")
+
+
+CELLS = {"command": "./ufp4 ppa <&>", "library": {"name": "OSU 0.18 um"}, "flow": "plain", "yosys": "0.70", "opensta": "2.0.17", "rtl": "1a2b",
+         "rows": [{"unit": unit, "formats": "", "area_um2": area, "flip_flops_um2": area / 4, "delay_ns": delay}
+                  for unit, area, delay in (("dot", 100, 2), ("dot_b", 90, 2), ("dot_c", 80, 3), ("dot_d", 85, 4), ("pe", 9, 1))]}
+
+
+def test_units_in_cells_are_drawn():
+    """On the line of a panel are those that none beats in both: not dot, not dot_d."""
+    folder = pathlib.Path("ppa")
+    folder.mkdir()
+    (folder / "ppa.json").write_text(json.dumps(CELLS))
+    report.draw("ppa")
+    page = (folder / "report.html").read_text()
+    want = [["dot", "", "100.0", "25.0", "2.00"], ["dot_b *", "", "90.0", "22.5", "2.00"], ["dot_c *", "", "80.0", "20.0", "3.00"],
+            ["dot_d", "", "85.0", "21.2", "4.00"], ["pe *", "", "9.0", "2.2", "1.00"]]
+    check_equal(cells(page)[5:], sum(want, []), "cells")
+    check("./ufp4 ppa &lt;&amp;&gt;" in page, "command")
+    for title in ("dot product", "PE"):
+        check_equal(len(re.findall(rf"<text[^>]*>{title}</text>", page)), 1, title)
+    (folder / "ppa.json").write_text(json.dumps(CELLS | {"rows": [{}]}))
+    raises(ValueError, "ppa/ppa.json is not what train, explore or ppa writes", report.draw, "ppa")
 
 
 OWN = "recipe,seed,held_loss\n" + "".join(f"{name},{seed},{2 + seed / 10 + more * (1 + seed / 50)}\n"
@@ -296,7 +318,7 @@ def test_rejects_documents_that_are_none():
                      {key: value for key, value in explored.items() if key != "clock_mhz"}, *cut):
         pathlib.Path("explore.json").write_text(json.dumps(document))
         done = call("explore.json")
-        words = "ufp4.report: explore.json is not what train or explore writes: "
+        words = "ufp4.report: explore.json is not what train, explore or ppa writes: "
         check(done.returncode == 2 and done.stderr.startswith(words) and done.stderr.count("\n") == 1, f"{str(document)[:90]}: {done}")
     for option in ("--tables", "--json", "--plot=x.svg"):
         for text in ("[]", "{", *(["{}"] if option != "--tables" else [])):

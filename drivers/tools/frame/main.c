@@ -13,12 +13,10 @@ static const cli_command_t *const commands[] = {
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
-// In the interface, and not built yet.
-static const char *const later[] = {"ppa"};
-
 // Commands of the launcher.
 static const char *const launcher[][2] = {
     {"board-sim", "Simulates a board behind a pseudo-terminal"},
+    {"ppa", "Measures area, delay and energy in standard cells"},
     {"test", "Builds and runs the tests"},
     {"docs", "Builds the documents as a site"}};
 #define LAUNCHER (sizeof launcher / sizeof launcher[0])
@@ -45,11 +43,6 @@ static int print_usage(void) {
 }
 
 static int fail_command(const char *name) {
-  for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-    if (strcmp(name, later[i]) != 0) continue;
-    fprintf(stderr, "ufp4: %s is not available in this version\n", name);
-    return CLI_DEVICE;
-  }
   for (size_t i = 0; i < LAUNCHER; i++) {
     if (strcmp(name, launcher[i][0]) != 0) continue;
     fprintf(stderr, "ufp4: %s is a command of the launcher in the source tree: ./ufp4 %s --help\n",

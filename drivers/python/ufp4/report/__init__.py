@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages and tables of what `ufp4 train` and `ufp4 explore` have measured, and of held-out losses of your own.
+"""Pages and tables of what `ufp4 train`, `ufp4 explore` and `ufp4 ppa` have measured, and of held-out losses of your own.
 
-``python -m ufp4.report DIR`` draws DIR/report.html from the files that train or explore left there; ``python -m ufp4.report FILE.csv``
+``python -m ufp4.report DIR`` draws DIR/report.html from the files that train, explore or ppa left there; ``python -m ufp4.report FILE.csv``
 compares the losses of your own runs. Needs scipy, matplotlib and jinja2, which ``pip install 'ufp4[report]'`` brings.
 """
 import contextlib
@@ -25,8 +25,8 @@ def _as_kind(path, kind, *errors):
 
 
 def _as_measured(path):
-    """The same of what train and explore write."""
-    return _as_kind(path, "what train or explore writes", ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError, csv.Error)
+    """The same of what train, explore and ppa write."""
+    return _as_kind(path, "what train, explore or ppa writes", ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError, csv.Error)
 
 
 def _loss(path, rows, row, column):
@@ -119,24 +119,31 @@ def _training_losses(path):
 
 
 def draw(path: str | os.PathLike) -> None:
-    """Draws the report.html of a folder from what train (train.json, losses.csv) or explore (explore.json, explore.csv) has left there.
+    """Draws the report.html of a folder from what train (train.json, losses.csv), explore (explore.json, explore.csv) or ppa (ppa.json)
+    has left there.
 
-    path: the folder, or where both have written into it the .json file in it.
+    path: the folder, or where several have written into it the .json file in it.
     """
-    from . import _draw, _explore, _train_page
+    from . import _draw, _explore, _ppa, _train_page
     path = pathlib.Path(path)
     if path.is_dir():
-        there = [path / name for name in ("train.json", "explore.json") if (path / name).exists()]
-        if len(there) != 1:
-            raise ValueError(f"{path}: there is {'both' if there else 'neither'} train.json {'and' if there else 'nor'} explore.json in it"
-                             f"{'; name one of them' if there else ''}")
+        names = ("train.json", "explore.json", "ppa.json")
+        there = [path / name for name in names if (path / name).exists()]
+        if not there:
+            raise ValueError(f"{path}: there is none of {', '.join(names)} in it")
+        if len(there) > 1:
+            raise ValueError(f"{path}: there are {' and '.join(one.name for one in there)} in it; name one of them")
         path = there[0]
     with _as_measured(path):
         document = _read_json(path)
-        explored = "cases" in document
-    beside = path.with_name("explore.csv" if explored else "losses.csv")
-    with _as_measured(beside):
-        rows = _explore.read(beside) if explored else _training_losses(beside)
-    with _as_measured(path):
-        text = _explore.html(document, rows) if explored else _train_page.html(document, rows)
+        kind = next((key for key in ("cases", "library") if key in document), "recipes")
+    if kind == "library":
+        with _as_measured(path):
+            text = _ppa.html(document)
+    else:
+        beside = path.with_name("explore.csv" if kind == "cases" else "losses.csv")
+        with _as_measured(beside):
+            rows = _explore.read(beside) if kind == "cases" else _training_losses(beside)
+        with _as_measured(path):
+            text = _explore.html(document, rows) if kind == "cases" else _train_page.html(document, rows)
     _draw.write(path.with_name("report.html"), text)

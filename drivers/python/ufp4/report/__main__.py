@@ -57,8 +57,8 @@ def run(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m ufp4.report", description="Draws what ufp4 train or ufp4 explore has measured, or compares your own runs.")
-    parser.add_argument("path", nargs="?", metavar="DIR|FILE.csv", help="what -o of train or explore named: its report.html is drawn; or a CSV with "
+    parser = argparse.ArgumentParser(prog="python -m ufp4.report", description="Draws what ufp4 train, ufp4 explore or ufp4 ppa has measured, or compares your own runs.")
+    parser.add_argument("path", nargs="?", metavar="DIR|FILE.csv", help="what -o of train, explore or ppa named: its report.html is drawn; or a CSV with "
                         "the columns recipe, seed and held_loss: the comparisons are printed and drawn")
     parser.add_argument("-o", dest="output", metavar="PAGE.html", help="of a CSV (default: its name with .html)")
     parser.add_argument("--base", metavar="RECIPE", help="of a CSV: what the others are compared with (default bf16, or fp32)")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Four by four processing elements as they share operand registers in an array of the form for cells (ufp4_systolic,
-// Share), for the rows pe_shared of fpga/ppa.sh. The registers that pass codes on are those before it, which this group
+// Share), for the rows pe_shared of ./ufp4 ppa. The registers that pass codes on are those before it, which this group
 // takes from its neighbours; those that pass scales on are its own, whose outputs it looks at. So it has as many as in
 // the array, and paths from them start there.
 // Control: with what else of the array belongs to a group: registers of its control words and of the drain's, and for

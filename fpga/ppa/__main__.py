@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""./ufp4 ppa: area and delay of the core's units in a standard-cell library. See --help."""
+import argparse
+import concurrent.futures
+import csv
+import io
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+
+import flow
+import library
+import rows
+
+COLUMNS = ("unit", "formats", "flow", "area_um2", "flip_flops_um2", "delay_ns")
+ABOUT = """Area and delay of the core's units in a library of standard cells, by yosys and OpenSTA, without wires and memories.
+Without --unit and --all: the dot product of 16 pairs and the processing element (PE), each for all formats, for E2M1, for
+E1M2 and INT4, and for E1M2."""
+MORE = f"""units: {' '.join(row.name for row in rows.ROWS)}
+What these are stands in docs/results/silicon.md.
+
+Example: ./ufp4 ppa -o out
+Exit status: 0 done, 2 usage or bad input, 3 a tool or the machine is at fault."""
+
+
+class Once(argparse.Action):
+    def __call__(self, parser, namespace, value, option=None):
+        given = namespace.__dict__.setdefault("given", set())
+        if self.dest in given:
+            parser.error(f"{option} is given twice")
+        given.add(self.dest)
+        setattr(namespace, self.dest, True if self.nargs == 0 else value)
+
+
+def seconds(text):
+    if not text.isdecimal() or not 1 <= int(text) <= 86400:
+        raise argparse.ArgumentTypeError(f"'{text}': a whole number from 1 to 86400 is wanted")
+    return int(text)
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"ufp4 ppa: {message}; see ./ufp4 ppa --help\n")
+
+
+def read_options(words):
+    parser = Parser(prog="./ufp4 ppa", description=ABOUT, epilog=MORE, formatter_class=argparse.RawDescriptionHelpFormatter,
+                    allow_abbrev=False)
+    flag = {"action": Once, "nargs": 0, "default": False}
+    parser.add_argument("--unit", action=Once, metavar="NAME[,NAME]", help="these units")
+    parser.add_argument("--all", **flag, help="all units")
+    parser.add_argument("--liberty", action=Once, nargs="+", metavar="FILE", default=[library.DEBIAN], help="the Liberty files of one library, as they are or as "
+                        ".xz (default OSU 0.18 um of Debian's qflow-tech-osu018)")
+    parser.add_argument("--full-adders", **flag, help="the library's full adder in place of ufp4_full_adder")
+    parser.add_argument("--sized", **flag, help="gates sized for a delay, and buffers")
+    parser.add_argument("--seconds", action=Once, type=seconds, default=900, metavar="N", help="time limit of a tool on a unit (default 900)")
+    parser.add_argument("--json", **flag, help="prints JSON")
+    parser.add_argument("-o", dest="output", action=Once, metavar="DIR", help="a folder for ppa.json, ppa.csv and the page report.html")
+    options = parser.parse_args(words)
+    if options.unit and options.all:
+        parser.error("--unit and --all exclude each other")
+    if options.unit is not None:
+        unknown = [name for name in options.unit.split(",") if name not in rows.BY_NAME]
+        if unknown:
+            parser.error(f"no unit '{unknown[0]}'; there are {' '.join(rows.BY_NAME)}")
+    return parser, options
+
+
+def chosen(options):
+    if options.all:
+        return rows.ROWS
+    return [rows.BY_NAME[name] for name in dict.fromkeys(options.unit.split(","))] if options.unit else [row for row in rows.ROWS if row.default]
+
+
+def read_library(parser, options, cache):
+    try:
+        found = library.Library(options.liberty, cache)
+    except FileNotFoundError as error:
+        if error.filename == library.DEBIAN:
+            raise flow.Failed(f"{error.filename} is missing; ./ufp4 ppa installs it (Debian's qflow-tech-osu018)") from error
+        parser.error(f"{error.filename}: {error.strerror}")
+    except OSError as error:
+        parser.error(f"{error.filename}: {error.strerror}")
+    except ValueError as error:
+        parser.error(str(error))
+    for asked, key, words in ((options.full_adders, "full_adder", "--full-adders"), (options.sized, "driver", "--sized")):
+        if asked and key not in found.settings:
+            parser.error(f"{words}: fpga/ppa/libraries.toml has no {key} of the library {found.name}")
+    if options.full_adders and not found.has_cell(found.settings["full_adder"][0]):
+        parser.error(f"--full-adders: no file of the library has the cell {found.settings['full_adder'][0]}")
+    return found
+
+
+def say(text):
+    print(f"ufp4 ppa: {text}", file=sys.stderr, flush=True)
+
+
+def completed(futures):
+    """As they are done. Waits in short turns: a signal that another thread gets wakes nobody up."""
+    left = set(futures)
+    while left:
+        done, left = concurrent.futures.wait(left, 0.2, concurrent.futures.FIRST_COMPLETED)
+        yield from done
+
+
+def measure_all(todo, cells, how, tools, cache, limit):
+    """Rows of COLUMNS, in order; those that fail are said, and are not in it."""
+    done, failed = {}, 0
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        started = {pool.submit(flow.synthesize, row, cells, how, tools, cache, limit): row for row in todo}
+        for count, future in enumerate(completed(started), 1):
+            row = started[future]
+            try:
+                folder, known = future.result()
+            except flow.Failed as error:
+                failed += 1
+                say(f"{row.name} ({count} of {len(todo)}): {error}")
+                continue
+            say(f"{row.name} ({count} of {len(todo)}){' as measured before' if known else ''}")
+            figures = json.loads((folder / "figures.json").read_text())
+            done[row.name] = {"unit": row.name, "formats": row.formats, "flow": how.name} | figures | {"script": str(folder / "synthesis.ys")}
+    return [done[row.name] for row in todo if row.name in done], failed
+
+
+def command(words):
+    return shlex.join(["./ufp4", "ppa", *words])
+
+
+def table(document):
+    lines = [f"{'unit':<24} {'area, um2':>11} {'flip-flops':>10} {'delay, ns':>9}"]
+    lines += [f"{row['unit']:<24} {row['area_um2']:>11.1f} {row['flip_flops_um2']:>10.1f} {row['delay_ns']:>9.2f}" for row in document["rows"]]
+    about = document["library"]
+    lines.append(f"% {about['name']} ({', '.join(pathlib.Path(file).name for file in about['files'])}), {document['flow']}; yosys {document['yosys']}, "
+                 f"OpenSTA {document['opensta']}; RTL {document['rtl']}; without wires and memories")
+    lines += [f"% script of {row['unit']}: {row['script']}" for row in document["rows"][:1]]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def comma_separated(document):
+    file = io.StringIO()
+    writer = csv.DictWriter(file, (*COLUMNS, "library", "rtl", "command"), extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in document["rows"]:
+        digits = {"area_um2": f"{row['area_um2']:.1f}", "flip_flops_um2": f"{row['flip_flops_um2']:.1f}", "delay_ns": f"{row['delay_ns']:.2f}"}
+        writer.writerow(row | digits | {"library": document["library"]["name"], "rtl": document["rtl"], "command": document["command"]})
+    return file.getvalue()
+
+
+def write(folder, document):
+    """All but the page need nothing that is not Python's own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in (("ppa.json", json.dumps(document, indent=2) + "\n"), ("ppa.csv", comma_separated(document))):
+        beside = folder / f".{name}.tmp"
+        beside.write_text(text)
+        beside.rename(folder / name)
+    python = os.environ.get("UFP4_PYTHON", sys.executable)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(flow.ROOT / "drivers/python"), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    drawn = subprocess.run([python, "-B", "-m", "ufp4.report", str((folder / "ppa.json").resolve())], env=environment, capture_output=True, text=True)
+    if drawn.returncode:
+        say(f"no page is drawn: {(drawn.stderr.strip().splitlines() or ['no reason'])[-1]}")
+
+
+def run(words):
+    parser, options = read_options(words)
+    build = pathlib.Path(os.environ.get("UFP4_BUILD", flow.ROOT / "build/release")).resolve() / "ppa"
+    cells = read_library(parser, options, build)
+    if options.output and pathlib.Path(options.output).exists() and not pathlib.Path(options.output).is_dir():
+        parser.error(f"-o {options.output}: it is a file, a folder is wanted")
+    tools, cache = flow.Tools(), flow.Cache(build)
+    how = flow.Flow(options.full_adders, options.sized)
+    todo = chosen(options)
+    found, failed = measure_all(todo, cells, how, tools, cache, options.seconds)
+    document = {"command": command(words), "library": {"name": cells.name, "names": cells.names, "files": options.liberty}, "flow": how.name,
+                **tools.versions, "rtl": cache.rtl, "rows": found}
+    if options.output:
+        write(pathlib.Path(options.output), document)
+    sys.stdout.write(json.dumps(document, indent=2) + "\n" if options.json else table(document))
+    sys.stdout.flush()
+    return 3 if failed else 0
+
+
+def main():
+    try:
+        return run(sys.argv[1:])
+    except flow.Failed as error:
+        say(error)
+    except OSError as error:
+        say(f"{error.filename}: {error.strerror}" if error.filename else error)
+    return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

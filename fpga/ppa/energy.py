@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Energy of a netlist: what its cells do in a simulation at zero delay, weighted by the library's tables. Each time that an output
+toggles costs the energy of an input that has changed, in the state that the others are in, and half of the load's capacitance
+times volts squared; an input that changes and no output with it costs its own. Loads are the pins on a net, without wires; inputs
+are as steep as libraries.toml says. Not OpenSTA's report_power: 2.0.17 takes the energies of a rise and of a fall for each toggle,
+and those of every input, so that an exclusive or counts four times."""
+import json
+import pathlib
+import shutil
+import tempfile
+
+import flow
+import liberty
+import netlist as netlists
+from library import Library
+from stimulus import Stimulus
+
+SOURCES = [(pathlib.Path(__file__).parent / f"{name}.py").read_text() for name in ("energy", "liberty", "netlist")]
+# Those of a row's energy, and two that drivers outside pay: the capacitance of clock pins, and of pins on inputs.
+PARTS = ("gates", "flip_flops_data", "flip_flops_clock", "leakage")
+OUTSIDE = ("clock_pins", "input_pins")
+
+
+def models(library, tools, cache):
+    """A folder with cells.v: the library's cells for simulation."""
+    text = "".join(f"read_liberty -ignore_miss_func cells/{file.name}\n" for file in library.files) + "write_verilog -noattr cells.v\n"
+
+    def make(folder):
+        flow.link(library, folder)
+        (folder / "cells.ys").write_text(text)
+        tools.run([tools.yosys, "-q", "-s", "cells.ys"], 300, folder)
+        shutil.rmtree(folder / "cells")
+
+    return cache.get(["cells", text, tools.versions, library.mark()], make)[0]
+
+
+class Model:
+    """A kind of cell with its loads: the joules of a change of its pins' state, a number with a bit a pin."""
+
+    def __init__(self, cell, loads, units, slew):
+        """loads: {output: in the library's units}"""
+        self.cell, self.loads, self.units, self.slew = cell, loads, units, slew
+        self.pins = list(cell.pins)
+        self.clocked = any(pin.clock for pin in cell.pins.values())
+        self.known = {}
+
+    def change(self, old, new):
+        """(of data, of clock pins)"""
+        if (old, new) not in self.known:
+            self.known[old, new] = self.work_out(old, new)
+        return self.known[old, new]
+
+    def work_out(self, old, new):
+        before, after = ({pin: state >> i & 1 for i, pin in enumerate(self.pins)} for state in (old, new))
+        changed = [pin for pin in self.pins if before[pin] != after[pin]]
+        outputs = [pin for pin in changed if self.cell.pins[pin].output]
+        data = clock = 0.0
+        for pin in outputs:
+            inputs = [other for other in changed if not self.cell.pins[other].output]
+            data += self.mean(self.cell.pins[pin].energies, inputs, after, after[pin], self.loads[pin])
+            data += self.loads[pin] * self.units.volts ** 2 / 2
+        for pin in changed:
+            known = self.cell.pins[pin]
+            if known.clock:
+                # What the edge finds: data that it changes come behind it.
+                clock += self.mean(known.energies, [None], before, after[pin], 0.0)
+            elif not known.output and (self.clocked or not outputs):
+                data += self.mean(known.energies, [None], after, after[pin], 0.0)
+        return data * self.units.joules, clock * self.units.joules
+
+    def mean(self, energies, related, state, edge, load):
+        """Of the groups of these pins whose condition holds; of those without one where none does."""
+        own = [one for one in energies if one.related in related and edge in one.tables]
+        true = [one for one in own if one.when and one.when(state)] or [one for one in own if not one.when]
+        if not true and related != [None]:
+            true = own or [one for one in energies if edge in one.tables]
+        return sum(one.tables[edge].at(self.slew, load) for one in true) / len(true) if true else 0.0
+
+
+def loads_of(netlist, cells):
+    """{net: capacitance of the pins that it drives}"""
+    out = {}
+    for cell, pins in netlist.cells.values():
+        for pin, net in pins.items():
+            if not cells[cell].pins[pin].output:
+                out[net] = out.get(net, 0.0) + cells[cell].pins[pin].capacitance
+    return out
+
+
+class Activity:
+    """The instances of a netlist, followed through a dump."""
+
+    def __init__(self, netlist, cells, units, slew, dump):
+        loads, models = loads_of(netlist, cells), {}
+        nets = {net for _, pins in netlist.cells.values() for net in pins.values() if "'" not in net}
+        missing = sorted(nets - set(dump.nets))
+        if missing:
+            raise flow.Failed(f"the simulation has no net {missing[0]}, and {len(missing) - 1} more")
+        self.instances, self.states = [], []
+        self.places = [[] for _ in range(dump.size)]  # of each bit: [(instance, bit of its state)]
+        driven = set()
+        for name, (cell, pins) in netlist.cells.items():
+            own = {pin: loads.get(pins.get(pin), 0.0) for pin, known in cells[cell].pins.items() if known.output}
+            key = (cell, tuple(sorted(own.items())))
+            if key not in models:
+                models[key] = Model(cells[cell], own, units, slew)
+            state = 0
+            for i, pin in enumerate(models[key].pins):
+                net = pins.get(pin, "")
+                if "'" in net:
+                    state |= int(net[-1] == "1") << i
+                elif net:
+                    self.places[dump.nets[net]].append((len(self.instances), 1 << i))
+                    if cells[cell].pins[pin].output:
+                        driven.add(dump.nets[net])
+            self.instances.append(models[key])
+            self.states.append(state)
+        self.outside = {dump.nets[net]: capacitance for net, capacitance in loads.items() if "'" not in net and dump.nets[net] not in driven and net != "clk_i"}
+        clock_pins = {}
+        for cell, pins in netlist.cells.values():
+            for pin, net in pins.items():
+                if cells[cell].pins[pin].clock and "'" not in net and dump.nets[net] not in driven:
+                    clock_pins[dump.nets[net]] = clock_pins.get(dump.nets[net], 0.0) + cells[cell].pins[pin].capacitance
+        self.clock_pins = clock_pins
+        self.half = units.volts ** 2 / 2 * units.joules
+
+    def follow(self, dump):
+        """{part: joules} of all moments of the dump."""
+        out = dict.fromkeys((*PARTS, *OUTSIDE), 0.0)
+        values, first = [None] * dump.size, True
+        for moment in dump.moments():
+            changed = [(bit, value) for bit, value in moment if values[bit] != value]
+            touched = {}
+            for bit, value in changed:
+                values[bit] = value
+                for instance, mask in self.places[bit]:
+                    touched.setdefault(instance, self.states[instance])
+                    self.states[instance] = self.states[instance] & ~mask | (mask if value else 0)
+            if first:
+                if None in values:
+                    raise flow.Failed("a net has no value in the simulation")
+                first = False
+                continue
+            for bit, _ in changed:
+                out["input_pins"] += self.outside.get(bit, 0.0) * self.half
+                out["clock_pins"] += self.clock_pins.get(bit, 0.0) * self.half
+            for instance, old in touched.items():
+                model = self.instances[instance]
+                data, clock = model.change(old, self.states[instance])
+                out["flip_flops_data" if model.clocked else "gates"] += data
+                out["flip_flops_clock"] += clock
+        return out
+
+
+def measure(netlist, library, folder, cycles, period):
+    """{part: joules a cycle}. period: in ns."""
+    cells, units = library.cells({cell for cell, _ in netlist.cells.values()})
+    with open(folder / "toggles.vcd") as file:
+        dump = netlists.Dump(file)
+        found = Activity(netlist, cells, units, library.settings["transition"], dump).follow(dump)
+    out = {part: joules / cycles for part, joules in found.items()}
+    out["leakage"] = sum(cells[cell].leakage for cell, _ in netlist.cells.values()) * period * 1e-9
+    return out
+
+
+CHECK = """module check(clk_i, a_i, y_o, z_o);
+  input clk_i;
+  input [1:0] a_i;
+  output [1:0] y_o;
+  output z_o;
+  wire q;
+  DFF r0 (
+    .CLK(clk_i),
+    .D(a_i[1]),
+    .Q(q)
+  );
+  INV i0 (
+    .A(q),
+    .Y(y_o[1])
+  );
+  INV i1 (
+    .A(y_o[1]),
+    .Y(y_o[0])
+  );
+  INV i2 (
+    .A(a_i[0]),
+    .Y(z_o)
+  );
+endmodule
+"""
+# In femtojoules: of r0 8 a cycle (clock), at a toggle (2 + 6) / 2 and half of 4 fF at 1 V, and 1 for its D; of i0 (2 + 4) / 2 and 2 of
+# i1's pin; of i1 and i2 3; the clock pin's 3 fF a cycle, half of those of D and of i2's pin a toggle; 1.5 + 3 * 0.5 uW for 2 ns.
+# a_i[1] toggles in every second cycle, a_i[0] in every fourth.
+CHECKED = {"gates": 0.5 * (5 + 3) + 0.25 * 3, "flip_flops_data": 0.5 * (6 + 1), "flip_flops_clock": 8, "clock_pins": 3,
+           "input_pins": 0.5 * 1 + 0.25 * 2, "leakage": 6}
+
+
+def check_itself(tools, cache, seconds):
+    """Measures a netlist whose energy is known from its library's tables."""
+    library = Library([pathlib.Path(__file__).parent / "check.lib"], cache.folder)
+    pattern = [t >> 1 & 1 for t in range(80)], [t >> 2 & 1 for t in range(80)]
+    stimulus = Stimulus({"a_i": [slow | fast << 1 for fast, slow in zip(*pattern)]}, range(8, 72), 0, {})
+    with tempfile.TemporaryDirectory() as place:
+        (pathlib.Path(place) / "netlist.v").write_text(CHECK)
+        found = run(pathlib.Path(place) / "netlist.v", library, stimulus, 2.0, tools, cache, seconds)
+    for part, value in CHECKED.items():
+        if abs(found[part] * 1e15 - value) > 1e-3 * value:
+            raise flow.Failed(f"check of energies: {part} of the check's netlist is {found[part] * 1e15:g} fJ a cycle, its library says {value:g}")
+
+
+def run(path, library, stimulus, period, tools, cache, seconds):
+    """{part: joules a cycle of the window} of a netlist on a stimulus; kept by what it is made of."""
+    netlist = netlists.read(path.read_text())
+    key = [path.read_text(), repr(stimulus), period, library.mark(), tools.versions, SOURCES]
+
+    def make(folder):
+        shutil.copy(path, folder / "netlist.v")
+        shutil.copy(models(library, tools, cache) / "cells.v", folder / "cells.v")
+        check_sums(stimulus, netlists.simulate(netlist, folder, stimulus, tools, seconds, netlists.writes(netlist)))
+        found = measure(netlist, library, folder, len(stimulus.window), period)
+        for name in ("toggles.vcd", "bench.vvp", "cells.v", "netlist.v"):
+            (folder / name).unlink()
+        (folder / "energy.json").write_text(json.dumps(found))
+
+    return json.loads((cache.get(["energy", key], make)[0] / "energy.json").read_text())
+
+
+def check_sums(stimulus, printed):
+    """What a PE has written is the sum of its blocks' products: the netlist does what the RTL does."""
+    found = {}
+    for enable, index, word in (line.split() for line in printed):
+        if enable == "1":
+            word = int(word, 16)
+            word += sum((word >> (64 + i) & 1) << (16 * (i + 1)) for i in range(3))  # the carries of ufp4_sum_exact
+            found[int(index, 16)] = (word & 2**64 - 1) - ((word >> 63 & 1) << 64)
+    for index, value in stimulus.sums.items():
+        if found.get(index) != value:
+            raise flow.Failed(f"the netlist's sum {index} is {found.get(index)}, its blocks' is {value}")

