@@ -34,17 +34,8 @@ module ufp4_board #(
   output logic [7:0]  tx_data_o,
   output logic [7:0]  leds_o,
 
-  output logic        sdram_cke_o,
-  output logic        sdram_cs_no,
-  output logic        sdram_ras_no,
-  output logic        sdram_cas_no,
-  output logic        sdram_we_no,
-  output logic [1:0]  sdram_ba_o,
-  output logic [12:0] sdram_a_o,
-  output logic [1:0]  sdram_dqm_o,
-  output logic        sdram_dq_oe_o,
-  output logic [15:0] sdram_dq_o,
-  input  logic [15:0] sdram_dq_i
+  output ufp4_sdram_pkg::pins_t sdram_o,
+  input  logic [15:0]           sdram_dq_i
 );
   localparam int unsigned ADDR_BITS = ufp4_spec_pkg::ADDR_BITS;
   localparam int unsigned CORE_ID_BITS = 2;
@@ -335,16 +326,7 @@ module ufp4_board #(
     .s_axi_bready_i (bready),
     .s_axi_bid_o    (bid),
     .s_axi_bresp_o  (bresp),
-    .sdram_cke_o,
-    .sdram_cs_no,
-    .sdram_ras_no,
-    .sdram_cas_no,
-    .sdram_we_no,
-    .sdram_ba_o,
-    .sdram_a_o,
-    .sdram_dqm_o,
-    .sdram_dq_oe_o,
-    .sdram_dq_o,
+    .sdram_o,
     .sdram_dq_i
   );
 

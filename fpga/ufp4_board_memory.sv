@@ -50,16 +50,7 @@ module ufp4_board_memory #(
   output logic [IdBits-1:0]     s_axi_bid_o,
   output logic [1:0]            s_axi_bresp_o,
 
-  output logic                  sdram_cke_o,
-  output logic                  sdram_cs_no,
-  output logic                  sdram_ras_no,
-  output logic                  sdram_cas_no,
-  output logic                  sdram_we_no,
-  output logic [1:0]            sdram_ba_o,
-  output logic [12:0]           sdram_a_o,
-  output logic [1:0]            sdram_dqm_o,
-  output logic                  sdram_dq_oe_o,
-  output logic [15:0]           sdram_dq_o,
+  output ufp4_sdram_pkg::pins_t sdram_o,
   input  logic [15:0]           sdram_dq_i
 );
 
@@ -174,16 +165,7 @@ module ufp4_board_memory #(
       .s_axi_bready_i (bready),
       .s_axi_bid_o    (s_axi_bid_o),
       .s_axi_bresp_o  (s_axi_bresp_o),
-      .sdram_cke_o,
-      .sdram_cs_no,
-      .sdram_ras_no,
-      .sdram_cas_no,
-      .sdram_we_no,
-      .sdram_ba_o,
-      .sdram_a_o,
-      .sdram_dqm_o,
-      .sdram_dq_oe_o,
-      .sdram_dq_o,
+      .sdram_o,
       .sdram_dq_i
     );
   end else begin : gen_block
@@ -221,8 +203,7 @@ module ufp4_board_memory #(
       .s_axi_bresp_o
     );
     assign {march_busy_o, march_done_o, march_failed_o, march_address_o, march_count_o, hold_o} = '0;
-    assign {sdram_cke_o, sdram_cs_no, sdram_ras_no, sdram_cas_no, sdram_we_no} = 5'b01111;
-    assign {sdram_ba_o, sdram_a_o, sdram_dqm_o, sdram_dq_oe_o, sdram_dq_o} = '0;
+    assign sdram_o = '{cs_n: 1'b1, ras_n: 1'b1, cas_n: 1'b1, we_n: 1'b1, default: '0};
 
     logic unused;
     assign unused = ^{march_start_i, held_i, sdram_dq_i};

@@ -47,16 +47,7 @@ module ufp4_sdram
   output logic [IdBits-1:0]       s_axi_bid_o,
   output logic [1:0]              s_axi_bresp_o,
 
-  output logic                    sdram_cke_o,
-  output logic                    sdram_cs_no,
-  output logic                    sdram_ras_no,
-  output logic                    sdram_cas_no,
-  output logic                    sdram_we_no,
-  output logic [BANK_BITS-1:0]    sdram_ba_o,
-  output logic [ROW_BITS-1:0]     sdram_a_o,
-  output logic [WORD_BYTES-1:0]   sdram_dqm_o,
-  output logic                    sdram_dq_oe_o,
-  output logic [8*WORD_BYTES-1:0] sdram_dq_o,
+  output pins_t                   sdram_o,
   input  logic [8*WORD_BYTES-1:0] sdram_dq_i
 );
   localparam int unsigned WORDS = BusBytes / WORD_BYTES;
@@ -72,11 +63,14 @@ module ufp4_sdram
 
   // --- Beats and their commands -------------------------------------------------------------------------------------
 
-  logic                beat_valid, beat_ready, beat_write, data_valid, up;
-  logic [INDEX_W-1:0]  beat_index;
-  logic [DATA_W-1:0]   beat_data, data_q;
-  logic [BusBytes-1:0] beat_strb;
-  command_e            command;
+  logic                  beat_valid, beat_ready, beat_write, data_valid, up;
+  logic [INDEX_W-1:0]    beat_index;
+  logic [DATA_W-1:0]     beat_data, data_q;
+  logic [BusBytes-1:0]   beat_strb;
+  command_e              command;
+  logic [BANK_BITS-1:0]  bank;
+  logic [ROW_BITS-1:0]   address;
+  logic [WORD_BYTES-1:0] dqm_q;
 
   ufp4_sdram_beats #(
     .BusBytes  (BusBytes),
@@ -135,13 +129,9 @@ module ufp4_sdram
     .beat_column_i({beat_index[COLUMNS_W-1:0], BEAT_COLUMN_W'(0)}),
     .up_o         (up),
     .command_o    (command),
-    .bank_o       (sdram_ba_o),
-    .addr_o       (sdram_a_o)
+    .bank_o       (bank),
+    .addr_o       (address)
   );
-
-  assign sdram_cke_o = 1'b1;
-  assign sdram_cs_no = 1'b0;
-  assign {sdram_ras_no, sdram_cas_no, sdram_we_no} = command;
 
   // --- Words to write: the first one with the command ---------------------------------------------------------------
 
@@ -167,14 +157,14 @@ module ufp4_sdram
     if (!rst_ni) writing_q <= '0;
     else writing_q <= writing_d;
     // Masked while the SDRAM powers up; not masked while it reads.
-    if (!rst_ni) sdram_dqm_o <= '1;
-    else sdram_dqm_o <= !up ? '1 : writing_d[0] ? masks_d[WORD_BYTES-1:0] : '0;
+    if (!rst_ni) dqm_q <= '1;
+    else dqm_q <= !up ? '1 : writing_d[0] ? masks_d[WORD_BYTES-1:0] : '0;
     words_q <= words_d;
     masks_q <= masks_d;
   end
 
-  assign sdram_dq_oe_o = writing_q[0];
-  assign sdram_dq_o    = words_q[WORD_W-1:0];
+  assign sdram_o = '{cke: 1'b1, cs_n: 1'b0, ras_n: command[2], cas_n: command[1], we_n: command[0], ba: bank, a: address,
+                     dqm: dqm_q, dq_oe: writing_q[0], dq: words_q[WORD_W-1:0]};
 
   // --- Words that were read: each is on the pins at the end of the cycle CasLatency after its command's --------------
 

@@ -40,16 +40,7 @@ module sdram_unit #(
   output logic [2:0]  bid_o,
   output logic [1:0]  bresp_o,
 
-  output logic        cke_o,
-  output logic        cs_no,
-  output logic        ras_no,
-  output logic        cas_no,
-  output logic        we_no,
-  output logic [1:0]  ba_o,
-  output logic [12:0] a_o,
-  output logic [1:0]  dqm_o,
-  output logic        dq_oe_o,
-  output logic [15:0] dq_o,
+  output ufp4_sdram_pkg::pins_t pins_o,
   input  logic [15:0] dq_i
 );
   // A quarter of a bank's rows and all banks: what the march tests here, in a time that a test may take.
@@ -126,16 +117,7 @@ module sdram_unit #(
     .s_axi_bready_i (busy_o ? m_bready : bready_i),
     .s_axi_bid_o    (bid_o),
     .s_axi_bresp_o  (bresp_o),
-    .sdram_cke_o    (cke_o),
-    .sdram_cs_no    (cs_no),
-    .sdram_ras_no   (ras_no),
-    .sdram_cas_no   (cas_no),
-    .sdram_we_no    (we_no),
-    .sdram_ba_o     (ba_o),
-    .sdram_a_o      (a_o),
-    .sdram_dqm_o    (dqm_o),
-    .sdram_dq_oe_o  (dq_oe_o),
-    .sdram_dq_o     (dq_o),
+    .sdram_o        (pins_o),
     .sdram_dq_i     (dq_i)
   );
 endmodule
