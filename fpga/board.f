@@ -14,6 +14,7 @@ link/ufp4_link_registers.sv
 link/ufp4_link_execute.sv
 link/ufp4_link.sv
 // Memory
+memory/ufp4_axi_pkg.sv
 memory/ufp4_block_memory.sv
 memory/ufp4_sdram_pkg.sv
 memory/ufp4_sdram_control.sv

@@ -34,21 +34,11 @@ module ufp4_board #(
   output logic [7:0]  tx_data_o,
   output logic [7:0]  leds_o,
 
-  output logic        sdram_cke_o,
-  output logic        sdram_cs_no,
-  output logic        sdram_ras_no,
-  output logic        sdram_cas_no,
-  output logic        sdram_we_no,
-  output logic [1:0]  sdram_ba_o,
-  output logic [12:0] sdram_a_o,
-  output logic [1:0]  sdram_dqm_o,
-  output logic        sdram_dq_oe_o,
-  output logic [15:0] sdram_dq_o,
-  input  logic [15:0] sdram_dq_i
+  output ufp4_sdram_pkg::pins_t sdram_o,
+  input  logic [15:0]           sdram_dq_i
 );
   localparam int unsigned ADDR_BITS = ufp4_spec_pkg::ADDR_BITS;
-  localparam int unsigned CORE_ID_BITS = 2;
-  localparam int unsigned ID_BITS = CORE_ID_BITS + 1;
+  localparam int unsigned CORE_ID_BITS = ufp4_axi_pkg::ID_BITS - 1;
   localparam bit SDRAM = Memory == 1;
 
   if (Memory > 1) begin : gen_check_memory
@@ -71,10 +61,8 @@ module ufp4_board #(
   logic [7:0]              core_arlen, core_awlen;
   logic [8*BusBytes-1:0]   core_wdata;
   logic [BusBytes-1:0]     core_wstrb;
-  logic [ID_BITS-1:0]      rid, bid;
   logic [8*BusBytes-1:0]   rdata;
-  logic [1:0]              rresp, bresp;
-  logic                    rlast;
+  ufp4_axi_pkg::answer_t   answer;
   // All bursts are INCR, of full beats; the bus counts them.
   logic                    unused_wlast;
   logic [2:0]              unused_arsize, unused_awsize;
@@ -122,10 +110,10 @@ module ufp4_board #(
     .m_axi_arburst_o (unused_arburst),
     .m_axi_rvalid_i  (core_rvalid),
     .m_axi_rready_o  (core_rready),
-    .m_axi_rid_i     (rid[CORE_ID_BITS-1:0]),
+    .m_axi_rid_i     (answer.rid[CORE_ID_BITS-1:0]),
     .m_axi_rdata_i   (rdata),
-    .m_axi_rresp_i   (rresp),
-    .m_axi_rlast_i   (rlast),
+    .m_axi_rresp_i   (answer.rresp),
+    .m_axi_rlast_i   (answer.rlast),
     .m_axi_awvalid_o (core_awvalid),
     .m_axi_awready_i (core_awready),
     .m_axi_awid_o    (core_awid),
@@ -140,8 +128,8 @@ module ufp4_board #(
     .m_axi_wlast_o   (unused_wlast),
     .m_axi_bvalid_i  (core_bvalid),
     .m_axi_bready_o  (core_bready),
-    .m_axi_bid_i     (bid[CORE_ID_BITS-1:0]),
-    .m_axi_bresp_i   (bresp)
+    .m_axi_bid_i     (answer.bid[CORE_ID_BITS-1:0]),
+    .m_axi_bresp_i   (answer.bresp)
   );
 
   // --- The link -----------------------------------------------------------------------------------------------------
@@ -203,7 +191,7 @@ module ufp4_board #(
     .m_axi_rvalid_i   (link_rvalid),
     .m_axi_rready_o   (link_rready),
     .m_axi_rdata_i    (rdata),
-    .m_axi_rresp_i    (rresp),
+    .m_axi_rresp_i    (answer.rresp),
     .m_axi_awvalid_o  (link_awvalid),
     .m_axi_awready_i  (link_awready),
     .m_axi_awaddr_o   (link_awaddr),
@@ -213,18 +201,17 @@ module ufp4_board #(
     .m_axi_wstrb_o    (link_wstrb),
     .m_axi_bvalid_i   (link_bvalid),
     .m_axi_bready_o   (link_bready),
-    .m_axi_bresp_i    (bresp)
+    .m_axi_bresp_i    (answer.bresp)
   );
 
   // --- The bus and memory -------------------------------------------------------------------------------------------
 
-  logic                  busy, bus_error, hold, held;
-  logic                  arvalid, arready, rvalid, rready, awvalid, awready, wvalid, wready, wlast, bvalid, bready;
-  logic [ID_BITS-1:0]    arid, awid;
-  logic [ADDR_BITS-1:0]  araddr, awaddr;
-  logic [7:0]            arlen, awlen;
-  logic [8*BusBytes-1:0] wdata;
-  logic [BusBytes-1:0]   wstrb;
+  logic                   busy, bus_error, hold, held;
+  ufp4_axi_pkg::request_t request;
+  ufp4_axi_pkg::taken_t   taken;
+  ufp4_axi_pkg::heard_t   heard;
+  logic [8*BusBytes-1:0]  wdata;
+  logic [BusBytes-1:0]    wstrb;
 
   ufp4_board_bus #(.BusBytes(BusBytes)) u_bus (
     .clk_i,
@@ -268,35 +255,16 @@ module ufp4_board #(
     .link_wstrb_i     (link_wstrb),
     .link_bvalid_o    (link_bvalid),
     .link_bready_i    (link_bready),
-    .m_axi_arvalid_o  (arvalid),
-    .m_axi_arready_i  (arready),
-    .m_axi_arid_o     (arid),
-    .m_axi_araddr_o   (araddr),
-    .m_axi_arlen_o    (arlen),
-    .m_axi_rvalid_i   (rvalid),
-    .m_axi_rready_o   (rready),
-    .m_axi_rid_i      (rid),
-    .m_axi_rresp_i    (rresp),
-    .m_axi_rlast_i    (rlast),
-    .m_axi_awvalid_o  (awvalid),
-    .m_axi_awready_i  (awready),
-    .m_axi_awid_o     (awid),
-    .m_axi_awaddr_o   (awaddr),
-    .m_axi_awlen_o    (awlen),
-    .m_axi_wvalid_o   (wvalid),
-    .m_axi_wready_i   (wready),
-    .m_axi_wdata_o    (wdata),
-    .m_axi_wstrb_o    (wstrb),
-    .m_axi_wlast_o    (wlast),
-    .m_axi_bvalid_i   (bvalid),
-    .m_axi_bready_o   (bready),
-    .m_axi_bid_i      (bid),
-    .m_axi_bresp_i    (bresp)
+    .axi_o            (request),
+    .axi_taken_i      (taken),
+    .axi_i            (answer),
+    .axi_heard_o      (heard),
+    .axi_wdata_o      (wdata),
+    .axi_wstrb_o      (wstrb)
   );
 
   ufp4_board_memory #(
     .BusBytes    (BusBytes),
-    .IdBits      (ID_BITS),
     .SdramClockHz(SDRAM ? ClockHz : 0),
     .MemoryBytes (MemoryBytes)
   ) u_memory (
@@ -310,41 +278,14 @@ module ufp4_board #(
     .march_count_o  (march_count),
     .hold_o         (hold),
     .held_i         (held),
-    .s_axi_arvalid_i(arvalid),
-    .s_axi_arready_o(arready),
-    .s_axi_arid_i   (arid),
-    .s_axi_araddr_i (araddr),
-    .s_axi_arlen_i  (arlen),
-    .s_axi_rvalid_o (rvalid),
-    .s_axi_rready_i (rready),
-    .s_axi_rid_o    (rid),
-    .s_axi_rdata_o  (rdata),
-    .s_axi_rresp_o  (rresp),
-    .s_axi_rlast_o  (rlast),
-    .s_axi_awvalid_i(awvalid),
-    .s_axi_awready_o(awready),
-    .s_axi_awid_i   (awid),
-    .s_axi_awaddr_i (awaddr),
-    .s_axi_awlen_i  (awlen),
-    .s_axi_wvalid_i (wvalid),
-    .s_axi_wready_o (wready),
-    .s_axi_wdata_i  (wdata),
-    .s_axi_wstrb_i  (wstrb),
-    .s_axi_wlast_i  (wlast),
-    .s_axi_bvalid_o (bvalid),
-    .s_axi_bready_i (bready),
-    .s_axi_bid_o    (bid),
-    .s_axi_bresp_o  (bresp),
-    .sdram_cke_o,
-    .sdram_cs_no,
-    .sdram_ras_no,
-    .sdram_cas_no,
-    .sdram_we_no,
-    .sdram_ba_o,
-    .sdram_a_o,
-    .sdram_dqm_o,
-    .sdram_dq_oe_o,
-    .sdram_dq_o,
+    .axi_i          (request),
+    .axi_taken_o    (taken),
+    .axi_o          (answer),
+    .axi_heard_i    (heard),
+    .axi_wdata_i    (wdata),
+    .axi_wstrb_i    (wstrb),
+    .axi_rdata_o    (rdata),
+    .sdram_o,
     .sdram_dq_i
   );
 

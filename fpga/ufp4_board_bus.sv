@@ -12,8 +12,7 @@
 module ufp4_board_bus #(
   parameter int unsigned BusBytes = 8,
   localparam int unsigned AddrBits = ufp4_spec_pkg::ADDR_BITS,
-  localparam int unsigned CoreIdBits = 2,
-  localparam int unsigned IdBits = CoreIdBits + 1
+  localparam int unsigned CoreIdBits = ufp4_axi_pkg::ID_BITS - 1
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -61,30 +60,12 @@ module ufp4_board_bus #(
   output logic                  link_bvalid_o,
   input  logic                  link_bready_i,
 
-  output logic                  m_axi_arvalid_o,
-  input  logic                  m_axi_arready_i,
-  output logic [IdBits-1:0]     m_axi_arid_o,
-  output logic [AddrBits-1:0]   m_axi_araddr_o,
-  output logic [7:0]            m_axi_arlen_o,
-  input  logic                  m_axi_rvalid_i,
-  output logic                  m_axi_rready_o,
-  input  logic [IdBits-1:0]     m_axi_rid_i,
-  input  logic [1:0]            m_axi_rresp_i,
-  input  logic                  m_axi_rlast_i,
-  output logic                  m_axi_awvalid_o,
-  input  logic                  m_axi_awready_i,
-  output logic [IdBits-1:0]     m_axi_awid_o,
-  output logic [AddrBits-1:0]   m_axi_awaddr_o,
-  output logic [7:0]            m_axi_awlen_o,
-  output logic                  m_axi_wvalid_o,
-  input  logic                  m_axi_wready_i,
-  output logic [8*BusBytes-1:0] m_axi_wdata_o,
-  output logic [BusBytes-1:0]   m_axi_wstrb_o,
-  output logic                  m_axi_wlast_o,
-  input  logic                  m_axi_bvalid_i,
-  output logic                  m_axi_bready_o,
-  input  logic [IdBits-1:0]     m_axi_bid_i,
-  input  logic [1:0]            m_axi_bresp_i
+  output ufp4_axi_pkg::request_t axi_o,
+  input  ufp4_axi_pkg::taken_t   axi_taken_i,
+  input  ufp4_axi_pkg::answer_t  axi_i,
+  output ufp4_axi_pkg::heard_t   axi_heard_o,
+  output logic [8*BusBytes-1:0]  axi_wdata_o,
+  output logic [BusBytes-1:0]    axi_wstrb_o
 );
   localparam int unsigned RESET_CYCLES = 16;
   localparam int unsigned COUNT_W = 8;   // of bursts, more than a memory takes at once
@@ -100,16 +81,16 @@ module ufp4_board_bus #(
                    (ar_hold_q ? !ar_last_q : !off_q && !hold_reads_q && !(link_arvalid_i && !hold_i && !ar_last_q));
   assign ar_link = link_arvalid_i && (ar_hold_q ? ar_last_q : !hold_i && !ar_core);
 
-  assign m_axi_arvalid_o = ar_core || ar_link;
-  assign m_axi_arid_o    = {ar_link, ar_link ? CoreIdBits'(0) : core_arid_i};
-  assign m_axi_araddr_o  = ar_link ? link_araddr_i : core_araddr_i;
-  assign m_axi_arlen_o   = ar_link ? 8'd0 : core_arlen_i;
-  assign core_arready_o  = ar_core && m_axi_arready_i;
-  assign link_arready_o  = ar_link && m_axi_arready_i;
+  assign axi_o.arvalid  = ar_core || ar_link;
+  assign axi_o.arid     = {ar_link, ar_link ? CoreIdBits'(0) : core_arid_i};
+  assign axi_o.araddr   = ar_link ? link_araddr_i : core_araddr_i;
+  assign axi_o.arlen    = ar_link ? 8'd0 : core_arlen_i;
+  assign core_arready_o = ar_core && axi_taken_i.arready;
+  assign link_arready_o = ar_link && axi_taken_i.arready;
 
-  assign core_rvalid_o  = m_axi_rvalid_i && !m_axi_rid_i[CoreIdBits] && !off_q;
-  assign link_rvalid_o  = m_axi_rvalid_i && m_axi_rid_i[CoreIdBits];
-  assign m_axi_rready_o = m_axi_rid_i[CoreIdBits] ? link_rready_i : core_rready_i || off_q;
+  assign core_rvalid_o      = axi_i.rvalid && !axi_i.rid[CoreIdBits] && !off_q;
+  assign link_rvalid_o      = axi_i.rvalid && axi_i.rid[CoreIdBits];
+  assign axi_heard_o.rready = axi_i.rid[CoreIdBits] ? link_rready_i : core_rready_i || off_q;
 
   // --- Writes: an address, then its beats ---------------------------------------------------------------------------
 
@@ -120,25 +101,25 @@ module ufp4_board_bus #(
                    (aw_hold_q ? !aw_last_q : !off_q && !hold_i && !(link_awvalid_i && !aw_last_q));
   assign aw_link = link_awvalid_i && !beats_q && (aw_hold_q ? aw_last_q : !hold_i && !aw_core);
 
-  assign m_axi_awvalid_o = aw_core || aw_link;
-  assign m_axi_awid_o    = {aw_link, aw_link ? CoreIdBits'(0) : core_awid_i};
-  assign m_axi_awaddr_o  = aw_link ? link_awaddr_i : core_awaddr_i;
-  assign m_axi_awlen_o   = aw_link ? 8'd0 : core_awlen_i;
-  assign core_awready_o  = aw_core && m_axi_awready_i;
-  assign link_awready_o  = aw_link && m_axi_awready_i;
+  assign axi_o.awvalid  = aw_core || aw_link;
+  assign axi_o.awid     = {aw_link, aw_link ? CoreIdBits'(0) : core_awid_i};
+  assign axi_o.awaddr   = aw_link ? link_awaddr_i : core_awaddr_i;
+  assign axi_o.awlen    = aw_link ? 8'd0 : core_awlen_i;
+  assign core_awready_o = aw_core && axi_taken_i.awready;
+  assign link_awready_o = aw_link && axi_taken_i.awready;
 
   // aw_last_q is whose beats they are.
-  assign m_axi_wvalid_o = beats_q && (aw_last_q ? link_wvalid_i : core_wvalid_i || beats_off_q);
-  assign m_axi_wdata_o  = aw_last_q ? link_wdata_i : core_wdata_i & {8*BusBytes{!beats_off_q}};
-  assign m_axi_wstrb_o  = aw_last_q ? link_wstrb_i : core_wstrb_i & {BusBytes{!beats_off_q}};
-  assign m_axi_wlast_o  = left_q == 8'd0;
-  assign core_wready_o  = beats_q && !aw_last_q && m_axi_wready_i;
-  assign link_wready_o  = beats_q && aw_last_q && m_axi_wready_i;
-  assign beat           = m_axi_wvalid_o && m_axi_wready_i;
+  assign axi_o.wvalid  = beats_q && (aw_last_q ? link_wvalid_i : core_wvalid_i || beats_off_q);
+  assign axi_wdata_o   = aw_last_q ? link_wdata_i : core_wdata_i & {8*BusBytes{!beats_off_q}};
+  assign axi_wstrb_o   = aw_last_q ? link_wstrb_i : core_wstrb_i & {BusBytes{!beats_off_q}};
+  assign axi_o.wlast   = left_q == 8'd0;
+  assign core_wready_o = beats_q && !aw_last_q && axi_taken_i.wready;
+  assign link_wready_o = beats_q && aw_last_q && axi_taken_i.wready;
+  assign beat          = axi_o.wvalid && axi_taken_i.wready;
 
-  assign core_bvalid_o  = m_axi_bvalid_i && !m_axi_bid_i[CoreIdBits] && !off_q;
-  assign link_bvalid_o  = m_axi_bvalid_i && m_axi_bid_i[CoreIdBits];
-  assign m_axi_bready_o = m_axi_bid_i[CoreIdBits] ? link_bready_i : core_bready_i || off_q;
+  assign core_bvalid_o      = axi_i.bvalid && !axi_i.bid[CoreIdBits] && !off_q;
+  assign link_bvalid_o      = axi_i.bvalid && axi_i.bid[CoreIdBits];
+  assign axi_heard_o.bready = axi_i.bid[CoreIdBits] ? link_bready_i : core_bready_i || off_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -148,17 +129,17 @@ module ufp4_board_bus #(
       aw_last_q <= 1'b0;
       beats_q   <= 1'b0;
     end else begin
-      ar_hold_q <= m_axi_arvalid_o && !m_axi_arready_i;
-      if (m_axi_arvalid_o) ar_last_q <= ar_link;
-      aw_hold_q <= m_axi_awvalid_o && !m_axi_awready_i;
-      if (m_axi_awvalid_o) aw_last_q <= aw_link;
-      if (m_axi_awvalid_o && m_axi_awready_i) beats_q <= 1'b1;
-      else if (beat && m_axi_wlast_o) beats_q <= 1'b0;
+      ar_hold_q <= axi_o.arvalid && !axi_taken_i.arready;
+      if (axi_o.arvalid) ar_last_q <= ar_link;
+      aw_hold_q <= axi_o.awvalid && !axi_taken_i.awready;
+      if (axi_o.awvalid) aw_last_q <= aw_link;
+      if (axi_o.awvalid && axi_taken_i.awready) beats_q <= 1'b1;
+      else if (beat && axi_o.wlast) beats_q <= 1'b0;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (m_axi_awvalid_o) left_q <= m_axi_awlen_o;
+    if (axi_o.awvalid) left_q <= axi_o.awlen;
     else if (beat) left_q <= left_q - 8'd1;
   end
 
@@ -169,16 +150,16 @@ module ufp4_board_bus #(
   logic                            resetting_q, read_begins, read_ends, write_begins, write_ends, quiet;
 
   assign read_begins  = core_arready_o;
-  assign read_ends    = m_axi_rvalid_i && m_axi_rready_o && m_axi_rlast_i && !m_axi_rid_i[CoreIdBits];
+  assign read_ends    = axi_i.rvalid && axi_heard_o.rready && axi_i.rlast && !axi_i.rid[CoreIdBits];
   assign write_begins = core_awready_o;
-  assign write_ends   = m_axi_bvalid_i && m_axi_bready_o && !m_axi_bid_i[CoreIdBits];
+  assign write_ends   = axi_i.bvalid && axi_heard_o.bready && !axi_i.bid[CoreIdBits];
   assign quiet        = reads_q == '0 && writes_q == '0 && !ar_core && !aw_core;
 
   assign core_rst_no       = rst_ni && !resetting_q;
   assign core_reset_done_o = resetting_q && cycles_q == '1;
   assign core_busy_o       = !quiet;
   assign held_o            = hold_i && hold_reads_q && quiet && !ar_link && !aw_link && !beats_q;
-  assign error_o           = (core_rvalid_o && m_axi_rresp_i[1]) || (core_bvalid_o && m_axi_bresp_i[1]);
+  assign error_o           = (core_rvalid_o && axi_i.rresp[1]) || (core_bvalid_o && axi_i.bresp[1]);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -191,16 +172,16 @@ module ufp4_board_bus #(
     end else begin
       reads_q      <= reads_q + COUNT_W'(read_begins) - COUNT_W'(read_ends);
       writes_q     <= writes_q + COUNT_W'(write_begins) - COUNT_W'(write_ends);
-      hold_reads_q <= hold_i && (hold_reads_q || (writes_q == '0 && !m_axi_awvalid_o && !beats_q));
+      hold_reads_q <= hold_i && (hold_reads_q || (writes_q == '0 && !axi_o.awvalid && !beats_q));
       off_q        <= core_reset_i && !core_reset_done_o;
       // A beat that is offered stays as it is until it is taken.
-      beats_off_q  <= core_reset_i && !core_reset_done_o && (beats_off_q || !m_axi_wvalid_o || m_axi_wready_i);
+      beats_off_q  <= core_reset_i && !core_reset_done_o && (beats_off_q || !axi_o.wvalid || axi_taken_i.wready);
       resetting_q  <= !core_reset_done_o && (resetting_q || (off_q && quiet));
     end
     cycles_q <= rst_ni && resetting_q ? cycles_q + 1'b1 : '0;
   end
 
   logic unused;
-  assign unused = ^{m_axi_rresp_i[0], m_axi_bresp_i[0]};
+  assign unused = ^{axi_i.rresp[0], axi_i.bresp[0]};
 
 endmodule

@@ -77,23 +77,14 @@ module ufp4_board_uart #(
     .Board      (Board)
   ) u_board (
     .clk_i,
-    .rst_ni       (rst_n),
-    .rx_valid_i   (rx_valid),
-    .rx_data_i    (rx_data),
-    .tx_valid_o   (tx_valid),
-    .tx_ready_i   (tx_ready),
-    .tx_data_o    (tx_data),
+    .rst_ni    (rst_n),
+    .rx_valid_i(rx_valid),
+    .rx_data_i (rx_data),
+    .tx_valid_o(tx_valid),
+    .tx_ready_i(tx_ready),
+    .tx_data_o (tx_data),
     .leds_o,
-    .sdram_cke_o  (sdram_o.cke),
-    .sdram_cs_no  (sdram_o.cs_n),
-    .sdram_ras_no (sdram_o.ras_n),
-    .sdram_cas_no (sdram_o.cas_n),
-    .sdram_we_no  (sdram_o.we_n),
-    .sdram_ba_o   (sdram_o.ba),
-    .sdram_a_o    (sdram_o.a),
-    .sdram_dqm_o  (sdram_o.dqm),
-    .sdram_dq_oe_o(sdram_o.dq_oe),
-    .sdram_dq_o   (sdram_o.dq),
+    .sdram_o,
     .sdram_dq_i
   );
 endmodule

@@ -8,39 +8,19 @@
 // cycle each way, without a gap between bursts. MemoryBytes is a multiple of 4096. Test: tests/fpga.
 module ufp4_block_memory #(
   parameter int unsigned BusBytes = 8,
-  parameter int unsigned IdBits = 3,
   parameter int unsigned MemoryBytes = 32'h4_0000,
   localparam int unsigned AddrBits = ufp4_spec_pkg::ADDR_BITS
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
 
-  input  logic                  s_axi_arvalid_i,
-  output logic                  s_axi_arready_o,
-  input  logic [IdBits-1:0]     s_axi_arid_i,
-  input  logic [AddrBits-1:0]   s_axi_araddr_i,
-  input  logic [7:0]            s_axi_arlen_i,
-  output logic                  s_axi_rvalid_o,
-  input  logic                  s_axi_rready_i,
-  output logic [IdBits-1:0]     s_axi_rid_o,
-  output logic [8*BusBytes-1:0] s_axi_rdata_o,
-  output logic [1:0]            s_axi_rresp_o,
-  output logic                  s_axi_rlast_o,
-
-  input  logic                  s_axi_awvalid_i,
-  output logic                  s_axi_awready_o,
-  input  logic [IdBits-1:0]     s_axi_awid_i,
-  input  logic [AddrBits-1:0]   s_axi_awaddr_i,
-  input  logic [7:0]            s_axi_awlen_i,
-  input  logic                  s_axi_wvalid_i,
-  output logic                  s_axi_wready_o,
-  input  logic [8*BusBytes-1:0] s_axi_wdata_i,
-  input  logic [BusBytes-1:0]   s_axi_wstrb_i,
-  input  logic                  s_axi_wlast_i,
-  output logic                  s_axi_bvalid_o,
-  input  logic                  s_axi_bready_i,
-  output logic [IdBits-1:0]     s_axi_bid_o,
-  output logic [1:0]            s_axi_bresp_o
+  input  ufp4_axi_pkg::request_t axi_i,
+  output ufp4_axi_pkg::taken_t   axi_taken_o,
+  output ufp4_axi_pkg::answer_t  axi_o,
+  input  ufp4_axi_pkg::heard_t   axi_heard_i,
+  input  logic [8*BusBytes-1:0]  axi_wdata_i,
+  input  logic [BusBytes-1:0]    axi_wstrb_i,
+  output logic [8*BusBytes-1:0]  axi_rdata_o
 );
   localparam int unsigned WORDS = MemoryBytes / BusBytes;
   localparam int unsigned WORD_W = $clog2(WORDS);
@@ -54,35 +34,31 @@ module ufp4_block_memory #(
 
   // --- Reads: an address becomes reads of the RAM, whose output waits for rready ------------------------------------
 
-  logic              read_q, read_outside_q, read, read_last, rvalid_q, rlast_q, r_outside_q;
-  logic [IdBits-1:0] read_id_q, rid_q;
+  logic              arready, read_q, read_outside_q, read, read_last, rvalid_q, rlast_q, r_outside_q;
+  logic [ufp4_axi_pkg::ID_BITS-1:0] read_id_q, rid_q;
   logic [WORD_W-1:0] read_word_q;
   logic [7:0]        read_left_q;
 
-  assign read            = read_q && (!rvalid_q || s_axi_rready_i);
+  assign read            = read_q && (!rvalid_q || axi_heard_i.rready);
   assign read_last       = read_left_q == 8'd0;
-  assign s_axi_arready_o = !read_q || (read && read_last);
-  assign s_axi_rvalid_o  = rvalid_q;
-  assign s_axi_rid_o     = rid_q;
-  assign s_axi_rlast_o   = rlast_q;
-  assign s_axi_rresp_o   = r_outside_q ? DECERR : OKAY;
+  assign arready         = !read_q || (read && read_last);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       read_q   <= 1'b0;
       rvalid_q <= 1'b0;
     end else begin
-      read_q   <= s_axi_arready_o ? s_axi_arvalid_i : 1'b1;
-      rvalid_q <= read || (rvalid_q && !s_axi_rready_i);
+      read_q   <= arready ? axi_i.arvalid : 1'b1;
+      rvalid_q <= read || (rvalid_q && !axi_heard_i.rready);
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (s_axi_arready_o) begin
-      read_id_q      <= s_axi_arid_i;
-      read_word_q    <= s_axi_araddr_i[BEAT_W+:WORD_W];
-      read_left_q    <= s_axi_arlen_i;
-      read_outside_q <= s_axi_araddr_i >= AddrBits'(MemoryBytes);
+    if (arready) begin
+      read_id_q      <= axi_i.arid;
+      read_word_q    <= axi_i.araddr[BEAT_W+:WORD_W];
+      read_left_q    <= axi_i.arlen;
+      read_outside_q <= axi_i.araddr >= AddrBits'(MemoryBytes);
     end else if (read) begin
       read_word_q <= read_word_q + 1'b1;
       read_left_q <= read_left_q - 8'd1;
@@ -96,33 +72,33 @@ module ufp4_block_memory #(
 
   // --- Writes: beats follow the address that was taken --------------------------------------------------------------
 
-  logic              write_q, write_outside_q, write, write_last, bvalid_q, b_outside_q;
-  logic [IdBits-1:0] write_id_q, bid_q;
+  logic              awready, wready, write_q, write_outside_q, write, write_last, bvalid_q, b_outside_q;
+  logic [ufp4_axi_pkg::ID_BITS-1:0] write_id_q, bid_q;
   logic [WORD_W-1:0] write_word_q;
 
-  assign s_axi_wready_o  = write_q && (!s_axi_wlast_i || !bvalid_q || s_axi_bready_i);
-  assign write           = s_axi_wvalid_i && s_axi_wready_o;
-  assign write_last      = write && s_axi_wlast_i;
-  assign s_axi_awready_o = !write_q || write_last;
-  assign s_axi_bvalid_o  = bvalid_q;
-  assign s_axi_bid_o     = bid_q;
-  assign s_axi_bresp_o   = b_outside_q ? DECERR : OKAY;
+  assign wready          = write_q && (!axi_i.wlast || !bvalid_q || axi_heard_i.bready);
+  assign write           = axi_i.wvalid && wready;
+  assign write_last      = write && axi_i.wlast;
+  assign awready         = !write_q || write_last;
+  assign axi_taken_o     = '{arready: arready, awready: awready, wready: wready};
+  assign axi_o           = '{rvalid: rvalid_q, rid: rid_q, rresp: r_outside_q ? DECERR : OKAY, rlast: rlast_q,
+                             bvalid: bvalid_q, bid: bid_q, bresp: b_outside_q ? DECERR : OKAY};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       write_q  <= 1'b0;
       bvalid_q <= 1'b0;
     end else begin
-      write_q  <= s_axi_awready_o ? s_axi_awvalid_i : 1'b1;
-      bvalid_q <= write_last || (bvalid_q && !s_axi_bready_i);
+      write_q  <= awready ? axi_i.awvalid : 1'b1;
+      bvalid_q <= write_last || (bvalid_q && !axi_heard_i.bready);
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (s_axi_awready_o) begin
-      write_id_q      <= s_axi_awid_i;
-      write_word_q    <= s_axi_awaddr_i[BEAT_W+:WORD_W];
-      write_outside_q <= s_axi_awaddr_i >= AddrBits'(MemoryBytes);
+    if (awready) begin
+      write_id_q      <= axi_i.awid;
+      write_word_q    <= axi_i.awaddr[BEAT_W+:WORD_W];
+      write_outside_q <= axi_i.awaddr >= AddrBits'(MemoryBytes);
     end else if (write) begin
       write_word_q <= write_word_q + 1'b1;
     end
@@ -136,16 +112,16 @@ module ufp4_block_memory #(
   for (genvar b = 0; b < BusBytes; b++) begin : gen_byte
     ufp4_sram #(.Width(8), .Depth(WORDS)) u_sram (
       .clk_i,
-      .we_i   (write && s_axi_wstrb_i[b] && !write_outside_q),
+      .we_i   (write && axi_wstrb_i[b] && !write_outside_q),
       .waddr_i(write_word_q),
-      .wdata_i(s_axi_wdata_i[8*b+:8]),
+      .wdata_i(axi_wdata_i[8*b+:8]),
       .re_i   (read),
       .raddr_i(read_word_q),
-      .rdata_o(s_axi_rdata_o[8*b+:8])
+      .rdata_o(axi_rdata_o[8*b+:8])
     );
   end
 
   logic unused;
-  assign unused = ^{s_axi_awlen_i, s_axi_araddr_i[BEAT_W-1:0], s_axi_awaddr_i[BEAT_W-1:0]};
+  assign unused = ^{axi_i.awlen, axi_i.araddr[BEAT_W-1:0], axi_i.awaddr[BEAT_W-1:0]};
 
 endmodule

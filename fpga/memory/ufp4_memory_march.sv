@@ -13,7 +13,6 @@
 // Test: tests/fpga/sdram.
 module ufp4_memory_march #(
   parameter int unsigned BusBytes = 8,
-  parameter int unsigned IdBits = 3,
   parameter int unsigned MemoryBytes = 32'h200_0000,   // a power of two
   parameter int unsigned BurstBeats = 16,              // a power of two
   localparam int unsigned AddrBits = ufp4_spec_pkg::ADDR_BITS
@@ -28,30 +27,13 @@ module ufp4_memory_march #(
   output logic [31:0]           first_o,
   output logic [31:0]           fails_o,
 
-  output logic                  m_axi_arvalid_o,
-  input  logic                  m_axi_arready_i,
-  output logic [IdBits-1:0]     m_axi_arid_o,
-  output logic [AddrBits-1:0]   m_axi_araddr_o,
-  output logic [7:0]            m_axi_arlen_o,
-  input  logic                  m_axi_rvalid_i,
-  output logic                  m_axi_rready_o,
-  input  logic [8*BusBytes-1:0] m_axi_rdata_i,
-  input  logic [1:0]            m_axi_rresp_i,
-  input  logic                  m_axi_rlast_i,
-
-  output logic                  m_axi_awvalid_o,
-  input  logic                  m_axi_awready_i,
-  output logic [IdBits-1:0]     m_axi_awid_o,
-  output logic [AddrBits-1:0]   m_axi_awaddr_o,
-  output logic [7:0]            m_axi_awlen_o,
-  output logic                  m_axi_wvalid_o,
-  input  logic                  m_axi_wready_i,
-  output logic [8*BusBytes-1:0] m_axi_wdata_o,
-  output logic [BusBytes-1:0]   m_axi_wstrb_o,
-  output logic                  m_axi_wlast_o,
-  input  logic                  m_axi_bvalid_i,
-  output logic                  m_axi_bready_o,
-  input  logic [1:0]            m_axi_bresp_i
+  output ufp4_axi_pkg::request_t axi_o,
+  input  ufp4_axi_pkg::taken_t   axi_taken_i,
+  input  ufp4_axi_pkg::answer_t  axi_i,
+  output ufp4_axi_pkg::heard_t   axi_heard_o,
+  output logic [8*BusBytes-1:0]  axi_wdata_o,
+  output logic [BusBytes-1:0]    axi_wstrb_o,
+  input  logic [8*BusBytes-1:0]  axi_rdata_i
 );
   localparam int unsigned DATA_W = 8 * BusBytes;
   localparam int unsigned WORDS = BusBytes / 2;
@@ -84,15 +66,15 @@ module ufp4_memory_march #(
     assign want[16*w+:16] = pass_q == UP ? word[16*w+:16] : ~word[16*w+:16] ^ {8'd0, {8{pass_q == LOOK}}};
   end
 
-  assign m_axi_wdata_o = pass_q == UP ? ~word : word;
-  assign m_axi_wstrb_o = {WORDS{pass_q != DOWN, 1'b1}};
+  assign axi_wdata_o = pass_q == UP ? ~word : word;
+  assign axi_wstrb_o = {WORDS{pass_q != DOWN, 1'b1}};
 
   // --- Blocks: in each pass a read, a write, or both -----------------------------------------------------------------
 
   assign last_beat  = &beat_q;
   assign last_block = pass_q == DOWN ? block_q == '0 : &block_q;
-  assign wrong      = (state_q == TAKE && m_axi_rvalid_i && (m_axi_rdata_i != want || m_axi_rresp_i[1])) ||
-                      (state_q == ANSWER && m_axi_bvalid_i && m_axi_bresp_i[1]);
+  assign wrong      = (state_q == TAKE && axi_i.rvalid && (axi_rdata_i != want || axi_i.rresp[1])) ||
+                      (state_q == ANSWER && axi_i.bvalid && axi_i.bresp[1]);
 
   always_comb begin
     state_d   = state_q;
@@ -100,8 +82,8 @@ module ufp4_memory_march #(
     address_d = 1'b0;
     next      = 1'b0;
     unique case (state_q)
-      ASK: if (m_axi_arready_i) state_d = TAKE;
-      TAKE: if (m_axi_rvalid_i) begin
+      ASK: if (axi_taken_i.arready) state_d = TAKE;
+      TAKE: if (axi_i.rvalid) begin
         beat_d = beat_q + 1'b1;
         if (last_beat) begin
           state_d = SEND;
@@ -110,11 +92,11 @@ module ufp4_memory_march #(
       end
       SEND: begin
         // Address and beats, each when it is taken.
-        address_d = address_q || m_axi_awready_i;
-        if (m_axi_wready_i && m_axi_wvalid_o) beat_d = beat_q + 1'b1;
-        if (m_axi_wready_i && m_axi_wvalid_o && last_beat) state_d = ANSWER;
+        address_d = address_q || axi_taken_i.awready;
+        if (axi_taken_i.wready && axi_o.wvalid) beat_d = beat_q + 1'b1;
+        if (axi_taken_i.wready && axi_o.wvalid && last_beat) state_d = ANSWER;
       end
-      ANSWER: if (m_axi_bvalid_i) next = 1'b1;
+      ANSWER: if (axi_i.bvalid) next = 1'b1;
       default: if (start_i) state_d = SEND;
     endcase
     if (next) state_d = (pass_q == FILL && !last_block) ? SEND : ASK;
@@ -177,20 +159,14 @@ module ufp4_memory_march #(
   assign first_o  = first_q;
   assign fails_o  = fails_q;
 
-  assign m_axi_arvalid_o = state_q == ASK;
-  assign m_axi_awvalid_o = state_q == SEND && !address_q;
-  assign m_axi_wvalid_o  = state_q == SEND && address_q;
-  assign m_axi_wlast_o   = last_beat;
-  assign m_axi_rready_o  = state_q == TAKE;
-  assign m_axi_bready_o  = state_q == ANSWER;
-  assign m_axi_araddr_o  = AddrBits'(block_q) * AddrBits'(BurstBeats * BusBytes);
-  assign m_axi_awaddr_o  = m_axi_araddr_o;
-  assign m_axi_arlen_o   = 8'(BurstBeats - 1);
-  assign m_axi_awlen_o   = 8'(BurstBeats - 1);
-  assign m_axi_arid_o    = '0;
-  assign m_axi_awid_o    = '0;
+  logic [AddrBits-1:0] address;
+  assign address     = AddrBits'(block_q) * AddrBits'(BurstBeats * BusBytes);
+  assign axi_heard_o = '{rready: state_q == TAKE, bready: state_q == ANSWER};
+  assign axi_o       = '{arvalid: state_q == ASK, araddr: address, arlen: 8'(BurstBeats - 1),
+                         awvalid: state_q == SEND && !address_q, awaddr: address, awlen: 8'(BurstBeats - 1),
+                         wvalid: state_q == SEND && address_q, wlast: last_beat, default: '0};
 
   logic unused;
-  assign unused = ^{m_axi_rlast_i, m_axi_rresp_i[0], m_axi_bresp_i[0]};
+  assign unused = ^{axi_i.rlast, axi_i.rresp[0], axi_i.bresp[0], axi_i.rid, axi_i.bid};
 
 endmodule

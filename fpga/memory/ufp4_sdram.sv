@@ -12,51 +12,21 @@ module ufp4_sdram
 #(
   parameter int unsigned ClockHz = 25_000_000,
   parameter int unsigned BusBytes = 8,
-  parameter int unsigned IdBits = 3,
   parameter int unsigned CasLatency = 2,       // 2 up to 100 MHz, else 3
-  parameter timing_t Timing = timing(64'(ClockHz)),
-  localparam int unsigned AddrBits = ufp4_spec_pkg::ADDR_BITS
+  parameter timing_t Timing = timing(64'(ClockHz))
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
 
-  input  logic                    s_axi_arvalid_i,
-  output logic                    s_axi_arready_o,
-  input  logic [IdBits-1:0]       s_axi_arid_i,
-  input  logic [AddrBits-1:0]     s_axi_araddr_i,
-  input  logic [7:0]              s_axi_arlen_i,
-  output logic                    s_axi_rvalid_o,
-  input  logic                    s_axi_rready_i,
-  output logic [IdBits-1:0]       s_axi_rid_o,
-  output logic [8*BusBytes-1:0]   s_axi_rdata_o,
-  output logic [1:0]              s_axi_rresp_o,
-  output logic                    s_axi_rlast_o,
+  input  ufp4_axi_pkg::request_t  axi_i,
+  output ufp4_axi_pkg::taken_t    axi_taken_o,
+  output ufp4_axi_pkg::answer_t   axi_o,
+  input  ufp4_axi_pkg::heard_t    axi_heard_i,
+  input  logic [8*BusBytes-1:0]   axi_wdata_i,
+  input  logic [BusBytes-1:0]     axi_wstrb_i,
+  output logic [8*BusBytes-1:0]   axi_rdata_o,
 
-  input  logic                    s_axi_awvalid_i,
-  output logic                    s_axi_awready_o,
-  input  logic [IdBits-1:0]       s_axi_awid_i,
-  input  logic [AddrBits-1:0]     s_axi_awaddr_i,
-  input  logic [7:0]              s_axi_awlen_i,
-  input  logic                    s_axi_wvalid_i,
-  output logic                    s_axi_wready_o,
-  input  logic [8*BusBytes-1:0]   s_axi_wdata_i,
-  input  logic [BusBytes-1:0]     s_axi_wstrb_i,
-  input  logic                    s_axi_wlast_i,
-  output logic                    s_axi_bvalid_o,
-  input  logic                    s_axi_bready_i,
-  output logic [IdBits-1:0]       s_axi_bid_o,
-  output logic [1:0]              s_axi_bresp_o,
-
-  output logic                    sdram_cke_o,
-  output logic                    sdram_cs_no,
-  output logic                    sdram_ras_no,
-  output logic                    sdram_cas_no,
-  output logic                    sdram_we_no,
-  output logic [BANK_BITS-1:0]    sdram_ba_o,
-  output logic [ROW_BITS-1:0]     sdram_a_o,
-  output logic [WORD_BYTES-1:0]   sdram_dqm_o,
-  output logic                    sdram_dq_oe_o,
-  output logic [8*WORD_BYTES-1:0] sdram_dq_o,
+  output pins_t                   sdram_o,
   input  logic [8*WORD_BYTES-1:0] sdram_dq_i
 );
   localparam int unsigned WORDS = BusBytes / WORD_BYTES;
@@ -72,44 +42,28 @@ module ufp4_sdram
 
   // --- Beats and their commands -------------------------------------------------------------------------------------
 
-  logic                beat_valid, beat_ready, beat_write, data_valid, up;
-  logic [INDEX_W-1:0]  beat_index;
-  logic [DATA_W-1:0]   beat_data, data_q;
-  logic [BusBytes-1:0] beat_strb;
-  command_e            command;
+  logic                  beat_valid, beat_ready, beat_write, data_valid, up;
+  logic [INDEX_W-1:0]    beat_index;
+  logic [DATA_W-1:0]     beat_data, data_q;
+  logic [BusBytes-1:0]   beat_strb;
+  command_e              command;
+  logic [BANK_BITS-1:0]  bank;
+  logic [ROW_BITS-1:0]   address;
+  logic [WORD_BYTES-1:0] dqm_q;
 
   ufp4_sdram_beats #(
     .BusBytes  (BusBytes),
-    .IdBits    (IdBits),
     .MemoryBits($clog2(BYTES))
   ) u_beats (
     .clk_i,
     .rst_ni,
-    .s_axi_arvalid_i,
-    .s_axi_arready_o,
-    .s_axi_arid_i,
-    .s_axi_araddr_i,
-    .s_axi_arlen_i,
-    .s_axi_rvalid_o,
-    .s_axi_rready_i,
-    .s_axi_rid_o,
-    .s_axi_rdata_o,
-    .s_axi_rresp_o,
-    .s_axi_rlast_o,
-    .s_axi_awvalid_i,
-    .s_axi_awready_o,
-    .s_axi_awid_i,
-    .s_axi_awaddr_i,
-    .s_axi_awlen_i,
-    .s_axi_wvalid_i,
-    .s_axi_wready_o,
-    .s_axi_wdata_i,
-    .s_axi_wstrb_i,
-    .s_axi_wlast_i,
-    .s_axi_bvalid_o,
-    .s_axi_bready_i,
-    .s_axi_bid_o,
-    .s_axi_bresp_o,
+    .axi_i,
+    .axi_taken_o,
+    .axi_o,
+    .axi_heard_i,
+    .axi_wdata_i,
+    .axi_wstrb_i,
+    .axi_rdata_o,
     .beat_valid_o(beat_valid),
     .beat_ready_i(beat_ready),
     .beat_write_o(beat_write),
@@ -135,13 +89,9 @@ module ufp4_sdram
     .beat_column_i({beat_index[COLUMNS_W-1:0], BEAT_COLUMN_W'(0)}),
     .up_o         (up),
     .command_o    (command),
-    .bank_o       (sdram_ba_o),
-    .addr_o       (sdram_a_o)
+    .bank_o       (bank),
+    .addr_o       (address)
   );
-
-  assign sdram_cke_o = 1'b1;
-  assign sdram_cs_no = 1'b0;
-  assign {sdram_ras_no, sdram_cas_no, sdram_we_no} = command;
 
   // --- Words to write: the first one with the command ---------------------------------------------------------------
 
@@ -167,14 +117,14 @@ module ufp4_sdram
     if (!rst_ni) writing_q <= '0;
     else writing_q <= writing_d;
     // Masked while the SDRAM powers up; not masked while it reads.
-    if (!rst_ni) sdram_dqm_o <= '1;
-    else sdram_dqm_o <= !up ? '1 : writing_d[0] ? masks_d[WORD_BYTES-1:0] : '0;
+    if (!rst_ni) dqm_q <= '1;
+    else dqm_q <= !up ? '1 : writing_d[0] ? masks_d[WORD_BYTES-1:0] : '0;
     words_q <= words_d;
     masks_q <= masks_d;
   end
 
-  assign sdram_dq_oe_o = writing_q[0];
-  assign sdram_dq_o    = words_q[WORD_W-1:0];
+  assign sdram_o = '{cke: 1'b1, cs_n: 1'b0, ras_n: command[2], cas_n: command[1], we_n: command[0], ba: bank, a: address,
+                     dqm: dqm_q, dq_oe: writing_q[0], dq: words_q[WORD_W-1:0]};
 
   // --- Words that were read: each is on the pins at the end of the cycle CasLatency after its command's --------------
 

@@ -6,9 +6,10 @@
 // burst goes on until it has nothing to give out, or ends; then it is the other direction's turn. A write is answered
 // when its last beat is given out: beats that are given out later see it. Outside of the memory: DECERR, no strobes.
 // Latency: two cycles from an address to its first beat. Test: tests/fpga/sdram.
-module ufp4_sdram_beats #(
+module ufp4_sdram_beats
+  import ufp4_axi_pkg::ID_BITS;
+#(
   parameter int unsigned BusBytes = 8,
-  parameter int unsigned IdBits = 3,
   parameter int unsigned MemoryBits = 25,
   parameter int unsigned Depth = 16,          // of the queues of data, in beats
   localparam int unsigned AddrBits = ufp4_spec_pkg::ADDR_BITS,
@@ -18,32 +19,13 @@ module ufp4_sdram_beats #(
   input  logic                        clk_i,
   input  logic                        rst_ni,
 
-  input  logic                        s_axi_arvalid_i,
-  output logic                        s_axi_arready_o,
-  input  logic [IdBits-1:0]           s_axi_arid_i,
-  input  logic [AddrBits-1:0]         s_axi_araddr_i,
-  input  logic [7:0]                  s_axi_arlen_i,
-  output logic                        s_axi_rvalid_o,
-  input  logic                        s_axi_rready_i,
-  output logic [IdBits-1:0]           s_axi_rid_o,
-  output logic [DataW-1:0]            s_axi_rdata_o,
-  output logic [1:0]                  s_axi_rresp_o,
-  output logic                        s_axi_rlast_o,
-
-  input  logic                        s_axi_awvalid_i,
-  output logic                        s_axi_awready_o,
-  input  logic [IdBits-1:0]           s_axi_awid_i,
-  input  logic [AddrBits-1:0]         s_axi_awaddr_i,
-  input  logic [7:0]                  s_axi_awlen_i,
-  input  logic                        s_axi_wvalid_i,
-  output logic                        s_axi_wready_o,
-  input  logic [DataW-1:0]            s_axi_wdata_i,
-  input  logic [BusBytes-1:0]         s_axi_wstrb_i,
-  input  logic                        s_axi_wlast_i,
-  output logic                        s_axi_bvalid_o,
-  input  logic                        s_axi_bready_i,
-  output logic [IdBits-1:0]           s_axi_bid_o,
-  output logic [1:0]                  s_axi_bresp_o,
+  input  ufp4_axi_pkg::request_t      axi_i,
+  output ufp4_axi_pkg::taken_t        axi_taken_o,
+  output ufp4_axi_pkg::answer_t       axi_o,
+  input  ufp4_axi_pkg::heard_t        axi_heard_i,
+  input  logic [DataW-1:0]            axi_wdata_i,
+  input  logic [BusBytes-1:0]         axi_wstrb_i,
+  output logic [DataW-1:0]            axi_rdata_o,
 
   output logic                        beat_valid_o,
   input  logic                        beat_ready_i,
@@ -62,7 +44,7 @@ module ufp4_sdram_beats #(
 
   typedef struct packed {
     logic               busy;
-    logic [IdBits-1:0]  id;
+    logic [ID_BITS-1:0]  id;
     logic [INDEX_W-1:0] index;
     logic [7:0]         left;   // beats behind this one
   } burst_t;
@@ -76,10 +58,10 @@ module ufp4_sdram_beats #(
 
   // --- Bursts -------------------------------------------------------------------------------------------------------
 
-  assign s_axi_arready_o = !read_q.busy;
-  assign s_axi_awready_o = !write_q.busy;
-  assign read_outside    = read_q.index[INDEX_W-1:MEMORY_W] != '0;
-  assign write_outside   = write_q.index[INDEX_W-1:MEMORY_W] != '0;
+  assign axi_taken_o.arready = !read_q.busy;
+  assign axi_taken_o.awready = !write_q.busy;
+  assign read_outside        = read_q.index[INDEX_W-1:MEMORY_W] != '0;
+  assign write_outside       = write_q.index[INDEX_W-1:MEMORY_W] != '0;
 
   always_comb begin
     read_d  = read_q;
@@ -88,10 +70,10 @@ module ufp4_sdram_beats #(
       {read_d.busy, read_d.index, read_d.left} = {read_q.left != '0, read_q.index + 1'b1, read_q.left - 8'd1};
     if (write_go)
       {write_d.busy, write_d.index, write_d.left} = {write_q.left != '0, write_q.index + 1'b1, write_q.left - 8'd1};
-    if (s_axi_arvalid_i && s_axi_arready_o)
-      read_d = '{busy: 1'b1, id: s_axi_arid_i, index: s_axi_araddr_i[AddrBits-1:BeatW], left: s_axi_arlen_i};
-    if (s_axi_awvalid_i && s_axi_awready_o)
-      write_d = '{busy: 1'b1, id: s_axi_awid_i, index: s_axi_awaddr_i[AddrBits-1:BeatW], left: s_axi_awlen_i};
+    if (axi_i.arvalid && axi_taken_o.arready)
+      read_d = '{busy: 1'b1, id: axi_i.arid, index: axi_i.araddr[AddrBits-1:BeatW], left: axi_i.arlen};
+    if (axi_i.awvalid && axi_taken_o.awready)
+      write_d = '{busy: 1'b1, id: axi_i.awid, index: axi_i.awaddr[AddrBits-1:BeatW], left: axi_i.awlen};
   end
 
   // --- One beat after the other -------------------------------------------------------------------------------------
@@ -106,7 +88,7 @@ module ufp4_sdram_beats #(
     prefer_write_d = prefer_write_q;
     if (read_go) prefer_write_d = read_q.left == '0;
     if (write_go) prefer_write_d = write_q.left != '0;
-    room_d = room_q - ROOM_W'(read_go) + ROOM_W'(s_axi_rvalid_o && s_axi_rready_i);
+    room_d = room_q - ROOM_W'(read_go) + ROOM_W'(axi_o.rvalid && axi_heard_i.rready);
   end
 
   always_ff @(posedge clk_i) begin
@@ -141,30 +123,30 @@ module ufp4_sdram_beats #(
   ufp4_fifo #(.Width(DataW + BusBytes), .Depth(Depth)) u_w (
     .clk_i,
     .rst_ni,
-    .in_valid_i (s_axi_wvalid_i),
-    .in_ready_o (s_axi_wready_o),
-    .in_data_i  ({s_axi_wdata_i, s_axi_wstrb_i}),
+    .in_valid_i (axi_i.wvalid),
+    .in_ready_o (axi_taken_o.wready),
+    .in_data_i  ({axi_wdata_i, axi_wstrb_i}),
     .out_valid_o(w_valid),
     .out_ready_i(write_go),
     .out_data_o ({w_data, w_strb})
   );
 
   logic b_error;
-  ufp4_fifo #(.Width(IdBits + 1), .Depth(4)) u_b (
+  ufp4_fifo #(.Width(ID_BITS + 1), .Depth(4)) u_b (
     .clk_i,
     .rst_ni,
     .in_valid_i (write_go && write_q.left == '0),
     .in_ready_o (b_ready),
     .in_data_i  ({write_q.id, write_outside}),
-    .out_valid_o(s_axi_bvalid_o),
-    .out_ready_i(s_axi_bready_i),
-    .out_data_o ({s_axi_bid_o, b_error})
+    .out_valid_o(axi_o.bvalid),
+    .out_ready_i(axi_heard_i.bready),
+    .out_data_o ({axi_o.bid, b_error})
   );
-  assign s_axi_bresp_o = {2{b_error}};
+  assign axi_o.bresp = {2{b_error}};
 
   logic              tag_valid, tag_error, tag_last, r_error;
-  logic [IdBits-1:0] tag_id;
-  ufp4_fifo #(.Width(IdBits + 2), .Depth(Depth)) u_tag (
+  logic [ID_BITS-1:0] tag_id;
+  ufp4_fifo #(.Width(ID_BITS + 2), .Depth(Depth)) u_tag (
     .clk_i,
     .rst_ni,
     .in_valid_i (read_go),
@@ -175,22 +157,22 @@ module ufp4_sdram_beats #(
     .out_data_o ({tag_id, tag_error, tag_last})
   );
 
-  ufp4_fifo #(.Width(DataW + IdBits + 2), .Depth(Depth)) u_r (
+  ufp4_fifo #(.Width(DataW + ID_BITS + 2), .Depth(Depth)) u_r (
     .clk_i,
     .rst_ni,
     .in_valid_i (data_valid_i),
     .in_ready_o (data_ready),
     .in_data_i  ({data_i, tag_id, tag_error, tag_last}),
-    .out_valid_o(s_axi_rvalid_o),
-    .out_ready_i(s_axi_rready_i),
-    .out_data_o ({s_axi_rdata_o, s_axi_rid_o, r_error, s_axi_rlast_o})
+    .out_valid_o(axi_o.rvalid),
+    .out_ready_i(axi_heard_i.rready),
+    .out_data_o ({axi_rdata_o, axi_o.rid, r_error, axi_o.rlast})
   );
-  assign s_axi_rresp_o = {2{r_error}};
+  assign axi_o.rresp = {2{r_error}};
 
   // A beat's room is kept from the time it is given out; WLAST says what the burst's length has said.
   logic unused;
-  assign unused = ^{tag_valid, tag_ready, data_ready, s_axi_wlast_i, s_axi_araddr_i[BeatW-1:0],
-                    s_axi_awaddr_i[BeatW-1:0]};
+  assign unused = ^{tag_valid, tag_ready, data_ready, axi_i.wlast, axi_i.araddr[BeatW-1:0],
+                    axi_i.awaddr[BeatW-1:0]};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

@@ -31,6 +31,23 @@ struct SdramPins {
   uint16_t address;
   bool dq_driven;
   uint16_t dq;
+
+  /** @p pins is ufp4_sdram_pkg::pins_t. */
+  static SdramPins from(uint64_t pins) {
+    const auto field = [pins](unsigned low, unsigned width) {
+      return static_cast<uint16_t>(pins >> low & ((1u << width) - 1));
+    };
+    return {field(38, 1) != 0,
+            field(37, 1) != 0,
+            field(36, 1) != 0,
+            field(35, 1) != 0,
+            field(34, 1) != 0,
+            static_cast<uint8_t>(field(32, 2)),
+            static_cast<uint8_t>(field(17, 2)),
+            field(19, 13),
+            field(16, 1) != 0,
+            field(0, 16)};
+  }
 };
 
 class SdramChip {

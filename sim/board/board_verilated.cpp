@@ -67,9 +67,7 @@ class BoardVerilated final : public Board {
   void clock_chip() {
     UFP4_MODEL &m = *model_;
     if (!m.rst_ni) chip_.power_up();
-    m.sdram_dq_i = chip_.clock({m.sdram_cke_o != 0, m.sdram_cs_no != 0, m.sdram_ras_no != 0,
-                                m.sdram_cas_no != 0, m.sdram_we_no != 0, m.sdram_ba_o,
-                                m.sdram_dqm_o, m.sdram_a_o, m.sdram_dq_oe_o != 0, m.sdram_dq_o});
+    m.sdram_dq_i = chip_.clock(SdramPins::from(m.sdram_o));
   }
 
   SdramChip chip_{UFP4_BOARD_CLOCK_HZ, SdramTimes {}};

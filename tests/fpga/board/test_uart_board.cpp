@@ -76,14 +76,7 @@ class Board {
   }
 
   void outside() {
-    const uint64_t pins = model_->sdram_o;  // ufp4_sdram_pkg::pins_t
-    const auto field = [pins](unsigned low, unsigned width) {
-      return static_cast<uint16_t>(pins >> low & ((1u << width) - 1));
-    };
-    model_->sdram_dq_i = chip.clock(
-        {field(38, 1) != 0, field(37, 1) != 0, field(36, 1) != 0, field(35, 1) != 0,
-         field(34, 1) != 0, static_cast<uint8_t>(field(32, 2)), static_cast<uint8_t>(field(17, 2)),
-         field(19, 13), field(16, 1) != 0, field(0, 16)});
+    model_->sdram_dq_i = chip.clock(ufp4::SdramPins::from(model_->sdram_o));
     model_->eval();
     listen(model_->tx_o);
   }

@@ -54,19 +54,26 @@ module bus_unit #(
   output logic [2:0]  bid_o,
   output logic [1:0]  bresp_o
 );
-  logic        arvalid, arready, rvalid, rready, awvalid, awready, wvalid, wready, wlast, bvalid, bready;
-  logic        memory_arready, memory_rvalid, memory_awready, memory_wready, memory_bvalid;
-  logic [2:0]  arid, awid;
-  logic [39:0] araddr, awaddr;
-  logic [7:0]  arlen, awlen, wstrb;
-  logic [63:0] wdata;
-  logic        unused_busy, unused_error;
+  ufp4_axi_pkg::request_t request, request_seen;
+  ufp4_axi_pkg::taken_t   taken, memory_taken;
+  ufp4_axi_pkg::answer_t  answer, memory_answer;
+  ufp4_axi_pkg::heard_t   heard;
+  logic [63:0]            wdata;
+  logic [7:0]             wstrb;
+  logic                   unused_busy, unused_error;
 
-  assign arready = memory_arready && !stall_i[0];
-  assign rvalid  = memory_rvalid && !stall_i[1];
-  assign awready = memory_awready && !stall_i[2];
-  assign wready  = memory_wready && !stall_i[3];
-  assign bvalid  = memory_bvalid && !stall_i[4];
+  assign taken = memory_taken & ~{stall_i[0], stall_i[2], stall_i[3]};
+  assign {rid_o, rresp_o, rlast_o, bid_o, bresp_o} = {answer.rid, answer.rresp, answer.rlast, answer.bid, answer.bresp};
+
+  always_comb begin
+    answer               = memory_answer;
+    answer.rvalid        = memory_answer.rvalid && !stall_i[1];
+    answer.bvalid        = memory_answer.bvalid && !stall_i[4];
+    request_seen         = request;
+    request_seen.arvalid = request.arvalid && !stall_i[0];
+    request_seen.awvalid = request.awvalid && !stall_i[2];
+    request_seen.wvalid  = request.wvalid && !stall_i[3];
+  end
 
   ufp4_board_bus #(.BusBytes(BUS_BYTES)) u_bus (
     .clk_i,
@@ -110,79 +117,47 @@ module bus_unit #(
     .link_wstrb_i,
     .link_bvalid_o,
     .link_bready_i,
-    .m_axi_arvalid_o(arvalid),
-    .m_axi_arready_i(arready),
-    .m_axi_arid_o   (arid),
-    .m_axi_araddr_o (araddr),
-    .m_axi_arlen_o  (arlen),
-    .m_axi_rvalid_i (rvalid),
-    .m_axi_rready_o (rready),
-    .m_axi_rid_i    (rid_o),
-    .m_axi_rresp_i  (rresp_o),
-    .m_axi_rlast_i  (rlast_o),
-    .m_axi_awvalid_o(awvalid),
-    .m_axi_awready_i(awready),
-    .m_axi_awid_o   (awid),
-    .m_axi_awaddr_o (awaddr),
-    .m_axi_awlen_o  (awlen),
-    .m_axi_wvalid_o (wvalid),
-    .m_axi_wready_i (wready),
-    .m_axi_wdata_o  (wdata),
-    .m_axi_wstrb_o  (wstrb),
-    .m_axi_wlast_o  (wlast),
-    .m_axi_bvalid_i (bvalid),
-    .m_axi_bready_o (bready),
-    .m_axi_bid_i    (bid_o),
-    .m_axi_bresp_i  (bresp_o)
+    .axi_o          (request),
+    .axi_taken_i    (taken),
+    .axi_i          (answer),
+    .axi_heard_o    (heard),
+    .axi_wdata_o    (wdata),
+    .axi_wstrb_o    (wstrb)
   );
 
-  ufp4_block_memory #(.BusBytes(BUS_BYTES), .IdBits(3), .MemoryBytes(16384)) u_memory (
+  ufp4_block_memory #(.BusBytes(BUS_BYTES), .MemoryBytes(16384)) u_memory (
     .clk_i,
     .rst_ni,
-    .s_axi_arvalid_i(arvalid && !stall_i[0]),
-    .s_axi_arready_o(memory_arready),
-    .s_axi_arid_i   (arid),
-    .s_axi_araddr_i (araddr),
-    .s_axi_arlen_i  (arlen),
-    .s_axi_rvalid_o (memory_rvalid),
-    .s_axi_rready_i (rready && !stall_i[1]),
-    .s_axi_rid_o    (rid_o),
-    .s_axi_rdata_o  (rdata_o),
-    .s_axi_rresp_o  (rresp_o),
-    .s_axi_rlast_o  (rlast_o),
-    .s_axi_awvalid_i(awvalid && !stall_i[2]),
-    .s_axi_awready_o(memory_awready),
-    .s_axi_awid_i   (awid),
-    .s_axi_awaddr_i (awaddr),
-    .s_axi_awlen_i  (awlen),
-    .s_axi_wvalid_i (wvalid && !stall_i[3]),
-    .s_axi_wready_o (memory_wready),
-    .s_axi_wdata_i  (wdata),
-    .s_axi_wstrb_i  (wstrb),
-    .s_axi_wlast_i  (wlast),
-    .s_axi_bvalid_o (memory_bvalid),
-    .s_axi_bready_i (bready && !stall_i[4]),
-    .s_axi_bid_o    (bid_o),
-    .s_axi_bresp_o  (bresp_o)
+    .axi_i      (request_seen),
+    .axi_taken_o(memory_taken),
+    .axi_o      (memory_answer),
+    .axi_heard_i(heard & ~{stall_i[1], stall_i[4]}),
+    .axi_wdata_i(wdata),
+    .axi_wstrb_i(wstrb),
+    .axi_rdata_o(rdata_o)
   );
 
   // What is offered stays until it is taken, whatever happens to the core.
   logic        ar_waits_q, aw_waits_q, w_waits_q;
-  logic [50:0] ar_q, aw_q;
-  logic [72:0] w_q;
+  logic [50:0] ar, aw, ar_q, aw_q;
+  logic [72:0] w, w_q;
+
+  assign ar = {request.arid, request.araddr, request.arlen};
+  assign aw = {request.awid, request.awaddr, request.awlen};
+  assign w  = {wdata, wstrb, request.wlast};
 
   always_ff @(posedge clk_i) begin
-    ar_waits_q <= rst_ni && arvalid && !arready;
-    aw_waits_q <= rst_ni && awvalid && !awready;
-    w_waits_q  <= rst_ni && wvalid && !wready;
-    ar_q       <= {arid, araddr, arlen};
-    aw_q       <= {awid, awaddr, awlen};
-    w_q        <= {wdata, wstrb, wlast};
+    ar_waits_q <= rst_ni && request.arvalid && !taken.arready;
+    aw_waits_q <= rst_ni && request.awvalid && !taken.awready;
+    w_waits_q  <= rst_ni && request.wvalid && !taken.wready;
+    {ar_q, aw_q, w_q} <= {ar, aw, w};
     if (rst_ni) begin
-      if (ar_waits_q) assert (arvalid && {arid, araddr, arlen} == ar_q) else $error("AR has changed");
-      if (aw_waits_q) assert (awvalid && {awid, awaddr, awlen} == aw_q) else $error("AW has changed");
-      if (w_waits_q) assert (wvalid && {wdata, wstrb, wlast} == w_q) else $error("W has changed");
-      if (held_o) assert (!arvalid && !awvalid && !wvalid) else $error("something moves though it is held");
+      if (ar_waits_q) assert (request.arvalid && ar == ar_q) else $error("AR has changed");
+      if (aw_waits_q) assert (request.awvalid && aw == aw_q) else $error("AW has changed");
+      if (w_waits_q) assert (request.wvalid && w == w_q) else $error("W has changed");
+      if (held_o) begin
+        assert (!request.arvalid && !request.awvalid && !request.wvalid) else $error("something moves though it is held");
+      end
     end
   end
 

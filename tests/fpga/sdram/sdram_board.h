@@ -102,9 +102,7 @@ class Board {
     model_->arvalid_i &= !taken_.ar, model_->awvalid_i &= !taken_.aw, model_->wvalid_i &= !taken_.w;
     const Model &m = *model_;
     // The chip's clock is the inverse of the controller's: it rises here.
-    const uint16_t dq =
-        chip_->clock({m.cke_o != 0, m.cs_no != 0, m.ras_no != 0, m.cas_no != 0, m.we_no != 0,
-                      m.ba_o, m.dqm_o, m.a_o, m.dq_oe_o != 0, m.dq_o});
+    const uint16_t dq = chip_->clock(ufp4::SdramPins::from(m.pins_o));
     model_->clk_i = 0;
     model_->dq_i = dq;
     model_->eval();

@@ -40,26 +40,21 @@ module sdram_unit #(
   output logic [2:0]  bid_o,
   output logic [1:0]  bresp_o,
 
-  output logic        cke_o,
-  output logic        cs_no,
-  output logic        ras_no,
-  output logic        cas_no,
-  output logic        we_no,
-  output logic [1:0]  ba_o,
-  output logic [12:0] a_o,
-  output logic [1:0]  dqm_o,
-  output logic        dq_oe_o,
-  output logic [15:0] dq_o,
+  output ufp4_sdram_pkg::pins_t pins_o,
   input  logic [15:0] dq_i
 );
   // A quarter of a bank's rows and all banks: what the march tests here, in a time that a test may take.
   localparam int unsigned MARCH_BYTES = 32'h4_0000;
 
-  logic        m_arvalid, m_rready, m_awvalid, m_wvalid, m_wlast, m_bready;
-  logic [2:0]  m_arid, m_awid;
-  logic [39:0] m_araddr, m_awaddr;
-  logic [7:0]  m_arlen, m_awlen, m_wstrb;
-  logic [63:0] m_wdata;
+  ufp4_axi_pkg::request_t request, march;
+  ufp4_axi_pkg::answer_t  answer;
+  ufp4_axi_pkg::heard_t   heard;
+  logic [63:0]            march_wdata;
+  logic [7:0]             march_wstrb;
+
+  assign request = '{arvalid: arvalid_i, arid: arid_i, araddr: araddr_i, arlen: arlen_i, awvalid: awvalid_i,
+                     awid: awid_i, awaddr: awaddr_i, awlen: awlen_i, wvalid: wvalid_i, wlast: wlast_i};
+  assign {rvalid_o, rid_o, rresp_o, rlast_o, bvalid_o, bid_o, bresp_o} = answer;
 
   ufp4_memory_march #(.MemoryBytes(MARCH_BYTES)) u_march (
     .clk_i,
@@ -70,29 +65,13 @@ module sdram_unit #(
     .failed_o,
     .first_o,
     .fails_o,
-    .m_axi_arvalid_o(m_arvalid),
-    .m_axi_arready_i(arready_o),
-    .m_axi_arid_o   (m_arid),
-    .m_axi_araddr_o (m_araddr),
-    .m_axi_arlen_o  (m_arlen),
-    .m_axi_rvalid_i (rvalid_o),
-    .m_axi_rready_o (m_rready),
-    .m_axi_rdata_i  (rdata_o),
-    .m_axi_rresp_i  (rresp_o),
-    .m_axi_rlast_i  (rlast_o),
-    .m_axi_awvalid_o(m_awvalid),
-    .m_axi_awready_i(awready_o),
-    .m_axi_awid_o   (m_awid),
-    .m_axi_awaddr_o (m_awaddr),
-    .m_axi_awlen_o  (m_awlen),
-    .m_axi_wvalid_o (m_wvalid),
-    .m_axi_wready_i (wready_o),
-    .m_axi_wdata_o  (m_wdata),
-    .m_axi_wstrb_o  (m_wstrb),
-    .m_axi_wlast_o  (m_wlast),
-    .m_axi_bvalid_i (bvalid_o),
-    .m_axi_bready_o (m_bready),
-    .m_axi_bresp_i  (bresp_o)
+    .axi_o      (march),
+    .axi_taken_i({arready_o, awready_o, wready_o}),
+    .axi_i      (answer),
+    .axi_heard_o(heard),
+    .axi_wdata_o(march_wdata),
+    .axi_wstrb_o(march_wstrb),
+    .axi_rdata_i(rdata_o)
   );
 
   ufp4_sdram #(
@@ -101,41 +80,14 @@ module sdram_unit #(
   ) u_dut (
     .clk_i,
     .rst_ni,
-    .s_axi_arvalid_i(busy_o ? m_arvalid : arvalid_i),
-    .s_axi_arready_o(arready_o),
-    .s_axi_arid_i   (busy_o ? m_arid : arid_i),
-    .s_axi_araddr_i (busy_o ? m_araddr : araddr_i),
-    .s_axi_arlen_i  (busy_o ? m_arlen : arlen_i),
-    .s_axi_rvalid_o (rvalid_o),
-    .s_axi_rready_i (busy_o ? m_rready : rready_i),
-    .s_axi_rid_o    (rid_o),
-    .s_axi_rdata_o  (rdata_o),
-    .s_axi_rresp_o  (rresp_o),
-    .s_axi_rlast_o  (rlast_o),
-    .s_axi_awvalid_i(busy_o ? m_awvalid : awvalid_i),
-    .s_axi_awready_o(awready_o),
-    .s_axi_awid_i   (busy_o ? m_awid : awid_i),
-    .s_axi_awaddr_i (busy_o ? m_awaddr : awaddr_i),
-    .s_axi_awlen_i  (busy_o ? m_awlen : awlen_i),
-    .s_axi_wvalid_i (busy_o ? m_wvalid : wvalid_i),
-    .s_axi_wready_o (wready_o),
-    .s_axi_wdata_i  (busy_o ? m_wdata : wdata_i),
-    .s_axi_wstrb_i  (busy_o ? m_wstrb : wstrb_i),
-    .s_axi_wlast_i  (busy_o ? m_wlast : wlast_i),
-    .s_axi_bvalid_o (bvalid_o),
-    .s_axi_bready_i (busy_o ? m_bready : bready_i),
-    .s_axi_bid_o    (bid_o),
-    .s_axi_bresp_o  (bresp_o),
-    .sdram_cke_o    (cke_o),
-    .sdram_cs_no    (cs_no),
-    .sdram_ras_no   (ras_no),
-    .sdram_cas_no   (cas_no),
-    .sdram_we_no    (we_no),
-    .sdram_ba_o     (ba_o),
-    .sdram_a_o      (a_o),
-    .sdram_dqm_o    (dqm_o),
-    .sdram_dq_oe_o  (dq_oe_o),
-    .sdram_dq_o     (dq_o),
-    .sdram_dq_i     (dq_i)
+    .axi_i      (busy_o ? march : request),
+    .axi_taken_o({arready_o, awready_o, wready_o}),
+    .axi_o      (answer),
+    .axi_heard_i(busy_o ? heard : {rready_i, bready_i}),
+    .axi_wdata_i(busy_o ? march_wdata : wdata_i),
+    .axi_wstrb_i(busy_o ? march_wstrb : wstrb_i),
+    .axi_rdata_o(rdata_o),
+    .sdram_o    (pins_o),
+    .sdram_dq_i (dq_i)
   );
 endmodule

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "rows.h"
 #include "ufp4/format.h"
 
 typedef struct {
@@ -34,185 +35,89 @@ static void check_refused(int64_t index, const ufp4_operand_t *a, const ufp4_ope
   check_that(index, memcmp(d, before, sizeof d) == 0, "%s: output touched", what);
 }
 
-TEST(rejects_no_operand) {
+static void check_rows(const row_t *rows, size_t count) {
+  call_t good = call();
+  for (size_t i = 0; i < count; i++) {
+    call_t c = good;
+    row_apply(&rows[i], &c);
+    check_refused((int64_t)i, &c.a, &c.b, &c.how, c.ld, rows[i].what);
+  }
+  call_free(&good);
+}
+
+TEST(rejects_what_is_missing) {
   call_t c = call();
   check_refused(0, NULL, &c.b, &c.how, c.ld, "no A");
   check_refused(1, &c.a, NULL, &c.how, c.ld, "no B");
+  check_refused(2, &c.a, &c.b, NULL, c.ld, "no options");
+  check_bits(3, (uint64_t)ufp4_gemm(&c.a, &c.b, &c.how, NULL, c.ld), UFP4_ERROR_ARGUMENT, "no D");
   call_free(&c);
 }
 
-TEST(rejects_no_options) {
-  call_t c = call();
-  check_refused(0, &c.a, &c.b, NULL, c.ld, "no options");
-  call_free(&c);
+TEST(rejects_operands) {
+  static const row_t rows[] = {
+      {"no codes", {SET(a.codes, 0)}},
+      {"no scales", {SET(b.scales, 0)}},
+      {"no such elements", {SET(a.elem, UFP4_ELEM_COUNT)}},
+      {"no such scales", {SET(b.scale, UFP4_SCALE_COUNT)}},
+      {"t of A", {SET(a.exponent, 32768)}},
+      {"t of A", {SET(a.exponent, INT32_MIN)}},
+      {"t of B", {SET(b.exponent, -32769)}},
+      {"t of B", {SET(b.exponent, INT32_MAX)}},
+      {"K of B", {SET(b.cols, 19)}},
+      {"K of B", {SET(b.cols, 21)}},
+      {"K of B", {SET(b.cols, 32)}},
+      {"K of B", {SET(b.cols, 1), SET(b.blocks, 1), SET(b.scale_blocks, 1)}},
+      {"K of B", {SET(b.cols, 16), SET(b.blocks, 1), SET(b.scale_blocks, 1)}},
+      {"K of B", {SET(b.cols, 36), SET(b.blocks, 3), SET(b.scale_blocks, 3)}},
+      {"negative threads", {SET(how.threads, -1)}},
+  };
+  check_rows(rows, sizeof rows / sizeof *rows);
 }
 
-TEST(rejects_no_output) {
-  call_t c = call();
-  check_bits(0, (uint64_t)ufp4_gemm(&c.a, &c.b, &c.how, NULL, c.ld), UFP4_ERROR_ARGUMENT, "no D");
-  call_free(&c);
-}
-
-TEST(rejects_hollow_operands) {
-  call_t c = call();
-  ufp4_operand_t hollow = c.a;
-  hollow.codes = NULL;
-  check_refused(0, &hollow, &c.b, &c.how, c.ld, "no codes");
-  hollow = c.b;
-  hollow.scales = NULL;
-  check_refused(1, &c.a, &hollow, &c.how, c.ld, "no scales");
-  call_free(&c);
-}
-
-TEST(rejects_operands_that_do_not_match) {
-  check_random_t random = check_random();
-  static const int bad[] = {1, 16, 19, 21, 32, 36};
-  call_t c = call();
-  for (int i = 0; i < 6; i++) {
-    ufp4_operand_t b = fixture_operand(&random, UFP4_ELEM_E2M1, 5, bad[i], FIXTURE_SCALES_ANY);
-    check_refused(i, &c.a, &b, &c.how, c.ld, "K of B");
-    ufp4_operand_free(&b);
+TEST(rejects_sizes) {
+  static const int64_t bad[] = {0, -1, INT64_MIN, UFP4_MAX_DIM + 1, INT64_MAX};
+  for (int i = 0; i < 5; i++) {
+    const row_t rows[] = {{"M", {SET(a.rows, bad[i]), SET(ld, INT64_MAX)}},
+                          {"N", {SET(b.rows, bad[i]), SET(ld, INT64_MAX)}},
+                          {"K", {SET(a.cols, bad[i]), SET(b.cols, bad[i])}}};
+    check_rows(rows, 3);
   }
-  call_free(&c);
-}
-
-/** A size that is refused as M, N and K. */
-static void check_size(int64_t index, int64_t size) {
-  call_t c = call();
-  ufp4_operand_t a = c.a, b = c.b;
-  a.rows = size;
-  check_refused(index, &a, &b, &c.how, INT64_MAX, "M");
-  a.rows = 4;
-  b.rows = size;
-  check_refused(index, &a, &b, &c.how, INT64_MAX, "N");
-  b.rows = 5;
-  a.cols = b.cols = size;
-  check_refused(index, &a, &b, &c.how, c.ld, "K");
-  call_free(&c);
-}
-
-TEST(rejects_zero_sizes) {
-  check_size(0, 0);
-}
-
-TEST(rejects_negative_sizes) {
-  check_size(0, -1);
-  check_size(1, INT64_MIN);
-}
-
-TEST(rejects_sizes_over_the_limit) {
-  check_size(0, UFP4_MAX_DIM + 1);
-  check_size(1, INT64_MAX);
-}
-
-TEST(rejects_k_over_its_limit) {
-  call_t c = call();
-  ufp4_operand_t a = c.a, b = c.b;
-  a.rows = b.rows = 1;
-  a.cols = b.cols = UFP4_MAX_DIM + 1;
-  a.blocks = b.blocks = UFP4_MAX_DIM / 16 + 1;
-  check_refused(0, &a, &b, &c.how, c.ld, "K of 2^20 + 1");
-  call_free(&c);
+  // Only K is wrong, and its counts of blocks go with it.
+  const int64_t blocks = UFP4_MAX_DIM / 16 + 1;
+  const row_t k = {"K of 2^20 + 1",
+                   {SET(a.cols, UFP4_MAX_DIM + 1), SET(b.cols, UFP4_MAX_DIM + 1),
+                    SET(a.blocks, blocks), SET(b.blocks, blocks)}};
+  check_rows(&k, 1);
 }
 
 TEST(rejects_block_counts_that_are_not_of_k) {
-  call_t c = call();
   for (int64_t blocks = -1; blocks < 5; blocks++) {
-    ufp4_operand_t a = c.a, b = c.b;
-    if (blocks == 2) continue;
-    a.blocks = blocks;
-    check_refused(blocks, &a, &b, &c.how, c.ld, "blocks of A");
-    a.blocks = 2;
-    b.blocks = blocks;
-    check_refused(blocks, &a, &b, &c.how, c.ld, "blocks of B");
+    const row_t rows[] = {{"blocks of A", {SET(a.blocks, blocks)}},
+                          {"blocks of B", {SET(b.blocks, blocks)}}};
+    if (blocks != 2) check_rows(rows, 2);
   }
-  call_free(&c);
 }
 
-TEST(rejects_short_rows_of_d) {
-  call_t c = call();
-  for (int64_t ld = -1; ld < 5; ld++) check_refused(ld, &c.a, &c.b, &c.how, ld, "ld of D");
-  call_free(&c);
-}
-
-TEST(rejects_short_rows_of_c) {
-  call_t c = call();
-  static const float matrix[64];
-  c.how.c = matrix;
-  for (c.how.c_ld = -1; c.how.c_ld < 5; c.how.c_ld++)
-    check_refused(c.how.c_ld, &c.a, &c.b, &c.how, c.ld, "ld of C");
-  call_free(&c);
-}
-
-TEST(rejects_short_rows_of_sums) {
-  call_t c = call();
+TEST(rejects_short_rows) {
+  static const float c[64];
   static const int64_t sums[64];
-  c.how.accumulate = sums;
   for (int64_t ld = -1; ld < 5; ld++) {
-    c.how.accumulate_ld = ld;
-    check_refused(ld, &c.a, &c.b, &c.how, c.ld, "ld of the sums");
+    const row_t rows[] = {
+        {"of D", {SET(ld, ld)}},
+        {"of C", {SET(how.c, (uintptr_t)c), SET(how.c_ld, ld)}},
+        {"of the sums", {SET(how.accumulate, (uintptr_t)sums), SET(how.accumulate_ld, ld)}}};
+    check_rows(rows, 3);
   }
-  call_free(&c);
 }
 
-TEST(rejects_an_unknown_dtype) {
-  call_t c = call();
-  c.how.d_dtype = (ufp4_dtype_t)UFP4_DTYPE_COUNT;
-  check_refused(0, &c.a, &c.b, &c.how, c.ld, "dtype");
-  call_free(&c);
-}
-
-TEST(rejects_an_unknown_contract) {
-  call_t c = call();
-  c.how.contract = (ufp4_contract_t)UFP4_CONTRACT_COUNT;
-  check_refused(0, &c.a, &c.b, &c.how, c.ld, "contract");
-  call_free(&c);
-}
-
-TEST(rejects_unknown_formats) {
-  call_t c = call();
-  ufp4_operand_t elem = c.a, scale = c.b;
-  elem.elem = (ufp4_elem_t)UFP4_ELEM_COUNT;
-  scale.scale = (ufp4_scale_t)UFP4_SCALE_COUNT;
-  check_refused(0, &elem, &c.b, &c.how, c.ld, "elem");
-  check_refused(1, &c.a, &scale, &c.how, c.ld, "scale");
-  call_free(&c);
-}
-
-TEST(rejects_i64_with_alpha) {
-  call_t c = call();
-  c.how.d_dtype = UFP4_DTYPE_I64;
-  c.how.alpha = 2;
-  check_refused(0, &c.a, &c.b, &c.how, c.ld, "alpha");
-  call_free(&c);
-}
-
-TEST(rejects_i64_with_c) {
-  call_t c = call();
-  static const float matrix[64];
-  c.how.d_dtype = UFP4_DTYPE_I64;
-  c.how.c = matrix;
-  c.how.c_ld = 5;
-  check_refused(0, &c.a, &c.b, &c.how, c.ld, "C");
-  call_free(&c);
-}
-
-TEST(rejects_exponents_beyond_16_bits) {
-  static const int bad[] = {32768, -32769, INT32_MAX, INT32_MIN};
-  call_t c = call();
-  for (int i = 0; i < 4; i++) {
-    ufp4_operand_t a = c.a, b = c.b;
-    a.exponent = bad[i];
-    check_refused(i, &a, &c.b, &c.how, c.ld, "t of A");
-    b.exponent = bad[i];
-    check_refused(i, &c.a, &b, &c.how, c.ld, "t of B");
-  }
-  call_free(&c);
-}
-
-TEST(rejects_negative_threads) {
-  call_t c = call();
-  c.how.threads = -1;
-  check_refused(0, &c.a, &c.b, &c.how, c.ld, "threads");
-  call_free(&c);
+TEST(rejects_options) {
+  static const float c[64];
+  const row_t rows[] = {
+      {"dtype", {SET(how.d_dtype, UFP4_DTYPE_COUNT)}},
+      {"contract", {SET(how.contract, UFP4_CONTRACT_COUNT)}},
+      {"I64 with alpha", {SET(how.d_dtype, UFP4_DTYPE_I64), SET(how.alpha, ufp4_f32_bits(2))}},
+      {"I64 with C",
+       {SET(how.d_dtype, UFP4_DTYPE_I64), SET(how.c, (uintptr_t)c), SET(how.c_ld, 5)}}};
+  check_rows(rows, sizeof rows / sizeof *rows);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "rows.h"
 #include "ufp4/combination.h"
 #include "ufp4/format.h"
 
@@ -69,30 +70,25 @@ TEST(accepts_what_is_legal) {
   }
 }
 
-TEST(rejects_exact_with_e8m0_scales) {
-  for (int i = 0; i < 9; i++)
-    check_combination(i, (ufp4_elem_t)(i % 3), (ufp4_elem_t)(i / 3), UFP4_SCALE_E8M0,
-                      UFP4_CONTRACT_EXACT);
-}
-
-TEST(rejects_exact_with_fp32_scales) {
-  for (int i = 0; i < 9; i++)
-    check_combination(i, (ufp4_elem_t)(i % 3), (ufp4_elem_t)(i / 3), UFP4_SCALE_FP32,
-                      UFP4_CONTRACT_EXACT);
-}
-
-TEST(rejects_nv_with_fp32_scales) {
-  for (int i = 0; i < 9; i++)
-    check_combination(i, (ufp4_elem_t)(i % 3), (ufp4_elem_t)(i / 3), UFP4_SCALE_FP32,
-                      UFP4_CONTRACT_NV);
-}
-
-TEST(rejects_nv_with_int4) {
-  for (int i = 0; i < 9; i++) {
-    const ufp4_elem_t a = (ufp4_elem_t)(i % 3), b = (ufp4_elem_t)(i / 3);
-    if (a != UFP4_ELEM_INT4 && b != UFP4_ELEM_INT4) continue;
-    check_combination(i, a, b, UFP4_SCALE_E4M3, UFP4_CONTRACT_NV);
-    check_combination(i, a, b, UFP4_SCALE_E8M0, UFP4_CONTRACT_NV);
+TEST(rejects_combinations) {
+  // With this scale and this contract both operands may have these elements.
+  enum { E2M1 = 1 << UFP4_ELEM_E2M1, E1M2 = 1 << UFP4_ELEM_E1M2 };
+  static const struct {
+    ufp4_scale_t scale;
+    ufp4_contract_t contract;
+    int elems;
+  } rows[] = {
+      {UFP4_SCALE_E8M0, UFP4_CONTRACT_EXACT, 0},
+      {UFP4_SCALE_FP32, UFP4_CONTRACT_EXACT, 0},
+      {UFP4_SCALE_FP32, UFP4_CONTRACT_NV, 0},
+      {UFP4_SCALE_E4M3, UFP4_CONTRACT_NV, E2M1 | E1M2},
+      {UFP4_SCALE_E8M0, UFP4_CONTRACT_NV, E2M1 | E1M2},
+      {UFP4_SCALE_NVFP4, UFP4_CONTRACT_NV, E2M1 | E1M2},
+  };
+  for (int i = 0; i < 9 * (int)(sizeof rows / sizeof *rows); i++) {
+    const int a = i % 3, b = i / 3 % 3, good = rows[i / 9].elems >> a & rows[i / 9].elems >> b & 1;
+    if (good) continue;
+    check_combination(i, (ufp4_elem_t)a, (ufp4_elem_t)b, rows[i / 9].scale, rows[i / 9].contract);
   }
 }
 
@@ -125,22 +121,16 @@ TEST(rejects_two_scale_formats) {
   }
 }
 
-TEST(rejects_sums_out_of_fp32_and_nv) {
-  for (int i = 0; i < 2; i++) {
-    call_t c = call(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, i ? UFP4_CONTRACT_FP32 : UFP4_CONTRACT_NV);
-    c.how.d_dtype = UFP4_DTYPE_I64;
-    check_refused(i, &c, "I64");
-    call_free(&c);
-  }
-}
-
-TEST(rejects_sums_into_fp32_and_nv) {
+TEST(rejects_sums_of_fp32_and_nv) {
   static const int64_t sums[32];
   for (int i = 0; i < 2; i++) {
     call_t c = call(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, i ? UFP4_CONTRACT_FP32 : UFP4_CONTRACT_NV);
+    c.how.d_dtype = UFP4_DTYPE_I64;
+    check_refused(i, &c, "sums out");
+    c.how.d_dtype = UFP4_DTYPE_F32;
     c.how.accumulate = sums;
     c.how.accumulate_ld = 5;
-    check_refused(i, &c, "accumulate");
+    check_refused(i, &c, "sums in");
     call_free(&c);
   }
 }
@@ -161,44 +151,30 @@ TEST(rejects_negative_and_infinite_fp32_scales) {
   }
 }
 
-TEST(rejects_nv_with_c_and_alpha) {
+TEST(rejects_nv_with_c_and_a_factor) {
   static const float matrix[32];
-  call_t c = call(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, UFP4_CONTRACT_NV);
-  c.how.c = matrix;
-  c.how.c_ld = 5;
-  check_status(0, &c, UFP4_OK, "C alone");
-  c.how.alpha = 2;
-  check_refused(1, &c, "C and alpha");
-  c.how.alpha = -1;
-  check_refused(2, &c, "C and alpha");
-  call_free(&c);
-}
-
-TEST(rejects_nv_with_c_and_exponents) {
-  static const float matrix[32];
-  call_t c = call(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, UFP4_CONTRACT_NV);
-  c.how.c = matrix;
-  c.how.c_ld = 5;
-  c.a.exponent = 3;
-  check_refused(0, &c, "tA + tB = 3");
-  c.b.exponent = -3;
-  check_status(1, &c, UFP4_OK, "tA + tB = 0");
-  c.b.exponent = -4;
-  check_refused(2, &c, "tA + tB = -1");
-  call_free(&c);
-}
-
-TEST(rejects_nv_with_c_and_tensor_scales) {
-  static const float matrix[32];
-  call_t c = call(UFP4_ELEM_E2M1, UFP4_SCALE_NVFP4, UFP4_CONTRACT_NV);
-  c.how.c = matrix;
-  c.how.c_ld = 5;
-  c.a.tensor_scale = 0.5f;
-  check_refused(0, &c, "Sd of A");
-  c.a.tensor_scale = 1;
-  c.b.tensor_scale = 2;
-  check_refused(1, &c, "Sd of B");
-  call_free(&c);
+  static const struct {
+    row_t row;
+    ufp4_status_t want;
+  } rows[] = {
+      {{"C alone", {{0}}}, UFP4_OK},
+      {{"alpha 2", {SET(how.alpha, 0x40000000)}}, UFP4_ERROR_ARGUMENT},
+      {{"alpha -1", {SET(how.alpha, 0xBF800000)}}, UFP4_ERROR_ARGUMENT},
+      {{"tA + tB = 3", {SET(a.exponent, 3)}}, UFP4_ERROR_ARGUMENT},
+      {{"tA + tB = 0", {SET(a.exponent, 3), SET(b.exponent, -3)}}, UFP4_OK},
+      {{"tA + tB = -1", {SET(a.exponent, 3), SET(b.exponent, -4)}}, UFP4_ERROR_ARGUMENT},
+      {{"Sd of A", {SET(a.tensor_scale, 0x3F000000)}}, UFP4_ERROR_ARGUMENT},
+      {{"Sd of B", {SET(b.tensor_scale, 0x40000000)}}, UFP4_ERROR_ARGUMENT},
+  };
+  for (int i = 0; i < (int)(sizeof rows / sizeof *rows); i++) {
+    const int scaled = rows[i].row.what[0] == 'S';
+    call_t c = call(UFP4_ELEM_E2M1, scaled ? UFP4_SCALE_NVFP4 : UFP4_SCALE_E4M3, UFP4_CONTRACT_NV);
+    c.how.c = matrix;
+    c.how.c_ld = 5;
+    row_apply(&rows[i].row, &c);
+    check_status(i, &c, rows[i].want, rows[i].row.what);
+    call_free(&c);
+  }
 }
 
 TEST(rejects_tensor_scales_that_are_not_above_zero_and_finite) {
@@ -267,64 +243,58 @@ TEST(rejects_on_rtl_what_only_the_model_has) {
              UFP4_OK, "FP32 scales on the model");
 }
 
-/** @p words are in the reason. */
-static void check_reason(int64_t index, const call_t *c, const char *words) {
-  ufp4_message_t message = {""};
-  check_bits(index, (uint64_t)ufp4_gemm_check(&c->a, &c->b, &c->how, &message), UFP4_ERROR_ARGUMENT,
-             "status");
-  check_that(index, strstr(message.text, words) != NULL, "'%s' does not say '%s'", message.text,
-             words);
-}
-
-/** The members of a call that a reason is about; each change is of a legal call. */
-TEST(rejects_operands_with_a_reason) {
-  const call_t good = call(UFP4_ELEM_E2M1, UFP4_SCALE_NVFP4, UFP4_CONTRACT_EXACT);
-  call_t c = good;
-  c.a.codes = NULL;
-  check_reason(0, &c, "operand A: it has no codes");
-  c = good, c.b.scales = NULL;
-  check_reason(1, &c, "operand B: it has no scales");
-  c = good, c.a.elem = UFP4_ELEM_COUNT;
-  check_reason(2, &c, "operand A: unknown format");
-  c = good, c.b.rows = 0;
-  check_reason(3, &c, "operand B: rows and columns go from 1 to 1048576");
-  c = good, c.a.blocks++;
-  check_reason(4, &c, "operand A: its counts of blocks");
-  c = good, c.b.tensor_scale = 0;
-  check_reason(5, &c, "operand B: its tensor scale must be finite and above 0");
-  c = good, c.a.exponent = 1 << 15;
-  check_reason(6, &c, "operand A: its tensor exponent must fit 16 bits");
-  c = good, c.b.cols--;
-  check_reason(7, &c, "A has K = 40, B has K = 39; they must be equal");
-  c = good, c.b.scale = UFP4_SCALE_E4M3;
-  check_reason(8, &c, "A has scale nvfp4, B has scale e4m3; they must be equal");
+/** Changes to a legal call, and words of the reason. */
+static void check_reasons(const row_t *rows, size_t count, ufp4_scale_t scale) {
+  const call_t good = call(UFP4_ELEM_E2M1, scale, UFP4_CONTRACT_EXACT);
+  call_t c;
+  for (size_t i = 0; i < count; i++) {
+    ufp4_message_t message = {""};
+    c = good;
+    row_apply(&rows[i], &c);
+    check_bits((int64_t)i, (uint64_t)ufp4_gemm_check(&c.a, &c.b, &c.how, &message),
+               UFP4_ERROR_ARGUMENT, "status");
+    check_that((int64_t)i, strstr(message.text, rows[i].what) != NULL, "'%s' does not say '%s'",
+               message.text, rows[i].what);
+  }
+  check_bits((int64_t)count, (uint64_t)ufp4_gemm_check(&good.a, &good.b, NULL, NULL),
+             UFP4_ERROR_ARGUMENT, "no options");
   c = good;
   call_free(&c);
+}
+
+TEST(rejects_operands_with_a_reason) {
+  static const row_t rows[] = {
+      {"operand A: it has no codes", {SET(a.codes, 0)}},
+      {"operand B: it has no scales", {SET(b.scales, 0)}},
+      {"operand A: unknown format", {SET(a.elem, UFP4_ELEM_COUNT)}},
+      {"operand B: rows and columns go from 1 to 1048576", {SET(b.rows, 0)}},
+      {"operand A: its counts of blocks", {SET(a.blocks, 4)}},
+      {"operand B: its tensor scale must be finite and above 0", {SET(b.tensor_scale, 0)}},
+      {"operand A: its tensor exponent must fit 16 bits", {SET(a.exponent, 1 << 15)}},
+      {"A has K = 40, B has K = 39; they must be equal", {SET(b.cols, 39)}},
+      {"A has scale nvfp4, B has scale e4m3; they must be equal", {SET(b.scale, UFP4_SCALE_E4M3)}},
+  };
+  check_reasons(rows, sizeof rows / sizeof *rows, UFP4_SCALE_NVFP4);
 }
 
 TEST(rejects_options_with_a_reason) {
   static const float matrix[32];
   static const int64_t sums[32];
-  const call_t good = call(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, UFP4_CONTRACT_EXACT);
-  call_t c = good;
-  c.how.d_dtype = UFP4_DTYPE_COUNT;
-  check_reason(0, &c, "unknown type 3 of D");
-  c = good, c.how.threads = -1;
-  check_reason(1, &c, "threads are 0 or more");
-  c = good, c.how.c = matrix, c.how.c_ld = 4;
-  check_reason(2, &c, "C: rows are 4 elements apart; D has N = 5 columns");
-  c = good, c.how.accumulate = sums, c.how.accumulate_ld = 4;
-  check_reason(3, &c, "sums: rows are 4 elements apart");
-  c.how.accumulate_ld = 5, c.how.contract = UFP4_CONTRACT_FP32;
-  check_reason(4, &c, "go with contract exact alone");
-  c = good, c.how.d_dtype = UFP4_DTYPE_I64, c.how.alpha = 2;
-  check_reason(5, &c, "takes no C, and no alpha but 1");
-  c = good, c.b.elem = UFP4_ELEM_INT4, c.how.contract = UFP4_CONTRACT_NV;
-  check_reason(6, &c, "element of B int4 does not go with scale e4m3");
-  c = good, c.how.contract = UFP4_CONTRACT_NV, c.how.c = matrix, c.how.c_ld = 5, c.b.exponent = 1;
-  check_reason(7, &c, "with contract nv the sums begin with C");
-  check_bits(8, (uint64_t)ufp4_gemm_check(&good.a, &good.b, NULL, NULL), UFP4_ERROR_ARGUMENT,
-             "no options");
-  c = good;
-  call_free(&c);
+  const uintptr_t c = (uintptr_t)matrix, from = (uintptr_t)sums;
+  const row_t rows[] = {
+      {"unknown type 3 of D", {SET(how.d_dtype, UFP4_DTYPE_COUNT)}},
+      {"threads are 0 or more", {SET(how.threads, -1)}},
+      {"C: rows are 4 elements apart; D has N = 5 columns", {SET(how.c, c), SET(how.c_ld, 4)}},
+      {"sums: rows are 4 elements apart", {SET(how.accumulate, from), SET(how.accumulate_ld, 4)}},
+      {"go with contract exact alone",
+       {SET(how.accumulate, from), SET(how.accumulate_ld, 5),
+        SET(how.contract, UFP4_CONTRACT_FP32)}},
+      {"takes no C, and no alpha but 1",
+       {SET(how.d_dtype, UFP4_DTYPE_I64), SET(how.alpha, 0x40000000)}},
+      {"element of B int4 does not go with scale e4m3",
+       {SET(b.elem, UFP4_ELEM_INT4), SET(how.contract, UFP4_CONTRACT_NV)}},
+      {"with contract nv the sums begin with C",
+       {SET(how.contract, UFP4_CONTRACT_NV), SET(how.c, c), SET(how.c_ld, 5), SET(b.exponent, 1)}},
+  };
+  check_reasons(rows, sizeof rows / sizeof *rows, UFP4_SCALE_E4M3);
 }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of changes to a call that was good: each row is refused.
+#ifndef UFP4_TEST_ROWS_H
+#define UFP4_TEST_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/** The members of a call_t, a type of the test's own, that a row changes; those of 0 bytes do not
+ * count. Values are written little-endian. */
+typedef struct {
+  const char *what;
+  struct {
+    size_t offset, bytes;
+    uint64_t value;
+  } set[4];
+} row_t;
+
+#define SET(member, value) \
+  {offsetof(call_t, member), sizeof(((call_t *)0)->member), (uint64_t)(value)}
+
+static inline void row_apply(const row_t *row, void *call) {
+  for (int i = 0; i < 4; i++) {
+    memcpy((char *)call + row->set[i].offset, &row->set[i].value, row->set[i].bytes);
+  }
+}
+
+#endif
