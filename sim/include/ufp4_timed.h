@@ -23,9 +23,9 @@ extern "C" {
 
 typedef struct ufp4_timed ufp4_timed_t;
 
-/** A memory that several cores share. Bursts that begin in the same cycle are granted in turn, core by
- * core, as Ufp4Arbiter does; the data of all share its width, reads and writes each. The cores on it
- * go on together: a call for one steps all, each cycle. */
+/** A memory that several cores share. Bursts that begin in the same cycle are granted in turn, core
+ * by core, as Ufp4Arbiter does; the data of all share its width, reads and writes each. The cores
+ * on it go on together: a call for one steps all, each cycle. */
 typedef struct ufp4_timed_bus ufp4_timed_bus_t;
 
 typedef enum {

@@ -17,7 +17,8 @@ class Timed {
   Timed(const Shape &shape, const MemoryRules &rules, const ufp4_timed_host_t &host,
         bool every_cycle, const ufp4_timeline_sink_t *sink = nullptr);
 
-  /** From here on it goes on with all cores that are on @p bus, whose rules have a memory outside. */
+  /** From here on it goes on with all cores that are on @p bus, whose rules have a memory outside.
+   */
   void join(Bus *bus) {
     bus_ = bus;
     bus_->join(&core_);

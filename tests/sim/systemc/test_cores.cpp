@@ -241,10 +241,9 @@ TEST(four_cores_on_a_bus_are_the_rtls) {
   run(kMost, 50, 12);
 }
 
-static const check_test_t tests[] = {CHECK_TEST(one_core_on_a_bus_is_the_rtls),
-                                     CHECK_TEST(two_cores_on_a_bus_are_the_rtls),
-                                     CHECK_TEST(three_cores_on_a_bus_are_the_rtls),
-                                     CHECK_TEST(four_cores_on_a_bus_are_the_rtls)};
+static const check_test_t tests[] = {
+    CHECK_TEST(one_core_on_a_bus_is_the_rtls), CHECK_TEST(two_cores_on_a_bus_are_the_rtls),
+    CHECK_TEST(three_cores_on_a_bus_are_the_rtls), CHECK_TEST(four_cores_on_a_bus_are_the_rtls)};
 
 int sc_main(int argc, char **argv) {
   return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
