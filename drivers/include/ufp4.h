@@ -39,6 +39,17 @@ typedef struct ufp4_device ufp4_device_t;
  * its watchdog. */
 #define UFP4_MEM_LATENCY_MAX 100000u
 
+/** A memory that several devices of the backend tlm share, timing_only: bursts that begin in the
+ * same cycle are granted in turn, device by device, and the data of all share its width, reads and
+ * writes each. Time goes on for all of them together, in every call for one. */
+typedef struct ufp4_bus ufp4_bus_t;
+
+/** @p bandwidth: bytes a cycle, each way, 1 at least. @return NULL without memory, or where a build
+ * has no tlm */
+ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth);
+/** After all devices that are on it. */
+void ufp4_bus_close(ufp4_bus_t *bus);
+
 /** Options of ufp4_device_open; start from ufp4_device_options_default(). A backend ignores what it
  * has no use for. */
 typedef struct {
@@ -72,6 +83,8 @@ typedef struct {
    */
   void (*progress)(void *user, uint64_t done, uint64_t all);
   void *progress_user;
+  ufp4_bus_t
+      *bus;  ///< tlm with timing_only: in the place of mem_latency and mem_bandwidth; or NULL
 } ufp4_device_options_t;
 
 ufp4_device_options_t ufp4_device_options_default(void);

@@ -23,6 +23,11 @@ extern "C" {
 
 typedef struct ufp4_timed ufp4_timed_t;
 
+/** A memory that several cores share. Bursts that begin in the same cycle are granted in turn, core
+ * by core, as Ufp4Arbiter does; the data of all share its width, reads and writes each. The cores
+ * on it go on together: a call for one steps all, each cycle. */
+typedef struct ufp4_timed_bus ufp4_timed_bus_t;
+
 typedef enum {
   UFP4_TIMED_OK = 0,
   UFP4_TIMED_LIMIT,   ///< the cycle limit passed before the condition held; it may be run further
@@ -73,7 +78,14 @@ typedef struct {
   const char *dram;  ///< a memory with banks (base/dram.h), with which no cycle is skipped; or NULL
   const ufp4_timeline_sink_t *timeline;  ///< who takes a time line, while which no cycle is
                                          ///< skipped; copied. NULL: there is none
+  ufp4_timed_bus_t *bus;  ///< whose latency and bandwidth hold, without back-pressure and banks, in
+                          ///< the place of a memory of its own; or NULL
 } ufp4_timed_options_t;
+
+/** @p bandwidth_bytes: a cycle, each way, 1 at least. @return NULL without memory */
+ufp4_timed_bus_t *ufp4_timed_bus_open(unsigned latency_cycles, unsigned bandwidth_bytes);
+/** After all cores that are on it. */
+void ufp4_timed_bus_close(ufp4_timed_bus_t *bus);
 
 /** Whether it has a configuration. */
 int ufp4_timed_has(const char *configuration);

@@ -249,6 +249,40 @@ def test_layers_have_kinds_and_tokens_of_their_own():
     check_equal(cycles["scores"], cycles["mixed"], "attention on the core")
 
 
+def test_cores_share_the_memory_and_each_gemm():
+    words = ("--config", "small", "--tokens", "96", "--serial")
+    alone = explore(*words)
+    one, two, four = (explore(*words, "--cores", cores, "--mem-bandwidth", "64") for cores in ("1", "2", "4"))
+    check_equal([r["cycles"] for r in one], [r["cycles"] for r in alone], "one core is the one without")
+    gemms = lambda rows: {(r["layer"], r["pass"]): int(r["cycles"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad")}
+    for rows, cores in ((two, 2), (four, 4)):
+        for job, cycles in gemms(rows).items():
+            check(gemms(one)[job] / cores < cycles < gemms(one)[job], f"{job} on {cores} cores: {cycles} of {gemms(one)[job]}")
+        for r in rows:
+            check(not r["bound_percent"] or float(r["util_percent"]) <= float(r["bound_percent"]) + 0.1, r)
+    # Two tensors are quantized at once, and take the longer one's time.
+    step, tensors = two[-1], {(r["layer"], r["pass"], r["tensor"]): int(r["cycles"]) for r in two if r["tensor"]}
+    want = sum(count * (sum(cycles for job, cycles in gemms(two).items() if job[0] == layer) +
+                        sum(max(tensors[layer, p, "X"], tensors[layer, p, "W"]) + tensors[layer, p, "dY"] for p in ("amax", "quant")))
+               for layer, count in (("fc1", 2), ("proj", 1)))
+    check_equal(int(step["cycles"]), want, "cycles of the step")
+    # What one core can hardly use, two cannot share.
+    narrow = [explore(*words, "--cores", cores, "--mem-bandwidth", "4")[-1] for cores in ("2", "4")]
+    check(int(narrow[1]["cycles"]) > 0.97 * int(narrow[0]["cycles"]), "cores that wait for the same memory")
+
+
+def test_a_gemm_is_split_by_tokens_or_n_or_the_better():
+    model = shapes("name,cin,cout,count\ntall,64,32,1\nwide,32,256,1\n")
+    rows = {split: explore("--config", "small", "--tokens", "16", "--serial", "--cores", "3", "--split", split, model=model)
+            for split in ("tokens", "n", "auto")}
+    cycles = {split: {(r["layer"], r["pass"]): int(r["cycles"]) for r in rows[split] if r["split"]} for split in rows}
+    for job, least in cycles["auto"].items():
+        check_equal(least, min(cycles["tokens"][job], cycles["n"][job]), f"{job}")
+    check_equal({r["split"] for r in rows["tokens"]}, {"", "tokens"}, "tokens")
+    check_equal({r["split"] for r in rows["n"]}, {"", "n"}, "n")
+    check_equal({r["split"] for r in rows["auto"]}, {"", "tokens", "n"}, "auto")
+
+
 def test_models_are_what_their_papers_say():
     # Parameters of a block's linear layers, in millions.
     for model, blocks, parameters in (("llama-7b", 32, 202.4), ("llama-3-8b", 32, 218.1), ("llama-3-70b", 80, 855.6),
@@ -481,7 +515,7 @@ def test_what_was_cut_off_goes_on():
     rejects(2, "case-1.csv: damaged", *words, "-o", "out", "--resume")
     first, *rest = kept.split("\n")
     numbers = rest[0].split(",")
-    numbers[9] = "1234567"  # cycles: read, not run again
+    numbers[10] = "1234567"  # cycles: read, not run again
     changed = "\n".join([first, ",".join(numbers), *rest[1:-2], ""])
     pathlib.Path("out/cases/case-1.csv").write_text(f"{changed}crc32,{zlib.crc32(changed.encode()):08x}\n")
     shutil.copytree("out", "other")
@@ -555,6 +589,9 @@ def test_bad_options_are_refused():
                              (["--config", "rows=8..4"], "'rows=8..4': a range goes up from 1 or more"),
                              (["--config", "bus=12"], "no case runs on a core: configuration 'bus=12': BusBytes must be 8"),
                              (["--config", "none.toml"], "cannot read 'none.toml': No such file"),
+                             (["--cores", "2"], "--cores goes with --serial"),
+                             (["--cores", "65", "--serial"], "--cores: '65' is no whole number from 1 to 64"),
+                             (["--cores", "2", "--serial", "--dram", "hbm3"], "the memory of several cores has no banks"),
                              (["--hf", "c.json"], "SHAPES or --hf config.json is needed, and not both"),
                              (["--recipe", "ufp4,,e2m1"], "a name is empty"),
                              (["--mem-bandwidth", "8,x"], "'x' is no whole number"),

@@ -143,6 +143,16 @@ static void tlm_close(void *user) {
   free(tlm);
 }
 
+// --- A memory of several ------------------------------------------------------------------------
+
+ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth) {
+  return (ufp4_bus_t *)ufp4_timed_bus_open(latency, bandwidth);
+}
+
+void ufp4_bus_close(ufp4_bus_t *bus) {
+  ufp4_timed_bus_close((ufp4_timed_bus_t *)bus);
+}
+
 // --- Open ---------------------------------------------------------------------------------------
 
 static ufp4_status_t open_executor(tlm_t *tlm, const ufp4_device_options_t *options,
@@ -162,11 +172,13 @@ static ufp4_status_t open_executor(tlm_t *tlm, const ufp4_device_options_t *opti
 
 static ufp4_status_t open_timed(tlm_t *tlm, const ufp4_device_options_t *options,
                                 const ufp4_configuration_t *configuration) {
+  ufp4_timed_bus_t *bus = options->timing_only ? (ufp4_timed_bus_t *)options->bus : NULL;
   const ufp4_timed_options_t timed = {.configuration = configuration->name,
                                       .latency_cycles = options->mem_latency,
                                       .bandwidth_bytes = options->mem_bandwidth,
                                       .stall_seed = options->stall_seed,
                                       .dram = options->dram,
+                                      .bus = bus,
                                       .timeline = timeline_sink(tlm->timeline)};
   const ufp4_timed_host_t host = {.user = tlm,
                                   .memory_read = host_read,

@@ -24,7 +24,7 @@ class _Options(Structure):
     _fields_ = [("configuration", c_char_p), ("memory_bytes", c_uint64), ("mem_latency", c_uint), ("mem_bandwidth", c_uint),
                 ("stall_seed", c_uint64), ("max_cycles", c_uint64), ("trace_path", c_char_p), ("threads", c_uint), ("kernel", c_int),
                 ("message", POINTER(_library.Message)), ("timing_only", c_int), ("timeline_path", c_char_p), ("dram", c_char_p),
-                ("progress", c_void_p), ("progress_user", c_void_p)]
+                ("progress", c_void_p), ("progress_user", c_void_p), ("bus", c_void_p)]
 
 
 class _Info(Structure):

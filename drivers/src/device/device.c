@@ -25,6 +25,17 @@ static const ufp4_backend_t *const backends[] = {
 // Of every build; those that this one does not have among them.
 static const char *const backend_names[UFP4_BACKEND_COUNT] = UFP4_BACKEND_NAMES;
 
+#ifndef UFP4_HAVE_TLM
+ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth) {
+  (void)latency, (void)bandwidth;
+  return NULL;
+}
+
+void ufp4_bus_close(ufp4_bus_t *bus) {
+  (void)bus;
+}
+#endif
+
 ufp4_device_options_t ufp4_device_options_default(void) {
   return (ufp4_device_options_t){
       .configuration = "default",

@@ -16,10 +16,10 @@
 
 typedef struct {
   const char *recipes, *configurations, *bandwidths, *latencies, *drams, *tokens, *folder,
-      *timeline, *hf;
+      *timeline, *hf, *cores;
   uint64_t layers, batches;
   float clock_mhz;
-  int source, serial, json, resume, attention, host_bytes;
+  int source, serial, json, resume, attention, host_bytes, split;
 } arguments_t;
 
 enum { LISTS = EXPLORE_LISTS, MAX_CASES = 4096, MAX_BANDWIDTH = 4096 };
@@ -66,8 +66,8 @@ static int read_dram(const explore_plan_t *plan, const char *name, explore_case_
 
 // --- The plan -----------------------------------------------------------------------------------
 
-const char *const explore_list_names[LISTS] = {"recipe", "config", "mem-latency",
-                                               "dram",   "tokens", "mem-bandwidth"};
+const char *const explore_list_names[LISTS] = {"recipe", "config",        "mem-latency", "dram",
+                                               "tokens", "mem-bandwidth", "cores"};
 
 static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
                      explore_case_t *one) {
@@ -81,6 +81,8 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
     end = read_number(explore_list_names[4], words[4], 1, UFP4_MAX_DIM, &tokens);
   if (end == CLI_GO_ON)
     end = read_number(explore_list_names[5], words[5], 0, MAX_BANDWIDTH, &one->mem_bandwidth);
+  if (end == CLI_GO_ON)
+    end = read_number(explore_list_names[6], words[6], 1, EXPLORE_MAX_CORES, &one->cores);
   if (end != CLI_GO_ON) return end;
   one->tokens = tokens;
   if (one->reason[0] != '\0') return CLI_GO_ON;
@@ -94,11 +96,13 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
     (void)ufp4_recipe_on_core(&one->recipe, UFP4_PASSES_ALL, &one->core, &why);
   }
   snprintf(one->reason, sizeof one->reason, "%s", why.text);
-  if (one->mem_bandwidth > one->core.bus_bytes) {
+  if (one->mem_bandwidth > one->cores * one->core.bus_bytes) {
     snprintf(one->note, sizeof one->note,
              "mem-bandwidth %u is above the bus, which carries %u bytes a cycle",
-             one->mem_bandwidth, one->core.bus_bytes);
+             one->mem_bandwidth, one->cores * one->core.bus_bytes);
   }
+  if (one->cores > 1 && one->dram != NULL)
+    snprintf(one->reason, sizeof one->reason, "the memory of several cores has no banks");
   return CLI_GO_ON;
 }
 
@@ -127,8 +131,8 @@ static int add_cases(explore_plan_t *plan, const explore_list_t lists[LISTS]) {
 }
 
 static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *plan) {
-  const char *const texts[LISTS] = {a->recipes, a->configurations, a->latencies,
-                                    a->drams,   a->tokens,         a->bandwidths};
+  const char *const texts[LISTS] = {a->recipes, a->configurations, a->latencies, a->drams,
+                                    a->tokens,  a->bandwidths,     a->cores};
   explore_list_t *lists = calloc(LISTS, sizeof *lists);
   if (lists == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
   plan->folder = a->folder;
@@ -138,6 +142,7 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
   plan->batches = (int)a->batches;
   plan->timeline = a->timeline;
   plan->host_bytes = a->host_bytes;
+  plan->split = (explore_split_t)a->split;
   int end = explore_model(shapes, a->hf, a->attention, &plan->model);
   if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
   for (int i = 0; i < LISTS; i++) plan->lists[i] = texts[i];
@@ -335,6 +340,8 @@ static int run_plan(const explore_plan_t *plan, int json, int resume) {
 
 static int check(const arguments_t *a, int batches_given, int layers_given) {
   if (a->folder == NULL) return cli_fail(&cli_explore, CLI_USAGE, "-o DIR is missing");
+  if (strcmp(a->cores, "1") != 0 && (!a->serial || a->timeline != NULL))
+    return cli_fail(&cli_explore, CLI_USAGE, "--cores goes with --serial, without --timeline");
   if (batches_given && a->serial)
     return cli_fail(&cli_explore, CLI_USAGE, "--batches goes side by side: leave --serial out");
   if (batches_given && (a->batches < 1 || a->batches > UFP4_SCHEDULE_BATCHES))
@@ -371,6 +378,12 @@ static void add_options(cli_options_t *options, arguments_t *a) {
                  "attention's products (kind bf16, with a side of seq) on the core, too");
   cli_option_add(options, "host-bytes", CLI_FLAG, &a->host_bytes, NULL,
                  "rows of what the host does, without cycles: bytes that it reads and writes");
+  cli_option_add(
+      options, "cores", CLI_TEXT, &a->cores, "LIST",
+      "cores that share the memory, each GEMM split among them; with --serial (default 1)");
+  cli_option_add(options, "split", CLI_CHOICE, &a->split, "tokens|n|auto",
+                 "how: by rows or by columns of D, or the better of both for each GEMM (default "
+                 "auto)");
   cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
                  "blocks of the model (default: its own)");
   cli_option_range(options, "a whole number from 1 to 1000000");
@@ -398,6 +411,8 @@ static int run(int argc, char **argv) {
                    .latencies = "100",
                    .drams = "none",
                    .tokens = "4096",
+                   .cores = "1",
+                   .split = EXPLORE_SPLIT_AUTO,
                    .clock_mhz = 1000};
   cli_options_t options = {0};
   char **inputs;

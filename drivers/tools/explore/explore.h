@@ -71,10 +71,21 @@ void explore_list_free(explore_list_t *list);
 
 // --- Cases --------------------------------------------------------------------------------------
 
-/** One core, memory, recipe and size of a step. */
+enum { EXPLORE_MAX_CORES = 64 };
+
+/** How cores share a GEMM: by rows or columns of D, or by the better of both. */
+typedef enum {
+  EXPLORE_SPLIT_ROWS,
+  EXPLORE_SPLIT_COLUMNS,
+  EXPLORE_SPLIT_AUTO,
+  EXPLORE_SPLIT_COUNT,  ///< of a row: it was not split
+} explore_split_t;
+
+/** Core, memory, recipe and size of a step. */
 typedef struct {
   ufp4_recipe_t recipe;
   ufp4_configuration_t core;
+  unsigned cores;  ///< of these that share the memory
   unsigned mem_bandwidth, mem_latency;
   const char *dram;                                ///< a name of base/dram.h, or NULL
   int64_t tokens;                                  ///< of a step
@@ -82,7 +93,7 @@ typedef struct {
   char note[96];  ///< what of its settings has no effect; empty if all have
 } explore_case_t;
 
-enum { EXPLORE_LISTS = 6 };
+enum { EXPLORE_LISTS = 7 };
 /** The options that take lists. */
 extern const char *const explore_list_names[EXPLORE_LISTS];
 
@@ -93,7 +104,8 @@ typedef struct {
   char words[1024];                  ///< the command as it was given, for the report
   explore_model_t model;
   ufp4_dtype_t source;
-  int serial;            ///< one job after the other
+  int serial;  ///< one job after the other
+  explore_split_t split;
   int host_bytes;        ///< with rows of the host's layers
   int batches;           ///< micro-batches, 0: explore_batches decides
   const char *timeline;  ///< of the only case, or NULL
@@ -127,6 +139,7 @@ typedef struct {
   explore_pass_t pass;
   const char *tensor;  ///< that AMAX and QUANT read
   int batch;           ///< its micro-batch, or EXPLORE_NO_BATCH
+  explore_split_t split;
   const explore_case_t *of;
   int64_t count;    ///< of this job in a step of the model
   int64_t m, n, k;  ///< of AMAX and QUANT rows, columns and 0; of totals 0

@@ -51,12 +51,13 @@ int explore_batches(const explore_plan_t *plan, const explore_case_t *of) {
 // --- The core -----------------------------------------------------------------------------------
 
 int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t memory_bytes,
-                 ufp4_device_t **opened) {
+                 ufp4_bus_t *bus, ufp4_device_t **opened) {
   cli_device_t device;
   cli_device_init(&device);
   device.backend = "tlm";
   device.configuration = of->core.name;
   device.timing_only = 1;
+  device.options.bus = bus;
   device.timeline = plan->timeline;
   device.mem_latency = of->mem_latency;
   device.mem_bandwidth = of->mem_bandwidth;
@@ -70,6 +71,7 @@ int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t 
 
 unsigned explore_bytes_per_cycle(const explore_case_t *of) {
   const unsigned bus = of->core.bus_bytes, limit = of->mem_bandwidth;
+  if (of->cores > 1 && limit != 0) return limit < of->cores * bus ? limit : of->cores * bus;
   return limit != 0 && limit < bus ? limit : bus;
 }
 
@@ -88,6 +90,7 @@ static explore_row_t start_row(const explore_plan_t *plan, const explore_case_t 
   return (explore_row_t){.layer = layer->name,
                          .pass = pass,
                          .batch = EXPLORE_NO_BATCH,
+                         .split = EXPLORE_SPLIT_COUNT,
                          .of = of,
                          .count = layer->count * plan->model.blocks,
                          .tokens = (double)tokens};
@@ -197,6 +200,7 @@ static explore_row_t total(const explore_case_t *of, const char *name, const exp
   row.layer = name;
   row.pass = EXPLORE_ALL;
   row.batch = EXPLORE_NO_BATCH;
+  row.split = EXPLORE_SPLIT_COUNT;
   row.of = of;
   row.count = count;
   row.tokens = (double)of->tokens;

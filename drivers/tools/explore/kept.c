@@ -52,11 +52,11 @@ static json_t *cases_of(const explore_plan_t *plan) {
   for (int i = 0; i < plan->case_count; i++) {
     const explore_case_t *one = &plan->cases[i];
     char *recipe = ufp4_recipe_text(&one->recipe);
-    json_array_append_new(
-        cases, json_pack("[o, o, s, i, i, I, s?]", json_text(one->recipe.name),
-                         recipe != NULL ? json_string(recipe) : NULL, one->core.name,
-                         (int)one->mem_bandwidth, (int)one->mem_latency, (json_int_t)one->tokens,
-                         one->dram));
+    json_array_append_new(cases,
+                          json_pack("[o, o, s, i, i, i, I, s?]", json_text(one->recipe.name),
+                                    recipe != NULL ? json_string(recipe) : NULL, one->core.name,
+                                    (int)one->cores, (int)one->mem_bandwidth, (int)one->mem_latency,
+                                    (json_int_t)one->tokens, one->dram));
     free(recipe);
   }
   return cases;
@@ -68,11 +68,12 @@ static char *settings_of(const explore_plan_t *plan) {
   cli_program_mark(program);
   snprintf(version, sizeof version, "%d.%d.%d", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR,
            UFP4_VERSION_PATCH);
-  json_t *settings = json_pack(
-      "{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:b, s:i, s:f}", "version", version, "program", program,
-      "model", json_text(plan->model.name), "shapes", layers_of(&plan->model), "blocks",
-      (json_int_t)plan->model.blocks, "source", (int)plan->source, "serial", plan->serial,
-      "host_bytes", plan->host_bytes, "batches", plan->batches, "clock_mhz", plan->clock_mhz);
+  json_t *settings =
+      json_pack("{s:s, s:s, s:o, s:o, s:I, s:i, s:b, s:b, s:i, s:i, s:f}", "version", version,
+                "program", program, "model", json_text(plan->model.name), "shapes",
+                layers_of(&plan->model), "blocks", (json_int_t)plan->model.blocks, "source",
+                (int)plan->source, "serial", plan->serial, "host_bytes", plan->host_bytes, "split",
+                (int)plan->split, "batches", plan->batches, "clock_mhz", plan->clock_mhz);
   for (int i = 0; settings != NULL && i < EXPLORE_LISTS; i++)
     json_object_set_new(settings, explore_list_names[i], json_text(plan->lists[i]));
   if (settings != NULL) json_object_set_new(settings, "cases", cases_of(plan));
@@ -143,25 +144,28 @@ static void put_row(FILE *out, const explore_plan_t *plan, const explore_row_t *
   explore_row_t copy = *row;
   double *numbers[NUMBERS];
   numbers_of(&copy, numbers);
-  fprintf(out, "%d,%d,%d,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, layer_of(plan, row),
-          (int)row->pass, tensor_of(row), row->batch, row->count, row->m, row->n, row->k);
+  fprintf(out, "%d,%d,%d,%d,%d,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, layer_of(plan, row),
+          (int)row->pass, tensor_of(row), row->batch, (int)row->split, row->count, row->m, row->n,
+          row->k);
   for (int i = 0; i < NUMBERS; i++) fprintf(out, ",%.17g", *numbers[i]);
   fputc('\n', out);
 }
 
 static int get_row(FILE *in, const explore_plan_t *plan, explore_row_t *row) {
-  int layer, pass, tensor;
+  int layer, pass, tensor, split;
   double *numbers[NUMBERS];
   *row = (explore_row_t){.layer = "step"};
-  if (fscanf(in, "%d,%d,%d,%d,%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64, &layer, &pass, &tensor,
-             &row->batch, &row->count, &row->m, &row->n, &row->k) != 8 ||
-      layer < OF_STEP || layer >= plan->model.layer_count + plan->model.host_count || pass < 0 ||
+  if (fscanf(in, "%d,%d,%d,%d,%d,%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64, &layer, &pass,
+             &tensor, &row->batch, &split, &row->count, &row->m, &row->n, &row->k) != 9 ||
+      split < 0 || split > EXPLORE_SPLIT_COUNT || layer < OF_STEP ||
+      layer >= plan->model.layer_count + plan->model.host_count || pass < 0 ||
       pass > EXPLORE_BACKWARD || tensor >= UFP4_ROLE_COUNT)
     return 0;
   if (layer == OF_BLOCK) row->layer = "block";
   if (layer >= 0) row->layer = plan->model.layers[layer].name;
   if (tensor >= 0) row->tensor = tensors[tensor];
   row->pass = (explore_pass_t)pass;
+  row->split = (explore_split_t)split;
   numbers_of(row, numbers);
   for (int i = 0; i < NUMBERS; i++) {
     if (fscanf(in, ",%lf", numbers[i]) != 1) return 0;

@@ -12,12 +12,13 @@ void explore_model_details(FILE *out) {
           "\nSHAPES is one of the models below, or a CSV file whose first line is "
           "name,cin,cout,count, and behind it\nwhat is wanted of kind,tokens,repeat,group.\n\n");
   explore_architecture_details(out);
-  fprintf(out,
-          "\nLayers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
-          "Left out: attention's own products unless --attention, embeddings, the head, the router, "
-          "norms; --host-bytes\ncounts what they read and write.\n"
-          "\nOne block is run, and two, forward and backward; each further one counts as what the "
-          "second adds.\nWith --serial every job runs once, alone.\n");
+  fprintf(
+      out,
+      "\nLayers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
+      "Left out: attention's own products unless --attention, embeddings, the head, the router, "
+      "norms; --host-bytes\ncounts what they read and write.\n"
+      "\nOne block is run, and two, forward and backward; each further one counts as what the "
+      "second adds.\nWith --serial every job runs once, alone.\n");
 }
 
 // --- CSV ----------------------------------------------------------------------------------------

@@ -242,7 +242,8 @@ int explore_run_overlap(const explore_plan_t *plan, explore_case_t *of, explore_
   overlap_t run = {.plan = plan, .of = of};
   const int blocks = plan->model.blocks < BLOCKS ? (int)plan->model.blocks : BLOCKS;
   int end = make_list(&run, blocks);
-  if (end == CLI_GO_ON) end = explore_open(plan, of, ufp4_schedule_bytes(&run.list), &run.device);
+  if (end == CLI_GO_ON)
+    end = explore_open(plan, of, ufp4_schedule_bytes(&run.list), NULL, &run.device);
   if (end == CLI_GO_ON) end = run_case(&run, blocks, rows);
   const int closed = cli_device_close(&cli_explore, run.device);
   free_list(&run);

@@ -5,7 +5,7 @@
 
 #include "explore.h"
 
-enum { COLUMNS = 40 };
+enum { COLUMNS = 44 };
 
 /** One column of a row: a text where there is one, else a number. */
 typedef struct {
@@ -30,6 +30,8 @@ static void add_number(columns_t *columns, const char *name, double number, int 
   columns->items[columns->count++] = (column_t){.name = name, .number = number, .digits = digits};
 }
 
+static const char *const split_names[] = {"tokens", "n", "auto", NULL};
+
 static const char *bound_by(const explore_row_t *row) {
   if (row->pass >= EXPLORE_ALL) return NULL;
   if (row->compute >= row->memory && row->compute >= row->output) return "compute";
@@ -53,6 +55,8 @@ static void add_job(columns_t *columns, const explore_plan_t *plan, const explor
   add_text(columns, "tensor", row->tensor);
   add_number(columns, "batch", row->batch == EXPLORE_NO_BATCH ? (double)NAN : row->batch, 0);
   add_number(columns, "batches", explore_batches(plan, row->of), 0);
+  add_number(columns, "cores", row->of->cores, 0);
+  add_text(columns, "split", split_names[row->split]);
 }
 
 static void add_counters(columns_t *columns, const explore_row_t *row) {
@@ -73,7 +77,7 @@ static void add_counters(columns_t *columns, const explore_row_t *row) {
 
 static void add_measures(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
   const ufp4_configuration_t *core = &row->of->core;
-  const double peak = (double)core->lanes * core->rows * core->cols;
+  const double peak = (double)row->of->cores * core->lanes * core->rows * core->cols;
   const double bound = fmax(row->compute, fmax(row->memory, row->output));
   const double macs = row->macs > 0 ? row->macs : NAN,
                seconds = row->cycles / plan->clock_mhz / 1e6;
@@ -107,7 +111,8 @@ static columns_t columns_of(const explore_plan_t *plan, const explore_row_t *row
 }
 
 void explore_print_csv_head(FILE *out, const explore_plan_t *plan) {
-  const explore_row_t none = {.layer = "", .batch = EXPLORE_NO_BATCH, .of = &plan->cases[0]};
+  const explore_row_t none = {
+      .layer = "", .batch = EXPLORE_NO_BATCH, .split = EXPLORE_SPLIT_COUNT, .of = &plan->cases[0]};
   const columns_t columns = columns_of(plan, &none);
   for (int i = 0; i < columns.count; i++)
     fprintf(out, "%s%c", columns.items[i].name, i + 1 < columns.count ? ',' : '\n');
@@ -161,6 +166,7 @@ static int is_printed(const explore_plan_t *plan, const char *name) {
                                        "k",     "cycles", "util_percent", "bound_by", "ms"};
   if (strcmp(name, "batch") == 0) return !plan->serial;
   if (strcmp(name, "reason") == 0) return has_reason(plan);
+  if (strcmp(name, "split") == 0) return strcmp(plan->lists[EXPLORE_LISTS - 1], "1") != 0;
   for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
     if (strcmp(name, always[i]) == 0) return 1;
   }
@@ -195,7 +201,8 @@ static int width_of(const explore_plan_t *plan, const column_t *column) {
 }
 
 void explore_print_head(const explore_plan_t *plan) {
-  const explore_row_t none = {.layer = "", .batch = EXPLORE_NO_BATCH, .of = &plan->cases[0]};
+  const explore_row_t none = {
+      .layer = "", .batch = EXPLORE_NO_BATCH, .split = EXPLORE_SPLIT_COUNT, .of = &plan->cases[0]};
   const columns_t columns = columns_of(plan, &none);
   putchar('%');
   for (int i = 0; i < columns.count; i++) {

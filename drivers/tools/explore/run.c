@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "frame/report.h"
 #include "jobs.h"
 #include "ufp4_schedule.h"
 
@@ -11,7 +12,7 @@ typedef struct {
   const explore_plan_t *plan;
   explore_case_t *of;
   explore_rows_t *rows;
-  ufp4_device_t *device;
+  explore_cores_t cores;
   const explore_layer_t *layer;
   int64_t tokens;                   ///< that the layer sees
   ufp4_schedule_buffers_t buffers;  ///< of the layer
@@ -19,7 +20,7 @@ typedef struct {
 } run_t;
 
 static int fail_device(const run_t *run, ufp4_status_t status) {
-  return explore_fail(run->of, status, ufp4_device_message(run->device));
+  return explore_fail(run->of, status, explore_cores_message(&run->cores));
 }
 
 // --- Shapes -------------------------------------------------------------------------------------
@@ -180,58 +181,108 @@ static ufp4_descriptor_t describe_gemm(const run_t *run, int pass) {
                .d_stride_bytes = (uint32_t)result_stride(run, pass, n)}};
 }
 
-// Runs one job and gives its cycles and what it added to the counters.
-static ufp4_status_t measure(run_t *run, const ufp4_descriptor_t *job, explore_row_t *row) {
-  uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
-  ufp4_completion_t done;
-  uint32_t number;
-  ufp4_status_t status = ufp4_device_counters(run->device, before);
-  if (status == UFP4_OK) status = ufp4_submit(run->device, job, &number);
-  if (status == UFP4_OK) status = ufp4_wait(run->device, number, 0, &done);
-  if (status == UFP4_OK) status = ufp4_device_counters(run->device, after);
-  if (status != UFP4_OK) return status;
-  row->cycles = (double)done.cycles;
-  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) row->counters[i] = (double)(after[i] - before[i]);
-  return UFP4_OK;
-}
-
 // --- Rows ---------------------------------------------------------------------------------------
 
-static int finish_row(run_t *run, const ufp4_descriptor_t *job, explore_row_t *row) {
-  ufp4_status_t status = measure(run, job, row);
-  if (status != UFP4_OK) return fail_device(run, status);
+static int add_row(run_t *run, const explore_row_t *row) {
   explore_add_to(&run->block, row, (double)run->layer->count);
   return explore_add_row(run->rows, row);
+}
+
+// What the parts of a GEMM read, and the longest one's bounds.
+static void bound_parts(const run_t *run, const ufp4_descriptor_t *parts, int count,
+                        explore_row_t *row) {
+  const unsigned bytes = explore_bytes_per_cycle(run->of);
+  const unsigned d_bytes = parts[0].gemm.d_dtype == UFP4_DTYPE_BF16 ? 2 : 4;
+  row->compute = row->output = row->memory = row->read = 0;
+  for (int i = 0; i < count; i++) {
+    const ufp4_gemm_descriptor_t *part = &parts[i].gemm;
+    const report_bounds_t bounds =
+        report_bounds(&run->of->core, bytes, d_bytes, part->m, part->n, part->k);
+    row->compute = fmax(row->compute, bounds.compute);
+    row->output = fmax(row->output, bounds.output);
+    row->read += round(bounds.read * bytes);
+  }
+  row->memory = fmax(row->read, row->written) / bytes;
+}
+
+static int run_split(run_t *run, const ufp4_descriptor_t *job, explore_split_t split,
+                     explore_row_t *row) {
+  ufp4_descriptor_t parts[EXPLORE_MAX_CORES];
+  explore_row_t *rows[EXPLORE_MAX_CORES];
+  const int count = explore_split_gemm(job, split, run->cores.count, parts);
+  for (int i = 0; i < count; i++) rows[i] = row;
+  row->split = split;
+  bound_parts(run, parts, count, row);
+  const ufp4_status_t status = explore_measure(&run->cores, parts, count, rows);
+  return status == UFP4_OK ? CLI_GO_ON : fail_device(run, status);
 }
 
 static int run_gemm(run_t *run, int pass) {
   if (!ufp4_recipe_quantizes(&run->of->recipe, (ufp4_pass_t)pass)) return CLI_GO_ON;
   const ufp4_descriptor_t job = describe_gemm(run, pass);
   explore_row_t row = explore_gemm_row(run->plan, run->of, run->layer, run->tokens, pass);
-  return finish_row(run, &job, &row);
+  explore_row_t other = row, *only = &row;
+  const explore_split_t split = run->plan->split;
+  int end = CLI_GO_ON;
+  if (run->cores.count == 1) {
+    const ufp4_status_t status = explore_measure(&run->cores, &job, 1, &only);
+    if (status != UFP4_OK) end = fail_device(run, status);
+  } else {
+    end = run_split(run, &job, split == EXPLORE_SPLIT_AUTO ? EXPLORE_SPLIT_ROWS : split, &row);
+    if (split == EXPLORE_SPLIT_AUTO && end == CLI_GO_ON) {
+      end = run_split(run, &job, EXPLORE_SPLIT_COLUMNS, &other);
+      if (other.cycles < row.cycles) row = other;
+    }
+  }
+  return end == CLI_GO_ON ? add_row(run, &row) : end;
 }
 
-static int run_quant(run_t *run, int role, explore_pass_t pass) {
-  const int copies = wants(run, role, UFP4_AXIS_ROW) + wants(run, role, UFP4_AXIS_COL);
-  if (copies == 0) return CLI_GO_ON;
+// Of one tensor, or of X and W: each is one core's, two of them at once where there are two.
+static int run_quant(run_t *run, const int roles[2], int count, explore_pass_t pass) {
+  ufp4_descriptor_t jobs[2];
+  explore_row_t rows[2], *each[2];
   const uint8_t opcode = pass == EXPLORE_AMAX ? UFP4_OPCODE_AMAX : UFP4_OPCODE_QUANT;
-  const ufp4_descriptor_t job = describe_quant(run, role, opcode);
-  explore_row_t row =
-      explore_quant_row(run->plan, run->of, run->layer, run->tokens, role, pass, copies);
-  return finish_row(run, &job, &row);
+  int wanted = 0, end = CLI_GO_ON;
+  for (int i = 0; i < count; i++) {
+    const int copies = wants(run, roles[i], UFP4_AXIS_ROW) + wants(run, roles[i], UFP4_AXIS_COL);
+    if (copies == 0) continue;
+    jobs[wanted] = describe_quant(run, roles[i], opcode);
+    rows[wanted] =
+        explore_quant_row(run->plan, run->of, run->layer, run->tokens, roles[i], pass, copies);
+    each[wanted] = &rows[wanted];
+    wanted++;
+  }
+  if (wanted == 0) return CLI_GO_ON;
+  const ufp4_status_t status = explore_measure(&run->cores, jobs, wanted, each);
+  if (status != UFP4_OK) return fail_device(run, status);
+  double longest = 0, sum = 0;
+  for (int i = 0; i < wanted && end == CLI_GO_ON; i++) {
+    longest = fmax(longest, rows[i].cycles);
+    sum += rows[i].cycles;
+    end = add_row(run, &rows[i]);
+  }
+  // What runs at once takes the longest one's time.
+  run->block.cycles -= (double)run->layer->count * (sum - longest);
+  return end;
+}
+
+static int run_tensors(run_t *run, const int roles[2], int count) {
+  int end = CLI_GO_ON;
+  if (run->of->recipe.scale != UFP4_SCALE_E8M0) end = run_quant(run, roles, count, EXPLORE_AMAX);
+  return end == CLI_GO_ON ? run_quant(run, roles, count, EXPLORE_QUANT) : end;
 }
 
 static int run_layer(run_t *run) {
   ufp4_schedule_layer_t shape;
   const ufp4_schedule_plan_t list = memory_plan(run, &shape);
-  ufp4_status_t status = ufp4_schedule_alloc(run->device, &list, &run->buffers);
+  ufp4_status_t status = ufp4_schedule_alloc(run->cores.devices[0], &list, &run->buffers);
   int end = status == UFP4_OK ? CLI_GO_ON : fail_device(run, status);
-  for (int role = 0; role < UFP4_ROLE_COUNT && end == CLI_GO_ON; role++) {
-    if (run->of->recipe.scale != UFP4_SCALE_E8M0) end = run_quant(run, role, EXPLORE_AMAX);
-    if (end == CLI_GO_ON) end = run_quant(run, role, EXPLORE_QUANT);
-  }
+  static const int roles[UFP4_ROLE_COUNT] = {UFP4_ROLE_X, UFP4_ROLE_W, UFP4_ROLE_DY};
+  const int many = run->cores.count > 1;
+  for (int i = 0; i < UFP4_ROLE_COUNT && end == CLI_GO_ON; i += many && i == 0 ? 2 : 1)
+    end = run_tensors(run, &roles[i], many && i == 0 ? 2 : 1);
   for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) end = run_gemm(run, pass);
-  if (status == UFP4_OK) ufp4_schedule_release(run->device, &list, &run->buffers);
+  if (status == UFP4_OK) ufp4_schedule_release(run->cores.devices[0], &list, &run->buffers);
   return end;
 }
 
@@ -246,13 +297,13 @@ static int add_totals(run_t *run) {
 
 static int run_serial(const explore_plan_t *plan, explore_case_t *of, explore_rows_t *rows) {
   run_t run = {.plan = plan, .of = of, .rows = rows};
-  int end = explore_open(plan, of, serial_bytes(plan, of), &run.device);
+  int end = explore_cores_open(plan, of, serial_bytes(plan, of), &run.cores);
   for (int i = 0; i < plan->model.layer_count && end == CLI_GO_ON; i++) {
     enter_layer(&run, i);
     end = run_layer(&run);
   }
   if (end == CLI_GO_ON) end = add_totals(&run);
-  const int closed = cli_device_close(&cli_explore, run.device);
+  const int closed = explore_cores_close(&run.cores);
   return end == CLI_GO_ON ? closed : end;
 }
 
@@ -276,6 +327,7 @@ static int add_reason(const explore_case_t *one, explore_rows_t *rows) {
   const explore_row_t none = {.layer = "step",
                               .pass = EXPLORE_ALL,
                               .batch = EXPLORE_NO_BATCH,
+                              .split = EXPLORE_SPLIT_COUNT,
                               .of = one,
                               .count = 1,
                               .tokens = (double)one->tokens,

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "timing/core.h"
+#include "timing/bus.h"
 
 namespace ufp4::timing {
 
@@ -17,6 +17,15 @@ class Timed {
   Timed(const Shape &shape, const MemoryRules &rules, const ufp4_timed_host_t &host,
         bool every_cycle, const ufp4_timeline_sink_t *sink = nullptr);
 
+  /** From here on it goes on with all cores that are on @p bus, whose rules have a memory outside.
+   */
+  void join(Bus *bus) {
+    bus_ = bus;
+    bus_->join(&core_);
+  }
+  void leave() {
+    if (bus_ != nullptr) bus_->leave(&core_);
+  }
   ufp4_timed_status_t reset();
   ufp4_timed_status_t read(uint32_t offset, uint32_t *value);
   ufp4_timed_status_t write(uint32_t offset, uint32_t value);
@@ -59,8 +68,12 @@ class Timed {
   /** Whether the host takes an answer of the register port in this cycle: with back-pressure now
    * and then not. */
   bool ready();
+  bool step() {
+    return bus_ != nullptr ? bus_->step() : core_.step();
+  }
 
   Core core_;
+  Bus *bus_ = nullptr;
   uint64_t ready_state_;
   bool every_cycle_, skips_;
   std::string message_;

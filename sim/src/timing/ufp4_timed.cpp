@@ -12,6 +12,10 @@ struct ufp4_timed {
   std::unique_ptr<ufp4::timing::Timed> timed;
 };
 
+struct ufp4_timed_bus {
+  ufp4::timing::Bus bus;
+};
+
 namespace {
 
 using ufp4::timing::Shape;
@@ -23,13 +27,17 @@ std::unique_ptr<Timed> make(const ufp4_timed_options_t &options, const ufp4_time
   if (!ufp4::timing::find_shape(options.configuration, &shape, &message)) return nullptr;
   message = ufp4::refuse_dram(options.dram);
   if (!message.empty()) return nullptr;
-  const ufp4::MemoryRules rules{shape.bus_bytes,
-                                options.latency_cycles,
-                                options.bandwidth_bytes,
-                                options.stall_seed,
-                                0,
-                                ufp4_find_dram(options.dram)};
-  return std::make_unique<Timed>(shape, rules, host, options.every_cycle != 0, options.timeline);
+  ufp4::MemoryRules rules{shape.bus_bytes,
+                          options.latency_cycles,
+                          options.bandwidth_bytes,
+                          options.stall_seed,
+                          0,
+                          ufp4_find_dram(options.dram)};
+  if (options.bus != nullptr) rules = {shape.bus_bytes, 0, 0, 0, 0, nullptr, true};
+  auto timed =
+      std::make_unique<Timed>(shape, rules, host, options.every_cycle != 0, options.timeline);
+  if (options.bus != nullptr) timed->join(&options.bus->bus);
+  return timed;
 }
 
 }  // namespace
@@ -54,7 +62,16 @@ ufp4_timed_t *ufp4_timed_open(const ufp4_timed_options_t *options, const ufp4_ti
   return nullptr;
 }
 
+ufp4_timed_bus_t *ufp4_timed_bus_open(unsigned latency_cycles, unsigned bandwidth_bytes) {
+  return new (std::nothrow) ufp4_timed_bus{{latency_cycles, bandwidth_bytes}};
+}
+
+void ufp4_timed_bus_close(ufp4_timed_bus_t *bus) {
+  delete bus;
+}
+
 void ufp4_timed_close(ufp4_timed_t *timed) {
+  if (timed != nullptr) timed->timed->leave();
   delete timed;
 }
 

@@ -57,44 +57,44 @@ static void compare(amount_t amount) {
 }
 
 TEST(equals_small) {
-  compare((amount_t){"small", 12, 10, 2, 70, 0});
+  compare((amount_t){"small", 12, 10, 2, 70, 0, 0});
 }
 
 TEST(equals_small_fp32) {
-  compare((amount_t){"small-fp32", 12, 6, 1, 70, 0});
+  compare((amount_t){"small-fp32", 12, 6, 1, 70, 0, 0});
 }
 
 TEST(equals_small_nv) {
-  compare((amount_t){"small-nv", 12, 6, 1, 70, 0});
+  compare((amount_t){"small-nv", 12, 6, 1, 70, 0, 0});
 }
 
 /** Each address matters: which bank it is in, and whether its row is open. */
 TEST(equals_small_with_banks) {
-  compare((amount_t){"small", 4, 10, 2, 70, 1});
+  compare((amount_t){"small", 4, 10, 2, 70, 1, 0});
 }
 
 SLOW_TEST(equals_default_with_banks) {
-  compare((amount_t){"default", 4, 12, 3, 300, 1});
+  compare((amount_t){"default", 4, 12, 3, 300, 1, 0});
 }
 
 SLOW_TEST(equals_default) {
-  compare((amount_t){"default", 12, 10, 2, 300, 0});
+  compare((amount_t){"default", 12, 10, 2, 300, 0, 0});
 }
 
 // Ten times as much of what every build simulates.
 FULL_TEST(equals_all) {
-  compare((amount_t){"small", 12, 80, 10, 100, 0});
-  compare((amount_t){"small-fp32", 12, 40, 5, 100, 0});
-  compare((amount_t){"small-nv", 12, 40, 5, 100, 0});
-  compare((amount_t){"default", 12, 80, 10, 400, 0});
-  compare((amount_t){"small", 4, 80, 10, 100, 1});
-  compare((amount_t){"default", 4, 40, 10, 400, 1});
+  compare((amount_t){"small", 12, 80, 10, 100, 0, 0});
+  compare((amount_t){"small-fp32", 12, 40, 5, 100, 0, 0});
+  compare((amount_t){"small-nv", 12, 40, 5, 100, 0, 0});
+  compare((amount_t){"default", 12, 80, 10, 400, 0, 0});
+  compare((amount_t){"small", 4, 80, 10, 100, 1, 0});
+  compare((amount_t){"default", 4, 40, 10, 400, 1, 0});
 }
 
 // Of sizes at which most cycles are skipped.
 FULL_TEST(equals_long_jobs) {
-  compare((amount_t){"default", 12, 4, 0, 1200, 0});
-  compare((amount_t){"small", 12, 4, 0, 400, 0});
+  compare((amount_t){"default", 12, 4, 0, 1200, 0, 0});
+  compare((amount_t){"small", 12, 4, 0, 400, 0, 0});
 }
 
 // Of a configuration that not every build simulates, or of sizes for which the RTL is too slow
@@ -104,8 +104,8 @@ FULL_TEST(equals_configuration) {
   if (configuration == NULL) configuration = "small";
   uint32_t limit = strcmp(configuration, "large") == 0 ? 300 : 80;
   if (size != NULL) limit = (uint32_t)atoi(size);
-  compare((amount_t){configuration, 12, 20, 4, limit, 0});
-  compare((amount_t){configuration, 4, 10, 2, limit, 1});
+  compare((amount_t){configuration, 12, 20, 4, limit, 0, 0});
+  compare((amount_t){configuration, 4, 10, 2, limit, 1, 0});
 }
 
 // Of one that is made of parameters (sizes.py builds its RTL).

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A memory that several timed cores share: bursts are granted in turn, data of all share its width.
+//
+// The order is that of Ufp4Arbiter (ufp4_arbiter.h) and the time that of a bus behind it: of the
+// bursts that begin in a cycle one of each core, beginning behind the core that was served last,
+// until none is left; reads and writes have a width of their own each; an answer comes the latency
+// after a burst's turn. All cores on it are stepped together.
+#ifndef UFP4_TIMING_BUS_H
+#define UFP4_TIMING_BUS_H
+
+#include <cstdint>
+#include <vector>
+
+#include "timing/core.h"
+
+namespace ufp4::timing {
+
+class Bus {
+ public:
+  /** @p bytes: a cycle, each way. */
+  Bus(unsigned latency, unsigned bytes) : latency_(latency), bytes_(bytes) {}
+
+  void join(Core *core);
+  void leave(const Core *core);
+  bool empty() const {
+    return cores_.empty();
+  }
+  /** One clock cycle of all. @return false if message() of one says why there is none. */
+  bool step();
+
+ private:
+  /** What a core has begun in this cycle, of which so many were served. */
+  struct Begun {
+    std::vector<BegunBurst> bursts;
+    size_t served = 0;
+  };
+  void serve(Core *core, const BegunBurst &burst);
+
+  unsigned latency_, bytes_;
+  uint64_t now_ = 0, free_[2] = {};  // free_: of reads and of writes
+  size_t last_ = 0;                  // the core that was served last
+  std::vector<Core *> cores_;
+  std::vector<Begun> begun_;
+};
+
+}  // namespace ufp4::timing
+
+#endif
