@@ -43,7 +43,7 @@ typedef struct ufp4_device ufp4_device_t;
  * has no use for. */
 typedef struct {
   const char *configuration;  ///< "small", "default", ..: the core's named configuration
-                              ///< (docs/ip/registers.md); NULL, behind fpga or a port: its own
+                              ///< (docs/ip/registers.md); NULL, fpga, mmio, a port: its own
   uint64_t memory_bytes;      ///< size of device memory, where there is none yet
   unsigned mem_latency;       ///< simulated memory: cycles from address to first data, up to
                               ///< UFP4_MEM_LATENCY_MAX
@@ -77,8 +77,9 @@ ufp4_device_options_t ufp4_device_options_default(void);
 
 /** Opens "model", "rtl", "tlm", "systemc" or "systemc:timed" (docs/howto/virtual-platform.md),
  * "cuda", or a board behind a serial port, "fpga:/dev/ttyUSB0" or with a speed
- * "fpga:/dev/ttyUSB0@115200" (docs/howto/fpga.md). Its memory is its own, its core's ticks are
- * microseconds. On failure *device is NULL. */
+ * "fpga:/dev/ttyUSB0@115200" (docs/howto/fpga.md), or a core that is mapped, "mmio:/dev/uio0"
+ * (docs/howto/mmio.md). Memory of these two is their own, ticks are microseconds. On failure
+ * *device is NULL. */
 ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options,
                                ufp4_device_t **device);
 /** Makes a device of the core behind @p port, which is copied; its data and its name live as long
@@ -108,7 +109,7 @@ typedef struct {
   uint32_t version;
   uint64_t memory_bytes;
   int has_cycles;      ///< 1 if cycles and counters mean anything on this backend
-  char hardware[256];  ///< cuda: the GPU and its versions; fpga: the board; empty elsewhere
+  char hardware[256];  ///< cuda: the GPU and its versions; fpga, mmio: the board; else empty
 } ufp4_device_info_t;
 ufp4_status_t ufp4_device_info(ufp4_device_t *device, ufp4_device_info_t *info);
 
