@@ -47,6 +47,7 @@ BACKENDS = """## Backends
 | `systemc:timed` | the timed model as one: bits and cycles of `tlm` |
 | `cuda` | a GPU: see [GPU](../results/gpu.md) |
 | `fpga:PORT`, `fpga:PORT@BAUD` | a core on a board behind a serial port: see [FPGA boards](../howto/fpga.md) |
+| `mmio:DEVICE`, `mmio:DEVICE,MEMORY` | a core that is mapped into the program, on a Zynq for example: see [mapped cores](../howto/mmio.md) |
 
 The options of the simulated core are refused where neither `--backend` nor `--check` is one; `--config` and `--max-cycles` go with a board, too.
 `tlm` and `systemc:timed` have no waveforms and no bus errors; what needs them they refuse.

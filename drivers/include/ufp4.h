@@ -55,7 +55,8 @@ void ufp4_bus_close(ufp4_bus_t *bus);
 typedef struct {
   const char *configuration;  ///< "small", "default", ..: the core's named configuration
                               ///< (docs/ip/registers.md), or the parameters of one,
-                              ///< "rows=8:cols=16:bus=32"; NULL, behind fpga or a port: its own
+                              ///< "rows=8:cols=16:bus=32"; NULL, behind fpga, mmio or a
+                              ///< port: its own
   uint64_t memory_bytes;      ///< size of device memory, where there is none yet
   unsigned mem_latency;       ///< simulated memory: cycles from address to first data, up to
                               ///< UFP4_MEM_LATENCY_MAX
@@ -91,8 +92,9 @@ ufp4_device_options_t ufp4_device_options_default(void);
 
 /** Opens "model", "rtl", "tlm", "systemc" or "systemc:timed" (docs/howto/virtual-platform.md),
  * "cuda", or a board behind a serial port, "fpga:/dev/ttyUSB0" or with a speed
- * "fpga:/dev/ttyUSB0@115200" (docs/howto/fpga.md). Its memory is its own, its core's ticks are
- * microseconds. On failure *device is NULL. */
+ * "fpga:/dev/ttyUSB0@115200" (docs/howto/fpga.md), or a core that is mapped, "mmio:/dev/uio0"
+ * (docs/howto/mmio.md). Memory of these two is their own, ticks are microseconds. On failure
+ * *device is NULL. */
 ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options,
                                ufp4_device_t **device);
 /** Makes a device of the core behind @p port, which is copied; its data and its name live as long
@@ -122,7 +124,7 @@ typedef struct {
   uint32_t version;
   uint64_t memory_bytes;
   int has_cycles;      ///< 1 if cycles and counters mean anything on this backend
-  char hardware[256];  ///< cuda: the GPU and its versions; fpga: the board; empty elsewhere
+  char hardware[256];  ///< cuda: the GPU and its versions; fpga, mmio: the board; else empty
 } ufp4_device_info_t;
 ufp4_status_t ufp4_device_info(ufp4_device_t *device, ufp4_device_info_t *info);
 

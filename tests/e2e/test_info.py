@@ -22,7 +22,7 @@ def test_lists_configurations_and_backends():
                 "contracts")
     check_equal([c["lanes"] for c in whole["configurations"]][-5:], [16, 4, 4, 4, 16], "lanes")
     check_equal([c["quant"] for c in whole["configurations"]][-5:], [64, 16, 0, 2, 2], "numbers that QUANT takes a cycle")
-    check_equal([b["name"] for b in whole["backends"]], ["model", "rtl", "tlm", "systemc", "systemc:timed", "cuda", "fpga"], "backends")
+    check_equal([b["name"] for b in whole["backends"]], ["model", "rtl", "tlm", "systemc", "systemc:timed", "cuda", "fpga", "mmio"], "backends")
     check(whole["backends"][0]["available"] is True, "the model is always there")
     check(whole["cpu"]["cores"] >= 1, "cores")
     text = passes("info").out

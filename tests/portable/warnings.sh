@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$1"
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Werror -Wno-psabi)
 [[ $2 == gcc ]] || warnings+=(-Wno-sign-conversion)
-files=$(grep -LE '#include <(jansson|zlib)\.h>' $(find cmodel/src drivers/{src,backends/model,backends/cuda,tools} -name "*.c"))
+files=$(grep -LE '#include <(jansson|zlib)\.h>' $(find cmodel/src drivers/{src,backends/model,backends/cuda,backends/mmio,tools} -name "*.c"))
 compiled=0
 for machine in arm-linux-gnueabihf i686-linux-gnu; do
   compiler=($machine-gcc)

@@ -71,7 +71,7 @@ def test_linear_is_made_of_quantize_and_gemm():
 
 def test_rejects_what_the_library_refuses():
     a, _ = operands()
-    raises(ValueError, "no backend is called 'x'; there are model, rtl, tlm, systemc, systemc:timed, cuda and fpga:PORT", ufp4.Device, "x")
+    raises(ValueError, "no backend is called 'x'; there are model, rtl, tlm, systemc, systemc:timed, cuda, fpga:PORT and mmio:DEVICE", ufp4.Device, "x")
     raises(ValueError, "no configuration is called 'x'", ufp4.Device, "model", config="x")
     with ufp4.Device("model") as device:
         raises(ValueError, "they must be equal", device.gemm, a, ufp4.quantize(gaussian(3, 16), elem="e1m2", rht="on"))

@@ -156,9 +156,9 @@ typedef enum {
 #define UFP4_BACKEND_CLASS_NAMES {"model", "core", "cuda"}
 #define UFP4_BACKEND_CLASS_COUNT 3
 /** Backends, and the class of each. */
-#define UFP4_BACKEND_NAMES {"model", "rtl", "tlm", "systemc", "fpga", "cuda"}
-#define UFP4_BACKEND_CLASSES {0, 1, 1, 1, 1, 2}
-#define UFP4_BACKEND_COUNT 6
+#define UFP4_BACKEND_NAMES {"model", "rtl", "tlm", "systemc", "fpga", "mmio", "cuda"}
+#define UFP4_BACKEND_CLASSES {0, 1, 1, 1, 1, 1, 2}
+#define UFP4_BACKEND_COUNT 7
 
 /** What may be quantized (ufp4_combination_quantize). Sets have bit i for value i. */
 typedef struct {

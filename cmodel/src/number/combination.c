@@ -160,7 +160,7 @@ static ufp4_status_t check_backend(search_t *search, const char *backend, size_t
   if (field.value == UFP4_BACKEND_CLASS_COUNT) {
     ufp4_message_set(search->message,
                      "no backend is called '%s'; there are model, rtl, tlm, systemc, "
-                     "systemc:timed, cuda and fpga:PORT",
+                     "systemc:timed, cuda, fpga:PORT and mmio:DEVICE",
                      backend);
     return UFP4_ERROR_ARGUMENT;
   }

@@ -20,7 +20,6 @@
 #define MARCH_CYCLES 16u  // for a byte: some times what the march takes
 #define MARCH_BUSY 1u
 #define MARCH_FAILED 4u
-#define JOB_US 900000000u  // more than any job that fits a board's memory takes
 
 struct fpga {
   char *name;
@@ -269,7 +268,7 @@ static ufp4_status_t backend_open(const char *name, const ufp4_device_options_t 
   const char *where = strchr(name, ':');
   ufp4_device_options_t own = *options;
   fpga_t *fpga;
-  if (own.max_cycles == 0) own.max_cycles = JOB_US;
+  if (own.max_cycles == 0) own.max_cycles = CORE_JOB_US;
   *state = NULL;
   ufp4_status_t status = fpga_open(name, where != NULL ? where + 1 : "", &link, message, &fpga);
   if (status != UFP4_OK) return status;

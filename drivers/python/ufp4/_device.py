@@ -111,7 +111,7 @@ class Layer:
 class Device:
     """A device of libufp4, which UFP4_LIBRARY names or the loader finds. Close it, or use it in a with statement.
 
-    backend: "model", "rtl", "tlm", "systemc", "systemc:timed", "cuda" or "fpga:PORT". config: a configuration of the core
+    backend: "model", "rtl", "tlm", "systemc", "systemc:timed", "cuda", "fpga:PORT" or "mmio:DEVICE". config: a configuration of the core
     ("default", "small", ..; None: "default", or what the board has). mem_latency in cycles; mem_bandwidth in bytes a cycle each way
     (0: as wide as the bus); stall: seed of random back-pressure (0: none); max_cycles: until a completion (0: the default limit);
     trace: a waveform file (.fst); threads of the model (0: all cores); dram: "lpddr5" or "hbm3", banks behind the simulated memory's
@@ -130,7 +130,7 @@ class Device:
         self._device, self._lock, self._lib = c_void_p(), threading.Lock(), _driver()
         message, word = _library.Message(), 2**32 - 1
         name = _library.text(backend, "backend")
-        if config is None and not name.startswith(b"fpga"):
+        if config is None and not name.startswith((b"fpga", b"mmio")):
             config = "default"
         options = _Options(None if config is None else _library.text(config, "config"),
                            _library.whole(memory_bytes, 1, 2**63, "memory_bytes"),

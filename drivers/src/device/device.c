@@ -12,7 +12,7 @@
 #include "port/core.h"
 
 static const ufp4_backend_t *const backends[] = {
-    &ufp4_backend_model,   &ufp4_backend_cuda,          &ufp4_backend_fpga,
+    &ufp4_backend_model,   &ufp4_backend_cuda,          &ufp4_backend_fpga, &ufp4_backend_mmio,
 #ifdef UFP4_HAVE_RTL
     &ufp4_backend_rtl,
 #endif
@@ -67,7 +67,7 @@ static ufp4_status_t refuse_backend(const char *name, ufp4_message_t *message) {
   }
   ufp4_message_set(message,
                    "no backend is called '%s'; there are model, rtl, tlm, systemc, systemc:timed, "
-                   "cuda and fpga:PORT",
+                   "cuda, fpga:PORT and mmio:DEVICE",
                    name);
   return UFP4_ERROR_ARGUMENT;
 }

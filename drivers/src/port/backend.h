@@ -88,6 +88,7 @@ typedef struct {
 extern const ufp4_backend_t ufp4_backend_model;
 extern const ufp4_backend_t ufp4_backend_cuda;
 extern const ufp4_backend_t ufp4_backend_fpga;
+extern const ufp4_backend_t ufp4_backend_mmio;
 extern const ufp4_backend_t ufp4_backend_systemc;
 extern const ufp4_backend_t ufp4_backend_systemc_timed;
 #ifdef UFP4_HAVE_RTL

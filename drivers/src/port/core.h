@@ -5,6 +5,9 @@
 
 #include "backend.h"
 
+/** max_cycles of a port whose ticks are microseconds: more than any job on a board takes. */
+#define CORE_JOB_US 900000000u
+
 /** UFP4_ERROR_ARGUMENT, with a message, if the port lacks a name or a function. */
 ufp4_status_t core_check_port(const ufp4_port_t *port, ufp4_message_t *message);
 

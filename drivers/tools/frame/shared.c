@@ -23,10 +23,11 @@ void cli_device_init(cli_device_t *device) {
 }
 
 static const char *backend_help(const char *preset) {
-  if (preset == NULL) return "model, rtl, tlm, systemc, systemc:timed, cuda or fpga:PORT";
+  if (preset == NULL)
+    return "model, rtl, tlm, systemc, systemc:timed, cuda, fpga:PORT or mmio:DEVICE";
   return strcmp(preset, "model") == 0
-             ? "model (default), rtl, tlm, systemc, systemc:timed, cuda or fpga:PORT"
-             : "model, rtl (default), tlm, systemc, systemc:timed, cuda or fpga:PORT";
+             ? "model (default), rtl, tlm, systemc, systemc:timed, cuda, fpga:PORT or mmio:DEVICE"
+             : "model, rtl (default), tlm, systemc, systemc:timed, cuda, fpga:PORT or mmio:DEVICE";
 }
 
 void cli_device_add(cli_options_t *options, cli_device_t *device) {
@@ -169,9 +170,10 @@ int cli_json_print(const cli_command_t *command, json_t *json, int digits) {
   return CLI_GO_ON;
 }
 
+// Somewhere, and of a configuration of its own.
 static int is_board(const char *backend) {
-  const char *end = backend + strcspn(backend, ":");
-  return end - backend == 4 && strncmp(backend, "fpga", 4) == 0;
+  return strcspn(backend, ":") == 4 &&
+         (strncmp(backend, "fpga", 4) == 0 || strncmp(backend, "mmio", 4) == 0);
 }
 
 static int is_core(const char *backend) {
@@ -260,7 +262,7 @@ json_t *cli_device_settings(const cli_device_t *device) {
   ufp4_configuration_t core = {.name = "default"};
   if (device->configuration != NULL) (void)cli_configuration(device->configuration, &core, NULL);
   if (!is_core(device->backend)) return json_object();
-  if (is_board(device->backend)) return json_pack("{s:s}", "backend", "fpga");
+  if (is_board(device->backend)) return json_pack("{s:s%}", "backend", device->backend, (size_t)4);
   return json_pack("{s:s, s:s, s:I, s:I, s:s, s:I}", "backend", device->backend, "config",
                    core.name, "mem_latency", (json_int_t)device->mem_latency, "mem_bandwidth",
                    (json_int_t)device->mem_bandwidth, "dram", dram != NULL ? dram : "none", "stall",

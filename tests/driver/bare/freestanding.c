@@ -5,7 +5,6 @@
 
 #include "check.h"
 
-int main(int argc, char **argv);
 void *memcpy(void *to, const void *from, size_t bytes);
 void *memset(void *to, int value, size_t bytes);
 void start_program(void);
@@ -84,20 +83,32 @@ int check_bits(int64_t index, uint64_t got, uint64_t want, const char *operands,
   return 0;
 }
 
-int check_main(int argc, char **argv, const check_test_t *tests, size_t count) {
-  int good = 1;
-  (void)argc, (void)argv;
-  for (size_t i = 0; i < count; i++) {
-    compared = differ = 0;
-    tests[i].run();
-    const int equal = compared > 0 && differ == 0;
-    say(tests[i].name), say(equal ? ": equal\n" : ": FAILED\n");
-    good &= equal;
-  }
-  return !good;
+static check_test_t *first_test;
+
+void check_register(check_test_t *test) {
+  test->next = first_test;
+  first_test = test;
 }
 
+static int run_tests(void) {
+  int good = 1;
+  for (const check_test_t *test = first_test; test != NULL; test = test->next) {
+    compared = differ = 0;
+    test->run();
+    const int equal = compared > 0 && differ == 0;
+    say(test->name), say(equal ? ": equal\n" : ": FAILED\n");
+    good &= equal;
+  }
+  return !(good && first_test != NULL);
+}
+
+// The linker's: the constructors, which register the tests.
+extern void (*__init_array_start[])(void), (*__init_array_end[])(void);
+
 void start_program(void) {
-  system_call(SYSTEM_EXIT, main(0, NULL), NULL, 0);
+  for (void (**constructor)(void) = __init_array_start; constructor < __init_array_end;
+       constructor++)
+    (*constructor)();
+  system_call(SYSTEM_EXIT, run_tests(), NULL, 0);
   __builtin_unreachable();
 }

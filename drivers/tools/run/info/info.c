@@ -27,7 +27,7 @@ static const char *const formats[UFP4_FORMATS_COUNT] = UFP4_FORMATS_NAMES;
 
 // Of a memory that is made for the test.
 #define SELFTEST_BYTES (16u << 20)
-enum { BACKENDS = 7, MAX_FEATURES = 4 };
+enum { BACKENDS = 8, MAX_FEATURES = 4 };
 
 typedef struct {
   const char *name;
@@ -44,8 +44,8 @@ typedef struct {
 
 // Opens each backend to see whether it is there.
 static void try_backends(machine_t *machine, const cli_device_t *device) {
-  static const char *const names[BACKENDS] = {"model",         "rtl",  "tlm", "systemc",
-                                              "systemc:timed", "cuda", "fpga"};
+  static const char *const names[BACKENDS] = {"model",         "rtl",  "tlm",  "systemc",
+                                              "systemc:timed", "cuda", "fpga", "mmio"};
   for (int i = 0; i < BACKENDS; i++) {
     backend_t *backend = &machine->backends[i];
     backend->name = names[i];

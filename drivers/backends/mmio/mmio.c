@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// A core whose registers and memory are mapped into the program: by UIO, by /dev/mem, memory by a
+// u-dma-buf too. Nothing is cached on the way (files are opened with O_SYNC, memory is mapped as a
+// device's), so no cache is cleaned; time is the host's, in microseconds.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "place.h"
+#include "port/core.h"
+#include "ufp4_bare.h"
+
+#define POLL_US 50u        // between two looks at a core whose interrupt nobody waits for
+#define CHECK_US 1000000u  // more than a fence takes
+
+typedef struct {
+  ufp4_bare_mapped_t mapped;  // the first member: what the functions of ufp4_bare.h want
+  char *name;
+  place_t registers, memory;
+  int registers_file, memory_file;  // or -1; the same one where both are in it
+  int interrupts;                   // the device tells of them
+  ufp4_message_t message;
+} mmio_t;
+
+// --- Time and the interrupt ---------------------------------------------------------------------
+
+static uint64_t mmio_now(void *user) {
+  struct timespec time;
+  (void)user;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000u + (uint64_t)time.tv_nsec / 1000u;
+}
+
+static ufp4_status_t mmio_run(void *user, uint64_t ticks) {
+  const struct timespec time = {.tv_sec = (time_t)(ticks / 1000000u),
+                                .tv_nsec = (long)(ticks % 1000000u) * 1000};
+  (void)user;
+  nanosleep(&time, NULL);
+  return UFP4_OK;
+}
+
+static ufp4_status_t is_gone(mmio_t *mmio, const char *why) {
+  ufp4_message_set(&mmio->message, "%s tells of no interrupts any more: %s", mmio->registers.device,
+                   why);
+  return UFP4_ERROR_DEVICE;
+}
+
+// The kernel masks the interrupt each time it has told of it; one that is still high comes at once.
+static int enable(mmio_t *mmio) {
+  const uint32_t on = 1;
+  return write(mmio->registers_file, &on, sizeof on) == (ssize_t)sizeof on;
+}
+
+static ufp4_status_t mmio_wait_interrupt(void *user, uint64_t limit) {
+  mmio_t *mmio = user;
+  mmio->message.text[0] = '\0';
+  if (!mmio->interrupts) return mmio_run(user, limit < POLL_US ? limit : POLL_US);
+  if (!enable(mmio)) return is_gone(mmio, strerror(errno));
+  for (const uint64_t began = mmio_now(user);;) {
+    struct pollfd file = {.fd = mmio->registers_file, .events = POLLIN};
+    const uint64_t spent = mmio_now(user) - began, left = spent < limit ? limit - spent : 0;
+    const uint64_t ms = (left + 999) / 1000;
+    const int ready = poll(&file, 1, ms > 1000 ? 1000 : (int)ms);
+    uint32_t count;
+    if (ready > 0) {
+      if (read(mmio->registers_file, &count, sizeof count) == (ssize_t)sizeof count) return UFP4_OK;
+      return is_gone(mmio, errno != 0 ? strerror(errno) : "end of file");
+    }
+    if (ready < 0 && errno != EINTR) return is_gone(mmio, strerror(errno));
+    if (left == 0) break;
+  }
+  ufp4_message_set(&mmio->message, "no interrupt within %g s", (double)limit * 1e-6);
+  return UFP4_ERROR_TIMEOUT;
+}
+
+static const char *mmio_message(void *user) {
+  const mmio_t *mmio = user;
+  return mmio->message.text[0] != '\0' ? mmio->message.text : NULL;
+}
+
+// --- Files and maps -----------------------------------------------------------------------------
+
+static void unmap(volatile void *at, const place_t *place) {
+  if (at != NULL) munmap((void *)at, (size_t)place->bytes);
+}
+
+static void mmio_close(void *user) {
+  mmio_t *mmio = user;
+  unmap(mmio->mapped.registers, &mmio->registers);
+  unmap(mmio->mapped.memory, &mmio->memory);
+  if (mmio->memory_file >= 0 && mmio->memory_file != mmio->registers_file) close(mmio->memory_file);
+  if (mmio->registers_file >= 0) close(mmio->registers_file);
+  free(mmio->name);
+  free(mmio);
+}
+
+// A device is one program's; /dev/mem is everybody's.
+static ufp4_status_t open_file(const place_t *place, ufp4_message_t *message, int *file) {
+  *file = open(place->device, O_RDWR | O_SYNC | O_CLOEXEC);
+  if (*file < 0) {
+    ufp4_message_set(message, "mmio: cannot open %s: %s%s", place->device, strerror(errno),
+                     errno == EACCES || errno == EPERM
+                         ? ": may this user? (docs/howto/mmio.md, \"Without root\")"
+                         : "");
+    return UFP4_ERROR_DEVICE;
+  }
+  if (strcmp(place->device, "/dev/mem") == 0 || flock(*file, LOCK_EX | LOCK_NB) == 0 ||
+      errno != EWOULDBLOCK)
+    return UFP4_OK;
+  ufp4_message_set(message, "mmio: %s is in use by another program", place->device);
+  return UFP4_ERROR_DEVICE;
+}
+
+static ufp4_status_t map(const place_t *place, int file, const char *what, ufp4_message_t *message,
+                         void **at) {
+  *at = NULL;
+  if (place->offset % (uint64_t)sysconf(_SC_PAGESIZE) != 0 ||
+      (size_t)place->bytes != place->bytes) {
+    ufp4_message_set(message, "mmio: %s at 0x%llx, %llu bytes: it must begin with a page%s", what,
+                     (unsigned long long)place->address, (unsigned long long)place->bytes,
+                     (size_t)place->bytes != place->bytes ? ", and fit this processor" : "");
+    return UFP4_ERROR_ARGUMENT;
+  }
+  *at = mmap(NULL, (size_t)place->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file,
+             (off_t)place->offset);
+  if (*at != MAP_FAILED) return UFP4_OK;
+  *at = NULL;
+  ufp4_message_set(message, "mmio: cannot map %s, %llu bytes at 0x%llx of %s: %s%s", what,
+                   (unsigned long long)place->bytes, (unsigned long long)place->address,
+                   place->device, strerror(errno),
+                   errno == EPERM ? ": does the kernel have CONFIG_STRICT_DEVMEM?" : "");
+  return UFP4_ERROR_DEVICE;
+}
+
+static ufp4_status_t map_both(mmio_t *mmio, ufp4_message_t *message) {
+  void *registers = NULL, *memory = NULL;
+  ufp4_status_t status = open_file(&mmio->registers, message, &mmio->registers_file);
+  if (status == UFP4_OK && strcmp(mmio->registers.device, mmio->memory.device) == 0)
+    mmio->memory_file = mmio->registers_file;
+  else if (status == UFP4_OK)
+    status = open_file(&mmio->memory, message, &mmio->memory_file);
+  if (status == UFP4_OK)
+    status = map(&mmio->registers, mmio->registers_file, "registers", message, &registers);
+  if (status == UFP4_OK) status = map(&mmio->memory, mmio->memory_file, "memory", message, &memory);
+  mmio->mapped = (ufp4_bare_mapped_t){registers, memory, mmio->memory.address};
+  return status;
+}
+
+// --- Is it what it should be? -------------------------------------------------------------------
+
+static uint64_t pattern(uint64_t at, unsigned turn) {
+  return (at + 1) * 0x9E3779B97F4A7C15ull ^ (turn ? ~0ull : 0);
+}
+
+// A word in each place whose distance from the first is a power of two, and in the last: memory
+// that is smaller, or none, shows there.
+static ufp4_status_t check_memory(mmio_t *mmio, ufp4_message_t *message) {
+  const uint64_t base = mmio->memory.address, last = mmio->memory.bytes - 8;
+  for (unsigned pass = 0; pass < 4; pass++) {
+    for (uint64_t at = 0;; at = at == 0 ? 8 : 2 * at) {
+      if (at > last) at = last;
+      const uint64_t want = pattern(at, pass / 2);
+      uint64_t got = want;
+      if (pass % 2 == 0)
+        ufp4_bare_mapped_memory_write(mmio, base + at, &want, sizeof want);
+      else
+        ufp4_bare_mapped_memory_read(mmio, base + at, &got, sizeof got);
+      if (got != want) {
+        ufp4_message_set(message,
+                         "%s: 0x%016llx was written to the memory at 0x%llx, and 0x%016llx is "
+                         "there: is that memory, and %llu bytes of it?",
+                         mmio->name, (unsigned long long)want, (unsigned long long)(base + at),
+                         (unsigned long long)got, (unsigned long long)mmio->memory.bytes);
+        return UFP4_ERROR_DEVICE;
+      }
+      if (at == last) break;
+    }
+  }
+  return UFP4_OK;
+}
+
+// A fence, whose descriptor the core reads from the memory, whose completion it writes there, and
+// whose interrupt comes.
+static ufp4_status_t check_sight(mmio_t *mmio, ufp4_backend_state_t *state,
+                                 ufp4_message_t *message) {
+  const ufp4_descriptor_t fence = {
+      .header = {.opcode = UFP4_OPCODE_FENCE, .job = (uint32_t)mmio_now(mmio) | 1}};
+  ufp4_completion_t done = {0};
+  ufp4_status_t status = core_submit(state, &fence);
+  const ufp4_status_t told =
+      status == UFP4_OK && mmio->interrupts ? mmio_wait_interrupt(mmio, CHECK_US) : UFP4_OK;
+  if (status == UFP4_OK) status = core_take(state, CHECK_US, &done);
+  if (status != UFP4_OK || done.job != fence.header.job || done.status != UFP4_CORE_STATUS_OK) {
+    ufp4_message_set(message,
+                     "%s: the core does not do a fence in the memory at 0x%llx: does its bus have "
+                     "that memory at that address, and no cache in between?",
+                     mmio->name, (unsigned long long)mmio->memory.address);
+    return UFP4_ERROR_DEVICE;
+  }
+  if (told != UFP4_OK) {
+    ufp4_message_set(
+        message,
+        "%s: a job has ended and no interrupt has come: is irq_o connected, as a level "
+        "that is active high?",
+        mmio->name);
+    return UFP4_ERROR_DEVICE;
+  }
+  return core_set_up(state);  // counters begin with the first job
+}
+
+static ufp4_status_t check_sizes(const mmio_t *mmio, ufp4_message_t *message) {
+  if (mmio->registers.bytes < UFP4_REG_SIZE) {
+    ufp4_message_set(message, "%s: %llu bytes of registers; a core has %u", mmio->name,
+                     (unsigned long long)mmio->registers.bytes, UFP4_REG_SIZE);
+    return UFP4_ERROR_ARGUMENT;
+  }
+  return backend_check_memory(mmio->memory.address, mmio->memory.bytes, message);
+}
+
+// --- Open ---------------------------------------------------------------------------------------
+
+static ufp4_port_t port_of(mmio_t *mmio) {
+  return (ufp4_port_t){.name = mmio->name,
+                       .memory_base = mmio->memory.address,
+                       .memory_bytes = mmio->memory.bytes,
+                       .user = mmio,
+                       .register_read = ufp4_bare_mapped_register_read,
+                       .register_write = ufp4_bare_mapped_register_write,
+                       .memory_read = ufp4_bare_mapped_memory_read,
+                       .memory_write = ufp4_bare_mapped_memory_write,
+                       .wait_interrupt = mmio_wait_interrupt,
+                       .run = mmio_run,
+                       .now = mmio_now,
+                       .message = mmio_message,
+                       .close = mmio_close};
+}
+
+static ufp4_status_t open_core(mmio_t *mmio, const ufp4_device_options_t *options,
+                               const ufp4_configuration_t *configuration, ufp4_message_t *message,
+                               ufp4_backend_state_t **state) {
+  ufp4_device_options_t own = *options;
+  const ufp4_port_t port = port_of(mmio);
+  if (own.max_cycles == 0) own.max_cycles = CORE_JOB_US;
+  mmio->interrupts = mmio->registers.is_uio && enable(mmio);
+  ufp4_status_t status = core_open(&port, &own, configuration, 0, message, state);
+  if (status == UFP4_OK) status = check_memory(mmio, message);
+  if (status == UFP4_OK) status = check_sight(mmio, *state, message);
+  return status;
+}
+
+static ufp4_status_t backend_open(const char *name, const ufp4_device_options_t *options,
+                                  const ufp4_configuration_t *configuration,
+                                  ufp4_message_t *message, ufp4_backend_state_t **state) {
+  const char *where = strchr(name, ':');
+  *state = NULL;
+  mmio_t *mmio = calloc(1, sizeof *mmio);
+  if (mmio == NULL) return UFP4_ERROR_MEMORY;
+  mmio->registers_file = mmio->memory_file = -1;
+  mmio->name = strdup(name);
+  ufp4_status_t status = mmio->name != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
+  if (status == UFP4_OK)
+    status = places_find(where != NULL ? where + 1 : "", &mmio->registers, &mmio->memory, message);
+  if (status == UFP4_OK) status = check_sizes(mmio, message);
+  if (status == UFP4_OK) status = map_both(mmio, message);
+  if (status == UFP4_OK) status = open_core(mmio, options, configuration, message, state);
+  if (status == UFP4_OK) return UFP4_OK;
+  if (*state != NULL) core_close(*state);  // which closes the port
+  if (*state == NULL) mmio_close(mmio);
+  *state = NULL;
+  return status;
+}
+
+static ufp4_status_t backend_info(ufp4_backend_state_t *state, ufp4_device_info_t *info) {
+  const mmio_t *mmio = core_port_user(state);
+  snprintf(info->hardware, sizeof info->hardware,
+           "registers at 0x%llx, %llu KiB of memory at 0x%llx, %s",
+           (unsigned long long)mmio->registers.address,
+           (unsigned long long)(mmio->memory.bytes >> 10), (unsigned long long)mmio->memory.address,
+           mmio->interrupts ? "with an interrupt" : "looked at, without an interrupt");
+  return core_info(state, info);
+}
+
+const ufp4_backend_t ufp4_backend_mmio = {.name = "mmio",
+                                          .open_at = backend_open,
+                                          .info = backend_info,
+                                          .submit = core_submit,
+                                          CORE_FUNCTIONS};

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where registers and memory are, as the name of a device says it: DEVICE, whose driver says where,
+// or DEVICE@ADDRESS+SIZE, as /dev/mem has it.
+#ifndef UFP4_MMIO_PLACE_H
+#define UFP4_MMIO_PLACE_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "ufp4/status.h"
+
+/** A range of physical addresses, in a file that maps it. */
+typedef struct {
+  char device[256];
+  uint64_t address, bytes;  ///< as the bus has them
+  uint64_t offset;          ///< in the file
+  int is_uio;               ///< the file has an interrupt, too
+} place_t;
+
+/** Finds registers and memory of "REGISTERS[,MEMORY]". Without MEMORY it is the second map of the
+ * UIO device; MEMORY without a device is of that of REGISTERS. Nothing is opened but what sysfs
+ * says. */
+ufp4_status_t places_find(const char *text, place_t *registers, place_t *memory,
+                          ufp4_message_t *message);
+
+#endif

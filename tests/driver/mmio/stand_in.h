@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the stand-in for a mapped core and the trap in front of the program agree on.
+#ifndef UFP4_TEST_STAND_IN_H
+#define UFP4_TEST_STAND_IN_H
+
+#include <stdint.h>
+
+#define STAND_IN_REGISTERS 0xA0000000ull
+#define STAND_IN_MEMORY 0x70000000ull
+#define STAND_IN_BYTES (64ull << 20)
+
+typedef struct {
+  uint32_t writes, offset, value;  // answered by itself, a read with its value
+} stand_in_access_t;
+
+#endif

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A core that is mapped, by UIO or /dev/mem: the timed model stands for it in a process of its own (tests/driver/mmio)."""
+import fcntl
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+
+import bench
+from bench import check, check_equal, passes, rejects, slow
+
+UIO, UDMABUF = "mmio:/dev/uio7", "mmio:/dev/uio7,/dev/udmabuf7"
+MEM = "mmio:/dev/mem@0xa0000000+0x1000,0x70000000+0x4000000"
+
+
+class StandIn:
+    """The core and what stands for its devices, until the end of a with statement."""
+
+    def __init__(self, config="small", fault="none", trap="", maps=((0xA0000000, 4096), (0x70000000, 1 << 26)), buffer=(0x70000000, 1 << 26)):
+        self.folder = tempfile.TemporaryDirectory()
+        root = pathlib.Path(self.folder.name)
+        for number, (address, size) in enumerate(maps):
+            self.say(root / f"sys/class/uio/uio7/maps/map{number}", addr=f"{address:#018x}", size=f"{size:#018x}", offset="0x0")
+        self.say(root / "sys/class/u-dma-buf/udmabuf7", phys_addr=f"{buffer[0]:#018x}", size=str(buffer[1]))
+        program, trap_library = os.environ["UFP4_STAND_IN_FILES"].split(":")
+        self.process = subprocess.Popen([program, root, config, fault], stdout=subprocess.PIPE, text=True)
+        check_equal(self.process.stdout.readline(), "ready\n", "the stand-in")
+        self.environment = {"LD_PRELOAD": trap_library, "UFP4_STAND_IN": str(root), "UFP4_STAND_IN_FAULT": trap}
+
+    @staticmethod
+    def say(folder, **files):
+        folder.mkdir(parents=True)
+        for name, text in files.items():
+            (folder / name).write_text(text + "\n")
+
+    def __enter__(self):
+        os.environ.update(self.environment)
+        return self
+
+    def __exit__(self, *_):
+        for name in self.environment:
+            del os.environ[name]
+        self.process.kill()
+        self.process.communicate(timeout=60)
+        self.folder.cleanup()
+
+
+def tensors(tokens=96, cin=64, cout=48):
+    for seed, (name, rows, cols) in enumerate((("X", tokens, cin), ("W", cout, cin), ("dY", tokens, cout))):
+        bench.write_npy(f"{name}.npy", bench.gaussian(rows, cols, seed=seed))
+    return ["X.npy", "W.npy", "dY.npy"]
+
+
+def check_layer(backend, *options):
+    whole = json.loads(passes("layer", *tensors(), "-o", "out", "--backend", backend, "--check", "model", "--json", *options).out)
+    check_equal(whole["verdict"], "equal", f"{backend}: {whole}")
+    check_equal([case["pass"] for case in whole["cases"]], ["fprop", "dgrad", "wgrad"], "passes")
+
+
+def test_a_layer_equals_the_model():
+    """by each way to name the core; the core quantizes"""
+    for backend in (UIO, UDMABUF, MEM, "mmio:/dev/uio7,/dev/mem@0x70000000+0x4000000"):
+        with StandIn():
+            check_layer(backend)
+
+
+def test_a_core_without_an_engine_multiplies():
+    with StandIn("tiny"):
+        check_layer(UIO)
+
+
+@slow
+def test_a_demo_equals_the_model():
+    with StandIn():
+        out = passes("demo", "--steps", "1", "--sequences", "2", "--backend", UIO).out
+        check("\n0 mismatches: equal in every bit\n" in out, out)
+
+
+def test_tells_what_it_is():
+    with StandIn():
+        device = json.loads(passes("info", "--backend", UIO, "--json").out)["device"]
+        check_equal((device["configuration"]["name"], device["cycles"], device["memory_bytes"]), ("small", True, 1 << 26), "device")
+        check_equal(device["hardware"], "registers at 0xa0000000, 65536 KiB of memory at 0x70000000, with an interrupt", "hardware")
+        text = passes("info", "--backend", MEM, "--selftest").out
+        check("looked at, without an interrupt" in text and "memory    67096576          0 equal\n" in text, text)
+
+
+@slow
+def test_a_program_that_was_killed_leaves_a_core_that_serves():
+    """in the middle of its jobs, twice"""
+    names = tensors(512)
+    with StandIn() as core:
+        for _ in range(2):
+            process = subprocess.Popen([bench.PROGRAM, "layer", *names, "-o", "lost", "--backend", UIO], stderr=subprocess.DEVNULL)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGKILL)
+            process.wait(timeout=60)
+        check_layer(UIO)
+        check(core.process.poll() is None, "the core is there")
+
+
+@slow
+def test_rejects_a_core_that_goes_away():
+    """in the middle of a run: one line, and no output"""
+    names = tensors(2048, 256, 256)
+    with StandIn() as core:
+        process = subprocess.Popen([bench.PROGRAM, "layer", *names, "-o", "lost", "--backend", UIO], stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        check(process.poll() is None, "the layer is over too soon")
+        core.process.kill()
+        error = process.communicate(timeout=120)[1]
+    check_equal(process.returncode, 3, error)
+    check("ufp4 layer: mmio:/dev/uio7: " in error and error.strip().count("\n") <= 1, f"one line: {error}")
+
+
+def test_rejects_a_core_in_use():
+    with StandIn() as core, open(f"{core.folder.name}/memory") as memory:
+        fcntl.flock(memory, fcntl.LOCK_EX)
+        rejects(3, "/dev/udmabuf7 is in use by another program", "info", "--backend", UDMABUF)
+
+
+def test_rejects_names_without_a_place():
+    for where, words in (("", "'' says no place of a core"), ("/dev/mem@0x1000+0x1000", "says no place"), ("/dev/mem@5,6", "'5' says no place"),
+                         ("/dev/null", "is no UIO device"), ("@1+1,1+1", "says no place"), ("/dev/mem@0x1000+4096,", "says no place"),
+                         ("/dev/mem@99999999999999999999+1,1+1", "says no place")):
+        rejects(2, words, "info", "--backend", f"mmio:{where}")
+    rejects(2, "says no place", "info", "--backend", "mmio")
+
+
+def test_rejects_devices_that_are_not_there():
+    rejects(3, "cannot open /dev/uio99: No such file or directory: is its kernel driver loaded?", "info", "--backend", "mmio:/dev/uio99")
+    with StandIn():
+        rejects(3, "cannot open /dev/udmabuf99: No such file", "info", "--backend", "mmio:/dev/uio7,/dev/udmabuf99")
+
+
+def test_rejects_another_device():
+    """whose registers are zeros"""
+    with StandIn(trap="none"):
+        rejects(3, "the core's id is 0x0 where this driver knows 0x55465034", "info", "--backend", UIO)
+
+
+def test_rejects_another_configuration():
+    with StandIn():
+        rejects(3, "the core is small, and default was asked for", "info", "--backend", UIO, "--config", "default")
+
+
+def test_rejects_sizes_that_no_core_has():
+    with StandIn(maps=((0xA0000000, 256), (0x70000000, 1 << 26))):
+        rejects(2, "256 bytes of registers; a core has 4096", "info", "--backend", UIO)
+    with StandIn(maps=((0xA0000000, 4096), (0x70000000, 8192))):
+        rejects(2, "device memory of 8192 bytes", "info", "--backend", UIO)
+    with StandIn(maps=((0xA0000000, 4096), (1 << 41, 1 << 26))):
+        rejects(2, "device memory at 0x20000000000", "info", "--backend", UIO)
+    with StandIn(maps=((0xA0000000, 4096),)):
+        rejects(2, "has no memory in a second map; name the memory", "info", "--backend", UIO)
+    rejects(2, "registers at 0x1001", "info", "--backend", "mmio:/dev/null@0x1001+0x1000,0x10000+0x10000")
+
+
+def test_rejects_memory_that_does_not_hold_what_is_written():
+    """half of it is there, twice"""
+    with StandIn(trap="short"):
+        rejects(3, "was written to the memory at 0x7", "info", "--backend", UIO)
+
+
+def test_rejects_memory_that_the_core_does_not_see():
+    with StandIn(fault="elsewhere"):
+        rejects(3, "the core does not do a fence in the memory at 0x70000000", "info", "--backend", UIO)
+
+
+def test_rejects_an_interrupt_that_never_comes():
+    with StandIn(fault="deaf"):
+        rejects(3, "a job has ended and no interrupt has come: is irq_o connected", "info", "--backend", UIO)
+        check_layer(MEM)
+
+
+if __name__ == "__main__":
+    bench.main(globals())
