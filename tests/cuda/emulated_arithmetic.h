@@ -95,6 +95,9 @@ GPU float __fmaf_rd(float a, float b, float c) {
 GPU float __fadd_ru(float a, float b) {
   return emulated::fma_up(a, 1.0f, b);
 }
+GPU float __fadd_rd(float a, float b) {
+  return -emulated::fma_up(a, -1.0f, -b);
+}
 GPU float __int2float_ru(int32_t x) {
   const float nearest = (float)x;
   if (emulated::weather.fault == EMULATED_FAULT_DIRECTED) return nearest;

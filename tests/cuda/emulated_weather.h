@@ -51,4 +51,17 @@ typedef uint64_t (*emulated_products_t)(void);
 #define EMULATED_TRANSFORM_SYMBOL "emulated_transform_bf16"
 typedef void (*emulated_transform_t)(uint32_t bits[16], uint16_t mask);
 
+/** Parts of the quick quantizer, block_quick.cuh, as a thread computes them. A reciprocal is the
+ * nearest of 1 / s, or so many places beside it. */
+typedef struct {
+  float (*quotient)(float x, float s, int places);
+  /** The code of x / s, a magnitude. */
+  unsigned (*nearest)(int elem, float x, float s, int places);
+  unsigned (*drawn)(int elem, float x, float s, int places, unsigned byte);
+  /** The E4M3 byte of scaled / 3 (E2M1) or / 7; -1 where it is over 448. */
+  int (*scale)(int elem, float scaled, int up);
+  float (*odd)(int32_t y);
+} emulated_quick_t;
+#define EMULATED_QUICK_SYMBOL "emulated_quick"
+
 #endif

@@ -67,6 +67,10 @@ void transform_bf16(uint32_t bits[16], uint16_t mask) {
   transform(bits, mask);
 }
 
+const emulated_quick_t *quick_parts(void) {
+  return symbol(EMULATED_QUICK_SYMBOL);
+}
+
 ufp4_device_t *open_device(const emulated_weather_t *weather) {
   ufp4_device_options_t options = ufp4_device_options_default();
   ufp4_message_t message = {0};

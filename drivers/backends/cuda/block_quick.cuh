@@ -70,8 +70,7 @@ GPU quick_reciprocal_t quick_one_over(float s) {
 
 /** The reciprocal rounded down. */
 GPU float quick_below(const quick_reciprocal_t &one_over) {
-  const int32_t bits = __float_as_int(one_over.high);
-  return __int_as_float(bits + (__float_as_int(one_over.low) >> 31));
+  return __fadd_rd(one_over.high, one_over.low);
 }
 
 // --- Scales -------------------------------------------------------------------------------------

@@ -104,23 +104,26 @@ GPU void quick_read(const quick_place_t &place, float (&x)[16]) {
 }
 
 /** Its elements for block.cuh; @return the exponent of the transform, else 0. */
-template <bool BF16>
 GPU int quick_fetch(const ufp4_cuda_quantize_t &job, int axis, const void *first,
                     uint32_t bits[16]) {
-  const int step = axis == UFP4_AXIS_ROW ? 1 : quick_tile_t<BF16>::PITCH;
+  const bool bf16 = job.dtype == UFP4_DTYPE_BF16;
+  const int pitch = bf16 ? quick_tile_t<true>::PITCH : quick_tile_t<false>::PITCH;
+  const int step = axis == UFP4_AXIS_ROW ? 1 : pitch;
 #pragma unroll
-  for (int i = 0; i < 16; i++) bits[i] = quick_element<BF16>(first, i * step);
+  for (int i = 0; i < 16; i++) {
+    bits[i] = bf16 ? quick_element<true>(first, i * step) : quick_element<false>(first, i * step);
+  }
   return job.copies[axis].rht == UFP4_RHT_INTEGER ? hadamard(bits, job.rht_mask) : 0;
 }
 
 // --- QUANT --------------------------------------------------------------------------------------
 
 /** A block as quantize.cuh has it, of numbers. */
-template <int ELEM, bool SR, bool BF16>
+template <int ELEM, bool SR>
 GPU_FUNCTION quick_block_t quick_slow(const ufp4_cuda_quantize_t &job, int axis, const void *first,
                                       int t, uint64_t group) {
   uint32_t bits[16], words[4] = {0, 0, 0, 0};
-  const int exponent = quick_fetch<BF16>(job, axis, first, bits);
+  const int exponent = quick_fetch(job, axis, first, bits);
   const bool rht = job.copies[axis].rht == UFP4_RHT_INTEGER;
   const gpu_span_t span = rht ? block_span<true>(bits, exponent) : block_span<false>(bits, 0);
   const gpu_scale_t scale = e4m3_scale(span, ELEM, job.scale_round == UFP4_SCALE_ROUND_UP, t);
@@ -224,7 +227,7 @@ GPU unsigned quick_copy(const ufp4_cuda_quantize_t &job, int64_t row, int64_t co
       out.stored = 0x7F;
       out.flags = UFP4_FLAG_NAN;
     } else {
-      out = quick_slow<ELEM, SR, BF16>(job, AXIS, place.first, t, group);
+      out = quick_slow<ELEM, SR>(job, AXIS, place.first, t, group);
     }
   }
   quick_store(copy, place, out);
@@ -256,11 +259,10 @@ GPU uint32_t quick_rht_size(int32_t largest, int exponent) {
   return (uint32_t)__float_as_int(f32_odd((uint32_t)largest)) + ((uint32_t)exponent << 23);
 }
 
-template <bool BF16>
 GPU_FUNCTION uint32_t quick_slow_size(const ufp4_cuda_quantize_t &job, int axis,
                                       const void *first) {
   uint32_t y[16];
-  const int exponent = quick_fetch<BF16>(job, axis, first, y);
+  const int exponent = quick_fetch(job, axis, first, y);
   const gpu_span_t span = block_span<true>(y, exponent);
   return quick_rht_size(span.amax, span.exponent + 152);
 }
@@ -278,7 +280,7 @@ GPU uint32_t quick_size(const ufp4_cuda_quantize_t &job, const void *tile,
   if (!quick_has(quick_range(rht, 0), amax)) {
     *poisoned |= bits >= GPU_F32_INF;
     if (bits >= GPU_F32_INF || bits == 0) return 0;
-    return quick_slow_size<BF16>(job, AXIS, place.first);
+    return quick_slow_size(job, AXIS, place.first);
   }
   if (!rht) return bits;
   uint32_t y[16];
@@ -297,7 +299,7 @@ GPU int quick_exponent(bool rht, uint32_t size, int elem) {
 /** As amax_kernel; a thread block forms the exponent of its largest block alone, since it falls as
  * that grows. */
 template <bool BF16>
-GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(QUICK_THREADS, QUICK_BLOCKS - 1)
+GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(QUICK_THREADS, QUICK_BLOCKS)
     quick_amax_kernel(GPU_PARAMETER ufp4_cuda_quantize_t job, GPU_PARAMETER quick_units_t units) {
   __shared__ __align__(16) uint32_t tile[quick_tile_t<BF16>::WORDS];
   __shared__ uint32_t sizes[2][QUICK_THREADS / 32];
