@@ -71,6 +71,7 @@ def test_runs_are_in_pairs():
     check(float(by_recipe["ufp4"][-1]["held_loss"]) < float(by_recipe["ufp4"][1]["held_loss"]) - 0.5, "it learns")
     check_equal([(row["recipe"], row["step"]) for row in branched if row["step"] in ("16", "23")],
                 [("ufp4", "16"), ("e2m1", "16"), ("ufp4", "23"), ("e2m1", "23")], "from two thirds on")
+    check_equal(len(branched), 2 * STEPS // 3, "and not before")
     base = {row["step"]: float(row["train_loss"]) for row in by_recipe["bf16"]}
     gaps = [abs(float(row["train_loss"]) - base[row["step"]]) for row in branched if row["step"] == "16"]
     check(0 < min(gaps) and max(gaps) < 0.02, f"they begin where bf16 is: {gaps}")

@@ -185,7 +185,7 @@ class Job:
         self.chosen, self.text, self.folder = chosen, text, chosen.o / "runs"
         self.ends = [chosen.steps * turn // TURNS for turn in range(1, TURNS + 1)]
         self.branch = self.ends[BRANCH - 1]
-        self.done = {self.name(path): torch.load(path, mmap=True)["step"] for path in self.folder.glob("*.pt")}
+        self.done = {self.name(path): torch.load(path, map_location="cpu", mmap=True)["step"] for path in self.folder.glob("*.pt")}
         self.rows = {kind: Rows(chosen.o / FILES[kind], COLUMNS, lambda row, kind=kind: self._kept(kind, row)) for kind in KINDS}
         columns = ["kind", "recipe", "seed", "step", *(f"loss{i}" for i in range(STRETCHES))]
         self.parts = Rows(chosen.o / "held.csv", columns, lambda row: self._kept(row["kind"], row))
@@ -391,7 +391,7 @@ def main():
     parser, chosen = arguments()
     torch.use_deterministic_algorithms(True)
     torch.utils.deterministic.fill_uninitialized_memory = False  # which checks, and costs time
-    torch.set_float32_matmul_precision("medium")  # operands in BF16, sums in FP32: what the recipe bf16 is, faster
+    torch.set_float32_matmul_precision("medium")  # operands in BF16, sums in FP32: what the recipe bf16 is, faster; the head too
     try:
         data = read(chosen.text)
         lock = claim(parser, chosen, data)
