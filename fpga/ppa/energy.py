@@ -12,9 +12,11 @@ import tempfile
 import flow
 import liberty
 import netlist as netlists
+import stimulus as stimuli
 from library import Library
-from stimulus import Stimulus
+from stimulus import BLOCK, Stimulus
 
+STIMULI = {"ufp4_dot": stimuli.dot, "ufp4_pe": stimuli.pe}
 SOURCES = [(pathlib.Path(__file__).parent / f"{name}.py").read_text() for name in ("energy", "liberty", "netlist")]
 # Those of a row's energy, and two that drivers outside pay: the capacitance of clock pins, and of pins on inputs.
 PARTS = ("gates", "flip_flops_data", "flip_flops_clock", "leakage")
@@ -236,3 +238,14 @@ def check_sums(stimulus, printed):
     for index, value in stimulus.sums.items():
         if found.get(index) != value:
             raise flow.Failed(f"the netlist's sum {index} is {found.get(index)}, its blocks' is {value}")
+
+
+def of_case(path, row, case, library, tools, cache, seconds):
+    """Femtojoules a MAC of a row on one of its cases; without load, of the time that a MAC takes at full load."""
+    data, elem, load = case
+    stimulus = STIMULI[row.module](data, elem, load)
+    megahertz = library.settings["megahertz"]
+    joules = run(path, library, stimulus, 1e3 / megahertz, tools, cache, seconds)
+    macs = stimulus.macs / len(stimulus.window) or BLOCK
+    parts = {part: 1e15 * value / macs for part, value in joules.items()}
+    return {"data": data, "elements": elem, "load": load, "energy_fj": sum(parts[part] for part in PARTS)} | {f"{part}_fj": value for part, value in parts.items()}
