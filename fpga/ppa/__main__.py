@@ -58,6 +58,7 @@ def read_options(words):
                         ".xz (default OSU 0.18 um of Debian's qflow-tech-osu018)")
     parser.add_argument("--full-adders", **flag, help="the library's full adder in place of ufp4_full_adder")
     parser.add_argument("--sized", **flag, help="gates sized for a delay, and buffers")
+    parser.add_argument("--gated", **flag, help="clock gates where eight or more flip-flops have one enable, those of the operands of PEs among them")
     parser.add_argument("--energy", **flag, help="energies of a MAC, too, of units that have them (dot.., pe..): on GEMMs of a training, at full, half and no load")
     parser.add_argument("--seconds", action=Once, type=seconds, default=900, metavar="N", help="time limit of a tool on a unit (default 900)")
     parser.add_argument("--json", **flag, help="prints JSON")
@@ -90,7 +91,7 @@ def read_library(parser, options, cache):
     except ValueError as error:
         parser.error(str(error))
     for asked, key, words in ((options.full_adders, "full_adder", "--full-adders"), (options.sized, "driver", "--sized"),
-                              (options.energy, "megahertz", "--energy"), (options.energy, "transition", "--energy")):
+                              (options.gated, "gate", "--gated"), (options.energy, "megahertz", "--energy"), (options.energy, "transition", "--energy")):
         if asked and key not in found.settings:
             parser.error(f"{words}: fpga/ppa/libraries.toml has no {key} of the library {found.name}")
     if options.full_adders and not found.has_cell(found.settings["full_adder"][0]):
@@ -215,7 +216,7 @@ def run(words):
     if options.output and pathlib.Path(options.output).exists() and not pathlib.Path(options.output).is_dir():
         parser.error(f"-o {options.output}: it is a file, a folder is wanted")
     tools, cache = flow.Tools(), flow.Cache(build)
-    how = flow.Flow(options.full_adders, options.sized)
+    how = flow.Flow(options.full_adders, options.sized, options.gated)
     todo = chosen(options)
     found, folders, failed = measure_all(todo, cells, how, tools, cache, options.seconds)
     if options.energy:

@@ -9,6 +9,7 @@ ROOT = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(ROOT / "fpga/ppa"))
 import energy  # noqa: E402
 import flow  # noqa: E402
+import gates  # noqa: E402
 import liberty  # noqa: E402
 import netlist  # noqa: E402
 import stimulus  # noqa: E402
@@ -145,6 +146,34 @@ def test_half_load_is_half_of_full_load(_):
     full, half, none = (stimulus.pe("fprop", "e1m2", load) for load in ("full", "half", "none"))
     assert (full.macs, none.macs) == (16 * len(full.window), 0) and len(half.sums) == len(full.sums) == 32
     assert abs(half.macs / len(half.window) - 8) < 0.15, half.macs / len(half.window)
+
+
+GATED = """module u(clk_i, d_i, e_i, q_o);
+  input clk_i;
+  input [69:0] d_i;
+  input e_i;
+  output [69:0] q_o;
+  wire g;
+  ICG g0 (
+    .CLK(clk_i),
+    .ENA(e_i),
+    .GCLK(g),
+    .SE(1'h0)
+  );
+""" + "".join(f"  DFF r{i} (\n    .CLK(g),\n    .D(d_i[{i}]),\n    .Q(q_o[{i}])\n  );\n" for i in range(70)) + "endmodule\n"
+
+
+def test_a_gate_drives_so_many_and_scan_enable_is_a_port(_):
+    text, added = gates.finish(GATED, ["ICG", "ENA", "CLK", "GCLK", "SE"])
+    found = netlist.read(text)
+    clocks = {pins["GCLK"]: [name for name, (cell, other) in found.cells.items() if cell == "DFF" and other["CLK"] == pins["GCLK"]]
+              for cell, pins in found.cells.values() if cell == "ICG"}
+    assert added == 2 and sorted(map(len, clocks.values())) == [23, 23, 24], clocks
+    assert all((pins["ENA"], pins["CLK"], pins["SE"]) == ("e_i", "clk_i", "scan_enable_i") for cell, pins in found.cells.values() if cell == "ICG")
+    assert found.ports["scan_enable_i"] == ("input", 1) and "(clk_i, scan_enable_i, d_i" in text
+    plain = GATED.replace(",\n    .SE(1'h0)", "")
+    assert gates.finish(plain, ["ICG", "ENA", "CLK", "GCLK"])[1] == 2
+    assert gates.finish(GATED.replace("ICG", "OTHER"), ["ICG", "ENA", "CLK", "GCLK", "SE"]) == (GATED.replace("ICG", "OTHER"), 0)
 
 
 @slow
