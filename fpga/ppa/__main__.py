@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""./ufp4 ppa: area and delay of the core's units in a standard-cell library. See --help."""
+"""./ufp4 ppa: area, delay and energy of the core's units in a standard-cell library. See --help."""
 import argparse
 import concurrent.futures
 import csv
@@ -11,12 +11,14 @@ import shlex
 import subprocess
 import sys
 
+import energy
 import flow
 import library
 import rows
 
+ENERGY = ("unit", "data", "elements", "load", "energy_fj", *(f"{part}_fj" for part in (*energy.PARTS, *energy.OUTSIDE)))
 COLUMNS = ("unit", "formats", "flow", "area_um2", "flip_flops_um2", "delay_ns")
-ABOUT = """Area and delay of the core's units in a library of standard cells, by yosys and OpenSTA, without wires and memories.
+ABOUT = """Area, delay and energy of the core's units in a library of standard cells, by yosys and OpenSTA, without wires and memories.
 Without --unit and --all: the dot product of 16 pairs and the processing element (PE), each for all formats, for E2M1, for
 E1M2 and INT4, and for E1M2."""
 MORE = f"""units: {' '.join(row.name for row in rows.ROWS)}
@@ -56,9 +58,11 @@ def read_options(words):
                         ".xz (default OSU 0.18 um of Debian's qflow-tech-osu018)")
     parser.add_argument("--full-adders", **flag, help="the library's full adder in place of ufp4_full_adder")
     parser.add_argument("--sized", **flag, help="gates sized for a delay, and buffers")
+    parser.add_argument("--gated", **flag, help="clock gates where eight or more flip-flops have one enable, those of the operands of PEs among them")
+    parser.add_argument("--energy", **flag, help="energies of a MAC, too, of units that have them (dot.., pe..): on GEMMs of a training, at full, half and no load")
     parser.add_argument("--seconds", action=Once, type=seconds, default=900, metavar="N", help="time limit of a tool on a unit (default 900)")
     parser.add_argument("--json", **flag, help="prints JSON")
-    parser.add_argument("-o", dest="output", action=Once, metavar="DIR", help="a folder for ppa.json, ppa.csv and the page report.html")
+    parser.add_argument("-o", dest="output", action=Once, metavar="DIR", help="a folder for ppa.json, ppa.csv, energy.csv and the page report.html")
     options = parser.parse_args(words)
     if options.unit and options.all:
         parser.error("--unit and --all exclude each other")
@@ -86,7 +90,8 @@ def read_library(parser, options, cache):
         parser.error(f"{error.filename}: {error.strerror}")
     except ValueError as error:
         parser.error(str(error))
-    for asked, key, words in ((options.full_adders, "full_adder", "--full-adders"), (options.sized, "driver", "--sized")):
+    for asked, key, words in ((options.full_adders, "full_adder", "--full-adders"), (options.sized, "driver", "--sized"),
+                              (options.gated, "gate", "--gated"), (options.energy, "megahertz", "--energy"), (options.energy, "transition", "--energy")):
         if asked and key not in found.settings:
             parser.error(f"{words}: fpga/ppa/libraries.toml has no {key} of the library {found.name}")
     if options.full_adders and not found.has_cell(found.settings["full_adder"][0]):
@@ -108,7 +113,7 @@ def completed(futures):
 
 def measure_all(todo, cells, how, tools, cache, limit):
     """Rows of COLUMNS, in order; those that fail are said, and are not in it."""
-    done, failed = {}, 0
+    done, folders, failed = {}, {}, 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         started = {pool.submit(flow.synthesize, row, cells, how, tools, cache, limit): row for row in todo}
         for count, future in enumerate(completed(started), 1):
@@ -120,9 +125,31 @@ def measure_all(todo, cells, how, tools, cache, limit):
                 say(f"{row.name} ({count} of {len(todo)}): {error}")
                 continue
             say(f"{row.name} ({count} of {len(todo)}){' as measured before' if known else ''}")
+            folders[row.name] = folder
             figures = json.loads((folder / "figures.json").read_text())
             done[row.name] = {"unit": row.name, "formats": row.formats, "flow": how.name} | figures | {"script": str(folder / "synthesis.ys")}
-    return [done[row.name] for row in todo if row.name in done], failed
+    return [done[row.name] for row in todo if row.name in done], folders, failed
+
+
+def measure_energies(found, cells, folders, tools, cache, limit):
+    """Adds what rows.cases has to the rows. How many failed."""
+    todo = [(row, case) for row in found if rows.has_energy(rows.BY_NAME[row["unit"]]) for case in rows.cases(rows.BY_NAME[row["unit"]])]
+    energy.check_itself(tools, cache, limit)
+    failed, done = 0, {}
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        started = {pool.submit(energy.of_case, folders[row["unit"]] / "netlist.v", rows.BY_NAME[row["unit"]], case, cells, tools, cache, limit): (row["unit"], case)
+                   for row, case in todo}
+        for count, future in enumerate(completed(started), 1):
+            name = f"{started[future][0]} on {' '.join(started[future][1])} ({count} of {len(todo)})"
+            try:
+                done[started[future]] = future.result()
+                say(name)
+            except flow.Failed as error:
+                failed += 1
+                say(f"{name}: {error}")
+    for row in found:
+        row["energy"] = [done[row["unit"], case] for of, case in todo if of is row and (row["unit"], case) in done]
+    return failed
 
 
 def command(words):
@@ -132,6 +159,7 @@ def command(words):
 def table(document):
     lines = [f"{'unit':<24} {'area, um2':>11} {'flip-flops':>10} {'delay, ns':>9}"]
     lines += [f"{row['unit']:<24} {row['area_um2']:>11.1f} {row['flip_flops_um2']:>10.1f} {row['delay_ns']:>9.2f}" for row in document["rows"]]
+    lines += energy_lines(document)
     about = document["library"]
     lines.append(f"% {about['name']} ({', '.join(pathlib.Path(file).name for file in about['files'])}), {document['flow']}; yosys {document['yosys']}, "
                  f"OpenSTA {document['opensta']}; RTL {document['rtl']}; without wires and memories")
@@ -139,20 +167,38 @@ def table(document):
     return "".join(f"{line}\n" for line in lines)
 
 
-def comma_separated(document):
+def energy_lines(document):
+    found = [(row["unit"], one) for row in document["rows"] for one in row.get("energy", ())]
+    if not found:
+        return []
+    lines = ["", f"{'fJ a MAC':<24} {'data':<12} {'load':<5} {'energy':>7} {'gates':>7} {'flip-flops':>10} {'clocked':>8} {'leakage':>8} {'clock pins':>11} {'input pins':>11}"]
+    for unit, one in found:
+        parts = [one[f"{part}_fj"] for part in (*energy.PARTS, *energy.OUTSIDE)]
+        widths = (7, 10, 8, 8, 11, 11)
+        lines.append(f"{unit:<24} {one['data'] + ' ' + one['elements']:<12} {one['load']:<5} {one['energy_fj']:>7.2f} " +
+                     " ".join(f"{value:>{width}.2f}" for value, width in zip(parts, widths)))
+    return [*lines, f"% energies at {document['megahertz']} MHz, of toggles at zero delay: a lower bound. Clock pins and input pins are beside them: whoever drives them pays"]
+
+
+def comma_separated(columns, lines, document):
     file = io.StringIO()
-    writer = csv.DictWriter(file, (*COLUMNS, "library", "rtl", "command"), extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(file, (*columns, "library", "rtl", "command"), extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for row in document["rows"]:
-        digits = {"area_um2": f"{row['area_um2']:.1f}", "flip_flops_um2": f"{row['flip_flops_um2']:.1f}", "delay_ns": f"{row['delay_ns']:.2f}"}
-        writer.writerow(row | digits | {"library": document["library"]["name"], "rtl": document["rtl"], "command": document["command"]})
+    about = {"library": document["library"]["name"], "rtl": document["rtl"], "command": document["command"]}
+    for line in lines:
+        digits = {key: f"{value:.{2 if key.endswith(('_ns', '_fj')) else 1}f}" for key, value in line.items() if isinstance(value, float)}
+        writer.writerow(line | digits | about)
     return file.getvalue()
 
 
 def write(folder, document):
     """All but the page need nothing that is not Python's own."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in (("ppa.json", json.dumps(document, indent=2) + "\n"), ("ppa.csv", comma_separated(document))):
+    files = {"ppa.json": json.dumps(document, indent=2) + "\n", "ppa.csv": comma_separated(COLUMNS, document["rows"], document)}
+    if "megahertz" in document:
+        found = [{"unit": row["unit"]} | one for row in document["rows"] for one in row["energy"]]
+        files["energy.csv"] = comma_separated(ENERGY, found, document)
+    for name, text in files.items():
         beside = folder / f".{name}.tmp"
         beside.write_text(text)
         beside.rename(folder / name)
@@ -170,11 +216,15 @@ def run(words):
     if options.output and pathlib.Path(options.output).exists() and not pathlib.Path(options.output).is_dir():
         parser.error(f"-o {options.output}: it is a file, a folder is wanted")
     tools, cache = flow.Tools(), flow.Cache(build)
-    how = flow.Flow(options.full_adders, options.sized)
+    how = flow.Flow(options.full_adders, options.sized, options.gated)
     todo = chosen(options)
-    found, failed = measure_all(todo, cells, how, tools, cache, options.seconds)
+    found, folders, failed = measure_all(todo, cells, how, tools, cache, options.seconds)
+    if options.energy:
+        failed += measure_energies(found, cells, folders, tools, cache, options.seconds)
     document = {"command": command(words), "library": {"name": cells.name, "names": cells.names, "files": options.liberty}, "flow": how.name,
                 **tools.versions, "rtl": cache.rtl, "rows": found}
+    if options.energy:
+        document["megahertz"] = cells.settings["megahertz"]
     if options.output:
         write(pathlib.Path(options.output), document)
     sys.stdout.write(json.dumps(document, indent=2) + "\n" if options.json else table(document))

@@ -6,16 +6,20 @@ are as steep as libraries.toml says. Not OpenSTA's report_power: 2.0.17 takes th
 and those of every input, so that an exclusive or counts four times."""
 import json
 import pathlib
+import re
 import shutil
 import tempfile
 
 import flow
+import gates
 import liberty
 import netlist as netlists
+import stimulus as stimuli
 from library import Library
-from stimulus import Stimulus
+from stimulus import BLOCK, Stimulus
 
-SOURCES = [(pathlib.Path(__file__).parent / f"{name}.py").read_text() for name in ("energy", "liberty", "netlist")]
+STIMULI = {"ufp4_dot": stimuli.dot, "ufp4_pe": stimuli.pe}
+SOURCES = [(pathlib.Path(__file__).parent / f"{name}.py").read_text() for name in ("energy", "gates", "liberty", "netlist")]
 # Those of a row's energy, and two that drivers outside pay: the capacitance of clock pins, and of pins on inputs.
 PARTS = ("gates", "flip_flops_data", "flip_flops_clock", "leakage")
 OUTSIDE = ("clock_pins", "input_pins")
@@ -23,15 +27,20 @@ OUTSIDE = ("clock_pins", "input_pins")
 
 def models(library, tools, cache):
     """A folder with cells.v: the library's cells for simulation."""
+    gate = gates.model(library.settings["gate"]) if "gate" in library.settings else ""
     text = "".join(f"read_liberty -ignore_miss_func cells/{file.name}\n" for file in library.files) + "write_verilog -noattr cells.v\n"
 
     def make(folder):
         flow.link(library, folder)
         (folder / "cells.ys").write_text(text)
         tools.run([tools.yosys, "-q", "-s", "cells.ys"], 300, folder)
+        if gate:
+            known = (folder / "cells.v").read_text()
+            kept = re.sub(rf"^module {library.settings['gate'][0]}\(.*?^endmodule\n", "", known, flags=re.M | re.S)
+            (folder / "cells.v").write_text(kept + gate)
         shutil.rmtree(folder / "cells")
 
-    return cache.get(["cells", text, tools.versions, library.mark()], make)[0]
+    return cache.get(["cells", text, gate, tools.versions, library.mark()], make)[0]
 
 
 class Model:
@@ -42,6 +51,7 @@ class Model:
         self.cell, self.loads, self.units, self.slew = cell, loads, units, slew
         self.pins = list(cell.pins)
         self.clocked = any(pin.clock for pin in cell.pins.values())
+        self.gate = cell.gate
         self.known = {}
 
     def change(self, old, new):
@@ -147,7 +157,7 @@ class Activity:
             for instance, old in touched.items():
                 model = self.instances[instance]
                 data, clock = model.change(old, self.states[instance])
-                out["flip_flops_data" if model.clocked else "gates"] += data
+                out["flip_flops_clock" if model.gate else "flip_flops_data" if model.clocked else "gates"] += data
                 out["flip_flops_clock"] += clock
         return out
 
@@ -236,3 +246,14 @@ def check_sums(stimulus, printed):
     for index, value in stimulus.sums.items():
         if found.get(index) != value:
             raise flow.Failed(f"the netlist's sum {index} is {found.get(index)}, its blocks' is {value}")
+
+
+def of_case(path, row, case, library, tools, cache, seconds):
+    """Femtojoules a MAC of a row on one of its cases; without load, of the time that a MAC takes at full load."""
+    data, elem, load = case
+    stimulus = STIMULI[row.module](data, elem, load)
+    megahertz = library.settings["megahertz"]
+    joules = run(path, library, stimulus, 1e3 / megahertz, tools, cache, seconds)
+    macs = stimulus.macs / len(stimulus.window) or BLOCK
+    parts = {part: 1e15 * value / macs for part, value in joules.items()}
+    return {"data": data, "elements": elem, "load": load, "energy_fj": sum(parts[part] for part in PARTS)} | {f"{part}_fj": value for part, value in parts.items()}

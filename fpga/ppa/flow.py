@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import threading
 
+import gates
 import script
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -26,10 +27,11 @@ class Failed(Exception):
 class Flow:
     full_adders: bool = False
     sized: bool = False
+    gated: bool = False
 
     @property
     def name(self):
-        return " and ".join(["full adders"] * self.full_adders + ["sized"] * self.sized) or "plain"
+        return " and ".join(["full adders"] * self.full_adders + ["sized"] * self.sized + ["gated"] * self.gated) or "plain"
 
 
 def find(program, package):
@@ -66,7 +68,7 @@ class Tools:
         finally:
             self.running.discard(process)
         if process.returncode:
-            raise Failed(f"{pathlib.Path(words[0]).name}: {out.strip().splitlines()[-1] if out.strip() else f'status {process.returncode}'}")
+            raise Failed(f"{pathlib.Path(words[0]).name}: {reason(out) or f'status {process.returncode}'}")
         return out
 
 
@@ -76,6 +78,12 @@ class Tools:
         for process in list(self.running):
             stop(process)
         os._exit(128 + number)
+
+
+def reason(said):
+    """The line that says what is wrong, or the last one."""
+    lines = said.strip().splitlines()
+    return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
 
 
 def stop(process):
@@ -129,8 +137,13 @@ def synthesize(row, library, flow, tools, cache, seconds):
             (folder / name).write_text(content)
         # The reader takes files below the current folder only.
         tools.run([tools.yosys, "-q", "-s", "synthesis.ys"], seconds, folder)
+        more = 0
+        if flow.gated:
+            text_of, added = gates.finish((folder / "netlist.v").read_text(), library.settings["gate"])
+            (folder / "netlist.v").write_text(text_of)
+            more = added * library.area(library.settings["gate"][0])
         said = tools.run([tools.sta, "-no_splash", "-exit", "delay.tcl"], min(seconds, 300), folder)
-        (folder / "figures.json").write_text(json.dumps(figures(row, (folder / "area").read_text(), said)))
+        (folder / "figures.json").write_text(json.dumps(figures(row, (folder / "area").read_text(), more, said)))
         shutil.rmtree(folder / "rtl")
         shutil.rmtree(folder / "cells")
 
@@ -144,11 +157,12 @@ def link(library, folder):
         os.link(file, folder / "cells" / file.name)
 
 
-def figures(row, area, timing):
+def figures(row, area, more, timing):
+    """more: area of what was added behind yosys."""
     areas = re.findall(r"Chip area for .*: *([0-9.]+)", area)
     flops = re.findall(r"sequential elements: *([0-9.]+)", area)
     slack = re.findall(r" (-?[0-9.]+) \((?:MET|VIOLATED)\)$", timing, re.M)
     if not areas or not slack:
         raise Failed(f"no figures: {timing.strip().splitlines()[-1] if timing.strip() else 'OpenSTA said nothing'}")
-    return {"area_um2": float(areas[-1]) / row.of, "flip_flops_um2": (float(flops[-1]) if flops else 0.0) / row.of,
+    return {"area_um2": (float(areas[-1]) + more) / row.of, "flip_flops_um2": (float(flops[-1]) + more if flops else 0.0) / row.of,
             "delay_ns": round(1000 - float(slack[-1]), 4)}

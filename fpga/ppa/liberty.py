@@ -80,6 +80,7 @@ class Cell:
     name: str
     pins: dict
     leakage: float  # watts
+    gate: bool  # of clocks
 
 
 @dataclasses.dataclass
@@ -137,7 +138,7 @@ def cell(name, text, templates, leakage_unit):
             pins[pin] = Pin(direction == "output", float(field(inside, "capacitance") or 0), field(inside, "clock") == "true", energies(inside, templates, grounds))
     leaks = [float(field(inside, "value")) for _, inside in groups(text, "leakage_power") if field(inside, "related_pg_pin") not in grounds]
     leaks = leaks or [float(field(text, "cell_leakage_power") or 0)]
-    return Cell(name, pins, sum(leaks) / len(leaks) * leakage_unit)
+    return Cell(name, pins, sum(leaks) / len(leaks) * leakage_unit, "clock_gating_integrated_cell" in text)
 
 
 def read(files, wanted):

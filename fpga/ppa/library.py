@@ -53,5 +53,10 @@ class Library:
                 self.known |= found
             return self.known, self.units
 
+    def area(self, cell):
+        file = self.has_cell(cell)
+        text = file.read_text()
+        return float(liberty.field(text[re.search(rf"\bcell *\(\s*\"?{re.escape(cell)}\"?\s*\)", text).end():], "area"))
+
     def mark(self):
         return [file.parent.name for file in self.files]

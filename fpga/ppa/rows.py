@@ -26,7 +26,7 @@ ROWS = [
     Row("dot_fpga", "ufp4_dot_relative", {}),
     Row("dot_simulator", "ufp4_dot_planes", {}),
     *_by_format("pe", "ufp4_pe", default=True, Parity=0),
-    Row("pe_parity", "ufp4_pe", {}),
+    Row("pe_parity", "ufp4_pe", {"Parity": 1}),
     # A sixteenth of 4 x 4 PEs that share operand registers; _in_array: with what else of the array belongs to a PE.
     *_by_format("pe_shared", "pe_shared", 16),
     Row("pe_shared_parity", "pe_shared", {"Parity": 1}, 16),
@@ -40,4 +40,20 @@ ROWS = [
     Row("divide_round", "ufp4_divide_round", {}),
     Row("threefry", "ufp4_threefry", {}),
 ]
+# What a unit's energy is measured on, each of its own format: the GEMM of gemm.json and the load; all formats on more.
+CASES = [("fprop", "full"), ("wgrad", "full"), ("fprop", "half"), ("fprop", "none")]
+ELEMENTS = {"all formats": "e1m2", "E2M1": "e2m1", "E1M2 and INT4": "e1m2", "E1M2": "e1m2"}
+MORE = [("fprop", "e2m1", "full"), ("wgrad", "e2m1", "full"), ("zero", "e1m2", "full"), ("random", "e2m1", "full")]
+
+
+def has_energy(row):
+    return row.module in ("ufp4_dot", "ufp4_pe") and row.parameters.get("Parity", 0) == 0 and "Target" not in row.parameters and row.formats != ""
+
+
+def cases(row):
+    """[(data, elements, load)] of a row's energies."""
+    own = [(data, ELEMENTS[row.formats], load) for data, load in CASES]
+    return own + (MORE if row.formats == "all formats" else [])
+
+
 BY_NAME = {row.name: row for row in ROWS}

@@ -10,7 +10,7 @@
 // cells: its tree, then its last addition), significands multiplied in, memory read, then accumulate, memory write; that
 // for FPGAs has more between. The control word of a stage is {valid,
 // keep, load, write, bank, index}, keep set and load clear where it is not valid: the array's control registers of this
-// column and those after it. valid_i is of the stage that makes the significands' product, control_load_i of the
+// column and those after it. operand_i is of the first stage: without it the operands are those of the cycle before. valid_i is of the stage that makes the significands' product, control_load_i of the
 // memory read, control_sum_i of that which accumulates, and base_i, {keep, load}, of the one before it, where the form
 // for cells chooses what is added to.
 // Formats: what the form for cells multiplies; others multiply all.
@@ -33,6 +33,7 @@ module ufp4_pe #(
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
+  input  logic                    operand_i  /*verilator public_flat_rd*/,
   input  logic                    valid_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control_load_i  /*verilator public_flat_rd*/,
   input  logic [1:0]              base_i  /*verilator public_flat_rd*/,
@@ -60,13 +61,18 @@ module ufp4_pe #(
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 
-  // In every cycle: an enable would have to be paid for. E1M2 has no magnitude with the uppermost plane.
+  // In every cycle: an enable would have to be paid for, unless it becomes a clock gate. E1M2 has no magnitude with the
+  // uppermost plane.
+  logic move;
+  assign move = !(ufp4_pe_pkg::ClockEnables && Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) | operand_i;
   localparam int unsigned Planes = (Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2)) ? 3 : 4;
   always_ff @(posedge clk_i) begin
-    a_mag_o <= (4*Lanes)'(a_mag_i[Planes*Lanes-1:0]);
-    a_rest_o <= a_rest_i;
-    b_mag_o <= (4*Lanes)'(b_mag_i[Planes*Lanes-1:0]);
-    b_rest_o <= b_rest_i;
+    if (move) begin
+      a_mag_o <= (4*Lanes)'(a_mag_i[Planes*Lanes-1:0]);
+      a_rest_o <= a_rest_i;
+      b_mag_o <= (4*Lanes)'(b_mag_i[Planes*Lanes-1:0]);
+      b_rest_o <= b_rest_i;
+    end
   end
 
   if (Lanes == 16) begin : gen_no_steps
@@ -184,8 +190,10 @@ module ufp4_pe #(
         .carry_o(carry_d)
       );
       always_ff @(posedge clk_i) begin
-        sum_nq <= ~sum_d;
-        carry_nq <= ~carry_d;
+        if (move) begin
+          sum_nq <= ~sum_d;
+          carry_nq <= ~carry_d;
+        end
       end
       ufp4_ripple #(.Width(13)) u_added (
         .a_i(~sum_nq),

@@ -39,6 +39,14 @@ package ufp4_pe_pkg;
     return part_registered(target, contract) ? 2 : 1;
   endfunction
 
+  // The form for cells, contract exact: registers of stage 1 have an enable, which flows that make clock gates want
+  // (./ufp4 ppa --gated), and others would pay gates for. Bits and cycles are the same.
+`ifdef UFP4_CLOCK_ENABLES
+  localparam bit ClockEnables = 1'b1;
+`else
+  localparam bit ClockEnables = 1'b0;
+`endif
+
   // Contract exact: bits of a word in an accumulator memory, where the form for cells keeps carries of its own.
   function automatic int unsigned sum_width(int unsigned target);
     return (target == 32'(TARGET_ASIC)) ? 67 : 64;

@@ -259,6 +259,7 @@ module ufp4_systolic #(
         ufp4_pe #(.Depth(1 << IndexWidth), .Target(Target), .Parity(Parity), .Formats(Formats), .Lanes(Lanes)) u_pe (
           .clk_i,
           .rst_ni,
+          .operand_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[WordWidth-1]),
           .valid_i(gen_row[r-r%Share].gen_control[c/Share+ufp4_pe_pkg::StageValid].word_q[ControlWidth-1]),
           .control_load_i(gen_row[r-r%Share].gen_control[c/Share+StageLoad].word_q[ControlWidth-1:0]),
           .control_sum_i(gen_row[r-r%Share].gen_control[c/Share+StageSum].word_q[ControlWidth-1:0]),

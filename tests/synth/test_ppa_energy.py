@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The energies of fpga/ppa. test_ppa_energy.py ROOT [TEST]"""
+import io
+import pathlib
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(ROOT / "fpga/ppa"))
+import energy  # noqa: E402
+import flow  # noqa: E402
+import gates  # noqa: E402
+import liberty  # noqa: E402
+import netlist  # noqa: E402
+import stimulus  # noqa: E402
+from library import DEBIAN, Library  # noqa: E402
+from rows import BY_NAME  # noqa: E402
+
+PLAIN = ROOT / "fpga/ppa/check.lib"
+
+
+def slow(test):
+    """Read by the CMakeLists.txt: the test has the label slow."""
+    return test
+
+
+def tools():
+    try:
+        return flow.Tools()
+    except flow.Failed as error:
+        if "is missing" not in str(error):
+            raise
+        print(f"skipped: {error}")
+        raise SystemExit(0) from error
+
+
+def raises(words, call, *arguments):
+    try:
+        call(*arguments)
+    except (flow.Failed, ValueError) as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(f"no error with '{words}'")
+
+
+def model(function, groups, pins="AB"):
+    """Of a cell with an output Y that drives 10 fF at 1 V: each group (related, when, rise, fall)."""
+    inputs = "".join(f"pin ({pin}) {{ direction : input; capacitance : 1; }}" for pin in pins)
+    powers = "".join(f'internal_power () {{ {f"related_pin : {related!r};" if related else ""} {f"when : {when!r};" if when else ""} rise_power (scalar) '
+                     f'{{ values ("{rise}"); }} fall_power (scalar) {{ values ("{fall}"); }} }}' for related, when, rise, fall in groups).replace("'", '"')
+    text = f'{inputs} pin (Y) {{ direction : output; function : "{function}"; {powers} }}'
+    return energy.Model(liberty.cell("X", text, {}, 1e-9), {"Y": 10.0}, liberty.Units(1e-15, 1.0), 0.0)
+
+
+def joules(found, a, b):
+    """Of a change from (A, B, Y) to (A, B, Y), in fJ."""
+    bits = lambda state: sum(bit << i for i, bit in enumerate(state))
+    data, clock = found.change(bits(a), bits(b))
+    assert clock == 0
+    return round(data * 1e15, 6)
+
+
+def test_a_toggle_counts_once(_):
+    """With the energy of the input that has changed, in the state of the other; with that of all such where several have."""
+    found = model("A ^ B", [("A", "B", 1, 2), ("A", "!B", 3, 4), ("B", "A", 5, 6), ("B", "!A", 7, 8)])
+    assert joules(found, (0, 0, 0), (1, 0, 1)) == 3 + 5
+    assert joules(found, (1, 1, 0), (0, 1, 1)) == 1 + 5
+    assert joules(found, (1, 0, 1), (1, 1, 0)) == 6 + 5
+    assert joules(found, (1, 0, 1), (0, 1, 1)) == 0
+    either = model("A & B", [("A", "", 1, 2), ("B", "", 3, 4)])
+    assert joules(either, (0, 0, 0), (1, 1, 1)) == (1 + 3) / 2 + 5
+
+
+def test_an_input_alone_costs_its_own(_):
+    text = ('pin (A) { direction : input; capacitance : 1; internal_power () { when : "!B"; rise_power (scalar) { values ("7"); } '
+            'fall_power (scalar) { values ("9"); } } } pin (B) { direction : input; capacitance : 1; } pin (Y) { direction : output; }')
+    found = energy.Model(liberty.cell("X", text, {}, 1e-9), {"Y": 0.0}, liberty.Units(1e-15, 1.0), 0.0)
+    assert [joules(found, (0, b, 0), (1, b, y)) for b, y in ((0, 0), (1, 0), (1, 1))] == [7, 0, 0]
+    assert joules(found, (1, 0, 0), (0, 0, 0)) == 9
+
+
+def test_charge_counts_once(_):
+    """What a library says of the ground pin is the same charge."""
+    text = ('pg_pin (VDD) { pg_type : primary_power; } pg_pin (VSS) { pg_type : primary_ground; } pin (A) { direction : input; capacitance : 1; } '
+            'pin (Y) { direction : output; ' + "".join(f'internal_power () {{ related_pin : "A"; related_pg_pin : {pin}; power (scalar) {{ values ("{value}"); }} }} '
+                                                       for pin, value in (("VDD", 3), ("VSS", 100))) + "}")
+    found = energy.Model(liberty.cell("X", text, {}, 1e-9), {"Y": 0.0}, liberty.Units(1e-15, 1.0), 0.0)
+    assert round(found.change(0, 3)[0] * 1e15, 6) == 3
+
+
+def test_tables_are_read_between_their_points(_):
+    table = liberty.Table([(liberty.SLEW, [1, 3]), (liberty.LOAD, [10, 20, 40])], [0, 10, 30, 100, 110, 130])
+    got = [table.at(slew, load) for slew, load in ((1, 10), (3, 40), (2, 10), (1, 15), (2, 30), (0, 0), (9, 99))]
+    assert got == [0, 130, 50, 5, 70, 0, 130], got
+    assert liberty.condition("(!A * B) + (C' !D)")({"A": 1, "B": 1, "C": 0, "D": 0})
+    assert not liberty.condition("(!A & B) | (C' !D)")({"A": 1, "B": 1, "C": 1, "D": 0})
+
+
+NETS = "$var wire 1 ! clk_i $end\n$var wire 2 \" \\bus.x [1:0] $end\n$var wire 1 # y $end\n$enddefinitions $end\n"
+
+
+def test_a_dump_has_bits_of_buses_and_aliases(_):
+    dump = netlist.Dump(io.StringIO("$var wire 1 # z $end\n" + NETS + "#0\n0!\nb1 \"\n0#\n#1\n1!\nb11 \"\n$dumpoff\nx!\n"))
+    assert dump.nets["z"] == dump.nets["y"] and {"bus.x[0]", "bus.x[1]"} < set(dump.nets), dump.nets
+    name = {bit: name for name, bit in dump.nets.items()}
+    found = [{name[bit]: value for bit, value in moment} for moment in dump.moments()]
+    assert found == [{"clk_i": 0, "bus.x[0]": 1, "bus.x[1]": 0, "y": 0}, {"clk_i": 1, "bus.x[0]": 1, "bus.x[1]": 1}], found
+
+
+def test_rejects_a_net_without_a_value(_):
+    for change in ("bx0 \"\n", "x#\n", "z!\n"):
+        raises("in the simulation", lambda text: list(netlist.Dump(io.StringIO(NETS + text)).moments()), "#0\n0!\nb00 \"\n0#\n#1\n" + change)
+
+
+def test_rejects_a_dump_without_a_net(folder):
+    library = Library([PLAIN], folder)
+    found = netlist.read(energy.CHECK)
+    names = ["clk_i", "q", "z_o"]
+    variables = "".join(f"$var wire 1 {chr(40 + i)} {name} $end\n" for i, name in enumerate(names)) + "$var wire 2 A a_i [1:0] $end\n$var wire 2 B y_o [1:0] $end\n"
+    cells, units = library.cells({"INV", "DFF"})
+    energy.Activity(found, cells, units, 0.01, netlist.Dump(io.StringIO(variables + "$enddefinitions $end\n")))
+    for lost in (*names[1:], "a_i", "y_o"):
+        kept = "".join(line + "\n" for line in variables.splitlines() if f" {lost} " not in line)
+        raises("the simulation has no net " + lost, energy.Activity, found, cells, units, 0.01, netlist.Dump(io.StringIO(kept + "$enddefinitions $end\n")))
+
+
+def test_rejects_sums_that_are_not_the_blocks(_):
+    about = stimulus.Stimulus({}, range(0), 0, {3: -5, 4: 1 << 20})
+    word = lambda value: f"{value & 2**64 - 1:017x}"
+    carried = (1 << 64) | (1 << 20) - (1 << 16)
+    energy.check_sums(about, [f" 1 03 {word(-5)}", f" 0 04 {word(9)}", f" 1 04 {carried:017x}"])
+    raises("sum 4 is", energy.check_sums, about, [f" 1 03 {word(-5)}", f" 1 04 {word(1)}"])
+    raises("sum 3 is None", energy.check_sums, about, [f" 1 04 {carried:017x}"])
+
+
+def test_finds_the_energy_of_a_known_netlist(folder):
+    """In plain numbers; and it is refused where they differ."""
+    ready = tools()
+    energy.check_itself(ready, flow.Cache(folder), 100)
+    part, value = "gates", energy.CHECKED["gates"]
+    energy.CHECKED[part] = value * 1.01
+    raises(f"check of energies: {part}", energy.check_itself, ready, flow.Cache(folder), 100)
+
+
+def test_half_load_is_half_of_full_load(_):
+    full, half, none = (stimulus.pe("fprop", "e1m2", load) for load in ("full", "half", "none"))
+    assert (full.macs, none.macs) == (16 * len(full.window), 0) and len(half.sums) == len(full.sums) == 32
+    assert abs(half.macs / len(half.window) - 8) < 0.15, half.macs / len(half.window)
+
+
+GATED = """module u(clk_i, d_i, e_i, q_o);
+  input clk_i;
+  input [69:0] d_i;
+  input e_i;
+  output [69:0] q_o;
+  wire g;
+  ICG g0 (
+    .CLK(clk_i),
+    .ENA(e_i),
+    .GCLK(g),
+    .SE(1'h0)
+  );
+""" + "".join(f"  DFF r{i} (\n    .CLK(g),\n    .D(d_i[{i}]),\n    .Q(q_o[{i}])\n  );\n" for i in range(70)) + "endmodule\n"
+
+
+def test_a_gate_drives_so_many_and_scan_enable_is_a_port(_):
+    text, added = gates.finish(GATED, ["ICG", "ENA", "CLK", "GCLK", "SE"])
+    found = netlist.read(text)
+    clocks = {pins["GCLK"]: [name for name, (cell, other) in found.cells.items() if cell == "DFF" and other["CLK"] == pins["GCLK"]]
+              for cell, pins in found.cells.values() if cell == "ICG"}
+    assert added == 2 and sorted(map(len, clocks.values())) == [23, 23, 24], clocks
+    assert all((pins["ENA"], pins["CLK"], pins["SE"]) == ("e_i", "clk_i", "scan_enable_i") for cell, pins in found.cells.values() if cell == "ICG")
+    assert found.ports["scan_enable_i"] == ("input", 1) and "(clk_i, scan_enable_i, d_i" in text
+    plain = GATED.replace(",\n    .SE(1'h0)", "")
+    assert gates.finish(plain, ["ICG", "ENA", "CLK", "GCLK"])[1] == 2
+    assert gates.finish(GATED.replace("ICG", "OTHER"), ["ICG", "ENA", "CLK", "GCLK", "SE"]) == (GATED.replace("ICG", "OTHER"), 0)
+
+
+@slow
+def test_a_pe_has_the_sums_of_its_blocks(folder):
+    """Of each format on its data, in Debian's library; OSU's unit of energy is a picojoule."""
+    ready, cache = tools(), flow.Cache(folder)
+    library = Library([DEBIAN], folder)
+    for unit, elem in (("pe_e1m2", "e1m2"), ("pe_e2m1", "e2m1")):
+        row = BY_NAME[unit]
+        path = flow.synthesize(row, library, flow.Flow(), ready, cache, 600)[0] / "netlist.v"
+        full, none = (energy.of_case(path, row, ("fprop", elem, load), library, ready, cache, 600) for load in ("full", "none"))
+        assert 3000 < full["energy_fj"] < 20000 and none["gates_fj"] == 0, (full, none)
+        assert abs(none["flip_flops_clock_fj"] - full["flip_flops_clock_fj"]) < 0.2 * full["flip_flops_clock_fj"], (full, none)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[2:] or [name for name in dir() if name.startswith("test_")]:
+        with tempfile.TemporaryDirectory() as place:
+            globals()[name](pathlib.Path(place).resolve())
