@@ -43,19 +43,19 @@ static int shared_log2(const ufp4_operand_t *operand) {
   return operand->block > BLOCK;
 }
 
-static void pack_row(const ufp4_operand_t *in, row_t at, uint8_t *codes, uint8_t *scales) {
+static void pack_row(const ufp4_operand_t *in, row_t row, uint8_t *codes, uint8_t *scales) {
   const int shift = shared_log2(in);
   for (int64_t b = 0; b < in->blocks; b++) {
-    memcpy(codes + at.codes + b * UFP4_PANEL_CODE_BYTES,
-           in->codes + at.codes_plain + b * ROW_CODE_BYTES, ROW_CODE_BYTES);
-    scales[at.scales + b * UFP4_PANEL_SCALE_BYTES] = in->scales[at.scales_plain + (b >> shift)];
+    memcpy(codes + row.codes + b * UFP4_PANEL_CODE_BYTES,
+           in->codes + row.codes_plain + b * ROW_CODE_BYTES, ROW_CODE_BYTES);
+    scales[row.scales + b * UFP4_PANEL_SCALE_BYTES] = in->scales[row.scales_plain + (b >> shift)];
   }
 }
 
-static void pack_padding(int64_t blocks, row_t at, uint8_t *codes, uint8_t *scales) {
+static void pack_padding(int64_t blocks, row_t row, uint8_t *codes, uint8_t *scales) {
   for (int64_t b = 0; b < blocks; b++) {
-    memset(codes + at.codes + b * UFP4_PANEL_CODE_BYTES, 0, ROW_CODE_BYTES);
-    scales[at.scales + b * UFP4_PANEL_SCALE_BYTES] = 0;
+    memset(codes + row.codes + b * UFP4_PANEL_CODE_BYTES, 0, ROW_CODE_BYTES);
+    scales[row.scales + b * UFP4_PANEL_SCALE_BYTES] = 0;
   }
 }
 
