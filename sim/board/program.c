@@ -61,12 +61,12 @@ static uint32_t draw(sim_t *sim) {
 }
 
 // What becomes of a byte on the wire: it is dropped, doubled, or has a bit flipped, now and then.
-static size_t carry(sim_t *sim, uint8_t byte, uint8_t to[2]) {
-  to[0] = to[1] = byte;
+static size_t carry(sim_t *sim, uint8_t byte, uint8_t out[2]) {
+  out[0] = out[1] = byte;
   if (sim->fault_bytes == 0 || draw(sim) % sim->fault_bytes != 0) return 1;
   sim->faults++;
   const uint32_t kind = draw(sim) % 3;
-  if (kind == 2) to[0] ^= (uint8_t)(1u << draw(sim) % 8);
+  if (kind == 2) out[0] ^= (uint8_t)(1u << draw(sim) % 8);
   return kind == 2 ? 1 : 2 * kind;
 }
 

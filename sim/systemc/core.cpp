@@ -33,11 +33,11 @@ unsigned strobes_of(const tlm::tlm_generic_payload &payload) {
   return strobes;
 }
 
-void copy_enabled(unsigned char *to, uint32_t value, unsigned strobes) {
+void copy_enabled(unsigned char *out, uint32_t value, unsigned strobes) {
   unsigned char bytes[kWord];
   std::memcpy(bytes, &value, kWord);
   for (unsigned i = 0; i < kWord; i++) {
-    if (strobes >> i & 1) to[i] = bytes[i];
+    if (strobes >> i & 1) out[i] = bytes[i];
   }
 }
 

@@ -63,11 +63,11 @@ void Ufp4CoreTimed::Inside::look_ahead() {
 }
 
 // `now` has got as far as *at.
-void Ufp4CoreTimed::Inside::trim(ufp4::Cursor *at) {
-  const ufp4::Cursor had = *at;
+void Ufp4CoreTimed::Inside::trim(ufp4::Cursor *cursor) {
+  const ufp4::Cursor had = *cursor;
   fetched.erase(fetched.begin(), fetched.begin() + static_cast<std::ptrdiff_t>(had.fetched));
   executed.erase(executed.begin(), executed.begin() + static_cast<std::ptrdiff_t>(had.executed));
-  *at = {};
+  *cursor = {};
   if (!ahead) return;
   ahead_at.fetched -= had.fetched;
   ahead_at.executed -= had.executed;

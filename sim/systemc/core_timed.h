@@ -84,7 +84,7 @@ struct Ufp4CoreTimed::Inside {
     return timed.core().registers().irq();
   }
   void look_ahead();
-  void trim(ufp4::Cursor *at);
+  void trim(ufp4::Cursor *cursor);
   bool peek(uint32_t offset, uint32_t *value);
   void catch_up();
   void forget_ahead();

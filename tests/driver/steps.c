@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-ufp4_device_t *steps_device(const char *backend, const steps_case_t *of) {
+ufp4_device_t *steps_device(const char *backend, const steps_case_t *steps_case) {
   ufp4_device_options_t options = bench_options();
   ufp4_device_t *device = NULL;
   ufp4_message_t why = {0};
-  options.configuration = of->configuration;
+  options.configuration = steps_case->configuration;
   // The SystemC modules have no back-pressure.
-  if (strncmp(backend, "systemc", 7) != 0) options.stall_seed = check_stall(of->stall_seed);
+  if (strncmp(backend, "systemc", 7) != 0) options.stall_seed = check_stall(steps_case->stall_seed);
   options.mem_latency = 20;
   options.message = &why;
   check_bits(0, ufp4_device_open(backend, &options, &device), UFP4_OK, "open: %s", why.text);
@@ -19,20 +19,20 @@ ufp4_device_t *steps_device(const char *backend, const steps_case_t *of) {
 
 // Odd shapes. X of the third layer is Y of the second; the first one's Y is nobody's X, as where
 // attention stands between.
-static void make_plan(steps_t *run, const steps_case_t *of) {
+static void make_plan(steps_t *run, const steps_case_t *steps_case) {
   static const int64_t widths[][2] = {{19, 45}, {17, 70}, {70, 33}};
   run->plan = (ufp4_schedule_plan_t){.layers = run->layers,
-                                     .layer_count = of->layers,
-                                     .batches = of->batches,
-                                     .steps = of->steps,
-                                     .kept = of->kept,
-                                     .source = of->source,
+                                     .layer_count = steps_case->layers,
+                                     .batches = steps_case->batches,
+                                     .steps = steps_case->steps,
+                                     .kept = steps_case->kept,
+                                     .source = steps_case->source,
                                      .seed = 77};
-  for (int l = 0; l < of->layers; l++) {
+  for (int l = 0; l < steps_case->layers; l++) {
     const int64_t *width = widths[l % 3];
     run->layers[l] = (ufp4_schedule_layer_t){l % 3 == 0 ? 38 : 37, width[0], width[1]};
   }
-  check_bits(0, ufp4_recipe_named(of->recipe, &run->plan.recipe), UFP4_OK, "recipe");
+  check_bits(0, ufp4_recipe_named(steps_case->recipe, &run->plan.recipe), UFP4_OK, "recipe");
 }
 
 size_t steps_element_bytes(const steps_t *run) {
@@ -75,10 +75,10 @@ static void fill_all(steps_t *run) {
   }
 }
 
-steps_t *steps_start(const char *backend, const steps_case_t *of) {
+steps_t *steps_start(const char *backend, const steps_case_t *steps_case) {
   steps_t *run = calloc(1, sizeof *run);
-  run->device = steps_device(backend, of);
-  make_plan(run, of);
+  run->device = steps_device(backend, steps_case);
+  make_plan(run, steps_case);
   check_bits(0, ufp4_schedule_alloc(run->device, &run->plan, run->buffers), UFP4_OK, "alloc: %s",
              ufp4_device_message(run->device));
   fill_all(run);

@@ -23,9 +23,9 @@ typedef struct {
   ufp4_schedule_t schedule;
 } steps_t;
 
-ufp4_device_t *steps_device(const char *backend, const steps_case_t *of);
+ufp4_device_t *steps_device(const char *backend, const steps_case_t *steps_case);
 /** A list for layers of odd shapes, not run, and its tensors filled. */
-steps_t *steps_start(const char *backend, const steps_case_t *of);
+steps_t *steps_start(const char *backend, const steps_case_t *steps_case);
 void steps_go(steps_t *run);
 void steps_end(steps_t *run);
 /** Of the source tensors. */

@@ -338,21 +338,21 @@ static float rounded(float value, int to_bf16) {
 // times in sums, by 2^-24 of itself each time (no product of these tensors underflows), so a sum is
 // off by at most k u / (1 - k u) sum |a b|, u = 2^-24. The FP64 sum, whose products are exact, is
 // off by less than k 2^-53 sum |a b|: one more u covers that and the denominator, for k below 4096.
-static void check_output(const tensors_t *tensors, ufp4_pass_t pass, const int64_t at[2], int64_t k,
-                         int to_bf16, float got) {
+static void check_output(const tensors_t *tensors, ufp4_pass_t pass, const int64_t place[2],
+                         int64_t k, int to_bf16, float got) {
   float want = 0;
   double exact = 0, magnitude = 0;
   for (int64_t p = 0; p < k; p++) {
-    const float a = rounded(operand_at(tensors, pass, 0, at[0], p), to_bf16);
-    const float b = rounded(operand_at(tensors, pass, 1, at[1], p), to_bf16);
+    const float a = rounded(operand_at(tensors, pass, 0, place[0], p), to_bf16);
+    const float b = rounded(operand_at(tensors, pass, 1, place[1], p), to_bf16);
     want += a * b;
     exact += (double)a * (double)b;
     magnitude += fabs((double)a * (double)b);
   }
-  check_bits(at[0], ufp4_f32_bits(got), ufp4_f32_bits(want), "pass %d, column %d", pass,
-             (int)at[1]);
-  check_that(at[0], fabs((double)got - exact) <= (double)(k + 1) * 0x1p-24 * magnitude,
-             "pass %d, column %d: %a, want %a", pass, (int)at[1], (double)got, exact);
+  check_bits(place[0], ufp4_f32_bits(got), ufp4_f32_bits(want), "pass %d, column %d", pass,
+             (int)place[1]);
+  check_that(place[0], fabs((double)got - exact) <= (double)(k + 1) * 0x1p-24 * magnitude,
+             "pass %d, column %d: %a, want %a", pass, (int)place[1], (double)got, exact);
 }
 
 // Every output of all passes of one layer.

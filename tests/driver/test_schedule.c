@@ -49,12 +49,12 @@ static void check_layer(const steps_t *run, ufp4_device_t *golden, int l, int b)
   free(dw);
 }
 
-static void check_case(const steps_case_t *of) {
-  steps_t *run = steps_start(bench_backend(), of);
-  ufp4_device_t *golden = steps_device("model", of);
+static void check_case(const steps_case_t *steps_case) {
+  steps_t *run = steps_start(bench_backend(), steps_case);
+  ufp4_device_t *golden = steps_device("model", steps_case);
   steps_go(run);
-  for (int l = 0; l < of->layers; l++) {
-    for (int b = 0; b < of->batches; b++) check_layer(run, golden, l, b);
+  for (int l = 0; l < steps_case->layers; l++) {
+    for (int b = 0; b < steps_case->batches; b++) check_layer(run, golden, l, b);
   }
   ufp4_device_close(golden);
   steps_end(run);

@@ -297,8 +297,8 @@ TEST(rejects_names_that_lead_to_no_file) {
 
 // --- Reading ------------------------------------------------------------------------------------
 
-static char sent(size_t at) {
-  return (char)(at * 7 + at / 1000);
+static char sent(size_t index) {
+  return (char)(index * 7 + index / 1000);
 }
 
 // In a process of its own, which waits for who reads.

@@ -27,7 +27,7 @@ typedef enum {
 /** codes [rows][cols]: each element of @p in (F32 or BF16) by itself, as ufp4_elem_cast,
  * ufp4_e4m3_cast or ufp4_e8m0_cast. UFP4_ERROR_ARGUMENT: another type, a size under 1, ld under
  * cols, or no such format. */
-ufp4_status_t ufp4_cast(const ufp4_matrix_t *in, ufp4_cast_t to, uint8_t *codes);
+ufp4_status_t ufp4_cast(const ufp4_matrix_t *in, ufp4_cast_t format, uint8_t *codes);
 
 /** The transform of each block of 16 along the rows of @p in (F32 or BF16), zeros beyond cols: out
  * [rows][16 * ceil(cols/16)]. INTEGER: out[i] * 2^(E - 152) of ufp4_rht_block, exact as a double;

@@ -75,15 +75,16 @@ void file_ranges_close(file_ranges_t *file) {
   *file = (file_ranges_t){0};
 }
 
-ufp4_status_t file_range_read(const file_ranges_t *file, uint64_t at, uint64_t bytes, void *to,
+ufp4_status_t file_range_read(const file_ranges_t *file, uint64_t offset, uint64_t bytes, void *out,
                               ufp4_message_t *message) {
   if (bytes == 0) return UFP4_OK;
   if (file->stream == NULL) {
-    memcpy(to, file->bytes.data + at, (size_t)bytes);
+    memcpy(out, file->bytes.data + offset, (size_t)bytes);
     return UFP4_OK;
   }
-  if (fseeko(file->stream, (off_t)at, SEEK_SET) != 0) return file_fail(file->path, "read", message);
-  if (fread(to, 1, (size_t)bytes, file->stream) == bytes) return UFP4_OK;
+  if (fseeko(file->stream, (off_t)offset, SEEK_SET) != 0)
+    return file_fail(file->path, "read", message);
+  if (fread(out, 1, (size_t)bytes, file->stream) == bytes) return UFP4_OK;
   if (ferror(file->stream)) return file_fail(file->path, "read", message);
   ufp4_message_set(message, "%s: truncated while it was read", file->path);
   return UFP4_ERROR_IO;

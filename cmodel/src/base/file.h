@@ -26,8 +26,8 @@ typedef struct {
 
 ufp4_status_t file_ranges_open(const char *path, file_ranges_t *out, ufp4_message_t *message);
 void file_ranges_close(file_ranges_t *file);
-/** @p at + @p bytes is at most file->size. */
-ufp4_status_t file_range_read(const file_ranges_t *file, uint64_t at, uint64_t bytes, void *to,
+/** @p offset + @p bytes is at most file->size. */
+ufp4_status_t file_range_read(const file_ranges_t *file, uint64_t offset, uint64_t bytes, void *out,
                               ufp4_message_t *message);
 
 // --- Failures -----------------------------------------------------------------------------------

@@ -62,16 +62,16 @@ static int is_special(const char *path) {
 }
 
 // One link of the chain: *at becomes what it names. @return 1 where there is more to follow.
-static int follow(char **at, struct stat *about) {
-  char *real = with_real_folder(*at);
-  free(*at);
-  *at = real;
+static int follow(char **path, struct stat *about) {
+  char *real = with_real_folder(*path);
+  free(*path);
+  *path = real;
   if (real == NULL || is_special(real)) return 0;
   if (lstat(real, about) != 0) about->st_mode = S_IFREG;  // it will be
   if (!S_ISLNK(about->st_mode)) return 0;
-  *at = read_link(real);
+  *path = read_link(real);
   free(real);
-  return *at != NULL;
+  return *path != NULL;
 }
 
 ufp4_status_t file_target(const char *path, char **target, ufp4_message_t *message) {

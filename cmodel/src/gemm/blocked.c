@@ -275,16 +275,17 @@ static size_t take(size_t *used, size_t bytes) {
   return at;
 }
 
-// Huge pages keep the panels from colliding in the caches. @return what to free; @p at is in it,
+// Huge pages keep the panels from colliding in the caches. @return what to free; @p place is in it,
 // aligned. (malloc keeps what it has mapped once for the next call, aligned_alloc maps and clears
 // such large memory again each time.)
-static void *scratch(size_t bytes, uint8_t **at) {
+static void *scratch(size_t bytes, uint8_t **place) {
   const size_t alignment = bytes >= HUGE_BYTES ? HUGE_BYTES : 64;
   uint8_t *memory = malloc(bytes + alignment);
   if (memory == NULL) return NULL;
-  *at = memory + (alignment - (uintptr_t)memory % alignment);
+  *place = memory + (alignment - (uintptr_t)memory % alignment);
 #ifdef MADV_HUGEPAGE
-  if (alignment == HUGE_BYTES) (void)madvise(*at, bytes / HUGE_BYTES * HUGE_BYTES, MADV_HUGEPAGE);
+  if (alignment == HUGE_BYTES)
+    (void)madvise(*place, bytes / HUGE_BYTES * HUGE_BYTES, MADV_HUGEPAGE);
 #endif
   return memory;
 }

@@ -12,22 +12,22 @@ static int is_bad(const ufp4_matrix_t *in, const void *out) {
          in->ld < in->cols || (in->dtype != UFP4_DTYPE_F32 && in->dtype != UFP4_DTYPE_BF16);
 }
 
-static float element(const ufp4_matrix_t *in, int64_t at) {
-  return in->dtype == UFP4_DTYPE_F32 ? ((const float *)in->data)[at]
-                                     : ufp4_bf16_value(((const uint16_t *)in->data)[at]);
+static float element(const ufp4_matrix_t *in, int64_t index) {
+  return in->dtype == UFP4_DTYPE_F32 ? ((const float *)in->data)[index]
+                                     : ufp4_bf16_value(((const uint16_t *)in->data)[index]);
 }
 
-static uint8_t cast(ufp4_cast_t to, float value) {
-  if (to < UFP4_CAST_E4M3) return ufp4_elem_cast((ufp4_elem_t)to, value);
-  if (to == UFP4_CAST_E4M3) return ufp4_e4m3_cast(value);
-  return ufp4_e8m0_cast(value, to == UFP4_CAST_E8M0_UP);
+static uint8_t cast(ufp4_cast_t format, float value) {
+  if (format < UFP4_CAST_E4M3) return ufp4_elem_cast((ufp4_elem_t)format, value);
+  if (format == UFP4_CAST_E4M3) return ufp4_e4m3_cast(value);
+  return ufp4_e8m0_cast(value, format == UFP4_CAST_E8M0_UP);
 }
 
-ufp4_status_t ufp4_cast(const ufp4_matrix_t *in, ufp4_cast_t to, uint8_t *codes) {
-  if (is_bad(in, codes) || (unsigned)to >= UFP4_CAST_COUNT) return UFP4_ERROR_ARGUMENT;
+ufp4_status_t ufp4_cast(const ufp4_matrix_t *in, ufp4_cast_t format, uint8_t *codes) {
+  if (is_bad(in, codes) || (unsigned)format >= UFP4_CAST_COUNT) return UFP4_ERROR_ARGUMENT;
   for (int64_t r = 0; r < in->rows; r++) {
     for (int64_t c = 0; c < in->cols; c++)
-      codes[r * in->cols + c] = cast(to, element(in, r * in->ld + c));
+      codes[r * in->cols + c] = cast(format, element(in, r * in->ld + c));
   }
   return UFP4_OK;
 }

@@ -16,19 +16,19 @@ static float f16_value(uint16_t bits) {
   return sign != 0 ? -magnitude : magnitude;
 }
 
-static float element_f32(file_dtype_t dtype, const uint8_t *at) {
+static float element_f32(file_dtype_t dtype, const uint8_t *place) {
   if (dtype == FILE_F16) {
     uint16_t bits;
-    memcpy(&bits, at, sizeof bits);
+    memcpy(&bits, place, sizeof bits);
     return f16_value(bits);
   }
   if (dtype == FILE_F64) {
     double wide;
-    memcpy(&wide, at, sizeof wide);
+    memcpy(&wide, place, sizeof wide);
     return (float)wide;  // the one rounding: nearest even
   }
   float value;
-  memcpy(&value, at, sizeof value);
+  memcpy(&value, place, sizeof value);
   return value;
 }
 
@@ -36,13 +36,14 @@ static ufp4_dtype_t dtype_in_memory(file_dtype_t dtype) {
   return dtype == FILE_BF16 ? UFP4_DTYPE_BF16 : dtype == FILE_I64 ? UFP4_DTYPE_I64 : UFP4_DTYPE_F32;
 }
 
-static void convert_element(const file_tensor_t *in, const uint8_t *at, void *out, int64_t index) {
+static void convert_element(const file_tensor_t *in, const uint8_t *place, void *out,
+                            int64_t index) {
   if (in->dtype == FILE_BF16) {
-    memcpy((uint16_t *)out + index, at, sizeof(uint16_t));
+    memcpy((uint16_t *)out + index, place, sizeof(uint16_t));
   } else if (in->dtype == FILE_I64) {
-    memcpy((int64_t *)out + index, at, sizeof(int64_t));
+    memcpy((int64_t *)out + index, place, sizeof(int64_t));
   } else {
-    ((float *)out)[index] = element_f32(in->dtype, at);
+    ((float *)out)[index] = element_f32(in->dtype, place);
   }
 }
 

@@ -17,8 +17,8 @@ int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *
   return 1;
 }
 
-const uint8_t *file_host_order(const uint8_t *at, size_t size, uint8_t swapped[8]) {
-  if (HOST_IS_LITTLE) return at;
-  for (size_t i = 0; i < size; i++) swapped[i] = at[size - 1 - i];
+const uint8_t *file_host_order(const uint8_t *place, size_t size, uint8_t swapped[8]) {
+  if (HOST_IS_LITTLE) return place;
+  for (size_t i = 0; i < size; i++) swapped[i] = place[size - 1 - i];
   return swapped;
 }

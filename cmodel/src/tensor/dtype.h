@@ -16,6 +16,6 @@ int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *
 /** Files are little-endian: an element of one as the host has it, or the other way round; in @p
  * swapped where that differs. */
 #define HOST_IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
-const uint8_t *file_host_order(const uint8_t *at, size_t size, uint8_t swapped[8]);
+const uint8_t *file_host_order(const uint8_t *place, size_t size, uint8_t swapped[8]);
 
 #endif

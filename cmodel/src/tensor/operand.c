@@ -93,16 +93,16 @@ static int f32_unpack(float value, int64_t *significand, int *exponent) {
   return value == value;
 }
 
-static factor_t factor_of(const ufp4_operand_t *in, int64_t at) {
+static factor_t factor_of(const ufp4_operand_t *in, int64_t index) {
   factor_t out = {0, 0, 1};
   if (in->scale == UFP4_SCALE_FP32) {
-    out.clean = f32_unpack(in->scales_f32[at], &out.significand, &out.exponent);
+    out.clean = f32_unpack(in->scales_f32[index], &out.significand, &out.exponent);
   } else if (in->scale == UFP4_SCALE_E8M0) {
-    out = (factor_t){1, in->scales[at] - 127, in->scales[at] != 0xFF};
+    out = (factor_t){1, in->scales[index] - 127, in->scales[index] != 0xFF};
   } else {
     int sig, exp, tensor_exponent = 0;
     int64_t tensor = 1;
-    out.clean = ufp4_e4m3_decode(in->scales[at], &sig, &exp);
+    out.clean = ufp4_e4m3_decode(in->scales[index], &sig, &exp);
     if (in->scale == UFP4_SCALE_NVFP4) f32_unpack(in->tensor_scale, &tensor, &tensor_exponent);
     out.significand = sig * tensor;
     out.exponent = exp - 9 + tensor_exponent;

@@ -42,29 +42,29 @@ static int64_t scale_of(const ufp4_operand_t *operand, int64_t block) {
   return operand->block > BLOCK ? block >> 1 : block;
 }
 
-static void pack_row(const ufp4_operand_t *in, row_t at, uint8_t *codes, uint8_t *scales) {
+static void pack_row(const ufp4_operand_t *in, row_t row, uint8_t *codes, uint8_t *scales) {
   for (int64_t b = 0; b < in->blocks; b++) {
-    __builtin_memcpy(codes + at.codes + b * UFP4_PANEL_CODE_BYTES,
-                     in->codes + at.codes_plain + b * ROW_CODE_BYTES, ROW_CODE_BYTES);
-    scales[at.scales + b * UFP4_PANEL_SCALE_BYTES] = in->scales[at.scales_plain + scale_of(in, b)];
+    __builtin_memcpy(codes + row.codes + b * UFP4_PANEL_CODE_BYTES,
+                     in->codes + row.codes_plain + b * ROW_CODE_BYTES, ROW_CODE_BYTES);
+    scales[row.scales + b * UFP4_PANEL_SCALE_BYTES] = in->scales[row.scales_plain + scale_of(in, b)];
   }
 }
 
-static void pack_padding(int64_t blocks, row_t at, uint8_t *codes, uint8_t *scales) {
+static void pack_padding(int64_t blocks, row_t row, uint8_t *codes, uint8_t *scales) {
   for (int64_t b = 0; b < blocks; b++) {
-    __builtin_memset(codes + at.codes + b * UFP4_PANEL_CODE_BYTES, 0, ROW_CODE_BYTES);
-    scales[at.scales + b * UFP4_PANEL_SCALE_BYTES] = 0;
+    __builtin_memset(codes + row.codes + b * UFP4_PANEL_CODE_BYTES, 0, ROW_CODE_BYTES);
+    scales[row.scales + b * UFP4_PANEL_SCALE_BYTES] = 0;
   }
 }
 
 void ufp4_panel_pack(const ufp4_operand_t *in, int64_t stride_blocks, uint8_t *codes,
                      uint8_t *scales) {
   for (int64_t row = 0; row < groups(in->rows) * UFP4_PANEL_ROWS; row++) {
-    const row_t at = row_at(in, row, stride_blocks);
+    const row_t place = row_at(in, row, stride_blocks);
     if (row < in->rows) {
-      pack_row(in, at, codes, scales);
+      pack_row(in, place, codes, scales);
     } else {
-      pack_padding(in->blocks, at, codes, scales);
+      pack_padding(in->blocks, place, codes, scales);
     }
   }
 }
@@ -72,12 +72,12 @@ void ufp4_panel_pack(const ufp4_operand_t *in, int64_t stride_blocks, uint8_t *c
 void ufp4_panel_unpack(const uint8_t *codes, const uint8_t *scales, int64_t stride_blocks,
                        ufp4_operand_t *out) {
   for (int64_t row = 0; row < out->rows; row++) {
-    const row_t at = row_at(out, row, stride_blocks);
+    const row_t place = row_at(out, row, stride_blocks);
     for (int64_t b = 0; b < out->blocks; b++) {
-      __builtin_memcpy(out->codes + at.codes_plain + b * ROW_CODE_BYTES,
-                       codes + at.codes + b * UFP4_PANEL_CODE_BYTES, ROW_CODE_BYTES);
-      out->scales[at.scales_plain + scale_of(out, b)] =
-          scales[at.scales + b * UFP4_PANEL_SCALE_BYTES];
+      __builtin_memcpy(out->codes + place.codes_plain + b * ROW_CODE_BYTES,
+                       codes + place.codes + b * UFP4_PANEL_CODE_BYTES, ROW_CODE_BYTES);
+      out->scales[place.scales_plain + scale_of(out, b)] =
+          scales[place.scales + b * UFP4_PANEL_SCALE_BYTES];
     }
   }
 }

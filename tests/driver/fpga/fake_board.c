@@ -24,8 +24,8 @@ static uint32_t get(const uint8_t *from, int bytes) {
   return value;
 }
 
-static void put(uint8_t *to, int bytes, uint32_t value) {
-  for (int i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> 8 * i);
+static void put(uint8_t *out, int bytes, uint32_t value) {
+  for (int i = 0; i < bytes; i++) out[i] = (uint8_t)(value >> 8 * i);
 }
 
 // --- Out ----------------------------------------------------------------------------------------
@@ -77,22 +77,22 @@ typedef struct {
   unsigned data_bytes;
 } request_t;
 
-static unsigned identify(const fake_board_t *board, const request_t *request, uint8_t *to) {
-  put(to, 2, board->version);
-  put(to + 2, 2, board->window);
-  put(to + 4, 2, board->data_bytes);
-  put(to + 6, 2, board->march);
-  put(to + 8, 4, board->core.memory_base);
-  put(to + 12, 4, board->core.memory_bytes);
-  put(to + 16, 4, 25000000);
-  put(to + 20, 4, 3000000);
-  memset(to + 24, 0, 16);
-  memcpy(to + 24, "fake", 4);
-  memcpy(to + 40, request->data, 4);
+static unsigned identify(const fake_board_t *board, const request_t *request, uint8_t *out) {
+  put(out, 2, board->version);
+  put(out + 2, 2, board->window);
+  put(out + 4, 2, board->data_bytes);
+  put(out + 6, 2, board->march);
+  put(out + 8, 4, board->core.memory_base);
+  put(out + 12, 4, board->core.memory_bytes);
+  put(out + 16, 4, 25000000);
+  put(out + 20, 4, 3000000);
+  memset(out + 24, 0, 16);
+  memcpy(out + 24, "fake", 4);
+  memcpy(out + 40, request->data, 4);
   return 44;
 }
 
-static unsigned do_register(fake_board_t *board, const request_t *r, uint8_t *to,
+static unsigned do_register(fake_board_t *board, const request_t *r, uint8_t *out,
                             unsigned *length) {
   uint32_t value = 0;
   const fake_core_t *core = &board->core;
@@ -100,23 +100,23 @@ static unsigned do_register(fake_board_t *board, const request_t *r, uint8_t *to
   if (r->command == 3)
     return core->register_write(core->user, r->address, get(r->data, 4)) ? OK : BUS;
   if (!core->register_read(core->user, r->address, &value)) return BUS;
-  put(to, 4, value);
+  put(out, 4, value);
   *length = 4;
   return OK;
 }
 
-static unsigned do_memory(fake_board_t *board, const request_t *r, uint8_t *to, unsigned *length) {
+static unsigned do_memory(fake_board_t *board, const request_t *r, uint8_t *out, unsigned *length) {
   const uint32_t bytes = r->command == 6 ? get(r->data, 4) : r->length;
   uint8_t *memory = board->core.memory(board->core.user, r->address, bytes);
   if (board->march_reads > 0) return BUS;  // in truth it waits
   if (memory == NULL || bytes == 0) return REFUSED;
-  if (r->command == 4) memcpy(to, memory, *length = bytes);
+  if (r->command == 4) memcpy(out, memory, *length = bytes);
   if (r->command == 5) memcpy(memory, r->data, bytes);
-  if (r->command == 6) put(to, 4, crc_of(memory, bytes)), *length = 4;
+  if (r->command == 6) put(out, 4, crc_of(memory, bytes)), *length = 4;
   return OK;
 }
 
-static unsigned do_board(fake_board_t *board, const request_t *r, uint8_t *to, unsigned *length) {
+static unsigned do_board(fake_board_t *board, const request_t *r, uint8_t *out, unsigned *length) {
   const uint64_t values[] = {
       0, board->march_reads > 0 ? 1 : 2, 0, 0, board->dropped, board->repeats};
   if (r->length != 4 || r->address % 4 != 0 || r->address > 0x20) return REFUSED;
@@ -125,33 +125,33 @@ static unsigned do_board(fake_board_t *board, const request_t *r, uint8_t *to, u
     return OK;
   }
   if (r->address == 4 && board->march_reads > 0) board->march_reads--;
-  put(to, 4, r->address < 0x18 ? (uint32_t)values[r->address / 4] : 0);
+  put(out, 4, r->address < 0x18 ? (uint32_t)values[r->address / 4] : 0);
   *length = 4;
   return OK;
 }
 
-static unsigned execute(fake_board_t *board, const request_t *r, uint8_t *to, unsigned *length) {
+static unsigned execute(fake_board_t *board, const request_t *r, uint8_t *out, unsigned *length) {
   *length = 0;
   switch (r->command) {
     case 0:
-      *length = identify(board, r, to);
+      *length = identify(board, r, out);
       return OK;
     case 1:
-      memcpy(to, r->data, *length = r->data_bytes);
+      memcpy(out, r->data, *length = r->data_bytes);
       return OK;
     case 2:
     case 3:
-      return do_register(board, r, to, length);
+      return do_register(board, r, out, length);
     case 4:
     case 5:
     case 6:
-      return do_memory(board, r, to, length);
+      return do_memory(board, r, out, length);
     case 7:
       board->core.wait(board->core.user, get(r->data, 2));
       return OK;
     case 8:
     case 9:
-      return do_board(board, r, to, length);
+      return do_board(board, r, out, length);
     default:
       return UNKNOWN;
   }
@@ -260,11 +260,11 @@ static uint32_t draw(fake_faults_t *faults) {
   return (uint32_t)(faults->state >> 32);
 }
 
-unsigned fake_faults_apply(fake_faults_t *faults, uint8_t byte, uint8_t to[2]) {
-  to[0] = to[1] = byte;
+unsigned fake_faults_apply(fake_faults_t *faults, uint8_t byte, uint8_t out[2]) {
+  out[0] = out[1] = byte;
   if (faults->one_in == 0 || draw(faults) % faults->one_in != 0) return 1;
   faults->done++;
   const uint32_t kind = draw(faults) % 3;
-  if (kind == 2) to[0] ^= (uint8_t)(1u << draw(faults) % 8);
+  if (kind == 2) out[0] ^= (uint8_t)(1u << draw(faults) % 8);
   return kind == 2 ? 1 : 2 * kind;
 }

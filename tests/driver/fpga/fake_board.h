@@ -56,6 +56,6 @@ typedef struct {
   uint64_t done;
 } fake_faults_t;
 /** What becomes of a byte: 0, 1 or 2 bytes. */
-unsigned fake_faults_apply(fake_faults_t *faults, uint8_t byte, uint8_t to[2]);
+unsigned fake_faults_apply(fake_faults_t *faults, uint8_t byte, uint8_t out[2]);
 
 #endif

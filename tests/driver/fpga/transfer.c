@@ -7,12 +7,12 @@ void transfer_fill(check_random_t *random, uint8_t *bytes, size_t count) {
   for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)check_below(random, 256);
 }
 
-ufp4_status_t transfer_write(link_t *link, uint32_t at, const uint8_t *bytes, size_t count) {
+ufp4_status_t transfer_write(link_t *link, uint32_t address, const uint8_t *bytes, size_t count) {
   ufp4_status_t status = UFP4_OK;
   for (size_t done = 0; done < count && status == UFP4_OK;) {
     const size_t most = link_data_bytes(link), length = count - done < most ? count - done : most;
     const link_request_t request = {.command = LINK_MEMORY_WRITE,
-                                    .address = BASE + at + (uint32_t)done,
+                                    .address = BASE + address + (uint32_t)done,
                                     .data = bytes + done,
                                     .length = (unsigned)length};
     status = link_send(link, &request);
@@ -21,12 +21,12 @@ ufp4_status_t transfer_write(link_t *link, uint32_t at, const uint8_t *bytes, si
   return status;
 }
 
-ufp4_status_t transfer_read(link_t *link, uint32_t at, uint8_t *bytes, size_t count) {
+ufp4_status_t transfer_read(link_t *link, uint32_t address, uint8_t *bytes, size_t count) {
   ufp4_status_t status = UFP4_OK;
   for (size_t done = 0; done < count && status == UFP4_OK;) {
     const size_t most = link_data_bytes(link), length = count - done < most ? count - done : most;
     const link_request_t request = {.command = LINK_MEMORY_READ,
-                                    .address = BASE + at + (uint32_t)done,
+                                    .address = BASE + address + (uint32_t)done,
                                     .length = (unsigned)length,
                                     .answer = bytes + done,
                                     .answer_bytes = (unsigned)length};

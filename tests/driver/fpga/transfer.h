@@ -8,8 +8,8 @@
 
 void transfer_fill(check_random_t *random, uint8_t *bytes, size_t count);
 /** It may return before all is written; link_flush waits for it. */
-ufp4_status_t transfer_write(link_t *link, uint32_t at, const uint8_t *bytes, size_t count);
-ufp4_status_t transfer_read(link_t *link, uint32_t at, uint8_t *bytes, size_t count);
+ufp4_status_t transfer_write(link_t *link, uint32_t address, const uint8_t *bytes, size_t count);
+ufp4_status_t transfer_read(link_t *link, uint32_t address, uint8_t *bytes, size_t count);
 /** Adds @p value to a register. */
 ufp4_status_t transfer_register(link_t *link, uint32_t offset, uint8_t value);
 /** Random writes and reads, and registers that count them. */

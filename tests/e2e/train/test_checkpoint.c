@@ -51,8 +51,8 @@ static ufp4_trainer_t *make(const place_t *place, const char *recipe) {
   return make_with(place, recipe, &options);
 }
 
-static void take_steps(ufp4_trainer_t *trainer, int64_t to, double *loss) {
-  for (int64_t i = ufp4_trainer_steps(trainer); i < to; i++)
+static void take_steps(ufp4_trainer_t *trainer, int64_t until, double *loss) {
+  for (int64_t i = ufp4_trainer_steps(trainer); i < until; i++)
     check_bits(i, ufp4_trainer_step(trainer, &loss[i]), UFP4_OK, "step %d", (int)i);
 }
 

@@ -26,8 +26,8 @@ constexpr uint16_t kCounter = 0x40;     // a register that counts its reads
 constexpr uint16_t kErrors = 0x80;      // one that answers SLVERR
 constexpr uint64_t kPatience = 400000;  // cycles for an answer
 
-inline Bytes part(const Bytes &of, size_t offset, size_t count) {
-  const auto begin = of.begin() + static_cast<std::ptrdiff_t>(offset);
+inline Bytes part(const Bytes &bytes, size_t offset, size_t count) {
+  const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(offset);
   return Bytes(begin, begin + static_cast<std::ptrdiff_t>(count));
 }
 

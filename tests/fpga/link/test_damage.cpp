@@ -106,18 +106,18 @@ class Faults {
     return true;
   }
 
-  void damage(uint8_t byte, std::deque<uint8_t> &to) {
+  void damage(uint8_t byte, std::deque<uint8_t> &out) {
     if (cut_ > 0) {
       cut_--;
     } else if (check_below(&rig_.random(), one_in_) != 0) {
-      to.push_back(byte);
+      out.push_back(byte);
     } else {
       switch (check_below(&rig_.random(), 4)) {
         case 0:
-          to.insert(to.end(), {byte, byte});
+          out.insert(out.end(), {byte, byte});
           break;
         case 1:
-          to.push_back(byte ^ static_cast<uint8_t>(1u << check_below(&rig_.random(), 8)));
+          out.push_back(byte ^ static_cast<uint8_t>(1u << check_below(&rig_.random(), 8)));
           break;
         case 2:
           cut_ = check_below(&rig_.random(), 40);

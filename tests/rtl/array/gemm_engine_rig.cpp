@@ -12,8 +12,8 @@ extern "C" {
 
 namespace gemm_engine {
 
-static uint64_t round_up(uint64_t value, uint64_t to) {
-  return (value + to - 1) / to * to;
+static uint64_t round_up(uint64_t value, uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
 }
 
 static size_t element_bytes(const Job &job) {
@@ -115,8 +115,8 @@ class Coming {
     }
     for (const Side &side : sides_) groups_ = std::max(groups_, side.groups);
     for (int64_t group = 0; group < groups_; group++) {
-      each_part(group, [&](uint64_t at, uint64_t bytes) {
-        std::generate_n(&data_[at], bytes,
+      each_part(group, [&](uint64_t index, uint64_t bytes) {
+        std::generate_n(&data_[index], bytes,
                         [&] { return static_cast<uint8_t>(check_next(&random)); });
       });
     }
@@ -126,8 +126,9 @@ class Coming {
   void drive(uint64_t cycle, int64_t beats_read, Vgemm_engine *m) {
     if (came_ < groups_ && cycle - last_ == panels_.every) {
       if (came_ > 0 && beats_read == beats_read_) unread++;
-      each_part(came_++,
-                [&](uint64_t at, uint64_t bytes) { std::copy_n(&whole_[at], bytes, &data_[at]); });
+      each_part(came_++, [&](uint64_t index, uint64_t bytes) {
+        std::copy_n(&whole_[index], bytes, &data_[index]);
+      });
       last_ = cycle;
       beats_read_ = beats_read;
     }

@@ -14,11 +14,11 @@ static int is_gemm(const ufp4_descriptor_t *job) {
 
 // The latest earlier job of the other engine that this one must not overtake; -1 if there is none.
 // Those of its own engine it cannot overtake.
-static int latest_conflict(const graph_t *graph, int at, unsigned resources) {
-  const access_t *mine = &graph->access[at];
-  for (int i = at - 1; i >= 0; i--) {
+static int latest_conflict(const graph_t *graph, int job, unsigned resources) {
+  const access_t *mine = &graph->access[job];
+  for (int i = job - 1; i >= 0; i--) {
     const access_t *other = &graph->access[i];
-    if (is_gemm(&graph->jobs[i]) == is_gemm(&graph->jobs[at])) continue;
+    if (is_gemm(&graph->jobs[i]) == is_gemm(&graph->jobs[job])) continue;
     if (((other->writes & (mine->reads | mine->writes)) | (other->reads & mine->writes)) &
         resources)
       return i;
@@ -27,8 +27,8 @@ static int latest_conflict(const graph_t *graph, int at, unsigned resources) {
 }
 
 // A job more than 15 places earlier has ended by itself when this one starts.
-static uint8_t distance(int from, int to) {
-  return (uint8_t)(to < 0 || from - to > 15 ? 0 : from - to);
+static uint8_t distance(int from, int earlier) {
+  return (uint8_t)(earlier < 0 || from - earlier > 15 ? 0 : from - earlier);
 }
 
 static void add_job(graph_t *graph, const ufp4_descriptor_t *job, unsigned reads, unsigned writes) {
@@ -37,18 +37,18 @@ static void add_job(graph_t *graph, const ufp4_descriptor_t *job, unsigned reads
 }
 
 // Names what a job depends on: panels where it can, and the rest by `after`.
-static void name_dependences(pair_t *pair, graph_t *graph, int at) {
-  ufp4_header_descriptor_t *header = &graph->jobs[at].header;
+static void name_dependences(pair_t *pair, graph_t *graph, int job) {
+  ufp4_header_descriptor_t *header = &graph->jobs[job].header;
   if (header->opcode == UFP4_OPCODE_FENCE || below(pair, 12) == 0) return;
   unsigned rest = ~0u;
   header->flags |= 2;
-  if (is_gemm(&graph->jobs[at]) && below(pair, 4) != 0) {
-    const int x = latest_conflict(graph, at, 1u << OPERAND_X),
-              w = latest_conflict(graph, at, 1u << OPERAND_W);
-    header->panels = (uint8_t)(distance(at, x) | distance(at, w) << 4);
+  if (is_gemm(&graph->jobs[job]) && below(pair, 4) != 0) {
+    const int x = latest_conflict(graph, job, 1u << OPERAND_X),
+              w = latest_conflict(graph, job, 1u << OPERAND_W);
+    header->panels = (uint8_t)(distance(job, x) | distance(job, w) << 4);
     rest = ~(1u << OPERAND_X | 1u << OPERAND_W);
   }
-  header->after = distance(at, latest_conflict(graph, at, rest));
+  header->after = distance(job, latest_conflict(graph, job, rest));
 }
 
 // AMAX and QUANT of X or W, GEMMs, AMAX and QUANT of a GEMM's result into X's place, fences.

@@ -217,12 +217,14 @@ static output_t output_of(unsigned which, unsigned index) {
   return (output_t){0};
 }
 
-int rig_is_output(unsigned which, uint64_t at) {
+int rig_is_output(unsigned which, uint64_t address) {
   if (which == ALL)
-    return rig_is_output(QUANT_X, at) || rig_is_output(QUANT_W, at) || rig_is_output(GEMM, at);
-  const output_t output = output_of(which, (unsigned)(at / PLACE_BYTES));
-  at %= PLACE_BYTES;
-  return output.stride && at / output.stride < output.rows && at % output.stride < output.bytes;
+    return rig_is_output(QUANT_X, address) || rig_is_output(QUANT_W, address) ||
+           rig_is_output(GEMM, address);
+  const output_t output = output_of(which, (unsigned)(address / PLACE_BYTES));
+  address %= PLACE_BYTES;
+  return output.stride && address / output.stride < output.rows &&
+         address % output.stride < output.bytes;
 }
 
 void check_outside(rig_t *rig, unsigned which, const char *after) {

@@ -89,7 +89,7 @@ void rig_submit_side_by_side(rig_t *rig);
 uint64_t rig_count(rig_t *rig, ufp4_counter_t counter);
 /** Whether a byte of the image is of the output of job `which`: one of the five, NONE, or ALL of
  * them. */
-int rig_is_output(unsigned which, uint64_t at);
+int rig_is_output(unsigned which, uint64_t address);
 /** Checks that nothing has changed since the image was remembered but the output of job `which`,
  * NONE or ALL. */
 void check_outside(rig_t *rig, unsigned which, const char *after);

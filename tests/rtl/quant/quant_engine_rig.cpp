@@ -11,8 +11,8 @@ extern "C" {
 
 namespace quant_engine {
 
-static uint64_t round_up(uint64_t value, uint64_t to) {
-  return (value + to - 1) / to * to;
+static uint64_t round_up(uint64_t value, uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
 }
 
 size_t element_bytes(const Job &job) {
@@ -106,9 +106,9 @@ void Engine::describe(const Job &job, const Place &p, bool amax) {
 
 /** Row groups of the row copy that are said to be in memory: every write to them has been answered.
  */
-void Engine::check_panels(const Job &job, const Place &p, int64_t from, int64_t to) {
+void Engine::check_panels(const Job &job, const Place &p, int64_t from, int64_t end) {
   const uint64_t units = static_cast<uint64_t>((job.cols + 15) / 16);
-  for (int64_t group = from; group < std::min(to, (job.rows + 15) / 16); group++) {
+  for (int64_t group = from; group < std::min(end, (job.rows + 15) / 16); group++) {
     const uint64_t unit = static_cast<uint64_t>(group * p.stride_blocks[0]);
     const auto answered_in = [&](uint64_t first, uint64_t bytes) {
       uint64_t sum = 0;

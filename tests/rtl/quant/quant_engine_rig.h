@@ -90,7 +90,7 @@ class Engine {
   void describe(const Job &job, const Place &place, bool amax);
   Outcome simulate(const Behaviour &behaviour, uint64_t limit, const Job &job, const Place &place,
                    const Flip *flip);
-  void check_panels(const Job &job, const Place &place, int64_t from, int64_t to);
+  void check_panels(const Job &job, const Place &place, int64_t from, int64_t end);
   void compare(const Job &job, const Place &place, const std::vector<uint8_t> &before,
                const Outcome &outcome, bool amax);
 };

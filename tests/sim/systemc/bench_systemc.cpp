@@ -133,10 +133,10 @@ int sc_main(int argc, char **argv) {
   twin_configure(&twin, configuration);
   const twin_job_t job = timing_gemm(&twin, size, size, size);
   Measured measured[3];
-  const auto body = [&](Measured *to) {
-    return [&, to](Rig &rig) {
+  const auto body = [&](Measured *out) {
+    return [&, out](Rig &rig) {
       rig.set_up();
-      *to = measure(
+      *out = measure(
           [&](uint32_t) {
             rig.ring({job});
             rig.wait_interrupt(100000000);

@@ -38,9 +38,9 @@ void check_same(twin_memory_t memory, bool outside, const std::function<void(Rig
   options.outside = outside;
   options.sleep = false;
   unsigned ends = 0;
-  const auto run = [&](Seen *to) {
-    return [&, to](Rig &rig) {
-      body(rig, to);
+  const auto run = [&](Seen *out) {
+    return [&, out](Rig &rig) {
+      body(rig, out);
       if (++ends == 2) sc_core::sc_stop();
     };
   };

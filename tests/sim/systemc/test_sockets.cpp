@@ -190,8 +190,8 @@ void check_report(const std::string &report, const char *words) {
 /** Answers that come later than their requests, with a reset amid them. */
 SLOW_TEST(timed_with_memory_outside_waits_as_the_rtl_does) {
   std::vector<uint64_t> cycles[2];
-  const auto body_of = [](std::vector<uint64_t> *to) {
-    return [to](Rig &rig) {
+  const auto body_of = [](std::vector<uint64_t> *out) {
+    return [out](Rig &rig) {
       Jobs jobs;
       rig.way.waits = true;
       for (unsigned round = 0; round < 3; round++) {
@@ -199,8 +199,8 @@ SLOW_TEST(timed_with_memory_outside_waits_as_the_rtl_does) {
         for (unsigned i = 0; i < 4; i++) {
           rig.ring(jobs.list(40));
           check_that(i, rig.wait_interrupt(), "no interrupt of %s", rig.name());
-          to->push_back(rig.cycles());
-          to->push_back(rig.completion(rig.tail - 1).cycles);
+          out->push_back(rig.cycles());
+          out->push_back(rig.completion(rig.tail - 1).cycles);
           rig.write(UFP4_REG_IRQ_STATUS, 7);
         }
         rig.ring(jobs.gemm(40, 40, 200));

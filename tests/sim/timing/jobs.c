@@ -148,15 +148,15 @@ twin_job_t timing_job(twin_t *twin, uint32_t limit) {
 }
 
 // What a job may name of those before it.
-static void name_dependences(twin_t *twin, twin_job_t *jobs, unsigned at) {
-  ufp4_header_descriptor_t *header = &jobs[at].header;
+static void name_dependences(twin_t *twin, twin_job_t *jobs, unsigned job) {
+  ufp4_header_descriptor_t *header = &jobs[job].header;
   if (below(twin, 8) == 0) return;
   header->flags |= FLAG_OVERLAP;
-  if (below(twin, 3) == 0) header->after = (uint8_t)below(twin, at + 1);
+  if (below(twin, 3) == 0) header->after = (uint8_t)below(twin, job + 1);
   if (header->opcode != UFP4_OPCODE_GEMM) return;
   for (unsigned operand = 0; operand < 2; operand++) {
-    const unsigned distance = below(twin, at + 1);
-    if (distance != 0 && jobs[at - distance].header.opcode == UFP4_OPCODE_QUANT)
+    const unsigned distance = below(twin, job + 1);
+    if (distance != 0 && jobs[job - distance].header.opcode == UFP4_OPCODE_QUANT)
       header->panels = (uint8_t)(header->panels | distance << 4 * operand);
   }
 }

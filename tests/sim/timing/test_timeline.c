@@ -13,11 +13,11 @@ static const twin_memory_t memories[] = {{100, 0, 0, NULL}, {0, 0, 0, NULL},    
                                          {33, 33, 4, NULL}, {30, 0, 0, "lpddr5"}};
 
 // Cycles of a time line that a counter counts too.
-static uint64_t cycles_at(const twin_line_t *line, ufp4_track_t track, ufp4_at_t at) {
+static uint64_t cycles_at(const twin_line_t *line, ufp4_track_t track, ufp4_at_t what) {
   uint64_t cycles = 0;
   for (unsigned i = 0; i < line->count; i++) {
     const ufp4_timeline_event_t *event = &line->events[i];
-    if (event->track == track && event->at == at) cycles += event->end - event->begin;
+    if (event->track == track && event->at == what) cycles += event->end - event->begin;
   }
   return cycles;
 }

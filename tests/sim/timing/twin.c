@@ -99,10 +99,11 @@ static int take_event(void *user, const ufp4_timeline_event_t *event) {
   return line->count >= line->limit;
 }
 
-static void print_event(const char *of, const ufp4_timeline_event_t *event) {
+static void print_event(const char *name, const ufp4_timeline_event_t *event) {
   static const char *const tracks[] = UFP4_TRACK_NAMES, *const names[] = UFP4_AT_NAMES;
-  printf("  %s: %s, %s, cycles %llu to %llu, job %u\n", of, tracks[event->track], names[event->at],
-         (unsigned long long)event->begin, (unsigned long long)event->end, event->job);
+  printf("  %s: %s, %s, cycles %llu to %llu, job %u\n", name, tracks[event->track],
+         names[event->at], (unsigned long long)event->begin, (unsigned long long)event->end,
+         event->job);
 }
 
 void twin_same_lines(twin_t *twin) {

@@ -40,11 +40,11 @@ INLINE __m256i decode_two(const uint8_t *codes, int both, __m256i tables) {
 }
 
 // Minus the sums of the even words and of the odd ones.
-INLINE void put_minus_sums(__m128i words, int16_t to[2]) {
+INLINE void put_minus_sums(__m128i words, int16_t out[2]) {
   words = _mm_add_epi16(words, _mm_srli_si128(words, 8));
   words = _mm_sub_epi16(_mm_setzero_si128(), _mm_add_epi16(words, _mm_srli_si128(words, 4)));
   int pair = _mm_cvtsi128_si32(words);
-  memcpy(to, &pair, sizeof pair);
+  memcpy(out, &pair, sizeof pair);
 }
 
 // -OFFSET times the sums of k % 4 in {0, 1} and {2, 3}.
@@ -53,16 +53,16 @@ INLINE void put_start(__m128i elements, int16_t start[2]) {
 }
 
 // The quads of 8 columns, from 16 bytes of each: quad q to to + q * step.
-INLINE void store_quads(const __m128i bytes[8], uint8_t *to, size_t step) {
+INLINE void store_quads(const __m128i bytes[8], uint8_t *out, size_t step) {
   __m256i v[4];
   for (int i = 0; i < 4; i++)
     v[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(bytes[i]), bytes[4 + i], 1);
   __m256i a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpackhi_epi32(v[0], v[1]);
   __m256i d = _mm256_unpacklo_epi32(v[2], v[3]), e = _mm256_unpackhi_epi32(v[2], v[3]);
-  _mm256_store_si256((__m256i *)(void *)to, _mm256_unpacklo_epi64(a, d));
-  _mm256_store_si256((__m256i *)(void *)(to + step), _mm256_unpackhi_epi64(a, d));
-  _mm256_store_si256((__m256i *)(void *)(to + 2 * step), _mm256_unpacklo_epi64(b, e));
-  _mm256_store_si256((__m256i *)(void *)(to + 3 * step), _mm256_unpackhi_epi64(b, e));
+  _mm256_store_si256((__m256i *)(void *)out, _mm256_unpacklo_epi64(a, d));
+  _mm256_store_si256((__m256i *)(void *)(out + step), _mm256_unpackhi_epi64(a, d));
+  _mm256_store_si256((__m256i *)(void *)(out + 2 * step), _mm256_unpacklo_epi64(b, e));
+  _mm256_store_si256((__m256i *)(void *)(out + 3 * step), _mm256_unpackhi_epi64(b, e));
 }
 
 // 8 x 8 transpose of 32-bit numbers. Of two blocks of 8 columns each: quads of the first block,

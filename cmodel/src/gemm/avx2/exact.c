@@ -21,9 +21,9 @@ INLINE __m256i scale_words(const b_panel_t *b, int p, int c) {
   return _mm256_or_si256(_mm256_load_si256(even), _mm256_slli_epi32(_mm256_load_si256(odd), 16));
 }
 
-static void prepare(const void *from, void *to) {
+static void prepare(const void *from, void *out) {
   const b_panel_t *b = from;
-  table_t *table = to;
+  table_t *table = out;
   for (int p = 0; p < PAIRS; p++) {
     for (int c = 0; c < COLS; c += 8) {
       const __m256i scale = scale_words(b, p, c);

@@ -126,14 +126,14 @@ static void pack_a_row(const uint8_t *codes, int64_t blocks, const scales_t *s, 
   if (s->subnormal || !_mm256_testz_si256(shifts, shifts)) panel->tabled = 0;
 }
 
-void gemm_avx2_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to,
+void gemm_avx2_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *out,
                       uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   const int64_t blocks = gemm_chunk_blocks(a, block, CHUNK);
   const int absorb = gemm_absorb_of(a->elem);
   __m128i tables[MAX_ABSORB + 2];
   __m256i top = _mm256_setzero_si256();
-  a_panel_t *panel = to;
+  a_panel_t *panel = out;
   for (int shift = 0; shift <= absorb; shift++) tables[shift] = quanta_table(a->elem, shift, 0);
   tables[MAX_ABSORB + 1] = _mm_setzero_si128();
   panel->pairs = (int32_t)((blocks + 1) / 2);
@@ -164,19 +164,19 @@ static void pack_scales_b(int32_t scale[COLS][CHUNK], b_panel_t *panel) {
 
 // A pair of blocks of 8 columns.
 INLINE void pack_elements_b(const uint8_t *const codes[8], int k, int both, __m256i table,
-                            uint8_t to[8][COLS][4]) {
+                            uint8_t out[8][COLS][4]) {
   __m256i v[8];
   for (int c = 0; c < 8; c++) v[c] = decode_two(codes[c] + k * CODE_BYTES, both, table);
   transpose_dwords(v);
   for (int q = 0; q < 4; q++) {
     const __m256i first = _mm256_blend_epi16(v[q], _mm256_slli_epi32(v[4 + q], 16), 0xAA);
     const __m256i second = _mm256_blend_epi16(_mm256_srli_epi32(v[q], 16), v[4 + q], 0xAA);
-    _mm256_store_si256((__m256i *)to[2 * q], first);
-    _mm256_store_si256((__m256i *)to[2 * q + 1], second);
+    _mm256_store_si256((__m256i *)out[2 * q], first);
+    _mm256_store_si256((__m256i *)out[2 * q + 1], second);
   }
 }
 
-void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to,
+void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *out,
                       uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t blocks = gemm_chunk_blocks(b, block, CHUNK);
@@ -184,7 +184,7 @@ void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *t
   const uint8_t *codes[COLS];
   int32_t scale[COLS][CHUNK];
   __m256i top = _mm256_setzero_si256();
-  b_panel_t *panel = to;
+  b_panel_t *panel = out;
   panel->norm2 = 0;
   for (int c = 0; c < COLS; c++) {
     const int64_t at = (row + c < b->rows ? row + c : b->rows - 1) * b->blocks + block;

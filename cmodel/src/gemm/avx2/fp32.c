@@ -184,14 +184,14 @@ static void multiply_fp32(const a_panel_t *a, const b_panel_t *b, int r0, int fi
 }
 
 static void multiply(const void *a_panel, const void *b_panel, const void *table, int first,
-                     void *to) {
+                     void *out) {
   const a_panel_t *a = a_panel;
   const b_panel_t *b = b_panel;
   (void)table;
   const int near =
       a->exponent_min + b->exponent_min >= 1 && a->exponent_max + b->exponent_max <= 254;
   for (int r = 0; r < ROWS; r += FEW_ROWS) {
-    float *sums = (float *)to + r * COLS;
+    float *sums = (float *)out + r * COLS;
     if (a->scale_format == UFP4_SCALE_FP32) {
       multiply_fp32(a, b, r, first, sums);
     } else if (a->scale_format != UFP4_SCALE_E8M0) {

@@ -131,11 +131,11 @@ static void put_elements_a(const uint8_t *codes, const scales_t *s, const __m128
   }
 }
 
-void gemm_avx2_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, void *to,
+void gemm_avx2_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, void *out,
                            uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   __m128i tables[NONE + 1];
-  a_panel_t *panel = to;
+  a_panel_t *panel = out;
   for (int shift = 0; shift < NONE; shift++) tables[shift] = quanta_table(a->elem, shift, 0);
   tables[NONE] = _mm_setzero_si128();
   panel->groups = (int32_t)gemm_chunk_blocks(a, group, CHUNK);
@@ -173,13 +173,13 @@ static void put_scales_b(const gemm_job_t *job, const scales_t *s, int c, b_pane
   }
 }
 
-void gemm_avx2_fp32_pack_b(const gemm_job_t *job, int64_t first, int64_t group, void *to,
+void gemm_avx2_fp32_pack_b(const gemm_job_t *job, int64_t first, int64_t group, void *out,
                            uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const __m128i table = quanta_table(b->elem, 0, OFFSET), zeros = _mm_set1_epi8(OFFSET);
   const uint8_t *codes[COLS];
   scales_t s[COLS];
-  b_panel_t *panel = to;
+  b_panel_t *panel = out;
   const int64_t groups = gemm_chunk_blocks(b, group, CHUNK);
   panel->exponent_min = 254;
   panel->exponent_max = -254;

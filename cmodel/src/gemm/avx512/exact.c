@@ -35,9 +35,9 @@ INLINE uint32_t narrow_pairs(const a_panel_t *a, const b_panel_t *b) {
 
 // --- Tables -------------------------------------------------------------------------------------
 
-static void prepare(const void *from, void *to) {
+static void prepare(const void *from, void *out) {
   const b_panel_t *b = from;
-  table_t *table = to;
+  table_t *table = out;
   // Beyond this no product of scales is looked up.
   if (!sum_fits(SMALLEST_MAX * SMALLEST_MAX, b->norm2, 0)) return;
   for (int p = 0; p < PAIRS; p++) {
@@ -83,9 +83,9 @@ INLINE __m512i packed_dots(const a_panel_t *a, int p, int r, const __m512i b[8])
   return _mm512_packs_epi32(dot[0], dot[1]);
 }
 
-INLINE void load_pair(const b_panel_t *b, int p, __m512i to[8]) {
+INLINE void load_pair(const b_panel_t *b, int p, __m512i out[8]) {
 #pragma GCC unroll 8
-  for (int q = 0; q < 8; q++) to[q] = _mm512_load_si512(b->elements[p][q]);
+  for (int q = 0; q < 8; q++) out[q] = _mm512_load_si512(b->elements[p][q]);
 }
 
 // The products of A's significand and B's scale.

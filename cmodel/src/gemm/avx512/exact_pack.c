@@ -114,7 +114,7 @@ static void transpose_factors(const a_rows_t *rows, a_panel_t *panel) {
   }
 }
 
-void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to,
+void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *out,
                         uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   const int64_t blocks = gemm_chunk_blocks(a, block, CHUNK);
@@ -124,7 +124,7 @@ void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void 
   const uint8_t *codes[ROWS];
   scales_t s[ROWS];
   a_rows_t rows;
-  a_panel_t *panel = to;
+  a_panel_t *panel = out;
   int subnormal = 0;
   panel->pairs = (int32_t)((blocks + 1) / 2);
   panel->norm2 = SMALLEST_MAX * SMALLEST_MAX;
@@ -171,20 +171,20 @@ static void pack_b_elements(const uint8_t *const codes[COLS], int64_t blocks, __
   }
 }
 
-static void pack_b_scales(const __m512i scales[COLS], uint16_t to[PAIRS][COLS][2]) {
+static void pack_b_scales(const __m512i scales[COLS], uint16_t out[PAIRS][COLS][2]) {
   __m512i v[COLS];
   for (int c = 0; c < COLS; c++) v[c] = scales[c];
   transpose_dwords(v);
-  for (int p = 0; p < PAIRS; p++) _mm512_store_si512(to[p], v[p]);
+  for (int p = 0; p < PAIRS; p++) _mm512_store_si512(out[p], v[p]);
 }
 
-void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to,
+void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *out,
                         uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t blocks = gemm_chunk_blocks(b, block, CHUNK);
   const uint8_t *codes[COLS];
   __m512i significand[COLS], shift[COLS], largest = _mm512_setzero_si512();
-  b_panel_t *panel = to;
+  b_panel_t *panel = out;
   panel->norm2 = 0;
   for (int c = 0; c < COLS; c++) {
     const int64_t at = (row + c < b->rows ? row + c : b->rows - 1) * b->blocks + block;

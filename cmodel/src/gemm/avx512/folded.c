@@ -19,11 +19,11 @@ INLINE __m512i broadcast4(const void *from) {
   return _mm512_set1_epi32(value);
 }
 
-INLINE void load_block(const b_panel_t *b, int64_t k, __m512i to[2][4]) {
+INLINE void load_block(const b_panel_t *b, int64_t k, __m512i out[2][4]) {
 #pragma GCC unroll 2
   for (int half = 0; half < 2; half++) {
 #pragma GCC unroll 4
-    for (int q = 0; q < 4; q++) to[half][q] = _mm512_load_si512(b->elements[k][half][q]);
+    for (int q = 0; q < 4; q++) out[half][q] = _mm512_load_si512(b->elements[k][half][q]);
   }
 }
 

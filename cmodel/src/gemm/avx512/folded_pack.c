@@ -9,8 +9,8 @@
 #include "gemm/avx512/codes.h"
 #include "gemm/avx512/scales.h"
 
-INLINE void store_half(__m512i v, int64_t half, int32_t to[ROWS]) {
-  _mm256_store_si256((__m256i *)to,
+INLINE void store_half(__m512i v, int64_t half, int32_t out[ROWS]) {
+  _mm256_store_si256((__m256i *)out,
                      half ? _mm512_extracti64x4_epi64(v, 1) : _mm512_castsi512_si256(v));
 }
 
@@ -30,14 +30,14 @@ static void pack_a_row(const uint8_t *codes, __m512i table, const scales_t *s, i
   }
 }
 
-void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *to,
+void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *out,
                                uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   const __m512i table = quanta_table(a->elem, 0);
   // Vector 8h + r: row r's blocks 16h to 16h + 15; transposed, vector k: rows 0 to 7 of block k,
   // then of 16 + k.
   __m512i excess[16], start[16];
-  a_panel_t *panel = to;
+  a_panel_t *panel = out;
   panel->blocks = gemm_chunk_blocks(a, block, CHUNK);
   panel->norm2 = 0;
   for (int r = 0; r < ROWS; r++) {
@@ -107,9 +107,9 @@ static void pack_half_b(const gemm_job_t *job, int64_t first, int64_t block, int
   pack_excess_b(s, half, panel);
 }
 
-void gemm_avx512_folded_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *to,
+void gemm_avx512_folded_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *out,
                                uint8_t *poisoned) {
-  b_panel_t *panel = to;
+  b_panel_t *panel = out;
   panel->norm2 = 0;
   for (int half = 0; half < 2; half++)
     pack_half_b(job, row + 16 * half, block, half, panel, poisoned + 16 * half);

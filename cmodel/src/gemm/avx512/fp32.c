@@ -16,9 +16,9 @@
 
 // --- Tables -------------------------------------------------------------------------------------
 
-static void prepare(const void *from, void *to) {
+static void prepare(const void *from, void *out) {
   const b_panel_t *b = from;
-  table_t *table = to;
+  table_t *table = out;
   if (!b->tabled) return;
   for (int g = 0; g < b->groups; g++) {
     const __m512 left = _mm512_load_ps(b->scale[g]), right = _mm512_load_ps(b->scale[g] + 16);
@@ -40,11 +40,11 @@ INLINE __m512i broadcast4(const void *from) {
   return _mm512_set1_epi32(value);
 }
 
-INLINE void load_group(const b_panel_t *b, int g, __m512i to[2][4]) {
+INLINE void load_group(const b_panel_t *b, int g, __m512i out[2][4]) {
 #pragma GCC unroll 2
   for (int half = 0; half < 2; half++) {
 #pragma GCC unroll 4
-    for (int q = 0; q < 4; q++) to[half][q] = _mm512_load_si512(b->elements[g][half][q]);
+    for (int q = 0; q < 4; q++) out[half][q] = _mm512_load_si512(b->elements[g][half][q]);
   }
 }
 

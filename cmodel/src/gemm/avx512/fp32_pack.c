@@ -118,13 +118,13 @@ static void put_elements_a(const uint8_t *codes, int64_t groups, __mmask16 wante
   }
 }
 
-void gemm_avx512_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, void *to,
+void gemm_avx512_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, void *out,
                              uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   const __m512i table = quanta_table(a->elem, 0);
   const uint8_t *codes[ROWS];
   __mmask16 wanted[ROWS];
-  a_panel_t *panel = to;
+  a_panel_t *panel = out;
   panel->groups = (int32_t)gemm_chunk_blocks(a, group, CHUNK);
   panel->scale_format = (int32_t)a->scale;
   panel->exponent_min = 254;
@@ -189,9 +189,9 @@ static void pack_b_half(const gemm_job_t *job, int64_t first, int64_t group, int
   for (int g = 0; g < CHUNK; g++) _mm512_store_si512(&panel->exponent[g][16 * half], scales[g]);
 }
 
-void gemm_avx512_fp32_pack_b(const gemm_job_t *job, int64_t row, int64_t group, void *to,
+void gemm_avx512_fp32_pack_b(const gemm_job_t *job, int64_t row, int64_t group, void *out,
                              uint8_t *poisoned) {
-  b_panel_t *panel = to;
+  b_panel_t *panel = out;
   panel->exponent_min = 254;
   panel->exponent_max = -254;
   panel->groups = (int32_t)gemm_chunk_blocks(job->b, group, CHUNK);

@@ -40,11 +40,11 @@ INLINE __m512 rounded(__m512i sum0, __m512i sum1, __m512i order, __m512 unit) {
   return _mm512_mul_ps(_mm512_permutex2var_ps(low, order, high), unit);
 }
 
-INLINE void store_i64(int64_t *to, __mmask16 inside, const row_sums_t *row) {
+INLINE void store_i64(int64_t *out, __mmask16 inside, const row_sums_t *row) {
   const __m512i nan = _mm512_set1_epi64(UFP4_I64_NAN);
   for (int half = 0; half < 2; half++) {
     __m512i sum = _mm512_mask_mov_epi64(row->sum[half], (__mmask8)(row->nan >> (8 * half)), nan);
-    _mm512_mask_storeu_epi64(to + 8 * half, (__mmask8)(inside >> (8 * half)), sum);
+    _mm512_mask_storeu_epi64(out + 8 * half, (__mmask8)(inside >> (8 * half)), sum);
   }
 }
 

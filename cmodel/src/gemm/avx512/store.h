@@ -14,25 +14,25 @@
 
 // Adds 8 sums times 2^(the exponents they are relative to).
 INLINE void add_whole(__m512i sum, int64_t base_a, const int64_t base_b[8], int first,
-                      int64_t *to) {
+                      int64_t *out) {
   const __m512i base = _mm512_add_epi64(_mm512_set1_epi64(base_a), _mm512_load_si512(base_b));
   sum = _mm512_sllv_epi64(sum, base);
-  if (!first) sum = _mm512_add_epi64(sum, _mm512_load_si512(to));
-  _mm512_store_si512(to, sum);
+  if (!first) sum = _mm512_add_epi64(sum, _mm512_load_si512(out));
+  _mm512_store_si512(out, sum);
 }
 
 // The same of 16 columns: each number goes to the top of 64 bits, then down to where its exponent
 // wants it.
 INLINE void add_narrow(__m512i sum, int64_t base_a, const int64_t base_b[2][8], int first,
-                       int64_t *to) {
+                       int64_t *out) {
   const __m512i room = _mm512_set1_epi64(32 - base_a),
                 top = _mm512_set1_epi64(~INT64_C(0xFFFFFFFF));
 #pragma GCC unroll 2
   for (int odd = 0; odd < 2; odd++) {
     __m512i raised = odd ? _mm512_and_si512(sum, top) : _mm512_slli_epi64(sum, 32);
     raised = _mm512_srav_epi64(raised, _mm512_sub_epi64(room, _mm512_load_si512(base_b[odd])));
-    if (!first) raised = _mm512_add_epi64(raised, _mm512_load_si512(to + 8 * odd));
-    _mm512_store_si512(to + 8 * odd, raised);
+    if (!first) raised = _mm512_add_epi64(raised, _mm512_load_si512(out + 8 * odd));
+    _mm512_store_si512(out + 8 * odd, raised);
   }
 }
 
