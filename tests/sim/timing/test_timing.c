@@ -116,8 +116,9 @@ FULL_TEST(equals_made_configuration) {
   compare((amount_t){configuration, 2, 4, 1, 60, 1, 1});
 }
 
-// Up to 30 chunks of k and macro-tiles a side, on any memory: skipped or not, the same.
-static void skips_change_nothing_of(const char *configuration, unsigned runs) {
+// So many macro-tiles a side and chunks of k at most, on any memory: skipped or not, the same.
+static void skips_change_nothing_within(const char *configuration, unsigned runs, uint32_t tiles,
+                                        uint32_t chunks) {
   twin_t twin = {.random = check_random()};
   twin_configure(&twin, configuration);
   for (unsigned i = 0; i < runs; i++) {
@@ -126,9 +127,9 @@ static void skips_change_nothing_of(const char *configuration, unsigned runs) {
                                   NULL};
     const uint32_t side = twin.configuration.rows * twin.configuration.tile_rows;
     for (unsigned j = 0; j < 3; j++) {
-      const uint32_t k = 1 + check_below(&twin.random, 30 * 16 * twin.configuration.chunk / 2);
-      jobs[j] = timing_gemm(&twin, 1 + check_below(&twin.random, 12 * side),
-                            1 + check_below(&twin.random, 12 * side), k);
+      const uint32_t k = 1 + check_below(&twin.random, chunks * 16 * twin.configuration.chunk);
+      jobs[j] = timing_gemm(&twin, 1 + check_below(&twin.random, tiles * side),
+                            1 + check_below(&twin.random, tiles * side), k);
     }
     if (twin.configuration.quant != 0) {
       jobs[1] = timing_quant(&twin, 1 + check_below(&twin.random, 2000),
@@ -145,6 +146,10 @@ static void skips_change_nothing_of(const char *configuration, unsigned runs) {
     for (unsigned c = 0; c < UFP4_COUNTER_COUNT; c++)
       check_bits(i, got.counters[c], want.counters[c], "counter %u on %s", c, configuration);
   }
+}
+
+static void skips_change_nothing_of(const char *configuration, unsigned runs) {
+  skips_change_nothing_within(configuration, runs, 12, 15);
 }
 
 SLOW_TEST(skips_change_nothing) {
@@ -176,10 +181,19 @@ static void draw_configuration(check_random_t *random, char name[UFP4_CONFIGURAT
 
 SLOW_TEST(skips_change_nothing_of_any_size) {
   check_random_t random = check_random();
-  for (unsigned i = 0; i < 24; i++) {
+  for (unsigned i = 0; i < 12; i++) {
     char name[UFP4_CONFIGURATION_NAME];
     draw_configuration(&random, name);
-    skips_change_nothing_of(name, 2);
+    skips_change_nothing_within(name, 2, 3, 6);
+  }
+}
+
+FULL_TEST(skips_change_nothing_of_many_sizes) {
+  check_random_t random = {check_stream(7)};
+  for (unsigned i = 0; i < 200; i++) {
+    char name[UFP4_CONFIGURATION_NAME];
+    draw_configuration(&random, name);
+    skips_change_nothing_within(name, 2, 4, 8);
   }
 }
 
