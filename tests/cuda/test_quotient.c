@@ -201,16 +201,3 @@ TEST(thresholds_after_the_transform_are_multiples_of_32) {
   }
   check_that(0, reached > 1000, "%lld scales", (long long)reached);
 }
-
-int main(int argc, char **argv) {
-  static const check_test_t tests[] = {
-      CHECK_TEST(two_operations_are_on_the_side_of_the_quotient),
-      CHECK_TEST(rejects_a_quotient_of_one_operation),
-      CHECK_TEST(two_operations_are_monotone),
-      CHECK_TEST(codes_turn_at_their_thresholds),
-      CHECK_TEST(scales_turn_at_their_thresholds),
-      CHECK_TEST(odd_rounding_stays_between_multiples_of_32),
-      CHECK_TEST(thresholds_after_the_transform_are_multiples_of_32),
-  };
-  return check_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
-}

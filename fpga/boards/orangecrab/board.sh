@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What fpga/build.sh has to know of the OrangeCrab: the device, that of the other size, and the memory of each.
+# What fpga/build.sh has to know of the OrangeCrab: the device, that of the other size, and the memory of each; and what build.sh --all makes.
 device=25k
 sizes="25k 85k"
+released="25F/tiny 85F/tiny"
 package=CSFBGA285
 speed=8
 loader="--board orangeCrab"

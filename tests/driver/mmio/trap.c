@@ -95,6 +95,23 @@ static int pass_over(ucontext_t *context, uint32_t offset) {
   context->uc_mcontext.pc += 4;
   return 1;
 }
+#elif defined(__riscv)
+// lw and sw, or what they are in 16 bits.
+static int pass_over(ucontext_t *context, uint32_t offset) {
+  unsigned long *registers = context->uc_mcontext.__gregs;  // the program counter in place of zero
+  const uint16_t *at = (const uint16_t *)registers[0];
+  const int is_short = (at[0] & 3) != 3;
+  const uint32_t code = is_short ? at[0] : at[0] | (uint32_t)at[1] << 16;
+  const int loads = is_short ? (code & 0xE003) == 0x4000 : (code & 0x707F) == 0x2003;
+  const int stores = is_short ? (code & 0xE003) == 0xC000 : (code & 0x707F) == 0x2023;
+  const uint32_t number = is_short ? 8 + (code >> 2 & 7) : code >> (loads ? 7 : 20) & 31;
+  if (!loads && !stores) return 0;
+  const uint32_t held = number == 0 ? 0 : (uint32_t)registers[number];
+  const uint32_t value = access_register((uint32_t)stores, offset, held);
+  if (loads && number != 0) registers[number] = (unsigned long)(long)(int32_t)value;
+  registers[0] += is_short ? 2 : 4;
+  return 1;
+}
 #else
 static int pass_over(ucontext_t *context, uint32_t offset) {
   (void)context, (void)offset;

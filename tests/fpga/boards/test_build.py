@@ -70,6 +70,27 @@ def test_the_size_is_the_one_that_was_bought(folder):
         assert (folder / "asked").read_text().split()[-1] == f"out/fpga/{name}.bit", words
 
 
+def test_all_are_in_a_manifest_of_hashes(folder):
+    """those that were made: one that fails is left out, and the status says so"""
+    prepare(folder)
+    status, out, err = build(folder, "--all", UFP4_BUILD="out")
+    assert status == 0 and out.endswith("manifest.sha256\n"), err
+    there = folder / "here/out/fpga"
+    made = {path.name for path in there.glob("*.bit")}
+    assert {"ulx3s-tiny.bit", "ulx3s-board.bit", "ulx3s-12F-tiny.bit", "orangecrab-tiny.bit", "orangecrab-85F-tiny.bit"} <= made, made
+    assert {line.split()[1] for line in (there / "manifest.sha256").read_text().splitlines() if line[0] != "#"} == made
+    checked = subprocess.run(["sha256sum", "-c", "manifest.sha256"], cwd=there, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+    shutil.rmtree(folder / "here/cache")
+    (folder / "tools/yowasp-ecppack").write_text('#!/bin/sh\n! tail -n 1 "$ASKED" | grep -q orangecrab && echo bits > core.bit\n')
+    (folder / "asked").write_text("")
+    status, _, err = build(folder, "--all", UFP4_BUILD="out")
+    listed = (there / "manifest.sha256").read_text()
+    assert status == 1 and "orangecrab 25F/tiny is left out" in err and "orangecrab" not in listed, (status, err, listed)
+    status, _, err = build(folder, "ulx3s", "--all")
+    assert (status, err) == (2, "build: --all is without a board and without --size\n"), err
+
+
 def test_rejects_sizes_that_are_not_sold(folder):
     prepare(folder)
     for script in ("build", "load"):

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh SOURCE BUILD GOLDEN PYTHON: the core in a LiteX SoC in Verilator, driven by firmware on its VexRiscv. GOLDEN is
+# make_golden, PYTHON one that has LiteX. Status 77: skipped.
+set -euo pipefail
+source=$1 build=$2 golden=$3 python=$4
+here=$source/tests/fpga/litex configuration=tiny-quant
+skip() { echo "skipped: $*"; exit 77; }
+"$python" -c "import litex, litedram, litescope, pythondata_cpu_vexriscv" 2>/dev/null ||
+  skip "needs LiteX: pip install litex==2024.12 litedram==2024.12 litescope==2024.12 pythondata-cpu-vexriscv, and UFP4_LITEX_PYTHON"
+for tool in riscv64-unknown-elf-gcc verilator clang++; do
+  command -v $tool >/dev/null || skip "needs $tool (./ufp4 test --full installs it)"
+done
+mkdir -p "$build"
+cd "$build"
+"$golden" "$configuration" 0x40000000 >golden.h
+
+# The SoC first without a program, for its addresses: they are macros of the firmware.
+soc() { "$python" -B "$here/soc.py" "$build/soc" "$1" "$configuration" >soc.log 2>&1 || { tail -n 20 soc.log; exit 1; }; }
+head -c 4 /dev/zero >firmware.bin
+soc "$build/firmware.bin"
+macros=$("$python" - soc/csr.json <<'PY'
+import json, sys
+soc = json.load(open(sys.argv[1]))
+names = {"UART_RXTX": "uart_rxtx", "UART_TXFULL": "uart_txfull", "SDRAM_DFII_CONTROL": "sdram_dfii_control"}
+for name, register in names.items():
+    print(f"-D{name}={soc['csr_registers'][register]['addr']:#x}u")
+print(f"-DMAIN_RAM={soc['memories']['main_ram']['base']:#x}u -DUFP4_REGISTERS={soc['memories']['ufp4']['base']:#x}u")
+print(f"-DUFP4_INTERRUPT={soc['constants']['ufp4_interrupt']}")
+PY
+)
+riscv64-unknown-elf-gcc -march=rv32im_zicsr -mabi=ilp32 -std=c11 -Os -ffreestanding -nostdlib -Wall -Wextra -Werror $macros -I. \
+  -I"$source/cmodel/include" -I"$source/drivers/include" -T "$here/firmware.ld" -o firmware.elf \
+  "$here"/start.S "$here/firmware.c" "$source/drivers/src/bare/ufp4_bare.c" "$source/cmodel/src/tensor/panel.c" -lgcc
+riscv64-unknown-elf-objcopy -O binary firmware.elf firmware.bin
+soc "$build/firmware.bin"
+
+# The model is built again where a source has changed; the program is read when it starts.
+cd soc
+hash=$(sed '/^\/\/ .*20[0-9][0-9]-/d' soc.v $(cat sources.txt) "$here/main.cpp" | sha256sum)
+if [[ ! -x obj/soc || $(cat hash 2>/dev/null) != "$hash" ]]; then
+  verilator --cc --exe --build -j 2 -O3 -Wno-fatal -Wno-lint --top-module soc --Mdir obj -o soc --compiler clang \
+    -MAKEFLAGS "CXX=clang++ LINK=clang++ OPT_FAST=-Os OPT_SLOW=-O0" "$here/main.cpp" $(cat sources.txt) soc.v >verilator.log 2>&1 ||
+    { tail -n 20 verilator.log; exit 1; }
+  echo "$hash" >hash
+fi
+obj/soc 20000000 | tee ../said
+grep -qx "end: equal" ../said
