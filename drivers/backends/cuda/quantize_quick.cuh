@@ -107,7 +107,7 @@ GPU void quick_read(const quick_place_t &place, float (&x)[16]) {
 GPU int quick_fetch(const ufp4_cuda_quantize_t &job, int axis, const void *first,
                     uint32_t bits[16]) {
   const bool bf16 = job.dtype == UFP4_DTYPE_BF16;
-  const int pitch = bf16 ? quick_tile_t<true>::PITCH : quick_tile_t<false>::PITCH;
+  const int pitch = bf16 ? (int)quick_tile_t<true>::PITCH : (int)quick_tile_t<false>::PITCH;
   const int step = axis == UFP4_AXIS_ROW ? 1 : pitch;
 #pragma unroll
   for (int i = 0; i < 16; i++) {
