@@ -51,8 +51,7 @@ const emulated_quick_t emulated_quick = {
     },
     [](int elem, float x, float s, int places, unsigned byte) {
       const quick_reciprocal_t by = one_over(s, places);
-      if (elem == UFP4_ELEM_E2M1)
-        return quick_drawn_e2m1(quick_quotient(x, by), ~byte, 0) >> 22;
+      if (elem == UFP4_ELEM_E2M1) return quick_drawn_e2m1(quick_quotient(x, by), ~byte, 0) >> 22;
       return quick_drawn_uniform(x, quick_below(by), ~byte, 0) >> 16 & 127;
     },
     [](int elem, float scaled, int up) {

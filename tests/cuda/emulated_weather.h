@@ -16,7 +16,7 @@ typedef struct {
   int capability;  ///< compute capability of the GPU, 10 major + minor; 0: as the environment's
                    ///< UFP4_EMULATED_CAPABILITY says, or 90
   int reciprocal_places;  ///< that approximate reciprocals are off: -1, 0 or 1
-  int fault;       ///< something that is wrong, to test the tests: EMULATED_FAULT_*; 0: nothing
+  int fault;  ///< something that is wrong, to test the tests: EMULATED_FAULT_*; 0: nothing
 } emulated_weather_t;
 
 enum {

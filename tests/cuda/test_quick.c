@@ -66,8 +66,9 @@ static ufp4_matrix_t matrix_of(const job_t *job) {
 
 static void names_of(const job_t *job, int axis, char what[200]) {
   const ufp4_quantize_t *how = &job->how[axis];
-  snprintf(what, 200, "axis %d of %lld x %lld dtype %u, elem %u rht %u mask %04x round %u up %u t %d",
-           axis, (long long)job->rows, (long long)job->cols, job->dtype, how->elem, how->rht,
+  snprintf(what, 200,
+           "axis %d of %lld x %lld dtype %u, elem %u rht %u mask %04x round %u up %u t %d", axis,
+           (long long)job->rows, (long long)job->cols, job->dtype, how->elem, how->rht,
            how->rht_mask, how->round, how->scale_round, how->exponent);
 }
 
@@ -144,8 +145,7 @@ static pair_of_blocks_t blocks_at(const run_t *run, int axis, int64_t row, int64
   const ufp4_cuda_place_t *place = &run->job.copies[axis].place;
   const int64_t at = row / 16 * place->group + block * place->block + row % 16 * place->row;
   pair_of_blocks_t out = {{codes_at(run->codes[axis], at), 0}, {run->scales[axis][at], 0}};
-  if (!run->job.copies[axis].enabled ||
-      (row >= want->rows && !run->job.copies[axis].pads_groups)) {
+  if (!run->job.copies[axis].enabled || (row >= want->rows && !run->job.copies[axis].pads_groups)) {
     memset(&out.codes[1], UNTOUCHED, 8);
     out.scales[1] = UNTOUCHED;
   } else if (row < want->rows) {
@@ -236,15 +236,15 @@ static void make_alike(job_t *job, int power) {
 // Element, rounding, rounding of scales, and the transform of either copy.
 static void set_kind(job_t *job, check_random_t *random, int kind, const int exponents[2]) {
   for (int axis = 0; axis < 2; axis++) {
-    job->how[axis] = (ufp4_quantize_t){
-        .elem = (ufp4_elem_t)(kind % 3),
-        .axis = (ufp4_axis_t)axis,
-        .round = (ufp4_round_t)(kind / 3 % 2),
-        .scale_round = (ufp4_scale_round_t)(kind / 6 % 2),
-        .rht = kind / 12 >> axis & 1 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE,
-        .tensor_id = check_next(random),
-        .exponent_given = 1,
-        .exponent = exponents[axis]};
+    job->how[axis] =
+        (ufp4_quantize_t){.elem = (ufp4_elem_t)(kind % 3),
+                          .axis = (ufp4_axis_t)axis,
+                          .round = (ufp4_round_t)(kind / 3 % 2),
+                          .scale_round = (ufp4_scale_round_t)(kind / 6 % 2),
+                          .rht = kind / 12 >> axis & 1 ? UFP4_RHT_INTEGER : UFP4_RHT_NONE,
+                          .tensor_id = check_next(random),
+                          .exponent_given = 1,
+                          .exponent = exponents[axis]};
     job->how[axis].seed = job->how[0].seed;
   }
   job->how[0].seed = job->how[1].seed = check_next(random);
@@ -252,8 +252,10 @@ static void set_kind(job_t *job, check_random_t *random, int kind, const int exp
       check_below(random, 2) ? UFP4_RHT_DEFAULT_MASK : (uint16_t)check_next(random);
 }
 
-static const int exponents[] = {-100, -81, -80, -79, -40, -12, -3, 0, 6, 13, 40, 79, 80, 81, 100};
-#define EXPONENTS 15
+// On both sides of QUICK_EXPONENT, and beyond all powers of two.
+static const int exponents[] = {-32768, -300, -100, -81, -80, -79, -40, -12, -3,  0,
+                                6,      13,   40,   79,  80,  81,  100, 130, 300, 32767};
+#define EXPONENTS 20
 
 static void check_kinds(ufp4_cuda_t *cuda, check_random_t *random, int64_t rows, int64_t cols) {
   for (int kind = 0; kind < KINDS; kind++) {

@@ -59,7 +59,8 @@ static void check_quotient(int64_t index, int elem, int c, int byte, double thre
   const around_t x = around(index, threshold, s);
   const float d = (float)s, want = (float)threshold;
   check_that(index,
-             quick->quotient(x.below, d, places) < want && quick->quotient(x.at, d, places) == want &&
+             quick->quotient(x.below, d, places) < want &&
+                 quick->quotient(x.at, d, places) == want &&
                  quick->quotient(x.above, d, places) > want,
              "elem %d, cell %d, byte %d: %a / %d, reciprocal %d places off", elem, c, byte, x.at, s,
              places);

@@ -9,8 +9,8 @@
 #include "block_scales.cuh"
 
 #define QUICK_EXPONENT 80
-#define QUICK_RHT_EXPONENT 26          // the smallest biased exponent whose unit 2^(E - 152) is normal
-#define QUICK_MAGIC 12582912.0f        // 1.5 * 2^23: what is added to it becomes an integer
+#define QUICK_RHT_EXPONENT 26    // the smallest biased exponent whose unit 2^(E - 152) is normal
+#define QUICK_MAGIC 12582912.0f  // 1.5 * 2^23: what is added to it becomes an integer
 #define QUICK_SMALLEST_CODE 0x00400000  // 2^-127
 
 /** 1 and -1 that the compiler does not know: additions by them go to the multiplier, which has less
@@ -213,8 +213,8 @@ GPU void quick_codes_nearest(const float (&in)[16], float largest, const quick_s
       sign[i] = (uint32_t)__float_as_int(in[8 * w + i]);
     }
     constexpr int place = thirds ? QUICK_IN_TOP : QUICK_IN_BYTE_0;
-    out[w] = signs ? quick_pack<ELEM, place, false>(code, sign, one)
-                   : quick_pack_shifted(code, one);
+    out[w] =
+        signs ? quick_pack<ELEM, place, false>(code, sign, one) : quick_pack_shifted(code, one);
   }
 }
 
@@ -225,8 +225,7 @@ GPU void quick_codes_nearest(const float (&in)[16], float largest, const quick_s
  * code is its whole part less 128, in byte 2. @p word has the complement of the byte. */
 GPU uint32_t quick_drawn_uniform(float magnitude, float below, uint32_t word, int byte) {
   const uint32_t added = gpu_permute(word, 0x4300007Fu, 0x7604u | (uint32_t)byte << 4);
-  return (uint32_t)__float_as_int(
-      __fmaf_ru(magnitude, below, __int_as_float((int32_t)added)));
+  return (uint32_t)__float_as_int(__fmaf_ru(magnitude, below, __int_as_float((int32_t)added)));
 }
 
 /** The same of E2M1, whose cells are half a binade wide. */
@@ -260,8 +259,8 @@ GPU void quick_codes_drawn(const uint32_t (&bits)[16], const quick_scale_t &scal
         code[i] = quick_drawn_uniform(magnitude, below, word, i % 4);
       }
     }
-    out[w] = quick_pack<ELEM, ELEM == UFP4_ELEM_E2M1 ? QUICK_IN_TOP : QUICK_IN_BYTE_2, CLIPS>(
-        code, bits + 8 * w, one);
+    out[w] = quick_pack < ELEM, ELEM == UFP4_ELEM_E2M1 ? QUICK_IN_TOP : QUICK_IN_BYTE_2,
+    CLIPS > (code, bits + 8 * w, one);
   }
 }
 
@@ -279,8 +278,8 @@ GPU void quick_radix_4(uint32_t *y, int step, const quick_units_t &units) {
 }
 
 /** hadamard(), of x with the largest magnitude amax. */
-GPU void quick_hadamard(const float (&x)[16], float amax, uint32_t mask,
-                        const quick_units_t &units, uint32_t (&y)[16]) {
+GPU void quick_hadamard(const float (&x)[16], float amax, uint32_t mask, const quick_units_t &units,
+                        uint32_t (&y)[16]) {
   // 2^(150 - E): an element becomes its aligned significand, truncated, with its sign.
   const uint32_t align = (277u << 23) - ((uint32_t)__float_as_int(amax) & GPU_F32_INF);
   if (mask == UFP4_RHT_DEFAULT_MASK) {
@@ -329,8 +328,8 @@ GPU uint32_t quick_largest(const uint32_t (&y)[16]) {
 
 /** The complements of random_words(), with the additions and half of the rotations on the
  * multiplier. */
-GPU void quick_random(uint64_t seed, uint64_t tensor_id, uint64_t group,
-                      const quick_units_t &units, uint32_t (&x)[4]) {
+GPU void quick_random(uint64_t seed, uint64_t tensor_id, uint64_t group, const quick_units_t &units,
+                      uint32_t (&x)[4]) {
   const uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32), one = units.one;
   const uint32_t keys[5] = {k0, k1, 0, 0, 0x1BD11BDAu ^ k0 ^ k1};
   constexpr int rotations[8][2] = {{10, 26}, {11, 21}, {13, 27}, {23, 5},

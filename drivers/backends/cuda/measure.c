@@ -192,10 +192,9 @@ static ufp4_status_t measure_bandwidth(measure_t *m, const bandwidth_t *b) {
 
 static ufp4_status_t measure_quantizer(measure_t *m) {
   const double source = 4 * (double)m->size * (double)m->size, both = quantize_bytes(m);
-  const ufp4_cuda_quantize_t
-      plain = describe(m, UFP4_ELEM_E1M2, UFP4_RHT_NONE, UFP4_ROUND_RNE),
-      rht = describe(m, UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_RNE),
-      rht_sr = describe(m, UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_SR);
+  const ufp4_cuda_quantize_t plain = describe(m, UFP4_ELEM_E1M2, UFP4_RHT_NONE, UFP4_ROUND_RNE),
+                             rht = describe(m, UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_RNE),
+                             rht_sr = describe(m, UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_SR);
   const bandwidth_t all[] = {
       {"quantize_plain", "quantize_plain_to_copy", "copy", run_quantize, run_copy, &plain, NULL,
        both, 2 * source},

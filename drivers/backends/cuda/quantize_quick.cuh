@@ -29,9 +29,9 @@ struct quick_tile_t {
 
 /** A thread's block of a copy. */
 typedef struct {
-  unsigned r, b;        ///< its row, and its block along it, in the tile, in the copy's orientation
-  int64_t row, block;   ///< those of the tile
-  const void *first;    ///< in shared memory
+  unsigned r, b;       ///< its row, and its block along it, in the tile, in the copy's orientation
+  int64_t row, block;  ///< those of the tile
+  const void *first;   ///< in shared memory
 } quick_place_t;
 
 typedef struct {
@@ -107,7 +107,7 @@ GPU void quick_read(const quick_place_t &place, float (&x)[16]) {
 GPU int quick_fetch(const ufp4_cuda_quantize_t &job, int axis, const void *first,
                     uint32_t bits[16]) {
   const bool bf16 = job.dtype == UFP4_DTYPE_BF16;
-  const int pitch = bf16 ? quick_tile_t<true>::PITCH : quick_tile_t<false>::PITCH;
+  const int pitch = bf16 ? (int)quick_tile_t<true>::PITCH : (int)quick_tile_t<false>::PITCH;
   const int step = axis == UFP4_AXIS_ROW ? 1 : pitch;
 #pragma unroll
   for (int i = 0; i < 16; i++) {
@@ -138,8 +138,8 @@ GPU_FUNCTION quick_block_t quick_slow(const ufp4_cuda_quantize_t &job, int axis,
 
 /** Without and with the transform; @return the scale. */
 template <int ELEM, bool SR, int AXIS>
-GPU quick_scale_t quick_encode_plain(const ufp4_cuda_quantize_t &job, const float (&x)[16], float amax,
-                                     int t, uint64_t group, const quick_units_t &units,
+GPU quick_scale_t quick_encode_plain(const ufp4_cuda_quantize_t &job, const float (&x)[16],
+                                     float amax, int t, uint64_t group, const quick_units_t &units,
                                      uint32_t (&codes)[2]) {
   const bool up = job.scale_round == UFP4_SCALE_ROUND_UP;
   const quick_scale_t scale = quick_scale<ELEM, false>(amax, 1.0f, up, t);
@@ -208,8 +208,8 @@ GPU unsigned quick_copy(const ufp4_cuda_quantize_t &job, int64_t row, int64_t co
   const ufp4_cuda_copy_t &copy = job.copies[AXIS];
   const quick_place_t place = quick_place<AXIS, BF16>(row, col, tile);
   const uint32_t blocks = (uint32_t)((AXIS == UFP4_AXIS_ROW ? job.cols : job.rows) + 15) / 16;
-  const uint64_t group = (uint64_t)(uint32_t)(place.row + place.r) * blocks +
-                         (uint32_t)(place.block + place.b);
+  const uint64_t group =
+      (uint64_t)(uint32_t)(place.row + place.r) * blocks + (uint32_t)(place.block + place.b);
   const bool rht = copy.rht == UFP4_RHT_INTEGER;
   float x[16];
   quick_read<AXIS, BF16>(place, x);
@@ -290,9 +290,8 @@ GPU uint32_t quick_size(const ufp4_cuda_quantize_t &job, const void *tile,
 
 GPU int quick_exponent(bool rht, uint32_t size, int elem) {
   const uint32_t bits = rht ? (size & 0x7FFFFFu) | 0x800000u : size;
-  const gpu_span_t span =
-      rht ? span_of((int32_t)bits, (int)(size >> 23) - 302, false)
-          : span_of(f32_significand(bits), f32_exponent(bits) - 150, false);
+  const gpu_span_t span = rht ? span_of((int32_t)bits, (int)(size >> 23) - 302, false)
+                              : span_of(f32_significand(bits), f32_exponent(bits) - 150, false);
   return span_exponent(span, elem);
 }
 
@@ -308,10 +307,8 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(QUICK_THREADS, QUICK_BLOCKS)
   __syncthreads();
   bool poisoned = false;
   uint32_t size[2] = {0, 0};
-  if (job.copies[0].enabled)
-    size[0] = quick_size<UFP4_AXIS_ROW, BF16>(job, tile, units, &poisoned);
-  if (job.copies[1].enabled)
-    size[1] = quick_size<UFP4_AXIS_COL, BF16>(job, tile, units, &poisoned);
+  if (job.copies[0].enabled) size[0] = quick_size<UFP4_AXIS_ROW, BF16>(job, tile, units, &poisoned);
+  if (job.copies[1].enabled) size[1] = quick_size<UFP4_AXIS_COL, BF16>(job, tile, units, &poisoned);
 #pragma unroll
   for (int axis = 0; axis < 2; axis++) {
     size[axis] = gpu_warp_max(size[axis]);

@@ -419,8 +419,9 @@ ufp4_status_t cases_run(int n, const engine_t *engine, char name[64], uint64_t *
   switch (section) {
     case SMALL:
     case LARGE:
-      return run_quantize(n, UFP4_DTYPE_F32, combination(nth_legal(n)), section == LARGE ? 1000 : 65 + n,
-                          section == LARGE ? 1040 : 131, engine, name, hash);
+      return run_quantize(n, UFP4_DTYPE_F32, combination(nth_legal(n)),
+                          section == LARGE ? 1000 : 65 + n, section == LARGE ? 1040 : 131, engine,
+                          name, hash);
     case OTHER_SMALL:
     case OTHER_LARGE:
       return run_quantize(n, UFP4_DTYPE_F32, other_combination(nth_other(n)),
