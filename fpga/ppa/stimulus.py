@@ -90,7 +90,11 @@ def dot(data, elem, load):
 def pe(data, elem, load):
     """ufp4_pe, in the form for cells."""
     a, b = excerpt(data, elem)
-    line = paced(feeds(a, b), load)
+    return pe_of(paced(feeds(a, b), load), elem, FIRST + LEAD)
+
+
+def pe_of(line, elem, first):
+    """The same of a line of blocks, or None where nothing is fed; what counts begins in the cycle `first`."""
     total = len(line) + LEAD
     at = lambda t: line[t] if 0 <= t < len(line) else None
     out = {name: [] for name in ("rst_ni", "operand_i", "valid_i", "control_load_i", "base_i", "control_sum_i", "a_mag_i", "a_rest_i", "b_mag_i", "b_rest_i")}
@@ -115,6 +119,6 @@ def pe(data, elem, load):
         total_sum = product(x, y, elem) + (total_sum if keep else 0)
         if write:
             sums[index] = total_sum
-    window = range(FIRST + LEAD, len(line))
+    window = range(first, len(line))
     # In the middle of its way through the stages.
     return Stimulus(out, window, BLOCK * sum(at(t - 3) is not None for t in window), sums)

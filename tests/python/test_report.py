@@ -205,6 +205,13 @@ def test_units_in_cells_are_drawn():
     check("./ufp4 ppa &lt;&amp;&gt;" in page, "command")
     for title in ("dot product", "PE"):
         check_equal(len(re.findall(rf"<text[^>]*>{title}</text>", page)), 1, title)
+    parts = ("energy", "gates", "flip_flops_data", "flip_flops_clock", "leakage", "clock_pins", "input_pins")
+    spent = {"data": "fprop", "elements": "e1m2", "load": "half"} | {f"{part}_fj": 10 + i / 4 for i, part in enumerate(parts)}
+    (folder / "ppa.json").write_text(json.dumps(CELLS | {"megahertz": 1000, "rows": [CELLS["rows"][0] | {"energy": [spent]}]}))
+    report.draw("ppa")
+    page = (folder / "report.html").read_text()
+    check_equal(cells(page)[-10:], ["dot", "fprop e1m2", "half", *(f"{10 + i / 4:.2f}" for i in range(7))], "energy")
+    check("At 1000 MHz" in page and page.count("<svg") == 2 and ">flip flops clock<" in page, "picture of energies")
     (folder / "ppa.json").write_text(json.dumps(CELLS | {"rows": [{}]}))
     raises(ValueError, "ppa/ppa.json is not what train, explore or ppa writes", report.draw, "ppa")
 
