@@ -13,7 +13,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "vectors"))
 import bench  # noqa: E402
+import readers  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 READERS = HERE.parent / "vectors"
@@ -55,7 +57,7 @@ def write_records(folder, ufp4, unit, wanted):
 def simulate(folder, unit):
     """Exit status and what was printed."""
     modules = [f"{module}.v" for module in UNITS[unit]]
-    call(folder, ["iverilog", "-g2012", "-o", f"{unit}.vvp", *modules, str(READERS / f"read_{unit}.sv")], "iverilog")
+    call(folder, ["iverilog", "-g2012", "-I.", "-o", f"{unit}.vvp", *modules, str(READERS / f"read_{unit}.sv")], "iverilog")
     done = subprocess.run(["vvp", "-N", f"{unit}.vvp", f"+{unit}={unit}.txt"], cwd=folder, capture_output=True, text=True,
                           timeout=1800)
     return done.returncode, done.stdout
@@ -70,6 +72,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         shutil.copytree(RTL, folder / "rtl")
+        (folder / "readers.svh").write_text(readers.header(args.ufp4))
         for forms in ("dot_forms.sv", "pe_forms.sv"):
             shutil.copy(READERS / forms, folder)
         flatten(folder, args.yosys, sorted({module for modules in UNITS.values() for module in modules}))

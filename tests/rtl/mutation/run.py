@@ -17,6 +17,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 VECTORS = HERE.parent / "vectors"
+sys.path.insert(0, str(VECTORS))
+import readers  # noqa: E402
 RTL = HERE.parents[2] / "rtl"
 CPU_SECONDS = 40  # for one test
 WIDTH = 12  # bits of the number that picks a mutant
@@ -81,9 +83,10 @@ def make_netlist(args, folder):
 def make_simulator(args, folder):
     """rtl.vectors.UNIT as a command."""
     reader = READER.get(args.unit, args.unit)
+    (folder / "readers.svh").write_text(readers.header(args.ufp4))
     call(folder, [args.verilator, "--cc", "--exe", "--main", "--timing", "--timescale", "1ns/1ns", "-fno-dfg",
                   "-Wno-fatal", "-Wno-lint", "--top-module", f"read_{reader}", "--Mdir", "model", "-o", "test",
-                  "-y", "rtl/num", "-y", "rtl/array", "-y", str(VECTORS), "+libext+.sv",
+                  "-y", "rtl/num", "-y", "rtl/array", "-y", str(VECTORS), "+libext+.sv", "+incdir+.",
                   "rtl/gen/ufp4_spec_pkg.sv", "rtl/array/ufp4_pe_pkg.sv", "rtl/num/ufp4_words_pkg.sv", "mutants.sv",
                   str(VECTORS / f"read_{reader}.sv"), "../pick.cpp"], 900, "verilator")
     call(folder, ["make", "--silent", "-C", "model", "-f", f"Vread_{reader}.mk", "OPT_FAST=-O1", "OPT_SLOW=-O0",

@@ -64,11 +64,10 @@ def macro(unit, columns):
     return f"`define READER_{unit}" + body.rstrip().replace("\n", " \\\n") + "\n"
 
 
-def main():
-    text = subprocess.run([sys.argv[1], "vectors", "--help"], check=True, capture_output=True, text=True).stdout
-    for unit, columns in tables(text).items():
-        print(macro(unit, columns))
+def header(program):
+    told = subprocess.run([program, "vectors", "--help"], check=True, capture_output=True, text=True).stdout
+    return "\n".join(macro(unit, columns) for unit, columns in tables(told).items())
 
 
 if __name__ == "__main__":
-    main()
+    print(header(sys.argv[1]))
