@@ -272,7 +272,8 @@ def check_words(spec):
 
 def sv_shape(spec):
     expression = lambda text: folded(shape_expression(spec, text, "", lambda name: f"32'({name})"), 108)
-    arguments = lambda entry: ", ".join(f"int unsigned {a}" for a in entry["arguments"])
+    arguments = lambda entry: ", ".join(f"int unsigned {a}" for a in entry["arguments"][:3]) + \
+        "".join(f",\n    int unsigned {a}" for a in entry["arguments"][3:])
     out = [f"// {NOTE}", "// SPDX-License-Identifier: Apache-2.0",
            "// Which parameters of ufp4_top go together (docs/ip/architecture.md, Shapes of the array), and what follows from them.",
            "// ufp4_top checks with it; what it elaborates below itself is always a legal set. A rule is asked of what fulfils those",

@@ -32,7 +32,8 @@ package ufp4_shape_pkg;
   endfunction
 
   // TileRows from 2, TileCols even; Rows * TileRows, to 32768, and Cols * TileCols multiples of 16.
-  function automatic bit tile_legal(int unsigned rows, int unsigned cols, int unsigned tile_rows, int unsigned tile_cols);
+  function automatic bit tile_legal(int unsigned rows, int unsigned cols, int unsigned tile_rows,
+    int unsigned tile_cols);
     return tile_rows >= 2 && tile_rows <= 32768 && rows * tile_rows <= 32768 && rows * tile_rows % 16 == 0 &&
          tile_cols >= 2 && tile_cols <= 32768 && cols * tile_cols % 16 == 0 && drain_reads(cols, tile_cols) % 2 == 0;
   endfunction
@@ -43,7 +44,8 @@ package ufp4_shape_pkg;
   endfunction
 
   // Chunk must be a power of two from 8 to 128, and a chunk of one group at most 256 beats.
-  function automatic bit chunk_legal(int unsigned chunk, int unsigned rows, int unsigned cols, int unsigned bus_bytes);
+  function automatic bit chunk_legal(int unsigned chunk, int unsigned rows, int unsigned cols,
+    int unsigned bus_bytes);
     return chunk >= 8 && chunk <= 128 && chunk == power_of_two_in(chunk) && 128 * chunk <= 256 * bus_bytes &&
          128 * chunk <= 256 * 8 * load_rows(rows, cols, bus_bytes);
   endfunction

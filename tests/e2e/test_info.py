@@ -9,7 +9,7 @@ from bench import check, check_equal, passes, rejects
 def test_rejects_an_unknown_configuration():
     """and names all there are"""
     names = [c["name"] for c in json.loads(passes("info", "--json").out)["configurations"]]
-    rejects(2, f"'nope'; there are {', '.join(names[:-1])} and {names[-1]}\n", "info", "--backend", "rtl", "--config", "nope")
+    rejects(2, f"'nope'; rows=8:cols=16 makes one, and there are {', '.join(names[:-1])} and {names[-1]}\n", "info", "--backend", "rtl", "--config", "nope")
 
 
 def test_lists_configurations_and_backends():

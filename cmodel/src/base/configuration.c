@@ -182,6 +182,21 @@ static void divide_tile(parse_t *parse) {
   c->tile_cols = c->cols != 0 && parse->tile_n % c->cols == 0 ? parse->tile_n / c->cols : 0;
 }
 
+static ufp4_status_t refuse_name(ufp4_message_t *message, const char *name) {
+  static const ufp4_configuration_t known[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
+  char names[UFP4_CONFIGURATION_COUNT * 24] = "";
+  for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
+    const size_t length = strlen(names);
+    const char *before = i == 0 ? "" : i == UFP4_CONFIGURATION_COUNT - 1 ? " and " : ", ";
+    const size_t room = sizeof names - length;
+    if (snprintf(names + length, room, "%s%s", before, known[i].name) >= (int)room) break;
+  }
+  ufp4_message_set(message,
+                   "no configuration is called '%s'; rows=8:cols=16 makes one, and there are %s",
+                   name, names);
+  return UFP4_ERROR_ARGUMENT;
+}
+
 static ufp4_status_t make(const char *text, parse_t *parse, ufp4_message_t *message) {
   if (!find_name("default", parse)) return UFP4_ERROR_DEVICE;
   parse->target = UFP4_TARGET_ASIC;
@@ -189,11 +204,7 @@ static ufp4_status_t make(const char *text, parse_t *parse, ufp4_message_t *mess
     const ufp4_status_t status = parse_text(text, parse, message);
     if (status != UFP4_OK) return status;
   } else if (!parse_name(text, parse)) {
-    ufp4_message_set(message,
-                     "no configuration is called '%s'; ufp4 info lists them, and rows=8:cols=16 is "
-                     "one, too",
-                     text);
-    return UFP4_ERROR_ARGUMENT;
+    return refuse_name(message, text);
   }
   divide_tile(parse);
   const char *refusal = shape_refusal(&parse->core);
