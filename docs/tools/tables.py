@@ -29,6 +29,7 @@ UNCOMPARED = {
     ("gpu.md", ("kernels", "take")): "words",
     ("performance.md", ("case", "limited by")): "instructions, counted in the source",
     ("silicon.md", ("row", "what it is")): "words",
+    ("silicon.md", ("published", "node")): "of others",
     ("silicon.md", ("Target", "operands between PEs")): "words",
     ("training.md", ("the paper says", "here")): "words",
     ("training.md", ("source", "what it finds")): "words",
@@ -93,7 +94,7 @@ def silicon(folder):
     yield "silicon.md", ("PE that multiplies", "row"), cells
 
 
-FORMATS = {"all": {"e2m1", "e1m2", "int4"}, "e2m1": {"e2m1"}, "uniform": {"e1m2", "int4"}, "e1m2": {"e1m2"}}
+CORE_ELEMS = {"all": {"e2m1", "e1m2", "int4"}, "e2m1": {"e2m1"}, "uniform": {"e1m2", "int4"}, "e1m2": {"e1m2"}}
 
 
 def cores(folder):
@@ -105,7 +106,7 @@ def cores(folder):
         name, contract, formats = core["name"], core["contract"], core["formats"]
         scales = [f"{row['scale'].upper()}: {', '.join(elems)}" for row in spec["gemm_combination"]
                   if contract in row["contract"] and "core" in row["backend"]
-                  for elems in [[e.upper() for e in row["elem"] if e in FORMATS[formats]]] if elems]
+                  for elems in [[e.upper() for e in row["elem"] if e in CORE_ELEMS[formats]]] if elems]
         unit = ("pe_shared" if contract == "exact" else f"pe_{contract}") + ("" if formats == "all" else f"_{formats}")
         area = silicon.all(unit=unit, library="ASAP7", flow="full adders and sized" if contract == "exact" else "sized")
         placed = luts.all(table="core", what=name)
@@ -114,6 +115,53 @@ def cores(folder):
                       whole(placed[0]["luts"]) if placed else "",
                       "with `--full`" if core.get("on_demand") else "always; its forms with `--full`"])
     yield "../ip/datasheet.md", ("configuration", "PEs"), cells
+
+
+FORMATS = (("", "all formats"), ("_e2m1", "E2M1 alone"), ("_uniform", "E1M2 and INT4"), ("_e1m2", "E1M2 alone"))
+
+
+def energies(folder):
+    csvs = Rows("energy.csv", folder)
+    about = {"library": "ASAP7", "flow": "plain", "load": "full"}
+    cells = []
+    for ending, words in FORMATS:
+        for elem in ("e1m2", "e2m1") if not ending else ("e2m1",) if ending == "_e2m1" else ("e1m2",):
+            pe, other, dot = (csvs.one(unit=unit + ending, data=data, elements=elem, **about)
+                              for unit, data in (("pe", "fprop"), ("pe", "wgrad"), ("dot", "fprop")))
+            cells.append([f"{words}, data in {elem.upper()}", pe["energy_fj"], *(pe[f"{part}_fj"] for part in ("gates", "flip_flops_data", "flip_flops_clock")),
+                          pe["clock_pins_fj"], other["energy_fj"], dot["energy_fj"]])
+    yield "silicon.md", ("PE for", "fJ a MAC"), cells
+    cells = []
+    for load in ("full", "half", "none"):
+        found = [csvs.one(unit="pe", data="fprop", elements="e1m2", library="ASAP7", flow=flow, load=load) for flow in ("plain", "gated")]
+        sums = [float(row["energy_fj"]) + float(row["clock_pins_fj"]) for row in found]
+        cells.append([load, *(row[key] for row in found for key in ("energy_fj", "clock_pins_fj")), f"{100 * (sums[1] / sums[0] - 1):+.0f} %"])
+    yield "silicon.md", ("load", "energy"), cells
+
+
+def share(value, of):
+    return f"{100 * (float(value) / float(of) - 1):+.1f} %"
+
+
+def claims(folder):
+    """Each by its figures, as the page has them."""
+    cells, energy = Rows("silicon.csv", folder), Rows("energy.csv", folder)
+    asap = lambda unit, flow="plain": cells.one(unit=unit, library="ASAP7", flow=flow)
+    spent = lambda unit, elem: energy.one(unit=unit, library="ASAP7", flow="plain", data="fprop", elements=elem, load="full")["energy_fj"]
+    out = []
+    for ending, elem, words in (("", "e2m1", "all formats"), ("_uniform", "e1m2", "E1M2 and INT4"), ("_e1m2", "e1m2", "E1M2 alone")):
+        for unit, name in (("dot", "dot product"), ("pe", "PE")):
+            one, base = asap(unit + ending), asap(f"{unit}_e2m1")
+            out.append([f"{words} against E2M1 alone, {name}", share(one["area_um2"], base["area_um2"]), share(one["delay_ns"], base["delay_ns"]),
+                        share(spent(unit + ending, elem), spent(f"{unit}_e2m1", "e2m1")), None])
+    for unit, name in (("pe_fp32", "fp32"), ("pe_nv", "nv")):
+        out.append([f"contract exact against {name}, PE", share(asap("pe")["area_um2"], asap(unit)["area_um2"]),
+                    share(asap("pe")["delay_ns"], asap(unit)["delay_ns"]), "not measured", None])
+    array = 256 * float(asap("pe_in_array")["area_um2"])
+    whole = array + 2 * float(asap("quant_block")["area_um2"])
+    for unit, name in (("quant_block", "QUANT's two block pipelines"), ("rht", "their RHT"), ("threefry", "their SR")):
+        out.append([f"{name}, of them and 256 PEs", f"{200 * float(asap(unit)['area_um2']) / whole:.1f} %", "", "not measured", None])
+    yield "silicon.md", ("claim", "area"), out
 
 
 def unit_cells(row):
@@ -304,7 +352,7 @@ def gpu(folder):
 
 
 def tables(folder=RESULTS):
-    for of_page in (silicon, cores, fpga, performance, operands, shrinkage, training, flips, gpu):
+    for of_page in (silicon, energies, claims, cores, fpga, performance, operands, shrinkage, training, flips, gpu):
         yield from of_page(folder)
 
 
@@ -319,6 +367,8 @@ def sentences(folder=RESULTS):
     yield "silicon.md", f"Sized, it runs at {block['delay_ns']} ns"
     yield "silicon.md", f"(`{plain['command']}`) it has {plain['luts']} LUT4"
     yield "README.md", f"at {pe['delay_ns']} ns (a core with the QUANT engine: {block['delay_ns']} ns) | {pe['area_um2']} um2 |"
+    spent = Rows("energy.csv", folder).one(unit="pe", library="ASAP7", flow="plain", data="fprop", elements="e1m2", load="full")
+    yield "README.md", f"clock tree, memories and glitches | {spent['energy_fj']} fJ |"
     yield "README.md", f"512 x 512 x 512 | {use} % |"
     yield "README.md", f"8 seeds | {float(whole_runs['gap_percent']):.2f} +- {float(whole_runs['interval']):.2f} % |"
     busy = Rows("step.csv", folder).one(step="from a cold start")["array_busy_percent"]

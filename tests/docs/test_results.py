@@ -87,11 +87,21 @@ def test_utilization():
     equal(f"{gemm(512, 512, 512)['util_percent']:.1f}", row["utilization_percent"], row)
 
 
-def test_silicon():
-    """Without the launcher, which would install."""
-    row = rows("silicon").one(unit="dot", library="OSU 0.18 um")
+def ppa(row):
+    """The row's command without the launcher, which would install."""
     _, _, *words = shlex.split(row["command"])
-    found = json.loads(run(sys.executable, "-B", ROOT / "fpga/ppa", *words, "--json", UFP4_BUILD=str(BUILD)))["rows"][0]
+    return json.loads(run(sys.executable, "-B", ROOT / "fpga/ppa", *words, "--json", UFP4_BUILD=str(BUILD)))["rows"][0]
+
+
+def test_energy():
+    row = rows("energy").one(unit="dot_e1m2", library="OSU 0.18 um", data="fprop", load="full")
+    found = next(one for one in ppa(row)["energy"] if (one["data"], one["load"]) == ("fprop", "full"))
+    equal([f"{found[key]:.2f}" for key in ("energy_fj", "input_pins_fj")], [row[key] for key in ("energy_fj", "input_pins_fj")], row)
+
+
+def test_silicon():
+    row = rows("silicon").one(unit="dot", library="OSU 0.18 um")
+    found = ppa(row)
     equal((f"{found['area_um2']:.0f}", f"{found['delay_ns']:.2f}"), (row["area_um2"], row["delay_ns"]), row)
 
 

@@ -90,7 +90,7 @@ def test_a_block_of_quant_has_the_bits_of_the_golden_model(folder):
         (folder / "records.txt").write_text("".join(lines))
         ready.run([ready.iverilog, "-g2012", "-o", "gates.vvp", "-s", "read_quant_block", str(ROOT / "tests/rtl/vectors/read_quant_block.sv"), "netlist.v", "cells.v"],
                   300, folder)
-        said = ready.run([ready.vvp, "-n", "gates.vvp", "+quant_block=records.txt"], 1200, folder)
+        said = subprocess.run([ready.vvp, "-n", "gates.vvp", "+quant_block=records.txt"], cwd=folder, capture_output=True, text=True, timeout=1200).stdout
         assert f"{len(lines) - 3} records, {words}" in said, said
 
 

@@ -224,7 +224,7 @@ static int print_json(const explore_plan_t *plan, const explore_rows_t *rows) {
 // --- The command --------------------------------------------------------------------------------
 
 static void say(progress_t *progress, const explore_plan_t *plan, int done) {
-  char line[160];
+  char line[200];
   const explore_case_t *one = &plan->cases[done];
   snprintf(line, sizeof line, "case %d of %d: %s on %s", done + 1, plan->case_count,
            one->recipe.name, one->core.name);

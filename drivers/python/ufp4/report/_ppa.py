@@ -23,7 +23,8 @@ def front(rows):
     return kept
 
 
-def _pareto(rows):
+def pareto(rows):
+    """As _draw.picture gives it."""
     groups = families(rows)
     with _draw.picture(4.2 * len(groups), 3.4, panels=len(groups), squeeze=False) as (axes, out):
         for (title, own), panel in zip(groups, axes[0]):
@@ -37,13 +38,13 @@ def _pareto(rows):
             panel.set_xlabel("delay, ns")
             panel.set_ylabel("area, um2")
             panel.grid()
-    return out["svg"]
+    return out
 
 
 PARTS = (("gates", "#0969da"), ("flip_flops_data", "#1a7f37"), ("flip_flops_clock", "#9a6700"), ("leakage", "#8c959f"), ("clock_pins", "#d4a72c"))
 
 
-def _bars(energies):
+def bars(energies):
     """Bars from left to right: what a MAC takes of each part."""
     with _draw.picture(9, 1.2 + 0.22 * len(energies)) as (axes, out):
         left, drawn = [0.0] * len(energies), {}
@@ -55,7 +56,7 @@ def _bars(energies):
         axes.invert_yaxis()
         axes.set_xlabel("fJ a MAC")
         _draw.legend(axes, drawn)
-    return out["svg"]
+    return out
 
 
 def html(document):
@@ -65,4 +66,4 @@ def html(document):
     energies = [(row["unit"], one) for row in document["rows"] for one in row.get("energy", ())]
     best = [row["unit"] for _, own in families(rows) for row in front(own)]
     return _draw.page("ppa.html", title="Area and delay", document=document, best=best, energies=energies,
-                      pareto=markupsafe.Markup(_pareto(rows) if rows else ""), energy=markupsafe.Markup(_bars(energies) if energies else ""))
+                      pareto=markupsafe.Markup(pareto(rows)["svg"] if rows else ""), energy=markupsafe.Markup(bars(energies)["svg"] if energies else ""))
