@@ -37,6 +37,23 @@ enum {
 };
 #define EMULATED_WEATHER_SYMBOL "emulated_set_weather"
 typedef void (*emulated_set_weather_t)(const emulated_weather_t *weather);
+/** What the runtime was asked for since the last time: by calls on a stream, none of the first
+ * two. */
+typedef struct {
+  uint64_t allocations;       ///< and releases
+  uint64_t synchronizations;  ///< also what CUDA waits in: copies and sets that are not asynchronous
+  uint64_t bytes_to_device, bytes_to_host;
+  uint64_t works;                          ///< kernels and asynchronous sets
+  uint64_t works_on_default, works_on_gpu_1;  ///< of these, on the default stream; on the second GPU
+} emulated_counts_t;
+#define EMULATED_COUNTS_SYMBOL "emulated_counts_taken"
+typedef void (*emulated_counts_taken_t)(emulated_counts_t *out);
+/** From here on work on the stream is kept, and not done. */
+#define EMULATED_CAPTURE_SYMBOL "emulated_capture"
+typedef void (*emulated_capture_t)(void *stream);
+/** Does what was kept, any number of times; the stream is no longer captured. */
+#define EMULATED_REPLAY_SYMBOL "emulated_replay"
+typedef void (*emulated_replay_t)(void *stream);
 /** Tensor core instructions since the last call: of warps and of warpgroups. */
 #define EMULATED_PRODUCTS_SYMBOL "emulated_products"
 typedef uint64_t (*emulated_products_t)(void);

@@ -119,11 +119,11 @@ const ufp4_cuda_table_t *table(void) {
 }
 
 ufp4_cuda_operand_t operand_of(const ufp4_operand_t *in) {
-  return (ufp4_cuda_operand_t){
-      .elem = in->elem,
-      .rows = in->rows,
-      .codes = (const uint64_t *)(const void *)in->codes,
-      .scales = in->scales_f32 != NULL ? (const void *)in->scales_f32 : in->scales,
-      .place = {16 * in->blocks, 1, in->blocks},
-      .exponent = {NULL, in->exponent}};
+  return (ufp4_cuda_operand_t){.elem = in->elem,
+                               .scale = in->scale,
+                               .rows = in->rows,
+                               .cols = in->cols,
+                               .codes = in->codes,
+                               .scales = in->scales_f32 != NULL ? (void *)in->scales_f32 : in->scales,
+                               .exponent_value = in->exponent};
 }

@@ -20,7 +20,8 @@ uint64_t products_taken(void);
 void transform_bf16(uint32_t bits[16], uint16_t mask);
 ufp4_device_t *open_device(const emulated_weather_t *weather);
 const ufp4_cuda_table_t *table(void);
-/** An operand where it lies: the emulated GPU's memory is the host's. */
+/** An operand where it lies: the emulated GPU's memory is the host's. Not for E8M0, of whose scales
+ * the GPU has two for 32. */
 ufp4_cuda_operand_t operand_of(const ufp4_operand_t *in);
 
 /** Both into rows with a gap; @return how many outputs, gaps included, differ. */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ptxas keeps everything that the kernels for sm_90a hold in registers, and lets no wgmma wait for the one before.
 execute_process(COMMAND ${NVCC} -std=c++17 -O3 -fmad=false -cubin -gencode arch=compute_90a,code=sm_90a -Xptxas -v
-    -I${SOURCE}/cmodel/include -o ${FOLDER}/code.cubin ${SOURCE}/drivers/backends/cuda/library.cu
+    -I${SOURCE}/cmodel/include -I${SOURCE}/drivers/backends/cuda/include -o ${FOLDER}/code.cubin ${SOURCE}/drivers/backends/cuda/library.cu
   RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err)
 string(APPEND err "${out}")
 if(NOT status EQUAL 0 OR NOT err MATCHES "exact_kernel" OR NOT err MATCHES "fp32_kernel")

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "state.h"
-#include "ufp4/panel.h"
 
 static ufp4_status_t upload(state_t *state, const void *data, size_t bytes, void **out) {
   ufp4_status_t status = state->table->allocate(state->cuda, bytes, out);
@@ -59,113 +58,105 @@ static ufp4_status_t download_scales(state_t *state, const void *from, ufp4_oper
   return status;
 }
 
-// Words beside the copy of a tensor: of AMAX in two stages, and Sd.
-enum { WORD_FLAGS, WORD_LARGEST, WORD_EXPONENT, WORD_TENSOR_SCALE, WORDS };
-
-// One copy of a tensor, on the device.
+// What depends on the data, on the device: as ufp4_cuda_operand_t has it.
 typedef struct {
-  void *source, *codes, *scales, *words;
-} quantized_t;
+  int32_t exponent;
+  float tensor_scale;
+  uint32_t flags;
+} words_t;
 
-static void release_quantized(state_t *state, quantized_t *q) {
-  void *const all[] = {q->source, q->codes, q->scales, q->words};
-  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-    state->table->release(state->cuda, all[i]);
+// An operand on the device.
+typedef struct {
+  void *codes, *scales;
+  words_t *words;
+  ufp4_cuda_operand_t x;
+} placed_t;
+
+static void release_placed(state_t *state, placed_t *placed) {
+  state->table->release(state->cuda, placed->codes);
+  state->table->release(state->cuda, placed->scales);
+  state->table->release(state->cuda, placed->words);
 }
 
-static ufp4_status_t allocate_quantized(state_t *state, const ufp4_matrix_t *in,
-                                        const ufp4_operand_t *out, quantized_t *q) {
-  static const int32_t words[WORDS] = {[WORD_LARGEST] = INT32_MAX};
-  ufp4_status_t status =
-      upload(state, in->data, span_bytes(in->rows, in->cols, in->ld, in->dtype), &q->source);
-  if (status == UFP4_OK) status = upload(state, words, sizeof words, &q->words);
-  if (status == UFP4_OK) {
-    status = state->table->allocate(state->cuda, (size_t)(out->rows * out->blocks) * 8, &q->codes);
-  }
+static void describe_placed(const ufp4_operand_t *like, placed_t *placed) {
+  placed->x = (ufp4_cuda_operand_t){.elem = like->elem,
+                                    .scale = like->scale,
+                                    .rows = like->rows,
+                                    .cols = like->cols,
+                                    .codes = placed->codes,
+                                    .scales = placed->scales,
+                                    .exponent = &placed->words->exponent,
+                                    .tensor_scale = &placed->words->tensor_scale};
+}
+
+// --- Quantizing ---------------------------------------------------------------------------------
+
+static ufp4_status_t allocate_placed(state_t *state, const ufp4_operand_t *like,
+                                     placed_t *placed) {
+  void *words = NULL;
+  ufp4_status_t status = state->table->allocate(
+      state->cuda, (size_t)(like->rows * like->blocks) * 8, &placed->codes);
   if (status == UFP4_OK)
-    status = state->table->allocate(state->cuda, device_scale_bytes(out), &q->scales);
+    status = state->table->allocate(state->cuda, device_scale_bytes(like), &placed->scales);
+  if (status == UFP4_OK)
+    status = state->table->allocate(state->cuda, sizeof *placed->words, &words);
+  placed->words = words;
+  describe_placed(like, placed);
   return status;
 }
 
-static ufp4_cuda_quantize_t describe_whole(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
-                                           const ufp4_operand_t *out, const quantized_t *q) {
-  int32_t *words = q->words;
-  ufp4_cuda_quantize_t job = {.source = q->source,
-                              .dtype = in->dtype,
-                              .rows = in->rows,
-                              .cols = in->cols,
-                              .ld = in->ld,
-                              .elem = how->elem,
-                              .scale = how->scale,
-                              .layout = how->layout,
-                              .rht_mask = how->rht_mask,
-                              .round = how->round,
-                              .scale_round = how->scale_round,
-                              .seed = how->seed,
-                              .flags = q->words};
-  job.copies[how->axis] = (ufp4_cuda_copy_t){.enabled = 1,
-                                             .rht = how->rht,
-                                             .tensor_id = how->tensor_id,
-                                             .exponent = {words + WORD_EXPONENT, 0},
-                                             .codes = q->codes,
-                                             .scales = q->scales,
-                                             .place = {16 * out->blocks, 1, out->blocks},
-                                             .largest = words + WORD_LARGEST,
-                                             .tensor_scale = (float *)words + WORD_TENSOR_SCALE};
-  if (how->exponent_given)
-    job.copies[how->axis].exponent = (ufp4_cuda_exponent_t){NULL, how->exponent};
-  return job;
-}
-
-static ufp4_status_t run_whole(state_t *state, const ufp4_cuda_quantize_t *job,
-                               const ufp4_quantize_t *how, const quantized_t *q) {
-  int32_t *words = q->words;
-  ufp4_status_t status = UFP4_OK;
-  if ((how->scale == UFP4_SCALE_E4M3 && !how->exponent_given) || how->scale == UFP4_SCALE_NVFP4) {
-    status = state->table->amax(state->cuda, job);
-    if (status == UFP4_OK)
-      status = state->table->settle(state->cuda, words + WORD_LARGEST, words + WORD_EXPONENT);
-  }
-  return status == UFP4_OK ? state->table->quantize(state->cuda, job) : status;
-}
-
-static ufp4_status_t download_quantized(state_t *state, const ufp4_quantize_t *how,
-                                        const quantized_t *q, ufp4_operand_t *out) {
-  int32_t words[WORDS];
-  ufp4_status_t status = state->table->read(state->cuda, words, q->words, sizeof words);
+static ufp4_status_t download_placed(state_t *state, const ufp4_quantize_t *how,
+                                     const placed_t *placed, ufp4_operand_t *out) {
+  words_t words;
+  ufp4_status_t status = state->table->read(state->cuda, &words, placed->words, sizeof words);
   if (status == UFP4_OK) {
-    status = state->table->read(state->cuda, out->codes, q->codes,
+    status = state->table->read(state->cuda, out->codes, placed->codes,
                                 (size_t)(out->rows * out->blocks) * 8);
   }
-  if (status == UFP4_OK) status = download_scales(state, q->scales, out);
+  if (status == UFP4_OK) status = download_scales(state, placed->scales, out);
   if (status != UFP4_OK) return status;
-  const uint32_t flags = (uint32_t)words[WORD_FLAGS];
-  out->flags = flags & UFP4_FLAG_NAN;
-  if (flags & (UFP4_FLAG_ROW_SATURATED | UFP4_FLAG_COL_SATURATED))
+  out->flags = words.flags & UFP4_FLAG_NAN;
+  if (words.flags & (UFP4_FLAG_ROW_SATURATED | UFP4_FLAG_COL_SATURATED))
     out->flags |= UFP4_FLAG_ROW_SATURATED;
   if (how->scale == UFP4_SCALE_E4M3)
-    out->exponent = how->exponent_given ? how->exponent : words[WORD_EXPONENT];
-  if (how->scale == UFP4_SCALE_NVFP4)
-    memcpy(&out->tensor_scale, &words[WORD_TENSOR_SCALE], sizeof out->tensor_scale);
+    out->exponent = how->exponent_given ? how->exponent : words.exponent;
+  if (how->scale == UFP4_SCALE_NVFP4) out->tensor_scale = words.tensor_scale;
   return UFP4_OK;
+}
+
+static ufp4_status_t quantize_source(state_t *state, const ufp4_matrix_t *in,
+                                     const ufp4_quantize_t *how, const placed_t *placed) {
+  void *source = NULL;
+  ufp4_matrix_t there = *in;
+  ufp4_cuda_call_t call;
+  ufp4_status_t status =
+      upload(state, in->data, span_bytes(in->rows, in->cols, in->ld, in->dtype), &source);
+  there.data = source;
+  if (status == UFP4_OK) {
+    status =
+        ufp4_cuda_call(state, state->table->quantize_workspace(state->cuda, &there), &call);
+  }
+  if (status == UFP4_OK) {
+    status = state->table->quantize(state->cuda, &there, how, &placed->x, 1,
+                                    &placed->words->flags, &call);
+  }
+  state->table->release(state->cuda, source);
+  return status;
 }
 
 ufp4_status_t ufp4_cuda_quantize_operand(state_t *state, const ufp4_matrix_t *in,
                                          const ufp4_quantize_t *how, ufp4_operand_t *out) {
   const int transposed = how->axis == UFP4_AXIS_COL;
   ufp4_operand_t made;
-  quantized_t q = {0};
+  placed_t placed = {0};
   ufp4_status_t status =
       ufp4_operand_create_scaled(how->elem, how->scale, transposed ? in->cols : in->rows,
                                  transposed ? in->rows : in->cols, &made);
   if (status != UFP4_OK) return status;
-  status = allocate_quantized(state, in, &made, &q);
-  if (status == UFP4_OK) {
-    const ufp4_cuda_quantize_t job = describe_whole(in, how, &made, &q);
-    status = run_whole(state, &job, how, &q);
-  }
-  if (status == UFP4_OK) status = download_quantized(state, how, &q, &made);
-  release_quantized(state, &q);
+  status = allocate_placed(state, &made, &placed);
+  if (status == UFP4_OK) status = quantize_source(state, in, how, &placed);
+  if (status == UFP4_OK) status = download_placed(state, how, &placed, &made);
+  release_placed(state, &placed);
   if (status == UFP4_OK) {
     *out = made;
   } else {
@@ -174,37 +165,39 @@ ufp4_status_t ufp4_cuda_quantize_operand(state_t *state, const ufp4_matrix_t *in
   return status;
 }
 
+// --- Multiplying --------------------------------------------------------------------------------
+
+static ufp4_status_t upload_operand(state_t *state, const ufp4_operand_t *in, placed_t *placed) {
+  const words_t words = {in->exponent, in->tensor_scale, 0};
+  void *there = NULL;
+  ufp4_status_t status =
+      upload(state, in->codes, (size_t)(in->rows * in->blocks) * 8, &placed->codes);
+  if (status == UFP4_OK) status = upload_scales(state, in, &placed->scales);
+  if (status == UFP4_OK) status = upload(state, &words, sizeof words, &there);
+  placed->words = there;
+  describe_placed(in, placed);
+  return status;
+}
+
 // What a GEMM has on the device.
 typedef struct {
-  void *codes[2], *scales[2], *c, *accumulate, *d;
+  placed_t sides[2];
+  void *c, *accumulate, *d;
 } multiplied_t;
 
 static void release_multiplied(state_t *state, multiplied_t *x) {
-  void *const all[] = {x->codes[0], x->codes[1],   x->scales[0], x->scales[1],
-                       x->c,        x->accumulate, x->d};
+  void *const all[] = {x->c, x->accumulate, x->d};
+  for (int i = 0; i < 2; i++) release_placed(state, &x->sides[i]);
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
     state->table->release(state->cuda, all[i]);
 }
 
-static ufp4_status_t upload_operand(state_t *state, const ufp4_operand_t *in, int side,
-                                    multiplied_t *x, ufp4_cuda_operand_t *out) {
-  ufp4_status_t status =
-      upload(state, in->codes, (size_t)(in->rows * in->blocks) * 8, &x->codes[side]);
-  if (status == UFP4_OK) status = upload_scales(state, in, &x->scales[side]);
-  *out = (ufp4_cuda_operand_t){.elem = in->elem,
-                               .rows = in->rows,
-                               .codes = x->codes[side],
-                               .scales = x->scales[side],
-                               .place = {16 * in->blocks, 1, in->blocks},
-                               .exponent = {NULL, in->exponent}};
-  return status;
-}
-
+// Into @p there what @p how has in device memory.
 static ufp4_status_t upload_gemm(state_t *state, const ufp4_operand_t *a, const ufp4_operand_t *b,
-                                 const ufp4_gemm_t *how, multiplied_t *x, ufp4_cuda_gemm_t *job) {
+                                 const ufp4_gemm_t *how, multiplied_t *x, ufp4_gemm_t *there) {
   const int64_t m = a->rows, n = b->rows;
-  ufp4_status_t status = upload_operand(state, a, 0, x, &job->a);
-  if (status == UFP4_OK) status = upload_operand(state, b, 1, x, &job->b);
+  ufp4_status_t status = upload_operand(state, a, &x->sides[0]);
+  if (status == UFP4_OK) status = upload_operand(state, b, &x->sides[1]);
   if (status == UFP4_OK && how->c != NULL) {
     status = upload(state, how->c, span_bytes(m, n, how->c_ld, UFP4_DTYPE_F32), &x->c);
   }
@@ -215,43 +208,46 @@ static ufp4_status_t upload_gemm(state_t *state, const ufp4_operand_t *a, const 
   if (status == UFP4_OK) {
     status = state->table->allocate(state->cuda, (size_t)(m * n) * dtype_size(how->d_dtype), &x->d);
   }
+  *there = *how;
+  there->c = x->c;
+  there->accumulate = x->accumulate;
   return status;
 }
 
-static ufp4_status_t download_d(state_t *state, const ufp4_cuda_gemm_t *job, void *d,
-                                int64_t d_ld) {
-  const size_t size = dtype_size(job->d_dtype), row = (size_t)job->d_ld * size;
+// D without gaps becomes rows with some.
+static ufp4_status_t download_d(state_t *state, ufp4_dtype_t dtype, int64_t m, int64_t n,
+                                const void *from, void *d, int64_t d_ld) {
+  const size_t size = dtype_size(dtype), row = (size_t)n * size;
   ufp4_status_t status = UFP4_OK;
-  if (d_ld == job->d_ld)
-    return state->table->read(state->cuda, d, job->d, row * (size_t)job->a.rows);
-  for (int64_t i = 0; i < job->a.rows && status == UFP4_OK; i++) {
+  if (d_ld == n) return state->table->read(state->cuda, d, from, row * (size_t)m);
+  for (int64_t i = 0; i < m && status == UFP4_OK; i++) {
     status = state->table->read(state->cuda, (uint8_t *)d + (size_t)(i * d_ld) * size,
-                                (const uint8_t *)job->d + (size_t)i * row, row);
+                                (const uint8_t *)from + (size_t)i * row, row);
   }
   return status;
+}
+
+static ufp4_status_t run(state_t *state, const ufp4_cuda_choice_t *choice,
+                         const ufp4_cuda_operand_t *a, const ufp4_cuda_operand_t *b,
+                         const ufp4_gemm_t *how, void *d) {
+  ufp4_cuda_call_t call;
+  ufp4_status_t status = ufp4_cuda_call(
+      state, state->table->gemm_workspace(state->cuda, choice, a, b, how), &call);
+  return status == UFP4_OK
+             ? state->table->gemm(state->cuda, choice, a, b, how, d, b->rows, &call)
+             : status;
 }
 
 ufp4_status_t ufp4_cuda_gemm_with(state_t *state, const ufp4_cuda_choice_t *choice,
                                   const ufp4_operand_t *a, const ufp4_operand_t *b,
                                   const ufp4_gemm_t *how, void *d, int64_t d_ld) {
   multiplied_t x = {0};
-  ufp4_cuda_gemm_t job = {.contract = how->contract,
-                          .scale = a->scale,
-                          .k = a->cols,
-                          .alpha = how->alpha,
-                          .tile = choice->tile,
-                          .product = choice->product};
-  ufp4_status_t status = upload_gemm(state, a, b, how, &x, &job);
-  job.scale_product = a->scale == UFP4_SCALE_NVFP4 ? a->tensor_scale * b->tensor_scale : 1.0f;
-  job.c = x.c;
-  job.c_ld = how->c_ld;
-  job.accumulate = x.accumulate;
-  job.accumulate_ld = how->accumulate_ld;
-  job.d = x.d;
-  job.d_dtype = how->d_dtype;
-  job.d_ld = b->rows;
-  if (status == UFP4_OK) status = state->table->gemm(state->cuda, &job);
-  if (status == UFP4_OK) status = download_d(state, &job, d, d_ld);
+  ufp4_gemm_t there;
+  ufp4_status_t status = upload_gemm(state, a, b, how, &x, &there);
+  if (status == UFP4_OK)
+    status = run(state, choice, &x.sides[0].x, &x.sides[1].x, &there, x.d);
+  if (status == UFP4_OK)
+    status = download_d(state, how->d_dtype, a->rows, b->rows, x.d, d, d_ld);
   release_multiplied(state, &x);
   return status;
 }
