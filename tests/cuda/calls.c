@@ -67,9 +67,7 @@ void placed_create(const ufp4_matrix_t *in, const ufp4_quantize_t *how, placed_t
   out->x.scales = memory(entries * (int64_t)scale_bytes(&out->x));
   out->x.exponent = &out->exponent;
   out->x.tensor_scale = &out->tensor_scale;
-  if (how->exponent_given != 1) return;
-  out->x.exponent = NULL;
-  out->x.exponent_value = how->exponent;
+  out->x.exponent_value = 77;  // which is not read
 }
 
 void placed_free(placed_t *placed) {
@@ -93,12 +91,10 @@ void placed_check(const placed_t *got, const ufp4_operand_t *want, const char *w
         !check_bits(i, words[2], words[3], "%s: scale", what))
       return;
   }
-  if (want->scale == UFP4_SCALE_E4M3 && got->how.exponent_given == 0)
+  if (want->scale != UFP4_SCALE_NVFP4)
     check_bits(0, (uint64_t)got->exponent, (uint64_t)want->exponent, "%s: exponent", what);
-  if (want->scale == UFP4_SCALE_NVFP4) {
-    check_bits(0, ufp4_f32_bits(got->tensor_scale), ufp4_f32_bits(want->tensor_scale),
-               "%s: tensor scale", what);
-  }
+  check_bits(0, ufp4_f32_bits(got->tensor_scale), ufp4_f32_bits(want->tensor_scale),
+             "%s: tensor scale", what);
 }
 
 // --- Calls --------------------------------------------------------------------------------------

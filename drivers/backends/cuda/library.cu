@@ -191,10 +191,35 @@ typedef struct {
   uint32_t flags;
 } quantize_words_t;
 
-GPU_KERNEL void begin_kernel(quantize_words_t *words, uint32_t *flags) {
+/** What every call writes, whatever the data: exponents and tensor scales of formats that have none
+ * are 0 and 1. NULL: not written. */
+typedef struct {
+  uint32_t *flags;
+  int32_t *exponents[2], values[2];
+  float *tensor_scales[2];
+} quantize_begin_t;
+
+GPU_KERNEL void begin_kernel(quantize_words_t *words, quantize_begin_t begin) {
   if (threadIdx.x != 0) return;
   words->largest[0] = words->largest[1] = INT32_MAX;
-  *flags = 0;
+  *begin.flags = 0;
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    if (begin.exponents[i] != nullptr) *begin.exponents[i] = begin.values[i];
+    if (begin.tensor_scales[i] != nullptr) *begin.tensor_scales[i] = 1.0f;
+  }
+}
+
+quantize_begin_t quantize_begin(const ufp4_quantize_t *how, const ufp4_cuda_operand_t *out,
+                                int copies, uint32_t *flags, bool amax) {
+  quantize_begin_t begin = {};
+  begin.flags = flags;
+  for (int i = 0; i < copies && !amax; i++) {
+    if (!is_stored(how[i])) begin.exponents[i] = out[i].exponent;
+    if (how[i].exponent_given == 1) begin.values[i] = how[i].exponent;
+    begin.tensor_scales[i] = out[i].tensor_scale;
+  }
+  return begin;
 }
 
 ufp4_cuda_place_t place_of(const ufp4_cuda_operand_t &x) {
@@ -291,7 +316,8 @@ ufp4_status_t quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in, const u
   workspace_t workspace = workspace_of(call);
   quantize_words_t *words = (quantize_words_t *)take(&workspace, sizeof *words);
   if (flags == nullptr) flags = &words->flags;
-  GPU_LAUNCH(queue.stream, begin_kernel, dim3(1), 32, 0, words, flags);
+  GPU_LAUNCH(queue.stream, begin_kernel, dim3(1), 32, 0, words,
+             quantize_begin(how, out, copies, flags, amax));
   const int jobs = copies == 2 && is_one_job(how[0], how[1]) ? 1 : copies;
   for (int n = 0; n < jobs; n++) {
     const int first = n, last = jobs == copies ? n : 1;

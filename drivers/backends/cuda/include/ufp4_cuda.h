@@ -73,11 +73,14 @@ typedef struct {
    * are `panel_stride` blocks apart, at least blocks: entry (r / 16 * panel_stride + b) * 16 +
    * r % 16; the rows that pad the last group are written as zeros. */
   int64_t panel_stride;
-  /** E4M3: the tensor exponent t is *exponent, in device memory, or if that is NULL
-   * exponent_value. NVFP4: what AMAX found, for quantizing alone; may be NULL. Else not used. */
+  /** The tensor exponent t of E4M3 is *exponent, in device memory, or if that is NULL
+   * exponent_value; with other scales neither is read. Where it is not NULL the quantizer writes it:
+   * 0 without an exponent; with NVFP4 what AMAX found, which has no meaning but for
+   * UFP4_CUDA_EXPONENT_STORED. */
   int32_t *exponent;
   int32_t exponent_value;
-  float *tensor_scale;  ///< NVFP4: Sd, in device memory; else not used
+  /** Sd of NVFP4, in device memory. Where it is not NULL the quantizer writes it, 1 with others. */
+  float *tensor_scale;
 } ufp4_cuda_operand_t;
 
 // --- Quantizing ---------------------------------------------------------------------------------
@@ -90,9 +93,9 @@ typedef struct {
  * one read of the tensor unless elem, scale, layout, rht_mask, rounding or seed of the two differ.
  *
  * @param in its data is in device memory, [rows][ld] F32 or BF16, aligned to its elements
- * @param how one for each copy. exponent_given: 0: derived from the data (AMAX) and written to
- * out->exponent, which may not be NULL; 1: it is exponent, and out's is not touched;
- * UFP4_CUDA_EXPONENT_STORED. threads and kernel are not used
+ * @param how one for each copy. exponent_given: 0: derived from the data (AMAX), and out->exponent
+ * may not be NULL; 1: it is how's exponent; UFP4_CUDA_EXPONENT_STORED. threads and kernel are not
+ * used
  * @param out one for each copy, whose elem, scale, rows and cols must be what @p how makes of the
  * tensor: codes, scales, exponent and tensor_scale are written
  * @param copies 1 or 2
@@ -105,10 +108,9 @@ ufp4_status_t ufp4_cuda_quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *i
                                  const ufp4_quantize_t *how, const ufp4_cuda_operand_t *out,
                                  int copies, uint32_t *flags, const ufp4_cuda_call_t *call);
 
-/** AMAX alone: writes out->exponent of each copy, and to @p flags UFP4_FLAG_NAN. Exponents of parts
- * of a tensor combine by their minimum where they are not 0 (which a tensor of zeros has too), and
- * ufp4_cuda_quantize takes the result with UFP4_CUDA_EXPONENT_STORED. Scales E4M3 and NVFP4; the
- * rest as above, codes and scales are not used. */
+/** AMAX alone: writes out->exponent of each copy, which may not be NULL, and to @p flags
+ * UFP4_FLAG_NAN; ufp4_cuda_quantize takes it with UFP4_CUDA_EXPONENT_STORED. Scales E4M3 and NVFP4;
+ * the rest as above, codes, scales and tensor_scale are not used. */
 ufp4_status_t ufp4_cuda_amax(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in,
                              const ufp4_quantize_t *how, const ufp4_cuda_operand_t *out, int copies,
                              uint32_t *flags, const ufp4_cuda_call_t *call);
