@@ -306,6 +306,16 @@ def test_memory_does_not_leak():
     check(resident() - before < 8 << 20, f"{(resident() - before) >> 10} KiB more")
 
 
+def test_the_default_device_does_not_matter():
+    x, w, dy = tensors()
+    for recipe in ("ufp4", {"elem": "e2m1", "requantize": True}):
+        want = step(x, w, dy, recipe=recipe)
+        with torch.device("meta"):
+            got = step(x, w, dy, recipe=recipe)
+        for one, other in zip(got, want):
+            same(one, other, "bits")
+
+
 def test_nan_reaches_the_result():
     x, w, dy = tensors()
     with torch.no_grad():

@@ -160,7 +160,7 @@ def _values(elem):
     operand = c.Operand(elem=elem, scale=FP32, rows=1, cols=16, blocks=1, block=16, scale_blocks=1, codes=ctypes.addressof(codes),
                         scales_f32=ctypes.addressof(scale), tensor_scale=1)
     _check(c.lib.dequantize(byref(operand), 16, ctypes.addressof(out), 16), c.Message())
-    return torch.tensor(list(out), dtype=torch.float64)
+    return torch.tensor(list(out), dtype=torch.float64, device="cpu")
 
 
 def _power(exponent):

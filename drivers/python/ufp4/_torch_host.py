@@ -43,7 +43,7 @@ def _tensors(q):
     o = q._operand
     codes, scales = (torch.from_numpy(view) for view in q._views())
     words = c.c_int32(o.exponent), c.c_int32.from_buffer(c.c_float(o.tensor_scale))
-    return Copy(codes, scales, torch.tensor([word.value for word in words], dtype=torch.int32), o.rows, o.cols)
+    return Copy(codes, scales, torch.tensor([word.value for word in words], dtype=torch.int32, device="cpu"), o.rows, o.cols)
 
 
 def _operand(made, copy):
@@ -60,7 +60,7 @@ def _operand(made, copy):
 def product(made, left, right, how, dtype):
     a, b = _operand(made, left), _operand(made, right)
     how.threads = torch.get_num_threads()
-    out = torch.empty((left.rows, right.rows), dtype=dtype)
+    out = left.codes.new_empty((left.rows, right.rows), dtype=dtype)
     status = c.lib.gemm(byref(a), byref(b), byref(how), out.data_ptr(), right.rows)
     if status != c.OK:
         c.fail(status)
@@ -70,7 +70,7 @@ def product(made, left, right, how, dtype):
 def dequantize(made, copy, how):
     """float32 [rows][cols]: the values that a row copy holds, the transform undone."""
     operand, blocks = _operand(made, copy), -(-copy.cols // 16)
-    out = torch.empty((copy.rows, blocks * 16))
+    out = copy.codes.new_empty((copy.rows, blocks * 16), dtype=torch.float32)
     status = c.lib.dequantize(byref(operand), blocks * 16, out.data_ptr(), blocks * 16)
     if status != c.OK:
         c.fail(status)

@@ -52,7 +52,7 @@ def apply(x, weight, bias, ids, text):
     if _is_eager(x, weight):
         y = operators.Eager.apply(flat, weight, ids, *options)
     else:
-        y = torch.ops.ufp4.linear_forward(flat, weight, ids if isinstance(ids, torch.Tensor) else torch.tensor(ids), *options)[0]
+        y = torch.ops.ufp4.linear_forward(flat, weight, ids if isinstance(ids, torch.Tensor) else torch.tensor(ids, device="cpu"), *options)[0]
     y = y.reshape(*x.shape[:-1], weight.shape[0])
     return y if bias is None else y + bias.to(y.dtype)
 

@@ -140,7 +140,7 @@ def _compute_forward(x: torch.Tensor, w: torch.Tensor, ids: torch.Tensor, recipe
     else:
         # As the driver: with requantize the host's GEMM takes the copies' values too.
         y = (_rounded(made, left.backward) @ _rounded(made, right.backward).T).to(x.dtype)
-    return y, torch.tensor(numbers), *left.saved, *right.saved
+    return y, torch.tensor(numbers, device="cpu"), *left.saved, *right.saved
 
 
 _forward = torch.library.custom_op("ufp4::linear_forward", _compute_forward, mutates_args=(), device_types=("cpu", "cuda"))
@@ -170,7 +170,7 @@ def _fake_forward(x, w, ids, recipe, need_dx, need_dw):
 def _empty_forward(x, w, numbers, recipe, need_dx, need_dw):
     """Of an empty tensor: sums of nothing, and copies that nothing reads."""
     y, _, *copies = (tensor.zero_() for tensor in _fake_forward(x, w, numbers, recipe, need_dx, need_dw))
-    return y, torch.tensor(numbers), *copies
+    return y, torch.tensor(numbers, device="cpu"), *copies
 
 
 def _compute_backward(dy: torch.Tensor, numbers: torch.Tensor, x_codes: torch.Tensor, x_scales: torch.Tensor, x_words: torch.Tensor,
