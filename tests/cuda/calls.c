@@ -79,8 +79,8 @@ void placed_check(const placed_t *got, const ufp4_operand_t *want, const char *w
   const int64_t per = want->block / 16;
   for (int64_t i = 0; i < want->rows * want->blocks; i++) {
     const int64_t scale = i / want->blocks * want->scale_blocks + i % want->blocks / per;
-    const void *from = want->scales_f32 != NULL ? (const void *)&want->scales_f32[scale]
-                                                : &want->scales[scale];
+    const void *from =
+        want->scales_f32 != NULL ? (const void *)&want->scales_f32[scale] : &want->scales[scale];
     const size_t size = scale_bytes(&got->x);
     uint64_t words[4] = {0, 0, 0, 0};
     memcpy(&words[0], got->x.codes + 8 * i, 8);
@@ -144,9 +144,9 @@ ufp4_status_t engine_amax(engine_t *engine, const ufp4_matrix_t *in, placed_t *c
 
 ufp4_status_t engine_gemm(engine_t *engine, const placed_t *a, const placed_t *b,
                           const ufp4_gemm_t *how, void *d, int64_t d_ld) {
-  const ufp4_cuda_call_t call = call_of(engine, ufp4_cuda_gemm_workspace(engine->cuda, &a->x, &b->x, how));
-  const ufp4_status_t status =
-      ufp4_cuda_gemm(engine->cuda, &a->x, &b->x, how, d, d_ld, &call);
+  const ufp4_cuda_call_t call =
+      call_of(engine, ufp4_cuda_gemm_workspace(engine->cuda, &a->x, &b->x, how));
+  const ufp4_status_t status = ufp4_cuda_gemm(engine->cuda, &a->x, &b->x, how, d, d_ld, &call);
   check_guard(&call);
   return status;
 }

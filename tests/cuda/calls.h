@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of ufp4_cuda.h on the emulated GPU, whose memory is the host's: operands as a program of
-// its own would have them, and the golden model's beside them.
+// The calls of ufp4_cuda.h on the emulated GPU, whose memory is the host's: operands as a program
+// of its own would have them, and the golden model's beside them.
 #ifndef UFP4_TESTS_CUDA_CALLS_H
 #define UFP4_TESTS_CUDA_CALLS_H
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library of the backend cuda for a CPU: the same source, on the emulated GPU.
+#include <chrono>
+#include <map>
+#include <set>
+#include <thread>
+#include <vector>
+
 #include "emulated_weather.h"
 #include "library.cu"
 #include "vendor.cu"
-
-#include <map>
-#include <set>
-#include <vector>
 
 namespace emulated {
 
@@ -32,6 +34,7 @@ void queue(cudaStream_t stream, const std::function<void()> &work) {
       return;
     }
   }
+  if (emulated::weather.restless) std::this_thread::sleep_for(std::chrono::microseconds(200));
   work();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA runtime of the emulated GPUs, of which there are two: memory is the host's, nothing is
-// ever under way, and everything takes a millisecond. A stream that is captured keeps its work, with
-// its arguments as they were, for emulated_replay. All that a call on a stream must not do is counted.
+// ever under way, and everything takes a millisecond. A stream that is captured keeps its work,
+// with its arguments as they were, for emulated_replay. All that a call on a stream must not do is
+// counted.
 #ifndef UFP4_TESTS_CUDA_EMULATED_RUNTIME_H
 #define UFP4_TESTS_CUDA_EMULATED_RUNTIME_H
 
@@ -46,9 +47,7 @@ template <typename... PARAMETERS, typename... ARGUMENTS>
 void queue_kernel(cudaStream_t stream, dim3 grid, dim3 block, size_t shared_bytes,
                   void (*kernel)(PARAMETERS...), const ARGUMENTS &...arguments) {
   const std::tuple<ARGUMENTS...> kept(arguments...);
-  queue(stream, [=] {
-    launch(grid, block, shared_bytes, [&] { std::apply(kernel, kept); });
-  });
+  queue(stream, [=] { launch(grid, block, shared_bytes, [&] { std::apply(kernel, kept); }); });
 }
 
 }  // namespace emulated

@@ -15,6 +15,7 @@ typedef struct {
   int multiprocessors;  ///< of the GPU, which decides the size of tiles; 0 is 1
   int capability;  ///< compute capability of the GPU, 10 major + minor; 0: as the environment's
                    ///< UFP4_EMULATED_CAPABILITY says, or 90
+  int restless;    ///< each work waits a moment, so that those of several host threads mix
   int fault;       ///< something that is wrong, to test the tests: EMULATED_FAULT_*; 0: nothing
 } emulated_weather_t;
 
@@ -40,11 +41,13 @@ typedef void (*emulated_set_weather_t)(const emulated_weather_t *weather);
 /** What the runtime was asked for since the last time: by calls on a stream, none of the first
  * two. */
 typedef struct {
-  uint64_t allocations;       ///< and releases
-  uint64_t synchronizations;  ///< also what CUDA waits in: copies and sets that are not asynchronous
+  uint64_t allocations;  ///< and releases
+  uint64_t
+      synchronizations;  ///< also what CUDA waits in: copies and sets that are not asynchronous
   uint64_t bytes_to_device, bytes_to_host;
-  uint64_t works;                          ///< kernels and asynchronous sets
-  uint64_t works_on_default, works_on_gpu_1;  ///< of these, on the default stream; on the second GPU
+  uint64_t works;  ///< kernels and asynchronous sets
+  uint64_t works_on_default,
+      works_on_gpu_1;  ///< of these, on the default stream; on the second GPU
 } emulated_counts_t;
 #define EMULATED_COUNTS_SYMBOL "emulated_counts_taken"
 typedef void (*emulated_counts_taken_t)(emulated_counts_t *out);

@@ -16,6 +16,8 @@ extern const emulated_weather_t weathers[WEATHERS];
 void set_weather(const emulated_weather_t *weather);
 /** Tensor core instructions since the last call. */
 uint64_t products_taken(void);
+/** What the runtime was asked for since the last call. */
+emulated_counts_t counts_taken(void);
 /** In place: hadamard_bf16 of the kernels. */
 void transform_bf16(uint32_t bits[16], uint16_t mask);
 ufp4_device_t *open_device(const emulated_weather_t *weather);

@@ -380,8 +380,8 @@ static void check_tiles_and_products(const emulated_weather_t *weather) {
     float *d[3];
     for (int v = 0; v < 3; v++) {
       d[v] = calloc(70 * 133, sizeof *d[v]);
-      const ufp4_cuda_choice_t choice = {
-          v == 1 ? 64 : 128, v == 2 ? UFP4_CUDA_PRODUCT_INT8 : UFP4_CUDA_PRODUCT_BF16};
+      const ufp4_cuda_choice_t choice = {v == 1 ? 64 : 128,
+                                         v == 2 ? UFP4_CUDA_PRODUCT_INT8 : UFP4_CUDA_PRODUCT_BF16};
       const ufp4_cuda_operand_t a = operand_of(&p.a), b = operand_of(&p.b);
       const ufp4_gemm_t how = pair_plain(&p, UFP4_DTYPE_F32);
       const size_t bytes = table()->gemm_workspace(cuda, &choice, &a, &b, &how);

@@ -60,8 +60,8 @@ ufp4_status_t check_call(const ufp4_cuda_t *cuda, const ufp4_cuda_call_t *call) 
 ufp4_status_t check_workspace(const ufp4_cuda_call_t *call, size_t bytes) {
   if (call->workspace == nullptr) return refuse(call->message, "there is no workspace");
   if (call->workspace_bytes >= bytes) return UFP4_OK;
-  return refuse(call->message, "the workspace has %zu bytes; %zu are needed",
-                call->workspace_bytes, bytes);
+  return refuse(call->message, "the workspace has %zu bytes; %zu are needed", call->workspace_bytes,
+                bytes);
 }
 
 // --- Quantizing ---------------------------------------------------------------------------------
@@ -170,8 +170,8 @@ ufp4_status_t check_sizes(ufp4_message_t *message, const ufp4_cuda_operand_t *a,
                   (long long)b->rows, (long long)a->cols, UFP4_MAX_DIM);
   }
   if (a->cols != b->cols) {
-    return refuse(message, "A has K = %lld, B has K = %lld; they must be equal",
-                  (long long)a->cols, (long long)b->cols);
+    return refuse(message, "A has K = %lld, B has K = %lld; they must be equal", (long long)a->cols,
+                  (long long)b->cols);
   }
   if (a->scale != b->scale) return refuse(message, "A and B have scales of different formats");
   ufp4_message_t why;
@@ -201,9 +201,8 @@ ufp4_status_t check_result(ufp4_message_t *message, const ufp4_gemm_t &how, int6
   if (status == UFP4_OK) status = check_optional(message, "sums", how.accumulate, 8);
   if (status == UFP4_OK) status = check_stride(message, "D", d, d_ld, n);
   if (status == UFP4_OK) status = check_stride(message, "C", how.c, how.c_ld, n);
-  return status == UFP4_OK
-             ? check_stride(message, "sums", how.accumulate, how.accumulate_ld, n)
-             : status;
+  return status == UFP4_OK ? check_stride(message, "sums", how.accumulate, how.accumulate_ld, n)
+                           : status;
 }
 
 ufp4_status_t check_operand(ufp4_message_t *message, const ufp4_cuda_operand_t &x) {

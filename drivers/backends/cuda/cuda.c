@@ -16,7 +16,9 @@ static void cuda_close(state_t *state) {
     state->table->release(state->cuda, state->exponents);
     state->table->release(state->cuda, state->flags);
     state->table->release(state->cuda, state->tensor_scales);
-    state->table->release(state->cuda, state->workspace);
+    state->table->release(state->cuda, state->workspace.memory);
+    state->table->release(state->cuda, state->source.memory);
+    state->table->release(state->cuda, state->output.memory);
     state->table->close(state->cuda);
   }
   free(state);
@@ -38,8 +40,8 @@ static ufp4_status_t allocate_all(state_t *state) {
   state->flags = flags;
   state->tensor_scales = scales;
   if (status == UFP4_OK)
-    status = state->table->write(state->cuda, state->tensor_scales + UFP4_QUEUE_JOBS, &one,
-                                 sizeof one);
+    status =
+        state->table->write(state->cuda, state->tensor_scales + UFP4_QUEUE_JOBS, &one, sizeof one);
   return status;
 }
 
@@ -102,17 +104,20 @@ static ufp4_status_t cuda_memory_read(state_t *state, uint64_t address, void *da
 
 // --- Calls --------------------------------------------------------------------------------------
 
+ufp4_status_t ufp4_cuda_room(state_t *state, size_t bytes, room_t *room) {
+  if (bytes <= room->bytes) return UFP4_OK;
+  // Which waits for the work that still uses it.
+  state->table->release(state->cuda, room->memory);
+  *room = (room_t){NULL, 0};
+  ufp4_status_t status = state->table->allocate(state->cuda, bytes, &room->memory);
+  if (status == UFP4_OK) room->bytes = bytes;
+  return status;
+}
+
 ufp4_status_t ufp4_cuda_call(state_t *state, size_t workspace_bytes, ufp4_cuda_call_t *out) {
-  ufp4_status_t status = UFP4_OK;
-  if (workspace_bytes > state->workspace_bytes) {
-    // Freeing waits for the work that still uses it.
-    state->table->release(state->cuda, state->workspace);
-    state->workspace_bytes = 0;
-    status = state->table->allocate(state->cuda, workspace_bytes, &state->workspace);
-    if (status == UFP4_OK) state->workspace_bytes = workspace_bytes;
-  }
-  *out = (ufp4_cuda_call_t){.workspace = state->workspace,
-                            .workspace_bytes = state->workspace_bytes,
+  ufp4_status_t status = ufp4_cuda_room(state, workspace_bytes, &state->workspace);
+  *out = (ufp4_cuda_call_t){.workspace = state->workspace.memory,
+                            .workspace_bytes = state->workspace.bytes,
                             .message = state->message};
   return status;
 }
@@ -206,20 +211,19 @@ static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm
   ufp4_status_t status = UFP4_OK;
   done->status = (uint16_t)check_gemm_bus(gemm, (region_t){UFP4_MEMORY_BASE, state->memory_bytes});
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
-  ufp4_gemm_t how = {
-      .contract = UFP4_CONTRACT_EXACT,
-      .d_dtype = (ufp4_dtype_t)gemm->d_dtype,
-      .alpha = gemm->d_mode & UFP4_D_MODE_ALPHA ? ufp4_f32_value(gemm->alpha) : 1.0f,
-      .c_ld = gemm->c_stride_bytes / (int64_t)sizeof(float),
-      .accumulate_ld = gemm->sums_stride_bytes / (int64_t)sizeof(int64_t)};
+  ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT,
+                     .d_dtype = (ufp4_dtype_t)gemm->d_dtype,
+                     .alpha = gemm->d_mode & UFP4_D_MODE_ALPHA ? ufp4_f32_value(gemm->alpha) : 1.0f,
+                     .c_ld = gemm->c_stride_bytes / (int64_t)sizeof(float),
+                     .accumulate_ld = gemm->sums_stride_bytes / (int64_t)sizeof(int64_t)};
   if (gemm->d_mode & UFP4_D_MODE_C) how.c = memory_at(state, gemm->c_addr);
   if (gemm->d_mode & UFP4_D_MODE_SUMS) how.accumulate = memory_at(state, gemm->sums_addr);
   if (gemm->scale == UFP4_SCALE_NVFP4)
     status = set_tensor_scales(state, gemm, &sides[0], &sides[1]);
   if (status == UFP4_OK) {
     status = ufp4_cuda_call(
-        state,
-        state->table->gemm_workspace(state->cuda, &choice, &sides[0], &sides[1], &how), &call);
+        state, state->table->gemm_workspace(state->cuda, &choice, &sides[0], &sides[1], &how),
+        &call);
   }
   if (status != UFP4_OK) return status;
   return state->table->gemm(state->cuda, &choice, &sides[0], &sides[1], &how,
@@ -334,4 +338,8 @@ const ufp4_backend_t ufp4_backend_cuda = {
     .reset = cuda_reset,
     .quantize = ufp4_cuda_quantize_operand,
     .gemm = ufp4_cuda_gemm_operands,
+    .keep = ufp4_cuda_keep,
+    .kept_gemm = ufp4_cuda_kept_gemm,
+    .kept_read = ufp4_cuda_kept_read,
+    .kept_free = ufp4_cuda_kept_free,
 };

@@ -129,9 +129,11 @@ bool wants_scales_kernel(const ufp4_cuda_quantize_t &job) {
 template <bool BF16>
 void launch_amax(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
   if (wants_scales_kernel(job)) {
-    GPU_LAUNCH(queue.stream, (amax_kernel<BF16, true>), quantize_grid(&job), QUANTIZE_THREADS, 0, job);
+    GPU_LAUNCH(queue.stream, (amax_kernel<BF16, true>), quantize_grid(&job), QUANTIZE_THREADS, 0,
+               job);
   } else {
-    GPU_LAUNCH(queue.stream, (amax_kernel<BF16, false>), quantize_grid(&job), QUANTIZE_THREADS, 0, job);
+    GPU_LAUNCH(queue.stream, (amax_kernel<BF16, false>), quantize_grid(&job), QUANTIZE_THREADS, 0,
+               job);
   }
 }
 
@@ -146,10 +148,11 @@ void launch_amax_of(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
 template <int ELEM, bool SR, bool BF16>
 void launch_quantize_from(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
   if (wants_scales_kernel(job)) {
-    GPU_LAUNCH(queue.stream, (quantize_scales_kernel<ELEM, SR, BF16>), quantize_grid(&job), QUANTIZE_THREADS, 0,
-               job);
+    GPU_LAUNCH(queue.stream, (quantize_scales_kernel<ELEM, SR, BF16>), quantize_grid(&job),
+               QUANTIZE_THREADS, 0, job);
   } else {
-    GPU_LAUNCH(queue.stream, (quantize_kernel<ELEM, SR, BF16>), quantize_grid(&job), QUANTIZE_THREADS, 0, job);
+    GPU_LAUNCH(queue.stream, (quantize_kernel<ELEM, SR, BF16>), quantize_grid(&job),
+               QUANTIZE_THREADS, 0, job);
   }
 }
 
@@ -273,8 +276,7 @@ ufp4_cuda_quantize_t quantize_job(const ufp4_matrix_t &in, const ufp4_quantize_t
 
 /** Whether one read of the tensor makes both copies. */
 bool is_one_job(const ufp4_quantize_t &a, const ufp4_quantize_t &b) {
-  const bool masks =
-      a.rht == UFP4_RHT_NONE || b.rht == UFP4_RHT_NONE || a.rht_mask == b.rht_mask;
+  const bool masks = a.rht == UFP4_RHT_NONE || b.rht == UFP4_RHT_NONE || a.rht_mask == b.rht_mask;
   return masks && a.axis != b.axis && a.elem == b.elem && a.scale == b.scale &&
          a.layout == b.layout && a.round == b.round && a.scale_round == b.scale_round &&
          a.seed == b.seed;
@@ -322,8 +324,7 @@ ufp4_status_t quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in, const u
   for (int n = 0; n < jobs; n++) {
     const int first = n, last = jobs == copies ? n : 1;
     find_exponents(queue, *in, how, out, first, last, flags, words, amax);
-    if (!amax)
-      launch_quantize_any(queue, quantize_job(*in, how, out, first, last, flags, words));
+    if (!amax) launch_quantize_any(queue, quantize_job(*in, how, out, first, last, flags, words));
   }
   return launched(queue, amax ? "amax" : "quantize");
 }

@@ -83,8 +83,8 @@ void *take(workspace_t *workspace, size_t bytes) {
 /** The caller's, from its first aligned byte on. */
 workspace_t workspace_of(const ufp4_cuda_call_t *call) {
   const uintptr_t address = (uintptr_t)call->workspace;
-  const workspace_t workspace = {
-      (unsigned char *)call->workspace + (0 - address) % WORKSPACE_ALIGN, 0};
+  const workspace_t workspace = {(unsigned char *)call->workspace + (0 - address) % WORKSPACE_ALIGN,
+                                 0};
   return workspace;
 }
 

@@ -96,9 +96,8 @@ static ufp4_status_t call_with(measure_t *m, size_t bytes, ufp4_cuda_call_t *out
     status = m->table->allocate(m->cuda, bytes, &m->workspace);
     m->workspace_bytes = status == UFP4_OK ? bytes : 0;
   }
-  *out = (ufp4_cuda_call_t){.workspace = m->workspace,
-                            .workspace_bytes = m->workspace_bytes,
-                            .message = m->message};
+  *out = (ufp4_cuda_call_t){
+      .workspace = m->workspace, .workspace_bytes = m->workspace_bytes, .message = m->message};
   return status;
 }
 
@@ -239,8 +238,7 @@ typedef struct {
 static ufp4_status_t run_gemm(measure_t *m, const void *argument) {
   const multiplying_t *what = argument;
   const ufp4_cuda_operand_t *a = &what->sides[0], *b = &what->sides[1];
-  const ufp4_gemm_t how = {
-      .contract = what->contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1};
+  const ufp4_gemm_t how = {.contract = what->contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1};
   ufp4_cuda_call_t call;
   ufp4_status_t status =
       call_with(m, m->table->gemm_workspace(m->cuda, &what->choice, a, b, &how), &call);
@@ -257,9 +255,8 @@ static ufp4_status_t run_vendor(measure_t *m, const void *what) {
 // Row and column copy of the source, as the quantizer's figures left them.
 static multiplying_t describe_gemm(const measure_t *m, ufp4_contract_t contract,
                                    ufp4_cuda_product_t product) {
-  return (multiplying_t){{copy_of(m, UFP4_ELEM_E1M2, 0), copy_of(m, UFP4_ELEM_E1M2, 1)},
-                         contract,
-                         {0, product}};
+  return (multiplying_t){
+      {copy_of(m, UFP4_ELEM_E1M2, 0), copy_of(m, UFP4_ELEM_E1M2, 1)}, contract, {0, product}};
 }
 
 static ufp4_status_t measure_gemms(measure_t *m) {

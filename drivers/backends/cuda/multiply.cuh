@@ -177,15 +177,15 @@ dim3 staying_grid(const ufp4_cuda_t *cuda, int64_t tiles) {
 }
 
 dim3 exact_grid(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
-  return staying_grid(
-      cuda, divide_up(job->a.rows, EXACT_SIDE) * divide_up(job->b.rows, EXACT_SIDE));
+  return staying_grid(cuda,
+                      divide_up(job->a.rows, EXACT_SIDE) * divide_up(job->b.rows, EXACT_SIDE));
 }
 
 /** Where everything of a job lies in the workspace. */
 typedef struct {
   gpu_gemm_t g;
-  int64_t *totals;       ///< of exact_kernel
-  void *rows;            ///< what there is for each row, of both operands
+  int64_t *totals;  ///< of exact_kernel
+  void *rows;       ///< what there is for each row, of both operands
   size_t rows_bytes;
 } gemm_places_t;
 
@@ -206,8 +206,8 @@ gemm_places_t lay_out(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, gemm
   p.rows = p.g.a.poisoned;
   p.rows_bytes = workspace->used - first;
   if (way == GEMM_EXACT) {
-    p.totals = (int64_t *)take(workspace, (size_t)exact_grid(cuda, job).x * EXACT_SIDE *
-                                              EXACT_SIDE * sizeof(int64_t));
+    p.totals = (int64_t *)take(
+        workspace, (size_t)exact_grid(cuda, job).x * EXACT_SIDE * EXACT_SIDE * sizeof(int64_t));
   }
   return p;
 }
@@ -320,9 +320,8 @@ ufp4_status_t describe_unpacked(const queue_t &queue, const gpu_unpacked_t &in, 
                          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                          CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (error == CUDA_SUCCESS) return UFP4_OK;
-  return fail(queue.message, UFP4_ERROR_DEVICE,
-              "cuda: the copy engine takes no %lld x %lld matrix", (long long)in.padded_rows,
-              (long long)k);
+  return fail(queue.message, UFP4_ERROR_DEVICE, "cuda: the copy engine takes no %lld x %lld matrix",
+              (long long)in.padded_rows, (long long)k);
 }
 
 ufp4_status_t run_fp32(const queue_t &queue, const gpu_gemm_t &g) {

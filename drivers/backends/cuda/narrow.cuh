@@ -3,8 +3,8 @@
 #ifndef UFP4_CUDA_NARROW_CUH
 #define UFP4_CUDA_NARROW_CUH
 
-#include "number.cuh"
 #include "jobs.cuh"
+#include "number.cuh"
 
 #define NARROW_THREADS 256
 

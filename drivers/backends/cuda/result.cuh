@@ -3,8 +3,8 @@
 #ifndef UFP4_CUDA_RESULT_CUH
 #define UFP4_CUDA_RESULT_CUH
 
-#include "number.cuh"
 #include "jobs.cuh"
+#include "number.cuh"
 #include "unpack.cuh"
 
 /** Everything a GEMM kernel needs. */

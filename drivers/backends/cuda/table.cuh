@@ -52,11 +52,13 @@ void release(ufp4_cuda_t *, void *memory) {
 }
 
 ufp4_status_t write(ufp4_cuda_t *cuda, void *to, const void *from, size_t bytes) {
-  return check(cuda->message, cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "writing memory");
+  return check(cuda->message, cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice),
+               "writing memory");
 }
 
 ufp4_status_t read(ufp4_cuda_t *cuda, void *to, const void *from, size_t bytes) {
-  return check(cuda->message, cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "reading memory");
+  return check(cuda->message, cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost),
+               "reading memory");
 }
 
 ufp4_status_t clear(ufp4_cuda_t *cuda, void *memory, size_t bytes) {

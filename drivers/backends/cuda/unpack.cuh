@@ -5,8 +5,8 @@
 #ifndef UFP4_CUDA_UNPACK_CUH
 #define UFP4_CUDA_UNPACK_CUH
 
-#include "number.cuh"
 #include "jobs.cuh"
+#include "number.cuh"
 
 #define GEMM_CHUNK 4     // blocks of 16 in a stage of gemm.cuh
 #define GEMM_ROWS 128    // unpacked rows are padded to this

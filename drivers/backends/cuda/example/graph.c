@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Y = X W^T of two quantized tensors as a CUDA graph, and the golden model's bits beside it.
-//   cc graph.c $(pkg-config --cflags --libs ufp4_cuda ufp4_model) -I$CUDA_HOME/include -L$CUDA_HOME/lib64 -lcudart
+//   cc graph.c $(pkg-config --cflags --libs ufp4_cuda ufp4_model) -I$CUDA_HOME/include
+//   -L$CUDA_HOME/lib64 -lcudart
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +69,8 @@ int main(void) {
 
   for (int i = 0; i < SIDES; i++) {
     must((int)cudaMemcpy((void *)(uintptr_t)x[i].data, data[i], sizeof data[i],
-                         cudaMemcpyHostToDevice), "copy");
+                         cudaMemcpyHostToDevice),
+         "copy");
   }
   must((int)cudaGraphLaunch(run, stream), "graph");
   must((int)cudaStreamSynchronize(stream), "graph");

@@ -74,8 +74,8 @@ typedef struct {
    * r % 16; the rows that pad the last group are written as zeros. */
   int64_t panel_stride;
   /** The tensor exponent t of E4M3 is *exponent, in device memory, or if that is NULL
-   * exponent_value; with other scales neither is read. Where it is not NULL the quantizer writes it:
-   * 0 without an exponent; with NVFP4 what AMAX found, which has no meaning but for
+   * exponent_value; with other scales neither is read. Where it is not NULL the quantizer writes
+   * it: 0 without an exponent; with NVFP4 what AMAX found, which has no meaning but for
    * UFP4_CUDA_EXPONENT_STORED. */
   int32_t *exponent;
   int32_t exponent_value;
