@@ -48,7 +48,7 @@ ufp4_status_t allocate(ufp4_cuda_t *cuda, size_t bytes, void **out) {
 }
 
 void release(ufp4_cuda_t *, void *memory) {
-  (void)cudaFree(memory);
+  if (memory != nullptr) (void)cudaFree(memory);
 }
 
 ufp4_status_t write(ufp4_cuda_t *cuda, void *to, const void *from, size_t bytes) {
