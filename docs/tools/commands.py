@@ -29,7 +29,7 @@ Results go to standard output, all else to standard error.
 | in the environment | means |
 |---|---|
 | `UFP4_KERNEL=fastest\\|portable\\|avx2\\|avx512` | the golden model's kernels; another name ends with status 2, a kernel that the processor lacks with 3 |
-| `UFP4_CUDA_LIBRARY=FILE` | another `libufp4_cuda.so` |
+| `UFP4_CUDA_LIBRARY=FILE` | another `libufp4_cuda.so`; the Python package heeds it too |
 | `UFP4_PYTHON=PROGRAM` | the Python that compares and draws for `train`, `explore`, `bias --plot` and `ppa -o`, one with [`ufp4[report]`](../howto/python.md#pages-of-your-runs); the launcher provides one |
 | `UFP4_BUILD=FOLDER` | the launcher's build folder, `build/release` by default |
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build backend: scikit-build-core, but for an sdist, which is made of a copy of this folder with the golden model in core/.
+"""The build backend: scikit-build-core, but for an sdist, which is made of a copy of this folder with the golden model and the GPU library in core/.
 
 Wheels of a checkout are built from ../.., those of an sdist from core/. Nothing is written here, so builds may run at once.
 """
@@ -15,7 +15,7 @@ from scikit_build_core.build import build_editable, build_wheel, get_requires_fo
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PARTS = ("CMakeLists.txt", "cmodel/CMakeLists.txt", "cmodel/src", "cmodel/include", "cmodel/package", "cmodel/dpi")
+PARTS = ("CMakeLists.txt", "cmodel/CMakeLists.txt", "cmodel/src", "cmodel/include", "cmodel/package", "cmodel/dpi", "drivers/backends/cuda")
 IGNORED = shutil.ignore_patterns("__pycache__", ".*", "dist", "build", "*.egg-info")
 
 

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA runtime of the emulated GPU: memory is the host's, nothing is ever under way, and
-// everything takes a millisecond.
+// The CUDA runtime of the emulated GPUs, of which there are two: memory is the host's, nothing is
+// ever under way, and everything takes a millisecond. A stream that is captured keeps its work,
+// with its arguments as they were, for emulated_replay. All that a call on a stream must not do is
+// counted.
 #ifndef UFP4_TESTS_CUDA_EMULATED_RUNTIME_H
 #define UFP4_TESTS_CUDA_EMULATED_RUNTIME_H
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <mutex>
+#include <tuple>
 
 #include "emulated.h"
 #include "emulated_hopper.h"
 
-#define GPU_LAUNCH(kernel, grid, threads, shared_bytes, ...) \
-  emulated::launch((grid), (threads), (shared_bytes), [&] { (kernel)(__VA_ARGS__); })
+#define GPU_LAUNCH(stream, kernel, grid, threads, shared_bytes, ...) \
+  emulated::queue_kernel((stream), (grid), (threads), (shared_bytes), (kernel), __VA_ARGS__)
 #define GPU_ALLOW_SHARED(kernel, bytes) ((void)(kernel), cudaSuccess)
 
 typedef decltype(&emulated::encode_matrix) gpu_encode_t;
@@ -21,6 +26,32 @@ GPU gpu_encode_t gpu_find_encode() {
 }
 
 enum cudaError_t { cudaSuccess = 0, cudaErrorMemoryAllocation = 2, cudaErrorNoDevice = 100 };
+typedef struct CUstream_st *cudaStream_t;
+
+namespace emulated {
+
+/** What the runtime was asked for; for tests. */
+extern emulated_counts_t counts;
+extern std::mutex counting;
+extern thread_local int device;
+
+inline void count(uint64_t *what, uint64_t by) {
+  const std::lock_guard<std::mutex> lock(counting);
+  *what += by;
+}
+
+/** Does the work, or keeps it where the stream is captured. */
+void queue(cudaStream_t stream, const std::function<void()> &work);
+
+template <typename... PARAMETERS, typename... ARGUMENTS>
+void queue_kernel(cudaStream_t stream, dim3 grid, dim3 block, size_t shared_bytes,
+                  void (*kernel)(PARAMETERS...), const ARGUMENTS &...arguments) {
+  const std::tuple<ARGUMENTS...> kept(arguments...);
+  queue(stream, [=] { launch(grid, block, shared_bytes, [&] { std::apply(kernel, kept); }); });
+}
+
+}  // namespace emulated
+
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaDeviceAttr {
   cudaDevAttrClockRate,
@@ -41,11 +72,19 @@ GPU const char *cudaGetErrorString(cudaError_t error) {
 GPU cudaError_t cudaGetLastError() {
   return cudaSuccess;
 }
-GPU cudaError_t cudaGetDeviceCount(int *count) {
-  *count = 1;
+GPU cudaError_t cudaPeekAtLastError() {
   return cudaSuccess;
 }
-GPU cudaError_t cudaSetDevice(int) {
+GPU cudaError_t cudaGetDeviceCount(int *count) {
+  *count = 2;
+  return cudaSuccess;
+}
+GPU cudaError_t cudaGetDevice(int *out) {
+  *out = emulated::device;
+  return cudaSuccess;
+}
+GPU cudaError_t cudaSetDevice(int device) {
+  emulated::device = device;
   return cudaSuccess;
 }
 GPU cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int) {
@@ -71,22 +110,34 @@ GPU cudaError_t cudaRuntimeGetVersion(int *version) {
   return cudaSuccess;
 }
 GPU cudaError_t cudaMalloc(void **out, size_t bytes) {
+  emulated::count(&emulated::counts.allocations, 1);
   *out = calloc((bytes + 127) / 128, 128);
   return *out != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 GPU cudaError_t cudaFree(void *memory) {
+  emulated::count(&emulated::counts.allocations, 1);
   free(memory);
   return cudaSuccess;
 }
 GPU cudaError_t cudaMemset(void *memory, int value, size_t bytes) {
+  emulated::count(&emulated::counts.synchronizations, 1);
   memset(memory, value, bytes);
   return cudaSuccess;
 }
-GPU cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
+GPU cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream) {
+  emulated::queue(stream, [=] { memset(memory, value, bytes); });
+  return cudaSuccess;
+}
+GPU cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+  emulated::count(&emulated::counts.synchronizations, 1);
+  emulated::count(kind == cudaMemcpyHostToDevice ? &emulated::counts.bytes_to_device
+                                                 : &emulated::counts.bytes_to_host,
+                  bytes);
   memcpy(to, from, bytes);
   return cudaSuccess;
 }
 GPU cudaError_t cudaDeviceSynchronize() {
+  emulated::count(&emulated::counts.synchronizations, 1);
   return cudaSuccess;
 }
 GPU cudaError_t cudaEventCreate(cudaEvent_t *event) {
@@ -100,6 +151,7 @@ GPU cudaError_t cudaEventRecord(cudaEvent_t) {
   return cudaSuccess;
 }
 GPU cudaError_t cudaEventSynchronize(cudaEvent_t) {
+  emulated::count(&emulated::counts.synchronizations, 1);
   return cudaSuccess;
 }
 GPU cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t, cudaEvent_t) {

@@ -16,6 +16,7 @@ typedef struct {
   int capability;  ///< compute capability of the GPU, 10 major + minor; 0: as the environment's
                    ///< UFP4_EMULATED_CAPABILITY says, or 90
   int reciprocal_places;  ///< that approximate reciprocals are off: -1, 0 or 1
+  int restless;           ///< each work waits a moment, so that those of several host threads mix
   int fault;  ///< something that is wrong, to test the tests: EMULATED_FAULT_*; 0: nothing
 } emulated_weather_t;
 
@@ -44,6 +45,25 @@ enum {
 };
 #define EMULATED_WEATHER_SYMBOL "emulated_set_weather"
 typedef void (*emulated_set_weather_t)(const emulated_weather_t *weather);
+/** What the runtime was asked for since the last time: by calls on a stream, none of the first
+ * two. */
+typedef struct {
+  uint64_t allocations;  ///< and releases
+  uint64_t
+      synchronizations;  ///< also what CUDA waits in: copies and sets that are not asynchronous
+  uint64_t bytes_to_device, bytes_to_host;
+  uint64_t works;  ///< kernels and asynchronous sets
+  uint64_t works_on_default,
+      works_on_gpu_1;  ///< of these, on the default stream; on the second GPU
+} emulated_counts_t;
+#define EMULATED_COUNTS_SYMBOL "emulated_counts_taken"
+typedef void (*emulated_counts_taken_t)(emulated_counts_t *out);
+/** From here on work on the stream is kept, and not done. */
+#define EMULATED_CAPTURE_SYMBOL "emulated_capture"
+typedef void (*emulated_capture_t)(void *stream);
+/** Does what was kept, any number of times; the stream is no longer captured. */
+#define EMULATED_REPLAY_SYMBOL "emulated_replay"
+typedef void (*emulated_replay_t)(void *stream);
 /** Tensor core instructions since the last call: of warps and of warpgroups. */
 #define EMULATED_PRODUCTS_SYMBOL "emulated_products"
 typedef uint64_t (*emulated_products_t)(void);

@@ -56,6 +56,15 @@ uint64_t products_taken(void) {
   return take();
 }
 
+emulated_counts_t counts_taken(void) {
+  emulated_counts_taken_t take;
+  emulated_counts_t counts;
+  void *found = symbol(EMULATED_COUNTS_SYMBOL);
+  memcpy(&take, &found, sizeof take);
+  take(&counts);
+  return counts;
+}
+
 void transform_bf16(uint32_t bits[16], uint16_t mask) {
   emulated_transform_t transform;
   void *found = symbol(EMULATED_TRANSFORM_SYMBOL);
@@ -127,9 +136,10 @@ const ufp4_cuda_table_t *table(void) {
 ufp4_cuda_operand_t operand_of(const ufp4_operand_t *in) {
   return (ufp4_cuda_operand_t){
       .elem = in->elem,
+      .scale = in->scale,
       .rows = in->rows,
-      .codes = (const uint64_t *)(const void *)in->codes,
-      .scales = in->scales_f32 != NULL ? (const void *)in->scales_f32 : in->scales,
-      .place = {16 * in->blocks, 1, in->blocks},
-      .exponent = {NULL, in->exponent}};
+      .cols = in->cols,
+      .codes = in->codes,
+      .scales = in->scales_f32 != NULL ? (void *)in->scales_f32 : in->scales,
+      .exponent_value = in->exponent};
 }

@@ -16,13 +16,16 @@ extern const emulated_weather_t weathers[WEATHERS];
 void set_weather(const emulated_weather_t *weather);
 /** Tensor core instructions since the last call. */
 uint64_t products_taken(void);
+/** What the runtime was asked for since the last call. */
+emulated_counts_t counts_taken(void);
 /** In place: hadamard_bf16 of the kernels. */
 void transform_bf16(uint32_t bits[16], uint16_t mask);
 /** Parts of the kernels' quick quantizer. */
 const emulated_quick_t *quick_parts(void);
 ufp4_device_t *open_device(const emulated_weather_t *weather);
 const ufp4_cuda_table_t *table(void);
-/** An operand where it lies: the emulated GPU's memory is the host's. */
+/** An operand where it lies: the emulated GPU's memory is the host's. Not for E8M0, of whose scales
+ * the GPU has two for 32. */
 ufp4_cuda_operand_t operand_of(const ufp4_operand_t *in);
 
 /** Both into rows with a gap; @return how many outputs, gaps included, differ. */

@@ -3,7 +3,7 @@
 # before.
 foreach(architecture 80 90a)
   execute_process(COMMAND ${NVCC} -std=c++17 -O3 -fmad=false -cubin -gencode arch=compute_${architecture},code=sm_${architecture}
-      -Xptxas -v -I${SOURCE}/cmodel/include -o ${FOLDER}/code.cubin ${SOURCE}/drivers/backends/cuda/library.cu
+      -Xptxas -v -I${SOURCE}/cmodel/include -I${SOURCE}/drivers/backends/cuda/include -o ${FOLDER}/code.cubin ${SOURCE}/drivers/backends/cuda/library.cu
     RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err)
   string(APPEND err "${out}")
   if(NOT status EQUAL 0 OR NOT err MATCHES "exact_kernel" OR NOT err MATCHES "fp32_kernel" OR NOT err MATCHES "quick_kernel")

@@ -380,20 +380,14 @@ static void check_tiles_and_products(const emulated_weather_t *weather) {
     float *d[3];
     for (int v = 0; v < 3; v++) {
       d[v] = calloc(70 * 133, sizeof *d[v]);
-      const ufp4_cuda_gemm_t job = {
-          .contract = p.what.contract,
-          .scale = p.a.scale,
-          .k = 90,
-          .a = operand_of(&p.a),
-          .b = operand_of(&p.b),
-          .scale_product = 1,
-          .alpha = 1,
-          .d = d[v],
-          .d_dtype = UFP4_DTYPE_F32,
-          .d_ld = 133,
-          .tile = v == 1 ? 64 : 128,
-          .product = v == 2 ? UFP4_CUDA_PRODUCT_INT8 : UFP4_CUDA_PRODUCT_BF16};
-      check_bits(v, table()->gemm(cuda, &job), UFP4_OK, "gemm");
+      const ufp4_cuda_choice_t choice = {v == 1 ? 64 : 128,
+                                         v == 2 ? UFP4_CUDA_PRODUCT_INT8 : UFP4_CUDA_PRODUCT_BF16};
+      const ufp4_cuda_operand_t a = operand_of(&p.a), b = operand_of(&p.b);
+      const ufp4_gemm_t how = pair_plain(&p, UFP4_DTYPE_F32);
+      const size_t bytes = table()->gemm_workspace(cuda, &choice, &a, &b, &how);
+      const ufp4_cuda_call_t call = {.workspace = malloc(bytes), .workspace_bytes = bytes};
+      check_bits(v, table()->gemm(cuda, &choice, &a, &b, &how, d[v], 133, &call), UFP4_OK, "gemm");
+      free(call.workspace);
     }
     check_that(i, memcmp(d[0], d[1], 70 * 133 * sizeof(float)) == 0,
                "tiles of 64 and of 128 differ");

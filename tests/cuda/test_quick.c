@@ -75,56 +75,52 @@ static void names_of(const job_t *job, int axis, char what[200]) {
 // What the table has of a job.
 typedef struct {
   ufp4_operand_t want[2];
-  ufp4_cuda_quantize_t job;
+  ufp4_matrix_t in;
+  ufp4_quantize_t how[2];
+  ufp4_cuda_operand_t out[2];
+  int copies;  // bit 0 the row copy, bit 1 the column copy
   uint32_t flags;
-  int32_t largest[2];
-  uint8_t *codes[2], *scales[2];
+  int32_t exponents[2];
 } run_t;
 
 #define UNTOUCHED 0xA5
 
 // @p panels: laid out as the core has operands, with zeros in the rows that fill a group of 16.
-static void run_start(run_t *run, const job_t *job, int panels) {
-  const ufp4_quantize_t *how = &job->how[0];
-  *run = (run_t){.job = {.source = job->data,
-                         .dtype = job->dtype,
-                         .rows = job->rows,
-                         .cols = job->cols,
-                         .ld = job->ld,
-                         .elem = how->elem,
-                         .scale = how->scale,
-                         .layout = how->layout,
-                         .rht_mask = how->rht_mask,
-                         .round = how->round,
-                         .scale_round = how->scale_round,
-                         .seed = how->seed,
-                         .flags = &run->flags}};
-  const ufp4_matrix_t in = matrix_of(job);
+static void run_start(run_t *run, const job_t *job, int copies, int panels) {
+  *run = (run_t){.in = matrix_of(job), .copies = copies};
   for (int axis = 0; axis < 2; axis++) {
     ufp4_operand_t *want = &run->want[axis];
-    check_bits(axis, ufp4_quantize(&in, &job->how[axis], want), UFP4_OK, "golden");
-    const int64_t blocks = want->blocks, entries = (want->rows + 15) / 16 * 16 * blocks;
-    run->codes[axis] = memory(entries * 8);
-    run->scales[axis] = memory(entries);
-    run->largest[axis] = INT32_MAX;
-    run->job.copies[axis] =
-        (ufp4_cuda_copy_t){.enabled = 1,
-                           .rht = job->how[axis].rht,
-                           .tensor_id = job->how[axis].tensor_id,
-                           .exponent = {NULL, job->how[axis].exponent},
-                           .codes = (uint64_t *)(void *)run->codes[axis],
-                           .scales = run->scales[axis],
-                           .place = {16 * blocks, panels ? 16 : 1, panels ? 1 : blocks},
-                           .pads_groups = panels,
-                           .largest = &run->largest[axis]};
+    run->how[axis] = job->how[axis];
+    check_bits(axis, ufp4_quantize(&run->in, &job->how[axis], want), UFP4_OK, "golden");
+    const int64_t entries = (want->rows + 15) / 16 * 16 * want->blocks;
+    run->out[axis] = (ufp4_cuda_operand_t){.elem = want->elem,
+                                           .scale = want->scale,
+                                           .rows = want->rows,
+                                           .cols = want->cols,
+                                           .codes = memory(entries * 8),
+                                           .scales = memory(entries),
+                                           .panel_stride = panels ? want->blocks : 0,
+                                           .exponent = &run->exponents[axis]};
   }
+}
+
+static void run_on(run_t *run, ufp4_cuda_t *cuda, int amax) {
+  uint8_t workspace[1024];
+  ufp4_message_t message = {0};
+  const ufp4_cuda_call_t call = {
+      .workspace = workspace, .workspace_bytes = sizeof workspace, .message = &message};
+  const int first = run->copies == 2, count = run->copies == 3 ? 2 : 1;
+  check_bits(run->copies,
+             (amax ? table()->amax : table()->quantize)(
+                 cuda, &run->in, run->how + first, run->out + first, count, &run->flags, &call),
+             UFP4_OK, "%s", message.text);
 }
 
 static void run_end(run_t *run) {
   for (int axis = 0; axis < 2; axis++) {
     ufp4_operand_free(&run->want[axis]);
-    free(run->codes[axis]);
-    free(run->scales[axis]);
+    free(run->out[axis].codes);
+    free(run->out[axis].scales);
   }
 }
 
@@ -142,10 +138,12 @@ typedef struct {
 
 static pair_of_blocks_t blocks_at(const run_t *run, int axis, int64_t row, int64_t block) {
   const ufp4_operand_t *want = &run->want[axis];
-  const ufp4_cuda_place_t *place = &run->job.copies[axis].place;
-  const int64_t at = row / 16 * place->group + block * place->block + row % 16 * place->row;
-  pair_of_blocks_t out = {{codes_at(run->codes[axis], at), 0}, {run->scales[axis][at], 0}};
-  if (!run->job.copies[axis].enabled || (row >= want->rows && !run->job.copies[axis].pads_groups)) {
+  const ufp4_cuda_operand_t *got = &run->out[axis];
+  const int64_t stride = got->panel_stride;
+  const int64_t at =
+      stride ? (row / 16 * stride + block) * 16 + row % 16 : row * want->blocks + block;
+  pair_of_blocks_t out = {{codes_at(got->codes, at), 0}, {((uint8_t *)got->scales)[at], 0}};
+  if (!(run->copies >> axis & 1) || (row >= want->rows && !stride)) {
     memset(&out.codes[1], UNTOUCHED, 8);
     out.scales[1] = UNTOUCHED;
   } else if (row < want->rows) {
@@ -187,19 +185,17 @@ static uint32_t flags_wanted(const run_t *run) {
   static const uint32_t saturated[2] = {UFP4_FLAG_ROW_SATURATED, UFP4_FLAG_COL_SATURATED};
   uint32_t flags = 0;
   for (int axis = 0; axis < 2; axis++) {
-    if (!run->job.copies[axis].enabled) continue;
+    if (!(run->copies >> axis & 1)) continue;
     flags |= run->want[axis].flags & UFP4_FLAG_NAN;
     if (run->want[axis].flags & UFP4_FLAG_ROW_SATURATED) flags |= saturated[axis];
   }
   return flags;
 }
 
-// @p copies: bit 0 the row copy, bit 1 the column copy.
 static void check_job(int64_t index, ufp4_cuda_t *cuda, const job_t *job, int copies, int panels) {
   run_t run;
-  run_start(&run, job, panels);
-  for (int axis = 0; axis < 2; axis++) run.job.copies[axis].enabled = copies >> axis & 1;
-  check_bits(index, table()->quantize(cuda, &run.job), UFP4_OK, "quantize");
+  run_start(&run, job, copies, panels);
+  run_on(&run, cuda, 0);
   for (int axis = 0; axis < 2; axis++) check_copy(index, job, &run, axis);
   char what[200];
   names_of(job, 0, what);
@@ -208,7 +204,7 @@ static void check_job(int64_t index, ufp4_cuda_t *cuda, const job_t *job, int co
 }
 
 static ufp4_cuda_t *open_gpu(const emulated_weather_t *weather) {
-  ufp4_message_t message = {0};
+  static ufp4_message_t message;
   ufp4_cuda_t *cuda;
   set_weather(weather);
   if (table()->open(&message, &cuda) != UFP4_OK) abort();
@@ -312,14 +308,13 @@ SLOW_TEST(amax_equals_the_golden_model) {
       if (i % 3 == 0) make_alike(&job, (int)check_below(&random, 250) - 130);
       job.how[0].exponent_given = job.how[1].exponent_given = 0;
       run_t run;
-      run_start(&run, &job, 0);
-      check_bits(i, table()->amax(cuda, &run.job), UFP4_OK, "amax");
+      run_start(&run, &job, 3, 0);
+      run_on(&run, cuda, 1);
       for (int axis = 0; axis < 2; axis++) {
-        int32_t exponent = 0;
-        check_bits(i, table()->settle(cuda, &run.largest[axis], &exponent), UFP4_OK, "settle");
         char what[200];
         names_of(&job, axis, what);
-        check_bits(i, (uint64_t)exponent, (uint64_t)run.want[axis].exponent, "%s: exponent", what);
+        check_bits(i, (uint64_t)run.exponents[axis], (uint64_t)run.want[axis].exponent,
+                   "%s: exponent", what);
       }
       check_bits(i, run.flags, flags_wanted(&run) & UFP4_FLAG_NAN, "flags");
       run_end(&run);
@@ -340,8 +335,8 @@ TEST(rejects_wrong_instructions) {
       job_t job = job_of(&random, 32, 64, UFP4_DTYPE_F32);
       set_kind(&job, &random, kind, (const int[2]){6, 6});
       run_t run;
-      run_start(&run, &job, 0);
-      check_bits(kind, table()->quantize(cuda, &run.job), UFP4_OK, "quantize");
+      run_start(&run, &job, 3, 0);
+      run_on(&run, cuda, 0);
       differ += differences_of(&run);
       run_end(&run);
       free(job.data);

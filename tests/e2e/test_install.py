@@ -180,10 +180,13 @@ def exported(library, *options):
 def test_libraries_export_what_the_headers_declare():
     place = install()
     include = place / "include"
-    model, driver = declared((include / "ufp4").glob("*.h")), declared(include.glob("*.h"))
+    gpu = include / "ufp4_cuda.h"  # where nvcc is
+    model, driver = declared((include / "ufp4").glob("*.h")), declared(header for header in include.glob("*.h") if header != gpu)
     check(len(model) > 40 and len(driver) > 20, f"headers were not understood: {model} {driver}")
     for file, options, want in (("libufp4_model.so", ["-D"], model), ("libufp4_model.a", [], model),
-                                ("libufp4.so", ["-D"], driver)):
+                                ("libufp4.so", ["-D"], driver), ("libufp4_cuda.so", ["-D"], declared([gpu]) | {"ufp4_cuda_table"} if gpu.exists() else None)):
+        if want is None or (file == "libufp4_cuda.so" and not (place / "lib" / file).exists()):  # it is built on request
+            continue
         got = exported(place / "lib" / file, *options)
         check_equal(sorted(got - want), [], f"{file} exports more")
         check_equal(sorted(want - got), [], f"{file} lacks")
@@ -193,7 +196,8 @@ def test_versions_agree():
     place = install()
     version = call(place / "bin" / "ufp4", "--version").split()[1]
     systemc = ["ufp4_systemc"] if (place / "include" / "ufp4_systemc.h").exists() else []
-    for package in ("ufp4", "ufp4_model", *systemc):
+    gpu = ["ufp4_cuda"] if (place / "include" / "ufp4_cuda.h").exists() else []
+    for package in ("ufp4", "ufp4_model", *systemc, *gpu):
         check_equal(pkg_config(place, "--modversion", package), [version], package)
     check((place / "lib" / f"libufp4.so.{version}").exists(), "the library's version")
     headings = re.findall(r"^## ([0-9.]+)", (SOURCE / "docs" / "changelog.md").read_text(), flags=re.M)
@@ -347,6 +351,43 @@ def test_gpu_code_needs_none_of_the_drivers_libraries():
     targets = call("ninja", "-C", "gpu", "-t", "targets", "all")
     check("ufp4_cuda: phony" in targets and "ufp4_cli: phony" not in targets, targets)
     call("ninja", "-C", "gpu", "ufp4_cuda_record")
+
+
+NVCC = """#!/bin/sh
+# In place of nvcc: what it knows, and a library of one function beside the golden model's.
+case "$*" in *--list-gpu-arch*) echo compute_90; exit 0;; esac
+while [ $# -gt 0 ]; do case "$1" in -o) out=$2;; -soname=*) name=$1;; *rules*.o) objects="$objects $1";; esac; shift; done
+echo "unsigned ufp4_cuda_version(void) { return 0x1234; }" >one.c
+cc -shared -fPIC "-Wl,$name" -o "$out" one.c $objects
+"""
+USER = """#include <ufp4_cuda.h>
+int main(void) { ufp4_cuda_call_t call = {0}; return call.stream != NULL || ufp4_cuda_version() != 0x1234; }
+"""
+
+
+def test_gpu_library_in_projects():
+    """With a compiler in place of nvcc, whose work takes minutes: installed, linked by CMake and by pkg-config, in C and in C++."""
+    pathlib.Path("nvcc").write_text(NVCC)
+    os.chmod("nvcc", 0o755)
+    call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "gpu", f"-DUFP4_NVCC={os.path.abspath('nvcc')}", "-DUFP4_CUDA_ARCHITECTURES=90",
+         "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON", "-DUFP4_TESTS=OFF", *LAUNCHERS)
+    call("ninja", "-C", "gpu", "all", "ufp4_cuda")
+    place = install("gpu")
+    library = {"LD_LIBRARY_PATH": str(place / "lib")}
+    version = call("pkg-config", "--modversion", "ufp4_cuda", PKG_CONFIG_PATH=str(place / "lib" / "pkgconfig")).strip()
+    soname = ".".join(version.split(".")[:2])
+    check_equal(sorted(path.name for path in (place / "lib").glob("libufp4_cuda*")),
+                ["libufp4_cuda.so", f"libufp4_cuda.so.{soname}", f"libufp4_cuda.so.{version}"], "installed")
+    for name, compiler in (("user.c", ["cc", *C_FLAGS]), ("user.cpp", ["c++", "-std=c++11", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror"])):
+        pathlib.Path(name).write_text(USER)
+        call(*compiler, name, "-o", "program", *pkg_config(place, "--cflags", "--libs", "ufp4_cuda"))
+        call("./program", **library)
+        check(f"libufp4_cuda.so.{soname}" in call("objdump", "-p", "program"), "the name that the program asks for")
+    pathlib.Path("CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.22)\nproject(user C)\nfind_package(ufp4 REQUIRED COMPONENTS cuda)\n"
+                                              "add_executable(user user.c)\ntarget_link_libraries(user ufp4::cuda)\n")
+    call("cmake", "-G", "Ninja", "-S", ".", "-B", "user", f"-DCMAKE_PREFIX_PATH={place}")
+    call("cmake", "--build", "user")
+    call("user/user")
 
 
 def test_golden_model_alone_on_request():

@@ -28,7 +28,7 @@ H = hadamard().T.contiguous()
 
 def emulate(x, stochastic):
     """What eager emulations of the recipe ufp4 do: transform, E4M3 scales, E1M2 elements, and back to FP32."""
-    blocks = (x.reshape(-1, 16) @ H)
+    blocks = x.reshape(-1, 16) @ H.to(x.device)
     amax = blocks.abs().amax(1, keepdim=True)
     tensor = amax.max() / (448 * 1.75)
     scale = (amax / 1.75 / tensor).to(torch.float8_e4m3fn).float().clamp_min(2**-9) * tensor

@@ -261,7 +261,7 @@ def test_rejects_tensors_that_are_none_of_its_own():
     raises(ValueError, "layer 4096 is out of range", ut.linear, x, w, layer=4096)
     raises(ValueError, "no recipe is called", ut.linear, x, w, recipe="x")
     if torch.cuda.is_available():
-        raises(ValueError, "x is on cuda:0; ufp4 computes tensors of the CPU", ut.linear, x.cuda(), w)
+        raises(ValueError, "x is on cuda:0; weight or bias is not", ut.linear, x.cuda(), w)
     raises(TypeError, "x must be a numpy array, not Tensor", ufp4.quantize, x, elem="e2m1")
 
 
@@ -304,6 +304,16 @@ def test_memory_does_not_leak():
     for _ in range(40):  # copies of 0.6 MiB each time
         step(x, w, dy)
     check(resident() - before < 8 << 20, f"{(resident() - before) >> 10} KiB more")
+
+
+def test_the_default_device_does_not_matter():
+    x, w, dy = tensors()
+    for recipe in ("ufp4", {"elem": "e2m1", "requantize": True}):
+        want = step(x, w, dy, recipe=recipe)
+        with torch.device("meta"):
+            got = step(x, w, dy, recipe=recipe)
+        for one, other in zip(got, want):
+            same(one, other, "bits")
 
 
 def test_nan_reaches_the_result():

@@ -23,9 +23,10 @@ def call(*words, **options):
     return done.stdout
 
 
-def build(what, source):
-    """The file that the build backend makes, without a network."""
-    script = f"import sys; sys.path.insert(0, '.'); import staging; print(staging.build_{what}(sys.argv[1]))"
+def build(what, source, options="-DUFP4_CUDA=OFF"):
+    """The file that the build backend makes, without a network, and with the compiler of CUDA only where that is asked for."""
+    script = (f"import os, sys; sys.path.insert(0, '.'); os.environ['CMAKE_ARGS'] = {options!r}; import staging; "
+              f"print(staging.build_{what}(sys.argv[1]))")
     output = call(sys.executable, "-c", script, os.getcwd(), cwd=source)
     return pathlib.Path(output.splitlines()[-1]).absolute()
 
@@ -89,7 +90,7 @@ def test_sdists_that_are_made_at_once_are_whole():
     check_equal(listing(), before, "what is in the checkout")
     parts = [sorted(member.name.partition("/")[2] for member in tarfile.open(next(pathlib.Path(name).iterdir()))) for name in ("first", "second")]
     check_equal(parts[0], parts[1], "members")
-    wanted = {"LICENSE", "PKG-INFO", "pyproject.toml", "staging.py", "ufp4/py.typed", "core/CMakeLists.txt", "core/cmodel/src/base/version.c"}
+    wanted = {"LICENSE", "PKG-INFO", "pyproject.toml", "staging.py", "ufp4/py.typed", "core/CMakeLists.txt", "core/cmodel/src/base/version.c", "core/drivers/backends/cuda/library.cu"}
     check(wanted <= set(parts[0]) and not any("/." in name or "__pycache__" in name for name in parts[0]), f"{parts[0]}")
 
 
@@ -118,6 +119,30 @@ def test_wheel_of_the_sdist_works_where_it_is_installed():
     check("-py3-none-manylinux_" in repaired.name, repaired.name)
     check_contents(repaired)
     check_installed(repaired)
+
+
+NVCC = """#!/bin/sh
+# Takes the place of nvcc, which takes minutes: it says what it knows, notes what it is asked, and makes a library of nothing.
+case "$*" in *--list-gpu-arch*) echo compute_90; exit 0;; esac
+echo "$@" >"$(dirname "$0")/asked"
+while [ $# -gt 0 ]; do case "$1" in -o) out=$2;; *rules*.o) objects="$objects $1";; esac; shift; done
+cc -shared -o "$out" $objects
+"""
+
+
+@slow
+def test_wheel_that_is_built_where_nvcc_is_holds_the_gpu_library():
+    demand_tools()
+    nvcc = pathlib.Path("nvcc").absolute()
+    nvcc.write_text(NVCC)
+    nvcc.chmod(0o755)
+    wheel = build("wheel", extract(build("sdist", PACKAGE)), f"-DUFP4_NVCC={nvcc}")
+    with zipfile.ZipFile(wheel) as file:
+        names = [name for name in file.namelist() if "cuda" in name]
+        file.extract("ufp4/libufp4_cuda.so")
+    check_equal(names, ["ufp4/libufp4_cuda.so"], "in the wheel")
+    check("library.cu" in pathlib.Path("asked").read_text() and b"ufp4_combination_gemm" in pathlib.Path("ufp4/libufp4_cuda.so").read_bytes(),
+          "what nvcc was given")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "state.h"
-#include "ufp4/panel.h"
 
 // --- Opening ------------------------------------------------------------------------------------
 
@@ -16,22 +15,33 @@ static void cuda_close(state_t *state) {
     state->table->release(state->cuda, state->memory);
     state->table->release(state->cuda, state->exponents);
     state->table->release(state->cuda, state->flags);
+    state->table->release(state->cuda, state->tensor_scales);
+    state->table->release(state->cuda, state->workspace.memory);
+    state->table->release(state->cuda, state->source.memory);
+    state->table->release(state->cuda, state->output.memory);
     state->table->close(state->cuda);
   }
   free(state);
 }
 
 static ufp4_status_t allocate_all(state_t *state) {
-  void *memory, *exponents = NULL, *flags = NULL;
+  static const float one = 1.0f;
+  void *memory, *exponents = NULL, *flags = NULL, *scales = NULL;
   ufp4_status_t status = state->table->allocate(
       state->cuda, ufp4_matrix_bytes((int64_t)state->memory_bytes, 1, 1), &memory);
   if (status == UFP4_OK)
-    status = state->table->allocate(state->cuda, (UFP4_SLOTS + 2) * sizeof(int32_t), &exponents);
+    status = state->table->allocate(state->cuda, UFP4_SLOTS * sizeof(int32_t), &exponents);
   if (status == UFP4_OK)
     status = state->table->allocate(state->cuda, UFP4_QUEUE_JOBS * sizeof(uint32_t), &flags);
+  if (status == UFP4_OK)
+    status = state->table->allocate(state->cuda, (UFP4_QUEUE_JOBS + 1) * sizeof one, &scales);
   state->memory = memory;
   state->exponents = exponents;
   state->flags = flags;
+  state->tensor_scales = scales;
+  if (status == UFP4_OK)
+    status =
+        state->table->write(state->cuda, state->tensor_scales + UFP4_QUEUE_JOBS, &one, sizeof one);
   return status;
 }
 
@@ -92,113 +102,133 @@ static ufp4_status_t cuda_memory_read(state_t *state, uint64_t address, void *da
   return state->table->read(state->cuda, data, memory_at(state, address), (size_t)bytes);
 }
 
-static ufp4_cuda_exponent_t exponent_of(const state_t *state, const panel_t *panel) {
-  if (panel->mode & UFP4_MODE_SLOT)
-    return (ufp4_cuda_exponent_t){state->exponents + panel->exponent, 0};
-  return (ufp4_cuda_exponent_t){NULL, (int16_t)panel->exponent};
+// --- Calls --------------------------------------------------------------------------------------
+
+ufp4_status_t ufp4_cuda_room(state_t *state, size_t bytes, room_t *room) {
+  if (bytes <= room->bytes) return UFP4_OK;
+  // Which waits for the work that still uses it.
+  state->table->release(state->cuda, room->memory);
+  *room = (room_t){NULL, 0};
+  ufp4_status_t status = state->table->allocate(state->cuda, bytes, &room->memory);
+  if (status == UFP4_OK) room->bytes = bytes;
+  return status;
 }
 
-static ufp4_cuda_place_t panel_place(const panel_t *panel) {
-  return (ufp4_cuda_place_t){(int64_t)panel->stride_blocks * UFP4_PANEL_ROWS, UFP4_PANEL_ROWS, 1};
+ufp4_status_t ufp4_cuda_call(state_t *state, size_t workspace_bytes, ufp4_cuda_call_t *out) {
+  ufp4_status_t status = ufp4_cuda_room(state, workspace_bytes, &state->workspace);
+  *out = (ufp4_cuda_call_t){.workspace = state->workspace.memory,
+                            .workspace_bytes = state->workspace.bytes,
+                            .message = state->message};
+  return status;
+}
+
+// A panel in device memory.
+static ufp4_cuda_operand_t panel_operand(const state_t *state, uint8_t elem, uint8_t scale,
+                                         const panel_t *panel, int64_t cols) {
+  ufp4_cuda_operand_t out = {.elem = (ufp4_elem_t)elem,
+                             .scale = (ufp4_scale_t)scale,
+                             .rows = panel->rows,
+                             .cols = cols,
+                             .codes = memory_at(state, panel->codes),
+                             .scales = memory_at(state, panel->scales),
+                             .panel_stride = (int64_t)panel->stride_blocks,
+                             .exponent_value = (int16_t)panel->exponent};
+  if (panel->mode & UFP4_MODE_SLOT) out.exponent = state->exponents + panel->exponent;
+  return out;
 }
 
 // --- QUANT and AMAX -----------------------------------------------------------------------------
 
-static void describe_copy(const state_t *state, const panel_t *panel, uint64_t tensor_id, int amax,
-                          ufp4_cuda_copy_t *copy) {
-  *copy = (ufp4_cuda_copy_t){.enabled = (panel->mode & UFP4_MODE_ENABLE) != 0};
-  if (!copy->enabled) return;
-  copy->rht = panel->mode & UFP4_MODE_RHT ? UFP4_RHT_INTEGER : UFP4_RHT_NONE;
-  if (amax) return;
-  copy->tensor_id = tensor_id;
-  copy->exponent = exponent_of(state, panel);
-  copy->codes = memory_at(state, panel->codes);
-  copy->scales = memory_at(state, panel->scales);
-  copy->place = panel_place(panel);
-  copy->pads_groups = 1;
-}
-
-static ufp4_cuda_quantize_t describe_quant(const state_t *state,
-                                           const ufp4_quant_descriptor_t *quant,
-                                           const panel_t panels[2], uint32_t *flags) {
+static ufp4_quantize_t describe_copy(const ufp4_quant_descriptor_t *quant, ufp4_axis_t axis,
+                                     const panel_t *panel) {
   const int amax = quant->opcode == UFP4_OPCODE_AMAX;
-  ufp4_cuda_quantize_t job = {.source = memory_at(state, quant->src_addr),
-                              .dtype = (ufp4_dtype_t)quant->src_dtype,
-                              .rows = quant->rows,
-                              .cols = quant->cols,
-                              .ld = quant->src_stride_bytes / dtype_bytes(quant->src_dtype),
-                              .elem = (ufp4_elem_t)quant->elem,
-                              .scale = UFP4_SCALE_E4M3,
-                              .rht_mask = quant->rht_mask,
-                              .seed = quant->seed,
-                              .flags = flags};
-  if (!amax) {
-    job.round = (ufp4_round_t)quant->round;
-    job.scale_round = (ufp4_scale_round_t)quant->scale_round;
-  }
-  describe_copy(state, &panels[0], quant->row_tensor_id, amax, &job.copies[0]);
-  describe_copy(state, &panels[1], quant->col_tensor_id, amax, &job.copies[1]);
-  return job;
-}
-
-static ufp4_status_t run_amax(state_t *state, ufp4_cuda_quantize_t *job, const panel_t panels[2]) {
-  static const int32_t none[2] = {INT32_MAX, INT32_MAX};
-  int32_t *largest = state->exponents + UFP4_SLOTS;
-  ufp4_status_t status = state->table->write(state->cuda, largest, none, sizeof none);
-  for (int i = 0; i < 2; i++) job->copies[i].largest = largest + i;
-  if (status == UFP4_OK) status = state->table->amax(state->cuda, job);
-  for (int i = 0; i < 2 && status == UFP4_OK; i++) {
-    if (!job->copies[i].enabled) continue;
-    status = state->table->settle(state->cuda, largest + i, state->exponents + panels[i].exponent);
-    state->slots.written[panels[i].exponent] = 1;
-  }
-  return status;
+  ufp4_quantize_t how = {
+      .elem = (ufp4_elem_t)quant->elem,
+      .scale = UFP4_SCALE_E4M3,
+      .axis = axis,
+      .rht = panel->mode & UFP4_MODE_RHT ? UFP4_RHT_INTEGER : UFP4_RHT_NONE,
+      .rht_mask = quant->rht_mask,
+      .seed = quant->seed,
+      .tensor_id = axis == UFP4_AXIS_ROW ? quant->row_tensor_id : quant->col_tensor_id,
+      .exponent_given = panel->mode & UFP4_MODE_SLOT ? UFP4_CUDA_EXPONENT_STORED : 1,
+      .exponent = (int16_t)panel->exponent};
+  if (amax) return how;
+  how.round = (ufp4_round_t)quant->round;
+  how.scale_round = (ufp4_scale_round_t)quant->scale_round;
+  return how;
 }
 
 static ufp4_status_t run_quant(state_t *state, const ufp4_quant_descriptor_t *quant,
                                ufp4_completion_t *done, uint32_t *flags) {
+  const int amax = quant->opcode == UFP4_OPCODE_AMAX;
   const panel_t panels[2] = {quant_row_panel(quant), quant_col_panel(quant)};
+  const ufp4_matrix_t in = {(ufp4_dtype_t)quant->src_dtype, quant->rows, quant->cols,
+                            quant->src_stride_bytes / (int64_t)dtype_bytes(quant->src_dtype),
+                            memory_at(state, quant->src_addr)};
+  ufp4_quantize_t how[2];
+  ufp4_cuda_operand_t out[2];
+  int copies = 0;
   done->status =
       (uint16_t)check_quant_bus(quant, (region_t){UFP4_MEMORY_BASE, state->memory_bytes});
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
-  ufp4_cuda_quantize_t job = describe_quant(state, quant, panels, flags);
-  if (quant->opcode == UFP4_OPCODE_AMAX) return run_amax(state, &job, panels);
-  return state->table->quantize(state->cuda, &job);
+  for (int axis = 0; axis < 2; axis++) {
+    if (!(panels[axis].mode & UFP4_MODE_ENABLE)) continue;
+    how[copies] = describe_copy(quant, (ufp4_axis_t)axis, &panels[axis]);
+    out[copies] = panel_operand(state, quant->elem, UFP4_SCALE_E4M3, &panels[axis],
+                                axis == UFP4_AXIS_ROW ? quant->cols : quant->rows);
+    if (amax) {
+      out[copies].exponent = state->exponents + panels[axis].exponent;
+      state->slots.written[panels[axis].exponent] = 1;
+    }
+    copies++;
+  }
+  ufp4_cuda_call_t call;
+  ufp4_status_t status =
+      ufp4_cuda_call(state, state->table->quantize_workspace(state->cuda, &in), &call);
+  if (status != UFP4_OK) return status;
+  return (amax ? state->table->amax : state->table->quantize)(state->cuda, &in, how, out, copies,
+                                                              flags, &call);
 }
 
 // --- GEMM ---------------------------------------------------------------------------------------
 
-static ufp4_cuda_operand_t panel_operand(const state_t *state, uint8_t elem, const panel_t *panel) {
-  return (ufp4_cuda_operand_t){.elem = (ufp4_elem_t)elem,
-                               .rows = panel->rows,
-                               .codes = memory_at(state, panel->codes),
-                               .scales = memory_at(state, panel->scales),
-                               .place = panel_place(panel),
-                               .exponent = exponent_of(state, panel)};
+// The descriptor has the product of both tensors' scales.
+static ufp4_status_t set_tensor_scales(state_t *state, const ufp4_gemm_descriptor_t *gemm,
+                                       ufp4_cuda_operand_t *a, ufp4_cuda_operand_t *b) {
+  const float product = ufp4_f32_value(gemm->tensor_scale);
+  a->tensor_scale = state->tensor_scales + (state->submitted + 1) % UFP4_QUEUE_JOBS;
+  b->tensor_scale = state->tensor_scales + UFP4_QUEUE_JOBS;
+  return state->table->write(state->cuda, a->tensor_scale, &product, sizeof product);
 }
 
 static ufp4_status_t run_gemm(state_t *state, const ufp4_gemm_descriptor_t *gemm,
                               ufp4_completion_t *done) {
   const panel_t a = gemm_a_panel(gemm), b = gemm_b_panel(gemm);
-  const int nvfp4 = gemm->scale == UFP4_SCALE_NVFP4;
+  const ufp4_cuda_choice_t choice = {0, UFP4_CUDA_PRODUCT_AUTO};
+  ufp4_cuda_operand_t sides[2] = {panel_operand(state, gemm->a_elem, gemm->scale, &a, gemm->k),
+                                  panel_operand(state, gemm->b_elem, gemm->scale, &b, gemm->k)};
+  ufp4_cuda_call_t call;
+  ufp4_status_t status = UFP4_OK;
   done->status = (uint16_t)check_gemm_bus(gemm, (region_t){UFP4_MEMORY_BASE, state->memory_bytes});
   if (done->status != UFP4_CORE_STATUS_OK) return UFP4_OK;
-  ufp4_cuda_gemm_t job = {
-      .contract = UFP4_CONTRACT_EXACT,
-      .scale = UFP4_SCALE_E4M3,  // NVFP4's bytes are the same
-      .k = gemm->k,
-      .a = panel_operand(state, gemm->a_elem, &a),
-      .b = panel_operand(state, gemm->b_elem, &b),
-      .scale_product = nvfp4 ? ufp4_f32_value(gemm->tensor_scale) : 1.0f,
-      .alpha = gemm->d_mode & UFP4_D_MODE_ALPHA ? ufp4_f32_value(gemm->alpha) : 1.0f,
-      .c_ld = gemm->c_stride_bytes / sizeof(float),
-      .accumulate_ld = gemm->sums_stride_bytes / sizeof(int64_t),
-      .d = memory_at(state, gemm->d_addr),
-      .d_dtype = (ufp4_dtype_t)gemm->d_dtype,
-      .d_ld = gemm->d_stride_bytes / dtype_bytes(gemm->d_dtype)};
-  if (gemm->d_mode & UFP4_D_MODE_C) job.c = memory_at(state, gemm->c_addr);
-  if (gemm->d_mode & UFP4_D_MODE_SUMS) job.accumulate = memory_at(state, gemm->sums_addr);
-  return state->table->gemm(state->cuda, &job);
+  ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT,
+                     .d_dtype = (ufp4_dtype_t)gemm->d_dtype,
+                     .alpha = gemm->d_mode & UFP4_D_MODE_ALPHA ? ufp4_f32_value(gemm->alpha) : 1.0f,
+                     .c_ld = gemm->c_stride_bytes / (int64_t)sizeof(float),
+                     .accumulate_ld = gemm->sums_stride_bytes / (int64_t)sizeof(int64_t)};
+  if (gemm->d_mode & UFP4_D_MODE_C) how.c = memory_at(state, gemm->c_addr);
+  if (gemm->d_mode & UFP4_D_MODE_SUMS) how.accumulate = memory_at(state, gemm->sums_addr);
+  if (gemm->scale == UFP4_SCALE_NVFP4)
+    status = set_tensor_scales(state, gemm, &sides[0], &sides[1]);
+  if (status == UFP4_OK) {
+    status = ufp4_cuda_call(
+        state, state->table->gemm_workspace(state->cuda, &choice, &sides[0], &sides[1], &how),
+        &call);
+  }
+  if (status != UFP4_OK) return status;
+  return state->table->gemm(state->cuda, &choice, &sides[0], &sides[1], &how,
+                            memory_at(state, gemm->d_addr),
+                            gemm->d_stride_bytes / (int64_t)dtype_bytes(gemm->d_dtype), &call);
 }
 
 // --- Jobs ---------------------------------------------------------------------------------------
@@ -308,4 +338,8 @@ const ufp4_backend_t ufp4_backend_cuda = {
     .reset = cuda_reset,
     .quantize = ufp4_cuda_quantize_operand,
     .gemm = ufp4_cuda_gemm_operands,
+    .keep = ufp4_cuda_keep,
+    .kept_gemm = ufp4_cuda_kept_gemm,
+    .kept_read = ufp4_cuda_kept_read,
+    .kept_free = ufp4_cuda_kept_free,
 };

@@ -13,12 +13,6 @@ ufp4_status_t ufp4_cuda_load(ufp4_message_t *message, const ufp4_cuda_table_t **
 /** The GPU behind the backend's state. */
 void ufp4_cuda_describe(const ufp4_backend_state_t *state, ufp4_cuda_description_t *out);
 
-/** What is otherwise chosen by shape and scale, and does not show in the bits: ufp4_cuda_gemm_t has
- * the words. */
-typedef struct {
-  int tile;
-  ufp4_cuda_product_t product;
-} ufp4_cuda_choice_t;
 /** The table's gemm, with a choice. */
 ufp4_status_t ufp4_cuda_gemm_with(ufp4_backend_state_t *state, const ufp4_cuda_choice_t *choice,
                                   const ufp4_operand_t *a, const ufp4_operand_t *b,

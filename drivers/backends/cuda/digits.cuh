@@ -84,7 +84,7 @@ typedef struct {
   int smallest, minus_largest, under, over;
 } exponents_t;
 
-GPU exponents_t row_exponents(const ufp4_cuda_operand_t &in, int64_t blocks, int64_t row, int low,
+GPU exponents_t row_exponents(const gpu_operand_t &in, int64_t blocks, int64_t row, int low,
                               int high) {
   exponents_t found = {E4M3_LARGEST_EXPONENT + 1, 1, 0, 0};
   if (row >= in.rows) blocks = 0;
@@ -102,7 +102,7 @@ GPU exponents_t row_exponents(const ufp4_cuda_operand_t &in, int64_t blocks, int
 
 /** A warp for each row: its unit, and whether its panel of 128 rows needs third digits at all. */
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
-    digits_units_kernel(ufp4_cuda_operand_t in, int64_t blocks, gpu_unpacked_t out) {
+    digits_units_kernel(gpu_operand_t in, int64_t blocks, gpu_unpacked_t out) {
   const int64_t row = (int64_t)blockIdx.x * (UNPACK_THREADS / 32) + threadIdx.x / 32;
   const int span = digits_span_any(in.elem);
   exponents_t found = row_exponents(in, blocks, row, 0, 255);
@@ -143,7 +143,7 @@ GPU void digits_of_four(uint32_t quanta, int weight, uint32_t (&digits)[3]) {
 /** Slices 0 and 1 are the two digits of every value; slice 2, the third, is written for panels that
  * need it, and its chunks that are not all zero are noted. */
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
-    unpack_digits_kernel(ufp4_cuda_operand_t in, int64_t blocks, gpu_unpacked_t out) {
+    unpack_digits_kernel(gpu_operand_t in, int64_t blocks, gpu_unpacked_t out) {
   int64_t row, block;
   unpack_place(out, &row, &block);
   const entry_t entry = entry_turned(in, blocks, row, block, out.poisoned);

@@ -10,23 +10,32 @@
 #include "table.h"
 #include "vendor.h"
 
-/** Device memory that grows and is kept. */
-typedef struct {
-  void *memory;
-  size_t bytes;
-} scratch_t;
-
 enum { SIDES = 2 };
 
+/** Calls of ufp4_cuda.h take it as const: what they read of it does not change. */
 struct ufp4_cuda {
-  ufp4_message_t *message;
+  int device;  ///< as CUDA counts
   ufp4_cuda_description_t description;
-  cudaEvent_t start, stop;
   int has_warpgroups;   ///< the GPU has wgmma, and this library code for it
   gpu_encode_t encode;  ///< describes a matrix to the copy engine; where has_warpgroups
-  scratch_t elements[SIDES], weights[SIDES], rows[SIDES], totals;
+  // Of the table alone.
+  ufp4_message_t *message;
+  cudaEvent_t start, stop;
   vendor_t *vendor;
 };
+
+/** Where a call's kernels go, and where it says why not. */
+typedef struct {
+  const ufp4_cuda_t *cuda;
+  cudaStream_t stream;
+  ufp4_message_t *message;
+} queue_t;
+
+/** Workspace that is handed out in parts; without memory, only counted. */
+typedef struct {
+  unsigned char *memory;
+  size_t used;
+} workspace_t;
 
 namespace {
 
@@ -40,34 +49,62 @@ ufp4_status_t fail(ufp4_message_t *message, ufp4_status_t status, const char *fo
 }
 
 /** A failed call: out of memory leaves the GPU as it was, anything else is its end. */
-ufp4_status_t check(ufp4_cuda_t *cuda, cudaError_t error, const char *what) {
+ufp4_status_t check(ufp4_message_t *message, cudaError_t error, const char *what) {
   if (error == cudaSuccess) return UFP4_OK;
   const ufp4_status_t status =
       error == cudaErrorMemoryAllocation ? UFP4_ERROR_MEMORY : UFP4_ERROR_DEVICE;
   if (status == UFP4_ERROR_MEMORY) (void)cudaGetLastError();
-  return fail(cuda->message, status, "cuda: %s: %s", what, cudaGetErrorString(error));
+  return fail(message, status, "cuda: %s: %s", what, cudaGetErrorString(error));
 }
 
-ufp4_status_t launched(ufp4_cuda_t *cuda, const char *what) {
-  return check(cuda, cudaGetLastError(), what);
+ufp4_status_t launched(const queue_t &queue, const char *what) {
+  return check(queue.message, cudaGetLastError(), what);
+}
+
+/** The table's: the default stream. */
+queue_t default_queue(const ufp4_cuda_t *cuda) {
+  const queue_t queue = {cuda, nullptr, cuda->message};
+  return queue;
 }
 
 int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-ufp4_status_t clear(ufp4_cuda_t *cuda, void *memory, size_t bytes) {
-  return check(cuda, cudaMemset(memory, 0, bytes), "clearing memory");
+/** What copy engines and vectors need, and more. */
+const size_t WORKSPACE_ALIGN = 256;
+
+void *take(workspace_t *workspace, size_t bytes) {
+  const size_t at = workspace->used;
+  workspace->used += (bytes + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN * WORKSPACE_ALIGN;
+  return workspace->memory != nullptr ? workspace->memory + at : nullptr;
 }
 
-ufp4_status_t grow(ufp4_cuda_t *cuda, scratch_t *scratch, size_t bytes) {
-  if (scratch->bytes >= bytes) return UFP4_OK;
-  (void)cudaFree(scratch->memory);
-  *scratch = scratch_t();
-  cudaError_t error = cudaMalloc(&scratch->memory, bytes);
-  if (error == cudaSuccess) scratch->bytes = bytes;
-  return check(cuda, error, "memory for unpacked operands");
+/** The caller's, from its first aligned byte on. */
+workspace_t workspace_of(const ufp4_cuda_call_t *call) {
+  const uintptr_t address = (uintptr_t)call->workspace;
+  const workspace_t workspace = {(unsigned char *)call->workspace + (0 - address) % WORKSPACE_ALIGN,
+                                 0};
+  return workspace;
 }
+
+/** What the caller has to bring for what was counted. */
+size_t workspace_bytes(const workspace_t &counted) {
+  return counted.used + WORKSPACE_ALIGN;
+}
+
+/** For the calling thread, the GPU while this lives, and then again the one before. */
+struct on_device_t {
+  int before;
+  bool moved;
+  explicit on_device_t(int device) : before(-1), moved(false) {
+    moved = cudaGetDevice(&before) == cudaSuccess && before != device &&
+            cudaSetDevice(device) == cudaSuccess;
+  }
+  ~on_device_t() {
+    if (moved) (void)cudaSetDevice(before);
+  }
+};
 
 }  // namespace
 

@@ -19,7 +19,8 @@ typedef struct {
   void (*take)(void *argument, const ufp4_cuda_figure_t *figure);
   void *argument;
   void *source;  // [size][size] FP32, Gaussian-like
-  void *codes[2], *scales[2], *words;
+  void *codes[2], *scales[2], *words, *workspace;
+  size_t workspace_bytes;
   void *d, *yard[2];  // for the largest element that is measured, FP64
 } measure_t;
 
@@ -27,7 +28,7 @@ typedef struct {
 
 static void release_all(measure_t *m) {
   void *const all[] = {m->source, m->codes[0], m->codes[1], m->scales[0], m->scales[1],
-                       m->words,  m->d,        m->yard[0],  m->yard[1]};
+                       m->words,  m->d,        m->yard[0],  m->yard[1],   m->workspace};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) m->table->release(m->cuda, all[i]);
 }
 
@@ -86,6 +87,20 @@ static ufp4_status_t fill_yard(measure_t *m, ufp4_cuda_vendor_t vendor) {
   return status;
 }
 
+// Grows before anything is timed: the first turn does not count.
+static ufp4_status_t call_with(measure_t *m, size_t bytes, ufp4_cuda_call_t *out) {
+  ufp4_status_t status = UFP4_OK;
+  if (bytes > m->workspace_bytes) {
+    m->table->release(m->cuda, m->workspace);
+    m->workspace = NULL;
+    status = m->table->allocate(m->cuda, bytes, &m->workspace);
+    m->workspace_bytes = status == UFP4_OK ? bytes : 0;
+  }
+  *out = (ufp4_cuda_call_t){
+      .workspace = m->workspace, .workspace_bytes = m->workspace_bytes, .message = m->message};
+  return status;
+}
+
 // --- Timing -------------------------------------------------------------------------------------
 
 typedef ufp4_status_t (*run_t)(measure_t *m, const void *what);
@@ -125,37 +140,53 @@ static void give(measure_t *m, ufp4_cuda_figure_t figure) {
 
 // --- Quantizer ----------------------------------------------------------------------------------
 
-static ufp4_cuda_quantize_t describe(const measure_t *m, ufp4_elem_t elem, ufp4_rht_t rht,
-                                     ufp4_round_t round) {
-  ufp4_cuda_quantize_t job = {.source = m->source,
-                              .rows = m->size,
-                              .cols = m->size,
-                              .ld = m->size,
-                              .elem = elem,
-                              .scale = UFP4_SCALE_E4M3,
-                              .rht_mask = UFP4_RHT_DEFAULT_MASK,
-                              .round = round,
-                              .flags = m->words};
+// Both copies of the source, in panels, with a tensor exponent of 6.
+static ufp4_cuda_operand_t copy_of(const measure_t *m, ufp4_elem_t elem, int i) {
+  return (ufp4_cuda_operand_t){.elem = elem,
+                               .scale = UFP4_SCALE_E4M3,
+                               .rows = m->size,
+                               .cols = m->size,
+                               .codes = m->codes[i],
+                               .scales = m->scales[i],
+                               .panel_stride = m->size / 16,
+                               .exponent_value = 6};
+}
+
+typedef struct {
+  ufp4_elem_t elem;
+  ufp4_rht_t rht;
+  ufp4_round_t round;
+} quantizing_t;
+
+static ufp4_status_t quantize_or_amax(measure_t *m, const quantizing_t *what, int amax) {
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, m->size, m->size, m->size, m->source};
+  ufp4_quantize_t how[QUANTIZED_COPIES];
+  ufp4_cuda_operand_t out[QUANTIZED_COPIES];
+  ufp4_cuda_call_t call;
   for (int i = 0; i < QUANTIZED_COPIES; i++) {
-    job.copies[i] = (ufp4_cuda_copy_t){.enabled = 1,
-                                       .rht = rht,
-                                       .tensor_id = (uint64_t)i,
-                                       .exponent = {NULL, 6},
-                                       .codes = m->codes[i],
-                                       .scales = m->scales[i],
-                                       .place = {m->size, 16, 1},
-                                       .pads_groups = 1,
-                                       .largest = (int32_t *)m->words + 1 + i};
+    how[i] = (ufp4_quantize_t){.elem = what->elem,
+                               .axis = (ufp4_axis_t)i,
+                               .rht = what->rht,
+                               .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                               .round = what->round,
+                               .tensor_id = (uint64_t)i,
+                               .exponent_given = !amax,
+                               .exponent = 6};
+    out[i] = copy_of(m, what->elem, i);
+    if (amax) out[i].exponent = (int32_t *)m->words + 1 + i;
   }
-  return job;
+  ufp4_status_t status = call_with(m, m->table->quantize_workspace(m->cuda, &in), &call);
+  if (status != UFP4_OK) return status;
+  return (amax ? m->table->amax : m->table->quantize)(m->cuda, &in, how, out, QUANTIZED_COPIES,
+                                                      m->words, &call);
 }
 
 static ufp4_status_t run_quantize(measure_t *m, const void *what) {
-  return m->table->quantize(m->cuda, what);
+  return quantize_or_amax(m, what, 0);
 }
 
 static ufp4_status_t run_amax(measure_t *m, const void *what) {
-  return m->table->amax(m->cuda, what);
+  return quantize_or_amax(m, what, 1);
 }
 
 // Bytes that must move: the source once, both copies once.
@@ -192,9 +223,9 @@ static ufp4_status_t measure_bandwidth(measure_t *m, const bandwidth_t *b) {
 
 static ufp4_status_t measure_quantizer(measure_t *m) {
   const double source = 4 * (double)m->size * (double)m->size, both = quantize_bytes(m);
-  const ufp4_cuda_quantize_t plain = describe(m, UFP4_ELEM_E1M2, UFP4_RHT_NONE, UFP4_ROUND_RNE),
-                             rht = describe(m, UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_RNE),
-                             rht_sr = describe(m, UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_SR);
+  const quantizing_t plain = {UFP4_ELEM_E1M2, UFP4_RHT_NONE, UFP4_ROUND_RNE},
+                     rht = {UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_RNE},
+                     rht_sr = {UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_SR};
   const bandwidth_t all[] = {
       {"quantize_plain", "quantize_plain_to_copy", "copy", run_quantize, run_copy, &plain, NULL,
        both, 2 * source},
@@ -211,8 +242,22 @@ static ufp4_status_t measure_quantizer(measure_t *m) {
 
 // --- GEMM ---------------------------------------------------------------------------------------
 
-static ufp4_status_t run_gemm(measure_t *m, const void *what) {
-  return m->table->gemm(m->cuda, what);
+typedef struct {
+  ufp4_cuda_operand_t sides[2];
+  ufp4_contract_t contract;
+  ufp4_cuda_choice_t choice;
+} multiplying_t;
+
+static ufp4_status_t run_gemm(measure_t *m, const void *argument) {
+  const multiplying_t *what = argument;
+  const ufp4_cuda_operand_t *a = &what->sides[0], *b = &what->sides[1];
+  const ufp4_gemm_t how = {.contract = what->contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1};
+  ufp4_cuda_call_t call;
+  ufp4_status_t status =
+      call_with(m, m->table->gemm_workspace(m->cuda, &what->choice, a, b, &how), &call);
+  return status == UFP4_OK
+             ? m->table->gemm(m->cuda, &what->choice, a, b, &how, m->d, b->rows, &call)
+             : status;
 }
 
 static ufp4_status_t run_vendor(measure_t *m, const void *what) {
@@ -221,27 +266,10 @@ static ufp4_status_t run_vendor(measure_t *m, const void *what) {
 }
 
 // Row and column copy of the source, as the quantizer's figures left them.
-static ufp4_cuda_gemm_t describe_gemm(const measure_t *m, ufp4_contract_t contract,
-                                      ufp4_cuda_product_t product) {
-  ufp4_cuda_gemm_t job = {.contract = contract,
-                          .scale = UFP4_SCALE_E4M3,
-                          .k = m->size,
-                          .scale_product = 1,
-                          .alpha = 1,
-                          .d = m->d,
-                          .d_dtype = UFP4_DTYPE_F32,
-                          .d_ld = m->size,
-                          .product = product};
-  ufp4_cuda_operand_t *sides[2] = {&job.a, &job.b};
-  for (int i = 0; i < 2; i++) {
-    *sides[i] = (ufp4_cuda_operand_t){.elem = UFP4_ELEM_E1M2,
-                                      .rows = m->size,
-                                      .codes = m->codes[i],
-                                      .scales = m->scales[i],
-                                      .place = {m->size, 16, 1},
-                                      .exponent = {NULL, 6}};
-  }
-  return job;
+static multiplying_t describe_gemm(const measure_t *m, ufp4_contract_t contract,
+                                   ufp4_cuda_product_t product) {
+  return (multiplying_t){
+      {copy_of(m, UFP4_ELEM_E1M2, 0), copy_of(m, UFP4_ELEM_E1M2, 1)}, contract, {0, product}};
 }
 
 static ufp4_status_t measure_gemms(measure_t *m) {
@@ -259,7 +287,7 @@ static ufp4_status_t measure_gemms(measure_t *m) {
                 UFP4_CUDA_VENDOR_BF16, 1}};
   const double macs = 1e-9 * (double)m->size * (double)m->size * (double)m->size;
   for (int i = 0; i < 3; i++) {
-    const ufp4_cuda_gemm_t job = describe_gemm(m, kinds[i].contract, kinds[i].product);
+    const multiplying_t job = describe_gemm(m, kinds[i].contract, kinds[i].product);
     double times[2] = {0, INFINITY};
     ufp4_status_t status = fill_yard(m, kinds[i].vendor);
     if (status == UFP4_OK)
@@ -312,12 +340,12 @@ static ufp4_status_t time_one(measure_t *m, int64_t rows, int64_t cols, int64_t 
     if (status == UFP4_OK)
       status = m->table->allocate(m->cuda, (size_t)(sizes[i] * blocks), &m->scales[i]);
   }
-  ufp4_cuda_gemm_t job = describe_gemm(m, UFP4_CONTRACT_EXACT, UFP4_CUDA_PRODUCT_AUTO);
-  job.k = k;
-  job.d_ld = cols;
-  job.a.rows = rows;
-  job.b.rows = cols;
-  job.a.place = job.b.place = (ufp4_cuda_place_t){16 * blocks, 1, blocks};
+  multiplying_t job = describe_gemm(m, UFP4_CONTRACT_EXACT, UFP4_CUDA_PRODUCT_AUTO);
+  for (int i = 0; i < 2; i++) {
+    job.sides[i].rows = sizes[i];
+    job.sides[i].cols = k;
+    job.sides[i].panel_stride = 0;
+  }
   double times[2] = {0, 0};
   if (status == UFP4_OK) status = take_turns(m, run_gemm, &job, NULL, NULL, times);
   *milliseconds = times[0];
@@ -359,8 +387,8 @@ static void fill_powers(uint8_t *scales, size_t count, uint64_t state) {
 // Quantized Gaussian-like data, E2M1.
 static ufp4_status_t make_operands(measure_t *m, ufp4_cuda_narrow_t kind) {
   const size_t count = (size_t)(m->size * m->size / 16);
-  const ufp4_cuda_quantize_t job = describe(m, UFP4_ELEM_E2M1, UFP4_RHT_NONE, UFP4_ROUND_RNE);
-  ufp4_status_t status = m->table->quantize(m->cuda, &job);
+  const quantizing_t job = {UFP4_ELEM_E2M1, UFP4_RHT_NONE, UFP4_ROUND_RNE};
+  ufp4_status_t status = run_quantize(m, &job);
   if (kind == UFP4_CUDA_NARROW_FP4) return status;
   uint8_t *scales = malloc(count);
   if (scales == NULL) return UFP4_ERROR_MEMORY;
@@ -375,15 +403,16 @@ static ufp4_status_t make_operands(measure_t *m, ufp4_cuda_narrow_t kind) {
 // The exact contract into half of d, the GPU's own into the other.
 static ufp4_status_t run_both(measure_t *m, ufp4_cuda_narrow_t kind, int fast) {
   const size_t elements = (size_t)(m->size * m->size);
-  ufp4_cuda_gemm_t exact = describe_gemm(m, UFP4_CONTRACT_EXACT, UFP4_CUDA_PRODUCT_AUTO);
-  exact.a.elem = exact.b.elem = UFP4_ELEM_E2M1;
-  exact.a.exponent.value = exact.b.exponent.value = 0;
-  const ufp4_cuda_operand_t *sides[2] = {&exact.a, &exact.b};
+  multiplying_t exact = {.contract = UFP4_CONTRACT_EXACT};
   uint8_t *scales[2];
-  ufp4_status_t status = m->table->gemm(m->cuda, &exact);
+  for (int i = 0; i < 2; i++) {
+    exact.sides[i] = copy_of(m, UFP4_ELEM_E2M1, i);
+    exact.sides[i].exponent_value = 0;
+  }
+  ufp4_status_t status = run_gemm(m, &exact);
   for (int i = 0; i < 2 && status == UFP4_OK; i++) {
     scales[i] = (uint8_t *)m->yard[i] + elements;  // behind the elements
-    status = m->table->narrow(m->cuda, sides[i], m->size, kind, m->yard[i], scales[i]);
+    status = m->table->narrow(m->cuda, &exact.sides[i], m->size, kind, m->yard[i], scales[i]);
   }
   if (status != UFP4_OK) return status;
   const ufp4_cuda_narrow_gemm_t own = {.kind = kind,

@@ -3,8 +3,8 @@
 #ifndef UFP4_CUDA_NARROW_CUH
 #define UFP4_CUDA_NARROW_CUH
 
+#include "jobs.cuh"
 #include "number.cuh"
-#include "table.h"
 
 #define NARROW_THREADS 256
 
@@ -30,7 +30,7 @@ GPU int64_t fp4_scale_place(int64_t row, int64_t block, int64_t blocks) {
  * of two from 2^-4 to 2^4, go into the elements. */
 template <bool FP4>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(NARROW_THREADS)
-    narrow_kernel(ufp4_cuda_operand_t in, int64_t blocks, void *elements, uint8_t *scales) {
+    narrow_kernel(gpu_operand_t in, int64_t blocks, void *elements, uint8_t *scales) {
   const int64_t index = (int64_t)blockIdx.x * NARROW_THREADS + threadIdx.x, row = index / blocks;
   const int64_t block = index % blocks;
   if (row >= in.rows) return;

@@ -7,7 +7,7 @@
 
 #include "block_bf16.cuh"
 #include "block_scales.cuh"
-#include "table.h"
+#include "jobs.cuh"
 
 #define QUANTIZE_SIDE 64
 #define QUANTIZE_THREADS 256

@@ -60,23 +60,25 @@ quick_parts_t quick_parts(const ufp4_cuda_quantize_t &job) {
 const quick_units_t quick_units = {1, 0xFFFFFFFFu};
 
 template <bool BF16>
-void launch_quick_amax(const ufp4_cuda_quantize_t &job) {
+void launch_quick_amax(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
   const quick_parts_t parts = quick_parts(job);
   if (parts.tiles.x > 0)
-    GPU_LAUNCH((quick_amax_kernel<BF16>), parts.tiles, QUICK_THREADS, 0, job, quick_units);
+    GPU_LAUNCH(queue.stream, (quick_amax_kernel<BF16>), parts.tiles, QUICK_THREADS, 0, job,
+               quick_units);
   for (int i = 0; i < parts.rests; i++)
-    GPU_LAUNCH((amax_kernel<BF16, false>), parts.rest[i].grid, QUANTIZE_THREADS, 0, job,
-               parts.rest[i].origin);
+    GPU_LAUNCH(queue.stream, (amax_kernel<BF16, false>), parts.rest[i].grid, QUANTIZE_THREADS, 0,
+               job, parts.rest[i].origin);
 }
 
 template <int ELEM, bool SR, bool BF16>
-void launch_quick(const ufp4_cuda_quantize_t &job) {
+void launch_quick(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
   const quick_parts_t parts = quick_parts(job);
   if (parts.tiles.x > 0)
-    GPU_LAUNCH((quick_kernel<ELEM, SR, BF16>), parts.tiles, QUICK_THREADS, 0, job, quick_units);
+    GPU_LAUNCH(queue.stream, (quick_kernel<ELEM, SR, BF16>), parts.tiles, QUICK_THREADS, 0, job,
+               quick_units);
   for (int i = 0; i < parts.rests; i++)
-    GPU_LAUNCH((quantize_kernel<ELEM, SR, BF16>), parts.rest[i].grid, QUANTIZE_THREADS, 0, job,
-               parts.rest[i].origin);
+    GPU_LAUNCH(queue.stream, (quantize_kernel<ELEM, SR, BF16>), parts.rest[i].grid,
+               QUANTIZE_THREADS, 0, job, parts.rest[i].origin);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #ifndef UFP4_CUDA_RESULT_CUH
 #define UFP4_CUDA_RESULT_CUH
 
+#include "jobs.cuh"
 #include "number.cuh"
-#include "table.h"
 #include "unpack.cuh"
 
 /** Everything a GEMM kernel needs. */
@@ -80,7 +80,7 @@ GPU void gemm_store(const gpu_gemm_t &g, SUM sum, int t, int64_t i, int64_t j) {
   const bool nan = gemm_whole(job, &sum, (g.a.poisoned[i] | g.b.poisoned[j]) != 0, i, j);
   if (job.d_dtype == UFP4_DTYPE_I64) return;
   float value = nan ? __int_as_float((int)GPU_F32_NAN) : gemm_round(job, sum, t);
-  if (job.scale_product != 1.0f) value = value * job.scale_product;
+  if (job.tensor_scale[0] != nullptr) value = value * (*job.tensor_scale[0] * *job.tensor_scale[1]);
   if (job.alpha != 1.0f) value = value * job.alpha;
   if (job.c != nullptr) value = value + job.c[i * job.c_ld + j];
   if (value != value) value = __int_as_float((int)GPU_F32_NAN);
@@ -99,7 +99,7 @@ GPU_FUNCTION void gemm_store_slowly(const gpu_gemm_t &g, SUM sum, int t, int64_t
 
 /** Nothing but one rounding to FP32, and two outputs fit in one store. */
 GPU bool gemm_is_plain(const ufp4_cuda_gemm_t &job) {
-  return job.d_dtype == UFP4_DTYPE_F32 && job.scale_product == 1.0f && job.alpha == 1.0f &&
+  return job.d_dtype == UFP4_DTYPE_F32 && job.tensor_scale[0] == nullptr && job.alpha == 1.0f &&
          job.c == nullptr && job.accumulate == nullptr && job.d_ld % 2 == 0 &&
          (uintptr_t)job.d % 8 == 0;
 }

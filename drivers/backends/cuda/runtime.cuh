@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few calls of the CUDA runtime that library.cu makes. A CPU build has them in
+// The CUDA runtime as library.cu uses it. A CPU build has them in
 // tests/cuda/emulated_runtime.h.
 #ifndef UFP4_CUDA_RUNTIME_CUH
 #define UFP4_CUDA_RUNTIME_CUH
@@ -30,9 +30,9 @@ inline gpu_encode_t gpu_find_encode() {
   return nullptr;
 }
 
-/** Queues a kernel; its errors come with the next gpu_launched(). */
-#define GPU_LAUNCH(kernel, grid, threads, shared_bytes, ...) \
-  kernel<<<(grid), (threads), (shared_bytes)>>>(__VA_ARGS__)
+/** Queues a kernel on a stream; its errors come with the next cudaGetLastError(). */
+#define GPU_LAUNCH(stream, kernel, grid, threads, shared_bytes, ...) \
+  kernel<<<(grid), (threads), (shared_bytes), (stream)>>>(__VA_ARGS__)
 
 /** More shared memory a block than the 48 KiB that every kernel may have. */
 #define GPU_ALLOW_SHARED(kernel, bytes) \

@@ -6,6 +6,12 @@
 #include "cuda.h"
 #include "job/check.h"
 
+/** Device memory that grows. */
+typedef struct {
+  void *memory;
+  size_t bytes;
+} room_t;
+
 struct ufp4_backend_state {
   ufp4_configuration_t configuration;
   ufp4_message_t *message;
@@ -13,9 +19,10 @@ struct ufp4_backend_state {
   ufp4_cuda_t *cuda;
   uint8_t *memory;  // on the device
   uint64_t memory_bytes;
-  // On the device: one a slot, and then one for each copy of an AMAX on its way.
-  int32_t *exponents;
-  uint32_t *flags;                          // on the device: one a job
+  int32_t *exponents;    // on the device: one a slot
+  uint32_t *flags;       // on the device: one a job
+  float *tensor_scales;  // on the device: one a job, and then 1
+  room_t workspace, source, output;
   slots_t slots;                            // only which were written
   ufp4_completion_t done[UFP4_QUEUE_JOBS];  // of job i at i mod UFP4_QUEUE_JOBS, without its flags
   uint64_t submitted, taken;
@@ -23,13 +30,22 @@ struct ufp4_backend_state {
 
 typedef struct ufp4_backend_state state_t;
 
-/** The backend's quantize and gemm: whole operands of the host, through memory of the device that
- * lasts for the call.
- */
+/** Has at least @p bytes in @p room; their contents are lost. */
+ufp4_status_t ufp4_cuda_room(state_t *state, size_t bytes, room_t *room);
+/** Workspace for a call; the default stream. */
+ufp4_status_t ufp4_cuda_call(state_t *state, size_t workspace_bytes, ufp4_cuda_call_t *out);
+
+// The backend's functions for whole operands.
 ufp4_status_t ufp4_cuda_quantize_operand(state_t *state, const ufp4_matrix_t *in,
                                          const ufp4_quantize_t *how, ufp4_operand_t *out);
 ufp4_status_t ufp4_cuda_gemm_operands(state_t *state, const ufp4_operand_t *a,
                                       const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d,
                                       int64_t d_ld);
+ufp4_status_t ufp4_cuda_keep(state_t *state, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
+                             int copies, ufp4_kept_t **out[]);
+ufp4_status_t ufp4_cuda_kept_gemm(state_t *state, const ufp4_kept_t *a, const ufp4_kept_t *b,
+                                  const ufp4_gemm_t *how, void *d, int64_t d_ld);
+ufp4_status_t ufp4_cuda_kept_read(state_t *state, const ufp4_kept_t *kept, ufp4_operand_t *out);
+void ufp4_cuda_kept_free(state_t *state, ufp4_kept_t *kept);
 
 #endif

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What libufp4_cuda.so gives the backend: a table of functions, found with dlopen, so that nothing
-// else of ufp4 depends on CUDA. All of it may be called from one thread at a time. Work is queued
-// in order; what reads results waits.
+// else of ufp4 depends on CUDA. Its calls are those of ufp4_cuda.h; the rest, for memory, time and
+// NVIDIA's library, may be called from one thread at a time and uses the default stream.
 #ifndef UFP4_CUDA_TABLE_H
 #define UFP4_CUDA_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ufp4/gemm.h"
-#include "ufp4/quantize.h"
-#include "ufp4/status.h"
+#include "ufp4_cuda.h"
 
 /** Both sides must have been built from the same header. */
 #define UFP4_CUDA_TABLE_VERSION 4u
 #define UFP4_CUDA_TABLE_SYMBOL "ufp4_cuda_table"
-
-/** An open GPU; defined by the library. */
-typedef struct ufp4_cuda ufp4_cuda_t;
 
 typedef struct {
   char name[256];
@@ -31,60 +26,6 @@ typedef struct {
       bf16_macs_per_second;  ///< peak of the tensor cores, dense; 0: not known; INT8 has twice that
 } ufp4_cuda_description_t;
 
-/** Where block b of row r of an operand lies: entry r / 16 * group + b * block + r % 16 * row, of 8
- * bytes of codes and of one scale, which both entries of a block of 32 have. So panel-major memory
- * and row-major operands are the same to the kernels. */
-typedef struct {
-  int64_t group, block, row;
-} ufp4_cuda_place_t;
-
-/** A tensor exponent: *slot in device memory, or where that is NULL, value. NVFP4 has in its place
- * minus the FP32 pattern of the largest magnitude. */
-typedef struct {
-  const int32_t *slot;
-  int32_t value;
-} ufp4_cuda_exponent_t;
-
-/** One copy that QUANT makes; codes and scales in device memory. */
-typedef struct {
-  int enabled;
-  ufp4_rht_t rht;
-  uint64_t tensor_id;
-  ufp4_cuda_exponent_t exponent;
-  uint64_t *codes;  ///< 16 codes an entry
-  void *scales;     ///< bytes, or FP32
-  ufp4_cuda_place_t place;
-  int pads_groups;      ///< rows up to the next multiple of 16 are written too, as zeros
-  int32_t *largest;     ///< AMAX: the smallest exponent of all blocks, INT32_MAX before the first
-  float *tensor_scale;  ///< NVFP4: where Sd is written; or NULL
-} ufp4_cuda_copy_t;
-
-/** QUANT and AMAX: the row copy and the column copy of one tensor from one read. */
-typedef struct {
-  const void *source;
-  ufp4_dtype_t dtype;  ///< F32 or BF16
-  int64_t rows, cols, ld;
-  ufp4_elem_t elem;
-  ufp4_scale_t scale;
-  ufp4_layout_t layout;
-  uint16_t rht_mask;
-  ufp4_round_t round;
-  ufp4_scale_round_t scale_round;
-  uint64_t seed;
-  uint32_t *flags;  ///< UFP4_FLAG_* are ORed in, in device memory
-  ufp4_cuda_copy_t copies[2];
-} ufp4_cuda_quantize_t;
-
-/** An operand of a GEMM in device memory. */
-typedef struct {
-  ufp4_elem_t elem;
-  int64_t rows;
-  const uint64_t *codes;
-  const void *scales;
-  ufp4_cuda_place_t place;
-  ufp4_cuda_exponent_t exponent;
-} ufp4_cuda_operand_t;
-
 /** How the contract fp32 multiplies blocks; both have the same bits. */
 typedef enum {
   UFP4_CUDA_PRODUCT_AUTO = 0,
@@ -92,24 +33,12 @@ typedef enum {
   UFP4_CUDA_PRODUCT_INT8 = 2,  ///< integer dot products, then converted and scaled
 } ufp4_cuda_product_t;
 
+/** What is otherwise chosen by shape, scale and GPU, and does not show in the bits. */
 typedef struct {
-  ufp4_contract_t contract;  ///< exact or fp32
-  ufp4_scale_t scale;
-  int64_t k;
-  ufp4_cuda_operand_t a, b;
-  float scale_product;  ///< RNE32(SdA * SdB); 1: none
-  float alpha;
-  const float *c;
-  int64_t c_ld;
-  const int64_t *accumulate;
-  int64_t accumulate_ld;
-  void *d;
-  ufp4_dtype_t d_dtype;
-  int64_t d_ld;
   int tile;  ///< outputs a side of what a thread block computes: 64, 128 (or what the GPU's own
-             ///< large tiles are), or 0: as the shape has it; same bits
+             ///< large tiles are), or 0: as the shape has it
   ufp4_cuda_product_t product;
-} ufp4_cuda_gemm_t;
+} ufp4_cuda_choice_t;
 
 /** What NVIDIA's own is timed on. */
 typedef enum {
@@ -138,7 +67,8 @@ typedef struct {
 
 typedef struct {
   uint32_t version;  ///< UFP4_CUDA_TABLE_VERSION
-  /** The first GPU. UFP4_ERROR_DEVICE: there is none that can be used; @p message says why. */
+  /** The first GPU. UFP4_ERROR_DEVICE: there is none that can be used; @p message says why, and
+   * lives as long as what is opened. */
   ufp4_status_t (*open)(ufp4_message_t *message, ufp4_cuda_t **out);
   void (*close)(ufp4_cuda_t *cuda);
   void (*describe)(const ufp4_cuda_t *cuda, ufp4_cuda_description_t *out);
@@ -148,11 +78,21 @@ typedef struct {
   ufp4_status_t (*write)(ufp4_cuda_t *cuda, void *to, const void *from, size_t bytes);
   ufp4_status_t (*read)(ufp4_cuda_t *cuda, void *to, const void *from, size_t bytes);
   ufp4_status_t (*clear)(ufp4_cuda_t *cuda, void *memory, size_t bytes);
-  ufp4_status_t (*amax)(ufp4_cuda_t *cuda, const ufp4_cuda_quantize_t *job);
-  /** Turns the `largest` of AMAX into an exponent in @p slot: 0 where no block had one. */
-  ufp4_status_t (*settle)(ufp4_cuda_t *cuda, const int32_t *largest, int32_t *slot);
-  ufp4_status_t (*quantize)(ufp4_cuda_t *cuda, const ufp4_cuda_quantize_t *job);
-  ufp4_status_t (*gemm)(ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job);
+  /** ufp4_cuda_quantize, ufp4_cuda_amax, ufp4_cuda_gemm with a choice, and their queries. */
+  ufp4_status_t (*quantize)(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in,
+                            const ufp4_quantize_t *how, const ufp4_cuda_operand_t *out, int copies,
+                            uint32_t *flags, const ufp4_cuda_call_t *call);
+  ufp4_status_t (*amax)(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in,
+                        const ufp4_quantize_t *how, const ufp4_cuda_operand_t *out, int copies,
+                        uint32_t *flags, const ufp4_cuda_call_t *call);
+  size_t (*quantize_workspace)(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in);
+  ufp4_status_t (*gemm)(const ufp4_cuda_t *cuda, const ufp4_cuda_choice_t *choice,
+                        const ufp4_cuda_operand_t *a, const ufp4_cuda_operand_t *b,
+                        const ufp4_gemm_t *how, void *d, int64_t d_ld,
+                        const ufp4_cuda_call_t *call);
+  size_t (*gemm_workspace)(const ufp4_cuda_t *cuda, const ufp4_cuda_choice_t *choice,
+                           const ufp4_cuda_operand_t *a, const ufp4_cuda_operand_t *b,
+                           const ufp4_gemm_t *how);
   /** Waits for everything queued. */
   ufp4_status_t (*synchronize)(ufp4_cuda_t *cuda);
   /** Milliseconds of GPU time between the two calls; the second waits. */
@@ -174,7 +114,7 @@ typedef struct {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/** The table; the one symbol that the library has. */
+/** The table. */
 const ufp4_cuda_table_t *ufp4_cuda_table(void);
 #ifdef __cplusplus
 }

@@ -5,8 +5,8 @@
 #ifndef UFP4_CUDA_UNPACK_CUH
 #define UFP4_CUDA_UNPACK_CUH
 
+#include "jobs.cuh"
 #include "number.cuh"
-#include "table.h"
 
 #define GEMM_CHUNK 4     // blocks of 16 in a stage of gemm.cuh
 #define GEMM_ROWS 128    // unpacked rows are padded to this
@@ -41,7 +41,7 @@ typedef struct {
   uint32_t scale;
 } entry_t;
 
-GPU int64_t entry_place(const ufp4_cuda_operand_t &in, int64_t row, int64_t block) {
+GPU int64_t entry_place(const gpu_operand_t &in, int64_t row, int64_t block) {
   return row / 16 * in.place.group + block * in.place.block + row % 16 * in.place.row;
 }
 
@@ -50,7 +50,7 @@ GPU bool scale_is_nan(int scale, uint32_t stored) {
   return scale == UFP4_SCALE_E8M0 ? stored == 0xFF : e4m3_is_nan(stored);
 }
 
-GPU entry_t entry_read(const ufp4_cuda_operand_t &in, int scale, int64_t blocks, int64_t row,
+GPU entry_t entry_read(const gpu_operand_t &in, int scale, int64_t blocks, int64_t row,
                        int64_t block, uint8_t *poisoned) {
   entry_t entry = {0, 0};
   if (row >= in.rows || block >= blocks) return entry;
@@ -68,7 +68,7 @@ GPU entry_t entry_read(const ufp4_cuda_operand_t &in, int scale, int64_t blocks,
 
 /** A thread block's 16 x 16 entries with E4M3 scales: read as they lie in panels, 16 rows of one
  * block after another, and given along k: thread t gets row t / 16, block t % 16. */
-GPU entry_t entry_turned(const ufp4_cuda_operand_t &in, int64_t blocks, int64_t first_row,
+GPU entry_t entry_turned(const gpu_operand_t &in, int64_t blocks, int64_t first_row,
                          int64_t first_block, uint8_t *poisoned) {
   __shared__ uint64_t codes[UNPACK_THREADS];
   __shared__ uint8_t scales[UNPACK_THREADS];
@@ -115,7 +115,7 @@ GPU void bf16_four(int elem, uint32_t codes, float scale, uint32_t *to) {
 }
 
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
-    unpack_bf16_kernel(ufp4_cuda_operand_t in, int64_t blocks, gpu_unpacked_t out) {
+    unpack_bf16_kernel(gpu_operand_t in, int64_t blocks, gpu_unpacked_t out) {
   int64_t row, block;
   unpack_place(out, &row, &block);
   const entry_t entry = entry_turned(in, blocks, row, block, out.poisoned);
@@ -140,7 +140,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
  * do. */
 template <bool INTEGER>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
-    unpack_bytes_kernel(ufp4_cuda_operand_t in, int scale, int64_t blocks, gpu_unpacked_t out,
+    unpack_bytes_kernel(gpu_operand_t in, int scale, int64_t blocks, gpu_unpacked_t out,
                         gpu_unpacked_t other) {
   if (out.wide != nullptr && !unpacked_is_wide(out) && !unpacked_is_wide(other)) return;
   const int64_t index = (int64_t)blockIdx.x * UNPACK_THREADS + threadIdx.x;

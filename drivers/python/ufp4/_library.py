@@ -6,7 +6,7 @@ import numbers
 import os
 import pathlib
 import sys
-from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint, c_uint16, c_uint32, c_uint64, c_uint8, c_void_p
+from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint16, c_uint32, c_uint64, c_uint8, c_void_p
 
 from . import _spec
 
@@ -111,17 +111,17 @@ def version_text(word):
     return f"{word >> 16}.{word >> 8 & 255}.{word & 255}"
 
 
-def check_library(library, path, structs):
-    """ImportError where a library is of another version, or lays out its structures otherwise."""
+def check_library(library, path, structs, prefix=""):
+    """ImportError where a library is of another version, or lays out its structures otherwise. prefix: of its functions that say so."""
     try:
-        bind(library, {name: FUNCTIONS[name] for name in ("version", "struct_bytes")})
+        bind(library, {prefix + name: FUNCTIONS[name] for name in ("version", "struct_bytes")})
     except AttributeError:
         raise ImportError(f"{path} is older than 0.2.0; this package is {_spec.VERSION}") from None
-    version = version_text(library.version())
+    version = version_text(getattr(library, prefix + "version")())
     if version != _spec.VERSION:
         raise ImportError(f"{path} is version {version}; this package is {_spec.VERSION}")
     for name, struct in structs.items():
-        there, here = library.struct_bytes(f"ufp4_{name}_t".encode()), ctypes.sizeof(struct)
+        there, here = getattr(library, prefix + "struct_bytes")(f"ufp4_{name}_t".encode()), ctypes.sizeof(struct)
         if there != here:
             raise ImportError(f"{path}: ufp4_{name}_t has {there} bytes; this package knows {here}")
 

@@ -16,8 +16,8 @@ PLAIN = (torch.Tensor, torch.nn.Parameter)  # which no fake tensor is
 def _check(tensor, what):
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{what} must be a tensor, not {type(tensor).__name__}")
-    if tensor.device.type not in ("cpu", "meta"):
-        raise ValueError(f"{what} is on {tensor.device}; ufp4 computes tensors of the CPU")
+    if tensor.device.type not in ("cpu", "cuda", "meta"):
+        raise ValueError(f"{what} is on {tensor.device}; ufp4 computes tensors of the CPU and of CUDA")
     if tensor.layout != torch.strided or tensor.is_nested:
         raise ValueError(f"{what} is {'nested' if tensor.is_nested else tensor.layout}; ufp4 computes dense tensors")
     if tensor.dtype not in operators.DTYPES:
@@ -39,7 +39,7 @@ def _check_all(x, weight, bias):
 
 def _is_eager(x, weight):
     """Whether nobody listens to operators: neither a compiler nor, as FlopCounterMode, a mode."""
-    plain = type(x) in PLAIN and type(weight) in PLAIN and x.device.type == "cpu"
+    plain = type(x) in PLAIN and type(weight) in PLAIN and x.device.type in ("cpu", "cuda")
     return plain and not torch.compiler.is_compiling() and not torch._C._len_torch_dispatch_stack()
 
 
@@ -52,7 +52,7 @@ def apply(x, weight, bias, ids, text):
     if _is_eager(x, weight):
         y = operators.Eager.apply(flat, weight, ids, *options)
     else:
-        y = torch.ops.ufp4.linear_forward(flat, weight, ids if isinstance(ids, torch.Tensor) else torch.tensor(ids), *options)[0]
+        y = torch.ops.ufp4.linear_forward(flat, weight, ids if isinstance(ids, torch.Tensor) else torch.tensor(ids, device="cpu"), *options)[0]
     y = y.reshape(*x.shape[:-1], weight.shape[0])
     return y if bias is None else y + bias.to(y.dtype)
 

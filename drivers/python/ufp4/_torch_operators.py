@@ -11,6 +11,8 @@ from . import _arrays as a
 from . import _library as c
 from . import _quantize
 from . import _recipe
+from . import _torch_gpu as gpu
+from . import _torch_host as host
 from . import _torch_steps as steps
 from ._recipe import recipe as make_recipe
 
@@ -67,28 +69,22 @@ def _how(made, role, axis, ids):
     how.rht_mask = c.lib.recipe_mask(byref(made._struct), seed, step)
     drawn = step if role == W else steps.of_rank(step, rank)  # all ranks have the same W
     how.seed, how.tensor_id = seed, drawn << 16 | layer << 4 | role << 1 | axis
-    how.threads = torch.get_num_threads()
     return how
 
 
-def _quantized(tensor, how):
-    operand, matrix = c.Operand(), _matrix(tensor)
-    status = c.lib.quantize(byref(matrix), byref(how), byref(operand))
-    if status != c.OK:
-        message = c.Message()
-        c.lib.quantize_check(byref(matrix), byref(how), byref(message))
-        c.fail(status, message)
-    return _quantize.Quantized(operand, how)
+def _place(tensor):
+    """What quantizes and multiplies where the tensor is."""
+    return gpu if gpu.takes(tensor) else host
 
 
-def _product(left, right, contract, dtype):
-    how = c.Gemm(contract=contract, d_dtype=DTYPES[dtype], alpha=1, threads=torch.get_num_threads())
-    shape = left.rows, right.rows
-    out = torch.empty(shape, dtype=dtype)
-    status = c.lib.gemm(byref(left), byref(right), byref(how), out.data_ptr(), shape[1])
-    if status != c.OK:
-        c.fail(status)
-    return out
+def _copies(made, tensor, hows):
+    tensor = _dense(tensor)
+    return _place(tensor).quantize(made, _matrix(tensor), tensor, hows)
+
+
+def _product(made, left, right, dtype):
+    how = c.Gemm(contract=made._struct.contract, d_dtype=DTYPES[dtype], alpha=1)
+    return _place(left.codes).product(made, left, right, how, dtype)
 
 
 def _rounded(made, tensor):
@@ -101,131 +97,109 @@ def _quantizes(made, pass_):
     return made.quantized and made.quantizes(_recipe.PASSES[pass_])
 
 
-def _kept(q):
-    """The values that FPROP's copy holds, of recipes that requantize."""
-    return torch.from_numpy(q.dequantize(unrotate=q.rht != "off"))
-
-
-def _tensors(q):
-    """The memory of a quantized copy as two tensors, not copied, and the numbers beside it."""
-    o = q._operand
-    codes, scales = (torch.from_numpy(view) for view in q._views())
-    scale_bits = c.c_uint32.from_buffer(c.c_float(o.tensor_scale)).value
-    return codes, scales, (o.exponent, scale_bits)
-
-
-def _operand(made, rows, cols, codes, scales, numbers):
-    """A copy that _tensors gave, for as long as these tensors live."""
-    scale = made._struct.scale
-    block = _quantize.s.SCALE_BLOCK[scale]
-    bits = c.c_uint32(numbers[1])
-    f32 = scales.dtype == torch.float32
-    return c.Operand(elem=made._struct.elem, scale=scale, rows=rows, cols=cols, blocks=-(-cols // 16), block=block,
-                     scale_blocks=-(-cols // block), codes=codes.data_ptr(), scales=None if f32 else scales.data_ptr(),
-                     scales_f32=scales.data_ptr() if f32 else None, exponent=numbers[0], tensor_scale=c.c_float.from_buffer(bits).value)
-
-
 # --- Operators: opaque to torch.compile ---------------------------------------------------------------
 
 class _Source:
-    """X or W: its row copy, made once and if it is needed, and what backward passes take instead of it."""
+    """X or W: its row copy, where FPROP takes one, and what @p pass_ needs of it, where that is wanted."""
 
-    def __init__(self, made, role, tensor, ids):
-        self.made, self.role, self.tensor, self.ids = made, role, _dense(tensor), ids
+    def __init__(self, made, role, tensor, ids, pass_, wanted):
+        row, col = (_how(made, role, axis, ids) for axis in (ROW, COL))
+        again = made.quantized and made._struct.requantize
+        wants_row, wants_col = _quantizes(made, FPROP), wanted and _quantizes(made, pass_)
+        self.row, self.backward = None, tensor
+        saved = None
+        if wants_col and not again:
+            *rows, saved = _copies(made, tensor, [row, col] if wants_row else [col])
+            self.row = rows[0] if rows else None
+        elif wants_row or again:
+            self.row, = _copies(made, tensor, [row])
+        if again:
+            self.backward = _place(tensor).dequantize(made, self.row, row)
+        if wants_col and again:
+            saved, = _copies(made, self.backward, [col])
+        if saved is None:
+            plain = _rounded(made, self.backward).clone() if wanted else _nothing(tensor)
+            saved = plain, _nothing(tensor), _nothing(tensor)
+        self.saved = saved[:3]
 
-    @functools.cached_property
-    def row(self):
-        return _quantized(self.tensor, _how(self.made, self.role, ROW, self.ids))
 
-    @functools.cached_property
-    def backward(self):
-        requantizes = self.made.quantized and self.made._struct.requantize
-        return _kept(self.row) if requantizes else self.tensor
-
-    def saved(self, pass_, wanted):
-        """What @p pass_ needs of it: a column copy, or where the pass is not quantized the rounded tensor."""
-        if not wanted:
-            return torch.empty(0, dtype=torch.uint8), torch.empty(0, dtype=torch.uint8), (0, 0)
-        if not _quantizes(self.made, pass_):
-            return _rounded(self.made, self.backward).clone(), torch.empty(0, dtype=torch.uint8), (0, 0)
-        return _tensors(_quantized(self.backward, _how(self.made, self.role, COL, self.ids)))
+def _nothing(like):
+    return like.new_empty(0, dtype=torch.uint8)
 
 
 def _compute_forward(x: torch.Tensor, w: torch.Tensor, ids: torch.Tensor, recipe: str, need_dx: bool, need_dw: bool) -> tuple[
-        torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Y, the numbers of the copies, and the copies of X for WGRAD and of W for DGRAD. ids: step, layer, seed, and the rank if it is not 0."""
+        torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Y, step, layer, seed and rank on the CPU, and the copies of X for WGRAD and of W for DGRAD: codes, scales, and the words beside them.
+    ids: step, layer, seed, and the rank if it is not 0."""
     made, numbers = parsed(recipe), steps.checked(ids)
     if 0 in (*x.shape, *w.shape):
         return _empty_forward(x, w, numbers, recipe, need_dx, need_dw)
-    sources = _Source(made, X, x, numbers), _Source(made, W, w, numbers)
+    left, right = _Source(made, X, x, numbers, WGRAD, need_dw), _Source(made, W, w, numbers, DGRAD, need_dx)
     if _quantizes(made, FPROP):
-        y = _product(sources[X].row._operand, sources[W].row._operand, made._struct.contract, x.dtype)
+        y = _product(made, left.row, right.row, x.dtype)
     else:
         # As the driver: with requantize the host's GEMM takes the copies' values too.
-        left, right = (_rounded(made, source.backward) for source in sources)
-        y = (left @ right.T).to(x.dtype)
-    x_codes, x_scales, x_numbers = sources[X].saved(WGRAD, need_dw)
-    w_codes, w_scales, w_numbers = sources[W].saved(DGRAD, need_dx)
-    return y, torch.tensor([*numbers, *x_numbers, *w_numbers]), x_codes, x_scales, w_codes, w_scales
+        y = (_rounded(made, left.backward) @ _rounded(made, right.backward).T).to(x.dtype)
+    return y, torch.tensor(numbers, device="cpu"), *left.saved, *right.saved
 
 
-_forward = torch.library.custom_op("ufp4::linear_forward", _compute_forward, mutates_args=(), device_types="cpu")
+_forward = torch.library.custom_op("ufp4::linear_forward", _compute_forward, mutates_args=(), device_types=("cpu", "cuda"))
 
 
 def _fake_copy(like, made, pass_, wanted):
     """Shapes and types of _Source.saved."""
     rows, cols = like.shape
+    nothing = like.new_empty(0, dtype=torch.uint8)
     if not wanted:
-        return like.new_empty(0, dtype=torch.uint8), like.new_empty(0, dtype=torch.uint8)
+        return nothing, nothing.clone(), nothing.clone()
     if not _quantizes(made, pass_):
-        return like.new_empty((rows, cols), dtype=torch.float32), like.new_empty(0, dtype=torch.uint8)
+        return like.new_empty((rows, cols), dtype=torch.float32), nothing, nothing.clone()
     scale = made._struct.scale
     dtype = torch.float32 if _quantize.s.SCALES[scale] == "fp32" else torch.uint8
-    block = _quantize.s.SCALE_BLOCK[scale]
     return (like.new_empty((cols, (rows + 15) // 16 * 8), dtype=torch.uint8),
-            like.new_empty((cols, (rows + block - 1) // block), dtype=dtype))
+            like.new_empty(_place(like).scales_shape(scale, cols, rows), dtype=dtype), like.new_empty(2, dtype=torch.int32))
 
 
 @_forward.register_fake
 def _fake_forward(x, w, ids, recipe, need_dx, need_dw):
     made = parsed(recipe)
-    return (x.new_empty((x.shape[0], w.shape[0])), x.new_empty(8, dtype=torch.int64), *_fake_copy(x, made, WGRAD, need_dw),
+    return (x.new_empty((x.shape[0], w.shape[0])), torch.empty(4, dtype=torch.int64, device="cpu"), *_fake_copy(x, made, WGRAD, need_dw),
             *_fake_copy(w, made, DGRAD, need_dx))
 
 
 def _empty_forward(x, w, numbers, recipe, need_dx, need_dw):
     """Of an empty tensor: sums of nothing, and copies that nothing reads."""
     y, _, *copies = (tensor.zero_() for tensor in _fake_forward(x, w, numbers, recipe, need_dx, need_dw))
-    return y, torch.tensor([*numbers, 0, 0, 0, 0]), *copies
+    return y, torch.tensor(numbers, device="cpu"), *copies
 
 
-def _compute_backward(dy: torch.Tensor, numbers: torch.Tensor, x_codes: torch.Tensor, x_scales: torch.Tensor, w_codes: torch.Tensor,
-              w_scales: torch.Tensor, recipe: str, cin: int, need_dx: bool, need_dw: bool, x_dtype: torch.dtype,
-              w_dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+def _compute_backward(dy: torch.Tensor, numbers: torch.Tensor, x_codes: torch.Tensor, x_scales: torch.Tensor, x_words: torch.Tensor,
+                      w_codes: torch.Tensor, w_scales: torch.Tensor, w_words: torch.Tensor, recipe: str, cin: int, need_dx: bool,
+                      need_dw: bool, x_dtype: torch.dtype, w_dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
     """dX [tokens][cin] and dW [cout][cin]; empty where they are not needed."""
-    made, numbers, dy = parsed(recipe), numbers.tolist(), _dense(dy)
-    (tokens, cout), ids = dy.shape, numbers[:4]
+    made, ids = parsed(recipe), numbers.tolist()
+    tokens, cout = dy.shape
     if 0 in (tokens, cout, cin):
         return (dy.new_zeros((tokens, cin) if need_dx else 0, dtype=x_dtype), dy.new_zeros((cout, cin) if need_dw else 0, dtype=w_dtype))
-    dx, dw = torch.empty(0, dtype=x_dtype), torch.empty(0, dtype=w_dtype)
-    if need_dx and _quantizes(made, DGRAD):
-        left = _quantized(dy, _how(made, DY, ROW, ids))
-        dx = _product(left._operand, _operand(made, cin, cout, w_codes, w_scales, numbers[6:8]), made._struct.contract, x_dtype)
+    axes = [axis for axis, pass_, need in ((ROW, DGRAD, need_dx), (COL, WGRAD, need_dw)) if need and _quantizes(made, pass_)]
+    made_of_dy = dict(zip(axes, _copies(made, dy, [_how(made, DY, axis, ids) for axis in axes]))) if axes else {}
+    dx, dw = dy.new_empty(0, dtype=x_dtype), dy.new_empty(0, dtype=w_dtype)
+    if ROW in made_of_dy:
+        dx = _product(made, made_of_dy[ROW], host.Copy(w_codes, w_scales, w_words, cin, cout), x_dtype)
     elif need_dx:
         dx = (_rounded(made, dy) @ w_codes).to(x_dtype)
-    if need_dw and _quantizes(made, WGRAD):
-        left = _quantized(dy, _how(made, DY, COL, ids))
-        dw = _product(left._operand, _operand(made, cin, tokens, x_codes, x_scales, numbers[4:6]), made._struct.contract, w_dtype)
+    if COL in made_of_dy:
+        dw = _product(made, made_of_dy[COL], host.Copy(x_codes, x_scales, x_words, cin, tokens), w_dtype)
     elif need_dw:
         dw = (_rounded(made, dy).T @ x_codes).to(w_dtype)
     return dx, dw
 
 
-_backward = torch.library.custom_op("ufp4::linear_backward", _compute_backward, mutates_args=(), device_types="cpu")
+_backward = torch.library.custom_op("ufp4::linear_backward", _compute_backward, mutates_args=(), device_types=("cpu", "cuda"))
 
 
 @_backward.register_fake
-def _(dy, numbers, x_codes, x_scales, w_codes, w_scales, recipe, cin, need_dx, need_dw, x_dtype, w_dtype):
+def _(dy, numbers, x_codes, x_scales, x_words, w_codes, w_scales, w_words, recipe, cin, need_dx, need_dw, x_dtype, w_dtype):
     return (dy.new_empty((dy.shape[0], cin) if need_dx else 0, dtype=x_dtype),
             dy.new_empty((dy.shape[1], cin) if need_dw else 0, dtype=w_dtype))
 
@@ -268,5 +242,5 @@ def _forward_flops(x, w, *_, **__):
 
 
 @torch.utils.flop_counter.register_flop_formula(torch.ops.ufp4.linear_backward)
-def _backward_flops(dy, numbers, x_codes, x_scales, w_codes, w_scales, recipe, cin, need_dx, need_dw, *_, **__):
+def _backward_flops(dy, numbers, x_codes, x_scales, x_words, w_codes, w_scales, w_words, recipe, cin, need_dx, need_dw, *_, **__):
     return 2 * dy[0] * dy[1] * cin * (need_dx + need_dw)

@@ -104,7 +104,7 @@ def draw(ids, rank, counts):
 
 def _draw_operator(ids, rank, counts):
     numbers, following = draw(ids, rank, counts)
-    return torch.tensor([*numbers, following])
+    return torch.tensor([*numbers, following], device="cpu")
 
 
 def _draw_once(keys, ids, rank, counts):

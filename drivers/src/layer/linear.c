@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training GEMMs of a linear layer: AMAX and QUANT for each tensor, one read each, then GEMM on
 // the copies. On the model, and on other backends that take them where no descriptor can express
-// the recipe, it is done with whole operands in the host's memory instead.
+// the recipe, it is done with whole operands in the host's memory instead, and on a GPU with
+// operands that it keeps.
 #include "linear.h"
 
 #include <stdlib.h>
@@ -65,7 +66,8 @@ static void plan_copies(ufp4_linear_t *linear) {
 }
 
 static int has_descriptors(const ufp4_linear_t *linear) {
-  if (linear->device->backend->in_host_memory) return 0;
+  const ufp4_backend_t *backend = linear->device->backend;
+  if (backend->in_host_memory || backend->keep != NULL) return 0;
   return ufp4_recipe_on_core(&linear->recipe, linear->shape.passes,
                              &linear->device->info.configuration, NULL) == UFP4_OK;
 }
@@ -220,8 +222,11 @@ void ufp4_linear_free(ufp4_linear_t *linear) {
   // What a job may still write must not become somebody else's; it then stays taken until the
   // device is closed.
   if (jobs_drain(linear->device)) free_buffers(linear);
-  for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++)
-    ufp4_operand_free(&linear->copies[i / 2][i % 2].golden);
+  for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++) {
+    copy_t *copy = &linear->copies[i / 2][i % 2];
+    ufp4_operand_free(&copy->golden);
+    if (copy->kept != NULL) linear->device->backend->kept_free(linear->device->state, copy->kept);
+  }
   for (int role = 0; role < UFP4_ROLE_COUNT; role++) free(linear->host[role]);
   free(linear);
 }
@@ -264,6 +269,9 @@ ufp4_status_t ufp4_linear_operand(ufp4_linear_t *linear, ufp4_role_t role, ufp4_
     return device_fail(linear->device, UFP4_ERROR_ARGUMENT, "operand: that copy was not loaded");
   }
   const copy_t *copy = &linear->copies[role][axis];
+  if (copy->kept != NULL)
+    return device_note(linear->device,
+                       linear->device->backend->kept_read(linear->device->state, copy->kept, out));
   return linear->golden ? copy_golden(linear, &copy->golden, out) : read_copy(linear, copy, out);
 }
 

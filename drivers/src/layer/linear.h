@@ -14,6 +14,7 @@ typedef struct {
   int exponent;
   unsigned flags;         // as ufp4_operand_t has them
   ufp4_operand_t golden;  // instead of all of the above, where the layer is golden
+  ufp4_kept_t *kept;      // instead of that, where the backend keeps operands
 } copy_t;
 
 struct ufp4_linear {

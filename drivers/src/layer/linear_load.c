@@ -95,6 +95,27 @@ static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role, ufp4_a
   return status;
 }
 
+// Copies that the backend keeps: those of @p axes, a bit each, that are wanted.
+static ufp4_status_t load_kept(ufp4_linear_t *linear, ufp4_role_t role, unsigned axes,
+                               const ufp4_matrix_t *tensor, uint64_t step) {
+  copy_t *copies = linear->copies[role];
+  ufp4_quantize_t how[2];
+  ufp4_kept_t **out[2];
+  int count = 0;
+  for (int axis = 0; axis < 2; axis++) {
+    if (!copies[axis].wanted || !(axes >> axis & 1)) continue;
+    how[count] = copy_how(linear, role, (ufp4_axis_t)axis, step);
+    out[count++] = &copies[axis].kept;
+  }
+  if (count == 0) return UFP4_OK;
+  ufp4_device_t *device = linear->device;
+  const ufp4_status_t status =
+      device_note(device, device->backend->keep(device->state, tensor, how, count, out));
+  for (int axis = 0; axis < 2 && status == UFP4_OK; axis++)
+    copies[axis].loaded |= copies[axis].wanted && (axes >> axis & 1);
+  return status;
+}
+
 // The values that the row copy of a tensor holds: *values is to be freed, and @p kept is a view of
 // it.
 static ufp4_status_t dequantize_rows(ufp4_linear_t *linear, const ufp4_operand_t *copy,
@@ -118,9 +139,11 @@ static ufp4_status_t keep_forward(ufp4_linear_t *linear, ufp4_role_t role,
                                   ufp4_matrix_t *kept) {
   const copy_t *row = &linear->copies[role][UFP4_AXIS_ROW];
   const ufp4_quantize_t how = copy_how(linear, role, UFP4_AXIS_ROW, step);
-  if (row->wanted) return dequantize_rows(linear, &row->golden, &how, values, kept);
+  if (row->wanted && row->kept == NULL)
+    return dequantize_rows(linear, &row->golden, &how, values, kept);
   ufp4_operand_t copy;
-  ufp4_status_t status = quantize_whole(linear->device, tensor, &how, &copy);
+  ufp4_status_t status = row->wanted ? ufp4_linear_operand(linear, role, UFP4_AXIS_ROW, &copy)
+                                     : quantize_whole(linear->device, tensor, &how, &copy);
   if (status != UFP4_OK) return status;
   status = dequantize_rows(linear, &copy, &how, values, kept);
   ufp4_operand_free(&copy);
@@ -224,15 +247,30 @@ static ufp4_status_t load_on_device(ufp4_linear_t *linear, ufp4_role_t role,
   return status;
 }
 
-// The copies of the golden model, and what passes on the host take.
+// Whole operands: on the host, or kept by the backend, in one read unless the second is made from
+// the first.
+static ufp4_status_t load_copies(ufp4_linear_t *linear, ufp4_role_t role, unsigned axes,
+                                 const ufp4_matrix_t *tensor, uint64_t step) {
+  if (linear->device->backend->keep != NULL) return load_kept(linear, role, axes, tensor, step);
+  ufp4_status_t status = UFP4_OK;
+  for (int axis = 0; axis < 2 && status == UFP4_OK; axis++) {
+    if (axes >> axis & 1) status = load_golden(linear, role, (ufp4_axis_t)axis, tensor, step);
+  }
+  return status;
+}
+
+// The copies of whole operands, and what passes on the host take.
 static ufp4_status_t load_both(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
                                uint64_t step) {
+  enum { ROW = 1u << UFP4_AXIS_ROW, COL = 1u << UFP4_AXIS_COL };
+  const int again = linear_requantizes(linear, role);
   float *values = NULL;
   ufp4_matrix_t kept = *tensor;
-  ufp4_status_t status = load_golden(linear, role, UFP4_AXIS_ROW, tensor, step);
-  if (status == UFP4_OK && linear_requantizes(linear, role))
+  ufp4_status_t status = load_copies(linear, role, again ? ROW : ROW | COL, tensor, step);
+  if (status == UFP4_OK && again) {
     status = keep_forward(linear, role, tensor, step, &values, &kept);
-  if (status == UFP4_OK) status = load_golden(linear, role, UFP4_AXIS_COL, &kept, step);
+    if (status == UFP4_OK) status = load_copies(linear, role, COL, &kept, step);
+  }
   if (status == UFP4_OK && linear_role_is_in(role, linear->host_passes))
     status = load_on_host(linear, role, &kept);
   free(values);

@@ -47,6 +47,10 @@ static ufp4_status_t run_golden(ufp4_linear_t *linear, ufp4_pass_t pass, float *
   if (status != UFP4_OK) return status;
   const ufp4_gemm_t how = {
       .contract = linear->recipe.contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
+  ufp4_device_t *device = linear->device;
+  if (copies[0]->kept != NULL)
+    return device_note(device, device->backend->kept_gemm(device->state, copies[0]->kept,
+                                                          copies[1]->kept, &how, d, d_ld));
   return ufp4_device_gemm(linear->device, &copies[0]->golden, &copies[1]->golden, &how, d, d_ld,
                           stats);
 }

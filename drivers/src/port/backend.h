@@ -30,6 +30,10 @@ ufp4_status_t backend_check_memory(uint64_t base, uint64_t bytes, ufp4_message_t
 /** Each backend defines this struct for itself, in its own file. */
 typedef struct ufp4_backend_state ufp4_backend_state_t;
 
+/** A quantized tensor that stays on the device; each backend that has some defines it for itself.
+ */
+typedef struct ufp4_kept ufp4_kept_t;
+
 /** A call that fails writes one line into the message that open() was given, which lives as long as
  * the device. */
 typedef struct {
@@ -83,6 +87,18 @@ typedef struct {
                             const ufp4_quantize_t *how, ufp4_operand_t *out);
   ufp4_status_t (*gemm)(ufp4_backend_state_t *state, const ufp4_operand_t *a,
                         const ufp4_operand_t *b, const ufp4_gemm_t *how, void *d, int64_t d_ld);
+  /** NULL, or the same with operands that stay on the device from their quantization through all of
+   * their GEMMs: a linear layer has these rather than the two above, and than descriptors. Fills
+   * out[i] with what how[i] makes of @p in, for 1 or 2 copies of one read; what is there already is
+   * made anew in its place. kept_read gives an operand of the host's, free with ufp4_operand_free;
+   * of copies of one call it needs both. */
+  ufp4_status_t (*keep)(ufp4_backend_state_t *state, const ufp4_matrix_t *in,
+                        const ufp4_quantize_t *how, int copies, ufp4_kept_t **out[]);
+  ufp4_status_t (*kept_gemm)(ufp4_backend_state_t *state, const ufp4_kept_t *a,
+                             const ufp4_kept_t *b, const ufp4_gemm_t *how, void *d, int64_t d_ld);
+  ufp4_status_t (*kept_read)(ufp4_backend_state_t *state, const ufp4_kept_t *kept,
+                             ufp4_operand_t *out);
+  void (*kept_free)(ufp4_backend_state_t *state, ufp4_kept_t *kept);
 } ufp4_backend_t;
 
 extern const ufp4_backend_t ufp4_backend_model;

@@ -104,3 +104,32 @@ TEST(little_text_makes_small_batches) {
   check_that(3, isfinite(loss) && tokens == 16, "%g over %lld tokens", loss, (long long)tokens);
   end(&t);
 }
+
+// Weights that are said not to change are not read again, but for another place or step.
+TEST(fixed_weights_are_quantized_once) {
+  enum { ROWS = 8, SIDE = 16 };
+  static float x[ROWS * SIDE], w[2][SIDE * SIDE], y[4][ROWS * SIDE];
+  check_random_t random = check_random();
+  ufp4_device_t *device = fixture_device(1);
+  ufp4_recipe_t recipe;
+  ufp4_layer_t layer;
+  const ufp4_linear_shape_t shape = {ROWS, SIDE, SIDE, 0, 0, 1u << UFP4_PASS_FPROP};
+  fixture_normal(&random, 1, x, ROWS * SIDE);
+  fixture_normal(&random, 1, w[0], SIDE * SIDE);
+  check_bits(0, ufp4_recipe_named("ufp4", &recipe), UFP4_OK, "ufp4");
+  check_bits(0, ufp4_layer_create(device, &recipe, &shape, &layer), UFP4_OK, "create");
+  for (int fixed = 0; fixed < 2; fixed++) {
+    memcpy(w[1], w[0], sizeof w[0]);
+    layer.fixed = fixed;
+    for (int i = 0; i < 4; i++) {
+      const float *from = i == 2 ? w[1] : w[0];
+      check_bits(i, ufp4_layer_forward(&layer, x, from, i == 3, y[i], NULL), UFP4_OK, "forward");
+      if (i == 0) w[0][5] += 1, w[1][5] += 1;
+    }
+    check_that(fixed, (memcmp(y[0], y[1], sizeof y[0]) == 0) == fixed, "the same weights");
+    check_that(fixed, memcmp(y[0], y[2], sizeof y[0]) != 0, "weights in another place");
+    check_that(fixed, memcmp(y[0], y[3], sizeof y[0]) != 0, "another step");
+  }
+  ufp4_layer_free(&layer);
+  ufp4_device_close(device);
+}

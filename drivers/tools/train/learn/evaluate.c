@@ -45,6 +45,7 @@ ufp4_status_t ufp4_evaluate(const ufp4_evaluation_t *e, const ufp4_text_t *text,
   ufp4_status_t status =
       ufp4_transformer_create(e->shape, e->batch, 0, e->device, e->recipe, e->seed, &model);
   if (status) return status;
+  for (int64_t i = 0; i < model.shape.blocks * UFP4_MATRIX_COUNT; i++) model.layer[i].fixed = 1;
   uint8_t *inputs = ufp4_pool_alloc(&model.pool, 2 * model.tokens, 1);
   if (!inputs) status = UFP4_ERROR_MEMORY;
   double sum = 0, part = 0;

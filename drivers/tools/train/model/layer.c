@@ -49,17 +49,30 @@ static void multiply(const ufp4_layer_t *layer, int64_t m, int64_t n, int64_t k,
   ufp4_sgemm(m, n, k, left, right, d, n, 0);
 }
 
+// The weights' copies stay, where they are still right.
+static ufp4_status_t load_weights(ufp4_layer_t *layer, const float *w, uint64_t step) {
+  if (layer->fixed && layer->held && layer->w == w && layer->step == step) return UFP4_OK;
+  const ufp4_matrix_t mw = matrix(layer->cout, layer->cin, w);
+  const ufp4_status_t status = ufp4_linear_load(layer->linear, UFP4_ROLE_W, &mw, step);
+  layer->held = status == UFP4_OK;
+  layer->w = w;
+  layer->step = step;
+  return status;
+}
+
 ufp4_status_t ufp4_layer_forward(ufp4_layer_t *layer, const float *x, const float *w, uint64_t step,
                                  float *y, const ufp4_layer_hook_t *hook) {
   int64_t tokens = layer->tokens, cin = layer->cin, cout = layer->cout;
   ufp4_gemm_stats_t stats = {.m = tokens, .n = cout, .k = cin};
   layer->x = x;
-  layer->w = w;
   if (layer->linear) {
-    ufp4_matrix_t mx = matrix(tokens, cin, x), mw = matrix(cout, cin, w);
-    ufp4_status_t status = ufp4_linear_fprop(layer->linear, &mx, &mw, step, y, &stats);
+    const ufp4_matrix_t mx = matrix(tokens, cin, x);
+    ufp4_status_t status = ufp4_linear_load(layer->linear, UFP4_ROLE_X, &mx, step);
+    if (!status) status = load_weights(layer, w, step);
+    if (!status) status = ufp4_linear_run(layer->linear, UFP4_PASS_FPROP, y, cout, &stats);
     if (status) return status;
   } else {
+    layer->w = w;
     multiply(layer, tokens, cout, cin, x, 0, w, 1, y);
   }
   return tell(layer, hook, UFP4_PASS_FPROP, NULL, y, &stats);

@@ -41,6 +41,9 @@ typedef struct {
   int64_t tokens, cin, cout;
   unsigned layer;
   const float *x, *w;  ///< of the last forward pass
+  int fixed;           ///< 1: what w points to does not change, so its copies are made once a step
+  int held;            ///< they are those of w and step
+  uint64_t step;
 } ufp4_layer_t;
 
 /** @p device and @p recipe NULL: plain FP32. */

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of the CPU, quantized and multiplied by the golden model."""
+from ctypes import byref
+from typing import NamedTuple
+
+import torch
+
+from . import _library as c
+from . import _quantize
+
+
+class Copy(NamedTuple):
+    """A quantized tensor [rows][cols]: its codes [rows][8 ceil(cols / 16)] and scales, and in int32 [2] its tensor exponent and the bits of
+    its tensor scale."""
+    codes: torch.Tensor
+    scales: torch.Tensor
+    words: torch.Tensor
+    rows: int
+    cols: int
+
+
+def scales_shape(scale, rows, cols):
+    return rows, -(-cols // _quantize.s.SCALE_BLOCK[scale])
+
+
+def quantize(made, matrix, tensor, hows):
+    """Copies of a tensor, one for each of hows; their memory is the golden model's, not copied."""
+    return [_tensors(_quantized(matrix, how)) for how in hows]
+
+
+def _quantized(matrix, how):
+    operand = c.Operand()
+    how.threads = torch.get_num_threads()
+    status = c.lib.quantize(byref(matrix), byref(how), byref(operand))
+    if status != c.OK:
+        message = c.Message()
+        c.lib.quantize_check(byref(matrix), byref(how), byref(message))
+        c.fail(status, message)
+    return _quantize.Quantized(operand, how)
+
+
+def _tensors(q):
+    o = q._operand
+    codes, scales = (torch.from_numpy(view) for view in q._views())
+    words = c.c_int32(o.exponent), c.c_int32.from_buffer(c.c_float(o.tensor_scale))
+    return Copy(codes, scales, torch.tensor([word.value for word in words], dtype=torch.int32, device="cpu"), o.rows, o.cols)
+
+
+def _operand(made, copy):
+    """For as long as the copy's tensors live."""
+    scale = made._struct.scale
+    exponent, bits = copy.words.tolist()
+    f32 = copy.scales.dtype == torch.float32
+    return c.Operand(elem=made._struct.elem, scale=scale, rows=copy.rows, cols=copy.cols, blocks=-(-copy.cols // 16),
+                     block=_quantize.s.SCALE_BLOCK[scale], scale_blocks=copy.scales.shape[1], codes=copy.codes.data_ptr(),
+                     scales=None if f32 else copy.scales.data_ptr(), scales_f32=copy.scales.data_ptr() if f32 else None, exponent=exponent,
+                     tensor_scale=c.c_float.from_buffer(c.c_int32(bits)).value)
+
+
+def product(made, left, right, how, dtype):
+    a, b = _operand(made, left), _operand(made, right)
+    how.threads = torch.get_num_threads()
+    out = left.codes.new_empty((left.rows, right.rows), dtype=dtype)
+    status = c.lib.gemm(byref(a), byref(b), byref(how), out.data_ptr(), right.rows)
+    if status != c.OK:
+        c.fail(status)
+    return out
+
+
+def dequantize(made, copy, how):
+    """float32 [rows][cols]: the values that a row copy holds, the transform undone."""
+    operand, blocks = _operand(made, copy), -(-copy.cols // 16)
+    out = copy.codes.new_empty((copy.rows, blocks * 16), dtype=torch.float32)
+    status = c.lib.dequantize(byref(operand), blocks * 16, out.data_ptr(), blocks * 16)
+    if status != c.OK:
+        c.fail(status)
+    if how.rht:
+        c.lib.rht_undo_all(out.data_ptr(), copy.rows * blocks, how.rht_mask)
+    return out[:, :copy.cols]

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the calls of ufp4_cuda.h refuse, before anything is queued, and their structures in C and
+// C++.
+#include <stdlib.h>
+#include <string.h>
+
+#include "calls.h"
+
+#define STREAM 0x1230
+
+TEST(rejects_gpus_that_are_not_there) {
+  ufp4_message_t message = {0};
+  ufp4_cuda_t *cuda = (ufp4_cuda_t *)&message;
+  check_bits(0, ufp4_cuda_open(2, &cuda, &message), UFP4_ERROR_DEVICE, "GPU 2 of two");
+  check_that(0, cuda == NULL && strstr(message.text, "no GPU 2") != NULL, "%s", message.text);
+  check_bits(0, ufp4_cuda_open(0, NULL, NULL), UFP4_ERROR_ARGUMENT, "nowhere to put it");
+}
+
+// One thing at a time is wrong with a call that is else right.
+typedef struct {
+  engine_t engine;
+  fixture_tensor_t tensor;
+  placed_t copies[2];
+  ufp4_matrix_t in;
+  ufp4_quantize_t how[2];
+  ufp4_cuda_operand_t out[2];
+  ufp4_cuda_call_t call;
+  int count;
+  uint8_t workspace[4096];
+} asked_t;
+
+static void asked_reset(asked_t *asked) {
+  asked->in = asked->tensor.view;
+  asked->count = 2;
+  asked->engine.message.text[0] = '\0';
+  asked->call = (ufp4_cuda_call_t){asked->engine.stream, asked->workspace, sizeof asked->workspace,
+                                   &asked->engine.message};
+  for (int i = 0; i < 2; i++) {
+    asked->how[i] = asked->copies[i].how;
+    asked->out[i] = asked->copies[i].x;
+  }
+}
+
+static asked_t *asked_create(ufp4_scale_t scale) {
+  check_random_t random = check_random();
+  asked_t *asked = calloc(1, sizeof *asked);
+  if (asked == NULL) abort();
+  asked->engine = engine_open(90, STREAM);
+  asked->tensor = fixture_tensor(&random, 20, 40, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
+  for (int i = 0; i < 2; i++) {
+    const ufp4_quantize_t how = {.scale = scale, .axis = (ufp4_axis_t)i};
+    placed_create(&asked->tensor.view, &how, &asked->copies[i]);
+  }
+  asked_reset(asked);
+  return asked;
+}
+
+static void asked_free(asked_t *asked) {
+  for (int i = 0; i < 2; i++) placed_free(&asked->copies[i]);
+  fixture_tensor_free(&asked->tensor);
+  engine_close(&asked->engine);
+  free(asked);
+}
+
+static void refuses(asked_t *asked, ufp4_status_t want, const char *text) {
+  emulated_counts_t counts;
+  emulated_counts_taken(&counts);
+  const ufp4_status_t got = ufp4_cuda_quantize(asked->engine.cuda, &asked->in, asked->how,
+                                               asked->out, asked->count, NULL, &asked->call);
+  check_bits(0, got, want, "%s", text);
+  check_that(0, strstr(asked->engine.message.text, text) != NULL, "'%s' is not in '%s'", text,
+             asked->engine.message.text);
+  emulated_counts_taken(&counts);
+  check_bits(0, counts.works, 0, "%s: work was queued", text);
+  asked_reset(asked);
+}
+
+TEST(rejects_bad_calls_of_the_quantizer) {
+  asked_t *asked = asked_create(UFP4_SCALE_E4M3);
+  asked->in.data = (const char *)asked->in.data + 2;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "must be a multiple of 4");
+  asked->in.rows = 0;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "rows and columns go from 1");
+  asked->in.ld = 39;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "39 elements apart");
+  asked->in.dtype = UFP4_DTYPE_I64;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "FP32 or BF16");
+  asked->in.data = NULL;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "there is no tensor");
+  asked->count = 3;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "there are 1 or 2");
+  asked->how[1].elem = asked->out[1].elem = (ufp4_elem_t)3;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "element");
+  asked->how[0].round = (ufp4_round_t)2;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "rounding 2");
+  asked->how[0].scale = asked->out[0].scale = UFP4_SCALE_NVFP4;
+  asked->how[0].elem = asked->out[0].elem = UFP4_ELEM_INT4;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "int4");
+  asked->how[0].exponent_given = 1;
+  asked->how[0].exponent = 40000;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "tensor exponent 40000");
+  asked->out[1].elem = UFP4_ELEM_INT4;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "another element");
+  asked->out[1].rows = 41;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "41 x 20; 40 x 20 are made");
+  asked->out[0].codes += 8;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "codes");
+  asked->out[0].scales = NULL;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "no scales");
+  asked->out[0].panel_stride = 2;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "2 blocks apart");
+  asked->out[0].exponent = NULL;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "no exponent");
+  asked->call.workspace_bytes = ufp4_cuda_quantize_workspace(asked->engine.cuda, &asked->in) - 1;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "are needed");
+  asked->call.workspace = NULL;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "no workspace");
+  check_bits(0, ufp4_cuda_quantize(NULL, &asked->in, asked->how, asked->out, 2, NULL, &asked->call),
+             UFP4_ERROR_ARGUMENT, "no GPU");
+  check_bits(0, ufp4_cuda_quantize(asked->engine.cuda, &asked->in, NULL, asked->out, 2, NULL, NULL),
+             UFP4_ERROR_ARGUMENT, "no call");
+  asked_free(asked);
+  asked = asked_create(UFP4_SCALE_E8M0);
+  check_bits(
+      0,
+      ufp4_cuda_amax(asked->engine.cuda, &asked->in, asked->how, asked->out, 2, NULL, &asked->call),
+      UFP4_ERROR_ARGUMENT, "AMAX of E8M0");
+  asked_free(asked);
+}
+
+static void refuses_gemm(asked_t *asked, const ufp4_gemm_t *how, void *d, int64_t d_ld,
+                         ufp4_status_t want, const char *text) {
+  emulated_counts_t counts;
+  emulated_counts_taken(&counts);
+  const ufp4_status_t got = ufp4_cuda_gemm(asked->engine.cuda, &asked->out[0], &asked->out[1], how,
+                                           d, d_ld, &asked->call);
+  check_bits(0, got, want, "%s", text);
+  check_that(0, strstr(asked->engine.message.text, text) != NULL, "'%s' is not in '%s'", text,
+             asked->engine.message.text);
+  emulated_counts_taken(&counts);
+  check_bits(0, counts.works, 0, "%s: work was queued", text);
+  asked_reset(asked);
+  asked->out[1] = asked->out[0];
+}
+
+TEST(rejects_bad_calls_of_the_gemm) {
+  asked_t *asked = asked_create(UFP4_SCALE_E4M3);
+  const ufp4_gemm_t right = {.alpha = 1};
+  ufp4_gemm_t how = right;
+  float d[20 * 20];
+  int64_t sums[20 * 20];
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "K = 40, B has K = 20");
+  refuses_gemm(asked, &right, d, 19, UFP4_ERROR_ARGUMENT, "19 elements apart");
+  refuses_gemm(asked, &right, NULL, 20, UFP4_ERROR_ARGUMENT, "no D");
+  refuses_gemm(asked, &right, (char *)d + 2, 20, UFP4_ERROR_ARGUMENT, "D is at");
+  refuses_gemm(asked, NULL, d, 20, UFP4_ERROR_ARGUMENT, "no options");
+  asked->out[0].rows = 1 << 21;
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "sizes go from 1");
+  asked->out[1].scale = UFP4_SCALE_FP32;
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "different formats");
+  asked->out[1].elem = (ufp4_elem_t)7;
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "element");
+  asked->out[1].scales = (char *)asked->out[1].scales + 1;
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "scales is at");
+  how.contract = UFP4_CONTRACT_NV;
+  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_UNSUPPORTED, "does not have contract nv");
+  how = right;
+  how.d_dtype = UFP4_DTYPE_I64;
+  how.alpha = 2;
+  refuses_gemm(asked, &how, sums, 20, UFP4_ERROR_ARGUMENT, "no alpha but 1");
+  how = right;
+  how.contract = UFP4_CONTRACT_FP32;
+  how.accumulate = sums;
+  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_ARGUMENT, "contract exact alone");
+  how = right;
+  how.c = d;
+  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_ARGUMENT, "C: rows are 0");
+  how.c = (const float *)(const void *)((const char *)d + 1);
+  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_ARGUMENT, "C is at");
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "are needed");
+  asked_free(asked);
+  asked = asked_create(UFP4_SCALE_NVFP4);
+  asked->out[1] = asked->out[0];
+  asked->out[1].tensor_scale = NULL;
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "no tensor scale");
+  how = right;
+  how.contract = UFP4_CONTRACT_NV;
+  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_UNSUPPORTED, "nv");
+  asked_free(asked);
+}
+
+// --- The interface ------------------------------------------------------------------------------
+
+/** header.cpp */
+size_t operand_bytes_in_cpp(void);
+
+TEST(structures_are_the_same_on_both_sides) {
+  check_bits(0, ufp4_cuda_struct_bytes("ufp4_cuda_operand_t"), sizeof(ufp4_cuda_operand_t), "C");
+  check_bits(0, operand_bytes_in_cpp(), sizeof(ufp4_cuda_operand_t), "C++");
+  check_bits(0, ufp4_cuda_struct_bytes("ufp4_cuda_call_t"), sizeof(ufp4_cuda_call_t), "call");
+  check_bits(0, ufp4_cuda_struct_bytes("ufp4_gemm_t"), sizeof(ufp4_gemm_t), "gemm");
+  check_bits(0, ufp4_cuda_struct_bytes("another"), 0, "no such structure");
+  check_bits(0, ufp4_cuda_version() >> 16, UFP4_VERSION_MAJOR, "version");
+}
