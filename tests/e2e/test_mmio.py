@@ -116,6 +116,14 @@ def test_rejects_a_core_that_goes_away():
     check("ufp4 layer: mmio:/dev/uio7: " in error and error.strip().count("\n") <= 1, f"one line: {error}")
 
 
+def test_rejects_the_core_that_computes_as_its_own_check():
+    """but not another one behind the same file"""
+    names = tensors()
+    with StandIn():
+        rejects(2, "is the board that computes", "layer", *names, "-o", "out", "--backend", MEM, "--check", MEM)
+        rejects(2, "256 bytes of registers", "layer", *names, "-o", "out", "--backend", MEM, "--check", MEM.replace("+0x1000,", "+0x100,"))
+
+
 def test_rejects_a_core_in_use():
     with StandIn() as core, open(f"{core.folder.name}/memory") as memory:
         fcntl.flock(memory, fcntl.LOCK_EX)

@@ -235,12 +235,13 @@ static int check_written(const cli_command_t *command, const cli_device_t *devic
   return CLI_GO_ON;
 }
 
-// A port is open once; two boards can be compared.
+// A port is open once, whatever its speed; two boards can be compared.
 static int check_board(const cli_command_t *command, const cli_device_t *device,
                        const char *check) {
   if (check == NULL || !is_board(check) || !is_board(device->backend)) return CLI_GO_ON;
-  const size_t length = strcspn(device->backend, "@");
-  if (length != strcspn(check, "@") || strncmp(check, device->backend, length) != 0)
+  const char *behind = strncmp(check, "fpga", 4) == 0 ? "@" : "";
+  const size_t length = strcspn(device->backend, behind);
+  if (length != strcspn(check, behind) || strncmp(check, device->backend, length) != 0)
     return CLI_GO_ON;
   return cli_fail(command, CLI_USAGE,
                   "--check %s is the board that computes; compare it with --check model", check);
