@@ -80,7 +80,7 @@ static int run(const check_test_t *test, const char *program) {
   return good;
 }
 
-int check_main(int argc, char **argv, ...) {
+int check_main(int argc, char **argv) {
   int good = 1, found = 0;
   now.seed = check_seed_of(argc > 2 ? argv[2] : NULL);
   now.seeded = 1;

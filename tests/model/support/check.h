@@ -29,9 +29,7 @@ void check_register(check_test_t *test);
 /** main of a test program: PROGRAM [property [seed]]. Without a property all are run; an unknown
  * one is an error. Without a seed it is UFP4_TEST_SEED, or 0. A program that has no main gets one
  * that does this alone. */
-int check_main(int argc, char **argv, ...);
-// Lists of names, as mains had them, are passed over.
-#define CHECK_TEST(property) {#property, property, NULL}
+int check_main(int argc, char **argv);
 
 /** Compares bits; a mismatch is printed with @p index and the operands (the first few only) and
  * fails the property. A property that has compared nothing fails too. @return whether they are
