@@ -79,7 +79,7 @@ def missing_files(page):
             if not re.search(r"[A-Z]{3,}", name) and not (folder / name).exists():
                 yield number, f"{name}: no such file"
         for name in re.findall(r"`(ufp4[\w/]*\.h)`", line):
-            if not any((ROOT / part / "include" / name).exists() for part in ("cmodel", "drivers", "sim", "sim/systemc")):
+            if not any((ROOT / part / "include" / name).exists() for part in ("cmodel", "drivers", "drivers/backends/cuda", "sim", "sim/systemc")):
                 yield number, f"{name}: no such header"
 
 
