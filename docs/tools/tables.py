@@ -23,6 +23,8 @@ UNCOMPARED = {
     ("gpu.md", ("measured", "against")): "words",
     ("gpu.md", ("GPU", "contract exact")): "words",
     ("gpu.md", ("claim", "why")): "bounds, worked out there",
+    ("gpu.md", ("step", "seconds at most")): "limits, those of tests/cuda/run_on_gpu.sh",
+    ("gpu.md", ("kernels", "take")): "words",
     ("performance.md", ("case", "limited by")): "instructions, counted in the source",
     ("silicon.md", ("row", "what it is")): "words",
     ("silicon.md", ("Target", "operands between PEs")): "words",
@@ -241,9 +243,20 @@ def gpu(folder):
         of += "".join(f", {other['ratio']} times `gemm.cuh`" for other in csvs.all(figure=row["figure"], against="gemm.cuh"))
         cells.append([None, f"{row['rate']} {row['unit']}", of])
     yield "gpu.md", ("prototype", "measured"), cells
+    cells = []
+    for name in ("quantize plain", "quantize with the transform", "quantize with the transform and stochastic rounding",
+                 "AMAX with the transform"):
+        row = csvs.one(figure=f"prototype: {name}")
+        time, of = f"{float(row['ms']):.3f} ms", f"{row['ratio']} of a copy's bandwidth"
+        if row["against"] == "copy":
+            time += f", {int(row['rate']):,} GB/s"
+        else:
+            of = f"{row['ratio']} times plain"
+        cells.append([None, time, of])
+    yield "gpu.md", ("prototype of the quantizer", "measured"), cells
     csvs, cells = Rows("gpu-registers.csv", folder), []
     for name in ("fp32_kernel", "exact_kernel", "gemm_kernel", "digits_kernel", "those that unpack", "e8m0_kernel",
-                 "quantize_kernel", "quantize_scales_kernel"):
+                 "quick_kernel", "quantize_kernel", "quantize_scales_kernel"):
         found = [row for row in csvs.rows if row["kernel"].startswith(name)]
         registers = [word for row in found for word in (row["registers"], row["set_later"]) if word]
         cells.append([None, found[0]["threads"], "; ".join(registers)])

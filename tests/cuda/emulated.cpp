@@ -325,6 +325,19 @@ uint32_t shuffle_xor(uint32_t value, int by) {
   return got;
 }
 
+uint32_t warp_max(uint32_t value) {
+  warp_t &warp = my_warp();
+  uint32_t got = 0;
+  warp.value[my_lane()] = value;
+  warp.out[my_lane()] = &got;
+  if (gather(warp)) {
+    const uint32_t largest = *std::max_element(warp.value, warp.value + WARP);
+    for (unsigned l = 0; l < WARP; l++) *(uint32_t *)warp.out[l] = largest;
+    release(warp);
+  }
+  return got;
+}
+
 void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
   warp_t &warp = my_warp();
   warp.in[my_lane()][0] = a;

@@ -23,6 +23,7 @@
 #define GPU_LAUNCH_BOUNDS_BLOCKS(threads, blocks)
 // One block runs at a time, on one CPU thread: a static object is shared by its fibers.
 #define __shared__ static
+#define __align__(bytes) __attribute__((aligned(bytes)))
 
 struct dim3 {
   unsigned x, y, z;
@@ -47,6 +48,7 @@ uint32_t shared_address(const void *pointer);
 int capability();
 void sync_block();
 uint32_t shuffle_xor(uint32_t value, int by);
+uint32_t warp_max(uint32_t value);
 void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b);
 void mma_s8_wide(int32_t d[4], const uint32_t a[4], const uint32_t b[2]);
 void mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]);
@@ -91,6 +93,13 @@ GPU void gpu_copy_commit() {
 template <int N>
 GPU void gpu_copy_wait() {
   emulated::copy_wait(N);
+}
+GPU uint32_t gpu_warp_max(uint32_t value) {
+  return emulated::warp_max(value);
+}
+GPU void gpu_load_16(const void *from, uint32_t *words) {
+  if ((uintptr_t)from % 16 != 0) abort();
+  memcpy(words, from, 16);
 }
 GPU void gpu_store_16(void *to, const uint32_t (&words)[4]) {
   if ((uintptr_t)to % 16 != 0) abort();
@@ -156,5 +165,7 @@ GPU uint32_t __byte_perm(uint32_t x, uint32_t y, uint32_t selector) {
     out |= (uint32_t)(bytes >> (8 * (selector >> (4 * i) & 7)) & 255) << (8 * i);
   return out;
 }
+
+#include "emulated_arithmetic.h"
 
 #endif

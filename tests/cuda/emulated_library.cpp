@@ -21,7 +21,21 @@ namespace {
 std::set<cudaStream_t> captured;
 std::map<cudaStream_t, std::vector<std::function<void()>>> kept;
 
+std::set<const void *> loaded;
+
 }  // namespace
+
+void load(const void *kernel) {
+  const std::lock_guard<std::mutex> lock(counting);
+  loaded.insert(kernel);
+}
+
+void demand_loaded(cudaStream_t stream, const void *kernel) {
+  const std::lock_guard<std::mutex> lock(counting);
+  if (captured.count(stream) == 0 || loaded.count(kernel) != 0) return;
+  fprintf(stderr, "emulated GPU: a kernel that is not loaded is captured\n");
+  abort();
+}
 
 void queue(cudaStream_t stream, const std::function<void()> &work) {
   {
@@ -77,4 +91,47 @@ extern "C" __attribute__((visibility("default"))) uint64_t emulated_products(voi
 extern "C" __attribute__((visibility("default"))) void emulated_transform_bf16(uint32_t bits[16],
                                                                                uint16_t mask) {
   hadamard_bf16(bits, mask);
+}
+
+// --- Parts of the quick quantizer ---------------------------------------------------------------
+
+namespace {
+
+quick_reciprocal_t one_over(float s, int places) {
+  return quick_completed(s, __int_as_float(__float_as_int(1.0f / s) + places));
+}
+
+template <int ELEM>
+unsigned nearest_of(float z) {
+  uint32_t code[8] = {quick_nearest<ELEM>(z)};
+  const uint32_t sign[8] = {0};
+  if (ELEM == UFP4_ELEM_INT4) return (quick_pack_shifted(code, 1) & 15);
+  constexpr int place = ELEM == UFP4_ELEM_E2M1 ? QUICK_IN_TOP : QUICK_IN_BYTE_0;
+  return quick_pack<ELEM, place, false>(code, sign, 1) & 15;
+}
+
+}  // namespace
+
+extern "C" {
+__attribute__((visibility("default"))) extern const emulated_quick_t emulated_quick;
+const emulated_quick_t emulated_quick = {
+    [](float x, float s, int places) { return quick_quotient(x, one_over(s, places)); },
+    [](int elem, float x, float s, int places) {
+      const float z = quick_quotient(x, one_over(s, places));
+      if (elem == UFP4_ELEM_E2M1) return nearest_of<UFP4_ELEM_E2M1>(z);
+      if (elem == UFP4_ELEM_E1M2) return nearest_of<UFP4_ELEM_E1M2>(z);
+      return nearest_of<UFP4_ELEM_INT4>(z);
+    },
+    [](int elem, float x, float s, int places, unsigned byte) {
+      const quick_reciprocal_t by = one_over(s, places);
+      if (elem == UFP4_ELEM_E2M1) return quick_drawn_e2m1(quick_quotient(x, by), ~byte, 0) >> 22;
+      return quick_drawn_uniform(x, quick_below(by), ~byte, 0) >> 16 & 127;
+    },
+    [](int elem, float scaled, int up) {
+      const float y = elem == UFP4_ELEM_E2M1 ? quick_share<UFP4_ELEM_E2M1>(scaled)
+                                             : quick_share<UFP4_ELEM_E1M2>(scaled);
+      return y > E4M3_MAX ? -1 : (int)(up ? quick_e4m3_up(y) : quick_e4m3_nearest(y));
+    },
+    [](int32_t y) { return quick_odd((uint32_t)y, 1); },
+};
 }

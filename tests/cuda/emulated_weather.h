@@ -16,7 +16,8 @@ typedef struct {
   int capability;  ///< compute capability of the GPU, 10 major + minor; 0: as the environment's
                    ///< UFP4_EMULATED_CAPABILITY says, or 90
   int restless;    ///< each work waits a moment, so that those of several host threads mix
-  int fault;       ///< something that is wrong, to test the tests: EMULATED_FAULT_*; 0: nothing
+  int reciprocal_places;  ///< that approximate reciprocals are off: -1, 0 or 1
+  int fault;  ///< something that is wrong, to test the tests: EMULATED_FAULT_*; 0: nothing
 } emulated_weather_t;
 
 enum {
@@ -34,7 +35,13 @@ enum {
   EMULATED_FAULT_BYTES,         ///< barriers do not wait for bytes
   EMULATED_FAULT_FREED,         ///< nor until a stage is free again
   EMULATED_FAULT_OUTSIDE,       ///< what is outside a matrix is not zero
-  EMULATED_FAULTS               ///< one more than the last
+  EMULATED_FAULTS,              ///< one more than the last of products
+  // The quantizer.
+  EMULATED_FAULT_DIRECTED = EMULATED_FAULTS,  ///< directed roundings are to nearest
+  EMULATED_FAULT_SIGNS,                       ///< permutations do not spread signs
+  EMULATED_FAULT_E4M3,                        ///< conversions to E4M3 cut off
+  EMULATED_FAULT_NAN,                         ///< a maximum leaves out NaN
+  EMULATED_QUANTIZER_FAULTS                   ///< one more than the last
 };
 #define EMULATED_WEATHER_SYMBOL "emulated_set_weather"
 typedef void (*emulated_set_weather_t)(const emulated_weather_t *weather);
@@ -63,5 +70,18 @@ typedef uint64_t (*emulated_products_t)(void);
 /** The transform in BF16 of a block, as a thread computes it. */
 #define EMULATED_TRANSFORM_SYMBOL "emulated_transform_bf16"
 typedef void (*emulated_transform_t)(uint32_t bits[16], uint16_t mask);
+
+/** Parts of the quick quantizer, block_quick.cuh, as a thread computes them. A reciprocal is the
+ * nearest of 1 / s, or so many places beside it. */
+typedef struct {
+  float (*quotient)(float x, float s, int places);
+  /** The code of x / s, a magnitude. */
+  unsigned (*nearest)(int elem, float x, float s, int places);
+  unsigned (*drawn)(int elem, float x, float s, int places, unsigned byte);
+  /** The E4M3 byte of scaled / 3 (E2M1) or / 7; -1 where it is over 448. */
+  int (*scale)(int elem, float scaled, int up);
+  float (*odd)(int32_t y);
+} emulated_quick_t;
+#define EMULATED_QUICK_SYMBOL "emulated_quick"
 
 #endif

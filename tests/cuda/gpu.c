@@ -13,9 +13,10 @@ const emulated_weather_t weathers[WEATHERS] = {
      .backwards = 1,
      .fraction_bits = 24,
      .group = 8,
-     .multiprocessors = 1000},
-    {.capability = 90, .backwards = 1, .fraction_bits = 23, .group = 16},
-    {.capability = 80, .fraction_bits = 25, .group = 16},
+     .multiprocessors = 1000,
+     .reciprocal_places = 1},
+    {.capability = 90, .backwards = 1, .fraction_bits = 23, .group = 16, .reciprocal_places = -1},
+    {.capability = 80, .fraction_bits = 25, .group = 16, .reciprocal_places = -1},
     {.capability = 90,
      .early_copies = 1,
      .fraction_bits = 25,
@@ -27,7 +28,8 @@ const emulated_weather_t weathers[WEATHERS] = {
      .apart = 1,
      .fraction_bits = 24,
      .group = 8,
-     .multiprocessors = 2},
+     .multiprocessors = 2,
+     .reciprocal_places = 1},
     {.capability = 80, .early_copies = 1, .apart = 1, .fraction_bits = 23, .group = 8},
 };
 static void *symbol(const char *name) {
@@ -68,6 +70,10 @@ void transform_bf16(uint32_t bits[16], uint16_t mask) {
   void *found = symbol(EMULATED_TRANSFORM_SYMBOL);
   memcpy(&transform, &found, sizeof transform);
   transform(bits, mask);
+}
+
+const emulated_quick_t *quick_parts(void) {
+  return symbol(EMULATED_QUICK_SYMBOL);
 }
 
 ufp4_device_t *open_device(const emulated_weather_t *weather) {

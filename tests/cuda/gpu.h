@@ -20,6 +20,8 @@ uint64_t products_taken(void);
 emulated_counts_t counts_taken(void);
 /** In place: hadamard_bf16 of the kernels. */
 void transform_bf16(uint32_t bits[16], uint16_t mask);
+/** Parts of the kernels' quick quantizer. */
+const emulated_quick_t *quick_parts(void);
 ufp4_device_t *open_device(const emulated_weather_t *weather);
 const ufp4_cuda_table_t *table(void);
 /** An operand where it lies: the emulated GPU's memory is the host's. Not for E8M0, of whose scales

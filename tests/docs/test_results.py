@@ -156,18 +156,23 @@ def test_gpu():
 def test_gpu_registers():
     """As ptxas of CUDA 13.0 counts them."""
     found = rows("gpu-registers").rows
-    program, *words = shlex.split(found[0]["command"])
+    program = shlex.split(found[0]["command"])[0]
     if not shutil.which(program):
         raise Skipped(f"needs {program}")
     if "release 13.0" not in run(shutil.which(program), "--version"):
         raise Skipped("the rows are of CUDA 13.0")
-    done = subprocess.run([program, *words, "-o", str(pathlib.Path("code.cubin").resolve())], cwd=ROOT, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=3000)
-    assert done.returncode == 0, done.stdout
-    entries = re.findall(r"entry function '(\S+)'(?:.*\n)+?.*Used (\d+) registers", done.stdout)
-    for row in found:
-        used = [int(count) for name, count in entries if re.search(row["entries"], name)]
-        equal(str(used[0]) if len(used) == 1 else f"{min(used)} to {max(used)}", row["registers"], row)
+    for command in dict.fromkeys(row["command"] for row in found):
+        done = subprocess.run([*shlex.split(command), "-o", str(pathlib.Path("code.cubin").resolve())], cwd=ROOT,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=3000)
+        assert done.returncode == 0, done.stdout
+        entries = re.findall(r"entry function '(\S+)'(?:.*\n)+?.*Used (\d+) registers", done.stdout)
+        spills = sum(int(count) for count in re.findall(r"(\d+) bytes spill", done.stdout))
+        for row in found:
+            if row["command"] != command:
+                continue
+            used = [int(count) for name, count in entries if re.search(row["entries"], name)]
+            equal(str(used[0]) if len(used) == 1 else f"{min(used)} to {max(used)}", row["registers"], row)
+            equal(str(spills), row["spill_bytes"], row)
 
 
 def test_training():

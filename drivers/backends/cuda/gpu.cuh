@@ -87,6 +87,98 @@ GPU void gpu_copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
+/** The larger, NaN where one is. */
+GPU float gpu_max_nan(float a, float b) {
+  float larger;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+  return larger;
+}
+
+/** 1 / x to a place of FP32 or better; of normal numbers. */
+GPU float gpu_reciprocal(float x) {
+  float near;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(x));
+  return near;
+}
+
+/** Whether gpu_e4m3() is an instruction; elsewhere it may not be called. */
+GPU constexpr bool gpu_has_e4m3() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  return true;
+#else
+  return false;
+#endif
+}
+
+/** The nearest E4M3, ties to even, at most 448, of a positive number. */
+GPU uint32_t gpu_e4m3(float x) {
+  uint16_t pair = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
+#endif
+  return pair;
+}
+
+/** x * y + z on the multiplier, whatever is known of y. */
+GPU uint32_t gpu_multiply_add(uint32_t x, uint32_t y, uint32_t z) {
+  uint32_t sum;
+  asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(x), "r"(y), "r"(z));
+  return sum;
+}
+
+/** a +- b +- c as one addition, whatever else is computed of b and c. */
+template <int MINUS_B, int MINUS_C>
+GPU uint32_t gpu_add_3(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t sum;
+  if (MINUS_B && MINUS_C) {
+    asm("{\n.reg .u32 x;\nsub.u32 x, %1, %2;\nsub.u32 %0, x, %3;\n}"
+        : "=r"(sum)
+        : "r"(a), "r"(b), "r"(c));
+  } else if (MINUS_B) {
+    asm("{\n.reg .u32 x;\nsub.u32 x, %1, %2;\nadd.u32 %0, x, %3;\n}"
+        : "=r"(sum)
+        : "r"(a), "r"(b), "r"(c));
+  } else if (MINUS_C) {
+    asm("{\n.reg .u32 x;\nadd.u32 x, %1, %2;\nsub.u32 %0, x, %3;\n}"
+        : "=r"(sum)
+        : "r"(a), "r"(b), "r"(c));
+  } else {
+    asm("{\n.reg .u32 x;\nadd.u32 x, %1, %2;\nadd.u32 %0, x, %3;\n}"
+        : "=r"(sum)
+        : "r"(a), "r"(b), "r"(c));
+  }
+  return sum;
+}
+
+/** x turned left by a constant on the multiplier: both halves of x * 2^by. */
+GPU uint32_t gpu_turned(uint32_t x, int by) {
+  uint64_t wide;
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(wide) : "r"(x), "r"(1u << by));
+  return (uint32_t)wide | (uint32_t)(wide >> 32);
+}
+
+/** Four of the eight bytes of x and y, by the nibbles of the selector; with a nibble's bit 3 eight
+ * times the sign of the byte. PTX ISA, "prmt". */
+GPU uint32_t gpu_permute(uint32_t x, uint32_t y, uint32_t selector) {
+  uint32_t bytes;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(x), "r"(y), "r"(selector));
+  return bytes;
+}
+
+/** The largest of a warp's numbers, for all its lanes. */
+GPU uint32_t gpu_warp_max(uint32_t value) {
+  return __reduce_max_sync(0xFFFFFFFFu, value);
+}
+
+/** 16 bytes in one load. */
+GPU void gpu_load_16(const void *from, uint32_t *words) {
+  const uint4 four = *(const uint4 *)from;
+  words[0] = four.x;
+  words[1] = four.y;
+  words[2] = four.z;
+  words[3] = four.w;
+}
+
 /** 16 and 8 bytes in one store. */
 GPU void gpu_store_16(void *to, const uint32_t (&words)[4]) {
   *(uint4 *)to = make_uint4(words[0], words[1], words[2], words[3]);

@@ -5,7 +5,7 @@
 #include "checks.cuh"
 #include "library.cuh"
 #include "multiply.cuh"
-#include "quantize_scales.cuh"
+#include "quantize_launch.cuh"
 #include "ufp4/version.h"
 
 #define UFP4_EXPORT extern "C" __attribute__((visibility("default")))
@@ -48,12 +48,15 @@ cudaError_t fill_description(int device, ufp4_cuda_description_t *out) {
   return cudaSuccess;
 }
 
+cudaError_t preload_quantizer();
+
 ufp4_status_t open_device(int device, ufp4_message_t *message, ufp4_cuda_t **out) {
   ufp4_cuda_t *cuda = (ufp4_cuda_t *)calloc(1, sizeof *cuda);
   if (cuda == nullptr) return fail(message, UFP4_ERROR_MEMORY, "cuda: the host is out of memory");
   cuda->device = device;
   cudaError_t error = fill_description(device, &cuda->description);
   if (error == cudaSuccess) error = prepare_kernels(cuda);
+  if (error == cudaSuccess) error = preload_quantizer();
   if (error == cudaSuccess) {
     *out = cuda;
     return UFP4_OK;
@@ -113,27 +116,14 @@ namespace {
 
 // --- QUANT and AMAX -----------------------------------------------------------------------------
 
-dim3 quantize_grid(const ufp4_cuda_quantize_t *job) {
-  return dim3((unsigned)divide_up(job->cols, QUANTIZE_SIDE),
-              (unsigned)divide_up(job->rows, QUANTIZE_SIDE));
-}
-
-/** What quantize_scales_kernel is for. */
-bool wants_scales_kernel(const ufp4_cuda_quantize_t &job) {
-  for (const ufp4_cuda_copy_t &copy : job.copies) {
-    if (copy.enabled && copy.rht == UFP4_RHT_BF16) return true;
-  }
-  return job.scale == UFP4_SCALE_NVFP4 || job.scale == UFP4_SCALE_E8M0;
-}
-
 template <bool BF16>
 void launch_amax(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
+  const quantize_part_t whole = {{0, 0}, quantize_grid(job.rows, job.cols)};
   if (wants_scales_kernel(job)) {
-    GPU_LAUNCH(queue.stream, (amax_kernel<BF16, true>), quantize_grid(&job), QUANTIZE_THREADS, 0,
-               job);
+    GPU_LAUNCH(queue.stream, (amax_kernel<BF16, true>), whole.grid, QUANTIZE_THREADS, 0, job,
+               whole.origin);
   } else {
-    GPU_LAUNCH(queue.stream, (amax_kernel<BF16, false>), quantize_grid(&job), QUANTIZE_THREADS, 0,
-               job);
+    launch_quick_amax<BF16>(queue, job);
   }
 }
 
@@ -148,11 +138,10 @@ void launch_amax_of(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
 template <int ELEM, bool SR, bool BF16>
 void launch_quantize_from(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
   if (wants_scales_kernel(job)) {
-    GPU_LAUNCH(queue.stream, (quantize_scales_kernel<ELEM, SR, BF16>), quantize_grid(&job),
-               QUANTIZE_THREADS, 0, job);
+    GPU_LAUNCH(queue.stream, (quantize_scales_kernel<ELEM, SR, BF16>),
+               quantize_grid(job.rows, job.cols), QUANTIZE_THREADS, 0, job);
   } else {
-    GPU_LAUNCH(queue.stream, (quantize_kernel<ELEM, SR, BF16>), quantize_grid(&job),
-               QUANTIZE_THREADS, 0, job);
+    launch_quick<ELEM, SR, BF16>(queue, job);
   }
 }
 
@@ -211,6 +200,36 @@ GPU_KERNEL void begin_kernel(quantize_words_t *words, quantize_begin_t begin) {
     if (begin.exponents[i] != nullptr) *begin.exponents[i] = begin.values[i];
     if (begin.tensor_scales[i] != nullptr) *begin.tensor_scales[i] = 1.0f;
   }
+}
+
+template <int ELEM, bool SR, bool BF16>
+cudaError_t preload_quantize() {
+  cudaError_t error = gpu_preload(quick_kernel<ELEM, SR, BF16>);
+  if (error == cudaSuccess) error = gpu_preload(quantize_kernel<ELEM, SR, BF16>);
+  return error == cudaSuccess ? gpu_preload(quantize_scales_kernel<ELEM, SR, BF16>) : error;
+}
+
+template <bool SR, bool BF16>
+cudaError_t preload_elements() {
+  cudaError_t error = preload_quantize<UFP4_ELEM_E2M1, SR, BF16>();
+  if (error == cudaSuccess) error = preload_quantize<UFP4_ELEM_E1M2, SR, BF16>();
+  return error == cudaSuccess ? preload_quantize<UFP4_ELEM_INT4, SR, BF16>() : error;
+}
+
+template <bool BF16>
+cudaError_t preload_source() {
+  cudaError_t error = gpu_preload(amax_kernel<BF16, true>);
+  if (error == cudaSuccess) error = gpu_preload(amax_kernel<BF16, false>);
+  if (error == cudaSuccess) error = gpu_preload(quick_amax_kernel<BF16>);
+  if (error == cudaSuccess) error = preload_elements<false, BF16>();
+  return error == cudaSuccess ? preload_elements<true, BF16>() : error;
+}
+
+cudaError_t preload_quantizer() {
+  cudaError_t error = gpu_preload(begin_kernel);
+  if (error == cudaSuccess) error = gpu_preload(settle_kernel);
+  if (error == cudaSuccess) error = preload_source<false>();
+  return error == cudaSuccess ? preload_source<true>() : error;
 }
 
 quantize_begin_t quantize_begin(const ufp4_quantize_t *how, const ufp4_cuda_operand_t *out,

@@ -194,37 +194,50 @@ static double quantize_bytes(const measure_t *m) {
   return (double)m->size * (double)m->size * (4 + QUANTIZED_COPIES * (0.5 + 1.0 / 16));
 }
 
-static ufp4_status_t measure_quantizer(measure_t *m) {
-  static const struct {
-    const char *name, *ratio_name;
-    ufp4_rht_t rht;
-    ufp4_round_t round;
-  } kinds[] = {{"quantize_plain", NULL, UFP4_RHT_NONE, UFP4_ROUND_RNE},
-               {"quantize_rht", "quantize_rht_to_plain", UFP4_RHT_INTEGER, UFP4_ROUND_RNE},
-               {"quantize_rht_sr", "quantize_rht_sr_to_plain", UFP4_RHT_INTEGER, UFP4_ROUND_SR}};
-  const quantizing_t plain = {UFP4_ELEM_E1M2, UFP4_RHT_NONE, UFP4_ROUND_RNE};
-  for (int i = 0; i < 3; i++) {
-    const quantizing_t job = {UFP4_ELEM_E1M2, kinds[i].rht, kinds[i].round};
-    double times[2];
-    ufp4_status_t status = take_turns(m, run_quantize, &job, run_quantize, &plain, times);
-    if (status != UFP4_OK) return status;
-    const double rate = 1e-6 * quantize_bytes(m) / times[0],
-                 plain_rate = 1e-6 * quantize_bytes(m) / times[1];
-    give(m,
-         (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, 0, times[0], rate, "GB/s",
-                              "peak_memory_bandwidth", 1e-9 * m->gpu.memory_bytes_per_second, 0});
-    if (kinds[i].ratio_name == NULL) continue;
-    give(m, (ufp4_cuda_figure_t){kinds[i].ratio_name, m->size, m->size, 0, times[0], rate, "GB/s",
-                                 "quantize_plain", plain_rate, 0});
-  }
-  const quantizing_t rht = {UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_RNE};
+static ufp4_status_t run_copy(measure_t *m, const void *what) {
+  (void)what;
+  return m->table->vendor(m->cuda, UFP4_CUDA_VENDOR_COPY, m->size, m->size, 0, m->source, NULL,
+                          m->d);
+}
+
+// What is timed, the bytes that must move in it, and what it takes turns with.
+typedef struct {
+  const char *name, *ratio_name, *against;
+  run_t run, yard;
+  const void *what, *yard_what;
+  double bytes, yard_bytes;
+} bandwidth_t;
+
+// Against the peak, and against the yard.
+static ufp4_status_t measure_bandwidth(measure_t *m, const bandwidth_t *b) {
   double times[2];
-  ufp4_status_t status = take_turns(m, run_amax, &rht, NULL, NULL, times);
+  ufp4_status_t status = take_turns(m, b->run, b->what, b->yard, b->yard_what, times);
   if (status != UFP4_OK) return status;
-  give(m, (ufp4_cuda_figure_t){"amax_rht", m->size, m->size, 0, times[0],
-                               1e-6 * 4 * (double)m->size * (double)m->size / times[0], "GB/s",
+  const double rate = 1e-6 * b->bytes / times[0];
+  give(m, (ufp4_cuda_figure_t){b->name, m->size, m->size, 0, times[0], rate, "GB/s",
                                "peak_memory_bandwidth", 1e-9 * m->gpu.memory_bytes_per_second, 0});
+  give(m, (ufp4_cuda_figure_t){b->ratio_name, m->size, m->size, 0, times[0], rate, "GB/s",
+                               b->against, 1e-6 * b->yard_bytes / times[1], 0});
   return UFP4_OK;
+}
+
+static ufp4_status_t measure_quantizer(measure_t *m) {
+  const double source = 4 * (double)m->size * (double)m->size, both = quantize_bytes(m);
+  const quantizing_t plain = {UFP4_ELEM_E1M2, UFP4_RHT_NONE, UFP4_ROUND_RNE},
+                     rht = {UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_RNE},
+                     rht_sr = {UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_SR};
+  const bandwidth_t all[] = {
+      {"quantize_plain", "quantize_plain_to_copy", "copy", run_quantize, run_copy, &plain, NULL,
+       both, 2 * source},
+      {"quantize_rht", "quantize_rht_to_plain", "quantize_plain", run_quantize, run_quantize, &rht,
+       &plain, both, both},
+      {"quantize_rht_sr", "quantize_rht_sr_to_plain", "quantize_plain", run_quantize, run_quantize,
+       &rht_sr, &plain, both, both},
+      {"amax_rht", "amax_rht_to_copy", "copy", run_amax, run_copy, &rht, NULL, source, 2 * source}};
+  ufp4_status_t status = UFP4_OK;
+  for (size_t i = 0; i < sizeof all / sizeof all[0] && status == UFP4_OK; i++)
+    status = measure_bandwidth(m, &all[i]);
+  return status;
 }
 
 // --- GEMM ---------------------------------------------------------------------------------------

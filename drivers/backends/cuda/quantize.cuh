@@ -24,6 +24,11 @@ typedef struct {
   bool stored;         ///< it, or the zeros that pad its group, is written
 } gpu_item_t;
 
+/** Where the thread blocks of a launch begin: multiples of 16. */
+typedef struct {
+  int64_t row, col;
+} quantize_origin_t;
+
 GPU int32_t exponent_of(const ufp4_cuda_exponent_t &exponent) {
   return exponent.slot != nullptr ? *exponent.slot : exponent.value;
 }
@@ -115,11 +120,12 @@ GPU gpu_span_t quantize_span(const ufp4_cuda_quantize_t &job, const gpu_item_t &
 /** The smallest exponent that any block asks for, for each copy, and whether there is NaN. ANY:
  * NVFP4 and the transform in BF16 too. */
 template <bool BF16, bool ANY>
-GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS) amax_kernel(ufp4_cuda_quantize_t job) {
+GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS)
+    amax_kernel(ufp4_cuda_quantize_t job, quantize_origin_t origin) {
   __shared__ uint32_t tile[QUANTIZE_SIDE * QUANTIZE_PITCH];
   __shared__ int32_t smallest[2];
-  const int64_t row = (int64_t)blockIdx.y * QUANTIZE_SIDE,
-                col = (int64_t)blockIdx.x * QUANTIZE_SIDE;
+  const int64_t row = origin.row + (int64_t)blockIdx.y * QUANTIZE_SIDE,
+                col = origin.col + (int64_t)blockIdx.x * QUANTIZE_SIDE;
   if (threadIdx.x < 2) smallest[threadIdx.x] = INT32_MAX;
   quantize_load<BF16>(job, row, col, tile);
   __syncthreads();
@@ -207,10 +213,11 @@ GPU unsigned quantize_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t ro
 }
 
 template <int ELEM, bool SR, bool BF16>
-GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS) quantize_kernel(ufp4_cuda_quantize_t job) {
+GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS)
+    quantize_kernel(ufp4_cuda_quantize_t job, quantize_origin_t origin) {
   __shared__ uint32_t tile[QUANTIZE_SIDE * QUANTIZE_PITCH];
-  const int64_t row = (int64_t)blockIdx.y * QUANTIZE_SIDE,
-                col = (int64_t)blockIdx.x * QUANTIZE_SIDE;
+  const int64_t row = origin.row + (int64_t)blockIdx.y * QUANTIZE_SIDE,
+                col = origin.col + (int64_t)blockIdx.x * QUANTIZE_SIDE;
   quantize_load<BF16>(job, row, col, tile);
   __syncthreads();
   unsigned flags = 0;

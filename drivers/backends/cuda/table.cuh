@@ -86,6 +86,10 @@ ufp4_status_t timer_stop(ufp4_cuda_t *cuda, double *milliseconds) {
 
 ufp4_status_t vendor(ufp4_cuda_t *cuda, ufp4_cuda_vendor_t what, int64_t m, int64_t n, int64_t k,
                      const void *a, const void *b, void *d) {
+  if (what == UFP4_CUDA_VENDOR_COPY) {
+    return check(cuda->message, cudaMemcpy(d, a, (size_t)(m * n) * 4, cudaMemcpyDeviceToDevice),
+                 "copying");
+  }
   if (cuda->vendor == nullptr) cuda->vendor = vendor_open(cuda->message);
   if (cuda->vendor == nullptr) return UFP4_ERROR_UNSUPPORTED;
   return vendor_gemm(cuda->vendor, what, m, n, k, a, b, d, cuda->message);

@@ -40,10 +40,11 @@ typedef struct {
   ufp4_cuda_product_t product;
 } ufp4_cuda_choice_t;
 
-/** What NVIDIA's own library is timed on. */
+/** What NVIDIA's own is timed on. */
 typedef enum {
   UFP4_CUDA_VENDOR_BF16,  ///< cuBLAS, BF16 with FP32 accumulation
   UFP4_CUDA_VENDOR_FP64,  ///< cuBLAS DGEMM
+  UFP4_CUDA_VENDOR_COPY,  ///< the runtime's copy of a [m][n] to d, FP32
 } ufp4_cuda_vendor_t;
 
 /** The GPU's own narrow arithmetic. */
@@ -97,8 +98,8 @@ typedef struct {
   /** Milliseconds of GPU time between the two calls; the second waits. */
   ufp4_status_t (*timer_start)(ufp4_cuda_t *cuda);
   ufp4_status_t (*timer_stop)(ufp4_cuda_t *cuda, double *milliseconds);
-  /** Queues D [m][n] = A [m][k] B [n][k]^T of NVIDIA's library; UFP4_ERROR_UNSUPPORTED where it is
-   * not installed. */
+  /** Queues D [m][n] = A [m][k] B [n][k]^T of NVIDIA's library, UFP4_ERROR_UNSUPPORTED where it is
+   * not installed; or the copy. */
   ufp4_status_t (*vendor)(ufp4_cuda_t *cuda, ufp4_cuda_vendor_t what, int64_t m, int64_t n,
                           int64_t k, const void *a, const void *b, void *d);
   /** An operand as cuBLASLt takes it: a byte, or for FP4 half a byte, an element, and for FP4

@@ -140,6 +140,16 @@ static int nth_other(int n) {
   return -1;
 }
 
+/** E4M3 scales for each block: what the quick kernels take in whole tiles. */
+static int nth_tiled(int n) {
+  for (int i = 0; i < COMBINATIONS; i++) {
+    const ufp4_quantize_t how = combination(i);
+    const int tiled = how.scale == UFP4_SCALE_E4M3 && how.layout == UFP4_LAYOUT_1D;
+    if (tiled && is_legal(&how) && n-- == 0) return i;
+  }
+  return -1;
+}
+
 static int count_of(int (*nth)(int n)) {
   int count = 0;
   while (nth(count) >= 0) count++;
@@ -154,16 +164,29 @@ static int other_count(void) {
   return count_of(nth_other);
 }
 
-static ufp4_status_t run_quantize(int n, ufp4_quantize_t how, int64_t rows, int64_t cols,
-                                  const engine_t *engine, char name[64], uint64_t *hash) {
-  const int data = n % DATA_COUNT;
-  snprintf(name, 64, "quantize_%s_%s_%s_%s_%s_%s_%s_%lldx%lld", elem_names[how.elem],
+static int tiled_count(void) {
+  return count_of(nth_tiled);
+}
+
+/** In place, cut off. */
+static void make_bf16(uint32_t *values, int64_t count) {
+  uint16_t *narrow = (uint16_t *)values;
+  for (int64_t i = 0; i < count; i++) narrow[i] = (uint16_t)(values[i] >> 16);
+}
+
+static ufp4_status_t run_quantize(int n, ufp4_dtype_t dtype, ufp4_quantize_t how, int64_t rows,
+                                  int64_t cols, const engine_t *engine, char name[64],
+                                  uint64_t *hash) {
+  const int data = n % DATA_COUNT, narrow = dtype == UFP4_DTYPE_BF16;
+  snprintf(name, 64, "quantize_%s_%s_%s_%s_%s_%s_%s_%lldx%lld%s", elem_names[how.elem],
            scale_names[how.scale], layout_names[how.layout], rht_names[how.rht],
            round_names[how.round], scale_round_names[how.scale_round],
-           how.axis == UFP4_AXIS_ROW ? "row" : "col", (long long)rows, (long long)cols);
+           how.axis == UFP4_AXIS_ROW ? "row" : "col", (long long)rows, (long long)cols,
+           narrow ? "_bf16" : "");
   uint32_t *values = tensor(data, (uint64_t)n, rows * cols);
   if (values == NULL) return UFP4_ERROR_MEMORY;
-  const ufp4_matrix_t in = {UFP4_DTYPE_F32, rows, cols, cols, values};
+  if (narrow) make_bf16(values, rows * cols);
+  const ufp4_matrix_t in = {dtype, rows, cols, cols, values};
   ufp4_operand_t out;
   ufp4_status_t status = quantize(engine, &in, &how, &out);
   free(values);
@@ -341,6 +364,7 @@ typedef enum {
   GEMMS,
   OTHER_SMALL,
   OTHER_LARGE,
+  TILED,
   MORE_GEMMS,
   SECTIONS
 } section_t;
@@ -354,6 +378,8 @@ static int section_cases(section_t section) {
       return QUICK_GEMMS * CHOICES;
     case GEMMS:
       return (FIRST_GEMMS - QUICK_GEMMS) * CHOICES;
+    case TILED:
+      return tiled_count();
     case MORE_GEMMS:
       return (ALL_GEMMS - FIRST_GEMMS) * CHOICES;
     default:
@@ -381,7 +407,8 @@ int cases_fewest(void) {
 
 int cases_is_quick(int n) {
   const section_t section = section_of(&n);
-  if (section != MORE_GEMMS) return section == SMALL || section == QUICK || section == OTHER_SMALL;
+  if (section != MORE_GEMMS)
+    return section == SMALL || section == QUICK || section == OTHER_SMALL || section == TILED;
   const gemm_case_t *c = &gemm_cases[FIRST_GEMMS + n / CHOICES];
   return c->m * c->n * c->k <= QUICK_PRODUCTS;
 }
@@ -392,13 +419,17 @@ ufp4_status_t cases_run(int n, const engine_t *engine, char name[64], uint64_t *
   switch (section) {
     case SMALL:
     case LARGE:
-      return run_quantize(n, combination(nth_legal(n)), section == LARGE ? 1000 : 65 + n,
-                          section == LARGE ? 1040 : 131, engine, name, hash);
+      return run_quantize(n, UFP4_DTYPE_F32, combination(nth_legal(n)),
+                          section == LARGE ? 1000 : 65 + n, section == LARGE ? 1040 : 131, engine,
+                          name, hash);
     case OTHER_SMALL:
     case OTHER_LARGE:
-      return run_quantize(n, other_combination(nth_other(n)),
+      return run_quantize(n, UFP4_DTYPE_F32, other_combination(nth_other(n)),
                           section == OTHER_LARGE ? 1000 : 65 + n,
                           section == OTHER_LARGE ? 1040 : 131, engine, name, hash);
+    case TILED:
+      return run_quantize(n, n % 2 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32, combination(nth_tiled(n)),
+                          100, 200, engine, name, hash);
     case QUICK:
       return run_gemm(n, engine, name, hash);
     case GEMMS:
