@@ -21,7 +21,21 @@ namespace {
 std::set<cudaStream_t> captured;
 std::map<cudaStream_t, std::vector<std::function<void()>>> kept;
 
+std::set<const void *> loaded;
+
 }  // namespace
+
+void load(const void *kernel) {
+  const std::lock_guard<std::mutex> lock(counting);
+  loaded.insert(kernel);
+}
+
+void demand_loaded(cudaStream_t stream, const void *kernel) {
+  const std::lock_guard<std::mutex> lock(counting);
+  if (captured.count(stream) == 0 || loaded.count(kernel) != 0) return;
+  fprintf(stderr, "emulated GPU: a kernel that is not loaded is captured\n");
+  abort();
+}
 
 void queue(cudaStream_t stream, const std::function<void()> &work) {
   {

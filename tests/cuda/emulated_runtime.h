@@ -18,7 +18,7 @@
 
 #define GPU_LAUNCH(stream, kernel, grid, threads, shared_bytes, ...) \
   emulated::queue_kernel((stream), (grid), (threads), (shared_bytes), (kernel), __VA_ARGS__)
-#define GPU_ALLOW_SHARED(kernel, bytes) ((void)(kernel), cudaSuccess)
+#define GPU_ALLOW_SHARED(kernel, bytes) gpu_preload(kernel)
 
 typedef decltype(&emulated::encode_matrix) gpu_encode_t;
 GPU gpu_encode_t gpu_find_encode() {
@@ -40,6 +40,10 @@ inline void count(uint64_t *what, uint64_t by) {
   *what += by;
 }
 
+/** Kernels that are in the GPU's memory; only those may be captured. */
+void load(const void *kernel);
+void demand_loaded(cudaStream_t stream, const void *kernel);
+
 /** Does the work, or keeps it where the stream is captured. */
 void queue(cudaStream_t stream, const std::function<void()> &work);
 
@@ -47,10 +51,17 @@ template <typename... PARAMETERS, typename... ARGUMENTS>
 void queue_kernel(cudaStream_t stream, dim3 grid, dim3 block, size_t shared_bytes,
                   void (*kernel)(PARAMETERS...), const ARGUMENTS &...arguments) {
   const std::tuple<ARGUMENTS...> kept(arguments...);
+  demand_loaded(stream, (const void *)kernel);
   queue(stream, [=] { launch(grid, block, shared_bytes, [&] { std::apply(kernel, kept); }); });
 }
 
 }  // namespace emulated
+
+template <typename KERNEL>
+cudaError_t gpu_preload(KERNEL *kernel) {
+  emulated::load((const void *)kernel);
+  return cudaSuccess;
+}
 
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaDeviceAttr {
@@ -130,9 +141,8 @@ GPU cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStrea
 }
 GPU cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
   emulated::count(&emulated::counts.synchronizations, 1);
-  emulated::count(kind == cudaMemcpyHostToDevice ? &emulated::counts.bytes_to_device
-                                                 : &emulated::counts.bytes_to_host,
-                  bytes);
+  if (kind == cudaMemcpyHostToDevice) emulated::count(&emulated::counts.bytes_to_device, bytes);
+  if (kind == cudaMemcpyDeviceToHost) emulated::count(&emulated::counts.bytes_to_host, bytes);
   memcpy(to, from, bytes);
   return cudaSuccess;
 }

@@ -65,11 +65,11 @@ grep -E '^(figure|distance)' "$record"
 say "$record is written"
 
 # A program of its own, which captures the library's calls in a CUDA graph.
-cmake --build "$build" --parallel "$(nproc)" --target ufp4_model_static >&2
-nvcc -o "$build/graph" -I"$root/drivers/backends/cuda/include" -I"$root/cmodel/include" \
+step 60 cmake --build "$build" --parallel "$(nproc)" --target ufp4_model_static >&2
+step 30 nvcc -o "$build/graph" -I"$root/drivers/backends/cuda/include" -I"$root/cmodel/include" \
   "$root/drivers/backends/cuda/example/graph.c" "$build/drivers/libufp4_cuda.so" "$build/cmodel/package/lib/libufp4_model.a" \
   -Xlinker -rpath="$build/drivers" -lm -lpthread
-timeout 60 "$build/graph"
+step 20 "$build/graph"
 
 # Each access to memory, and each pair of threads, in the quick cases.
 if command -v compute-sanitizer >/dev/null; then

@@ -315,6 +315,40 @@ TEST(captured_layers_follow_the_data) {
   }
 }
 
+// Whatever is asked for first in a capture: opening the GPU has put every kernel there.
+TEST(every_call_may_be_captured_first) {
+  check_random_t random = check_random();
+  for (int capability = 80; capability <= 90; capability += 10) {
+    engine_t engine = engine_open(capability, STREAM);
+    emulated_capture(engine.stream);
+    for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+      const ufp4_quantize_t how = legal_quantize_combination(n);
+      if (!is_on_cuda(&how)) continue;
+      fixture_tensor_t tensor = fixture_tensor(&random, 64, 130, FIXTURE_GAUSSIAN,
+                                               n % 2 ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16, 0);
+      placed_t copy;
+      placed_create(&tensor.view, &how, &copy);
+      check_bits(n, engine_quantize(&engine, &tensor.view, &copy, 1, NULL), UFP4_OK, "quantize");
+      placed_free(&copy);
+      fixture_tensor_free(&tensor);
+    }
+    for (size_t i = 0; i < RECIPES; i++) {
+      static float d[UFP4_PASS_COUNT][MOST];
+      layer_t *layer = layer_create(&random, recipes[i]);
+      for (int contract = 0; contract < 2; contract++) {
+        if (layer->recipe.scale == UFP4_SCALE_E4M3)
+          layer->recipe.contract = contract ? UFP4_CONTRACT_FP32 : UFP4_CONTRACT_EXACT;
+        layer_gemms(&engine, layer, d);
+      }
+      layer_free(layer);
+    }
+    engine_check_quiet("capture");
+    engine_close(&engine);
+    emulated_capture(engine.stream);  // which forgets what was kept
+    emulated_replay(engine.stream);
+  }
+}
+
 typedef struct {
   engine_t engine;
   layer_t *layer;

@@ -48,12 +48,15 @@ cudaError_t fill_description(int device, ufp4_cuda_description_t *out) {
   return cudaSuccess;
 }
 
+cudaError_t preload_quantizer();
+
 ufp4_status_t open_device(int device, ufp4_message_t *message, ufp4_cuda_t **out) {
   ufp4_cuda_t *cuda = (ufp4_cuda_t *)calloc(1, sizeof *cuda);
   if (cuda == nullptr) return fail(message, UFP4_ERROR_MEMORY, "cuda: the host is out of memory");
   cuda->device = device;
   cudaError_t error = fill_description(device, &cuda->description);
   if (error == cudaSuccess) error = prepare_kernels(cuda);
+  if (error == cudaSuccess) error = preload_quantizer();
   if (error == cudaSuccess) {
     *out = cuda;
     return UFP4_OK;
@@ -115,8 +118,8 @@ namespace {
 
 template <bool BF16>
 void launch_amax(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
+  const quantize_part_t whole = {{0, 0}, quantize_grid(job.rows, job.cols)};
   if (wants_scales_kernel(job)) {
-    const quantize_part_t whole = {{0, 0}, quantize_grid(job.rows, job.cols)};
     GPU_LAUNCH(queue.stream, (amax_kernel<BF16, true>), whole.grid, QUANTIZE_THREADS, 0, job,
                whole.origin);
   } else {
@@ -197,6 +200,36 @@ GPU_KERNEL void begin_kernel(quantize_words_t *words, quantize_begin_t begin) {
     if (begin.exponents[i] != nullptr) *begin.exponents[i] = begin.values[i];
     if (begin.tensor_scales[i] != nullptr) *begin.tensor_scales[i] = 1.0f;
   }
+}
+
+template <int ELEM, bool SR, bool BF16>
+cudaError_t preload_quantize() {
+  cudaError_t error = gpu_preload(quick_kernel<ELEM, SR, BF16>);
+  if (error == cudaSuccess) error = gpu_preload(quantize_kernel<ELEM, SR, BF16>);
+  return error == cudaSuccess ? gpu_preload(quantize_scales_kernel<ELEM, SR, BF16>) : error;
+}
+
+template <bool SR, bool BF16>
+cudaError_t preload_elements() {
+  cudaError_t error = preload_quantize<UFP4_ELEM_E2M1, SR, BF16>();
+  if (error == cudaSuccess) error = preload_quantize<UFP4_ELEM_E1M2, SR, BF16>();
+  return error == cudaSuccess ? preload_quantize<UFP4_ELEM_INT4, SR, BF16>() : error;
+}
+
+template <bool BF16>
+cudaError_t preload_source() {
+  cudaError_t error = gpu_preload(amax_kernel<BF16, true>);
+  if (error == cudaSuccess) error = gpu_preload(amax_kernel<BF16, false>);
+  if (error == cudaSuccess) error = gpu_preload(quick_amax_kernel<BF16>);
+  if (error == cudaSuccess) error = preload_elements<false, BF16>();
+  return error == cudaSuccess ? preload_elements<true, BF16>() : error;
+}
+
+cudaError_t preload_quantizer() {
+  cudaError_t error = gpu_preload(begin_kernel);
+  if (error == cudaSuccess) error = gpu_preload(settle_kernel);
+  if (error == cudaSuccess) error = preload_source<false>();
+  return error == cudaSuccess ? preload_source<true>() : error;
 }
 
 quantize_begin_t quantize_begin(const ufp4_quantize_t *how, const ufp4_cuda_operand_t *out,

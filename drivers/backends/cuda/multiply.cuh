@@ -33,6 +33,16 @@ cudaError_t allow_all_shared() {
   return error;
 }
 
+/** Those that need no more shared memory than all have. */
+cudaError_t preload_gemm() {
+  cudaError_t error = gpu_preload(unpack_bf16_kernel);
+  if (error == cudaSuccess) error = gpu_preload(unpack_bytes_kernel<true>);
+  if (error == cudaSuccess) error = gpu_preload(unpack_bytes_kernel<false>);
+  if (error == cudaSuccess) error = gpu_preload(digits_units_kernel);
+  if (error == cudaSuccess) error = gpu_preload(unpack_digits_kernel);
+  return error == cudaSuccess ? gpu_preload(e8m0_kernel) : error;
+}
+
 /** What the code that runs on this GPU was compiled for. */
 GPU_KERNEL void code_kernel(int32_t *has_warpgroups) {
   if (threadIdx.x == 0) *has_warpgroups = GPU_HAS_WARPGROUPS;
@@ -55,6 +65,7 @@ cudaError_t ask_code(int32_t *has_warpgroups) {
 cudaError_t prepare_kernels(ufp4_cuda_t *cuda) {
   int32_t code = 0;
   cudaError_t error = allow_all_shared();
+  if (error == cudaSuccess) error = preload_gemm();
   if (error != cudaSuccess || cuda->description.major != 9 || cuda->description.minor != 0)
     return error;
   error = ask_code(&code);

@@ -34,6 +34,14 @@ inline gpu_encode_t gpu_find_encode() {
 #define GPU_LAUNCH(stream, kernel, grid, threads, shared_bytes, ...) \
   kernel<<<(grid), (threads), (shared_bytes), (stream)>>>(__VA_ARGS__)
 
+/** Has the kernel in the GPU's memory, where its first launch would otherwise put it: not while a
+ * stream is captured. */
+template <typename KERNEL>
+cudaError_t gpu_preload(KERNEL *kernel) {
+  cudaFuncAttributes ignored;
+  return cudaFuncGetAttributes(&ignored, kernel);
+}
+
 /** More shared memory a block than the 48 KiB that every kernel may have. */
 #define GPU_ALLOW_SHARED(kernel, bytes) \
   cudaFuncSetAttribute((kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(bytes))
