@@ -64,16 +64,12 @@ module ufp4_pe #(
   // In every cycle: an enable would have to be paid for, unless it becomes a clock gate. E1M2 has no magnitude with the
   // uppermost plane.
   localparam bit Enabled = ufp4_pe_pkg::ClockEnables && Target == 32'(ufp4_spec_pkg::TARGET_ASIC) && Lanes == 16;
-  logic move;
-  assign move = !Enabled | step_i;
   localparam int unsigned Planes = (Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2)) ? 3 : 4;
-  always_ff @(posedge clk_i) begin
-    if (move) begin
-      a_mag_o <= (4*Lanes)'(a_mag_i[Planes*Lanes-1:0]);
-      a_rest_o <= a_rest_i;
-      b_mag_o <= (4*Lanes)'(b_mag_i[Planes*Lanes-1:0]);
-      b_rest_o <= b_rest_i;
-    end
+  always_ff @(posedge clk_i) if (!Enabled || step_i) begin
+    a_mag_o <= (4*Lanes)'(a_mag_i[Planes*Lanes-1:0]);
+    a_rest_o <= a_rest_i;
+    b_mag_o <= (4*Lanes)'(b_mag_i[Planes*Lanes-1:0]);
+    b_rest_o <= b_rest_i;
   end
 
   if (Lanes == 16) begin : gen_no_steps
@@ -190,11 +186,9 @@ module ufp4_pe #(
         .sum_o(sum_d),
         .carry_o(carry_d)
       );
-      always_ff @(posedge clk_i) begin
-        if (move) begin
-          sum_nq <= ~sum_d;
-          carry_nq <= ~carry_d;
-        end
+      always_ff @(posedge clk_i) if (!Enabled || step_i) begin
+        sum_nq <= ~sum_d;
+        carry_nq <= ~carry_d;
       end
       ufp4_ripple #(.Width(13)) u_added (
         .a_i(~sum_nq),
