@@ -13,7 +13,6 @@ module pe_shared #(
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
-  input  logic                      operand_i,
   input  logic                      valid_i,
   input  logic [10:0]               control_load_i,
   input  logic [1:0]                base_i,
@@ -39,18 +38,18 @@ module pe_shared #(
     b_codes <= b_codes_i;
   end
 
-  logic operand, valid;
+  logic valid;
   logic [1:0] base;
   logic [10:0] control_load, control_sum;
   logic [2*Share-1:0] drain_read, drain_pick;
   logic [5:0] drain_index;
   if (Control) begin : gen_control
     always_ff @(posedge clk_i) begin
-      {operand, valid, base, control_load, control_sum} <= {operand_i, valid_i, base_i, control_load_i, control_sum_i};
+      {valid, base, control_load, control_sum} <= {valid_i, base_i, control_load_i, control_sum_i};
       {drain_read, drain_index, drain_pick} <= {drain_read_i, drain_index_i, drain_pick_i};
     end
   end else begin : gen_ports
-    assign {operand, valid, base, control_load, control_sum} = {operand_i, valid_i, base_i, control_load_i, control_sum_i};
+    assign {valid, base, control_load, control_sum} = {valid_i, base_i, control_load_i, control_sum_i};
     assign {drain_read, drain_index, drain_pick} = {drain_read_i, drain_index_i, drain_pick_i};
   end
 
@@ -63,7 +62,6 @@ module pe_shared #(
       ufp4_pe #(.Formats(Formats), .Parity(Parity)) u_pe (
         .clk_i,
         .rst_ni,
-        .operand_i(operand),
         .valid_i(valid),
         .control_load_i(control_load),
         .base_i(base),

@@ -97,7 +97,7 @@ def pe_of(line, elem, first):
     """The same of a line of blocks, or None where nothing is fed; what counts begins in the cycle `first`."""
     total = len(line) + LEAD
     at = lambda t: line[t] if 0 <= t < len(line) else None
-    out = {name: [] for name in ("rst_ni", "operand_i", "valid_i", "control_load_i", "base_i", "control_sum_i", "a_mag_i", "a_rest_i", "b_mag_i", "b_rest_i")}
+    out = {name: [] for name in ("rst_ni", "step_i", "valid_i", "control_load_i", "base_i", "control_sum_i", "a_mag_i", "a_rest_i", "b_mag_i", "b_rest_i")}
     held = [(0, 0, 0, 0)]  # the next cycle's first
     control = [0]
     for t in range(total):
@@ -111,7 +111,7 @@ def pe_of(line, elem, first):
     word = lambda t, back: control[max(0, t - back + 1)]
     for t in range(total):
         a_mag, a_rest, b_mag, b_rest = held[max(0, t - 2 + 1)]
-        for name, value in (("rst_ni", 1), ("operand_i", word(t, 2) >> 10), ("valid_i", word(t, 3) >> 10), ("control_load_i", word(t, 3)), ("base_i", word(t, 4) >> 8 & 3),
+        for name, value in (("rst_ni", 1), ("step_i", word(t, 2) >> 10), ("valid_i", word(t, 3) >> 10), ("control_load_i", word(t, 3)), ("base_i", word(t, 4) >> 8 & 3),
                             ("control_sum_i", word(t, 5)), ("a_mag_i", a_mag), ("a_rest_i", a_rest), ("b_mag_i", b_mag), ("b_rest_i", b_rest)):
             out[name].append(value)
     sums = {}

@@ -10,12 +10,13 @@
 // cells: its tree, then its last addition), significands multiplied in, memory read, then accumulate, memory write; that
 // for FPGAs has more between. The control word of a stage is {valid,
 // keep, load, write, bank, index}, keep set and load clear where it is not valid: the array's control registers of this
-// column and those after it. operand_i is of the first stage: without it the operands are those of the cycle before. valid_i is of the stage that makes the significands' product, control_load_i of the
+// column and those after it. valid_i is of the stage that makes the significands' product, control_load_i of the
 // memory read, control_sum_i of that which accumulates, and base_i, {keep, load}, of the one before it, where the form
 // for cells chooses what is added to.
 // Formats: what the form for cells multiplies; others multiply all.
 // Lanes below 16: a block's products come in 16 / Lanes steps, which ufp4_dot_part adds up; step_i says that there is one
-// and first_i that it is the block's first, in the second stage. Valid control is with the last step.
+// and first_i that it is the block's first, in the second stage. Valid control is with the last step. With 16 lanes and
+// ClockEnables step_i says that there is a block in the first stage: without, the operands are those of the cycle before.
 // Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
 // appears at drain_data_o in the next cycle, its parity one later; there is no drain of bank 0 while there are loads.
 // Simulators have another form for the whole array (ufp4_array_words).
@@ -33,7 +34,6 @@ module ufp4_pe #(
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
-  input  logic                    operand_i  /*verilator public_flat_rd*/,
   input  logic                    valid_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control_load_i  /*verilator public_flat_rd*/,
   input  logic [1:0]              base_i  /*verilator public_flat_rd*/,
@@ -63,16 +63,13 @@ module ufp4_pe #(
 
   // In every cycle: an enable would have to be paid for, unless it becomes a clock gate. E1M2 has no magnitude with the
   // uppermost plane.
-  logic move;
-  assign move = !(ufp4_pe_pkg::ClockEnables && Target == 32'(ufp4_spec_pkg::TARGET_ASIC)) | operand_i;
+  localparam bit Enabled = ufp4_pe_pkg::ClockEnables && Target == 32'(ufp4_spec_pkg::TARGET_ASIC) && Lanes == 16;
   localparam int unsigned Planes = (Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2)) ? 3 : 4;
-  always_ff @(posedge clk_i) begin
-    if (move) begin
-      a_mag_o <= (4*Lanes)'(a_mag_i[Planes*Lanes-1:0]);
-      a_rest_o <= a_rest_i;
-      b_mag_o <= (4*Lanes)'(b_mag_i[Planes*Lanes-1:0]);
-      b_rest_o <= b_rest_i;
-    end
+  always_ff @(posedge clk_i) if (!Enabled || step_i) begin
+    a_mag_o <= (4*Lanes)'(a_mag_i[Planes*Lanes-1:0]);
+    a_rest_o <= a_rest_i;
+    b_mag_o <= (4*Lanes)'(b_mag_i[Planes*Lanes-1:0]);
+    b_rest_o <= b_rest_i;
   end
 
   if (Lanes == 16) begin : gen_no_steps
@@ -189,11 +186,9 @@ module ufp4_pe #(
         .sum_o(sum_d),
         .carry_o(carry_d)
       );
-      always_ff @(posedge clk_i) begin
-        if (move) begin
-          sum_nq <= ~sum_d;
-          carry_nq <= ~carry_d;
-        end
+      always_ff @(posedge clk_i) if (!Enabled || step_i) begin
+        sum_nq <= ~sum_d;
+        carry_nq <= ~carry_d;
       end
       ufp4_ripple #(.Width(13)) u_added (
         .a_i(~sum_nq),

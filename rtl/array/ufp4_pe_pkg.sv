@@ -39,7 +39,7 @@ package ufp4_pe_pkg;
     return part_registered(target, contract) ? 2 : 1;
   endfunction
 
-  // The form for cells, contract exact: registers of stage 1 have an enable, which flows that make clock gates want
+  // The form for cells, contract exact, 16 lanes: registers of stage 1 have an enable, which flows that make clock gates want
   // (./ufp4 ppa --gated), and others would pay gates for. Bits and cycles are the same.
 `ifdef UFP4_CLOCK_ENABLES
   localparam bit ClockEnables = 1'b1;

@@ -252,14 +252,13 @@ module ufp4_systolic #(
       if (Lanes < 16) begin : gen_steps
         assign {step, first} = gen_row[r-r%Share].gen_control[c/Share+PartStage].word_q[WordWidth-1-:2];
       end else begin : gen_blocks
-        assign {step, first} = 2'b00;
+        assign {step, first} = {ufp4_pe_pkg::ClockEnables & gen_row[r-r%Share].gen_control[c/Share+1].word_q[WordWidth-1], 1'b0};
       end
 
       if (Exact) begin : gen_exact
         ufp4_pe #(.Depth(1 << IndexWidth), .Target(Target), .Parity(Parity), .Formats(Formats), .Lanes(Lanes)) u_pe (
           .clk_i,
           .rst_ni,
-          .operand_i(gen_row[r-r%Share].gen_control[c/Share+1].word_q[WordWidth-1]),
           .valid_i(gen_row[r-r%Share].gen_control[c/Share+ufp4_pe_pkg::StageValid].word_q[ControlWidth-1]),
           .control_load_i(gen_row[r-r%Share].gen_control[c/Share+StageLoad].word_q[ControlWidth-1:0]),
           .control_sum_i(gen_row[r-r%Share].gen_control[c/Share+StageSum].word_q[ControlWidth-1:0]),

@@ -12,6 +12,7 @@ import flow  # noqa: E402
 import gates  # noqa: E402
 import liberty  # noqa: E402
 import netlist  # noqa: E402
+import script  # noqa: E402
 import stimulus  # noqa: E402
 from library import DEBIAN, Library  # noqa: E402
 from rows import BY_NAME  # noqa: E402
@@ -187,6 +188,24 @@ def test_a_pe_has_the_sums_of_its_blocks(folder):
         full, none = (energy.of_case(path, row, ("fprop", elem, load), library, ready, cache, 600) for load in ("full", "none"))
         assert 3000 < full["energy_fj"] < 20000 and none["gates_fj"] == 0, (full, none)
         assert abs(none["flip_flops_clock_fj"] - full["flip_flops_clock_fj"]) < 0.2 * full["flip_flops_clock_fj"], (full, none)
+
+
+@slow
+def test_a_pe_with_enables_has_the_same_sums(folder):
+    """Where blocks come with gaps; and not where its enable is late."""
+    ready, cache = tools(), flow.Cache(folder)
+    library, row, plain = Library([DEBIAN], folder), BY_NAME["pe_e1m2"], script.synthesis
+    script.synthesis = lambda *words: plain(*words).replace("-DSYNTHESIS", "-DSYNTHESIS -DUFP4_CLOCK_ENABLES")
+    made = flow.synthesize(row, library, flow.Flow(), ready, cache, 600)[0]
+    script.synthesis = plain
+    found, cells = netlist.read((made / "netlist.v").read_text()), energy.models(library, ready, cache) / "cells.v"
+    for source in (made / "netlist.v", cells):
+        (folder / source.name).write_text(source.read_text())
+    told = stimulus.pe("fprop", "e1m2", "half")
+    sums = lambda: energy.check_sums(told, netlist.simulate(found, folder, told, ready, 600, netlist.writes(found)))
+    sums()
+    told.ports["step_i"] = [0] + told.ports["step_i"][:-1]
+    raises("the netlist's sum", sums)
 
 
 if __name__ == "__main__":
