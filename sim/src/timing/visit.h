@@ -22,11 +22,11 @@ namespace ufp4::timing {
 constexpr uint32_t kPage = 4096;  // which no burst crosses
 
 /** The bits of an address that matter to bursts of @p bytes, all of which begin at @p first and
- * multiples of @p stride from there: where they begin in a beat of @p bus bytes alone if they never
- * cross a page, and they cannot if they are aligned. */
-inline uint32_t page_mask(uint64_t first, uint64_t stride, uint64_t bytes, uint32_t bus) {
+ * multiples of @p stride from there: none if they never cross a page, and they cannot if they are
+ * aligned; nor a beat, then. */
+inline uint32_t page_mask(uint64_t first, uint64_t stride, uint64_t bytes) {
   const bool power = (bytes & (bytes - 1)) == 0 && bytes <= kPage;
-  return power && first % bytes == 0 && stride % bytes == 0 ? bus - 1 : kPage - 1;
+  return power && first % bytes == 0 && stride % bytes == 0 ? 0 : kPage - 1;
 }
 
 }  // namespace ufp4::timing

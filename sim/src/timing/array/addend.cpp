@@ -16,9 +16,8 @@ void Addend::start(const ufp4_gemm_descriptor_t &desc) {
   active_ = has_sums_ || has_c_;
   stream_ = has_sums_ ? kSums : kC;
   row_ = 0;
-  page_mask_ =
-      page_mask(desc.sums_addr, desc.sums_stride_bytes, 8 * shape_->tile_n, shape_->bus_bytes) |
-      page_mask(desc.c_addr, desc.c_stride_bytes, 4 * shape_->tile_n, shape_->bus_bytes);
+  page_mask_ = page_mask(desc.sums_addr, desc.sums_stride_bytes, 8 * shape_->tile_n) |
+               page_mask(desc.c_addr, desc.c_stride_bytes, 4 * shape_->tile_n);
   if (!active_) page_mask_ = 0;
   const uint64_t addr[2] = {desc.sums_addr, desc.c_addr};
   for (uint32_t s = 0; s < 2; s++) {

@@ -23,7 +23,7 @@ void Drain::start(const ufp4_gemm_descriptor_t &desc) {
   c_stage_ = has_c_ && operations != 0 ? 4 + shape_->operation * (operations - 1) : 0;
   stride_ = desc.d_stride_bytes;
   element_bytes_ = bf16_ ? 2 : wide_ ? 8 : 4;
-  page_mask_ = page_mask(desc.d_addr, stride_, shape_->tile_n * element_bytes_, shape_->bus_bytes);
+  page_mask_ = page_mask(desc.d_addr, stride_, shape_->tile_n * element_bytes_);
   active_ = true;
   open_ = parity_ = false;
   credit_ = tiles_ = row_ = tile_a_row_ = read_ = 0;

@@ -15,9 +15,8 @@ uint32_t LoadRequest::position_mask(const ufp4_gemm_descriptor_t &desc) const {
   const uint64_t strides = desc.a_stride_blocks | desc.b_stride_blocks;
   const uint64_t codes = desc.a_codes_addr | desc.b_codes_addr;
   const uint64_t scales = desc.a_scales_addr | desc.b_scales_addr;
-  // All begin at beats of the widest bus.
-  return page_mask(scales, strides << 4, shape_->chunk << 4, 1) >> 4 |
-         page_mask(codes, strides << 7, shape_->chunk << 7, 1) >> 7;
+  return page_mask(scales, strides << 4, shape_->chunk << 4) >> 4 |
+         page_mask(codes, strides << 7, shape_->chunk << 7) >> 7;
 }
 
 void LoadRequest::start(const ufp4_gemm_descriptor_t &desc) {

@@ -37,7 +37,7 @@ void QuantLoad::start(const QuantJob &job) {
   walk_.start(job);
   places_ = shape_->segments;
   strips_ = 0;
-  page_mask_ = page_mask(job.addr, job.stride_bytes, shape_->segment_bytes, 1);
+  page_mask_ = page_mask(job.addr, job.stride_bytes, shape_->segment_bytes);
   addr_ = chunk_addr_ = strip_addr_ = job.addr;
 }
 

@@ -28,7 +28,7 @@ void QuantWriteWide::start(const QuantJob &job) {
     codes_addr_[c] = job.codes_addr[c];
     scales_addr_[c] = job.scales_addr[c];
     index_[c].start(job, c, tiles[c], false,
-                    page_mask(job.codes_addr[c], stride, units * bytes, 1) / bytes);
+                    page_mask(job.codes_addr[c], stride, units * bytes) / bytes);
   }
 }
 
