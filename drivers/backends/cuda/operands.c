@@ -98,7 +98,7 @@ static ufp4_cuda_quantize_t describe_whole(const ufp4_matrix_t *in, const ufp4_q
                               .elem = how->elem,
                               .scale = how->scale,
                               .layout = how->layout,
-                              .rht_mask = how->rht_mask,
+                              .rht_mask = (uint16_t)how->rht_mask,
                               .round = how->round,
                               .scale_round = how->scale_round,
                               .seed = how->seed,

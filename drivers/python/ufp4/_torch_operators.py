@@ -114,15 +114,19 @@ def _tensors(q):
     return codes, scales, (o.exponent, scale_bits)
 
 
-def _operand(made, rows, cols, codes, scales, numbers):
-    """A copy that _tensors gave, for as long as these tensors live."""
-    scale = made._struct.scale
-    block = _quantize.s.SCALE_BLOCK[scale]
+def _block(made):
+    return made._struct.block or _quantize.s.SCALE_BLOCK[made._struct.scale]
+
+
+def _operand(made, rows, cols, codes, scales, numbers, partner):
+    """A copy that _tensors gave, for as long as these tensors live, which is multiplied by @p partner."""
+    scale, block = made._struct.scale, _block(made)
     bits = c.c_uint32(numbers[1])
     f32 = scales.dtype == torch.float32
     return c.Operand(elem=made._struct.elem, scale=scale, rows=rows, cols=cols, blocks=-(-cols // 16), block=block,
                      scale_blocks=-(-cols // block), codes=codes.data_ptr(), scales=None if f32 else scales.data_ptr(),
-                     scales_f32=scales.data_ptr() if f32 else None, exponent=numbers[0], tensor_scale=c.c_float.from_buffer(bits).value)
+                     scales_f32=scales.data_ptr() if f32 else None, exponent=numbers[0], tensor_scale=c.c_float.from_buffer(bits).value,
+                     half=partner.half)
 
 
 # --- Operators: opaque to torch.compile ---------------------------------------------------------------
@@ -181,7 +185,7 @@ def _fake_copy(like, made, pass_, wanted):
         return like.new_empty((rows, cols), dtype=torch.float32), like.new_empty(0, dtype=torch.uint8)
     scale = made._struct.scale
     dtype = torch.float32 if _quantize.s.SCALES[scale] == "fp32" else torch.uint8
-    block = _quantize.s.SCALE_BLOCK[scale]
+    block = _block(made)
     return (like.new_empty((cols, (rows + 15) // 16 * 8), dtype=torch.uint8),
             like.new_empty((cols, (rows + block - 1) // block), dtype=dtype))
 
@@ -210,12 +214,12 @@ def _compute_backward(dy: torch.Tensor, numbers: torch.Tensor, x_codes: torch.Te
     dx, dw = torch.empty(0, dtype=x_dtype), torch.empty(0, dtype=w_dtype)
     if need_dx and _quantizes(made, DGRAD):
         left = _quantized(dy, _how(made, DY, ROW, ids))
-        dx = _product(left._operand, _operand(made, cin, cout, w_codes, w_scales, numbers[6:8]), made._struct.contract, x_dtype)
+        dx = _product(left._operand, _operand(made, cin, cout, w_codes, w_scales, numbers[6:8], left._operand), made._struct.contract, x_dtype)
     elif need_dx:
         dx = (_rounded(made, dy) @ w_codes).to(x_dtype)
     if need_dw and _quantizes(made, WGRAD):
         left = _quantized(dy, _how(made, DY, COL, ids))
-        dw = _product(left._operand, _operand(made, cin, tokens, x_codes, x_scales, numbers[4:6]), made._struct.contract, w_dtype)
+        dw = _product(left._operand, _operand(made, cin, tokens, x_codes, x_scales, numbers[4:6], left._operand), made._struct.contract, w_dtype)
     elif need_dw:
         dw = (_rounded(made, dy).T @ x_codes).to(w_dtype)
     return dx, dw
