@@ -38,11 +38,12 @@ int reference_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16])
   return largest;
 }
 
-/** The exact sum of row @p j of H16 times the block, a fourth of it rounded once. */
-static uint32_t undo_row(const uint32_t bits[16], int j) {
+/** The exact sum of row @p j of the matrix times the block, a fourth of it (of more points an
+ * eighth) rounded once. */
+static uint32_t undo_row(const uint32_t *bits, int points, int j) {
   reference_sum_t sum = {0};
   int inf[2] = {0, 0};  // whether there is a term of +Inf, of -Inf
-  for (int i = 0; i < 16; i++) {
+  for (int i = 0; i < points; i++) {
     const int negative = (int)(bits[i] >> 31) ^ (hadamard(i, j) < 0);
     if (reference_f32_is_nan(bits[i])) return 0x7FC00000u;
     if (!reference_f32_is_finite(bits[i])) {
@@ -51,7 +52,7 @@ static uint32_t undo_row(const uint32_t bits[16], int j) {
     }
     reference_real_t term = reference_f32_real(bits[i]);
     term.negative = negative;
-    term.exponent -= 2;  // H16 / 4
+    term.exponent -= points == 16 ? 2 : 3;
     reference_sum_add(&sum, term);
   }
   if (inf[0] && inf[1]) return 0x7FC00000u;
@@ -59,9 +60,9 @@ static uint32_t undo_row(const uint32_t bits[16], int j) {
   return reference_sum_round(&sum, 0);
 }
 
-void reference_rht_undo(const uint32_t bits[16], uint16_t mask, uint32_t out[16]) {
-  for (int j = 0; j < 16; j++) {
-    const uint32_t x = undo_row(bits, j);
+void reference_rht_undo(const uint32_t *bits, int points, uint64_t mask, uint32_t *out) {
+  for (int j = 0; j < points; j++) {
+    const uint32_t x = undo_row(bits, points, j);
     const int negate = (mask >> j) % 2 == 1 && !reference_f32_is_nan(x);
     out[j] = x ^ (negate ? 0x80000000u : 0);
   }
@@ -108,16 +109,48 @@ static int plain(const uint32_t bits[16], reference_real_t out[16]) {
 }
 
 reference_block_t reference_block_load(const uint32_t bits[16], const reference_quantize_t *how) {
+  const uint16_t mask = (uint16_t)how->mask;
   reference_block_t block = {0};
   switch (how->rht) {
     case REFERENCE_RHT_INTEGER:
-      block.poisoned = !rht_integer(bits, how->mask, block.x);
+      block.poisoned = !rht_integer(bits, mask, block.x);
       break;
     case REFERENCE_RHT_BF16:
-      block.poisoned = !rht_bf16(bits, how->mask, block.x);
+      block.poisoned = !rht_bf16(bits, mask, block.x);
       break;
     default:
       block.poisoned = !plain(bits, block.x);
   }
+  return block;
+}
+
+/** Row @p i of the transform of 32 or 64 points, exactly: significands, aligned to the largest
+ * exponent, lose 1 or 2 bits more than with 16 points; the sum is divided by 4 or 8. */
+static reference_real_t point(const uint32_t *bits, int i, int largest,
+                              const reference_quantize_t *how) {
+  const int lost = how->points == 64 ? 2 : 1;
+  int64_t sum = 0;
+  for (int j = 0; j < how->points; j++) {
+    const int64_t v = aligned(bits[j], largest + lost);
+    sum += (hadamard(i, j) < 0) ^ (how->mask >> j & 1) ? -v : v;
+  }
+  const int divided = how->points == 64 ? 3 : 2;
+  return (reference_real_t){sum < 0, (uint64_t)(sum < 0 ? -sum : sum),
+                            largest - 150 + lost - divided};
+}
+
+reference_block_t reference_points_load(const uint32_t *bits, int part,
+                                        const reference_quantize_t *how) {
+  reference_block_t block = {0};
+  int largest = 1;
+  for (int j = 0; j < how->points; j++) {
+    if (!reference_f32_is_finite(bits[j])) {
+      block.poisoned = 1;
+      return block;
+    }
+    const int biased = reference_f32_real(bits[j]).exponent + 150;
+    if (biased > largest) largest = biased;
+  }
+  for (int i = 0; i < 16; i++) block.x[i] = point(bits, 16 * part + i, largest, how);
   return block;
 }

@@ -20,8 +20,7 @@ static int dot(const reference_operand_t *a, int64_t i, const reference_operand_
 
 /** The pattern of the scale that covers a group. */
 static uint32_t scale_at(const reference_operand_t *operand, int64_t row, int64_t group) {
-  return operand
-      ->scales[row * operand->scale_blocks + 16 * group / reference_scale_block(operand->scale)];
+  return operand->scales[row * operand->scale_blocks + 16 * group / operand->block];
 }
 
 /** dot * scale * scale, exactly. */
@@ -70,7 +69,7 @@ static uint32_t fp32_step(const reference_operand_t *a, const reference_operand_
 
 uint32_t reference_gemm_fp32(const reference_operand_t *a, int64_t i, const reference_operand_t *b,
                              int64_t j) {
-  const int wide = reference_scale_block(a->scale) / 16;
+  const int wide = a->block / 16;
   uint32_t acc = 0;
   for (int64_t g = 0; g < a->groups; g += wide) {
     acc = fp32_step(a, b, acc, dot(a, i, b, j, g, g + wide), scale_at(a, i, g), scale_at(b, j, g));
@@ -183,7 +182,8 @@ static uint32_t finish(const reference_operand_t *a, const reference_operand_t *
 
 uint32_t reference_gemm_round(const reference_operand_t *a, const reference_operand_t *b,
                               int64_t sum, const uint32_t *alpha, const uint32_t *c) {
-  const int unit = 18 + reference_elem_frac(a->elem) + reference_elem_frac(b->elem) + a->t + b->t;
+  const int unit =
+      18 + reference_elem_frac(a->elem) + reference_elem_frac(b->elem) + a->t + b->t + a->half;
   uint32_t d = F32_NAN;
   if (sum != REFERENCE_I64_NAN)
     d = reference_f32_round(sum < 0, (reference_u128_t)(sum < 0 ? -(reference_i128_t)sum : sum),

@@ -295,19 +295,34 @@ static void gather(const uint32_t *row, int64_t cols, int64_t b, uint32_t bits[1
   for (int i = 0; i < 16; i++) bits[i] = 16 * b + i < cols ? row[16 * b + i] : 0;
 }
 
+static int block_of(const reference_quantize_t *how) {
+  return how->block != 0 ? how->block : reference_scale_block(how->scale);
+}
+
+/** Group @p b of a row as it enters the quantizer. */
+static reference_block_t load_group(const uint32_t *row, int64_t cols, int64_t b,
+                                    const reference_quantize_t *how) {
+  uint32_t group[64];
+  if (how->rht == REFERENCE_RHT_NONE || how->points <= 16) {
+    gather(row, cols, b, group);
+    return reference_block_load(group, how);
+  }
+  const int parts = how->points / 16;
+  for (int i = 0; i < parts; i++) gather(row, cols, b / parts * parts + i, group + 16 * i);
+  return reference_points_load(group, (int)(b % parts), how);
+}
+
 static loaded_t load(const uint32_t *bits, int64_t rows, int64_t cols,
                      const reference_quantize_t *how) {
   loaded_t in = {.rows = rows, .groups = (cols + 15) / 16, .tall = how->tall ? 16 : 1};
-  in.wide = reference_scale_block(how->scale) / 16;
+  in.wide = block_of(how) / 16;
   in.tile_rows = (rows + in.tall - 1) / in.tall;
   in.tile_cols = (in.groups + in.wide - 1) / in.wide;
   in.block = malloc((size_t)(rows * in.groups) * sizeof *in.block);
   in.tile = calloc((size_t)(in.tile_rows * in.tile_cols), sizeof *in.tile);
   if (!in.block || !in.tile) abort();
   for (int64_t i = 0; i < rows * in.groups; i++) {
-    uint32_t group[16];
-    gather(bits + i / in.groups * cols, cols, i % in.groups, group);
-    in.block[i] = reference_block_load(group, how);
+    in.block[i] = load_group(bits + i / in.groups * cols, cols, i % in.groups, how);
     summarize(tile_at(&in, i / in.groups, i % in.groups), &in.block[i]);
   }
   return in;
@@ -381,8 +396,13 @@ static void choose_targets(loaded_t *in, const reference_quantize_t *how, const 
 
 reference_operand_t reference_operand_create(reference_elem_t elem, reference_scale_t scale,
                                              int64_t rows, int64_t cols) {
-  const int64_t block = reference_scale_block(scale);
+  return reference_operand_create_blocks(elem, scale, reference_scale_block(scale), rows, cols);
+}
+
+reference_operand_t reference_operand_create_blocks(reference_elem_t elem, reference_scale_t scale,
+                                                    int block, int64_t rows, int64_t cols) {
   reference_operand_t out = {.elem = elem, .scale = scale, .rows = rows, .tensor_scale = F32_ONE};
+  out.block = block;
   out.groups = (cols + 15) / 16;
   out.scale_blocks = (cols + block - 1) / block;
   out.codes = calloc((size_t)(rows * out.groups), 16);
@@ -396,8 +416,10 @@ reference_operand_t reference_quantize(const uint32_t *bits, int64_t rows, int64
   loaded_t in = load(bits, rows, cols, how);
   const level_t level = level_of(&in, how, t);
   if (how->scale_round == REFERENCE_SCALE_46) choose_targets(&in, how, &level);
-  reference_operand_t out = reference_operand_create(how->elem, how->scale, rows, cols);
+  reference_operand_t out =
+      reference_operand_create_blocks(how->elem, how->scale, block_of(how), rows, cols);
   out.t = level.t;
+  out.half = how->rht != REFERENCE_RHT_NONE && how->points == 32;
   out.tensor_scale = level.decode;
   for (int64_t g = 0; g < rows * out.groups; g++) {
     const int64_t row = g / out.groups, group = g % out.groups;
@@ -418,7 +440,7 @@ void reference_operand_free(reference_operand_t *operand) {
 }
 
 uint32_t reference_dequantize(const reference_operand_t *operand, int64_t row, int64_t k) {
-  const int64_t block = k / reference_scale_block(operand->scale);
+  const int64_t block = k / operand->block;
   const reference_real_t element = reference_f32_real(
       reference_elem_value(operand->elem, operand->codes[row * operand->groups * 16 + k]));
   const reference_real_t tensor = reference_f32_real(operand->tensor_scale);

@@ -115,7 +115,9 @@ typedef struct {
   reference_scale_t scale;
   int tall;  ///< 0: a scale covers part of a row; 1: that part of 16 rows (2-D tiles)
   reference_rht_t rht;
-  uint16_t mask;
+  uint64_t mask;
+  int block;       ///< columns that share a scale; 0: reference_scale_block
+  int points;      ///< of the transform; 0: 16
   int stochastic;  ///< 0 nearest even, 1 SR
   reference_scale_round_t scale_round;
   uint64_t seed;
@@ -131,9 +133,12 @@ typedef struct {
 /** The transform; out[i] * 2^(E - 152). @return E, or 0 with NaN or Inf in the block. */
 int reference_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]);
 /** The transform undone, of decoded values as FP32 patterns (numerics.md 2, Decoding). */
-void reference_rht_undo(const uint32_t bits[16], uint16_t mask, uint32_t out[16]);
+void reference_rht_undo(const uint32_t *bits, int points, uint64_t mask, uint32_t *out);
 /** What enters the quantizer. */
 reference_block_t reference_block_load(const uint32_t bits[16], const reference_quantize_t *how);
+/** The same of part @p part of a transform of how->points, 32 or 64. */
+reference_block_t reference_points_load(const uint32_t *bits, int part,
+                                        const reference_quantize_t *how);
 /** The largest t with amax * 2^t / qmax <= 448; 0 for amax 0. */
 int reference_exponent_of(reference_elem_t elem, reference_real_t amax);
 
@@ -154,7 +159,9 @@ typedef struct {
   reference_scale_t scale;
   int64_t rows;
   int64_t groups;         ///< ceil(cols / 16)
-  int64_t scale_blocks;   ///< ceil(cols / 16), or / 32 for E8M0
+  int block;              ///< columns that share a scale
+  int64_t scale_blocks;   ///< ceil(cols / block)
+  int half;               ///< 1 after a transform of 32 points: products are halved
   int t;                  ///< 0 without
   uint32_t tensor_scale;  ///< FP32, 1 without
   unsigned flags;
@@ -172,6 +179,9 @@ reference_operand_t reference_quantize(const uint32_t *bits, int64_t rows, int64
 /** An operand with its arrays, all zero, t 0 and tensor scale 1. */
 reference_operand_t reference_operand_create(reference_elem_t elem, reference_scale_t scale,
                                              int64_t rows, int64_t cols);
+/** The same with @p block columns to a scale. */
+reference_operand_t reference_operand_create_blocks(reference_elem_t elem, reference_scale_t scale,
+                                                    int block, int64_t rows, int64_t cols);
 void reference_operand_free(reference_operand_t *operand);
 /** Element * scale * 2^-t * tensor scale of position k of a row, rounded once. */
 uint32_t reference_dequantize(const reference_operand_t *operand, int64_t row, int64_t k);

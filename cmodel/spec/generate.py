@@ -87,6 +87,9 @@ def c_header(spec):
             "#define UFP4_BACKEND_NAMES {" + ", ".join(f'"{b}"' for b in backends) + "}",
             "#define UFP4_BACKEND_CLASSES {" + ", ".join(str(classes.index(c)) for c in backends.values()) + "}",
             f"#define UFP4_BACKEND_COUNT {len(backends)}", ""]
+    for key, sizes in SIZES.items():
+        out += [f"/** What {key} may be, by its bit in the table below. */", f"#define {up('ufp4', key + 's')} {{" + ", ".join(map(str, sizes)) + "}",
+                f"#define {up('ufp4', key, 'names')} {{" + ", ".join(f'"{size}"' for size in sizes) + "}", f"#define {up('ufp4', key, 'count')} {len(sizes)}"]
     out += c_combinations(spec, "quantize", QUANTIZE_KEYS, "What may be quantized (ufp4_combination_quantize).")
     out += c_combinations(spec, "gemm", GEMM_KEYS, "Which GEMMs there are (ufp4_combination_gemm).")
     for name, value in spec["limit"].items():
@@ -152,15 +155,17 @@ def qmax(f):
     return odd, exponent
 
 
-QUANTIZE_KEYS = ("scale", "elem", "layout", "rht", "scale_round", "backend")
+QUANTIZE_KEYS = ("scale", "elem", "layout", "rht", "block", "rht_size", "scale_round", "backend")
+SIZES = {"block": (16, 32, 64, 128), "rht_size": (16, 32, 64)}
 GEMM_KEYS = ("scale", "contract", "elem", "backend")
-SETS = ("elem", "layout", "rht", "scale_round", "contract", "backend")
+SETS = ("elem", "layout", "rht", "block", "rht_size", "scale_round", "contract", "backend")
 
 
 def c_combinations(spec, kind, keys, doc):
     """A struct of a value and sets of values, a bit each, and its rows."""
     numbers = {name: {v: n for v, n, _ in values} for name, _, values in enums(spec)}
     numbers["backend"] = {v: n for n, v in enumerate(spec["backend_classes"])}
+    numbers |= {key: {v: n for n, v in enumerate(sizes)} for key, sizes in SIZES.items()}
     out = [f"/** {doc} Sets have bit i for value i. */", "typedef struct {"]
     for key in keys:
         out.append(f"  unsigned {key}{'s' if key in SETS else ''};")
@@ -345,7 +350,7 @@ def table(head, rows):
 
 
 def combinations_table(rows, keys):
-    cell = lambda v: ", ".join(v) if isinstance(v, list) else v
+    cell = lambda v: ", ".join(map(str, v)) if isinstance(v, list) else v
     return table([k.replace("_", " ") for k in keys], [[cell(r[k]) for k in keys] for r in rows])
 
 
@@ -436,8 +441,9 @@ def markdown_formats(spec):
             "What stands in a row that does not name the backend's class is legal, but not there: exit status 3.",
             "Of the class core are " + ", ".join(b for b, c in spec["backend"].items() if c == "core") + " and ports of one's own.",
             "Elements are rounded to nearest even or stochastically in every row.", "", "### Quantizing", "",
-            "A scale belongs to " + ", ".join(f"{block} elements ({name})" for name, block in zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"])) +
+            "Without a block of one's own a scale belongs to " + ", ".join(f"{block} elements ({name})" for name, block in zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"])) +
             ", or to as many columns of 16 rows (layout 2d).",
+            "Blocks of other sizes, and transforms of 32 and 64 points (rht size), go with the contract exact alone, and are software only: no core has them.",
             "On a core, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0 without a transform.",
             "For the other rows that name core the host quantizes, with the same bits, and the core multiplies.", ""]
     out += combinations_table(spec["quantize_combination"], QUANTIZE_KEYS)
@@ -472,6 +478,11 @@ def main():
     check = sys.argv[1:] == ["--check"]
     spec = tomllib.loads((ROOT / "cmodel/spec/ufp4.toml").read_text())
     check_words(spec)
+    own_block = dict(zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"]))
+    spec["sizes"] = SIZES
+    for row in spec["quantize_combination"]:
+        row.setdefault("block", [own_block[row["scale"]]])
+        row.setdefault("rht_size", [16])
     stale = []
     for name, make in OUTPUTS.items():
         path, text = ROOT / name, make(spec)

@@ -11,6 +11,7 @@ def package(spec, note, keys, values_of):
     for name in ("elem", "scale", "dtype", "round", "scale_round", "rht", "layout", "contract"):
         out.append(f"{name.upper()}S = {names[name]!r}".replace("'", '"'))
     out.append(f"SCALE_BLOCK = {tuple(spec['enum']['scale']['block'])!r}")
+    out += [f"{key.upper()}S = {sizes!r}" for key, sizes in spec["sizes"].items()]
     out.append(f"ELEM_FRAC = {tuple(f['frac'] for f in spec['format'])!r}")
     out.append(f"MAX_DIM = {spec['limit']['max_dim']}")
     out.append(f"RHT_MASK = 0x{spec['limit']['rht_default_mask']:X}")

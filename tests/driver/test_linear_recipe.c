@@ -234,7 +234,7 @@ static ufp4_matrix_t forward_values(const ufp4_recipe_t *recipe, const ufp4_matr
   float *values = malloc((size_t)(copy.rows * ld) * sizeof *values);
   check_bits(0, ufp4_dequantize(&copy, ld, values, ld), UFP4_OK, "dequantize");
   for (int64_t i = 0; i < copy.rows * ld && recipe->rht[UFP4_PASS_FPROP]; i += 16)
-    ufp4_rht_undo(values + i, ufp4_recipe_mask(recipe, SEED, STEP));
+    ufp4_rht_undo(values + i, (uint16_t)ufp4_recipe_mask(recipe, SEED, STEP));
   ufp4_operand_free(&copy);
   return (ufp4_matrix_t){UFP4_DTYPE_F32, tensor->rows, tensor->cols, ld, values};
 }

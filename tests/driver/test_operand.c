@@ -196,6 +196,8 @@ TEST(rejects_unknown_metadata_values) {
   static const char *const extras[] = {"\"format\": \"ufp4-2\"",
                                        "\"rht\": \"yes\"",
                                        "\"rht\": \"0x10000\"",
+                                       "\"rht\": \"0x1\", \"rht_size\": \"48\"",
+                                       "\"rht\": \"0x1\", \"rht_size\": \"x\"",
                                        "\"axis\": \"diagonal\"",
                                        "\"round\": \"away\"",
                                        "\"scale_round\": \"down\"",
@@ -214,7 +216,7 @@ TEST(rejects_unknown_metadata_values) {
                                        "\"seed\": \"18446744073709551616\"",
                                        "\"tensor_scale\": \"\"",
                                        "\"tensor_scale\": \"1x\""};
-  for (int i = 0; i < 21; i++) {
+  for (int i = 0; i < (int)(sizeof extras / sizeof extras[0]); i++) {
     char metadata[256];
     snprintf(metadata, sizeof metadata, LEAST ", %s", extras[i]);
     check_refused(i, metadata, 5, 1, 3, UFP4_ERROR_FORMAT, "metadata");
@@ -223,13 +225,14 @@ TEST(rejects_unknown_metadata_values) {
                 UFP4_ERROR_FORMAT, "elem is 'fp4'; e2m1, e1m2 or int4 is needed");
   check_refused(21, "\"elem\": \"e2m1\", \"scale\": \"e5m2\", \"block\": \"16\"", 5, 1, 3,
                 UFP4_ERROR_FORMAT, "scale");
-  check_refused(22, "\"elem\": \"e2m1\", \"scale\": \"e4m3\", \"block\": \"32\"", 5, 1, 3,
+  check_refused(22, "\"elem\": \"e2m1\", \"scale\": \"e4m3\", \"block\": \"48\"", 5, 1, 3,
                 UFP4_ERROR_FORMAT, "block");
 }
 
 TEST(rejects_combinations_that_are_illegal) {
   static const char *const made[] = {
-      "\"elem\": \"e1m2\", \"scale\": \"nvfp4\", \"block\": \"16\"",
+      "\"elem\": \"e1m2\", \"scale\": \"nvfp4\", \"block\": \"16\", \"scale_round\": \"46\"",
+      "\"elem\": \"e1m2\", \"scale\": \"nvfp4\", \"block\": \"32\"",
       "\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"block\": \"16\", \"rht\": \"0xD7E8\"",
       "\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"block\": \"16\", \"tensor_exponent\": \"1\"",
       "\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"block\": \"16\", \"tensor_scale\": \"0\"",

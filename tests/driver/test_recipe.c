@@ -19,6 +19,8 @@ static void check_same(const ufp4_recipe_t *got, const ufp4_recipe_t *want) {
   check_bits(0, got->elem, want->elem, "elem");
   check_bits(0, got->scale, want->scale, "scale");
   check_bits(0, got->rht_mask, want->rht_mask, "rht_mask");
+  check_bits(0, (uint64_t)got->block, (uint64_t)want->block, "block");
+  check_bits(0, (uint64_t)got->rht_size, (uint64_t)want->rht_size, "rht_size");
   check_bits(0, got->signs, want->signs, "signs");
   check_bits(0, (uint64_t)got->requantize, (uint64_t)want->requantize, "requantize");
   check_bits(0, got->contract, want->contract, "contract");
@@ -160,6 +162,20 @@ TEST(text_of_a_recipe_is_the_file_of_it) {
   }
 }
 
+TEST(blocks_and_transforms_have_sizes) {
+  for (int i = 0; i < 2; i++) {
+    ufp4_recipe_t want = renamed("ufp4"), got;
+    ufp4_message_t message = {0};
+    want.block = i ? 128 : 32;
+    want.rht_size = i ? 64 : 32;
+    want.rht_mask = i ? 0x8000000000000001u : ufp4_default_mask(32);
+    char *text = ufp4_recipe_text(&want);
+    bench_check_status(i, read_text(text, &got, &message), UFP4_OK, &message);
+    check_same(&got, &want);
+    free(text);
+  }
+}
+
 TEST(requantize_is_true_or_false) {
   for (int i = 0; i < 2; i++) {
     ufp4_recipe_t recipe;
@@ -213,6 +229,12 @@ TEST(rejects_files_that_are_no_recipes) {
       "{\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"rht\": \"bf16\"}",
       "{\"elem\": \"e1m2\", \"rht_mask\": \"0x10000\"}",
       "{\"elem\": \"e1m2\", \"name\": \"\"}",
+      "{\"elem\": \"e1m2\", \"block\": \"64\"}",
+      "{\"elem\": \"e1m2\", \"block\": 48}",
+      "{\"elem\": \"e1m2\", \"rht_size\": 128}",
+      "{\"elem\": \"e1m2\", \"block\": 64, \"accumulate\": \"nv\"}",
+      "{\"elem\": \"e1m2\", \"block\": 64, \"layout\": {\"w\": \"2d\"}}",
+      "{\"elem\": \"e1m2\", \"rht_size\": 32, \"rht_mask\": \"0x100000000\"}",
       "{\"elem\": \"e1m2\", \"scale\": \"nvfp4\", \"scale_round\": \"46\"}",
       "{\"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": \"integer\"}",
       "{\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"accumulate\": \"exact\"}",

@@ -199,6 +199,34 @@ def test_suffixes_are_their_recipes():
     check(outputs[0][2] == outputs[2][2] and outputs[0][0] != outputs[2][0], "of FPROP and DGRAD alone")
 
 
+def test_larger_blocks_and_transforms_are_the_products_of_their_files():
+    tensors(64, 128, 192)
+    for block, size in ((32, 16), (64, 32), (128, 64)):
+        write_recipe("wide.json", elem="e1m2", block=block, rht="integer", rht_size=size, round={"dy": "sr"})
+        layer("--recipe", "wide.json")
+        for gemm, a, b in (("fprop", ("x", "X.npy"), ("w", "W.npy")), ("dgrad", ("dy", "dY.npy"), ("w", "W.npy")),
+                           ("wgrad", ("dy", "dY.npy"), ("x", "X.npy"))):
+            for at, (role, source) in (("a", a), ("b", b)):
+                passes("quantize", source, "-o", f"{at}.safetensors", "--recipe", "wide.json", "--role", role, "--pass", gemm)
+            passes("gemm", "a.safetensors", "b.safetensors", "-o", "D.npy")
+            check_equal(open(f"out/{SHAPES[gemm]}", "rb").read(), open("D.npy", "rb").read(), gemm)
+
+
+def test_rejects_larger_blocks_and_transforms():
+    tensors(64, 128, 192)
+    write_recipe("block.json", elem="e1m2", block=64)
+    write_recipe("size.json", elem="e1m2", rht="integer", rht_size=64)
+    for name, words in (("block.json", "block 64"), ("size.json", "RHT size 64")):
+        for backend in ("rtl", "tlm"):
+            rejects(3, f"backend {backend} does not have {words} with scale e4m3; model has", "layer", *XWD, "-o", "out",
+                    "--recipe", name, "--backend", backend)
+    passes("quantize", "X.npy", "-o", "q.safetensors", "--elem", "e1m2", "--block", "64")
+    rejects(3, "has no blocks over 16; model has", "gemm", "q.safetensors", "q.safetensors", "-o", "D.npy", "--backend", "rtl")
+    rejects(2, "the contract exact alone", "gemm", "q.safetensors", "q.safetensors", "-o", "D.npy", "--accumulate", "fp32")
+    tensors(64, 128, 100)
+    rejects(2, "a transform of 64 points along 100 numbers", "layer", *XWD, "-o", "out", "--recipe", "size.json")
+
+
 def test_rejects_uniform_grids_with_two_levels_on_other_backends():
     tensors(4, 5, 6)
     layer("--recipe", "nvint4")

@@ -76,7 +76,7 @@ TEST(undoing_all_is_undoing_each) {
   fill();
   memcpy(all, plain, sizeof all);
   memcpy(each, plain, sizeof each);
-  ufp4_rht_undo_all(all, 3, 0x1234);
+  ufp4_rht_undo_all(all, 3, 16, 0x1234);
   for (int i = 0; i < 3; i++) ufp4_rht_undo(each + 16 * i, 0x1234);
   for (int i = 0; i < 3 * 16; i++)
     check_bits(i, ufp4_f32_bits(all[i]), ufp4_f32_bits(each[i]), "element");

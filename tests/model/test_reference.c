@@ -151,7 +151,7 @@ TEST(bf16_transform_matches_doubles) {
     for (int j = 0; j < 16; j++) {
       const reference_real_t x = block.x[j];
       check_bits(i, reference_f32_round(x.negative, x.magnitude, x.exponent),
-                 rht_in_doubles(bits, how.mask, j), "y[%d]", j);
+                 rht_in_doubles(bits, (uint16_t)how.mask, j), "y[%d]", j);
     }
   }
 }

@@ -209,7 +209,7 @@ static void check_undo(int64_t index, const uint32_t bits[16], uint16_t mask) {
   float block[16];
   uint32_t want[16];
   for (int k = 0; k < 16; k++) block[k] = ufp4_f32_value(bits[k]);
-  reference_rht_undo(bits, mask, want);
+  reference_rht_undo(bits, 16, mask, want);
   ufp4_rht_undo(block, mask);
   for (int k = 0; k < 16; k++) {
     check_bits(index, ufp4_f32_bits(block[k]), want[k], "element %d, first %08x, mask %04x", k,

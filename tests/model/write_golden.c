@@ -127,7 +127,7 @@ static void write_one_quantize(FILE *out, const block_t *block, const reference_
   reference_random_block(how->seed, how->tensor_id, group, random);
   const unsigned flags = reference_quantize_block(block->bits, how, t, random, codes, &scale);
   fprintf(out, "%s %s %s %04x %s %s %d", block->name, elem_names[how->elem],
-          how->rht ? "rht" : "plain", how->mask, how->stochastic ? "sr" : "rne",
+          how->rht ? "rht" : "plain", (unsigned)how->mask, how->stochastic ? "sr" : "rne",
           how->scale_round == REFERENCE_SCALE_UP ? "up" : "rne", t);
   hex_words(out, block->bits, 16);
   hex_bytes(out, random, 16);
@@ -226,7 +226,7 @@ static void write_scale(FILE *out) {
     const int t = reference_tensor_exponent(x, SCALE_ROWS, SCALE_COLS, &how);
     reference_operand_t q = reference_quantize(x, SCALE_ROWS, SCALE_COLS, &how, t);
     fprintf(out, "%s %s %s %s %04x %s %s %016" PRIx64 " %016" PRIx64, elem_names[how.elem],
-            scale_names[how.scale], how.tall ? "2d" : "1d", transforms[how.rht], how.mask,
+            scale_names[how.scale], how.tall ? "2d" : "1d", transforms[how.rht], (unsigned)how.mask,
             how.stochastic ? "sr" : "rne", rounds[how.scale_round], how.seed, how.tensor_id);
     hex_words(out, x, SCALE_ROWS * SCALE_COLS);
     fprintf(out, " %d %08" PRIx32, q.t, q.tensor_scale);

@@ -200,6 +200,19 @@ def test_recipes_are_those_of_recipe_files():
             check_equal(again.to_dict() | {"name": name}, made.to_dict(), name)
 
 
+def test_larger_blocks_and_transforms_are_those_of_the_program():
+    x = gaussian(5, 192)
+    for block in (32, 64, 128):
+        for size in (None, 16, 32, 64):
+            more = {} if size is None else {"rht": "on", "rht_size": size}
+            options = ["--elem", "e1m2", "--round", "sr", "--seed", 7, "--block", block] + ([] if size is None else ["--rht", "on", "--rht-size", size])
+            q = ufp4.quantize(x, elem="e1m2", block=block, round="sr", seed=7, **more)
+            check(q.to_safetensors() == program_file(x, *options), f"{block} {size}")
+            again = ufp4.Quantized.from_safetensors(q.to_safetensors(packed=True))
+            check(again.to_safetensors() == q.to_safetensors() and (again.block, again.rht_size) == (block, size or 16), repr(again))
+            same(ufp4.gemm(again, again), ufp4.gemm(q, q), "product")
+
+
 def test_files_of_others_are_read():
     q = ufp4.quantize(gaussian(4, 48), elem="e2m1")
     metadata = {"elem": "e2m1", "scale": "e4m3", "block": "16", "tensor_exponent": str(q.tensor_exponent)}

@@ -41,6 +41,17 @@ def test_requantized_layer_has_the_bits_of_the_program():
             same(got, right, f"{elem} {scale} {name}")
 
 
+def test_larger_blocks_and_transforms_have_the_bits_of_the_program():
+    import json
+    import pathlib
+    x, w, dy = tensors(64, 128, 192)
+    for block, size in ((32, 16), (64, 32), (128, 64)):
+        recipe = {"name": "wide", "elem": "e1m2", "block": block, "rht": "integer", "rht_size": size, "requantize": size == 32, "round": {"dy": "sr"}}
+        pathlib.Path("wide.json").write_text(json.dumps(recipe))
+        for name, got, right in zip(("Y", "dX", "dW"), step(x, w, dy, recipe=recipe), program_layer(x, w, dy, "wide.json")):
+            same(got, right, f"{block} {size} {name}")
+
+
 def random_recipe(draw):
     """Of all kinds; the one in three that does not go together is drawn again."""
     scale = draw.choice(["e4m3", "nvfp4", "e8m0", "fp32"])

@@ -61,6 +61,29 @@ def test_values_are_element_times_scale():
         same(q.dequantize(), decode(q).astype(np.float32), f"{options}")
 
 
+def test_larger_blocks_and_transforms_are_those_of_numpy():
+    """Whole numbers, of which the transform loses no bit: in float64 all of it but the rounding is exact."""
+    rng = np.random.default_rng(5)
+    for block in (16, 32, 64, 128):
+        for size, divisor in ((16, 4), (32, 4), (64, 8)):
+            x = rng.integers(-99, 100, (7, 192)).astype(np.float32) * rng.integers(1, 20, (7, 192)).astype(np.float32)
+            mask = int(rng.integers(0, 2**63)) % 2**size
+            signs = np.array([-1.0 if mask >> i & 1 else 1.0 for i in range(size)])
+            hadamard = np.array([[(-1.0) ** (i & j).bit_count() for j in range(size)] for i in range(size)])
+            y = ((x.astype(np.float64).reshape(-1, size) * signs) @ hadamard / divisor).reshape(7, 192)
+            q = ufp4.quantize(x, elem="e1m2", block=block, rht="on", rht_size=size, rht_mask=mask)
+            t = int(np.floor(np.log2(784 / np.abs(y).max())))
+            padded = np.zeros((7, -(-192 // block) * block))
+            padded[:, :192] = y
+            amax = np.abs(padded).reshape(7, -1, block).max(axis=2)
+            scales = (amax * 2.0**t / 1.75).astype(np.float32).astype(ml_dtypes.float8_e4m3fn)
+            codes = np.minimum(np.rint(4 * np.abs(y) * 2.0**t / np.repeat(scales.astype(np.float64), block, axis=1)[:, :192]), 7).astype(int)
+            check(q.tensor_exponent == t and np.array_equal(q.float_scales.view(np.uint8), scales.view(np.uint8)), f"{block} {size}: scales")
+            check(np.array_equal(q.codes, np.where(y < 0, codes + 8, codes)), f"{block} {size}: codes")
+            product = q.dequantize().astype(np.float64) @ q.dequantize().astype(np.float64).T / (2 if size == 32 else 1)
+            check(np.array_equal(ufp4.gemm(q, q), product.astype(np.float32)), f"{block} {size}: product")
+
+
 def test_gemm_is_the_exact_product_rounded_once():
     for elem, scale in (("e2m1", "e4m3"), ("e1m2", "e4m3"), ("e2m1", "e8m0")):
         a, b = (ufp4.quantize(gaussian(rows, 80), elem=elem, scale=scale) for rows in (20, 30))

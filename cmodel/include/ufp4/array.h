@@ -34,8 +34,8 @@ ufp4_status_t ufp4_cast(const ufp4_matrix_t *in, ufp4_cast_t format, uint8_t *co
  * BF16: ufp4_rht_block_bf16. NaN in blocks that these refuse. UFP4_ERROR_ARGUMENT as ufp4_cast; and
  * @p rht NONE. */
 ufp4_status_t ufp4_rht(const ufp4_matrix_t *in, ufp4_rht_t rht, uint16_t mask, double *out);
-/** ufp4_rht_undo of @p count blocks that follow each other. */
-void ufp4_rht_undo_all(float *blocks, int64_t count, uint16_t mask);
+/** ufp4_rht_undo_points of @p count blocks that follow each other. */
+void ufp4_rht_undo_all(float *blocks, int64_t count, int points, uint64_t mask);
 
 #ifdef __cplusplus
 }

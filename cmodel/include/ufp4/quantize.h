@@ -26,7 +26,7 @@ typedef struct {
   int64_t rows;
   int64_t cols;          ///< logical k
   int64_t blocks;        ///< groups of 16: ceil(cols / 16)
-  int block;             ///< elements that share a scale: 16, with E8M0 32
+  int block;             ///< elements that share a scale: 16, with E8M0 32; E4M3: or 32, 64, 128
   int64_t scale_blocks;  ///< ceil(cols / block)
   uint8_t *codes;        ///< [rows][blocks][8]
   uint8_t *scales;    ///< [rows][scale_blocks], E4M3 (NaN 0x7F) or E8M0 (NaN 0xFF) bytes; NULL with
@@ -35,6 +35,7 @@ typedef struct {
   int exponent;       ///< tensor exponent t; 0 with all scales but E4M3
   float tensor_scale;  ///< Sd of NVFP4; 1 with all other scales, and not read there
   unsigned flags;      ///< UFP4_FLAG_NAN, UFP4_FLAG_ROW_SATURATED (saturated, whatever the axis)
+  int half;            ///< 1 after a transform of 32 points: a product is halved (numerics.md 3)
 } ufp4_operand_t;
 
 typedef enum { UFP4_AXIS_ROW = 0, UFP4_AXIS_COL = 1 } ufp4_axis_t;
@@ -47,7 +48,7 @@ typedef struct {
   /** 2D: tiles of 16 rows by one block share a scale, which each row repeats. */
   ufp4_layout_t layout;
   ufp4_rht_t rht;
-  uint16_t rht_mask;
+  uint64_t rht_mask;  ///< a bit for each point
   ufp4_round_t round;
   ufp4_scale_round_t scale_round;
   uint64_t seed;  ///< used by stochastic rounding only
@@ -56,16 +57,28 @@ typedef struct {
   int exponent;          ///< -32768..32767
   ufp4_kernel_t kernel;  ///< the result does not depend on it; 0: the fastest
   int threads;           ///< nor on this; 0: one. NVFP4, and E4M3 in the layout 2D, take one
+  int block;             ///< elements that share a scale; 0: that of the scale (ufp4_scale_block)
+  int rht_size;          ///< points of the transform, 16, 32 or 64; 0: 16
 } ufp4_quantize_t;
 
-/** Allocates an operand of @p rows x @p cols with zero codes and scales; free with
- * ufp4_operand_free. */
+/** Elements that share a scale, and points of the transform (16 where there is none). */
+int ufp4_how_block(const ufp4_quantize_t *how);
+int ufp4_how_points(const ufp4_quantize_t *how);
+
+/** Allocates an operand of @p rows x @p cols with zero codes and scales, @p block elements to a
+ * scale; free with ufp4_operand_free. */
+ufp4_status_t ufp4_operand_create_blocks(ufp4_elem_t elem, ufp4_scale_t scale, int block,
+                                         int64_t rows, int64_t cols, ufp4_operand_t *out);
+/** The same with the block of the scale. */
 ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
                                          int64_t cols, ufp4_operand_t *out);
 /** The same with E4M3 scales. */
 ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols,
                                   ufp4_operand_t *out);
 void ufp4_operand_free(ufp4_operand_t *operand);
+/** Whether a scale of it has more elements than its format's own, or half is set: the golden model
+ * alone multiplies it, by the contract exact. */
+int ufp4_operand_is_wide(const ufp4_operand_t *operand);
 /** The scales as they lie in memory, whatever their format, and how many bytes that is. */
 const uint8_t *ufp4_operand_scale_bytes(const ufp4_operand_t *operand, int64_t *bytes);
 

@@ -56,7 +56,7 @@ typedef struct {
   ufp4_elem_t elem;
   ufp4_scale_t scale;
   ufp4_rht_t rht[UFP4_PASS_COUNT];  ///< RHT on both operands of this GEMM
-  uint16_t rht_mask;
+  uint64_t rht_mask;                ///< a bit for each point
   ufp4_signs_t signs;
   ufp4_round_t round[UFP4_ROLE_COUNT][2];              ///< by role and axis
   ufp4_scale_round_t scale_round[UFP4_ROLE_COUNT][2];  ///< by role and axis
@@ -65,6 +65,8 @@ typedef struct {
   int requantize;        ///< X and W of backward passes are made from FPROP's quantized values
   unsigned bf16_passes;  ///< computed as by the recipe bf16, a bit per ufp4_pass_t
   ufp4_bf16_layers_t bf16_layers;
+  int block;     ///< as in ufp4_quantize_t
+  int rht_size;  ///< likewise
 } ufp4_recipe_t;
 
 /** The built-in recipes. */
@@ -94,8 +96,10 @@ ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, co
 /** The roles of operands A and B of a pass and along which axis each is blocked: FPROP x row, w
  * row; DGRAD dy row, w col; WGRAD dy col, x col. */
 void ufp4_pass_operands(ufp4_pass_t pass, ufp4_role_t role[2], ufp4_axis_t axis[2]);
+/** The default mask of a transform of @p points: UFP4_RHT_DEFAULT_MASK, repeated. */
+uint64_t ufp4_default_mask(int points);
 /** The signs of the transform in step @p step of a training with @p seed. */
-uint16_t ufp4_recipe_mask(const ufp4_recipe_t *recipe, uint64_t seed, uint64_t step);
+uint64_t ufp4_recipe_mask(const ufp4_recipe_t *recipe, uint64_t seed, uint64_t step);
 /** How @p recipe quantizes the copy of @p role along @p axis: seed and tensor_id are left 0, and
  * the mask is rht_mask. */
 ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t role,

@@ -160,29 +160,40 @@ typedef enum {
 #define UFP4_BACKEND_CLASSES {0, 1, 1, 1, 1, 1, 2}
 #define UFP4_BACKEND_COUNT 7
 
+/** What block may be, by its bit in the table below. */
+#define UFP4_BLOCKS {16, 32, 64, 128}
+#define UFP4_BLOCK_NAMES {"16", "32", "64", "128"}
+#define UFP4_BLOCK_COUNT 4
+/** What rht_size may be, by its bit in the table below. */
+#define UFP4_RHT_SIZES {16, 32, 64}
+#define UFP4_RHT_SIZE_NAMES {"16", "32", "64"}
+#define UFP4_RHT_SIZE_COUNT 3
 /** What may be quantized (ufp4_combination_quantize). Sets have bit i for value i. */
 typedef struct {
   unsigned scale;
   unsigned elems;
   unsigned layouts;
   unsigned rhts;
+  unsigned blocks;
+  unsigned rht_sizes;
   unsigned scale_rounds;
   unsigned backends;
 } ufp4_quantize_combination_t;
-#define UFP4_QUANTIZE_COMBINATION_COUNT 11
+#define UFP4_QUANTIZE_COMBINATION_COUNT 12
 #define UFP4_QUANTIZE_COMBINATIONS \
   { \
-    {0u, 7u, 1u, 7u, 3u, 7u}, \
-    {0u, 7u, 2u, 1u, 3u, 7u}, \
-    {0u, 7u, 2u, 6u, 3u, 3u}, \
-    {1u, 1u, 1u, 5u, 9u, 7u}, \
-    {1u, 1u, 2u, 1u, 9u, 7u}, \
-    {1u, 1u, 2u, 4u, 9u, 3u}, \
-    {1u, 6u, 3u, 5u, 1u, 1u}, \
-    {2u, 7u, 1u, 3u, 6u, 7u}, \
-    {3u, 7u, 1u, 3u, 1u, 5u}, \
-    {3u, 7u, 2u, 1u, 1u, 5u}, \
-    {3u, 7u, 2u, 2u, 1u, 1u}, \
+    {0u, 7u, 1u, 7u, 1u, 1u, 3u, 7u}, \
+    {0u, 7u, 2u, 1u, 1u, 1u, 3u, 7u}, \
+    {0u, 7u, 2u, 6u, 1u, 1u, 3u, 3u}, \
+    {0u, 7u, 1u, 3u, 15u, 7u, 3u, 1u}, \
+    {1u, 1u, 1u, 5u, 1u, 1u, 9u, 7u}, \
+    {1u, 1u, 2u, 1u, 1u, 1u, 9u, 7u}, \
+    {1u, 1u, 2u, 4u, 1u, 1u, 9u, 3u}, \
+    {1u, 6u, 3u, 5u, 1u, 1u, 1u, 1u}, \
+    {2u, 7u, 1u, 3u, 2u, 1u, 6u, 7u}, \
+    {3u, 7u, 1u, 3u, 1u, 1u, 1u, 5u}, \
+    {3u, 7u, 2u, 1u, 1u, 1u, 1u, 5u}, \
+    {3u, 7u, 2u, 2u, 1u, 1u, 1u, 1u}, \
   }
 
 /** Which GEMMs there are (ufp4_combination_gemm). Sets have bit i for value i. */

@@ -61,6 +61,21 @@ static ufp4_status_t check_sums(const ufp4_gemm_t *how, ufp4_message_t *message)
   return UFP4_OK;
 }
 
+// Larger blocks and transforms than those of cores: sums that are not rounded on the way do not
+// show them.
+static ufp4_status_t check_wide(const ufp4_operand_t *a, const ufp4_operand_t *b,
+                                const ufp4_gemm_t *how, ufp4_message_t *message) {
+  if (a->half != b->half) {
+    ufp4_message_set(message, "one operand has a transform of 32 points, the other has not");
+    return UFP4_ERROR_ARGUMENT;
+  }
+  if (!ufp4_operand_is_wide(a) && !ufp4_operand_is_wide(b)) return UFP4_OK;
+  if (how->contract == UFP4_CONTRACT_EXACT) return UFP4_OK;
+  ufp4_message_set(message, "blocks of %d and %d: the contract exact alone has blocks over 16",
+                   a->block, b->block);
+  return UFP4_ERROR_ARGUMENT;
+}
+
 // C is nv's accumulator: nothing may scale what comes out.
 static ufp4_status_t check_nv(const ufp4_operand_t *a, const ufp4_operand_t *b,
                               const ufp4_gemm_t *how, ufp4_message_t *message) {
@@ -86,6 +101,7 @@ ufp4_status_t ufp4_gemm_check(const ufp4_operand_t *a, const ufp4_operand_t *b,
   status = check_options(how, b->rows, message);
   if (status == UFP4_OK)
     status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, NULL, message);
+  if (status == UFP4_OK) status = check_wide(a, b, how, message);
   if (status == UFP4_OK) status = check_sums(how, message);
   return status == UFP4_OK ? check_nv(a, b, how, message) : status;
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of the GEMM: each goes to the fastest code there is for it.
+#include <stdlib.h>
+
 #include "base/processor.h"
 #include "gemm/kernel.h"
+#include "number/lanes.h"
 #include "ufp4/format.h"
 
 static const gemm_kernel_t *exact_avx512(const gemm_job_t *job) {
@@ -28,6 +31,34 @@ static ufp4_status_t run(const gemm_job_t *job) {
   return job->how->contract == UFP4_CONTRACT_EXACT ? gemm_portable(job) : gemm_rounding(job);
 }
 
+// The same operand with a scale for each 16 elements, which exact sums cannot tell apart. Its
+// scales are to be freed.
+static ufp4_status_t repeat_scales(const ufp4_operand_t *in, ufp4_operand_t *out) {
+  *out = *in;
+  out->block = BLOCK;
+  out->scale_blocks = in->blocks;
+  out->scales = malloc(ufp4_matrix_bytes(in->rows, in->blocks, 1));
+  if (out->scales == NULL) return UFP4_ERROR_MEMORY;
+  for (int64_t i = 0; i < in->rows * in->blocks; i++) {
+    const int64_t row = i / in->blocks, group = i % in->blocks;
+    out->scales[i] = in->scales[row * in->scale_blocks + group * BLOCK / in->block];
+  }
+  return UFP4_OK;
+}
+
+static ufp4_status_t run_repeated(const gemm_job_t *job) {
+  ufp4_operand_t a, b = {.scales = NULL};
+  gemm_job_t own = *job;
+  ufp4_status_t status = repeat_scales(job->a, &a);
+  if (status == UFP4_OK) status = repeat_scales(job->b, &b);
+  own.a = &a;
+  own.b = &b;
+  if (status == UFP4_OK) status = run(&own);
+  free(a.scales);
+  free(b.scales);
+  return status;
+}
+
 ufp4_contract_t ufp4_gemm_default_contract(ufp4_scale_t scale) {
   return scale == UFP4_SCALE_E4M3 || scale == UFP4_SCALE_NVFP4 ? UFP4_CONTRACT_EXACT
                                                                : UFP4_CONTRACT_FP32;
@@ -39,8 +70,10 @@ ufp4_status_t ufp4_gemm(const ufp4_operand_t *a, const ufp4_operand_t *b, const 
     return UFP4_ERROR_ARGUMENT;
   if (!ufp4_kernel_available(how->kernel)) return UFP4_ERROR_UNSUPPORTED;
   gemm_job_t job = {.a = a, .b = b, .how = how, .scale = 1.0f, .d = d, .d_ld = d_ld};
-  job.exponent =
-      -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent + b->exponent);
+  job.exponent = -(18 + ufp4_elem_frac(a->elem) + ufp4_elem_frac(b->elem) + a->exponent +
+                   b->exponent + a->half);
   if (a->scale == UFP4_SCALE_NVFP4) job.scale = a->tensor_scale * b->tensor_scale;
-  return run(&job);
+  return a->block > ufp4_scale_block(a->scale) || b->block > ufp4_scale_block(b->scale)
+             ? run_repeated(&job)
+             : run(&job);
 }

@@ -59,6 +59,6 @@ ufp4_status_t ufp4_rht(const ufp4_matrix_t *in, ufp4_rht_t rht, uint16_t mask, d
   return UFP4_OK;
 }
 
-void ufp4_rht_undo_all(float *blocks, int64_t count, uint16_t mask) {
-  for (int64_t i = 0; i < count; i++) ufp4_rht_undo(blocks + i * BLOCK, mask);
+void ufp4_rht_undo_all(float *blocks, int64_t count, int points, uint64_t mask) {
+  for (int64_t i = 0; i < count; i++) ufp4_rht_undo_points(blocks + i * points, points, mask);
 }

@@ -16,6 +16,10 @@ static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
 static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
 static const char *const layout_names[UFP4_LAYOUT_COUNT] = UFP4_LAYOUT_NAMES;
 static const char *const rht_names[UFP4_RHT_COUNT] = UFP4_RHT_NAMES;
+static const char *const block_names[UFP4_BLOCK_COUNT] = UFP4_BLOCK_NAMES;
+static const char *const rht_size_names[UFP4_RHT_SIZE_COUNT] = UFP4_RHT_SIZE_NAMES;
+static const int blocks[UFP4_BLOCK_COUNT] = UFP4_BLOCKS;
+static const int rht_sizes[UFP4_RHT_SIZE_COUNT] = UFP4_RHT_SIZES;
 static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
 static const char *const contract_names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
 static const char *const class_names[UFP4_BACKEND_CLASS_COUNT] = UFP4_BACKEND_CLASS_NAMES;
@@ -174,13 +178,14 @@ static ufp4_status_t check_backend(search_t *search, const char *backend, size_t
   return UFP4_ERROR_UNSUPPORTED;
 }
 
-static ufp4_status_t check_numbers(const ufp4_quantize_t *how, int block, ufp4_message_t *message) {
+static unsigned find_size(int size, const int *sizes, unsigned count) {
+  unsigned i = 0;
+  while (i < count && sizes[i] != size) i++;
+  return i;
+}
+
+static ufp4_status_t check_exponent(const ufp4_quantize_t *how, ufp4_message_t *message) {
   const char *scale = scale_names[how->scale];
-  int right = ufp4_scale_block(how->scale);
-  if (block != 0 && block != right) {
-    ufp4_message_set(message, "block %d does not go with scale %s; %d does", block, scale, right);
-    return UFP4_ERROR_ARGUMENT;
-  }
   if (how->exponent_given && how->scale != UFP4_SCALE_E4M3) {
     ufp4_message_set(message, "a tensor exponent does not go with scale %s; it goes with e4m3",
                      scale);
@@ -197,16 +202,23 @@ ufp4_status_t ufp4_combination_quantize(const ufp4_quantize_t *how, int block, c
       .rows = quantize_rows, .row_bytes = sizeof quantize_rows[0], .message = message};
   search.count = UFP4_QUANTIZE_COMBINATION_COUNT;
   if (how == NULL) return UFP4_ERROR_ARGUMENT;
+  int own = block;
+  if (own == 0 && (unsigned)how->scale < UFP4_SCALE_COUNT) own = ufp4_how_block(how);
   const field_t fields[] = {
       {"element", elem_names, UFP4_ELEM_COUNT, how->elem, OFFSET(quantize, elems)},
       {"layout", layout_names, UFP4_LAYOUT_COUNT, how->layout, OFFSET(quantize, layouts)},
       {"RHT", rht_names, UFP4_RHT_COUNT, how->rht, OFFSET(quantize, rhts)},
+      {"block", block_names, UFP4_BLOCK_COUNT, find_size(own, blocks, UFP4_BLOCK_COUNT),
+       OFFSET(quantize, blocks)},
+      {"RHT size", rht_size_names, UFP4_RHT_SIZE_COUNT,
+       find_size(ufp4_how_points(how), rht_sizes, UFP4_RHT_SIZE_COUNT),
+       OFFSET(quantize, rht_sizes)},
       {"scale rounding", scale_round_names, UFP4_SCALE_ROUND_COUNT, how->scale_round,
        OFFSET(quantize, scale_rounds)},
   };
   const unsigned count = sizeof fields / sizeof fields[0];
   ufp4_status_t status = narrow_all(&search, how->scale, fields, count);
-  if (status == UFP4_OK) status = check_numbers(how, block, message);
+  if (status == UFP4_OK) status = check_exponent(how, message);
   return status == UFP4_OK
              ? check_backend(&search, backend, OFFSET(quantize, backends), fields, count)
              : status;

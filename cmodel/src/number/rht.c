@@ -264,17 +264,52 @@ int ufp4_rht_block_bf16(const uint32_t bits[16], uint16_t mask, uint32_t out[16]
   return 1;
 }
 
-// The matrix is its own transpose, and 16 times its own inverse.
-void ufp4_rht_undo(float block[16], uint16_t mask) {
-  double sums[BLOCK];
-  for (unsigned j = 0; j < BLOCK; j++) {
-    sums[j] = 0;
-    for (unsigned i = 0; i < BLOCK; i++)
-      sums[j] += __builtin_parity(i & j) ? -(double)block[i] : (double)block[i];
+// --- More points --------------------------------------------------------------------------------
+
+static int biased_exponent(uint32_t bits) {
+  const int field = (int)(bits >> 23 & 0xFF);
+  return field + (field == 0);
+}
+
+int ufp4_rht_points(const uint32_t *bits, int points, uint64_t mask, int32_t *out) {
+  int largest = 1;
+  for (int i = 0; i < points; i++) {
+    const int exponent = biased_exponent(bits[i]);
+    largest = exponent > largest ? exponent : largest;
   }
-  for (unsigned j = 0; j < BLOCK; j++) {
+  if (largest == 255) return 0;
+  for (int i = 0; i < points; i++) {
+    const int shift = largest - biased_exponent(bits[i]) + (points == 64 ? 2 : 1);
+    const uint32_t hidden = (bits[i] & 0x7F800000u) != 0 ? 0x800000 : 0;
+    const int32_t v = shift > 31 ? 0 : (int32_t)(((bits[i] & 0x7FFFFF) | hidden) >> shift);
+    out[i] = (bits[i] >> 31 ^ (uint32_t)(mask >> i & 1)) & 1 ? -v : v;
+  }
+  for (int half = 1; half < points; half *= 2) {
+    for (int i = 0; i < points; i++) {
+      if ((i & half) != 0) continue;
+      const int32_t sum = out[i] + out[i | half];
+      out[i | half] = out[i] - out[i | half];
+      out[i] = sum;
+    }
+  }
+  return largest;
+}
+
+void ufp4_rht_undo(float block[16], uint16_t mask) {
+  ufp4_rht_undo_points(block, BLOCK, mask);
+}
+
+// The matrix is its own transpose, and as many times its own inverse as it has points.
+void ufp4_rht_undo_points(float *block, int points, uint64_t mask) {
+  double sums[64];
+  for (int j = 0; j < points; j++) {
+    sums[j] = 0;
+    for (int i = 0; i < points; i++)
+      sums[j] += __builtin_parity((unsigned)(i & j)) ? -(double)block[i] : (double)block[i];
+  }
+  for (int j = 0; j < points; j++) {
     // The payload and the sign of a NaN are the processor's own.
-    const float value = (float)((mask >> j & 1 ? -sums[j] : sums[j]) / 4);
+    const float value = (float)((mask >> j & 1 ? -sums[j] : sums[j]) / (points > 16 ? 8 : 4));
     block[j] = value != value ? ufp4_f32_value(UFP4_F32_NAN) : value;
   }
 }

@@ -11,6 +11,7 @@
 #include "quantize/product.h"
 #include "quantize/shared.h"
 #include "quantize/tile.h"
+#include "quantize/wide.h"
 #include "tensor/operand.h"
 #include "ufp4/combination.h"
 
@@ -23,7 +24,7 @@ unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how
     lanes[i][0] = bits[i];
     if (how->round == UFP4_ROUND_SR) draws[i / 4][0] |= (uint32_t)random[i] << 8 * (i % 4);
   }
-  if (how->rht == UFP4_RHT_BF16) ufp4_rht_tile_bf16(lanes, how->rht_mask);
+  if (how->rht == UFP4_RHT_BF16) ufp4_rht_tile_bf16(lanes, (uint16_t)how->rht_mask);
   ufp4_tile_unpack(lanes, how, &tile);
   unsigned flags = ufp4_tile_encode(&tile, how, exponent, draws, &bytes, words);
   for (unsigned i = 0; i < BLOCK; i++) codes[i] = (uint8_t)(words[i / 8][0] >> 4 * (i % 8) & 15);
@@ -32,6 +33,14 @@ unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how
 }
 
 // --- Public -------------------------------------------------------------------------------------
+
+int ufp4_how_block(const ufp4_quantize_t *how) {
+  return how->block != 0 ? how->block : ufp4_scale_block(how->scale);
+}
+
+int ufp4_how_points(const ufp4_quantize_t *how) {
+  return how->rht != UFP4_RHT_NONE && how->rht_size != 0 ? how->rht_size : BLOCK;
+}
 
 static ufp4_status_t check_matrix(const ufp4_matrix_t *in, ufp4_message_t *message) {
   if (in == NULL || in->data == NULL) {
@@ -72,7 +81,14 @@ ufp4_status_t ufp4_quantize_check(const ufp4_matrix_t *in, const ufp4_quantize_t
                                   ufp4_message_t *message) {
   ufp4_status_t status = check_matrix(in, message);
   if (status == UFP4_OK) status = check_how(how, message);
-  if (status != UFP4_OK || ufp4_kernel_available(how->kernel)) return status;
+  if (status != UFP4_OK) return status;
+  const int64_t k = how->axis == UFP4_AXIS_COL ? in->rows : in->cols;
+  if (ufp4_how_points(how) > BLOCK && k % how->rht_size != 0) {
+    ufp4_message_set(message, "a transform of %d points along %lld numbers: it takes a multiple",
+                     how->rht_size, (long long)k);
+    return UFP4_ERROR_ARGUMENT;
+  }
+  if (ufp4_kernel_available(how->kernel)) return UFP4_OK;
   ufp4_message_set(message, "this processor does not have the kernel %s",
                    ufp4_kernel_name(how->kernel));
   return UFP4_ERROR_UNSUPPORTED;
@@ -80,6 +96,7 @@ ufp4_status_t ufp4_quantize_check(const ufp4_matrix_t *in, const ufp4_quantize_t
 
 // NULL: portable.c.
 static const quantize_kernel_t *fast_kernel(const source_t *source, const ufp4_quantize_t *how) {
+  if (ufp4_how_is_wide(how)) return ufp4_quantize_wide();
   const int covered = how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D &&
                       (how->rht == UFP4_RHT_NONE || how->rht == UFP4_RHT_INTEGER) &&
                       source->blocks <= UINT32_MAX / source->rows;
@@ -116,10 +133,12 @@ ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
   const int all_codes = how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D;
   ufp4_operand_t made;
   status = all_codes
-               ? ufp4_operand_allocate(how->elem, how->scale, source.rows, source.cols, &made)
+               ? ufp4_operand_allocate(how->elem, how->scale, ufp4_how_block(how), source.rows,
+                                       source.cols, &made)
                : ufp4_operand_create_scaled(how->elem, how->scale, source.rows, source.cols, &made);
   if (status != UFP4_OK) return status;
   const quantize_kernel_t *kernel = fast_kernel(&source, how);
+  made.half = ufp4_how_points(how) == 32;
   if (all_codes) {
     status = ufp4_quantize_parts(&source, how, kernel, &made);
   } else if (how->scale_round == UFP4_SCALE_ROUND_46) {

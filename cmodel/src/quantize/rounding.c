@@ -5,6 +5,7 @@
 
 #include "ufp4/array.h"
 #include "ufp4/format.h"
+#include "ufp4/rht.h"
 
 #define GROUP 16
 
@@ -22,13 +23,29 @@ static float element(const ufp4_matrix_t *in, ufp4_axis_t axis, int64_t r, int64
   return ((const float *)in->data)[at];
 }
 
+// The same of a group that is part of a larger transform.
+static void load_points(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int64_t r,
+                        int64_t first, double out[GROUP]) {
+  uint32_t bits[64];
+  int32_t y[64];
+  const int points = how->rht_size, at = (int)(first % points);
+  for (int i = 0; i < points; i++)
+    bits[i] = ufp4_f32_bits(element(in, how->axis, r, first - at + i));
+  const int exponent = ufp4_rht_points(bits, points, how->rht_mask, y);
+  for (int i = 0; i < GROUP; i++) out[i] = ldexp((double)y[at + i], exponent - 151);
+}
+
 // What enters the rounding; the group holds neither NaN nor Inf, nor does its transform.
 static void load_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int64_t r,
                        int64_t first, double out[GROUP]) {
   float x[GROUP];
+  if (ufp4_how_points(how) > GROUP) {
+    load_points(in, how, r, first, out);
+    return;
+  }
   for (int i = 0; i < GROUP; i++) x[i] = element(in, how->axis, r, first + i);
   const ufp4_matrix_t group = {UFP4_DTYPE_F32, 1, GROUP, GROUP, x};
-  if (how->rht != UFP4_RHT_NONE) ufp4_rht(&group, how->rht, how->rht_mask, out);
+  if (how->rht != UFP4_RHT_NONE) ufp4_rht(&group, how->rht, (uint16_t)how->rht_mask, out);
   for (int i = 0; i < GROUP && how->rht == UFP4_RHT_NONE; i++) out[i] = (double)x[i];
 }
 

@@ -7,7 +7,7 @@
 
 spans_t ufp4_spans_of(const source_t *source, const ufp4_quantize_t *how) {
   spans_t spans = {.rows = how->layout == UFP4_LAYOUT_2D ? 1 << TILE_ROWS_LOG2 : 1,
-                   .groups = ufp4_scale_block(how->scale) / BLOCK};
+                   .groups = ufp4_how_block(how) / BLOCK};
   spans.across = (source->blocks + spans.groups - 1) / spans.groups;
   spans.count = (source->rows + spans.rows - 1) / spans.rows * spans.across;
   return spans;

@@ -3,6 +3,7 @@
 #include "quantize/tile.h"
 
 #include "ufp4/format.h"
+#include "ufp4/rht.h"
 
 #define F32_INF 0x7F800000
 #define NAN_SCALE 0x7F
@@ -49,9 +50,32 @@ INLINE void unpack_rht(const ulanes_t bits[BLOCK], uint16_t mask, tile_t *tile) 
   tile->poisoned = largest == 0;
 }
 
+// Transforms of 2 or 4 blocks that follow each other.
+static void unpack_points(const ulanes_t bits[BLOCK], int points, uint64_t mask, tile_t *tile) {
+  uint32_t in[64];
+  int32_t out[64];
+  tile->amax = tile->poisoned = (lanes_t){0};
+  for (int first = 0; first < BLOCK * LANES; first += points) {
+    for (int i = 0; i < points; i++) in[i] = bits[i % BLOCK][(first + i) / BLOCK];
+    const int largest = ufp4_rht_points(in, points, mask, out);
+    for (int i = 0; i < points; i++) {
+      const int lane = (first + i) / BLOCK, at = i % BLOCK;
+      const int32_t y = largest == 0 ? 0 : out[i], magnitude = y < 0 ? -y : y;
+      tile->magnitude[at][lane] = magnitude;
+      tile->negative[at][lane] = y < 0 ? -1 : 0;
+      tile->exponent[at][lane] = largest - 151;
+      if (magnitude > tile->amax[lane]) tile->amax[lane] = magnitude;
+      tile->amax_exponent[lane] = largest - 151;
+      tile->poisoned[lane] = largest == 0 ? -1 : 0;
+    }
+  }
+}
+
 HOT void ufp4_tile_unpack(const ulanes_t bits[BLOCK], const ufp4_quantize_t *how, tile_t *tile) {
-  if (how->rht == UFP4_RHT_INTEGER) {
-    unpack_rht(bits, how->rht_mask, tile);
+  if (ufp4_how_points(how) > BLOCK) {
+    unpack_points(bits, how->rht_size, how->rht_mask, tile);
+  } else if (how->rht == UFP4_RHT_INTEGER) {
+    unpack_rht(bits, (uint16_t)how->rht_mask, tile);
   } else {
     unpack_plain(bits, tile);
   }

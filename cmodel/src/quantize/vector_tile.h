@@ -403,7 +403,7 @@ INLINE void take_integers(kind_t kind, const job_t *job, words_t v[16], numbers_
   largest = BITS(and)(largest, V(set1_epi32)(0x7F800000));
   largest = V(max_epi32)(largest, V(set1_epi32)(EXPONENT_LOW << 23));
   out->unit = V(sub_epi32)(largest, all_words((uint32_t)EXPONENT_UNIT << 23));
-  transform(v, largest, job->how->rht_mask);
+  transform(v, largest, (uint16_t)job->how->rht_mask);
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) {
     if (kind.codes) out->v[i] = v[i];

@@ -369,7 +369,7 @@ static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_o
                  .out = out,
                  .ratio = BITS(setzero)(),
                  .least = INT32_MAX};
-  turns_of(how->rht_mask, &walk.job);
+  turns_of((uint16_t)how->rht_mask, &walk.job);
   // Sums of BF16 numbers are often zero, or between two codes.
   if (how->rht == UFP4_RHT_INTEGER && source->in->dtype == UFP4_DTYPE_BF16)
     walk.tiles.first = walk.tiles.again;

@@ -129,7 +129,7 @@ static void load_numbers(const source_t *source, const place_t *place, ulanes_t 
 void ufp4_load_tile(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
                     ulanes_t bits[BLOCK]) {
   load_numbers(source, place, bits);
-  if (how->rht == UFP4_RHT_BF16) ufp4_rht_tile_bf16(bits, how->rht_mask);
+  if (how->rht == UFP4_RHT_BF16) ufp4_rht_tile_bf16(bits, (uint16_t)how->rht_mask);
 }
 
 void ufp4_random_place(const source_t *source, const ufp4_quantize_t *how, const place_t *place,

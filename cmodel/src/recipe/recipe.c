@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ufp4/combination.h"
+#include "ufp4/format.h"
 #include "ufp4/random.h"
 
 // Both copies of a role.
@@ -163,14 +164,23 @@ static ufp4_pass_t pass_of_copy(ufp4_role_t role, ufp4_axis_t axis) {
   return role == UFP4_ROLE_W ? UFP4_PASS_DGRAD : UFP4_PASS_WGRAD;
 }
 
-uint16_t ufp4_recipe_mask(const ufp4_recipe_t *recipe, uint64_t seed, uint64_t step) {
+static uint64_t first_points(uint64_t mask, int points) {
+  return points < 64 ? mask & ((UINT64_C(1) << points) - 1) : mask;
+}
+
+uint64_t ufp4_default_mask(int points) {
+  return first_points(UFP4_RHT_DEFAULT_MASK * UINT64_C(0x0001000100010001), points);
+}
+
+uint64_t ufp4_recipe_mask(const ufp4_recipe_t *recipe, uint64_t seed, uint64_t step) {
   // The random bytes of stochastic rounding have 0 in the third word of the key.
   const uint32_t key[4] = {(uint32_t)seed, (uint32_t)(seed >> 32), 1, 0};
   const uint32_t counter[4] = {(uint32_t)step, (uint32_t)(step >> 32), 0, 0};
   uint32_t words[4];
   if (recipe->signs == UFP4_SIGNS_FIXED) return recipe->rht_mask;
   ufp4_threefry4x32(12, key, counter, words);
-  return (uint16_t)words[0];
+  return first_points((uint64_t)words[1] << 32 | words[0],
+                      recipe->rht_size != 0 ? recipe->rht_size : 16);
 }
 
 ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t role,
@@ -181,6 +191,8 @@ ufp4_quantize_t ufp4_recipe_quantize(const ufp4_recipe_t *recipe, ufp4_role_t ro
   how.round = recipe->round[role][axis];
   how.scale_round = recipe->scale_round[role][axis];
   how.layout = recipe->layout[role];
+  how.block = recipe->block;
+  how.rht_size = recipe->rht_size;
   return how;
 }
 
@@ -198,12 +210,20 @@ static ufp4_status_t check_pass(const ufp4_recipe_t *recipe, ufp4_pass_t pass, c
                                message);
 }
 
+static int is_wide(const ufp4_recipe_t *recipe) {
+  return recipe->rht_size > 16 || recipe->block > ufp4_scale_block(recipe->scale);
+}
+
 ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, const char *backend,
                                 ufp4_message_t *message) {
   if (recipe == NULL) return UFP4_ERROR_ARGUMENT;
   if (recipe->requantize && !ufp4_recipe_quantizes(recipe, UFP4_PASS_FPROP)) {
     ufp4_message_set(message,
                      "requantize needs a quantized FPROP, which this recipe does not have");
+    return UFP4_ERROR_ARGUMENT;
+  }
+  if (recipe->quantized && is_wide(recipe) && recipe->contract != UFP4_CONTRACT_EXACT) {
+    ufp4_message_set(message, "blocks over 16 and transforms over 16 go with contract exact alone");
     return UFP4_ERROR_ARGUMENT;
   }
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {

@@ -10,17 +10,22 @@
 #include "ufp4/format.h"
 #include "ufp4/quantize.h"
 
+static int block_is_bad(ufp4_scale_t scale, int block) {
+  const int wide = block == 32 || block == 64 || block == 128;
+  return block != ufp4_scale_block(scale) && !(scale == UFP4_SCALE_E4M3 && wide);
+}
+
 static int create_ok(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols) {
   return (unsigned)elem < UFP4_ELEM_COUNT && (unsigned)scale < UFP4_SCALE_COUNT && rows >= 1 &&
          rows <= UFP4_MAX_DIM && cols >= 1 && cols <= UFP4_MAX_DIM;
 }
 
 // Without codes.
-static ufp4_status_t create(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols,
-                            ufp4_operand_t *out) {
+static ufp4_status_t create(ufp4_elem_t elem, ufp4_scale_t scale, int block, int64_t rows,
+                            int64_t cols, ufp4_operand_t *out) {
   *out = (ufp4_operand_t){
       .elem = elem, .scale = scale, .rows = rows, .cols = cols, .tensor_scale = 1.0f};
-  out->block = ufp4_scale_block(scale);
+  out->block = block;
   out->blocks = (cols - 1) / BLOCK + 1;
   out->scale_blocks = (cols - 1) / out->block + 1;
   size_t scales = ufp4_matrix_bytes(rows, out->scale_blocks, 1);
@@ -42,19 +47,26 @@ static ufp4_status_t give(ufp4_operand_t *made, ufp4_operand_t *out) {
   return UFP4_OK;
 }
 
-ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
-                                         int64_t cols, ufp4_operand_t *out) {
+ufp4_status_t ufp4_operand_create_blocks(ufp4_elem_t elem, ufp4_scale_t scale, int block,
+                                         int64_t rows, int64_t cols, ufp4_operand_t *out) {
   ufp4_operand_t made;
-  if (out == NULL || !create_ok(elem, scale, rows, cols)) return UFP4_ERROR_ARGUMENT;
-  if (create(elem, scale, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
+  if (out == NULL || !create_ok(elem, scale, rows, cols) || block_is_bad(scale, block))
+    return UFP4_ERROR_ARGUMENT;
+  if (create(elem, scale, block, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
   made.codes = calloc(ufp4_matrix_bytes(rows, made.blocks, CODE_BYTES), 1);
   return give(&made, out);
 }
 
-ufp4_status_t ufp4_operand_allocate(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
+ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
+                                         int64_t cols, ufp4_operand_t *out) {
+  if ((unsigned)scale >= UFP4_SCALE_COUNT) return UFP4_ERROR_ARGUMENT;
+  return ufp4_operand_create_blocks(elem, scale, ufp4_scale_block(scale), rows, cols, out);
+}
+
+ufp4_status_t ufp4_operand_allocate(ufp4_elem_t elem, ufp4_scale_t scale, int block, int64_t rows,
                                     int64_t cols, ufp4_operand_t *out) {
   ufp4_operand_t made;
-  if (create(elem, scale, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
+  if (create(elem, scale, block, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
   made.codes = malloc(ufp4_matrix_bytes(rows, made.blocks, CODE_BYTES));
   return give(&made, out);
 }
@@ -70,6 +82,10 @@ void ufp4_operand_free(ufp4_operand_t *operand) {
   free(operand->scales);
   free(operand->scales_f32);
   *operand = (ufp4_operand_t){0};
+}
+
+int ufp4_operand_is_wide(const ufp4_operand_t *operand) {
+  return operand->block > ufp4_scale_block(operand->scale) || operand->half != 0;
 }
 
 const uint8_t *ufp4_operand_scale_bytes(const ufp4_operand_t *operand, int64_t *bytes) {
@@ -154,7 +170,7 @@ static int size_is_bad(int64_t size) {
 }
 
 static int counts_are_bad(const ufp4_operand_t *x) {
-  return x->blocks != (x->cols - 1) / BLOCK + 1 || x->block != ufp4_scale_block(x->scale) ||
+  return x->blocks != (x->cols - 1) / BLOCK + 1 || block_is_bad(x->scale, x->block) ||
          x->scale_blocks != (x->cols - 1) / x->block + 1;
 }
 
@@ -187,6 +203,8 @@ static const char *fault_of(const ufp4_operand_t *x) {
   if (tensor_scale_is_bad(x)) return "its tensor scale must be finite and above 0";
   if (x->exponent < INT16_MIN || x->exponent > INT16_MAX)
     return "its tensor exponent must fit 16 bits";
+  if (x->half != 0 && (x->half != 1 || x->scale != UFP4_SCALE_E4M3 || x->cols % 32 != 0))
+    return "half goes with a transform of 32, of E4M3 scales and whole blocks of 32";
   return scales_are_bad(x) ? "a scale is negative or infinite" : NULL;
 }
 

@@ -27,9 +27,11 @@ DECIMAL = re.compile(r"[ \t\n\v\f\r]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-
 
 def _metadata(q):
     o, how = q._operand, q._how
-    rht = "none" if how.rht == 0 else f"{'bf16:' if how.rht == 2 else ''}0x{how.rht_mask:04X}"
-    out = {"format": "ufp4-1", "elem": q.elem, "scale": q.scale, "block": str(o.block), "axis": q.axis, "rht": rht, "round": q.round,
-           "scale_round": q.scale_round, "seed": str(how.seed), "tensor_id": str(how.tensor_id)}
+    rht = "none" if how.rht == 0 else f"{'bf16:' if how.rht == 2 else ''}0x{how.rht_mask:0{q.rht_size // 4}X}"
+    out = {"format": "ufp4-1", "elem": q.elem, "scale": q.scale, "block": str(o.block), "axis": q.axis, "rht": rht}
+    if q.rht_size > 16:
+        out["rht_size"] = str(q.rht_size)
+    out |= {"round": q.round, "scale_round": q.scale_round, "seed": str(how.seed), "tensor_id": str(how.tensor_id)}
     if q.scale == "nvfp4":
         out["tensor_scale"] = f"{o.tensor_scale:.9g}"
     else:
@@ -160,16 +162,20 @@ def _how(metadata):
     """The metadata as ufp4_quantize_t, which may be asked for."""
     if metadata.get("format", "ufp4-1") != "ufp4-1":
         raise ValueError(f"metadata format is '{metadata['format']}'; it must be ufp4-1")
-    how = c.Quantize(elem=_word(metadata, "elem", s.ELEMS), scale=_word(metadata, "scale", s.SCALES), rht_mask=s.RHT_MASK)
+    how = c.Quantize(elem=_word(metadata, "elem", s.ELEMS), scale=_word(metadata, "scale", s.SCALES))
     if "block" not in metadata:
         raise ValueError("metadata block is missing; elem, scale and block are needed")
     block = s.SCALE_BLOCK[how.scale]
-    _number(metadata, "block", block, block, block)
-    rht = re.fullmatch(r"none|(bf16:)?((?:0[xX])?[0-9A-Fa-f]{1,8})", metadata.get("rht", "none"))
-    if not rht or (rht[2] and int(rht[2], 16) > 0xFFFF):
-        raise ValueError(f"metadata rht is '{metadata['rht']}'; it must be none, a mask of 16 bits in hex, or bf16: and such a mask")
+    how.block = _number(metadata, "block", block, 128 if s.SCALES[how.scale] == "e4m3" else block, block)
+    rht, points = re.fullmatch(r"none|(bf16:)?((?:0[xX])?[0-9A-Fa-f]{1,16})", metadata.get("rht", "none")), 16
+    if rht and rht[2]:
+        points = _number(metadata, "rht_size", 16, 64, 16)
+    if not rht or (rht[2] and int(rht[2], 16) >> points):
+        raise ValueError(f"metadata rht is '{metadata['rht']}'; it must be none, a mask of 16 bits in hex (as many as rht_size says), or "
+                         "bf16: and such a mask")
+    how.rht_mask = s.RHT_MASK
     if rht[2]:
-        how.rht, how.rht_mask = 2 if rht[1] else 1, int(rht[2], 16)
+        how.rht, how.rht_mask, how.rht_size = 2 if rht[1] else 1, int(rht[2], 16), points
     how.axis = _word(metadata, "axis", _recipe.AXES, "row")
     how.round = _word(metadata, "round", s.ROUNDS, "rne")
     how.scale_round = _word(metadata, "scale_round", s.SCALE_ROUNDS, "down" if s.SCALES[how.scale] == "e8m0" else s.SCALE_ROUNDS[0])
@@ -196,7 +202,7 @@ def _tensor_scale(metadata, scale):
 
 def _layout(metadata, how, dtype, codes, scales):
     """(cols, columns stored, packed). Without cols in the metadata the number of scales tells whether codes are packed."""
-    block, (rows, width), blocks = s.SCALE_BLOCK[how.scale], codes.shape, scales.shape[1]
+    block, points, (rows, width), blocks = c.lib.how_block(byref(how)), c.lib.how_points(byref(how)), codes.shape, scales.shape[1]
     cols = _number(metadata, "cols", 1, 2**62, None)
     if cols is None:
         packed = dtype == "F4" or -(-width // block) != blocks
@@ -205,7 +211,7 @@ def _layout(metadata, how, dtype, codes, scales):
         stored = -(-cols // 16) * 16 if how.rht else cols
         packed = dtype == "F4" or stored != width or stored == 1  # of one column both hold the code in the low nibble
     good = (-(-stored // 2) if packed else stored) == width and -(-stored // block) == blocks and scales.shape[0] == rows
-    if not good or (how.rht and stored % 16) or _number(metadata, "rows", 1, 2**62, rows) != rows:
+    if not good or (how.rht and (cols if points > 16 else stored) % points) or _number(metadata, "rows", 1, 2**62, rows) != rows:
         raise ValueError(f"codes {rows} x {width} and scales {scales.shape[0]} x {blocks} do not go together; codes are [rows][cols], or "
                          f"packed [rows][ceil(cols/2)], scales [rows][ceil(cols/{block})]")
     return cols, stored, packed
@@ -263,13 +269,13 @@ def _read(data, make):
     tensor_scale = _tensor_scale(metadata, scale)
     cols, stored, packed = _layout(metadata, how, codes_type, codes, scales)
     operand = c.Operand()
-    status = c.lib.operand_create_scaled(how.elem, how.scale, codes.shape[0], cols, byref(operand))
+    status = c.lib.operand_create_blocks(how.elem, how.scale, c.lib.how_block(byref(how)), codes.shape[0], cols, byref(operand))
     if status == c.ERROR_ARGUMENT:
         raise ValueError(f"it has {codes.shape[0]} rows and {cols} columns; at most {s.MAX_DIM} are possible")
     if status != c.OK:
         c.fail(status)
     out = make(operand, how)
-    operand.exponent, operand.tensor_scale = how.exponent, tensor_scale
+    operand.exponent, operand.tensor_scale, operand.half = how.exponent, tensor_scale, int(c.lib.how_points(byref(how)) == 32)
     flags = metadata.get("flags", "")
     operand.flags = (s.FLAG_NAN if "nan" in flags else 0) | (s.FLAG_ROW_SATURATED if "saturated" in flags else 0)
     _fill_scales(out, scales_type, scales)

@@ -18,8 +18,8 @@ def arguments(a, b, accumulate, alpha, c, out, accumulate_in):
         if not isinstance(value, Quantized):
             raise TypeError(f"{what} must be a Quantized, as quantize gives, not {type(value).__name__}")
     left, right = a._operand, b._operand
-    if left.cols == right.cols and (a._how.rht != b._how.rht or (a._how.rht and a._how.rht_mask != b._how.rht_mask)):
-        raise ValueError(f"a has rht {a.rht} 0x{a.rht_mask:04X}, b has rht {b.rht} 0x{b.rht_mask:04X}; they must be equal")
+    if left.cols == right.cols and (a._how.rht != b._how.rht or (a._how.rht and (a._how.rht_mask, a.rht_size) != (b._how.rht_mask, b.rht_size))):
+        raise ValueError(f"a has rht {a.rht} 0x{a.rht_mask:04X} of {a.rht_size}, b has rht {b.rht} 0x{b.rht_mask:04X} of {b.rht_size}; they must be equal")
     how = _library.Gemm(alpha=_library.real(alpha, "alpha"), d_dtype=_library.index_of(out, s.DTYPES, "out"))
     if accumulate is None:
         how.contract = _library.lib.gemm_default_contract(left.scale)

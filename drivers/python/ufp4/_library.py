@@ -24,13 +24,14 @@ class Matrix(Structure):
 class Operand(Structure):
     _fields_ = [("elem", c_int), ("scale", c_int), ("rows", c_int64), ("cols", c_int64), ("blocks", c_int64), ("block", c_int),
                 ("scale_blocks", c_int64), ("codes", c_void_p), ("scales", c_void_p), ("scales_f32", c_void_p), ("exponent", c_int),
-                ("tensor_scale", c_float), ("flags", c_uint)]
+                ("tensor_scale", c_float), ("flags", c_uint), ("half", c_int)]
 
 
 class Quantize(Structure):
-    _fields_ = [("elem", c_int), ("scale", c_int), ("axis", c_int), ("layout", c_int), ("rht", c_int), ("rht_mask", c_uint16),
+    _fields_ = [("elem", c_int), ("scale", c_int), ("axis", c_int), ("layout", c_int), ("rht", c_int), ("rht_mask", c_uint64),
                 ("round", c_int), ("scale_round", c_int), ("seed", c_uint64), ("tensor_id", c_uint64), ("exponent_given", c_int),
-                ("exponent", c_int), ("kernel", c_int), ("threads", c_int)]
+                ("exponent", c_int), ("kernel", c_int), ("threads", c_int), ("block", c_int),
+                ("rht_size", c_int)]
 
 
 class Gemm(Structure):
@@ -48,8 +49,9 @@ class Bf16Layers(Structure):
 
 class Recipe(Structure):
     _fields_ = [("name", c_char * 80), ("quantized", c_int), ("dtype", c_int), ("elem", c_int), ("scale", c_int), ("rht", c_int * 3),
-                ("rht_mask", c_uint16), ("signs", c_int), ("round", c_int * 2 * 3), ("scale_round", c_int * 2 * 3),
-                ("layout", c_int * 3), ("contract", c_int), ("requantize", c_int), ("bf16_passes", c_uint), ("bf16_layers", Bf16Layers)]
+                ("rht_mask", c_uint64), ("signs", c_int), ("round", c_int * 2 * 3), ("scale_round", c_int * 2 * 3),
+                ("layout", c_int * 3), ("contract", c_int), ("requantize", c_int), ("bf16_passes", c_uint), ("bf16_layers", Bf16Layers),
+                ("block", c_int), ("rht_size", c_int)]
 
 
 class Rounding(Structure):
@@ -72,14 +74,17 @@ FUNCTIONS = {
     "quantize": (c_int, POINTER(Matrix), POINTER(Quantize), POINTER(Operand)),
     "dequantize": (c_int, POINTER(Operand), c_int64, c_void_p, c_int64),
     "combination_quantize": (c_int, POINTER(Quantize), c_int, c_char_p, POINTER(Message)),
-    "operand_create_scaled": (c_int, c_int, c_int, c_int64, c_int64, POINTER(Operand)),
+    "operand_create_blocks": (c_int, c_int, c_int, c_int, c_int64, c_int64, POINTER(Operand)),
     "operand_free": (None, POINTER(Operand)),
     "gemm_default_contract": (c_int, c_int),
     "gemm_check": (c_int, POINTER(Operand), POINTER(Operand), POINTER(Gemm), POINTER(Message)),
     "gemm": (c_int, POINTER(Operand), POINTER(Operand), POINTER(Gemm), c_void_p, c_int64),
     "cast": (c_int, POINTER(Matrix), c_int, c_void_p),
     "rht": (c_int, POINTER(Matrix), c_int, c_uint16, c_void_p),
-    "rht_undo_all": (None, c_void_p, c_int64, c_uint16),
+    "rht_undo_all": (None, c_void_p, c_int64, c_int, c_uint64),
+    "how_block": (c_int, POINTER(Quantize)),
+    "how_points": (c_int, POINTER(Quantize)),
+    "default_mask": (c_uint64, c_int),
     "threefry4x32": (None, c_int, POINTER(c_uint32), POINTER(c_uint32), POINTER(c_uint32)),
     "recipe_named": (c_int, c_char_p, POINTER(Recipe)),
     "recipe_suffix": (c_char_p, c_char_p),
@@ -87,7 +92,7 @@ FUNCTIONS = {
     "recipe_check": (c_int, POINTER(Recipe), c_uint, c_char_p, POINTER(Message)),
     "recipe_quantizes": (c_int, POINTER(Recipe), c_int),
     "recipe_model_key": (c_char_p, POINTER(Recipe)),
-    "recipe_mask": (c_uint16, POINTER(Recipe), c_uint64, c_uint64),
+    "recipe_mask": (c_uint64, POINTER(Recipe), c_uint64, c_uint64),
     "recipe_of_layer": (Recipe, POINTER(Recipe), c_uint, c_uint),
     "recipe_quantize": (Quantize, POINTER(Recipe), c_int, c_int),
     "rounding_measure": (c_int, POINTER(Matrix), POINTER(Quantize), POINTER(Rounding)),

@@ -61,6 +61,11 @@ class Quantized:
         return self._how.rht_mask
 
     @property
+    def rht_size(self) -> int:
+        """Points of the transform; 16 without one."""
+        return c.lib.how_points(byref(self._how))
+
+    @property
     def round(self) -> str:
         return s.ROUNDS[self._how.round]
 
@@ -146,7 +151,7 @@ class Quantized:
         if status != c.OK:
             c.fail(status)
         if unrotate:
-            c.lib.rht_undo_all(a.address(out), o.rows * o.blocks, self._how.rht_mask)
+            c.lib.rht_undo_all(a.address(out), o.rows * o.blocks * 16 // self.rht_size, self.rht_size, self._how.rht_mask)
         return out[:, :o.cols] if unrotate else out
 
     @overload
@@ -175,7 +180,7 @@ class Quantized:
         rows, cols = self.shape
         words = [f"{rows} x {cols}", self.elem, f"scale {self.scale} a {self.block}", f"axis {self.axis}"]
         if self.rht != "off":
-            words.append(f"rht {self.rht} 0x{self.rht_mask:04X}")
+            words.append(f"rht {self.rht} 0x{self.rht_mask:0{self.rht_size // 4}X}")
         if self.round != "rne":
             words.append(f"round {self.round}, seed {self.seed}, tensor_id {self.tensor_id}")
         if self.scale in ("e4m3", "nvfp4"):
@@ -184,15 +189,15 @@ class Quantized:
 
 
 def quantize(x: np.ndarray, *, elem: str | None = None, scale: str | None = None, block: int | None = None, layout: str | None = None,
-             axis: str | None = None, rht: str | None = None, rht_mask: int | None = None, round: str | None = None,
+             axis: str | None = None, rht: str | None = None, rht_mask: int | None = None, rht_size: int | None = None, round: str | None = None,
              scale_round: str | None = None, seed: int = 0, tensor_id: int | None = None, tensor_exponent: int | None = None,
              recipe: "str | dict[str, Any] | _recipe.Recipe | None" = None, role: str | None = None, pass_: str | None = None) -> Quantized:
     """Quantizes a tensor to 4 bits, by parts or as a recipe does for one operand of one GEMM; parts override a recipe's.
 
     x: [rows][cols] of float32 or bfloat16 (ml_dtypes), C or Fortran order, which is not copied; float16 and float64 are rounded to
-    float32 first. elem "e2m1", "e1m2" or "int4"; scale "e4m3" (default), "nvfp4", "e8m0" or "fp32"; block 16, with e8m0 32; layout
+    float32 first. elem "e2m1", "e1m2" or "int4"; scale "e4m3" (default), "nvfp4", "e8m0" or "fp32"; block 16, with e8m0 32, with e4m3 also 32, 64 or 128; layout
     "1d" (default) or "2d", 16 x 16; axis "row" (default), or "col": of the transposed tensor; rht "off" (default), "on" or "bf16",
-    with the signs rht_mask (0xD7E8); round "rne" (default) or "sr", by the random bytes of seed and tensor_id (0, or by role and
+    with the signs rht_mask (0xD7E8, repeated) and of rht_size 16 points (with e4m3 also 32 or 64); round "rne" (default) or "sr", by the random bytes of seed and tensor_id (0, or by role and
     axis); scale_round "rne", "up", "down" or "46" (default "rne", with e8m0 "down"); tensor_exponent t, from the data by default.
     All cores are used, but with scale "nvfp4", and with "e4m3" in layout "2d", one; the result does not depend on it.
     recipe: a name, a dict or a :class:`Recipe`, with role "x", "w" or "dy" and pass_ "fprop", "dgrad" or "wgrad".
@@ -200,17 +205,17 @@ def quantize(x: np.ndarray, *, elem: str | None = None, scale: str | None = None
     ValueError: a value, shape or type that is not possible, or values that do not go together. RuntimeWarning: x holds NaN or Inf;
     the scales of those blocks are NaN.
     """
-    return run(x, options(elem=elem, scale=scale, block=block, layout=layout, axis=axis, rht=rht, rht_mask=rht_mask, round=round,
+    return run(x, options(elem=elem, scale=scale, block=block, layout=layout, axis=axis, rht=rht, rht_mask=rht_mask, rht_size=rht_size, round=round,
                           scale_round=scale_round, seed=seed, tensor_id=tensor_id, tensor_exponent=tensor_exponent, recipe=recipe,
                           role=role, pass_=pass_))
 
 
-def options(*, seed=0, tensor_id=None, tensor_exponent=None, rht_mask=None, block=None, recipe=None, role=None, pass_=None, **words):
+def options(*, seed=0, tensor_id=None, tensor_exponent=None, rht_mask=None, rht_size=None, block=None, recipe=None, role=None, pass_=None, **words):
     """ufp4_quantize_t of the arguments of quantize."""
     unknown = set(words) - set(NAMES)
     if unknown:
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
-    how = c.Quantize(rht_mask=s.RHT_MASK)
+    how = c.Quantize()
     words = {key: words.get(key) for key in NAMES}
     if recipe is not None:
         how = _recipe_how(recipe, role, pass_, words)
@@ -219,21 +224,22 @@ def options(*, seed=0, tensor_id=None, tensor_exponent=None, rht_mask=None, bloc
     elif words["elem"] is None:
         raise ValueError("give recipe with role and pass_, or elem")
     _fill(how, words, recipe is not None)
+    if rht_size is not None and rht_size != (how.rht_size or 16):
+        how.rht_size = c.whole(rht_size, 1, 2**15 - 1, "rht_size")
+        how.rht_mask = 0
+    if rht_mask is None and how.rht_mask == 0 and (recipe is None or rht_size is not None):
+        how.rht_mask = c.lib.default_mask(how.rht_size or 16)
     if rht_mask is not None:
         if recipe is None and how.rht == 0:
             raise ValueError("rht_mask gives the signs of a transform; there is none without rht")
-        how.rht_mask = c.whole(rht_mask, 0, 0xFFFF, "rht_mask")
+        how.rht_mask = c.whole(rht_mask, 0, 2**(how.rht_size or 16) - 1, "rht_mask")
     how.seed = c.whole(seed, 0, 2**64 - 1, "seed")
     if tensor_id is not None:
         how.tensor_id = c.whole(tensor_id, 0, 2**64 - 1, "tensor_id")
     if tensor_exponent is not None:
         how.exponent_given, how.exponent = 1, c.whole(tensor_exponent, -32768, 32767, "tensor_exponent")
     if block is not None:
-        block = c.whole(block, 1, 2**15 - 1, "block")
-        message = c.Message()
-        status = c.lib.combination_quantize(byref(how), block, None, byref(message))
-        if status != c.OK:
-            c.fail(status, message)
+        how.block = c.whole(block, 1, 2**15 - 1, "block")
     return how
 
 

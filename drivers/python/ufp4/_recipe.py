@@ -16,7 +16,7 @@ MATRICES = ("qkv", "proj", "fc1", "fc2")
 #: The operands A and B of each pass, and along which axis each is blocked.
 OPERANDS = ((("x", "row"), ("w", "row")), (("dy", "row"), ("w", "col")), (("dy", "col"), ("x", "col")))
 KEYS = ("name", "elem", "scale", "rht", "rht_mask", "round", "scale_round", "layout", "accumulate", "bf16_passes", "bf16_layers",
-        "signs", "requantize")
+        "signs", "requantize", "block", "rht_size")
 
 
 def axis_in_pass(role, pass_):
@@ -53,7 +53,8 @@ class Recipe:
         out = {"name": self.name, "elem": s.ELEMS[r.elem], "scale": s.SCALES[r.scale],
                "rht": {name: s.RHTS[r.rht[i]] for i, name in enumerate(PASSES)}}
         if r.signs == 0:
-            out["rht_mask"] = f"0x{r.rht_mask:04X}"
+            out["rht_mask"] = f"0x{r.rht_mask:0{max(r.rht_size, 16) // 4}X}"
+        out |= {key: value for key, value in (("block", r.block), ("rht_size", r.rht_size)) if value}
         return out | {"signs": SIGNS[r.signs], "round": _copies(r.round, s.ROUNDS), "scale_round": _copies(r.scale_round, s.SCALE_ROUNDS),
                       "layout": {name: s.LAYOUTS[r.layout[i]] for i, name in enumerate(ROLES)}, "requantize": bool(r.requantize),
                       "accumulate": s.CONTRACTS[r.contract], "bf16_passes": _names(r.bf16_passes, PASSES),
@@ -135,7 +136,8 @@ def _from_dict(given, built_in):
     if unknown:
         raise ValueError(f"unknown key {unknown[0]!r}; there are {', '.join(KEYS)}")
     name = given["name"].encode() if built_in else _title(given.get("name", "custom"))
-    out = c.Recipe(quantized=1, rht_mask=s.RHT_MASK, name=name)
+    out = c.Recipe(quantized=1, name=name, block=_size(given, "block", s.BLOCKS), rht_size=_size(given, "rht_size", s.RHT_SIZES))
+    out.rht_mask = c.lib.default_mask(out.rht_size or 16)
     if "elem" not in given:
         raise ValueError(f"elem is missing; it is one of {', '.join(s.ELEMS)}")
     out.elem = c.index_of(given["elem"], s.ELEMS, "elem")
@@ -160,6 +162,13 @@ def _from_dict(given, built_in):
     if status != c.OK:
         c.fail(status, message)
     return out
+
+
+def _size(given, key, sizes):
+    value = given.get(key, 0)
+    if key in given and (isinstance(value, bool) or value not in sizes):
+        raise ValueError(f"{key} must be one of {', '.join(map(str, sizes))}")
+    return value
 
 
 def _title(name):
@@ -198,13 +207,13 @@ def _fill_signs(out, given):
     out.signs = c.index_of(given.get("signs", "fixed"), SIGNS, "signs")
     if "rht_mask" not in given:
         return
-    mask = given["rht_mask"]
+    mask, points = given["rht_mask"], out.rht_size or 16
     try:
         if isinstance(mask, str) and not re.fullmatch(r"(?:0[xX])?[0-9A-Fa-f]+", mask):
             raise ValueError
-        out.rht_mask = c.whole(int(mask, 16) if isinstance(mask, str) else mask, 0, 0xFFFF, "rht_mask")
+        out.rht_mask = c.whole(int(mask, 16) if isinstance(mask, str) else mask, 0, 2**points - 1, "rht_mask")
     except (TypeError, ValueError):
-        raise ValueError('rht_mask must be 16 bits, as in "0xD7E8"') from None
+        raise ValueError(f'rht_mask must be {points} bits, as in "0xD7E8"') from None
     if out.signs:
         raise ValueError("rht_mask goes with signs fixed; step draws them")
 

@@ -102,7 +102,10 @@ def _call(device, workspace_bytes):
 # --- Copies ----------------------------------------------------------------------------------------
 
 
-def scales_shape(scale, rows, cols):
+WORDS = 2
+
+
+def scales_shape(made, rows, cols):
     """A scale for each 16 elements, whatever the block."""
     return rows, (cols + 15) // 16
 

@@ -9,9 +9,12 @@ from . import _library as c
 from . import _quantize
 
 
+WORDS = 3
+
+
 class Copy(NamedTuple):
-    """A quantized tensor [rows][cols]: its codes [rows][8 ceil(cols / 16)] and scales, and in int32 [2] its tensor exponent and the bits of
-    its tensor scale."""
+    """A quantized tensor [rows][cols]: its codes [rows][8 ceil(cols / 16)] and scales, and in int32 [WORDS] its tensor exponent, the bits of
+    its tensor scale, and on the host whether products of it are halved."""
     codes: torch.Tensor
     scales: torch.Tensor
     words: torch.Tensor
@@ -19,8 +22,12 @@ class Copy(NamedTuple):
     cols: int
 
 
-def scales_shape(scale, rows, cols):
-    return rows, -(-cols // _quantize.s.SCALE_BLOCK[scale])
+def _block(made):
+    return made._struct.block or _quantize.s.SCALE_BLOCK[made._struct.scale]
+
+
+def scales_shape(made, rows, cols):
+    return rows, -(-cols // _block(made))
 
 
 def quantize(made, matrix, tensor, hows):
@@ -42,19 +49,19 @@ def _quantized(matrix, how):
 def _tensors(q):
     o = q._operand
     codes, scales = (torch.from_numpy(view) for view in q._views())
-    words = c.c_int32(o.exponent), c.c_int32.from_buffer(c.c_float(o.tensor_scale))
-    return Copy(codes, scales, torch.tensor([word.value for word in words], dtype=torch.int32, device="cpu"), o.rows, o.cols)
+    bits = c.c_int32.from_buffer(c.c_float(o.tensor_scale)).value
+    return Copy(codes, scales, torch.tensor([o.exponent, bits, o.half], dtype=torch.int32, device="cpu"), o.rows, o.cols)
 
 
 def _operand(made, copy):
     """For as long as the copy's tensors live."""
     scale = made._struct.scale
-    exponent, bits = copy.words.tolist()
+    exponent, bits, half = copy.words.tolist()
     f32 = copy.scales.dtype == torch.float32
     return c.Operand(elem=made._struct.elem, scale=scale, rows=copy.rows, cols=copy.cols, blocks=-(-copy.cols // 16),
-                     block=_quantize.s.SCALE_BLOCK[scale], scale_blocks=copy.scales.shape[1], codes=copy.codes.data_ptr(),
+                     block=_block(made), scale_blocks=copy.scales.shape[1], codes=copy.codes.data_ptr(),
                      scales=None if f32 else copy.scales.data_ptr(), scales_f32=copy.scales.data_ptr() if f32 else None, exponent=exponent,
-                     tensor_scale=c.c_float.from_buffer(c.c_int32(bits)).value)
+                     tensor_scale=c.c_float.from_buffer(c.c_int32(bits)).value, half=half)
 
 
 def product(made, left, right, how, dtype):
@@ -75,5 +82,6 @@ def dequantize(made, copy, how):
     if status != c.OK:
         c.fail(status)
     if how.rht:
-        c.lib.rht_undo_all(out.data_ptr(), copy.rows * blocks, how.rht_mask)
+        points = c.lib.how_points(byref(how))
+        c.lib.rht_undo_all(out.data_ptr(), copy.rows * blocks * 16 // points, points, how.rht_mask)
     return out[:, :copy.cols]

@@ -157,7 +157,8 @@ def _fake_copy(like, made, pass_, wanted):
     scale = made._struct.scale
     dtype = torch.float32 if _quantize.s.SCALES[scale] == "fp32" else torch.uint8
     return (like.new_empty((cols, (rows + 15) // 16 * 8), dtype=torch.uint8),
-            like.new_empty(_place(like).scales_shape(scale, cols, rows), dtype=dtype), like.new_empty(2, dtype=torch.int32))
+            like.new_empty(_place(like).scales_shape(made, cols, rows), dtype=dtype),
+            like.new_empty(_place(like).WORDS, dtype=torch.int32))
 
 
 @_forward.register_fake

@@ -66,6 +66,10 @@ ufp4_status_t ufp4_recipe_on_core(const ufp4_recipe_t *recipe, unsigned passes,
                                   const ufp4_configuration_t *core, ufp4_message_t *why) {
   if (recipe == NULL || core == NULL || passes > UFP4_PASSES_ALL) return UFP4_ERROR_ARGUMENT;
   if (!recipe->quantized) return refuse(why, "it is not quantized: the host multiplies");
+  if (recipe->block > 16 && recipe->scale == UFP4_SCALE_E4M3)
+    return refuse(why, "blocks of %d: no core has them", recipe->block);
+  if (recipe->rht_size > 16)
+    return refuse(why, "a transform of %d points: no core has it", recipe->rht_size);
   if (!core->quant) return refuse(why, "%s has no QUANT engine", core->name);
   if (recipe->scale != UFP4_SCALE_E4M3 && recipe->scale != UFP4_SCALE_E8M0)
     return refuse(why, "QUANT makes no %s scales: the host does", scale_names[recipe->scale]);

@@ -119,6 +119,11 @@ static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
     status = ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, device->backend->name,
                                    &why);
   }
+  if (status == UFP4_OK && (ufp4_operand_is_wide(a) || ufp4_operand_is_wide(b)) &&
+      !device->backend->in_host_memory) {
+    ufp4_message_set(&why, "backend %s has no blocks over 16; model has", device->backend->name);
+    status = UFP4_ERROR_UNSUPPORTED;
+  }
   if (status != UFP4_OK) return device_fail(device, status, "gemm: %s", why.text);
   status = device_check_core(device, how->contract, a->elem, b->elem);
   if (status == UFP4_OK && how->contract == UFP4_CONTRACT_NV && how->c != NULL &&

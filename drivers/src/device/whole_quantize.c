@@ -122,7 +122,7 @@ static void describe(work_t *work) {
   quant->scale = (uint8_t)how->scale;
   quant->round = (uint8_t)how->round;
   quant->scale_round = (uint8_t)how->scale_round;
-  quant->rht_mask = how->rht_mask;
+  quant->rht_mask = (uint16_t)how->rht_mask;
   quant->seed = how->seed;
   if (how->axis == UFP4_AXIS_ROW) {
     quant->row_mode = mode, quant->row_exponent = exponent;

@@ -88,16 +88,22 @@ static ufp4_status_t read_u64(const reader_t *reader, const char *key, uint64_t 
 static ufp4_status_t read_rht(const reader_t *reader, ufp4_quantize_t *how) {
   const char *text = safetensors_metadata(reader->file, "rht");
   if (text == NULL || strcmp(text, "none") == 0) return UFP4_OK;
+  int64_t points = 16;
+  ufp4_status_t status = read_number(reader, "rht_size", 16, 64, &points);
+  if (status != UFP4_OK) return status;
   int bf16 = strncmp(text, "bf16:", 5) == 0;
   const char *digits = bf16 ? text + 5 : text;
   char *end;
-  unsigned long mask = strtoul(digits, &end, 16);
-  if (end == digits || *end != '\0' || mask > 0xFFFF || digits[0] == '-') {
+  errno = 0;
+  const uint64_t mask = strtoull(digits, &end, 16);
+  if (end == digits || *end != '\0' || errno != 0 || mask >> (points - 1) > 1 || digits[0] == '-') {
     return fail_value(reader, "rht", text,
-                      "none, a mask of 16 bits in hex, or bf16: and such a mask");
+                      "none, a mask of 16 bits in hex (as many as rht_size says), or bf16: and "
+                      "such a mask");
   }
   how->rht = bf16 ? UFP4_RHT_BF16 : UFP4_RHT_INTEGER;
-  how->rht_mask = (uint16_t)mask;
+  how->rht_size = (int)points;
+  how->rht_mask = mask;
   return UFP4_OK;
 }
 
@@ -159,7 +165,9 @@ static ufp4_status_t read_format(const reader_t *reader, ufp4_quantize_t *how) {
   if (status == UFP4_OK) status = read_name(reader, "scale", scale_names, UFP4_SCALE_COUNT, &scale);
   how->scale = (ufp4_scale_t)scale;
   int64_t block = ufp4_scale_block(how->scale);
-  if (status == UFP4_OK) status = read_number(reader, "block", block, block, &block);
+  const int64_t most = how->scale == UFP4_SCALE_E4M3 ? 128 : block;
+  if (status == UFP4_OK) status = read_number(reader, "block", block, most, &block);
+  how->block = (int)block;
   if (status == UFP4_OK) status = read_name(reader, "elem", elem_names, UFP4_ELEM_COUNT, &index);
   how->elem = (ufp4_elem_t)index;
   return status == UFP4_OK ? read_rht(reader, how) : status;
@@ -208,14 +216,14 @@ typedef struct {
 } layout_t;
 
 // What the metadata says of the shape: " (metadata: rows 3, cols 17)", or nothing.
-static void tell_metadata(const reader_t *reader, char told[96]) {
-  static const char *const keys[] = {"rows", "cols", "rht"};
+static void tell_metadata(const reader_t *reader, char told[128]) {
+  static const char *const keys[] = {"rows", "cols", "rht", "rht_size"};
   size_t used = 0;
   told[0] = '\0';
   for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
     const char *text = safetensors_metadata(reader->file, keys[i]);
     if (text == NULL) continue;
-    snprintf(told + used, 95 - used, "%s%s %.20s", used == 0 ? " (metadata: " : ", ", keys[i],
+    snprintf(told + used, 127 - used, "%s%s %.20s", used == 0 ? " (metadata: " : ", ", keys[i],
              text);
     used = strlen(told);
   }
@@ -223,7 +231,7 @@ static void tell_metadata(const reader_t *reader, char told[96]) {
 }
 
 static ufp4_status_t fail_shape(const reader_t *reader, const layout_t *layout) {
-  char told[96];
+  char told[128];
   tell_metadata(reader, told);
   ufp4_message_set(reader->message,
                    "%s: codes %lld x %lld and scales %lld x %lld%s do not go together; codes are "
@@ -257,7 +265,9 @@ static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *
   int64_t needed = layout->packed ? (layout->stored + 1) / 2 : layout->stored;
   if (needed != width || (layout->stored - 1) / layout->block + 1 != blocks)
     return fail_shape(reader, layout);
-  if (how->rht && layout->stored % 16 != 0) return fail_shape(reader, layout);
+  const int points = ufp4_how_points(how);
+  if (how->rht && (points > 16 ? layout->cols : layout->stored) % points != 0)
+    return fail_shape(reader, layout);
   int64_t named_rows = rows;
   ufp4_status_t status = read_number(reader, "rows", 1, INT64_MAX / 4, &named_rows);
   if (status != UFP4_OK) return status;
@@ -307,6 +317,7 @@ static ufp4_status_t copy_scales(const reader_t *reader, const layout_t *layout,
 static ufp4_status_t fill_operand(const reader_t *reader, const layout_t *layout,
                                   const ufp4_quantize_t *how, ufp4_operand_t *out) {
   out->exponent = how->exponent;
+  out->half = ufp4_how_points(how) == 32;
   ufp4_status_t status = read_tensor_scale(reader, how->scale, &out->tensor_scale);
   if (status == UFP4_OK) status = copy_scales(reader, layout, out);
   if (status != UFP4_OK) return status;
@@ -320,8 +331,8 @@ static ufp4_status_t fill_operand(const reader_t *reader, const layout_t *layout
 
 static ufp4_status_t copy_tensors(const reader_t *reader, const layout_t *layout,
                                   const ufp4_quantize_t *how, ufp4_operand_t *out) {
-  ufp4_status_t status =
-      ufp4_operand_create_scaled(how->elem, how->scale, layout->codes.rows, layout->cols, out);
+  ufp4_status_t status = ufp4_operand_create_blocks(how->elem, how->scale, layout->block,
+                                                    layout->codes.rows, layout->cols, out);
   if (status != UFP4_OK) {
     operand_not_created(reader->file->path, layout->codes.rows, layout->cols, status,
                         reader->message);
@@ -374,7 +385,7 @@ static ufp4_status_t find_tensors(const reader_t *reader, const ufp4_quantize_t 
       [UFP4_SCALE_E8M0] = {1u << SAFETENSORS_U8 | 1u << SAFETENSORS_F8_E8M0, "U8 or F8_E8M0"},
       [UFP4_SCALE_FP32] = {1u << SAFETENSORS_F32, "F32"},
   };
-  layout->block = ufp4_scale_block(how->scale);
+  layout->block = ufp4_how_block(how);
   const unsigned codes = 1u << SAFETENSORS_U8 | 1u << SAFETENSORS_F4;
   ufp4_status_t status = find_part(reader, "codes", codes, "U8 or F4", &layout->codes);
   if (status == UFP4_OK) status = check_f4(reader, how, &layout->codes);

@@ -36,7 +36,8 @@ static void put_unsigned(entries_t *entries, const char *key, uint64_t value) {
 
 static json_t *make_rht(const ufp4_quantize_t *how) {
   if (how->rht == UFP4_RHT_NONE) return json_string("none");
-  return json_sprintf("%s0x%04X", how->rht == UFP4_RHT_BF16 ? "bf16:" : "", how->rht_mask);
+  return json_sprintf("%s0x%0*" PRIX64, how->rht == UFP4_RHT_BF16 ? "bf16:" : "",
+                      ufp4_how_points(how) / 4, how->rht_mask);
 }
 
 static json_t *make_flags(unsigned flags) {
@@ -60,6 +61,7 @@ static json_t *make_metadata(const ufp4_operand_t *operand, const ufp4_quantize_
   put_signed(&out, "block", operand->block);
   put(&out, "axis", json_string(operand_axis_names[how->axis]));
   put(&out, "rht", make_rht(how));
+  if (ufp4_how_points(how) > 16) put_signed(&out, "rht_size", how->rht_size);
   put(&out, "round", json_string(round_names[how->round]));
   put(&out, "scale_round", json_string(scale_round_names[how->scale_round]));
   put_unsigned(&out, "seed", how->seed);

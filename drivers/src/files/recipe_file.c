@@ -2,6 +2,7 @@
 // A recipe of one's own, as a JSON file (docs/reference/files.md, "Recipes").
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,25 +222,50 @@ static ufp4_status_t read_bf16(const reader_t *reader, ufp4_recipe_t *recipe) {
   return status == UFP4_OK ? read_bf16_layers(reader, &recipe->bf16_layers) : status;
 }
 
-static ufp4_status_t read_mask(const reader_t *reader, uint16_t *mask) {
+static ufp4_status_t read_mask(const reader_t *reader, ufp4_recipe_t *recipe) {
   const json_t *item = json_object_get(reader->object, "rht_mask");
+  const int points = recipe->rht_size != 0 ? recipe->rht_size : 16;
+  recipe->rht_mask = ufp4_default_mask(points);
   if (item == NULL) return UFP4_OK;
   const char *text = json_string_value(item);
   char *end = NULL;
-  unsigned long value = text != NULL ? strtoul(text, &end, 16) : 0;
-  if (text == NULL || end == text || *end != '\0' || value > 0xFFFF || text[0] == '-') {
-    ufp4_message_set(reader->message, "%s: rht_mask must be 16 bits in hex, as in \"0xD7E8\"",
-                     reader->path);
+  errno = 0;
+  recipe->rht_mask = text != NULL ? strtoull(text, &end, 16) : 0;
+  if (text == NULL || end == text || *end != '\0' || text[0] == '-' || errno != 0 ||
+      recipe->rht_mask >> (points - 1) > 1) {
+    ufp4_message_set(reader->message, "%s: rht_mask must be %d bits in hex, as in \"0xD7E8\"",
+                     reader->path, points);
     return UFP4_ERROR_FORMAT;
   }
-  *mask = (uint16_t)value;
   return UFP4_OK;
 }
 
+static ufp4_status_t read_size(const reader_t *reader, const char *key, const int *sizes,
+                               const char *const *names, unsigned count, int *value) {
+  const json_t *item = json_object_get(reader->object, key);
+  if (item == NULL) return UFP4_OK;
+  for (unsigned i = 0; i < count; i++) {
+    *value = sizes[i];
+    if (json_is_integer(item) && json_integer_value(item) == sizes[i]) return UFP4_OK;
+  }
+  return fail_value(reader, key, names, count);
+}
+
+static ufp4_status_t read_sizes(const reader_t *reader, ufp4_recipe_t *recipe) {
+  static const int blocks[] = UFP4_BLOCKS, points[] = UFP4_RHT_SIZES;
+  static const char *const block_names[] = UFP4_BLOCK_NAMES, *const names[] = UFP4_RHT_SIZE_NAMES;
+  ufp4_status_t status =
+      read_size(reader, "block", blocks, block_names, UFP4_BLOCK_COUNT, &recipe->block);
+  return status == UFP4_OK
+             ? read_size(reader, "rht_size", points, names, UFP4_RHT_SIZE_COUNT, &recipe->rht_size)
+             : status;
+}
+
 static ufp4_status_t check_keys(const reader_t *reader) {
-  static const char *const known[] = {
-      "name",   "elem",       "scale",       "rht",         "rht_mask", "round",     "scale_round",
-      "layout", "accumulate", "bf16_passes", "bf16_layers", "signs",    "requantize"};
+  static const char *const known[] = {"name",       "elem",        "scale",       "rht",
+                                      "rht_mask",   "round",       "scale_round", "layout",
+                                      "accumulate", "bf16_passes", "bf16_layers", "signs",
+                                      "requantize", "block",       "rht_size"};
   const unsigned count = sizeof known / sizeof known[0];
   const char *key;
   json_t *value;
@@ -249,7 +275,7 @@ static ufp4_status_t check_keys(const reader_t *reader) {
   }
   json_object_foreach((json_t *)reader->object, key, value) {
     if (find_name(key, known, count) >= 0) continue;
-    char list[160];
+    char list[192];
     list_names(known, count, list);
     ufp4_message_set(reader->message, "%s: unknown key '%s'; there are %s", reader->path, key,
                      list);
@@ -308,7 +334,7 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
 static ufp4_status_t read_signs(const reader_t *reader, ufp4_recipe_t *recipe) {
   unsigned signs = UFP4_SIGNS_FIXED;
   ufp4_status_t status = read_name(reader, "signs", signs_names, 2, &signs);
-  if (status == UFP4_OK) status = read_mask(reader, &recipe->rht_mask);
+  if (status == UFP4_OK) status = read_mask(reader, recipe);
   recipe->signs = (ufp4_signs_t)signs;
   if (status != UFP4_OK || signs == UFP4_SIGNS_FIXED ||
       json_object_get(reader->object, "rht_mask") == NULL)
@@ -360,11 +386,12 @@ static ufp4_status_t read_choices(const reader_t *reader, ufp4_recipe_t *recipe)
 }
 
 static ufp4_status_t read_recipe(const reader_t *reader, ufp4_recipe_t *recipe) {
-  *recipe = (ufp4_recipe_t){.quantized = 1, .rht_mask = UFP4_RHT_DEFAULT_MASK};
+  *recipe = (ufp4_recipe_t){.quantized = 1};
   ufp4_status_t status = check_keys(reader);
   if (status == UFP4_OK) status = read_title(reader, recipe);
   if (status == UFP4_OK) status = read_formats(reader, recipe);
   if (status == UFP4_OK) status = read_choices(reader, recipe);
+  if (status == UFP4_OK) status = read_sizes(reader, recipe);
   if (status == UFP4_OK) status = read_signs(reader, recipe);
   if (status == UFP4_OK) status = read_requantize(reader, &recipe->requantize);
   if (status == UFP4_OK) status = read_bf16(reader, recipe);
@@ -401,88 +428,4 @@ ufp4_status_t ufp4_recipe_read(const char *path, ufp4_recipe_t *recipe, ufp4_mes
   if (status == UFP4_OK) *recipe = made;
   json_decref(root);
   return status;
-}
-
-// --- As text ------------------------------------------------------------------------------------
-
-static void put(json_t *object, const char *key, const char *text) {
-  json_object_set_new(object, key, json_string(text));
-}
-
-// What goes by copy, as an object by role of objects by pass.
-static json_t *by_copy(const char *const *names, unsigned values[UFP4_ROLE_COUNT][2]) {
-  json_t *all = json_object();
-  for (int role = 0; role < UFP4_ROLE_COUNT; role++)
-    json_object_set_new(all, role_names[role], json_object());
-  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
-    ufp4_role_t roles[2];
-    ufp4_axis_t axes[2];
-    ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
-    for (int i = 0; i < 2; i++)
-      put(json_object_get(all, role_names[roles[i]]), pass_names[pass],
-          names[values[roles[i]][axes[i]]]);
-  }
-  return all;
-}
-
-static json_t *by_bits(const char *const *names, unsigned count, unsigned bits) {
-  json_t *list = json_array();
-  for (unsigned i = 0; i < count; i++) {
-    if (bits >> i & 1) json_array_append_new(list, json_string(names[i]));
-  }
-  return list;
-}
-
-static json_t *end_of_model(const ufp4_model_end_t *end) {
-  return end->percent > 0 ? json_sprintf("%u%%", end->percent) : json_integer(end->blocks);
-}
-
-static void put_bf16(json_t *object, const ufp4_recipe_t *r) {
-  const char *const matrices[UFP4_MATRIX_COUNT] = {ufp4_matrix_name(0), ufp4_matrix_name(1),
-                                                   ufp4_matrix_name(2), ufp4_matrix_name(3)};
-  json_object_set_new(object, "bf16_passes", by_bits(pass_names, UFP4_PASS_COUNT, r->bf16_passes));
-  json_object_set_new(object, "bf16_layers",
-                      json_pack("{s:o, s:o, s:o}", "first", end_of_model(&r->bf16_layers.first),
-                                "last", end_of_model(&r->bf16_layers.last), "names",
-                                by_bits(matrices, UFP4_MATRIX_COUNT, r->bf16_layers.matrices)));
-}
-
-static void put_quantizer(json_t *object, const ufp4_recipe_t *r) {
-  unsigned round[UFP4_ROLE_COUNT][2], scale_round[UFP4_ROLE_COUNT][2];
-  json_t *rht = json_object(), *layout = json_object();
-  for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
-    put(rht, pass_names[i], rht_names[r->rht[i]]);
-    put(layout, role_names[i], layout_names[r->layout[i]]);
-    for (int axis = 0; axis < 2; axis++) {
-      round[i][axis] = r->round[i][axis];
-      scale_round[i][axis] = r->scale_round[i][axis];
-    }
-  }
-  put(object, "elem", elem_names[r->elem]);
-  put(object, "scale", scale_names[r->scale]);
-  json_object_set_new(object, "rht", rht);
-  if (r->signs == UFP4_SIGNS_FIXED)
-    json_object_set_new(object, "rht_mask", json_sprintf("0x%04X", (unsigned)r->rht_mask));
-  put(object, "signs", signs_names[r->signs]);
-  json_object_set_new(object, "round", by_copy(round_names, round));
-  json_object_set_new(object, "scale_round", by_copy(scale_round_names, scale_round));
-  json_object_set_new(object, "layout", layout);
-  json_object_set_new(object, "requantize", json_boolean(r->requantize));
-  put(object, "accumulate", contract_names[r->contract]);
-}
-
-char *ufp4_recipe_text(const ufp4_recipe_t *recipe) {
-  // A field that is new belongs into put_quantizer or put_bf16, too.
-  _Static_assert(sizeof *recipe == 208, "ufp4_recipe_text does not know all of ufp4_recipe_t");
-  json_t *object = json_object(), *name = json_string(recipe->name);
-  if (name) json_object_set_new(object, "name", name);  // one that is no UTF-8 goes into no JSON
-  if (recipe->quantized) {
-    put_quantizer(object, recipe);
-    put_bf16(object, recipe);
-  } else {
-    put(object, "operands", recipe->dtype == UFP4_DTYPE_BF16 ? "bf16" : "fp32");
-  }
-  char *text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
-  json_decref(object);
-  return text;
 }

@@ -36,6 +36,16 @@ static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_linear_shape
                        recipe->name);
   }
   ufp4_status_t status = ufp4_recipe_check(recipe, shape->passes, device->backend->name, &why);
+  for (int pass = 0; pass < UFP4_PASS_COUNT && status == UFP4_OK && recipe->rht_size > 16; pass++) {
+    int64_t m, n, k;
+    linear_pass_shape(shape, (ufp4_pass_t)pass, &m, &n, &k);
+    if (!(shape->passes >> pass & 1) || recipe->rht[pass] == UFP4_RHT_NONE ||
+        !ufp4_recipe_quantizes(recipe, (ufp4_pass_t)pass) || k % recipe->rht_size == 0)
+      continue;
+    ufp4_message_set(&why, "a transform of %d points along %lld numbers: it takes a multiple",
+                     recipe->rht_size, (long long)k);
+    status = UFP4_ERROR_ARGUMENT;
+  }
   if (status != UFP4_OK)
     return device_fail(device, status, "recipe %s: %s", recipe->name, why.text);
   return recipe->quantized ? device_check_core(device, recipe->contract, recipe->elem, recipe->elem)

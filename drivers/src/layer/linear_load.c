@@ -5,7 +5,7 @@
 
 #include "base/hot.h"
 #include "linear.h"
-#include "ufp4/rht.h"
+#include "ufp4/array.h"
 
 static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role,
                                   const ufp4_matrix_t *tensor) {
@@ -126,8 +126,9 @@ static ufp4_status_t dequantize_rows(ufp4_linear_t *linear, const ufp4_operand_t
   if (*values == NULL)
     return device_fail(linear->device, UFP4_ERROR_MEMORY, "the host is out of memory");
   ufp4_status_t status = ufp4_dequantize(copy, ld, *values, ld);
-  for (int64_t at = 0; at < copy->rows * ld && how->rht != UFP4_RHT_NONE; at += 16)
-    ufp4_rht_undo(*values + at, how->rht_mask);
+  const int points = ufp4_how_points(how);
+  if (how->rht != UFP4_RHT_NONE)
+    ufp4_rht_undo_all(*values, copy->rows * ld / points, points, how->rht_mask);
   *kept = (ufp4_matrix_t){UFP4_DTYPE_F32, copy->rows, copy->cols, ld, *values};
   return status;
 }
@@ -175,7 +176,7 @@ static void describe_source(const ufp4_linear_t *linear, ufp4_role_t role,
   quant->scale = (uint8_t)linear->recipe.scale;
   quant->round = (uint8_t)linear->recipe.round[role][copy];
   quant->scale_round = (uint8_t)linear->recipe.scale_round[role][copy];
-  quant->rht_mask = ufp4_recipe_mask(&linear->recipe, linear->shape.seed, step);
+  quant->rht_mask = (uint16_t)ufp4_recipe_mask(&linear->recipe, linear->shape.seed, step);
   quant->seed = linear->shape.seed;
 }
 

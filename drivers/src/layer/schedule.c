@@ -162,7 +162,7 @@ static ufp4_descriptor_t describe_quant(const maker_t *make, const tensor_t *of,
   // Both copies round alike (ufp4_recipe_on_core).
   quant->round = (uint8_t)plan->recipe.round[of->role][UFP4_AXIS_ROW];
   quant->scale_round = (uint8_t)plan->recipe.scale_round[of->role][UFP4_AXIS_ROW];
-  quant->rht_mask = ufp4_recipe_mask(&plan->recipe, plan->seed, step);
+  quant->rht_mask = (uint16_t)ufp4_recipe_mask(&plan->recipe, plan->seed, step);
   quant->seed = plan->seed;
   describe_copies(make, of, step, quant);
   return descriptor;

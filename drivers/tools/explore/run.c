@@ -138,7 +138,7 @@ static ufp4_descriptor_t describe_quant(const run_t *run, int role, uint8_t opco
   quant->scale = (uint8_t)recipe->scale;
   quant->round = (uint8_t)recipe->round[role][axis];
   quant->scale_round = (uint8_t)recipe->scale_round[role][axis];
-  quant->rht_mask = recipe->rht_mask;
+  quant->rht_mask = (uint16_t)recipe->rht_mask;
   quant->row_mode = modes[UFP4_AXIS_ROW];
   quant->col_mode = modes[UFP4_AXIS_COL];
   if (modes[UFP4_AXIS_ROW] & UFP4_MODE_SLOT) quant->row_exponent = UFP4_LAYER_SLOTS;

@@ -413,7 +413,7 @@ int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device,
   ufp4_recipe_t quantized = *recipe;  // that of the layers that are not in BF16
   quantized.bf16_layers = (ufp4_bf16_layers_t){.matrices = 0};
   const ufp4_linear_shape_t smallest = {
-      .tokens = 1, .cin = 1, .cout = 1, .passes = UFP4_PASSES_ALL};
+      .tokens = 64, .cin = 64, .cout = 64, .passes = UFP4_PASSES_ALL};
   ufp4_linear_t *linear = NULL;
   ufp4_status_t status = ufp4_linear_create(device, &smallest, &quantized, &linear);
   ufp4_linear_free(linear);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "frame/cli.h"
-#include "ufp4/rht.h"
+#include "ufp4/array.h"
 
 static int run(int argc, char **argv);
 const cli_command_t cli_dequantize = {
@@ -16,17 +16,15 @@ const cli_command_t cli_dequantize = {
     .run = run,
 };
 
-static void unrotate(float *values, int64_t rows, int64_t cols, uint16_t mask) {
-  for (int64_t at = 0; at < rows * cols; at += 16) ufp4_rht_undo(values + at, mask);
-}
-
 static ufp4_status_t write_decoded(const ufp4_operand_t *operand, const ufp4_quantize_t *how,
                                    int undo, const char *path, ufp4_message_t *message) {
   int64_t stored = how->rht ? operand->blocks * 16 : operand->cols;
   float *values = malloc(ufp4_matrix_bytes(operand->rows, stored, sizeof *values));
   if (values == NULL) return UFP4_ERROR_MEMORY;
   ufp4_status_t status = ufp4_dequantize(operand, stored, values, stored);
-  if (status == UFP4_OK && undo) unrotate(values, operand->rows, stored, how->rht_mask);
+  const int points = ufp4_how_points(how);
+  if (status == UFP4_OK && undo)
+    ufp4_rht_undo_all(values, operand->rows * stored / points, points, how->rht_mask);
   // Without the transform, what stood behind the last column is padding again.
   ufp4_matrix_t matrix = {UFP4_DTYPE_F32, operand->rows, undo ? operand->cols : stored, stored,
                           values};

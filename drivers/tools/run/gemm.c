@@ -65,10 +65,12 @@ static int read_operands(char **paths, inputs_t *in) {
   int end = cli_operand_read(&cli_gemm, paths[0], &in->a, &how_a);
   if (end == CLI_GO_ON) end = cli_operand_read(&cli_gemm, paths[1], &in->b, &how_b);
   if (end != CLI_GO_ON) return end;
-  if (how_a.rht != how_b.rht || (how_a.rht && how_a.rht_mask != how_b.rht_mask)) {
-    return cli_fail(&cli_gemm, CLI_USAGE,
-                    "%s and %s differ in their Hadamard transform: both or none, and one mask",
-                    paths[0], paths[1]);
+  if (how_a.rht != how_b.rht ||
+      (how_a.rht && (how_a.rht_mask != how_b.rht_mask || how_a.rht_size != how_b.rht_size))) {
+    return cli_fail(
+        &cli_gemm, CLI_USAGE,
+        "%s and %s differ in their Hadamard transform: both or none, and one mask and size",
+        paths[0], paths[1]);
   }
   return CLI_GO_ON;
 }

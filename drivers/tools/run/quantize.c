@@ -28,7 +28,7 @@ typedef struct {
   const char *output, *recipe, *check;
   // The words of the options stand in the order of the enumerations.
   int role, pass, elem, scale, layout, axis, rht, round, scale_round, packed, bf16;
-  uint64_t block, rht_mask, seed, tensor_id;
+  uint64_t block, rht_mask, rht_size, seed, tensor_id;
   int64_t exponent;
   int mask_given, id_given, exponent_given, stats, json;
   cli_device_t device;
@@ -50,8 +50,7 @@ static choices_t choices_default(void) {
                      .axis = NOT_GIVEN,
                      .rht = NOT_GIVEN,
                      .round = NOT_GIVEN,
-                     .scale_round = NOT_GIVEN,
-                     .rht_mask = UFP4_RHT_DEFAULT_MASK};
+                     .scale_round = NOT_GIVEN};
 }
 
 static void add_options(cli_options_t *options, choices_t *c) {
@@ -64,16 +63,21 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "elem", CLI_CHOICE, &c->elem, "e2m1|e1m2|int4", "element format");
   cli_option_add(options, "scale", CLI_CHOICE, &c->scale, "e4m3|nvfp4|e8m0|fp32",
                  "block scale (default e4m3)");
-  cli_option_add(options, "block", CLI_UINT, &c->block, "16|32", "block size (that of the scale)");
-  cli_option_range(options, "16 or 32");
+  cli_option_add(options, "block", CLI_UINT, &c->block, "16|32|64|128",
+                 "block size (that of the scale; e4m3 has all of them)");
+  cli_option_range(options, "16, 32, 64 or 128");
   cli_option_add(options, "layout", CLI_CHOICE, &c->layout, "1d|2d",
                  "blocks of a row, or 16x16 (default 1d)");
   cli_option_add(options, "axis", CLI_CHOICE, &c->axis, "row|col",
                  "col: of the transposed tensor (default row)");
   cli_option_add(options, "rht", CLI_CHOICE, &c->rht, "off|on|bf16",
                  "Hadamard transform first (default off); recipes call them none, integer, bf16");
-  cli_option_add(options, "rht-mask", CLI_UINT, &c->rht_mask, "MASK", "its signs (default 0xD7E8)");
-  cli_option_range(options, "a mask of 16 bits");
+  cli_option_add(options, "rht-mask", CLI_UINT, &c->rht_mask, "MASK",
+                 "its signs (default 0xD7E8, repeated)");
+  cli_option_range(options, "a mask of as many bits as the transform has points");
+  cli_option_add(options, "rht-size", CLI_UINT, &c->rht_size, "16|32|64",
+                 "its points (default 16; e4m3 has all of them)");
+  cli_option_range(options, "16, 32 or 64");
   cli_option_add(options, "round", CLI_CHOICE, &c->round, "rne|sr",
                  "nearest even (default) or stochastic");
   cli_option_add(options, "scale-round", CLI_CHOICE, &c->scale_round, "rne|up|down|46",
@@ -148,18 +152,28 @@ static int apply_recipe(choices_t *c) {
   fill_in(&c->rht, (int)how.rht);
   fill_in(&c->round, (int)how.round);
   if (c->scale == (int)how.scale) fill_in(&c->scale_round, (int)how.scale_round);
-  if (!c->mask_given) c->rht_mask = how.rht_mask;
+  if (c->block == 0) c->block = (uint64_t)how.block;
+  const int size = how.rht_size != 0 ? how.rht_size : 16;
+  const int own_size = c->rht_size != 0 && c->rht_size != (uint64_t)size;
+  if (c->rht_size == 0) c->rht_size = (uint64_t)how.rht_size;
+  if (!c->mask_given) c->rht_mask = own_size ? ufp4_default_mask((int)c->rht_size) : how.rht_mask;
   if (!c->id_given) c->tensor_id = ufp4_tensor_id(0, 0, (unsigned)c->role, (unsigned)axis);
   return CLI_GO_ON;
 }
 
 static int apply_defaults(choices_t *c) {
+  if (c->block > INT16_MAX)
+    return cli_fail(&cli_quantize, CLI_USAGE, "--block is 16, 32, 64 or 128");
+  if (c->rht_size != 0 && c->rht_size != 16 && c->rht_size != 32 && c->rht_size != 64)
+    return cli_fail(&cli_quantize, CLI_USAGE, "--rht-size is 16, 32 or 64");
   if (c->recipe == NULL && (c->role != NOT_GIVEN || c->pass != NOT_GIVEN)) {
     return cli_fail(&cli_quantize, CLI_USAGE, "--role and --pass go with --recipe");
   }
   if (c->recipe == NULL && c->elem == NOT_GIVEN) {
     return cli_fail(&cli_quantize, CLI_USAGE, "give --recipe with --role and --pass, or --elem");
   }
+  if (c->recipe == NULL && !c->mask_given)
+    c->rht_mask = ufp4_default_mask(c->rht_size != 0 ? (int)c->rht_size : 16);
   fill_in(&c->scale, UFP4_SCALE_E4M3);
   fill_in(&c->scale_round,
           c->scale == UFP4_SCALE_E8M0 ? UFP4_SCALE_ROUND_DOWN : UFP4_SCALE_ROUND_RNE);
@@ -176,7 +190,9 @@ static ufp4_quantize_t how_from(const choices_t *c) {
                            .axis = (ufp4_axis_t)c->axis,
                            .layout = (ufp4_layout_t)c->layout,
                            .rht = (ufp4_rht_t)c->rht,
-                           .rht_mask = (uint16_t)c->rht_mask,
+                           .rht_mask = c->rht_mask,
+                           .block = (int)c->block,
+                           .rht_size = (int)c->rht_size,
                            .round = (ufp4_round_t)c->round,
                            .scale_round = (ufp4_scale_round_t)c->scale_round,
                            .seed = c->seed,
@@ -192,15 +208,14 @@ static int check(const choices_t *c) {
   if (c->exponent_given && (c->exponent < INT16_MIN || c->exponent > INT16_MAX)) {
     return cli_fail(&cli_quantize, CLI_USAGE, "--tensor-exponent goes from -32768 to 32767");
   }
-  if (c->rht_mask > 0xFFFF)
-    return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask: 0x%" PRIx64 " is not a mask of 16 bits",
-                    c->rht_mask);
+  const unsigned points = c->rht_size != 0 ? (unsigned)c->rht_size : 16;
+  if (c->rht_mask >> (points - 1) > 1)
+    return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask: 0x%" PRIx64 " is not a mask of %u bits",
+                    c->rht_mask, points);
   if (c->mask_given && c->recipe == NULL && c->rht == UFP4_RHT_NONE) {
     return cli_fail(&cli_quantize, CLI_USAGE,
                     "--rht-mask gives the signs of a transform; there is none without --rht");
   }
-  if (c->block > INT16_MAX)
-    return cli_fail(&cli_quantize, CLI_USAGE, "--block is 16 or 32, that of the scale");
   const ufp4_quantize_t how = how_from(c);
   const char *const backends[2] = {c->device.backend, c->check};
   ufp4_status_t status = ufp4_combination_quantize(&how, (int)c->block, NULL, &message);

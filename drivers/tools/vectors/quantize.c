@@ -26,7 +26,7 @@ typedef struct {
 static void find_amax(quantized_t *q) {
   if (q->how.rht == UFP4_RHT_INTEGER) {
     int32_t numbers[16];
-    q->exponent = ufp4_rht_block(q->bits, q->how.rht_mask, numbers);
+    q->exponent = ufp4_rht_block(q->bits, (uint16_t)q->how.rht_mask, numbers);
     vectors_transformed_words(numbers, q->payload);
     for (int i = 0; i < 16; i++) {
       uint32_t magnitude = q->payload[i] & 0x0FFFFFFFu;

@@ -281,34 +281,6 @@ def train_takes_every_recipe():
         check([r["recipe"] for r in got["recipes"]] == [*built_in, "mine", "keys"], got)
 
 
-def train_takes_suffixes_of_recipes():
-    """Each under its canonical name, in JSON, CSV and as a folder; and as the file that says the same."""
-    with tempfile.TemporaryDirectory() as folder:
-        same = os.path.join(folder, "same.json")
-        with open(same, "w") as file:
-            file.write('{"elem": "e1m2", "rht": {"wgrad": "integer"}, "round": {"dy": {"dgrad": "sr"}},'
-                       ' "scale_round": {"dy": {"dgrad": "up"}}}')
-        out, name = os.path.join(folder, "out"), "ufp4/rht=wgrad/sr=dgrad"
-        done = run("train", write_text(folder), "-o", out, *TINY, "--steps", "2", "--seeds", "1", "--no-control", "--capture",
-                   "--json", "--recipe", f"ufp4/sr=dgrad/rht=wgrad,{same},{same}/rht=none")
-        check(done.returncode == 0, done.stderr)
-        rows = {r["recipe"]: r["held_losses"] for r in json.loads(done.stdout)["recipes"]}
-        check(list(rows) == [name, "same", "same/rht=none"], rows)
-        check(rows[name] == rows["same"] != rows["same/rht=none"], rows)
-        with open(os.path.join(out, "losses.csv")) as file:
-            check({line.split(",")[0] for line in file.readlines()[1:]} == set(rows), "losses.csv")
-        folders = {name.replace("/", "-") for name in rows}
-        check(folders <= set(os.listdir(out)), os.listdir(out))
-        done = run("train", write_text(folder), "-o", out, *TINY, "--steps", "1", "--seeds", "1", "--no-control", "--recipe", "fp32")
-        check(done.returncode == 0 and not folders & set(os.listdir(out)), "an earlier run's tensors are removed", os.listdir(out))
-
-
-def train_rejects_suffixes():
-    reject_train(2, "--recipe ufp4/rth=none: a suffix is", "--recipe", "ufp4/rth=none")
-    reject_train(2, "is there twice", "--recipe", "ufp4/rht=wgrad+dgrad,ufp4/rht=dgrad+wgrad")
-    reject_train(2, "'ufp5' is not one of", "--recipe", "ufp5/rht=none")
-
-
 def train_captures_under_the_recipes_own_name():
     with tempfile.TemporaryDirectory() as folder:
         below = os.path.join(folder, "a folder whose name alone has more than 31 bytes")

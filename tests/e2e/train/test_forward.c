@@ -345,7 +345,7 @@ TEST(rejects_recipe_that_cannot_be) {
   model_t m;
   ufp4_forward_t f;
   start(&m);
-  m.recipes[NVFP4].elem = UFP4_ELEM_E1M2;
+  m.recipes[NVFP4].rht[UFP4_PASS_FPROP] = UFP4_RHT_INTEGER;
   check_that(0, ufp4_forward_measure(m.trainer, &m.text, &m.options, &f) != UFP4_OK, "status");
   check_that(1, f.message.text[0], "no message");
   ufp4_forward_free(&f);

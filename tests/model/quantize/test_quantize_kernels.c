@@ -30,7 +30,7 @@ static int64_t check_both(int64_t index, const ufp4_matrix_t *in, const ufp4_qua
   snprintf(what, sizeof what,
            "%lld x %lld, ld %lld, dtype %u, elem %u, axis %u, rht %u %04x, round %u %u, t %s %d",
            (long long)in->rows, (long long)in->cols, (long long)in->ld, in->dtype, how->elem,
-           how->axis, how->rht, how->rht_mask, how->round, how->scale_round,
+           how->axis, how->rht, (unsigned)how->rht_mask, how->round, how->scale_round,
            how->exponent_given ? "given" : "derived", how->exponent);
   if (ufp4_quantize(in, &portable, &want) != UFP4_OK ||
       ufp4_tensor_exponent(in, &portable, &want_t) != UFP4_OK)
@@ -194,16 +194,17 @@ static int near_boundary(check_random_t *random, const ufp4_quantize_t *how, int
   int64_t sum = llround(target * quantum) + units, large = (int64_t)(odd * scale) & ~INT64_C(1);
   for (int i = 2; i < 16; i++) {
     const int64_t whole = 1 + (int64_t)check_below(random, 500);
-    const int sign = sign_in_sum(how->rht_mask, j, i);
+    const int sign = sign_in_sum((uint16_t)how->rht_mask, j, i);
     numbers[i] = ufp4_f32_bits((float)(sign * ldexp((double)whole + 0.99, -20)));
     sum -= whole;
   }
   large += (large ^ sum) & 1;
   const int64_t first = (large + sum) / 2, second = (large - sum) / 2;
   if (first < 1 << 23 || first >= 1 << 24 || second < 0) return 0;
-  numbers[0] = ufp4_f32_bits((float)(sign_in_sum(how->rht_mask, j, 0) * ldexp((double)first, -20)));
-  numbers[1] =
-      ufp4_f32_bits((float)(-sign_in_sum(how->rht_mask, j, 1) * ldexp((double)second, -20)));
+  numbers[0] = ufp4_f32_bits(
+      (float)(sign_in_sum((uint16_t)how->rht_mask, j, 0) * ldexp((double)first, -20)));
+  numbers[1] = ufp4_f32_bits(
+      (float)(-sign_in_sum((uint16_t)how->rht_mask, j, 1) * ldexp((double)second, -20)));
   return 1;
 }
 

@@ -95,6 +95,8 @@ reference_quantize_t fixture_slow_options(const ufp4_quantize_t *how) {
                                     .tall = how->layout == UFP4_LAYOUT_2D,
                                     .rht = transforms[how->rht],
                                     .mask = how->rht_mask,
+                                    .block = how->block,
+                                    .points = how->rht_size,
                                     .stochastic = how->round == UFP4_ROUND_SR,
                                     .scale_round = rounds[how->scale_round],
                                     .seed = how->seed,
@@ -104,10 +106,11 @@ reference_quantize_t fixture_slow_options(const ufp4_quantize_t *how) {
 
 reference_operand_t fixture_slow_operand(const ufp4_operand_t *operand) {
   const int64_t width = operand->blocks * 16;
-  reference_operand_t out =
-      reference_operand_create(reference_elem_of(operand->elem), reference_scale_of(operand->scale),
-                               operand->rows, operand->cols);
+  reference_operand_t out = reference_operand_create_blocks(
+      reference_elem_of(operand->elem), reference_scale_of(operand->scale), operand->block,
+      operand->rows, operand->cols);
   out.t = operand->exponent;
+  out.half = operand->half;
   if (operand->scale == UFP4_SCALE_NVFP4) memcpy(&out.tensor_scale, &operand->tensor_scale, 4);
   for (int64_t i = 0; i < out.rows * width; i++)
     out.codes[i] = fixture_code(operand, i / width, i % width);
