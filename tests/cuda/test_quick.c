@@ -247,8 +247,10 @@ static void set_kind(job_t *job, check_random_t *random, int kind, const int exp
       check_below(random, 2) ? UFP4_RHT_DEFAULT_MASK : (uint16_t)check_next(random);
 }
 
-static const int exponents[] = {-100, -81, -80, -79, -40, -12, -3, 0, 6, 13, 40, 79, 80, 81, 100};
-#define EXPONENTS 15
+// On both sides of QUICK_EXPONENT, and beyond all powers of two.
+static const int exponents[] = {-32768, -300, -100, -81, -80, -79, -40, -12, -3,  0,
+                                6,      13,   40,   79,  80,  81,  100, 130, 300, 32767};
+#define EXPONENTS 20
 
 static void check_kinds(ufp4_cuda_t *cuda, check_random_t *random, int64_t rows, int64_t cols) {
   for (int kind = 0; kind < KINDS; kind++) {
