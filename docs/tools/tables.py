@@ -27,6 +27,7 @@ UNCOMPARED = {
     ("gpu.md", ("claim", "why")): "bounds, worked out there",
     ("gpu.md", ("step", "seconds at most")): "limits, those of tests/cuda/run_on_gpu.sh",
     ("gpu.md", ("kernels", "take")): "words",
+    ("gpu.md", ("bytes of a step of a layer in the recipe `nvfp4`, X 70 x 50, W 40 x 50",)): "demanded by the test that the page names",
     ("performance.md", ("case", "limited by")): "instructions, counted in the source",
     ("silicon.md", ("row", "what it is")): "words",
     ("silicon.md", ("published", "node")): "of others",

@@ -112,8 +112,10 @@ def test_nothing_is_copied_and_nothing_waits():
 def test_work_goes_to_the_gpu_of_the_tensor():
     x, w, dy = tensors()
     want = step(x, w, dy)
+    for number in (0, 1):
+        with stand_in(number=number):
+            step(x, w, dy)
     with stand_in(number=1):
-        step(x, w, dy)
         counts()
         got = step(x, w, dy)
     seen = counts()
