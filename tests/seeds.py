@@ -21,6 +21,7 @@ MEANT = {
     "tests/fuzz/seeds.c": "where fuzzing starts",
     "tests/model/write_golden.c": "makes files that are committed",
     "tests/python/bench_torch.py": "a bench",
+    "tests/python/run_on_gpu.py": "a record of a GPU, to be compared with another one",
     "tests/rtl/mutation/run.py": "the mutants are a sample too, and their number is compared",
     "tests/rtl/speed/bench_speed.cpp": "a bench",
     "tests/seeds.py": "names what it looks for",

@@ -80,12 +80,11 @@ typedef struct {
                               ///< refresh take their time behind mem_latency, at a cycle a
                               ///< nanosecond; NULL: it has none
   /** fpga: told of long transfers, in bytes; the last call of each has done == all. NULL: nobody
-   * is.
-   */
+   * is. */
   void (*progress)(void *user, uint64_t done, uint64_t all);
   void *progress_user;
-  ufp4_bus_t
-      *bus;  ///< tlm with timing_only: in the place of mem_latency and mem_bandwidth; or NULL
+  /** tlm with timing_only: in the place of mem_latency and mem_bandwidth; or NULL. */
+  ufp4_bus_t *bus;
 } ufp4_device_options_t;
 
 ufp4_device_options_t ufp4_device_options_default(void);

@@ -49,12 +49,12 @@ typedef void (*emulated_set_weather_t)(const emulated_weather_t *weather);
  * two. */
 typedef struct {
   uint64_t allocations;  ///< and releases
-  uint64_t
-      synchronizations;  ///< also what CUDA waits in: copies and sets that are not asynchronous
+  /** Also what CUDA waits in: copies and sets that are not asynchronous. */
+  uint64_t synchronizations;
   uint64_t bytes_to_device, bytes_to_host;
-  uint64_t works;  ///< kernels and asynchronous sets
-  uint64_t works_on_default,
-      works_on_gpu_1;  ///< of these, on the default stream; on the second GPU
+  uint64_t works;             ///< kernels and asynchronous sets
+  uint64_t works_on_default;  ///< of these, on the default stream
+  uint64_t works_on_gpu_1;    ///< of these, on the second GPU
 } emulated_counts_t;
 #define EMULATED_COUNTS_SYMBOL "emulated_counts_taken"
 typedef void (*emulated_counts_taken_t)(emulated_counts_t *out);

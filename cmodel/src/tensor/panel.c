@@ -46,7 +46,8 @@ static void pack_row(const ufp4_operand_t *in, row_t row, uint8_t *codes, uint8_
   for (int64_t b = 0; b < in->blocks; b++) {
     __builtin_memcpy(codes + row.codes + b * UFP4_PANEL_CODE_BYTES,
                      in->codes + row.codes_plain + b * ROW_CODE_BYTES, ROW_CODE_BYTES);
-    scales[row.scales + b * UFP4_PANEL_SCALE_BYTES] = in->scales[row.scales_plain + scale_of(in, b)];
+    scales[row.scales + b * UFP4_PANEL_SCALE_BYTES] =
+        in->scales[row.scales_plain + scale_of(in, b)];
   }
 }
 
