@@ -69,7 +69,7 @@ static void names_of(const job_t *job, int axis, char what[200]) {
   snprintf(what, 200,
            "axis %d of %lld x %lld dtype %u, elem %u rht %u mask %04x round %u up %u t %d", axis,
            (long long)job->rows, (long long)job->cols, job->dtype, how->elem, how->rht,
-           how->rht_mask, how->round, how->scale_round, how->exponent);
+           (unsigned)how->rht_mask, how->round, how->scale_round, how->exponent);
 }
 
 // What the calls have of a job.

@@ -276,7 +276,7 @@ ufp4_cuda_quantize_t quantize_job(const ufp4_matrix_t &in, const ufp4_quantize_t
     ufp4_cuda_copy_t &copy = job.copies[how[i].axis];
     copy.enabled = 1;
     copy.rht = how[i].rht;
-    if (how[i].rht != UFP4_RHT_NONE) job.rht_mask = how[i].rht_mask;
+    if (how[i].rht != UFP4_RHT_NONE) job.rht_mask = (uint16_t)how[i].rht_mask;
     copy.tensor_id = how[i].tensor_id;
     if (how[i].exponent_given == 1) {
       copy.exponent.value = how[i].exponent;

@@ -21,6 +21,20 @@ class Copy(NamedTuple):
     rows: int
     cols: int
 
+    def saved(self):
+        return self[:3]
+
+
+class _Made:
+    """One that was just made: its tensors are, when they are saved."""
+    __slots__ = ("quantized",)
+
+    def __init__(self, quantized):
+        self.quantized = quantized
+
+    def saved(self):
+        return _tensors(self.quantized)
+
 
 def _block(made):
     return made._struct.block or _quantize.s.SCALE_BLOCK[made._struct.scale]
@@ -32,7 +46,7 @@ def scales_shape(made, rows, cols):
 
 def quantize(made, matrix, tensor, hows):
     """Copies of a tensor, one for each of hows; their memory is the golden model's, not copied."""
-    return [_tensors(_quantized(matrix, how)) for how in hows]
+    return [_Made(_quantized(matrix, how)) for how in hows]
 
 
 def _quantized(matrix, how):
@@ -50,11 +64,13 @@ def _tensors(q):
     o = q._operand
     codes, scales = (torch.from_numpy(view) for view in q._views())
     bits = c.c_int32.from_buffer(c.c_float(o.tensor_scale)).value
-    return Copy(codes, scales, torch.tensor([o.exponent, bits, o.half], dtype=torch.int32, device="cpu"), o.rows, o.cols)
+    return codes, scales, torch.tensor([o.exponent, bits, o.half], dtype=torch.int32, device="cpu")
 
 
 def _operand(made, copy):
-    """For as long as the copy's tensors live."""
+    """For as long as the copy lives."""
+    if isinstance(copy, _Made):
+        return copy.quantized._operand
     scale = made._struct.scale
     exponent, bits, half = copy.words.tolist()
     f32 = copy.scales.dtype == torch.float32
@@ -67,8 +83,8 @@ def _operand(made, copy):
 def product(made, left, right, how, dtype):
     a, b = _operand(made, left), _operand(made, right)
     how.threads = torch.get_num_threads()
-    out = left.codes.new_empty((left.rows, right.rows), dtype=dtype)
-    status = c.lib.gemm(byref(a), byref(b), byref(how), out.data_ptr(), right.rows)
+    out = torch.empty((a.rows, b.rows), dtype=dtype, device="cpu")
+    status = c.lib.gemm(byref(a), byref(b), byref(how), out.data_ptr(), b.rows)
     if status != c.OK:
         c.fail(status)
     return out
@@ -76,12 +92,4 @@ def product(made, left, right, how, dtype):
 
 def dequantize(made, copy, how):
     """float32 [rows][cols]: the values that a row copy holds, the transform undone."""
-    operand, blocks = _operand(made, copy), -(-copy.cols // 16)
-    out = copy.codes.new_empty((copy.rows, blocks * 16), dtype=torch.float32)
-    status = c.lib.dequantize(byref(operand), blocks * 16, out.data_ptr(), blocks * 16)
-    if status != c.OK:
-        c.fail(status)
-    if how.rht:
-        points = c.lib.how_points(byref(how))
-        c.lib.rht_undo_all(out.data_ptr(), copy.rows * blocks * 16 // points, points, how.rht_mask)
-    return out[:, :copy.cols]
+    return torch.from_numpy(copy.quantized.dequantize(unrotate=bool(how.rht)))

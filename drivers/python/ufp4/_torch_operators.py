@@ -82,9 +82,9 @@ def _copies(made, tensor, hows):
     return _place(tensor).quantize(made, _matrix(tensor), tensor, hows)
 
 
-def _product(made, left, right, dtype):
+def _product(place, made, left, right, dtype):
     how = c.Gemm(contract=made._struct.contract, d_dtype=DTYPES[dtype], alpha=1)
-    return _place(left.codes).product(made, left, right, how, dtype)
+    return place.product(made, left, right, how, dtype)
 
 
 def _rounded(made, tensor):
@@ -119,8 +119,9 @@ class _Source:
             saved, = _copies(made, self.backward, [col])
         if saved is None:
             plain = _rounded(made, self.backward).clone() if wanted else _nothing(tensor)
-            saved = plain, _nothing(tensor), _nothing(tensor)
-        self.saved = saved[:3]
+            self.saved = plain, _nothing(tensor), _nothing(tensor)
+        else:
+            self.saved = saved.saved()
 
 
 def _nothing(like):
@@ -136,7 +137,7 @@ def _compute_forward(x: torch.Tensor, w: torch.Tensor, ids: torch.Tensor, recipe
         return _empty_forward(x, w, numbers, recipe, need_dx, need_dw)
     left, right = _Source(made, X, x, numbers, WGRAD, need_dw), _Source(made, W, w, numbers, DGRAD, need_dx)
     if _quantizes(made, FPROP):
-        y = _product(made, left.row, right.row, x.dtype)
+        y = _product(_place(x), made, left.row, right.row, x.dtype)
     else:
         # As the driver: with requantize the host's GEMM takes the copies' values too.
         y = (_rounded(made, left.backward) @ _rounded(made, right.backward).T).to(x.dtype)
@@ -186,11 +187,11 @@ def _compute_backward(dy: torch.Tensor, numbers: torch.Tensor, x_codes: torch.Te
     made_of_dy = dict(zip(axes, _copies(made, dy, [_how(made, DY, axis, ids) for axis in axes]))) if axes else {}
     dx, dw = dy.new_empty(0, dtype=x_dtype), dy.new_empty(0, dtype=w_dtype)
     if ROW in made_of_dy:
-        dx = _product(made, made_of_dy[ROW], host.Copy(w_codes, w_scales, w_words, cin, cout), x_dtype)
+        dx = _product(_place(dy), made, made_of_dy[ROW], host.Copy(w_codes, w_scales, w_words, cin, cout), x_dtype)
     elif need_dx:
         dx = (_rounded(made, dy) @ w_codes).to(x_dtype)
     if COL in made_of_dy:
-        dw = _product(made, made_of_dy[COL], host.Copy(x_codes, x_scales, x_words, cin, tokens), w_dtype)
+        dw = _product(_place(dy), made, made_of_dy[COL], host.Copy(x_codes, x_scales, x_words, cin, tokens), w_dtype)
     elif need_dw:
         dw = (_rounded(made, dy).T @ x_codes).to(w_dtype)
     return dx, dw
