@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares the tables of the results pages and of the verification plan, and figures in text and in README.md, with the CSV files
-of docs/results.
+of docs/results; the data sheet's memories with the specification.
 
 usage: tables.py [FOLDER]     default: docs/results
 Each row of a CSV file names its command in its last column. A figure is changed in the CSV file; this tells which lines of which
@@ -13,6 +13,8 @@ import re
 import statistics
 import sys
 import tomllib
+
+import memories
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs/results"
@@ -116,6 +118,7 @@ def cores(folder):
                       whole(placed[0]["luts"]) if placed else "",
                       "with `--full`" if core.get("on_demand") else "always; its forms with `--full`"])
     yield "../ip/datasheet.md", ("configuration", "PEs"), cells
+    yield "../ip/datasheet.md", *memories.table()
 
 
 FORMATS = (("", "all formats"), ("_e2m1", "E2M1 alone"), ("_uniform", "E1M2 and INT4"), ("_e1m2", "E1M2 alone"))

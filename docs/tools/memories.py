@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The memories of a core, as CSV: every instance of ufp4_sram, each with one write port and one read port.
+
+usage: memories.py CONFIGURATION     a name, or parameters as rows=8:cols=16:bus=32 (docs/howto/add-configuration.md)
+From cmodel/spec/ufp4.toml; what is left out is as in ufp4_top. Needs nothing but Python.
+"""
+import csv
+import pathlib
+import re
+import sys
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SPEC = tomllib.loads((ROOT / "cmodel/spec/ufp4.toml").read_text(encoding="utf-8"))
+ENUMS = {key: SPEC["enum"][key]["values"] for key in ("contract", "formats", "target")}
+KEYS = [key for key in SPEC["configuration"][0] if key not in ("name", "simulated", "on_demand")]
+TOP = {"rows": 16, "cols": 16, "tile_rows": 8, "tile_cols": 8, "chunk": 16, "bus_bytes": 64, "contract": 0, "formats": 0, "lanes": 16,
+       "quant": 16, "target": 0}
+
+
+def python(text):
+    """An expression of the specification in Python's words."""
+    test, choice, rest = text.partition(" ? ")
+    if choice:
+        yes, _, no = rest.partition(" : ")
+        return f"({python(yes)} if {python(test)} else {python(no)})"
+    return text.replace("&&", "and").replace("||", "or").replace(" / ", " // ")
+
+
+def scope():
+    names = {f"{key}_{word}".upper(): at for key, words in ENUMS.items() for at, word in enumerate(words)}
+    names["power_of_two_from"] = lambda x: 1 << (x - 1).bit_length()
+    for entry in SPEC["shape"]:
+        names[entry["name"]] = eval(f"lambda {', '.join(entry['arguments'])}: {python(entry['value'])}", names)
+    return names
+
+
+SCOPE = scope()
+
+
+def value(text, core):
+    return eval(python(text), SCOPE, core)
+
+
+def number(key, word):
+    if key in ENUMS and word in ENUMS[key]:
+        return ENUMS[key].index(word)
+    if key not in ENUMS and re.fullmatch("[0-9]{1,6}", word):
+        return int(word)
+    raise SystemExit(f"memories.py: no such value is '{key}={word}'")
+
+
+def parameters(text):
+    """{parameter: number} of `rows=8:cols=16`."""
+    core, tile = dict(TOP), None
+    for key, _, word in (part.partition("=") for part in text.split(":")):
+        key = {"bus": "bus_bytes"}.get(key, key)
+        if key == "tile" and re.fullmatch("[0-9]{1,6}x[0-9]{1,6}", word):
+            tile = [int(side) for side in word.split("x")]
+        elif key in core:
+            core[key] = number(key, word)
+        else:
+            raise SystemExit(f"memories.py: tile, bus and {', '.join(core)} are known, not '{key}'")
+    for side, outputs in zip(("rows", "cols"), tile or ()):
+        core[f"tile_{side}"] = outputs // core[side] if core[side] and outputs % core[side] == 0 else 0
+    return core
+
+
+def configuration(text):
+    """A core by its name or its parameters, in the form for cells unless they say another."""
+    for entry in SPEC["configuration"]:
+        if entry["name"] == text:
+            return TOP | {key: ENUMS[key].index(entry[key]) if key in ENUMS else entry[key] for key in KEYS}
+    if "=" not in text:
+        raise SystemExit(f"memories.py: no configuration is called '{text}'")
+    core = parameters(text)
+    for rule in SPEC["legal"]:
+        if not value(rule["rule"], core):
+            raise SystemExit(f"memories.py: {rule['says']}")
+    if core["target"] == SCOPE["TARGET_SIMULATOR"]:
+        raise SystemExit("memories.py: the form for simulators has other memories")
+    return core
+
+
+def memories(core):
+    """(name, count, words, bits) of each, also of those that a core has none of; their parity is not among them."""
+    return [(entry["name"], *(value(entry[key], core) for key in ("count", "words", "bits"))) for entry in SPEC["memory"]]
+
+
+def macros(core):
+    """The same of those that there are, each followed by its parity."""
+    return [row for name, count, words, bits in memories(core) if count
+            for row in ((name, count, words, bits), (f"{name}: parity", count, words, 1))]
+
+
+def table():
+    """(heads, rows) of the data sheet: a column for the named configurations that have the same memories."""
+    alike = {}
+    for entry in SPEC["configuration"]:
+        alike.setdefault(tuple(memories(configuration(entry["name"]))), []).append(f"`{entry['name']}`")
+    rows = []
+    for of_each in zip(*alike):
+        name = of_each[0][0]
+        rows.append([name, *(f"{count} of {words} x {bits}" if count else "" for _, count, words, bits in of_each)])
+        rows.append([f"{name}: parity", *(f"{count} of {words} x 1" if count else "" for _, count, words, _ in of_each)])
+    bits = [sum(count * words * bits for _, count, words, bits in one) for one in alike]
+    parity = [sum(count * words for _, count, words, _ in one) for one in alike]
+    rows += [[name, *(f"{one:,}" for one in sums)] for name, sums in (("bits without parity", bits), ("bits of parity", parity))]
+    return ("memory", *(", ".join(names) for names in alike.values())), rows
+
+
+def main():
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
+    found = macros(configuration(sys.argv[1]))
+    csv.writer(sys.stdout, lineterminator="\n").writerows([("memory", "count", "words", "bits", "write_ports", "read_ports"),
+                                                           *((*row, 1, 1) for row in found)])
+
+
+if __name__ == "__main__":
+    main()
