@@ -89,7 +89,7 @@ void Engine::describe(const Job &job, const Place &p, bool amax) {
                                     (job.rht_copies & kRow ? UFP4_MODE_RHT : 0));
   d.col_mode = static_cast<uint8_t>((job.copies & kCol ? UFP4_MODE_ENABLE : 0) |
                                     (job.rht_copies & kCol ? UFP4_MODE_RHT : 0));
-  d.rht_mask = job.how.rht_mask;
+  d.rht_mask = static_cast<uint16_t>(job.how.rht_mask);
   d.row_codes_addr = EngineMemory::kBase + p.codes[0];
   d.row_scales_addr = EngineMemory::kBase + p.scales[0];
   d.col_codes_addr = EngineMemory::kBase + p.codes[1];

@@ -65,7 +65,7 @@ class Units {
     m.amax_i = 0;
     m.e8m0_i = 0;
     m.rht_i = static_cast<uint8_t>(how.rht);
-    m.rht_mask_i = how.rht_mask;
+    m.rht_mask_i = static_cast<uint16_t>(how.rht_mask);
     m.elem_i = static_cast<uint8_t>(how.elem);
     m.sr_i = how.round == UFP4_ROUND_SR;
     m.scale_up_i = how.scale_round == UFP4_SCALE_ROUND_UP;
