@@ -200,9 +200,9 @@ static void check_blocks(fuzz_input_t *input) {
   fuzz_bytes(input, key, sizeof key);
   fuzz_bytes(input, counter, sizeof counter);
   const int t = (int16_t)fuzz_u32(input);
-  const int exponent = ufp4_rht_block(bits, how.rht_mask, transformed);
+  const int exponent = ufp4_rht_block(bits, (uint16_t)how.rht_mask, transformed);
   fuzz_demand(exponent >= 0 && exponent <= 254, "a biased exponent");
-  ufp4_rht_block_bf16(bits, how.rht_mask, bf16);
+  ufp4_rht_block_bf16(bits, (uint16_t)how.rht_mask, bf16);
   ufp4_threefry4x32((int)fuzz_below(input, 73), key, counter, words);
   if ((unsigned)how.elem >= UFP4_ELEM_COUNT || (unsigned)how.rht >= UFP4_RHT_COUNT) return;
   if ((unsigned)how.round >= UFP4_ROUND_COUNT || (unsigned)how.scale_round > UFP4_SCALE_ROUND_UP)
