@@ -131,11 +131,46 @@ def test_the_page_lists_every_column():
     check_equal([name.strip() for name in listed], columns, "columns")
 
 
+NEEDS = ["weight_bytes", "copy_bytes", "activation_bytes", "gradient_bytes", "optimizer_bytes", "live_bytes"]
+
+
+def needs(*options, model=None):
+    rows = explore("--config", "small", *options, model=model or shapes())
+    check(not any(r[name] for r in rows[:-1] for name in NEEDS), "needs of a job")
+    return [int(rows[-1][name]) for name in NEEDS]
+
+
+def test_what_a_step_needs_is_a_hand_calculation():
+    """By hand: panel units of 144 bytes of both copies, and of fc1 two in a block, which is worth three."""
+    w, x = 2 * 6 * 4 * 288 + 4 * 3 * 288, 2 * 3 * 4 * 288 + 3 * 3 * 288
+    always = [3 * 2 * 15360, 3 * (w + x), 3 * 2 * 33 * (2 * 64 + 48), 3 * 4 * 15360, 3 * 12 * 15360]
+    # Most in the backward pass of the first block's fc1: all gradients, and its copies of W, X; X, dY and its copies, dX.
+    first = 2 * (24 + 12 + 18) * 288 + 2 * 33 * 2 * (64 + 96 + 64)
+    check_equal(needs("--tokens", "33", "--layers", "3", "--serial"), [*always, always[0] + always[4] + always[3] + first], "serial")
+    halves, whole = (needs("--tokens", "40", "--layers", "3", *words) for words in (["--batches", "2"], ["--serial"]))
+    check_equal(halves[1] - whole[1], 3 * (2 * 4 + 3) * 288, "two halves of 20 rows have four groups of 16")
+    check_equal(halves[3], 2 * whole[3], "each has a gradient")
+    check_equal(needs("--tokens", "33", "--batches", "2")[1], w + x, "17 and 16 rows have three")
+    single = needs("--tokens", "33", "--layers", "3", "--serial", "--source", "f32")
+    check_equal((single[0], single[4]), (3 * 4 * 15360, 3 * 8 * 15360), "no other weights in FP32")
+    # With many tokens the last block's: what both keep, and one gradient.
+    long = needs("--tokens", "1024", "--layers", "2", "--serial", model=shapes("name,cin,cout,count\nfc,16,16,1\n"))
+    x = 64 * 288 + 1024 * 32
+    check_equal(long[5], 2 * 14 * 256 + 2 * (x + 288) + 1024 + x + 1024 * 32, "live")
+    check_equal(needs("--tokens", "64", "--serial", model=shapes(KINDS))[0], 2 * (6 * 64 * 96 + 2 * 64 * 32), "activations are no weights")
+    rows = explore("--config", "small", "--recipe", "ufp4,mxfp4", "--tokens", "16")
+    check_equal(rows[-1]["cycles"], "", "a case that does not go")
+    check_equal(*([r[name] for name in NEEDS] for r in rows if r["layer"] == "step"), "and needs the same")
+
+
 def test_what_was_asked_is_printed():
     def head(*options):
         lines = passes("explore", shapes(), "-o", "out", "--tokens", "16", *options).out.splitlines()
         check(all("nan" not in line.split() for line in lines), f"nan is printed: {lines}")
-        check_equal({len(line.split()) for line in lines[1:]}, {len(lines[0].split()) - 1}, "words of a line")
+        second = next(i for i, line in enumerate(lines) if i and line.startswith("%"))
+        for table in (lines[:second], lines[second:]):
+            check_equal({len(line.split()) for line in table[1:]}, {len(table[0].split()) - 1}, "words of a line")
+        check_equal(lines[second].split()[-6:], NEEDS, "what the steps need")
         return lines[0].split()[1:]
     one = ["layer", "pass", "count", "m", "n", "k", "cycles", "tensor", "util_percent", "bound_by", "ms"]
     check_equal(head("--config", "small", "--serial"), one, "one case")

@@ -292,7 +292,9 @@ static int fail_all(const explore_plan_t *plan) {
 
 static int finish(const explore_plan_t *plan, int json, const explore_rows_t *rows) {
   if (count_able(plan) == 0) return fail_all(plan);
-  int end = json ? print_json(plan, rows) : CLI_GO_ON;
+  int end = CLI_GO_ON;
+  if (json) end = print_json(plan, rows);
+  if (!json) explore_print_steps(plan, rows);
   if (end == CLI_GO_ON) end = cli_printed();
   if (end == CLI_GO_ON) end = write_files(plan, rows);
   cli_signals_resume(NULL);

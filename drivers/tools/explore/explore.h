@@ -169,6 +169,8 @@ void explore_print_csv_head(FILE *out, const explore_plan_t *plan);
 void explore_print_csv(FILE *out, const explore_plan_t *plan, const explore_row_t *row);
 void explore_print_head(const explore_plan_t *plan);
 void explore_print_line(const explore_plan_t *plan, const explore_row_t *row);
+/** What the steps need, a line of each. */
+void explore_print_steps(const explore_plan_t *plan, const explore_rows_t *rows);
 json_t *explore_json_row(const explore_plan_t *plan, const explore_row_t *row);
 
 // --- Cases that have ended ----------------------------------------------------------------------

@@ -34,6 +34,19 @@ void explore_pass_shape(const explore_case_t *of, const explore_layer_t *layer, 
   *k = pass == UFP4_PASS_FPROP ? cin : pass == UFP4_PASS_DGRAD ? cout : tokens;
 }
 
+int explore_wants(const explore_case_t *of, int role, int axis) {
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    ufp4_role_t roles[2];
+    ufp4_axis_t axes[2];
+    if (!ufp4_recipe_quantizes(&of->recipe, (ufp4_pass_t)pass)) continue;
+    ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
+    for (int i = 0; i < 2; i++) {
+      if ((int)roles[i] == role && (int)axes[i] == axis) return 1;
+    }
+  }
+  return 0;
+}
+
 ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass) {
   return pass == UFP4_PASS_WGRAD ? UFP4_DTYPE_F32 : plan->source;
 }

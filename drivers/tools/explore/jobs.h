@@ -13,6 +13,8 @@ void explore_role_shape(const explore_case_t *of, const explore_layer_t *layer, 
                         int role, int64_t *rows, int64_t *cols);
 void explore_pass_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens,
                         int pass, int64_t *m, int64_t *n, int64_t *k);
+/** Whether a pass that is quantized reads this copy of a tensor. */
+int explore_wants(const explore_case_t *of, int role, int axis);
 /** Weight gradients are summed up by the optimizer, so they stay FP32. */
 ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass);
 
@@ -62,6 +64,13 @@ int explore_add_host(const explore_plan_t *plan, const explore_case_t *of, explo
 /** The totals of a block and of a step, which hold what was measured. */
 int explore_add_totals(const explore_plan_t *plan, const explore_case_t *of,
                        const explore_row_t *block, const explore_row_t *step, explore_rows_t *rows);
+
+/** What a step of a case needs, in bytes of the whole model. */
+typedef struct {
+  double weights, copies, activations, gradients, optimizer;
+  double live;  ///< the most that is needed at once
+} explore_needs_t;
+explore_needs_t explore_needs(const explore_plan_t *plan, const explore_case_t *of);
 
 /** Of device memory, AMAX and QUANT beside the GEMMs; 0 where it cannot be run at all. */
 uint64_t explore_overlap_bytes(const explore_plan_t *plan, explore_case_t *of);

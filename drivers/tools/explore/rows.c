@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "explore.h"
+#include "jobs.h"
 
-enum { COLUMNS = 44 };
+enum { COLUMNS = 64 };
 
 /** One column of a row: a text where there is one, else a number. */
 typedef struct {
@@ -75,6 +75,21 @@ static void add_counters(columns_t *columns, const explore_row_t *row) {
   }
 }
 
+static int is_step(const explore_row_t *row) {
+  return row->pass == EXPLORE_ALL && strcmp(row->layer, "step") == 0;
+}
+
+static void add_needs(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
+  explore_needs_t needs = {NAN, NAN, NAN, NAN, NAN, NAN};
+  if (is_step(row)) needs = explore_needs(plan, row->of);
+  add_number(columns, "weight_bytes", needs.weights, 0);
+  add_number(columns, "copy_bytes", needs.copies, 0);
+  add_number(columns, "activation_bytes", needs.activations, 0);
+  add_number(columns, "gradient_bytes", needs.gradients, 0);
+  add_number(columns, "optimizer_bytes", needs.optimizer, 0);
+  add_number(columns, "live_bytes", needs.live, 0);
+}
+
 static void add_measures(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
   const ufp4_configuration_t *core = &row->of->core;
   const double peak = (double)row->of->cores * core->lanes * core->rows * core->cols;
@@ -84,7 +99,6 @@ static void add_measures(columns_t *columns, const explore_plan_t *plan, const e
   const double bus_read = row->counters[UFP4_COUNTER_READ_BEATS] * core->bus_bytes,
                bus_written = row->counters[UFP4_COUNTER_WRITE_BEATS] * core->bus_bytes;
   const double here = isnan(row->cycles) ? NAN : 1;
-  const int is_step = row->pass == EXPLORE_ALL && strcmp(row->layer, "step") == 0;
   add_number(columns, "util_percent", 100 * macs / (peak * row->cycles), 1);
   add_number(columns, "bound_percent", row->pass >= EXPLORE_ALL ? NAN : 100 * macs / (peak * bound),
              1);
@@ -97,8 +111,9 @@ static void add_measures(columns_t *columns, const explore_plan_t *plan, const e
   add_number(columns, "bus_write_bytes", here * bus_written, 0);
   add_number(columns, "intensity", macs / (row->read + row->written), 1);
   add_number(columns, "ms", 1e3 * seconds, 4);
-  add_number(columns, "tokens_per_second", is_step ? row->tokens / seconds : NAN, 1);
+  add_number(columns, "tokens_per_second", is_step(row) ? row->tokens / seconds : NAN, 1);
   add_number(columns, "tmacs", macs / seconds / 1e12, 3);
+  add_needs(columns, plan, row);
   add_text(columns, "dram", row->of->dram);
   add_text(columns, "reason", row->of->reason[0] != '\0' ? row->of->reason : row->of->note);
 }
@@ -183,7 +198,8 @@ static void widen(int *width, const char *text) {
 static int width_of(const explore_plan_t *plan, const column_t *column) {
   int width = 0;
   widen(&width, column->name);
-  if (column->text == NULL && strcmp(column->name, "batch") != 0) widen(&width, "12345678");
+  if (column->text == NULL && strcmp(column->name, "batch") != 0)
+    widen(&width, strstr(column->name, "_bytes") == NULL ? "12345678" : "123456789012");
   if (strcmp(column->name, "pass") == 0)
     widen(&width, pass_names[plan->host_bytes ? EXPLORE_BACKWARD : EXPLORE_QUANT]);
   if (strcmp(column->name, "bound_by") == 0) widen(&width, "compute");
@@ -200,36 +216,68 @@ static int width_of(const explore_plan_t *plan, const column_t *column) {
   return width;
 }
 
-void explore_print_head(const explore_plan_t *plan) {
-  const explore_row_t none = {
-      .layer = "", .batch = EXPLORE_NO_BATCH, .split = EXPLORE_SPLIT_COUNT, .of = &plan->cases[0]};
-  const columns_t columns = columns_of(plan, &none);
-  putchar('%');
+static void print_cell(const explore_plan_t *plan, const column_t *column, int head) {
+  const int width = width_of(plan, column);
+  if (head) {
+    printf(" %*s", column->text != NULL ? -width : width, column->name);
+  } else if (column->text != NULL) {
+    printf(" %-*s", width, column->text[0] != '\0' ? column->text : "-");
+  } else if (isnan(column->number)) {
+    printf(" %*s", width, "-");
+  } else {
+    printf(" %*.*f", width, column->digits, column->number);
+  }
+}
+
+static void print_row(const explore_plan_t *plan, const explore_row_t *row, int head) {
+  const columns_t columns = columns_of(plan, row);
+  putchar(head ? '%' : ' ');
   for (int i = 0; i < columns.count; i++) {
     const column_t *column = &columns.items[i];
-    const int width = width_of(plan, column);
-    if (is_printed(plan, column->name))
-      printf(" %*s", column->text != NULL ? -width : width, column->name);
+    if (is_printed(plan, column->name)) print_cell(plan, column, head);
   }
   putchar('\n');
 }
 
+void explore_print_head(const explore_plan_t *plan) {
+  const explore_row_t none = {
+      .layer = "", .batch = EXPLORE_NO_BATCH, .split = EXPLORE_SPLIT_COUNT, .of = &plan->cases[0]};
+  print_row(plan, &none, 1);
+}
+
 void explore_print_line(const explore_plan_t *plan, const explore_row_t *row) {
+  print_row(plan, row, 0);
+}
+
+// Of steps: what tells them apart, and these columns.
+static void print_step(const explore_plan_t *plan, const explore_row_t *row,
+                       const char *const names[], int head) {
   const columns_t columns = columns_of(plan, row);
-  putchar(' ');
+  putchar(head ? '%' : ' ');
   for (int i = 0; i < columns.count; i++) {
     const column_t *column = &columns.items[i];
-    const int width = width_of(plan, column);
-    if (!is_printed(plan, column->name)) continue;
-    if (column->text != NULL) {
-      printf(" %-*s", width, column->text[0] != '\0' ? column->text : "-");
-    } else if (isnan(column->number)) {
-      printf(" %*s", width, "-");
-    } else {
-      printf(" %*.*f", width, column->digits, column->number);
-    }
+    int wanted = is_list(plan, column->name);
+    for (int n = 0; names[n] != NULL && !wanted; n++) wanted = strcmp(names[n], column->name) == 0;
+    if (wanted) print_cell(plan, column, head);
   }
   putchar('\n');
+}
+
+static void print_steps(const explore_plan_t *plan, const explore_rows_t *rows,
+                        const char *const names[]) {
+  int lines = 0;
+  for (int i = 0; i < rows->count; i++) {
+    if (!is_step(&rows->rows[i])) continue;
+    if (lines++ == 0) print_step(plan, &rows->rows[i], names, 1);
+    print_step(plan, &rows->rows[i], names, 0);
+  }
+}
+
+void explore_print_steps(const explore_plan_t *plan, const explore_rows_t *rows) {
+  static const char *const needs[] = {
+      "weight_bytes", "copy_bytes", "activation_bytes", "gradient_bytes", "optimizer_bytes",
+      "live_bytes",   NULL};
+  print_steps(plan, rows, needs);
 }
 
 json_t *explore_json_row(const explore_plan_t *plan, const explore_row_t *row) {

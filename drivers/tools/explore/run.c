@@ -98,33 +98,19 @@ static uint32_t stride_blocks(const run_t *run, int role, int axis) {
   return (uint32_t)ufp4_panel_stride_blocks(axis == UFP4_AXIS_ROW ? cols : rows);
 }
 
-// Whether a pass that is quantized reads this copy.
-static int wants(const run_t *run, int role, int axis) {
-  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
-    ufp4_role_t roles[2];
-    ufp4_axis_t axes[2];
-    if (!ufp4_recipe_quantizes(&run->of->recipe, (ufp4_pass_t)pass)) continue;
-    ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
-    for (int i = 0; i < 2; i++) {
-      if ((int)roles[i] == role && (int)axes[i] == axis) return 1;
-    }
-  }
-  return 0;
-}
-
 // --- Jobs ---------------------------------------------------------------------------------------
 
 static ufp4_descriptor_t describe_quant(const run_t *run, int role, uint8_t opcode) {
   const ufp4_recipe_t *recipe = &run->of->recipe;
   const ufp4_schedule_tensor_t *tensor = tensor_of(run, role);
-  const int axis = wants(run, role, UFP4_AXIS_ROW) ? UFP4_AXIS_ROW : UFP4_AXIS_COL;
+  const int axis = explore_wants(run->of, role, UFP4_AXIS_ROW) ? UFP4_AXIS_ROW : UFP4_AXIS_COL;
   ufp4_descriptor_t descriptor = {.quant = {.opcode = opcode}};
   ufp4_quant_descriptor_t *quant = &descriptor.quant;
   int64_t rows, cols;
   uint8_t modes[2] = {0, 0};
   role_shape(run, role, &rows, &cols);
   for (int i = 0; i < 2; i++) {
-    if (!wants(run, role, i)) continue;
+    if (!explore_wants(run->of, role, i)) continue;
     const ufp4_quantize_t how = ufp4_recipe_quantize(recipe, (ufp4_role_t)role, (ufp4_axis_t)i);
     const unsigned slot = recipe->scale == UFP4_SCALE_E8M0 ? 0 : UFP4_MODE_SLOT;
     modes[i] = (uint8_t)(UFP4_MODE_ENABLE | slot | (how.rht ? UFP4_MODE_RHT : 0));
@@ -244,7 +230,8 @@ static int run_quant(run_t *run, const int roles[2], int count, explore_pass_t p
   const uint8_t opcode = pass == EXPLORE_AMAX ? UFP4_OPCODE_AMAX : UFP4_OPCODE_QUANT;
   int wanted = 0, end = CLI_GO_ON;
   for (int i = 0; i < count; i++) {
-    const int copies = wants(run, roles[i], UFP4_AXIS_ROW) + wants(run, roles[i], UFP4_AXIS_COL);
+    const int copies = explore_wants(run->of, roles[i], UFP4_AXIS_ROW) +
+                       explore_wants(run->of, roles[i], UFP4_AXIS_COL);
     if (copies == 0) continue;
     jobs[wanted] = describe_quant(run, roles[i], opcode);
     rows[wanted] =

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a training step of a case needs in memory, by formula.
+#include <math.h>
+
+#include "jobs.h"
+
+/** Bytes of one line of the model, with its count, in one block. */
+typedef struct {
+  double weights, copies, activations, gradients;
+  double kept;     ///< from its forward to its backward pass: X, and copies of X and W
+  double passing;  ///< in its backward pass alone: dY, its copies, and dX
+} line_t;
+
+static double copies_of(const explore_plan_t *plan, const explore_case_t *of,
+                        const explore_layer_t *layer, int64_t tokens, int role) {
+  const int copies =
+      explore_wants(of, role, UFP4_AXIS_ROW) + explore_wants(of, role, UFP4_AXIS_COL);
+  return explore_quant_row(plan, of, layer, tokens, role, EXPLORE_QUANT, copies).written;
+}
+
+// A product of two activations has one in the place of W, and its gradient passes on.
+static line_t line_of(const explore_plan_t *plan, const explore_case_t *of,
+                      const explore_layer_t *layer) {
+  const double count = (double)layer->count, bytes = plan->source == UFP4_DTYPE_BF16 ? 2 : 4;
+  const double cin = (double)explore_width(of, layer->cin);
+  const double cout = (double)explore_width(of, layer->cout);
+  const int64_t tokens = explore_layer_tokens(of, layer), batches = explore_batches(plan, of);
+  const int is_linear = layer->kind == EXPLORE_LINEAR;
+  const double numbers = count * cin * cout, dw = 4 * (double)batches * numbers;
+  double x = 0, dy = 0;
+  for (int64_t b = 0; b < batches; b++) {
+    const int64_t part = (tokens + batches - 1 - b) / batches;
+    x += count * copies_of(plan, of, layer, part, UFP4_ROLE_X);
+    dy += count * copies_of(plan, of, layer, part, UFP4_ROLE_DY);
+  }
+  const double w = count * copies_of(plan, of, layer, tokens, UFP4_ROLE_W);
+  const double plain = count * bytes * (double)tokens * cin + (is_linear ? 0 : bytes * numbers);
+  return (line_t){
+      .weights = is_linear ? bytes * numbers : 0,
+      .copies = x + w,
+      .activations = plain,
+      .gradients = is_linear ? dw : 0,
+      .kept = x + w + plain,
+      .passing = dy + count * bytes * (double)tokens * (cin + cout) + (is_linear ? 0 : dw)};
+}
+
+// In the backward pass of a layer: what the layers up to it keep, and the gradients from it on.
+// Blocks are alike, so that the most is in the first or in the last.
+static double most_live(const explore_model_t *model, const line_t lines[], double always) {
+  const double further = (double)(model->blocks - 1);
+  double kept = 0, gradients = 0, before = 0, after = 0, most = 0;
+  for (int i = 0; i < model->layer_count; i++) {
+    kept += lines[i].kept;
+    gradients += lines[i].gradients;
+  }
+  after = gradients;
+  for (int i = 0; i < model->layer_count; i++) {
+    before += lines[i].kept;
+    const double here = before + after + lines[i].passing;
+    most = fmax(most, here + further * fmax(kept, gradients));
+    after -= lines[i].gradients;
+  }
+  return always + most;
+}
+
+explore_needs_t explore_needs(const explore_plan_t *plan, const explore_case_t *of) {
+  const explore_model_t *model = &plan->model;
+  const double blocks = (double)model->blocks;
+  explore_needs_t needs = {.weights = 0};
+  line_t lines[EXPLORE_MAX_LAYERS];
+  for (int i = 0; i < model->layer_count; i++) {
+    lines[i] = line_of(plan, of, &model->layers[i]);
+    needs.weights += blocks * lines[i].weights;
+    needs.copies += blocks * lines[i].copies;
+    needs.activations += blocks * lines[i].activations;
+    needs.gradients += blocks * lines[i].gradients;
+  }
+  // AdamW: two moments in FP32, and the weights in FP32 where the others are BF16.
+  needs.optimizer = plan->source == UFP4_DTYPE_BF16 ? 6 * needs.weights : 2 * needs.weights;
+  needs.live = most_live(model, lines, needs.weights + needs.optimizer);
+  return needs;
+}
