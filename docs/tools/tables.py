@@ -213,6 +213,8 @@ def training(folder):
               ("e1m2-rht-y-dw", "e2m1-rht-y-dw"), (None, "e2m1-rht-all")]
     yield "training.md", ("RHT in", "E1M2 (`ufp4` with this scope)"), [
         [None, gap(part(uniform)) if uniform else "0 (`ufp4`)", None, gap(part(other))] for uniform, other in scopes]
+    found = csvs.all(experiment="ablation", table="branched", against="e2m1")
+    yield "training.md", ("against `e2m1`", "gap"), [[None, gap(row), chance(row["p"]), f"{row['seeds_worse']} of {row['seeds']}"] for row in found]
     rows = [part(recipe) for recipe in ("ufp4-without-sr", "ufp4-scale-nearest", "ufp4-fp32-scale", "ufp4-int4", "e2m1-without-sr")]
     ahead = csvs.one(experiment="ablation", table="forward", recipe="ufp4-fp32-scale", against="ufp4")
     cells = [[None, gap(row) + (", not separated" if row["verdict"] == "not separated" else ""), None] for row in rows]
