@@ -95,7 +95,17 @@ TEST(rejects_bad_calls_of_the_quantizer) {
   refuses(asked, UFP4_ERROR_ARGUMENT, "rounding 2");
   asked->how[0].scale = asked->out[0].scale = UFP4_SCALE_NVFP4;
   asked->how[0].elem = asked->out[0].elem = UFP4_ELEM_INT4;
-  refuses(asked, UFP4_ERROR_ARGUMENT, "int4");
+  refuses(asked, UFP4_ERROR_UNSUPPORTED, "int4");
+  asked->how[0].block = 32;
+  refuses(asked, UFP4_ERROR_UNSUPPORTED, "block 32");
+  asked->how[0].rht = UFP4_RHT_INTEGER;
+  asked->how[0].rht_size = 32;
+  refuses(asked, UFP4_ERROR_UNSUPPORTED, "RHT size 32");
+  asked->how[0].rht = UFP4_RHT_INTEGER;
+  asked->how[0].rht_mask = 0x10000;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "beyond its 16 points");
+  asked->how[0].exponent_given = -1;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "exponent_given -1");
   asked->how[0].exponent_given = 1;
   asked->how[0].exponent = 40000;
   refuses(asked, UFP4_ERROR_ARGUMENT, "tensor exponent 40000");

@@ -221,7 +221,7 @@ def test_rejects_larger_blocks_and_transforms():
             rejects(3, f"backend {backend} does not have {words} with scale e4m3; model has", "layer", *XWD, "-o", "out",
                     "--recipe", name, "--backend", backend)
     passes("quantize", "X.npy", "-o", "q.safetensors", "--elem", "e1m2", "--block", "64")
-    rejects(3, "has no blocks over 16; model has", "gemm", "q.safetensors", "q.safetensors", "-o", "D.npy", "--backend", "rtl")
+    rejects(3, "has neither blocks over 16 nor transforms of 32 points; model has", "gemm", "q.safetensors", "q.safetensors", "-o", "D.npy", "--backend", "rtl")
     rejects(2, "the contract exact alone", "gemm", "q.safetensors", "q.safetensors", "-o", "D.npy", "--accumulate", "fp32")
     tensors(64, 128, 100)
     rejects(2, "a transform of 64 points along 100 numbers", "layer", *XWD, "-o", "out", "--recipe", "size.json")

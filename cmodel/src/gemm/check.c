@@ -71,8 +71,8 @@ static ufp4_status_t check_wide(const ufp4_operand_t *a, const ufp4_operand_t *b
   }
   if (!ufp4_operand_is_wide(a) && !ufp4_operand_is_wide(b)) return UFP4_OK;
   if (how->contract == UFP4_CONTRACT_EXACT) return UFP4_OK;
-  ufp4_message_set(message, "blocks of %d and %d: the contract exact alone has blocks over 16",
-                   a->block, b->block);
+  ufp4_message_set(message,
+                   "blocks over 16 and transforms of 32 points go with the contract exact alone");
   return UFP4_ERROR_ARGUMENT;
 }
 

@@ -184,6 +184,24 @@ static unsigned find_size(int size, const int *sizes, unsigned count) {
   return i;
 }
 
+int ufp4_how_block(const ufp4_quantize_t *how) {
+  return how->block != 0 ? how->block : ufp4_scale_block(how->scale);
+}
+
+int ufp4_how_points(const ufp4_quantize_t *how) {
+  return how->rht != UFP4_RHT_NONE && how->rht_size != 0 ? how->rht_size : 16;
+}
+
+static ufp4_status_t check_mask(const ufp4_quantize_t *how, ufp4_message_t *message) {
+  const int points = ufp4_how_points(how);
+  if (how->rht != UFP4_RHT_NONE && points < 64 && how->rht_mask >> points != 0) {
+    ufp4_message_set(message, "the RHT mask 0x%llX has bits beyond its %d points",
+                     (unsigned long long)how->rht_mask, points);
+    return UFP4_ERROR_ARGUMENT;
+  }
+  return UFP4_OK;
+}
+
 static ufp4_status_t check_exponent(const ufp4_quantize_t *how, ufp4_message_t *message) {
   const char *scale = scale_names[how->scale];
   if (how->exponent_given && how->scale != UFP4_SCALE_E4M3) {
@@ -219,6 +237,7 @@ ufp4_status_t ufp4_combination_quantize(const ufp4_quantize_t *how, int block, c
   const unsigned count = sizeof fields / sizeof fields[0];
   ufp4_status_t status = narrow_all(&search, how->scale, fields, count);
   if (status == UFP4_OK) status = check_exponent(how, message);
+  if (status == UFP4_OK) status = check_mask(how, message);
   return status == UFP4_OK
              ? check_backend(&search, backend, OFFSET(quantize, backends), fields, count)
              : status;

@@ -34,14 +34,6 @@ unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how
 
 // --- Public -------------------------------------------------------------------------------------
 
-int ufp4_how_block(const ufp4_quantize_t *how) {
-  return how->block != 0 ? how->block : ufp4_scale_block(how->scale);
-}
-
-int ufp4_how_points(const ufp4_quantize_t *how) {
-  return how->rht != UFP4_RHT_NONE && how->rht_size != 0 ? how->rht_size : BLOCK;
-}
-
 static ufp4_status_t check_matrix(const ufp4_matrix_t *in, ufp4_message_t *message) {
   if (in == NULL || in->data == NULL) {
     ufp4_message_set(message, "there is no tensor");

@@ -51,10 +51,8 @@ ufp4_status_t check_call(const ufp4_cuda_t *cuda, const ufp4_cuda_call_t *call) 
   if (cuda == nullptr || call == nullptr)
     return refuse(message_of(call), "there is no %s", cuda == nullptr ? "GPU" : "call");
   // What is reported behind a launch must be the launch's.
-  const cudaError_t error = cudaPeekAtLastError();
-  if (error == cudaSuccess) return UFP4_OK;
-  return fail(call->message, UFP4_ERROR_DEVICE, "cuda: an earlier call of CUDA had failed: %s",
-              cudaGetErrorString(error));
+  (void)cudaGetLastError();
+  return UFP4_OK;
 }
 
 ufp4_status_t check_workspace(const ufp4_cuda_call_t *call, size_t bytes) {
@@ -96,6 +94,8 @@ ufp4_status_t check_how(ufp4_message_t *message, const ufp4_quantize_t &how) {
     return refuse(message, "axis %u, rounding %u: one of them is unknown", (unsigned)how.axis,
                   (unsigned)how.round);
   }
+  if ((unsigned)how.exponent_given > UFP4_CUDA_EXPONENT_STORED)
+    return refuse(message, "exponent_given %d; it is 0, 1 or 2", how.exponent_given);
   if (how.exponent_given == 1 && (how.exponent < INT16_MIN || how.exponent > INT16_MAX)) {
     return refuse(message, "tensor exponent %d; it goes from %d to %d", how.exponent, INT16_MIN,
                   INT16_MAX);

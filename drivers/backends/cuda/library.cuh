@@ -48,12 +48,12 @@ ufp4_status_t fail(ufp4_message_t *message, ufp4_status_t status, const char *fo
   return status;
 }
 
-/** A failed call: out of memory leaves the GPU as it was, anything else is its end. */
+/** A failed call. The runtime, this library's own, forgets it: later calls report theirs. */
 ufp4_status_t check(ufp4_message_t *message, cudaError_t error, const char *what) {
   if (error == cudaSuccess) return UFP4_OK;
   const ufp4_status_t status =
       error == cudaErrorMemoryAllocation ? UFP4_ERROR_MEMORY : UFP4_ERROR_DEVICE;
-  if (status == UFP4_ERROR_MEMORY) (void)cudaGetLastError();
+  (void)cudaGetLastError();
   return fail(message, status, "cuda: %s: %s", what, cudaGetErrorString(error));
 }
 

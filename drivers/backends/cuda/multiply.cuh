@@ -17,8 +17,9 @@ namespace {
 
 template <typename CONTRACT, int TILE>
 cudaError_t allow_shared() {
-  return GPU_ALLOW_SHARED((gemm_kernel<CONTRACT, TILE>),
-                          (gemm_shape_t<CONTRACT, TILE>::SHARED_BYTES));
+  const cudaError_t error =
+      GPU_ALLOW_SHARED((gemm_kernel<CONTRACT, TILE>), (gemm_shape_t<CONTRACT, TILE>::SHARED_BYTES));
+  return error == cudaSuccess ? gpu_preload(gemm_kernel<CONTRACT, TILE>) : error;
 }
 
 /** Also the first use of the device's code: a GPU for which there is none says so here. */
@@ -30,7 +31,7 @@ cudaError_t allow_all_shared() {
   if (error == cudaSuccess) error = allow_shared<gemm_scaled_t, 128>();
   if (error == cudaSuccess) error = allow_shared<gemm_scaled_t, 64>();
   if (error == cudaSuccess) error = GPU_ALLOW_SHARED(digits_kernel, DIGITS_SHARED_BYTES);
-  return error;
+  return error == cudaSuccess ? gpu_preload(digits_kernel) : error;
 }
 
 /** Those that need no more shared memory than all have. */

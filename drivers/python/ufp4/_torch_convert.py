@@ -2,6 +2,7 @@
 """Converting the layers of whole models, and back."""
 import dataclasses
 import fnmatch
+import re
 import warnings
 from collections.abc import Iterable
 from ctypes import byref
@@ -204,7 +205,7 @@ def _texts(made, names, model, blocks):
 def _text_of_layer(made, block, word, blocks):
     """Of a layer by its block, None: outside of all, and the last word of its name."""
     whole, count = c.Recipe.from_buffer_copy(made._struct), len(_recipe.MATRICES)
-    whole.name = made.name.encode()[:25].decode(errors="ignore").encode() + b".layer"
+    whole.name = re.sub("[/=]", "-", made.name).encode()[:25].decode(errors="ignore").encode() + b".layer"
     if block is None:
         whole.bf16_layers = c.Bf16Layers()
     if word not in _recipe.MATRICES:

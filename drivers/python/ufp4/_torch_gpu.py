@@ -157,13 +157,13 @@ def product(made, left, right, how, dtype):
 
 
 @functools.cache
-def _values(elem):
+def _values(elem, device):
     """Of the 16 codes."""
     codes, scale, out = (c_uint8 * 8)(*(2 * i | (2 * i + 1) << 4 for i in range(8))), c_float(1), (c_float * 16)()
     operand = c.Operand(elem=elem, scale=FP32, rows=1, cols=16, blocks=1, block=16, scale_blocks=1, codes=ctypes.addressof(codes),
                         scales_f32=ctypes.addressof(scale), tensor_scale=1)
     _check(c.lib.dequantize(byref(operand), 16, ctypes.addressof(out), 16), c.Message())
-    return torch.tensor(list(out), dtype=torch.float64, device="cpu")
+    return torch.tensor(list(out), dtype=torch.float64, device=device)
 
 
 def _power(exponent):
@@ -185,15 +185,20 @@ def _scales(made, copy):
 def dequantize(made, copy, how):
     """float32 [rows][cols]: the values that a row copy holds, the transform undone."""
     codes = torch.stack([copy.codes & 15, copy.codes >> 4], -1).reshape(copy.rows, -1, 16)
-    values = (_values(made._struct.elem).to(codes.device)[codes.long()] * _scales(made, copy).unsqueeze(-1)).float()
+    values = (_values(made._struct.elem, codes.device)[codes.long()] * _scales(made, copy).unsqueeze(-1)).float()
     return (_undo(values, how.rht_mask) if how.rht else values).reshape(copy.rows, -1)[:, :copy.cols].contiguous()
 
 
+@functools.cache
+def _hadamard(device):
+    """Signs [16][16]."""
+    return torch.tensor([[-1.0 if (i & j).bit_count() & 1 else 1.0 for j in range(16)] for i in range(16)], dtype=torch.float64, device=device)
+
+
 def _undo(blocks, mask):
-    wide = blocks.double()
+    wide, hadamard = blocks.double(), _hadamard(blocks.device)
     sums = torch.zeros_like(wide)
     for i in range(16):  # in this order
-        signs = torch.tensor([-1.0 if bin(i & j).count("1") & 1 else 1.0 for j in range(16)], dtype=torch.float64, device=blocks.device)
-        sums = sums + signs * wide[..., i:i + 1]
-    signs = torch.tensor([-1.0 if mask >> j & 1 else 1.0 for j in range(16)], dtype=torch.float64, device=blocks.device)
+        sums = sums + hadamard[i] * wide[..., i:i + 1]
+    signs = 1.0 - 2.0 * (mask >> torch.arange(16, device=blocks.device) & 1).double()
     return (signs * sums / 4).float()

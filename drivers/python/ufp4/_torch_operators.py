@@ -113,7 +113,7 @@ class _Source:
             self.row = rows[0] if rows else None
         elif wants_row or again:
             self.row, = _copies(made, tensor, [row])
-        if again:
+        if again and wanted:
             self.backward = _place(tensor).dequantize(made, self.row, row)
         if wants_col and again:
             saved, = _copies(made, self.backward, [col])

@@ -121,7 +121,9 @@ static ufp4_status_t check_gemm(ufp4_device_t *device, const ufp4_operand_t *a,
   }
   if (status == UFP4_OK && (ufp4_operand_is_wide(a) || ufp4_operand_is_wide(b)) &&
       !device->backend->in_host_memory) {
-    ufp4_message_set(&why, "backend %s has no blocks over 16; model has", device->backend->name);
+    ufp4_message_set(&why,
+                     "backend %s has neither blocks over 16 nor transforms of 32 points; model has",
+                     device->backend->name);
     status = UFP4_ERROR_UNSUPPORTED;
   }
   if (status != UFP4_OK) return device_fail(device, status, "gemm: %s", why.text);

@@ -61,7 +61,9 @@ typedef struct {
  * ceil(cols / 16) entries each. An entry is 8 bytes of codes, element k of the block in byte k/2,
  * low nibble first, and one scale: a byte (E4M3, NVFP4, E8M0) or an FP32 number. A scale for 32
  * elements (E8M0) is in both of its entries. Positions from cols on, up to the end of the last
- * block, are padding as in ufp4_operand_t. Values are element * scale * 2^-t * Sd. */
+ * block, are padding as in ufp4_operand_t. Values are element * scale * 2^-t * Sd. Of operands
+ * with other blocks over 16, or after a transform of 32 points (ufp4_operand_t's block and half),
+ * there are none here. */
 typedef struct {
   ufp4_elem_t elem;
   ufp4_scale_t scale;
