@@ -16,7 +16,7 @@
 
 typedef struct {
   const char *recipes, *configurations, *bandwidths, *latencies, *drams, *tokens, *folder,
-      *timeline, *hf, *cores;
+      *timeline, *hf, *cores, *chips, *link;
   uint64_t layers, batches;
   float clock_mhz;
   int source, serial, json, resume, attention, host_bytes, split;
@@ -145,6 +145,7 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
   plan->split = (explore_split_t)a->split;
   int end = explore_model(shapes, a->hf, a->attention, &plan->model);
   if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
+  if (end == CLI_GO_ON) end = explore_chips(a->chips, a->link, plan);
   for (int i = 0; i < LISTS; i++) plan->lists[i] = texts[i];
   for (int i = 0; i < LISTS && end == CLI_GO_ON; i++)
     end = explore_list(explore_list_names[i], texts[i], &lists[i]);
@@ -386,6 +387,11 @@ static void add_options(cli_options_t *options, arguments_t *a) {
   cli_option_add(options, "split", CLI_CHOICE, &a->split, "tokens|n|auto",
                  "how: by rows or by columns of D, or the better of both for each GEMM (default "
                  "auto)");
+  cli_option_add(options, "chips", CLI_TEXT, &a->chips, "DPxTPxPP",
+                 "chips, data, tensor and pipeline parallel, by formula from the cycles of one; "
+                 "with --link");
+  cli_option_add(options, "link", CLI_TEXT, &a->link, "GBps,us",
+                 "between chips: 10^9 bytes a second each way, and a message's latency");
   cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
                  "blocks of the model (default: its own)");
   cli_option_range(options, "a whole number from 1 to 1000000");

@@ -97,6 +97,13 @@ enum { EXPLORE_LISTS = 7 };
 /** The options that take lists. */
 extern const char *const explore_list_names[EXPLORE_LISTS];
 
+/** Chips that share a step, and the links between them. */
+typedef struct {
+  const char *text;            ///< as they were given, or NULL: there is one
+  int data, tensor, pipeline;  ///< parallel
+  double gbps, us;  ///< of a link, each way: 10^9 bytes a second, and a message's latency
+} explore_chips_t;
+
 /** What holds for all cases. */
 typedef struct {
   const char *folder;
@@ -110,11 +117,15 @@ typedef struct {
   int batches;           ///< micro-batches, 0: explore_batches decides
   const char *timeline;  ///< of the only case, or NULL
   double clock_mhz;
+  explore_chips_t chips;
   explore_case_t *cases;
   int case_count;
   uint32_t mark;  ///< of all that a row depends on: explore_kept_mark
   ranks_t ranks;
 } explore_plan_t;
+
+/** @param chips, link  options, or NULL. @return CLI_GO_ON or the exit status. */
+int explore_chips(const char *chips, const char *link, explore_plan_t *plan);
 
 // --- Results ------------------------------------------------------------------------------------
 
@@ -169,7 +180,7 @@ void explore_print_csv_head(FILE *out, const explore_plan_t *plan);
 void explore_print_csv(FILE *out, const explore_plan_t *plan, const explore_row_t *row);
 void explore_print_head(const explore_plan_t *plan);
 void explore_print_line(const explore_plan_t *plan, const explore_row_t *row);
-/** What the steps need, a line of each. */
+/** What the steps need, and what they take on many chips, a line of each. */
 void explore_print_steps(const explore_plan_t *plan, const explore_rows_t *rows);
 json_t *explore_json_row(const explore_plan_t *plan, const explore_row_t *row);
 

@@ -72,6 +72,15 @@ typedef struct {
 } explore_needs_t;
 explore_needs_t explore_needs(const explore_plan_t *plan, const explore_case_t *of);
 
+/** Milliseconds of a step on the chips of a plan; step is all but reduce. */
+typedef struct {
+  double compute, gather, send, bubble;
+  double reduce, exposed;  ///< of all gradients, and what the backward pass does not hide of it
+  double step;
+} explore_times_t;
+/** @param step  the row of the whole step on one chip */
+explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *step);
+
 /** Of device memory, AMAX and QUANT beside the GEMMs; 0 where it cannot be run at all. */
 uint64_t explore_overlap_bytes(const explore_plan_t *plan, explore_case_t *of);
 /** As explore_run. @return also EXPLORE_FAILED, with rows that mean nothing. */

@@ -76,6 +76,11 @@ static char *settings_of(const explore_plan_t *plan) {
                 (int)plan->split, "batches", plan->batches, "clock_mhz", plan->clock_mhz);
   for (int i = 0; settings != NULL && i < EXPLORE_LISTS; i++)
     json_object_set_new(settings, explore_list_names[i], json_text(plan->lists[i]));
+  const explore_chips_t *chips = &plan->chips;
+  if (settings != NULL)
+    json_object_set_new(settings, "chips",
+                        json_pack("[s, f, f]", chips->text != NULL ? chips->text : "1x1x1",
+                                  chips->gbps, chips->us));
   if (settings != NULL) json_object_set_new(settings, "cases", cases_of(plan));
   char *text = settings != NULL ? json_dumps(settings, JSON_INDENT(2)) : NULL;
   json_decref(settings);

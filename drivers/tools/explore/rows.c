@@ -90,6 +90,23 @@ static void add_needs(columns_t *columns, const explore_plan_t *plan, const expl
   add_number(columns, "live_bytes", needs.live, 0);
 }
 
+static void add_chips(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
+  const int here = plan->chips.text != NULL && is_step(row) && !isnan(row->cycles);
+  explore_times_t ms = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+  if (here) ms = explore_times(plan, row);
+  add_text(columns, "chips", here ? plan->chips.text : NULL);
+  add_number(columns, "link_gbps", here ? plan->chips.gbps : NAN, 3);
+  add_number(columns, "link_us", here ? plan->chips.us : NAN, 3);
+  add_number(columns, "compute_ms", ms.compute, 4);
+  add_number(columns, "gather_ms", ms.gather, 4);
+  add_number(columns, "send_ms", ms.send, 4);
+  add_number(columns, "bubble_ms", ms.bubble, 4);
+  add_number(columns, "reduce_ms", ms.reduce, 4);
+  add_number(columns, "reduce_exposed_ms", ms.exposed, 4);
+  add_number(columns, "chips_ms", ms.step, 4);
+  add_number(columns, "chips_tokens_per_second", 1e3 * plan->chips.data * row->tokens / ms.step, 1);
+}
+
 static void add_measures(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
   const ufp4_configuration_t *core = &row->of->core;
   const double peak = (double)row->of->cores * core->lanes * core->rows * core->cols;
@@ -114,6 +131,7 @@ static void add_measures(columns_t *columns, const explore_plan_t *plan, const e
   add_number(columns, "tokens_per_second", is_step(row) ? row->tokens / seconds : NAN, 1);
   add_number(columns, "tmacs", macs / seconds / 1e12, 3);
   add_needs(columns, plan, row);
+  add_chips(columns, plan, row);
   add_text(columns, "dram", row->of->dram);
   add_text(columns, "reason", row->of->reason[0] != '\0' ? row->of->reason : row->of->note);
 }
@@ -277,7 +295,10 @@ void explore_print_steps(const explore_plan_t *plan, const explore_rows_t *rows)
   static const char *const needs[] = {
       "weight_bytes", "copy_bytes", "activation_bytes", "gradient_bytes", "optimizer_bytes",
       "live_bytes",   NULL};
+  static const char *const times[] = {"compute_ms", "gather_ms",         "send_ms",  "bubble_ms",
+                                      "reduce_ms",  "reduce_exposed_ms", "chips_ms", NULL};
   print_steps(plan, rows, needs);
+  if (plan->chips.text != NULL) print_steps(plan, rows, times);
 }
 
 json_t *explore_json_row(const explore_plan_t *plan, const explore_row_t *row) {
