@@ -185,7 +185,7 @@ def test_rejects_values_with_the_range_of_the_option():
     quantize = ["quantize", "X", "-o", "Q.safetensors", "--elem", "e1m2"]
     for words, option, value, told in ((explore, "--batches", "1,2", "1 or 2"), (explore, "--layers", "x", "from 1 to 1000000"),
                                        (quantize, "--threads", "-1", "from 0 to 1024"),
-                                       (quantize, "--rht-mask", "zz", "a mask of 16 bits"),
+                                       (quantize, "--rht-mask", "zz", "a mask of as many bits as the transform has points"),
                                        (quantize, "--rht-mask", "0x12345", "0x12345 is not a mask of 16 bits"),
                                        (["bias"], "--rht-mask", "0x12345", "0x12345 is not a mask of 16 bits"),
                                        (quantize, "--backend", "foo", "there are model, rtl, tlm")):
