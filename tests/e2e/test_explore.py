@@ -373,51 +373,6 @@ def test_a_gemm_is_split_by_tokens_or_n_or_the_better():
     check_equal({r["split"] for r in rows["auto"]}, {"", "tokens", "n"}, "auto")
 
 
-def test_models_are_what_their_papers_say():
-    # Parameters of a block's linear layers, in millions.
-    for model, blocks, parameters in (("llama-7b", 32, 202.4), ("llama-3-8b", 32, 218.1), ("llama-3-70b", 80, 855.6),
-                                      ("mixtral-8x7b", 32, 1451.2), ("moe", 32, 1451.2), ("mamba-2", 64, 40.2), ("gpt2", 12, 7.1)):
-        rows = explore("--config", "large", "--tokens", "16", "--serial", model=model)
-        weights = sum(int(r["count"]) * int(r["n"]) * int(r["k"]) for r in rows if r["pass"] == "fprop")
-        check_equal(round(weights / blocks / 1e6, 1), parameters, f"parameters of a block of {model}")
-
-
-HF = {"model_type": "llama", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
-      "num_key_value_heads": 2}
-
-
-def widths(config):
-    pathlib.Path("config.json").write_text(json.dumps(config))
-    passes("explore", "--hf", "config.json", "-o", "out", "--config", "small", "--tokens", "32", "--serial", "--host-bytes")
-    with open("out/explore.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {r["layer"]: (int(r["count"]), int(r["m"]), int(r["k"]), int(r["n"])) for r in rows if r["pass"] == "fprop"}
-
-
-def test_a_configuration_of_transformers_is_read():
-    check_equal(widths(HF), {"qkv": (2, 32, 64, 128), "o": (2, 32, 64, 64), "gate_up": (2, 32, 64, 192), "down": (2, 32, 96, 64)}, "llama")
-    check_equal(widths({"text_config": HF | {"model_type": "gpt_neox", "head_dim": 32}}),
-                {"qkv": (2, 32, 64, 256), "proj": (2, 32, 128, 64), "fc1": (2, 32, 64, 96), "fc2": (2, 32, 96, 64)}, "no gate")
-    moe = widths(HF | {"num_local_experts": 4, "num_experts_per_tok": 1, "shared_expert_intermediate_size": 32, "moe_intermediate_size": 16})
-    check_equal({name: moe[name] for name in ("gate_up", "down", "shared_gate_up", "shared_down")},
-                {"gate_up": (8, 8, 64, 32), "down": (8, 8, 16, 64), "shared_gate_up": (2, 32, 64, 64), "shared_down": (2, 32, 32, 64)}, "experts")
-    mla = widths(HF | {"kv_lora_rank": 16, "q_lora_rank": 24, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8})
-    check_equal({name: mla[name][2:] for name in ("qkv_a", "q_b", "kv_b", "o")},
-                {"qkv_a": (64, 48), "q_b": (24, 64), "kv_b": (16, 64), "o": (32, 64)}, "latent attention")
-    mamba = widths({"model_type": "mamba2", "hidden_size": 64, "num_hidden_layers": 2, "state_size": 16, "expand": 2, "head_dim": 16})
-    check_equal(mamba, {"in_proj": (2, 32, 64, 128 + 128 + 32 + 8), "out_proj": (2, 32, 128, 64)}, "Mamba-2")
-
-
-def test_configurations_of_no_model_are_refused():
-    for text, message in (("{", "config.json: "), ("[]", "config.json: no configuration of a model"),
-                          ("{}", "config.json: a size is missing or none: "),
-                          (json.dumps(HF | {"hidden_size": "wide"}), "none: hidden_size n_embd d_model"),
-                          (json.dumps(HF | {"num_key_value_heads": 3}), "its sizes are of no model that is known")):
-        pathlib.Path("config.json").write_text(text)
-        rejects(2, message, "explore", "--hf", "config.json", "-o", "out")
-    rejects(2, "SHAPES or --hf config.json is needed", "explore", "-o", "out")
-
-
 def test_lists_are_tried_in_every_combination():
     rows = explore("--config", "small,board", "--recipe", "ufp4,e2m1", "--mem-bandwidth", "0,4", "--mem-latency",
                    "1,100", "--tokens", "16")
@@ -677,10 +632,22 @@ def test_bad_options_are_refused():
     for options, message in ((["--config", "huge"], "no configuration is called 'huge'"),
                              (["--config", "small,small"], "small is there twice"),
                              (["--config", "rows=8:rows=8"], "given twice is 'rows'"),
+                             (["--config", "bus=64:bus_bytes=32"], "given twice is 'bus_bytes'"),
+                             (["--config", "rows=1..000012"], "'rows=1..000012': a range is FIRST..LAST or FIRST..LAST+STEP"),
+                             (["--config", "rows=000001..12"], "'rows=000001..12': a range is"),
+                             (["--config", "rows=4..8+100000"], "'rows=4..8+100000': a range is"),
+                             (["--config", "rows=4..32+-4"], "'rows=4..32+-4': a range is"),
+                             (["--config", "rows=4..32+0"], "'rows=4..32+0': a range is"),
+                             (["--config", "rows=4..32+"], "'rows=4..32+': a range is"),
+                             (["--config", "rows=4..:cols=8"], "'rows=4..:cols=8': a range is"),
+                             (["--config", "cols=8:rows=4..8x"], "'cols=8:rows=4..8x': a range is"),
+                             (["--config", "rows=+4..8"], "is 'rows=+4..8'"),
+                             (["--config", "rows= 4..8"], "is 'rows= 4..8'"),
                              (["--config", "rows=8..4"], "'rows=8..4': a range goes up from 1 or more"),
                              (["--config", "bus=12"], "no case runs on a core: configuration 'bus=12': BusBytes must be 8"),
                              (["--config", "none.toml"], "cannot read 'none.toml': No such file"),
                              (["--cores", "2"], "--cores goes with --serial"),
+                             (["--split", "n", "--serial"], "--split goes with --cores"),
                              (["--cores", "65", "--serial"], "--cores: '65' is no whole number from 1 to 64"),
                              (["--cores", "2", "--serial", "--dram", "hbm3"], "the memory of several cores has no banks"),
                              (["--chips", "2x1x1"], "--chips DPxTPxPP and --link GBps,us go together"),
@@ -691,6 +658,11 @@ def test_bad_options_are_refused():
                              (["--chips", "1x1x2", "--link", "1,1"], "--chips: PP is 2, and blocks are 1"),
                              (["--chips", "2x1x1", "--link", "0,1"], "--link: '0,1' is not GBps,us"),
                              (["--chips", "2x1x1", "--link", "1"], "--link: '1' is not GBps,us"),
+                             (["--chips", "2x1x1", "--link", "1e-300,1"], "--link: '1e-300,1' is not GBps,us: from 0.001, and from 0, to 1000000"),
+                             (["--chips", "2x1x1", "--link", "0.0009,1"], "--link: '0.0009,1' is not GBps,us"),
+                             (["--chips", "2x1x1", "--link", "1, 1"], "--link: '1, 1' is not GBps,us"),
+                             (["--chips", "2x1x1", "--link", "0x10,1"], "--link: '0x10,1' is not GBps,us"),
+                             (["--chips", "2x+1x1", "--link", "1,1"], "--chips: '2x+1x1' is not DPxTPxPP"),
                              (["--hf", "c.json"], "SHAPES or --hf config.json is needed, and not both"),
                              (["--recipe", "ufp4,,e2m1"], "a name is empty"),
                              (["--mem-bandwidth", "8,x"], "'x' is no whole number"),

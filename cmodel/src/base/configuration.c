@@ -15,12 +15,29 @@ static const char *const targets[] = UFP4_TARGET_NAMES;
 typedef struct {
   ufp4_configuration_t core;
   uint32_t target, tile_m, tile_n;  // a macro-tile in outputs, or 0
-  unsigned given;                   // bits of keys
+  int tiled;                        // tile_m and tile_n were given
+  unsigned given;                   // what keys have said: SAYS_*
 } parse_t;
+
+/** What a parameter says; two that say the same exclude each other. */
+enum {
+  SAYS_ROWS = 1 << 0,
+  SAYS_COLS = 1 << 1,
+  SAYS_TILE_ROWS = 1 << 2,
+  SAYS_TILE_COLS = 1 << 3,
+  SAYS_CHUNK = 1 << 4,
+  SAYS_BUS = 1 << 5,
+  SAYS_QUANT = 1 << 6,
+  SAYS_LANES = 1 << 7,
+  SAYS_CONTRACT = 1 << 8,
+  SAYS_FORMATS = 1 << 9,
+  SAYS_TARGET = 1 << 10
+};
 
 /** A parameter: a number, a pair of them (second), or a word (words). */
 typedef struct {
   const char *name;
+  unsigned says;
   size_t first, second;
   const char *const *words;
   uint32_t count;
@@ -28,20 +45,20 @@ typedef struct {
 
 #define AT(field) offsetof(parse_t, field)
 static const parameter_t keys[] = {
-    {"rows", AT(core.rows), 0, NULL, 0},
-    {"cols", AT(core.cols), 0, NULL, 0},
-    {"tile", AT(tile_m), AT(tile_n), NULL, 0},
-    {"tile_rows", AT(core.tile_rows), 0, NULL, 0},
-    {"tile_cols", AT(core.tile_cols), 0, NULL, 0},
-    {"chunk", AT(core.chunk), 0, NULL, 0},
-    {"bus", AT(core.bus_bytes), 0, NULL, 0},
-    {"bus_bytes", AT(core.bus_bytes), 0, NULL, 0},
-    {"quant", AT(core.quant), 0, NULL, 0},
-    {"lanes", AT(core.lanes), 0, NULL, 0},
-    {"contract", AT(core.contract), 0, contracts, UFP4_CONTRACT_COUNT},
-    {"formats", AT(core.formats), 0, formats, UFP4_FORMATS_COUNT},
-    {"target", AT(target), 0, targets, UFP4_TARGET_COUNT},
-    {"simulated", AT(target), 0, targets, UFP4_TARGET_COUNT},
+    {"rows", SAYS_ROWS, AT(core.rows), 0, NULL, 0},
+    {"cols", SAYS_COLS, AT(core.cols), 0, NULL, 0},
+    {"tile", SAYS_TILE_ROWS | SAYS_TILE_COLS, AT(tile_m), AT(tile_n), NULL, 0},
+    {"tile_rows", SAYS_TILE_ROWS, AT(core.tile_rows), 0, NULL, 0},
+    {"tile_cols", SAYS_TILE_COLS, AT(core.tile_cols), 0, NULL, 0},
+    {"chunk", SAYS_CHUNK, AT(core.chunk), 0, NULL, 0},
+    {"bus", SAYS_BUS, AT(core.bus_bytes), 0, NULL, 0},
+    {"bus_bytes", SAYS_BUS, AT(core.bus_bytes), 0, NULL, 0},
+    {"quant", SAYS_QUANT, AT(core.quant), 0, NULL, 0},
+    {"lanes", SAYS_LANES, AT(core.lanes), 0, NULL, 0},
+    {"contract", SAYS_CONTRACT, AT(core.contract), 0, contracts, UFP4_CONTRACT_COUNT},
+    {"formats", SAYS_FORMATS, AT(core.formats), 0, formats, UFP4_FORMATS_COUNT},
+    {"target", SAYS_TARGET, AT(target), 0, targets, UFP4_TARGET_COUNT},
+    {"simulated", SAYS_TARGET, AT(target), 0, targets, UFP4_TARGET_COUNT},
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 
@@ -88,8 +105,9 @@ static ufp4_status_t read_parameter(const char *text, char *word, parse_t *parse
   *value++ = '\0';
   for (unsigned i = 0; i < KEYS; i++) {
     if (strcmp(word, keys[i].name) != 0) continue;
-    if (parse->given >> i & 1) return refuse(message, text, "given twice is", word);
-    parse->given |= 1u << i;
+    if (parse->given & keys[i].says) return refuse(message, text, "given twice is", word);
+    parse->given |= keys[i].says;
+    if (keys[i].second != 0) parse->tiled = 1;
     if (read_value(&keys[i], value, parse)) return UFP4_OK;
     value[-1] = '=';
     return refuse(message, text, "no such value, or none that is so large, is", word);
@@ -139,6 +157,7 @@ static int parse_name(const char *name, parse_t *parse) {
   at = read_part(at, "x", &core->cols);
   at = read_part(at, "-", &parse->tile_m);
   at = read_part(at, "x", &parse->tile_n);
+  parse->tiled = 1;
   at = read_part(at, "-c", &core->chunk);
   at = read_part(at, "-b", &core->bus_bytes);
   at = read_part(at, "-q", &core->quant);
@@ -177,7 +196,7 @@ static int find_name(const char *name, parse_t *parse) {
 // A macro-tile in outputs to one in sub-tiles; 0, which is refused, where it is none.
 static void divide_tile(parse_t *parse) {
   ufp4_configuration_t *c = &parse->core;
-  if (parse->tile_m == 0 && parse->tile_n == 0 && !(parse->given >> 2 & 1)) return;
+  if (!parse->tiled) return;
   c->tile_rows = c->rows != 0 && parse->tile_m % c->rows == 0 ? parse->tile_m / c->rows : 0;
   c->tile_cols = c->cols != 0 && parse->tile_n % c->cols == 0 ? parse->tile_n / c->cols : 0;
 }

@@ -16,7 +16,8 @@ typedef struct {
   const char *name, *what;
   int64_t blocks, width, inner;  ///< inner: of the MLP; of experts, of each
   int64_t heads, kv_heads, head;
-  int64_t experts, chosen, shared;  ///< a token sees chosen of the experts, and the shared ones
+  int64_t experts, chosen;  ///< a token sees chosen of the experts
+  int64_t shared;           ///< inner width of those that every token sees, together
   int64_t q_rank, kv_rank, rope,
       v_head;             ///< of latent attention; head is that of q and k, rope of it
   int64_t state, groups;  ///< of a Mamba-2 block, whose inner width has heads of head
@@ -39,8 +40,8 @@ static const architecture_t built_in[] = {
     {"mixtral-8x7b", "32 blocks, 2 of 8 experts a token, tokens split evenly",
      SIZES(32, 4096, 14336, 32, 8, 128), .experts = 8, .chosen = 2},
     {"deepseek-v3-like", "61 blocks, all with 8 of 256 experts and a shared one",
-     SIZES(61, 7168, 2048, 128, 128, 192), .experts = 256, .chosen = 8, .shared = 1, .q_rank = 1536,
-     .kv_rank = 512, .rope = 64, .v_head = 128},
+     SIZES(61, 7168, 2048, 128, 128, 192), .experts = 256, .chosen = 8, .shared = 2048,
+     .q_rank = 1536, .kv_rank = 512, .rope = 64, .v_head = 128},
     {"mamba-2", "Mamba-2 2.7B: 64 blocks of width 2560", SIZES(64, 2560, 5120, 80, 0, 64),
      .state = 128, .groups = 1},
 };
@@ -124,7 +125,7 @@ static void add_experts(const architecture_t *a, explore_model_t *model) {
   }
   add(model, "router", EXPLORE_BF16, a->width, a->experts);
   add_mlp(a, "", a->inner, a->experts, a->chosen, model);
-  if (a->shared != 0) add_mlp(a, "shared_", a->shared * a->inner, 1, 1, model);
+  if (a->shared != 0) add_mlp(a, "shared_", a->shared, 1, 1, model);
 }
 
 // Projections in and out; convolution, scan and gate between them are the host's.
@@ -161,8 +162,61 @@ int explore_architecture(const char *name, explore_model_t *model) {
 
 // --- config.json --------------------------------------------------------------------------------
 
-static const char *const no_gate[] = {"gpt2", "gpt_neox", "gptj",   "gpt_bigcode", "opt",
-                                      "bert", "bloom",    "falcon", "phi",         "starcoder2"};
+/** What a family's configuration says, and how. */
+enum {
+  PLAIN = 1 << 0,        ///< its MLP has no gate
+  KV = 1 << 1,           ///< num_key_value_heads
+  KV_OR_ALL = 1 << 2,    ///< likewise, or as many as of q
+  HEAD = 1 << 3,         ///< head_dim
+  HEAD_OR = 1 << 4,      ///< likewise, or width / heads
+  FOURFOLD = 1 << 5,     ///< the MLP's width is 4 width where it is not said
+  MULTI_QUERY = 1 << 6,  ///< multi_query: one head of k and v; it is true where it is not said
+  FALCON = 1 << 7,       ///< new_decoder_architecture: num_kv_heads
+  EXPERTS = 1 << 8,
+  LATENT = 1 << 9,
+  MAMBA_2 = 1 << 10
+};
+
+/** Models of one model_type, whose sizes are known exactly. */
+typedef struct {
+  const char *type, *inner;  ///< inner: what its MLP's width is called
+  unsigned has;
+} family_t;
+
+static const char usual[] = "intermediate_size", of_experts[] = "moe_intermediate_size";
+static const family_t families[] = {
+    {"llama", usual, KV_OR_ALL | HEAD_OR},
+    {"mistral", usual, KV | HEAD_OR},
+    {"qwen2", usual, KV | HEAD_OR},
+    {"qwen3", usual, KV | HEAD},
+    {"gemma", usual, KV | HEAD},
+    {"gemma2", usual, KV | HEAD},
+    {"gemma3_text", usual, KV | HEAD},
+    {"gpt2", "n_inner", PLAIN | FOURFOLD},
+    {"gptj", "n_inner", PLAIN | FOURFOLD},
+    {"gpt_neox", usual, PLAIN},
+    {"gpt_bigcode", "n_inner", PLAIN | FOURFOLD | MULTI_QUERY},
+    {"opt", "ffn_dim", PLAIN},
+    {"bert", usual, PLAIN},
+    {"bloom", "", PLAIN | FOURFOLD},
+    {"phi", usual, PLAIN | KV_OR_ALL | HEAD_OR},
+    {"starcoder2", usual, PLAIN | KV | HEAD_OR},
+    {"falcon", "ffn_hidden_size", PLAIN | FOURFOLD | MULTI_QUERY | FALCON},
+    {"mixtral", usual, KV | HEAD_OR | EXPERTS},
+    {"qwen2_moe", of_experts, KV | HEAD_OR | EXPERTS},
+    {"qwen3_moe", of_experts, KV | HEAD | EXPERTS},
+    {"deepseek_v2", of_experts, EXPERTS | LATENT},
+    {"deepseek_v3", of_experts, EXPERTS | LATENT},
+    {"mamba2", "", MAMBA_2},
+};
+enum { FAMILIES = sizeof families / sizeof *families };
+
+static const family_t *find_family(const char *type) {
+  for (int i = 0; i < FAMILIES; i++) {
+    if (strcmp(type, families[i].type) == 0) return &families[i];
+  }
+  return NULL;
+}
 
 /** A configuration under way. */
 typedef struct {
@@ -187,61 +241,70 @@ static int64_t field(reading_t *reading, const char *names, int64_t preset) {
   return preset < 0 ? 1 : preset;
 }
 
-static int is_plain(const json_t *json) {
-  const char *type = json_string_value(json_object_get(json, "model_type"));
-  for (size_t i = 0; type != NULL && i < sizeof no_gate / sizeof *no_gate; i++) {
-    if (strcmp(type, no_gate[i]) == 0) return 1;
-  }
-  return 0;
+// A switch, which is on where it is not said or null if @p preset.
+static int flag(reading_t *reading, const char *name, int preset) {
+  const json_t *value = json_object_get(reading->json, name);
+  if (value == NULL || json_is_null(value)) return preset;
+  if (!json_is_boolean(value)) reading->wrong = name;
+  return json_is_true(value);
 }
 
 static void read_experts(reading_t *r, architecture_t *a) {
-  a->experts = field(r, "num_local_experts num_experts n_routed_experts", 0);
-  if (a->experts == 0) return;
-  a->inner = field(r, "moe_intermediate_size intermediate_size", -1);
+  a->experts = field(r, "num_local_experts num_experts n_routed_experts", -1);
   a->chosen = field(r, "num_experts_per_tok", -1);
-  const int64_t width = field(r, "shared_expert_intermediate_size", 0);
-  a->shared = field(r, "n_shared_experts", a->inner != 0 ? width / a->inner : 0);
+  a->shared =
+      field(r, "shared_expert_intermediate_size", field(r, "n_shared_experts", 0) * a->inner);
 }
 
-static void read_attention(reading_t *r, architecture_t *a) {
-  a->heads = field(r, "num_attention_heads n_head", -1);
-  a->kv_heads = field(r, "num_key_value_heads", a->heads);
-  a->head = field(r, "head_dim", a->heads != 0 ? a->width / a->heads : 0);
-  a->kv_rank = field(r, "kv_lora_rank", 0);
-  if (a->kv_rank == 0) return;
+static void read_latent(reading_t *r, architecture_t *a) {
+  a->kv_rank = field(r, "kv_lora_rank", -1);
   a->q_rank = field(r, "q_lora_rank", 0);
   a->rope = field(r, "qk_rope_head_dim", -1);
   a->head = a->rope + field(r, "qk_nope_head_dim", -1);
   a->v_head = field(r, "v_head_dim", -1);
-  a->kv_heads = a->heads;
+}
+
+static void read_heads(reading_t *r, const family_t *family, architecture_t *a) {
+  const unsigned has = family->has;
+  a->kv_heads = a->heads = field(r, "num_attention_heads n_head", -1);
+  const int one = has & MULTI_QUERY && flag(r, "multi_query", 1);
+  const int newer = has & FALCON && flag(r, "new_decoder_architecture", 0);
+  if (has & (KV | KV_OR_ALL))
+    a->kv_heads = field(r, "num_key_value_heads", has & KV ? -1 : a->heads);
+  if (has & FALCON) a->kv_heads = field(r, "num_kv_heads", a->heads);
+  if (one && !newer) a->kv_heads = 1;
+  const int64_t even = a->heads != 0 && a->width % a->heads == 0 ? a->width / a->heads : 0;
+  a->head = has & (HEAD | HEAD_OR) ? field(r, "head_dim", has & HEAD ? -1 : even) : even;
 }
 
 static void read_mamba(reading_t *r, architecture_t *a) {
+  a->state = field(r, "state_size", -1);
   a->inner = a->width * field(r, "expand", 2);
   a->head = field(r, "head_dim", 64);
-  a->heads = a->head != 0 ? a->inner / a->head : 0;
-  a->groups = field(r, "n_groups", 1);
+  a->heads = a->head != 0 && a->inner % a->head == 0 ? a->inner / a->head : 0;
+  a->groups = field(r, "n_groups", -1);
 }
 
 static int is_possible(const architecture_t *a) {
   if (a->blocks < 1 || a->width < 1 || a->inner < 1 || a->heads < 1 || a->head < 1) return 0;
-  if (a->state != 0) return 1;
-  return a->kv_heads >= 1 && a->heads % a->kv_heads == 0 && a->chosen <= a->experts;
+  if (a->state != 0) return a->groups >= 1;
+  return a->kv_heads >= 1 && a->heads % a->kv_heads == 0 &&
+         (a->experts == 0 ? a->chosen == 0 : a->chosen >= 1 && a->chosen <= a->experts);
 }
 
-static int read_fields(reading_t *r, architecture_t *a) {
+static int read_fields(reading_t *r, const family_t *family, architecture_t *a) {
+  const unsigned has = family->has;
   a->blocks = field(r, "num_hidden_layers n_layer", -1);
-  a->width = field(r, "hidden_size n_embd d_model", -1);
-  a->plain = is_plain(r->json);
-  a->state = field(r, "state_size ssm_state_size", 0);
-  if (a->state != 0) {
+  a->width = field(r, "hidden_size n_embd n_embed", -1);
+  a->plain = has & PLAIN;
+  if (has & MAMBA_2) {
     read_mamba(r, a);
   } else {
-    a->inner = field(r, "intermediate_size n_inner", 4 * a->width);
-    read_attention(r, a);
-    read_experts(r, a);
+    a->inner = field(r, family->inner, has & FOURFOLD ? 4 * a->width : -1);
+    read_heads(r, family, a);
   }
+  if (has & LATENT) read_latent(r, a);
+  if (has & EXPERTS) read_experts(r, a);
   if (r->wrong != NULL)
     return cli_fail(&cli_explore, CLI_USAGE, "%s: a size is missing or none: %s", r->path,
                     r->wrong);
@@ -249,9 +312,21 @@ static int read_fields(reading_t *r, architecture_t *a) {
   return cli_fail(&cli_explore, CLI_USAGE, "%s: its sizes are of no model that is known", r->path);
 }
 
+static int read_family(reading_t *r, architecture_t *a) {
+  const char *type = json_string_value(json_object_get(r->json, "model_type"));
+  if (type == NULL)
+    return cli_fail(&cli_explore, CLI_USAGE, "%s: there is no model_type in it", r->path);
+  const family_t *family = find_family(type);
+  if (family == NULL)
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "%s: model_type %.60s: its sizes are of no model that is known", r->path, type);
+  a->name = family->type;
+  return read_fields(r, family, a);
+}
+
 int explore_hf(const char *path, explore_model_t *model) {
   json_error_t error;
-  architecture_t a = {.name = "model"};
+  architecture_t a = {.name = NULL};
   json_t *json = json_load_file(path, 0, &error);
   if (json == NULL || !json_is_object(json)) {
     json_decref(json);
@@ -261,11 +336,7 @@ int explore_hf(const char *path, explore_model_t *model) {
   // That of the language model in one of several modes.
   const json_t *text = json_object_get(json, "text_config");
   reading_t reading = {.path = path, .json = json_is_object(text) ? text : json};
-  const char *type = json_string_value(json_object_get(reading.json, "model_type"));
-  char name[EXPLORE_NAME];
-  snprintf(name, sizeof name, "%s", type != NULL ? type : "model");
-  a.name = name;
-  const int end = read_fields(&reading, &a);
+  const int end = read_family(&reading, &a);
   if (end == CLI_GO_ON) build(&a, model);
   json_decref(json);
   return end;

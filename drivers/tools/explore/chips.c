@@ -2,10 +2,16 @@
 // A step on many chips, by formula from the cycles of one: data, tensor and pipeline parallel.
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "jobs.h"
 
 enum { MOST = 65536 };
+static const double least_gbps = 1e-3;  // columns have three digits behind the point
+
+static int is_made_of(const char *text, const char *letters) {
+  return text[strspn(text, letters)] == '\0';
+}
 
 int explore_chips(const char *chips, const char *link, explore_plan_t *plan) {
   explore_chips_t *read = &plan->chips;
@@ -14,16 +20,18 @@ int explore_chips(const char *chips, const char *link, explore_plan_t *plan) {
   if (chips == NULL || link == NULL)
     return cli_fail(&cli_explore, CLI_USAGE, "--chips DPxTPxPP and --link GBps,us go together");
   read->text = chips;
-  if (sscanf(chips, "%6dx%6dx%6d%n", &read->data, &read->tensor, &read->pipeline, &used) != 3 ||
+  if (!is_made_of(chips, "0123456789x") ||
+      sscanf(chips, "%6dx%6dx%6d%n", &read->data, &read->tensor, &read->pipeline, &used) != 3 ||
       chips[used] != '\0' || fmin(read->data, fmin(read->tensor, read->pipeline)) < 1 ||
       fmax(read->data, fmax(read->tensor, read->pipeline)) > MOST) {
     return cli_fail(&cli_explore, CLI_USAGE, "--chips: '%s' is not DPxTPxPP, each from 1 to %d",
                     chips, MOST);
   }
-  if (sscanf(link, "%lf,%lf%n", &read->gbps, &read->us, &used) != 2 || link[used] != '\0' ||
-      !(read->gbps > 0 && read->gbps <= 1e6) || !(read->us >= 0 && read->us <= 1e6)) {
+  if (!is_made_of(link, "0123456789.,+-eE") ||
+      sscanf(link, "%lf,%lf%n", &read->gbps, &read->us, &used) != 2 || link[used] != '\0' ||
+      !(read->gbps >= least_gbps && read->gbps <= 1e6) || !(read->us >= 0 && read->us <= 1e6)) {
     return cli_fail(&cli_explore, CLI_USAGE,
-                    "--link: '%s' is not GBps,us: over 0, and from 0, to 1000000", link);
+                    "--link: '%s' is not GBps,us: from 0.001, and from 0, to 1000000", link);
   }
   if (read->pipeline <= plan->model.blocks) return CLI_GO_ON;
   return cli_fail(&cli_explore, CLI_USAGE, "--chips: PP is %d, and blocks are %lld", read->pipeline,
@@ -51,7 +59,7 @@ static double gather(const explore_plan_t *plan, const explore_case_t *of, int b
     const double tokens = (double)explore_layer_tokens(of, layer) / batches;
     const double width = (double)explore_width(of, backward ? layer->cin : layer->cout);
     if (layer->kind == EXPLORE_LINEAR)
-      ms += (double)layer->count * batches *
+      ms += (double)explore_layer_count(of, layer) * batches *
             ring(&plan->chips, plan->chips.tensor, tokens * width * bytes);
   }
   return ms;

@@ -341,10 +341,14 @@ static int run_plan(const explore_plan_t *plan, int json, int resume) {
   return end == CLI_GO_ON ? CLI_OK : end;
 }
 
-static int check(const arguments_t *a, int batches_given, int layers_given) {
+static int check(const arguments_t *a, const cli_options_t *options) {
+  const int batches_given = cli_option_given(options, "batches");
+  const int layers_given = cli_option_given(options, "layers");
   if (a->folder == NULL) return cli_fail(&cli_explore, CLI_USAGE, "-o DIR is missing");
   if (strcmp(a->cores, "1") != 0 && (!a->serial || a->timeline != NULL))
     return cli_fail(&cli_explore, CLI_USAGE, "--cores goes with --serial, without --timeline");
+  if (cli_option_given(options, "split") && !cli_option_given(options, "cores"))
+    return cli_fail(&cli_explore, CLI_USAGE, "--split goes with --cores");
   if (batches_given && a->serial)
     return cli_fail(&cli_explore, CLI_USAGE, "--batches goes side by side: leave --serial out");
   if (batches_given && (a->batches < 1 || a->batches > UFP4_SCHEDULE_BATCHES))
@@ -432,8 +436,7 @@ static int run(int argc, char **argv) {
   int end = cli_parse(&cli_explore, &options, argc, argv, 0, 1, &inputs, &count);
   if (end == CLI_GO_ON && (count != 0) == (a.hf != NULL))
     end = cli_fail(&cli_explore, CLI_USAGE, "SHAPES or --hf config.json is needed, and not both");
-  if (end == CLI_GO_ON)
-    end = check(&a, cli_option_given(&options, "batches"), cli_option_given(&options, "layers"));
+  if (end == CLI_GO_ON) end = check(&a, &options);
   if (end == CLI_GO_ON) end = ranks_begin(&cli_explore, &plan->ranks);
   const char *shapes = a.hf != NULL || count == 0 ? a.hf : inputs[0];
   if (end == CLI_GO_ON) end = make_plan(&a, shapes, plan);

@@ -10,9 +10,27 @@
 
 // --- Shapes -------------------------------------------------------------------------------------
 
+// Rows of all layers of this shape in a block, which share the step's tokens.
+static int64_t routed(const explore_case_t *of, const explore_layer_t *layer) {
+  const int64_t by = layer->tokens_by, all = of->tokens * layer->tokens_of;
+  return all / by * layer->count + (all % by * layer->count + by - 1) / by;
+}
+
+int64_t explore_layer_count(const explore_case_t *of, const explore_layer_t *layer) {
+  const int64_t rows = routed(of, layer);
+  return layer->tokens != 0 || rows > layer->count ? layer->count : rows;
+}
+
 int64_t explore_layer_tokens(const explore_case_t *of, const explore_layer_t *layer) {
-  const int64_t share = (of->tokens * layer->tokens_of + layer->tokens_by - 1) / layer->tokens_by;
+  const int64_t active = explore_layer_count(of, layer);
+  const int64_t share = (routed(of, layer) + active - 1) / active;
   return (layer->tokens != 0 ? layer->tokens : share) * layer->group;
+}
+
+double explore_layer_share(const explore_case_t *of, const explore_layer_t *layer) {
+  if (layer->tokens != 0) return 1;
+  const int64_t each = explore_layer_tokens(of, layer) / layer->group;
+  return (double)routed(of, layer) / (double)(each * explore_layer_count(of, layer));
 }
 
 int64_t explore_width(const explore_case_t *of, int64_t width) {
@@ -105,7 +123,7 @@ static explore_row_t start_row(const explore_plan_t *plan, const explore_case_t 
                          .batch = EXPLORE_NO_BATCH,
                          .split = EXPLORE_SPLIT_COUNT,
                          .of = of,
-                         .count = layer->count * plan->model.blocks,
+                         .count = explore_layer_count(of, layer) * plan->model.blocks,
                          .tokens = (double)tokens};
 }
 
@@ -113,7 +131,7 @@ explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t 
                                const explore_layer_t *layer, int64_t tokens, int pass) {
   explore_row_t row = start_row(plan, of, layer, tokens, (explore_pass_t)pass);
   explore_pass_shape(of, layer, tokens, pass, &row.m, &row.n, &row.k);
-  row.macs = (double)row.m * (double)row.n * (double)row.k;
+  row.macs = explore_layer_share(of, layer) * (double)row.m * (double)row.n * (double)row.k;
   const unsigned d_bytes = explore_result_dtype(plan, pass) == UFP4_DTYPE_BF16 ? 2 : 4;
   const report_bounds_t bounds =
       report_bounds(&of->core, explore_bytes_per_cycle(of), d_bytes, row.m, row.n, row.k);

@@ -5,8 +5,12 @@
 
 #include "explore.h"
 
-/** The tokens of a step that a layer sees. */
+/** Layers of this shape in a block that see a token: of experts no more than rows are routed. */
+int64_t explore_layer_count(const explore_case_t *of, const explore_layer_t *layer);
+/** The tokens of a step that each of these sees, rounded up. */
 int64_t explore_layer_tokens(const explore_case_t *of, const explore_layer_t *layer);
+/** What part of these rows there is, over all layers of this shape: 1 where they divide evenly. */
+double explore_layer_share(const explore_case_t *of, const explore_layer_t *layer);
 /** A width of a layer: cin or cout. */
 int64_t explore_width(const explore_case_t *of, int64_t width);
 void explore_role_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens,

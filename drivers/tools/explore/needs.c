@@ -18,30 +18,32 @@ static double copies_of(const explore_plan_t *plan, const explore_case_t *of,
   return explore_quant_row(plan, of, layer, tokens, role, EXPLORE_QUANT, copies).written;
 }
 
+// Idle experts have weights, and gradients of 0, but no copies.
 // A product of two activations has one in the place of W, and its gradient passes on.
 static line_t line_of(const explore_plan_t *plan, const explore_case_t *of,
                       const explore_layer_t *layer) {
-  const double count = (double)layer->count, bytes = plan->source == UFP4_DTYPE_BF16 ? 2 : 4;
+  const double active = (double)explore_layer_count(of, layer),
+               bytes = plan->source == UFP4_DTYPE_BF16 ? 2 : 4;
   const double cin = (double)explore_width(of, layer->cin);
   const double cout = (double)explore_width(of, layer->cout);
   const int64_t tokens = explore_layer_tokens(of, layer), batches = explore_batches(plan, of);
   const int is_linear = layer->kind == EXPLORE_LINEAR;
-  const double numbers = count * cin * cout, dw = 4 * (double)batches * numbers;
+  const double numbers = (double)layer->count * cin * cout, dw = 4 * (double)batches * numbers;
   double x = 0, dy = 0;
   for (int64_t b = 0; b < batches; b++) {
     const int64_t part = (tokens + batches - 1 - b) / batches;
-    x += count * copies_of(plan, of, layer, part, UFP4_ROLE_X);
-    dy += count * copies_of(plan, of, layer, part, UFP4_ROLE_DY);
+    x += active * copies_of(plan, of, layer, part, UFP4_ROLE_X);
+    dy += active * copies_of(plan, of, layer, part, UFP4_ROLE_DY);
   }
-  const double w = count * copies_of(plan, of, layer, tokens, UFP4_ROLE_W);
-  const double plain = count * bytes * (double)tokens * cin + (is_linear ? 0 : bytes * numbers);
+  const double w = active * copies_of(plan, of, layer, tokens, UFP4_ROLE_W);
+  const double plain = active * bytes * (double)tokens * cin + (is_linear ? 0 : bytes * numbers);
   return (line_t){
       .weights = is_linear ? bytes * numbers : 0,
       .copies = x + w,
       .activations = plain,
       .gradients = is_linear ? dw : 0,
       .kept = x + w + plain,
-      .passing = dy + count * bytes * (double)tokens * (cin + cout) + (is_linear ? 0 : dw)};
+      .passing = dy + active * bytes * (double)tokens * (cin + cout) + (is_linear ? 0 : dw)};
 }
 
 // In the backward pass of a layer: what the layers up to it keep, and the gradients from it on.

@@ -33,9 +33,9 @@ static int fail_device(const overlap_t *run, ufp4_status_t status) {
 
 // --- The list -----------------------------------------------------------------------------------
 
-static int64_t block_layers(const explore_model_t *model) {
+static int64_t block_layers(const explore_model_t *model, const explore_case_t *of) {
   int64_t count = 0;
-  for (int i = 0; i < model->layer_count; i++) count += model->layers[i].count;
+  for (int i = 0; i < model->layer_count; i++) count += explore_layer_count(of, &model->layers[i]);
   return count;
 }
 
@@ -54,7 +54,7 @@ static void fill_list(overlap_t *run, int blocks) {
   for (int i = 0; i < blocks * model->layer_count; i++) {
     const explore_layer_t *layer = &model->layers[i % model->layer_count];
     const int64_t tokens = explore_layer_tokens(run->of, layer);
-    for (int64_t copy = 0; copy < layer->count; copy++) {
+    for (int64_t copy = 0; copy < explore_layer_count(run->of, layer); copy++) {
       run->origins[list->layer_count] = i % model->layer_count;
       run->layers[list->layer_count++] = (ufp4_schedule_layer_t){
           tokens, explore_width(run->of, layer->cin), explore_width(run->of, layer->cout)};
@@ -72,15 +72,15 @@ static int is_too_small(const overlap_t *run) {
   return 0;
 }
 
-static int is_too_long(const explore_model_t *model) {
-  return block_layers(model) > UFP4_SCHEDULE_MAX_LAYERS / BLOCKS;
+static int is_too_long(const explore_model_t *model, const explore_case_t *of) {
+  return block_layers(model, of) > UFP4_SCHEDULE_MAX_LAYERS / BLOCKS;
 }
 
 // The list of the most blocks that are run; one of fewer is its beginning.
 static int make_list(overlap_t *run, int blocks) {
   const explore_model_t *model = &run->plan->model;
-  const int64_t layers = block_layers(model);
-  if (is_too_long(model)) {
+  const int64_t layers = block_layers(model, run->of);
+  if (is_too_long(model, run->of)) {
     ufp4_message_t message;
     ufp4_message_set(&message, "a block of %lld layers: at most %d side by side; --serial takes it",
                      (long long)layers, UFP4_SCHEDULE_MAX_LAYERS / BLOCKS);
@@ -170,15 +170,16 @@ static ufp4_status_t run_list(overlap_t *run, const ufp4_schedule_plan_t *list,
 // The first @p blocks of the list.
 static int measure(overlap_t *run, int blocks, explore_row_t *total) {
   ufp4_schedule_plan_t list = run->list;
-  list.layer_count = (int)block_layers(&run->plan->model) * blocks;
+  list.layer_count = (int)block_layers(&run->plan->model, run->of) * blocks;
   ufp4_status_t status = ufp4_schedule_alloc(run->device, &list, run->buffers);
   if (status == UFP4_OK) status = run_list(run, &list, total);
   if (status != UFP4_OK) return fail_device(run, status);
   ufp4_schedule_release(run->device, &list, run->buffers);
   for (int l = 0; l < list.layer_count; l++) {
     const ufp4_schedule_layer_t *layer = &list.layers[l];
+    const double share = explore_layer_share(run->of, &run->plan->model.layers[run->origins[l]]);
     total->macs +=
-        UFP4_PASS_COUNT * (double)layer->tokens * (double)layer->cin * (double)layer->cout;
+        UFP4_PASS_COUNT * share * (double)layer->tokens * (double)layer->cin * (double)layer->cout;
   }
   return CLI_GO_ON;
 }
@@ -232,7 +233,7 @@ static void free_list(overlap_t *run) {
 uint64_t explore_overlap_bytes(const explore_plan_t *plan, explore_case_t *of) {
   overlap_t run = {.plan = plan, .of = of};
   const int blocks = plan->model.blocks < BLOCKS ? (int)plan->model.blocks : BLOCKS;
-  if (is_too_long(&plan->model)) return 0;
+  if (is_too_long(&plan->model, of)) return 0;
   const uint64_t bytes = make_list(&run, blocks) == CLI_GO_ON ? ufp4_schedule_bytes(&run.list) : 0;
   free_list(&run);
   return bytes;

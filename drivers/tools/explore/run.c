@@ -170,7 +170,7 @@ static ufp4_descriptor_t describe_gemm(const run_t *run, int pass) {
 // --- Rows ---------------------------------------------------------------------------------------
 
 static int add_row(run_t *run, const explore_row_t *row) {
-  explore_add_to(&run->block, row, (double)run->layer->count);
+  explore_add_to(&run->block, row, (double)explore_layer_count(run->of, run->layer));
   return explore_add_row(run->rows, row);
 }
 
@@ -249,7 +249,7 @@ static int run_quant(run_t *run, const int roles[2], int count, explore_pass_t p
     end = add_row(run, &rows[i]);
   }
   // What runs at once takes the longest one's time.
-  run->block.cycles -= (double)run->layer->count * (sum - longest);
+  run->block.cycles -= (double)explore_layer_count(run->of, run->layer) * (sum - longest);
   return end;
 }
 

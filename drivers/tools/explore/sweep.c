@@ -27,17 +27,36 @@ typedef struct {
   size_t begin, end;           ///< where in a word it stands
 } range_t;
 
+// A number of one to five digits. @return what follows, or NULL.
+static const char *read_digits(const char *text, unsigned *number) {
+  const size_t digits = strspn(text, "0123456789");
+  if (digits < 1 || digits > 5) return NULL;
+  *number = (unsigned)strtoul(text, NULL, 10);
+  return text + digits;
+}
+
+// @return what follows the range, or NULL if it is none.
+static const char *read_range(const char *value, range_t *range) {
+  const char *at = read_digits(value, &range->first);
+  if (at != NULL) at = strncmp(at, "..", 2) == 0 ? read_digits(at + 2, &range->last) : NULL;
+  if (at != NULL && *at == '+') {
+    at = read_digits(at + 1, &range->step);
+    if (range->step == 0) return NULL;
+  }
+  return at != NULL && (*at == ':' || *at == '\0') ? at : NULL;
+}
+
+// The first range of a word. @return 0: there is none; -1: what begins as one is none
 static int find_range(const char *word, range_t *range) {
   const char *value = word;
   while ((value = strchr(value, '=')) != NULL) {
-    value++;
-    int used = 0;
+    const size_t digits = strspn(++value, "0123456789");
+    if (digits == 0 || strncmp(value + digits, "..", 2) != 0) continue;
     range->step = 0;
-    if (sscanf(value, "%5u..%5u%n", &range->first, &range->last, &used) < 2 || used == 0) continue;
-    int more = 0;
-    if (sscanf(value + used, "+%5u%n", &range->step, &more) == 1) used += more;
+    const char *end = read_range(value, range);
+    if (end == NULL) return -1;
     range->begin = (size_t)(value - word);
-    range->end = range->begin + (size_t)used;
+    range->end = (size_t)(end - word);
     return 1;
   }
   return 0;
@@ -46,7 +65,13 @@ static int find_range(const char *word, range_t *range) {
 // Each of a range in its place, the first range slowest.
 static int add_range(const char *option, const char *word, explore_list_t *list) {
   range_t range;
-  if (!find_range(word, &range)) return add_word(option, word, list);
+  const int found = find_range(word, &range);
+  if (found == 0) return add_word(option, word, list);
+  if (found < 0)
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "--%s: '%s': a range is FIRST..LAST or FIRST..LAST+STEP, of one to five digits "
+                    "each, STEP from 1",
+                    option, word);
   if (range.first == 0 || range.first > range.last)
     return cli_fail(&cli_explore, CLI_USAGE, "--%s: '%s': a range goes up from 1 or more", option,
                     word);

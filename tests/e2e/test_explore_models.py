@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""explore: the models that it knows, those of transformers' configurations, and their experts."""
+import csv
+import json
+import pathlib
+
+import bench
+from bench import check, check_equal, passes, rejects
+
+
+def explore(*words):
+    """The rows of explore.csv of a run that must succeed."""
+    passes("explore", *words, "-o", "out")
+    with open("out/explore.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_models_are_what_their_papers_say():
+    # Parameters of a block's linear layers, in millions.
+    for model, blocks, parameters in (("llama-7b", 32, 202.4), ("llama-3-8b", 32, 218.1), ("llama-3-70b", 80, 855.6),
+                                      ("mixtral-8x7b", 32, 1451.2), ("moe", 32, 1451.2), ("mamba-2", 64, 40.2), ("gpt2", 12, 7.1)):
+        rows = explore(model, "--config", "large", "--tokens", "16", "--serial")
+        weights = sum(int(r["count"]) * int(r["n"]) * int(r["k"]) for r in rows if r["pass"] == "fprop")
+        check_equal(round(weights / blocks / 1e6, 1), parameters, f"parameters of a block of {model}")
+
+
+def hf(config, *words):
+    pathlib.Path("config.json").write_text(json.dumps(config))
+    return explore("--hf", "config.json", *words)
+
+
+def widths(config):
+    rows = hf(config, "--config", "large", "--tokens", "32", "--serial")
+    return {r["layer"]: (int(r["count"]), int(r["m"]), int(r["k"]), int(r["n"])) for r in rows if r["pass"] == "fprop"}
+
+
+def weights(model_type, **sizes):
+    """cin and cout of each layer of a block."""
+    return {name: sides[2:] for name, sides in widths({"model_type": model_type, "num_hidden_layers": 1, **sizes}).items()}
+
+
+SIZES = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+HF = {"model_type": "llama", **SIZES}
+GPT = {"n_embd": 64, "n_layer": 1, "n_head": 4}
+LATENT = {"kv_lora_rank": 16, "q_lora_rank": 24, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8}
+EXPERTS = {"num_experts_per_tok": 1, "moe_intermediate_size": 16}
+
+
+def test_a_configuration_of_transformers_is_read():
+    check_equal(widths(HF), {"qkv": (2, 32, 64, 128), "o": (2, 32, 64, 64), "gate_up": (2, 32, 64, 192), "down": (2, 32, 96, 64)}, "llama")
+    check_equal(widths({"text_config": HF | {"head_dim": 32}}),
+                {"qkv": (2, 32, 64, 256), "o": (2, 32, 128, 64), "gate_up": (2, 32, 64, 192), "down": (2, 32, 96, 64)}, "of several modes")
+    moe = widths(HF | EXPERTS | {"model_type": "qwen2_moe", "num_experts": 4, "shared_expert_intermediate_size": 40})
+    check_equal({name: moe[name] for name in ("gate_up", "down", "shared_gate_up", "shared_down")},
+                {"gate_up": (8, 8, 64, 32), "down": (8, 8, 16, 64), "shared_gate_up": (2, 32, 64, 80), "shared_down": (2, 32, 40, 64)}, "experts")
+    mla = widths(HF | EXPERTS | LATENT | {"model_type": "deepseek_v3", "n_routed_experts": 4, "n_shared_experts": 2})
+    check_equal({name: mla[name][2:] for name in ("qkv_a", "q_b", "kv_b", "o", "gate_up", "shared_gate_up")},
+                {"qkv_a": (64, 48), "q_b": (24, 64), "kv_b": (16, 64), "o": (32, 64), "gate_up": (64, 32), "shared_gate_up": (64, 64)}, "latent attention")
+    mamba = widths({"model_type": "mamba2", "hidden_size": 64, "num_hidden_layers": 2, "state_size": 16, "expand": 2, "head_dim": 16, "n_groups": 1})
+    check_equal(mamba, {"in_proj": (2, 32, 64, 128 + 128 + 32 + 8), "out_proj": (2, 32, 128, 64)}, "Mamba-2")
+
+
+def test_families_have_the_sizes_of_their_papers():
+    """Falcon 7B and 40B, and StarCoder's smallest, by hand from their weights."""
+    small = {"hidden_size": 4544, "num_attention_heads": 71}
+    want = {"qkv": (4544, 4672), "proj": (4544, 4544), "fc1": (4544, 18176), "fc2": (18176, 4544)}
+    check_equal(weights("falcon", **small, multi_query=True), want, "falcon 7B")
+    check_equal(weights("falcon", **small), want, "one head of k and v where nothing is said")
+    check_equal(weights("falcon", **small, multi_query=False)["qkv"], (4544, 3 * 4544), "as many heads of k and v")
+    large = weights("falcon", hidden_size=8192, num_attention_heads=128, num_kv_heads=8, new_decoder_architecture=True, multi_query=True)
+    check_equal((large["qkv"], large["fc1"]), ((8192, 9216), (8192, 32768)), "falcon 40B")
+    coder = {"n_embd": 2048, "n_layer": 1, "n_head": 16, "n_inner": 8192}
+    check_equal(weights("gpt_bigcode", **coder, multi_query=True), {"qkv": (2048, 2304), "proj": (2048, 2048), "fc1": (2048, 8192), "fc2": (8192, 2048)}, "gpt_bigcode")
+    check_equal(weights("gpt_bigcode", **coder, multi_query=False)["qkv"], (2048, 6144), "without")
+
+
+def test_families_have_a_gate_or_none():
+    sizes = {**SIZES, "head_dim": 16}
+    gated = {"qkv": (64, 128), "o": (64, 64), "gate_up": (64, 192), "down": (96, 64)}
+    for family in ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text"):
+        check_equal(weights(family, **sizes), gated, family)
+    check_equal(weights("mixtral", **sizes, num_local_experts=4, num_experts_per_tok=2), gated, "mixtral")
+    check_equal(weights("qwen3_moe", **sizes, **EXPERTS, num_experts=4)["gate_up"], (64, 32), "qwen3_moe")
+    plain = {"qkv": (64, 192), "proj": (64, 64), "fc1": (64, 96), "fc2": (96, 64)}
+    for family in ("gpt_neox", "bert"):
+        check_equal(weights(family, **{**sizes, "head_dim": 32}), plain, family)
+    check_equal(weights("opt", **SIZES, ffn_dim=96), plain, "opt")
+    for family in ("phi", "starcoder2"):
+        check_equal(weights(family, **SIZES), plain | {"qkv": (64, 128)}, family)
+    for family in ("gpt2", "gptj"):
+        check_equal(weights(family, **GPT, n_inner=96), plain, family)
+        check_equal(weights(family, **GPT, n_inner=None)["fc1"], (64, 256), f"{family}: four times its width")
+    check_equal(weights("bloom", hidden_size=64, n_head=4), plain | {"fc1": (64, 256), "fc2": (256, 64)}, "bloom")
+
+
+def test_the_page_lists_every_family():
+    root = pathlib.Path(__file__).parents[2]
+    page, source = ((root / name).read_text() for name in ("docs/howto/explore.md", "drivers/tools/explore/architecture.c"))
+    table = page.split("| `model_type` |")[1].split("\n\n")[0].splitlines()[2:]
+    listed = [name.strip(" `") for line in table for name in line.split("|")[1].split(",")]
+    known = [line.split('"')[1] for line in source.split("families[] = {\n")[1].split("};")[0].splitlines()]
+    check_equal(sorted(listed), sorted(known), "families")
+
+
+def test_configurations_of_no_model_are_refused():
+    unknown = "config.json: model_type {}: its sizes are of no model that is known"
+    others = ("mamba", "nemotron", "vit", "llama4_text", "jamba", "llam", "llamas")
+    for text, message in (("{", "config.json: "), ("[]", "config.json: no configuration of a model"),
+                          ("{}", "config.json: there is no model_type in it"),
+                          *((json.dumps(HF | {"model_type": name, "state_size": 16}), unknown.format(name)) for name in others),
+                          (json.dumps(HF | {"hidden_size": "wide"}), "none: hidden_size n_embd n_embed"),
+                          (json.dumps(HF | {"intermediate_size": None}), "a size is missing or none: intermediate_size"),
+                          (json.dumps(HF | {"model_type": "qwen3"}), "a size is missing or none: head_dim"),
+                          (json.dumps({"model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "multi_query": 1}),
+                           "a size is missing or none: multi_query"),
+                          (json.dumps(HF | {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 0}), "no model that is known"),
+                          (json.dumps(HF | {"num_attention_heads": 6}), "its sizes are of no model that is known"),
+                          (json.dumps(HF | {"num_key_value_heads": 3}), "its sizes are of no model that is known")):
+        pathlib.Path("config.json").write_text(text)
+        rejects(2, message, "explore", "--hf", "config.json", "-o", "out")
+    rejects(2, "SHAPES or --hf config.json is needed", "explore", "-o", "out")
+
+
+MOE = HF | EXPERTS | {"model_type": "qwen2_moe", "num_experts": 12, "num_experts_per_tok": 4, "num_hidden_layers": 3}
+
+
+def check_util(row, macs):
+    """Of 64 MACs a cycle, to the digit that is written."""
+    want = 100 * macs / 64 / int(row["cycles"])
+    check(abs(float(row["util_percent"]) - want) < 0.0501, f"{row['layer']}, {row['tokens']} tokens: {row['util_percent']} against {want}")
+
+
+def test_idle_experts_do_nothing():
+    """4 of 12 experts a token: 1 token has 4 active ones with a row each, 2 have 8, 4 have 12 with two rows, of which a third is none."""
+    for tokens, active, rows_of_one, real in ((1, 4, 1, 4), (2, 8, 1, 8), (3, 12, 1, 12), (4, 12, 2, 16), (6, 12, 2, 24)):
+        for options in (["--serial"], ["--batches", "1"]):
+            rows = hf(MOE, "--config", "small", "--tokens", str(tokens), *options)
+            experts = {r["pass"]: r for r in rows if r["layer"] == "gate_up" and not r["tensor"]}
+            one = experts["fprop"]
+            check_equal((int(one["count"]), int(one["m"])), (3 * active, rows_of_one), f"{tokens} tokens: experts, rows")
+            check_util(one, real / active * 64 * 32)
+            step = next(r for r in rows if r["layer"] == "step" and r["pass"] == "all")
+            dense = 64 * 128 + 64 * 64
+            all_macs = 3 * 3 * (tokens * dense + real * (64 * 32 + 16 * 64))
+            check_util(step, all_macs)
+            check_equal(int(step["weight_bytes"]), 3 * 2 * (dense + 12 * (64 * 32 + 16 * 64)), "weights of all experts")
+            if options == ["--serial"]:
+                check_equal(sum(int(r["cycles"]) * int(r["count"]) for r in rows if r["pass"] != "all"), int(step["cycles"]), "cycles")
+
+
+def test_lines_of_a_file_share_their_tokens():
+    pathlib.Path("s.csv").write_text("name,cin,cout,count,kind,tokens,repeat\nfew,64,32,4,linear,2/8,2\none,64,32,1,linear,2/8,\nall,64,32,3,,,\n")
+    for tokens, want in ((1, {"few": (2, 1), "one": (1, 1), "all": (3, 1)}), (3, {"few": (6, 1), "one": (1, 1), "all": (3, 3)}),
+                         (6, {"few": (8, 2), "one": (1, 2), "all": (3, 6)})):
+        rows = explore("s.csv", "--config", "small", "--tokens", str(tokens), "--serial")
+        check_equal({r["layer"]: (int(r["count"]), int(r["m"])) for r in rows if r["pass"] == "fprop"}, want, f"{tokens} tokens")
+
+
+if __name__ == "__main__":
+    bench.main(globals())
