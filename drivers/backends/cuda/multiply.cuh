@@ -75,7 +75,9 @@ cudaError_t prepare_kernels(ufp4_cuda_t *cuda) {
   if (cuda->encode == nullptr) return cudaSuccess;
   cuda->has_warpgroups = 1;
   error = GPU_ALLOW_SHARED(fp32_kernel, fp32_ring_t::SHARED_BYTES);
-  return error == cudaSuccess ? GPU_ALLOW_SHARED(exact_kernel, exact_ring_t::SHARED_BYTES) : error;
+  if (error == cudaSuccess) error = GPU_ALLOW_SHARED(exact_kernel, exact_ring_t::SHARED_BYTES);
+  if (error == cudaSuccess) error = gpu_preload(fp32_kernel);
+  return error == cudaSuccess ? gpu_preload(exact_kernel) : error;
 }
 
 // --- Ways ---------------------------------------------------------------------------------------
