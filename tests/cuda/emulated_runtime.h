@@ -25,7 +25,12 @@ GPU gpu_encode_t gpu_find_encode() {
   return emulated::encode_matrix;
 }
 
-enum cudaError_t { cudaSuccess = 0, cudaErrorMemoryAllocation = 2, cudaErrorNoDevice = 100 };
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101
+};
 typedef struct CUstream_st *cudaStream_t;
 
 namespace emulated {
@@ -95,6 +100,7 @@ GPU cudaError_t cudaGetDevice(int *out) {
   return cudaSuccess;
 }
 GPU cudaError_t cudaSetDevice(int device) {
+  if (emulated::weather.stuck) return cudaErrorInvalidDevice;
   emulated::device = device;
   return cudaSuccess;
 }

@@ -17,6 +17,7 @@ typedef struct {
                    ///< UFP4_EMULATED_CAPABILITY says, or 90
   int reciprocal_places;  ///< that approximate reciprocals are off: -1, 0 or 1
   int restless;           ///< each work waits a moment, so that those of several host threads mix
+  int stuck;              ///< the thread's device cannot be changed
   int fault;  ///< something that is wrong, to test the tests: EMULATED_FAULT_*; 0: nothing
 } emulated_weather_t;
 

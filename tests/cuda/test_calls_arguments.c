@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the calls of ufp4_cuda.h refuse, before anything is queued, and their structures in C and
 // C++.
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,11 @@ TEST(rejects_gpus_that_are_not_there) {
   check_bits(0, ufp4_cuda_open(2, &cuda, &message), UFP4_ERROR_DEVICE, "GPU 2 of two");
   check_that(0, cuda == NULL && strstr(message.text, "no GPU 2") != NULL, "%s", message.text);
   check_bits(0, ufp4_cuda_open(0, NULL, NULL), UFP4_ERROR_ARGUMENT, "nowhere to put it");
+  for (int i = 0; i < 3; i++) {
+    const int number = i == 0 ? -2 : i == 1 ? -7 : INT_MIN;
+    check_bits(0, ufp4_cuda_open(number, &cuda, &message), UFP4_ERROR_ARGUMENT, "GPU %d", number);
+    check_that(0, cuda == NULL && strstr(message.text, "is neither") != NULL, "%s", message.text);
+  }
 }
 
 // One thing at a time is wrong with a call that is else right.
@@ -196,6 +202,30 @@ TEST(rejects_bad_calls_of_the_gemm) {
   how = right;
   how.contract = UFP4_CONTRACT_NV;
   refuses_gemm(asked, &how, d, 20, UFP4_ERROR_UNSUPPORTED, "nv");
+  asked_free(asked);
+}
+
+// A GPU that cannot be made the thread's: nothing goes to the one that is.
+TEST(rejects_work_for_a_gpu_that_cannot_be_reached) {
+  static const emulated_weather_t stuck = {.capability = 90, .stuck = 1};
+  asked_t *asked = asked_create(UFP4_SCALE_E4M3);
+  const ufp4_gemm_t how = {.alpha = 1};
+  ufp4_cuda_t *none = NULL;
+  float d[20 * 20];
+  ufp4_cuda_close(asked->engine.cuda);
+  check_bits(0, ufp4_cuda_open(1, &asked->engine.cuda, NULL), UFP4_OK, "the second GPU");
+  emulated_set_weather(&stuck);
+  refuses(asked, UFP4_ERROR_DEVICE, "cuda: device");
+  asked->out[1] = asked->out[0];
+  const size_t bytes =
+      ufp4_cuda_gemm_workspace(asked->engine.cuda, &asked->out[0], &asked->out[1], &how);
+  asked->call.workspace = malloc(bytes);
+  asked->call.workspace_bytes = bytes;
+  void *memory = asked->call.workspace;
+  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_DEVICE, "cuda: device");
+  free(memory);
+  check_bits(0, ufp4_cuda_open(1, &none, NULL), UFP4_ERROR_DEVICE, "opened");
+  emulated_set_weather(&(emulated_weather_t){.capability = 90});
   asked_free(asked);
 }
 

@@ -89,6 +89,8 @@ def test_rejects_what_does_not_go_with_a_backend():
     words = ["quantize", "X.npy", *Q, "--elem", "e1m2"]
     rejects(3, "backend tlm does not have this combination with scale fp32", *words, "--scale", "fp32", "--backend", "tlm")
     rejects(3, "backend tlm does not have this combination with scale fp32", *words, "--scale", "fp32", "--check", "tlm")
+    rejects(3, "backend cuda does not have RHT integer with scale e4m3, layout 2d; model, rtl", *words, "--layout", "2d", "--rht", "on", "--backend", "cuda")
+    rejects(3, "backend cuda does not have block 64 with scale e4m3; model has", *words, "--block", "64", "--backend", "cuda")
     rejects(2, "no backend is called 'gpu'", *words, "--backend", "gpu")
     rejects(2, "no backend is called 'gpu'", *words, "--check", "gpu")
     rejects(2, "--config is of a simulated core, and backend model is none", *words, "--config", "small")

@@ -223,8 +223,10 @@ def test_rejects_larger_blocks_and_transforms():
     passes("quantize", "X.npy", "-o", "q.safetensors", "--elem", "e1m2", "--block", "64")
     rejects(3, "has neither blocks over 16 nor transforms of 32 points; model has", "gemm", "q.safetensors", "q.safetensors", "-o", "D.npy", "--backend", "rtl")
     rejects(2, "the contract exact alone", "gemm", "q.safetensors", "q.safetensors", "-o", "D.npy", "--accumulate", "fp32")
+    write_recipe("real.json", elem="e1m2", block=64.0)
+    rejects(2, "block must be a whole number: 16, 32, 64, 128", "layer", *XWD, "-o", "out", "--recipe", "real.json")
     tensors(64, 128, 100)
-    rejects(2, "a transform of 64 points along 100 numbers", "layer", *XWD, "-o", "out", "--recipe", "size.json")
+    rejects(2, "a transform of 64 points along 100 numbers, the outputs: it takes a multiple", "layer", *XWD, "-o", "out", "--recipe", "size.json")
 
 
 def test_rejects_uniform_grids_with_two_levels_on_other_backends():

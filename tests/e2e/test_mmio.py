@@ -167,6 +167,14 @@ def test_rejects_sizes_that_no_core_has():
     rejects(2, "registers at 0x1001", "info", "--backend", "mmio:/dev/null@0x1001+0x1000,0x10000+0x10000")
 
 
+def test_rejects_files_that_are_shorter_than_the_map():
+    for size, words in ((0, "short has 0 bytes; registers of 4096 bytes at 0x0 is not in it"), (4096, "short has 4096 bytes; memory of 65536 bytes at 0x0 is not in it"),
+                        (8192, "short has 8192 bytes; registers of 4096 bytes at 0x3000")):
+        pathlib.Path("short").write_bytes(bytes(size))
+        at = "0x3000" if size == 8192 else "0x0"
+        rejects(2, words, "info", "--backend", f"mmio:short@{at}+0x1000,short@0x0+0x10000")
+
+
 def test_rejects_memory_that_does_not_hold_what_is_written():
     """half of it is there, twice"""
     with StandIn(trap="short"):

@@ -365,7 +365,8 @@ def test_rejects_illegal_combinations():
              ("--scale nvfp4 --scale-round up", "rounding up"), ("--scale-round 46", "rounding 46"), ("--scale fp32 --scale-round up", "rounding up"),
              ("--scale e8m0 --tensor-exponent 3", "tensor exponent"), ("--tensor-exponent 32768", "--tensor-exponent"),
              ("--tensor-exponent -32769", "--tensor-exponent"), ("--rht-mask 0x10000", "--rht-mask"),
-             ("--rht-mask 1", "without --rht"), ("--rht-mask 1 --rht off", "without --rht"),
+             ("--rht-size 32", "--rht-size gives the points of a transform; there is none without --rht"), ("--rht-size 16 --rht off", "without --rht"),
+             ("--rht-mask 1", "--rht-mask gives the signs of a transform; there is none without --rht"), ("--rht-mask 1 --rht off", "without --rht"),
              ("--role x", "--role"), ("--pass fprop", "--pass")]
     for case, words in cases:
         elem = [] if "--elem" in case else ["--elem", "e2m1"]

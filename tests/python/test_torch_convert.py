@@ -154,6 +154,28 @@ def test_coverage_tells_what_was_converted():
     raises(TypeError, "model must be a torch.nn.Module, not int", ut.coverage, 3)
 
 
+def test_coverage_counts_layers_of_width_1():
+    nn = torch.nn
+    model = nn.ModuleDict({"body": nn.Linear(64, 64), "value": nn.Linear(4096, 1)})
+    covered = ut.coverage(ut.convert(model, "ufp4", skip="body"))
+    check_equal((covered.share, covered.converted, covered.others), (0.5, {"value.weight": "ufp4"}, {"body.weight": 4096}), "one output")
+    covered = ut.coverage(ut.convert(nn.Sequential(nn.Linear(1, 37), nn.Linear(37, 1))))
+    check_equal(covered.converted, {"0.weight": "ufp4", "1.weight": "ufp4"}, "one input")
+
+
+def test_convert_rejects_widths_that_a_transform_does_not_divide():
+    nn = torch.nn
+    recipe = {"name": "wide", "elem": "e1m2", "rht": "integer", "rht_size": 32}
+    for sizes, words in (((100, 64), "1: recipe wide transforms 32 points along 100 inputs"), ((64, 100), "along 100 outputs, which must be a multiple")):
+        model = nn.Sequential(nn.Linear(32, 64), nn.Linear(*sizes))
+        raises(ValueError, words, ut.convert, model, recipe)
+        check(type(model[0]) is nn.Linear, "nothing was converted")
+        ut.convert(model, recipe, skip="1")
+    ut.convert(nn.Linear(64, 100), recipe | {"rht": {"fprop": "integer"}})
+    layer = ut.convert(nn.Linear(64, 32), recipe)
+    raises(ValueError, "layer 0: recipe wide transforms 32 points along 33 tokens, which must be a multiple", layer, torch.ones(33, 64))
+
+
 def test_convert_warns_below_nine_tenths():
     nn = torch.nn
     attention = nn.MultiheadAttention(32, 2)

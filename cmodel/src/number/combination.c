@@ -140,19 +140,39 @@ static unsigned backends_of(unsigned classes) {
   return set;
 }
 
-// The first value that no row of the backend has; where those have no such scale, or not these
-// values together, there is none to blame.
+// The fields before @p missing without which a row that is left has its value.
+static void name_reasons(const search_t *own, const field_t *fields, const field_t *missing,
+                         char *text, size_t size) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (const field_t *field = fields; field < missing && used < size; field++) {
+    uint32_t matters = 0;
+    for (unsigned r = 0; r < own->count; r++)
+      matters |= own->left >> r & 1 & cell(own, r, missing->offset) >> missing->value &
+                 ~(cell(own, r, field->offset) >> field->value);
+    if (matters)
+      used += (size_t)snprintf(text + used, size - used, ", %s %s", field->what,
+                               field->names[field->value]);
+  }
+}
+
+// The first value that no row of the backend has beside those before it, and @p reasons, which of
+// them are in its way; where no row has the scale, or all values together, there is none to blame.
 static void name_missing(const search_t *search, const field_t *backend, const field_t *fields,
-                         unsigned count, char *text, size_t size) {
+                         unsigned count, char *text, char *reasons, size_t size) {
   search_t own = *search;
   unsigned i = 0;
   own.left = 0;
   own.message = NULL;
   snprintf(text, size, "this combination");
+  reasons[0] = '\0';
   if (start(&own, search->scale_value) != UFP4_OK || narrow(&own, backend, backend) != UFP4_OK)
     return;
+  const search_t all = own;
   while (i < count && narrow(&own, &fields[i], &fields[i]) == UFP4_OK) i++;
-  if (i < count) snprintf(text, size, "%s %s", fields[i].what, fields[i].names[fields[i].value]);
+  if (i == count) return;
+  snprintf(text, size, "%s %s", fields[i].what, fields[i].names[fields[i].value]);
+  name_reasons(&all, fields, &fields[i], reasons, size);
 }
 
 // The last question: legal, but here?
@@ -169,12 +189,12 @@ static ufp4_status_t check_backend(search_t *search, const char *backend, size_t
     return UFP4_ERROR_ARGUMENT;
   }
   if (narrow(search, &field, &field) == UFP4_OK) return UFP4_OK;
-  char right[64], missing[64];
+  char right[64], missing[64], reasons[64];
   list_names(backends_of(values_left(search, offset)), backend_names, UFP4_BACKEND_COUNT, right,
              sizeof right);
-  name_missing(search, &field, fields, count, missing, sizeof missing);
-  ufp4_message_set(search->message, "backend %s does not have %s with scale %s; %s has", backend,
-                   missing, search->scale, right);
+  name_missing(search, &field, fields, count, missing, reasons, sizeof missing);
+  ufp4_message_set(search->message, "backend %s does not have %s with scale %s%s; %s has", backend,
+                   missing, search->scale, reasons, right);
   return UFP4_ERROR_UNSUPPORTED;
 }
 

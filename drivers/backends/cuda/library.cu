@@ -73,6 +73,10 @@ ufp4_status_t open_device(int device, ufp4_message_t *message, ufp4_cuda_t **out
 UFP4_EXPORT ufp4_status_t ufp4_cuda_open(int device, ufp4_cuda_t **out, ufp4_message_t *message) {
   if (out == nullptr) return UFP4_ERROR_ARGUMENT;
   *out = nullptr;
+  if (device < -1) {
+    return fail(message, UFP4_ERROR_ARGUMENT,
+                "cuda: GPUs are numbered from 0, and -1 is the thread's; %d is neither", device);
+  }
   int count = 0;
   cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaSuccess && count == 0) error = cudaErrorNoDevice;
@@ -87,7 +91,8 @@ UFP4_EXPORT ufp4_status_t ufp4_cuda_open(int device, ufp4_cuda_t **out, ufp4_mes
                 count);
   }
   const on_device_t on(device);
-  return open_device(device, message, out);
+  const ufp4_status_t status = check(message, on.error, "device");
+  return status != UFP4_OK ? status : open_device(device, message, out);
 }
 
 UFP4_EXPORT void ufp4_cuda_close(ufp4_cuda_t *cuda) {
@@ -333,6 +338,8 @@ ufp4_status_t quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in, const u
       check_quantize(cuda, in, how, out, copies, flags, call, quantize_bytes(), amax);
   if (status != UFP4_OK) return status;
   const on_device_t on(cuda->device);
+  status = check(call->message, on.error, "device");
+  if (status != UFP4_OK) return status;
   const queue_t queue = {cuda, call->stream, call->message};
   workspace_t workspace = workspace_of(call);
   quantize_words_t *words = (quantize_words_t *)take(&workspace, sizeof *words);
@@ -429,6 +436,8 @@ ufp4_status_t gemm(const ufp4_cuda_t *cuda, const ufp4_cuda_choice_t *choice,
   status = check_workspace(call, multiply_workspace(cuda, &job));
   if (status != UFP4_OK) return status;
   const on_device_t on(cuda->device);
+  status = check(call->message, on.error, "device");
+  if (status != UFP4_OK) return status;
   const queue_t queue = {cuda, call->stream, call->message};
   return multiply(queue, &job, workspace_of(call));
 }

@@ -93,13 +93,16 @@ size_t workspace_bytes(const workspace_t &counted) {
   return counted.used + WORKSPACE_ALIGN;
 }
 
-/** For the calling thread, the GPU while this lives, and then again the one before. */
+/** For the calling thread, the GPU while this lives, and then again the one before. Where there is
+ * an error, work would go to another GPU. */
 struct on_device_t {
   int before;
   bool moved;
-  explicit on_device_t(int device) : before(-1), moved(false) {
-    moved = cudaGetDevice(&before) == cudaSuccess && before != device &&
-            cudaSetDevice(device) == cudaSuccess;
+  cudaError_t error;
+  explicit on_device_t(int device) : before(-1), moved(false), error(cudaGetDevice(&before)) {
+    if (error != cudaSuccess || before == device) return;
+    error = cudaSetDevice(device);
+    moved = error == cudaSuccess;
   }
   ~on_device_t() {
     if (moved) (void)cudaSetDevice(before);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -118,6 +119,19 @@ static ufp4_status_t open_file(const place_t *place, ufp4_message_t *message, in
   return UFP4_ERROR_DEVICE;
 }
 
+// A map may be longer than a file, and what is beyond its end kills the program.
+static ufp4_status_t check_file(const place_t *place, int file, const char *what,
+                                ufp4_message_t *message) {
+  struct stat told;
+  if (fstat(file, &told) != 0 || !S_ISREG(told.st_mode)) return UFP4_OK;
+  const uint64_t bytes = (uint64_t)told.st_size;
+  if (place->offset <= bytes && place->bytes <= bytes - place->offset) return UFP4_OK;
+  ufp4_message_set(message, "mmio: %s has %llu bytes; %s of %llu bytes at 0x%llx is not in it",
+                   place->device, (unsigned long long)bytes, what, (unsigned long long)place->bytes,
+                   (unsigned long long)place->offset);
+  return UFP4_ERROR_ARGUMENT;
+}
+
 static ufp4_status_t map(const place_t *place, int file, const char *what, ufp4_message_t *message,
                          void **at) {
   *at = NULL;
@@ -128,6 +142,8 @@ static ufp4_status_t map(const place_t *place, int file, const char *what, ufp4_
                      (size_t)place->bytes != place->bytes ? ", and fit this processor" : "");
     return UFP4_ERROR_ARGUMENT;
   }
+  const ufp4_status_t status = check_file(place, file, what, message);
+  if (status != UFP4_OK) return status;
   *at = mmap(NULL, (size_t)place->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file,
              (off_t)place->offset);
   if (*at != MAP_FAILED) return UFP4_OK;

@@ -197,7 +197,7 @@ def quantize(x: np.ndarray, *, elem: str | None = None, scale: str | None = None
     x: [rows][cols] of float32 or bfloat16 (ml_dtypes), C or Fortran order, which is not copied; float16 and float64 are rounded to
     float32 first. elem "e2m1", "e1m2" or "int4"; scale "e4m3" (default), "nvfp4", "e8m0" or "fp32"; block 16, with e8m0 32, with e4m3 also 32, 64 or 128; layout
     "1d" (default) or "2d", 16 x 16; axis "row" (default), or "col": of the transposed tensor; rht "off" (default), "on" or "bf16",
-    with the signs rht_mask (0xD7E8, repeated) and of rht_size 16 points (with e4m3 also 32 or 64); round "rne" (default) or "sr", by the random bytes of seed and tensor_id (0, or by role and
+    with the signs rht_mask (a number of rht_size bits; 0xD7E8 in each 16) and of rht_size 16 points (with e4m3 also 32 or 64); round "rne" (default) or "sr", by the random bytes of seed and tensor_id (0, or by role and
     axis); scale_round "rne", "up", "down" or "46" (default "rne", with e8m0 "down"); tensor_exponent t, from the data by default.
     All cores are used, but with scale "nvfp4", and with "e4m3" in layout "2d", one; the result does not depend on it.
     recipe: a name, a dict or a :class:`Recipe`, with role "x", "w" or "dy" and pass_ "fprop", "dgrad" or "wgrad".
@@ -224,6 +224,8 @@ def options(*, seed=0, tensor_id=None, tensor_exponent=None, rht_mask=None, rht_
     elif words["elem"] is None:
         raise ValueError("give recipe with role and pass_, or elem")
     _fill(how, words, recipe is not None)
+    if rht_size is not None and recipe is None and how.rht == 0:
+        raise ValueError("rht_size gives the points of a transform; there is none without rht")
     if rht_size is not None and rht_size != (how.rht_size or 16):
         how.rht_size = c.whole(rht_size, 1, 2**15 - 1, "rht_size")
         how.rht_mask = 0

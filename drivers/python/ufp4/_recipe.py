@@ -166,6 +166,8 @@ def _from_dict(given, built_in):
 
 def _size(given, key, sizes):
     value = given.get(key, 0)
+    if isinstance(value, float):
+        raise ValueError(f"{key} must be a whole number: {', '.join(map(str, sizes))}")
     if key in given and (isinstance(value, bool) or value not in sizes):
         raise ValueError(f"{key} must be one of {', '.join(map(str, sizes))}")
     return value

@@ -39,7 +39,7 @@ class Coverage:
 def coverage(model: torch.nn.Module) -> Coverage:
     """Which weights of matrix products are converted, with which recipe, and what share of all they are.
 
-    Weights of products are parameters of two or more sizes over 1, but those of embeddings and norms. One with several names counts once.
+    Weights of products are parameters of two or more dimensions, but those of embeddings and norms. One with several names counts once.
     """
     _check_model(model)
     return _coverage(model, set())
@@ -66,7 +66,7 @@ def _weights(model):
     out = {}
     for path, module in model.named_modules():
         for own, parameter in _own(module).items() if not isinstance(module, NO_PRODUCT) else ():
-            if sum(size > 1 for size in parameter.shape) > 1 and (parameter not in out or isinstance(module, layers.Layer)):
+            if parameter.dim() > 1 and (parameter not in out or isinstance(module, layers.Layer)):
                 out[parameter] = f"{path}.{own}" if path else own, module, own
     return out
 
@@ -82,7 +82,8 @@ def convert(model: torch.nn.Module, recipe: str | dict[str, Any] | Recipe = "ufp
     first and last count them; names (qkv, ..) are the last words of layers' names; layers outside of all blocks are quantized.
     A layer that is converted already takes the recipe and keeps its step, and its seed and rank where none is given; new ones have seed 0
     and the rank of the process. Warns where less than 90 % of the weights of matrix products that are not skipped are then converted.
-    ValueError: a word of skip that is no layer's, over 4096 layers, or bf16_layers that do not fit.
+    ValueError: a word of skip that is no layer's, over 4096 layers, bf16_layers that do not fit, or a layer
+    whose widths the recipe's transform does not divide.
     """
     _check_model(model)
     names = {}  # a layer may have several
@@ -91,6 +92,9 @@ def convert(model: torch.nn.Module, recipe: str | dict[str, Any] | Recipe = "ufp
             names.setdefault(module, []).append(name)
     skipped = _skipped(names, [skip] if isinstance(skip, str) else list(skip))
     texts = _texts(make_recipe(recipe), names, model, blocks)
+    for layer, many in names.items():
+        if layer not in skipped:
+            _check_widths(layer, many[0], operators.parsed(texts[layer]))
     rank = None if rank is None else c.whole(rank, 0, 2**16 - 1, "rank")
     for layer, ids in zip(names, _all_ids(names, seed)):
         if layer not in skipped:
@@ -147,6 +151,17 @@ def _all_ids(names, seed):
         number += layer._taken if isinstance(layer, layers.Layer) else _target(layer)._taken
     layers.ids_of(0, max(number - 1, 0), 0)
     return out
+
+
+def _check_widths(layer, name, made):
+    """FPROP is along the inputs and DGRAD along the outputs; of WGRAD the tokens are not known yet."""
+    kind = type(layer) if isinstance(layer, layers.Layer) else _target(layer)
+    served = getattr(kind, "_served", ("weight",)) if made._struct.rht_size > 16 else ()
+    for parameter in (parameter for own, parameter in _own(layer).items() if own in served):
+        cin, cout = parameter.shape[-2:] if issubclass(kind, kinds.Transposed) else parameter.shape[:-3:-1]
+        for i, (size, what) in enumerate(((cin, "inputs"), (cout, "outputs"))):
+            if made._struct.rht[i] and made.quantizes(_recipe.PASSES[i]):
+                operators.check_points(made, size, what, name or "the model")
 
 
 def _convert_one(layer, text, shown, ids, seed, rank):

@@ -77,8 +77,21 @@ def _place(tensor):
     return gpu if gpu.takes(tensor) else host
 
 
+ALONG = ("inputs", "tokens"), ("inputs", "outputs"), ("outputs", "tokens")  # X, W, dY: of the row copy, of the column copy
+
+
+def check_points(made, size, what, owner):
+    """That a transform divides what it goes along."""
+    if size % made._struct.rht_size:
+        raise ValueError(f"{owner}: recipe {made.name} transforms {made._struct.rht_size} points along {size} {what}, which must be a multiple")
+
+
 def _copies(made, tensor, hows):
     tensor = _dense(tensor)
+    for how in hows if made._struct.rht_size > 16 else ():
+        if how.rht:
+            layer, role = how.tensor_id >> 4 & 4095, how.tensor_id >> 1 & 7
+            check_points(made, tensor.shape[1 - how.axis], ALONG[role][how.axis], f"layer {layer}")
     return _place(tensor).quantize(made, _matrix(tensor), tensor, hows)
 
 

@@ -248,7 +248,11 @@ static ufp4_status_t read_size(const reader_t *reader, const char *key, const in
     *value = sizes[i];
     if (json_is_integer(item) && json_integer_value(item) == sizes[i]) return UFP4_OK;
   }
-  return fail_value(reader, key, names, count);
+  if (!json_is_real(item)) return fail_value(reader, key, names, count);
+  char list[64];
+  list_names(names, count, list);
+  ufp4_message_set(reader->message, "%s: %s must be a whole number: %s", reader->path, key, list);
+  return UFP4_ERROR_FORMAT;
 }
 
 static ufp4_status_t read_sizes(const reader_t *reader, ufp4_recipe_t *recipe) {

@@ -29,6 +29,7 @@ static ufp4_status_t check_shape(ufp4_device_t *device, const ufp4_linear_shape_
 
 static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_linear_shape_t *shape,
                                   const ufp4_recipe_t *recipe) {
+  static const char *const along[UFP4_PASS_COUNT] = {"inputs", "outputs", "tokens"};
   const ufp4_bf16_layers_t none = {.matrices = 0};
   ufp4_message_t why;
   if (memcmp(&recipe->bf16_layers, &none, sizeof none) != 0) {
@@ -42,8 +43,9 @@ static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_linear_shape
     if (!(shape->passes >> pass & 1) || recipe->rht[pass] == UFP4_RHT_NONE ||
         !ufp4_recipe_quantizes(recipe, (ufp4_pass_t)pass) || k % recipe->rht_size == 0)
       continue;
-    ufp4_message_set(&why, "a transform of %d points along %lld numbers: it takes a multiple",
-                     recipe->rht_size, (long long)k);
+    ufp4_message_set(&why,
+                     "a transform of %d points along %lld numbers, the %s: it takes a multiple",
+                     recipe->rht_size, (long long)k, along[pass]);
     status = UFP4_ERROR_ARGUMENT;
   }
   if (status != UFP4_OK)

@@ -30,7 +30,7 @@ typedef struct {
   int role, pass, elem, scale, layout, axis, rht, round, scale_round, packed, bf16;
   uint64_t block, rht_mask, rht_size, seed, tensor_id;
   int64_t exponent;
-  int mask_given, id_given, exponent_given, stats, json;
+  int mask_given, size_given, id_given, exponent_given, stats, json;
   cli_device_t device;
 } choices_t;
 
@@ -56,7 +56,7 @@ static choices_t choices_default(void) {
 static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->output, "Q.safetensors", "the quantized tensor");
   cli_option_add(options, "recipe", CLI_TEXT, &c->recipe, "R",
-                 "as this recipe does, with --role and --pass");
+                 "as this recipe does, with --role and --pass; options beside it override it");
   cli_option_add(options, "role", CLI_CHOICE, &c->role, "x|w|dy",
                  "which operand of the layer this is");
   cli_option_add(options, "pass", CLI_CHOICE, &c->pass, "fprop|dgrad|wgrad", "for which GEMM");
@@ -73,7 +73,8 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "rht", CLI_CHOICE, &c->rht, "off|on|bf16",
                  "Hadamard transform first (default off); recipes call them none, integer, bf16");
   cli_option_add(options, "rht-mask", CLI_UINT, &c->rht_mask, "MASK",
-                 "its signs (default 0xD7E8, repeated)");
+                 "its signs, a number of --rht-size bits: 0x1234 of 32 is 0x00001234 (default "
+                 "0xD7E8 in each 16)");
   cli_option_range(options, "a mask of as many bits as the transform has points");
   cli_option_add(options, "rht-size", CLI_UINT, &c->rht_size, "16|32|64",
                  "its points (default 16; e4m3 has all of them)");
@@ -212,9 +213,10 @@ static int check(const choices_t *c) {
   if (c->rht_mask >> (points - 1) > 1)
     return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask: 0x%" PRIx64 " is not a mask of %u bits",
                     c->rht_mask, points);
-  if (c->mask_given && c->recipe == NULL && c->rht == UFP4_RHT_NONE) {
+  if ((c->mask_given || c->size_given) && c->recipe == NULL && c->rht == UFP4_RHT_NONE) {
     return cli_fail(&cli_quantize, CLI_USAGE,
-                    "--rht-mask gives the signs of a transform; there is none without --rht");
+                    "--rht-%s of a transform; there is none without --rht",
+                    c->mask_given ? "mask gives the signs" : "size gives the points");
   }
   const ufp4_quantize_t how = how_from(c);
   const char *const backends[2] = {c->device.backend, c->check};
@@ -427,6 +429,7 @@ static int run(int argc, char **argv) {
   add_options(&options, &choices);
   int end = cli_parse(&cli_quantize, &options, argc, argv, 1, 1, &inputs, NULL);
   choices.mask_given = cli_option_given(&options, "rht-mask");
+  choices.size_given = cli_option_given(&options, "rht-size");
   choices.id_given = cli_option_given(&options, "tensor-id");
   choices.exponent_given = cli_option_given(&options, "tensor-exponent");
   if (end == CLI_GO_ON) end = check_output(&choices);

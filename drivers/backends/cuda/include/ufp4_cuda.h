@@ -39,7 +39,8 @@ typedef struct ufp4_cuda ufp4_cuda_t;
 /** GPU number @p device as CUDA counts, or with -1 the calling thread's. This call alone allocates
  * and waits, so it must not be made while a stream is captured; once for each GPU is enough.
  * @p message (may be NULL) says what is wrong. UFP4_ERROR_DEVICE: there is no such GPU, or none
- * that this library has code for (compute capability 8.0 and up). */
+ * that this library has code for (compute capability 8.0 and up); UFP4_ERROR_ARGUMENT: another
+ * negative number. */
 ufp4_status_t ufp4_cuda_open(int device, ufp4_cuda_t **out, ufp4_message_t *message);
 /** No call with it may be under way on the host; what is queued goes on. */
 void ufp4_cuda_close(ufp4_cuda_t *cuda);
