@@ -123,8 +123,8 @@ module ufp4_sdram
     masks_q <= masks_d;
   end
 
-  assign sdram_o = '{cke: 1'b1, cs_n: 1'b0, ras_n: command[2], cas_n: command[1], we_n: command[0], ba: bank, a: address,
-                     dqm: dqm_q, dq_oe: writing_q[0], dq: words_q[WORD_W-1:0]};
+  assign sdram_o = '{cke: 1'b1, cs_n: 1'b0, ras_n: command[2], cas_n: command[1], we_n: command[0],
+                     ba: bank, a: address, dqm: dqm_q, dq_oe: writing_q[0], dq: words_q[WORD_W-1:0]};
 
   // --- Words that were read: each is on the pins at the end of the cycle CasLatency after its command's --------------
 

@@ -252,7 +252,8 @@ module ufp4_systolic #(
       if (Lanes < 16) begin : gen_steps
         assign {step, first} = gen_row[r-r%Share].gen_control[c/Share+PartStage].word_q[WordWidth-1-:2];
       end else begin : gen_blocks
-        assign {step, first} = {ufp4_pe_pkg::ClockEnables & gen_row[r-r%Share].gen_control[c/Share+1].word_q[WordWidth-1], 1'b0};
+        assign step  = ufp4_pe_pkg::ClockEnables & gen_row[r-r%Share].gen_control[c/Share+1].word_q[WordWidth-1];
+        assign first = 1'b0;
       end
 
       if (Exact) begin : gen_exact

@@ -105,7 +105,7 @@ def test_a_program_that_was_killed_leaves_a_core_that_serves():
 @slow
 def test_rejects_a_core_that_goes_away():
     """in the middle of a run: one line, and no output"""
-    names = tensors(2048, 256, 256)
+    names = tensors(4096, 512, 512)
     with StandIn() as core:
         process = subprocess.Popen([bench.PROGRAM, "layer", *names, "-o", "lost", "--backend", UIO], stderr=subprocess.PIPE, text=True)
         time.sleep(1)

@@ -308,10 +308,9 @@ module dpi_tb;
     refused("codes has 32 elements; 3 x 16 are needed", quantize(3, 7, how, x, codes, scales, t, tensor_scale, flags));
     how.rht = 3;
     refused("how.rht is 3; here it is 0 to 2", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
-    how.rht = 0;
+    how.rht = 32'(RHT_INTEGER);
     how.scale = 32'(SCALE_NVFP4);
-    how.elem = 32'(ELEM_INT4);
-    refused("element int4 does not go with scale nvfp4", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
+    refused("RHT integer does not go with scale nvfp4", quantize(1, 16, how, x, codes, scales, t, tensor_scale, flags));
     how = '{scale: 32'(SCALE_E8M0), scale_round: 32'(SCALE_ROUND_RNE), default: '0};
     refused("scale rounding rne does not go with scale e8m0",
             quantize(1, 32, how, x, codes, scales, t, tensor_scale, flags));
