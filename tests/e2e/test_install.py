@@ -102,7 +102,7 @@ def test_rejects_a_switch_whose_tools_are_missing():
     for name, options, words in (
             ("RTL", ["-DVERILATOR=OFF"], "that needs the driver, verilator, a C"),
             ("CUDA", ["-DUFP4_NVCC=OFF"], "that needs nvcc of the CUDA toolkit"),
-            ("TESTS", ["-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON"], "that needs the driver, a C"),
+            ("TESTS", ["-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON"], "that needs the driver and a C++ compiler"),
             ("RTL", ["-DUFP4_MODEL_ONLY=ON"], "that needs UFP4_MODEL_ONLY to be OFF")):
         shutil.rmtree("build", ignore_errors=True)
         text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "build", f"-DUFP4_{name}=ON", *options, status=1)
