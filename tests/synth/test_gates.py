@@ -82,13 +82,15 @@ def test_a_block_of_quant_has_the_bits_of_the_golden_model(folder):
     ready = prepare(folder, "quant_block")
     lines = subprocess.run([PROGRAM, "vectors", "quant_block", "--seed", str(SEED), "--count", "40"], check=True, capture_output=True, text=True).stdout.splitlines(True)
     lines = lines[:3] + lines[3::max(1, len(lines) // 120)]
+    with open(folder / "readers.svh", "w") as shared:
+        subprocess.run([sys.executable, "-B", ROOT / "tests/rtl/vectors/readers.py", PROGRAM], check=True, stdout=shared, timeout=60)
     for change, words in ((False, "0 mismatches"), (True, "1 mismatches")):
         if change:  # of the codes of one record
             fields = lines[20].split()
             fields[7] = f"{int(fields[7], 16) ^ 1:016x}"
             lines[20] = " ".join(fields) + "\n"
         (folder / "records.txt").write_text("".join(lines))
-        ready.run([ready.iverilog, "-g2012", "-o", "gates.vvp", "-s", "read_quant_block", str(ROOT / "tests/rtl/vectors/read_quant_block.sv"), "netlist.v", "cells.v"],
+        ready.run([ready.iverilog, "-g2012", "-I", str(folder), "-o", "gates.vvp", "-s", "read_quant_block", str(ROOT / "tests/rtl/vectors/read_quant_block.sv"), "netlist.v", "cells.v"],
                   300, folder)
         said = subprocess.run([ready.vvp, "-n", "gates.vvp", "+quant_block=records.txt"], cwd=folder, capture_output=True, text=True, timeout=1200).stdout
         assert f"{len(lines) - 3} records, {words}" in said, said
