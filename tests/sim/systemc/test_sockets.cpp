@@ -309,8 +309,10 @@ TEST(rejects_an_unknown_dram) {
 TEST(rejects_an_unknown_configuration) {
   Ufp4CoreOptions options;
   options.configuration = "none";
-  check_report(report_of([&] { Ufp4CoreRtl core("rtl", options); }), "no configuration is called 'none'");
-  check_report(report_of([&] { Ufp4CoreTimed core("timed", options); }), "no configuration is called 'none'");
+  check_report(report_of([&] { Ufp4CoreRtl core("rtl", options); }),
+               "no configuration is called 'none'");
+  check_report(report_of([&] { Ufp4CoreTimed core("timed", options); }),
+               "no configuration is called 'none'");
 }
 
 TEST(rejects_a_clock_without_a_period) {
