@@ -259,7 +259,7 @@ static ufp4_status_t read_copy(ufp4_linear_t *linear, const copy_t *copy, ufp4_o
 static ufp4_status_t copy_golden(ufp4_linear_t *linear, const ufp4_operand_t *from,
                                  ufp4_operand_t *out) {
   ufp4_status_t status =
-      ufp4_operand_create_scaled(from->elem, from->scale, from->rows, from->cols, out);
+      ufp4_operand_create_blocks(from->elem, from->scale, from->block, from->rows, from->cols, out);
   if (status != UFP4_OK) return device_fail(linear->device, status, "the host is out of memory");
   size_t scales = (size_t)(from->rows * from->scale_blocks);
   memcpy(out->codes, from->codes, (size_t)(from->rows * from->blocks) * 8);
@@ -269,6 +269,7 @@ static ufp4_status_t copy_golden(ufp4_linear_t *linear, const ufp4_operand_t *fr
   out->exponent = from->exponent;
   out->tensor_scale = from->tensor_scale;
   out->flags = from->flags;
+  out->half = from->half;
   return UFP4_OK;
 }
 

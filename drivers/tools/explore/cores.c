@@ -33,20 +33,13 @@ int explore_split_gemm(const ufp4_descriptor_t *whole, explore_split_t split, in
                        ufp4_descriptor_t parts[EXPLORE_MAX_CORES]) {
   const ufp4_gemm_descriptor_t *gemm = &whole->gemm;
   const int rows = split == EXPLORE_SPLIT_ROWS;
-  const uint64_t all = rows ? gemm->m : gemm->n;
-  // Panels have whole groups of rows, and D begins at a multiple of UFP4_ALIGN_BYTES.
-  const uint64_t grain = rows ? UFP4_PANEL_ROWS : UFP4_ALIGN_BYTES / element_bytes(gemm);
-  const uint64_t grains = (all + grain - 1) / grain;
-  int count = 0;
-  for (int i = 0; i < cores; i++) {
-    const uint64_t first = grains * (uint64_t)i / (uint64_t)cores * grain;
-    const uint64_t end = grains * (uint64_t)(i + 1) / (uint64_t)cores * grain;
-    const uint64_t last = end < all ? end : all;
-    if (first >= last) continue;
-    parts[count] = *whole;
-    if (rows) take_rows(&parts[count].gemm, (uint32_t)first, (uint32_t)(last - first));
-    if (!rows) take_columns(&parts[count].gemm, (uint32_t)first, (uint32_t)(last - first));
-    count++;
+  split_part_t shares[EXPLORE_MAX_CORES];
+  const int count =
+      split_gemm(!rows, rows ? gemm->m : gemm->n, (ufp4_dtype_t)gemm->d_dtype, cores, shares);
+  for (int i = 0; i < count; i++) {
+    parts[i] = *whole;
+    if (rows) take_rows(&parts[i].gemm, shares[i].first, shares[i].count);
+    if (!rows) take_columns(&parts[i].gemm, shares[i].first, shares[i].count);
   }
   return count;
 }

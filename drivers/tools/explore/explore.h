@@ -7,6 +7,7 @@
 
 #include "frame/cli.h"
 #include "frame/ranks.h"
+#include "frame/split.h"
 
 extern const cli_command_t cli_explore;
 
@@ -71,7 +72,7 @@ void explore_list_free(explore_list_t *list);
 
 // --- Cases --------------------------------------------------------------------------------------
 
-enum { EXPLORE_MAX_CORES = 64 };
+enum { EXPLORE_MAX_CORES = SPLIT_MAX_CORES };
 
 /** How cores share a GEMM: by rows or columns of D, or by the better of both. */
 typedef enum {

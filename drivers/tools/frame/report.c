@@ -84,15 +84,35 @@ static json_t *integer_or_null(double value) {
   return isnan(value) ? json_null() : json_integer((json_int_t)value);
 }
 
+static void add_cores(json_t *object, const report_case_t *line) {
+  json_t *cycles = json_array();
+  for (int i = 0; i < line->cores && !isnan(line->cycles); i++)
+    json_array_append_new(cycles, json_integer((json_int_t)line->core_cycles[i]));
+  json_object_set_new(object, "cores", json_integer(line->cores));
+  json_object_set_new(object, "split",
+                      line->split != NULL ? json_string(line->split) : json_null());
+  json_object_set_new(object, "core_cycles", cycles);
+}
+
 static json_t *case_object(const report_case_t *line) {
-  return json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "pass", line->pass,
-                   "format", line->format, "m", (json_int_t)line->m, "n", (json_int_t)line->n, "k",
-                   (json_int_t)line->k, "cycles", integer_or_null(line->cycles), "util_percent",
-                   json_real_or_null(line->util_percent), "bound_percent",
-                   json_real_or_null(line->bound_percent), "stall_percent",
-                   json_real_or_null(line->stall_percent), "mismatches",
-                   integer_or_null(line->mismatches < 0 ? NAN : (double)line->mismatches),
-                   "verdict", report_verdict(line->mismatches));
+  json_t *object =
+      json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "pass", line->pass,
+                "format", line->format, "m", (json_int_t)line->m, "n", (json_int_t)line->n, "k",
+                (json_int_t)line->k, "cycles", integer_or_null(line->cycles), "util_percent",
+                json_real_or_null(line->util_percent), "bound_percent",
+                json_real_or_null(line->bound_percent), "stall_percent",
+                json_real_or_null(line->stall_percent), "mismatches",
+                integer_or_null(line->mismatches < 0 ? NAN : (double)line->mismatches), "verdict",
+                report_verdict(line->mismatches));
+  if (line->cores > 0) add_cores(object, line);
+  return object;
+}
+
+static void print_cores(const report_case_t *line) {
+  printf(" %s ", line->split != NULL ? line->split : "-");
+  for (int i = 0; i < line->cores && !isnan(line->cycles); i++)
+    printf("%s%" PRIu64, i == 0 ? "" : ",", line->core_cycles[i]);
+  if (isnan(line->cycles)) fputs("nan", stdout);
 }
 
 // The widths are those of the column names, so that lines stand under them.
@@ -110,15 +130,18 @@ static void print_case(const report_case_t *line) {
   } else {
     printf("%10" PRId64 " ", line->mismatches);
   }
-  printf("%s\n", report_verdict(line->mismatches));
+  fputs(report_verdict(line->mismatches), stdout);
+  if (line->cores > 0) print_cores(line);
+  putchar('\n');
   fflush(stdout);
 }
 
-void report_begin(json_t *json) {
+void report_begin(json_t *json, int cores) {
   if (json == NULL) {
     printf(
         "%% pass format m n k cycles util_percent bound_percent stall_percent mismatches "
-        "verdict\n");
+        "verdict%s\n",
+        cores > 1 ? " split core_cycles" : "");
   } else {
     json_object_set_new(json, "cases", json_array());
   }

@@ -5,6 +5,7 @@
 #define UFP4_REPORT_H
 
 #include "json.h"
+#include "split.h"
 #include "ufp4.h"
 
 /** One line. A real column that means nothing here is NaN ("nan", in JSON null). */
@@ -18,6 +19,9 @@ typedef struct {
       bound_percent;  ///< the most that array and memory bandwidth allow, see report_bound_percent
   double stall_percent;  ///< cycles in which the array waited or drained
   int64_t mismatches;    ///< -1: nothing was compared
+  int cores;             ///< that shared it; 0: it is not said. Then cycles are the longest one's
+  const char *split;     ///< how, or NULL
+  uint64_t core_cycles[SPLIT_MAX_CORES];  ///< 0: that one had no part
 } report_case_t;
 
 /** Fills shape and measured columns from one GEMM's statistics on a device, D of @p d_bytes an
@@ -45,8 +49,8 @@ double report_bound_percent(const ufp4_configuration_t *configuration, unsigned 
 
 // Text where @p json is NULL, else values of that object.
 
-/** Prints the % line, or adds the list "cases". */
-void report_begin(json_t *json);
+/** Prints the % line, with the columns of several cores or without, or adds the list "cases". */
+void report_begin(json_t *json, int cores);
 /** "equal" for 0 mismatches, "DIFFERENT" for more, "-" for -1: nothing was compared. */
 const char *report_verdict(int64_t mismatches);
 /** Prints one line, or adds one object to the list. */

@@ -250,7 +250,7 @@ static int part_three(demo_t *demo) {
   ufp4_status_t status = ufp4_device_info(demo->core.device, &info);
   if (status) return cli_fail_status(&cli_demo, status, ufp4_device_message(demo->core.device));
   say(demo, "3. Every GEMM of that step, every code, scale and output compared");
-  report_begin(demo->json);
+  report_begin(demo->json, 1);
   print_cases(demo, &info, &totals);
   compare_state(demo, &totals);
   if (demo->json) {

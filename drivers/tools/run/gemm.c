@@ -173,7 +173,7 @@ static int print_stats(const choices_t *choices, const inputs_t *in, const resul
                                         &timed->info, (unsigned)choices->device.mem_bandwidth);
   line.mismatches = mismatches;
   json_t *to = choices->json ? json_object() : NULL;
-  report_begin(to);
+  report_begin(to, 1);
   report_case(to, &line);
   if (choices->stats && timed->info.has_cycles) report_counters(to, &stats, timed->seconds);
   if (to == NULL) return CLI_GO_ON;

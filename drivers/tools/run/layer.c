@@ -11,6 +11,7 @@
 #include "frame/cli.h"
 #include "frame/compare.h"
 #include "frame/report.h"
+#include "layer_cores.h"
 #include "tensor/npy.h"
 
 static int run(int argc, char **argv);
@@ -36,17 +37,20 @@ typedef struct {
   int pass, json, bf16;
   uint64_t seed;
   cli_device_t device;
+  layer_cores_t cores;
 } choices_t;
 
 /** The layer on one backend. */
 typedef struct {
   const char *backend;
   ufp4_device_t *device;
+  layer_cores_t cores;  ///< the device is the first of them
   ufp4_device_info_t info;
   ufp4_linear_t *linear;
   int loaded[UFP4_ROLE_COUNT];
   float *d[UFP4_PASS_COUNT];
   ufp4_gemm_stats_t stats[UFP4_PASS_COUNT];
+  layer_parts_t parts[UFP4_PASS_COUNT];
 } side_t;
 
 typedef struct {
@@ -116,7 +120,7 @@ static int find_shape(char **paths, layer_t *layer) {
 // --- One backend --------------------------------------------------------------------------------
 
 static int fail_device(const side_t *side, ufp4_status_t status) {
-  return cli_fail_status(&cli_layer, status, ufp4_device_message(side->device));
+  return cli_fail_status(&cli_layer, status, layer_cores_message(&side->cores));
 }
 
 static int open_side(const choices_t *choices, const char *backend, const layer_t *layer,
@@ -124,6 +128,10 @@ static int open_side(const choices_t *choices, const char *backend, const layer_
   int end = cli_device_open(&cli_layer, &choices->device, backend, &side->device);
   if (end != CLI_GO_ON) return end;
   side->backend = backend;
+  if (side == &layer->sides[0]) side->cores = choices->cores;
+  side->cores.devices[0] = side->device;
+  end = layer_cores_open(&choices->device, &side->cores);
+  if (end != CLI_GO_ON) return end;
   ufp4_device_info(side->device, &side->info);
   ufp4_status_t status =
       ufp4_linear_create(side->device, &layer->shape, &layer->recipe, &side->linear);
@@ -140,6 +148,7 @@ static int open_side(const choices_t *choices, const char *backend, const layer_
 static void close_side(side_t *side) {
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) free(side->d[pass]);
   ufp4_linear_free(side->linear);
+  layer_cores_close(&side->cores);
   ufp4_device_close(side->device);
 }
 
@@ -160,6 +169,9 @@ static ufp4_status_t run_pass(const layer_t *layer, ufp4_pass_t pass, side_t *si
   int64_t n = pass == UFP4_PASS_FPROP ? shape->cout : shape->cin;
   side->d[pass] = malloc(ufp4_matrix_bytes(m, n, sizeof(float)));
   if (side->d[pass] == NULL) return UFP4_ERROR_MEMORY;
+  if (side->cores.count > 1 && ufp4_linear_quantizes(side->linear, pass))
+    return layer_cores_run(&side->cores, side->linear, &layer->recipe, pass, side->d[pass],
+                           &side->parts[pass], &side->stats[pass]);
   return ufp4_linear_run(side->linear, pass, side->d[pass], n, &side->stats[pass]);
 }
 
@@ -201,15 +213,17 @@ static ufp4_status_t compare_pass(const layer_t *layer, ufp4_pass_t pass, int64_
 
 static void report_pass(const choices_t *choices, layer_t *layer, ufp4_pass_t pass,
                         int64_t mismatches, json_t *json) {
-  const side_t *timed = &layer->sides[0];
-  if (!timed->info.has_cycles && layer->side_count == 2) timed = &layer->sides[1];
+  const side_t *first = &layer->sides[0], *timed = first;
+  const int cores = first->cores.count;
+  if (!timed->info.has_cycles && layer->side_count == 2 && cores == 1) timed = &layer->sides[1];
   const char *format = layer->recipe.quantized ? "bf16" : layer->recipe.name;
   if (ufp4_recipe_quantizes(&layer->recipe, pass)) format = elem_names[layer->recipe.elem];
   report_case_t line =
       report_case_make(pass_names[pass], format, &timed->stats[pass], sizeof(float), &timed->info,
                        (unsigned)choices->device.mem_bandwidth);
   line.mismatches = mismatches;
-  if (layer->reported++ == 0) report_begin(json);
+  if (cores > 1) layer_cores_report(&first->cores, &first->parts[pass], &choices->device, &line);
+  if (layer->reported++ == 0) report_begin(json, cores);
   report_case(json, &line);
 }
 
@@ -360,8 +374,9 @@ static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
   if (end != CLI_GO_ON) return end;
   uint64_t t = padded(layer->shape.tokens), in = padded(layer->shape.cin),
            out = padded(layer->shape.cout);
+  // Bytes: source, output and two copies; one of several cores has another output and its operands.
   cli_device_demand(&choices->device,
-                    10 * (t * in + in * out + t * out));  // bytes: source, output and two copies
+                    (choices->cores.asked > 1 ? 15 : 10) * (t * in + in * out + t * out));
   end = choices->json ? compute_json(choices, layer) : compute(choices, layer, NULL);
   if (end == CLI_GO_ON) end = cli_printed();
   if (end == CLI_GO_ON && choices->directory != NULL) end = write_outputs(choices, layer);
@@ -385,6 +400,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL,
                  "uint16 elements of the inputs are BF16 patterns");
   cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print the lines as JSON");
+  layer_cores_add(options, &c->cores);
   cli_device_add_timing(options, &c->device);
   cli_device_add(options, &c->device);
 }
@@ -416,6 +432,7 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON) end = check_directory(&choices);
   if (end == CLI_GO_ON)
     end = cli_device_check(&cli_layer, &options, &choices.device, choices.check);
+  if (end == CLI_GO_ON) end = layer_cores_check(&options, &choices.cores, &choices.device);
   if (end == CLI_GO_ON) end = check_outputs(&choices, paths);
   if (end == CLI_GO_ON) end = cli_recipe_of_one(&cli_layer, choices.recipe_name, &layer.recipe);
   if (end == CLI_GO_ON) end = check_host_recipe(&choices, &layer.recipe);

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: sizes.py BUILD COUNT PES
+"""usage: sizes.py BUILD COUNT PES [EQUAL]
 
 Cores of any size against their RTL: takes one at an edge, and draws COUNT legal configurations of up to PES processing elements, by UFP4_TEST_SEED,
 builds their RTL in the folder BUILD, and compares each with the timed model in jobs, lists of jobs and training steps
-(test_sim_timing, equals_made_configuration). 200 of them: sizes.py FOLDER 200 1024; those that are built stay built."""
+(test_sim_timing, equals_made_configuration). 200 of them: sizes.py FOLDER 200 1024 FOLDER/equal.txt; the file EQUAL gets the names of those
+that were equal, and who stops the script and starts it again goes on with the others. Those that differ are listed at the end."""
 import os
 import pathlib
 import random
@@ -53,26 +54,43 @@ def call(seconds, *command, **environment):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=seconds,
                           env={**os.environ, **environment})
     if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        raise RuntimeError(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     return done.stdout
 
 
-def compare(build, names):
+def compare(build, names, equal):
+    """The names of those that differ."""
+    different = []
     call(600, "cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_CUDA=OFF",
          f"-DUFP4_SIMULATE={';'.join(names)}", "-DUFP4_SIMULATE_ALONE=ON",
          *(f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX")))
     call(3600, "ninja", "-C", build, "test_sim_timing")
     for name in names:
-        print(call(3600, build / "tests" / "sim" / "timing" / "test_sim_timing", "equals_made_configuration",
-                   UFP4_TEST_CONFIGURATION=name), end="", flush=True)
+        try:
+            print(name, call(3600, build / "tests" / "sim" / "timing" / "test_sim_timing", "equals_made_configuration",
+                             UFP4_TEST_CONFIGURATION=name), end="", flush=True)
+        except RuntimeError as why:
+            print(f"{name} differs: {why}", flush=True)
+            different.append(name)
+            continue
+        if equal:
+            with equal.open("a") as file:
+                file.write(f"{name}\n")
+    return different
 
 
 def main():
     build, count, most = pathlib.Path(sys.argv[1]).resolve(), int(sys.argv[2]), int(sys.argv[3])
     draw, legal = random.Random(int(os.environ.get("UFP4_TEST_SEED", "0"))), rules()
-    names = EDGES + [drawn(draw, most, legal) for _ in range(count)]
+    equal = pathlib.Path(sys.argv[4]) if len(sys.argv) > 4 else None
+    ended = equal.read_text().split() if equal and equal.exists() else []
+    names = [name for name in EDGES + [drawn(draw, most, legal) for _ in range(count)] if name not in ended]
+    different = []
     for at in range(0, len(names), AT_A_TIME):
-        compare(build, names[at:at + AT_A_TIME])
+        different += compare(build, names[at:at + AT_A_TIME], equal)
+    print(f"{len(names) + len(ended)} sizes, {len(names) - len(different) + len(ended)} equal")
+    if different:
+        sys.exit(f"different: {' '.join(different)}")
 
 
 if __name__ == "__main__":
