@@ -292,6 +292,7 @@ def test_cycles_are_the_simulated_cores_on_rtl():
 
 def test_configurations_of_any_size_are_counted():
     pathlib.Path("mine.toml").write_text('[[configuration]]\nname = "mine"  # not of it\nrows = 3\ncols = 5\ntile_rows = 16\n'
+                                         f'# of another{" rows = 4" * 50}\n'
                                          'tile_cols = 16\nchunk = 8\nbus_bytes = 16\ncontract = "exact"\non_demand = true\n')
     rows = explore("--tokens", "32", "--serial", "--config", "mine.toml,rows=2:cols=2:bus=8,small,rows=12:cols=4..16+4:bus=128")
     steps = {r["config"]: r for r in rows if r["layer"] == "step"}
@@ -311,7 +312,7 @@ def test_a_configuration_that_the_rtl_refuses_is_a_row_with_its_words():
 
 def test_files_of_no_configuration_are_refused():
     for text, message in (("", "there is no configuration in it"), ("rows 8\n", "mine.toml, line 1: no KEY = VALUE"),
-                          ("rows = 8\nrows = 9\n", "given twice is 'rows'"), ("depth = 8\n", "are known, not 'depth'")):
+                          ("rows = 8\nrows = 9\n", "given twice is 'rows'"), ("depth = 8\n", "are known, not 'depth'"), ("cols = 8\nrows = 8\0\n", "mine.toml, line 2: no KEY")):
         pathlib.Path("mine.toml").write_text(text)
         rejects(2, message, "explore", shapes(), "-o", "out", "--config", "mine.toml")
 

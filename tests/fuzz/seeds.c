@@ -177,6 +177,16 @@ static void seed_configuration(const char *root) {
     add(&corpus, "", 0, texts[i], strlen(texts[i]));
 }
 
+static void seed_toml(const char *root) {
+  corpus_t corpus = corpus_open(root, "toml");
+  static const char *const texts[] = {
+      "[[configuration]]\nname = \"mine\"  # not of it\nrows = 8\ncols = 16\ntile_rows = 16\n"
+      "tile_cols = 16\nbus_bytes = 128\nquant = 64\ncontract = \"exact\"\n",
+      "chunk = 16\r\nlanes=4\r\nformats = \"e1m2\"\r\nsimulated = \"fpga\"\r\non_demand = true"};
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    add(&corpus, "", 0, texts[i], strlen(texts[i]));
+}
+
 static void seed_text(const char *root) {
   corpus_t corpus = corpus_open(root, "text");
   uint8_t text[3000], bytes[4096];
@@ -216,6 +226,7 @@ int main(int argc, char **argv) {
   seed_recipe(argv[1]);
   seed_options(argv[1]);
   seed_configuration(argv[1]);
+  seed_toml(argv[1]);
   seed_text(argv[1]);
   seed_bytes(argv[1], "cast", 8, 200);
   seed_bytes(argv[1], "quantize", 256, 600);

@@ -3,6 +3,7 @@
 #include "base/configuration.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "frame/cli.h"
@@ -49,18 +50,21 @@ static int add_line(char *line, char text[TEXT]) {
 }
 
 static ufp4_status_t read_file(const char *path, char text[TEXT], ufp4_message_t *message) {
-  char line[256];
+  char *line = NULL;
+  size_t size = 0;
+  ssize_t length;
   FILE *file = fopen(path, "r");
   if (file == NULL) {
     ufp4_message_set(message, "cannot read '%s': %s", path, strerror(errno));
     return UFP4_ERROR_ARGUMENT;
   }
   ufp4_status_t status = UFP4_OK;
-  for (int at = 1; status == UFP4_OK && fgets(line, sizeof line, file) != NULL; at++) {
-    if (add_line(line, text)) continue;
+  for (int at = 1; status == UFP4_OK && (length = getline(&line, &size, file)) >= 0; at++) {
+    if (strlen(line) == (size_t)length && add_line(line, text)) continue;
     ufp4_message_set(message, "%s, line %d: no KEY = VALUE of a configuration", path, at);
     status = UFP4_ERROR_ARGUMENT;
   }
+  free(line);
   fclose(file);
   if (status != UFP4_OK || text[0] != '\0') return status;
   ufp4_message_set(message, "%s: there is no configuration in it", path);

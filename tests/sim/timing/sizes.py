@@ -67,8 +67,8 @@ def compare(build, names, equal):
     call(3600, "ninja", "-C", build, "test_sim_timing")
     for name in names:
         try:
-            print(name, call(3600, build / "tests" / "sim" / "timing" / "test_sim_timing", "equals_made_configuration",
-                             UFP4_TEST_CONFIGURATION=name), end="", flush=True)
+            print(call(3600, build / "tests" / "sim" / "timing" / "test_sim_timing", "equals_made_configuration",
+                       UFP4_TEST_CONFIGURATION=name), end="", flush=True)
         except RuntimeError as why:
             print(f"{name} differs: {why}", flush=True)
             different.append(name)
