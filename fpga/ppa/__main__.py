@@ -171,11 +171,11 @@ def energy_lines(document):
     found = [(row["unit"], one) for row in document["rows"] for one in row.get("energy", ())]
     if not found:
         return []
-    lines = ["", f"{'fJ a MAC, an element':<24} {'data':<12} {'load':<5} {'energy':>7} {'gates':>7} {'flip-flops':>10} {'clocked':>8} {'leakage':>8} {'clock pins':>11} {'input pins':>11}"]
+    lines = ["", f"{'fJ a MAC, an element':<24} {'data':<16} {'load':<5} {'energy':>7} {'gates':>7} {'flip-flops':>10} {'clocked':>8} {'leakage':>8} {'clock pins':>11} {'input pins':>11}"]
     for unit, one in found:
         parts = [one[f"{part}_fj"] for part in (*energy.PARTS, *energy.OUTSIDE)]
         widths = (7, 10, 8, 8, 11, 11)
-        lines.append(f"{unit:<24} {one['data'] + ' ' + one['elements']:<12} {one['load']:<5} {one['energy_fj']:>7.2f} " +
+        lines.append(f"{unit:<24} {one['data'] + ' ' + one['elements']:<16} {one['load']:<5} {one['energy_fj']:>7.2f} " +
                      " ".join(f"{value:>{width}.2f}" for value, width in zip(parts, widths)))
     return [*lines, f"% energies at {document['megahertz']} MHz, of toggles at zero delay: a lower bound. Clock pins and input pins are beside them: whoever drives them pays"]
 

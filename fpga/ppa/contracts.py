@@ -9,7 +9,7 @@ from stimulus import FIRST, LEAD, Stimulus
 
 NAMES = ("a_mag_i", "a_rest_i", "b_mag_i", "b_rest_i")
 FRAC = {"e2m1": 1, "e1m2": 2}  # of an element's unit, a power of 1/2
-SHARE = 4
+SHARE, TILES = 4, 10  # of a group of PEs: PEs a side, and sub-tiles that it is fed: 16 PEs have others each
 
 
 def number(word):
@@ -111,8 +111,9 @@ def single(of):
 def shared(data, elem, load):
     """pe_shared: row r and column c of the group take the excerpt's rows from the 2r-th and the c-th on."""
     a, b = stimuli.excerpt(data, elem)
+    fed = TILES * len(a[0])
     turned = lambda rows, by: rows[by % len(rows):] + rows[:by % len(rows)]
-    lines = [[stimuli.paced(stimuli.feeds(turned(a, 2 * r), turned(b, c)), load) for c in range(SHARE)] for r in range(SHARE)]
+    lines = [[stimuli.paced(stimuli.feeds(turned(a, 2 * r), turned(b, c))[:fed], load) for c in range(SHARE)] for r in range(SHARE)]
 
     def decode(fed):
         """{codes of the rows, of the columns, scales of the rows, of the columns}"""

@@ -5,7 +5,7 @@
 FOLDER: as excerpt.py wants it. Of each unit two runs, `full` with a memory as fast as the bus, `half` with a slower one:
   lane         row 0 of the configuration `small`, which multiplies 64 x 192 by 16 x 192 of a layer's FPROP; 2 bytes a cycle
   quant_block  of the column copy in `default`, which quantizes 128 x 384 of a layer's dY (Hadamard transform, stochastic rounding);
-               32 bytes a cycle
+               32 bytes a cycle; `full` without the one and without the other, too
 Needs numpy and fst2vcd (Debian's gtkwave). A port is a word a cycle, hexadecimal, `word*n` for n cycles; outputs are those of
 the window.
 """
@@ -25,6 +25,7 @@ QUANT_OUT = ("group_take_o", "in_ready_o", "out_valid_o", "out_codes_o", "out_sc
 ARRAY = "u_systolic"
 LANE = ("elem_a_i", "e8m0_i", "we_a_i", "waddr_a_i", "write_data_i", "write_scales_i", "drain_parity_i", "drain_tile_a_i", "drain_nan_a_o")
 ROW = ("control", "addr", "parity", "clear", "lanes", "mag", "rest")
+DY_COL = 5  # a tensor's number
 FILL, BLOCKS = 24, 96  # of QUANT: blocks before what counts, and in it
 TILE = 8 * 8 * 12  # of a lane: reads of a macro-tile; the first two fill flags, the third counts
 
@@ -74,7 +75,7 @@ def run(window, elements, ins, outs):
 
 def quant(seen):
     """From the reset of the unit on, with what it sees before its first block."""
-    taken = [t for t, now in enumerate(seen) if now["sr_i"] and not now["amax_i"] and now["in_valid_i"] and now["in_ready_o"]]
+    taken = [t for t, now in enumerate(seen) if now["tensor_id_i"] == DY_COL and not now["amax_i"] and now["in_valid_i"] and now["in_ready_o"]]
     window = taken[FILL], taken[FILL + BLOCKS]
     part = seen[taken[0] - 4:window[1] + 1]
     ins = {name: [now[name] for now in part] for name in QUANT_IN} | {"rst_ni": [0] * 3 + [1] * (len(part) - 3)}
@@ -106,7 +107,7 @@ def main():
     if len(sys.argv) != 3:
         raise SystemExit(__doc__)
     program, captured = (pathlib.Path(name).resolve() for name in sys.argv[1:])
-    out = {"lane": {}, "quant_block": {}}
+    out = {"lane": {"fprop": {}}, "quant_block": {}}
     with tempfile.TemporaryDirectory() as name:
         place = pathlib.Path(name)
         for role, tensor, count in (("x", "fc2.X", 64), ("w", "fc2.W", 16), ("x1", "fc1.X", 128), ("w1", "fc1.W", 384), ("dy1", "fc1.dY", 128)):
@@ -114,11 +115,13 @@ def main():
         for role in "xw":
             subprocess.run([program, "quantize", f"{role}.npy", "-o", f"{role}.safetensors", "--recipe", "ufp4", "--role", role, "--pass", "fprop"], cwd=place,
                            check=True)
-        for load, slow, fast in (("full", 0, 0), ("half", 2, 32)):
-            out["lane"][load] = lane(traced(place, program, ["gemm", "x.safetensors", "w.safetensors", "-o", "d.npy", "--config", "small"], slow,
-                                            {ARRAY: LANE, ARRAY + ".gen_row[0]": ROW}))
-            out["quant_block"][load] = quant(traced(place, program, ["layer", "x1.npy", "w1.npy", "dy1.npy", "-o", "out", "--config", "default"], fast,
-                                                    {QUANT: QUANT_IN + QUANT_OUT}))
+        for load, bandwidth in (("full", 0), ("half", 2)):
+            out["lane"]["fprop"][load] = lane(traced(place, program, ["gemm", "x.safetensors", "w.safetensors", "-o", "d.npy", "--config", "small"], bandwidth,
+                                                     {ARRAY: LANE, ARRAY + ".gen_row[0]": ROW}))
+        for suffix, load, bandwidth in (("", "full", 0), ("", "half", 32), ("/rht=none", "full", 0), ("/sr=none", "full", 0)):
+            out["quant_block"].setdefault(f"dy{suffix}", {})[load] = quant(traced(
+                place, program, ["layer", "x1.npy", "w1.npy", "dy1.npy", "-o", "out", "--config", "default", "--recipe", f"ufp4{suffix}"], bandwidth,
+                {QUANT: QUANT_IN + QUANT_OUT}))
     print(json.dumps(out, indent=1))
 
 

@@ -170,7 +170,7 @@ def unpacked(text):
 def recorded(unit):
     """Of a run of the core that runs.json has; without load the unit sees what came last, with nothing valid."""
     def made(data, elem, load):
-        run = json.loads((pathlib.Path(__file__).parent / "runs.json").read_text())[unit]["full" if load == "none" else load]
+        run = json.loads((pathlib.Path(__file__).parent / "runs.json").read_text())[unit][data]["full" if load == "none" else load]
         ports = {name: unpacked(text) for name, text in run["inputs"].items()}
         outputs = {name: unpacked(text) for name, text in run["outputs"].items()}
         cycles = range(*run["window"])
