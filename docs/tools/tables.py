@@ -127,20 +127,39 @@ FORMATS = (("", "all formats"), ("_e2m1", "E2M1 alone"), ("_uniform", "E1M2 and 
 def energies(folder):
     csvs = Rows("energy.csv", folder)
     about = {"library": "ASAP7", "flow": "plain", "load": "full"}
+    spent = lambda unit, data, elem, key="energy_fj": csvs.one(unit=unit, data=data, elements=elem, **about)[key]
     cells = []
     for ending, words in FORMATS:
         for elem in ("e1m2", "e2m1") if not ending else ("e2m1",) if ending == "_e2m1" else ("e1m2",):
-            pe, other, dot = (csvs.one(unit=unit + ending, data=data, elements=elem, **about)
-                              for unit, data in (("pe", "fprop"), ("pe", "wgrad"), ("dot", "fprop")))
+            pe = csvs.one(unit=f"pe{ending}", data="fprop", elements=elem, **about)
             cells.append([f"{words}, data in {elem.upper()}", pe["energy_fj"], *(pe[f"{part}_fj"] for part in ("gates", "flip_flops_data", "flip_flops_clock")),
-                          pe["clock_pins_fj"], other["energy_fj"], dot["energy_fj"]])
+                          pe["clock_pins_fj"], spent(f"pe{ending}", "wgrad", elem), spent(f"pe_shared{ending}", "fprop", elem), spent(f"dot{ending}", "fprop", elem)])
     yield "silicon.md", ("PE for", "fJ a MAC"), cells
+    yield "silicon.md", ("contract", "row"), [
+        [contract, f"`{unit}`", *(spent(unit, data, elem) for elem in ("e1m2", "e2m1") for data in ("fprop", "wgrad")), spent(unit, "fprop", "e1m2", "clock_pins_fj")]
+        for contract, unit in (("exact", "pe"), ("fp32", "pe_fp32"), ("nv", "pe_nv"))]
+    ihp = {"library": "IHP SG13G2", "flow": "plain", "load": "full", "data": "fprop"}
+    yield "silicon.md", ("IHP, PE for", "fJ a MAC"), [
+        [f"{words}, data in {elem.upper()}", *(csvs.one(unit=f"pe{ending}", elements=elem, **ihp)[key] for key in ("energy_fj", "clock_pins_fj"))]
+        for ending, words, elem in (("", "all formats", "e1m2"), ("_e2m1", "E2M1 alone", "e2m1"), ("_uniform", "E1M2 and INT4", "e1m2"), ("_e1m2", "E1M2 alone", "e1m2"))]
+
+
+GATED = (("pe", "PE", "fprop"), ("lane", "lane", "fprop"), ("quant_block", "block pipeline of QUANT", "dy"))
+
+
+def gates(folder):
+    csvs, energy, cells = Rows("silicon.csv", folder), Rows("energy.csv", folder), []
+    for unit, words, data in GATED:
+        for load in ("full", "half", "none"):
+            found = [energy.one(unit=unit, data=data, elements="e1m2", library="ASAP7", flow=flow, load=load) for flow in ("plain", "gated")]
+            sums = [float(row["energy_fj"]) + float(row["clock_pins_fj"]) for row in found]
+            cells.append([words, load, *(row[key] for row in found for key in ("energy_fj", "clock_pins_fj")), f"{100 * (sums[1] / sums[0] - 1):+.0f} %"])
+    yield "silicon.md", ("unit", "load"), cells
     cells = []
-    for load in ("full", "half", "none"):
-        found = [csvs.one(unit="pe", data="fprop", elements="e1m2", library="ASAP7", flow=flow, load=load) for flow in ("plain", "gated")]
-        sums = [float(row["energy_fj"]) + float(row["clock_pins_fj"]) for row in found]
-        cells.append([load, *(row[key] for row in found for key in ("energy_fj", "clock_pins_fj")), f"{100 * (sums[1] / sums[0] - 1):+.0f} %"])
-    yield "silicon.md", ("load", "energy"), cells
+    for unit, words, _ in GATED:
+        plain, gated = (csvs.one(unit=unit, library="ASAP7", flow=flow) for flow in ("plain", "gated"))
+        cells.append([words, plain["area_um2"], gated["area_um2"], share(gated["area_um2"], plain["area_um2"]), plain["delay_ns"], gated["delay_ns"]])
+    yield "silicon.md", ("unit", "area, um2"), cells
 
 
 def share(value, of):
@@ -151,7 +170,7 @@ def claims(folder):
     """Each by its figures, as the page has them."""
     cells, energy = Rows("silicon.csv", folder), Rows("energy.csv", folder)
     asap = lambda unit, flow="plain": cells.one(unit=unit, library="ASAP7", flow=flow)
-    spent = lambda unit, elem: energy.one(unit=unit, library="ASAP7", flow="plain", data="fprop", elements=elem, load="full")["energy_fj"]
+    spent = lambda unit, elem, data="fprop": energy.one(unit=unit, library="ASAP7", flow="plain", data=data, elements=elem, load="full")["energy_fj"]
     out = []
     for ending, elem, words in (("", "e2m1", "all formats"), ("_uniform", "e1m2", "E1M2 and INT4"), ("_e1m2", "e1m2", "E1M2 alone")):
         for unit, name in (("dot", "dot product"), ("pe", "PE")):
@@ -160,11 +179,14 @@ def claims(folder):
                         share(spent(unit + ending, elem), spent(f"{unit}_e2m1", "e2m1")), None])
     for unit, name in (("pe_fp32", "fp32"), ("pe_nv", "nv")):
         out.append([f"contract exact against {name}, PE", share(asap("pe")["area_um2"], asap(unit)["area_um2"]),
-                    share(asap("pe")["delay_ns"], asap(unit)["delay_ns"]), "not measured", None])
+                    share(asap("pe")["delay_ns"], asap(unit)["delay_ns"]), share(spent("pe", "e1m2"), spent(unit, "e1m2")), None])
     array = 256 * float(asap("pe_in_array")["area_um2"])
-    whole = array + 2 * float(asap("quant_block")["area_um2"])
-    for unit, name in (("quant_block", "QUANT's two block pipelines"), ("rht", "their RHT"), ("threefry", "their SR")):
-        out.append([f"{name}, of them and 256 PEs", f"{200 * float(asap(unit)['area_um2']) / whole:.1f} %", "", "not measured", None])
+    whole = array + 32 * float(asap("lane")["area_um2"]) + 2 * float(asap("quant_block")["area_um2"])
+    block, mac = float(spent("quant_block", "e1m2", "dy")), float(spent("pe", "e1m2"))
+    for unit, name, energy_fj in (("quant_block", "QUANT's two block pipelines", block), ("rht", "their RHT", block - float(spent("quant_block", "e1m2", "dy/rht=none"))),
+                                  ("threefry", "their SR", block - float(spent("quant_block", "e1m2", "dy/sr=none")))):
+        out.append([f"{name}, of them, 256 PEs and 32 lanes", f"{200 * float(asap(unit)['area_um2']) / whole:.1f} %", "",
+                    f"{2 * energy_fj:.0f} fJ a number: {2 * energy_fj / mac:.1f} MACs", None])
     yield "silicon.md", ("claim", "area"), out
 
 
@@ -358,7 +380,7 @@ def gpu(folder):
 
 
 def tables(folder=RESULTS):
-    for of_page in (silicon, energies, claims, cores, fpga, performance, operands, shrinkage, training, flips, gpu):
+    for of_page in (silicon, energies, gates, claims, cores, fpga, performance, operands, shrinkage, training, flips, gpu):
         yield from of_page(folder)
 
 

@@ -59,7 +59,7 @@ def read_options(words):
     parser.add_argument("--full-adders", **flag, help="the library's full adder in place of ufp4_full_adder")
     parser.add_argument("--sized", **flag, help="gates sized for a delay, and buffers")
     parser.add_argument("--gated", **flag, help="clock gates where eight or more flip-flops have one enable, those of the operands of PEs among them")
-    parser.add_argument("--energy", **flag, help="energies of a MAC, too, of units that have them (dot.., pe..): on GEMMs of a training, at full, half and no load")
+    parser.add_argument("--energy", **flag, help="energies of a MAC, or of lanes and QUANT an element, of units that have them: on GEMMs of a training, at full, half and no load")
     parser.add_argument("--seconds", action=Once, type=seconds, default=900, metavar="N", help="time limit of a tool on a unit (default 900)")
     parser.add_argument("--json", **flag, help="prints JSON")
     parser.add_argument("-o", dest="output", action=Once, metavar="DIR", help="a folder for ppa.json, ppa.csv, energy.csv and the page report.html")
@@ -133,7 +133,7 @@ def measure_all(todo, cells, how, tools, cache, limit):
 
 def measure_energies(found, cells, folders, tools, cache, limit):
     """Adds what rows.cases has to the rows. How many failed."""
-    todo = [(row, case) for row in found if rows.has_energy(rows.BY_NAME[row["unit"]]) for case in rows.cases(rows.BY_NAME[row["unit"]])]
+    todo = [(row, case) for row in found for case in rows.cases(rows.BY_NAME[row["unit"]])]
     energy.check_itself(tools, cache, limit)
     failed, done = 0, {}
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
@@ -171,11 +171,11 @@ def energy_lines(document):
     found = [(row["unit"], one) for row in document["rows"] for one in row.get("energy", ())]
     if not found:
         return []
-    lines = ["", f"{'fJ a MAC':<24} {'data':<12} {'load':<5} {'energy':>7} {'gates':>7} {'flip-flops':>10} {'clocked':>8} {'leakage':>8} {'clock pins':>11} {'input pins':>11}"]
+    lines = ["", f"{'fJ a MAC, an element':<24} {'data':<16} {'load':<5} {'energy':>7} {'gates':>7} {'flip-flops':>10} {'clocked':>8} {'leakage':>8} {'clock pins':>11} {'input pins':>11}"]
     for unit, one in found:
         parts = [one[f"{part}_fj"] for part in (*energy.PARTS, *energy.OUTSIDE)]
         widths = (7, 10, 8, 8, 11, 11)
-        lines.append(f"{unit:<24} {one['data'] + ' ' + one['elements']:<12} {one['load']:<5} {one['energy_fj']:>7.2f} " +
+        lines.append(f"{unit:<24} {one['data'] + ' ' + one['elements']:<16} {one['load']:<5} {one['energy_fj']:>7.2f} " +
                      " ".join(f"{value:>{width}.2f}" for value, width in zip(parts, widths)))
     return [*lines, f"% energies at {document['megahertz']} MHz, of toggles at zero delay: a lower bound. Clock pins and input pins are beside them: whoever drives them pays"]
 

@@ -10,6 +10,7 @@ import re
 import shutil
 import tempfile
 
+import contracts
 import flow
 import gates
 import liberty
@@ -18,7 +19,8 @@ import stimulus as stimuli
 from library import Library
 from stimulus import BLOCK, Stimulus
 
-STIMULI = {"ufp4_dot": stimuli.dot, "ufp4_pe": stimuli.pe}
+STIMULI = {"ufp4_dot": stimuli.dot, "ufp4_pe": stimuli.pe, "pe_shared": contracts.shared, "ufp4_pe_fp32": contracts.fp32, "ufp4_pe_nv": contracts.nv,
+           "ufp4_lane": stimuli.recorded("lane"), "ufp4_quant_block": stimuli.recorded("quant_block")}
 SOURCES = [(pathlib.Path(__file__).parent / f"{name}.py").read_text() for name in ("energy", "gates", "liberty", "netlist")]
 # Those of a row's energy, and two that drivers outside pay: the capacitance of clock pins, and of pins on inputs.
 PARTS = ("gates", "flip_flops_data", "flip_flops_clock", "leakage")
@@ -226,7 +228,7 @@ def run(path, library, stimulus, period, tools, cache, seconds):
     def make(folder):
         shutil.copy(path, folder / "netlist.v")
         shutil.copy(models(library, tools, cache) / "cells.v", folder / "cells.v")
-        check_sums(stimulus, netlists.simulate(netlist, folder, stimulus, tools, seconds, netlists.writes(netlist)))
+        check(stimulus, netlists.simulate(netlist, folder, stimulus, tools, seconds, list(stimulus.outputs) or netlists.writes(netlist)))
         found = measure(netlist, library, folder, len(stimulus.window), period)
         for name in ("toggles.vcd", "bench.vvp", "cells.v", "netlist.v"):
             (folder / name).unlink()
@@ -235,25 +237,51 @@ def run(path, library, stimulus, period, tools, cache, seconds):
     return json.loads((cache.get(["energy", key], make)[0] / "energy.json").read_text())
 
 
+def check(stimulus, printed):
+    """The netlist does what the RTL does."""
+    if stimulus.outputs:
+        check_outputs(stimulus, printed)
+    else:
+        check_sums(stimulus, printed)
+
+
+def check_outputs(stimulus, printed):
+    """As the unit's in the core."""
+    for t, line in zip(stimulus.window, printed[stimulus.window.start:stimulus.window.stop], strict=True):
+        for (name, values), word in zip(stimulus.outputs.items(), line.split(), strict=True):
+            wanted = values[t - stimulus.window.start]
+            if set(word) & set("xz") or int(word, 16) != wanted:
+                raise flow.Failed(f"the netlist's {name} is {word} in cycle {t}, the core's is {wanted:x}")
+
+
+def written(word, contract):
+    """The sum that a PE writes as `word`; of contracts other than exact the FP32 pattern."""
+    if contract != "exact":
+        return word
+    word += sum((word >> (64 + i) & 1) << (16 * (i + 1)) for i in range(3))  # the carries of ufp4_sum_exact
+    return (word & 2**64 - 1) - ((word >> 63 & 1) << 64)
+
+
 def check_sums(stimulus, printed):
-    """What a PE has written is the sum of its blocks' products: the netlist does what the RTL does."""
+    """What PEs have written is the sum of their blocks' products."""
     found = {}
-    for enable, index, word in (line.split() for line in printed):
-        if enable == "1" and not set(index + word) & set("xz"):
-            word = int(word, 16)
-            word += sum((word >> (64 + i) & 1) << (16 * (i + 1)) for i in range(3))  # the carries of ufp4_sum_exact
-            found[int(index, 16)] = (word & 2**64 - 1) - ((word >> 63 & 1) << 64)
+    for line in printed:
+        words = line.split()
+        for pe in range(len(words) // 3):
+            enable, index, word = words[3 * pe:3 * pe + 3]
+            if enable == "1" and not set(index + word) & set("xz"):
+                found[stimuli.SPACE * pe + int(index, 16)] = written(int(word, 16), stimulus.contract)
     for index, value in stimulus.sums.items():
         if found.get(index) != value:
             raise flow.Failed(f"the netlist's sum {index} is {found.get(index)}, its blocks' is {value}")
 
 
 def of_case(path, row, case, library, tools, cache, seconds):
-    """Femtojoules a MAC of a row on one of its cases; without load, of the time that a MAC takes at full load."""
+    """Femtojoules a MAC of a row on one of its cases, or of lanes and QUANT an element; without load, of the time that it takes at full load."""
     data, elem, load = case
     stimulus = STIMULI[row.module](data, elem, load)
     megahertz = library.settings["megahertz"]
     joules = run(path, library, stimulus, 1e3 / megahertz, tools, cache, seconds)
-    macs = stimulus.macs / len(stimulus.window) or BLOCK
+    macs = stimulus.macs / len(stimulus.window) or BLOCK * row.of
     parts = {part: 1e15 * value / macs for part, value in joules.items()}
     return {"data": data, "elements": elem, "load": load, "energy_fj": sum(parts[part] for part in PARTS)} | {f"{part}_fj": value for part, value in parts.items()}

@@ -40,8 +40,10 @@ def memories(netlist):
 
 
 def writes(netlist):
-    """The ports through which a PE writes its first memory, or none."""
-    return [f"u_banks.u_bank0.{name}" for name in ("we_i", "waddr_i", "wdata_i") if f"u_banks.u_bank0.{name}" in netlist.ports]
+    """The ports through which PEs write their first memories, PE after PE, or none."""
+    banks = [name.removesuffix("we_i") for name in netlist.ports if name.endswith("u_banks.u_bank0.we_i")]
+    place = lambda bank: [int(number) for number in re.findall(r"\[(\d+)\]", bank)]
+    return [bank + name for bank in sorted(banks, key=place) for name in ("we_i", "waddr_i", "wdata_i")]
 
 
 def inputs(netlist):

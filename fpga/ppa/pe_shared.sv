@@ -17,6 +17,8 @@ module pe_shared #(
   input  logic [10:0]               control_load_i,
   input  logic [1:0]                base_i,
   input  logic [10:0]               control_sum_i,
+  input  logic                      codes_step_i,    // with ClockEnables: of the registers for codes, and of the PEs
+  input  logic                      step_i,
   input  logic [80*Share-1:0]       a_codes_i,
   input  logic [8*Share-1:0]        a_scales_i,
   input  logic [80*Share-1:0]       b_codes_i,
@@ -33,7 +35,7 @@ module pe_shared #(
   output logic [2*Share*Share-1:0]  drain_parity_o
 );
   logic [80*Share-1:0] a_codes, b_codes;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i) if (!ufp4_pe_pkg::ClockEnables || codes_step_i) begin
     a_codes <= a_codes_i;
     b_codes <= b_codes_i;
   end
@@ -74,7 +76,7 @@ module pe_shared #(
         .a_rest_o(a_rest),
         .b_mag_o(b_mag),
         .b_rest_o(b_rest),
-        .step_i(1'b0),
+        .step_i,
         .first_i(1'b0),
         .drain_read_i(drain_read[2*r+:2]),
         .drain_index_i(drain_index),

@@ -11,6 +11,7 @@ class Row:
     of: int = 1  # the module is so many of the unit
     formats: str = ""  # what it multiplies, of the default table
     default: bool = False
+    memories: bool = False  # stay in the netlist, as ufp4_sram
 
 
 FORMATS = {"": ("all formats", {}), "_e2m1": ("E2M1", {"Formats": 1}), "_uniform": ("E1M2 and INT4", {"Formats": 2}),
@@ -35,23 +36,31 @@ ROWS = [
     Row("pe_fpga", "ufp4_pe", {"Parity": 0, "Target": 1}),
     Row("pe_fp32", "ufp4_pe_fp32", {"Parity": 0}),
     Row("pe_nv", "ufp4_pe_nv", {"Parity": 0}),
+    Row("lane", "ufp4_lane", {"Parity": 0}),
     Row("quant_block", "ufp4_quant_block", {}),
     Row("rht", "ufp4_rht", {}),
     Row("divide_round", "ufp4_divide_round", {}),
     Row("threefry", "ufp4_threefry", {}),
 ]
 # What a unit's energy is measured on, each of its own format: the GEMM of gemm.json and the load; all formats on more.
+LOADS = ("full", "half", "none")
 CASES = [("fprop", "full"), ("wgrad", "full"), ("fprop", "half"), ("fprop", "none")]
 ELEMENTS = {"all formats": "e1m2", "E2M1": "e2m1", "E1M2 and INT4": "e1m2", "E1M2": "e1m2"}
 MORE = [("fprop", "e2m1", "full"), ("wgrad", "e2m1", "full"), ("zero", "e1m2", "full"), ("random", "e2m1", "full")]
-
-
-def has_energy(row):
-    return row.module in ("ufp4_dot", "ufp4_pe") and row.parameters.get("Parity", 0) == 0 and "Target" not in row.parameters and row.formats != ""
+# Of other rows: on runs of their own (runs.json), and the contracts fp32 and nv.
+OWN = {"lane": [("fprop", "e1m2", load) for load in LOADS],
+       "quant_block": [*(("dy", "e1m2", load) for load in LOADS), ("dy/rht=none", "e1m2", "full"), ("dy/sr=none", "e1m2", "full")],
+       **{f"pe_{contract}": [(data, elem, "full") for elem in ("e1m2", "e2m1") for data in ("fprop", "wgrad")] for contract in ("fp32", "nv")}}
 
 
 def cases(row):
-    """[(data, elements, load)] of a row's energies."""
+    """[(data, elements, load)] of a row's energies, or none."""
+    if row.name in OWN:
+        return OWN[row.name]
+    if row.formats == "" or row.parameters.get("Parity", 0):
+        return []
+    if row.module == "pe_shared":
+        return [("fprop", elem, "full") for elem in sorted({ELEMENTS[row.formats], *["e2m1"] * (row.formats == "all formats")})]
     own = [(data, ELEMENTS[row.formats], load) for data, load in CASES]
     return own + (MORE if row.formats == "all formats" else [])
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts: one flow for every row. yosys with its slang reader, synth -flatten, dfflibmap, abc; OpenSTA without wires. The
-ports of memories become ports of the unit."""
+ports of memories become ports of the unit, or the netlist has them as they are in the RTL."""
 
 GATED = 8  # flip-flops of one enable from which on they get a gate
 # Full adders: those with a constant input turn to gates, one after the other; the rest become cells.
@@ -57,13 +57,14 @@ def synthesis(row, library, flow):
                   "techmap -map cell.v", "techmap", "opt -full"]
     if flow.sized:
         size = f"-constr constraints -D {library.settings['picoseconds']}"
+    evert = [] if row.memories else ["expose -evert t:*ufp4_sram*"]
     gate = []
     if flow.gated:
         cell, enable, clock, output, *scan = library.settings["gate"]
         gate = [f"clockgate -pos {cell} {enable}:{clock}:{output} {' '.join(f'-tie_lo {pin}' for pin in scan)} -min_net_size {GATED}"]
     return "\n".join([
         f"read_slang -j 1 -DSYNTHESIS{' -DUFP4_CLOCK_ENABLES' if flow.gated else ''} --top {row.module} {parameters} {boxes} -F rtl/rtl.f rtl/pe_shared.sv",
-        f"synth -flatten -top {row.module}", *adders, "expose -evert t:*ufp4_sram*", *gate, f"dfflibmap {avoid} {liberty}", "opt -purge",
+        f"synth -flatten -top {row.module}", *adders, *evert, *gate, f"dfflibmap {avoid} {liberty}", "opt -purge",
         f"abc {avoid} {size} {liberty}", "setundef -zero", "splitnets", "opt_clean -purge", f"tee -o area stat {liberty}",
         "write_verilog -noattr -noexpr -simple-lhs netlist.v", ""])
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What units of the core see while it works on the GEMMs of gemm.json (excerpt.py), a value of each port a cycle."""
+"""What units of the core see, a value of each port a cycle: while it works on the GEMMs of gemm.json (excerpt.py), or in a run of
+its own (runs.py)."""
 import dataclasses
 import json
 import pathlib
@@ -9,6 +10,7 @@ MAGNITUDES = {"e2m1": (0, 1, 2, 3, 4, 6, 8, 12), "e1m2": tuple(range(8))}
 BLOCK = 16
 FIRST = 24  # blocks that are fed before what counts
 LEAD = 8  # cycles after them until all registers have seen them
+IDLE, IDLE_CYCLES = ("read_i", "we_i", "in_valid_i"), 128  # of recorded units without load: ports that are then 0, cycles behind the run
 
 
 def excerpt(data, elem):
@@ -70,8 +72,10 @@ def paced(fed, load):
 class Stimulus:
     ports: dict  # {port: value of each cycle}
     window: range  # the cycles that count
-    macs: int  # in them
-    sums: dict  # {index: what a PE has then written}
+    macs: int  # in them; of lanes and QUANT elements
+    sums: dict  # {64 * PE + index: what it has then written}
+    contract: str = "exact"  # of these
+    outputs: dict = dataclasses.field(default_factory=dict)  # {port: value of each cycle of the window}
 
 
 def dot(data, elem, load):
@@ -87,38 +91,92 @@ def dot(data, elem, load):
     return Stimulus(ports, window, BLOCK * sum(fed is not None for fed in line[FIRST:]), {})
 
 
+SPACE = 64  # sums of a PE
+
+
+def held_by_lanes(at, total, decoded):
+    """What lanes give PEs after each cycle; they hold it where nothing is fed, and at first give zeros."""
+    held = [tuple(0 for _ in decoded(at(0)))]
+    for t in range(total):
+        fed = at(t)
+        held.append(decoded(fed) if fed else held[-1])
+    return held
+
+
+def controls(at, total, valid):
+    """The array's control word after each cycle; one without a feed keeps sums. valid: of a block, above what all contracts have."""
+    out = [0]
+    for t in range(total):
+        fed = at(t)
+        out.append(valid(fed) | fed[2] << 9 | fed[3] << 7 | fed[4] if fed else 1 << 9 | out[-1] & 0xFF)
+    return out
+
+
+def timed(line, decoded, valid, ports):
+    """Values of ports over the cycles of a line and some more. ports: (operand, word) -> {port: value}, functions of cycles back."""
+    total = len(line) + LEAD
+    at = lambda t: line[t] if 0 <= t < len(line) else None
+    held, control = held_by_lanes(at, total, decoded), controls(at, total, valid)
+    out = {}
+    for t in range(total):
+        for name, value in ports(lambda back: held[max(0, t - back + 1)], lambda back: control[max(0, t - back + 1)]).items():
+            out.setdefault(name, []).append(value)
+    return out
+
+
+def window(line, first):
+    """(the cycles that count, MACs in them): blocks count in the middle of their way through the stages."""
+    cycles = range(first, len(line))
+    return cycles, BLOCK * sum(line[t - 3] is not None for t in cycles)
+
+
 def pe(data, elem, load):
     """ufp4_pe, in the form for cells."""
     a, b = excerpt(data, elem)
     return pe_of(paced(feeds(a, b), load), elem, FIRST + LEAD)
 
 
+def sums_of(line, add):
+    """What is written at each index. add: (sum so far or None, block of a, block of b) -> sum"""
+    out, total = {}, None
+    for a, b, keep, write, index in filter(None, line):
+        total = add(total if keep else None, a, b)
+        if write:
+            out[index] = total
+    return out
+
+
+def exact_ports(word):
+    return {"rst_ni": 1, "step_i": word(2) >> 10, "valid_i": word(3) >> 10, "control_load_i": word(3), "base_i": word(4) >> 8 & 3, "control_sum_i": word(5)}
+
+
 def pe_of(line, elem, first):
     """The same of a line of blocks, or None where nothing is fed; what counts begins in the cycle `first`."""
-    total = len(line) + LEAD
-    at = lambda t: line[t] if 0 <= t < len(line) else None
-    out = {name: [] for name in ("rst_ni", "step_i", "valid_i", "control_load_i", "base_i", "control_sum_i", "a_mag_i", "a_rest_i", "b_mag_i", "b_rest_i")}
-    held = [(0, 0, 0, 0)]  # the next cycle's first
-    control = [0]
-    for t in range(total):
-        fed = at(t)
-        if fed:
-            held.append((*decode(fed[0], elem), *decode(fed[1], elem)))
-            control.append(1 << 10 | fed[2] << 9 | fed[3] << 7 | fed[4])
-        else:  # lanes hold, a cycle without a feed keeps sums
-            held.append(held[-1])
-            control.append(1 << 9 | control[-1] & 0xFF)
-    word = lambda t, back: control[max(0, t - back + 1)]
-    for t in range(total):
-        a_mag, a_rest, b_mag, b_rest = held[max(0, t - 2 + 1)]
-        for name, value in (("rst_ni", 1), ("step_i", word(t, 2) >> 10), ("valid_i", word(t, 3) >> 10), ("control_load_i", word(t, 3)), ("base_i", word(t, 4) >> 8 & 3),
-                            ("control_sum_i", word(t, 5)), ("a_mag_i", a_mag), ("a_rest_i", a_rest), ("b_mag_i", b_mag), ("b_rest_i", b_rest)):
-            out[name].append(value)
-    sums = {}
-    for x, y, keep, write, index in filter(None, line):
-        total_sum = product(x, y, elem) + (total_sum if keep else 0)
-        if write:
-            sums[index] = total_sum
-    window = range(first, len(line))
+    names = ("a_mag_i", "a_rest_i", "b_mag_i", "b_rest_i")
+    ports = timed(line, lambda fed: (*decode(fed[0], elem), *decode(fed[1], elem)), lambda _: 1 << 10,
+                  lambda operand, word: exact_ports(word) | dict(zip(names, operand(2))))
     # In the middle of its way through the stages.
-    return Stimulus(out, window, BLOCK * sum(at(t - 3) is not None for t in window), sums)
+    return Stimulus(ports, *window(line, first), sums_of(line, lambda total, a, b: (total or 0) + product(a, b, elem)))
+
+
+def unpacked(text):
+    out = []
+    for word in text.split():
+        value, _, count = word.partition("*")
+        out += [int(value, 16)] * int(count or 1)
+    return out
+
+
+def recorded(unit):
+    """Of a run of the core that runs.json has; without load the unit sees what came last, with nothing valid."""
+    def made(data, elem, load):
+        run = json.loads((pathlib.Path(__file__).parent / "runs.json").read_text())[unit][data]["full" if load == "none" else load]
+        ports = {name: unpacked(text) for name, text in run["inputs"].items()}
+        outputs = {name: unpacked(text) for name, text in run["outputs"].items()}
+        cycles = range(*run["window"])
+        if load != "none":
+            return Stimulus(ports, cycles, run["elements"], {}, outputs=outputs)
+        for name, values in ports.items():
+            values += [0 if name in IDLE else values[-1]] * IDLE_CYCLES
+        return Stimulus(ports, range(cycles.stop + IDLE_CYCLES // 2, cycles.stop + IDLE_CYCLES), 0, {})
+    return made

@@ -7,6 +7,7 @@ import tempfile
 
 ROOT = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(ROOT / "fpga/ppa"))
+import contracts  # noqa: E402
 import energy  # noqa: E402
 import flow  # noqa: E402
 import gates  # noqa: E402
@@ -149,6 +150,65 @@ def test_half_load_is_half_of_full_load(_):
     assert abs(half.macs / len(half.window) - 8) < 0.15, half.macs / len(half.window)
 
 
+def test_a_recorded_lane_gives_what_was_written(_):
+    """The codes of the address that it read two cycles before, decoded."""
+    for load, share in (("full", 1), ("half", 4 / 9)):
+        made = stimulus.recorded("lane")("fprop", "e1m2", load)
+        assert abs(made.macs / 16 / len(made.window) - share) < 1e-9, made.macs
+        written, read, compared = {}, [None] * 2, 0
+        for t in range(made.window.stop):
+            at = {name: values[t] for name, values in made.ports.items()}
+            if t in made.window and read[0]:
+                codes, sign = read[0][0] & 2**48 - 1, read[0][0] >> 48
+                got = [made.outputs[name][t - made.window.start] for name in ("mag_o", "rest_o")]
+                sig, exp = stimulus.decode_scale(read[0][1])
+                assert got == [codes, sign << 8 | sig << 4 | exp], (t, got)
+                compared += 1
+            read = [read[1], written.get(at["raddr_i"]) if at["read_i"] else read[1]]
+            if at["we_i"]:
+                written[at["waddr_i"]] = at["wcode_i"], at["wscale_i"]
+        assert compared == len(made.window), compared
+    none = stimulus.recorded("lane")("fprop", "e1m2", "none")
+    assert none.macs == 0 and all(len({values[t] for t in none.window}) == 1 for values in none.ports.values())
+
+
+def test_a_recorded_pipeline_of_quant_has_a_block_in_each_or_every_second_cycle(_):
+    """The same blocks at both loads."""
+    seen = []
+    for load, share in (("full", 1), ("half", 0.5)):
+        made = stimulus.recorded("quant_block")("dy", "e1m2", load)
+        ports = made.ports
+        assert abs(made.macs / 16 / len(made.window) - share) < 1e-9 and set(ports["rst_ni"][:3]) == {0}, made.macs
+        seen.append([ports["in_words_i"][t] for t in range(made.window.stop) if ports["in_valid_i"][t]])
+        assert sum(made.outputs["out_valid_o"]) == len(made.window) * share
+    assert len(set(seen[0])) == len(seen[0]) > 100 and seen[0][:110] == seen[1][:110], list(map(len, seen))
+
+
+def test_rejects_outputs_that_are_not_the_cores(_):
+    about = stimulus.Stimulus({}, range(1, 3), 0, {}, outputs={"a": [1, 2], "b": [0, 15]})
+    energy.check(about, [" 7 7", " 1 0", " 2 f"])
+    raises("the netlist's b is e in cycle 2, the core's is f", energy.check, about, [" 7 7", " 1 0", " 2 e"])
+    raises("the netlist's a is x in cycle 1", energy.check, about, [" 7 7", " x 0", " 2 f"])
+
+
+def test_sums_of_the_contracts_fp32_and_nv_are_rounded_as_they_are(_):
+    """Near ties and cut off: a sum of 2^24 + 1 halves is even in one, cut in the other; E1M2's unit of products is 2^-22."""
+    one, pattern = ([7] + [0] * 15, 0x38), lambda value: contracts.nearest(contracts.fractions.Fraction(value))
+    assert contracts.scaled(one, one, "e1m2") == contracts.fractions.Fraction(49, 16)
+    big = pattern(2**26)
+    assert contracts.add_fp32(big, one, one, "e1m2") == big and contracts.add_fp32(pattern(2**24), one, one, "e1m2") == pattern(2**24 + 4)
+    assert contracts.add_nv(pattern(2**24), [(one, one)], "e1m2") == pattern(2**24 + 2)
+    assert contracts.add_nv(pattern(-2**24), [(one, one)] * 4, "e1m2") == pattern(-2**24 + 13)
+    assert contracts.add_fp32(None, ([7] + [8] * 15, 0x38), ([0] * 16, 0x38), "e1m2") == contracts.add_nv(None, [(([0] * 16, 0), one)], "e2m1") == 0
+
+
+def test_pes_that_share_registers_have_sums_of_their_own(_):
+    made, alone = contracts.shared("fprop", "e1m2", "full"), stimulus.pe("fprop", "e1m2", "full").sums
+    assert len(made.sums) == 16 * contracts.TILES and made.macs == 16 * 16 * len(made.window)
+    of = lambda pe: [made.sums[stimulus.SPACE * pe + index] for index in alone if stimulus.SPACE * pe + index in made.sums]
+    assert of(0) == list(alone.values())[:contracts.TILES] and of(0) != of(15) and set(of(15)) < set(alone.values())
+
+
 GATED = """module u(clk_i, d_i, e_i, q_o);
   input clk_i;
   input [69:0] d_i;
@@ -188,6 +248,37 @@ def test_a_pe_has_the_sums_of_its_blocks(folder):
         full, none = (energy.of_case(path, row, ("fprop", elem, load), library, ready, cache, 600) for load in ("full", "none"))
         assert 3000 < full["energy_fj"] < 20000 and none["gates_fj"] == 0, (full, none)
         assert abs(none["flip_flops_clock_fj"] - full["flip_flops_clock_fj"]) < 0.2 * full["flip_flops_clock_fj"], (full, none)
+
+
+def replayed(folder, unit, made):
+    """What the netlist of a unit in Debian's library prints on a stimulus, anew at each call."""
+    ready, cache, library = tools(), flow.Cache(folder), Library([DEBIAN], folder)
+    place = flow.synthesize(BY_NAME[unit], library, flow.Flow(), ready, cache, 1200)[0]
+    for source in (place / "netlist.v", energy.models(library, ready, cache) / "cells.v"):
+        (folder / source.name).write_text(source.read_text())
+    found = netlist.read((folder / "netlist.v").read_text())
+    return lambda: netlist.simulate(found, folder, made, ready, 600, list(made.outputs) or netlist.writes(found))
+
+
+@slow
+def test_pes_of_other_contracts_have_the_sums_of_their_blocks(folder):
+    """Where blocks come with gaps, too; and not those of another rounding."""
+    for unit, of, other in (("pe_fp32", contracts.fp32, contracts.nv), ("pe_nv", contracts.nv, contracts.fp32)):
+        made = of("fprop", "e1m2", "half")
+        printed = replayed(folder, unit, made)()
+        energy.check(made, printed)
+        made.sums = other("fprop", "e1m2", "half").sums
+        raises("the netlist's sum", energy.check, made, printed)
+
+
+@slow
+def test_a_lane_gives_what_it_gives_in_the_core(folder):
+    made = stimulus.recorded("lane")("fprop", "e1m2", "half")
+    run = replayed(folder, "lane", made)
+    energy.check(made, run())
+    written = next(t for t in range(made.window.start - 100, 0, -1) if made.ports["we_i"][t])
+    made.ports["wcode_i"][written] ^= 1 << 40
+    raises("the netlist's mag_o", energy.check, made, run())
 
 
 @slow

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: run.py FLAT.v CONFIGURATION SOURCE BUILD
 
-Builds the program in BUILD with the flat Verilog release, through Verilator, in the place of that configuration's RTL,
-and compares GEMMs of odd shapes and each type of D on it with the golden model."""
+Builds the program in BUILD with the flat Verilog release, or with a netlist of gates (tests/synth), through Verilator, in the place
+of that configuration's RTL, and compares GEMMs of odd shapes and each type of D, and the three of a step, with the golden model."""
 import itertools
 import pathlib
 import subprocess
@@ -39,7 +39,11 @@ def main():
              configuration, "--check", "model", "--out", out, "--stall",
              stall and bench.stall(stall))
         gemms += 1
-    print(f"{gemms} GEMMs on the flat Verilog of {configuration} are equal in every bit")
+    np.save(build / "dY.npy", random.standard_normal((37, 29)).astype(np.float32))
+    for name, rows in (("X", 37), ("W", 29)):
+        np.save(build / f"{name}.npy", random.standard_normal((rows, 53)).astype(np.float32))
+    call(build, 300, program, "layer", "X.npy", "W.npy", "dY.npy", "-o", "step", "--backend", "rtl", "--config", configuration, "--check", "model")
+    print(f"{gemms + 3} GEMMs on the Verilog of {configuration} are equal in every bit")
 
 
 if __name__ == "__main__":

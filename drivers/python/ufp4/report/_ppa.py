@@ -54,7 +54,7 @@ def bars(energies):
             left = [a + b for a, b in zip(left, values)]
         axes.set_yticks(range(len(energies)), [f"{unit}, {one['data']} {one['elements']}, {one['load']}" for unit, one in energies])
         axes.invert_yaxis()
-        axes.set_xlabel("fJ a MAC")
+        axes.set_xlabel("fJ a MAC" + "; of lanes and QUANT a number" * any(unit.startswith(("lane", "quant")) for unit, _ in energies))
         _draw.legend(axes, drawn)
     return out
 
