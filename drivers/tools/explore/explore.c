@@ -16,9 +16,9 @@
 
 typedef struct {
   const char *recipes, *configurations, *bandwidths, *latencies, *drams, *tokens, *folder,
-      *timeline, *hf, *cores, *chips, *link;
+      *timeline, *hf, *cores, *chips, *link, *ppa;
   uint64_t layers, batches;
-  float clock_mhz;
+  float clock_mhz, byte_pj;
   int source, serial, json, resume, attention, host_bytes, split;
 } arguments_t;
 
@@ -103,6 +103,7 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
   }
   if (one->cores > 1 && one->dram != NULL)
     snprintf(one->reason, sizeof one->reason, "the memory of several cores has no banks");
+  explore_ppa_note(plan, one);
   return CLI_GO_ON;
 }
 
@@ -146,6 +147,7 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
   int end = explore_model(shapes, a->hf, a->attention, &plan->model);
   if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
   if (end == CLI_GO_ON) end = explore_chips(a->chips, a->link, plan);
+  if (end == CLI_GO_ON) end = explore_ppa(a->ppa, a->byte_pj, plan);
   for (int i = 0; i < LISTS; i++) plan->lists[i] = texts[i];
   for (int i = 0; i < LISTS && end == CLI_GO_ON; i++)
     end = explore_list(explore_list_names[i], texts[i], &lists[i]);
@@ -355,6 +357,9 @@ static int check(const arguments_t *a, const cli_options_t *options) {
     return cli_fail(&cli_explore, CLI_USAGE, "--batches: 1 or %d", UFP4_SCHEDULE_BATCHES);
   if (layers_given && (a->layers < 1 || a->layers > 1000000))
     return cli_fail(&cli_explore, CLI_USAGE, "--layers: a whole number from 1 to 1000000");
+  if (cli_option_given(options, "byte-pj") &&
+      (a->ppa == NULL || !(a->byte_pj > 0 && a->byte_pj <= 1e6f)))
+    return cli_fail(&cli_explore, CLI_USAGE, "--byte-pj: over 0, at most 1000000, with --ppa");
   if (!(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
     return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz: over 0, at most 1000000");
   return CLI_GO_ON;
@@ -396,6 +401,11 @@ static void add_options(cli_options_t *options, arguments_t *a) {
                  "with --link");
   cli_option_add(options, "link", CLI_TEXT, &a->link, "GBps,us",
                  "between chips: 10^9 bytes a second each way, and a message's latency");
+  cli_option_add(options, "ppa", CLI_TEXT, &a->ppa, "asap7|FILE.json",
+                 "joules and um2 of a step, by rows of ./ufp4 ppa: those that are built in, or its "
+                 "ppa.json with --energy");
+  cli_option_add(options, "byte-pj", CLI_REAL, &a->byte_pj, "F",
+                 "likewise energy of a byte on the bus, in pJ (default: not in it)");
   cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
                  "blocks of the model (default: its own)");
   cli_option_range(options, "a whole number from 1 to 1000000");

@@ -105,6 +105,24 @@ typedef struct {
   double gbps, us;  ///< of a link, each way: 10^9 bytes a second, and a message's latency
 } explore_chips_t;
 
+enum { EXPLORE_UNITS = 7 };
+
+/** What ./ufp4 ppa knows of a unit; NaN where it has no row. Energies in fJ. */
+typedef struct {
+  const char *name;
+  double um2;
+  double fprop[UFP4_ELEM_COUNT], wgrad[UFP4_ELEM_COUNT];  ///< of a MAC, by the elements of its data
+  double idle, clock_pins;  ///< of a lane's cycle without load, and of the pins that a clock drives
+} explore_unit_t;
+
+/** Rows of a cell library. */
+typedef struct {
+  const char *text;  ///< as it was given, or NULL: without
+  char name[128];    ///< library and flow
+  double byte_pj;    ///< of a byte on the bus, 0: not known
+  explore_unit_t units[EXPLORE_UNITS];
+} explore_ppa_t;
+
 /** What holds for all cases. */
 typedef struct {
   const char *folder;
@@ -119,6 +137,7 @@ typedef struct {
   const char *timeline;  ///< of the only case, or NULL
   double clock_mhz;
   explore_chips_t chips;
+  explore_ppa_t ppa;
   explore_case_t *cases;
   int case_count;
   uint32_t mark;  ///< of all that a row depends on: explore_kept_mark
@@ -127,6 +146,10 @@ typedef struct {
 
 /** @param chips, link  options, or NULL. @return CLI_GO_ON or the exit status. */
 int explore_chips(const char *chips, const char *link, explore_plan_t *plan);
+/** @param path  a ppa.json, or asap7 for the rows that are built in, or NULL. @return likewise. */
+int explore_ppa(const char *path, float byte_pj, explore_plan_t *plan);
+/** Notes of a case what the rows lack. */
+void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one);
 
 // --- Results ------------------------------------------------------------------------------------
 

@@ -85,6 +85,21 @@ typedef struct {
 /** @param step  the row of the whole step on one chip */
 explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *step);
 
+/** Blocks of 16 that a job of QUANT makes. */
+double explore_quant_blocks(const explore_row_t *row);
+/** Those of a step. */
+double explore_step_blocks(const explore_plan_t *plan, const explore_case_t *of);
+/** Joules and um2 of a step; NaN where there is no row. */
+typedef struct {
+  double macs, idle;  ///< of lanes with a useful MAC, and of the others
+  double clock, bus;  ///< of the PEs' clock pins; NaN where a byte's is not known
+  double all;         ///< of these
+  double um2;
+} explore_energy_t;
+explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t *step);
+/** What is in it and what is not. */
+void explore_print_ppa(const explore_plan_t *plan);
+
 /** Of device memory, AMAX and QUANT beside the GEMMs; 0 where it cannot be run at all. */
 uint64_t explore_overlap_bytes(const explore_plan_t *plan, explore_case_t *of);
 /** As explore_run. @return also EXPLORE_FAILED, with rows that mean nothing. */

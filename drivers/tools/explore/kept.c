@@ -81,6 +81,10 @@ static char *settings_of(const explore_plan_t *plan) {
     json_object_set_new(settings, "chips",
                         json_pack("[s, f, f]", chips->text != NULL ? chips->text : "1x1x1",
                                   chips->gbps, chips->us));
+  if (settings != NULL)
+    json_object_set_new(settings, "ppa",
+                        json_pack("[o, f]", json_text(plan->ppa.text != NULL ? plan->ppa.text : ""),
+                                  plan->ppa.byte_pj));
   if (settings != NULL) json_object_set_new(settings, "cases", cases_of(plan));
   char *text = settings != NULL ? json_dumps(settings, JSON_INDENT(2)) : NULL;
   json_decref(settings);

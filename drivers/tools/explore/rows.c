@@ -107,6 +107,22 @@ static void add_chips(columns_t *columns, const explore_plan_t *plan, const expl
   add_number(columns, "chips_tokens_per_second", 1e3 * plan->chips.data * row->tokens / ms.step, 1);
 }
 
+static void add_energy(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
+  explore_energy_t energy = {NAN, NAN, NAN, NAN, NAN, NAN};
+  double blocks = row->pass == EXPLORE_QUANT ? explore_quant_blocks(row) : NAN;
+  if (row->pass == EXPLORE_ALL) blocks = explore_step_blocks(plan, row->of);
+  if (row->pass == EXPLORE_ALL && !is_step(row)) blocks /= (double)plan->model.blocks;
+  if (plan->ppa.text != NULL && is_step(row)) energy = explore_energy(plan, row);
+  add_number(columns, "macs", row->macs > 0 ? row->macs : NAN, 0);
+  add_number(columns, "quant_blocks", blocks, 0);
+  add_number(columns, "mac_joules", energy.macs, 9);
+  add_number(columns, "idle_joules", energy.idle, 9);
+  add_number(columns, "clock_joules", energy.clock, 9);
+  add_number(columns, "bus_joules", energy.bus, 9);
+  add_number(columns, "joules", energy.all, 9);
+  add_number(columns, "um2", energy.um2, 1);
+}
+
 static void add_measures(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
   const ufp4_configuration_t *core = &row->of->core;
   const double peak = (double)row->of->cores * core->lanes * core->rows * core->cols;
@@ -132,6 +148,7 @@ static void add_measures(columns_t *columns, const explore_plan_t *plan, const e
   add_number(columns, "tmacs", macs / seconds / 1e12, 3);
   add_needs(columns, plan, row);
   add_chips(columns, plan, row);
+  add_energy(columns, plan, row);
   add_text(columns, "dram", row->of->dram);
   add_text(columns, "reason", row->of->reason[0] != '\0' ? row->of->reason : row->of->note);
 }
@@ -211,13 +228,18 @@ static void widen(int *width, const char *text) {
   if (length > *width) *width = length;
 }
 
+static int is_long(const char *name) {
+  return strstr(name, "_bytes") != NULL || strstr(name, "joules") != NULL ||
+         strcmp(name, "macs") == 0;
+}
+
 // That of the column's name, or of the longest text in it; a size or a number of cycles is longer
 // than its name.
 static int width_of(const explore_plan_t *plan, const column_t *column) {
   int width = 0;
   widen(&width, column->name);
   if (column->text == NULL && strcmp(column->name, "batch") != 0)
-    widen(&width, strstr(column->name, "_bytes") == NULL ? "12345678" : "123456789012");
+    widen(&width, is_long(column->name) ? "123456789012" : "12345678");
   if (strcmp(column->name, "pass") == 0)
     widen(&width, pass_names[plan->host_bytes ? EXPLORE_BACKWARD : EXPLORE_QUANT]);
   if (strcmp(column->name, "bound_by") == 0) widen(&width, "compute");
@@ -297,8 +319,14 @@ void explore_print_steps(const explore_plan_t *plan, const explore_rows_t *rows)
       "live_bytes",   NULL};
   static const char *const times[] = {"compute_ms", "gather_ms",         "send_ms",  "bubble_ms",
                                       "reduce_ms",  "reduce_exposed_ms", "chips_ms", NULL};
+  static const char *const energies[] = {"macs",        "quant_blocks", "mac_joules",
+                                         "idle_joules", "clock_joules", "bus_joules",
+                                         "joules",      "um2",          NULL};
   print_steps(plan, rows, needs);
   if (plan->chips.text != NULL) print_steps(plan, rows, times);
+  if (plan->ppa.text == NULL) return;
+  print_steps(plan, rows, energies);
+  explore_print_ppa(plan);
 }
 
 json_t *explore_json_row(const explore_plan_t *plan, const explore_row_t *row) {

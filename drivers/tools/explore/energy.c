@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joules and um2 of a step, from rows of ./ufp4 ppa and counts: PEs by their MACs, QUANT by area.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "asap7.h"
+#include "jobs.h"
+
+enum { UNITS = sizeof asap7 / sizeof *asap7, BLOCK = 16 };
+
+static const char *const elem_names[] = UFP4_ELEM_NAMES;
+
+// --- Rows of ppa --------------------------------------------------------------------------------
+
+static double number_of(const json_t *object, const char *key) {
+  const json_t *value = json_object_get(object, key);
+  return json_is_number(value) && json_number_value(value) >= 0 ? json_number_value(value)
+                                                                : (double)NAN;
+}
+
+static int says(const json_t *object, const char *key, const char *word) {
+  const char *text = json_string_value(json_object_get(object, key));
+  return text != NULL && strcmp(text, word) == 0;
+}
+
+// One energy of a unit: of a MAC on data of one pass, or of a lane's cycle without load.
+static void read_energy(const json_t *energy, explore_unit_t *unit) {
+  const double fj = number_of(energy, "energy_fj");
+  if (says(energy, "data", "fprop") && says(energy, "load", "none")) {
+    unit->idle = fj;
+    unit->clock_pins = number_of(energy, "clock_pins_fj");
+  }
+  if (!says(energy, "load", "full")) return;
+  for (int i = 0; i < UFP4_ELEM_COUNT; i++) {
+    if (!says(energy, "elements", elem_names[i])) continue;
+    if (says(energy, "data", "fprop")) unit->fprop[i] = fj;
+    if (says(energy, "data", "wgrad")) unit->wgrad[i] = fj;
+  }
+}
+
+static void read_unit(const json_t *row, explore_unit_t *unit) {
+  const json_t *energy;
+  size_t i;
+  unit->um2 = number_of(row, "area_um2");
+  json_array_foreach(json_object_get(row, "energy"), i, energy) read_energy(energy, unit);
+}
+
+// The units of the table that is built in, each as the file has it.
+static int read_rows(const char *path, const json_t *json, explore_ppa_t *ppa) {
+  const json_t *row;
+  size_t at;
+  int found = 0;
+  for (int i = 0; i < UNITS; i++) {
+    explore_unit_t *unit = &ppa->units[i];
+    *unit = (explore_unit_t){.name = asap7[i].name, .um2 = NAN, .idle = NAN, .clock_pins = NAN};
+    for (int e = 0; e < UFP4_ELEM_COUNT; e++) unit->fprop[e] = unit->wgrad[e] = NAN;
+    json_array_foreach(json_object_get(json, "rows"), at, row) {
+      if (!says(row, "unit", unit->name)) continue;
+      read_unit(row, unit);
+      found |= isfinite(unit->um2);
+    }
+  }
+  if (found) return CLI_GO_ON;
+  return cli_fail(&cli_explore, CLI_USAGE,
+                  "--ppa: %s has no row of a PE; ./ufp4 ppa --energy -o DIR writes DIR/ppa.json",
+                  path);
+}
+
+static int read_file(const char *path, explore_ppa_t *ppa) {
+  json_error_t error;
+  json_t *json = json_load_file(path, 0, &error);
+  if (json == NULL) return cli_fail(&cli_explore, CLI_USAGE, "--ppa: %s: %.100s", path, error.text);
+  const char *name = json_string_value(json_object_get(json_object_get(json, "library"), "name"));
+  const char *flow = json_string_value(json_object_get(json, "flow"));
+  snprintf(ppa->name, sizeof ppa->name, "%.60s, %.40s", name != NULL ? name : path,
+           flow != NULL ? flow : "no flow");
+  const int end = read_rows(path, json, ppa);
+  json_decref(json);
+  return end;
+}
+
+int explore_ppa(const char *path, float byte_pj, explore_plan_t *plan) {
+  explore_ppa_t *ppa = &plan->ppa;
+  ppa->byte_pj = (double)byte_pj;
+  if (path == NULL) return CLI_GO_ON;
+  ppa->text = path;
+  if (strcmp(path, "asap7") != 0) return read_file(path, ppa);
+  snprintf(ppa->name, sizeof ppa->name, "ASAP7, plain");
+  memcpy(ppa->units, asap7, sizeof asap7);
+  return CLI_GO_ON;
+}
+
+static const explore_unit_t *find(const explore_ppa_t *ppa, const char *name) {
+  for (int i = 0; i < UNITS; i++) {
+    if (strcmp(ppa->units[i].name, name) == 0) return &ppa->units[i];
+  }
+  return NULL;
+}
+
+// The PE that a core has.
+static const explore_unit_t *pe_of(const explore_ppa_t *ppa, const ufp4_configuration_t *core) {
+  static const char *const exact[UFP4_FORMATS_COUNT] = {"pe", "pe_e2m1", "pe_uniform", "pe_e1m2"};
+  static const char *const contracts[UFP4_CONTRACT_COUNT] = {NULL, "pe_fp32", "pe_nv"};
+  const char *name = core->contract == UFP4_CONTRACT_EXACT ? exact[core->formats]
+                     : core->formats == UFP4_FORMATS_ALL   ? contracts[core->contract]
+                                                           : NULL;
+  return name != NULL && core->lanes == BLOCK ? find(ppa, name) : NULL;
+}
+
+static double um2_of(const explore_ppa_t *ppa, const explore_case_t *of) {
+  const ufp4_configuration_t *core = &of->core;
+  const explore_unit_t *pe = pe_of(ppa, core);
+  const double pipelines = 2.0 * (core->quant / BLOCK);  // of both copies
+  if (pe == NULL || core->quant % BLOCK != 0) return NAN;
+  const double quant = pipelines > 0 ? pipelines * find(ppa, "quant_block")->um2 : 0;
+  return of->cores * (core->rows * core->cols * pe->um2 + quant);
+}
+
+void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one) {
+  const explore_ppa_t *ppa = &plan->ppa;
+  if (ppa->text == NULL || one->reason[0] != '\0' || one->note[0] != '\0') return;
+  const explore_unit_t *pe = pe_of(ppa, &one->core);
+  const char *elem = elem_names[one->recipe.elem];
+  if (pe == NULL) {
+    snprintf(one->note, sizeof one->note, "--ppa has no row of this core's PE");
+  } else if (!isfinite(pe->fprop[one->recipe.elem] + pe->wgrad[one->recipe.elem] + pe->idle)) {
+    snprintf(one->note, sizeof one->note, "--ppa has no energies of %s on %s", pe->name, elem);
+  } else if (!isfinite(um2_of(ppa, one))) {
+    snprintf(one->note, sizeof one->note, "--ppa has no area of this core's QUANT");
+  }
+}
+
+// --- Counts -------------------------------------------------------------------------------------
+
+// Of a micro-batch.
+static int64_t part_of(int64_t tokens, int batches, int batch) {
+  return (tokens + batches - 1 - batch) / batches;
+}
+
+static double macs_of(const explore_plan_t *plan, const explore_case_t *of, int pass) {
+  const int batches = explore_batches(plan, of);
+  double macs = 0;
+  if (!ufp4_recipe_quantizes(&of->recipe, (ufp4_pass_t)pass)) return 0;
+  for (int i = 0; i < plan->model.layer_count; i++) {
+    const explore_layer_t *layer = &plan->model.layers[i];
+    for (int b = 0; b < batches; b++) {
+      const int64_t tokens = part_of(explore_layer_tokens(of, layer), batches, b);
+      const explore_row_t row = explore_gemm_row(plan, of, layer, tokens, pass);
+      macs += (double)row.count * row.macs;
+    }
+  }
+  return macs;
+}
+
+double explore_quant_blocks(const explore_row_t *row) {
+  return row->written / (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES) * UFP4_PANEL_ROWS;
+}
+
+double explore_step_blocks(const explore_plan_t *plan, const explore_case_t *of) {
+  double blocks = 0;
+  for (int i = 0; i < plan->model.layer_count; i++) {
+    const explore_layer_t *layer = &plan->model.layers[i];
+    for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
+      const int copies =
+          explore_wants(of, role, UFP4_AXIS_ROW) + explore_wants(of, role, UFP4_AXIS_COL);
+      const int batches = role == UFP4_ROLE_W ? 1 : explore_batches(plan, of);
+      for (int b = 0; b < batches; b++) {
+        const int64_t tokens = part_of(explore_layer_tokens(of, layer), batches, b);
+        const explore_row_t row =
+            explore_quant_row(plan, of, layer, tokens, role, EXPLORE_QUANT, copies);
+        blocks += (double)row.count * explore_quant_blocks(&row);
+      }
+    }
+  }
+  return blocks;
+}
+
+// --- A step -------------------------------------------------------------------------------------
+
+explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t *step) {
+  const explore_ppa_t *ppa = &plan->ppa;
+  const ufp4_configuration_t *core = &step->of->core;
+  explore_energy_t out = {NAN, NAN, NAN, NAN, NAN, um2_of(ppa, step->of)};
+  const explore_unit_t *pe = pe_of(ppa, core);
+  if (pe == NULL || isnan(step->cycles)) return out;
+  const double fj = 1e-15, *fprop = pe->fprop, *wgrad = pe->wgrad;
+  const int elem = (int)step->of->recipe.elem;
+  const double slots =
+      (double)step->of->cores * core->lanes * core->rows * core->cols * step->cycles;
+  const double w = macs_of(plan, step->of, UFP4_PASS_WGRAD);
+  const double rest =
+      macs_of(plan, step->of, UFP4_PASS_FPROP) + macs_of(plan, step->of, UFP4_PASS_DGRAD);
+  const double beats =
+      step->counters[UFP4_COUNTER_READ_BEATS] + step->counters[UFP4_COUNTER_WRITE_BEATS];
+  out.macs = fj * (rest * fprop[elem] + w * wgrad[elem]);
+  out.idle = fj * (slots - rest - w) * pe->idle;
+  out.clock = fj * slots * pe->clock_pins;
+  if (ppa->byte_pj > 0) out.bus = 1e-12 * ppa->byte_pj * beats * core->bus_bytes;
+  out.all = out.macs + out.idle + out.clock + (ppa->byte_pj > 0 ? out.bus : 0);
+  return out;
+}
+
+void explore_print_ppa(const explore_plan_t *plan) {
+  printf(
+      "%% joules and um2 of %s: PEs, each alone, and the block pipelines of QUANT in um2; not in "
+      "them:\n%% memories, wires, the clock tree, QUANT's joules%s, and the rest of the core\n",
+      plan->ppa.name, plan->ppa.byte_pj > 0 ? "" : ", the bus");
+}
