@@ -154,6 +154,11 @@ ufp4_status_t ufp4_recipe_vary(ufp4_recipe_t *recipe, const char *suffix, ufp4_m
     if (wish.given[RHT])
       made.rht[pass] = wish.passes[RHT] >> pass & 1 ? transform_of(recipe) : UFP4_RHT_NONE;
   }
+  if (wish.given[RHT] && wish.passes[RHT] == 0) {  // what is said of it goes with the transform
+    made.rht_mask = UFP4_RHT_DEFAULT_MASK;
+    made.rht_size = 0;
+    made.signs = UFP4_SIGNS_FIXED;
+  }
   ufp4_status_t status = UFP4_OK;
   if (wish.given[SR]) status = set_rounding(&made, wish.passes[SR], suffix, message);
   if (status == UFP4_OK) status = set_name(&made, &wish, suffix, message);
