@@ -10,7 +10,7 @@ import tomllib
 
 import example
 import manifests
-import python_names
+import names
 import shapes
 import systemrdl
 
@@ -119,7 +119,7 @@ def c_header(spec):
     out += [f"  {up('ufp4_counter', c['name'])} = {i},  ///< {c['doc']}" for i, c in enumerate(spec["counter"])]
     out += ["} ufp4_counter_t;", f"#define UFP4_COUNTER_COUNT {len(spec['counter'])}",
             "#define UFP4_COUNTER_NAMES {" + ", ".join(f'"{c["name"]}"' for c in spec["counter"]) + "}", "",
-            f"#define UFP4_CONFIGURATION_NAME {python_names.CONFIGURATION_NAME}  ///< bytes of its name",
+            f"#define UFP4_CONFIGURATION_NAME {names.CONFIGURATION_NAME}  ///< bytes of its name",
             "/** One configuration; rows and cols in PEs, tiles in units of the array. */", "typedef struct {",
             "  char name[UFP4_CONFIGURATION_NAME];  ///< given, or made of the rest"]
     keys = configuration_keys(spec)
@@ -394,6 +394,7 @@ OUTPUTS = {
     "rtl/gen/configurations.cmake": sv_configurations,
     "rtl/gen/ufp4_shape_pkg.sv": lambda spec: shapes.sv_package(spec, NOTE),
     "cmodel/src/base/shape.h": lambda spec: shapes.c_header(spec, NOTE),
+    "cmodel/src/base/names.h": lambda spec: names.c_header(spec, NOTE, list(enums(spec))),
     "sim/src/timing/pipeline.h": timed_header,
     "docs/ip/registers.md": markdown_registers,
     "docs/ip/formats.md": markdown_formats,
@@ -403,7 +404,7 @@ OUTPUTS = {
     "rtl/gen/ufp4.rdl": lambda spec: systemrdl.system_rdl(spec, NOTE),
     "fpga/ufp4_boards.core": lambda spec: manifests.fusesoc_boards(spec, NOTE),
     "rtl/Bender.yml": lambda spec: manifests.bender(spec, NOTE),
-    "drivers/python/ufp4/_spec.py": lambda spec: python_names.package(spec, NOTE, configuration_keys(spec), enums(spec)),
+    "drivers/python/ufp4/_spec.py": lambda spec: names.package(spec, NOTE, configuration_keys(spec), enums(spec)),
 }
 
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/names.h"
 #include "ufp4/combination.h"
 #include "ufp4/format.h"
 #include "ufp4/random.h"
@@ -111,8 +112,7 @@ ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe) {
 }
 
 const char *ufp4_matrix_name(unsigned matrix) {
-  static const char *const names[UFP4_MATRIX_COUNT] = {"qkv", "proj", "fc1", "fc2"};
-  return names[matrix % UFP4_MATRIX_COUNT];
+  return matrix_names[matrix % UFP4_MATRIX_COUNT];
 }
 
 int ufp4_recipe_quantizes(const ufp4_recipe_t *recipe, ufp4_pass_t pass) {
