@@ -417,12 +417,12 @@ typedef struct {
 } result_t;
 
 static int multiply_operands(const ufp4_operand_t *a, const ufp4_operand_t *b, ufp4_gemm_t *how,
-                             const result_t *to) {
+                             const result_t *target) {
   int64_t count = a->rows * b->rows;
-  if (!holds(to->d, a->rows, b->rows) || (to->add && !holds(to->c, a->rows, b->rows)))
+  if (!holds(target->d, a->rows, b->rows) || (target->add && !holds(target->c, a->rows, b->rows)))
     return UFP4_ERROR_ARGUMENT;
-  void *added = to->add ? copy_in(to->c, count, to->element) : NULL,
-       *result = calloc((size_t)count, to->element);
+  void *added = target->add ? copy_in(target->c, count, target->element) : NULL,
+       *result = calloc((size_t)count, target->element);
   if (how->d_dtype == UFP4_DTYPE_I64) {
     how->accumulate = (const int64_t *)added;
     how->accumulate_ld = b->rows;
@@ -432,11 +432,12 @@ static int multiply_operands(const ufp4_operand_t *a, const ufp4_operand_t *b, u
   }
   ufp4_status_t status = ufp4_gemm_check(a, b, how, &last);
   if (status == UFP4_OK) {
-    status = result == NULL || (to->add && added == NULL) ? UFP4_ERROR_MEMORY
-                                                          : ufp4_gemm(a, b, how, result, b->rows);
+    status = result == NULL || (target->add && added == NULL)
+                 ? UFP4_ERROR_MEMORY
+                 : ufp4_gemm(a, b, how, result, b->rows);
     if (status != UFP4_OK) fail(status);
   }
-  if (status == UFP4_OK) copy_out(to->d, count, to->element, result);
+  if (status == UFP4_OK) copy_out(target->d, count, target->element, result);
   free(result);
   free(added);
   return (int)status;

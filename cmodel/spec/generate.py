@@ -5,13 +5,13 @@
 usage: generate.py [--check]     --check compares with what is committed and changes nothing.
 """
 import pathlib
-import re
 import sys
 import tomllib
 
 import example
 import manifests
-import python_names
+import names
+import shapes
 import systemrdl
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -119,7 +119,7 @@ def c_header(spec):
     out += [f"  {up('ufp4_counter', c['name'])} = {i},  ///< {c['doc']}" for i, c in enumerate(spec["counter"])]
     out += ["} ufp4_counter_t;", f"#define UFP4_COUNTER_COUNT {len(spec['counter'])}",
             "#define UFP4_COUNTER_NAMES {" + ", ".join(f'"{c["name"]}"' for c in spec["counter"]) + "}", "",
-            f"#define UFP4_CONFIGURATION_NAME {python_names.CONFIGURATION_NAME}  ///< bytes of its name",
+            f"#define UFP4_CONFIGURATION_NAME {names.CONFIGURATION_NAME}  ///< bytes of its name",
             "/** One configuration; rows and cols in PEs, tiles in units of the array. */", "typedef struct {",
             "  char name[UFP4_CONFIGURATION_NAME];  ///< given, or made of the rest"]
     keys = configuration_keys(spec)
@@ -248,71 +248,6 @@ def timed_header(spec):
     for name, entry in spec["pipeline"].items():
         out += [f"/** {entry['doc'][0].upper()}{entry['doc'][1:]}. */", f"constexpr uint32_t k{camel(name)} = {entry['value']};"]
     return "\n".join([*out, "", "}  // namespace ufp4::timing", "", "#endif", ""])
-
-
-def shape_expression(spec, text, prefix, constant):
-    """A value or a rule with its functions and constants as a language has them."""
-    for s in spec["shape"]:
-        text = re.sub(rf"\b{s['name']}\(", f"{prefix}{s['name']}(", text)
-    return re.sub(r"\b[A-Z][A-Z0-9_]+\b", lambda found: constant(found[0]), text)
-
-
-def folded(text, width):
-    """An expression in lines of an indent of 9, each but the last with an && at its end."""
-    lines = [""]
-    for part in text.split(" && "):
-        if lines[-1] and len(lines[-1]) + len(part) > width:
-            lines.append("")
-        lines[-1] += part + " && "
-    return "\n         ".join(line.strip() for line in lines).removesuffix(" &&")
-
-
-def check_words(spec):
-    """ufp4_top refuses in the words of the rules, as literals: not every tool takes parameters there."""
-    top = (ROOT / "rtl/ufp4_top.sv").read_text()
-    for rule in spec["legal"]:
-        if f'$error("ufp4_top: {rule["says"]}");' not in top:
-            raise SystemExit(f"rtl/ufp4_top.sv does not say: {rule['says']}")
-
-
-def sv_shape(spec):
-    expression = lambda text: folded(shape_expression(spec, text, "", lambda name: f"32'({name})"), 108)
-    arguments = lambda entry: ", ".join(f"int unsigned {a}" for a in entry["arguments"][:3]) + \
-        "".join(f",\n    int unsigned {a}" for a in entry["arguments"][3:])
-    out = [f"// {NOTE}", "// SPDX-License-Identifier: Apache-2.0",
-           "// Which parameters of ufp4_top go together (docs/ip/architecture.md, Shapes of the array), and what follows from them.",
-           "// ufp4_top checks with it; what it elaborates below itself is always a legal set. A rule is asked of what fulfils those",
-           "// before it. Test: rtl.top.rejects_*. In C: cmodel/src/base/shape.h.", "package ufp4_shape_pkg;", "  import ufp4_spec_pkg::*;"]
-    for s in spec["shape"]:
-        out += ["", f"  // {s['doc']}", f"  function automatic int unsigned {s['name']}({arguments(s)});",
-                f"    return {expression(s['value'])};", "  endfunction"]
-    for rule in spec["legal"]:
-        out += ["", f"  // {rule['says'][0].upper()}{rule['says'][1:]}.", f"  function automatic bit {rule['name']}_legal({arguments(rule)});",
-                f"    return {expression(rule['rule'])};", "  endfunction"]
-    return "\n".join([*out, "endpackage", ""])
-
-
-def c_shape(spec):
-    expression = lambda text: folded(shape_expression(spec, text, "shape_", lambda name: f"(uint32_t)UFP4_{name}"), 108)
-    arguments = lambda entry: ", ".join(f"uint32_t {a}" for a in entry["arguments"])
-    out = [f"// {NOTE}", "// SPDX-License-Identifier: Apache-2.0",
-           "// Which parameters of a core go together, and what follows from them: ufp4_shape_pkg in C.",
-           "#ifndef UFP4_SHAPE_H", "#define UFP4_SHAPE_H", "", "#include <stddef.h>", "", '#include "ufp4/spec.h"', "", "// clang-format off"]
-    for s in spec["shape"]:
-        out += [f"/** {s['doc']} */", f"static inline uint32_t shape_{s['name']}({arguments(s)}) {{",
-                f"  return {expression(s['value'])};", "}"]
-    for rule in spec["legal"]:
-        out += [f"static inline int shape_{rule['name']}_legal({arguments(rule)}) {{", f"  return {expression(rule['rule'])};", "}"]
-    out += ["/** What is wrong with a configuration, in the words of ufp4_top; NULL: it is legal. */",
-            "static inline const char *shape_refusal(const ufp4_configuration_t *c) {"]
-    for rule in spec["legal"]:
-        out += [f"  if (!shape_{rule['name']}_legal({', '.join('c->' + a for a in rule['arguments'])}))",
-                f'    return "{rule["says"]}";']
-    targets = spec["enum"]["target"]["values"]
-    out += ["  return NULL;", "}", "/** The targets in whose form the named configurations are simulated, in their order. */",
-            "#define SHAPE_TARGETS {" + ", ".join(str(targets.index(c["simulated"])) for c in spec["configuration"]) + "}",
-            "// clang-format on", "", "#endif", ""]
-    return "\n".join(out)
 
 
 def sv_struct(name, doc, fields, total):
@@ -457,8 +392,9 @@ OUTPUTS = {
     "cmodel/include/ufp4/spec.h": c_header,
     "rtl/gen/ufp4_spec_pkg.sv": sv_package,
     "rtl/gen/configurations.cmake": sv_configurations,
-    "rtl/gen/ufp4_shape_pkg.sv": sv_shape,
-    "cmodel/src/base/shape.h": c_shape,
+    "rtl/gen/ufp4_shape_pkg.sv": lambda spec: shapes.sv_package(spec, NOTE),
+    "cmodel/src/base/shape.h": lambda spec: shapes.c_header(spec, NOTE),
+    "cmodel/src/base/names.h": lambda spec: names.c_header(spec, NOTE, list(enums(spec))),
     "sim/src/timing/pipeline.h": timed_header,
     "docs/ip/registers.md": markdown_registers,
     "docs/ip/formats.md": markdown_formats,
@@ -468,7 +404,7 @@ OUTPUTS = {
     "rtl/gen/ufp4.rdl": lambda spec: systemrdl.system_rdl(spec, NOTE),
     "fpga/ufp4_boards.core": lambda spec: manifests.fusesoc_boards(spec, NOTE),
     "rtl/Bender.yml": lambda spec: manifests.bender(spec, NOTE),
-    "drivers/python/ufp4/_spec.py": lambda spec: python_names.package(spec, NOTE, configuration_keys(spec), enums(spec)),
+    "drivers/python/ufp4/_spec.py": lambda spec: names.package(spec, NOTE, configuration_keys(spec), enums(spec)),
 }
 
 
@@ -477,7 +413,7 @@ def main():
         raise SystemExit(__doc__)
     check = sys.argv[1:] == ["--check"]
     spec = tomllib.loads((ROOT / "cmodel/spec/ufp4.toml").read_text())
-    check_words(spec)
+    shapes.check_words(spec, (ROOT / "rtl/ufp4_top.sv").read_text())
     own_block = dict(zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"]))
     spec["sizes"] = SIZES
     for row in spec["quantize_combination"]:

@@ -101,14 +101,14 @@ GPU void gpu_load_16(const void *from, uint32_t *words) {
   if ((uintptr_t)from % 16 != 0) abort();
   memcpy(words, from, 16);
 }
-GPU void gpu_store_16(void *to, const uint32_t (&words)[4]) {
-  if ((uintptr_t)to % 16 != 0) abort();
-  memcpy(to, words, 16);
+GPU void gpu_store_16(void *target, const uint32_t (&words)[4]) {
+  if ((uintptr_t)target % 16 != 0) abort();
+  memcpy(target, words, 16);
 }
-GPU void gpu_store_8(float *to, float first, float second) {
-  if ((uintptr_t)to % 8 != 0) abort();
-  to[0] = first;
-  to[1] = second;
+GPU void gpu_store_8(float *target, float first, float second) {
+  if ((uintptr_t)target % 8 != 0) abort();
+  target[0] = first;
+  target[1] = second;
 }
 
 // --- CUDA C++ -----------------------------------------------------------------------------------
@@ -123,14 +123,14 @@ GPU int32_t __shfl_xor_sync(unsigned, int32_t value, int by) {
   return (int32_t)emulated::shuffle_xor((uint32_t)value, by);
 }
 // Fibers do not interrupt one another.
-GPU int32_t atomicMin(int32_t *to, int32_t value) {
-  int32_t old = *to;
-  *to = std::min(old, value);
+GPU int32_t atomicMin(int32_t *target, int32_t value) {
+  int32_t old = *target;
+  *target = std::min(old, value);
   return old;
 }
-GPU uint32_t atomicOr(uint32_t *to, uint32_t value) {
-  uint32_t old = *to;
-  *to |= value;
+GPU uint32_t atomicOr(uint32_t *target, uint32_t value) {
+  uint32_t old = *target;
+  *target |= value;
   return old;
 }
 GPU float __int_as_float(int32_t bits) {

@@ -106,7 +106,7 @@ void land(const box_copy_t &copy) {
 
 // PTX ISA, "Matrix Descriptor Format": rows of 128 bytes, eight of them a group, in the 128-byte
 // swizzle.
-void read_row(uint64_t descriptor, uint32_t row, unsigned char to[32]) {
+void read_row(uint64_t descriptor, uint32_t row, unsigned char target[32]) {
   const uint32_t start = (uint32_t)(descriptor & 0x3FFF) << 4;
   uint32_t stride = (uint32_t)(descriptor >> 32 & 0x3FFF) << 4;
   if (descriptor >> 62 != 1 || (descriptor >> 49 & 7) != 0)
@@ -114,7 +114,7 @@ void read_row(uint64_t descriptor, uint32_t row, unsigned char to[32]) {
   if (weather.fault == EMULATED_FAULT_STRIDE) stride /= 2;
   for (uint32_t at = 0; at < 32; at += 16) {
     const uint32_t plain = start + row / 8 * stride + row % 8 * 128 + at;
-    memcpy(to + at,
+    memcpy(target + at,
            shared_at(weather.fault == EMULATED_FAULT_READ_SWIZZLE ? plain : swizzled(plain), 16),
            16);
   }
@@ -333,10 +333,10 @@ void barrier_wait(uint32_t address, int parity) {
   while (barrier.phase == parity) yield();
 }
 
-void copy_box(uint32_t to, const CUtensorMap *map, int x, int y, uint32_t barrier) {
+void copy_box(uint32_t target, const CUtensorMap *map, int x, int y, uint32_t barrier) {
   if (!barrier_at(barrier).fenced) give_up("a copy to a barrier that the engine cannot see yet");
-  if (to % 128 != 0 || (uintptr_t)map % 64 != 0) give_up("a misaligned copy of a box");
-  copies.push_back({to, barrier, *map, x, y});
+  if (target % 128 != 0 || (uintptr_t)map % 64 != 0) give_up("a misaligned copy of a box");
+  copies.push_back({target, barrier, *map, x, y});
   if (weather.early_copies) (void)hopper_idle();
 }
 

@@ -37,7 +37,7 @@ void barrier_init(uint32_t barrier, int count);
 void barrier_fence();
 void barrier_arrive(uint32_t barrier, int bytes);
 void barrier_wait(uint32_t barrier, int parity);
-void copy_box(uint32_t to, const CUtensorMap *map, int x, int y, uint32_t barrier);
+void copy_box(uint32_t target, const CUtensorMap *map, int x, int y, uint32_t barrier);
 void wgmma_begin();
 void wgmma_bf16(float *d, uint64_t a, uint64_t b);
 void wgmma_s8(int32_t *d, uint64_t a, uint64_t b);
@@ -61,8 +61,8 @@ GPU void gpu_barrier_expect(uint32_t barrier, int bytes) {
 GPU void gpu_barrier_wait(uint32_t barrier, int parity) {
   emulated::barrier_wait(barrier, parity);
 }
-GPU void gpu_copy_box(uint32_t to, const CUtensorMap *map, int x, int y, uint32_t barrier) {
-  emulated::copy_box(to, map, x, y, barrier);
+GPU void gpu_copy_box(uint32_t target, const CUtensorMap *map, int x, int y, uint32_t barrier) {
+  emulated::copy_box(target, map, x, y, barrier);
 }
 GPU void gpu_wgmma_begin() {
   emulated::wgmma_begin();

@@ -145,11 +145,11 @@ GPU cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStrea
   emulated::queue(stream, [=] { memset(memory, value, bytes); });
   return cudaSuccess;
 }
-GPU cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+GPU cudaError_t cudaMemcpy(void *target, const void *from, size_t bytes, cudaMemcpyKind kind) {
   emulated::count(&emulated::counts.synchronizations, 1);
   if (kind == cudaMemcpyHostToDevice) emulated::count(&emulated::counts.bytes_to_device, bytes);
   if (kind == cudaMemcpyDeviceToHost) emulated::count(&emulated::counts.bytes_to_host, bytes);
-  memcpy(to, from, bytes);
+  memcpy(target, from, bytes);
   return cudaSuccess;
 }
 GPU cudaError_t cudaDeviceSynchronize() {

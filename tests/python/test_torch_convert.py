@@ -172,6 +172,10 @@ def test_convert_rejects_widths_that_a_transform_does_not_divide():
         check(type(model[0]) is nn.Linear, "nothing was converted")
         ut.convert(model, recipe, skip="1")
     ut.convert(nn.Linear(64, 100), recipe | {"rht": {"fprop": "integer"}})
+    raises(ValueError, "along 100 inputs", ut.convert, nn.Linear(100, 64).eval(), recipe)
+    inference = ut.convert(nn.Linear(64, 100).eval(), recipe)
+    check_equal(tuple(inference(torch.ones(32, 64)).shape), (32, 100), "inference has no DGRAD")
+    raises(ValueError, "layer 0: recipe wide transforms 32 points along 100 outputs", inference, torch.ones(32, 64, requires_grad=True))
     layer = ut.convert(nn.Linear(64, 32), recipe)
     raises(ValueError, "layer 0: recipe wide transforms 32 points along 33 tokens, which must be a multiple", layer, torch.ones(33, 64))
 

@@ -64,8 +64,8 @@ enum { KEYS = sizeof keys / sizeof *keys };
 
 // --- Text ---------------------------------------------------------------------------------------
 
-static uint32_t *field_at(parse_t *parse, size_t at) {
-  return (uint32_t *)(void *)((char *)parse + at);
+static uint32_t *field_at(parse_t *parse, size_t offset) {
+  return (uint32_t *)(void *)((char *)parse + offset);
 }
 
 // A whole number below 2^20, which is beyond all that is legal. @return what follows, or NULL.

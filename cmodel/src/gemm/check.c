@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What may be multiplied, and how: asked by the golden model, the driver, the program and the DPI-C
 // library.
+#include "base/names.h"
 #include "tensor/operand.h"
 #include "ufp4/combination.h"
 #include "ufp4/gemm.h"
-
-static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
 
 static ufp4_status_t check_operands(const ufp4_operand_t *a, const ufp4_operand_t *b,
                                     ufp4_message_t *message) {

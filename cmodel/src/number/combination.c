@@ -8,22 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "ufp4/format.h"
 
 static const ufp4_quantize_combination_t quantize_rows[] = UFP4_QUANTIZE_COMBINATIONS;
 static const ufp4_gemm_combination_t gemm_rows[] = UFP4_GEMM_COMBINATIONS;
-static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
-static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
-static const char *const layout_names[UFP4_LAYOUT_COUNT] = UFP4_LAYOUT_NAMES;
-static const char *const rht_names[UFP4_RHT_COUNT] = UFP4_RHT_NAMES;
-static const char *const block_names[UFP4_BLOCK_COUNT] = UFP4_BLOCK_NAMES;
-static const char *const rht_size_names[UFP4_RHT_SIZE_COUNT] = UFP4_RHT_SIZE_NAMES;
 static const int blocks[UFP4_BLOCK_COUNT] = UFP4_BLOCKS;
 static const int rht_sizes[UFP4_RHT_SIZE_COUNT] = UFP4_RHT_SIZES;
-static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
-static const char *const contract_names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
-static const char *const class_names[UFP4_BACKEND_CLASS_COUNT] = UFP4_BACKEND_CLASS_NAMES;
-static const char *const backend_names[UFP4_BACKEND_COUNT] = UFP4_BACKEND_NAMES;
 static const unsigned backend_classes[UFP4_BACKEND_COUNT] = UFP4_BACKEND_CLASSES;
 
 static_assert(UFP4_QUANTIZE_COMBINATION_COUNT <= 32 && UFP4_GEMM_COMBINATION_COUNT <= 32,
@@ -118,20 +109,13 @@ static ufp4_status_t narrow_all(search_t *search, unsigned scale, const field_t 
   return status;
 }
 
-static unsigned find_name(const char *name, size_t length, const char *const *names,
-                          unsigned count) {
-  unsigned i = 0;
-  while (i < count && (strlen(names[i]) != length || strncmp(name, names[i], length) != 0)) i++;
-  return i;
-}
-
 // That of a backend ("fpga:PORT" is the backend fpga), or one by its own name.
 static unsigned find_class(const char *name) {
   const size_t length = strcspn(name, ":");
-  const unsigned backend = find_name(name, length, backend_names, UFP4_BACKEND_COUNT);
+  const unsigned backend = names_find(name, length, backend_names, UFP4_BACKEND_COUNT);
   return backend < UFP4_BACKEND_COUNT
              ? backend_classes[backend]
-             : find_name(name, length, class_names, UFP4_BACKEND_CLASS_COUNT);
+             : names_find(name, length, backend_class_names, UFP4_BACKEND_CLASS_COUNT);
 }
 
 static unsigned backends_of(unsigned classes) {
@@ -179,8 +163,8 @@ static void name_missing(const search_t *search, const field_t *backend, const f
 static ufp4_status_t check_backend(search_t *search, const char *backend, size_t offset,
                                    const field_t *fields, unsigned count) {
   if (backend == NULL) return UFP4_OK;
-  const field_t field = {"backend", class_names, UFP4_BACKEND_CLASS_COUNT, find_class(backend),
-                         offset};
+  const field_t field = {"backend", backend_class_names, UFP4_BACKEND_CLASS_COUNT,
+                         find_class(backend), offset};
   if (field.value == UFP4_BACKEND_CLASS_COUNT) {
     ufp4_message_set(search->message,
                      "no backend is called '%s'; there are model, rtl, tlm, systemc, "

@@ -37,26 +37,26 @@ INLINE words_t load(const void *from) {
   return _mm256_loadu_si256((const __m256i *)from);
 }
 
-INLINE void store_aligned(void *to, words_t x) {
-  _mm256_store_si256((__m256i *)to, x);
+INLINE void store_aligned(void *target, words_t x) {
+  _mm256_store_si256((__m256i *)target, x);
 }
 
-INLINE void store(void *to, words_t x) {
-  _mm256_storeu_si256((__m256i *)to, x);
+INLINE void store(void *target, words_t x) {
+  _mm256_storeu_si256((__m256i *)target, x);
 }
 
 INLINE words_t load_bf16(const uint16_t *from) {
   return _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)from)), 16);
 }
 
-INLINE words_t load_first(const ufp4_matrix_t *in, int64_t at, int64_t count) {
+INLINE words_t load_first(const ufp4_matrix_t *in, int64_t index, int64_t count) {
   if (in->dtype == UFP4_DTYPE_F32) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const __m256i some = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), lanes);
-    return _mm256_maskload_epi32((const int *)in->data + at, some);
+    return _mm256_maskload_epi32((const int *)in->data + index, some);
   }
   uint16_t halves[TILE] = {0};
-  for (int64_t i = 0; i < count; i++) halves[i] = ((const uint16_t *)in->data)[at + i];
+  for (int64_t i = 0; i < count; i++) halves[i] = ((const uint16_t *)in->data)[index + i];
   return load_bf16(halves);
 }
 
@@ -181,8 +181,8 @@ INLINE places_t load_places(const int16_t *from) {
   return _mm_loadu_si128((const __m128i *)from);
 }
 
-INLINE void store_places(int16_t *to, places_t x) {
-  _mm_storeu_si128((__m128i *)to, x);
+INLINE void store_places(int16_t *target, places_t x) {
+  _mm_storeu_si128((__m128i *)target, x);
 }
 
 INLINE places_t places_of(mask_t mask, words_t x) {
@@ -190,10 +190,11 @@ INLINE places_t places_of(mask_t mask, words_t x) {
   return _mm_packus_epi32(_mm256_castsi256_si128(some), _mm256_extracti128_si256(some, 1));
 }
 
-INLINE int bytes_of_places(places_t places, int16_t shift, int low, int high, uint8_t to[TILE]) {
+INLINE int bytes_of_places(places_t places, int16_t shift, int low, int high,
+                           uint8_t target[TILE]) {
   const __m128i zero = _mm_cmpeq_epi16(places, _mm_setzero_si128());
   const __m128i byte = _mm_andnot_si128(zero, _mm_adds_epi16(places, _mm_set1_epi16(shift)));
-  _mm_storel_epi64((__m128i *)to, _mm_packus_epi16(byte, byte));
+  _mm_storel_epi64((__m128i *)target, _mm_packus_epi16(byte, byte));
   const __m128i room = _mm_set1_epi16((short)(high - low)),
                 over = _mm_sub_epi16(byte, _mm_set1_epi16((short)low));
   const __m128i within = _mm_cmpeq_epi16(_mm_max_epu16(over, room), room);
@@ -237,19 +238,19 @@ INLINE void interleave(const words_t codes[2], words_t blocks[2]) {
   blocks[1] = _mm256_permute2x128_si256(even, odd, 0x31);
 }
 
-INLINE void store_line(const words_t line[2], int count, int stream, uint8_t *to) {
+INLINE void store_line(const words_t line[2], int count, int stream, uint8_t *target) {
   if (stream) {
-    _mm256_stream_si256((__m256i *)to, line[0]);
-    _mm256_stream_si256((__m256i *)(to + sizeof *line), line[1]);
+    _mm256_stream_si256((__m256i *)target, line[0]);
+    _mm256_stream_si256((__m256i *)(target + sizeof *line), line[1]);
   } else if (count == 8) {
-    store(to, line[0]);
-    store(to + sizeof *line, line[1]);
+    store(target, line[0]);
+    store(target + sizeof *line, line[1]);
   } else {
-    memcpy(to, line, (size_t)count * CODE_BYTES);
+    memcpy(target, line, (size_t)count * CODE_BYTES);
   }
 }
 
-INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_t *to,
+INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_t *target,
                         int64_t step) {
 #pragma GCC unroll 2
   for (int half = 0; half < 2; half++) {
@@ -273,7 +274,7 @@ INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
-      store_line(lines[i], count, stream, to + (4 * (i / 2) + 2 * half + i % 2) * step);
+      store_line(lines[i], count, stream, target + (4 * (i / 2) + 2 * half + i % 2) * step);
   }
 }
 

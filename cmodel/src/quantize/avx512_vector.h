@@ -37,12 +37,12 @@ INLINE words_t load(const void *from) {
   return _mm512_loadu_si512(from);
 }
 
-INLINE void store_aligned(void *to, words_t x) {
-  _mm512_store_si512(to, x);
+INLINE void store_aligned(void *target, words_t x) {
+  _mm512_store_si512(target, x);
 }
 
-INLINE void store(void *to, words_t x) {
-  _mm512_storeu_si512(to, x);
+INLINE void store(void *target, words_t x) {
+  _mm512_storeu_si512(target, x);
 }
 
 INLINE words_t load_bf16(const uint16_t *from) {
@@ -50,11 +50,11 @@ INLINE words_t load_bf16(const uint16_t *from) {
 }
 
 // The first @p count elements, up to TILE; what is beyond is not read, and zero.
-INLINE words_t load_first(const ufp4_matrix_t *in, int64_t at, int64_t count) {
+INLINE words_t load_first(const ufp4_matrix_t *in, int64_t index, int64_t count) {
   const mask_t some = (mask_t)((1 << count) - 1);
   if (in->dtype == UFP4_DTYPE_F32)
-    return _mm512_maskz_loadu_epi32(some, (const float *)in->data + at);
-  const __m256i halves = _mm256_maskz_loadu_epi16(some, (const uint16_t *)in->data + at);
+    return _mm512_maskz_loadu_epi32(some, (const float *)in->data + index);
+  const __m256i halves = _mm256_maskz_loadu_epi16(some, (const uint16_t *)in->data + index);
   return _mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
 }
 
@@ -167,8 +167,8 @@ INLINE places_t load_places(const int16_t *from) {
   return _mm256_loadu_si256((const __m256i *)from);
 }
 
-INLINE void store_places(int16_t *to, places_t x) {
-  _mm256_storeu_si256((__m256i *)to, x);
+INLINE void store_places(int16_t *target, places_t x) {
+  _mm256_storeu_si256((__m256i *)target, x);
 }
 
 // Words under 2^15; zero outside the mask.
@@ -177,10 +177,11 @@ INLINE places_t places_of(mask_t mask, words_t x) {
 }
 
 // Places that are not zero, plus @p shift, to bytes. @return whether one leaves low .. high.
-INLINE int bytes_of_places(places_t places, int16_t shift, int low, int high, uint8_t to[TILE]) {
+INLINE int bytes_of_places(places_t places, int16_t shift, int low, int high,
+                           uint8_t target[TILE]) {
   const mask_t some = _mm256_test_epi16_mask(places, places);
   const __m256i byte = _mm256_maskz_adds_epi16(some, places, _mm256_set1_epi16(shift));
-  _mm_storeu_si128((__m128i *)to, _mm256_cvtepi16_epi8(byte));
+  _mm_storeu_si128((__m128i *)target, _mm256_cvtepi16_epi8(byte));
   const __m256i over = _mm256_sub_epi16(byte, _mm256_set1_epi16((short)low));
   return _mm256_mask_cmpgt_epu16_mask(some, over, _mm256_set1_epi16((short)(high - low))) != 0;
 }
@@ -253,9 +254,9 @@ INLINE void transpose8(words_t v[8]) {
   }
 }
 
-// Codes of 8 tiles along k, as interleave takes them: the first @p count of block i go to @p to + i
+// Codes of 8 tiles along k, as interleave takes them: the first @p count of block i go to @p target + i
 // * step bytes; past the caches, whole lines, if @p stream.
-INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_t *to,
+INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_t *target,
                         int64_t step) {
   const __mmask8 some = (__mmask8)((1 << count) - 1);
   for (int half = 0; half < 2; half++) {
@@ -268,7 +269,7 @@ INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_
     transpose8(v);
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
-      uint8_t *line = to + (4 * (i / 2) + 2 * half + i % 2) * step;
+      uint8_t *line = target + (4 * (i / 2) + 2 * half + i % 2) * step;
       if (stream) {
         _mm512_stream_si512((void *)line, v[i]);
       } else {

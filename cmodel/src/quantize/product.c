@@ -11,7 +11,6 @@
 #include <float.h>
 #include <stdlib.h>
 
-#include "quantize/span.h"
 #include "quantize/tile.h"
 #include "ufp4/format.h"
 
@@ -29,13 +28,11 @@ typedef struct {
 } grid_t;
 
 typedef struct {
-  const source_t *source;
-  const ufp4_quantize_t *how;
   spans_t spans;
-  int32_t *peaks;  // largest magnitude of each span, as a pattern; NaN and Inf are largest
+  peaks_t peaks;
   grid_t grid;
   float qmax;
-  float encode, reciprocal;  // NVFP4: S, and the Sd that undoes it
+  ufp4_operand_t *out;
 } product_t;
 
 int ufp4_how_has_products(const ufp4_quantize_t *how) {
@@ -73,36 +70,31 @@ HOT static void peaks_of(const ulanes_t bits[BLOCK], lanes_t *peaks) {
   *peaks = largest;
 }
 
-static void collect_peaks(const product_t *product) {
-  place_t place;
-  for (int more = ufp4_first_place(product->source, &place); more;
-       more = ufp4_next_place(product->source, &place)) {
-    ulanes_t bits[BLOCK];
-    lanes_t peaks;
-    int64_t spans[LANES];
-    ufp4_load_tile(product->source, product->how, &place, bits);
-    peaks_of(bits, &peaks);
-    ufp4_place_spans(&product->spans, product->source, &place, spans);
-    for (unsigned l = 0; l < place.lanes; l++) {
-      int32_t *peak = &product->peaks[spans[l]];
-      if (peaks[l] > *peak) *peak = peaks[l];
-    }
+static void collect_peaks(void *state, const visit_t *visit) {
+  int32_t *of_spans = state;
+  lanes_t peaks;
+  peaks_of(visit->bits, &peaks);
+  for (unsigned l = 0; l < visit->place.lanes; l++) {
+    int32_t *peak = &of_spans[visit->spans[l]];
+    if (peaks[l] > *peak) *peak = peaks[l];
   }
 }
 
-// Float32 in the order of NVIDIA's reference; each operation is rounded once.
-static void set_tensor_scale(product_t *product) {
+ufp4_status_t ufp4_peaks_of(const spans_t *spans, float top, peaks_t *out) {
   int32_t largest = 0;
-  for (int64_t i = 0; i < product->spans.count; i++) {
-    const int32_t peak = product->peaks[i];
+  *out =
+      (peaks_t){calloc(ufp4_matrix_bytes(spans->count, 1, sizeof *out->of_spans), 1), 1.0f, 1.0f};
+  if (out->of_spans == NULL) return UFP4_ERROR_MEMORY;
+  ufp4_visit_tiles(spans, 0, collect_peaks, out->of_spans);
+  for (int64_t i = 0; i < spans->count; i++) {
+    const int32_t peak = out->of_spans[i];
     if (peak < F32_INF && peak > largest) largest = peak;
   }
-  product->encode = 1.0f;
-  if (largest != 0) {
-    const float encode = 448.0f * product->qmax / ufp4_f32_value((uint32_t)largest);
-    product->encode = encode < FLT_MAX ? encode : FLT_MAX;
-  }
-  product->reciprocal = 1.0f / product->encode;
+  if (largest == 0) return UFP4_OK;
+  const float encode = top / ufp4_f32_value((uint32_t)largest);
+  out->encode = encode < FLT_MAX ? encode : FLT_MAX;
+  out->reciprocal = 1.0f / out->encode;
+  return UFP4_OK;
 }
 
 // --- Scales -------------------------------------------------------------------------------------
@@ -122,15 +114,15 @@ INLINE void round_e4m3(flanes_t x, lanes_t *byte, flanes_t *value) {
 
 // The scale bytes, and what the elements of each lane are multiplied by.
 INLINE void nvfp4_scales(const product_t *product, flanes_t peak, lanes_t *byte, flanes_t *factor) {
-  const flanes_t quotient = peak * (product->encode * (1.0f / product->qmax));
+  const flanes_t quotient = peak * (product->peaks.encode * (1.0f / product->qmax));
   flanes_t scale;
   round_e4m3(min_floats(quotient, all_floats(448.0f)), byte, &scale);
-  *factor = min_floats(1.0f / (scale * product->reciprocal), all_floats(FLT_MAX));
+  *factor = min_floats(1.0f / (scale * product->peaks.reciprocal), all_floats(FLT_MAX));
 }
 
 // Down: floor(log2 peak) - floor(log2 qmax); up: the smallest k with peak <= qmax * 2^k.
 INLINE void e8m0_scales(const product_t *product, flanes_t peak, lanes_t *byte, flanes_t *factor) {
-  const ufp4_quantize_t *how = product->how;
+  const ufp4_quantize_t *how = product->spans.how;
   const qmax_t qmax = ufp4_elem_qmax(how->elem);
   const int log2 = 31 - __builtin_clz((unsigned)qmax.odd);
   const lanes_t is_small = peak < all_floats(0x1p-126f);  // subnormal: made normal, exactly
@@ -180,7 +172,7 @@ HOT static void encode_tile(const product_t *product, const lanes_t *peaks,
                             const ulanes_t bits[BLOCK], const ulanes_t random[4], lanes_t *byte,
                             ulanes_t codes[2]) {
   const lanes_t poisoned = *peaks >= F32_INF, keep = (*peaks != 0) & ~poisoned;
-  const int nvfp4 = product->how->scale == UFP4_SCALE_NVFP4;
+  const int nvfp4 = product->spans.how->scale == UFP4_SCALE_NVFP4;
   // Blocks without a scale of their own take that of 1.
   const flanes_t peak = (flanes_t)select_lanes(keep, *peaks, all_lanes(F32_ONE));
   flanes_t factor;
@@ -190,46 +182,34 @@ HOT static void encode_tile(const product_t *product, const lanes_t *peaks,
     e8m0_scales(product, peak, byte, &factor);
   }
   *byte = (*byte & keep) | (poisoned & (nvfp4 ? 0x7F : 0xFF));
-  encode(bits, factor, product->how, &product->grid, random, keep, codes);
+  encode(bits, factor, product->spans.how, &product->grid, random, keep, codes);
 }
 
 // --- Second walk --------------------------------------------------------------------------------
 
-static void encode_place(const product_t *product, const place_t *place, ufp4_operand_t *out) {
-  ulanes_t bits[BLOCK], random[4], codes[2];
+static void encode_visit(void *state, const visit_t *visit) {
+  const product_t *product = state;
+  ulanes_t codes[2];
   lanes_t peaks = {0}, byte;
-  int64_t at[LANES];
-  ufp4_load_tile(product->source, product->how, place, bits);
-  ufp4_random_place(product->source, product->how, place, random);
-  ufp4_place_spans(&product->spans, product->source, place, at);
-  for (unsigned l = 0; l < place->lanes; l++) peaks[l] = product->peaks[at[l]];
-  encode_tile(product, &peaks, bits, random, &byte, codes);
-  ufp4_place_scales(&product->spans, product->source, place, at);
-  for (unsigned l = 0; l < place->lanes; l++) {
-    store_codes(codes, l, out->codes + (place->first + l * place->step) * CODE_BYTES);
-    out->scales[at[l]] = (uint8_t)byte[l];
-    if (peaks[l] >= F32_INF) out->flags |= UFP4_FLAG_NAN;
+  for (unsigned l = 0; l < visit->place.lanes; l++) {
+    peaks[l] = product->peaks.of_spans[visit->spans[l]];
+    if (peaks[l] >= F32_INF) product->out->flags |= UFP4_FLAG_NAN;
   }
+  encode_tile(product, &peaks, visit->bits, visit->random, &byte, codes);
+  ufp4_store_visit(&product->spans, visit, &byte, codes, product->out);
 }
 
 ufp4_status_t ufp4_quantize_products(const source_t *source, const ufp4_quantize_t *how,
                                      ufp4_operand_t *out) {
   product_t product = {
-      .source = source,
-      .how = how,
       .spans = ufp4_spans_of(source, how),
       .grid = grid_of(how->elem),
-      .qmax = (float)ufp4_elem_qmax_quanta(how->elem) / (float)(1 << ufp4_elem_frac(how->elem))};
-  product.peaks = calloc(ufp4_matrix_bytes(product.spans.count, 1, sizeof *product.peaks), 1);
-  if (product.peaks == NULL) return UFP4_ERROR_MEMORY;
-  collect_peaks(&product);
-  if (how->scale == UFP4_SCALE_NVFP4) {
-    set_tensor_scale(&product);
-    out->tensor_scale = product.reciprocal;
-  }
-  place_t place;
-  for (int more = ufp4_first_place(source, &place); more; more = ufp4_next_place(source, &place))
-    encode_place(&product, &place, out);
-  free(product.peaks);
+      .qmax = (float)ufp4_elem_qmax_quanta(how->elem) / (float)(1 << ufp4_elem_frac(how->elem)),
+      .out = out};
+  ufp4_status_t status = ufp4_peaks_of(&product.spans, 448.0f * product.qmax, &product.peaks);
+  if (status != UFP4_OK) return status;
+  if (how->scale == UFP4_SCALE_NVFP4) out->tensor_scale = product.peaks.reciprocal;
+  ufp4_visit_tiles(&product.spans, 1, encode_visit, &product);
+  free(product.peaks.of_spans);
   return UFP4_OK;
 }

@@ -94,16 +94,16 @@ static double bucket_ratio(const double share[UFP4_ROUNDING_VALUES]) {
 }
 
 // What a block's elements are multiplied by, exactly.
-static double scale_of(const ufp4_operand_t *operand, int64_t at) {
+static double scale_of(const ufp4_operand_t *operand, int64_t index) {
   switch (operand->scale) {
     case UFP4_SCALE_FP32:
-      return (double)operand->scales_f32[at];
+      return (double)operand->scales_f32[index];
     case UFP4_SCALE_E8M0:
-      return (double)ufp4_e8m0_value(operand->scales[at]);
+      return (double)ufp4_e8m0_value(operand->scales[index]);
     case UFP4_SCALE_NVFP4:
-      return (double)ufp4_e4m3_value(operand->scales[at]) * (double)operand->tensor_scale;
+      return (double)ufp4_e4m3_value(operand->scales[index]) * (double)operand->tensor_scale;
     default:
-      return ldexp((double)ufp4_e4m3_value(operand->scales[at]), -operand->exponent);
+      return ldexp((double)ufp4_e4m3_value(operand->scales[index]), -operand->exponent);
   }
 }
 

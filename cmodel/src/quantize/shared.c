@@ -19,17 +19,16 @@ typedef struct {
 } span_t;
 
 typedef struct {
-  const source_t *source;
-  const ufp4_quantize_t *how;
-  spans_t at;
+  spans_t of;
   span_t *spans;
   int t;  // E4M3
+  ufp4_operand_t *out;
 } shared_t;
 
 static ufp4_status_t shared_create(const source_t *source, const ufp4_quantize_t *how,
                                    shared_t *out) {
-  *out = (shared_t){.source = source, .how = how, .at = ufp4_spans_of(source, how)};
-  out->spans = calloc(ufp4_matrix_bytes(out->at.count, 1, sizeof *out->spans), 1);
+  *out = (shared_t){.of = ufp4_spans_of(source, how)};
+  out->spans = calloc(ufp4_matrix_bytes(out->of.count, 1, sizeof *out->spans), 1);
   return out->spans != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
 }
 
@@ -43,28 +42,21 @@ static void raise_span(span_t *span, int32_t amax, int32_t exponent) {
   *span = (span_t){amax, exponent};
 }
 
-static void collect_spans(const shared_t *shared) {
-  place_t place;
-  for (int more = ufp4_first_place(shared->source, &place); more;
-       more = ufp4_next_place(shared->source, &place)) {
-    ulanes_t bits[BLOCK];
-    tile_t tile;
-    ufp4_load_tile(shared->source, shared->how, &place, bits);
-    ufp4_tile_unpack(bits, shared->how, &tile);
-    int64_t at[LANES];
-    ufp4_place_spans(&shared->at, shared->source, &place, at);
-    for (unsigned l = 0; l < place.lanes; l++) {
-      span_t *span = &shared->spans[at[l]];
-      if (tile.poisoned[l]) span->amax = POISONED;
-      raise_span(span, tile.amax[l], tile.amax_exponent[l]);
-    }
+static void collect_spans(void *state, const visit_t *visit) {
+  const shared_t *shared = state;
+  tile_t tile;
+  ufp4_tile_unpack(visit->bits, shared->of.how, &tile);
+  for (unsigned l = 0; l < visit->place.lanes; l++) {
+    span_t *span = &shared->spans[visit->spans[l]];
+    if (tile.poisoned[l]) span->amax = POISONED;
+    raise_span(span, tile.amax[l], tile.amax_exponent[l]);
   }
 }
 
 // Over the clean spans.
 static span_t largest_span(const shared_t *shared) {
   span_t largest = {0, 0};
-  for (int64_t i = 0; i < shared->at.count; i++) {
+  for (int64_t i = 0; i < shared->of.count; i++) {
     const span_t *span = &shared->spans[i];
     if (span->amax > 0) raise_span(&largest, span->amax, span->exponent);
   }
@@ -75,19 +67,17 @@ static void set_exponent(shared_t *shared) {
   const span_t largest = largest_span(shared);
   shared->t = largest.amax == 0
                   ? 0
-                  : ufp4_exponent_from_amax(largest.amax, largest.exponent, shared->how->elem);
+                  : ufp4_exponent_from_amax(largest.amax, largest.exponent, shared->of.how->elem);
 }
 
 // --- Second walk --------------------------------------------------------------------------------
 
 // The spans of a tile's lanes, as if each lane had all of its own.
-static void take_spans(const shared_t *shared, const place_t *place, tile_t *tile) {
+static void take_spans(const shared_t *shared, const visit_t *visit, tile_t *tile) {
   tile->amax = tile->poisoned = (lanes_t){0};
   tile->amax_exponent = all_lanes(INT32_MIN);
-  int64_t at[LANES];
-  ufp4_place_spans(&shared->at, shared->source, place, at);
-  for (unsigned l = 0; l < place->lanes; l++) {
-    const span_t *span = &shared->spans[at[l]];
+  for (unsigned l = 0; l < visit->place.lanes; l++) {
+    const span_t *span = &shared->spans[visit->spans[l]];
     tile->poisoned[l] = span->amax == POISONED ? -1 : 0;
     if (span->amax <= 0) continue;
     tile->amax[l] = span->amax;
@@ -201,52 +191,32 @@ static unsigned encode_tile(const shared_t *shared, const tile_t *tile, const ul
                             lanes_t *byte, ulanes_t codes[2]) {
   scale_t scale;
   unsigned flags = 0;
-  switch (shared->how->scale) {
+  switch (shared->of.how->scale) {
     case UFP4_SCALE_E8M0:
-      e8m0_scales(tile, shared->how, &scale);
-      ufp4_tile_codes(tile, shared->how, 0, &scale, random, codes);
+      e8m0_scales(tile, shared->of.how, &scale);
+      ufp4_tile_codes(tile, shared->of.how, 0, &scale, random, codes);
       *byte = scale.byte;
       break;
     case UFP4_SCALE_FP32:
-      encode_f32(tile, shared->how, random, byte, codes);
+      encode_f32(tile, shared->of.how, random, byte, codes);
       break;
     default:
-      flags = ufp4_tile_encode(tile, shared->how, shared->t, random, byte, codes);
+      flags = ufp4_tile_encode(tile, shared->of.how, shared->t, random, byte, codes);
       break;
   }
   for (unsigned l = 0; l < LANES; l++) flags |= tile->poisoned[l] ? UFP4_FLAG_NAN : 0;
   return flags;
 }
 
-static void store_tile(const shared_t *shared, const place_t *place, const lanes_t *scale,
-                       const ulanes_t codes[2], ufp4_operand_t *out) {
-  int64_t at[LANES];
-  ufp4_place_scales(&shared->at, shared->source, place, at);
-  for (unsigned l = 0; l < place->lanes; l++) {
-    const int64_t s = at[l];
-    store_codes(codes, l, out->codes + (place->first + l * place->step) * CODE_BYTES);
-    if (out->scales_f32 != NULL) {
-      out->scales_f32[s] = ufp4_f32_value((uint32_t)(*scale)[l]);
-    } else {
-      out->scales[s] = (uint8_t)(*scale)[l];
-    }
-  }
-}
-
-static void encode_all(const shared_t *shared, ufp4_operand_t *out) {
-  place_t place;
-  for (int more = ufp4_first_place(shared->source, &place); more;
-       more = ufp4_next_place(shared->source, &place)) {
-    ulanes_t bits[BLOCK], random[4], codes[2];
-    lanes_t scale;
-    tile_t tile;
-    ufp4_load_tile(shared->source, shared->how, &place, bits);
-    ufp4_random_place(shared->source, shared->how, &place, random);
-    ufp4_tile_unpack(bits, shared->how, &tile);
-    take_spans(shared, &place, &tile);
-    out->flags |= encode_tile(shared, &tile, random, &scale, codes);
-    store_tile(shared, &place, &scale, codes, out);
-  }
+static void encode_visit(void *state, const visit_t *visit) {
+  const shared_t *shared = state;
+  ulanes_t codes[2];
+  lanes_t scale;
+  tile_t tile;
+  ufp4_tile_unpack(visit->bits, shared->of.how, &tile);
+  take_spans(shared, visit, &tile);
+  shared->out->flags |= encode_tile(shared, &tile, visit->random, &scale, codes);
+  ufp4_store_visit(&shared->of, visit, &scale, codes, shared->out);
 }
 
 ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t *how,
@@ -254,13 +224,14 @@ ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t
   shared_t shared;
   ufp4_status_t status = shared_create(source, how, &shared);
   if (status != UFP4_OK) return status;
-  collect_spans(&shared);
+  ufp4_visit_tiles(&shared.of, 0, collect_spans, &shared);
   if (how->scale == UFP4_SCALE_E4M3) {
     set_exponent(&shared);
     if (how->exponent_given) shared.t = how->exponent;
     out->exponent = shared.t;
   }
-  encode_all(&shared, out);
+  shared.out = out;
+  ufp4_visit_tiles(&shared.of, 1, encode_visit, &shared);
   free(shared.spans);
   return UFP4_OK;
 }
@@ -270,7 +241,7 @@ ufp4_status_t ufp4_shared_exponent(const source_t *source, const ufp4_quantize_t
   shared_t shared;
   ufp4_status_t status = shared_create(source, how, &shared);
   if (status != UFP4_OK) return status;
-  collect_spans(&shared);
+  ufp4_visit_tiles(&shared.of, 0, collect_spans, &shared);
   set_exponent(&shared);
   *exponent = shared.t;
   free(shared.spans);

@@ -5,19 +5,30 @@
 
 #include "quantize/walk.h"
 
-/** Rows and groups of 16 that share a scale. */
+/** Rows and groups of 16 of a tensor that share a scale. */
 typedef struct {
+  const source_t *source;
+  const ufp4_quantize_t *how;
   int64_t rows, groups;
   int64_t across;  ///< spans side by side: scales of a row
   int64_t count;
 } spans_t;
 
 spans_t ufp4_spans_of(const source_t *source, const ufp4_quantize_t *how);
-/** The span of each block of a place. */
-void ufp4_place_spans(const spans_t *spans, const source_t *source, const place_t *place,
-                      int64_t at[LANES]);
-/** Where its scale is in the operand, which has one for each row. */
-void ufp4_place_scales(const spans_t *spans, const source_t *source, const place_t *place,
-                       int64_t at[LANES]);
+
+/** A tile: where it is, the span of each of its blocks, its numbers and its random words. */
+typedef struct {
+  place_t place;
+  int64_t spans[LANES];
+  ulanes_t bits[BLOCK], random[4];
+} visit_t;
+
+typedef void visitor_t(void *state, const visit_t *visit);
+
+/** Calls @p visitor for each tile, rows in increasing order; with random words if @p draw. */
+void ufp4_visit_tiles(const spans_t *spans, int draw, visitor_t *visitor, void *state);
+/** Stores a tile: its codes, and the scale of each block, a byte or the pattern of FP32. */
+void ufp4_store_visit(const spans_t *spans, const visit_t *visit, const lanes_t *scales,
+                      const ulanes_t codes[2], ufp4_operand_t *out);
 
 #endif

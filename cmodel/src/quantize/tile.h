@@ -10,10 +10,10 @@
 
 /** The codes of lane @p l of a tile, in the order that an operand has in memory, which is the same
  * on every host. */
-INLINE void store_codes(const ulanes_t codes[2], unsigned l, uint8_t to[CODE_BYTES]) {
+INLINE void store_codes(const ulanes_t codes[2], unsigned l, uint8_t target[CODE_BYTES]) {
   uint64_t packed = (uint64_t)codes[1][l] << 32 | codes[0][l];
   if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) packed = __builtin_bswap64(packed);
-  memcpy(to, &packed, CODE_BYTES);
+  memcpy(target, &packed, CODE_BYTES);
 }
 
 /** qmax = odd * 2^exponent. */

@@ -26,13 +26,13 @@ static inline int64_t clamp(int64_t x, int64_t low, int64_t high) {
 }
 
 // Blocks that may run on into other rows and may be cut short at the end of one.
-static inline void copy_blocks(const source_t *source, const spot_t *place, copy_t *to) {
+static inline void copy_blocks(const source_t *source, const spot_t *place, copy_t *copy) {
   int64_t row = place->row, block = place->block;
   for (int i = 0; i < TILE; i++) {
     for (int first = 0; first < BLOCK; first += TILE) {
       const int64_t at = block * BLOCK + first, count = clamp(source->cols - at, 0, TILE);
       const words_t some = load_first(source->in, count > 0 ? row * source->in->ld + at : 0, count);
-      store_aligned(to->bits + i * BLOCK + first, some);
+      store_aligned(copy->bits + i * BLOCK + first, some);
     }
     if (++block < source->blocks) continue;
     block = 0;
@@ -41,12 +41,12 @@ static inline void copy_blocks(const source_t *source, const spot_t *place, copy
 }
 
 // Columns that end within the block.
-static inline void copy_columns(const source_t *source, const spot_t *place, copy_t *to) {
+static inline void copy_columns(const source_t *source, const spot_t *place, copy_t *copy) {
   const ufp4_matrix_t *in = source->in;
   const int64_t left = source->cols - place->block * BLOCK,
                 at = place->block * BLOCK * in->ld + place->row;
   for (int i = 0; i < BLOCK; i++) {
-    store_aligned(to->bits + i * TILE,
+    store_aligned(copy->bits + i * TILE,
                   load_first(in, i < left ? at + i * in->ld : 0, i < left ? TILE : 0));
   }
 }

@@ -102,10 +102,10 @@ static void portable(walk_t *walk, place_t place) {
   }
 }
 
-static void portable_tile(walk_t *walk, const spot_t *at) {
+static void portable_tile(walk_t *walk, const spot_t *spot) {
   const source_t *source = walk->job.source;
   place_t place = {
-      .first = at->first, .step = 1, .lanes = LANES, .row = at->row, .block = at->block};
+      .first = spot->first, .step = 1, .lanes = LANES, .row = spot->row, .block = spot->block};
   if (source->axis == UFP4_AXIS_COL) place.step = source->blocks;
   for (int lane = 0; lane < TILE; lane += LANES) {
     portable(walk, place);
@@ -133,9 +133,9 @@ static void set_exponent(walk_t *walk, int exponent) {
 
 // --- Row copies ---------------------------------------------------------------------------------
 
-static void tile_again(walk_t *walk, const spot_t *at, result_t *made) {
+static void tile_again(walk_t *walk, const spot_t *spot, result_t *made) {
   if (made->again && !made->later) {
-    walk->tiles.again(&walk->job, at, made);
+    walk->tiles.again(&walk->job, spot, made);
     walk->patience -= 3;
     if (walk->patience < 0) walk->tiles.first = walk->tiles.again;
   }
@@ -145,44 +145,44 @@ static void tile_again(walk_t *walk, const spot_t *at, result_t *made) {
   }
   made->places = all_places(PLACE_LATER);
   made->ratio = BITS(setzero)();
-  if (!walk->known) portable_tile(walk, at);
+  if (!walk->known) portable_tile(walk, spot);
 }
 
-static void run_tile(walk_t *walk, const spot_t *at, result_t *made) {
-  walk->tiles.first(&walk->job, at, made);
-  if (made->later | made->again | made->beyond) tile_again(walk, at, made);
+static void run_tile(walk_t *walk, const spot_t *spot, result_t *made) {
+  walk->tiles.first(&walk->job, spot, made);
+  if (made->later | made->again | made->beyond) tile_again(walk, spot, made);
   walk->ratio = V(max_epi32)(walk->ratio, made->ratio);
   walk->patience += walk->patience < PATIENCE;
 }
 
-static void finish_row_tile(walk_t *walk, const spot_t *at, places_t places) {
+static void finish_row_tile(walk_t *walk, const spot_t *spot, places_t places) {
   uint8_t bytes[TILE];
   if (scale_bytes(walk, places, bytes)) {
-    portable_tile(walk, at);
+    portable_tile(walk, spot);
   } else {
-    memcpy(walk->out->scales + at->first, bytes, sizeof bytes);
+    memcpy(walk->out->scales + spot->first, bytes, sizeof bytes);
   }
 }
 
-static void store_row_codes(const result_t *made, uint8_t *to) {
+static void store_row_codes(const result_t *made, uint8_t *target) {
   words_t blocks[2];
   interleave(made->codes, blocks);
-  store(to, blocks[0]);
-  store(to + sizeof *blocks, blocks[1]);
+  store(target, blocks[0]);
+  store(target + sizeof *blocks, blocks[1]);
 }
 
 // One tile of the walk; of the second walk, that of the scales, if @p again.
-static void row_tile(walk_t *walk, const spot_t *at, int again) {
+static void row_tile(walk_t *walk, const spot_t *spot, int again) {
   if (again) {
-    finish_row_tile(walk, at, load_places(walk->places + TILE * walk->done++));
+    finish_row_tile(walk, spot, load_places(walk->places + TILE * walk->done++));
     return;
   }
   result_t made;
-  run_tile(walk, at, &made);
+  run_tile(walk, spot, &made);
   if (walk->out == NULL) return;
-  if (!made.later) store_row_codes(&made, walk->out->codes + at->first * CODE_BYTES);
+  if (!made.later) store_row_codes(&made, walk->out->codes + spot->first * CODE_BYTES);
   if (walk->known) {
-    finish_row_tile(walk, at, made.places);
+    finish_row_tile(walk, spot, made.places);
   } else {
     store_places(walk->places + TILE * walk->done++, made.places);
   }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/names.h"
 #include "ufp4/combination.h"
 #include "ufp4/format.h"
 #include "ufp4/random.h"
@@ -111,8 +112,7 @@ ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe) {
 }
 
 const char *ufp4_matrix_name(unsigned matrix) {
-  static const char *const names[UFP4_MATRIX_COUNT] = {"qkv", "proj", "fc1", "fc2"};
-  return names[matrix % UFP4_MATRIX_COUNT];
+  return matrix_names[matrix % UFP4_MATRIX_COUNT];
 }
 
 int ufp4_recipe_quantizes(const ufp4_recipe_t *recipe, ufp4_pass_t pass) {
@@ -214,9 +214,23 @@ static int is_wide(const ufp4_recipe_t *recipe) {
   return recipe->rht_size > 16 || recipe->block > ufp4_scale_block(recipe->scale);
 }
 
+// What is said of a transform has no effect where there is none.
+static const char *transform_in_vain(const ufp4_recipe_t *recipe) {
+  if (!recipe->quantized || recipe->rht[0] || recipe->rht[1] || recipe->rht[2]) return NULL;
+  if (recipe->rht_size != 0) return "rht_size";
+  if (recipe->signs != UFP4_SIGNS_FIXED) return "signs step";
+  const int own = recipe->rht_mask != 0 && recipe->rht_mask != UFP4_RHT_DEFAULT_MASK;
+  return own ? "rht_mask" : NULL;
+}
+
 ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, const char *backend,
                                 ufp4_message_t *message) {
   if (recipe == NULL) return UFP4_ERROR_ARGUMENT;
+  const char *in_vain = transform_in_vain(recipe);
+  if (in_vain != NULL) {
+    ufp4_message_set(message, "%s goes with a transform; there is none without rht", in_vain);
+    return UFP4_ERROR_ARGUMENT;
+  }
   if (recipe->requantize && !ufp4_recipe_quantizes(recipe, UFP4_PASS_FPROP)) {
     ufp4_message_set(message,
                      "requantize needs a quantized FPROP, which this recipe does not have");

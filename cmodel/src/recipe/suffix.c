@@ -3,12 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "ufp4/recipe.h"
 
 enum { RHT, SR, KEYS };
 static const char *const keys[KEYS] = {"rht", "sr"};
-static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
-static const char *const role_names[UFP4_ROLE_COUNT] = {"x", "w", "dy"};
 
 // What a suffix says: whether a key is there, and its passes.
 typedef struct {
@@ -26,13 +25,6 @@ const char *ufp4_recipe_suffix(const char *name) {
   return start;
 }
 
-static int find(const char *const *names, int count, const char *word, size_t length) {
-  for (int i = 0; i < count; i++) {
-    if (strlen(names[i]) == length && memcmp(names[i], word, length) == 0) return i;
-  }
-  return -1;
-}
-
 static ufp4_status_t fail(ufp4_message_t *message, const ufp4_recipe_t *recipe, const char *suffix,
                           const char *why) {
   ufp4_message_set(message, "%s%s: %s", recipe->name, suffix, why);
@@ -45,8 +37,9 @@ static const char *read_passes(const char *list, size_t length, unsigned *passes
   for (const char *end = list + length; list <= end;) {
     const char *plus = memchr(list, '+', (size_t)(end - list));
     const size_t word = (size_t)((plus != NULL ? plus : end) - list);
-    const int pass = find(pass_names, UFP4_PASS_COUNT, list, word);
-    if (pass < 0) return "what follows = is none, or fprop, dgrad, wgrad with + between them";
+    const unsigned pass = names_find(list, word, pass_names, UFP4_PASS_COUNT);
+    if (pass == UFP4_PASS_COUNT)
+      return "what follows = is none, or fprop, dgrad, wgrad with + between them";
     if (*passes >> pass & 1) return "a GEMM is there twice";
     *passes |= 1u << pass;
     list += word + 1;
@@ -57,8 +50,8 @@ static const char *read_passes(const char *list, size_t length, unsigned *passes
 static const char *read_wish(const char *suffix, wish_t *wish) {
   while (*suffix != '\0') {
     const size_t length = strcspn(suffix + 1, "/"), word = strcspn(suffix + 1, "=/");
-    const int key = find(keys, KEYS, suffix + 1, word);
-    if (*suffix != '/' || key < 0 || word == length)
+    const unsigned key = names_find(suffix + 1, word, keys, KEYS);
+    if (*suffix != '/' || key == KEYS || word == length)
       return "a suffix is /rht=GEMMS, /sr=GEMMS or both, as in ufp4/rht=dgrad+wgrad/sr=none";
     if (wish->given[key]++) return "rht and sr may each be there once";
     const char *why = read_passes(suffix + 2 + word, length - word - 1, &wish->passes[key]);
@@ -153,6 +146,11 @@ ufp4_status_t ufp4_recipe_vary(ufp4_recipe_t *recipe, const char *suffix, ufp4_m
       return fail(message, recipe, suffix, "this recipe does not quantize each of these GEMMs");
     if (wish.given[RHT])
       made.rht[pass] = wish.passes[RHT] >> pass & 1 ? transform_of(recipe) : UFP4_RHT_NONE;
+  }
+  if (wish.given[RHT] && wish.passes[RHT] == 0) {  // what is said of it goes with the transform
+    made.rht_mask = UFP4_RHT_DEFAULT_MASK;
+    made.rht_size = 0;
+    made.signs = UFP4_SIGNS_FIXED;
   }
   ufp4_status_t status = UFP4_OK;
   if (wish.given[SR]) status = set_rounding(&made, wish.passes[SR], suffix, message);

@@ -36,12 +36,12 @@ GPU int digits_step(const digits_walk_t &walk, int step) {
 /** Slice @p slice of an operand, ROWS rows of a step. */
 template <int ROWS>
 GPU void digits_load_slice(const gpu_unpacked_t &in, int slice, int64_t row, int step,
-                           unsigned char *to) {
+                           unsigned char *target) {
 #pragma unroll
   for (int i = 0; i < ROWS * DIGITS_PIECES / DIGITS_THREADS; i++) {
     const int index = i * DIGITS_THREADS + (int)threadIdx.x, r = index / DIGITS_PIECES,
               p = index % DIGITS_PIECES;
-    gpu_copy_16(to + gemm_piece<DIGITS_PIECES>(r, p) * 16,
+    gpu_copy_16(target + gemm_piece<DIGITS_PIECES>(r, p) * 16,
                 in.elements + ((slice * in.padded_rows + row + r) * in.padded_blocks +
                                (int64_t)step * DIGITS_PIECES + p) *
                                   16);

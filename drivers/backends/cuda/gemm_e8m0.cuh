@@ -20,9 +20,9 @@ GPU float e8m0_add(float sum, float a, float b, float dot) {
   return (float)((double)sum + (double)a * (double)b * (double)dot);
 }
 
-/** Four bytes of a row's block of 32, from @p at on. */
-GPU uint32_t e8m0_word(const gpu_unpacked_t &in, int64_t row, int64_t block, int at) {
-  return *(const uint32_t *)(in.elements + (row * in.padded_blocks + block) * 16 + at);
+/** Four bytes of a row's block of 32, from @p index on. */
+GPU uint32_t e8m0_word(const gpu_unpacked_t &in, int64_t row, int64_t block, int index) {
+  return *(const uint32_t *)(in.elements + (row * in.padded_blocks + block) * 16 + index);
 }
 
 GPU float e8m0_weight(const gpu_unpacked_t &in, int64_t row, int64_t block) {

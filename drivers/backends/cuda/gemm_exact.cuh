@@ -121,41 +121,41 @@ typedef struct {
   int64_t *total;  ///< of output 0; of output i 128 EXACT_USERS i further
 } exact_thread_t;
 
-GPU int64_t exact_row(const exact_thread_t &at, int i) {
-  return at.row + i % 4 / 2 * 8;
+GPU int64_t exact_row(const exact_thread_t &thread, int i) {
+  return thread.row + i % 4 / 2 * 8;
 }
-GPU int64_t exact_col(const exact_thread_t &at, int i) {
-  return at.col + i / 4 * 8 + i % 2;
+GPU int64_t exact_col(const exact_thread_t &thread, int i) {
+  return thread.col + i / 4 * 8 + i % 2;
 }
-GPU int64_t *exact_total(const exact_thread_t &at, int i) {
-  return at.total + i * (WARPGROUP * EXACT_USERS);
+GPU int64_t *exact_total(const exact_thread_t &thread, int i) {
+  return thread.total + i * (WARPGROUP * EXACT_USERS);
 }
 
 template <int PASS>
-GPU int64_t exact_value(const gpu_gemm_t &g, const exact_thread_t &at,
+GPU int64_t exact_value(const gpu_gemm_t &g, const exact_thread_t &thread,
                         const int32_t (&sums)[3][EXACT_OUTPUTS], int i) {
-  return digits_value<PASS>(sums[0][i], sums[1][i], sums[2][i], g.a.units[exact_row(at, i)],
-                            g.b.units[exact_col(at, i)]);
+  return digits_value<PASS>(sums[0][i], sums[1][i], sums[2][i], g.a.units[exact_row(thread, i)],
+                            g.b.units[exact_col(thread, i)]);
 }
 
 /** A pass into the totals. @p first: there are none yet */
 template <int PASS>
 GPU void exact_add_pass(const gpu_gemm_t &g, exact_ring_t *ring, const digits_walk_t &walk,
-                        const exact_thread_t &at, int warpgroup, bool first) {
+                        const exact_thread_t &thread, int warpgroup, bool first) {
   int32_t sums[3][EXACT_OUTPUTS];
   for (int chunk = digits_next<PASS>(walk, 0); chunk < walk.chunks; first = false) {
     exact_sums<PASS>(ring, walk, warpgroup, &chunk, sums);
 #pragma unroll
     for (int i = 0; i < EXACT_OUTPUTS; i++) {
-      const uint64_t value = (uint64_t)exact_value<PASS>(g, at, sums, i);
-      *exact_total(at, i) = (int64_t)((first ? 0 : (uint64_t)*exact_total(at, i)) + value);
+      const uint64_t value = (uint64_t)exact_value<PASS>(g, thread, sums, i);
+      *exact_total(thread, i) = (int64_t)((first ? 0 : (uint64_t)*exact_total(thread, i)) + value);
     }
   }
 }
 
 /** A tile that is one pass of sums that fit, straight from the registers. */
 GPU void exact_store_sums(const gpu_gemm_t &g, exact_ring_t *ring, const digits_walk_t &walk,
-                          const exact_thread_t &at, int warpgroup) {
+                          const exact_thread_t &thread, int warpgroup) {
   int32_t sums[3][EXACT_OUTPUTS];
   int chunk = 0;
   exact_sums<0>(ring, walk, warpgroup, &chunk, sums);
@@ -163,18 +163,19 @@ GPU void exact_store_sums(const gpu_gemm_t &g, exact_ring_t *ring, const digits_
   const bool plain = gemm_is_plain(g.job);
 #pragma unroll
   for (int i = 0; i < EXACT_OUTPUTS; i += 2) {
-    gemm_store_pair(g, plain, exact_value<0>(g, at, sums, i), exact_value<0>(g, at, sums, i + 1), t,
-                    exact_row(at, i), exact_col(at, i));
+    gemm_store_pair(g, plain, exact_value<0>(g, thread, sums, i),
+                    exact_value<0>(g, thread, sums, i + 1), t, exact_row(thread, i),
+                    exact_col(thread, i));
   }
 }
 
-GPU void exact_store_totals(const gpu_gemm_t &g, const exact_thread_t &at) {
+GPU void exact_store_totals(const gpu_gemm_t &g, const exact_thread_t &thread) {
   const int t = gemm_exponent(g.job.a.exponent) + gemm_exponent(g.job.b.exponent);
   const bool plain = gemm_is_plain(g.job);
 #pragma unroll 1
   for (int i = 0; i < EXACT_OUTPUTS; i += 2) {
-    gemm_store_pair(g, plain, *exact_total(at, i), *exact_total(at, i + 1), t, exact_row(at, i),
-                    exact_col(at, i));
+    gemm_store_pair(g, plain, *exact_total(thread, i), *exact_total(thread, i + 1), t,
+                    exact_row(thread, i), exact_col(thread, i));
   }
 }
 

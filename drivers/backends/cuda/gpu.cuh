@@ -180,11 +180,11 @@ GPU void gpu_load_16(const void *from, uint32_t *words) {
 }
 
 /** 16 and 8 bytes in one store. */
-GPU void gpu_store_16(void *to, const uint32_t (&words)[4]) {
-  *(uint4 *)to = make_uint4(words[0], words[1], words[2], words[3]);
+GPU void gpu_store_16(void *target, const uint32_t (&words)[4]) {
+  *(uint4 *)target = make_uint4(words[0], words[1], words[2], words[3]);
 }
-GPU void gpu_store_8(float *to, float first, float second) {
-  *(float2 *)to = make_float2(first, second);
+GPU void gpu_store_8(float *target, float first, float second) {
+  *(float2 *)target = make_float2(first, second);
 }
 
 #endif

@@ -58,10 +58,10 @@ GPU void gpu_barrier_wait(uint32_t barrier, int parity) {
 
 /** A box of a matrix, whose first element is (x, y), to shared memory; its bytes count at the
  * barrier, those outside the matrix, which are zeros, too. PTX ISA, "cp.async.bulk.tensor". */
-GPU void gpu_copy_box(uint32_t to, const CUtensorMap *matrix, int x, int y, uint32_t barrier) {
+GPU void gpu_copy_box(uint32_t target, const CUtensorMap *matrix, int x, int y, uint32_t barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, "
-      "{%3, %4}], [%2];" ::"r"(to),
+      "{%3, %4}], [%2];" ::"r"(target),
       "l"(matrix), "r"(barrier), "r"(x), "r"(y)
       : "memory");
 }

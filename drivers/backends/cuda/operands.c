@@ -29,18 +29,18 @@ static size_t device_scale_bytes(const ufp4_operand_t *x) {
   return (size_t)(x->rows * x->blocks) * scale_size(x);
 }
 
-static ufp4_status_t upload_scales(state_t *state, const ufp4_operand_t *in, void *to) {
+static ufp4_status_t upload_scales(state_t *state, const ufp4_operand_t *in, void *target) {
   int64_t bytes;
   const uint8_t *scales = ufp4_operand_scale_bytes(in, &bytes);
   if (in->scale_blocks == in->blocks)
-    return state->table->write(state->cuda, to, scales, (size_t)bytes);
+    return state->table->write(state->cuda, target, scales, (size_t)bytes);
   uint8_t *each = malloc(device_scale_bytes(in));
   if (each == NULL) return UFP4_ERROR_MEMORY;
   for (int64_t row = 0; row < in->rows; row++) {
     for (int64_t b = 0; b < in->blocks; b++)
       each[row * in->blocks + b] = scales[row * in->scale_blocks + b / 2];
   }
-  ufp4_status_t status = state->table->write(state->cuda, to, each, device_scale_bytes(in));
+  ufp4_status_t status = state->table->write(state->cuda, target, each, device_scale_bytes(in));
   free(each);
   return status;
 }

@@ -40,8 +40,8 @@ typedef struct {
 } quick_block_t;
 
 template <bool BF16>
-GPU uint32_t quick_element(const void *first, int at) {
-  return BF16 ? (uint32_t)((const uint16_t *)first)[at] << 16 : ((const uint32_t *)first)[at];
+GPU uint32_t quick_element(const void *first, int index) {
+  return BF16 ? (uint32_t)((const uint16_t *)first)[index] << 16 : ((const uint32_t *)first)[index];
 }
 
 // --- The tile -----------------------------------------------------------------------------------

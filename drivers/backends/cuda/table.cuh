@@ -51,13 +51,13 @@ void release(ufp4_cuda_t *, void *memory) {
   if (memory != nullptr) (void)cudaFree(memory);
 }
 
-ufp4_status_t write(ufp4_cuda_t *cuda, void *to, const void *from, size_t bytes) {
-  return check(cuda->message, cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice),
+ufp4_status_t write(ufp4_cuda_t *cuda, void *target, const void *from, size_t bytes) {
+  return check(cuda->message, cudaMemcpy(target, from, bytes, cudaMemcpyHostToDevice),
                "writing memory");
 }
 
-ufp4_status_t read(ufp4_cuda_t *cuda, void *to, const void *from, size_t bytes) {
-  return check(cuda->message, cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost),
+ufp4_status_t read(ufp4_cuda_t *cuda, void *target, const void *from, size_t bytes) {
+  return check(cuda->message, cudaMemcpy(target, from, bytes, cudaMemcpyDeviceToHost),
                "reading memory");
 }
 

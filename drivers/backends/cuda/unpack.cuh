@@ -108,10 +108,10 @@ GPU uint32_t bf16_pair(int32_t low, int32_t high, float scale) {
 }
 
 /** Four BF16 of the codes in the lower 16 bits. */
-GPU void bf16_four(int elem, uint32_t codes, float scale, uint32_t *to) {
+GPU void bf16_four(int elem, uint32_t codes, float scale, uint32_t *target) {
   const uint32_t quanta = elem_decode_any(elem, codes);
-  to[0] = bf16_pair((int8_t)(quanta & 255), (int8_t)(quanta >> 8 & 255), scale);
-  to[1] = bf16_pair((int8_t)(quanta >> 16 & 255), (int8_t)(quanta >> 24), scale);
+  target[0] = bf16_pair((int8_t)(quanta & 255), (int8_t)(quanta >> 8 & 255), scale);
+  target[1] = bf16_pair((int8_t)(quanta >> 16 & 255), (int8_t)(quanta >> 24), scale);
 }
 
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)

@@ -71,19 +71,19 @@ static void tell(const fpga_t *fpga, uint64_t done, uint64_t all) {
 // In frames, of which the window is always full. The request's data or answer are those of the
 // first.
 static ufp4_status_t transfer(fpga_t *fpga, link_request_t request, const uint8_t *from,
-                              uint8_t *to, uint64_t bytes) {
+                              uint8_t *target, uint64_t bytes) {
   ufp4_status_t status = UFP4_OK;
   for (uint64_t done = 0; done < bytes && status == UFP4_OK; done += request.length) {
     const uint64_t left = bytes - done, most = link_data_bytes(fpga->link);
     request.length = (unsigned)(left < most ? left : most);
     request.data = from != NULL ? from + done : NULL;
-    request.answer = to != NULL ? to + done : NULL;
-    request.answer_bytes = to != NULL ? request.length : 0;
+    request.answer = target != NULL ? target + done : NULL;
+    request.answer_bytes = target != NULL ? request.length : 0;
     status = link_send(fpga->link, &request);
     request.address += request.length;
     tell(fpga, done, bytes);
   }
-  if (status == UFP4_OK && to != NULL) status = link_flush(fpga->link);
+  if (status == UFP4_OK && target != NULL) status = link_flush(fpga->link);
   tell(fpga, bytes, bytes);
   return status;
 }

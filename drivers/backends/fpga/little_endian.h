@@ -5,14 +5,14 @@
 
 #include <stdint.h>
 
-static inline void put16(uint8_t *to, unsigned value) {
-  to[0] = (uint8_t)value;
-  to[1] = (uint8_t)(value >> 8);
+static inline void put16(uint8_t *target, unsigned value) {
+  target[0] = (uint8_t)value;
+  target[1] = (uint8_t)(value >> 8);
 }
 
-static inline void put32(uint8_t *to, uint32_t value) {
-  put16(to, value & 0xFFFF);
-  put16(to + 2, value >> 16);
+static inline void put32(uint8_t *target, uint32_t value) {
+  put16(target, value & 0xFFFF);
+  put16(target + 2, value >> 16);
 }
 
 static inline uint32_t get16(const uint8_t *from) {

@@ -133,8 +133,8 @@ static ufp4_status_t check_file(const place_t *place, int file, const char *what
 }
 
 static ufp4_status_t map(const place_t *place, int file, const char *what, ufp4_message_t *message,
-                         void **at) {
-  *at = NULL;
+                         void **mapped) {
+  *mapped = NULL;
   if (place->offset % (uint64_t)sysconf(_SC_PAGESIZE) != 0 ||
       (size_t)place->bytes != place->bytes) {
     ufp4_message_set(message, "mmio: %s at 0x%llx, %llu bytes: it must begin with a page%s", what,
@@ -144,10 +144,10 @@ static ufp4_status_t map(const place_t *place, int file, const char *what, ufp4_
   }
   const ufp4_status_t status = check_file(place, file, what, message);
   if (status != UFP4_OK) return status;
-  *at = mmap(NULL, (size_t)place->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file,
-             (off_t)place->offset);
-  if (*at != MAP_FAILED) return UFP4_OK;
-  *at = NULL;
+  *mapped = mmap(NULL, (size_t)place->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file,
+                 (off_t)place->offset);
+  if (*mapped != MAP_FAILED) return UFP4_OK;
+  *mapped = NULL;
   ufp4_message_set(message, "mmio: cannot map %s, %llu bytes at 0x%llx of %s: %s%s", what,
                    (unsigned long long)place->bytes, (unsigned long long)place->address,
                    place->device, strerror(errno),
@@ -171,8 +171,8 @@ static ufp4_status_t map_both(mmio_t *mmio, ufp4_message_t *message) {
 
 // --- Is it what it should be? -------------------------------------------------------------------
 
-static uint64_t pattern(uint64_t at, unsigned turn) {
-  return (at + 1) * 0x9E3779B97F4A7C15ull ^ (turn ? ~0ull : 0);
+static uint64_t pattern(uint64_t index, unsigned turn) {
+  return (index + 1) * 0x9E3779B97F4A7C15ull ^ (turn ? ~0ull : 0);
 }
 
 // A word in each place whose distance from the first is a power of two, and in the last: memory

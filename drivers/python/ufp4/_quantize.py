@@ -224,7 +224,7 @@ def options(*, seed=0, tensor_id=None, tensor_exponent=None, rht_mask=None, rht_
     elif words["elem"] is None:
         raise ValueError("give recipe with role and pass_, or elem")
     _fill(how, words, recipe is not None)
-    if rht_size is not None and recipe is None and how.rht == 0:
+    if rht_size is not None and how.rht == 0:
         raise ValueError("rht_size gives the points of a transform; there is none without rht")
     if rht_size is not None and rht_size != (how.rht_size or 16):
         how.rht_size = c.whole(rht_size, 1, 2**15 - 1, "rht_size")
@@ -232,7 +232,7 @@ def options(*, seed=0, tensor_id=None, tensor_exponent=None, rht_mask=None, rht_
     if rht_mask is None and how.rht_mask == 0 and (recipe is None or rht_size is not None):
         how.rht_mask = c.lib.default_mask(how.rht_size or 16)
     if rht_mask is not None:
-        if recipe is None and how.rht == 0:
+        if how.rht == 0:
             raise ValueError("rht_mask gives the signs of a transform; there is none without rht")
         how.rht_mask = c.whole(rht_mask, 0, 2**(how.rht_size or 16) - 1, "rht_mask")
     how.seed = c.whole(seed, 0, 2**64 - 1, "seed")

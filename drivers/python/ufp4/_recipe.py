@@ -8,11 +8,7 @@ from . import _library as c
 from . import _spec as s
 
 NAMES = ("fp32", "bf16", "ufp4", "e2m1", "e2m1-46", "nvfp4", "nvfp4-full", "nvint4", "nve1m2", "mxfp4", "mxfp4-rht")
-ROLES = ("x", "w", "dy")
-PASSES = ("fprop", "dgrad", "wgrad")
-AXES = ("row", "col")
-SIGNS = ("fixed", "step")
-MATRICES = ("qkv", "proj", "fc1", "fc2")
+ROLES, PASSES, AXES, SIGNS, MATRICES = s.ROLES, s.PASSES, s.AXES, s.SIGNS, s.MATRICES
 #: The operands A and B of each pass, and along which axis each is blocked.
 OPERANDS = ((("x", "row"), ("w", "row")), (("dy", "row"), ("w", "col")), (("dy", "col"), ("x", "col")))
 KEYS = ("name", "elem", "scale", "rht", "rht_mask", "round", "scale_round", "layout", "accumulate", "bf16_passes", "bf16_layers",

@@ -83,7 +83,7 @@ def convert(model: torch.nn.Module, recipe: str | dict[str, Any] | Recipe = "ufp
     A layer that is converted already takes the recipe and keeps its step, and its seed and rank where none is given; new ones have seed 0
     and the rank of the process. Warns where less than 90 % of the weights of matrix products that are not skipped are then converted.
     ValueError: a word of skip that is no layer's, over 4096 layers, bf16_layers that do not fit, or a layer
-    whose widths the recipe's transform does not divide.
+    whose widths the recipe's transform does not divide; of a layer in evaluation, as after eval(), only the inputs matter.
     """
     _check_model(model)
     names = {}  # a layer may have several
@@ -154,12 +154,12 @@ def _all_ids(names, seed):
 
 
 def _check_widths(layer, name, made):
-    """FPROP is along the inputs and DGRAD along the outputs; of WGRAD the tokens are not known yet."""
+    """FPROP is along the inputs, and DGRAD, which only training has, along the outputs; of WGRAD the tokens are not known yet."""
     kind = type(layer) if isinstance(layer, layers.Layer) else _target(layer)
     served = getattr(kind, "_served", ("weight",)) if made._struct.rht_size > 16 else ()
     for parameter in (parameter for own, parameter in _own(layer).items() if own in served):
         cin, cout = parameter.shape[-2:] if issubclass(kind, kinds.Transposed) else parameter.shape[:-3:-1]
-        for i, (size, what) in enumerate(((cin, "inputs"), (cout, "outputs"))):
+        for i, (size, what) in enumerate(((cin, "inputs"), (cout, "outputs"))[:1 + layer.training]):
             if made._struct.rht[i] and made.quantizes(_recipe.PASSES[i]):
                 operators.check_points(made, size, what, name or "the model")
 

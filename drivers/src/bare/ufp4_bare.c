@@ -84,15 +84,16 @@ ufp4_status_t ufp4_bare_set_up(const ufp4_bare_t *bare) {
 // --- Jobs ---------------------------------------------------------------------------------------
 
 // Members of these widths in turn, from the host's order to the core's, or back: the same thing.
-static unsigned reorder(const uint8_t *from, const uint8_t *widths, unsigned count, uint8_t *to) {
+static unsigned reorder(const uint8_t *from, const uint8_t *widths, unsigned count,
+                        uint8_t *target) {
   unsigned at = 0;
   for (unsigned i = 0; i < count; at += widths[i++])
     for (unsigned b = 0; b < widths[i]; b++)
-      to[at + b] = from[at + (BIG_ENDIAN_HOST ? widths[i] - 1 - b : b)];
+      target[at + b] = from[at + (BIG_ENDIAN_HOST ? widths[i] - 1 - b : b)];
   return at;
 }
 
-static void write_descriptor(const ufp4_descriptor_t *descriptor, uint8_t *to) {
+static void write_descriptor(const ufp4_descriptor_t *descriptor, uint8_t *target) {
   static const uint8_t header[] = UFP4_HEADER_DESCRIPTOR_WIDTHS;
   static const uint8_t quant[] = UFP4_QUANT_DESCRIPTOR_WIDTHS;
   static const uint8_t gemm[] = UFP4_GEMM_DESCRIPTOR_WIDTHS;
@@ -100,12 +101,12 @@ static void write_descriptor(const ufp4_descriptor_t *descriptor, uint8_t *to) {
   const uint8_t *from = descriptor->bytes;
   unsigned at;
   if (opcode == UFP4_OPCODE_GEMM)
-    at = reorder(from, gemm, sizeof gemm, to);
+    at = reorder(from, gemm, sizeof gemm, target);
   else if (opcode == UFP4_OPCODE_QUANT || opcode == UFP4_OPCODE_AMAX)
-    at = reorder(from, quant, sizeof quant, to);
+    at = reorder(from, quant, sizeof quant, target);
   else
-    at = reorder(from, header, sizeof header, to);
-  for (; at < UFP4_DESCRIPTOR_BYTES; at++) to[at] = from[at];
+    at = reorder(from, header, sizeof header, target);
+  for (; at < UFP4_DESCRIPTOR_BYTES; at++) target[at] = from[at];
 }
 
 ufp4_status_t ufp4_bare_submit(ufp4_bare_t *bare, const ufp4_descriptor_t *descriptor) {

@@ -114,29 +114,29 @@ ufp4_status_t ufp4_buffer_read(ufp4_device_t *device, uint64_t address, void *da
   return device_note(device, device->backend->memory_read(device->state, address, data, bytes));
 }
 
-static device_rows_t in_one_piece(device_rows_t at) {
-  if (at.stride == at.row_bytes && at.ld_bytes == at.row_bytes) {
-    at.row_bytes *= at.rows;
-    at.rows = 1;
+static device_rows_t in_one_piece(device_rows_t piece) {
+  if (piece.stride == piece.row_bytes && piece.ld_bytes == piece.row_bytes) {
+    piece.row_bytes *= piece.rows;
+    piece.rows = 1;
   }
-  return at;
+  return piece;
 }
 
-ufp4_status_t device_rows_write(ufp4_device_t *device, device_rows_t at, const void *data) {
+ufp4_status_t device_rows_write(ufp4_device_t *device, device_rows_t piece, const void *data) {
   ufp4_status_t status = UFP4_OK;
-  at = in_one_piece(at);
-  for (uint64_t r = 0; r < at.rows && status == UFP4_OK; r++)
-    status = ufp4_buffer_write(device, at.address + r * at.stride,
-                               (const uint8_t *)data + r * at.ld_bytes, at.row_bytes);
+  piece = in_one_piece(piece);
+  for (uint64_t r = 0; r < piece.rows && status == UFP4_OK; r++)
+    status = ufp4_buffer_write(device, piece.address + r * piece.stride,
+                               (const uint8_t *)data + r * piece.ld_bytes, piece.row_bytes);
   return status;
 }
 
-ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t at, void *data) {
+ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t piece, void *data) {
   ufp4_status_t status = UFP4_OK;
-  at = in_one_piece(at);
-  for (uint64_t r = 0; r < at.rows && status == UFP4_OK; r++)
-    status = ufp4_buffer_read(device, at.address + r * at.stride, (uint8_t *)data + r * at.ld_bytes,
-                              at.row_bytes);
+  piece = in_one_piece(piece);
+  for (uint64_t r = 0; r < piece.rows && status == UFP4_OK; r++)
+    status = ufp4_buffer_read(device, piece.address + r * piece.stride,
+                              (uint8_t *)data + r * piece.ld_bytes, piece.row_bytes);
   return status;
 }
 
@@ -153,11 +153,11 @@ static void fill(uint8_t *bytes, uint64_t count, uint64_t address, unsigned turn
 }
 
 // Compares what was read at @p address with what fill gives.
-static void compare(const uint8_t *got, const uint8_t *want, uint64_t count, uint64_t at,
+static void compare(const uint8_t *got, const uint8_t *want, uint64_t count, uint64_t address,
                     ufp4_memory_test_t *result) {
   for (uint64_t i = 0; i < count; i++) {
     if (got[i] == want[i]) continue;
-    if (result->failed++ == 0) result->address = at + i;
+    if (result->failed++ == 0) result->address = address + i;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/configuration.h"
+#include "base/names.h"
 #include "base/threads.h"
 #include "port/core.h"
 
@@ -21,9 +22,6 @@ static const ufp4_backend_t *const backends[] = {
 #endif
     &ufp4_backend_systemc, &ufp4_backend_systemc_timed,
 };
-
-// Of every build; those that this one does not have among them.
-static const char *const backend_names[UFP4_BACKEND_COUNT] = UFP4_BACKEND_NAMES;
 
 #ifndef UFP4_HAVE_TLM
 ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth) {

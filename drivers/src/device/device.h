@@ -47,8 +47,8 @@ typedef struct {
   uint64_t ld_bytes;         ///< from row to row in the host's
   uint64_t row_bytes, rows;
 } device_rows_t;
-ufp4_status_t device_rows_write(ufp4_device_t *device, device_rows_t at, const void *data);
-ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t at, void *data);
+ufp4_status_t device_rows_write(ufp4_device_t *device, device_rows_t piece, const void *data);
+ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t piece, void *data);
 /** Bytes of its memory in no buffer. */
 uint64_t device_free_bytes(const ufp4_device_t *device);
 /** UFP4_ERROR_MEMORY, with a message, if @p what, of m x n x k, takes more than are free. */

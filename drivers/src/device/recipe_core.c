@@ -3,12 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/names.h"
 #include "job/check.h"
 #include "port/backend.h"
-
-static const char *const scale_names[] = UFP4_SCALE_NAMES;
-static const char *const elem_names[] = UFP4_ELEM_NAMES;
-static const char *const contract_names[] = UFP4_CONTRACT_NAMES;
 
 static ufp4_status_t refuse(ufp4_message_t *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -4,6 +4,7 @@
 // engine cannot.
 #include <string.h>
 
+#include "base/names.h"
 #include "device.h"
 #include "job/check.h"
 
@@ -89,20 +90,18 @@ static const char *another_core(const ufp4_configuration_t *core, ufp4_contract_
 // A device that takes descriptors only multiplies and accumulates as its configuration does.
 ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a,
                                 ufp4_elem_t b) {
-  static const char *const names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
-  static const char *const elems[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
   const ufp4_configuration_t *core = &device->info.configuration;
   if (!device_takes_descriptors(device)) return UFP4_OK;
   if (core->contract != (uint32_t)contract) {
     return device_fail(device, UFP4_ERROR_UNSUPPORTED,
                        "the configuration %s accumulates by the contract %s, not by %s; %s does",
-                       core->name, names[core->contract], names[contract],
+                       core->name, contract_names[core->contract], contract_names[contract],
                        another_core(core, contract, a, b));
   }
   if (configuration_multiplies(core, a) && configuration_multiplies(core, b)) return UFP4_OK;
   return device_fail(device, UFP4_ERROR_UNSUPPORTED,
                      "the configuration %s does not multiply %s; %s does", core->name,
-                     elems[configuration_multiplies(core, a) ? b : a],
+                     elem_names[configuration_multiplies(core, a) ? b : a],
                      another_core(core, contract, a, b));
 }
 

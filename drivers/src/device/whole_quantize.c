@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "device.h"
 
 enum { SOURCE, CODES, SCALES, BUFFERS };
@@ -21,7 +22,6 @@ typedef struct {
 
 ufp4_status_t ufp4_quantize_on_core(const ufp4_quantize_t *how, const ufp4_configuration_t *core,
                                     ufp4_message_t *why) {
-  static const char *const names[] = UFP4_SCALE_NAMES;
   ufp4_message_t own;
   if (how == NULL || core == NULL) return UFP4_ERROR_ARGUMENT;
   if (why == NULL) why = &own;
@@ -30,7 +30,7 @@ ufp4_status_t ufp4_quantize_on_core(const ufp4_quantize_t *how, const ufp4_confi
   if (!core->quant) {
     ufp4_message_set(why, "%s has no QUANT engine", core->name);
   } else if (how->scale != UFP4_SCALE_E4M3 && how->scale != UFP4_SCALE_E8M0) {
-    ufp4_message_set(why, "QUANT makes no %s scales", names[how->scale]);
+    ufp4_message_set(why, "QUANT makes no %s scales", scale_names[how->scale]);
   } else if (how->layout != UFP4_LAYOUT_1D) {
     ufp4_message_set(why, "QUANT makes no scales of 16 x 16 tiles");
   } else if (how->rht == UFP4_RHT_BF16) {

@@ -8,17 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "checkpoint.h"
 #include "operand_shared.h"
 #include "ufp4/combination.h"
 #include "ufp4/format.h"
 #include "ufp4_file.h"
-
-static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
-static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
-static const char *const round_names[UFP4_ROUND_COUNT] = UFP4_ROUND_NAMES;
-static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
-const char *const operand_axis_names[2] = {"row", "col"};
 
 // --- Metadata -----------------------------------------------------------------------------------
 
@@ -39,9 +34,9 @@ static ufp4_status_t read_name(const reader_t *reader, const char *key, const ch
                                int count, int *value) {
   const char *text = safetensors_metadata(reader->file, key);
   if (text == NULL) return UFP4_OK;
-  for (int i = 0; i < count; i++) {
-    if (strcmp(text, names[i]) != 0) continue;
-    *value = i;
+  const unsigned found = names_find(text, strlen(text), names, (unsigned)count);
+  if (found < (unsigned)count) {
+    *value = (int)found;
     return UFP4_OK;
   }
   char wanted[64] = "";
@@ -176,7 +171,7 @@ static ufp4_status_t read_format(const reader_t *reader, ufp4_quantize_t *how) {
 static ufp4_status_t read_history(const reader_t *reader, ufp4_quantize_t *how) {
   int axis = 0, round = 0;
   int scale_round = how->scale == UFP4_SCALE_E8M0 ? UFP4_SCALE_ROUND_DOWN : UFP4_SCALE_ROUND_RNE;
-  ufp4_status_t status = read_name(reader, "axis", operand_axis_names, 2, &axis);
+  ufp4_status_t status = read_name(reader, "axis", axis_names, 2, &axis);
   if (status == UFP4_OK) status = read_name(reader, "round", round_names, UFP4_ROUND_COUNT, &round);
   if (status == UFP4_OK) {
     status =

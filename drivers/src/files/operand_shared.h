@@ -5,9 +5,6 @@
 
 #include "ufp4/quantize.h"
 
-/** Metadata "axis", by ufp4_axis_t. */
-extern const char *const operand_axis_names[2];
-
 /** Columns that a file holds: with RHT the padding is real data. */
 static inline int64_t operand_stored_cols(int64_t cols, int rht) {
   return rht ? (cols + 15) / 16 * 16 : cols;

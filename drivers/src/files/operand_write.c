@@ -5,15 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "operand_shared.h"
 #include "safetensors.h"
 #include "ufp4/format.h"
 #include "ufp4_file.h"
-
-static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
-static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
-static const char *const round_names[UFP4_ROUND_COUNT] = UFP4_ROUND_NAMES;
-static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
 
 // An object, and whether all that was put into it is there.
 typedef struct {
@@ -59,7 +55,7 @@ static json_t *make_metadata(const ufp4_operand_t *operand, const ufp4_quantize_
   put(&out, "elem", json_string(elem_names[operand->elem]));
   put(&out, "scale", json_string(scale_names[operand->scale]));
   put_signed(&out, "block", operand->block);
-  put(&out, "axis", json_string(operand_axis_names[how->axis]));
+  put(&out, "axis", json_string(axis_names[how->axis]));
   put(&out, "rht", make_rht(how));
   if (ufp4_how_points(how) > 16) put_signed(&out, "rht_size", how->rht_size);
   put(&out, "round", json_string(round_names[how->round]));

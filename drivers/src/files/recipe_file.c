@@ -8,19 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "ufp4.h"
 #include "ufp4/combination.h"
-
-static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
-static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
-static const char *const rht_names[UFP4_RHT_COUNT] = UFP4_RHT_NAMES;
-static const char *const round_names[UFP4_ROUND_COUNT] = UFP4_ROUND_NAMES;
-static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
-static const char *const layout_names[UFP4_LAYOUT_COUNT] = UFP4_LAYOUT_NAMES;
-static const char *const signs_names[] = {"fixed", "step"};
-static const char *const contract_names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
-static const char *const role_names[UFP4_ROLE_COUNT] = {"x", "w", "dy"};
-static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
 
 enum { TITLE_BYTES = 31 };  // a name has room for a suffix behind it
 
@@ -31,10 +21,8 @@ typedef struct {
 } reader_t;
 
 static int find_name(const char *text, const char *const *names, unsigned count) {
-  for (unsigned i = 0; text != NULL && i < count; i++) {
-    if (strcmp(text, names[i]) == 0) return (int)i;
-  }
-  return -1;
+  const unsigned found = text != NULL ? names_find(text, strlen(text), names, count) : count;
+  return found < count ? (int)found : -1;
 }
 
 // "a, b, c": the names are ours, and short.
@@ -188,8 +176,6 @@ static ufp4_status_t read_end(const reader_t *reader, const char *key, const jso
 static ufp4_status_t read_bf16_layers(const reader_t *reader, ufp4_bf16_layers_t *out) {
   const json_t *item = json_object_get(reader->object, "bf16_layers");
   static const char *const keys[] = {"first", "last", "names"};
-  const char *const matrices[UFP4_MATRIX_COUNT] = {ufp4_matrix_name(0), ufp4_matrix_name(1),
-                                                   ufp4_matrix_name(2), ufp4_matrix_name(3)};
   const char *key;
   json_t *each;
   int known = item == NULL || json_is_object(item);
@@ -203,7 +189,7 @@ static ufp4_status_t read_bf16_layers(const reader_t *reader, ufp4_bf16_layers_t
   if (status == UFP4_OK)
     status = read_end(reader, "last", json_object_get(item, "last"), &out->last);
   if (status != UFP4_OK) return status;
-  return read_list(reader, "bf16_layers: names", json_object_get(item, "names"), matrices,
+  return read_list(reader, "bf16_layers: names", json_object_get(item, "names"), matrix_names,
                    UFP4_MATRIX_COUNT, &out->matrices);
 }
 

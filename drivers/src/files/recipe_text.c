@@ -3,18 +3,8 @@
 #include <inttypes.h>
 #include <jansson.h>
 
+#include "base/names.h"
 #include "ufp4.h"
-
-static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
-static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
-static const char *const rht_names[UFP4_RHT_COUNT] = UFP4_RHT_NAMES;
-static const char *const round_names[UFP4_ROUND_COUNT] = UFP4_ROUND_NAMES;
-static const char *const scale_round_names[UFP4_SCALE_ROUND_COUNT] = UFP4_SCALE_ROUND_NAMES;
-static const char *const layout_names[UFP4_LAYOUT_COUNT] = UFP4_LAYOUT_NAMES;
-static const char *const signs_names[] = {"fixed", "step"};
-static const char *const contract_names[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
-static const char *const role_names[UFP4_ROLE_COUNT] = {"x", "w", "dy"};
-static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
 
 static void put(json_t *object, const char *key, const char *text) {
   json_object_set_new(object, key, json_string(text));
@@ -49,13 +39,11 @@ static json_t *end_of_model(const ufp4_model_end_t *end) {
 }
 
 static void put_bf16(json_t *object, const ufp4_recipe_t *r) {
-  const char *const matrices[UFP4_MATRIX_COUNT] = {ufp4_matrix_name(0), ufp4_matrix_name(1),
-                                                   ufp4_matrix_name(2), ufp4_matrix_name(3)};
   json_object_set_new(object, "bf16_passes", by_bits(pass_names, UFP4_PASS_COUNT, r->bf16_passes));
   json_object_set_new(object, "bf16_layers",
                       json_pack("{s:o, s:o, s:o}", "first", end_of_model(&r->bf16_layers.first),
                                 "last", end_of_model(&r->bf16_layers.last), "names",
-                                by_bits(matrices, UFP4_MATRIX_COUNT, r->bf16_layers.matrices)));
+                                by_bits(matrix_names, UFP4_MATRIX_COUNT, r->bf16_layers.matrices)));
 }
 
 static void put_quantizer(json_t *object, const ufp4_recipe_t *r) {

@@ -162,8 +162,9 @@ void safetensors_close(safetensors_t *file) {
   *file = (safetensors_t){0};
 }
 
-ufp4_status_t safetensors_read(safetensors_t *file, const safetensors_entry_t *entry, uint64_t at,
-                               uint64_t bytes, const uint8_t **data, ufp4_message_t *message) {
+ufp4_status_t safetensors_read(safetensors_t *file, const safetensors_entry_t *entry,
+                               uint64_t offset, uint64_t bytes, const uint8_t **data,
+                               ufp4_message_t *message) {
   safetensors_part_t *part =
       bytes < SIZE_MAX - sizeof *part ? malloc(sizeof *part + (size_t)bytes) : NULL;
   if (part == NULL) {
@@ -173,7 +174,8 @@ ufp4_status_t safetensors_read(safetensors_t *file, const safetensors_entry_t *e
   part->next = file->parts;
   file->parts = part;
   *data = part->bytes;
-  return file_range_read(&file->file, file->data_at + entry->at + at, bytes, part->bytes, message);
+  return file_range_read(&file->file, file->data_at + entry->at + offset, bytes, part->bytes,
+                         message);
 }
 
 static const struct {

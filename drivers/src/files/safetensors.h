@@ -57,9 +57,10 @@ ufp4_status_t safetensors_entry(const safetensors_t *file, const char *name,
 /** UFP4_ERROR_FORMAT where it has not so many dimensions. */
 ufp4_status_t safetensors_dimensions(const safetensors_t *file, const safetensors_entry_t *entry,
                                      int wanted, ufp4_message_t *message);
-/** Reads @p bytes of an entry from its byte @p at on; they stay until @p file is closed. */
-ufp4_status_t safetensors_read(safetensors_t *file, const safetensors_entry_t *entry, uint64_t at,
-                               uint64_t bytes, const uint8_t **data, ufp4_message_t *message);
+/** Reads @p bytes of an entry from its byte @p offset on; they stay until @p file is closed. */
+ufp4_status_t safetensors_read(safetensors_t *file, const safetensors_entry_t *entry,
+                               uint64_t offset, uint64_t bytes, const uint8_t **data,
+                               ufp4_message_t *message);
 /** Finds a plain 2-D tensor by name and reads it; its data stays until @p file is closed. */
 ufp4_status_t safetensors_find(safetensors_t *file, const char *name, file_tensor_t *out,
                                ufp4_message_t *message);

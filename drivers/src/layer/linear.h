@@ -50,6 +50,6 @@ int linear_role_is_in(ufp4_role_t role, unsigned passes);
 // --- linear_load.c ------------------------------------------------------------------------------
 
 /** Each number as ufp4_bf16_cast and ufp4_bf16_value make it. */
-void linear_round_bf16(const float *from, int64_t count, float *to);
+void linear_round_bf16(const float *from, int64_t count, float *target);
 
 #endif

@@ -37,25 +37,25 @@ static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role,
 }
 
 // As ufp4_bf16_cast and back. Without branches: a vector of numbers at a time.
-UFP4_HOT void linear_round_bf16(const float *from, int64_t count, float *to) {
+UFP4_HOT void linear_round_bf16(const float *from, int64_t count, float *target) {
   for (int64_t i = 0; i < count; i++) {
     uint32_t bits;
     memcpy(&bits, from + i, sizeof bits);
     uint32_t rounded = (bits + 0x7FFFu + (bits >> 16 & 1)) & 0xFFFF0000u;
     if ((bits & 0x7FFFFFFFu) > 0x7F800000u) rounded = (uint32_t)UFP4_BF16_NAN << 16;
-    memcpy(to + i, &rounded, sizeof rounded);
+    memcpy(target + i, &rounded, sizeof rounded);
   }
 }
 
 // A row of a tensor, rounded as the recipe says.
-static void host_row(const ufp4_matrix_t *in, int64_t row, ufp4_dtype_t to, float *out) {
+static void host_row(const ufp4_matrix_t *in, int64_t row, ufp4_dtype_t wanted, float *out) {
   if (in->dtype == UFP4_DTYPE_BF16) {
     const uint16_t *from = (const uint16_t *)in->data + row * in->ld;
     for (int64_t c = 0; c < in->cols; c++) out[c] = ufp4_bf16_value(from[c]);
     return;
   }
   const float *from = (const float *)in->data + row * in->ld;
-  if (to == UFP4_DTYPE_BF16) {
+  if (wanted == UFP4_DTYPE_BF16) {
     linear_round_bf16(from, in->cols, out);
   } else {
     memcpy(out, from, (size_t)in->cols * sizeof *out);

@@ -63,9 +63,9 @@ static unsigned kept_slot(const maker_t *make, int layer) {
   return (unsigned)(shares_slots(make, layer) ? kept_layers(make) + layer % 2 : layer);
 }
 
-static tensor_t tensor(const ufp4_schedule_tensor_t *at, ufp4_role_t role, int layer, int batch,
-                       unsigned row_slot, unsigned col_slot) {
-  return (tensor_t){.at = at,
+static tensor_t tensor(const ufp4_schedule_tensor_t *buffers, ufp4_role_t role, int layer,
+                       int batch, unsigned row_slot, unsigned col_slot) {
+  return (tensor_t){.at = buffers,
                     .role = role,
                     .layer = layer,
                     .batch = batch,
@@ -121,79 +121,79 @@ static int has_exponents(const maker_t *make) {
   return make->plan->recipe.scale != UFP4_SCALE_E8M0;
 }
 
-static uint8_t copy_mode(const maker_t *make, const tensor_t *of, ufp4_axis_t axis) {
-  const ufp4_quantize_t how = ufp4_recipe_quantize(&make->plan->recipe, of->role, axis);
+static uint8_t copy_mode(const maker_t *make, const tensor_t *entry, ufp4_axis_t axis) {
+  const ufp4_quantize_t how = ufp4_recipe_quantize(&make->plan->recipe, entry->role, axis);
   const unsigned slot = has_exponents(make) ? UFP4_MODE_SLOT : 0;
   return (uint8_t)(UFP4_MODE_ENABLE | slot | (how.rht != UFP4_RHT_NONE ? UFP4_MODE_RHT : 0));
 }
 
-static void describe_copies(const maker_t *make, const tensor_t *of, uint64_t step,
+static void describe_copies(const maker_t *make, const tensor_t *entry, uint64_t step,
                             ufp4_quant_descriptor_t *quant) {
-  const uint64_t drawn = step * (uint64_t)make->plan->batches + (uint64_t)of->batch;
-  const unsigned layer = (unsigned)of->layer;
-  quant->row_mode = copy_mode(make, of, UFP4_AXIS_ROW);
-  quant->col_mode = copy_mode(make, of, UFP4_AXIS_COL);
-  if (has_exponents(make)) quant->row_exponent = of->slots[UFP4_AXIS_ROW];
-  if (has_exponents(make)) quant->col_exponent = of->slots[UFP4_AXIS_COL];
-  quant->row_codes_addr = of->at->codes[UFP4_AXIS_ROW];
-  quant->row_scales_addr = of->at->scales[UFP4_AXIS_ROW];
+  const uint64_t drawn = step * (uint64_t)make->plan->batches + (uint64_t)entry->batch;
+  const unsigned layer = (unsigned)entry->layer;
+  quant->row_mode = copy_mode(make, entry, UFP4_AXIS_ROW);
+  quant->col_mode = copy_mode(make, entry, UFP4_AXIS_COL);
+  if (has_exponents(make)) quant->row_exponent = entry->slots[UFP4_AXIS_ROW];
+  if (has_exponents(make)) quant->col_exponent = entry->slots[UFP4_AXIS_COL];
+  quant->row_codes_addr = entry->at->codes[UFP4_AXIS_ROW];
+  quant->row_scales_addr = entry->at->scales[UFP4_AXIS_ROW];
   quant->row_stride_blocks = (uint32_t)ufp4_panel_stride_blocks(quant->cols);
-  quant->row_tensor_id = ufp4_tensor_id(drawn, layer, of->role, UFP4_AXIS_ROW);
-  quant->col_codes_addr = of->at->codes[UFP4_AXIS_COL];
-  quant->col_scales_addr = of->at->scales[UFP4_AXIS_COL];
+  quant->row_tensor_id = ufp4_tensor_id(drawn, layer, entry->role, UFP4_AXIS_ROW);
+  quant->col_codes_addr = entry->at->codes[UFP4_AXIS_COL];
+  quant->col_scales_addr = entry->at->scales[UFP4_AXIS_COL];
   quant->col_stride_blocks = (uint32_t)ufp4_panel_stride_blocks(quant->rows);
-  quant->col_tensor_id = ufp4_tensor_id(drawn, layer, of->role, UFP4_AXIS_COL);
+  quant->col_tensor_id = ufp4_tensor_id(drawn, layer, entry->role, UFP4_AXIS_COL);
 }
 
-static ufp4_descriptor_t describe_quant(const maker_t *make, const tensor_t *of, uint64_t step) {
+static ufp4_descriptor_t describe_quant(const maker_t *make, const tensor_t *entry, uint64_t step) {
   const ufp4_schedule_plan_t *plan = make->plan;
-  const ufp4_linear_shape_t shape = schedule_shape(plan, of->layer, of->batch);
+  const ufp4_linear_shape_t shape = schedule_shape(plan, entry->layer, entry->batch);
   ufp4_descriptor_t descriptor = {.header.opcode = UFP4_OPCODE_QUANT};
   ufp4_quant_descriptor_t *quant = &descriptor.quant;
   int64_t rows, cols;
-  linear_role_shape(&shape, of->role, &rows, &cols);
+  linear_role_shape(&shape, entry->role, &rows, &cols);
   quant->rows = (uint32_t)rows;
   quant->cols = (uint32_t)cols;
-  quant->src_addr = of->at->plain;
+  quant->src_addr = entry->at->plain;
   quant->src_stride_bytes = (uint32_t)linear_stride_bytes(cols, schedule_source_bytes(plan));
   quant->src_dtype = (uint8_t)plan->source;
   quant->elem = (uint8_t)plan->recipe.elem;
   quant->scale = (uint8_t)plan->recipe.scale;
   // Both copies round alike (ufp4_recipe_on_core).
-  quant->round = (uint8_t)plan->recipe.round[of->role][UFP4_AXIS_ROW];
-  quant->scale_round = (uint8_t)plan->recipe.scale_round[of->role][UFP4_AXIS_ROW];
+  quant->round = (uint8_t)plan->recipe.round[entry->role][UFP4_AXIS_ROW];
+  quant->scale_round = (uint8_t)plan->recipe.scale_round[entry->role][UFP4_AXIS_ROW];
   quant->rht_mask = (uint16_t)ufp4_recipe_mask(&plan->recipe, plan->seed, step);
   quant->seed = plan->seed;
-  describe_copies(make, of, step, quant);
+  describe_copies(make, entry, step, quant);
   return descriptor;
 }
 
-static int add_amax(maker_t *make, ufp4_descriptor_t job, const tensor_t *of, int after) {
+static int add_amax(maker_t *make, ufp4_descriptor_t job, const tensor_t *entry, int after) {
   job.quant.opcode = UFP4_OPCODE_AMAX;
   job.quant.after = distance(make, after);
-  return add(make, &job, of->layer, of->batch, NONE, (int)of->role);
+  return add(make, &job, entry->layer, entry->batch, NONE, (int)entry->role);
 }
 
 // AMAX, where there are exponents, and QUANT, of both copies, for a step; the tensor was written by
 // a GEMM, or was there. `after` may name a later one.
-static void quantize(maker_t *make, tensor_t *of, int step, int after) {
-  const int first = later(of->written, after);
-  ufp4_descriptor_t job = describe_quant(make, of, (uint64_t)step);
+static void quantize(maker_t *make, tensor_t *entry, int step, int after) {
+  const int first = later(entry->written, after);
+  ufp4_descriptor_t job = describe_quant(make, entry, (uint64_t)step);
   if (has_exponents(make)) {
-    add_amax(make, job, of, first);
+    add_amax(make, job, entry, first);
   } else {
     job.quant.after = distance(make, first);
   }
   // Behind its AMAX without a word: they are of one engine.
-  of->quantized = add(make, &job, of->layer, of->batch, NONE, (int)of->role);
+  entry->quantized = add(make, &job, entry->layer, entry->batch, NONE, (int)entry->role);
 }
 
 // Writes the exponent of a column copy into its slot again, where another layer's has been since.
-static void refresh(maker_t *make, tensor_t *of) {
-  if (!has_exponents(make) || !shares_slots(make, of->layer)) return;
-  ufp4_descriptor_t job = describe_quant(make, of, (uint64_t)make->step);
+static void refresh(maker_t *make, tensor_t *entry) {
+  if (!has_exponents(make) || !shares_slots(make, entry->layer)) return;
+  ufp4_descriptor_t job = describe_quant(make, entry, (uint64_t)make->step);
   job.quant.row_mode = 0;
-  of->quantized = add_amax(make, job, of, NONE);
+  entry->quantized = add_amax(make, job, entry, NONE);
 }
 
 // Row copies are used panel by panel as QUANT writes them, column copies when all of it is there.

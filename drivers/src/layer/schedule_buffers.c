@@ -61,27 +61,28 @@ static int is_chained(const ufp4_schedule_plan_t *plan, int layer) {
 }
 
 static void take_operands(taker_t *taker, const ufp4_schedule_plan_t *plan, int layer,
-                          ufp4_schedule_buffers_t *to) {
+                          ufp4_schedule_buffers_t *target) {
   for (int b = 0; b < plan->batches; b++) {
-    to->x[b] = take_tensor(taker, plan, UFP4_ROLE_X, layer, b);
-    to->dy[b] = take_tensor(taker, plan, UFP4_ROLE_DY, layer, b);
+    target->x[b] = take_tensor(taker, plan, UFP4_ROLE_X, layer, b);
+    target->dy[b] = take_tensor(taker, plan, UFP4_ROLE_DY, layer, b);
     if (layer == 0 && plan->steps > 1)
-      to->next_x[b] = take_tensor(taker, plan, UFP4_ROLE_X, layer, b);
+      target->next_x[b] = take_tensor(taker, plan, UFP4_ROLE_X, layer, b);
   }
-  to->w = take_tensor(taker, plan, UFP4_ROLE_W, layer, 0);
+  target->w = take_tensor(taker, plan, UFP4_ROLE_W, layer, 0);
 }
 
 static void take_results(taker_t *taker, const ufp4_schedule_plan_t *plan, int layer,
-                         ufp4_schedule_buffers_t *to) {
+                         ufp4_schedule_buffers_t *target) {
   const unsigned element_bytes = schedule_source_bytes(plan);
   for (int b = 0; b < plan->batches; b++) {
     const ufp4_linear_shape_t shape = schedule_shape(plan, layer, b);
-    to->y[b] = is_chained(plan, layer) ? to[1].x[b].plain
-                                       : take_plain(taker, shape.tokens, shape.cout, element_bytes);
-    to->dx[b] = is_chained(plan, layer - 1)
-                    ? to[-1].dy[b].plain
-                    : take_plain(taker, shape.tokens, shape.cin, element_bytes);
-    to->dw[b] = take_plain(taker, shape.cout, shape.cin, sizeof(float));
+    target->y[b] = is_chained(plan, layer)
+                       ? target[1].x[b].plain
+                       : take_plain(taker, shape.tokens, shape.cout, element_bytes);
+    target->dx[b] = is_chained(plan, layer - 1)
+                        ? target[-1].dy[b].plain
+                        : take_plain(taker, shape.tokens, shape.cin, element_bytes);
+    target->dw[b] = take_plain(taker, shape.cout, shape.cin, sizeof(float));
   }
 }
 

@@ -101,11 +101,15 @@ static uint32_t quant_fields(uint32_t quant) {
 enum { CONFIGURATION_REGISTERS = 3 };
 
 // What config_array, config_tile and config_memory read in a core of this configuration.
-static void expect(const ufp4_configuration_t *of, uint32_t values[CONFIGURATION_REGISTERS]) {
-  values[0] = of->rows | of->cols << 8 | of->lanes << 16 | of->contract << 24 | of->formats << 26 |
-              quant_fields(of->quant);
-  values[1] = of->rows * of->tile_rows | of->cols * of->tile_cols << 16;
-  values[2] = of->bus_bytes | UFP4_ADDR_BITS << 8 | of->chunk << 16 | (uint32_t)UFP4_SLOTS << 24;
+static void expect(const ufp4_configuration_t *configuration,
+                   uint32_t values[CONFIGURATION_REGISTERS]) {
+  values[0] = configuration->rows | configuration->cols << 8 | configuration->lanes << 16 |
+              configuration->contract << 24 | configuration->formats << 26 |
+              quant_fields(configuration->quant);
+  values[1] = configuration->rows * configuration->tile_rows |
+              configuration->cols * configuration->tile_cols << 16;
+  values[2] = configuration->bus_bytes | UFP4_ADDR_BITS << 8 | configuration->chunk << 16 |
+              (uint32_t)UFP4_SLOTS << 24;
 }
 
 static ufp4_status_t check_register(state_t *state, const char *what, uint32_t got, uint32_t want) {

@@ -285,6 +285,42 @@ static void read_mamba(reading_t *r, architecture_t *a) {
   a->groups = field(r, "n_groups", -1);
 }
 
+/** Fields by which blocks differ from each other, and the number with which they do not; lists and
+ * texts are empty then. */
+static const struct {
+  const char *name;
+  json_int_t alike;
+} patterns[] = {{"first_k_dense_replace", 0},   {"decoder_sparse_step", 1},
+                {"moe_layer_freq", 1},          {"mlp_only_layers", 0},
+                {"block_configs", 0},           {"cross_attention_layers", 0},
+                {"attn_layer_period", 1},       {"attn_layer_indices", 0},
+                {"hybrid_override_pattern", 0}, {"full_attention_interval", 1}};
+
+// Windows and chunks of attention change no width.
+static int same_layers(const json_t *types) {
+  size_t at;
+  const json_t *type;
+  json_array_foreach(types, at, type) {
+    const char *name = json_string_value(type), *kind = name != NULL ? strchr(name, '_') : NULL;
+    if (kind == NULL || strcmp(kind, "_attention") != 0 || strncmp(name, "linear", 6) == 0)
+      return 0;
+  }
+  return 1;
+}
+
+// The field by which the blocks differ, or NULL.
+static const char *unlike(const json_t *json) {
+  for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+    const json_t *value = json_object_get(json, patterns[i].name);
+    const char *text = json_string_value(value);
+    const int alike = json_is_integer(value) ? json_integer_value(value) == patterns[i].alike
+                      : text != NULL         ? text[0] == '\0'
+                                             : json_is_null(value) || json_array_size(value) == 0;
+    if (value != NULL && !alike) return patterns[i].name;
+  }
+  return same_layers(json_object_get(json, "layer_types")) ? NULL : "layer_types";
+}
+
 static int is_possible(const architecture_t *a) {
   if (a->blocks < 1 || a->width < 1 || a->inner < 1 || a->heads < 1 || a->head < 1) return 0;
   if (a->state != 0) return a->groups >= 1;
@@ -320,6 +356,12 @@ static int read_family(reading_t *r, architecture_t *a) {
   if (family == NULL)
     return cli_fail(&cli_explore, CLI_USAGE,
                     "%s: model_type %.60s: its sizes are of no model that is known", r->path, type);
+  const char *pattern = unlike(r->json);
+  if (pattern != NULL)
+    return cli_fail(
+        &cli_explore, CLI_USAGE,
+        "%s: %s: its blocks differ from each other; without this line all are taken as alike",
+        r->path, pattern);
   a->name = family->type;
   return read_fields(r, family, a);
 }

@@ -213,7 +213,7 @@ static int check(const choices_t *c) {
   if (c->rht_mask >> (points - 1) > 1)
     return cli_fail(&cli_quantize, CLI_USAGE, "--rht-mask: 0x%" PRIx64 " is not a mask of %u bits",
                     c->rht_mask, points);
-  if ((c->mask_given || c->size_given) && c->recipe == NULL && c->rht == UFP4_RHT_NONE) {
+  if ((c->mask_given || c->size_given) && c->rht == UFP4_RHT_NONE) {
     return cli_fail(&cli_quantize, CLI_USAGE,
                     "--rht-%s of a transform; there is none without --rht",
                     c->mask_given ? "mask gives the signs" : "size gives the points");

@@ -19,9 +19,9 @@ static inline cudaError_t cudaMalloc(void **out, size_t bytes) {
   *out = calloc(1, bytes);
   return *out == NULL;
 }
-static inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, int kind) {
+static inline cudaError_t cudaMemcpy(void *target, const void *from, size_t bytes, int kind) {
   (void)kind;
-  memcpy(to, from, bytes);
+  memcpy(target, from, bytes);
   return 0;
 }
 static inline cudaError_t cudaStreamCreate(cudaStream_t *out) {

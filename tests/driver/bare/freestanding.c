@@ -5,21 +5,21 @@
 
 #include "check.h"
 
-void *memcpy(void *to, const void *from, size_t bytes);
-void *memset(void *to, int value, size_t bytes);
+void *memcpy(void *target, const void *from, size_t bytes);
+void *memset(void *target, int value, size_t bytes);
 void start_program(void);
 
 // Written so that the compiler does not make calls of themselves of them.
-void *memcpy(void *to, const void *from, size_t bytes) {
-  volatile uint8_t *at = to;
+void *memcpy(void *target, const void *from, size_t bytes) {
+  volatile uint8_t *at = target;
   for (size_t i = 0; i < bytes; i++) at[i] = ((const uint8_t *)from)[i];
-  return to;
+  return target;
 }
 
-void *memset(void *to, int value, size_t bytes) {
-  volatile uint8_t *at = to;
+void *memset(void *target, int value, size_t bytes) {
+  volatile uint8_t *at = target;
   for (size_t i = 0; i < bytes; i++) at[i] = (uint8_t)value;
-  return to;
+  return target;
 }
 
 #if defined(__riscv)

@@ -20,8 +20,8 @@ typedef struct {
 static core_t core;
 static ufp4_bare_t bare;
 
-static ufp4_status_t count(core_t *of) {
-  return ++of->calls == of->fails ? UFP4_ERROR_DEVICE : UFP4_OK;
+static ufp4_status_t count(core_t *core) {
+  return ++core->calls == core->fails ? UFP4_ERROR_DEVICE : UFP4_OK;
 }
 
 static ufp4_status_t register_read(void *user, uint32_t offset, uint32_t *value) {

@@ -14,8 +14,8 @@ typedef struct {
 
 static float x[TOKENS * CIN], w[COUT * CIN], dy[TOKENS * COUT];
 
-static void fill(float *to, int count, int step) {
-  for (int i = 0; i < count; i++) to[i] = (float)(i * step % 101) / 50 - 1;
+static void fill(float *target, int count, int step) {
+  for (int i = 0; i < count; i++) target[i] = (float)(i * step % 101) / 50 - 1;
 }
 
 static int run(const char *backend, outputs_t *out) {

@@ -136,18 +136,18 @@ static void *map_registers(void) {
 // --- Files --------------------------------------------------------------------------------------
 
 // The path in the stand-in's folder of a file that is there, or NULL.
-static const char *path_there(const char *path, char *to, size_t size) {
+static const char *path_there(const char *path, char *target, size_t size) {
   static const char *const prefixes[] = {"/sys/class/uio/uio7/", "/sys/class/u-dma-buf/udmabuf7/"};
   const char *folder = getenv("UFP4_STAND_IN");
   if (folder == NULL) return NULL;
   for (int i = 0; i < 2; i++) {
     if (strncmp(path, prefixes[i], strlen(prefixes[i])) != 0) continue;
-    snprintf(to, size, "%s%s", folder, path);
-    return to;
+    snprintf(target, size, "%s%s", folder, path);
+    return target;
   }
   if (strcmp(path, "/dev/udmabuf7") != 0) return NULL;
-  snprintf(to, size, "%s/memory", folder);
-  return to;
+  snprintf(target, size, "%s/memory", folder);
+  return target;
 }
 
 static int next_open(const char *path, int flags, mode_t mode) {
@@ -185,10 +185,11 @@ FILE *fopen64(const char *path, const char *mode) {
   return next(found != NULL ? found : path, mode);
 }
 
-static void *next_mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset) {
+static void *next_mmap(void *address, size_t bytes, int protection, int flags, int file,
+                       off_t offset) {
   static void *(*next)(void *, size_t, int, int, int, off_t);
   if (next == NULL) *(void **)&next = dlsym(RTLD_NEXT, "mmap64");
-  return next(at, bytes, protection, flags, file, offset);
+  return next(address, bytes, protection, flags, file, offset);
 }
 
 static void *map_memory(size_t bytes, off_t offset) {
@@ -203,10 +204,10 @@ static void *map_memory(size_t bytes, off_t offset) {
   return at;
 }
 
-void *mmap64(void *at, size_t bytes, int protection, int flags, int file, off_t offset) {
+void *mmap64(void *address, size_t bytes, int protection, int flags, int file, off_t offset) {
   if (file >= 0 && file == uio) return offset == 0 ? map_registers() : map_memory(bytes, 0);
   if (file >= 0 && file == mem)
     return offset == (off_t)STAND_IN_REGISTERS ? map_registers()
                                                : map_memory(bytes, offset - (off_t)STAND_IN_MEMORY);
-  return next_mmap(at, bytes, protection, flags, file, offset);
+  return next_mmap(address, bytes, protection, flags, file, offset);
 }
