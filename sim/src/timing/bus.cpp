@@ -5,16 +5,19 @@
 
 namespace ufp4::timing {
 
-void Bus::join(Core *core) {
+void Bus::join(Core *core, bool every_cycle) {
   last_ = cores_.size();  // the first core is the next one
   cores_.push_back(core);
   begun_.resize(cores_.size());
+  every_cycle_ |= every_cycle;
+  skip_.forget();
 }
 
 void Bus::leave(const Core *core) {
   cores_.erase(std::remove(cores_.begin(), cores_.end(), core), cores_.end());
   begun_.resize(cores_.size());
   last_ = 0;
+  skip_.forget();
 }
 
 // As in Ufp4Arbiter what begins in a cycle is seen in the next one at the earliest.
@@ -42,6 +45,55 @@ bool Bus::step() {
     if (begun.served == begun.bursts.size()) begun = {};
   }
   now_++;
+  return true;
+}
+
+// Between cycles: whose turn it is, and how long its data still take.
+template <typename Visitor>
+void Bus::visit(Visitor &v) {
+  uint64_t last = last_;
+  v.exact(last);
+  v.count(last);
+  last_ = static_cast<size_t>(last);
+  for (uint64_t &free : free_) {
+    uint64_t left = std::max(free, now_) - now_;
+    v.exact(left);
+    v.count(left);
+    free = now_ + left;
+  }
+}
+
+// The first core that works says when their joint state is worth being looked at.
+bool Bus::may_skip() {
+  bool even = true;
+  for (Core *core : cores_) even = core->may_skip(skip_) && even;
+  if (!even || !skip_.wanted(now_)) return false;
+  for (const Core *core : cores_) {
+    if (core->working()) return core->marks();
+  }
+  return false;
+}
+
+bool Bus::leap(uint64_t most) {
+  if (!step()) return false;
+  if (every_cycle_ || !may_skip()) return true;
+  SkipReader reader(skip_.state());
+  std::vector<Moving *> moving;
+  for (Core *core : cores_) {
+    reader.of(core->cycle());
+    core->visit(reader);
+    moving.push_back(&core->moving());
+  }
+  visit(reader);
+  const uint64_t before = now_;
+  uint64_t shift = 0;
+  if (!skip_.follow(moving, &now_, before + std::min(most - 1, ~before), &shift)) return true;
+  SkipWriter writer(skip_.state().even.data(), shift);
+  for (Core *core : cores_) {
+    core->visit(writer);
+    core->skipped(now_ - before);
+  }
+  visit(writer);
   return true;
 }
 

@@ -4,7 +4,7 @@
 // The order is that of Ufp4Arbiter (ufp4_arbiter.h) and the time that of a bus behind it: of the
 // bursts that begin in a cycle one of each core, beginning behind the core that was served last,
 // until none is left; reads and writes have a width of their own each; an answer comes the latency
-// after a burst's turn. All cores on it are stepped together.
+// after a burst's turn. All cores on it are stepped together, or skip cycles together (skip.h).
 #ifndef UFP4_TIMING_BUS_H
 #define UFP4_TIMING_BUS_H
 
@@ -20,13 +20,16 @@ class Bus {
   /** @p bytes: a cycle, each way. */
   Bus(unsigned latency, unsigned bytes) : latency_(latency), bytes_(bytes) {}
 
-  void join(Core *core);
+  /** @p every_cycle: with this core on it no cycle is skipped. */
+  void join(Core *core, bool every_cycle);
   void leave(const Core *core);
   bool empty() const {
     return cores_.empty();
   }
   /** One clock cycle of all. @return false if message() of one says why there is none. */
   bool step();
+  /** As step(), and then more cycles if they have been seen before, at most @p most in all. */
+  bool leap(uint64_t most);
 
  private:
   /** What a core has begun in this cycle, of which so many were served. */
@@ -35,12 +38,17 @@ class Bus {
     size_t served = 0;
   };
   void serve(Core *core, const BegunBurst &burst);
+  bool may_skip();
+  template <typename Visitor>
+  void visit(Visitor &v);
 
   unsigned latency_, bytes_;
   uint64_t now_ = 0, free_[2] = {};  // free_: of reads and of writes
   size_t last_ = 0;                  // the core that was served last
   std::vector<Core *> cores_;
   std::vector<Begun> begun_;
+  bool every_cycle_ = false;
+  Skip skip_;
 };
 
 }  // namespace ufp4::timing

@@ -44,7 +44,7 @@ void Core::reset() {
   moving_.write = WriteMaster(shape_.bus_bytes);
   registers_.reset();
   port_ = {};
-  skip_.forget();
+  news_ = News::kStart;
   gemm_now_ = {};
   calm_ = false;
   guard_.reset();
@@ -127,7 +127,7 @@ void Core::step_engines(const Now &now) {
   gemm.write_idle = moving_.write.idle(kWriteGemm);
   gemm.read_error = moving_.read.error();
   gemm.write_error = moving_.write.error(kWriteGemm);
-  if (gemm.start || issue_[kQuant].start_valid()) skip_.forget();
+  if (gemm.start || issue_[kQuant].start_valid()) news_ = News::kStart;
   moving_.gemm.step(issue_[kGemm].job().gemm, gemm, cycle_, gemm_now_);
   if (quant_asleep()) return;
   Quant::Input quant;
@@ -289,7 +289,7 @@ bool Core::step_host(const Now &now, Events events, const Guard::Input &guard, b
     return true;
   }
   const CoreView view = this->view();
-  skip_.interrupt();
+  if (news_ == News::kNone) news_ = News::kOther;
   irqs_ = 0;
   registers_.step_read(port_, view, slots_);
   if (!step_command(now)) return false;
@@ -357,6 +357,16 @@ bool Core::idle() const {
   return hangs() || (calm_ && !working() && cycle_ - last_moved_ >= kIdleCycles);
 }
 
+bool Core::may_skip(Skip &skip) {
+  // Row groups that a GEMM waits for are counted, and so not the same twice.
+  const bool even = calm_ && !doubtful_ &&
+                    (!moving_.gemm.active() || issue_[kGemm].panels_held(others(kGemm)) == 0);
+  if (news_ == News::kStart) skip.forget();
+  if (!even || news_ == News::kOther) skip.interrupt();
+  news_ = News::kNone;
+  return even;
+}
+
 bool Core::leap(uint64_t end, bool skips) {
   const bool was_idle = idle();
   if (!step()) return false;
@@ -366,20 +376,15 @@ bool Core::leap(uint64_t end, bool skips) {
     cycle_ += cycles;
     return true;
   }
-  if (!skips || doubtful_) return true;
-  // Row groups that a GEMM waits for are counted, and so not the same twice.
-  const bool even =
-      calm_ && (!moving_.gemm.active() || issue_[kGemm].panels_held(others(kGemm)) == 0);
-  if (!even) skip_.interrupt();
-  const bool mark = moving_.gemm.active() ? gemm_now_.end_chunk : moving_.quant.strip_ended();
-  if (!even || !mark || !skip_.wanted(cycle_)) return true;
-  SkipReader reader(skip_.state(), cycle_);
+  if (!skips || !may_skip(skip_) || !marks() || !skip_.wanted(cycle_)) return true;
+  SkipReader reader(skip_.state());
+  reader.of(cycle_);
   visit(reader);
-  uint64_t shift = 0;
-  if (!skip_.follow(&moving_, &cycle_, end, &shift)) return true;
+  uint64_t shift = 0, now = cycle_;
+  if (!skip_.follow({&moving_}, &now, end, &shift)) return true;
   SkipWriter writer(skip_.state().even.data(), shift);
   visit(writer);
-  last_moved_ = cycle_;
+  skipped(now - cycle_);
   return true;
 }
 

@@ -114,6 +114,28 @@ class Core {
   uint64_t stepped() const {
     return stepped_;
   }
+  /** Whether the next cycles depend on nothing but what visit() has, and come as the same ones have
+   * come before; tells @p skip what else has happened since it was asked last. */
+  bool may_skip(Skip &skip);
+  /** Of a core that works: a chunk or strip has ended, and its state is worth being looked at. */
+  bool marks() const {
+    return moving_.gemm.active() ? gemm_now_.end_chunk : moving_.quant.strip_ended();
+  }
+  Moving &moving() {
+    return moving_;
+  }
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    moving_.visit(v);
+    registers_.visit(v);
+    for (Issue &issue : issue_) issue.visit(v);
+    guard_.visit(v);
+  }
+  /** So many cycles later it is as visit() says. */
+  void skipped(uint64_t cycles) {
+    cycle_ += cycles;
+    last_moved_ = cycle_;
+  }
   bool has_timeline() const {
     return timeline_.on();
   }
@@ -134,6 +156,7 @@ class Core {
   enum Reader { kReadCommand, kReadGemm, kReadAddend, kReadQuant };
   enum Writer { kWriteCommand, kWriteGemm, kWriteQuant };
   enum Engine { kGemm, kQuant };
+  enum class News { kNone, kOther, kStart };  // kStart: of a job
 
   /** What a cycle's registers say, before anything moves. */
   struct Now {
@@ -174,13 +197,6 @@ class Core {
             CoreSigns &signs) const;
   inline Events events(const MemoryMaster &master, const MemorySlave &slave) const;
   inline Guard::Input guard_input() const;
-  template <typename Visitor>
-  void visit(Visitor &v) {
-    moving_.visit(v);
-    registers_.visit(v);
-    for (Issue &issue : issue_) issue.visit(v);
-    guard_.visit(v);
-  }
   void reset_units();
 
   static constexpr uint32_t kIrqError = 2, kIrqStopped = 4;
@@ -199,6 +215,7 @@ class Core {
   HostPort port_;
   Gemm::State gemm_now_;
   Skip skip_;
+  News news_ = News::kNone;  // since may_skip()
   Timeline timeline_;
   uint32_t irqs_ = 0;
   uint64_t cycle_ = 0, stepped_ = 0, last_moved_ = 0;

@@ -7,17 +7,18 @@
 
 namespace ufp4::timing {
 
-/** What comes next: which state, so many cycles later, with so much more; if of the loader's
+/** What comes next: which state, so many cycles later, with so much more; if of the loaders'
  * requests in these cycles pages cut those alone. */
 struct Skip::Link {
   Entry *to;
   uint64_t cycles;
-  std::vector<uint64_t> delta, cuts;
+  std::vector<uint64_t> delta;
+  Cuts cuts;
 };
 
 struct Skip::Entry {
-  Moving moving;
-  uint64_t cycle;  // in which it was kept
+  std::vector<Moving> moving;  // by core
+  uint64_t cycle;              // in which it was kept
   std::vector<uint64_t>
       places;               // of the loops: how much is left, all ones where that does not matter
   std::vector<Link> links;  // as far as is known, by how much of the loops is left and what is cut
@@ -38,7 +39,7 @@ void Skip::forget() {
   last_ = nullptr;
 }
 
-Skip::Entry *Skip::find(const Moving &moving, uint64_t now) {
+Skip::Entry *Skip::find(const std::vector<Moving *> &moving, uint64_t now) {
   const auto found = entries_.find(state_.key);
   if (found != entries_.end()) return found->second.get();
   if (entries_.size() >= kMost) forget();
@@ -47,16 +48,22 @@ Skip::Entry *Skip::find(const Moving &moving, uint64_t now) {
     const uint64_t left = state_.even[place.index];
     places.push_back(left > place.near ? ~uint64_t{0} : left);
   }
-  auto entry = std::make_unique<Entry>(Entry{moving, now, std::move(places), {}});
+  auto entry = std::make_unique<Entry>(Entry{{}, now, std::move(places), {}});
+  for (const Moving *one : moving) entry->moving.push_back(*one);
   return entries_.emplace(state_.key, std::move(entry)).first->second.get();
 }
 
-// A loop whose rest does not matter must not have gone so far that it did.
+// A loop whose rest does not matter must not have gone so far that it did, nor have begun anew: one
+// around it has then gone on.
 bool Skip::even_enough(const std::vector<uint64_t> &delta) const {
   for (size_t i = 0; i < state_.places.size(); i++) {
     const SkipState::Place &place = state_.places[i];
     const uint64_t gone = 0 - delta[place.index];
-    if (last_->places[i] == ~uint64_t{0} && gone > place.near - place.most) return false;
+    if (last_->places[i] != ~uint64_t{0}) continue;
+    if (gone > place.near - place.most) return false;
+    for (uint32_t outer = 1; outer <= place.outer; outer++) {
+      if (delta[state_.places[i - outer].index] != 0) return false;
+    }
   }
   return true;
 }
@@ -65,19 +72,24 @@ void Skip::link(Entry *to, uint64_t now) {
   std::vector<uint64_t> delta(state_.even.size());
   for (size_t i = 0; i < delta.size(); i++) delta[i] = state_.even[i] - last_even_[i];
   if (!even_enough(delta)) return;
-  std::vector<uint64_t> cut;
-  cuts(*last_, last_even_, delta[state_.loader], &cut);
+  std::vector<uint64_t> requests;
+  for (const SkipState::Loader &loader : state_.loaders) requests.push_back(delta[loader.index]);
+  Cuts cut;
+  cuts(*last_, last_even_, requests, &cut);
   last_->links.push_back({to, now - last_cycle_, std::move(delta), std::move(cut)});
 }
 
-void Skip::cuts(const Entry &from, const std::vector<uint64_t> &even, uint64_t requests,
-                std::vector<uint64_t> *found) const {
-  found->clear();
-  if (!state_.is_cut || requests == 0) return;
-  LoadRequest loader = from.moving.gemm.loader();
-  SkipWriter writer(&even[state_.loader], 0);
-  loader.visit(writer);
-  loader.cuts(requests, found);
+void Skip::cuts(const Entry &from, const std::vector<uint64_t> &even,
+                const std::vector<uint64_t> &requests, Cuts *found) const {
+  found->resize(state_.loaders.size());
+  for (size_t i = 0; i < found->size(); i++) {
+    (*found)[i].clear();
+    if (!state_.loaders[i].is_cut || requests[i] == 0) continue;
+    LoadRequest loader = from.moving[i].gemm.loader();
+    SkipWriter writer(&even[state_.loaders[i].index], 0);
+    loader.visit(writer);
+    loader.cuts(requests[i], &(*found)[i]);
+  }
 }
 
 // Whether a link leads from here to the state that it led to. cuts_ may go further than it.
@@ -87,15 +99,22 @@ bool Skip::leads(const Link &link) const {
     const uint64_t left = state_.even[place.index] + link.delta[place.index];
     if ((left > place.near ? ~uint64_t{0} : left) != link.to->places[i]) return false;
   }
-  size_t count = 0;
-  while (count < cuts_.size() && LoadRequest::cut_request(cuts_[count]) < link.delta[state_.loader])
-    count++;
-  return count == link.cuts.size() && std::equal(link.cuts.begin(), link.cuts.end(), cuts_.begin());
+  for (size_t i = 0; i < cuts_.size(); i++) {
+    const std::vector<uint64_t> &cut = cuts_[i], &want = link.cuts[i];
+    const uint64_t requests = link.delta[state_.loaders[i].index];
+    size_t count = 0;
+    while (count < cut.size() && LoadRequest::cut_request(cut[count]) < requests) count++;
+    if (count != want.size() || !std::equal(want.begin(), want.end(), cut.begin())) return false;
+  }
+  return true;
 }
 
 const Skip::Link *Skip::next(const Entry &from) {
-  uint64_t requests = 0;
-  for (const Link &link : from.links) requests = std::max(requests, link.delta[state_.loader]);
+  std::vector<uint64_t> requests(state_.loaders.size());
+  for (const Link &link : from.links) {
+    for (size_t i = 0; i < requests.size(); i++)
+      requests[i] = std::max(requests[i], link.delta[state_.loaders[i].index]);
+  }
   cuts(from, state_.even, requests, &cuts_);
   for (const Link &link : from.links) {
     if (leads(link)) return &link;
@@ -103,8 +122,9 @@ const Skip::Link *Skip::next(const Entry &from) {
   return nullptr;
 }
 
-bool Skip::follow(Moving *moving, uint64_t *now, uint64_t end, uint64_t *shift) {
-  Entry *at = find(*moving, *now);
+bool Skip::follow(const std::vector<Moving *> &moving, uint64_t *now, uint64_t end,
+                  uint64_t *shift) {
+  Entry *at = find(moving, *now);
   if (last_ != nullptr && !known_) link(at, *now);
   const Link *link = next(*at);
   bool moved = false;
@@ -115,7 +135,7 @@ bool Skip::follow(Moving *moving, uint64_t *now, uint64_t end, uint64_t *shift) 
     moved = true;
   }
   if (moved) {
-    *moving = at->moving;
+    for (size_t i = 0; i < moving.size(); i++) *moving[i] = at->moving[i];
     *shift = *now - at->cycle;
   }
   last_ = at;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cycles that need not be stepped since the same ones have been: the states of a GEMM at the ends
 // of its chunks, or of a QUANT at the ends of strips, each with what the cycles to the next one
-// changed.
+// changed. Of several cores on one bus (bus.h), their joint state.
 //
 // Two states are the same if all that later cycles depend on is (visit.h): the next stretch of
 // cycles is then the same too, and what goes on evenly goes on by as much. That is exact as long as
@@ -26,22 +26,32 @@ struct SkipState {
   struct Place {
     uint32_t index;
     uint64_t near, most;
+    uint32_t outer;
   };
   std::vector<uint64_t> key, even;
+  /** Where a core's loader's rest begins in `even`, its count of requests first. */
+  struct Loader {
+    uint32_t index;
+    bool is_cut;  // pages may cut its bursts
+  };
   std::vector<Place> places;
-  uint32_t loader = 0;  // where the loader's rest begins in `even`, its count of requests first
-  bool is_cut = false;  // pages may cut its bursts
+  std::vector<Loader> loaders;  // by core
 };
 
 /** Takes a state apart: exact() and the like to the key, all that goes on evenly to `even`. */
 class SkipReader {
  public:
-  SkipReader(SkipState &state, uint64_t now) : state_(state), now_(now) {
+  explicit SkipReader(SkipState &state) : state_(state) {
     state_.key.clear();
     state_.even.clear();
     state_.places.clear();
+    state_.loaders.clear();
   }
 
+  /** What follows is of a core in its cycle @p now. */
+  void of(uint64_t now) {
+    now_ = now;
+  }
   void exact(uint64_t x) {
     state_.key.push_back(x);
   }
@@ -55,9 +65,9 @@ class SkipReader {
     exact((x - base) & 7);
     count(x);
   }
-  void place(uint32_t x, uint32_t most) {
+  void place(uint32_t x, uint32_t most, uint32_t outer = 0) {
     const SkipState::Place place{static_cast<uint32_t>(state_.even.size()), kNear * uint64_t{most},
-                                 most};
+                                 most, outer};
     state_.places.push_back(place);
     exact(x > place.near ? ~uint64_t{0} : x);
     count(x);
@@ -68,8 +78,7 @@ class SkipReader {
   }
   template <typename Loader>
   void ahead(const Loader &loader) {
-    state_.loader = static_cast<uint32_t>(state_.even.size());
-    state_.is_cut = loader.may_be_cut();
+    state_.loaders.push_back({static_cast<uint32_t>(state_.even.size()), loader.may_be_cut()});
   }
   template <typename Queue, typename Function>
   void queue(Queue &queue, Function function) {
@@ -83,7 +92,7 @@ class SkipReader {
   // In a stretch of cycles a loop goes on by at most one of two steps.
   static constexpr uint64_t kNear = 2;
   SkipState &state_;
-  uint64_t now_;
+  uint64_t now_ = 0;
 };
 
 /** Puts what goes on evenly back into a state that was kept, `shift` cycles later. */
@@ -103,7 +112,7 @@ class SkipWriter {
     count(x);
     x &= 7;
   }
-  void place(uint32_t &x, uint32_t) {
+  void place(uint32_t &x, uint32_t, uint32_t = 0) {
     count(x);
   }
   template <typename T>
@@ -145,35 +154,36 @@ class Skip {
     return state_;
   }
   /**
-   * Follows what is known from state(), which is that of @p moving at *now, no further than @p end.
-   * @return whether *moving and *now are later ones; state().even is then what goes on evenly, and
-   * *shift how much later than it was kept *moving is.
+   * Follows what is known from state(), which is that of @p moving, by core, at *now, no further
+   * than @p end. @return whether these and *now are later ones; state().even is then what goes on
+   * evenly, and *shift how much later than they were kept they are.
    */
-  bool follow(Moving *moving, uint64_t *now, uint64_t end, uint64_t *shift);
+  bool follow(const std::vector<Moving *> &moving, uint64_t *now, uint64_t end, uint64_t *shift);
 
  private:
   // Looking at a state costs as much as some tens of cycles.
   static constexpr uint64_t kStretch = 256;
   static constexpr size_t kMost = 4096;  // states that are kept
 
+  using Cuts = std::vector<std::vector<uint64_t>>;  // by core
   struct Entry;
   struct Link;
   struct Hash {
     size_t operator()(const std::vector<uint64_t> &key) const;
   };
 
-  Entry *find(const Moving &moving, uint64_t now);
+  Entry *find(const std::vector<Moving *> &moving, uint64_t now);
   void link(Entry *to, uint64_t now);
   bool even_enough(const std::vector<uint64_t> &delta) const;
-  /** The next requests of the loader that pages cut, from that state with so much gone. */
-  void cuts(const Entry &from, const std::vector<uint64_t> &even, uint64_t requests,
-            std::vector<uint64_t> *found) const;
+  /** The next requests of each loader that pages cut, from that state with so much gone. */
+  void cuts(const Entry &from, const std::vector<uint64_t> &even,
+            const std::vector<uint64_t> &requests, Cuts *found) const;
   bool leads(const Link &link) const;
   const Link *next(const Entry &from);
 
   std::unordered_map<std::vector<uint64_t>, std::unique_ptr<Entry>, Hash> entries_;
   SkipState state_;
-  std::vector<uint64_t> cuts_;       // of next()
+  Cuts cuts_;                        // of next()
   bool known_ = false;               // what comes next of the state that was looked at last
   Entry *last_ = nullptr;            // the state that was looked at last
   std::vector<uint64_t> last_even_;  // and of that moment

@@ -68,7 +68,8 @@ ufp4_timed_status_t Timed::write(uint32_t offset, uint32_t value) {
 }
 
 bool Timed::advance(uint64_t end) {
-  return bus_ != nullptr || every_cycle_ || core_.has_timeline() ? step() : core_.leap(end, skips_);
+  if (bus_ != nullptr) return bus_->leap(end - core_.cycle());
+  return every_cycle_ || core_.has_timeline() ? step() : core_.leap(end, skips_);
 }
 
 // That many cycles from now, or the last of all.

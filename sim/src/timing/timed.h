@@ -21,7 +21,7 @@ class Timed {
    */
   void join(Bus *bus) {
     bus_ = bus;
-    bus_->join(&core_);
+    bus_->join(&core_, every_cycle_ || core_.has_timeline());
   }
   void leave() {
     if (bus_ != nullptr) bus_->leave(&core_);

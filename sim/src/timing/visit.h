@@ -5,7 +5,9 @@
 //   count(x)         a sum; nothing depends on it
 //   due(x)           a cycle; what matters is how far off it is
 //   wheel(x, base)   a count modulo 8; what matters is how far it is from that of another unit
-//   place(x, most)   how much of a loop is left; what matters is whether that is at most `most`
+//   place(x, most, outer = 0)
+//                    how much of a loop is left; what matters is whether that is at most `most`;
+//                    `outer`: so many places named before it are of loops around this one
 //   address(x, mask) an address, or a part of one; what matters are the bits of `mask`
 //   ahead(loader)    what the loader will ask for, whose own state comes next
 //   queue(q, f)      f of each element of a std::deque

@@ -104,7 +104,7 @@ class LoadRequest {
     v.exact(group_);
     v.wheel(tiles_, v.tiles);
     walk_.visit(v);
-    v.place(k_left_, 2 * shape_->chunk);
+    v.place(k_left_, 2 * shape_->chunk, 2);
     for (uint64_t *position : {&k_, &tile_a_, &tile_b_, &at_a_, &at_b_}) {
       v.address(*position, 0);
     }

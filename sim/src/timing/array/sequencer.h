@@ -54,7 +54,7 @@ class Sequencer {
     v.exact(wait_);
     v.wheel(tiles_, v.tiles);
     walk_.visit(v);
-    v.place(k_left_, 2 * shape_->chunk);
+    v.place(k_left_, 2 * shape_->chunk, 2);
     readies_.each([&v](uint64_t &due) { v.due(due); });
     releases_.each([&v](uint64_t &due) { v.due(due); });
   }

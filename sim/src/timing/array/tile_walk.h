@@ -44,7 +44,7 @@ class TileWalk {
   template <typename Visitor>
   void visit(Visitor &v) {
     v.place(m_left_, tile_m_);
-    v.place(n_left_, tile_n_);
+    v.place(n_left_, tile_n_, 1);
   }
 
  private:

@@ -54,6 +54,18 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
       }
     }
   }
+  /** Of a memory outside that has answered all that was taken from here. */
+  template <typename Visitor>
+  void visit(Visitor &v) {
+    MemoryTiming::visit(v);
+    if (!outside_) return;
+    for (auto *queue : {&reading_, &writing_}) {
+      v.queue(*queue, [&v](Due &each) {
+        v.due(each.due);
+        v.exact(each.resp);
+      });
+    }
+  }
   /** Whether the host is to be asked of each burst if there is memory. */
   void ask(bool asks) {
     asks_ = asks;

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several timed cores on one memory: cycles that they skip together change nothing.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs.h"
+
+#define CORES 4u
+#define JOBS 2u
+#define LIMIT 100000000000ull
+
+// One core and its rings.
+typedef struct {
+  ufp4_timed_t *timed;
+  twin_job_t ring[TWIN_RING];
+  ufp4_completion_t done[TWIN_RING];
+} core_t;
+
+// What is seen of one.
+typedef struct {
+  uint64_t jobs[JOBS], counters[UFP4_COUNTER_COUNT], cycles, stepped;
+} seen_t;
+
+// What a run has: jobs of each core.
+typedef struct {
+  const char *configuration;
+  unsigned cores, latency, bandwidth;
+  twin_job_t jobs[CORES][JOBS];
+} load_t;
+
+static const uint64_t completions = TWIN_BASE + TWIN_RING * UFP4_DESCRIPTOR_BYTES;
+
+static int read_memory(void *user, uint64_t address, void *data, uint32_t bytes) {
+  memcpy(data, (const uint8_t *)((core_t *)user)->ring + (address - TWIN_BASE), bytes);
+  return 0;
+}
+
+static int write_memory(void *user, uint64_t address, const void *data, uint32_t bytes) {
+  memcpy((uint8_t *)((core_t *)user)->done + (address - completions), data, bytes);
+  return 0;
+}
+
+static void must(int ok, const char *message) {
+  if (ok) return;
+  fprintf(stderr, "the timed model: %s\n", message);
+  exit(1);
+}
+
+static void open_core(core_t *core, const load_t *load, ufp4_timed_bus_t *bus, int every_cycle) {
+  char message[200] = "";
+  const ufp4_timed_host_t host = {
+      .user = core, .memory_read = read_memory, .memory_write = write_memory};
+  const ufp4_timed_options_t options = {
+      .configuration = load->configuration, .every_cycle = every_cycle, .bus = bus};
+  core->timed = ufp4_timed_open(&options, &host, message, sizeof message);
+  must(core->timed != NULL, message);
+  ufp4_timed_register_write(core->timed, UFP4_REG_RING_BASE_LO, (uint32_t)TWIN_BASE);
+  ufp4_timed_register_write(core->timed, UFP4_REG_RING_LOG2, TWIN_RING_LOG2);
+  ufp4_timed_register_write(core->timed, UFP4_REG_COMPLETION_BASE_LO, (uint32_t)completions);
+  ufp4_timed_register_write(core->timed, UFP4_REG_IRQ_MASK, 1);
+}
+
+static void look(core_t *core, seen_t *seen) {
+  for (unsigned i = 0; i < JOBS; i++) seen->jobs[i] = core->done[i].cycles;
+  ufp4_timed_register_write(core->timed, UFP4_REG_CONTROL, 1);
+  for (uint32_t i = 0; i < UFP4_COUNTER_COUNT; i++) {
+    uint32_t words[2] = {0, 0};
+    for (uint32_t w = 0; w < 2; w++)
+      ufp4_timed_register_read(core->timed, UFP4_REG_COUNTER_BASE + 8 * i + 4 * w, &words[w]);
+    seen->counters[i] = (uint64_t)words[1] << 32 | words[0];
+  }
+  seen->cycles = ufp4_timed_cycles(core->timed);
+  seen->stepped = ufp4_timed_stepped(core->timed);
+}
+
+static void run(const load_t *load, int every_cycle, seen_t seen[CORES]) {
+  core_t *cores = calloc(CORES, sizeof *cores);
+  ufp4_timed_bus_t *bus = ufp4_timed_bus_open(load->latency, load->bandwidth);
+  must(cores != NULL && bus != NULL, "no memory");
+  for (unsigned i = 0; i < load->cores; i++) open_core(&cores[i], load, bus, every_cycle);
+  for (unsigned i = 0; i < load->cores; i++) {
+    memcpy(cores[i].ring, load->jobs[i], sizeof load->jobs[i]);
+    cores[i].ring[JOBS - 1].header.flags |= 1;
+    ufp4_timed_register_write(cores[i].timed, UFP4_REG_RING_TAIL, JOBS);
+  }
+  for (unsigned i = load->cores; i-- > 0;) {
+    must(ufp4_timed_wait_interrupt(cores[i].timed, LIMIT) == UFP4_TIMED_OK,
+         ufp4_timed_message(cores[i].timed));
+    look(&cores[i], &seen[i]);
+  }
+  for (unsigned i = 0; i < load->cores; i++) ufp4_timed_close(cores[i].timed);
+  ufp4_timed_bus_close(bus);
+  free(cores);
+}
+
+// Both ways; @return which part of the cycles was stepped where not every one is.
+static double compare(unsigned index, const load_t *load) {
+  seen_t want[CORES] = {0}, got[CORES] = {0};
+  double stepped = 0, cycles = 0;
+  run(load, 1, want);
+  run(load, 0, got);
+  for (unsigned i = 0; i < load->cores; i++) {
+    check_bits(index, want[i].stepped + 8, want[i].cycles, "every cycle is stepped, but a reset's");
+    check_bits(index, got[i].cycles, want[i].cycles, "cycles of core %u of %u", i, load->cores);
+    for (unsigned j = 0; j < JOBS; j++)
+      check_bits(index, got[i].jobs[j], want[i].jobs[j], "its job %u", j);
+    for (unsigned c = 0; c < UFP4_COUNTER_COUNT; c++)
+      check_bits(index, got[i].counters[c], want[i].counters[c], "its counter %u", c);
+    stepped += (double)got[i].stepped;
+    cycles += (double)got[i].cycles;
+  }
+  return stepped / cycles;
+}
+
+// --- Loads --------------------------------------------------------------------------------------
+
+// From half as much to all of it.
+static uint32_t about(twin_t *twin, uint32_t most) {
+  return most - check_below(&twin->random, most / 2 + 1);
+}
+
+// So many macro-tiles a side and chunks of k, or fewer.
+static twin_job_t draw_gemm(twin_t *twin, uint32_t tiles, uint32_t chunks) {
+  const ufp4_configuration_t *core = &twin->configuration;
+  return timing_gemm(twin, about(twin, core->rows * core->tile_rows * tiles),
+                     about(twin, core->cols * core->tile_cols * tiles),
+                     about(twin, chunks * 16 * core->chunk));
+}
+
+// Of each core its own jobs, side by side or not.
+static void draw_jobs(twin_t *twin, load_t *load, uint32_t tiles, uint32_t chunks) {
+  for (unsigned i = 0; i < load->cores; i++) {
+    for (unsigned j = 0; j < JOBS; j++) {
+      load->jobs[i][j] = draw_gemm(twin, tiles, chunks);
+      if (twin->configuration.quant != 0 && check_below(&twin->random, 3) == 0) {
+        load->jobs[i][j] =
+            timing_quant(twin, 1 + check_below(&twin->random, 600),
+                         1 + check_below(&twin->random, 300), (int)check_below(&twin->random, 2));
+      }
+      load->jobs[i][j].header.flags = check_below(&twin->random, 4) != 0 ? 2 : 0;
+    }
+  }
+}
+
+// Parts of one GEMM that are nearly alike, as explore has them; rows of operands and of D lie in
+// their pages alike.
+static void draw_parts(twin_t *twin, load_t *load, uint32_t tiles, uint32_t chunks) {
+  const uint32_t m = twin->configuration.rows * twin->configuration.tile_rows, one = 16;
+  for (unsigned j = 0; j < JOBS; j++) {
+    twin_job_t whole = draw_gemm(twin, tiles, chunks);
+    for (whole.gemm.a_stride_blocks = 8; whole.gemm.a_stride_blocks * one < whole.gemm.k;)
+      whole.gemm.a_stride_blocks *= 2;
+    whole.gemm.b_stride_blocks = whole.gemm.a_stride_blocks;
+    whole.gemm.d_mode = whole.gemm.d_dtype = 0;
+    whole.gemm.d_stride_bytes = 4096;
+    for (unsigned i = 0; i < load->cores; i++) {
+      load->jobs[i][j] = whole;
+      load->jobs[i][j].gemm.m = i % 2 ? whole.gemm.m : tiles * m;
+      load->jobs[i][j].gemm.d_addr += (uint64_t)i * TWIN_PLACE_BYTES;
+    }
+  }
+}
+
+static void compare_on(const char *configuration, unsigned runs, uint32_t tiles, uint32_t chunks) {
+  twin_t twin = {.random = check_random()};
+  double stepped = 0;
+  twin_configure(&twin, configuration);
+  for (unsigned i = 0; i < runs; i++) {
+    const uint32_t bus = twin.configuration.bus_bytes;
+    load_t load = {.configuration = configuration,
+                   .cores = 1 + (i + 1) % CORES,
+                   .latency = check_below(&twin.random, 200),
+                   .bandwidth = 1 + check_below(&twin.random, 3 * bus)};
+    if (i % 2) {
+      draw_jobs(&twin, &load, tiles, chunks);
+    } else {
+      draw_parts(&twin, &load, tiles, chunks);
+    }
+    stepped += compare(i, &load);
+  }
+  printf("%s: %.0f %% of the cycles were stepped\n", configuration, 100 * stepped / runs);
+}
+
+TEST(skips_of_several_cores_change_nothing) {
+  compare_on("small", 8, 10, 5);
+}
+
+SLOW_TEST(skips_of_several_cores_change_nothing_of_many) {
+  compare_on("small", 24, 8, 6);
+  compare_on("tiny-quant", 8, 8, 6);
+  compare_on("default", 8, 3, 4);
+  compare_on("large", 4, 2, 3);
+}
+
+// Chunks so short that loops end within a stretch.
+SLOW_TEST(skips_of_small_chunks_change_nothing) {
+  compare_on("rows=8:cols=8:tile_rows=2:tile_cols=2:chunk=8:bus=64:quant=0", 8, 20, 12);
+  compare_on("rows=16:cols=8:tile_rows=2:tile_cols=2:chunk=8:bus=128:quant=0", 8, 14, 12);
+}
+
+// Cores whose parts are alike meet the same joint state again and again.
+TEST(joint_states_come_again) {
+  twin_t twin = {.random = check_random()};
+  twin_configure(&twin, "small");
+  for (unsigned cores = 2; cores <= CORES; cores++) {
+    load_t load = {.configuration = "small", .cores = cores, .latency = 100, .bandwidth = 16};
+    twin_job_t job = timing_gemm(&twin, 192, 320, 1024);
+    job.gemm.d_mode = job.gemm.d_dtype = 0;
+    for (unsigned i = 0; i < cores; i++) {
+      for (unsigned j = 0; j < JOBS; j++) load.jobs[i][j] = job;
+    }
+    const double stepped = compare(cores, &load);
+    check_that(cores, stepped < 0.3, "%.1f %% of the cycles of %u cores are stepped", 100 * stepped,
+               cores);
+  }
+}
