@@ -3,6 +3,7 @@
 gen/ufp4_spec_pkg.sv
 mem/ufp4_memory_pkg.sv
 array/ufp4_pe_pkg.sv
+quant/ufp4_quant_pkg.sv
 gen/ufp4_shape_pkg.sv
 num/ufp4_words_pkg.sv
 // Arithmetic

@@ -11,7 +11,7 @@ class Row:
     of: int = 1  # the module is so many of the unit
     formats: str = ""  # what it multiplies, of the default table
     default: bool = False
-    memories: bool = False  # stay in the netlist, as ufp4_sram
+    memories: bool = False  # are beside the netlist, in memories.v
 
 
 FORMATS = {"": ("all formats", {}), "_e2m1": ("E2M1", {"Formats": 1}), "_uniform": ("E1M2 and INT4", {"Formats": 2}),

@@ -19,14 +19,13 @@ import tempfile
 import numpy as np
 
 QUANT = "gen_copy[1].u_copy.gen_lane[0].u_block"
-QUANT_IN = ("amax_i", "rht_i", "rht_mask_i", "elem_i", "sr_i", "scale_up_i", "e8m0_i", "exponent_i", "seed_i", "tensor_id_i", "group_i", "in_valid_i",
-            "in_words_i", "in_last_i", "in_blank_i", "out_ready_i")
+QUANT_IN = ("job_i", "group_i", "in_valid_i", "in_words_i", "in_last_i", "in_blank_i", "out_ready_i")
 QUANT_OUT = ("group_take_o", "in_ready_o", "out_valid_o", "out_codes_o", "out_scale_o", "out_last_o")
 ARRAY = "u_systolic"
 LANE = ("elem_a_i", "e8m0_i", "we_a_i", "waddr_a_i", "write_data_i", "write_scales_i", "drain_parity_i", "drain_tile_a_i", "drain_nan_a_o")
 ROW = ("control", "addr", "parity", "clear", "lanes", "mag", "rest")
-DY_COL = 5  # a tensor's number
-FILL, BLOCKS = 24, 96  # of QUANT: blocks before what counts, and in it
+JOB, DY_COL = 173, 5  # bits of a job, of which the first says that only the largest number is wanted; its last field, the tensor
+FILL, BLOCKS = 24, 32  # of QUANT: blocks before what counts, and in it
 TILE = 8 * 8 * 12  # of a lane: reads of a macro-tile; the first two fill flags, the third counts
 
 
@@ -75,7 +74,7 @@ def run(window, elements, ins, outs):
 
 def quant(seen):
     """From the reset of the unit on, with what it sees before its first block."""
-    taken = [t for t, now in enumerate(seen) if now["tensor_id_i"] == DY_COL and not now["amax_i"] and now["in_valid_i"] and now["in_ready_o"]]
+    taken = [t for t, now in enumerate(seen) if now["job_i"] % 2**64 == DY_COL and not now["job_i"] >> JOB - 1 and now["in_valid_i"] and now["in_ready_o"]]
     window = taken[FILL], taken[FILL + BLOCKS]
     part = seen[taken[0] - 4:window[1] + 1]
     ins = {name: [now[name] for now in part] for name in QUANT_IN} | {"rst_ni": [0] * 3 + [1] * (len(part) - 3)}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts: one flow for every row. yosys with its slang reader, synth -flatten, dfflibmap, abc; OpenSTA without wires. The
-ports of memories become ports of the unit, or the netlist has them as they are in the RTL."""
+ports of memories become ports of the unit, or (Row.memories) stand in memories.v."""
 
 GATED = 8  # flip-flops of one enable from which on they get a gate
 # Full adders: those with a constant input turn to gates, one after the other; the rest become cells.
@@ -17,6 +17,9 @@ CELL = """module ufp4_full_adder (input a_i, b_i, c_i, output carry_no, sum_no);
   {0} cell (.{1}(a_i), .{2}(b_i), .{3}(c_i), .{4}(carry_no), .{5}(sum_no));
 endmodule
 """
+# Each with its own widths, as the reader has made them, beside the netlist.
+MEMORIES = ["select -set memories ufp4_sram$*", "proc @memories", "opt_clean @memories", "select @memories", "write_verilog -noattr -selected memories.v",
+            "select -clear", "blackbox @memories"]
 DELAY = """foreach file {{{files}}} {{ read_liberty $file }}
 read_verilog netlist.v
 link_design {top}
@@ -49,7 +52,7 @@ def synthesis(row, library, flow):
     liberty = " ".join(f"-liberty {file}" for file in cells)
     avoid = " ".join(f"-dont_use {pattern}" for pattern in library.settings.get("dont_use", ()))
     parameters = " ".join(f"-G{name}={value}" for name, value in row.parameters.items())
-    boxes, adders, size = "--blackboxed-module ufp4_sram", [], ""
+    boxes, adders, size = "--keep-hierarchy" if row.memories else "--blackboxed-module ufp4_sram", [], ""
     if flow.full_adders:
         boxes += " --blackboxed-module ufp4_full_adder"
         home = library.has_cell(library.settings["full_adder"][0])
@@ -58,13 +61,14 @@ def synthesis(row, library, flow):
     if flow.sized:
         size = f"-constr constraints -D {library.settings['picoseconds']}"
     evert = [] if row.memories else ["expose -evert t:*ufp4_sram*"]
+    apart = MEMORIES if row.memories else []
     gate = []
     if flow.gated:
         cell, enable, clock, output, *scan = library.settings["gate"]
         gate = [f"clockgate -pos {cell} {enable}:{clock}:{output} {' '.join(f'-tie_lo {pin}' for pin in scan)} -min_net_size {GATED}"]
     return "\n".join([
         f"read_slang -j 1 -DSYNTHESIS{' -DUFP4_CLOCK_ENABLES' if flow.gated else ''} --top {row.module} {parameters} {boxes} -F rtl/rtl.f rtl/pe_shared.sv",
-        f"synth -flatten -top {row.module}", *adders, *evert, *gate, f"dfflibmap {avoid} {liberty}", "opt -purge",
+        *apart, f"synth -flatten -top {row.module}", *adders, *evert, *gate, f"dfflibmap {avoid} {liberty}", "opt -purge",
         f"abc {avoid} {size} {liberty}", "setundef -zero", "splitnets", "opt_clean -purge", f"tee -o area stat {liberty}",
         "write_verilog -noattr -noexpr -simple-lhs netlist.v", ""])
 

@@ -185,16 +185,28 @@ module ufp4_quant #(
   logic [1:0][LANES-1:0][63:0] out_codes;
   logic [1:0][LANES-1:0][7:0]  out_scale;
   logic [1:0][INDEX_W-1:0]     index;
-  logic [1:0][15:0]            t_given, t_found;
-  logic [1:0][63:0]            tensor_id;
+  logic [1:0][15:0]            t_found;
+  ufp4_quant_pkg::job_t [1:0]  job;        // of a copy
   logic [1:0][GROUP_W-1:0]     row_step, tile_step, strip_step;
   logic [1:0][INDEX_W-1:0]     group_unit_step, unit_step, units_step;
   logic [16:0]                 tiles;      // along a row: 16x16, with E8M0 32x32
   logic [1:0]                  side;       // tiles that pass side by side, log2
   logic [16:0]                 groups;     // along a row, of tiles that do
 
-  assign t_given   = {col_exponent_i, row_exponent_i};
-  assign tensor_id = {desc_i.col_tensor_id, desc_i.row_tensor_id};
+  for (genvar c = 0; c < 2; c++) begin : gen_job
+    assign job[c] = '{
+      amax:      amax_q,
+      rht:       rht_q[c],
+      rht_mask:  desc_i.rht_mask,
+      elem:      desc_i.elem,
+      sr:        desc_i.round == ROUND_SR,
+      scale_up:  desc_i.scale_round == SCALE_ROUND_UP,
+      e8m0:      e8m0_q,
+      exponent:  c == 0 ? row_exponent_i : col_exponent_i,
+      seed:      desc_i.seed,
+      tensor_id: c == 0 ? desc_i.row_tensor_id : desc_i.col_tensor_id
+    };
+  end
 
   assign tiles  = e8m0_q ? 17'((row_tiles_q + 17'd1) >> 1) : row_tiles_q;
   assign side   = LANES == 1 || e8m0_q ? 2'd0 : f32_q ? 2'd1 : 2'd2;
@@ -254,17 +266,8 @@ module ufp4_quant #(
       .rst_ni,
       .start_i      (start),
       .finish_i     (state_q == Settle),
-      .amax_i       (amax_q),
+      .job_i        (job),
       .enable_i     (enable_q),
-      .rht_i        (rht_q),
-      .rht_mask_i   (desc_i.rht_mask),
-      .elem_i       (desc_i.elem),
-      .sr_i         (desc_i.round == ROUND_SR),
-      .scale_up_i   (desc_i.scale_round == SCALE_ROUND_UP),
-      .e8m0_i       (e8m0_q),
-      .exponent_i   (t_given),
-      .seed_i       (desc_i.seed),
-      .tensor_id_i  (tensor_id),
       .tiles_i      (groups),
       .unit_tiles_i ({tiles, groups}),
       .row_step_i   (row_step),
@@ -339,16 +342,7 @@ module ufp4_quant #(
       .rst_ni,
       .start_i      (start),
       .finish_i     (state_q == Settle),
-      .amax_i       (amax_q),
-      .rht_i        (rht_q),
-      .rht_mask_i   (desc_i.rht_mask),
-      .elem_i       (desc_i.elem),
-      .sr_i         (desc_i.round == ROUND_SR),
-      .scale_up_i   (desc_i.scale_round == SCALE_ROUND_UP),
-      .e8m0_i       (e8m0_q),
-      .exponent_i   (t_given),
-      .seed_i       (desc_i.seed),
-      .tensor_id_i  (tensor_id),
+      .job_i        (job),
       .tiles_i      (groups),
       .row_step_i   (row_step),
       .tile_step_i  (tile_step),

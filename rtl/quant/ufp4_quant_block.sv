@@ -3,10 +3,10 @@
 //
 // Contract: as ufp4_quantize_block, with RHT and stochastic rounding as configured; the random bytes of the
 // n-th block since start are those of group_i at the time group_take_o is high for the n-th time. A block
-// with NaN or Inf: scale 0x7F, codes 0, nan_o. With amax_i no block comes out; amax_valid_o shows each
+// with NaN or Inf: scale 0x7F, codes 0, nan_o. With amax no block comes out; amax_valid_o shows each
 // block's amax instead (ufp4_e4m3_scale).
-// With e8m0_i the blocks are halves of 32-blocks, the lower elements first: both come out with the scale of the
-// whole. The first half waits in stage 1 for the second. Neither rht_i nor amax_i then.
+// With e8m0 the blocks are halves of 32-blocks, the lower elements first: both come out with the scale of the
+// whole. The first half waits in stage 1 for the second. Neither rht nor amax then.
 // Latency: 15 cycles, of a first half one more. Handshakes: valid/ready; the pipe stands still while the output waits. Configuration
 // inputs hold still while anything is inside.
 // Spec: numerics.md 3, 4. Tests: tests/rtl/quant, tests/rtl/vectors. Timed model: sim/src/timing/quant/quant_block.
@@ -14,16 +14,7 @@ module ufp4_quant_block (
   input  logic              clk_i,
   input  logic              rst_ni,
 
-  input  logic              amax_i,
-  input  logic              rht_i,
-  input  logic [15:0]       rht_mask_i,
-  input  logic [7:0]        elem_i,
-  input  logic              sr_i,
-  input  logic              scale_up_i,
-  input  logic              e8m0_i,
-  input  logic [15:0]       exponent_i,   // tensor exponent t, signed
-  input  logic [63:0]       seed_i,
-  input  logic [63:0]       tensor_id_i,
+  input  ufp4_quant_pkg::job_t job_i,
 
   input  logic [63:0]       group_i,
   output logic              group_take_o,
@@ -71,9 +62,9 @@ module ufp4_quant_block (
   // Control: valid_q[s] says that the registers of stage n hold a block.
   assign advance    = !valid_q[STAGES] || out_ready_i;
   assign in_ready_o = advance;
-  assign hold       = e8m0_i && valid_q[1] && !second_q && !in_valid_i;
+  assign hold       = job_i.e8m0 && valid_q[1] && !second_q && !in_valid_i;
   // The first half is in stage 2, so the second is in stage 1.
-  assign join_halves = e8m0_i && second_q;
+  assign join_halves = job_i.e8m0 && second_q;
 
   always_comb begin
     valid_d  = valid_q;
@@ -84,13 +75,13 @@ module ufp4_quant_block (
       valid_d = {valid_q[STAGES-1:0], 1'b0};
       valid_d[1] = in_valid_i || hold;
       if (hold) valid_d[2] = 1'b0;
-      if (amax_i) valid_d[AMAX_STAGE+1] = 1'b0;
+      if (job_i.amax) valid_d[AMAX_STAGE+1] = 1'b0;
       last_d = {last_q[STAGES-1:0], 1'b0};
       last_d[1] = hold ? last_q[1] : in_last_i;
       blank_d = {blank_q[STAGES-1:0], 1'b0};
       blank_d[1] = hold ? blank_q[1] : in_blank_i;
       // What enters behind a first half is a second one.
-      second_d = e8m0_i && in_valid_i && valid_q[1] && !second_q;
+      second_d = job_i.e8m0 && in_valid_i && valid_q[1] && !second_q;
     end
   end
 
@@ -127,7 +118,7 @@ module ufp4_quant_block (
   assign peak3_d = join_halves ? peak2_d : peak2_q;
 
   ufp4_rht u_rht (
-    .clk_i, .en_i(en[5:2]), .bypass_i(!rht_i), .mask_i(rht_mask_i), .exponent_i(exponent_of(peak[30:23])),
+    .clk_i, .en_i(en[5:2]), .bypass_i(!job_i.rht), .mask_i(job_i.rht_mask), .exponent_i(exponent_of(peak[30:23])),
     .words_i(words_q), .out_o(transformed)
   );
 
@@ -168,12 +159,12 @@ module ufp4_quant_block (
   ufp4_e4m3_scale u_scale (
     .clk_i,
     .en_i             (en[9:7]),
-    .rht_i,
-    .elem_i,
-    .up_i             (scale_up_i),
-    .tensor_exponent_i(exponent_i),
+    .rht_i            (job_i.rht),
+    .elem_i           (job_i.elem),
+    .up_i             (job_i.scale_up),
+    .tensor_exponent_i(job_i.exponent),
     .exponent_i       (shape_q[6].exponent),
-    .amax_i           (rht_i ? peak_transformed : {significand_q[6], 4'd0}),
+    .amax_i           (job_i.rht ? peak_transformed : {significand_q[6], 4'd0}),
     .exponent_base_i  (shape_q[8].exponent),
     .zero_o           (zero),
     .power_o          (amax_power_o),
@@ -187,19 +178,19 @@ module ufp4_quant_block (
   ufp4_e8m0_scale u_scale_e8m0 (
     .clk_i,
     .en_i    (en[9:8]),
-    .elem_i,
-    .up_i    (scale_up_i),
+    .elem_i  (job_i.elem),
+    .up_i    (job_i.scale_up),
     .power_i (amax_power_o),
     .normal_i(amax_normal_o),
     .scale_o (scale_e8m0),
     .base_o  (base_e8m0)
   );
 
-  assign scale      = e8m0_i ? scale_e8m0 : scale_e4m3;
-  assign scale_sig  = e8m0_i ? 4'd8 : sig_e4m3;
-  assign scale_base = e8m0_i ? base_e8m0 : base_e4m3;
+  assign scale      = job_i.e8m0 ? scale_e8m0 : scale_e4m3;
+  assign scale_sig  = job_i.e8m0 ? 4'd8 : sig_e4m3;
+  assign scale_base = job_i.e8m0 ? base_e8m0 : base_e4m3;
 
-  assign amax_valid_o = valid_q[AMAX_STAGE] && amax_i;
+  assign amax_valid_o = valid_q[AMAX_STAGE] && job_i.amax;
   assign amax_last_o  = last_q[AMAX_STAGE];
   assign amax_nan_o   = shape_q[7].nan;
   assign amax_clean_o = !shape_q[7].nan && !zero;
@@ -233,12 +224,12 @@ module ufp4_quant_block (
   endfunction
 
   logic [7:0] nan_scale;
-  assign nan_scale = {e8m0_i, 7'h7F};
+  assign nan_scale = {job_i.e8m0, 7'h7F};
 
   always_ff @(posedge clk_i) begin
     if (en[8]) kind_q[8] <= {shape_q[7].nan, zero};
     if (en[9]) kind_q[9] <= kind_q[8];
-    if (en[10]) result_q[10] <= result(kind_q[9], scale, saturated && !e8m0_i, scale_sig, nan_scale);
+    if (en[10]) result_q[10] <= result(kind_q[9], scale, saturated && !job_i.e8m0, scale_sig, nan_scale);
     for (int unsigned s = 11; s <= 15; s++) begin
       if (en[s]) result_q[s] <= result_q[s-1];
     end
@@ -247,10 +238,11 @@ module ufp4_quant_block (
   // The random bytes, ready for stage 15.
   logic [15:0][7:0] random;
 
-  assign group_take_o = en[8] && sr_i;
+  assign group_take_o = en[8] && job_i.sr;
 
   ufp4_threefry u_threefry (
-    .clk_i, .en_i(sr_i ? en[14:8] : 7'd0), .seed_i, .tensor_id_i, .group_i, .words_o(random)
+    .clk_i, .en_i(job_i.sr ? en[14:8] : 7'd0), .seed_i(job_i.seed), .tensor_id_i(job_i.tensor_id), .group_i,
+    .words_o(random)
   );
 
   // Stages 10 to 15: a divider for each element.
@@ -262,9 +254,9 @@ module ufp4_quant_block (
   ufp4_divide_round u_divide_round (
     .clk_i,
     .en_i     (en[15:10]),
-    .rht_i,
-    .elem_i,
-    .sr_i,
+    .rht_i    (job_i.rht),
+    .elem_i   (job_i.elem),
+    .sr_i     (job_i.sr),
     .payload_i(elements9_q),
     .base_i   (scale_base),
     .sig_i    (sigs),

@@ -4,7 +4,7 @@
 //
 // Contract: the steps are those of ufp4_quant_index, for the counter of the random bytes (row, tile, strip; lane_step_i:
 // from a lane's tile to the next one's) and for the number of the panel unit (row group, unit, units; with more lanes than
-// one two units follow each other with e8m0_i and have one number). A lane without a tile has zeros; with e8m0_i only the
+// one two units follow each other with e8m0 and have one number). A lane without a tile has zeros; with e8m0 only the
 // first lane counts. Flags and amax_done_o (the last block has been seen)
 // are sticky from start_i on; exponent_o is valid from the cycle after finish_i. Handshakes: valid/ready.
 // Latency: that of ufp4_quant_block.
@@ -20,16 +20,7 @@ module ufp4_quant_copy #(
   input  logic                         start_i,
   input  logic                         finish_i,
 
-  input  logic                         amax_i,
-  input  logic                         rht_i,
-  input  logic [15:0]                  rht_mask_i,
-  input  logic [7:0]                   elem_i,
-  input  logic                         sr_i,
-  input  logic                         scale_up_i,
-  input  logic                         e8m0_i,
-  input  logic [15:0]                  exponent_i,
-  input  logic [63:0]                  seed_i,
-  input  logic [63:0]                  tensor_id_i,
+  input  ufp4_quant_pkg::job_t job_i,
   input  logic [16:0]                  tiles_i,       // of a strip, in a lane
   input  logic [16:0]                  unit_tiles_i,  // of a strip, that have a number
   input  logic [GroupW-1:0]            row_step_i,
@@ -84,7 +75,7 @@ module ufp4_quant_copy #(
       .Blocks(16)
     ) u_group (
       .clk_i,
-      .pair_i      (e8m0_i),
+      .pair_i      (job_i.e8m0),
       .start_i,
       .step_i      (group_take[l]),
       .tiles_i,
@@ -98,16 +89,7 @@ module ufp4_quant_copy #(
     ufp4_quant_block u_block (
       .clk_i,
       .rst_ni,
-      .amax_i,
-      .rht_i,
-      .rht_mask_i,
-      .elem_i,
-      .sr_i,
-      .scale_up_i,
-      .e8m0_i,
-      .exponent_i,
-      .seed_i,
-      .tensor_id_i,
+      .job_i,
       .group_i        (64'(group)),
       .group_take_o   (group_take[l]),
       .in_valid_i     (block_valid_i),
@@ -131,8 +113,8 @@ module ufp4_quant_copy #(
       .out_saturated_o(saturated)
     );
 
-    assign out_nan[l]       = nan && (l == 0 || !e8m0_i);
-    assign out_saturated[l] = saturated && (l == 0 || !e8m0_i);
+    assign out_nan[l]       = nan && (l == 0 || !job_i.e8m0);
+    assign out_saturated[l] = saturated && (l == 0 || !job_i.e8m0);
   end
 
   // All lanes are in step.
@@ -172,8 +154,8 @@ module ufp4_quant_copy #(
     .clk_i,
     .start_i,
     .finish_i,
-    .rht_i,
-    .elem_i,
+    .rht_i   (job_i.rht),
+    .elem_i  (job_i.elem),
     .clean_i (amax_valid && amax.clean),
     .power_i (amax.power),
     .normal_i(amax.normal),
@@ -186,7 +168,7 @@ module ufp4_quant_copy #(
     .Halves(Lanes == 1)
   ) u_unit (
     .clk_i,
-    .pair_i      (e8m0_i),
+    .pair_i      (job_i.e8m0),
     .start_i,
     .step_i      (index_step_i),
     .tiles_i     (unit_tiles_i),

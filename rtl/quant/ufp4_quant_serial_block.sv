@@ -2,10 +2,10 @@
 // Block pipeline of the narrow engine, for both copies: eight pairs of FP32 numbers in, 16 codes and an E4M3 or E8M0 scale
 // out, a pair a cycle.
 //
-// Contract: as ufp4_quant_block, but for what depends on the copy, which comes with a block: of rht_i, exponent_i and
-// tensor_id_i that of the block, and group_i at the time group_take_o is high for the block's copy. amax_copy_o goes with
+// Contract: as ufp4_quant_block, but for what depends on the copy, which comes with a block: of rht, exponent and
+// tensor_id that of the block, and group_i at the time group_take_o is high for the block's copy. amax_copy_o goes with
 // amax_valid_o, out_copy_o with out_valid_o.
-// A block waits in a memory until its largest number is known (with e8m0_i both halves of a 32-block), then passes the
+// A block waits in a memory until its largest number is known (with e8m0 both halves of a 32-block), then passes the
 // transform, waits in a second memory for its scale, and passes two dividers. Beats do not stop on their way but
 // all together, while the output waits; beat_q[n] is what the n-th cycle after the first memory's read holds.
 // memory_error_o: of the parity of the two, a pulse.
@@ -15,16 +15,7 @@ module ufp4_quant_serial_block (
   input  logic             rst_ni,
 
   input  logic             start_i,
-  input  logic             amax_i,
-  input  logic [1:0]       rht_i,
-  input  logic [15:0]      rht_mask_i,
-  input  logic [7:0]       elem_i,
-  input  logic             sr_i,
-  input  logic             scale_up_i,
-  input  logic             e8m0_i,
-  input  logic [1:0][15:0] exponent_i,   // tensor exponents t, signed
-  input  logic [63:0]      seed_i,
-  input  logic [1:0][63:0] tensor_id_i,
+  input  ufp4_quant_pkg::job_t [1:0] job_i,
 
   input  logic [1:0][63:0] group_i,
   output logic [1:0]       group_take_o,
@@ -73,6 +64,10 @@ module ufp4_quant_serial_block (
     logic [2:0] k;
   } beat_t;
 
+  // Both copies have it alike, but for what is looked up by copy.
+  ufp4_quant_pkg::job_t job;
+  assign job = job_i[0];
+
   logic              advance;
   beat_t             beat_issue;
   beat_t [OUT:1]     beat_q;
@@ -89,7 +84,7 @@ module ufp4_quant_serial_block (
       beat_q <= '0;
     end else if (advance) begin
       beat_q <= {beat_q[OUT-1:1], beat_issue};
-      if (amax_i) beat_q[SCALE+3] <= '0;
+      if (job.amax) beat_q[SCALE+3] <= '0;
     end
   end
 
@@ -114,9 +109,9 @@ module ufp4_quant_serial_block (
 
   assign in_ready_o = !full_q[w_place_q];
   assign w_take     = in_valid_i && in_ready_o;
-  assign w_end      = w_take && w_k_q == 3'd7 && w_half_q == e8m0_i;
+  assign w_end      = w_take && w_k_q == 3'd7 && w_half_q == job.e8m0;
   assign issue      = full_q[r_place_q] && advance;
-  assign r_end      = issue && r_k_q == 3'd7 && r_half_q == e8m0_i;
+  assign r_end      = issue && r_k_q == 3'd7 && r_half_q == job.e8m0;
   assign beat_issue = '{valid: issue, copy: block_q[r_place_q].copy, k: issue ? r_k_q : 3'd0};
 
   function automatic logic [30:0] larger(input logic [30:0] a, input logic [30:0] b);
@@ -125,10 +120,10 @@ module ufp4_quant_serial_block (
 
   always_comb begin
     w_k_d     = w_k_q + 3'(w_take);
-    w_half_d  = w_half_q ^ (w_take && w_k_q == 3'd7 && e8m0_i);
+    w_half_d  = w_half_q ^ (w_take && w_k_q == 3'd7 && job.e8m0);
     w_place_d = w_place_q ^ w_end;
     r_k_d     = r_k_q + 3'(issue);
-    r_half_d  = r_half_q ^ (issue && r_k_q == 3'd7 && e8m0_i);
+    r_half_d  = r_half_q ^ (issue && r_k_q == 3'd7 && job.e8m0);
     r_place_d = r_place_q ^ r_end;
     full_d    = full_q;
     if (w_end) full_d[w_place_q] = 1'b1;
@@ -198,7 +193,7 @@ module ufp4_quant_serial_block (
   always_ff @(posedge clk_i) begin
     if (issue) exponent_q <= exponent_of(block_q[r_place_q].peak[30:23]);
     if (issue && r_k_q == 3'd7) begin
-      shapes[w_shape_q] <= '{peak: block_q[r_place_q].peak, last: block_q[r_place_q].last && r_half_q == e8m0_i,
+      shapes[w_shape_q] <= '{peak: block_q[r_place_q].peak, last: block_q[r_place_q].last && r_half_q == job.e8m0,
                              blank: block_q[r_place_q].blank[r_half_q]};
     end
     if (start_i) begin
@@ -219,7 +214,7 @@ module ufp4_quant_serial_block (
 
   for (genvar n = 0; n < 13; n++) begin : gen_rht
     assign rht_k[n]    = beat_q[ALIGN+n].k;
-    assign rht_here[n] = rht_i[beat_q[ALIGN+n].copy];
+    assign rht_here[n] = job_i[beat_q[ALIGN+n].copy].rht;
   end
 
   ufp4_rht_pairs u_rht (
@@ -227,7 +222,7 @@ module ufp4_quant_serial_block (
     .en_i      (advance),
     .k_i       (rht_k),
     .rht_i     (rht_here),
-    .mask_i    (rht_mask_i),
+    .mask_i    (job.rht_mask),
     .exponent_i(exponent_q),
     .words_i   (words),
     .out_o     (transformed)
@@ -251,16 +246,16 @@ module ufp4_quant_serial_block (
   assign scale_en   = advance ? {ends[SCALE+2], ends[SCALE+1], ends[SCALE]} : '0;
   // A block's three cycles are over before the next one's begin.
   assign scale_copy = ends[SCALE] ? beat_q[SCALE].copy : ends[SCALE+1] ? beat_q[SCALE+1].copy : beat_q[SCALE+2].copy;
-  assign scale_rht  = rht_i[scale_copy];
+  assign scale_rht  = job_i[scale_copy].rht;
   assign nan        = shape.peak[30:23] == 8'hFF;
 
   ufp4_e4m3_scale u_scale (
     .clk_i,
     .en_i             (scale_en),
     .rht_i            (scale_rht),
-    .elem_i,
-    .up_i             (scale_up_i),
-    .tensor_exponent_i(exponent_i[scale_copy]),
+    .elem_i           (job.elem),
+    .up_i             (job.scale_up),
+    .tensor_exponent_i(job_i[scale_copy].exponent),
     .exponent_i       (exponent_of(shape.peak[30:23])),
     .amax_i           (scale_rht ? amax_q : {shape.peak[30:23] != 8'd0, shape.peak[22:0], 4'd0}),
     .exponent_base_i  (exponent_of(shape.peak[30:23])),
@@ -276,18 +271,18 @@ module ufp4_quant_serial_block (
   ufp4_e8m0_scale u_scale_e8m0 (
     .clk_i,
     .en_i    (scale_en[2:1]),
-    .elem_i,
-    .up_i    (scale_up_i),
+    .elem_i  (job.elem),
+    .up_i    (job.scale_up),
     .power_i (amax_power_o),
     .normal_i(amax_normal_o),
     .scale_o (scale_e8m0),
     .base_o  (base_e8m0)
   );
 
-  assign sig  = e8m0_i ? 4'd8 : sig_e4m3;
-  assign base = e8m0_i ? base_e8m0 : base_e4m3;
+  assign sig  = job.e8m0 ? 4'd8 : sig_e4m3;
+  assign base = job.e8m0 ? base_e8m0 : base_e4m3;
 
-  assign amax_valid_o = ends[SCALE+1] && amax_i && advance;
+  assign amax_valid_o = ends[SCALE+1] && job.amax && advance;
   assign amax_copy_o  = beat_q[SCALE+1].copy;
   assign amax_last_o  = shape.last;
   assign amax_nan_o   = nan;
@@ -309,8 +304,8 @@ module ufp4_quant_serial_block (
     if (scale_en[2]) kind_q <= '{last: shape.last, blank: shape.blank, nan: nan, zero: zero};
     if (advance && ends[DIVIDE]) begin
       out_kind_q  <= kind_q;
-      out_scale_q <= e8m0_i ? scale_e8m0 : scale_e4m3;
-      out_over_q  <= saturated && !e8m0_i;
+      out_scale_q <= job.e8m0 ? scale_e8m0 : scale_e4m3;
+      out_over_q  <= saturated && !job.e8m0;
     end
   end
 
@@ -334,7 +329,7 @@ module ufp4_quant_serial_block (
     .Depth(16)
   ) u_transformed (
     .clk_i,
-    .we_i   (advance && beat_q[STORE].valid && !amax_i),
+    .we_i   (advance && beat_q[STORE].valid && !job.amax),
     .waddr_i({store_place_q, beat_q[STORE].k}),
     .wdata_i(transformed),
     .re_i   (advance && beat_q[FETCH].valid),
@@ -353,24 +348,24 @@ module ufp4_quant_serial_block (
 
   always_comb begin
     group_take_o = '0;
-    group_take_o[beat_q[RANDOM].copy] = advance && sr_i && beat_q[RANDOM].valid && beat_q[RANDOM].k == 3'd0;
+    group_take_o[beat_q[RANDOM].copy] = advance && job.sr && beat_q[RANDOM].valid && beat_q[RANDOM].k == 3'd0;
   end
 
-  assign random_en = 7'(8'(advance && sr_i && beat_q[RANDOM].valid) << beat_q[RANDOM].k);
+  assign random_en = 7'(8'(advance && job.sr && beat_q[RANDOM].valid) << beat_q[RANDOM].k);
 
   ufp4_threefry #(
     .Shared(1'b1)
   ) u_threefry (
     .clk_i,
     .en_i       (random_en),
-    .seed_i,
-    .tensor_id_i(tensor_id_i[beat_q[RANDOM].copy]),
+    .seed_i     (job.seed),
+    .tensor_id_i(job_i[beat_q[RANDOM].copy].tensor_id),
     .group_i    (group_i[beat_q[RANDOM].copy]),
     .words_o    (made)
   );
 
   always_ff @(posedge clk_i) begin
-    if (advance && sr_i) begin
+    if (advance && job.sr) begin
       random_q <= ends[RANDOM] ? made : {{8'd0, random_q[1][63:8]}, {8'd0, random_q[0][63:8]}};
     end
   end
@@ -393,9 +388,9 @@ module ufp4_quant_serial_block (
   ) u_divide_round (
     .clk_i,
     .en_i     ({6{advance}}),
-    .rht_i    (rht_i[beat_q[DIVIDE].copy]),
-    .elem_i,
-    .sr_i,
+    .rht_i    (job_i[beat_q[DIVIDE].copy].rht),
+    .elem_i   (job.elem),
+    .sr_i     (job.sr),
     .payload_i(fetched),
     .base_i   (base),
     .sig_i    ({sig_q, sig}),
@@ -406,13 +401,13 @@ module ufp4_quant_serial_block (
   assign out_valid_o     = ends[OUT];
   assign out_copy_o      = beat_q[OUT].copy;
   assign out_codes_o     = out_kind_q.nan || out_kind_q.zero ? 64'd0 : codes_q;
-  assign out_scale_o     = out_kind_q.nan ? {e8m0_i, 7'h7F} : out_kind_q.zero ? 8'h00 : out_scale_q;
+  assign out_scale_o     = out_kind_q.nan ? {job.e8m0, 7'h7F} : out_kind_q.zero ? 8'h00 : out_scale_q;
   assign out_last_o      = out_kind_q.last;
   assign out_blank_o     = out_kind_q.blank;
   assign out_nan_o       = out_kind_q.nan;
   assign out_saturated_o = out_over_q && !out_kind_q.nan && !out_kind_q.zero;
 
   logic unused;
-  assign unused = ^{beat_q, ends};
+  assign unused = ^{beat_q, ends, job, job_i[1]};
 
 endmodule

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """core_gates.py ROOT CONFIGURATION FOLDER: the core in Debian's library, in the form for cells: its netlist, the library's cells and
-the memories of the RTL in one file, which tests/rtl/flat/run.py compares with the golden model. The cache is that of UFP4_BUILD."""
+its memories in one file, which tests/rtl/flat/run.py compares with the golden model. The cache is that of UFP4_BUILD."""
 import os
 import pathlib
 import re
@@ -25,9 +25,9 @@ def main():
         print(f"skipped: {error}")
         return
     made, _ = flow.synthesize(row, library, flow.Flow(), tools, cache, 1500)
-    parts = [made / "netlist.v", energy.models(library, tools, cache) / "cells.v", ROOT / "rtl/mem/ufp4_sram.sv"]
+    parts = [made / "netlist.v", made / "memories.v", energy.models(library, tools, cache) / "cells.v"]
     text = "\n".join(part.read_text() for part in parts)
-    assert text.count("\n  ufp4_sram #(") > 5 and text.count("\n  DFF") > 1000, "no netlist of a core"
+    assert text.count("\nmodule \\ufp4_sram") > 5 and text.count("\n  DFF") > 1000, "no netlist of a core"
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "gates.v").write_text(text)
     subprocess.run([sys.executable, "-B", ROOT / "tests/rtl/flat/run.py", FOLDER / "gates.v", CONFIGURATION, ROOT, FOLDER], check=True)

@@ -194,11 +194,7 @@ module cover_quant_block
 (
   input logic       clk_i,
   input logic       rst_ni,
-  input logic       rht_i,
-  input logic [7:0] elem_i,
-  input logic       sr_i,
-  input logic       scale_up_i,
-  input logic       e8m0_i,
+  input ufp4_quant_pkg::job_t job_i,
   input logic       in_valid_i,
   input logic       in_ready_o,
   input logic       out_valid_o,
@@ -208,47 +204,49 @@ module cover_quant_block
   input logic       out_saturated_o
 );
   logic leaves;
+  logic [2:0] how;
   assign leaves = out_valid_o && out_ready_i;
+  assign how = {job_i.rht, job_i.sr, job_i.scale_up};
 
-  `POINT(e2m1_plain, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd0)
-  `POINT(e2m1_up, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd1)
-  `POINT(e2m1_sr, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd2)
-  `POINT(e2m1_sr_up, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd3)
-  `POINT(e2m1_rht, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd4)
-  `POINT(e2m1_rht_up, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd5)
-  `POINT(e2m1_rht_sr, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd6)
-  `POINT(e2m1_rht_sr_up, leaves && !e8m0_i && elem_i == ELEM_E2M1 && {rht_i, sr_i, scale_up_i} == 3'd7)
-  `POINT(e1m2_plain, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd0)
-  `POINT(e1m2_up, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd1)
-  `POINT(e1m2_sr, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd2)
-  `POINT(e1m2_sr_up, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd3)
-  `POINT(e1m2_rht, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd4)
-  `POINT(e1m2_rht_up, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd5)
-  `POINT(e1m2_rht_sr, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd6)
-  `POINT(e1m2_rht_sr_up, leaves && !e8m0_i && elem_i == ELEM_E1M2 && {rht_i, sr_i, scale_up_i} == 3'd7)
-  `POINT(int4_plain, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd0)
-  `POINT(int4_up, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd1)
-  `POINT(int4_sr, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd2)
-  `POINT(int4_sr_up, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd3)
-  `POINT(int4_rht, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd4)
-  `POINT(int4_rht_up, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd5)
-  `POINT(int4_rht_sr, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd6)
-  `POINT(int4_rht_sr_up, leaves && !e8m0_i && elem_i == ELEM_INT4 && {rht_i, sr_i, scale_up_i} == 3'd7)
-  `POINT(e8m0_e2m1_down, leaves && e8m0_i && elem_i == ELEM_E2M1 && {sr_i, scale_up_i} == 2'd0)
-  `POINT(e8m0_e2m1_up, leaves && e8m0_i && elem_i == ELEM_E2M1 && {sr_i, scale_up_i} == 2'd1)
-  `POINT(e8m0_e2m1_sr_down, leaves && e8m0_i && elem_i == ELEM_E2M1 && {sr_i, scale_up_i} == 2'd2)
-  `POINT(e8m0_e2m1_sr_up, leaves && e8m0_i && elem_i == ELEM_E2M1 && {sr_i, scale_up_i} == 2'd3)
-  `POINT(e8m0_e1m2_down, leaves && e8m0_i && elem_i == ELEM_E1M2 && {sr_i, scale_up_i} == 2'd0)
-  `POINT(e8m0_e1m2_up, leaves && e8m0_i && elem_i == ELEM_E1M2 && {sr_i, scale_up_i} == 2'd1)
-  `POINT(e8m0_e1m2_sr_down, leaves && e8m0_i && elem_i == ELEM_E1M2 && {sr_i, scale_up_i} == 2'd2)
-  `POINT(e8m0_e1m2_sr_up, leaves && e8m0_i && elem_i == ELEM_E1M2 && {sr_i, scale_up_i} == 2'd3)
-  `POINT(e8m0_int4_down, leaves && e8m0_i && elem_i == ELEM_INT4 && {sr_i, scale_up_i} == 2'd0)
-  `POINT(e8m0_int4_up, leaves && e8m0_i && elem_i == ELEM_INT4 && {sr_i, scale_up_i} == 2'd1)
-  `POINT(e8m0_int4_sr_down, leaves && e8m0_i && elem_i == ELEM_INT4 && {sr_i, scale_up_i} == 2'd2)
-  `POINT(e8m0_int4_sr_up, leaves && e8m0_i && elem_i == ELEM_INT4 && {sr_i, scale_up_i} == 2'd3)
-  `POINT(zero_scale, leaves && !e8m0_i && out_scale_o == 8'd0)
-  `POINT(subnormal_scale, leaves && !e8m0_i && out_scale_o[7:3] == 5'd0 && out_scale_o[2:0] != 3'd0)
-  `POINT(largest_scale, leaves && !e8m0_i && out_scale_o == 8'h7E)
+  `POINT(e2m1_plain, leaves && !job_i.e8m0 && job_i.elem == ELEM_E2M1 && how == 3'd0)
+  `POINT(e2m1_up, leaves && !job_i.e8m0 && job_i.elem == ELEM_E2M1 && how == 3'd1)
+  `POINT(e2m1_sr, leaves && !job_i.e8m0 && job_i.elem == ELEM_E2M1 && how == 3'd2)
+  `POINT(e2m1_sr_up, leaves && !job_i.e8m0 && job_i.elem == ELEM_E2M1 && how == 3'd3)
+  `POINT(e2m1_rht, leaves && !job_i.e8m0 && job_i.elem == ELEM_E2M1 && how == 3'd4)
+  `POINT(e2m1_rht_up, leaves && !job_i.e8m0 && job_i.elem == ELEM_E2M1 && how == 3'd5)
+  `POINT(e2m1_rht_sr, leaves && !job_i.e8m0 && job_i.elem == ELEM_E2M1 && how == 3'd6)
+  `POINT(e2m1_rht_sr_up, leaves && !job_i.e8m0 && job_i.elem == ELEM_E2M1 && how == 3'd7)
+  `POINT(e1m2_plain, leaves && !job_i.e8m0 && job_i.elem == ELEM_E1M2 && how == 3'd0)
+  `POINT(e1m2_up, leaves && !job_i.e8m0 && job_i.elem == ELEM_E1M2 && how == 3'd1)
+  `POINT(e1m2_sr, leaves && !job_i.e8m0 && job_i.elem == ELEM_E1M2 && how == 3'd2)
+  `POINT(e1m2_sr_up, leaves && !job_i.e8m0 && job_i.elem == ELEM_E1M2 && how == 3'd3)
+  `POINT(e1m2_rht, leaves && !job_i.e8m0 && job_i.elem == ELEM_E1M2 && how == 3'd4)
+  `POINT(e1m2_rht_up, leaves && !job_i.e8m0 && job_i.elem == ELEM_E1M2 && how == 3'd5)
+  `POINT(e1m2_rht_sr, leaves && !job_i.e8m0 && job_i.elem == ELEM_E1M2 && how == 3'd6)
+  `POINT(e1m2_rht_sr_up, leaves && !job_i.e8m0 && job_i.elem == ELEM_E1M2 && how == 3'd7)
+  `POINT(int4_plain, leaves && !job_i.e8m0 && job_i.elem == ELEM_INT4 && how == 3'd0)
+  `POINT(int4_up, leaves && !job_i.e8m0 && job_i.elem == ELEM_INT4 && how == 3'd1)
+  `POINT(int4_sr, leaves && !job_i.e8m0 && job_i.elem == ELEM_INT4 && how == 3'd2)
+  `POINT(int4_sr_up, leaves && !job_i.e8m0 && job_i.elem == ELEM_INT4 && how == 3'd3)
+  `POINT(int4_rht, leaves && !job_i.e8m0 && job_i.elem == ELEM_INT4 && how == 3'd4)
+  `POINT(int4_rht_up, leaves && !job_i.e8m0 && job_i.elem == ELEM_INT4 && how == 3'd5)
+  `POINT(int4_rht_sr, leaves && !job_i.e8m0 && job_i.elem == ELEM_INT4 && how == 3'd6)
+  `POINT(int4_rht_sr_up, leaves && !job_i.e8m0 && job_i.elem == ELEM_INT4 && how == 3'd7)
+  `POINT(e8m0_e2m1_down, leaves && job_i.e8m0 && job_i.elem == ELEM_E2M1 && {job_i.sr, job_i.scale_up} == 2'd0)
+  `POINT(e8m0_e2m1_up, leaves && job_i.e8m0 && job_i.elem == ELEM_E2M1 && {job_i.sr, job_i.scale_up} == 2'd1)
+  `POINT(e8m0_e2m1_sr_down, leaves && job_i.e8m0 && job_i.elem == ELEM_E2M1 && {job_i.sr, job_i.scale_up} == 2'd2)
+  `POINT(e8m0_e2m1_sr_up, leaves && job_i.e8m0 && job_i.elem == ELEM_E2M1 && {job_i.sr, job_i.scale_up} == 2'd3)
+  `POINT(e8m0_e1m2_down, leaves && job_i.e8m0 && job_i.elem == ELEM_E1M2 && {job_i.sr, job_i.scale_up} == 2'd0)
+  `POINT(e8m0_e1m2_up, leaves && job_i.e8m0 && job_i.elem == ELEM_E1M2 && {job_i.sr, job_i.scale_up} == 2'd1)
+  `POINT(e8m0_e1m2_sr_down, leaves && job_i.e8m0 && job_i.elem == ELEM_E1M2 && {job_i.sr, job_i.scale_up} == 2'd2)
+  `POINT(e8m0_e1m2_sr_up, leaves && job_i.e8m0 && job_i.elem == ELEM_E1M2 && {job_i.sr, job_i.scale_up} == 2'd3)
+  `POINT(e8m0_int4_down, leaves && job_i.e8m0 && job_i.elem == ELEM_INT4 && {job_i.sr, job_i.scale_up} == 2'd0)
+  `POINT(e8m0_int4_up, leaves && job_i.e8m0 && job_i.elem == ELEM_INT4 && {job_i.sr, job_i.scale_up} == 2'd1)
+  `POINT(e8m0_int4_sr_down, leaves && job_i.e8m0 && job_i.elem == ELEM_INT4 && {job_i.sr, job_i.scale_up} == 2'd2)
+  `POINT(e8m0_int4_sr_up, leaves && job_i.e8m0 && job_i.elem == ELEM_INT4 && {job_i.sr, job_i.scale_up} == 2'd3)
+  `POINT(zero_scale, leaves && !job_i.e8m0 && out_scale_o == 8'd0)
+  `POINT(subnormal_scale, leaves && !job_i.e8m0 && out_scale_o[7:3] == 5'd0 && out_scale_o[2:0] != 3'd0)
+  `POINT(largest_scale, leaves && !job_i.e8m0 && out_scale_o == 8'h7E)
   `POINT(nan_block, leaves && out_nan_o)
   `POINT(saturated_block, leaves && out_saturated_o)
   `POINT(output_waits, out_valid_o && !out_ready_i)

@@ -11,9 +11,11 @@ module read_quant_block;
   integer     waited;
 
   ufp4_quant_block u_dut (
-    .clk_i(clk), .rst_ni(rst_n), .amax_i(1'b0), .rht_i(in_options[8]), .rht_mask_i(in_mask), .elem_i(in_options[7:0]),
-    .sr_i(in_options[9]), .scale_up_i(in_options[10]), .e8m0_i(1'b0), .exponent_i(in_tensor_exponent), .seed_i(in_seed),
-    .tensor_id_i(in_tensor_id), .group_i(in_group), .group_take_o(), .in_valid_i(valid), .in_ready_o(ready),
+    .clk_i(clk), .rst_ni(rst_n),
+    // amax, rht, rht_mask, elem, sr, scale_up, e8m0, exponent, seed, tensor_id
+    .job_i({1'b0, in_options[8], in_mask, in_options[7:0], in_options[9], in_options[10], 1'b0, in_tensor_exponent, in_seed,
+            in_tensor_id}),
+    .group_i(in_group), .group_take_o(), .in_valid_i(valid), .in_ready_o(ready),
     .in_words_i(in_words), .in_last_i(1'b0), .in_blank_i(1'b0), .amax_valid_o(), .amax_last_o(), .amax_clean_o(),
     .amax_nan_o(), .amax_power_o(), .amax_normal_o(), .out_valid_o(done), .out_ready_i(1'b1), .out_codes_o(codes),
     .out_scale_o(scale), .out_last_o(), .out_blank_o(), .out_nan_o(nan), .out_saturated_o(saturated)
