@@ -34,6 +34,7 @@ num/ufp4_e8m0_scale.sv
 num/ufp4_divide_round.sv
 // Memory: FIFO, SRAM wrapper, AXI masters
 mem/ufp4_fifo.sv
+mem/ufp4_sram_pins.sv
 mem/ufp4_sram.sv
 mem/ufp4_sram_checked.sv
 mem/ufp4_skid.sv

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memories of a core, as CSV: every instance of ufp4_sram, each with one write port and one read port.
 
-usage: memories.py CONFIGURATION     a name, or parameters as rows=8:cols=16:bus=32 (docs/howto/add-configuration.md)
-From cmodel/spec/ufp4.toml; what is left out is as in ufp4_top. Needs nothing but Python.
+usage: memories.py CONFIGURATION [--in-word]     a name, or parameters as rows=8:cols=16:bus=32 (docs/howto/add-configuration.md)
+--in-word: those of UFP4_PARITY_IN_WORD, whose words hold their parity. From cmodel/spec/ufp4.toml; what is left out is as in ufp4_top. Needs nothing but Python.
 """
 import csv
 import pathlib
@@ -88,8 +88,10 @@ def memories(core):
     return [(entry["name"], *(value(entry[key], core) for key in ("count", "words", "bits"))) for entry in SPEC["memory"]]
 
 
-def macros(core):
-    """The same of those that there are, each followed by its parity."""
+def macros(core, in_word=False):
+    """The same of those that there are, each followed by its parity, or with it in its words."""
+    if in_word:
+        return [(name, count, words, bits + 1) for name, count, words, bits in memories(core) if count]
     return [row for name, count, words, bits in memories(core) if count
             for row in ((name, count, words, bits), (f"{name}: parity", count, words, 1))]
 
@@ -104,16 +106,19 @@ def table():
         name = of_each[0][0]
         rows.append([name, *(f"{count} of {words} x {bits}" if count else "" for _, count, words, bits in of_each)])
         rows.append([f"{name}: parity", *(f"{count} of {words} x 1" if count else "" for _, count, words, _ in of_each)])
+        rows.append([f"{name}: both in one", *(f"{count} of {words} x {bits + 1}" if count else "" for _, count, words, bits in of_each)])
     bits = [sum(count * words * bits for _, count, words, bits in one) for one in alike]
     parity = [sum(count * words for _, count, words, _ in one) for one in alike]
+    counts = [sum(count for _, count, _, _ in one) for one in alike]
+    rows += [["macros", *(f"{2 * count:,}" for count in counts)], ["macros with both in one", *(f"{count:,}" for count in counts)]]
     rows += [[name, *(f"{one:,}" for one in sums)] for name, sums in (("bits without parity", bits), ("bits of parity", parity))]
     return ("memory", *(", ".join(names) for names in alike.values())), rows
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--in-word"]):
         raise SystemExit(__doc__)
-    found = macros(configuration(sys.argv[1]))
+    found = macros(configuration(sys.argv[1]), len(sys.argv) == 3)
     csv.writer(sys.stdout, lineterminator="\n").writerows([("memory", "count", "words", "bits", "write_ports", "read_ports"),
                                                            *((*row, 1, 1) for row in found)])
 

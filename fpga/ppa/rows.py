@@ -12,6 +12,7 @@ class Row:
     formats: str = ""  # what it multiplies, of the default table
     default: bool = False
     memories: bool = False  # are beside the netlist, in memories.v
+    defines: tuple = ()
 
 
 FORMATS = {"": ("all formats", {}), "_e2m1": ("E2M1", {"Formats": 1}), "_uniform": ("E1M2 and INT4", {"Formats": 2}),
@@ -28,6 +29,7 @@ ROWS = [
     Row("dot_simulator", "ufp4_dot_planes", {}),
     *_by_format("pe", "ufp4_pe", default=True, Parity=0),
     Row("pe_parity", "ufp4_pe", {"Parity": 1}),
+    Row("pe_parity_in_word", "ufp4_pe", {"Parity": 1}, defines=("UFP4_PARITY_IN_WORD",)),
     # A sixteenth of 4 x 4 PEs that share operand registers; _in_array: with what else of the array belongs to a PE.
     *_by_format("pe_shared", "pe_shared", 16),
     Row("pe_shared_parity", "pe_shared", {"Parity": 1}, 16),
@@ -37,6 +39,8 @@ ROWS = [
     Row("pe_fp32", "ufp4_pe_fp32", {"Parity": 0}),
     Row("pe_nv", "ufp4_pe_nv", {"Parity": 0}),
     Row("lane", "ufp4_lane", {"Parity": 0}),
+    # What parity has beside a memory of 256 x 64.
+    *(Row("sram_parity" + ending, "ufp4_sram_checked", {"Width": 64, "Depth": 256, "InWord": form}) for form, ending in enumerate(("", "_in_word"))),
     Row("quant_block", "ufp4_quant_block", {}),
     Row("rht", "ufp4_rht", {}),
     Row("divide_round", "ufp4_divide_round", {}),

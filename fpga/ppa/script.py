@@ -51,6 +51,7 @@ def synthesis(row, library, flow):
     # A library may define its flip-flops in a file of its own; the reader of cells wants each file named.
     liberty = " ".join(f"-liberty {file}" for file in cells)
     avoid = " ".join(f"-dont_use {pattern}" for pattern in library.settings.get("dont_use", ()))
+    defines = "".join(f" -D{name}" for name in ("UFP4_CLOCK_ENABLES",) * flow.gated + row.defines)
     parameters = " ".join(f"-G{name}={value}" for name, value in row.parameters.items())
     boxes, adders, size = "--keep-hierarchy" if row.memories else "--blackboxed-module ufp4_sram", [], ""
     if flow.full_adders:
@@ -67,7 +68,7 @@ def synthesis(row, library, flow):
         cell, enable, clock, output, *scan = library.settings["gate"]
         gate = [f"clockgate -pos {cell} {enable}:{clock}:{output} {' '.join(f'-tie_lo {pin}' for pin in scan)} -min_net_size {GATED}"]
     return "\n".join([
-        f"read_slang -j 1 -DSYNTHESIS{' -DUFP4_CLOCK_ENABLES' if flow.gated else ''} --top {row.module} {parameters} {boxes} -F rtl/rtl.f rtl/pe_shared.sv",
+        f"read_slang -j 1 -DSYNTHESIS{defines} --top {row.module} {parameters} {boxes} -F rtl/rtl.f rtl/pe_shared.sv",
         *apart, f"synth -flatten -top {row.module}", *adders, *evert, *gate, f"dfflibmap {avoid} {liberty}", "opt -purge",
         f"abc {avoid} {size} {liberty}", "setundef -zero", "splitnets", "opt_clean -purge", f"tee -o area stat {liberty}",
         "write_verilog -noattr -noexpr -simple-lhs netlist.v", ""])

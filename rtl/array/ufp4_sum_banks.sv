@@ -6,12 +6,14 @@
 // with it at the array's edge. What is loaded is compared here: if it has changed, the parity of the sum that is
 // made of it is written wrong on purpose, so that it is found when that is drained. So no sum may be read that was
 // never written. A reset of fewer than Lag + 1 cycles, or three, leaves such a check under way, which marks the next sum.
-// Without Parity parity_o means nothing.
-// Tests: tests/rtl/array, tests/rtl/fault.
+// Without Parity parity_o means nothing. With InWord a sum and its parity are one word: parity_o has the same cycles, but what
+// is written wrong on purpose must be known a cycle earlier, and with Lag 1 in the cycle in which the memory shows it.
+// Tests: tests/rtl/array, tests/rtl/fault, in both forms.
 module ufp4_sum_banks #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,
   parameter bit Parity = 1'b1,
+  parameter bit InWord = ufp4_memory_pkg::ParityInWord,
   parameter int unsigned Lag = 1,  // cycles from the load of a chunk of one block to the write of its sum
   localparam int unsigned IndexWidth = $clog2(Depth)
 ) (
@@ -28,63 +30,75 @@ module ufp4_sum_banks #(
   output logic [Width-1:0]      data1_o,
   output logic [1:0]            parity_o
 );
-  ufp4_sram #(.Width(Width), .Depth(Depth)) u_bank0 (
+  localparam int unsigned Stored = Width + 32'(Parity && InWord);
+  logic [Stored-1:0] sum_word, data0, data1;
+  ufp4_sram #(.Width(Stored), .Depth(Depth)) u_bank0 (
     .clk_i,
     .we_i(write_i[0]),
     .waddr_i(write_index_i),
-    .wdata_i(sum_i),
+    .wdata_i(sum_word),
     .re_i(load_i | drain_i[0]),
     .raddr_i(load_i ? load_index_i : drain_index_i),
-    .rdata_o(data0_o)
+    .rdata_o(data0)
   );
-  ufp4_sram #(.Width(Width), .Depth(Depth)) u_bank1 (
+  ufp4_sram #(.Width(Stored), .Depth(Depth)) u_bank1 (
     .clk_i,
     .we_i(write_i[1]),
     .waddr_i(write_index_i),
-    .wdata_i(sum_i),
+    .wdata_i(sum_word),
     .re_i(drain_i[1]),
     .raddr_i(drain_index_i),
-    .rdata_o(data1_o)
+    .rdata_o(data1)
   );
+  assign data0_o = data0[Width-1:0];
+  assign data1_o = data1[Width-1:0];
 
   if (Parity && Lag >= ufp4_pe_pkg::ResetCycles) begin : gen_check_reset
     $error("ufp4_sum_banks: a reset of ResetCycles is too short for this Lag");
   end
   if (Parity) begin : gen_parity
-    // Four bits to one in the first cycle, these to one in the second.
-    localparam int unsigned Fold = (Width + 3) / 4;
-    logic [4*Fold-1:0] sum, loaded;
-    logic [Fold-1:0] sum_fold_q, loaded_fold_q;
-    logic [IndexWidth-1:0] write_index_q, index0_q, index1_q;
-    assign sum    = (4 * Fold)'(sum_i);
-
-    logic [1:0] write_q, read_q;
-    logic load_q, check, check_q, parity0, wrong_q, wrong, changed, late;
-    assign changed = check_q & (parity0 ^ ^loaded_fold_q);
+    // From the load to the cycle before that in which the parity of the sum is written.
+    localparam int unsigned Until = (InWord && Lag > 1) ? Lag - 1 : Lag;
     // Where there is time, what the memory shows is registered before any gate: block RAMs are slow to show it. The
     // register of ufp4_sum_chains holds the same; synthesis makes one of them.
-    localparam int unsigned Shown = (Lag > 3) ? 1 : 0;
-    if (Shown == 1) begin : gen_shown
-      logic [Width-1:0] shown_q;
-      logic shown_check_q, shown_parity_q;
-      always_ff @(posedge clk_i) {shown_q, shown_check_q, shown_parity_q} <= {data0_o, load_q, parity_o[0]};
-      assign loaded  = (4 * Fold)'(shown_q);
-      assign check   = shown_check_q;
-      assign parity0 = shown_parity_q;
-    end else begin : gen_at_once
-      assign loaded  = (4 * Fold)'(data0_o);
-      assign check   = load_q;
-      assign parity0 = parity_o[0];
+    localparam int unsigned Shown = (Until > 3) ? 1 : 0;
+    logic [1:0] write;  // of the parity
+    logic load_q, wrong_q, wrong, changed, late;
+    if (InWord && Lag == 1) begin : gen_shown_at_once
+      assign changed = load_q & ^data0;
+    end else begin : gen_folded
+      // Four bits to one in the first cycle, these to one in the second.
+      localparam int unsigned Fold = (Width + 3) / 4;
+      logic [4*Fold-1:0] loaded;
+      logic [Fold-1:0] loaded_fold_q;
+      logic check, check_q, parity0;
+      if (Shown == 1) begin : gen_shown
+        logic [Width-1:0] shown_q;
+        logic shown_check_q, shown_parity_q;
+        always_ff @(posedge clk_i) {shown_q, shown_check_q, shown_parity_q} <= {data0_o, load_q, parity_o[0]};
+        assign loaded  = (4 * Fold)'(shown_q);
+        assign check   = shown_check_q;
+        assign parity0 = shown_parity_q;
+      end else begin : gen_at_once
+        assign loaded  = (4 * Fold)'(data0_o);
+        assign check   = load_q;
+        assign parity0 = parity_o[0];
+      end
+      assign changed = check_q & (parity0 ^ ^loaded_fold_q);
+      always_ff @(posedge clk_i) begin
+        loaded_fold_q <= loaded[0+:Fold] ^ loaded[Fold+:Fold] ^ loaded[2*Fold+:Fold] ^ loaded[3*Fold+:Fold];
+        check_q <= check;
+      end
     end
     // Not before the sum of the load before this one has been written.
-    if (Lag == 1) begin : gen_now
+    if (Until == 1) begin : gen_now
       assign wrong = wrong_q | changed;
-      assign late  = changed & ~|write_q;
-    end else if (Lag == 2) begin : gen_next
+      assign late  = changed & ~|write;
+    end else if (Until == 2) begin : gen_next
       assign wrong = wrong_q;
       assign late  = changed;
     end else begin : gen_later
-      ufp4_delay #(.Width(1), .Cycles(Lag - Shown - 2)) u_late (
+      ufp4_delay #(.Width(1), .Cycles(Until - Shown - 2)) u_late (
         .clk_i,
         .word_i(changed),
         .word_o(late)
@@ -92,39 +106,58 @@ module ufp4_sum_banks #(
       assign wrong = wrong_q;
     end
 
-    ufp4_sram #(.Width(1), .Depth(Depth)) u_parity0 (
-      .clk_i,
-      .we_i(write_q[0]),
-      .waddr_i(write_index_q),
-      .wdata_i(^sum_fold_q ^ wrong),
-      .re_i(read_q[0]),
-      .raddr_i(index0_q),
-      .rdata_o(parity_o[0])
-    );
-    ufp4_sram #(.Width(1), .Depth(Depth)) u_parity1 (
-      .clk_i,
-      .we_i(write_q[1]),
-      .waddr_i(write_index_q),
-      .wdata_i(^sum_fold_q ^ wrong),
-      .re_i(read_q[1]),
-      .raddr_i(index1_q),
-      .rdata_o(parity_o[1])
-    );
+    if (InWord) begin : gen_in_word
+      logic [1:0] parity_q;
+      assign write = write_i;
+      assign sum_word = {^sum_i ^ wrong, sum_i};
+      assign parity_o = parity_q;
+      always_ff @(posedge clk_i) parity_q <= {data1[Stored-1], data0[Stored-1]};
+    end else begin : gen_beside
+      localparam int unsigned Fold = (Width + 3) / 4;
+      logic [4*Fold-1:0] sum;
+      logic [Fold-1:0] sum_fold_q;
+      logic [IndexWidth-1:0] write_index_q, index0_q, index1_q;
+      logic [1:0] write_q, read_q;
+      assign sum = (4 * Fold)'(sum_i);
+      assign write = write_q;
+      assign sum_word = sum_i;
+
+      ufp4_sram #(.Width(1), .Depth(Depth)) u_parity0 (
+        .clk_i,
+        .we_i(write_q[0]),
+        .waddr_i(write_index_q),
+        .wdata_i(^sum_fold_q ^ wrong),
+        .re_i(read_q[0]),
+        .raddr_i(index0_q),
+        .rdata_o(parity_o[0])
+      );
+      ufp4_sram #(.Width(1), .Depth(Depth)) u_parity1 (
+        .clk_i,
+        .we_i(write_q[1]),
+        .waddr_i(write_index_q),
+        .wdata_i(^sum_fold_q ^ wrong),
+        .re_i(read_q[1]),
+        .raddr_i(index1_q),
+        .rdata_o(parity_o[1])
+      );
+
+      always_ff @(posedge clk_i) begin
+        sum_fold_q <= sum[0+:Fold] ^ sum[Fold+:Fold] ^ sum[2*Fold+:Fold] ^ sum[3*Fold+:Fold];
+        write_index_q <= write_index_i;
+        index0_q <= load_i ? load_index_i : drain_index_i;
+        index1_q <= drain_index_i;
+        write_q <= write_i;
+        read_q <= {drain_i[1], load_i | drain_i[0]};
+      end
+    end
 
     always_ff @(posedge clk_i) begin
-      sum_fold_q <= sum[0+:Fold] ^ sum[Fold+:Fold] ^ sum[2*Fold+:Fold] ^ sum[3*Fold+:Fold];
-      loaded_fold_q <= loaded[0+:Fold] ^ loaded[Fold+:Fold] ^ loaded[2*Fold+:Fold] ^ loaded[3*Fold+:Fold];
-      write_index_q <= write_index_i;
-      index0_q <= load_i ? load_index_i : drain_index_i;
-      index1_q <= drain_index_i;
-      write_q <= write_i;
-      read_q <= {drain_i[1], load_i | drain_i[0]};
       load_q <= load_i;
-      check_q <= check;
-      wrong_q <= rst_ni & ((wrong_q & ~|write_q) | late);
+      wrong_q <= rst_ni & ((wrong_q & ~|write) | late);
     end
   end else begin : gen_no_parity
     assign parity_o = 2'b00;
+    assign sum_word = sum_i;
     logic unused_reset;
     assign unused_reset = rst_ni;
   end

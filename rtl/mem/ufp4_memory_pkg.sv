@@ -23,4 +23,12 @@ package ufp4_memory_pkg;
     logic err;        // a pulse: an answer was not OKAY
     logic answer;     // a pulse for each burst
   } write_response_t;
+
+  // A form of the memories for cells, with the same bits and cycles: a word and its parity are one word of one macro. Else the
+  // parity is a memory one bit wide, a cycle behind the word.
+`ifdef UFP4_PARITY_IN_WORD
+  localparam bit ParityInWord = 1'b1;
+`else
+  localparam bit ParityInWord = 1'b0;
+`endif
 endpackage

@@ -2,7 +2,7 @@
 // The one memory wrapper: one write port, one read port, read data one cycle after the address and held until
 // the next read. A read of the word being written in the same cycle returns the old word; nobody here depends
 // on it. Contents are undefined until written. A memory macro replaces the body. Its parity: ufp4_sram_checked,
-// ufp4_sum_banks.
+// ufp4_sum_banks. With UFP4_MEMORY_BIST a self test can have the memory's pins (ufp4_sram_pins).
 module ufp4_sram #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,
@@ -16,13 +16,37 @@ module ufp4_sram #(
   input  logic [AddrWidth-1:0] raddr_i,
   output logic [Width-1:0]     rdata_o
 );
+  logic we, re;
+  logic [AddrWidth-1:0] waddr, raddr;
+  logic [Width-1:0] wdata;
+`ifdef UFP4_MEMORY_BIST
+  logic test, test_we, test_re;
+  logic [AddrWidth-1:0] test_addr;
+  logic [Width-1:0] test_wdata;
+  ufp4_sram_pins #(.Width(Width), .Depth(Depth)) u_pins (
+    .test_o (test),
+    .we_o   (test_we),
+    .re_o   (test_re),
+    .addr_o (test_addr),
+    .wdata_o(test_wdata),
+    .rdata_i(rdata_o)
+  );
+  assign we = test ? test_we : we_i;
+  assign re = test ? test_re : re_i;
+  assign waddr = test ? test_addr : waddr_i;
+  assign raddr = test ? test_addr : raddr_i;
+  assign wdata = test ? test_wdata : wdata_i;
+`else
+  assign {we, re, waddr, raddr, wdata} = {we_i, re_i, waddr_i, raddr_i, wdata_i};
+`endif
+
   (* no_rw_check *) logic [Width-1:0] mem [Depth];
 
   always_ff @(posedge clk_i) begin
-    if (we_i) mem[waddr_i] <= wdata_i;
+    if (we) mem[waddr] <= wdata;
   end
 
   always_ff @(posedge clk_i) begin
-    if (re_i) rdata_o <= mem[raddr_i];
+    if (re) rdata_o <= mem[raddr];
   end
 endmodule

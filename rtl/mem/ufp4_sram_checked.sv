@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A memory, ufp4_sram, with parity. error_o, for one cycle, three cycles after a read: the word has not the parity that it
 // was written with, a bit of it has changed. So no word may be read that was never written. Parity is kept in a memory
-// of its own, a cycle behind the data in writes and reads alike, so that reads see what the data see. Without Parity
-// error_o is never set.
-// Tests: tests/rtl/fault; every test of the core sees it silent.
+// of its own, a cycle behind the data in writes and reads alike, so that reads see what the data see; with InWord in the
+// word itself, made in the cycle of the write. Without Parity error_o is never set.
+// Tests: tests/rtl/fault, in both forms; every test of the core sees it silent.
 module ufp4_sram_checked #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,
   parameter bit Parity = 1'b1,
+  parameter bit InWord = ufp4_memory_pkg::ParityInWord,
   localparam int unsigned AddrWidth = (Depth > 1) ? $clog2(Depth) : 1
 ) (
   input  logic                 clk_i,
@@ -19,43 +20,59 @@ module ufp4_sram_checked #(
   output logic [Width-1:0]     rdata_o,
   output logic                 error_o
 );
-  ufp4_sram #(.Width(Width), .Depth(Depth)) u_sram (
+  localparam int unsigned Stored = Width + 32'(Parity && InWord);
+  logic [Stored-1:0] wdata, rdata;
+  ufp4_sram #(.Width(Stored), .Depth(Depth)) u_sram (
     .clk_i,
     .we_i,
     .waddr_i,
-    .wdata_i,
+    .wdata_i(wdata),
     .re_i,
     .raddr_i,
-    .rdata_o
+    .rdata_o(rdata)
   );
+  assign rdata_o = rdata[Width-1:0];
 
   if (Parity) begin : gen_parity
     // Four bits to one in the first cycle, these to one in the second: what reads a memory's output or feeds its input has
     // one gate more.
     localparam int unsigned Fold = (Width + 3) / 4;
-    logic [4*Fold-1:0] write_data, read_data;
-    logic [Fold-1:0] write_fold_q, read_fold_q;
-    logic write_q, read_q, check_q, parity;
-    logic [AddrWidth-1:0] write_addr_q, read_addr_q;
-    assign write_data = (4 * Fold)'(wdata_i);
-    assign read_data  = (4 * Fold)'(rdata_o);
+    logic [4*Fold-1:0] read_data;
+    logic [Fold-1:0] read_fold_q;
+    logic read_q, check_q, parity;  // parity: two cycles after the read
+    assign read_data = (4 * Fold)'(rdata_o);
 
-    ufp4_sram #(.Width(1), .Depth(Depth)) u_parity (
-      .clk_i,
-      .we_i(write_q),
-      .waddr_i(write_addr_q),
-      .wdata_i(^write_fold_q),
-      .re_i(read_q),
-      .raddr_i(read_addr_q),
-      .rdata_o(parity)
-    );
+    if (InWord) begin : gen_in_word
+      assign wdata = {^wdata_i, wdata_i};
+      always_ff @(posedge clk_i) begin
+        if (read_q) parity <= rdata[Stored-1];
+      end
+    end else begin : gen_beside
+      logic [4*Fold-1:0] write_data;
+      logic [Fold-1:0] write_fold_q;
+      logic write_q;
+      logic [AddrWidth-1:0] write_addr_q, read_addr_q;
+      assign write_data = (4 * Fold)'(wdata_i);
+      assign wdata = wdata_i;
 
-    always_ff @(posedge clk_i) begin
-      write_q <= we_i;
-      if (we_i) begin
-        write_addr_q <= waddr_i;
-        write_fold_q <= write_data[0+:Fold] ^ write_data[Fold+:Fold] ^ write_data[2*Fold+:Fold] ^
-                        write_data[3*Fold+:Fold];
+      ufp4_sram #(.Width(1), .Depth(Depth)) u_parity (
+        .clk_i,
+        .we_i(write_q),
+        .waddr_i(write_addr_q),
+        .wdata_i(^write_fold_q),
+        .re_i(read_q),
+        .raddr_i(read_addr_q),
+        .rdata_o(parity)
+      );
+
+      always_ff @(posedge clk_i) begin
+        write_q <= we_i;
+        if (we_i) begin
+          write_addr_q <= waddr_i;
+          write_fold_q <= write_data[0+:Fold] ^ write_data[Fold+:Fold] ^ write_data[2*Fold+:Fold] ^
+                          write_data[3*Fold+:Fold];
+        end
+        if (re_i) read_addr_q <= raddr_i;
       end
     end
 
@@ -66,9 +83,9 @@ module ufp4_sram_checked #(
         read_fold_q <= read_data[0+:Fold] ^ read_data[Fold+:Fold] ^ read_data[2*Fold+:Fold] ^ read_data[3*Fold+:Fold];
       end
       read_q <= re_i;
-      if (re_i) read_addr_q <= raddr_i;
     end
   end else begin : gen_no_parity
+    assign wdata = wdata_i;
     assign error_o = 1'b0;
   end
 endmodule

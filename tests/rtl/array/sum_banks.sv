@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memories of a PE (ufp4_sum_banks) for each distance of a sum from its load that the PEs have (Lag), of 64-bit words,
+// The memories of a PE (ufp4_sum_banks), in the form that is defined, for each distance of a sum from its load that the PEs have (Lag), of 64-bit words,
 // and a way to flip a bit in them. Tests only.
 module sum_banks #(
   localparam int unsigned Width = 64,
@@ -54,17 +54,22 @@ module sum_banks #(
     );
     always_ff @(posedge clk_i) begin
       if (here && flip_i[0]) begin
-        u_banks.u_bank0.mem[flip_index_i] <= u_banks.u_bank0.mem[flip_index_i] ^ (64'd1 << flip_bit_i);
+        u_banks.u_bank0.mem[flip_index_i][flip_bit_i] <= ~u_banks.u_bank0.mem[flip_index_i][flip_bit_i];
       end
       if (here && flip_i[1]) begin
-        u_banks.u_bank1.mem[flip_index_i] <= u_banks.u_bank1.mem[flip_index_i] ^ (64'd1 << flip_bit_i);
+        u_banks.u_bank1.mem[flip_index_i][flip_bit_i] <= ~u_banks.u_bank1.mem[flip_index_i][flip_bit_i];
       end
+`ifdef UFP4_PARITY_IN_WORD
+      if (here && flip_parity_i[0]) u_banks.u_bank0.mem[flip_index_i][Width] <= ~u_banks.u_bank0.mem[flip_index_i][Width];
+      if (here && flip_parity_i[1]) u_banks.u_bank1.mem[flip_index_i][Width] <= ~u_banks.u_bank1.mem[flip_index_i][Width];
+`else
       if (here && flip_parity_i[0]) begin
-        u_banks.gen_parity.u_parity0.mem[flip_index_i] <= ~u_banks.gen_parity.u_parity0.mem[flip_index_i];
+        u_banks.gen_parity.gen_beside.u_parity0.mem[flip_index_i] <= ~u_banks.gen_parity.gen_beside.u_parity0.mem[flip_index_i];
       end
       if (here && flip_parity_i[1]) begin
-        u_banks.gen_parity.u_parity1.mem[flip_index_i] <= ~u_banks.gen_parity.u_parity1.mem[flip_index_i];
+        u_banks.gen_parity.gen_beside.u_parity1.mem[flip_index_i] <= ~u_banks.gen_parity.gen_beside.u_parity1.mem[flip_index_i];
       end
+`endif
     end
   end
   assign {data0_o, data1_o, parity_o} = {data0[pe_i], data1[pe_i], parity[pe_i]};

@@ -142,6 +142,14 @@ void draw_jobs(rig_t *rig, uint32_t second_chunk) {
   rig->cycles[GEMM_JOB] = run_good(rig, &rig->jobs[GEMM_JOB], rig->after[GEMM_JOB]);
 }
 
+uint64_t hash_after(const rig_t *rig, int kind) {
+  const uint64_t *words = (const uint64_t *)rig->after[kind];
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (uint64_t i = 0; i < IMAGE_BYTES / sizeof *words; i++)
+    hash = (hash ^ words[i]) * 0x100000001b3u;
+  return hash;
+}
+
 outcome_t drain(const rig_t *rig, bench_t *bench, kind_t kind) {
   const uint64_t limit = 20 * rig->cycles[kind] + 3 * WATCHDOG_CYCLES;
   for (uint64_t cycles = 0; cycles < limit; cycles += 50) {

@@ -27,6 +27,8 @@ void rig_close(rig_t *rig);
  * not long), at least two sub-tiles a side, and a last row of sub-tiles that goes beyond the edge.
  */
 void draw_jobs(rig_t *rig, uint32_t second_chunk);
+/** Of all that the job of @p kind leaves in memory. */
+uint64_t hash_after(const rig_t *rig, int kind);
 /** A core with memory as it is before the jobs. */
 bench_t open_core(const rig_t *rig);
 /** The same memory again. */

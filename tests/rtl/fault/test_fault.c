@@ -13,6 +13,9 @@
 //   A job that waits for one that never comes. Fails if the watchdog does not say so, or a soft
 //   reset does not help.
 //
+// usage: test_fault jobs [SEED]
+//   Without faults: cycles and results of random jobs, to be compared with those of another form.
+//
 // usage: test_fault reset [SEED]
 //   Sums that have changed when a soft reset comes. Fails if the job after it is not as without
 //   them.
@@ -29,6 +32,7 @@
 #define MOST_JOBS 200  // in which a memory's error is looked for
 #define SUM_JOBS 30    // at least, where it is a memory of sums
 #define RESETS 300
+#define JOBS 20
 #define LONG 240        // elements of k in the second chunk of a long job, at most
 #define RESET_LONG 64   // so that PEs load a sum in each fourth cycle or more often
 #define RESET_LAST 300  // cycles of a job, in which they do
@@ -303,13 +307,23 @@ static int print_table(rig_t *rig, unsigned injections) {
   return seen == 0 || silent_words > 0;
 }
 
+static void print_jobs(rig_t *rig) {
+  for (unsigned i = 0; i < JOBS; i++) {
+    draw_jobs(rig, i % 2 ? LONG : 0);
+    for (int kind = GEMM_JOB; kind <= QUANT_JOB; kind++)
+      printf("%llu cycles, memory %016llx\n", (unsigned long long)rig->cycles[kind],
+             (unsigned long long)hash_after(rig, kind));
+  }
+}
+
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "";
   const int each_memory = strcmp(mode, "memories") == 0,
-            in_deadlock = strcmp(mode, "deadlock") == 0, in_reset = strcmp(mode, "reset") == 0;
+            in_deadlock = strcmp(mode, "deadlock") == 0, in_reset = strcmp(mode, "reset") == 0,
+            in_jobs = strcmp(mode, "jobs") == 0;
   const unsigned injections = (unsigned)atoi(mode);
-  if (!each_memory && !in_deadlock && !in_reset && injections == 0) {
-    fprintf(stderr, "usage: test_fault memories|deadlock|reset|INJECTIONS [SEED]\n");
+  if (!each_memory && !in_deadlock && !in_reset && !in_jobs && injections == 0) {
+    fprintf(stderr, "usage: test_fault memories|deadlock|reset|jobs|INJECTIONS [SEED]\n");
     return 2;
   }
   const uint64_t seed = argc > 2 ? check_seed_of(argv[2]) : check_stream(1);
@@ -321,6 +335,8 @@ int main(int argc, char **argv) {
     bad = deadlock(&rig);
   } else if (in_reset) {
     bad = reset_among_errors(&rig) > 0;
+  } else if (in_jobs) {
+    print_jobs(&rig);
   } else {
     bad = print_table(&rig, injections);
   }

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# Two forms of a core, ONE and OTHER, print the same cycles and the same bits of random jobs, and there are such.
+foreach(core ONE OTHER)
+  execute_process(COMMAND ${${core}} jobs OUTPUT_VARIABLE said_${core} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+string(REGEX MATCHALL "cycles" jobs "${said_ONE}")
+list(LENGTH jobs count)
+if(NOT said_ONE STREQUAL said_OTHER OR count LESS 40)
+  message(FATAL_ERROR "${count} jobs:\n${said_ONE}\nagainst\n${said_OTHER}")
+endif()
+message(STATUS "${count} jobs are the same")
