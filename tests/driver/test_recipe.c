@@ -50,29 +50,35 @@ static ufp4_recipe_t renamed(const char *name) {
   return recipe;
 }
 
-TEST(a_file_says_what_ufp4_is) {
-  const ufp4_recipe_t want = renamed("ufp4");
-  ufp4_recipe_t got;
-  ufp4_message_t message = {0};
-  ufp4_status_t status = read_text(
-      "{\"name\": \"mine\", \"elem\": \"e1m2\", \"rht\": \"integer\", \"rht_mask\": \"0xD7E8\","
-      " \"round\": {\"dy\": \"sr\"}, \"scale_round\": {\"dy\": \"up\"}}",
-      &got, &message);
-  bench_check_status(0, status, UFP4_OK, &message);
-  check_same(&got, &want);
-}
-
-TEST(a_file_says_what_nvfp4_is) {
-  const ufp4_recipe_t want = renamed("nvfp4");
-  ufp4_recipe_t got;
-  ufp4_message_t message = {0};
-  ufp4_status_t status = read_text(
-      "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": "
-      "\"bf16\"},"
-      " \"round\": {\"dy\": \"sr\"}, \"layout\": {\"w\": \"2d\"}}",
-      &got, &message);
-  bench_check_status(0, status, UFP4_OK, &message);
-  check_same(&got, &want);
+TEST(files_say_what_built_in_recipes_are) {
+  static const char *const cases[][2] = {
+      {"ufp4",
+       "{\"name\": \"mine\", \"elem\": \"e1m2\", \"rht\": \"integer\", \"rht_mask\": \"0xD7E8\","
+       " \"round\": {\"dy\": \"sr\"}, \"scale_round\": {\"dy\": \"up\"}}"},
+      {"nvfp4",
+       "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": "
+       "\"bf16\"},"
+       " \"round\": {\"dy\": \"sr\"}, \"layout\": {\"w\": \"2d\"}}"},
+      {"nvfp4-full",
+       "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": "
+       "\"bf16\"}, \"round\": {\"dy\": \"sr\"}, \"layout\": {\"w\": \"2d\"},"
+       " \"bf16_layers\": {\"last\": \"15%\"}}"},
+      {"e2m1-46",
+       "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": "
+       "\"bf16\"}, \"round\": {\"dy\": \"sr\"}, \"layout\": {\"w\": \"2d\"}, \"scale_round\": "
+       "\"46\"}"},
+      {"mxfp4-rht",
+       "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"e8m0\", \"rht\": {\"dgrad\": "
+       "\"integer\", \"wgrad\": \"integer\"}, \"signs\": \"step\", \"round\": \"sr\","
+       " \"scale_round\": \"up\", \"bf16_passes\": [\"fprop\"]}"},
+  };
+  for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
+    const ufp4_recipe_t want = renamed(cases[i][0]);
+    ufp4_recipe_t got;
+    ufp4_message_t message = {0};
+    bench_check_status(i, read_text(cases[i][1], &got, &message), UFP4_OK, &message);
+    check_same(&got, &want);
+  }
 }
 
 TEST(rounding_goes_by_role_and_pass) {
@@ -101,45 +107,6 @@ TEST(layers_and_passes_stay_in_bf16) {
       " \"round\": {\"dy\": \"sr\"}, \"scale_round\": {\"dy\": \"up\"},"
       " \"bf16_passes\": [\"fprop\", \"wgrad\"],"
       " \"bf16_layers\": {\"first\": 2, \"last\": \"15%\", \"names\": [\"fc2\", \"qkv\"]}}",
-      &got, &message);
-  bench_check_status(0, status, UFP4_OK, &message);
-  check_same(&got, &want);
-}
-
-TEST(a_file_says_what_nvfp4_full_is) {
-  const ufp4_recipe_t want = renamed("nvfp4-full");
-  ufp4_recipe_t got;
-  ufp4_message_t message = {0};
-  ufp4_status_t status = read_text(
-      "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": "
-      "\"bf16\"}, \"round\": {\"dy\": \"sr\"}, \"layout\": {\"w\": \"2d\"},"
-      " \"bf16_layers\": {\"last\": \"15%\"}}",
-      &got, &message);
-  bench_check_status(0, status, UFP4_OK, &message);
-  check_same(&got, &want);
-}
-
-TEST(a_file_says_what_e2m1_46_is) {
-  const ufp4_recipe_t want = renamed("e2m1-46");
-  ufp4_recipe_t got;
-  ufp4_message_t message = {0};
-  ufp4_status_t status = read_text(
-      "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": "
-      "\"bf16\"}, \"round\": {\"dy\": \"sr\"}, \"layout\": {\"w\": \"2d\"}, \"scale_round\": "
-      "\"46\"}",
-      &got, &message);
-  bench_check_status(0, status, UFP4_OK, &message);
-  check_same(&got, &want);
-}
-
-TEST(a_file_says_what_mxfp4_rht_is) {
-  const ufp4_recipe_t want = renamed("mxfp4-rht");
-  ufp4_recipe_t got;
-  ufp4_message_t message = {0};
-  ufp4_status_t status = read_text(
-      "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"e8m0\", \"rht\": {\"dgrad\": "
-      "\"integer\", \"wgrad\": \"integer\"}, \"signs\": \"step\", \"round\": \"sr\","
-      " \"scale_round\": \"up\", \"bf16_passes\": [\"fprop\"]}",
       &got, &message);
   bench_check_status(0, status, UFP4_OK, &message);
   check_same(&got, &want);

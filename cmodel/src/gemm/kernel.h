@@ -56,6 +56,29 @@ const gemm_kernel_t *gemm_avx2(void);
 const gemm_kernel_t *gemm_avx512_fp32(void);
 const gemm_kernel_t *gemm_avx2_fp32(void);
 
+/** Defines @p name in a file that has ROWS, COLS, CHUNK, a_panel_t, b_panel_t and multiply; @p sum
+ * is the type of a sum, the rest the members that not all kernels have alike. */
+#define GEMM_KERNEL(name, sum, ...)                                    \
+  const gemm_kernel_t *name(void) {                                    \
+    static const gemm_kernel_t kernel = {.tile_rows = ROWS,            \
+                                         .tile_cols = COLS,            \
+                                         .chunk_blocks = CHUNK,        \
+                                         .sum_bytes = sizeof(sum),     \
+                                         .a_bytes = sizeof(a_panel_t), \
+                                         .b_bytes = sizeof(b_panel_t), \
+                                         .pack_a = name##_pack_a,      \
+                                         .pack_b = name##_pack_b,      \
+                                         .multiply = multiply,         \
+                                         .finish = stream_finish,      \
+                                         __VA_ARGS__};                 \
+    return &kernel;                                                    \
+  }
+/** The same where the compiler does not have the instructions. */
+#define GEMM_NO_KERNEL(name)        \
+  const gemm_kernel_t *name(void) { \
+    return NULL;                    \
+  }
+
 /** Runs a checked job of the contract exact on any processor. */
 ufp4_status_t gemm_portable(const gemm_job_t *job);
 

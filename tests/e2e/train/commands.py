@@ -314,43 +314,13 @@ def train_rejects_recipe_of_the_controls_name():
             reject_train(2, f"{name} is a name of this command's own", "--recipe", "bf16," + recipe)
 
 
-def train_rejects_recipe_twice():
-    reject_train(2, "ufp4 is there twice", "--recipe", "ufp4,bf16,ufp4")
-
-
-def train_rejects_empty_recipe():
-    reject_train(2, "--recipe", "--recipe", "ufp4,")
-
-
-def train_rejects_unknown_backend():
-    reject_train(2, "gpu", "--backend", "gpu")
-
-
-def train_rejects_zero_steps():
-    reject_train(2, "--steps 0 is not within 1..", "--steps", "0")
-
-
-def train_rejects_zero_seeds():
-    reject_train(2, "--seeds 0 is not within 1..", "--seeds", "0")
-
-
-def train_rejects_negative_rate():
-    reject_train(2, "--lr must be over 0", "--lr", "-1")
-
-
-def train_rejects_nan_rate():
-    reject_train(2, "--lr", "--lr", "nan")
-
-
-def train_rejects_heads_that_do_not_divide():
-    reject_train(2, "--d-model 32 is not a multiple of 2 x --heads 3", "--heads", "3")
-
-
-def train_rejects_too_many_tokens():
-    reject_train(2, "at most 1048576", "--batch", "65536", "--context", "128")
-
-
-def train_rejects_short_text():
+def train_rejects_options_out_of_range():
+    for words, *options in (("ufp4 is there twice", "--recipe", "ufp4,bf16,ufp4"), ("--recipe", "--recipe", "ufp4,"), ("gpu", "--backend", "gpu"),
+                            ("--steps 0 is not within 1..", "--steps", "0"), ("--seeds 0 is not within 1..", "--seeds", "0"),
+                            ("--lr must be over 0", "--lr", "-1"), ("--lr", "--lr", "nan"),
+                            ("--d-model 32 is not a multiple of 2 x --heads 3", "--heads", "3"),
+                            ("at most 1048576", "--batch", "65536", "--context", "128")):
+        reject_train(2, words, *options)
     reject_train(2, "characters are too few for a context of 16", size=600)
 
 

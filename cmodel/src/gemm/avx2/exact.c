@@ -225,30 +225,10 @@ static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *fr
   }
 }
 
-static const gemm_kernel_t kernel = {
-    .tile_rows = ROWS,
-    .tile_cols = COLS,
-    .chunk_blocks = CHUNK,
-    .sum_bytes = sizeof(int64_t),
-    .a_bytes = sizeof(a_panel_t),
-    .b_bytes = sizeof(b_panel_t),
-    .table_bytes = sizeof(table_t),
-    .pack_a = gemm_avx2_pack_a,
-    .pack_b = gemm_avx2_pack_b,
-    .prepare = prepare,
-    .multiply = multiply,
-    .store = store,
-    .finish = stream_finish,
-};
-
-const gemm_kernel_t *gemm_avx2(void) {
-  return &kernel;
-}
+GEMM_KERNEL(gemm_avx2, int64_t, .store = store, .table_bytes = sizeof(table_t), .prepare = prepare)
 
 #else
 
-const gemm_kernel_t *gemm_avx2(void) {
-  return NULL;
-}
+GEMM_NO_KERNEL(gemm_avx2)
 
 #endif

@@ -229,28 +229,10 @@ static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *fr
   }
 }
 
-static const gemm_kernel_t kernel = {
-    .tile_rows = ROWS,
-    .tile_cols = COLS,
-    .chunk_blocks = CHUNK,
-    .sum_bytes = sizeof(float),
-    .a_bytes = sizeof(a_panel_t),
-    .b_bytes = sizeof(b_panel_t),
-    .pack_a = gemm_avx2_fp32_pack_a,
-    .pack_b = gemm_avx2_fp32_pack_b,
-    .multiply = multiply,
-    .store = store,
-    .finish = stream_finish,
-};
-
-const gemm_kernel_t *gemm_avx2_fp32(void) {
-  return &kernel;
-}
+GEMM_KERNEL(gemm_avx2_fp32, float, .store = store)
 
 #else
 
-const gemm_kernel_t *gemm_avx2_fp32(void) {
-  return NULL;
-}
+GEMM_NO_KERNEL(gemm_avx2_fp32)
 
 #endif

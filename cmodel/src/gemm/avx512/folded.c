@@ -127,28 +127,10 @@ static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *su
   gemm_avx512_store(job, tile, COLS, sums);
 }
 
-static const gemm_kernel_t kernel = {
-    .tile_rows = ROWS,
-    .tile_cols = COLS,
-    .chunk_blocks = CHUNK,
-    .sum_bytes = sizeof(int64_t),
-    .a_bytes = sizeof(a_panel_t),
-    .b_bytes = sizeof(b_panel_t),
-    .pack_a = gemm_avx512_folded_pack_a,
-    .pack_b = gemm_avx512_folded_pack_b,
-    .multiply = multiply,
-    .store = store,
-    .finish = stream_finish,
-};
-
-const gemm_kernel_t *gemm_avx512_folded(void) {
-  return &kernel;
-}
+GEMM_KERNEL(gemm_avx512_folded, int64_t, .store = store)
 
 #else
 
-const gemm_kernel_t *gemm_avx512_folded(void) {
-  return NULL;
-}
+GEMM_NO_KERNEL(gemm_avx512_folded)
 
 #endif

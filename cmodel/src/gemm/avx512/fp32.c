@@ -205,30 +205,11 @@ static void multiply(const void *a_panel, const void *b_panel, const void *table
   }
 }
 
-static const gemm_kernel_t kernel = {
-    .tile_rows = ROWS,
-    .tile_cols = COLS,
-    .chunk_blocks = CHUNK,
-    .sum_bytes = sizeof(float),
-    .a_bytes = sizeof(a_panel_t),
-    .b_bytes = sizeof(b_panel_t),
-    .table_bytes = sizeof(table_t),
-    .pack_a = gemm_avx512_fp32_pack_a,
-    .pack_b = gemm_avx512_fp32_pack_b,
-    .prepare = prepare,
-    .multiply = multiply,
-    .store = gemm_avx512_fp32_store,
-    .finish = stream_finish,
-};
-
-const gemm_kernel_t *gemm_avx512_fp32(void) {
-  return &kernel;
-}
+GEMM_KERNEL(gemm_avx512_fp32, float, .store = gemm_avx512_fp32_store,
+            .table_bytes = sizeof(table_t), .prepare = prepare)
 
 #else
 
-const gemm_kernel_t *gemm_avx512_fp32(void) {
-  return NULL;
-}
+GEMM_NO_KERNEL(gemm_avx512_fp32)
 
 #endif
