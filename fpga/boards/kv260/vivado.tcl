@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The KV260's bitstream, in Vivado: the processing system, the core, and what is between them. Not tried: nobody here has Vivado.
 #   .venv/bin/python fpga/ipxact.py fpga/component.xml
-#   vivado -mode batch -source fpga/boards/kv260/vivado.tcl [-tclargs "Rows=4 Cols=4 TileRows=8 TileCols=8 Chunk=16 BusBytes=16 Quant=4"]
+#   vivado -mode batch -source fpga/boards/kv260/vivado.tcl [-tclargs "Rows=4 Cols=4 TileRows=8 TileCols=8 Chunk=16 BusBytes=16 Quant=16"]
 # The parameters are those of ufp4_axi; a bus of more than 16 bytes waits for the port HP0. Default: the configuration small.
 # Writes kv260.bit, for kv260.dtso, and kv260.xsa into the current folder; fails where timing is not met.
 set root [file normalize [file join [file dirname [info script]] ../../..]]

@@ -41,14 +41,18 @@ def runs(*parameters):
         return subprocess.run(["tclsh", script], capture_output=True, text=True, timeout=60)
 
 
-def demand(tool):
+def demand(tool, package):
     if shutil.which(tool) is None:
-        print(f"skipped: needs {tool}")
+        print(f"skipped: needs {tool} of Debian's {package}")
         sys.exit(0)
 
 
+def slow(test):
+    return test
+
+
 def test_the_overlays_compile():
-    demand("dtc")
+    demand("dtc", "device-tree-compiler")
     for name in ("kv260", "memory"):
         done = subprocess.run(["dtc", "-@", "-I", "dts", "-O", "dtb", "-o", "/dev/null", BOARD / f"{name}.dtso"], capture_output=True, text=True, timeout=60)
         wrong = [line for line in done.stderr.splitlines() if "avoid_unnecessary_addr_size" not in line]
@@ -72,9 +76,9 @@ def test_addresses_are_one():
 
 def test_what_is_connected_is_there():
     """every pin of the core in the Tcl is one of ufp4_axi.v, and every parameter"""
-    demand("tclsh")
+    demand("tclsh", "tcl")
     rtl = (ROOT / "fpga/ufp4_axi.v").read_text()
-    done = runs("Rows=4", "Cols=4", "TileRows=8", "TileCols=8", "Chunk=16", "BusBytes=16", "Quant=4")
+    done = runs("Rows=4", "Cols=4", "TileRows=8", "TileCols=8", "Chunk=16", "BusBytes=16", "Quant=16")
     check(done.returncode == 0, done.stdout + done.stderr)
     for pin in set(re.findall(r"\bufp4/(\w+)", done.stdout)):
         check(re.search(rf"(input|output) .*\b{pin}\b" if pin not in ("s_axil", "m_axi") else rf"\b{pin}_awvalid", rtl), f"no pin {pin}")
@@ -86,7 +90,7 @@ def test_what_is_connected_is_there():
 
 
 def test_without_arguments_it_is_the_configuration_small():
-    demand("tclsh")
+    demand("tclsh", "tcl")
     named = (ROOT / "rtl/gen/configurations.cmake").read_text()
     small = dict(re.findall(r"-G(\w+)=(\d+)", re.search(r"CONFIGURATION_small (.*)\)", named)[1]))
     done = runs()
@@ -94,8 +98,20 @@ def test_without_arguments_it_is_the_configuration_small():
     check(set_here.items() <= small.items() and len(set_here) == 7, f"{set_here} and {small}: {done.stderr}")
 
 
+@slow
+def test_parameters_that_are_written_are_legal():
+    """those of the Tcl, of its head and of the page: the RTL takes them"""
+    demand("verilator", "verilator")
+    written = set(re.findall(r'"(Rows=[\w= ]+)"', TCL + PAGE))
+    check(len(written) >= 2, f"found: {written}")
+    for words in written:
+        done = subprocess.run(["verilator", "--lint-only", "-Wno-lint", "-Wno-fatal", "-Werror-USERERROR", "--top-module", "ufp4_axi",
+                               *(f"-G{word}" for word in words.split()), "-F", ROOT / "rtl/rtl.f", ROOT / "fpga/ufp4_axi.v"], capture_output=True, text=True, timeout=900)
+        check(done.returncode == 0, f"{words}: {done.stderr[-600:]}")
+
+
 def test_rejects_what_is_no_parameter():
-    demand("tclsh")
+    demand("tclsh", "tcl")
     done = runs("Rows=x")
     check(done.returncode != 0 and "'Rows=x' is not PARAMETER=NUMBER" in done.stderr, done.stderr)
 
