@@ -170,10 +170,16 @@ def unpacked(text):
 def recorded(unit):
     """Of a run of the core that runs.json has; without load the unit sees what came last, with nothing valid."""
     def made(data, elem, load):
-        run = json.loads((pathlib.Path(__file__).parent / "runs.json").read_text())[unit][data]["full" if load == "none" else load]
+        runs = json.loads((pathlib.Path(__file__).parent / "runs.json").read_text())[unit]
+        run, first = runs[data]["full" if load == "none" else load], next(iter(runs))
         ports = {name: unpacked(text) for name, text in run["inputs"].items()}
         outputs = {name: unpacked(text) for name, text in run["outputs"].items()}
-        cycles = range(*run["window"])
+        start, stop = run["window"]
+        if data != first:  # registers that this run leaves alone have what another one left
+            before = runs[first]["full"]["window"][0]
+            ports = {name: unpacked(runs[first]["full"]["inputs"][name])[:before] + values for name, values in ports.items()}
+            start, stop = start + before, stop + before
+        cycles = range(start, stop)
         if load != "none":
             return Stimulus(ports, cycles, run["elements"], {}, outputs=outputs)
         for name, values in ports.items():
