@@ -95,6 +95,14 @@ def silicon(folder):
              for unit in ("pe_shared", "pe_shared_e2m1", "pe_shared_uniform", "pe_shared_e1m2", "pe_in_array_parity")
              for row in [csvs.one(unit=unit, library="ASAP7", flow="full adders and sized")]]
     yield "silicon.md", ("PE that multiplies", "row"), cells
+    yield "silicon.md", ("with parity", "row, beside"), [[None, f"`{unit}`", *(row[key] for row in both for key in ("area_um2", "delay_ns"))]
+        for unit in ("pe_parity", "pe_fp32_parity", "sram_parity")
+        for both in [[csvs.one(unit=unit + form, library="ASAP7", flow="plain") for form in ("", "_in_word")]]]
+
+
+def wires(folder):
+    yield "silicon.md", ("unit", "cells"), [[None, *(whole(row[key]) for key in ("cells", "cells_um2", "layout_um2")), row["wire_mm"], row["delay_ns"], row["wired_delay_ns"]]
+                                            for row in read("wires.csv", folder)]
 
 
 CORE_ELEMS = {"all": {"e2m1", "e1m2", "int4"}, "e2m1": {"e2m1"}, "uniform": {"e1m2", "int4"}, "e1m2": {"e1m2"}}
@@ -383,7 +391,7 @@ def gpu(folder):
 
 
 def tables(folder=RESULTS):
-    for of_page in (silicon, energies, gates, claims, cores, fpga, performance, operands, shrinkage, training, flips, gpu):
+    for of_page in (silicon, wires, energies, gates, claims, cores, fpga, performance, operands, shrinkage, training, flips, gpu):
         yield from of_page(folder)
 
 

@@ -37,6 +37,8 @@ ROWS = [
     Row("pe_in_array_parity", "pe_shared", {"Control": 1, "Parity": 1}, 16),
     Row("pe_fpga", "ufp4_pe", {"Parity": 0, "Target": 1}),
     Row("pe_fp32", "ufp4_pe_fp32", {"Parity": 0}),
+    Row("pe_fp32_parity", "ufp4_pe_fp32", {"Parity": 1}),
+    Row("pe_fp32_parity_in_word", "ufp4_pe_fp32", {"Parity": 1}, defines=("UFP4_PARITY_IN_WORD",)),
     Row("pe_nv", "ufp4_pe_nv", {"Parity": 0}),
     Row("lane", "ufp4_lane", {"Parity": 0}),
     # What parity has beside a memory of 256 x 64.

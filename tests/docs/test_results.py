@@ -4,6 +4,8 @@
 
 Cycles, cells, areas and losses are to be the same; ratios of times to be within a factor of two. Without a tool the test is
 skipped, and says which."""
+import csv
+import io
 import json
 import os
 import pathlib
@@ -103,6 +105,12 @@ def test_silicon():
     row = rows("silicon").one(unit="dot", library="OSU 0.18 um")
     found = ppa(row)
     equal((f"{found['area_um2']:.0f}", f"{found['delay_ns']:.2f}"), (row["area_um2"], row["delay_ns"]), row)
+
+
+def test_wires():
+    row = rows("wires").one(unit="dot_e1m2")
+    found, = csv.DictReader(io.StringIO(command(row)))
+    equal(found, {key: row[key] for key in found}, row)
 
 
 def test_fpga():
