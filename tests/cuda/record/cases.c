@@ -5,17 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "ufp4/combination.h"
 #include "ufp4/format.h"
 #include "ufp4/random.h"
-
-static const char *const elem_names[] = UFP4_ELEM_NAMES;
-static const char *const scale_names[] = UFP4_SCALE_NAMES;
-static const char *const layout_names[] = UFP4_LAYOUT_NAMES;
-static const char *const rht_names[] = UFP4_RHT_NAMES;
-static const char *const round_names[] = UFP4_ROUND_NAMES;
-static const char *const scale_round_names[] = UFP4_SCALE_ROUND_NAMES;
-static const char *const contract_names[] = UFP4_CONTRACT_NAMES;
 
 // --- Inputs -------------------------------------------------------------------------------------
 
