@@ -59,6 +59,13 @@ TEST(files_say_what_built_in_recipes_are) {
        "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": "
        "\"bf16\"},"
        " \"round\": {\"dy\": \"sr\"}, \"layout\": {\"w\": \"2d\"}}"},
+      {"e2m1",
+       "{\"name\": \"mine\", \"elem\": \"e2m1\", \"rht\": {\"wgrad\": \"integer\"}, \"round\": "
+       "{\"dy\": \"sr\"},"
+       " \"scale_round\": {\"dy\": \"up\"}}"},
+      {"mxfp4",
+       "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"e8m0\", \"round\": {\"dy\": \"sr\"}, "
+       "\"accumulate\": \"fp32\"}"},
       {"nvfp4-full",
        "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": "
        "\"bf16\"}, \"round\": {\"dy\": \"sr\"}, \"layout\": {\"w\": \"2d\"},"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built-in recipes of numerics.md, 6.
+// The built-in recipes of numerics.md, 6; what each is, tests/driver/test_recipe.c has as a file.
 #include <string.h>
 
 #include "check.h"
@@ -10,45 +10,6 @@ static ufp4_recipe_t named(const char *name) {
   ufp4_recipe_t recipe = {0};
   check_bits(0, ufp4_recipe_named(name, &recipe), UFP4_OK, "%s", name);
   return recipe;
-}
-
-// Of both copies of a role.
-static void check_rounding(const ufp4_recipe_t *recipe, int role, ufp4_round_t round,
-                           ufp4_scale_round_t scale_round) {
-  for (int axis = 0; axis < 2; axis++) {
-    check_bits(role, recipe->round[role][axis], round, "round of role %d axis %d", role, axis);
-    check_bits(role, recipe->scale_round[role][axis], scale_round, "scale_round of role %d axis %d",
-               role, axis);
-  }
-}
-
-TEST(ufp4_is_uniform_with_rht_everywhere) {
-  ufp4_recipe_t recipe = named("ufp4");
-  check_bits(0, recipe.elem, UFP4_ELEM_E1M2, "elem");
-  check_bits(1, recipe.rht_mask, 0xD7E8, "mask");
-  for (int i = 0; i < UFP4_PASS_COUNT; i++)
-    check_bits(i, (uint64_t)recipe.rht[i], 1, "RHT of pass %d", i);
-}
-
-TEST(e2m1_has_rht_in_wgrad_only) {
-  ufp4_recipe_t recipe = named("e2m1");
-  check_bits(0, recipe.elem, UFP4_ELEM_E2M1, "elem");
-  for (int i = 0; i < UFP4_PASS_COUNT; i++)
-    check_bits(i, (uint64_t)recipe.rht[i], i == UFP4_PASS_WGRAD, "pass %d", i);
-}
-
-TEST(stochastic_and_up_for_dy_only) {
-  static const char *const names[] = {"ufp4", "e2m1"};
-  for (int i = 0; i < 2; i++) {
-    ufp4_recipe_t recipe = named(names[i]);
-    for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
-      for (int axis = 0; axis < 2; axis++) {
-        check_bits(role, recipe.round[role][axis],
-                   role == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE, "round");
-        check_bits(role, recipe.scale_round[role][axis], role == UFP4_ROLE_DY, "scale_round");
-      }
-    }
-  }
 }
 
 TEST(bf16_and_fp32_quantize_nothing) {
@@ -79,34 +40,6 @@ TEST(operands_of_a_pass_agree_on_rht) {
   }
 }
 
-TEST(nvfp4_has_tiles_of_weights_and_rht_in_wgrad_only) {
-  ufp4_recipe_t recipe = named("nvfp4");
-  check_bits(0, recipe.elem, UFP4_ELEM_E2M1, "elem");
-  check_bits(1, recipe.scale, UFP4_SCALE_NVFP4, "scale");
-  check_bits(2, recipe.contract, UFP4_CONTRACT_EXACT, "contract");
-  for (int i = 0; i < 3; i++) {
-    check_bits(i, recipe.layout[i], i == UFP4_ROLE_W ? UFP4_LAYOUT_2D : UFP4_LAYOUT_1D,
-               "layout of role %d", i);
-    check_bits(i, recipe.rht[i], i == UFP4_PASS_WGRAD ? UFP4_RHT_BF16 : UFP4_RHT_NONE,
-               "RHT of pass %d", i);
-    check_rounding(&recipe, i, i == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-                   UFP4_SCALE_ROUND_RNE);
-  }
-}
-
-TEST(mxfp4_rounds_scales_down_and_has_no_rht) {
-  ufp4_recipe_t recipe = named("mxfp4");
-  check_bits(0, recipe.elem, UFP4_ELEM_E2M1, "elem");
-  check_bits(1, recipe.scale, UFP4_SCALE_E8M0, "scale");
-  check_bits(2, recipe.contract, UFP4_CONTRACT_FP32, "contract");
-  for (int i = 0; i < 3; i++) {
-    check_bits(i, recipe.layout[i], UFP4_LAYOUT_1D, "layout of role %d", i);
-    check_bits(i, recipe.rht[i], UFP4_RHT_NONE, "RHT of pass %d", i);
-    check_rounding(&recipe, i, i == UFP4_ROLE_DY ? UFP4_ROUND_SR : UFP4_ROUND_RNE,
-                   UFP4_SCALE_ROUND_DOWN);
-  }
-}
-
 // NVIDIA's whole recipe: the last 15 % of the linear layers stay in BF16.
 TEST(nvfp4_full_is_nvfp4_but_for_the_last_layers) {
   const ufp4_recipe_t nvfp4 = named("nvfp4"), full = named("nvfp4-full");
@@ -116,41 +49,6 @@ TEST(nvfp4_full_is_nvfp4_but_for_the_last_layers) {
     if (!of_layer.quantized) continue;
     memcpy(of_layer.name, nvfp4.name, sizeof nvfp4.name);
     check_that(i, memcmp(&of_layer, &nvfp4, sizeof nvfp4) == 0, "the others are those of nvfp4");
-  }
-}
-
-// Four Over Six: nvfp4 but for the choice of the scales.
-TEST(e2m1_46_is_nvfp4_but_for_its_scales) {
-  const ufp4_recipe_t nvfp4 = named("nvfp4");
-  ufp4_recipe_t recipe = named("e2m1-46");
-  for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
-    check_rounding(&recipe, i, nvfp4.round[i][0], UFP4_SCALE_ROUND_46);
-    recipe.scale_round[i][0] = recipe.scale_round[i][1] = UFP4_SCALE_ROUND_RNE;
-  }
-  memcpy(recipe.name, nvfp4.name, sizeof nvfp4.name);
-  check_that(0, memcmp(&recipe, &nvfp4, sizeof recipe) == 0, "the rest is that of nvfp4");
-}
-
-// AMD and AWS: both operands of the backward passes transformed and stochastic, FPROP in BF16.
-TEST(mxfp4_rht_quantizes_backward_without_clipping) {
-  ufp4_recipe_t recipe = named("mxfp4-rht");
-  check_bits(0, recipe.elem, UFP4_ELEM_E2M1, "elem");
-  check_bits(1, recipe.scale, UFP4_SCALE_E8M0, "scale");
-  check_bits(2, recipe.contract, UFP4_CONTRACT_FP32, "contract");
-  check_bits(3, recipe.signs, UFP4_SIGNS_STEP, "signs");
-  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
-    const int backward = pass != UFP4_PASS_FPROP;
-    ufp4_role_t roles[2];
-    ufp4_axis_t axes[2];
-    ufp4_pass_operands((ufp4_pass_t)pass, roles, axes);
-    check_bits(pass, (uint64_t)ufp4_recipe_quantizes(&recipe, (ufp4_pass_t)pass),
-               (uint64_t)backward, "quantizes pass %d", pass);
-    for (int i = 0; i < 2 && backward; i++) {
-      const ufp4_quantize_t how = ufp4_recipe_quantize(&recipe, roles[i], axes[i]);
-      check_bits(pass, how.rht, UFP4_RHT_INTEGER, "RHT");
-      check_bits(pass, how.round, UFP4_ROUND_SR, "round");
-      check_bits(pass, how.scale_round, UFP4_SCALE_ROUND_UP, "scale_round");
-    }
   }
 }
 

@@ -254,8 +254,8 @@ INLINE void transpose8(words_t v[8]) {
   }
 }
 
-// Codes of 8 tiles along k, as interleave takes them: the first @p count of block i go to @p target + i
-// * step bytes; past the caches, whole lines, if @p stream.
+// Codes of 8 tiles along k, as interleave takes them: the first @p count of block i go to
+// @p target + i * step bytes; past the caches, whole lines, if @p stream.
 INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_t *target,
                         int64_t step) {
   const __mmask8 some = (__mmask8)((1 << count) - 1);
