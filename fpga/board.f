@@ -17,10 +17,12 @@ link/ufp4_link.sv
 memory/ufp4_axi_pkg.sv
 memory/ufp4_block_memory.sv
 memory/ufp4_sdram_pkg.sv
+memory/ufp4_dram_pkg.sv
 memory/ufp4_sdram_control.sv
 memory/ufp4_sdram_beats.sv
 memory/ufp4_sdram.sv
 memory/ufp4_memory_march.sv
+memory/ufp4_dram_port.sv
 // Top
 ufp4_board_reset.sv
 ufp4_board_bus.sv

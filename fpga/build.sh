@@ -53,6 +53,10 @@ fi
 core=$(ecp5_parameters "$configuration")
 ecp5_board "$board" "$configuration" "$size"
 ecp5_tools
+if [[ -n $made_by ]]; then
+  generated=$out/$board
+  "$root/$made_by" "$generated" || exit 3
+fi
 ecp5_make "$board $size_name with $configuration" "$board" "$core $parameters" "rtl/rtl.f fpga/board.f" "$files" "$device" "$seed" \
   "--speed $speed --package $package" "fpga/boards/$board/$board.lpf"
 cat "$made"

@@ -28,9 +28,10 @@ ecp5_tools() {
 }
 
 # What the board.sh of a board says, for a configuration and a size of it, 25F say, or nothing for the usual one: sets device,
-# sizes, package, speed, loader, files and parameters; and size_name, and bitstream, what its file is called.
+# sizes, package, speed, loader, files and parameters, and made_by where a script writes more Verilog; and size_name, and bitstream, what its file is called.
 ecp5_board() { # ecp5_board BOARD CONFIGURATION SIZE
   local configuration=$2 size=${3,,} usual known
+  made_by=""
   size=${size/%f/k}
   [[ $1 =~ ^[a-z0-9_]+$ && -r $root/fpga/boards/$1/board.sh ]] ||
     fail 2 "no board '$1'; there are: $(cd "$root/fpga/boards" && dirname */board.sh | paste -sd " ")"
@@ -52,15 +53,16 @@ ecp5_files() { # ecp5_files LIST...
 }
 
 # Makes CACHE/KEY of what the sources, the options and the tools are, unless it is there: the report, and with pins a bitstream
-# KEY.bit. Sets made, its name. The sources are lists and files below root.
+# KEY.bit. Sets made, its name. The sources are lists and files below root, and what is in the folder generated, if the
+# caller has set it: Verilog that takes the place of modules without a body, and files that it reads.
 #   ecp5_make TITLE TOP "PARAMETERS" "LISTS" "FILES" DEVICE SEED "NEXTPNR OPTIONS" [PINS]
 ecp5_make() {
   local title=$1 top=$2 parameters=$3 lists=$4 files=$5 device=$6 seed=$7 options=$8 pins=${9:-} limit=${UFP4_ROUTE_SECONDS:-3600}
-  local key cache work list read=""
+  local key cache work list read="" bodies=""
   # Named from where the caller is.
   cache=$(realpath -m "${XDG_CACHE_HOME:-$HOME/.cache}")/ufp4/route
   cd "$root"
-  key=$({ cat $(ecp5_files $lists) $files $pins fpga/ecp5.sh fpga/route_report.py; echo "$title $top $parameters $device $seed $options"
+  key=$({ cat $(ecp5_files $lists) $files $pins ${generated:+"$generated"/*} fpga/ecp5.sh fpga/route_report.py; echo "$title $top $parameters $device $seed $options"
     "$yosys" -V; "$nextpnr" -V 2>&1; } | sha256sum | cut -c1-32)
   made=$cache/$key
   [[ ! -r $made ]] || return 0
@@ -69,10 +71,11 @@ ecp5_make() {
   # The tools read and write only below the folder in which they run.
   work=$(mktemp -d)
   trap "rm -rf '$work'" EXIT
-  cp -r "$root/rtl" "$root/fpga" "$work"
+  cp -r "$root/rtl" "$root/fpga" ${generated:+"$generated"/*} "$work"
   cd "$work"
+  [[ -z ${generated:-} ]] || bodies="read_verilog -overwrite $(echo *.v); "
   for list in $lists; do read+=" -F $list"; done
-  timeout "$limit" "$yosys" -q -p "read_slang -j 1 --top $top $parameters $read $files; synth_ecp5 -top $top -json core.json" \
+  timeout "$limit" "$yosys" -q -p "read_slang -j 1 --top $top $parameters $read $files; ${bodies}synth_ecp5 -top $top -json core.json" \
     </dev/null >synth.log 2>&1 || { tail -n 3 synth.log >&2; fail 3 "yosys has failed, or not ended within $limit seconds"; }
   [[ -z $pins ]] || options+=" --lpf $pins --textcfg core.config"
   # router2 does not converge on this core.

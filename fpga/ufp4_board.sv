@@ -2,8 +2,8 @@
 // A whole board but for its pins: the core, its memory, and the link to a host as a stream of bytes.
 //
 // Contract: docs/reference/link.md. rx: a byte for each cycle of rx_valid_i; tx: valid/ready. Memory: 0 block RAM of
-// MemoryBytes, 1 SDRAM (ufp4_sdram, whose pins come out; without it they are idle). Board: a name of up to 16
-// characters.
+// MemoryBytes, 1 SDRAM (ufp4_sdram, whose pins come out; without it they are idle), 2 DRAM, whose beats come out (for
+// ufp4_dram_port). Board: a name of up to 16 characters.
 // leds_o: 0 blinks; 1 the core moves data; 2 an access of the core, or the march, has failed since reset; 3 bytes come
 // or go on the link. 1 and 3 are stretched to be seen. rst_ni is synchronous; a cycle is enough. Test: tests/fpga.
 module ufp4_board #(
@@ -35,14 +35,14 @@ module ufp4_board #(
   output logic [7:0]  leds_o,
 
   output ufp4_sdram_pkg::pins_t sdram_o,
-  input  logic [15:0]           sdram_dq_i
+  input  logic [15:0]           sdram_dq_i,
+  output ufp4_dram_pkg::request_t dram_o,
+  input  ufp4_dram_pkg::answer_t  dram_i
 );
   localparam int unsigned ADDR_BITS = ufp4_spec_pkg::ADDR_BITS;
   localparam int unsigned CORE_ID_BITS = ufp4_axi_pkg::ID_BITS - 1;
-  localparam bit SDRAM = Memory == 1;
-
-  if (Memory > 1) begin : gen_check_memory
-    $error("ufp4_board: Memory is 0, block RAM, or 1, SDRAM");
+  if (Memory > 2) begin : gen_check_memory
+    $error("ufp4_board: Memory is 0, block RAM, 1, SDRAM, or 2, DRAM");
   end
 
   // --- The core -----------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ module ufp4_board #(
     .ClockHz    (ClockHz),
     .Baud       (Baud),
     .Board      (Board),
-    .Sdram      (SDRAM)
+    .Sdram      (Memory != 0)
   ) u_link (
     .clk_i,
     .rst_ni,
@@ -264,9 +264,10 @@ module ufp4_board #(
   );
 
   ufp4_board_memory #(
-    .BusBytes    (BusBytes),
-    .SdramClockHz(SDRAM ? ClockHz : 0),
-    .MemoryBytes (MemoryBytes)
+    .BusBytes   (BusBytes),
+    .Memory     (Memory),
+    .ClockHz    (ClockHz),
+    .MemoryBytes(MemoryBytes)
   ) u_memory (
     .clk_i,
     .rst_ni,
@@ -286,7 +287,9 @@ module ufp4_board #(
     .axi_wstrb_i    (wstrb),
     .axi_rdata_o    (rdata),
     .sdram_o,
-    .sdram_dq_i
+    .sdram_dq_i,
+    .dram_o,
+    .dram_i
   );
 
   // --- LEDs ---------------------------------------------------------------------------------------------------------

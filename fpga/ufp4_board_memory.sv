@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A board's memory: block RAM, or SDRAM with its march.
+// A board's memory: block RAM, or SDRAM or DRAM with a march.
 //
-// Contract: the AXI side is that of ufp4_block_memory; without SDRAM there is no march and the pins are idle. A march
+// Contract: the AXI side is that of ufp4_block_memory; block RAM has no march; what is not there is idle. A march
 // that is started (march_start_i, a pulse) waits with hold_o until held_i: until what is under way has ended and
 // nothing more comes.
 // march_*: as ufp4_memory_march has them; busy while it waits, too. Test: tests/fpga.
 module ufp4_board_memory #(
   parameter int unsigned BusBytes = 8,
-  parameter int unsigned SdramClockHz = 0,   // 0: block RAM
+  parameter int unsigned Memory = 0,   // as ufp4_board has it
+  parameter int unsigned ClockHz = 25_000_000,
   parameter int unsigned MemoryBytes = 32'h4_0000
 ) (
   input  logic                  clk_i,
@@ -31,10 +32,13 @@ module ufp4_board_memory #(
   output logic [8*BusBytes-1:0]  axi_rdata_o,
 
   output ufp4_sdram_pkg::pins_t sdram_o,
-  input  logic [15:0]           sdram_dq_i
+  input  logic [15:0]           sdram_dq_i,
+  output ufp4_dram_pkg::request_t dram_o,
+  input  ufp4_dram_pkg::answer_t  dram_i
 );
+  localparam ufp4_sdram_pkg::pins_t SDRAM_IDLE = '{cs_n: 1'b1, ras_n: 1'b1, cas_n: 1'b1, we_n: 1'b1, default: '0};
 
-  if (SdramClockHz != 0) begin : gen_sdram
+  if (Memory != 0) begin : gen_march
     // --- The march: memory is its own while it runs -----------------------------------------------------------------
 
     logic                   waits_q, march_busy, march_done;
@@ -85,22 +89,71 @@ module ufp4_board_memory #(
       march_answer.bvalid = answer.bvalid && march_busy;
     end
 
-    ufp4_sdram #(
-      .ClockHz (SdramClockHz),
-      .BusBytes(BusBytes)
-    ) u_sdram (
-      .clk_i,
-      .rst_ni,
-      .axi_i      (march_busy ? march_request : axi_i),
-      .axi_taken_o(taken),
-      .axi_o      (answer),
-      .axi_heard_i(march_busy ? march_heard : axi_heard_i),
-      .axi_wdata_i(march_busy ? march_wdata : axi_wdata_i),
-      .axi_wstrb_i(march_busy ? march_wstrb : axi_wstrb_i),
-      .axi_rdata_o,
-      .sdram_o,
-      .sdram_dq_i
-    );
+    ufp4_axi_pkg::request_t request;
+    ufp4_axi_pkg::heard_t   heard;
+    logic [8*BusBytes-1:0]  wdata;
+    logic [BusBytes-1:0]    wstrb;
+
+    assign request = march_busy ? march_request : axi_i;
+    assign heard   = march_busy ? march_heard : axi_heard_i;
+    assign wdata   = march_busy ? march_wdata : axi_wdata_i;
+    assign wstrb   = march_busy ? march_wstrb : axi_wstrb_i;
+
+    if (Memory == 1) begin : gen_sdram
+      ufp4_sdram #(
+        .ClockHz (ClockHz),
+        .BusBytes(BusBytes)
+      ) u_sdram (
+        .clk_i,
+        .rst_ni,
+        .axi_i      (request),
+        .axi_taken_o(taken),
+        .axi_o      (answer),
+        .axi_heard_i(heard),
+        .axi_wdata_i(wdata),
+        .axi_wstrb_i(wstrb),
+        .axi_rdata_o,
+        .sdram_o,
+        .sdram_dq_i
+      );
+      assign dram_o = '0;
+
+      logic unused;
+      assign unused = ^dram_i;
+    end else begin : gen_dram
+      if (BusBytes != 8 || MemoryBytes != ufp4_dram_pkg::BYTES) begin : gen_check
+        $error("ufp4_board_memory: DRAM has a bus of 8 bytes, and 128 MiB");
+      end
+
+      ufp4_sdram_beats #(
+        .BusBytes  (BusBytes),
+        .MemoryBits($clog2(MemoryBytes))
+      ) u_beats (
+        .clk_i,
+        .rst_ni,
+        .axi_i       (request),
+        .axi_taken_o (taken),
+        .axi_o       (answer),
+        .axi_heard_i (heard),
+        .axi_wdata_i (wdata),
+        .axi_wstrb_i (wstrb),
+        .axi_rdata_o,
+        .failed_i    (dram_i.failed),
+        .beat_valid_o(dram_o.valid),
+        .beat_ready_i(dram_i.ready),
+        .beat_write_o(dram_o.write),
+        .beat_index_o(dram_o.index),
+        .beat_data_o (dram_o.data),
+        .beat_strb_o (dram_o.strb),
+        .data_valid_i(dram_i.valid),
+        .data_i      (dram_i.data)
+      );
+      assign dram_o.reset = !rst_ni;
+      assign sdram_o      = SDRAM_IDLE;
+
+      logic unused;
+      assign unused = ^sdram_dq_i;
+    end
   end else begin : gen_block
     ufp4_block_memory #(
       .BusBytes   (BusBytes),
@@ -117,10 +170,11 @@ module ufp4_board_memory #(
       .axi_rdata_o
     );
     assign {march_busy_o, march_done_o, march_failed_o, march_address_o, march_count_o, hold_o} = '0;
-    assign sdram_o = '{cs_n: 1'b1, ras_n: 1'b1, cas_n: 1'b1, we_n: 1'b1, default: '0};
+    assign sdram_o = SDRAM_IDLE;
+    assign dram_o  = '0;
 
     logic unused;
-    assign unused = ^{march_start_i, held_i, sdram_dq_i};
+    assign unused = ^{march_start_i, held_i, sdram_dq_i, dram_i};
   end
 
 endmodule

@@ -2,8 +2,8 @@
 // A board behind a clock and pins: ufp4_board with its reset and a UART, 8N1, of Baud.
 //
 // A board's top adds the clock, of which Baud must be a whole number of cycles, at least four, and the pins. locked_i and
-// pressed_i are asynchronous and hold the reset; where there is no PLL locked_i is 1. sdram_o is idle without SDRAM
-// (Memory 0). The other parameters and leds_o are those of ufp4_board. Test: tests/fpga/board.
+// pressed_i are asynchronous and hold the reset; where there is no PLL locked_i is 1. sdram_o is idle without SDRAM,
+// dram_o without DRAM. The other parameters and leds_o are those of ufp4_board. Test: tests/fpga/board.
 module ufp4_board_uart #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Cols = 1,
@@ -29,7 +29,9 @@ module ufp4_board_uart #(
   output logic                  tx_o,
   output logic [7:0]            leds_o,
   output ufp4_sdram_pkg::pins_t sdram_o,
-  input  logic [15:0]           sdram_dq_i
+  input  logic [15:0]           sdram_dq_i,
+  output ufp4_dram_pkg::request_t dram_o,
+  input  ufp4_dram_pkg::answer_t  dram_i
 );
   logic       rst_n, rx_valid, tx_valid, tx_ready;
   logic [7:0] rx_data, tx_data;
@@ -85,6 +87,8 @@ module ufp4_board_uart #(
     .tx_data_o (tx_data),
     .leds_o,
     .sdram_o,
-    .sdram_dq_i
+    .sdram_dq_i,
+    .dram_o,
+    .dram_i
   );
 endmodule

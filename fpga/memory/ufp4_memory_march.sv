@@ -4,7 +4,7 @@
 // Contract: start_i (one cycle, while not busy) begins. Then busy_o; at its end done_o, with failed_o if a beat was not
 // what was written or had an error response, fails_o the number of such beats and first_o the address of the first one
 // that was met. done_o, failed_o, first_o and fails_o stay until the next start. Memory is not what it was.
-// What is written: the 16-bit word at byte 2i is i[15:0] ^ {2{i[23:16]}}, or the complement; addresses that differ in
+// What is written: the 16-bit word at byte 2i is i[15:0] ^ {2{i[23:16]}} ^ {8{i[25:24]}}, or the complement; addresses that differ in
 // one line have different words. Blocks of BurstBeats beats, four passes:
 //   upwards: write; upwards: read, write the complement; downwards: read it, write the even bytes of the word (the odd
 //   ones masked); upwards: read that.
@@ -60,9 +60,9 @@ module ufp4_memory_march #(
   assign index = {block_q, beat_q};
 
   for (genvar w = 0; w < WORDS; w++) begin : gen_word
-    logic [23:0] at;
-    assign at = 24'(index) * 24'(WORDS) + 24'(w);
-    assign word[16*w+:16] = at[15:0] ^ {2{at[23:16]}};
+    logic [25:0] at;
+    assign at = 26'(index) * 26'(WORDS) + 26'(w);
+    assign word[16*w+:16] = at[15:0] ^ {2{at[23:16]}} ^ {8{at[25:24]}};
     assign want[16*w+:16] = pass_q == UP ? word[16*w+:16] : ~word[16*w+:16] ^ {8'd0, {8{pass_q == LOOK}}};
   end
 

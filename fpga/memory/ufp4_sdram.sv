@@ -64,6 +64,7 @@ module ufp4_sdram
     .axi_wdata_i,
     .axi_wstrb_i,
     .axi_rdata_o,
+    .failed_i    (1'b0),
     .beat_valid_o(beat_valid),
     .beat_ready_i(beat_ready),
     .beat_write_o(beat_write),

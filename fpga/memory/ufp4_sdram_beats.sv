@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AXI4 side of the SDRAM: two streams of bursts become one of beats; results go back in order.
+// The AXI4 side of SDRAM or DRAM: two streams of bursts become one of beats; results go back in order.
 //
 // Contract: as ufp4_block_memory (INCR bursts of full beats that do not cross 4 KiB). A read beat is given out only
 // when there is room for its data, a write beat only with its data: neither channel waits for the other's master. A
@@ -27,6 +27,7 @@ module ufp4_sdram_beats
   input  logic [BusBytes-1:0]         axi_wstrb_i,
   output logic [DataW-1:0]            axi_rdata_o,
 
+  input  logic                        failed_i,   // memory does not work: as if all of it were outside
   output logic                        beat_valid_o,
   input  logic                        beat_ready_i,
   output logic                        beat_write_o,
@@ -60,8 +61,8 @@ module ufp4_sdram_beats
 
   assign axi_taken_o.arready = !read_q.busy;
   assign axi_taken_o.awready = !write_q.busy;
-  assign read_outside        = read_q.index[INDEX_W-1:MEMORY_W] != '0;
-  assign write_outside       = write_q.index[INDEX_W-1:MEMORY_W] != '0;
+  assign read_outside        = failed_i || read_q.index[INDEX_W-1:MEMORY_W] != '0;
+  assign write_outside       = failed_i || write_q.index[INDEX_W-1:MEMORY_W] != '0;
 
   always_comb begin
     read_d  = read_q;

@@ -35,9 +35,10 @@ module arty_a7 #(
   logic                  feedback, clk_mmcm, clk, locked, unused;
   logic [7:0]            leds;
   ufp4_sdram_pkg::pins_t sdram;
+  ufp4_dram_pkg::request_t dram;
 
   assign led    = leds[3:0];
-  assign unused = ^{leds[7:4], sdram};
+  assign unused = ^{leds[7:4], sdram, dram};
 
   MMCME2_BASE #(
     .CLKIN1_PERIOD   (10.0),
@@ -78,6 +79,8 @@ module arty_a7 #(
     .tx_o      (uart_rxd_out),
     .leds_o    (leds),
     .sdram_o   (sdram),
-    .sdram_dq_i('0)
+    .sdram_dq_i('0),
+    .dram_o    (dram),
+    .dram_i    ('0)
   );
 endmodule

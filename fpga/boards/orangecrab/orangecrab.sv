@@ -35,11 +35,12 @@ module orangecrab #(
   logic                  clk, locked, unused;
   logic [7:0]            leds;
   ufp4_sdram_pkg::pins_t sdram;
+  ufp4_dram_pkg::request_t dram;
 
   assign rgb_led0_g = !leds[0];
   assign rgb_led0_r = !leds[2];
   assign rgb_led0_b = !(leds[1] || leds[3]);
-  assign unused     = ^{leds[7:4], sdram};
+  assign unused     = ^{leds[7:4], sdram, dram};
 
   ecp5_clock #(.OscillatorHz(OSCILLATOR_HZ), .PllHz(PLL_HZ), .ClockHz(ClockHz)) u_clock (
     .oscillator_i(clk48),
@@ -71,6 +72,8 @@ module orangecrab #(
     .tx_o      (gpio_1),
     .leds_o    (leds),
     .sdram_o   (sdram),
-    .sdram_dq_i('0)
+    .sdram_dq_i('0),
+    .dram_o    (dram),
+    .dram_i    ('0)
   );
 endmodule

@@ -47,6 +47,10 @@ module ulx3s #(
   logic                  clk, locked;
   logic [15:0]           dq;
   ufp4_sdram_pkg::pins_t sdram;
+  ufp4_dram_pkg::request_t dram;
+  logic                  unused;
+
+  assign unused = ^dram;
 
   assign wifi_gpio0 = 1'b1;
 
@@ -81,7 +85,9 @@ module ulx3s #(
     .tx_o      (ftdi_rxd),
     .leds_o    (led),
     .sdram_o   (sdram),
-    .sdram_dq_i(dq)
+    .sdram_dq_i(dq),
+    .dram_o    (dram),
+    .dram_i    ('0)
   );
 
   // --- Pins of the SDRAM: its clock is low in the first half of a cycle ----------------------------------------------

@@ -24,8 +24,8 @@ constexpr uint32_t kSide = 32, kK = 64, kDBytes = kSide * kSide * 4;
 constexpr uint64_t kPatience = 3000000;
 const char *memory = "block";
 
-bool is_sdram() {
-  return std::strcmp(memory, "sdram") == 0;
+bool is_sdram() {  // or DRAM
+  return std::strcmp(memory, "block") != 0;
 }
 
 /** A host that sends one request after the other. */

@@ -70,6 +70,21 @@ def test_the_size_is_the_one_that_was_bought(folder):
         assert (folder / "asked").read_text().split()[-1] == f"out/fpga/{name}.bit", words
 
 
+def test_what_a_board_has_made_is_read(folder):
+    """Verilog that its script writes comes after the sources, and is part of what a bitstream is kept by."""
+    tree = prepare(folder)
+    for turn in range(2):
+        (folder / "asked").write_text("")
+        (tree / "fpga/litex/dram.sh").write_text(f'#!/bin/sh\nmkdir -p "$1"\necho {turn} >"$1/made.v"\necho 0 >"$1/made.init"\n')
+        status, out, err = build(folder, "orangecrab_ddr", UFP4_BUILD="out")
+        assert status == 0 and out.endswith("orangecrab_ddr-tiny.bit\n"), err
+        asked = (folder / "asked").read_text()
+        assert "orangecrab_ddr.sv; read_verilog -overwrite made.v; synth_ecp5" in asked and " --package CSFBGA285 " in asked, asked
+    assert len(list((folder / "here/cache/ufp4/route").glob("*.bit"))) == 2
+    (tree / "fpga/litex/dram.sh").write_text("#!/bin/sh\nexit 3\n")
+    assert build(folder, "orangecrab_ddr", UFP4_BUILD="out")[0] == 3
+
+
 def test_all_are_in_a_manifest_of_hashes(folder):
     """those that were made: one that fails is left out, and the status says so"""
     prepare(folder)

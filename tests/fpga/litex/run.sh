@@ -4,12 +4,12 @@
 # make_golden, PYTHON one that has LiteX. Status 77: skipped.
 set -euo pipefail
 source=$1 build=$2 golden=$3 python=$4
-here=$source/tests/fpga/litex configuration=tiny-quant
+here=$source/tests/fpga/litex start=$source/fpga/litex configuration=tiny-quant
 skip() { echo "skipped: $*"; exit 77; }
 "$python" -c "import litex, litedram, litescope, pythondata_cpu_vexriscv" 2>/dev/null ||
-  skip "needs LiteX: pip install litex==2024.12 litedram==2024.12 litescope==2024.12 pythondata-cpu-vexriscv, and UFP4_LITEX_PYTHON"
+  skip "needs LiteX: ./ufp4 litex-tools installs it"
 for tool in riscv64-unknown-elf-gcc verilator clang++; do
-  command -v $tool >/dev/null || skip "needs $tool (./ufp4 test --full installs it)"
+  command -v $tool >/dev/null || skip "needs $tool: ./ufp4 litex-tools and ./ufp4 test install it"
 done
 mkdir -p "$build"
 cd "$build"
@@ -30,8 +30,8 @@ print(f"-DUFP4_INTERRUPT={soc['constants']['ufp4_interrupt']}")
 PY
 )
 riscv64-unknown-elf-gcc -march=rv32im_zicsr -mabi=ilp32 -std=c11 -Os -ffreestanding -nostdlib -Wall -Wextra -Werror $macros -I. \
-  -I"$source/cmodel/include" -I"$source/drivers/include" -T "$here/firmware.ld" -o firmware.elf \
-  "$here"/start.S "$here/firmware.c" "$source/drivers/src/bare/ufp4_bare.c" "$source/cmodel/src/tensor/panel.c" -lgcc
+  -I"$source/cmodel/include" -I"$source/drivers/include" -Wl,--defsym=ROM_BYTES=0x20000,--defsym=SRAM_BYTES=0x4000 -T "$start/firmware.ld" -o firmware.elf \
+  "$start/start.S" "$here/firmware.c" "$source/drivers/src/bare/ufp4_bare.c" "$source/cmodel/src/tensor/panel.c" -lgcc
 riscv64-unknown-elf-objcopy -O binary firmware.elf firmware.bin
 soc "$build/firmware.bin"
 

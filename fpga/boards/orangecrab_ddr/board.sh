@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# What fpga/build.sh has to know of the OrangeCrab with its DRAM: the device, that of the other size, what makes LiteDRAM's
+# Verilog, and what build.sh --all makes.
+device=25k
+sizes="25k 85k"
+released=""
+package=CSFBGA285
+speed=8
+loader="--board orangeCrab"
+files="fpga/boards/dram_cells.v fpga/boards/ecp5_cells.v fpga/boards/ecp5_clock.sv fpga/boards/orangecrab_ddr/orangecrab_ddr.sv"
+parameters="-GClockHz=24000000"
+made_by=fpga/litex/dram.sh
