@@ -26,8 +26,8 @@ static const ufp4_backend_t *const backends[] = {
 static const char *const backend_names[UFP4_BACKEND_COUNT] = UFP4_BACKEND_NAMES;
 
 #ifndef UFP4_HAVE_TLM
-ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth) {
-  (void)latency, (void)bandwidth;
+ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth, const char *dram) {
+  (void)latency, (void)bandwidth, (void)dram;
   return NULL;
 }
 
