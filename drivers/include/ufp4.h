@@ -41,12 +41,12 @@ typedef struct ufp4_device ufp4_device_t;
 
 /** A memory that several devices of the backend tlm share, timing_only: bursts that begin in the
  * same cycle are granted in turn, device by device, and the data of all share its width, reads and
- * writes each. Time goes on for all of them together, in every call for one. */
+ * writes each, or its banks. Time goes on for all of them together, in every call for one. */
 typedef struct ufp4_bus ufp4_bus_t;
 
-/** @p bandwidth: bytes a cycle, each way, 1 at least. @return NULL without memory, or where a build
- * has no tlm */
-ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth);
+/** @p bandwidth: bytes a cycle, each way, 1 at least, of a memory without banks. @p dram: as of
+ * ufp4_device_options_t, or NULL. @return NULL without memory, or where a build has no tlm */
+ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth, const char *dram);
 /** After all devices that are on it. */
 void ufp4_bus_close(ufp4_bus_t *bus);
 
@@ -76,9 +76,9 @@ typedef struct {
   const char *timeline_path;  ///< rtl, tlm: what each unit is at, as a file in Chrome's trace
                               ///< format (.json), or NULL; see ufp4_device_trace_end. The backends
                               ///< systemc refuse it
-  const char *dram;           ///< simulated memory: "lpddr5" or "hbm3", whose banks, rows and
-                              ///< refresh take their time behind mem_latency, at a cycle a
-                              ///< nanosecond; NULL: it has none
+  const char *dram;           ///< simulated memory: "lpddr5" or "hbm3", or with so many channels
+                              ///< "hbm3:8", whose banks, rows and refresh take their time behind
+                              ///< mem_latency, at a cycle a nanosecond; NULL: it has none
   /** fpga: told of long transfers, in bytes; the last call of each has done == all. NULL: nobody
    * is. */
   void (*progress)(void *user, uint64_t done, uint64_t all);

@@ -24,8 +24,8 @@ extern "C" {
 typedef struct ufp4_timed ufp4_timed_t;
 
 /** A memory that several cores share. Bursts that begin in the same cycle are granted in turn, core
- * by core, as Ufp4Arbiter does; the data of all share its width, reads and writes each. The cores
- * on it go on together: a call for one steps all, each cycle. */
+ * by core, as Ufp4Arbiter does; the data of all share its width, reads and writes each, or its
+ * banks. The cores on it go on together: a call for one steps all. */
 typedef struct ufp4_timed_bus ufp4_timed_bus_t;
 
 typedef enum {
@@ -82,8 +82,11 @@ typedef struct {
                           ///< the place of a memory of its own; or NULL
 } ufp4_timed_options_t;
 
-/** @p bandwidth_bytes: a cycle, each way, 1 at least. @return NULL without memory */
-ufp4_timed_bus_t *ufp4_timed_bus_open(unsigned latency_cycles, unsigned bandwidth_bytes);
+/** @p bandwidth_bytes: a cycle, each way, 1 at least, of a memory without banks; @p dram: a memory
+ * with banks, as Ufp4Memory has it behind Ufp4Arbiter, with which no cycle is skipped, or NULL.
+ * @return NULL without memory */
+ufp4_timed_bus_t *ufp4_timed_bus_open(unsigned latency_cycles, unsigned bandwidth_bytes,
+                                      const char *dram);
 /** After all cores that are on it. */
 void ufp4_timed_bus_close(ufp4_timed_bus_t *bus);
 

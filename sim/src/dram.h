@@ -22,20 +22,19 @@ namespace ufp4 {
 
 /** What is wrong with @p name; empty if one is called so, and where none is meant (nullptr, ""). */
 inline std::string refuse_dram(const char *name) {
-  if (name == nullptr || *name == '\0' || ufp4_find_dram(name) != nullptr) return {};
+  if (name == nullptr || *name == '\0' || ufp4_find_dram(name).channels != 0) return {};
   return std::string("no memory is called '") + name + "'; there are " UFP4_DRAM_WORDS;
 }
 
 class Dram {
  public:
-  /** @p dram: nullptr: there is none, and nothing may be asked for. */
-  explicit Dram(const ufp4_dram_t *dram) : d_(dram) {
-    if (d_ == nullptr) return;
+  /** Without channels there is none, and nothing may be asked for. */
+  explicit Dram(const ufp4_dram_t &dram) : d_(dram) {
     Channel channel;
-    channel.banks.resize(d_->groups * d_->banks);
-    channels_.resize(d_->channels, channel);
-    for (uint32_t i = 0; i < d_->channels; i++) {
-      channels_[i].refresh_due = clocks(d_->refresh_interval) * (i + 1) / d_->channels;
+    channel.banks.resize(d_.groups * d_.banks);
+    channels_.resize(d_.channels, channel);
+    for (uint32_t i = 0; i < d_.channels; i++) {
+      channels_[i].refresh_due = clocks(d_.refresh_interval) * (i + 1) / d_.channels;
     }
   }
 
@@ -43,8 +42,8 @@ class Dram {
    * been on the pins. Calls come in the order of time. */
   uint64_t serve(uint64_t now, bool write, uint64_t address, uint64_t bytes) {
     uint64_t end = now;
-    const uint64_t first = address / d_->access_bytes;
-    const uint64_t last = (address + bytes - 1) / d_->access_bytes;
+    const uint64_t first = address / d_.access_bytes;
+    const uint64_t last = (address + bytes - 1) / d_.access_bytes;
     for (uint64_t i = first; i <= last; i++) end = std::max(end, access(now, write, i));
     return end;
   }
@@ -69,26 +68,26 @@ class Dram {
   };
 
   uint64_t clocks(uint64_t count) const {
-    return count * d_->clock_ps * 1000;
+    return count * d_.clock_ps * 1000;
   }
 
   // The access of that number.
   uint64_t access(uint64_t now, bool write, uint64_t number) {
-    const uint64_t turn = kTurn / d_->access_bytes, round = turn * d_->channels;
-    Channel &channel = channels_[number / turn % d_->channels];
+    const uint64_t turn = kTurn / d_.access_bytes, round = turn * d_.channels;
+    Channel &channel = channels_[number / turn % d_.channels];
     const uint64_t own = number / round * turn + number % turn;
-    const uint32_t group = static_cast<uint32_t>(own % d_->groups);
-    const uint64_t along = own / d_->groups * d_->access_bytes / d_->row_bytes;
-    Bank &bank = channel.banks[group * d_->banks + along % d_->banks];
+    const uint32_t group = static_cast<uint32_t>(own % d_.groups);
+    const uint64_t along = own / d_.groups * d_.access_bytes / d_.row_bytes;
+    Bank &bank = channel.banks[group * d_.banks + along % d_.banks];
     refresh(channel, std::max(now, channel.command));
-    if (bank.row != along / d_->banks) {
+    if (bank.row != along / d_.banks) {
       open(channel, bank, group, now);
-      bank.row = along / d_->banks;
+      bank.row = along / d_.banks;
     }
     const uint64_t at =
         std::max({now, write ? bank.write : bank.read, after(channel, write, group)});
-    const uint64_t end = at + clocks((write ? d_->cwl : d_->cl) + d_->burst);
-    bank.close = std::max(bank.close, write ? end + clocks(d_->wr) : at + clocks(d_->rtp));
+    const uint64_t end = at + clocks((write ? d_.cwl : d_.cl) + d_.burst);
+    bank.close = std::max(bank.close, write ? end + clocks(d_.wr) : at + clocks(d_.rtp));
     channel.command = at;
     channel.command_group = group;
     channel.wrote = write;
@@ -98,19 +97,19 @@ class Dram {
 
   void open(Channel &channel, Bank &bank, uint32_t group, uint64_t now) {
     uint64_t at = std::max(now, bank.open);
-    if (bank.row != kClosed) at = std::max(at, std::max(now, bank.close) + clocks(d_->rp));
+    if (bank.row != kClosed) at = std::max(at, std::max(now, bank.close) + clocks(d_.rp));
     if (channel.opened[3] != 0) {
       const bool same = channel.opened_group == group;
-      at = std::max(at, channel.opened[3] + clocks(same ? d_->rrd_same : d_->rrd_other));
+      at = std::max(at, channel.opened[3] + clocks(same ? d_.rrd_same : d_.rrd_other));
     }
-    if (channel.opened[0] != 0) at = std::max(at, channel.opened[0] + clocks(d_->faw));
+    if (channel.opened[0] != 0) at = std::max(at, channel.opened[0] + clocks(d_.faw));
     std::copy(channel.opened + 1, channel.opened + 4, channel.opened);
     channel.opened[3] = at;
     channel.opened_group = group;
-    bank.open = at + clocks(d_->rc);
-    bank.close = at + clocks(d_->ras);
-    bank.read = at + clocks(d_->rcd_read);
-    bank.write = at + clocks(d_->rcd_write);
+    bank.open = at + clocks(d_.rc);
+    bank.close = at + clocks(d_.ras);
+    bank.read = at + clocks(d_.rcd_read);
+    bank.write = at + clocks(d_.rcd_write);
   }
 
   // When the channel may have its next command.
@@ -118,29 +117,29 @@ class Dram {
     const bool same = channel.command_group == group;
     if (!channel.any) return 0;
     if (channel.wrote == write) {
-      return channel.command + clocks(same ? d_->ccd_same : d_->ccd_other);
+      return channel.command + clocks(same ? d_.ccd_same : d_.ccd_other);
     }
-    if (write) return channel.command + clocks(d_->cl + d_->burst + d_->rtw_gap - d_->cwl);
-    return channel.command + clocks(d_->cwl + d_->burst + (same ? d_->wtr_same : d_->wtr_other));
+    if (write) return channel.command + clocks(d_.cl + d_.burst + d_.rtw_gap - d_.cwl);
+    return channel.command + clocks(d_.cwl + d_.burst + (same ? d_.wtr_same : d_.wtr_other));
   }
 
   void refresh(Channel &channel, uint64_t begins) {
     if (begins < channel.refresh_due) return;
     // Of those that nobody waited for the last one is enough.
-    const uint64_t interval = clocks(d_->refresh_interval);
+    const uint64_t interval = clocks(d_.refresh_interval);
     channel.refresh_due += (begins - channel.refresh_due) / interval * interval;
     uint64_t at = channel.refresh_due;
     for (Bank &bank : channel.banks) {
-      at = std::max(at, bank.row == kClosed ? bank.open : bank.close + clocks(d_->rp));
+      at = std::max(at, bank.row == kClosed ? bank.open : bank.close + clocks(d_.rp));
     }
     for (Bank &bank : channel.banks) {
       bank.row = kClosed;
-      bank.open = std::max(bank.open, at + clocks(d_->refresh));
+      bank.open = std::max(bank.open, at + clocks(d_.refresh));
     }
     channel.refresh_due += interval;
   }
 
-  const ufp4_dram_t *d_;
+  ufp4_dram_t d_;
   std::vector<Channel> channels_;
 };
 

@@ -24,7 +24,7 @@ struct MemoryOptions {
   uint64_t seed = 0;
   uint64_t silent_cycle = 0;
   unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
-  const ufp4_dram_t *dram = nullptr;
+  ufp4_dram_t dram = {};
 };
 
 class Memory : private MemoryTiming<Memory> {

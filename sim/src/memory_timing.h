@@ -47,8 +47,8 @@ struct MemoryRules {
   unsigned bandwidth = 0;  // bytes a cycle, each way; 0: as wide as the bus
   uint64_t seed = 0;       // of the back-pressure; 0: none
   unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
-  // What has banks, behind the latency; or nullptr.
-  const ufp4_dram_t *dram = nullptr;
+  // What has banks, behind the latency; without channels: nothing has.
+  ufp4_dram_t dram = {};
   bool outside = false;  // of the timed model: when bursts are answered is somebody else's to say
   uint64_t cycle_fs = 1000000;  // what a cycle is to what has banks
 };
@@ -258,7 +258,7 @@ class MemoryTiming {
   // asked.
   uint64_t answer_due(uint64_t cycle, bool write, uint64_t address, uint64_t bytes, uint8_t resp) {
     uint64_t took = rules_.latency;
-    if (rules_.dram != nullptr && resp == 0) {
+    if (rules_.dram.channels != 0 && resp == 0) {
       const uint64_t now = (cycle - ahead_ + 1) * rules_.cycle_fs;
       const uint64_t end = dram_.serve(now, write, address, bytes);
       took += (end - now + rules_.cycle_fs - 1) / rules_.cycle_fs;

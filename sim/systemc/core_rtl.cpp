@@ -33,7 +33,7 @@ struct Ufp4CoreRtl::Inside {
         may_sleep(options.sleep),
         core(std::move(made)),
         pins(core->pins),
-        bus(pins, {core->bus_bytes, 0, options.bandwidth_bytes, 0, 0, nullptr},
+        bus(pins, {core->bus_bytes, 0, options.bandwidth_bytes, 0, 0},
             options.non_blocking ? ufp4::make_non_blocking_carrier(module.mem, options.period)
                                  : ufp4::make_blocking_carrier(module.mem, options.period)) {}
 

@@ -19,7 +19,7 @@ Ufp4CoreTimed::Inside::Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &opti
       outside(options.outside),
       jobs(module.mem, shape.configuration),
       busy("busy") {
-  ufp4::MemoryRules rules{shape.bus_bytes, 0, options.bandwidth_bytes, 0, 0, nullptr, outside};
+  ufp4::MemoryRules rules{shape.bus_bytes, 0, options.bandwidth_bytes, 0, 0, {}, outside};
   if (outside) {
     carrier = options.non_blocking ? ufp4::make_non_blocking_carrier(module.mem, period)
                                    : ufp4::make_blocking_carrier(module.mem, period);

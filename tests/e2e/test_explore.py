@@ -5,33 +5,15 @@ import json
 import os
 import pathlib
 import shlex
-import shutil
-import signal
 import subprocess
 import sys
-import time
-import zlib
 
 import bench
-from bench import check, check_equal, passes, rejects, run, slow
+from bench import check, check_equal, passes, rejects, run
+from explorations import FILES, KINDS, NEEDS, explore, shapes, total
 
-SHAPES = "name,cin,cout,count\nfc1,64,96,2\nproj,48,64,1\n"
+
 FIRST = "model,layer,pass,recipe,config,count,m,n,k,cycles".split(",")
-
-
-def shapes(text=SHAPES):
-    pathlib.Path("s.csv").write_text(text)
-    return "s.csv"
-
-
-def explore(*options, model=None):
-    """The rows of explore.csv of a run that must succeed."""
-    passes("explore", model or shapes(), "-o", "out", *options)
-    with open("out/explore.csv", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-FILES = ["explore.csv", "explore.json"]
 
 
 def jobs(rows, layer):
@@ -56,10 +38,6 @@ def test_layers_multiply_the_serial_step():
     once = explore("--config", "small", "--tokens", "32", "--serial")[-1]
     thrice = explore("--config", "small", "--tokens", "32", "--serial", "--layers", "3")[-1]
     check_equal(int(thrice["cycles"]), 3 * int(once["cycles"]), "cycles")
-
-
-def total(rows, layer="step"):
-    return next(r for r in rows if r["layer"] == layer and r["pass"] == "all")
 
 
 def test_a_step_has_every_job_of_two_halves():
@@ -131,93 +109,6 @@ def test_the_page_lists_every_column():
     check_equal([name.strip() for name in listed], columns, "columns")
 
 
-NEEDS = ["weight_bytes", "copy_bytes", "activation_bytes", "gradient_bytes", "optimizer_bytes", "live_bytes"]
-
-
-def needs(*options, model=None):
-    rows = explore("--config", "small", *options, model=model or shapes())
-    check(not any(r[name] for r in rows[:-1] for name in NEEDS), "needs of a job")
-    return [int(rows[-1][name]) for name in NEEDS]
-
-
-def test_what_a_step_needs_is_a_hand_calculation():
-    """By hand: panel units of 144 bytes of both copies, and of fc1 two in a block, which is worth three."""
-    w, x = 2 * 6 * 4 * 288 + 4 * 3 * 288, 2 * 3 * 4 * 288 + 3 * 3 * 288
-    always = [3 * 2 * 15360, 3 * (w + x), 3 * 2 * 33 * (2 * 64 + 48), 3 * 4 * 15360, 3 * 12 * 15360]
-    # Most in the backward pass of the first block's fc1: all gradients, and its copies of W, X; X, dY and its copies, dX.
-    first = 2 * (24 + 12 + 18) * 288 + 2 * 33 * 2 * (64 + 96 + 64)
-    check_equal(needs("--tokens", "33", "--layers", "3", "--serial"), [*always, always[0] + always[4] + always[3] + first], "serial")
-    halves, whole = (needs("--tokens", "40", "--layers", "3", *words) for words in (["--batches", "2"], ["--serial"]))
-    check_equal(halves[1] - whole[1], 3 * (2 * 4 + 3) * 288, "two halves of 20 rows have four groups of 16")
-    check_equal(halves[3], 2 * whole[3], "each has a gradient")
-    check_equal(needs("--tokens", "33", "--batches", "2")[1], w + x, "17 and 16 rows have three")
-    single = needs("--tokens", "33", "--layers", "3", "--serial", "--source", "f32")
-    check_equal((single[0], single[4]), (3 * 4 * 15360, 3 * 8 * 15360), "no other weights in FP32")
-    # With many tokens the last block's: what both keep, and one gradient.
-    long = needs("--tokens", "1024", "--layers", "2", "--serial", model=shapes("name,cin,cout,count\nfc,16,16,1\n"))
-    x = 64 * 288 + 1024 * 32
-    check_equal(long[5], 2 * 14 * 256 + 2 * (x + 288) + 1024 + x + 1024 * 32, "live")
-    check_equal(needs("--tokens", "64", "--serial", model=shapes(KINDS))[0], 2 * (6 * 64 * 96 + 2 * 64 * 32), "activations are no weights")
-    rows = explore("--config", "small", "--recipe", "ufp4,mxfp4", "--tokens", "16")
-    check_equal(rows[-1]["cycles"], "", "a case that does not go")
-    check_equal(*([r[name] for name in NEEDS] for r in rows if r["layer"] == "step"), "and needs the same")
-
-
-TIMES = ["compute_ms", "gather_ms", "send_ms", "bubble_ms", "reduce_ms", "reduce_exposed_ms", "chips_ms"]
-
-
-def times(want, *options):
-    """Compares a step on chips with milliseconds by hand, a function of those of the step on one chip."""
-    rows = explore("--config", "small", *options)
-    step, got = rows[-1], [float(rows[-1][name]) for name in TIMES]
-    parts = want(int(step["cycles"]) / 1e6)
-    for name, ours, by_hand in zip(TIMES, got, [*parts, sum(parts) - parts[4]], strict=True):
-        check(abs(ours - by_hand) < 6e-5, f"{options}: {name} is {ours}, by hand {by_hand}")
-    check(not any(r[name] for r in rows[:-1] for name in [*TIMES, "chips"]), "times of a job")
-    return step, got
-
-
-def test_a_step_on_many_chips_is_a_hand_calculation():
-    def stages(one, speed=1e7):  # of three and two blocks, whose layers two chips share; 10 GB/s are 10^7 bytes a ms
-        compute, message = 3 * one / 5 / 2, 0.002
-        y = 2 * (32 * 96 / speed + message) + 32 * 64 / speed + message  # half of 2 * 32 * 96 bytes, twice, and of proj
-        dx = 2 * (32 * 64 / speed + message) + 32 * 48 / speed + message
-        send = 2 * (32 * 64 / speed + message)  # half of the output, and of its gradient
-        ring = 2 * 3 * (4 * 15360 / 2 / 4 / speed + message)
-        backward = 2 / 3 * one / 5 / 2 + dx
-        return compute, 3 * (y + dx), send, compute + 3 * (y + dx) + send, 3 * ring, ring + 2 * max(0, ring - backward)
-    step, _ = times(stages, "--tokens", "32", "--serial", "--layers", "5", "--chips", "4x2x2", "--link", "10,2")
-    check_equal((step["chips"], float(step["link_gbps"]), float(step["link_us"])), ("4x2x2", 10, 2), "what was asked")
-    speed = 4 * 32 / float(step["chips_ms"]) * 1e3
-    check(abs(float(step["chips_tokens_per_second"]) / speed - 1) < 1e-3, "tokens a second of four replicas")
-
-    times(lambda one: stages(one, 1e6), "--tokens", "32", "--serial", "--layers", "5", "--chips", "4x2x2", "--link", "1,2")
-
-    def halves(one):  # four stages of one block, two micro-batches of 32 tokens; 10^6 bytes a ms
-        send = 2 * 32 * 64 * 2 / 1e6
-        ring = 2 * (4 * 15360 / 2 / 1e6)
-        return one / 4, 0, 2 * send, 3 * (one / 8 + send), ring, ring
-    times(halves, "--tokens", "64", "--batches", "2", "--layers", "4", "--chips", "2x1x4", "--link", "1,0")
-
-    def slow_stages(one):  # two stages of two blocks: gradients are whole in the second micro-batch alone
-        send = 2 * 32 * 64 * 2 / 1e6
-        ring = 2 * (4 * 15360 / 2 / 1e6)
-        return one / 2, 0, 2 * send, one / 4 + send, 2 * ring, ring + max(0, ring - 2 / 3 * one / 4 / 2)
-    times(slow_stages, "--tokens", "64", "--batches", "2", "--layers", "4", "--chips", "2x1x2", "--link", "1,0")
-
-
-def test_a_slow_link_is_not_hidden():
-    words = ("--tokens", "64", "--serial", "--layers", "3", "--chips")
-    def ring(gbps):
-        return lambda one: (one, 0, 0, 0, 3 * 2 * 7 * 7680 / gbps / 1e6, 2 * 7 * 7680 / gbps / 1e6 + 2 * max(0, 2 * 7 * 7680 / gbps / 1e6 - 2 / 3 * one / 3))
-    _, fast = times(ring(100), *words, "8x1x1", "--link", "100,0")
-    _, slow = times(ring(0.1), *words, "8x1x1", "--link", "0.1,0")
-    check(fast[5] < 0.4 * fast[4] and slow[5] > 0.9 * slow[4], f"exposed: {fast[5]} of {fast[4]}, {slow[5]} of {slow[4]}")
-    times(lambda one: (one, 0, 0, 0, 0, 0), *words, "1x1x1", "--link", "1,1")
-    rows = explore("--config", "small", "--recipe", "ufp4,mxfp4", "--tokens", "16", "--chips", "8x1x1", "--link", "1,1")
-    check_equal([rows[-1][name] for name in ["cycles", *TIMES]], [""] * 8, "a case that does not go")
-
-
 def test_what_was_asked_is_printed():
     def head(*options):
         lines = passes("explore", shapes(), "-o", "out", "--tokens", "16", *options).out.splitlines()
@@ -276,51 +167,6 @@ def test_blocks_are_counted_as_the_second_one():
     check(abs(int(step["cycles"]) / int(run["cycles"]) - 1) < 0.01, f"{step['cycles']} against {run['cycles']}")
 
 
-def test_cycles_are_the_simulated_cores_on_rtl():
-    tokens, cin, cout = 40, 48, 64
-    bench.write_npy("X.npy", bench.gaussian(tokens, cin))
-    bench.write_npy("W.npy", bench.gaussian(cout, cin))
-    bench.write_npy("dY.npy", bench.gaussian(tokens, cout))
-    options = ["--config", "small", "--mem-latency", "30", "--mem-bandwidth", "4"]
-    simulated = json.loads(passes("layer", "X.npy", "W.npy", "dY.npy", "-o", "layer", "--json", "--backend", "rtl",
-                                  *options).out)
-    rows = explore("--source", "f32", "--tokens", str(tokens), "--serial", *options,
-                   model=shapes("name,cin,cout,count\nproj,48,64,1\n"))
-    ours = {r["pass"]: int(r["cycles"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad")}
-    check_equal(ours, {c["pass"]: c["cycles"] for c in simulated["cases"]}, "cycles")
-
-
-def test_configurations_of_any_size_are_counted():
-    pathlib.Path("mine.toml").write_text('[[configuration]]\nname = "mine"  # not of it\nrows = 3\ncols = 5\ntile_rows = 16\n'
-                                         f'# of another{" rows = 4" * 50}\n'
-                                         'tile_cols = 16\nchunk = 8\nbus_bytes = 16\ncontract = "exact"\non_demand = true\n')
-    rows = explore("--tokens", "32", "--serial", "--config", "mine.toml,rows=2:cols=2:bus=8,small,rows=12:cols=4..16+4:bus=128")
-    steps = {r["config"]: r for r in rows if r["layer"] == "step"}
-    check_equal(list(steps), ["3x5-48x80-c8-b16-q16", "2x2-16x16-c16-b8-q16", "small", "12x4-96x32-c16-b128-q16",
-                              "12x8-96x64-c16-b128-q16", "12x12-96x96-c16-b128-q16", "12x16-96x128-c16-b128-q16"], "names")
-    check_equal(steps["2x2-16x16-c16-b8-q16"]["cycles"], steps["small"]["cycles"], "cycles of small by its parameters")
-    check(int(steps["3x5-48x80-c8-b16-q16"]["cycles"]) > 0, "no cycles")
-
-
-def test_a_configuration_that_the_rtl_refuses_is_a_row_with_its_words():
-    rows = explore("--tokens", "32", "--serial", "--config", "small,rows=4..8+1:cols=8:tile_rows=4")
-    reasons = {r["config"]: r["reason"] for r in rows if r["layer"] == "step"}
-    check_equal([name for name, reason in reasons.items() if reason],
-                [f"rows={n}:cols=8:tile_rows=4" for n in (5, 6, 7)], "refused")
-    check("TileRows from 2, TileCols even" in reasons["rows=5:cols=8:tile_rows=4"], reasons)
-
-
-def test_files_of_no_configuration_are_refused():
-    for text, message in (("", "there is no configuration in it"), ("rows 8\n", "mine.toml, line 1: no KEY = VALUE"),
-                          ("rows = 8\nrows = 9\n", "given twice is 'rows'"), ("depth = 8\n", "are known, not 'depth'"), ("cols = 8\nrows = 8\0\n", "mine.toml, line 2: no KEY")):
-        pathlib.Path("mine.toml").write_text(text)
-        rejects(2, message, "explore", shapes(), "-o", "out", "--config", "mine.toml")
-
-
-KINDS = ("name,cin,cout,count,kind,tokens,repeat,group\nfc,64,96,2,,,3,\nexpert,64,32,1,linear,2/8,,\nrouted,64,32,1,,24,,\n"
-         "scores,32,seq,1,bf16,,4,2\nmixed,32,seq,1,matmul,,4,2\nnorm,64,64,1,host,,,\n")
-
-
 def test_layers_have_kinds_and_tokens_of_their_own():
     rows = explore("--config", "small", "--tokens", "64", "--serial", "--host-bytes", model=shapes(KINDS))
     forward = {r["layer"]: (int(r["count"]), int(r["m"]), int(r["n"]), int(r["k"])) for r in rows if r["pass"] in ("fprop", "forward")}
@@ -338,75 +184,6 @@ def test_layers_have_kinds_and_tokens_of_their_own():
     more = explore("--config", "small", "--tokens", "64", "--serial", "--attention", model=shapes(KINDS))
     cycles = {r["layer"]: [r[k] for k in ("m", "n", "k", "cycles")] for r in more if r["pass"] == "dgrad"}
     check_equal(cycles["scores"], cycles["mixed"], "attention on the core")
-
-
-def test_cores_share_the_memory_and_each_gemm():
-    words = ("--config", "small", "--tokens", "96", "--serial")
-    alone = explore(*words)
-    one, two, four = (explore(*words, "--cores", cores, "--mem-bandwidth", "64") for cores in ("1", "2", "4"))
-    check_equal([r["cycles"] for r in one], [r["cycles"] for r in alone], "one core is the one without")
-    gemms = lambda rows: {(r["layer"], r["pass"]): int(r["cycles"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad")}
-    for rows, cores in ((two, 2), (four, 4)):
-        for job, cycles in gemms(rows).items():
-            check(gemms(one)[job] / cores < cycles < gemms(one)[job], f"{job} on {cores} cores: {cycles} of {gemms(one)[job]}")
-        for r in rows:
-            check(not r["bound_percent"] or float(r["util_percent"]) <= float(r["bound_percent"]) + 0.1, r)
-    # Two tensors are quantized at once, and take the longer one's time.
-    step, tensors = two[-1], {(r["layer"], r["pass"], r["tensor"]): int(r["cycles"]) for r in two if r["tensor"]}
-    want = sum(count * (sum(cycles for job, cycles in gemms(two).items() if job[0] == layer) +
-                        sum(max(tensors[layer, p, "X"], tensors[layer, p, "W"]) + tensors[layer, p, "dY"] for p in ("amax", "quant")))
-               for layer, count in (("fc1", 2), ("proj", 1)))
-    check_equal(int(step["cycles"]), want, "cycles of the step")
-    # What one core can hardly use, two cannot share.
-    narrow = [explore(*words, "--cores", cores, "--mem-bandwidth", "4")[-1] for cores in ("2", "4")]
-    check(int(narrow[1]["cycles"]) > 0.97 * int(narrow[0]["cycles"]), "cores that wait for the same memory")
-
-
-def test_a_gemm_is_split_by_tokens_or_n_or_the_better():
-    model = shapes("name,cin,cout,count\ntall,64,32,1\nwide,32,256,1\n")
-    rows = {split: explore("--config", "small", "--tokens", "16", "--serial", "--cores", "3", "--split", split, model=model)
-            for split in ("tokens", "n", "auto")}
-    cycles = {split: {(r["layer"], r["pass"]): int(r["cycles"]) for r in rows[split] if r["split"]} for split in rows}
-    for job, least in cycles["auto"].items():
-        check_equal(least, min(cycles["tokens"][job], cycles["n"][job]), f"{job}")
-    check_equal({r["split"] for r in rows["tokens"]}, {"", "tokens"}, "tokens")
-    check_equal({r["split"] for r in rows["n"]}, {"", "n"}, "n")
-    check_equal({r["split"] for r in rows["auto"]}, {"", "tokens", "n"}, "auto")
-
-
-def test_lists_are_tried_in_every_combination():
-    rows = explore("--config", "small,board", "--recipe", "ufp4,e2m1", "--mem-bandwidth", "0,4", "--mem-latency",
-                   "1,100", "--tokens", "16")
-    steps = [(r["recipe"], r["config"], r["mem_bandwidth"], r["mem_latency"]) for r in rows if r["layer"] == "step"]
-    check_equal(len(steps), 16, "cases")
-    check_equal(len(set(steps)), 16, "different cases")
-
-
-@slow
-def test_memories_with_banks_cost_what_a_layer_finds():
-    """A layer has other addresses, and refresh at other moments: some percent. LPDDR5 has a sixteenth of HBM3's pins."""
-    for name, shape in (("X", (256, 512)), ("W", (256, 512)), ("dY", (256, 256))):
-        bench.write_npy(f"{name}.npy", bench.gaussian(*shape))
-    rows = explore("--source", "f32", "--tokens", "256", "--serial", "--dram", "none,lpddr5,hbm3",
-                   model=shapes("name,cin,cout,count\nproj,512,256,1\n"))
-    ours = {(r["dram"], r["pass"]): r for r in rows}
-    for name in ("lpddr5", "hbm3"):
-        layer = json.loads(passes("layer", "X.npy", "W.npy", "dY.npy", "-o", "layer", "--json", "--backend", "tlm", "--dram", name).out)
-        for one in layer["cases"]:
-            cycles = int(ours[name, one["pass"]]["cycles"])
-            check(abs(cycles / one["cycles"] - 1) < 0.1, f"{name}, {one['pass']}: {cycles} against {one['cycles']}")
-    for one in ("fprop", "dgrad", "wgrad", "quant"):
-        plain, slow_one, fast_one = (int(ours[name, one]["cycles"]) for name in ("", "lpddr5", "hbm3"))
-        check(plain < fast_one < 0.75 * slow_one, f"{one}: {plain}, {fast_one}, {slow_one}")
-    bounds = {name: (float(ours[name, "fprop"]["bound_percent"]), ours[name, "fprop"]["bound_by"]) for name in ("", "lpddr5", "hbm3")}
-    check_equal(bounds["hbm3"], bounds[""], "HBM3's pins carry more than the bus")
-    check(bounds["lpddr5"][0] < bounds[""][0] and bounds["lpddr5"][1] == "memory", f"{bounds}")
-
-
-def test_memories_with_banks_side_by_side():
-    steps = {r["dram"]: int(r["cycles"]) for r in explore("--dram", "lpddr5,none,hbm3", "--tokens", "256",
-             model=shapes("name,cin,cout,count\nproj,256,256,1\n")) if r["layer"] == "step"}
-    check(steps[""] < steps["hbm3"] < steps["lpddr5"], f"{steps}")
 
 
 def test_what_no_core_does_is_a_row_with_the_reason():
@@ -505,38 +282,6 @@ def test_passes_of_the_host_are_for_serial_alone():
     check("wgrad" not in {r["pass"] for r in explore(*options, "--serial")}, "WGRAD is there")
 
 
-SWEEP = ["--config", "small,board", "--recipe", "ufp4,mxfp4", "--tokens", "16,200", "--mem-bandwidth", "0,4"]
-
-
-def kill_after(case, words):
-    """Starts an exploration, and ends it with SIGKILL once the rows of a case are there."""
-    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not os.path.exists(f"out/cases/case-{case}.csv"):
-        time.sleep(0.002)
-    process.kill()
-    process.wait(timeout=60)
-    check(os.path.exists(f"out/cases/case-{case}.csv"), "it ended before it was killed")
-
-
-def test_where_no_case_runs_one_line_says_so():
-    for config in ("default", "tiny"):
-        told = rejects(2, "no case runs on a core", "explore", shapes(), "--config", config, "--tokens", "1", "--batches", "2",
-                       "-o", "out")
-        check_equal(told.out, "", "what is printed")
-
-
-def test_an_interrupted_run_says_how_to_go_on():
-    words = ["explore", shapes(), *SWEEP, "-o", "out"]
-    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not os.path.exists("out/cases/case-0.csv"):
-        time.sleep(0.001)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    check_equal((process.returncode, err), (-signal.SIGINT, "ufp4 explore: interrupted; --resume goes on with it\n"), "its end")
-    check(out.endswith("\n"), f"it ends amid a line: {out[-80:]!r}")
-    passes(*words, "--resume")
-
-
 def test_commands_are_quoted():
     passes("explore", shapes(), "--config", "small", "--tokens", "4", "-o", "it's 1")
     command = json.loads(pathlib.Path("it's 1/explore.json").read_text())["command"]
@@ -544,61 +289,6 @@ def test_commands_are_quoted():
                 "the command")
     told = run("explore", "s.csv", "--config", "small", "--tokens", "4", "-o", "it's 1").err
     check_equal(shlex.split(told.split("-m ufp4.report ")[1]), ["it's 1/explore.json"], "how to draw it")
-
-
-@slow
-def test_what_was_cut_off_goes_on():
-    words = ["explore", shapes("name,cin,cout,count\nfc1,300,400,2\n"), *SWEEP]
-    lines = passes(*words, "-o", "want").out
-    kill_after(2, [*words, "-o", "out"])
-    check(not os.path.exists("out/explore.csv"), "a result before the end")
-    rejects(2, "--resume goes on with it", *words, "-o", "out")
-    rejects(2, "of other settings is there: clock_mhz is", *words, "-o", "out", "--resume", "--clock-mhz", "900")
-    rejects(2, "of other settings is there: dram is \"none\", not \"hbm3\"", *words, "-o", "out", "--resume", "--dram", "hbm3")
-    rejects(2, "of other settings is there: chips is", *words, "-o", "out", "--resume", "--chips", "2x1x1", "--link", "1,1")
-    rejects(2, "clock_mhz is 1000.0, not 900.1;", *words, "-o", "out", "--resume", "--clock-mhz", "900.1")
-    kept = pathlib.Path("out/cases/case-1.csv").read_text()
-    pathlib.Path("out/cases/case-1.csv").write_text(kept[:100])
-    rejects(2, "case-1.csv: damaged", *words, "-o", "out", "--resume")
-    first, *rest = kept.split("\n")
-    numbers = rest[0].split(",")
-    numbers[10] = "1234567"  # cycles: read, not run again
-    changed = "\n".join([first, ",".join(numbers), *rest[1:-2], ""])
-    pathlib.Path("out/cases/case-1.csv").write_text(f"{changed}crc32,{zlib.crc32(changed.encode()):08x}\n")
-    shutil.copytree("out", "other")
-    check("1234567" in passes(*words, "-o", "other", "--resume").out, "a case that has ended is run again")
-    shutil.copytree("out", "rebuilt")
-    program = shutil.copy(bench.PROGRAM, "program")
-    with open(program, "ab") as file:
-        file.write(b"\0")
-    done = subprocess.run([os.path.abspath(program), *words, "-o", "rebuilt", "--resume"], capture_output=True, text=True, timeout=120)
-    check_equal((done.returncode, done.stdout), (0, lines), "another build's cases")
-    check("another build of the program began it; its cases are run again" in done.stderr, done.stderr)
-    shutil.copytree("out", "stale")
-    os.remove("stale/cases/settings.json")
-    check_equal("1234567" in passes(*words, "-o", "stale", "--clock-mhz", "900").out, False, "a case of other settings is read")
-    pathlib.Path("out/cases/case-1.csv").write_text(kept)
-    check_equal(passes(*words, "-o", "out", "--resume").out, lines, "lines")
-    check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("out", "want")), "explore.csv")
-    check_equal(sorted(os.listdir("out")), FILES, "files left")
-    rejects(2, "no unfinished experiment is there", *words, "-o", "out", "--resume")
-
-
-@slow
-def test_ranks_write_the_same_file():
-    if not shutil.which("mpirun"):
-        raise bench.Skipped("mpirun is missing (openmpi-bin)")
-    mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
-    if subprocess.run([*mpirun, "true"], capture_output=True, timeout=60).returncode != 0:
-        raise bench.Skipped("mpirun starts no process here")
-    words = ["explore", shapes(), *SWEEP]
-    lines = passes(*words, "-o", "one").out
-    done = subprocess.run([*mpirun, bench.PROGRAM, *words, "-o", "two"], capture_output=True, text=True, timeout=120)
-    if "built without MPI" in done.stderr:
-        raise bench.Skipped("the program was built without MPI")
-    check_equal((done.returncode, done.stdout), (0, lines), "what the ranks print")
-    check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("one", "two")), "explore.csv")
-    check_equal(sorted(os.listdir("two")), FILES, "files left")
 
 
 def test_bad_shapes_are_refused():
@@ -650,7 +340,10 @@ def test_bad_options_are_refused():
                              (["--cores", "2"], "--cores goes with --serial"),
                              (["--split", "n", "--serial"], "--split goes with --cores"),
                              (["--cores", "65", "--serial"], "--cores: '65' is no whole number from 1 to 64"),
-                             (["--cores", "2", "--serial", "--dram", "hbm3"], "the memory of several cores has no banks"),
+                             (["--cores", "2", "--serial", "--dram", "hbm3", "--mem-bandwidth", "64"], "several cores share the banks of --dram or a --mem-bandwidth, not both"),
+                             (["--channels", "4"], "--channels goes with --dram"),
+                             (["--dram", "hbm3", "--channels", "1025"], "--channels: '1025' is no whole number from 0 to 1024"),
+                             (["--dram", "hbm3:8"], "no memory is called 'hbm3:8'"),
                              (["--chips", "2x1x1"], "--chips DPxTPxPP and --link GBps,us go together"),
                              (["--link", "1,1"], "--chips DPxTPxPP and --link GBps,us go together"),
                              (["--chips", "2x1", "--link", "1,1"], "--chips: '2x1' is not DPxTPxPP, each from 1 to 65536"),

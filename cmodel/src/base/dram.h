@@ -7,12 +7,13 @@
 #define UFP4_DRAM_H
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /** One package. Times in its clocks, but for the clock itself. */
 typedef struct {
   const char *name;
-  uint32_t channels;      ///< that share nothing: of HBM3 pseudo-channels
+  uint32_t channels;      ///< that share nothing: of HBM3 pseudo-channels; 0: there is no memory
   uint32_t groups;        ///< of banks, a channel
   uint32_t banks;         ///< a group
   uint32_t row_bytes;     ///< of a bank
@@ -45,13 +46,27 @@ static inline double ufp4_dram_bandwidth(const ufp4_dram_t *dram) {
   return 1000.0 * dram->channels * dram->access_bytes / ((double)dram->burst * dram->clock_ps);
 }
 
-/** @return NULL if none is called so, or @p name is. */
-static inline const ufp4_dram_t *ufp4_find_dram(const char *name) {
+#define UFP4_DRAM_MAX_CHANNELS 1024
+
+/** The memory @p name: "hbm3", or with other channels than a package's, 1 to
+ * UFP4_DRAM_MAX_CHANNELS, "hbm3:8". @return one without channels if none is called so, or @p name
+ * is NULL. */
+static inline ufp4_dram_t ufp4_find_dram(const char *name) {
   static const ufp4_dram_t all[UFP4_DRAM_COUNT] = UFP4_DRAMS;
-  for (int i = 0; name != NULL && i < UFP4_DRAM_COUNT; i++) {
-    if (strcmp(all[i].name, name) == 0) return &all[i];
+  ufp4_dram_t none;
+  memset(&none, 0, sizeof none);
+  const size_t length = name != NULL ? strcspn(name, ":") : 0;
+  for (int i = 0; length != 0 && i < UFP4_DRAM_COUNT; i++) {
+    ufp4_dram_t found = all[i];
+    if (strlen(found.name) != length || strncmp(found.name, name, length) != 0) continue;
+    if (name[length] == '\0') return found;
+    char *end;
+    const unsigned long channels = strtoul(name + length + 1, &end, 10);
+    if (name[length + 1] < '1' || name[length + 1] > '9' || *end != '\0') return none;
+    found.channels = (uint32_t)channels;
+    return channels <= UFP4_DRAM_MAX_CHANNELS ? found : none;
   }
-  return NULL;
+  return none;
 }
 
 #endif

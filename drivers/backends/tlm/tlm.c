@@ -145,8 +145,8 @@ static void tlm_close(void *user) {
 
 // --- A memory of several ------------------------------------------------------------------------
 
-ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth) {
-  return (ufp4_bus_t *)ufp4_timed_bus_open(latency, bandwidth);
+ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth, const char *dram) {
+  return (ufp4_bus_t *)ufp4_timed_bus_open(latency, bandwidth, dram);
 }
 
 void ufp4_bus_close(ufp4_bus_t *bus) {

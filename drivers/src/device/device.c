@@ -24,8 +24,8 @@ static const ufp4_backend_t *const backends[] = {
 };
 
 #ifndef UFP4_HAVE_TLM
-ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth) {
-  (void)latency, (void)bandwidth;
+ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth, const char *dram) {
+  (void)latency, (void)bandwidth, (void)dram;
   return NULL;
 }
 

@@ -14,7 +14,7 @@ static json_t *case_object(const explore_case_t *one, const explore_row_t *step)
                    (int)(one->cores * core->lanes * core->rows * core->cols), "bus_bytes",
                    (int)core->bus_bytes, "bytes_per_cycle", (int)explore_bytes_per_cycle(one),
                    "mem_bandwidth", (int)one->mem_bandwidth, "mem_latency", (int)one->mem_latency,
-                   "dram", one->dram != NULL ? json_string(one->dram) : json_null(), "tokens",
+                   "dram", one->dram[0] != '\0' ? json_string(one->dram) : json_null(), "tokens",
                    (json_int_t)one->tokens, "dram_bandwidth", json_real_or_null(bandwidth),
                    "array_busy", json_real_or_null(step->counters[UFP4_COUNTER_ARRAY_BUSY]));
 }

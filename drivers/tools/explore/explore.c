@@ -15,8 +15,8 @@
 #include "ufp4_schedule.h"
 
 typedef struct {
-  const char *recipes, *configurations, *bandwidths, *latencies, *drams, *tokens, *folder,
-      *timeline, *hf, *cores, *chips, *link, *ppa;
+  const char *recipes, *configurations, *bandwidths, *latencies, *drams, *channels, *tokens,
+      *folder, *timeline, *hf, *cores, *chips, *link, *ppa;
   uint64_t layers, batches;
   float clock_mhz, byte_pj;
   int source, serial, json, resume, attention, host_bytes, split;
@@ -51,23 +51,26 @@ static int read_configuration(const char *word, explore_case_t *one) {
 }
 
 // Its timings are in nanoseconds, and the timed model counts a cycle as one.
-static int read_dram(const explore_plan_t *plan, const char *name, explore_case_t *one) {
-  if (strcmp(name, "none") == 0) return CLI_GO_ON;
-  const ufp4_dram_t *dram = ufp4_find_dram(name);
-  if (dram == NULL) {
+static int read_dram(const explore_plan_t *plan, const char *name, const char *channels,
+                     explore_case_t *one) {
+  unsigned asked = 0;
+  const int end = read_number("channels", channels, 0, UFP4_DRAM_MAX_CHANNELS, &asked);
+  if (end != CLI_GO_ON || strcmp(name, "none") == 0) return end;
+  const ufp4_dram_t dram = ufp4_find_dram(name);
+  if (dram.channels == 0 || strcmp(dram.name, name) != 0) {
     return cli_fail(&cli_explore, CLI_USAGE,
                     "--dram: no memory is called '%s'; there are none, " UFP4_DRAM_WORDS, name);
   }
   if (plan->clock_mhz != 1000)
     return cli_fail(&cli_explore, CLI_USAGE, "--dram %s is for --clock-mhz 1000", name);
-  one->dram = dram->name;
+  snprintf(one->dram, sizeof one->dram, asked != 0 ? "%s:%u" : "%s", dram.name, asked);
   return CLI_GO_ON;
 }
 
 // --- The plan -----------------------------------------------------------------------------------
 
-const char *const explore_list_names[LISTS] = {"recipe", "config",        "mem-latency", "dram",
-                                               "tokens", "mem-bandwidth", "cores"};
+const char *const explore_list_names[LISTS] = {"recipe",   "config", "mem-latency",   "dram",
+                                               "channels", "tokens", "mem-bandwidth", "cores"};
 
 static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
                      explore_case_t *one) {
@@ -76,13 +79,13 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
   if (end == CLI_GO_ON) end = read_configuration(words[1], one);
   if (end == CLI_GO_ON)
     end = read_number(explore_list_names[2], words[2], 0, UFP4_MEM_LATENCY_MAX, &one->mem_latency);
-  if (end == CLI_GO_ON) end = read_dram(plan, words[3], one);
+  if (end == CLI_GO_ON) end = read_dram(plan, words[3], words[4], one);
   if (end == CLI_GO_ON)
-    end = read_number(explore_list_names[4], words[4], 1, UFP4_MAX_DIM, &tokens);
+    end = read_number(explore_list_names[5], words[5], 1, UFP4_MAX_DIM, &tokens);
   if (end == CLI_GO_ON)
-    end = read_number(explore_list_names[5], words[5], 0, MAX_BANDWIDTH, &one->mem_bandwidth);
+    end = read_number(explore_list_names[6], words[6], 0, MAX_BANDWIDTH, &one->mem_bandwidth);
   if (end == CLI_GO_ON)
-    end = read_number(explore_list_names[6], words[6], 1, EXPLORE_MAX_CORES, &one->cores);
+    end = read_number(explore_list_names[7], words[7], 1, EXPLORE_MAX_CORES, &one->cores);
   if (end != CLI_GO_ON) return end;
   one->tokens = tokens;
   if (one->reason[0] != '\0') return CLI_GO_ON;
@@ -101,8 +104,10 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
              "mem-bandwidth %u is above the bus, which carries %u bytes a cycle",
              one->mem_bandwidth, one->cores * one->core.bus_bytes);
   }
-  if (one->cores > 1 && one->dram != NULL)
-    snprintf(one->reason, sizeof one->reason, "the memory of several cores has no banks");
+  if (one->cores > 1 && one->dram[0] != '\0' && one->mem_bandwidth != 0) {
+    snprintf(one->reason, sizeof one->reason,
+             "several cores share the banks of --dram or a --mem-bandwidth, not both");
+  }
   explore_ppa_note(plan, one);
   return CLI_GO_ON;
 }
@@ -132,8 +137,8 @@ static int add_cases(explore_plan_t *plan, const explore_list_t lists[LISTS]) {
 }
 
 static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *plan) {
-  const char *const texts[LISTS] = {a->recipes, a->configurations, a->latencies, a->drams,
-                                    a->tokens,  a->bandwidths,     a->cores};
+  const char *const texts[LISTS] = {a->recipes,  a->configurations, a->latencies,  a->drams,
+                                    a->channels, a->tokens,         a->bandwidths, a->cores};
   explore_list_t *lists = calloc(LISTS, sizeof *lists);
   if (lists == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
   plan->folder = a->folder;
@@ -349,6 +354,8 @@ static int check(const arguments_t *a, const cli_options_t *options) {
   if (a->folder == NULL) return cli_fail(&cli_explore, CLI_USAGE, "-o DIR is missing");
   if (strcmp(a->cores, "1") != 0 && (!a->serial || a->timeline != NULL))
     return cli_fail(&cli_explore, CLI_USAGE, "--cores goes with --serial, without --timeline");
+  if (cli_option_given(options, "channels") && !cli_option_given(options, "dram"))
+    return cli_fail(&cli_explore, CLI_USAGE, "--channels goes with --dram");
   if (cli_option_given(options, "split") && !cli_option_given(options, "cores"))
     return cli_fail(&cli_explore, CLI_USAGE, "--split goes with --cores");
   if (batches_given && a->serial)
@@ -380,6 +387,9 @@ static void add_options(cli_options_t *options, arguments_t *a) {
   cli_option_add(options, "dram", CLI_TEXT, &a->drams, "LIST",
                  "memory: none, or with the banks, rows and refresh of lpddr5 or hbm3 behind "
                  "--mem-latency, every cycle stepped (default none)");
+  cli_option_add(options, "channels", CLI_TEXT, &a->channels, "LIST",
+                 "of --dram, among which addresses go round, 256 bytes each (default 0: as many as "
+                 "a package has)");
   cli_option_add(options, "source", CLI_CHOICE, &a->source, "bf16|f32",
                  "X, W, dY, Y and dX (default bf16); dW is FP32");
   cli_option_add(options, "tokens", CLI_TEXT, &a->tokens, "LIST",
@@ -432,6 +442,7 @@ static int run(int argc, char **argv) {
                    .bandwidths = "0",
                    .latencies = "100",
                    .drams = "none",
+                   .channels = "0",
                    .tokens = "4096",
                    .cores = "1",
                    .split = EXPLORE_SPLIT_AUTO,

@@ -88,13 +88,13 @@ typedef struct {
   ufp4_configuration_t core;
   unsigned cores;  ///< of these that share the memory
   unsigned mem_bandwidth, mem_latency;
-  const char *dram;                                ///< a name of base/dram.h, or NULL
+  char dram[24];                                   ///< a name of base/dram.h, or empty
   int64_t tokens;                                  ///< of a step
   char reason[sizeof((ufp4_message_t *)0)->text];  ///< why the core cannot do it; empty if it can
   char note[96];  ///< what of its settings has no effect; empty if all have
 } explore_case_t;
 
-enum { EXPLORE_LISTS = 7 };
+enum { EXPLORE_LISTS = 8 };
 /** The options that take lists. */
 extern const char *const explore_list_names[EXPLORE_LISTS];
 

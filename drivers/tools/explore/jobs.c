@@ -92,7 +92,7 @@ int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t 
   device.timeline = plan->timeline;
   device.mem_latency = of->mem_latency;
   device.mem_bandwidth = of->mem_bandwidth;
-  device.dram = of->dram;
+  device.dram = explore_dram(of);
   device.max_cycles = UINT64_MAX;
   cli_device_demand(&device, memory_bytes);
   return cli_device_open(&cli_explore, &device, device.backend, opened);
@@ -102,16 +102,21 @@ int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t 
 
 unsigned explore_bytes_per_cycle(const explore_case_t *of) {
   const unsigned bus = of->core.bus_bytes, limit = of->mem_bandwidth;
+  if (of->cores > 1 && explore_dram(of) != NULL) return of->cores * bus;
   if (of->cores > 1 && limit != 0) return limit < of->cores * bus ? limit : of->cores * bus;
   return limit != 0 && limit < bus ? limit : bus;
 }
 
-double explore_dram_bandwidth(const explore_case_t *of) {
-  return of->dram != NULL ? ufp4_dram_bandwidth(ufp4_find_dram(of->dram)) : HUGE_VAL;
+const char *explore_dram(const explore_case_t *of) {
+  return of->dram[0] != '\0' ? of->dram : NULL;
 }
 
-// Cycles that memory needs, from those of each way.
-static double memory_bound(const explore_case_t *of, double read, double write) {
+double explore_dram_bandwidth(const explore_case_t *of) {
+  const ufp4_dram_t dram = ufp4_find_dram(of->dram);
+  return dram.channels != 0 ? ufp4_dram_bandwidth(&dram) : HUGE_VAL;
+}
+
+double explore_memory_bound(const explore_case_t *of, double read, double write) {
   const double both = (read + write) * explore_bytes_per_cycle(of) / explore_dram_bandwidth(of);
   return fmax(both, fmax(read, write));
 }
@@ -136,7 +141,7 @@ explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t 
   const report_bounds_t bounds =
       report_bounds(&of->core, explore_bytes_per_cycle(of), d_bytes, row.m, row.n, row.k);
   row.compute = bounds.compute;
-  row.memory = memory_bound(of, bounds.read, bounds.write);
+  row.memory = explore_memory_bound(of, bounds.read, bounds.write);
   row.output = bounds.output;
   row.read = round(bounds.read * explore_bytes_per_cycle(of));
   row.written = (double)row.m * (double)row.n * d_bytes;
@@ -166,8 +171,8 @@ explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t
   const double units =
       ceil((double)row.m / 16) * ceil((double)row.n / 16) * (pass == EXPLORE_QUANT ? copies : 0);
   row.compute = numbers / of->core.quant;
-  row.memory = memory_bound(of, (double)row.m * on_bus(of, row_bytes) / bytes,
-                            units * unit_on_bus(of) / bytes);
+  row.memory = explore_memory_bound(of, (double)row.m * on_bus(of, row_bytes) / bytes,
+                                    units * unit_on_bus(of) / bytes);
   row.read = (double)row.m * row_bytes;
   row.written = units * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES);
   return row;

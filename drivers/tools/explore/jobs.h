@@ -51,9 +51,13 @@ ufp4_status_t explore_measure(const explore_cores_t *cores, const ufp4_descripto
 
 /** What its memory carries each way, no more than the bus. */
 unsigned explore_bytes_per_cycle(const explore_case_t *of);
+/** Its memory with banks, or NULL. */
+const char *explore_dram(const explore_case_t *of);
 /** What the pins of its DRAM carry, reads and writes together, in bytes a cycle; infinite without.
  */
 double explore_dram_bandwidth(const explore_case_t *of);
+/** Cycles that its memory needs, from those of each way. */
+double explore_memory_bound(const explore_case_t *of, double read, double write);
 
 /** Rows of jobs on so many tokens, with all but what is measured. */
 explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t *of,

@@ -198,10 +198,12 @@ static int has_reason(const explore_plan_t *plan) {
   return 0;
 }
 
-// Whether an option listed several of these: "mem_bandwidth" of "mem-bandwidth".
+// Whether an option listed several of these: "mem_bandwidth" of "mem-bandwidth"; channels are in
+// the name of the DRAM.
 static int is_list(const explore_plan_t *plan, const char *name) {
   for (int i = 0; i < EXPLORE_LISTS; i++) {
-    const char *list = explore_list_names[i];
+    const char *own = explore_list_names[i];
+    const char *list = strcmp(own, "channels") == 0 ? "dram" : own;
     const size_t word = strcspn(list, "-");
     if (strncmp(name, list, word) == 0 &&
         strcmp(name + word + (name[word] == '_'), list + word + (list[word] == '-')) == 0)
@@ -250,8 +252,7 @@ static int width_of(const explore_plan_t *plan, const column_t *column) {
   for (int i = 0; i < plan->case_count; i++) {
     if (strcmp(column->name, "recipe") == 0) widen(&width, plan->cases[i].recipe.name);
     if (strcmp(column->name, "config") == 0) widen(&width, plan->cases[i].core.name);
-    if (strcmp(column->name, "dram") == 0 && plan->cases[i].dram)
-      widen(&width, plan->cases[i].dram);
+    if (strcmp(column->name, "dram") == 0) widen(&width, plan->cases[i].dram);
   }
   return width;
 }

@@ -188,7 +188,7 @@ static void bound_parts(const run_t *run, const ufp4_descriptor_t *parts, int co
     row->output = fmax(row->output, bounds.output);
     row->read += round(bounds.read * bytes);
   }
-  row->memory = fmax(row->read, row->written) / bytes;
+  row->memory = explore_memory_bound(run->of, row->read / bytes, row->written / bytes);
 }
 
 static int run_split(run_t *run, const ufp4_descriptor_t *job, explore_split_t split,

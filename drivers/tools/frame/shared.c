@@ -43,9 +43,10 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "mem-bandwidth", CLI_UINT, &device->mem_bandwidth, "BYTES",
                  "simulated memory: bytes a cycle, each way (default 0: as wide as the bus)");
   cli_option_range(options, "a whole number from 0 to 4096");
-  cli_option_add(options, "dram", CLI_TEXT, &device->dram, "NAME",
-                 "simulated memory: with the banks, rows and refresh of lpddr5 or hbm3 behind "
-                 "--mem-latency, at a cycle a nanosecond (default none)");
+  cli_option_add(
+      options, "dram", CLI_TEXT, &device->dram, "NAME",
+      "simulated memory: with the banks, rows and refresh of lpddr5 or hbm3, or with so many "
+      "channels hbm3:8, behind --mem-latency, at a cycle a nanosecond (default none)");
   cli_option_add(options, "stall", CLI_UINT, &device->stall_seed, "SEED",
                  "simulated memory: random back-pressure (default 0: none)");
   cli_option_add(options, "max-cycles", CLI_UINT, &device->max_cycles, "N",

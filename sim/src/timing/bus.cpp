@@ -4,6 +4,12 @@
 #include <algorithm>
 
 namespace ufp4::timing {
+namespace {
+
+constexpr uint64_t kCycle = 1000000;  // in femtoseconds
+constexpr uint64_t kInstant = 1000;   // that Ufp4Arbiter waits
+
+}  // namespace
 
 void Bus::join(Core *core, bool every_cycle) {
   last_ = cores_.size();  // the first core is the next one
@@ -20,12 +26,23 @@ void Bus::leave(const Core *core) {
   skip_.forget();
 }
 
+// Cycles from a burst's beginning to its answer, without banks from its turn on. Time begins with
+// the cores' reset, as on a platform.
+uint64_t Bus::took(const BegunBurst &burst) {
+  if (banks_) {
+    const uint64_t now = (now_ + kResetCycles + 1) * kCycle + kInstant;
+    const uint64_t end = dram_.serve(now, burst.write, burst.address, burst.bytes);
+    return latency_ + (end - now + kCycle - 1) / kCycle;
+  }
+  uint64_t &free = free_[burst.write];
+  const uint64_t start = std::max(now_, free);
+  free = start + (burst.bytes + bytes_ - 1) / bytes_;
+  return start - now_ + latency_;
+}
+
 // As in Ufp4Arbiter what begins in a cycle is seen in the next one at the earliest.
 void Bus::serve(Core *core, const BegunBurst &burst) {
-  uint64_t &free = free_[burst.write];
-  const uint64_t start = std::max(now_, free), took = start - now_ + latency_;
-  free = start + (burst.bytes + bytes_ - 1) / bytes_;
-  core->memory().answer(burst.serial, burst.cycle + std::max<uint64_t>(took, 2) - 1, 0);
+  core->memory().answer(burst.serial, burst.cycle + std::max<uint64_t>(took(burst), 2) - 1, 0);
 }
 
 bool Bus::step() {
@@ -76,7 +93,7 @@ bool Bus::may_skip() {
 
 bool Bus::leap(uint64_t most) {
   if (!step()) return false;
-  if (every_cycle_ || !may_skip()) return true;
+  if (every_cycle_ || banks_ || !may_skip()) return true;
   SkipReader reader(skip_.state());
   std::vector<Moving *> moving;
   for (Core *core : cores_) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory that several timed cores share: bursts are granted in turn, data of all share its width.
+// A memory that several timed cores share: bursts are granted in turn, data of all share its width,
+// or its banks (dram.h).
 //
 // The order is that of Ufp4Arbiter (ufp4_arbiter.h) and the time that of a bus behind it: of the
 // bursts that begin in a cycle one of each core, beginning behind the core that was served last,
 // until none is left; reads and writes have a width of their own each; an answer comes the latency
-// after a burst's turn. All cores on it are stepped together, or skip cycles together (skip.h).
+// after a burst's turn. With banks the time is that of Ufp4Memory at a period of a nanosecond and a
+// time resolution of a picosecond; no cycle is skipped then.
+// All cores on it are stepped together, or skip cycles together (skip.h).
 #ifndef UFP4_TIMING_BUS_H
 #define UFP4_TIMING_BUS_H
 
@@ -17,8 +20,10 @@ namespace ufp4::timing {
 
 class Bus {
  public:
-  /** @p bytes: a cycle, each way. */
-  Bus(unsigned latency, unsigned bytes) : latency_(latency), bytes_(bytes) {}
+  /** @p bytes: a cycle, each way, of a memory without banks. @p dram: its banks; without channels:
+   * it has none. */
+  Bus(unsigned latency, unsigned bytes, const ufp4_dram_t &dram)
+      : latency_(latency), bytes_(bytes), banks_(dram.channels != 0), dram_(dram) {}
 
   /** @p every_cycle: with this core on it no cycle is skipped. */
   void join(Core *core, bool every_cycle);
@@ -38,11 +43,14 @@ class Bus {
     size_t served = 0;
   };
   void serve(Core *core, const BegunBurst &burst);
+  uint64_t took(const BegunBurst &burst);
   bool may_skip();
   template <typename Visitor>
   void visit(Visitor &v);
 
   unsigned latency_, bytes_;
+  bool banks_;
+  Dram dram_;
   uint64_t now_ = 0, free_[2] = {};  // free_: of reads and of writes
   size_t last_ = 0;                  // the core that was served last
   std::vector<Core *> cores_;

@@ -15,7 +15,7 @@ Timed::Timed(const Shape &shape, const MemoryRules &rules, const ufp4_timed_host
     : core_(shape, rules, host, sink),
       ready_state_(rules.seed),
       every_cycle_(every_cycle || rules.seed != 0),
-      skips_(rules.dram == nullptr && !rules.outside) {
+      skips_(rules.dram.channels == 0 && !rules.outside) {
   core_.reset();
 }
 

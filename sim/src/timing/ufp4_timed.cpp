@@ -33,7 +33,7 @@ std::unique_ptr<Timed> make(const ufp4_timed_options_t &options, const ufp4_time
                           options.stall_seed,
                           0,
                           ufp4_find_dram(options.dram)};
-  if (options.bus != nullptr) rules = {shape.bus_bytes, 0, 0, 0, 0, nullptr, true};
+  if (options.bus != nullptr) rules = {shape.bus_bytes, 0, 0, 0, 0, {}, true};
   auto timed =
       std::make_unique<Timed>(shape, rules, host, options.every_cycle != 0, options.timeline);
   if (options.bus != nullptr) timed->join(&options.bus->bus);
@@ -62,8 +62,9 @@ ufp4_timed_t *ufp4_timed_open(const ufp4_timed_options_t *options, const ufp4_ti
   return nullptr;
 }
 
-ufp4_timed_bus_t *ufp4_timed_bus_open(unsigned latency_cycles, unsigned bandwidth_bytes) {
-  return new (std::nothrow) ufp4_timed_bus{{latency_cycles, bandwidth_bytes}};
+ufp4_timed_bus_t *ufp4_timed_bus_open(unsigned latency_cycles, unsigned bandwidth_bytes,
+                                      const char *dram) {
+  return new (std::nothrow) ufp4_timed_bus{{latency_cycles, bandwidth_bytes, ufp4_find_dram(dram)}};
 }
 
 void ufp4_timed_bus_close(ufp4_timed_bus_t *bus) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several timed cores on one bus (ufp4_timed_bus_t) have the cycles of as many RTL cores behind
-// Ufp4Arbiter and a bus of the same width and latency.
+// Ufp4Arbiter and a bus of the same width and latency, or an Ufp4Memory with the same banks.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -22,7 +22,8 @@ uint64_t ring_of(unsigned core) {
   return TWIN_BASE + core * kPart;
 }
 
-/** Data of all share its width, reads and writes each; an answer comes with the latency. */
+/** Data of all share its width, reads and writes each, or with 0 bytes nothing; an answer comes
+ * with the latency. */
 class SharedBus : public sc_core::sc_module {
  public:
   tlm_utils::simple_target_socket<SharedBus> from{"from"};
@@ -36,6 +37,7 @@ class SharedBus : public sc_core::sc_module {
 
  private:
   void b_transport(tlm::tlm_generic_payload &payload, sc_time &delay) {
+    if (bytes_ == 0) return to->b_transport(payload, delay);
     const sc_time now = sc_core::sc_time_stamp();
     sc_time &free = free_[payload.is_write()];
     const sc_time start = std::max(now + delay, free);
@@ -68,13 +70,14 @@ struct Twin {
 class Platform : public sc_core::sc_module {
  public:
   Platform(const sc_core::sc_module_name &name, unsigned cores, unsigned latency, unsigned bytes,
-           uint64_t seed)
+           const char *dram, uint64_t seed)
       : sc_module(name),
         arbiter_("arbiter", cores),
         bus_("bus", period_, bytes),
-        memory_("memory", TWIN_BASE, TWIN_PLACE_BYTES * (TWIN_PLACES + 1), latency * period_),
+        memory_("memory", TWIN_BASE, TWIN_PLACE_BYTES * (TWIN_PLACES + 1), latency * period_,
+                dram != nullptr ? dram : ""),
         hosts_("hosts", cores),
-        shared_(ufp4_timed_bus_open(latency, bytes)) {
+        shared_(ufp4_timed_bus_open(latency, bytes, dram)) {
     draw_ = std::make_unique<twin_t>();
     *draw_ = {};
     draw_->random.state = seed;
@@ -199,6 +202,8 @@ class Platform : public sc_core::sc_module {
 
   void host() {
     const auto cores = static_cast<unsigned>(twins_.size());
+    // What refreshes its banks has one time for both.
+    check_bits(0, ufp4_timed_run(twins_[0]->timed, cycle()), UFP4_TIMED_OK, "the same time");
     for (unsigned i = 0; i < cores; i++) set_up(i);
     for (unsigned round = 0; round < 6; round++) {
       for (unsigned i = 0; i < cores; i++) ring(i);
@@ -218,8 +223,8 @@ class Platform : public sc_core::sc_module {
   uint64_t began_ = 0;
 };
 
-void run(unsigned cores, unsigned latency, unsigned bytes) {
-  Platform platform("platform", cores, latency, bytes, check_stream(cores));
+void run(unsigned cores, unsigned latency, unsigned bytes, const char *dram = nullptr) {
+  Platform platform("platform", cores, latency, bytes, dram, check_stream(cores));
   sc_core::sc_start();
 }
 
@@ -239,4 +244,20 @@ TEST(three_cores_on_a_bus_are_the_rtls) {
 
 TEST(four_cores_on_a_bus_are_the_rtls) {
   run(kMost, 50, 12);
+}
+
+TEST(one_core_on_banks_is_the_rtls) {
+  run(1, 20, 0, "lpddr5");
+}
+
+TEST(two_cores_on_banks_are_the_rtls) {
+  run(2, 0, 0, "hbm3:3");
+}
+
+TEST(three_cores_on_banks_are_the_rtls) {
+  run(3, 1, 0, "lpddr5:1");
+}
+
+TEST(four_cores_on_banks_are_the_rtls) {
+  run(kMost, 100, 0, "hbm3");
 }

@@ -76,7 +76,7 @@ static void look(core_t *core, seen_t *seen) {
 
 static void run(const load_t *load, int every_cycle, seen_t seen[CORES]) {
   core_t *cores = calloc(CORES, sizeof *cores);
-  ufp4_timed_bus_t *bus = ufp4_timed_bus_open(load->latency, load->bandwidth);
+  ufp4_timed_bus_t *bus = ufp4_timed_bus_open(load->latency, load->bandwidth, NULL);
   must(cores != NULL && bus != NULL, "no memory");
   for (unsigned i = 0; i < load->cores; i++) open_core(&cores[i], load, bus, every_cycle);
   for (unsigned i = 0; i < load->cores; i++) {

@@ -38,7 +38,7 @@ void check_time(const ufp4_dram_t &d, uint64_t got, uint64_t want_clocks, const 
 
 TEST(rows_open_stay_open_and_close) {
   for (const ufp4_dram_t &d : all) {
-    Dram dram(&d);
+    Dram dram(d);
     const uint64_t data = d.cl + d.burst;
     check_time(d, dram.serve(0, false, first(d), 1), d.rcd_read + data, "a read of a closed row");
     const uint64_t later = 2 * d.rc;
@@ -54,7 +54,7 @@ TEST(rows_open_stay_open_and_close) {
 /** A row is open for its time before it closes. */
 TEST(rows_close_not_too_early) {
   for (const ufp4_dram_t &d : all) {
-    Dram reads(&d), writes(&d);
+    Dram reads(d), writes(d);
     const uint64_t again = d.rcd_read + d.cl + d.burst;
     reads.serve(0, false, first(d), 1);
     check_time(d, reads.serve(0, false, other_row(d), 1), d.ras + d.rp + again, "two rows read");
@@ -67,7 +67,7 @@ TEST(rows_close_not_too_early) {
 
 TEST(the_bus_turns) {
   for (const ufp4_dram_t &d : all) {
-    Dram dram(&d);
+    Dram dram(d);
     const uint64_t later = 2 * d.rc,
                    group = first(d) + d.access_bytes;  // the next access is another group's
     dram.serve(0, false, first(d), kTurn);
@@ -88,7 +88,7 @@ TEST(the_bus_turns) {
 /** Of the accesses that follow each other each is of another group. */
 TEST(a_channel_reads_along_its_rows_without_a_gap) {
   for (const ufp4_dram_t &d : all) {
-    Dram dram(&d);
+    Dram dram(d);
     const uint64_t turns = uint64_t{d.row_bytes} * d.groups / kTurn;
     const uint64_t accesses = uint64_t{d.row_bytes} * d.groups / d.access_bytes;
     const uint64_t opened = d.rcd_read + 3 * d.rrd_other;  // all groups' rows, then nothing waits
@@ -106,7 +106,7 @@ TEST(a_channel_reads_along_its_rows_without_a_gap) {
 
 TEST(four_rows_are_opened_in_a_window) {
   for (const ufp4_dram_t &d : all) {
-    Dram dram(&d);
+    Dram dram(d);
     // Later, since 0 is taken for never.
     const uint64_t now = clocks(d, d.rc);
     for (uint64_t i = 0; i < 4; i++) dram.serve(now, false, first(d) + i * d.access_bytes, 1);
@@ -119,7 +119,7 @@ TEST(four_rows_are_opened_in_a_window) {
 
 TEST(refresh_closes_all_rows_of_a_channel) {
   for (const ufp4_dram_t &d : all) {
-    Dram dram(&d);
+    Dram dram(d);
     const uint64_t data = d.cl + d.burst, due = d.refresh_interval;
     dram.serve(0, false, first(d), 1);
     check_time(d, dram.serve(clocks(d, due - 1), false, first(d), 1), due - 1 + data,
@@ -136,7 +136,7 @@ TEST(refresh_closes_all_rows_of_a_channel) {
 /** What one channel does another one does not see. */
 TEST(channels_share_nothing) {
   for (const ufp4_dram_t &d : all) {
-    Dram dram(&d);
+    Dram dram(d);
     const uint64_t one = dram.serve(0, false, 0, 1);
     for (uint64_t i = 1; i < d.channels; i++) {
       check_bits(static_cast<int64_t>(i), dram.serve(0, false, i * kTurn, 1), one, "channel of %s",
@@ -146,6 +146,10 @@ TEST(channels_share_nothing) {
 }
 
 TEST(rejects_an_unknown_name) {
-  check_that(0, ufp4_find_dram("ddr9") == nullptr, "there is one");
-  check_that(1, ufp4_find_dram("hbm3") != nullptr, "there is none");
+  for (const char *name : {"ddr9", "hbm", "hbm33", "", "hbm3:", "hbm3:0", "hbm3:+8", "hbm3:8x",
+                           "hbm3:1025", "hbm3:99999999999999999999", ":8"}) {
+    check_that(0, ufp4_find_dram(name).channels == 0, "there is one called '%s'", name);
+  }
+  check_bits(1, ufp4_find_dram("hbm3").channels, 32, "channels of a package");
+  check_bits(2, ufp4_find_dram("hbm3:1024").channels, 1024, "channels that were asked for");
 }

@@ -10,6 +10,10 @@ PARTS = (("array busy", "#1a7f37", "array_busy"), ("waits for operands", "#d1242
          ("waits for accumulators", "#9a6700", "stall_accumulator"), ("waits for the drain", "#d4a72c", "stall_drain"),
          ("AMAX and QUANT", "#0969da", "quant"), ("between jobs", "#8c959f", None))
 GEMMS = ("fprop", "dgrad", "wgrad")
+# Of a step, in bytes and, on many chips, in ms; the bars are the sums of these.
+NEEDS = (("weights", "weight_bytes"), ("optimizer", "optimizer_bytes"), ("gradients", "gradient_bytes"), ("copies", "copy_bytes"),
+         ("activations", "activation_bytes"))
+TIMES = (("compute", "compute_ms"), ("gather", "gather_ms"), ("send", "send_ms"), ("bubble", "bubble_ms"), ("exposed all-reduce", "reduce_exposed_ms"))
 
 
 def _number(text):
@@ -25,6 +29,7 @@ class Case:
         self.step = rows[-1]
         self.cycles = _number(self.step["cycles"])
         self.reason = self.step["reason"]
+        self.cores = int(self.step.get("cores") or 1)
         self.jobs = [row for row in rows if row["pass"] != "all"]
         self.gemms = [row for row in rows if row["pass"] in GEMMS]
         self.asked = self.mem_bandwidth or self.bytes_per_cycle  # 0: as wide as the bus
@@ -33,9 +38,21 @@ class Case:
         self.macs = sum(self.macs_of(row) * int(row["count"]) for row in self.gemms)
         self.util = self.util_of(self.step) if self.cycles > 0 else math.nan
 
+    def label(self, *without):
+        """What it is, but for these."""
+        parts = {"recipe": self.recipe, "config": self.config, "cores": _draw.counted(self.cores, "core") if self.cores > 1 else "",
+                 "bandwidth": f"{self.bandwidth} B/cycle", "memory": self.memory, "tokens": _draw.counted(self.tokens, "token")}
+        return ", ".join(part for key, part in parts.items() if part and key not in without)
+
     @property
     def name(self):
-        return f"{self.recipe}, {self.config}, {self.bandwidth} B/cycle, {self.memory}, {_draw.counted(self.tokens, 'token')}"
+        return self.label()
+
+    @property
+    def bound(self):
+        """Cycles that the memory alone needs for what was on the bus."""
+        read, written = (_number(self.step.get(f"bus_{way}_bytes")) for way in ("read", "write"))
+        return max(read / self.bytes_per_cycle, written / self.bytes_per_cycle, (read + written) / (self.dram_bandwidth or math.inf))
 
     @property
     def able(self):
@@ -118,16 +135,14 @@ def _groups(able, *keys):
 
 
 def _bandwidth_curves(able):
-    groups = [group for group in _groups(able, "recipe", "config", "memory", "tokens") if len(group) > 1]
+    groups = [group for group in _groups(able, "recipe", "config", "cores", "memory", "tokens") if len({case.asked for case in group}) > 1]
     if not groups:
         return ""
     drawn = {}
     with _draw.picture(9, 3.2 + 0.2 * len(groups)) as (axes, out):
         for i, group in enumerate(groups):
             points = sorted((case.asked, case.util) for case in group)
-            first = group[0]
-            name = f"{first.recipe}, {first.config}, {first.memory}, {_draw.counted(first.tokens, 'token')}"
-            drawn[name], = axes.plot(*zip(*points), color=_draw.color(i), marker="o", markersize=4)
+            drawn[group[0].label("bandwidth")], = axes.plot(*zip(*points), color=_draw.color(i), marker="o", markersize=4)
         axes.set_xticks(sorted({case.asked for group in groups for case in group}))
         axes.set_xlim(left=0)
         axes.set_ylim(0, 100)
@@ -138,6 +153,48 @@ def _bandwidth_curves(able):
     return out["svg"]
 
 
+def _time_curves(able, key, of, ticks):
+    """Cycles of the step over one size of the case, and dashed what the memory alone needs, of cases that are alike in all but `of`."""
+    alike = [name for name in ("recipe", "config", "cores", "bandwidth", "memory", "tokens") if name not in of]
+    groups = [group for group in _groups(able, *alike) if len({getattr(case, key) for case in group}) > 1]
+    if not groups:
+        return ""
+    drawn = {}
+    with _draw.picture(9, 3.2 + 0.2 * len(groups)) as (axes, out):
+        for i, group in enumerate(groups):
+            group = sorted(group, key=lambda case: (getattr(case, key), case.cycles))
+            x = [getattr(case, key) for case in group]
+            drawn[group[0].label(*of)], = axes.plot(x, [case.cycles / 1e6 for case in group], color=_draw.color(i), marker="o", markersize=4)
+            axes.plot(x, [case.bound / 1e6 for case in group], color=_draw.color(i), linestyle="--")
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        x = sorted({getattr(case, key) for group in groups for case in group})
+        axes.set_xticks(x if len(x) <= 12 else [], [f"{one:g}" for one in x] if len(x) <= 12 else [])
+        axes.minorticks_off()
+        for axis in (axes.xaxis, axes.yaxis) if len(x) > 12 else (axes.yaxis,):
+            axis.set_major_formatter("{x:g}")
+        axes.grid(axis="y")
+        axes.set_title("million cycles of the step; dashed: of the memory alone, for all that is on its bus")
+        axes.set_xlabel(ticks)
+        _draw.legend(axes, drawn, 1)
+    return out["svg"]
+
+
+def _stacks(able, parts, unit, scale):
+    """A bar of each case, of columns of its step."""
+    with _draw.picture(9, 1.1 + 0.25 * len(able)) as (axes, out):
+        left, drawn = [0.0] * len(able), {}
+        for p, (name, column) in enumerate(parts):
+            width = [_number(case.step[column]) / scale for case in able]
+            drawn[name] = axes.barh(range(len(able)), width, left=left, color=_draw.color(p), height=0.7)
+            left = [a + b for a, b in zip(left, width)]
+        axes.set_yticks(range(len(able)), [case.name for case in able])
+        axes.set_ylim(len(able) - 0.5, -0.5)
+        axes.set_xlabel(unit)
+        _draw.legend(axes, drawn, 4)
+    return out["svg"]
+
+
 def _points(case):
     """(MACs a byte, utilization) of its GEMMs, where one runs after the other, and of the whole step."""
     rows = [(case.intensity_of(row), case.util_of(row)) for row in [*case.gemms, case.step]]
@@ -145,7 +202,7 @@ def _points(case):
 
 
 def _roofline(able):
-    groups = [group for group in _groups(able, "config", "bytes_per_cycle", "dram") if any(map(_points, group))]
+    groups = [group for group in _groups(able, "config", "cores", "bytes_per_cycle", "dram") if any(map(_points, group))]
     if not groups:
         return ""
     knees = [group[0].peak / min(group[0].bytes_per_cycle, group[0].dram_bandwidth or math.inf) for group in groups]
@@ -157,7 +214,8 @@ def _roofline(able):
         for i, (group, knee) in enumerate(zip(groups, knees)):
             x = [low * (high / low) ** (p / 255) for p in range(256)]
             dram = f", {group[0].dram}" if group[0].dram else ""
-            name = f"{group[0].config}, {group[0].bytes_per_cycle} B/cycle{dram}"
+            cores = f", {group[0].cores} cores" if group[0].cores > 1 else ""
+            name = f"{group[0].config}{cores}, {group[0].bytes_per_cycle} B/cycle{dram}"
             drawn[name], = axes.plot(x, [min(100, 100 * one / knee) for one in x], color=_draw.color(i))
             axes.plot(*zip(*points[i]), "o", markersize=4, color=_draw.color(i))
         axes.set_xscale("log", base=2)
@@ -195,7 +253,7 @@ def _heat_map(group):
                 color = f"rgb({255 - 1.6 * util:.0f},{255 - 0.6 * util:.0f},{255 - 1.6 * util:.0f})"
                 cells.append({"util": util, "color": color, "title": f"m {row['m']}, n {row['n']}, k {row['k']}"})
         lines.append({"layer": like["layer"], "pass": like["pass"].upper() + first.part_of(like), "cells": cells})
-    return {"name": f"{first.recipe} on {first.config}, {first.bandwidth} B/cycle, {first.memory}", "group": group, "lines": lines}
+    return {"name": f"{first.recipe} on {first.label('recipe', 'tokens')}", "group": group, "lines": lines}
 
 
 def _job(case, row):
@@ -208,9 +266,15 @@ def html(document, rows):
     import markupsafe
     found = cases(document, rows)
     able = [case for case in found if case.able]
-    pictures = {"bars": _bars(able), "bandwidth": _bandwidth_curves(able), "roofline": _roofline(able)}
-    groups = _groups(found, "recipe", "config", "memory", "mem_bandwidth")
+    chips = [case for case in able if case.step.get("chips")]
+    needs = [case for case in found if case.step.get("live_bytes")]
+    pictures = {"bars": _bars(able), "bandwidth": _bandwidth_curves(able), "roofline": _roofline(able),
+                "cores": _time_curves(able, "cores", ("cores",), "cores"),
+                "sizes": _time_curves(able, "peak", ("config", "bandwidth") if all(not case.mem_bandwidth for case in able) else ("config",), "MACs a cycle, all cores together"),
+                "needs": _stacks(needs, NEEDS, "GB", 1e9) if needs else "",
+                "chips": _stacks(chips, TIMES, "ms of a step on many chips", 1) if chips else ""}
+    groups = _groups(found, "recipe", "config", "cores", "memory", "mem_bandwidth")
     heat = [_heat_map(group) for group in groups if len(group) > 1 and any(case.able for case in group)]
     return _draw.page("explore.html", title="ufp4 explore", about=document, totals=[_totals(case, document["clock_mhz"]) for case in found],
-                      able=able, notes=any(case.reason for case in able), parts=PARTS, heat=heat, jobs=[(case, [_job(case, row) for row in case.jobs]) for case in able],
+                      able=able, need_cases=needs, chip_cases=chips, need_parts=NEEDS, time_parts=TIMES, notes=any(case.reason for case in able), parts=PARTS, heat=heat, jobs=[(case, [_job(case, row) for row in case.jobs]) for case in able],
                       **{name: markupsafe.Markup(picture) for name, picture in pictures.items()})

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""explore: cores of any size, several of them, and their memories."""
+import json
+import pathlib
+
+import bench
+from bench import check, check_equal, passes, rejects, slow
+from explorations import explore, shapes
+
+
+def test_configurations_of_any_size_are_counted():
+    pathlib.Path("mine.toml").write_text('[[configuration]]\nname = "mine"  # not of it\nrows = 3\ncols = 5\ntile_rows = 16\n'
+                                         f'# of another{" rows = 4" * 50}\n'
+                                         'tile_cols = 16\nchunk = 8\nbus_bytes = 16\ncontract = "exact"\non_demand = true\n')
+    rows = explore("--tokens", "32", "--serial", "--config", "mine.toml,rows=2:cols=2:bus=8,small,rows=12:cols=4..16+4:bus=128")
+    steps = {r["config"]: r for r in rows if r["layer"] == "step"}
+    check_equal(list(steps), ["3x5-48x80-c8-b16-q16", "2x2-16x16-c16-b8-q16", "small", "12x4-96x32-c16-b128-q16",
+                              "12x8-96x64-c16-b128-q16", "12x12-96x96-c16-b128-q16", "12x16-96x128-c16-b128-q16"], "names")
+    check_equal(steps["2x2-16x16-c16-b8-q16"]["cycles"], steps["small"]["cycles"], "cycles of small by its parameters")
+    check(int(steps["3x5-48x80-c8-b16-q16"]["cycles"]) > 0, "no cycles")
+
+
+def test_a_configuration_that_the_rtl_refuses_is_a_row_with_its_words():
+    rows = explore("--tokens", "32", "--serial", "--config", "small,rows=4..8+1:cols=8:tile_rows=4")
+    reasons = {r["config"]: r["reason"] for r in rows if r["layer"] == "step"}
+    check_equal([name for name, reason in reasons.items() if reason],
+                [f"rows={n}:cols=8:tile_rows=4" for n in (5, 6, 7)], "refused")
+    check("TileRows from 2, TileCols even" in reasons["rows=5:cols=8:tile_rows=4"], reasons)
+
+
+def test_files_of_no_configuration_are_refused():
+    for text, message in (("", "there is no configuration in it"), ("rows 8\n", "mine.toml, line 1: no KEY = VALUE"),
+                          ("rows = 8\nrows = 9\n", "given twice is 'rows'"), ("depth = 8\n", "are known, not 'depth'"), ("cols = 8\nrows = 8\0\n", "mine.toml, line 2: no KEY")):
+        pathlib.Path("mine.toml").write_text(text)
+        rejects(2, message, "explore", shapes(), "-o", "out", "--config", "mine.toml")
+
+
+def test_cores_share_the_memory_and_each_gemm():
+    words = ("--config", "small", "--tokens", "96", "--serial")
+    alone = explore(*words)
+    one, two, four = (explore(*words, "--cores", cores, "--mem-bandwidth", "64") for cores in ("1", "2", "4"))
+    check_equal([r["cycles"] for r in one], [r["cycles"] for r in alone], "one core is the one without")
+    gemms = lambda rows: {(r["layer"], r["pass"]): int(r["cycles"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad")}
+    for rows, cores in ((two, 2), (four, 4)):
+        for job, cycles in gemms(rows).items():
+            check(gemms(one)[job] / cores < cycles < gemms(one)[job], f"{job} on {cores} cores: {cycles} of {gemms(one)[job]}")
+        for r in rows:
+            check(not r["bound_percent"] or float(r["util_percent"]) <= float(r["bound_percent"]) + 0.1, r)
+    # Two tensors are quantized at once, and take the longer one's time.
+    step, tensors = two[-1], {(r["layer"], r["pass"], r["tensor"]): int(r["cycles"]) for r in two if r["tensor"]}
+    want = sum(count * (sum(cycles for job, cycles in gemms(two).items() if job[0] == layer) +
+                        sum(max(tensors[layer, p, "X"], tensors[layer, p, "W"]) + tensors[layer, p, "dY"] for p in ("amax", "quant")))
+               for layer, count in (("fc1", 2), ("proj", 1)))
+    check_equal(int(step["cycles"]), want, "cycles of the step")
+    # What one core can hardly use, two cannot share.
+    narrow = [explore(*words, "--cores", cores, "--mem-bandwidth", "4")[-1] for cores in ("2", "4")]
+    check(int(narrow[1]["cycles"]) > 0.97 * int(narrow[0]["cycles"]), "cores that wait for the same memory")
+
+
+def test_cores_share_banks_and_their_channels():
+    words = ("--config", "default", "--tokens", "256", "--serial", "--dram", "hbm3", "--cores", "1,2,4", "--channels", "0,4,1")
+    rows = explore(*words, model=shapes("name,cin,cout,count\nproj,256,256,1\n"))
+    steps = {(int(r["cores"]), r["dram"]): r for r in rows if r["layer"] == "step"}
+    check_equal(list(steps), [(cores, name) for name in ("hbm3", "hbm3:4", "hbm3:1") for cores in (1, 2, 4)], "cases")
+    cycles = {key: int(r["cycles"]) for key, r in steps.items()}
+    for cores in (2, 4):
+        check(cycles[cores, "hbm3"] < cycles[cores, "hbm3:4"] < cycles[cores, "hbm3:1"], f"fewer channels on {cores} cores: {cycles}")
+    check(cycles[2, "hbm3"] < 0.8 * cycles[1, "hbm3"], f"two cores on all channels: {cycles}")
+    check(cycles[4, "hbm3:1"] > 0.8 * cycles[1, "hbm3:1"], f"four cores on one channel: {cycles}")
+    for (cores, name), step in steps.items():
+        pins = {"hbm3": 32, "hbm3:4": 4, "hbm3:1": 1}[name] * 32 / 1.25  # bytes a cycle, reads and writes
+        moved = int(step["bus_read_bytes"]) + int(step["bus_write_bytes"])
+        check(int(step["cycles"]) >= moved / pins, f"{cores} cores on {name} move more than its pins")
+    bound = {(r["dram"], r["cores"]): (float(r["util_percent"]), float(r["bound_percent"])) for r in rows if r["pass"] == "fprop"}
+    check(all(util <= most + 0.1 for util, most in bound.values()), f"above the bound: {bound}")
+
+
+def test_a_gemm_is_split_by_tokens_or_n_or_the_better():
+    model = shapes("name,cin,cout,count\ntall,64,32,1\nwide,32,256,1\n")
+    rows = {split: explore("--config", "small", "--tokens", "16", "--serial", "--cores", "3", "--split", split, model=model)
+            for split in ("tokens", "n", "auto")}
+    cycles = {split: {(r["layer"], r["pass"]): int(r["cycles"]) for r in rows[split] if r["split"]} for split in rows}
+    for job, least in cycles["auto"].items():
+        check_equal(least, min(cycles["tokens"][job], cycles["n"][job]), f"{job}")
+    check_equal({r["split"] for r in rows["tokens"]}, {"", "tokens"}, "tokens")
+    check_equal({r["split"] for r in rows["n"]}, {"", "n"}, "n")
+    check_equal({r["split"] for r in rows["auto"]}, {"", "tokens", "n"}, "auto")
+
+
+@slow
+def test_memories_with_banks_cost_what_a_layer_finds():
+    """A layer has other addresses, and refresh at other moments: some percent. LPDDR5 has a sixteenth of HBM3's pins."""
+    for name, shape in (("X", (256, 512)), ("W", (256, 512)), ("dY", (256, 256))):
+        bench.write_npy(f"{name}.npy", bench.gaussian(*shape))
+    rows = explore("--source", "f32", "--tokens", "256", "--serial", "--dram", "none,lpddr5,hbm3",
+                   model=shapes("name,cin,cout,count\nproj,512,256,1\n"))
+    ours = {(r["dram"], r["pass"]): r for r in rows}
+    for name in ("lpddr5", "hbm3"):
+        layer = json.loads(passes("layer", "X.npy", "W.npy", "dY.npy", "-o", "layer", "--json", "--backend", "tlm", "--dram", name).out)
+        for one in layer["cases"]:
+            cycles = int(ours[name, one["pass"]]["cycles"])
+            check(abs(cycles / one["cycles"] - 1) < 0.1, f"{name}, {one['pass']}: {cycles} against {one['cycles']}")
+    for one in ("fprop", "dgrad", "wgrad", "quant"):
+        plain, slow_one, fast_one = (int(ours[name, one]["cycles"]) for name in ("", "lpddr5", "hbm3"))
+        check(plain < fast_one < 0.75 * slow_one, f"{one}: {plain}, {fast_one}, {slow_one}")
+    bounds = {name: (float(ours[name, "fprop"]["bound_percent"]), ours[name, "fprop"]["bound_by"]) for name in ("", "lpddr5", "hbm3")}
+    check_equal(bounds["hbm3"], bounds[""], "HBM3's pins carry more than the bus")
+    check(bounds["lpddr5"][0] < bounds[""][0] and bounds["lpddr5"][1] == "memory", f"{bounds}")
+
+
+def test_memories_with_banks_side_by_side():
+    steps = {r["dram"]: int(r["cycles"]) for r in explore("--dram", "lpddr5,none,hbm3", "--tokens", "256",
+             model=shapes("name,cin,cout,count\nproj,256,256,1\n")) if r["layer"] == "step"}
+    check(steps[""] < steps["hbm3"] < steps["lpddr5"], f"{steps}")
+
+
+def test_cycles_are_the_simulated_cores_on_rtl():
+    tokens, cin, cout = 40, 48, 64
+    bench.write_npy("X.npy", bench.gaussian(tokens, cin))
+    bench.write_npy("W.npy", bench.gaussian(cout, cin))
+    bench.write_npy("dY.npy", bench.gaussian(tokens, cout))
+    options = ["--config", "small", "--mem-latency", "30", "--mem-bandwidth", "4"]
+    simulated = json.loads(passes("layer", "X.npy", "W.npy", "dY.npy", "-o", "layer", "--json", "--backend", "rtl",
+                                  *options).out)
+    rows = explore("--source", "f32", "--tokens", str(tokens), "--serial", *options,
+                   model=shapes("name,cin,cout,count\nproj,48,64,1\n"))
+    ours = {r["pass"]: int(r["cycles"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad")}
+    check_equal(ours, {c["pass"]: c["cycles"] for c in simulated["cases"]}, "cycles")
+
+
+if __name__ == "__main__":
+    bench.main(globals())

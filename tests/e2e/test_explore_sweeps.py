@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""explore: lists of cases, and runs that are stopped, go on or are shared."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+import zlib
+
+import bench
+from bench import check, check_equal, passes, rejects, slow
+from explorations import FILES, explore, shapes
+
+
+SWEEP = ["--config", "small,board", "--recipe", "ufp4,mxfp4", "--tokens", "16,200", "--mem-bandwidth", "0,4"]
+
+
+def kill_after(case, words):
+    """Starts an exploration, and ends it with SIGKILL once the rows of a case are there."""
+    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not os.path.exists(f"out/cases/case-{case}.csv"):
+        time.sleep(0.002)
+    process.kill()
+    process.wait(timeout=60)
+    check(os.path.exists(f"out/cases/case-{case}.csv"), "it ended before it was killed")
+
+
+def test_lists_are_tried_in_every_combination():
+    rows = explore("--config", "small,board", "--recipe", "ufp4,e2m1", "--mem-bandwidth", "0,4", "--mem-latency",
+                   "1,100", "--tokens", "16")
+    steps = [(r["recipe"], r["config"], r["mem_bandwidth"], r["mem_latency"]) for r in rows if r["layer"] == "step"]
+    check_equal(len(steps), 16, "cases")
+    check_equal(len(set(steps)), 16, "different cases")
+
+
+def test_where_no_case_runs_one_line_says_so():
+    for config in ("default", "tiny"):
+        told = rejects(2, "no case runs on a core", "explore", shapes(), "--config", config, "--tokens", "1", "--batches", "2",
+                       "-o", "out")
+        check_equal(told.out, "", "what is printed")
+
+
+def test_an_interrupted_run_says_how_to_go_on():
+    words = ["explore", shapes(), *SWEEP, "-o", "out"]
+    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not os.path.exists("out/cases/case-0.csv"):
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    check_equal((process.returncode, err), (-signal.SIGINT, "ufp4 explore: interrupted; --resume goes on with it\n"), "its end")
+    check(out.endswith("\n"), f"it ends amid a line: {out[-80:]!r}")
+    passes(*words, "--resume")
+
+
+@slow
+def test_what_was_cut_off_goes_on():
+    words = ["explore", shapes("name,cin,cout,count\nfc1,300,400,2\n"), *SWEEP]
+    lines = passes(*words, "-o", "want").out
+    kill_after(2, [*words, "-o", "out"])
+    check(not os.path.exists("out/explore.csv"), "a result before the end")
+    rejects(2, "--resume goes on with it", *words, "-o", "out")
+    rejects(2, "of other settings is there: clock_mhz is", *words, "-o", "out", "--resume", "--clock-mhz", "900")
+    rejects(2, "of other settings is there: dram is \"none\", not \"hbm3\"", *words, "-o", "out", "--resume", "--dram", "hbm3")
+    rejects(2, "of other settings is there: chips is", *words, "-o", "out", "--resume", "--chips", "2x1x1", "--link", "1,1")
+    rejects(2, "clock_mhz is 1000.0, not 900.1;", *words, "-o", "out", "--resume", "--clock-mhz", "900.1")
+    kept = pathlib.Path("out/cases/case-1.csv").read_text()
+    pathlib.Path("out/cases/case-1.csv").write_text(kept[:100])
+    rejects(2, "case-1.csv: damaged", *words, "-o", "out", "--resume")
+    first, *rest = kept.split("\n")
+    numbers = rest[0].split(",")
+    numbers[10] = "1234567"  # cycles: read, not run again
+    changed = "\n".join([first, ",".join(numbers), *rest[1:-2], ""])
+    pathlib.Path("out/cases/case-1.csv").write_text(f"{changed}crc32,{zlib.crc32(changed.encode()):08x}\n")
+    shutil.copytree("out", "other")
+    check("1234567" in passes(*words, "-o", "other", "--resume").out, "a case that has ended is run again")
+    shutil.copytree("out", "rebuilt")
+    program = shutil.copy(bench.PROGRAM, "program")
+    with open(program, "ab") as file:
+        file.write(b"\0")
+    done = subprocess.run([os.path.abspath(program), *words, "-o", "rebuilt", "--resume"], capture_output=True, text=True, timeout=120)
+    check_equal((done.returncode, done.stdout), (0, lines), "another build's cases")
+    check("another build of the program began it; its cases are run again" in done.stderr, done.stderr)
+    shutil.copytree("out", "stale")
+    os.remove("stale/cases/settings.json")
+    check_equal("1234567" in passes(*words, "-o", "stale", "--clock-mhz", "900").out, False, "a case of other settings is read")
+    pathlib.Path("out/cases/case-1.csv").write_text(kept)
+    check_equal(passes(*words, "-o", "out", "--resume").out, lines, "lines")
+    check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("out", "want")), "explore.csv")
+    check_equal(sorted(os.listdir("out")), FILES, "files left")
+    rejects(2, "no unfinished experiment is there", *words, "-o", "out", "--resume")
+
+
+@slow
+def test_ranks_write_the_same_file():
+    if not shutil.which("mpirun"):
+        raise bench.Skipped("mpirun is missing (openmpi-bin)")
+    mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
+    if subprocess.run([*mpirun, "true"], capture_output=True, timeout=60).returncode != 0:
+        raise bench.Skipped("mpirun starts no process here")
+    words = ["explore", shapes(), *SWEEP]
+    lines = passes(*words, "-o", "one").out
+    done = subprocess.run([*mpirun, bench.PROGRAM, *words, "-o", "two"], capture_output=True, text=True, timeout=120)
+    if "built without MPI" in done.stderr:
+        raise bench.Skipped("the program was built without MPI")
+    check_equal((done.returncode, done.stdout), (0, lines), "what the ranks print")
+    check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("one", "two")), "explore.csv")
+    check_equal(sorted(os.listdir("two")), FILES, "files left")
+
+
+if __name__ == "__main__":
+    bench.main(globals())
