@@ -47,8 +47,12 @@ void ufp4_visit_tiles(const spans_t *spans, int draw, visitor_t *visitor, void *
 void ufp4_store_visit(const spans_t *spans, const visit_t *visit, const lanes_t *scales,
                       const ulanes_t codes[2], ufp4_operand_t *out) {
   const place_t *place = &visit->place;
-  int64_t places[LANES];  // the operand has a scale for each row
-  place_indices(spans, place, 0, places);
+  const int64_t *places = visit->spans;
+  int64_t own[LANES];
+  if (spans->rows > 1) {  // the operand has a scale for each row
+    place_indices(spans, place, 0, own);
+    places = own;
+  }
   for (unsigned l = 0; l < place->lanes; l++) {
     store_codes(codes, l, out->codes + (place->first + l * place->step) * CODE_BYTES);
     if (out->scales_f32 != NULL) {
