@@ -155,23 +155,27 @@ def _bandwidth_curves(able):
 
 def _time_curves(able, key, of, ticks):
     """Cycles of the step over one size of the case, and dashed what the memory alone needs, of cases that are alike in all but `of`."""
-    alike = [name for name in ("recipe", "config", "cores", "bandwidth", "memory", "tokens") if name not in of]
+    alike = [name for name in ("recipe", "config", "cores", "mem_bandwidth", "memory", "tokens") if name != of]
     groups = [group for group in _groups(able, *alike) if len({getattr(case, key) for case in group}) > 1]
     if not groups:
         return ""
+    from matplotlib.ticker import LogLocator
     drawn = {}
     with _draw.picture(9, 3.2 + 0.2 * len(groups)) as (axes, out):
         for i, group in enumerate(groups):
             group = sorted(group, key=lambda case: (getattr(case, key), case.cycles))
             x = [getattr(case, key) for case in group]
-            drawn[group[0].label(*of)], = axes.plot(x, [case.cycles / 1e6 for case in group], color=_draw.color(i), marker="o", markersize=4)
+            name = group[0].label(of) if group[0].mem_bandwidth else group[0].label(of, "bandwidth")  # else as wide as the bus
+            drawn[name], = axes.plot(x, [case.cycles / 1e6 for case in group], color=_draw.color(i), marker="o", markersize=4)
             axes.plot(x, [case.bound / 1e6 for case in group], color=_draw.color(i), linestyle="--")
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         x = sorted({getattr(case, key) for group in groups for case in group})
-        axes.set_xticks(x if len(x) <= 12 else [], [f"{one:g}" for one in x] if len(x) <= 12 else [])
+        if len(x) <= 12:
+            axes.set_xticks(x)
         axes.minorticks_off()
-        for axis in (axes.xaxis, axes.yaxis) if len(x) > 12 else (axes.yaxis,):
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter("{x:g}")
         axes.grid(axis="y")
         axes.set_title("million cycles of the step; dashed: of the memory alone, for all that is on its bus")
@@ -269,8 +273,8 @@ def html(document, rows):
     chips = [case for case in able if case.step.get("chips")]
     needs = [case for case in found if case.step.get("live_bytes")]
     pictures = {"bars": _bars(able), "bandwidth": _bandwidth_curves(able), "roofline": _roofline(able),
-                "cores": _time_curves(able, "cores", ("cores",), "cores"),
-                "sizes": _time_curves(able, "peak", ("config", "bandwidth") if all(not case.mem_bandwidth for case in able) else ("config",), "MACs a cycle, all cores together"),
+                "cores": _time_curves(able, "cores", "cores", "cores"),
+                "sizes": _time_curves(able, "peak", "config", "MACs a cycle, all cores together"),
                 "needs": _stacks(needs, NEEDS, "GB", 1e9) if needs else "",
                 "chips": _stacks(chips, TIMES, "ms of a step on many chips", 1) if chips else ""}
     groups = _groups(found, "recipe", "config", "cores", "memory", "mem_bandwidth")
