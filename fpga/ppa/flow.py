@@ -86,6 +86,13 @@ def reason(said):
     return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
 
 
+def narrowed(said):
+    """What yosys says of a port of a memory that has lost bits, or None. The black box has the widths of one memory: in a unit
+    with others that must be the widest."""
+    found = re.finditer(r"Resizing cell port \S+ from (\d+) bits to (\d+) bits", said)
+    return next((port.group() for port in found if int(port[2]) < int(port[1])), None)
+
+
 def stop(process):
     try:
         os.killpg(process.pid, signal.SIGKILL)
@@ -136,7 +143,9 @@ def synthesize(row, library, flow, tools, cache, seconds):
         for name, content in (beside | {"synthesis.ys": text, "delay.tcl": timing}).items():
             (folder / name).write_text(content)
         # The reader takes files below the current folder only.
-        tools.run([tools.yosys, "-q", "-s", "synthesis.ys"], seconds, folder)
+        lost = narrowed(tools.run([tools.yosys, "-q", "-s", "synthesis.ys"], seconds, folder))
+        if lost:
+            raise Failed(f"the black box of memories has not the width of all: {lost}")
         more = 0
         if flow.gated:
             text_of, added = gates.finish((folder / "netlist.v").read_text(), library.settings["gate"])

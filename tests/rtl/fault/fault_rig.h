@@ -17,7 +17,9 @@ typedef struct {
   check_random_t random;
   ufp4_descriptor_t jobs[3];   // by kind_t
   uint8_t *before, *after[3];  // images
-  uint64_t cycles[3];
+  ufp4_completion_t done[3];
+  uint64_t cycles[3];  // until the end has been seen
+  uint64_t counters[3][UFP4_COUNTER_COUNT];
 } rig_t;
 
 rig_t rig_open(uint64_t seed);

@@ -14,7 +14,7 @@
 //   reset does not help.
 //
 // usage: test_fault jobs [SEED]
-//   Without faults: cycles and results of random jobs, to be compared with those of another form.
+//   Without faults: cycles, counters and results of random jobs, to be compared with those of another form.
 //
 // usage: test_fault reset [SEED]
 //   Sums that have changed when a soft reset comes. Fails if the job after it is not as without
@@ -179,6 +179,11 @@ static int sort_wanted(const char *path, const char *name) {
   return has_parity(path, name) && strcmp(whole, memory_wanted) == 0 ? 0 : -1;
 }
 
+// The highest of a word, where its parity is if that is in the word, or any.
+static uint64_t draw_bit(rig_t *rig) {
+  return check_below(&rig->random, 2) != 0 ? 0 : check_next(&rig->random);
+}
+
 // Flips a bit of every word of the memory, at random times of random jobs, until one ends with an
 // error. Sums are looked at where a PE goes on with them and where they are drained: theirs takes
 // jobs enough to meet both.
@@ -190,7 +195,8 @@ static unsigned jobs_until_error(rig_t *rig) {
   for (unsigned jobs = 1; first == 0 ? jobs <= MOST_JOBS : sums && jobs <= SUM_JOBS; jobs++) {
     if (jobs % JOBS_EACH == 1) draw_jobs(rig, sums || check_below(&rig->random, 2) != 0 ? LONG : 0);
     bench_t bench = open_core(rig);
-    fault_plan_words(sort_wanted, 0, 0, check_below(&rig->random, (uint32_t)rig->cycles[kind]));
+    fault_plan_words(sort_wanted, 0, draw_bit(rig),
+                     check_below(&rig->random, (uint32_t)rig->cycles[kind]));
     const outcome_t outcome = run_with_fault(rig, &bench, kind);
     bench_close(&bench);
     if (outcome == STATUS && first == 0) first = jobs;
@@ -231,7 +237,7 @@ static unsigned reset_among_errors(rig_t *rig) {
     if (i % JOBS_EACH == 0) draw_jobs(rig, RESET_LONG);
     bench_t bench = open_core(rig);
     const uint32_t cycles = (uint32_t)rig->cycles[GEMM_JOB] - check_below(&rig->random, RESET_LAST);
-    fault_plan_words(sort_loaded_sums, 0, 0, cycles);
+    fault_plan_words(sort_loaded_sums, 0, draw_bit(rig), cycles);
     bench_submit(&bench, &rig->jobs[GEMM_JOB]);
     ufp4_sim_run(bench.sim, cycles);
     bad += soft_reset(rig, &bench) || !fault_done() || run_one(rig, &bench, GEMM_JOB) != MASKED;
@@ -310,9 +316,13 @@ static int print_table(rig_t *rig, unsigned injections) {
 static void print_jobs(rig_t *rig) {
   for (unsigned i = 0; i < JOBS; i++) {
     draw_jobs(rig, i % 2 ? LONG : 0);
-    for (int kind = GEMM_JOB; kind <= QUANT_JOB; kind++)
-      printf("%llu cycles, memory %016llx\n", (unsigned long long)rig->cycles[kind],
+    for (int kind = GEMM_JOB; kind <= QUANT_JOB; kind++) {
+      printf("%llu cycles, memory %016llx, counters", (unsigned long long)rig->done[kind].cycles,
              (unsigned long long)hash_after(rig, kind));
+      for (int c = 0; c < UFP4_COUNTER_COUNT; c++)
+        printf(" %llu", (unsigned long long)rig->counters[kind][c]);
+      printf("\n");
+    }
   }
 }
 
