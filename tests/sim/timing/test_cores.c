@@ -213,8 +213,8 @@ static void draw_edges(twin_t *twin, load_t *load) {
     for (unsigned j = 0; j < JOBS; j++) {
       twin_job_t job = draw_gemm(twin, 10, 2);
       align_rows(&job.gemm);
-      job.gemm.n = (1 + check_below(&twin->random, 4)) * tile_n + 1 +
-                   check_below(&twin->random, tile_n - 1);
+      job.gemm.n =
+          (1 + check_below(&twin->random, 4)) * tile_n + 1 + check_below(&twin->random, tile_n - 1);
       job.gemm.d_stride_bytes = 2048u << check_below(&twin->random, 3);
       if (check_below(&twin->random, 3) == 0) job.gemm.d_stride_bytes += 128;
       load->jobs[i][j] = job;
