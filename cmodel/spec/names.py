@@ -8,10 +8,13 @@ def c_header(spec, note, values_of):
     """Tables of all names, and the one search in them."""
     counts = [name.upper() for name, _, _ in values_of] + [size.upper() for size in spec["sizes"]] + ["BACKEND", "BACKEND_CLASS"]
     out = [f"// {note}", "// SPDX-License-Identifier: Apache-2.0", "// Names by value, and the value of a name.", "#ifndef UFP4_NAMES_H", "#define UFP4_NAMES_H", "",
-           "#include <string.h>", "", '#include "ufp4/spec.h"', "", "// clang-format off"]
+           "#include <string.h>", "", '#include "ufp4/recipe.h"', "", "// clang-format off"]
     out += [f"static const char *const {count.lower()}_names[UFP4_{count}_COUNT] = UFP4_{count}_NAMES;" for count in counts]
     for name, names in spec["names"].items():
         out.append(f"static const char *const {name}_names[{len(names)}] = {{" + ", ".join(f'"{one}"' for one in names) + "};")
+    for name, count in (("role", "UFP4_ROLE_COUNT"), ("pass", "UFP4_PASS_COUNT"), ("axis", "UFP4_AXIS_COL + 1"), ("signs", "UFP4_SIGNS_STEP + 1"),
+                        ("matrix", "UFP4_MATRIX_COUNT")):
+        out.append(f'_Static_assert(sizeof {name}_names / sizeof *{name}_names == {count}, "{name}");')
     return "\n".join([*out, "", "/** The place of what is called @p text, of @p length bytes; @p count: nothing is. */",
                       "static inline unsigned names_find(const char *text, size_t length, const char *const *names, unsigned count) {",
                       "  unsigned i = 0;", "  while (i < count && (strlen(names[i]) != length || memcmp(text, names[i], length) != 0)) i++;", "  return i;", "}",

@@ -74,7 +74,9 @@ typedef struct {
   unsigned latency_cycles;
   unsigned bandwidth_bytes;  ///< a cycle, each way; 0: as wide as the bus
   uint64_t stall_seed;       ///< of random back-pressure, with which no cycle is skipped; 0: none
-  int every_cycle;           ///< 1: no cycle is skipped, however often the same ones come again
+  /** 1: no cycle is skipped, however often the same ones come again. As with a time line, no cycle
+   * of the other cores on its bus is skipped either, while it is there. */
+  int every_cycle;
   const char *dram;  ///< a memory with banks (base/dram.h), with which no cycle is skipped; or NULL
   const ufp4_timeline_sink_t *timeline;  ///< who takes a time line, while which no cycle is
                                          ///< skipped; copied. NULL: there is none

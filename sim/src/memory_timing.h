@@ -144,8 +144,9 @@ class MemoryTiming {
       v.exact(burst.beats);
       v.exact(burst.id | burst.resp << 8);
     });
-    v.queue(writes_, [&v](MemoryBurst &burst) {
+    v.queue(writes_, [&](MemoryBurst &burst) {
       v.exact(burst.beats);
+      if (rules_.outside) v.exact(burst.address - burst.start);  // how long it takes is all of it
       v.exact(burst.id | burst.resp << 8);
     });
     v.queue(answers_, [&v](MemoryAnswer &answer) {

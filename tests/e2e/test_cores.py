@@ -13,8 +13,9 @@ def check_cores(backend, *options, shapes=((37, 70, 33), (50, 33, 129), (3, 5, 1
     for shape in shapes:
         tensors(*shape)
         for cores in range(1, 5):
-            for split in ("tokens", "n", "auto"):
-                result = layer("--backend", backend, "--check", "model", "--cores", cores, "--split", split, *options)
+            for split in ("tokens", "n", "auto") if cores > 1 else ("auto",):
+                words = ["--split", split] if cores > 1 else []
+                result = layer("--backend", backend, "--check", "model", "--cores", cores, *words, *options)
                 check_equal(result["verdict"], "equal", f"{shape} on {cores} cores by {split}")
 
 
@@ -89,8 +90,17 @@ def test_rejects_numbers_of_cores():
     tensors(4, 5, 6)
     for cores in ("0", "-1", "65", "two", "1.5", "", "99999999999999999999"):
         rejects(2, "a whole number from 1 to 64", "layer", *XWD, "-o", "out", "--cores", cores)
-    rejects(2, "--split goes with --cores", "layer", *XWD, "-o", "out", "--split", "n")
+    for words in ([], ["--cores", "1"]):
+        rejects(2, "--split goes with --cores 2 or more", "layer", *XWD, "-o", "out", "--split", "n", *words)
     rejects(2, "'k' is not one of tokens|n|auto", "layer", *XWD, "-o", "out", "--cores", "2", "--split", "k")
+
+
+def test_rejects_cores_for_what_the_host_multiplies():
+    tensors(4, 5, 6)
+    write_recipe("half.json", elem="e1m2", rht="integer", bf16_passes=["dgrad"])
+    for words in (["--recipe", "bf16"], ["--recipe", "fp32"], ["--recipe", "half.json", "--pass", "dgrad"]):
+        rejects(2, "--cores: the host multiplies", "layer", *XWD, "-o", "out", "--cores", "3", *words)
+    layer("--recipe", "half.json", "--pass", "wgrad", "--cores", "3", "--check", "model")
 
 
 def test_rejects_cores_on_other_backends_and_in_files_of_one():

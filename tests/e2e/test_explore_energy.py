@@ -96,6 +96,8 @@ def test_what_has_no_row_is_told():
     check_equal(told["ufp4", "small"], (False, True, "--ppa has no energies of pe on e1m2"), "no energies")
     check_equal(told["e2m1", "small"], (True, True, ""), "both")
     check_equal(told["e2m1", "lean"], (False, False, "--ppa has no row of this core's PE"), "four lanes")
+    wide = explore(*words, "--config", "small", "--mem-bandwidth", "64")[-1]
+    check(wide["reason"].startswith("mem-bandwidth 64 is above the bus") and wide["reason"].endswith("; --ppa has no energies of pe on e1m2"), wide["reason"])
     check_equal(told["e2m1", "board"], (True, False, "--ppa has no area of this core's QUANT"), "two numbers a cycle")
     fp32 = explore(*words, "--config", "small-fp32", "--recipe", "mxfp4")[-1]
     check_equal((fp32["joules"], fp32["um2"], fp32["reason"]), ("", "", "--ppa has no energies of pe_fp32 on e2m1"), "no row")
@@ -113,7 +115,8 @@ def test_without_it_nothing_changes():
 def test_other_files_and_energies_are_refused():
     pathlib.Path("s.csv").write_text(SHAPES)
     for text, message in (("{", "ppa.json: "), ("[]", "no row of a PE"), ('{"rows": [{"unit": "dot", "area_um2": 1}]}', "no row of a PE"),
-                          ('{"rows": [{"unit": "pe", "area_um2": -1}]}', "no row of a PE"), ('{"rows": [1, {"unit": 2}]}', "no row of a PE")):
+                          ('{"rows": [{"unit": "pe", "area_um2": -1}]}', "no row of a PE"), ('{"rows": [1, {"unit": 2}]}', "no row of a PE"),
+                          ('{"rows": [{"unit": "quant_block", "area_um2": 1}]}', "no row of a PE")):
         pathlib.Path("ppa.json").write_text(text)
         rejects(2, message, "explore", "s.csv", "-o", "no", "--ppa", "ppa.json")
     rejects(2, "--ppa: none.json", "explore", "s.csv", "-o", "no", "--ppa", "none.json")

@@ -124,8 +124,8 @@ def test_configurations_of_no_model_are_refused():
 def test_rejects_configurations_whose_blocks_differ():
     moe = HF | EXPERTS | {"model_type": "qwen2_moe", "num_experts": 4}
     differs = "config.json: {}: its blocks differ from each other"
-    for name, different, alike in (("first_k_dense_replace", 3, 0), ("decoder_sparse_step", 2, 1), ("mlp_only_layers", [0], []), ("moe_layer_freq", [0, 1], 1),
-                                   ("hybrid_override_pattern", "M-*", ""), ("block_configs", [{}], None), ("attn_layer_period", 8, 1),
+    for name, different, alike in (("first_k_dense_replace", 3, 0), ("decoder_sparse_step", 2, 1), ("mlp_only_layers", [0], []), ("moe_layer_freq", [0, 1], 1), ("moe_layer_freq", 2.0, 1.0),
+                                   ("hybrid_override_pattern", "M-*", ""), ("block_configs", [{}], None), ("block_configs", {"0": 1}, []), ("attn_layer_period", 8, 1),
                                    ("layer_types", ["full_attention", "linear_attention"], ["full_attention", "sliding_attention"]),
                                    ("layer_types", ["mamba"], None), ("layer_types", [1], [])):
         pathlib.Path("config.json").write_text(json.dumps(moe | {name: different}))

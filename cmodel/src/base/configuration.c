@@ -5,11 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "base/shape.h"
-
-static const char *const contracts[] = UFP4_CONTRACT_NAMES;
-static const char *const formats[] = UFP4_FORMATS_NAMES;
-static const char *const targets[] = UFP4_TARGET_NAMES;
 
 /** What a text has said so far. */
 typedef struct {
@@ -55,10 +52,10 @@ static const parameter_t keys[] = {
     {"bus_bytes", SAYS_BUS, AT(core.bus_bytes), 0, NULL, 0},
     {"quant", SAYS_QUANT, AT(core.quant), 0, NULL, 0},
     {"lanes", SAYS_LANES, AT(core.lanes), 0, NULL, 0},
-    {"contract", SAYS_CONTRACT, AT(core.contract), 0, contracts, UFP4_CONTRACT_COUNT},
-    {"formats", SAYS_FORMATS, AT(core.formats), 0, formats, UFP4_FORMATS_COUNT},
-    {"target", SAYS_TARGET, AT(target), 0, targets, UFP4_TARGET_COUNT},
-    {"simulated", SAYS_TARGET, AT(target), 0, targets, UFP4_TARGET_COUNT},
+    {"contract", SAYS_CONTRACT, AT(core.contract), 0, contract_names, UFP4_CONTRACT_COUNT},
+    {"formats", SAYS_FORMATS, AT(core.formats), 0, formats_names, UFP4_FORMATS_COUNT},
+    {"target", SAYS_TARGET, AT(target), 0, target_names, UFP4_TARGET_COUNT},
+    {"simulated", SAYS_TARGET, AT(target), 0, target_names, UFP4_TARGET_COUNT},
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 
@@ -161,10 +158,10 @@ static int parse_name(const char *name, parse_t *parse) {
   at = read_part(at, "-c", &core->chunk);
   at = read_part(at, "-b", &core->bus_bytes);
   at = read_part(at, "-q", &core->quant);
-  at = read_word(at, contracts, UFP4_CONTRACT_COUNT, &core->contract);
-  at = read_word(at, formats, UFP4_FORMATS_COUNT, &core->formats);
+  at = read_word(at, contract_names, UFP4_CONTRACT_COUNT, &core->contract);
+  at = read_word(at, formats_names, UFP4_FORMATS_COUNT, &core->formats);
   if (at != NULL && strncmp(at, "-l", 2) == 0) at = read_part(at, "-l", &core->lanes);
-  at = read_word(at, targets, UFP4_TARGET_COUNT, &parse->target);
+  at = read_word(at, target_names, UFP4_TARGET_COUNT, &parse->target);
   return at != NULL && *at == '\0';
 }
 
@@ -174,9 +171,9 @@ static void make_name(parse_t *parse) {
   if (c->lanes != 16) snprintf(lanes, sizeof lanes, "-l%u", c->lanes);
   snprintf(c->name, sizeof c->name, "%ux%u-%ux%u-c%u-b%u-q%u%s%s%s%s%s%s%s", c->rows, c->cols,
            c->rows * c->tile_rows, c->cols * c->tile_cols, c->chunk, c->bus_bytes, c->quant,
-           c->contract ? "-" : "", c->contract ? contracts[c->contract] : "", c->formats ? "-" : "",
-           c->formats ? formats[c->formats] : "", lanes, parse->target ? "-" : "",
-           parse->target ? targets[parse->target] : "");
+           c->contract ? "-" : "", c->contract ? contract_names[c->contract] : "",
+           c->formats ? "-" : "", c->formats ? formats_names[c->formats] : "", lanes,
+           parse->target ? "-" : "", parse->target ? target_names[parse->target] : "");
 }
 
 // --- Find ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "ufp4/spec.h"
+#include "ufp4/recipe.h"
 
 // clang-format off
 static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
@@ -30,6 +30,11 @@ static const char *const pass_names[3] = {"fprop", "dgrad", "wgrad"};
 static const char *const axis_names[2] = {"row", "col"};
 static const char *const signs_names[2] = {"fixed", "step"};
 static const char *const matrix_names[4] = {"qkv", "proj", "fc1", "fc2"};
+_Static_assert(sizeof role_names / sizeof *role_names == UFP4_ROLE_COUNT, "role");
+_Static_assert(sizeof pass_names / sizeof *pass_names == UFP4_PASS_COUNT, "pass");
+_Static_assert(sizeof axis_names / sizeof *axis_names == UFP4_AXIS_COL + 1, "axis");
+_Static_assert(sizeof signs_names / sizeof *signs_names == UFP4_SIGNS_STEP + 1, "signs");
+_Static_assert(sizeof matrix_names / sizeof *matrix_names == UFP4_MATRIX_COUNT, "matrix");
 
 /** The place of what is called @p text, of @p length bytes; @p count: nothing is. */
 static inline unsigned names_find(const char *text, size_t length, const char *const *names, unsigned count) {

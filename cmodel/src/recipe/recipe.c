@@ -181,11 +181,13 @@ static int is_wide(const ufp4_recipe_t *recipe) {
 
 // What is said of a transform has no effect where there is none.
 static const char *transform_in_vain(const ufp4_recipe_t *recipe) {
-  if (!recipe->quantized || recipe->rht[0] || recipe->rht[1] || recipe->rht[2]) return NULL;
+  if (!recipe->quantized) return NULL;
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    if (recipe->rht[pass] && ufp4_recipe_quantizes(recipe, (ufp4_pass_t)pass)) return NULL;
+  }
   if (recipe->rht_size != 0) return "rht_size";
   if (recipe->signs != UFP4_SIGNS_FIXED) return "signs step";
-  const int own = recipe->rht_mask != 0 && recipe->rht_mask != UFP4_RHT_DEFAULT_MASK;
-  return own ? "rht_mask" : NULL;
+  return recipe->rht_mask != UFP4_RHT_DEFAULT_MASK ? "rht_mask" : NULL;
 }
 
 ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, const char *backend,

@@ -313,9 +313,10 @@ static const char *unlike(const json_t *json) {
   for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
     const json_t *value = json_object_get(json, patterns[i].name);
     const char *text = json_string_value(value);
-    const int alike = json_is_integer(value) ? json_integer_value(value) == patterns[i].alike
-                      : text != NULL         ? text[0] == '\0'
-                                             : json_is_null(value) || json_array_size(value) == 0;
+    const int alike = json_is_number(value) ? json_number_value(value) == (double)patterns[i].alike
+                      : text != NULL        ? text[0] == '\0'
+                                            : json_is_null(value) ||
+                                           (json_is_array(value) && json_array_size(value) == 0);
     if (value != NULL && !alike) return patterns[i].name;
   }
   return same_layers(json_object_get(json, "layer_types")) ? NULL : "layer_types";

@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "asap7.h"
+#include "base/names.h"
 #include "jobs.h"
 
 enum { UNITS = sizeof asap7 / sizeof *asap7, BLOCK = 16 };
-
-static const char *const elem_names[] = UFP4_ELEM_NAMES;
 
 // --- Rows of ppa --------------------------------------------------------------------------------
 
@@ -58,7 +57,7 @@ static int read_rows(const char *path, const json_t *json, explore_ppa_t *ppa) {
     json_array_foreach(json_object_get(json, "rows"), at, row) {
       if (!says(row, "unit", unit->name)) continue;
       read_unit(row, unit);
-      found |= isfinite(unit->um2);
+      found |= strncmp(unit->name, "pe", 2) == 0 && isfinite(unit->um2);
     }
   }
   if (found) return CLI_GO_ON;
@@ -119,15 +118,18 @@ static double um2_of(const explore_ppa_t *ppa, const explore_case_t *of) {
 
 void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one) {
   const explore_ppa_t *ppa = &plan->ppa;
-  if (ppa->text == NULL || one->reason[0] != '\0' || one->note[0] != '\0') return;
+  const size_t said = strlen(one->note), left = sizeof one->note - said;
+  const char *also = said != 0 ? "; " : "";
+  char *note = one->note + said;
+  if (ppa->text == NULL || one->reason[0] != '\0') return;
   const explore_unit_t *pe = pe_of(ppa, &one->core);
   const char *elem = elem_names[one->recipe.elem];
   if (pe == NULL) {
-    snprintf(one->note, sizeof one->note, "--ppa has no row of this core's PE");
+    snprintf(note, left, "%s--ppa has no row of this core's PE", also);
   } else if (!isfinite(pe->fprop[one->recipe.elem] + pe->wgrad[one->recipe.elem] + pe->idle)) {
-    snprintf(one->note, sizeof one->note, "--ppa has no energies of %s on %s", pe->name, elem);
+    snprintf(note, left, "%s--ppa has no energies of %s on %s", also, pe->name, elem);
   } else if (!isfinite(um2_of(ppa, one))) {
-    snprintf(one->note, sizeof one->note, "--ppa has no area of this core's QUANT");
+    snprintf(note, left, "%s--ppa has no area of this core's QUANT", also);
   }
 }
 

@@ -91,7 +91,7 @@ typedef struct {
   char dram[24];                                   ///< a name of base/dram.h, or empty
   int64_t tokens;                                  ///< of a step
   char reason[sizeof((ufp4_message_t *)0)->text];  ///< why the core cannot do it; empty if it can
-  char note[96];  ///< what of its settings has no effect; empty if all have
+  char note[160];  ///< which setting has no effect, and what --ppa lacks; empty if neither
 } explore_case_t;
 
 enum { EXPLORE_LISTS = 8 };

@@ -10,6 +10,8 @@
 
 enum { TEXT = 512 };
 
+static const char no_line[] = "no KEY = VALUE of a configuration";
+
 // --- FILE.toml ----------------------------------------------------------------------------------
 
 static int ends_in_toml(const char *word) {
@@ -32,21 +34,21 @@ static int is_skipped(const char *key) {
   return strcmp(key, "name") == 0 || strcmp(key, "on_demand") == 0;
 }
 
-// Adds what a line says to @p text. @return 0 if it is no KEY = VALUE.
-static int add_line(char *line, char text[TEXT]) {
+// Adds what a line says to @p text. @return what is wrong with it, or NULL.
+static const char *add_line(char *line, char text[TEXT]) {
   line[strcspn(line, "#")] = '\0';
   line = trim(line);
-  if (*line == '\0' || strcmp(line, "[[configuration]]") == 0) return 1;
+  if (*line == '\0' || strcmp(line, "[[configuration]]") == 0) return NULL;
   char *value = strchr(line, '=');
-  if (value == NULL) return 0;
+  if (value == NULL) return no_line;
   *value++ = '\0';
   const char *key = trim(line);
   value = trim(value);
-  if (is_skipped(key)) return 1;
+  if (is_skipped(key)) return NULL;
   const size_t length = strlen(text);
   const int wrote =
       snprintf(text + length, TEXT - length, "%s%s=%s", length > 0 ? ":" : "", key, value);
-  return wrote < (int)(TEXT - length);
+  return wrote < (int)(TEXT - length) ? NULL : "what is said up to here is too long";
 }
 
 static ufp4_status_t read_file(const char *path, char text[TEXT], ufp4_message_t *message) {
@@ -60,8 +62,9 @@ static ufp4_status_t read_file(const char *path, char text[TEXT], ufp4_message_t
   }
   ufp4_status_t status = UFP4_OK;
   for (int at = 1; status == UFP4_OK && (length = getline(&line, &size, file)) >= 0; at++) {
-    if (strlen(line) == (size_t)length && add_line(line, text)) continue;
-    ufp4_message_set(message, "%s, line %d: no KEY = VALUE of a configuration", path, at);
+    const char *wrong = strlen(line) == (size_t)length ? add_line(line, text) : no_line;
+    if (wrong == NULL) continue;
+    ufp4_message_set(message, "%s, line %d: %s", path, at, wrong);
     status = UFP4_ERROR_ARGUMENT;
   }
   free(line);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "frame/cli.h"
 #include "frame/maker.h"
 #include "ufp4/rounding.h"
@@ -23,8 +24,6 @@ const cli_command_t cli_bias = {
     .run = run,
 };
 
-static const char *const elem_names[] = UFP4_ELEM_NAMES;
-static const char *const scale_names[] = UFP4_SCALE_NAMES;
 enum {
   ELEMS = 3,
   MAX_DATA = 2,

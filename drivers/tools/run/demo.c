@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "frame/cli.h"
 #include "frame/progress.h"
 #include "frame/report.h"
@@ -156,11 +157,10 @@ typedef struct {
 
 static void print_cases(const demo_t *demo, const ufp4_device_info_t *info, totals_t *totals) {
   static const char *const passes[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
-  static const char *const elements[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
   unsigned bandwidth = (unsigned)demo->arguments->device.mem_bandwidth;
   for (int i = 0; i < demo->core.record.count; i++) {
     const record_gemm_t *gemm = &demo->core.record.gemms[i];
-    const char *format = gemm->quantized ? elements[demo->recipe.elem] : "bf16";
+    const char *format = gemm->quantized ? elem_names[demo->recipe.elem] : "bf16";
     report_case_t line =
         report_case_make(passes[gemm->pass], format, &gemm->stats, sizeof(float), info, bandwidth);
     line.mismatches = record_compare(&demo->model.record.gemms[i], gemm, &totals->difference);

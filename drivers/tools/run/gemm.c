@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/names.h"
 #include "frame/cli.h"
 #include "frame/compare.h"
 #include "frame/report.h"
@@ -22,7 +23,6 @@ const cli_command_t cli_gemm = {
 
 enum { NOT_GIVEN = -1 };
 enum { OUT_F32, OUT_BF16, OUT_I64 };
-static const char *const elem_names[] = UFP4_ELEM_NAMES;
 
 typedef struct {
   const char *output, *c_path, *accumulate_path, *check;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/names.h"
 #include "frame/cli.h"
 #include "frame/compare.h"
 #include "frame/report.h"
@@ -26,10 +27,8 @@ const cli_command_t cli_layer = {
     .details = cli_recipe_details,
 };
 
-static const char *const role_names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
-static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
+static const char *const tensor_names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
 static const char *const output_names[UFP4_PASS_COUNT] = {"Y.npy", "dX.npy", "dW.npy"};
-static const char *const elem_names[] = UFP4_ELEM_NAMES;
 #define ALL_PASSES 3  // index of "all" among the words of --pass
 
 typedef struct {
@@ -80,7 +79,7 @@ static int read_tensors(const choices_t *choices, char **paths, layer_t *layer) 
     if (!role_is_needed(layer->shape.passes, role)) continue;
     if (strcmp(paths[role], "-") == 0) {
       return cli_fail(&cli_layer, CLI_USAGE, "%s is '-', and the passes asked for need it",
-                      role_names[role]);
+                      tensor_names[role]);
     }
     int end = cli_tensor_read(&cli_layer, paths[role], choices->bf16, &layer->tensors[role]);
     if (end == CLI_GO_ON) end = cli_tensor_sides(&cli_layer, paths[role], &layer->tensors[role]);
@@ -96,7 +95,7 @@ static int join_size(char **paths, const char *what, int role_a, int64_t a, int 
   if (a == 0 || b == 0 || a == b) return CLI_GO_ON;
   return cli_fail(&cli_layer, CLI_USAGE,
                   "%s: %s (%s) has %" PRId64 ", %s (%s) has %" PRId64 "; they must be equal", what,
-                  paths[role_a], role_names[role_a], a, paths[role_b], role_names[role_b], b);
+                  paths[role_a], tensor_names[role_a], a, paths[role_b], tensor_names[role_b], b);
 }
 
 static int find_shape(char **paths, layer_t *layer) {
@@ -181,7 +180,7 @@ static ufp4_status_t compare_copy(const layer_t *layer, ufp4_role_t role, ufp4_a
                                   compare_t *compare) {
   ufp4_operand_t got = {0}, want = {0};
   char name[16];
-  snprintf(name, sizeof name, "%s %s", role_names[role], axis == UFP4_AXIS_ROW ? "row" : "col");
+  snprintf(name, sizeof name, "%s %s", tensor_names[role], axis == UFP4_AXIS_ROW ? "row" : "col");
   ufp4_status_t status = ufp4_linear_operand(layer->sides[0].linear, role, axis, &got);
   if (status == UFP4_OK) status = ufp4_linear_operand(layer->sides[1].linear, role, axis, &want);
   if (status == UFP4_OK) compare_operands(compare, name, &got, &want);
@@ -260,7 +259,7 @@ static void print_flags(const layer_t *layer) {
     fprintf(stderr,
             "ufp4 layer: %s holds NaN, Inf or numbers beyond FP32; the scales of those blocks are "
             "NaN\n",
-            role_names[role]);
+            tensor_names[role]);
     i |= 1;  // once for each tensor
   }
 }
@@ -374,9 +373,10 @@ static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
   if (end != CLI_GO_ON) return end;
   uint64_t t = padded(layer->shape.tokens), in = padded(layer->shape.cin),
            out = padded(layer->shape.cout);
-  // Bytes: source, output and two copies; one of several cores has another output and its operands.
+  // Bytes: source, output and two copies; one of several cores has another output and its operands,
+  // and a split that is tried has an output.
   cli_device_demand(&choices->device,
-                    (choices->cores.asked > 1 ? 15 : 10) * (t * in + in * out + t * out));
+                    (choices->cores.asked > 1 ? 19 : 10) * (t * in + in * out + t * out));
   end = choices->json ? compute_json(choices, layer) : compute(choices, layer, NULL);
   if (end == CLI_GO_ON) end = cli_printed();
   if (end == CLI_GO_ON && choices->directory != NULL) end = write_outputs(choices, layer);
@@ -421,6 +421,18 @@ static int check_host_recipe(const choices_t *choices, const ufp4_recipe_t *reci
                   "--recipe %s runs on the host: leave --backend and --check out", recipe->name);
 }
 
+static int check_shared(const choices_t *choices, const layer_t *layer) {
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    if ((layer->shape.passes >> pass & 1) &&
+        ufp4_recipe_quantizes(&layer->recipe, (ufp4_pass_t)pass))
+      return CLI_GO_ON;
+  }
+  if (choices->cores.asked == 1) return CLI_GO_ON;
+  return cli_fail(&cli_layer, CLI_USAGE,
+                  "--cores: the host multiplies with recipe %s in these passes; leave it out",
+                  layer->recipe.name);
+}
+
 static int run(int argc, char **argv) {
   choices_t choices = {.recipe_name = "ufp4", .pass = ALL_PASSES};
   cli_options_t options = {0};
@@ -436,9 +448,10 @@ static int run(int argc, char **argv) {
   if (end == CLI_GO_ON) end = check_outputs(&choices, paths);
   if (end == CLI_GO_ON) end = cli_recipe_of_one(&cli_layer, choices.recipe_name, &layer.recipe);
   if (end == CLI_GO_ON) end = check_host_recipe(&choices, &layer.recipe);
-  if (end != CLI_GO_ON) return end;
   layer.shape.seed = choices.seed;
   layer.shape.passes = choices.pass == ALL_PASSES ? UFP4_PASSES_ALL : 1u << choices.pass;
+  if (end == CLI_GO_ON) end = check_shared(&choices, &layer);
+  if (end != CLI_GO_ON) return end;
   end = run_layer(&choices, paths, &layer);
   for (int i = 0; i < 2; i++) close_side(&layer.sides[i]);
   for (int role = 0; role < UFP4_ROLE_COUNT; role++) ufp4_tensor_free(&layer.tensors[role]);

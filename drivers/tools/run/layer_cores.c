@@ -4,6 +4,7 @@
 #include "layer_cores.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const split_names[] = {"tokens", "n"};
@@ -24,10 +25,10 @@ void layer_cores_add(cli_options_t *options, layer_cores_t *cores) {
 int layer_cores_check(const cli_options_t *options, const layer_cores_t *cores,
                       const cli_device_t *device) {
   static const char *const able[] = {"model", "rtl", "tlm"};
-  if (cli_option_given(options, "split") && !cli_option_given(options, "cores"))
-    return cli_fail(&cli_layer, CLI_USAGE, "--split goes with --cores");
   if (cores->asked < 1 || cores->asked > SPLIT_MAX_CORES)
     return cli_fail(&cli_layer, CLI_USAGE, "--cores: a whole number from 1 to %d", SPLIT_MAX_CORES);
+  if (cores->asked == 1 && cli_option_given(options, "split"))
+    return cli_fail(&cli_layer, CLI_USAGE, "--split goes with --cores 2 or more");
   if (cores->asked == 1) return CLI_GO_ON;
   if (device->trace != NULL || device->timeline != NULL)
     return cli_fail(&cli_layer, CLI_USAGE, "--%s is of one core; leave --cores out",
@@ -88,6 +89,7 @@ static ufp4_status_t run_split(const work_t *work, int split, layer_parts_t *par
   const int64_t ld = work->b.rows;
   split_part_t shares[SPLIT_MAX_CORES];
   ufp4_status_t status = UFP4_OK;
+  memset(work->d, 0xFF, ufp4_matrix_bytes(work->a.rows, ld, sizeof(float)));  // NaN
   parts->split = split_names[split];
   parts->count = split_gemm(split == N, (uint32_t)(split == N ? work->b.rows : work->a.rows),
                             work->how.d_dtype, work->cores->count, shares);
@@ -108,13 +110,21 @@ static uint64_t longest(const layer_parts_t *parts) {
   return cycles;
 }
 
-// Without cycles there is no better one.
+// D has the bits of the split that is told. Without cycles there is no better one.
 static ufp4_status_t run_best(const work_t *work, layer_parts_t *parts) {
+  const size_t bytes = ufp4_matrix_bytes(work->a.rows, work->b.rows, sizeof(float));
   layer_parts_t other = {.count = 0};
+  work_t by_n = *work;
   ufp4_status_t status = run_split(work, TOKENS, parts);
   if (status != UFP4_OK || longest(parts) == 0) return status;
-  status = run_split(work, N, &other);
-  if (longest(&other) < longest(parts)) *parts = other;
+  by_n.d = malloc(bytes);
+  if (by_n.d == NULL) return UFP4_ERROR_MEMORY;
+  status = run_split(&by_n, N, &other);
+  if (status == UFP4_OK && longest(&other) < longest(parts)) {
+    *parts = other;
+    memcpy(work->d, by_n.d, bytes);
+  }
+  free(by_n.d);
   return status;
 }
 

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/names.h"
 #include "train/model/weights.h"
 
-static const char *const pass_names[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
-static const char *const role_names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
-static const char *const axis_names[] = {"rows", "columns"};
+static const char *const tensor_names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
+static const char *const side_names[] = {"rows", "columns"};
 
 // --- Recording ----------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ static void compare_operand(const record_gemm_t *gemm, int which, const ufp4_ope
   ufp4_role_t role[2];
   ufp4_axis_t axis[2];
   ufp4_pass_operands(gemm->pass, role, axis);
-  snprintf(what, sizeof what, "%s by %s", role_names[role[which]], axis_names[axis[which]]);
+  snprintf(what, sizeof what, "%s by %s", tensor_names[role[which]], side_names[axis[which]]);
   compare_operands(&difference->compare, what, got, want);
   difference->codes += 16 * want->rows * want->blocks;
   difference->scales += want->rows * want->scale_blocks;

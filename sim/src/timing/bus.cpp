@@ -15,12 +15,13 @@ void Bus::join(Core *core, bool every_cycle) {
   last_ = cores_.size();  // the first core is the next one
   cores_.push_back(core);
   begun_.resize(cores_.size());
-  every_cycle_ |= every_cycle;
+  if (every_cycle) stepped_.push_back(core);
   skip_.forget();
 }
 
 void Bus::leave(const Core *core) {
-  cores_.erase(std::remove(cores_.begin(), cores_.end(), core), cores_.end());
+  for (auto *list : {&cores_, &stepped_})
+    list->erase(std::remove(list->begin(), list->end(), core), list->end());
   begun_.resize(cores_.size());
   last_ = 0;
   skip_.forget();
@@ -80,20 +81,20 @@ void Bus::visit(Visitor &v) {
   }
 }
 
-// The first core that works says when their joint state is worth being looked at.
+// The first core in which something goes on says when their joint state is worth being looked at.
 bool Bus::may_skip() {
   bool even = true;
   for (Core *core : cores_) even = core->may_skip(skip_) && even;
   if (!even || !skip_.wanted(now_)) return false;
   for (const Core *core : cores_) {
-    if (core->working()) return core->marks();
+    if (core->going()) return core->marks();
   }
   return false;
 }
 
 bool Bus::leap(uint64_t most) {
   if (!step()) return false;
-  if (every_cycle_ || banks_ || !may_skip()) return true;
+  if (!stepped_.empty() || banks_ || !may_skip()) return true;
   SkipReader reader(skip_.state());
   std::vector<Moving *> moving;
   for (Core *core : cores_) {
@@ -106,10 +107,7 @@ bool Bus::leap(uint64_t most) {
   uint64_t shift = 0;
   if (!skip_.follow(moving, &now_, before + std::min(most - 1, ~before), &shift)) return true;
   SkipWriter writer(skip_.state().even.data(), shift);
-  for (Core *core : cores_) {
-    core->visit(writer);
-    core->skipped(now_ - before);
-  }
+  for (Core *core : cores_) core->skip(writer, now_ - before);
   visit(writer);
   return true;
 }

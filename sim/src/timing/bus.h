@@ -51,11 +51,10 @@ class Bus {
   unsigned latency_, bytes_;
   bool banks_;
   Dram dram_;
-  uint64_t now_ = 0, free_[2] = {};  // free_: of reads and of writes
-  size_t last_ = 0;                  // the core that was served last
-  std::vector<Core *> cores_;
+  uint64_t now_ = 0, free_[2] = {};      // free_: of reads and of writes
+  size_t last_ = 0;                      // the core that was served last
+  std::vector<Core *> cores_, stepped_;  // stepped_: those with which no cycle is skipped
   std::vector<Begun> begun_;
-  bool every_cycle_ = false;
   Skip skip_;
 };
 

@@ -323,11 +323,12 @@ bool Core::step() {
   if (!step_host(now, events(master, slave), guard, &soft_reset)) return false;
   moving_.read.step(read, read_taken, slave);
   moving_.write.step(write, now.dat_valid, slave);
-  moved_ = moving_.memory.sample(cycle_, master);
-  if (moved_) last_moved_ = cycle_;
+  const bool bus_moved = moving_.memory.sample(cycle_, master);
+  if (bus_moved) last_moved_ = cycle_;
+  moves_ += bus_moved;
   cycle_++;
   stepped_++;
-  const bool moved = moved_ || gemm_now_.busy;
+  const bool moved = bus_moved || gemm_now_.busy;
   still_ = moved ? 0 : still_ + 1;
   guard_.step(guard, soft_reset, moved);
   if (!calm_) calm_ = calm();
@@ -383,8 +384,7 @@ bool Core::leap(uint64_t end, bool skips) {
   uint64_t shift = 0, now = cycle_;
   if (!skip_.follow({&moving_}, &now, end, &shift)) return true;
   SkipWriter writer(skip_.state().even.data(), shift);
-  visit(writer);
-  skipped(now - cycle_);
+  this->skip(writer, now - cycle_);
   return true;
 }
 

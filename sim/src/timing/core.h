@@ -130,11 +130,14 @@ class Core {
     registers_.visit(v);
     for (Issue &issue : issue_) issue.visit(v);
     guard_.visit(v);
+    v.count(moves_);
   }
-  /** So many cycles later it is as visit() says. */
-  void skipped(uint64_t cycles) {
+  /** So many cycles later it is as @p writer says. */
+  void skip(SkipWriter &writer, uint64_t cycles) {
+    const uint64_t moves = moves_;
+    visit(writer);
     cycle_ += cycles;
-    last_moved_ = cycle_;
+    if (moves_ != moves) last_moved_ = cycle_;
   }
   bool has_timeline() const {
     return timeline_.on();
@@ -219,9 +222,9 @@ class Core {
   Timeline timeline_;
   uint32_t irqs_ = 0;
   uint64_t cycle_ = 0, stepped_ = 0, last_moved_ = 0;
-  uint64_t still_ = 0;  // cycles in which nothing has moved
+  uint64_t moves_ = 0;  // cycles in which the bus has moved
+  uint64_t still_ = 0;  // cycles in which nothing has
   Guard guard_;
-  bool moved_ = false;
   bool doubtful_ = false;  // a job may meet an address without memory: no cycle is skipped
   bool calm_ = false;  // the command unit stays as it is until an engine is done or the host comes
   std::string message_;

@@ -42,7 +42,7 @@ void Skip::forget() {
 Skip::Entry *Skip::find(const std::vector<Moving *> &moving, uint64_t now) {
   const auto found = entries_.find(state_.key);
   if (found != entries_.end()) return found->second.get();
-  if (entries_.size() >= kMost) forget();
+  if (entries_.size() * moving.size() >= kMost) forget();
   std::vector<uint64_t> places;
   for (const SkipState::Place &place : state_.places) {
     const uint64_t left = state_.even[place.index];

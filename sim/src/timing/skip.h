@@ -163,7 +163,7 @@ class Skip {
  private:
   // Looking at a state costs as much as some tens of cycles.
   static constexpr uint64_t kStretch = 256;
-  static constexpr size_t kMost = 4096;  // states that are kept
+  static constexpr size_t kMost = 4096;  // states that are kept, of all cores
 
   using Cuts = std::vector<std::vector<uint64_t>>;  // by core
   struct Entry;

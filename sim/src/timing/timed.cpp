@@ -88,7 +88,8 @@ ufp4_timed_status_t Timed::wait_interrupt(uint64_t limit) {
   const uint64_t began = core_.cycle(), end = after(limit);
   while (core_.cycle() < end) {
     if (core_.registers().irq()) return UFP4_TIMED_OK;
-    if (!advance(end)) return UFP4_TIMED_FAILED;
+    const uint64_t stuck = std::max(began, core_.last_moved()) + kStuckCycles;
+    if (!advance(core_.working() ? std::min(end, stuck) : end)) return UFP4_TIMED_FAILED;
     if (core_.working() && core_.cycle() >= std::max(began, core_.last_moved()) + kStuckCycles) {
       core_.fail(
           "nothing has moved on the bus for a million cycles: a core that hangs is left to the "

@@ -143,17 +143,22 @@ static void draw_jobs(twin_t *twin, load_t *load, uint32_t tiles, uint32_t chunk
   }
 }
 
-// Parts of one GEMM that are nearly alike, as explore has them; rows of operands and of D lie in
-// their pages alike.
+// Rows of operands and of D lie in their pages alike.
+static void align_rows(ufp4_gemm_descriptor_t *gemm) {
+  const uint32_t one = 16;
+  for (gemm->a_stride_blocks = 8; gemm->a_stride_blocks * one < gemm->k;)
+    gemm->a_stride_blocks *= 2;
+  gemm->b_stride_blocks = gemm->a_stride_blocks;
+  gemm->d_mode = gemm->d_dtype = 0;
+  gemm->d_stride_bytes = 4096;
+}
+
+// Parts of one GEMM that are nearly alike, as explore has them.
 static void draw_parts(twin_t *twin, load_t *load, uint32_t tiles, uint32_t chunks) {
-  const uint32_t m = twin->configuration.rows * twin->configuration.tile_rows, one = 16;
+  const uint32_t m = twin->configuration.rows * twin->configuration.tile_rows;
   for (unsigned j = 0; j < JOBS; j++) {
     twin_job_t whole = draw_gemm(twin, tiles, chunks);
-    for (whole.gemm.a_stride_blocks = 8; whole.gemm.a_stride_blocks * one < whole.gemm.k;)
-      whole.gemm.a_stride_blocks *= 2;
-    whole.gemm.b_stride_blocks = whole.gemm.a_stride_blocks;
-    whole.gemm.d_mode = whole.gemm.d_dtype = 0;
-    whole.gemm.d_stride_bytes = 4096;
+    align_rows(&whole.gemm);
     for (unsigned i = 0; i < load->cores; i++) {
       load->jobs[i][j] = whole;
       load->jobs[i][j].gemm.m = i % 2 ? whole.gemm.m : tiles * m;
@@ -199,6 +204,122 @@ SLOW_TEST(skips_of_small_chunks_change_nothing) {
   compare_on("rows=16:cols=8:tile_rows=2:tile_cols=2:chunk=8:bus=128:quant=0", 8, 14, 12);
 }
 
+// A narrow memory, in which rows of D of several lengths wait for their turn: of a macro-tile cut
+// by the edge, or by pages. Of some cores the same.
+static void draw_edges(twin_t *twin, load_t *load) {
+  const ufp4_configuration_t *core = &twin->configuration;
+  const uint32_t tile_m = core->rows * core->tile_rows, tile_n = core->cols * core->tile_cols;
+  for (unsigned i = 0; i < load->cores; i++) {
+    for (unsigned j = 0; j < JOBS; j++) {
+      const uint32_t n = check_below(&twin->random, 4) * tile_n;
+      twin_job_t job = timing_gemm(twin, tile_m * (20 + check_below(&twin->random, 40)),
+                                   n + 1 + check_below(&twin->random, tile_n),
+                                   16 * core->chunk * (1 + check_below(&twin->random, 2)));
+      align_rows(&job.gemm);
+      job.gemm.d_stride_bytes = 2048u << check_below(&twin->random, 3);
+      if (check_below(&twin->random, 3) == 0) job.gemm.d_addr += 128;
+      load->jobs[i][j] = job;
+    }
+    if (i != 0 && check_below(&twin->random, 3))
+      memcpy(load->jobs[i], load->jobs[0], sizeof load->jobs[i]);
+  }
+}
+
+static void compare_edges(const char *configuration, unsigned runs) {
+  twin_t twin = {.random = check_random()};
+  double stepped = 0;
+  twin_configure(&twin, configuration);
+  for (unsigned i = 0; i < runs; i++) {
+    const uint32_t bus = twin.configuration.bus_bytes;
+    load_t load = {.configuration = configuration,
+                   .cores = 2 + i % (CORES - 1),
+                   .latency = check_below(&twin.random, 40),
+                   .bandwidth = bus / 4 + check_below(&twin.random, 2 * bus)};
+    draw_edges(&twin, &load);
+    stepped += compare(i, &load);
+  }
+  printf("%s: %.0f %% of the cycles were stepped\n", configuration, 100 * stepped / runs);
+}
+
+TEST(skips_know_how_long_a_write_is) {
+  compare_edges("small", 6);
+}
+
+SLOW_TEST(skips_know_how_long_a_write_is_of_many) {
+  compare_edges("small", 40);
+  compare_edges("tiny-quant", 40);
+}
+
+// --- Who else is on the memory ------------------------------------------------------------------
+
+static void give(core_t *core, const twin_job_t *job, unsigned times) {
+  for (unsigned i = 0; i < times; i++) core->ring[i] = *job;
+  core->ring[times - 1].header.flags = 1;
+  ufp4_timed_register_write(core->timed, UFP4_REG_RING_TAIL, times);
+}
+
+// It stops amid its job.
+static void hang(core_t *core, const twin_job_t *job) {
+  ufp4_timed_register_write(core->timed, UFP4_REG_WATCHDOG, 2000);
+  give(core, job, 2);
+  ufp4_timed_run(core->timed, 10000);
+  ufp4_timed_register_write(core->timed, UFP4_REG_RING_TAIL, TWIN_RING + 1);
+}
+
+static twin_job_t long_job(const load_t *load) {
+  twin_t twin = {.random = check_random()};
+  twin_configure(&twin, load->configuration);
+  twin_job_t job = timing_gemm(&twin, 2048, 2048, 1024);
+  align_rows(&job.gemm);
+  job.gemm.d_stride_bytes = 8192;
+  return job;
+}
+
+// A core that hangs is told from one that works, though the other one's cycles are skipped.
+TEST(skips_of_one_leave_a_core_that_hangs) {
+  const load_t load = {.configuration = "small", .cores = 2, .latency = 100, .bandwidth = 16};
+  const twin_job_t job = long_job(&load);
+  for (unsigned hangs = 0; hangs < 2; hangs++) {
+    core_t *cores = calloc(2, sizeof *cores);
+    ufp4_timed_bus_t *bus = ufp4_timed_bus_open(load.latency, load.bandwidth, NULL);
+    must(cores != NULL && bus != NULL, "no memory");
+    for (unsigned i = 0; i < 2; i++) open_core(&cores[i], &load, bus, 0);
+    give(&cores[1 - hangs], &job, 1);
+    hang(&cores[hangs], &job);
+    const ufp4_timed_status_t status = ufp4_timed_wait_interrupt(cores[hangs].timed, LIMIT);
+    const uint64_t cycles = ufp4_timed_cycles(cores[hangs].timed);
+    check_bits(hangs, status, UFP4_TIMED_FAILED, "core %u hangs", hangs);
+    check_that(hangs, cycles > 1000000 && cycles < 1100000, "that is seen after %.0f cycles",
+               (double)cycles);
+    const double stepped = (double)ufp4_timed_stepped(cores[hangs].timed) / (double)cycles;
+    check_that(hangs, stepped < 0.3, "%.0f %% of the cycles are stepped", 100 * stepped);
+    for (unsigned i = 0; i < 2; i++) ufp4_timed_close(cores[i].timed);
+    ufp4_timed_bus_close(bus);
+    free(cores);
+  }
+}
+
+// A core of which every cycle is stepped holds up the others no longer than it is there.
+TEST(a_stepped_core_that_leaves_stops_no_skips) {
+  const load_t load = {.configuration = "small", .cores = 1, .latency = 100, .bandwidth = 16};
+  const twin_job_t job = long_job(&load);
+  core_t *cores = calloc(2, sizeof *cores);
+  ufp4_timed_bus_t *bus = ufp4_timed_bus_open(load.latency, load.bandwidth, NULL);
+  must(cores != NULL && bus != NULL, "no memory");
+  for (unsigned i = 0; i < 2; i++) open_core(&cores[i], &load, bus, i == 1);
+  give(&cores[0], &job, 1);
+  ufp4_timed_run(cores[0].timed, 100000);
+  const uint64_t together = ufp4_timed_cycles(cores[0].timed);
+  check_bits(0, ufp4_timed_stepped(cores[0].timed) + 8, together, "all are stepped with it");
+  ufp4_timed_close(cores[1].timed);
+  ufp4_timed_run(cores[0].timed, 400000);
+  const uint64_t stepped = ufp4_timed_stepped(cores[0].timed) + 8 - together;
+  check_that(0, stepped < 120000, "%.0f cycles are stepped without it", (double)stepped);
+  ufp4_timed_close(cores[0].timed);
+  ufp4_timed_bus_close(bus);
+  free(cores);
+}
+
 // Cores whose parts are alike meet the same joint state again and again.
 TEST(joint_states_come_again) {
   twin_t twin = {.random = check_random()};
@@ -206,7 +327,7 @@ TEST(joint_states_come_again) {
   for (unsigned cores = 2; cores <= CORES; cores++) {
     load_t load = {.configuration = "small", .cores = cores, .latency = 100, .bandwidth = 16};
     twin_job_t job = timing_gemm(&twin, 192, 320, 1024);
-    job.gemm.d_mode = job.gemm.d_dtype = 0;
+    align_rows(&job.gemm);
     for (unsigned i = 0; i < cores; i++) {
       for (unsigned j = 0; j < JOBS; j++) load.jobs[i][j] = job;
     }

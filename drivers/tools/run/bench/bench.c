@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "cuda.h"
 #include "train/model/draw.h"
 
@@ -47,8 +48,6 @@ static ufp4_matrix_t fill(bench_t *bench, uint64_t operand) {
   }
   return (ufp4_matrix_t){UFP4_DTYPE_F32, (int64_t)n, (int64_t)n, (int64_t)n, bench->from};
 }
-
-static const char *const elem_names[] = UFP4_ELEM_NAMES;
 
 // --- GEMM ---------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/names.h"
 #include "bench.h"
 #include "train/learn/trainer.h"
 #include "train/model/draw.h"
@@ -41,7 +42,6 @@ static ufp4_status_t make_text(uint64_t seed, ufp4_text_t *text) {
 
 static ufp4_status_t take_turns(bench_t *bench, const ufp4_recipe_t *recipe, const char *what,
                                 ufp4_device_t *device, const ufp4_text_t *text) {
-  static const char *const elem_names[] = UFP4_ELEM_NAMES;
   const ufp4_trainer_options_t options = ufp4_trainer_options_default();
   const double tokens = 1e-3 * (double)(options.batch * options.shape.context);
   pair_t pair = {NULL, NULL};

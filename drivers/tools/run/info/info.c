@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/names.h"
 #include "base/threads.h"
 #include "frame/cli.h"
 #include "selftest.h"
@@ -20,8 +21,6 @@ const cli_command_t cli_info = {
 };
 
 static const ufp4_configuration_t configurations[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
-static const char *const contracts[UFP4_CONTRACT_COUNT] = UFP4_CONTRACT_NAMES;
-static const char *const formats[UFP4_FORMATS_COUNT] = UFP4_FORMATS_NAMES;
 
 // --- This machine -------------------------------------------------------------------------------
 
@@ -80,7 +79,7 @@ static json_t *configuration_object(const ufp4_configuration_t *c) {
                    "rows", c->rows, "cols", c->cols, "tile_rows", c->tile_rows, "tile_cols",
                    c->tile_cols, "chunk", c->chunk, "bus_bytes", c->bus_bytes, "macs_per_cycle",
                    c->lanes * c->rows * c->cols, "lanes", c->lanes, "quant", c->quant, "contract",
-                   contracts[c->contract], "formats", formats[c->formats]);
+                   contract_names[c->contract], "formats", formats_names[c->formats]);
 }
 
 static json_t *machine_object(const machine_t *machine) {
@@ -121,8 +120,8 @@ static void print_configuration(const ufp4_configuration_t *c) {
       "of %u bytes, "
       "formats %s, %s sums%s\n",
       c->name, c->rows, c->cols, c->lanes * c->rows * c->cols, c->rows * c->tile_rows,
-      c->cols * c->tile_cols, c->chunk, c->bus_bytes, formats[c->formats], contracts[c->contract],
-      c->quant ? "" : ", no QUANT engine");
+      c->cols * c->tile_cols, c->chunk, c->bus_bytes, formats_names[c->formats],
+      contract_names[c->contract], c->quant ? "" : ", no QUANT engine");
 }
 
 static void print_machine(const machine_t *machine) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file.h"
+#include "base/names.h"
 #include "train/study/forward.h"
 
 static void put_rows(const void *context, FILE *out) {
-  static const char *const elems[] = UFP4_ELEM_NAMES;
   const ufp4_forward_t *forward = context;
   fputs("layer,matrix,tensor,pass,grid,rht,round,alpha,sqnr_db,bucket_ratio\n", out);
   for (int64_t i = 0; i < forward->row_count; i++) {
     const ufp4_forward_row_t *r = &forward->rows[i];
     fprintf(out, "%u,%s,%s,%s,%s,%s,%s,%.9g,%.9g,%.9g\n", r->layer / UFP4_MATRIX_COUNT,
             ufp4_matrix_name(r->layer % UFP4_MATRIX_COUNT), ufp4_role_name(r->role),
-            ufp4_pass_name(r->pass), elems[r->elem], r->rht ? "on" : "off",
+            ufp4_pass_name(r->pass), elem_names[r->elem], r->rht ? "on" : "off",
             r->round == UFP4_ROUND_SR ? "sr" : "rne", r->rounding.kept, r->rounding.sqnr_db,
             r->rounding.bucket_ratio);
   }

@@ -65,7 +65,7 @@ class Addend {
       v.address(band_addr_[s], page_mask_);
     }
     walk_.visit(v);
-    notes_.each([&v](Note &note) { v.exact(note.stream | note.beats << 1); });
+    notes_.visit(v, [&v](Note &note) { v.exact(note.stream | note.beats << 1); });
     width_.visit(v);
   }
 

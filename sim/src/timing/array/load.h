@@ -42,7 +42,8 @@ class LoadWrite {
 
   template <typename Visitor>
   void visit(Visitor &v) {
-    notes_.each([&v](LoadNote &note) { v.exact(note.slot | note.codes << 1 | note.beats << 2); });
+    notes_.visit(v,
+                 [&v](LoadNote &note) { v.exact(note.slot | note.codes << 1 | note.beats << 2); });
     v.exact(beat_);
     v.exact(loaded_[0]);
     v.exact(loaded_[1]);

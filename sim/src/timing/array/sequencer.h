@@ -55,8 +55,8 @@ class Sequencer {
     v.wheel(tiles_, v.tiles);
     walk_.visit(v);
     v.place(k_left_, 2 * shape_->chunk, 2);
-    readies_.each([&v](uint64_t &due) { v.due(due); });
-    releases_.each([&v](uint64_t &due) { v.due(due); });
+    readies_.visit(v, [&v](uint64_t &due) { v.due(due); });
+    releases_.visit(v, [&v](uint64_t &due) { v.due(due); });
   }
 
  private:

@@ -257,7 +257,7 @@ class WriteMaster {
     v.exact(b_id_ | b_err_ << 4);
     v.exact(beat_);
     for (uint32_t &count : count_) v.exact(count);
-    order_.each([&v](Order &order) { v.exact(order.id | order.beats << 4); });
+    order_.visit(v, [&v](Order &order) { v.exact(order.id | order.beats << 4); });
   }
 
  private:

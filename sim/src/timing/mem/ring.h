@@ -36,8 +36,10 @@ class Ring {
   void clear() {
     head_ = size_ = 0;
   }
-  template <typename Function>
-  void each(Function function) {
+  /** Its size and @p function of each element (visit.h). */
+  template <typename Visitor, typename Function>
+  void visit(Visitor &v, Function function) {
+    v.exact(size_);
     for (uint32_t i = 0; i < size_; i++) function(data_[(head_ + i) % kDepth]);
   }
 

@@ -58,7 +58,7 @@ class WidthNotes {
 
   template <typename Visitor>
   void visit(Visitor &v) {
-    notes_.each([&v](Note &note) { v.exact(note.part | note.beats << 8); });
+    notes_.visit(v, [&v](Note &note) { v.exact(note.part | note.beats << 8); });
     v.exact(started_ ? 1 | part_ << 1 | left_ << 8 : 0);
   }
 

@@ -46,8 +46,8 @@ class QuantWriteWide {
       index_[c].visit(v);
     }
     v.exact(busy_ | copy_ << 1 | scales_ << 2 | dat_valid_ << 3 | done_ << 4 | first_ << 6 |
-            beat_ << 8 | notes_.size() << 16);
-    notes_.each([&v](Note &note) {
+            beat_ << 8);
+    notes_.visit(v, [&v](Note &note) {
       v.exact(note.copy | note.empty << 1 | note.release << 2 | note.beats << 3);
     });
   }
