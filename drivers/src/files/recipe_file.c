@@ -243,12 +243,11 @@ static ufp4_status_t read_size(const reader_t *reader, const char *key, const in
 
 static ufp4_status_t read_sizes(const reader_t *reader, ufp4_recipe_t *recipe) {
   static const int blocks[] = UFP4_BLOCKS, points[] = UFP4_RHT_SIZES;
-  static const char *const block_names[] = UFP4_BLOCK_NAMES, *const names[] = UFP4_RHT_SIZE_NAMES;
   ufp4_status_t status =
       read_size(reader, "block", blocks, block_names, UFP4_BLOCK_COUNT, &recipe->block);
-  return status == UFP4_OK
-             ? read_size(reader, "rht_size", points, names, UFP4_RHT_SIZE_COUNT, &recipe->rht_size)
-             : status;
+  return status == UFP4_OK ? read_size(reader, "rht_size", points, rht_size_names,
+                                       UFP4_RHT_SIZE_COUNT, &recipe->rht_size)
+                           : status;
 }
 
 static ufp4_status_t check_keys(const reader_t *reader) {
