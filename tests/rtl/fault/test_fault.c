@@ -14,7 +14,8 @@
 //   reset does not help.
 //
 // usage: test_fault jobs [SEED]
-//   Without faults: cycles, counters and results of random jobs, to be compared with those of another form.
+//   Without faults: cycles, counters and results of random jobs, to be compared with those of
+//   another form.
 //
 // usage: test_fault reset [SEED]
 //   Sums that have changed when a soft reset comes. Fails if the job after it is not as without
