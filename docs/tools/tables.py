@@ -147,7 +147,7 @@ def energies(folder):
     for contract, unit in (("exact", "pe"), ("exact, sharing registers", "pe_shared"), ("fp32", "pe_fp32"), ("nv", "pe_nv")):
         pairs = [(data, elem) for elem in ("e1m2", "e2m1") for data in ("fprop", "wgrad")]
         cells.append([contract, f"`{unit}`", *("".join(row["energy_fj"] for row in csvs.all(unit=unit, data=data, elements=elem, **about)) for data, elem in pairs),
-                      spent(unit, "fprop", "e1m2", "clock_pins_fj")])
+                      spent(unit, "fprop", "e1m2", "clock_pins_fj"), Rows("silicon.csv", folder).one(unit=unit, library="ASAP7", flow="plain")["delay_ns"]])
     yield "silicon.md", ("contract", "row"), cells
     ihp = {"library": "IHP SG13G2", "flow": "plain", "load": "full", "data": "fprop"}
     yield "silicon.md", ("IHP, PE for", "fJ a MAC"), [
@@ -195,9 +195,10 @@ def claims(folder):
     whole = array + 32 * float(asap("lane")["area_um2"]) + 2 * float(asap("quant_block")["area_um2"])
     block, mac = float(spent("quant_block", "e1m2", "dy")), float(spent("pe", "e1m2"))
     for unit, name, energy_fj in (("quant_block", "QUANT's two block pipelines", block), ("rht", "their RHT", block - float(spent("quant_block", "e1m2", "dy/rht=none"))),
-                                  ("threefry", "their SR", block - float(spent("quant_block", "e1m2", "dy/sr=none")))):
-        out.append([f"{name}, of them, 256 PEs and 32 lanes", f"{200 * float(asap(unit)['area_um2']) / whole:.1f} %", "",
-                    f"{2 * energy_fj:.0f} fJ a number: {2 * energy_fj / mac:.1f} MACs", None])
+                                  ("threefry", "their SR", block - float(spent("quant_block", "e1m2", "dy/sr=none"))),
+                                  ("", "AMAX, in the same pipelines", float(spent("quant_block", "e1m2", "dy/amax")))):
+        area = f"{200 * float(asap(unit)['area_um2']) / whole:.1f} %" if unit else ""
+        out.append([name + ", of them, 256 PEs and 32 lanes" * bool(unit), area, "", f"{2 * energy_fj:.0f} fJ a number: {2 * energy_fj / mac:.1f} MACs", None])
     yield "silicon.md", ("claim", "area"), out
 
 
@@ -435,7 +436,7 @@ def tables_of(text):
         if not re.fullmatch(r"\|[-|]+\|", line):
             continue
         end = next(i for i in range(number, len(lines) + 1) if i == len(lines) or not lines[i].startswith("|"))
-        split = [[cell.strip() for cell in row.strip("|").split("|")] for row in (lines[number - 1], *lines[number + 1:end])]
+        split = [[cell.strip() for cell in re.split(r"(?<!\\)\|", row.strip("|"))] for row in (lines[number - 1], *lines[number + 1:end])]
         yield number + 2, split[0], split[1:]
 
 
@@ -456,10 +457,11 @@ def compare(name, text, head, want):
 
 
 def unknown(folder):
-    """Tables of the results pages that are neither compared nor said to be of words."""
+    """Tables of the results pages that are neither compared nor said to be of words; rows that have not as many cells as the head."""
     known = {(name, head): False for name, head, _ in tables(folder)} | {where: False for where in UNCOMPARED}
     for file in sorted(folder.glob("*.md")):
-        for at, heads, _ in tables_of(file.read_text(encoding="utf-8")):
+        for at, heads, rows in tables_of(file.read_text(encoding="utf-8")):
+            yield from (f"{file.name}:{number}: {len(row)} cells, the head has {len(heads)}" for number, row in enumerate(rows, at) if len(row) != len(heads))
             found = [(name, head) for name, head in known if name == file.name and tuple(heads[:len(head)]) == head]
             known |= {where: True for where in found}
             if not found:

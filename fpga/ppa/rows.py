@@ -55,7 +55,7 @@ ELEMENTS = {"all formats": "e1m2", "E2M1": "e2m1", "E1M2 and INT4": "e1m2", "E1M
 MORE = [("fprop", "e2m1", "full"), ("wgrad", "e2m1", "full"), ("zero", "e1m2", "full"), ("random", "e2m1", "full")]
 # Of other rows: on runs of their own (runs.json), and the contracts fp32 and nv.
 OWN = {"lane": [("fprop", "e1m2", load) for load in LOADS],
-       "quant_block": [*(("dy", "e1m2", load) for load in LOADS), ("dy/rht=none", "e1m2", "full"), ("dy/sr=none", "e1m2", "full")],
+       "quant_block": [*(("dy", "e1m2", load) for load in LOADS), *((data, "e1m2", "full") for data in ("dy/rht=none", "dy/sr=none", "dy/amax"))],
        **{f"pe_{contract}": [(data, elem, "full") for elem in ("e1m2", "e2m1") for data in ("fprop", "wgrad")] for contract in ("fp32", "nv")}}
 
 

@@ -5,7 +5,8 @@
 FOLDER: as excerpt.py wants it. Of each unit two runs, `full` with a memory as fast as the bus, `half` with a slower one:
   lane         row 0 of the configuration `small`, which multiplies 64 x 192 by 16 x 192 of a layer's FPROP; 2 bytes a cycle
   quant_block  of the column copy in `default`, which quantizes 128 x 384 of a layer's dY (Hadamard transform, stochastic rounding);
-               32 bytes a cycle; `full` without the one and without the other, too
+               32 bytes a cycle; `full` without the one, without the other (scales rounded up as with it), and in the job
+               before, which seeks the largest number (AMAX), too
 Needs numpy and fst2vcd (Debian's gtkwave). A port is a word a cycle, hexadecimal, `word*n` for n cycles; outputs are those of
 the window.
 """
@@ -21,6 +22,8 @@ import numpy as np
 QUANT = "gen_copy[1].u_copy.gen_lane[0].u_block"
 QUANT_IN = ("job_i", "group_i", "in_valid_i", "in_words_i", "in_last_i", "in_blank_i", "out_ready_i")
 QUANT_OUT = ("group_take_o", "in_ready_o", "out_valid_o", "out_codes_o", "out_scale_o", "out_last_o")
+AMAX_OUT = ("in_ready_o", "out_valid_o", "amax_valid_o", "amax_last_o", "amax_clean_o", "amax_nan_o", "amax_power_o", "amax_normal_o")
+NEAREST = {"elem": "e1m2", "rht": "integer", "scale_round": {"dy": "up"}}  # the recipe ufp4 without stochastic rounding alone
 ARRAY = "u_systolic"
 LANE = ("elem_a_i", "e8m0_i", "we_a_i", "waddr_a_i", "write_data_i", "write_scales_i", "drain_parity_i", "drain_tile_a_i", "drain_nan_a_o")
 ROW = ("control", "addr", "parity", "clear", "lanes", "mag", "rest")
@@ -72,13 +75,13 @@ def run(window, elements, ins, outs):
             "outputs": {name: packed(values[slice(*window)]) for name, values in outs.items()}}
 
 
-def quant(seen):
+def quant(seen, amax=0):
     """From the reset of the unit on, with what it sees before its first block."""
-    taken = [t for t, now in enumerate(seen) if now["job_i"] % 2**64 == DY_COL and not now["job_i"] >> JOB - 1 and now["in_valid_i"] and now["in_ready_o"]]
+    taken = [t for t, now in enumerate(seen) if now["job_i"] % 2**64 == DY_COL and now["job_i"] >> JOB - 1 == amax and now["in_valid_i"] and now["in_ready_o"]]
     window = taken[FILL], taken[FILL + BLOCKS]
     part = seen[taken[0] - 4:window[1] + 1]
     ins = {name: [now[name] for now in part] for name in QUANT_IN} | {"rst_ni": [0] * 3 + [1] * (len(part) - 3)}
-    return run([t - taken[0] + 4 for t in window], 16 * BLOCKS, ins, {name: [now[name] for now in part] for name in QUANT_OUT})
+    return run([t - taken[0] + 4 for t in window], 16 * BLOCKS, ins, {name: [now[name] for now in part] for name in (AMAX_OUT if amax else QUANT_OUT)})
 
 
 def lane(seen):
@@ -117,10 +120,15 @@ def main():
         for load, bandwidth in (("full", 0), ("half", 2)):
             out["lane"]["fprop"][load] = lane(traced(place, program, ["gemm", "x.safetensors", "w.safetensors", "-o", "d.npy", "--config", "small"], bandwidth,
                                                      {ARRAY: LANE, ARRAY + ".gen_row[0]": ROW}))
-        for suffix, load, bandwidth in (("", "full", 0), ("", "half", 32), ("/rht=none", "full", 0), ("/sr=none", "full", 0)):
-            out["quant_block"].setdefault(f"dy{suffix}", {})[load] = quant(traced(
-                place, program, ["layer", "x1.npy", "w1.npy", "dy1.npy", "-o", "out", "--config", "default", "--recipe", f"ufp4{suffix}"], bandwidth,
-                {QUANT: QUANT_IN + QUANT_OUT}))
+        (place / "nearest.json").write_text(json.dumps(NEAREST))
+        for data, recipe, load, bandwidth in (("dy", "ufp4", "full", 0), ("dy", "ufp4", "half", 32), ("dy/rht=none", "ufp4/rht=none", "full", 0),
+                                              ("dy/sr=none", "nearest.json", "full", 0)):
+            seen = traced(place, program, ["layer", "x1.npy", "w1.npy", "dy1.npy", "-o", "out", "--config", "default", "--recipe", recipe], bandwidth,
+                          {QUANT: QUANT_IN + tuple(dict.fromkeys(QUANT_OUT + AMAX_OUT))})
+            out["quant_block"].setdefault(data, {})[load] = quant(seen)
+            if (data, load) == ("dy", "full"):
+                amax = quant(seen, 1)
+        out["quant_block"]["dy/amax"] = {"full": amax}
     print(json.dumps(out, indent=1))
 
 

@@ -172,8 +172,8 @@ def test_a_recorded_lane_gives_what_was_written(_):
     assert none.macs == 0 and all(len({values[t] for t in none.window}) == 1 for values in none.ports.values())
 
 
-def test_a_recorded_pipeline_of_quant_has_a_block_in_each_or_every_second_cycle(_):
-    """The same blocks at both loads."""
+def test_a_recorded_pipeline_of_quant_has_a_block_in_each_or_in_half_of_the_cycles(_):
+    """The same blocks at both loads; the half in a row."""
     seen = []
     for load, share in (("full", 1), ("half", 0.5)):
         made = stimulus.recorded("quant_block")("dy", "e1m2", load)
@@ -181,7 +181,18 @@ def test_a_recorded_pipeline_of_quant_has_a_block_in_each_or_every_second_cycle(
         assert abs(made.macs / 16 / len(made.window) - share) < 1e-9 and set(ports["rst_ni"][:3]) == {0}, made.macs
         seen.append([ports["in_words_i"][t] for t in range(made.window.stop) if ports["in_valid_i"][t]])
         assert sum(made.outputs["out_valid_o"]) == len(made.window) * share
+        fed = [ports["in_valid_i"][t] for t in made.window]
+        assert sum(a != b for a, b in zip(fed, fed[1:])) == (2 if share < 1 else 0), fed
     assert len(set(seen[0])) == len(seen[0]) > 50 and seen[0][:56] == seen[1][:56], list(map(len, seen))
+
+
+def test_recorded_pipelines_of_quant_differ_in_what_they_leave_out(_):
+    """Without stochastic rounding in one bit of the job; in search of the largest number nothing comes out. The blocks are the same."""
+    made = {data: stimulus.recorded("quant_block")(data, "e1m2", "full") for data in ("dy", "dy/sr=none", "dy/amax")}
+    last = {data: {name: values[one.window.stop - 1] for name, values in one.ports.items()} for data, one in made.items()}
+    assert (last["dy"]["job_i"] ^ last["dy/sr=none"]["job_i"]).bit_count() == 1 and len({one["in_words_i"] for one in last.values()}) == 1
+    outputs = made["dy/amax"].outputs
+    assert set(outputs["amax_valid_o"]) == {1} and set(outputs["out_valid_o"]) == {0} and len(set(outputs["amax_normal_o"])) == made["dy/amax"].macs // 16
 
 
 def test_rejects_outputs_that_are_not_the_cores(_):

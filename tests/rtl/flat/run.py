@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: run.py FLAT.v CONFIGURATION SOURCE BUILD
 
-Builds the program in BUILD with the flat Verilog release, or with a netlist of gates (tests/synth), through Verilator, in the place
-of that configuration's RTL, and compares GEMMs of odd shapes and each type of D, and the three of a step, with the golden model."""
+Builds the program in BUILD with the flat Verilog release through Verilator, in the place of that configuration's
+RTL, and compares GEMMs of odd shapes and each type of D, and the three of a step, with the golden model."""
 import itertools
 import pathlib
 import subprocess
