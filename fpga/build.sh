@@ -4,7 +4,7 @@
 #   fpga/build.sh BOARD [--size SIZE] [--config NAME] [--seed N]
 #   fpga/build.sh --all
 # BOARD: a folder of fpga/boards. SIZE: as it is sold: ulx3s 12F, 25F, 45F or 85F (default), orangecrab 25F (default)
-# or 85F. NAME: default tiny. N: of the placer, default 1.
+# or 85F, orangecrab_ddr 85F (default) or 25F. NAME: default tiny. N: of the placer, default 1.
 # --all: those that are released, each board's in the sizes that it is sold in, and manifest.sha256 beside them, which
 # sha256sum -c reads; one that fails is not in it, and the status is 1.
 # Prints the report and the bitstream's name. Fails with status 1 where a clock is slower than it has to be: another seed may help.

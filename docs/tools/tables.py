@@ -34,6 +34,7 @@ UNCOMPARED = {
     ("silicon.md", ("row", "what it is")): "words",
     ("silicon.md", ("published", "node")): "of others",
     ("silicon.md", ("Target", "operands between PEs")): "words",
+    ("training.md", ("run of `bf16`", "seeds")): "losses, which the commands print; CSV files have gaps",
     ("training.md", ("the paper says", "here")): "words",
     ("training.md", ("source", "what it finds")): "words",
 }

@@ -56,7 +56,8 @@ MORE = [("fprop", "e2m1", "full"), ("wgrad", "e2m1", "full"), ("zero", "e1m2", "
 # Of other rows: on runs of their own (runs.json), and the contracts fp32 and nv.
 OWN = {"lane": [("fprop", "e1m2", load) for load in LOADS],
        "quant_block": [*(("dy", "e1m2", load) for load in LOADS), *((data, "e1m2", "full") for data in ("dy/rht=none", "dy/sr=none", "dy/amax"))],
-       **{f"pe_{contract}": [(data, elem, "full") for elem in ("e1m2", "e2m1") for data in ("fprop", "wgrad")] for contract in ("fp32", "nv")}}
+       **{f"pe_{contract}": [*((data, elem, "full") for elem in ("e1m2", "e2m1") for data in ("fprop", "wgrad")), ("fprop", "e1m2", "none")]
+          for contract in ("fp32", "nv")}}
 
 
 def cases(row):

@@ -14,8 +14,8 @@ static const explore_unit_t asap7[EXPLORE_UNITS] = {
     {"pe_e2m1", 298.0, {37.50, NAN, NAN}, {38.80, NAN, NAN}, 12.57, 4.97},
     {"pe_uniform", 288.2, {NAN, 36.15, NAN}, {NAN, 36.69, NAN}, 12.38, 4.90},
     {"pe_e1m2", 261.9, {NAN, 33.74, NAN}, {NAN, 34.27, NAN}, 11.13, 4.41},
-    {"pe_fp32", 397.7, {41.17, 40.77, NAN}, {42.91, 40.52, NAN}, NAN, NAN},
-    {"pe_nv", 503.8, {51.00, 50.12, NAN}, {52.68, 50.34, NAN}, NAN, NAN},
+    {"pe_fp32", 397.7, {41.17, 40.77, NAN}, {42.91, 40.52, NAN}, 10.78, 4.26},
+    {"pe_nv", 503.8, {51.00, 50.12, NAN}, {52.68, 50.34, NAN}, 14.86, 5.87},
     {"quant_block", 6448.2, {NAN, NAN, NAN}, {NAN, NAN, NAN}, NAN, NAN},
 };
 // clang-format on

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What fpga/build.sh has to know of the OrangeCrab with its DRAM: the device, that of the other size, what makes LiteDRAM's
 # Verilog, and what build.sh --all makes.
-device=25k
+device=85k
 sizes="25k 85k"
 released=""
 package=CSFBGA285

@@ -79,7 +79,7 @@ def test_what_a_board_has_made_is_read(folder):
         status, out, err = build(folder, "orangecrab_ddr", UFP4_BUILD="out")
         assert status == 0 and out.endswith("orangecrab_ddr-tiny.bit\n"), err
         asked = (folder / "asked").read_text()
-        assert "orangecrab_ddr.sv; read_verilog -overwrite made.v; synth_ecp5" in asked and " --package CSFBGA285 " in asked, asked
+        assert "orangecrab_ddr.sv; read_verilog -overwrite made.v; synth_ecp5" in asked and " --package CSFBGA285 " in asked and "--85k " in asked, asked
     assert len(list((folder / "here/cache/ufp4/route").glob("*.bit"))) == 2
     (tree / "fpga/litex/dram.sh").write_text("#!/bin/sh\nexit 3\n")
     assert build(folder, "orangecrab_ddr", UFP4_BUILD="out")[0] == 3
