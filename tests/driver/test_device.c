@@ -107,7 +107,8 @@ TEST(rejects_unknown_drams) {
   options.dram = "ddr9";
   if (bench_is_core()) {
     check_refused(0, bench_backend(), &options, UFP4_ERROR_ARGUMENT,
-                  "no memory is called 'ddr9'; there are lpddr5 and hbm3");
+                  "no memory is called 'ddr9'; there are lpddr5 and hbm3, or "
+                  "as hbm3:8 with 1 to 1024 channels");
   } else {
     check_bits(0, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open");
     ufp4_device_close(device);

@@ -150,6 +150,18 @@ TEST(blocks_and_transforms_have_sizes) {
   }
 }
 
+TEST(defaults_of_a_transform_need_none) {
+  static const char *const said[] = {"\"rht_size\": 16", "\"rht_mask\": \"0xD7E8\"",
+                                     "\"signs\": \"fixed\""};
+  for (int i = 0; i < 3; i++) {
+    ufp4_recipe_t recipe;
+    ufp4_message_t message = {0};
+    char text[64];
+    snprintf(text, sizeof text, "{\"elem\": \"e1m2\", %s}", said[i]);
+    bench_check_status(i, read_text(text, &recipe, &message), UFP4_OK, &message);
+  }
+}
+
 TEST(requantize_is_true_or_false) {
   for (int i = 0; i < 2; i++) {
     ufp4_recipe_t recipe;
@@ -203,7 +215,7 @@ TEST(rejects_files_that_are_no_recipes) {
       "{\"elem\": \"e2m1\", \"scale\": \"e8m0\", \"rht\": \"bf16\"}",
       "{\"elem\": \"e1m2\", \"rht\": \"integer\", \"rht_mask\": \"0x10000\"}",
       "{\"elem\": \"e1m2\", \"name\": \"\"}",
-      "{\"elem\": \"e1m2\", \"rht_size\": 16}",
+      "{\"elem\": \"e1m2\", \"rht_mask\": \"0x1234\", \"rht_size\": 16}",
       "{\"elem\": \"e1m2\", \"rht\": \"none\", \"rht_size\": 32}",
       "{\"elem\": \"e1m2\", \"rht_mask\": \"0x1234\"}",
       "{\"elem\": \"e1m2\", \"rht_mask\": \"0x0\"}",

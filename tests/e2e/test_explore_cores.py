@@ -30,7 +30,8 @@ def test_a_configuration_that_the_rtl_refuses_is_a_row_with_its_words():
 
 def test_files_of_no_configuration_are_refused():
     for text, message in (("", "there is no configuration in it"), ("rows 8\n", "mine.toml, line 1: no KEY = VALUE"),
-                          ("rows = 8\nrows = 9\n", "given twice is 'rows'"), ("depth = 8\n", "are known, not 'depth'"), ("cols = 8\nrows = 8\0\n", "mine.toml, line 2: no KEY"),
+                          ("rows = 8\nrows = 9\n", "given twice is 'rows'"),
+                          ("[[configuration]]\nrows = 8\n[[configuration]]\nrows = 9\n", "mine.toml, line 3: one configuration a file"), ("depth = 8\n", "are known, not 'depth'"), ("cols = 8\nrows = 8\0\n", "mine.toml, line 2: no KEY"),
                           (f'rows = 8\ncols = "{"8" * 600}"\n', "mine.toml, line 2: what is said up to here is too long")):
         pathlib.Path("mine.toml").write_text(text)
         rejects(2, message, "explore", shapes(), "-o", "out", "--config", "mine.toml")
@@ -107,6 +108,16 @@ def test_memories_with_banks_cost_what_a_layer_finds():
     bounds = {name: (float(ours[name, "fprop"]["bound_percent"]), ours[name, "fprop"]["bound_by"]) for name in ("", "lpddr5", "hbm3")}
     check_equal(bounds["hbm3"], bounds[""], "HBM3's pins carry more than the bus")
     check(bounds["lpddr5"][0] < bounds[""][0] and bounds["lpddr5"][1] == "memory", f"{bounds}")
+
+
+def test_channels_behind_a_name_are_those_of_channels():
+    model, words = shapes("name,cin,cout,count\nproj,64,64,1\n"), ("--tokens", "32", "--serial")
+    steps = lambda *options: [(r["dram"], r["cycles"]) for r in explore(*words, *options, model=model) if r["layer"] == "step"]
+    named = steps("--dram", "hbm3:8,lpddr5")
+    check_equal([name for name, _ in named], ["hbm3:8", "lpddr5"], "names")
+    product = steps("--dram", "none,hbm3", "--channels", "1,8")
+    check_equal([name for name, _ in product], ["", "hbm3:1", "hbm3:8"], "none has no channels, and is there once")
+    check_equal(product[2], named[0], "the same memory")
 
 
 def test_memories_with_banks_side_by_side():

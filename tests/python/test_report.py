@@ -123,6 +123,56 @@ def test_a_bandwidth_above_the_bus_has_its_figures_and_what_was_asked():
     check("ufp4, small, 8 B/cycle, latency 100, 32 tokens" in titles and "ufp4, small, 0 (bus 8) B/cycle, latency 100, 64 tokens" in titles, f"{titles}")
 
 
+def test_counters_of_several_cores_are_shares_of_all_their_cycles():
+    measured, _ = fixture("serial")
+    rows = _explore.read(FIXTURES / "serial.explore.csv")
+    one = _explore.cases(measured, rows)[0]
+    want = one.shares()
+    for row in one.rows:
+        row["cores"] = "4"
+    for column in ("stall_operand", "stall_panel", "stall_accumulator", "stall_drain", "quant"):
+        one.step[column] = str(4 * int(one.step[column]))
+    measured["cases"][0]["array_busy"] *= 4
+    four = _explore.cases(measured, rows)[0]
+    check_equal(four.shares(), want, "shares")
+    found = cells(_explore.html(measured, rows))
+    check_equal(found[:12], ["recipe", "core", "cores", *cells(_explore.html(*[fixture("serial")[0], _explore.read(FIXTURES / "serial.explore.csv")]))[2:11]], "columns")
+    check_equal((found[14], found[23], found[26]), ("4", "44.8", "1"), "cores, exposed AMAX and QUANT, and cores of the next")
+
+
+def test_heat_maps_of_unequal_micro_batches_have_them_together():
+    measured, _ = fixture("serial")
+    rows = _explore.read(FIXTURES / "serial.explore.csv")
+    whole = _explore._heat_map([case for case in _explore.cases(measured, rows) if (case.config, case.bandwidth) == ("small", "8")])
+    second = next(case for case in _explore.cases(measured, rows) if (case.config, case.bandwidth, case.tokens) == ("small", "8", 64))
+    for row in second.gemms:  # in halves, each of half the tokens and cycles
+        halves = [{**row, "batch": str(i), "m": str(int(row["m"]) // 2), "cycles": f"{int(row['cycles']) / 2}"} for i in range(2)]
+        at = next(i for i, other in enumerate(rows) if other is row)
+        rows[at:at + 1] = halves
+    halved = _explore._heat_map([case for case in _explore.cases(measured, rows) if (case.config, case.bandwidth) == ("small", "8")])
+    of = lambda heat: [(line["layer"], line["pass"], [round(cell["util"], 6) for cell in line["cells"]]) for line in heat["lines"]]
+    check(len(whole["lines"]) > 2 and all(len(line["cells"]) == 2 for line in whole["lines"]), "columns")
+    check_equal(of(halved), of(whole), "both halves together")
+
+
+def test_energies_are_drawn():
+    measured, _ = fixture("serial")
+    rows = _explore.read(FIXTURES / "serial.explore.csv")
+    check("Energy and area" not in _explore.html(measured, rows), "without --ppa")
+    for row in rows:
+        row.update(dict.fromkeys(("mac_joules", "idle_joules", "clock_joules", "bus_joules", "joules", "um2"), ""))
+    first, second = (case.step for case in _explore.cases(measured, rows)[:2])
+    first.update(mac_joules="1.25e-06", idle_joules="2e-05", clock_joules="3.00001e-05", joules="5.125e-05", um2="2400.0")
+    second.update(um2="4800.0")
+    page = _explore.html(measured, rows)
+    part = page[page.index("<h2>Energy and area"):]
+    part = part[:part.index("<h2>", 4)]
+    found = cells(part)
+    check_equal(found[:6], ["mJ", "MACs", "idle lanes", "clock pins", "sum", "um2"], "no bus")
+    check_equal((found[7:12], found[13:]), (["0.00125", "0.02", "0.03", "0.05125", "2400.0"], ["\N{EN DASH}"] * 4 + ["4800.0"]), "cells")
+    check(part.count("<svg") == 1 and ">idle lanes<" in part, "bars")
+
+
 def test_small_numbers_are_told_apart():
     """Utilizations below 1 %, and one block of one token."""
     measured, _ = fixture("serial")

@@ -32,7 +32,8 @@ typedef struct {
 } ufp4_dram_t;
 
 #define UFP4_DRAM_COUNT 2
-#define UFP4_DRAM_WORDS "lpddr5 and hbm3"
+#define UFP4_DRAM_MAX_CHANNELS 1024
+#define UFP4_DRAM_WORDS "lpddr5 and hbm3, or as hbm3:8 with 1 to 1024 channels"
 // clang-format off
 #define UFP4_DRAMS                                                                         \
   {{"lpddr5", 4, 4, 4, 2048, 32, 1250, 2, 17, 9, 15, 15, 15, 34, 49, 8, 28,                \
@@ -45,8 +46,6 @@ typedef struct {
 static inline double ufp4_dram_bandwidth(const ufp4_dram_t *dram) {
   return 1000.0 * dram->channels * dram->access_bytes / ((double)dram->burst * dram->clock_ps);
 }
-
-#define UFP4_DRAM_MAX_CHANNELS 1024
 
 /** The memory @p name: "hbm3", or with other channels than a package's, 1 to
  * UFP4_DRAM_MAX_CHANNELS, "hbm3:8". @return one without channels if none is called so, or @p name

@@ -185,7 +185,7 @@ static const char *transform_in_vain(const ufp4_recipe_t *recipe) {
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     if (recipe->rht[pass] && ufp4_recipe_quantizes(recipe, (ufp4_pass_t)pass)) return NULL;
   }
-  if (recipe->rht_size != 0) return "rht_size";
+  if (recipe->rht_size > 16) return "rht_size";
   if (recipe->signs != UFP4_SIGNS_FIXED) return "signs step";
   return recipe->rht_mask != UFP4_RHT_DEFAULT_MASK ? "rht_mask" : NULL;
 }

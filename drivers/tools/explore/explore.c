@@ -57,13 +57,16 @@ static int read_dram(const explore_plan_t *plan, const char *name, const char *c
   const int end = read_number("channels", channels, 0, UFP4_DRAM_MAX_CHANNELS, &asked);
   if (end != CLI_GO_ON || strcmp(name, "none") == 0) return end;
   const ufp4_dram_t dram = ufp4_find_dram(name);
-  if (dram.channels == 0 || strcmp(dram.name, name) != 0) {
+  if (dram.channels == 0) {
     return cli_fail(&cli_explore, CLI_USAGE,
                     "--dram: no memory is called '%s'; there are none, " UFP4_DRAM_WORDS, name);
   }
   if (plan->clock_mhz != 1000)
     return cli_fail(&cli_explore, CLI_USAGE, "--dram %s is for --clock-mhz 1000", name);
-  snprintf(one->dram, sizeof one->dram, asked != 0 ? "%s:%u" : "%s", dram.name, asked);
+  if (asked != 0 && strchr(name, ':') != NULL)
+    return cli_fail(&cli_explore, CLI_USAGE, "--dram %s has its channels: leave --channels out",
+                    name);
+  snprintf(one->dram, sizeof one->dram, asked != 0 ? "%s:%u" : "%s", name, asked);
   return CLI_GO_ON;
 }
 
@@ -112,6 +115,11 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
   return CLI_GO_ON;
 }
 
+// No memory with banks has no channels: with the first of these it is there already.
+static int is_again(const char *const words[LISTS], const explore_list_t lists[LISTS]) {
+  return strcmp(words[3], "none") == 0 && words[4] != lists[4].words[0];
+}
+
 // The product of all lists; the last changes fastest.
 static int add_cases(explore_plan_t *plan, const explore_list_t lists[LISTS]) {
   int count = 1;
@@ -120,18 +128,20 @@ static int add_cases(explore_plan_t *plan, const explore_list_t lists[LISTS]) {
   const int of_recipe = count / lists[0].count;
   plan->cases = calloc((size_t)count, sizeof *plan->cases);
   if (plan->cases == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
-  for (plan->case_count = 0; plan->case_count < count; plan->case_count++) {
+  for (int index = 0; index < count; index++) {
     const char *words[LISTS];
-    for (int i = LISTS - 1, at = plan->case_count; i >= 0; at /= lists[i--].count)
+    for (int i = LISTS - 1, at = index; i >= 0; at /= lists[i--].count)
       words[i] = lists[i].words[at % lists[i].count];
+    if (is_again(words, lists)) continue;
     explore_case_t *one = &plan->cases[plan->case_count];
     int end = read_case(plan, words, one);
     if (end != CLI_GO_ON) return end;
-    for (int i = 0; plan->case_count % of_recipe == 0 && i < plan->case_count; i += of_recipe) {
+    for (int i = 0; index % of_recipe == 0 && i < plan->case_count; i++) {
       if (strcmp(plan->cases[i].recipe.name, one->recipe.name) == 0)
         return cli_fail(&cli_explore, CLI_USAGE, "--recipe: two are called %s; rename one",
                         one->recipe.name);
     }
+    plan->case_count++;
   }
   return CLI_GO_ON;
 }
@@ -385,8 +395,8 @@ static void add_options(cli_options_t *options, arguments_t *a) {
   cli_option_add(options, "mem-latency", CLI_TEXT, &a->latencies, "LIST",
                  "memory: cycles from address to first data (default 100)");
   cli_option_add(options, "dram", CLI_TEXT, &a->drams, "LIST",
-                 "memory: none, or with the banks, rows and refresh of lpddr5 or hbm3 behind "
-                 "--mem-latency, every cycle stepped (default none)");
+                 "memory: none, or with the banks, rows and refresh of lpddr5 or hbm3, or with so "
+                 "many channels hbm3:8, behind --mem-latency, every cycle stepped (default none)");
   cli_option_add(options, "channels", CLI_TEXT, &a->channels, "LIST",
                  "of --dram, among which addresses go round, 256 bytes each (default 0: as many as "
                  "a package has)");

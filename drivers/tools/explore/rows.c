@@ -5,13 +5,13 @@
 
 #include "jobs.h"
 
-enum { COLUMNS = 64 };
+enum { COLUMNS = 64, SIGNIFICANT = -1 };
 
 /** One column of a row: a text where there is one, else a number. */
 typedef struct {
   const char *name, *text;
   double number;
-  int digits;  ///< behind the point
+  int digits;  ///< behind the point, or SIGNIFICANT
 } column_t;
 
 typedef struct {
@@ -115,11 +115,11 @@ static void add_energy(columns_t *columns, const explore_plan_t *plan, const exp
   if (plan->ppa.text != NULL && is_step(row)) energy = explore_energy(plan, row);
   add_number(columns, "macs", row->macs > 0 ? row->macs : NAN, 0);
   add_number(columns, "quant_blocks", blocks, 0);
-  add_number(columns, "mac_joules", energy.macs, 9);
-  add_number(columns, "idle_joules", energy.idle, 9);
-  add_number(columns, "clock_joules", energy.clock, 9);
-  add_number(columns, "bus_joules", energy.bus, 9);
-  add_number(columns, "joules", energy.all, 9);
+  add_number(columns, "mac_joules", energy.macs, SIGNIFICANT);
+  add_number(columns, "idle_joules", energy.idle, SIGNIFICANT);
+  add_number(columns, "clock_joules", energy.clock, SIGNIFICANT);
+  add_number(columns, "bus_joules", energy.bus, SIGNIFICANT);
+  add_number(columns, "joules", energy.all, SIGNIFICANT);
   add_number(columns, "um2", energy.um2, 1);
 }
 
@@ -168,9 +168,13 @@ void explore_print_csv_head(FILE *out, const explore_plan_t *plan) {
     fprintf(out, "%s%c", columns.items[i].name, i + 1 < columns.count ? ',' : '\n');
 }
 
+static void print_number(FILE *out, const column_t *column, int width) {
+  if (column->digits == SIGNIFICANT) fprintf(out, "%*.9g", width, column->number);
+  if (column->digits != SIGNIFICANT) fprintf(out, "%*.*f", width, column->digits, column->number);
+}
+
 static void print_csv(FILE *out, const column_t *column) {
-  if (column->text == NULL && isfinite(column->number))
-    fprintf(out, "%.*f", column->digits, column->number);
+  if (column->text == NULL && isfinite(column->number)) print_number(out, column, 0);
   if (column->text == NULL) return;
   if (strpbrk(column->text, ",\"") == NULL) {
     fputs(column->text, out);
@@ -231,8 +235,7 @@ static void widen(int *width, const char *text) {
 }
 
 static int is_long(const char *name) {
-  return strstr(name, "_bytes") != NULL || strstr(name, "joules") != NULL ||
-         strcmp(name, "macs") == 0;
+  return strstr(name, "_bytes") != NULL || strcmp(name, "macs") == 0;
 }
 
 // That of the column's name, or of the longest text in it; a size or a number of cycles is longer
@@ -242,6 +245,7 @@ static int width_of(const explore_plan_t *plan, const column_t *column) {
   widen(&width, column->name);
   if (column->text == NULL && strcmp(column->name, "batch") != 0)
     widen(&width, is_long(column->name) ? "123456789012" : "12345678");
+  if (column->digits == SIGNIFICANT) widen(&width, "1.23456789e-12");
   if (strcmp(column->name, "pass") == 0)
     widen(&width, pass_names[plan->host_bytes ? EXPLORE_BACKWARD : EXPLORE_QUANT]);
   if (strcmp(column->name, "bound_by") == 0) widen(&width, "compute");
@@ -266,7 +270,8 @@ static void print_cell(const explore_plan_t *plan, const column_t *column, int h
   } else if (isnan(column->number)) {
     printf(" %*s", width, "-");
   } else {
-    printf(" %*.*f", width, column->digits, column->number);
+    putchar(' ');
+    print_number(stdout, column, width);
   }
 }
 

@@ -10,6 +10,7 @@
 
 enum { TEXT = 512 };
 
+static const char header[] = "[[configuration]]";
 static const char no_line[] = "no KEY = VALUE of a configuration";
 
 // --- FILE.toml ----------------------------------------------------------------------------------
@@ -38,7 +39,8 @@ static int is_skipped(const char *key) {
 static const char *add_line(char *line, char text[TEXT]) {
   line[strcspn(line, "#")] = '\0';
   line = trim(line);
-  if (*line == '\0' || strcmp(line, "[[configuration]]") == 0) return NULL;
+  if (strcmp(line, header) == 0 && text[0] != '\0') return "one configuration a file";
+  if (*line == '\0' || strcmp(line, header) == 0) return NULL;
   char *value = strchr(line, '=');
   if (value == NULL) return no_line;
   *value++ = '\0';

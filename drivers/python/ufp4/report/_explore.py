@@ -10,9 +10,10 @@ PARTS = (("array busy", "#1a7f37", "array_busy"), ("waits for operands", "#d1242
          ("waits for accumulators", "#9a6700", "stall_accumulator"), ("waits for the drain", "#d4a72c", "stall_drain"),
          ("AMAX and QUANT", "#0969da", "quant"), ("between jobs", "#8c959f", None))
 GEMMS = ("fprop", "dgrad", "wgrad")
-# Of a step, in bytes and, on many chips, in ms; the bars are the sums of these.
+# Of a step, in bytes, in joules and, on many chips, in ms; the bars are the sums of these.
 NEEDS = (("weights", "weight_bytes"), ("optimizer", "optimizer_bytes"), ("gradients", "gradient_bytes"), ("copies", "copy_bytes"),
          ("activations", "activation_bytes"))
+ENERGIES = (("MACs", "mac_joules"), ("idle lanes", "idle_joules"), ("clock pins", "clock_joules"), ("bus", "bus_joules"))
 TIMES = (("compute", "compute_ms"), ("gather", "gather_ms"), ("send", "send_ms"), ("bubble", "bubble_ms"), ("exposed all-reduce", "reduce_exposed_ms"))
 
 
@@ -80,10 +81,13 @@ class Case:
         moved = max(_number(row["bus_read_bytes"]), _number(row["bus_write_bytes"]))
         return self.macs_of(row) / moved if self.macs_of(row) and moved > 0 else math.nan
 
+    def share(self, counter):
+        """A counter of the step as a fraction of all cycles; of several cores it is their sum."""
+        return counter / (self.cores * self.cycles)
+
     def shares(self):
         """Where the cycles go, as fractions of all."""
-        counted = [self.array_busy, *(_number(self.step[column]) for _, _, column in PARTS[1:-1])]
-        found = [cycles / self.cycles for cycles in counted]
+        found = [self.share(self.array_busy), *(self.share(_number(self.step[column])) for _, _, column in PARTS[1:-1])]
         return [*found, max(0.0, 1 - sum(found))]
 
 
@@ -239,24 +243,31 @@ def _roofline(able):
 def _totals(case, clock_mhz):
     seconds = case.cycles / clock_mhz / 1e6
     return {"case": case, "ms": 1e3 * seconds, "speed": case.tokens / seconds,
-            "quant": 100 * _number(case.step["quant"]) / case.cycles}
+            "quant": 100 * case.share(_number(case.step["quant"]))}
+
+
+def _heat_cell(case, rows):
+    """Of a GEMM, or of its micro-batches together."""
+    cycles = sum(int(row["count"]) * _number(row["cycles"]) for row in rows)
+    if not cycles > 0:
+        return None
+    util = 100 * sum(int(row["count"]) * case.macs_of(row) for row in rows) / (case.peak * cycles)
+    color = f"rgb({255 - 1.6 * util:.0f},{255 - 0.6 * util:.0f},{255 - 1.6 * util:.0f})"
+    return {"util": util, "color": color, "title": "; ".join(f"m {row['m']}, n {row['n']}, k {row['k']}" for row in rows)}
 
 
 def _heat_map(group):
-    """Utilization of every GEMM of the first that a core does over the sizes of a step."""
+    """Utilization of every GEMM of the first that a core does over the sizes of a step; by micro-batch where all have as many."""
     lines, first = [], next(case for case in group if case.able)
-    key = ("layer", "pass", "batch")
-    for like in first.gemms:
-        cells = []
-        for case in group:
-            row = next((row for row in case.gemms if all(row[k] == like[k] for k in key)), None)
-            util = case.util_of(row) if row else math.nan
-            if math.isnan(util):
-                cells.append(None)
-            else:
-                color = f"rgb({255 - 1.6 * util:.0f},{255 - 0.6 * util:.0f},{255 - 1.6 * util:.0f})"
-                cells.append({"util": util, "color": color, "title": f"m {row['m']}, n {row['n']}, k {row['k']}"})
-        lines.append({"layer": like["layer"], "pass": like["pass"].upper() + first.part_of(like), "cells": cells})
+    apart = len({frozenset(row["batch"] for row in case.gemms) for case in group if case.able}) == 1
+    keys = ("layer", "pass", "batch") if apart else ("layer", "pass")
+    of = lambda row: tuple(row[key] for key in keys)
+    alike = {}
+    for row in first.gemms:
+        alike.setdefault(of(row), row)
+    for key, like in alike.items():
+        cells = [_heat_cell(case, [row for row in case.gemms if of(row) == key]) for case in group]
+        lines.append({"layer": like["layer"], "pass": like["pass"].upper() + (first.part_of(like) if apart else ""), "cells": cells})
     return {"name": f"{first.recipe} on {first.label('recipe', 'tokens')}", "group": group, "lines": lines}
 
 
@@ -272,13 +283,19 @@ def html(document, rows):
     able = [case for case in found if case.able]
     chips = [case for case in able if case.step.get("chips")]
     needs = [case for case in found if case.step.get("live_bytes")]
+    spent = [case for case in able if case.step.get("joules")]
+    sized = [case for case in able if case.step.get("um2")]
+    energies = [part for part in ENERGIES if any(case.step[part[1]] for case in spent)]
     pictures = {"bars": _bars(able), "bandwidth": _bandwidth_curves(able), "roofline": _roofline(able),
                 "cores": _time_curves(able, "cores", "cores", "cores"),
                 "sizes": _time_curves(able, "peak", "config", "MACs a cycle, all cores together"),
                 "needs": _stacks(needs, NEEDS, "GB", 1e9) if needs else "",
+                "energy": _stacks(spent, energies, "mJ of a step", 1e-3) if spent else "",
                 "chips": _stacks(chips, TIMES, "ms of a step on many chips", 1) if chips else ""}
     groups = _groups(found, "recipe", "config", "cores", "memory", "mem_bandwidth")
     heat = [_heat_map(group) for group in groups if len(group) > 1 and any(case.able for case in group)]
     return _draw.page("explore.html", title="ufp4 explore", about=document, totals=[_totals(case, document["clock_mhz"]) for case in found],
-                      able=able, need_cases=needs, chip_cases=chips, need_parts=NEEDS, time_parts=TIMES, notes=any(case.reason for case in able), parts=PARTS, heat=heat, jobs=[(case, [_job(case, row) for row in case.jobs]) for case in able],
+                      able=able, cores_apart=any(case.cores > 1 for case in found), energy_cases=[case for case in able if case in spent or case in sized],
+                      energy_parts=energies, need_cases=needs, chip_cases=chips, need_parts=NEEDS, time_parts=TIMES, notes=any(case.reason for case in able), parts=PARTS, heat=heat,
+                      jobs=[(case, [_job(case, row) for row in case.jobs]) for case in able],
                       **{name: markupsafe.Markup(picture) for name, picture in pictures.items()})
