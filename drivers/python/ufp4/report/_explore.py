@@ -296,6 +296,6 @@ def html(document, rows):
     heat = [_heat_map(group) for group in groups if len(group) > 1 and any(case.able for case in group)]
     return _draw.page("explore.html", title="ufp4 explore", about=document, totals=[_totals(case, document["clock_mhz"]) for case in found],
                       able=able, cores_apart=any(case.cores > 1 for case in found), energy_cases=[case for case in able if case in spent or case in sized],
-                      energy_parts=energies, need_cases=needs, chip_cases=chips, need_parts=NEEDS, time_parts=TIMES, notes=any(case.reason for case in able), parts=PARTS, heat=heat,
+                      energy_parts=energies, need_cases=needs, chip_cases=chips, need_parts=NEEDS, time_parts=TIMES, parts=PARTS, heat=heat,
                       jobs=[(case, [_job(case, row) for row in case.jobs]) for case in able],
                       **{name: markupsafe.Markup(picture) for name, picture in pictures.items()})
