@@ -17,7 +17,7 @@ timeout 300 "$verilator" --lint-only -Wno-fatal -Wno-lint -Werror-SELRANGE --top
   { grep -m 5 '^%Error' lint.txt; exit 1; }
 grep -q "on the board $board, configuration: $configuration\." "$verilog" || { echo "another configuration: $(head -n 2 "$verilog")"; exit 1; }
 [[ $parameters == *-GMemory=1* ]] && memory=gen_sdram || memory=gen_block
-grep -q "u_memory\.$memory\." "$verilog" || { echo "the memory is another one than $memory"; exit 1; }
+grep -qE "u_memory\.(gen_march\.)?$memory\." "$verilog" || { echo "the memory is another one than $memory"; exit 1; }
 grep -q 'ICP_CURRENT = "12"' "$verilog" || { echo "the PLL has lost its attributes"; exit 1; }
 # Written bit by bit a memory takes a block RAM for each bit.
 ! grep -qE 'u_sram\.mem .*\]\[([0-9]+):\1\] <=' "$verilog" || { echo "memories are written bit by bit"; exit 1; }
