@@ -175,18 +175,17 @@ def rejects_figures_of_its_own():
 
 
 def rejects_sentences_of_their_own():
-    """in README.md too: there it is the CSV file that is changed"""
-    for name, was, now, page in (("silicon.csv", "pe_shared,ASAP7,full adders and sized,", "pe_shared,ASAP7,full adders and sized,1", "README.md"),
-                                 ("fpga.csv", ",780,", ",781,", "silicon.md"), ("utilization.csv", ",512,98.2,", ",512,98.3,", "README.md"),
-                                 ("step.csv", ",98.8,", ",98.7,", "README.md"),
-                                 ("readme.csv", "614.3", "614.4", "README.md"), ("readme.csv", "24.31", "24.41", "README.md"),
-                                 ("readme.csv", "loss,2.436", "loss,2.437", "README.md"),
-                                 ("training.csv", "default,whole,e2m1,ufp4,8,0.77", "default,whole,e2m1,ufp4,8,0.87", "README.md")):
+    """in README.md too: there it is the CSV file that is changed, in the digit that the pattern's group finds"""
+    for name, pattern, page in (("silicon.csv", r"^pe_shared,ASAP7,full adders and sized,(\d)", "README.md"),
+                                ("fpga.csv", r'^unit,"PE on ECP5, 16 MACs, without parity",ECP5,,,,(\d)', "silicon.md"),
+                                ("utilization.csv", r"^,512,\d+\.(\d),", "README.md"), ("step.csv", r"^1024,16,from a cold start,\d+,\d+\.(\d),", "README.md"),
+                                ("readme.csv", r"^llama-7b: million cycles,\d+\.(\d),", "README.md"), ("readme.csv", r'^"SQNR, outliers, e1m2, RHT",\d+\.(\d)', "README.md"),
+                                ("readme.csv", r"^demo: loss,\d+\.\d\d(\d)", "README.md"), ("training.csv", r"^default,whole,e2m1,ufp4,8,\d+\.(\d)", "README.md")):
         with tempfile.TemporaryDirectory() as folder:
             results = copies(folder)
             text = (results / name).read_text()
-            expect(was in text, True)
-            (results / name).write_text(text.replace(was, now, 1))
+            at = re.search(pattern, text, re.M).start(1)
+            (results / name).write_text(f"{text[:at]}{(int(text[at]) + 1) % 10}{text[at + 1:]}")
             said = [line for line in tables.faults(results) if line.startswith(f"{page}: does not say")]
             expect(len(said), 1)
 
