@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ufp4.stats beside scipy.stats, closed forms and tables."""
+import csv
 import math
+import pathlib
 
 from support import np, raises
 
@@ -31,6 +33,19 @@ def test_paired_is_scipys():
                                      ("high", got.mean + got.interval, high), ("deviation", got.deviation, np.std(values, ddof=1))):
                 near(one, other, f"{what} of {count}", 1e-10)
             check_equal((got.count, got.positive), (count, int(np.sum(values > 0))), "count, positive")
+
+
+def test_published_comparisons_follow_from_their_gaps():
+    """docs/results/training.csv, whose gaps of every seed have four digits, by scipy alone."""
+    with open(pathlib.Path(__file__).parents[2] / "docs/results/training.csv", encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if int(row["seeds"]) > 1]
+    check(len(rows) > 50, f"{len(rows)} comparisons of several seeds")
+    for row in rows:
+        gaps, what = np.array(row["gaps_percent"].split(), float), ", ".join(list(row.values())[:4])
+        check_equal((len(gaps), int(np.sum(gaps > 0))), (int(row["seeds"]), int(row["seeds_worse"])), what)
+        low, high = witness.ttest_1samp(gaps, 0).confidence_interval()
+        for key, got in (("gap_percent", np.mean(gaps)), ("interval", (high - low) / 2), ("deviation", np.std(gaps, ddof=1))):
+            near(float(row[key]), got, f"{what}: {key}", 2e-3 * np.max(np.abs(gaps)))
 
 
 def test_paired_of_few_and_of_equal():
