@@ -255,15 +255,38 @@ def test_units_in_cells_are_drawn():
     check("./ufp4 ppa &lt;&amp;&gt;" in page, "command")
     for title in ("dot product", "PE"):
         check_equal(len(re.findall(rf"<text[^>]*>{title}</text>", page)), 1, title)
-    parts = ("energy", "gates", "flip_flops_data", "flip_flops_clock", "leakage", "clock_pins", "input_pins")
-    spent = {"data": "fprop", "elements": "e1m2", "load": "half"} | {f"{part}_fj": 10 + i / 4 for i, part in enumerate(parts)}
-    (folder / "ppa.json").write_text(json.dumps(CELLS | {"megahertz": 1000, "rows": [CELLS["rows"][0] | {"energy": [spent]}]}))
+    (folder / "ppa.json").write_text(json.dumps(CELLS | {"rows": [CELLS["rows"][0] | {"unit": unit} for unit in ("lane", "rht")]}))
     report.draw("ppa")
     page = (folder / "report.html").read_text()
-    check_equal(cells(page)[-10:], ["dot", "fprop e1m2", "half", *(f"{10 + i / 4:.2f}" for i in range(7))], "energy")
-    check("At 1000 MHz" in page and page.count("<svg") == 2 and ">flip flops clock<" in page, "picture of energies")
+    check("<svg" not in page and "panel" not in page and "*" not in "".join(cells(page)), "units that do what no other does are not compared")
     (folder / "ppa.json").write_text(json.dumps(CELLS | {"rows": [{}]}))
     raises(ValueError, "ppa/ppa.json is not what train, explore or ppa writes", report.draw, "ppa")
+
+
+def test_energies_are_drawn_by_what_they_are_of():
+    """A MAC, a number of a lane and one of QUANT: a picture and a table each, with its unit."""
+    folder = pathlib.Path("energies")
+    folder.mkdir()
+    parts = ("energy", "gates", "flip_flops_data", "flip_flops_clock", "leakage", "clock_pins", "input_pins")
+
+    def spent(first):
+        return {"data": "fprop", "elements": "e1m2", "load": "half"} | {f"{part}_fj": first + i / 4 for i, part in enumerate(parts)}
+
+    measured = [CELLS["rows"][0] | {"unit": unit, "energy": [spent(first)]} for unit, first in (("quant_block", 800), ("dot", 10), ("lane", 7), ("pe", 40))]
+    (folder / "ppa.json").write_text(json.dumps(CELLS | {"megahertz": 1000, "rows": measured}))
+    report.draw("energies")
+    page = (folder / "report.html").read_text()
+    areas, *found = re.split("<h3>", page)
+    check_equal([part[:part.index("<")] for part in found], ["Of a MAC", "Of a number that QUANT reads", "Of a number that a lane reads"], "parts")
+    check_equal(areas.count("<svg"), 1, "panels of the dot product and the PE in one picture")
+    for part, own in zip(found, ((("dot", 10), ("pe", 40)), (("quant_block", 800),), (("lane", 7),))):
+        words = part[3:part.index("<")]
+        check(part.count("<svg") == 1 and f">fJ {words}, with the clock pins<" in part and f"<th>fJ {words}</th>" in part and ">flip flops clock<" in part, words)
+        values = [[unit, "fprop e1m2", "half", *(f"{first + i / 4:.2f}" for i in range(7))] for unit, first in own]
+        check_equal(cells(part)[10:], sum(values, []), "the values beside the picture")
+        for _, first in own:
+            check(f">{5 * first + 3.75:.1f}<" in part, "the sum at the end of a bar")
+    check("At 1000 MHz" in page, "clock")
 
 
 OWN = "recipe,seed,held_loss\n" + "".join(f"{name},{seed},{2 + seed / 10 + more * (1 + seed / 50)}\n"

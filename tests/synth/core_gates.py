@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""core_gates.py ROOT CONFIGURATION FOLDER PROGRAM: the core in Debian's library, in the form for cells: its netlist, the library's
-cells and its memories in one file, on which tests/rtl/cocotb runs GEMMs in Icarus Verilog. The cache is that of UFP4_BUILD."""
+"""core_gates.py icarus|verilator ROOT CONFIGURATION FOLDER [PROGRAM]: the core in Debian's library, in the form for cells: its netlist,
+the library's cells and its memories in one file. In Icarus Verilog tests/rtl/cocotb runs GEMMs on it, with PROGRAM; in Verilator,
+which runs it a hundred times as fast, the driver its jobs (tests/rtl/flat). The cache is that of UFP4_BUILD."""
 import importlib.util
 import os
 import pathlib
@@ -8,8 +9,9 @@ import re
 import subprocess
 import sys
 
-ROOT, CONFIGURATION, FOLDER, PROGRAM = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3]), sys.argv[4]
+SIMULATOR, ROOT, CONFIGURATION, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], pathlib.Path(sys.argv[4])
 TESTS = "gemm|wrong_jobs|in_reset"  # those of tests/rtl/cocotb/test_core.py that any configuration passes, and a netlist in minutes
+NEEDS = {"icarus": ("cocotb", "cocotbext", "systemrdl"), "verilator": ("numpy",)}
 sys.path.insert(0, str(ROOT / "fpga/ppa"))
 import energy  # noqa: E402
 import flow  # noqa: E402
@@ -24,8 +26,12 @@ def at_random(text):
     return re.sub(r"^  reg \[\d+:0\] mem \[(\d+):0\];$", r"\g<0>\n  integer i;\n  initial for (i = 0; i <= \1; i = i + 1) mem[i] = {8{$random}};", text, flags=re.M)
 
 
+def run(script, *words):
+    subprocess.run([sys.executable, "-B", ROOT / script, *words], check=True)
+
+
 def main():
-    missing = [name for name in ("cocotb", "cocotbext", "systemrdl") if not importlib.util.find_spec(name)]
+    missing = [name for name in NEEDS[SIMULATOR] if not importlib.util.find_spec(name)]
     if missing:
         print(f"skipped: needs {', '.join(missing)} from PyPI")
         return
@@ -42,8 +48,13 @@ def main():
     text = "\n".join(part.read_text() for part in parts)
     assert text.count("\nmodule \\ufp4_sram") > 5 and text.count("\n  DFF") > 1000, "no netlist of a core"
     FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / "gates.v").write_text(at_random(text))
-    subprocess.run([sys.executable, "-B", ROOT / "tests/rtl/cocotb/run.py", FOLDER / "gates.v", PROGRAM, TESTS], check=True)
+    gates = FOLDER / "gates.v"
+    if SIMULATOR == "icarus":
+        gates.write_text(at_random(text))
+        run("tests/rtl/cocotb/run.py", gates, sys.argv[5], TESTS)
+    else:  # where all starts at random anyway; a third of what it makes would be for waveforms
+        gates.write_text(f"/* verilator tracing_off */\n{text}")
+        run("tests/rtl/flat/run.py", gates, CONFIGURATION, ROOT, FOLDER / "build")
 
 
 if __name__ == "__main__":

@@ -84,8 +84,9 @@ def make_simulator(args, folder):
     """rtl.vectors.UNIT as a command."""
     reader = READER.get(args.unit, args.unit)
     (folder / "readers.svh").write_text(readers.header(args.ufp4))
+    # -fno-const-bit-op-tree: for netlists, as in sim/CMakeLists.txt.
     call(folder, [args.verilator, "--cc", "--exe", "--main", "--timing", "--timescale", "1ns/1ns", "-fno-dfg",
-                  "-Wno-fatal", "-Wno-lint", "--top-module", f"read_{reader}", "--Mdir", "model", "-o", "test",
+                  "-fno-const-bit-op-tree", "-Wno-fatal", "-Wno-lint", "--top-module", f"read_{reader}", "--Mdir", "model", "-o", "test",
                   "-y", "rtl/num", "-y", "rtl/array", "-y", str(VECTORS), "+libext+.sv", "+incdir+.",
                   "rtl/gen/ufp4_spec_pkg.sv", "rtl/array/ufp4_pe_pkg.sv", "rtl/num/ufp4_words_pkg.sv", "mutants.sv",
                   str(VECTORS / f"read_{reader}.sv"), "../pick.cpp"], 900, "verilator")

@@ -2,15 +2,19 @@
 """report.html of what ppa has measured: ppa.json."""
 from . import _draw
 
-# Units that may be compared: one panel each, by how the names begin.
-FAMILIES = (("dot", "dot product"), ("pe_shared", "PE, registers shared"), ("pe_in", "PE in the array"), ("pe", "PE"), ("", "other units"))
+# Units that do the same, and so may be compared: one panel each, by how the names begin. Others are in the table alone.
+FAMILIES = (("dot", "dot product"), ("pe_shared", "PE, registers shared"), ("pe_in", "PE in the array"), (("pe_f", "pe_nv"), "PE, other contracts, and for FPGAs"),
+            ("pe", "PE"), ("sram", "parity of a memory"))
+ABREAST = 2  # panels
 
 
 def families(rows):
     """[(title, rows)] of those that have any."""
     found = {title: [] for _, title in FAMILIES}
     for row in rows:
-        found[next(title for begin, title in FAMILIES if row["unit"].startswith(begin))].append(row)
+        title = next((title for begin, title in FAMILIES if row["unit"].startswith(begin)), None)
+        if title:
+            found[title].append(row)
     return [(title, own) for title, own in found.items() if own]
 
 
@@ -23,17 +27,16 @@ def front(rows):
     return kept
 
 
-def pareto(rows):
-    """As _draw.picture gives it."""
-    groups = families(rows)
-    with _draw.picture(4.2 * len(groups), 3.4, panels=len(groups), squeeze=False) as (axes, out):
+def pareto(groups):
+    """Panels of what families gives, as _draw.picture gives it."""
+    with _draw.picture(4.5 * len(groups), 3.4, panels=len(groups), squeeze=False) as (axes, out):
         for (title, own), panel in zip(groups, axes[0]):
             best = front(own)
             panel.step([row["delay_ns"] for row in best], [row["area_um2"] for row in best], where="post", color=_draw.GRID, zorder=0)
             for i, row in enumerate(own):
                 panel.plot(row["delay_ns"], row["area_um2"], "o" if row in best else "x", color=_draw.color(i))
                 panel.annotate(row["unit"], (row["delay_ns"], row["area_um2"]), textcoords="offset points", xytext=(5, 3), fontsize=7)
-            panel.margins(0.25)
+            panel.margins(0.35, 0.25)
             panel.set_title(title)
             panel.set_xlabel("delay, ns")
             panel.set_ylabel("area, um2")
@@ -42,19 +45,32 @@ def pareto(rows):
 
 
 PARTS = (("gates", "#0969da"), ("flip_flops_data", "#1a7f37"), ("flip_flops_clock", "#9a6700"), ("leakage", "#8c959f"), ("clock_pins", "#d4a72c"))
+# What an energy is of, by how the unit's name begins. Each has a picture and a table of its own: a number in QUANT takes as much as
+# 20 MACs, one in a lane a fifth of one.
+SPENT = (("lane", "a number that a lane reads"), ("quant", "a number that QUANT reads"), ("", "a MAC"))
 
 
-def bars(energies):
-    """Bars from left to right: what a MAC takes of each part."""
-    with _draw.picture(9, 1.2 + 0.22 * len(energies)) as (axes, out):
+def spent(rows):
+    """[(of what, [(unit, energy)])], MACs first."""
+    found = {words: [] for _, words in reversed(SPENT)}
+    for row in rows:
+        found[next(words for begin, words in SPENT if row["unit"].startswith(begin))] += [(row["unit"], one) for one in row.get("energy", ())]
+    return [(words, own) for words, own in found.items() if own]
+
+
+def bars(words, energies):
+    """Bars from left to right: what it takes of each part, and at the end the sum."""
+    with _draw.picture(9, 1.0 + 0.22 * len(energies)) as (axes, out):
         left, drawn = [0.0] * len(energies), {}
         for part, color in PARTS:
             values = [one[f"{part}_fj"] for _, one in energies]
             drawn[part.replace("_", " ")] = axes.barh(range(len(energies)), values, left=left, color=color)
             left = [a + b for a, b in zip(left, values)]
+        for i, end in enumerate(left):
+            axes.annotate(f"{end:.1f}", (end, i), textcoords="offset points", xytext=(3, 0), va="center", fontsize=7)
         axes.set_yticks(range(len(energies)), [f"{unit}, {one['data']} {one['elements']}, {one['load']}" for unit, one in energies])
-        axes.invert_yaxis()
-        axes.set_xlabel("fJ a MAC" + "; of lanes and QUANT a number" * any(unit.startswith(("lane", "quant")) for unit, _ in energies))
+        axes.set_ylim(len(energies) - 0.5, -0.5)
+        axes.set_xlabel(f"fJ {words}, with the clock pins")
         _draw.legend(axes, drawn)
     return out
 
@@ -62,8 +78,8 @@ def bars(energies):
 def html(document):
     """The page of a document, as ppa.json has it."""
     import markupsafe
-    rows = [row for row in document["rows"] if row["area_um2"] > 0]
-    energies = [(row["unit"], one) for row in document["rows"] for one in row.get("energy", ())]
-    best = [row["unit"] for _, own in families(rows) for row in front(own)]
-    return _draw.page("ppa.html", title="Area and delay", document=document, best=best, energies=energies,
-                      pareto=markupsafe.Markup(pareto(rows)["svg"] if rows else ""), energy=markupsafe.Markup(bars(energies)["svg"] if energies else ""))
+    groups = families(row for row in document["rows"] if row["area_um2"] > 0)
+    energies = [(words, own, markupsafe.Markup(bars(words, own)["svg"])) for words, own in spent(document["rows"])]
+    best = [row["unit"] for _, own in groups for row in front(own)]
+    pictures = [markupsafe.Markup(pareto(groups[i:i + ABREAST])["svg"]) for i in range(0, len(groups), ABREAST)]
+    return _draw.page("ppa.html", title="Area and delay", document=document, best=best, pictures=pictures, energies=energies)
