@@ -159,8 +159,10 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
   plan->timeline = a->timeline;
   plan->host_bytes = a->host_bytes;
   plan->split = (explore_split_t)a->split;
-  int end = explore_model(shapes, a->hf, a->attention, &plan->model);
-  if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
+  int end = explore_model(shapes, a->hf, a->attention, (int64_t)a->layers, &plan->model);
+  if (end == CLI_GO_ON && plan->model.kind_count > 1 && !a->serial)
+    end = cli_fail(&cli_explore, CLI_USAGE,
+                   "%s: its blocks differ from each other: --serial takes it", a->hf);
   if (end == CLI_GO_ON) end = explore_chips(a->chips, a->link, plan);
   if (end == CLI_GO_ON) end = explore_ppa(a->ppa, a->byte_pj, plan);
   for (int i = 0; i < LISTS; i++) plan->lists[i] = texts[i];

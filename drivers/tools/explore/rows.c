@@ -110,8 +110,7 @@ static void add_chips(columns_t *columns, const explore_plan_t *plan, const expl
 static void add_energy(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
   explore_energy_t energy = {NAN, NAN, NAN, NAN, NAN, NAN};
   double blocks = row->pass == EXPLORE_QUANT ? explore_quant_blocks(row) : NAN;
-  if (row->pass == EXPLORE_ALL) blocks = explore_step_blocks(plan, row->of);
-  if (row->pass == EXPLORE_ALL && !is_step(row)) blocks /= (double)plan->model.blocks;
+  if (row->pass == EXPLORE_ALL) blocks = explore_total_blocks(plan, row);
   if (plan->ppa.text != NULL && is_step(row)) energy = explore_energy(plan, row);
   add_number(columns, "macs", row->macs > 0 ? row->macs : NAN, 0);
   add_number(columns, "quant_blocks", blocks, 0);

@@ -14,9 +14,9 @@ typedef struct {
   explore_rows_t *rows;
   explore_cores_t cores;
   const explore_layer_t *layer;
-  int64_t tokens;                   ///< that the layer sees
-  ufp4_schedule_buffers_t buffers;  ///< of the layer
-  explore_row_t block;              ///< total
+  int64_t tokens;                           ///< that the layer sees
+  ufp4_schedule_buffers_t buffers;          ///< of the layer
+  explore_row_t blocks[EXPLORE_MAX_KINDS];  ///< totals of one of each kind
 } run_t;
 
 static int fail_device(const run_t *run, ufp4_status_t status) {
@@ -169,8 +169,16 @@ static ufp4_descriptor_t describe_gemm(const run_t *run, int pass) {
 
 // --- Rows ---------------------------------------------------------------------------------------
 
+// To the blocks that have this layer.
+static void add_to_blocks(run_t *run, const explore_row_t *row) {
+  const double count = (double)explore_layer_count(run->of, run->layer);
+  for (int kind = 0; kind < run->plan->model.kind_count; kind++) {
+    if (explore_is_of(run->layer, kind)) explore_add_to(&run->blocks[kind], row, count);
+  }
+}
+
 static int add_row(run_t *run, const explore_row_t *row) {
-  explore_add_to(&run->block, row, (double)explore_layer_count(run->of, run->layer));
+  add_to_blocks(run, row);
   return explore_add_row(run->rows, row);
 }
 
@@ -249,7 +257,7 @@ static int run_quant(run_t *run, const int roles[2], int count, explore_pass_t p
     end = add_row(run, &rows[i]);
   }
   // What runs at once takes the longest one's time.
-  run->block.cycles -= (double)explore_layer_count(run->of, run->layer) * (sum - longest);
+  add_to_blocks(run, &(explore_row_t){.cycles = longest - sum});
   return end;
 }
 
@@ -276,10 +284,11 @@ static int run_layer(run_t *run) {
 // --- A case -------------------------------------------------------------------------------------
 
 static int add_totals(run_t *run) {
-  const explore_row_t block = run->block;
+  const explore_model_t *model = &run->plan->model;
   explore_row_t step = {.macs = 0};
-  explore_add_to(&step, &block, (double)run->plan->model.blocks);
-  return explore_add_totals(run->plan, run->of, &block, &step, run->rows);
+  for (int kind = 0; kind < model->kind_count; kind++)
+    explore_add_to(&step, &run->blocks[kind], (double)model->kinds[kind].blocks);
+  return explore_add_totals(run->plan, run->of, run->blocks, &step, run->rows);
 }
 
 static int run_serial(const explore_plan_t *plan, explore_case_t *of, explore_rows_t *rows) {
