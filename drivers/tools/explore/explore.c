@@ -415,9 +415,9 @@ static void add_options(cli_options_t *options, arguments_t *a) {
   cli_option_add(
       options, "cores", CLI_TEXT, &a->cores, "LIST",
       "cores that share the memory, each GEMM split among them; with --serial (default 1)");
-  cli_option_add(options, "split", CLI_CHOICE, &a->split, "tokens|n|auto",
+  cli_option_add(options, "split", CLI_CHOICE, &a->split, "tokens|n|auto|gemms",
                  "how: by rows or by columns of D, or the better of both for each GEMM (default "
-                 "auto)");
+                 "auto); or of layers with a count, as experts, one on each core");
   cli_option_add(options, "chips", CLI_TEXT, &a->chips, "DPxTPxPP",
                  "chips, data, tensor and pipeline parallel, by formula from the cycles of one; "
                  "with --link");

@@ -92,11 +92,13 @@ void explore_list_free(explore_list_t *list);
 
 enum { EXPLORE_MAX_CORES = SPLIT_MAX_CORES };
 
-/** How cores share a GEMM: by rows or columns of D, or by the better of both. */
+/** How cores share a GEMM: by rows or columns of D, or by the better of both; or layers that are
+ * alike, one on each core, and a layer alone by the better of both. */
 typedef enum {
   EXPLORE_SPLIT_ROWS,
   EXPLORE_SPLIT_COLUMNS,
   EXPLORE_SPLIT_AUTO,
+  EXPLORE_SPLIT_GEMMS,
   EXPLORE_SPLIT_COUNT,  ///< of a row: it was not split
 } explore_split_t;
 
@@ -198,6 +200,7 @@ typedef struct {
   int64_t m, n, k;  ///< of AMAX and QUANT rows, columns and 0; of totals 0
   double macs;      ///< useful ones, of one
   double cycles;    ///< of one
+  double at_once;   ///< such jobs on a core each; 0: one on all
   double tokens;
   double compute, memory, output;       ///< cycles that each alone would need
   double read, written;                 ///< bytes of data, of one
