@@ -122,7 +122,7 @@ def test_configurations_of_no_model_are_refused():
 
 
 def test_rejects_configurations_whose_blocks_differ():
-    moe = HF | EXPERTS | {"model_type": "qwen2_moe", "num_experts": 4}
+    moe = HF | {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
     differs = "config.json: {}: its blocks differ from each other"
     for name, different, alike in (("first_k_dense_replace", 3, 0), ("decoder_sparse_step", 2, 1), ("mlp_only_layers", [0], []), ("moe_layer_freq", [0, 1], 1), ("moe_layer_freq", 2.0, 1.0),
                                    ("hybrid_override_pattern", "M-*", ""), ("block_configs", [{}], None), ("block_configs", {"0": 1}, []), ("attn_layer_period", 8, 1),
@@ -131,6 +131,91 @@ def test_rejects_configurations_whose_blocks_differ():
         pathlib.Path("config.json").write_text(json.dumps(moe | {name: different}))
         rejects(2, differs.format(name), "explore", "--hf", "config.json", "-o", "out")
         check_equal(len(hf(moe | {name: alike}, "--config", "large", "--tokens", "16", "--serial")) > 0, True, name)
+
+
+# What deepseek-ai/DeepSeek-V3 publishes as its config.json; sizes as in arXiv 2412.19437, 4.2.
+DEEPSEEK_V3 = {"model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432, "moe_intermediate_size": 2048, "num_hidden_layers": 61,
+               "num_attention_heads": 128, "num_key_value_heads": 128, "n_routed_experts": 256, "n_shared_experts": 1, "num_experts_per_tok": 8,
+               "first_k_dense_replace": 3, "moe_layer_freq": 1, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128,
+               "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 129280}
+
+
+def test_deepseek_v3_has_the_weights_of_its_paper():
+    """671 billion, of which a token sees 37: with head and router, and without norms; embeddings are looked up."""
+    rows = hf(DEEPSEEK_V3, "--config", "large", "--tokens", "32", "--serial")
+    layers = {r["layer"]: r for r in rows if r["pass"] == "fprop"}
+    attention = 7168 * (1536 + 512 + 64) + 1536 * 128 * 192 + 512 * 128 * 256 + 128 * 128 * 7168
+    dense, expert = 3 * 7168 * 18432, 3 * 7168 * 2048
+    linear = 61 * attention + 3 * dense + 58 * 257 * expert
+    check_equal(int(rows[-1]["weight_bytes"]), 2 * linear, "weights by hand")
+    embeddings = 129280 * 7168
+    others = embeddings + 58 * 256 * 7168
+    check_equal(round((linear + others + embeddings) / 1e9), 671, "as published")
+    check_equal(round((61 * attention + 3 * dense + 58 * 9 * expert + others) / 1e9), 37, "of a token, as published")
+    check_equal({name: int(r["count"]) for name, r in layers.items()},
+                {"qkv_a": 61, "q_b": 61, "kv_b": 61, "o": 61, "dense_gate_up": 3, "dense_down": 3, "gate_up": 58 * 256, "down": 58 * 256, "shared_gate_up": 58, "shared_down": 58}, "jobs")
+    check_equal({r["layer"]: int(r["count"]) for r in rows if r["pass"] == "all"}, {"block_dense": 3, "block_experts": 58, "step": 1}, "totals")
+    check_equal(int(rows[-1]["macs"]), 3 * 32 * (61 * attention + 3 * dense + 58 * 9 * expert), "MACs")
+
+
+DEEP = HF | EXPERTS | LATENT | {"model_type": "deepseek_v3", "n_routed_experts": 4, "n_shared_experts": 1, "num_hidden_layers": 5, "num_experts_per_tok": 2}
+QWEN = HF | EXPERTS | {"model_type": "qwen2_moe", "num_experts": 4, "num_hidden_layers": 6}
+SUMS = ["cycles", "stall_drain", "read_bytes", "bus_write_bytes", "macs", "quant_blocks"]
+
+
+def step_of(config, *words):
+    rows = hf(config, "--config", "small", "--tokens", "40", "--serial", "--host-bytes", *words)
+    totals = {r["layer"]: r for r in rows if r["pass"] == "all"}
+    for name in SUMS:
+        jobs = sum(int(r["count"]) * int(r[name] or 0) for r in rows if r["pass"] not in ("all", "forward", "backward"))
+        check_equal(int(totals["step"][name]), jobs, f"{name} of all jobs")
+    return totals, [r for r in rows if r["pass"] == "forward"]
+
+
+def check_kinds(config, alike, dense, experts):
+    """A model of both kinds against two of one each: with these fields no block, and each one, is dense."""
+    (both, host), (of_dense, _), (of_experts, _) = step_of(config), step_of(config | alike[1], "--layers", "1"), step_of(config | alike[0], "--layers", "1")
+    check_equal([int(both[name]["count"]) for name in ("block_dense", "block_experts")], [dense, experts], "blocks")
+    d, e = of_dense["step"], of_experts["step"]
+    for name in SUMS:
+        check_equal([int(both[kind][name]) for kind in ("block_dense", "block_experts")], [int(d[name]), int(e[name])], f"{name} of a block")
+        check_equal(int(both["step"][name]), dense * int(d[name]) + experts * int(e[name]), f"{name} of the step")
+    for name in ("weight_bytes", "copy_bytes", "activation_bytes", "gradient_bytes", "optimizer_bytes"):
+        check_equal(int(both["step"][name]), dense * int(d[name]) + experts * int(e[name]), name)
+    # By hand: in the backward pass of the first or last block of a kind, the dense ones first.
+    always, kept, gradients, live = ([sum(int(r[name]) for name in names) for r in (d, e)] for names in
+                                     (("weight_bytes", "optimizer_bytes"), ("copy_bytes", "activation_bytes"), ("gradient_bytes",), ("live_bytes",)))
+    want = max(live[0] - always[0] + max(kept[0], gradients[0]) * (dense - 1) + gradients[1] * experts,
+               live[1] - always[1] + max(kept[1], gradients[1]) * (experts - 1) + kept[0] * dense)
+    check_equal(int(both["step"]["live_bytes"]), dense * always[0] + experts * always[1] + want, "live_bytes")
+    return {r["layer"]: int(r["count"]) for r in host}
+
+
+def test_kinds_of_blocks_are_counted_each():
+    first = [{"first_k_dense_replace": n} for n in (0, 5)]
+    host = check_kinds(DEEP | {"first_k_dense_replace": 2}, first, 2, 3)
+    check_equal([host[name] for name in ("norm1", "dense_act", "router", "act", "shared_act")], [5, 2, 3, 12, 3], "the host's")
+    check_kinds(DEEP | {"first_k_dense_replace": 1, "moe_layer_freq": 2}, [{"first_k_dense_replace": 0, "moe_layer_freq": 1}, {"first_k_dense_replace": 5}], 3, 2)
+    step = [{"decoder_sparse_step": 1, "mlp_only_layers": []}, {"decoder_sparse_step": 7, "mlp_only_layers": None}]
+    check_kinds(QWEN | {"decoder_sparse_step": 2}, step, 3, 3)
+    check_kinds(QWEN | {"decoder_sparse_step": 3, "mlp_only_layers": [0, 2, 9]}, step, 5, 1)
+    check_kinds(QWEN | {"mlp_only_layers": [5]}, step, 1, 5)
+    for layers, counts in ((1, {"block"}), (2, {"block"}), (3, {"block_dense", "block_experts"})):
+        totals, _ = step_of(DEEP | {"first_k_dense_replace": 2}, "--layers", str(layers))
+        check_equal(set(totals) - {"step"}, counts, f"the first {layers} blocks")
+    check_equal(widths(DEEP | {"first_k_dense_replace": 5})["gate_up"], (5, 32, 64, 192), "none with experts")
+
+
+def test_rejects_what_says_nothing_of_kinds():
+    for config, name in ((DEEP | {"first_k_dense_replace": True}, "first_k_dense_replace"), (DEEP | {"moe_layer_freq": [0, 1]}, "moe_layer_freq"),
+                         (DEEP | {"moe_layer_freq": 0}, "moe_layer_freq"), (QWEN | {"decoder_sparse_step": 0}, "decoder_sparse_step"),
+                         (QWEN | {"mlp_only_layers": 1}, "mlp_only_layers"), (QWEN | {"mlp_only_layers": ["1"]}, "mlp_only_layers"),
+                         (QWEN | {"mlp_only_layers": [1], "intermediate_size": None}, "intermediate_size")):
+        pathlib.Path("config.json").write_text(json.dumps(config))
+        rejects(2, f"config.json: a size is missing or none: {name}", "explore", "--hf", "config.json", "-o", "out", "--serial")
+    pathlib.Path("config.json").write_text(json.dumps(DEEP | {"first_k_dense_replace": 2}))
+    rejects(2, "config.json: its blocks differ from each other: --serial takes it", "explore", "--hf", "config.json", "-o", "out")
+    rejects(2, "--chips: the blocks differ from each other", "explore", "--hf", "config.json", "-o", "out", "--serial", "--chips", "2x1x1", "--link", "1,1")
 
 
 MOE = HF | EXPERTS | {"model_type": "qwen2_moe", "num_experts": 12, "num_experts_per_tok": 4, "num_hidden_layers": 3}

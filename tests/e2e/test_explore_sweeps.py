@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """explore: lists of cases, and runs that are stopped, go on or are shared."""
+import json
 import os
 import pathlib
 import shutil
@@ -14,6 +15,8 @@ from explorations import FILES, explore, shapes
 
 
 SWEEP = ["--config", "small,board", "--recipe", "ufp4,mxfp4", "--tokens", "16,200", "--mem-bandwidth", "0,4"]
+TWO_KINDS = {"model_type": "qwen3_moe", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2,
+             "head_dim": 16, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "mlp_only_layers": [0]}
 
 
 def kill_after(case, words):
@@ -98,14 +101,17 @@ def test_ranks_write_the_same_file():
     mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
     if subprocess.run([*mpirun, "true"], capture_output=True, timeout=60).returncode != 0:
         raise bench.Skipped("mpirun starts no process here")
-    words = ["explore", shapes(), *SWEEP]
-    lines = passes(*words, "-o", "one").out
-    done = subprocess.run([*mpirun, bench.PROGRAM, *words, "-o", "two"], capture_output=True, text=True, timeout=120)
-    if "built without MPI" in done.stderr:
-        raise bench.Skipped("the program was built without MPI")
-    check_equal((done.returncode, done.stdout), (0, lines), "what the ranks print")
-    check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("one", "two")), "explore.csv")
-    check_equal(sorted(os.listdir("two")), FILES, "files left")
+    # Also of a model with two kinds of blocks.
+    pathlib.Path("config.json").write_text(json.dumps(TWO_KINDS))
+    for folder, *words in (["s", shapes(), *SWEEP], ["hf", "--hf", "config.json", "--serial", "--host-bytes", *SWEEP]):
+        one, two = f"{folder}-one", f"{folder}-two"
+        lines = passes("explore", *words, "-o", one).out
+        done = subprocess.run([*mpirun, bench.PROGRAM, "explore", *words, "-o", two], capture_output=True, text=True, timeout=120)
+        if "built without MPI" in done.stderr:
+            raise bench.Skipped("the program was built without MPI")
+        check_equal((done.returncode, done.stdout), (0, lines), "what the ranks print")
+        check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in (one, two)), "explore.csv")
+        check_equal(sorted(os.listdir(two)), FILES, "files left")
 
 
 if __name__ == "__main__":

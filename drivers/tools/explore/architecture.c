@@ -16,8 +16,9 @@ typedef struct {
   const char *name, *what;
   int64_t blocks, width, inner;  ///< inner: of the MLP; of experts, of each
   int64_t heads, kv_heads, head;
-  int64_t experts, chosen;  ///< a token sees chosen of the experts
-  int64_t shared;           ///< inner width of those that every token sees, together
+  int64_t experts, chosen;     ///< a token sees chosen of the experts
+  int64_t shared;              ///< inner width of those that every token sees, together
+  int64_t dense, dense_inner;  ///< blocks without experts, and the inner width of their MLP
   int64_t q_rank, kv_rank, rope,
       v_head;             ///< of latent attention; head is that of q and k, rope of it
   int64_t state, groups;  ///< of a Mamba-2 block, whose inner width has heads of head
@@ -117,15 +118,30 @@ static void add_mlp(const architecture_t *a, const char *prefix, int64_t inner, 
   }
 }
 
+// What is in the model since @p from is in blocks of this kind alone.
+static void belong(explore_model_t *model, int from, const char *name, int64_t blocks) {
+  for (int i = from; i < model->layer_count; i++) model->layers[i].kinds = 1u << model->kind_count;
+  model->kinds[model->kind_count++] = (explore_blocks_t){name, blocks};
+}
+
 static void add_experts(const architecture_t *a, explore_model_t *model) {
-  add(model, "norm2", EXPLORE_HOST, a->width, a->width);
-  if (a->experts == 0) {
-    add_mlp(a, "", a->inner, 1, 1, model);
-    return;
-  }
   add(model, "router", EXPLORE_BF16, a->width, a->experts);
   add_mlp(a, "", a->inner, a->experts, a->chosen, model);
   if (a->shared != 0) add_mlp(a, "shared_", a->shared, 1, 1, model);
+}
+
+// Dense blocks, if there are some, come first.
+static void add_inner(const architecture_t *a, explore_model_t *model) {
+  add(model, "norm2", EXPLORE_HOST, a->width, a->width);
+  int from = model->layer_count;
+  if (a->experts == 0) add_mlp(a, "", a->inner, 1, 1, model);
+  if (a->dense != 0) {
+    add_mlp(a, "dense_", a->dense_inner, 1, 1, model);
+    belong(model, from, "block_dense", a->dense);
+    from = model->layer_count;
+  }
+  if (a->experts != 0) add_experts(a, model);
+  if (a->dense != 0) belong(model, from, "block_experts", a->blocks - a->dense);
 }
 
 // Projections in and out; convolution, scan and gate between them are the host's.
@@ -148,7 +164,7 @@ static void build(const architecture_t *a, explore_model_t *model) {
     return;
   }
   add_attention(a, model);
-  add_experts(a, model);
+  add_inner(a, model);
 }
 
 int explore_architecture(const char *name, explore_model_t *model) {
@@ -174,7 +190,9 @@ enum {
   FALCON = 1 << 7,       ///< new_decoder_architecture: num_kv_heads
   EXPERTS = 1 << 8,
   LATENT = 1 << 9,
-  MAMBA_2 = 1 << 10
+  MAMBA_2 = 1 << 10,
+  FIRST_DENSE = 1 << 11,  ///< blocks without experts, by first_k_dense_replace and moe_layer_freq
+  SOME_DENSE = 1 << 12    ///< likewise, by decoder_sparse_step and mlp_only_layers
 };
 
 /** Models of one model_type, whose sizes are known exactly. */
@@ -203,10 +221,10 @@ static const family_t families[] = {
     {"starcoder2", usual, PLAIN | KV | HEAD_OR},
     {"falcon", "ffn_hidden_size", PLAIN | FOURFOLD | MULTI_QUERY | FALCON},
     {"mixtral", usual, KV | HEAD_OR | EXPERTS},
-    {"qwen2_moe", of_experts, KV | HEAD_OR | EXPERTS},
-    {"qwen3_moe", of_experts, KV | HEAD | EXPERTS},
-    {"deepseek_v2", of_experts, EXPERTS | LATENT},
-    {"deepseek_v3", of_experts, EXPERTS | LATENT},
+    {"qwen2_moe", of_experts, KV | HEAD_OR | EXPERTS | SOME_DENSE},
+    {"qwen3_moe", of_experts, KV | HEAD | EXPERTS | SOME_DENSE},
+    {"deepseek_v2", of_experts, EXPERTS | LATENT | FIRST_DENSE},
+    {"deepseek_v3", of_experts, EXPERTS | LATENT | FIRST_DENSE},
     {"mamba2", "", MAMBA_2},
 };
 enum { FAMILIES = sizeof families / sizeof *families };
@@ -256,6 +274,36 @@ static void read_experts(reading_t *r, architecture_t *a) {
       field(r, "shared_expert_intermediate_size", field(r, "n_shared_experts", 0) * a->inner);
 }
 
+// In a list of numbers.
+static int is_in(reading_t *r, const char *name, int64_t number) {
+  const json_t *list = json_object_get(r->json, name), *value;
+  size_t at;
+  int found = 0;
+  if (list != NULL && !json_is_null(list) && !json_is_array(list)) r->wrong = name;
+  json_array_foreach((json_t *)list, at, value) {
+    if (!json_is_integer(value)) r->wrong = name;
+    found |= json_integer_value(value) == number;
+  }
+  return found;
+}
+
+// Blocks without experts, whose MLP then is another one.
+static void read_dense(reading_t *r, const family_t *family, architecture_t *a) {
+  const int by_first = (family->has & FIRST_DENSE) != 0;
+  const int64_t first = by_first ? field(r, "first_k_dense_replace", 0) : 0;
+  const char *every = by_first ? "moe_layer_freq" : "decoder_sparse_step";
+  const int64_t step = field(r, every, 1);
+  if (step == 0) r->wrong = every;
+  for (int64_t i = 0; i < a->blocks && r->wrong == NULL; i++)
+    a->dense += i < first || (by_first ? i : i + 1) % step != 0 ||
+                (!by_first && is_in(r, "mlp_only_layers", i));
+  if (a->dense == 0) return;
+  a->dense_inner = field(r, usual, -1);
+  if (a->dense != a->blocks) return;
+  a->inner = a->dense_inner;
+  a->experts = a->chosen = a->shared = a->dense = 0;
+}
+
 static void read_latent(reading_t *r, architecture_t *a) {
   a->kv_rank = field(r, "kv_lora_rank", -1);
   a->q_rank = field(r, "q_lora_rank", 0);
@@ -290,11 +338,17 @@ static void read_mamba(reading_t *r, architecture_t *a) {
 static const struct {
   const char *name;
   json_int_t alike;
-} patterns[] = {{"first_k_dense_replace", 0},   {"decoder_sparse_step", 1},
-                {"moe_layer_freq", 1},          {"mlp_only_layers", 0},
-                {"block_configs", 0},           {"cross_attention_layers", 0},
-                {"attn_layer_period", 1},       {"attn_layer_indices", 0},
-                {"hybrid_override_pattern", 0}, {"full_attention_interval", 1}};
+  unsigned read;  ///< by families that have this
+} patterns[] = {{"first_k_dense_replace", 0, FIRST_DENSE},
+                {"moe_layer_freq", 1, FIRST_DENSE},
+                {"decoder_sparse_step", 1, SOME_DENSE},
+                {"mlp_only_layers", 0, SOME_DENSE},
+                {"block_configs", 0, 0},
+                {"cross_attention_layers", 0, 0},
+                {"attn_layer_period", 1, 0},
+                {"attn_layer_indices", 0, 0},
+                {"hybrid_override_pattern", 0, 0},
+                {"full_attention_interval", 1, 0}};
 
 // Windows and chunks of attention change no width.
 static int same_layers(const json_t *types) {
@@ -308,9 +362,10 @@ static int same_layers(const json_t *types) {
   return 1;
 }
 
-// The field by which the blocks differ, or NULL.
-static const char *unlike(const json_t *json) {
+// The field by which the blocks differ in a way that is not read, or NULL.
+static const char *unlike(const json_t *json, const family_t *family) {
   for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+    if (family->has & patterns[i].read) continue;
     const json_t *value = json_object_get(json, patterns[i].name);
     const char *text = json_string_value(value);
     const int alike = json_is_number(value) ? json_number_value(value) == (double)patterns[i].alike
@@ -329,9 +384,10 @@ static int is_possible(const architecture_t *a) {
          (a->experts == 0 ? a->chosen == 0 : a->chosen >= 1 && a->chosen <= a->experts);
 }
 
-static int read_fields(reading_t *r, const family_t *family, architecture_t *a) {
+static int read_fields(reading_t *r, const family_t *family, int64_t blocks, architecture_t *a) {
   const unsigned has = family->has;
   a->blocks = field(r, "num_hidden_layers n_layer", -1);
+  if (blocks != 0) a->blocks = blocks;
   a->width = field(r, "hidden_size n_embd n_embed", -1);
   a->plain = has & PLAIN;
   if (has & MAMBA_2) {
@@ -342,6 +398,7 @@ static int read_fields(reading_t *r, const family_t *family, architecture_t *a) 
   }
   if (has & LATENT) read_latent(r, a);
   if (has & EXPERTS) read_experts(r, a);
+  if (has & (FIRST_DENSE | SOME_DENSE)) read_dense(r, family, a);
   if (r->wrong != NULL)
     return cli_fail(&cli_explore, CLI_USAGE, "%s: a size is missing or none: %s", r->path,
                     r->wrong);
@@ -349,7 +406,7 @@ static int read_fields(reading_t *r, const family_t *family, architecture_t *a) 
   return cli_fail(&cli_explore, CLI_USAGE, "%s: its sizes are of no model that is known", r->path);
 }
 
-static int read_family(reading_t *r, architecture_t *a) {
+static int read_family(reading_t *r, int64_t blocks, architecture_t *a) {
   const char *type = json_string_value(json_object_get(r->json, "model_type"));
   if (type == NULL)
     return cli_fail(&cli_explore, CLI_USAGE, "%s: there is no model_type in it", r->path);
@@ -357,17 +414,17 @@ static int read_family(reading_t *r, architecture_t *a) {
   if (family == NULL)
     return cli_fail(&cli_explore, CLI_USAGE,
                     "%s: model_type %.60s: its sizes are of no model that is known", r->path, type);
-  const char *pattern = unlike(r->json);
+  const char *pattern = unlike(r->json, family);
   if (pattern != NULL)
     return cli_fail(
         &cli_explore, CLI_USAGE,
         "%s: %s: its blocks differ from each other; without this line all are taken as alike",
         r->path, pattern);
   a->name = family->type;
-  return read_fields(r, family, a);
+  return read_fields(r, family, blocks, a);
 }
 
-int explore_hf(const char *path, explore_model_t *model) {
+int explore_hf(const char *path, int64_t blocks, explore_model_t *model) {
   json_error_t error;
   architecture_t a = {.name = NULL};
   json_t *json = json_load_file(path, 0, &error);
@@ -379,7 +436,7 @@ int explore_hf(const char *path, explore_model_t *model) {
   // That of the language model in one of several modes.
   const json_t *text = json_object_get(json, "text_config");
   reading_t reading = {.path = path, .json = json_is_object(text) ? text : json};
-  const int end = read_family(&reading, &a);
+  const int end = read_family(&reading, blocks, &a);
   if (end == CLI_GO_ON) build(&a, model);
   json_decref(json);
   return end;

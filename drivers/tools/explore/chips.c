@@ -17,6 +17,8 @@ int explore_chips(const char *chips, const char *link, explore_plan_t *plan) {
   explore_chips_t *read = &plan->chips;
   int used = 0;
   if (chips == NULL && link == NULL) return CLI_GO_ON;
+  if (plan->model.kind_count > 1)
+    return cli_fail(&cli_explore, CLI_USAGE, "--chips: the blocks differ from each other");
   if (chips == NULL || link == NULL)
     return cli_fail(&cli_explore, CLI_USAGE, "--chips DPxTPxPP and --link GBps,us go together");
   read->text = chips;

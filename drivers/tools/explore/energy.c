@@ -159,10 +159,15 @@ double explore_quant_blocks(const explore_row_t *row) {
   return row->written / (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES) * UFP4_PANEL_ROWS;
 }
 
-double explore_step_blocks(const explore_plan_t *plan, const explore_case_t *of) {
+double explore_total_blocks(const explore_plan_t *plan, const explore_row_t *total) {
+  const explore_case_t *of = total->of;
+  const int kind = explore_kind_of(&plan->model, total);
   double blocks = 0;
   for (int i = 0; i < plan->model.layer_count; i++) {
     const explore_layer_t *layer = &plan->model.layers[i];
+    if (kind >= 0 && !explore_is_of(layer, kind)) continue;
+    const double times =
+        (double)explore_layer_count(of, layer) * (double)(kind >= 0 ? 1 : layer->blocks);
     for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
       const int copies =
           explore_wants(of, role, UFP4_AXIS_ROW) + explore_wants(of, role, UFP4_AXIS_COL);
@@ -171,7 +176,7 @@ double explore_step_blocks(const explore_plan_t *plan, const explore_case_t *of)
         const int64_t tokens = part_of(explore_layer_tokens(of, layer), batches, b);
         const explore_row_t row =
             explore_quant_row(plan, of, layer, tokens, role, EXPLORE_QUANT, copies);
-        blocks += (double)row.count * explore_quant_blocks(&row);
+        blocks += times * explore_quant_blocks(&row);
       }
     }
   }

@@ -159,8 +159,10 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
   plan->timeline = a->timeline;
   plan->host_bytes = a->host_bytes;
   plan->split = (explore_split_t)a->split;
-  int end = explore_model(shapes, a->hf, a->attention, &plan->model);
-  if (end == CLI_GO_ON && a->layers != 0) plan->model.blocks = (int64_t)a->layers;
+  int end = explore_model(shapes, a->hf, a->attention, (int64_t)a->layers, &plan->model);
+  if (end == CLI_GO_ON && plan->model.kind_count > 1 && !a->serial)
+    end = cli_fail(&cli_explore, CLI_USAGE,
+                   "%s: its blocks differ from each other: --serial takes it", a->hf);
   if (end == CLI_GO_ON) end = explore_chips(a->chips, a->link, plan);
   if (end == CLI_GO_ON) end = explore_ppa(a->ppa, a->byte_pj, plan);
   for (int i = 0; i < LISTS; i++) plan->lists[i] = texts[i];
@@ -413,9 +415,9 @@ static void add_options(cli_options_t *options, arguments_t *a) {
   cli_option_add(
       options, "cores", CLI_TEXT, &a->cores, "LIST",
       "cores that share the memory, each GEMM split among them; with --serial (default 1)");
-  cli_option_add(options, "split", CLI_CHOICE, &a->split, "tokens|n|auto",
+  cli_option_add(options, "split", CLI_CHOICE, &a->split, "tokens|n|auto|gemms",
                  "how: by rows or by columns of D, or the better of both for each GEMM (default "
-                 "auto)");
+                 "auto); or of layers with a count, as experts, one on each core");
   cli_option_add(options, "chips", CLI_TEXT, &a->chips, "DPxTPxPP",
                  "chips, data, tensor and pipeline parallel, by formula from the cycles of one; "
                  "with --link");

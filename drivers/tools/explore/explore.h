@@ -33,11 +33,23 @@ typedef struct {
   int64_t tokens;                ///< that it sees; 0: a share of those of the step
   int64_t tokens_of, tokens_by;  ///< this one
   int64_t group;                 ///< matrices of so many tokens that share one W
+  unsigned kinds;                ///< of blocks, that have it: bits
+  int64_t blocks;                ///< of the model, that have it
 } explore_layer_t;
+
+enum { EXPLORE_MAX_KINDS = 2 };
+
+/** Blocks that are alike. */
+typedef struct {
+  const char *name;  ///< of their total
+  int64_t blocks;
+} explore_blocks_t;
 
 typedef struct {
   char name[EXPLORE_NAME];
-  int64_t blocks;                              ///< alike
+  int64_t blocks;
+  int kind_count;
+  explore_blocks_t kinds[EXPLORE_MAX_KINDS];   ///< in their order
   int layer_count, host_count;                 ///< the core's, and behind them the host's
   explore_layer_t layers[EXPLORE_MAX_LAYERS];  ///< all of them
 } explore_model_t;
@@ -46,13 +58,19 @@ static inline int explore_is_host(const explore_layer_t *layer) {
   return layer->kind == EXPLORE_BF16 || layer->kind == EXPLORE_HOST;
 }
 
+static inline int explore_is_of(const explore_layer_t *layer, int kind) {
+  return layer->kinds >> kind & 1;
+}
+
 /** A model that is built in, or the layers of a CSV file, which are one block; or with @p hf of a
- * config.json. @p attention: its products are the core's. @return CLI_GO_ON or the exit status. */
-int explore_model(const char *shapes, const char *hf, int attention, explore_model_t *model);
+ * config.json. @p attention: its products are the core's. @p blocks: the first of them, or 0: its
+ * own. @return CLI_GO_ON or the exit status. */
+int explore_model(const char *shapes, const char *hf, int attention, int64_t blocks,
+                  explore_model_t *model);
 /** @return whether there is such a model. */
 int explore_architecture(const char *name, explore_model_t *model);
 void explore_architecture_details(FILE *out);
-int explore_hf(const char *path, explore_model_t *model);
+int explore_hf(const char *path, int64_t blocks, explore_model_t *model);
 /** What --help says of models. */
 void explore_model_details(FILE *out);
 
@@ -74,11 +92,13 @@ void explore_list_free(explore_list_t *list);
 
 enum { EXPLORE_MAX_CORES = SPLIT_MAX_CORES };
 
-/** How cores share a GEMM: by rows or columns of D, or by the better of both. */
+/** How cores share a GEMM: by rows or columns of D, or by the better of both; or layers that are
+ * alike, one on each core, and a layer alone by the better of both. */
 typedef enum {
   EXPLORE_SPLIT_ROWS,
   EXPLORE_SPLIT_COLUMNS,
   EXPLORE_SPLIT_AUTO,
+  EXPLORE_SPLIT_GEMMS,
   EXPLORE_SPLIT_COUNT,  ///< of a row: it was not split
 } explore_split_t;
 
@@ -180,6 +200,7 @@ typedef struct {
   int64_t m, n, k;  ///< of AMAX and QUANT rows, columns and 0; of totals 0
   double macs;      ///< useful ones, of one
   double cycles;    ///< of one
+  double at_once;   ///< such jobs on a core each; 0: one on all
   double tokens;
   double compute, memory, output;       ///< cycles that each alone would need
   double read, written;                 ///< bytes of data, of one

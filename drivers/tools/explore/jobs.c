@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/dram.h"
 #include "frame/report.h"
@@ -121,20 +122,20 @@ double explore_memory_bound(const explore_case_t *of, double read, double write)
   return fmax(both, fmax(read, write));
 }
 
-static explore_row_t start_row(const explore_plan_t *plan, const explore_case_t *of,
-                               const explore_layer_t *layer, int64_t tokens, explore_pass_t pass) {
+static explore_row_t start_row(const explore_case_t *of, const explore_layer_t *layer,
+                               int64_t tokens, explore_pass_t pass) {
   return (explore_row_t){.layer = layer->name,
                          .pass = pass,
                          .batch = EXPLORE_NO_BATCH,
                          .split = EXPLORE_SPLIT_COUNT,
                          .of = of,
-                         .count = explore_layer_count(of, layer) * plan->model.blocks,
+                         .count = explore_layer_count(of, layer) * layer->blocks,
                          .tokens = (double)tokens};
 }
 
 explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t *of,
                                const explore_layer_t *layer, int64_t tokens, int pass) {
-  explore_row_t row = start_row(plan, of, layer, tokens, (explore_pass_t)pass);
+  explore_row_t row = start_row(of, layer, tokens, (explore_pass_t)pass);
   explore_pass_shape(of, layer, tokens, pass, &row.m, &row.n, &row.k);
   row.macs = explore_layer_share(of, layer) * (double)row.m * (double)row.n * (double)row.k;
   const unsigned d_bytes = explore_result_dtype(plan, pass) == UFP4_DTYPE_BF16 ? 2 : 4;
@@ -163,7 +164,7 @@ explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t
                                 const explore_layer_t *layer, int64_t tokens, int role,
                                 explore_pass_t pass, int copies) {
   static const char *const names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
-  explore_row_t row = start_row(plan, of, layer, tokens, pass);
+  explore_row_t row = start_row(of, layer, tokens, pass);
   row.tensor = names[role];
   explore_role_shape(of, layer, tokens, role, &row.m, &row.n);
   const double bytes = explore_bytes_per_cycle(of), numbers = (double)row.m * (double)row.n;
@@ -200,10 +201,10 @@ int explore_add_row(explore_rows_t *rows, const explore_row_t *row) {
 
 // A product reads both of its tensors, and backward the gradient twice; what else the host does
 // reads and writes each number once.
-static explore_row_t host_row(const explore_plan_t *plan, const explore_case_t *of,
-                              const explore_layer_t *layer, explore_pass_t pass) {
+static explore_row_t host_row(const explore_case_t *of, const explore_layer_t *layer,
+                              explore_pass_t pass) {
   const int64_t tokens = explore_layer_tokens(of, layer);
-  explore_row_t row = start_row(plan, of, layer, tokens, pass);
+  explore_row_t row = start_row(of, layer, tokens, pass);
   const double bytes = 2, x = bytes * (double)tokens * (double)explore_width(of, layer->cin),
                y = bytes * (double)tokens * (double)explore_width(of, layer->cout);
   const double w = layer->kind == EXPLORE_HOST ? 0
@@ -224,7 +225,7 @@ int explore_add_host(const explore_plan_t *plan, const explore_case_t *of, explo
   int end = CLI_GO_ON;
   for (int i = 0; plan->host_bytes && i < 2 * model->host_count && end == CLI_GO_ON; i++) {
     const explore_layer_t *layer = &model->layers[model->layer_count + i / 2];
-    const explore_row_t row = host_row(plan, of, layer, i % 2 ? EXPLORE_BACKWARD : EXPLORE_FORWARD);
+    const explore_row_t row = host_row(of, layer, i % 2 ? EXPLORE_BACKWARD : EXPLORE_FORWARD);
     end = explore_add_row(rows, &row);
   }
   return end;
@@ -244,11 +245,21 @@ static explore_row_t total(const explore_case_t *of, const char *name, const exp
 }
 
 int explore_add_totals(const explore_plan_t *plan, const explore_case_t *of,
-                       const explore_row_t *block, const explore_row_t *step,
+                       const explore_row_t blocks[EXPLORE_MAX_KINDS], const explore_row_t *step,
                        explore_rows_t *rows) {
-  const explore_row_t lines[] = {total(of, "block", block, plan->model.blocks),
-                                 total(of, "step", step, 1)};
+  const explore_model_t *model = &plan->model;
+  const explore_row_t all = total(of, "step", step, 1);
   int end = explore_add_host(plan, of, rows);
-  if (end == CLI_GO_ON) end = explore_add_row(rows, &lines[0]);
-  return end == CLI_GO_ON ? explore_add_row(rows, &lines[1]) : end;
+  for (int kind = 0; kind < model->kind_count && end == CLI_GO_ON; kind++) {
+    const explore_row_t block =
+        total(of, model->kinds[kind].name, &blocks[kind], model->kinds[kind].blocks);
+    end = explore_add_row(rows, &block);
+  }
+  return end == CLI_GO_ON ? explore_add_row(rows, &all) : end;
+}
+
+int explore_kind_of(const explore_model_t *model, const explore_row_t *total) {
+  int kind = model->kind_count - 1;
+  while (kind >= 0 && strcmp(total->layer, model->kinds[kind].name) != 0) kind--;
+  return kind;
 }

@@ -69,9 +69,12 @@ explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t
 void explore_add_to(explore_row_t *total, const explore_row_t *row, double times);
 /** Rows of what the host does: no cycles, but the bytes that it reads and writes in BF16. */
 int explore_add_host(const explore_plan_t *plan, const explore_case_t *of, explore_rows_t *rows);
-/** The totals of a block and of a step, which hold what was measured. */
+/** The totals of a block of each kind and of a step, which hold what was measured. */
 int explore_add_totals(const explore_plan_t *plan, const explore_case_t *of,
-                       const explore_row_t *block, const explore_row_t *step, explore_rows_t *rows);
+                       const explore_row_t blocks[EXPLORE_MAX_KINDS], const explore_row_t *step,
+                       explore_rows_t *rows);
+/** The kind of blocks of a total, or -1 for the step. */
+int explore_kind_of(const explore_model_t *model, const explore_row_t *total);
 
 /** What a step of a case needs, in bytes of the whole model. */
 typedef struct {
@@ -91,8 +94,8 @@ explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *s
 
 /** Blocks of 16 that a job of QUANT makes. */
 double explore_quant_blocks(const explore_row_t *row);
-/** Those of a step. */
-double explore_step_blocks(const explore_plan_t *plan, const explore_case_t *of);
+/** Those of a total. */
+double explore_total_blocks(const explore_plan_t *plan, const explore_row_t *total);
 /** Joules and um2 of a step; NaN where there is no row. */
 typedef struct {
   double macs, idle;  ///< of lanes with a useful MAC, and of the others

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "explore.h"
+#include "jobs.h"
 
-/** In place of a layer's index. */
-enum { OF_BLOCK = -1, OF_STEP = -2 };
-enum { NUMBERS = 8 + UFP4_COUNTER_COUNT };
+/** In place of a layer's index; a total of a kind of blocks is below. */
+enum { OF_STEP = -1, OF_BLOCK = -2 };
+enum { NUMBERS = 9 + UFP4_COUNTER_COUNT };
 
 static const char *const tensors[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
 
@@ -39,10 +39,10 @@ static json_t *layers_of(const explore_model_t *model) {
   for (int i = 0; i < model->layer_count + model->host_count; i++) {
     const explore_layer_t *l = &model->layers[i];
     json_array_append_new(
-        layers, json_pack("[o, i, I, I, I, I, I, I, I]", json_text(l->name), (int)l->kind,
+        layers, json_pack("[o, i, I, I, I, I, I, I, I, I]", json_text(l->name), (int)l->kind,
                           (json_int_t)l->cin, (json_int_t)l->cout, (json_int_t)l->count,
                           (json_int_t)l->tokens, (json_int_t)l->tokens_of, (json_int_t)l->tokens_by,
-                          (json_int_t)l->group));
+                          (json_int_t)l->group, (json_int_t)l->blocks));
   }
   return layers;
 }
@@ -126,9 +126,9 @@ int explore_kept_remove(const explore_plan_t *plan) {
 
 // The numbers of a row that are measured or come from such.
 static void numbers_of(explore_row_t *row, double *numbers[NUMBERS]) {
-  double *const first[NUMBERS - UFP4_COUNTER_COUNT] = {&row->macs,    &row->cycles, &row->tokens,
-                                                       &row->compute, &row->memory, &row->output,
-                                                       &row->read,    &row->written};
+  double *const first[NUMBERS - UFP4_COUNTER_COUNT] = {&row->macs,    &row->cycles,  &row->tokens,
+                                                       &row->compute, &row->memory,  &row->output,
+                                                       &row->read,    &row->written, &row->at_once};
   for (int i = 0; i < NUMBERS; i++) {
     const int counter = i - (NUMBERS - UFP4_COUNTER_COUNT);
     numbers[i] = counter < 0 ? first[i] : &row->counters[counter];
@@ -139,7 +139,8 @@ static int layer_of(const explore_plan_t *plan, const explore_row_t *row) {
   for (int i = 0; i < plan->model.layer_count + plan->model.host_count; i++) {
     if (row->layer == plan->model.layers[i].name) return i;
   }
-  return strcmp(row->layer, "block") == 0 ? OF_BLOCK : OF_STEP;
+  const int kind = explore_kind_of(&plan->model, row);
+  return kind < 0 ? OF_STEP : OF_BLOCK - kind;
 }
 
 static int tensor_of(const explore_row_t *row) {
@@ -166,11 +167,11 @@ static int get_row(FILE *in, const explore_plan_t *plan, explore_row_t *row) {
   *row = (explore_row_t){.layer = "step"};
   if (fscanf(in, "%d,%d,%d,%d,%d,%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64, &layer, &pass,
              &tensor, &row->batch, &split, &row->count, &row->m, &row->n, &row->k) != 9 ||
-      split < 0 || split > EXPLORE_SPLIT_COUNT || layer < OF_STEP ||
+      split < 0 || split > EXPLORE_SPLIT_COUNT || layer <= OF_BLOCK - plan->model.kind_count ||
       layer >= plan->model.layer_count + plan->model.host_count || pass < 0 ||
       pass > EXPLORE_BACKWARD || tensor >= UFP4_ROLE_COUNT)
     return 0;
-  if (layer == OF_BLOCK) row->layer = "block";
+  if (layer <= OF_BLOCK) row->layer = plan->model.kinds[OF_BLOCK - layer].name;
   if (layer >= 0) row->layer = plan->model.layers[layer].name;
   if (tensor >= 0) row->tensor = tensors[tensor];
   row->pass = (explore_pass_t)pass;

@@ -217,6 +217,20 @@ static int read_csv(const char *path, explore_model_t *model) {
   return end;
 }
 
+// Each layer is in all blocks unless it says otherwise.
+static void count_blocks(int64_t blocks, explore_model_t *model) {
+  if (model->kind_count == 0) {
+    if (blocks != 0) model->blocks = blocks;
+    model->kinds[model->kind_count++] = (explore_blocks_t){"block", model->blocks};
+  }
+  for (int i = 0; i < model->layer_count; i++) {
+    explore_layer_t *layer = &model->layers[i];
+    if (layer->kinds == 0) layer->kinds = (1u << model->kind_count) - 1;
+    for (int kind = 0; kind < model->kind_count; kind++)
+      layer->blocks += explore_is_of(layer, kind) ? model->kinds[kind].blocks : 0;
+  }
+}
+
 // The core's layers first; attention's products are the core's if they are to be.
 static void sort(explore_model_t *model, int attention) {
   explore_layer_t host[EXPLORE_MAX_LAYERS];
@@ -236,10 +250,11 @@ static void sort(explore_model_t *model, int attention) {
   model->host_count = hosts;
 }
 
-int explore_model(const char *shapes, const char *hf, int attention, explore_model_t *model) {
+int explore_model(const char *shapes, const char *hf, int attention, int64_t blocks,
+                  explore_model_t *model) {
   int end = CLI_GO_ON;
   if (hf != NULL) {
-    end = explore_hf(hf, model);
+    end = explore_hf(hf, blocks, model);
   } else if (!explore_architecture(shapes, model)) {
     if (!is_csv(shapes))
       return cli_fail(&cli_explore, CLI_USAGE,
@@ -248,6 +263,7 @@ int explore_model(const char *shapes, const char *hf, int attention, explore_mod
     end = read_csv(shapes, model);
   }
   if (end != CLI_GO_ON) return end;
+  count_blocks(blocks, model);
   sort(model, attention);
   if (model->layer_count > 0) return CLI_GO_ON;
   return cli_fail(&cli_explore, CLI_USAGE, "%s: the core has nothing to do in it",

@@ -47,30 +47,37 @@ static line_t line_of(const explore_plan_t *plan, const explore_case_t *of,
 }
 
 // In the backward pass of a layer: what the layers up to it keep, and the gradients from it on.
-// Blocks are alike, so that the most is in the first or in the last.
+// Blocks of a kind are alike, so that the most is in the first or in the last one of them.
 static double most_live(const explore_model_t *model, const line_t lines[], double always) {
-  const double further = (double)(model->blocks - 1);
-  double kept = 0, gradients = 0, before = 0, after = 0, most = 0;
-  for (int i = 0; i < model->layer_count; i++) {
-    kept += lines[i].kept;
-    gradients += lines[i].gradients;
+  double kept[EXPLORE_MAX_KINDS] = {0}, gradients[EXPLORE_MAX_KINDS] = {0}, most = 0;
+  for (int i = 0; i < model->layer_count * model->kind_count; i++) {
+    const int at = i / model->kind_count, kind = i % model->kind_count;
+    kept[kind] += explore_is_of(&model->layers[at], kind) ? lines[at].kept : 0;
+    gradients[kind] += explore_is_of(&model->layers[at], kind) ? lines[at].gradients : 0;
   }
-  after = gradients;
-  for (int i = 0; i < model->layer_count; i++) {
-    before += lines[i].kept;
-    const double here = before + after + lines[i].passing;
-    most = fmax(most, here + further * fmax(kept, gradients));
-    after -= lines[i].gradients;
+  for (int kind = 0; kind < model->kind_count; kind++) {
+    double before = 0, after = gradients[kind];
+    double others = (double)(model->kinds[kind].blocks - 1) * fmax(kept[kind], gradients[kind]);
+    for (int other = 0; other < model->kind_count; other++)
+      others += other == kind ? 0
+                              : (double)model->kinds[other].blocks *
+                                    (other < kind ? kept[other] : gradients[other]);
+    for (int i = 0; i < model->layer_count; i++) {
+      if (!explore_is_of(&model->layers[i], kind)) continue;
+      before += lines[i].kept;
+      most = fmax(most, others + before + after + lines[i].passing);
+      after -= lines[i].gradients;
+    }
   }
   return always + most;
 }
 
 explore_needs_t explore_needs(const explore_plan_t *plan, const explore_case_t *of) {
   const explore_model_t *model = &plan->model;
-  const double blocks = (double)model->blocks;
   explore_needs_t needs = {.weights = 0};
   line_t lines[EXPLORE_MAX_LAYERS];
   for (int i = 0; i < model->layer_count; i++) {
+    const double blocks = (double)model->layers[i].blocks;
     lines[i] = line_of(plan, of, &model->layers[i]);
     needs.weights += blocks * lines[i].weights;
     needs.copies += blocks * lines[i].copies;

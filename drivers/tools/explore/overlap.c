@@ -212,15 +212,15 @@ static int add_rows(const overlap_t *run, explore_rows_t *rows) {
 static int run_case(overlap_t *run, int blocks, explore_rows_t *rows) {
   explore_row_t one = {.macs = 0}, two = {.macs = 0};
   int end = measure(run, 1, &one);
-  explore_row_t block = one, step = one;
+  explore_row_t block[EXPLORE_MAX_KINDS] = {one}, step = one;
   if (end == CLI_GO_ON && blocks > 1) {
     end = measure(run, blocks, &two);
-    block = two;
-    explore_add_to(&block, &one, -1);
-    explore_add_to(&step, &block, (double)(run->plan->model.blocks - 1));
+    block[0] = two;
+    explore_add_to(block, &one, -1);
+    explore_add_to(&step, block, (double)(run->plan->model.blocks - 1));
   }
   if (end == CLI_GO_ON) end = add_rows(run, rows);
-  return end == CLI_GO_ON ? explore_add_totals(run->plan, run->of, &block, &step, rows) : end;
+  return end == CLI_GO_ON ? explore_add_totals(run->plan, run->of, block, &step, rows) : end;
 }
 
 static void free_list(overlap_t *run) {

@@ -30,7 +30,7 @@ static void add_number(columns_t *columns, const char *name, double number, int 
   columns->items[columns->count++] = (column_t){.name = name, .number = number, .digits = digits};
 }
 
-static const char *const split_names[] = {"tokens", "n", "auto", NULL};
+static const char *const split_names[] = {"tokens", "n", "auto", "gemms", NULL};
 
 static const char *bound_by(const explore_row_t *row) {
   if (row->pass >= EXPLORE_ALL) return NULL;
@@ -110,8 +110,7 @@ static void add_chips(columns_t *columns, const explore_plan_t *plan, const expl
 static void add_energy(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
   explore_energy_t energy = {NAN, NAN, NAN, NAN, NAN, NAN};
   double blocks = row->pass == EXPLORE_QUANT ? explore_quant_blocks(row) : NAN;
-  if (row->pass == EXPLORE_ALL) blocks = explore_step_blocks(plan, row->of);
-  if (row->pass == EXPLORE_ALL && !is_step(row)) blocks /= (double)plan->model.blocks;
+  if (row->pass == EXPLORE_ALL) blocks = explore_total_blocks(plan, row);
   if (plan->ppa.text != NULL && is_step(row)) energy = explore_energy(plan, row);
   add_number(columns, "macs", row->macs > 0 ? row->macs : NAN, 0);
   add_number(columns, "quant_blocks", blocks, 0);
@@ -125,7 +124,8 @@ static void add_energy(columns_t *columns, const explore_plan_t *plan, const exp
 
 static void add_measures(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
   const ufp4_configuration_t *core = &row->of->core;
-  const double peak = (double)row->of->cores * core->lanes * core->rows * core->cols;
+  const double cores = (double)row->of->cores / fmax(row->at_once, 1);
+  const double peak = cores * core->lanes * core->rows * core->cols;
   const double bound = fmax(row->compute, fmax(row->memory, row->output));
   const double macs = row->macs > 0 ? row->macs : NAN,
                seconds = row->cycles / plan->clock_mhz / 1e6;

@@ -14,9 +14,11 @@ typedef struct {
   explore_rows_t *rows;
   explore_cores_t cores;
   const explore_layer_t *layer;
-  int64_t tokens;                   ///< that the layer sees
-  ufp4_schedule_buffers_t buffers;  ///< of the layer
-  explore_row_t block;              ///< total
+  int64_t tokens;  ///< that the layer sees
+  int alike;       ///< so many of it on a core each; 1: it is all cores'
+  ufp4_schedule_buffers_t all[EXPLORE_MAX_CORES];  ///< of each of these
+  const ufp4_schedule_buffers_t *buffers;          ///< of the one that is described
+  explore_row_t blocks[EXPLORE_MAX_KINDS];         ///< totals of one of each kind
 } run_t;
 
 static int fail_device(const run_t *run, ufp4_status_t status) {
@@ -63,6 +65,8 @@ static ufp4_schedule_plan_t memory_plan(const run_t *run, ufp4_schedule_layer_t 
 static void enter_layer(run_t *run, int index) {
   run->layer = &run->plan->model.layers[index];
   run->tokens = explore_layer_tokens(run->of, run->layer);
+  const int64_t count = explore_layer_count(run->of, run->layer), cores = run->of->cores;
+  run->alike = run->plan->split == EXPLORE_SPLIT_GEMMS ? (int)(count < cores ? count : cores) : 1;
 }
 
 // Of the largest layer.
@@ -73,19 +77,19 @@ static uint64_t serial_bytes(const explore_plan_t *plan, explore_case_t *of) {
     ufp4_schedule_layer_t shape;
     enter_layer(&run, i);
     const ufp4_schedule_plan_t list = memory_plan(&run, &shape);
-    const uint64_t bytes = ufp4_schedule_bytes(&list);
+    const uint64_t bytes = (uint64_t)run.alike * ufp4_schedule_bytes(&list);
     if (bytes > most) most = bytes;
   }
   return most;
 }
 
 static const ufp4_schedule_tensor_t *tensor_of(const run_t *run, int role) {
-  const ufp4_schedule_buffers_t *buffers = &run->buffers;
+  const ufp4_schedule_buffers_t *buffers = run->buffers;
   return role == UFP4_ROLE_W ? &buffers->w : role == UFP4_ROLE_X ? &buffers->x[0] : &buffers->dy[0];
 }
 
 static uint64_t result_of(const run_t *run, int pass) {
-  const ufp4_schedule_buffers_t *buffers = &run->buffers;
+  const ufp4_schedule_buffers_t *buffers = run->buffers;
   return pass == UFP4_PASS_FPROP   ? buffers->y[0]
          : pass == UFP4_PASS_DGRAD ? buffers->dx[0]
                                    : buffers->dw[0];
@@ -169,8 +173,19 @@ static ufp4_descriptor_t describe_gemm(const run_t *run, int pass) {
 
 // --- Rows ---------------------------------------------------------------------------------------
 
+static double count_of(const run_t *run) {
+  return (double)explore_layer_count(run->of, run->layer);
+}
+
+// To the blocks that have this layer.
+static void add_to_blocks(run_t *run, const explore_row_t *row, double times) {
+  for (int kind = 0; kind < run->plan->model.kind_count; kind++) {
+    if (explore_is_of(run->layer, kind)) explore_add_to(&run->blocks[kind], row, times);
+  }
+}
+
 static int add_row(run_t *run, const explore_row_t *row) {
-  explore_add_to(&run->block, row, (double)explore_layer_count(run->of, run->layer));
+  add_to_blocks(run, row, count_of(run));
   return explore_add_row(run->rows, row);
 }
 
@@ -203,12 +218,48 @@ static int run_split(run_t *run, const ufp4_descriptor_t *job, explore_split_t s
   return status == UFP4_OK ? CLI_GO_ON : fail_device(run, status);
 }
 
+// A job of the first layers that are alike, on a core each. What is measured is of all of them.
+static int run_at_once(run_t *run, int which, uint8_t opcode, int layers, explore_row_t *sum) {
+  ufp4_descriptor_t jobs[EXPLORE_MAX_CORES];
+  explore_row_t *rows[EXPLORE_MAX_CORES];
+  for (int i = 0; i < layers; i++) {
+    run->buffers = &run->all[i];
+    rows[i] = sum;
+    jobs[i] =
+        opcode == UFP4_OPCODE_GEMM ? describe_gemm(run, which) : describe_quant(run, which, opcode);
+  }
+  const ufp4_status_t status = explore_measure(&run->cores, jobs, layers, rows);
+  return status == UFP4_OK ? CLI_GO_ON : fail_device(run, status);
+}
+
+// A job of all layers that are alike: so many at once, again and again, and then what is left.
+static int run_alike(run_t *run, int which, uint8_t opcode, explore_row_t row) {
+  const int left = (int)(explore_layer_count(run->of, run->layer) % run->alike);
+  const double count = count_of(run);
+  explore_row_t many = {.macs = 0}, few = {.macs = 0}, sum = {.macs = 0};
+  int end = run_at_once(run, which, opcode, run->alike, &many);
+  if (end == CLI_GO_ON && left != 0) end = run_at_once(run, which, opcode, left, &few);
+  if (end != CLI_GO_ON) return end;
+  explore_add_to(&sum, &row, count);
+  explore_add_to(&sum, &many, floor(count / run->alike));
+  explore_add_to(&sum, &few, 1);
+  add_to_blocks(run, &sum, 1);
+  row.cycles = many.cycles;
+  row.at_once = run->alike;
+  row.memory *= run->alike;
+  row.split = EXPLORE_SPLIT_GEMMS;
+  for (int c = 0; c < UFP4_COUNTER_COUNT; c++) row.counters[c] = sum.counters[c] / count;
+  return explore_add_row(run->rows, &row);
+}
+
 static int run_gemm(run_t *run, int pass) {
   if (!ufp4_recipe_quantizes(&run->of->recipe, (ufp4_pass_t)pass)) return CLI_GO_ON;
-  const ufp4_descriptor_t job = describe_gemm(run, pass);
   explore_row_t row = explore_gemm_row(run->plan, run->of, run->layer, run->tokens, pass);
+  if (run->alike > 1) return run_alike(run, pass, UFP4_OPCODE_GEMM, row);
+  const ufp4_descriptor_t job = describe_gemm(run, pass);
   explore_row_t other = row, *only = &row;
-  const explore_split_t split = run->plan->split;
+  const explore_split_t asked = run->plan->split;
+  const explore_split_t split = asked == EXPLORE_SPLIT_GEMMS ? EXPLORE_SPLIT_AUTO : asked;
   int end = CLI_GO_ON;
   if (run->cores.count == 1) {
     const ufp4_status_t status = explore_measure(&run->cores, &job, 1, &only);
@@ -233,9 +284,14 @@ static int run_quant(run_t *run, const int roles[2], int count, explore_pass_t p
     const int copies = explore_wants(run->of, roles[i], UFP4_AXIS_ROW) +
                        explore_wants(run->of, roles[i], UFP4_AXIS_COL);
     if (copies == 0) continue;
-    jobs[wanted] = describe_quant(run, roles[i], opcode);
     rows[wanted] =
         explore_quant_row(run->plan, run->of, run->layer, run->tokens, roles[i], pass, copies);
+    if (run->alike > 1) {
+      end = run_alike(run, roles[i], opcode, rows[wanted]);
+      if (end != CLI_GO_ON) return end;
+      continue;
+    }
+    jobs[wanted] = describe_quant(run, roles[i], opcode);
     each[wanted] = &rows[wanted];
     wanted++;
   }
@@ -249,7 +305,7 @@ static int run_quant(run_t *run, const int roles[2], int count, explore_pass_t p
     end = add_row(run, &rows[i]);
   }
   // What runs at once takes the longest one's time.
-  run->block.cycles -= (double)explore_layer_count(run->of, run->layer) * (sum - longest);
+  add_to_blocks(run, &(explore_row_t){.cycles = longest - sum}, count_of(run));
   return end;
 }
 
@@ -259,27 +315,38 @@ static int run_tensors(run_t *run, const int roles[2], int count) {
   return end == CLI_GO_ON ? run_quant(run, roles, count, EXPLORE_QUANT) : end;
 }
 
-static int run_layer(run_t *run) {
-  ufp4_schedule_layer_t shape;
-  const ufp4_schedule_plan_t list = memory_plan(run, &shape);
-  ufp4_status_t status = ufp4_schedule_alloc(run->cores.devices[0], &list, &run->buffers);
-  int end = status == UFP4_OK ? CLI_GO_ON : fail_device(run, status);
+static int run_jobs(run_t *run) {
   static const int roles[UFP4_ROLE_COUNT] = {UFP4_ROLE_X, UFP4_ROLE_W, UFP4_ROLE_DY};
   const int many = run->cores.count > 1;
+  int end = CLI_GO_ON;
   for (int i = 0; i < UFP4_ROLE_COUNT && end == CLI_GO_ON; i += many && i == 0 ? 2 : 1)
     end = run_tensors(run, &roles[i], many && i == 0 ? 2 : 1);
   for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) end = run_gemm(run, pass);
-  if (status == UFP4_OK) ufp4_schedule_release(run->cores.devices[0], &list, &run->buffers);
+  return end;
+}
+
+static int run_layer(run_t *run) {
+  ufp4_schedule_layer_t shape;
+  const ufp4_schedule_plan_t list = memory_plan(run, &shape);
+  ufp4_device_t *device = run->cores.devices[0];
+  ufp4_status_t status = UFP4_OK;
+  int had = 0;
+  for (; had < run->alike && status == UFP4_OK; had += status == UFP4_OK)
+    status = ufp4_schedule_alloc(device, &list, &run->all[had]);
+  run->buffers = run->all;
+  const int end = status == UFP4_OK ? run_jobs(run) : fail_device(run, status);
+  while (had > 0) ufp4_schedule_release(device, &list, &run->all[--had]);
   return end;
 }
 
 // --- A case -------------------------------------------------------------------------------------
 
 static int add_totals(run_t *run) {
-  const explore_row_t block = run->block;
+  const explore_model_t *model = &run->plan->model;
   explore_row_t step = {.macs = 0};
-  explore_add_to(&step, &block, (double)run->plan->model.blocks);
-  return explore_add_totals(run->plan, run->of, &block, &step, run->rows);
+  for (int kind = 0; kind < model->kind_count; kind++)
+    explore_add_to(&step, &run->blocks[kind], (double)model->kinds[kind].blocks);
+  return explore_add_totals(run->plan, run->of, run->blocks, &step, run->rows);
 }
 
 static int run_serial(const explore_plan_t *plan, explore_case_t *of, explore_rows_t *rows) {

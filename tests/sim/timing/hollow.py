@@ -27,6 +27,15 @@ def hollow(text):
     return text[:end] + "".join(f"  assign {name} = '0;\n" for name in outputs) + "endmodule\n"
 
 
+def hollow_rtl(source, rtl):
+    """Copies the RTL to the folder rtl, without its arithmetic."""
+    shutil.rmtree(rtl, ignore_errors=True)
+    shutil.copytree(source / "rtl", rtl)
+    for module in ARITHMETIC:
+        file = rtl / f"{module}.sv"
+        file.write_text(hollow(file.read_text()))
+
+
 def call(seconds, *command, **environment):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=seconds,
                           env={**os.environ, **environment})
@@ -39,11 +48,7 @@ def main():
     source, build = (pathlib.Path(name).resolve() for name in sys.argv[1:3])
     configuration, size = sys.argv[3:5]
     rtl = build / "rtl"
-    shutil.rmtree(rtl, ignore_errors=True)
-    shutil.copytree(source / "rtl", rtl)
-    for module in ARITHMETIC:
-        file = rtl / f"{module}.sv"
-        file.write_text(hollow(file.read_text()))
+    hollow_rtl(source, rtl)
     call(600, "cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_CUDA=OFF",
          f"-DUFP4_RTL_DIR={rtl}", f"-DUFP4_SIMULATE={configuration}")
     call(1800, "ninja", "-C", build, "test_sim_timing")

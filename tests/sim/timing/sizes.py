@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: sizes.py BUILD COUNT PES [EQUAL]
+"""usage: sizes.py BUILD COUNT PES [EQUAL [WHOLE]]
 
 Cores of any size against their RTL: takes one at an edge, and draws COUNT legal configurations of up to PES processing elements, by UFP4_TEST_SEED,
 builds their RTL in the folder BUILD, and compares each with the timed model in jobs, lists of jobs and training steps
-(test_sim_timing, equals_made_configuration). 200 of them: sizes.py FOLDER 200 1024 FOLDER/equal.txt; the file EQUAL gets the names of those
-that were equal, and who stops the script and starts it again goes on with the others. Those that differ are listed at the end."""
+(test_sim_timing, equals_made_configuration). 200 of them: sizes.py FOLDER 200 1024 FOLDER/equal.txt 8; the file EQUAL gets the names of those
+that were equal, and who stops the script and starts it again goes on with the others. Those that differ are listed at the end.
+
+With WHOLE only each WHOLE-th is the RTL as it is. The others are the RTL without its arithmetic (hollow.py), which is some times cheaper to build and to
+run, and whose cycles are the same (equals_hollow_default); they come first."""
 import os
 import pathlib
 import random
@@ -13,9 +16,11 @@ import subprocess
 import sys
 import tomllib
 
+from hollow import hollow_rtl
+
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 SPEC = tomllib.loads((SOURCE / "cmodel/spec/ufp4.toml").read_text())
-AT_A_TIME = 4  # that one program holds
+AT_A_TIME = 8  # that one program holds
 # Its drain is wider than the bus, which few that are drawn have.
 EDGES = ["1x8-16x64-c8-b8-q16"]
 
@@ -61,12 +66,12 @@ def call(seconds, *command, **environment):
     return done.stdout
 
 
-def compare(build, names, equal):
+def compare(build, rtl, names, equal):
     """The names of those that differ, or cannot be built."""
     different = []
     try:
         call(600, "cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_CUDA=OFF",
-             f"-DUFP4_SIMULATE={';'.join(names)}", "-DUFP4_SIMULATE_ALONE=ON",
+             f"-DUFP4_SIMULATE={';'.join(names)}", "-DUFP4_SIMULATE_ALONE=ON", f"-DUFP4_RTL_DIR={rtl}",
              *(f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX")))
         call(3600, "ninja", "-C", build, "test_sim_timing")
     except RuntimeError as why:
@@ -82,7 +87,7 @@ def compare(build, names, equal):
             continue
         if equal:
             with equal.open("a") as file:
-                file.write(f"{name}\n")
+                file.write(f"{name} {build.name}\n")
     return different
 
 
@@ -90,12 +95,17 @@ def main():
     build, count, most = pathlib.Path(sys.argv[1]).resolve(), int(sys.argv[2]), int(sys.argv[3])
     draw, legal = random.Random(int(os.environ.get("UFP4_TEST_SEED", "0"))), rules()
     equal = pathlib.Path(sys.argv[4]) if len(sys.argv) > 4 else None
-    ended = equal.read_text().split() if equal and equal.exists() else []
-    names = [name for name in EDGES + [drawn(draw, most, legal) for _ in range(count)] if name not in ended]
+    each = int(sys.argv[5]) if len(sys.argv) > 5 else 1
+    ended = [line.split()[0] for line in equal.read_text().splitlines()] if equal and equal.exists() else []
+    names = EDGES + [drawn(draw, most, legal) for _ in range(count)]
     different = []
-    for at in range(0, len(names), AT_A_TIME):
-        different += compare(build, names[at:at + AT_A_TIME], equal)
-    print(f"{len(names) + len(ended)} sizes, {len(names) - len(different) + len(ended)} equal")
+    for kind, rtl in (("hollow", build / "rtl"), ("whole", SOURCE / "rtl")):
+        left = [name for i, name in enumerate(names) if (i % each == 0) == (kind == "whole") and name not in ended]
+        if left and kind == "hollow":
+            hollow_rtl(SOURCE, rtl)
+        for at in range(0, len(left), AT_A_TIME):
+            different += compare(build / kind, rtl, left[at:at + AT_A_TIME], equal)
+    print(f"{len(names)} sizes, {len(names) - len(different)} equal")
     if different:
         sys.exit(f"different: {' '.join(different)}")
 
