@@ -2,6 +2,8 @@
 """The names by which programs find values: tables in C, and what the Python package needs (drivers/python)."""
 
 CONFIGURATION_NAME = 80  # bytes
+# What an option of the program may be as a whole: ELEM_WORDS and so on, in the order of the values.
+WORDS = ("elem", "scale", "dtype", "round", "scale_round", "layout", "contract", "block", "rht_size", "role", "pass", "axis")
 
 
 def c_header(spec, note, values_of):
@@ -12,6 +14,8 @@ def c_header(spec, note, values_of):
     out += [f"static const char *const {count.lower()}_names[UFP4_{count}_COUNT] = UFP4_{count}_NAMES;" for count in counts]
     for name, names in spec["names"].items():
         out.append(f"static const char *const {name}_names[{len(names)}] = {{" + ", ".join(f'"{one}"' for one in names) + "};")
+    words = {name: [value for value, _, _ in values] for name, _, values in values_of} | spec["sizes"] | spec["names"]
+    out += [f'#define {name.upper()}_WORDS "{"|".join(map(str, words[name]))}"' for name in WORDS]
     for name, count in (("role", "UFP4_ROLE_COUNT"), ("pass", "UFP4_PASS_COUNT"), ("axis", "UFP4_AXIS_COL + 1"), ("signs", "UFP4_SIGNS_STEP + 1"),
                         ("matrix", "UFP4_MATRIX_COUNT")):
         out.append(f'_Static_assert(sizeof {name}_names / sizeof *{name}_names == {count}, "{name}");')

@@ -77,9 +77,6 @@ The core quantizes to E4M3 and E8M0 scales in 1-D blocks; for all else the host 
 `--c`, `--alpha`, `--out i64` and `--accumulate-in` go with every backend.
 `--c` with `--accumulate nv` goes with `model` only, and with alpha and tensor scales of 1 (exponents 0), for C is where its accumulator begins.
 """
-# Commands of the launcher for its own scripts, which the program does not list.
-TOOLS = [("fpga-tools", "Installs the tools of `fpga/build.sh` and prints their folder"),
-         ("litex-tools", "Installs LiteX and a RISC-V compiler, and prints the folder of its Python")]
 # Which command is for what, in the order of the page.
 TASKS = {
     "train": ["demo", "train"],
@@ -89,6 +86,7 @@ TASKS = {
     "verify": ["vectors", "random", "./ufp4 test"],
     "reach a device": ["info", "./ufp4 board-sim"],
     "read": ["./ufp4 docs"],
+    "install": ["./ufp4 fpga-tools", "./ufp4 litex-tools"],
 }
 
 
@@ -136,7 +134,6 @@ def page(program):
     link = lambda name: f"[{name}](#{name})" if name in own else f"`{name}`"
     rows = ["| to | command | what it does |", "|---|---|---|"]
     rows += [f"| {task if name == TASKS[task][0] else ''} | {link(name)} | {about[name]} |".replace("|  |", "| |") for task, name in tasks]
-    rows += [f"| {'install' if name == TOOLS[0][0] else ''} | `./ufp4 {name}` | {what}; a command of the launcher, without options. |".replace("|  |", "| |") for name, what in TOOLS]
     return "\n".join([HEAD, *rows, "", BACKENDS, *(section(name, run(name, "--help")) for name in own)])
 
 

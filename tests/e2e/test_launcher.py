@@ -117,6 +117,16 @@ def test_rejects_a_file_system_that_is_read_only(folder):
         assert status == 3 and "Read-only file system" in err and "waiting" not in err, (status, err)
 
 
+def test_tools_take_help_alone(folder):
+    tree = prepare(folder)
+    for command in ("fpga-tools", "litex-tools"):
+        for word in ("--help", "-h"):
+            status, out, err = launch(tree, command, word)
+            assert (status, err) == (0, "") and out.startswith(f"usage: ./ufp4 {command}\nInstalls "), (status, out, err)
+        assert launch(tree, command, "all") == (2, "", f"ufp4: {command}: all is not an option; see ./ufp4 {command} --help\n")
+    assert not (tree / "build").exists()
+
+
 def test_trains_where_pypi_is_not_reached(folder):
     tree = prepare(folder)
     build = tree / "build/release"

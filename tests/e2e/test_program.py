@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds for every command: help, options, exit statuses, signals."""
 import os
+import pathlib
+import re
 import shlex
 import signal
 import subprocess
@@ -128,6 +130,15 @@ def test_says_where_the_tests_are():
     rejects(2, "./ufp4 test", "help", "test")
     rejects(2, "./ufp4 docs", "docs")
     rejects(2, "./ufp4 ppa", "ppa")
+
+
+def test_help_lists_every_command_of_the_launcher():
+    """and says of each how to ask it"""
+    script = (pathlib.Path(__file__).parents[2] / "ufp4").read_text()
+    commands = {name for name in re.findall(r"\$\{1:-\} == ([a-z-]+)", script)}
+    check_equal(set(re.findall(r"^  \./ufp4 ([a-z-]+) ", passes("--help").out, re.M)), commands, "commands of the launcher")
+    for command in commands:
+        rejects(2, f"./ufp4 {command} --help", command)
 
 
 def test_rejects_unknown_options():

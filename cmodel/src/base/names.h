@@ -30,6 +30,18 @@ static const char *const pass_names[3] = {"fprop", "dgrad", "wgrad"};
 static const char *const axis_names[2] = {"row", "col"};
 static const char *const signs_names[2] = {"fixed", "step"};
 static const char *const matrix_names[4] = {"qkv", "proj", "fc1", "fc2"};
+#define ELEM_WORDS "e2m1|e1m2|int4"
+#define SCALE_WORDS "e4m3|nvfp4|e8m0|fp32"
+#define DTYPE_WORDS "f32|bf16|i64"
+#define ROUND_WORDS "rne|sr"
+#define SCALE_ROUND_WORDS "rne|up|down|46"
+#define LAYOUT_WORDS "1d|2d"
+#define CONTRACT_WORDS "exact|fp32|nv"
+#define BLOCK_WORDS "16|32|64|128"
+#define RHT_SIZE_WORDS "16|32|64"
+#define ROLE_WORDS "x|w|dy"
+#define PASS_WORDS "fprop|dgrad|wgrad"
+#define AXIS_WORDS "row|col"
 _Static_assert(sizeof role_names / sizeof *role_names == UFP4_ROLE_COUNT, "role");
 _Static_assert(sizeof pass_names / sizeof *pass_names == UFP4_PASS_COUNT, "pass");
 _Static_assert(sizeof axis_names / sizeof *axis_names == UFP4_AXIS_COL + 1, "axis");

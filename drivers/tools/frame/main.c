@@ -18,7 +18,9 @@ static const char *const launcher[][2] = {
     {"board-sim", "Simulates a board behind a pseudo-terminal"},
     {"ppa", "Measures area, delay and energy in standard cells"},
     {"test", "Builds and runs the tests"},
-    {"docs", "Builds the documents as a site"}};
+    {"docs", "Builds the documents as a site"},
+    {"fpga-tools", "Installs the tools of fpga/build.sh and prints their folder"},
+    {"litex-tools", "Installs LiteX and a RISC-V compiler, and prints the folder of its Python"}};
 #define LAUNCHER (sizeof launcher / sizeof launcher[0])
 
 static int print_usage(void) {
@@ -31,7 +33,7 @@ static int print_usage(void) {
     printf("  %-11s %.*s\n", commands[i]->name, line, commands[i]->summary);
   }
   for (size_t i = 0; i < LAUNCHER; i++) {
-    printf("  ./ufp4 %-9s %s; a command of the launcher.\n", launcher[i][0], launcher[i][1]);
+    printf("  ./ufp4 %-11s %s; a command of the launcher.\n", launcher[i][0], launcher[i][1]);
   }
   printf(
       "\nufp4 COMMAND --help (or ufp4 help COMMAND) tells the options of a command, with an "

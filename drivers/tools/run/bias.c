@@ -247,7 +247,7 @@ static int measure(bias_t *bias) {
 }
 
 static void add_options(cli_options_t *options, bias_t *bias) {
-  cli_option_add(options, "axis", CLI_CHOICE, &bias->axis, "row|col",
+  cli_option_add(options, "axis", CLI_CHOICE, &bias->axis, AXIS_WORDS,
                  "blocks along the rows (default) or the columns");
   cli_option_add(options, "bf16", CLI_FLAG, &bias->bf16, NULL,
                  "uint16 elements of TENSOR are BF16 patterns");
@@ -255,7 +255,7 @@ static void add_options(cli_options_t *options, bias_t *bias) {
                  "block scales (default both)");
   cli_option_add(options, "scale-round", CLI_CHOICE, &bias->scale_round, "rne|up",
                  "rounding of E4M3 scales");
-  cli_option_add(options, "round", CLI_CHOICE, &bias->round, "rne|sr", "rounding of elements");
+  cli_option_add(options, "round", CLI_CHOICE, &bias->round, ROUND_WORDS, "rounding of elements");
   cli_option_add(options, "rht-mask", CLI_UINT, &bias->rht_mask, "MASK",
                  "signs of the transform (default 0xD7E8)");
   cli_option_range(options, "a mask of 16 bits");

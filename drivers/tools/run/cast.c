@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 
+#include "base/names.h"
 #include "frame/cli.h"
 #include "ufp4/array.h"
 
@@ -34,7 +35,7 @@ static int run(int argc, char **argv) {
   cli_options_t options = {0};
   char **inputs;
   cli_option_add(&options, "o", CLI_TEXT, &output, "OUT.npy", "the codes");
-  cli_option_add(&options, "to", CLI_CHOICE, &to, "e2m1|e1m2|int4|e4m3|e8m0", "the format");
+  cli_option_add(&options, "to", CLI_CHOICE, &to, ELEM_WORDS "|e4m3|e8m0", "the format");
   cli_option_add(&options, "round", CLI_CHOICE, &round, "rne|up|down",
                  "e8m0: down (default) or up; all others: rne");
   cli_option_add(&options, "bf16", CLI_FLAG, &bf16, NULL,

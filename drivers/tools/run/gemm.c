@@ -258,9 +258,9 @@ static void add_options(cli_options_t *options, choices_t *c) {
                  "uint16 elements of C are BF16 patterns");
   cli_option_add(options, "alpha", CLI_REAL, &c->alpha, "A",
                  "factor of the product, any FP32 value (default 1)");
-  cli_option_add(options, "accumulate", CLI_CHOICE, &c->contract, "exact|fp32|nv",
+  cli_option_add(options, "accumulate", CLI_CHOICE, &c->contract, CONTRACT_WORDS,
                  "contract (default: exact where the scales allow it, else fp32)");
-  cli_option_add(options, "out", CLI_CHOICE, &c->out, "f32|bf16|i64",
+  cli_option_add(options, "out", CLI_CHOICE, &c->out, DTYPE_WORDS,
                  "type of D; bf16: as patterns in uint16; i64: the unrounded sums");
   cli_option_add(options, "accumulate-in", CLI_TEXT, &c->accumulate_path, "S.npy",
                  "unrounded sums added first");

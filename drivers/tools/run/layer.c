@@ -180,7 +180,7 @@ static ufp4_status_t compare_copy(const layer_t *layer, ufp4_role_t role, ufp4_a
                                   compare_t *compare) {
   ufp4_operand_t got = {0}, want = {0};
   char name[16];
-  snprintf(name, sizeof name, "%s %s", tensor_names[role], axis == UFP4_AXIS_ROW ? "row" : "col");
+  snprintf(name, sizeof name, "%s %s", tensor_names[role], axis_names[axis]);
   ufp4_status_t status = ufp4_linear_operand(layer->sides[0].linear, role, axis, &got);
   if (status == UFP4_OK) status = ufp4_linear_operand(layer->sides[1].linear, role, axis, &want);
   if (status == UFP4_OK) compare_operands(compare, name, &got, &want);
@@ -392,7 +392,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->directory, "DIR", "for Y.npy, dX.npy, dW.npy");
   cli_option_add(options, "recipe", CLI_TEXT, &c->recipe_name, "R",
                  "how to quantize (default ufp4)");
-  cli_option_add(options, "pass", CLI_CHOICE, &c->pass, "fprop|dgrad|wgrad|all",
+  cli_option_add(options, "pass", CLI_CHOICE, &c->pass, PASS_WORDS "|all",
                  "which GEMMs (default all)");
   cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",
                  "compare every code, scale and output with this one's");

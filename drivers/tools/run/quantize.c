@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/names.h"
 #include "frame/cli.h"
 #include "frame/compare.h"
 #include "frame/report.h"
@@ -57,18 +58,18 @@ static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->output, "Q.safetensors", "the quantized tensor");
   cli_option_add(options, "recipe", CLI_TEXT, &c->recipe, "R",
                  "as this recipe does, with --role and --pass; options beside it override it");
-  cli_option_add(options, "role", CLI_CHOICE, &c->role, "x|w|dy",
+  cli_option_add(options, "role", CLI_CHOICE, &c->role, ROLE_WORDS,
                  "which operand of the layer this is");
-  cli_option_add(options, "pass", CLI_CHOICE, &c->pass, "fprop|dgrad|wgrad", "for which GEMM");
-  cli_option_add(options, "elem", CLI_CHOICE, &c->elem, "e2m1|e1m2|int4", "element format");
-  cli_option_add(options, "scale", CLI_CHOICE, &c->scale, "e4m3|nvfp4|e8m0|fp32",
+  cli_option_add(options, "pass", CLI_CHOICE, &c->pass, PASS_WORDS, "for which GEMM");
+  cli_option_add(options, "elem", CLI_CHOICE, &c->elem, ELEM_WORDS, "element format");
+  cli_option_add(options, "scale", CLI_CHOICE, &c->scale, SCALE_WORDS,
                  "block scale (default e4m3)");
-  cli_option_add(options, "block", CLI_UINT, &c->block, "16|32|64|128",
+  cli_option_add(options, "block", CLI_UINT, &c->block, BLOCK_WORDS,
                  "block size (that of the scale; e4m3 has all of them)");
   cli_option_range(options, "16, 32, 64 or 128");
-  cli_option_add(options, "layout", CLI_CHOICE, &c->layout, "1d|2d",
+  cli_option_add(options, "layout", CLI_CHOICE, &c->layout, LAYOUT_WORDS,
                  "blocks of a row, or 16x16 (default 1d)");
-  cli_option_add(options, "axis", CLI_CHOICE, &c->axis, "row|col",
+  cli_option_add(options, "axis", CLI_CHOICE, &c->axis, AXIS_WORDS,
                  "col: of the transposed tensor (default row)");
   cli_option_add(options, "rht", CLI_CHOICE, &c->rht, "off|on|bf16",
                  "Hadamard transform first (default off); recipes call them none, integer, bf16");
@@ -76,12 +77,12 @@ static void add_options(cli_options_t *options, choices_t *c) {
                  "its signs, a number of --rht-size bits: 0x1234 of 32 is 0x00001234 (default "
                  "0xD7E8 in each 16)");
   cli_option_range(options, "a mask of as many bits as the transform has points");
-  cli_option_add(options, "rht-size", CLI_UINT, &c->rht_size, "16|32|64",
+  cli_option_add(options, "rht-size", CLI_UINT, &c->rht_size, RHT_SIZE_WORDS,
                  "its points (default 16; e4m3 has all of them)");
   cli_option_range(options, "16, 32 or 64");
-  cli_option_add(options, "round", CLI_CHOICE, &c->round, "rne|sr",
+  cli_option_add(options, "round", CLI_CHOICE, &c->round, ROUND_WORDS,
                  "nearest even (default) or stochastic");
-  cli_option_add(options, "scale-round", CLI_CHOICE, &c->scale_round, "rne|up|down|46",
+  cli_option_add(options, "scale-round", CLI_CHOICE, &c->scale_round, SCALE_ROUND_WORDS,
                  "of the scales");
   cli_option_add(options, "seed", CLI_UINT, &c->seed, "N", "key of the random bytes (default 0)");
   cli_option_add(options, "tensor-id", CLI_UINT, &c->tensor_id, "N",

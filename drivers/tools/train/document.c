@@ -5,6 +5,7 @@
 #include <math.h>
 #include <sys/utsname.h>
 
+#include "base/names.h"
 #include "train.h"
 
 static void add(json_t *object, const char *key, json_t *value) {
@@ -39,7 +40,7 @@ static json_t *operand_object(const ufp4_forward_line_t *line) {
   add(object, "matrix", json_string(ufp4_matrix_name(line->matrix)));
   add(object, "tensor", json_string(ufp4_role_name(line->role)));
   add(object, "pass", json_string(ufp4_pass_name(line->pass)));
-  add(object, "round", json_string(line->round == UFP4_ROUND_SR ? "sr" : "rne"));
+  add(object, "round", json_string(round_names[line->round]));
   add(object, "sqnr_db", ways(line->sqnr_db));
   add(object, "alpha", ways(line->kept));
   add(object, "bucket_ratio", ways(line->bucket_ratio));

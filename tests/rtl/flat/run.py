@@ -5,6 +5,7 @@ Builds the program in BUILD with the flat Verilog release through Verilator, in 
 RTL, and compares GEMMs of odd shapes and each type of D, and the three of a step, with the golden model."""
 import itertools
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -26,8 +27,9 @@ def main():
     flat, configuration = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
     source, build = (pathlib.Path(name).resolve() for name in sys.argv[3:5])
     build.mkdir(parents=True, exist_ok=True)
+    launchers = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX") if shutil.which("ccache")]
     call(build, 600, "cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_CUDA=OFF",
-         "-DUFP4_TESTS=OFF", f"-DUFP4_RTL_NETLIST={flat}", f"-DUFP4_RTL_NETLIST_OF={configuration}")
+         "-DUFP4_TESTS=OFF", f"-DUFP4_RTL_NETLIST={flat}", f"-DUFP4_RTL_NETLIST_OF={configuration}", *launchers)
     call(build, 1800, "ninja", "-C", build, "ufp4_cli")
     program, random = build / "drivers" / "ufp4", np.random.default_rng(bench.stream(1))
     gemms = 0

@@ -49,8 +49,9 @@ def main():
     configuration, size = sys.argv[3:5]
     rtl = build / "rtl"
     hollow_rtl(source, rtl)
+    launchers = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX") if shutil.which("ccache")]
     call(600, "cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_CUDA=OFF",
-         f"-DUFP4_RTL_DIR={rtl}", f"-DUFP4_SIMULATE={configuration}")
+         f"-DUFP4_RTL_DIR={rtl}", f"-DUFP4_SIMULATE={configuration}", "-DUFP4_SIMULATE_ALONE=ON", *launchers)
     call(1800, "ninja", "-C", build, "test_sim_timing")
     print(call(3000, build / "tests" / "sim" / "timing" / "test_sim_timing", "equals_configuration",
                UFP4_TEST_CONFIGURATION=configuration, UFP4_TEST_SIZE=size))

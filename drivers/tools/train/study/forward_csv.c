@@ -11,8 +11,7 @@ static void put_rows(const void *context, FILE *out) {
     fprintf(out, "%u,%s,%s,%s,%s,%s,%s,%.9g,%.9g,%.9g\n", r->layer / UFP4_MATRIX_COUNT,
             ufp4_matrix_name(r->layer % UFP4_MATRIX_COUNT), ufp4_role_name(r->role),
             ufp4_pass_name(r->pass), elem_names[r->elem], r->rht ? "on" : "off",
-            r->round == UFP4_ROUND_SR ? "sr" : "rne", r->rounding.kept, r->rounding.sqnr_db,
-            r->rounding.bucket_ratio);
+            round_names[r->round], r->rounding.kept, r->rounding.sqnr_db, r->rounding.bucket_ratio);
   }
 }
 
