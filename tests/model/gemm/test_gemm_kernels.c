@@ -309,7 +309,7 @@ TEST(rejects_unknown_kernel_names) {
   }
 }
 
-// --- Contracts that round along K: jobs ---------------------------------------------------------------------------------------
+// --- Contracts that round along K: jobs ---------------------------------------------------------
 
 /** A random legal combination with @p contract. */
 static int combination(check_random_t *random, ufp4_contract_t contract) {
@@ -382,7 +382,7 @@ SLOW_TEST(many_fp32_jobs) {
   for (int i = 0; i < 2000; i++) check_rounding_drawn(&random, i, UFP4_CONTRACT_FP32);
 }
 
-// --- The same: ranges -------------------------------------------------------------------------------------
+// --- The same: ranges ---------------------------------------------------------------------------
 
 static ufp4_operand_t near_operand(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale,
                                    int64_t rows, int64_t cols) {
@@ -465,7 +465,7 @@ TEST(every_pair_of_e4m3_scales) {
   ufp4_operand_free(&b);
 }
 
-// --- The same: shapes -------------------------------------------------------------------------------------
+// --- The same: shapes ---------------------------------------------------------------------------
 
 TEST(every_small_shape_of_fp32) {
   check_random_t random = check_random();

@@ -225,7 +225,7 @@ TEST(block_amax) {
   }
 }
 
-// --- E8M0: two halves for each block of 32 --------------------------------------------------------
+// --- E8M0: two halves for each block of 32 ------------------------------------------------------
 
 TEST(e8m0_every_power_and_its_neighbours) {
   // The largest number at each power of two, at each qmax times one, and two units to both sides;
