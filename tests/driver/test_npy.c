@@ -218,53 +218,39 @@ TEST(rejects_every_truncation) {
   }
 }
 
-TEST(rejects_bytes_behind_the_data) {
-  npy_t npy = make_typed("<f4", "False", "(2, 3)", six, sizeof six);
-  npy.size++;
-  check_refused(0, &npy, "left over");
-}
-
-TEST(rejects_wrong_element_types) {
-  static const char *const descrs[] = {"<i4", "|u1", "<c8", "|b1", "=f4", "", "<f4,<f4"};
-  for (int i = 0; i < 7; i++) {
-    npy_t npy = make_typed(descrs[i], "False", "(2, 3)", six, sizeof six);
-    check_refused(i, &npy, descrs[i]);
-  }
-}
-
-TEST(rejects_big_endian) {
-  npy_t npy = make_typed(">f4", "False", "(2, 3)", six, sizeof six);
-  check_refused(0, &npy, "big-endian");
-}
-
-TEST(rejects_uint16_without_bf16) {
-  npy_t npy = make_typed("<u2", "False", "(2, 3)", six, 12);
-  check_refused(0, &npy, "--bf16");
-}
-
-TEST(rejects_other_than_two_dimensions) {
-  static const char *const shapes[] = {"()", "(6,)", "(1, 2, 3)", "(1, 1, 1, 1, 6)"};
-  for (int i = 0; i < 4; i++) {
-    npy_t npy = make_typed("<f4", "False", shapes[i], six, sizeof six);
-    check_refused(i, &npy, "; 2 are needed");
-  }
-}
-
-TEST(rejects_an_empty_tensor) {
-  static const char *const shapes[] = {"(0, 3)", "(3, 0)", "(0, 0)"};
-  for (int i = 0; i < 3; i++) {
-    npy_t npy = make_typed("<f4", "False", shapes[i], six, 0);
-    check_refused(i, &npy, "empty");
-  }
-}
-
-TEST(rejects_shapes_that_overflow) {
-  static const char *const shapes[] = {"(4611686018427387904, 4)", "(4294967296, 4294967296)",
-                                       "(4611686018427387904, 1)", "(3037000500, 3037000500)",
-                                       "(1, 70368744177664)"};
-  for (int i = 0; i < 5; i++) {
-    npy_t npy = make_typed("<f4", "False", shapes[i], six, sizeof six);
-    check_refused(i, &npy, "too large");
+TEST(rejects_types_shapes_and_sizes) {
+  static const struct {
+    const char *descr, *shape;
+    size_t size;
+    const char *words;
+  } files[] = {
+      {"<f4", "(2, 3)", 25, "left over"},
+      {"<i4", "(2, 3)", 24, "<i4"},
+      {"|u1", "(2, 3)", 24, "|u1"},
+      {"<c8", "(2, 3)", 24, "<c8"},
+      {"|b1", "(2, 3)", 24, "|b1"},
+      {"=f4", "(2, 3)", 24, "=f4"},
+      {"", "(2, 3)", 24, ""},
+      {"<f4,<f4", "(2, 3)", 24, "<f4,<f4"},
+      {">f4", "(2, 3)", 24, "big-endian"},
+      {"<u2", "(2, 3)", 12, "--bf16"},
+      {"<f4", "()", 24, "; 2 are needed"},
+      {"<f4", "(6,)", 24, "; 2 are needed"},
+      {"<f4", "(1, 2, 3)", 24, "; 2 are needed"},
+      {"<f4", "(1, 1, 1, 1, 6)", 24, "; 2 are needed"},
+      {"<f4", "(0, 3)", 0, "empty"},
+      {"<f4", "(3, 0)", 0, "empty"},
+      {"<f4", "(0, 0)", 0, "empty"},
+      {"<f4", "(4611686018427387904, 4)", 24, "too large"},
+      {"<f4", "(4294967296, 4294967296)", 24, "too large"},
+      {"<f4", "(4611686018427387904, 1)", 24, "too large"},
+      {"<f4", "(3037000500, 3037000500)", 24, "too large"},
+      {"<f4", "(1, 70368744177664)", 24, "too large"},
+  };
+  static const uint8_t data[25];
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    npy_t npy = make_typed(files[i].descr, "False", files[i].shape, data, files[i].size);
+    check_refused((int64_t)i, &npy, files[i].words);
   }
 }
 

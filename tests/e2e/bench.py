@@ -56,13 +56,19 @@ def passes(*arguments):
     return result
 
 
-def rejects(status, words, *arguments):
-    """Runs the program, which must end with that status, one line that holds the words, and no new file."""
-    before = listing()
+def refuses(status, words, *arguments):
+    """Runs the program, which must end with that status and one line that holds the words."""
     result = run(*arguments)
     check(result.status == status, f"should end with {status}: {result}")
     check(result.err.count("\n") == 1 and result.err.startswith("ufp4"), f"should say one line: {result}")
     check(words in result.err, f"should say {words!r}: {result}")
+    return result
+
+
+def rejects(status, words, *arguments):
+    """The same, and it leaves no new file."""
+    before = listing()
+    result = refuses(status, words, *arguments)
     check(listing() == before, f"left files behind: {listing()}: {result}")
     return result
 
@@ -83,9 +89,9 @@ def demand_drawing():
     os.environ["UFP4_PYTHON"] = os.environ["UFP4_TEST_PYTHON"]
 
 
-def check(condition, text):
+def check(condition, *what):
     if not condition:
-        raise AssertionError(text)
+        raise AssertionError(" ".join(map(str, what)))
 
 
 def check_equal(got, want, what):

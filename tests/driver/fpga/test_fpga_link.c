@@ -11,8 +11,7 @@
 
 TEST(bytes_arrive) {
   wire_t *wire = wire_open(0, 1);
-  const link_options_t options = link_options_default();
-  link_t *link = wire_link(wire, &options);
+  link_t *link = wire_link(wire, NULL);
   transfer_exercise(0, wire, link, 40, 20000);
   const link_counts_t counts = link_counts(link);
   check_bits(0, counts.frames, counts.requests, "frames");
@@ -24,8 +23,7 @@ TEST(bytes_arrive) {
 TEST(faults_cost_repeats_and_never_data) {
   for (uint64_t seed = 1; seed <= 6; seed++) {
     wire_t *wire = wire_open(20000, check_stream(seed));
-    const link_options_t options = link_options_default();
-    link_t *link = wire_link(wire, &options);
+    link_t *link = wire_link(wire, NULL);
     transfer_exercise((int64_t)seed, wire, link, 20, 20000);
     check_that((int64_t)seed, wire->to.faults.done + wire->from.faults.done > 5, "%d faults",
                (int)(wire->to.faults.done + wire->from.faults.done));
@@ -52,8 +50,7 @@ TEST(many_faults_with_short_frames) {
 TEST(a_line_that_damages_much_gets_short_frames) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     wire_t *wire = wire_open(200, check_stream(seed));
-    const link_options_t options = link_options_default();
-    link_t *link = wire_link(wire, &options);
+    link_t *link = wire_link(wire, NULL);
     transfer_exercise((int64_t)seed, wire, link, 20, 3000);
     check_that((int64_t)seed, link_data_bytes(link) <= 128, "frames of %u bytes",
                link_data_bytes(link));
@@ -68,8 +65,7 @@ TEST(a_line_that_goes_bad_is_not_given_up) {
   int given_up = 0;
   for (uint64_t seed = 1; seed <= 10; seed++) {
     wire_t *wire = wire_open(0, check_stream(seed));
-    const link_options_t options = link_options_default();
-    link_t *link = wire_link(wire, &options);
+    link_t *link = wire_link(wire, NULL);
     const int64_t index = (int64_t)seed;
     check_bits(index, transfer_write(link, 0, bytes, 64000), UFP4_OK, "write");
     check_bits(index, link_data_bytes(link), LINK_DATA_MAX, "bytes of a frame");
@@ -88,8 +84,7 @@ TEST(a_line_that_goes_bad_is_not_given_up) {
 TEST(frames_grow_where_nothing_is_damaged) {
   static uint8_t bytes[MEMORY];
   wire_t *wire = wire_open(100, check_stream(1));
-  const link_options_t options = link_options_default();
-  link_t *link = wire_link(wire, &options);
+  link_t *link = wire_link(wire, NULL);
   check_bits(0, transfer_write(link, 0, bytes, 20000), UFP4_OK, "write: %s", link_message(link));
   check_bits(0, link_flush(link), UFP4_OK, "flush: %s", link_message(link));
   check_that(0, link_data_bytes(link) <= 64, "frames of %u bytes", link_data_bytes(link));
@@ -124,8 +119,7 @@ TEST(transfers_fill_the_wire) {
   static uint8_t bytes[MEMORY];
   check_random_t random = check_random();
   wire_t *wire = wire_open(0, 1);
-  const link_options_t options = link_options_default();
-  link_t *link = wire_link(wire, &options);
+  link_t *link = wire_link(wire, NULL);
   transfer_fill(&random, bytes, MEMORY);
   uint64_t began = wire->ns;
   check_bits(0, transfer_write(link, 0, bytes, MEMORY), UFP4_OK, "write");
@@ -144,8 +138,7 @@ TEST(a_wait_tells_of_the_interrupt) {
   const link_request_t request = {
       .command = LINK_WAIT, .data = ms, .length = sizeof ms, .extra_us = 1000000};
   wire_t *wire = wire_open(0, 1);
-  const link_options_t options = link_options_default();
-  link_t *link = wire_link(wire, &options);
+  link_t *link = wire_link(wire, NULL);
   uint64_t began = wire->ns;
   check_bits(0, link_call(link, &request), UFP4_OK, "wait: %s", link_message(link));
   check_bits(0, (uint64_t)link_interrupt(link), 0, "interrupt");

@@ -18,8 +18,7 @@ static void check_ended(int64_t index, link_t *link, ufp4_status_t status, const
 TEST(a_reset_ends_the_session) {
   static uint8_t bytes[MEMORY];
   wire_t *wire = wire_open(0, 1);
-  const link_options_t options = link_options_default();
-  link_t *link = wire_link(wire, &options);
+  link_t *link = wire_link(wire, NULL);
   wire->reset_at = 100;
   ufp4_status_t status = transfer_write(link, 0, bytes, MEMORY);
   check_ended(0, link, status, "the board has been reset");
@@ -30,8 +29,7 @@ TEST(a_reset_ends_the_session) {
 TEST(a_board_of_no_answer_is_given_up) {
   uint8_t bytes[64];
   wire_t *wire = wire_open(0, 1);
-  const link_options_t options = link_options_default();
-  link_t *link = wire_link(wire, &options);
+  link_t *link = wire_link(wire, NULL);
   check_bits(0, transfer_read(link, 0, bytes, 64), UFP4_OK, "read");
   wire->cut = 1;
   const uint64_t began = wire->ns;
@@ -47,9 +45,7 @@ TEST(a_board_of_no_answer_is_given_up) {
 TEST(a_wire_without_a_board_says_what_came) {
   for (int noise = 0; noise < 2; noise++) {
     wire_t *wire = wire_open(0, 1);
-    const link_options_t options = link_options_default();
-    const link_stream_t stream = wire_stream(wire);
-    link_t *link = link_open(&stream, &options);
+    link_t *link = wire_stranger(wire, NULL);
     link_identity_t identity;
     for (int i = 0; i < 100 * noise; i++) wire_carry(wire, &wire->from, (uint8_t)(i * 7));
     wire->cut = 1;
@@ -100,8 +96,7 @@ static void check_soon(int64_t index, wire_t *wire, link_t *link) {
 TEST(a_pause_of_the_host_is_not_the_boards) {
   static const uint8_t bytes[20 << 10];
   wire_t *wire = wire_open(0, 1);
-  const link_options_t options = link_options_default();
-  link_t *link = wire_link(wire, &options);
+  link_t *link = wire_link(wire, NULL);
   begin_writing(wire, link, bytes);
   check_bits(0, link_flush(link), UFP4_OK, "flush: %s", link_message(link));
   check_soon(0, wire, link);
@@ -113,8 +108,7 @@ TEST(a_stopped_host_loses_nothing) {
   static uint8_t bytes[20 << 10];
   for (uint64_t at = 1; at < 40; at++) {
     wire_t *wire = wire_open(0, 1);
-    const link_options_t options = link_options_default();
-    link_t *link = wire_link(wire, &options);
+    link_t *link = wire_link(wire, NULL);
     wire->stop_at = wire->exchanges + at;
     wire->stop_loses = at % 2 == 0;
     begin_writing(wire, link, bytes);
@@ -129,8 +123,7 @@ TEST(a_stopped_host_loses_nothing) {
 TEST(a_board_out_of_order_is_given_up) {
   uint8_t bytes[64];
   wire_t *wire = wire_open(0, 1);
-  const link_options_t options = link_options_default();
-  link_t *link = wire_link(wire, &options);
+  link_t *link = wire_link(wire, NULL);
   const uint64_t began = wire->ns;
   wire->board->expected += 100;
   check_ended(0, link, transfer_read(link, 0, bytes, 64), "no answer to MEMORY_READ of 64 bytes");
@@ -145,8 +138,7 @@ TEST(a_board_out_of_order_is_given_up) {
 TEST(a_stream_that_only_begins_anew_is_given_up) {
   uint8_t bytes[64];
   wire_t *wire = wire_open(0, 1);
-  const link_options_t options = link_options_default();
-  link_t *link = wire_link(wire, &options);
+  link_t *link = wire_link(wire, NULL);
   wire->always_anew = 1;
   const uint64_t began = wire->ns;
   check_ended(0, link, transfer_read(link, 0, bytes, 64), "the port comes and goes, for 30");
@@ -160,8 +152,7 @@ TEST(a_stream_that_only_begins_anew_is_given_up) {
 TEST(an_interrupted_stream_goes_on) {
   for (uint64_t at = 2; at < 400; at += 7) {
     wire_t *wire = wire_open(0, 1);
-    const link_options_t options = link_options_default();
-    link_t *link = wire_link(wire, &options);
+    link_t *link = wire_link(wire, NULL);
     wire->anew_at = wire->exchanges + at;
     transfer_exercise((int64_t)at, wire, link, 5, 20000);
     check_that((int64_t)at, wire->exchanges > wire->anew_at, "never interrupted");
@@ -174,9 +165,8 @@ TEST(a_new_session_forgets_the_old) {
   static uint8_t bytes[20000], got[20000];
   check_random_t random = check_random();
   wire_t *wire = wire_open(0, 1);
-  const link_options_t options = link_options_default();
   for (int i = 0; i < 20; i++) {
-    link_t *link = wire_link(wire, &options);
+    link_t *link = wire_link(wire, NULL);
     transfer_fill(&random, bytes, sizeof bytes);
     check_bits(i, transfer_write(link, 0, bytes, sizeof bytes), UFP4_OK, "write");
     check_bits(i, transfer_read(link, 0, got, sizeof got), UFP4_OK, "read");
@@ -211,9 +201,8 @@ TEST(a_late_identity_is_another_sessions) {
 TEST(a_slow_board_is_waited_for) {
   static uint8_t bytes[MEMORY];
   wire_t *wire = wire_open(0, 1);
-  const link_options_t options = link_options_default();
   wire->latency_us = 100000;
-  link_t *link = wire_link(wire, &options);
+  link_t *link = wire_link(wire, NULL);
   check_bits(0, transfer_write(link, 0, bytes, 8 * 1008), UFP4_OK, "write");
   check_bits(0, link_flush(link), UFP4_OK, "flush");
   wire->latency_us = 400000;
@@ -245,8 +234,7 @@ TEST(rejects_refusals_and_errors_of_the_bus) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     wire_t *wire = wire_open(0, 1);
-    const link_options_t options = link_options_default();
-    link_t *link = wire_link(wire, &options);
+    link_t *link = wire_link(wire, NULL);
     check_ended((int64_t)i, link, link_call(link, &cases[i].request), cases[i].words);
     wire_close(wire, link);
   }
@@ -254,9 +242,7 @@ TEST(rejects_refusals_and_errors_of_the_bus) {
 
 TEST(rejects_another_version) {
   wire_t *wire = wire_open(0, 1);
-  const link_options_t options = link_options_default();
-  const link_stream_t stream = wire_stream(wire);
-  link_t *link = link_open(&stream, &options);
+  link_t *link = wire_stranger(wire, NULL);
   link_identity_t identity;
   wire->board->version = 2;
   check_ended(0, link, link_hello(link, &identity), "speaks version 2 of the link");
@@ -265,10 +251,9 @@ TEST(rejects_another_version) {
 
 TEST(a_board_with_less_gets_less) {
   wire_t *wire = wire_open(0, 1);
-  const link_options_t options = link_options_default();
   wire->board->data_bytes = 68;
   wire->board->window = 3;
-  link_t *link = wire_link(wire, &options);
+  link_t *link = wire_link(wire, NULL);
   check_bits(0, link_data_bytes(link), 64, "bytes of a frame");
   transfer_exercise(0, wire, link, 10, 5000);
   wire_close(wire, link);

@@ -156,11 +156,17 @@ void wire_close(wire_t *wire, link_t *link) {
   free(wire);
 }
 
-link_t *wire_link(wire_t *wire, const link_options_t *options) {
+link_t *wire_stranger(wire_t *wire, const link_options_t *options) {
+  const link_options_t usual = link_options_default();
   const link_stream_t stream = wire_stream(wire);
-  link_t *link = link_open(&stream, options);
-  link_identity_t identity;
+  link_t *link = link_open(&stream, options != NULL ? options : &usual);
   check_that(0, link != NULL, "no memory");
+  return link;
+}
+
+link_t *wire_link(wire_t *wire, const link_options_t *options) {
+  link_t *link = wire_stranger(wire, options);
+  link_identity_t identity;
   check_bits(0, link_hello(link, &identity), UFP4_OK, "hello: %s", link_message(link));
   check_bits(0, identity.memory_bytes, MEMORY, "memory");
   check_that(0, strcmp(identity.board, "fake") == 0, "board %s", identity.board);

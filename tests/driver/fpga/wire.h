@@ -46,6 +46,8 @@ void wire_pass(wire_t *wire, uint64_t us);
 /** A byte on its way. */
 void wire_carry(wire_t *wire, way_t *way, uint8_t byte);
 link_stream_t wire_stream(wire_t *wire);
+/** A link that has not said hello; the usual options for NULL. */
+link_t *wire_stranger(wire_t *wire, const link_options_t *options);
 /** A link in session. */
 link_t *wire_link(wire_t *wire, const link_options_t *options);
 

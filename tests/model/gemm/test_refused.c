@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMMs of formats, contracts and options that do not go together: refused, with D as it was.
+// GEMMs of arguments that are none, and of formats, contracts and options that do not go together:
+// refused, with D as it was.
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 typedef struct {
   ufp4_operand_t a, b;
   ufp4_gemm_t how;
+  int64_t ld;
 } call_t;
 
 /** A legal call: 4 x 5 x 40, scales near 1. */
@@ -18,7 +20,8 @@ static call_t call(ufp4_elem_t elem, ufp4_scale_t scale, ufp4_contract_t contrac
   check_random_t random = check_random();
   const call_t c = {fixture_operand_scaled(&random, elem, scale, 4, 40, FIXTURE_SCALES_NEAR),
                     fixture_operand_scaled(&random, elem, scale, 5, 40, FIXTURE_SCALES_NEAR),
-                    {.contract = contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1}};
+                    {.contract = contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1},
+                    5};
   return c;
 }
 
@@ -31,9 +34,10 @@ static void check_status(int64_t index, const call_t *c, ufp4_status_t status, c
   uint64_t d[64], before[64];
   memset(d, 0xA5, sizeof d);
   memcpy(before, d, sizeof d);
-  check_bits(index, (uint64_t)ufp4_gemm(&c->a, &c->b, &c->how, d, 5), status, "%s", what);
+  check_bits(index, (uint64_t)ufp4_gemm(&c->a, &c->b, &c->how, d, c->ld), status, "%s", what);
   if (status != UFP4_OK)
     check_that(index, memcmp(d, before, sizeof d) == 0, "%s: output touched", what);
+  if (c->ld < 5) return;  // of D alone
   check_bits(index, (uint64_t)ufp4_gemm_check(&c->a, &c->b, &c->how, NULL), status,
              "%s: asked first", what);
 }
@@ -243,6 +247,73 @@ TEST(rejects_on_rtl_what_only_the_model_has) {
              UFP4_OK, "FP32 scales on the model");
 }
 
+/** Changes to a legal call. */
+static void check_rows(const row_t *rows, size_t count) {
+  call_t good = call(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, UFP4_CONTRACT_EXACT);
+  for (size_t i = 0; i < count; i++) {
+    call_t c = good;
+    row_apply(&rows[i], &c);
+    check_refused((int64_t)i, &c, rows[i].what);
+  }
+  call_free(&good);
+}
+
+TEST(rejects_what_is_missing) {
+  call_t c = call(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, UFP4_CONTRACT_EXACT);
+  float d[20];
+  check_bits(0, ufp4_gemm(NULL, &c.b, &c.how, d, 5), UFP4_ERROR_ARGUMENT, "no A");
+  check_bits(1, ufp4_gemm(&c.a, NULL, &c.how, d, 5), UFP4_ERROR_ARGUMENT, "no B");
+  check_bits(2, ufp4_gemm(&c.a, &c.b, NULL, d, 5), UFP4_ERROR_ARGUMENT, "no options");
+  check_bits(3, ufp4_gemm(&c.a, &c.b, &c.how, NULL, 5), UFP4_ERROR_ARGUMENT, "no D");
+  call_free(&c);
+}
+
+TEST(rejects_operands) {
+  static const row_t rows[] = {
+      {"t of A", {SET(a.exponent, INT32_MIN)}},
+      {"t of B", {SET(b.exponent, -32769)}},
+      {"t of B", {SET(b.exponent, INT32_MAX)}},
+      {"K of B", {SET(b.cols, 41)}},
+      {"K of B", {SET(b.cols, 48)}},
+      {"K of B", {SET(b.cols, 1), SET(b.blocks, 1), SET(b.scale_blocks, 1)}},
+      {"K of B", {SET(b.cols, 32), SET(b.blocks, 2), SET(b.scale_blocks, 2)}},
+      {"K of B", {SET(b.cols, 52), SET(b.blocks, 4), SET(b.scale_blocks, 4)}},
+      {"no such scales", {SET(b.scale, UFP4_SCALE_COUNT)}},
+      {"no such contract", {SET(how.contract, UFP4_CONTRACT_COUNT)}},
+  };
+  check_rows(rows, sizeof rows / sizeof *rows);
+}
+
+TEST(rejects_sizes) {
+  static const int64_t bad[] = {0, -1, INT64_MIN, UFP4_MAX_DIM + 1, INT64_MAX};
+  for (int i = 0; i < 5; i++) {
+    const row_t rows[] = {{"M", {SET(a.rows, bad[i]), SET(ld, INT64_MAX)}},
+                          {"N", {SET(b.rows, bad[i]), SET(ld, INT64_MAX)}},
+                          {"K", {SET(a.cols, bad[i]), SET(b.cols, bad[i])}}};
+    check_rows(rows, 3);
+  }
+  // Only K is wrong, and its counts of blocks go with it.
+  const int64_t blocks = UFP4_MAX_DIM / 16 + 1;
+  const row_t k = {"K of 2^20 + 1",
+                   {SET(a.cols, UFP4_MAX_DIM + 1), SET(b.cols, UFP4_MAX_DIM + 1),
+                    SET(a.blocks, blocks), SET(b.blocks, blocks)}};
+  check_rows(&k, 1);
+}
+
+TEST(rejects_block_counts_and_short_rows) {
+  static const float c[64];
+  static const int64_t sums[64];
+  for (int64_t n = -1; n < 5; n++) {
+    const row_t rows[] = {
+        {"rows of D", {SET(ld, n)}},
+        {"rows of C", {SET(how.c, (uintptr_t)c), SET(how.c_ld, n)}},
+        {"of the sums", {SET(how.accumulate, (uintptr_t)sums), SET(how.accumulate_ld, n)}},
+        {"blocks of A", {SET(a.blocks, n)}},
+        {"blocks of B", {SET(b.blocks, n)}}};
+    check_rows(rows, n == 3 ? 3 : 5);  // K has 3 blocks
+  }
+}
+
 /** Changes to a legal call, and words of the reason. */
 static void check_reasons(const row_t *rows, size_t count, ufp4_scale_t scale) {
   const call_t good = call(UFP4_ELEM_E2M1, scale, UFP4_CONTRACT_EXACT);
@@ -251,8 +322,8 @@ static void check_reasons(const row_t *rows, size_t count, ufp4_scale_t scale) {
     ufp4_message_t message = {""};
     c = good;
     row_apply(&rows[i], &c);
-    check_bits((int64_t)i, (uint64_t)ufp4_gemm_check(&c.a, &c.b, &c.how, &message),
-               UFP4_ERROR_ARGUMENT, "status");
+    check_refused((int64_t)i, &c, rows[i].what);
+    ufp4_gemm_check(&c.a, &c.b, &c.how, &message);
     check_that((int64_t)i, strstr(message.text, rows[i].what) != NULL, "'%s' does not say '%s'",
                message.text, rows[i].what);
   }
@@ -291,6 +362,8 @@ TEST(rejects_options_with_a_reason) {
         SET(how.contract, UFP4_CONTRACT_FP32)}},
       {"takes no C, and no alpha but 1",
        {SET(how.d_dtype, UFP4_DTYPE_I64), SET(how.alpha, 0x40000000)}},
+      {"takes no C, and no alpha but 1",
+       {SET(how.d_dtype, UFP4_DTYPE_I64), SET(how.c, c), SET(how.c_ld, 5)}},
       {"element of B int4 does not go with scale e4m3",
        {SET(b.elem, UFP4_ELEM_INT4), SET(how.contract, UFP4_CONTRACT_NV)}},
       {"with contract nv the sums begin with C",

@@ -96,40 +96,10 @@ static int64_t check_drawn(check_random_t *random, int64_t index,
   return blocks;
 }
 
-static void sweep(fixture_distribution_t distribution) {
+TEST(every_distribution) {
   check_random_t random = check_random();
-  for (int i = 0; i < 50; i++) check_drawn(&random, i, distribution);
-}
-
-TEST(gaussian) {
-  sweep(FIXTURE_GAUSSIAN);
-}
-TEST(outliers) {
-  sweep(FIXTURE_OUTLIERS);
-}
-TEST(small_integers) {
-  sweep(FIXTURE_INTEGERS);
-}
-TEST(bf16_values) {
-  sweep(FIXTURE_BF16);
-}
-TEST(wild_exponents) {
-  sweep(FIXTURE_WILD);
-}
-TEST(subnormals) {
-  sweep(FIXTURE_SUBNORMAL);
-}
-TEST(sparse_with_signed_zeros) {
-  sweep(FIXTURE_SPARSE);
-}
-TEST(multiples_of_an_eighth) {
-  sweep(FIXTURE_TIES);
-}
-TEST(exponents_near_each_other) {
-  sweep(FIXTURE_NEAR);
-}
-TEST(specials_among_numbers) {
-  sweep(FIXTURE_SPECIAL);
+  for (int i = 0; i < 50 * FIXTURE_DISTRIBUTIONS; i++)
+    check_drawn(&random, i, (fixture_distribution_t)(i % FIXTURE_DISTRIBUTIONS));
 }
 
 SLOW_TEST(many_blocks) {

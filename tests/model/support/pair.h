@@ -20,7 +20,7 @@ void pair_set_level(pair_t *p, int t_a, int t_b);
 void pair_free(pair_t *p);
 /** Options without alpha and C. */
 ufp4_gemm_t pair_plain(const pair_t *p, ufp4_dtype_t dtype);
-/** Runs the golden GEMM (F32 or BF16) into rows with a gap after each, and compares all, the gap
+/** Runs the golden GEMM into rows with a gap after each, and compares all, the gap
  * included. */
 void pair_check(int64_t index, pair_t *p, const ufp4_gemm_t *how);
 

@@ -2,7 +2,11 @@
 // The command unit: what it says to malformed descriptors, and exponent slots.
 #include <string.h>
 
+#include "bench.h"
 #include "rules.h"
+
+_Static_assert(RULES_DATA == BENCH_DATA && RULES_END == BENCH_MEMORY + BENCH_MEMORY_BYTES,
+               "the rules are of another memory");
 
 // A refused job leaves memory as it was, but for its completion.
 static void check_rules(bench_t *bench, const ufp4_descriptor_t *good, const rule_t *rules) {
@@ -25,60 +29,33 @@ static void check_rules(bench_t *bench, const ufp4_descriptor_t *good, const rul
   check_bits(-1, after.status, OK, "status of the legal descriptor");
 }
 
+static void check_all(const char *configuration, ufp4_descriptor_t good, const rule_t *rules,
+                      const rule_t *more) {
+  bench_t bench = bench_open(configuration, 1, 0, 0);
+  check_rules(&bench, &good, rules);
+  if (more != NULL) check_rules(&bench, &good, more);
+  bench_close(&bench);
+}
+
 TEST(rejects_bad_headers) {
-  bench_t bench = bench_open("small", 1, 0, 0);
-  const ufp4_descriptor_t fence = bench_fence(1), quant = good_quant(UFP4_OPCODE_QUANT),
-                          gemm = good_gemm();
-  check_rules(&bench, &fence, header_rules);
-  check_rules(&bench, &quant, header_rules);
-  check_rules(&bench, &gemm, header_rules);
-  bench_close(&bench);
+  check_all("small", bench_fence(1), header_rules, NULL);
+  check_all("small", good_quant(UFP4_OPCODE_QUANT), header_rules, NULL);
+  check_all("small", good_gemm(), header_rules, NULL);
 }
-
 TEST(rejects_bad_amax) {
-  bench_t bench = bench_open("small", 1, 0, 0);
-  const ufp4_descriptor_t amax = good_quant(UFP4_OPCODE_AMAX);
-  check_rules(&bench, &amax, amax_rules);
-  check_rules(&bench, &amax, amax_only_rules);
-  bench_close(&bench);
+  check_all("small", good_quant(UFP4_OPCODE_AMAX), amax_rules, amax_only_rules);
 }
-
 TEST(rejects_bad_quant) {
-  bench_t bench = bench_open("small", 1, 0, 0);
-  const ufp4_descriptor_t quant = good_quant(UFP4_OPCODE_QUANT);
-  check_rules(&bench, &quant, amax_rules);
-  check_rules(&bench, &quant, quant_rules);
-  bench_close(&bench);
+  check_all("small", good_quant(UFP4_OPCODE_QUANT), amax_rules, quant_rules);
 }
-
 TEST(rejects_bad_e8m0_quant) {
-  bench_t bench = bench_open("small", 1, 0, 0);
-  ufp4_descriptor_t quant = good_quant(UFP4_OPCODE_QUANT);
-  quant.quant.scale = UFP4_SCALE_E8M0;
-  quant.quant.scale_round = UFP4_SCALE_ROUND_DOWN;
-  quant.quant.row_mode = quant.quant.col_mode = UFP4_MODE_ENABLE;
-  quant.quant.row_exponent = quant.quant.col_exponent = 0;
-  check_rules(&bench, &quant, e8m0_rules);
-  bench_close(&bench);
+  check_all("small", good_e8m0(), e8m0_rules, NULL);
 }
-
 TEST(rejects_bad_gemm) {
-  bench_t bench = bench_open("small", 1, 0, 0);
-  const ufp4_descriptor_t gemm = good_gemm();
-  check_rules(&bench, &gemm, gemm_rules);
-  bench_close(&bench);
+  check_all("small", good_gemm(), gemm_rules, NULL);
 }
-
 TEST(rejects_bad_addends) {
-  bench_t bench = bench_open("small", 1, 0, 0);
-  ufp4_descriptor_t gemm = good_gemm();
-  gemm.gemm.d_mode = UFP4_D_MODE_SUMS | UFP4_D_MODE_C;
-  gemm.gemm.sums_addr = BENCH_DATA + 0x50000;
-  gemm.gemm.sums_stride_bytes = 384;
-  gemm.gemm.c_addr = BENCH_DATA + 0x60000;
-  gemm.gemm.c_stride_bytes = 256;
-  check_rules(&bench, &gemm, addend_rules);
-  bench_close(&bench);
+  check_all("small", good_addends(), addend_rules, NULL);
 }
 
 TEST(rejects_no_copy) {
@@ -175,15 +152,11 @@ TEST(rejects_rows_longer_than_their_stride) {
 }
 
 TEST(rejects_bad_gemm_of_nv) {
-  bench_t bench = bench_open("small-nv", 1, 0, 0);
   ufp4_descriptor_t gemm = good_gemm();
   gemm.gemm.contract = UFP4_CONTRACT_NV;
-  gemm.gemm.sums_addr = BENCH_DATA + 0x50000;
-  gemm.gemm.c_addr = BENCH_DATA + 0x60000;
   gemm.gemm.sums_stride_bytes = gemm.gemm.c_stride_bytes = 512;
   gemm.gemm.d_stride_bytes = 512;
-  check_rules(&bench, &gemm, nv_rules);
-  bench_close(&bench);
+  check_all("small-nv", gemm, nv_rules, NULL);
 }
 
 // A descriptor that breaks one rule more at each step: the lowest status that applies wins.

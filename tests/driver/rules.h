@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A legal descriptor of each kind, one field of it set to something, and the status that this must
-// have.
+// have: on the simulated core (rtl.command), and on every backend (driver.descriptor).
 #ifndef UFP4_TEST_RULES_H
 #define UFP4_TEST_RULES_H
 
 #include <stddef.h>
 
-#include "bench.h"
+#include "ufp4.h"
+
+/** Where the tensors of the legal descriptors lie, and where memory ends. */
+#define RULES_DATA 0x40010000ull
+#define RULES_END 0x41000000ull
 
 #define OK UFP4_CORE_STATUS_OK
 #define SIZE UFP4_CORE_STATUS_BAD_SIZE
@@ -20,6 +24,10 @@
 
 ufp4_descriptor_t good_quant(uint8_t opcode);
 ufp4_descriptor_t good_gemm(void);
+/** A GEMM with sums and C. */
+ufp4_descriptor_t good_addends(void);
+/** A QUANT with E8M0 scales. */
+ufp4_descriptor_t good_e8m0(void);
 
 /** A field by its place in the descriptor, what it is set to, and what the core must say. */
 typedef struct {

@@ -9,16 +9,16 @@ ufp4_descriptor_t good_quant(uint8_t opcode) {
                                        .job = 5,
                                        .rows = 40,
                                        .cols = 70,
-                                       .src_addr = BENCH_DATA,
+                                       .src_addr = RULES_DATA,
                                        .src_stride_bytes = SOURCE_STRIDE,
                                        .src_dtype = UFP4_DTYPE_F32,
                                        .elem = UFP4_ELEM_E1M2,
                                        .row_mode = UFP4_MODE_ENABLE,
                                        .col_mode = UFP4_MODE_ENABLE | UFP4_MODE_RHT,
-                                       .row_codes_addr = BENCH_DATA + 0x10000,
-                                       .row_scales_addr = BENCH_DATA + 0x20000,
-                                       .col_codes_addr = BENCH_DATA + 0x30000,
-                                       .col_scales_addr = BENCH_DATA + 0x40000,
+                                       .row_codes_addr = RULES_DATA + 0x10000,
+                                       .row_scales_addr = RULES_DATA + 0x20000,
+                                       .col_codes_addr = RULES_DATA + 0x30000,
+                                       .col_scales_addr = RULES_DATA + 0x40000,
                                        .row_stride_blocks = 8,
                                        .col_stride_blocks = 8}};
 }
@@ -30,14 +30,33 @@ ufp4_descriptor_t good_gemm(void) {
                                       .m = 20,
                                       .n = 33,
                                       .k = 100,
-                                      .a_codes_addr = BENCH_DATA,
-                                      .a_scales_addr = BENCH_DATA + 0x10000,
-                                      .b_codes_addr = BENCH_DATA + 0x20000,
-                                      .b_scales_addr = BENCH_DATA + 0x30000,
-                                      .d_addr = BENCH_DATA + 0x40000,
+                                      .a_codes_addr = RULES_DATA,
+                                      .a_scales_addr = RULES_DATA + 0x10000,
+                                      .b_codes_addr = RULES_DATA + 0x20000,
+                                      .b_scales_addr = RULES_DATA + 0x30000,
+                                      .d_addr = RULES_DATA + 0x40000,
                                       .a_stride_blocks = 8,
                                       .b_stride_blocks = 8,
-                                      .d_stride_bytes = 256}};
+                                      .d_stride_bytes = 256,
+                                      .sums_addr = RULES_DATA + 0x50000,
+                                      .c_addr = RULES_DATA + 0x60000}};
+}
+
+ufp4_descriptor_t good_addends(void) {
+  ufp4_descriptor_t gemm = good_gemm();
+  gemm.gemm.d_mode = UFP4_D_MODE_SUMS | UFP4_D_MODE_C;
+  gemm.gemm.sums_stride_bytes = 384;
+  gemm.gemm.c_stride_bytes = 256;
+  return gemm;
+}
+
+ufp4_descriptor_t good_e8m0(void) {
+  ufp4_descriptor_t quant = good_quant(UFP4_OPCODE_QUANT);
+  quant.quant.scale = UFP4_SCALE_E8M0;
+  quant.quant.scale_round = UFP4_SCALE_ROUND_DOWN;
+  quant.quant.row_mode = quant.quant.col_mode = UFP4_MODE_ENABLE;
+  quant.quant.row_exponent = quant.quant.col_exponent = 0;
+  return quant;
 }
 
 #define QUANT_FIELD(name) \
@@ -64,7 +83,7 @@ const rule_t amax_rules[] = {
     {"rows 2^31", QUANT_FIELD(rows), 1u << 31, SIZE},
     {"cols 0", QUANT_FIELD(cols), 0, SIZE},
     {"cols over the limit", QUANT_FIELD(cols), 0xFFFFFFFF, SIZE},
-    {"the source misaligned", QUANT_FIELD(src_addr), BENCH_DATA + 64, MISALIGNED},
+    {"the source misaligned", QUANT_FIELD(src_addr), RULES_DATA + 64, MISALIGNED},
     {"the source stride misaligned", QUANT_FIELD(src_stride_bytes), SOURCE_STRIDE + 64, MISALIGNED},
     {"the source stride short", QUANT_FIELD(src_stride_bytes), 256, MISALIGNED},
     {"the source beyond 40 bits", QUANT_FIELD(src_addr), TOP, ADDRESS},
@@ -77,8 +96,7 @@ const rule_t amax_rules[] = {
     {"an unknown row mode", QUANT_FIELD(row_mode), UFP4_MODE_ENABLE | 8, UNSUPPORTED},
     {"an unknown col mode", QUANT_FIELD(col_mode), 0x80, UNSUPPORTED},
     {"the source outside memory", QUANT_FIELD(src_addr), 0x80, READ},
-    {"the source's end outside memory", QUANT_FIELD(src_addr),
-     BENCH_MEMORY + BENCH_MEMORY_BYTES - 4096, READ},
+    {"the source's end outside memory", QUANT_FIELD(src_addr), RULES_END - 4096, READ},
     {0},
 };
 
@@ -96,10 +114,10 @@ const rule_t amax_only_rules[] = {
 };
 
 const rule_t quant_rules[] = {
-    {"row codes misaligned", QUANT_FIELD(row_codes_addr), BENCH_DATA + 1, MISALIGNED},
-    {"row scales misaligned", QUANT_FIELD(row_scales_addr), BENCH_DATA + 16, MISALIGNED},
-    {"col codes misaligned", QUANT_FIELD(col_codes_addr), BENCH_DATA + 64, MISALIGNED},
-    {"col scales misaligned", QUANT_FIELD(col_scales_addr), BENCH_DATA + 8, MISALIGNED},
+    {"row codes misaligned", QUANT_FIELD(row_codes_addr), RULES_DATA + 1, MISALIGNED},
+    {"row scales misaligned", QUANT_FIELD(row_scales_addr), RULES_DATA + 16, MISALIGNED},
+    {"col codes misaligned", QUANT_FIELD(col_codes_addr), RULES_DATA + 64, MISALIGNED},
+    {"col scales misaligned", QUANT_FIELD(col_scales_addr), RULES_DATA + 8, MISALIGNED},
     {"row stride misaligned", QUANT_FIELD(row_stride_blocks), 9, MISALIGNED},
     {"row stride short", QUANT_FIELD(row_stride_blocks), 0, MISALIGNED},
     {"col stride misaligned", QUANT_FIELD(col_stride_blocks), 12, MISALIGNED},
@@ -116,12 +134,12 @@ const rule_t quant_rules[] = {
     {"a row stride of 2^32 - 8", QUANT_FIELD(row_stride_blocks), 0xFFFFFFF8, ADDRESS},
     {"round 2", QUANT_FIELD(round), 2, UNSUPPORTED},
     {"scale_round 2", QUANT_FIELD(scale_round), 2, UNSUPPORTED},
+    {"scale_round 46", QUANT_FIELD(scale_round), UFP4_SCALE_ROUND_46, UNSUPPORTED},
     {"scale 1", QUANT_FIELD(scale), 1, UNSUPPORTED},
     {"reserved byte 105", BYTE(105), 1, UNSUPPORTED},
     {"reserved byte 127", BYTE(127), 0x80, UNSUPPORTED},
     {"row codes outside memory", QUANT_FIELD(row_codes_addr), 0, WRITE},
-    {"col scales outside memory", QUANT_FIELD(col_scales_addr), BENCH_MEMORY + BENCH_MEMORY_BYTES,
-     WRITE},
+    {"col scales outside memory", QUANT_FIELD(col_scales_addr), RULES_END, WRITE},
     {0},
 };
 
@@ -130,12 +148,12 @@ const rule_t gemm_rules[] = {
     {"n over the limit", GEMM_FIELD(n), UFP4_MAX_DIM + 1, SIZE},
     {"k 0", GEMM_FIELD(k), 0, SIZE},
     {"k over the limit", GEMM_FIELD(k), 0x80000000, SIZE},
-    {"a codes misaligned", GEMM_FIELD(a_codes_addr), BENCH_DATA + 64, MISALIGNED},
-    {"a scales misaligned", GEMM_FIELD(a_scales_addr), BENCH_DATA + 16, MISALIGNED},
-    {"b codes misaligned", GEMM_FIELD(b_codes_addr), BENCH_DATA + 1, MISALIGNED},
-    {"b scales misaligned", GEMM_FIELD(b_scales_addr), BENCH_DATA + 127, MISALIGNED},
+    {"a codes misaligned", GEMM_FIELD(a_codes_addr), RULES_DATA + 64, MISALIGNED},
+    {"a scales misaligned", GEMM_FIELD(a_scales_addr), RULES_DATA + 16, MISALIGNED},
+    {"b codes misaligned", GEMM_FIELD(b_codes_addr), RULES_DATA + 1, MISALIGNED},
+    {"b scales misaligned", GEMM_FIELD(b_scales_addr), RULES_DATA + 127, MISALIGNED},
     {"k beyond the strides", GEMM_FIELD(k), 129, MISALIGNED},
-    {"d misaligned", GEMM_FIELD(d_addr), BENCH_DATA + 4, MISALIGNED},
+    {"d misaligned", GEMM_FIELD(d_addr), RULES_DATA + 4, MISALIGNED},
     {"a stride misaligned", GEMM_FIELD(a_stride_blocks), 12, MISALIGNED},
     {"a stride short", GEMM_FIELD(a_stride_blocks), 0, MISALIGNED},
     {"b stride misaligned", GEMM_FIELD(b_stride_blocks), 1, MISALIGNED},
@@ -176,14 +194,14 @@ const rule_t gemm_rules[] = {
 };
 
 const rule_t addend_rules[] = {
-    {"sums misaligned", GEMM_FIELD(sums_addr), BENCH_DATA + 0x50008, MISALIGNED},
+    {"sums misaligned", GEMM_FIELD(sums_addr), RULES_DATA + 0x50008, MISALIGNED},
     {"the sums' stride misaligned", GEMM_FIELD(sums_stride_bytes), 388, MISALIGNED},
     {"the sums' stride short", GEMM_FIELD(sums_stride_bytes), 256, MISALIGNED},
     {"sums beyond 40 bits", GEMM_FIELD(sums_addr), TOP, ADDRESS},
     {"sums ending at 2^40", GEMM_FIELD(sums_addr), TOP - 19 * 384 - 384, READ},
     {"sums ending beyond 2^40", GEMM_FIELD(sums_addr), TOP - 19 * 384 - 256, ADDRESS},
     {"sums outside memory", GEMM_FIELD(sums_addr), 0, READ},
-    {"c misaligned", GEMM_FIELD(c_addr), BENCH_DATA + 0x60040, MISALIGNED},
+    {"c misaligned", GEMM_FIELD(c_addr), RULES_DATA + 0x60040, MISALIGNED},
     {"c's stride misaligned", GEMM_FIELD(c_stride_bytes), 192, MISALIGNED},
     {"c's stride short", GEMM_FIELD(c_stride_bytes), 128, MISALIGNED},
     {"c beyond 40 bits", GEMM_FIELD(c_addr), 1ull << 63, ADDRESS},

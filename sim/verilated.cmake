@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# ufp4_verilated(NAME PREFIX WORD... [OPTIMIZE -O0] [DEPENDS FILE...]): Verilator's archive of a module with the class PREFIX,
+# made with these words, as the library NAME. Clang -Os is the fastest compiler of its output; -fno-dfg is needed.
+function(ufp4_verilated name prefix)
+  cmake_parse_arguments(PARSE_ARGV 2 of "" "OPTIMIZE" "DEPENDS")
+  if(NOT of_OPTIMIZE)
+    set(of_OPTIMIZE -Os)
+  endif()
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  set(archive ${folder}/${prefix}__ALL.a)
+  add_custom_command(OUTPUT ${archive} BYPRODUCTS ${folder}/${prefix}.h
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
+    COMMAND ${VERILATOR} --cc -fno-dfg -Wno-fatal -Werror-USERERROR -Wno-lint --prefix ${prefix} --Mdir ${folder}
+      ${of_UNPARSED_ARGUMENTS}
+    COMMAND make --silent -C ${folder} -f ${prefix}.mk -j${UFP4_CORES} CXX=${CLANGXX} OBJCACHE=${CMAKE_CXX_COMPILER_LAUNCHER}
+      OPT_FAST=${of_OPTIMIZE} OPT_SLOW=-O0 VM_PARALLEL_BUILDS=1 ${prefix}__ALL.a
+    DEPENDS ${of_DEPENDS} COMMENT "Verilating ${name}" VERBATIM)
+  add_custom_target(${name}_archive DEPENDS ${archive})
+  add_library(${name} INTERFACE)
+  add_dependencies(${name} ${name}_archive)
+  target_include_directories(${name} SYSTEM INTERFACE ${folder})
+  target_link_libraries(${name} INTERFACE ${archive} ufp4_verilated)
+endfunction()
