@@ -148,7 +148,8 @@ def delays(name, folder, tools):
     """(without wires, with them), in ns, of what qflow has routed."""
     log = (folder / "log/route.log").read_text()
     if "Final: No failed routes!" not in log:
-        raise flow.Failed("not all nets are routed")
+        left = re.findall(r"Failed net routes: (\d+)", log)
+        raise flow.Failed(f"qrouter has left {left[-1] if left else 'some'} nets open")
     text = (folder / "synthesis" / f"{name}.rtlnopwr.v").read_text()
     ports = set(re.findall(r"^(?:input|output) (?:\[\d+:\d+\] )?(\w+);", text, re.M))
     (folder / "placed.v").write_text(re.sub(r"^FILL .*\n", "", text, flags=re.M))

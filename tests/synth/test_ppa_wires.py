@@ -3,6 +3,7 @@
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(ROOT / "fpga/ppa"))
@@ -33,6 +34,19 @@ def test_rejects_half_a_net():
         assert "in the middle" in str(error), error
     else:
         raise AssertionError("half a net is taken")
+
+
+def test_rejects_a_layout_with_open_nets():
+    for log, words in (("Progress: Failed net routes: 9\nFinal: Failed net routes: 2\n", "left 2 nets open"), ("killed", "left some nets open")):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "log").mkdir()
+            (pathlib.Path(folder) / "log/route.log").write_text(log)
+            try:
+                wires.delays("unit", pathlib.Path(folder), None)
+            except flow.Failed as error:
+                assert words in str(error), error
+            else:
+                raise AssertionError("a layout with open nets is taken")
 
 
 def test_lengths_of_routes():

@@ -69,6 +69,7 @@ def bars(words, energies):
         for i, end in enumerate(left):
             axes.annotate(f"{end:.1f}", (end, i), textcoords="offset points", xytext=(3, 0), va="center", fontsize=7)
         axes.set_yticks(range(len(energies)), [f"{unit}, {one['data']} {one['elements']}, {one['load']}" for unit, one in energies])
+        axes.set_xlim(0, 1.08 * max(left) or 1)
         axes.set_ylim(len(energies) - 0.5, -0.5)
         axes.set_xlabel(f"fJ {words}, with the clock pins")
         _draw.legend(axes, drawn)
