@@ -206,6 +206,28 @@ def test_kinds_of_blocks_are_counted_each():
     check_equal(widths(DEEP | {"first_k_dense_replace": 5})["gate_up"], (5, 32, 64, 192), "none with experts")
 
 
+def test_kinds_of_blocks_side_by_side_are_one_list():
+    """Two blocks of each kind are a list that is run: a file that names all of its layers takes the same cycles. More are extrapolated."""
+    def file(dense, experts):
+        lines = ["name,cin,cout,count,tokens"]
+        for i in range(dense + experts):
+            lines += [f"qkv_a{i},64,48,1,", f"q_b{i},24,64,1,", f"kv_b{i},16,64,1,", f"o{i},32,64,1,"]
+            inner = (("", 96, 1, ""),) if i < dense else (("", 16, 4, "2/4"), ("s", 16, 1, ""))
+            for name, width, count, tokens in inner:
+                lines += [f"{name}up{i},64,{2 * width},{count},{tokens}", f"{name}down{i},{width},64,{count},{tokens}"]
+        pathlib.Path("all.csv").write_text("\n".join(lines) + "\n")
+        return explore("all.csv", *words)[-1]
+    for words in (["--config", "small", "--tokens", "80", "--batches", "1"], ["--config", "default", "--tokens", "64", "--batches", "2"]):
+        for dense, experts in ((1, 1), (2, 2), (3, 4)):
+            rows = hf(DEEP | {"first_k_dense_replace": dense, "num_hidden_layers": dense + experts}, *words)
+            step, blocks = rows[-1], {r["layer"]: r for r in rows if r["pass"] == "all"}
+            want = file(dense, experts)
+            check_equal([step[name] for name in ("macs", "read_bytes", "write_bytes", "quant_blocks")], [want[name] for name in ("macs", "read_bytes", "write_bytes", "quant_blocks")], "sums")
+            part = abs(int(step["cycles"]) / int(want["cycles"]) - 1)
+            check(part < (0.01 if dense > 2 else 1e-9), f"{words}, {dense} and {experts} blocks: {step['cycles']} cycles, {want['cycles']} of the whole list")
+            check_equal([int(blocks[name]["count"]) for name in ("block_dense", "block_experts")], [dense, experts], "blocks")
+
+
 def test_rejects_what_says_nothing_of_kinds():
     for config, name in ((DEEP | {"first_k_dense_replace": True}, "first_k_dense_replace"), (DEEP | {"moe_layer_freq": [0, 1]}, "moe_layer_freq"),
                          (DEEP | {"moe_layer_freq": 0}, "moe_layer_freq"), (QWEN | {"decoder_sparse_step": 0}, "decoder_sparse_step"),
@@ -214,7 +236,6 @@ def test_rejects_what_says_nothing_of_kinds():
         pathlib.Path("config.json").write_text(json.dumps(config))
         rejects(2, f"config.json: a size is missing or none: {name}", "explore", "--hf", "config.json", "-o", "out", "--serial")
     pathlib.Path("config.json").write_text(json.dumps(DEEP | {"first_k_dense_replace": 2}))
-    rejects(2, "config.json: its blocks differ from each other: --serial takes it", "explore", "--hf", "config.json", "-o", "out")
     rejects(2, "--chips: the blocks differ from each other", "explore", "--hf", "config.json", "-o", "out", "--serial", "--chips", "2x1x1", "--link", "1,1")
 
 

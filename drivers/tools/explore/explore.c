@@ -160,9 +160,6 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
   plan->host_bytes = a->host_bytes;
   plan->split = (explore_split_t)a->split;
   int end = explore_model(shapes, a->hf, a->attention, (int64_t)a->layers, &plan->model);
-  if (end == CLI_GO_ON && plan->model.kind_count > 1 && !a->serial)
-    end = cli_fail(&cli_explore, CLI_USAGE,
-                   "%s: its blocks differ from each other: --serial takes it", a->hf);
   if (end == CLI_GO_ON) end = explore_chips(a->chips, a->link, plan);
   if (end == CLI_GO_ON) end = explore_ppa(a->ppa, a->byte_pj, plan);
   for (int i = 0; i < LISTS; i++) plan->lists[i] = texts[i];

@@ -17,8 +17,8 @@ void explore_model_details(FILE *out) {
       "\nLayers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
       "Left out: attention's own products unless --attention, embeddings, the head, the router, "
       "norms; --host-bytes\ncounts what they read and write.\n"
-      "\nOne block is run, and two, forward and backward; each further one counts as what the "
-      "second adds.\nWith --serial every job runs once, alone.\n");
+      "\nOne block is run, and two, forward and backward, of each kind; each further one counts "
+      "as what the\nsecond adds.\nWith --serial every job runs once, alone.\n");
 }
 
 // --- CSV ----------------------------------------------------------------------------------------

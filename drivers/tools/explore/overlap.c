@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs of one case side by side: one or two blocks of the model as one list, in micro-batches.
+// The jobs of one case side by side: one or two blocks of each kind as one list, in micro-batches.
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,7 +24,8 @@ typedef struct {
   ufp4_schedule_layer_t *layers;
   int *origins;  ///< of a layer of the list: which of the model's
   ufp4_schedule_buffers_t *buffers;
-  seen_t (*seen)[KINDS][BATCHES];  ///< by the model's layers
+  seen_t (*seen)[KINDS][BATCHES];                 ///< by the model's layers
+  int blocks, kinds[BLOCKS * EXPLORE_MAX_KINDS];  ///< of the list: of which kind each is
 } overlap_t;
 
 static int fail_device(const overlap_t *run, ufp4_status_t status) {
@@ -33,9 +34,18 @@ static int fail_device(const overlap_t *run, ufp4_status_t status) {
 
 // --- The list -----------------------------------------------------------------------------------
 
-static int64_t block_layers(const explore_model_t *model, const explore_case_t *of) {
+static int64_t block_layers(const explore_model_t *model, const explore_case_t *of, int kind) {
   int64_t count = 0;
-  for (int i = 0; i < model->layer_count; i++) count += explore_layer_count(of, &model->layers[i]);
+  for (int i = 0; i < model->layer_count; i++) {
+    if (explore_is_of(&model->layers[i], kind)) count += explore_layer_count(of, &model->layers[i]);
+  }
+  return count;
+}
+
+// Of the first @p blocks of the list.
+static int64_t list_layers(const overlap_t *run, int blocks) {
+  int64_t count = 0;
+  for (int i = 0; i < blocks; i++) count += block_layers(&run->plan->model, run->of, run->kinds[i]);
   return count;
 }
 
@@ -48,11 +58,12 @@ static int allocate(overlap_t *run, size_t layers) {
   return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
 }
 
-static void fill_list(overlap_t *run, int blocks) {
+static void fill_list(overlap_t *run) {
   const explore_model_t *model = &run->plan->model;
   ufp4_schedule_plan_t *list = &run->list;
-  for (int i = 0; i < blocks * model->layer_count; i++) {
+  for (int i = 0; i < run->blocks * model->layer_count; i++) {
     const explore_layer_t *layer = &model->layers[i % model->layer_count];
+    if (!explore_is_of(layer, run->kinds[i / model->layer_count])) continue;
     const int64_t tokens = explore_layer_tokens(run->of, layer);
     for (int64_t copy = 0; copy < explore_layer_count(run->of, layer); copy++) {
       run->origins[list->layer_count] = i % model->layer_count;
@@ -72,25 +83,53 @@ static int is_too_small(const overlap_t *run) {
   return 0;
 }
 
-static int is_too_long(const explore_model_t *model, const explore_case_t *of) {
-  return block_layers(model, of) > UFP4_SCHEDULE_MAX_LAYERS / BLOCKS;
+// Two blocks of each kind, or the only one.
+static void choose_blocks(overlap_t *run) {
+  const explore_model_t *model = &run->plan->model;
+  run->blocks = 0;
+  for (int kind = 0; kind < model->kind_count; kind++) {
+    for (int i = 0; i < BLOCKS && i < model->kinds[kind].blocks; i++)
+      run->kinds[run->blocks++] = kind;
+  }
 }
 
-// The list of the most blocks that are run; one of fewer is its beginning.
-static int make_list(overlap_t *run, int blocks) {
+static int64_t longest_block(const explore_model_t *model, const explore_case_t *of) {
+  int64_t most = 0;
+  for (int kind = 0; kind < model->kind_count; kind++) {
+    const int64_t layers = block_layers(model, of, kind);
+    most = layers > most ? layers : most;
+  }
+  return most;
+}
+
+static int most_layers(const explore_model_t *model) {
+  return UFP4_SCHEDULE_MAX_LAYERS / BLOCKS / model->kind_count;
+}
+
+static int64_t model_layers(const overlap_t *run) {
   const explore_model_t *model = &run->plan->model;
-  const int64_t layers = block_layers(model, run->of);
-  if (is_too_long(model, run->of)) {
+  int64_t layers = 0;
+  for (int kind = 0; kind < model->kind_count; kind++)
+    layers += model->kinds[kind].blocks * block_layers(model, run->of, kind);
+  return layers;
+}
+
+// The list of all blocks that are run; one of fewer is its beginning.
+static int make_list(overlap_t *run) {
+  const explore_model_t *model = &run->plan->model;
+  const int64_t longest = longest_block(model, run->of);
+  if (longest > most_layers(model)) {
     ufp4_message_t message;
     ufp4_message_set(&message, "a block of %lld layers: at most %d side by side; --serial takes it",
-                     (long long)layers, UFP4_SCHEDULE_MAX_LAYERS / BLOCKS);
+                     (long long)longest, most_layers(model));
     return explore_fail(run->of, UFP4_ERROR_UNSUPPORTED, message.text);
   }
   if (is_too_small(run)) {
     return explore_fail(run->of, UFP4_ERROR_UNSUPPORTED,
                         "a layer sees one token, which two micro-batches cannot share");
   }
-  const int end = allocate(run, (size_t)(layers * blocks));
+  choose_blocks(run);
+  const int end = allocate(run, (size_t)list_layers(run, run->blocks));
   if (end != CLI_GO_ON) return end;
   run->list = (ufp4_schedule_plan_t){.layers = run->layers,
                                      .batches = explore_batches(run->plan, run->of),
@@ -98,8 +137,8 @@ static int make_list(overlap_t *run, int blocks) {
                                      .recipe = run->of->recipe,
                                      .source = run->plan->source};
   // As in the list of the whole model, whose layers cannot all keep their exponents.
-  if (layers * model->blocks > UFP4_SCHEDULE_KEPT) run->list.kept = 2;
-  fill_list(run, blocks);
+  if (model_layers(run) > UFP4_SCHEDULE_KEPT) run->list.kept = 2;
+  fill_list(run);
   return CLI_GO_ON;
 }
 
@@ -170,7 +209,7 @@ static ufp4_status_t run_list(overlap_t *run, const ufp4_schedule_plan_t *list,
 // The first @p blocks of the list.
 static int measure(overlap_t *run, int blocks, explore_row_t *total) {
   ufp4_schedule_plan_t list = run->list;
-  list.layer_count = (int)block_layers(&run->plan->model, run->of) * blocks;
+  list.layer_count = (int)list_layers(run, blocks);
   ufp4_status_t status = ufp4_schedule_alloc(run->device, &list, run->buffers);
   if (status == UFP4_OK) status = run_list(run, &list, total);
   if (status != UFP4_OK) return fail_device(run, status);
@@ -208,16 +247,21 @@ static int add_rows(const overlap_t *run, explore_rows_t *rows) {
   return end;
 }
 
-// What each further block adds is what the second does.
-static int run_case(overlap_t *run, int blocks, explore_rows_t *rows) {
-  explore_row_t one = {.macs = 0}, two = {.macs = 0};
-  int end = measure(run, 1, &one);
-  explore_row_t block[EXPLORE_MAX_KINDS] = {one}, step = one;
-  if (end == CLI_GO_ON && blocks > 1) {
-    end = measure(run, blocks, &two);
-    block[0] = two;
-    explore_add_to(block, &one, -1);
-    explore_add_to(&step, block, (double)(run->plan->model.blocks - 1));
+// What each further block of a kind adds is what its second does.
+static int run_case(overlap_t *run, explore_rows_t *rows) {
+  explore_row_t before = {.macs = 0}, block[EXPLORE_MAX_KINDS], step = {.macs = 0};
+  int64_t done = 0;  // of its kind
+  int end = CLI_GO_ON;
+  for (int i = 0; i < run->blocks && end == CLI_GO_ON; i++) {
+    explore_row_t all = {.macs = 0};
+    const int kind = run->kinds[i], is_last = i + 1 == run->blocks || run->kinds[i + 1] != kind;
+    const int64_t times = is_last ? run->plan->model.kinds[kind].blocks - done : 1;
+    end = measure(run, i + 1, &all);
+    block[kind] = all;
+    explore_add_to(&block[kind], &before, -1);
+    explore_add_to(&step, &block[kind], (double)times);
+    done = is_last ? 0 : done + 1;
+    before = all;
   }
   if (end == CLI_GO_ON) end = add_rows(run, rows);
   return end == CLI_GO_ON ? explore_add_totals(run->plan, run->of, block, &step, rows) : end;
@@ -232,20 +276,18 @@ static void free_list(overlap_t *run) {
 
 uint64_t explore_overlap_bytes(const explore_plan_t *plan, explore_case_t *of) {
   overlap_t run = {.plan = plan, .of = of};
-  const int blocks = plan->model.blocks < BLOCKS ? (int)plan->model.blocks : BLOCKS;
-  if (is_too_long(&plan->model, of)) return 0;
-  const uint64_t bytes = make_list(&run, blocks) == CLI_GO_ON ? ufp4_schedule_bytes(&run.list) : 0;
+  if (longest_block(&plan->model, of) > most_layers(&plan->model)) return 0;
+  const uint64_t bytes = make_list(&run) == CLI_GO_ON ? ufp4_schedule_bytes(&run.list) : 0;
   free_list(&run);
   return bytes;
 }
 
 int explore_run_overlap(const explore_plan_t *plan, explore_case_t *of, explore_rows_t *rows) {
   overlap_t run = {.plan = plan, .of = of};
-  const int blocks = plan->model.blocks < BLOCKS ? (int)plan->model.blocks : BLOCKS;
-  int end = make_list(&run, blocks);
+  int end = make_list(&run);
   if (end == CLI_GO_ON)
     end = explore_open(plan, of, ufp4_schedule_bytes(&run.list), NULL, &run.device);
-  if (end == CLI_GO_ON) end = run_case(&run, blocks, rows);
+  if (end == CLI_GO_ON) end = run_case(&run, rows);
   const int closed = cli_device_close(&cli_explore, run.device);
   free_list(&run);
   return end == CLI_GO_ON ? closed : end;
