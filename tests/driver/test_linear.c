@@ -12,62 +12,11 @@ static const int64_t shapes[][3] = {{1, 1, 1}, {3, 5, 17}, {33, 47, 130}, {64, 3
 #define SHAPES 4
 static const char *const recipes[] = {"ufp4", "e2m1"};
 
-static ufp4_operand_t golden_copy(const tensors_t *tensors, const char *recipe_name,
-                                  ufp4_role_t role, ufp4_axis_t axis, unsigned layer,
-                                  uint64_t step) {
-  ufp4_recipe_t recipe;
-  ufp4_operand_t copy;
-  ufp4_recipe_named(recipe_name, &recipe);
-  ufp4_quantize_t how = ufp4_recipe_quantize(&recipe, role, axis);
-  how.seed = 77;
-  how.tensor_id = ufp4_tensor_id(step, layer, role, axis);
-  check_bits(0, ufp4_quantize(&tensors->views[role], &how, &copy), UFP4_OK, "golden quantize");
-  return copy;
-}
-
-static void check_copy(int64_t index, ufp4_linear_t *linear, ufp4_role_t role, ufp4_axis_t axis,
-                       const ufp4_operand_t *want) {
-  ufp4_operand_t got;
-  check_bits(index, ufp4_linear_operand(linear, role, axis, &got), UFP4_OK, "operand");
-  size_t blocks = (size_t)(want->rows * want->blocks);
-  check_bits(index, (uint64_t)got.exponent, (uint64_t)want->exponent, "t of role %d axis %d", role,
-             axis);
-  check_that(index, memcmp(got.codes, want->codes, blocks * 8) == 0, "codes of role %d axis %d",
-             role, axis);
-  int64_t bytes;
-  const uint8_t *scales = ufp4_operand_scale_bytes(want, &bytes);
-  check_that(index, memcmp(ufp4_operand_scale_bytes(&got, &bytes), scales, (size_t)bytes) == 0,
-             "scales of role %d axis %d", role, axis);
-  check_bits(index, ufp4_f32_bits(got.tensor_scale), ufp4_f32_bits(want->tensor_scale),
-             "tensor scale");
-  ufp4_operand_free(&got);
-}
-
-// One pass: both copies, and D.
-static void check_pass(int64_t index, ufp4_linear_t *linear, const tensors_t *tensors,
-                       const char *recipe, ufp4_pass_t pass, unsigned layer, uint64_t step,
-                       const float *d) {
-  ufp4_role_t roles[2];
-  ufp4_axis_t axes[2];
-  ufp4_operand_t copies[2];
-  ufp4_pass_operands(pass, roles, axes);
-  for (int i = 0; i < 2; i++) {
-    copies[i] = golden_copy(tensors, recipe, roles[i], axes[i], layer, step);
-    check_copy(index, linear, roles[i], axes[i], &copies[i]);
-  }
-  int64_t m = copies[0].rows, n = copies[1].rows;
-  float *want = malloc((size_t)(m * n) * sizeof *want);
-  ufp4_recipe_t named;
-  ufp4_recipe_named(recipe, &named);
-  ufp4_gemm_t how = {.contract = named.contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1.0f};
-  check_bits(index, ufp4_gemm(&copies[0], &copies[1], &how, want, n), UFP4_OK, "golden gemm");
-  for (int64_t i = 0; i < m * n; i++) {
-    check_bits(i, ufp4_f32_bits(d[i]), ufp4_f32_bits(want[i]), "pass %d of case %d", pass,
-               (int)index);
-  }
-  free(want);
-  ufp4_operand_free(&copies[0]);
-  ufp4_operand_free(&copies[1]);
+static void check_pass_of(int64_t index, ufp4_linear_t *linear, const tensors_t *tensors,
+                          const char *recipe, ufp4_pass_t pass, unsigned layer, uint64_t step,
+                          const float *d) {
+  const ufp4_recipe_t by = named(recipe);
+  check_pass(index, linear, &by, tensors->views, pass, layer, step, d);
 }
 
 static void check_step(int64_t index, ufp4_linear_t *linear, const int64_t *shape,
@@ -84,7 +33,7 @@ static void check_step(int64_t index, ufp4_linear_t *linear, const int64_t *shap
              "dgrad");
   check_bits(index, ufp4_linear_wgrad(linear, d[2], &stats[2]), UFP4_OK, "wgrad");
   for (int i = 0; i < UFP4_PASS_COUNT; i++) {
-    check_pass(index, linear, tensors, recipe, (ufp4_pass_t)i, layer, step, d[i]);
+    check_pass_of(index, linear, tensors, recipe, (ufp4_pass_t)i, layer, step, d[i]);
     check_bits(index, (uint64_t)(stats[i].m * stats[i].n * stats[i].k),
                (uint64_t)(shape[0] * shape[1] * shape[2]), "MACs");
     free(d[i]);
@@ -104,15 +53,6 @@ SLOW_TEST(all_passes_equal_the_golden_model) {
     ufp4_device_close(device);
     free_tensors(&tensors);
   }
-}
-
-static ufp4_device_t *device_of(const char *configuration) {
-  ufp4_device_options_t options = bench_options();
-  ufp4_device_t *device = NULL;
-  options.configuration = configuration;
-  check_bits(0, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open %s",
-             configuration);
-  return device;
 }
 
 // A recipe that accumulates as the core does not; only a core minds.
@@ -203,7 +143,7 @@ TEST(bf16_sources_are_their_fp32_values) {
   float *y = new_output(shape, UFP4_PASS_FPROP);
   check_bits(0, ufp4_linear_fprop(linear, &narrow.views[0], &narrow.views[1], 0, y, NULL), UFP4_OK,
              "fprop");
-  check_pass(0, linear, &tensors, "ufp4", UFP4_PASS_FPROP, 0, 0, y);
+  check_pass_of(0, linear, &tensors, "ufp4", UFP4_PASS_FPROP, 0, 0, y);
   free(y);
   ufp4_linear_free(linear);
   ufp4_device_close(device);
@@ -225,14 +165,14 @@ TEST(more_layers_than_slots) {
     linears[i] = make_linear(device, shape, "ufp4", i, UFP4_PASSES_ALL);
     ufp4_matrix_t *v = tensors[i].views;
     check_bits(i, ufp4_linear_fprop(linears[i], &v[0], &v[1], 1, y, NULL), UFP4_OK, "fprop");
-    check_pass(i, linears[i], &tensors[i], "ufp4", UFP4_PASS_FPROP, i, 1, y);
+    check_pass_of(i, linears[i], &tensors[i], "ufp4", UFP4_PASS_FPROP, i, 1, y);
   }
   for (unsigned i = LAYERS; i-- > 0;) {
     check_bits(i, ufp4_linear_dgrad(linears[i], &tensors[i].views[2], 1, dx, NULL), UFP4_OK,
                "dgrad");
-    check_pass(i, linears[i], &tensors[i], "ufp4", UFP4_PASS_DGRAD, i, 1, dx);
+    check_pass_of(i, linears[i], &tensors[i], "ufp4", UFP4_PASS_DGRAD, i, 1, dx);
     check_bits(i, ufp4_linear_wgrad(linears[i], dw, NULL), UFP4_OK, "wgrad");
-    check_pass(i, linears[i], &tensors[i], "ufp4", UFP4_PASS_WGRAD, i, 1, dw);
+    check_pass_of(i, linears[i], &tensors[i], "ufp4", UFP4_PASS_WGRAD, i, 1, dw);
     ufp4_linear_free(linears[i]);
     free_tensors(&tensors[i]);
   }
@@ -266,7 +206,7 @@ TEST(jobs_of_ones_own_leave_a_layer_alone) {
   }
   ufp4_gemm_stats_t stats;
   check_bits(0, ufp4_linear_run(linear, UFP4_PASS_FPROP, y, shape[2], &stats), UFP4_OK, "run");
-  check_pass(0, linear, &tensors, "ufp4", UFP4_PASS_FPROP, 1, 3, y);
+  check_pass_of(0, linear, &tensors, "ufp4", UFP4_PASS_FPROP, 1, 3, y);
   check_bits(0, stats.counters[UFP4_COUNTER_JOBS], info.has_cycles ? 1 : 0, "jobs counted");
   check_bits(0, stats.counters[UFP4_COUNTER_QUANT], 0, "cycles of QUANT counted");
   ufp4_linear_free(linear);
@@ -298,7 +238,7 @@ TEST(only_the_copies_that_are_needed) {
     }
     int64_t n = pass == UFP4_PASS_FPROP ? shape[2] : shape[1];
     check_bits(pass, ufp4_linear_run(linear, (ufp4_pass_t)pass, d, n, NULL), UFP4_OK, "run");
-    check_pass(pass, linear, &tensors, "e2m1", (ufp4_pass_t)pass, 1, 3, d);
+    check_pass_of(pass, linear, &tensors, "e2m1", (ufp4_pass_t)pass, 1, 3, d);
     free(d);
     ufp4_linear_free(linear);
   }

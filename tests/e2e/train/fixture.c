@@ -77,11 +77,26 @@ ufp4_trainer_options_t fixture_options(int64_t steps) {
       .shape = fixture_shape(), .batch = 4, .steps = steps, .rate = 1e-2f, .seed = 3};
 }
 
-ufp4_device_t *fixture_device(unsigned threads) {
+static ufp4_device_t *device_of(unsigned threads) {
   ufp4_device_options_t options = ufp4_device_options_default();
-  ufp4_device_t *device = NULL;
+  ufp4_device_t *device;
   options.threads = threads;
-  check_bits(0, ufp4_device_open("model", &options, &device), UFP4_OK, "opening the model");
+  return ufp4_device_open("model", &options, &device) ? NULL : device;
+}
+
+ufp4_device_t *fixture_open(void *context) {
+  (void)context;
+  return device_of(1);
+}
+
+ufp4_device_t *fixture_open_none(void *context) {
+  (void)context;
+  return NULL;
+}
+
+ufp4_device_t *fixture_device(unsigned threads) {
+  ufp4_device_t *device = device_of(threads);
+  check_that(0, device != NULL, "opening the model");
   return device;
 }
 

@@ -30,6 +30,9 @@ ufp4_transformer_shape_t fixture_shape(void);
 /** The model of fixture_shape, 4 sequences a step, @p steps steps, rate 1e-2. */
 ufp4_trainer_options_t fixture_options(int64_t steps);
 
+/** For the open of options: a golden model device of one thread; none. */
+ufp4_device_t *fixture_open(void *context);
+ufp4_device_t *fixture_open_none(void *context);
 /** A golden model device; NULL, and the property has failed, if it cannot be opened. */
 ufp4_device_t *fixture_device(unsigned threads);
 

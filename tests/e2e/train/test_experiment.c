@@ -11,19 +11,6 @@
 
 enum { SEEDS = 3, STEPS = 4 };
 
-static ufp4_device_t *open_model(void *context) {
-  (void)context;
-  ufp4_device_options_t options = ufp4_device_options_default();
-  ufp4_device_t *device;
-  options.threads = 1;
-  return ufp4_device_open("model", &options, &device) ? NULL : device;
-}
-
-static ufp4_device_t *open_none(void *context) {
-  (void)context;
-  return NULL;
-}
-
 static ufp4_experiment_options_t make_options(void) {
   ufp4_experiment_options_t o = {
       .trainer = fixture_options(STEPS), .seeds = SEEDS, .held_tokens = 512, .backend = "model"};
@@ -36,7 +23,7 @@ static ufp4_experiment_options_t make_options(void) {
   o.variants[3].name = "bf16-control";
   o.variants[3].perturbation = 1e-3f;
   o.variant_count = 4;
-  o.open = open_model;
+  o.open = fixture_open;
   o.workers = 1;
   return o;
 }
@@ -45,59 +32,71 @@ static void count_steps(void *context, int64_t steps) {
   *(int64_t *)context += steps;
 }
 
+typedef struct {
+  ufp4_experiment_options_t o;
+  ufp4_text_t text;
+  ufp4_experiment_t e;
+} made_t;
+
+static made_t make(void) {
+  return (made_t){.o = make_options(), .text = fixture_text(40000)};
+}
+
+static void end(made_t *m) {
+  ufp4_experiment_free(&m->e);
+  ufp4_text_free(&m->text);
+}
+
 // Whole runs of all variants, in a folder of their own.
-static ufp4_status_t run_whole(ufp4_experiment_options_t *o, const ufp4_text_t *text,
-                               int64_t *steps, ufp4_experiment_t *e) {
+static ufp4_status_t run_whole(made_t *m, int64_t *steps) {
   char folder[256];
   fixture_folder(folder);
-  o->folder = folder;
-  ufp4_status_t status = ufp4_experiment_create(o, e);
+  m->o.folder = folder;
+  ufp4_status_t status = ufp4_experiment_create(&m->o, &m->e);
   if (!status)
-    status = ufp4_experiment_train(e, UFP4_RUN_WHOLE, 0, o->variant_count, o->seeds, text,
-                                   steps ? count_steps : NULL, steps);
-  o->folder = NULL;
+    status = ufp4_experiment_train(&m->e, UFP4_RUN_WHOLE, 0, m->o.variant_count, m->o.seeds,
+                                   &m->text, steps ? count_steps : NULL, steps);
+  m->o.folder = NULL;
   fixture_remove(folder);
   return status;
 }
 
-TEST(workers_do_not_show) {
-  ufp4_experiment_options_t one = make_options(), three = make_options();
-  ufp4_text_t text = fixture_text(40000);
-  ufp4_experiment_t a, b;
-  int64_t calls = 0;
-  three.workers = 3;
-  check_bits(0, run_whole(&one, &text, &calls, &a), UFP4_OK, "one worker");
-  check_bits(0, (uint64_t)calls, SEEDS * STEPS * 4, "progress");
-  check_bits(0, run_whole(&three, &text, NULL, &b), UFP4_OK, "three workers");
+static void check_same_runs(const made_t *a, const made_t *b) {
   for (int v = 0; v < 4; v++) {
     for (int s = 0; s < SEEDS; s++) {
-      const ufp4_run_t *x = ufp4_experiment_at(&a, UFP4_RUN_WHOLE, v, s),
-                       *y = ufp4_experiment_at(&b, UFP4_RUN_WHOLE, v, s);
+      const ufp4_run_t *x = ufp4_experiment_at(&a->e, UFP4_RUN_WHOLE, v, s),
+                       *y = ufp4_experiment_at(&b->e, UFP4_RUN_WHOLE, v, s);
       check_that(v, !memcmp(x->loss, y->loss, STEPS * sizeof *x->loss), "losses of %s",
-                 one.variants[v].name);
+                 a->o.variants[v].name);
       check_that(v, x->held_loss == y->held_loss && isfinite(x->held_loss), "held-out loss %g",
                  x->held_loss);
-      check_bits(v, (uint64_t)x->held_tokens, 512, "held-out tokens");
+      check_that(v, x->held_tokens == 512 && y->held_tokens == 512, "held-out tokens");
     }
   }
-  ufp4_experiment_free(&a), ufp4_experiment_free(&b);
-  ufp4_text_free(&text);
+}
+
+TEST(workers_do_not_show) {
+  made_t one = make(), three = make();
+  int64_t calls = 0;
+  three.o.workers = 3;
+  check_bits(0, run_whole(&one, &calls), UFP4_OK, "one worker");
+  check_bits(0, (uint64_t)calls, SEEDS * STEPS * 4, "progress");
+  check_bits(0, run_whole(&three, NULL), UFP4_OK, "three workers");
+  check_same_runs(&one, &three);
+  end(&one), end(&three);
 }
 
 TEST(runs_differ_in_seed_recipe_and_perturbation) {
-  ufp4_experiment_options_t o = make_options();
-  ufp4_text_t text = fixture_text(40000);
-  ufp4_experiment_t e;
-  check_bits(0, run_whole(&o, &text, NULL, &e), UFP4_OK, "run");
+  made_t m = make();
+  check_bits(0, run_whole(&m, NULL), UFP4_OK, "run");
   for (int v = 0; v < 4; v++) {
-    double first = ufp4_experiment_at(&e, UFP4_RUN_WHOLE, v, 0)->loss[STEPS - 1],
-           base = ufp4_experiment_at(&e, UFP4_RUN_WHOLE, 0, 0)->loss[STEPS - 1];
-    check_that(v, first != ufp4_experiment_at(&e, UFP4_RUN_WHOLE, v, 1)->loss[STEPS - 1],
-               "seeds of %s", o.variants[v].name);
-    check_that(v, v == 0 || first != base, "%s and bf16", o.variants[v].name);
+    double first = ufp4_experiment_at(&m.e, UFP4_RUN_WHOLE, v, 0)->loss[STEPS - 1],
+           base = ufp4_experiment_at(&m.e, UFP4_RUN_WHOLE, 0, 0)->loss[STEPS - 1];
+    check_that(v, first != ufp4_experiment_at(&m.e, UFP4_RUN_WHOLE, v, 1)->loss[STEPS - 1],
+               "seeds of %s", m.o.variants[v].name);
+    check_that(v, v == 0 || first != base, "%s and bf16", m.o.variants[v].name);
   }
-  ufp4_experiment_free(&e);
-  ufp4_text_free(&text);
+  end(&m);
 }
 
 // An experiment with given held-out losses.
@@ -126,48 +125,45 @@ TEST(base_is_bf16_or_else_fp32) {
 }
 
 TEST(branched_runs_leave_the_base_at_its_step) {
-  ufp4_experiment_options_t o = make_options();
-  ufp4_text_t text = fixture_text(40000);
-  ufp4_experiment_t e;
+  made_t m = make();
   char folder[256];
   fixture_folder(folder);
-  o.folder = folder;
-  o.branch_step = 3;
-  check_bits(0, ufp4_experiment_create(&o, &e), UFP4_OK, "create");
-  check_bits(1, ufp4_experiment_train(&e, UFP4_RUN_WHOLE, 0, 1, SEEDS, &text, NULL, NULL), UFP4_OK,
-             "base");
-  check_bits(2, ufp4_experiment_train(&e, UFP4_RUN_BRANCHED, 0, 4, SEEDS, &text, NULL, NULL),
+  m.o.folder = folder;
+  m.o.branch_step = 3;
+  check_bits(0, ufp4_experiment_create(&m.o, &m.e), UFP4_OK, "create");
+  check_bits(1, ufp4_experiment_train(&m.e, UFP4_RUN_WHOLE, 0, 1, SEEDS, &m.text, NULL, NULL),
+             UFP4_OK, "base");
+  check_bits(2, ufp4_experiment_train(&m.e, UFP4_RUN_BRANCHED, 0, 4, SEEDS, &m.text, NULL, NULL),
              UFP4_OK, "branched");
   for (int s = 0; s < SEEDS; s++) {
-    ufp4_trainer_options_t options = o.trainer;
+    ufp4_trainer_options_t options = m.o.trainer;
     ufp4_trainer_t *base, *branch;
-    ufp4_device_t *device = open_model(NULL);
+    ufp4_device_t *device = fixture_device(1);
     double loss = 0, held = 0;
     options.seed += (uint64_t)s;
-    check_bits(s, ufp4_trainer_create(&options, &text, device, &o.variants[0].recipe, &base),
+    check_bits(s, ufp4_trainer_create(&options, &m.text, device, &m.o.variants[0].recipe, &base),
                UFP4_OK, "base");
-    check_bits(s, ufp4_trainer_create(&options, &text, device, &o.variants[1].recipe, &branch),
+    check_bits(s, ufp4_trainer_create(&options, &m.text, device, &m.o.variants[1].recipe, &branch),
                UFP4_OK, "branch");
     for (int i = 0; i < 3; i++) ufp4_trainer_step(base, &loss);
     ufp4_trainer_copy(branch, base);
     ufp4_trainer_step(branch, &loss);
-    ufp4_trainer_evaluate(branch, o.held_tokens, &held, NULL, NULL);
-    const ufp4_run_t *run = ufp4_experiment_at(&e, UFP4_RUN_BRANCHED, 1, s);
+    ufp4_trainer_evaluate(branch, m.o.held_tokens, &held, NULL, NULL);
+    const ufp4_run_t *run = ufp4_experiment_at(&m.e, UFP4_RUN_BRANCHED, 1, s);
     check_that(s, run->loss[3] == loss && run->held_loss == held, "%g and %g, want %g and %g",
                run->loss[3], run->held_loss, loss, held);
     ufp4_trainer_free(base), ufp4_trainer_free(branch);
     ufp4_device_close(device);
   }
   check_that(9,
-             ufp4_experiment_at(&e, UFP4_RUN_BRANCHED, 0, 0) ==
-                 ufp4_experiment_at(&e, UFP4_RUN_WHOLE, 0, 0),
+             ufp4_experiment_at(&m.e, UFP4_RUN_BRANCHED, 0, 0) ==
+                 ufp4_experiment_at(&m.e, UFP4_RUN_WHOLE, 0, 0),
              "the base stands for itself");
   check_that(9,
-             ufp4_experiment_at(&e, UFP4_RUN_BRANCHED, 3, 0)->held_loss !=
-                 ufp4_experiment_at(&e, UFP4_RUN_WHOLE, 0, 0)->held_loss,
+             ufp4_experiment_at(&m.e, UFP4_RUN_BRANCHED, 3, 0)->held_loss !=
+                 ufp4_experiment_at(&m.e, UFP4_RUN_WHOLE, 0, 0)->held_loss,
              "the control is perturbed");
-  ufp4_experiment_free(&e);
-  ufp4_text_free(&text);
+  end(&m);
   fixture_remove(folder);
 }
 
@@ -177,36 +173,24 @@ static int stop_after(void) {
 }
 
 TEST(stopped_experiment_goes_on_to_the_same_bits) {
-  ufp4_experiment_options_t o = make_options();
-  ufp4_text_t text = fixture_text(40000);
-  ufp4_experiment_t whole, e;
+  made_t whole = make(), m = make();
   char folder[256];
   fixture_folder(folder);
-  check_bits(0, run_whole(&o, &text, NULL, &whole), UFP4_OK, "at once");
-  o.folder = folder;
-  o.stop = stop_after;
+  check_bits(0, run_whole(&whole, NULL), UFP4_OK, "at once");
+  m.o.folder = folder;
+  m.o.stop = stop_after;
   int stops = 0, ended = 0;
   for (; !ended && stops < 100; stops++) {
     calls_left = 5;  // in the middle of a run
-    check_bits(stops, ufp4_experiment_create(&o, &e), UFP4_OK, "create");
-    check_bits(stops, ufp4_experiment_train(&e, UFP4_RUN_WHOLE, 0, 4, SEEDS, &text, NULL, NULL),
+    ufp4_experiment_free(&m.e);
+    check_bits(stops, ufp4_experiment_create(&m.o, &m.e), UFP4_OK, "create");
+    check_bits(stops, ufp4_experiment_train(&m.e, UFP4_RUN_WHOLE, 0, 4, SEEDS, &m.text, NULL, NULL),
                UFP4_OK, "part");
-    ended = !e.stopped;
-    if (!ended) ufp4_experiment_free(&e);
+    ended = !m.e.stopped;
   }
   check_that(stops, ended && stops > 5, "%d parts", stops);
-  for (int v = 0; v < 4; v++) {
-    for (int s = 0; s < SEEDS; s++) {
-      const ufp4_run_t *x = ufp4_experiment_at(&whole, UFP4_RUN_WHOLE, v, s),
-                       *y = ufp4_experiment_at(&e, UFP4_RUN_WHOLE, v, s);
-      check_that(v,
-                 !memcmp(x->loss, y->loss, STEPS * sizeof *x->loss) &&
-                     x->held_loss == y->held_loss && x->held_tokens == y->held_tokens,
-                 "%s", o.variants[v].name);
-    }
-  }
-  ufp4_experiment_free(&e), ufp4_experiment_free(&whole);
-  ufp4_text_free(&text);
+  check_same_runs(&whole, &m);
+  end(&m), end(&whole);
   fixture_remove(folder);
 }
 
@@ -238,18 +222,16 @@ TEST(files_hold_the_losses) {
 }
 
 TEST(captured_tensors_are_those_of_the_last_step) {
-  ufp4_experiment_options_t o = make_options();
-  ufp4_text_t text = fixture_text(40000);
-  ufp4_experiment_t e;
+  made_t m = make();
   ufp4_message_t message;
   ufp4_tensor_t x, w, dy;
   char folder[256], path[300];
   fixture_folder(folder);
-  o.variant_count = 1;
-  o.variants[0].capture = folder;
-  check_bits(0, run_whole(&o, &text, NULL, &e), UFP4_OK, "run");
-  check_bits(0, (uint64_t)e.captured[0], 1, "captured");
-  check_bits(0, ufp4_experiment_end_captures(&e, UFP4_OK), UFP4_OK, "commit");
+  m.o.variant_count = 1;
+  m.o.variants[0].capture = folder;
+  check_bits(0, run_whole(&m, NULL), UFP4_OK, "run");
+  check_bits(0, (uint64_t)m.e.captured[0], 1, "captured");
+  check_bits(0, ufp4_experiment_end_captures(&m.e, UFP4_OK), UFP4_OK, "commit");
   snprintf(path, sizeof path, "%s/layer1.fc2.X.npy", folder);
   check_bits(1, ufp4_tensor_read(path, 0, &x, &message), UFP4_OK, "%s", path);
   snprintf(path, sizeof path, "%s/layer1.fc2.W.npy", folder);
@@ -265,44 +247,34 @@ TEST(captured_tensors_are_those_of_the_last_step) {
   ufp4_tensor_free(&x), ufp4_tensor_free(&w), ufp4_tensor_free(&dy);
   ufp4_capture_clean(folder, 0);
   check_bits(7, (uint64_t)remove(folder), 0, "nothing else is there");
-  ufp4_experiment_free(&e);
-  ufp4_text_free(&text);
+  end(&m);
+}
+
+static void check_refused(made_t m, ufp4_status_t want, const char *words) {
+  check_bits(0, run_whole(&m, NULL), want, "%s", words);
+  check_that(1, strstr(m.e.message.text, words) != NULL, "message '%s'", m.e.message.text);
+  end(&m);
 }
 
 TEST(rejects_capture_without_a_folder) {
-  ufp4_experiment_options_t o = make_options();
-  ufp4_text_t text = fixture_text(40000);
-  ufp4_experiment_t e;
-  o.variants[1].capture = "/nowhere/at/all";
-  check_bits(0, run_whole(&o, &text, NULL, &e), UFP4_ERROR_IO, "run");
-  check_that(1, strstr(e.message.text, "ufp4: ") && strstr(e.message.text, "/nowhere/at/all"),
-             "message '%s'", e.message.text);
-  ufp4_experiment_free(&e);
-  ufp4_text_free(&text);
+  made_t m = make();
+  m.o.variants[1].capture = "/nowhere/at/all";
+  check_refused(m, UFP4_ERROR_IO, "ufp4: /nowhere/at/all");
 }
 
 TEST(rejects_device_that_does_not_open) {
-  ufp4_experiment_options_t o = make_options();
-  ufp4_text_t text = fixture_text(40000);
-  ufp4_experiment_t e;
-  o.open = open_none;
-  o.workers = 2;
-  check_bits(0, run_whole(&o, &text, NULL, &e), UFP4_ERROR_DEVICE, "run");
-  check_that(1, strstr(e.message.text, "could not be opened") != NULL, "message '%s'",
-             e.message.text);
-  ufp4_experiment_free(&e);
-  ufp4_text_free(&text);
+  made_t m = make();
+  m.o.open = fixture_open_none;
+  m.o.workers = 2;
+  check_refused(m, UFP4_ERROR_DEVICE, "could not be opened");
 }
 
 TEST(rejects_no_seeds_and_no_recipes) {
-  ufp4_experiment_options_t o = make_options();
-  ufp4_text_t text = {0};
-  ufp4_experiment_t e;
-  o.seeds = 0;
-  check_bits(0, run_whole(&o, &text, NULL, &e), UFP4_ERROR_ARGUMENT, "no seeds");
-  o.seeds = 1;
-  o.variant_count = 0;
-  check_bits(1, run_whole(&o, &text, NULL, &e), UFP4_ERROR_ARGUMENT, "no recipes");
+  made_t none = make(), empty = make();
+  none.o.seeds = 0;
+  empty.o.variant_count = 0;
+  check_refused(none, UFP4_ERROR_ARGUMENT, "");
+  check_refused(empty, UFP4_ERROR_ARGUMENT, "");
 }
 
 TEST(rejects_file_in_a_missing_folder) {

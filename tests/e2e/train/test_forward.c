@@ -17,20 +17,8 @@ typedef struct {
   ufp4_trainer_t *trainer;
   ufp4_recipe_t recipes[RECIPES];
   ufp4_forward_options_t options;
+  ufp4_forward_t f;  // what measure gives
 } model_t;
-
-static ufp4_device_t *open_model(void *context) {
-  (void)context;
-  ufp4_device_options_t options = ufp4_device_options_default();
-  ufp4_device_t *device;
-  options.threads = 1;
-  return ufp4_device_open("model", &options, &device) ? NULL : device;
-}
-
-static ufp4_device_t *open_none(void *context) {
-  (void)context;
-  return NULL;
-}
 
 // Trained for some steps in bf16.
 static void start(model_t *m) {
@@ -43,7 +31,7 @@ static void start(model_t *m) {
   m->options = (ufp4_forward_options_t){.recipes = m->recipes,
                                         .recipe_count = RECIPES,
                                         .tokens = INT64_MAX,
-                                        .open = open_model,
+                                        .open = fixture_open,
                                         .workers = 1};
   check_bits(0, ufp4_trainer_create(&options, &m->text, m->device, m->recipes, &m->trainer),
              UFP4_OK, "create");
@@ -52,14 +40,16 @@ static void start(model_t *m) {
 }
 
 static void end(model_t *m) {
+  ufp4_forward_free(&m->f);
   ufp4_trainer_free(m->trainer);
   ufp4_device_close(m->device);
   ufp4_text_free(&m->text);
 }
 
-static void measure(model_t *m, ufp4_forward_t *out) {
-  ufp4_status_t status = ufp4_forward_measure(m->trainer, &m->text, &m->options, out);
-  check_bits(0, status, UFP4_OK, "measure: %s", out->message.text);
+static void measure(model_t *m) {
+  ufp4_forward_free(&m->f);
+  ufp4_status_t status = ufp4_forward_measure(m->trainer, &m->text, &m->options, &m->f);
+  check_bits(0, status, UFP4_OK, "measure: %s", m->f.message.text);
 }
 
 // --- Operands -----------------------------------------------------------------------------------
@@ -120,37 +110,33 @@ static void check_row(const ufp4_forward_row_t *row, const ufp4_rounding_t *want
 
 TEST(rows_are_of_the_next_step) {
   model_t m;
-  ufp4_forward_t f;
   seen_t seen = {0};
   start(&m);
-  measure(&m, &f);
+  measure(&m);
   check_bits(0, ufp4_trainer_look(m.trainer, (ufp4_layer_hook_t){on_gemm, &seen}), UFP4_OK, "look");
-  check_bits(1, (uint64_t)f.row_count, 2 * UFP4_MATRIX_COUNT * PER_LAYER, "rows");
-  check_row(row_of(&f, LAYER, UFP4_PASS_FPROP, UFP4_ROLE_X, UFP4_ROUND_RNE, UFP4_ELEM_E1M2, 0),
+  check_bits(1, (uint64_t)m.f.row_count, 2 * UFP4_MATRIX_COUNT * PER_LAYER, "rows");
+  check_row(row_of(&m.f, LAYER, UFP4_PASS_FPROP, UFP4_ROLE_X, UFP4_ROUND_RNE, UFP4_ELEM_E1M2, 0),
             &seen.x_row, "X in FPROP");
-  check_row(row_of(&f, LAYER, UFP4_PASS_DGRAD, UFP4_ROLE_W, UFP4_ROUND_RNE, UFP4_ELEM_E1M2, 1),
+  check_row(row_of(&m.f, LAYER, UFP4_PASS_DGRAD, UFP4_ROLE_W, UFP4_ROUND_RNE, UFP4_ELEM_E1M2, 1),
             &seen.w_col, "W in DGRAD, RHT");
-  check_row(row_of(&f, LAYER, UFP4_PASS_WGRAD, UFP4_ROLE_X, UFP4_ROUND_RNE, UFP4_ELEM_E1M2, 1),
+  check_row(row_of(&m.f, LAYER, UFP4_PASS_WGRAD, UFP4_ROLE_X, UFP4_ROUND_RNE, UFP4_ELEM_E1M2, 1),
             &seen.x_col, "X in WGRAD, RHT");
-  check_row(row_of(&f, LAYER, UFP4_PASS_WGRAD, UFP4_ROLE_DY, UFP4_ROUND_SR, UFP4_ELEM_E2M1, 0),
+  check_row(row_of(&m.f, LAYER, UFP4_PASS_WGRAD, UFP4_ROLE_DY, UFP4_ROUND_SR, UFP4_ELEM_E2M1, 0),
             &seen.dy_col, "dY in WGRAD, stochastic");
-  ufp4_forward_free(&f);
   end(&m);
 }
 
 TEST(looking_takes_no_step) {
   model_t m, other;
-  ufp4_forward_t f;
   double loss, want;
   start(&m), start(&other);
-  measure(&m, &f);
+  measure(&m);
   check_bits(0, (uint64_t)ufp4_trainer_steps(m.trainer), 4, "steps");
   for (int i = 0; i < 2; i++) {
     ufp4_trainer_step(m.trainer, &loss);
     ufp4_trainer_step(other.trainer, &want);
     check_that(i, loss == want, "step %d: loss %.17g, want %.17g", i, loss, want);
   }
-  ufp4_forward_free(&f);
   end(&m), end(&other);
 }
 
@@ -165,43 +151,41 @@ TEST(kept_signal_is_a_product_over_layers) {
   static const ufp4_role_t roles[UFP4_PASS_COUNT][2] = {
       {UFP4_ROLE_X, UFP4_ROLE_W}, {UFP4_ROLE_DY, UFP4_ROLE_W}, {UFP4_ROLE_DY, UFP4_ROLE_X}};
   model_t m;
-  ufp4_forward_t f;
   start(&m);
-  measure(&m, &f);
+  measure(&m);
   for (int p = 0; p < UFP4_PASS_COUNT; p++) {
     double ufp4 = 1, e2m1 = 1;
     for (unsigned i = 0; i < 2 * 2 * UFP4_MATRIX_COUNT; i++) {
-      ufp4 *= kept(&f, i / 2, (ufp4_pass_t)p, roles[p][i % 2], UFP4_ELEM_E1M2, 1);
+      ufp4 *= kept(&m.f, i / 2, (ufp4_pass_t)p, roles[p][i % 2], UFP4_ELEM_E1M2, 1);
       e2m1 *=
-          kept(&f, i / 2, (ufp4_pass_t)p, roles[p][i % 2], UFP4_ELEM_E2M1, p == UFP4_PASS_WGRAD);
+          kept(&m.f, i / 2, (ufp4_pass_t)p, roles[p][i % 2], UFP4_ELEM_E2M1, p == UFP4_PASS_WGRAD);
     }
-    check_that(p, fabs(f.recipes[UFP4].kept[p] - ufp4) < 1e-12,
-               "pass %d of ufp4: %.15g, want %.15g", p, f.recipes[UFP4].kept[p], ufp4);
-    check_that(p, fabs(f.recipes[E2M1].kept[p] - e2m1) < 1e-12,
-               "pass %d of e2m1: %.15g, want %.15g", p, f.recipes[E2M1].kept[p], e2m1);
-    check_that(p, isnan(f.recipes[BF16].kept[p]), "bf16 is not quantized");
-    check_that(p, f.recipes[NVFP4].kept[p] > .5 && f.recipes[MXFP4].kept[p] > .2, "nvfp4, mxfp4");
+    check_that(p, fabs(m.f.recipes[UFP4].kept[p] - ufp4) < 1e-12,
+               "pass %d of ufp4: %.15g, want %.15g", p, m.f.recipes[UFP4].kept[p], ufp4);
+    check_that(p, fabs(m.f.recipes[E2M1].kept[p] - e2m1) < 1e-12,
+               "pass %d of e2m1: %.15g, want %.15g", p, m.f.recipes[E2M1].kept[p], e2m1);
+    check_that(p, isnan(m.f.recipes[BF16].kept[p]), "bf16 is not quantized");
+    check_that(p, m.f.recipes[NVFP4].kept[p] > .5 && m.f.recipes[MXFP4].kept[p] > .2,
+               "nvfp4, mxfp4");
   }
-  ufp4_forward_free(&f);
   end(&m);
 }
 
 TEST(lines_are_means_over_blocks) {
   model_t m;
-  ufp4_forward_t f;
   ufp4_forward_line_t lines[UFP4_FORWARD_LINES];
   start(&m);
-  measure(&m, &f);
-  ufp4_forward_lines(&f, lines);
+  measure(&m);
+  ufp4_forward_lines(&m.f, lines);
   int found = 0;
   for (int i = 0; i < UFP4_FORWARD_LINES; i++) {
     const ufp4_forward_line_t *l = &lines[i];
     for (int way = 0; way < UFP4_FORWARD_WAYS; way++) {
       ufp4_elem_t elem = way < 2 ? UFP4_ELEM_E2M1 : UFP4_ELEM_E1M2;
       const ufp4_rounding_t *a =
-          &row_of(&f, l->matrix, l->pass, l->role, l->round, elem, way % 2)->rounding;
+          &row_of(&m.f, l->matrix, l->pass, l->role, l->round, elem, way % 2)->rounding;
       const ufp4_rounding_t *b =
-          &row_of(&f, UFP4_MATRIX_COUNT + l->matrix, l->pass, l->role, l->round, elem, way % 2)
+          &row_of(&m.f, UFP4_MATRIX_COUNT + l->matrix, l->pass, l->role, l->round, elem, way % 2)
                ->rounding;
       found += fabs(l->sqnr_db[way] - (a->sqnr_db + b->sqnr_db) / 2) < 1e-12 &&
                fabs(l->kept[way] - (a->kept + b->kept) / 2) < 1e-12 &&
@@ -209,7 +193,6 @@ TEST(lines_are_means_over_blocks) {
     }
   }
   check_bits(0, (uint64_t)found, UFP4_FORWARD_LINES * UFP4_FORWARD_WAYS, "means");
-  ufp4_forward_free(&f);
   end(&m);
 }
 
@@ -222,16 +205,18 @@ static void count_batches(void *context, int64_t batches) {
 // Enough text for several pieces of each recipe.
 TEST(workers_do_not_show) {
   model_t m;
-  ufp4_forward_t a, b;
   int64_t batches = 0;
   start(&m);
   m.options.progress = count_batches;
   m.options.progress_context = &batches;
-  measure(&m, &a);
+  measure(&m);
+  ufp4_forward_t a = m.f;
+  m.f = (ufp4_forward_t){0};
   check_bits(0, (uint64_t)batches, (uint64_t)(a.sequences / 4 * RECIPES), "batches");
   check_that(0, a.sequences > 2 * 32 * 4, "%lld sequences are one piece", (long long)a.sequences);
   m.options.workers = 3;
-  measure(&m, &b);
+  measure(&m);
+  const ufp4_forward_t b = m.f;
   check_that(1, !memcmp(a.rows, b.rows, (size_t)a.row_count * sizeof *a.rows), "rows");
   for (int i = 0; i < RECIPES; i++) {
     check_that(
@@ -240,33 +225,30 @@ TEST(workers_do_not_show) {
     check_that(i, !memcmp(a.recipes[i].kept, b.recipes[i].kept, sizeof a.recipes[i].kept),
                "kept signal of recipe %d", i);
   }
-  ufp4_forward_free(&a), ufp4_forward_free(&b);
+  ufp4_forward_free(&a);
   end(&m);
 }
 
 TEST(loss_is_the_held_out_loss) {
   model_t m;
-  ufp4_forward_t f;
   double held;
   int64_t tokens;
   start(&m);
-  measure(&m, &f);
+  measure(&m);
   check_bits(0, ufp4_trainer_evaluate(m.trainer, INT64_MAX, &held, &tokens, NULL), UFP4_OK,
              "evaluate");
-  check_that(0, fabs(f.recipes[BF16].loss - held) < 1e-12, "got %.15g, want %.15g",
-             f.recipes[BF16].loss, held);
-  check_bits(1, (uint64_t)f.tokens, (uint64_t)tokens, "tokens");
+  check_that(0, fabs(m.f.recipes[BF16].loss - held) < 1e-12, "got %.15g, want %.15g",
+             m.f.recipes[BF16].loss, held);
+  check_bits(1, (uint64_t)m.f.tokens, (uint64_t)tokens, "tokens");
   for (int i = 1; i < RECIPES; i++)
-    check_that(i, f.recipes[i].loss != held && fabs(f.recipes[i].loss - held) < .1,
-               "loss of recipe %d: %g, of bf16 %g", i, f.recipes[i].loss, held);
-  ufp4_forward_free(&f);
+    check_that(i, m.f.recipes[i].loss != held && fabs(m.f.recipes[i].loss - held) < .1,
+               "loss of recipe %d: %g, of bf16 %g", i, m.f.recipes[i].loss, held);
   end(&m);
 }
 
 // The mask that is drawn for the step, and double rounding, which is not measured.
 TEST(kept_signal_is_that_of_the_keys) {
   model_t m;
-  ufp4_forward_t f, other;
   start(&m);
   ufp4_recipe_t recipes[3];
   for (int i = 0; i < 3; i++) (void)ufp4_recipe_named("ufp4", &recipes[i]);
@@ -275,15 +257,15 @@ TEST(kept_signal_is_that_of_the_keys) {
   m.options.tokens = 16;
   m.options.recipes = recipes;
   m.options.recipe_count = 3;
-  measure(&m, &f);
-  check_that(0, f.recipes[0].kept[0] != f.recipes[1].kept[0], "signs");
-  check_that(1, f.recipes[0].kept[0] == f.recipes[2].kept[0], "FPROP is not requantized");
-  check_that(2, isnan(f.recipes[2].kept[1]) && isnan(f.recipes[2].kept[2]), "requantized");
+  measure(&m);
+  const double of_signs = m.f.recipes[1].kept[0];
+  check_that(0, m.f.recipes[0].kept[0] != of_signs, "signs");
+  check_that(1, m.f.recipes[0].kept[0] == m.f.recipes[2].kept[0], "FPROP is not requantized");
+  check_that(2, isnan(m.f.recipes[2].kept[1]) && isnan(m.f.recipes[2].kept[2]), "requantized");
   recipes[0].rht_mask = ufp4_recipe_mask(&recipes[1], fixture_options(8).seed, 4);
   m.options.recipe_count = 1;
-  measure(&m, &other);
-  check_that(3, other.recipes[0].kept[0] == f.recipes[1].kept[0], "the mask of step 4");
-  ufp4_forward_free(&f), ufp4_forward_free(&other);
+  measure(&m);
+  check_that(3, m.f.recipes[0].kept[0] == of_signs, "the mask of step 4");
   end(&m);
 }
 
@@ -291,63 +273,47 @@ TEST(kept_signal_is_that_of_the_keys) {
 
 TEST(file_holds_the_rows) {
   model_t m;
-  ufp4_forward_t f;
   ufp4_message_t message = {0};
   char folder[256], path[300], line[300];
   int lines = 0, found = 0;
   start(&m);
-  measure(&m, &f);
+  measure(&m);
   fixture_folder(folder);
   snprintf(path, sizeof path, "%s/forward.csv", folder);
-  check_bits(0, ufp4_forward_write_csv(&f, path, &message), UFP4_OK, "%s", message.text);
+  check_bits(0, ufp4_forward_write_csv(&m.f, path, &message), UFP4_OK, "%s", message.text);
   FILE *file = fopen(path, "r");
   while (file && fgets(line, sizeof line, file)) {
     lines++;
     found |= strncmp(line, "1,fc2,dY,wgrad,e1m2,on,sr,", 26) == 0;
   }
   if (file) fclose(file);
-  check_bits(1, (uint64_t)lines, (uint64_t)f.row_count + 1, "lines");
+  check_bits(1, (uint64_t)lines, (uint64_t)m.f.row_count + 1, "lines");
   check_that(2, found, "no line of the last dY");
   fixture_remove(folder);
-  ufp4_forward_free(&f);
   end(&m);
 }
 
 // --- Failures -----------------------------------------------------------------------------------
 
-TEST(rejects_device_that_does_not_open) {
-  model_t m;
-  ufp4_forward_t f;
-  start(&m);
-  m.options.open = open_none;
-  check_bits(0, ufp4_forward_measure(m.trainer, &m.text, &m.options, &f), UFP4_ERROR_DEVICE,
-             "status");
-  check_that(1, strstr(f.message.text, "opened") != NULL, "message '%s'", f.message.text);
-  ufp4_forward_free(&f);
-  end(&m);
+static void check_refused(model_t *m, ufp4_status_t want, const char *what, const char *words) {
+  check_bits(0, ufp4_forward_measure(m->trainer, &m->text, &m->options, &m->f), want, "%s", what);
+  check_that(1, strstr(m->f.message.text, words) != NULL, "%s: message '%s'", what,
+             m->f.message.text);
+  ufp4_forward_free(&m->f);
 }
 
-TEST(rejects_no_recipes_and_too_many) {
+TEST(rejects_devices_and_recipes_that_cannot_be) {
   model_t m;
-  ufp4_forward_t f;
   start(&m);
+  m.options.open = fixture_open_none;
+  check_refused(&m, UFP4_ERROR_DEVICE, "no device", "opened");
+  m.options.open = fixture_open;
   m.options.recipe_count = 0;
-  check_bits(0, ufp4_forward_measure(m.trainer, &m.text, &m.options, &f), UFP4_ERROR_ARGUMENT,
-             "none");
+  check_refused(&m, UFP4_ERROR_ARGUMENT, "no recipe", "");
   m.options.recipe_count = UFP4_FORWARD_RECIPES + 1;
-  check_bits(1, ufp4_forward_measure(m.trainer, &m.text, &m.options, &f), UFP4_ERROR_ARGUMENT,
-             "too many");
-  ufp4_forward_free(&f);
-  end(&m);
-}
-
-TEST(rejects_recipe_that_cannot_be) {
-  model_t m;
-  ufp4_forward_t f;
-  start(&m);
+  check_refused(&m, UFP4_ERROR_ARGUMENT, "too many recipes", "");
+  m.options.recipe_count = RECIPES;
   m.recipes[NVFP4].rht[UFP4_PASS_FPROP] = UFP4_RHT_INTEGER;
-  check_that(0, ufp4_forward_measure(m.trainer, &m.text, &m.options, &f) != UFP4_OK, "status");
-  check_that(1, f.message.text[0], "no message");
-  ufp4_forward_free(&f);
+  check_refused(&m, UFP4_ERROR_ARGUMENT, "a recipe that cannot be", "operands");
   end(&m);
 }

@@ -359,11 +359,6 @@ TEST(rejects_unknown_boards) {
 
 }  // namespace
 
-// What Verilator asks of a main without a context of its own.
-double sc_time_stamp() {
-  return 0;
-}
-
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
   memory = argv[1];

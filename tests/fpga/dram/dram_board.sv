@@ -30,14 +30,7 @@ module dram_board (
     .ClockHz    (24_000_000),
     .Board      (128'("dram"))
   ) u_board (
-    .clk_i,
-    .rst_ni,
-    .rx_valid_i,
-    .rx_data_i,
-    .tx_valid_o,
-    .tx_ready_i,
-    .tx_data_o,
-    .leds_o,
+    .*,
     .sdram_o   (sdram),
     .sdram_dq_i('0),
     .dram_o    (request),

@@ -352,8 +352,3 @@ TEST(memory_is_as_fast_as_the_bus) {
 }
 
 }  // namespace
-
-// What Verilator asks of a main without a context of its own.
-double sc_time_stamp() {
-  return 0;
-}

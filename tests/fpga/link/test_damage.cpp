@@ -166,8 +166,3 @@ SLOW_TEST(survives_a_damaged_line) {
 }
 
 }  // namespace
-
-// What Verilator asks of a main without a context of its own.
-double sc_time_stamp() {
-  return 0;
-}

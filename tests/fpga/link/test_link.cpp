@@ -209,8 +209,3 @@ TEST(rejects_bad_board_registers) {
 }
 
 }  // namespace
-
-// What Verilator asks of a main without a context of its own.
-double sc_time_stamp() {
-  return 0;
-}

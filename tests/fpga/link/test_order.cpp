@@ -186,8 +186,3 @@ TEST(keeps_the_line_busy) {
 }
 
 }  // namespace
-
-// What Verilator asks of a main without a context of its own.
-double sc_time_stamp() {
-  return 0;
-}

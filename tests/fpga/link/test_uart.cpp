@@ -155,8 +155,3 @@ TEST(rejects_broken_bytes) {
 }
 
 }  // namespace
-
-// What Verilator asks of a main without a context of its own.
-double sc_time_stamp() {
-  return 0;
-}

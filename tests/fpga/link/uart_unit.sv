@@ -15,20 +15,16 @@ module uart_unit #(
   logic [7:0] tx_data;
 
   ufp4_uart_rx #(.ClockHz(ClockHz), .Baud(Baud)) u_rx (
-    .clk_i,
-    .rst_ni,
-    .rx_i,
+    .*,
     .valid_o(rx_valid_o),
     .data_o (rx_data_o)
   );
 
   ufp4_uart_tx #(.ClockHz(ClockHz), .Baud(Baud)) u_tx (
-    .clk_i,
-    .rst_ni,
+    .*,
     .valid_i(tx_valid),
     .ready_o(tx_ready),
-    .data_i (tx_data),
-    .tx_o
+    .data_i (tx_data)
   );
 
   ufp4_link #(.ClockHz(ClockHz), .Baud(Baud)) u_link (

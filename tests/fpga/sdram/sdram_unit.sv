@@ -57,14 +57,7 @@ module sdram_unit #(
   assign {rvalid_o, rid_o, rresp_o, rlast_o, bvalid_o, bid_o, bresp_o} = answer;
 
   ufp4_memory_march #(.MemoryBytes(MARCH_BYTES)) u_march (
-    .clk_i,
-    .rst_ni,
-    .start_i,
-    .busy_o,
-    .done_o,
-    .failed_o,
-    .first_o,
-    .fails_o,
+    .*,
     .axi_o      (march),
     .axi_taken_i({arready_o, awready_o, wready_o}),
     .axi_i      (answer),

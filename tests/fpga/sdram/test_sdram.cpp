@@ -285,8 +285,3 @@ TEST(march_finds_faults) {
 }
 
 }  // namespace
-
-// What Verilator asks of a main without a context of its own.
-double sc_time_stamp() {
-  return 0;
-}

@@ -101,36 +101,15 @@ module gemm_engine #(
     .Formats(Formats),
     .Lanes(Lanes)
   ) u_gemm (
-    .clk_i,
-    .rst_ni,
-    .start_valid_i,
-    .start_ready_o,
-    .desc_i,
-    .a_exponent_i,
-    .b_exponent_i,
-    .panels_held_i,
-    .panels_i,
-    .done_valid_o,
-    .done_read_error_o,
-    .done_write_error_o,
-    .done_memory_error_o,
-    .busy_o,
-    .stall_operand_o,
-    .stall_panel_o,
-    .stall_accumulator_o,
-    .stall_drain_o,
+    .*,
     .rd_req_o(req[0]),
     .rd_rsp_i(rsp[0]),
     .rd_rsp_ready_o(rsp_ready[0]),
-    .rd_rsp_data_i,
     .add_req_o(req[1]),
     .add_rsp_i(rsp[1]),
     .add_rsp_ready_o(rsp_ready[1]),
     .add_rsp_data_i(rd_rsp_data_i),
     .wr_req_o(wr_req),
-    .wr_rsp_i({wr_req_ready_i, wr_dat_ready_i, wr_idle_i, wr_err_i, 1'b0}),
-    .wr_dat_valid_o,
-    .wr_dat_data_o,
-    .wr_dat_strb_o
+    .wr_rsp_i({wr_req_ready_i, wr_dat_ready_i, wr_idle_i, wr_err_i, 1'b0})
   );
 endmodule

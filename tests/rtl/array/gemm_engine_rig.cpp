@@ -12,10 +12,6 @@ extern "C" {
 
 namespace gemm_engine {
 
-static uint64_t round_up(uint64_t value, uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 static size_t element_bytes(const Job &job) {
   return job.dtype == UFP4_DTYPE_F32 ? 4 : job.dtype == UFP4_DTYPE_BF16 ? 2 : 8;
 }

@@ -41,8 +41,6 @@ constexpr unsigned kLastElem = kFormats == UFP4_FORMATS_E2M1          ? UFP4_ELE
                                                                       : UFP4_ELEM_INT4;
 constexpr unsigned kElems = kLastElem - kFirstElem + 1;
 constexpr size_t kMemoryBytes = 4u << 20;
-constexpr uint64_t kGuard = 256;
-constexpr Behaviour kCalm = {1, 0, -1, -1};
 using EngineMemory = Memory<Vgemm_engine, kBus>;
 
 struct Job {

@@ -39,15 +39,10 @@ module sum_banks #(
     logic here;
     assign here = pe_i == 2'(p);
     ufp4_sum_banks #(.Width(Width), .Depth(Depth), .Lag(Lags[p])) u_banks (
-      .clk_i,
-      .rst_ni,
+      .*,
       .write_i(write_i & {2{here}}),
-      .write_index_i,
-      .sum_i,
       .load_i(load_i & here),
-      .load_index_i,
       .drain_i(drain_i & {2{here}}),
-      .drain_index_i,
       .data0_o(data0[p]),
       .data1_o(data1[p]),
       .parity_o(parity[p])

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "gemm_engine_rig.h"
-#include "power_up.h"
 
 namespace {
 
@@ -62,12 +61,6 @@ Job random_epilogue(check_random_t *random, int64_t m, int64_t n, int64_t k) {
     job.d_mode &= UFP4_D_MODE_SUMS;
   }
   return job;
-}
-
-Behaviour random_behaviour(check_random_t *random) {
-  static const unsigned latencies[] = {1, 2, 7, 40, 200};
-  return {latencies[check_below(random, 5)], check_below(random, 2) ? check_below(random, 14) : 0,
-          -1, -1};
 }
 
 // --- Properties ---------------------------------------------------------------------------------
@@ -233,46 +226,36 @@ SLOW_TEST(flipped_bits_are_reported) {
   }
 }
 
-/** Jobs of random shapes, one after the other on the same engine. */
-void random_jobs(int count, uint32_t side, uint32_t k) {
+/** Jobs of random shapes, one after the other on the same engine: @p draw gives them. */
+void random_jobs(Job (*draw)(check_random_t *, int64_t, int64_t, int64_t), int count, uint32_t side,
+                 uint32_t k) {
   Engine engine;
   for (int i = 0; i < count; i++) {
     const int64_t m = 1 + check_below(&engine.random, side),
                   n = 1 + check_below(&engine.random, side);
-    const Job job = random_job(&engine.random, m, n, 1 + check_below(&engine.random, k));
+    const Job job = draw(&engine.random, m, n, 1 + check_below(&engine.random, k));
     const Behaviour behaviour = random_behaviour(&engine.random);
     engine.run(job, behaviour);
   }
 }
 SLOW_TEST(random_jobs_small) {
-  random_jobs(60, kShort, 300);
+  random_jobs(random_job, 60, kShort, 300);
 }
 TEST(random_jobs_large) {
-  random_jobs(12, kLong, 400);
+  random_jobs(random_job, 12, kLong, 400);
 }
 FULL_TEST(random_jobs_many) {
-  random_jobs(150, kLong, 700);
+  random_jobs(random_job, 150, kLong, 700);
 }
-
-/** Jobs with everything that may follow the sums. */
-void random_epilogues(int count, uint32_t side, uint32_t k) {
-  Engine engine;
-  for (int i = 0; i < count; i++) {
-    const int64_t m = 1 + check_below(&engine.random, side),
-                  n = 1 + check_below(&engine.random, side);
-    const Job job = random_epilogue(&engine.random, m, n, 1 + check_below(&engine.random, k));
-    const Behaviour behaviour = random_behaviour(&engine.random);
-    engine.run(job, behaviour);
-  }
-}
+// With everything that may follow the sums.
 TEST(random_epilogues_small) {
-  random_epilogues(80, kShort, 300);
+  random_jobs(random_epilogue, 80, kShort, 300);
 }
 TEST(random_epilogues_large) {
-  random_epilogues(10, kLong, 400);
+  random_jobs(random_epilogue, 10, kLong, 400);
 }
 FULL_TEST(random_epilogues_many) {
-  random_epilogues(150, kLong, 700);
+  random_jobs(random_epilogue, 150, kLong, 700);
 }
 
 /** Every set of things that follow the sums, with rows of sums that come one by one and many at
@@ -361,8 +344,3 @@ TEST(utilization) {
 }
 
 }  // namespace
-
-int main(int argc, char **argv) {
-  power_up_at_random(argc, argv);
-  return check_main(argc, argv);
-}

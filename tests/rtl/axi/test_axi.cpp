@@ -376,8 +376,3 @@ TEST(counts_its_writes) {
 }
 
 }  // namespace
-
-// What Verilator asks of a main without a context of its own.
-double sc_time_stamp() {
-  return 0;
-}

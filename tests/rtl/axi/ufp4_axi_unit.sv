@@ -73,8 +73,7 @@ module ufp4_axi_unit #(
     .Clients (3),
     .BusBytes(BusBytes)
   ) u_read (
-    .clk_i,
-    .rst_ni,
+    .*,
     .halt_i     (1'b0),
     .flush_i    (1'b0),
     .forget_i   (1'b0),
@@ -82,26 +81,14 @@ module ufp4_axi_unit #(
     .req_i      (rd_req),
     .rsp_o      (rd_rsp),
     .rsp_ready_i(rd_rsp_ready_i),
-    .rsp_data_o (rd_rsp_data_o),
-    .arvalid_o,
-    .arready_i,
-    .arid_o,
-    .araddr_o,
-    .arlen_o,
-    .rvalid_i,
-    .rready_o,
-    .rid_i,
-    .rdata_i,
-    .rresp_i,
-    .rlast_i
+    .rsp_data_o (rd_rsp_data_o)
   );
 
   ufp4_axi_write #(
     .Clients (3),
     .BusBytes(BusBytes)
   ) u_write (
-    .clk_i,
-    .rst_ni,
+    .*,
     .halt_i     (1'b0),
     .flush_i    (1'b0),
     .forget_i   (1'b0),
@@ -111,21 +98,7 @@ module ufp4_axi_unit #(
     .rsp_o      (wr_rsp),
     .dat_valid_i(wr_dat_valid_i),
     .dat_data_i (wr_dat_data_i),
-    .dat_strb_i (wr_dat_strb_i),
-    .awvalid_o,
-    .awready_i,
-    .awid_o,
-    .awaddr_o,
-    .awlen_o,
-    .wvalid_o,
-    .wready_i,
-    .wdata_o,
-    .wstrb_o,
-    .wlast_o,
-    .bvalid_i,
-    .bready_o,
-    .bid_i,
-    .bresp_i
+    .dat_strb_i (wr_dat_strb_i)
   );
 
 endmodule

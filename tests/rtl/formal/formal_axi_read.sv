@@ -42,26 +42,20 @@ module formal_axi_read (
   assign rlast = sent_now[rid_i] == queue[rid_i][ended[rid_i]];
 
   ufp4_axi_read #(.Clients(2), .BusBytes(BUS_BYTES)) u_dut (
-    .clk_i,
+    .*,
     .rst_ni(rst_n),
-    .halt_i,
     .flush_i(1'b0),
     .forget_i(1'b0),
     .pending_o(pending),
     .req_i(req),
     .rsp_o(rsp),
-    .rsp_ready_i,
     .rsp_data_o(rsp_data),
     .arvalid_o(arvalid),
-    .arready_i,
     .arid_o(arid),
     .araddr_o(araddr),
     .arlen_o(arlen),
-    .rvalid_i,
     .rready_o(rready),
-    .rid_i,
     .rdata_i({54'd0, rresp_i[1], rid_i, sent[rid_i]}),
-    .rresp_i,
     .rlast_i(rlast)
   );
 

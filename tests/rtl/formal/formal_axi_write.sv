@@ -38,32 +38,25 @@ module formal_axi_write (
     assign data[c] = {55'd0, 1'(c), given_q[c]};
   end
   ufp4_axi_write #(.Clients(2), .BusBytes(BUS_BYTES), .QueueDepth(4), .CountW(2)) u_dut (
-    .clk_i,
+    .*,
     .rst_ni(rst_n),
-    .halt_i,
     .flush_i(1'b0),
     .forget_i(1'b0),
     .pending_o(pending),
     .beats_due_o(beats_due),
     .req_i(req),
     .rsp_o(rsp),
-    .dat_valid_i,
     .dat_data_i(data),
     .dat_strb_i('1),
     .awvalid_o(awvalid),
-    .awready_i,
     .awid_o(awid),
     .awaddr_o(awaddr),
     .awlen_o(awlen),
     .wvalid_o(wvalid),
-    .wready_i,
     .wdata_o(wdata),
     .wstrb_o(wstrb),
     .wlast_o(wlast),
-    .bvalid_i,
-    .bready_o(bready),
-    .bid_i,
-    .bresp_i
+    .bready_o(bready)
   );
 
   // What has passed on each channel; whose bursts wait for their answer.

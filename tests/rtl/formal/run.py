@@ -18,11 +18,12 @@ SECONDS = 900
 class Unit:
     """files of the RTL; bugs: (file, what stands there, what to put in its place); mode prove (k-induction) or bmc (all
     there is within depth). Covers and bugs are looked for in `seen` cycles after an induction, else within depth: a proof
-    must itself look as far as what it is said to see. narrow: parameters with which they are looked for."""
+    must itself look as far as what it is said to see. narrow: parameters with which they are looked for. top: the harness,
+    where it is not formal_ and the unit."""
 
-    def __init__(self, files, bugs, mode="prove", depth=4, parameters=(), seen=20, narrow=()):
+    def __init__(self, files, bugs, mode="prove", depth=4, parameters=(), seen=20, narrow=(), top=None):
         self.files, self.bugs, self.mode, self.depth, self.parameters = files, bugs, mode, depth, parameters
-        self.narrow = narrow
+        self.narrow, self.top = narrow, top
         self.seen = depth if mode == "bmc" else seen
 
 
@@ -50,10 +51,11 @@ UNITS = {
                            (SDRAM, "32'(Timing.refresh) - SLACK;", "32'(Timing.refresh) - BUSY;")], seen=80),
     "fifo": Unit(["mem/ufp4_fifo.sv"],
                  [("mem/ufp4_fifo.sv", "head_q != {~tail_q[INDEX_W]", "head_q != {tail_q[INDEX_W]"),
-                  ("mem/ufp4_fifo.sv", "if (push) mem[tail_q", "if (push) mem[head_q")]),
+                  ("mem/ufp4_fifo.sv", "if (push) mem[tail_q", "if (push) mem[head_q")], top="formal_stream"),
     "skid": Unit(["mem/ufp4_skid.sv"],
                  [("mem/ufp4_skid.sv", "if (main_free && skid_valid_q) main_data_q <= skid_data_q;\n    else if", "if"),
-                  ("mem/ufp4_skid.sv", "if (!main_free && !skid_valid_q) skid", "if (!main_free) skid")]),
+                  ("mem/ufp4_skid.sv", "if (!main_free && !skid_valid_q) skid", "if (!main_free) skid")],
+                 parameters=("Skid=1",), top="formal_stream"),
     "arbiter": Unit(["mem/ufp4_arbiter.sv"],
                     [("mem/ufp4_arbiter.sv", "assign last_d = advance_i ? grant_o : last_q;", "assign last_d = last_q;"),
                      ("mem/ufp4_arbiter.sv", "IdW'(i - 1) > last_q", "IdW'(i - 1) >= last_q")]),
@@ -157,7 +159,8 @@ def prepare(folder, rtl, unit, top, bug=None):
 
 def main():
     tools, rtl, name = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
-    unit, top = UNITS[name], "formal_" + re.sub(r"_(e2m1|e1m2|int4)_\d+$", "", name)
+    unit = UNITS[name]
+    top = unit.top or "formal_" + re.sub(r"_(e2m1|e1m2|int4)_\d+$", "", name)
     harness = (HERE / f"{top}.sv").read_text()
     count = {word: len(re.findall(rf"\b{word} \(", harness)) for word in ("assert", "cover")}
     if not count["assert"] or not count["cover"]:

@@ -23,6 +23,20 @@ struct Behaviour {
   int64_t write_error;  ///< this write request of a job is; -1: none
 };
 
+constexpr Behaviour kCalm = {1, 0, -1, -1};
+
+inline Behaviour random_behaviour(check_random_t *random) {
+  static const unsigned latencies[] = {1, 2, 7, 40, 200};
+  return {latencies[check_below(random, 5)], check_below(random, 2) ? check_below(random, 14) : 0,
+          -1, -1};
+}
+
+constexpr uint64_t kGuard = 256;  ///< bytes between two tensors
+
+inline uint64_t round_up(uint64_t value, uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
 /** Bytes that one request has written, those that its strobes named. */
 struct Written {
   uint64_t first, bytes;

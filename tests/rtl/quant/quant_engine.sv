@@ -47,29 +47,10 @@ module quant_engine #(
     .BusBytes(BusBytes),
     .Width   (Width)
   ) u_quant (
-    .clk_i,
-    .rst_ni,
-    .start_valid_i,
-    .start_ready_o,
-    .desc_i,
-    .row_exponent_i,
-    .col_exponent_i,
-    .panels_o,
-    .done_valid_o,
-    .done_read_error_o,
-    .done_write_error_o,
-    .done_memory_error_o,
-    .done_flags_o,
-    .done_row_exponent_o,
-    .done_col_exponent_o,
+    .*,
     .rd_req_o(rd_req),
     .rd_rsp_i({rd_req_ready_i, rd_rsp_valid_i, rd_rsp_err_i}),
-    .rd_rsp_ready_o,
-    .rd_rsp_data_i,
     .wr_req_o(wr_req),
-    .wr_rsp_i({wr_req_ready_i, wr_dat_ready_i, wr_idle_i, wr_err_i, wr_answer_i}),
-    .wr_dat_valid_o,
-    .wr_dat_data_o,
-    .wr_dat_strb_o
+    .wr_rsp_i({wr_req_ready_i, wr_dat_ready_i, wr_idle_i, wr_err_i, wr_answer_i})
   );
 endmodule

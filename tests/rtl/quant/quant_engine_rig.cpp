@@ -11,10 +11,6 @@ extern "C" {
 
 namespace quant_engine {
 
-static uint64_t round_up(uint64_t value, uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 size_t element_bytes(const Job &job) {
   return job.dtype == UFP4_DTYPE_F32 ? 4 : 2;
 }
@@ -303,12 +299,6 @@ Job random_job(check_random_t *random, int64_t rows, int64_t cols) {
   for (int &t : job.t) t = static_cast<int>(check_below(random, 20)) - 2;
   if (check_below(random, 3) == 0) use_e8m0(job, random);
   return job;
-}
-
-Behaviour random_behaviour(check_random_t *random) {
-  static const unsigned latencies[] = {1, 2, 7, 40, 200};
-  return {latencies[check_below(random, 5)], check_below(random, 2) ? check_below(random, 14) : 0,
-          -1, -1};
 }
 
 }  // namespace quant_engine

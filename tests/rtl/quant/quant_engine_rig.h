@@ -22,8 +22,6 @@ namespace quant_engine {
 constexpr unsigned kBus = UFP4_TEST_BUS_BYTES;
 constexpr unsigned kWidth = UFP4_TEST_WIDTH;  ///< numbers that the engine takes a cycle
 constexpr size_t kMemoryBytes = 6u << 20;
-constexpr uint64_t kGuard = 256;
-constexpr Behaviour kCalm = {1, 0, -1, -1};
 constexpr unsigned kRow = 1, kCol = 2, kBoth = 3;
 using EngineMemory = Memory<Vquant_engine, kBus>;
 
@@ -103,7 +101,6 @@ Job job_of(int64_t rows, int64_t cols);
 void use_e8m0(Job &job, check_random_t *random);
 /** Everything drawn but the shape. */
 Job random_job(check_random_t *random, int64_t rows, int64_t cols);
-Behaviour random_behaviour(check_random_t *random);
 
 }  // namespace quant_engine
 

@@ -39,38 +39,22 @@ module quant_units (
   logic [27:0] amax_normal;
 
   ufp4_quant_block u_block (
-    .clk_i,
-    .rst_ni,
+    .*,
     .job_i        ({amax_i, rht_i, rht_mask_i, elem_i, sr_i, scale_up_i, e8m0_i, exponent_i, seed_i, tensor_id_i}),
-    .group_i,
-    .group_take_o,
-    .in_valid_i,
-    .in_ready_o,
-    .in_words_i,
     .in_last_i    (1'b0),
     .in_blank_i   (1'b0),
-    .amax_valid_o,
     .amax_last_o  (unused_in_last),
     .amax_clean_o (amax_clean),
-    .amax_nan_o,
     .amax_power_o (amax_power),
     .amax_normal_o(amax_normal),
-    .out_valid_o,
-    .out_ready_i,
-    .out_codes_o,
-    .out_scale_o,
     .out_last_o   (unused_out_last),
-    .out_blank_o  (unused_out_blank),
-    .out_nan_o,
-    .out_saturated_o
+    .out_blank_o  (unused_out_blank)
   );
 
   ufp4_quant_amax u_amax (
-    .clk_i,
+    .*,
     .start_i   (amax_start_i),
     .finish_i  (amax_finish_i),
-    .rht_i,
-    .elem_i,
     .clean_i   (amax_valid_o && amax_clean),
     .power_i   (amax_power),
     .normal_i  (amax_normal),

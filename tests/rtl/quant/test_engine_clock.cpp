@@ -2,7 +2,6 @@
 // The clock of an engine: whole pulses, in each cycle in which the engine may have something to do,
 // and in the form for simulators in no other.
 #include "Vengine_clock.h"
-#include "power_up.h"
 #include "verilated.h"
 
 extern "C" {
@@ -88,8 +87,3 @@ TEST(random_jobs) {
 }
 
 }  // namespace
-
-int main(int argc, char **argv) {
-  power_up_at_random(argc, argv);
-  return check_main(argc, argv);
-}

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "power_up.h"
 #include "quant_engine_rig.h"
 #include "verilated.h"
 
@@ -275,12 +274,3 @@ SLOW_TEST(throughput) {
 }
 
 }  // namespace
-
-double sc_time_stamp() {
-  return 0;
-}
-
-int main(int argc, char **argv) {
-  power_up_at_random(argc, argv);
-  return check_main(argc, argv);
-}

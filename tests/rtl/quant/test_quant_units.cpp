@@ -338,7 +338,3 @@ FULL_TEST(e8m0_random_million) {
 }
 
 }  // namespace
-
-double sc_time_stamp() {
-  return 0;
-}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_fifo: no word is lost, doubled, changed or reordered; ready is low only when it is full, valid only when empty;
-// an offered word stays. For an arbitrary word of the stream, by k-induction: all streams of any length.
-module formal_fifo #(
+// ufp4_fifo, or ufp4_skid: no word is lost, doubled, changed or reordered; ready is low only when it is full, valid only
+// when empty; an offered word stays. For an arbitrary word of the stream, by k-induction: all streams of any length.
+module formal_stream #(
+  parameter bit Skid = 1'b0,
   parameter int unsigned Width = 4,
-  parameter int unsigned Depth = 4
+  localparam int unsigned DEPTH = Skid ? 2 : 4
 ) (
   input logic             clk_i,
   input logic             in_valid_i,
@@ -11,17 +12,13 @@ module formal_fifo #(
   input logic             out_ready_i,
   input logic             mark_i       // this word, if it is pushed, is the one that is followed
 );
-  localparam int unsigned COUNT_W = $clog2(Depth + 1);
+  localparam int unsigned COUNT_W = $clog2(DEPTH + 1);
 
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
 
   logic in_ready, out_valid;
   logic [Width-1:0] out_data;
-  ufp4_fifo #(.Width(Width), .Depth(Depth)) u_dut (
-    .clk_i, .rst_ni(rst_n), .in_valid_i, .in_ready_o(in_ready), .in_data_i,
-    .out_valid_o(out_valid), .out_ready_i, .out_data_o(out_data)
-  );
 
   logic push, pop;
   assign push = in_valid_i & in_ready;
@@ -55,17 +52,33 @@ module formal_fifo #(
 
   always_ff @(posedge clk_i) begin
     if (rst_n) begin
-      assert (in_ready == (count != COUNT_W'(Depth)));
+      assert (in_ready == (count != COUNT_W'(DEPTH)));
       assert (out_valid == (count != 0));
       if (following && ahead == 0) assert (out_data == data);
       if (waiting) assert (out_valid && out_data == held);
       // Invariants that make it inductive.
-      assert (count <= COUNT_W'(Depth));
-      assert (count == COUNT_W'(u_dut.tail_q - u_dut.head_q));
+      assert (count <= COUNT_W'(DEPTH));
       if (following) assert (ahead < count);
-      if (following) assert (u_dut.mem[$clog2(Depth)'(u_dut.head_q + ahead)] == data);
-      cover (count == COUNT_W'(Depth));
+      cover (count == COUNT_W'(DEPTH));
       cover (following && ahead == 0 && pop);
+    end
+  end
+
+  // Invariants of each.
+  if (Skid) begin : gen_skid
+    ufp4_skid #(.Width(Width)) u_dut (
+      .clk_i, .rst_ni(rst_n), .in_valid_i, .in_ready_o(in_ready), .in_data_i,
+      .out_valid_o(out_valid), .out_ready_i, .out_data_o(out_data)
+    );
+    always_ff @(posedge clk_i) if (rst_n && following && ahead != 0) assert (u_dut.skid_data_q == data);
+  end else begin : gen_fifo
+    ufp4_fifo #(.Width(Width), .Depth(DEPTH)) u_dut (
+      .clk_i, .rst_ni(rst_n), .in_valid_i, .in_ready_o(in_ready), .in_data_i,
+      .out_valid_o(out_valid), .out_ready_i, .out_data_o(out_data)
+    );
+    always_ff @(posedge clk_i) begin
+      if (rst_n) assert (count == COUNT_W'(u_dut.tail_q - u_dut.head_q));
+      if (rst_n && following) assert (u_dut.mem[$clog2(DEPTH)'(u_dut.head_q + ahead)] == data);
     end
   end
 endmodule

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What registers and memories of a model hold before anything is written to them. Tests only.
-#ifndef UFP4_TEST_QUANT_POWER_UP_H
-#define UFP4_TEST_QUANT_POWER_UP_H
-
+// What registers and memories of a model hold before anything is written to them: random words, so
+// that one that is read before it was written has a wrong parity; other ones for each property and
+// seed, the arguments of check_main.
 #include <cstdint>
 
 #include "verilated.h"
@@ -11,15 +10,12 @@ extern "C" {
 #include "check.h"
 }
 
-/** Random words, so that one that is read before it was written has a wrong parity; other ones for
- * each property and seed, the arguments of check_main. To be called before a model is made. */
-inline void power_up_at_random(int argc, char **argv) {
+int main(int argc, char **argv) {
   uint64_t hash = 0xCBF29CE484222325u ^ check_seed_of(argc > 2 ? argv[2] : nullptr);  // FNV-1a
   for (const char *c = argc > 1 ? argv[1] : ""; *c != '\0'; c++) {
     hash = (hash ^ static_cast<unsigned char>(*c)) * 0x100000001B3u;
   }
   Verilated::randReset(2);
   Verilated::randSeed(static_cast<int>(hash >> 34) + 1);
+  return check_main(argc, argv);
 }
-
-#endif
