@@ -6,13 +6,14 @@ function(ufp4_verilated name prefix)
   if(NOT of_OPTIMIZE)
     set(of_OPTIMIZE -Os)
   endif()
+  cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name})
   set(archive ${folder}/${prefix}__ALL.a)
   add_custom_command(OUTPUT ${archive} BYPRODUCTS ${folder}/${prefix}.h
     COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
     COMMAND ${VERILATOR} --cc -fno-dfg -Wno-fatal -Werror-USERERROR -Wno-lint --prefix ${prefix} --Mdir ${folder}
       ${of_UNPARSED_ARGUMENTS}
-    COMMAND make --silent -C ${folder} -f ${prefix}.mk -j${UFP4_CORES} CXX=${CLANGXX} OBJCACHE=${CMAKE_CXX_COMPILER_LAUNCHER}
+    COMMAND make --silent -C ${folder} -f ${prefix}.mk -j${cores} CXX=${CLANGXX} OBJCACHE=${CMAKE_CXX_COMPILER_LAUNCHER}
       OPT_FAST=${of_OPTIMIZE} OPT_SLOW=-O0 VM_PARALLEL_BUILDS=1 ${prefix}__ALL.a
     DEPENDS ${of_DEPENDS} COMMENT "Verilating ${name}" VERBATIM)
   add_custom_target(${name}_archive DEPENDS ${archive})

@@ -97,26 +97,23 @@ def test_layers_that_are_alike_take_a_core_each():
     rows = {(split, cores): explore(*words, split, "--cores", str(cores), model=model) for split in ("auto", "gemms") for cores in (1, 2, 3)}
     check_equal([r["cycles"] for r in rows["gemms", 1]], [r["cycles"] for r in rows["auto", 1]], "one core")
     alone = jobs(rows["gemms", 1], "up")
-    total = lambda cores, layer: [int(r["cycles"]) for r in jobs(rows["gemms", cores], layer).values()]
     step = lambda split, cores, name="cycles": int(rows[split, cores][-1][name])
     for cores in (2, 3):
         for job, r in jobs(rows["gemms", cores], "up").items():
             each = int(alone[job]["cycles"])
-            check(each <= int(r["cycles"]) < 1.1 * cores * each, f"{job} {cores} times at once: {r['cycles']}, alone {each}")
+            rounds = -(-8 // cores)
+            check(rounds * each <= 8 * int(r["cycles"]) + 8 and int(r["cycles"]) < 1.1 * each, f"{job} in {rounds} rounds: {r['cycles']}, alone {each}")
             check_equal((r["split"], r["count"]), ("gemms", "8"), f"{job}")
             check_equal(*([x[name] for name in ("macs", "read_bytes", "write_bytes", "bus_read_bytes", "bus_write_bytes", "quant_blocks")] for x in (r, alone[job])), f"{job} is whole")
-            check(not r["util_percent"] or abs(float(r["util_percent"]) * int(r["cycles"]) / (float(alone[job]["util_percent"]) * each) - 1) < 0.01, f"util of {job}")
+            check(not r["util_percent"] or abs(float(r["util_percent"]) * cores * int(r["cycles"]) / (float(alone[job]["util_percent"]) * each) - 1) < 0.02, f"util of {job}")
             check(not r["bound_percent"] or float(r["util_percent"]) <= float(r["bound_percent"]) + 0.1, r)
         check_equal(*([r["cycles"] for r in jobs(rows[split, cores], "proj").values()] for split in ("gemms", "auto")), "a layer alone")
         for name in ("macs", "quant_blocks", "weight_bytes", "live_bytes", "write_bytes"):
             check_equal(step("gemms", cores, name), step("auto", cores, name), name)
-    proj = [step("gemms", cores) - sum((4, 0)[cores - 2] * c for c in total(2, "up")) - sum((0, 2)[cores - 2] * c for c in total(3, "up")) for cores in (2, 3)]
-    proj[1] -= sum(total(2, "up"))
-    for cores, cycles in zip((2, 3), proj):
-        tensors = {job: int(r["cycles"]) for job, r in jobs(rows["gemms", cores], "proj").items()}
-        want = sum(cycles for job, cycles in tensors.items() if job[1] not in ("X", "W"))
-        want += sum(max(tensors[p, "X"], tensors[p, "W"]) for p in ("amax", "quant"))
-        check(abs(cycles - want) <= 9 * (cores - 2), f"{cores} cores: {cycles} left for proj, which takes {want}")
+        proj = {job: int(r["cycles"]) for job, r in jobs(rows["gemms", cores], "proj").items()}
+        want = 8 * sum(int(r["cycles"]) for r in jobs(rows["gemms", cores], "up").values())
+        want += sum(cycles for job, cycles in proj.items() if job[1] not in ("X", "W")) + sum(max(proj[p, "X"], proj[p, "W"]) for p in ("amax", "quant"))
+        check(abs(step("gemms", cores) - want) <= 4 * 9, f"{cores} cores: {step('gemms', cores)}, its jobs {want}")
     check(step("gemms", 2) < 0.8 * step("auto", 2), "experts are quantized by a core each")
 
 

@@ -232,7 +232,7 @@ def test_rejects_what_says_nothing_of_kinds():
     for config, name in ((DEEP | {"first_k_dense_replace": True}, "first_k_dense_replace"), (DEEP | {"moe_layer_freq": [0, 1]}, "moe_layer_freq"),
                          (DEEP | {"moe_layer_freq": 0}, "moe_layer_freq"), (QWEN | {"decoder_sparse_step": 0}, "decoder_sparse_step"),
                          (QWEN | {"mlp_only_layers": 1}, "mlp_only_layers"), (QWEN | {"mlp_only_layers": ["1"]}, "mlp_only_layers"),
-                         (QWEN | {"mlp_only_layers": [1], "intermediate_size": None}, "intermediate_size")):
+                         *((QWEN | {"mlp_only_layers": [1], "intermediate_size": size}, "intermediate_size") for size in (None, 0))):
         pathlib.Path("config.json").write_text(json.dumps(config))
         rejects(2, f"config.json: a size is missing or none: {name}", "explore", "--hf", "config.json", "-o", "out", "--serial")
     pathlib.Path("config.json").write_text(json.dumps(DEEP | {"first_k_dense_replace": 2}))

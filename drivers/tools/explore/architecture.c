@@ -295,10 +295,11 @@ static void read_dense(reading_t *r, const family_t *family, architecture_t *a) 
   const int64_t step = field(r, every, 1);
   if (step == 0) r->wrong = every;
   for (int64_t i = 0; i < a->blocks && r->wrong == NULL; i++)
-    a->dense += i < first || (by_first ? i : i + 1) % step != 0 ||
+    a->dense += a->experts == 0 || i < first || (by_first ? i : i + 1) % step != 0 ||
                 (!by_first && is_in(r, "mlp_only_layers", i));
   if (a->dense == 0) return;
   a->dense_inner = field(r, usual, -1);
+  if (a->dense_inner == 0) r->wrong = usual;
   if (a->dense != a->blocks) return;
   a->inner = a->dense_inner;
   a->experts = a->chosen = a->shared = a->dense = 0;

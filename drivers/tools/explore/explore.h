@@ -199,8 +199,7 @@ typedef struct {
   int64_t count;    ///< of this job in a step of the model
   int64_t m, n, k;  ///< of AMAX and QUANT rows, columns and 0; of totals 0
   double macs;      ///< useful ones, of one
-  double cycles;    ///< of one
-  double at_once;   ///< such jobs on a core each; 0: one on all
+  double cycles;    ///< of one; of several at once those of all, divided by how many
   double tokens;
   double compute, memory, output;       ///< cycles that each alone would need
   double read, written;                 ///< bytes of data, of one

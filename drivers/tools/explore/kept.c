@@ -13,7 +13,7 @@
 
 /** In place of a layer's index; a total of a kind of blocks is below. */
 enum { OF_STEP = -1, OF_BLOCK = -2 };
-enum { NUMBERS = 9 + UFP4_COUNTER_COUNT };
+enum { NUMBERS = 8 + UFP4_COUNTER_COUNT };
 
 static const char *const tensors[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
 
@@ -128,7 +128,7 @@ int explore_kept_remove(const explore_plan_t *plan) {
 static void numbers_of(explore_row_t *row, double *numbers[NUMBERS]) {
   double *const first[NUMBERS - UFP4_COUNTER_COUNT] = {&row->macs,    &row->cycles,  &row->tokens,
                                                        &row->compute, &row->memory,  &row->output,
-                                                       &row->read,    &row->written, &row->at_once};
+                                                       &row->read,    &row->written};
   for (int i = 0; i < NUMBERS; i++) {
     const int counter = i - (NUMBERS - UFP4_COUNTER_COUNT);
     numbers[i] = counter < 0 ? first[i] : &row->counters[counter];

@@ -124,8 +124,7 @@ static void add_energy(columns_t *columns, const explore_plan_t *plan, const exp
 
 static void add_measures(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
   const ufp4_configuration_t *core = &row->of->core;
-  const double cores = (double)row->of->cores / fmax(row->at_once, 1);
-  const double peak = cores * core->lanes * core->rows * core->cols;
+  const double peak = (double)row->of->cores * core->lanes * core->rows * core->cols;
   const double bound = fmax(row->compute, fmax(row->memory, row->output));
   const double macs = row->macs > 0 ? row->macs : NAN,
                seconds = row->cycles / plan->clock_mhz / 1e6;

@@ -244,9 +244,9 @@ static int run_alike(run_t *run, int which, uint8_t opcode, explore_row_t row) {
   explore_add_to(&sum, &many, floor(count / run->alike));
   explore_add_to(&sum, &few, 1);
   add_to_blocks(run, &sum, 1);
-  row.cycles = many.cycles;
-  row.at_once = run->alike;
-  row.memory *= run->alike;
+  row.cycles = sum.cycles / count;
+  row.compute /= run->alike;
+  row.output /= run->alike;
   row.split = EXPLORE_SPLIT_GEMMS;
   for (int c = 0; c < UFP4_COUNTER_COUNT; c++) row.counters[c] = sum.counters[c] / count;
   return explore_add_row(run->rows, &row);
