@@ -2,9 +2,12 @@
 """usage: run.py FLAT.v CONFIGURATION SOURCE BUILD
 
 Builds the program in BUILD with the flat Verilog release through Verilator, in the place of that configuration's
-RTL, and compares GEMMs of odd shapes and each type of D, and the three of a step, with the golden model."""
+RTL, and compares GEMMs of odd shapes and each type of D, the three of a step, and where there is a QUANT engine what that
+makes of tensors, with the golden model."""
 import itertools
+import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -15,12 +18,19 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
 import bench  # noqa: E402
 
 SHAPES = [(1, 4, 16), (37, 29, 53), (19, 70, 40)]  # M, N, K
+QUANTIZED = [("x", "X", "fprop"), ("x", "X", "wgrad"), ("dy", "dY", "dgrad"), ("dy", "dY", "wgrad")]
 
 
 def call(folder, seconds, *command):
     done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, text=True, timeout=seconds)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def has_quant(source, configuration):
+    known = (source / "rtl/gen/configurations.cmake").read_text()
+    return int(re.search(rf"^set\(UFP4_CONFIGURATION_{configuration} .*-GQuant=(\d+)", known, re.M)[1]) > 0
 
 
 def main():
@@ -45,7 +55,14 @@ def main():
     for name, rows in (("X", 37), ("W", 29)):
         np.save(build / f"{name}.npy", random.standard_normal((rows, 53)).astype(np.float32))
     call(build, 300, program, "layer", "X.npy", "W.npy", "dY.npy", "-o", "step", "--backend", "rtl", "--config", configuration, "--check", "model")
-    print(f"{gemms + 3} GEMMs on the Verilog of {configuration} are equal in every bit")
+    tensors = 0
+    for role, name, of in QUANTIZED * has_quant(source, configuration):
+        said = call(build, 300, program, "quantize", f"{name}.npy", "-o", "q.safetensors", "--recipe", "ufp4", "--role", role, "--pass", of,
+                    "--backend", "rtl", "--config", configuration, "--check", "model", "--json")
+        if not json.loads(said)["on_core"]:
+            sys.exit(f"{name} of {of} was not quantized on the core")
+        tensors += 1
+    print(f"{gemms + 3} GEMMs and {tensors} quantized tensors on the Verilog of {configuration} are equal in every bit")
 
 
 if __name__ == "__main__":
