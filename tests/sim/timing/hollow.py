@@ -50,7 +50,7 @@ def main():
     rtl = build / "rtl"
     hollow_rtl(source, rtl)
     call(600, "cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_CUDA=OFF",
-         f"-DUFP4_RTL_DIR={rtl}", f"-DUFP4_SIMULATE={configuration}")
+         f"-DUFP4_RTL_DIR={rtl}", f"-DUFP4_SIMULATE={configuration}", "-DUFP4_SIMULATE_ALONE=ON")
     call(1800, "ninja", "-C", build, "test_sim_timing")
     print(call(3000, build / "tests" / "sim" / "timing" / "test_sim_timing", "equals_configuration",
                UFP4_TEST_CONFIGURATION=configuration, UFP4_TEST_SIZE=size))
