@@ -206,6 +206,18 @@ def test_kinds_of_blocks_are_counted_each():
     check_equal(widths(DEEP | {"first_k_dense_replace": 5})["gate_up"], (5, 32, 64, 192), "none with experts")
 
 
+def test_a_file_with_repeats_has_kinds_of_blocks():
+    """What the page tells to do where blocks differ in another way."""
+    lines = [f"{name},{cin},{cout},1,,5" for name, cin, cout in (("qkv_a", 64, 48), ("q_b", 24, 64), ("kv_b", 16, 64), ("o", 32, 64))]
+    lines += ["dense_up,64,192,1,,2", "dense_down,96,64,1,,2", "up,64,32,4,2/4,3", "down,16,64,4,2/4,3", "shared_up,64,32,1,,3", "shared_down,16,64,1,,3"]
+    pathlib.Path("kinds.csv").write_text("\n".join(["name,cin,cout,count,tokens,repeat", *lines, ""]))
+    for tokens in ("1", "40"):
+        words = ("--config", "small", "--tokens", tokens, "--serial")
+        got, want = explore("kinds.csv", *words)[-1], hf(DEEP | {"first_k_dense_replace": 2}, *words)[-1]
+        for name in (*SUMS, "weight_bytes", "copy_bytes", "activation_bytes", "gradient_bytes", "optimizer_bytes"):
+            check_equal(got[name], want[name], f"{name}, {tokens} tokens")
+
+
 def test_kinds_of_blocks_side_by_side_are_one_list():
     """Two blocks of each kind are a list that is run: a file that names all of its layers takes the same cycles. More are extrapolated."""
     def file(dense, experts):
