@@ -89,8 +89,7 @@ uint32_t reference_f32_divide(uint32_t a, uint32_t b) {
   return reference_f32_quotient(sign != 0, x.magnitude, x.exponent - y.exponent, y.magnitude);
 }
 
-// --- Exact sums: integers in units of 2^REFERENCE_SUM_UNIT
-// -------------------------------------------
+// --- Exact sums: integers in units of 2^REFERENCE_SUM_UNIT --------------------------------------
 
 static void big_add(reference_big_t *big, reference_real_t x) {
   if (x.magnitude == 0) return;

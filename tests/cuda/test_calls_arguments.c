@@ -36,6 +36,8 @@ typedef struct {
 } asked_t;
 
 static void asked_reset(asked_t *asked) {
+  emulated_counts_t counts;
+  emulated_counts_taken(&counts);
   asked->in = asked->tensor.view;
   asked->count = 2;
   asked->engine.message.text[0] = '\0';
@@ -68,17 +70,21 @@ static void asked_free(asked_t *asked) {
   free(asked);
 }
 
-static void refuses(asked_t *asked, ufp4_status_t want, const char *text) {
+// What a call gave: that status, these words, and nothing was queued. The next is right again.
+static void judge(asked_t *asked, ufp4_status_t got, ufp4_status_t want, const char *text) {
   emulated_counts_t counts;
-  emulated_counts_taken(&counts);
-  const ufp4_status_t got = ufp4_cuda_quantize(asked->engine.cuda, &asked->in, asked->how,
-                                               asked->out, asked->count, NULL, &asked->call);
   check_bits(0, got, want, "%s", text);
   check_that(0, strstr(asked->engine.message.text, text) != NULL, "'%s' is not in '%s'", text,
              asked->engine.message.text);
   emulated_counts_taken(&counts);
   check_bits(0, counts.works, 0, "%s: work was queued", text);
   asked_reset(asked);
+}
+
+static void refuses(asked_t *asked, ufp4_status_t want, const char *text) {
+  const ufp4_status_t got = ufp4_cuda_quantize(asked->engine.cuda, &asked->in, asked->how,
+                                               asked->out, asked->count, NULL, &asked->call);
+  judge(asked, got, want, text);
 }
 
 TEST(rejects_bad_calls_of_the_quantizer) {
@@ -146,16 +152,9 @@ TEST(rejects_bad_calls_of_the_quantizer) {
 
 static void refuses_gemm(asked_t *asked, const ufp4_gemm_t *how, void *d, int64_t d_ld,
                          ufp4_status_t want, const char *text) {
-  emulated_counts_t counts;
-  emulated_counts_taken(&counts);
   const ufp4_status_t got = ufp4_cuda_gemm(asked->engine.cuda, &asked->out[0], &asked->out[1], how,
                                            d, d_ld, &asked->call);
-  check_bits(0, got, want, "%s", text);
-  check_that(0, strstr(asked->engine.message.text, text) != NULL, "'%s' is not in '%s'", text,
-             asked->engine.message.text);
-  emulated_counts_taken(&counts);
-  check_bits(0, counts.works, 0, "%s: work was queued", text);
-  asked_reset(asked);
+  judge(asked, got, want, text);
   asked->out[1] = asked->out[0];
 }
 
@@ -214,6 +213,7 @@ TEST(rejects_work_for_a_gpu_that_cannot_be_reached) {
   float d[20 * 20];
   ufp4_cuda_close(asked->engine.cuda);
   check_bits(0, ufp4_cuda_open(1, &asked->engine.cuda, NULL), UFP4_OK, "the second GPU");
+  asked_reset(asked);
   emulated_set_weather(&stuck);
   refuses(asked, UFP4_ERROR_DEVICE, "cuda: device");
   asked->out[1] = asked->out[0];

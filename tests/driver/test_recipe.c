@@ -42,6 +42,13 @@ static void check_same(const ufp4_recipe_t *got, const ufp4_recipe_t *want) {
   }
 }
 
+static void check_reads(int64_t index, const char *text, const ufp4_recipe_t *want) {
+  ufp4_recipe_t got;
+  ufp4_message_t message = {0};
+  bench_check_status(index, read_text(text, &got, &message), UFP4_OK, &message);
+  if (want != NULL) check_same(&got, want);
+}
+
 // A built-in recipe's settings under a name that a file may have.
 static ufp4_recipe_t renamed(const char *name) {
   ufp4_recipe_t recipe = {0};
@@ -81,71 +88,58 @@ TEST(files_say_what_built_in_recipes_are) {
   };
   for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
     const ufp4_recipe_t want = renamed(cases[i][0]);
-    ufp4_recipe_t got;
-    ufp4_message_t message = {0};
-    bench_check_status(i, read_text(cases[i][1], &got, &message), UFP4_OK, &message);
-    check_same(&got, &want);
+    check_reads(i, cases[i][1], &want);
   }
 }
 
 TEST(rounding_goes_by_role_and_pass) {
-  ufp4_recipe_t want = renamed("ufp4"), got;
+  ufp4_recipe_t want = renamed("ufp4");
   want.round[UFP4_ROLE_DY][UFP4_AXIS_ROW] = UFP4_ROUND_RNE;
   want.round[UFP4_ROLE_W][UFP4_AXIS_COL] = UFP4_ROUND_SR;
   want.scale_round[UFP4_ROLE_X][UFP4_AXIS_ROW] = UFP4_SCALE_ROUND_UP;
-  ufp4_message_t message = {0};
-  ufp4_status_t status = read_text(
-      "{\"name\": \"mine\", \"elem\": \"e1m2\", \"rht\": \"integer\", \"round\":"
-      " {\"dy\": {\"wgrad\": \"sr\"}, \"w\": {\"fprop\": \"rne\", \"dgrad\": \"sr\"}},"
-      " \"scale_round\": {\"dy\": \"up\", \"x\": {\"fprop\": \"up\"}}}",
-      &got, &message);
-  bench_check_status(0, status, UFP4_OK, &message);
-  check_same(&got, &want);
+  check_reads(0,
+              "{\"name\": \"mine\", \"elem\": \"e1m2\", \"rht\": \"integer\", \"round\":"
+              " {\"dy\": {\"wgrad\": \"sr\"}, \"w\": {\"fprop\": \"rne\", \"dgrad\": \"sr\"}},"
+              " \"scale_round\": {\"dy\": \"up\", \"x\": {\"fprop\": \"up\"}}}",
+              &want);
 }
 
 TEST(layers_and_passes_stay_in_bf16) {
-  ufp4_recipe_t want = renamed("ufp4"), got;
+  ufp4_recipe_t want = renamed("ufp4");
   want.bf16_passes = 1u << UFP4_PASS_FPROP | 1u << UFP4_PASS_WGRAD;
   want.bf16_layers = (ufp4_bf16_layers_t){
       {.blocks = 2}, {.percent = 15}, 1u << UFP4_MATRIX_QKV | 1u << UFP4_MATRIX_FC2};
-  ufp4_message_t message = {0};
-  ufp4_status_t status = read_text(
-      "{\"name\": \"mine\", \"elem\": \"e1m2\", \"rht\": \"integer\","
-      " \"round\": {\"dy\": \"sr\"}, \"scale_round\": {\"dy\": \"up\"},"
-      " \"bf16_passes\": [\"fprop\", \"wgrad\"],"
-      " \"bf16_layers\": {\"first\": 2, \"last\": \"15%\", \"names\": [\"fc2\", \"qkv\"]}}",
-      &got, &message);
-  bench_check_status(0, status, UFP4_OK, &message);
-  check_same(&got, &want);
+  check_reads(0,
+              "{\"name\": \"mine\", \"elem\": \"e1m2\", \"rht\": \"integer\","
+              " \"round\": {\"dy\": \"sr\"}, \"scale_round\": {\"dy\": \"up\"},"
+              " \"bf16_passes\": [\"fprop\", \"wgrad\"],"
+              " \"bf16_layers\": {\"first\": 2, \"last\": \"15%\", \"names\": [\"fc2\", \"qkv\"]}}",
+              &want);
 }
 
 TEST(text_of_a_recipe_is_the_file_of_it) {
   static const char *const names[] = {"ufp4", "e2m1", "nvfp4", "nvfp4-full", "mxfp4", "mxfp4-rht"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    ufp4_recipe_t want = renamed(names[i]), got = {0};
-    ufp4_message_t message = {0};
+    ufp4_recipe_t want = renamed(names[i]);
     want.bf16_layers.first.blocks = (unsigned)i;
     want.bf16_layers.matrices = (unsigned)i;
     want.bf16_passes = (unsigned)i % 4;
     want.requantize = i == 4;
     want.round[UFP4_ROLE_X][UFP4_AXIS_COL] = i % 2 ? UFP4_ROUND_SR : UFP4_ROUND_RNE;
     char *text = ufp4_recipe_text(&want);
-    bench_check_status((int64_t)i, read_text(text, &got, &message), UFP4_OK, &message);
-    check_same(&got, &want);
+    check_reads((int64_t)i, text, &want);
     free(text);
   }
 }
 
 TEST(blocks_and_transforms_have_sizes) {
   for (int i = 0; i < 2; i++) {
-    ufp4_recipe_t want = renamed("ufp4"), got;
-    ufp4_message_t message = {0};
+    ufp4_recipe_t want = renamed("ufp4");
     want.block = i ? 128 : 32;
     want.rht_size = i ? 64 : 32;
     want.rht_mask = i ? 0x8000000000000001u : ufp4_default_mask(32);
     char *text = ufp4_recipe_text(&want);
-    bench_check_status(i, read_text(text, &got, &message), UFP4_OK, &message);
-    check_same(&got, &want);
+    check_reads(i, text, &want);
     free(text);
   }
 }
@@ -154,11 +148,9 @@ TEST(defaults_of_a_transform_need_none) {
   static const char *const said[] = {"\"rht_size\": 16", "\"rht_mask\": \"0xD7E8\"",
                                      "\"signs\": \"fixed\""};
   for (int i = 0; i < 3; i++) {
-    ufp4_recipe_t recipe;
-    ufp4_message_t message = {0};
     char text[64];
     snprintf(text, sizeof text, "{\"elem\": \"e1m2\", %s}", said[i]);
-    bench_check_status(i, read_text(text, &recipe, &message), UFP4_OK, &message);
+    check_reads(i, text, NULL);
   }
 }
 

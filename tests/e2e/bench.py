@@ -42,33 +42,34 @@ def slow(test):
     return test
 
 
-def run(*arguments):
-    """Runs the program with a time limit."""
+def run(*arguments, under=(), **options):
+    """Runs the program, after the words `under`, with a time limit; options go to subprocess.run."""
     words = [str(a) for a in arguments]
-    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
+    how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    done = subprocess.run([*under, PROGRAM, *words], text=True, timeout=240, **how)
     return Result(words, done.returncode, done.stdout, done.stderr)
 
 
-def passes(*arguments):
+def passes(*arguments, **how):
     """Runs the program, which must end with 0."""
-    result = run(*arguments)
+    result = run(*arguments, **how)
     check(result.status == 0, f"should succeed: {result}")
     return result
 
 
-def refuses(status, words, *arguments):
+def refuses(status, words, *arguments, **how):
     """Runs the program, which must end with that status and one line that holds the words."""
-    result = run(*arguments)
+    result = run(*arguments, **how)
     check(result.status == status, f"should end with {status}: {result}")
     check(result.err.count("\n") == 1 and result.err.startswith("ufp4"), f"should say one line: {result}")
     check(words in result.err, f"should say {words!r}: {result}")
     return result
 
 
-def rejects(status, words, *arguments):
+def rejects(status, words, *arguments, **how):
     """The same, and it leaves no new file."""
     before = listing()
-    result = refuses(status, words, *arguments)
+    result = refuses(status, words, *arguments, **how)
     check(listing() == before, f"left files behind: {listing()}: {result}")
     return result
 

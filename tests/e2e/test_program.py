@@ -53,16 +53,12 @@ def test_version():
 def test_rejects_an_unknown_kernel():
     """one line that names it and those there are"""
     for name in (" ", "avx513"):
-        environment = {**os.environ, "UFP4_KERNEL": name}
-        done = subprocess.run([bench.PROGRAM, "random"], env=environment, capture_output=True, text=True, timeout=60)
-        check_equal((done.returncode, done.stdout), (2, ""), "exit status and output")
-        check_equal(done.stderr, f"ufp4: UFP4_KERNEL: '{name}' is not one of fastest, portable, avx2, avx512\n", "message")
+        rejects(2, f"ufp4: UFP4_KERNEL: '{name}' is not one of fastest, portable, avx2, avx512\n", "random",
+                env={**os.environ, "UFP4_KERNEL": name})
 
 
 def test_an_empty_kernel_is_none():
-    environment = {**os.environ, "UFP4_KERNEL": ""}
-    done = subprocess.run([bench.PROGRAM, "random"], env=environment, capture_output=True, text=True, timeout=60)
-    check_equal((done.returncode, done.stderr), (0, ""), "exit status and message")
+    check_equal(passes("random", env={**os.environ, "UFP4_KERNEL": ""}).err, "", "message")
 
 
 def test_rejects_letters_by_their_word():

@@ -5,13 +5,13 @@ import math
 import os
 import pathlib
 import struct
-import subprocess
 import threading
 
 import bench
 from bench import check, check_equal, passes, rejects, slow
 
 Q = ["-o", "Q.safetensors"]
+LITTLE_MEMORY = ["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh"]
 
 
 def quantize(*options, rows=None, **file_options):
@@ -259,20 +259,14 @@ def test_reads_only_the_tensor_that_is_named():
         file.write(struct.pack("<4f", 0.5, 1, 2, 3))
     bench.write_npy("X.npy", [[0.5, 1.0, 2.0, 3.0]])
     passes("quantize", "X.npy", "-o", "want.safetensors", "--elem", "e1m2")
-    words = [bench.PROGRAM, "quantize", "model.safetensors:small", *Q, "--elem", "e1m2"]
-    done = subprocess.run(["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh", *words], capture_output=True, text=True,
-                          timeout=240)
-    check_equal((done.returncode, done.stderr), (0, ""), "exit status and message")
+    check_equal(passes("quantize", "model.safetensors:small", *Q, "--elem", "e1m2", under=LITTLE_MEMORY).err, "", "message")
     check_equal(pathlib.Path("Q.safetensors").read_bytes(), pathlib.Path("want.safetensors").read_bytes(), "the codes")
 
 
 def test_rejects_what_is_no_npy_before_it_reads_it():
     with open("X.npy", "wb") as file:
         file.truncate(16 << 30)
-    words = [bench.PROGRAM, "quantize", "X.npy", *Q, "--elem", "e1m2"]
-    done = subprocess.run(["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh", *words], capture_output=True, text=True,
-                          timeout=240)
-    check(done.returncode == 2 and "it is no .npy file" in done.stderr, f"{done.returncode} {done.stderr}")
+    rejects(2, "it is no .npy file", "quantize", "X.npy", *Q, "--elem", "e1m2", under=LITTLE_MEMORY)
 
 
 def test_rejects_a_name_behind_a_quantized_tensor():
@@ -286,10 +280,7 @@ def test_rejects_an_output_that_is_read_only():
     pathlib.Path("Q.safetensors").write_text("precious")
     os.chmod("Q.safetensors", 0o444)
     mere = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"] if os.geteuid() == 0 else []
-    done = subprocess.run([*mere, bench.PROGRAM, "quantize", "X.npy", *Q, "--elem", "e1m2"], capture_output=True,
-                          text=True, timeout=60)
-    check_equal((done.returncode, done.stderr), (2, "ufp4 quantize: Q.safetensors: cannot write: Permission denied\n"),
-                "exit status and message")
+    rejects(2, "ufp4 quantize: Q.safetensors: cannot write: Permission denied\n", "quantize", "X.npy", *Q, "--elem", "e1m2", under=mere)
     check_equal(pathlib.Path("Q.safetensors").read_text(), "precious", "the file")
 
 
@@ -305,9 +296,8 @@ def test_takes_files_from_pipes():
     passes("dequantize", "P.safetensors", "-o", "D.npy")
     writer.join()
     check_equal(bench.read_npy("D.npy"), bench.read_npy("want.npy"), "the values")
-    done = subprocess.run(["sh", "-c", 'cat X.npy | "$@"', "sh", bench.PROGRAM, "quantize", "/dev/stdin", "-o",
-                           "P2.safetensors", "--elem", "e1m2"], capture_output=True, text=True, timeout=60)
-    check_equal((done.returncode, done.stderr), (0, ""), "exit status and message")
+    done = passes("quantize", "/dev/stdin", "-o", "P2.safetensors", "--elem", "e1m2", under=["sh", "-c", 'cat X.npy | "$@"', "sh"])
+    check_equal(done.err, "", "message")
     check_equal(pathlib.Path("P2.safetensors").read_bytes(), pathlib.Path("Q.safetensors").read_bytes(), "the codes")
 
 

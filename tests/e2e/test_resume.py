@@ -177,13 +177,13 @@ def test_over_ranks_writes_the_same_files():
     words = [*TINY, "--steps", "6", "--seeds", "3", "--recipe", "bf16,ufp4,e2m1", "--threads", "1"]
     passes("train", text, "-o", one, *words)
     mpirun += ["-n", "3"]
-    done = subprocess.run([*mpirun, bench.PROGRAM, "train", text, "-o", two, *words], capture_output=True, text=True, timeout=120)
-    if "built without MPI" in done.stderr:
+    done = bench.run("train", text, "-o", two, *words, under=mpirun)
+    if "built without MPI" in done.err:
         raise Skipped("the program was built without MPI")
-    check(done.returncode == 0 and done.stderr.count("\n") == 1 and "UFP4_PYTHON" in done.stderr, "one rank says:", done.returncode, done.stderr)
+    check(done.status == 0 and done.err.count("\n") == 1 and "UFP4_PYTHON" in done.err, "one rank says:", done)
     check(all_files(one) == all_files(two) and len(all_files(two)) == 3, "files differ")
-    done = subprocess.run([*mpirun, bench.PROGRAM, "train", text, "-o", two, *words, "--capture"], capture_output=True, text=True, timeout=120)
-    check(done.returncode == 2 and "--capture is of one process" in done.stderr, done.returncode, done.stderr)
+    done = bench.run("train", text, "-o", two, *words, "--capture", under=mpirun)
+    check(done.status == 2 and "--capture is of one process" in done.err, done)
 
 
 def test_a_signal_ends_python_too():

@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import subprocess
 
 import bench
 from bench import check, check_equal, passes
@@ -13,17 +12,13 @@ def into_full(*arguments):
     """Runs the program with a standard output that is always full; nothing new may lie there afterwards."""
     before = bench.listing()
     with open("/dev/full", "w") as full:
-        done = subprocess.run([bench.PROGRAM, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True,
-                              timeout=240, stdin=subprocess.DEVNULL)
-    check(done.returncode == 3 and done.stderr.startswith("ufp4: standard output: ") and done.stderr.count("\n") == 1,
-          f"{arguments}: exit status {done.returncode}, message {done.stderr!r}")
+        bench.refuses(3, "ufp4: standard output: ", *arguments, stdout=full)
     check_equal(bench.listing(), before, f"files after {arguments}")
 
 
 def closed(stream, *arguments):
     """Runs the program with one of its standard streams closed."""
-    return subprocess.run([bench.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=240,
-                          preexec_fn=lambda: os.close(stream))
+    return bench.run(*arguments, preexec_fn=lambda: os.close(stream))
 
 
 def quantized():
@@ -68,9 +63,8 @@ TRAINING = ["--d-model", 32, "--ff", 32, "--layers", 1, "--context", 16, "--batc
 def train_into_full(*words):
     pathlib.Path("text").write_text("the cat sat on a mat. " * 400)
     with open("/dev/full", "w", encoding="utf-8") as full:
-        done = subprocess.run([bench.PROGRAM, "train", "text", "-o", "out", *map(str, TRAINING), *words], stdout=full,
-                              stderr=subprocess.PIPE, text=True, timeout=240)
-    check_equal(done.returncode, 3, f"exit status: {done.stderr}")
+        result = bench.run("train", "text", "-o", "out", *TRAINING, *words, stdout=full)
+    check_equal(result.status, 3, f"exit status: {result}")
 
 
 def test_full_keeps_a_training():
@@ -86,8 +80,8 @@ def test_full_keeps_a_training():
 def test_closed_is_an_error_and_no_output_takes_its_place():
     operands = quantized()
     done = closed(1, "gemm", *operands, "-o", "D.npy", "--stats")
-    check_equal((done.returncode, done.stdout), (3, ""), f"exit status and output; {done.stderr}")
-    check(done.stderr.startswith("ufp4: standard output: ") and done.stderr.count("\n") == 1, done.stderr)
+    check_equal((done.status, done.out), (3, ""), f"exit status and output; {done.err}")
+    check(done.err.startswith("ufp4: standard output: ") and done.err.count("\n") == 1, done.err)
     check(not os.path.exists("D.npy"), "D.npy was written")
 
 
@@ -96,19 +90,16 @@ def test_closed_streams_change_no_result():
     passes("gemm", *operands, "-o", "want.npy")
     want = pathlib.Path("want.npy").read_bytes()
     for stream in (0, 1, 2):  # without --stats nothing is printed
-        check_equal(closed(stream, "gemm", *operands, "-o", "D.npy").returncode, 0, f"exit status, stream {stream}")
+        check_equal(closed(stream, "gemm", *operands, "-o", "D.npy").status, 0, f"exit status, stream {stream}")
         check(pathlib.Path("D.npy").read_bytes() == want, f"D.npy differs, stream {stream}")
         os.remove("D.npy")
 
 
 def layer_on_a_full_disk():
     before = bench.listing()
-    words = ["layer", "X.npy", "W.npy", "dY.npy", "-o", "out", "--json"]
-    done = subprocess.run(["sh", "-c", 'ulimit -f 2; exec "$@"', "sh", bench.PROGRAM, *words],
-                          capture_output=True, text=True, timeout=240)
-    check_equal(done.returncode, 3, f"exit status: {done.stderr}")
-    check("dX.npy" in done.stderr and done.stderr.count("\n") == 1, done.stderr)
-    check_equal(json.loads(done.stdout)["cases"][0]["n"], 4, "the table is printed first")
+    done = bench.refuses(3, "dX.npy", "layer", "X.npy", "W.npy", "dY.npy", "-o", "out", "--json",
+                         under=["sh", "-c", 'ulimit -f 2; exec "$@"', "sh"])
+    check_equal(json.loads(done.out)["cases"][0]["n"], 4, "the table is printed first")
     check_equal(bench.listing(), before, "files")
 
 

@@ -100,6 +100,16 @@ ufp4_device_t *fixture_device(unsigned threads) {
   return device;
 }
 
+ufp4_trainer_t *fixture_trainer(const ufp4_trainer_options_t *options, const ufp4_text_t *text,
+                                ufp4_device_t *device, const char *recipe) {
+  ufp4_recipe_t named;
+  ufp4_trainer_t *trainer = NULL;
+  if (recipe) check_bits(0, ufp4_recipe_named(recipe, &named), UFP4_OK, "%s", recipe);
+  check_bits(0, ufp4_trainer_create(options, text, device, recipe ? &named : NULL, &trainer),
+             UFP4_OK, "create");
+  return trainer;
+}
+
 void fixture_folder(char path[256]) {
   const char *base = getenv("TMPDIR");
   snprintf(path, 256, "%s/ufp4-test-XXXXXX", base ? base : "/tmp");

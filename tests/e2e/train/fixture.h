@@ -36,6 +36,10 @@ ufp4_device_t *fixture_open_none(void *context);
 /** A golden model device; NULL, and the property has failed, if it cannot be opened. */
 ufp4_device_t *fixture_device(unsigned threads);
 
+/** A trainer by a recipe of that name; NULL: plain FP32, and @p device is not used. */
+ufp4_trainer_t *fixture_trainer(const ufp4_trainer_options_t *options, const ufp4_text_t *text,
+                                ufp4_device_t *device, const char *recipe);
+
 /** A fresh folder below the temporary folder; fixture_remove removes it with its files. */
 void fixture_folder(char path[256]);
 void fixture_remove(const char *path);

@@ -36,14 +36,7 @@ static void close_place(place_t *place) {
 // @p recipe NULL: plain FP32.
 static ufp4_trainer_t *make_with(const place_t *place, const char *recipe,
                                  const ufp4_trainer_options_t *options) {
-  ufp4_recipe_t named;
-  ufp4_trainer_t *trainer = NULL;
-  if (recipe) check_bits(0, ufp4_recipe_named(recipe, &named), UFP4_OK, "%s", recipe);
-  check_bits(
-      0,
-      ufp4_trainer_create(options, &place->text, place->device, recipe ? &named : NULL, &trainer),
-      UFP4_OK, "create");
-  return trainer;
+  return fixture_trainer(options, &place->text, place->device, recipe);
 }
 
 static ufp4_trainer_t *make(const place_t *place, const char *recipe) {

@@ -19,11 +19,8 @@ typedef struct {
 static void train(trained_t *t) {
   *t = (trained_t){.text = fixture_text(40000), .device = fixture_device(1)};
   ufp4_trainer_options_t options = fixture_options(3);
-  ufp4_recipe_t recipe;
   double loss;
-  check_bits(0, ufp4_recipe_named("ufp4", &recipe), UFP4_OK, "ufp4");
-  check_bits(0, ufp4_trainer_create(&options, &t->text, t->device, &recipe, &t->trainer), UFP4_OK,
-             "create");
+  t->trainer = fixture_trainer(&options, &t->text, t->device, "ufp4");
   for (int i = 0; i < 3; i++)
     check_bits(i, ufp4_trainer_step(t->trainer, &loss), UFP4_OK, "step %d", i);
   t->plan = ufp4_trainer_evaluation(t->trainer, INT64_MAX);

@@ -137,14 +137,11 @@ TEST(branched_runs_leave_the_base_at_its_step) {
              UFP4_OK, "branched");
   for (int s = 0; s < SEEDS; s++) {
     ufp4_trainer_options_t options = m.o.trainer;
-    ufp4_trainer_t *base, *branch;
     ufp4_device_t *device = fixture_device(1);
     double loss = 0, held = 0;
     options.seed += (uint64_t)s;
-    check_bits(s, ufp4_trainer_create(&options, &m.text, device, &m.o.variants[0].recipe, &base),
-               UFP4_OK, "base");
-    check_bits(s, ufp4_trainer_create(&options, &m.text, device, &m.o.variants[1].recipe, &branch),
-               UFP4_OK, "branch");
+    ufp4_trainer_t *base = fixture_trainer(&options, &m.text, device, "bf16"),
+                   *branch = fixture_trainer(&options, &m.text, device, "ufp4");
     for (int i = 0; i < 3; i++) ufp4_trainer_step(base, &loss);
     ufp4_trainer_copy(branch, base);
     ufp4_trainer_step(branch, &loss);

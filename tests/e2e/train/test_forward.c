@@ -33,8 +33,7 @@ static void start(model_t *m) {
                                         .tokens = INT64_MAX,
                                         .open = fixture_open,
                                         .workers = 1};
-  check_bits(0, ufp4_trainer_create(&options, &m->text, m->device, m->recipes, &m->trainer),
-             UFP4_OK, "create");
+  m->trainer = fixture_trainer(&options, &m->text, m->device, "bf16");
   for (int i = 0; i < 4; i++)
     check_bits(i, ufp4_trainer_step(m->trainer, &loss), UFP4_OK, "step %d", i);
 }

@@ -271,9 +271,8 @@ TEST(rejects_ids_that_are_no_names) {
 static void write_checkpoint(place_t *place, const char *id) {
   const ufp4_trainer_options_t options = fixture_options(2);
   const ufp4_text_t text = {0};
-  ufp4_trainer_t *trainer;
+  ufp4_trainer_t *trainer = fixture_trainer(&options, &text, NULL, NULL);
   char path[UFP4_KEPT_PATH];
-  ufp4_trainer_create(&options, &text, NULL, NULL, &trainer);
   check_bits(0, ufp4_kept_path(place->runs, id, UFP4_KEPT_CHECKPOINT, path, &place->message),
              UFP4_OK, "its path");
   check_bits(1, ufp4_trainer_save(trainer, NULL, path, &place->message), UFP4_OK, "save: %s",

@@ -234,10 +234,9 @@ TEST(bf16_layers_and_passes_hold_for_the_gemms_they_name) {
 TEST(copy_goes_on_as_the_original) {
   ufp4_trainer_options_t options = fixture_options(8);
   ufp4_text_t text = fixture_text(40000);
-  ufp4_trainer_t *a, *b;
+  ufp4_trainer_t *a = fixture_trainer(&options, &text, NULL, NULL),
+                 *b = fixture_trainer(&options, &text, NULL, NULL);
   double loss[8], copied[8];
-  ufp4_trainer_create(&options, &text, NULL, NULL, &a);
-  ufp4_trainer_create(&options, &text, NULL, NULL, &b);
   take_steps(a, 3, loss);
   check_bits(0, ufp4_trainer_copy(b, a), UFP4_OK, "copy");
   check_bits(0, (uint64_t)ufp4_trainer_steps(b), 3, "steps taken");
@@ -275,10 +274,9 @@ static ufp4_status_t on_gemm(void *context, const ufp4_layer_event_t *e) {
 TEST(hook_sees_each_gemm) {
   ufp4_trainer_options_t options = fixture_options(2);
   ufp4_text_t text = fixture_text(40000);
-  ufp4_trainer_t *trainer;
+  ufp4_trainer_t *trainer = fixture_trainer(&options, &text, NULL, NULL);
   seen_t seen = {.order_ok = 1, .shapes_ok = 1};
   double loss;
-  ufp4_trainer_create(&options, &text, NULL, NULL, &trainer);
   ufp4_trainer_set_hook(trainer, (ufp4_layer_hook_t){on_gemm, &seen});
   ufp4_trainer_step(trainer, &loss);
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++)
@@ -297,9 +295,8 @@ static ufp4_status_t refuse(void *context, const ufp4_layer_event_t *event) {
 TEST(rejects_step_whose_hook_fails) {
   ufp4_trainer_options_t options = fixture_options(2);
   ufp4_text_t text = fixture_text(40000);
-  ufp4_trainer_t *trainer;
+  ufp4_trainer_t *trainer = fixture_trainer(&options, &text, NULL, NULL);
   double loss;
-  ufp4_trainer_create(&options, &text, NULL, NULL, &trainer);
   uint64_t before = hash_of(ufp4_trainer_weights(trainer));
   ufp4_trainer_set_hook(trainer, (ufp4_layer_hook_t){refuse, NULL});
   check_bits(0, ufp4_trainer_step(trainer, &loss), UFP4_ERROR_IO, "step");
@@ -351,10 +348,9 @@ TEST(rejects_impossible_schedules) {
 TEST(rejects_copy_of_another_shape) {
   ufp4_trainer_options_t options = fixture_options(2);
   ufp4_text_t text = {0};
-  ufp4_trainer_t *a, *b;
-  ufp4_trainer_create(&options, &text, NULL, NULL, &a);
+  ufp4_trainer_t *a = fixture_trainer(&options, &text, NULL, NULL);
   options.shape.ff = 64;
-  ufp4_trainer_create(&options, &text, NULL, NULL, &b);
+  ufp4_trainer_t *b = fixture_trainer(&options, &text, NULL, NULL);
   check_bits(0, ufp4_trainer_copy(b, a), UFP4_ERROR_ARGUMENT, "copy");
   ufp4_trainer_free(a), ufp4_trainer_free(b);
 }

@@ -9,8 +9,7 @@ namespace {
 using namespace link_test;
 using Narrow = Rig<Vlink8>;
 
-// --- Damaged lines
-// ---------------------------------------------------------------------------------
+// --- Damaged lines ------------------------------------------------------------------------------
 
 // Every single damage of one short frame: no answer but the right one, and memory as it was or as
 // it should be.

@@ -177,8 +177,7 @@ TEST(wait_ends_with_the_interrupt) {
   check_that(2, !rig.reader.answer.irq, "level of the interrupt");
 }
 
-// --- The board's registers
-// -------------------------------------------------------------------------
+// --- The board's registers ----------------------------------------------------------------------
 
 TEST(board_registers) {
   Narrow rig;

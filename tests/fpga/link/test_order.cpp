@@ -9,8 +9,7 @@ namespace {
 using namespace link_test;
 using Narrow = Rig<Vlink8>;
 
-// --- Sequence numbers
-// ------------------------------------------------------------------------------
+// --- Sequence numbers ---------------------------------------------------------------------------
 
 TEST(nothing_runs_without_a_session) {
   Narrow rig;
@@ -118,8 +117,7 @@ TEST(hello_begins_anew) {
   check_bits(2, rig.ask(rig.request(4, kPing, 0, {})).size(), 2, "bytes, again");
 }
 
-// --- The window
-// ------------------------------------------------------------------------------------
+// --- The window ---------------------------------------------------------------------------------
 
 // Memory that takes nothing while eight of the longest frames come: none is lost.
 TEST(window_of_full_frames) {

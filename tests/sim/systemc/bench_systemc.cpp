@@ -62,8 +62,7 @@ Measured measure_plain(const char *configuration, const twin_job_t &job) {
       [&] { plain.write(UFP4_REG_IRQ_STATUS, 7); }, [&] { return plain.cycles(); });
 }
 
-// --- The timed model without SystemC, with a memory and the golden model
-// --------------------------
+// --- The timed model without SystemC, with a memory and the golden model ------------------------
 
 struct Host {
   executor_t executor;

@@ -3,6 +3,8 @@
 #ifndef UFP4_TEST_SYSTEMC_CASES_H
 #define UFP4_TEST_SYSTEMC_CASES_H
 
+#include <string>
+
 #include "plain.h"
 
 /** Jobs for a configuration, random ones. */
@@ -41,6 +43,31 @@ inline void on_both(const Rig::Body &body) {
       timed("timed", Kind::kTimed, memories[3], counted);
   sc_core::sc_start();
   check_bits(0, ends, 2, "hosts that came to their end");
+}
+
+/** A register by transport_dbg. @return the bytes that it gave */
+inline unsigned debug_read(Rig &rig, uint32_t offset, uint32_t *seen) {
+  tlm::tlm_generic_payload payload;
+  payload.set_read();
+  payload.set_address(offset);
+  payload.set_data_ptr(reinterpret_cast<unsigned char *>(seen));
+  payload.set_data_length(4);
+  return rig.host->transport_dbg(payload);
+}
+
+/** What SystemC reports of a run, or an empty text. */
+inline std::string report_of(const std::function<void()> &run) {
+  try {
+    run();
+  } catch (const sc_core::sc_report &report) {
+    return report.what();
+  }
+  return {};
+}
+
+inline void check_report(const std::string &report, const char *words) {
+  check_that(0, report.find(words) != std::string::npos, "reported: \"%s\", without \"%s\"",
+             report.c_str(), words);
 }
 
 #endif

@@ -178,6 +178,13 @@ void Rig::set_up() {
   for (const auto &[offset, value] : set_up_registers()) write(offset, value);
 }
 
+void Rig::pulse_reset() {
+  reset.write(true);
+  run(20);
+  reset.write(false);
+  tail = 0;
+}
+
 std::vector<twin_job_t> rung(const std::vector<twin_job_t> &jobs, uint32_t tail) {
   std::vector<twin_job_t> out = jobs;
   for (auto &job : out) job.header.job = tail++;

@@ -73,6 +73,8 @@ class Rig : public sc_core::sc_module {
     return sc_core::sc_time_stamp().value() / period.value();
   }
   void set_up();
+  /** The pin, for 20 cycles. */
+  void pulse_reset();
   /** Gives the jobs with one write of ring_tail; the last one has an interrupt. */
   void ring(const std::vector<twin_job_t> &jobs);
   ufp4_completion_t completion(uint32_t index);

@@ -275,14 +275,9 @@ TEST(a_polling_host_sees_the_same) {
 
 namespace {
 
-uint32_t debug_read(Rig &rig, uint32_t offset) {
-  tlm::tlm_generic_payload payload;
+uint32_t head_of(Rig &rig) {
   uint32_t seen = 0;
-  payload.set_read();
-  payload.set_address(offset);
-  payload.set_data_ptr(reinterpret_cast<unsigned char *>(&seen));
-  payload.set_data_length(4);
-  check_bits(offset, rig.host->transport_dbg(payload), 4, "bytes");
+  check_bits(0, debug_read(rig, UFP4_REG_RING_HEAD, &seen), 4, "bytes");
   return seen;
 }
 
@@ -303,7 +298,7 @@ uint64_t steps_of(Rig &rig, Jobs &jobs, const std::function<void(unsigned)> &pol
   const auto *core = dynamic_cast<const Ufp4CoreTimed *>(rig.core.get());
   const uint64_t before = core->steps();
   rig.ring(jobs.gemm(60, 60, 200));
-  for (*polls = 0; poll && debug_read(rig, UFP4_REG_RING_HEAD) != rig.tail; ++*polls) poll(*polls);
+  for (*polls = 0; poll && head_of(rig) != rig.tail; ++*polls) poll(*polls);
   if (!poll) check_that(0, rig.wait_interrupt(), "no interrupt");
   rig.write(UFP4_REG_IRQ_STATUS, 7);
   rig.write(UFP4_REG_IRQ_MASK, 1);

@@ -192,10 +192,7 @@ SLOW_TEST(what_stops_a_core_is_the_same) {
       rig.write(UFP4_REG_WATCHDOG, 0);
       rig.write(UFP4_REG_IRQ_STATUS, 7);
       see(rig, jobs.gemm(20, 30, 40), seen);
-      rig.reset.write(true);
-      rig.run(20);
-      rig.reset.write(false);
-      rig.tail = 0;
+      rig.pulse_reset();
     }
   };
   check_same({20, 7, 0, nullptr}, false, body);

@@ -75,15 +75,10 @@ TEST(debug_reads_have_no_side_effects) {
     rig.set_up();
     rig.ring(jobs.gemm(40, 40, 200));
     rig.run(150);
-    tlm::tlm_generic_payload payload;
     for (uint32_t offset = 0; offset < 0x200; offset += 4) {
       uint32_t seen = 0;
-      payload.set_read();
-      payload.set_address(offset);
-      payload.set_data_ptr(reinterpret_cast<unsigned char *>(&seen));
-      payload.set_data_length(4);
       const uint64_t before = rig.cycles();
-      const unsigned bytes = rig.host->transport_dbg(payload);
+      const unsigned bytes = debug_read(rig, offset, &seen);
       check_bits(offset, rig.cycles(), before, "time");
       check_bits(offset, bytes, dynamic_cast<Ufp4CoreTimed *>(rig.core.get()) ? 4 : 0, "bytes");
       if (bytes == 4) check_bits(offset, seen, rig.read(offset), "what a read brings");
@@ -145,10 +140,7 @@ TEST(non_blocking_takes_phases_as_they_come) {
                     UFP4_CORE_STATUS_READ_ERROR);
         rig.ring(Jobs().gemm(40, 40, 200));
         rig.run(150);
-        rig.reset.write(true);
-        rig.run(20);
-        rig.reset.write(false);
-        rig.tail = 0;
+        rig.pulse_reset();
         rig.set_up();
         check_serving(rig);
       },
@@ -168,25 +160,6 @@ TEST(memory_errors_end_the_job) {
   sc_core::sc_start();
 }
 
-namespace {
-
-// What SystemC reports of a run, or an empty text.
-std::string report_of(const std::function<void()> &run) {
-  try {
-    run();
-  } catch (const sc_core::sc_report &report) {
-    return report.what();
-  }
-  return {};
-}
-
-void check_report(const std::string &report, const char *words) {
-  check_that(0, report.find(words) != std::string::npos, "reported: \"%s\", without \"%s\"",
-             report.c_str(), words);
-}
-
-}  // namespace
-
 /** Answers that come later than their requests, with a reset amid them. */
 SLOW_TEST(timed_with_memory_outside_waits_as_the_rtl_does) {
   std::vector<uint64_t> cycles[2];
@@ -205,10 +178,7 @@ SLOW_TEST(timed_with_memory_outside_waits_as_the_rtl_does) {
         }
         rig.ring(jobs.gemm(40, 40, 200));
         rig.run(150);
-        rig.reset.write(true);
-        rig.run(20);
-        rig.reset.write(false);
-        rig.tail = 0;
+        rig.pulse_reset();
       }
     };
   };
@@ -402,9 +372,7 @@ TEST(an_idle_core_sleeps) {
       check_that(i, rig.core->cycles() - before < 200, "%llu cycles in its sleep",
                  static_cast<unsigned long long>(rig.core->cycles() - before));
     }
-    rig.reset.write(true);
-    rig.run(20);
-    rig.reset.write(false);
+    rig.pulse_reset();
     check_bits(0, rig.read(UFP4_REG_RING_TAIL), 0, "reset in its sleep");
   });
   sc_core::sc_start();

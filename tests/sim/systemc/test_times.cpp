@@ -39,10 +39,7 @@ void watch(Rig &rig, Seen *seen) {
     if (i != 1) continue;
     rig.ring(jobs.gemm(40, 40, 200));
     rig.run(731);
-    rig.reset.write(true);
-    rig.run(20);
-    rig.reset.write(false);
-    rig.tail = 0;
+    rig.pulse_reset();
   }
 }
 
@@ -117,20 +114,6 @@ void check_resolution(double value, sc_core::sc_time_unit unit, uint64_t resolut
   for (size_t i = 0; i < got.size() && i < want.size(); i++) {
     check_bits(static_cast<int64_t>(i), got[i], want[i], "a count");
   }
-}
-
-std::string report_of(const std::function<void()> &run) {
-  try {
-    run();
-  } catch (const sc_core::sc_report &report) {
-    return report.what();
-  }
-  return {};
-}
-
-void check_report(const std::string &report, const char *words) {
-  check_that(0, report.find(words) != std::string::npos, "reported: \"%s\", without \"%s\"",
-             report.c_str(), words);
 }
 
 // Of each module, what is said of a time.
