@@ -8,6 +8,10 @@
 
 #define OUTSIDE (UFP4_MEMORY_BASE + (1ull << 36))  // no memory there
 #define DATA_BYTES 0x70000ull                      // of the legal descriptors' tensors
+#define QUANT(name) \
+  offsetof(ufp4_quant_descriptor_t, name), sizeof(((ufp4_quant_descriptor_t *)0)->name)
+#define GEMM(name) \
+  offsetof(ufp4_gemm_descriptor_t, name), sizeof(((ufp4_gemm_descriptor_t *)0)->name)
 
 // The timed model has no bus errors: it takes no such job (driver.tlm).
 static int is_not_taken(ufp4_core_status_t want) {
@@ -49,7 +53,7 @@ static ufp4_descriptor_t moved_job(ufp4_descriptor_t job, uint64_t data) {
   return job;
 }
 
-// But for what lies where no memory is, which differs by backend.
+// But for low addresses that no memory of the simulated core has.
 static void check_rules(ufp4_descriptor_t good, const rule_t *rules) {
   ufp4_device_t *device = bench_device();
   bench_jobs_t jobs = bench_jobs(device);
@@ -61,7 +65,8 @@ static void check_rules(ufp4_descriptor_t good, const rule_t *rules) {
   for (; rules[i].what; i++) {
     rule_t rule = rules[i];
     rule.value = moved(rule.value, data);
-    if (rule.want < READ) check_rule(i, &here, &rule, device);
+    if (rule.want < READ || rule.bytes < 8 || rule.value >= OUTSIDE)
+      check_rule(i, &here, &rule, device);
     if (i % 8 == 0) bench_check_serving(i, device, &jobs);
   }
   bench_check_serving(i, device, &jobs);
@@ -129,8 +134,6 @@ TEST(rejects_what_is_outside_memory) {
 }
 
 TEST(rejects_tensor_scales_and_unrounded_sums_with_a_factor) {
-#define GEMM(name) \
-  offsetof(ufp4_gemm_descriptor_t, name), sizeof(((ufp4_gemm_descriptor_t *)0)->name)
   static const rule_t of_nvfp4[] = {{"-0", GEMM(tensor_scale), 0x80000000, UNSUPPORTED},
                                     {"NaN", GEMM(tensor_scale), 0x7FC00000, UNSUPPORTED},
                                     {"NaN", GEMM(tensor_scale), 0x7F800001, UNSUPPORTED},
@@ -142,7 +145,6 @@ TEST(rejects_tensor_scales_and_unrounded_sums_with_a_factor) {
   static const rule_t of_sums[] = {{"alpha", GEMM(d_mode), UFP4_D_MODE_ALPHA, UNSUPPORTED},
                                    {"C", GEMM(d_mode), UFP4_D_MODE_C, UNSUPPORTED},
                                    {0}};
-#undef GEMM
   ufp4_descriptor_t gemm = good_addends();
   gemm.gemm.a_elem = gemm.gemm.b_elem = UFP4_ELEM_E2M1;
   gemm.gemm.scale = UFP4_SCALE_NVFP4;
@@ -153,6 +155,60 @@ TEST(rejects_tensor_scales_and_unrounded_sums_with_a_factor) {
   gemm.gemm.d_mode = UFP4_D_MODE_SUMS;
   gemm.gemm.d_stride_bytes = 384;
   check_rules(gemm, of_sums);
+}
+
+TEST(rejects_slots) {
+  static const rule_t of_quant[] = {{"row 64", QUANT(row_exponent), 64, SLOT},
+                                    {"row 65535", QUANT(row_exponent), 0xFFFF, SLOT},
+                                    {"col never written", QUANT(col_exponent), 4, SLOT},
+                                    {"col 1000", QUANT(col_exponent), 1000, SLOT},
+                                    {0}};
+  static const rule_t of_gemm[] = {
+      {"a 64", GEMM(a_exponent), 64, SLOT}, {"b never written", GEMM(b_exponent), 5, SLOT}, {0}};
+  ufp4_descriptor_t quant = good_quant(UFP4_OPCODE_QUANT), gemm = good_gemm();
+  quant.quant.row_mode |= UFP4_MODE_SLOT;
+  quant.quant.col_mode |= UFP4_MODE_SLOT;
+  gemm.gemm.a_mode = gemm.gemm.b_mode = UFP4_MODE_SLOT;
+  quant.quant.row_exponent = gemm.gemm.a_exponent = 3;  // which the serving jobs write
+  quant.quant.col_exponent = gemm.gemm.b_exponent = 63;
+  check_rules(quant, of_quant);
+  check_rules(gemm, of_gemm);
+}
+
+// Each rule is broken besides those before it.
+TEST(rejects_with_the_lowest_status) {
+  static const rule_t broken[] = {
+      {"memory", GEMM(b_codes_addr), OUTSIDE, READ},
+      {"a slot", GEMM(a_exponent), 64, SLOT},
+      {"a reserved byte", offsetof(ufp4_gemm_descriptor_t, reserved0), 1, 1, UNSUPPORTED},
+      {"40 bits", GEMM(d_addr), TOP, ADDRESS},
+      {"a stride", GEMM(a_stride_blocks), 3, MISALIGNED},
+      {"a size", GEMM(k), 0, SIZE},
+      {"the opcode", GEMM(opcode), 77, UFP4_CORE_STATUS_BAD_OPCODE}};
+  ufp4_device_t *device = bench_device();
+  bench_jobs_t jobs = bench_jobs(device);
+  ufp4_descriptor_t job = jobs.gemm;
+  bench_check_serving(-1, device, &jobs);
+  for (int i = 0; i < 7; i++) {
+    check_rule(i, &job, &broken[i], device);
+    memcpy(job.bytes + broken[i].offset, &broken[i].value, broken[i].bytes);
+  }
+  bench_check_serving(7, device, &jobs);
+  ufp4_device_close(device);
+}
+
+TEST(amax_ignores_what_follows_its_fields) {
+  ufp4_device_t *device = bench_device();
+  ufp4_descriptor_t job = bench_jobs(device).amax;
+  const size_t from = offsetof(ufp4_quant_descriptor_t, row_codes_addr);
+  memset(job.bytes + from, 0xFF, sizeof job - from);
+  job.quant.round = job.quant.scale_round = 0xEE;
+  check_bits(0, bench_run(device, &job, NULL), UFP4_OK, "%s", ufp4_device_message(device));
+  job.quant.row_mode = 0;
+  job.quant.row_exponent = 999;
+  check_bits(1, bench_run(device, &job, NULL), UFP4_OK, "column only: %s",
+             ufp4_device_message(device));
+  ufp4_device_close(device);
 }
 
 TEST(rejects_opcodes) {

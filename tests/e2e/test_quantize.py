@@ -189,10 +189,20 @@ def test_unrotate_undoes_the_transform():
 
 
 def test_says_that_there_is_nan_or_inf():
-    for value in (math.nan, math.inf):
-        bench.write_npy("X.npy", [[1.0, value]])
+    for value in (math.nan, math.inf, -math.inf):
+        rows = bench.gaussian(3, 40)
+        rows[1][20] = value
+        bench.write_npy("X.npy", rows)
         check_equal(passes("quantize", "X.npy", *Q, "--elem", "e2m1").err,
                     "ufp4 quantize: X.npy holds NaN, Inf or numbers beyond FP32; the scales of those blocks are NaN\n", f"{value}")
+        metadata, tensors = bench.read_safetensors("Q.safetensors")
+        check_equal(metadata["flags"], "nan", "flags")
+        check_equal([i for i, scale in enumerate(tensors["scales"][2]) if scale == 0x7F], [4], "NaN scales")
+        check_equal(set(tensors["codes"][2][40 + 16:40 + 32]), {0}, "codes of that block")
+        passes("dequantize", "Q.safetensors", "-o", "D.npy")
+        _, got = bench.read_npy("D.npy")
+        nan = [(r, c) for r, row in enumerate(got) for c, v in enumerate(row) if math.isnan(v)]
+        check_equal(nan, [(1, c) for c in range(16, 32)], "NaN of dequantize")
     bench.write_npy("X.npy", [[1.0, 3e38]])
     check_equal(passes("quantize", "X.npy", *Q, "--elem", "e2m1").err, "", "neither")
 
@@ -217,6 +227,16 @@ def test_an_output_is_replaced_whole():
     pathlib.Path("Y.npy").write_bytes(b"nothing")
     rejects(2, "Y.npy", "quantize", "Y.npy", *Q, "--elem", "e2m1")
     check_equal(pathlib.Path("Q.safetensors").read_bytes(), before, "the old file")
+
+
+def test_rejects_damaged_files():
+    cases = [(bench.npy_bytes([[1.0, 2.0]])[:-1], "truncated: 7 bytes"), (b"", "it is no .npy"),
+             (bench.npy_bytes([[1]], "|u1"), "its element type is '|u1'; float32"),
+             (bench.npy_bytes([[1]], "<i8"), "its elements are int64; float32"),
+             (bench.npy_bytes([[1.0]], shape=(1,)), "it has 1 dimension;")]
+    for data, words in cases:
+        pathlib.Path("X.npy").write_bytes(data)
+        rejects(2, f"X.npy: {words}", "quantize", "X.npy", *Q, "--elem", "e2m1")
 
 
 def test_rejects_missing_files():

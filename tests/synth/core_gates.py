@@ -52,7 +52,7 @@ def main():
     if SIMULATOR == "icarus":
         gates.write_text(at_random(text))
         run("tests/rtl/cocotb/run.py", gates, sys.argv[5], TESTS)
-    else:  # where all starts at random anyway; a third of what it makes would be for waveforms
+    else:  # where with --stall all starts at random anyway; a third of what it makes would be for waveforms
         gates.write_text(f"/* verilator tracing_off */\n{text}")
         run("tests/rtl/flat/run.py", gates, CONFIGURATION, ROOT, FOLDER / "build")
 

@@ -72,6 +72,11 @@ TEST(one_block_worked) {
   check_bits(1, (uint64_t)sum, 6ull * 1024 * 128, "(3*6 - 12*1) quanta, scales 2^10 and 2^7 units");
 }
 
+static int64_t quanta(ufp4_elem_t elem, unsigned code) {
+  const ufp4_quantize_t how = {.elem = elem};
+  return reference_elem_quanta(fixture_slow_options(&how).elem, code);
+}
+
 TEST(every_product_of_codes) {
   // One pair of elements per GEMM of 16 x 16 outputs: A's row i holds code i, B's row j code j.
   for (int formats = 0; formats < 9; formats++) {
@@ -87,8 +92,7 @@ TEST(every_product_of_codes) {
     const ufp4_gemm_t how = plain(UFP4_DTYPE_I64);
     ufp4_gemm(&p.a, &p.b, &how, d, 16);
     for (int i = 0; i < 256; i++) {
-      const int want = ufp4_elem_quanta(p.a.elem, (unsigned)i / 16) *
-                       ufp4_elem_quanta(p.b.elem, (unsigned)i % 16);
+      const int64_t want = quanta(p.a.elem, (unsigned)i / 16) * quanta(p.b.elem, (unsigned)i % 16);
       check_bits(i, (uint64_t)d[i], (uint64_t)want, "formats %d, codes %x and %x", formats, i / 16,
                  i % 16);
     }

@@ -54,7 +54,8 @@ def main():
     np.save(build / "dY.npy", random.standard_normal((37, 29)).astype(np.float32))
     for name, rows in (("X", 37), ("W", 29)):
         np.save(build / f"{name}.npy", random.standard_normal((rows, 53)).astype(np.float32))
-    call(build, 300, program, "layer", "X.npy", "W.npy", "dY.npy", "-o", "step", "--backend", "rtl", "--config", configuration, "--check", "model")
+    call(build, 300, program, "layer", "X.npy", "W.npy", "dY.npy", "-o", "step", "--backend", "rtl", "--config", configuration, "--check", "model",
+         "--stall", bench.stall(7))
     tensors = 0
     for role, name, of in QUANTIZED * has_quant(source, configuration):
         said = call(build, 300, program, "quantize", f"{name}.npy", "-o", "q.safetensors", "--recipe", "ufp4", "--role", role, "--pass", of,
