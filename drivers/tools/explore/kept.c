@@ -126,8 +126,8 @@ int explore_kept_remove(const explore_plan_t *plan) {
 
 // The numbers of a row that are measured or come from such.
 static void numbers_of(explore_row_t *row, double *numbers[NUMBERS]) {
-  double *const first[NUMBERS - UFP4_COUNTER_COUNT] = {&row->macs,    &row->cycles,  &row->tokens,
-                                                       &row->compute, &row->memory,  &row->output,
+  double *const first[NUMBERS - UFP4_COUNTER_COUNT] = {&row->macs,    &row->cycles, &row->tokens,
+                                                       &row->compute, &row->memory, &row->output,
                                                        &row->read,    &row->written};
   for (int i = 0; i < NUMBERS; i++) {
     const int counter = i - (NUMBERS - UFP4_COUNTER_COUNT);
