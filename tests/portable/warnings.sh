@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$1"
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Werror -Wno-psabi)
 [[ $2 == gcc ]] || warnings+=(-Wno-sign-conversion)
-files=$(grep -LE '#include <(jansson|zlib)\.h>' $(find cmodel/src drivers/{src,backends/model,backends/cuda,backends/mmio,tools} -name "*.c"))
+files=$(grep -LE '#include <(jansson|zlib|cuda_runtime_api)\.h>' $(find cmodel/src drivers/{src,backends/model,backends/cuda,backends/mmio,tools} -name "*.c"))
 compiled=0
 for machine in arm-linux-gnueabihf i686-linux-gnu; do
   compiler=($machine-gcc)
@@ -17,7 +17,7 @@ for machine in arm-linux-gnueabihf i686-linux-gnu; do
     { echo "skipped: needs $machine-gcc with its C library, and ${compiler[0]} (./ufp4 test --full installs them)"; exit 77; }
   for file in $files; do
     "${compiler[@]}" -std=gnu11 -O2 -c -o /dev/null "${warnings[@]}" "${flags[@]}" -ffp-contract=off -D_FILE_OFFSET_BITS=64 -DUFP4_LIBRARY_FOLDER='""' \
-      -DUFP4_RELEASE_DATE='""' -Icmodel/include -Icmodel/src -Idrivers/include -Idrivers -Idrivers/src -Idrivers/tools -Isim/include "$file"
+      -DUFP4_RELEASE_DATE='""' -Icmodel/include -Icmodel/src -Idrivers/include -Idrivers/backends/cuda/include -Idrivers -Idrivers/src -Idrivers/tools -Isim/include "$file"
     compiled=$((compiled + 1))
   done
 done
