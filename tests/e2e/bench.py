@@ -56,20 +56,21 @@ def passes(*arguments):
     return result
 
 
-def refuses(status, words, *arguments):
-    """Runs the program, which must end with that status and one line that holds the words, on standard error alone."""
+def refuses(status, words, *arguments, printed=False):
+    """Runs the program, which must end with that status, one line that holds the words, and no results, but where they are printed
+    before what fails."""
     result = run(*arguments)
     check(result.status == status, f"should end with {status}: {result}")
     check(result.err.count("\n") == 1 and result.err.startswith("ufp4"), f"should say one line: {result}")
     check(words in result.err, f"should say {words!r}: {result}")
-    check(result.out == "", f"should print nothing: {result}")
+    check((result.out != "") == printed, f"should {'' if printed else 'not '}print results: {result}")
     return result
 
 
-def rejects(status, words, *arguments):
+def rejects(status, words, *arguments, **how):
     """The same, and it leaves no new file."""
     before = listing()
-    result = refuses(status, words, *arguments)
+    result = refuses(status, words, *arguments, **how)
     check(listing() == before, f"left files behind: {listing()}: {result}")
     return result
 
