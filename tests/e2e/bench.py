@@ -57,13 +57,14 @@ def passes(*arguments, **how):
     return result
 
 
-def refuses(status, words, *arguments, **how):
-    """Runs the program, which must end with that status and one line that holds the words; with 2, before it prints anything."""
+def refuses(status, words, *arguments, printed=False, **how):
+    """Runs the program, which must end with that status, one line that holds the words, and no results, but where they are printed
+    before what fails."""
     result = run(*arguments, **how)
     check(result.status == status, f"should end with {status}: {result}")
     check(result.err.count("\n") == 1 and result.err.startswith("ufp4"), f"should say one line: {result}")
     check(words in result.err, f"should say {words!r}: {result}")
-    check(status != 2 or not result.out, f"should print nothing: {result}")
+    check((result.out != "") == printed, f"should {'' if printed else 'not '}print results: {result}")
     return result
 
 

@@ -156,7 +156,7 @@ def test_rejects_a_folder_of_temporary_files_that_is_none():
     os.environ["UFP4_PYTHON"], before = "/bin/true", os.environ.get("TMPDIR")
     try:
         os.environ["TMPDIR"] = "/nowhere"
-        rejects(3, "a temporary file in /nowhere: No such file", *SMALL, "p.svg")
+        rejects(3, "a temporary file in /nowhere: No such file", *SMALL, "p.svg", printed=True)
     finally:
         del os.environ["UFP4_PYTHON"], os.environ["TMPDIR"]
         if before is not None:

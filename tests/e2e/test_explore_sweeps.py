@@ -69,7 +69,7 @@ def test_what_was_cut_off_goes_on():
     rejects(2, "clock_mhz is 1000.0, not 900.1;", *words, "-o", "out", "--resume", "--clock-mhz", "900.1")
     kept = pathlib.Path("out/cases/case-1.csv").read_text()
     pathlib.Path("out/cases/case-1.csv").write_text(kept[:100])
-    rejects(2, "case-1.csv: damaged", *words, "-o", "out", "--resume")
+    rejects(2, "case-1.csv: damaged", *words, "-o", "out", "--resume", printed=True)  # case 0
     first, *rest = kept.split("\n")
     numbers = rest[0].split(",")
     numbers[10] = "1234567"  # cycles: read, not run again
