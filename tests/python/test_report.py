@@ -173,6 +173,27 @@ def test_energies_are_drawn():
     check(part.count("<svg") == 1 and ">idle lanes<" in part, "bars")
 
 
+def test_kinds_of_blocks_and_what_the_host_moves_have_columns():
+    measured, _ = fixture("serial")
+    rows = _explore.read(FIXTURES / "serial.explore.csv")
+    plain = _explore.html(measured, rows)
+    check("Kinds of blocks" not in plain and "MB read" not in plain, "one kind, no host")
+    for row in rows:
+        row.update(read_bytes="1000000", write_bytes="1000")
+    case = _explore.cases(measured, rows)[0]
+    block = next(i for i, row in enumerate(rows) if row["pass"] == "all")
+    rows[block:block + 1] = [rows[block] | {"layer": f"block_{kind}", "count": count, "cycles": cycles, "util_percent": "50.04"}
+                             for kind, count, cycles in (("dense", "3", "1234567"), ("experts", "58", "89"))]
+    rows.insert(0, case.jobs[0] | dict.fromkeys(("cycles", "util_percent", "tensor"), "") | {"layer": "norm1", "pass": "forward", "read_bytes": "1500000", "write_bytes": "2000"})
+    page = _explore.html(measured, rows)
+    part = page[page.index("<h2>Kinds of blocks"):]
+    found = cells(part[:part.index("<h2>", 4)])
+    check_equal((found[:5], [found[6:10], found[11:15]]), (["", "kind", "blocks", "cycles of one", "utilization, %"],
+                [["block_dense", "3", "1234567", "50.0"], ["block_experts", "58", "89", "50.0"]]), "kinds")
+    line = cells(next(row for row in re.findall("<tr>.*?</tr>", page) if "norm1" in row))
+    check_equal(line[:2] + line[-3:], ["norm1", "FORWARD", "\N{EN DASH}", "1.500", "0.002"], "host")
+
+
 def test_small_numbers_are_told_apart():
     """Utilizations below 1 %, and one block of one token."""
     measured, _ = fixture("serial")

@@ -222,6 +222,7 @@ static int is_printed(const explore_plan_t *plan, const char *name) {
   if (strcmp(name, "batch") == 0) return !plan->serial;
   if (strcmp(name, "reason") == 0) return has_reason(plan);
   if (strcmp(name, "split") == 0) return strcmp(plan->lists[EXPLORE_LISTS - 1], "1") != 0;
+  if (strcmp(name, "read_bytes") == 0 || strcmp(name, "write_bytes") == 0) return plan->host_bytes;
   for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
     if (strcmp(name, always[i]) == 0) return 1;
   }

@@ -33,6 +33,9 @@ class Case:
         self.cores = int(self.step.get("cores") or 1)
         self.jobs = [row for row in rows if row["pass"] != "all"]
         self.gemms = [row for row in rows if row["pass"] in GEMMS]
+        blocks = [row for row in rows[:-1] if row["pass"] == "all"]
+        self.kinds = blocks if len(blocks) > 1 else []
+        self.hosted = any(row["pass"] in ("forward", "backward") for row in rows)
         self.asked = self.mem_bandwidth or self.bytes_per_cycle  # 0: as wide as the bus
         self.bandwidth = f"{self.asked}{f' (bus {self.bytes_per_cycle})' if self.asked > self.bytes_per_cycle else ''}"
         self.memory = f"{self.dram} + {self.mem_latency}" if self.dram else f"latency {self.mem_latency}"
@@ -296,6 +299,6 @@ def html(document, rows):
     heat = [_heat_map(group) for group in groups if len(group) > 1 and any(case.able for case in group)]
     return _draw.page("explore.html", title="ufp4 explore", about=document, totals=[_totals(case, document["clock_mhz"]) for case in found],
                       able=able, cores_apart=any(case.cores > 1 for case in found), energy_cases=[case for case in able if case in spent or case in sized],
-                      energy_parts=energies, need_cases=needs, chip_cases=chips, need_parts=NEEDS, time_parts=TIMES, parts=PARTS, heat=heat,
+                      energy_parts=energies, need_cases=needs, kind_cases=[case for case in able if case.kinds], chip_cases=chips, need_parts=NEEDS, time_parts=TIMES, parts=PARTS, heat=heat,
                       jobs=[(case, [_job(case, row) for row in case.jobs]) for case in able],
                       **{name: markupsafe.Markup(picture) for name, picture in pictures.items()})
