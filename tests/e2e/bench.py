@@ -64,7 +64,7 @@ def refuses(status, words, *arguments, printed=False, **how):
     check(result.status == status, f"should end with {status}: {result}")
     check(result.err.count("\n") == 1 and result.err.startswith("ufp4"), f"should say one line: {result}")
     check(words in result.err, f"should say {words!r}: {result}")
-    check((result.out != "") == printed, f"should {'' if printed else 'not '}print results: {result}")
+    check(bool(result.out) == printed, f"should {'' if printed else 'not '}print results: {result}")
     return result
 
 

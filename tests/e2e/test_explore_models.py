@@ -53,9 +53,11 @@ def test_a_configuration_of_transformers_is_read():
     moe = widths(HF | EXPERTS | {"model_type": "qwen2_moe", "num_experts": 4, "shared_expert_intermediate_size": 40})
     check_equal({name: moe[name] for name in ("gate_up", "down", "shared_gate_up", "shared_down")},
                 {"gate_up": (8, 8, 64, 32), "down": (8, 8, 16, 64), "shared_gate_up": (2, 32, 64, 80), "shared_down": (2, 32, 40, 64)}, "experts")
-    mla = widths(HF | EXPERTS | LATENT | {"model_type": "deepseek_v3", "n_routed_experts": 4, "n_shared_experts": 2})
+    mla = widths(HF | EXPERTS | LATENT | {"model_type": "deepseek_v3", "n_routed_experts": 4, "n_shared_experts": 2, "first_k_dense_replace": 0})
     check_equal({name: mla[name][2:] for name in ("qkv_a", "q_b", "kv_b", "o", "gate_up", "shared_gate_up")},
                 {"qkv_a": (64, 48), "q_b": (24, 64), "kv_b": (16, 64), "o": (32, 64), "gate_up": (64, 32), "shared_gate_up": (64, 64)}, "latent attention")
+    bare = widths(DEEP | {"q_lora_rank": None, "n_shared_experts": None})
+    check_equal({name: bare[name][2:] for name in bare if name in ("qkv_a", "q_b", "kv_b", "shared_gate_up")}, {"qkv_a": (64, 24 + 64), "kv_b": (16, 64)}, "null: none")
     mamba = widths({"model_type": "mamba2", "hidden_size": 64, "num_hidden_layers": 2, "state_size": 16, "expand": 2, "head_dim": 16, "n_groups": 1})
     check_equal(mamba, {"in_proj": (2, 32, 64, 128 + 128 + 32 + 8), "out_proj": (2, 32, 128, 64)}, "Mamba-2")
 
@@ -81,6 +83,7 @@ def test_families_have_a_gate_or_none():
         check_equal(weights(family, **sizes), gated, family)
     check_equal(weights("mixtral", **sizes, num_local_experts=4, num_experts_per_tok=2), gated, "mixtral")
     check_equal(weights("qwen3_moe", **sizes, **EXPERTS, num_experts=4)["gate_up"], (64, 32), "qwen3_moe")
+    check("shared_gate_up" not in weights("qwen3_moe", **sizes, **EXPERTS, num_experts=4, shared_expert_intermediate_size=40), "qwen3_moe has no shared expert")
     plain = {"qkv": (64, 192), "proj": (64, 64), "fc1": (64, 96), "fc2": (96, 64)}
     for family in ("gpt_neox", "bert"):
         check_equal(weights(family, **{**sizes, "head_dim": 32}), plain, family)
@@ -108,14 +111,7 @@ def test_configurations_of_no_model_are_refused():
     for text, message in (("{", "config.json: "), ("[]", "config.json: no configuration of a model"),
                           ("{}", "config.json: there is no model_type in it"),
                           *((json.dumps(HF | {"model_type": name, "state_size": 16}), unknown.format(name)) for name in others),
-                          (json.dumps(HF | {"hidden_size": "wide"}), "none: hidden_size n_embd n_embed"),
-                          (json.dumps(HF | {"intermediate_size": None}), "a size is missing or none: intermediate_size"),
-                          (json.dumps(HF | {"model_type": "qwen3"}), "a size is missing or none: head_dim"),
-                          (json.dumps({"model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "multi_query": 1}),
-                           "a size is missing or none: multi_query"),
-                          (json.dumps(HF | {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 0}), "no model that is known"),
-                          (json.dumps(HF | {"num_attention_heads": 6}), "its sizes are of no model that is known"),
-                          (json.dumps(HF | {"num_key_value_heads": 3}), "its sizes are of no model that is known")):
+                          (json.dumps({"model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "multi_query": 1}), "multi_query: neither true nor false")):
         pathlib.Path("config.json").write_text(text)
         rejects(2, message, "explore", "--hf", "config.json", "-o", "out")
     rejects(2, "SHAPES or --hf config.json is needed", "explore", "-o", "out")
@@ -158,8 +154,9 @@ def test_deepseek_v3_has_the_weights_of_its_paper():
     check_equal(int(rows[-1]["macs"]), 3 * 32 * (61 * attention + 3 * dense + 58 * 9 * expert), "MACs")
 
 
-DEEP = HF | EXPERTS | LATENT | {"model_type": "deepseek_v3", "n_routed_experts": 4, "n_shared_experts": 1, "num_hidden_layers": 5, "num_experts_per_tok": 2}
-QWEN = HF | EXPERTS | {"model_type": "qwen2_moe", "num_experts": 4, "num_hidden_layers": 6}
+DEEP = HF | EXPERTS | LATENT | {"model_type": "deepseek_v3", "n_routed_experts": 4, "n_shared_experts": 1, "num_hidden_layers": 5, "num_experts_per_tok": 2,
+        "first_k_dense_replace": 0}
+QWEN = HF | EXPERTS | {"model_type": "qwen2_moe", "num_experts": 4, "shared_expert_intermediate_size": 0, "num_hidden_layers": 6}
 SUMS = ["cycles", "stall_drain", "read_bytes", "bus_write_bytes", "macs", "quant_blocks"]
 
 
@@ -240,18 +237,63 @@ def test_kinds_of_blocks_side_by_side_are_one_list():
             check_equal([int(blocks[name]["count"]) for name in ("block_dense", "block_experts")], [dense, experts], "blocks")
 
 
-def test_rejects_what_says_nothing_of_kinds():
-    for config, name in ((DEEP | {"first_k_dense_replace": True}, "first_k_dense_replace"), (DEEP | {"moe_layer_freq": [0, 1]}, "moe_layer_freq"),
-                         (DEEP | {"moe_layer_freq": 0}, "moe_layer_freq"), (QWEN | {"decoder_sparse_step": 0}, "decoder_sparse_step"),
-                         (QWEN | {"mlp_only_layers": 1}, "mlp_only_layers"), (QWEN | {"mlp_only_layers": ["1"]}, "mlp_only_layers"),
-                         *((QWEN | {"mlp_only_layers": [1], "intermediate_size": size}, "intermediate_size") for size in (None, 0))):
-        pathlib.Path("config.json").write_text(json.dumps(config))
-        rejects(2, f"config.json: a size is missing or none: {name}", "explore", "--hf", "config.json", "-o", "out", "--serial")
+def refuses_config(config, message, *words):
+    pathlib.Path("config.json").write_text(json.dumps(config))
+    rejects(2, f"ufp4 explore: config.json: {message}\n", "explore", "--hf", "config.json", "-o", "out", "--serial", *words)
+
+
+def test_rejects_sizes_that_are_left_out():
+    """Whose default in transformers is not what one would guess."""
+    deep, qwen = ("q_lora_rank", "kv_lora_rank", "v_head_dim", "first_k_dense_replace", "n_shared_experts", "num_experts_per_tok"), ("shared_expert_intermediate_size", "moe_intermediate_size")
+    for family, names in ((DEEP, deep), (DEEP | {"model_type": "deepseek_v2"}, deep), (QWEN, qwen), (HF, ("intermediate_size",)), (HF | {"model_type": "qwen3", "head_dim": 16}, ("head_dim",))):
+        for name in names:
+            refuses_config({key: family[key] for key in family if key != name}, f"{name} is missing or null")
+            if name not in ("q_lora_rank", "n_shared_experts"):
+                refuses_config(family | {name: None}, f"{name} is missing or null")
+    refuses_config(QWEN | {"mlp_only_layers": [1], "intermediate_size": None}, "intermediate_size is missing or null")
+    refuses_config({"model_type": "gpt2", "n_layer": 1, "n_head": 4}, "hidden_size/n_embd/n_embed is missing or null")
+
+
+def test_rejects_numbers_that_are_none():
+    for family, name, values in ((DEEP, "first_k_dense_replace", (-1, 1.5, "1", True)), (DEEP, "moe_layer_freq", (0, [0, 1])), (DEEP, "q_lora_rank", ("24", 2.5)),
+                                 (DEEP, "v_head_dim", (0,)), (DEEP, "n_shared_experts", (-1,)), (QWEN, "decoder_sparse_step", (0, 1.5)), (QWEN, "shared_expert_intermediate_size", ([],)),
+                                 (QWEN | {"mlp_only_layers": [1]}, "intermediate_size", (0,)), (HF, "num_hidden_layers", (0, "2")), (HF, "hidden_size", (0, 10**12, "wide")),
+                                 (HF, "num_key_value_heads", (0,)), (HF, "head_dim", (0, {})), (HF | {"model_type": "mixtral", "num_experts_per_tok": 1}, "num_local_experts", (0, -4))):
+        for value in values:
+            refuses_config(family | {name: value}, f"{name}: no number that this command takes")
+    for value in (2, ["0"], {}):
+        refuses_config(QWEN | {"mlp_only_layers": value}, "mlp_only_layers: no list of whole numbers")
+    refuses_config(QWEN | {"mlp_only_layers": 2, "decoder_sparse_step": 9}, "mlp_only_layers: no list of whole numbers")
+
+
+def test_rejects_sizes_that_do_not_go_together():
+    mixtral = HF | {"model_type": "mixtral", "num_local_experts": 8}
+    for config, message in ((mixtral | {"num_experts_per_tok": 9}, "num_experts_per_tok: not from 1 to num_local_experts"),
+                            (mixtral | {"num_experts_per_tok": 0}, "num_experts_per_tok: not from 1 to num_local_experts"),
+                            (QWEN | {"num_experts_per_tok": 5}, "num_experts_per_tok: not from 1 to num_experts"),
+                            (HF | {"num_key_value_heads": 3}, "num_attention_heads: no multiple of num_key_value_heads"),
+                            (HF | {"hidden_size": 250}, "hidden_size: no multiple of num_attention_heads"),
+                            ({"model_type": "gpt2", **GPT, "n_embd": 250}, "n_embd: no multiple of n_head"),
+                            ({"model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "multi_query": False, "num_kv_heads": 3},
+                             "num_attention_heads: no multiple of num_kv_heads"),
+                            ({"model_type": "mamba2", "hidden_size": 50, "num_hidden_layers": 1, "state_size": 16, "n_groups": 1, "head_dim": 64},
+                             "hidden_size times expand: no multiple of head_dim")):
+        refuses_config(config, message)
+
+
+def test_rejects_more_blocks_than_a_model_of_two_kinds_has():
+    for config, own in ((DEEP | {"first_k_dense_replace": 2}, 5), (DEEP | {"first_k_dense_replace": 5}, 5), (QWEN | {"decoder_sparse_step": 2}, 6)):
+        refuses_config(config, f"--layers 9: it has blocks of two kinds, {own} in all by num_hidden_layers", "--layers", "9")
+    for config in (DEEP, HF):
+        check_equal({r["count"] for r in hf(config, "--layers", "9", "--config", "small", "--tokens", "16", "--serial") if r["layer"] == "block"}, {"9"}, "blocks that are alike")
+
+
+def test_rejects_several_chips_for_two_kinds():
     pathlib.Path("config.json").write_text(json.dumps(DEEP | {"first_k_dense_replace": 2}))
     rejects(2, "--chips: the blocks differ from each other", "explore", "--hf", "config.json", "-o", "out", "--serial", "--chips", "2x1x1", "--link", "1,1")
 
 
-MOE = HF | EXPERTS | {"model_type": "qwen2_moe", "num_experts": 12, "num_experts_per_tok": 4, "num_hidden_layers": 3}
+MOE = HF | EXPERTS | {"model_type": "qwen2_moe", "num_experts": 12, "shared_expert_intermediate_size": 0, "num_experts_per_tok": 4, "num_hidden_layers": 3}
 
 
 def check_util(row, macs):

@@ -148,6 +148,10 @@ def test_rejects_options_without_their_value():
     rejects(2, "--seed needs a value", "layer", "a", "b", "c", "--seed")
     rejects(2, "-o needs a value", "cast", "a", "-o")
     rejects(2, "takes no value", "gemm", "a", "b", "--json=yes")
+    # Which would else be the name of the next option.
+    rejects(2, "--hf needs a value", "explore", "a.csv", "--hf", "-o", "o", "--serial")
+    rejects(2, "-o needs a value", "explore", "gpt2", "-o", "--serial", "--config", "small", "--layers", "1", "--tokens", "16")
+    rejects(2, "-o needs a value", "cast", "a", "-o", "--to", "e2m1")
 
 
 def test_rejects_beginnings_of_options():

@@ -6,6 +6,7 @@
 // (Llama); Grattafiori et al. 2024, arXiv 2407.21783 (Llama 3); Jiang et al. 2024, arXiv 2401.04088
 // (Mixtral 8x7B); DeepSeek-AI 2024, arXiv 2412.19437 (DeepSeek-V3); Dao and Gu 2024, arXiv
 // 2405.21060 (Mamba-2).
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,7 +193,8 @@ enum {
   LATENT = 1 << 9,
   MAMBA_2 = 1 << 10,
   FIRST_DENSE = 1 << 11,  ///< blocks without experts, by first_k_dense_replace and moe_layer_freq
-  SOME_DENSE = 1 << 12    ///< likewise, by decoder_sparse_step and mlp_only_layers
+  SOME_DENSE = 1 << 12,   ///< likewise, by decoder_sparse_step and mlp_only_layers
+  SHARED = 1 << 13        ///< an expert that every token sees
 };
 
 /** Models of one model_type, whose sizes are known exactly. */
@@ -221,7 +223,7 @@ static const family_t families[] = {
     {"starcoder2", usual, PLAIN | KV | HEAD_OR},
     {"falcon", "ffn_hidden_size", PLAIN | FOURFOLD | MULTI_QUERY | FALCON},
     {"mixtral", usual, KV | HEAD_OR | EXPERTS},
-    {"qwen2_moe", of_experts, KV | HEAD_OR | EXPERTS | SOME_DENSE},
+    {"qwen2_moe", of_experts, KV | HEAD_OR | EXPERTS | SOME_DENSE | SHARED},
     {"qwen3_moe", of_experts, KV | HEAD | EXPERTS | SOME_DENSE},
     {"deepseek_v2", of_experts, EXPERTS | LATENT | FIRST_DENSE},
     {"deepseek_v3", of_experts, EXPERTS | LATENT | FIRST_DENSE},
@@ -238,100 +240,137 @@ static const family_t *find_family(const char *type) {
 
 /** A configuration under way. */
 typedef struct {
-  const char *path, *wrong;  ///< wrong: a field that is missing or no size
-  const json_t *json;
+  const char *path;
+  json_t *json;
+  char fault[200];  ///< the first that was found
 } reading_t;
 
-// The first of the @p names that is there, separated by blanks; @p preset where none is, -1: one
-// must be.
-static int64_t field(reading_t *reading, const char *names, int64_t preset) {
+static const char of_blocks[] = "num_hidden_layers/n_layer",
+                  of_heads[] = "num_attention_heads/n_head",
+                  of_width[] = "hidden_size/n_embd/n_embed",
+                  experts_in_all[] = "num_local_experts/num_experts/n_routed_experts",
+                  no_number[] = "no number that this command takes";
+
+__attribute__((format(printf, 2, 3))) static int64_t fault(reading_t *r, const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  if (r->fault[0] == '\0') vsnprintf(r->fault, sizeof r->fault, format, values);
+  va_end(values);
+  return 1;
+}
+
+// Which of the @p names, separated by slashes, is there and not null; NULL: none.
+static const char *find(const reading_t *r, const char *names) {
   char copy[128], *rest = copy;
   snprintf(copy, sizeof copy, "%s", names);
-  for (const char *name; (name = strsep(&rest, " ")) != NULL;) {
-    const json_t *value = json_object_get(reading->json, name);
-    if (value == NULL || json_is_null(value)) continue;
-    const json_int_t number = json_integer_value(value);
-    if (json_is_integer(value) && number >= 0 && number <= UFP4_MAX_DIM) return number;
-    reading->wrong = names;
-    return 1;
+  for (const char *name; (name = strsep(&rest, "/")) != NULL;) {
+    void *at = json_object_iter_at(r->json, name);
+    if (at != NULL && !json_is_null(json_object_iter_value(at))) return json_object_iter_key(at);
   }
-  if (preset < 0) reading->wrong = names;
-  return preset < 0 ? 1 : preset;
+  return NULL;
+}
+
+// The first of the @p names that is there, @p least or more; @p preset where none is, -1: one must
+// be.
+static int64_t field(reading_t *r, const char *names, int64_t least, int64_t preset) {
+  const char *name = find(r, names);
+  if (name == NULL) return preset < 0 ? fault(r, "%s is missing or null", names) : preset;
+  const json_t *value = json_object_get(r->json, name);
+  const json_int_t number = json_integer_value(value);
+  if (json_is_integer(value) && number >= least && number <= UFP4_MAX_DIM) return number;
+  return fault(r, "%s: %s", name, no_number);
+}
+
+// The same, and must be there; null is none.
+static int64_t field_or_none(reading_t *r, const char *name) {
+  return json_is_null(json_object_get(r->json, name)) ? 0 : field(r, name, 0, -1);
 }
 
 // A switch, which is on where it is not said or null if @p preset.
-static int flag(reading_t *reading, const char *name, int preset) {
-  const json_t *value = json_object_get(reading->json, name);
+static int flag(reading_t *r, const char *name, int preset) {
+  const json_t *value = json_object_get(r->json, name);
   if (value == NULL || json_is_null(value)) return preset;
-  if (!json_is_boolean(value)) reading->wrong = name;
+  if (!json_is_boolean(value)) fault(r, "%s: neither true nor false", name);
   return json_is_true(value);
 }
 
-static void read_experts(reading_t *r, architecture_t *a) {
-  a->experts = field(r, "num_local_experts num_experts n_routed_experts", -1);
-  a->chosen = field(r, "num_experts_per_tok", -1);
-  a->shared =
-      field(r, "shared_expert_intermediate_size", field(r, "n_shared_experts", 0) * a->inner);
+static void read_experts(reading_t *r, const family_t *family, architecture_t *a) {
+  const unsigned has = family->has;
+  a->experts = field(r, experts_in_all, has & (FIRST_DENSE | SOME_DENSE) ? 0 : 1, -1);
+  a->chosen = field(r, "num_experts_per_tok", 0, -1);
+  if (has & LATENT) a->shared = field_or_none(r, "n_shared_experts") * a->inner;
+  if (has & SHARED) a->shared = field(r, "shared_expert_intermediate_size", 0, -1);
+  if (a->experts != 0 && (a->chosen < 1 || a->chosen > a->experts))
+    fault(r, "num_experts_per_tok: not from 1 to %s", find(r, experts_in_all));
 }
 
 // In a list of numbers.
 static int is_in(reading_t *r, const char *name, int64_t number) {
   const json_t *list = json_object_get(r->json, name), *value;
   size_t at;
-  int found = 0;
-  if (list != NULL && !json_is_null(list) && !json_is_array(list)) r->wrong = name;
+  int found = 0, wrong = list != NULL && !json_is_null(list) && !json_is_array(list);
   json_array_foreach((json_t *)list, at, value) {
-    if (!json_is_integer(value)) r->wrong = name;
+    wrong |= !json_is_integer(value);
     found |= json_integer_value(value) == number;
   }
+  if (wrong) fault(r, "%s: no list of whole numbers", name);
   return found;
 }
 
 // Blocks without experts, whose MLP then is another one.
 static void read_dense(reading_t *r, const family_t *family, architecture_t *a) {
   const int by_first = (family->has & FIRST_DENSE) != 0;
-  const int64_t first = by_first ? field(r, "first_k_dense_replace", 0) : 0;
-  const char *every = by_first ? "moe_layer_freq" : "decoder_sparse_step";
-  const int64_t step = field(r, every, 1);
-  if (step == 0) r->wrong = every;
-  for (int64_t i = 0; i < a->blocks && r->wrong == NULL; i++)
-    a->dense += a->experts == 0 || i < first || (by_first ? i : i + 1) % step != 0 ||
-                (!by_first && is_in(r, "mlp_only_layers", i));
+  const int64_t first = by_first ? field(r, "first_k_dense_replace", 0, -1) : 0;
+  const int64_t step = field(r, by_first ? "moe_layer_freq" : "decoder_sparse_step", 1, 1);
+  for (int64_t i = 0; i < a->blocks && r->fault[0] == '\0'; i++)
+    a->dense += (!by_first && is_in(r, "mlp_only_layers", i)) || a->experts == 0 || i < first ||
+                (by_first ? i : i + 1) % step != 0;
   if (a->dense == 0) return;
-  a->dense_inner = field(r, usual, -1);
-  if (a->dense_inner == 0) r->wrong = usual;
+  a->dense_inner = field(r, usual, 1, -1);
   if (a->dense != a->blocks) return;
   a->inner = a->dense_inner;
   a->experts = a->chosen = a->shared = a->dense = 0;
 }
 
 static void read_latent(reading_t *r, architecture_t *a) {
-  a->kv_rank = field(r, "kv_lora_rank", -1);
-  a->q_rank = field(r, "q_lora_rank", 0);
-  a->rope = field(r, "qk_rope_head_dim", -1);
-  a->head = a->rope + field(r, "qk_nope_head_dim", -1);
-  a->v_head = field(r, "v_head_dim", -1);
+  a->kv_heads = a->heads;
+  a->kv_rank = field(r, "kv_lora_rank", 1, -1);
+  a->q_rank = field_or_none(r, "q_lora_rank");
+  a->rope = field(r, "qk_rope_head_dim", 0, -1);
+  a->head = a->rope + field(r, "qk_nope_head_dim", 1, -1);
+  a->v_head = field(r, "v_head_dim", 1, -1);
 }
 
-static void read_heads(reading_t *r, const family_t *family, architecture_t *a) {
-  const unsigned has = family->has;
-  a->kv_heads = a->heads = field(r, "num_attention_heads n_head", -1);
+// How many heads of k and v, by the field that says so.
+static void read_kv_heads(reading_t *r, unsigned has, architecture_t *a) {
+  const char *name = has & FALCON ? "num_kv_heads" : "num_key_value_heads";
   const int one = has & MULTI_QUERY && flag(r, "multi_query", 1);
   const int newer = has & FALCON && flag(r, "new_decoder_architecture", 0);
-  if (has & (KV | KV_OR_ALL))
-    a->kv_heads = field(r, "num_key_value_heads", has & KV ? -1 : a->heads);
-  if (has & FALCON) a->kv_heads = field(r, "num_kv_heads", a->heads);
+  a->kv_heads = a->heads;
+  if (has & (KV | KV_OR_ALL | FALCON)) a->kv_heads = field(r, name, 1, has & KV ? -1 : a->heads);
   if (one && !newer) a->kv_heads = 1;
-  const int64_t even = a->heads != 0 && a->width % a->heads == 0 ? a->width / a->heads : 0;
-  a->head = has & (HEAD | HEAD_OR) ? field(r, "head_dim", has & HEAD ? -1 : even) : even;
+  if (a->heads % a->kv_heads != 0) fault(r, "%s: no multiple of %s", find(r, of_heads), name);
+}
+
+static void read_heads(reading_t *r, unsigned has, architecture_t *a) {
+  read_kv_heads(r, has, a);
+  if (has & HEAD || (has & HEAD_OR && find(r, "head_dim") != NULL)) {
+    a->head = field(r, "head_dim", 1, -1);
+    return;
+  }
+  a->head = a->width / a->heads;
+  if (a->width % a->heads != 0)
+    fault(r, "%s: no multiple of %s", find(r, of_width), find(r, of_heads));
 }
 
 static void read_mamba(reading_t *r, architecture_t *a) {
-  a->state = field(r, "state_size", -1);
-  a->inner = a->width * field(r, "expand", 2);
-  a->head = field(r, "head_dim", 64);
-  a->heads = a->head != 0 && a->inner % a->head == 0 ? a->inner / a->head : 0;
-  a->groups = field(r, "n_groups", -1);
+  a->state = field(r, "state_size", 1, -1);
+  a->inner = a->width * field(r, "expand", 1, 2);
+  a->head = field(r, "head_dim", 1, 64);
+  a->heads = a->inner / a->head;
+  if (a->inner % a->head != 0)
+    fault(r, "%s times expand: no multiple of head_dim", find(r, of_width));
+  a->groups = field(r, "n_groups", 1, -1);
 }
 
 /** Fields by which blocks differ from each other, and the number with which they do not; lists and
@@ -378,33 +417,28 @@ static const char *unlike(const json_t *json, const family_t *family) {
   return same_layers(json_object_get(json, "layer_types")) ? NULL : "layer_types";
 }
 
-static int is_possible(const architecture_t *a) {
-  if (a->blocks < 1 || a->width < 1 || a->inner < 1 || a->heads < 1 || a->head < 1) return 0;
-  if (a->state != 0) return a->groups >= 1;
-  return a->kv_heads >= 1 && a->heads % a->kv_heads == 0 &&
-         (a->experts == 0 ? a->chosen == 0 : a->chosen >= 1 && a->chosen <= a->experts);
-}
-
-static int read_fields(reading_t *r, const family_t *family, int64_t blocks, architecture_t *a) {
+static void read_fields(reading_t *r, const family_t *family, int64_t blocks, architecture_t *a) {
   const unsigned has = family->has;
-  a->blocks = field(r, "num_hidden_layers n_layer", -1);
-  if (blocks != 0) a->blocks = blocks;
-  a->width = field(r, "hidden_size n_embd n_embed", -1);
+  const int64_t own = field(r, of_blocks, 1, -1);
+  a->blocks = blocks != 0 ? blocks : own;
+  a->width = field(r, of_width, 1, -1);
   a->plain = has & PLAIN;
   if (has & MAMBA_2) {
     read_mamba(r, a);
-  } else {
-    a->inner = field(r, family->inner, has & FOURFOLD ? 4 * a->width : -1);
-    read_heads(r, family, a);
+    return;
   }
-  if (has & LATENT) read_latent(r, a);
-  if (has & EXPERTS) read_experts(r, a);
+  a->inner = field(r, family->inner, 1, has & FOURFOLD ? 4 * a->width : -1);
+  a->heads = field(r, of_heads, 1, -1);
+  if (has & LATENT) {
+    read_latent(r, a);
+  } else {
+    read_heads(r, has, a);
+  }
+  if (has & EXPERTS) read_experts(r, family, a);
   if (has & (FIRST_DENSE | SOME_DENSE)) read_dense(r, family, a);
-  if (r->wrong != NULL)
-    return cli_fail(&cli_explore, CLI_USAGE, "%s: a size is missing or none: %s", r->path,
-                    r->wrong);
-  if (is_possible(a)) return CLI_GO_ON;
-  return cli_fail(&cli_explore, CLI_USAGE, "%s: its sizes are of no model that is known", r->path);
+  if (a->dense != 0 && blocks > own)
+    fault(r, "--layers %lld: it has blocks of two kinds, %lld in all by %s", (long long)blocks,
+          (long long)own, find(r, of_blocks));
 }
 
 static int read_family(reading_t *r, int64_t blocks, architecture_t *a) {
@@ -422,7 +456,9 @@ static int read_family(reading_t *r, int64_t blocks, architecture_t *a) {
         "%s: %s: its blocks differ from each other; without this line all are taken as alike",
         r->path, pattern);
   a->name = family->type;
-  return read_fields(r, family, blocks, a);
+  read_fields(r, family, blocks, a);
+  return r->fault[0] == '\0' ? CLI_GO_ON
+                             : cli_fail(&cli_explore, CLI_USAGE, "%s: %s", r->path, r->fault);
 }
 
 int explore_hf(const char *path, int64_t blocks, explore_model_t *model) {
@@ -435,7 +471,7 @@ int explore_hf(const char *path, int64_t blocks, explore_model_t *model) {
                     json == NULL ? error.text : "no configuration of a model");
   }
   // That of the language model in one of several modes.
-  const json_t *text = json_object_get(json, "text_config");
+  json_t *text = json_object_get(json, "text_config");
   reading_t reading = {.path = path, .json = json_is_object(text) ? text : json};
   const int end = read_family(&reading, blocks, &a);
   if (end == CLI_GO_ON) build(&a, model);

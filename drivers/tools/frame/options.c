@@ -248,6 +248,11 @@ static int parse_options(const cli_command_t *command, cli_options_t *options, i
     const char *word = argv[optarg != NULL && optarg == argv[optind - 1] ? optind - 2 : optind - 1];
     if (index >= 0) end = check_whole_name(command, longs[index].name, word);
     if (end != CLI_GO_ON) return end;
+    // The next option's name for a value is a slip, too; ./--name is a file of such a name.
+    if (optarg != NULL && optarg == argv[optind - 1] && optarg[0] == '-' &&
+        (optarg[1] == '-' || find_option(options, optarg[1]) != NULL))
+      return cli_fail(command, CLI_USAGE, "%s needs a value; see ufp4 %s --help", word,
+                      command->name);
     if (code == HELP || code == 'h') {
       print_help(command, options);
       return CLI_OK;
