@@ -98,7 +98,9 @@ static ufp4_status_t measure_line(bias_t *bias, const ufp4_matrix_t *in, const l
       .seed = bias->seed,
   };
   ufp4_status_t status = ufp4_rounding_measure(in, &how, &line->measure);
-  if (line->rht) line->gain_db = line->measure.sqnr_db - line[-1].measure.sqnr_db;
+  const double gain_db = line->measure.sqnr_db - (line->rht ? line[-1].measure.sqnr_db : NAN);
+  if (isfinite(gain_db) || isinf(gain_db))
+    line->gain_db = gain_db;  // not -nan, of two without error
   if (status == UFP4_OK) bias->count++;
   return status;
 }
