@@ -99,8 +99,7 @@ static ufp4_status_t measure_line(bias_t *bias, const ufp4_matrix_t *in, const l
   };
   ufp4_status_t status = ufp4_rounding_measure(in, &how, &line->measure);
   const double gain_db = line->measure.sqnr_db - (line->rht ? line[-1].measure.sqnr_db : NAN);
-  if (isfinite(gain_db) || isinf(gain_db))
-    line->gain_db = gain_db;  // not -nan, of two without error
+  if (!isnan(gain_db)) line->gain_db = gain_db;  // two without error make a NaN with a sign
   if (status == UFP4_OK) bias->count++;
   return status;
 }
