@@ -48,7 +48,8 @@ def number(key, word):
         return ENUMS[key].index(word)
     if key not in ENUMS and re.fullmatch("[0-9]{1,6}", word):
         return int(word)
-    raise SystemExit(f"memories.py: no such value is '{key}={word}'")
+    takes = "|".join(ENUMS[key]) if key in ENUMS else "a whole number of up to six digits"
+    raise SystemExit(f"memories.py: {key} takes {takes}, not '{word}'")
 
 
 def parameters(text):
@@ -58,6 +59,8 @@ def parameters(text):
         key = {"bus": "bus_bytes"}.get(key, key)
         if key == "tile" and re.fullmatch("[0-9]{1,6}x[0-9]{1,6}", word):
             tile = [int(side) for side in word.split("x")]
+        elif key == "tile":
+            raise SystemExit(f"memories.py: tile takes outputs as 128x256, not '{word}'")
         elif key in core:
             core[key] = number(key, word)
         else:

@@ -180,6 +180,12 @@ def test_zeros_have_no_sqnr():
     check("-nan" not in result.out and " nan " in result.out, str(result))
 
 
+def test_two_without_error_have_no_gain():
+    bench.write_npy("X.npy", [[1.0]])
+    text = passes("bias", "X.npy").out
+    check("-nan" not in text and " inf " in text, text)
+
+
 def test_rejects_a_plot_by_what_is_no_python():
     """before anything is printed"""
     for name in ("/nowhere/python3", "no-such-python"):

@@ -18,7 +18,8 @@ COMMANDS = ["demo", "train", "layer", "gemm", "quantize", "dequantize", "cast", 
 def test_help_lists_every_command():
     text = passes("--help").out
     for command in COMMANDS:
-        check(f"\n  {command} " in text, f"{command} is missing in {text}")
+        line = re.search(rf"\n  {command} .*", text)
+        check(line is not None and line[0].endswith("."), f"no sentence of {command} in {text}")
 
 
 def test_help_of_every_command_has_an_example():
@@ -248,8 +249,10 @@ def test_rejects_names_of_other_kinds_of_files():
 def test_rejects_device_options_out_of_range():
     bench.write_npy("X.npy", [[1.0]])
     for option, value in (("--config", "huge"), ("--mem-latency", "100001"), ("--mem-bandwidth", "5000"),
-                          ("--threads", "2000")):
+                          ("--dram", "ddr5"), ("--threads", "2000")):
         rejects(2, f"{option}: ", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "rtl", option, value)
+    rejects(2, "no memory is called 'ddr5'; there are none, lpddr5 and hbm3, or as hbm3:8 with 1 to 1024 channels\n", "layer", "X.npy", "X.npy", "X.npy",
+            "-o", "out", "--backend", "tlm", "--dram", "ddr5")
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "gpu")
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--check", "gpu")
 

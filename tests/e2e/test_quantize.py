@@ -334,7 +334,7 @@ def test_rejects_a_file_without_the_name_of_a_tensor():
 
 def test_rejects_illegal_combinations():
     bench.write_npy("X.npy", [[1.0]])
-    cases = [("--scale nvfp4 --block 32", "block 32"), ("--block 64 --layout 2d", "block 64"), ("--block 24", "block"), ("--rht on --rht-size 24", "--rht-size"),
+    cases = [("--scale nvfp4 --block 32", "block 32"), ("--block 64 --layout 2d", "block 64"), ("--block 24", "block 24 does not go"), ("--elem e1m2 --block 17", "block 17 does not go"), ("--rht on --rht-size 24", "--rht-size"),
              ("--rht on --rht-size 64 --scale fp32", "RHT size 64"), ("--rht on --rht-size 64", "takes a multiple"), ("--rht-mask 0x100000000 --rht on --rht-size 32", "mask of 32 bits"), ("--scale e8m0 --block 16", "block 16"), ("--scale e8m0 --rht bf16", "RHT"),
              ("--scale nvfp4 --rht on", "RHT integer"),
              ("--scale fp32 --rht bf16", "RHT bf16"), ("--scale nvfp4 --elem e1m2 --scale-round 46", "rounding 46"),

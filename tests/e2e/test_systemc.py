@@ -54,7 +54,7 @@ def test_drams_take_the_cycles_of_the_core():
         check_equal(len(set(cycles.values())), 1, cycles)
         none = json.loads(passes(*words[:-2], "--backend", "tlm").out)["cases"][0]["cycles"]
         check_equal(none < cycles["tlm"], True, f"{none} cycles without banks, {cycles['tlm']} with those of {dram}")
-        rejects(2, "no memory is called 'ddr9'; there are lpddr5 and hbm3, or as hbm3:8 with 1 to 1024 channels\n", *words[:-1], "ddr9", "--backend", "tlm")
+        rejects(2, "no memory is called 'ddr9'; there are none, lpddr5 and hbm3, or as hbm3:8 with 1 to 1024 channels\n", *words[:-1], "ddr9", "--backend", "tlm")
     rejects(2, "--dram is of a simulated core, and backend model is none", *words[:5], "--dram", "hbm3")
 
 

@@ -96,6 +96,9 @@ TEST(rejects_what_the_rtl_does_in_its_words) {
       {"lanes=2", "Lanes must be 16, 8 or 4"},
       {"lanes=8:contract=nv", "with contract nv 16"},
       {"quant=2", "Quant must be 0 or 16"},
+      {"rows=5:cols=3", "multiples of 16; here rows=5 cols=3 tile_rows=8 tile_cols=8 chunk=16"},
+      {"lanes=2:contract=nv", "bus=64 lanes=2 quant=16 contract=nv"},
+      {"tile=120x128", "; here rows=16 cols=16 tile=120x128 chunk=16"},
       {"quant=64", "with BusBytes 128 also 64"},
       {"8x16-64x128-c16-b12-q16", "BusBytes must be 8"}};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -120,13 +123,17 @@ TEST(rejects_what_says_no_configuration) {
       {"tile_cols=4:tile=128x256", "given twice is 'tile'"},
       {"tile=128x128:tile=128x128", "given twice is 'tile'"},
       {"target=asic:simulated=fpga", "given twice is 'simulated'"},
-      {"rows=8x8", "is 'rows=8x8'"},
-      {"rows=", "is 'rows='"},
-      {"rows=-1", "is 'rows=-1'"},
-      {"rows= 8", "is 'rows= 8'"},
-      {"tile=128", "is 'tile=128'"},
-      {"rows=99999999999999999999", "so large"},
-      {"contract=i8", "is 'contract=i8'"},
+      {"rows=8x8", "rows takes a whole number below 2^20, not '8x8'"},
+      {"rows=", "below 2^20, not ''"},
+      {"rows=-1", "below 2^20, not '-1'"},
+      {"rows= 8", "below 2^20, not ' 8'"},
+      {"rows=4..8", "rows takes a whole number, and ranges in explore alone, not '4..8'"},
+      {"tile=128", "tile takes outputs as 128x256, not '128'"},
+      {"tile=128X256", "tile takes outputs as 128x256, not '128X256'"},
+      {"rows=99999999999999999999", "below 2^20, not '999"},
+      {"contract=i8", "contract takes exact|fp32|nv, not 'i8'"},
+      {"rows=8:formats=int4", "formats takes all|e2m1|uniform|e1m2, not 'int4'"},
+      {"simulated=asci", "simulated takes asic|fpga|simulator, not 'asci'"},
       {"row=8", "are known, not 'row'"}};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     rejects((int64_t)i, texts[i][0], UFP4_ERROR_ARGUMENT, texts[i][1]);

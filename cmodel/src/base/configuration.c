@@ -95,6 +95,23 @@ static ufp4_status_t refuse(ufp4_message_t *message, const char *text, const cha
   return UFP4_ERROR_ARGUMENT;
 }
 
+// What a key takes, and what it does not.
+static ufp4_status_t refuse_value(ufp4_message_t *message, const char *text, const parameter_t *key,
+                                  const char *value) {
+  const char *number = strstr(value, "..") == NULL ? "a whole number below 2^20"
+                                                   : "a whole number, and ranges in explore alone";
+  char what[128];
+  size_t used = (size_t)snprintf(what, sizeof what, "%s takes ", key->name);
+  if (key->words == NULL)
+    used += (size_t)snprintf(what + used, sizeof what - used, "%s",
+                             key->second != 0 ? "outputs as 128x256" : number);
+  for (uint32_t i = 0; i < key->count && used < sizeof what; i++)
+    used +=
+        (size_t)snprintf(what + used, sizeof what - used, "%s%s", i > 0 ? "|" : "", key->words[i]);
+  if (used < sizeof what) snprintf(what + used, sizeof what - used, ", not");
+  return refuse(message, text, what, value);
+}
+
 static ufp4_status_t read_parameter(const char *text, char *word, parse_t *parse,
                                     ufp4_message_t *message) {
   char *value = strchr(word, '=');
@@ -106,8 +123,7 @@ static ufp4_status_t read_parameter(const char *text, char *word, parse_t *parse
     parse->given |= keys[i].says;
     if (keys[i].second != 0) parse->tiled = 1;
     if (read_value(&keys[i], value, parse)) return UFP4_OK;
-    value[-1] = '=';
-    return refuse(message, text, "no such value, or none that is so large, is", word);
+    return refuse_value(message, text, &keys[i], value);
   }
   return refuse(message, text,
                 "rows, cols, tile, tile_rows, tile_cols, chunk, bus, quant, lanes, contract, "
@@ -213,6 +229,21 @@ static ufp4_status_t refuse_name(ufp4_message_t *message, const char *name) {
   return UFP4_ERROR_ARGUMENT;
 }
 
+// In the RTL's words, and which values they are about, with those that were left out.
+static ufp4_status_t refuse_shape(ufp4_message_t *message, const char *text, const parse_t *parse,
+                                  const char *refusal) {
+  const ufp4_configuration_t *c = &parse->core;
+  char what[320];
+  snprintf(what, sizeof what,
+           "%s; here rows=%u cols=%u %s%u%s%u chunk=%u bus=%u lanes=%u quant=%u contract=%s",
+           refusal, c->rows, c->cols,
+           parse->tiled ? "tile=" : "tile_rows=", parse->tiled ? parse->tile_m : c->tile_rows,
+           parse->tiled ? "x" : " tile_cols=", parse->tiled ? parse->tile_n : c->tile_cols,
+           c->chunk, c->bus_bytes, c->lanes, c->quant, contract_names[c->contract]);
+  (void)refuse(message, text, what, NULL);
+  return UFP4_ERROR_UNSUPPORTED;
+}
+
 static ufp4_status_t make(const char *text, parse_t *parse, ufp4_message_t *message) {
   if (!find_name("default", parse)) return UFP4_ERROR_DEVICE;
   parse->target = UFP4_TARGET_ASIC;
@@ -224,12 +255,9 @@ static ufp4_status_t make(const char *text, parse_t *parse, ufp4_message_t *mess
   }
   divide_tile(parse);
   const char *refusal = shape_refusal(&parse->core);
-  if (refusal == NULL) {
-    make_name(parse);
-    return UFP4_OK;
-  }
-  (void)refuse(message, text, refusal, NULL);
-  return UFP4_ERROR_UNSUPPORTED;
+  if (refusal != NULL) return refuse_shape(message, text, parse, refusal);
+  make_name(parse);
+  return UFP4_OK;
 }
 
 ufp4_status_t configuration_find(const char *text, ufp4_configuration_t *configuration,

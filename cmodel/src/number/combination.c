@@ -38,6 +38,7 @@ typedef struct {
   const char *const *names;
   unsigned count, value;
   size_t offset;
+  int number;  // that was given, where there are names for some alone
 } field_t;
 
 static unsigned cell(const search_t *search, unsigned row, size_t offset) {
@@ -85,16 +86,17 @@ static ufp4_status_t narrow(search_t *search, const field_t *field, const field_
     fit |= (search->left >> r & 1 & cell(search, r, field->offset) >> field->value) << r;
   }
   if (fit == 0) {
-    char right[64], rest[128] = "";
+    char right[64], rest[128] = "", given[16];
     size_t used = 0;
     list_names(values_left(search, field->offset), field->names, field->count, right, sizeof right);
     for (; before < field && used < sizeof rest; before++) {
       used += (size_t)snprintf(rest + used, sizeof rest - used, ", %s %s", before->what,
                                before->names[before->value]);
     }
-    const char *given = field->value < field->count ? field->names[field->value] : "(unknown)";
+    snprintf(given, sizeof given, "%d", field->number);
     ufp4_message_set(search->message, "%s %s does not go with scale %s%s; here it is %s",
-                     field->what, given, search->scale, rest, right);
+                     field->what, field->value < field->count ? field->names[field->value] : given,
+                     search->scale, rest, right);
     return UFP4_ERROR_ARGUMENT;
   }
   search->left = fit;
@@ -163,8 +165,8 @@ static void name_missing(const search_t *search, const field_t *backend, const f
 static ufp4_status_t check_backend(search_t *search, const char *backend, size_t offset,
                                    const field_t *fields, unsigned count) {
   if (backend == NULL) return UFP4_OK;
-  const field_t field = {"backend", backend_class_names, UFP4_BACKEND_CLASS_COUNT,
-                         find_class(backend), offset};
+  const field_t field = {
+      "backend", backend_class_names, UFP4_BACKEND_CLASS_COUNT, find_class(backend), offset, 0};
   if (field.value == UFP4_BACKEND_CLASS_COUNT) {
     ufp4_message_set(search->message,
                      "no backend is called '%s'; there are model, rtl, tlm, systemc, "
@@ -227,16 +229,17 @@ ufp4_status_t ufp4_combination_quantize(const ufp4_quantize_t *how, int block, c
   int own = block;
   if (own == 0 && (unsigned)how->scale < UFP4_SCALE_COUNT) own = ufp4_how_block(how);
   const field_t fields[] = {
-      {"element", elem_names, UFP4_ELEM_COUNT, how->elem, OFFSET(quantize, elems)},
-      {"layout", layout_names, UFP4_LAYOUT_COUNT, how->layout, OFFSET(quantize, layouts)},
-      {"RHT", rht_names, UFP4_RHT_COUNT, how->rht, OFFSET(quantize, rhts)},
+      {"element", elem_names, UFP4_ELEM_COUNT, how->elem, OFFSET(quantize, elems), (int)how->elem},
+      {"layout", layout_names, UFP4_LAYOUT_COUNT, how->layout, OFFSET(quantize, layouts),
+       (int)how->layout},
+      {"RHT", rht_names, UFP4_RHT_COUNT, how->rht, OFFSET(quantize, rhts), (int)how->rht},
       {"block", block_names, UFP4_BLOCK_COUNT, find_size(own, blocks, UFP4_BLOCK_COUNT),
-       OFFSET(quantize, blocks)},
+       OFFSET(quantize, blocks), own},
       {"RHT size", rht_size_names, UFP4_RHT_SIZE_COUNT,
-       find_size(ufp4_how_points(how), rht_sizes, UFP4_RHT_SIZE_COUNT),
-       OFFSET(quantize, rht_sizes)},
+       find_size(ufp4_how_points(how), rht_sizes, UFP4_RHT_SIZE_COUNT), OFFSET(quantize, rht_sizes),
+       ufp4_how_points(how)},
       {"scale rounding", scale_round_names, UFP4_SCALE_ROUND_COUNT, how->scale_round,
-       OFFSET(quantize, scale_rounds)},
+       OFFSET(quantize, scale_rounds), (int)how->scale_round},
   };
   const unsigned count = sizeof fields / sizeof fields[0];
   ufp4_status_t status = narrow_all(&search, how->scale, fields, count);
@@ -253,9 +256,10 @@ ufp4_status_t ufp4_combination_gemm(ufp4_elem_t a, ufp4_elem_t b, ufp4_scale_t s
   search_t search = {.rows = gemm_rows, .row_bytes = sizeof gemm_rows[0], .message = message};
   search.count = UFP4_GEMM_COMBINATION_COUNT;
   const field_t fields[] = {
-      {"contract", contract_names, UFP4_CONTRACT_COUNT, contract, OFFSET(gemm, contracts)},
-      {"element of A", elem_names, UFP4_ELEM_COUNT, a, OFFSET(gemm, elems)},
-      {"element of B", elem_names, UFP4_ELEM_COUNT, b, OFFSET(gemm, elems)},
+      {"contract", contract_names, UFP4_CONTRACT_COUNT, contract, OFFSET(gemm, contracts),
+       (int)contract},
+      {"element of A", elem_names, UFP4_ELEM_COUNT, a, OFFSET(gemm, elems), (int)a},
+      {"element of B", elem_names, UFP4_ELEM_COUNT, b, OFFSET(gemm, elems), (int)b},
   };
   const unsigned count = sizeof fields / sizeof fields[0];
   ufp4_status_t status = narrow_all(&search, scale, fields, count);

@@ -69,7 +69,11 @@ static int read_rows(const char *path, const json_t *json, explore_ppa_t *ppa) {
 static int read_file(const char *path, explore_ppa_t *ppa) {
   json_error_t error;
   json_t *json = json_load_file(path, 0, &error);
-  if (json == NULL) return cli_fail(&cli_explore, CLI_USAGE, "--ppa: %s: %.100s", path, error.text);
+  if (json == NULL) {
+    const int there = json_error_code(&error) != json_error_cannot_open_file;
+    return cli_fail(&cli_explore, CLI_USAGE, "--ppa: %s: %.100s%s", path, error.text,
+                    there ? "" : "; asap7 alone is built in, all else is a file");
+  }
   const char *name = json_string_value(json_object_get(json_object_get(json, "library"), "name"));
   const char *flow = json_string_value(json_object_get(json, "flow"));
   snprintf(ppa->name, sizeof ppa->name, "%.60s, %.40s", name != NULL ? name : path,

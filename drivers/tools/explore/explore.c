@@ -54,13 +54,9 @@ static int read_configuration(const char *word, explore_case_t *one) {
 static int read_dram(const explore_plan_t *plan, const char *name, const char *channels,
                      explore_case_t *one) {
   unsigned asked = 0;
-  const int end = read_number("channels", channels, 0, UFP4_DRAM_MAX_CHANNELS, &asked);
+  int end = read_number("channels", channels, 0, UFP4_DRAM_MAX_CHANNELS, &asked);
+  if (end == CLI_GO_ON) end = cli_dram(&cli_explore, name);
   if (end != CLI_GO_ON || strcmp(name, "none") == 0) return end;
-  const ufp4_dram_t dram = ufp4_find_dram(name);
-  if (dram.channels == 0) {
-    return cli_fail(&cli_explore, CLI_USAGE,
-                    "--dram: no memory is called '%s'; there are none, " UFP4_DRAM_WORDS, name);
-  }
   if (plan->clock_mhz != 1000)
     return cli_fail(&cli_explore, CLI_USAGE, "--dram %s is for --clock-mhz 1000", name);
   if (asked != 0 && strchr(name, ':') != NULL)
@@ -141,6 +137,8 @@ static int add_cases(explore_plan_t *plan, const explore_list_t lists[LISTS]) {
         return cli_fail(&cli_explore, CLI_USAGE, "--recipe: two are called %s; rename one",
                         one->recipe.name);
     }
+    end = explore_check_case(plan, one);
+    if (end != CLI_GO_ON) return end;
     plan->case_count++;
   }
   return CLI_GO_ON;

@@ -170,6 +170,9 @@ int explore_chips(const char *chips, const char *link, explore_plan_t *plan);
 int explore_ppa(const char *path, float byte_pj, explore_plan_t *plan);
 /** Notes of a case what the rows lack. */
 void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one);
+/** Refuses a case that those of the plan have already, by other words: one is enough. @return
+ * likewise. */
+int explore_check_case(const explore_plan_t *plan, const explore_case_t *one);
 
 // --- Results ------------------------------------------------------------------------------------
 

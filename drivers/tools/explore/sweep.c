@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words that an option lists: with commas between them, and of a configuration's parameters
-// with ranges in them.
+// with ranges in them; and cases that are there twice.
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dram.h"
 #include "explore.h"
 
 static int add_word(const char *option, const char *word, explore_list_t *list) {
@@ -97,6 +98,26 @@ int explore_list(const char *option, const char *text, explore_list_t *list) {
   }
   free(memory);
   return end;
+}
+
+// Of two names, as hbm3 and hbm3:32.
+static int is_same_dram(const char *a, const char *b) {
+  const ufp4_dram_t one = ufp4_find_dram(a), other = ufp4_find_dram(b);
+  return one.channels == other.channels && (one.channels == 0 || strcmp(one.name, other.name) == 0);
+}
+
+int explore_check_case(const explore_plan_t *plan, const explore_case_t *one) {
+  for (int i = 0; i < plan->case_count; i++) {
+    const explore_case_t *is = &plan->cases[i];
+    if (is->reason[0] != '\0' || one->reason[0] != '\0' || is->cores != one->cores ||
+        is->mem_bandwidth != one->mem_bandwidth || is->mem_latency != one->mem_latency ||
+        is->tokens != one->tokens || strcmp(is->core.name, one->core.name) != 0 ||
+        strcmp(is->recipe.name, one->recipe.name) != 0 || !is_same_dram(is->dram, one->dram))
+      continue;
+    return cli_fail(&cli_explore, CLI_USAGE, "the same case is there twice, in other words: %s%s%s",
+                    one->core.name, one->dram[0] != '\0' ? " with --dram " : "", one->dram);
+  }
+  return CLI_GO_ON;
 }
 
 void explore_list_free(explore_list_t *list) {

@@ -151,6 +151,8 @@ void cli_device_init(cli_device_t *device);
 void cli_device_add(cli_options_t *options, cli_device_t *device);
 /** Adds --timing-only; what it goes with is cli_device_check's. */
 void cli_device_add_timing(cli_options_t *options, cli_device_t *device);
+/** Refuses what is no value of --dram. @return CLI_GO_ON or the exit status. */
+int cli_dram(const cli_command_t *command, const char *name);
 /** Refuses options of the simulated core that were given where neither device->backend nor @p check
  * (or NULL) is one, and --timing-only where there is none or something to compare.
  *  @return CLI_GO_ON or the exit status. */

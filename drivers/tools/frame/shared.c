@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/dram.h"
 #include "base/file.h"
 #include "cli.h"
 
@@ -81,6 +82,12 @@ static int find_configuration(const cli_command_t *command, const cli_device_t *
   return cli_fail(command, CLI_USAGE, "--config: %s", why.text);
 }
 
+int cli_dram(const cli_command_t *command, const char *name) {
+  if (strcmp(name, "none") == 0 || ufp4_find_dram(name).channels != 0) return CLI_GO_ON;
+  return cli_fail(command, CLI_USAGE,
+                  "--dram: no memory is called '%s'; there are none, " UFP4_DRAM_WORDS, name);
+}
+
 static int check_limits(const cli_command_t *command, const cli_device_t *device) {
   if (device->mem_latency > UFP4_MEM_LATENCY_MAX) {
     return cli_fail(command, CLI_USAGE, "--mem-latency: at most %u cycles", UFP4_MEM_LATENCY_MAX);
@@ -88,7 +95,7 @@ static int check_limits(const cli_command_t *command, const cli_device_t *device
   if (device->mem_bandwidth > 4096)
     return cli_fail(command, CLI_USAGE, "--mem-bandwidth: at most 4096 bytes a cycle");
   if (device->threads > 1024) return cli_fail(command, CLI_USAGE, "--threads: at most 1024");
-  return CLI_GO_ON;
+  return device->dram != NULL ? cli_dram(command, device->dram) : CLI_GO_ON;
 }
 
 static int check_trace(const cli_command_t *command, const char *option, const char *path,

@@ -98,7 +98,8 @@ static ufp4_status_t measure_line(bias_t *bias, const ufp4_matrix_t *in, const l
       .seed = bias->seed,
   };
   ufp4_status_t status = ufp4_rounding_measure(in, &how, &line->measure);
-  if (line->rht) line->gain_db = line->measure.sqnr_db - line[-1].measure.sqnr_db;
+  const double gain_db = line->measure.sqnr_db - (line->rht ? line[-1].measure.sqnr_db : NAN);
+  if (!isnan(gain_db)) line->gain_db = gain_db;  // two without error make a NaN with a sign
   if (status == UFP4_OK) bias->count++;
   return status;
 }

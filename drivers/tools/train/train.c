@@ -449,8 +449,8 @@ const cli_command_t cli_train = {
     .arguments = "[TEXT] -o DIR [options]",
     .summary =
         "Trains a small language model with several recipes and says how far they fall behind "
-        "bf16,\n"
-        "in three tables: bf16's weights run forward in each recipe, runs that branch from bf16's, "
+        "bf16.\n"
+        "Three tables: bf16's weights run forward in each recipe, runs that branch from bf16's, "
         "and\n"
         "whole runs. TEXT: any plain or gzip-compressed file, or gcide (default): the dictionary "
         "of "
