@@ -105,10 +105,10 @@ def wires(folder):
     yield "silicon.md", ("unit", "cells"), [[None, *(whole(row[key]) for key in ("cells", "cells_um2", "layout_um2")), row["wire_mm"], row["delay_ns"], row["wired_delay_ns"]]
                                             for row in read("wires.csv", folder)]
     csvs = Rows("wires.csv", folder)
-    base = csvs.one(unit="dot_e2m1")
-    yield "silicon.md", ("claim, dot product with its wires", "layout"), [
-        [f"{words} against E2M1 alone", *(share(csvs.one(unit="dot" + ending)[key], base[key]) for key in ("layout_um2", "wire_mm", "wired_delay_ns")), None]
-        for ending, words in (("", "all formats"), ("_uniform", "E1M2 and INT4"), ("_e1m2", "E1M2 alone"))]
+    yield "silicon.md", ("claim, with wires: against E2M1 alone", "layout"), [
+        [f"{unit}, {words}", *(share(csvs.one(unit=name + ending)[key], csvs.one(unit=name + "_e2m1")[key]) for key in ("layout_um2", "wire_mm", "wired_delay_ns")), None]
+        for unit, name, endings in (("dot product", "dot", 3), ("PE", "pe", 2))
+        for ending, words in (("", "all formats"), ("_uniform", "E1M2 and INT4"), ("_e1m2", "E1M2 alone"))[:endings]]
 
 
 CORE_ELEMS = {"all": {"e2m1", "e1m2", "int4"}, "e2m1": {"e2m1"}, "uniform": {"e1m2", "int4"}, "e1m2": {"e1m2"}}

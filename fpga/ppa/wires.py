@@ -85,6 +85,18 @@ def plain(name, ports):
     return f"{base}[{index}]" if base in ports else f"{base}_{index}_"
 
 
+def name_the_port(net, driver, found, ports):
+    """qrouter writes ERROR for a pin that it has lost. One that is lost in the net of a port, without the port, is that port."""
+    pins = [pin for *_, own in found for pin in own]
+    if "ERROR" not in [driver, *pins]:
+        return
+    port = f"PIN/{net}"
+    if pins.count("ERROR") != 1 or port in [driver, *pins] or "ERROR" == driver or plain(net, ports).partition("[")[0] not in ports:
+        raise flow.Failed(f"qrouter has lost a pin of the net {net}")
+    for *_, own in found:
+        own[:] = [port if pin == "ERROR" else pin for pin in own]
+
+
 def spef(name, lines, ports):
     """qrouter's resistances and capacitances as SPEF. ports: names of the module's."""
     out = [f'*SPEF "IEEE 1481-1998"\n*DESIGN "{name}"\n*DATE ""\n*VENDOR ""\n*PROGRAM ""\n*VERSION ""\n*DESIGN_FLOW ""\n*DIVIDER /\n*DELIMITER :\n'
@@ -92,6 +104,7 @@ def spef(name, lines, ports):
     for line in filter(str.strip, lines):
         net, driver, tree = tokens(line)
         found = segments(tree)
+        name_the_port(net, driver, found, ports)
 
         def pin(word, port):
             if word.startswith("PIN/"):

@@ -27,6 +27,19 @@ def test_a_net_is_its_tree():
     assert "*P a[1] I\n" in wires.spef("unit", ["a[1] 1 PIN/a[1] 1 ( 1 1 INV_1/A )"], {"a"}), "a port that drives"
 
 
+def test_a_pin_that_is_lost_is_the_port():
+    lost = "y.o[1] 1 BUFX2_1/Y 1 ( 2 0.5 ERROR )"
+    assert wires.spef("unit", [lost], {"y_o"}) == wires.spef("unit", [lost.replace("ERROR", "PIN/y.o[1]")], {"y_o"}), wires.spef("unit", [lost], {"y_o"})
+    for line, ports in ((lost, {"z"}), ("y 1 BUFX2_1/Y 2 ( 2 0.5 ERROR , ( 1 1 ERROR ) )", {"y"}), ("y 1 BUFX2_1/Y 2 ( 2 0.5 PIN/y , ( 1 1 ERROR ) )", {"y"}),
+                        ("y 1 ERROR 1 ( 2 0.5 PIN/y )", {"y"})):
+        try:
+            wires.spef("unit", [line], ports)
+        except flow.Failed as error:
+            assert "lost a pin of the net y" in str(error), error
+        else:
+            raise AssertionError(f"{line} is taken")
+
+
 def test_rejects_half_a_net():
     try:
         wires.spef("unit", ["x 1 XOR_1/Y 1 ( 2 0.5 ( 1 1 INV_2/A )"], set())
