@@ -97,7 +97,7 @@ def test_closed_streams_change_no_result():
 
 def layer_on_a_full_disk():
     before = bench.listing()
-    done = bench.refuses(3, "dX.npy", "layer", "X.npy", "W.npy", "dY.npy", "-o", "out", "--json",
+    done = bench.refuses(3, "dX.npy", "layer", "X.npy", "W.npy", "dY.npy", "-o", "out", "--json", printed=True,
                          under=["sh", "-c", 'ulimit -f 2; exec "$@"', "sh"])
     check_equal(json.loads(done.out)["cases"][0]["n"], 4, "the table is printed first")
     check_equal(bench.listing(), before, "files")
