@@ -92,23 +92,21 @@ def gap(row, digits=3, unit=""):
 
 def silicon(folder):
     csvs = Rows("silicon.csv", folder)
-    cells = [[None, f"`{unit}`", row["area_um2"], row["delay_ns"]]
-             for unit in ("pe_shared", "pe_shared_e2m1", "pe_shared_uniform", "pe_shared_e1m2", "pe_in_array_parity")
-             for row in [csvs.one(unit=unit, library="ASAP7", flow="full adders and sized")]]
-    yield "silicon.md", ("PE that multiplies", "row"), cells
+    yield "silicon.md", ("PE that multiplies", "row"), [[None, f"`{unit}`", row["area_um2"], row["delay_ns"]]
+        for unit in ("pe_shared", "pe_shared_e2m1", "pe_shared_uniform", "pe_shared_e1m2", "pe_in_array_parity")
+        for row in [csvs.one(unit=unit, library="ASAP7", flow="full adders and sized")]]
     yield "silicon.md", ("with parity", "row, beside"), [[None, f"`{unit}`", *(row[key] for row in both for key in ("area_um2", "delay_ns"))]
         for unit in ("pe_parity", "pe_fp32_parity", "sram_parity")
         for both in [[csvs.one(unit=unit + form, library="ASAP7", flow="plain") for form in ("", "_in_word")]]]
 
 
 def wires(folder):
-    yield "silicon.md", ("unit", "cells"), [[None, *(whole(row[key]) for key in ("cells", "cells_um2", "layout_um2")), row["wire_mm"], row["delay_ns"], row["wired_delay_ns"]]
-                                            for row in read("wires.csv", folder)]
+    yield "silicon.md", ("unit", "cells"), [[None, *(whole(row[key]) for key in ("cells", "cells_um2", "layout_um2")), row["wire_mm"], row["delay_ns"],
+                                             row["wired_delay_ns"]] for row in read("wires.csv", folder)]
     csvs = Rows("wires.csv", folder)
     yield "silicon.md", ("claim, with wires: against E2M1 alone", "layout"), [
         [f"{unit}, {words}", *(share(csvs.one(unit=name + ending)[key], csvs.one(unit=name + "_e2m1")[key]) for key in ("layout_um2", "wire_mm", "wired_delay_ns")), None]
-        for unit, name, endings in (("dot product", "dot", 3), ("PE", "pe", 2))
-        for ending, words in (("", "all formats"), ("_uniform", "E1M2 and INT4"), ("_e1m2", "E1M2 alone"))[:endings]]
+        for unit, name in (("dot product", "dot"), ("PE", "pe")) for ending, words in FORMATS if ending != "_e2m1" and csvs.all(unit=name + ending)]
 
 
 CORE_ELEMS = {"all": {"e2m1", "e1m2", "int4"}, "e2m1": {"e2m1"}, "uniform": {"e1m2", "int4"}, "e1m2": {"e1m2"}}
