@@ -7,7 +7,7 @@ package ufp4_spec_pkg;
   // verilator lint_off UNUSEDPARAM
 
   localparam logic [31:0] CORE_ID = 32'h55465034;
-  localparam logic [31:0] VERSION = 32'h00000200;
+  localparam logic [31:0] VERSION = 32'h00000300;
 
   localparam int unsigned MAX_DIM = 1048576;
   localparam int unsigned ALIGN_BYTES = 128;
