@@ -17,8 +17,6 @@ int explore_chips(const char *chips, const char *link, explore_plan_t *plan) {
   explore_chips_t *read = &plan->chips;
   int used = 0;
   if (chips == NULL && link == NULL) return CLI_GO_ON;
-  if (plan->model.kind_count > 1)
-    return cli_fail(&cli_explore, CLI_USAGE, "--chips: the blocks differ from each other");
   if (chips == NULL || link == NULL)
     return cli_fail(&cli_explore, CLI_USAGE, "--chips DPxTPxPP and --link GBps,us go together");
   read->text = chips;
@@ -51,16 +49,20 @@ static double ring(const explore_chips_t *chips, int n, double bytes) {
   return (n - 1) * message(chips, bytes / n);
 }
 
+static int is_split(const explore_layer_t *layer, int kind) {
+  return layer->kind == EXPLORE_LINEAR && explore_is_of(layer, kind);
+}
+
 // Of a block, which all of its linear layers split by columns of Y: each part of Y is gathered,
 // and of dX each chip has a sum over its columns.
-static double gather(const explore_plan_t *plan, const explore_case_t *of, int backward) {
+static double gather(const explore_plan_t *plan, const explore_case_t *of, int kind, int backward) {
   const double bytes = plan->source == UFP4_DTYPE_BF16 ? 2 : 4, batches = explore_batches(plan, of);
   double ms = 0;
   for (int i = 0; i < plan->model.layer_count; i++) {
     const explore_layer_t *layer = &plan->model.layers[i];
     const double tokens = (double)explore_layer_tokens(of, layer) / batches;
     const double width = (double)explore_width(of, backward ? layer->cin : layer->cout);
-    if (layer->kind == EXPLORE_LINEAR)
+    if (is_split(layer, kind))
       ms += (double)explore_layer_count(of, layer) * batches *
             ring(&plan->chips, plan->chips.tensor, tokens * width * bytes);
   }
@@ -78,32 +80,97 @@ static double send(const explore_plan_t *plan, const explore_case_t *of) {
 }
 
 // FP32 gradients of a block's weights.
-static double reduce(const explore_plan_t *plan) {
+static double reduce(const explore_plan_t *plan, int kind) {
   double numbers = 0;
   for (int i = 0; i < plan->model.layer_count; i++) {
     const explore_layer_t *layer = &plan->model.layers[i];
-    if (layer->kind == EXPLORE_LINEAR)
+    if (is_split(layer, kind))
       numbers += (double)layer->count * (double)layer->cin * (double)layer->cout;
   }
   return 2 * ring(&plan->chips, plan->chips.data, 4 * numbers / plan->chips.tensor);
 }
 
-explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *step) {
+/** Milliseconds of a block of a kind, and how many of them a stage has. */
+typedef struct {
+  double compute, gather, reduce;
+  double backward;  ///< of the micro-batch in which dW becomes whole
+  double count;
+} block_t;
+
+static block_t block_of(const explore_plan_t *plan, const explore_row_t *step, int kind) {
   const explore_chips_t *chips = &plan->chips;
-  const double all = (double)plan->model.blocks, batches = explore_batches(plan, step->of);
-  const double blocks = ceil(all / chips->pipeline), bubbles = chips->pipeline - 1;
-  const double each = step->cycles / plan->clock_mhz / 1e3 / all / chips->tensor;
-  const double back = gather(plan, step->of, 1), message = send(plan, step->of);
-  explore_times_t ms = {.compute = blocks * each,
-                        .gather = blocks * (gather(plan, step->of, 0) + back),
-                        .send = batches * message,
-                        .reduce = blocks * reduce(plan)};
-  ms.bubble = bubbles * ((ms.compute + ms.gather) / batches + message);
-  // DGRAD and WGRAD are two thirds. The gradients of a block are whole in the last micro-batch of
-  // a pipeline; each all-reduce waits for them, and for the one before it.
-  const double backward = (2 * each / 3 + back) / (chips->pipeline > 1 ? batches : 1);
-  const double one = ms.reduce / blocks;
-  ms.exposed = one + (blocks - 1) * fmax(0, one - backward);
+  const explore_model_t *model = &plan->model;
+  double sum = 0;
+  for (int i = 0; i < model->kind_count; i++)
+    sum += (double)model->kinds[i].blocks * step->block_cycles[i];
+  const double cycles = step->cycles * step->block_cycles[kind] / sum;
+  const double back = gather(plan, step->of, kind, 1);
+  block_t block = {.compute = cycles / plan->clock_mhz / 1e3 / chips->tensor,
+                   .gather = gather(plan, step->of, kind, 0) + back,
+                   .reduce = reduce(plan, kind)};
+  // DGRAD and WGRAD are two thirds. In a pipeline the last micro-batch's makes dW whole.
+  block.backward =
+      (2 * block.compute / 3 + back) / (chips->pipeline > 1 ? explore_batches(plan, step->of) : 1);
+  return block;
+}
+
+// Consecutive blocks are a stage, and blocks of a kind are consecutive.
+static void fill_stage(const explore_model_t *model, int64_t first, int64_t count,
+                       block_t blocks[EXPLORE_MAX_KINDS]) {
+  int64_t begin = 0;
+  for (int kind = 0; kind < model->kind_count; kind++) {
+    const int64_t end = begin + model->kinds[kind].blocks;
+    const int64_t from = begin > first ? begin : first;
+    const int64_t to = end < first + count ? end : first + count;
+    blocks[kind].count = to > from ? (double)(to - from) : 0;
+    begin = end;
+  }
+}
+
+// Compute and transfers between the chips of a stage.
+static double stage_ms(const explore_model_t *model, const block_t blocks[EXPLORE_MAX_KINDS]) {
+  double ms = 0;
+  for (int kind = 0; kind < model->kind_count; kind++)
+    ms += blocks[kind].count * (blocks[kind].compute + blocks[kind].gather);
+  return ms;
+}
+
+static void choose_slowest(const explore_plan_t *plan, block_t blocks[EXPLORE_MAX_KINDS]) {
+  const int64_t stages = plan->chips.pipeline, each = (plan->model.blocks + stages - 1) / stages;
+  double most = -1;
+  int64_t slowest = 0;
+  for (int64_t i = 0; i < stages; i++) {
+    fill_stage(&plan->model, i * each, each, blocks);
+    const double ms = stage_ms(&plan->model, blocks);
+    if (ms > most) slowest = i;
+    most = fmax(most, ms);
+  }
+  fill_stage(&plan->model, slowest * each, each, blocks);
+}
+
+// All-reduces run one after the other: after a block's backward pass, what is left of those of the
+// blocks behind it, and its own. Over blocks that are alike this has a closed form.
+static double late_after(double late, const block_t *block) {
+  const double more = block->reduce - block->backward;
+  if (block->count == 0) return late;
+  return fmax(late + block->count * more, block->reduce + (block->count - 1) * fmax(0, more));
+}
+
+explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *step) {
+  const explore_model_t *model = &plan->model;
+  const double batches = explore_batches(plan, step->of), message = send(plan, step->of);
+  block_t blocks[EXPLORE_MAX_KINDS];
+  for (int kind = 0; kind < model->kind_count; kind++) blocks[kind] = block_of(plan, step, kind);
+  choose_slowest(plan, blocks);
+  explore_times_t ms = {.send = batches * message};
+  for (int kind = model->kind_count - 1; kind >= 0; kind--) {
+    const block_t *block = &blocks[kind];
+    ms.compute += block->count * block->compute;
+    ms.gather += block->count * block->gather;
+    ms.reduce += block->count * block->reduce;
+    ms.exposed = late_after(ms.exposed, block);
+  }
+  ms.bubble = (plan->chips.pipeline - 1) * ((ms.compute + ms.gather) / batches + message);
   ms.step = ms.compute + ms.gather + ms.send + ms.bubble + ms.exposed;
   return ms;
 }

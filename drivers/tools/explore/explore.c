@@ -361,8 +361,8 @@ static int check(const arguments_t *a, const cli_options_t *options) {
   if (a->folder == NULL) return cli_fail(&cli_explore, CLI_USAGE, "-o DIR is missing");
   if (strcmp(a->cores, "1") != 0 && (!a->serial || a->timeline != NULL))
     return cli_fail(&cli_explore, CLI_USAGE, "--cores goes with --serial, without --timeline");
-  if (cli_option_given(options, "channels") && !cli_option_given(options, "dram"))
-    return cli_fail(&cli_explore, CLI_USAGE, "--channels goes with --dram");
+  if (cli_option_given(options, "channels") && strcmp(a->drams, "none") == 0)
+    return cli_fail(&cli_explore, CLI_USAGE, "--channels goes with a --dram that is not none");
   if (cli_option_given(options, "split") && !cli_option_given(options, "cores"))
     return cli_fail(&cli_explore, CLI_USAGE, "--split goes with --cores");
   if (batches_given && a->serial)

@@ -248,7 +248,8 @@ int explore_add_totals(const explore_plan_t *plan, const explore_case_t *of,
                        const explore_row_t blocks[EXPLORE_MAX_KINDS], const explore_row_t *step,
                        explore_rows_t *rows) {
   const explore_model_t *model = &plan->model;
-  const explore_row_t all = total(of, "step", step, 1);
+  explore_row_t all = total(of, "step", step, 1);
+  for (int kind = 0; kind < model->kind_count; kind++) all.block_cycles[kind] = blocks[kind].cycles;
   int end = explore_add_host(plan, of, rows);
   for (int kind = 0; kind < model->kind_count && end == CLI_GO_ON; kind++) {
     const explore_row_t block =
