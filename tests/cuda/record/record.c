@@ -6,6 +6,7 @@
 //   ufp4_cuda_record --check FILE
 //     computes the same cases on the CPU and compares the hashes
 // Needs nothing but the golden model and libufp4_cuda.so.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,24 @@ static int fail(int status, const char *what) {
 
 // --- Writing ------------------------------------------------------------------------------------
 
+// The case that the GPU is at, or what else: a kernel that fails, or never ends, has no other name.
+static char at[64];
+
+static void say_where(void) {
+  if (at[0] == '\0') return;
+  static const char words[] = "ufp4_cuda_record: ended in ";
+  ssize_t written = write(STDERR_FILENO, words, sizeof words - 1);
+  written += write(STDERR_FILENO, at, strlen(at));
+  written += write(STDERR_FILENO, "\n", 1);
+  (void)written;
+}
+
+static void end(int signal) {
+  (void)signal;
+  say_where();
+  _exit(EXIT_DEVICE);
+}
+
 static void write_device(FILE *file, const ufp4_backend_state_t *state, int argc, char **argv) {
   ufp4_cuda_description_t gpu;
   ufp4_cuda_describe(state, &gpu);
@@ -46,12 +65,11 @@ static void write_device(FILE *file, const ufp4_backend_state_t *state, int argc
 
 static ufp4_status_t write_hashes(FILE *file, const choices_t *choices, const engine_t *engine) {
   for (int n = 0; n < cases_count(); n++) {
-    char name[64];
     uint64_t hash;
     if (choices->quick && !cases_is_quick(n)) continue;
-    ufp4_status_t status = cases_run(n, engine, name, &hash);
+    ufp4_status_t status = cases_run(n, engine, at, &hash);
     if (status != UFP4_OK) return status;
-    fprintf(file, "hash %d %s %016llx\n", n, name, (unsigned long long)hash);
+    fprintf(file, "hash %d %s %016llx\n", n, at, (unsigned long long)hash);
   }
   return UFP4_OK;
 }
@@ -91,6 +109,7 @@ static ufp4_status_t record(FILE *file, const choices_t *choices, int argc, char
   status = write_hashes(file, choices, &engine);
   ufp4_backend_cuda.close(engine.state);
   if (status == UFP4_OK && choices->size != 0) {
+    snprintf(at, sizeof at, "the figures");
     status = ufp4_cuda_measure(choices->size, message, write_figure, file);
     if (status == UFP4_OK)
       status = write_distances(file, choices->size < 4096 ? choices->size : 4096, message);
@@ -104,10 +123,12 @@ static int write_record(const choices_t *choices, int argc, char **argv) {
   snprintf(beside, sizeof beside, "%s.part", choices->output);
   FILE *file = fopen(beside, "w");
   if (file == NULL) return fail(EXIT_USAGE, "the output cannot be written");
+  signal(SIGTERM, end);
   ufp4_status_t status = record(file, choices, argc, argv, &message);
   const int whole = fclose(file) == 0;
   if (status == UFP4_OK && whole && rename(beside, choices->output) == 0) return 0;
   unlink(beside);
+  say_where();
   return fail(EXIT_DEVICE, message.text[0] != '\0' ? message.text : ufp4_status_string(status));
 }
 
