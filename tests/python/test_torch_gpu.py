@@ -193,6 +193,18 @@ def test_rejects_graphs_that_would_repeat_random_bytes():
         raises(RuntimeError, "would repeat the random bytes", ut.linear, x, w, recipe={"elem": "e1m2", "rht": "integer", "signs": "step"})
 
 
+def test_graphed_callables_are_models_that_hold_layers():
+    """torch takes no module with hooks, which it looks for before it wants a GPU."""
+    layer = ut.convert(torch.nn.Linear(16, 8), "ufp4")
+    for callable_, refused in ((layer, True), (torch.nn.Sequential(layer), False)):
+        try:
+            torch.cuda.make_graphed_callables(callable_, (torch.ones(2, 16),))
+            said = ""
+        except Exception as error:
+            said = str(error)
+        check_equal("hooks" in said, refused, said)
+
+
 def test_rejects_opening_a_gpu_in_a_capture():
     x, w, _ = tensors()
     gpu._open.pop(0, None)
