@@ -37,29 +37,32 @@ module ufp4_quant_units #(
   logic [127:0] scales [8];          // {copy, unit}
   logic [0:0]   scales_parity [16];  // {copy, unit, half}
 
+  logic [1:0]      take_q, codes_odd_q, scale_odd_q, begun;
+  logic [1:0][1:0] unit_q;
+  logic [1:0][3:0] block_q;
+
   for (genvar c = 0; c < 2; c++) begin : gen_copy
-    logic       take_q, codes_odd_q, scale_odd_q, begun;
-    logic [1:0] unit_q;
-    logic [3:0] block_q;
+    assign begun[c] = block_q[c][2:0] != 3'd0;
+  end
 
-    assign begun = block_q[2:0] != 3'd0;
-
-    always_ff @(posedge clk_i) begin
+  // Both copies in one process: what an always_ff writes, here the whole memory, no other process may write.
+  always_ff @(posedge clk_i) begin
+    for (int unsigned c = 0; c < 2; c++) begin
       if (take_i[c]) begin
         codes[{1'(c), take_unit_i[c], take_block_i[c]}] <= codes_i[c];
         scales[{1'(c), take_unit_i[c]}] <= {scale_i[c], scales[{1'(c), take_unit_i[c]}][127:8]};
-        codes_odd_q <= ^codes_i[c];
-        scale_odd_q <= ^scale_i[c];
-        unit_q      <= take_unit_i[c];
-        block_q     <= take_block_i[c];
+        codes_odd_q[c] <= ^codes_i[c];
+        scale_odd_q[c] <= ^scale_i[c];
+        unit_q[c]      <= take_unit_i[c];
+        block_q[c]     <= take_block_i[c];
       end
-      take_q <= take_i[c];
-      if (take_q) begin
-        codes_parity[{1'(c), unit_q, block_q}] <= codes_odd_q;
-        scales_parity[{1'(c), unit_q, block_q[3]}] <=
-            scale_odd_q ^ (begun & scales_parity[{1'(c), unit_q, block_q[3]}]);
+      if (take_q[c]) begin
+        codes_parity[{1'(c), unit_q[c], block_q[c]}] <= codes_odd_q[c];
+        scales_parity[{1'(c), unit_q[c], block_q[c][3]}] <=
+            scale_odd_q[c] ^ (begun[c] & scales_parity[{1'(c), unit_q[c], block_q[c][3]}]);
       end
     end
+    take_q <= take_i;
   end
 
   logic             load_q;
