@@ -1,17 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh FOLDER TARGET SEED [--minutes N] OPTION..: runs the fuzz target from its seeds with these options of libFuzzer, and its
-# random seed SEED + 1000003 UFP4_TEST_SEED. --minutes: for a minute at a time, from what was found before, with the next seed,
-# until one reaches no code that those before it have not, but for N at most. FOLDER is the build folder of the targets. Inputs
-# that end it badly are left in FOLDER/findings; the last lines say how to see one again.
+# run.sh FOLDER TARGET SEED OPTION..: runs the fuzz target from its seeds with these options of libFuzzer, and its random seed
+# SEED + 1000003 UFP4_TEST_SEED. FOLDER is the build folder of the targets. Inputs that end it badly are left in
+# FOLDER/findings; the last lines say how to see one again.
 set -euo pipefail
-folder=$1 target=$2 seed=$((($3 + 1000003 * ${UFP4_TEST_SEED:-0}) % 2147483640)) minutes=1 reached=-1
+folder=$1 target=$2 seed=$((($3 + 1000003 * ${UFP4_TEST_SEED:-0}) % 2147483640))
 shift 3
-if [[ $1 == --minutes ]]; then
-  minutes=$2
-  shift 2
-  set -- -max_total_time=60 "$@"
-fi
 ((seed > 0)) || seed=1 # 0 would be the time
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 [[ -x $folder/fuzz_$target ]] || { echo "skipped: there is no $folder/fuzz_$target"; exit 77; }
@@ -22,16 +16,11 @@ mkdir -p "$folder/findings" "$TMPDIR/seeds" "$TMPDIR/new"
 "$folder/fuzz_seeds" "$TMPDIR/seeds"
 dictionary=()
 [[ ! -f $here/$target.dict ]] || dictionary=(-dict="$here/$target.dict")
-for ((minute = 0; minute < minutes; minute++, seed++)); do
-  if ! "$folder/fuzz_$target" -close_fd_mask=3 -max_len=4096 -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 -seed="$seed" \
-      -artifact_prefix="$folder/findings/$target-" "${dictionary[@]}" "$@" "$TMPDIR/new" "$TMPDIR/seeds/$target" 2>"$TMPDIR/log"; then
-    tail -n 60 "$TMPDIR/log"
-    echo "The random seed was $seed (UFP4_TEST_SEED=${UFP4_TEST_SEED:-0})"
-    echo "To see it again: $folder/fuzz_$target, with the file above that begins with $target-"
-    exit 1
-  fi
-  grep -E '^stat::number_of_executed_units|^#[0-9]+.(DONE|INITED)' "$TMPDIR/log"
-  before=$reached
-  reached=$(sed -nE 's/^#[0-9]+.DONE +cov: ([0-9]+) .*/\1/p' "$TMPDIR/log")
-  ((${reached:?"no line of libFuzzer says what was reached"} > before)) || break
-done
+if ! "$folder/fuzz_$target" -close_fd_mask=3 -max_len=4096 -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 -seed="$seed" \
+    -artifact_prefix="$folder/findings/$target-" "${dictionary[@]}" "$@" "$TMPDIR/new" "$TMPDIR/seeds/$target" 2>"$TMPDIR/log"; then
+  tail -n 60 "$TMPDIR/log"
+  echo "The random seed was $seed (UFP4_TEST_SEED=${UFP4_TEST_SEED:-0})"
+  echo "To see it again: $folder/fuzz_$target, with the file above that begins with $target-"
+  exit 1
+fi
+grep -E '^stat::number_of_executed_units|^#[0-9]+.(DONE|INITED)' "$TMPDIR/log"
