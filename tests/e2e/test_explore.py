@@ -312,6 +312,8 @@ def test_bad_shapes_are_refused():
                           ("name,cin,cout,count\nstep,8,8,1\n", "line 2: block and step are the names of totals"),
                           ("name,cin,cout,count\nfc,8,8,1\nblock,8,8,1\n", "line 3: block and step are the names of totals"),
                           ('name,cin,cout,count\n"o,d",8,8,1\n', "line 2: quotes are not supported"),
+                          ("name,cin,cout,count\nfc,8\0,8,1\n", "line 2: a zero byte in it"),
+                          ("name,cin,cout,count\nfc,8,8,1\n\0\n", "line 3: a zero byte in it"),
                           ("name,cin,cout,count\nfc,2000000,8,1\n", "line 2: cin is '2000000'")):
         rejects(2, message, "explore", shapes(text), "-o", "out")
     rejects(2, "Is a directory", "explore", "./", "-o", "out")
@@ -320,6 +322,9 @@ def test_bad_shapes_are_refused():
 
 
 def test_bad_options_are_refused():
+    os.symlink("/dev/zero", "endless.toml")
+    os.mkdir("folder.toml")
+    pathlib.Path("host.json").write_text('{"elem": "e1m2", "bf16_passes": ["fprop", "dgrad", "wgrad"]}')
     for options, message in ((["--config", "huge"], "no configuration is called 'huge'"),
                              (["--config", "small,small"], "small is there twice"),
                              (["--config", "rows=8:rows=8"], "given twice is 'rows'"),
@@ -335,12 +340,16 @@ def test_bad_options_are_refused():
                              (["--config", "rows=+4..8"], "ranges in explore alone, not '+4..8'"),
                              (["--config", "rows= 4..8"], "not ' 4..8'"),
                              (["--config", "rows=8:cols=8,cols=8:rows=8"], "the same case is there twice, in other words: 8x8-64x64-c16-b64-q16"),
+                             (["--config", "small,rows=2:cols=2:bus=8"], "the same case is there twice, in other words: 2x2-16x16-c16-b8-q16"),
                              (["--dram", "hbm3,hbm3:32"], "the same case is there twice, in other words: default with --dram hbm3:32"),
                              (["--dram", "none,hbm3", "--channels", "0,32"], "the same case is there twice, in other words: default with --dram hbm3:32"),
                              (["--tokens", "4,04"], "the same case is there twice, in other words: default\n"),
                              (["--ppa", "asap8"], "--ppa: asap8: unable to open asap8: No such file or directory; asap7 alone is built in, all else is a file\n"),
                              (["--config", "rows=8..4"], "'rows=8..4': a range goes up from 1 or more"),
                              (["--config", "bus=12"], "no case runs on a core: configuration 'bus=12': BusBytes must be 8"),
+                             (["--config", "endless.toml"], "cannot read 'endless.toml': it is longer than any configuration"),
+                             (["--config", "folder.toml"], "cannot read 'folder.toml': Is a directory"),
+                             (["--recipe", "host.json", "--serial"], "no case runs on a core: all of its passes are in BF16: the host multiplies"),
                              (["--config", "none.toml"], "cannot read 'none.toml': No such file"),
                              (["--cores", "2"], "--cores goes with --serial"),
                              (["--split", "n", "--serial"], "--split goes with --cores"),

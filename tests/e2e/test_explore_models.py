@@ -292,34 +292,43 @@ def ring(n, size, speed):
     return (n - 1) * (size / n / speed + 0.002)
 
 
-def check_chips(step, totals, dense, experts, pipeline, speed):
-    """Milliseconds of so many blocks of each kind in the slowest stage, by hand: 4 replicas, 2 chips a layer, 2 us, speed in bytes a ms."""
-    layers = {"dense": {"gate_up": (64, 192, 40, 1), "down": (96, 64, 40, 1)},  # cin, cout, tokens, how many: 40 tokens on 2 of 4 experts each
-              "experts": {"gate_up": (64, 32, 20, 4), "down": (16, 64, 20, 4), "shared_gate_up": (64, 32, 40, 1), "shared_down": (16, 64, 40, 1)}}
-    attention = {"qkv_a": (64, 48, 40, 1), "q_b": (24, 64, 40, 1), "kv_b": (16, 64, 40, 1), "o": (32, 64, 40, 1)}
+def stage_times(totals, layers, dense, experts, pipeline, speed):
+    """Milliseconds of a step whose stages have so many blocks of each kind: 4 replicas, 2 chips a layer, 2 us, speed in bytes a ms."""
+    attention = {"qkv_a": (64, 48, 40, 1, 1), "q_b": (24, 64, 40, 1, 1), "kv_b": (16, 64, 40, 1, 1), "o": (32, 64, 40, 1, 1)}
     late = compute = gather = reduce = 0
     for kind, count in (("experts", experts), ("dense", dense)):
         each = int(totals[f"block_{kind}"]["cycles"]) / 1e6 / 2
         shapes = (attention | layers[kind]).values()
-        forward, back = (sum(many * ring(2, 2 * tokens * side[at], speed) for *side, tokens, many in shapes) for at in (1, 0))
-        one = 2 * ring(4, 4 * sum(cin * cout * many for cin, cout, _, many in shapes) / 2, speed)
+        forward, back = (sum(active * ring(2, 2 * tokens * side[at], speed) for *side, tokens, active, _ in shapes) for at in (1, 0))
+        one = 2 * ring(4, 4 * sum(cin * cout * many for cin, cout, _, _, many in shapes) / 2, speed)
         for _ in range(count):
             late = max(0, late - 2 / 3 * each - back) + one
         compute, gather, reduce = compute + count * each, gather + count * (forward + back), reduce + count * one
     send = 0 if pipeline == 1 else 2 * (2 * 40 * 64 / 2 / speed + 0.002)
     parts = compute, gather, send, (pipeline - 1) * (compute + gather + send), reduce, late
-    names = ["compute_ms", "gather_ms", "send_ms", "bubble_ms", "reduce_ms", "reduce_exposed_ms", "chips_ms"]
-    for name, want in zip(names, [*parts, sum(parts) - reduce], strict=True):
-        check(abs(float(step[name]) - want) < 6e-5, f"{dense} and {experts} blocks: {name} is {step[name]}, by hand {want}")
+    return *parts, sum(parts) - reduce
 
 
 def test_blocks_of_two_kinds_share_stages():
-    config = DEEP | {"first_k_dense_replace": 2}
-    # Slowest of 2 + 1, 2 with slow experts; of 2, 2, 1 blocks that of two with experts.
-    for pipeline, dense, experts in ((1, 2, 3), (2, 2, 1), (3, 0, 2), (5, 0, 1)):
-        for gbps in (0.05, 1, 100):
-            totals, _ = step_of(config, "--chips", f"4x2x{pipeline}", "--link", f"{gbps},2")
-            check_chips(totals["step"], totals, dense, experts, pipeline, gbps * 1e6)
+    names = ["compute_ms", "gather_ms", "send_ms", "bubble_ms", "reduce_ms", "reduce_exposed_ms", "chips_ms"]
+    stages = {1: [(2, 3)], 2: [(2, 1), (0, 2)], 3: [(2, 0), (0, 2), (0, 1)], 5: [(1, 0), (0, 1)]}  # dense blocks and ones with experts
+    longest = set()
+    for width, of_token, experts in ((96, 2, 4), (960, 1, 400)):  # the second ones' blocks with experts take less time, and have more weights
+        config = DEEP | {"first_k_dense_replace": 2, "intermediate_size": width, "n_routed_experts": experts, "num_experts_per_tok": of_token}
+        active = min(experts, 40 * of_token)
+        rows = 40 * of_token // active
+        layers = {"dense": {"gate_up": (64, 2 * width, 40, 1, 1), "down": (width, 64, 40, 1, 1)},  # cin, cout, tokens, how many of them active, how many
+                  "experts": {"gate_up": (64, 32, rows, active, experts), "down": (16, 64, rows, active, experts),
+                              "shared_gate_up": (64, 32, 40, 1, 1), "shared_down": (16, 64, 40, 1, 1)}}
+        for pipeline, kinds in stages.items():
+            for gbps in (0.05, 1, 100):
+                totals, _ = step_of(config, "--chips", f"4x2x{pipeline}", "--link", f"{gbps},2")
+                every = [stage_times(totals, layers, *kind, pipeline, gbps * 1e6) for kind in kinds]
+                slowest = max(every, key=lambda one: one[-1])
+                longest.add((every.index(slowest), every.index(max(every, key=lambda one: one[0]))))
+                for name, want in zip(names, slowest, strict=True):
+                    check(abs(float(totals["step"][name]) - want) < 6e-5, f"{width}, {pipeline} stages, {gbps} GB/s: {name} is {totals['step'][name]}, by hand {want}")
+    check(any(step != compute for step, compute in longest), f"the slowest stages, and those that compute longest, are {longest}")
     passes("explore", "--hf", "config.json", "--layers", "4", "--config", "small", "--tokens", "40", "--chips", "1x1x4", "--link", "1,1", "-o", "out")
 
 

@@ -98,6 +98,8 @@ def test_an_exploration_of_one_case():
     _, tracks = read("t.json")
     check_equal(sorted(tracks), sorted(TRACKS), "tracks with events")
     check("stall: job" in {event["name"] for event in tracks["QUANT"] + tracks["GEMM array"]}, "no dependence")
+    for name in ("out/explore.json", "../" + os.path.basename(os.getcwd()) + "/out/explore.json"):
+        rejects(2, f"{name}: is of -o out; name another file", "explore", "s.csv", "-o", "out", "--tokens", "32", "--timeline", name)
     rejects(2, "--timeline is of one case, and there are 2", "explore", "s.csv", "-o", "new", "--tokens", "16,32",
             "--timeline", "t.json")
 
@@ -117,6 +119,8 @@ def test_training_of_one_run():
     pathlib.Path("text.txt").write_text("".join(f"line {i * i % 997} of a text\n" for i in range(2000)))
     words = ["train", "text.txt", "--steps", "1", "--recipe", "ufp4", "-o", "out", "--backend", "tlm", "--timeline",
              "t.json", "--d-model", "32", "--heads", "2", "--layers", "1", "--ff", "64", "--context", "32"]
+    os.mkdir("out")
+    rejects(2, "out/train.json: is of -o out", *["out/train.json" if word == "t.json" else word for word in words])
     rejects(2, "--timeline is of one run", *words, "--seeds", "2", "--no-control")
     on_host = ["bf16" if word == "ufp4" else word for word in words]
     rejects(2, "--recipe bf16 runs on the host: leave --timeline out", *on_host, "--seeds", "1", "--no-control")

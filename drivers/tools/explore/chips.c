@@ -127,27 +127,6 @@ static void fill_stage(const explore_model_t *model, int64_t first, int64_t coun
   }
 }
 
-// Compute and transfers between the chips of a stage.
-static double stage_ms(const explore_model_t *model, const block_t blocks[EXPLORE_MAX_KINDS]) {
-  double ms = 0;
-  for (int kind = 0; kind < model->kind_count; kind++)
-    ms += blocks[kind].count * (blocks[kind].compute + blocks[kind].gather);
-  return ms;
-}
-
-static void choose_slowest(const explore_plan_t *plan, block_t blocks[EXPLORE_MAX_KINDS]) {
-  const int64_t stages = plan->chips.pipeline, each = (plan->model.blocks + stages - 1) / stages;
-  double most = -1;
-  int64_t slowest = 0;
-  for (int64_t i = 0; i < stages; i++) {
-    fill_stage(&plan->model, i * each, each, blocks);
-    const double ms = stage_ms(&plan->model, blocks);
-    if (ms > most) slowest = i;
-    most = fmax(most, ms);
-  }
-  fill_stage(&plan->model, slowest * each, each, blocks);
-}
-
 // All-reduces run one after the other: after a block's backward pass, what is left of those of the
 // blocks behind it, and its own. Over blocks that are alike this has a closed form.
 static double late_after(double late, const block_t *block) {
@@ -156,14 +135,12 @@ static double late_after(double late, const block_t *block) {
   return fmax(late + block->count * more, block->reduce + (block->count - 1) * fmax(0, more));
 }
 
-explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *step) {
-  const explore_model_t *model = &plan->model;
-  const double batches = explore_batches(plan, step->of), message = send(plan, step->of);
-  block_t blocks[EXPLORE_MAX_KINDS];
-  for (int kind = 0; kind < model->kind_count; kind++) blocks[kind] = block_of(plan, step, kind);
-  choose_slowest(plan, blocks);
+// Of a step all of whose stages are this one.
+static explore_times_t stage_times(const explore_plan_t *plan, const explore_case_t *of,
+                                   const block_t blocks[EXPLORE_MAX_KINDS]) {
+  const double batches = explore_batches(plan, of), message = send(plan, of);
   explore_times_t ms = {.send = batches * message};
-  for (int kind = model->kind_count - 1; kind >= 0; kind--) {
+  for (int kind = plan->model.kind_count - 1; kind >= 0; kind--) {
     const block_t *block = &blocks[kind];
     ms.compute += block->count * block->compute;
     ms.gather += block->count * block->gather;
@@ -173,4 +150,18 @@ explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *s
   ms.bubble = (plan->chips.pipeline - 1) * ((ms.compute + ms.gather) / batches + message);
   ms.step = ms.compute + ms.gather + ms.send + ms.bubble + ms.exposed;
   return ms;
+}
+
+explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *step) {
+  const explore_model_t *model = &plan->model;
+  const int64_t stages = plan->chips.pipeline, each = (model->blocks + stages - 1) / stages;
+  block_t blocks[EXPLORE_MAX_KINDS];
+  explore_times_t slowest = {.step = -1};
+  for (int kind = 0; kind < model->kind_count; kind++) blocks[kind] = block_of(plan, step, kind);
+  for (int64_t i = 0; i < stages; i++) {
+    fill_stage(model, i * each, each, blocks);
+    const explore_times_t ms = stage_times(plan, step->of, blocks);
+    if (ms.step > slowest.step) slowest = ms;
+  }
+  return slowest;
 }

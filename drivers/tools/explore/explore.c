@@ -92,6 +92,8 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
   const char *model_key = ufp4_recipe_model_key(&one->recipe);
   if (model_key != NULL && strcmp(model_key, "bf16_layers") == 0) {
     ufp4_message_set(&why, "%s: layers in BF16 are not counted", model_key);
+  } else if (one->recipe.quantized && one->recipe.bf16_passes == UFP4_PASSES_ALL) {
+    ufp4_message_set(&why, "all of its passes are in BF16: the host multiplies");
   } else if (!plan->serial && one->recipe.quantized && one->recipe.bf16_passes != 0) {
     ufp4_message_set(&why, "the host multiplies passes in BF16: --serial counts the others");
   } else {
@@ -179,7 +181,8 @@ static int check_timeline(const explore_plan_t *plan, const char *shapes) {
   if (plan->timeline != NULL && plan->case_count > 1)
     return cli_fail(&cli_explore, CLI_USAGE, "--timeline is of one case, and there are %d",
                     plan->case_count);
-  return cli_device_check_trace(&cli_explore, &device, &shapes, 1);
+  const int end = cli_output_apart(&cli_explore, plan->timeline, plan->folder, files, FILES);
+  return end == CLI_GO_ON ? cli_device_check_trace(&cli_explore, &device, &shapes, 1) : end;
 }
 
 static int check_outputs(const explore_plan_t *plan, const char *shapes) {

@@ -27,7 +27,10 @@ typedef struct {
   const char *path;
   FILE *stream;
   int line, columns, of[8];  ///< of: which column of a layer each is
+  int is_binary;             ///< a line has a zero byte
 } csv_t;
+
+static const char no_text[] = "a zero byte in it";
 
 static int fail_line(const csv_t *csv, const char *what) {
   return cli_fail(&cli_explore, CLI_USAGE, "%s, line %d: %s", csv->path, csv->line, what);
@@ -142,6 +145,10 @@ static int next_line(csv_t *csv, char *text, size_t size) {
   do {
     if (fgets(text, (int)size, csv->stream) == NULL) return 0;
     csv->line++;
+    const size_t length = strlen(text);
+    csv->is_binary =
+        length == 0 || (text[length - 1] != '\n' && length + 1 < size && !feof(csv->stream));
+    if (csv->is_binary) return 0;
     text[strcspn(text, "\r\n")] = '\0';
     trim(text);
   } while (text[0] == '\0');
@@ -165,6 +172,7 @@ static int read_layers(csv_t *csv, explore_model_t *model) {
   char text[512] = "";
   const int begun = next_line(csv, text, sizeof text);
   if (ferror(csv->stream)) return cli_fail_errno(&cli_explore, csv->path, "read");
+  if (csv->is_binary) return fail_line(csv, no_text);
   char *first = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;
   if (!begun || !read_head(csv, first)) {
     return cli_fail(
@@ -186,6 +194,7 @@ static int read_layers(csv_t *csv, explore_model_t *model) {
     model->layer_count++;
   }
   if (ferror(csv->stream)) return cli_fail_errno(&cli_explore, csv->path, "read");
+  if (csv->is_binary) return fail_line(csv, no_text);
   if (model->layer_count > 0) return CLI_GO_ON;
   return cli_fail(&cli_explore, CLI_USAGE, "%s: there is no layer in it", csv->path);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words that an option lists: with commas between them, and of a configuration's parameters
 // with ranges in them; and cases that are there twice.
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,12 +107,17 @@ static int is_same_dram(const char *a, const char *b) {
   return one.channels == other.channels && (one.channels == 0 || strcmp(one.name, other.name) == 0);
 }
 
+// Whatever they are called: their cycles are the same.
+static int is_same_core(const ufp4_configuration_t *a, const ufp4_configuration_t *b) {
+  return memcmp(&a->rows, &b->rows, sizeof *a - offsetof(ufp4_configuration_t, rows)) == 0;
+}
+
 int explore_check_case(const explore_plan_t *plan, const explore_case_t *one) {
   for (int i = 0; i < plan->case_count; i++) {
     const explore_case_t *is = &plan->cases[i];
     if (is->reason[0] != '\0' || one->reason[0] != '\0' || is->cores != one->cores ||
         is->mem_bandwidth != one->mem_bandwidth || is->mem_latency != one->mem_latency ||
-        is->tokens != one->tokens || strcmp(is->core.name, one->core.name) != 0 ||
+        is->tokens != one->tokens || !is_same_core(&is->core, &one->core) ||
         strcmp(is->recipe.name, one->recipe.name) != 0 || !is_same_dram(is->dram, one->dram))
       continue;
     return cli_fail(&cli_explore, CLI_USAGE, "the same case is there twice, in other words: %s%s%s",

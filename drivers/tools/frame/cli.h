@@ -222,6 +222,10 @@ int cli_output_file(const cli_command_t *command, const char *path, cli_file_t k
                     const char *const *inputs, int count);
 /** The same for a directory, which need not exist yet. */
 int cli_output_directory(const cli_command_t *command, const char *path);
+/** Refuses an output (NULL: not given) that is one of the files which the command writes into
+ * @p folder. @return CLI_GO_ON or the exit status. */
+int cli_output_apart(const cli_command_t *command, const char *path, const char *folder,
+                     const char *const *files, int count);
 /** Makes it, if it is not there; *made tells. @return CLI_GO_ON or the exit status. */
 int cli_output_make_directory(const cli_command_t *command, const char *path, int *made);
 /** Two processes in one directory would write the same files: refuses a second one, as long as this

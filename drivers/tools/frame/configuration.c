@@ -8,7 +8,7 @@
 
 #include "frame/cli.h"
 
-enum { TEXT = 512 };
+enum { TEXT = 512, MOST = 1 << 20 };  // of a file, more than any configuration says
 
 static const char header[] = "[[configuration]]";
 static const char no_line[] = "no KEY = VALUE of a configuration";
@@ -53,25 +53,44 @@ static const char *add_line(char *line, char text[TEXT]) {
   return wrote < (int)(TEXT - length) ? NULL : "what is said up to here is too long";
 }
 
-static ufp4_status_t read_file(const char *path, char text[TEXT], ufp4_message_t *message) {
-  char *line = NULL;
-  size_t size = 0;
-  ssize_t length;
+// Up to MOST bytes and a zero. @return malloc'ed, or NULL with the reason.
+static char *load_file(const char *path, size_t *size, ufp4_message_t *message) {
   FILE *file = fopen(path, "r");
-  if (file == NULL) {
-    ufp4_message_set(message, "cannot read '%s': %s", path, strerror(errno));
+  char *bytes = file != NULL ? malloc(MOST + 1) : NULL;
+  const char *why = NULL;
+  if (bytes != NULL) {
+    *size = fread(bytes, 1, MOST + 1, file);
+    if (*size > MOST) why = "it is longer than any configuration";
+  }
+  if (bytes == NULL || ferror(file)) why = strerror(errno);
+  if (file != NULL) fclose(file);
+  if (why == NULL) {
+    bytes[*size] = '\0';
+    return bytes;
+  }
+  free(bytes);
+  ufp4_message_set(message, "cannot read '%s': %s", path, why);
+  return NULL;
+}
+
+static ufp4_status_t read_file(const char *path, char text[TEXT], ufp4_message_t *message) {
+  size_t size = 0;
+  char *bytes = load_file(path, &size, message), *rest = bytes;
+  if (bytes == NULL) return UFP4_ERROR_ARGUMENT;
+  const char *wrong = NULL;
+  int at = 0;
+  for (; rest != NULL && wrong == NULL; at++) {
+    char *line = strsep(&rest, "\n");
+    // A zero byte ends the text before the file does.
+    const char *end = rest != NULL ? rest - 1 : bytes + size;
+    wrong = line + strlen(line) == end ? add_line(line, text) : no_line;
+  }
+  free(bytes);
+  if (wrong != NULL) {
+    ufp4_message_set(message, "%s, line %d: %s", path, at, wrong);
     return UFP4_ERROR_ARGUMENT;
   }
-  ufp4_status_t status = UFP4_OK;
-  for (int at = 1; status == UFP4_OK && (length = getline(&line, &size, file)) >= 0; at++) {
-    const char *wrong = strlen(line) == (size_t)length ? add_line(line, text) : no_line;
-    if (wrong == NULL) continue;
-    ufp4_message_set(message, "%s, line %d: %s", path, at, wrong);
-    status = UFP4_ERROR_ARGUMENT;
-  }
-  free(line);
-  fclose(file);
-  if (status != UFP4_OK || text[0] != '\0') return status;
+  if (text[0] != '\0') return UFP4_OK;
   ufp4_message_set(message, "%s: there is no configuration in it", path);
   return UFP4_ERROR_ARGUMENT;
 }

@@ -145,6 +145,34 @@ int cli_output_file(const cli_command_t *command, const char *path, cli_file_t k
   return end;
 }
 
+// Whether a target is this file of a folder, be the file there or not.
+static int is_in(char *target, const struct stat *folder, const char *file) {
+  struct stat about;
+  char *slash = strrchr(target, '/');
+  const char *name = slash != NULL ? slash + 1 : target;
+  if (strcmp(name, file) != 0) return 0;
+  if (slash == NULL) return stat(".", &about) == 0 && is_same(&about, folder);
+  const char after = slash[1];
+  slash[1] = '\0';
+  const int same = stat(target, &about) == 0 && is_same(&about, folder);
+  slash[1] = after;
+  return same;
+}
+
+int cli_output_apart(const cli_command_t *command, const char *path, const char *folder,
+                     const char *const *files, int count) {
+  struct stat about;
+  char *target = NULL;
+  if (path == NULL || stat(folder, &about) != 0) return CLI_GO_ON;
+  int end = find_target(command, path, &target);
+  for (int i = 0; i < count && end == CLI_GO_ON; i++) {
+    if (is_in(target, &about, files[i]))
+      end = cli_fail(command, CLI_USAGE, "%s: is of -o %s; name another file", path, folder);
+  }
+  free(target);
+  return end;
+}
+
 // A folder that is there.
 static int check_directory(const cli_command_t *command, const char *path,
                            const struct stat *about) {

@@ -25,6 +25,9 @@ int train_check_outputs(const cli_command_t *command, const arguments_t *a) {
   struct stat about;
   char path[PATH_MAX];
   int end = cli_output_directory(command, a->folder);
+  if (end == CLI_GO_ON) end = cli_device_check_trace(command, &a->device, &a->text_name, 1);
+  if (end == CLI_GO_ON)
+    end = cli_output_apart(command, a->device.timeline, a->folder, files, FILES);
   if (end != CLI_GO_ON || stat(a->folder, &about) != 0) return end;
   for (int i = 0; i < FILES && end == CLI_GO_ON; i++) {
     snprintf(path, sizeof path, "%s/%s", a->folder, files[i]);
