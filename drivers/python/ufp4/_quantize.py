@@ -22,7 +22,7 @@ class Quantized:
     """A quantized tensor, made by :func:`quantize` or :meth:`from_safetensors`: rows of codes with a scale a block.
 
     Its values are element * scale * 2^-tensor_exponent * tensor_scale. With axis "col" it is the transposed tensor. It does not change:
-    what a property gives as an array looks into this tensor's own memory and cannot be written, unless it says that it copies. Two of
+    what a property gives as an array cannot be written, and looks into this tensor's own memory, unless it says that it copies. Two of
     them are equal where they are the same object; their :meth:`to_safetensors` compares settings and values.
     """
 
@@ -125,6 +125,7 @@ class Quantized:
         out = np.empty((packed.shape[0], packed.shape[1], 2), np.uint8)
         np.bitwise_and(packed, 15, out=out[:, :, 0])
         np.right_shift(packed, 4, out=out[:, :, 1])
+        out.flags.writeable = False  # a write would look as if it changed the tensor
         return out.reshape(packed.shape[0], -1)[:, :self._stored]
 
     @property
