@@ -55,6 +55,10 @@ FUNCTIONS = {
     "linear_dgrad": (c_int, c_void_p, POINTER(_library.Matrix), c_uint64, c_void_p, POINTER(_Stats)),
     "linear_wgrad": (c_int, c_void_p, c_void_p, POINTER(_Stats)),
 }
+# What a backend would ignore, which the commands refuse, too (cli_device_check); what else is not possible the library says.
+SIMULATED, CORE = ("mem_latency", "mem_bandwidth", "dram", "stall", "trace"), ("config", "max_cycles")
+UNUSED = {"model": CORE + SIMULATED, "cuda": CORE + SIMULATED, "fpga": SIMULATED, "mmio": SIMULATED, "tlm": ("trace",)}
+DEFAULTS = {"config": None, "max_cycles": 0, "mem_latency": 100, "mem_bandwidth": 0, "dram": None, "stall": 0, "trace": None}
 KINDS = {_library.ERROR_MEMORY: MemoryError, 6: RuntimeError, 7: RuntimeError, 8: TimeoutError, 4: OSError, 9: OSError}
 
 
@@ -79,6 +83,14 @@ def _driver():
         if there != ctypes.sizeof(struct):
             raise ImportError(f"{path}: ufp4_{name}_t has {there} bytes; this package knows {ctypes.sizeof(struct)}")
     return _library.bind(library, FUNCTIONS)
+
+
+def _refuse_unused(backend, given):
+    for name in UNUSED.get(backend.partition(":")[0], ()):
+        if given[name] != DEFAULTS[name]:
+            what = "a core" if name in CORE else "a simulated core"
+            why = f"{what}, and backend {backend} is none" if backend != "tlm" else "the core's signals, and backend tlm has none"
+            raise ValueError(f"{name} is of {why}; take backend rtl")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,8 +127,10 @@ class Device:
     ("default", "small", ..; None: "default", or what the board has). mem_latency in cycles; mem_bandwidth in bytes a cycle each way
     (0: as wide as the bus); stall: seed of random back-pressure (0: none); max_cycles: until a completion (0: the default limit);
     trace: a waveform file (.fst); threads of the model (0: all cores); dram: "lpddr5" or "hbm3", banks behind the simulated memory's
-    latency. ImportError: there is no such library, or it is of another version. ValueError: what the library refuses, in its words. A
-    device that fails raises RuntimeError, one that passes its limit TimeoutError.
+    latency. config and max_cycles are of a core, simulated or on a board; mem_latency, mem_bandwidth, stall, dram and trace of a
+    simulated one, trace of "rtl" alone. ImportError: there is no such library, or it is of another version. ValueError: an option that
+    is not of the backend, or what the library refuses, in its words. A device that fails raises RuntimeError, one that passes its limit
+    TimeoutError.
     """
 
     backend: str
@@ -139,6 +153,8 @@ class Device:
                            None if trace is None else _library.text(os.fsdecode(trace), "trace", "surrogateescape"),
                            _library.whole(threads, 0, 2**15, "threads"), 0, ctypes.pointer(message), 0, None,
                            None if dram is None else _library.text(dram, "dram"))
+        _refuse_unused(backend, {"config": None if config == "default" else config, "max_cycles": max_cycles, "mem_latency": mem_latency,
+                                 "mem_bandwidth": mem_bandwidth, "dram": dram, "stall": stall, "trace": trace})
         status = self._lib.device_open(name, byref(options), byref(self._device))
         if status != _library.OK:
             self._raise(status, message.text)
