@@ -433,7 +433,7 @@ def test_rejects_losses_of_a_training_that_are_none():
     shutil.copy(FIXTURES / "same.measured.json", folder / "train.json")
     (folder / "losses.csv").write_text("recipe,seed,train_loss\nufp4,1,x\n")
     done = call("bad")
-    check(done.returncode == 2 and "bad/losses.csv, line 2: train_loss is 'x', not a number\n" in done.stderr and "train.json" not in done.stderr, f"{done}")
+    check_equal((done.returncode, done.stderr), (2, "ufp4.report: bad/losses.csv, line 2: train_loss is 'x', not a number\n"), f"{done}")
 
 
 def test_full_output_is_an_error():

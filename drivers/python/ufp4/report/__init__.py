@@ -14,6 +14,8 @@ from typing import Any
 
 __all__ = ["draw", "read_losses", "table", "write_page"]
 
+_MEASURED = "what train, explore or ppa writes"
+
 
 @contextlib.contextmanager
 def _as_kind(path, kind, *errors):
@@ -26,7 +28,7 @@ def _as_kind(path, kind, *errors):
 
 def _as_measured(path):
     """The same of what train, explore and ppa write."""
-    return _as_kind(path, "what train, explore or ppa writes", ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError, csv.Error)
+    return _as_kind(path, _MEASURED, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError, csv.Error)
 
 
 def _loss(path, rows, row, column):
@@ -137,13 +139,14 @@ def draw(path: str | os.PathLike) -> None:
     with _as_measured(path):
         document = _read_json(path)
         kind = next((key for key in ("cases", "library") if key in document), "recipes")
+        cases = len(document["cases"]) if kind == "cases" else 0
     if kind == "library":
         with _as_measured(path):
             text = _ppa.html(document)
     else:
         beside = path.with_name("explore.csv" if kind == "cases" else "losses.csv")
-        with _as_measured(beside):
-            rows = _explore.read(beside) if kind == "cases" else _training_losses(beside)
+        with _as_kind(beside, _MEASURED, LookupError, TypeError, csv.Error):  # a ValueError says itself where
+            rows = _explore.read(beside, cases) if kind == "cases" else _training_losses(beside)
         with _as_measured(path):
             text = _explore.html(document, rows) if kind == "cases" else _train_page.html(document, rows)
     _draw.write(path.with_name("report.html"), text)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """report.html of an exploration: explore.csv, and explore.json for what the rows do not say of their cases."""
 import csv
+import io
 import math
 
 from . import _draw
@@ -15,10 +16,21 @@ NEEDS = (("weights", "weight_bytes"), ("optimizer", "optimizer_bytes"), ("gradie
          ("activations", "activation_bytes"))
 ENERGIES = (("MACs", "mac_joules"), ("idle lanes", "idle_joules"), ("clock pins", "clock_joules"), ("bus", "bus_joules"))
 TIMES = (("compute", "compute_ms"), ("gather", "gather_ms"), ("send", "send_ms"), ("bubble", "bubble_ms"), ("exposed all-reduce", "reduce_exposed_ms"))
+# Columns of every line: words, whole numbers that none may lack, and numbers.
+WORDS = ("layer", "pass", "tensor", "batch", "reason")
+WHOLE = ("count", "m", "n", "k")
+NUMBERS = ("cycles", *(column for _, _, column in PARTS[1:-1]), "bus_read_bytes", "bus_write_bytes")
+# What is a number where it is there, also of columns that not every exploration has.
+FIGURES = frozenset((*NUMBERS, "batch", "cores", "util_percent", "read_bytes", "write_bytes", "live_bytes", "joules", "um2", "link_gbps", "link_us",
+                     "reduce_ms", "chips_ms", "chips_tokens_per_second", *(column for _, column in NEEDS + ENERGIES + TIMES)))
 
 
 def _number(text):
     return float(text) if text else math.nan
+
+
+def _is_step(row):
+    return row["layer"] == "step" and row["pass"] == "all"
 
 
 class Case:
@@ -99,7 +111,7 @@ def cases(document, rows):
     found, part, abouts = [], [], iter(document["cases"])
     for row in rows:
         part.append(row)
-        if row["layer"] == "step" and row["pass"] == "all":
+        if _is_step(row):
             found.append(Case(next(abouts), part))
             part = []
     asked = {(case.config, case.mem_bandwidth) for case in found}
@@ -109,9 +121,42 @@ def cases(document, rows):
     return found
 
 
-def read(path):
+def _check_row(where, row):
+    """All columns are there, and numbers are some."""
+    if None in row:
+        raise ValueError(f"{where}: it has more columns than the first line")
+    for column, text in row.items():
+        if text is None:
+            raise ValueError(f"{where}: there is no {column}")
+        try:
+            if column in WHOLE:
+                int(text)
+            elif text and column in FIGURES:
+                float(text)
+        except ValueError:
+            raise ValueError(f"{where}: {column} is {text!r}, not a {'whole ' if column in WHOLE else ''}number") from None
+
+
+def read(path, cases=1):
+    """The rows of explore.csv, each a dict of texts, which end with the step of the last of that many cases at least."""
     with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
-        return list(csv.DictReader(file))
+        text = file.read()
+    lines, rows = csv.DictReader(io.StringIO(text, newline="")), []
+    missing = [column for column in (*WORDS, *WHOLE, *NUMBERS) if column not in (lines.fieldnames or ())]
+    if missing:
+        raise ValueError(f"{path}: there is no column {missing[0]}")
+    for row in lines:
+        _check_row(f"{path}, line {lines.line_num}", row)
+        rows.append(row)
+    if not rows:
+        raise ValueError(f"{path}: there is no step in it")
+    if not text.endswith("\n"):
+        raise ValueError(f"{path}, line {lines.line_num}: it is cut off")
+    steps = sum(map(_is_step, rows))
+    cases = max(cases, steps + (not _is_step(rows[-1])))
+    if steps < cases:
+        raise ValueError(f"{path}, line {lines.line_num}: it ends after {steps} of {_draw.counted(cases, 'case')}")
+    return rows
 
 
 # --- Pictures -------------------------------------------------------------------------------------------
