@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.report on an explore.csv that is cut, or damaged."""
+"""ufp4.report on an explore.csv that is cut, damaged, or has steps without figures."""
+import json
 import pathlib
+import re
 import shutil
 
 import bench
-from bench import check_equal
-from test_report import FIXTURES, call  # which skips without matplotlib
+from bench import check, check_equal
+from test_report import FIXTURES, call, cells, fixture  # which skips without matplotlib
+
+from ufp4.report import _explore
 
 
 def test_rejects_rows_of_an_exploration_that_are_cut():
@@ -33,6 +37,29 @@ def test_rejects_rows_of_an_exploration_that_are_cut():
         done = call("cut")
         check_equal((done.returncode, done.stderr, done.stdout), (2, f"ufp4.report: cut/explore.csv{words}", ""), f"{text[-60:]!r}")
         check_equal((folder / "report.html").read_text(), "good", "the page")
+
+
+def test_a_step_without_cycles_has_no_figures():
+    """As of a recipe whose passes are all in BF16, beside others and alone."""
+    folder = pathlib.Path("zero")
+    folder.mkdir()
+    measured, _ = fixture("serial")
+    names = _explore.read(FIXTURES / "serial.explore.csv")[0]
+    rows = [{**dict.fromkeys(names, ""), "layer": layer, "pass": "all", "count": "1", "m": "0", "n": "0", "k": "0", "cycles": "0", "quant": "0"}
+            for layer in ("block", "step")]
+    whole = (FIXTURES / "serial.explore.csv").read_text()
+    lines = "".join(",".join(row.values()) + "\n" for row in rows)
+    zero = {**measured["cases"][0], "recipe": "plain", "array_busy": 0.0}
+    for cases, text in (([*measured["cases"], zero], whole + lines), ([zero], whole.splitlines(keepends=True)[0] + lines)):
+        (folder / "explore.json").write_text(json.dumps({**measured, "cases": cases}))
+        (folder / "explore.csv").write_text(text)
+        done = call("zero")
+        check_equal((done.returncode, done.stderr), (0, ""), f"{len(cases)} cases")
+        page = (folder / "report.html").read_text()
+        line = cells(next(row for row in re.findall("<tr>.*?</tr>", page, re.S) if ">plain<" in row))
+        check_equal((line[0], line[-1]), ("plain", "no job of it is on the core"), "its line")
+        check_equal("Where the cycles go" in page and "Every job" in page and "<svg" in page, len(cases) > 1, "pictures")
+        check("plain, small" not in page, "in no picture")
 
 
 if __name__ == "__main__":

@@ -40,8 +40,8 @@ class Case:
         self.__dict__.update(about)
         self.rows = rows
         self.step = rows[-1]
-        self.cycles = _number(self.step["cycles"])
-        self.reason = self.step["reason"]
+        self.cycles = _number(self.step["cycles"]) or math.nan
+        self.reason = self.step["reason"] or ("" if self.able else "no job of it is on the core")
         self.cores = int(self.step.get("cores") or 1)
         self.jobs = [row for row in rows if row["pass"] != "all"]
         self.gemms = [row for row in rows if row["pass"] in GEMMS]
@@ -88,8 +88,8 @@ class Case:
 
     def util_of(self, row):
         """Percent of what the array could do; NaN where there is no multiplication."""
-        macs = self.macs_of(row)
-        return 100 * macs / (self.peak * _number(row["cycles"])) if macs else math.nan
+        macs, cycles = self.macs_of(row), _number(row["cycles"])
+        return 100 * macs / (self.peak * cycles) if macs and cycles else math.nan
 
     def intensity_of(self, row):
         """MACs a byte on the bus, of its busier way; NaN where nothing was counted."""
@@ -334,7 +334,7 @@ def html(document, rows):
     spent = [case for case in able if case.step.get("joules")]
     sized = [case for case in able if case.step.get("um2")]
     energies = [part for part in ENERGIES if any(case.step[part[1]] for case in spent)]
-    pictures = {"bars": _bars(able), "bandwidth": _bandwidth_curves(able), "roofline": _roofline(able),
+    pictures = {"bars": _bars(able) if able else "", "bandwidth": _bandwidth_curves(able), "roofline": _roofline(able),
                 "cores": _time_curves(able, "cores", "cores", "cores"),
                 "sizes": _time_curves(able, "peak", "config", "MACs a cycle, all cores together"),
                 "needs": _stacks(needs, NEEDS, "GB", 1e9) if needs else "",
