@@ -12,14 +12,14 @@ from bench import Skipped, check, passes, refuses, rejects, slow
 from trainings import TINY, reject_train, shape_with, write_text
 
 
-def interrupt(number, *words):
-    """Runs train, words with -o DIR, and ends it with a signal while it trains. One that was not even so far counts as
-    interrupted."""
+def interrupt(number, *words, after=0.5):
+    """Runs train, words with -o DIR, and ends it with a signal while it trains, after so many seconds. One that was not even so
+    far counts as interrupted."""
     process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     settings = os.path.join(words[words.index("-o") + 1], "runs", "settings.json")
     while not os.path.exists(settings) and process.poll() is None:
         time.sleep(0.01)
-    time.sleep(0.5)
+    time.sleep(after)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     return 128 + number if process.returncode == -number else process.returncode, err
@@ -141,6 +141,26 @@ def test_says_what_to_remove_of_a_damaged_checkpoint():
     os.remove(os.path.join(runs, "bf16-0.csv"))
     passes(*words, "--resume")
     check(all_files(whole) == all_files(out), "files differ")
+
+
+@slow
+def test_a_checkpoint_that_is_cut_is_as_none():
+    """Of a run under way, which is done again without a word; one whose data are others is refused."""
+    text, whole, part = write_text(), "whole", "part"
+    words = [*TINY, "--steps", "1000", "--seeds", "1", "--recipe", "bf16", "--whole"]
+    passes("train", text, "-o", whole, *words)
+    status, err = interrupt(signal.SIGINT, "train", text, "-o", part, *words, after=0.1)
+    checkpoint = os.path.join("runs", "bf16-0.safetensors")
+    if status != 130 or not os.path.exists(os.path.join(part, checkpoint)):
+        raise Skipped("it could not be stopped amid the run")
+    data = pathlib.Path(part, checkpoint).read_bytes()
+    pathlib.Path(part, checkpoint).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    rejects(2, f"without {part}/{checkpoint} that run is made again", "train", text, "-o", part, *words, "--resume")
+    for size in (0, len(data) // 2, len(data) - 1):
+        out = shutil.copytree(part, f"out{size}")
+        pathlib.Path(out, checkpoint).write_bytes(data[:size])
+        result = passes("train", text, "-o", out, *words, "--resume")
+        check("safetensors" not in result.err and all_files(whole) == all_files(out), size, result.err)
 
 
 def mpirun_or_skip():
