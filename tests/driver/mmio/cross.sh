@@ -14,7 +14,7 @@ mkdir -p "$build" "$device"/sys/class/uio/uio7/maps/map{0,1}
 cd "$source"
 ccache=$(command -v ccache || true)
 flags=(-std=gnu11 -O1 -w -ffp-contract=off -D_FILE_OFFSET_BITS=64 -D_GNU_SOURCE -DUFP4_LIBRARY_FOLDER='""' -DUFP4_LIBEXEC_FOLDER='""'
-  -Icmodel/include -Icmodel/src -Idrivers/include -Idrivers -Idrivers/src -Isim/include)
+  -Icmodel/include -Icmodel/src -Idrivers/include -Idrivers -Idrivers/src -Idrivers/backends/cuda/include -Isim/include)
 one() { local object=$build/${1//\//_}.o; $ccache "$compiler" "${flags[@]}" -c -o "$object" "$1"; }
 n=0
 for file in $(find cmodel/src -name "*.c") drivers/src/{bare,port,device,layer}/*.c drivers/backends/{*,model/*,cuda/*,fpga/*,systemc/*,mmio/*}.c \
