@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A FuseSoC generator: the top of a board with its core as plain Verilog, because edalize's yosys flows read no SystemVerilog packages.
 Its parameters: board and configuration, as fpga/flatten.sh has them. Called by FuseSoC with the name of a YAML file."""
+
 import pathlib
 import re
 import subprocess
@@ -12,7 +13,10 @@ FPGA = pathlib.Path(__file__).resolve().parent
 
 def main():
     text = pathlib.Path(sys.argv[1]).read_text()
-    board, configuration, vlnv = (re.search(rf"^\s*{key}: *['\"]?([^'\"\s]+)", text, re.MULTILINE)[1] for key in ("board", "configuration", "vlnv"))
+    board, configuration, vlnv = (
+        re.search(rf"^\s*{key}: *['\"]?([^'\"\s]+)", text, re.MULTILINE)[1]
+        for key in ("board", "configuration", "vlnv")
+    )
     made = subprocess.run([FPGA / "flatten.sh", "--board", board, configuration, f"{board}.v"])
     if made.returncode:
         return made.returncode

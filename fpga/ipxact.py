@@ -4,6 +4,7 @@
 Ports and parameters are read from fpga/ufp4_axi.v, files from rtl/rtl.f (paths relative to OUT.xml), registers from
 rtl/gen/ufp4.rdl by peakrdl-ipxact, which `./ufp4 test` installs. Buses are named as Vivado names them. Vivado wants the
 file to be called component.xml."""
+
 import contextlib
 import os
 import pathlib
@@ -60,10 +61,29 @@ def interface(parent, name, bus, library, mode, ports, parameters=()):
 
 def interfaces(root, ports):
     made = element(root, "busInterfaces")
-    for name, mode, parameters in (("s_axil", "slave", [("PROTOCOL", "AXI4LITE")]), ("m_axi", "master", [("PROTOCOL", "AXI4")])):
+    for name, mode, parameters in (
+        ("s_axil", "slave", [("PROTOCOL", "AXI4LITE")]),
+        ("m_axi", "master", [("PROTOCOL", "AXI4")]),
+    ):
         names = [port for port, _, _ in ports if port.startswith(f"{name}_")]
-        interface(made, name, "aximm", "interface", mode, [(port.removeprefix(f"{name}_").upper(), port) for port in names], parameters)
-    interface(made, "clk", "clock", "signal", "slave", [("CLK", "clk")], [("ASSOCIATED_BUSIF", "s_axil:m_axi"), ("ASSOCIATED_RESET", "rst_n")])
+        interface(
+            made,
+            name,
+            "aximm",
+            "interface",
+            mode,
+            [(port.removeprefix(f"{name}_").upper(), port) for port in names],
+            parameters,
+        )
+    interface(
+        made,
+        "clk",
+        "clock",
+        "signal",
+        "slave",
+        [("CLK", "clk")],
+        [("ASSOCIATED_BUSIF", "s_axil:m_axi"), ("ASSOCIATED_RESET", "rst_n")],
+    )
     interface(made, "rst_n", "reset", "signal", "slave", [("RST", "rst_n")], [("POLARITY", "ACTIVE_LOW")])
     interface(made, "irq", "interrupt", "signal", "master", [("INTERRUPT", "irq")], [("SENSITIVITY", "LEVEL_HIGH")])
 
@@ -83,8 +103,14 @@ def vector(wire, width, values):
         element(made, "left", int(width) - 1, format="long")
     else:
         factor, name = width.split("*")
-        element(made, "left", int(factor) * values[name] - 1, format="long", resolve="dependent",
-                dependency=f"(({factor} * spirit:decode(id('MODELPARAM_VALUE.{name}'))) - 1)".replace("1 * ", ""))
+        element(
+            made,
+            "left",
+            int(factor) * values[name] - 1,
+            format="long",
+            resolve="dependent",
+            dependency=f"(({factor} * spirit:decode(id('MODELPARAM_VALUE.{name}'))) - 1)".replace("1 * ", ""),
+        )
     element(made, "right", 0, format="long")
 
 
@@ -128,9 +154,30 @@ def registers(version):
     """The component that holds nothing but the memory map."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "map.xml"
-        made = subprocess.run([pathlib.Path(sys.executable).with_name("peakrdl"), "ip-xact", RTL / "gen/ufp4.rdl", "--standard", "2009",
-                               "--vendor", "ufp4", "--library", "ufp4", "--name", "ufp4_axi", "--version", version, "-o", out],
-                              check=False, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        made = subprocess.run(
+            [
+                pathlib.Path(sys.executable).with_name("peakrdl"),
+                "ip-xact",
+                RTL / "gen/ufp4.rdl",
+                "--standard",
+                "2009",
+                "--vendor",
+                "ufp4",
+                "--library",
+                "ufp4",
+                "--name",
+                "ufp4_axi",
+                "--version",
+                version,
+                "-o",
+                out,
+            ],
+            check=False,
+            timeout=120,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         if made.returncode != 0:
             raise OSError(f"peakrdl: {(made.stderr.strip().splitlines() or [f'status {made.returncode}'])[-1]}")
         return ET.parse(out).getroot()
@@ -147,8 +194,10 @@ def whole_block(maps, address_bits):
 
 def component(folder):
     source = (FPGA / "ufp4_axi.v").read_text()
-    ports = [(name, direction, bits(left)) for direction, left, name in
-             re.findall(r"^  (input|output) +(?:\[([\w*-]+):0\])? *(\w+)", source, re.M)]
+    ports = [
+        (name, direction, bits(left))
+        for direction, left, name in re.findall(r"^  (input|output) +(?:\[([\w*-]+):0\])? *(\w+)", source, re.M)
+    ]
     parameters = {name: int(value) for name, value in re.findall(r"^  parameter (\w+) = (\d+)", source, re.M)}
     root = registers(re.search(r"^name: ufp4:ufp4:core:(\S+)", (RTL / "ufp4.core").read_text(), re.M)[1])
     maps = root.find(f"{{{SPIRIT}}}memoryMaps")
@@ -159,12 +208,22 @@ def component(folder):
     space = element(element(root, "addressSpaces"), "addressSpace")
     element(space, "name", "m_axi")
     element(space, "range", f"0x{1 << int(widths['m_axi_araddr']):X}", format="long")
-    element(space, "width", 8 * parameters["BusBytes"], format="long", resolve="dependent",
-            dependency="(8 * spirit:decode(id('MODELPARAM_VALUE.BusBytes')))")
+    element(
+        space,
+        "width",
+        8 * parameters["BusBytes"],
+        format="long",
+        resolve="dependent",
+        dependency="(8 * spirit:decode(id('MODELPARAM_VALUE.BusBytes')))",
+    )
     root.append(maps)
     model(root, ports, parameters)
     files(root, folder)
-    element(root, "description", "An open 4-bit training tensor core: E1M2, INT4 and E2M1 with block scales, RHT and stochastic rounding")
+    element(
+        root,
+        "description",
+        "An open 4-bit training tensor core: E1M2, INT4 and E2M1 with block scales, RHT and stochastic rounding",
+    )
     held = element(root, "parameters")
     for name, value in parameters.items():
         one = element(held, "parameter")
@@ -172,8 +231,11 @@ def component(folder):
         element(one, "value", value, format="long", resolve="user", id=f"PARAM_VALUE.{name}")
     ET.register_namespace("spirit", SPIRIT)
     ET.indent(root)
-    return ('<?xml version="1.0" encoding="UTF-8"?>\n<!-- SPDX-License-Identifier: Apache-2.0. Made by fpga/ipxact.py; do not edit. -->\n'
-            + ET.tostring(root, encoding="unicode") + "\n")
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<!-- SPDX-License-Identifier: Apache-2.0. Made by fpga/ipxact.py; do not edit. -->\n'
+        + ET.tostring(root, encoding="unicode")
+        + "\n"
+    )
 
 
 def main():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of fpga/route.sh and build.sh: route_report.py TITLE NETLIST REPORT [PINS], netlist and report as
 yosys and nextpnr wrote them. With pins: whether each clock is as fast as it has to be."""
+
 import collections
 import json
 import re
@@ -46,16 +47,27 @@ def main(title, netlist, report, pins=""):
     kinds = collections.Counter(cell["type"] for cell in cells.values())
     print(title)
     print("synthesis:", ", ".join(f"{kinds[k]} {k}" for k in CELLS))
-    print("placed:   ", ", ".join(f"{found['utilization'][k]['used']} of {found['utilization'][k]['available']} {k}" for k in KINDS
-                                  if k in found["utilization"]))
+    print(
+        "placed:   ",
+        ", ".join(
+            f"{found['utilization'][k]['used']} of {found['utilization'][k]['available']} {k}"
+            for k in KINDS
+            if k in found["utilization"]
+        ),
+    )
     for clock, reached in found["fmax"].items():
         # Without pins what was asked for is to make the router try, and is not to be met.
         slow = ", too slow" if reached["achieved"] < reached["constraint"] else ""
-        print(f"clock:     {reached['achieved']:.1f} MHz" + (f" of {reached['constraint']:.1f} MHz{slow} ({clock})" if pins else ""))
+        print(
+            f"clock:     {reached['achieved']:.1f} MHz"
+            + (f" of {reached['constraint']:.1f} MHz{slow} ({clock})" if pins else "")
+        )
     # Of pins that a clock drives or takes: half a cycle is theirs and the board's.
     for path in found["critical_paths"] if pins else []:
         if (path["from"] == "<async>") != (path["to"] == "<async>"):
-            print(f"pins:      {sum(step['delay'] for step in path['path']):.1f} ns at the most, {path['from']} to {path['to']}")
+            print(
+                f"pins:      {sum(step['delay'] for step in path['path']):.1f} ns at the most, {path['from']} to {path['to']}"
+            )
     for path in found["critical_paths"]:
         if path["from"].startswith("posedge") and path["from"] == path["to"]:
             print("longest path:")

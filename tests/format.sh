@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tests/format.sh [--check]: lays out all C and C++ by .clang-format, or says what differs. The version is the launcher's;
-# others break lines elsewhere.
+# tests/format.sh [--check]: lays out all C and C++ by .clang-format and all Python by .ruff.toml, or says what differs.
+# It needs the versions that the launcher installs, since others break lines elsewhere.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tool=.venv/bin/clang-format
-if [[ ! -x $tool ]]; then
-  echo "skipped: needs clang-format from PyPI, in .venv; ./ufp4 test installs it"
+tool=.venv/bin/clang-format ruff=.venv/bin/ruff
+if [[ ! -x $tool || ! -x $ruff ]]; then
+  echo "skipped: needs clang-format and ruff from PyPI, in .venv; ./ufp4 test installs them"
   exit 0
 fi
+python_mode=()
+[[ ${1:-} != --check ]] || python_mode=(--check --quiet --diff)
+timeout 120 "$ruff" format --no-cache "${python_mode[@]}" .
+timeout 120 "$ruff" check --no-cache --quiet .
 mode=(-i)
 [[ ${1:-} != --check ]] || mode=(--dry-run -Werror --ferror-limit=3)
 # What is generated has its own layout.

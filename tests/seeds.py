@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: seeds.py PROPERTY: what is random in the tests draws by UFP4_TEST_SEED (docs/howto/add-test.md)."""
+
 import pathlib
 import re
 import subprocess
@@ -8,10 +9,13 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 # What would draw the same numbers for ever: a generator from a constant, or one that nobody can repeat.
-CONSTANT = re.compile(r"""check_random_t\ \w+\ =\ \{\s*\d | \bstate\ =\ \d+[;,}] | mt19937\w*\ \w+\(\d | \bsrand\( | random_device
+CONSTANT = re.compile(
+    r"""check_random_t\ \w+\ =\ \{\s*\d | \bstate\ =\ \d+[;,}] | mt19937\w*\ \w+\(\d | \bsrand\( | random_device
   | \b(Random|default_rng|manual_seed)\(\d | derandomize=True | \brandom\.(random|gauss|randrange|choice|randint)\(
   | vectors\b.*--seed["', ]+\d | rig_open\(\d+\) | stall_seed\ =\ [1-9]
-  | \bwire_open\((?!0,\ 1\)|uint32_t\ |.*check_stream\()""", re.VERBOSE)
+  | \bwire_open\((?!0,\ 1\)|uint32_t\ |.*check_stream\()""",
+    re.VERBOSE,
+)
 # Where that is meant, and why.
 MEANT = {
     "tests/driver/test_systemc.c": "refuses every stall seed",
@@ -37,7 +41,9 @@ def constants():
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if CONSTANT.search(line):
-                found.setdefault(str(path.relative_to(ROOT)), []).append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+                found.setdefault(str(path.relative_to(ROOT)), []).append(
+                    f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+                )
     return found
 
 
@@ -51,8 +57,10 @@ def no_test_draws_from_a_constant():
 
 def launched(seed, label):
     """Status, stdout and stderr of the launcher's choose_seed; label: (full) or () for --full."""
-    script = (f'source <(sed -n "/^say()/p; /^choose_seed()/,/^}}/p" {ROOT / "ufp4"}); test_label={label}; {seed}; '
-              'choose_seed; printenv UFP4_TEST_SEED')
+    script = (
+        f'source <(sed -n "/^say()/p; /^choose_seed()/,/^}}/p" {ROOT / "ufp4"}); test_label={label}; {seed}; '
+        "choose_seed; printenv UFP4_TEST_SEED"
+    )
     done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, timeout=60)
     return done.returncode, done.stdout.strip(), done.stderr
 

@@ -4,6 +4,7 @@
 
 usage: generate.py [--check]     --check compares with what is committed and changes nothing.
 """
+
 import pathlib
 import sys
 import tomllib
@@ -52,10 +53,21 @@ def enums(spec):
 
 
 def c_header(spec):
-    out = [f"// {NOTE}", "// SPDX-License-Identifier: Apache-2.0", "// Formats, descriptors, registers and configurations of the core.",
-           "#ifndef UFP4_SPEC_H", "#define UFP4_SPEC_H", "", "#include <stdint.h>", "",
-           "// As <assert.h> has it, which a compiler without a C library lacks.",
-           "#if !defined(__cplusplus) && !defined(static_assert)", "#define static_assert _Static_assert", "#endif", ""]
+    out = [
+        f"// {NOTE}",
+        "// SPDX-License-Identifier: Apache-2.0",
+        "// Formats, descriptors, registers and configurations of the core.",
+        "#ifndef UFP4_SPEC_H",
+        "#define UFP4_SPEC_H",
+        "",
+        "#include <stdint.h>",
+        "",
+        "// As <assert.h> has it, which a compiler without a C library lacks.",
+        "#if !defined(__cplusplus) && !defined(static_assert)",
+        "#define static_assert _Static_assert",
+        "#endif",
+        "",
+    ]
     version = spec["version"]
     for part in ("major", "minor", "patch"):
         out.append(f"#define UFP4_VERSION_{part.upper()} {version[part]}")
@@ -64,32 +76,51 @@ def c_header(spec):
         out += [f"/** {doc}. */", "typedef enum {"]
         for value, number, text in values:
             out.append(f"  {up('ufp4', name, value)} = {number}," + (f"  ///< {text}" if text else ""))
-        out += [f"}} ufp4_{name}_t;", f"#define {up('ufp4', name, 'count')} {len(values)}",
-                f"#define {up('ufp4', name, 'names')} {{" + ", ".join(f'"{value}"' for value, _, _ in values) + "}", ""]
-    out += ["/** Elements: quanta of codes 0..15 and fraction bits, by ufp4_elem_t: value = quanta * 2^-frac. */",
-            "#define UFP4_ELEM_QUANTA \\", "  { \\"]
+        out += [
+            f"}} ufp4_{name}_t;",
+            f"#define {up('ufp4', name, 'count')} {len(values)}",
+            f"#define {up('ufp4', name, 'names')} {{" + ", ".join(f'"{value}"' for value, _, _ in values) + "}",
+            "",
+        ]
+    out += [
+        "/** Elements: quanta of codes 0..15 and fraction bits, by ufp4_elem_t: value = quanta * 2^-frac. */",
+        "#define UFP4_ELEM_QUANTA \\",
+        "  { \\",
+    ]
     for f in spec["format"]:
         out.append("    {" + ", ".join(str(q) for q in all_quanta(f)) + "}, \\")
     by_elem = lambda value: "{" + ", ".join(str(value(f)) for f in spec["format"]) + "}"
-    out += ["  }", "#define UFP4_ELEM_FRAC " + by_elem(lambda f: f["frac"]),
-            "/** The largest magnitude that the quantizer emits: qmax = odd * 2^exponent. */",
-            "#define UFP4_ELEM_QMAX_ODD " + by_elem(lambda f: qmax(f)[0]),
-            "#define UFP4_ELEM_QMAX_EXPONENT " + by_elem(lambda f: qmax(f)[1]),
-            "/** The largest magnitude of any code, in quanta. */",
-            "#define UFP4_ELEM_LARGEST " + by_elem(lambda f: max(map(abs, all_quanta(f)))), ""]
+    out += [
+        "  }",
+        "#define UFP4_ELEM_FRAC " + by_elem(lambda f: f["frac"]),
+        "/** The largest magnitude that the quantizer emits: qmax = odd * 2^exponent. */",
+        "#define UFP4_ELEM_QMAX_ODD " + by_elem(lambda f: qmax(f)[0]),
+        "#define UFP4_ELEM_QMAX_EXPONENT " + by_elem(lambda f: qmax(f)[1]),
+        "/** The largest magnitude of any code, in quanta. */",
+        "#define UFP4_ELEM_LARGEST " + by_elem(lambda f: max(map(abs, all_quanta(f)))),
+        "",
+    ]
     classes, backends = spec["backend_classes"], spec["backend"]
-    out += ["/** Elements that share a scale, by ufp4_scale_t. */",
-            "#define UFP4_SCALE_BLOCK {" + ", ".join(str(b) for b in spec["enum"]["scale"]["block"]) + "}", "",
-            "/** Classes of backends, by their bit in the tables below. */",
-            "#define UFP4_BACKEND_CLASS_NAMES {" + ", ".join(f'"{c}"' for c in classes) + "}",
-            f"#define UFP4_BACKEND_CLASS_COUNT {len(classes)}",
-            "/** Backends, and the class of each. */",
-            "#define UFP4_BACKEND_NAMES {" + ", ".join(f'"{b}"' for b in backends) + "}",
-            "#define UFP4_BACKEND_CLASSES {" + ", ".join(str(classes.index(c)) for c in backends.values()) + "}",
-            f"#define UFP4_BACKEND_COUNT {len(backends)}", ""]
+    out += [
+        "/** Elements that share a scale, by ufp4_scale_t. */",
+        "#define UFP4_SCALE_BLOCK {" + ", ".join(str(b) for b in spec["enum"]["scale"]["block"]) + "}",
+        "",
+        "/** Classes of backends, by their bit in the tables below. */",
+        "#define UFP4_BACKEND_CLASS_NAMES {" + ", ".join(f'"{c}"' for c in classes) + "}",
+        f"#define UFP4_BACKEND_CLASS_COUNT {len(classes)}",
+        "/** Backends, and the class of each. */",
+        "#define UFP4_BACKEND_NAMES {" + ", ".join(f'"{b}"' for b in backends) + "}",
+        "#define UFP4_BACKEND_CLASSES {" + ", ".join(str(classes.index(c)) for c in backends.values()) + "}",
+        f"#define UFP4_BACKEND_COUNT {len(backends)}",
+        "",
+    ]
     for key, sizes in SIZES.items():
-        out += [f"/** What {key} may be, by its bit in the table below. */", f"#define {up('ufp4', key + 's')} {{" + ", ".join(map(str, sizes)) + "}",
-                f"#define {up('ufp4', key, 'names')} {{" + ", ".join(f'"{size}"' for size in sizes) + "}", f"#define {up('ufp4', key, 'count')} {len(sizes)}"]
+        out += [
+            f"/** What {key} may be, by its bit in the table below. */",
+            f"#define {up('ufp4', key + 's')} {{" + ", ".join(map(str, sizes)) + "}",
+            f"#define {up('ufp4', key, 'names')} {{" + ", ".join(f'"{size}"' for size in sizes) + "}",
+            f"#define {up('ufp4', key, 'count')} {len(sizes)}",
+        ]
     out += c_combinations(spec, "quantize", QUANTIZE_KEYS, "What may be quantized (ufp4_combination_quantize).")
     out += c_combinations(spec, "gemm", GEMM_KEYS, "Which GEMMs there are (ufp4_combination_gemm).")
     for name, value in spec["limit"].items():
@@ -104,12 +135,18 @@ def c_header(spec):
         out.append(f"#define {up('ufp4_flag', flag['name'])} {1 << flag['bit']}u  ///< {flag['doc']}")
     out.append("")
     for name, d in spec["descriptor"].items():
-        out += c_struct(f"ufp4_{name}_descriptor_t", d["doc"], d["fields"],
-                        8 if name == "header" else spec["limit"]["descriptor_bytes"])
+        out += c_struct(
+            f"ufp4_{name}_descriptor_t",
+            d["doc"],
+            d["fields"],
+            8 if name == "header" else spec["limit"]["descriptor_bytes"],
+        )
     out += ["/** Any descriptor: its first 8 bytes are the header. */", "typedef union {"]
     out += [f"  ufp4_{name}_descriptor_t {name};" for name in spec["descriptor"]]
     out += ["  uint8_t bytes[UFP4_DESCRIPTOR_BYTES];", "} ufp4_descriptor_t;", ""]
-    out += c_struct("ufp4_completion_t", spec["completion"]["doc"], spec["completion"]["fields"], spec["limit"]["completion_bytes"])
+    out += c_struct(
+        "ufp4_completion_t", spec["completion"]["doc"], spec["completion"]["fields"], spec["limit"]["completion_bytes"]
+    )
     for r in spec["register"]:
         out.append(f"#define {up('ufp4_reg', r['name'])} 0x{r['offset']:03X}u  ///< {r['access']}: {register_doc(r)}")
     window = spec["register_window"]
@@ -117,14 +154,23 @@ def c_header(spec):
         out.append(f"#define {up('ufp4_reg', name)} 0x{value:X}u")
     out += ["", "/** Performance counters, by index. */", "typedef enum {"]
     out += [f"  {up('ufp4_counter', c['name'])} = {i},  ///< {c['doc']}" for i, c in enumerate(spec["counter"])]
-    out += ["} ufp4_counter_t;", f"#define UFP4_COUNTER_COUNT {len(spec['counter'])}",
-            "#define UFP4_COUNTER_NAMES {" + ", ".join(f'"{c["name"]}"' for c in spec["counter"]) + "}", "",
-            f"#define UFP4_CONFIGURATION_NAME {names.CONFIGURATION_NAME}  ///< bytes of its name",
-            "/** One configuration; rows and cols in PEs, tiles in units of the array. */", "typedef struct {",
-            "  char name[UFP4_CONFIGURATION_NAME];  ///< given, or made of the rest"]
+    out += [
+        "} ufp4_counter_t;",
+        f"#define UFP4_COUNTER_COUNT {len(spec['counter'])}",
+        "#define UFP4_COUNTER_NAMES {" + ", ".join(f'"{c["name"]}"' for c in spec["counter"]) + "}",
+        "",
+        f"#define UFP4_CONFIGURATION_NAME {names.CONFIGURATION_NAME}  ///< bytes of its name",
+        "/** One configuration; rows and cols in PEs, tiles in units of the array. */",
+        "typedef struct {",
+        "  char name[UFP4_CONFIGURATION_NAME];  ///< given, or made of the rest",
+    ]
     keys = configuration_keys(spec)
-    out += [f"  uint32_t {k};" for k in keys] + ["} ufp4_configuration_t;",
-            f"#define UFP4_CONFIGURATION_COUNT {len(spec['configuration'])}", "#define UFP4_CONFIGURATIONS \\", "  { \\"]
+    out += [f"  uint32_t {k};" for k in keys] + [
+        "} ufp4_configuration_t;",
+        f"#define UFP4_CONFIGURATION_COUNT {len(spec['configuration'])}",
+        "#define UFP4_CONFIGURATIONS \\",
+        "  { \\",
+    ]
     for c in spec["configuration"]:
         out.append(f'    {{"{c["name"]}", ' + ", ".join(str(configuration_value(spec, c, k)) for k in keys) + "}, \\")
     out += ["  }", "", "#endif", ""]
@@ -175,8 +221,17 @@ def c_combinations(spec, kind, keys, doc):
             raise SystemExit(f"{kind}_combination: {row} does not have exactly {', '.join(keys)}")
         fields = [sum(1 << numbers[k][v] for v in row[k]) if k in SETS else numbers[k][row[k]] for k in keys]
         rows.append("    {" + ", ".join(f"{f}u" for f in fields) + "}, \\")
-    return out + [f"}} ufp4_{kind}_combination_t;", f"#define {up('ufp4', kind, 'combination_count')} {len(rows)}",
-                  f"#define {up('ufp4', kind, 'combinations')} \\", "  { \\"] + rows + ["  }", ""]
+    return (
+        out
+        + [
+            f"}} ufp4_{kind}_combination_t;",
+            f"#define {up('ufp4', kind, 'combination_count')} {len(rows)}",
+            f"#define {up('ufp4', kind, 'combinations')} \\",
+            "  { \\",
+        ]
+        + rows
+        + ["  }", ""]
+    )
 
 
 def c_struct(name, doc, fields, total):
@@ -190,16 +245,31 @@ def c_struct(name, doc, fields, total):
             reserved += 1
         else:
             out.append(f"  uint{8 * size}_t {field};  ///< {offset}: {text}")
-    return out + [f"}} {name};", f'static_assert(sizeof({name}) == {total}, "{name}");',
-                  f"#define {name.removesuffix('_t').upper()}_WIDTHS {{" + ", ".join(map(str, widths)) + "}", ""]
+    return out + [
+        f"}} {name};",
+        f'static_assert(sizeof({name}) == {total}, "{name}");',
+        f"#define {name.removesuffix('_t').upper()}_WIDTHS {{" + ", ".join(map(str, widths)) + "}",
+        "",
+    ]
 
 
 def sv_package(spec):
-    out = [f"// {NOTE}", "// SPDX-License-Identifier: Apache-2.0", "// Enumerations, descriptor structs, register offsets and counter indices of the core.",
-           "package ufp4_spec_pkg;", "", "  // The whole specification: what one elaboration has no use for is still part of it.",
-           "  // verilator lint_off UNUSEDPARAM", ""]
+    out = [
+        f"// {NOTE}",
+        "// SPDX-License-Identifier: Apache-2.0",
+        "// Enumerations, descriptor structs, register offsets and counter indices of the core.",
+        "package ufp4_spec_pkg;",
+        "",
+        "  // The whole specification: what one elaboration has no use for is still part of it.",
+        "  // verilator lint_off UNUSEDPARAM",
+        "",
+    ]
     word = manifests.version_word(spec)
-    out += [f"  localparam logic [31:0] CORE_ID = 32'h{spec['id']:08X};", f"  localparam logic [31:0] VERSION = 32'h{word:08X};", ""]
+    out += [
+        f"  localparam logic [31:0] CORE_ID = 32'h{spec['id']:08X};",
+        f"  localparam logic [31:0] VERSION = 32'h{word:08X};",
+        "",
+    ]
     for name, value in spec["limit"].items():
         out.append(f"  localparam int unsigned {name.upper()} = {value};")
     out += ["", "  // Stages and cycles that the timed model counts, too."]
@@ -228,8 +298,12 @@ def sv_package(spec):
         out.append(f"  localparam int {up('qmax_exponent', f['name'])} = {exponent};")
     out.append("")
     for name, d in spec["descriptor"].items():
-        out += sv_struct(f"{name}_descriptor_t", d["doc"], d["fields"], 8 if name == "header" else spec["limit"]["descriptor_bytes"])
-    out += sv_struct("completion_t", spec["completion"]["doc"], spec["completion"]["fields"], spec["limit"]["completion_bytes"])
+        out += sv_struct(
+            f"{name}_descriptor_t", d["doc"], d["fields"], 8 if name == "header" else spec["limit"]["descriptor_bytes"]
+        )
+    out += sv_struct(
+        "completion_t", spec["completion"]["doc"], spec["completion"]["fields"], spec["limit"]["completion_bytes"]
+    )
     for r in spec["register"]:
         out.append(f"  localparam logic [11:0] {up('reg', r['name'])} = 12'h{r['offset']:03X};  // {r['access']}")
     for name, value in spec["register_window"].items():
@@ -237,16 +311,35 @@ def sv_package(spec):
     out.append("")
     for i, c in enumerate(spec["counter"]):
         out.append(f"  localparam int unsigned {up('counter', c['name'])} = {i};")
-    out += [f"  localparam int unsigned COUNTER_COUNT = {len(spec['counter'])};", "", "  // verilator lint_on UNUSEDPARAM", "",
-            "endpackage", ""]
+    out += [
+        f"  localparam int unsigned COUNTER_COUNT = {len(spec['counter'])};",
+        "",
+        "  // verilator lint_on UNUSEDPARAM",
+        "",
+        "endpackage",
+        "",
+    ]
     return "\n".join(out)
 
 
 def timed_header(spec):
-    out = [f"// {NOTE}", "// SPDX-License-Identifier: Apache-2.0", "// Stages and cycles of the RTL, as in ufp4_spec_pkg.",
-           "#ifndef UFP4_TIMING_PIPELINE_H", "#define UFP4_TIMING_PIPELINE_H", "", "#include <cstdint>", "", "namespace ufp4::timing {", ""]
+    out = [
+        f"// {NOTE}",
+        "// SPDX-License-Identifier: Apache-2.0",
+        "// Stages and cycles of the RTL, as in ufp4_spec_pkg.",
+        "#ifndef UFP4_TIMING_PIPELINE_H",
+        "#define UFP4_TIMING_PIPELINE_H",
+        "",
+        "#include <cstdint>",
+        "",
+        "namespace ufp4::timing {",
+        "",
+    ]
     for name, entry in spec["pipeline"].items():
-        out += [f"/** {entry['doc'][0].upper()}{entry['doc'][1:]}. */", f"constexpr uint32_t k{camel(name)} = {entry['value']};"]
+        out += [
+            f"/** {entry['doc'][0].upper()}{entry['doc'][1:]}. */",
+            f"constexpr uint32_t k{camel(name)} = {entry['value']};",
+        ]
     return "\n".join([*out, "", "}  // namespace ufp4::timing", "", "#endif", ""])
 
 
@@ -261,27 +354,38 @@ def sv_struct(name, doc, fields, total):
 
 
 def sv_configurations(spec):
-    out = [f"# {NOTE}", "# CMake: parameter overrides of each named configuration, and what is added to them for simulation."]
+    out = [
+        f"# {NOTE}",
+        "# CMake: parameter overrides of each named configuration, and what is added to them for simulation.",
+    ]
     targets = spec["enum"]["target"]["values"]
     names = [c["name"] for c in spec["configuration"]]
     out.append("set(UFP4_CONFIGURATIONS " + " ".join(names) + ")")
     out.append("# Those that every build simulates.")
-    out.append("set(UFP4_SIMULATED " + " ".join(c["name"] for c in spec["configuration"] if not c.get("on_demand")) + ")")
+    out.append(
+        "set(UFP4_SIMULATED " + " ".join(c["name"] for c in spec["configuration"] if not c.get("on_demand")) + ")"
+    )
     for c in spec["configuration"]:
         params = " ".join(f"-G{camel(k)}={configuration_value(spec, c, k)}" for k in configuration_keys(spec))
         out.append(f"set(UFP4_CONFIGURATION_{c['name']} {params})")
         out.append(f"set(UFP4_SIMULATED_{c['name']} -GTarget={targets.index(c['simulated'])})")
-    out += ['set(UFP4_RTL_TARGET "" CACHE STRING "Target that all configurations are simulated with; empty: each with its own")',
-            'if(NOT UFP4_RTL_TARGET STREQUAL "")',
-            "  foreach(name ${UFP4_CONFIGURATIONS})",
-            "    set(UFP4_SIMULATED_${name} -GTarget=${UFP4_RTL_TARGET})",
-            "  endforeach()",
-            "endif()"]
+    out += [
+        'set(UFP4_RTL_TARGET "" CACHE STRING "Target that all configurations are simulated with; empty: each with its own")',
+        'if(NOT UFP4_RTL_TARGET STREQUAL "")',
+        "  foreach(name ${UFP4_CONFIGURATIONS})",
+        "    set(UFP4_SIMULATED_${name} -GTarget=${UFP4_RTL_TARGET})",
+        "  endforeach()",
+        "endif()",
+    ]
     return "\n".join(out) + "\n"
 
 
 def table(head, rows):
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] + ["| " + " | ".join(str(c) for c in r) + " |" for r in rows] + [""]
+    return (
+        ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+        + ["| " + " | ".join(str(c) for c in r) + " |" for r in rows]
+        + [""]
+    )
 
 
 def combinations_table(rows, keys):
@@ -291,13 +395,21 @@ def combinations_table(rows, keys):
 
 def register_doc(r):
     """The doc of a register with those of its fields."""
-    bits = [f"{n} [{msb}:{lsb}] {doc}" if msb > lsb else f"{n} [{lsb}] {doc}" for n, msb, lsb, doc in r.get("fields", [])]
+    bits = [
+        f"{n} [{msb}:{lsb}] {doc}" if msb > lsb else f"{n} [{lsb}] {doc}" for n, msb, lsb, doc in r.get("fields", [])
+    ]
     return r["doc"] + (": " if bits else "") + "; ".join(bits)
 
 
 def register_cell(r):
     """The same for a cell of a table: a field in each line."""
-    return "<br>".join([r["doc"]] + [f"`{n}` [{msb}:{lsb}]: {doc}" if msb > lsb else f"`{n}` [{lsb}]: {doc}" for n, msb, lsb, doc in r.get("fields", [])])
+    return "<br>".join(
+        [r["doc"]]
+        + [
+            f"`{n}` [{msb}:{lsb}]: {doc}" if msb > lsb else f"`{n}` [{lsb}]: {doc}"
+            for n, msb, lsb, doc in r.get("fields", [])
+        ]
+    )
 
 
 def reset_text(spec, r):
@@ -319,35 +431,78 @@ CONFIGURATION_COLUMNS = [
 
 
 def markdown_registers(spec):
-    out = [f"<!-- {NOTE} -->", "# Registers, descriptors, counters, configurations", "", "## Registers", "",
-           "AXI4-Lite, 32 bits wide.", "Any other offset, and any bit that is in no field, reads as zero and ignores writes.",
-           "Strobes hold byte by byte; a write without any does nothing.",
-           "`reset` is the value after reset, `-` where the core's parameters decide; counters and slots then read as 0.",
-           "Access is ro (read only), wo (write only), rw (both) or w1c (write 1 to clear).", ""]
-    out += table(["offset", "name", "access", "reset", "meaning"],
-                 [[f"0x{r['offset']:03X}", r["name"], r["access"], reset_text(spec, r), register_cell(r)] for r in spec["register"]])
+    out = [
+        f"<!-- {NOTE} -->",
+        "# Registers, descriptors, counters, configurations",
+        "",
+        "## Registers",
+        "",
+        "AXI4-Lite, 32 bits wide.",
+        "Any other offset, and any bit that is in no field, reads as zero and ignores writes.",
+        "Strobes hold byte by byte; a write without any does nothing.",
+        "`reset` is the value after reset, `-` where the core's parameters decide; counters and slots then read as 0.",
+        "Access is ro (read only), wo (write only), rw (both) or w1c (write 1 to clear).",
+        "",
+    ]
+    out += table(
+        ["offset", "name", "access", "reset", "meaning"],
+        [
+            [f"0x{r['offset']:03X}", r["name"], r["access"], reset_text(spec, r), register_cell(r)]
+            for r in spec["register"]
+        ],
+    )
     window = spec["register_window"]
-    out += ["## Performance counters", "",
-            f"64 bits each, at 0x{window['counter_base']:X} + 8 x index, low word first, as of the last snapshot.", ""]
+    out += [
+        "## Performance counters",
+        "",
+        f"64 bits each, at 0x{window['counter_base']:X} + 8 x index, low word first, as of the last snapshot.",
+        "",
+    ]
     out += table(["index", "name", "meaning"], [[i, c["name"], c["doc"]] for i, c in enumerate(spec["counter"])])
-    out += ["## Exponent slots", "", f"Slot i is at 0x{window['slot_base']:X} + 4i: t in bits 15..0, bit 16 set once it was written.", "Slots are read-only.", ""]
+    out += [
+        "## Exponent slots",
+        "",
+        f"Slot i is at 0x{window['slot_base']:X} + 4i: t in bits 15..0, bit 16 set once it was written.",
+        "Slots are read-only.",
+        "",
+    ]
     for name, d in spec["descriptor"].items():
         out += [f"## Descriptor: {name}", "", d["doc"].replace(". ", ".\n"), ""]
-        out += table(["byte", "bits", "field", "meaning"],
-                     [[o, 8 * s, n or "reserved", t] for o, s, n, t in layout(d["fields"], 8 if name == "header" else spec["limit"]["descriptor_bytes"])])
-    out += ["Copy mode bits:", ""] + table(["bit", "name", "meaning"], [[b["bit"], b["name"], b["doc"]] for b in spec["mode_bit"]])
-    out += ["Mode bits of D:", ""] + table(["bit", "name", "meaning"], [[b["bit"], b["name"], b["doc"]] for b in spec["d_mode_bit"]])
+        out += table(
+            ["byte", "bits", "field", "meaning"],
+            [
+                [o, 8 * s, n or "reserved", t]
+                for o, s, n, t in layout(d["fields"], 8 if name == "header" else spec["limit"]["descriptor_bytes"])
+            ],
+        )
+    out += ["Copy mode bits:", ""] + table(
+        ["bit", "name", "meaning"], [[b["bit"], b["name"], b["doc"]] for b in spec["mode_bit"]]
+    )
+    out += ["Mode bits of D:", ""] + table(
+        ["bit", "name", "meaning"], [[b["bit"], b["name"], b["doc"]] for b in spec["d_mode_bit"]]
+    )
     out += ["## Completion", "", spec["completion"]["doc"], ""]
-    out += table(["byte", "bits", "field", "meaning"],
-                 [[o, 8 * s, n or "reserved", t] for o, s, n, t in layout(spec["completion"]["fields"], spec["limit"]["completion_bytes"])])
+    out += table(
+        ["byte", "bits", "field", "meaning"],
+        [
+            [o, 8 * s, n or "reserved", t]
+            for o, s, n, t in layout(spec["completion"]["fields"], spec["limit"]["completion_bytes"])
+        ],
+    )
     out += ["Flags:", ""] + table(["bit", "name", "meaning"], [[f["bit"], f["name"], f["doc"]] for f in spec["flag"]])
     for name, doc, values in enums(spec):
         meaning = spec["enum"].get(name, {}).get("meaning")
         values = [(v, n, m) for (v, n, _), m in zip(values, meaning, strict=True)] if meaning else values
         told = any(t for _, _, t in values)
         out += [f"## Values of {name}", "", f"{doc}.", ""]
-        out += table(["value", "name", "meaning"], [[n, v, t] for v, n, t in values]) if told else table(["value", "name"], [[n, v] for v, n, _ in values])
-    out += ["## Limits", ""] + table(["name", "value"], [[k, f"0x{v:X}" if "mask" in k else v] for k, v in spec["limit"].items()])
+        out += (
+            table(["value", "name", "meaning"], [[n, v, t] for v, n, t in values])
+            if told
+            else table(["value", "name"], [[n, v] for v, n, _ in values])
+        )
+    out += ["## Limits", ""] + table(
+        ["name", "value"], [[k, f"0x{v:X}" if "mask" in k else v] for k, v in spec["limit"].items()]
+    )
     keys = list(spec["configuration"][0])
     out += ["## Configurations", ""] + table(["column", "meaning"], CONFIGURATION_COLUMNS)
     out += table(keys, [[c[k] for k in keys] for c in spec["configuration"]])
@@ -355,8 +510,15 @@ def markdown_registers(spec):
 
 
 def markdown_formats(spec):
-    out = [f"<!-- {NOTE} -->", "# Element formats", "", "    value = quanta x 2^-frac", "",
-           "Codes 8..15 of a sign-magnitude format are the negatives of 0..7 (8 is -0).", ""]
+    out = [
+        f"<!-- {NOTE} -->",
+        "# Element formats",
+        "",
+        "    value = quanta x 2^-frac",
+        "",
+        "Codes 8..15 of a sign-magnitude format are the negatives of 0..7 (8 is -0).",
+        "",
+    ]
     rows = []
     for code in range(16):
         row = [code, f"{code:04b}"]
@@ -369,21 +531,44 @@ def markdown_formats(spec):
     for f in spec["format"]:
         head += [f"{f['name'].upper()} quanta", "value"]
     out += table(head, rows)
-    out += table(["format", "frac", "coding", "qmax"],
-                 [[f["name"].upper(), f["frac"], f["coding"].replace("_", " "), f"{max(f['quanta']) / 2 ** f['frac']:g}"] for f in spec["format"]])
-    out += ["## What goes together", "",
-            "What stands in no row is illegal everywhere: a usage error, exit status 2.",
-            "What stands in a row that does not name the backend's class is legal, but not there: exit status 3.",
-            "Of the class core are " + ", ".join(b for b, c in spec["backend"].items() if c == "core") + " and ports of one's own.",
-            "Elements are rounded to nearest even or stochastically in every row.", "", "### Quantizing", "",
-            "Without a block of one's own a scale belongs to " + ", ".join(f"{block} elements ({name})" for name, block in zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"])) +
-            ", or to as many columns of 16 rows (layout 2d).",
-            "Blocks of other sizes, and transforms of 32 and 64 points (rht size), go with the contract exact alone, and are software only: no core has them.",
-            "On a core, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0 without a transform.",
-            "For the other rows that name core the host quantizes, with the same bits, and the core multiplies.", ""]
+    out += table(
+        ["format", "frac", "coding", "qmax"],
+        [
+            [f["name"].upper(), f["frac"], f["coding"].replace("_", " "), f"{max(f['quanta']) / 2 ** f['frac']:g}"]
+            for f in spec["format"]
+        ],
+    )
+    out += [
+        "## What goes together",
+        "",
+        "What stands in no row is illegal everywhere: a usage error, exit status 2.",
+        "What stands in a row that does not name the backend's class is legal, but not there: exit status 3.",
+        "Of the class core are "
+        + ", ".join(b for b, c in spec["backend"].items() if c == "core")
+        + " and ports of one's own.",
+        "Elements are rounded to nearest even or stochastically in every row.",
+        "",
+        "### Quantizing",
+        "",
+        "Without a block of one's own a scale belongs to "
+        + ", ".join(
+            f"{block} elements ({name})"
+            for name, block in zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"])
+        )
+        + ", or to as many columns of 16 rows (layout 2d).",
+        "Blocks of other sizes, and transforms of 32 and 64 points (rht size), go with the contract exact alone, and are software only: no core has them.",
+        "On a core, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0 without a transform.",
+        "For the other rows that name core the host quantizes, with the same bits, and the core multiplies.",
+        "",
+    ]
     out += combinations_table(spec["quantize_combination"], QUANTIZE_KEYS)
-    out += ["### GEMM", "", "Both operands have the same scale format; their elements may differ.",
-            "With the contract nv a core does not add C; the model begins with it.", ""]
+    out += [
+        "### GEMM",
+        "",
+        "Both operands have the same scale format; their elements may differ.",
+        "With the contract nv a core does not add C; the model begins with it.",
+        "",
+    ]
     out += combinations_table(spec["gemm_combination"], GEMM_KEYS)
     return "\n".join(out)
 

@@ -3,35 +3,95 @@
 
 CONFIGURATION_NAME = 80  # bytes
 # What an option of the program may be as a whole: ELEM_WORDS and so on, in the order of the values.
-WORDS = ("elem", "scale", "dtype", "round", "scale_round", "layout", "contract", "block", "rht_size", "role", "pass", "axis")
+WORDS = (
+    "elem",
+    "scale",
+    "dtype",
+    "round",
+    "scale_round",
+    "layout",
+    "contract",
+    "block",
+    "rht_size",
+    "role",
+    "pass",
+    "axis",
+)
 
 
 def c_header(spec, note, values_of):
     """Tables of all names, and the one search in them."""
-    counts = [name.upper() for name, _, _ in values_of] + [size.upper() for size in spec["sizes"]] + ["BACKEND", "BACKEND_CLASS"]
-    out = [f"// {note}", "// SPDX-License-Identifier: Apache-2.0", "// Names by value, and the value of a name.", "#ifndef UFP4_NAMES_H", "#define UFP4_NAMES_H", "",
-           "#include <string.h>", "", '#include "ufp4/recipe.h"', "", "// clang-format off"]
-    out += [f"static const char *const {count.lower()}_names[UFP4_{count}_COUNT] = UFP4_{count}_NAMES;" for count in counts]
+    counts = (
+        [name.upper() for name, _, _ in values_of]
+        + [size.upper() for size in spec["sizes"]]
+        + ["BACKEND", "BACKEND_CLASS"]
+    )
+    out = [
+        f"// {note}",
+        "// SPDX-License-Identifier: Apache-2.0",
+        "// Names by value, and the value of a name.",
+        "#ifndef UFP4_NAMES_H",
+        "#define UFP4_NAMES_H",
+        "",
+        "#include <string.h>",
+        "",
+        '#include "ufp4/recipe.h"',
+        "",
+        "// clang-format off",
+    ]
+    out += [
+        f"static const char *const {count.lower()}_names[UFP4_{count}_COUNT] = UFP4_{count}_NAMES;" for count in counts
+    ]
     for name, names in spec["names"].items():
-        out.append(f"static const char *const {name}_names[{len(names)}] = {{" + ", ".join(f'"{one}"' for one in names) + "};")
+        out.append(
+            f"static const char *const {name}_names[{len(names)}] = {{" + ", ".join(f'"{one}"' for one in names) + "};"
+        )
     words = {name: [value for value, _, _ in values] for name, _, values in values_of} | spec["sizes"] | spec["names"]
     out += [f'#define {name.upper()}_WORDS "{"|".join(map(str, words[name]))}"' for name in WORDS]
-    for name, count in (("role", "UFP4_ROLE_COUNT"), ("pass", "UFP4_PASS_COUNT"), ("axis", "UFP4_AXIS_COL + 1"), ("signs", "UFP4_SIGNS_STEP + 1"),
-                        ("matrix", "UFP4_MATRIX_COUNT")):
+    for name, count in (
+        ("role", "UFP4_ROLE_COUNT"),
+        ("pass", "UFP4_PASS_COUNT"),
+        ("axis", "UFP4_AXIS_COL + 1"),
+        ("signs", "UFP4_SIGNS_STEP + 1"),
+        ("matrix", "UFP4_MATRIX_COUNT"),
+    ):
         out.append(f'_Static_assert(sizeof {name}_names / sizeof *{name}_names == {count}, "{name}");')
-    return "\n".join([*out, "", "/** The place of what is called @p text, of @p length bytes; @p count: nothing is. */",
-                      "static inline unsigned names_find(const char *text, size_t length, const char *const *names, unsigned count) {",
-                      "  unsigned i = 0;", "  while (i < count && (strlen(names[i]) != length || memcmp(text, names[i], length) != 0)) i++;", "  return i;", "}",
-                      "// clang-format on", "", "#endif", ""])
+    return "\n".join(
+        [
+            *out,
+            "",
+            "/** The place of what is called @p text, of @p length bytes; @p count: nothing is. */",
+            "static inline unsigned names_find(const char *text, size_t length, const char *const *names, unsigned count) {",
+            "  unsigned i = 0;",
+            "  while (i < count && (strlen(names[i]) != length || memcmp(text, names[i], length) != 0)) i++;",
+            "  return i;",
+            "}",
+            "// clang-format on",
+            "",
+            "#endif",
+            "",
+        ]
+    )
 
 
 def package(spec, note, keys, values_of):
     version = ".".join(str(spec["version"][part]) for part in ("major", "minor", "patch"))
     names = {name: tuple(value for value, _, _ in values) for name, _, values in values_of}
-    out = [f"# {note}", "# SPDX-License-Identifier: Apache-2.0", '"""Names and numbers of the formats."""', f'VERSION = "{version}"']
+    out = [
+        f"# {note}",
+        "# SPDX-License-Identifier: Apache-2.0",
+        '"""Names and numbers of the formats."""',
+        f'VERSION = "{version}"',
+    ]
     for name in ("elem", "scale", "dtype", "round", "scale_round", "rht", "layout", "contract"):
         out.append(f"{name.upper()}S = {names[name]!r}".replace("'", '"'))
-    for name, plural in (("role", "roles"), ("pass", "passes"), ("axis", "axes"), ("signs", "signs"), ("matrix", "matrices")):
+    for name, plural in (
+        ("role", "roles"),
+        ("pass", "passes"),
+        ("axis", "axes"),
+        ("signs", "signs"),
+        ("matrix", "matrices"),
+    ):
         out.append(f"{plural.upper()} = {tuple(spec['names'][name])!r}".replace("'", '"'))
     out.append(f"SCALE_BLOCK = {tuple(spec['enum']['scale']['block'])!r}")
     out += [f"{key.upper()}S = {sizes!r}" for key, sizes in spec["sizes"].items()]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which parameters of a core go together, and what follows from them, in SystemVerilog and C."""
+
 import re
 
 
@@ -29,39 +30,85 @@ def check_words(spec, top):
 
 def sv_package(spec, note):
     expression = lambda text: folded(expression_of(spec, text, "", lambda name: f"32'({name})"), 108)
-    arguments = lambda entry: ", ".join(f"int unsigned {a}" for a in entry["arguments"][:3]) + \
-        "".join(f",\n    int unsigned {a}" for a in entry["arguments"][3:])
-    out = [f"// {note}", "// SPDX-License-Identifier: Apache-2.0",
-           "// Which parameters of ufp4_top go together (docs/ip/architecture.md, Shapes of the array), and what follows from them.",
-           "// ufp4_top checks with it; what it elaborates below itself is always a legal set. A rule is asked of what fulfils those",
-           "// before it. Test: rtl.top.rejects_*. In C: cmodel/src/base/shape.h.", "package ufp4_shape_pkg;", "  import ufp4_spec_pkg::*;"]
+    arguments = lambda entry: (
+        ", ".join(f"int unsigned {a}" for a in entry["arguments"][:3])
+        + "".join(f",\n    int unsigned {a}" for a in entry["arguments"][3:])
+    )
+    out = [
+        f"// {note}",
+        "// SPDX-License-Identifier: Apache-2.0",
+        "// Which parameters of ufp4_top go together (docs/ip/architecture.md, Shapes of the array), and what follows from them.",
+        "// ufp4_top checks with it; what it elaborates below itself is always a legal set. A rule is asked of what fulfils those",
+        "// before it. Test: rtl.top.rejects_*. In C: cmodel/src/base/shape.h.",
+        "package ufp4_shape_pkg;",
+        "  import ufp4_spec_pkg::*;",
+    ]
     for s in spec["shape"]:
-        out += ["", f"  // {s['doc']}", f"  function automatic int unsigned {s['name']}({arguments(s)});",
-                f"    return {expression(s['value'])};", "  endfunction"]
+        out += [
+            "",
+            f"  // {s['doc']}",
+            f"  function automatic int unsigned {s['name']}({arguments(s)});",
+            f"    return {expression(s['value'])};",
+            "  endfunction",
+        ]
     for rule in spec["legal"]:
-        out += ["", f"  // {rule['says'][0].upper()}{rule['says'][1:]}.", f"  function automatic bit {rule['name']}_legal({arguments(rule)});",
-                f"    return {expression(rule['rule'])};", "  endfunction"]
+        out += [
+            "",
+            f"  // {rule['says'][0].upper()}{rule['says'][1:]}.",
+            f"  function automatic bit {rule['name']}_legal({arguments(rule)});",
+            f"    return {expression(rule['rule'])};",
+            "  endfunction",
+        ]
     return "\n".join([*out, "endpackage", ""])
 
 
 def c_header(spec, note):
     expression = lambda text: folded(expression_of(spec, text, "shape_", lambda name: f"(uint32_t)UFP4_{name}"), 108)
     arguments = lambda entry: ", ".join(f"uint32_t {a}" for a in entry["arguments"])
-    out = [f"// {note}", "// SPDX-License-Identifier: Apache-2.0",
-           "// Which parameters of a core go together, and what follows from them: ufp4_shape_pkg in C.",
-           "#ifndef UFP4_SHAPE_H", "#define UFP4_SHAPE_H", "", "#include <stddef.h>", "", '#include "ufp4/spec.h"', "", "// clang-format off"]
+    out = [
+        f"// {note}",
+        "// SPDX-License-Identifier: Apache-2.0",
+        "// Which parameters of a core go together, and what follows from them: ufp4_shape_pkg in C.",
+        "#ifndef UFP4_SHAPE_H",
+        "#define UFP4_SHAPE_H",
+        "",
+        "#include <stddef.h>",
+        "",
+        '#include "ufp4/spec.h"',
+        "",
+        "// clang-format off",
+    ]
     for s in spec["shape"]:
-        out += [f"/** {s['doc']} */", f"static inline uint32_t shape_{s['name']}({arguments(s)}) {{",
-                f"  return {expression(s['value'])};", "}"]
+        out += [
+            f"/** {s['doc']} */",
+            f"static inline uint32_t shape_{s['name']}({arguments(s)}) {{",
+            f"  return {expression(s['value'])};",
+            "}",
+        ]
     for rule in spec["legal"]:
-        out += [f"static inline int shape_{rule['name']}_legal({arguments(rule)}) {{", f"  return {expression(rule['rule'])};", "}"]
-    out += ["/** What is wrong with a configuration, in the words of ufp4_top; NULL: it is legal. */",
-            "static inline const char *shape_refusal(const ufp4_configuration_t *c) {"]
+        out += [
+            f"static inline int shape_{rule['name']}_legal({arguments(rule)}) {{",
+            f"  return {expression(rule['rule'])};",
+            "}",
+        ]
+    out += [
+        "/** What is wrong with a configuration, in the words of ufp4_top; NULL: it is legal. */",
+        "static inline const char *shape_refusal(const ufp4_configuration_t *c) {",
+    ]
     for rule in spec["legal"]:
-        out += [f"  if (!shape_{rule['name']}_legal({', '.join('c->' + a for a in rule['arguments'])}))",
-                f'    return "{rule["says"]}";']
+        out += [
+            f"  if (!shape_{rule['name']}_legal({', '.join('c->' + a for a in rule['arguments'])}))",
+            f'    return "{rule["says"]}";',
+        ]
     targets = spec["enum"]["target"]["values"]
-    out += ["  return NULL;", "}", "/** The targets in whose form the named configurations are simulated, in their order. */",
-            "#define SHAPE_TARGETS {" + ", ".join(str(targets.index(c["simulated"])) for c in spec["configuration"]) + "}",
-            "// clang-format on", "", "#endif", ""]
+    out += [
+        "  return NULL;",
+        "}",
+        "/** The targets in whose form the named configurations are simulated, in their order. */",
+        "#define SHAPE_TARGETS {" + ", ".join(str(targets.index(c["simulated"])) for c in spec["configuration"]) + "}",
+        "// clang-format on",
+        "",
+        "#endif",
+        "",
+    ]
     return "\n".join(out)

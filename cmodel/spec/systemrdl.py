@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registers as a SystemRDL 2.0 address map."""
+
 import manifests
 
 ACCESS = {"ro": ("r", "w"), "rw": ("rw", "r"), "wo": ("w", "r"), "w1c": ("rw", "w")}  # software, hardware
@@ -33,19 +34,32 @@ def register(name, doc, access, fields, where, reset=0, test=True):
 
 def system_rdl(spec, note):
     window = spec["register_window"]
-    out = [f"// {note}", "// SPDX-License-Identifier: Apache-2.0", "addrmap ufp4 {", '  name = "ufp4";',
-           '  desc = "Registers of the ufp4 tensor core, on AXI4-Lite. Reads of other offsets give zero, writes to them are ignored.";',
-           "  default regwidth = 32;", "  default accesswidth = 32;", "  littleendian;", ""]
+    out = [
+        f"// {note}",
+        "// SPDX-License-Identifier: Apache-2.0",
+        "addrmap ufp4 {",
+        '  name = "ufp4";',
+        '  desc = "Registers of the ufp4 tensor core, on AXI4-Lite. Reads of other offsets give zero, writes to them are ignored.";',
+        "  default regwidth = 32;",
+        "  default accesswidth = 32;",
+        "  littleendian;",
+        "",
+    ]
     for r in spec["register"]:
         fields = r.get("fields", [["value", 31, 0, r["doc"]]])
-        out += register(r["name"], r["doc"], r["access"], fields, f"0x{r['offset']:X}",
-                        reset_value(spec, r), r.get("test", True))
+        out += register(
+            r["name"], r["doc"], r["access"], fields, f"0x{r['offset']:X}", reset_value(spec, r), r.get("test", True)
+        )
     for i, c in enumerate(spec["counter"]):
         at = window["counter_base"] + 8 * i
         for half, lsb in (("lo", 0), ("hi", 32)):
             doc = f"{c['doc']}; bits {lsb + 31}..{lsb}, as of the last snapshot"
             out += register(f"{c['name']}_{half}", doc, "ro", [["value", 31, 0, doc]], f"0x{at + lsb // 8:X}")
-    out += register(f"slot[{spec['limit']['slots']}]", "exponent slot", "ro",
-                    [["exponent", 15, 0, "the tensor exponent t, two's complement"], ["written", 16, 16, "set once written"]],
-                    f"0x{window['slot_base']:X} += 0x4")
+    out += register(
+        f"slot[{spec['limit']['slots']}]",
+        "exponent slot",
+        "ro",
+        [["exponent", 15, 0, "the tensor exponent t, two's complement"], ["written", 16, 16, "set once written"]],
+        f"0x{window['slot_base']:X} += 0x4",
+    )
     return "\n".join(out[:-1] + ["};", ""])

@@ -4,6 +4,7 @@
 
 usage: cells.py [--check]     --check compares and changes nothing. Needs nothing but Python.
 """
+
 import pathlib
 import sys
 
@@ -38,9 +39,12 @@ def rows(name, unit):
 
 
 def line(unit):
-    area, = (row["area_um2"] for row in rows("silicon.csv", unit))
+    (area,) = (row["area_um2"] for row in rows("silicon.csv", unit))
     found = {(row["data"], row["elements"], row["load"]): row for row in rows("energy.csv", unit)}
-    full = [", ".join(found.get((data, elem, "full"), {}).get("energy_fj", "NAN") for elem in ELEMENTS) for data in ("fprop", "wgrad")]
+    full = [
+        ", ".join(found.get((data, elem, "full"), {}).get("energy_fj", "NAN") for elem in ELEMENTS)
+        for data in ("fprop", "wgrad")
+    ]
     idle = next((row for (data, _, load), row in found.items() if (data, load) == ("fprop", "none")), {})
     return f'    {{"{unit}", {area}, {{{full[0]}}}, {{{full[1]}}}, {idle.get("energy_fj", "NAN")}, {idle.get("clock_pins_fj", "NAN")}}},\n'
 

@@ -4,6 +4,7 @@
 
 usage: commands.py PROGRAM [--check]     PROGRAM: build/release/drivers/ufp4; --check compares and changes nothing.
 """
+
 import pathlib
 import re
 import subprocess
@@ -119,7 +120,18 @@ def section(name, text):
     about, rest = rest.split("\nOptions:\n")
     table, example = rest.split("\nExample:\n")
     table, _, more = table.partition("\n\n")
-    out = [f"## {name}", "", "```", usage.removeprefix("Usage: "), "```", "", *prose(about), *options(table), "", *(prose(more) if more.strip() else [])]
+    out = [
+        f"## {name}",
+        "",
+        "```",
+        usage.removeprefix("Usage: "),
+        "```",
+        "",
+        *prose(about),
+        *options(table),
+        "",
+        *(prose(more) if more.strip() else []),
+    ]
     return "\n".join(out + ["```", example.strip(), "```", ""])
 
 
@@ -129,11 +141,16 @@ def page(program):
     commands = [re.match(r"  ((?:\./ufp4 )?[\w-]+) +(.*)", line).groups() for line in listed.split("\n")]
     about, tasks = dict(commands), [(task, name) for task, names in TASKS.items() for name in names]
     if sorted(about) != sorted(name for _, name in tasks):
-        raise SystemExit(f"TASKS has not the commands of the program: {sorted(set(about) ^ {name for _, name in tasks})}")
+        raise SystemExit(
+            f"TASKS has not the commands of the program: {sorted(set(about) ^ {name for _, name in tasks})}"
+        )
     own = [name for _, name in tasks if name.isalpha()]  # the others are the launcher's
     link = lambda name: f"[{name}](#{name})" if name in own else f"`{name}`"
     rows = ["| to | command | what it does |", "|---|---|---|"]
-    rows += [f"| {task if name == TASKS[task][0] else ''} | {link(name)} | {about[name]} |".replace("|  |", "| |") for task, name in tasks]
+    rows += [
+        f"| {task if name == TASKS[task][0] else ''} | {link(name)} | {about[name]} |".replace("|  |", "| |")
+        for task, name in tasks
+    ]
     return "\n".join([HEAD, *rows, "", BACKENDS, *(section(name, run(name, "--help")) for name in own)])
 
 

@@ -6,6 +6,7 @@ usage: figures.py [--check]     --check compares with what is committed and chan
 Needs Graphviz 2.43.0 (Debian 12's graphviz) and wavedrom 2.0.3.post3 (PyPI); --check says "skipped: .." without these, for
 other versions draw other files.
 """
+
 import importlib.metadata
 import pathlib
 import re
@@ -34,16 +35,29 @@ def missing():
 
 def plugins(folder):
     """Graphviz's own plugins without Pango: sizes of words then come from its tables, not from the fonts of a machine."""
-    places = [pathlib.Path(line.split('"')[1]) for line in
-              subprocess.run(["dot", "-v", "-Tsvg"], input="graph {}", capture_output=True, text=True).stderr.split("\n") if "libdir" in line]
+    places = [
+        pathlib.Path(line.split('"')[1])
+        for line in subprocess.run(
+            ["dot", "-v", "-Tsvg"], input="graph {}", capture_output=True, text=True
+        ).stderr.split("\n")
+        if "libdir" in line
+    ]
     for name in ("core", "dot_layout", "neato_layout"):
         for file in places[0].glob(f"libgvplugin_{name}.so.*"):
             (folder / file.name).symlink_to(file.resolve())
-    subprocess.run(["dot", "-c"], env={"GVBINDIR": str(folder), "PATH": "/usr/bin:/bin"}, check=True, capture_output=True)
+    subprocess.run(
+        ["dot", "-c"], env={"GVBINDIR": str(folder), "PATH": "/usr/bin:/bin"}, check=True, capture_output=True
+    )
 
 
 def draw_graph(source, folder):
-    done = subprocess.run(["dot", "-Tsvg", source], env={"GVBINDIR": str(folder), "PATH": "/usr/bin:/bin"}, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["dot", "-Tsvg", source],
+        env={"GVBINDIR": str(folder), "PATH": "/usr/bin:/bin"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     if done.stderr:
         raise SystemExit(f"{source.name}: {done.stderr.strip()}")
     return re.sub(r"<!--.*?-->\n?", "", done.stdout, flags=re.S)
@@ -51,6 +65,7 @@ def draw_graph(source, folder):
 
 def draw_waves(source):
     import wavedrom
+
     text = re.sub(r"^//.*\n", "", source.read_text(), flags=re.M)
     return wavedrom.render(text).tostring() + "\n"
 

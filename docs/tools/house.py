@@ -8,6 +8,7 @@ that has a row; a folder that is named stands for what lies in it, too. What onl
 library's header, one that a build makes) is not looked at. Where headers of several folders have the name, one that is
 allowed is taken to be meant. Needs nothing but Python.
 """
+
 import pathlib
 import posixpath
 import re
@@ -59,7 +60,9 @@ def violations(root):
     for folder in sorted({name for row in rows.items() for name in (row[0], *row[1])}):
         if not (root / folder).exists():
             yield f"{PAGE}: there is no {folder}"
-    for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*") if path.name.endswith(SOURCES)):
+    for path in sorted(
+        path for folder in FOLDERS for path in (root / folder).rglob("*") if path.name.endswith(SOURCES)
+    ):
         source = pathlib.PurePosixPath(path.relative_to(root).as_posix())
         nearest = [folder for folder in rows if is_in(source.parent.as_posix(), folder)]
         if not nearest:
@@ -69,7 +72,11 @@ def violations(root):
         for number, line in enumerate(path.read_text().split("\n"), 1):
             include = re.match(r'\s*#\s*include\s*(?:"|<(?=ufp4|[^>]*/))([^>"]+)[>"]', line)
             meant = candidates(source, include.group(1), found) if include else []
-            allowed = [one for one in meant if pathlib.PurePosixPath(one).parent == source.parent or any(is_in(one, folder) for folder in rows[row])]
+            allowed = [
+                one
+                for one in meant
+                if pathlib.PurePosixPath(one).parent == source.parent or any(is_in(one, folder) for folder in rows[row])
+            ]
             if meant and not allowed:
                 yield f"{source}:{number}: {meant[0]}: the row of {row} does not name its folder"
 

@@ -5,6 +5,7 @@
 usage: memories.py CONFIGURATION [--in-word]     a name, or parameters as rows=8:cols=16:bus=32 (docs/howto/add-configuration.md)
 --in-word: those of UFP4_PARITY_IN_WORD, whose words hold their parity. From cmodel/spec/ufp4.toml; what is left out is as in ufp4_top. Needs nothing but Python.
 """
+
 import csv
 import pathlib
 import re
@@ -15,8 +16,19 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPEC = tomllib.loads((ROOT / "cmodel/spec/ufp4.toml").read_text(encoding="utf-8"))
 ENUMS = {key: SPEC["enum"][key]["values"] for key in ("contract", "formats", "target")}
 KEYS = [key for key in SPEC["configuration"][0] if key not in ("name", "simulated", "on_demand")]
-TOP = {"rows": 16, "cols": 16, "tile_rows": 8, "tile_cols": 8, "chunk": 16, "bus_bytes": 64, "contract": 0, "formats": 0, "lanes": 16,
-       "quant": 16, "target": 0}
+TOP = {
+    "rows": 16,
+    "cols": 16,
+    "tile_rows": 8,
+    "tile_cols": 8,
+    "chunk": 16,
+    "bus_bytes": 64,
+    "contract": 0,
+    "formats": 0,
+    "lanes": 16,
+    "quant": 16,
+    "target": 0,
+}
 
 
 def python(text):
@@ -88,15 +100,21 @@ def configuration(text):
 
 def memories(core):
     """(name, count, words, bits) of each, also of those that a core has none of; their parity is not among them."""
-    return [(entry["name"], *(value(entry[key], core) for key in ("count", "words", "bits"))) for entry in SPEC["memory"]]
+    return [
+        (entry["name"], *(value(entry[key], core) for key in ("count", "words", "bits"))) for entry in SPEC["memory"]
+    ]
 
 
 def macros(core, in_word=False):
     """The same of those that there are, each followed by its parity, or with it in its words."""
     if in_word:
         return [(name, count, words, bits + 1) for name, count, words, bits in memories(core) if count]
-    return [row for name, count, words, bits in memories(core) if count
-            for row in ((name, count, words, bits), (f"{name}: parity", count, words, 1))]
+    return [
+        row
+        for name, count, words, bits in memories(core)
+        if count
+        for row in ((name, count, words, bits), (f"{name}: parity", count, words, 1))
+    ]
 
 
 def table():
@@ -108,13 +126,26 @@ def table():
     for of_each in zip(*alike):
         name = of_each[0][0]
         rows.append([name, *(f"{count} of {words} x {bits}" if count else "" for _, count, words, bits in of_each)])
-        rows.append([f"{name}: parity", *(f"{count} of {words} x 1" if count else "" for _, count, words, _ in of_each)])
-        rows.append([f"{name}: both in one", *(f"{count} of {words} x {bits + 1}" if count else "" for _, count, words, bits in of_each)])
+        rows.append(
+            [f"{name}: parity", *(f"{count} of {words} x 1" if count else "" for _, count, words, _ in of_each)]
+        )
+        rows.append(
+            [
+                f"{name}: both in one",
+                *(f"{count} of {words} x {bits + 1}" if count else "" for _, count, words, bits in of_each),
+            ]
+        )
     bits = [sum(count * words * bits for _, count, words, bits in one) for one in alike]
     parity = [sum(count * words for _, count, words, _ in one) for one in alike]
     counts = [sum(count for _, count, _, _ in one) for one in alike]
-    rows += [["macros", *(f"{2 * count:,}" for count in counts)], ["macros with both in one", *(f"{count:,}" for count in counts)]]
-    rows += [[name, *(f"{one:,}" for one in sums)] for name, sums in (("bits without parity", bits), ("bits of parity", parity))]
+    rows += [
+        ["macros", *(f"{2 * count:,}" for count in counts)],
+        ["macros with both in one", *(f"{count:,}" for count in counts)],
+    ]
+    rows += [
+        [name, *(f"{one:,}" for one in sums)]
+        for name, sums in (("bits without parity", bits), ("bits of parity", parity))
+    ]
     return ("memory", *(", ".join(names) for names in alike.values())), rows
 
 
@@ -122,8 +153,9 @@ def main():
     if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--in-word"]):
         raise SystemExit(__doc__)
     found = macros(configuration(sys.argv[1]), len(sys.argv) == 3)
-    csv.writer(sys.stdout, lineterminator="\n").writerows([("memory", "count", "words", "bits", "write_ports", "read_ports"),
-                                                           *((*row, 1, 1) for row in found)])
+    csv.writer(sys.stdout, lineterminator="\n").writerows(
+        [("memory", "count", "words", "bits", "write_ports", "read_ports"), *((*row, 1, 1) for row in found)]
+    )
 
 
 if __name__ == "__main__":

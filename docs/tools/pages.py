@@ -9,6 +9,7 @@ page that a source file names.
 lines: one sentence a line, no line over 600 characters.
 Needs nothing but Python.
 """
+
 import functools
 import pathlib
 import re
@@ -23,7 +24,9 @@ def sources():
     """Files of the folders that make the house, and of the root."""
     yield from (path for path in sorted(ROOT.iterdir()) if path.is_file())
     for folder in HOUSE:
-        yield from sorted(path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        yield from sorted(
+            path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
+        )
 
 
 def pages():
@@ -79,7 +82,10 @@ def missing_files(page):
             if not re.search(r"[A-Z]{3,}", name) and not (folder / name).exists():
                 yield number, f"{name}: no such file"
         for name in re.findall(r"`(ufp4[\w/]*\.h)`", line):
-            if not any((ROOT / part / "include" / name).exists() for part in ("cmodel", "drivers", "drivers/backends/cuda", "sim", "sim/systemc")):
+            if not any(
+                (ROOT / part / "include" / name).exists()
+                for part in ("cmodel", "drivers", "drivers/backends/cuda", "sim", "sim/systemc")
+            ):
                 yield number, f"{name}: no such header"
 
 

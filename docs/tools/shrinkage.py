@@ -3,6 +3,7 @@
 
 A row has the kept signal (alpha) of E2M1 without and with RHT, rounded to nearest: its mean over some operands of a model, and on how
 many of them RHT lowers it. Needs nothing but Python."""
+
 import csv
 import pathlib
 import statistics
@@ -21,14 +22,24 @@ def rows(seed, path):
             if row["round"] == "rne":
                 operand = tuple(row[key] for key in ("layer", "matrix", "tensor", "pass"))
                 found.setdefault(operand, {})[row["grid"], row["rht"]] = float(row["alpha"]), float(row["sqnr_db"])
-    groups = {"all": list(found.values()),
-              "with outliers": [ways for ways in found.values() if ways["e1m2", "on"][1] - ways["e1m2", "off"][1] > OUTLIERS_DB],
-              "fc2, X, FPROP": [ways for operand, ways in found.items() if operand[1:] == ("fc2", "X", "fprop")]}
+    groups = {
+        "all": list(found.values()),
+        "with outliers": [
+            ways for ways in found.values() if ways["e1m2", "on"][1] - ways["e1m2", "off"][1] > OUTLIERS_DB
+        ],
+        "fc2, X, FPROP": [ways for operand, ways in found.items() if operand[1:] == ("fc2", "X", "fprop")],
+    }
     for name, group in groups.items():
         plain, transformed = ([ways["e2m1", rht][0] for ways in group] for rht in ("off", "on"))
-        yield {"seed": seed, "operands": name, "count": len(group), "e2m1": f"{statistics.fmean(plain):.5f}",
-               "e2m1_rht": f"{statistics.fmean(transformed):.5f}", "falls_on": sum(b < a for a, b in zip(plain, transformed)),
-               "command": f"./ufp4 train -o out --forward --seed {seed}"}
+        yield {
+            "seed": seed,
+            "operands": name,
+            "count": len(group),
+            "e2m1": f"{statistics.fmean(plain):.5f}",
+            "e2m1_rht": f"{statistics.fmean(transformed):.5f}",
+            "falls_on": sum(b < a for a, b in zip(plain, transformed)),
+            "command": f"./ufp4 train -o out --forward --seed {seed}",
+        }
 
 
 def main():

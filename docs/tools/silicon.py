@@ -4,25 +4,40 @@
 
 usage: silicon.py [--check]     --check compares and changes nothing. Needs matplotlib, as the launcher's .venv has it.
 """
+
 import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "drivers/python"), str(ROOT / "docs/tools")]
 import tables  # noqa: E402
-from ufp4.report import _draw, _ppa  # noqa: E402
+from ufp4.report import _ppa  # noqa: E402
 
 
 def area():
-    found = [{"unit": row["unit"], "area_um2": float(row["area_um2"]), "delay_ns": float(row["delay_ns"])} for row in tables.read("silicon.csv")
-             if (row["library"], row["flow"]) == ("ASAP7", "plain") and row["unit"] in [u + e for u in ("dot", "pe", "pe_shared") for e, _ in tables.FORMATS]]
+    found = [
+        {"unit": row["unit"], "area_um2": float(row["area_um2"]), "delay_ns": float(row["delay_ns"])}
+        for row in tables.read("silicon.csv")
+        if (row["library"], row["flow"]) == ("ASAP7", "plain")
+        and row["unit"] in [u + e for u in ("dot", "pe", "pe_shared") for e, _ in tables.FORMATS]
+    ]
     return _ppa.pareto(_ppa.families(found))["file"]
 
 
 def energy():
-    found = [row for row in tables.read("energy.csv") if row["library"] == "ASAP7" and row["unit"].startswith("pe") and row["data"] == "fprop"]
+    found = [
+        row
+        for row in tables.read("energy.csv")
+        if row["library"] == "ASAP7" and row["unit"].startswith("pe") and row["data"] == "fprop"
+    ]
     keys = [f"{part}_fj" for part, _ in _ppa.PARTS]
-    return _ppa.bars("a MAC", [(row["unit"] + (", gated" if row["flow"] == "gated" else ""), row | {key: float(row[key]) for key in keys}) for row in found])["file"]
+    return _ppa.bars(
+        "a MAC",
+        [
+            (row["unit"] + (", gated" if row["flow"] == "gated" else ""), row | {key: float(row[key]) for key in keys})
+            for row in found
+        ],
+    )["file"]
 
 
 def main():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What MkDocs calls while it builds the site: the status page gets the last test run, and what other tools have made
 (register pages, C API) gets its links and goes along. Build folder: UFP4_BUILD, or build/release."""
+
 import os
 import pathlib
 import shutil
@@ -11,7 +12,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("UFP4_BUILD") or ROOT / "build/release")
 # Folder in the build folder, its place in the site, its first page, the page with the link, and its words.
 MADE = [
-    ("docs/registers", "ip/register-pages", "index.html", "ip/registers.md", "Register by register, with each bit: [register pages]"),
+    (
+        "docs/registers",
+        "ip/register-pages",
+        "index.html",
+        "ip/registers.md",
+        "Register by register, with each bit: [register pages]",
+    ),
     ("docs/c-api/html", "reference/c-api", "files.html", "howto/link-library.md", "Every function and type: [C API]"),
     ("docs/c-api/html", "reference/c-api", "files.html", "howto/drive-core.md", "Every function and type: [C API]"),
 ]
@@ -25,7 +32,9 @@ def on_page_markdown(markdown, page, config, files):
         if path == where and (BUILD / folder / first).exists():
             title, rest = markdown.split("\n\n", 1)
             # HTML, because MkDocs does not know these files.
-            link = words.replace("[", f'<a href="{os.path.relpath(place, pathlib.Path(path).parent)}/{first}">').replace("]", "</a>")
+            link = words.replace(
+                "[", f'<a href="{os.path.relpath(place, pathlib.Path(path).parent)}/{first}">'
+            ).replace("]", "</a>")
             markdown = f"{title}\n\n{link}.\n\n{rest}"
     return markdown
 

@@ -4,6 +4,7 @@
 
 usage: status.py TEST.xml     TEST.xml: what `./ufp4 test` leaves in the build folder (JUnit, by ctest)
 """
+
 import collections
 import pathlib
 import sys
@@ -27,7 +28,12 @@ def reason(case):
 
 def table(head, rows):
     cell = lambda text: str(text).replace("|", "\\|")
-    return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *("| " + " | ".join(map(cell, row)) + " |" for row in rows), ""]
+    return [
+        "| " + " | ".join(head) + " |",
+        "|---" * len(head) + "|",
+        *("| " + " | ".join(map(cell, row)) + " |" for row in rows),
+        "",
+    ]
 
 
 def counts(cases, parts):
@@ -44,10 +50,15 @@ def page(path):
     suite = xml.etree.ElementTree.parse(path).getroot()
     cases = suite.findall("testcase")
     total = collections.Counter(map(outcome, cases))
-    out = ["# Status of the tests", "",
-           f"The last run of `./ufp4 test` in this build folder, of {suite.get('timestamp', 'unknown time')}:",
-           ", ".join(f"{total[o]} {o}" for o in OUTCOMES) + f", {len(cases)} tests in all.", "",
-           "A run of some tests (`-R`, `-L`) shows those alone.", ""]
+    out = [
+        "# Status of the tests",
+        "",
+        f"The last run of `./ufp4 test` in this build folder, of {suite.get('timestamp', 'unknown time')}:",
+        ", ".join(f"{total[o]} {o}" for o in OUTCOMES) + f", {len(cases)} tests in all.",
+        "",
+        "A run of some tests (`-R`, `-L`) shows those alone.",
+        "",
+    ]
     for what in ("failed", "skipped"):
         rows = [[f"`{c.get('name')}`", reason(c)] for c in cases if outcome(c) == what]
         if rows:

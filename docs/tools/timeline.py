@@ -4,6 +4,7 @@
 
 usage: timeline.py FILE.json FILE.svg [FIRST LAST]     cycles from FIRST to before LAST; all, if they are not given
 """
+
 import collections
 import html
 import json
@@ -11,12 +12,35 @@ import pathlib
 import sys
 
 LEFT, WIDTH, PITCH, HIGH = 90, 800, 26, 18
-COLORS = {"busy": "#1a7f37", "drain": "#1a7f37", "load": "#1a7f37", "operands": "#1a7f37", "D": "#1a7f37", "QUANT": "#0969da",
-          "AMAX": "#8250df", "start": "#8c959f", "last blocks": "#54aeff", "fetch": "#8c959f", "check": "#8c959f",
-          "offer": "#8c959f", "complete": "#8c959f", "ask": "#8c959f", "command": "#8c959f", "addend": "#0a7b83",
-          "stall: job": "#eac54f", "stall: operand": "#d1242f", "stall: panel": "#bf3989", "stall: drain": "#d4a72c",
-          "stall: sums": "#eaeef2", "stall: full": "#eaeef2", "stall: answer": "#eaeef2", "stall: memory": "#ffaba8",
-          "stall: source": "#d1242f", "stall: data": "#eaeef2", "stall: accumulator": "#9a6700"}
+COLORS = {
+    "busy": "#1a7f37",
+    "drain": "#1a7f37",
+    "load": "#1a7f37",
+    "operands": "#1a7f37",
+    "D": "#1a7f37",
+    "QUANT": "#0969da",
+    "AMAX": "#8250df",
+    "start": "#8c959f",
+    "last blocks": "#54aeff",
+    "fetch": "#8c959f",
+    "check": "#8c959f",
+    "offer": "#8c959f",
+    "complete": "#8c959f",
+    "ask": "#8c959f",
+    "command": "#8c959f",
+    "addend": "#0a7b83",
+    "stall: job": "#eac54f",
+    "stall: operand": "#d1242f",
+    "stall: panel": "#bf3989",
+    "stall: drain": "#d4a72c",
+    "stall: sums": "#eaeef2",
+    "stall: full": "#eaeef2",
+    "stall: answer": "#eaeef2",
+    "stall: memory": "#ffaba8",
+    "stall: source": "#d1242f",
+    "stall: data": "#eaeef2",
+    "stall: accumulator": "#9a6700",
+}
 OTHER = "#ff8182"
 
 
@@ -33,7 +57,9 @@ def columns(events, first, last):
     scale = WIDTH / (last - first)
     for event in events:
         begin, end = max(event["ts"], first), min(event["ts"] + event["dur"], last)
-        for pixel in range(int((begin - first) * scale), min(WIDTH, int((end - first) * scale) + 1) if end > begin else 0):
+        for pixel in range(
+            int((begin - first) * scale), min(WIDTH, int((end - first) * scale) + 1) if end > begin else 0
+        ):
             inside = min(end, first + (pixel + 1) / scale) - max(begin, first + pixel / scale)
             share[pixel][event["name"]] += max(inside, 0)
     return [c.most_common(1)[0][0] if sum(c.values()) * 2 > 1 / scale else None for c in share]
@@ -46,8 +72,10 @@ def bars(names, y):
         while end < WIDTH and names[end] == names[at]:
             end += 1
         if names[at]:
-            yield (f'<rect x="{LEFT + at}" y="{y}" width="{end - at}" height="{HIGH}" fill="{COLORS.get(names[at], OTHER)}">'
-                   f'<title>{html.escape(names[at])}</title></rect>')
+            yield (
+                f'<rect x="{LEFT + at}" y="{y}" width="{end - at}" height="{HIGH}" fill="{COLORS.get(names[at], OTHER)}">'
+                f"<title>{html.escape(names[at])}</title></rect>"
+            )
         at = end
 
 
@@ -74,16 +102,21 @@ def draw(tracks, events, first, last):
         anchor = ("start", "middle", "middle", "middle", "end")[i]
         parts.append(f'<text x="{LEFT + WIDTH * i // 4}" y="{bottom + 12}" text-anchor="{anchor}">{cycle:,}</text>')
     parts.extend(legend(seen, bottom + 24))
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 10} {bottom + 84}" '
-            'font-family="sans-serif" font-size="12" fill="#222">\n' + "\n".join(parts) + "\n</svg>\n")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 10} {bottom + 84}" '
+        'font-family="sans-serif" font-size="12" fill="#222">\n' + "\n".join(parts) + "\n</svg>\n"
+    )
 
 
 def main():
     if len(sys.argv) not in (3, 5):
         raise SystemExit(__doc__)
     tracks, events = read(sys.argv[1])
-    first, last = map(int, sys.argv[3:]) if len(sys.argv) == 5 else (
-        min(e["ts"] for e in events), max(e["ts"] + e["dur"] for e in events))
+    first, last = (
+        map(int, sys.argv[3:])
+        if len(sys.argv) == 5
+        else (min(e["ts"] for e in events), max(e["ts"] + e["dur"] for e in events))
+    )
     if not first < last:
         raise SystemExit("timeline.py: LAST must be after FIRST")
     pathlib.Path(sys.argv[2]).write_text(draw(tracks, events, first, last))

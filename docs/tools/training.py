@@ -4,6 +4,7 @@
 Tables that no file has stay as they are. Of several files with one NAME, which are forward tables of different seeds, each comparison is one row.
 The command of an experiment is the one that training.csv has; that of a new one is to be written there.
 Of pretrain.py, `python -m ufp4.report --json < DIR/train.json` prints the same. Needs scipy."""
+
 import csv
 import json
 import pathlib
@@ -15,10 +16,31 @@ sys.path.insert(0, str(ROOT / "drivers/python"))
 from ufp4 import stats
 
 TARGET = ROOT / "docs/results/training.csv"
-COLUMNS = ["experiment", "table", "recipe", "against", "seeds", "gap_percent", "interval", "deviation", "standard_error",
-           "text_error", "t", "p", "seeds_worse", "verdict", "gaps_percent", "command"]
+COLUMNS = [
+    "experiment",
+    "table",
+    "recipe",
+    "against",
+    "seeds",
+    "gap_percent",
+    "interval",
+    "deviation",
+    "standard_error",
+    "text_error",
+    "t",
+    "p",
+    "seeds_worse",
+    "verdict",
+    "gaps_percent",
+    "command",
+]
 # Recipes that a page compares with one that is neither bf16 nor ufp4, which train does not.
-PAIRS = {"ablation": ("e2m1", ("e1m2-rht-none", "e1m2-rht-dw", "e2m1-rht-none", "e2m1-rht-dx-dw", "e2m1-rht-y-dw", "e2m1-rht-all"))}
+PAIRS = {
+    "ablation": (
+        "e2m1",
+        ("e1m2-rht-none", "e1m2-rht-dw", "e2m1-rht-none", "e2m1-rht-dx-dw", "e2m1-rht-y-dw", "e2m1-rht-all"),
+    )
+}
 
 
 def forward_rows(results):
@@ -31,8 +53,16 @@ def forward_rows(results):
             yield {**row, **{key: found[0][key] for key in ("gap_percent", "standard_error", "t")}}
         else:
             gap = stats.paired([c["gap_percent"] for c in found])
-            yield {**row, "gap_percent": gap.mean, "interval": gap.interval, "deviation": gap.deviation, "t": gap.t, "p": gap.p,
-                   "seeds_worse": gap.positive, "gaps_percent": [c["gap_percent"] for c in found]}
+            yield {
+                **row,
+                "gap_percent": gap.mean,
+                "interval": gap.interval,
+                "deviation": gap.deviation,
+                "t": gap.t,
+                "p": gap.p,
+                "seeds_worse": gap.positive,
+                "gaps_percent": [c["gap_percent"] for c in found],
+            }
 
 
 def paired_rows(name, recipes):
@@ -40,9 +70,20 @@ def paired_rows(name, recipes):
     against, others = PAIRS[name]
     losses = {r["recipe"]: r["held_losses"] for r in recipes if r["recipe"] in (against, *others)}
     for c in stats.compare(losses, against, quantized=()):
-        yield {"table": "branched", "recipe": c.recipe, "against": c.against, "seeds": c.gap.count, "gap_percent": c.gap.mean,
-               "interval": c.gap.interval, "deviation": c.gap.deviation, "t": c.gap.t, "p": c.p, "seeds_worse": c.gap.positive,
-               "verdict": c.verdict, "gaps_percent": c.gaps}
+        yield {
+            "table": "branched",
+            "recipe": c.recipe,
+            "against": c.against,
+            "seeds": c.gap.count,
+            "gap_percent": c.gap.mean,
+            "interval": c.gap.interval,
+            "deviation": c.gap.deviation,
+            "t": c.gap.t,
+            "p": c.p,
+            "seeds_worse": c.gap.positive,
+            "verdict": c.verdict,
+            "gaps_percent": c.gaps,
+        }
 
 
 def rows(name, results):
@@ -77,7 +118,12 @@ def main():
             measured = {row["table"] for row in found}
             out.writerows(row for row in there if row["experiment"] == name and row["table"] not in measured)
             for row in found:
-                out.writerow({key: shown(value) for key, value in {**row, "experiment": name, "command": commands.get(name, "")}.items()})
+                out.writerow(
+                    {
+                        key: shown(value)
+                        for key, value in {**row, "experiment": name, "command": commands.get(name, "")}.items()
+                    }
+                )
 
 
 main()

@@ -3,6 +3,7 @@
 
 Wheels of a checkout are built from ../.., those of an sdist from core/. Nothing is written here, so builds may run at once.
 """
+
 import contextlib
 import os
 import pathlib
@@ -10,12 +11,27 @@ import shutil
 import tempfile
 
 from scikit_build_core import build as hooks
-from scikit_build_core.build import build_editable, build_wheel, get_requires_for_build_editable, get_requires_for_build_sdist, \
-    get_requires_for_build_wheel, prepare_metadata_for_build_editable, prepare_metadata_for_build_wheel  # noqa: F401
+from scikit_build_core.build import (  # noqa: F401 these are the hooks of a build backend
+    build_editable,
+    build_wheel,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    get_requires_for_build_wheel,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PARTS = ("CMakeLists.txt", "cmodel/CMakeLists.txt", "cmodel/src", "cmodel/include", "cmodel/package", "cmodel/dpi", "drivers/backends/cuda")
+PARTS = (
+    "CMakeLists.txt",
+    "cmodel/CMakeLists.txt",
+    "cmodel/src",
+    "cmodel/include",
+    "cmodel/package",
+    "cmodel/dpi",
+    "drivers/backends/cuda",
+)
 IGNORED = shutil.ignore_patterns("__pycache__", ".*", "dist", "build", "*.egg-info")
 
 

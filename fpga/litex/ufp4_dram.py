@@ -5,6 +5,7 @@ usage: ufp4_dram.py FOLDER FIRMWARE.bin [--sim]      run by fpga/litex/dram.sh
 Writes FOLDER/ufp4_dram.v with its ROM and VexRiscv beside it, and FOLDER/include/generated, headers for the firmware.
 Port: 128 bits a command, in the domain of user_clk; none is to be given before init_done. --sim: a model in place of PHY and DRAM.
 The DRAM: 128 MB of DDR3 on an ECP5 (OrangeCrab r0.2)."""
+
 import os
 import pathlib
 import shutil
@@ -35,17 +36,24 @@ def pins(name, **widths):
     return (name, 0, *(Subsignal(signal, Pins(width)) for signal, width in widths.items()))
 
 
-PORT = [*((name, 0, Pins(1)) for name in ("clk", "rst", "pll_locked", "user_clk", "init_done", "init_error")),
-        pins("cmd", valid=1, ready=1, we=1, addr=ADDRESS), pins("wdata", valid=1, ready=1, we=WIDTH // 8, data=WIDTH),
-        pins("rdata", valid=1, ready=1, data=WIDTH)]
-DDRAM = pins("ddram", a=13, ba=3, ras_n=1, cas_n=1, we_n=1, cs_n=1, dm=2, dq=16, dqs_p=2, clk_p=1, cke=1, odt=1, reset_n=1)
+PORT = [
+    *((name, 0, Pins(1)) for name in ("clk", "rst", "pll_locked", "user_clk", "init_done", "init_error")),
+    pins("cmd", valid=1, ready=1, we=1, addr=ADDRESS),
+    pins("wdata", valid=1, ready=1, we=WIDTH // 8, data=WIDTH),
+    pins("rdata", valid=1, ready=1, data=WIDTH),
+]
+DDRAM = pins(
+    "ddram", a=13, ba=3, ras_n=1, cas_n=1, we_n=1, cs_n=1, dm=2, dq=16, dqs_p=2, clk_p=1, cke=1, odt=1, reset_n=1
+)
 
 
 class InOut(Module):
     """LiteX's own (2024.12, with PyPI's migen) makes the pin an input of the module."""
 
     def __init__(self, tristate):
-        self.specials += Instance("TRELLIS_IO", p_DIR="BIDIR", io_B=tristate.target, i_I=tristate.o, i_T=~tristate.oe, o_O=tristate.i)
+        self.specials += Instance(
+            "TRELLIS_IO", p_DIR="BIDIR", io_B=tristate.target, i_I=tristate.o, i_T=~tristate.oe, o_O=tristate.i
+        )
 
     lower = classmethod(lambda cls, tristate: cls(tristate))
 
@@ -59,14 +67,34 @@ class SimClock(LiteXModule):
 
 class Dram(SoCCore):
     def __init__(self, platform, rom, sim):
-        self.crg = SimClock(platform) if sim else LiteDRAMECP5DDRPHYCRG(
-            platform, {"memtype": "DDR3", "input_clk_freq": CLOCK, "sys_clk_freq": CLOCK, "init_clk_freq": CLOCK // 2})
-        SoCCore.__init__(self, platform, CLOCK, cpu_type="vexriscv", cpu_variant="minimal", with_uart=False, with_timer=False, ident="",
-                         integrated_rom_size=0x1000, integrated_rom_init=rom, integrated_sram_size=0x400)
+        self.crg = (
+            SimClock(platform)
+            if sim
+            else LiteDRAMECP5DDRPHYCRG(
+                platform,
+                {"memtype": "DDR3", "input_clk_freq": CLOCK, "sys_clk_freq": CLOCK, "init_clk_freq": CLOCK // 2},
+            )
+        )
+        SoCCore.__init__(
+            self,
+            platform,
+            CLOCK,
+            cpu_type="vexriscv",
+            cpu_variant="minimal",
+            with_uart=False,
+            with_timer=False,
+            ident="",
+            integrated_rom_size=0x1000,
+            integrated_rom_init=rom,
+            integrated_sram_size=0x400,
+        )
         self.irq.add("none", use_loc_if_exists=True)  # LiteX wants one
         module = modules.MT41K64M16(CLOCK, "1:2")
-        self.ddrphy = SDRAMPHYModel(module=module, data_width=16, clk_freq=CLOCK) if sim else ECP5DDRPHY(
-            platform.request("ddram"), sys_clk_freq=CLOCK, dm_remapping={0: 1, 1: 0}, cmd_delay=100)
+        self.ddrphy = (
+            SDRAMPHYModel(module=module, data_width=16, clk_freq=CLOCK)
+            if sim
+            else ECP5DDRPHY(platform.request("ddram"), sys_clk_freq=CLOCK, dm_remapping={0: 1, 1: 0}, cmd_delay=100)
+        )
         if not sim:
             self.ddrphy.settings.rtt_nom = "disabled"
             self.comb += [self.crg.stop.eq(self.ddrphy.init.stop), self.crg.reset.eq(self.ddrphy.init.reset)]
@@ -75,9 +103,11 @@ class Dram(SoCCore):
 
         self.cd_user = ClockDomain()
         self.comb += self.cd_user.clk.eq(platform.request("user_clk"))
-        self.specials += [AsyncResetSynchronizer(self.cd_user, ResetSignal("sys")),
-                          MultiReg(self.ddrctrl.init_done.storage, platform.request("init_done"), "user"),
-                          MultiReg(self.ddrctrl.init_error.storage, platform.request("init_error"), "user")]
+        self.specials += [
+            AsyncResetSynchronizer(self.cd_user, ResetSignal("sys")),
+            MultiReg(self.ddrctrl.init_done.storage, platform.request("init_done"), "user"),
+            MultiReg(self.ddrctrl.init_error.storage, platform.request("init_error"), "user"),
+        ]
         port = self.sdram.crossbar.get_port(clock_domain="user")
         assert (port.data_width, port.address_width) == (WIDTH, ADDRESS), (port.data_width, port.address_width)
         for name, outward in (("cmd", 0), ("wdata", 0), ("rdata", 1)):
@@ -93,16 +123,23 @@ def main(folder, firmware, *options):
     image += bytes(-len(image) % 4)
     os.makedirs(f"{folder}/include/generated", exist_ok=True)
     os.chdir(folder)
-    platform = SimPlatform("SIM", PORT) if sim else LatticeECP5Platform("LFE5U-25F-8MG285C", PORT + [DDRAM], toolchain="trellis")
+    platform = (
+        SimPlatform("SIM", PORT)
+        if sim
+        else LatticeECP5Platform("LFE5U-25F-8MG285C", PORT + [DDRAM], toolchain="trellis")
+    )
     soc = Dram(platform, list(struct.unpack(f"<{len(image) // 4}I", image)), sim)
     soc.finalize()
     platform.get_verilog(soc, name="ufp4_dram", special_overrides={} if sim else {Tristate: InOut}).write("ufp4_dram.v")
     for path, *_ in platform.sources:
         shutil.copy(path, ".")
     settings = soc.sdram.controller.settings
-    for name, text in (("csr", export.get_csr_header(soc.csr_regions, soc.constants)), ("soc", export.get_soc_header(soc.constants)),
-                       ("mem", export.get_mem_header(soc.mem_regions)),
-                       ("sdram_phy", get_sdram_phy_c_header(settings.phy, settings.timing, settings.geom))):
+    for name, text in (
+        ("csr", export.get_csr_header(soc.csr_regions, soc.constants)),
+        ("soc", export.get_soc_header(soc.constants)),
+        ("mem", export.get_mem_header(soc.mem_regions)),
+        ("sdram_phy", get_sdram_phy_c_header(settings.phy, settings.timing, settings.geom)),
+    ):
         pathlib.Path(f"include/generated/{name}.h").write_text(text)
 
 

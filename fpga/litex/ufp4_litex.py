@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The core in a LiteX SoC (docs/howto/litex.md): registers on the SoC's bus, memory by a LiteDRAM port, an interrupt.
 
-    from ufp4_litex import add_ufp4
-    add_ufp4(soc, configuration="tiny-quant")     after soc.add_sdram(.., l2_cache_size=0)
+from ufp4_litex import add_ufp4
+add_ufp4(soc, configuration="tiny-quant")     after soc.add_sdram(.., l2_cache_size=0)
 """
+
 import pathlib
 import re
 
@@ -18,7 +19,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def parameters(configuration):
     """Those of ufp4_top, of a named configuration."""
-    line = re.search(rf"^set\(UFP4_CONFIGURATION_{re.escape(configuration)} (.*)\)$", (ROOT / "rtl/gen/configurations.cmake").read_text(), re.M)
+    line = re.search(
+        rf"^set\(UFP4_CONFIGURATION_{re.escape(configuration)} (.*)\)$",
+        (ROOT / "rtl/gen/configurations.cmake").read_text(),
+        re.M,
+    )
     if line is None:
         raise ValueError(f"no configuration is called '{configuration}'")
     return {name: int(value) for name, value in re.findall(r"-G(\w+)=(\d+)", line[1])}
@@ -41,7 +46,9 @@ class Ufp4(LiteXModule):
     def __init__(self, platform, port, base_address, configuration="tiny", target=1):
         core = parameters(configuration)
         if 8 * core["BusBytes"] != port.data_width:
-            raise ValueError(f"the bus of {configuration} has {8 * core['BusBytes']} bits, the LiteDRAM port {port.data_width}: they must be the same")
+            raise ValueError(
+                f"the bus of {configuration} has {8 * core['BusBytes']} bits, the LiteDRAM port {port.data_width}: they must be the same"
+            )
         self.bus = bus = axi.AXILiteInterface(data_width=32, address_width=32)
         self.memory = memory = axi.AXIInterface(data_width=port.data_width, address_width=32, id_width=2)
         self.ev = Interrupt()  # what SoC.irq.add looks for; irq_status and irq_mask are the core's own
@@ -56,16 +63,30 @@ class Ufp4(LiteXModule):
                     pins[f"{forward}_{prefix}_{channel}{name}"] = signal
                 pins[f"{forward}_{prefix}_{channel}valid"] = stream.valid
                 pins[f"{'o' if forward == 'i' else 'i'}_{prefix}_{channel}ready"] = stream.ready
-        self.specials += Instance("ufp4_axi", **{f"p_{name}": value for name, value in (core | {"Target": target}).items()}, **pins,
-                                  i_clk=ClockSignal("sys"), i_rst_n=~ResetSignal("sys"), o_irq=self.ev.irq)
+        self.specials += Instance(
+            "ufp4_axi",
+            **{f"p_{name}": value for name, value in (core | {"Target": target}).items()},
+            **pins,
+            i_clk=ClockSignal("sys"),
+            i_rst_n=~ResetSignal("sys"),
+            o_irq=self.ev.irq,
+        )
         for path in sources():
             platform.add_source(str(path))
 
     @staticmethod
     def fields(stream, prefix, channel):
-        wanted = {"aw": ("addr",), "ar": ("addr",), "w": ("data", "strb"), "b": ("resp",), "r": ("data", "resp")}[channel]
+        wanted = {"aw": ("addr",), "ar": ("addr",), "w": ("data", "strb"), "b": ("resp",), "r": ("data", "resp")}[
+            channel
+        ]
         if prefix == "m_axi":
-            wanted += {"aw": ("id", "len", "size", "burst"), "ar": ("id", "len", "size", "burst"), "w": ("last",), "b": ("id",), "r": ("id", "last")}[channel]
+            wanted += {
+                "aw": ("id", "len", "size", "burst"),
+                "ar": ("id", "len", "size", "burst"),
+                "w": ("last",),
+                "b": ("id",),
+                "r": ("id", "last"),
+            }[channel]
         for name in wanted:
             yield name, getattr(stream, name)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """./ufp4 ppa: area, delay and energy of the core's units in a standard-cell library. See --help."""
+
 import argparse
 import concurrent.futures
 import csv
@@ -21,7 +22,7 @@ COLUMNS = ("unit", "formats", "flow", "area_um2", "flip_flops_um2", "delay_ns")
 ABOUT = """Area, delay and energy of the core's units in a library of standard cells, by yosys and OpenSTA, without wires and memories.
 Without --unit and --all: the dot product of 16 pairs and the processing element (PE), each for all formats, for E2M1, for
 E1M2 and INT4, and for E1M2."""
-MORE = f"""units: {' '.join(row.name for row in rows.ROWS)}
+MORE = f"""units: {" ".join(row.name for row in rows.ROWS)}
 What these are stands in docs/results/silicon.md.
 
 Example: ./ufp4 ppa -o out
@@ -49,20 +50,53 @@ class Parser(argparse.ArgumentParser):
 
 
 def read_options(words):
-    parser = Parser(prog="./ufp4 ppa", description=ABOUT, epilog=MORE, formatter_class=argparse.RawDescriptionHelpFormatter,
-                    allow_abbrev=False)
+    parser = Parser(
+        prog="./ufp4 ppa",
+        description=ABOUT,
+        epilog=MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     flag = {"action": Once, "nargs": 0, "default": False}
     parser.add_argument("--unit", action=Once, metavar="NAME[,NAME]", help="these units")
     parser.add_argument("--all", **flag, help="all units")
-    parser.add_argument("--liberty", action=Once, nargs="+", metavar="FILE", default=[library.DEBIAN], help="the Liberty files of one library, as they are or as "
-                        ".xz (default OSU 0.18 um of Debian's qflow-tech-osu018)")
+    parser.add_argument(
+        "--liberty",
+        action=Once,
+        nargs="+",
+        metavar="FILE",
+        default=[library.DEBIAN],
+        help="the Liberty files of one library, as they are or as "
+        ".xz (default OSU 0.18 um of Debian's qflow-tech-osu018)",
+    )
     parser.add_argument("--full-adders", **flag, help="the library's full adder in place of ufp4_full_adder")
     parser.add_argument("--sized", **flag, help="gates sized for a delay, and buffers")
-    parser.add_argument("--gated", **flag, help="clock gates where eight or more flip-flops have one enable, those of the operands of PEs among them")
-    parser.add_argument("--energy", **flag, help="energies of a MAC, or of lanes and QUANT an element, of units that have them: on GEMMs of a training, at full, half and no load")
-    parser.add_argument("--seconds", action=Once, type=seconds, default=900, metavar="N", help="time limit of a tool on a unit (default 900)")
+    parser.add_argument(
+        "--gated",
+        **flag,
+        help="clock gates where eight or more flip-flops have one enable, those of the operands of PEs among them",
+    )
+    parser.add_argument(
+        "--energy",
+        **flag,
+        help="energies of a MAC, or of lanes and QUANT an element, of units that have them: on GEMMs of a training, at full, half and no load",
+    )
+    parser.add_argument(
+        "--seconds",
+        action=Once,
+        type=seconds,
+        default=900,
+        metavar="N",
+        help="time limit of a tool on a unit (default 900)",
+    )
     parser.add_argument("--json", **flag, help="prints JSON")
-    parser.add_argument("-o", dest="output", action=Once, metavar="DIR", help="a folder for ppa.json, ppa.csv, energy.csv and the page report.html")
+    parser.add_argument(
+        "-o",
+        dest="output",
+        action=Once,
+        metavar="DIR",
+        help="a folder for ppa.json, ppa.csv, energy.csv and the page report.html",
+    )
     options = parser.parse_args(words)
     if options.unit and options.all:
         parser.error("--unit and --all exclude each other")
@@ -76,7 +110,11 @@ def read_options(words):
 def chosen(options):
     if options.all:
         return rows.ROWS
-    return [rows.BY_NAME[name] for name in dict.fromkeys(options.unit.split(","))] if options.unit else [row for row in rows.ROWS if row.default]
+    return (
+        [rows.BY_NAME[name] for name in dict.fromkeys(options.unit.split(","))]
+        if options.unit
+        else [row for row in rows.ROWS if row.default]
+    )
 
 
 def read_library(parser, options, cache):
@@ -84,14 +122,21 @@ def read_library(parser, options, cache):
         found = library.Library(options.liberty, cache)
     except FileNotFoundError as error:
         if error.filename == library.DEBIAN:
-            raise flow.Failed(f"{error.filename} is missing; ./ufp4 ppa installs it (Debian's qflow-tech-osu018)") from error
+            raise flow.Failed(
+                f"{error.filename} is missing; ./ufp4 ppa installs it (Debian's qflow-tech-osu018)"
+            ) from error
         parser.error(f"{error.filename}: {error.strerror}")
     except OSError as error:
         parser.error(f"{error.filename}: {error.strerror}")
     except ValueError as error:
         parser.error(str(error))
-    for asked, key, words in ((options.full_adders, "full_adder", "--full-adders"), (options.sized, "driver", "--sized"),
-                              (options.gated, "gate", "--gated"), (options.energy, "megahertz", "--energy"), (options.energy, "transition", "--energy")):
+    for asked, key, words in (
+        (options.full_adders, "full_adder", "--full-adders"),
+        (options.sized, "driver", "--sized"),
+        (options.gated, "gate", "--gated"),
+        (options.energy, "megahertz", "--energy"),
+        (options.energy, "transition", "--energy"),
+    ):
         if asked and key not in found.settings:
             parser.error(f"{words}: fpga/ppa/libraries.toml has no {key} of the library {found.name}")
     if options.full_adders and not found.has_cell(found.settings["full_adder"][0]):
@@ -127,7 +172,11 @@ def measure_all(todo, cells, how, tools, cache, limit):
             say(f"{row.name} ({count} of {len(todo)}){' as measured before' if known else ''}")
             folders[row.name] = folder
             figures = json.loads((folder / "figures.json").read_text())
-            done[row.name] = {"unit": row.name, "formats": row.formats, "flow": how.name} | figures | {"script": str(folder / "synthesis.ys")}
+            done[row.name] = (
+                {"unit": row.name, "formats": row.formats, "flow": how.name}
+                | figures
+                | {"script": str(folder / "synthesis.ys")}
+            )
     return [done[row.name] for row in todo if row.name in done], folders, failed
 
 
@@ -137,8 +186,19 @@ def measure_energies(found, cells, folders, tools, cache, limit):
     energy.check_itself(tools, cache, limit)
     failed, done = 0, {}
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        started = {pool.submit(energy.of_case, folders[row["unit"]] / "netlist.v", rows.BY_NAME[row["unit"]], case, cells, tools, cache, limit): (row["unit"], case)
-                   for row, case in todo}
+        started = {
+            pool.submit(
+                energy.of_case,
+                folders[row["unit"]] / "netlist.v",
+                rows.BY_NAME[row["unit"]],
+                case,
+                cells,
+                tools,
+                cache,
+                limit,
+            ): (row["unit"], case)
+            for row, case in todo
+        }
         for count, future in enumerate(completed(started), 1):
             name = f"{started[future][0]} on {' '.join(started[future][1])} ({count} of {len(todo)})"
             try:
@@ -158,11 +218,16 @@ def command(words):
 
 def table(document):
     lines = [f"{'unit':<24} {'area, um2':>11} {'flip-flops':>10} {'delay, ns':>9}"]
-    lines += [f"{row['unit']:<24} {row['area_um2']:>11.1f} {row['flip_flops_um2']:>10.1f} {row['delay_ns']:>9.2f}" for row in document["rows"]]
+    lines += [
+        f"{row['unit']:<24} {row['area_um2']:>11.1f} {row['flip_flops_um2']:>10.1f} {row['delay_ns']:>9.2f}"
+        for row in document["rows"]
+    ]
     lines += energy_lines(document)
     about = document["library"]
-    lines.append(f"% {about['name']} ({', '.join(pathlib.Path(file).name for file in about['files'])}), {document['flow']}; yosys {document['yosys']}, "
-                 f"OpenSTA {document['opensta']}; RTL {document['rtl']}; without wires and memories")
+    lines.append(
+        f"% {about['name']} ({', '.join(pathlib.Path(file).name for file in about['files'])}), {document['flow']}; yosys {document['yosys']}, "
+        f"OpenSTA {document['opensta']}; RTL {document['rtl']}; without wires and memories"
+    )
     lines += [f"% script of {row['unit']}: {row['script']}" for row in document["rows"][:1]]
     return "".join(f"{line}\n" for line in lines)
 
@@ -171,13 +236,21 @@ def energy_lines(document):
     found = [(row["unit"], one) for row in document["rows"] for one in row.get("energy", ())]
     if not found:
         return []
-    lines = ["", f"{'fJ a MAC, an element':<24} {'data':<16} {'load':<5} {'energy':>7} {'gates':>7} {'flip-flops':>10} {'clocked':>8} {'leakage':>8} {'clock pins':>11} {'input pins':>11}"]
+    lines = [
+        "",
+        f"{'fJ a MAC, an element':<24} {'data':<16} {'load':<5} {'energy':>7} {'gates':>7} {'flip-flops':>10} {'clocked':>8} {'leakage':>8} {'clock pins':>11} {'input pins':>11}",
+    ]
     for unit, one in found:
         parts = [one[f"{part}_fj"] for part in (*energy.PARTS, *energy.OUTSIDE)]
         widths = (7, 10, 8, 8, 11, 11)
-        lines.append(f"{unit:<24} {one['data'] + ' ' + one['elements']:<16} {one['load']:<5} {one['energy_fj']:>7.2f} " +
-                     " ".join(f"{value:>{width}.2f}" for value, width in zip(parts, widths)))
-    return [*lines, f"% energies at {document['megahertz']} MHz, of toggles at zero delay: a lower bound. Clock pins and input pins are beside them: whoever drives them pays"]
+        lines.append(
+            f"{unit:<24} {one['data'] + ' ' + one['elements']:<16} {one['load']:<5} {one['energy_fj']:>7.2f} "
+            + " ".join(f"{value:>{width}.2f}" for value, width in zip(parts, widths))
+        )
+    return [
+        *lines,
+        f"% energies at {document['megahertz']} MHz, of toggles at zero delay: a lower bound. Clock pins and input pins are beside them: whoever drives them pays",
+    ]
 
 
 def comma_separated(columns, lines, document):
@@ -186,7 +259,11 @@ def comma_separated(columns, lines, document):
     writer.writeheader()
     about = {"library": document["library"]["name"], "rtl": document["rtl"], "command": document["command"]}
     for line in lines:
-        digits = {key: f"{value:.{2 if key.endswith(('_ns', '_fj')) else 1}f}" for key, value in line.items() if isinstance(value, float)}
+        digits = {
+            key: f"{value:.{2 if key.endswith(('_ns', '_fj')) else 1}f}"
+            for key, value in line.items()
+            if isinstance(value, float)
+        }
         writer.writerow(line | digits | about)
     return file.getvalue()
 
@@ -194,7 +271,10 @@ def comma_separated(columns, lines, document):
 def write(folder, document):
     """All but the page need nothing that is not Python's own."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {"ppa.json": json.dumps(document, indent=2) + "\n", "ppa.csv": comma_separated(COLUMNS, document["rows"], document)}
+    files = {
+        "ppa.json": json.dumps(document, indent=2) + "\n",
+        "ppa.csv": comma_separated(COLUMNS, document["rows"], document),
+    }
     if "megahertz" in document:
         found = [{"unit": row["unit"]} | one for row in document["rows"] for one in row["energy"]]
         files["energy.csv"] = comma_separated(ENERGY, found, document)
@@ -203,8 +283,17 @@ def write(folder, document):
         beside.write_text(text)
         beside.rename(folder / name)
     python = os.environ.get("UFP4_PYTHON", sys.executable)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(flow.ROOT / "drivers/python"), *filter(None, [os.environ.get("PYTHONPATH")])])}
-    drawn = subprocess.run([python, "-B", "-m", "ufp4.report", str((folder / "ppa.json").resolve())], env=environment, capture_output=True, text=True)
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(
+            [str(flow.ROOT / "drivers/python"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
+    }
+    drawn = subprocess.run(
+        [python, "-B", "-m", "ufp4.report", str((folder / "ppa.json").resolve())],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     if drawn.returncode:
         say(f"no page is drawn: {(drawn.stderr.strip().splitlines() or ['no reason'])[-1]}")
 
@@ -221,8 +310,14 @@ def run(words):
     found, folders, failed = measure_all(todo, cells, how, tools, cache, options.seconds)
     if options.energy:
         failed += measure_energies(found, cells, folders, tools, cache, options.seconds)
-    document = {"command": command(words), "library": {"name": cells.name, "names": cells.names, "files": options.liberty}, "flow": how.name,
-                **tools.versions, "rtl": cache.rtl, "rows": found}
+    document = {
+        "command": command(words),
+        "library": {"name": cells.name, "names": cells.names, "files": options.liberty},
+        "flow": how.name,
+        **tools.versions,
+        "rtl": cache.rtl,
+        "rows": found,
+    }
     if options.energy:
         document["megahertz"] = cells.settings["megahertz"]
     if options.output:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PEs of the contracts fp32 and nv, and groups of PEs that share operand registers, see (stimulus.py), and what they then write."""
+
 import fractions
 import math
 import struct
@@ -46,9 +47,13 @@ def exponent_nv(scale):
 def add_nv(total, group, elem):
     """group: [(block of a, block of b)], at most four."""
     base = number(total or 0)
-    exponents = [max(((total or 0) >> 23 & 255) - 127, -126)] + [exponent_nv(a[1]) + exponent_nv(b[1]) - 254 for a, b in group]
+    exponents = [max(((total or 0) >> 23 & 255) - 127, -126)] + [
+        exponent_nv(a[1]) + exponent_nv(b[1]) - 254 for a, b in group
+    ]
     unit = fractions.Fraction(2) ** (max(exponents) - 35)
-    return toward_zero(unit * sum(math.trunc(value / unit) for value in [base, *(scaled(a, b, elem) for a, b in group)]))
+    return toward_zero(
+        unit * sum(math.trunc(value / unit) for value in [base, *(scaled(a, b, elem) for a, b in group)])
+    )
 
 
 def groups(line):
@@ -60,7 +65,10 @@ def groups(line):
             at["blocks"].append(i)
             if fed[3]:
                 last = (len(at["blocks"]) - 1) // 4
-                out += [(j, (*line[j][:2], k // 4 > 0, k // 4 == last, fed[4], k % 4 == 0)) for k, j in enumerate(at["blocks"])]
+                out += [
+                    (j, (*line[j][:2], k // 4 > 0, k // 4 == last, fed[4], k % 4 == 0))
+                    for k, j in enumerate(at["blocks"])
+                ]
     known = dict(out)
     return [known.get(i) for i in range(len(line))]
 
@@ -74,9 +82,21 @@ def fp32_of(line, elem, first):
             out += [planes, rest >> 8 << 13 | sig << 9 | exp + 120 - FRAC[elem]]
         return out
 
-    ports = stimuli.timed(line, decode, lambda _: 1 << 12, lambda operand, word: {
-        "rst_ni": 1, "valid1_i": word(2) >> 12, "control2_i": word(3), "control3_i": word(4)} | dict(zip(NAMES, operand(2))))
-    return Stimulus(ports, *stimuli.window(line, first), stimuli.sums_of(line, lambda total, a, b: add_fp32(total, a, b, elem)), "fp32")
+    ports = stimuli.timed(
+        line,
+        decode,
+        lambda _: 1 << 12,
+        lambda operand, word: (
+            {"rst_ni": 1, "valid1_i": word(2) >> 12, "control2_i": word(3), "control3_i": word(4)}
+            | dict(zip(NAMES, operand(2)))
+        ),
+    )
+    return Stimulus(
+        ports,
+        *stimuli.window(line, first),
+        stimuli.sums_of(line, lambda total, a, b: add_fp32(total, a, b, elem)),
+        "fp32",
+    )
 
 
 def nv_of(line, elem, first):
@@ -84,13 +104,34 @@ def nv_of(line, elem, first):
         out = []
         for block in fed[:2]:
             planes, rest = stimuli.decode(block, elem)
-            out += [planes, rest >> 8 << 13 | stimuli.decode_scale(block[1])[0] << 9 | (elem == "e1m2") << 8 | exponent_nv(block[1])]
+            out += [
+                planes,
+                rest >> 8 << 13
+                | stimuli.decode_scale(block[1])[0] << 9
+                | (elem == "e1m2") << 8
+                | exponent_nv(block[1]),
+            ]
         return out
 
     grouped = groups(line)
-    ports = stimuli.timed(grouped, decode, lambda fed: 1 << 11 | fed[5] << 10, lambda operand, word: {
-        "rst_ni": 1, "valid1_i": word(2) >> 10 & 3, "valid2_i": word(3) >> 11, "control4_i": word(5), "control5_i": word(6), "valid6_i": word(7) >> 10 & 3,
-        "valid7_i": word(8) >> 10 & 3, "control8_i": word(9)} | dict(zip(NAMES, operand(2))))
+    ports = stimuli.timed(
+        grouped,
+        decode,
+        lambda fed: 1 << 11 | fed[5] << 10,
+        lambda operand, word: (
+            {
+                "rst_ni": 1,
+                "valid1_i": word(2) >> 10 & 3,
+                "valid2_i": word(3) >> 11,
+                "control4_i": word(5),
+                "control5_i": word(6),
+                "valid6_i": word(7) >> 10 & 3,
+                "valid7_i": word(8) >> 10 & 3,
+                "control8_i": word(9),
+            }
+            | dict(zip(NAMES, operand(2)))
+        ),
+    )
     sums, total, group = {}, None, []
     for fed, last in ((fed, line[i][3]) for i, fed in enumerate(grouped) if fed):
         if fed[5]:
@@ -105,15 +146,20 @@ def nv_of(line, elem, first):
 
 
 def single(of):
-    return lambda data, elem, load: of(stimuli.paced(stimuli.feeds(*stimuli.excerpt(data, elem)), load), elem, FIRST + LEAD)
+    return lambda data, elem, load: of(
+        stimuli.paced(stimuli.feeds(*stimuli.excerpt(data, elem)), load), elem, FIRST + LEAD
+    )
 
 
 def shared(data, elem, load):
     """pe_shared: row r and column c of the group take the excerpt's rows from the 2r-th and the c-th on."""
     a, b = stimuli.excerpt(data, elem)
     fed = TILES * len(a[0])
-    turned = lambda rows, by: rows[by % len(rows):] + rows[:by % len(rows)]
-    lines = [[stimuli.paced(stimuli.feeds(turned(a, 2 * r), turned(b, c))[:fed], load) for c in range(SHARE)] for r in range(SHARE)]
+    turned = lambda rows, by: rows[by % len(rows) :] + rows[: by % len(rows)]
+    lines = [
+        [stimuli.paced(stimuli.feeds(turned(a, 2 * r), turned(b, c))[:fed], load) for c in range(SHARE)]
+        for r in range(SHARE)
+    ]
 
     def decode(fed):
         """{codes of the rows, of the columns, scales of the rows, of the columns}"""
@@ -128,12 +174,26 @@ def shared(data, elem, load):
     line = [fed and (*fed, i) for i, fed in enumerate(lines[0][0])]
     names = ("a_codes_i", "b_codes_i", "a_scales_i", "b_scales_i")
     # Registers for codes stand before the group, so that these come a cycle earlier.
-    ports = stimuli.timed(line, lambda fed: decode(fed[5]), lambda _: 1 << 10, lambda operand, word: stimuli.exact_ports(word) | {
-        "codes_step_i": word(1) >> 10} | dict(zip(names, (*operand(1)[:2], *operand(2)[2:]))))
+    ports = stimuli.timed(
+        line,
+        lambda fed: decode(fed[5]),
+        lambda _: 1 << 10,
+        lambda operand, word: (
+            stimuli.exact_ports(word)
+            | {"codes_step_i": word(1) >> 10}
+            | dict(zip(names, (*operand(1)[:2], *operand(2)[2:])))
+        ),
+    )
     cycles, macs = stimuli.window(line, FIRST + LEAD)
-    sums = {stimuli.SPACE * (SHARE * r + c) + index: value for r in range(SHARE) for c in range(SHARE)
-            for index, value in stimuli.sums_of(lines[r][c], lambda total, x, y: (total or 0) + stimuli.product(x, y, elem)).items()}
-    return Stimulus(ports, cycles, macs * SHARE ** 2, sums)
+    sums = {
+        stimuli.SPACE * (SHARE * r + c) + index: value
+        for r in range(SHARE)
+        for c in range(SHARE)
+        for index, value in stimuli.sums_of(
+            lines[r][c], lambda total, x, y: (total or 0) + stimuli.product(x, y, elem)
+        ).items()
+    }
+    return Stimulus(ports, cycles, macs * SHARE**2, sums)
 
 
 fp32, nv = single(fp32_of), single(nv_of)

@@ -4,6 +4,7 @@ toggles costs the energy of an input that has changed, in the state that the oth
 times volts squared; an input that changes and no output with it costs its own. Loads are the pins on a net, without wires; inputs
 are as steep as libraries.toml says. Not OpenSTA's report_power: 2.0.17 takes the energies of a rise and of a fall for each toggle,
 and those of every input, so that an exclusive or counts four times."""
+
 import json
 import pathlib
 import re
@@ -13,15 +14,23 @@ import tempfile
 import contracts
 import flow
 import gates
-import liberty
 import netlist as netlists
 import stimulus as stimuli
 from library import Library
 from stimulus import BLOCK, Stimulus
 
-STIMULI = {"ufp4_dot": stimuli.dot, "ufp4_pe": stimuli.pe, "pe_shared": contracts.shared, "ufp4_pe_fp32": contracts.fp32, "ufp4_pe_nv": contracts.nv,
-           "ufp4_lane": stimuli.recorded("lane"), "ufp4_quant_block": stimuli.recorded("quant_block")}
-SOURCES = [(pathlib.Path(__file__).parent / f"{name}.py").read_text() for name in ("energy", "gates", "liberty", "netlist")]
+STIMULI = {
+    "ufp4_dot": stimuli.dot,
+    "ufp4_pe": stimuli.pe,
+    "pe_shared": contracts.shared,
+    "ufp4_pe_fp32": contracts.fp32,
+    "ufp4_pe_nv": contracts.nv,
+    "ufp4_lane": stimuli.recorded("lane"),
+    "ufp4_quant_block": stimuli.recorded("quant_block"),
+}
+SOURCES = [
+    (pathlib.Path(__file__).parent / f"{name}.py").read_text() for name in ("energy", "gates", "liberty", "netlist")
+]
 # Those of a row's energy, and two that drivers outside pay: the capacitance of clock pins, and of pins on inputs.
 PARTS = ("gates", "flip_flops_data", "flip_flops_clock", "leakage")
 OUTSIDE = ("clock_pins", "input_pins")
@@ -30,7 +39,10 @@ OUTSIDE = ("clock_pins", "input_pins")
 def models(library, tools, cache):
     """A folder with cells.v: the library's cells for simulation."""
     gate = gates.model(library.settings["gate"]) if "gate" in library.settings else ""
-    text = "".join(f"read_liberty -ignore_miss_func cells/{file.name}\n" for file in library.files) + "write_verilog -noattr cells.v\n"
+    text = (
+        "".join(f"read_liberty -ignore_miss_func cells/{file.name}\n" for file in library.files)
+        + "write_verilog -noattr cells.v\n"
+    )
 
     def make(folder):
         flow.link(library, folder)
@@ -70,7 +82,7 @@ class Model:
         for pin in outputs:
             inputs = [other for other in changed if not self.cell.pins[other].output]
             data += self.mean(self.cell.pins[pin].energies, inputs, after, after[pin], self.loads[pin])
-            data += self.loads[pin] * self.units.volts ** 2 / 2
+            data += self.loads[pin] * self.units.volts**2 / 2
         for pin in changed:
             known = self.cell.pins[pin]
             if known.clock:
@@ -127,14 +139,18 @@ class Activity:
                         driven.add(dump.nets[net])
             self.instances.append(models[key])
             self.states.append(state)
-        self.outside = {dump.nets[net]: capacitance for net, capacitance in loads.items() if "'" not in net and dump.nets[net] not in driven and net != "clk_i"}
+        self.outside = {
+            dump.nets[net]: capacitance
+            for net, capacitance in loads.items()
+            if "'" not in net and dump.nets[net] not in driven and net != "clk_i"
+        }
         clock_pins = {}
         for cell, pins in netlist.cells.values():
             for pin, net in pins.items():
                 if cells[cell].pins[pin].clock and "'" not in net and dump.nets[net] not in driven:
                     clock_pins[dump.nets[net]] = clock_pins.get(dump.nets[net], 0.0) + cells[cell].pins[pin].capacitance
         self.clock_pins = clock_pins
-        self.half = units.volts ** 2 / 2 * units.joules
+        self.half = units.volts**2 / 2 * units.joules
 
     def follow(self, dump):
         """{part: joules} of all moments of the dump."""
@@ -203,8 +219,14 @@ endmodule
 # In femtojoules: of r0 8 a cycle (clock), at a toggle (2 + 6) / 2 and half of 4 fF at 1 V, and 1 for its D; of i0 (2 + 4) / 2 and 2 of
 # i1's pin; of i1 and i2 3; the clock pin's 3 fF a cycle, half of those of D and of i2's pin a toggle; 1.5 + 3 * 0.5 uW for 2 ns.
 # a_i[1] toggles in every second cycle, a_i[0] in every fourth.
-CHECKED = {"gates": 0.5 * (5 + 3) + 0.25 * 3, "flip_flops_data": 0.5 * (6 + 1), "flip_flops_clock": 8, "clock_pins": 3,
-           "input_pins": 0.5 * 1 + 0.25 * 2, "leakage": 6}
+CHECKED = {
+    "gates": 0.5 * (5 + 3) + 0.25 * 3,
+    "flip_flops_data": 0.5 * (6 + 1),
+    "flip_flops_clock": 8,
+    "clock_pins": 3,
+    "input_pins": 0.5 * 1 + 0.25 * 2,
+    "leakage": 6,
+}
 
 
 def check_itself(tools, cache, seconds):
@@ -217,7 +239,9 @@ def check_itself(tools, cache, seconds):
         found = run(pathlib.Path(place) / "netlist.v", library, stimulus, 2.0, tools, cache, seconds)
     for part, value in CHECKED.items():
         if abs(found[part] * 1e15 - value) > 1e-3 * value:
-            raise flow.Failed(f"check of energies: {part} of the check's netlist is {found[part] * 1e15:g} fJ a cycle, its library says {value:g}")
+            raise flow.Failed(
+                f"check of energies: {part} of the check's netlist is {found[part] * 1e15:g} fJ a cycle, its library says {value:g}"
+            )
 
 
 def run(path, library, stimulus, period, tools, cache, seconds):
@@ -228,7 +252,12 @@ def run(path, library, stimulus, period, tools, cache, seconds):
     def make(folder):
         shutil.copy(path, folder / "netlist.v")
         shutil.copy(models(library, tools, cache) / "cells.v", folder / "cells.v")
-        check(stimulus, netlists.simulate(netlist, folder, stimulus, tools, seconds, list(stimulus.outputs) or netlists.writes(netlist)))
+        check(
+            stimulus,
+            netlists.simulate(
+                netlist, folder, stimulus, tools, seconds, list(stimulus.outputs) or netlists.writes(netlist)
+            ),
+        )
         found = measure(netlist, library, folder, len(stimulus.window), period)
         for name in ("toggles.vcd", "bench.vvp", "cells.v", "netlist.v"):
             (folder / name).unlink()
@@ -247,7 +276,7 @@ def check(stimulus, printed):
 
 def check_outputs(stimulus, printed):
     """As the unit's in the core."""
-    for t, line in zip(stimulus.window, printed[stimulus.window.start:stimulus.window.stop], strict=True):
+    for t, line in zip(stimulus.window, printed[stimulus.window.start : stimulus.window.stop], strict=True):
         for (name, values), word in zip(stimulus.outputs.items(), line.split(), strict=True):
             wanted = values[t - stimulus.window.start]
             if set(word) & set("xz") or int(word, 16) != wanted:
@@ -268,7 +297,7 @@ def check_sums(stimulus, printed):
     for line in printed:
         words = line.split()
         for pe in range(len(words) // 3):
-            enable, index, word = words[3 * pe:3 * pe + 3]
+            enable, index, word = words[3 * pe : 3 * pe + 3]
             if enable == "1" and not set(index + word) & set("xz"):
                 found[stimuli.SPACE * pe + int(index, 16)] = written(int(word, 16), stimulus.contract)
     for index, value in stimulus.sums.items():
@@ -284,4 +313,6 @@ def of_case(path, row, case, library, tools, cache, seconds):
     joules = run(path, library, stimulus, 1e3 / megahertz, tools, cache, seconds)
     macs = stimulus.macs / len(stimulus.window) or BLOCK * row.of
     parts = {part: 1e15 * value / macs for part, value in joules.items()}
-    return {"data": data, "elements": elem, "load": load, "energy_fj": sum(parts[part] for part in PARTS)} | {f"{part}_fj": value for part, value in parts.items()}
+    return {"data": data, "elements": elem, "load": load, "energy_fj": sum(parts[part] for part in PARTS)} | {
+        f"{part}_fj": value for part, value in parts.items()
+    }

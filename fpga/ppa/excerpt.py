@@ -7,6 +7,7 @@ configuration `default`: every 16th row of both operands, of the first macro-til
 an element a digit, a scale two. half: how the simulated core spaces the blocks of the first macro-tile of fprop where its memory
 has 27 bytes a cycle, half of what the array takes: [cycles in which blocks are fed, cycles that then wait].
 """
+
 import json
 import pathlib
 import struct
@@ -21,33 +22,67 @@ BLOCKS = 16
 
 def tensors(path):
     data = path.read_bytes()
-    size, = struct.unpack("<Q", data[:8])
-    for name, about in json.loads(data[8:8 + size]).items():
+    (size,) = struct.unpack("<Q", data[:8])
+    for name, about in json.loads(data[8 : 8 + size]).items():
         if name != "__metadata__":
             begin, end = about["data_offsets"]
-            yield name, about["shape"], data[8 + size + begin:8 + size + end]
+            yield name, about["shape"], data[8 + size + begin : 8 + size + end]
 
 
 def rows(path):
     found = {name: (shape, data) for name, shape, data in tensors(path)}
     (count, cols), codes = found["codes"]
     (_, blocks), scales = found["scales"]
-    return [{"codes": codes[r * cols:r * cols + 16 * min(BLOCKS, blocks)].hex()[1::2], "scales": scales[r * blocks:r * blocks + min(BLOCKS, blocks)].hex()}
-            for r in range(0, min(count, 128), 16)]
+    return [
+        {
+            "codes": codes[r * cols : r * cols + 16 * min(BLOCKS, blocks)].hex()[1::2],
+            "scales": scales[r * blocks : r * blocks + min(BLOCKS, blocks)].hex(),
+        }
+        for r in range(0, min(count, 128), 16)
+    ]
 
 
 def operands(program, folder, recipe, gemm, where):
     """The quantized tensors as files."""
     for role, name in GEMMS[gemm]:
-        subprocess.run([program, "quantize", f"{folder}/{recipe}/layer1.{name}.npy", "-o", f"{where}/{role}.safetensors", "--recipe", recipe, "--role", role,
-                        "--pass", gemm], check=True)
+        subprocess.run(
+            [
+                program,
+                "quantize",
+                f"{folder}/{recipe}/layer1.{name}.npy",
+                "-o",
+                f"{where}/{role}.safetensors",
+                "--recipe",
+                recipe,
+                "--role",
+                role,
+                "--pass",
+                gemm,
+            ],
+            check=True,
+        )
 
 
 def half(program, captured):
     with tempfile.TemporaryDirectory() as folder:
         operands(program, captured, "ufp4", "fprop", folder)
-        subprocess.run([program, "gemm", f"{folder}/x.safetensors", f"{folder}/w.safetensors", "-o", f"{folder}/d.npy", "--backend", "rtl",
-                        "--mem-bandwidth", "27", "--timeline", f"{folder}/t.json"], check=True)
+        subprocess.run(
+            [
+                program,
+                "gemm",
+                f"{folder}/x.safetensors",
+                f"{folder}/w.safetensors",
+                "-o",
+                f"{folder}/d.npy",
+                "--backend",
+                "rtl",
+                "--mem-bandwidth",
+                "27",
+                "--timeline",
+                f"{folder}/t.json",
+            ],
+            check=True,
+        )
         events = json.loads((pathlib.Path(folder) / "t.json").read_text())["traceEvents"]
     track = next(event["tid"] for event in events if event["ph"] == "M" and event["args"].get("name") == "GEMM array")
     spans, fed = [], 0
@@ -70,7 +105,9 @@ def main():
         for gemm in GEMMS:
             with tempfile.TemporaryDirectory() as folder:
                 operands(program, captured, recipe, gemm, folder)
-                out.setdefault(elem, {})[gemm] = [rows(pathlib.Path(folder) / f"{role}.safetensors") for role, _ in GEMMS[gemm]]
+                out.setdefault(elem, {})[gemm] = [
+                    rows(pathlib.Path(folder) / f"{role}.safetensors") for role, _ in GEMMS[gemm]
+                ]
     print(json.dumps(out, indent=1))
 
 

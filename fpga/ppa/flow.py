@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tools on a row, and keeps what they said by the contents of all that went in."""
+
 import dataclasses
 import hashlib
 import json
@@ -31,7 +32,10 @@ class Flow:
 
     @property
     def name(self):
-        return " and ".join(["full adders"] * self.full_adders + ["sized"] * self.sized + ["gated"] * self.gated) or "plain"
+        return (
+            " and ".join(["full adders"] * self.full_adders + ["sized"] * self.sized + ["gated"] * self.gated)
+            or "plain"
+        )
 
 
 def find(program, package):
@@ -50,27 +54,38 @@ class Tools:
         # At its first call yosys compiles itself, for a minute.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda number, _: self.end(number))
-        self.versions = {"yosys": self.run([self.yosys, "--version"], 600).split(" (")[0].removeprefix("Yosys "),
-                         "opensta": self.run([self.sta, "-version"], 60).split()[0]}
+        self.versions = {
+            "yosys": self.run([self.yosys, "--version"], 600).split(" (")[0].removeprefix("Yosys "),
+            "opensta": self.run([self.sta, "-version"], 60).split()[0],
+        }
 
     def run(self, words, seconds, folder=None):
         """Standard output and errors of a command, which ends within its time, with all that it has started."""
         with self.lock:
-            process = subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                       text=True, errors="replace", start_new_session=True)
+            process = subprocess.Popen(
+                words,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
             self.running.add(process)
         try:
             out, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             stop(process)
             process.wait()
-            raise Failed(f"{pathlib.Path(words[0]).name} was not done after {seconds:g} s; --seconds N gives it longer") from None
+            raise Failed(
+                f"{pathlib.Path(words[0]).name} was not done after {seconds:g} s; --seconds N gives it longer"
+            ) from None
         finally:
             self.running.discard(process)
         if process.returncode:
             raise Failed(f"{pathlib.Path(words[0]).name}: {reason(out) or f'status {process.returncode}'}")
         return out
-
 
     def end(self, number):
         """The program, by a signal, and all that runs."""
@@ -105,7 +120,11 @@ class Cache:
 
     def __init__(self, folder):
         self.folder = folder
-        self.sources = {path.relative_to(ROOT / "rtl").as_posix(): path.read_bytes() for path in sorted((ROOT / "rtl").rglob("*")) if path.suffix in (".sv", ".f")}
+        self.sources = {
+            path.relative_to(ROOT / "rtl").as_posix(): path.read_bytes()
+            for path in sorted((ROOT / "rtl").rglob("*"))
+            if path.suffix in (".sv", ".f")
+        }
         self.sources["pe_shared.sv"] = (HERE / "pe_shared.sv").read_bytes()
         self.rtl = digest(self.sources)
 
@@ -128,12 +147,18 @@ class Cache:
 
 
 def digest(value):
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=lambda data: hashlib.sha256(data).hexdigest()).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        json.dumps(value, sort_keys=True, default=lambda data: hashlib.sha256(data).hexdigest()).encode()
+    ).hexdigest()[:16]
 
 
 def synthesize(row, library, flow, tools, cache, seconds):
     """(folder, whether it was there): the netlist, netlist.v, and what is known of it, figures.json."""
-    text, beside, timing = script.synthesis(row, library, flow), script.files(row, library, flow), script.delay(row, library)
+    text, beside, timing = (
+        script.synthesis(row, library, flow),
+        script.files(row, library, flow),
+        script.delay(row, library),
+    )
 
     def make(folder):
         for name, data in cache.sources.items():
@@ -173,5 +198,8 @@ def figures(row, area, more, timing):
     slack = re.findall(r" (-?[0-9.]+) \((?:MET|VIOLATED)\)$", timing, re.M)
     if not areas or not slack:
         raise Failed(f"no figures: {timing.strip().splitlines()[-1] if timing.strip() else 'OpenSTA said nothing'}")
-    return {"area_um2": (float(areas[-1]) + more) / row.of, "flip_flops_um2": (float(flops[-1]) + more if flops else 0.0) / row.of,
-            "delay_ns": round(1000 - float(slack[-1]), 4)}
+    return {
+        "area_um2": (float(areas[-1]) + more) / row.of,
+        "flip_flops_um2": (float(flops[-1]) + more if flops else 0.0) / row.of,
+        "delay_ns": round(1000 - float(slack[-1]), 4),
+    }

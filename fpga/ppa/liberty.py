@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Liberty files say of cells' pins and energies."""
+
 import bisect
 import dataclasses
 import re
@@ -16,13 +17,16 @@ def body(text, at):
     for found in re.compile(r'"[^"]*"|[{}]').finditer(text, begin):
         depth += {"{": 1, "}": -1}.get(found[0], 0)
         if depth == 0:
-            return text[begin + 1:found.start()]
+            return text[begin + 1 : found.start()]
     raise ValueError("a Liberty file ends within a group")
 
 
 def groups(text, kind):
     """[(what is in the parentheses, body)]"""
-    return [(found[1].strip().strip('"'), body(text, found.end())) for found in re.finditer(rf"\b{kind} *\(([^)]*)\)(?= *\{{|\s*\{{)", text)]
+    return [
+        (found[1].strip().strip('"'), body(text, found.end()))
+        for found in re.finditer(rf"\b{kind} *\(([^)]*)\)(?= *\{{|\s*\{{)", text)
+    ]
 
 
 def field(text, name):
@@ -55,13 +59,15 @@ class Table:
         (row, down), (col, right) = places
         width = len(self.axes[1][1])
         value = lambda i, j: self.values[min(i, len(self.axes[0][1]) - 1) * width + min(j, width - 1)]
-        return ((value(row, col) * (1 - right) + value(row, col + 1) * right) * (1 - down) +
-                (value(row + 1, col) * (1 - right) + value(row + 1, col + 1) * right) * down)
+        return (value(row, col) * (1 - right) + value(row, col + 1) * right) * (1 - down) + (
+            value(row + 1, col) * (1 - right) + value(row + 1, col + 1) * right
+        ) * down
 
 
 @dataclasses.dataclass
 class Energy:
     """One internal_power group: of an output, where `related` has changed; of an input, where no output has."""
+
     related: str
     when: object  # a function of {pin: 0 or 1}, or None
     tables: dict  # {1: of a rise, 0: of a fall}
@@ -100,9 +106,26 @@ def condition(text):
     words = re.findall(r"\w+|[!*&+|^()]", text)
     out = []
     for word in words:
-        if out and (word == "!" or word == "(" or word[0].isalnum() or word[0] == "_") and (out[-1] == ")" or out[-1].startswith("p[")) and word != "not":
+        if (
+            out
+            and (word == "!" or word == "(" or word[0].isalnum() or word[0] == "_")
+            and (out[-1] == ")" or out[-1].startswith("p["))
+            and word != "not"
+        ):
             out.append(" and ")
-        out.append({"!": " not ", "*": " and ", "&": " and ", "+": " or ", "|": " or ", "^": " != ", "(": "(", ")": ")", "not": " not "}.get(word, f"p[{word!r}]"))
+        out.append(
+            {
+                "!": " not ",
+                "*": " and ",
+                "&": " and ",
+                "+": " or ",
+                "|": " or ",
+                "^": " != ",
+                "(": "(",
+                ")": ")",
+                "not": " not ",
+            }.get(word, f"p[{word!r}]")
+        )
     return eval("lambda p: bool(" + "".join(out) + ")")  # of names and operators alone
 
 
@@ -135,8 +158,17 @@ def cell(name, text, templates, leakage_unit):
     for pin, inside in groups(text, "pin"):
         direction = field(inside, "direction")
         if direction in ("input", "output"):
-            pins[pin] = Pin(direction == "output", float(field(inside, "capacitance") or 0), field(inside, "clock") == "true", energies(inside, templates, grounds))
-    leaks = [float(field(inside, "value")) for _, inside in groups(text, "leakage_power") if field(inside, "related_pg_pin") not in grounds]
+            pins[pin] = Pin(
+                direction == "output",
+                float(field(inside, "capacitance") or 0),
+                field(inside, "clock") == "true",
+                energies(inside, templates, grounds),
+            )
+    leaks = [
+        float(field(inside, "value"))
+        for _, inside in groups(text, "leakage_power")
+        if field(inside, "related_pg_pin") not in grounds
+    ]
     leaks = leaks or [float(field(text, "cell_leakage_power") or 0)]
     return Cell(name, pins, sum(leaks) / len(leaks) * leakage_unit, "clock_gating_integrated_cell" in text)
 
@@ -152,11 +184,20 @@ def read(files, wanted):
         templates = {}
         for kind in ("power_lut_template", "lu_table_template"):
             for name, inside in groups(text, kind):
-                axes = [(field(inside, f"variable_{i}"), found) for i in (1, 2) for found in [re.search(rf"\bindex_{i} *\(([^)]*)\)", inside)] if found]
-                templates[name] = [(SLEW if "transition" in variable else LOAD, numbers(found[1])) for variable, found in axes]
+                axes = [
+                    (field(inside, f"variable_{i}"), found)
+                    for i in (1, 2)
+                    for found in [re.search(rf"\bindex_{i} *\(([^)]*)\)", inside)]
+                    if found
+                ]
+                templates[name] = [
+                    (SLEW if "transition" in variable else LOAD, numbers(found[1])) for variable, found in axes
+                ]
         for at in re.finditer(r"\bcell *\(\s*\"?(\w+)\"?\s*\)", text):
             if at[1] in wanted:
-                out[at[1]] = cell(at[1], body(text, at.end()), templates, float(leakage[1]) * LEAKAGE[leakage[2].lower()])
+                out[at[1]] = cell(
+                    at[1], body(text, at.end()), templates, float(leakage[1]) * LEAKAGE[leakage[2].lower()]
+                )
     missing = sorted(set(wanted) - set(out))
     if missing:
         raise ValueError(f"the library's files have no cell {missing[0]}")

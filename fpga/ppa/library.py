@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cell library: its Liberty files, and what libraries.toml knows of it."""
+
 import fnmatch
 import hashlib
 import lzma
@@ -35,14 +36,19 @@ class Library:
                 beside.rename(kept)
             self.files.append(kept)
         known = tomllib.loads((pathlib.Path(__file__).parent / "libraries.toml").read_text())["library"]
-        self.settings = next((one for one in known if all(fnmatch.fnmatch(name, one["library"]) for name in names)), {"name": names[0]})
+        self.settings = next(
+            (one for one in known if all(fnmatch.fnmatch(name, one["library"]) for name in names)), {"name": names[0]}
+        )
         self.name = self.settings["name"]
         self.known, self.units, self.lock = {}, None, threading.Lock()
         self.names = names
 
     def has_cell(self, cell):
         """Which of the files has it."""
-        return next((file for file in self.files if re.search(rf"\bcell *\(\s*\"?{re.escape(cell)}\"?\s*\)", file.read_text())), None)
+        return next(
+            (file for file in self.files if re.search(rf"\bcell *\(\s*\"?{re.escape(cell)}\"?\s*\)", file.read_text())),
+            None,
+        )
 
     def cells(self, wanted):
         """As liberty.read gives them; each is read once."""
@@ -56,7 +62,9 @@ class Library:
     def area(self, cell):
         file = self.has_cell(cell)
         text = file.read_text()
-        return float(liberty.field(text[re.search(rf"\bcell *\(\s*\"?{re.escape(cell)}\"?\s*\)", text).end():], "area"))
+        return float(
+            liberty.field(text[re.search(rf"\bcell *\(\s*\"?{re.escape(cell)}\"?\s*\)", text).end() :], "area")
+        )
 
     def mark(self):
         return [file.parent.name for file in self.files]

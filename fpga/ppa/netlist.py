@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A netlist as yosys writes it (one cell or one declaration a line group, all pins on nets or bits of nets), run by Icarus
 Verilog, at zero delay."""
+
 import dataclasses
 import re
 
@@ -27,8 +28,13 @@ def read(text):
     for direction, high, name in re.findall(rf"^  (input|output) (?:\[(\d+):0\] )?({NAME});", text, re.M):
         ports[plain(name)] = (direction, int(high or 0) + 1)
     cells = {}
-    for cell, instance, pins in re.findall(rf"^  ((?!input|output|wire|assign|reg|module)\w+) ({NAME}) ?\(\n(.*?)\n  \);", text, re.M | re.S):
-        cells[plain(instance)] = (cell, {pin: plain(net) for pin, net in re.findall(r"\.(\w+)\((.*?)\)(?:,|$)", pins, re.M)})
+    for cell, instance, pins in re.findall(
+        rf"^  ((?!input|output|wire|assign|reg|module)\w+) ({NAME}) ?\(\n(.*?)\n  \);", text, re.M | re.S
+    ):
+        cells[plain(instance)] = (
+            cell,
+            {pin: plain(net) for pin, net in re.findall(r"\.(\w+)\((.*?)\)(?:,|$)", pins, re.M)},
+        )
     if not cells or not ports:
         raise flow.Failed("the netlist has no cells")
     return Netlist(top, ports, cells)
@@ -48,8 +54,11 @@ def writes(netlist):
 
 def inputs(netlist):
     """[(name, width)] of what a stimulus gives."""
-    return [(name, width) for name, (direction, width) in netlist.ports.items()
-            if direction == "input" and name != "clk_i" and not name.endswith(".rdata_o")]
+    return [
+        (name, width)
+        for name, (direction, width) in netlist.ports.items()
+        if direction == "input" and name != "clk_i" and not name.endswith(".rdata_o")
+    ]
 
 
 def words(netlist, stimulus, cycles):
@@ -86,20 +95,33 @@ def bench(netlist, cycles, window, show):
     for prefix in memories(netlist):
         p = lambda name: f"\\{prefix}.{name} "
         width, deep = netlist.ports[f"{prefix}.rdata_o"][1], netlist.ports[f"{prefix}.waddr_i"][1]
-        out += [f"  reg [{width - 1}:0] \\{prefix}.mem [0:{2 ** deep - 1}];",
-                f"  initial {p('rdata_o')} = 0;",
-                f"  always @(posedge clk) begin if ({p('we_i')}) \\{prefix}.mem [{p('waddr_i')}] <= {p('wdata_i')};",
-                f"    if ({p('re_i')}) {p('rdata_o')} <= \\{prefix}.mem [{p('raddr_i')}]; end"]
+        out += [
+            f"  reg [{width - 1}:0] \\{prefix}.mem [0:{2**deep - 1}];",
+            f"  initial {p('rdata_o')} = 0;",
+            f"  always @(posedge clk) begin if ({p('we_i')}) \\{prefix}.mem [{p('waddr_i')}] <= {p('wdata_i')};",
+            f"    if ({p('re_i')}) {p('rdata_o')} <= \\{prefix}.mem [{p('raddr_i')}]; end",
+        ]
     shown = "".join(f'$write(" %h", {escape(name)}); ' for name in show)
-    return "\n".join([
-        "`timescale 1ns/1ps", "module bench;", "  reg clk = 0;", f"  reg [{total - 1}:0] now, all [0:{cycles - 1}];", "  integer t;", *declared, *out,
-        f"  {netlist.top} u ({', '.join(connected)});",
-        '  initial begin $readmemh("stimulus.hex", all); now = all[0]; $dumpfile("toggles.vcd");',
-        f"    for (t = 1; t <= {cycles}; t = t + 1) begin",
-        f"      if (t == {window.start + 1}) $dumpvars(1, u);",
-        f"      #1 if (t == {window.stop + 1}) $dumpoff;",  # the last edge down is in it
-        f'      {shown}{"$display; " if show else ""}clk = 1; now <= all[t < {cycles} ? t : {cycles - 1}]; #1 clk = 0;',
-        "    end $finish; end", "endmodule", ""])
+    return "\n".join(
+        [
+            "`timescale 1ns/1ps",
+            "module bench;",
+            "  reg clk = 0;",
+            f"  reg [{total - 1}:0] now, all [0:{cycles - 1}];",
+            "  integer t;",
+            *declared,
+            *out,
+            f"  {netlist.top} u ({', '.join(connected)});",
+            '  initial begin $readmemh("stimulus.hex", all); now = all[0]; $dumpfile("toggles.vcd");',
+            f"    for (t = 1; t <= {cycles}; t = t + 1) begin",
+            f"      if (t == {window.start + 1}) $dumpvars(1, u);",
+            f"      #1 if (t == {window.stop + 1}) $dumpoff;",  # the last edge down is in it
+            f"      {shown}{'$display; ' if show else ''}clk = 1; now <= all[t < {cycles} ? t : {cycles - 1}]; #1 clk = 0;",
+            "    end $finish; end",
+            "endmodule",
+            "",
+        ]
+    )
 
 
 class Dump:
@@ -148,7 +170,9 @@ class Dump:
 
     def refuse(self, value, at):
         if set(value) - {"0", "1"}:
-            raise flow.Failed(f"{next(name for name, bit in self.nets.items() if bit == at)} is {value} in the simulation")
+            raise flow.Failed(
+                f"{next(name for name, bit in self.nets.items() if bit == at)} is {value} in the simulation"
+            )
 
 
 def simulate(netlist, folder, stimulus, tools, seconds, show=()):
@@ -156,6 +180,10 @@ def simulate(netlist, folder, stimulus, tools, seconds, show=()):
     cycles = len(next(iter(stimulus.ports.values())))
     (folder / "stimulus.hex").write_text(words(netlist, stimulus.ports, cycles))
     (folder / "bench.v").write_text(bench(netlist, cycles, stimulus.window, show))
-    tools.run([tools.iverilog, "-g2005-sv", "-o", "bench.vvp", "-s", "bench", "bench.v", "netlist.v", "cells.v"], seconds, folder)
+    tools.run(
+        [tools.iverilog, "-g2005-sv", "-o", "bench.vvp", "-s", "bench", "bench.v", "netlist.v", "cells.v"],
+        seconds,
+        folder,
+    )
     printed = tools.run([tools.vvp, "-n", "bench.vvp"], seconds, folder)
     return [line for line in printed.splitlines() if line.startswith(" ")]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows that ppa measures: units of the RTL with their parameters."""
+
 import dataclasses
 
 
@@ -15,12 +16,19 @@ class Row:
     defines: tuple = ()
 
 
-FORMATS = {"": ("all formats", {}), "_e2m1": ("E2M1", {"Formats": 1}), "_uniform": ("E1M2 and INT4", {"Formats": 2}),
-           "_e1m2": ("E1M2", {"Formats": 3})}
+FORMATS = {
+    "": ("all formats", {}),
+    "_e2m1": ("E2M1", {"Formats": 1}),
+    "_uniform": ("E1M2 and INT4", {"Formats": 2}),
+    "_e1m2": ("E1M2", {"Formats": 3}),
+}
 
 
 def _by_format(name, module, of=1, default=False, **parameters):
-    return [Row(name + ending, module, parameters | formats, of, words, default) for ending, (words, formats) in FORMATS.items()]
+    return [
+        Row(name + ending, module, parameters | formats, of, words, default)
+        for ending, (words, formats) in FORMATS.items()
+    ]
 
 
 ROWS = [
@@ -42,7 +50,10 @@ ROWS = [
     Row("pe_nv", "ufp4_pe_nv", {"Parity": 0}),
     Row("lane", "ufp4_lane", {"Parity": 0}),
     # What parity has beside a memory of 256 x 64.
-    *(Row("sram_parity" + ending, "ufp4_sram_checked", {"Width": 64, "Depth": 256, "InWord": form}) for form, ending in enumerate(("", "_in_word"))),
+    *(
+        Row("sram_parity" + ending, "ufp4_sram_checked", {"Width": 64, "Depth": 256, "InWord": form})
+        for form, ending in enumerate(("", "_in_word"))
+    ),
     Row("quant_block", "ufp4_quant_block", {}),
     Row("rht", "ufp4_rht", {}),
     Row("divide_round", "ufp4_divide_round", {}),
@@ -54,10 +65,20 @@ CASES = [("fprop", "full"), ("wgrad", "full"), ("fprop", "half"), ("fprop", "non
 ELEMENTS = {"all formats": "e1m2", "E2M1": "e2m1", "E1M2 and INT4": "e1m2", "E1M2": "e1m2"}
 MORE = [("fprop", "e2m1", "full"), ("wgrad", "e2m1", "full"), ("zero", "e1m2", "full"), ("random", "e2m1", "full")]
 # Of other rows: on runs of their own (runs.json), and the contracts fp32 and nv.
-OWN = {"lane": [("fprop", "e1m2", load) for load in LOADS],
-       "quant_block": [*(("dy", "e1m2", load) for load in LOADS), *((data, "e1m2", "full") for data in ("dy/rht=none", "dy/sr=none", "dy/amax"))],
-       **{f"pe_{contract}": [*((data, elem, "full") for elem in ("e1m2", "e2m1") for data in ("fprop", "wgrad")), ("fprop", "e1m2", "none")]
-          for contract in ("fp32", "nv")}}
+OWN = {
+    "lane": [("fprop", "e1m2", load) for load in LOADS],
+    "quant_block": [
+        *(("dy", "e1m2", load) for load in LOADS),
+        *((data, "e1m2", "full") for data in ("dy/rht=none", "dy/sr=none", "dy/amax")),
+    ],
+    **{
+        f"pe_{contract}": [
+            *((data, elem, "full") for elem in ("e1m2", "e2m1") for data in ("fprop", "wgrad")),
+            ("fprop", "e1m2", "none"),
+        ]
+        for contract in ("fp32", "nv")
+    },
+}
 
 
 def cases(row):
@@ -67,7 +88,10 @@ def cases(row):
     if row.formats == "" or row.parameters.get("Parity", 0):
         return []
     if row.module == "pe_shared":
-        return [("fprop", elem, "full") for elem in sorted({ELEMENTS[row.formats], *["e2m1"] * (row.formats == "all formats")})]
+        return [
+            ("fprop", elem, "full")
+            for elem in sorted({ELEMENTS[row.formats], *["e2m1"] * (row.formats == "all formats")})
+        ]
     own = [(data, ELEMENTS[row.formats], load) for data, load in CASES]
     return own + (MORE if row.formats == "all formats" else [])
 

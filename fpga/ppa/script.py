@@ -18,8 +18,15 @@ CELL = """module ufp4_full_adder (input a_i, b_i, c_i, output carry_no, sum_no);
 endmodule
 """
 # Each with its own widths, as the reader has made them, beside the netlist.
-MEMORIES = ["select -set memories ufp4_sram$*", "proc @memories", "opt_clean @memories", "select @memories", "write_verilog -noattr -selected memories.v",
-            "select -clear", "blackbox @memories"]
+MEMORIES = [
+    "select -set memories ufp4_sram$*",
+    "proc @memories",
+    "opt_clean @memories",
+    "select @memories",
+    "write_verilog -noattr -selected memories.v",
+    "select -clear",
+    "blackbox @memories",
+]
 DELAY = """foreach file {{{files}}} {{ read_liberty $file }}
 read_verilog netlist.v
 link_design {top}
@@ -57,8 +64,13 @@ def synthesis(row, library, flow):
     if flow.full_adders:
         boxes += " --blackboxed-module ufp4_full_adder"
         home = library.has_cell(library.settings["full_adder"][0])
-        adders = [f"read_liberty -lib cells/{home.name}", *("techmap -map constant.v", "opt -full") * 12,
-                  "techmap -map cell.v", "techmap", "opt -full"]
+        adders = [
+            f"read_liberty -lib cells/{home.name}",
+            *("techmap -map constant.v", "opt -full") * 12,
+            "techmap -map cell.v",
+            "techmap",
+            "opt -full",
+        ]
     if flow.sized:
         size = f"-constr constraints -D {library.settings['picoseconds']}"
     evert = [] if row.memories else ["expose -evert t:*ufp4_sram*"]
@@ -66,12 +78,28 @@ def synthesis(row, library, flow):
     gate = []
     if flow.gated:
         cell, enable, clock, output, *scan = library.settings["gate"]
-        gate = [f"clockgate -pos {cell} {enable}:{clock}:{output} {' '.join(f'-tie_lo {pin}' for pin in scan)} -min_net_size {GATED}"]
-    return "\n".join([
-        f"read_slang -j 1 -DSYNTHESIS{defines} --top {row.module} {parameters} {boxes} -F rtl/rtl.f rtl/pe_shared.sv",
-        *apart, f"synth -flatten -top {row.module}", *adders, *evert, *gate, f"dfflibmap {avoid} {liberty}", "opt -purge",
-        f"abc {avoid} {size} {liberty}", "setundef -zero", "splitnets", "opt_clean -purge", f"tee -o area stat {liberty}",
-        "write_verilog -noattr -noexpr -simple-lhs netlist.v", ""])
+        gate = [
+            f"clockgate -pos {cell} {enable}:{clock}:{output} {' '.join(f'-tie_lo {pin}' for pin in scan)} -min_net_size {GATED}"
+        ]
+    return "\n".join(
+        [
+            f"read_slang -j 1 -DSYNTHESIS{defines} --top {row.module} {parameters} {boxes} -F rtl/rtl.f rtl/pe_shared.sv",
+            *apart,
+            f"synth -flatten -top {row.module}",
+            *adders,
+            *evert,
+            *gate,
+            f"dfflibmap {avoid} {liberty}",
+            "opt -purge",
+            f"abc {avoid} {size} {liberty}",
+            "setundef -zero",
+            "splitnets",
+            "opt_clean -purge",
+            f"tee -o area stat {liberty}",
+            "write_verilog -noattr -noexpr -simple-lhs netlist.v",
+            "",
+        ]
+    )
 
 
 def delay(row, library):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What units of the core see, a value of each port a cycle: while it works on the GEMMs of gemm.json (excerpt.py), or in a run of
 its own (runs.py)."""
+
 import dataclasses
 import json
 import pathlib
@@ -10,17 +11,36 @@ MAGNITUDES = {"e2m1": (0, 1, 2, 3, 4, 6, 8, 12), "e1m2": tuple(range(8))}
 BLOCK = 16
 FIRST = 24  # blocks that are fed before what counts
 LEAD = 8  # cycles after them until all registers have seen them
-IDLE, IDLE_CYCLES = ("read_i", "we_i", "in_valid_i"), 128  # of recorded units without load: ports that are then 0, cycles behind the run
+IDLE, IDLE_CYCLES = (
+    ("read_i", "we_i", "in_valid_i"),
+    128,
+)  # of recorded units without load: ports that are then 0, cycles behind the run
 
 
 def excerpt(data, elem):
     """(a, b): rows of blocks, a block (16 codes, scale byte). data: fprop, wgrad, random, or zero (codes of fprop, all zero)."""
     if data == "random":
         draw = random.Random(1)
-        return [[[([draw.randrange(16) for _ in range(BLOCK)], draw.randrange(0x7F)) for _ in range(BLOCK)] for _ in range(rows)] for rows in (8, 4)]
-    gemm = json.loads((pathlib.Path(__file__).parent / "gemm.json").read_text())[elem]["fprop" if data == "zero" else data]
-    return [[[([int(c, 16) * (data != "zero") for c in row["codes"][BLOCK * k:BLOCK * (k + 1)]], scale)
-              for k, scale in enumerate(bytes.fromhex(row["scales"]))] for row in rows] for rows in gemm]
+        return [
+            [
+                [([draw.randrange(16) for _ in range(BLOCK)], draw.randrange(0x7F)) for _ in range(BLOCK)]
+                for _ in range(rows)
+            ]
+            for rows in (8, 4)
+        ]
+    gemm = json.loads((pathlib.Path(__file__).parent / "gemm.json").read_text())[elem][
+        "fprop" if data == "zero" else data
+    ]
+    return [
+        [
+            [
+                ([int(c, 16) * (data != "zero") for c in row["codes"][BLOCK * k : BLOCK * (k + 1)]], scale)
+                for k, scale in enumerate(bytes.fromhex(row["scales"]))
+            ]
+            for row in rows
+        ]
+        for rows in gemm
+    ]
 
 
 def decode_scale(byte):
@@ -51,7 +71,12 @@ def product(a, b, elem):
 
 def feeds(a, b):
     """What the sequencer feeds: of each sub-tile its blocks. [(block of a, of b, keep, write, index)]"""
-    return [(row[k], col[k], k > 0, k == len(row) - 1, 8 * i + j) for i, row in enumerate(a) for j, col in enumerate(b) for k in range(len(row))]
+    return [
+        (row[k], col[k], k > 0, k == len(row) - 1, 8 * i + j)
+        for i, row in enumerate(a)
+        for j, col in enumerate(b)
+        for k in range(len(row))
+    ]
 
 
 def paced(fed, load):
@@ -63,7 +88,7 @@ def paced(fed, load):
         return fed[:FIRST] + fed
     out, at = fed[:FIRST], 0
     for count, waits in json.loads((pathlib.Path(__file__).parent / "gemm.json").read_text())["half"]:
-        out += fed[at:at + count] + [None] * waits
+        out += fed[at : at + count] + [None] * waits
         at += count
     return out
 
@@ -81,7 +106,11 @@ class Stimulus:
 def dot(data, elem, load):
     """ufp4_dot, which has no registers: without load it sees the same for ever."""
     a, b = excerpt(data, elem)
-    line, held, ports = paced(feeds(a, b), load), [], {name: [] for name in ("a_sign_i", "a_mag_i", "b_sign_i", "b_mag_i")}
+    line, held, ports = (
+        paced(feeds(a, b), load),
+        [],
+        {name: [] for name in ("a_sign_i", "a_mag_i", "b_sign_i", "b_mag_i")},
+    )
     for fed in line:
         held = [(planes, rest >> 8) for planes, rest in (decode(fed[0], elem), decode(fed[1], elem))] if fed else held
         for name, (planes, sign) in zip("ab", held):
@@ -119,7 +148,9 @@ def timed(line, decoded, valid, ports):
     held, control = held_by_lanes(at, total, decoded), controls(at, total, valid)
     out = {}
     for t in range(total):
-        for name, value in ports(lambda back: held[max(0, t - back + 1)], lambda back: control[max(0, t - back + 1)]).items():
+        for name, value in ports(
+            lambda back: held[max(0, t - back + 1)], lambda back: control[max(0, t - back + 1)]
+        ).items():
             out.setdefault(name, []).append(value)
     return out
 
@@ -147,14 +178,25 @@ def sums_of(line, add):
 
 
 def exact_ports(word):
-    return {"rst_ni": 1, "step_i": word(2) >> 10, "valid_i": word(3) >> 10, "control_load_i": word(3), "base_i": word(4) >> 8 & 3, "control_sum_i": word(5)}
+    return {
+        "rst_ni": 1,
+        "step_i": word(2) >> 10,
+        "valid_i": word(3) >> 10,
+        "control_load_i": word(3),
+        "base_i": word(4) >> 8 & 3,
+        "control_sum_i": word(5),
+    }
 
 
 def pe_of(line, elem, first):
     """The same of a line of blocks, or None where nothing is fed; what counts begins in the cycle `first`."""
     names = ("a_mag_i", "a_rest_i", "b_mag_i", "b_rest_i")
-    ports = timed(line, lambda fed: (*decode(fed[0], elem), *decode(fed[1], elem)), lambda _: 1 << 10,
-                  lambda operand, word: exact_ports(word) | dict(zip(names, operand(2))))
+    ports = timed(
+        line,
+        lambda fed: (*decode(fed[0], elem), *decode(fed[1], elem)),
+        lambda _: 1 << 10,
+        lambda operand, word: exact_ports(word) | dict(zip(names, operand(2))),
+    )
     # In the middle of its way through the stages.
     return Stimulus(ports, *window(line, first), sums_of(line, lambda total, a, b: (total or 0) + product(a, b, elem)))
 
@@ -169,6 +211,7 @@ def unpacked(text):
 
 def recorded(unit):
     """Of a run of the core that runs.json has; without load the unit sees what came last, with nothing valid."""
+
     def made(data, elem, load):
         runs = json.loads((pathlib.Path(__file__).parent / "runs.json").read_text())[unit]
         run, first = runs[data]["full" if load == "none" else load], next(iter(runs))
@@ -177,7 +220,9 @@ def recorded(unit):
         start, stop = run["window"]
         if data != first:  # registers that this run leaves alone have what another one left
             before = runs[first]["full"]["window"][0]
-            ports = {name: unpacked(runs[first]["full"]["inputs"][name])[:before] + values for name, values in ports.items()}
+            ports = {
+                name: unpacked(runs[first]["full"]["inputs"][name])[:before] + values for name, values in ports.items()
+            }
             start, stop = start + before, stop + before
         cycles = range(start, stop)
         if load != "none":
@@ -185,4 +230,5 @@ def recorded(unit):
         for name, values in ports.items():
             values += [0 if name in IDLE else values[-1]] * IDLE_CYCLES
         return Stimulus(ports, range(cycles.stop + IDLE_CYCLES // 2, cycles.stop + IDLE_CYCLES), 0, {})
+
     return made

@@ -7,6 +7,7 @@ usage: wires.py [UNIT...] [--seconds N] [--csv]     default: the dot products by
 The netlists are those of ./ufp4 ppa, with a buffer at each output (ports that are one wire cannot be routed). Wires have the resistance
 and capacitance that qrouter takes from the library's LEF: of a plate and one edge, without coupling to others. Inputs are driven ideally.
 Needs qflow, qflow-tech-osu018, opensta and yosys of ./ufp4 ppa. Exit status: 0 done, 2 usage, 3 a tool or the machine is at fault."""
+
 import csv
 import json
 import os
@@ -91,7 +92,12 @@ def name_the_port(net, driver, found, ports):
     if "ERROR" not in [driver, *pins]:
         return
     port = f"PIN/{net}"
-    if pins.count("ERROR") != 1 or port in [driver, *pins] or "ERROR" == driver or plain(net, ports).partition("[")[0] not in ports:
+    if (
+        pins.count("ERROR") != 1
+        or port in [driver, *pins]
+        or "ERROR" == driver
+        or plain(net, ports).partition("[")[0] not in ports
+    ):
         raise flow.Failed(f"qrouter has lost a pin of the net {net}")
     for *_, own in found:
         own[:] = [port if pin == "ERROR" else pin for pin in own]
@@ -99,8 +105,10 @@ def name_the_port(net, driver, found, ports):
 
 def spef(name, lines, ports):
     """qrouter's resistances and capacitances as SPEF. ports: names of the module's."""
-    out = [f'*SPEF "IEEE 1481-1998"\n*DESIGN "{name}"\n*DATE ""\n*VENDOR ""\n*PROGRAM ""\n*VERSION ""\n*DESIGN_FLOW ""\n*DIVIDER /\n*DELIMITER :\n'
-           '*BUS_DELIMITER [ ]\n*T_UNIT 1 NS\n*C_UNIT 1 PF\n*R_UNIT 1 OHM\n*L_UNIT 1 HENRY\n']
+    out = [
+        f'*SPEF "IEEE 1481-1998"\n*DESIGN "{name}"\n*DATE ""\n*VENDOR ""\n*PROGRAM ""\n*VERSION ""\n*DESIGN_FLOW ""\n*DIVIDER /\n*DELIMITER :\n'
+        "*BUS_DELIMITER [ ]\n*T_UNIT 1 NS\n*C_UNIT 1 PF\n*R_UNIT 1 OHM\n*L_UNIT 1 HENRY\n"
+    ]
     for line in filter(str.strip, lines):
         net, driver, tree = tokens(line)
         found = segments(tree)
@@ -119,7 +127,9 @@ def spef(name, lines, ports):
                 text, node = pin(word, "O")
                 connections.append(text)
                 wires.append((f"{net}:{number + 1}", node, 0.001))
-        out.append(f"\n*D_NET {net} {sum(one[1] for one in found):.8f}\n*CONN\n" + "".join(f"{text}\n" for text in connections))
+        out.append(
+            f"\n*D_NET {net} {sum(one[1] for one in found):.8f}\n*CONN\n" + "".join(f"{text}\n" for text in connections)
+        )
         out.append("*CAP\n" + "".join(f"{i} {net}:{i} {one[1]:.8f}\n" for i, one in enumerate(found, 1)))
         out.append("*RES\n" + "".join(f"{i} {a} {b} {ohm:.6f}\n" for i, (a, b, ohm) in enumerate(wires, 1)) + "*END\n")
     return "".join(out)
@@ -144,8 +154,17 @@ def place_and_route(name, top, netlist, folder, tools, seconds):
     shutil.copy(netlist, folder / "netlist.v")
     (folder / "mapped.ys").write_text(MAPPED.format(top=top, name=name))
     tools.run([tools.yosys, "-q", "-s", "mapped.ys"], 300, folder)
-    folders = {"projectpath": folder, "techdir": TECH, "sourcedir": folder / "source", "synthdir": folder / "synthesis", "layoutdir": folder / "layout",
-               "techname": "osu018", "scriptdir": SCRIPTS, "bindir": SCRIPTS.parent / "bin", "logdir": folder / "log"}
+    folders = {
+        "projectpath": folder,
+        "techdir": TECH,
+        "sourcedir": folder / "source",
+        "synthdir": folder / "synthesis",
+        "layoutdir": folder / "layout",
+        "techname": "osu018",
+        "scriptdir": SCRIPTS,
+        "bindir": SCRIPTS.parent / "bin",
+        "logdir": folder / "log",
+    }
     (folder / "qflow_vars.sh").write_text("".join(f"set {key}={value}\n" for key, value in folders.items()))
     (folder / "project_vars.sh").write_text("set vddnet=vdd\nset gndnet=gnd\n")
     tools.run([SCRIPTS / "ypostproc.tcl", "mapped.blif", name, TECH / "osu018.sh", "vdd", "gnd"], 300, folder)
@@ -180,9 +199,17 @@ def figures(name, folder):
     area = float(re.findall(r"Chip area for .*: *([0-9.]+)", (folder / "area").read_text())[-1])
     layout = (folder / "layout" / f"{name}.def").read_text()
     x0, y0, x1, y1 = map(int, re.search(r"DIEAREA \( (-?\d+) (-?\d+) \) \( (-?\d+) (-?\d+) \)", layout).groups())
-    cells = len(re.findall(r"^(?!FILL|module|endmodule|input|output|wire)\w+ \w+ \(", (folder / "placed.v").read_text(), re.M))
-    return {"unit": name, "library": "OSU 0.18 um", "cells": cells, "cells_um2": round(area), "layout_um2": round((x1 - x0) * (y1 - y0) * 1e-4),
-            "wire_mm": round(wire_mm(layout), 1)}
+    cells = len(
+        re.findall(r"^(?!FILL|module|endmodule|input|output|wire)\w+ \w+ \(", (folder / "placed.v").read_text(), re.M)
+    )
+    return {
+        "unit": name,
+        "library": "OSU 0.18 um",
+        "cells": cells,
+        "cells_um2": round(area),
+        "layout_um2": round((x1 - x0) * (y1 - y0) * 1e-4),
+        "wire_mm": round(wire_mm(layout), 1),
+    }
 
 
 def measure(row, cells, tools, cache, seconds):
@@ -192,7 +219,9 @@ def measure(row, cells, tools, cache, seconds):
     def make(place):
         place_and_route(row.name, row.module, folder / "netlist.v", place, tools, seconds)
         without, wired = delays(row.name, place, tools)
-        (place / "wires.json").write_text(json.dumps(figures(row.name, place) | {"delay_ns": without, "wired_delay_ns": wired}))
+        (place / "wires.json").write_text(
+            json.dumps(figures(row.name, place) | {"delay_ns": without, "wired_delay_ns": wired})
+        )
 
     kept, _ = cache.get(["wires", source, pathlib.Path(__file__).read_text()], make)
     return json.loads((kept / "wires.json").read_text())
@@ -209,7 +238,10 @@ def run(words):
         elif word in rows.BY_NAME:
             names.append(word)
         else:
-            print(__doc__ if word in ("-h", "--help") else f"wires.py: '{word}'; see --help", file=sys.stdout if word in ("-h", "--help") else sys.stderr)
+            print(
+                __doc__ if word in ("-h", "--help") else f"wires.py: '{word}'; see --help",
+                file=sys.stdout if word in ("-h", "--help") else sys.stderr,
+            )
             return 0 if word in ("-h", "--help") else 2
     if not (SCRIPTS / "router.sh").exists():
         raise flow.Failed("qflow is missing (Debian's qflow and qflow-tech-osu018)")
@@ -227,7 +259,9 @@ def run(words):
         if as_csv:
             out.writerow(one | {key: f"{one[key]:.2f}" for key in ("delay_ns", "wired_delay_ns")})
         else:
-            print(f"{name:<12} {one['cells']:>6} {one['cells_um2']:>8} {one['layout_um2']:>8} {one['wire_mm']:>8.1f} {one['delay_ns']:>6.2f} {one['wired_delay_ns']:>6.2f}")
+            print(
+                f"{name:<12} {one['cells']:>6} {one['cells_um2']:>8} {one['layout_um2']:>8} {one['wire_mm']:>8.1f} {one['delay_ns']:>6.2f} {one['wired_delay_ns']:>6.2f}"
+            )
         sys.stdout.flush()
     return 0
 

@@ -34,8 +34,21 @@ def run(command, log, **more):
 
 def build_and_test(build, log):
     """Leaves BUILD/coverage.profdata."""
-    configure = ["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1",
-                 "-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++", "-DUFP4_COVERAGE=ON", "-DUFP4_RTL=OFF"]
+    configure = [
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        ROOT,
+        "-B",
+        build,
+        "-DCMAKE_BUILD_TYPE=Debug",
+        "-DCMAKE_C_FLAGS_DEBUG=-O1",
+        "-DCMAKE_C_COMPILER=clang",
+        "-DCMAKE_CXX_COMPILER=clang++",
+        "-DUFP4_COVERAGE=ON",
+        "-DUFP4_RTL=OFF",
+    ]
     if shutil.which("ccache"):
         configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
     run(configure, log)
@@ -45,8 +58,24 @@ def build_and_test(build, log):
     # A file per process, which its children join: by %m alone programs with the same functions in another order share
     # one, and the counts of all but the first are lost.
     environment = dict(os.environ, LLVM_PROFILE_FILE=str(profiles / "%p-%m.profraw"))
-    run(["ctest", "-R", TESTS, "-E", BUT, "-L", "fast", "-j", str(os.cpu_count()), "--output-on-failure", "--no-tests=error"], log,
-        cwd=build, env=environment)
+    run(
+        [
+            "ctest",
+            "-R",
+            TESTS,
+            "-E",
+            BUT,
+            "-L",
+            "fast",
+            "-j",
+            str(os.cpu_count()),
+            "--output-on-failure",
+            "--no-tests=error",
+        ],
+        log,
+        cwd=build,
+        env=environment,
+    )
     # A program that died left an empty file; the test that wanted it to has its own opinion.
     counts = [p for p in profiles.iterdir() if p.stat().st_size > 0]
     run(["llvm-profdata", "merge", "-sparse", *counts, "-o", build / "coverage.profdata"], log)
@@ -57,7 +86,11 @@ def report(build):
     """[(file, lines, lines run, branches, branches taken)] of every file with code."""
     # The object files: llvm-cov 14 does not read every archive that holds them.
     first, *more = sorted((build / "cmodel" / "CMakeFiles" / "ufp4_model.dir").rglob("*.o"))
-    what = [first, *(word for path in more for word in ("-object", path)), f"-instr-profile={build / 'coverage.profdata'}"]
+    what = [
+        first,
+        *(word for path in more for word in ("-object", path)),
+        f"-instr-profile={build / 'coverage.profdata'}",
+    ]
     text = subprocess.run(["llvm-cov", "export", "-summary-only", *what], check=True, stdout=subprocess.PIPE)
     with open(build / "coverage.txt", "wb") as out:
         subprocess.run(["llvm-cov", "show", "-show-branches=count", *what], check=True, stdout=out)
@@ -66,8 +99,7 @@ def report(build):
         lines, branches = item["summary"]["lines"], item["summary"]["branches"]
         if lines["count"] > 0:
             name = item["filename"].rpartition("cmodel/src/")[2]
-            rows.append((name, lines["count"], lines["covered"], branches["count"],
-                         branches["covered"]))
+            rows.append((name, lines["count"], lines["covered"], branches["count"], branches["covered"]))
     return sorted(rows)
 
 
@@ -101,11 +133,15 @@ def main():
             print(f"  {name:<24} not counted: this processor cannot run it")
             continue
         total = [t + c for t, c in zip(total, counts)]
-        print(f"  {name:<24} {counts[0]:6} {counts[1]:7} {percent(counts[1], counts[0]):8.2f} "
-              f"{counts[2]:9} {counts[3]:7} {percent(counts[3], counts[2]):8.2f}")
+        print(
+            f"  {name:<24} {counts[0]:6} {counts[1]:7} {percent(counts[1], counts[0]):8.2f} "
+            f"{counts[2]:9} {counts[3]:7} {percent(counts[3], counts[2]):8.2f}"
+        )
     lines, branches = percent(total[1], total[0]), percent(total[3], total[2])
     good = total[0] > 0 and lines >= options.least and branches >= options.least
-    print(f"Lines {lines:.2f} %, branches {branches:.2f} %, at least {options.least:g} % each: {'passed' if good else 'FAILED'}")
+    print(
+        f"Lines {lines:.2f} %, branches {branches:.2f} %, at least {options.least:g} % each: {'passed' if good else 'FAILED'}"
+    )
     return 0 if good else 1
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """run_on_gpu.sh, with tools that do nothing: all its steps are taken, and what fails beside the record hides nothing else. And what the
 program of the record says when it is ended. test_run_on_gpu.py ROOT PROGRAM LIBRARY [TEST]"""
+
 import os
 import pathlib
 import re
@@ -16,7 +17,8 @@ RECIPES = ("ufp4", "e2m1", "nvfp4", "e2m1-46", "mxfp4")
 LONG = "i=0; while [ $i -lt 3000 ]; do echo $i......................................; i=$((i + 1)); done"
 STUBS = {
     "nvidia-smi": "echo Some GPU, 9.0",
-    "cc": ":", "c++": ":",
+    "cc": ":",
+    "c++": ":",
     "nvcc": 'printf "#!/bin/sh\\n" > "$2"; chmod +x "$2"',
     "compute-sanitizer": 'echo "$2" >> "$STATE/sanitizer"; exit ${SANITIZER:-0}',
     "cmake": f"""case $* in
@@ -71,7 +73,10 @@ def test_an_ended_record_says_in_which_case(folder):
             time.sleep(0.01)
         process.terminate()
         _, err = process.communicate(timeout=60)
-    assert process.returncode == 3 and re.fullmatch(r"ufp4_cuda_record: ended in (quantize|gemm)_\w+\n", err), (process.returncode, err)
+    assert process.returncode == 3 and re.fullmatch(r"ufp4_cuda_record: ended in (quantize|gemm)_\w+\n", err), (
+        process.returncode,
+        err,
+    )
     assert not made.exists()
 
 

@@ -4,6 +4,7 @@
 
 Cycles, cells, areas and losses are to be the same; ratios of times to be within a factor of two. Without a tool the test is
 skipped, and says which."""
+
 import csv
 import io
 import json
@@ -39,7 +40,9 @@ def rows(name):
 def run(*words, status=0, **variables):
     if not pathlib.Path(words[0]).exists():
         raise Skipped(f"needs {words[0]}")
-    done = subprocess.run([str(w) for w in words], env=os.environ | variables, capture_output=True, text=True, timeout=3000)
+    done = subprocess.run(
+        [str(w) for w in words], env=os.environ | variables, capture_output=True, text=True, timeout=3000
+    )
     if done.returncode == 3 and "is missing" in done.stderr:
         raise Skipped(done.stderr.strip())
     assert done.returncode == status, f"{shlex.join(map(str, words))}: {done.returncode}: {done.stderr}"
@@ -49,7 +52,11 @@ def run(*words, status=0, **variables):
 def command(row, *more):
     """The row's own command, in the checkout."""
     program, *words = shlex.split(row["command"])
-    return run(BUILD / program.removeprefix("build/release/") if program.startswith("build/") else ROOT / program, *words, *more)
+    return run(
+        BUILD / program.removeprefix("build/release/") if program.startswith("build/") else ROOT / program,
+        *words,
+        *more,
+    )
 
 
 def equal(got, want, row):
@@ -71,7 +78,19 @@ def operand(name, count, cols):
 
 def gemm(m, n, k):
     """On the default core, with the memory of these pages; cycles do not depend on the numbers."""
-    text = run(PROGRAM, "gemm", operand("A", m, k), operand("B", n, k), "-o", "D.npy", "--backend", "rtl", "--mem-latency", "100", "--json")
+    text = run(
+        PROGRAM,
+        "gemm",
+        operand("A", m, k),
+        operand("B", n, k),
+        "-o",
+        "D.npy",
+        "--backend",
+        "rtl",
+        "--mem-latency",
+        "100",
+        "--json",
+    )
     return json.loads(text)["cases"][0]
 
 
@@ -98,7 +117,11 @@ def ppa(row):
 def test_energy():
     row = rows("energy").one(unit="dot_e1m2", library="OSU 0.18 um", data="fprop", load="full")
     found = next(one for one in ppa(row)["energy"] if (one["data"], one["load"]) == ("fprop", "full"))
-    equal([f"{found[key]:.2f}" for key in ("energy_fj", "input_pins_fj")], [row[key] for key in ("energy_fj", "input_pins_fj")], row)
+    equal(
+        [f"{found[key]:.2f}" for key in ("energy_fj", "input_pins_fj")],
+        [row[key] for key in ("energy_fj", "input_pins_fj")],
+        row,
+    )
 
 
 def test_silicon():
@@ -109,15 +132,18 @@ def test_silicon():
 
 def test_wires():
     row = rows("wires").one(unit="dot_e1m2")
-    found, = csv.DictReader(io.StringIO(command(row)))
+    (found,) = csv.DictReader(io.StringIO(command(row)))
     equal(found, {key: row[key] for key in found}, row)
 
 
 def test_fpga():
     row = rows("fpga").one(what="PE on ECP5, 16 MACs, without parity")
     cells = {kind: count for count, kind in re.findall(r"^ +(\d+) +(\w+)$", command(row), re.M)}
-    equal([cells.get(kind) for kind in ("LUT4", "CCU2C", "TRELLIS_FF", "DP16KD")],
-          [row[key] for key in ("luts", "carry_cells", "flip_flops", "block_rams")], row)
+    equal(
+        [cells.get(kind) for kind in ("LUT4", "CCU2C", "TRELLIS_FF", "DP16KD")],
+        [row[key] for key in ("luts", "carry_cells", "flip_flops", "block_rams")],
+        row,
+    )
 
 
 def test_readme():
@@ -141,9 +167,11 @@ def test_quantization():
     """As the page says: from two numbers of rows, those of 16 rows and the constant."""
     layer = {"AMAX": 0.0, "QUANT": 0.0}
     text = run(CORE / "bench_quant", "--config", "default", "64x4096", "128x4096", "64x11008", "128x11008")
-    found = {(job, int(r), int(c)): int(cycles)
-             for r, c, amax, quant in re.findall(r"^ +(\d+) +(\d+) +(\d+) +(\d+) ", text, re.M)
-             for job, cycles in (("AMAX", amax), ("QUANT", quant))}
+    found = {
+        (job, int(r), int(c)): int(cycles)
+        for r, c, amax, quant in re.findall(r"^ +(\d+) +(\d+) +(\d+) +(\d+) ", text, re.M)
+        for job, cycles in (("AMAX", amax), ("QUANT", quant))
+    }
     for job in layer:
         for count, cols, tensors in ((4448, 4096, 14), (1024, 11008, 4)):
             slope = (found[job, 128, cols] - found[job, 64, cols]) / 4
@@ -170,8 +198,11 @@ def test_step():
 
 def test_gpu():
     """Of the record, which is a GPU's: what is in it is what was measured."""
-    fields = re.findall(r"^figure (\S+) (\d+) (\d+) (\d+) (\S+) ms (\S+) (\S+) against (\S+) (\S+) ratio (\S+)$",
-                        (ROOT / "tests/cuda/records/NVIDIA_H100_80GB_HBM3.txt").read_text(), re.M)
+    fields = re.findall(
+        r"^figure (\S+) (\d+) (\d+) (\d+) (\S+) ms (\S+) (\S+) against (\S+) (\S+) ratio (\S+)$",
+        (ROOT / "tests/cuda/records/NVIDIA_H100_80GB_HBM3.txt").read_text(),
+        re.M,
+    )
     found = [tuple(row.values())[:-1] for row in rows("gpu").rows if not row["figure"].startswith("prototype: ")]
     equal(found, fields, "gpu.csv")
 
@@ -185,8 +216,14 @@ def test_gpu_registers():
     if "release 13.0" not in run(shutil.which(program), "--version"):
         raise Skipped("the rows are of CUDA 13.0")
     for command in dict.fromkeys(row["command"] for row in found):
-        done = subprocess.run([*shlex.split(command), "-o", str(pathlib.Path("code.cubin").resolve())], cwd=ROOT,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=3000)
+        done = subprocess.run(
+            [*shlex.split(command), "-o", str(pathlib.Path("code.cubin").resolve())],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=3000,
+        )
         assert done.returncode == 0, done.stdout
         entries = re.findall(r"entry function '(\S+)'(?:.*\n)+?.*Used (\d+) registers", done.stdout)
         spills = sum(int(count) for count in re.findall(r"(\d+) bytes spill", done.stdout))
@@ -209,7 +246,11 @@ def test_training():
     keys = ("gap_percent", "standard_error", "t")
     equal([f"{found[key]:.4g}" for key in keys], [row[key] for key in keys], row)
     row = rows("operands").one(operand="fc2, X, FPROP")
-    found = next(o for o in whole["forward"]["operands"] if (o["matrix"], o["tensor"], o["pass"], o["round"]) == ("fc2", "X", "fprop", "rne"))
+    found = next(
+        o
+        for o in whole["forward"]["operands"]
+        if (o["matrix"], o["tensor"], o["pass"], o["round"]) == ("fc2", "X", "fprop", "rne")
+    )
     ways = ("e2m1", "e2m1_rht", "e1m2", "e1m2_rht")
     equal([f"{found['sqnr_db'][way]:.2f}" for way in ways], [row[way] for way in ways], row)
     row = rows("alpha").one(recipe="e2m1")

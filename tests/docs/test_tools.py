@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The tools of the documents. usage: test_tools.py UNIT.PROPERTY"""
+
 import pathlib
 import re
 import shutil
@@ -60,20 +61,27 @@ def report():
 
 
 def rejects_dead_links():
-    expect(faults(pages.broken_links, "# A\n[x](b.md) [y](#b) [z](page.md#c)\n"),
-           ["b.md: no such file", "#b: no such heading", "page.md#c: no such heading"])
+    expect(
+        faults(pages.broken_links, "# A\n[x](b.md) [y](#b) [z](page.md#c)\n"),
+        ["b.md: no such file", "#b: no such heading", "page.md#c: no such heading"],
+    )
 
 
 def rejects_dead_names():
-    expect(faults(pages.missing_files, "Read `rtl/nothing.sv`, and `tests/cuda/records/NAME.txt`.\n"), ["rtl/nothing.sv: no such file"])
+    expect(
+        faults(pages.missing_files, "Read `rtl/nothing.sv`, and `tests/cuda/records/NAME.txt`.\n"),
+        ["rtl/nothing.sv: no such file"],
+    )
     table = "| RTL, in `rtl/` | C |\n|---|---|\n| `num/ufp4_dot.sv`, `num/none.sv` | `ufp4/format.h`, `ufp4/none.h` |\n"
     expect(faults(pages.missing_files, table), ["num/none.sv: no such file", "ufp4/none.h: no such header"])
-    expect(faults(pages.missing_pages, "// docs/" "nothing.md\n"), ["docs/" "nothing.md: no such page"])
+    expect(faults(pages.missing_pages, "// docs/nothing.md\n"), ["docs/nothing.md: no such page"])
 
 
 def rejects_long_and_wrapped_lines():
-    expect(faults(pages.long_or_wrapped, "One. Two.\nA line that\ngoes on.\n"),
-           ["two sentences", "a sentence goes on in the next line, or has no full stop"])
+    expect(
+        faults(pages.long_or_wrapped, "One. Two.\nA line that\ngoes on.\n"),
+        ["two sentences", "a sentence goes on in the next line, or has no full stop"],
+    )
     expect(faults(pages.long_or_wrapped, "x" * 600 + ".\n"), ["601 characters; 600 at most"])
 
 
@@ -102,7 +110,13 @@ def built(files):
         return list(house.violations(root))
 
 
-TREE = {"cmodel/base/file.h": [], "cmodel/base/deep/word.h": [], "cmodel/other.h": [], "sim/a.c": ["base/file.h", "word.h", "own.h", "made.h"], "sim/own.h": []}
+TREE = {
+    "cmodel/base/file.h": [],
+    "cmodel/base/deep/word.h": [],
+    "cmodel/other.h": [],
+    "sim/a.c": ["base/file.h", "word.h", "own.h", "made.h"],
+    "sim/own.h": [],
+}
 
 
 def takes_what_the_table_allows():
@@ -110,16 +124,30 @@ def takes_what_the_table_allows():
 
 
 def rejects_headers_of_other_rooms():
-    expect(built(TREE | {"sim/b.c": ["base/file.h", "other.h"]}), ["sim/b.c:2: cmodel/other.h: the row of sim does not name its folder"])
-    expect(built(TREE | {"sim/deep/b.c": ["base/file.h"]}), ["sim/deep/b.c:1: cmodel/base/file.h: the row of sim/deep does not name its folder"])
+    expect(
+        built(TREE | {"sim/b.c": ["base/file.h", "other.h"]}),
+        ["sim/b.c:2: cmodel/other.h: the row of sim does not name its folder"],
+    )
+    expect(
+        built(TREE | {"sim/deep/b.c": ["base/file.h"]}),
+        ["sim/deep/b.c:1: cmodel/base/file.h: the row of sim/deep does not name its folder"],
+    )
     for name in ("../../sim/own.h", "deep/../../../sim/own.h"):
-        expect(built(TREE | {"cmodel/base/b.c": [name]}), ["cmodel/base/b.c:1: sim/own.h: the row of cmodel does not name its folder"])
-    expect(built(TREE | {"sim/b.cpp.in": ["other.h"]}), ["sim/b.cpp.in:1: cmodel/other.h: the row of sim does not name its folder"])
+        expect(
+            built(TREE | {"cmodel/base/b.c": [name]}),
+            ["cmodel/base/b.c:1: sim/own.h: the row of cmodel does not name its folder"],
+        )
+    expect(
+        built(TREE | {"sim/b.cpp.in": ["other.h"]}),
+        ["sim/b.cpp.in:1: cmodel/other.h: the row of sim does not name its folder"],
+    )
 
 
 def rejects_a_file_in_no_table():
-    expect(formats.check(["rtl/a.sv", "drivers/tools/b.c", "rtl/num/c.sv"], ["rtl/a.sv", "drivers/tools"]),
-           ["rtl/num/c.sv knows the formats and is in no table"])
+    expect(
+        formats.check(["rtl/a.sv", "drivers/tools/b.c", "rtl/num/c.sv"], ["rtl/a.sv", "drivers/tools"]),
+        ["rtl/num/c.sv knows the formats and is in no table"],
+    )
     for code in ("  if (elem == UFP4_ELEM_INT4) return;\n", "// |dot| <= 2304\n", "localparam F = FRAC_E1M2;\n"):
         with tempfile.NamedTemporaryFile("w", suffix=".sv") as file:
             pathlib.Path(file.name).write_text(code)
@@ -134,7 +162,11 @@ def rejects_a_row_without_files():
 
 def counts_by_layer_and_unit():
     page = report()
-    for line in ("2 passed, 1 failed, 1 skipped, 4 tests in all.", "| `model` | 2 | 0 | 0 | 2.0 |", "| `rtl.dot` | 0 | 1 | 1 | 2.0 |"):
+    for line in (
+        "2 passed, 1 failed, 1 skipped, 4 tests in all.",
+        "| `model` | 2 | 0 | 0 | 2.0 |",
+        "| `rtl.dot` | 0 | 1 | 1 | 2.0 |",
+    ):
         expect([line] if line in page else page, [line])
 
 
@@ -148,7 +180,7 @@ def pages_with_one_figure_more(folder):
     for name, head, want in tables.tables(folder):
         page, figure = folder / name, next(c for cells in want for c in cells if c and re.search(r"\d", c))
         before = page.read_text()
-        first = next(at for at, heads, _ in tables.tables_of(before) if tuple(heads[:len(head)]) == head)
+        first = next(at for at, heads, _ in tables.tables_of(before) if tuple(heads[: len(head)]) == head)
         lines = before.split("\n")
         at = next(i for i in range(first - 1, len(lines)) if f"| {figure} |" in lines[i])
         lines[at] = lines[at].replace(f"| {figure} |", f"| {figure}1 |", 1)
@@ -176,16 +208,21 @@ def rejects_figures_of_its_own():
 
 def rejects_sentences_of_their_own():
     """in README.md too: there it is the CSV file that is changed, in the digit that the pattern's group finds"""
-    for name, pattern, page in (("silicon.csv", r"^pe_shared,ASAP7,full adders and sized,(\d)", "README.md"),
-                                ("fpga.csv", r'^unit,"PE on ECP5, 16 MACs, without parity",ECP5,,,,(\d)', "silicon.md"),
-                                ("utilization.csv", r"^,512,\d+\.(\d),", "README.md"), ("step.csv", r"^1024,16,from a cold start,\d+,\d+\.(\d),", "README.md"),
-                                ("readme.csv", r"^llama-7b: million cycles,\d+\.(\d),", "README.md"), ("readme.csv", r'^"SQNR, outliers, e1m2, RHT",\d+\.(\d)', "README.md"),
-                                ("readme.csv", r"^demo: loss,\d+\.\d\d(\d)", "README.md"), ("training.csv", r"^default,whole,e2m1,ufp4,8,\d+\.(\d)", "README.md")):
+    for name, pattern, page in (
+        ("silicon.csv", r"^pe_shared,ASAP7,full adders and sized,(\d)", "README.md"),
+        ("fpga.csv", r'^unit,"PE on ECP5, 16 MACs, without parity",ECP5,,,,(\d)', "silicon.md"),
+        ("utilization.csv", r"^,512,\d+\.(\d),", "README.md"),
+        ("step.csv", r"^1024,16,from a cold start,\d+,\d+\.(\d),", "README.md"),
+        ("readme.csv", r"^llama-7b: million cycles,\d+\.(\d),", "README.md"),
+        ("readme.csv", r'^"SQNR, outliers, e1m2, RHT",\d+\.(\d)', "README.md"),
+        ("readme.csv", r"^demo: loss,\d+\.\d\d(\d)", "README.md"),
+        ("training.csv", r"^default,whole,e2m1,ufp4,8,\d+\.(\d)", "README.md"),
+    ):
         with tempfile.TemporaryDirectory() as folder:
             results = copies(folder)
             text = (results / name).read_text()
             at = re.search(pattern, text, re.M).start(1)
-            (results / name).write_text(f"{text[:at]}{(int(text[at]) + 1) % 10}{text[at + 1:]}")
+            (results / name).write_text(f"{text[:at]}{(int(text[at]) + 1) % 10}{text[at + 1 :]}")
             said = [line for line in tables.faults(results) if line.startswith(f"{page}: does not say")]
             expect(len(said), 1)
 
@@ -193,8 +230,11 @@ def rejects_sentences_of_their_own():
 def a_row_of_each_file_is_measured_again():
     """by a test that CMake registers: one for each file, or for several"""
     here = pathlib.Path(__file__)
-    registered = {name.replace("-", "_") for names in re.findall(r"^results_test\(\w+ (.*)\)", here.with_name("CMakeLists.txt").read_text(), re.M)
-                  for name in names.split()}
+    registered = {
+        name.replace("-", "_")
+        for names in re.findall(r"^results_test\(\w+ (.*)\)", here.with_name("CMakeLists.txt").read_text(), re.M)
+        for name in names.split()
+    }
     parts = re.split(r"^def test_(\w+)\(", here.with_name("test_results.py").read_text(), flags=re.M)
     tests = dict(zip(parts[1::2], parts[2::2]))
     expect(set(tests) ^ registered, set())
@@ -207,10 +247,18 @@ def rejects_tables_that_no_file_has():
         results = copies(folder)
         text = (results / "training.md").read_text()
         (results / "training.md").write_text(text + "\n| recipe | speed |\n|---|---|\n| mine | 7 |\n")
-        expect(list(tables.faults(results)), [f"training.md:{text.count(chr(10)) + 4}: no CSV file has the table of recipe | speed"])
+        expect(
+            list(tables.faults(results)),
+            [f"training.md:{text.count(chr(10)) + 4}: no CSV file has the table of recipe | speed"],
+        )
         (results / "training.md").write_text(text.replace("| the paper says | here |", "| the paper | here |"))
-        expect([line.split(": ")[1] for line in tables.faults(results)],
-               ["no CSV file has the table of the paper | here | what is compared", "no table begins with the paper says | here"])
+        expect(
+            [line.split(": ")[1] for line in tables.faults(results)],
+            [
+                "no CSV file has the table of the paper | here | what is compared",
+                "no table begins with the paper says | here",
+            ],
+        )
 
 
 def rejects_rows_without_their_command():

@@ -2,6 +2,7 @@
 """What the tests of the program share: running it in an empty folder, tensor files, and checks that say what they saw.
 
 A script is run as SCRIPT PROGRAM FUNCTION; without FUNCTION it runs all of its tests."""
+
 import json
 import math
 import os
@@ -33,8 +34,10 @@ class Result:
         self.arguments, self.status, self.out, self.err = arguments, status, out, err
 
     def __str__(self):
-        return (f"ufp4 {' '.join(self.arguments)}\n  exit status {self.status}\n  stdout {self.out!r}\n"
-                f"  stderr {self.err!r}")
+        return (
+            f"ufp4 {' '.join(self.arguments)}\n  exit status {self.status}\n  stdout {self.out!r}\n"
+            f"  stderr {self.err!r}"
+        )
 
 
 def slow(test):
@@ -140,24 +143,25 @@ def read_npy(path):
     """(descr, rows)"""
     data = pathlib.Path(path).read_bytes()
     length = struct.unpack_from("<H", data, 8)[0]
-    header = eval(data[10:10 + length].decode(), {"__builtins__": {}})  # a literal, written by the program under test
+    header = eval(data[10 : 10 + length].decode(), {"__builtins__": {}})  # a literal, written by the program under test
     check((10 + length) % 64 == 0, f"{path}: data starts at {10 + length}")
     count_rows, count_cols = header["shape"]
     kind = KINDS[header["descr"]]
     check(not header["fortran_order"], f"{path}: order")
-    values = struct.unpack(f"<{count_rows * count_cols}{kind}", data[10 + length:])
-    return header["descr"], [list(values[r * count_cols:(r + 1) * count_cols]) for r in range(count_rows)]
+    values = struct.unpack(f"<{count_rows * count_cols}{kind}", data[10 + length :])
+    return header["descr"], [list(values[r * count_cols : (r + 1) * count_cols]) for r in range(count_rows)]
 
 
 def read_safetensors(path):
     """(metadata, {name: (dtype, shape, bytes)})"""
     data = pathlib.Path(path).read_bytes()
     length = struct.unpack_from("<Q", data)[0]
-    header = json.loads(data[8:8 + length])
+    header = json.loads(data[8 : 8 + length])
     metadata = header.pop("__metadata__", {})
-    data = data[8 + length:]
-    return metadata, {name: (entry["dtype"], entry["shape"], data[slice(*entry["data_offsets"])])
-                      for name, entry in header.items()}
+    data = data[8 + length :]
+    return metadata, {
+        name: (entry["dtype"], entry["shape"], data[slice(*entry["data_offsets"])]) for name, entry in header.items()
+    }
 
 
 def write_safetensors(path, metadata, tensors):
@@ -198,8 +202,13 @@ def decode(path):
     blocks = tensors["scales"][1][1]
     t = int(metadata["tensor_exponent"])
     codes, scales = tensors["codes"][2], tensors["scales"][2]
-    return [[math.ldexp(element(metadata["elem"], codes[r * width + c]) * e4m3(scales[r * blocks + c // 16]), -t)
-             for c in range(width)] for r in range(rows)]
+    return [
+        [
+            math.ldexp(element(metadata["elem"], codes[r * width + c]) * e4m3(scales[r * blocks + c // 16]), -t)
+            for c in range(width)
+        ]
+        for r in range(rows)
+    ]
 
 
 def product(a, b):
@@ -231,7 +240,9 @@ def main(functions):
             except Skipped as reason:
                 print(f"skipped: {reason}")
             except AssertionError as problem:
-                sys.exit(f"{name} failed (seed {TEST_SEED}): {problem}\n"
-                         f"to see it again: UFP4_TEST_SEED={TEST_SEED} python3 {SCRIPT} {PROGRAM} {name}")
+                sys.exit(
+                    f"{name} failed (seed {TEST_SEED}): {problem}\n"
+                    f"to see it again: UFP4_TEST_SEED={TEST_SEED} python3 {SCRIPT} {PROGRAM} {name}"
+                )
             finally:
                 os.chdir("/")

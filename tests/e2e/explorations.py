@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explorations of small models, for tests of explore."""
+
 import csv
 import pathlib
 
@@ -31,5 +32,7 @@ def total(rows, layer="step"):
 NEEDS = ["weight_bytes", "copy_bytes", "activation_bytes", "gradient_bytes", "optimizer_bytes", "live_bytes"]
 
 
-KINDS = ("name,cin,cout,count,kind,tokens,repeat,group\nfc,64,96,2,,,3,\nexpert,64,32,1,linear,2/8,,\nrouted,64,32,1,,24,,\n"
-         "scores,32,seq,1,bf16,,4,2\nmixed,32,seq,1,matmul,,4,2\nnorm,64,64,1,host,,,\n")
+KINDS = (
+    "name,cin,cout,count,kind,tokens,repeat,group\nfc,64,96,2,,,3,\nexpert,64,32,1,linear,2/8,,\nrouted,64,32,1,,24,,\n"
+    "scores,32,seq,1,bf16,,4,2\nmixed,32,seq,1,matmul,,4,2\nnorm,64,64,1,host,,,\n"
+)

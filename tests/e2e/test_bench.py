@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench: every case has its line, JSON has the same columns, wrong options. No time is judged."""
+
 import json
 
 import bench
@@ -29,8 +30,11 @@ def test_lines_cover_every_case():
 @slow
 def test_simulated_cores_stand_side_by_side_on_rtl():
     lines = [line.split() for line in passes("bench", "--size", 64, "--case", "simulate").out.splitlines()[1:]]
-    check_equal([(line[0], line[2], line[6]) for line in lines],
-                [("simulate_rtl", "256", "-"), ("simulate_tlm", "256", "simulate_rtl"), ("simulate_tlm", "64", "-")], "lines")
+    check_equal(
+        [(line[0], line[2], line[6]) for line in lines],
+        [("simulate_rtl", "256", "-"), ("simulate_tlm", "256", "simulate_rtl"), ("simulate_tlm", "64", "-")],
+        "lines",
+    )
     check(float(lines[1][8]) > 1, f"the timed model is slower than the RTL: {lines[1]}")
 
 

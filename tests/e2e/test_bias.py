@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """bias: Eq. 2 of the paper, and what rounding does to data whose figures are known."""
+
 import json
 import math
 import os
@@ -18,8 +19,7 @@ def tables(*arguments):
 
 
 def line(report, data, elem, scale, rht):
-    found = [l for l in report["tensors"]
-             if (l["data"], l["format"], l["scale"], l["rht"]) == (data, elem, scale, rht)]
+    found = [l for l in report["tensors"] if (l["data"], l["format"], l["scale"], l["rht"]) == (data, elem, scale, rht)]
     check_equal(len(found), 1, f"lines of {data} {elem} {scale} {rht}")
     return found[0]
 
@@ -50,7 +50,10 @@ def test_known_sqnr():
             got = line(report, "outliers", elem, "fp32", rht)["sqnr_db"]
             check(abs(got - want) < 0.3, f"{elem} outliers rht {rht}: {got}, want {want}")
     up = tables("--scale", "e4m3", "--scale-round", "up")
-    cost = line(report, "gaussian", "e1m2", "fp32", "off")["sqnr_db"] - line(up, "gaussian", "e1m2", "e4m3", "off")["sqnr_db"]
+    cost = (
+        line(report, "gaussian", "e1m2", "fp32", "off")["sqnr_db"]
+        - line(up, "gaussian", "e1m2", "e4m3", "off")["sqnr_db"]
+    )
     check(0.35 < cost < 1.5, f"scales rounded up cost {cost} dB")
 
 
@@ -59,8 +62,9 @@ def test_e1m2_and_int4_are_one_grid():
     for l in report["tensors"]:
         if l["format"] == "e1m2":
             other = line(report, l["data"], "int4", l["scale"], l["rht"])
-            check_equal({k: v for k, v in l.items() if k != "format"}, {k: v for k, v in other.items() if k != "format"},
-                        "int4")
+            check_equal(
+                {k: v for k, v in l.items() if k != "format"}, {k: v for k, v in other.items() if k != "format"}, "int4"
+            )
 
 
 # 16 elements on the grid and one block scale of 1: no error at all. All of 15 values but one, each as often.
@@ -98,8 +102,11 @@ def test_draws():
     root = xml.etree.ElementTree.parse("p.svg").getroot()
     check_equal(root.tag, "{http://www.w3.org/2000/svg}svg", "root")
     styles = [path.get("style") or "" for path in root.iter("{http://www.w3.org/2000/svg}path")]
-    check_equal([sum(style.startswith(f"fill: {color}") for style in styles) for color in ("#d95f02", "#1b9e77")], [8, 8],
-                "bars of data, scale and RHT, of each grid")
+    check_equal(
+        [sum(style.startswith(f"fill: {color}") for style in styles) for color in ("#d95f02", "#1b9e77")],
+        [8, 8],
+        "bars of data, scale and RHT, of each grid",
+    )
     texts = {t.text for t in root.iter("{http://www.w3.org/2000/svg}text")}
     check({"E2M1", "E1M2, INT4", "outliers", "e4m3, RHT"} <= texts, str(texts))
 
@@ -112,7 +119,14 @@ def drawn_by(script, **options):
     pathlib.Path("python").write_text(f"#!/bin/sh\n{script}\n")
     os.chmod("python", 0o755)
     words = [bench.PROGRAM, *map(str, SMALL), "p.svg"]
-    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, "UFP4_PYTHON": "./python"}, **options)
+    return subprocess.Popen(
+        words,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "UFP4_PYTHON": "./python"},
+        **options,
+    )
 
 
 def test_draws_beside_other_python_files():
@@ -137,7 +151,11 @@ def test_waits_for_python_where_the_ends_of_children_were_ignored():
 
 
 def test_a_signal_ends_python_too():
-    for number, line in ((signal.SIGTERM, "ufp4: terminated\n"), (signal.SIGINT, "ufp4: interrupted\n"), (signal.SIGHUP, "ufp4: the terminal is gone\n")):
+    for number, line in (
+        (signal.SIGTERM, "ufp4: terminated\n"),
+        (signal.SIGINT, "ufp4: interrupted\n"),
+        (signal.SIGHUP, "ufp4: the terminal is gone\n"),
+    ):
         signal.signal(number, signal.SIG_DFL)  # one that is ignored, as under nohup, would be so in the program too
         program = drawn_by("echo $$ > pid.part; mv pid.part pid; exec sleep 100")
         end = time.monotonic() + 60
@@ -191,7 +209,9 @@ def test_rejects_a_plot_by_what_is_no_python():
     for name in ("/nowhere/python3", "no-such-python"):
         os.environ["UFP4_PYTHON"] = name
         try:
-            told = rejects(3, f"UFP4_PYTHON: {name}: No such file", "bias", "--rows", 4, "--cols", 64, "--plot", "p.svg")
+            told = rejects(
+                3, f"UFP4_PYTHON: {name}: No such file", "bias", "--rows", 4, "--cols", 64, "--plot", "p.svg"
+            )
         finally:
             del os.environ["UFP4_PYTHON"]
         check_equal(told.out, "", "what is printed")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A layer on a board: the whole board in Verilator behind a pseudo-terminal, and the program on the other end of it."""
+
 import json
 import os
 import signal
@@ -59,8 +60,13 @@ def test_a_layer_equals_the_model():
 def test_a_tensor_is_quantized_by_the_host_where_the_core_has_no_engine():
     bench.write_npy("X.npy", bench.gaussian(16, 32))
     with Board() as board:
-        done = passes("quantize", "X.npy", "-o", "Q.safetensors", "--elem", "e1m2", "--backend", board.backend, "--check", "model")
-        check(f"the host quantizes for {board.backend}: tiny has no QUANT engine\n" in done.err and "equal" in done.err, f"{done}")
+        done = passes(
+            "quantize", "X.npy", "-o", "Q.safetensors", "--elem", "e1m2", "--backend", board.backend, "--check", "model"
+        )
+        check(
+            f"the host quantizes for {board.backend}: tiny has no QUANT engine\n" in done.err and "equal" in done.err,
+            f"{done}",
+        )
 
 
 @slow
@@ -83,7 +89,11 @@ def test_a_line_that_damages_much_changes_no_bit():
 def test_tells_what_it_is():
     with Board() as board:
         device = json.loads(passes("info", "--backend", board.backend, "--json").out)["device"]
-        check_equal((device["configuration"]["name"], device["cycles"], device["memory_bytes"]), ("tiny", True, 1 << 19), "device")
+        check_equal(
+            (device["configuration"]["name"], device["cycles"], device["memory_bytes"]),
+            ("tiny", True, 1 << 19),
+            "device",
+        )
         check(device["hardware"].startswith("board sim, core at "), device["hardware"])
         text = passes("info", "--backend", board.backend, "--selftest").out
         check("memory      512000          0 equal\n" in text and "gemm          3840          0 equal\n" in text, text)
@@ -110,13 +120,24 @@ def test_rejects_models_and_gemms_larger_than_its_memory():
     with Board() as board:
         options = ("--backend", board.backend)
         where = "bytes of device memory, where 512000 are free"
-        for command in (("demo", "--sequences", "64", "--steps", "100000"),
-                        ("train", "-o", "out", "--recipe", "bf16,ufp4", "--batch", "64", "--steps", "100000")):
+        for command in (
+            ("demo", "--sequences", "64", "--steps", "100000"),
+            ("train", "-o", "out", "--recipe", "bf16,ufp4", "--batch", "64", "--steps", "100000"),
+        ):
             began = time.monotonic()
             result = rejects(3, "a layer of 8192 x 64 x 192 takes ", *command, *options)
             check(where in result.err, str(result))
             check(time.monotonic() - began < 30, "it trained first")
-        result = rejects(3, "a GEMM of 1024 x 1024 x 1024 takes 5373952 ", "gemm", "X.safetensors", "X.safetensors", "-o", "D.npy", *options)
+        result = rejects(
+            3,
+            "a GEMM of 1024 x 1024 x 1024 takes 5373952 ",
+            "gemm",
+            "X.safetensors",
+            "X.safetensors",
+            "-o",
+            "D.npy",
+            *options,
+        )
         check(where in result.err, str(result))
 
 
@@ -165,9 +186,15 @@ def test_ends_with_its_signal():
 
 @slow
 def test_rejects_wrong_options():
-    for words, status in ((("--board", "wood"), 3), (("--config", "nope"), 3), (("--faults", "x"), 2), (("--fault-bytes", "0"), 2),
-                          (("--fault-bytes", "5"), 2),
-                          (("--speed", "1"), 2), (("left", ), 2)):
+    for words, status in (
+        (("--board", "wood"), 3),
+        (("--config", "nope"), 3),
+        (("--faults", "x"), 2),
+        (("--fault-bytes", "0"), 2),
+        (("--fault-bytes", "5"), 2),
+        (("--speed", "1"), 2),
+        (("left",), 2),
+    ):
         done = subprocess.run([os.environ["UFP4_BOARD_SIM"], *words], capture_output=True, text=True, timeout=60)
         check(done.returncode == status and done.stdout == "" and done.stderr.count("\n") == 1, f"{words}: {done}")
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """cast: elementwise, no scaling."""
+
 import math
 import os
 

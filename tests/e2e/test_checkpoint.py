@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers of other people's checkpoints, in tests/e2e/checkpoints: as the packages decode them that made them."""
+
 import gzip
 import json
 import os
@@ -35,10 +36,17 @@ def change_tensors(path, change):
 
 def decoded(name):
     """{layer: (dtype, bit patterns as they were decoded, one after the other)}"""
-    pathlib.Path("decoded.safetensors").write_bytes(gzip.decompress((FOLDER / name / "decoded.safetensors.gz").read_bytes()))
+    pathlib.Path("decoded.safetensors").write_bytes(
+        gzip.decompress((FOLDER / name / "decoded.safetensors.gz").read_bytes())
+    )
     _, tensors = bench.read_safetensors("decoded.safetensors")
-    return {layer: (dtype, struct.unpack(f"<{len(data) // (4 if dtype == 'F32' else 2)}{'I' if dtype == 'F32' else 'H'}", data))
-            for layer, (dtype, _, data) in tensors.items()}
+    return {
+        layer: (
+            dtype,
+            struct.unpack(f"<{len(data) // (4 if dtype == 'F32' else 2)}{'I' if dtype == 'F32' else 'H'}", data),
+        )
+        for layer, (dtype, _, data) in tensors.items()
+    }
 
 
 def bf16_bits(value):
@@ -72,7 +80,9 @@ def check_layers(name, layers, note="", zero_signs=True):
 
 
 def test_compressed_tensors_nvfp4_in_shards():
-    check_layers("compressed-tensors-nvfp4", {DOWN: True, OUT: True}, "ignored, for activations: LAYER.input_global_scale")
+    check_layers(
+        "compressed-tensors-nvfp4", {DOWN: True, OUT: True}, "ignored, for activations: LAYER.input_global_scale"
+    )
 
 
 def test_compressed_tensors_mxfp4():
@@ -81,7 +91,9 @@ def test_compressed_tensors_mxfp4():
 
 def test_modelopt_nvfp4():
     """Its decoder gives every zero the sign +."""
-    check_layers("modelopt-nvfp4", {DOWN: True, OUT: True}, "ignored, for activations: LAYER.input_scale", zero_signs=False)
+    check_layers(
+        "modelopt-nvfp4", {DOWN: True, OUT: True}, "ignored, for activations: LAYER.input_scale", zero_signs=False
+    )
 
 
 def test_modelopt_mxfp4():
@@ -89,9 +101,11 @@ def test_modelopt_mxfp4():
 
 
 def test_torchao_nvfp4_plain_and_swizzled():
-    check_layers("torchao-nvfp4", {DOWN: False, OUT: True, "model.layers.0.mlp.up_proj": False,
-                                   "model.layers.0.mlp.gate_proj": False},
-                 "ignored, for activations: LAYER._weight_act_per_tensor_scale")
+    check_layers(
+        "torchao-nvfp4",
+        {DOWN: False, OUT: True, "model.layers.0.mlp.up_proj": False, "model.layers.0.mlp.gate_proj": False},
+        "ignored, for activations: LAYER._weight_act_per_tensor_scale",
+    )
 
 
 def test_torchao_mxfp4_by_its_names():
@@ -136,8 +150,11 @@ def test_codes_of_type_f4():
 def same_product(layer, scale, block, codes, scales, rows, k, **more):
     """A random tensor times a layer, and times a file of this program with the same codes and scales."""
     metadata = {"elem": "e2m1", "scale": scale, "block": str(block), "cols": str(k), **more}
-    bench.write_safetensors("W.safetensors", metadata, {"codes": ("U8", [rows, k // 2], codes),
-                                                        "scales": ("U8", [rows, k // block], scales)})
+    bench.write_safetensors(
+        "W.safetensors",
+        metadata,
+        {"codes": ("U8", [rows, k // 2], codes), "scales": ("U8", [rows, k // block], scales)},
+    )
     bench.write_npy("A.npy", bench.gaussian(3, k))
     passes("quantize", "A.npy", "-o", "A.safetensors", "--elem", "e2m1", "--scale", scale)
     passes("gemm", "A.safetensors", "W.safetensors", "-o", "want.npy")
@@ -149,9 +166,20 @@ def same_product(layer, scale, block, codes, scales, rows, k, **more):
 def test_gemm_multiplies_by_a_layer():
     _, tensors = bench.read_safetensors(FOLDER / "modelopt-nvfp4" / "model.safetensors")
     tensor_scale = struct.unpack("<f", tensors[f"{OUT}.weight_scale_2"][2])[0]
-    result = same_product(f"{FOLDER}/modelopt-nvfp4:{OUT}", "nvfp4", 16, tensors[f"{OUT}.weight"][2],
-                          tensors[f"{OUT}.weight_scale"][2], 32, 32, tensor_scale=f"{tensor_scale:.9g}")
-    check(f"ufp4 gemm: {FOLDER}/modelopt-nvfp4:{OUT}: ignored, for activations: {OUT}.input_scale" in result.err, result.err)
+    result = same_product(
+        f"{FOLDER}/modelopt-nvfp4:{OUT}",
+        "nvfp4",
+        16,
+        tensors[f"{OUT}.weight"][2],
+        tensors[f"{OUT}.weight_scale"][2],
+        32,
+        32,
+        tensor_scale=f"{tensor_scale:.9g}",
+    )
+    check(
+        f"ufp4 gemm: {FOLDER}/modelopt-nvfp4:{OUT}: ignored, for activations: {OUT}.input_scale" in result.err,
+        result.err,
+    )
 
 
 def test_gemm_multiplies_by_an_expert():
@@ -167,8 +195,10 @@ def refuse(words, place):
 
 def test_rejects_layers_that_are_not_there():
     place = FOLDER / "compressed-tensors-nvfp4"
-    refuse("it has no layer model.layers.0.mlp.down; of its 7 in 4 bits the nearest is model.layers.0.mlp.down_proj",
-           f"{place}:model.layers.0.mlp.down")
+    refuse(
+        "it has no layer model.layers.0.mlp.down; of its 7 in 4 bits the nearest is model.layers.0.mlp.down_proj",
+        f"{place}:model.layers.0.mlp.down",
+    )
     refuse("name a layer, as", place)
     refuse("it has 7 in 4 bits, such as model.layers.0.", f"{place}:")
     refuse("the nearest is model.layers.0.mlp.down_proj", f"{place}:{DOWN}.weight_packed")
@@ -176,7 +206,9 @@ def test_rejects_layers_that_are_not_there():
 
 
 def test_rejects_layers_that_are_not_quantized():
-    refuse("layer lm_head is not quantized: the elements of lm_head.weight are BF16", f"{FOLDER}/modelopt-nvfp4:lm_head")
+    refuse(
+        "layer lm_head is not quantized: the elements of lm_head.weight are BF16", f"{FOLDER}/modelopt-nvfp4:lm_head"
+    )
     use("modelopt-nvfp4")
 
     def to_fp8(tensors):
@@ -190,8 +222,10 @@ def test_rejects_layers_that_are_not_quantized():
 def test_rejects_makers_that_are_unknown():
     use("gpt-oss")
     change_json("gpt-oss/config.json", lambda c: c["quantization_config"].update(quant_method="awq"))
-    refuse("it was quantized by 'awq', as its configuration says; layers of compressed-tensors, modelopt, torchao and mxfp4",
-           "gpt-oss:x")
+    refuse(
+        "it was quantized by 'awq', as its configuration says; layers of compressed-tensors, modelopt, torchao and mxfp4",
+        "gpt-oss:x",
+    )
     change_json("gpt-oss/config.json", lambda c: c["quantization_config"].update(quant_method="torchao"))
     refuse("it has no layer in 4 bits under the names of torchao", "gpt-oss:model.layers.0.mlp.experts.down_proj:0")
     pathlib.Path("gpt-oss/config.json").write_text("{,}")
@@ -201,7 +235,10 @@ def test_rejects_makers_that_are_unknown():
 def test_rejects_shards_that_are_missing():
     place = use("compressed-tensors-nvfp4")
     os.remove(f"{place}/model-00002-of-00003.safetensors")
-    refuse(f"{place}/model-00002-of-00003.safetensors: it is missing; model.safetensors.index.json has {DOWN}.", f"{place}:{DOWN}")
+    refuse(
+        f"{place}/model-00002-of-00003.safetensors: it is missing; model.safetensors.index.json has {DOWN}.",
+        f"{place}:{DOWN}",
+    )
     dequantized(f"{place}:{OUT}", "ignored")
     change_json(f"{place}/model.safetensors.index.json", lambda c: c["weight_map"].update({f"{DOWN}.weight_packed": 7}))
     refuse("it names no file for", f"{place}:{DOWN}")
@@ -223,17 +260,29 @@ def test_rejects_shapes_that_disagree():
         def change(tensors):
             dtype, _, data = tensors[tensor]
             tensors[tensor] = dtype, new, data
+
         return change
 
-    refuse_changed("32 x 64 codes do not go with 64 x 2 scales; 32 x 4 are needed, or swizzled 32 x 16", "modelopt-nvfp4",
-                   shape(f"{DOWN}.weight_scale", [64, 2]))
+    refuse_changed(
+        "32 x 64 codes do not go with 64 x 2 scales; 32 x 4 are needed, or swizzled 32 x 16",
+        "modelopt-nvfp4",
+        shape(f"{DOWN}.weight_scale", [64, 2]),
+    )
     refuse_changed("64 x 32 codes do not go with 32 x 4 scales", "modelopt-nvfp4", shape(f"{DOWN}.weight", [64, 16]))
     refuse_changed("codes of 1 and scales of 2 dimensions", "modelopt-nvfp4", shape(f"{DOWN}.weight", [1024]))
     refuse_changed("codes of 2 and scales of 1 dimensions", "modelopt-nvfp4", shape(f"{DOWN}.weight_scale", [128]))
-    refuse_changed("different numbers of experts", "gpt-oss-original", shape("block.0.mlp.mlp1_weight.blocks", [6, 4, 2, 16]),
-                   "block.0.mlp.mlp1_weight:0")
-    refuse_changed("different numbers of blocks", "gpt-oss-original", shape("block.0.mlp.mlp1_weight.blocks", [3, 8, 16, 2]),
-                   "block.0.mlp.mlp1_weight:0")
+    refuse_changed(
+        "different numbers of experts",
+        "gpt-oss-original",
+        shape("block.0.mlp.mlp1_weight.blocks", [6, 4, 2, 16]),
+        "block.0.mlp.mlp1_weight:0",
+    )
+    refuse_changed(
+        "different numbers of blocks",
+        "gpt-oss-original",
+        shape("block.0.mlp.mlp1_weight.blocks", [3, 8, 16, 2]),
+        "block.0.mlp.mlp1_weight:0",
+    )
 
 
 def test_rejects_experts_that_are_not_there():
@@ -247,24 +296,43 @@ def test_rejects_scales_that_say_something_else():
     ct, mo = "compressed-tensors-mxfp4", "modelopt-nvfp4"
     refuse_changed(f"tensor {DOWN}.weight_scale_2 is missing", mo, lambda t: t.pop(f"{DOWN}.weight_scale_2"))
     for value in (0.0, -1.0, float("inf"), float("nan")):
-        refuse_changed("its tensor scale is not a finite number above 0", mo,
-                       lambda t: t.update({f"{DOWN}.weight_scale_2": ("F32", [], struct.pack("<f", value))}))
-    refuse_changed("weight_scale_2 holds 2 numbers; 1 is needed", mo,
-                   lambda t: t.update({f"{DOWN}.weight_scale_2": ("F32", [2], bytes(8))}))
-    refuse_changed("weight_scale_2 are F16; F32 is needed", mo,
-                   lambda t: t.update({f"{DOWN}.weight_scale_2": ("F16", [], bytes(2))}))
-    refuse_changed("a scale is negative", mo, lambda t: t.update({f"{DOWN}.weight_scale": ("F8_E4M3", [32, 4], b"\xb8" * 128)}))
-    refuse_changed("and yet there is a tensor scale", ct,
-                   lambda t: t.update({f"{DOWN}.weight_global_scale": ("F32", [1], struct.pack("<f", 1))}))
-    refuse_changed("its scales are F8_E4M3; U8 is needed", "gpt-oss-original",
-                   lambda t: t.update({"block.0.mlp.mlp1_weight.scales": ("F8_E4M3", [3, 8, 4], b"8" * 96)}),
-                   "block.0.mlp.mlp1_weight:0")
+        refuse_changed(
+            "its tensor scale is not a finite number above 0",
+            mo,
+            lambda t: t.update({f"{DOWN}.weight_scale_2": ("F32", [], struct.pack("<f", value))}),
+        )
+    refuse_changed(
+        "weight_scale_2 holds 2 numbers; 1 is needed",
+        mo,
+        lambda t: t.update({f"{DOWN}.weight_scale_2": ("F32", [2], bytes(8))}),
+    )
+    refuse_changed(
+        "weight_scale_2 are F16; F32 is needed",
+        mo,
+        lambda t: t.update({f"{DOWN}.weight_scale_2": ("F16", [], bytes(2))}),
+    )
+    refuse_changed(
+        "a scale is negative", mo, lambda t: t.update({f"{DOWN}.weight_scale": ("F8_E4M3", [32, 4], b"\xb8" * 128)})
+    )
+    refuse_changed(
+        "and yet there is a tensor scale",
+        ct,
+        lambda t: t.update({f"{DOWN}.weight_global_scale": ("F32", [1], struct.pack("<f", 1))}),
+    )
+    refuse_changed(
+        "its scales are F8_E4M3; U8 is needed",
+        "gpt-oss-original",
+        lambda t: t.update({"block.0.mlp.mlp1_weight.scales": ("F8_E4M3", [3, 8, 4], b"8" * 96)}),
+        "block.0.mlp.mlp1_weight:0",
+    )
 
 
 def test_rejects_what_would_change_the_values():
     name = "compressed-tensors-mxfp4"
     use(name)
-    change_tensors(f"{name}/model.safetensors", lambda t: t.update({f"{DOWN}.weight_zero_point": ("U8", [32, 2], bytes(64))}))
+    change_tensors(
+        f"{name}/model.safetensors", lambda t: t.update({f"{DOWN}.weight_zero_point": ("U8", [32, 2], bytes(64))})
+    )
     refuse(f"it has {DOWN}.weight_zero_point, which is not read here and changes the values", f"{name}:{DOWN}")
 
 

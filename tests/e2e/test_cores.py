@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """layer on several cores: every bit is the golden model's, and what each core takes."""
+
 import json
 import pathlib
 
@@ -54,12 +55,16 @@ def test_cores_are_counted_one_by_one_on_tlm():
 
     def cases(*options):
         return {c["pass"]: c for c in json.loads(passes("layer", *XWD, *words, "--json", *options).out)["cases"]}
+
     one, by = cases(), {split: cases("--cores", "4", "--split", split) for split in ("tokens", "n", "auto")}
     check("core_cycles" not in one["fprop"], "one core is no list")
     for split, each in by.items():
         for name, case in each.items():
             check_equal((case["cores"], case["cycles"]), (4, max(case["core_cycles"])), f"{name} by {split}")
-            check(case["cycles"] < one[name]["cycles"] or case["core_cycles"].count(0) == 3, f"{name} by {split} is no faster")
+            check(
+                case["cycles"] < one[name]["cycles"] or case["core_cycles"].count(0) == 3,
+                f"{name} by {split} is no faster",
+            )
             check(0 < case["util_percent"] <= case["bound_percent"] <= 100, f"{name} by {split}: {case}")
             check_equal(len(case["core_cycles"]), 4, "cores")
     idle = {split: {name: case["core_cycles"].count(0) for name, case in each.items()} for split, each in by.items()}
@@ -106,11 +111,33 @@ def test_rejects_cores_for_what_the_host_multiplies():
 def test_rejects_cores_on_other_backends_and_in_files_of_one():
     tensors(4, 5, 6)
     for backend in ("systemc", "systemc:timed", "cuda", "fpga:/dev/none", "mmio:/dev/none"):
-        rejects(2, f"model, rtl and tlm, and backend {backend} is another", "layer", *XWD, "-o", "out", "--backend", backend,
-                "--cores", "2")
+        rejects(
+            2,
+            f"model, rtl and tlm, and backend {backend} is another",
+            "layer",
+            *XWD,
+            "-o",
+            "out",
+            "--backend",
+            backend,
+            "--cores",
+            "2",
+        )
     for option in ("trace", "timeline"):
-        rejects(2, f"--{option} is of one core", "layer", *XWD, "-o", "out", "--backend", "rtl", "--cores", "2", f"--{option}",
-                "file.fst")
+        rejects(
+            2,
+            f"--{option} is of one core",
+            "layer",
+            *XWD,
+            "-o",
+            "out",
+            "--backend",
+            "rtl",
+            "--cores",
+            "2",
+            f"--{option}",
+            "file.fst",
+        )
 
 
 if __name__ == "__main__":

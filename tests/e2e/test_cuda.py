@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backend cuda behind the program: on the emulated GPU, and where there is no GPU."""
+
 import json
 import math
 import os
@@ -38,15 +39,29 @@ def recipe(name, **settings):
 @slow
 def test_layers_equal_the_model():
     emulated()
-    recipes = ["ufp4", "e2m1", "nvfp4", "e2m1-46", "mxfp4",
-               recipe("mxfp4_rht", elem="e2m1", scale="e8m0", rht={"dgrad": "integer", "wgrad": "integer"}, round="sr",
-                      scale_round="up", accumulate="fp32", bf16_passes=["fprop"]),
-               recipe("scales", elem="e1m2", scale="fp32", rht="integer", round={"dy": "sr"}),
-               recipe("contract", elem="e2m1", accumulate="fp32", round={"dy": "sr"}, scale_round={"dy": "up"}),
-               recipe("tiles", elem="int4", layout={"w": "2d"}),
-               recipe("bf16_transform", elem="e1m2", rht="bf16", round={"dy": "sr"}),
-               recipe("mx", elem="int4", scale="e8m0", rht="integer", scale_round="up"),
-               recipe("rounded_fp32", elem="e2m1", scale="nvfp4", rht="bf16", accumulate="fp32")]
+    recipes = [
+        "ufp4",
+        "e2m1",
+        "nvfp4",
+        "e2m1-46",
+        "mxfp4",
+        recipe(
+            "mxfp4_rht",
+            elem="e2m1",
+            scale="e8m0",
+            rht={"dgrad": "integer", "wgrad": "integer"},
+            round="sr",
+            scale_round="up",
+            accumulate="fp32",
+            bf16_passes=["fprop"],
+        ),
+        recipe("scales", elem="e1m2", scale="fp32", rht="integer", round={"dy": "sr"}),
+        recipe("contract", elem="e2m1", accumulate="fp32", round={"dy": "sr"}, scale_round={"dy": "up"}),
+        recipe("tiles", elem="int4", layout={"w": "2d"}),
+        recipe("bf16_transform", elem="e1m2", rht="bf16", round={"dy": "sr"}),
+        recipe("mx", elem="int4", scale="e8m0", rht="integer", scale_round="up"),
+        recipe("rounded_fp32", elem="e2m1", scale="nvfp4", rht="bf16", accumulate="fp32"),
+    ]
     for shape in ((1, 1, 1), (33, 47, 130)):
         tensors(*shape)
         for name in recipes:
@@ -68,8 +83,33 @@ def test_training_equals_the_model_in_every_recipe():
     emulated()
     pathlib.Path("text").write_text("the cat sat on a mat. " * 400)
     for backend in ("model", "cuda"):
-        passes("train", "text", "-o", backend, "--backend", backend, "--recipe", RECIPES, "--steps", 2, "--seeds", 1, "--layers", 2,
-               "--d-model", 32, "--ff", 32, "--context", 16, "--batch", 2, "--eval", 64, "--whole")
+        passes(
+            "train",
+            "text",
+            "-o",
+            backend,
+            "--backend",
+            backend,
+            "--recipe",
+            RECIPES,
+            "--steps",
+            2,
+            "--seeds",
+            1,
+            "--layers",
+            2,
+            "--d-model",
+            32,
+            "--ff",
+            32,
+            "--context",
+            16,
+            "--batch",
+            2,
+            "--eval",
+            64,
+            "--whole",
+        )
     losses = [pathlib.Path(backend, "losses.csv").read_bytes() for backend in ("model", "cuda")]
     check(losses[0] == losses[1], f"losses differ: {losses}")
     for name in RECIPES.split(","):
@@ -101,8 +141,18 @@ def test_rejects_the_contract_nv():
     tensors(3, 16, 4)
     words = "backend cuda does not have contract nv"
     for name, scale in (("nv", "e4m3"), ("nv_of_mx", "e8m0"), ("nv_of_nvfp4", "nvfp4")):
-        rejects(3, words, "layer", *XWD, "-o", "out", "--backend", "cuda", "--recipe",
-                recipe(name, elem="e2m1", scale=scale, accumulate="nv"))
+        rejects(
+            3,
+            words,
+            "layer",
+            *XWD,
+            "-o",
+            "out",
+            "--backend",
+            "cuda",
+            "--recipe",
+            recipe(name, elem="e2m1", scale=scale, accumulate="nv"),
+        )
     for name in "AB":
         bench.write_npy(f"{name}.npy", bench.gaussian(3, 16))
         passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e2m1")
@@ -121,11 +171,25 @@ def test_bench_has_a_line_for_each_kernel_and_pass_on_rtl():
     emulated()
     lines = json.loads(passes("bench", "--backend", "cuda", "--size", "128", "--json").out)
     names = [line["case"] for line in lines]
-    for name in ("quantize_plain", "quantize_rht", "quantize_rht_sr", "amax_rht", "gemm_exact", "gemm_fp32",
-                 "gemm_fp32_int8", "vendor_fp8", "vendor_fp8_fast", "vendor_fp4", "fprop_exact", "dgrad_exact", "wgrad_exact"):
+    for name in (
+        "quantize_plain",
+        "quantize_rht",
+        "quantize_rht_sr",
+        "amax_rht",
+        "gemm_exact",
+        "gemm_fp32",
+        "gemm_fp32_int8",
+        "vendor_fp8",
+        "vendor_fp8_fast",
+        "vendor_fp4",
+        "fprop_exact",
+        "dgrad_exact",
+        "wgrad_exact",
+    ):
         check(name in names, f"{name} is missing in {names}")
-    check_equal([line["against"] for line in lines if line["case"] == "fprop_exact"], ["simulated_core_1000MHz"] * 2,
-                "against")
+    check_equal(
+        [line["against"] for line in lines if line["case"] == "fprop_exact"], ["simulated_core_1000MHz"] * 2, "against"
+    )
     skipped = [line["skipped"] for line in lines if line["case"].startswith("vendor_")]
     check(len(skipped) == 3 and all(skipped), f"an emulated GPU has no arithmetic of its own: {skipped}")
 
@@ -148,8 +212,12 @@ def test_rejects_a_machine_without_gpu():
     # Whether libufp4_cuda.so was built or not, and whether there is a GPU or not.
     tensors(3, 16, 4)
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    for words in (["layer", *XWD, "-o", "out", "--backend", "cuda"], ["layer", *XWD, "-o", "out", "--check", "cuda"],
-                  ["info", "--backend", "cuda"], ["bench", "--backend", "cuda"]):
+    for words in (
+        ["layer", *XWD, "-o", "out", "--backend", "cuda"],
+        ["layer", *XWD, "-o", "out", "--check", "cuda"],
+        ["info", "--backend", "cuda"],
+        ["bench", "--backend", "cuda"],
+    ):
         rejects(3, "cuda: ", *words)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command demo as a user meets it: exit status, messages."""
+
 import json
 import pathlib
 
@@ -32,7 +33,9 @@ def test_equals_the_model_on_rtl():
 
 
 def test_compares_layers_and_passes_in_bf16():
-    pathlib.Path("some.json").write_text('{"elem": "e1m2", "bf16_passes": ["dgrad"], "bf16_layers": {"last": "15%", "names": ["proj"]}}')
+    pathlib.Path("some.json").write_text(
+        '{"elem": "e1m2", "bf16_passes": ["dgrad"], "bf16_layers": {"last": "15%", "names": ["proj"]}}'
+    )
     cases = json.loads(passes(*demo(), "--backend", "model", "--recipe", "some.json", "--json").out)["cases"]
     formats = [case["format"] for case in cases if case["pass"] != "dgrad"]
     check({case["format"] for case in cases if case["pass"] == "dgrad"} == {"bf16"}, cases)

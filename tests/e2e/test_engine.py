@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """quantize on a core: its QUANT engine makes the golden model's file, or the host does and says so."""
+
 import json
 import math
 import pathlib
@@ -9,13 +10,17 @@ from bench import check, check_equal, passes, rejects
 
 Q = ["-o", "Q.safetensors"]
 
-ENGINE = [["--elem", "e1m2"], ["--elem", "e2m1", "--round", "sr", "--seed", "9", "--tensor-id", "70"],
-          ["--elem", "int4", "--scale-round", "up", "--axis", "col"],
-          ["--elem", "e1m2", "--rht", "on", "--rht-mask", "0x1234"],
-          ["--elem", "e1m2", "--rht", "on", "--rht-mask", "0xBEEF", "--axis", "col", "--round", "sr"],
-          ["--elem", "e2m1", "--scale", "e8m0"], ["--elem", "int4", "--scale", "e8m0", "--scale-round", "up", "--axis", "col"],
-          ["--elem", "e1m2", "--tensor-exponent", "-3"],
-          ["--recipe", "ufp4", "--role", "dy", "--pass", "wgrad", "--rht-mask", "0x00FF"]]
+ENGINE = [
+    ["--elem", "e1m2"],
+    ["--elem", "e2m1", "--round", "sr", "--seed", "9", "--tensor-id", "70"],
+    ["--elem", "int4", "--scale-round", "up", "--axis", "col"],
+    ["--elem", "e1m2", "--rht", "on", "--rht-mask", "0x1234"],
+    ["--elem", "e1m2", "--rht", "on", "--rht-mask", "0xBEEF", "--axis", "col", "--round", "sr"],
+    ["--elem", "e2m1", "--scale", "e8m0"],
+    ["--elem", "int4", "--scale", "e8m0", "--scale-round", "up", "--axis", "col"],
+    ["--elem", "e1m2", "--tensor-exponent", "-3"],
+    ["--recipe", "ufp4", "--role", "dy", "--pass", "wgrad", "--rht-mask", "0x00FF"],
+]
 
 
 def engine(backend, *options):
@@ -26,11 +31,17 @@ def engine(backend, *options):
             passes("quantize", "X.npy", "-o", "want.safetensors", *how)
             done = passes("quantize", "X.npy", *Q, *how, "--backend", backend, "--check", "model", "--stats", *options)
             check("tensor exponent and flags, equal" in done.err and "the host quantizes" not in done.err, f"{done}")
-            jobs = {line.split()[0]: line.split()[1:] for line in done.out.splitlines() if len(line.split()) == 5 and line[0] != "%"}
+            jobs = {
+                line.split()[0]: line.split()[1:]
+                for line in done.out.splitlines()
+                if len(line.split()) == 5 and line[0] != "%"
+            }
             finds = "e8m0" not in how and "--tensor-exponent" not in how
             check_equal(list(jobs), ["amax", "quant"] if finds else ["quant"], f"{how}: jobs")
             check(all(int(words[2]) > 100 for words in jobs.values()), f"{how}: {done.out}")
-            check_equal(pathlib.Path("Q.safetensors").read_bytes(), pathlib.Path("want.safetensors").read_bytes(), f"{how}")
+            check_equal(
+                pathlib.Path("Q.safetensors").read_bytes(), pathlib.Path("want.safetensors").read_bytes(), f"{how}"
+            )
 
 
 def test_the_engine_makes_the_models_file():
@@ -46,8 +57,23 @@ def test_a_mask_changes_what_the_engine_makes():
     bench.write_npy("X.npy", bench.gaussian(16, 64))
     made = set()
     for mask in ("0x0000", "0x0001", "0x8000", "0xFFFF"):
-        passes("quantize", "X.npy", *Q, "--elem", "e1m2", "--rht", "on", "--rht-mask", mask, "--backend", "tlm", "--config",
-               "small", "--check", "model")
+        passes(
+            "quantize",
+            "X.npy",
+            *Q,
+            "--elem",
+            "e1m2",
+            "--rht",
+            "on",
+            "--rht-mask",
+            mask,
+            "--backend",
+            "tlm",
+            "--config",
+            "small",
+            "--check",
+            "model",
+        )
         made.add(pathlib.Path("Q.safetensors").read_bytes())
     check_equal(len(made), 4, "files")
 
@@ -58,45 +84,116 @@ def test_statistics_say_what_the_engine_did():
     told = json.loads(passes(*words, "--check", "model", "--json").out)
     jobs = {job["job"]: job for job in told.pop("jobs")}
     counters = told.pop("counters")
-    check_equal(told, dict(on_core=True, tensor_exponent=8, nan=True, saturated=False, mismatches=0, verdict="equal"), "JSON")
+    check_equal(
+        told, dict(on_core=True, tensor_exponent=8, nan=True, saturated=False, mismatches=0, verdict="equal"), "JSON"
+    )
     check_equal(list(jobs), ["amax", "quant"], "jobs")
     check_equal([(job["rows"], job["cols"]) for job in jobs.values()], [(20, 32)] * 2, "sizes")
     check(jobs["quant"]["cycles"] > 100 and counters["write_beats"] > 0, f"{jobs} {counters}")
     check_equal(json.loads(passes(*words, "--json").out)["verdict"], "-", "nothing compared")
     told = json.loads(passes("quantize", "X.npy", *Q, "--elem", "e1m2", "--json").out)
-    check_equal((told["jobs"], told["counters"]),
-                ([{"job": "host", "rows": told["jobs"][0]["rows"], "cols": told["jobs"][0]["cols"], "cycles": None,
-                   "numbers_per_cycle": None}], None), "without a core")
-    told = json.loads(passes("quantize", "X.npy", "--elem", "e1m2", "--backend", "tlm", "--config", "small", "--timing-only", "--json").out)
-    check_equal({job["job"]: job["cycles"] for job in told["jobs"]}, {name: job["cycles"] for name, job in jobs.items()}, "cycles without data")
-    told = json.loads(passes("quantize", "X.npy", *Q, "--elem", "e1m2", "--check", "tlm", "--config", "small", "--json").out)
-    check_equal({job["job"]: job["cycles"] for job in told["jobs"]}, {name: job["cycles"] for name, job in jobs.items()}, "of the one that has them")
+    check_equal(
+        (told["jobs"], told["counters"]),
+        (
+            [
+                {
+                    "job": "host",
+                    "rows": told["jobs"][0]["rows"],
+                    "cols": told["jobs"][0]["cols"],
+                    "cycles": None,
+                    "numbers_per_cycle": None,
+                }
+            ],
+            None,
+        ),
+        "without a core",
+    )
+    told = json.loads(
+        passes(
+            "quantize", "X.npy", "--elem", "e1m2", "--backend", "tlm", "--config", "small", "--timing-only", "--json"
+        ).out
+    )
+    check_equal(
+        {job["job"]: job["cycles"] for job in told["jobs"]},
+        {name: job["cycles"] for name, job in jobs.items()},
+        "cycles without data",
+    )
+    told = json.loads(
+        passes("quantize", "X.npy", *Q, "--elem", "e1m2", "--check", "tlm", "--config", "small", "--json").out
+    )
+    check_equal(
+        {job["job"]: job["cycles"] for job in told["jobs"]},
+        {name: job["cycles"] for name, job in jobs.items()},
+        "of the one that has them",
+    )
 
 
 def test_what_no_engine_makes_the_host_does_and_says():
     bench.write_npy("X.npy", bench.gaussian(16, 32))
-    for config, how, why in (("small", ["--elem", "e2m1", "--scale", "nvfp4"], "QUANT makes no nvfp4 scales"),
-                             ("small", ["--elem", "e1m2", "--layout", "2d"], "QUANT makes no scales of 16 x 16 tiles"),
-                             ("small", ["--elem", "e1m2", "--rht", "bf16"], "QUANT has no transform that rounds to BF16"),
-                             ("small", ["--elem", "e1m2", "--scale", "e8m0", "--rht", "on"], "QUANT transforms no blocks of 32 with E8M0 scales"),
-                             ("tiny", ["--elem", "e1m2"], "tiny has no QUANT engine")):
-        done = passes("quantize", "X.npy", *Q, *how, "--backend", "tlm", "--config", config, "--check", "model", "--stats")
+    for config, how, why in (
+        ("small", ["--elem", "e2m1", "--scale", "nvfp4"], "QUANT makes no nvfp4 scales"),
+        ("small", ["--elem", "e1m2", "--layout", "2d"], "QUANT makes no scales of 16 x 16 tiles"),
+        ("small", ["--elem", "e1m2", "--rht", "bf16"], "QUANT has no transform that rounds to BF16"),
+        (
+            "small",
+            ["--elem", "e1m2", "--scale", "e8m0", "--rht", "on"],
+            "QUANT transforms no blocks of 32 with E8M0 scales",
+        ),
+        ("tiny", ["--elem", "e1m2"], "tiny has no QUANT engine"),
+    ):
+        done = passes(
+            "quantize", "X.npy", *Q, *how, "--backend", "tlm", "--config", config, "--check", "model", "--stats"
+        )
         check(f"ufp4 quantize: the host quantizes for tlm: {why}\n" in done.err and "host" in done.out, f"{done}")
 
 
 def test_rejects_what_does_not_go_with_a_backend():
     bench.write_npy("X.npy", bench.gaussian(16, 32))
     words = ["quantize", "X.npy", *Q, "--elem", "e1m2"]
-    rejects(3, "backend tlm does not have this combination with scale fp32", *words, "--scale", "fp32", "--backend", "tlm")
-    rejects(3, "backend tlm does not have this combination with scale fp32", *words, "--scale", "fp32", "--check", "tlm")
-    rejects(3, "backend cuda does not have RHT integer with scale e4m3, layout 2d; model, rtl", *words, "--layout", "2d", "--rht", "on", "--backend", "cuda")
-    rejects(3, "backend cuda does not have block 64 with scale e4m3; model has", *words, "--block", "64", "--backend", "cuda")
+    rejects(
+        3, "backend tlm does not have this combination with scale fp32", *words, "--scale", "fp32", "--backend", "tlm"
+    )
+    rejects(
+        3, "backend tlm does not have this combination with scale fp32", *words, "--scale", "fp32", "--check", "tlm"
+    )
+    rejects(
+        3,
+        "backend cuda does not have RHT integer with scale e4m3, layout 2d; model, rtl",
+        *words,
+        "--layout",
+        "2d",
+        "--rht",
+        "on",
+        "--backend",
+        "cuda",
+    )
+    rejects(
+        3,
+        "backend cuda does not have block 64 with scale e4m3; model has",
+        *words,
+        "--block",
+        "64",
+        "--backend",
+        "cuda",
+    )
     rejects(2, "no backend is called 'gpu'", *words, "--backend", "gpu")
     rejects(2, "no backend is called 'gpu'", *words, "--check", "gpu")
     rejects(2, "--config is of a simulated core, and backend model is none", *words, "--config", "small")
     rejects(2, "--timing-only is of the timed model", "quantize", "X.npy", "--elem", "e1m2", "--timing-only")
     rejects(2, "--timing-only makes no codes; leave -o out", *words, "--backend", "tlm", "--timing-only")
-    rejects(2, "--timing-only leaves no data for --check", "quantize", "X.npy", "--elem", "e1m2", "--timing-only", "--backend", "tlm", "--check", "model")
+    rejects(
+        2,
+        "--timing-only leaves no data for --check",
+        "quantize",
+        "X.npy",
+        "--elem",
+        "e1m2",
+        "--timing-only",
+        "--backend",
+        "tlm",
+        "--check",
+        "model",
+    )
     rejects(2, "-o Q.safetensors is missing", "quantize", "X.npy", "--elem", "e1m2", "--backend", "tlm")
     rejects(2, "--config: no configuration is called 'huge'", *words, "--backend", "tlm", "--config", "huge")
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """explore: cycles of a model's training step."""
+
 import csv
 import json
 import os
@@ -23,14 +24,28 @@ def jobs(rows, layer):
 def test_a_serial_step_has_every_job():
     rows = explore("--config", "small", "--tokens", "32", "--serial")
     check_equal(list(rows[0])[:10], FIRST, "first columns")
-    check_equal(jobs(rows, "fc1"), [("amax", "X", 32, 64, 0), ("quant", "X", 32, 64, 0), ("amax", "W", 96, 64, 0),
-                                    ("quant", "W", 96, 64, 0), ("amax", "dY", 32, 96, 0), ("quant", "dY", 32, 96, 0),
-                                    ("fprop", "", 32, 96, 64), ("dgrad", "", 32, 64, 96), ("wgrad", "", 96, 64, 32)],
-                "jobs of fc1")
+    check_equal(
+        jobs(rows, "fc1"),
+        [
+            ("amax", "X", 32, 64, 0),
+            ("quant", "X", 32, 64, 0),
+            ("amax", "W", 96, 64, 0),
+            ("quant", "W", 96, 64, 0),
+            ("amax", "dY", 32, 96, 0),
+            ("quant", "dY", 32, 96, 0),
+            ("fprop", "", 32, 96, 64),
+            ("dgrad", "", 32, 64, 96),
+            ("wgrad", "", 96, 64, 32),
+        ],
+        "jobs of fc1",
+    )
     step = rows[-1]
     check_equal((step["layer"], step["pass"]), ("step", "all"), "last row")
-    check_equal(sum(int(r["cycles"]) * int(r["count"]) for r in rows if r["pass"] != "all"), int(step["cycles"]),
-                "cycles of the step")
+    check_equal(
+        sum(int(r["cycles"]) * int(r["count"]) for r in rows if r["pass"] != "all"),
+        int(step["cycles"]),
+        "cycles of the step",
+    )
     check_equal(float(step["tokens_per_second"]), round(32 / (int(step["cycles"]) * 1e-9), 1), "tokens a second")
 
 
@@ -43,12 +58,28 @@ def test_layers_multiply_the_serial_step():
 def test_a_step_has_every_job_of_two_halves():
     rows = explore("--config", "small", "--tokens", "33", "--batches", "2")
     halves = [(r["pass"], r["tensor"], r["batch"], int(r["m"]), int(r["count"])) for r in rows if r["layer"] == "fc1"]
-    check_equal(halves, [("amax", "X", "0", 17, 2), ("amax", "X", "1", 16, 2), ("quant", "X", "0", 17, 2),
-                         ("quant", "X", "1", 16, 2), ("amax", "W", "", 96, 2), ("quant", "W", "", 96, 2),
-                         ("amax", "dY", "0", 17, 2), ("amax", "dY", "1", 16, 2), ("quant", "dY", "0", 17, 2),
-                         ("quant", "dY", "1", 16, 2), ("fprop", "", "0", 17, 2), ("fprop", "", "1", 16, 2),
-                         ("dgrad", "", "0", 17, 2), ("dgrad", "", "1", 16, 2), ("wgrad", "", "0", 96, 2),
-                         ("wgrad", "", "1", 96, 2)], "jobs of fc1")
+    check_equal(
+        halves,
+        [
+            ("amax", "X", "0", 17, 2),
+            ("amax", "X", "1", 16, 2),
+            ("quant", "X", "0", 17, 2),
+            ("quant", "X", "1", 16, 2),
+            ("amax", "W", "", 96, 2),
+            ("quant", "W", "", 96, 2),
+            ("amax", "dY", "0", 17, 2),
+            ("amax", "dY", "1", 16, 2),
+            ("quant", "dY", "0", 17, 2),
+            ("quant", "dY", "1", 16, 2),
+            ("fprop", "", "0", 17, 2),
+            ("fprop", "", "1", 16, 2),
+            ("dgrad", "", "0", 17, 2),
+            ("dgrad", "", "1", 16, 2),
+            ("wgrad", "", "0", 96, 2),
+            ("wgrad", "", "1", 96, 2),
+        ],
+        "jobs of fc1",
+    )
     check(all(int(r["cycles"]) > 0 for r in rows), "a job without cycles")
     step = total(rows)
     check(int(step["quant"]) > 0 and int(step["quant_beside"]) > 0, "exposed and hidden quantization")
@@ -64,10 +95,15 @@ def test_few_tokens_make_one_batch():
     two = total(explore("--config", "small", "--tokens", "2", "--batches", "2"))
     check(two["batches"] == "2" and int(two["cycles"]) > cycles[2], f"two halves of two tokens: {two['cycles']}")
     check_equal(total(explore("--config", "small", "--tokens", "64", "--batches", "1"))["batches"], "1", "asked for")
-    check_equal(total(explore("--config", "small", "--tokens", "64", "--serial"))["batches"], "1", "one after the other")
+    check_equal(
+        total(explore("--config", "small", "--tokens", "64", "--serial"))["batches"], "1", "one after the other"
+    )
     rows = explore("--config", "small", "--tokens", "1,2", "--batches", "2")
-    check_equal([(r["cycles"] != "", r["reason"]) for r in rows if r["layer"] == "step"],
-                [(False, "a layer sees one token, which two micro-batches cannot share"), (True, "")], "one token in two")
+    check_equal(
+        [(r["cycles"] != "", r["reason"]) for r in rows if r["layer"] == "step"],
+        [(False, "a layer sees one token, which two micro-batches cannot share"), (True, "")],
+        "one token in two",
+    )
     rejects(2, "--batches: 1 or 2", "explore", shapes(), "-o", "no", "--batches", "3")
     rejects(2, "--batches: 1 or 2", "explore", shapes(), "-o", "no", "--batches", "0")
     rejects(2, "--batches goes side by side", "explore", shapes(), "-o", "no", "--batches", "1", "--serial")
@@ -77,12 +113,27 @@ def test_bytes_of_data_and_bytes_on_the_bus():
     """Each job has a descriptor of 128 bytes and a completion of 16; else a bus of 8 bytes has no more than the data."""
     kinds = ("fprop", "dgrad", "wgrad", "amax", "quant")
     for options in (["--serial"], ["--batches", "1"], ["--batches", "2"]):
-        rows = explore("--config", "small", "--tokens", "37", *options, model=shapes("name,cin,cout,count\nfc1,80,96,2\nproj,64,88,1\n"))
+        rows = explore(
+            "--config",
+            "small",
+            "--tokens",
+            "37",
+            *options,
+            model=shapes("name,cin,cout,count\nfc1,80,96,2\nproj,64,88,1\n"),
+        )
         jobs_run = sum(int(r["count"]) for r in rows if r["pass"] in kinds)
         step = total(rows)
-        check_equal(int(step["bus_read_bytes"]) - int(step["read_bytes"]), 128 * jobs_run, f"{options}: read beside the data")
-        check_equal(int(step["bus_write_bytes"]) - int(step["write_bytes"]), 16 * jobs_run, f"{options}: written beside the data")
-    rows = explore("--config", "default,large", "--tokens", "37", "--serial", model=shapes("name,cin,cout,count\nfc,83,99,1\n"))
+        check_equal(
+            int(step["bus_read_bytes"]) - int(step["read_bytes"]), 128 * jobs_run, f"{options}: read beside the data"
+        )
+        check_equal(
+            int(step["bus_write_bytes"]) - int(step["write_bytes"]),
+            16 * jobs_run,
+            f"{options}: written beside the data",
+        )
+    rows = explore(
+        "--config", "default,large", "--tokens", "37", "--serial", model=shapes("name,cin,cout,count\nfc,83,99,1\n")
+    )
     for row in (r for r in rows if r["pass"] == "quant"):
         m, n = int(row["m"]), int(row["n"])
         units, bus = 2 * -(-m // 16) * -(-n // 16), 64 if row["config"] == "default" else 128
@@ -103,7 +154,12 @@ def test_bytes_of_data_and_bytes_on_the_bus():
 def test_the_page_lists_every_column():
     page = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "files.md"
     section = page.read_text().split("\n## An exploration\n")[1].split("\n## ")[0]
-    listed = [name for line in section.split("| column of")[1].splitlines() if line.startswith("| `") for name in line.split("|")[1].replace("`", "").split(",")]
+    listed = [
+        name
+        for line in section.split("| column of")[1].splitlines()
+        if line.startswith("| `")
+        for name in line.split("|")[1].replace("`", "").split(",")
+    ]
     explore("--config", "small", "--tokens", "16")
     columns = pathlib.Path("out/explore.csv").read_text().splitlines()[0].split(",")
     check_equal([name.strip() for name in listed], columns, "columns")
@@ -118,12 +174,17 @@ def test_what_was_asked_is_printed():
             check_equal({len(line.split()) for line in table[1:]}, {len(table[0].split()) - 1}, "words of a line")
         check_equal(lines[second].split()[-6:], NEEDS, "what the steps need")
         return lines[0].split()[1:]
+
     one = ["layer", "pass", "count", "m", "n", "k", "cycles", "tensor", "util_percent", "bound_by", "ms"]
     check_equal(head("--config", "small", "--serial"), one, "one case")
     check_equal(sorted(head("--config", "small")), sorted([*one, "batch"]), "with micro-batches")
-    many = head("--config", "small,board", "--recipe", "ufp4,e2m1", "--mem-bandwidth", "0,4", "--mem-latency", "1,2", "--serial")
+    many = head(
+        "--config", "small,board", "--recipe", "ufp4,e2m1", "--mem-bandwidth", "0,4", "--mem-latency", "1,2", "--serial"
+    )
     check_equal(sorted(many), sorted([*one, "config", "recipe", "mem_bandwidth", "mem_latency"]), "of several values")
-    lines = passes("explore", shapes(), "-o", "out", "--tokens", "16", "--config", "small", "--recipe", "ufp4,mxfp4").out
+    lines = passes(
+        "explore", shapes(), "-o", "out", "--tokens", "16", "--config", "small", "--recipe", "ufp4,mxfp4"
+    ).out
     check("it needs contract fp32, and small has exact" in lines and "reason" in lines, lines)
 
 
@@ -131,9 +192,17 @@ def test_a_bandwidth_above_the_bus_is_told():
     rows = explore("--config", "small,default", "--mem-bandwidth", "0,8,9,64", "--tokens", "16", "--serial")
     told = {(r["config"], r["mem_bandwidth"]): (bool(r["cycles"]), r["reason"]) for r in rows}
     above = "mem-bandwidth {} is above the bus, which carries 8 bytes a cycle"
-    check_equal(told, {("small", "0"): (True, ""), ("small", "8"): (True, ""), ("small", "9"): (True, above.format(9)),
-                       ("small", "64"): (True, above.format(64)), **{("default", n): (True, "") for n in ("0", "8", "9", "64")}},
-                "reasons")
+    check_equal(
+        told,
+        {
+            ("small", "0"): (True, ""),
+            ("small", "8"): (True, ""),
+            ("small", "9"): (True, above.format(9)),
+            ("small", "64"): (True, above.format(64)),
+            **{("default", n): (True, "") for n in ("0", "8", "9", "64")},
+        },
+        "reasons",
+    )
 
 
 def test_a_bandwidth_above_the_bus_is_drawn():
@@ -147,8 +216,10 @@ def test_a_bandwidth_above_the_bus_is_drawn():
 
 def test_side_by_side_is_faster():
     shape = shapes("name,cin,cout,count\nfc1,256,256,1\nfc2,256,256,1\n")
-    fast, slow = (total(explore("--tokens", "2048", "--config", "default", *options, model=shape))
-                  for options in ([], ["--serial"]))
+    fast, slow = (
+        total(explore("--tokens", "2048", "--config", "default", *options, model=shape))
+        for options in ([], ["--serial"])
+    )
     macs = 3 * 2 * 2048 * 256 * 256
     for row in (fast, slow):
         check_equal(float(row["util_percent"]), round(100 * macs / 4096 / int(row["cycles"]), 1), "utilization")
@@ -169,16 +240,45 @@ def test_blocks_are_counted_as_the_second_one():
 
 def test_layers_have_kinds_and_tokens_of_their_own():
     rows = explore("--config", "small", "--tokens", "64", "--serial", "--host-bytes", model=shapes(KINDS))
-    forward = {r["layer"]: (int(r["count"]), int(r["m"]), int(r["n"]), int(r["k"])) for r in rows if r["pass"] in ("fprop", "forward")}
-    check_equal(forward, {"fc": (6, 64, 96, 64), "expert": (1, 16, 32, 64), "routed": (1, 24, 32, 64), "mixed": (4, 128, 64, 32),
-                          "scores": (4, 128, 64, 32), "norm": (1, 64, 64, 0)}, "layers")
-    host = {(r["layer"], r["pass"]): (r["cycles"], int(r["read_bytes"]), int(r["write_bytes"])) for r in rows if "ward" in r["pass"]}
+    forward = {
+        r["layer"]: (int(r["count"]), int(r["m"]), int(r["n"]), int(r["k"]))
+        for r in rows
+        if r["pass"] in ("fprop", "forward")
+    }
+    check_equal(
+        forward,
+        {
+            "fc": (6, 64, 96, 64),
+            "expert": (1, 16, 32, 64),
+            "routed": (1, 24, 32, 64),
+            "mixed": (4, 128, 64, 32),
+            "scores": (4, 128, 64, 32),
+            "norm": (1, 64, 64, 0),
+        },
+        "layers",
+    )
+    host = {
+        (r["layer"], r["pass"]): (r["cycles"], int(r["read_bytes"]), int(r["write_bytes"]))
+        for r in rows
+        if "ward" in r["pass"]
+    }
     x, w, y = 2 * 128 * 32, 2 * 64 * 32, 2 * 128 * 64
-    check_equal(host, {("scores", "forward"): ("", x + w, y), ("scores", "backward"): ("", x + w + 2 * y, x + w),
-                       ("norm", "forward"): ("", 8192, 8192), ("norm", "backward"): ("", 16384, 8192)}, "bytes of the host")
+    check_equal(
+        host,
+        {
+            ("scores", "forward"): ("", x + w, y),
+            ("scores", "backward"): ("", x + w + 2 * y, x + w),
+            ("norm", "forward"): ("", 8192, 8192),
+            ("norm", "backward"): ("", 16384, 8192),
+        },
+        "bytes of the host",
+    )
     step = next(r for r in rows if r["layer"] == "step")
-    check_equal(sum(int(r["cycles"]) * int(r["count"]) for r in rows if r["pass"] != "all" and r["cycles"]), int(step["cycles"]),
-                "cycles of the step")
+    check_equal(
+        sum(int(r["cycles"]) * int(r["count"]) for r in rows if r["pass"] != "all" and r["cycles"]),
+        int(step["cycles"]),
+        "cycles of the step",
+    )
     few = explore("--config", "small", "--tokens", "64", "--serial", model=shapes(KINDS))
     check_equal({r["layer"] for r in rows} - {r["layer"] for r in few}, {"scores", "norm"}, "without the host's")
     more = explore("--config", "small", "--tokens", "64", "--serial", "--attention", model=shapes(KINDS))
@@ -216,8 +316,15 @@ def test_the_page_stands_alone():
     bench.demand_drawing()
     explore("--config", "small", "--mem-bandwidth", "2,8", "--tokens", "16")
     page = pathlib.Path("out/report.html").read_text()
-    for what in ("A training step", "Where the cycles go", "Utilization against bandwidth", "Roofline",
-                 "MACs a byte", "small, 2 B/cycle", "Every job"):
+    for what in (
+        "A training step",
+        "Where the cycles go",
+        "Utilization against bandwidth",
+        "Roofline",
+        "MACs a byte",
+        "small, 2 B/cycle",
+        "Every job",
+    ):
         check(what in page, f"{what} is missing")
     check("http" not in page and "<script" not in page, "outside references")
     check_equal(sorted(os.listdir("out")), [*FILES, "report.html"], "files")
@@ -239,10 +346,15 @@ def test_without_python_the_rows_are_there():
 
 def test_a_python_without_the_package_is_told_in_one_line():
     os.makedirs("bin")
-    pathlib.Path("bin/python").write_text(f"#!/bin/sh\nexec {sys.executable} -S -I \"$@\"\n")
+    pathlib.Path("bin/python").write_text(f'#!/bin/sh\nexec {sys.executable} -S -I "$@"\n')
     os.chmod("bin/python", 0o755)
-    done = subprocess.run([bench.PROGRAM, "explore", shapes(), "--config", "small", "--tokens", "4", "-o", "out"],
-                          capture_output=True, text=True, env={**os.environ, "UFP4_PYTHON": "bin/python"}, timeout=60)
+    done = subprocess.run(
+        [bench.PROGRAM, "explore", shapes(), "--config", "small", "--tokens", "4", "-o", "out"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "UFP4_PYTHON": "bin/python"},
+        timeout=60,
+    )
     check_equal((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
     check(done.stderr.endswith("; one with ufp4[report] does\n"), done.stderr)
     check_equal(sorted(os.listdir("out")), FILES, "what stays")
@@ -256,7 +368,7 @@ def test_several_sizes_of_a_step_make_a_heat_map():
     explore("--config", "small", "--tokens", "16,64", "--batches", "2")
     page = pathlib.Path("out/report.html").read_text()
     check("Utilization over tokens: ufp4 on small" in page, "no heat map")
-    heat = page[page.index("Utilization over tokens"):page.index("Every job")]
+    heat = page[page.index("Utilization over tokens") : page.index("Every job")]
     check_equal([heat.count(f"FPROP, {half} half") for half in ("first", "second")], [2, 2], "halves")
 
 
@@ -277,44 +389,50 @@ def test_json_has_the_rows():
 def test_passes_of_the_host_are_for_serial_alone():
     pathlib.Path("host.json").write_text('{"elem": "e1m2", "rht": "integer", "bf16_passes": ["wgrad"]}')
     options = ["--config", "small", "--recipe", "host.json", "--tokens", "16"]
-    rejects(2, "the host multiplies passes in BF16: --serial counts the others", "explore", shapes(), "-o", "out",
-            *options)
+    rejects(
+        2, "the host multiplies passes in BF16: --serial counts the others", "explore", shapes(), "-o", "out", *options
+    )
     check("wgrad" not in {r["pass"] for r in explore(*options, "--serial")}, "WGRAD is there")
 
 
 def test_commands_are_quoted():
     passes("explore", shapes(), "--config", "small", "--tokens", "4", "-o", "it's 1")
     command = json.loads(pathlib.Path("it's 1/explore.json").read_text())["command"]
-    check_equal(shlex.split(command), ["ufp4", "explore", "s.csv", "--config", "small", "--tokens", "4", "-o", "it's 1"],
-                "the command")
+    check_equal(
+        shlex.split(command),
+        ["ufp4", "explore", "s.csv", "--config", "small", "--tokens", "4", "-o", "it's 1"],
+        "the command",
+    )
     told = run("explore", "s.csv", "--config", "small", "--tokens", "4", "-o", "it's 1").err
     check_equal(shlex.split(told.split("-m ufp4.report ")[1]), ["it's 1/explore.json"], "how to draw it")
 
 
 def test_bad_shapes_are_refused():
-    for text, message in (("name,cin,cout\nfc,1,2\n", "the first line must be name,cin,cout,count"),
-                          ("name,cin,cout,count\n", "there is no layer in it"),
-                          ("name,cin,cout,count\nfc,0,2,1\n", "line 2: cin is '0'"),
-                          ("name,cin,cout,count\nfc,8,1.5,1\n", "line 2: cout is '1.5'"),
-                          ("name,cin,cout,count\nfc,8,8\n", "line 2: name,cin,cout,count are needed"),
-                          ("name,cin,cout,count\nfc,8,8,1,1\n", "line 2: more columns than the first line has"),
-                          ("name,cin,count,cout\nfc,8,8,1\n", "the first line must be name,cin,cout,count"),
-                          ("name,cin,cout,count,size\nfc,8,8,1,1\n", "and behind it what is wanted of kind,tokens,repeat,group"),
-                          ("name,cin,cout,count,kind,kind\nfc,8,8,1,,\n", "the first line must be"),
-                          ("name,cin,cout,count,group\nfc,8,8,1\n", "line 2: a column is missing"),
-                          ("name,cin,cout,count,group\nfc,8,8,1,0\n", "line 2: group is '0'"),
-                          ("name,cin,cout,count,repeat\nfc,8,8,1,x\n", "line 2: repeat is 'x'"),
-                          ("name,cin,cout,count,kind\nfc,8,8,1,conv\n", "line 2: kind is linear, matmul, bf16 or host"),
-                          ("name,cin,cout,count,tokens\nfc,8,8,1,3/2\n", "line 2: tokens are more than all"),
-                          ("name,cin,cout,count,tokens\nfc,8,8,1,1/0\n", "line 2: tokens is '0'"),
-                          ("name,cin,cout,count,kind\nfc,8,8,1,host\n", "s.csv: the core has nothing to do in it"),
-                          ("name,cin,cout,count\nfc,8,8,1\nfc,8,8,1\n", "line 3: this name is there twice"),
-                          ("name,cin,cout,count\nstep,8,8,1\n", "line 2: block and step are the names of totals"),
-                          ("name,cin,cout,count\nfc,8,8,1\nblock,8,8,1\n", "line 3: block and step are the names of totals"),
-                          ('name,cin,cout,count\n"o,d",8,8,1\n', "line 2: quotes are not supported"),
-                          ("name,cin,cout,count\nfc,8\0,8,1\n", "line 2: a zero byte in it"),
-                          ("name,cin,cout,count\nfc,8,8,1\n\0\n", "line 3: a zero byte in it"),
-                          ("name,cin,cout,count\nfc,2000000,8,1\n", "line 2: cin is '2000000'")):
+    for text, message in (
+        ("name,cin,cout\nfc,1,2\n", "the first line must be name,cin,cout,count"),
+        ("name,cin,cout,count\n", "there is no layer in it"),
+        ("name,cin,cout,count\nfc,0,2,1\n", "line 2: cin is '0'"),
+        ("name,cin,cout,count\nfc,8,1.5,1\n", "line 2: cout is '1.5'"),
+        ("name,cin,cout,count\nfc,8,8\n", "line 2: name,cin,cout,count are needed"),
+        ("name,cin,cout,count\nfc,8,8,1,1\n", "line 2: more columns than the first line has"),
+        ("name,cin,count,cout\nfc,8,8,1\n", "the first line must be name,cin,cout,count"),
+        ("name,cin,cout,count,size\nfc,8,8,1,1\n", "and behind it what is wanted of kind,tokens,repeat,group"),
+        ("name,cin,cout,count,kind,kind\nfc,8,8,1,,\n", "the first line must be"),
+        ("name,cin,cout,count,group\nfc,8,8,1\n", "line 2: a column is missing"),
+        ("name,cin,cout,count,group\nfc,8,8,1,0\n", "line 2: group is '0'"),
+        ("name,cin,cout,count,repeat\nfc,8,8,1,x\n", "line 2: repeat is 'x'"),
+        ("name,cin,cout,count,kind\nfc,8,8,1,conv\n", "line 2: kind is linear, matmul, bf16 or host"),
+        ("name,cin,cout,count,tokens\nfc,8,8,1,3/2\n", "line 2: tokens are more than all"),
+        ("name,cin,cout,count,tokens\nfc,8,8,1,1/0\n", "line 2: tokens is '0'"),
+        ("name,cin,cout,count,kind\nfc,8,8,1,host\n", "s.csv: the core has nothing to do in it"),
+        ("name,cin,cout,count\nfc,8,8,1\nfc,8,8,1\n", "line 3: this name is there twice"),
+        ("name,cin,cout,count\nstep,8,8,1\n", "line 2: block and step are the names of totals"),
+        ("name,cin,cout,count\nfc,8,8,1\nblock,8,8,1\n", "line 3: block and step are the names of totals"),
+        ('name,cin,cout,count\n"o,d",8,8,1\n', "line 2: quotes are not supported"),
+        ("name,cin,cout,count\nfc,8\0,8,1\n", "line 2: a zero byte in it"),
+        ("name,cin,cout,count\nfc,8,8,1\n\0\n", "line 3: a zero byte in it"),
+        ("name,cin,cout,count\nfc,2000000,8,1\n", "line 2: cin is '2000000'"),
+    ):
         rejects(2, message, "explore", shapes(text), "-o", "out")
     rejects(2, "Is a directory", "explore", "./", "-o", "out")
     rejects(2, "no model is called 'llama'", "explore", "llama", "-o", "out")
@@ -325,72 +443,104 @@ def test_bad_options_are_refused():
     os.symlink("/dev/zero", "endless.toml")
     os.mkdir("folder.toml")
     pathlib.Path("host.json").write_text('{"elem": "e1m2", "bf16_passes": ["fprop", "dgrad", "wgrad"]}')
-    for options, message in ((["--config", "huge"], "no configuration is called 'huge'"),
-                             (["--config", "small,small"], "small is there twice"),
-                             (["--config", "rows=8:rows=8"], "given twice is 'rows'"),
-                             (["--config", "bus=64:bus_bytes=32"], "given twice is 'bus_bytes'"),
-                             (["--config", "rows=1..000012"], "'rows=1..000012': a range is FIRST..LAST or FIRST..LAST+STEP"),
-                             (["--config", "rows=000001..12"], "'rows=000001..12': a range is"),
-                             (["--config", "rows=4..8+100000"], "'rows=4..8+100000': a range is"),
-                             (["--config", "rows=4..32+-4"], "'rows=4..32+-4': a range is"),
-                             (["--config", "rows=4..32+0"], "'rows=4..32+0': a range is"),
-                             (["--config", "rows=4..32+"], "'rows=4..32+': a range is"),
-                             (["--config", "rows=4..:cols=8"], "'rows=4..:cols=8': a range is"),
-                             (["--config", "cols=8:rows=4..8x"], "'cols=8:rows=4..8x': a range is"),
-                             (["--config", "rows=+4..8"], "ranges in explore alone, not '+4..8'"),
-                             (["--config", "rows= 4..8"], "not ' 4..8'"),
-                             (["--config", "rows=8:cols=8,cols=8:rows=8"], "the same case is there twice, in other words: 8x8-64x64-c16-b64-q16"),
-                             (["--config", "small,rows=2:cols=2:bus=8"], "the same case is there twice, in other words: 2x2-16x16-c16-b8-q16"),
-                             (["--dram", "hbm3,hbm3:32"], "the same case is there twice, in other words: default with --dram hbm3:32"),
-                             (["--dram", "none,hbm3", "--channels", "0,32"], "the same case is there twice, in other words: default with --dram hbm3:32"),
-                             (["--tokens", "4,04"], "the same case is there twice, in other words: default\n"),
-                             (["--ppa", "asap8"], "--ppa: asap8: unable to open asap8: No such file or directory; asap7 alone is built in, all else is a file\n"),
-                             (["--config", "rows=8..4"], "'rows=8..4': a range goes up from 1 or more"),
-                             (["--config", "bus=12"], "no case runs on a core: configuration 'bus=12': BusBytes must be 8"),
-                             (["--config", "endless.toml"], "cannot read 'endless.toml': it is longer than any configuration"),
-                             (["--config", "folder.toml"], "cannot read 'folder.toml': Is a directory"),
-                             (["--recipe", "host.json", "--serial"], "no case runs on a core: all of its passes are in BF16: the host multiplies"),
-                             (["--config", "none.toml"], "cannot read 'none.toml': No such file"),
-                             (["--cores", "2"], "--cores goes with --serial"),
-                             (["--split", "n", "--serial"], "--split goes with --cores"),
-                             (["--cores", "65", "--serial"], "--cores: '65' is no whole number from 1 to 64"),
-                             (["--cores", "2", "--serial", "--dram", "hbm3", "--mem-bandwidth", "64"], "several cores share the banks of --dram or a --mem-bandwidth, not both"),
-                             (["--channels", "4"], "--channels goes with a --dram that is not none"),
-                             (["--dram", "none", "--channels", "4"], "--channels goes with a --dram that is not none"),
-                             (["--dram", "hbm3", "--channels", "1025"], "--channels: '1025' is no whole number from 0 to 1024"),
-                             (["--dram", "hbm3:0"], "no memory is called 'hbm3:0'; there are none, lpddr5 and hbm3, or as hbm3:8 with 1 to 1024 channels"),
-                             (["--dram", "hbm3:99999"], "or as hbm3:8 with 1 to 1024 channels"),
-                             (["--dram", "hbm3:8", "--channels", "4"], "--dram hbm3:8 has its channels: leave --channels out"),
-                             (["--chips", "2x1x1"], "--chips DPxTPxPP and --link GBps,us go together"),
-                             (["--link", "1,1"], "--chips DPxTPxPP and --link GBps,us go together"),
-                             (["--chips", "2x1", "--link", "1,1"], "--chips: '2x1' is not DPxTPxPP, each from 1 to 65536"),
-                             (["--chips", "2x0x1", "--link", "1,1"], "--chips: '2x0x1' is not DPxTPxPP"),
-                             (["--chips", "2x1x1x1", "--link", "1,1"], "--chips: '2x1x1x1' is not DPxTPxPP"),
-                             (["--chips", "1x1x2", "--link", "1,1"], "--chips: PP is 2, and blocks are 1"),
-                             (["--chips", "2x1x1", "--link", "0,1"], "--link: '0,1' is not GBps,us"),
-                             (["--chips", "2x1x1", "--link", "1"], "--link: '1' is not GBps,us"),
-                             (["--chips", "2x1x1", "--link", "1e-300,1"], "--link: '1e-300,1' is not GBps,us: from 0.001, and from 0, to 1000000"),
-                             (["--chips", "2x1x1", "--link", "0.0009,1"], "--link: '0.0009,1' is not GBps,us"),
-                             (["--chips", "2x1x1", "--link", "1, 1"], "--link: '1, 1' is not GBps,us"),
-                             (["--chips", "2x1x1", "--link", "0x10,1"], "--link: '0x10,1' is not GBps,us"),
-                             (["--chips", "2x+1x1", "--link", "1,1"], "--chips: '2x+1x1' is not DPxTPxPP"),
-                             (["--hf", "c.json"], "SHAPES or --hf config.json is needed, and not both"),
-                             (["--recipe", "ufp4,,e2m1"], "a name is empty"),
-                             (["--mem-bandwidth", "8,x"], "'x' is no whole number"),
-                             (["--dram", "ddr9"], "no memory is called 'ddr9'; there are none, lpddr5 and hbm3"),
-                             (["--dram", "hbm3", "--clock-mhz", "800"], "--dram hbm3 is for --clock-mhz 1000"),
-                             (["--mem-latency", "100001"], "'100001' is no whole number from 0 to 100000"),
-                             (["--tokens", "0"], "--tokens: '0' is no whole number from 1 to"),
-                             (["--layers", "0"], "--layers: a whole number from 1 to 1000000"),
-                             (["--clock-mhz", "0"], "--clock-mhz: over 0")):
+    for options, message in (
+        (["--config", "huge"], "no configuration is called 'huge'"),
+        (["--config", "small,small"], "small is there twice"),
+        (["--config", "rows=8:rows=8"], "given twice is 'rows'"),
+        (["--config", "bus=64:bus_bytes=32"], "given twice is 'bus_bytes'"),
+        (["--config", "rows=1..000012"], "'rows=1..000012': a range is FIRST..LAST or FIRST..LAST+STEP"),
+        (["--config", "rows=000001..12"], "'rows=000001..12': a range is"),
+        (["--config", "rows=4..8+100000"], "'rows=4..8+100000': a range is"),
+        (["--config", "rows=4..32+-4"], "'rows=4..32+-4': a range is"),
+        (["--config", "rows=4..32+0"], "'rows=4..32+0': a range is"),
+        (["--config", "rows=4..32+"], "'rows=4..32+': a range is"),
+        (["--config", "rows=4..:cols=8"], "'rows=4..:cols=8': a range is"),
+        (["--config", "cols=8:rows=4..8x"], "'cols=8:rows=4..8x': a range is"),
+        (["--config", "rows=+4..8"], "ranges in explore alone, not '+4..8'"),
+        (["--config", "rows= 4..8"], "not ' 4..8'"),
+        (
+            ["--config", "rows=8:cols=8,cols=8:rows=8"],
+            "the same case is there twice, in other words: 8x8-64x64-c16-b64-q16",
+        ),
+        (
+            ["--config", "small,rows=2:cols=2:bus=8"],
+            "the same case is there twice, in other words: 2x2-16x16-c16-b8-q16",
+        ),
+        (["--dram", "hbm3,hbm3:32"], "the same case is there twice, in other words: default with --dram hbm3:32"),
+        (
+            ["--dram", "none,hbm3", "--channels", "0,32"],
+            "the same case is there twice, in other words: default with --dram hbm3:32",
+        ),
+        (["--tokens", "4,04"], "the same case is there twice, in other words: default\n"),
+        (
+            ["--ppa", "asap8"],
+            "--ppa: asap8: unable to open asap8: No such file or directory; asap7 alone is built in, all else is a file\n",
+        ),
+        (["--config", "rows=8..4"], "'rows=8..4': a range goes up from 1 or more"),
+        (["--config", "bus=12"], "no case runs on a core: configuration 'bus=12': BusBytes must be 8"),
+        (["--config", "endless.toml"], "cannot read 'endless.toml': it is longer than any configuration"),
+        (["--config", "folder.toml"], "cannot read 'folder.toml': Is a directory"),
+        (
+            ["--recipe", "host.json", "--serial"],
+            "no case runs on a core: all of its passes are in BF16: the host multiplies",
+        ),
+        (["--config", "none.toml"], "cannot read 'none.toml': No such file"),
+        (["--cores", "2"], "--cores goes with --serial"),
+        (["--split", "n", "--serial"], "--split goes with --cores"),
+        (["--cores", "65", "--serial"], "--cores: '65' is no whole number from 1 to 64"),
+        (
+            ["--cores", "2", "--serial", "--dram", "hbm3", "--mem-bandwidth", "64"],
+            "several cores share the banks of --dram or a --mem-bandwidth, not both",
+        ),
+        (["--channels", "4"], "--channels goes with a --dram that is not none"),
+        (["--dram", "none", "--channels", "4"], "--channels goes with a --dram that is not none"),
+        (["--dram", "hbm3", "--channels", "1025"], "--channels: '1025' is no whole number from 0 to 1024"),
+        (
+            ["--dram", "hbm3:0"],
+            "no memory is called 'hbm3:0'; there are none, lpddr5 and hbm3, or as hbm3:8 with 1 to 1024 channels",
+        ),
+        (["--dram", "hbm3:99999"], "or as hbm3:8 with 1 to 1024 channels"),
+        (["--dram", "hbm3:8", "--channels", "4"], "--dram hbm3:8 has its channels: leave --channels out"),
+        (["--chips", "2x1x1"], "--chips DPxTPxPP and --link GBps,us go together"),
+        (["--link", "1,1"], "--chips DPxTPxPP and --link GBps,us go together"),
+        (["--chips", "2x1", "--link", "1,1"], "--chips: '2x1' is not DPxTPxPP, each from 1 to 65536"),
+        (["--chips", "2x0x1", "--link", "1,1"], "--chips: '2x0x1' is not DPxTPxPP"),
+        (["--chips", "2x1x1x1", "--link", "1,1"], "--chips: '2x1x1x1' is not DPxTPxPP"),
+        (["--chips", "1x1x2", "--link", "1,1"], "--chips: PP is 2, and blocks are 1"),
+        (["--chips", "2x1x1", "--link", "0,1"], "--link: '0,1' is not GBps,us"),
+        (["--chips", "2x1x1", "--link", "1"], "--link: '1' is not GBps,us"),
+        (
+            ["--chips", "2x1x1", "--link", "1e-300,1"],
+            "--link: '1e-300,1' is not GBps,us: from 0.001, and from 0, to 1000000",
+        ),
+        (["--chips", "2x1x1", "--link", "0.0009,1"], "--link: '0.0009,1' is not GBps,us"),
+        (["--chips", "2x1x1", "--link", "1, 1"], "--link: '1, 1' is not GBps,us"),
+        (["--chips", "2x1x1", "--link", "0x10,1"], "--link: '0x10,1' is not GBps,us"),
+        (["--chips", "2x+1x1", "--link", "1,1"], "--chips: '2x+1x1' is not DPxTPxPP"),
+        (["--hf", "c.json"], "SHAPES or --hf config.json is needed, and not both"),
+        (["--recipe", "ufp4,,e2m1"], "a name is empty"),
+        (["--mem-bandwidth", "8,x"], "'x' is no whole number"),
+        (["--dram", "ddr9"], "no memory is called 'ddr9'; there are none, lpddr5 and hbm3"),
+        (["--dram", "hbm3", "--clock-mhz", "800"], "--dram hbm3 is for --clock-mhz 1000"),
+        (["--mem-latency", "100001"], "'100001' is no whole number from 0 to 100000"),
+        (["--tokens", "0"], "--tokens: '0' is no whole number from 1 to"),
+        (["--layers", "0"], "--layers: a whole number from 1 to 1000000"),
+        (["--clock-mhz", "0"], "--clock-mhz: over 0"),
+    ):
         rejects(2, message, "explore", shapes(), "-o", "out", *options)
     for folder in ("a", "b"):
         os.mkdir(folder)
         pathlib.Path(folder, "r.json").write_text('{"elem": "e1m2"}')
     rejects(2, "two are called r", "explore", shapes(), "-o", "out", "--recipe", "a/r.json,b/r.json")
     rejects(2, "-o DIR is missing", "explore", shapes())
-    rejects(2, "a block of 3000 layers: at most 2048 side by side", "explore",
-            shapes("name,cin,cout,count\nfc,8,8,3000\n"), "-o", "out")
+    rejects(
+        2,
+        "a block of 3000 layers: at most 2048 side by side",
+        "explore",
+        shapes("name,cin,cout,count\nfc,8,8,3000\n"),
+        "-o",
+        "out",
+    )
 
 
 if __name__ == "__main__":

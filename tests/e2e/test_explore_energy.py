@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """explore --ppa: joules and um2 of a step, from rows of ./ufp4 ppa."""
+
 import csv
 import json
 import pathlib
@@ -28,7 +29,10 @@ def unit(name, area, **full):
     """A row of ppa.json; full: fJ of FPROP and WGRAD by elements."""
     energy = [{"data": "fprop", "elements": "e1m2", "load": "none", "energy_fj": 3, "clock_pins_fj": 2}]
     for elements, both in full.items():
-        energy += [{"data": data, "elements": elements, "load": "full", "energy_fj": fj, "clock_pins_fj": 2} for data, fj in zip(("fprop", "wgrad"), both)]
+        energy += [
+            {"data": data, "elements": elements, "load": "full", "energy_fj": fj, "clock_pins_fj": 2}
+            for data, fj in zip(("fprop", "wgrad"), both)
+        ]
     return {"unit": name, "area_um2": area, "energy": energy}
 
 
@@ -40,20 +44,28 @@ def ppa(*units):
 def by_hand(step, fprop, wgrad, idle, clock, byte_pj=0.0, macs=1e5 * MACS):
     slots = 64 * int(step["cycles"])
     parts = [2 * macs * fprop + macs * wgrad, (slots - 3 * macs) * idle, slots * clock]
-    return [fj * 1e-15 for fj in parts] + [byte_pj * 1e-12 * (int(step["bus_read_bytes"]) + int(step["bus_write_bytes"]))]
+    return [fj * 1e-15 for fj in parts] + [
+        byte_pj * 1e-12 * (int(step["bus_read_bytes"]) + int(step["bus_write_bytes"]))
+    ]
 
 
 def compare(step, want):
     for name, joules in zip(PARTS, want):
         check(abs(float(step[name] or 0) - joules) <= 1e-8 * joules, f"{name} is {step[name]}, by hand {joules}")
-    check(abs(float(step["joules"]) - sum(want)) <= 1e-8 * sum(want), f"joules are {step['joules']}, by hand {sum(want)}")
+    check(
+        abs(float(step["joules"]) - sum(want)) <= 1e-8 * sum(want), f"joules are {step['joules']}, by hand {sum(want)}"
+    )
 
 
 def test_joules_and_um2_are_a_hand_calculation():
     rows = explore(*WORDS, "--ppa", "asap7", "--byte-pj", "40")
     step = rows[-1]
     compare(step, by_hand(step, 38.40, 39.02, 12.57, 4.97, 40))
-    check_equal((step["um2"], step["macs"], step["quant_blocks"]), ("14127.2", str(3 * 100000 * MACS), str(100000 * UNITS * 2 * 16)), "um2 and counts")
+    check_equal(
+        (step["um2"], step["macs"], step["quant_blocks"]),
+        ("14127.2", str(3 * 100000 * MACS), str(100000 * UNITS * 2 * 16)),
+        "um2 and counts",
+    )
     check(not any(r[name] for r in rows[:-1] for name in COLUMNS), "joules of a job")
     bare = explore(*WORDS, "--ppa", "asap7")[-1]
     check_equal(bare["bus_joules"], "", "no energy of a byte")
@@ -80,19 +92,33 @@ def test_rows_of_a_file_are_taken():
     check_equal(document["cases"][-1]["um2"], 2400.0, "JSON")
     lines = passes("explore", "s.csv", "-o", "out", *WORDS, "--ppa", "ppa.json").out.splitlines()
     check_equal(lines[-4].split()[-8:], ["macs", "quant_blocks", *COLUMNS], "head of the table")
-    check(lines[-2].startswith("% joules and um2 of mine, sized: PEs") and "memories, wires, the clock tree" in lines[-1], lines[-2:])
+    check(
+        lines[-2].startswith("% joules and um2 of mine, sized: PEs") and "memories, wires, the clock tree" in lines[-1],
+        lines[-2:],
+    )
 
 
 def test_micro_batches_have_the_same_macs():
     for tokens, groups in (("33", 0), ("40", 1)):
-        one, two = (explore("--config", "small", "--tokens", tokens, "--batches", n, "--layers", "1000", "--ppa", "asap7")[-1] for n in "12")
+        one, two = (
+            explore("--config", "small", "--tokens", tokens, "--batches", n, "--layers", "1000", "--ppa", "asap7")[-1]
+            for n in "12"
+        )
         check_equal((one["macs"], one["mac_joules"]), (two["macs"], two["mac_joules"]), f"{tokens} tokens")
         more = groups * 2 * 16 * (2 * (4 + 6) + 3 + 4)  # columns of X and dY, in both copies
         check_equal(int(two["quant_blocks"]) - int(one["quant_blocks"]), 1000 * more, f"blocks of {tokens} tokens")
     rows = explore("--config", "small", "--tokens", "40", "--batches", "2", "--layers", "7")
     blocks = sum(int(r["count"]) * int(r["quant_blocks"]) for r in rows if r["pass"] == "quant")
-    check_equal([int(r["quant_blocks"]) * int(r["count"]) for r in rows[-2:]], [blocks, blocks], "sum over the jobs, block and step")
-    check_equal(sum(int(r["count"]) * int(r["macs"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad")), int(rows[-1]["macs"]), "MACs of the jobs")
+    check_equal(
+        [int(r["quant_blocks"]) * int(r["count"]) for r in rows[-2:]],
+        [blocks, blocks],
+        "sum over the jobs, block and step",
+    )
+    check_equal(
+        sum(int(r["count"]) * int(r["macs"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad")),
+        int(rows[-1]["macs"]),
+        "MACs of the jobs",
+    )
 
 
 def test_what_has_no_row_is_told():
@@ -105,12 +131,22 @@ def test_what_has_no_row_is_told():
     check_equal(told["e2m1", "small"], (True, True, ""), "both")
     check_equal(told["e2m1", "lean"], (False, False, "--ppa has no row of this core's PE"), "four lanes")
     wide = explore(*words, "--config", "small", "--mem-bandwidth", "64")[-1]
-    check(wide["reason"].startswith("mem-bandwidth 64 is above the bus") and wide["reason"].endswith("; --ppa has no energies of pe on e1m2"), wide["reason"])
+    check(
+        wide["reason"].startswith("mem-bandwidth 64 is above the bus")
+        and wide["reason"].endswith("; --ppa has no energies of pe on e1m2"),
+        wide["reason"],
+    )
     check_equal(told["e2m1", "board"], (True, False, "--ppa has no area of this core's QUANT"), "two numbers a cycle")
     fp32 = explore(*words, "--config", "small-fp32", "--recipe", "mxfp4")[-1]
-    check_equal((fp32["joules"], fp32["um2"], fp32["reason"]), ("", "", "--ppa has no energies of pe_fp32 on e2m1"), "no row")
+    check_equal(
+        (fp32["joules"], fp32["um2"], fp32["reason"]), ("", "", "--ppa has no energies of pe_fp32 on e2m1"), "no row"
+    )
     rows = explore(*words, "--config", "small", "--recipe", "mxfp4,e2m1")
-    check_equal((rows[0]["reason"].startswith("--ppa"), rows[0]["joules"], rows[0]["um2"]), (False, "", "2400.0"), "a case that does not go")
+    check_equal(
+        (rows[0]["reason"].startswith("--ppa"), rows[0]["joules"], rows[0]["um2"]),
+        (False, "", "2400.0"),
+        "a case that does not go",
+    )
 
 
 def test_without_it_nothing_changes():
@@ -122,9 +158,14 @@ def test_without_it_nothing_changes():
 
 def test_other_files_and_energies_are_refused():
     pathlib.Path("s.csv").write_text(SHAPES)
-    for text, message in (("{", "ppa.json: "), ("[]", "no row of a PE"), ('{"rows": [{"unit": "dot", "area_um2": 1}]}', "no row of a PE"),
-                          ('{"rows": [{"unit": "pe", "area_um2": -1}]}', "no row of a PE"), ('{"rows": [1, {"unit": 2}]}', "no row of a PE"),
-                          ('{"rows": [{"unit": "quant_block", "area_um2": 1}]}', "no row of a PE")):
+    for text, message in (
+        ("{", "ppa.json: "),
+        ("[]", "no row of a PE"),
+        ('{"rows": [{"unit": "dot", "area_um2": 1}]}', "no row of a PE"),
+        ('{"rows": [{"unit": "pe", "area_um2": -1}]}', "no row of a PE"),
+        ('{"rows": [1, {"unit": 2}]}', "no row of a PE"),
+        ('{"rows": [{"unit": "quant_block", "area_um2": 1}]}', "no row of a PE"),
+    ):
         pathlib.Path("ppa.json").write_text(text)
         rejects(2, message, "explore", "s.csv", "-o", "no", "--ppa", "ppa.json")
     rejects(2, "--ppa: none.json", "explore", "s.csv", "-o", "no", "--ppa", "none.json")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """explore: what a step needs, and what it takes on many chips, against calculations by hand."""
+
 import pathlib
 
 import bench
@@ -19,7 +20,11 @@ def test_what_a_step_needs_is_a_hand_calculation():
     always = [3 * 2 * 15360, 3 * (w + x), 3 * 2 * 33 * (2 * 64 + 48), 3 * 4 * 15360, 3 * 12 * 15360]
     # Most in the backward pass of the first block's fc1: all gradients, and its copies of W, X; X, dY and its copies, dX.
     first = 2 * (24 + 12 + 18) * 288 + 2 * 33 * 2 * (64 + 96 + 64)
-    check_equal(needs("--tokens", "33", "--layers", "3", "--serial"), [*always, always[0] + always[4] + always[3] + first], "serial")
+    check_equal(
+        needs("--tokens", "33", "--layers", "3", "--serial"),
+        [*always, always[0] + always[4] + always[3] + first],
+        "serial",
+    )
     halves, whole = (needs("--tokens", "40", "--layers", "3", *words) for words in (["--batches", "2"], ["--serial"]))
     check_equal(halves[1] - whole[1], 3 * (2 * 4 + 3) * 288, "two halves of 20 rows have four groups of 16")
     check_equal(halves[3], 2 * whole[3], "each has a gradient")
@@ -30,7 +35,11 @@ def test_what_a_step_needs_is_a_hand_calculation():
     long = needs("--tokens", "1024", "--layers", "2", "--serial", model=shapes("name,cin,cout,count\nfc,16,16,1\n"))
     x = 64 * 288 + 1024 * 32
     check_equal(long[5], 2 * 14 * 256 + 2 * (x + 288) + 1024 + x + 1024 * 32, "live")
-    check_equal(needs("--tokens", "64", "--serial", model=shapes(KINDS))[0], 2 * (6 * 64 * 96 + 2 * 64 * 32), "activations are no weights")
+    check_equal(
+        needs("--tokens", "64", "--serial", model=shapes(KINDS))[0],
+        2 * (6 * 64 * 96 + 2 * 64 * 32),
+        "activations are no weights",
+    )
     rows = explore("--config", "small", "--recipe", "ufp4,mxfp4", "--tokens", "16")
     check_equal(rows[-1]["cycles"], "", "a case that does not go")
     check_equal(*([r[name] for name in NEEDS] for r in rows if r["layer"] == "step"), "and needs the same")
@@ -59,33 +68,49 @@ def test_a_step_on_many_chips_is_a_hand_calculation():
         ring = 2 * 3 * (4 * 15360 / 2 / 4 / speed + message)
         backward = 2 / 3 * one / 5 / 2 + dx
         return compute, 3 * (y + dx), send, compute + 3 * (y + dx) + send, 3 * ring, ring + 2 * max(0, ring - backward)
+
     step, _ = times(stages, "--tokens", "32", "--serial", "--layers", "5", "--chips", "4x2x2", "--link", "10,2")
     check_equal((step["chips"], float(step["link_gbps"]), float(step["link_us"])), ("4x2x2", 10, 2), "what was asked")
     speed = 4 * 32 / float(step["chips_ms"]) * 1e3
     check(abs(float(step["chips_tokens_per_second"]) / speed - 1) < 1e-3, "tokens a second of four replicas")
 
-    times(lambda one: stages(one, 1e6), "--tokens", "32", "--serial", "--layers", "5", "--chips", "4x2x2", "--link", "1,2")
+    times(
+        lambda one: stages(one, 1e6), "--tokens", "32", "--serial", "--layers", "5", "--chips", "4x2x2", "--link", "1,2"
+    )
 
     def halves(one):  # four stages of one block, two micro-batches of 32 tokens; 10^6 bytes a ms
         send = 2 * 32 * 64 * 2 / 1e6
         ring = 2 * (4 * 15360 / 2 / 1e6)
         return one / 4, 0, 2 * send, 3 * (one / 8 + send), ring, ring
+
     times(halves, "--tokens", "64", "--batches", "2", "--layers", "4", "--chips", "2x1x4", "--link", "1,0")
 
     def slow_stages(one):  # two stages of two blocks: gradients are whole in the second micro-batch alone
         send = 2 * 32 * 64 * 2 / 1e6
         ring = 2 * (4 * 15360 / 2 / 1e6)
         return one / 2, 0, 2 * send, one / 4 + send, 2 * ring, ring + max(0, ring - 2 / 3 * one / 4 / 2)
+
     times(slow_stages, "--tokens", "64", "--batches", "2", "--layers", "4", "--chips", "2x1x2", "--link", "1,0")
 
 
 def test_a_slow_link_is_not_hidden():
     words = ("--tokens", "64", "--serial", "--layers", "3", "--chips")
+
     def ring(gbps):
-        return lambda one: (one, 0, 0, 0, 3 * 2 * 7 * 7680 / gbps / 1e6, 2 * 7 * 7680 / gbps / 1e6 + 2 * max(0, 2 * 7 * 7680 / gbps / 1e6 - 2 / 3 * one / 3))
+        return lambda one: (
+            one,
+            0,
+            0,
+            0,
+            3 * 2 * 7 * 7680 / gbps / 1e6,
+            2 * 7 * 7680 / gbps / 1e6 + 2 * max(0, 2 * 7 * 7680 / gbps / 1e6 - 2 / 3 * one / 3),
+        )
+
     _, fast = times(ring(100), *words, "8x1x1", "--link", "100,0")
     _, slow = times(ring(0.1), *words, "8x1x1", "--link", "0.1,0")
-    check(fast[5] < 0.4 * fast[4] and slow[5] > 0.9 * slow[4], f"exposed: {fast[5]} of {fast[4]}, {slow[5]} of {slow[4]}")
+    check(
+        fast[5] < 0.4 * fast[4] and slow[5] > 0.9 * slow[4], f"exposed: {fast[5]} of {fast[4]}, {slow[5]} of {slow[4]}"
+    )
     times(lambda one: (one, 0, 0, 0, 0, 0), *words, "1x1x1", "--link", "1,1")
     rows = explore("--config", "small", "--recipe", "ufp4,mxfp4", "--tokens", "16", "--chips", "8x1x1", "--link", "1,1")
     check_equal([rows[-1][name] for name in ["cycles", *TIMES]], [""] * 8, "a case that does not go")
@@ -93,20 +118,56 @@ def test_a_slow_link_is_not_hidden():
 
 def test_the_page_draws_cores_sizes_needs_and_chips():
     bench.demand_drawing()
-    rows = explore("--config", "rows=2..4:cols=2:tile=32x16:bus=8", "--cores", "1,2", "--tokens", "32", "--serial", "--chips", "4x1x1", "--link", "1,2")
+    rows = explore(
+        "--config",
+        "rows=2..4:cols=2:tile=32x16:bus=8",
+        "--cores",
+        "1,2",
+        "--tokens",
+        "32",
+        "--serial",
+        "--chips",
+        "4x1x1",
+        "--link",
+        "1,2",
+    )
     page = pathlib.Path("out/report.html").read_text()
     for heading in ("Time against cores", "Time against the size of the array", "What a step needs", "On many chips"):
         check(page.count(f"<h2>{heading}</h2>\n<svg") == 1, f"{heading}: no picture")
     steps = [r for r in rows if r["layer"] == "step"]
     for step in steps:
-        needs_cells = "".join(f"<td>{int(step[name]) / 1e9:.3f}</td>" for name in ("weight_bytes", "optimizer_bytes", "gradient_bytes", "copy_bytes", "activation_bytes", "live_bytes"))
+        needs_cells = "".join(
+            f"<td>{int(step[name]) / 1e9:.3f}</td>"
+            for name in (
+                "weight_bytes",
+                "optimizer_bytes",
+                "gradient_bytes",
+                "copy_bytes",
+                "activation_bytes",
+                "live_bytes",
+            )
+        )
         check(needs_cells in page, f"needs {needs_cells}")
-        chips = "".join(f"<td>{float(step[name]):.3f}</td>" for name in ("compute_ms", "gather_ms", "send_ms", "bubble_ms", "reduce_exposed_ms", "reduce_ms", "chips_ms"))
+        chips = "".join(
+            f"<td>{float(step[name]):.3f}</td>"
+            for name in (
+                "compute_ms",
+                "gather_ms",
+                "send_ms",
+                "bubble_ms",
+                "reduce_exposed_ms",
+                "reduce_ms",
+                "chips_ms",
+            )
+        )
         check(f'<td class="text">4x1x1</td><td>1</td><td>2</td>{chips}' in page, f"chips {chips}")
     check_equal([page.count(f", {name}") > 0 for name in ("2 cores", "1 core,")], [True, False], "labels")
     explore("--config", "small", "--tokens", "32", "--serial")
     page = pathlib.Path("out/report.html").read_text()
-    check("Time against" not in page and "On many chips" not in page and "What a step needs" in page, "pictures of one case")
+    check(
+        "Time against" not in page and "On many chips" not in page and "What a step needs" in page,
+        "pictures of one case",
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """explore: lists of cases, and runs that are stopped, go on or are shared."""
+
 import json
 import os
 import pathlib
@@ -15,8 +16,19 @@ from explorations import FILES, explore, shapes
 
 
 SWEEP = ["--config", "small,board", "--recipe", "ufp4,mxfp4", "--tokens", "16,200", "--mem-bandwidth", "0,4"]
-TWO_KINDS = {"model_type": "qwen3_moe", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2,
-             "head_dim": 16, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "mlp_only_layers": [0]}
+TWO_KINDS = {
+    "model_type": "qwen3_moe",
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 32,
+    "mlp_only_layers": [0],
+}
 
 
 def kill_after(case, words):
@@ -30,8 +42,18 @@ def kill_after(case, words):
 
 
 def test_lists_are_tried_in_every_combination():
-    rows = explore("--config", "small,board", "--recipe", "ufp4,e2m1", "--mem-bandwidth", "0,4", "--mem-latency",
-                   "1,100", "--tokens", "16")
+    rows = explore(
+        "--config",
+        "small,board",
+        "--recipe",
+        "ufp4,e2m1",
+        "--mem-bandwidth",
+        "0,4",
+        "--mem-latency",
+        "1,100",
+        "--tokens",
+        "16",
+    )
     steps = [(r["recipe"], r["config"], r["mem_bandwidth"], r["mem_latency"]) for r in rows if r["layer"] == "step"]
     check_equal(len(steps), 16, "cases")
     check_equal(len(set(steps)), 16, "different cases")
@@ -39,8 +61,20 @@ def test_lists_are_tried_in_every_combination():
 
 def test_where_no_case_runs_one_line_says_so():
     for config in ("default", "tiny"):
-        told = rejects(2, "no case runs on a core", "explore", shapes(), "--config", config, "--tokens", "1", "--batches", "2",
-                       "-o", "out")
+        told = rejects(
+            2,
+            "no case runs on a core",
+            "explore",
+            shapes(),
+            "--config",
+            config,
+            "--tokens",
+            "1",
+            "--batches",
+            "2",
+            "-o",
+            "out",
+        )
         check_equal(told.out, "", "what is printed")
 
 
@@ -51,7 +85,9 @@ def test_an_interrupted_run_says_how_to_go_on():
         time.sleep(0.001)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    check_equal((process.returncode, err), (-signal.SIGINT, "ufp4 explore: interrupted; --resume goes on with it\n"), "its end")
+    check_equal(
+        (process.returncode, err), (-signal.SIGINT, "ufp4 explore: interrupted; --resume goes on with it\n"), "its end"
+    )
     check(out.endswith("\n"), f"it ends amid a line: {out[-80:]!r}")
     passes(*words, "--resume")
 
@@ -64,8 +100,12 @@ def test_what_was_cut_off_goes_on():
     check(not os.path.exists("out/explore.csv"), "a result before the end")
     rejects(2, "--resume goes on with it", *words, "-o", "out")
     rejects(2, "of other settings is there: clock_mhz is", *words, "-o", "out", "--resume", "--clock-mhz", "900")
-    rejects(2, "of other settings is there: dram is \"none\", not \"hbm3\"", *words, "-o", "out", "--resume", "--dram", "hbm3")
-    rejects(2, "of other settings is there: chips is", *words, "-o", "out", "--resume", "--chips", "2x1x1", "--link", "1,1")
+    rejects(
+        2, 'of other settings is there: dram is "none", not "hbm3"', *words, "-o", "out", "--resume", "--dram", "hbm3"
+    )
+    rejects(
+        2, "of other settings is there: chips is", *words, "-o", "out", "--resume", "--chips", "2x1x1", "--link", "1,1"
+    )
     rejects(2, "clock_mhz is 1000.0, not 900.1;", *words, "-o", "out", "--resume", "--clock-mhz", "900.1")
     kept = pathlib.Path("out/cases/case-1.csv").read_text()
     pathlib.Path("out/cases/case-1.csv").write_text(kept[:100])
@@ -81,12 +121,16 @@ def test_what_was_cut_off_goes_on():
     program = shutil.copy(bench.PROGRAM, "program")
     with open(program, "ab") as file:
         file.write(b"\0")
-    done = subprocess.run([os.path.abspath(program), *words, "-o", "rebuilt", "--resume"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [os.path.abspath(program), *words, "-o", "rebuilt", "--resume"], capture_output=True, text=True, timeout=120
+    )
     check_equal((done.returncode, done.stdout), (0, lines), "another build's cases")
     check("another build of the program began it; its cases are run again" in done.stderr, done.stderr)
     shutil.copytree("out", "stale")
     os.remove("stale/cases/settings.json")
-    check_equal("1234567" in passes(*words, "-o", "stale", "--clock-mhz", "900").out, False, "a case of other settings is read")
+    check_equal(
+        "1234567" in passes(*words, "-o", "stale", "--clock-mhz", "900").out, False, "a case of other settings is read"
+    )
     pathlib.Path("out/cases/case-1.csv").write_text(kept)
     check_equal(passes(*words, "-o", "out", "--resume").out, lines, "lines")
     check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in ("out", "want")), "explore.csv")
@@ -106,7 +150,9 @@ def test_ranks_write_the_same_file():
     for folder, *words in (["s", shapes(), *SWEEP], ["hf", "--hf", "config.json", "--serial", "--host-bytes", *SWEEP]):
         one, two = f"{folder}-one", f"{folder}-two"
         lines = passes("explore", *words, "-o", one).out
-        done = subprocess.run([*mpirun, bench.PROGRAM, "explore", *words, "-o", two], capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [*mpirun, bench.PROGRAM, "explore", *words, "-o", two], capture_output=True, text=True, timeout=120
+        )
         if "built without MPI" in done.stderr:
             raise bench.Skipped("the program was built without MPI")
         check_equal((done.returncode, done.stdout), (0, lines), "what the ranks print")

@@ -2,6 +2,7 @@
 """Which SystemC is linked where there are several: Debian's, and stand-ins for others, which are its headers and library under
 another prefix with a CMake package (SystemCLanguage, as a SystemC built by CMake has it) or a .pc file. By this project, which is
 only configured, and by those that link what it installs."""
+
 import os
 import pathlib
 import shutil
@@ -47,7 +48,9 @@ def stand_in(name, version="2.3.4", package=True, kind="SHARED"):
     if package:
         folder = prefix / "lib/cmake/SystemCLanguage"
         (folder / "SystemCLanguageConfig.cmake").write_text(PACKAGE.format(**words))
-        (folder / "SystemCLanguageConfigVersion.cmake").write_text(f'set(PACKAGE_VERSION "{version}")\nset(PACKAGE_VERSION_COMPATIBLE ON)\n')
+        (folder / "SystemCLanguageConfigVersion.cmake").write_text(
+            f'set(PACKAGE_VERSION "{version}")\nset(PACKAGE_VERSION_COMPATIBLE ON)\n'
+        )
     else:
         (prefix / "lib/pkgconfig/systemc.pc").write_text(PC.format(**words))
     return prefix
@@ -106,7 +109,13 @@ def test_project_links_the_pc_file_in_the_prefix_path():
 def test_project_looks_again_after_another_prefix_path():
     folder = str(debian().parent)
     first, second, third = stand_in("first"), stand_in("second", version="2.3.3"), stand_in("third", package=False)
-    for prefix, want in ((first, f"{first}/lib"), (second, f"{second}/lib"), ("", folder), (third, f"{third}/lib"), (first, f"{first}/lib")):
+    for prefix, want in (
+        (first, f"{first}/lib"),
+        (second, f"{second}/lib"),
+        ("", folder),
+        (third, f"{third}/lib"),
+        (first, f"{first}/lib"),
+    ):
         configure(f"-DCMAKE_PREFIX_PATH={prefix}")
         check_equal(linked(), {want}, f"linked after {prefix}")
 
@@ -115,15 +124,29 @@ def test_rejects_a_static_library():
     """The library of the modules and its user would have a kernel each; where it is not asked for, it is left out."""
     other = stand_in("other", kind="STATIC")
     text = " ".join(configure("-DUFP4_SYSTEMC=ON", f"-DCMAKE_PREFIX_PATH={other}", status=1).split())
-    check(f"that needs the simulated core and SystemC as a shared library for C++17, as libsystemc-dev has it; 2.3.4 in "
-          f"{other}/lib/cmake/SystemCLanguage is not" in text, text)
+    check(
+        f"that needs the simulated core and SystemC as a shared library for C++17, as libsystemc-dev has it; 2.3.4 in "
+        f"{other}/lib/cmake/SystemCLanguage is not" in text,
+        text,
+    )
     text = configure(f"-DCMAKE_PREFIX_PATH={other}", build="auto")
     check("SystemC modules: no (needs the simulated core and SystemC as a shared library" in text, text)
 
 
 def platform(place, *options, status=0):
     """The installed example, configured with these; and the SystemC that the loader gives it."""
-    text = call("cmake", "-G", "Ninja", "-S", place / "share/ufp4/systemc/example", "-B", "platform", *options, *LAUNCHERS, status=status)
+    text = call(
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        place / "share/ufp4/systemc/example",
+        "-B",
+        "platform",
+        *options,
+        *LAUNCHERS,
+        status=status,
+    )
     if status != 0:
         return text
     call("cmake", "--build", "platform")
@@ -139,7 +162,9 @@ def installed():
 
 def test_consumer_links_the_package_in_the_prefix_path_on_rtl():
     place, other = installed(), stand_in("other")
-    check_equal(platform(place, f"-DCMAKE_PREFIX_PATH={place};{other}"), {f"{other}/lib/{LIBRARY}"}, "the platform's SystemC")
+    check_equal(
+        platform(place, f"-DCMAKE_PREFIX_PATH={place};{other}"), {f"{other}/lib/{LIBRARY}"}, "the platform's SystemC"
+    )
     for model in ("rtl", "timed"):
         check("every bit is the golden model's" in call("platform/platform", model), model)
 
@@ -157,7 +182,9 @@ def test_consumer_links_its_own_target_on_rtl():
     example = place / "share/ufp4/systemc/example"
     os.mkdir("project")
     words = {"prefix": other, "kind": "SHARED", "library": LIBRARY}
-    text = (example / "CMakeLists.txt").read_text().replace("find_package(", PACKAGE.format(**words) + "find_package(", 1)
+    text = (
+        (example / "CMakeLists.txt").read_text().replace("find_package(", PACKAGE.format(**words) + "find_package(", 1)
+    )
     pathlib.Path("project/CMakeLists.txt").write_text(text)
     shutil.copy(example / "platform.cpp", "project")
     call("cmake", "-G", "Ninja", "-S", "project", "-B", "build", f"-DCMAKE_PREFIX_PATH={place}", *LAUNCHERS)
@@ -168,7 +195,9 @@ def test_rejects_a_consumer_with_another_version_on_rtl():
     place, other = installed(), stand_in("other", version="3.0.2")
     text = " ".join(platform(place, f"-DCMAKE_PREFIX_PATH={place};{other}", status=1).split())
     check("ufp4::systemc needs SystemC 2.3.4, with which it was built in" in text, text)
-    check(f"; 3.0.2 in {other}/lib/cmake/SystemCLanguage is another: name its folder in CMAKE_PREFIX_PATH" in text, text)
+    check(
+        f"; 3.0.2 in {other}/lib/cmake/SystemCLanguage is another: name its folder in CMAKE_PREFIX_PATH" in text, text
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """gemm: against sums of decoded values in float64, and between backends."""
+
 import json
 import math
 import os
@@ -81,10 +82,14 @@ def test_alpha_may_be_any_fp32_value():
     """numerics.md: one FP32 multiplication, of which every NaN is 0x7FC00000"""
     operand("A", [[1.0], [-2.0], [0.0]], "--elem", "e1m2")
     operand("B", [[4.0]], "--elem", "e1m2")
-    for alpha, want in (("inf", [math.inf, -math.inf, math.nan]), ("-inf", [-math.inf, math.inf, math.nan]),
-                        ("nan", [math.nan] * 3), ("-0", [-0.0, 0.0, -0.0]),
-                        ("3.4028235e38", [math.inf, -math.inf, 0.0]),
-                        ("1e-45", [2.0**-147, -(2.0**-146), 0.0])):
+    for alpha, want in (
+        ("inf", [math.inf, -math.inf, math.nan]),
+        ("-inf", [-math.inf, math.inf, math.nan]),
+        ("nan", [math.nan] * 3),
+        ("-0", [-0.0, 0.0, -0.0]),
+        ("3.4028235e38", [math.inf, -math.inf, 0.0]),
+        ("1e-45", [2.0**-147, -(2.0**-146), 0.0]),
+    ):
         got = [bench.f32_bits(row[0]) for row in multiply("--alpha", alpha)[1]]
         check_equal(got, [0x7FC00000 if math.isnan(v) else bench.f32_bits(v) for v in want], f"alpha {alpha}")
 
@@ -129,7 +134,9 @@ def test_statistics_on_rtl():
     check(case["cycles"] >= 64 * 64 * 256 / 64, f"cycles: {case}")
     check(0 < case["util_percent"] <= case["bound_percent"] <= 100, f"utilization: {case}")
     check(abs(case["util_percent"] - 100 * 64 * 64 * 256 / 64 / case["cycles"]) < 1e-3, f"utilization: {case}")
-    slow = json.loads(passes(*words, "--mem-bandwidth", "1", "--mem-latency", "200", "--stall", bench.stall(3)).out)["cases"][0]
+    slow = json.loads(passes(*words, "--mem-bandwidth", "1", "--mem-latency", "200", "--stall", bench.stall(3)).out)[
+        "cases"
+    ][0]
     check(slow["cycles"] > case["cycles"] and slow["bound_percent"] < case["bound_percent"], f"{slow} after {case}")
     check(slow["stall_percent"] > case["stall_percent"], f"{slow} after {case}")
 
@@ -138,14 +145,30 @@ def test_statistics_on_rtl():
 def test_512_cubed_keeps_the_default_array_busy_on_rtl():
     """At 64 bytes a cycle and latency 100 the array is fed in 90 % of the cycles or more."""
     operands(512, 512, 512, "--elem", "e1m2")
-    whole = json.loads(passes("gemm", *AB, "-o", "D.npy", "--json", "--stats", "--backend", "rtl", "--check", "model",
-                              "--mem-latency", "100", "--mem-bandwidth", "64").out)
+    whole = json.loads(
+        passes(
+            "gemm",
+            *AB,
+            "-o",
+            "D.npy",
+            "--json",
+            "--stats",
+            "--backend",
+            "rtl",
+            "--check",
+            "model",
+            "--mem-latency",
+            "100",
+            "--mem-bandwidth",
+            "64",
+        ).out
+    )
     case, counters = whole["cases"][0], whole["counters"]
     check_equal(case["verdict"], "equal", "verdict")
     check(case["util_percent"] >= 90, f"utilization: {case}")
     parts = ("array_busy", "stall_operand", "stall_accumulator", "stall_drain", "quant", "command", "idle")
     check_equal(sum(counters[p] for p in parts), counters["cycles"], "sum of the counters")
-    check_equal(counters["array_busy"], 512 ** 3 // 4096, "cycles fed")
+    check_equal(counters["array_busy"], 512**3 // 4096, "cycles fed")
     check_equal(counters["write_beats"], 512 * 512 * 4 // 64 + 1, "beats: D and the completion")
 
 
@@ -176,8 +199,11 @@ def test_rejects_operands_that_do_not_go_together():
     operand("B", bench.gaussian(3, 21), "--elem", "e2m1")
     result = rejects(2, "K = 20", "gemm", *AB, "-o", "D.npy")
     check("K = 21" in result.err, str(result))
-    for a, b, why in ([], ["--rht", "on"], "Hadamard"), (["--rht", "on"], ["--rht", "on", "--rht-mask", "1"], "Hadamard"), \
-            ([], ["--scale", "e8m0"], "A has scale e4m3, B has scale e8m0"):
+    for a, b, why in (
+        ([], ["--rht", "on"], "Hadamard"),
+        (["--rht", "on"], ["--rht", "on", "--rht-mask", "1"], "Hadamard"),
+        ([], ["--scale", "e8m0"], "A has scale e4m3, B has scale e8m0"),
+    ):
         operands(3, 4, 16, "--elem", "e2m1", *a, other=["--elem", "e2m1", *b])
         rejects(2, why, "gemm", *AB, "-o", "D.npy")
 
@@ -209,7 +235,9 @@ def test_rejects_what_does_not_go_with_the_contract():
     for contract in ("fp32", "nv"):
         for words in (["--out", "i64"], ["--accumulate-in", "S.npy"]):
             rejects(2, "contract exact alone", "gemm", *AB, "-o", "D.npy", "--accumulate", contract, *words)
-    rejects(2, "the sums begin with C", "gemm", *AB, "-o", "D.npy", "--accumulate", "nv", "--c", "C.npy", "--alpha", "2")
+    rejects(
+        2, "the sums begin with C", "gemm", *AB, "-o", "D.npy", "--accumulate", "nv", "--c", "C.npy", "--alpha", "2"
+    )
 
 
 def test_rejects_the_second_backend_before_the_first_ones_work_on_rtl():
@@ -225,9 +253,13 @@ def test_sums_factors_and_c_on_rtl():
     for scale in ("e4m3", "nvfp4"):
         operands(19, 37, 50, "--elem", "e2m1", "--scale", scale)
         passes("gemm", *AB, "-o", "S.npy", "--out", "i64", *device)
-        for words in (["--alpha", "-0.3"], ["--c", "C.npy"], ["--accumulate-in", "S.npy"],
-                      ["--accumulate-in", "S.npy", "--alpha", "2.5", "--c", "C.npy", "--out", "bf16"],
-                      ["--accumulate-in", "S.npy", "--out", "i64"]):
+        for words in (
+            ["--alpha", "-0.3"],
+            ["--c", "C.npy"],
+            ["--accumulate-in", "S.npy"],
+            ["--accumulate-in", "S.npy", "--alpha", "2.5", "--c", "C.npy", "--out", "bf16"],
+            ["--accumulate-in", "S.npy", "--out", "i64"],
+        ):
             passes("gemm", *AB, "-o", "D.npy", *device, *words)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """info: configurations, backends, and what a device reports."""
+
 import json
 
 import bench
@@ -9,20 +10,54 @@ from bench import check, check_equal, passes, rejects
 def test_rejects_an_unknown_configuration():
     """and names all there are"""
     names = [c["name"] for c in json.loads(passes("info", "--json").out)["configurations"]]
-    rejects(2, f"'nope'; rows=8:cols=16 makes one, and there are {', '.join(names[:-1])} and {names[-1]}\n", "info", "--backend", "rtl", "--config", "nope")
+    rejects(
+        2,
+        f"'nope'; rows=8:cols=16 makes one, and there are {', '.join(names[:-1])} and {names[-1]}\n",
+        "info",
+        "--backend",
+        "rtl",
+        "--config",
+        "nope",
+    )
 
 
 def test_lists_configurations_and_backends():
     whole = json.loads(passes("info", "--json").out)
     names = [c["name"] for c in whole["configurations"]]
-    check_equal(names, ["small", "default", "small-fp32", "default-fp32", "small-nv", "default-nv", "small-uniform", "small-e1m2",
-                        "large", "lean", "tiny", "tiny-quant", "board"], "configurations")
+    check_equal(
+        names,
+        [
+            "small",
+            "default",
+            "small-fp32",
+            "default-fp32",
+            "small-nv",
+            "default-nv",
+            "small-uniform",
+            "small-e1m2",
+            "large",
+            "lean",
+            "tiny",
+            "tiny-quant",
+            "board",
+        ],
+        "configurations",
+    )
     check_equal(whole["configurations"][1]["macs_per_cycle"], 4096, "MACs a cycle")
-    check_equal([c["contract"] for c in whole["configurations"]], ["exact", "exact", "fp32", "fp32", "nv", "nv"] + ["exact"] * 7,
-                "contracts")
+    check_equal(
+        [c["contract"] for c in whole["configurations"]],
+        ["exact", "exact", "fp32", "fp32", "nv", "nv"] + ["exact"] * 7,
+        "contracts",
+    )
     check_equal([c["lanes"] for c in whole["configurations"]][-5:], [16, 4, 4, 4, 16], "lanes")
-    check_equal([c["quant"] for c in whole["configurations"]][-5:], [64, 16, 0, 2, 2], "numbers that QUANT takes a cycle")
-    check_equal([b["name"] for b in whole["backends"]], ["model", "rtl", "tlm", "systemc", "systemc:timed", "cuda", "fpga", "mmio"], "backends")
+    check_equal(
+        [c["quant"] for c in whole["configurations"]][-5:], [64, 16, 0, 2, 2], "numbers that QUANT takes a cycle"
+    )
+    check_equal(
+        [b["name"] for b in whole["backends"]],
+        ["model", "rtl", "tlm", "systemc", "systemc:timed", "cuda", "fpga", "mmio"],
+        "backends",
+    )
     check(whole["backends"][0]["available"] is True, "the model is always there")
     check(whole["cpu"]["cores"] >= 1, "cores")
     text = passes("info").out
@@ -47,7 +82,11 @@ def test_reports_the_core_on_rtl():
 def test_selftest_of_the_core_on_rtl():
     for name in ("small", "small-fp32", "small-nv"):
         lines = json.loads(passes("info", "--backend", "rtl", "--config", name, "--selftest", "--json").out)["selftest"]
-        check_equal([(line["test"], line["mismatches"], line["verdict"]) for line in lines], [(test, 0, "equal") for test in ("memory", "quant", "gemm")], name)
+        check_equal(
+            [(line["test"], line["mismatches"], line["verdict"]) for line in lines],
+            [(test, 0, "equal") for test in ("memory", "quant", "gemm")],
+            name,
+        )
         check(all(line["compared"] > 0 for line in lines), str(lines))
 
 

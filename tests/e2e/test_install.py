@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """cmake --install, and other people's projects that use what it installs (tests/e2e/consumer)."""
+
 import os
 import pathlib
 import re
@@ -19,8 +20,15 @@ C_FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 def call(*words, status=0, **environment):
     """Runs a tool; gives what it printed, standard error included."""
-    done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          timeout=250, stdin=subprocess.DEVNULL, env=os.environ | environment)
+    done = subprocess.run(
+        [str(w) for w in words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=250,
+        stdin=subprocess.DEVNULL,
+        env=os.environ | environment,
+    )
     check((done.returncode == 0) == (status == 0), f"{words}: exit status {done.returncode}\n{done.stdout}")
     return done.stdout
 
@@ -37,16 +45,31 @@ def pkg_config(place, *words):
 
 
 def build_consumer(place, *options, status=0):
-    text = call("cmake", "-G", "Ninja", "-S", CONSUMER, "-B", "consumer", f"-DCMAKE_PREFIX_PATH={place}", *options,
-                *LAUNCHERS, status=status)
+    text = call(
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        CONSUMER,
+        "-B",
+        "consumer",
+        f"-DCMAKE_PREFIX_PATH={place}",
+        *options,
+        *LAUNCHERS,
+        status=status,
+    )
     if status == 0:
         call("cmake", "--build", "consumer")
     return text
 
 
 def test_projects_with_cmake():
-    build_consumer(install(), "-DCONSUMER_COMPONENTS=driver", "-DCMAKE_C_FLAGS=" + " ".join(C_FLAGS),
-                   "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror")
+    build_consumer(
+        install(),
+        "-DCONSUMER_COMPONENTS=driver",
+        "-DCMAKE_C_FLAGS=" + " ".join(C_FLAGS),
+        "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror",
+    )
     for name in PROGRAMS:
         call(f"consumer/{name}")
 
@@ -61,11 +84,17 @@ def use_as_a_part(*options):
         check(word not in rules, f"{word} in the consumer's rules")
     check("Total Tests: 1\n" in call("ctest", "--test-dir", "consumer", "-N"), "the consumer has a test, ufp4 none")
     call("cmake", "--install", "consumer", "--prefix", os.path.abspath("installed"))
-    check_equal([str(p) for p in pathlib.Path("installed").rglob("*") if p.is_file()], ["installed/bin/c_model"], "installed")
-    libraries = {file.name: file.parent for file in pathlib.Path("consumer").rglob("libufp4*") if "package" in file.parts}
-    for name, options, headers in (("libufp4_model.so", ["-D"], SOURCE.glob("cmodel/include/ufp4/*.h")),
-                                   ("libufp4_model.a", [], SOURCE.glob("cmodel/include/ufp4/*.h")),
-                                   ("libufp4.so", ["-D"], SOURCE.glob("drivers/include/*.h"))):
+    check_equal(
+        [str(p) for p in pathlib.Path("installed").rglob("*") if p.is_file()], ["installed/bin/c_model"], "installed"
+    )
+    libraries = {
+        file.name: file.parent for file in pathlib.Path("consumer").rglob("libufp4*") if "package" in file.parts
+    }
+    for name, options, headers in (
+        ("libufp4_model.so", ["-D"], SOURCE.glob("cmodel/include/ufp4/*.h")),
+        ("libufp4_model.a", [], SOURCE.glob("cmodel/include/ufp4/*.h")),
+        ("libufp4.so", ["-D"], SOURCE.glob("drivers/include/*.h")),
+    ):
         check_equal(exported(libraries[name] / name, *options), declared(headers), name)
 
 
@@ -81,7 +110,8 @@ def test_part_of_a_project_in_c_alone():
     """Another language is not asked for; what it finds there, it does not report."""
     os.mkdir("project")
     pathlib.Path("project/CMakeLists.txt").write_text(
-        f"cmake_minimum_required(VERSION 3.22)\nproject(p C)\nadd_subdirectory({SOURCE} ufp4)\n")
+        f"cmake_minimum_required(VERSION 3.22)\nproject(p C)\nadd_subdirectory({SOURCE} ufp4)\n"
+    )
     text = call("cmake", "-S", "project", "-B", "build", CXX="/no/compiler")
     check("golden model" not in text, text)
     check("CMAKE_CXX_COMPILER" not in pathlib.Path("build/CMakeCache.txt").read_text(), "C++ was asked for")
@@ -92,18 +122,25 @@ def test_switches_that_are_off():
     tools = ["-DVERILATOR=/bin/true", "-DCLANGXX=/bin/true", "-DUFP4_NVCC=/bin/true"]
     off = ["-DUFP4_RTL=OFF", "-DUFP4_CUDA=OFF", "-DUFP4_TESTS=OFF"]
     text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "build", *tools, *off)
-    for name, part in (("RTL", "simulated core (backend rtl)"), ("CUDA", "GPU code of the backend cuda"), ("TESTS", "tests")):
+    for name, part in (
+        ("RTL", "simulated core (backend rtl)"),
+        ("CUDA", "GPU code of the backend cuda"),
+        ("TESTS", "tests"),
+    ):
         check(f"  {part}: no (UFP4_{name} is off)\n" in text, f"{part}: {text}")
     rules = pathlib.Path("build/build.ninja").read_text()
-    check("ufp4_sim" not in rules and "libufp4_cuda.so" not in rules and "test_gemm" not in rules, "what is off is built")
+    check(
+        "ufp4_sim" not in rules and "libufp4_cuda.so" not in rules and "test_gemm" not in rules, "what is off is built"
+    )
 
 
 def test_rejects_a_switch_whose_tools_are_missing():
     for name, options, words in (
-            ("RTL", ["-DVERILATOR=OFF"], "that needs the driver, verilator, a C"),
-            ("CUDA", ["-DUFP4_NVCC=OFF"], "that needs nvcc of the CUDA toolkit"),
-            ("TESTS", ["-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON"], "that needs the driver and a C++ compiler"),
-            ("RTL", ["-DUFP4_MODEL_ONLY=ON"], "that needs UFP4_MODEL_ONLY to be OFF")):
+        ("RTL", ["-DVERILATOR=OFF"], "that needs the driver, verilator, a C"),
+        ("CUDA", ["-DUFP4_NVCC=OFF"], "that needs nvcc of the CUDA toolkit"),
+        ("TESTS", ["-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON"], "that needs the driver and a C++ compiler"),
+        ("RTL", ["-DUFP4_MODEL_ONLY=ON"], "that needs UFP4_MODEL_ONLY to be OFF"),
+    ):
         shutil.rmtree("build", ignore_errors=True)
         text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "build", f"-DUFP4_{name}=ON", *options, status=1)
         check(f"UFP4_{name} is ON; {words}" in " ".join(text.split()), f"{name} {options}: {text}")
@@ -134,7 +171,10 @@ def test_every_header_stands_alone():
     headers = sorted(include.rglob("*.h"))
     check(len(headers) > 10, str(headers))
     for header in headers:
-        if header.name in ("ufp4_arbiter.h", "ufp4_systemc.h"):  # C++17, with a library's headers: test_systemc_example_on_rtl
+        if header.name in (
+            "ufp4_arbiter.h",
+            "ufp4_systemc.h",
+        ):  # C++17, with a library's headers: test_systemc_example_on_rtl
             continue
         for compiler in (["cc", "-x", "c", *C_FLAGS], ["c++", "-x", "c++", "-std=c++11", *C_FLAGS[1:]]):
             pathlib.Path("one").write_text(f"#include <{header.relative_to(include)}>\n")
@@ -181,11 +221,20 @@ def test_libraries_export_what_the_headers_declare():
     place = install()
     include = place / "include"
     gpu = include / "ufp4_cuda.h"  # where nvcc is
-    model, driver = declared((include / "ufp4").glob("*.h")), declared(header for header in include.glob("*.h") if header != gpu)
+    model, driver = (
+        declared((include / "ufp4").glob("*.h")),
+        declared(header for header in include.glob("*.h") if header != gpu),
+    )
     check(len(model) > 40 and len(driver) > 20, f"headers were not understood: {model} {driver}")
-    for file, options, want in (("libufp4_model.so", ["-D"], model), ("libufp4_model.a", [], model),
-                                ("libufp4.so", ["-D"], driver), ("libufp4_cuda.so", ["-D"], declared([gpu]) | {"ufp4_cuda_table"} if gpu.exists() else None)):
-        if want is None or (file == "libufp4_cuda.so" and not (place / "lib" / file).exists()):  # it is built on request
+    for file, options, want in (
+        ("libufp4_model.so", ["-D"], model),
+        ("libufp4_model.a", [], model),
+        ("libufp4.so", ["-D"], driver),
+        ("libufp4_cuda.so", ["-D"], declared([gpu]) | {"ufp4_cuda_table"} if gpu.exists() else None),
+    ):
+        if want is None or (
+            file == "libufp4_cuda.so" and not (place / "lib" / file).exists()
+        ):  # it is built on request
             continue
         got = exported(place / "lib" / file, *options)
         check_equal(sorted(got - want), [], f"{file} exports more")
@@ -209,10 +258,17 @@ def simulate(place, unit):
     environment = {"PKG_CONFIG_PATH": str(place / "lib" / "pkgconfig")}
     if shutil.which("ccache"):
         environment["OBJCACHE"] = "ccache"
-    call("sh", "-c", "verilator --binary --top-module user_pe_tb -Wno-fatal -CFLAGS -O0"
-         ' -LDFLAGS "$(pkg-config --libs ufp4_dpi)" $(pkg-config --variable=sv ufp4_dpi) ' +
-         f"{unit} {place}/share/ufp4/dpi/example/user_pe_tb.sv", **environment)
-    return subprocess.run(["obj_dir/Vuser_pe_tb"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    call(
+        "sh",
+        "-c",
+        "verilator --binary --top-module user_pe_tb -Wno-fatal -CFLAGS -O0"
+        ' -LDFLAGS "$(pkg-config --libs ufp4_dpi)" $(pkg-config --variable=sv ufp4_dpi) '
+        + f"{unit} {place}/share/ufp4/dpi/example/user_pe_tb.sv",
+        **environment,
+    )
+    return subprocess.run(
+        ["obj_dir/Vuser_pe_tb"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60
+    )
 
 
 def test_dpi_example_on_rtl():
@@ -234,10 +290,12 @@ def test_dpi_example_finds_a_bug_on_rtl():
 
 def check_platform(program, **environment):
     """Every bit, on both modules; a second core on the bus costs the first one cycles that its own memory would not."""
+
     def cycles(*arguments):
         text = call(program, *arguments, **environment)
         check("NOT" not in text, text)
         return [int(number) for number in re.findall(r"FPROP took (\d+) cycles", text)]
+
     alone = cycles("rtl")
     check_equal(cycles("timed"), alone, "cycles of the timed model")
     both = cycles("rtl", "2")
@@ -251,12 +309,28 @@ def test_systemc_example_on_rtl():
     if not (place / "include" / "ufp4_systemc.h").exists():
         raise bench.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
     example = place / "share/ufp4/systemc/example"
-    call("cmake", "-G", "Ninja", "-S", example, "-B", "platform", f"-DCMAKE_PREFIX_PATH={place}",
-         "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", *LAUNCHERS)
+    call(
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        example,
+        "-B",
+        "platform",
+        f"-DCMAKE_PREFIX_PATH={place}",
+        "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror",
+        *LAUNCHERS,
+    )
     call("cmake", "--build", "platform")
     check_platform("platform/platform")
-    call("c++", "-std=c++17", example / "platform.cpp", "-o", "program",
-         *pkg_config(place, "--cflags", "--libs", "ufp4_systemc", "ufp4"))
+    call(
+        "c++",
+        "-std=c++17",
+        example / "platform.cpp",
+        "-o",
+        "program",
+        *pkg_config(place, "--cflags", "--libs", "ufp4_systemc", "ufp4"),
+    )
     check_platform("./program", LD_LIBRARY_PATH=str(place / "lib"))
 
 
@@ -269,8 +343,16 @@ def test_systemc_page_on_rtl():
     code, printed = re.search(r"```cpp\n(.*?)```\n\nIt prints:\n\n```\n(.*?)```", page, flags=re.S).groups()
     for module in ("Ufp4CoreRtl", "Ufp4CoreTimed"):
         pathlib.Path("mine.cpp").write_text(code.replace("Ufp4CoreRtl core", f"{module} core"))
-        call("c++", "-std=c++17", "-Wall", "-Werror", "mine.cpp", "-o", "mine",
-             *pkg_config(place, "--cflags", "--libs", "ufp4_systemc"))
+        call(
+            "c++",
+            "-std=c++17",
+            "-Wall",
+            "-Werror",
+            "mine.cpp",
+            "-o",
+            "mine",
+            *pkg_config(place, "--cflags", "--libs", "ufp4_systemc"),
+        )
         text = call("./mine", LD_LIBRARY_PATH=str(place / "lib"))
         check(text.endswith(printed), f"{module}: {text}")
 
@@ -280,8 +362,11 @@ def test_systemc_library_exports_its_modules_on_rtl():
     library = install() / "lib" / "libufp4_systemc.so"
     if not library.exists():
         raise bench.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
-    strong = [line.split()[2] for line in call("nm", "-g", "--defined-only", "-D", library).splitlines()
-              if line.split()[1] in "TDBR"]
+    strong = [
+        line.split()[2]
+        for line in call("nm", "-g", "--defined-only", "-D", library).splitlines()
+        if line.split()[1] in "TDBR"
+    ]
     check(strong, "it exports nothing")
     check_equal([name for name in strong if "Ufp4" not in name], [], "other names")
 
@@ -307,7 +392,9 @@ def test_manual_pages():
         for option in re.findall(r"^  (?:-[a-z], )?(--[a-z0-9-]+)", usage, flags=re.M):
             check(re.search(rf"(^|[ ,]){option}\b", text, flags=re.M), f"{page} lacks {option}: {text}")
         check(usage.split("Example:\n  ")[1].strip() in text, f"{page}: example: {text}")
-        check(re.search(rf"^ +{name}( |$)", re.sub(".\b", "", overview), flags=re.M), f"ufp4.1 lacks {name}: {overview}")
+        check(
+            re.search(rf"^ +{name}( |$)", re.sub(".\b", "", overview), flags=re.M), f"ufp4.1 lacks {name}: {overview}"
+        )
 
 
 def check_model_alone(place):
@@ -333,9 +420,24 @@ def test_golden_model_needs_only_a_c_compiler():
     cmake, path = shutil.which("cmake"), {"PATH": os.path.abspath("bin"), "CC": "", "CXX": "", "CMAKE_GENERATOR": ""}
     # CMake looks for programs beside itself too, whatever PATH is.
     absent = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("PkgConfig", "ZLIB", "Python3")]
-    text = call(cmake, "-S", SOURCE, "-B", "bare", "-DCMAKE_BUILD_TYPE=Debug", "-DUFP4_RTL=OFF", "-DUFP4_CUDA=OFF", *absent, **path)
-    for line in ("golden model: yes", "driver, command line: no (needs libjansson-dev and zlib1g-dev)",
-                 "simulated core (backend rtl): no (", "tests: no ("):
+    text = call(
+        cmake,
+        "-S",
+        SOURCE,
+        "-B",
+        "bare",
+        "-DCMAKE_BUILD_TYPE=Debug",
+        "-DUFP4_RTL=OFF",
+        "-DUFP4_CUDA=OFF",
+        *absent,
+        **path,
+    )
+    for line in (
+        "golden model: yes",
+        "driver, command line: no (needs libjansson-dev and zlib1g-dev)",
+        "simulated core (backend rtl): no (",
+        "tests: no (",
+    ):
         check(f"  {line}" in text, f"{line}: {text}")
     call(cmake, "--build", "bare", "--parallel", "2", **path)
     check_model_alone(install("bare"))
@@ -345,8 +447,19 @@ def test_gpu_code_needs_none_of_the_drivers_libraries():
     """A machine with a GPU often has nvcc, and neither pkg-config nor jansson."""
     pathlib.Path("nvcc").write_text("#!/bin/sh\necho compute_90\n")
     os.chmod("nvcc", 0o755)
-    text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "gpu", f"-DUFP4_NVCC={os.path.abspath('nvcc')}", "-DUFP4_CUDA_ARCHITECTURES=90",
-                "-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON", *LAUNCHERS)
+    text = call(
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        SOURCE,
+        "-B",
+        "gpu",
+        f"-DUFP4_NVCC={os.path.abspath('nvcc')}",
+        "-DUFP4_CUDA_ARCHITECTURES=90",
+        "-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON",
+        *LAUNCHERS,
+    )
     check("driver, command line: no (" in text and "GPU code of the backend cuda: yes" in text, text)
     targets = call("ninja", "-C", "gpu", "-t", "targets", "all")
     check("ufp4_cuda: phony" in targets and "ufp4_cli: phony" not in targets, targets)
@@ -369,22 +482,42 @@ def test_gpu_library_in_projects():
     """With a compiler in place of nvcc, whose work takes minutes: installed, linked by CMake and by pkg-config, in C and in C++."""
     pathlib.Path("nvcc").write_text(NVCC)
     os.chmod("nvcc", 0o755)
-    call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "gpu", f"-DUFP4_NVCC={os.path.abspath('nvcc')}", "-DUFP4_CUDA_ARCHITECTURES=90",
-         "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON", "-DUFP4_TESTS=OFF", *LAUNCHERS)
+    call(
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        SOURCE,
+        "-B",
+        "gpu",
+        f"-DUFP4_NVCC={os.path.abspath('nvcc')}",
+        "-DUFP4_CUDA_ARCHITECTURES=90",
+        "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON",
+        "-DUFP4_TESTS=OFF",
+        *LAUNCHERS,
+    )
     call("ninja", "-C", "gpu", "all", "ufp4_cuda")
     place = install("gpu")
     library = {"LD_LIBRARY_PATH": str(place / "lib")}
     version = call("pkg-config", "--modversion", "ufp4_cuda", PKG_CONFIG_PATH=str(place / "lib" / "pkgconfig")).strip()
     soname = ".".join(version.split(".")[:2])
-    check_equal(sorted(path.name for path in (place / "lib").glob("libufp4_cuda*")),
-                ["libufp4_cuda.so", f"libufp4_cuda.so.{soname}", f"libufp4_cuda.so.{version}"], "installed")
-    for name, compiler in (("user.c", ["cc", *C_FLAGS]), ("user.cpp", ["c++", "-std=c++11", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror"])):
+    check_equal(
+        sorted(path.name for path in (place / "lib").glob("libufp4_cuda*")),
+        ["libufp4_cuda.so", f"libufp4_cuda.so.{soname}", f"libufp4_cuda.so.{version}"],
+        "installed",
+    )
+    for name, compiler in (
+        ("user.c", ["cc", *C_FLAGS]),
+        ("user.cpp", ["c++", "-std=c++11", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror"]),
+    ):
         pathlib.Path(name).write_text(USER)
         call(*compiler, name, "-o", "program", *pkg_config(place, "--cflags", "--libs", "ufp4_cuda"))
         call("./program", **library)
         check(f"libufp4_cuda.so.{soname}" in call("objdump", "-p", "program"), "the name that the program asks for")
-    pathlib.Path("CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.22)\nproject(user C)\nfind_package(ufp4 REQUIRED COMPONENTS cuda)\n"
-                                              "add_executable(user user.c)\ntarget_link_libraries(user ufp4::cuda)\n")
+    pathlib.Path("CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(user C)\nfind_package(ufp4 REQUIRED COMPONENTS cuda)\n"
+        "add_executable(user user.c)\ntarget_link_libraries(user ufp4::cuda)\n"
+    )
     call("cmake", "-G", "Ninja", "-S", ".", "-B", "user", f"-DCMAKE_PREFIX_PATH={place}")
     call("cmake", "--build", "user")
     call("user/user")
@@ -401,8 +534,19 @@ def test_folders_named_from_the_root():
     """As some distributions give them to CMake; DESTDIR alone moves them, so they are used where they end up."""
     root = os.path.abspath("root")
     library, include = f"{root}/library", f"{root}/include"
-    call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "model", "-DUFP4_MODEL_ONLY=ON", f"-DCMAKE_INSTALL_PREFIX={root}",
-         f"-DCMAKE_INSTALL_LIBDIR={library}", f"-DCMAKE_INSTALL_INCLUDEDIR={include}")
+    call(
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        SOURCE,
+        "-B",
+        "model",
+        "-DUFP4_MODEL_ONLY=ON",
+        f"-DCMAKE_INSTALL_PREFIX={root}",
+        f"-DCMAKE_INSTALL_LIBDIR={library}",
+        f"-DCMAKE_INSTALL_INCLUDEDIR={include}",
+    )
     call("cmake", "--build", "model")
     call("cmake", "--install", "model")
     flags = call("pkg-config", "--cflags", "--libs", "ufp4_model", PKG_CONFIG_PATH=f"{library}/pkgconfig").split()
@@ -416,7 +560,8 @@ def test_rejects_another_version():
     os.mkdir("project")
     for version, found in (("0.3", True), ("0.2", False), ("0.4", False), ("1.0", False)):
         pathlib.Path("project/CMakeLists.txt").write_text(
-            f"cmake_minimum_required(VERSION 3.22)\nproject(p C)\nfind_package(ufp4 {version} REQUIRED)\n")
+            f"cmake_minimum_required(VERSION 3.22)\nproject(p C)\nfind_package(ufp4 {version} REQUIRED)\n"
+        )
         call("cmake", "-S", "project", "-B", "build", f"-DCMAKE_PREFIX_PATH={place}", status=0 if found else 1)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The launcher, with tools that do nothing: packages that another program is installing, a checkout that was moved or
 copied after a build, another project's build folder, and no PyPI to draw with. test_launcher.py ROOT [TEST]"""
+
 import os
 import pathlib
 import shutil
@@ -11,12 +12,14 @@ import tempfile
 ROOT = pathlib.Path(sys.argv[1])
 # As apt 2.6 says it; the lists' lock it does not wait for, whatever its options.
 LISTS = "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 812 (apt-get)"
-DPKG = ("E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (unattended-upgr)\n"
-        "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?")
+DPKG = (
+    "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (unattended-upgr)\n"
+    "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?"
+)
 READ_ONLY = {
     "lists": "E: Could not open lock file /var/lib/apt/lists/lock - open (30: Read-only file system)\nE: Unable to lock directory /var/lib/apt/lists/",
     "dpkg": "E: Could not open lock file /var/lib/dpkg/lock-frontend - open (30: Read-only file system)\n"
-            "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?",
+    "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?",
 }
 STUBS = {
     "dpkg-query": 'test ! -e "$STATE/lacks" -o -e "$STATE/installed" && echo ii',
@@ -122,8 +125,16 @@ def test_tools_take_help_alone(folder):
     for command in ("fpga-tools", "litex-tools"):
         for word in ("--help", "-h"):
             status, out, err = launch(tree, command, word)
-            assert (status, err) == (0, "") and out.startswith(f"usage: ./ufp4 {command}\nInstalls "), (status, out, err)
-        assert launch(tree, command, "all") == (2, "", f"ufp4: {command}: all is not an option; see ./ufp4 {command} --help\n")
+            assert (status, err) == (0, "") and out.startswith(f"usage: ./ufp4 {command}\nInstalls "), (
+                status,
+                out,
+                err,
+            )
+        assert launch(tree, command, "all") == (
+            2,
+            "",
+            f"ufp4: {command}: all is not an option; see ./ufp4 {command} --help\n",
+        )
     assert not (tree / "build").exists()
 
 
@@ -144,14 +155,32 @@ def test_installs_what_draws_for_those_that_draw(folder):
     tree = prepare(folder)
     build = tree / "build/release"
     # An option that its help does not have the command refuses itself.
-    for words in (("bias",), ("train", "--help"), ("gemm",), ("train", "--nosuch"), ("explore", "--step=1"), ("train", "--ste"), ("bias", "--plot", "p.svg", "--plo")):
+    for words in (
+        ("bias",),
+        ("train", "--help"),
+        ("gemm",),
+        ("train", "--nosuch"),
+        ("explore", "--step=1"),
+        ("train", "--ste"),
+        ("bias", "--plot", "p.svg", "--plo"),
+    ):
         status, out, err = launch(tree, *words)
         assert status == 0 and out.endswith(f"here: {build}/drivers/ufp4\n"), (words, status, out, err)
     assert launch(tree, "train", UFP4_PYTHON="mine")[1].split()[-1] == "mine"
     assert not (folder / "state/apt").exists()
-    for words in (("train", "--steps=1"), ("explore", "--", "--nosuch"), ("bias", "--plot=p.svg"), ("bias", "--plot", "p.svg")):
+    for words in (
+        ("train", "--steps=1"),
+        ("explore", "--", "--nosuch"),
+        ("bias", "--plot=p.svg"),
+        ("bias", "--plot", "p.svg"),
+    ):
         status, out, err = launch(tree, *words)
-        assert (status, out) == (0, f"here: {build}/drivers/ufp4 {build}/report-venv/bin/python\n"), (words, status, out, err)
+        assert (status, out) == (0, f"here: {build}/drivers/ufp4 {build}/report-venv/bin/python\n"), (
+            words,
+            status,
+            out,
+            err,
+        )
     assert asked(folder) == ["pip"], asked(folder)
     assert (folder / "state/ufp4.pth").read_text() == f"{tree}/drivers/python\n"
 
@@ -168,9 +197,15 @@ def test_ppa_installs_its_own_tools_and_builds_nothing(folder):
     status, out, err = launch(tree, "ppa", "--unit", "dot")
     assert (status, out) == (0, f"python: {tree}/fpga/ppa --unit dot, {yosys}, \n"), (status, out, err)
     installed = [line for line in asked(folder) if " install " in line]
-    assert len(installed) == 1 and installed[0].endswith(" python3 python3-venv iverilog opensta qflow-tech-osu018"), installed
+    assert len(installed) == 1 and installed[0].endswith(" python3 python3-venv iverilog opensta qflow-tech-osu018"), (
+        installed
+    )
     status, out, err = launch(tree, "ppa", "-o", "out")
-    assert (status, out) == (0, f"python: {tree}/fpga/ppa -o out, {yosys}, {build}/report-venv/bin/python\n"), (status, out, err)
+    assert (status, out) == (0, f"python: {tree}/fpga/ppa -o out, {yosys}, {build}/report-venv/bin/python\n"), (
+        status,
+        out,
+        err,
+    )
     assert asked(folder).count("pip") == 2 and not (folder / "state/cmake").exists(), asked(folder)
 
 
@@ -178,7 +213,9 @@ def test_rejects_the_build_folder_of_another_project(folder):
     tree, other = prepare(folder), folder / "other"
     (other / "CMakeFiles").mkdir(parents=True)
     (other / "docs").mkdir()
-    (other / "CMakeCache.txt").write_text(f"CMAKE_PROJECT_NAME:STATIC=hers\nCMAKE_HOME_DIRECTORY:INTERNAL={folder}/hers\n")
+    (other / "CMakeCache.txt").write_text(
+        f"CMAKE_PROJECT_NAME:STATIC=hers\nCMAKE_HOME_DIRECTORY:INTERNAL={folder}/hers\n"
+    )
     (other / "build.ninja").write_text("hers\n")
     before = sorted(other.rglob("*"))
     for command in ("info", "test", "docs", "fpga-tools"):
@@ -213,8 +250,10 @@ def test_configurations_of_parameters_are_built_where_their_rtl_is_simulated(fol
     shutil.copy(ROOT / "rtl/gen/configurations.cmake", tree / "rtl/gen")
     (folder / "program").write_text(PROGRAM)
     made, board = tree / "build/release/drivers/ufp4", tree / "build/release/sim/board/ufp4-board-sim"
-    (folder / "tools/ninja").write_text(f'#!/bin/sh\nfor to in {made} {board}; do mkdir -p "$(dirname $to)"; cp {folder}/program $to; '
-                                        "chmod +x $to; done\n")
+    (folder / "tools/ninja").write_text(
+        f'#!/bin/sh\nfor to in {made} {board}; do mkdir -p "$(dirname $to)"; cp {folder}/program $to; '
+        "chmod +x $to; done\n"
+    )
     demanded, boards = (tree / "build/release" / f"launcher.{name}" for name in ("configurations", "boards"))
     words = ("gemm", "--config", "rows=8:cols=8:bus=32", "--backend")
     for backend in ("tlm", "model", "systemc:timed"):

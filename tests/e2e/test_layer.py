@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """layer: the three GEMMs of a layer, alone and compared between backends."""
+
 import json
 import math
 import os
@@ -54,16 +55,27 @@ def test_large_odd_shape_on_rtl():
 
 def test_rejects_more_memory_than_addresses_reach():
     pathlib.Path("X.npy").write_bytes(bench.npy_bytes([[1.0] * 2**20], shape=(2**20, 1)))
-    rejects(2, "bytes of device memory are needed; its addresses reach", "layer", "X.npy", "X.npy", "-", "-o", "out",
-            "--pass", "fprop")
+    rejects(
+        2,
+        "bytes of device memory are needed; its addresses reach",
+        "layer",
+        "X.npy",
+        "X.npy",
+        "-",
+        "-o",
+        "out",
+        "--pass",
+        "fprop",
+    )
 
 
 def test_several_may_write_into_one_folder():
     tensors(3, 5, 17)
     words = [bench.PROGRAM, "layer", *XWD, "-o", "out", "--json"]
     for _ in range(4):
-        running = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-                   for _ in range(6)]
+        running = [
+            subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(6)
+        ]
         for process in running:
             err = process.communicate(timeout=60)[1]
             check_equal((process.returncode, err), (0, ""), "exit status and message")
@@ -90,8 +102,20 @@ def test_equals_quantize_and_gemm():
     for name, (a, b) in dict(fprop=("x", "w"), dgrad=("dy", "w"), wgrad=("dy", "x")).items():
         for role in (a, b):
             source = dict(x="X.npy", w="W.npy", dy="dY.npy")[role]
-            passes("quantize", source, "-o", f"{role}.safetensors", "--recipe", "ufp4", "--role", role, "--pass", name,
-                   "--seed", "5")
+            passes(
+                "quantize",
+                source,
+                "-o",
+                f"{role}.safetensors",
+                "--recipe",
+                "ufp4",
+                "--role",
+                role,
+                "--pass",
+                name,
+                "--seed",
+                "5",
+            )
         passes("gemm", f"{a}.safetensors", f"{b}.safetensors", "-o", "D.npy")
         bench.same_bits(bench.read_npy(f"out/{SHAPES[name]}")[1], bench.read_npy("D.npy")[1], name)
 
@@ -122,8 +146,9 @@ def test_one_pass_needs_two_tensors():
     tensors(4, 5, 6)
     layer()
     whole = {name: bench.read_npy(f"out/{path}") for name, path in SHAPES.items()}
-    for name, files in dict(fprop=["X.npy", "W.npy", "-"], dgrad=["-", "W.npy", "dY.npy"],
-                            wgrad=["X.npy", "-", "dY.npy"]).items():
+    for name, files in dict(
+        fprop=["X.npy", "W.npy", "-"], dgrad=["-", "W.npy", "dY.npy"], wgrad=["X.npy", "-", "dY.npy"]
+    ).items():
         passes("layer", *files, "-o", name, "--pass", name)
         check_equal(os.listdir(name), [SHAPES[name]], "files")
         check_equal(bench.read_npy(f"{name}/{SHAPES[name]}"), whole[name], name)
@@ -180,7 +205,19 @@ def test_rejects_recipes():
 def test_nvfp4_quantized_by_the_host_on_rtl():
     for shape, suffix in (((1, 1, 1), ""), ((33, 47, 130), ""), ((33, 47, 130), "/rht=fprop+dgrad/sr=dgrad")):
         tensors(*shape)
-        words = ["layer", *XWD, "-o", "out", "--json", "--recipe", f"nvfp4{suffix}", "--backend", "rtl", "--check", "model"]
+        words = [
+            "layer",
+            *XWD,
+            "-o",
+            "out",
+            "--json",
+            "--recipe",
+            f"nvfp4{suffix}",
+            "--backend",
+            "rtl",
+            "--check",
+            "model",
+        ]
         result = passes(*words, "--config", "small")
         check("the host quantizes" in result.err, f"should say so: {result}")
         whole = json.loads(result.out)
@@ -190,7 +227,13 @@ def test_nvfp4_quantized_by_the_host_on_rtl():
 
 def test_suffixes_are_their_recipes():
     tensors(33, 47, 130)
-    write_recipe("same.json", elem="e1m2", rht={"wgrad": "integer"}, round={"dy": {"dgrad": "sr"}}, scale_round={"dy": {"dgrad": "up"}})
+    write_recipe(
+        "same.json",
+        elem="e1m2",
+        rht={"wgrad": "integer"},
+        round={"dy": {"dgrad": "sr"}},
+        scale_round={"dy": {"dgrad": "up"}},
+    )
     outputs = []
     for recipe in ("ufp4/rht=wgrad/sr=dgrad", "same.json", "ufp4/sr=dgrad", "same.json/rht=fprop+dgrad+wgrad"):
         layer("--recipe", recipe)
@@ -204,10 +247,24 @@ def test_larger_blocks_and_transforms_are_the_products_of_their_files():
     for block, size in ((32, 16), (64, 32), (128, 64)):
         write_recipe("wide.json", elem="e1m2", block=block, rht="integer", rht_size=size, round={"dy": "sr"})
         layer("--recipe", "wide.json")
-        for gemm, a, b in (("fprop", ("x", "X.npy"), ("w", "W.npy")), ("dgrad", ("dy", "dY.npy"), ("w", "W.npy")),
-                           ("wgrad", ("dy", "dY.npy"), ("x", "X.npy"))):
+        for gemm, a, b in (
+            ("fprop", ("x", "X.npy"), ("w", "W.npy")),
+            ("dgrad", ("dy", "dY.npy"), ("w", "W.npy")),
+            ("wgrad", ("dy", "dY.npy"), ("x", "X.npy")),
+        ):
             for at, (role, source) in (("a", a), ("b", b)):
-                passes("quantize", source, "-o", f"{at}.safetensors", "--recipe", "wide.json", "--role", role, "--pass", gemm)
+                passes(
+                    "quantize",
+                    source,
+                    "-o",
+                    f"{at}.safetensors",
+                    "--recipe",
+                    "wide.json",
+                    "--role",
+                    role,
+                    "--pass",
+                    gemm,
+                )
             passes("gemm", "a.safetensors", "b.safetensors", "-o", "D.npy")
             check_equal(open(f"out/{SHAPES[gemm]}", "rb").read(), open("D.npy", "rb").read(), gemm)
 
@@ -218,23 +275,64 @@ def test_rejects_larger_blocks_and_transforms():
     write_recipe("size.json", elem="e1m2", rht="integer", rht_size=64)
     for name, words in (("block.json", "block 64"), ("size.json", "RHT size 64")):
         for backend in ("rtl", "tlm"):
-            rejects(3, f"backend {backend} does not have {words} with scale e4m3; model has", "layer", *XWD, "-o", "out",
-                    "--recipe", name, "--backend", backend)
+            rejects(
+                3,
+                f"backend {backend} does not have {words} with scale e4m3; model has",
+                "layer",
+                *XWD,
+                "-o",
+                "out",
+                "--recipe",
+                name,
+                "--backend",
+                backend,
+            )
     passes("quantize", "X.npy", "-o", "q.safetensors", "--elem", "e1m2", "--block", "64")
-    rejects(3, "has neither blocks over 16 nor transforms of 32 points; model has", "gemm", "q.safetensors", "q.safetensors", "-o", "D.npy", "--backend", "rtl")
-    rejects(2, "the contract exact alone", "gemm", "q.safetensors", "q.safetensors", "-o", "D.npy", "--accumulate", "fp32")
+    rejects(
+        3,
+        "has neither blocks over 16 nor transforms of 32 points; model has",
+        "gemm",
+        "q.safetensors",
+        "q.safetensors",
+        "-o",
+        "D.npy",
+        "--backend",
+        "rtl",
+    )
+    rejects(
+        2, "the contract exact alone", "gemm", "q.safetensors", "q.safetensors", "-o", "D.npy", "--accumulate", "fp32"
+    )
     write_recipe("real.json", elem="e1m2", block=64.0)
     rejects(2, "block must be a whole number: 16, 32, 64, 128", "layer", *XWD, "-o", "out", "--recipe", "real.json")
     tensors(64, 128, 100)
-    rejects(2, "a transform of 64 points along 100 numbers, the outputs: it takes a multiple", "layer", *XWD, "-o", "out", "--recipe", "size.json")
+    rejects(
+        2,
+        "a transform of 64 points along 100 numbers, the outputs: it takes a multiple",
+        "layer",
+        *XWD,
+        "-o",
+        "out",
+        "--recipe",
+        "size.json",
+    )
 
 
 def test_rejects_uniform_grids_with_two_levels_on_other_backends():
     tensors(4, 5, 6)
     layer("--recipe", "nvint4")
     for backend in ("rtl", "tlm"):
-        rejects(3, f"backend {backend} does not have element int4 with scale nvfp4; model has", "layer", *XWD, "-o", "out",
-                "--recipe", "nvint4", "--backend", backend)
+        rejects(
+            3,
+            f"backend {backend} does not have element int4 with scale nvfp4; model has",
+            "layer",
+            *XWD,
+            "-o",
+            "out",
+            "--recipe",
+            "nvint4",
+            "--backend",
+            backend,
+        )
 
 
 def test_mxfp4_equals_the_model_on_rtl():
@@ -274,7 +372,10 @@ def test_requantize_is_what_the_commands_do_one_by_one():
     for role, name in (("x", "X"), ("w", "W")):
         passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", *recipe, "--role", role, "--pass", "fprop")
         passes("dequantize", f"{name}.safetensors", "-o", f"{name}.kept.npy", "--unrotate")
-    for gemm, a, b in (("dgrad", ("dy", "dY.npy"), ("w", "W.kept.npy")), ("wgrad", ("dy", "dY.npy"), ("x", "X.kept.npy"))):
+    for gemm, a, b in (
+        ("dgrad", ("dy", "dY.npy"), ("w", "W.kept.npy")),
+        ("wgrad", ("dy", "dY.npy"), ("x", "X.kept.npy")),
+    ):
         for at, (role, source) in (("a", a), ("b", b)):
             passes("quantize", source, "-o", f"{at}.safetensors", *recipe, "--role", role, "--pass", gemm)
         passes("gemm", "a.safetensors", "b.safetensors", "-o", "D.npy")
@@ -285,33 +386,80 @@ def test_rejects_recipes_that_need_a_model():
     tensors(4, 5, 6)
     write_recipe("layers.json", elem="e1m2", bf16_layers={"last": 1})
     write_recipe("signs.json", elem="e1m2", rht="integer", signs="step")
-    for recipe, key in (("layers.json", "bf16_layers"), ("signs.json", "signs"), ("nvfp4-full", "bf16_layers"),
-                        ("mxfp4-rht", "signs")):
+    for recipe, key in (
+        ("layers.json", "bf16_layers"),
+        ("signs.json", "signs"),
+        ("nvfp4-full", "bf16_layers"),
+        ("mxfp4-rht", "signs"),
+    ):
         rejects(2, f"{key} needs a whole model", "layer", *XWD, "-o", "out", "--recipe", recipe)
-        rejects(2, f"{key} needs a whole model", "quantize", "X.npy", "-o", "Q.safetensors", "--recipe", recipe,
-                "--role", "x", "--pass", "fprop")
+        rejects(
+            2,
+            f"{key} needs a whole model",
+            "quantize",
+            "X.npy",
+            "-o",
+            "Q.safetensors",
+            "--recipe",
+            recipe,
+            "--role",
+            "x",
+            "--pass",
+            "fprop",
+        )
 
 
 def test_rejects_quantizing_what_a_recipe_does_not():
     tensors(4, 5, 6)
     write_recipe("some.json", elem="e1m2", bf16_passes=["fprop"])
     write_recipe("again.json", elem="e1m2", requantize=True)
-    rejects(2, "computes this pass in BF16", "quantize", "X.npy", "-o", "Q.safetensors", "--recipe", "some.json",
-            "--role", "x", "--pass", "fprop")
-    rejects(2, "from FPROP's", "quantize", "X.npy", "-o", "Q.safetensors", "--recipe", "again.json", "--role", "x",
-            "--pass", "wgrad")
+    rejects(
+        2,
+        "computes this pass in BF16",
+        "quantize",
+        "X.npy",
+        "-o",
+        "Q.safetensors",
+        "--recipe",
+        "some.json",
+        "--role",
+        "x",
+        "--pass",
+        "fprop",
+    )
+    rejects(
+        2,
+        "from FPROP's",
+        "quantize",
+        "X.npy",
+        "-o",
+        "Q.safetensors",
+        "--recipe",
+        "again.json",
+        "--role",
+        "x",
+        "--pass",
+        "wgrad",
+    )
     passes("quantize", "dY.npy", "-o", "Q.safetensors", "--recipe", "again.json", "--role", "dy", "--pass", "wgrad")
 
 
 def test_rejects_another_contract_on_rtl():
     tensors(4, 5, 6)
     words = ["layer", *XWD, "-o", "out", "--backend", "rtl"]
-    rejects(3, "default accumulates by the contract exact, not by fp32; default-fp32 does", *words, "--recipe",
-            "mxfp4")
-    rejects(3, "small accumulates by the contract exact, not by fp32; small-fp32 does", *words, "--recipe", "mxfp4",
-            "--config", "small")
-    rejects(3, "small-fp32 accumulates by the contract fp32, not by exact; small does", *words, "--config",
-            "small-fp32")
+    rejects(3, "default accumulates by the contract exact, not by fp32; default-fp32 does", *words, "--recipe", "mxfp4")
+    rejects(
+        3,
+        "small accumulates by the contract exact, not by fp32; small-fp32 does",
+        *words,
+        "--recipe",
+        "mxfp4",
+        "--config",
+        "small",
+    )
+    rejects(
+        3, "small-fp32 accumulates by the contract fp32, not by exact; small does", *words, "--config", "small-fp32"
+    )
 
 
 def test_rejects_a_folder_that_cannot_be_made():

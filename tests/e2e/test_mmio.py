@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A core that is mapped, by UIO or /dev/mem: the timed model stands for it in a process of its own (tests/driver/mmio)."""
+
 import fcntl
 import json
 import os
@@ -19,11 +20,23 @@ MEM = "mmio:/dev/mem@0xa0000000+0x1000,0x70000000+0x4000000"
 class StandIn:
     """The core and what stands for its devices, until the end of a with statement."""
 
-    def __init__(self, config="small", fault="none", trap="", maps=((0xA0000000, 4096), (0x70000000, 1 << 26)), buffer=(0x70000000, 1 << 26)):
+    def __init__(
+        self,
+        config="small",
+        fault="none",
+        trap="",
+        maps=((0xA0000000, 4096), (0x70000000, 1 << 26)),
+        buffer=(0x70000000, 1 << 26),
+    ):
         self.folder = tempfile.TemporaryDirectory()
         root = pathlib.Path(self.folder.name)
         for number, (address, size) in enumerate(maps):
-            self.say(root / f"sys/class/uio/uio7/maps/map{number}", addr=f"{address:#018x}", size=f"{size:#018x}", offset="0x0")
+            self.say(
+                root / f"sys/class/uio/uio7/maps/map{number}",
+                addr=f"{address:#018x}",
+                size=f"{size:#018x}",
+                offset="0x0",
+            )
         self.say(root / "sys/class/u-dma-buf/udmabuf7", phys_addr=f"{buffer[0]:#018x}", size=str(buffer[1]))
         program, trap_library = os.environ["UFP4_STAND_IN_FILES"].split(":")
         self.process = subprocess.Popen([program, root, config, fault], stdout=subprocess.PIPE, text=True)
@@ -55,7 +68,9 @@ def tensors(tokens=96, cin=64, cout=48):
 
 
 def check_layer(backend, *options):
-    whole = json.loads(passes("layer", *tensors(), "-o", "out", "--backend", backend, "--check", "model", "--json", *options).out)
+    whole = json.loads(
+        passes("layer", *tensors(), "-o", "out", "--backend", backend, "--check", "model", "--json", *options).out
+    )
     check_equal(whole["verdict"], "equal", f"{backend}: {whole}")
     check_equal([case["pass"] for case in whole["cases"]], ["fprop", "dgrad", "wgrad"], "passes")
 
@@ -82,8 +97,16 @@ def test_a_demo_equals_the_model():
 def test_tells_what_it_is():
     with StandIn():
         device = json.loads(passes("info", "--backend", UIO, "--json").out)["device"]
-        check_equal((device["configuration"]["name"], device["cycles"], device["memory_bytes"]), ("small", True, 1 << 26), "device")
-        check_equal(device["hardware"], "registers at 0xa0000000, 65536 KiB of memory at 0x70000000, with an interrupt", "hardware")
+        check_equal(
+            (device["configuration"]["name"], device["cycles"], device["memory_bytes"]),
+            ("small", True, 1 << 26),
+            "device",
+        )
+        check_equal(
+            device["hardware"],
+            "registers at 0xa0000000, 65536 KiB of memory at 0x70000000, with an interrupt",
+            "hardware",
+        )
         text = passes("info", "--backend", MEM, "--selftest").out
         check("looked at, without an interrupt" in text and "memory    67096576          0 equal\n" in text, text)
 
@@ -94,7 +117,9 @@ def test_a_program_that_was_killed_leaves_a_core_that_serves():
     names = tensors(512)
     with StandIn() as core:
         for _ in range(2):
-            process = subprocess.Popen([bench.PROGRAM, "layer", *names, "-o", "lost", "--backend", UIO], stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                [bench.PROGRAM, "layer", *names, "-o", "lost", "--backend", UIO], stderr=subprocess.DEVNULL
+            )
             time.sleep(0.3)
             process.send_signal(signal.SIGKILL)
             process.wait(timeout=60)
@@ -107,7 +132,9 @@ def test_rejects_a_core_that_goes_away():
     """in the middle of a run: one line, and no output"""
     names = tensors(4096, 512, 512)
     with StandIn() as core:
-        process = subprocess.Popen([bench.PROGRAM, "layer", *names, "-o", "lost", "--backend", UIO], stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [bench.PROGRAM, "layer", *names, "-o", "lost", "--backend", UIO], stderr=subprocess.PIPE, text=True
+        )
         time.sleep(1)
         check(process.poll() is None, "the layer is over too soon")
         core.process.kill()
@@ -121,7 +148,18 @@ def test_rejects_the_core_that_computes_as_its_own_check():
     names = tensors()
     with StandIn():
         rejects(2, "is the board that computes", "layer", *names, "-o", "out", "--backend", MEM, "--check", MEM)
-        rejects(2, "256 bytes of registers", "layer", *names, "-o", "out", "--backend", MEM, "--check", MEM.replace("+0x1000,", "+0x100,"))
+        rejects(
+            2,
+            "256 bytes of registers",
+            "layer",
+            *names,
+            "-o",
+            "out",
+            "--backend",
+            MEM,
+            "--check",
+            MEM.replace("+0x1000,", "+0x100,"),
+        )
 
 
 def test_rejects_a_core_in_use():
@@ -131,15 +169,27 @@ def test_rejects_a_core_in_use():
 
 
 def test_rejects_names_without_a_place():
-    for where, words in (("", "'' says no place of a core"), ("/dev/mem@0x1000+0x1000", "says no place"), ("/dev/mem@5,6", "'5' says no place"),
-                         ("/dev/null", "is no UIO device"), ("@1+1,1+1", "says no place"), ("/dev/mem@0x1000+4096,", "says no place"),
-                         ("/dev/mem@99999999999999999999+1,1+1", "says no place")):
+    for where, words in (
+        ("", "'' says no place of a core"),
+        ("/dev/mem@0x1000+0x1000", "says no place"),
+        ("/dev/mem@5,6", "'5' says no place"),
+        ("/dev/null", "is no UIO device"),
+        ("@1+1,1+1", "says no place"),
+        ("/dev/mem@0x1000+4096,", "says no place"),
+        ("/dev/mem@99999999999999999999+1,1+1", "says no place"),
+    ):
         rejects(2, words, "info", "--backend", f"mmio:{where}")
     rejects(2, "says no place", "info", "--backend", "mmio")
 
 
 def test_rejects_devices_that_are_not_there():
-    rejects(3, "cannot open /dev/uio99: No such file or directory: is its kernel driver loaded?", "info", "--backend", "mmio:/dev/uio99")
+    rejects(
+        3,
+        "cannot open /dev/uio99: No such file or directory: is its kernel driver loaded?",
+        "info",
+        "--backend",
+        "mmio:/dev/uio99",
+    )
     with StandIn():
         rejects(3, "cannot open /dev/udmabuf99: No such file", "info", "--backend", "mmio:/dev/uio7,/dev/udmabuf99")
 
@@ -168,8 +218,11 @@ def test_rejects_sizes_that_no_core_has():
 
 
 def test_rejects_files_that_are_shorter_than_the_map():
-    for size, words in ((0, "short has 0 bytes; registers of 4096 bytes at 0x0 is not in it"), (4096, "short has 4096 bytes; memory of 65536 bytes at 0x0 is not in it"),
-                        (8192, "short has 8192 bytes; registers of 4096 bytes at 0x3000")):
+    for size, words in (
+        (0, "short has 0 bytes; registers of 4096 bytes at 0x0 is not in it"),
+        (4096, "short has 4096 bytes; memory of 65536 bytes at 0x0 is not in it"),
+        (8192, "short has 8192 bytes; registers of 4096 bytes at 0x3000"),
+    ):
         pathlib.Path("short").write_bytes(bytes(size))
         at = "0x3000" if size == 8192 else "0x0"
         rejects(2, words, "info", "--backend", f"mmio:short@{at}+0x1000,short@0x0+0x10000")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where outputs go: through symbolic links, into no device and no stream, and onto disks that are full."""
+
 import contextlib
 import os
 import pathlib
@@ -13,8 +14,26 @@ import time
 import bench
 from bench import check, check_equal, passes, rejects, slow
 
-TRAINING = ["--d-model", 32, "--ff", 32, "--layers", 1, "--context", 16, "--batch", 2, "--eval", 64, "--steps", 1,
-            "--seeds", 1, "--recipe", "ufp4"]
+TRAINING = [
+    "--d-model",
+    32,
+    "--ff",
+    32,
+    "--layers",
+    1,
+    "--context",
+    16,
+    "--batch",
+    2,
+    "--eval",
+    64,
+    "--steps",
+    1,
+    "--seeds",
+    1,
+    "--recipe",
+    "ufp4",
+]
 
 
 def inputs():
@@ -32,15 +51,23 @@ def inputs():
 
 
 def folders():
-    return {"layer": ["layer", "X.npy", "X.npy", "-", "--pass", "fprop", "-o"], "train": ["train", "text", *TRAINING, "-o"]}
+    return {
+        "layer": ["layer", "X.npy", "X.npy", "-", "--pass", "fprop", "-o"],
+        "train": ["train", "text", *TRAINING, "-o"],
+    }
 
 
 @contextlib.contextmanager
 def small_disk(size):
     """A file system of that many bytes, of root alone."""
     with tempfile.TemporaryDirectory() as folder:
-        mounted = os.geteuid() == 0 and subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True).returncode == 0
+        mounted = (
+            os.geteuid() == 0
+            and subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True
+            ).returncode
+            == 0
+        )
         if not mounted:
             raise bench.Skipped("mounting a small file system needs root")
         try:
@@ -95,12 +122,29 @@ def test_rejects_devices_and_streams():
     commands = {**inputs(), "f.svg": ["bias", "X.npy", "--plot"]}
     os.mkfifo("pipe")
     os.mkdir("folder")
-    for link, target in (("stdout", "/proc/self/fd/1"), ("null", "/dev/null"), ("to-pipe", "pipe"), ("to-folder", "folder"),
-                         ("circle", "round"), ("round", "circle")):
+    for link, target in (
+        ("stdout", "/proc/self/fd/1"),
+        ("null", "/dev/null"),
+        ("to-pipe", "pipe"),
+        ("to-folder", "folder"),
+        ("circle", "round"),
+        ("round", "circle"),
+    ):
         os.symlink(target, link)
     for name, words in commands.items():
-        for path in ("stdout", "null", "to-pipe", "to-folder", "circle", "pipe", "/dev/stdout", "/dev/fd/2", "/dev/new",
-                     "/dev/null", "/proc/self/comm"):
+        for path in (
+            "stdout",
+            "null",
+            "to-pipe",
+            "to-folder",
+            "circle",
+            "pipe",
+            "/dev/stdout",
+            "/dev/fd/2",
+            "/dev/new",
+            "/dev/null",
+            "/proc/self/comm",
+        ):
             if not name.endswith(".svg"):
                 rejects(2, "cannot write", *words, path)
         if name.endswith(".svg"):
@@ -124,8 +168,21 @@ def test_standard_output_in_a_file_stays_as_it_is():
 def test_rejects_a_trace_into_a_stream_on_rtl():
     inputs()
     os.symlink("/proc/self/fd/1", "t.fst")
-    rejects(2, "cannot write", "gemm", "X.safetensors", "X.safetensors", "-o", "D.npy", "--backend", "rtl", "--config",
-            "small", "--trace", "t.fst")
+    rejects(
+        2,
+        "cannot write",
+        "gemm",
+        "X.safetensors",
+        "X.safetensors",
+        "-o",
+        "D.npy",
+        "--backend",
+        "rtl",
+        "--config",
+        "small",
+        "--trace",
+        "t.fst",
+    )
 
 
 def test_a_full_disk_is_the_environment():
@@ -197,20 +254,39 @@ def test_rejects_waveforms_over_another_file_on_rtl():
     name = "a" * 247 + ".fst"
     passes(*words, "-o", "D.npy", "--trace", name)
     check(os.path.getsize(name) > 1000, "waveforms of a long name")
-    passes("layer", "X.npy", "X.npy", "-", "--pass", "fprop", "-o", "out", "--backend", "rtl", "--check", "rtl", "--config",
-           "small", "--trace", "v.fst")
+    passes(
+        "layer",
+        "X.npy",
+        "X.npy",
+        "-",
+        "--pass",
+        "fprop",
+        "-o",
+        "out",
+        "--backend",
+        "rtl",
+        "--check",
+        "rtl",
+        "--config",
+        "small",
+        "--trace",
+        "v.fst",
+    )
     check(os.path.getsize("v.fst") > 1000, "waveforms of the first of two cores")
 
 
 def test_a_limit_on_file_sizes_says_a_line():
     commands = inputs()
     for name, words in commands.items():
-        rejects(3, "File too large", *words, name, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512)))
+        rejects(
+            3, "File too large", *words, name, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+        )
 
 
 def interrupt(number, *words):
-    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
+    )
     time.sleep(0.5)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
@@ -255,7 +331,9 @@ def test_rejects_outputs_that_are_inputs():
     rejects(2, "is an input", "bias", "X.npy", "--plot", "X.svg")
     pathlib.Path("mine.json").write_text('{"elem": "e1m2"}')
     os.symlink("mine.json", "mine.q")
-    rejects(2, "is an input", "quantize", "X.npy", "-o", "mine.q", "--recipe", "mine.json", "--role", "x", "--pass", "fprop")
+    rejects(
+        2, "is an input", "quantize", "X.npy", "-o", "mine.q", "--recipe", "mine.json", "--role", "x", "--pass", "fprop"
+    )
     os.mkdir("out")
     os.symlink("../mine.json", "out/Y.npy")
     rejects(2, "is an input", *folders()["layer"], "out", "--recipe", "mine.json")

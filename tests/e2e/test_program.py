@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds for every command: help, options, exit statuses, signals."""
+
 import os
 import pathlib
 import re
@@ -11,8 +12,21 @@ import time
 import bench
 from bench import check, check_equal, passes, rejects, run
 
-COMMANDS = ["demo", "train", "layer", "gemm", "quantize", "dequantize", "cast", "random", "bias", "vectors", "bench",
-            "explore", "info"]
+COMMANDS = [
+    "demo",
+    "train",
+    "layer",
+    "gemm",
+    "quantize",
+    "dequantize",
+    "cast",
+    "random",
+    "bias",
+    "vectors",
+    "bench",
+    "explore",
+    "info",
+]
 
 
 def test_help_lists_every_command():
@@ -54,8 +68,12 @@ def test_version():
 def test_rejects_an_unknown_kernel():
     """one line that names it and those there are"""
     for name in (" ", "avx513"):
-        rejects(2, f"ufp4: UFP4_KERNEL: '{name}' is not one of fastest, portable, avx2, avx512\n", "random",
-                env={**os.environ, "UFP4_KERNEL": name})
+        rejects(
+            2,
+            f"ufp4: UFP4_KERNEL: '{name}' is not one of fastest, portable, avx2, avx512\n",
+            "random",
+            env={**os.environ, "UFP4_KERNEL": name},
+        )
 
 
 def test_an_empty_kernel_is_none():
@@ -76,8 +94,12 @@ def test_a_signal_ends_it_and_leaves_nothing():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         for delay in (0.01, 0.1):
             words = ["gemm", "Q.safetensors", "Q.safetensors", "-o", "D.npy", "--threads", "1"]
-            process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                       preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            process = subprocess.Popen(
+                [bench.PROGRAM, *words],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            )
             time.sleep(delay)
             process.send_signal(number)
             status = process.wait(60)
@@ -133,7 +155,9 @@ def test_help_lists_every_command_of_the_launcher():
     """and says of each how to ask it"""
     script = (pathlib.Path(__file__).parents[2] / "ufp4").read_text()
     commands = {name for name in re.findall(r"\$\{1:-\} == ([a-z-]+)", script)}
-    check_equal(set(re.findall(r"^  \./ufp4 ([a-z-]+) ", passes("--help").out, re.M)), commands, "commands of the launcher")
+    check_equal(
+        set(re.findall(r"^  \./ufp4 ([a-z-]+) ", passes("--help").out, re.M)), commands, "commands of the launcher"
+    )
     for command in commands:
         rejects(2, f"./ufp4 {command} --help", command)
 
@@ -151,7 +175,20 @@ def test_rejects_options_without_their_value():
     rejects(2, "takes no value", "gemm", "a", "b", "--json=yes")
     # Which would else be the name of the next option.
     rejects(2, "--hf needs a value", "explore", "a.csv", "--hf", "-o", "o", "--serial")
-    rejects(2, "-o needs a value", "explore", "gpt2", "-o", "--serial", "--config", "small", "--layers", "1", "--tokens", "16")
+    rejects(
+        2,
+        "-o needs a value",
+        "explore",
+        "gpt2",
+        "-o",
+        "--serial",
+        "--config",
+        "small",
+        "--layers",
+        "1",
+        "--tokens",
+        "16",
+    )
     rejects(2, "-o needs a value", "cast", "a", "-o", "--to", "e2m1")
 
 
@@ -195,12 +232,15 @@ def test_rejects_values_that_are_no_numbers():
 def test_rejects_values_with_the_range_of_the_option():
     explore = ["explore", "gpt2", "-o", "out"]
     quantize = ["quantize", "X", "-o", "Q.safetensors", "--elem", "e1m2"]
-    for words, option, value, told in ((explore, "--batches", "1,2", "1 or 2"), (explore, "--layers", "x", "from 1 to 1000000"),
-                                       (quantize, "--threads", "-1", "from 0 to 1024"),
-                                       (quantize, "--rht-mask", "zz", "a mask of as many bits as the transform has points"),
-                                       (quantize, "--rht-mask", "0x12345", "0x12345 is not a mask of 16 bits"),
-                                       (["bias"], "--rht-mask", "0x12345", "0x12345 is not a mask of 16 bits"),
-                                       (quantize, "--backend", "foo", "there are model, rtl, tlm")):
+    for words, option, value, told in (
+        (explore, "--batches", "1,2", "1 or 2"),
+        (explore, "--layers", "x", "from 1 to 1000000"),
+        (quantize, "--threads", "-1", "from 0 to 1024"),
+        (quantize, "--rht-mask", "zz", "a mask of as many bits as the transform has points"),
+        (quantize, "--rht-mask", "0x12345", "0x12345 is not a mask of 16 bits"),
+        (["bias"], "--rht-mask", "0x12345", "0x12345 is not a mask of 16 bits"),
+        (quantize, "--backend", "foo", "there are model, rtl, tlm"),
+    ):
         rejects(2, told, *words, option, value)
 
 
@@ -239,8 +279,13 @@ def test_rejects_names_of_other_kinds_of_files():
             rejects(2, f"{name}: this command writes a .npy", *words, "-o", name)
     for name in ("x.npy", "x.safetensors:x"):
         rejects(2, f"{name}: this command writes a whole .safetensors", "quantize", "X", "--elem", "e2m1", "-o", name)
-    for words in (*npy, ["quantize", "X", "--elem", "e2m1"], ["layer", "X", "W", "dY"], ["train", "text"],
-                  ["vectors", "rht"]):
+    for words in (
+        *npy,
+        ["quantize", "X", "--elem", "e2m1"],
+        ["layer", "X", "W", "dY"],
+        ["train", "text"],
+        ["vectors", "rht"],
+    ):
         rejects(2, "do not go to standard output", *words, "-o", "-")
         rejects(2, "the name of the output is empty", *words, "-o", "")
         rejects(2, "'=x' begins with '='; leave that out", *words, "-o=x")
@@ -248,19 +293,44 @@ def test_rejects_names_of_other_kinds_of_files():
 
 def test_rejects_device_options_out_of_range():
     bench.write_npy("X.npy", [[1.0]])
-    for option, value in (("--config", "huge"), ("--mem-latency", "100001"), ("--mem-bandwidth", "5000"),
-                          ("--dram", "ddr5"), ("--threads", "2000")):
+    for option, value in (
+        ("--config", "huge"),
+        ("--mem-latency", "100001"),
+        ("--mem-bandwidth", "5000"),
+        ("--dram", "ddr5"),
+        ("--threads", "2000"),
+    ):
         rejects(2, f"{option}: ", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "rtl", option, value)
-    rejects(2, "no memory is called 'ddr5'; there are none, lpddr5 and hbm3, or as hbm3:8 with 1 to 1024 channels\n", "layer", "X.npy", "X.npy", "X.npy",
-            "-o", "out", "--backend", "tlm", "--dram", "ddr5")
+    rejects(
+        2,
+        "no memory is called 'ddr5'; there are none, lpddr5 and hbm3, or as hbm3:8 with 1 to 1024 channels\n",
+        "layer",
+        "X.npy",
+        "X.npy",
+        "X.npy",
+        "-o",
+        "out",
+        "--backend",
+        "tlm",
+        "--dram",
+        "ddr5",
+    )
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--backend", "gpu")
     rejects(2, "no backend is called", "layer", "X.npy", "X.npy", "X.npy", "-o", "out", "--check", "gpu")
 
 
 def test_rejects_options_of_the_simulated_core_without_one():
     """before any input is read; a backend that nobody has is an error of its own"""
-    given = (("--config", "small"), ("--mem-latency", 5), ("--mem-bandwidth", 8), ("--dram", "hbm3"), ("--stall", 1), ("--max-cycles", 9),
-             ("--trace", "t.fst"), ("--timeline", "t.json"))
+    given = (
+        ("--config", "small"),
+        ("--mem-latency", 5),
+        ("--mem-bandwidth", 8),
+        ("--dram", "hbm3"),
+        ("--stall", 1),
+        ("--max-cycles", 9),
+        ("--trace", "t.fst"),
+        ("--timeline", "t.json"),
+    )
     for option, value in given:
         words = f"{option} is of a simulated core, and backend model is none"
         rejects(2, words, "layer", "X", "W", "dY", "-o", "out", option, value)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """quantize and dequantize: files, options, what is illegal and what is not there yet."""
+
 import json
 import math
 import os
@@ -23,10 +24,24 @@ def quantize(*options, rows=None, **file_options):
 
 def test_file_is_as_promised():
     seed = "18446744073709551615"
-    metadata, tensors = quantize("--elem", "e2m1", "--round", "sr", "--seed", seed, "--tensor-id", "7",
-                                 "--scale-round", "up")
-    want = dict(format="ufp4-1", elem="e2m1", scale="e4m3", block="16", axis="row", rht="none", round="sr",
-                scale_round="up", seed=seed, tensor_id="7", rows="5", cols="37", flags="")
+    metadata, tensors = quantize(
+        "--elem", "e2m1", "--round", "sr", "--seed", seed, "--tensor-id", "7", "--scale-round", "up"
+    )
+    want = dict(
+        format="ufp4-1",
+        elem="e2m1",
+        scale="e4m3",
+        block="16",
+        axis="row",
+        rht="none",
+        round="sr",
+        scale_round="up",
+        seed=seed,
+        tensor_id="7",
+        rows="5",
+        cols="37",
+        flags="",
+    )
     t = metadata.pop("tensor_exponent")
     check_equal(metadata, want, "metadata")
     check_equal(str(int(t)), t, "t in decimal")
@@ -39,17 +54,20 @@ def test_worked_examples_of_the_document():
     """The block of docs/reference/numerics.md, section 7, and what the text says of it."""
     root = pathlib.Path(__file__).parents[2]
     text = (root / "docs/reference/numerics.md").read_text()
-    cases = [("t = 7", "e1m2", [], "7e", "193183f105a02c68"), ("t = 8", "e2m1", [], "78", "1a5284f206c03e68"),
-             ("t = 9", "int4", [], "7e", "1f31039105e02c60"),
-             ("nearest:", "e1m2", ["--rht", "on"], "7a", "b7f1329965afbd53"),
-             ("up:", "e1m2", ["--rht", "on", "--scale-round", "up"], "7b", "b7e12299649ebd43"),
-             ("nearest:", "e2m1", ["--rht", "on"], "7c", "d7f2449976bfde64"),
-             ("up:", "e2m1", ["--rht", "on", "--scale-round", "up"], "7d", "d7f2439966afde54"),
-             ("", "e1m2", ["--scale-round", "up", "--round", "sr", "--tensor-id", "64"], "7e", "193182f105b11c68"),
-             ("e2m1:", "e2m1", ["--scale", "e8m0"], "7f", "1a5284f206c03e68"),
-             ("e1m2:", "e1m2", ["--scale", "e8m0"], "81", "093182e104a02c58"),
-             ("FP32 scales", "e1m2", ["--scale", "fp32"], "b76d5b40", "193183f105a02c68"),
-             ("NVFP4", "e2m1", ["--scale", "nvfp4"], "7e", "1a5284f206c03e68")]
+    cases = [
+        ("t = 7", "e1m2", [], "7e", "193183f105a02c68"),
+        ("t = 8", "e2m1", [], "78", "1a5284f206c03e68"),
+        ("t = 9", "int4", [], "7e", "1f31039105e02c60"),
+        ("nearest:", "e1m2", ["--rht", "on"], "7a", "b7f1329965afbd53"),
+        ("up:", "e1m2", ["--rht", "on", "--scale-round", "up"], "7b", "b7e12299649ebd43"),
+        ("nearest:", "e2m1", ["--rht", "on"], "7c", "d7f2449976bfde64"),
+        ("up:", "e2m1", ["--rht", "on", "--scale-round", "up"], "7d", "d7f2439966afde54"),
+        ("", "e1m2", ["--scale-round", "up", "--round", "sr", "--tensor-id", "64"], "7e", "193182f105b11c68"),
+        ("e2m1:", "e2m1", ["--scale", "e8m0"], "7f", "1a5284f206c03e68"),
+        ("e1m2:", "e1m2", ["--scale", "e8m0"], "81", "093182e104a02c58"),
+        ("FP32 scales", "e1m2", ["--scale", "fp32"], "b76d5b40", "193183f105a02c68"),
+        ("NVFP4", "e2m1", ["--scale", "nvfp4"], "7e", "1a5284f206c03e68"),
+    ]
     for label, elem, options, scale, codes in cases:
         passes("quantize", root / "tests/golden/example.npy", *Q, "--elem", elem, *options)
         _, tensors = bench.read_safetensors("Q.safetensors")
@@ -63,13 +81,24 @@ def test_worked_examples_of_the_document():
 def test_worked_example_of_the_contracts():
     root = pathlib.Path(__file__).parents[2]
     for name in "ab":
-        passes("quantize", root / f"tests/golden/contract_{name}.npy", "-o", f"{name}.safetensors", "--elem", "e1m2",
-               "--tensor-exponent", "0")
+        passes(
+            "quantize",
+            root / f"tests/golden/contract_{name}.npy",
+            "-o",
+            f"{name}.safetensors",
+            "--elem",
+            "e1m2",
+            "--tensor-exponent",
+            "0",
+        )
     got = []
     for contract in ("exact", "fp32", "nv"):
         passes("gemm", "a.safetensors", "b.safetensors", "-o", "d.npy", "--accumulate", contract)
         got.append(f"{contract} {bench.f32_bits(bench.read_npy('d.npy')[1][0][0]):08x}")
-    check(", ".join(got) in (root / "docs/reference/numerics.md").read_text(), f"docs/reference/numerics.md should say: {got}")
+    check(
+        ", ".join(got) in (root / "docs/reference/numerics.md").read_text(),
+        f"docs/reference/numerics.md should say: {got}",
+    )
 
 
 def test_packed_holds_two_codes_a_byte():
@@ -77,9 +106,9 @@ def test_packed_holds_two_codes_a_byte():
     metadata, packed = quantize("--elem", "e1m2", "--packed")
     check_equal(packed["codes"][1], [5, 19], "shape")
     for r in range(5):
-        row = plain["codes"][2][37 * r:37 * r + 37] + b"\0"
+        row = plain["codes"][2][37 * r : 37 * r + 37] + b"\0"
         want = bytes(row[2 * i] | row[2 * i + 1] << 4 for i in range(19))
-        check_equal(packed["codes"][2][19 * r:19 * r + 19], want, f"row {r}")
+        check_equal(packed["codes"][2][19 * r : 19 * r + 19], want, f"row {r}")
     check_equal(packed["scales"], plain["scales"], "scales")
     passes("dequantize", "Q.safetensors", "-o", "D.npy")
     packed_values = bench.read_npy("D.npy")
@@ -116,14 +145,16 @@ def test_recipe_is_its_parts():
                 rounds = ["--round", "sr", "--scale-round", "up"] if role == "dy" else []
                 number = dict(x=0, w=1, dy=2)[role] << 1 | (axis == "col")
                 by_recipe = quantize("--recipe", recipe, "--role", role, "--pass", name, "--seed", 5)
-                by_parts = quantize("--elem", elem, "--axis", axis, "--rht", rht, *rounds, "--seed", 5,
-                                    "--tensor-id", number)
+                by_parts = quantize(
+                    "--elem", elem, "--axis", axis, "--rht", rht, *rounds, "--seed", 5, "--tensor-id", number
+                )
                 check_equal(by_recipe, by_parts, f"{recipe} {role} {name}")
 
 
 def test_parts_override_a_recipe():
-    metadata, _ = quantize("--recipe", "ufp4", "--role", "dy", "--pass", "dgrad", "--elem", "int4", "--round", "rne",
-                           "--scale", "e4m3")
+    metadata, _ = quantize(
+        "--recipe", "ufp4", "--role", "dy", "--pass", "dgrad", "--elem", "int4", "--round", "rne", "--scale", "e4m3"
+    )
     check_equal((metadata["elem"], metadata["round"], metadata["scale_round"]), ("int4", "rne", "up"), "metadata")
 
 
@@ -136,7 +167,9 @@ def test_a_recipe_of_ones_own_has_its_mask():
 
 
 def test_the_largest_numbers_are_taken_as_given():
-    metadata, _ = quantize("--recipe", "ufp4", "--role", "dy", "--pass", "dgrad", "--tensor-id", 2**64 - 1, "--seed", 2**64 - 1)
+    metadata, _ = quantize(
+        "--recipe", "ufp4", "--role", "dy", "--pass", "dgrad", "--tensor-id", 2**64 - 1, "--seed", 2**64 - 1
+    )
     check_equal((metadata["tensor_id"], metadata["seed"]), (str(2**64 - 1),) * 2, "metadata")
     rejects(2, "--tensor-exponent", "quantize", "X.npy", *Q, "--elem", "e1m2", "--tensor-exponent", 2**63 - 1)
 
@@ -175,9 +208,9 @@ def test_unrotate_undoes_the_transform():
             line = []
             for b in range(0, len(row), 16):
                 for j in range(16):
-                    total = math.fsum(-v if (i & j).bit_count() % 2 else v for i, v in enumerate(row[b:b + 16])) / 4
+                    total = math.fsum(-v if (i & j).bit_count() % 2 else v for i, v in enumerate(row[b : b + 16])) / 4
                     line.append(bench.to_f32(-total if mask >> j & 1 else total))
-            want.append(line[:int(metadata["cols"])])
+            want.append(line[: int(metadata["cols"])])
         passes("dequantize", "Q.safetensors", "-o", "D.npy", "--unrotate")
         _, got = bench.read_npy("D.npy")
         bench.same_bits([[v + 0.0 for v in row] for row in got], [[v + 0.0 for v in row] for row in want], f"{options}")
@@ -193,12 +226,15 @@ def test_says_that_there_is_nan_or_inf():
         rows = bench.gaussian(3, 40)
         rows[1][20] = value
         bench.write_npy("X.npy", rows)
-        check_equal(passes("quantize", "X.npy", *Q, "--elem", "e2m1").err,
-                    "ufp4 quantize: X.npy holds NaN, Inf or numbers beyond FP32; the scales of those blocks are NaN\n", f"{value}")
+        check_equal(
+            passes("quantize", "X.npy", *Q, "--elem", "e2m1").err,
+            "ufp4 quantize: X.npy holds NaN, Inf or numbers beyond FP32; the scales of those blocks are NaN\n",
+            f"{value}",
+        )
         metadata, tensors = bench.read_safetensors("Q.safetensors")
         check_equal(metadata["flags"], "nan", "flags")
         check_equal([i for i, scale in enumerate(tensors["scales"][2]) if scale == 0x7F], [4], "NaN scales")
-        check_equal(set(tensors["codes"][2][40 + 16:40 + 32]), {0}, "codes of that block")
+        check_equal(set(tensors["codes"][2][40 + 16 : 40 + 32]), {0}, "codes of that block")
         passes("dequantize", "Q.safetensors", "-o", "D.npy")
         _, got = bench.read_npy("D.npy")
         nan = [(r, c) for r, row in enumerate(got) for c, v in enumerate(row) if math.isnan(v)]
@@ -230,10 +266,13 @@ def test_an_output_is_replaced_whole():
 
 
 def test_rejects_damaged_files():
-    cases = [(bench.npy_bytes([[1.0, 2.0]])[:-1], "truncated: 7 bytes"), (b"", "it is no .npy"),
-             (bench.npy_bytes([[1]], "|u1"), "its element type is '|u1'; float32"),
-             (bench.npy_bytes([[1]], "<i8"), "its elements are int64; float32"),
-             (bench.npy_bytes([[1.0]], shape=(1,)), "it has 1 dimension;")]
+    cases = [
+        (bench.npy_bytes([[1.0, 2.0]])[:-1], "truncated: 7 bytes"),
+        (b"", "it is no .npy"),
+        (bench.npy_bytes([[1]], "|u1"), "its element type is '|u1'; float32"),
+        (bench.npy_bytes([[1]], "<i8"), "its elements are int64; float32"),
+        (bench.npy_bytes([[1.0]], shape=(1,)), "it has 1 dimension;"),
+    ]
     for data, words in cases:
         pathlib.Path("X.npy").write_bytes(data)
         rejects(2, f"X.npy: {words}", "quantize", "X.npy", *Q, "--elem", "e2m1")
@@ -270,8 +309,10 @@ def test_rejects_sides_that_no_operand_has():
 def test_reads_only_the_tensor_that_is_named():
     """of a model that is larger than the memory; the hole in the file takes no room on the disk"""
     hole = 16 << 30
-    entries = {"big": {"dtype": "F32", "shape": [2**16, 2**16], "data_offsets": [0, hole]},
-               "small": {"dtype": "F32", "shape": [1, 4], "data_offsets": [hole, hole + 16]}}
+    entries = {
+        "big": {"dtype": "F32", "shape": [2**16, 2**16], "data_offsets": [0, hole]},
+        "small": {"dtype": "F32", "shape": [1, 4], "data_offsets": [hole, hole + 16]},
+    }
     header = json.dumps(entries).encode()
     with open("model.safetensors", "wb") as file:
         file.write(struct.pack("<Q", len(header)) + header)
@@ -279,7 +320,9 @@ def test_reads_only_the_tensor_that_is_named():
         file.write(struct.pack("<4f", 0.5, 1, 2, 3))
     bench.write_npy("X.npy", [[0.5, 1.0, 2.0, 3.0]])
     passes("quantize", "X.npy", "-o", "want.safetensors", "--elem", "e1m2")
-    check_equal(passes("quantize", "model.safetensors:small", *Q, "--elem", "e1m2", under=LITTLE_MEMORY).err, "", "message")
+    check_equal(
+        passes("quantize", "model.safetensors:small", *Q, "--elem", "e1m2", under=LITTLE_MEMORY).err, "", "message"
+    )
     check_equal(pathlib.Path("Q.safetensors").read_bytes(), pathlib.Path("want.safetensors").read_bytes(), "the codes")
 
 
@@ -292,7 +335,14 @@ def test_rejects_what_is_no_npy_before_it_reads_it():
 def test_rejects_a_name_behind_a_quantized_tensor():
     bench.write_npy("X.npy", [[1.0]])
     passes("quantize", "X.npy", *Q, "--elem", "e1m2")
-    rejects(2, "a quantized tensor of this program is named without :LAYER", "dequantize", "Q.safetensors:codes", "-o", "D.npy")
+    rejects(
+        2,
+        "a quantized tensor of this program is named without :LAYER",
+        "dequantize",
+        "Q.safetensors:codes",
+        "-o",
+        "D.npy",
+    )
 
 
 def test_rejects_an_output_that_is_read_only():
@@ -300,7 +350,16 @@ def test_rejects_an_output_that_is_read_only():
     pathlib.Path("Q.safetensors").write_text("precious")
     os.chmod("Q.safetensors", 0o444)
     mere = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"] if os.geteuid() == 0 else []
-    rejects(2, "ufp4 quantize: Q.safetensors: cannot write: Permission denied\n", "quantize", "X.npy", *Q, "--elem", "e1m2", under=mere)
+    rejects(
+        2,
+        "ufp4 quantize: Q.safetensors: cannot write: Permission denied\n",
+        "quantize",
+        "X.npy",
+        *Q,
+        "--elem",
+        "e1m2",
+        under=mere,
+    )
     check_equal(pathlib.Path("Q.safetensors").read_text(), "precious", "the file")
 
 
@@ -310,13 +369,16 @@ def test_takes_files_from_pipes():
     passes("quantize", "X.npy", *Q, "--elem", "e1m2")
     passes("dequantize", "Q.safetensors", "-o", "want.npy")
     os.mkfifo("P.safetensors")
-    writer = threading.Thread(target=lambda: pathlib.Path("P.safetensors").write_bytes(
-        pathlib.Path("Q.safetensors").read_bytes()))
+    writer = threading.Thread(
+        target=lambda: pathlib.Path("P.safetensors").write_bytes(pathlib.Path("Q.safetensors").read_bytes())
+    )
     writer.start()
     passes("dequantize", "P.safetensors", "-o", "D.npy")
     writer.join()
     check_equal(bench.read_npy("D.npy"), bench.read_npy("want.npy"), "the values")
-    done = passes("quantize", "/dev/stdin", "-o", "P2.safetensors", "--elem", "e1m2", under=["sh", "-c", 'cat X.npy | "$@"', "sh"])
+    done = passes(
+        "quantize", "/dev/stdin", "-o", "P2.safetensors", "--elem", "e1m2", under=["sh", "-c", 'cat X.npy | "$@"', "sh"]
+    )
     check_equal(done.err, "", "message")
     check_equal(pathlib.Path("P2.safetensors").read_bytes(), pathlib.Path("Q.safetensors").read_bytes(), "the codes")
 
@@ -334,17 +396,36 @@ def test_rejects_a_file_without_the_name_of_a_tensor():
 
 def test_rejects_illegal_combinations():
     bench.write_npy("X.npy", [[1.0]])
-    cases = [("--scale nvfp4 --block 32", "block 32"), ("--block 64 --layout 2d", "block 64"), ("--block 24", "block 24 does not go"), ("--elem e1m2 --block 17", "block 17 does not go"), ("--rht on --rht-size 24", "--rht-size"),
-             ("--rht on --rht-size 64 --scale fp32", "RHT size 64"), ("--rht on --rht-size 64", "takes a multiple"), ("--rht-mask 0x100000000 --rht on --rht-size 32", "mask of 32 bits"), ("--scale e8m0 --block 16", "block 16"), ("--scale e8m0 --rht bf16", "RHT"),
-             ("--scale nvfp4 --rht on", "RHT integer"),
-             ("--scale fp32 --rht bf16", "RHT bf16"), ("--scale nvfp4 --elem e1m2 --scale-round 46", "rounding 46"),
-             ("--scale-round down", "rounding down"), ("--scale e8m0 --scale-round rne", "rounding rne"),
-             ("--scale nvfp4 --scale-round up", "rounding up"), ("--scale-round 46", "rounding 46"), ("--scale fp32 --scale-round up", "rounding up"),
-             ("--scale e8m0 --tensor-exponent 3", "tensor exponent"), ("--tensor-exponent 32768", "--tensor-exponent"),
-             ("--tensor-exponent -32769", "--tensor-exponent"), ("--rht-mask 0x10000", "--rht-mask"),
-             ("--rht-size 32", "--rht-size gives the points of a transform; there is none without --rht"), ("--rht-size 16 --rht off", "without --rht"),
-             ("--rht-mask 1", "--rht-mask gives the signs of a transform; there is none without --rht"), ("--rht-mask 1 --rht off", "without --rht"),
-             ("--role x", "--role"), ("--pass fprop", "--pass")]
+    cases = [
+        ("--scale nvfp4 --block 32", "block 32"),
+        ("--block 64 --layout 2d", "block 64"),
+        ("--block 24", "block 24 does not go"),
+        ("--elem e1m2 --block 17", "block 17 does not go"),
+        ("--rht on --rht-size 24", "--rht-size"),
+        ("--rht on --rht-size 64 --scale fp32", "RHT size 64"),
+        ("--rht on --rht-size 64", "takes a multiple"),
+        ("--rht-mask 0x100000000 --rht on --rht-size 32", "mask of 32 bits"),
+        ("--scale e8m0 --block 16", "block 16"),
+        ("--scale e8m0 --rht bf16", "RHT"),
+        ("--scale nvfp4 --rht on", "RHT integer"),
+        ("--scale fp32 --rht bf16", "RHT bf16"),
+        ("--scale nvfp4 --elem e1m2 --scale-round 46", "rounding 46"),
+        ("--scale-round down", "rounding down"),
+        ("--scale e8m0 --scale-round rne", "rounding rne"),
+        ("--scale nvfp4 --scale-round up", "rounding up"),
+        ("--scale-round 46", "rounding 46"),
+        ("--scale fp32 --scale-round up", "rounding up"),
+        ("--scale e8m0 --tensor-exponent 3", "tensor exponent"),
+        ("--tensor-exponent 32768", "--tensor-exponent"),
+        ("--tensor-exponent -32769", "--tensor-exponent"),
+        ("--rht-mask 0x10000", "--rht-mask"),
+        ("--rht-size 32", "--rht-size gives the points of a transform; there is none without --rht"),
+        ("--rht-size 16 --rht off", "without --rht"),
+        ("--rht-mask 1", "--rht-mask gives the signs of a transform; there is none without --rht"),
+        ("--rht-mask 1 --rht off", "without --rht"),
+        ("--role x", "--role"),
+        ("--pass fprop", "--pass"),
+    ]
     for case, words in cases:
         elem = [] if "--elem" in case else ["--elem", "e2m1"]
         rejects(2, words, "quantize", "X.npy", *Q, *elem, *case.split())
@@ -352,18 +433,33 @@ def test_rejects_illegal_combinations():
 
 def test_rejects_impossible_recipes():
     bench.write_npy("X.npy", [[1.0]])
-    cases = [("--recipe ufp4", "--role"), ("--recipe ufp4 --role x", "--pass"),
-             ("--recipe bf16 --role x --pass fprop", "bf16"), ("--recipe ufp4 --role dy --pass fprop", "fprop takes"),
-             ("--recipe ufp4 --role w --pass wgrad", "wgrad"), ("--recipe ufp5 --role x --pass fprop", "ufp5"),
-             ("--recipe ufp4 --role x --pass fprop --axis col", "--axis"), ("", "--elem")]
+    cases = [
+        ("--recipe ufp4", "--role"),
+        ("--recipe ufp4 --role x", "--pass"),
+        ("--recipe bf16 --role x --pass fprop", "bf16"),
+        ("--recipe ufp4 --role dy --pass fprop", "fprop takes"),
+        ("--recipe ufp4 --role w --pass wgrad", "wgrad"),
+        ("--recipe ufp5 --role x --pass fprop", "ufp5"),
+        ("--recipe ufp4 --role x --pass fprop --axis col", "--axis"),
+        ("", "--elem"),
+    ]
     for case, words in cases:
         rejects(2, words, "quantize", "X.npy", *Q, *case.split())
 
 
 def test_every_scale_layout_and_transform_reads_back():
     bench.write_npy("X.npy", bench.gaussian(20, 40))
-    for case in ("--scale nvfp4", "--scale nvfp4 --rht bf16", "--scale nvfp4 --layout 2d", "--scale e8m0", "--scale e8m0 --rht on",
-                 "--scale nvfp4 --scale-round 46 --layout 2d", "--scale fp32 --rht on", "--rht bf16", "--layout 2d"):
+    for case in (
+        "--scale nvfp4",
+        "--scale nvfp4 --rht bf16",
+        "--scale nvfp4 --layout 2d",
+        "--scale e8m0",
+        "--scale e8m0 --rht on",
+        "--scale nvfp4 --scale-round 46 --layout 2d",
+        "--scale fp32 --rht on",
+        "--rht bf16",
+        "--layout 2d",
+    ):
         passes("quantize", "X.npy", *Q, "--elem", "e2m1", *case.split())
         passes("dequantize", "Q.safetensors", "-o", "D.npy")
     for recipe in ("nvfp4", "mxfp4", "e2m1-46"):
@@ -374,7 +470,19 @@ def test_rejects_recipes_that_are_no_files():
     bench.write_npy("X.npy", [[1.0]])
     os.mkdir("r.json")
     for name, why in (("r.json", "Is a directory"), ("own.json", "No such file")):
-        rejects(2, f"{name}: cannot be read: {why}", "quantize", "X.npy", *Q, "--recipe", name, "--role", "x", "--pass", "fprop")
+        rejects(
+            2,
+            f"{name}: cannot be read: {why}",
+            "quantize",
+            "X.npy",
+            *Q,
+            "--recipe",
+            name,
+            "--role",
+            "x",
+            "--pass",
+            "fprop",
+        )
 
 
 def test_rejects_a_folder_as_the_tensor():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trainings in recipes with suffixes, larger blocks and larger transforms."""
+
 import json
 import os
 import pathlib
@@ -11,11 +12,22 @@ from trainings import reject_train, trained
 
 def test_takes_suffixes_of_recipes():
     """Each under its canonical name, in JSON, CSV and as a folder; and as the file that says the same."""
-    pathlib.Path("same.json").write_text('{"elem": "e1m2", "rht": {"wgrad": "integer"}, "round": {"dy": {"dgrad": "sr"}},'
-                                         ' "scale_round": {"dy": {"dgrad": "up"}}}')
+    pathlib.Path("same.json").write_text(
+        '{"elem": "e1m2", "rht": {"wgrad": "integer"}, "round": {"dy": {"dgrad": "sr"}},'
+        ' "scale_round": {"dy": {"dgrad": "up"}}}'
+    )
     out, name = "out", "ufp4/rht=wgrad/sr=dgrad"
-    done = trained("--steps", "2", "--seeds", "1", "--no-control", "--capture", "--json", "--recipe",
-                   "ufp4/sr=dgrad/rht=wgrad,same.json,same.json/rht=none")
+    done = trained(
+        "--steps",
+        "2",
+        "--seeds",
+        "1",
+        "--no-control",
+        "--capture",
+        "--json",
+        "--recipe",
+        "ufp4/sr=dgrad/rht=wgrad,same.json,same.json/rht=none",
+    )
     rows = {r["recipe"]: r["held_losses"] for r in json.loads(done.out)["recipes"]}
     check(list(rows) == [name, "same", "same/rht=none"], rows)
     check(rows[name] == rows["same"] != rows["same/rht=none"], rows)
@@ -27,11 +39,19 @@ def test_takes_suffixes_of_recipes():
 
 
 def test_train_in_larger_blocks_and_transforms():
-    pathlib.Path("wide.json").write_text('{"elem": "e1m2", "block": 64, "rht": "integer", "rht_size": 16, "round": {"dy": "sr"}}')
-    pathlib.Path("points.json").write_text('{"elem": "e1m2", "rht": {"wgrad": "integer"}, "rht_size": 64, "signs": "step", "round": {"dy": "sr"}}')
-    done = trained("--steps", "2", "--seeds", "1", "--no-control", "--json", "--recipe", "bf16,ufp4,wide.json,points.json")
+    pathlib.Path("wide.json").write_text(
+        '{"elem": "e1m2", "block": 64, "rht": "integer", "rht_size": 16, "round": {"dy": "sr"}}'
+    )
+    pathlib.Path("points.json").write_text(
+        '{"elem": "e1m2", "rht": {"wgrad": "integer"}, "rht_size": 64, "signs": "step", "round": {"dy": "sr"}}'
+    )
+    done = trained(
+        "--steps", "2", "--seeds", "1", "--no-control", "--json", "--recipe", "bf16,ufp4,wide.json,points.json"
+    )
     losses = [r["held_losses"] for r in json.loads(done.out)["recipes"]]
-    check(len({tuple(loss) for loss in losses}) == 4 and all(abs(loss[0] - losses[0][0]) < 0.1 for loss in losses), losses)
+    check(
+        len({tuple(loss) for loss in losses}) == 4 and all(abs(loss[0] - losses[0][0]) < 0.1 for loss in losses), losses
+    )
 
 
 def test_rejects_transforms_that_do_not_fit_the_model():

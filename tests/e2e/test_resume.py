@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trainings that are stopped and go on, or are spread over processes."""
+
 import os
 import pathlib
 import shutil
@@ -26,7 +27,9 @@ def interrupt(number, *words, after=0.5):
 
 
 def all_files(folder):
-    return {name: open(os.path.join(folder, name)).read() for name in sorted(os.listdir(folder)) if name.endswith(".csv")}
+    return {
+        name: open(os.path.join(folder, name)).read() for name in sorted(os.listdir(folder)) if name.endswith(".csv")
+    }
 
 
 @slow
@@ -41,7 +44,9 @@ def test_ends_in_the_same_files():
     rejects(2, "seed is 0, not 7", "train", text, "-o", part, *words, "--seed", "7")
     stops = 1
     while status == 130 and stops < 200:
-        status, err = interrupt(signal.SIGTERM if stops == 1 else signal.SIGINT, "train", text, "-o", part, *words, "--resume")
+        status, err = interrupt(
+            signal.SIGTERM if stops == 1 else signal.SIGINT, "train", text, "-o", part, *words, "--resume"
+        )
         status = 130 if status == 143 else status
         stops += 1
     check(status == 0 and stops > 1, status, stops, err)
@@ -60,7 +65,10 @@ def test_captures_the_same_tensors():
         resume = ["--resume"]
     check(status == 0, status, err)
     for name in sorted(os.listdir(os.path.join(whole, "ufp4"))):
-        check(open(os.path.join(whole, "ufp4", name), "rb").read() == open(os.path.join(part, "ufp4", name), "rb").read(), name)
+        check(
+            open(os.path.join(whole, "ufp4", name), "rb").read() == open(os.path.join(part, "ufp4", name), "rb").read(),
+            name,
+        )
 
 
 def test_rejects_a_folder_where_another_process_trains():
@@ -109,11 +117,15 @@ def test_counts_cycles_as_before():
     if "is not in this build" in err:
         raise Skipped("needs a build with the timed model")
     check(status == 130, "interrupted", err)
-    for option, value, said in (("--mem-latency", "30", "mem_latency is 100, not 30"), ("--stall", "3", "stall is 0, not 3"),
-                                ("--mem-bandwidth", "5", "mem_bandwidth is 0, not 5"), ("--dram", "hbm3", "dram is"),
-                                ("--config", "small", "config is")):
+    for option, value, said in (
+        ("--mem-latency", "30", "mem_latency is 100, not 30"),
+        ("--stall", "3", "stall is 0, not 3"),
+        ("--mem-bandwidth", "5", "mem_bandwidth is 0, not 5"),
+        ("--dram", "hbm3", "dram is"),
+        ("--config", "small", "config is"),
+    ):
         rejects(2, said, *words, "--resume", "--backend", "tlm", option, value)
-    rejects(2, "backend is \"tlm\", not absent", *words, "--resume")
+    rejects(2, 'backend is "tlm", not absent', *words, "--resume")
 
 
 def test_rejects_a_folder_where_nothing_is():
@@ -178,12 +190,32 @@ def test_goes_on_where_rows_of_a_rank_are_elsewhere():
     here, there, whole = "here", "there", "whole"
     for name in (here, os.path.join(there, "out", "runs")):
         os.makedirs(name)
-    words = ["train", os.path.abspath(write_text()), *TINY, "--steps", "6", "--seeds", "2", "--recipe", "bf16,ufp4,e2m1", "--whole", "--threads", "1", "-o"]
+    words = [
+        "train",
+        os.path.abspath(write_text()),
+        *TINY,
+        "--steps",
+        "6",
+        "--seeds",
+        "2",
+        "--recipe",
+        "bf16,ufp4,e2m1",
+        "--whole",
+        "--threads",
+        "1",
+        "-o",
+    ]
     rank = ["-n", "1", bench.PROGRAM, *words, "out"]
-    done = subprocess.run([*mpirun, "-wdir", here, *rank, ":", "-wdir", there, *rank], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [*mpirun, "-wdir", here, *rank, ":", "-wdir", there, *rank], capture_output=True, text=True, timeout=120
+    )
     if "built without MPI" in done.stderr:
         raise Skipped("the program was built without MPI")
-    check(done.returncode == 3 and "its rows are not in out/runs; --resume goes on" in done.stderr, done.returncode, done.stderr)
+    check(
+        done.returncode == 3 and "its rows are not in out/runs; --resume goes on" in done.stderr,
+        done.returncode,
+        done.stderr,
+    )
     out = os.path.join(here, "out")
     check(not all_files(out), "half the rows", os.listdir(out))
     passes(*words, out, "--resume")
@@ -209,16 +241,28 @@ def test_over_ranks_writes_the_same_files():
 def test_a_signal_ends_python_too():
     """What is there by then stays; the first signal, which a training would only note, is enough."""
     out, pid, python = "out", "pid", os.path.abspath("python")
-    pathlib.Path(python).write_text(f'#!/bin/sh\n[ "$4" = -- ] || exit 0\necho $$ > {pid}.part\nmv {pid}.part {pid}\nexec sleep 100\n')
+    pathlib.Path(python).write_text(
+        f'#!/bin/sh\n[ "$4" = -- ] || exit 0\necho $$ > {pid}.part\nmv {pid}.part {pid}\nexec sleep 100\n'
+    )
     os.chmod(python, 0o755)
     words = ["train", write_text(), "-o", out, *shape_with(), "--seeds", "1", "--recipe", "bf16", "--whole"]
-    program = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "UFP4_PYTHON": python})
+    program = subprocess.Popen(
+        [bench.PROGRAM, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "UFP4_PYTHON": python},
+    )
     end = time.monotonic() + 200
     while not os.path.exists(pid) and program.poll() is None and time.monotonic() < end:
         time.sleep(0.01)
     program.terminate()
     errors = program.communicate(timeout=60)[1]
-    check((program.returncode, errors) == (143, "ufp4 train: terminated; what Python tells is missing\n"), program.returncode, errors)
+    check(
+        (program.returncode, errors) == (143, "ufp4 train: terminated; what Python tells is missing\n"),
+        program.returncode,
+        errors,
+    )
     check(not os.path.exists(f"/proc/{open(pid).read().strip()}"), "Python goes on")
     check(sorted(os.listdir(out)) == ["losses.csv", "train.json"], os.listdir(out))
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Standard output that cannot take the results: exit status 3, one line, and no file that looks like one."""
+
 import json
 import os
 import pathlib
@@ -28,8 +29,15 @@ def quantized():
 
 
 def test_tables_alone_are_results():
-    for words in (["random"], ["--help"], ["gemm", "--help"], ["info"], ["info", "--json"],
-                  ["vectors", "--list"], ["bias", "--rows", "4", "--cols", "64"]):
+    for words in (
+        ["random"],
+        ["--help"],
+        ["gemm", "--help"],
+        ["info"],
+        ["info", "--json"],
+        ["vectors", "--list"],
+        ["bias", "--rows", "4", "--cols", "64"],
+    ):
         into_full(*words)
 
 
@@ -56,8 +64,26 @@ def test_full_leaves_no_layer():
     into_full("layer", "X.npy", "X.npy", "-", "-o", "out", "--pass", "fprop")
 
 
-TRAINING = ["--d-model", 32, "--ff", 32, "--layers", 1, "--context", 16, "--batch", 2, "--eval", 64, "--steps", 1,
-            "--seeds", 1, "--recipe", "ufp4"]
+TRAINING = [
+    "--d-model",
+    32,
+    "--ff",
+    32,
+    "--layers",
+    1,
+    "--context",
+    16,
+    "--batch",
+    2,
+    "--eval",
+    64,
+    "--steps",
+    1,
+    "--seeds",
+    1,
+    "--recipe",
+    "ufp4",
+]
 
 
 def train_into_full(*words):
@@ -97,8 +123,19 @@ def test_closed_streams_change_no_result():
 
 def layer_on_a_full_disk():
     before = bench.listing()
-    done = bench.refuses(3, "dX.npy", "layer", "X.npy", "W.npy", "dY.npy", "-o", "out", "--json", printed=True,
-                         under=["sh", "-c", 'ulimit -f 2; exec "$@"', "sh"])
+    done = bench.refuses(
+        3,
+        "dX.npy",
+        "layer",
+        "X.npy",
+        "W.npy",
+        "dY.npy",
+        "-o",
+        "out",
+        "--json",
+        printed=True,
+        under=["sh", "-c", 'ulimit -f 2; exec "$@"', "sh"],
+    )
     check_equal(json.loads(done.out)["cases"][0]["n"], 4, "the table is printed first")
     check_equal(bench.listing(), before, "files")
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backends systemc and systemc:timed behind the program: another process, the same bits and cycles."""
+
 import json
 import os
 import pathlib
@@ -26,7 +27,9 @@ def test_gemms_have_the_bits_of_the_model_and_the_cycles_of_the_core():
     for backend in BACKENDS:
         done = json.loads(passes(*words, "--backend", backend, "--check", "model").out)
         check_equal(done["verdict"], "equal", "verdict")
-        check_equal([case["cycles"] for case in done["cases"]], [case["cycles"] for case in want], f"cycles of {backend}")
+        check_equal(
+            [case["cycles"] for case in done["cases"]], [case["cycles"] for case in want], f"cycles of {backend}"
+        )
 
 
 def test_two_devices_of_one_program():
@@ -36,25 +39,49 @@ def test_two_devices_of_one_program():
 
 def test_a_time_line_is_that_of_the_other_device():
     operands()
-    passes("gemm", *AB, "-o", "D.npy", "--backend", "systemc", "--check", "tlm", "--config", "small", "--timeline", "t.json")
+    passes(
+        "gemm",
+        *AB,
+        "-o",
+        "D.npy",
+        "--backend",
+        "systemc",
+        "--check",
+        "tlm",
+        "--config",
+        "small",
+        "--timeline",
+        "t.json",
+    )
     check_equal(json.loads(pathlib.Path("t.json").read_text())["otherData"]["configuration"], "small", "configuration")
 
 
 def test_stdout_has_what_the_program_prints_alone():
     for backend in BACKENDS:
-        check_equal(json.loads(passes("info", "--backend", backend, "--json").out)["device"]["backend"], backend, "backend")
+        check_equal(
+            json.loads(passes("info", "--backend", backend, "--json").out)["device"]["backend"], backend, "backend"
+        )
 
 
 def test_drams_take_the_cycles_of_the_core():
     operands()
     for dram in "lpddr5", "hbm3":
         words = ["gemm", *AB, "-o", "D.npy", "--json", "--mem-latency", "20", "--dram", dram]
-        cycles = {backend: json.loads(passes(*words, "--backend", backend).out)["cases"][0]["cycles"]
-                  for backend in ("rtl", "tlm", *BACKENDS)}
+        cycles = {
+            backend: json.loads(passes(*words, "--backend", backend).out)["cases"][0]["cycles"]
+            for backend in ("rtl", "tlm", *BACKENDS)
+        }
         check_equal(len(set(cycles.values())), 1, cycles)
         none = json.loads(passes(*words[:-2], "--backend", "tlm").out)["cases"][0]["cycles"]
         check_equal(none < cycles["tlm"], True, f"{none} cycles without banks, {cycles['tlm']} with those of {dram}")
-        rejects(2, "no memory is called 'ddr9'; there are none, lpddr5 and hbm3, or as hbm3:8 with 1 to 1024 channels\n", *words[:-1], "ddr9", "--backend", "tlm")
+        rejects(
+            2,
+            "no memory is called 'ddr9'; there are none, lpddr5 and hbm3, or as hbm3:8 with 1 to 1024 channels\n",
+            *words[:-1],
+            "ddr9",
+            "--backend",
+            "tlm",
+        )
     rejects(2, "--dram is of a simulated core, and backend model is none", *words[:5], "--dram", "hbm3")
 
 
@@ -62,11 +89,34 @@ def test_rejects_what_only_the_simulator_has():
     operands()
     for backend in BACKENDS:
         rejects(2, "it has no random back-pressure", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--stall", "3")
-        rejects(2, "--trace is of the core's signals", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--trace", "t.fst")
-        rejects(2, f"--timeline is of rtl and tlm, and backend {backend} is another", "gemm", *AB, "-o", "D.npy", "--backend", backend,
-                "--timeline", "t.json")
+        rejects(
+            2, "--trace is of the core's signals", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--trace", "t.fst"
+        )
+        rejects(
+            2,
+            f"--timeline is of rtl and tlm, and backend {backend} is another",
+            "gemm",
+            *AB,
+            "-o",
+            "D.npy",
+            "--backend",
+            backend,
+            "--timeline",
+            "t.json",
+        )
         rejects(2, "--timing-only is of the timed model", "gemm", *AB, "--backend", backend, "--timing-only")
-        rejects(3, f"{backend}: no interrupt within", "gemm", *AB, "-o", "D.npy", "--backend", backend, "--max-cycles", "100")
+        rejects(
+            3,
+            f"{backend}: no interrupt within",
+            "gemm",
+            *AB,
+            "-o",
+            "D.npy",
+            "--backend",
+            backend,
+            "--max-cycles",
+            "100",
+        )
 
 
 def test_rejects_a_program_that_is_not_there():
@@ -77,13 +127,21 @@ def test_rejects_a_program_that_is_not_there():
 
 def test_launcher_knows_the_words_that_name_it():
     """Only those make it install SystemC, and build what needs it."""
+
     def names(*words):
         script = f'source <(sed -n "/^names_systemc/,/^}}/p" {LAUNCHER}); names_systemc "$@"'
         return subprocess.run(["bash", "-c", script, "bash", *words], check=False).returncode == 0
 
     for words in (["--backend", "systemc"], ["--backend=systemc:timed"], ["X", "--check", "systemc:timed", "-o", "Y"]):
         check_equal(names("gemm", *words), True, words)
-    for words in ([], ["systemc"], ["--backend", "rtl", "systemc"], ["--backend", "systemcc"], ["-o", "systemc"], ["demo"]):
+    for words in (
+        [],
+        ["systemc"],
+        ["--backend", "rtl", "systemc"],
+        ["--backend", "systemcc"],
+        ["-o", "systemc"],
+        ["demo"],
+    ):
         check_equal(names("gemm", *words), False, words)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """--timeline: what each unit of a simulated core is at, in Chrome's trace format."""
+
 import json
 import os
 import pathlib
@@ -61,13 +62,18 @@ def cycles(events, name):
 
 def test_a_gemm_has_the_cycles_of_the_counters():
     tensors()
-    counted = json.loads(passes("gemm", *AB, "--backend", "tlm", "--timing-only", "--stats", "--json", "--timeline",
-                                "t.json", *SMALL).out)["counters"]
+    counted = json.loads(
+        passes(
+            "gemm", *AB, "--backend", "tlm", "--timing-only", "--stats", "--json", "--timeline", "t.json", *SMALL
+        ).out
+    )["counters"]
     other, tracks = read("t.json")
     check_equal(other["configuration"], "small", "configuration")
     array = tracks["GEMM array"]
-    for name, counter in (("busy", "array_busy"), *((f"stall: {s}", f"stall_{s}")
-                                                   for s in ("operand", "panel", "accumulator", "drain"))):
+    for name, counter in (
+        ("busy", "array_busy"),
+        *((f"stall: {s}", f"stall_{s}") for s in ("operand", "panel", "accumulator", "drain")),
+    ):
         check_equal(cycles(array, name), counted[counter], name)
     beats = sum(cycles(tracks["AXI read"], name) for name in ("command", "operands", "addend", "QUANT"))
     check_equal(beats, counted["read_beats"], "beats read")
@@ -77,8 +83,11 @@ def test_a_gemm_has_the_cycles_of_the_counters():
 def test_a_gemm_and_a_layer_are_those_of_the_rtl_on_rtl():
     tensors()
     bench.write_npy("C.npy", bench.gaussian(33, 50))
-    for words in (["gemm", *AB, "-o", "D.npy"], ["gemm", *AB, "-o", "D.npy", "--c", "C.npy", "--alpha", "0.5"],
-                  ["layer", *XWD, "-o", "out"]):
+    for words in (
+        ["gemm", *AB, "-o", "D.npy"],
+        ["gemm", *AB, "-o", "D.npy", "--c", "C.npy", "--alpha", "0.5"],
+        ["layer", *XWD, "-o", "out"],
+    ):
         for backend in ("rtl", "tlm"):
             passes(*words, *SMALL, "--backend", backend, "--timeline", f"{backend}.json")
         check(pathlib.Path("rtl.json").read_bytes() == pathlib.Path("tlm.json").read_bytes(), f"{words}: files differ")
@@ -99,9 +108,30 @@ def test_an_exploration_of_one_case():
     check_equal(sorted(tracks), sorted(TRACKS), "tracks with events")
     check("stall: job" in {event["name"] for event in tracks["QUANT"] + tracks["GEMM array"]}, "no dependence")
     for name in ("out/explore.json", "../" + os.path.basename(os.getcwd()) + "/out/explore.json"):
-        rejects(2, f"{name}: is of -o out; name another file", "explore", "s.csv", "-o", "out", "--tokens", "32", "--timeline", name)
-    rejects(2, "--timeline is of one case, and there are 2", "explore", "s.csv", "-o", "new", "--tokens", "16,32",
-            "--timeline", "t.json")
+        rejects(
+            2,
+            f"{name}: is of -o out; name another file",
+            "explore",
+            "s.csv",
+            "-o",
+            "out",
+            "--tokens",
+            "32",
+            "--timeline",
+            name,
+        )
+    rejects(
+        2,
+        "--timeline is of one case, and there are 2",
+        "explore",
+        "s.csv",
+        "-o",
+        "new",
+        "--tokens",
+        "16,32",
+        "--timeline",
+        "t.json",
+    )
 
 
 def test_an_exploration_that_goes_on_is_run_for_it():
@@ -117,8 +147,30 @@ def test_an_exploration_that_goes_on_is_run_for_it():
 @slow
 def test_training_of_one_run():
     pathlib.Path("text.txt").write_text("".join(f"line {i * i % 997} of a text\n" for i in range(2000)))
-    words = ["train", "text.txt", "--steps", "1", "--recipe", "ufp4", "-o", "out", "--backend", "tlm", "--timeline",
-             "t.json", "--d-model", "32", "--heads", "2", "--layers", "1", "--ff", "64", "--context", "32"]
+    words = [
+        "train",
+        "text.txt",
+        "--steps",
+        "1",
+        "--recipe",
+        "ufp4",
+        "-o",
+        "out",
+        "--backend",
+        "tlm",
+        "--timeline",
+        "t.json",
+        "--d-model",
+        "32",
+        "--heads",
+        "2",
+        "--layers",
+        "1",
+        "--ff",
+        "64",
+        "--context",
+        "32",
+    ]
     os.mkdir("out")
     rejects(2, "out/train.json: is of -o out", *["out/train.json" if word == "t.json" else word for word in words])
     rejects(2, "--timeline is of one run", *words, "--seeds", "2", "--no-control")
@@ -134,15 +186,28 @@ def test_training_of_one_run():
 def test_a_long_one_is_cut_off():
     bench.write_npy("X.npy", bench.gaussian(500, 500))
     passes("quantize", "X.npy", "-o", "A.safetensors", "--elem", "e2m1")
-    words = ["gemm", "A.safetensors", "A.safetensors", "--backend", "tlm", "--timing-only", "--config", "small", "--json",
-             "--mem-bandwidth", "3"]
+    words = [
+        "gemm",
+        "A.safetensors",
+        "A.safetensors",
+        "--backend",
+        "tlm",
+        "--timing-only",
+        "--config",
+        "small",
+        "--json",
+        "--mem-bandwidth",
+        "3",
+    ]
     whole = passes(*words, "--timeline", "t.json")
     check(whole.err.startswith("ufp4 gemm: t.json: ends at cycle ") and whole.err.count("\n") == 1, whole.err)
     other, tracks = read("t.json")
     last = max(event["ts"] + event["dur"] for events in tracks.values() for event in events)
     check_equal(int(other["cut_off_at_cycle"]), last, "last cycle")
     check_equal(sum(map(len, tracks.values())) >> 19, 0, "events, in limits")
-    check_equal(json.loads(passes(*words).out)["cases"][0]["cycles"], json.loads(whole.out)["cases"][0]["cycles"], "cycles")
+    check_equal(
+        json.loads(passes(*words).out)["cases"][0]["cycles"], json.loads(whole.out)["cases"][0]["cycles"], "cycles"
+    )
 
 
 def test_refused_where_it_cannot_be():
@@ -150,20 +215,57 @@ def test_refused_where_it_cannot_be():
     words = ["gemm", *AB, "--backend", "tlm", "--timing-only"]
     rejects(2, "--timeline: 't.txt' does not end in .json", *words, "--timeline", "t.txt")
     rejects(2, "No such file or directory", *words, "--timeline", "no/t.json")
-    rejects(2, "--timeline is of a simulated core, and backend model is none", "gemm", *AB, "-o", "D.npy", "--timeline",
-            "t.json")
+    rejects(
+        2,
+        "--timeline is of a simulated core, and backend model is none",
+        "gemm",
+        *AB,
+        "-o",
+        "D.npy",
+        "--timeline",
+        "t.json",
+    )
     rejects(2, "-o and --timeline", "gemm", *AB, "-o", "D.json", "--backend", "tlm", "--timeline", "D.json")
     os.rename("A.safetensors", "A.json")
-    rejects(2, "the host quantizes (tiny has no QUANT engine): leave --timeline out", "quantize", "X.npy", "-o", "Q.safetensors", "--elem", "e1m2",
-            "--backend", "tlm", "--config", "tiny", "--timeline", "t.json")
-    rejects(2, "is an input", "gemm", "A.json", "B.safetensors", "--backend", "tlm", "--timing-only", "--timeline", "A.json")
+    rejects(
+        2,
+        "the host quantizes (tiny has no QUANT engine): leave --timeline out",
+        "quantize",
+        "X.npy",
+        "-o",
+        "Q.safetensors",
+        "--elem",
+        "e1m2",
+        "--backend",
+        "tlm",
+        "--config",
+        "tiny",
+        "--timeline",
+        "t.json",
+    )
+    rejects(
+        2, "is an input", "gemm", "A.json", "B.safetensors", "--backend", "tlm", "--timing-only", "--timeline", "A.json"
+    )
 
 
 def test_one_that_cannot_be_written_leaves_nothing():
     tensors()
     pathlib.Path("t.json").write_text("earlier")
-    rejects(3, "t.json: cannot write: File too large", "gemm", *AB, "-o", "D.npy", "--backend", "tlm", "--timeline", "t.json",
-            "--config", "small", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (12000, 12000)))
+    rejects(
+        3,
+        "t.json: cannot write: File too large",
+        "gemm",
+        *AB,
+        "-o",
+        "D.npy",
+        "--backend",
+        "tlm",
+        "--timeline",
+        "t.json",
+        "--config",
+        "small",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (12000, 12000)),
+    )
     check_equal(pathlib.Path("t.json").read_text(), "earlier", "the file of before")
 
 

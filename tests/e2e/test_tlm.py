@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backend tlm behind the program: the golden model's data at the core's cycles, and cycles without data."""
+
 import json
 import pathlib
 
@@ -58,7 +59,11 @@ def test_gemms_equal_the_model_and_take_the_same_time_without_data():
 def test_timing_only_prints_its_line():
     tensors()
     got = json_of("quantize", "X.npy", "--elem", "e1m2", "--backend", "tlm", "--timing-only")
-    check_equal([got[key] for key in ("on_core", "tensor_exponent", "nan", "saturated")], [True, None, None, None], "figures of no data")
+    check_equal(
+        [got[key] for key in ("on_core", "tensor_exponent", "nan", "saturated")],
+        [True, None, None, None],
+        "figures of no data",
+    )
     check("gemm  e2m1     33  130   47" in passes("gemm", *AB, "--backend", "tlm", "--timing-only").out, "no line")
 
 
@@ -78,7 +83,9 @@ def test_training_has_the_losses_of_the_model():
 
 def test_info_reports_the_timed_model():
     device = json_of("info", "--backend", "tlm", "--config", "large")["device"]
-    check_equal((device["backend"], device["configuration"]["name"], device["cycles"]), ("tlm", "large", True), "device")
+    check_equal(
+        (device["backend"], device["configuration"]["name"], device["cycles"]), ("tlm", "large", True), "device"
+    )
 
 
 def test_rejects_a_wait_beyond_the_cycle_limit():

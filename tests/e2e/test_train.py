@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command train as a user meets it: exit status, messages, files."""
+
 import csv
 import json
 import os
@@ -27,21 +28,39 @@ def test_writes_report_losses_and_tensors():
     check(len(open(os.path.join(out, "forward.csv")).readlines()) == 1 + 2 * 4 * 8 * 4, "forward.csv")
     report = open(os.path.join(out, "report.html")).read()
     check(report.count("<svg") == 6, "report.html:", report.count("<svg"))
-    drawing = report[report.index("Gap of the training loss"):]
+    drawing = report[report.index("Gap of the training loss") :]
     line = re.search(r'<path d="([^"]*)"[^>]*style="fill: none; stroke: #444444', drawing).group(1)
     gaps = [point.split()[1] for point in re.split("[ML] ", line.strip())[1:]]
     check(len(gaps) == 3 and len(set(gaps)) == 1, "bf16 has a gap to itself:", gaps)
     check("e2m1 and ufp4 are not separated" in report or "loss than ufp4" in report, "no verdict")
     check(not os.path.exists(os.path.join(out, "runs")), "runs of a finished experiment")
     names = sorted(os.listdir(os.path.join(out, "ufp4")))
-    want = sorted(f"layer{b}.{m}.{t}.npy" for b in range(2) for m in ("qkv", "proj", "fc1", "fc2") for t in ("X", "W", "dY"))
+    want = sorted(
+        f"layer{b}.{m}.{t}.npy" for b in range(2) for m in ("qkv", "proj", "fc1", "fc2") for t in ("X", "W", "dY")
+    )
     check(names == want, names)
 
 
 def test_says_how_many_tokens_it_measures():
-    done = passes("train", write_text(), "-o", "out", *shape_with("--eval"), "--seeds", "1", "--recipe", "ufp4", "--eval", "50000", "--json")
+    done = passes(
+        "train",
+        write_text(),
+        "-o",
+        "out",
+        *shape_with("--eval"),
+        "--seeds",
+        "1",
+        "--recipe",
+        "ufp4",
+        "--eval",
+        "50000",
+        "--json",
+    )
     held = json.loads(done.out)["held_tokens"]
-    check(done.err.startswith(f"ufp4 train: {held} held-out tokens are measured: all whole batches of the text\n"), done.err)
+    check(
+        done.err.startswith(f"ufp4 train: {held} held-out tokens are measured: all whole batches of the text\n"),
+        done.err,
+    )
 
 
 def test_rejects_seeds_over_the_limit():
@@ -50,16 +69,38 @@ def test_rejects_seeds_over_the_limit():
 
 def test_tables_alone():
     text, out = write_text(), "out"
-    for tables, files in ((["--forward"], ["forward.csv"]), (["--branched"], ["branched.csv"]),
-                          (["--whole"], ["losses.csv"]), (["--forward", "--whole"], ["forward.csv", "losses.csv"])):
-        done = passes("train", text, "-o", out, *TINY, "--steps", "3", "--seeds", "2", "--recipe", "bf16,ufp4,e2m1", *tables, "--json")
+    for tables, files in (
+        (["--forward"], ["forward.csv"]),
+        (["--branched"], ["branched.csv"]),
+        (["--whole"], ["losses.csv"]),
+        (["--forward", "--whole"], ["forward.csv", "losses.csv"]),
+    ):
+        done = passes(
+            "train",
+            text,
+            "-o",
+            out,
+            *TINY,
+            "--steps",
+            "3",
+            "--seeds",
+            "2",
+            "--recipe",
+            "bf16,ufp4,e2m1",
+            *tables,
+            "--json",
+        )
         check(sorted(os.listdir(out)) == sorted(files + ["train.json"]), tables, os.listdir(out))
         if "--branched" in tables:
             rows = csv.DictReader(open(os.path.join(out, "branched.csv")))
             check({row["recipe"] for row in rows} == {"bf16", "ufp4", "e2m1", "bf16-control"}, "branched recipes")
         got = json.loads(done.out)
-        check(("forward" in got, "branched" in got, "recipes" in got) ==
-              tuple(f"--{name}" in tables for name in ("forward", "branched", "whole")), tables, list(got))
+        check(
+            ("forward" in got, "branched" in got, "recipes" in got)
+            == tuple(f"--{name}" in tables for name in ("forward", "branched", "whole")),
+            tables,
+            list(got),
+        )
 
 
 def test_json_of_all_tables():
@@ -78,13 +119,37 @@ def test_json_of_all_tables():
 def test_ablation():
     demand_drawing()
     done = trained("--steps", "2", "--seeds", "1", "--ablation", "--branched", "--json")
-    got = {c["recipe"]: c["paper_gap_percent"] for c in json.loads(done.out)["branched"]["comparisons"] if c["against"] == "ufp4"}
+    got = {
+        c["recipe"]: c["paper_gap_percent"]
+        for c in json.loads(done.out)["branched"]["comparisons"]
+        if c["against"] == "ufp4"
+    }
     check(len(got) == 14 and abs(got["e1m2-rht-none"] - 0.597) < 1e-3 and got["e2m1"] is None, got)
 
 
 def test_long_is_the_larger_model():
-    done = passes("train", write_text(), "-o", "out", "--long", "--layers", "1", "--context", "16",
-                  "--batch", "2", "--steps", "1", "--seeds", "1", "--recipe", "fp32", "--eval", "64", "--json")
+    done = passes(
+        "train",
+        write_text(),
+        "-o",
+        "out",
+        "--long",
+        "--layers",
+        "1",
+        "--context",
+        "16",
+        "--batch",
+        "2",
+        "--steps",
+        "1",
+        "--seeds",
+        "1",
+        "--recipe",
+        "fp32",
+        "--eval",
+        "64",
+        "--json",
+    )
     settings = json.loads(done.out)["settings"]
     check([round(settings[k], 6) for k in ("d_model", "heads", "ff", "lr")] == [128, 4, 352, 0.0015], settings)
 
@@ -117,7 +182,11 @@ def test_says_that_the_page_cannot_be_drawn():
     os.environ["UFP4_PYTHON"] = "/nowhere/python3"
     done = run("train", write_text(), "-o", "out", *shape_with(), "--seeds", "1", "--recipe", "bf16", "--whole")
     check(done.status == 3 and "UFP4_PYTHON: /nowhere/python3: No such file" in done.err, done)
-    check(sorted(os.listdir("out")) == ["losses.csv", "train.json"], "the rows are there, and nothing to go on with:", os.listdir("out"))
+    check(
+        sorted(os.listdir("out")) == ["losses.csv", "train.json"],
+        "the rows are there, and nothing to go on with:",
+        os.listdir("out"),
+    )
 
 
 def test_repeats_itself():
@@ -173,9 +242,20 @@ def test_rejects_recipe_file_that_is_not_there():
 
 def test_takes_every_recipe():
     pathlib.Path("mine.json").write_text('{"elem": "int4", "scale": "fp32", "rht": "integer", "round": {"dy": "sr"}}')
-    pathlib.Path("keys.json").write_text('{"elem": "e1m2", "rht": "integer", "round": {"dy": {"wgrad": "sr"}}, "signs": "step",'
-                                         ' "requantize": true, "bf16_passes": ["dgrad"], "bf16_layers": {"first": 1, "names": ["fc2"]}}')
-    built_in = ["e2m1-46", "nvfp4", "nvfp4/rht=fprop+dgrad+wgrad", "nvfp4-full", "nvint4", "nve1m2", "mxfp4", "mxfp4-rht"]
+    pathlib.Path("keys.json").write_text(
+        '{"elem": "e1m2", "rht": "integer", "round": {"dy": {"wgrad": "sr"}}, "signs": "step",'
+        ' "requantize": true, "bf16_passes": ["dgrad"], "bf16_layers": {"first": 1, "names": ["fc2"]}}'
+    )
+    built_in = [
+        "e2m1-46",
+        "nvfp4",
+        "nvfp4/rht=fprop+dgrad+wgrad",
+        "nvfp4-full",
+        "nvint4",
+        "nve1m2",
+        "mxfp4",
+        "mxfp4-rht",
+    ]
     recipes = ",".join([*built_in, "mine.json", "keys.json"])
     got = json.loads(trained("--steps", "2", "--seeds", "1", "--recipe", recipes, "--no-control", "--json").out)
     check([r["recipe"] for r in got["recipes"]] == [*built_in, "mine", "keys"], got)
@@ -186,7 +266,16 @@ def test_captures_under_the_recipes_own_name():
     os.mkdir(below)
     for name, text in (("first.json", '{"elem": "e1m2"}'), ("second.json", '{"elem": "e2m1", "name": "mine"}')):
         pathlib.Path(below, name).write_text(text)
-    trained("--steps", "2", "--seeds", "1", "--no-control", "--capture", "--recipe", f"{below}/first.json,{below}/second.json")
+    trained(
+        "--steps",
+        "2",
+        "--seeds",
+        "1",
+        "--no-control",
+        "--capture",
+        "--recipe",
+        f"{below}/first.json,{below}/second.json",
+    )
     check(os.path.isdir("out/first") and os.path.isdir("out/mine"), os.listdir("out"))
     check(sorted(os.listdir(below)) == ["first.json", "second.json"], os.listdir(below))
 
@@ -204,11 +293,17 @@ def test_rejects_recipe_of_the_controls_name():
 
 
 def test_rejects_options_out_of_range():
-    for words, *options in (("ufp4 is there twice", "--recipe", "ufp4,bf16,ufp4"), ("--recipe", "--recipe", "ufp4,"), ("gpu", "--backend", "gpu"),
-                            ("--steps 0 is not within 1..", "--steps", "0"), ("--seeds 0 is not within 1..", "--seeds", "0"),
-                            ("--lr must be over 0", "--lr", "-1"), ("--lr", "--lr", "nan"),
-                            ("--d-model 32 is not a multiple of 2 x --heads 3", "--heads", "3"),
-                            ("at most 1048576", "--batch", "65536", "--context", "128")):
+    for words, *options in (
+        ("ufp4 is there twice", "--recipe", "ufp4,bf16,ufp4"),
+        ("--recipe", "--recipe", "ufp4,"),
+        ("gpu", "--backend", "gpu"),
+        ("--steps 0 is not within 1..", "--steps", "0"),
+        ("--seeds 0 is not within 1..", "--seeds", "0"),
+        ("--lr must be over 0", "--lr", "-1"),
+        ("--lr", "--lr", "nan"),
+        ("--d-model 32 is not a multiple of 2 x --heads 3", "--heads", "3"),
+        ("at most 1048576", "--batch", "65536", "--context", "128"),
+    ):
         reject_train(2, words, *options)
     reject_train(2, "characters are too few for a context of 16", size=600)
 
@@ -246,8 +341,18 @@ def test_rejects_two_texts():
 
 
 def test_rejects_recipe_of_another_core_before_it_reads_the_text_on_rtl():
-    rejects(3, "accumulates by the contract exact, not by fp32", "train", "/nowhere", "-o", "out", "--recipe", "ufp4,mxfp4",
-            "--backend", "rtl")
+    rejects(
+        3,
+        "accumulates by the contract exact, not by fp32",
+        "train",
+        "/nowhere",
+        "-o",
+        "out",
+        "--recipe",
+        "ufp4,mxfp4",
+        "--backend",
+        "rtl",
+    )
 
 
 if __name__ == "__main__":

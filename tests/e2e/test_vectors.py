@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """vectors: the text itself; tests/rtl/vectors runs units of the RTL against it."""
+
 import fractions
 import pathlib
 import re
@@ -40,7 +41,7 @@ def test_every_unit_has_its_columns_and_counts():
     for unit in units():
         _, _, table = records(unit, "--count", 0)
         _, _, more = records(unit, "--count", 7)
-        check(table and more[:len(table)] == table, f"{unit}: the boundary cases come first")
+        check(table and more[: len(table)] == table, f"{unit}: the boundary cases come first")
         check(len(more) - len(table) in (0, 7), f"{unit}: {len(more)} and {len(table)} records")
 
 
@@ -78,10 +79,11 @@ def test_products_from_the_definition():
     """The columns of dot and pe, by floats that are exact here."""
     _, _, rows = records("pe", "--count", 500)
     for a_elem, b_elem, a, b, a_scale, b_scale, before, dot, term, after in rows:
-        products = [element(ELEMS[a_elem], a >> 4 * i & 15) * element(ELEMS[b_elem], b >> 4 * i & 15)
-                    for i in range(16)]
+        products = [
+            element(ELEMS[a_elem], a >> 4 * i & 15) * element(ELEMS[b_elem], b >> 4 * i & 15) for i in range(16)
+        ]
         frac = bench.FRACTION[ELEMS[a_elem]] + bench.FRACTION[ELEMS[b_elem]]
-        check_equal(signed(dot, 13), sum(products) * 2 ** frac, "dot")
+        check_equal(signed(dot, 13), sum(products) * 2**frac, "dot")
         want = sum(products) * bench.e4m3(a_scale) * bench.e4m3(b_scale) * 2 ** (18 + frac)
         check_equal(signed(term, 48), want, "term")
         check_equal(signed(after, 64), signed(before, 64) + signed(term, 48), "sum")
@@ -118,10 +120,14 @@ def test_steps_of_fp32_from_the_definition():
         if acc is None:
             check_equal(after, before, "an infinite accumulator")
             continue
-        dot = sum(element(ELEMS[a_elem], a >> 4 * i & 15) * element(ELEMS[b_elem], b >> 4 * i & 15)
-                  for i in range(32 if scale else 16))
-        value = [fractions.Fraction(2) ** (byte - 127) if scale else fractions.Fraction(bench.e4m3(byte))
-                 for byte in (a_scale, b_scale)]
+        dot = sum(
+            element(ELEMS[a_elem], a >> 4 * i & 15) * element(ELEMS[b_elem], b >> 4 * i & 15)
+            for i in range(32 if scale else 16)
+        )
+        value = [
+            fractions.Fraction(2) ** (byte - 127) if scale else fractions.Fraction(bench.e4m3(byte))
+            for byte in (a_scale, b_scale)
+        ]
         total = acc + fractions.Fraction(dot) * value[0] * value[1]
         finite += 1
         check_equal(f"{after:08x}", f"{round_f32(total):08x}", f"{acc} + {dot} x {value}")
@@ -151,8 +157,10 @@ def test_steps_of_nv_from_the_definition():
             continue
         terms, exponents = [acc], [max(exponent_of(abs(acc)), -126) if acc else -126]
         for g in range(groups):
-            dot = sum(element(ELEMS[a_elem], a >> 64 * g + 4 * i & 15) * element(ELEMS[b_elem], b >> 64 * g + 4 * i & 15)
-                      for i in range(16))
+            dot = sum(
+                element(ELEMS[a_elem], a >> 64 * g + 4 * i & 15) * element(ELEMS[b_elem], b >> 64 * g + 4 * i & 15)
+                for i in range(16)
+            )
             value, exponent = [], 0
             for byte in (a_scales >> 8 * g & 255, b_scales >> 8 * g & 255):
                 value.append(fractions.Fraction(2) ** (byte - 127) if scale else fractions.Fraction(bench.e4m3(byte)))
@@ -162,7 +170,7 @@ def test_steps_of_nv_from_the_definition():
         total = sum(toward_zero(term, max(exponents) - 35) for term in terms)
         want = toward_zero(total, max(exponent_of(abs(total)), -126) - 23) if total else total
         bits = round_f32(want)
-        if abs(total) >= 2 ** 128:
+        if abs(total) >= 2**128:
             bits = 0x7F800000 | (total < 0) << 31
         finite += 1
         check_equal(f"{after:08x}", f"{bits:08x}", f"{acc} and {terms[1:]}")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of train and demo share: a small text, a tiny model."""
+
 import pathlib
 
 from bench import passes, rejects

@@ -4,6 +4,7 @@
 
 usage: bench_torch.py [--size 1024] [--tokens 2048] [--rounds 5]       needs torch, and ufp4 on PYTHONPATH
 """
+
 import argparse
 import time
 
@@ -60,6 +61,7 @@ def step(function, x, w, dy):
     def run():
         x.grad = w.grad = None
         function(x, w).backward(dy)
+
     return run
 
 
@@ -86,14 +88,26 @@ def main():
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     given = operands(chosen.tokens, chosen.size, chosen.size)
-    best = rounds({"torch FP32": step(torch.nn.functional.linear, *given), "eager emulation": step(Emulated.apply, *given),
-                   "ufp4": step(ufp4.torch.linear, *given)}, chosen.rounds)
+    best = rounds(
+        {
+            "torch FP32": step(torch.nn.functional.linear, *given),
+            "eager emulation": step(Emulated.apply, *given),
+            "ufp4": step(ufp4.torch.linear, *given),
+        },
+        chosen.rounds,
+    )
     print(f"% linear {chosen.tokens} x {chosen.size} x {chosen.size}, forward and backward: case ms ratio_to_ufp4")
     for name, time_ in best.items():
         print(f"  {name:16} {time_ * 1e3:8.2f} {time_ / best['ufp4']:6.2f}")
     small = operands(16, 16, 16)
-    cost = {name: step(function, *small) for name, function in (("torch FP32", torch.nn.functional.linear), ("ufp4", ufp4.torch.linear))}
-    best = {name: min(seconds(lambda: [case() for _ in range(100)]) / 100 for _ in range(chosen.rounds)) for name, case in cost.items()}
+    cost = {
+        name: step(function, *small)
+        for name, function in (("torch FP32", torch.nn.functional.linear), ("ufp4", ufp4.torch.linear))
+    }
+    best = {
+        name: min(seconds(lambda: [case() for _ in range(100)]) / 100 for _ in range(chosen.rounds))
+        for name, case in cost.items()
+    }
     print("% linear 16 x 16 x 16, forward and backward, which is the cost of autograd: case us")
     for name, time_ in best.items():
         print(f"  {name:16} {time_ * 1e6:8.1f}")

@@ -4,6 +4,7 @@
 
 usage: run_on_gpu.py [--tokens 8192] [--size 4096] [--rounds 11]    needs torch for CUDA, and ufp4 with its GPU library: pip install ./drivers/python
 """
+
 import argparse
 import copy
 import json
@@ -29,8 +30,10 @@ def note(what, ok, more=""):
 
 
 def same(got, want):
-    return all(one.dtype == two.dtype and torch.equal(one.cpu().flatten().view(torch.uint8), two.flatten().view(torch.uint8))
-               for one, two in zip(got, want))
+    return all(
+        one.dtype == two.dtype and torch.equal(one.cpu().flatten().view(torch.uint8), two.flatten().view(torch.uint8))
+        for one, two in zip(got, want)
+    )
 
 
 def of_one_layer(name):
@@ -40,9 +43,12 @@ def of_one_layer(name):
 
 def own_recipes():
     """What the built-in ones have not: other elements and scales, contract fp32, tiles, values kept from FPROP."""
-    return [{"elem": "int4", "scale": "fp32", "rht": "integer", "round": "sr"}, {"elem": "e1m2", "accumulate": "fp32", "layout": {"w": "2d"}},
-            {"elem": "e2m1", "rht": "bf16", "requantize": True, "round": {"dy": "sr"}},
-            {"elem": "int4", "scale": "e8m0", "rht": "integer", "requantize": True, "scale_round": "up"}]
+    return [
+        {"elem": "int4", "scale": "fp32", "rht": "integer", "round": "sr"},
+        {"elem": "e1m2", "accumulate": "fp32", "layout": {"w": "2d"}},
+        {"elem": "e2m1", "rht": "bf16", "requantize": True, "round": {"dy": "sr"}},
+        {"elem": "int4", "scale": "e8m0", "rht": "integer", "requantize": True, "scale_round": "up"},
+    ]
 
 
 def step(x, w, dy, **options):
@@ -55,13 +61,24 @@ def step(x, w, dy, **options):
 def check_bits():
     draw = random.Random(0)
     recipes = [(name, of_one_layer(name)) for name in RECIPES] + [(json.dumps(given), given) for given in own_recipes()]
-    shapes = [tuple(draw.choice([1, 15, 16, 17, 48, 100, 129, 256, 500]) for _ in range(3)) for _ in range(SHAPES - 2)] + [(512, 768, 256), (2048, 64, 1024)]
+    shapes = [
+        tuple(draw.choice([1, 15, 16, 17, 48, 100, 129, 256, 500]) for _ in range(3)) for _ in range(SHAPES - 2)
+    ] + [(512, 768, 256), (2048, 64, 1024)]
     for name, recipe in recipes:
         different = []
         for i, (tokens, cin, cout) in enumerate(shapes):
             dtype = torch.bfloat16 if i % 3 == 2 else torch.float32
-            given = [(torch.randn(shape) * 2.0 ** draw.randrange(-8, 9)).to(dtype) for shape in ((tokens, cin), (cout, cin), (tokens, cout))]
-            place = {"recipe": recipe, "seed": draw.randrange(2**63), "layer": draw.randrange(4096), "step": draw.randrange(2**31), "rank": i % 3}
+            given = [
+                (torch.randn(shape) * 2.0 ** draw.randrange(-8, 9)).to(dtype)
+                for shape in ((tokens, cin), (cout, cin), (tokens, cout))
+            ]
+            place = {
+                "recipe": recipe,
+                "seed": draw.randrange(2**63),
+                "layer": draw.randrange(4096),
+                "step": draw.randrange(2**31),
+                "rank": i % 3,
+            }
             if not same(step(*(t.cuda() for t in given), **place), step(*given, **place)):
                 different.append((tokens, cin, cout))
         note(f"{name}: Y, dX and dW of {len(shapes)} shapes", not different, f" {different}" if different else "")
@@ -82,7 +99,9 @@ def check_streams_and_devices():
 
 def check_graphs():
     recipe = {"elem": "e1m2", "rht": "integer"}
-    model = ut.convert(torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 256)).cuda(), recipe)
+    model = ut.convert(
+        torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 256)).cuda(), recipe
+    )
     plain = copy.deepcopy(model)
     x = torch.randn(128, 256, device="cuda", requires_grad=True)
     graphed = torch.cuda.make_graphed_callables(model, (x,))
@@ -101,11 +120,15 @@ def check_graphs():
         torch.cuda.make_graphed_callables(drawing, (torch.randn(32, 64, device="cuda", requires_grad=True),))
         note("a graph that repeats random bytes is refused", False)
     except RuntimeError as error:
-        note("a graph that repeats random bytes is refused", "repeat the random bytes" in f"{error} {error.__context__}")
+        note(
+            "a graph that repeats random bytes is refused", "repeat the random bytes" in f"{error} {error.__context__}"
+        )
 
 
 def check_compiled():
-    model = ut.convert(torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.Tanh(), torch.nn.Linear(512, 256)).cuda(), "ufp4")
+    model = ut.convert(
+        torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.Tanh(), torch.nn.Linear(512, 256)).cuda(), "ufp4"
+    )
     compiled = torch.compile(copy.deepcopy(model), backend="aot_eager", fullgraph=True)
     x = torch.randn(128, 256, device="cuda")
     results = []
@@ -136,20 +159,31 @@ def milliseconds(functions, rounds):
 
 def measure(tokens, size, rounds):
     def make(dtype):
-        return [torch.randn(shape, device="cuda", dtype=dtype) for shape in ((tokens, size), (size, size), (tokens, size))]
+        return [
+            torch.randn(shape, device="cuda", dtype=dtype) for shape in ((tokens, size), (size, size), (tokens, size))
+        ]
 
     def run(function, given):
         x, w, dy = given
         x, w = x.detach().requires_grad_(), w.detach().requires_grad_()
         return lambda: function(x, w).backward(dy)
+
     bf16, fp32 = make(torch.bfloat16), make(torch.float32)
-    functions = {"torch, BF16": run(torch.nn.functional.linear, bf16), "an eager fake quantization, FP32": run(Emulated.apply, fp32)}
+    functions = {
+        "torch, BF16": run(torch.nn.functional.linear, bf16),
+        "an eager fake quantization, FP32": run(Emulated.apply, fp32),
+    }
     for recipe in ("ufp4", "e2m1", "nvfp4", "mxfp4"):
-        functions[f"ufp4.torch, {recipe}, BF16"] = run(lambda x, w, recipe=of_one_layer(recipe): ut.linear(x, w, recipe=recipe), bf16)
+        functions[f"ufp4.torch, {recipe}, BF16"] = run(
+            lambda x, w, recipe=of_one_layer(recipe): ut.linear(x, w, recipe=recipe), bf16
+        )
     functions["ufp4.torch, ufp4 with contract fp32, BF16"] = run(
-        lambda x, w: ut.linear(x, w, recipe=of_one_layer("ufp4") | {"accumulate": "fp32"}), bf16)
+        lambda x, w: ut.linear(x, w, recipe=of_one_layer("ufp4") | {"accumulate": "fp32"}), bf16
+    )
     seen = milliseconds(functions, rounds)
-    print(f"\nA layer of {size} x {size}, {tokens} tokens, forward and backward:\n\n| what | ms | of torch in BF16 |\n|---|---|---|")
+    print(
+        f"\nA layer of {size} x {size}, {tokens} tokens, forward and backward:\n\n| what | ms | of torch in BF16 |\n|---|---|---|"
+    )
     for name, time in seen.items():
         print(f"| {name} | {time:.2f} | {time / seen['torch, BF16']:.2f} |")
 

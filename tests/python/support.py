@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the Python package share."""
+
 import sys
 
 try:
@@ -22,7 +23,10 @@ def bits(array):
 
 
 def same(got, want, what):
-    check(got.dtype == want.dtype and got.shape == want.shape, f"{what}: got {got.dtype} {got.shape}, want {want.dtype} {want.shape}")
+    check(
+        got.dtype == want.dtype and got.shape == want.shape,
+        f"{what}: got {got.dtype} {got.shape}, want {want.dtype} {want.shape}",
+    )
     different = np.argwhere(bits(got) != bits(want))
     check(len(different) == 0, f"{what}: first difference at byte {different[:1]}: got\n{got}\nwant\n{want}")
 

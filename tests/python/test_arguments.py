@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the package refuses: an exception that says what is wrong and what would be right; nothing is written."""
+
 import fractions
 import inspect
 import pathlib
@@ -43,7 +44,11 @@ def test_rejects_arrays_that_are_misaligned():
     q = ufp4.quantize(X[:, :16], elem="e2m1")
     for call in (lambda x: ufp4.quantize(x, elem="e2m1"), ufp4.rht, lambda c: ufp4.gemm(q, q, c=c[:, :4])):
         raises(ValueError, "is misaligned: its address is no multiple of 4 bytes; pass .copy() of it", call, shifted)
-    check_equal(ufp4.quantize(shifted.copy(), elem="e2m1").to_safetensors(), ufp4.quantize(X, elem="e2m1").to_safetensors(), "of a copy")
+    check_equal(
+        ufp4.quantize(shifted.copy(), elem="e2m1").to_safetensors(),
+        ufp4.quantize(X, elem="e2m1").to_safetensors(),
+        "of a copy",
+    )
 
 
 def test_rejects_words_that_are_unknown():
@@ -72,6 +77,7 @@ def test_what_is_public_has_types_and_words():
         signature, hints = inspect.signature(function), typing.get_type_hints(function)
         for parameter in list(signature.parameters) + ["return"]:
             check(parameter in hints or parameter == "self", f"{name}: {parameter} has no type")
+
     for name in ufp4.__all__:
         value = getattr(ufp4, name)
         if inspect.isfunction(value):
@@ -111,7 +117,11 @@ def test_rejects_combinations_in_the_words_of_the_model():
     refused("recipe needs role and pass_", recipe="ufp4")
     refused("fprop takes x and w", recipe="ufp4", role="dy", pass_="fprop")
     refused("does not quantize", recipe="bf16", role="x", pass_="fprop")
-    for recipe, key in (("nvfp4-full", "bf16_layers"), ({"elem": "e2m1", "bf16_layers": {"names": ["fc1"]}}, "bf16_layers"), ("mxfp4-rht", "signs")):
+    for recipe, key in (
+        ("nvfp4-full", "bf16_layers"),
+        ({"elem": "e2m1", "bf16_layers": {"names": ["fc1"]}}, "bf16_layers"),
+        ("mxfp4-rht", "signs"),
+    ):
         for role, pass_ in (("w", "fprop"), ("dy", "wgrad")):
             refused(f": {key} needs a whole model in training", recipe=recipe, elem=None, role=role, pass_=pass_)
     refused("the other axis", recipe="ufp4", role="x", pass_="fprop", axis="col")
@@ -122,15 +132,40 @@ def test_rejects_combinations_in_the_words_of_the_model():
 
 def test_rejects_recipes():
     good = {"elem": "e1m2"}
-    for words, more in (("unknown key 'x'", {"x": 1}), ("elem 'x' is unknown", {"elem": "x"}), ("round: w enters fprop and dgrad", {"round": {"w": {"wgrad": "sr"}}}),
-                        ("rht_mask must be 16 bits", {"rht_mask": "0x10000"}), ("built-in", {"name": "ufp4"}), ("rht_mask goes with signs fixed", {"rht_mask": "1", "signs": "step"}),
-                        ("requantize must be true or false", {"requantize": 1}), ("requantize must be true or false", {"requantize": "true"}), ("bf16_layers: first", {"bf16_layers": {"first": "x"}}), ("bf16_passes", {"bf16_passes": "fprop"}),
-                        ("rht_mask must be 16 bits", {"rht_mask": "1_0"}), ("rht_size goes with a transform; there is none without rht", {"rht_size": 32}), ("rht_mask goes with a transform", {"rht_mask": "0x1234"}), ("signs step goes with a transform", {"signs": "step"}), ("block must be one of 16, 32", {"block": 24}), ("block must be a whole number: 16, 32, 64, 128", {"block": 64.0}), ("rht_size must be one of", {"rht_size": True}),
-                        ("rht_mask must be 32 bits", {"rht_size": 32, "rht_mask": "0x100000000"}), ("contract exact alone", {"block": 64, "accumulate": "fp32"}), ("does not go with scale", {"block": 64, "scale": "nvfp4", "elem": "e2m1"}), ("bf16_layers: first", {"bf16_layers": {"first": "\u0661%"}}),
-                        ("'.' at the start", {"name": "\ud800"}), ("does not go with scale e8m0", {"scale": "e8m0", "scale_round": "rne"}), ("name", {"name": "a b"})):
+    for words, more in (
+        ("unknown key 'x'", {"x": 1}),
+        ("elem 'x' is unknown", {"elem": "x"}),
+        ("round: w enters fprop and dgrad", {"round": {"w": {"wgrad": "sr"}}}),
+        ("rht_mask must be 16 bits", {"rht_mask": "0x10000"}),
+        ("built-in", {"name": "ufp4"}),
+        ("rht_mask goes with signs fixed", {"rht_mask": "1", "signs": "step"}),
+        ("requantize must be true or false", {"requantize": 1}),
+        ("requantize must be true or false", {"requantize": "true"}),
+        ("bf16_layers: first", {"bf16_layers": {"first": "x"}}),
+        ("bf16_passes", {"bf16_passes": "fprop"}),
+        ("rht_mask must be 16 bits", {"rht_mask": "1_0"}),
+        ("rht_size goes with a transform; there is none without rht", {"rht_size": 32}),
+        ("rht_mask goes with a transform", {"rht_mask": "0x1234"}),
+        ("signs step goes with a transform", {"signs": "step"}),
+        ("block must be one of 16, 32", {"block": 24}),
+        ("block must be a whole number: 16, 32, 64, 128", {"block": 64.0}),
+        ("rht_size must be one of", {"rht_size": True}),
+        ("rht_mask must be 32 bits", {"rht_size": 32, "rht_mask": "0x100000000"}),
+        ("contract exact alone", {"block": 64, "accumulate": "fp32"}),
+        ("does not go with scale", {"block": 64, "scale": "nvfp4", "elem": "e2m1"}),
+        ("bf16_layers: first", {"bf16_layers": {"first": "\u0661%"}}),
+        ("'.' at the start", {"name": "\ud800"}),
+        ("does not go with scale e8m0", {"scale": "e8m0", "scale_round": "rne"}),
+        ("name", {"name": "a b"}),
+    ):
         raises(ValueError, words, ufp4.recipe, good | more)
-    for words, name in (("a suffix is", "ufp4/rth=none"), ("ufp4/sr=fprop: dy does not enter fprop", "ufp4/sr=fprop"), ("no recipe is called 'x/rht=none'", "x/rht=none"),
-                        ("quantizes nothing", "bf16/rht=none"), ("no recipe is called", "ufp4/rht=\0")):
+    for words, name in (
+        ("a suffix is", "ufp4/rth=none"),
+        ("ufp4/sr=fprop: dy does not enter fprop", "ufp4/sr=fprop"),
+        ("no recipe is called 'x/rht=none'", "x/rht=none"),
+        ("quantizes nothing", "bf16/rht=none"),
+        ("no recipe is called", "ufp4/rht=\0"),
+    ):
         raises(ValueError, words, ufp4.recipe, name)
     raises(ValueError, "built-in", ufp4.recipe, good | {"name": "ufp4/rht=none"})
     without = ufp4.recipe("mxfp4-rht/rht=none")
@@ -144,14 +179,22 @@ def test_rejects_operands_that_do_not_go_together():
     q = lambda **o: ufp4.quantize(X, **({"elem": "e2m1"} | o))
     a = q()
     raises(TypeError, "a must be a Quantized, as quantize gives, not ndarray", ufp4.gemm, X, a)
-    raises(ValueError, "A has K = 32, B has K = 16; they must be equal", ufp4.gemm, a, ufp4.quantize(X[:, :16], elem="e2m1"))
+    raises(
+        ValueError,
+        "A has K = 32, B has K = 16; they must be equal",
+        ufp4.gemm,
+        a,
+        ufp4.quantize(X[:, :16], elem="e2m1"),
+    )
     raises(ValueError, "A has scale e4m3, B has scale fp32", ufp4.gemm, a, q(scale="fp32"))
     raises(ValueError, "a has rht off", ufp4.gemm, a, q(rht="on"))
     raises(ValueError, "they must be equal", ufp4.gemm, q(rht="on", rht_mask=1), q(rht="on"))
-    raises(ValueError, "exact does not go with scale fp32", ufp4.gemm, q(scale="fp32"), q(scale="fp32"), accumulate="exact")
+    raises(
+        ValueError, "exact does not go with scale fp32", ufp4.gemm, q(scale="fp32"), q(scale="fp32"), accumulate="exact"
+    )
     raises(ValueError, "go with contract exact alone", ufp4.gemm, a, a, accumulate="fp32", out="i64")
     raises(ValueError, "takes no C, and no alpha but 1", ufp4.gemm, a, a, alpha=2, out="i64")
-    for alpha in (1e40, 1e-60, 10**400, -10**400, fractions.Fraction(1, 10**400), np.longdouble("1e39")):
+    for alpha in (1e40, 1e-60, 10**400, -(10**400), fractions.Fraction(1, 10**400), np.longdouble("1e39")):
         raises(ValueError, "FP32's range", ufp4.gemm, a, a, alpha=alpha)
     for alpha in ("1", None, True, 1j, np.ones(2)):
         raises(TypeError, "alpha must be a number, not ", ufp4.gemm, a, a, alpha=alpha)
@@ -168,26 +211,43 @@ def test_numbers_are_rounded_once():
     a = ufp4.quantize(x, elem="e2m1", scale="e8m0")  # whose products are 1
     over, under = 2**60 + 2**36 + 1, 2**60 + 3 * 2**36 - 1
     one = float(ufp4.gemm(a, a)[0, 0])
-    for alpha, want in ((over, 2**60 + 2**37), (np.int64(over), 2**60 + 2**37), (under, 2**60 + 2**37), (2**60 + 2**36, 2**60), (-over, -2**60 - 2**37),
-                        (fractions.Fraction(over, 2**90), (2**60 + 2**37) / 2**90), (np.longdouble(2**60) + 2**36 + 1, 2**60 + 2**37)):
+    for alpha, want in (
+        (over, 2**60 + 2**37),
+        (np.int64(over), 2**60 + 2**37),
+        (under, 2**60 + 2**37),
+        (2**60 + 2**36, 2**60),
+        (-over, -(2**60) - 2**37),
+        (fractions.Fraction(over, 2**90), (2**60 + 2**37) / 2**90),
+        (np.longdouble(2**60) + 2**36 + 1, 2**60 + 2**37),
+    ):
         check_equal(float(ufp4.gemm(a, a, alpha=alpha)[0, 0]), want * one, f"{alpha!r}")
     data = ufp4.quantize(x, elem="e2m1", scale="nvfp4").to_safetensors()
     size = int.from_bytes(data[:8], "little")
-    header = data[8:8 + size].rstrip()
+    header = data[8 : 8 + size].rstrip()
     at = header.index(b'"tensor_scale":"') + 16
-    for text, want in (("1.000000059604644775390625", 1), ("1.0000000596046447753906250000000001", 1 + 2**-23), ("1.000000178813934326171874999999999999", 1 + 2**-23),
-                       (" 1e-45", 2**-149), ("7.0064923216240853546186479164495806564013097093825788587853415e-46", 2**-149)):
-        changed = header[:at] + text.encode() + header[header.index(b'"', at):]
+    for text, want in (
+        ("1.000000059604644775390625", 1),
+        ("1.0000000596046447753906250000000001", 1 + 2**-23),
+        ("1.000000178813934326171874999999999999", 1 + 2**-23),
+        (" 1e-45", 2**-149),
+        ("7.0064923216240853546186479164495806564013097093825788587853415e-46", 2**-149),
+    ):
+        changed = header[:at] + text.encode() + header[header.index(b'"', at) :]
         changed += b" " * (-len(changed) % 8)
         path = pathlib.Path("Q.safetensors")
-        path.write_bytes(len(changed).to_bytes(8, "little") + changed + data[8 + size:])
+        path.write_bytes(len(changed).to_bytes(8, "little") + changed + data[8 + size :])
         check_equal(ufp4.Quantized.from_safetensors(path).tensor_scale, want, text)
         bench.passes("dequantize", path, "-o", "D.npy")
         same(ufp4.Quantized.from_safetensors(path).dequantize(), np.load("D.npy"), text)
     for text in ("1_0", "1 ", "nan", "1e400", "1e-400", "1e999999999", "1e-999999999", "0x", "-1"):
-        changed = header[:at] + text.encode() + header[header.index(b'"', at):]
+        changed = header[:at] + text.encode() + header[header.index(b'"', at) :]
         changed += b" " * (-len(changed) % 8)
-        raises(ValueError, "metadata tensor_scale is", ufp4.Quantized.from_safetensors, len(changed).to_bytes(8, "little") + changed + data[8 + size:])
+        raises(
+            ValueError,
+            "metadata tensor_scale is",
+            ufp4.Quantized.from_safetensors,
+            len(changed).to_bytes(8, "little") + changed + data[8 + size :],
+        )
 
 
 def test_numpys_error_state_does_not_matter():
@@ -204,7 +264,12 @@ def test_nan_is_flagged_and_warned_of():
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         q = ufp4.quantize(x, elem="e2m1")
-    check(len(seen) == 1 and seen[0].category is RuntimeWarning and "the scales of those blocks are NaN" in str(seen[0].message), f"{seen}")
+    check(
+        len(seen) == 1
+        and seen[0].category is RuntimeWarning
+        and "the scales of those blocks are NaN" in str(seen[0].message),
+        f"{seen}",
+    )
     check_equal(seen[0].filename, __file__, "the warning's place")
     check_equal(q.flags, ("nan",), "flags")
     check(np.isnan(q.float_scales.astype(np.float32)).sum() == 1 and "nan" in repr(q), repr(q))
@@ -215,9 +280,16 @@ def test_rejects_files_that_are_none():
     q = ufp4.quantize(X, elem="e2m1")
     data = q.to_safetensors()
     path = pathlib.Path("Q.safetensors")
-    for words, bad in (("header does not fit", b""), ("header does not fit", data[:100]), ("offsets", data[:-1]), ("no JSON object", b"\2" + bytes(7) + b"[]"),
-                       ("elem 'e9m9' is unknown", data.replace(b'"e2m1"', b'"e9m9"')), ("is over 15", data.replace(data[-136:-8], b"\x20" * 128)),
-                       ("metadata rows", data.replace(b'"rows":"4"', b'"rows":"x"')), ("do not go together", data.replace(b'"rows":"4"', b'"rows":"5"'))):
+    for words, bad in (
+        ("header does not fit", b""),
+        ("header does not fit", data[:100]),
+        ("offsets", data[:-1]),
+        ("no JSON object", b"\2" + bytes(7) + b"[]"),
+        ("elem 'e9m9' is unknown", data.replace(b'"e2m1"', b'"e9m9"')),
+        ("is over 15", data.replace(data[-136:-8], b"\x20" * 128)),
+        ("metadata rows", data.replace(b'"rows":"4"', b'"rows":"x"')),
+        ("do not go together", data.replace(b'"rows":"4"', b'"rows":"5"')),
+    ):
         path.write_bytes(bad)
         raises(ValueError, words, ufp4.Quantized.from_safetensors, path)
         raises(ValueError, "Q.safetensors: ", ufp4.Quantized.from_safetensors, path)
@@ -243,7 +315,12 @@ def test_one_column_has_a_nibble_of_padding():
 def test_rejects_files_whose_tensors_overlap_or_leave_bytes():
     q = ufp4.quantize(X, elem="e2m1")
     data = q.to_safetensors()
-    for bad in (data + b"x", data.replace(b"[0,128]", b"[8,136]"), data.replace(b"[128,136]", b"[120,128]"), data.replace(b"[128,136]", b"[136,128]")):
+    for bad in (
+        data + b"x",
+        data.replace(b"[0,128]", b"[8,136]"),
+        data.replace(b"[128,136]", b"[120,128]"),
+        data.replace(b"[128,136]", b"[136,128]"),
+    ):
         raises(ValueError, "one behind the other", ufp4.Quantized.from_safetensors, bad)
     twice = data.replace(b'{"dtype":"U8","shape":[4,2]', b'{"dtype":"U8","dtype":"U8"', 1)
     raises(ValueError, "no JSON object", ufp4.Quantized.from_safetensors, twice)
@@ -252,7 +329,12 @@ def test_rejects_files_whose_tensors_overlap_or_leave_bytes():
 def test_bytes_of_any_shape_are_read():
     q = ufp4.quantize(X, elem="e2m1")
     data = np.frombuffer(q.to_safetensors(), np.uint8)
-    for view in (bytearray(data), memoryview(data.reshape(-1, 8)), memoryview(data.view(np.float32)), memoryview(np.repeat(data, 2))[::2]):
+    for view in (
+        bytearray(data),
+        memoryview(data.reshape(-1, 8)),
+        memoryview(data.view(np.float32)),
+        memoryview(np.repeat(data, 2))[::2],
+    ):
         check(ufp4.Quantized.from_safetensors(view).to_safetensors() == data.tobytes(), f"{view}")
 
 
@@ -272,22 +354,31 @@ def test_a_file_is_written_whole_or_not():
     pathlib.Path("Q.safetensors").write_bytes(b"before")
     pathlib.Path("link").symlink_to("Q.safetensors")
     q.to_safetensors("link")
-    check(pathlib.Path("link").is_symlink() and pathlib.Path("Q.safetensors").read_bytes() == q.to_safetensors(), "the link stays")
+    check(
+        pathlib.Path("link").is_symlink() and pathlib.Path("Q.safetensors").read_bytes() == q.to_safetensors(),
+        "the link stays",
+    )
     check_equal(sorted(p.name for p in pathlib.Path(".").iterdir()), ["Q.safetensors", "link"], "files")
 
 
 def test_rejects_a_library_of_another_version():
-    script = ("import ctypes, ufp4._library as l, ufp4._spec as s\n"
-              "s.VERSION = '9.9.9'\n"
-              "try: l.load(l.lib._name)\n"
-              "except ImportError as e: print(e)\n"
-              "s.VERSION = l.version_text(l.lib.version())\n"
-              "class Other(ctypes.Structure): _fields_ = l.Gemm._fields_[:-2]\n"
-              "l.STRUCTS['gemm'] = Other\n"
-              "try: l.load(l.lib._name)\n"
-              "except ImportError as e: print(e)\n")
+    script = (
+        "import ctypes, ufp4._library as l, ufp4._spec as s\n"
+        "s.VERSION = '9.9.9'\n"
+        "try: l.load(l.lib._name)\n"
+        "except ImportError as e: print(e)\n"
+        "s.VERSION = l.version_text(l.lib.version())\n"
+        "class Other(ctypes.Structure): _fields_ = l.Gemm._fields_[:-2]\n"
+        "l.STRUCTS['gemm'] = Other\n"
+        "try: l.load(l.lib._name)\n"
+        "except ImportError as e: print(e)\n"
+    )
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60).stdout
-    check(f"is version {ufp4.__version__}; this package is 9.9.9" in out and "ufp4_gemm_t has 56 bytes; this package knows 48" in out, out)
+    check(
+        f"is version {ufp4.__version__}; this package is 9.9.9" in out
+        and "ufp4_gemm_t has 56 bytes; this package knows 48" in out,
+        out,
+    )
 
 
 def test_rejects_writes_to_what_a_tensor_gives():
@@ -305,6 +396,7 @@ def test_memory_lives_as_long_as_its_views():
     def views():
         q = ufp4.quantize(X, elem="e2m1")
         return q.packed_codes, q.scales, q.packed_codes.copy(), q.scales.copy()
+
     kept = [views() for _ in range(50)]
     [ufp4.quantize(X * 3, elem="e1m2") for _ in range(200)]
     for codes, scales, codes_before, scales_before in kept:
@@ -314,6 +406,7 @@ def test_memory_lives_as_long_as_its_views():
 def test_copies_are_equal_and_have_memory_of_their_own():
     import copy
     import pickle
+
     q = ufp4.quantize(X, elem="e1m2", rht="on", round="sr", seed=2**64 - 1)
     for other in (copy.deepcopy(q), pickle.loads(pickle.dumps(q))):
         check(other.to_safetensors() == q.to_safetensors() and not np.shares_memory(other.scales, q.scales), "a copy")
@@ -325,6 +418,7 @@ def test_copies_are_equal_and_have_memory_of_their_own():
 def test_memory_does_not_leak():
     def resident():
         return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+
     if not pathlib.Path("/proc/self/statm").exists():
         raise bench.Skipped("no /proc/self/statm")
     x = gaussian(256, 1024)
@@ -335,6 +429,7 @@ def test_memory_does_not_leak():
         ufp4.gemm(q, again, threads=1)
         q.dequantize()
         raises(ValueError, "does not go", ufp4.quantize, x, elem="e1m2", scale="e8m0", scale_round="rne")
+
     for _ in range(5):
         use()
     before = resident()
@@ -347,6 +442,7 @@ def test_other_threads_run_meanwhile():
     """The library is called without the GIL: a counting thread goes on while one call runs."""
     import threading
     import time
+
     q = ufp4.quantize(gaussian(1024, 4096), elem="e2m1")
     running, ticks = True, []
 
@@ -354,6 +450,7 @@ def test_other_threads_run_meanwhile():
         while running:
             time.sleep(0.001)
             ticks.append(time.perf_counter())
+
     thread = threading.Thread(target=count)
     thread.start()
     begin = time.perf_counter()
@@ -361,7 +458,9 @@ def test_other_threads_run_meanwhile():
     end = time.perf_counter()
     running = False
     thread.join()
-    check(sum(begin < t < end for t in ticks) >= 3, f"{sum(begin < t < end for t in ticks)} ticks in {end - begin:.3f} s")
+    check(
+        sum(begin < t < end for t in ticks) >= 3, f"{sum(begin < t < end for t in ticks)} ticks in {end - begin:.3f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """compressed-tensors' NVFP4 has the same scales and codes: docs/howto/python.md."""
+
 import sys
 import warnings
 

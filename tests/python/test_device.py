@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ufp4.Device over the library of this build (UFP4_LIBRARY): the bits of the package, cycles, and what is refused."""
+
 import os
 import subprocess
 import sys
@@ -48,6 +49,7 @@ def test_rejects_copies_of_a_device():
     """Two of them would close it twice."""
     import copy
     import pickle
+
     a, b = operands()
     with ufp4.Device("model") as device:
         for make in (copy.copy, copy.deepcopy, pickle.dumps):
@@ -62,22 +64,49 @@ def test_linear_is_made_of_quantize_and_gemm():
     x, w, dy = gaussian(20, 40), gaussian(33, 40).astype(bfloat16), gaussian(20, 33)
     with ufp4.Device("model") as device:
         layer = device.linear(x, np.asfortranarray(w), dy, seed=4)
-        copies = {(role, pass_): ufp4.quantize(array, recipe="ufp4", role=role, pass_=pass_, seed=4)
-                  for role, pass_, array in (("x", "fprop", x), ("w", "fprop", w), ("dy", "dgrad", dy), ("w", "dgrad", w), ("dy", "wgrad", dy), ("x", "wgrad", x))}
-        for got, pass_, left, right in ((layer.y, "fprop", "x", "w"), (layer.dx, "dgrad", "dy", "w"), (layer.dw, "wgrad", "dy", "x")):
+        copies = {
+            (role, pass_): ufp4.quantize(array, recipe="ufp4", role=role, pass_=pass_, seed=4)
+            for role, pass_, array in (
+                ("x", "fprop", x),
+                ("w", "fprop", w),
+                ("dy", "dgrad", dy),
+                ("w", "dgrad", w),
+                ("dy", "wgrad", dy),
+                ("x", "wgrad", x),
+            )
+        }
+        for got, pass_, left, right in (
+            (layer.y, "fprop", "x", "w"),
+            (layer.dx, "dgrad", "dy", "w"),
+            (layer.dw, "wgrad", "dy", "x"),
+        ):
             same(got, ufp4.gemm(copies[left, pass_], copies[right, pass_]), pass_)
         check(device.linear(x, w).dx is None, "without dY")
 
 
 def test_rejects_what_the_library_refuses():
     a, _ = operands()
-    raises(ValueError, "no backend is called 'x'; there are model, rtl, tlm, systemc, systemc:timed, cuda, fpga:PORT and mmio:DEVICE", ufp4.Device, "x")
+    raises(
+        ValueError,
+        "no backend is called 'x'; there are model, rtl, tlm, systemc, systemc:timed, cuda, fpga:PORT and mmio:DEVICE",
+        ufp4.Device,
+        "x",
+    )
     raises(ValueError, "no configuration is called 'x'", ufp4.Device, "systemc", config="x")
     with ufp4.Device("model") as device:
         raises(ValueError, "they must be equal", device.gemm, a, ufp4.quantize(gaussian(3, 16), elem="e1m2", rht="on"))
-        raises(ValueError, "dy is 4 x 4; Y is 20 x 33", device.linear, gaussian(20, 40), gaussian(33, 40), gaussian(4, 4))
+        raises(
+            ValueError, "dy is 4 x 4; Y is 20 x 33", device.linear, gaussian(20, 40), gaussian(33, 40), gaussian(4, 4)
+        )
         raises(ValueError, "the last sizes must be equal", device.linear, gaussian(20, 40), gaussian(33, 41))
-        raises(ValueError, "bf16_layers needs a whole model", device.linear, gaussian(4, 4), gaussian(4, 4), recipe="nvfp4-full")
+        raises(
+            ValueError,
+            "bf16_layers needs a whole model",
+            device.linear,
+            gaussian(4, 4),
+            gaussian(4, 4),
+            recipe="nvfp4-full",
+        )
 
 
 SIMULATED = {"mem_latency": 5, "mem_bandwidth": 4, "dram": "hbm3", "stall": 1, "trace": "y.fst"}
@@ -86,25 +115,62 @@ CORE = {"config": "small", "max_cycles": 9}
 
 def test_rejects_options_that_a_backend_does_not_use():
     """As the commands do; the systemc of the library says so itself. What an option is without being given is taken."""
-    for backend, options in (("model", CORE | SIMULATED), ("cuda", CORE | SIMULATED), ("fpga:x", SIMULATED), ("mmio:x", SIMULATED)):
+    for backend, options in (
+        ("model", CORE | SIMULATED),
+        ("cuda", CORE | SIMULATED),
+        ("fpga:x", SIMULATED),
+        ("mmio:x", SIMULATED),
+    ):
         for option, value in options.items():
             kind = "a core" if option in CORE else "a simulated core"
-            raises(ValueError, f"{option} is of {kind}, and backend {backend} is none; take backend rtl", ufp4.Device, backend, **{option: value})
-    raises(ValueError, "trace is of the core's signals, and backend tlm has none; take backend rtl", ufp4.Device, "tlm", trace="y.fst")
+            raises(
+                ValueError,
+                f"{option} is of {kind}, and backend {backend} is none; take backend rtl",
+                ufp4.Device,
+                backend,
+                **{option: value},
+            )
+    raises(
+        ValueError,
+        "trace is of the core's signals, and backend tlm has none; take backend rtl",
+        ufp4.Device,
+        "tlm",
+        trace="y.fst",
+    )
     for backend in ("systemc", "systemc:timed"):
         raises(ValueError, f"{backend}: it has no waveforms", ufp4.Device, backend, trace="y.fst")
         raises(ValueError, f"{backend}: it has no random back-pressure", ufp4.Device, backend, stall=1)
     raises(ValueError, "no backend is called 'x'", ufp4.Device, "x", trace="y.fst")
     raises(RuntimeError, "cannot open /nowhere", ufp4.Device, "mmio:/nowhere", config="small", max_cycles=9)
     check(not os.path.exists("y.fst"), "waveforms")
-    for given in ({"config": None}, {"config": "default", "mem_latency": 100, "mem_bandwidth": 0, "dram": None, "stall": 0, "max_cycles": 0, "trace": None}):
+    for given in (
+        {"config": None},
+        {
+            "config": "default",
+            "mem_latency": 100,
+            "mem_bandwidth": 0,
+            "dram": None,
+            "stall": 0,
+            "max_cycles": 0,
+            "trace": None,
+        },
+    ):
         ufp4.Device("model", **given).close()
 
 
 def test_rejects_a_library_that_is_missing_or_another():
     script = "import ufp4\ntry: ufp4.Device()\nexcept ImportError as error: print(error)"
-    for library, words in (("/nowhere/libufp4.so", "name its libufp4.so in UFP4_LIBRARY"), ("libc.so.6", "is older than")):
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=dict(os.environ, UFP4_LIBRARY=library))
+    for library, words in (
+        ("/nowhere/libufp4.so", "name its libufp4.so in UFP4_LIBRARY"),
+        ("libc.so.6", "is older than"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=dict(os.environ, UFP4_LIBRARY=library),
+        )
         check(words in done.stdout, f"{library}: {done}")
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tutorial's blocks of Python, run in order, print what the page says; those from PyTorch on where it is installed."""
+
 import contextlib
 import importlib.util
 import io
@@ -8,7 +9,7 @@ import re
 import subprocess
 import sys
 
-from support import np  # noqa: F401: skips without numpy
+from support import np  # noqa: F401 skips without numpy
 
 import bench
 from bench import check, check_equal
@@ -35,13 +36,27 @@ def test_example_draws_its_losses():
     if not TORCH:
         raise bench.Skipped("No module named 'torch'; ./ufp4 test --full installs it from PyPI")
     pathlib.Path("text").write_bytes((ROOT / "LICENSE").read_bytes())
-    done = subprocess.run([sys.executable, ROOT / "drivers/python/examples/language_model.py", "text", "--steps", "25"], capture_output=True, text=True, timeout=250)
+    done = subprocess.run(
+        [sys.executable, ROOT / "drivers/python/examples/language_model.py", "text", "--steps", "25"],
+        capture_output=True,
+        text=True,
+        timeout=250,
+    )
     check(done.returncode == 0 and done.stdout.startswith("% recipe loss\n  fp32 "), f"{done}")
     losses = [float(line.split()[1]) for line in done.stdout.splitlines()[1:]]
     check(len(losses) == 3 and max(losses) - min(losses) < 0.3 and max(losses) < 5.2, f"{losses}")
     pathlib.Path("short").write_bytes(b"x" * 65)
-    for words, arguments in (("name a text", ["nowhere"]), ("65 bytes", ["short"]), ("0 steps", ["text", "--steps", "0"])):
-        bad = subprocess.run([sys.executable, ROOT / "drivers/python/examples/language_model.py", *arguments], capture_output=True, text=True, timeout=60)
+    for words, arguments in (
+        ("name a text", ["nowhere"]),
+        ("65 bytes", ["short"]),
+        ("0 steps", ["text", "--steps", "0"]),
+    ):
+        bad = subprocess.run(
+            [sys.executable, ROOT / "drivers/python/examples/language_model.py", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         check(bad.returncode == 2 and words in bad.stderr and "Traceback" not in bad.stderr, f"{bad}")
     check(pathlib.Path("losses.svg").read_text().count("<polyline") == 3, "three curves")
 

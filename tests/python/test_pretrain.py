@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The example pretrain.py: runs in pairs, killed and resumed to the same bits, and what the page is drawn from."""
+
 import csv
 import functools
 import json
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from torch_support import torch  # noqa: F401: skips without PyTorch
+from torch_support import torch  # noqa: F401 skips without PyTorch
 
 import bench
 from bench import check, check_equal
@@ -20,13 +21,33 @@ from bench import check, check_equal
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "drivers/python/examples/pretrain.py"
 FILES, STEPS = ("losses.csv", "branched.csv", "held.csv"), 24
-SMALL = ("text", "--size", "0.5M", "--context", "16", "--batch", "2", "--tokens", str(STEPS * 32), "--held", "1024", "--seeds", "1")
+SMALL = (
+    "text",
+    "--size",
+    "0.5M",
+    "--context",
+    "16",
+    "--batch",
+    "2",
+    "--tokens",
+    str(STEPS * 32),
+    "--held",
+    "1024",
+    "--seeds",
+    "1",
+)
 
 
 def start(folder, *words):
     pathlib.Path("text").write_bytes((ROOT / "LICENSE").read_bytes() * 16)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "-B", PROGRAM, "-o", folder, *SMALL, *words], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-B", PROGRAM, "-o", folder, *SMALL, *words],
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def finish(process, status=0):
@@ -67,10 +88,17 @@ def test_runs_are_in_pairs():
     first = [float(one[0]["train_loss"]) for one in by_recipe.values()]
     check(len(set(first)) == 3 and max(first) - min(first) < 0.02, f"the same weights and text: {first}")
     check_equal([row["tokens"] for row in by_recipe["ufp4"]], [str(32 * (step + 1)) for step in range(STEPS)], "tokens")
-    check_equal([bool(row["held_loss"]) for row in by_recipe["e2m1"]], [step % 2 == 1 for step in range(STEPS)], "measured each turn")
+    check_equal(
+        [bool(row["held_loss"]) for row in by_recipe["e2m1"]],
+        [step % 2 == 1 for step in range(STEPS)],
+        "measured each turn",
+    )
     check(float(by_recipe["ufp4"][-1]["held_loss"]) < float(by_recipe["ufp4"][1]["held_loss"]) - 0.5, "it learns")
-    check_equal([(row["recipe"], row["step"]) for row in branched if row["step"] in ("16", "23")],
-                [("ufp4", "16"), ("e2m1", "16"), ("ufp4", "23"), ("e2m1", "23")], "from two thirds on")
+    check_equal(
+        [(row["recipe"], row["step"]) for row in branched if row["step"] in ("16", "23")],
+        [("ufp4", "16"), ("e2m1", "16"), ("ufp4", "23"), ("e2m1", "23")],
+        "from two thirds on",
+    )
     check_equal(len(branched), 2 * STEPS // 3, "and not before")
     base = {row["step"]: float(row["train_loss"]) for row in by_recipe["bf16"]}
     gaps = [abs(float(row["train_loss"]) - base[row["step"]]) for row in branched if row["step"] == "16"]
@@ -80,13 +108,18 @@ def test_runs_are_in_pairs():
 def test_page_has_the_comparisons():
     bench.demand_drawing()
     folder = unbroken()
-    done = subprocess.run([os.environ["UFP4_PYTHON"], "-B", "-m", "ufp4.report", folder], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [os.environ["UFP4_PYTHON"], "-B", "-m", "ufp4.report", folder], capture_output=True, text=True, timeout=120
+    )
     check_equal((done.returncode, done.stderr), (0, ""), "the page")
     page = (folder / "report.html").read_text()
     last = [row for row in rows(folder, "losses.csv") if row["step"] == str(STEPS - 1)]
     ufp4, e2m1 = (float(row["held_loss"]) for recipe in ("ufp4", "e2m1") for row in last if row["recipe"] == recipe)
     words = f"Whole runs: e2m1 against ufp4: {100 * (e2m1 - ufp4) / ufp4:+.3f} % on one seed"
-    check(words in page and "<title>pretrain.py" in page and "Branched runs" in page and "Not finished" not in page, f"{words}: {page[:400]}")
+    check(
+        words in page and "<title>pretrain.py" in page and "Branched runs" in page and "Not finished" not in page,
+        f"{words}: {page[:400]}",
+    )
 
 
 def killed_at(folder, step, *words):
@@ -107,7 +140,9 @@ def test_killed_runs_go_on_to_the_same_bits():
         file.write("23,768,1,ufp4,9.9,\n2,")  # what a checkpoint does not know, and half a line
     finish(start("killed", "--resume"))
     for name in FILES:
-        one, other = (sorted((folder / name).read_text().splitlines()) for folder in (unbroken(), pathlib.Path("killed")))
+        one, other = (
+            sorted((folder / name).read_text().splitlines()) for folder in (unbroken(), pathlib.Path("killed"))
+        )
         check_equal(other, one, name)
     one, other = (json.loads((folder / "train.json").read_text()) for folder in (unbroken(), pathlib.Path("killed")))
     check(one.pop("command") != other.pop("command"), "commands")
@@ -123,7 +158,11 @@ def test_seeds_and_recipes_are_added():
     check_equal([len(one) for one in after], [6 * STEPS, 4 * (STEPS // 3)], "of both seeds")
     check(all(row in later for one, later in zip(before, after) for row in one), "what was there stays")
     document = json.loads(pathlib.Path("out/train.json").read_text())
-    check_equal([[len(r["held_losses"]) for r in part["recipes"]] for part in (document, document["branched"])], [[2, 2, 2]] * 2, "seeds")
+    check_equal(
+        [[len(r["held_losses"]) for r in part["recipes"]] for part in (document, document["branched"])],
+        [[2, 2, 2]] * 2,
+        "seeds",
+    )
 
 
 def test_bpe_is_trained_and_kept():
@@ -136,7 +175,11 @@ def test_bpe_is_trained_and_kept():
     check_equal(json.loads(pathlib.Path("out/train.json").read_text())["settings"]["unit"], "token", "unit")
     losses = pathlib.Path("out/losses.csv").read_bytes()
     finish(start("out", "--bpe", "300", "--whole", "--recipe", "ufp4", "--resume"))
-    check(kept == pathlib.Path("out/tokenizer.json").read_bytes() and losses == pathlib.Path("out/losses.csv").read_bytes(), "the same again")
+    check(
+        kept == pathlib.Path("out/tokenizer.json").read_bytes()
+        and losses == pathlib.Path("out/losses.csv").read_bytes(),
+        "the same again",
+    )
 
 
 def test_rejects_other_runs():

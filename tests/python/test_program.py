@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package gives the bits and the files of the program."""
+
 import itertools
 import pathlib
 
@@ -37,8 +38,15 @@ def check_file(x, packed=False, **options):
 def test_quantize_writes_the_files_of_the_program():
     x = gaussian(5, 37)
     for elem in ("e2m1", "e1m2", "int4"):
-        for options in ({}, {"rht": "on"}, {"axis": "col", "rht": "on"}, {"round": "sr", "seed": 7, "tensor_id": 3, "scale_round": "up"},
-                        {"scale": "fp32"}, {"tensor_exponent": -3}, {"rht": "on", "rht_mask": 0x1234}):
+        for options in (
+            {},
+            {"rht": "on"},
+            {"axis": "col", "rht": "on"},
+            {"round": "sr", "seed": 7, "tensor_id": 3, "scale_round": "up"},
+            {"scale": "fp32"},
+            {"tensor_exponent": -3},
+            {"rht": "on", "rht_mask": 0x1234},
+        ):
             check_file(x, elem=elem, **options)
 
 
@@ -70,10 +78,15 @@ def test_quantize_takes_types_and_orders():
         check_file(x.astype(other), elem="e2m1", rht="on")
     for axis in ("row", "col"):
         want = ufp4.quantize(x, elem="e1m2", axis=axis, round="sr").to_safetensors()
-        views = {"fortran": np.asfortranarray(x), "rows apart": np.pad(x, ((0, 0), (0, 9)))[:, :40],
-                 "columns apart": np.asfortranarray(np.pad(x, ((0, 5), (0, 0))))[:17]}
+        views = {
+            "fortran": np.asfortranarray(x),
+            "rows apart": np.pad(x, ((0, 0), (0, 9)))[:, :40],
+            "columns apart": np.asfortranarray(np.pad(x, ((0, 5), (0, 0))))[:17],
+        }
         for what, view in views.items():
-            check(ufp4.quantize(view, elem="e1m2", axis=axis, round="sr").to_safetensors() == want, f"{what}, axis {axis}")
+            check(
+                ufp4.quantize(view, elem="e1m2", axis=axis, round="sr").to_safetensors() == want, f"{what}, axis {axis}"
+            )
     frozen = x.copy()
     frozen.flags.writeable = False
     ufp4.quantize(frozen, elem="e2m1")
@@ -81,7 +94,12 @@ def test_quantize_takes_types_and_orders():
 
 def test_dequantize_gives_the_values_of_the_program():
     x = gaussian(6, 37)
-    for options in ({"elem": "e2m1"}, {"elem": "e1m2", "rht": "on"}, {"elem": "e2m1", "scale": "nvfp4", "rht": "bf16"}, {"elem": "int4", "scale": "fp32"}):
+    for options in (
+        {"elem": "e2m1"},
+        {"elem": "e1m2", "rht": "on"},
+        {"elem": "e2m1", "scale": "nvfp4", "rht": "bf16"},
+        {"elem": "int4", "scale": "fp32"},
+    ):
         q = check_file(x, **options)
         passes("dequantize", "Q.safetensors", "-o", "D.npy")
         same(q.dequantize(), np.load("D.npy"), f"{options}")
@@ -106,7 +124,11 @@ def test_gemm_gives_the_bits_of_the_program():
             same(ufp4.gemm(left, right, **options), check_gemm(left, right, **options), f"{elem} {scale} {options}")
     left, right = (ufp4.quantize(x, elem="e2m1", scale="nvfp4") for x in (a, b))
     for accumulate in ("exact", "fp32", "nv"):
-        same(ufp4.gemm(left, right, accumulate=accumulate), check_gemm(left, right, accumulate=accumulate), f"nvfp4 {accumulate}")
+        same(
+            ufp4.gemm(left, right, accumulate=accumulate),
+            check_gemm(left, right, accumulate=accumulate),
+            f"nvfp4 {accumulate}",
+        )
 
 
 def test_gemm_adds_c_and_sums():
@@ -119,7 +141,9 @@ def test_gemm_adds_c_and_sums():
     sums = ufp4.gemm(left, right, out="i64")
     same(sums, check_gemm(left, right, out="i64"), "unrounded sums")
     np.save("S.npy", sums)
-    same(ufp4.gemm(left, right, accumulate_in=sums), check_gemm(left, right, ("--accumulate-in", "S.npy")), "sums added")
+    same(
+        ufp4.gemm(left, right, accumulate_in=sums), check_gemm(left, right, ("--accumulate-in", "S.npy")), "sums added"
+    )
     low = c.astype(bfloat16)
     np.save("C.npy", low.view(np.uint16))
     same(ufp4.gemm(left, right, c=low), check_gemm(left, right, ("--c", "C.npy", "--bf16")), "C of BF16")
@@ -133,26 +157,45 @@ def test_gemm_does_not_depend_on_threads():
 
 
 def test_cast_gives_the_codes_of_the_program():
-    x = np.concatenate([gaussian(6, 40) * 5, np.array([[np.nan, np.inf, -np.inf, -0.0, 448, 449, 1e-30, 2**-127]] * 6, np.float32)], axis=1)
+    x = np.concatenate(
+        [gaussian(6, 40) * 5, np.array([[np.nan, np.inf, -np.inf, -0.0, 448, 449, 1e-30, 2**-127]] * 6, np.float32)],
+        axis=1,
+    )
     for to, round in (("e2m1", None), ("e1m2", "rne"), ("int4", None), ("e4m3", None), ("e8m0", None), ("e8m0", "up")):
         for array in (x, x.astype(bfloat16)):
             np.save("X.npy", array if array.dtype == np.float32 else array.view(np.uint16))
-            passes("cast", "X.npy", "-o", "C.npy", "--to", to, *(["--round", round] if round else []), *(["--bf16"] if array is not x else []))
+            passes(
+                "cast",
+                "X.npy",
+                "-o",
+                "C.npy",
+                "--to",
+                to,
+                *(["--round", round] if round else []),
+                *(["--bf16"] if array is not x else []),
+            )
             same(ufp4.cast(array, to, round), np.load("C.npy"), f"{to} {round}")
-            same(np.ascontiguousarray(ufp4.cast(np.asfortranarray(array), to, round)), np.load("C.npy"), f"{to} {round}, Fortran order")
+            same(
+                np.ascontiguousarray(ufp4.cast(np.asfortranarray(array), to, round)),
+                np.load("C.npy"),
+                f"{to} {round}, Fortran order",
+            )
 
 
 def test_random_gives_the_words_of_the_program():
     key, counter = (1, 2, 3, 2**32 - 1), (2**32 - 1, 2**32 - 1, 7, 0)
     for rounds in ({}, {"rounds": 20}):
         options = [word for name, value in rounds.items() for word in (f"--{name}", value)]
-        result = passes("random", "--key", ",".join(map(str, key)), "--counter", ",".join(map(str, counter)), "--count", 3, *options)
+        result = passes(
+            "random", "--key", ",".join(map(str, key)), "--counter", ",".join(map(str, counter)), "--count", 3, *options
+        )
         want = np.array([[int(word, 16) for word in line.split()] for line in result.out.splitlines()], np.uint32)
         same(ufp4.random(key=key, counter=counter, count=3, **rounds), want, str(rounds))
 
 
 def test_bias_gives_the_figures_of_the_program():
     import json
+
     x = gaussian(64, 100)
     np.save("X.npy", x)
     lines = json.loads(passes("bias", "X.npy", "--json").out)["tensors"]
@@ -167,12 +210,18 @@ def test_rht_is_what_the_quantizer_sees():
     x = gaussian(7, 45)
     x[2, 5] = np.inf
     rotated = ufp4.rht(x)
-    check(np.isnan(rotated[2, :16]).all() and np.isfinite(np.delete(rotated, 2, axis=0)).all(), "the block with Inf, and no other")
+    check(
+        np.isnan(rotated[2, :16]).all() and np.isfinite(np.delete(rotated, 2, axis=0)).all(),
+        "the block with Inf, and no other",
+    )
     with np.errstate(invalid="ignore"):
         import warnings
+
         warnings.simplefilter("ignore")
         by_quantizer = ufp4.quantize(x, elem="e1m2", rht="on")
-        of_rotated = ufp4.quantize(rotated.astype(np.float32), elem="e1m2", tensor_exponent=by_quantizer.tensor_exponent)
+        of_rotated = ufp4.quantize(
+            rotated.astype(np.float32), elem="e1m2", tensor_exponent=by_quantizer.tensor_exponent
+        )
     # Rounding to FP32 on the way moves no code here.
     same(by_quantizer.scales, of_rotated.scales, "scales")
     same(ufp4.rht(x, kind="bf16").astype(bfloat16).astype(np.float64), ufp4.rht(x, kind="bf16"), "BF16 numbers")
@@ -181,18 +230,46 @@ def test_rht_is_what_the_quantizer_sees():
 
 def test_recipes_are_those_of_recipe_files():
     import json
+
     x = gaussian(20, 40)
-    own = {"name": "mine", "elem": "e1m2", "scale": "fp32", "rht": {"wgrad": "integer"}, "rht_mask": "0x1234", "round": {"dy": {"wgrad": "sr"}},
-           "layout": {"w": "2d"}, "bf16_passes": ["dgrad"]}
+    own = {
+        "name": "mine",
+        "elem": "e1m2",
+        "scale": "fp32",
+        "rht": {"wgrad": "integer"},
+        "rht_mask": "0x1234",
+        "round": {"dy": {"wgrad": "sr"}},
+        "layout": {"w": "2d"},
+        "bf16_passes": ["dgrad"],
+    }
     pathlib.Path("own.json").write_text(json.dumps(own))
     for role, pass_ in (("x", "fprop"), ("w", "fprop"), ("dy", "wgrad"), ("x", "wgrad")):
         got = ufp4.quantize(x, recipe=own, role=role, pass_=pass_, seed=3).to_safetensors()
-        check(got == program_file(x, "--recipe", "own.json", "--role", role, "--pass", pass_, "--seed", 3), f"{role} {pass_}")
+        check(
+            got == program_file(x, "--recipe", "own.json", "--role", role, "--pass", pass_, "--seed", 3),
+            f"{role} {pass_}",
+        )
     for name in ("ufp4/sr=wgrad", "ufp4/rht=dgrad+wgrad"):
         got = ufp4.quantize(x, recipe=name, role="dy", pass_="dgrad", seed=3).to_safetensors()
         check(got == program_file(x, "--recipe", name, "--role", "dy", "--pass", "dgrad", "--seed", 3), name)
-        check((got == ufp4.quantize(x, recipe="ufp4", role="dy", pass_="dgrad", seed=3).to_safetensors()) == ("rht" in name), name)
-    for name in ("fp32", "bf16", "ufp4", "e2m1", "e2m1-46", "nvfp4", "nvfp4-full", "nvint4", "nve1m2", "mxfp4", "mxfp4-rht"):
+        check(
+            (got == ufp4.quantize(x, recipe="ufp4", role="dy", pass_="dgrad", seed=3).to_safetensors())
+            == ("rht" in name),
+            name,
+        )
+    for name in (
+        "fp32",
+        "bf16",
+        "ufp4",
+        "e2m1",
+        "e2m1-46",
+        "nvfp4",
+        "nvfp4-full",
+        "nvint4",
+        "nve1m2",
+        "mxfp4",
+        "mxfp4-rht",
+    ):
         made = ufp4.recipe(name)
         check_equal(made.name, name, "name")
         if made.quantized:
@@ -205,11 +282,16 @@ def test_larger_blocks_and_transforms_are_those_of_the_program():
     for block in (32, 64, 128):
         for size in (None, 16, 32, 64):
             more = {} if size is None else {"rht": "on", "rht_size": size}
-            options = ["--elem", "e1m2", "--round", "sr", "--seed", 7, "--block", block] + ([] if size is None else ["--rht", "on", "--rht-size", size])
+            options = ["--elem", "e1m2", "--round", "sr", "--seed", 7, "--block", block] + (
+                [] if size is None else ["--rht", "on", "--rht-size", size]
+            )
             q = ufp4.quantize(x, elem="e1m2", block=block, round="sr", seed=7, **more)
             check(q.to_safetensors() == program_file(x, *options), f"{block} {size}")
             again = ufp4.Quantized.from_safetensors(q.to_safetensors(packed=True))
-            check(again.to_safetensors() == q.to_safetensors() and (again.block, again.rht_size) == (block, size or 16), repr(again))
+            check(
+                again.to_safetensors() == q.to_safetensors() and (again.block, again.rht_size) == (block, size or 16),
+                repr(again),
+            )
             same(ufp4.gemm(again, again), ufp4.gemm(q, q), "product")
 
 
@@ -217,8 +299,11 @@ def test_files_of_others_are_read():
     q = ufp4.quantize(gaussian(4, 48), elem="e2m1")
     metadata = {"elem": "e2m1", "scale": "e4m3", "block": "16", "tensor_exponent": str(q.tensor_exponent)}
     for dtype, shape in (("U8", [4, 24]), ("F4", [4, 48])):
-        bench.write_safetensors("O.safetensors", metadata, {"codes": (dtype, shape, q.packed_codes.tobytes()),
-                                                            "scales": ("F8_E4M3", [4, 3], q.scales.tobytes())})
+        bench.write_safetensors(
+            "O.safetensors",
+            metadata,
+            {"codes": (dtype, shape, q.packed_codes.tobytes()), "scales": ("F8_E4M3", [4, 3], q.scales.tobytes())},
+        )
         same(ufp4.Quantized.from_safetensors("O.safetensors").dequantize(), q.dequantize(), dtype)
 
 
@@ -238,7 +323,10 @@ def test_safetensors_reads_the_files():
             metadata = file.metadata()
         check_equal(metadata["elem"], options["elem"], "metadata")
         safetensors.numpy.save_file(tensors, "again.safetensors", metadata)
-        check(ufp4.Quantized.from_safetensors("again.safetensors").to_safetensors() == q.to_safetensors(), "written by safetensors")
+        check(
+            ufp4.Quantized.from_safetensors("again.safetensors").to_safetensors() == q.to_safetensors(),
+            "written by safetensors",
+        )
 
 
 if __name__ == "__main__":

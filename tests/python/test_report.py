@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ufp4.report on what a training and an exploration have measured: numbers are those that the program printed when it compared
 and drew by itself (report/NAME.want.json of report/NAME.measured.json), to the last digit; cycles and heat maps have more digits."""
+
 import html
 import json
 import os
@@ -36,19 +37,27 @@ def fixture(name):
 
 
 def call(*words, **options):
-    return subprocess.run([sys.executable, "-B", "-m", "ufp4.report", *words], capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(
+        [sys.executable, "-B", "-m", "ufp4.report", *words], capture_output=True, text=True, timeout=120, **options
+    )
 
 
 def cells(page):
     without = re.sub(r"<svg.*?</svg>", "", page, flags=re.S)
-    return [html.unescape(re.sub(r"<[^>]+>", "", cell)) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", without, flags=re.S)]
+    return [
+        html.unescape(re.sub(r"<[^>]+>", "", cell))
+        for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", without, flags=re.S)
+    ]
 
 
 def check_cells(got, want, name):
     """The paper's line had empty cells, which are dashes."""
     check_equal(len(got), len(want), f"{name}: cells")
     for i, (one, other) in enumerate(zip(got, want)):
-        check(one == other or (one, other) == ("\N{EN DASH}", ""), f"{name}: cell {i} after {want[max(0, i - 9):i]}: got {one!r}, want {other!r}")
+        check(
+            one == other or (one, other) == ("\N{EN DASH}", ""),
+            f"{name}: cell {i} after {want[max(0, i - 9) : i]}: got {one!r}, want {other!r}",
+        )
 
 
 def training_losses(name):
@@ -69,7 +78,11 @@ def test_training_page_has_the_same_numbers():
         measured, want = fixture(name)
         page = _train_page.html(measured, training_losses(name))
         check_cells(cells(page), want["cells"], name)
-        check_equal([html.unescape(one) for one in re.findall(r'<p class="verdict">(.*?)</p>', page)], want["verdicts"], f"{name}: verdicts")
+        check_equal(
+            [html.unescape(one) for one in re.findall(r'<p class="verdict">(.*?)</p>', page)],
+            want["verdicts"],
+            f"{name}: verdicts",
+        )
 
 
 def test_unfinished_trainings_say_how_far_they_are():
@@ -83,7 +96,10 @@ def test_unfinished_trainings_say_how_far_they_are():
     check("% whole runs: steps 0 to 1\n" in _train.text(measured), _train.text(measured))
     check("Not finished: these are the losses after step 1 of 2, which all runs have." in page, page[:800])
     check("<title>mine.py" in page and "nats per token" in page and "nats per byte" not in page, "names")
-    check(page == _train_page.html(measured, {"fp32": [[5.0, 4.5]], "ufp4": [[5.0, 4.5]]}), "drawn up to the step that all have")
+    check(
+        page == _train_page.html(measured, {"fp32": [[5.0, 4.5]], "ufp4": [[5.0, 4.5]]}),
+        "drawn up to the step that all have",
+    )
 
 
 def test_exploration_page_has_the_same_numbers():
@@ -93,9 +109,13 @@ def test_exploration_page_has_the_same_numbers():
         found = cells(page)
         able = len(want["shares"]) // len(_explore.PARTS)
         start, width = found.index("%"), 1 + len(_explore.PARTS)
-        shares = [found[start + width * (i + 1) + 1:start + width * (i + 2)] for i in range(able)]
-        check_cells(found[:start] + found[start + width * (able + 1):], want["cells"], name)
-        check_equal([f"{part[0]}: {share} %" for row in shares for part, share in zip(_explore.PARTS, row)], want["shares"], f"{name}: shares")
+        shares = [found[start + width * (i + 1) + 1 : start + width * (i + 2)] for i in range(able)]
+        check_cells(found[:start] + found[start + width * (able + 1) :], want["cells"], name)
+        check_equal(
+            [f"{part[0]}: {share} %" for row in shares for part, share in zip(_explore.PARTS, row)],
+            want["shares"],
+            f"{name}: shares",
+        )
         check_equal(re.findall(r"<h[123]>(.*?)</h[123]>", page), want["titles"], f"{name}: titles")
 
 
@@ -105,8 +125,11 @@ def asked_for(*bandwidths):
     rows = _explore.read(FIXTURES / "serial.explore.csv")
     wide = [case for case in _explore.cases(measured, rows) if case.config == "small" and case.bytes_per_cycle == 8]
     for case, bandwidth in zip(wide, bandwidths):
-        next(about for about in measured["cases"] if about["config"] == "small" and about["bytes_per_cycle"] == 8
-             and about["tokens"] == case.tokens)["mem_bandwidth"] = bandwidth
+        next(
+            about
+            for about in measured["cases"]
+            if about["config"] == "small" and about["bytes_per_cycle"] == 8 and about["tokens"] == case.tokens
+        )["mem_bandwidth"] = bandwidth
         for row in case.rows:
             row["reason"] = "above the bus" if bandwidth > 8 else ""
     return re.sub(r"<svg.*?</svg>", "", _explore.html(measured, rows), flags=re.S)
@@ -114,13 +137,26 @@ def asked_for(*bandwidths):
 
 def test_a_bandwidth_above_the_bus_has_its_figures_and_what_was_asked():
     page = asked_for(1000, 1000)
-    found = [html.unescape(re.sub(r"<[^>]+>", "|", row)) for row in re.findall(r"<tr>(.*?</tr>\n<tr><td></td>.*?)</tr>", page, flags=re.S)]
-    check(len(found) == 2 and all("above the bus" in row and "1000 (bus 8)" in row.splitlines()[-2] for row in found) and "151,260" in found[0] and "45.7" in found[0], f"{found}")
+    found = [
+        html.unescape(re.sub(r"<[^>]+>", "|", row))
+        for row in re.findall(r"<tr>(.*?</tr>\n<tr><td></td>.*?)</tr>", page, flags=re.S)
+    ]
+    check(
+        len(found) == 2
+        and all("above the bus" in row and "1000 (bus 8)" in row.splitlines()[-2] for row in found)
+        and "151,260" in found[0]
+        and "45.7" in found[0],
+        f"{found}",
+    )
     check("Utilization over tokens: ufp4 on small, 1000 (bus 8) B/cycle" in page, "the heat map")
     titles = re.findall(r"<h3>(.*?)</h3>", asked_for(16, 1000))
     check_equal(len(set(titles)), len(titles), f"names of cases: {titles}")
     titles = re.findall(r"<h3>(.*?)</h3>", asked_for(8, 0))
-    check("ufp4, small, 8 B/cycle, latency 100, 32 tokens" in titles and "ufp4, small, 0 (bus 8) B/cycle, latency 100, 64 tokens" in titles, f"{titles}")
+    check(
+        "ufp4, small, 8 B/cycle, latency 100, 32 tokens" in titles
+        and "ufp4, small, 0 (bus 8) B/cycle, latency 100, 64 tokens" in titles,
+        f"{titles}",
+    )
 
 
 def test_counters_of_several_cores_are_shares_of_all_their_cycles():
@@ -136,21 +172,46 @@ def test_counters_of_several_cores_are_shares_of_all_their_cycles():
     four = _explore.cases(measured, rows)[0]
     check_equal(four.shares(), want, "shares")
     found = cells(_explore.html(measured, rows))
-    check_equal(found[:12], ["recipe", "core", "cores", *cells(_explore.html(*[fixture("serial")[0], _explore.read(FIXTURES / "serial.explore.csv")]))[2:11]], "columns")
-    check_equal((found[14], found[23], found[26]), ("4", "44.8", "1"), "cores, exposed AMAX and QUANT, and cores of the next")
+    check_equal(
+        found[:12],
+        [
+            "recipe",
+            "core",
+            "cores",
+            *cells(_explore.html(*[fixture("serial")[0], _explore.read(FIXTURES / "serial.explore.csv")]))[2:11],
+        ],
+        "columns",
+    )
+    check_equal(
+        (found[14], found[23], found[26]), ("4", "44.8", "1"), "cores, exposed AMAX and QUANT, and cores of the next"
+    )
 
 
 def test_heat_maps_of_unequal_micro_batches_have_them_together():
     measured, _ = fixture("serial")
     rows = _explore.read(FIXTURES / "serial.explore.csv")
-    whole = _explore._heat_map([case for case in _explore.cases(measured, rows) if (case.config, case.bandwidth) == ("small", "8")])
-    second = next(case for case in _explore.cases(measured, rows) if (case.config, case.bandwidth, case.tokens) == ("small", "8", 64))
+    whole = _explore._heat_map(
+        [case for case in _explore.cases(measured, rows) if (case.config, case.bandwidth) == ("small", "8")]
+    )
+    second = next(
+        case
+        for case in _explore.cases(measured, rows)
+        if (case.config, case.bandwidth, case.tokens) == ("small", "8", 64)
+    )
     for row in second.gemms:  # in halves, each of half the tokens and cycles
-        halves = [{**row, "batch": str(i), "m": str(int(row["m"]) // 2), "cycles": f"{int(row['cycles']) / 2}"} for i in range(2)]
+        halves = [
+            {**row, "batch": str(i), "m": str(int(row["m"]) // 2), "cycles": f"{int(row['cycles']) / 2}"}
+            for i in range(2)
+        ]
         at = next(i for i, other in enumerate(rows) if other is row)
-        rows[at:at + 1] = halves
-    halved = _explore._heat_map([case for case in _explore.cases(measured, rows) if (case.config, case.bandwidth) == ("small", "8")])
-    of = lambda heat: [(line["layer"], line["pass"], [cell and round(cell["util"], 6) for cell in line["cells"]]) for line in heat["lines"]]
+        rows[at : at + 1] = halves
+    halved = _explore._heat_map(
+        [case for case in _explore.cases(measured, rows) if (case.config, case.bandwidth) == ("small", "8")]
+    )
+    of = lambda heat: [
+        (line["layer"], line["pass"], [cell and round(cell["util"], 6) for cell in line["cells"]])
+        for line in heat["lines"]
+    ]
     check(len(whole["lines"]) > 2 and all(len(line["cells"]) == 2 for line in whole["lines"]), "columns")
     check_equal(of(halved), of(whole), "both halves together")
 
@@ -162,14 +223,20 @@ def test_energies_are_drawn():
     for row in rows:
         row.update(dict.fromkeys(("mac_joules", "idle_joules", "clock_joules", "bus_joules", "joules", "um2"), ""))
     first, second = (case.step for case in _explore.cases(measured, rows)[:2])
-    first.update(mac_joules="1.25e-06", idle_joules="2e-05", clock_joules="3.00001e-05", joules="5.125e-05", um2="2400.0")
+    first.update(
+        mac_joules="1.25e-06", idle_joules="2e-05", clock_joules="3.00001e-05", joules="5.125e-05", um2="2400.0"
+    )
     second.update(um2="4800.0")
     page = _explore.html(measured, rows)
-    part = page[page.index("<h2>Energy and area"):]
-    part = part[:part.index("<h2>", 4)]
+    part = page[page.index("<h2>Energy and area") :]
+    part = part[: part.index("<h2>", 4)]
     found = cells(part)
     check_equal(found[:6], ["mJ", "MACs", "idle lanes", "clock pins", "sum", "um2"], "no bus")
-    check_equal((found[7:12], found[13:]), (["0.00125", "0.02", "0.03", "0.05125", "2400.0"], ["\N{EN DASH}"] * 4 + ["4800.0"]), "cells")
+    check_equal(
+        (found[7:12], found[13:]),
+        (["0.00125", "0.02", "0.03", "0.05125", "2400.0"], ["\N{EN DASH}"] * 4 + ["4800.0"]),
+        "cells",
+    )
     check(part.count("<svg") == 1 and ">idle lanes<" in part, "bars")
 
 
@@ -182,14 +249,27 @@ def test_kinds_of_blocks_and_what_the_host_moves_have_columns():
         row.update(read_bytes="1000000", write_bytes="1000")
     case = _explore.cases(measured, rows)[0]
     block = next(i for i, row in enumerate(rows) if row["pass"] == "all")
-    rows[block:block + 1] = [rows[block] | {"layer": f"block_{kind}", "count": count, "cycles": cycles, "util_percent": "50.04"}
-                             for kind, count, cycles in (("dense", "3", "1234567"), ("experts", "58", "89"))]
-    rows.insert(0, case.jobs[0] | dict.fromkeys(("cycles", "util_percent", "tensor"), "") | {"layer": "norm1", "pass": "forward", "read_bytes": "1500000", "write_bytes": "2000"})
+    rows[block : block + 1] = [
+        rows[block] | {"layer": f"block_{kind}", "count": count, "cycles": cycles, "util_percent": "50.04"}
+        for kind, count, cycles in (("dense", "3", "1234567"), ("experts", "58", "89"))
+    ]
+    rows.insert(
+        0,
+        case.jobs[0]
+        | dict.fromkeys(("cycles", "util_percent", "tensor"), "")
+        | {"layer": "norm1", "pass": "forward", "read_bytes": "1500000", "write_bytes": "2000"},
+    )
     page = _explore.html(measured, rows)
-    part = page[page.index("<h2>Kinds of blocks"):]
-    found = cells(part[:part.index("<h2>", 4)])
-    check_equal((found[:5], [found[6:10], found[11:15]]), (["", "kind", "blocks", "cycles of one", "utilization, %"],
-                [["block_dense", "3", "1234567", "50.0"], ["block_experts", "58", "89", "50.0"]]), "kinds")
+    part = page[page.index("<h2>Kinds of blocks") :]
+    found = cells(part[: part.index("<h2>", 4)])
+    check_equal(
+        (found[:5], [found[6:10], found[11:15]]),
+        (
+            ["", "kind", "blocks", "cycles of one", "utilization, %"],
+            [["block_dense", "3", "1234567", "50.0"], ["block_experts", "58", "89", "50.0"]],
+        ),
+        "kinds",
+    )
     line = cells(next(row for row in re.findall("<tr>.*?</tr>", page) if "norm1" in row))
     check_equal(line[:2] + line[-3:], ["norm1", "FORWARD", "\N{EN DASH}", "1.500", "0.002"], "host")
 
@@ -202,10 +282,16 @@ def test_small_numbers_are_told_apart():
         about["peak"] *= 200
         about["tokens"] = {32: 1}.get(about["tokens"], 2)
     page = _explore.html({**measured, "blocks": 1}, rows)
-    heat = page[page.index("Utilization over tokens"):page.index("Every job")]
+    heat = page[page.index("Utilization over tokens") : page.index("Every job")]
     shown = [text for text in re.findall(r'title="m[^>]*>(.*?)<', heat)]
     check(shown and len(set(shown)) > 3 and all(re.fullmatch(r"0\.\d\d", text) for text in shown), f"{shown}")
-    for words, there in (("? 1 block, ", True), ("1 blocks", False), (", 1 token<", True), ("1 tokens", False), ("2 tokens", True)):
+    for words, there in (
+        ("? 1 block, ", True),
+        ("1 blocks", False),
+        (", 1 token<", True),
+        ("1 tokens", False),
+        ("2 tokens", True),
+    ):
         check_equal(words in page, there, words)
 
 
@@ -258,9 +344,18 @@ def test_folders_are_drawn():
     raises(ValueError, "none of train.json, explore.json, ppa.json in it", report.draw, "empty")
 
 
-CELLS = {"command": "./ufp4 ppa <&>", "library": {"name": "OSU 0.18 um"}, "flow": "plain", "yosys": "0.70", "opensta": "2.0.17", "rtl": "1a2b",
-         "rows": [{"unit": unit, "formats": "", "area_um2": area, "flip_flops_um2": area / 4, "delay_ns": delay}
-                  for unit, area, delay in (("dot", 100, 2), ("dot_b", 90, 2), ("dot_c", 80, 3), ("dot_d", 85, 4), ("pe", 9, 1))]}
+CELLS = {
+    "command": "./ufp4 ppa <&>",
+    "library": {"name": "OSU 0.18 um"},
+    "flow": "plain",
+    "yosys": "0.70",
+    "opensta": "2.0.17",
+    "rtl": "1a2b",
+    "rows": [
+        {"unit": unit, "formats": "", "area_um2": area, "flip_flops_um2": area / 4, "delay_ns": delay}
+        for unit, area, delay in (("dot", 100, 2), ("dot_b", 90, 2), ("dot_c", 80, 3), ("dot_d", 85, 4), ("pe", 9, 1))
+    ],
+}
 
 
 def test_units_in_cells_are_drawn():
@@ -270,16 +365,26 @@ def test_units_in_cells_are_drawn():
     (folder / "ppa.json").write_text(json.dumps(CELLS))
     report.draw("ppa")
     page = (folder / "report.html").read_text()
-    want = [["dot", "", "100.0", "25.0", "2.00"], ["dot_b *", "", "90.0", "22.5", "2.00"], ["dot_c *", "", "80.0", "20.0", "3.00"],
-            ["dot_d", "", "85.0", "21.2", "4.00"], ["pe *", "", "9.0", "2.2", "1.00"]]
+    want = [
+        ["dot", "", "100.0", "25.0", "2.00"],
+        ["dot_b *", "", "90.0", "22.5", "2.00"],
+        ["dot_c *", "", "80.0", "20.0", "3.00"],
+        ["dot_d", "", "85.0", "21.2", "4.00"],
+        ["pe *", "", "9.0", "2.2", "1.00"],
+    ]
     check_equal(cells(page)[5:], sum(want, []), "cells")
     check("./ufp4 ppa &lt;&amp;&gt;" in page, "command")
     for title in ("dot product", "PE"):
         check_equal(len(re.findall(rf"<text[^>]*>{title}</text>", page)), 1, title)
-    (folder / "ppa.json").write_text(json.dumps(CELLS | {"rows": [CELLS["rows"][0] | {"unit": unit} for unit in ("lane", "rht")]}))
+    (folder / "ppa.json").write_text(
+        json.dumps(CELLS | {"rows": [CELLS["rows"][0] | {"unit": unit} for unit in ("lane", "rht")]})
+    )
     report.draw("ppa")
     page = (folder / "report.html").read_text()
-    check("<svg" not in page and "panel" not in page and "*" not in "".join(cells(page)), "units that do what no other does are not compared")
+    check(
+        "<svg" not in page and "panel" not in page and "*" not in "".join(cells(page)),
+        "units that do what no other does are not compared",
+    )
     (folder / "ppa.json").write_text(json.dumps(CELLS | {"rows": [{}]}))
     raises(ValueError, "ppa/ppa.json is not what train, explore or ppa writes", report.draw, "ppa")
 
@@ -291,18 +396,33 @@ def test_energies_are_drawn_by_what_they_are_of():
     parts = ("energy", "gates", "flip_flops_data", "flip_flops_clock", "leakage", "clock_pins", "input_pins")
 
     def spent(first):
-        return {"data": "fprop", "elements": "e1m2", "load": "half"} | {f"{part}_fj": first + i / 4 for i, part in enumerate(parts)}
+        return {"data": "fprop", "elements": "e1m2", "load": "half"} | {
+            f"{part}_fj": first + i / 4 for i, part in enumerate(parts)
+        }
 
-    measured = [CELLS["rows"][0] | {"unit": unit, "energy": [spent(first)]} for unit, first in (("quant_block", 800), ("dot", 10), ("lane", 7), ("pe", 40))]
+    measured = [
+        CELLS["rows"][0] | {"unit": unit, "energy": [spent(first)]}
+        for unit, first in (("quant_block", 800), ("dot", 10), ("lane", 7), ("pe", 40))
+    ]
     (folder / "ppa.json").write_text(json.dumps(CELLS | {"megahertz": 1000, "rows": measured}))
     report.draw("energies")
     page = (folder / "report.html").read_text()
     areas, *found = re.split("<h3>", page)
-    check_equal([part[:part.index("<")] for part in found], ["Of a MAC", "Of a number that QUANT reads", "Of a number that a lane reads"], "parts")
+    check_equal(
+        [part[: part.index("<")] for part in found],
+        ["Of a MAC", "Of a number that QUANT reads", "Of a number that a lane reads"],
+        "parts",
+    )
     check_equal(areas.count("<svg"), 1, "panels of the dot product and the PE in one picture")
     for part, own in zip(found, ((("dot", 10), ("pe", 40)), (("quant_block", 800),), (("lane", 7),))):
-        words = part[3:part.index("<")]
-        check(part.count("<svg") == 1 and f">fJ {words}, with the clock pins<" in part and f"<th>fJ {words}</th>" in part and ">flip flops clock<" in part, words)
+        words = part[3 : part.index("<")]
+        check(
+            part.count("<svg") == 1
+            and f">fJ {words}, with the clock pins<" in part
+            and f"<th>fJ {words}</th>" in part
+            and ">flip flops clock<" in part,
+            words,
+        )
         values = [[unit, "fprop e1m2", "half", *(f"{first + i / 4:.2f}" for i in range(7))] for unit, first in own]
         check_equal(cells(part)[10:], sum(values, []), "the values beside the picture")
         for _, first in own:
@@ -310,8 +430,11 @@ def test_energies_are_drawn_by_what_they_are_of():
     check("At 1000 MHz" in page, "clock")
 
 
-OWN = "recipe,seed,held_loss\n" + "".join(f"{name},{seed},{2 + seed / 10 + more * (1 + seed / 50)}\n"
-                                          for name, more in (("bf16", 0), ("mine", .02), ("theirs", .05)) for seed in range(4))
+OWN = "recipe,seed,held_loss\n" + "".join(
+    f"{name},{seed},{2 + seed / 10 + more * (1 + seed / 50)}\n"
+    for name, more in (("bf16", 0), ("mine", 0.02), ("theirs", 0.05))
+    for seed in range(4)
+)
 
 
 def test_a_researchers_own_losses():
@@ -321,15 +444,22 @@ def test_a_researchers_own_losses():
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith("  ")]
     check_equal([line[:2] for line in lines], [["mine", "bf16"], ["theirs", "bf16"], ["theirs", "mine"]], "pairs")
     page = pathlib.Path("own.html").read_text()
-    check("<svg" in page and all(number in cells(page) for line in lines for number in (line[2], f"{line[-1]}")), "the numbers in the page")
+    check(
+        "<svg" in page and all(number in cells(page) for line in lines for number in (line[2], f"{line[-1]}")),
+        "the numbers in the page",
+    )
     check_equal(report.table(report.read_losses("own.csv")), done.stdout, "the call's table")
     done = call("own.csv", "--base", "mine", "-o", "other.html")
-    check(done.returncode == 0 and "  bf16         mine" in done.stdout and pathlib.Path("other.html").exists(), f"{done}")
+    check(
+        done.returncode == 0 and "  bf16         mine" in done.stdout and pathlib.Path("other.html").exists(), f"{done}"
+    )
 
 
 def test_a_base_is_asked_for_where_none_is_known():
     for names, base, status in (("ab", None, 2), ("ab", "b", 0), (("e2m1", "ufp4"), None, 0), (("a", "fp32"), None, 0)):
-        pathlib.Path("own.csv").write_text("recipe,seed,held_loss\n" + "".join(f"{name},{seed},2\n" for name in names for seed in range(2)))
+        pathlib.Path("own.csv").write_text(
+            "recipe,seed,held_loss\n" + "".join(f"{name},{seed},2\n" for name in names for seed in range(2))
+        )
         done = call("own.csv", *(["--base", base] if base else []))
         check(done.returncode == status and ("--base" in done.stderr) == (status == 2), f"{names}, {base}: {done}")
 
@@ -367,7 +497,11 @@ def test_names_are_drawn_as_they_are():
     measured, _ = fixture("same")
     renamed = json.loads(json.dumps(measured).replace('"ufp4"', '"_u"'))
     losses = {"_u" if name == "ufp4" else name: seeds for name, seeds in training_losses("same").items()}
-    check_equal(texts(_train_page.html(renamed, losses)).count("_u"), texts(_train_page.html(measured, training_losses("same"))).count("ufp4"), "legends")
+    check_equal(
+        texts(_train_page.html(renamed, losses)).count("_u"),
+        texts(_train_page.html(measured, training_losses("same"))).count("ufp4"),
+        "legends",
+    )
     check("_u" in losses and texts(_train_page.html(renamed, losses)).count("_u") > 1, "of both curves")
 
 
@@ -387,15 +521,23 @@ def test_losses_of_a_training_are_read():
 
 
 def test_rejects_files_that_are_none():
-    for text, words in (("recipe,seed\na,1\n", "there is no column held_loss"), ("recipe,seed,held_loss\n", "there is no held_loss in it"),
-                        ("recipe,seed,held_loss\na,1,2\na,1,3\n", "line 3: a of seed 1 is there twice"),
-                        ("recipe,seed,held_loss\nbf16,1,2\nb,2,3\nb,3,3\n",
-                         "bad.csv: losses: no seed is there of every recipe: bf16 lacks 2, 3; b lacks 1\n"),
-                        ("recipe,seed,held_loss\na,1,2\na,2,abc\n", "bad.csv, line 3: held_loss is 'abc', not a number\n"),
-                        ("recipe,held_loss,seed\na,2\n", "bad.csv, line 2: there is no seed\n"),
-                        ("recipe,seed,held_loss\nmine,1,2\nbb,1,2\n", "bad.csv: there is neither bf16 nor fp32 in it: --base RECIPE says"),
-                        (f"recipe,seed,held_loss\n{'a' * 140000},1,2\n", "bad.csv is not a CSV file in UTF-8: Error: field larger"),
-                        ("recipe,seed,held_loss\n\udcff,1,2\n", "bad.csv is not a CSV file in UTF-8: UnicodeDecodeError")):
+    for text, words in (
+        ("recipe,seed\na,1\n", "there is no column held_loss"),
+        ("recipe,seed,held_loss\n", "there is no held_loss in it"),
+        ("recipe,seed,held_loss\na,1,2\na,1,3\n", "line 3: a of seed 1 is there twice"),
+        (
+            "recipe,seed,held_loss\nbf16,1,2\nb,2,3\nb,3,3\n",
+            "bad.csv: losses: no seed is there of every recipe: bf16 lacks 2, 3; b lacks 1\n",
+        ),
+        ("recipe,seed,held_loss\na,1,2\na,2,abc\n", "bad.csv, line 3: held_loss is 'abc', not a number\n"),
+        ("recipe,held_loss,seed\na,2\n", "bad.csv, line 2: there is no seed\n"),
+        (
+            "recipe,seed,held_loss\nmine,1,2\nbb,1,2\n",
+            "bad.csv: there is neither bf16 nor fp32 in it: --base RECIPE says",
+        ),
+        (f"recipe,seed,held_loss\n{'a' * 140000},1,2\n", "bad.csv is not a CSV file in UTF-8: Error: field larger"),
+        ("recipe,seed,held_loss\n\udcff,1,2\n", "bad.csv is not a CSV file in UTF-8: UnicodeDecodeError"),
+    ):
         pathlib.Path("bad.csv").write_text(text, errors="surrogateescape")
         done = call("bad.csv")
         check(done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, f"{text!r}: {done}")
@@ -414,17 +556,36 @@ def test_rejects_documents_that_are_none():
     measured, _ = fixture("same")
     explored, _ = fixture("serial")
     shutil.copy(FIXTURES / "serial.explore.csv", "explore.csv")
-    cut = [{key: value for key, value in measured.items() if key != left} for left in ("variants", "settings", "base", "machine")]
-    for document in ({}, [], 1, None, "cases", {"cases": []}, {"cases": [{}]}, {**explored, "cases": explored["cases"][:-1] + [{}]},
-                     {key: value for key, value in explored.items() if key != "clock_mhz"}, *cut):
+    cut = [
+        {key: value for key, value in measured.items() if key != left}
+        for left in ("variants", "settings", "base", "machine")
+    ]
+    for document in (
+        {},
+        [],
+        1,
+        None,
+        "cases",
+        {"cases": []},
+        {"cases": [{}]},
+        {**explored, "cases": explored["cases"][:-1] + [{}]},
+        {key: value for key, value in explored.items() if key != "clock_mhz"},
+        *cut,
+    ):
         pathlib.Path("explore.json").write_text(json.dumps(document))
         done = call("explore.json")
         words = "ufp4.report: explore.json is not what train, explore or ppa writes: "
-        check(done.returncode == 2 and done.stderr.startswith(words) and done.stderr.count("\n") == 1, f"{str(document)[:90]}: {done}")
+        check(
+            done.returncode == 2 and done.stderr.startswith(words) and done.stderr.count("\n") == 1,
+            f"{str(document)[:90]}: {done}",
+        )
     for option in ("--tables", "--json", "--plot=x.svg"):
         for text in ("[]", "{", *(["{}"] if option != "--tables" else [])):
             done = call(option, input=text)
-            check(done.returncode == 2 and "standard input is not what" in done.stderr and done.stderr.count("\n") == 1, f"{option}, {text}: {done}")
+            check(
+                done.returncode == 2 and "standard input is not what" in done.stderr and done.stderr.count("\n") == 1,
+                f"{option}, {text}: {done}",
+            )
 
 
 def test_rejects_losses_of_a_training_that_are_none():
@@ -433,13 +594,24 @@ def test_rejects_losses_of_a_training_that_are_none():
     shutil.copy(FIXTURES / "same.measured.json", folder / "train.json")
     (folder / "losses.csv").write_text("recipe,seed,train_loss\nufp4,1,x\n")
     done = call("bad")
-    check_equal((done.returncode, done.stderr), (2, "ufp4.report: bad/losses.csv, line 2: train_loss is 'x', not a number\n"), f"{done}")
+    check_equal(
+        (done.returncode, done.stderr),
+        (2, "ufp4.report: bad/losses.csv, line 2: train_loss is 'x', not a number\n"),
+        f"{done}",
+    )
 
 
 def test_full_output_is_an_error():
     measured = json.dumps(fixture("same")[0])
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-B", "-m", "ufp4.report", "--tables"], input=measured, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-B", "-m", "ufp4.report", "--tables"],
+            input=measured,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
     check_equal((done.returncode, done.stderr), (3, "ufp4.report: standard output: No space left on device\n"), "full")
 
 
@@ -449,7 +621,11 @@ def test_says_what_is_missing():
     pathlib.Path("without/matplotlib.py").write_text("raise ImportError(\"No module named 'matplotlib'\")\n")
     pathlib.Path("own.csv").write_text(OWN)
     done = call("own.csv", env={**os.environ, "PYTHONPATH": f"without:{os.environ.get('PYTHONPATH', '')}"})
-    check_equal((done.returncode, done.stderr), (3, "ufp4.report: No module named 'matplotlib'; pip install 'ufp4[report]' brings it\n"), "message")
+    check_equal(
+        (done.returncode, done.stderr),
+        (3, "ufp4.report: No module named 'matplotlib'; pip install 'ufp4[report]' brings it\n"),
+        "message",
+    )
 
 
 def test_needs_no_library():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ufp4.stats beside scipy.stats, closed forms and tables."""
+
 import csv
 import math
 import pathlib
@@ -29,8 +30,13 @@ def test_paired_is_scipys():
             values = random.standard_normal(count) + shift
             got, want = stats.paired(values), witness.ttest_1samp(values, 0)
             low, high = want.confidence_interval()
-            for what, one, other in (("t", got.t, want.statistic), ("p", got.p, want.pvalue), ("low", got.mean - got.interval, low),
-                                     ("high", got.mean + got.interval, high), ("deviation", got.deviation, np.std(values, ddof=1))):
+            for what, one, other in (
+                ("t", got.t, want.statistic),
+                ("p", got.p, want.pvalue),
+                ("low", got.mean - got.interval, low),
+                ("high", got.mean + got.interval, high),
+                ("deviation", got.deviation, np.std(values, ddof=1)),
+            ):
                 near(one, other, f"{what} of {count}", 1e-10)
             check_equal((got.count, got.positive), (count, int(np.sum(values > 0))), "count, positive")
 
@@ -44,7 +50,11 @@ def test_published_comparisons_follow_from_their_gaps():
         gaps, what = np.array(row["gaps_percent"].split(), float), ", ".join(list(row.values())[:4])
         check_equal((len(gaps), int(np.sum(gaps > 0))), (int(row["seeds"]), int(row["seeds_worse"])), what)
         low, high = witness.ttest_1samp(gaps, 0).confidence_interval()
-        for key, got in (("gap_percent", np.mean(gaps)), ("interval", (high - low) / 2), ("deviation", np.std(gaps, ddof=1))):
+        for key, got in (
+            ("gap_percent", np.mean(gaps)),
+            ("interval", (high - low) / 2),
+            ("deviation", np.std(gaps, ddof=1)),
+        ):
             near(float(row[key]), got, f"{what}: {key}", 2e-3 * np.max(np.abs(gaps)))
 
 
@@ -61,10 +71,18 @@ def test_student_p_is_that_of_its_closed_forms():
     """With 1, 2 and 4 degrees of freedom; to all digits for others by the table of any textbook."""
     for t in (1e-3, 0.5, 1, 2.5, 7, 80):
         x = t / math.sqrt(t * t + 4)
-        for freedom, want in ((1, 1 - 2 / math.pi * math.atan(t)), (2, 1 - t / math.sqrt(2 + t * t)), (4, 1 - x * (3 - x * x) / 2)):
+        for freedom, want in (
+            (1, 1 - 2 / math.pi * math.atan(t)),
+            (2, 1 - t / math.sqrt(2 + t * t)),
+            (4, 1 - x * (3 - x * x) / 2),
+        ):
             near(stats.student_p(t, freedom), want, f"t {t}, {freedom} degrees")
             check_equal(stats.student_p(-t, freedom), stats.student_p(t, freedom), "two-sided")
-    check_equal([stats.student_p(0, 7), stats.student_p(math.inf, 7), stats.student_p(math.nan, 7), stats.student_p(2, 0)], [1, 0, 1, 1], "ends")
+    check_equal(
+        [stats.student_p(0, 7), stats.student_p(math.inf, 7), stats.student_p(math.nan, 7), stats.student_p(2, 0)],
+        [1, 0, 1, 1],
+        "ends",
+    )
     for freedom, limit in ((1, 12.706), (2, 4.303), (7, 2.365), (30, 2.042), (120, 1.980)):
         check_equal(round(stats.student_limit(0.05, freedom), 3), limit, f"limit of {freedom}")
     check_equal(stats.student_limit(0.05, 0), math.inf, "none")
@@ -77,7 +95,12 @@ def test_holm_corrects_step_by_step():
     check(np.all(stats.holm(p) >= p) and np.all(stats.holm(p) <= 9 * p), "between p and Bonferroni's")
 
 
-LOSSES = {"bf16": [2, 2.1, 2.2], "ufp4": [2.018, 2.121, 2.2242], "e2m1": [2.059, 2.163, 2.26732], "control": [2.001, 2.099, 2.2]}
+LOSSES = {
+    "bf16": [2, 2.1, 2.2],
+    "ufp4": [2.018, 2.121, 2.2242],
+    "e2m1": [2.059, 2.163, 2.26732],
+    "control": [2.001, 2.099, 2.2],
+}
 
 
 def test_comparisons_are_the_question_with_the_base_and_among_recipes():
@@ -85,12 +108,23 @@ def test_comparisons_are_the_question_with_the_base_and_among_recipes():
         return [(c.recipe, c.against, c.primary) for c in stats.compare(losses, **options)]
 
     quantized = ["ufp4", "e2m1"]
-    check_equal(pairs(LOSSES, quantized=quantized), [("e2m1", "ufp4", True), ("ufp4", "bf16", False), ("e2m1", "bf16", False),
-                                                     ("control", "bf16", False)], "pairs")
+    check_equal(
+        pairs(LOSSES, quantized=quantized),
+        [("e2m1", "ufp4", True), ("ufp4", "bf16", False), ("e2m1", "bf16", False), ("control", "bf16", False)],
+        "pairs",
+    )
     others = {"fp32": [2, 2], "nvfp4": [2.1, 2.1], "mxfp4": [2.1, 2.2], "int4": [2, 2.1]}
     check_equal(pairs(others)[:3], [(name, "fp32", False) for name in ("nvfp4", "mxfp4", "int4")], "without bf16: fp32")
-    check_equal(pairs(others)[3:], [("mxfp4", "nvfp4", False), ("int4", "nvfp4", False), ("int4", "mxfp4", False)], "with one another")
-    check_equal(pairs({**others, "ufp4": [2, 2]})[4:], [(name, "ufp4", False) for name in ("nvfp4", "mxfp4", "int4")], "with ufp4")
+    check_equal(
+        pairs(others)[3:],
+        [("mxfp4", "nvfp4", False), ("int4", "nvfp4", False), ("int4", "mxfp4", False)],
+        "with one another",
+    )
+    check_equal(
+        pairs({**others, "ufp4": [2, 2]})[4:],
+        [(name, "ufp4", False) for name in ("nvfp4", "mxfp4", "int4")],
+        "with ufp4",
+    )
     check_equal(pairs({"ufp4": [2, 2]}), [], "one recipe")
 
 
@@ -100,19 +134,36 @@ def test_comparisons_are_paired_by_seed():
     check_equal([c.verdict for c in got], ["worse", "worse", "worse", "not separated"], "verdicts")
     check_equal(got[0].p, got[0].gap.p, "the question's p stands")
     check(all(c.p >= c.gap.p for c in got[1:]) and got[2].p > got[2].gap.p, "others are corrected")
-    check(got[0].sentence.startswith("e2m1 ends with a higher loss than ufp4: +1.98") and "3 of 3 seeds" in got[0].sentence, got[0].sentence)
+    check(
+        got[0].sentence.startswith("e2m1 ends with a higher loss than ufp4: +1.98")
+        and "3 of 3 seeds" in got[0].sentence,
+        got[0].sentence,
+    )
     near(stats.compare(LOSSES, reported={"ufp4": 2.02, "bf16": 2.0})[1].reported, 1, "reported", 1e-9)
 
 
 def test_verdicts():
-    for one, other, want in (([1, math.nan], [1, 1], "diverged"), ([1], [2], "one seed"), ([1, 2], [1, 2], "the same"),
-                             ([1, 1.001, 1.002], [2, 2.001, 2.002], "better"), ([1, 2], [1.1, 1.9], "not separated")):
+    for one, other, want in (
+        ([1, math.nan], [1, 1], "diverged"),
+        ([1], [2], "one seed"),
+        ([1, 2], [1, 2], "the same"),
+        ([1, 1.001, 1.002], [2, 2.001, 2.002], "better"),
+        ([1, 2], [1.1, 1.9], "not separated"),
+    ):
         check_equal(stats.compare({"a": one, "bf16": other})[0].verdict, want, f"{one} against {other}")
-    for one, other, want, whose in (([1, 1], [1, math.inf], "bf16 diverged", "a run of bf16 has"), ([1, math.nan], [1, 1], "diverged", "a run of a has"),
-                                    ([1, math.inf], [math.nan, 1], "both diverged", "a run of a and of bf16 has")):
+    for one, other, want, whose in (
+        ([1, 1], [1, math.inf], "bf16 diverged", "a run of bf16 has"),
+        ([1, math.nan], [1, 1], "diverged", "a run of a has"),
+        ([1, math.inf], [math.nan, 1], "both diverged", "a run of a and of bf16 has"),
+    ):
         got = stats.compare({"a": one, "bf16": other})[0]
-        check(got.verdict == want and got.sentence == f"a against bf16: {whose} diverged.", f"{one} against {other}: {got.verdict}, {got.sentence}")
-    got = stats.compare({"bf16": [1, 2, 3], "same": [1, 2, 3], "a": [1.1, 1.9, 3.9], "b": [1.01, 2.02, 3.031]}, quantized=[])
+        check(
+            got.verdict == want and got.sentence == f"a against bf16: {whose} diverged.",
+            f"{one} against {other}: {got.verdict}, {got.sentence}",
+        )
+    got = stats.compare(
+        {"bf16": [1, 2, 3], "same": [1, 2, 3], "a": [1.1, 1.9, 3.9], "b": [1.01, 2.02, 3.031]}, quantized=[]
+    )
     by_name = {c.recipe: c for c in got}
     near(min(by_name[name].p / by_name[name].gap.p for name in "ab"), 1, "what says nothing is not counted", 1e-9)
     near(max(by_name[name].p / by_name[name].gap.p for name in "ab"), 2, "of two", 1e-9)
@@ -124,7 +175,11 @@ def test_rounding_proves_nothing():
         base = [2, 2.1, 2.2, 2.3]
         for count in (2, 4):
             got = stats.compare({"bf16": base[:count], "ufp4": [factor * loss for loss in base[:count]]})[0]
-            check_equal((got.gap.deviation, got.gap.interval, got.gap.p, got.verdict), (0, 0, 1, "not separated"), f"{factor}, {count} seeds")
+            check_equal(
+                (got.gap.deviation, got.gap.interval, got.gap.p, got.verdict),
+                (0, 0, 1, "not separated"),
+                f"{factor}, {count} seeds",
+            )
     got = stats.paired([0.1 + 0.2, 0.3])
     check(got.deviation == 0 and math.isnan(got.t) and got.p == 1, f"{got}")
     check(stats.paired([1, 1 + 1e-12]).deviation > 0, "a small difference is one")
@@ -132,6 +187,7 @@ def test_rounding_proves_nothing():
 
 def test_comparisons_have_the_error_of_the_text():
     """Two stretches, whose gaps are 1 % over and under the others' on each seed: 1 % of error."""
+
     def stretches(name):
         more = 0.01 if name == "ufp4" else 0
         return [[loss * (1 + more), loss * (1 - more)] for loss in LOSSES[name]]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ufp4.torch: the bits of the program's layer, gradients, state, torch.compile, and what is refused."""
+
 import copy
 import io
 
@@ -33,32 +34,51 @@ def test_layer_has_the_bits_of_the_program():
 def test_requantized_layer_has_the_bits_of_the_program():
     import json
     import pathlib
+
     x, w, dy = tensors()
     for elem, scale, rht in (("e2m1", "e4m3", "integer"), ("e1m2", "fp32", "none"), ("e2m1", "nvfp4", "bf16")):
         recipe = {"name": "again", "elem": elem, "scale": scale, "rht": rht, "requantize": True, "round": {"dy": "sr"}}
         pathlib.Path("again.json").write_text(json.dumps(recipe))
-        for name, got, right in zip(("Y", "dX", "dW"), step(x, w, dy, recipe=recipe), program_layer(x, w, dy, "again.json")):
+        for name, got, right in zip(
+            ("Y", "dX", "dW"), step(x, w, dy, recipe=recipe), program_layer(x, w, dy, "again.json")
+        ):
             same(got, right, f"{elem} {scale} {name}")
 
 
 def test_larger_blocks_and_transforms_have_the_bits_of_the_program():
     import json
     import pathlib
+
     x, w, dy = tensors(64, 128, 192)
     for block, size in ((32, 16), (64, 32), (128, 64)):
-        recipe = {"name": "wide", "elem": "e1m2", "block": block, "rht": "integer", "rht_size": size, "requantize": size == 32, "round": {"dy": "sr"}}
+        recipe = {
+            "name": "wide",
+            "elem": "e1m2",
+            "block": block,
+            "rht": "integer",
+            "rht_size": size,
+            "requantize": size == 32,
+            "round": {"dy": "sr"},
+        }
         pathlib.Path("wide.json").write_text(json.dumps(recipe))
-        for name, got, right in zip(("Y", "dX", "dW"), step(x, w, dy, recipe=recipe), program_layer(x, w, dy, "wide.json")):
+        for name, got, right in zip(
+            ("Y", "dX", "dW"), step(x, w, dy, recipe=recipe), program_layer(x, w, dy, "wide.json")
+        ):
             same(got, right, f"{block} {size} {name}")
 
 
 def random_recipe(draw):
     """Of all kinds; the one in three that does not go together is drawn again."""
     scale = draw.choice(["e4m3", "nvfp4", "e8m0", "fp32"])
-    given = {"elem": "e2m1" if scale == "nvfp4" else draw.choice(["e2m1", "e1m2", "int4"]), "scale": scale,
-             "rht": {name: draw.choice(["none", "integer", "bf16"]) for name in ("fprop", "dgrad", "wgrad")},
-             "round": {name: draw.choice(["rne", "sr"]) for name in ("x", "w", "dy")}, "layout": {"w": draw.choice(["1d", "1d", "2d"])},
-             "signs": draw.choice(["fixed", "step"]), "requantize": draw.random() < 0.3}
+    given = {
+        "elem": "e2m1" if scale == "nvfp4" else draw.choice(["e2m1", "e1m2", "int4"]),
+        "scale": scale,
+        "rht": {name: draw.choice(["none", "integer", "bf16"]) for name in ("fprop", "dgrad", "wgrad")},
+        "round": {name: draw.choice(["rne", "sr"]) for name in ("x", "w", "dy")},
+        "layout": {"w": draw.choice(["1d", "1d", "2d"])},
+        "signs": draw.choice(["fixed", "step"]),
+        "requantize": draw.random() < 0.3,
+    }
     try:
         return ufp4.recipe(given)
     except ValueError:
@@ -67,6 +87,7 @@ def random_recipe(draw):
 
 def test_random_layers_have_the_bits_of_the_driver():
     import random
+
     draw = random.Random(bench.stream(1))
     try:
         device = ufp4.Device("model", threads=1)
@@ -80,7 +101,9 @@ def test_random_layers_have_the_bits_of_the_driver():
         with torch.no_grad():
             x *= 2.0 ** draw.randrange(-8, 9)
         want = device.linear(x.detach().numpy(), w.detach().numpy(), dy.numpy(), recipe=recipe, **place)
-        for name, got, one in zip(("Y", "dX", "dW"), step(x, w, dy, recipe=recipe, **place), (want.y, want.dx, want.dw)):
+        for name, got, one in zip(
+            ("Y", "dX", "dW"), step(x, w, dy, recipe=recipe, **place), (want.y, want.dx, want.dw)
+        ):
             same(got, torch.from_numpy(one), f"case {case}: {name} of {shape}, {place}, {recipe.to_dict()}")
 
 
@@ -97,7 +120,18 @@ def test_unquantized_layer_is_near_float64():
 def test_passes_in_bf16_are_those_of_the_recipe_bf16():
     x, w, dy = tensors()
     plain, quantized = step(x, w, dy, recipe="bf16"), step(x, w, dy, recipe="ufp4")
-    mixed = step(x, w, dy, recipe={"elem": "e1m2", "rht": "integer", "round": {"dy": "sr"}, "scale_round": {"dy": "up"}, "bf16_passes": ["dgrad"]})
+    mixed = step(
+        x,
+        w,
+        dy,
+        recipe={
+            "elem": "e1m2",
+            "rht": "integer",
+            "round": {"dy": "sr"},
+            "scale_round": {"dy": "up"},
+            "bf16_passes": ["dgrad"],
+        },
+    )
     for i, (name, want) in enumerate((("Y", quantized), ("dX", plain), ("dW", quantized))):
         same(mixed[i], want[i], name)
 
@@ -167,8 +201,13 @@ def test_compiled_layers_are_opaque_and_have_the_same_bits():
     x, w, dy = tensors()
     ids = torch.tensor([0, 0, 0])
     for recipe in ("ufp4", "bf16", "nvfp4"):
-        torch.library.opcheck(torch.ops.ufp4.linear_forward, (x, w, ids, ut._text(recipe), True, True),
-                              test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_static"), atol=0, rtol=0)
+        torch.library.opcheck(
+            torch.ops.ufp4.linear_forward,
+            (x, w, ids, ut._text(recipe), True, True),
+            test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_static"),
+            atol=0,
+            rtol=0,
+        )
     eager = ut.convert(torch.nn.Sequential(torch.nn.Linear(50, 35), torch.nn.Tanh(), torch.nn.Linear(35, 35)))
     compiled = torch.compile(copy.deepcopy(eager), backend="aot_eager", fullgraph=True)
     for model in (eager, compiled):
@@ -189,8 +228,13 @@ def test_empty_batches_are_those_of_torch():
         for dtype in (torch.float32, torch.bfloat16):
             for recipe in ("ufp4", "nvfp4", "bf16", {"elem": "e1m2", "bf16_passes": ["dgrad", "wgrad"]}):
                 got, want = [], []
-                for out, function in ((got, lambda *given, recipe=recipe: ut.linear(*given, recipe=recipe)), (want, torch.nn.functional.linear)):
-                    x, w = (torch.ones(*shape, dtype=dtype, requires_grad=True) for shape in ((2, tokens, cin), (cout, cin)))
+                for out, function in (
+                    (got, lambda *given, recipe=recipe: ut.linear(*given, recipe=recipe)),
+                    (want, torch.nn.functional.linear),
+                ):
+                    x, w = (
+                        torch.ones(*shape, dtype=dtype, requires_grad=True) for shape in ((2, tokens, cin), (cout, cin))
+                    )
                     bias = torch.ones(cout, dtype=dtype, requires_grad=True)
                     y = function(x, w, bias)
                     y.sum().backward()
@@ -208,26 +252,41 @@ def test_compiled_empty_batches_count_a_step():
         layer.zero_grad()
         y = compiled(torch.ones(tokens, 8))
         y.sum().backward()
-        check(y.shape == (tokens, 4) and (layer.weight.grad.abs().sum() == 0) == (tokens == 0), f"{tokens}: {layer.weight.grad}")
+        check(
+            y.shape == (tokens, 4) and (layer.weight.grad.abs().sum() == 0) == (tokens == 0),
+            f"{tokens}: {layer.weight.grad}",
+        )
     check_equal(layer.ids.tolist(), [4, 0, 0], "steps")
 
 
 def test_ids_stay_integers_whatever_becomes_of_the_layer():
-    for change in (lambda m: m.type(torch.float32), lambda m: m.half(), lambda m: m.to(torch.bfloat16), lambda m: m.double(), lambda m: m.float(),
-                   lambda m: m.to("meta").to_empty(device="cpu")):
+    for change in (
+        lambda m: m.type(torch.float32),
+        lambda m: m.half(),
+        lambda m: m.to(torch.bfloat16),
+        lambda m: m.double(),
+        lambda m: m.float(),
+        lambda m: m.to("meta").to_empty(device="cpu"),
+    ):
         layer = change(ut.Linear(8, 4, layer=3, seed=2**62 + 1))
         check(layer.ids.dtype == torch.int64 and layer.ids.tolist() == [0, 3, 2**62 + 1], f"{layer.ids}")
     layer.float()(torch.ones(2, 8))
     with torch.device("meta"):
         check_equal(ut.Linear(8, 4, layer=3).ids.tolist(), [0, 3, 0], "made without memory")
-    check(not list(layer.buffers()) and [*layer.state_dict()] == ["weight", "bias", "ids"], "no buffer, but a part of the state")
+    check(
+        not list(layer.buffers()) and [*layer.state_dict()] == ["weight", "bias", "ids"],
+        "no buffer, but a part of the state",
+    )
 
 
 def test_state_without_numbers_is_told():
     layer, plain = ut.Linear(8, 4, layer=3), torch.nn.Linear(8, 4)
     check("Missing key(s)" in told(layer, plain.state_dict()) and "ids" in told(layer, plain.state_dict()), "missing")
     check("Unexpected key(s)" in told(plain, layer.state_dict()), "unexpected")
-    check("ids is (2,); it has step, layer and seed" in told(layer, layer.state_dict() | {"ids": torch.tensor([1, 2])}), "another shape")
+    check(
+        "ids is (2,); it has step, layer and seed" in told(layer, layer.state_dict() | {"ids": torch.tensor([1, 2])}),
+        "another shape",
+    )
     keys = layer.load_state_dict(plain.state_dict(), strict=False)
     check_equal((keys.missing_keys, layer.ids.tolist()), (["ids"], [0, 3, 0]), "not strict")
 
@@ -242,6 +301,7 @@ def told(layer, state):
 
 def test_flops_are_those_of_torch():
     from torch.utils.flop_counter import FlopCounterMode
+
     for grads in ((True, True), (False, True), (True, False)):
         counts = []
         for function in (ut.linear, torch.nn.functional.linear):
@@ -303,10 +363,12 @@ def test_tensors_that_lie_oddly_have_the_same_bits():
 
 def test_memory_does_not_leak():
     import pathlib
+
     x, w, dy = tensors(512, 512, 512)
 
     def resident():
         return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+
     if not pathlib.Path("/proc/self/statm").exists():
         raise bench.Skipped("no /proc/self/statm")
     for _ in range(5):
@@ -332,7 +394,9 @@ def test_nan_reaches_the_result():
     with torch.no_grad():
         x[3, 4] = float("nan")
     y, dx, dw = step(x, w, dy)
-    check(y[3].isnan().all() and not y[4].isnan().any() and dw.isnan().any() and not dx.isnan().any(), "rows of its block")
+    check(
+        y[3].isnan().all() and not y[4].isnan().any() and dw.isnan().any() and not dx.isnan().any(), "rows of its block"
+    )
 
 
 if __name__ == "__main__":

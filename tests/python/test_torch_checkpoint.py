@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ufp4.torch under torch.utils.checkpoint: a call that is repeated has the random bytes of the first one, and counts as one step."""
+
 import copy
 
 from support import raises
@@ -80,7 +81,9 @@ def check_same(got, want, what):
     check_equal(got[2], want[2], f"{what}: numbers of the layers")
     for i, (one, other) in enumerate(zip(got[0], want[0], strict=True)):
         same(one, other, f"{what}: {i}")
-    for one, other in zip(sum(got[1], []), sum(want[1], []), strict=True):  # sums of FP32, in an order of autograd's; other bytes change 1e-2 of them
+    for one, other in zip(
+        sum(got[1], []), sum(want[1], []), strict=True
+    ):  # sums of FP32, in an order of autograd's; other bytes change 1e-2 of them
         check((one - other).norm() < 1e-6 * other.norm(), f"{what}: gradients of parameters")
 
 
@@ -123,9 +126,9 @@ def test_repeats_of_a_second_backward_pass_and_of_a_part():
         x = batches()[0].requires_grad_()
         for model in (plain, other):
             y = model(x)
-            first, = torch.autograd.grad(y[:12].sum(), x, retain_graph=True)
+            (first,) = torch.autograd.grad(y[:12].sum(), x, retain_graph=True)
             model(x)
-            second, = torch.autograd.grad(y[12:].square().sum(), x)
+            (second,) = torch.autograd.grad(y[12:].square().sum(), x)
             if model is plain:
                 want = first, second
             same(first, want[0], "first")
@@ -151,6 +154,7 @@ def test_evaluation_and_other_calls_in_a_backward_pass_count_as_they_do():
             if y.requires_grad:
                 y.register_hook(lambda grad: hooked(grad).detach())
             return y
+
         checkpoint(function, torch.ones(2, 8, requires_grad=True), **how).sum().backward()
         check_equal((layer.ids[0].item(), hooked.ids[0].item()), (1, 1), f"{name}: a hook in a checkpoint")
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ufp4.torch: converting models, what is told of it, and back."""
+
 import copy
 import warnings
 
@@ -24,12 +25,20 @@ def told(function, *arguments, **options):
 
 def test_convert_numbers_layers_as_named_modules_does():
     nn = torch.nn
-    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Sequential(nn.Linear(8, 8, bias=False), nn.Linear(8, 4)), nn.Linear(4, 2)).eval()
+    model = nn.Sequential(
+        nn.Linear(8, 8), nn.ReLU(), nn.Sequential(nn.Linear(8, 8, bias=False), nn.Linear(8, 4)), nn.Linear(4, 2)
+    ).eval()
     weights = [p for p in model.parameters()]
     out = ut.convert(model, "e2m1", skip=["2.1"], seed=5)
-    check(out is model and all(a is b for a, b in zip(weights, model.parameters(), strict=True)), "the same model and parameters")
-    check_equal([(name, m.ids.tolist()) for name, m in model.named_modules() if isinstance(m, ut.Linear)],
-                [("0", [0, 0, 5]), ("2.0", [0, 1, 5]), ("3", [0, 3, 5])], "layers")
+    check(
+        out is model and all(a is b for a, b in zip(weights, model.parameters(), strict=True)),
+        "the same model and parameters",
+    )
+    check_equal(
+        [(name, m.ids.tolist()) for name, m in model.named_modules() if isinstance(m, ut.Linear)],
+        [("0", [0, 0, 5]), ("2.0", [0, 1, 5]), ("3", [0, 3, 5])],
+        "layers",
+    )
     check(type(model[2][1]) is nn.Linear and not model[0].training and "recipe=e2m1" in repr(model), repr(model))
     check(isinstance(ut.convert(nn.Linear(4, 4)), ut.Linear), "a model that is a layer")
     raises(ValueError, "no layer is called 'head'", ut.convert, nn.Sequential(nn.Linear(4, 4)), skip=["head"])
@@ -86,12 +95,22 @@ def test_bf16_layers_are_those_of_the_trainer():
         return [(name, layer.recipe) for name, layer in model.named_modules() if isinstance(layer, ut.Linear)]
 
     made = names("nvfp4-full")  # 15 % of 7 blocks are two
-    check_equal([name for name, recipe in made if recipe.name == "bf16"], [f"layers.{i}.{name}" for i in (5, 6) for name in ("qkv", "fc1")], "BF16")
+    check_equal(
+        [name for name, recipe in made if recipe.name == "bf16"],
+        [f"layers.{i}.{name}" for i in (5, 6) for name in ("qkv", "fc1")],
+        "BF16",
+    )
     check_equal({recipe.name for _, recipe in made} - {"bf16"}, {"nvfp4-full.layer"}, "others")
     own = {"elem": "e1m2", "name": "n" * 31, "bf16_layers": {"first": 1, "names": ["fc1"]}}
-    check_equal([name for name, recipe in names(own) if recipe.quantized], [f"layers.{i}.qkv" for i in range(1, 7)] + ["head"], "by name")
+    check_equal(
+        [name for name, recipe in names(own) if recipe.quantized],
+        [f"layers.{i}.qkv" for i in range(1, 7)] + ["head"],
+        "by name",
+    )
     one = made[0][1]
-    check_equal(copy.deepcopy(one).to_dict() | {"name": "nvfp4"}, ufp4.recipe("nvfp4").to_dict(), "the recipe of a layer")
+    check_equal(
+        copy.deepcopy(one).to_dict() | {"name": "nvfp4"}, ufp4.recipe("nvfp4").to_dict(), "the recipe of a layer"
+    )
     layers = nn.ModuleList([nn.Linear(4, 4)])
     raises(ValueError, "bf16_layers needs blocks", ut.convert, layers, "nvfp4-full")
     raises(ValueError, "must be modules of the model", ut.convert, layers, "nvfp4-full", blocks=[nn.Linear(4, 4)])
@@ -113,14 +132,36 @@ def transformers():
 
 def gpt2():
     package = transformers()
-    return package.GPT2LMHeadModel(package.GPT2Config(n_layer=2, n_head=2, n_embd=32, n_positions=16, vocab_size=64, bos_token_id=0, eos_token_id=0,
-                                                      resid_pdrop=0, embd_pdrop=0, attn_pdrop=0))
+    return package.GPT2LMHeadModel(
+        package.GPT2Config(
+            n_layer=2,
+            n_head=2,
+            n_embd=32,
+            n_positions=16,
+            vocab_size=64,
+            bos_token_id=0,
+            eos_token_id=0,
+            resid_pdrop=0,
+            embd_pdrop=0,
+            attn_pdrop=0,
+        )
+    )
 
 
 def mixtral():
     package = transformers()
-    return package.MixtralForCausalLM(package.MixtralConfig(vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=2,
-                                                            num_key_value_heads=1, num_local_experts=4, max_position_embeddings=16))
+    return package.MixtralForCausalLM(
+        package.MixtralConfig(
+            vocab_size=64,
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            num_local_experts=4,
+            max_position_embeddings=16,
+        )
+    )
 
 
 def text():
@@ -141,12 +182,25 @@ def numbers(model):
 
 def test_coverage_tells_what_was_converted():
     nn = torch.nn
-    model = nn.ModuleDict({"words": nn.Embedding(100, 16), "a": nn.Linear(16, 16), "b": nn.Bilinear(2, 3, 4), "norm": nn.LayerNorm([4, 4])})
+    model = nn.ModuleDict(
+        {
+            "words": nn.Embedding(100, 16),
+            "a": nn.Linear(16, 16),
+            "b": nn.Bilinear(2, 3, 4),
+            "norm": nn.LayerNorm([4, 4]),
+        }
+    )
     check_equal((ut.coverage(model).share, ut.coverage(model).others), (0, {"a.weight": 256, "b.weight": 24}), "before")
     ut.convert(model, "e2m1")
     covered = ut.coverage(model)
-    check_equal((covered.share, covered.converted, covered.others), (256 / 280, {"a.weight": "e2m1"}, {"b.weight": 24}), "after")
-    check_equal(str(covered), "91.4% of the weights of matrix products are converted\n  a.weight e2m1\n  b.weight not: 24 weights", "text")
+    check_equal(
+        (covered.share, covered.converted, covered.others), (256 / 280, {"a.weight": "e2m1"}, {"b.weight": 24}), "after"
+    )
+    check_equal(
+        str(covered),
+        "91.4% of the weights of matrix products are converted\n  a.weight e2m1\n  b.weight not: 24 weights",
+        "text",
+    )
     tied = nn.ModuleDict({"words": nn.Embedding(10, 16), "head": nn.Linear(16, 10)})
     tied["head"].weight = tied["words"].weight
     check_equal(ut.coverage(ut.convert(tied)).converted, {"head.weight": "ufp4"}, "a weight with two names")
@@ -158,7 +212,11 @@ def test_coverage_counts_layers_of_width_1():
     nn = torch.nn
     model = nn.ModuleDict({"body": nn.Linear(64, 64), "value": nn.Linear(4096, 1)})
     covered = ut.coverage(ut.convert(model, "ufp4", skip="body"))
-    check_equal((covered.share, covered.converted, covered.others), (0.5, {"value.weight": "ufp4"}, {"body.weight": 4096}), "one output")
+    check_equal(
+        (covered.share, covered.converted, covered.others),
+        (0.5, {"value.weight": "ufp4"}, {"body.weight": 4096}),
+        "one output",
+    )
     covered = ut.coverage(ut.convert(nn.Sequential(nn.Linear(1, 37), nn.Linear(37, 1))))
     check_equal(covered.converted, {"0.weight": "ufp4", "1.weight": "ufp4"}, "one input")
 
@@ -166,7 +224,10 @@ def test_coverage_counts_layers_of_width_1():
 def test_convert_rejects_widths_that_a_transform_does_not_divide():
     nn = torch.nn
     recipe = {"name": "wide", "elem": "e1m2", "rht": "integer", "rht_size": 32}
-    for sizes, words in (((100, 64), "1: recipe wide transforms 32 points along 100 inputs"), ((64, 100), "along 100 outputs, which must be a multiple")):
+    for sizes, words in (
+        ((100, 64), "1: recipe wide transforms 32 points along 100 inputs"),
+        ((64, 100), "along 100 outputs, which must be a multiple"),
+    ):
         model = nn.Sequential(nn.Linear(32, 64), nn.Linear(*sizes))
         raises(ValueError, words, ut.convert, model, recipe)
         check(type(model[0]) is nn.Linear, "nothing was converted")
@@ -175,35 +236,63 @@ def test_convert_rejects_widths_that_a_transform_does_not_divide():
     raises(ValueError, "along 100 inputs", ut.convert, nn.Linear(100, 64).eval(), recipe)
     inference = ut.convert(nn.Linear(64, 100).eval(), recipe)
     check_equal(tuple(inference(torch.ones(32, 64)).shape), (32, 100), "inference has no DGRAD")
-    raises(ValueError, "layer 0: recipe wide transforms 32 points along 100 outputs", inference, torch.ones(32, 64, requires_grad=True))
+    raises(
+        ValueError,
+        "layer 0: recipe wide transforms 32 points along 100 outputs",
+        inference,
+        torch.ones(32, 64, requires_grad=True),
+    )
     layer = ut.convert(nn.Linear(64, 32), recipe)
-    raises(ValueError, "layer 0: recipe wide transforms 32 points along 33 tokens, which must be a multiple", layer, torch.ones(33, 64))
+    raises(
+        ValueError,
+        "layer 0: recipe wide transforms 32 points along 33 tokens, which must be a multiple",
+        layer,
+        torch.ones(33, 64),
+    )
 
 
 def test_convert_warns_below_nine_tenths():
     nn = torch.nn
     attention = nn.MultiheadAttention(32, 2)
     model = nn.ModuleDict({"attention": attention, "fc": nn.Linear(32, 32), "head": nn.Linear(32, 32)})
-    check_equal(told(ut.convert, model),
-                "33.3% of the weights of matrix products are converted; not: attention.in_proj_weight, attention.out_proj.weight", "text")
-    check_equal(told(ut.convert, nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 400)), skip="1"), "", "what the caller skips is known to him")
+    check_equal(
+        told(ut.convert, model),
+        "33.3% of the weights of matrix products are converted; not: attention.in_proj_weight, attention.out_proj.weight",
+        "text",
+    )
+    check_equal(
+        told(ut.convert, nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 400)), skip="1"),
+        "",
+        "what the caller skips is known to him",
+    )
     many = nn.Sequential(*(nn.Bilinear(2, 2, 2 + i) for i in range(6)))
-    check_equal(told(ut.convert, many), "0.0% of the weights of matrix products are converted; not: 5.weight, 4.weight, 3.weight, 2.weight and 2 more", "many")
+    check_equal(
+        told(ut.convert, many),
+        "0.0% of the weights of matrix products are converted; not: 5.weight, 4.weight, 3.weight, 2.weight and 2 more",
+        "many",
+    )
     check_equal(told(ut.convert, nn.Sequential(nn.Linear(30, 30), nn.Bilinear(2, 5, 10))), "", "at 90 %")
 
 
 def test_a_second_conversion_changes_the_recipe():
     nn = torch.nn
-    model = ut.convert(nn.Sequential(nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16)), "ufp4", seed=5, skip="1", rank=2)
+    model = ut.convert(
+        nn.Sequential(nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16)), "ufp4", seed=5, skip="1", rank=2
+    )
     for layer in (model[0], model[2]):
         layer(torch.ones(2, 16))
     called = []
     model[0].register_forward_hook(lambda *_: called.append(1))
     ut.convert(model, "e2m1", skip="2")
-    check_equal([(m._shown, m.recipe.name, m.ids.tolist(), m.rank) for m in model],
-                [("e2m1", "e2m1", [1, 0, 5], 2), ("e2m1", "e2m1", [0, 1, 0], None), ("ufp4", "ufp4", [1, 2, 5], 2)], "steps and seeds stay")
+    check_equal(
+        [(m._shown, m.recipe.name, m.ids.tolist(), m.rank) for m in model],
+        [("e2m1", "e2m1", [1, 0, 5], 2), ("e2m1", "e2m1", [0, 1, 0], None), ("ufp4", "ufp4", [1, 2, 5], 2)],
+        "steps and seeds stay",
+    )
     ut.convert(model, "nvfp4", seed=7, rank=0)
-    check_equal([(m.ids.tolist(), m.rank) for m in model], [([1, 0, 7], 0), ([0, 1, 7], 0), ([1, 2, 7], 0)], "given ones do not")
+    check_equal(
+        [(m.ids.tolist(), m.rank) for m in model], [([1, 0, 7], 0), ([0, 1, 7], 0), ([1, 2, 7], 0)], "given ones do not"
+    )
     x = torch.ones(2, 16)
     y = model[0](x)
     same(y.detach(), ut.linear(x, model[0].weight.detach(), model[0].bias.detach(), recipe="nvfp4"), "computed by it")
@@ -213,19 +302,32 @@ def test_a_second_conversion_changes_the_recipe():
 
 def test_unconvert_gives_the_model_back():
     nn = torch.nn
-    model = nn.Sequential(nn.Linear(16, 16), nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0), 1))
+    model = nn.Sequential(
+        nn.Linear(16, 16), nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0), 1)
+    )
     model[0].register_forward_pre_hook(print_nothing)
     before = copy.deepcopy(model)
     told(ut.convert, model)
     kept = list(model.parameters())
     out = ut.unconvert(model)
-    check(out is model and all(a is b for a, b in zip(kept, model.parameters(), strict=True)), "the same model and parameters")
+    check(
+        out is model and all(a is b for a, b in zip(kept, model.parameters(), strict=True)),
+        "the same model and parameters",
+    )
     check_equal([type(m) for m in model.modules()], [type(m) for m in before.modules()], "classes")
     check_equal([*model.state_dict()], [*before.state_dict()], "state")
     check_equal(repr(model), repr(before), "text")
-    check([*model[0]._forward_pre_hooks.values()] == [print_nothing] and not model[1].layers[0].linear1._forward_pre_hooks, "hooks")
-    check(model[1].use_nested_tensor == before[1].use_nested_tensor and model.__dict__.keys() == before.__dict__.keys() and
-          model[0].__dict__.keys() == before[0].__dict__.keys(), "what else it had")
+    check(
+        [*model[0]._forward_pre_hooks.values()] == [print_nothing]
+        and not model[1].layers[0].linear1._forward_pre_hooks,
+        "hooks",
+    )
+    check(
+        model[1].use_nested_tensor == before[1].use_nested_tensor
+        and model.__dict__.keys() == before.__dict__.keys()
+        and model[0].__dict__.keys() == before[0].__dict__.keys(),
+        "what else it had",
+    )
     x = torch.randn(2, 3, 16)
     same(model(x).detach(), before(x).detach(), "Y")
     check(type(ut.unconvert(ut.Linear(4, 4))) is nn.Linear and ut.unconvert(nn.ReLU()), "one made by hand, and nothing")
@@ -240,8 +342,16 @@ def print_nothing(*_):
 
 def test_recipes_are_printed_as_they_were_written():
     nn = torch.nn
-    for recipe, want in (("ufp4", "ufp4"), ({"elem": "e2m1"}, "custom"), ({"elem": "e2m1", "name": "mine"}, "mine"), (ufp4.recipe("nvfp4"), "nvfp4")):
-        check(f"bias=True, recipe={want})" in repr(ut.convert(nn.Linear(4, 4), recipe)), f"{recipe}: {ut.convert(nn.Linear(4, 4), recipe)}")
+    for recipe, want in (
+        ("ufp4", "ufp4"),
+        ({"elem": "e2m1"}, "custom"),
+        ({"elem": "e2m1", "name": "mine"}, "mine"),
+        (ufp4.recipe("nvfp4"), "nvfp4"),
+    ):
+        check(
+            f"bias=True, recipe={want})" in repr(ut.convert(nn.Linear(4, 4), recipe)),
+            f"{recipe}: {ut.convert(nn.Linear(4, 4), recipe)}",
+        )
         check(f"recipe={want})" in repr(ut.Linear(4, 4, recipe=recipe)), "by hand")
     layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(7))
     ut.convert(layers, "nvfp4-full", blocks=layers)
@@ -268,6 +378,7 @@ def test_conv1d_of_transformers_has_the_bits_of_linear():
     want = loss_of(model)
     check_equal(loss_of(twin)[0], want[0], "a copy")
     import pickle
+
     check_equal(numbers(pickle.loads(pickle.dumps(twin))), numbers(twin), "pickled")
     ut.unconvert(model)
     check(type(layer) is plain and not numbers(model), "back")
@@ -292,7 +403,10 @@ EVEN = (0, 2)
 
 class Served(Experts):
     def forward(self, x: "Unknown", *, chosen: torch.Tensor = EVEN) -> "Unknown":  # noqa: F821
-        return sum(torch.nn.functional.linear(torch.tanh(torch.nn.functional.linear(x, self.up[i])), self.down[i]) for i in chosen)
+        return sum(
+            torch.nn.functional.linear(torch.tanh(torch.nn.functional.linear(x, self.up[i])), self.down[i])
+            for i in chosen
+        )
 
 
 class Hidden(Experts):
@@ -311,14 +425,28 @@ def test_experts_are_served_where_their_forward_can_be():
     experts(inputs[0], chosen=[-1]).square().sum().backward()
     up, down = (p.detach()[2].clone().requires_grad_() for p in (experts.up, experts.down))
     options = {"seed": 5, "step": 1 * 3 + 2}
-    ut.linear(torch.tanh(ut.linear(inputs[1], up, layer=1, **options)), down, layer=2, **options).square().sum().backward()
-    for name, got, want in (("dX", inputs[0].grad, inputs[1].grad), ("up", experts.up.grad[2], up.grad), ("down", experts.down.grad[2], down.grad)):
+    ut.linear(
+        torch.tanh(ut.linear(inputs[1], up, layer=1, **options)), down, layer=2, **options
+    ).square().sum().backward()
+    for name, got, want in (
+        ("dX", inputs[0].grad, inputs[1].grad),
+        ("up", experts.up.grad[2], up.grad),
+        ("down", experts.down.grad[2], down.grad),
+    ):
         same(got, want, name)
     check_equal((experts.ids.tolist(), experts.up.grad[0].abs().sum().item()), ([2, 1, 5], 0), "steps")
-    check("recipe=ufp4" in repr(experts) and isinstance(experts, Served) and type(copy.deepcopy(experts)) is type(experts), repr(experts))
+    check(
+        "recipe=ufp4" in repr(experts)
+        and isinstance(experts, Served)
+        and type(copy.deepcopy(experts)) is type(experts),
+        repr(experts),
+    )
     more = torch.nn.Sequential(Served(), torch.nn.Linear(16, 16))
     check_equal(numbers(ut.convert(more)), {"0": [0, 0, 0], "1": [0, 2, 0]}, "two numbers")
-    check(type(ut.unconvert(model)[1]) is Served and [*model.state_dict()] == ["0.weight", "0.bias", "1.up", "1.down"], "back")
+    check(
+        type(ut.unconvert(model)[1]) is Served and [*model.state_dict()] == ["0.weight", "0.bias", "1.up", "1.down"],
+        "back",
+    )
 
 
 def test_experts_that_cannot_be_served_are_named():
@@ -326,12 +454,19 @@ def test_experts_that_cannot_be_served_are_named():
         model = kind()
         words = told(ut.convert, model)
         covered = ut.coverage(model)
-        check_equal((covered.converted, [*covered.others]), (served, [name for name in ("up", "down") if name not in served]), kind.__name__)
+        check_equal(
+            (covered.converted, [*covered.others]),
+            (served, [name for name in ("up", "down") if name not in served]),
+            kind.__name__,
+        )
         check(words.startswith("50.0%" if served else "0.0%") and "down" in words, words)
         model(torch.ones(2, 16)).sum().backward()
     made = {}
-    exec("import torch\nclass Made(torch.nn.Module):\n  def __init__(self):\n    super().__init__()\n    self.w = torch.nn.Parameter(torch.ones(2, 3, 3))\n"
-         "  def forward(self, x):\n    return torch.nn.functional.linear(x, self.w[0])\n", made)
+    exec(
+        "import torch\nclass Made(torch.nn.Module):\n  def __init__(self):\n    super().__init__()\n    self.w = torch.nn.Parameter(torch.ones(2, 3, 3))\n"
+        "  def forward(self, x):\n    return torch.nn.functional.linear(x, self.w[0])\n",
+        made,
+    )
     check("not: w" in told(ut.convert, made["Made"]()), "without a source")
 
 
@@ -341,7 +476,11 @@ def test_experts_of_transformers_have_the_bits_of_linear():
     check_equal(told(ut.convert, model, "fp32"), "", "warning")
     check_equal([*ut.coverage(model).others], ["model.layers.0.mlp.gate.weight"], "not converted: the router")
     loss, others = loss_of(model)
-    check((loss - want).abs() < 1e-5 and all((others[name] - grad).norm() <= 1e-4 * grad.norm() for name, grad in grads.items()), "nearly the same in FP32")
+    check(
+        (loss - want).abs() < 1e-5
+        and all((others[name] - grad).norm() <= 1e-4 * grad.norm() for name, grad in grads.items()),
+        "nearly the same in FP32",
+    )
     ut.convert(model, "ufp4")
     loss, others = loss_of(model)
     experts = "model.layers.0.mlp.experts.gate_up_proj"
@@ -354,6 +493,7 @@ def test_experts_of_transformers_have_the_bits_of_linear():
 
 def test_models_of_transformers_are_saved_and_loaded():
     import safetensors.torch
+
     for make in (gpt2, mixtral):
         model = make()
         ut.convert(model, seed=5)
@@ -372,7 +512,10 @@ def test_models_of_transformers_are_saved_and_loaded():
         for name in grads:
             same(others[name], grads[name], name)
         ut.unconvert(model).save_pretrained("plain")
-        check(not any(key.endswith(".ids") for key in safetensors.torch.load_file("plain/model.safetensors")), "no numbers")
+        check(
+            not any(key.endswith(".ids") for key in safetensors.torch.load_file("plain/model.safetensors")),
+            "no numbers",
+        )
 
 
 def test_checkpoints_of_transformers_repeat_the_bytes():

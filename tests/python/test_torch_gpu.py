@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ufp4.torch on a GPU without one: CPU tensors stand for a GPU's, and the GPU library is the emulated one, whose memory is the host's."""
+
 import contextlib
 import copy
 import ctypes
@@ -29,8 +30,18 @@ if "UFP4_CUDA_EMULATED" in os.environ:
 
 
 class Counts(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in ("allocations", "synchronizations", "to_device", "to_host", "works", "works_on_default",
-                                                     "works_on_gpu_1")]
+    _fields_ = [
+        (name, ctypes.c_uint64)
+        for name in (
+            "allocations",
+            "synchronizations",
+            "to_device",
+            "to_host",
+            "works",
+            "works_on_default",
+            "works_on_gpu_1",
+        )
+    ]
 
 
 def counts():
@@ -46,7 +57,12 @@ def stand_in(captured=False, number=0):
     if "UFP4_CUDA_LIBRARY" not in os.environ:
         raise bench.Skipped("needs the emulated GPU")
     kept = {name: getattr(gpu, name) for name in ("takes", "_number", "_stream", "_is_captured")}
-    gpu.takes, gpu._number, gpu._stream, gpu._is_captured = lambda tensor: True, lambda device: number, lambda device: STREAM, lambda: captured
+    gpu.takes, gpu._number, gpu._stream, gpu._is_captured = (
+        lambda tensor: True,
+        lambda device: number,
+        lambda device: STREAM,
+        lambda: captured,
+    )
     try:
         yield
     finally:
@@ -73,11 +89,18 @@ def test_layers_have_the_bits_of_the_cpu():
 
 @slow
 def test_recipes_of_ones_own_have_the_bits_of_the_cpu():
-    given = [{"elem": "int4", "scale": "fp32", "rht": "integer", "round": "sr"},
-             {"elem": "e1m2", "accumulate": "fp32", "signs": "step", "rht": {"wgrad": "integer"}, "layout": {"w": "2d"}},
-             {"elem": "e2m1", "rht": "bf16", "round": {"dy": {"dgrad": "sr"}}, "scale_round": {"dy": "up"}},
-             {"elem": "int4", "scale": "e8m0", "rht": "integer", "scale_round": "up", "round": {"dy": "sr"}}]
-    for elem, scale, rht in (("e2m1", "e4m3", "integer"), ("e1m2", "fp32", "none"), ("e2m1", "nvfp4", "bf16"), ("int4", "e8m0", "integer")):
+    given = [
+        {"elem": "int4", "scale": "fp32", "rht": "integer", "round": "sr"},
+        {"elem": "e1m2", "accumulate": "fp32", "signs": "step", "rht": {"wgrad": "integer"}, "layout": {"w": "2d"}},
+        {"elem": "e2m1", "rht": "bf16", "round": {"dy": {"dgrad": "sr"}}, "scale_round": {"dy": "up"}},
+        {"elem": "int4", "scale": "e8m0", "rht": "integer", "scale_round": "up", "round": {"dy": "sr"}},
+    ]
+    for elem, scale, rht in (
+        ("e2m1", "e4m3", "integer"),
+        ("e1m2", "fp32", "none"),
+        ("e2m1", "nvfp4", "bf16"),
+        ("int4", "e8m0", "integer"),
+    ):
         given.append({"elem": elem, "scale": scale, "rht": rht, "requantize": True, "round": {"dy": "sr"}})
     for recipe in given:
         check_step(recipe, (40, 50, 35), step=7)
@@ -105,8 +128,15 @@ def test_nothing_is_copied_and_nothing_waits():
         counts()
         step(x, w, dy, recipe="nvfp4")
     seen = counts()
-    check_equal([seen.allocations, seen.synchronizations, seen.to_device, seen.to_host], [0, 0, 0, 0], "allocations, waits, bytes copied")
-    check(seen.works > 20 and seen.works_on_default == 0, f"{seen.works} kernels, {seen.works_on_default} on the default stream")
+    check_equal(
+        [seen.allocations, seen.synchronizations, seen.to_device, seen.to_host],
+        [0, 0, 0, 0],
+        "allocations, waits, bytes copied",
+    )
+    check(
+        seen.works > 20 and seen.works_on_default == 0,
+        f"{seen.works} kernels, {seen.works_on_default} on the default stream",
+    )
 
 
 def test_work_goes_to_the_gpu_of_the_tensor():
@@ -128,9 +158,16 @@ def test_compiled_layers_have_the_same_bits():
     ids = torch.tensor([0, 0, 0])
     with stand_in():
         for recipe in ("ufp4", "mxfp4", "nvfp4"):
-            torch.library.opcheck(torch.ops.ufp4.linear_forward, (x, w, ids, ut._text(recipe), True, True),
-                                  test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_static"), atol=0, rtol=0)
-        eager = ut.convert(torch.nn.Sequential(torch.nn.Linear(50, 35), torch.nn.Tanh(), torch.nn.Linear(35, 35)), "mxfp4")
+            torch.library.opcheck(
+                torch.ops.ufp4.linear_forward,
+                (x, w, ids, ut._text(recipe), True, True),
+                test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_static"),
+                atol=0,
+                rtol=0,
+            )
+        eager = ut.convert(
+            torch.nn.Sequential(torch.nn.Linear(50, 35), torch.nn.Tanh(), torch.nn.Linear(35, 35)), "mxfp4"
+        )
         results = []
         for model in (eager, torch.compile(copy.deepcopy(eager), backend="aot_eager", fullgraph=True)):
             for _ in range(2):
@@ -145,6 +182,7 @@ def test_compiled_layers_have_the_same_bits():
 def test_fake_tensors_of_cuda_have_its_shapes():
     """Scales for each 16 elements, and everything but the numbers of the random bytes is there."""
     from torch._subclasses import FakeTensorMode
+
     with FakeTensorMode():
         x, w, dy = (torch.empty(shape, device="cuda") for shape in ((40, 50), (35, 50), (40, 35)))
         ids = torch.tensor([0, 0, 0])
@@ -153,13 +191,20 @@ def test_fake_tensors_of_cuda_have_its_shapes():
             check_equal([t.device.type for t in (y, *copies)], ["cuda"] * 7, "devices")
             check_equal(numbers.device.type, "cpu", "the numbers")
             check_equal([tuple(t.shape) for t in copies], [(50, 24), (50, 3), (2,), (50, 24), (50, 3), (2,)], recipe)
-            dx, dw = torch.ops.ufp4.linear_backward(dy, numbers, *copies, ut._text(recipe), 50, True, True, torch.float32, torch.float32)
-            check(dx.shape == x.shape and dw.shape == w.shape and dx.device.type == dw.device.type == "cuda", "gradients")
+            dx, dw = torch.ops.ufp4.linear_backward(
+                dy, numbers, *copies, ut._text(recipe), 50, True, True, torch.float32, torch.float32
+            )
+            check(
+                dx.shape == x.shape and dw.shape == w.shape and dx.device.type == dw.device.type == "cuda", "gradients"
+            )
 
 
 def test_checkpoints_and_converted_models_have_the_bits_of_the_cpu():
     from torch.utils.checkpoint import checkpoint
-    plain = ut.convert(torch.nn.Sequential(torch.nn.Linear(50, 32), torch.nn.Tanh(), torch.nn.Linear(32, 35)), "ufp4", seed=4)
+
+    plain = ut.convert(
+        torch.nn.Sequential(torch.nn.Linear(50, 32), torch.nn.Tanh(), torch.nn.Linear(32, 35)), "ufp4", seed=4
+    )
     x, _, dy = tensors()
     results = []
     for reentrant in (None, False, True):
@@ -190,7 +235,14 @@ def test_rejects_graphs_that_would_repeat_random_bytes():
         y = ut.linear(x, w)
     with stand_in(captured=True):
         raises(RuntimeError, "recipe ufp4: a CUDA graph would repeat the random bytes", y.backward, dy)
-        raises(RuntimeError, "would repeat the random bytes", ut.linear, x, w, recipe={"elem": "e1m2", "rht": "integer", "signs": "step"})
+        raises(
+            RuntimeError,
+            "would repeat the random bytes",
+            ut.linear,
+            x,
+            w,
+            recipe={"elem": "e1m2", "rht": "integer", "signs": "step"},
+        )
 
 
 def test_graphed_callables_are_models_that_hold_layers():
@@ -215,7 +267,14 @@ def test_rejects_opening_a_gpu_in_a_capture():
 def test_rejects_what_the_library_does_not_have():
     x, w, _ = tensors()
     with stand_in():
-        raises(ValueError, "cuda: backend cuda does not have contract nv", ut.linear, x, w, recipe={"elem": "e2m1", "accumulate": "nv"})
+        raises(
+            ValueError,
+            "cuda: backend cuda does not have contract nv",
+            ut.linear,
+            x,
+            w,
+            recipe={"elem": "e2m1", "accumulate": "nv"},
+        )
         raises(ValueError, "x is of type torch.float16", ut.linear, x.half(), w)
     with stand_in(number=7):
         raises(RuntimeError, "there is no GPU 7", ut.linear, x, w)
@@ -240,7 +299,13 @@ def test_rejects_cuda_tensors_without_the_library():
     gpu._open.clear()
     try:
         with stand_in():
-            raises(RuntimeError, "`pip install ./drivers/python` builds it where nvcc is, or name one in UFP4_CUDA_LIBRARY", ut.linear, x, w)
+            raises(
+                RuntimeError,
+                "`pip install ./drivers/python` builds it where nvcc is, or name one in UFP4_CUDA_LIBRARY",
+                ut.linear,
+                x,
+                w,
+            )
             ut.linear(x, w, recipe="bf16")  # which is torch's own
     finally:
         gpu._library.cache_clear()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ufp4.torch in data parallel: two processes over gloo against one that does both halves, and the bytes of each rank."""
+
 import pathlib
 import re
 import subprocess
@@ -15,7 +16,10 @@ from bench import check, check_equal
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RANKS, TURNS = 2, (range(3), range(3, 5))
 # X and W are drawn, and the signs of each step.
-RECIPES = {"ufp4": "ufp4", "draws": {"elem": "e1m2", "rht": "integer", "signs": "step", "round": {"x": "sr", "w": "sr", "dy": "sr"}}}
+RECIPES = {
+    "ufp4": "ufp4",
+    "draws": {"elem": "e1m2", "rht": "integer", "signs": "step", "round": {"x": "sr", "w": "sr", "dy": "sr"}},
+}
 WRAPPERS = ("ddp", "fsdp")
 
 
@@ -42,10 +46,12 @@ def losses_of(model, rank, turns):
 
 # --- One of two processes --------------------------------------------------------------------------------
 
+
 def wrapped(model, kind):
     if kind == "ddp":
         return torch.nn.parallel.DistributedDataParallel(model)
     from torch.distributed.fsdp import fully_shard
+
     mesh = torch.distributed.init_device_mesh("cpu", (RANKS,))
     for part in (model[0], model[2], model):
         fully_shard(part, mesh=mesh)
@@ -54,6 +60,7 @@ def wrapped(model, kind):
 
 def state_of(model):
     from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+
     state = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True))
     return {name: value.clone() for name, value in state.items()}  # rank 0 alone has all of it
 
@@ -72,7 +79,9 @@ def run(rank, kind, recipe):
 
 def process(rank):
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=f"file://{pathlib.Path.cwd()}/meeting", rank=rank, world_size=RANKS)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{pathlib.Path.cwd()}/meeting", rank=rank, world_size=RANKS
+    )
     out = {f"{kind} {recipe}": run(rank, kind, recipe) for kind in WRAPPERS for recipe in RECIPES}
     for name, given in (("own", None), ("given", 0)):
         layer = model_of("draws", rank=given)[0]
@@ -90,6 +99,7 @@ def process(rank):
 
 
 # --- What one process makes of both halves ---------------------------------------------------------------
+
 
 def alone(recipe):
     """Losses by rank, and the state."""
@@ -119,7 +129,7 @@ def test_two_processes_are_one_that_does_both_halves():
             for rank in range(RANKS):
                 one, what = seen[rank][f"{kind} {recipe}"], f"{kind}, {recipe}, rank {rank}"
                 same(torch.stack(one["losses"]), torch.stack(losses[rank]), f"{what}: losses")
-                same(torch.stack(one["resumed"]), torch.stack(losses[rank][len(TURNS[0]):]), f"{what}: resumed")
+                same(torch.stack(one["resumed"]), torch.stack(losses[rank][len(TURNS[0]) :]), f"{what}: resumed")
             got = seen[0][f"{kind} {recipe}"]["state"]
             check_equal([*got], [*state], f"{kind}: names in the state")
             for name in state:
@@ -137,9 +147,16 @@ def test_a_rank_draws_for_x_and_dy_and_not_for_w():
         zero, one, next_ = (step(x, w, dy, recipe=recipe, rank=rank, step=2) for rank in (0, 1, 2))
         for name, a, b, c in zip(("Y", "dX", "dW"), zero, one, next_):
             reads = {"x": ("Y", "dW"), "w": ("Y", "dX"), "dy": ("dX", "dW")}[role]
-            check(torch.equal(a, b) == torch.equal(a, c) == torch.equal(b, c) == (name not in reads or not other), f"{role}: {name}")
+            check(
+                torch.equal(a, b) == torch.equal(a, c) == torch.equal(b, c) == (name not in reads or not other),
+                f"{role}: {name}",
+            )
     recipe = {"elem": "e1m2", "round": {"x": "sr", "dy": "sr"}}
-    for name, a, b in zip(("Y", "dX", "dW"), step(x, w, dy, recipe=recipe, rank=3, step=5), step(x, w, dy, recipe=recipe, step=3 << 32 | 5)):
+    for name, a, b in zip(
+        ("Y", "dX", "dW"),
+        step(x, w, dy, recipe=recipe, rank=3, step=5),
+        step(x, w, dy, recipe=recipe, step=3 << 32 | 5),
+    ):
         same(a, b, f"{name}: where the rank is")
 
 
@@ -159,10 +176,21 @@ def test_example_is_started_by_torchrun():
     example = ROOT / "drivers/python/examples/data_parallel.py"
 
     def losses(processes, *options):
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", processes, example, "text", *options]
+        command = [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            "--nproc-per-node",
+            processes,
+            example,
+            "text",
+            *options,
+        ]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=250)
         check(done.returncode == 0, f"{done}")
         return re.findall(r"^ +(\d+) ([0-9.]+)$", done.stdout, re.M)
+
     whole = losses(2, "--steps", 6)
     check_equal([int(number) for number, _ in whole], [*range(1, 7)], "steps")
     check(5 < float(whole[0][1]) < 6.5 and float(whole[-1][1]) < float(whole[0][1]), f"{whole}")

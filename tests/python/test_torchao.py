@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """torchao's MXFP4 and NVFP4 give the same scales and codes where they define the same: docs/howto/python.md says which settings."""
+
 import sys
 import warnings
 
@@ -48,7 +49,10 @@ def test_nvfp4_is_torchaos():
         check(abs(q.tensor_scale / tensor_scale.item() - 1) < 2**-22, f"{q.tensor_scale} and {tensor_scale.item()}")
         same(q.scales, scales.view(torch.uint8).numpy(), "scales")
         steps = np.abs((q.codes & 7).astype(int) - (one_a_byte(codes) & 7))
-        check(np.count_nonzero(steps) <= 4 and steps.max() <= 1 and np.array_equal(q.codes >> 3, one_a_byte(codes) >> 3), f"{np.argwhere(steps)}")
+        check(
+            np.count_nonzero(steps) <= 4 and steps.max() <= 1 and np.array_equal(q.codes >> 3, one_a_byte(codes) >> 3),
+            f"{np.argwhere(steps)}",
+        )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel as its users get it: built from a checkout's sdist, installed in a clean environment."""
+
 import os
 import pathlib
 import re
@@ -18,15 +19,19 @@ PACKAGE = ROOT / "drivers/python"
 
 def call(*words, **options):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=280, env=environment, **options)
+    done = subprocess.run(
+        [str(word) for word in words], capture_output=True, text=True, timeout=280, env=environment, **options
+    )
     check(done.returncode == 0, f"{words}: {done.stdout[-3000:]}{done.stderr[-3000:]}")
     return done.stdout
 
 
 def build(what, source, options="-DUFP4_CUDA=OFF"):
     """The file that the build backend makes, without a network, and with the compiler of CUDA only where that is asked for."""
-    script = (f"import os, sys; sys.path.insert(0, '.'); os.environ['CMAKE_ARGS'] = {options!r}; import staging; "
-              f"print(staging.build_{what}(sys.argv[1]))")
+    script = (
+        f"import os, sys; sys.path.insert(0, '.'); os.environ['CMAKE_ARGS'] = {options!r}; import staging; "
+        f"print(staging.build_{what}(sys.argv[1]))"
+    )
     output = call(sys.executable, "-c", script, os.getcwd(), cwd=source)
     return pathlib.Path(output.splitlines()[-1]).absolute()
 
@@ -58,14 +63,31 @@ def check_contents(wheel):
         names = set(file.namelist())
         info = next(name.split("/")[0] for name in names if ".dist-info/" in name)
         metadata = file.read(f"{info}/METADATA").decode()
-    check({"ufp4/libufp4_model.so", "ufp4/py.typed", "ufp4/__init__.py", "ufp4/report/__main__.py", "ufp4/report/train.html", f"{info}/licenses/LICENSE"} <= names, f"{names}")
+    check(
+        {
+            "ufp4/libufp4_model.so",
+            "ufp4/py.typed",
+            "ufp4/__init__.py",
+            "ufp4/report/__main__.py",
+            "ufp4/report/train.html",
+            f"{info}/licenses/LICENSE",
+        }
+        <= names,
+        f"{names}",
+    )
     check(not any(name.endswith((".h", ".a", ".cmake")) or ".libs/" in name for name in names), f"{names}")
-    check("License-Expression: Apache-2.0" in metadata and "Provides-Extra: torch" in metadata and "Provides-Extra: report" in metadata, metadata)
+    check(
+        "License-Expression: Apache-2.0" in metadata
+        and "Provides-Extra: torch" in metadata
+        and "Provides-Extra: report" in metadata,
+        metadata,
+    )
 
 
 def check_installed(wheel):
     """In a clean environment, which borrows numpy and ml_dtypes, so that nothing is downloaded."""
     import numpy
+
     venv.create("clean", with_pip=True)
     python = pathlib.Path("clean/bin/python").absolute()
     site = pathlib.Path(call(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
@@ -84,14 +106,35 @@ def test_sdists_that_are_made_at_once_are_whole():
         pathlib.Path(name).mkdir()
     script = "import sys; sys.path.insert(0, '.'); import staging; staging.build_sdist(sys.argv[1])"
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    both = [subprocess.Popen([sys.executable, "-B", "-c", script, os.path.abspath(name)], cwd=PACKAGE, env=environment, stdout=subprocess.DEVNULL)
-            for name in ("first", "second")]
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-B", "-c", script, os.path.abspath(name)],
+            cwd=PACKAGE,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+        )
+        for name in ("first", "second")
+    ]
     check_equal([one.wait(timeout=120) for one in both], [0, 0], "exit statuses")
     check_equal(listing(), before, "what is in the checkout")
-    parts = [sorted(member.name.partition("/")[2] for member in tarfile.open(next(pathlib.Path(name).iterdir()))) for name in ("first", "second")]
+    parts = [
+        sorted(member.name.partition("/")[2] for member in tarfile.open(next(pathlib.Path(name).iterdir())))
+        for name in ("first", "second")
+    ]
     check_equal(parts[0], parts[1], "members")
-    wanted = {"LICENSE", "PKG-INFO", "pyproject.toml", "staging.py", "ufp4/py.typed", "core/CMakeLists.txt", "core/cmodel/src/base/version.c", "core/drivers/backends/cuda/library.cu"}
-    check(wanted <= set(parts[0]) and not any("/." in name or "__pycache__" in name for name in parts[0]), f"{parts[0]}")
+    wanted = {
+        "LICENSE",
+        "PKG-INFO",
+        "pyproject.toml",
+        "staging.py",
+        "ufp4/py.typed",
+        "core/CMakeLists.txt",
+        "core/cmodel/src/base/version.c",
+        "core/drivers/backends/cuda/library.cu",
+    }
+    check(
+        wanted <= set(parts[0]) and not any("/." in name or "__pycache__" in name for name in parts[0]), f"{parts[0]}"
+    )
 
 
 @slow
@@ -114,7 +157,13 @@ def test_wheel_of_the_sdist_works_where_it_is_installed():
     check(re.fullmatch(r"ufp4-[0-9.]+-py3-none-linux_\w+\.whl", wheel.name), wheel.name)
     # auditwheel finds nothing but the C library needed, so that the wheel may have the tag that PyPI asks for.
     environment = dict(os.environ, PATH=f"{TOOLS}:{os.environ['PATH']}")
-    subprocess.run([TOOLS / "auditwheel", "repair", wheel, "-w", "repaired"], capture_output=True, env=environment, timeout=120, check=True)
+    subprocess.run(
+        [TOOLS / "auditwheel", "repair", wheel, "-w", "repaired"],
+        capture_output=True,
+        env=environment,
+        timeout=120,
+        check=True,
+    )
     (repaired,) = pathlib.Path("repaired").absolute().iterdir()
     check("-py3-none-manylinux_" in repaired.name, repaired.name)
     check_contents(repaired)
@@ -141,8 +190,11 @@ def test_wheel_that_is_built_where_nvcc_is_holds_the_gpu_library():
         names = [name for name in file.namelist() if "cuda" in name]
         file.extract("ufp4/libufp4_cuda.so")
     check_equal(names, ["ufp4/libufp4_cuda.so"], "in the wheel")
-    check("library.cu" in pathlib.Path("asked").read_text() and b"ufp4_combination_gemm" in pathlib.Path("ufp4/libufp4_cuda.so").read_bytes(),
-          "what nvcc was given")
+    check(
+        "library.cu" in pathlib.Path("asked").read_text()
+        and b"ufp4_combination_gemm" in pathlib.Path("ufp4/libufp4_cuda.so").read_bytes(),
+        "what nvcc was given",
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Others, and readable arithmetic of our own, agree with the package; and hypothesis looks for shapes and types that do not."""
+
 import warnings
 
 from support import bfloat16, gaussian, ml_dtypes, np, same
@@ -20,14 +21,20 @@ def elements(elem):
 
 def decode(q):
     """Element * scale * 2^-t * Sd in float64."""
-    scales = np.repeat(q.float_scales.astype(np.float64), q.block, axis=1)[:, :q.codes.shape[1]]
-    return elements(q.elem)[q.codes] * scales * 2.0 ** -q.tensor_exponent * q.tensor_scale
+    scales = np.repeat(q.float_scales.astype(np.float64), q.block, axis=1)[:, : q.codes.shape[1]]
+    return elements(q.elem)[q.codes] * scales * 2.0**-q.tensor_exponent * q.tensor_scale
 
 
 def test_casts_are_those_of_ml_dtypes():
-    x = np.concatenate([np.linspace(-9, 9, 6000), np.logspace(-12, 3, 6000), -np.logspace(-12, 3, 6000)]).astype(np.float32).reshape(60, -1)
+    x = (
+        np.concatenate([np.linspace(-9, 9, 6000), np.logspace(-12, 3, 6000), -np.logspace(-12, 3, 6000)])
+        .astype(np.float32)
+        .reshape(60, -1)
+    )
     nearest = ufp4.cast(x, "e2m1")
-    check(np.array_equal(elements("e2m1")[nearest], x.astype(ml_dtypes.float4_e2m1fn).astype(np.float32)), "e2m1")  # -0 is 0
+    check(
+        np.array_equal(elements("e2m1")[nearest], x.astype(ml_dtypes.float4_e2m1fn).astype(np.float32)), "e2m1"
+    )  # -0 is 0
     small = x[np.abs(x) <= 448]
     same(ufp4.cast(small[None], "e4m3")[0], small.astype(ml_dtypes.float8_e4m3fn).view(np.uint8), "e4m3")
 
@@ -55,8 +62,13 @@ def test_gfloat_decodes_the_same_elements():
 
 
 def test_values_are_element_times_scale():
-    for options in ({"elem": "e2m1"}, {"elem": "e1m2", "rht": "on"}, {"elem": "int4", "scale": "fp32"}, {"elem": "e2m1", "scale": "nvfp4"},
-                    {"elem": "e1m2", "scale": "e8m0", "round": "sr"}):
+    for options in (
+        {"elem": "e2m1"},
+        {"elem": "e1m2", "rht": "on"},
+        {"elem": "int4", "scale": "fp32"},
+        {"elem": "e2m1", "scale": "nvfp4"},
+        {"elem": "e1m2", "scale": "e8m0", "round": "sr"},
+    ):
         q = ufp4.quantize(gaussian(33, 70), **options)
         same(q.dequantize(), decode(q).astype(np.float32), f"{options}")
 
@@ -77,8 +89,13 @@ def test_larger_blocks_and_transforms_are_those_of_numpy():
             padded[:, :192] = y
             amax = np.abs(padded).reshape(7, -1, block).max(axis=2)
             scales = (amax * 2.0**t / 1.75).astype(np.float32).astype(ml_dtypes.float8_e4m3fn)
-            codes = np.minimum(np.rint(4 * np.abs(y) * 2.0**t / np.repeat(scales.astype(np.float64), block, axis=1)[:, :192]), 7).astype(int)
-            check(q.tensor_exponent == t and np.array_equal(q.float_scales.view(np.uint8), scales.view(np.uint8)), f"{block} {size}: scales")
+            codes = np.minimum(
+                np.rint(4 * np.abs(y) * 2.0**t / np.repeat(scales.astype(np.float64), block, axis=1)[:, :192]), 7
+            ).astype(int)
+            check(
+                q.tensor_exponent == t and np.array_equal(q.float_scales.view(np.uint8), scales.view(np.uint8)),
+                f"{block} {size}: scales",
+            )
             check(np.array_equal(q.codes, np.where(y < 0, codes + 8, codes)), f"{block} {size}: codes")
             product = q.dequantize().astype(np.float64) @ q.dequantize().astype(np.float64).T / (2 if size == 32 else 1)
             check(np.array_equal(ufp4.gemm(q, q), product.astype(np.float32)), f"{block} {size}: product")
@@ -100,19 +117,27 @@ def test_any_shape_type_and_order_is_taken_or_refused():
     side = st.integers(1, 70)
     types = st.sampled_from([np.float32, bfloat16, np.float16, np.float64])
     views = st.sampled_from(["c", "fortran", "rows apart", "reversed", "every second"])
-    words = st.fixed_dictionaries({
-        "elem": st.sampled_from(["e2m1", "e1m2", "int4"]), "scale": st.sampled_from(["e4m3", "nvfp4", "e8m0", "fp32"]),
-        "layout": st.sampled_from(["1d", "2d"]), "axis": st.sampled_from(["row", "col"]), "rht": st.sampled_from(["off", "on", "bf16"]),
-        "round": st.sampled_from(["rne", "sr"]), "scale_round": st.sampled_from([None, "rne", "up", "down", "46"]),
-        "seed": st.integers(0, 2**64 - 1), "tensor_id": st.integers(0, 2**64 - 1)})
+    words = st.fixed_dictionaries(
+        {
+            "elem": st.sampled_from(["e2m1", "e1m2", "int4"]),
+            "scale": st.sampled_from(["e4m3", "nvfp4", "e8m0", "fp32"]),
+            "layout": st.sampled_from(["1d", "2d"]),
+            "axis": st.sampled_from(["row", "col"]),
+            "rht": st.sampled_from(["off", "on", "bf16"]),
+            "round": st.sampled_from(["rne", "sr"]),
+            "scale_round": st.sampled_from([None, "rne", "up", "down", "46"]),
+            "seed": st.integers(0, 2**64 - 1),
+            "tensor_id": st.integers(0, 2**64 - 1),
+        }
+    )
 
     def look(x, view):
         wide = np.zeros((x.shape[0] * 2, x.shape[1] * 2), x.dtype)
         if view == "fortran":
             return np.asfortranarray(x)
         if view == "rows apart":
-            wide[:x.shape[0], :x.shape[1]] = x
-            return wide[:x.shape[0], :x.shape[1]]
+            wide[: x.shape[0], : x.shape[1]] = x
+            return wide[: x.shape[0], : x.shape[1]]
         if view == "every second":
             wide[::2, ::2] = x
             return wide[::2, ::2]
@@ -136,8 +161,12 @@ def test_any_shape_type_and_order_is_taken_or_refused():
             return
         wanted = want if view != "reversed" else ufp4.quantize(np.ascontiguousarray(shown), **options)
         check(got.to_safetensors() == wanted.to_safetensors(), f"{view} {x.shape} {options}")
-        check(ufp4.Quantized.from_safetensors(got.to_safetensors(packed=True)).to_safetensors() == got.to_safetensors(), "read back")
+        check(
+            ufp4.Quantized.from_safetensors(got.to_safetensors(packed=True)).to_safetensors() == got.to_safetensors(),
+            "read back",
+        )
         same(got.dequantize(), decode(got).astype(np.float32), f"{options}")
+
     warnings.simplefilter("ignore")
     property_()
 

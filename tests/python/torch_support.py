@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of ufp4.torch share."""
+
 import sys
 
 try:
@@ -20,8 +21,12 @@ def tensors(tokens=40, cin=50, cout=35, dtype=torch.float32):
 
 
 def same(got, want, what):
-    check(got.dtype == want.dtype and got.shape == want.shape and torch.equal(*(t.flatten().view(torch.uint8) for t in (got, want))),
-          f"{what}: {got} and {want}")
+    check(
+        got.dtype == want.dtype
+        and got.shape == want.shape
+        and torch.equal(*(t.flatten().view(torch.uint8) for t in (got, want))),
+        f"{what}: {got} and {want}",
+    )
 
 
 def step(x, w, dy, **options):

@@ -2,6 +2,7 @@
 """core_gates.py icarus|verilator ROOT CONFIGURATION FOLDER [PROGRAM]: the core in Debian's library, in the form for cells: its netlist,
 the library's cells and its memories in one file. In Icarus Verilog tests/rtl/cocotb runs GEMMs on it, with PROGRAM; in Verilator,
 which runs it a hundred times as fast, the driver its jobs (tests/rtl/flat). The cache is that of UFP4_BUILD."""
+
 import importlib.util
 import os
 import pathlib
@@ -23,7 +24,12 @@ def at_random(text):
     """Registers and memories start at random: unknown they would stay, where gates do not see that both of a choice are the same."""
     text = re.sub(r"^  reg (DS0000|_0_);$", r"  reg \1;\n  initial \1 = $random;", text, flags=re.M)
     text = re.sub(r"^  reg (\[\d+:0\] )?rdata_o;$", r"\g<0>\n  initial rdata_o = {8{$random}};", text, flags=re.M)
-    return re.sub(r"^  reg \[\d+:0\] mem \[(\d+):0\];$", r"\g<0>\n  integer i;\n  initial for (i = 0; i <= \1; i = i + 1) mem[i] = {8{$random}};", text, flags=re.M)
+    return re.sub(
+        r"^  reg \[\d+:0\] mem \[(\d+):0\];$",
+        r"\g<0>\n  integer i;\n  initial for (i = 0; i <= \1; i = i + 1) mem[i] = {8{$random}};",
+        text,
+        flags=re.M,
+    )
 
 
 def run(script, *words):
@@ -35,8 +41,15 @@ def main():
     if missing:
         print(f"skipped: needs {', '.join(missing)} from PyPI")
         return
-    known = re.search(rf"^set\(UFP4_CONFIGURATION_{CONFIGURATION} (.*)\)$", (ROOT / "rtl/gen/configurations.cmake").read_text(), re.M)[1]
-    row = Row(CONFIGURATION, "ufp4_top", {name: int(value) for name, value in re.findall(r"-G(\w+)=(\d+)", known)}, memories=True)
+    known = re.search(
+        rf"^set\(UFP4_CONFIGURATION_{CONFIGURATION} (.*)\)$", (ROOT / "rtl/gen/configurations.cmake").read_text(), re.M
+    )[1]
+    row = Row(
+        CONFIGURATION,
+        "ufp4_top",
+        {name: int(value) for name, value in re.findall(r"-G(\w+)=(\d+)", known)},
+        memories=True,
+    )
     cache = flow.Cache(pathlib.Path(os.environ["UFP4_BUILD"]) / "ppa")
     try:
         tools, library = flow.Tools(), Library([DEBIAN], cache.folder)

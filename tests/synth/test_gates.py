@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synthesized netlists, simulated in Debian's library, give the golden model's bits: records of `ufp4 vectors`.
 test_gates.py ROOT PROGRAM [TEST]"""
+
 import os
 import pathlib
 import subprocess
@@ -43,7 +44,13 @@ def prepare(folder, unit):
 
 
 def records(unit, count):
-    text = subprocess.run([PROGRAM, "vectors", unit, "--seed", str(SEED), "--count", str(count)], check=True, capture_output=True, text=True, timeout=120).stdout
+    text = subprocess.run(
+        [PROGRAM, "vectors", unit, "--seed", str(SEED), "--count", str(count)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stdout
     return [line.split() for line in text.splitlines()[3:]]
 
 
@@ -66,7 +73,7 @@ def test_a_pe_has_the_bits_of_the_golden_model(folder):
         # As the sequencer feeds them; stimulus.pe has the ports of such a line.
         line = [(a, b, k % 8 > 0, k % 8 == 7, k // 8) for k, (a, b, _) in enumerate(known)]
         made = stimulus.pe_of(line, elem, 0)
-        made.sums = {i: sum(term for _, _, term in known[8 * i:8 * i + 8]) for i in range(64)}
+        made.sums = {i: sum(term for _, _, term in known[8 * i : 8 * i + 8]) for i in range(64)}
         printed = netlist.simulate(found, folder, made, ready, 600, netlist.writes(found))
         energy.check_sums(made, printed)
         made.sums[5] += 1
@@ -80,19 +87,50 @@ def test_a_pe_has_the_bits_of_the_golden_model(folder):
 @slow
 def test_a_block_of_quant_has_the_bits_of_the_golden_model(folder):
     ready = prepare(folder, "quant_block")
-    lines = subprocess.run([PROGRAM, "vectors", "quant_block", "--seed", str(SEED), "--count", "40"], check=True, capture_output=True, text=True).stdout.splitlines(True)
-    lines = lines[:3] + lines[3::max(1, len(lines) // 120)]
+    lines = subprocess.run(
+        [PROGRAM, "vectors", "quant_block", "--seed", str(SEED), "--count", "40"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines(True)
+    lines = lines[:3] + lines[3 :: max(1, len(lines) // 120)]
     with open(folder / "readers.svh", "w") as shared:
-        subprocess.run([sys.executable, "-B", ROOT / "tests/rtl/vectors/readers.py", PROGRAM], check=True, stdout=shared, timeout=60)
+        subprocess.run(
+            [sys.executable, "-B", ROOT / "tests/rtl/vectors/readers.py", PROGRAM],
+            check=True,
+            stdout=shared,
+            timeout=60,
+        )
     for change, words in ((False, "0 mismatches"), (True, "1 mismatches")):
         if change:  # of the codes of one record
             fields = lines[20].split()
             fields[7] = f"{int(fields[7], 16) ^ 1:016x}"
             lines[20] = " ".join(fields) + "\n"
         (folder / "records.txt").write_text("".join(lines))
-        ready.run([ready.iverilog, "-g2012", "-I", str(folder), "-o", "gates.vvp", "-s", "read_quant_block", str(ROOT / "tests/rtl/vectors/read_quant_block.sv"), "netlist.v", "cells.v"],
-                  300, folder)
-        said = subprocess.run([ready.vvp, "-n", "gates.vvp", "+quant_block=records.txt"], cwd=folder, capture_output=True, text=True, timeout=1200).stdout
+        ready.run(
+            [
+                ready.iverilog,
+                "-g2012",
+                "-I",
+                str(folder),
+                "-o",
+                "gates.vvp",
+                "-s",
+                "read_quant_block",
+                str(ROOT / "tests/rtl/vectors/read_quant_block.sv"),
+                "netlist.v",
+                "cells.v",
+            ],
+            300,
+            folder,
+        )
+        said = subprocess.run(
+            [ready.vvp, "-n", "gates.vvp", "+quant_block=records.txt"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=1200,
+        ).stdout
         assert f"{len(lines) - 3} records, {words}" in said, said
 
 

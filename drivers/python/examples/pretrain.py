@@ -10,6 +10,7 @@ All runs advance in turns of a twelfth of the steps, so whenever this stops they
 DIR gets losses.csv and branched.csv (step, tokens, seed, recipe, train_loss, held_loss), held.csv (the held-out loss in parts), train.json
 and report.html, and runs/ with checkpoints of 12 bytes a weight for each run. OMP_NUM_THREADS limits the threads.
 """
+
 import argparse
 import csv
 import fcntl
@@ -35,7 +36,12 @@ from torch import nn
 import ufp4
 import ufp4.torch
 
-SIZES = {"0.5M": (144, 3, 2, 3e-3), "10M": (384, 6, 6, 1e-3), "30M": (512, 8, 10, 8e-4), "124M": (832, 13, 15, 6e-4)}  # width, heads, blocks, rate
+SIZES = {
+    "0.5M": (144, 3, 2, 3e-3),
+    "10M": (384, 6, 6, 1e-3),
+    "30M": (512, 8, 10, 8e-4),
+    "124M": (832, 13, 15, 6e-4),
+}  # width, heads, blocks, rate
 BASE, KINDS = "bf16", ("branched", "whole")
 TURNS, BRANCH = 12, 8  # turns of a run, and those before the branch
 CHUNK, PERIOD, STRETCHES = 65536, 40, 32  # of text: every 40th chunk is held out; parts of the held-out text
@@ -44,6 +50,7 @@ FILES = {"whole": "losses.csv", "branched": "branched.csv"}
 
 
 # --- The model: that of `ufp4 train` -----------------------------------------------------------------------
+
 
 class Block(nn.Module):
     def __init__(self, width, heads, inner):
@@ -54,7 +61,9 @@ class Block(nn.Module):
         self.fc1, self.fc2 = nn.Linear(width, 2 * inner, bias=False), nn.Linear(inner, width, bias=False)
 
     def forward(self, x, turn):
-        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.qkv(self.norm1(x)).chunk(3, dim=-1))
+        q, k, v = (
+            part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.qkv(self.norm1(x)).chunk(3, dim=-1)
+        )
         attended = nn.functional.scaled_dot_product_attention(turn(q), turn(k), v, is_causal=True)
         x = x + self.proj(attended.transpose(1, 2).flatten(2))
         gate, value = self.fc1(self.norm2(x)).chunk(2, dim=-1)
@@ -74,12 +83,15 @@ class GPT(nn.Module):
         self.register_buffer("sin", angles.sin(), persistent=False)
         for name, weight in self.named_parameters():
             if weight.dim() > 1:
-                nn.init.normal_(weight, std=0.02 / math.sqrt(2 * blocks) if name.endswith(("proj.weight", "fc2.weight")) else 0.02)
+                nn.init.normal_(
+                    weight, std=0.02 / math.sqrt(2 * blocks) if name.endswith(("proj.weight", "fc2.weight")) else 0.02
+                )
 
     def forward(self, tokens):
         def turn(x):  # rotary positions
             a, b = x.chunk(2, dim=-1)
             return torch.cat((a * self.cos - b * self.sin, a * self.sin + b * self.cos), dim=-1)
+
         x = self.embedding(tokens)
         for block in self.blocks:
             x = block(x, turn)
@@ -87,6 +99,7 @@ class GPT(nn.Module):
 
 
 # --- The text -------------------------------------------------------------------------------------------------
+
 
 def read(path):
     """The text as bytes, runs of white space as one space."""
@@ -99,10 +112,13 @@ def encoder(chosen, chunks):
     if not chosen.bpe:
         return lambda chunk: torch.frombuffer(bytearray(chunk), dtype=torch.uint8)
     from tokenizers import ByteLevelBPETokenizer, Tokenizer
+
     path = chosen.o / "tokenizer.json"
     if not path.exists():
         made = ByteLevelBPETokenizer()
-        made.train_from_iterator((chunk.decode(errors="replace") for chunk in chunks), vocab_size=chosen.bpe, show_progress=False)
+        made.train_from_iterator(
+            (chunk.decode(errors="replace") for chunk in chunks), vocab_size=chosen.bpe, show_progress=False
+        )
         made.save(str(path) + ".new")
         os.replace(str(path) + ".new", path)
     kept = Tokenizer.from_file(str(path))
@@ -114,14 +130,16 @@ class Text:
 
     def __init__(self, data, chosen):
         size = min(CHUNK, len(data) // PERIOD)
-        chunks = [data[at:at + size] for at in range(0, len(data), size)]
-        held = chunks[PERIOD - 1::PERIOD]
-        del chunks[PERIOD - 1::PERIOD]
+        chunks = [data[at : at + size] for at in range(0, len(data), size)]
+        held = chunks[PERIOD - 1 :: PERIOD]
+        del chunks[PERIOD - 1 :: PERIOD]
         encode, window = encoder(chosen, chunks), chosen.context + 1
         self.tokens, rest = (torch.cat([encode(chunk) for chunk in part]) for part in (chunks, held))
         count = min(chosen.held // chosen.context, len(rest) // window) // STRETCHES * STRETCHES
         if not count or len(self.tokens) <= window:
-            raise ValueError(f"the text has {len(self.tokens)} tokens and {len(rest)} held out, too few of them for windows of {window}")
+            raise ValueError(
+                f"the text has {len(self.tokens)} tokens and {len(rest)} held out, too few of them for windows of {window}"
+            )
         places = torch.arange(count) * (len(rest) - window) // max(1, count - 1)
         self.held = rest[places[:, None] + torch.arange(window)]
         self.window = torch.arange(window)
@@ -129,24 +147,32 @@ class Text:
     def batch(self, seed, step, size):
         """Drawn by seed and step alone."""
         draw = torch.Generator().manual_seed(seed << 32 | step)
-        return self.tokens[torch.randint(len(self.tokens) - len(self.window) + 1, (size, 1), generator=draw) + self.window]
+        return self.tokens[
+            torch.randint(len(self.tokens) - len(self.window) + 1, (size, 1), generator=draw) + self.window
+        ]
 
 
 def loss_of(model, windows, chosen, reduction="mean"):
     windows = windows.to(chosen.device, torch.int64)
-    return nn.functional.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten(), reduction=reduction)
+    return nn.functional.cross_entropy(
+        model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten(), reduction=reduction
+    )
 
 
 @torch.no_grad()
 def held_losses(model, text, chosen):
     """The mean of each stretch of the held-out text."""
     model.eval()
-    losses = [loss_of(model, part, chosen, "none").unflatten(0, (len(part), -1)).mean(1) for part in text.held.split(chosen.batch)]
+    losses = [
+        loss_of(model, part, chosen, "none").unflatten(0, (len(part), -1)).mean(1)
+        for part in text.held.split(chosen.batch)
+    ]
     model.train()
     return torch.cat(losses).unflatten(0, (STRETCHES, -1)).double().mean(1).tolist()
 
 
 # --- Files ----------------------------------------------------------------------------------------------------
+
 
 def replace(path, write):
     """As a whole or not at all, whenever this is killed."""
@@ -185,13 +211,20 @@ class Job:
         self.chosen, self.text, self.folder = chosen, text, chosen.o / "runs"
         self.ends = [chosen.steps * turn // TURNS for turn in range(1, TURNS + 1)]
         self.branch = self.ends[BRANCH - 1]
-        self.done = {self.name(path): torch.load(path, map_location="cpu", mmap=True)["step"] for path in self.folder.glob("*.pt")}
-        self.rows = {kind: Rows(chosen.o / FILES[kind], COLUMNS, lambda row, kind=kind: self._kept(kind, row)) for kind in KINDS}
+        self.done = {
+            self.name(path): torch.load(path, map_location="cpu", mmap=True)["step"]
+            for path in self.folder.glob("*.pt")
+        }
+        self.rows = {
+            kind: Rows(chosen.o / FILES[kind], COLUMNS, lambda row, kind=kind: self._kept(kind, row)) for kind in KINDS
+        }
         columns = ["kind", "recipe", "seed", "step", *(f"loss{i}" for i in range(STRETCHES))]
         self.parts = Rows(chosen.o / "held.csv", columns, lambda row: self._kept(row["kind"], row))
         self.held = {}  # by run and step: the losses of the stretches
         for row in self.parts.rows:
-            self.held.setdefault((row["kind"], row["recipe"], int(row["seed"])), {})[int(row["step"])] = [float(row[name]) for name in columns[4:]]
+            self.held.setdefault((row["kind"], row["recipe"], int(row["seed"])), {})[int(row["step"])] = [
+                float(row[name]) for name in columns[4:]
+            ]
 
     def _kept(self, kind, row):
         return int(row["step"]) < self.done.get((kind, row["recipe"], int(row["seed"])), 0)
@@ -221,7 +254,10 @@ class Job:
         torch.manual_seed(seed)
         model = GPT(chosen.bpe or 256, chosen.context, *SIZES[chosen.size][:3])
         model = ufp4.torch.convert(model, recipe, skip="head", seed=seed, blocks=model.blocks).to(chosen.device)
-        groups = [{"params": [p for p in model.parameters() if (p.dim() > 1) == matrix], "weight_decay": 0.1 * matrix} for matrix in (True, False)]
+        groups = [
+            {"params": [p for p in model.parameters() if (p.dim() > 1) == matrix], "weight_decay": 0.1 * matrix}
+            for matrix in (True, False)
+        ]
         optimizer = torch.optim.AdamW(groups, lr=chosen.lr, betas=(0.9, 0.95), fused=True)
         if state:
             model.load_state_dict(state["model"])
@@ -236,7 +272,9 @@ class Job:
     def _rate(self, step):
         steps = self.chosen.steps
         warm = max(1, steps // 10)
-        return self.chosen.lr * ((step + 1) / warm if step < warm else 0.5 + 0.5 * math.cos(math.pi * (step - warm) / (steps - warm)))
+        return self.chosen.lr * (
+            (step + 1) / warm if step < warm else 0.5 + 0.5 * math.cos(math.pi * (step - warm) / (steps - warm))
+        )
 
     def _step(self, run, model, optimizer, step):
         """The loss, and of a turn's last step that of each stretch of the held-out text."""
@@ -259,9 +297,18 @@ class Job:
         for step in range(first, end):
             loss, held = self._step(run, model, optimizer, step)
             mean = sum(held) / STRETCHES if held else ""
-            self.rows[kind].add(step=step, tokens=(step + 1) * chosen.batch * chosen.context, seed=seed, recipe=recipe, train_loss=loss, held_loss=mean)
+            self.rows[kind].add(
+                step=step,
+                tokens=(step + 1) * chosen.batch * chosen.context,
+                seed=seed,
+                recipe=recipe,
+                train_loss=loss,
+                held_loss=mean,
+            )
             if held:
-                self.parts.add(kind=kind, recipe=recipe, seed=seed, step=step, **{f"loss{i}": part for i, part in enumerate(held)})
+                self.parts.add(
+                    kind=kind, recipe=recipe, seed=seed, step=step, **{f"loss{i}": part for i, part in enumerate(held)}
+                )
                 self.held.setdefault(run, {})[step] = held
             if step + 1 == end or time.monotonic() - saved > chosen.save:
                 if kind == "whole" and recipe == BASE and step + 1 == self.branch:
@@ -291,28 +338,67 @@ class Job:
 
     def _measured(self, kind):
         """What the page has of a kind: the losses at the last step that all runs have."""
-        runs = {recipe: [("whole" if recipe == BASE else kind, recipe, seed) for seed in self.chosen.all_seeds] for recipe in self.chosen.recipe}
+        runs = {
+            recipe: [("whole" if recipe == BASE else kind, recipe, seed) for seed in self.chosen.all_seeds]
+            for recipe in self.chosen.recipe
+        }
         common = set.intersection(*(set(self.held.get(run, ())) for run in sum(runs.values(), [])))
         if not common:
             return None
         last = max(common)
         parts = {recipe: [self.held[run][last] for run in those] for recipe, those in runs.items()}
-        return {"first_step": self.branch if kind == "branched" else 0, "last_step": last,
-                "recipes": [{"recipe": recipe, "seeds": len(held), "held_losses": [sum(one) / STRETCHES for one in held], "stretches": held,
-                             "tokens_per_second": None, "cycles_per_step": None} for recipe, held in parts.items()]}
+        return {
+            "first_step": self.branch if kind == "branched" else 0,
+            "last_step": last,
+            "recipes": [
+                {
+                    "recipe": recipe,
+                    "seeds": len(held),
+                    "held_losses": [sum(one) / STRETCHES for one in held],
+                    "stretches": held,
+                    "tokens_per_second": None,
+                    "cycles_per_step": None,
+                }
+                for recipe, held in parts.items()
+            ],
+        }
 
     def write(self):
         """train.json, from which ufp4.report draws the page."""
         chosen = self.chosen
         width, heads, blocks, _ = SIZES[chosen.size]
-        settings = {"version": ufp4.__version__, "d_model": width, "heads": heads, "layers": blocks, "ff": -(-8 * width // 3 // 16) * 16,
-                    "context": chosen.context, "batch": chosen.batch, "steps": chosen.steps, "lr": chosen.lr, "seeds": chosen.seeds, "seed": chosen.seed,
-                    "unit": "token" if chosen.bpe else "byte"}
-        machine = f"PyTorch {torch.__version__}, {chosen.device}, {torch.get_num_threads()} threads, {platform.machine()}"
-        document = {"program": "pretrain.py", "command": chosen.command, "text": str(chosen.text), "settings": settings, "backend": "torch", "workers": 1,
-                    "machine": machine, "base": BASE, "held_tokens": self.text.held.numel() - len(self.text.held),
-                    "variants": [{"recipe": recipe, "quantized": chosen.quantized[recipe], "perturbation": 0, "paper_loss": None}
-                                 for recipe in chosen.recipe]}
+        settings = {
+            "version": ufp4.__version__,
+            "d_model": width,
+            "heads": heads,
+            "layers": blocks,
+            "ff": -(-8 * width // 3 // 16) * 16,
+            "context": chosen.context,
+            "batch": chosen.batch,
+            "steps": chosen.steps,
+            "lr": chosen.lr,
+            "seeds": chosen.seeds,
+            "seed": chosen.seed,
+            "unit": "token" if chosen.bpe else "byte",
+        }
+        machine = (
+            f"PyTorch {torch.__version__}, {chosen.device}, {torch.get_num_threads()} threads, {platform.machine()}"
+        )
+        document = {
+            "program": "pretrain.py",
+            "command": chosen.command,
+            "text": str(chosen.text),
+            "settings": settings,
+            "backend": "torch",
+            "workers": 1,
+            "machine": machine,
+            "base": BASE,
+            "held_tokens": self.text.held.numel() - len(self.text.held),
+            "variants": [
+                {"recipe": recipe, "quantized": chosen.quantized[recipe], "perturbation": 0, "paper_loss": None}
+                for recipe in chosen.recipe
+            ],
+        }
         found = {kind: self._measured(kind) for kind in chosen.kinds}
         document.update(found.get("whole") or {})
         if found.get("branched"):
@@ -321,6 +407,7 @@ class Job:
 
 
 # --- The command ----------------------------------------------------------------------------------------------
+
 
 def positive(text):
     value = int(text)
@@ -331,24 +418,42 @@ def positive(text):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", nargs="?", type=pathlib.Path, default=pathlib.Path("/usr/share/dictd/gcide.dict.dz"),
-                        help="any file, or a .gz or .dz (default: Debian's dict-gcide)")
+    parser.add_argument(
+        "text",
+        nargs="?",
+        type=pathlib.Path,
+        default=pathlib.Path("/usr/share/dictd/gcide.dict.dz"),
+        help="any file, or a .gz or .dz (default: Debian's dict-gcide)",
+    )
     parser.add_argument("-o", type=pathlib.Path, required=True, metavar="DIR", help="where everything goes")
     parser.add_argument("--size", choices=SIZES, default="10M", help="weights of the blocks (default: 10M)")
     parser.add_argument("--tokens", type=positive, default=2_000_000, help="that a run sees (default: 2000000)")
-    parser.add_argument("--recipe", default="bf16,ufp4,e2m1", metavar="LIST", help="by commas (default: bf16,ufp4,e2m1; bf16 is always trained)")
+    parser.add_argument(
+        "--recipe",
+        default="bf16,ufp4,e2m1",
+        metavar="LIST",
+        help="by commas (default: bf16,ufp4,e2m1; bf16 is always trained)",
+    )
     parser.add_argument("--seeds", type=positive, default=2, help="how many (default: 2)")
     parser.add_argument("--seed", type=positive, default=1, help="the first one (default: 1)")
     parser.add_argument("--branched", action="store_true", help="branched runs only")
     parser.add_argument("--whole", action="store_true", help="whole runs only")
-    parser.add_argument("--bpe", type=positive, default=0, metavar="N", help="N tokens by a BPE that is trained on the text (package tokenizers), in place of bytes")
+    parser.add_argument(
+        "--bpe",
+        type=positive,
+        default=0,
+        metavar="N",
+        help="N tokens by a BPE that is trained on the text (package tokenizers), in place of bytes",
+    )
     parser.add_argument("--context", type=positive, default=256, help="tokens of a window (default: 256)")
     parser.add_argument("--batch", type=positive, default=8, help="windows of a step (default: 8)")
     parser.add_argument("--lr", type=float, help="the highest rate (default: by size)")
     parser.add_argument("--held", type=positive, default=65536, help="held-out tokens (default: 65536)")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--save", type=float, default=300, metavar="SECONDS", help="between checkpoints (default: 300)")
-    parser.add_argument("--resume", action="store_true", help="goes on with what is in DIR; seeds, recipes and kinds may be added")
+    parser.add_argument(
+        "--resume", action="store_true", help="goes on with what is in DIR; seeds, recipes and kinds may be added"
+    )
     chosen = parser.parse_args()
     chosen.command = shlex.join(["pretrain.py", *sys.argv[1:]])
     chosen.recipe = list(dict.fromkeys([BASE, *chosen.recipe.split(",")]))
@@ -361,7 +466,9 @@ def arguments():
     except (ValueError, OSError) as error:
         parser.error(str(error))
     if chosen.steps < 2 * TURNS:
-        parser.error(f"--tokens {chosen.tokens} are {chosen.steps} steps of {chosen.batch * chosen.context}; at least {2 * TURNS} are needed")
+        parser.error(
+            f"--tokens {chosen.tokens} are {chosen.steps} steps of {chosen.batch * chosen.context}; at least {2 * TURNS} are needed"
+        )
     return parser, chosen
 
 
@@ -391,7 +498,9 @@ def main():
     parser, chosen = arguments()
     torch.use_deterministic_algorithms(True)
     torch.utils.deterministic.fill_uninitialized_memory = False  # which checks, and costs time
-    torch.set_float32_matmul_precision("medium")  # operands in BF16, sums in FP32: what the recipe bf16 is, faster; the head too
+    torch.set_float32_matmul_precision(
+        "medium"
+    )  # operands in BF16, sums in FP32: what the recipe bf16 is, faster; the head too
     try:
         data = read(chosen.text)
         lock = claim(parser, chosen, data)
@@ -402,9 +511,13 @@ def main():
     lock.close()
     try:
         from ufp4 import report
+
         report.draw(chosen.o)
     except ImportError as error:
-        print(f"pretrain.py: {error}; pip install 'ufp4[report]', then python -m ufp4.report {chosen.o} draws the page", file=sys.stderr)
+        print(
+            f"pretrain.py: {error}; pip install 'ufp4[report]', then python -m ufp4.report {chosen.o} draws the page",
+            file=sys.stderr,
+        )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exact 4-bit formats of ufp4 in numpy: quantize, multiply, cast, with the bits of the golden model and of the core."""
+
 import importlib
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,39 @@ if TYPE_CHECKING:
     from ._quantize import Quantized, quantize
     from ._recipe import Recipe, recipe
 
-__all__ = ["Bias", "Device", "Layer", "Quantized", "Recipe", "Stats", "bias", "cast", "gemm", "quantize", "random", "recipe", "rht", "__version__"]
+__all__ = [
+    "Bias",
+    "Device",
+    "Layer",
+    "Quantized",
+    "Recipe",
+    "Stats",
+    "bias",
+    "cast",
+    "gemm",
+    "quantize",
+    "random",
+    "recipe",
+    "rht",
+    "__version__",
+]
 
 # Loaded at their first use: ufp4.stats and ufp4.report need neither the library nor ml_dtypes.
-_HOMES = {"Device": "_device", "Layer": "_device", "Stats": "_device", "gemm": "_gemm", "Bias": "_numbers", "bias": "_numbers",
-          "cast": "_numbers", "random": "_numbers", "rht": "_numbers", "Quantized": "_quantize", "quantize": "_quantize",
-          "Recipe": "_recipe", "recipe": "_recipe"}
+_HOMES = {
+    "Device": "_device",
+    "Layer": "_device",
+    "Stats": "_device",
+    "gemm": "_gemm",
+    "Bias": "_numbers",
+    "bias": "_numbers",
+    "cast": "_numbers",
+    "random": "_numbers",
+    "rht": "_numbers",
+    "Quantized": "_quantize",
+    "quantize": "_quantize",
+    "Recipe": "_recipe",
+    "recipe": "_recipe",
+}
 
 
 def __getattr__(name):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """numpy arrays as the matrices of the C library, and back."""
+
 import ctypes
 
 import ml_dtypes
@@ -31,7 +32,9 @@ def floats(array, what):
     if array.dtype == FLOAT32 or array.dtype == BFLOAT16:
         return array
     if array.dtype.kind != "f" or array.dtype.itemsize not in (2, 4, 8):
-        raise ValueError(f"{what} is of type {array.dtype}; float32, bfloat16 (ml_dtypes), float16 and float64 are possible")
+        raise ValueError(
+            f"{what} is of type {array.dtype}; float32, bfloat16 (ml_dtypes), float16 and float64 are possible"
+        )
     with np.errstate(all="ignore"):
         return array.astype(FLOAT32)
 
@@ -42,7 +45,11 @@ def rows_of(array, what):
     for view, transposed in ((array, False), (array.T, True)):
         rows, cols = view.shape
         row, col = view.strides
-        if (col == size or cols == 1) and (rows == 1 or (row >= cols * size and row % size == 0)) and address(array) % size == 0:
+        if (
+            (col == size or cols == 1)
+            and (rows == 1 or (row >= cols * size and row % size == 0))
+            and address(array) % size == 0
+        ):
             return view, transposed
     if address(array) % size:
         raise ValueError(f"{what} is misaligned: its address is no multiple of {size} bytes; pass .copy() of it")
@@ -84,7 +91,12 @@ class Memory:
         """A view of the operand's memory that keeps it; a frozen one cannot be written."""
         view = _View()
         view.memory = self
-        view.__array_interface__ = {"data": (pointer, frozen), "shape": shape, "typestr": np.dtype(dtype).str, "version": 3}
+        view.__array_interface__ = {
+            "data": (pointer, frozen),
+            "shape": shape,
+            "typestr": np.dtype(dtype).str,
+            "version": 3,
+        }
         return np.asarray(view)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices of an installed libufp4: the simulated core with its cycles, the GPU, the golden model."""
+
 import ctypes
 import dataclasses
 import functools
@@ -21,24 +22,57 @@ from ._recipe import Recipe
 
 
 class _Options(Structure):
-    _fields_ = [("configuration", c_char_p), ("memory_bytes", c_uint64), ("mem_latency", c_uint), ("mem_bandwidth", c_uint),
-                ("stall_seed", c_uint64), ("max_cycles", c_uint64), ("trace_path", c_char_p), ("threads", c_uint), ("kernel", c_int),
-                ("message", POINTER(_library.Message)), ("timing_only", c_int), ("timeline_path", c_char_p), ("dram", c_char_p),
-                ("progress", c_void_p), ("progress_user", c_void_p), ("bus", c_void_p)]
+    _fields_ = [
+        ("configuration", c_char_p),
+        ("memory_bytes", c_uint64),
+        ("mem_latency", c_uint),
+        ("mem_bandwidth", c_uint),
+        ("stall_seed", c_uint64),
+        ("max_cycles", c_uint64),
+        ("trace_path", c_char_p),
+        ("threads", c_uint),
+        ("kernel", c_int),
+        ("message", POINTER(_library.Message)),
+        ("timing_only", c_int),
+        ("timeline_path", c_char_p),
+        ("dram", c_char_p),
+        ("progress", c_void_p),
+        ("progress_user", c_void_p),
+        ("bus", c_void_p),
+    ]
 
 
 class _Info(Structure):
-    _fields_ = [("backend", c_char_p), ("configuration", _library.Configuration), ("version", c_uint32), ("memory_bytes", c_uint64),
-                ("has_cycles", c_int), ("hardware", c_char * 256)]
+    _fields_ = [
+        ("backend", c_char_p),
+        ("configuration", _library.Configuration),
+        ("version", c_uint32),
+        ("memory_bytes", c_uint64),
+        ("has_cycles", c_int),
+        ("hardware", c_char * 256),
+    ]
 
 
 class _Stats(Structure):
-    _fields_ = [("m", c_int64), ("n", c_int64), ("k", c_int64), ("cycles", c_uint64), ("quantize_cycles", c_uint64),
-                ("counters", c_uint64 * len(s.COUNTERS))]
+    _fields_ = [
+        ("m", c_int64),
+        ("n", c_int64),
+        ("k", c_int64),
+        ("cycles", c_uint64),
+        ("quantize_cycles", c_uint64),
+        ("counters", c_uint64 * len(s.COUNTERS)),
+    ]
 
 
 class _Shape(Structure):
-    _fields_ = [("tokens", c_int64), ("cin", c_int64), ("cout", c_int64), ("layer", c_uint), ("seed", c_uint64), ("passes", c_uint)]
+    _fields_ = [
+        ("tokens", c_int64),
+        ("cin", c_int64),
+        ("cout", c_int64),
+        ("layer", c_uint),
+        ("seed", c_uint64),
+        ("passes", c_uint),
+    ]
 
 
 STRUCTS = {"device_options": _Options, "device_info": _Info, "gemm_stats": _Stats, "linear_shape": _Shape}
@@ -47,18 +81,42 @@ FUNCTIONS = {
     "device_close": (None, c_void_p),
     "device_info": (c_int, c_void_p, POINTER(_Info)),
     "device_message": (c_char_p, c_void_p),
-    "device_gemm": (c_int, c_void_p, POINTER(_library.Operand), POINTER(_library.Operand), POINTER(_library.Gemm), c_void_p, c_int64,
-                    POINTER(_Stats)),
+    "device_gemm": (
+        c_int,
+        c_void_p,
+        POINTER(_library.Operand),
+        POINTER(_library.Operand),
+        POINTER(_library.Gemm),
+        c_void_p,
+        c_int64,
+        POINTER(_Stats),
+    ),
     "linear_create": (c_int, c_void_p, POINTER(_Shape), POINTER(_library.Recipe), POINTER(c_void_p)),
     "linear_free": (None, c_void_p),
-    "linear_fprop": (c_int, c_void_p, POINTER(_library.Matrix), POINTER(_library.Matrix), c_uint64, c_void_p, POINTER(_Stats)),
+    "linear_fprop": (
+        c_int,
+        c_void_p,
+        POINTER(_library.Matrix),
+        POINTER(_library.Matrix),
+        c_uint64,
+        c_void_p,
+        POINTER(_Stats),
+    ),
     "linear_dgrad": (c_int, c_void_p, POINTER(_library.Matrix), c_uint64, c_void_p, POINTER(_Stats)),
     "linear_wgrad": (c_int, c_void_p, c_void_p, POINTER(_Stats)),
 }
 # What a backend would ignore, which the commands refuse, too (cli_device_check); what else is not possible the library says.
 SIMULATED, CORE = ("mem_latency", "mem_bandwidth", "dram", "stall", "trace"), ("config", "max_cycles")
 UNUSED = {"model": CORE + SIMULATED, "cuda": CORE + SIMULATED, "fpga": SIMULATED, "mmio": SIMULATED, "tlm": ("trace",)}
-DEFAULTS = {"config": None, "max_cycles": 0, "mem_latency": 100, "mem_bandwidth": 0, "dram": None, "stall": 0, "trace": None}
+DEFAULTS = {
+    "config": None,
+    "max_cycles": 0,
+    "mem_latency": 100,
+    "mem_bandwidth": 0,
+    "dram": None,
+    "stall": 0,
+    "trace": None,
+}
 KINDS = {_library.ERROR_MEMORY: MemoryError, 6: RuntimeError, 7: RuntimeError, 8: TimeoutError, 4: OSError, 9: OSError}
 
 
@@ -76,8 +134,10 @@ def _driver():
         result, *arguments = _library.FUNCTIONS[name]
         _library.bind(library, {symbol: (result, *arguments)})
     if library.driver_version() != library.version():
-        raise ImportError(f"{path} is version {_library.version_text(library.driver_version())}; its golden model is "
-                          f"{_library.version_text(library.version())}")
+        raise ImportError(
+            f"{path} is version {_library.version_text(library.driver_version())}; its golden model is "
+            f"{_library.version_text(library.version())}"
+        )
     for name, struct in STRUCTS.items():
         there = library.driver_struct_bytes(f"ufp4_{name}_t".encode())
         if there != ctypes.sizeof(struct):
@@ -89,7 +149,11 @@ def _refuse_unused(backend, given):
     for name in UNUSED.get(backend.partition(":")[0], ()):
         if given[name] != DEFAULTS[name]:
             what = "a core" if name in CORE else "a simulated core"
-            why = f"{what}, and backend {backend} is none" if backend != "tlm" else "the core's signals, and backend tlm has none"
+            why = (
+                f"{what}, and backend {backend} is none"
+                if backend != "tlm"
+                else "the core's signals, and backend tlm has none"
+            )
             raise ValueError(f"{name} is of {why}; take backend rtl")
 
 
@@ -97,6 +161,7 @@ def _refuse_unused(backend, given):
 class Stats:
     """Of one GEMM, D [m][n] over k: clock cycles of the GEMM job, those of the quantization before it, and the core's counters
     by name (docs/ip/registers.md). All zero on a backend without cycles."""
+
     m: int
     n: int
     k: int
@@ -114,6 +179,7 @@ class Stats:
 class Layer:
     """Y [tokens][cout], dX [tokens][cin] and dW [cout][cin] of a linear layer, float32, and the :class:`Stats` of each by pass.
     dx and dw are None where there was no dY."""
+
     y: np.ndarray
     dx: np.ndarray | None
     dw: np.ndarray | None
@@ -138,31 +204,65 @@ class Device:
     hardware: str
     configuration: dict[str, str | int]
 
-    def __init__(self, backend: str = "model", *, config: str | None = None, memory_bytes: int = 1 << 30, mem_latency: int = 100,
-                 mem_bandwidth: int = 0, stall: int = 0, max_cycles: int = 0, trace: str | os.PathLike[str] | None = None,
-                 threads: int = 0, dram: str | None = None) -> None:
+    def __init__(
+        self,
+        backend: str = "model",
+        *,
+        config: str | None = None,
+        memory_bytes: int = 1 << 30,
+        mem_latency: int = 100,
+        mem_bandwidth: int = 0,
+        stall: int = 0,
+        max_cycles: int = 0,
+        trace: str | os.PathLike[str] | None = None,
+        threads: int = 0,
+        dram: str | None = None,
+    ) -> None:
         self._device, self._lock, self._lib = c_void_p(), threading.Lock(), _driver()
         message, word = _library.Message(), 2**32 - 1
         name = _library.text(backend, "backend")
         if config is None and not name.startswith((b"fpga", b"mmio")):
             config = "default"
-        options = _Options(None if config is None else _library.text(config, "config"),
-                           _library.whole(memory_bytes, 1, 2**63, "memory_bytes"),
-                           _library.whole(mem_latency, 0, word, "mem_latency"), _library.whole(mem_bandwidth, 0, word, "mem_bandwidth"),
-                           _library.whole(stall, 0, 2**64 - 1, "stall"), _library.whole(max_cycles, 0, 2**64 - 1, "max_cycles"),
-                           None if trace is None else _library.text(os.fsdecode(trace), "trace", "surrogateescape"),
-                           _library.whole(threads, 0, 2**15, "threads"), 0, ctypes.pointer(message), 0, None,
-                           None if dram is None else _library.text(dram, "dram"))
-        _refuse_unused(backend, {"config": None if config == "default" else config, "max_cycles": max_cycles, "mem_latency": mem_latency,
-                                 "mem_bandwidth": mem_bandwidth, "dram": dram, "stall": stall, "trace": trace})
+        options = _Options(
+            None if config is None else _library.text(config, "config"),
+            _library.whole(memory_bytes, 1, 2**63, "memory_bytes"),
+            _library.whole(mem_latency, 0, word, "mem_latency"),
+            _library.whole(mem_bandwidth, 0, word, "mem_bandwidth"),
+            _library.whole(stall, 0, 2**64 - 1, "stall"),
+            _library.whole(max_cycles, 0, 2**64 - 1, "max_cycles"),
+            None if trace is None else _library.text(os.fsdecode(trace), "trace", "surrogateescape"),
+            _library.whole(threads, 0, 2**15, "threads"),
+            0,
+            ctypes.pointer(message),
+            0,
+            None,
+            None if dram is None else _library.text(dram, "dram"),
+        )
+        _refuse_unused(
+            backend,
+            {
+                "config": None if config == "default" else config,
+                "max_cycles": max_cycles,
+                "mem_latency": mem_latency,
+                "mem_bandwidth": mem_bandwidth,
+                "dram": dram,
+                "stall": stall,
+                "trace": trace,
+            },
+        )
         status = self._lib.device_open(name, byref(options), byref(self._device))
         if status != _library.OK:
             self._raise(status, message.text)
         info = _Info()
         self._check(self._lib.device_info(self._device, byref(info)))
-        self.backend, self.has_cycles, self.hardware = info.backend.decode(), bool(info.has_cycles), info.hardware.decode()
+        self.backend, self.has_cycles, self.hardware = (
+            info.backend.decode(),
+            bool(info.has_cycles),
+            info.hardware.decode(),
+        )
         self.configuration = {"name": info.configuration.name.decode()} | {
-            key: getattr(info.configuration, key) for key in s.CONFIGURATION_KEYS}
+            key: getattr(info.configuration, key) for key in s.CONFIGURATION_KEYS
+        }
 
     def _raise(self, status, text):
         raise KINDS.get(status, ValueError)((text or _library.lib.status_string(status)).decode(errors="replace"))
@@ -197,20 +297,47 @@ class Device:
     def __repr__(self) -> str:
         return f"<ufp4 device {self.backend}, {self.configuration['name']}{'' if self._device else ', closed'}>"
 
-    def gemm(self, a: Quantized, b: Quantized, *, accumulate: str | None = None, alpha: float = 1.0, c: np.ndarray | None = None,
-             out: str = "f32", accumulate_in: np.ndarray | None = None) -> tuple[np.ndarray, Stats]:
+    def gemm(
+        self,
+        a: Quantized,
+        b: Quantized,
+        *,
+        accumulate: str | None = None,
+        alpha: float = 1.0,
+        c: np.ndarray | None = None,
+        out: str = "f32",
+        accumulate_in: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, Stats]:
         """(D, :class:`Stats`): as :func:`ufp4.gemm`, on the device."""
         how, shape, kept = _gemm.arguments(a, b, accumulate, alpha, c, out, accumulate_in)
         d, stats = np.empty(shape, _arrays.DTYPES[how.d_dtype]), _Stats()
         with self._lock:
             self._open()
-            self._check(self._lib.device_gemm(self._device, byref(a._operand), byref(b._operand), byref(how), _arrays.address(d), shape[1],
-                                              byref(stats)))
+            self._check(
+                self._lib.device_gemm(
+                    self._device,
+                    byref(a._operand),
+                    byref(b._operand),
+                    byref(how),
+                    _arrays.address(d),
+                    shape[1],
+                    byref(stats),
+                )
+            )
         del kept
         return d, Stats._of(stats)
 
-    def linear(self, x: np.ndarray, w: np.ndarray, dy: np.ndarray | None = None, *, recipe: str | dict[str, Any] | Recipe = "ufp4",
-               seed: int = 0, layer: int = 0, step: int = 0) -> Layer:
+    def linear(
+        self,
+        x: np.ndarray,
+        w: np.ndarray,
+        dy: np.ndarray | None = None,
+        *,
+        recipe: str | dict[str, Any] | Recipe = "ufp4",
+        seed: int = 0,
+        layer: int = 0,
+        step: int = 0,
+    ) -> Layer:
         """The training GEMMs of a linear layer, as `ufp4 layer` runs them: FPROP of x [tokens][cin] and w [cout][cin], and with
         dy [tokens][cout] DGRAD and WGRAD too. seed, layer and step give the random bytes."""
         made = _recipe.recipe(recipe)
@@ -221,8 +348,14 @@ class Device:
                 matrices[name] = _arrays.matrix(np.ascontiguousarray(array), name)[:2] if transposed else (matrix, kept)
         (xm, _), (wm, _) = matrices["x"], matrices["w"]
         self._check_shapes(xm, wm, matrices.get("dy", (None,))[0])
-        shape = _Shape(xm.rows, xm.cols, wm.rows, _library.whole(layer, 0, 4095, "layer"), _library.whole(seed, 0, 2**64 - 1, "seed"),
-                       1 if dy is None else 7)
+        shape = _Shape(
+            xm.rows,
+            xm.cols,
+            wm.rows,
+            _library.whole(layer, 0, 4095, "layer"),
+            _library.whole(seed, 0, 2**64 - 1, "seed"),
+            1 if dy is None else 7,
+        )
         with self._lock:
             self._open()
             handle = c_void_p()
@@ -241,10 +374,16 @@ class Device:
 
     def _run(self, handle, shape, matrices, step):
         y, stats = np.empty((shape.tokens, shape.cout), np.float32), [_Stats() for _ in range(3)]
-        self._check(self._lib.linear_fprop(handle, byref(matrices["x"][0]), byref(matrices["w"][0]), step, _arrays.address(y), byref(stats[0])))
+        self._check(
+            self._lib.linear_fprop(
+                handle, byref(matrices["x"][0]), byref(matrices["w"][0]), step, _arrays.address(y), byref(stats[0])
+            )
+        )
         if "dy" not in matrices:
             return Layer(y, None, None, {"fprop": Stats._of(stats[0])})
         dx, dw = np.empty((shape.tokens, shape.cin), np.float32), np.empty((shape.cout, shape.cin), np.float32)
-        self._check(self._lib.linear_dgrad(handle, byref(matrices["dy"][0]), step, _arrays.address(dx), byref(stats[1])))
+        self._check(
+            self._lib.linear_dgrad(handle, byref(matrices["dy"][0]), step, _arrays.address(dx), byref(stats[1]))
+        )
         self._check(self._lib.linear_wgrad(handle, _arrays.address(dw), byref(stats[2])))
         return Layer(y, dx, dw, {name: Stats._of(one) for name, one in zip(_recipe.PASSES, stats)})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of quantized tensors: .safetensors of format "ufp4-1", byte for byte as the program writes them."""
+
 import decimal
 import errno
 import json
@@ -24,6 +25,7 @@ DECIMAL = re.compile(r"[ \t\n\v\f\r]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-
 
 
 # --- Writing -------------------------------------------------------------------------------------
+
 
 def _metadata(q):
     o, how = q._operand, q._how
@@ -85,12 +87,13 @@ def _write_beside(path, parts):
 
 # --- Reading -------------------------------------------------------------------------------------
 
+
 def _header(data):
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > min(len(data) - 8, HEADER_LIMIT):
         raise ValueError("not a safetensors file: its header does not fit")
     try:
-        header = json.loads(bytes(data[8:8 + size]).decode(), object_pairs_hook=_unique)
+        header = json.loads(bytes(data[8 : 8 + size]).decode(), object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
@@ -99,7 +102,7 @@ def _header(data):
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise ValueError("not a safetensors file: its metadata is no object of texts")
     _check_places(header, len(data) - 8 - size)
-    return header, metadata, data[8 + size:]
+    return header, metadata, data[8 + size :]
 
 
 def _unique(pairs):
@@ -114,12 +117,18 @@ def _are_numbers(value):
 
 def _check_places(header, size):
     """Tensors lie one behind the other and no byte is left over, as the format asks."""
-    places = [entry.get("data_offsets") if isinstance(entry, dict) else None for name, entry in header.items() if name != "__metadata__"]
+    places = [
+        entry.get("data_offsets") if isinstance(entry, dict) else None
+        for name, entry in header.items()
+        if name != "__metadata__"
+    ]
     at = 0 if all(map(_are_numbers, places)) else -1
     for begin, end in sorted(places) if at == 0 else []:
         at = end if begin == at <= end else -1
     if at != size:
-        raise ValueError(f"not a safetensors file: the offsets of its tensors do not cover its {size} bytes of data one behind the other")
+        raise ValueError(
+            f"not a safetensors file: the offsets of its tensors do not cover its {size} bytes of data one behind the other"
+        )
 
 
 def _tensor(header, body, name, accepted):
@@ -171,14 +180,18 @@ def _how(metadata):
     if rht and rht[2]:
         points = _number(metadata, "rht_size", 16, 64, 16)
     if not rht or (rht[2] and int(rht[2], 16) >> points):
-        raise ValueError(f"metadata rht is '{metadata['rht']}'; it must be none, a mask of 16 bits in hex (as many as rht_size says), or "
-                         "bf16: and such a mask")
+        raise ValueError(
+            f"metadata rht is '{metadata['rht']}'; it must be none, a mask of 16 bits in hex (as many as rht_size says), or "
+            "bf16: and such a mask"
+        )
     how.rht_mask = s.RHT_MASK
     if rht[2]:
         how.rht, how.rht_mask, how.rht_size = 2 if rht[1] else 1, int(rht[2], 16), points
     how.axis = _word(metadata, "axis", _recipe.AXES, "row")
     how.round = _word(metadata, "round", s.ROUNDS, "rne")
-    how.scale_round = _word(metadata, "scale_round", s.SCALE_ROUNDS, "down" if s.SCALES[how.scale] == "e8m0" else s.SCALE_ROUNDS[0])
+    how.scale_round = _word(
+        metadata, "scale_round", s.SCALE_ROUNDS, "down" if s.SCALES[how.scale] == "e8m0" else s.SCALE_ROUNDS[0]
+    )
     how.seed = _number(metadata, "seed", 0, 2**64 - 1, 0)
     how.tensor_id = _number(metadata, "tensor_id", 0, 2**64 - 1, 0)
     e4m3 = how.scale == s.SCALES.index("e4m3")
@@ -196,13 +209,20 @@ def _tensor_scale(metadata, scale):
         return 1.0
     value = c.float32(decimal.Decimal(text)) if DECIMAL.fullmatch(text) else math.nan
     if not 0 < value <= FLOAT.max or (scale != "nvfp4" and value != 1):
-        raise ValueError(f"metadata tensor_scale is '{text}'; it must be a finite number above 0, and 1 with all scales but nvfp4")
+        raise ValueError(
+            f"metadata tensor_scale is '{text}'; it must be a finite number above 0, and 1 with all scales but nvfp4"
+        )
     return value
 
 
 def _layout(metadata, how, dtype, codes, scales):
     """(cols, columns stored, packed). Without cols in the metadata the number of scales tells whether codes are packed."""
-    block, points, (rows, width), blocks = c.lib.how_block(byref(how)), c.lib.how_points(byref(how)), codes.shape, scales.shape[1]
+    block, points, (rows, width), blocks = (
+        c.lib.how_block(byref(how)),
+        c.lib.how_points(byref(how)),
+        codes.shape,
+        scales.shape[1],
+    )
     cols = _number(metadata, "cols", 1, 2**62, None)
     if cols is None:
         packed = dtype == "F4" or -(-width // block) != blocks
@@ -210,10 +230,18 @@ def _layout(metadata, how, dtype, codes, scales):
     else:
         stored = -(-cols // 16) * 16 if how.rht else cols
         packed = dtype == "F4" or stored != width or stored == 1  # of one column both hold the code in the low nibble
-    good = (-(-stored // 2) if packed else stored) == width and -(-stored // block) == blocks and scales.shape[0] == rows
-    if not good or (how.rht and (cols if points > 16 else stored) % points) or _number(metadata, "rows", 1, 2**62, rows) != rows:
-        raise ValueError(f"codes {rows} x {width} and scales {scales.shape[0]} x {blocks} do not go together; codes are [rows][cols], or "
-                         f"packed [rows][ceil(cols/2)], scales [rows][ceil(cols/{block})]")
+    good = (
+        (-(-stored // 2) if packed else stored) == width and -(-stored // block) == blocks and scales.shape[0] == rows
+    )
+    if (
+        not good
+        or (how.rht and (cols if points > 16 else stored) % points)
+        or _number(metadata, "rows", 1, 2**62, rows) != rows
+    ):
+        raise ValueError(
+            f"codes {rows} x {width} and scales {scales.shape[0]} x {blocks} do not go together; codes are [rows][cols], or "
+            f"packed [rows][ceil(cols/2)], scales [rows][ceil(cols/{block})]"
+        )
     return cols, stored, packed
 
 
@@ -233,16 +261,18 @@ def _fill_scales(q, dtype, scales):
 
 
 def _fill_codes(q, codes, stored, packed):
-    to = q._views()[0][:, :-(-stored // 2)]
+    to = q._views()[0][:, : -(-stored // 2)]
     if packed:
         to[...] = codes
         if stored % 2:
             to[:, -1] &= 15
         return
     if np.any(codes > 15):
-        raise ValueError("a byte of codes is over 15, and they are one per byte; if two are packed in each, metadata cols is missing")
+        raise ValueError(
+            "a byte of codes is over 15, and they are one per byte; if two are packed in each, metadata cols is missing"
+        )
     to[...] = codes[:, 0::2]
-    to[:, :stored // 2] |= codes[:, 1::2] << 4
+    to[:, : stored // 2] |= codes[:, 1::2] << 4
 
 
 def read(source, make):
@@ -269,13 +299,19 @@ def _read(data, make):
     tensor_scale = _tensor_scale(metadata, scale)
     cols, stored, packed = _layout(metadata, how, codes_type, codes, scales)
     operand = c.Operand()
-    status = c.lib.operand_create_blocks(how.elem, how.scale, c.lib.how_block(byref(how)), codes.shape[0], cols, byref(operand))
+    status = c.lib.operand_create_blocks(
+        how.elem, how.scale, c.lib.how_block(byref(how)), codes.shape[0], cols, byref(operand)
+    )
     if status == c.ERROR_ARGUMENT:
         raise ValueError(f"it has {codes.shape[0]} rows and {cols} columns; at most {s.MAX_DIM} are possible")
     if status != c.OK:
         c.fail(status)
     out = make(operand, how)
-    operand.exponent, operand.tensor_scale, operand.half = how.exponent, tensor_scale, int(c.lib.how_points(byref(how)) == 32)
+    operand.exponent, operand.tensor_scale, operand.half = (
+        how.exponent,
+        tensor_scale,
+        int(c.lib.how_points(byref(how)) == 32),
+    )
     flags = metadata.get("flags", "")
     operand.flags = (s.FLAG_NAN if "nan" in flags else 0) | (s.FLAG_ROW_SATURATED if "saturated" in flags else 0)
     _fill_scales(out, scales_type, scales)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """GEMMs of quantized tensors."""
+
 from ctypes import byref
 
 import numpy as np
@@ -18,8 +19,12 @@ def arguments(a, b, accumulate, alpha, c, out, accumulate_in):
         if not isinstance(value, Quantized):
             raise TypeError(f"{what} must be a Quantized, as quantize gives, not {type(value).__name__}")
     left, right = a._operand, b._operand
-    if left.cols == right.cols and (a._how.rht != b._how.rht or (a._how.rht and (a._how.rht_mask, a.rht_size) != (b._how.rht_mask, b.rht_size))):
-        raise ValueError(f"a has rht {a.rht} 0x{a.rht_mask:04X} of {a.rht_size}, b has rht {b.rht} 0x{b.rht_mask:04X} of {b.rht_size}; they must be equal")
+    if left.cols == right.cols and (
+        a._how.rht != b._how.rht or (a._how.rht and (a._how.rht_mask, a.rht_size) != (b._how.rht_mask, b.rht_size))
+    ):
+        raise ValueError(
+            f"a has rht {a.rht} 0x{a.rht_mask:04X} of {a.rht_size}, b has rht {b.rht} 0x{b.rht_mask:04X} of {b.rht_size}; they must be equal"
+        )
     how = _library.Gemm(alpha=_library.real(alpha, "alpha"), d_dtype=_library.index_of(out, s.DTYPES, "out"))
     if accumulate is None:
         how.contract = _library.lib.gemm_default_contract(left.scale)
@@ -39,8 +44,17 @@ def arguments(a, b, accumulate, alpha, c, out, accumulate_in):
     return how, shape, kept
 
 
-def gemm(a: Quantized, b: Quantized, *, accumulate: str | None = None, alpha: float = 1.0, c: np.ndarray | None = None, out: str = "f32",
-         accumulate_in: np.ndarray | None = None, threads: int | None = None) -> np.ndarray:
+def gemm(
+    a: Quantized,
+    b: Quantized,
+    *,
+    accumulate: str | None = None,
+    alpha: float = 1.0,
+    c: np.ndarray | None = None,
+    out: str = "f32",
+    accumulate_in: np.ndarray | None = None,
+    threads: int | None = None,
+) -> np.ndarray:
     """D = alpha * A B^T + C: [M][N] of A [M][K] and B [N][K], both :class:`Quantized` with equal K, scale and transform.
 
     accumulate: "exact" (default where the scale allows it), "fp32" (else) or "nv". c: float32 or bfloat16 [M][N], added at the end.

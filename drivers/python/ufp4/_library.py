@@ -1,12 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """The golden model as a C library: structures, functions, and errors that become exceptions."""
+
 import ctypes
 import math
 import numbers
 import os
 import pathlib
 import sys
-from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint16, c_uint32, c_uint64, c_uint8, c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    c_char,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 
 from . import _spec
 
@@ -22,21 +38,57 @@ class Matrix(Structure):
 
 
 class Operand(Structure):
-    _fields_ = [("elem", c_int), ("scale", c_int), ("rows", c_int64), ("cols", c_int64), ("blocks", c_int64), ("block", c_int),
-                ("scale_blocks", c_int64), ("codes", c_void_p), ("scales", c_void_p), ("scales_f32", c_void_p), ("exponent", c_int),
-                ("tensor_scale", c_float), ("flags", c_uint), ("half", c_int)]
+    _fields_ = [
+        ("elem", c_int),
+        ("scale", c_int),
+        ("rows", c_int64),
+        ("cols", c_int64),
+        ("blocks", c_int64),
+        ("block", c_int),
+        ("scale_blocks", c_int64),
+        ("codes", c_void_p),
+        ("scales", c_void_p),
+        ("scales_f32", c_void_p),
+        ("exponent", c_int),
+        ("tensor_scale", c_float),
+        ("flags", c_uint),
+        ("half", c_int),
+    ]
 
 
 class Quantize(Structure):
-    _fields_ = [("elem", c_int), ("scale", c_int), ("axis", c_int), ("layout", c_int), ("rht", c_int), ("rht_mask", c_uint64),
-                ("round", c_int), ("scale_round", c_int), ("seed", c_uint64), ("tensor_id", c_uint64), ("exponent_given", c_int),
-                ("exponent", c_int), ("kernel", c_int), ("threads", c_int), ("block", c_int),
-                ("rht_size", c_int)]
+    _fields_ = [
+        ("elem", c_int),
+        ("scale", c_int),
+        ("axis", c_int),
+        ("layout", c_int),
+        ("rht", c_int),
+        ("rht_mask", c_uint64),
+        ("round", c_int),
+        ("scale_round", c_int),
+        ("seed", c_uint64),
+        ("tensor_id", c_uint64),
+        ("exponent_given", c_int),
+        ("exponent", c_int),
+        ("kernel", c_int),
+        ("threads", c_int),
+        ("block", c_int),
+        ("rht_size", c_int),
+    ]
 
 
 class Gemm(Structure):
-    _fields_ = [("contract", c_int), ("d_dtype", c_int), ("alpha", c_float), ("c", c_void_p), ("c_ld", c_int64),
-                ("accumulate", c_void_p), ("accumulate_ld", c_int64), ("threads", c_int), ("kernel", c_int)]
+    _fields_ = [
+        ("contract", c_int),
+        ("d_dtype", c_int),
+        ("alpha", c_float),
+        ("c", c_void_p),
+        ("c_ld", c_int64),
+        ("accumulate", c_void_p),
+        ("accumulate_ld", c_int64),
+        ("threads", c_int),
+        ("kernel", c_int),
+    ]
 
 
 class ModelEnd(Structure):
@@ -48,23 +100,53 @@ class Bf16Layers(Structure):
 
 
 class Recipe(Structure):
-    _fields_ = [("name", c_char * 80), ("quantized", c_int), ("dtype", c_int), ("elem", c_int), ("scale", c_int), ("rht", c_int * 3),
-                ("rht_mask", c_uint64), ("signs", c_int), ("round", c_int * 2 * 3), ("scale_round", c_int * 2 * 3),
-                ("layout", c_int * 3), ("contract", c_int), ("requantize", c_int), ("bf16_passes", c_uint), ("bf16_layers", Bf16Layers),
-                ("block", c_int), ("rht_size", c_int)]
+    _fields_ = [
+        ("name", c_char * 80),
+        ("quantized", c_int),
+        ("dtype", c_int),
+        ("elem", c_int),
+        ("scale", c_int),
+        ("rht", c_int * 3),
+        ("rht_mask", c_uint64),
+        ("signs", c_int),
+        ("round", c_int * 2 * 3),
+        ("scale_round", c_int * 2 * 3),
+        ("layout", c_int * 3),
+        ("contract", c_int),
+        ("requantize", c_int),
+        ("bf16_passes", c_uint),
+        ("bf16_layers", Bf16Layers),
+        ("block", c_int),
+        ("rht_size", c_int),
+    ]
 
 
 class Rounding(Structure):
-    _fields_ = [("bias_percent", c_double), ("kept", c_double), ("sqnr_db", c_double), ("bucket_ratio", c_double),
-                ("share", c_double * 15), ("blocks", c_int64), ("blocks_out", c_int64)]
+    _fields_ = [
+        ("bias_percent", c_double),
+        ("kept", c_double),
+        ("sqnr_db", c_double),
+        ("bucket_ratio", c_double),
+        ("share", c_double * 15),
+        ("blocks", c_int64),
+        ("blocks_out", c_int64),
+    ]
 
 
 class Configuration(Structure):
     _fields_ = [("name", c_char * _spec.CONFIGURATION_NAME)] + [(key, c_uint32) for key in _spec.CONFIGURATION_KEYS]
 
 
-STRUCTS = {"message": Message, "matrix": Matrix, "operand": Operand, "quantize": Quantize, "gemm": Gemm, "recipe": Recipe,
-           "rounding": Rounding, "configuration": Configuration}
+STRUCTS = {
+    "message": Message,
+    "matrix": Matrix,
+    "operand": Operand,
+    "quantize": Quantize,
+    "gemm": Gemm,
+    "recipe": Recipe,
+    "rounding": Rounding,
+    "configuration": Configuration,
+}
 
 FUNCTIONS = {
     "version": (c_uint32,),
@@ -151,7 +233,11 @@ lib = load(beside_the_modules("libufp4_model.so"))
 
 def fail(status, message=None):
     """Raises what @p status is in Python, in the words of the C library."""
-    text = message.text.decode(errors="replace") if message is not None and message.text else lib.status_string(status).decode()
+    text = (
+        message.text.decode(errors="replace")
+        if message is not None and message.text
+        else lib.status_string(status).decode()
+    )
     raise MemoryError(text) if status == ERROR_MEMORY else ValueError(text)
 
 

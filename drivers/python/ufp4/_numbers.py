@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Casts without scales, the Hadamard transform, random words, and what rounding does to a tensor."""
+
 import dataclasses
 from collections.abc import Iterable, Sequence
 from ctypes import byref, c_uint32
@@ -63,7 +64,9 @@ def _words(values, what):
     return [c.whole(value, 0, 2**32 - 1, what) for value in values]
 
 
-def random(*, rounds: int = 12, key: Sequence[int] | None = None, counter: Sequence[int] | None = None, count: int = 1) -> np.ndarray:
+def random(
+    *, rounds: int = 12, key: Sequence[int] | None = None, counter: Sequence[int] | None = None, count: int = 1
+) -> np.ndarray:
     """uint32 [count][4]: the words of Threefry-4x32, of counters counting up from @p counter.
 
     rounds: 0 to 72. key, counter: 4 words, zeros by default. ValueError: another length or range.
@@ -89,6 +92,7 @@ class Bias:
     blocks: groups of 16 that were measured; blocks_out: those that hold NaN or Inf, left out. The first three are NaN where nothing
     but zeros was measured.
     """
+
     bias_percent: float
     kept: float
     sqnr_db: float

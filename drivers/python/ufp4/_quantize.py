@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantized tensors, and what makes them."""
+
 import os
 import warnings
 from ctypes import byref
@@ -53,7 +54,7 @@ class Quantized:
 
     @property
     def rht(self) -> str:
-        """"off", "on" or "bf16"."""
+        """ "off", "on" or "bf16"."""
         return RHT_WORDS[self._how.rht]
 
     @property
@@ -107,8 +108,10 @@ class Quantized:
         """Codes [rows][8 * blocks], two a byte, and scales, in the operand's memory."""
         o = self._operand
         pointer, dtype = (o.scales_f32, np.float32) if o.scales_f32 else (o.scales, np.uint8)
-        return (self._memory.array(o.codes, (o.rows, o.blocks * 8), np.uint8, frozen),
-                self._memory.array(pointer, (o.rows, o.scale_blocks), dtype, frozen))
+        return (
+            self._memory.array(o.codes, (o.rows, o.blocks * 8), np.uint8, frozen),
+            self._memory.array(pointer, (o.rows, o.scale_blocks), dtype, frozen),
+        )
 
     @property
     def packed_codes(self) -> np.ndarray:
@@ -116,7 +119,7 @@ class Quantized:
 
         With the transform, cols is rounded up to a multiple of 16: the padding is real data.
         """
-        return self._views(frozen=True)[0][:, :-(-self._stored // 2)]
+        return self._views(frozen=True)[0][:, : -(-self._stored // 2)]
 
     @property
     def codes(self) -> np.ndarray:
@@ -126,7 +129,7 @@ class Quantized:
         np.bitwise_and(packed, 15, out=out[:, :, 0])
         np.right_shift(packed, 4, out=out[:, :, 1])
         out.flags.writeable = False  # a write would look as if it changed the tensor
-        return out.reshape(packed.shape[0], -1)[:, :self._stored]
+        return out.reshape(packed.shape[0], -1)[:, : self._stored]
 
     @property
     def scales(self) -> np.ndarray:
@@ -152,8 +155,10 @@ class Quantized:
         if status != c.OK:
             c.fail(status)
         if unrotate:
-            c.lib.rht_undo_all(a.address(out), o.rows * o.blocks * 16 // self.rht_size, self.rht_size, self._how.rht_mask)
-        return out[:, :o.cols] if unrotate else out
+            c.lib.rht_undo_all(
+                a.address(out), o.rows * o.blocks * 16 // self.rht_size, self.rht_size, self._how.rht_mask
+            )
+        return out[:, : o.cols] if unrotate else out
 
     @overload
     def to_safetensors(self, path: None = None, *, packed: bool = False) -> bytes: ...
@@ -189,10 +194,26 @@ class Quantized:
         return f"<ufp4 {', '.join(words + list(self.flags))}>"
 
 
-def quantize(x: np.ndarray, *, elem: str | None = None, scale: str | None = None, block: int | None = None, layout: str | None = None,
-             axis: str | None = None, rht: str | None = None, rht_mask: int | None = None, rht_size: int | None = None, round: str | None = None,
-             scale_round: str | None = None, seed: int = 0, tensor_id: int | None = None, tensor_exponent: int | None = None,
-             recipe: "str | dict[str, Any] | _recipe.Recipe | None" = None, role: str | None = None, pass_: str | None = None) -> Quantized:
+def quantize(
+    x: np.ndarray,
+    *,
+    elem: str | None = None,
+    scale: str | None = None,
+    block: int | None = None,
+    layout: str | None = None,
+    axis: str | None = None,
+    rht: str | None = None,
+    rht_mask: int | None = None,
+    rht_size: int | None = None,
+    round: str | None = None,
+    scale_round: str | None = None,
+    seed: int = 0,
+    tensor_id: int | None = None,
+    tensor_exponent: int | None = None,
+    recipe: "str | dict[str, Any] | _recipe.Recipe | None" = None,
+    role: str | None = None,
+    pass_: str | None = None,
+) -> Quantized:
     """Quantizes a tensor to 4 bits, by parts or as a recipe does for one operand of one GEMM; parts override a recipe's.
 
     x: [rows][cols] of float32 or bfloat16 (ml_dtypes), C or Fortran order, which is not copied; float16 and float64 are rounded to
@@ -206,12 +227,42 @@ def quantize(x: np.ndarray, *, elem: str | None = None, scale: str | None = None
     ValueError: a value, shape or type that is not possible, or values that do not go together. RuntimeWarning: x holds NaN or Inf;
     the scales of those blocks are NaN.
     """
-    return run(x, options(elem=elem, scale=scale, block=block, layout=layout, axis=axis, rht=rht, rht_mask=rht_mask, rht_size=rht_size, round=round,
-                          scale_round=scale_round, seed=seed, tensor_id=tensor_id, tensor_exponent=tensor_exponent, recipe=recipe,
-                          role=role, pass_=pass_))
+    return run(
+        x,
+        options(
+            elem=elem,
+            scale=scale,
+            block=block,
+            layout=layout,
+            axis=axis,
+            rht=rht,
+            rht_mask=rht_mask,
+            rht_size=rht_size,
+            round=round,
+            scale_round=scale_round,
+            seed=seed,
+            tensor_id=tensor_id,
+            tensor_exponent=tensor_exponent,
+            recipe=recipe,
+            role=role,
+            pass_=pass_,
+        ),
+    )
 
 
-def options(*, seed=0, tensor_id=None, tensor_exponent=None, rht_mask=None, rht_size=None, block=None, recipe=None, role=None, pass_=None, **words):
+def options(
+    *,
+    seed=0,
+    tensor_id=None,
+    tensor_exponent=None,
+    rht_mask=None,
+    rht_size=None,
+    block=None,
+    recipe=None,
+    role=None,
+    pass_=None,
+    **words,
+):
     """ufp4_quantize_t of the arguments of quantize."""
     unknown = set(words) - set(NAMES)
     if unknown:
@@ -235,7 +286,7 @@ def options(*, seed=0, tensor_id=None, tensor_exponent=None, rht_mask=None, rht_
     if rht_mask is not None:
         if how.rht == 0:
             raise ValueError("rht_mask gives the signs of a transform; there is none without rht")
-        how.rht_mask = c.whole(rht_mask, 0, 2**(how.rht_size or 16) - 1, "rht_mask")
+        how.rht_mask = c.whole(rht_mask, 0, 2 ** (how.rht_size or 16) - 1, "rht_mask")
     how.seed = c.whole(seed, 0, 2**64 - 1, "seed")
     if tensor_id is not None:
         how.tensor_id = c.whole(tensor_id, 0, 2**64 - 1, "tensor_id")
@@ -246,8 +297,15 @@ def options(*, seed=0, tensor_id=None, tensor_exponent=None, rht_mask=None, rht_
     return how
 
 
-NAMES = {"elem": s.ELEMS, "scale": s.SCALES, "layout": s.LAYOUTS, "axis": _recipe.AXES, "rht": RHT_WORDS, "round": s.ROUNDS,
-         "scale_round": s.SCALE_ROUNDS}
+NAMES = {
+    "elem": s.ELEMS,
+    "scale": s.SCALES,
+    "layout": s.LAYOUTS,
+    "axis": _recipe.AXES,
+    "rht": RHT_WORDS,
+    "round": s.ROUNDS,
+    "scale_round": s.SCALE_ROUNDS,
+}
 DOWN, E8M0 = s.SCALE_ROUNDS.index("down"), s.SCALES.index("e8m0")
 
 
@@ -297,5 +355,7 @@ def run(x, how):
     how.axis = asked
     out = Quantized(operand, how)
     if operand.flags & s.FLAG_NAN:
-        warnings.warn("x holds NaN, Inf or numbers beyond FP32; the scales of those blocks are NaN", RuntimeWarning, stacklevel=3)
+        warnings.warn(
+            "x holds NaN, Inf or numbers beyond FP32; the scales of those blocks are NaN", RuntimeWarning, stacklevel=3
+        )
     return out

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recipes: how the operands of the three training GEMMs of a linear layer are quantized."""
+
 import re
 from ctypes import byref
 from typing import Any
@@ -11,8 +12,23 @@ NAMES = ("fp32", "bf16", "ufp4", "e2m1", "e2m1-46", "nvfp4", "nvfp4-full", "nvin
 ROLES, PASSES, AXES, SIGNS, MATRICES = s.ROLES, s.PASSES, s.AXES, s.SIGNS, s.MATRICES
 #: The operands A and B of each pass, and along which axis each is blocked.
 OPERANDS = ((("x", "row"), ("w", "row")), (("dy", "row"), ("w", "col")), (("dy", "col"), ("x", "col")))
-KEYS = ("name", "elem", "scale", "rht", "rht_mask", "round", "scale_round", "layout", "accumulate", "bf16_passes", "bf16_layers",
-        "signs", "requantize", "block", "rht_size")
+KEYS = (
+    "name",
+    "elem",
+    "scale",
+    "rht",
+    "rht_mask",
+    "round",
+    "scale_round",
+    "layout",
+    "accumulate",
+    "bf16_passes",
+    "bf16_layers",
+    "signs",
+    "requantize",
+    "block",
+    "rht_size",
+)
 
 
 def axis_in_pass(role, pass_):
@@ -44,17 +60,29 @@ class Recipe:
         r = self._struct
         if not r.quantized:
             return {"name": self.name, "operands": "bf16" if r.dtype == s.DTYPES.index("bf16") else "fp32"}
-        ends = {key: f"{end.percent}%" if end.percent else end.blocks
-                for key, end in (("first", r.bf16_layers.first), ("last", r.bf16_layers.last))}
-        out = {"name": self.name, "elem": s.ELEMS[r.elem], "scale": s.SCALES[r.scale],
-               "rht": {name: s.RHTS[r.rht[i]] for i, name in enumerate(PASSES)}}
+        ends = {
+            key: f"{end.percent}%" if end.percent else end.blocks
+            for key, end in (("first", r.bf16_layers.first), ("last", r.bf16_layers.last))
+        }
+        out = {
+            "name": self.name,
+            "elem": s.ELEMS[r.elem],
+            "scale": s.SCALES[r.scale],
+            "rht": {name: s.RHTS[r.rht[i]] for i, name in enumerate(PASSES)},
+        }
         if r.signs == 0:
             out["rht_mask"] = f"0x{r.rht_mask:0{max(r.rht_size, 16) // 4}X}"
         out |= {key: value for key, value in (("block", r.block), ("rht_size", r.rht_size)) if value}
-        return out | {"signs": SIGNS[r.signs], "round": _copies(r.round, s.ROUNDS), "scale_round": _copies(r.scale_round, s.SCALE_ROUNDS),
-                      "layout": {name: s.LAYOUTS[r.layout[i]] for i, name in enumerate(ROLES)}, "requantize": bool(r.requantize),
-                      "accumulate": s.CONTRACTS[r.contract], "bf16_passes": _names(r.bf16_passes, PASSES),
-                      "bf16_layers": ends | {"names": _names(r.bf16_layers.matrices, MATRICES)}}
+        return out | {
+            "signs": SIGNS[r.signs],
+            "round": _copies(r.round, s.ROUNDS),
+            "scale_round": _copies(r.scale_round, s.SCALE_ROUNDS),
+            "layout": {name: s.LAYOUTS[r.layout[i]] for i, name in enumerate(ROLES)},
+            "requantize": bool(r.requantize),
+            "accumulate": s.CONTRACTS[r.contract],
+            "bf16_passes": _names(r.bf16_passes, PASSES),
+            "bf16_layers": ends | {"names": _names(r.bf16_layers.matrices, MATRICES)},
+        }
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Recipe) and self.to_dict() == other.to_dict()
@@ -102,7 +130,7 @@ def recipe(name_or_dict: str | dict[str, Any] | Recipe) -> Recipe:
         return named
     made = Recipe(_from_dict(name_or_dict, named is not None))
     if named is not None and made != named:
-        raise ValueError(f"the name {named.name} is a built-in recipe's; give it another with \"name\"")
+        raise ValueError(f'the name {named.name} is a built-in recipe\'s; give it another with "name"')
     return made
 
 
@@ -111,8 +139,10 @@ def _varied(name):
     suffix = "" if "\0" in name else c.lib.recipe_suffix(name.encode(errors="replace")).decode()
     made = _named(name.removesuffix(suffix))
     if made is None:
-        raise ValueError(f"no recipe is called {name!r}; there are {', '.join(NAMES)}, each also with a suffix as in "
-                         "'ufp4/rht=dgrad+wgrad', or a dict")
+        raise ValueError(
+            f"no recipe is called {name!r}; there are {', '.join(NAMES)}, each also with a suffix as in "
+            "'ufp4/rht=dgrad+wgrad', or a dict"
+        )
     message = c.Message()
     status = c.lib.recipe_vary(byref(made._struct), suffix.encode(), byref(message))
     if status != c.OK:
@@ -132,7 +162,9 @@ def _from_dict(given, built_in):
     if unknown:
         raise ValueError(f"unknown key {unknown[0]!r}; there are {', '.join(KEYS)}")
     name = given["name"].encode() if built_in else _title(given.get("name", "custom"))
-    out = c.Recipe(quantized=1, name=name, block=_size(given, "block", s.BLOCKS), rht_size=_size(given, "rht_size", s.RHT_SIZES))
+    out = c.Recipe(
+        quantized=1, name=name, block=_size(given, "block", s.BLOCKS), rht_size=_size(given, "rht_size", s.RHT_SIZES)
+    )
     out.rht_mask = c.lib.default_mask(out.rht_size or 16)
     if "elem" not in given:
         raise ValueError(f"elem is missing; it is one of {', '.join(s.ELEMS)}")

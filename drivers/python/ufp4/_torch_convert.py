@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converting the layers of whole models, and back."""
+
 import dataclasses
 import fnmatch
 import re
@@ -71,8 +72,15 @@ def _weights(model):
     return out
 
 
-def convert(model: torch.nn.Module, recipe: str | dict[str, Any] | Recipe = "ufp4", *, skip: str | Iterable[str] = (), seed: int | None = None,
-            blocks: Iterable[torch.nn.Module] | None = None, rank: int | None = None) -> torch.nn.Module:
+def convert(
+    model: torch.nn.Module,
+    recipe: str | dict[str, Any] | Recipe = "ufp4",
+    *,
+    skip: str | Iterable[str] = (),
+    seed: int | None = None,
+    blocks: Iterable[torch.nn.Module] | None = None,
+    rank: int | None = None,
+) -> torch.nn.Module:
     """Makes the layers of @p model compute by a recipe, in place, with their parameters and hooks, and gives the model.
 
     Layers are torch.nn.Linear, which becomes :class:`Linear`; Conv1D of transformers; and modules with parameters (E, out, in) whose forward
@@ -137,7 +145,11 @@ def _own(module):
 def _target(module):
     """The class that a module gets, or None."""
     own, kind = _own(module), type(module)
-    if kind is not torch.nn.Linear and kind.__name__ != "Conv1D" and not any(parameter.dim() == 3 for parameter in own.values()):
+    if (
+        kind is not torch.nn.Linear
+        and kind.__name__ != "Conv1D"
+        and not any(parameter.dim() == 3 for parameter in own.values())
+    ):
         return None
     made = kinds.class_for(kind)
     served = getattr(made, "_served", ())
@@ -159,7 +171,7 @@ def _check_widths(layer, name, made):
     served = getattr(kind, "_served", ("weight",)) if made._struct.rht_size > 16 else ()
     for parameter in (parameter for own, parameter in _own(layer).items() if own in served):
         cin, cout = parameter.shape[-2:] if issubclass(kind, kinds.Transposed) else parameter.shape[:-3:-1]
-        for i, (size, what) in enumerate(((cin, "inputs"), (cout, "outputs"))[:1 + layer.training]):
+        for i, (size, what) in enumerate(((cin, "inputs"), (cout, "outputs"))[: 1 + layer.training]):
             if made._struct.rht[i] and made.quantizes(_recipe.PASSES[i]):
                 operators.check_points(made, size, what, name or "the model")
 
@@ -189,7 +201,10 @@ def _warn(covered):
         return
     largest = sorted(covered.others, key=covered.others.get, reverse=True)
     more = f" and {len(largest) - NAMED} more" if len(largest) > NAMED else ""
-    warnings.warn(f"{covered.share:.1%} of the weights of matrix products are converted; not: {', '.join(largest[:NAMED])}{more}", stacklevel=3)
+    warnings.warn(
+        f"{covered.share:.1%} of the weights of matrix products are converted; not: {', '.join(largest[:NAMED])}{more}",
+        stacklevel=3,
+    )
 
 
 def _skipped(names, patterns):
@@ -197,7 +212,11 @@ def _skipped(names, patterns):
     for pattern in patterns:
         if not fnmatch.filter(known, pattern):
             raise ValueError(f"skip: no layer is called {pattern!r}; there are {', '.join(known) or 'none'}")
-    return {layer for layer, many in names.items() if any(fnmatch.fnmatchcase(name, pattern) for name in many for pattern in patterns)}
+    return {
+        layer
+        for layer, many in names.items()
+        if any(fnmatch.fnmatchcase(name, pattern) for name in many for pattern in patterns)
+    }
 
 
 def _texts(made, names, model, blocks):
@@ -205,7 +224,9 @@ def _texts(made, names, model, blocks):
     if not operators.has_bf16_layers(made):
         return dict.fromkeys(names, operators.text_of(made))
     if blocks is None:
-        raise ValueError(f"recipe {made.name}: bf16_layers needs blocks, the model's blocks in their order, such as model.layers")
+        raise ValueError(
+            f"recipe {made.name}: bf16_layers needs blocks, the model's blocks in their order, such as model.layers"
+        )
     blocks, inside = list(blocks), set(model.modules())
     if not blocks or not all(block in inside for block in blocks):
         raise ValueError("blocks must be modules of the model, in their order")

@@ -4,6 +4,7 @@
 
 The forward of such experts is read: each linear(x, self.NAME[i]) in it becomes a call of the layer. A NAME that is used otherwise stays.
 """
+
 import ast
 import functools
 import inspect
@@ -68,7 +69,9 @@ def class_for(plain):
     forward, served = _read(plain)
     if not served:
         return None
-    return type(plain.__name__, (Experts, plain), names | {"_read_forward": forward, "_served": served, "_taken": len(served)})
+    return type(
+        plain.__name__, (Experts, plain), names | {"_read_forward": forward, "_served": served, "_taken": len(served)}
+    )
 
 
 def _read(plain):
@@ -107,7 +110,11 @@ def _replace_products(function, owner, names):
     products = [(call, weight) for call in ast.walk(function) if (weight := _weight_of(call, owner, names)) is not None]
     inside = {weight.value for _, weight in products}
     others = {node.attr for node in ast.walk(function) if _is_own(node, owner) and node not in inside}
-    if any(node.attr.startswith("__") and not node.attr.endswith("__") for node in ast.walk(function) if isinstance(node, ast.Attribute)):
+    if any(
+        node.attr.startswith("__") and not node.attr.endswith("__")
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute)
+    ):
         return ()  # which have another name inside of the class
     served = [(call, weight) for call, weight in products if weight.value.attr not in others]
     for call, weight in served:
@@ -119,7 +126,12 @@ def _replace_products(function, owner, names):
 
 def _weight_of(call, owner, names):
     """owner.NAME[i] of a call linear(x, owner.NAME[i], ..); None: it is no such call."""
-    if not isinstance(call, ast.Call) or len(call.args) < 2 or not isinstance(call.args[1], ast.Subscript) or not _is_own(call.args[1].value, owner):
+    if (
+        not isinstance(call, ast.Call)
+        or len(call.args) < 2
+        or not isinstance(call.args[1], ast.Subscript)
+        or not _is_own(call.args[1].value, owner)
+    ):
         return None
     if isinstance(call.args[1].slice, (ast.Slice, ast.Tuple)):
         return None

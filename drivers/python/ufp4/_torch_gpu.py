@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors of a GPU, quantized and multiplied where they are by the calls of libufp4_cuda.so (ufp4_cuda.h): on the current stream, with
 torch's memory, without a copy to the host."""
+
 import ctypes
 import functools
 import os
@@ -19,20 +20,53 @@ SR = _quantize.s.ROUNDS.index("sr")
 
 
 class _Operand(Structure):
-    _fields_ = [("elem", c_int), ("scale", c_int), ("rows", c_int64), ("cols", c_int64), ("codes", c_void_p), ("scales", c_void_p),
-                ("panel_stride", c_int64), ("exponent", c_void_p), ("exponent_value", c_int32), ("tensor_scale", c_void_p)]
+    _fields_ = [
+        ("elem", c_int),
+        ("scale", c_int),
+        ("rows", c_int64),
+        ("cols", c_int64),
+        ("codes", c_void_p),
+        ("scales", c_void_p),
+        ("panel_stride", c_int64),
+        ("exponent", c_void_p),
+        ("exponent_value", c_int32),
+        ("tensor_scale", c_void_p),
+    ]
 
 
 class _Call(Structure):
-    _fields_ = [("stream", c_void_p), ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("message", POINTER(c.Message))]
+    _fields_ = [
+        ("stream", c_void_p),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+        ("message", POINTER(c.Message)),
+    ]
 
 
 STRUCTS = {"cuda_operand": _Operand, "cuda_call": _Call, "matrix": c.Matrix, "quantize": c.Quantize, "gemm": c.Gemm}
 FUNCTIONS = {
     "cuda_open": (c_int, c_int, POINTER(c_void_p), POINTER(c.Message)),
-    "cuda_quantize": (c_int, c_void_p, POINTER(c.Matrix), POINTER(c.Quantize), POINTER(_Operand), c_int, c_void_p, POINTER(_Call)),
+    "cuda_quantize": (
+        c_int,
+        c_void_p,
+        POINTER(c.Matrix),
+        POINTER(c.Quantize),
+        POINTER(_Operand),
+        c_int,
+        c_void_p,
+        POINTER(_Call),
+    ),
     "cuda_quantize_workspace": (c_size_t, c_void_p, POINTER(c.Matrix)),
-    "cuda_gemm": (c_int, c_void_p, POINTER(_Operand), POINTER(_Operand), POINTER(c.Gemm), c_void_p, c_int64, POINTER(_Call)),
+    "cuda_gemm": (
+        c_int,
+        c_void_p,
+        POINTER(_Operand),
+        POINTER(_Operand),
+        POINTER(c.Gemm),
+        c_void_p,
+        c_int64,
+        POINTER(_Call),
+    ),
     "cuda_gemm_workspace": (c_size_t, c_void_p, POINTER(_Operand), POINTER(_Operand), POINTER(c.Gemm)),
 }
 
@@ -61,12 +95,16 @@ def _is_captured():
 @functools.cache
 def _library():
     beside = c.beside_the_modules(NAME)
-    path = os.environ.get("UFP4_CUDA_LIBRARY") or (str(beside) if beside.exists() else f"{NAME}.{'.'.join(_quantize.s.VERSION.split('.')[:2])}")
+    path = os.environ.get("UFP4_CUDA_LIBRARY") or (
+        str(beside) if beside.exists() else f"{NAME}.{'.'.join(_quantize.s.VERSION.split('.')[:2])}"
+    )
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
-        raise RuntimeError(f"CUDA tensors need {NAME}: {error}; `pip install ./drivers/python` builds it where nvcc is, or name one in "
-                           "UFP4_CUDA_LIBRARY") from None
+        raise RuntimeError(
+            f"CUDA tensors need {NAME}: {error}; `pip install ./drivers/python` builds it where nvcc is, or name one in "
+            "UFP4_CUDA_LIBRARY"
+        ) from None
     c.check_library(library, path, STRUCTS, "cuda_")
     return c.bind(library, FUNCTIONS)
 
@@ -81,7 +119,9 @@ def _gpu(device):
         if number not in _open:
             library, message, gpu = _library(), c.Message(), c_void_p()
             if _is_captured():
-                raise RuntimeError(f"GPU {number} is not open, and a stream that is captured cannot open it: call a layer on it before")
+                raise RuntimeError(
+                    f"GPU {number} is not open, and a stream that is captured cannot open it: call a layer on it before"
+                )
             _check(library.cuda_open(number, byref(gpu), byref(message)), message)
             _open[number] = gpu
     return _open[number]
@@ -112,23 +152,37 @@ def scales_shape(made, rows, cols):
 
 def _operand(copy, elem, scale):
     exponent = copy.words.data_ptr()
-    return _Operand(elem=elem, scale=scale, rows=copy.rows, cols=copy.cols, codes=copy.codes.data_ptr(), scales=copy.scales.data_ptr(),
-                    exponent=exponent, tensor_scale=exponent + 4)
+    return _Operand(
+        elem=elem,
+        scale=scale,
+        rows=copy.rows,
+        cols=copy.cols,
+        codes=copy.codes.data_ptr(),
+        scales=copy.scales.data_ptr(),
+        exponent=exponent,
+        tensor_scale=exponent + 4,
+    )
 
 
 def _new_copy(tensor, how):
     rows, cols = tensor.shape[::-1] if how.axis else tensor.shape
     blocks = (cols + 15) // 16
-    return Copy(tensor.new_empty((rows, blocks * 8), dtype=torch.uint8),
-                tensor.new_empty((rows, blocks), dtype=torch.float32 if how.scale == FP32 else torch.uint8),
-                tensor.new_empty(2, dtype=torch.int32), rows, cols)
+    return Copy(
+        tensor.new_empty((rows, blocks * 8), dtype=torch.uint8),
+        tensor.new_empty((rows, blocks), dtype=torch.float32 if how.scale == FP32 else torch.uint8),
+        tensor.new_empty(2, dtype=torch.int32),
+        rows,
+        cols,
+    )
 
 
 def _refuse_repeated_bytes(made, hows):
     drawn = any(how.round == SR or (how.rht and made._struct.signs) for how in hows)
     if drawn and _is_captured():
-        raise RuntimeError(f"recipe {made.name}: a CUDA graph would repeat the random bytes of the step that was captured; capture what rounds "
-                           "to nearest and has fixed signs")
+        raise RuntimeError(
+            f"recipe {made.name}: a CUDA graph would repeat the random bytes of the step that was captured; capture what rounds "
+            "to nearest and has fixed signs"
+        )
 
 
 def quantize(made, matrix, tensor, hows):
@@ -138,7 +192,10 @@ def quantize(made, matrix, tensor, hows):
     copies = [_new_copy(tensor, how) for how in hows]
     call, kept = _call(tensor.device, library.cuda_quantize_workspace(gpu, byref(matrix)))
     outs = (_Operand * len(hows))(*(_operand(copy, how.elem, how.scale) for copy, how in zip(copies, hows)))
-    _check(library.cuda_quantize(gpu, byref(matrix), (c.Quantize * len(hows))(*hows), outs, len(hows), None, byref(call)), kept[1])
+    _check(
+        library.cuda_quantize(gpu, byref(matrix), (c.Quantize * len(hows))(*hows), outs, len(hows), None, byref(call)),
+        kept[1],
+    )
     return copies
 
 
@@ -160,8 +217,18 @@ def product(made, left, right, how, dtype):
 def _values(elem, device):
     """Of the 16 codes."""
     codes, scale, out = (c_uint8 * 8)(*(2 * i | (2 * i + 1) << 4 for i in range(8))), c_float(1), (c_float * 16)()
-    operand = c.Operand(elem=elem, scale=FP32, rows=1, cols=16, blocks=1, block=16, scale_blocks=1, codes=ctypes.addressof(codes),
-                        scales_f32=ctypes.addressof(scale), tensor_scale=1)
+    operand = c.Operand(
+        elem=elem,
+        scale=FP32,
+        rows=1,
+        cols=16,
+        blocks=1,
+        block=16,
+        scale_blocks=1,
+        codes=ctypes.addressof(codes),
+        scales_f32=ctypes.addressof(scale),
+        tensor_scale=1,
+    )
     _check(c.lib.dequantize(byref(operand), 16, ctypes.addressof(out), 16), c.Message())
     return torch.tensor(list(out), dtype=torch.float64, device=device)
 
@@ -179,26 +246,34 @@ def _scales(made, copy):
     if scale == E8M0:
         return torch.where(stored == 255, float("nan"), _power(stored.long() - 127))
     values = stored.view(torch.float8_e4m3fn).double().abs()
-    return values * _power(-copy.words[:1].long()) if scale == E4M3 else values * copy.words[1:].view(torch.float32).double()
+    return (
+        values * _power(-copy.words[:1].long())
+        if scale == E4M3
+        else values * copy.words[1:].view(torch.float32).double()
+    )
 
 
 def dequantize(made, copy, how):
     """float32 [rows][cols]: the values that a row copy holds, the transform undone."""
     codes = torch.stack([copy.codes & 15, copy.codes >> 4], -1).reshape(copy.rows, -1, 16)
     values = (_values(made._struct.elem, codes.device)[codes.long()] * _scales(made, copy).unsqueeze(-1)).float()
-    return (_undo(values, how.rht_mask) if how.rht else values).reshape(copy.rows, -1)[:, :copy.cols].contiguous()
+    return (_undo(values, how.rht_mask) if how.rht else values).reshape(copy.rows, -1)[:, : copy.cols].contiguous()
 
 
 @functools.cache
 def _hadamard(device):
     """Signs [16][16]."""
-    return torch.tensor([[-1.0 if (i & j).bit_count() & 1 else 1.0 for j in range(16)] for i in range(16)], dtype=torch.float64, device=device)
+    return torch.tensor(
+        [[-1.0 if (i & j).bit_count() & 1 else 1.0 for j in range(16)] for i in range(16)],
+        dtype=torch.float64,
+        device=device,
+    )
 
 
 def _undo(blocks, mask):
     wide, hadamard = blocks.double(), _hadamard(blocks.device)
     sums = torch.zeros_like(wide)
     for i in range(16):  # in this order
-        sums = sums + hadamard[i] * wide[..., i:i + 1]
+        sums = sums + hadamard[i] * wide[..., i : i + 1]
     signs = 1.0 - 2.0 * (mask >> torch.arange(16, device=blocks.device) & 1).double()
     return (signs * sums / 4).float()

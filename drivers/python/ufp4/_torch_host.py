@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors of the CPU, quantized and multiplied by the golden model."""
+
 from ctypes import byref
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ WORDS = 3
 class Copy(NamedTuple):
     """A quantized tensor [rows][cols]: its codes [rows][8 ceil(cols / 16)] and scales, and in int32 [WORDS] its tensor exponent, the bits of
     its tensor scale, and on the host whether products of it are halved."""
+
     codes: torch.Tensor
     scales: torch.Tensor
     words: torch.Tensor
@@ -27,6 +29,7 @@ class Copy(NamedTuple):
 
 class _Made:
     """One that was just made: its tensors are, when they are saved."""
+
     __slots__ = ("quantized",)
 
     def __init__(self, quantized):
@@ -74,10 +77,21 @@ def _operand(made, copy):
     scale = made._struct.scale
     exponent, bits, half = copy.words.tolist()
     f32 = copy.scales.dtype == torch.float32
-    return c.Operand(elem=made._struct.elem, scale=scale, rows=copy.rows, cols=copy.cols, blocks=-(-copy.cols // 16),
-                     block=_block(made), scale_blocks=copy.scales.shape[1], codes=copy.codes.data_ptr(),
-                     scales=None if f32 else copy.scales.data_ptr(), scales_f32=copy.scales.data_ptr() if f32 else None, exponent=exponent,
-                     tensor_scale=c.c_float.from_buffer(c.c_int32(bits)).value, half=half)
+    return c.Operand(
+        elem=made._struct.elem,
+        scale=scale,
+        rows=copy.rows,
+        cols=copy.cols,
+        blocks=-(-copy.cols // 16),
+        block=_block(made),
+        scale_blocks=copy.scales.shape[1],
+        codes=copy.codes.data_ptr(),
+        scales=None if f32 else copy.scales.data_ptr(),
+        scales_f32=copy.scales.data_ptr() if f32 else None,
+        exponent=exponent,
+        tensor_scale=c.c_float.from_buffer(c.c_int32(bits)).value,
+        half=half,
+    )
 
 
 def product(made, left, right, how, dtype):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers of PyTorch by the operators of _torch_operators."""
+
 import math
 from typing import Any
 
@@ -28,7 +29,9 @@ def _check_all(x, weight, bias):
     _check(x, "x")
     _check(weight, "weight")
     if x.dim() < 1 or weight.dim() != 2 or x.shape[-1] != weight.shape[1]:
-        raise ValueError(f"x is {tuple(x.shape)}, weight is {tuple(weight.shape)}; the last sizes must be equal, weight [cout][cin]")
+        raise ValueError(
+            f"x is {tuple(x.shape)}, weight is {tuple(weight.shape)}; the last sizes must be equal, weight [cout][cin]"
+        )
     if bias is not None:
         _check(bias, "bias")
         if bias.shape != weight.shape[:1]:
@@ -52,7 +55,9 @@ def apply(x, weight, bias, ids, text):
     if _is_eager(x, weight):
         y = operators.Eager.apply(flat, weight, ids, *options)
     else:
-        y = torch.ops.ufp4.linear_forward(flat, weight, ids if isinstance(ids, torch.Tensor) else torch.tensor(ids, device="cpu"), *options)[0]
+        y = torch.ops.ufp4.linear_forward(
+            flat, weight, ids if isinstance(ids, torch.Tensor) else torch.tensor(ids, device="cpu"), *options
+        )[0]
     y = y.reshape(*x.shape[:-1], weight.shape[0])
     return y if bias is None else y + bias.to(y.dtype)
 
@@ -67,8 +72,17 @@ def _rank_of(rank):
     return c.whole(rank, 0, 2**16 - 1, "rank")
 
 
-def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, *, recipe: str | dict[str, Any] | Recipe = "ufp4", seed: int = 0,
-           layer: int = 0, step: int = 0, rank: int = 0) -> torch.Tensor:
+def linear(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    *,
+    recipe: str | dict[str, Any] | Recipe = "ufp4",
+    seed: int = 0,
+    layer: int = 0,
+    step: int = 0,
+    rank: int = 0,
+) -> torch.Tensor:
     """Y [..][cout] = X [..][cin] W^T + bias, of x's type; differentiable once, by x, weight [cout][cin] and bias.
 
     FPROP, DGRAD and WGRAD are computed as the recipe says; one that it does not quantize is PyTorch's own GEMM of operands rounded to
@@ -129,7 +143,9 @@ class Layer(torch.nn.Module):
         super()._save_to_state_dict(destination, prefix, keep_vars)
         destination[prefix + "ids"] = self.ids
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
         rest = {key: value for key, value in state_dict.items() if key != prefix + "ids"}
         super()._load_from_state_dict(rest, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         given = state_dict.get(prefix + "ids")
@@ -155,10 +171,23 @@ class Linear(Layer, torch.nn.Linear):
 
     _plain = torch.nn.Linear
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, *, recipe: str | dict[str, Any] | Recipe = "ufp4", layer: int = 0,
-                 seed: int = 0, rank: int | None = None, device: Any = None, dtype: torch.dtype | None = None) -> None:
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        recipe: str | dict[str, Any] | Recipe = "ufp4",
+        layer: int = 0,
+        seed: int = 0,
+        rank: int | None = None,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
-        self._begin(operators.text_of(recipe), shown(recipe), ids_of(0, layer, seed), None if rank is None else _rank_of(rank))
+        self._begin(
+            operators.text_of(recipe), shown(recipe), ids_of(0, layer, seed), None if rank is None else _rank_of(rank)
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return apply(x, self.weight, self.bias, self._draw(), self._recipe)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two operators of ufp4.torch, forward and backward, and their derivative, FLOPs and fake kernels."""
+
 import functools
 import json
 from ctypes import byref
@@ -32,7 +33,9 @@ def parsed(text):
 
 def has_bf16_layers(made):
     layers = made._struct.bf16_layers
-    return bool(layers.first.blocks or layers.first.percent or layers.last.blocks or layers.last.percent or layers.matrices)
+    return bool(
+        layers.first.blocks or layers.first.percent or layers.last.blocks or layers.last.percent or layers.matrices
+    )
 
 
 @functools.lru_cache(maxsize=64)
@@ -51,6 +54,7 @@ def text_of(recipe):
 
 
 # --- Copies, and what multiplies them ---------------------------------------------------------------
+
 
 def _dense(tensor):
     """With its rows one behind the other, numbers as they are meant, at an address that is a multiple of their size."""
@@ -77,13 +81,19 @@ def _place(tensor):
     return gpu if gpu.takes(tensor) else host
 
 
-ALONG = ("inputs", "tokens"), ("inputs", "outputs"), ("outputs", "tokens")  # X, W, dY: of the row copy, of the column copy
+ALONG = (
+    ("inputs", "tokens"),
+    ("inputs", "outputs"),
+    ("outputs", "tokens"),
+)  # X, W, dY: of the row copy, of the column copy
 
 
 def check_points(made, size, what, owner):
     """That a transform divides what it goes along."""
     if size % made._struct.rht_size:
-        raise ValueError(f"{owner}: recipe {made.name} transforms {made._struct.rht_size} points along {size} {what}, which must be a multiple")
+        raise ValueError(
+            f"{owner}: recipe {made.name} transforms {made._struct.rht_size} points along {size} {what}, which must be a multiple"
+        )
 
 
 def _copies(made, tensor, hows):
@@ -112,6 +122,7 @@ def _quantizes(made, pass_):
 
 # --- Operators: opaque to torch.compile ---------------------------------------------------------------
 
+
 class _Source:
     """X or W: its row copy, where FPROP takes one, and what @p pass_ needs of it, where that is wanted."""
 
@@ -125,11 +136,11 @@ class _Source:
             *rows, saved = _copies(made, tensor, [row, col] if wants_row else [col])
             self.row = rows[0] if rows else None
         elif wants_row or again:
-            self.row, = _copies(made, tensor, [row])
+            (self.row,) = _copies(made, tensor, [row])
         if again and wanted:
             self.backward = _place(tensor).dequantize(made, self.row, row)
         if wants_col and again:
-            saved, = _copies(made, self.backward, [col])
+            (saved,) = _copies(made, self.backward, [col])
         if saved is None:
             plain = _rounded(made, self.backward).clone() if wanted else _nothing(tensor)
             self.saved = plain, _nothing(tensor), _nothing(tensor)
@@ -141,8 +152,11 @@ def _nothing(like):
     return like.new_empty(0, dtype=torch.uint8)
 
 
-def _compute_forward(x: torch.Tensor, w: torch.Tensor, ids: torch.Tensor, recipe: str, need_dx: bool, need_dw: bool) -> tuple[
-        torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+def _compute_forward(
+    x: torch.Tensor, w: torch.Tensor, ids: torch.Tensor, recipe: str, need_dx: bool, need_dw: bool
+) -> tuple[
+    torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor
+]:
     """Y, step, layer, seed and rank on the CPU, and the copies of X for WGRAD and of W for DGRAD: codes, scales, and the words beside them.
     ids: step, layer, seed, and the rank if it is not 0."""
     made, numbers = parsed(recipe), steps.checked(ids)
@@ -157,7 +171,9 @@ def _compute_forward(x: torch.Tensor, w: torch.Tensor, ids: torch.Tensor, recipe
     return y, torch.tensor(numbers, device="cpu"), *left.saved, *right.saved
 
 
-_forward = torch.library.custom_op("ufp4::linear_forward", _compute_forward, mutates_args=(), device_types=("cpu", "cuda"))
+_forward = torch.library.custom_op(
+    "ufp4::linear_forward", _compute_forward, mutates_args=(), device_types=("cpu", "cuda")
+)
 
 
 def _fake_copy(like, made, pass_, wanted):
@@ -170,16 +186,22 @@ def _fake_copy(like, made, pass_, wanted):
         return like.new_empty((rows, cols), dtype=torch.float32), nothing, nothing.clone()
     scale = made._struct.scale
     dtype = torch.float32 if _quantize.s.SCALES[scale] == "fp32" else torch.uint8
-    return (like.new_empty((cols, (rows + 15) // 16 * 8), dtype=torch.uint8),
-            like.new_empty(_place(like).scales_shape(made, cols, rows), dtype=dtype),
-            like.new_empty(_place(like).WORDS, dtype=torch.int32))
+    return (
+        like.new_empty((cols, (rows + 15) // 16 * 8), dtype=torch.uint8),
+        like.new_empty(_place(like).scales_shape(made, cols, rows), dtype=dtype),
+        like.new_empty(_place(like).WORDS, dtype=torch.int32),
+    )
 
 
 @_forward.register_fake
 def _fake_forward(x, w, ids, recipe, need_dx, need_dw):
     made = parsed(recipe)
-    return (x.new_empty((x.shape[0], w.shape[0])), torch.empty(4, dtype=torch.int64, device="cpu"), *_fake_copy(x, made, WGRAD, need_dw),
-            *_fake_copy(w, made, DGRAD, need_dx))
+    return (
+        x.new_empty((x.shape[0], w.shape[0])),
+        torch.empty(4, dtype=torch.int64, device="cpu"),
+        *_fake_copy(x, made, WGRAD, need_dw),
+        *_fake_copy(w, made, DGRAD, need_dx),
+    )
 
 
 def _empty_forward(x, w, numbers, recipe, need_dx, need_dw):
@@ -188,15 +210,33 @@ def _empty_forward(x, w, numbers, recipe, need_dx, need_dw):
     return y, torch.tensor(numbers, device="cpu"), *copies
 
 
-def _compute_backward(dy: torch.Tensor, numbers: torch.Tensor, x_codes: torch.Tensor, x_scales: torch.Tensor, x_words: torch.Tensor,
-                      w_codes: torch.Tensor, w_scales: torch.Tensor, w_words: torch.Tensor, recipe: str, cin: int, need_dx: bool,
-                      need_dw: bool, x_dtype: torch.dtype, w_dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+def _compute_backward(
+    dy: torch.Tensor,
+    numbers: torch.Tensor,
+    x_codes: torch.Tensor,
+    x_scales: torch.Tensor,
+    x_words: torch.Tensor,
+    w_codes: torch.Tensor,
+    w_scales: torch.Tensor,
+    w_words: torch.Tensor,
+    recipe: str,
+    cin: int,
+    need_dx: bool,
+    need_dw: bool,
+    x_dtype: torch.dtype,
+    w_dtype: torch.dtype,
+) -> tuple[torch.Tensor, torch.Tensor]:
     """dX [tokens][cin] and dW [cout][cin]; empty where they are not needed."""
     made, ids = parsed(recipe), numbers.tolist()
     tokens, cout = dy.shape
     if 0 in (tokens, cout, cin):
-        return (dy.new_zeros((tokens, cin) if need_dx else 0, dtype=x_dtype), dy.new_zeros((cout, cin) if need_dw else 0, dtype=w_dtype))
-    axes = [axis for axis, pass_, need in ((ROW, DGRAD, need_dx), (COL, WGRAD, need_dw)) if need and _quantizes(made, pass_)]
+        return (
+            dy.new_zeros((tokens, cin) if need_dx else 0, dtype=x_dtype),
+            dy.new_zeros((cout, cin) if need_dw else 0, dtype=w_dtype),
+        )
+    axes = [
+        axis for axis, pass_, need in ((ROW, DGRAD, need_dx), (COL, WGRAD, need_dw)) if need and _quantizes(made, pass_)
+    ]
     made_of_dy = dict(zip(axes, _copies(made, dy, [_how(made, DY, axis, ids) for axis in axes]))) if axes else {}
     dx, dw = dy.new_empty(0, dtype=x_dtype), dy.new_empty(0, dtype=w_dtype)
     if ROW in made_of_dy:
@@ -210,13 +250,19 @@ def _compute_backward(dy: torch.Tensor, numbers: torch.Tensor, x_codes: torch.Te
     return dx, dw
 
 
-_backward = torch.library.custom_op("ufp4::linear_backward", _compute_backward, mutates_args=(), device_types=("cpu", "cuda"))
+_backward = torch.library.custom_op(
+    "ufp4::linear_backward", _compute_backward, mutates_args=(), device_types=("cpu", "cuda")
+)
 
 
 @_backward.register_fake
-def _(dy, numbers, x_codes, x_scales, x_words, w_codes, w_scales, w_words, recipe, cin, need_dx, need_dw, x_dtype, w_dtype):
-    return (dy.new_empty((dy.shape[0], cin) if need_dx else 0, dtype=x_dtype),
-            dy.new_empty((dy.shape[1], cin) if need_dw else 0, dtype=w_dtype))
+def _(
+    dy, numbers, x_codes, x_scales, x_words, w_codes, w_scales, w_words, recipe, cin, need_dx, need_dw, x_dtype, w_dtype
+):
+    return (
+        dy.new_empty((dy.shape[0], cin) if need_dx else 0, dtype=x_dtype),
+        dy.new_empty((dy.shape[1], cin) if need_dw else 0, dtype=w_dtype),
+    )
 
 
 def _setup(ctx, inputs, output):
@@ -251,11 +297,14 @@ class Eager(torch.autograd.Function):
 
 # --- FLOPs, of which torch.utils.flop_counter asks ------------------------------------------------------
 
+
 @torch.utils.flop_counter.register_flop_formula(torch.ops.ufp4.linear_forward)
 def _forward_flops(x, w, *_, **__):
     return 2 * x[0] * x[1] * w[0]
 
 
 @torch.utils.flop_counter.register_flop_formula(torch.ops.ufp4.linear_backward)
-def _backward_flops(dy, numbers, x_codes, x_scales, x_words, w_codes, w_scales, w_words, recipe, cin, need_dx, need_dw, *_, **__):
+def _backward_flops(
+    dy, numbers, x_codes, x_scales, x_words, w_codes, w_scales, w_words, recipe, cin, need_dx, need_dw, *_, **__
+):
     return 2 * dy[0] * dy[1] * cin * (need_dx + need_dw)

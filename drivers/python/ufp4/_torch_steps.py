@@ -4,6 +4,7 @@
 Every call is noted with the time at which it came, as autograd counts nodes on a thread. A checkpoint knows when it began: so the n-th call
 of a layer while it repeats is the n-th one noted after that, and has its step. No x is looked at, and nothing is kept but times and steps.
 """
+
 import sys
 from array import array
 from bisect import bisect_right
@@ -36,7 +37,9 @@ def of_rank(step, rank):
 
 
 def rank_of_process():
-    return torch.distributed.get_rank() if torch.distributed.is_available() and torch.distributed.is_initialized() else 0
+    return (
+        torch.distributed.get_rank() if torch.distributed.is_available() and torch.distributed.is_initialized() else 0
+    )
 
 
 class _Calls:
@@ -66,7 +69,9 @@ class _Calls:
         begin = region[0]
         place = bisect_right(self.times, begin) + self.repeated
         if begin < self.forgotten or place >= len(self.times):
-            raise RuntimeError(f"a checkpoint repeats a call that ufp4 does not know; it keeps the last {KEPT} of each layer, of one thread")
+            raise RuntimeError(
+                f"a checkpoint repeats a call that ufp4 does not know; it keeps the last {KEPT} of each layer, of one thread"
+            )
         return self.steps[place]
 
 
@@ -101,6 +106,7 @@ def draw(ids, rank, counts):
 
 
 # --- The same as an operator: opaque to torch.compile, since what it gives depends on who calls ---------
+
 
 def _draw_operator(ids, rank, counts):
     numbers, following = draw(ids, rank, counts)

@@ -3,6 +3,7 @@
 
 Needs scipy, which ``pip install 'ufp4[report]'`` brings.
 """
+
 import dataclasses
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -19,6 +20,7 @@ __all__ = ["Comparison", "Paired", "compare", "deviation", "holm", "paired", "st
 def student_p(t: float, freedom: int) -> float:
     """The probability of a \\|t\\| of this size or more with so many degrees of freedom; 1 where there are none, or t is NaN."""
     from scipy import special
+
     if freedom < 1 or math.isnan(t):
         return 1.0
     return float(special.betainc(freedom / 2, 0.5, freedom / (freedom + t * t)))
@@ -27,6 +29,7 @@ def student_p(t: float, freedom: int) -> float:
 def student_limit(p: float, freedom: int) -> float:
     """The \\|t\\| whose two-sided probability is p; infinite where there are no degrees of freedom."""
     from scipy import special
+
     return float(-special.stdtrit(freedom, p / 2)) if freedom >= 1 and p > 0 else math.inf
 
 
@@ -40,6 +43,7 @@ def deviation(values: ArrayLike) -> float:
 @dataclasses.dataclass(frozen=True)
 class Paired:
     """What differences in pairs say of their mean. Of one difference deviation, interval and t are NaN, and p is 1."""
+
     count: int
     mean: float
     deviation: float
@@ -67,7 +71,9 @@ def _paired(values, confidence, noise):
         return Paired(count, mean, spread, math.nan, math.nan, 1.0, positive)
     error = spread / math.sqrt(count)
     t = mean / error if error > 0 else math.nan
-    return Paired(count, mean, spread, student_limit(1 - confidence, count - 1) * error, t, student_p(t, count - 1), positive)
+    return Paired(
+        count, mean, spread, student_limit(1 - confidence, count - 1) * error, t, student_p(t, count - 1), positive
+    )
 
 
 def holm(p: ArrayLike) -> np.ndarray:
@@ -88,6 +94,7 @@ def holm(p: ArrayLike) -> np.ndarray:
 @dataclasses.dataclass(frozen=True)
 class Comparison:
     """One recipe against another: 100 (L - L_against) / L_against, in percent, seed by seed."""
+
     recipe: str
     against: str
     primary: bool  # named beforehand: its p stands as it is
@@ -105,7 +112,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """"worse" or "better" where p is under 5 %, else "not separated"; "one seed", "the same"; "diverged" of the recipe,
+        """ "worse" or "better" where p is under 5 %, else "not separated"; "one seed", "the same"; "diverged" of the recipe,
         "NAME diverged" of what it is compared with, "both diverged"."""
         if len(self.diverged) > 1:
             return "both diverged"
@@ -135,8 +142,10 @@ class Comparison:
         if self.p < 0.05:
             agree = gap.positive if gap.mean > 0 else gap.count - gap.positive
             words = f"{self.recipe} ends with {'a higher' if gap.mean > 0 else 'a lower'} loss than {self.against}"
-        return (f"{words}: {gap.mean:+.3f} % (95 % interval {gap.mean - gap.interval:+.3f} to {gap.mean + gap.interval:+.3f}, "
-                f"p {self.p:.2g}, {agree} of {gap.count} seeds).")
+        return (
+            f"{words}: {gap.mean:+.3f} % (95 % interval {gap.mean - gap.interval:+.3f} to {gap.mean + gap.interval:+.3f}, "
+            f"p {self.p:.2g}, {agree} of {gap.count} seeds)."
+        )
 
 
 @np.errstate(invalid="ignore", over="ignore", divide="ignore")
@@ -164,15 +173,24 @@ def _pairs(recipes, base, question, quantized):
     for i, name in enumerate(recipes):
         for before in recipes[:i]:
             first, second = (before, name) if name == other else (name, before)
-            if name not in quantized or before not in quantized or (other in recipes and (second != other or first == one)):
+            if (
+                name not in quantized
+                or before not in quantized
+                or (other in recipes and (second != other or first == one))
+            ):
                 continue
             found.append((first, second, False))
     return found
 
 
-def compare(losses: Mapping[str, Sequence[float]], base: str | None = None, question: tuple[str, str] = ("e2m1", "ufp4"),
-            quantized: Collection[str] | None = None, stretches: Mapping[str, Sequence[Sequence[float]]] | None = None,
-            reported: Mapping[str, float] | None = None) -> list[Comparison]:
+def compare(
+    losses: Mapping[str, Sequence[float]],
+    base: str | None = None,
+    question: tuple[str, str] = ("e2m1", "ufp4"),
+    quantized: Collection[str] | None = None,
+    stretches: Mapping[str, Sequence[Sequence[float]]] | None = None,
+    reported: Mapping[str, float] | None = None,
+) -> list[Comparison]:
     """Compares recipes over seeds, as a list of Comparison: the question, every recipe with the base, then recipes among themselves.
 
     losses     {recipe: held-out losses}, all of the same seeds in the same order
@@ -195,10 +213,23 @@ def compare(losses: Mapping[str, Sequence[float]], base: str | None = None, ques
     for recipe, against, primary in _pairs(recipes, base, question, quantized):
         gaps = _gaps(losses[recipe], losses[against])
         gap = _paired(gaps, 0.95, NOISE * (100 + float(np.max(np.abs(gaps), initial=0))))  # of both losses, in percent
-        diverged = tuple(name for name in (recipe, against) if not np.all(np.isfinite(np.asarray(losses[name], dtype=float))))
+        diverged = tuple(
+            name for name in (recipe, against) if not np.all(np.isfinite(np.asarray(losses[name], dtype=float)))
+        )
         others = [reported.get(name) or math.nan for name in (recipe, against)]
-        found.append(Comparison(recipe, against, primary, tuple(gaps.tolist()), gap, _text_error(stretches, losses, recipe, against),
-                                100 * (others[0] / others[1] - 1), gap.p if math.isfinite(gap.deviation) else math.nan, diverged))
+        found.append(
+            Comparison(
+                recipe,
+                against,
+                primary,
+                tuple(gaps.tolist()),
+                gap,
+                _text_error(stretches, losses, recipe, against),
+                100 * (others[0] / others[1] - 1),
+                gap.p if math.isfinite(gap.deviation) else math.nan,
+                diverged,
+            )
+        )
     # What says nothing does not make the others' limits stricter: one seed, a run that has diverged, the same bits.
     tested = [i for i, c in enumerate(found) if not c.primary and not math.isnan(c.p) and not c.same]
     for i, p in zip(tested, holm([found[i].p for i in tested])):

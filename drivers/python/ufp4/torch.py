@@ -3,9 +3,10 @@
 
 Tensors are on the CPU or, with libufp4_cuda.so, on a GPU, dense, float32 or bfloat16. The layer keeps the quantized copies that its backward passes need, not x.
 """
+
 from ._torch_convert import Coverage, convert, coverage, unconvert
 from ._torch_layers import Linear, linear
-from ._torch_operators import text_of as _text  # noqa: F401: the tests'
+from ._torch_operators import text_of as _text  # noqa: F401 the tests'
 
 __all__ = ["Coverage", "Linear", "convert", "coverage", "linear", "unconvert"]
 

@@ -8,6 +8,7 @@ with others than the committed files were made with.
 A folder holds a checkpoint and decoded.safetensors.gz: of some layers the weight [out][in] that the package decodes, as
 F32 where every step of the package is exact, else as the BF16 that it rounds to.
 """
+
 import gzip
 import json
 import pathlib
@@ -17,8 +18,14 @@ import struct
 import sys
 import tempfile
 
-PACKAGES = {"torch": "2.15.0", "safetensors": "0.8.0", "transformers": "5.24.0", "compressed-tensors": "0.20.0",
-            "nvidia-modelopt": "0.47.0", "torchao": "0.18.0"}
+PACKAGES = {
+    "torch": "2.15.0",
+    "safetensors": "0.8.0",
+    "transformers": "5.24.0",
+    "compressed-tensors": "0.20.0",
+    "nvidia-modelopt": "0.47.0",
+    "torchao": "0.18.0",
+}
 # 448 * 6 / 2^13: the tensor scale of a weight with this largest number is a power of two, so decoding rounds nothing.
 EXACT = 0.328125
 LAYER = "model.layers.0."
@@ -33,6 +40,7 @@ def skip(why):
 def import_packages():
     """Or exit 77 where they are not those of PACKAGES."""
     from importlib import metadata
+
     for name, version in PACKAGES.items():
         try:
             found = metadata.version(name)
@@ -67,9 +75,18 @@ def gaussian(rows, cols, seed, largest=None):
 def tiny_llama():
     """A model with one block; its down_proj has the largest number EXACT."""
     from transformers import LlamaConfig, LlamaForCausalLM
-    config = LlamaConfig(vocab_size=16, hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
-                         num_key_value_heads=2, max_position_embeddings=32, tie_word_embeddings=False,
-                         architectures=["LlamaForCausalLM"])
+
+    config = LlamaConfig(
+        vocab_size=16,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=32,
+        tie_word_embeddings=False,
+        architectures=["LlamaForCausalLM"],
+    )
     model = LlamaForCausalLM(config).to(torch.bfloat16)
     with torch.no_grad():
         for seed, (name, parameter) in enumerate(sorted(model.named_parameters())):
@@ -88,14 +105,16 @@ def module_of(model, layer):
 def set_parameters(module):
     """The scales of a weight, by the formulas of compressed-tensors."""
     from compressed_tensors.quantization.utils import calculate_qparams, generate_gparam
+
     args = module.quantization_scheme.weights
     weight = module.weight.detach()
     low, high = weight.float().aminmax()
     if hasattr(module, "weight_global_scale"):
         module.weight_global_scale.data.copy_(generate_gparam(low, high))
     groups = weight.float().reshape(weight.shape[0], -1, args.group_size)
-    scale, _ = calculate_qparams(groups.amin(-1), groups.amax(-1), args,
-                                 global_scale=getattr(module, "weight_global_scale", None))
+    scale, _ = calculate_qparams(
+        groups.amin(-1), groups.amax(-1), args, global_scale=getattr(module, "weight_global_scale", None)
+    )
     module.weight_scale.data.copy_(scale)
     if hasattr(module, "input_global_scale"):
         module.input_global_scale.data.fill_(100.0)
@@ -104,6 +123,7 @@ def set_parameters(module):
 def make_compressed_tensors(folder, preset, shard):
     from compressed_tensors.compressors import BaseCompressor, ModelCompressor
     from compressed_tensors.quantization import QuantizationConfig, apply_quantization_config, preset_name_to_scheme
+
     model = tiny_llama()
     scheme = preset_name_to_scheme(preset, ["Linear"])
     apply_quantization_config(model, QuantizationConfig(config_groups={"group_0": scheme}, ignore=["lm_head"]))
@@ -129,6 +149,7 @@ def make_compressed_tensors(folder, preset, shard):
 
 def decode_modelopt(weight, scale, scale_2, exact):
     from modelopt.torch.quantization.qtensor import MXFP4QTensor, NVFP4QTensor
+
     dtype = torch.float32 if exact else torch.bfloat16
     shape = (weight.shape[0], 2 * weight.shape[1])
     if scale_2 is None:
@@ -140,6 +161,7 @@ def make_modelopt(folder, configuration):
     import modelopt.torch.quantization as mtq
     from modelopt.torch.export import export_hf_checkpoint
     from safetensors.torch import load_file
+
     model = mtq.quantize(tiny_llama(), getattr(mtq, configuration), lambda m: m(torch.arange(16).reshape(1, 16)))
     export_hf_checkpoint(model, export_dir=folder)
     tensors = load_file(folder / "model.safetensors")
@@ -147,7 +169,10 @@ def make_modelopt(folder, configuration):
     for layer in (EXACT_LAYER, OTHER_LAYER):
         scale_2 = tensors.get(layer + ".weight_scale_2")
         exact = layer == EXACT_LAYER or scale_2 is None
-        decoded[layer] = decode_modelopt(tensors[layer + ".weight"], tensors[layer + ".weight_scale"], scale_2, exact), exact
+        decoded[layer] = (
+            decode_modelopt(tensors[layer + ".weight"], tensors[layer + ".weight_scale"], scale_2, exact),
+            exact,
+        )
     write_decoded(folder, decoded)
 
 
@@ -157,18 +182,26 @@ def make_modelopt(folder, configuration):
 def save_torchao(folder, weights):
     """weights: {layer: (quantized weight, whether every step of its decoding is exact)}"""
     from torchao.prototype.safetensors.safetensors_support import flatten_tensor_state_dict
+
     state = {layer + ".weight": weight for layer, (weight, _) in weights.items()}
     state["lm_head.weight"] = gaussian(4, 16, 0)
     tensors, metadata = flatten_tensor_state_dict(state)
     save_file(tensors, folder / "model.safetensors", metadata=metadata)
-    write_decoded(folder, {layer: (weight.dequantize(torch.float32 if exact else torch.bfloat16), exact)
-                           for layer, (weight, exact) in weights.items()})
+    write_decoded(
+        folder,
+        {
+            layer: (weight.dequantize(torch.float32 if exact else torch.bfloat16), exact)
+            for layer, (weight, exact) in weights.items()
+        },
+    )
 
 
 def large_blocks(rows, cols, block):
     """A weight of many rows, each block of which holds one number: the swizzled scales alone differ."""
     generator = random.Random(5)
-    numbers = [[generator.gauss(0, 1) * 2.0**generator.randrange(-3, 4) for _ in range(cols // block)] for _ in range(rows)]
+    numbers = [
+        [generator.gauss(0, 1) * 2.0 ** generator.randrange(-3, 4) for _ in range(cols // block)] for _ in range(rows)
+    ]
     return torch.tensor(numbers, dtype=torch.bfloat16).repeat_interleave(block, dim=1)
 
 
@@ -179,11 +212,15 @@ def make_torchao_nvfp4(folder):
         return NVFP4Tensor.to_nvfp4(weight, per_tensor_scale=per_tensor_amax_to_scale(weight.abs().max()), **how)
 
     swizzled = large_blocks(132, 80, 16)
-    save_torchao(folder, {
-        EXACT_LAYER: (quantized(gaussian(32, 64, 1, EXACT)), True),
-        OTHER_LAYER: (quantized(gaussian(32, 32, 2), act_per_tensor_scale=torch.tensor(0.01)), False),
-        LAYER + "mlp.up_proj": (quantized(swizzled, is_swizzled_scales=True), False),
-        LAYER + "mlp.gate_proj": (NVFP4Tensor.to_nvfp4(gaussian(16, 32, 3), is_swizzled_scales=True), True)})
+    save_torchao(
+        folder,
+        {
+            EXACT_LAYER: (quantized(gaussian(32, 64, 1, EXACT)), True),
+            OTHER_LAYER: (quantized(gaussian(32, 32, 2), act_per_tensor_scale=torch.tensor(0.01)), False),
+            LAYER + "mlp.up_proj": (quantized(swizzled, is_swizzled_scales=True), False),
+            LAYER + "mlp.gate_proj": (NVFP4Tensor.to_nvfp4(gaussian(16, 32, 3), is_swizzled_scales=True), True),
+        },
+    )
     (folder / "config.json").write_text(json.dumps({"quantization_config": {"quant_method": "torchao"}}) + "\n")
 
 
@@ -193,8 +230,13 @@ def make_torchao_mxfp4(folder):
     def quantized(weight, **how):
         return MXTensor.to_mx(weight, torch.float4_e2m1fn_x2, 32, **how)
 
-    save_torchao(folder, {EXACT_LAYER: (quantized(gaussian(32, 64, 1)), True),
-                          LAYER + "mlp.up_proj": (quantized(large_blocks(132, 160, 32), is_swizzled_scales=True), True)})
+    save_torchao(
+        folder,
+        {
+            EXACT_LAYER: (quantized(gaussian(32, 64, 1)), True),
+            LAYER + "mlp.up_proj": (quantized(large_blocks(132, 160, 32), is_swizzled_scales=True), True),
+        },
+    )
 
 
 # --- gpt-oss ------------------------------------------------------------------------------------------------------
@@ -203,16 +245,20 @@ def make_torchao_mxfp4(folder):
 def mxfp4_experts(experts, rows, cols, seed):
     """(blocks [experts][rows][groups][16], scales [experts][rows][groups]) of random weights, quantized by ModelOpt."""
     from modelopt.torch.quantization.qtensor import MXFP4QTensor
+
     weight = gaussian(experts * rows, cols, seed)
     packed, scale = MXFP4QTensor.quantize(weight, 32)
     groups = cols // 32
-    return (packed._quantized_data.reshape(experts, rows, groups, 16).contiguous(),
-            scale.reshape(experts, rows, groups).contiguous())
+    return (
+        packed._quantized_data.reshape(experts, rows, groups, 16).contiguous(),
+        scale.reshape(experts, rows, groups).contiguous(),
+    )
 
 
 def make_gpt_oss(folder, prefix, names, ending, config):
     """By hand after transformers' integrations/mxfp4.py; decoded by it."""
     from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+
     tensors, decoded = {}, {}
     for seed, (name, rows, cols) in enumerate(names):
         blocks, scales = mxfp4_experts(3, rows, cols, seed)
@@ -233,9 +279,16 @@ def makers():
         "modelopt-mxfp4": lambda f: make_modelopt(f, "MXFP4_DEFAULT_CFG"),
         "torchao-nvfp4": make_torchao_nvfp4,
         "torchao-mxfp4": make_torchao_mxfp4,
-        "gpt-oss": lambda f: make_gpt_oss(f, LAYER + "mlp.experts.", [("gate_up_proj", 8, 64), ("down_proj", 16, 32)], "_",
-                                          {"model_type": "gpt_oss", "quantization_config": {"quant_method": "mxfp4"}}),
-        "gpt-oss-original": lambda f: make_gpt_oss(f, "block.0.mlp.", [("mlp1_weight", 8, 64)], ".", {"num_experts": 3}),
+        "gpt-oss": lambda f: make_gpt_oss(
+            f,
+            LAYER + "mlp.experts.",
+            [("gate_up_proj", 8, 64), ("down_proj", 16, 32)],
+            "_",
+            {"model_type": "gpt_oss", "quantization_config": {"quant_method": "mxfp4"}},
+        ),
+        "gpt-oss-original": lambda f: make_gpt_oss(
+            f, "block.0.mlp.", [("mlp1_weight", 8, 64)], ".", {"num_experts": 3}
+        ),
     }
 
 
@@ -249,7 +302,7 @@ def contents(path):
         data = gzip.decompress(data)
     if ".safetensors" in path.name and path.suffix != ".json":
         length = struct.unpack_from("<Q", data)[0]
-        return json.loads(data[8:8 + length]), data[8 + length:]
+        return json.loads(data[8 : 8 + length]), data[8 + length :]
     return json.loads(data)
 
 

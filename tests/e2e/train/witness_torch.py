@@ -12,6 +12,7 @@ Where operands are rounded to few bits, the FP32 rounding of the trainer moves a
 the two part; so those recipes are compared by step alone. With "package" the linear layers are those of the Python package ufp4, in
 FP32, and all else is as above: seed, layer and step give the same random bytes and signs. Exits 0, 1, or 77 without torch or numpy.
 """
+
 import json
 import pathlib
 import random
@@ -54,26 +55,31 @@ def write_text(path):
     generator = random.Random(1)  # the same for ever: the distances above were seen with this text
     words = ["".join(generator.choices("abcdefghijklmnopqrstuvwxyz", k=2 + i // 4)) for i in range(20)]
     frequency = [1 / (i + 1) for i in range(20)]
-    path.write_text("".join(word + generator.choice([" ", " ", ", ", ".\n\n"])
-                            for word in generator.choices(words, frequency, k=10000)))
+    path.write_text(
+        "".join(
+            word + generator.choice([" ", " ", ", ", ".\n\n"]) for word in generator.choices(words, frequency, k=10000)
+        )
+    )
 
 
 def read_training_text(path):
     """Whitespace collapsed; without chunks 39, 79, .. of 64 KiB, or of a 40th where the text is short."""
     text = b" ".join((b"x" + path.read_bytes() + b"x").split())[1:-1]
     size = min(65536, len(text) // 40)
-    return b"".join(text[at:at + size] for i, at in enumerate(range(0, len(text), size)) if i % 40 != 39)
+    return b"".join(text[at : at + size] for i, at in enumerate(range(0, len(text), size)) if i % 40 != 39)
 
 
 def read_checkpoint(path):
     """(settings, {name: numpy array})"""
     data = path.read_bytes()
     length = struct.unpack_from("<Q", data)[0]
-    header = json.loads(data[8:8 + length])
+    header = json.loads(data[8 : 8 + length])
     settings = header.pop("__metadata__")
     kinds = {"F32": np.float32, "F64": np.float64}
-    return settings, {name: np.frombuffer(data[8 + length:][slice(*entry["data_offsets"])], kinds[entry["dtype"]])
-                      for name, entry in header.items()}
+    return settings, {
+        name: np.frombuffer(data[8 + length :][slice(*entry["data_offsets"])], kinds[entry["dtype"]])
+        for name, entry in header.items()
+    }
 
 
 # --- Random numbers --------------------------------------------------------------------------------------
@@ -81,6 +87,7 @@ def read_checkpoint(path):
 
 def threefry(key, counter):
     """Threefry-4x32 with 12 rounds: four arrays of words, of four arrays or numbers."""
+
     def word(x):
         return np.asarray(x, np.uint64) & 0xFFFFFFFF
 
@@ -111,7 +118,14 @@ SIGNS = torch.tensor([-1.0 if 0xD7E8 >> i & 1 else 1.0 for i in range(16)], dtyp
 HADAMARD = torch.tensor([[(-1.0) ** (i & j).bit_count() for j in range(16)] for i in range(16)], dtype=torch.float64)
 # For each recipe its element and the passes whose operands are transformed.
 RECIPES = {"ufp4": ("e1m2", ("fprop", "dgrad", "wgrad")), "e2m1": ("e2m1", ("wgrad",))}
-PASSES = {("x", 0): "fprop", ("w", 0): "fprop", ("dy", 0): "dgrad", ("w", 1): "dgrad", ("dy", 1): "wgrad", ("x", 1): "wgrad"}
+PASSES = {
+    ("x", 0): "fprop",
+    ("w", 0): "fprop",
+    ("dy", 0): "dgrad",
+    ("w", 1): "dgrad",
+    ("dy", 1): "wgrad",
+    ("x", 1): "wgrad",
+}
 
 
 def binade(x):
@@ -201,7 +215,9 @@ class Training:
         self.rate = float(np.float32(settings["lr"]))
         self.recipe, self.text, self.dtype = settings["recipe"], text, dtype
         self.shapes = self.name_weights()
-        self.weights = {name: torch.zeros(shape, dtype=dtype, requires_grad=True) for name, shape in self.shapes.items()}
+        self.weights = {
+            name: torch.zeros(shape, dtype=dtype, requires_grad=True) for name, shape in self.shapes.items()
+        }
         decayed = [w for name, w in self.weights.items() if "norm" not in name]
         others = [w for name, w in self.weights.items() if "norm" in name]
         groups = [{"params": decayed, "weight_decay": DECAY}, {"params": others, "weight_decay": 0.0}]
@@ -229,14 +245,17 @@ class Training:
         parts = {name: self.split(tensors[name]) for name in ("weights", "first_moment", "second_moment")}
         for name, weight in self.weights.items():
             weight.data.copy_(parts["weights"][name])
-            self.optimizer.state[weight] = {"step": torch.tensor(float(step)), "exp_avg": parts["first_moment"][name],
-                                            "exp_avg_sq": parts["second_moment"][name]}
+            self.optimizer.state[weight] = {
+                "step": torch.tensor(float(step)),
+                "exp_avg": parts["first_moment"][name],
+                "exp_avg_sq": parts["second_moment"][name],
+            }
 
     def split(self, flat):
         flat, at, parts = torch.tensor(flat, dtype=self.dtype), 0, {}
         for name, shape in self.shapes.items():
             count = int(np.prod(shape))
-            parts[name] = flat[at:at + count].reshape(shape).clone()
+            parts[name] = flat[at : at + count].reshape(shape).clone()
             at += count
         assert at == len(flat), f"the checkpoint has {len(flat)} weights, the model {at}"
         return parts
@@ -267,8 +286,10 @@ class Training:
         return torch.cat((turned.real, turned.imag), dim=-1)
 
     def attention(self, x, block, step):
-        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-                   for part in self.linear(x, block, "qkv", step).chunk(3, dim=-1))
+        q, k, v = (
+            part.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for part in self.linear(x, block, "qkv", step).chunk(3, dim=-1)
+        )
         seen = functional.scaled_dot_product_attention(self.rotate(q), self.rotate(k), v, is_causal=True)
         return self.linear(seen.transpose(1, 2).flatten(-2), block, "proj", step)
 
@@ -318,8 +339,15 @@ class Training:
 
 def distance(got, want):
     """Of the tensor that differs most, relative."""
-    return np.max([(torch.linalg.vector_norm(got[name].double() - want[name].double()) /
-                    torch.linalg.vector_norm(want[name].double())).item() for name in want])
+    return np.max(
+        [
+            (
+                torch.linalg.vector_norm(got[name].double() - want[name].double())
+                / torch.linalg.vector_norm(want[name].double())
+            ).item()
+            for name in want
+        ]
+    )
 
 
 def take_alone(states, training):
@@ -375,6 +403,7 @@ def compare(recipe, settings, text, states):
 def compare_package(recipe, settings, text, states):
     """By step with the layers of the package."""
     import ufp4.torch
+
     training = Training(settings, text, torch.float32, ufp4.torch)
     return report(f"{recipe}, by step, ufp4.torch", take_by_step(states, training), PACKAGE), training
 

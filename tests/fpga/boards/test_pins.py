@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: test_pins.py BOARDS PROPERTY: the boards' pin files against the ports of their tops."""
+
 import pathlib
 import re
 import subprocess
@@ -42,7 +43,9 @@ def test_the_oscillator_has_a_frequency():
 
 
 def test_the_loader_knows_each_board():
-    known = subprocess.run(["openFPGALoader", "--list-boards"], capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    known = subprocess.run(
+        ["openFPGALoader", "--list-boards"], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.split()
     for board in BOARDS.glob("*/board.sh"):
         name = re.search(r'^loader="--board (\w+)"$', board.read_text(), re.M)[1]
         assert name in known, f"{board}: {name}"

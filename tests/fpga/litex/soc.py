@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """soc.py BUILD FIRMWARE.bin CONFIGURATION: a LiteX SoC for Verilator, with VexRiscv, an SDRAM model and the core, whose ROM is the
 firmware. Writes BUILD/soc.v, with the files that it reads in ROM and sources.txt, the other files, and csr.json."""
+
 import os
 import pathlib
 import struct
@@ -18,8 +19,18 @@ from migen import ClockDomain, Signal
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "fpga/litex"))
 from ufp4_litex import add_ufp4  # noqa: E402
 
-PINS = [("sys_clk", 0, Pins(1)),
-        ("serial", 0, *(Subsignal(f"{side}_{name}", Pins(bits)) for side in ("source", "sink") for name, bits in (("valid", 1), ("ready", 1), ("data", 8))))]
+PINS = [
+    ("sys_clk", 0, Pins(1)),
+    (
+        "serial",
+        0,
+        *(
+            Subsignal(f"{side}_{name}", Pins(bits))
+            for side in ("source", "sink")
+            for name, bits in (("valid", 1), ("ready", 1), ("data", 8))
+        ),
+    ),
+]
 CLOCK = 100_000_000
 
 
@@ -38,8 +49,19 @@ class Soc(SoCCore):
     def __init__(self, rom, configuration):
         platform = SimPlatform("SIM", PINS)
         self.crg = Clock(platform.request("sys_clk"))
-        SoCCore.__init__(self, platform, CLOCK, cpu_type="vexriscv", cpu_variant="standard", uart_name="sim", ident="",
-                         integrated_rom_size=0x20000, integrated_rom_init=rom, integrated_sram_size=0x4000, with_timer=False)
+        SoCCore.__init__(
+            self,
+            platform,
+            CLOCK,
+            cpu_type="vexriscv",
+            cpu_variant="standard",
+            uart_name="sim",
+            ident="",
+            integrated_rom_size=0x20000,
+            integrated_rom_init=rom,
+            integrated_sram_size=0x4000,
+            with_timer=False,
+        )
         module = modules.MT48LC16M16(CLOCK, "1:1")
         self.sdrphy = SDRAMPHYModel(module=module, data_width=64, clk_freq=CLOCK)
         self.add_sdram("sdram", phy=self.sdrphy, module=module, l2_cache_size=0)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the golden model's program `pipe` for the witnesses, and decodes what it says with tables of its own."""
+
 import pathlib
 import subprocess
 import sys

@@ -9,6 +9,7 @@ whose scale is under 2^-6 are left out, and a block may differ where either choi
 errors differ by less than 1 part in 10^5, or a scale or a code is within 1 part in 10^5 of a boundary. Exits 0, 1, or 77
 without numpy, torch or the package.
 """
+
 import sys
 
 import pipe

@@ -5,6 +5,7 @@ exact: a float64 matrix product of the decoded operands, whose sums stay under 2
 fp32 and nv: fractions, so that nothing rounds but what the contract says; nv as MMA-Sim (arXiv 2511.10909) describes
 Blackwell's block-scaled instruction. Exits 0, 1, or 77 without numpy.
 """
+
 import sys
 from fractions import Fraction
 
@@ -130,8 +131,12 @@ KINDS = range(5)
 
 
 def random_scales(rng, scale, shape, kind):
-    ranges = {"e4m3": [(0, 0x7F), (0x20, 0x50)], "nvfp4": [(0, 0x7F), (0x20, 0x50)], "e8m0": [(0, 255), (110, 144)],
-              "fp32": [(0, INF), (120 << 23, 134 << 23)]}
+    ranges = {
+        "e4m3": [(0, 0x7F), (0x20, 0x50)],
+        "nvfp4": [(0, 0x7F), (0x20, 0x50)],
+        "e8m0": [(0, 255), (110, 144)],
+        "fp32": [(0, INF), (120 << 23, 134 << 23)],
+    }
     near = kind in (1, 2) or (kind == 4 and scale == "e8m0")
     low, high = ranges[scale][near]
     out = rng.integers(low, high, shape, dtype=np.uint32)

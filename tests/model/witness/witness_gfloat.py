@@ -5,6 +5,7 @@ gfloat computes the scale of the OCP specification (rounded down) and encodes sc
 Left out: NaN and Inf, which gfloat's scale does not know; the sign of zeros in blocks of zeros, which the golden model
 drops. Exits 0, 1, or 77 without numpy or gfloat.
 """
+
 import sys
 from importlib.metadata import version
 

@@ -5,6 +5,7 @@ Exits 0 if equal, 1 if not, 77 (skipped) without numpy or ml_dtypes. Left out, b
 there: E2M1: NaN, for which there is no code. E4M3: NaN (ml_dtypes keeps its sign), Inf and what rounds to more than 448
 (ml_dtypes gives NaN, the golden model saturates).
 """
+
 import subprocess
 import sys
 

@@ -8,6 +8,7 @@ scales, 1x16 blocks, 16x16 tiles, and the random Hadamard transform with BF16 in
 out: NaN and Inf, where the reference has no blocks of NaN; and the sign of zero in blocks of zeros, which the golden
 model drops. Exits 0, 1, or 77 without numpy.
 """
+
 import itertools
 import sys
 
@@ -80,7 +81,9 @@ def main(program):
                 got = pipe.quantize(program, x, elem, "nvfp4", layout, axis, rht)
                 oriented = x.T if axis else x
                 with np.errstate(all="ignore"):
-                    codes, scales, decode = reference(transform(oriented) if rht else oriented, 16 if layout else 1, elem)
+                    codes, scales, decode = reference(
+                        transform(oriented) if rht else oriented, 16 if layout else 1, elem
+                    )
                 comparison.bits(f"{what}: code", got.codes, codes)
                 comparison.bits(f"{what}: scale", got.scales, scales)
                 comparison.bits(f"{what}: tensor scale", got.tensor_scale.view(np.uint32), decode.view(np.uint32))

@@ -2,6 +2,7 @@
 """The configuration small of any contract, as flat Verilog in a four-state simulator: registers against their SystemRDL,
 one QUANT against the golden model, GEMMs of one chunk and of two against exact integers, refused jobs. The memory pauses
 at random. GEMMs and refused jobs on the netlist of tiny, too (tests/synth)."""
+
 import itertools
 import math
 import os
@@ -32,9 +33,15 @@ def pauses(seed):
 
 def with_pauses(dut):
     core = Core(dut)
-    for i, interface in enumerate((core.memory.write_if.aw_channel, core.memory.write_if.w_channel,
-                                   core.memory.write_if.b_channel, core.memory.read_if.ar_channel,
-                                   core.memory.read_if.r_channel)):
+    for i, interface in enumerate(
+        (
+            core.memory.write_if.aw_channel,
+            core.memory.write_if.w_channel,
+            core.memory.write_if.b_channel,
+            core.memory.read_if.ar_channel,
+            core.memory.read_if.r_channel,
+        )
+    ):
         interface.set_pause_generator(pauses(SEED + i))
     return core
 
@@ -58,7 +65,7 @@ def panels(codes, scales):
     for r, b in itertools.product(range(len(codes)), range(blocks)):
         unit = r // 16 * blocks + b
         packed = bytes(low | high << 4 for low, high in zip(codes[r][b][::2], codes[r][b][1::2]))
-        code_bytes[128 * unit + 8 * (r % 16):128 * unit + 8 * (r % 16) + 8] = packed
+        code_bytes[128 * unit + 8 * (r % 16) : 128 * unit + 8 * (r % 16) + 8] = packed
         scale_bytes[16 * unit + r % 16] = scales[r][b]
     return bytes(code_bytes), bytes(scale_bytes)
 
@@ -73,8 +80,10 @@ async def contract_of(core):
 
 
 def decoded(elem, codes, scales):
-    return [[bench.element(elem, c) * bench.e4m3(s) for block, s in zip(row, row_scales) for c in block]
-            for row, row_scales in zip(codes, scales)]
+    return [
+        [bench.element(elem, c) * bench.e4m3(s) for block, s in zip(row, row_scales) for c in block]
+        for row, row_scales in zip(codes, scales)
+    ]
 
 
 @cocotb.test()
@@ -121,7 +130,9 @@ async def registers_are_as_their_systemrdl_says(dut):
         value = await core.registers.read_dword(r.absolute_address)
         known = mask_of(r, lambda f: not f.is_sw_readable or f.get_property("reset") is not None)
         start = sum(f.get_property("reset") << f.low for f in r.fields() if f.is_sw_readable and known >> f.low & 1)
-        assert value & (known | ~mask_of(r, lambda f: True)) == start, f"{r.get_path()} after reset: {value:#x}, not {start:#x}"
+        assert value & (known | ~mask_of(r, lambda f: True)) == start, (
+            f"{r.get_path()} after reset: {value:#x}, not {start:#x}"
+        )
         holds[r.absolute_address] = value
     for r in described():
         if any(f.get_property("donttest") for f in r.fields()):
@@ -150,15 +161,30 @@ async def check_gemm(dut, m, n, blocks):
     for address, data in zip((A_CODES, A_SCALES, B_CODES, B_SCALES), (*panels(*a), *panels(*b))):
         core.memory.write(address, data)
     stride = 128
-    done = await core.run("gemm", contract=contract, m=m, n=n, k=16 * blocks, a_elem=number("elem", "e1m2"), b_elem=number("elem", other),
-                          a_codes_addr=A_CODES, a_scales_addr=A_SCALES, b_codes_addr=B_CODES, b_scales_addr=B_SCALES,
-                          a_stride_blocks=blocks, b_stride_blocks=blocks, a_exponent=3, b_exponent=-1, d_addr=D,
-                          d_stride_bytes=stride)
+    done = await core.run(
+        "gemm",
+        contract=contract,
+        m=m,
+        n=n,
+        k=16 * blocks,
+        a_elem=number("elem", "e1m2"),
+        b_elem=number("elem", other),
+        a_codes_addr=A_CODES,
+        a_scales_addr=A_SCALES,
+        b_codes_addr=B_CODES,
+        b_scales_addr=B_SCALES,
+        a_stride_blocks=blocks,
+        b_stride_blocks=blocks,
+        a_exponent=3,
+        b_exponent=-1,
+        d_addr=D,
+        d_stride_bytes=stride,
+    )
     assert STATUS[done["status"]] == "ok", done
     # Sums of so few products of 4-bit numbers and E4M3 scales are exact in float64.
     want = bench.product(decoded("e1m2", *a), decoded(other, *b))
     for r, c in itertools.product(range(m), range(n)):
-        got, = struct.unpack("<I", core.memory.read(D + stride * r + 4 * c, 4))
+        (got,) = struct.unpack("<I", core.memory.read(D + stride * r + 4 * c, 4))
         bits = bench.f32_bits(bench.to_f32(math.ldexp(want[r][c], -(3 - 1))))
         assert got == bits, f"D[{r}][{c}]: got {got:#010x}, want {bits:#010x} (seed {SEED})"
     check_known(dut)
@@ -180,25 +206,63 @@ async def quant_equals_the_golden_model(dut):
     rows, cols = 16, 48
     data = bench.gaussian(rows, cols)
     core.memory.write(SOURCE, b"".join(struct.pack(f"<{cols}f", *row).ljust(256, b"\xff") for row in data))
-    done = await core.run("quant", rows=rows, cols=cols, src_addr=SOURCE, src_stride_bytes=256,
-                          elem=number("elem", "e1m2"), round=number("round", "sr"), scale_round=number("scale_round", "up"),
-                          row_mode=3, rht_mask=0xD7E8, row_exponent=5, row_codes_addr=A_CODES, row_scales_addr=A_SCALES,
-                          row_stride_blocks=8, seed=7, row_tensor_id=0x40)
+    done = await core.run(
+        "quant",
+        rows=rows,
+        cols=cols,
+        src_addr=SOURCE,
+        src_stride_bytes=256,
+        elem=number("elem", "e1m2"),
+        round=number("round", "sr"),
+        scale_round=number("scale_round", "up"),
+        row_mode=3,
+        rht_mask=0xD7E8,
+        row_exponent=5,
+        row_codes_addr=A_CODES,
+        row_scales_addr=A_SCALES,
+        row_stride_blocks=8,
+        seed=7,
+        row_tensor_id=0x40,
+    )
     assert STATUS[done["status"]] == "ok", done
     with tempfile.TemporaryDirectory() as folder:
         source, out = f"{folder}/x.npy", f"{folder}/q.safetensors"
         bench.write_npy(source, data)
-        subprocess.run([os.environ["UFP4_PROGRAM"], "quantize", source, "-o", out, "--elem", "e1m2", "--rht", "on",
-                        "--round", "sr", "--scale-round", "up", "--seed", "7", "--tensor-id", "64",
-                        "--tensor-exponent", "5"], check=True, timeout=60)
+        subprocess.run(
+            [
+                os.environ["UFP4_PROGRAM"],
+                "quantize",
+                source,
+                "-o",
+                out,
+                "--elem",
+                "e1m2",
+                "--rht",
+                "on",
+                "--round",
+                "sr",
+                "--scale-round",
+                "up",
+                "--seed",
+                "7",
+                "--tensor-id",
+                "64",
+                "--tensor-exponent",
+                "5",
+            ],
+            check=True,
+            timeout=60,
+        )
         _, tensors = bench.read_safetensors(out)
     codes, scales = tensors["codes"][2], tensors["scales"][2]
     for r, b in itertools.product(range(rows), range(cols // 16)):
         got = core.memory.read(A_CODES + 128 * b + 8 * r, 8)
-        block = codes[r * cols + 16 * b:][:16]
+        block = codes[r * cols + 16 * b :][:16]
         want = bytes(low | high << 4 for low, high in zip(block[::2], block[1::2]))
         assert got == want, f"codes of row {r}, block {b}: got {got.hex()}, want {want.hex()}"
-        assert core.memory.read(A_SCALES + 16 * b + r, 1)[0] == scales[r * (cols // 16) + b], f"scale of row {r}, block {b}"
+        assert core.memory.read(A_SCALES + 16 * b + r, 1)[0] == scales[r * (cols // 16) + b], (
+            f"scale of row {r}, block {b}"
+        )
     check_known(dut)
 
 
@@ -206,14 +270,33 @@ async def quant_equals_the_golden_model(dut):
 async def wrong_jobs_are_refused_and_the_next_is_right(dut):
     core = await started(dut)
     contract = await contract_of(core)
-    for values, status in (({"m": 0, "n": 1, "k": 16}, "bad_size"), ({"m": 1, "n": 1, "k": 16, "d_addr": 4}, "misaligned")):
-        done = await core.run("gemm", contract=contract, **values, d_stride_bytes=128, a_stride_blocks=8, b_stride_blocks=8)
+    for values, status in (
+        ({"m": 0, "n": 1, "k": 16}, "bad_size"),
+        ({"m": 1, "n": 1, "k": 16, "d_addr": 4}, "misaligned"),
+    ):
+        done = await core.run(
+            "gemm", contract=contract, **values, d_stride_bytes=128, a_stride_blocks=8, b_stride_blocks=8
+        )
         assert STATUS[done["status"]] == status, done
     core.memory.write(A_CODES, bytes([0x44] * 1024))  # 1.0
     core.memory.write(A_SCALES, bytes([0x38] * 128))  # 1.0
-    done = await core.run("gemm", contract=contract, m=1, n=1, k=16,
-                          a_elem=number("elem", "e1m2"), b_elem=number("elem", "e1m2"), a_codes_addr=A_CODES, a_scales_addr=A_SCALES, b_codes_addr=A_CODES, b_scales_addr=A_SCALES,
-                          a_stride_blocks=8, b_stride_blocks=8, d_addr=D, d_stride_bytes=128)
+    done = await core.run(
+        "gemm",
+        contract=contract,
+        m=1,
+        n=1,
+        k=16,
+        a_elem=number("elem", "e1m2"),
+        b_elem=number("elem", "e1m2"),
+        a_codes_addr=A_CODES,
+        a_scales_addr=A_SCALES,
+        b_codes_addr=A_CODES,
+        b_scales_addr=A_SCALES,
+        a_stride_blocks=8,
+        b_stride_blocks=8,
+        d_addr=D,
+        d_stride_bytes=128,
+    )
     assert STATUS[done["status"]] == "ok", done
-    got, = struct.unpack("<f", core.memory.read(D, 4))
+    (got,) = struct.unpack("<f", core.memory.read(D, 4))
     assert got == 16.0, got

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The core behind cocotbext-axi, a bus that knows nothing of this project: an AXI4-Lite master for its registers, a memory
 for its AXI4 port. Registers, descriptors and completions come from cmodel/spec/ufp4.toml."""
+
 import pathlib
 import tomllib
 
@@ -28,12 +29,12 @@ def pack(fields, values, size):
     out, known = bytearray(size), {name: (offset, kind) for offset, kind, name, _ in fields}
     for name, value in values.items():
         offset, kind = known[name]
-        out[offset:offset + BYTES[kind]] = (value % (1 << 8 * BYTES[kind])).to_bytes(BYTES[kind], "little")
+        out[offset : offset + BYTES[kind]] = (value % (1 << 8 * BYTES[kind])).to_bytes(BYTES[kind], "little")
     return bytes(out)
 
 
 def unpack(fields, data):
-    return {name: int.from_bytes(data[offset:offset + BYTES[kind]], "little") for offset, kind, name, _ in fields}
+    return {name: int.from_bytes(data[offset : offset + BYTES[kind]], "little") for offset, kind, name, _ in fields}
 
 
 class Core:
@@ -42,7 +43,9 @@ class Core:
     def __init__(self, dut):
         self.dut = dut
         self.tail = 0
-        self.registers = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst_n, reset_active_level=False)
+        self.registers = AxiLiteMaster(
+            AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst_n, reset_active_level=False
+        )
         self.memory = AxiRam(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst_n, reset_active_level=False, size=2**20)
 
     async def reset(self):
@@ -55,8 +58,14 @@ class Core:
     async def start(self):
         """Reset, and its rings set up."""
         await self.reset()
-        for name, value in (("ring_base_lo", RING), ("ring_base_hi", 0), ("completion_base_lo", COMPLETIONS),
-                            ("completion_base_hi", 0), ("ring_log2", RING_LOG2), ("irq_mask", 3)):
+        for name, value in (
+            ("ring_base_lo", RING),
+            ("ring_base_hi", 0),
+            ("completion_base_lo", COMPLETIONS),
+            ("completion_base_hi", 0),
+            ("ring_log2", RING_LOG2),
+            ("irq_mask", 3),
+        ):
             await self.write(name, value)
 
     async def write(self, name, value):

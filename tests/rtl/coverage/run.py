@@ -29,13 +29,17 @@ import threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 POINTS = pathlib.Path(__file__).resolve().parent / "cover_points.sv"
-COMMAND = (r"slots_are_kept|accepts_.*|ignores_.*|rejects_no_copy|rejects_bad_.*"
-           r"|rejects_with_the_lowest_status|rejects_rows_longer_than_their_stride")
+COMMAND = (
+    r"slots_are_kept|accepts_.*|ignores_.*|rejects_no_copy|rejects_bad_.*"
+    r"|rejects_with_the_lowest_status|rejects_rows_longer_than_their_stride"
+)
 FAULTS = "few_on_small|soft_reset_without_watchdog|reset_in_soft_reset|watchdog_spares_the_living"
 JOBS = "few_on_small|more_on_small|long_k_on_small|fp32_equal_the_model|nv_equal_the_model"
 RINGS = "interrupts|of_each_size|at_every_address|rejects_a_tail_too_far_by_each_bit"
-TESTS = (fr"^rtl\.(registers\..*|shapes\.odd_ones_small|corners\..*|jobs\.({JOBS})|rings\.({RINGS})"
-         fr"|faults\.({FAULTS})|errors\.few_on_small|command\.({COMMAND}))$")
+TESTS = (
+    rf"^rtl\.(registers\..*|shapes\.odd_ones_small|corners\..*|jobs\.({JOBS})|rings\.({RINGS})"
+    rf"|faults\.({FAULTS})|errors\.few_on_small|command\.({COMMAND}))$"
+)
 CONFIGURATIONS = "small;small-fp32;small-nv"
 EXPLAINED = pathlib.Path(__file__).resolve().parent / "explained.txt"
 KINDS = ("line", "toggle", "user")
@@ -95,8 +99,19 @@ def fold(counts, folder, done):
 
 
 def build_programs(build, log):
-    configure = ["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
-                 f"-DUFP4_RTL_COVERAGE={CONFIGURATIONS}", f"-DUFP4_RTL_COVERAGE_FILES={POINTS}", "-DUFP4_CUDA=OFF"]
+    configure = [
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        ROOT,
+        "-B",
+        build,
+        "-DCMAKE_BUILD_TYPE=Release",
+        f"-DUFP4_RTL_COVERAGE={CONFIGURATIONS}",
+        f"-DUFP4_RTL_COVERAGE_FILES={POINTS}",
+        "-DUFP4_CUDA=OFF",
+    ]
     if shutil.which("ccache"):
         configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
     if not run(configure, log) or not run(["ninja", "-C", build, "tests/rtl/core/all"], log):
@@ -114,8 +129,12 @@ def run_tests(build, tests, log):
     folder_thread = threading.Thread(target=fold, args=(counts, folder, done))
     folder_thread.start()
     try:
-        passed = run(["ctest", "-R", tests, "-j", str(len(os.sched_getaffinity(0))), "--output-on-failure",
-                      "--no-tests=error"], log, cwd=build, env=dict(os.environ, UFP4_RTL_COVERAGE=str(folder)))
+        passed = run(
+            ["ctest", "-R", tests, "-j", str(len(os.sched_getaffinity(0))), "--output-on-failure", "--no-tests=error"],
+            log,
+            cwd=build,
+            env=dict(os.environ, UFP4_RTL_COVERAGE=str(folder)),
+        )
     finally:
         done.set()
         folder_thread.join()
@@ -143,8 +162,11 @@ class Explained:
 
     def covers(self, kind, file, line, what):
         text = self.text(kind, file, line, what)
-        fits = {number for number, of, where, pattern in self.entries
-                if of == kind and where in (file, "*") and pattern.fullmatch(text)}
+        fits = {
+            number
+            for number, of, where, pattern in self.entries
+            if of == kind and where in (file, "*") and pattern.fullmatch(text)
+        }
         self.used |= fits
         return bool(fits)
 
@@ -180,18 +202,31 @@ def report(points, build):
     print(f"{'module':<24} " + " ".join(f"{kind:>7} {'expl.':>5} {'of':>5}" for kind in ("lines", "bits", "points")))
     sums = {kind: [sum(column) for column in zip(*(m[kind] for m in modules.values()))] for kind in KINDS}
     for name, module in [*sorted(modules.items()), ("all", sums)]:
-        print(f"{name:<24} " + " ".join(f"{percent(hit, count):>7} {more:>5} {count:>5}"
-                                        for hit, more, count in (module[kind] for kind in KINDS)))
+        print(
+            f"{name:<24} "
+            + " ".join(
+                f"{percent(hit, count):>7} {more:>5} {count:>5}"
+                for hit, more, count in (module[kind] for kind in KINDS)
+            )
+        )
     for number in explained.unused():
         print(f"{EXPLAINED.name}:{number}: explains nothing that is left")
     left = {kind: count - hit - more for kind, (hit, more, count) in sums.items()}
-    print(f"neither reached nor explained: {left['line']} lines and branches, {left['user']} cover points, "
-          f"{left['toggle']} bits: {build / 'holes.txt'}")
+    print(
+        f"neither reached nor explained: {left['line']} lines and branches, {left['user']} cover points, "
+        f"{left['toggle']} bits: {build / 'holes.txt'}"
+    )
     poor = [name for name, module in sorted(modules.items()) if not enough(module["toggle"], LEAST_BITS_OF_A_MODULE)]
     for name in poor:
         print(f"{name}: fewer than {LEAST_BITS_OF_A_MODULE} % of its bits are reached or explained")
-    return (enough(sums["line"], LEAST_LINES) and enough(sums["toggle"], LEAST_BITS) and not poor
-            and left["user"] == 0 and sums["user"][2] > 0 and not explained.unused())
+    return (
+        enough(sums["line"], LEAST_LINES)
+        and enough(sums["toggle"], LEAST_BITS)
+        and not poor
+        and left["user"] == 0
+        and sums["user"][2] > 0
+        and not explained.unused()
+    )
 
 
 def main():

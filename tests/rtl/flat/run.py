@@ -4,6 +4,7 @@
 Builds the program in BUILD with the flat Verilog release through Verilator, in the place of that configuration's
 RTL, and compares GEMMs of odd shapes and each type of D, the three of a step, and where there is a QUANT engine what that
 makes of tensors, with the golden model."""
+
 import itertools
 import json
 import pathlib
@@ -38,8 +39,23 @@ def main():
     source, build = (pathlib.Path(name).resolve() for name in sys.argv[3:5])
     build.mkdir(parents=True, exist_ok=True)
     launchers = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX") if shutil.which("ccache")]
-    call(build, 600, "cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_CUDA=OFF",
-         "-DUFP4_TESTS=OFF", f"-DUFP4_RTL_NETLIST={flat}", f"-DUFP4_RTL_NETLIST_OF={configuration}", *launchers)
+    call(
+        build,
+        600,
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        source,
+        "-B",
+        build,
+        "-DCMAKE_BUILD_TYPE=Release",
+        "-DUFP4_CUDA=OFF",
+        "-DUFP4_TESTS=OFF",
+        f"-DUFP4_RTL_NETLIST={flat}",
+        f"-DUFP4_RTL_NETLIST_OF={configuration}",
+        *launchers,
+    )
     call(build, 1800, "ninja", "-C", build, "ufp4_cli")
     program, random = build / "drivers" / "ufp4", np.random.default_rng(bench.stream(1))
     gemms = 0
@@ -47,19 +63,73 @@ def main():
         for name, rows in (("X", m), ("W", n)):
             np.save(build / f"{name}.npy", random.standard_normal((rows, k)).astype(np.float32))
             call(build, 60, program, "quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e1m2")
-        call(build, 300, program, "gemm", "X.safetensors", "W.safetensors", "-o", "D.npy", "--backend", "rtl", "--config",
-             configuration, "--check", "model", "--out", out, "--stall",
-             stall and bench.stall(stall))
+        call(
+            build,
+            300,
+            program,
+            "gemm",
+            "X.safetensors",
+            "W.safetensors",
+            "-o",
+            "D.npy",
+            "--backend",
+            "rtl",
+            "--config",
+            configuration,
+            "--check",
+            "model",
+            "--out",
+            out,
+            "--stall",
+            stall and bench.stall(stall),
+        )
         gemms += 1
     np.save(build / "dY.npy", random.standard_normal((37, 29)).astype(np.float32))
     for name, rows in (("X", 37), ("W", 29)):
         np.save(build / f"{name}.npy", random.standard_normal((rows, 53)).astype(np.float32))
-    call(build, 300, program, "layer", "X.npy", "W.npy", "dY.npy", "-o", "step", "--backend", "rtl", "--config", configuration, "--check", "model",
-         "--stall", bench.stall(7))
+    call(
+        build,
+        300,
+        program,
+        "layer",
+        "X.npy",
+        "W.npy",
+        "dY.npy",
+        "-o",
+        "step",
+        "--backend",
+        "rtl",
+        "--config",
+        configuration,
+        "--check",
+        "model",
+        "--stall",
+        bench.stall(7),
+    )
     tensors = 0
     for role, name, of in QUANTIZED * has_quant(source, configuration):
-        said = call(build, 300, program, "quantize", f"{name}.npy", "-o", "q.safetensors", "--recipe", "ufp4", "--role", role, "--pass", of,
-                    "--backend", "rtl", "--config", configuration, "--check", "model", "--json")
+        said = call(
+            build,
+            300,
+            program,
+            "quantize",
+            f"{name}.npy",
+            "-o",
+            "q.safetensors",
+            "--recipe",
+            "ufp4",
+            "--role",
+            role,
+            "--pass",
+            of,
+            "--backend",
+            "rtl",
+            "--config",
+            configuration,
+            "--check",
+            "model",
+            "--json",
+        )
         if not json.loads(said)["on_core"]:
             sys.exit(f"{name} of {of} was not quantized on the core")
         tensors += 1

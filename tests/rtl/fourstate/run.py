@@ -5,6 +5,7 @@ The arithmetic units in a four-state simulator: yosys makes plain Verilog of eac
 Verilog runs `ufp4 vectors` on it from registers that are all unknown. The readers compare with !==, so an unknown bit
 that reaches a result is a mismatch. At the end a unit that was broken on purpose, a pipeline that starts without its
 reset, must be seen. N records of each unit, taken evenly; all where N is 0."""
+
 import argparse
 import pathlib
 import shutil
@@ -21,14 +22,24 @@ HERE = pathlib.Path(__file__).resolve().parent
 READERS = HERE.parent / "vectors"
 RTL = HERE.parents[2] / "rtl"
 # The units of ufp4 vectors, and the modules that their readers need.
-UNITS = {"scale_decode": ["ufp4_scale_decode"], "i64_to_f32": ["ufp4_i64_to_f32"], "f32_alu": ["ufp4_f32_alu"],
-         "dot": ["dot_forms"], "pe": ["pe_forms"],
-         "pe_fp32": ["ufp4_elem_decode", "ufp4_dot", "ufp4_scale_number", "ufp4_sum_fp32"],
-         "pe_nv": ["ufp4_elem_decode", "ufp4_dot", "ufp4_scale_split", "ufp4_sum_nv"], "scale_number": ["ufp4_scale_number"],
-         "scale_split": ["ufp4_scale_split"], "f32_scale": ["ufp4_f32_scale"], "e8m0_scale": ["ufp4_e8m0_scale"],
-         "threefry": ["ufp4_threefry"],
-         "rht": ["ufp4_rht"], "e4m3_scale": ["ufp4_e4m3_scale"], "divide_round": ["ufp4_divide_round"],
-         "quant_block": ["ufp4_quant_block"]}
+UNITS = {
+    "scale_decode": ["ufp4_scale_decode"],
+    "i64_to_f32": ["ufp4_i64_to_f32"],
+    "f32_alu": ["ufp4_f32_alu"],
+    "dot": ["dot_forms"],
+    "pe": ["pe_forms"],
+    "pe_fp32": ["ufp4_elem_decode", "ufp4_dot", "ufp4_scale_number", "ufp4_sum_fp32"],
+    "pe_nv": ["ufp4_elem_decode", "ufp4_dot", "ufp4_scale_split", "ufp4_sum_nv"],
+    "scale_number": ["ufp4_scale_number"],
+    "scale_split": ["ufp4_scale_split"],
+    "f32_scale": ["ufp4_f32_scale"],
+    "e8m0_scale": ["ufp4_e8m0_scale"],
+    "threefry": ["ufp4_threefry"],
+    "rht": ["ufp4_rht"],
+    "e4m3_scale": ["ufp4_e4m3_scale"],
+    "divide_round": ["ufp4_divide_round"],
+    "quant_block": ["ufp4_quant_block"],
+}
 BROKEN = ("quant_block", "quant/ufp4_quant_block.sv", "if (!rst_ni) valid_q <= '0;", "if (1'b0) valid_q <= '0;")
 
 
@@ -40,14 +51,18 @@ def call(folder, command, what, seconds=900):
 
 
 def flatten(folder, yosys, modules):
-    script = "".join(f"read_slang -j 1 --top {module} -F rtl/rtl.f dot_forms.sv pe_forms.sv; proc; flatten; bwmuxmap; "
-                     f"opt_clean; check -assert; select -assert-none w:* a:init %i; write_verilog -noattr {module}.v; design -reset; "
-                     for module in modules)
+    script = "".join(
+        f"read_slang -j 1 --top {module} -F rtl/rtl.f dot_forms.sv pe_forms.sv; proc; flatten; bwmuxmap; "
+        f"opt_clean; check -assert; select -assert-none w:* a:init %i; write_verilog -noattr {module}.v; design -reset; "
+        for module in modules
+    )
     call(folder, [yosys, "-q", "-p", script], "yosys")
 
 
 def write_records(folder, ufp4, unit, wanted):
-    lines = call(folder, [ufp4, "vectors", unit, "--seed", str(bench.stream(3)), "--count", "2000"], "ufp4 vectors").splitlines()
+    lines = call(
+        folder, [ufp4, "vectors", unit, "--seed", str(bench.stream(3)), "--count", "2000"], "ufp4 vectors"
+    ).splitlines()
     head, records = lines[:3], lines[3:]
     step = max(1, len(records) // wanted) if wanted else 1
     (folder / f"{unit}.txt").write_text("\n".join(head + records[::step]) + "\n")
@@ -57,9 +72,14 @@ def write_records(folder, ufp4, unit, wanted):
 def simulate(folder, unit):
     """Exit status and what was printed."""
     modules = [f"{module}.v" for module in UNITS[unit]]
-    call(folder, ["iverilog", "-g2012", "-I.", "-o", f"{unit}.vvp", *modules, str(READERS / f"read_{unit}.sv")], "iverilog")
-    done = subprocess.run(["vvp", "-N", f"{unit}.vvp", f"+{unit}={unit}.txt"], cwd=folder, capture_output=True, text=True,
-                          timeout=1800)
+    call(
+        folder,
+        ["iverilog", "-g2012", "-I.", "-o", f"{unit}.vvp", *modules, str(READERS / f"read_{unit}.sv")],
+        "iverilog",
+    )
+    done = subprocess.run(
+        ["vvp", "-N", f"{unit}.vvp", f"+{unit}={unit}.txt"], cwd=folder, capture_output=True, text=True, timeout=1800
+    )
     return done.returncode, done.stdout
 
 

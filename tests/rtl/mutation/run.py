@@ -5,6 +5,7 @@ Mutation test of one unit, with the modules inside it: yosys builds a sample of 
 into one netlist, a number picks one, and the test rtl.vectors.UNIT runs on each. Prints which are killed and which
 survive; some of those no test can see, so their number is for the reader. Fails if a mutant cannot be built, if the
 netlist without a mutation fails the test, or if no mutant does."""
+
 import argparse
 import os
 import pathlib
@@ -19,12 +20,20 @@ HERE = pathlib.Path(__file__).resolve().parent
 VECTORS = HERE.parent / "vectors"
 sys.path.insert(0, str(VECTORS))
 import readers  # noqa: E402
+
 RTL = HERE.parents[2] / "rtl"
 CPU_SECONDS = 40  # for one test
 WIDTH = 12  # bits of the number that picks a mutant
 # Units whose reader has another name. What a reader needs beside the unit is found by module name.
-READER = {"elem_decode": "dot", "dot_relative": "pe", "sum_exact": "pe", "sum_chains": "pe",
-          "sum_fp32": "pe_fp32", "sum_nv": "pe_nv", "max16": "quant_block"}
+READER = {
+    "elem_decode": "dot",
+    "dot_relative": "pe",
+    "sum_exact": "pe",
+    "sum_chains": "pe",
+    "sum_fp32": "pe_fp32",
+    "sum_nv": "pe_nv",
+    "max16": "quant_block",
+}
 # A unit that has other widths in each place is mutated in the unit that has it inside.
 INSIDE = {"max16": "quant_block"}
 PICK = """#include <cstdlib>
@@ -48,8 +57,9 @@ def name_of(command):
     by = f" by [{option['ctrlbit']}]" if "ctrlbit" in option else ""
     sources = ",".join(source.removeprefix("rtl/") for source in re.findall(r"-src (\S+)", command))
     signal = re.search(r"-wire (\S+) -wirebit (\d+)", command)
-    return (f"{option['mode']} {option['port']}[{option['portbit']}]{by} {sources}"
-            + (f" {signal[1]}[{signal[2]}]" if signal else ""))
+    return f"{option['mode']} {option['port']}[{option['portbit']}]{by} {sources}" + (
+        f" {signal[1]}[{signal[2]}]" if signal else ""
+    )
 
 
 def make_netlist(args, folder):
@@ -57,22 +67,29 @@ def make_netlist(args, folder):
     top = f"ufp4_{INSIDE.get(args.unit, args.unit)}"
     shutil.copytree(RTL, folder / "rtl")
     select = f"select a:src=*/ufp4_{args.unit}.sv*; " if args.unit in INSIDE else ""
-    script = (f"read_slang -j 1 --top {top} -F rtl/rtl.f; proc; setundef -zero; opt; wreduce; opt_clean -purge; "
-              f"write_rtlil unit.il; {select}mutate -list {args.count} -seed {args.seed} -o list.ys")
+    script = (
+        f"read_slang -j 1 --top {top} -F rtl/rtl.f; proc; setundef -zero; opt; wreduce; opt_clean -purge; "
+        f"write_rtlil unit.il; {select}mutate -list {args.count} -seed {args.seed} -o list.ys"
+    )
     call(folder, [args.yosys, "-q", "-p", script], 900, "yosys")
     # A gate in a clock line would make a second clock, which races with the first.
     commands = [line for line in (folder / "list.ys").read_text().splitlines() if " -port CLK " not in line]
-    script = "".join(f"mutate -ctrl mutant {WIDTH} {number} {command.removeprefix('mutate ')}\n"
-                     for number, command in enumerate(commands, 1))
+    script = "".join(
+        f"mutate -ctrl mutant {WIDTH} {number} {command.removeprefix('mutate ')}\n"
+        for number, command in enumerate(commands, 1)
+    )
     (folder / "mutants.ys").write_text(f"read_rtlil unit.il\n{script}write_verilog -noattr mutants.v\n")
     call(folder, [args.yosys, "-q", "-s", "mutants.ys"], 900, "yosys")
     text = (folder / "mutants.v").read_text()
     # A reader may name parameters; the mutants are of one set of them.
     text = text.replace(f"module {top}(", f"module {top} #(parameter Formats = 0, Extra = 0)(", 1)
     text, ports = re.subn(r"\bmutant, |, mutant\b", "", text, count=1)
-    text, inputs = re.subn(rf"  input \[{WIDTH - 1}:0\] mutant;\n  wire \[{WIDTH - 1}:0\] mutant;\n",
-                           f'  import "DPI-C" function int ufp4_mutant();\n  reg [{WIDTH - 1}:0] mutant;\n'
-                           f"  initial mutant = {WIDTH}'(ufp4_mutant());\n", text)
+    text, inputs = re.subn(
+        rf"  input \[{WIDTH - 1}:0\] mutant;\n  wire \[{WIDTH - 1}:0\] mutant;\n",
+        f'  import "DPI-C" function int ufp4_mutant();\n  reg [{WIDTH - 1}:0] mutant;\n'
+        f"  initial mutant = {WIDTH}'(ufp4_mutant());\n",
+        text,
+    )
     if (ports, inputs) != (1, 1):
         sys.exit("mutants.v: the port that picks a mutant is not where it was expected")
     (folder / "mutants.sv").write_text(text)
@@ -85,13 +102,50 @@ def make_simulator(args, folder):
     reader = READER.get(args.unit, args.unit)
     (folder / "readers.svh").write_text(readers.header(args.ufp4))
     # -fno-const-bit-op-tree: for netlists, as in sim/CMakeLists.txt.
-    call(folder, [args.verilator, "--cc", "--exe", "--main", "--timing", "--timescale", "1ns/1ns", "-fno-dfg",
-                  "-fno-const-bit-op-tree", "-Wno-fatal", "-Wno-lint", "--top-module", f"read_{reader}", "--Mdir", "model", "-o", "test",
-                  "-y", "rtl/num", "-y", "rtl/array", "-y", str(VECTORS), "+libext+.sv", "+incdir+.",
-                  "rtl/gen/ufp4_spec_pkg.sv", "rtl/array/ufp4_pe_pkg.sv", "rtl/num/ufp4_words_pkg.sv", "mutants.sv",
-                  str(VECTORS / f"read_{reader}.sv"), "../pick.cpp"], 900, "verilator")
-    call(folder, ["make", "--silent", "-C", "model", "-f", f"Vread_{reader}.mk", "OPT_FAST=-O1", "OPT_SLOW=-O0",
-                  "test"], 1800, "the compiler")
+    call(
+        folder,
+        [
+            args.verilator,
+            "--cc",
+            "--exe",
+            "--main",
+            "--timing",
+            "--timescale",
+            "1ns/1ns",
+            "-fno-dfg",
+            "-fno-const-bit-op-tree",
+            "-Wno-fatal",
+            "-Wno-lint",
+            "--top-module",
+            f"read_{reader}",
+            "--Mdir",
+            "model",
+            "-o",
+            "test",
+            "-y",
+            "rtl/num",
+            "-y",
+            "rtl/array",
+            "-y",
+            str(VECTORS),
+            "+libext+.sv",
+            "+incdir+.",
+            "rtl/gen/ufp4_spec_pkg.sv",
+            "rtl/array/ufp4_pe_pkg.sv",
+            "rtl/num/ufp4_words_pkg.sv",
+            "mutants.sv",
+            str(VECTORS / f"read_{reader}.sv"),
+            "../pick.cpp",
+        ],
+        900,
+        "verilator",
+    )
+    call(
+        folder,
+        ["make", "--silent", "-C", "model", "-f", f"Vread_{reader}.mk", "OPT_FAST=-O1", "OPT_SLOW=-O0", "test"],
+        1800,
+        "the compiler",
+    )
     text = call(folder, [args.ufp4, "vectors", reader, "--seed", "1", "--count", "2000"], 100, "ufp4 vectors")
     (folder / "vectors.txt").write_text(text)
     return [folder / "model" / "test", f"+{reader}=vectors.txt"]
@@ -100,8 +154,14 @@ def make_simulator(args, folder):
 def killed(folder, command, number):
     """Whether the test fails. One that hangs does; its time is the processor's, which other work does not stretch."""
     limit = (CPU_SECONDS, CPU_SECONDS)
-    done = subprocess.run(command, cwd=folder, capture_output=True, env={**os.environ, "UFP4_MUTANT": str(number)},
-                          check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limit))
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        env={**os.environ, "UFP4_MUTANT": str(number)},
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limit),
+    )
     return done.returncode != 0
 
 

@@ -2,6 +2,7 @@
 """usage: check_fusesoc.py FUSESOC VERILATOR ROOT   has FuseSoC make the project of each target of each core file, and compares the
 parameters in it (its EDAM file, Verilator's arguments, Vivado's generics) with what docs/howto/integrate-rtl.md and add-board.md promise;
 lints and elaborates a stranger's core file that depends on ours. Targets that make flat Verilog: check_ecp5_board.sh."""
+
 import pathlib
 import re
 import subprocess
@@ -19,8 +20,10 @@ STRANGER = pathlib.Path(__file__).resolve().parent / "stranger"
 def configurations():
     """Name to parameters, without Target."""
     text = (ROOT / "rtl/gen/configurations.cmake").read_text()
-    return {name: {key: int(number) for key, number in re.findall(r"-G(\w+)=(\d+)", line)}
-            for name, line in re.findall(r"^set\(UFP4_CONFIGURATION_(\S+) (.*)\)$", text, re.M)}
+    return {
+        name: {key: int(number) for key, number in re.findall(r"-G(\w+)=(\d+)", line)}
+        for name, line in re.findall(r"^set\(UFP4_CONFIGURATION_(\S+) (.*)\)$", text, re.M)
+    }
 
 
 def targets_of(core):
@@ -31,8 +34,13 @@ def project(folder, name, target, *arguments, steps=("--setup",), tool=()):
     """FuseSoC's project: its folder and EDAM."""
     work = folder / "-".join([name.split(":")[-1], target, *arguments]).replace("=", "-").strip("-")
     roots = [word for root in (ROOT / "rtl", ROOT / "fpga", STRANGER) for word in ("--cores-root", root)]
-    made = subprocess.run([FUSESOC, *roots, "run", *steps, "--target", target, *tool, "--work-root", work, name, *arguments],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
+    made = subprocess.run(
+        [FUSESOC, *roots, "run", *steps, "--target", target, *tool, "--work-root", work, name, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
+    )
     assert made.returncode == 0, f"{name}, target {target}: {made.stdout[-2000:]}"
     return work, yaml.safe_load(next(work.glob("*.eda.yml")).read_text())
 
@@ -44,9 +52,17 @@ def parameters(work, edam):
         got = {key: int(number) for key, number in re.findall(r"^-G(\w+)=(\d+)$", made.read_text(), re.M)}
         assert got == want, f"{made.name} has {got}, not {want}"
     for made in work.glob("*.tcl"):
-        got = {key: int(number) for line in re.findall(r"generic \{([^}]*)\}", made.read_text()) for key, number in re.findall(r"(\w+)=(\d+)", line)}
-        assert got == want or not re.search("generic|create_project", made.read_text()), f"{made.name} has {got}, not {want}"
-    assert list(work.glob("*.vc")) or list(work.glob("*.tcl")), f"{work.name}: neither Verilator's arguments nor Vivado's project"
+        got = {
+            key: int(number)
+            for line in re.findall(r"generic \{([^}]*)\}", made.read_text())
+            for key, number in re.findall(r"(\w+)=(\d+)", line)
+        }
+        assert got == want or not re.search("generic|create_project", made.read_text()), (
+            f"{made.name} has {got}, not {want}"
+        )
+    assert list(work.glob("*.vc")) or list(work.glob("*.tcl")), (
+        f"{work.name}: neither Verilator's arguments nor Vivado's project"
+    )
     return want
 
 
@@ -54,12 +70,30 @@ def elaborated(work, edam, *more, module="ufp4_top"):
     """The parameters that the core, or another module, gets in the design."""
     words = [f"-G{key}={number}" for key, number in parameters(work, edam).items()]
     sources = [work / each["name"] for each in edam["files"] if each["file_type"].endswith("erilogSource")]
-    subprocess.run([VERILATOR, "--xml-only", "-Wno-fatal", "--top-module", edam["toplevel"], "--Mdir", work / "xml", *words, *sources, *more],
-                   check=True, timeout=600, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        [
+            VERILATOR,
+            "--xml-only",
+            "-Wno-fatal",
+            "--top-module",
+            edam["toplevel"],
+            "--Mdir",
+            work / "xml",
+            *words,
+            *sources,
+            *more,
+        ],
+        check=True,
+        timeout=600,
+        stderr=subprocess.DEVNULL,
+    )
     netlist = ET.parse(work / f"xml/V{edam['toplevel']}.xml").getroot().find("netlist")
     top = next(each for each in netlist.iterfind("module") if each.get("origName") == module)
-    return {each.get("name"): int(each.find("const").get("name").split("'")[1].lstrip("sh"), 16)
-            for each in top.iterfind("var") if each.get("param") == "true"}
+    return {
+        each.get("name"): int(each.find("const").get("name").split("'")[1].lstrip("sh"), 16)
+        for each in top.iterfind("var")
+        if each.get("param") == "true"
+    }
 
 
 def core_targets(folder, known):
@@ -74,7 +108,9 @@ def core_targets(folder, known):
         made = parameters(*project(folder, name, target, tool=verilator))
         assert made == known[target] | {"Target": 0}, f"target {target} has {made}"
     made = project(folder, name, "tiny", "--Target=1", "--Chunk=4", tool=verilator)
-    assert parameters(*made) == known["tiny"] | {"Target": 1, "Chunk": 4}, "what the command line gives is not what the project has"
+    assert parameters(*made) == known["tiny"] | {"Target": 1, "Chunk": 4}, (
+        "what the command line gives is not what the project has"
+    )
     assert elaborated(*made).items() >= parameters(*made).items()
 
 
@@ -97,11 +133,15 @@ def board_targets(folder, known):
 def stranger(folder, known):
     work, edam = project(folder, "someone:chips:stranger", "lint", steps=())
     assert parameters(work, edam) == {"Rows": 5, "Depth": 3}, "a stranger's parameters are not his own"
-    assert elaborated(work, edam).items() >= (known["tiny"] | {"Target": 1}).items(), "a stranger's core is not as he instantiates it"
+    assert elaborated(work, edam).items() >= (known["tiny"] | {"Target": 1}).items(), (
+        "a stranger's core is not as he instantiates it"
+    )
     work, edam = project(folder, "someone:chips:stranger", "rules", steps=())
     assert parameters(work, edam) == {}
     made = elaborated(work, edam, module="ufp4_axi_sva")
-    assert made.items() >= {key: known["tiny"][key] for key in ("TileRows", "Chunk", "BusBytes", "Quant")}.items(), f"bound with {made}"
+    assert made.items() >= {key: known["tiny"][key] for key in ("TileRows", "Chunk", "BusBytes", "Quant")}.items(), (
+        f"bound with {made}"
+    )
     made = parameters(*project(folder, "someone:chips:stranger", "vivado"))
     assert made == {"Depth": 7}, f"in Vivado a stranger's parameters are {made}"
 

@@ -2,6 +2,7 @@
 """usage: check_registers.py RTL_DIR   compiles gen/ufp4.rdl with the SystemRDL compiler and compares each address with the
 constants that the RTL decodes (gen/ufp4_spec_pkg.sv); writes IP-XACT and HTML with PeakRDL and checks that they hold every
 register."""
+
 import pathlib
 import re
 import subprocess
@@ -16,8 +17,11 @@ def addresses(rdl):
     compiler = RDLCompiler()
     compiler.compile_file(str(rdl))
     top = compiler.elaborate().top
-    return {node.inst_name if not node.is_array else f"{node.inst_name}{node.current_idx[0]}": node.absolute_address
-            for node in top.descendants(unroll=True) if isinstance(node, RegNode)}
+    return {
+        node.inst_name if not node.is_array else f"{node.inst_name}{node.current_idx[0]}": node.absolute_address
+        for node in top.descendants(unroll=True)
+        if isinstance(node, RegNode)
+    }
 
 
 def constants(package):
@@ -28,7 +32,9 @@ def constants(package):
     for name, index in counters:
         if name == "COUNT":
             continue
-        registers |= {f"{name.lower()}_{half}": base["counter"] + 8 * int(index) + 4 * i for i, half in enumerate(("lo", "hi"))}
+        registers |= {
+            f"{name.lower()}_{half}": base["counter"] + 8 * int(index) + 4 * i for i, half in enumerate(("lo", "hi"))
+        }
     slots = int(re.search(r"\bSLOTS = (\d+);", text)[1])
     return registers | {f"slot{i}": base["slot"] + 4 * i for i in range(slots)}
 
@@ -44,8 +50,12 @@ def main():
     rtl = pathlib.Path(sys.argv[1])
     got, want = addresses(rtl / "gen/ufp4.rdl"), constants(rtl / "gen/ufp4_spec_pkg.sv")
     if got != want:
-        sys.exit("differs: " + ", ".join(f"{n} {got.get(n)} {want.get(n)}" for n in sorted(got.keys() | want.keys())
-                                         if got.get(n) != want.get(n)))
+        sys.exit(
+            "differs: "
+            + ", ".join(
+                f"{n} {got.get(n)} {want.get(n)}" for n in sorted(got.keys() | want.keys()) if got.get(n) != want.get(n)
+            )
+        )
     with tempfile.TemporaryDirectory() as folder:
         for kind, name in (("ip-xact", "ufp4.xml"), ("html", "html")):
             text = exported(rtl / "gen/ufp4.rdl", kind, pathlib.Path(folder) / name)

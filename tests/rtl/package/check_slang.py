@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: check_slang.py ROOT   has slang, which keeps to the standard, elaborate the RTL with its assertions: each configuration for each
 target, each define, the wrapper, and two cores in a stranger's design, as one compilation unit and as many. A warning fails."""
+
 import pathlib
 import re
 import sys
@@ -60,9 +61,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         before, wide, top = (pathlib.Path(folder) / f"{name}.sv" for name in ("before", "wide", "top"))
         before.write_text(BEFORE)
-        text, changed = re.subn(r"localparam int unsigned BUS = 8;", "localparam int unsigned BUS = 16;", STRANGER.read_text())
+        text, changed = re.subn(
+            r"localparam int unsigned BUS = 8;", "localparam int unsigned BUS = 16;", STRANGER.read_text()
+        )
         assert changed == 1
-        wide.write_text(text.replace("module stranger ", "module stranger_wide ").replace(".Quant   (0)", ".Quant   (16)"))
+        wide.write_text(
+            text.replace("module stranger ", "module stranger_wide ").replace(".Quant   (0)", ".Quant   (16)")
+        )
         assert "stranger_wide" in wide.read_text() and wide.read_text().count("(16)") == 3
         top.write_text(TOP)
         elaborate("two cores, one unit", "--single-unit", "--top", "two", before, *CORE, STRANGER, wide, top)

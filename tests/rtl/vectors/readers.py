@@ -6,6 +6,7 @@ The output is SystemVerilog with a macro `READER_unit for each unit. It declares
 result, a clock with the task tick, and the tasks open_file, read_record, judge (a record is right; shown says whether to print what
 was got) and close_file.
 """
+
 import re
 import subprocess
 import sys
@@ -54,12 +55,21 @@ def macro(unit, columns):
     inputs = [name for name, _, result in columns if not result]
     read = [f"want_{name}" if result else f"read_{name}" for name, _, result in columns]
     # That $fscanf changes a variable escapes Verilator 5.006: operands are read into others, and assigned.
-    declared = (f"  reg [{width - 1}:0] {f'want_{name}' if result else f'read_{name}, in_{name}'};\n" for name, width, result in columns)
+    declared = (
+        f"  reg [{width - 1}:0] {f'want_{name}' if result else f'read_{name}, in_{name}'};\n"
+        for name, width, result in columns
+    )
     body = READER
-    for word, text in {"DECLARED": "".join(declared), "READ_INPUTS": ", ".join(f"read_{name}" for name in inputs), "INPUTS": ", ".join(f"in_{name}" for name in inputs),
-                       "NAMED": ", ".join(f"{name.removeprefix('read_').replace('want_', 'want ')} %h" for name in read),
-                       "READ": ", ".join(read), "FORMAT": " ".join(["%h"] * len(columns)), "COUNT": str(len(columns)),
-                       "UNIT": unit}.items():
+    for word, text in {
+        "DECLARED": "".join(declared),
+        "READ_INPUTS": ", ".join(f"read_{name}" for name in inputs),
+        "INPUTS": ", ".join(f"in_{name}" for name in inputs),
+        "NAMED": ", ".join(f"{name.removeprefix('read_').replace('want_', 'want ')} %h" for name in read),
+        "READ": ", ".join(read),
+        "FORMAT": " ".join(["%h"] * len(columns)),
+        "COUNT": str(len(columns)),
+        "UNIT": unit,
+    }.items():
         body = body.replace(word, text)
     return f"`define READER_{unit}" + body.rstrip().replace("\n", " \\\n") + "\n"
 

@@ -4,6 +4,7 @@
 The RTL without its arithmetic, as the oracle of the timed model where the RTL is too slow: what no ready or valid depends on
 gives 0, all control stays as it is. Verilated in BUILD in the place of the RTL, it is compared with the timed model in
 jobs of sizes to SIZE (test_sim_timing, equals_configuration)."""
+
 import os
 import pathlib
 import re
@@ -12,9 +13,19 @@ import subprocess
 import sys
 
 # Modules whose outputs are data alone.
-ARITHMETIC = ("array/ufp4_array", "mem/ufp4_sram_checked", "num/ufp4_i64_to_f32", "num/ufp4_f32_scale", "num/ufp4_f32_alu",
-              "num/ufp4_max16", "num/ufp4_rht", "num/ufp4_e4m3_scale", "num/ufp4_e8m0_scale", "num/ufp4_threefry",
-              "num/ufp4_divide_round")
+ARITHMETIC = (
+    "array/ufp4_array",
+    "mem/ufp4_sram_checked",
+    "num/ufp4_i64_to_f32",
+    "num/ufp4_f32_scale",
+    "num/ufp4_f32_alu",
+    "num/ufp4_max16",
+    "num/ufp4_rht",
+    "num/ufp4_e4m3_scale",
+    "num/ufp4_e8m0_scale",
+    "num/ufp4_threefry",
+    "num/ufp4_divide_round",
+)
 OUTPUT = re.compile(r"^\s*output\s+logic\s*(?:\[.*\])*\s+(\w+)\s*,?\s*(?://.*)?$", re.M)
 HEAD_ENDS = "\n);\n"
 
@@ -37,8 +48,13 @@ def hollow_rtl(source, rtl):
 
 
 def call(seconds, *command, **environment):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=seconds,
-                          env={**os.environ, **environment})
+    done = subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        env={**os.environ, **environment},
+    )
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     return done.stdout
@@ -50,11 +66,32 @@ def main():
     rtl = build / "rtl"
     hollow_rtl(source, rtl)
     launchers = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX") if shutil.which("ccache")]
-    call(600, "cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_CUDA=OFF",
-         f"-DUFP4_RTL_DIR={rtl}", f"-DUFP4_SIMULATE={configuration}", "-DUFP4_SIMULATE_ALONE=ON", *launchers)
+    call(
+        600,
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        source,
+        "-B",
+        build,
+        "-DCMAKE_BUILD_TYPE=Release",
+        "-DUFP4_CUDA=OFF",
+        f"-DUFP4_RTL_DIR={rtl}",
+        f"-DUFP4_SIMULATE={configuration}",
+        "-DUFP4_SIMULATE_ALONE=ON",
+        *launchers,
+    )
     call(1800, "ninja", "-C", build, "test_sim_timing")
-    print(call(3000, build / "tests" / "sim" / "timing" / "test_sim_timing", "equals_configuration",
-               UFP4_TEST_CONFIGURATION=configuration, UFP4_TEST_SIZE=size))
+    print(
+        call(
+            3000,
+            build / "tests" / "sim" / "timing" / "test_sim_timing",
+            "equals_configuration",
+            UFP4_TEST_CONFIGURATION=configuration,
+            UFP4_TEST_SIZE=size,
+        )
+    )
 
 
 if __name__ == "__main__":

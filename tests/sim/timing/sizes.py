@@ -8,6 +8,7 @@ that were equal, and who stops the script and starts it again goes on with the o
 
 With WHOLE only each WHOLE-th is the RTL as it is. The others are the RTL without its arithmetic (hollow.py), which is some times cheaper to build and to
 run, and whose cycles are the same (equals_hollow_default); they come first."""
+
 import os
 import pathlib
 import random
@@ -35,34 +36,59 @@ def rules():
     names = {"CONTRACT_NV": SPEC["enum"]["contract"]["values"].index("nv")}
     for shape in SPEC["shape"]:
         names[shape["name"]] = eval(f"lambda {', '.join(shape['arguments'])}: {in_python(shape['value'])}", names)
-    return [(rule["arguments"], eval(f"lambda {', '.join(rule['arguments'])}: {in_python(rule['rule'])}", names))
-            for rule in SPEC["legal"]]
+    return [
+        (rule["arguments"], eval(f"lambda {', '.join(rule['arguments'])}: {in_python(rule['rule'])}", names))
+        for rule in SPEC["legal"]
+    ]
 
 
 def drawn(draw, most, legal):
     """The name of a legal configuration."""
     while True:
-        c = {"rows": draw.randint(1, 32), "cols": draw.randint(1, 32), "tile_rows": draw.randint(2, 16),
-             "tile_cols": draw.randint(2, 16), "chunk": draw.choice((8, 16, 32, 64, 128)),
-             "bus_bytes": draw.choice((8, 16, 32, 64, 128)), "quant": draw.choice((0, 2, 16, 16, 64)),
-             "lanes": draw.choice((4, 8, 16, 16)), "contract": draw.choice((0, 0, 1, 2))}
+        c = {
+            "rows": draw.randint(1, 32),
+            "cols": draw.randint(1, 32),
+            "tile_rows": draw.randint(2, 16),
+            "tile_cols": draw.randint(2, 16),
+            "chunk": draw.choice((8, 16, 32, 64, 128)),
+            "bus_bytes": draw.choice((8, 16, 32, 64, 128)),
+            "quant": draw.choice((0, 2, 16, 16, 64)),
+            "lanes": draw.choice((4, 8, 16, 16)),
+            "contract": draw.choice((0, 0, 1, 2)),
+        }
         tile = c["rows"] * c["tile_rows"], c["cols"] * c["tile_cols"]
-        if c["rows"] * c["cols"] > most or max(tile) > 96 or not all(rule(*(c[a] for a in names)) for names, rule in legal):
+        if (
+            c["rows"] * c["cols"] > most
+            or max(tile) > 96
+            or not all(rule(*(c[a] for a in names)) for names, rule in legal)
+        ):
             continue
-        words = [SPEC["enum"]["contract"]["values"][c["contract"]], draw.choice(SPEC["enum"]["formats"]["values"]), f"l{c['lanes']}",
-                 draw.choice(SPEC["enum"]["target"]["values"])]
-        return (f"{c['rows']}x{c['cols']}-{tile[0]}x{tile[1]}-c{c['chunk']}-b{c['bus_bytes']}-q{c['quant']}" +
-                "".join(f"-{word}" for word in words if word not in ("exact", "all", "l16", "asic")))
+        words = [
+            SPEC["enum"]["contract"]["values"][c["contract"]],
+            draw.choice(SPEC["enum"]["formats"]["values"]),
+            f"l{c['lanes']}",
+            draw.choice(SPEC["enum"]["target"]["values"]),
+        ]
+        return f"{c['rows']}x{c['cols']}-{tile[0]}x{tile[1]}-c{c['chunk']}-b{c['bus_bytes']}-q{c['quant']}" + "".join(
+            f"-{word}" for word in words if word not in ("exact", "all", "l16", "asic")
+        )
 
 
 def call(seconds, *command, **environment):
     try:
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=seconds,
-                              env={**os.environ, **environment})
+        done = subprocess.run(
+            [str(word) for word in command],
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            env={**os.environ, **environment},
+        )
     except subprocess.TimeoutExpired:
         raise RuntimeError(f"{' '.join(map(str, command))}: not done after {seconds} s") from None
     if done.returncode:
-        raise RuntimeError(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        raise RuntimeError(
+            f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+        )
     return done.stdout
 
 
@@ -70,17 +96,38 @@ def compare(build, rtl, names, equal):
     """The names of those that differ, or cannot be built."""
     different = []
     try:
-        call(600, "cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DUFP4_CUDA=OFF",
-             f"-DUFP4_SIMULATE={';'.join(names)}", "-DUFP4_SIMULATE_ALONE=ON", f"-DUFP4_RTL_DIR={rtl}",
-             *(f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX")))
+        call(
+            600,
+            "cmake",
+            "-G",
+            "Ninja",
+            "-S",
+            SOURCE,
+            "-B",
+            build,
+            "-DCMAKE_BUILD_TYPE=Release",
+            "-DUFP4_CUDA=OFF",
+            f"-DUFP4_SIMULATE={';'.join(names)}",
+            "-DUFP4_SIMULATE_ALONE=ON",
+            f"-DUFP4_RTL_DIR={rtl}",
+            *(f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX")),
+        )
         call(3600, "ninja", "-C", build, "test_sim_timing")
     except RuntimeError as why:
         print(f"{' '.join(names)} not built: {why}", flush=True)
         return names
     for name in names:
         try:
-            print(call(3600, build / "tests" / "sim" / "timing" / "test_sim_timing", "equals_made_configuration",
-                       UFP4_TEST_CONFIGURATION=name), end="", flush=True)
+            print(
+                call(
+                    3600,
+                    build / "tests" / "sim" / "timing" / "test_sim_timing",
+                    "equals_made_configuration",
+                    UFP4_TEST_CONFIGURATION=name,
+                ),
+                end="",
+                flush=True,
+            )
         except RuntimeError as why:
             print(f"{name} differs: {why}", flush=True)
             different.append(name)
@@ -104,7 +151,7 @@ def main():
         if left and kind == "hollow":
             hollow_rtl(SOURCE, rtl)
         for at in range(0, len(left), AT_A_TIME):
-            different += compare(build / kind, rtl, left[at:at + AT_A_TIME], equal)
+            different += compare(build / kind, rtl, left[at : at + AT_A_TIME], equal)
     print(f"{len(names)} sizes, {len(names) - len(different)} equal")
     if different:
         sys.exit(f"different: {' '.join(different)}")

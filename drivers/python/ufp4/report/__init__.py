@@ -4,6 +4,7 @@
 ``python -m ufp4.report DIR`` draws DIR/report.html from the files that train, explore or ppa left there; ``python -m ufp4.report FILE.csv``
 compares the losses of your own runs. Needs scipy, matplotlib and jinja2, which ``pip install 'ufp4[report]'`` brings.
 """
+
 import contextlib
 import csv
 import json
@@ -23,12 +24,16 @@ def _as_kind(path, kind, *errors):
     try:
         yield
     except errors as error:
-        raise ValueError(f"{path} is not {kind}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'it ends early'}") from error
+        raise ValueError(
+            f"{path} is not {kind}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'it ends early'}"
+        ) from error
 
 
 def _as_measured(path):
     """The same of what train, explore and ppa write."""
-    return _as_kind(path, _MEASURED, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError, csv.Error)
+    return _as_kind(
+        path, _MEASURED, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError, csv.Error
+    )
 
 
 def _loss(path, rows, row, column):
@@ -44,7 +49,10 @@ def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
     More columns are ignored, and so are lines without a held_loss, as those of train's losses.csv before a run's last step.
     """
     found = {}
-    with _as_kind(path, "a CSV file in UTF-8", csv.Error, UnicodeError), open(path, newline="", encoding="utf-8-sig") as file:
+    with (
+        _as_kind(path, "a CSV file in UTF-8", csv.Error, UnicodeError),
+        open(path, newline="", encoding="utf-8-sig") as file,
+    ):
         rows = csv.DictReader(file)
         missing = {"recipe", "seed", "held_loss"} - set(rows.fieldnames or ())
         if missing:
@@ -69,7 +77,10 @@ def _common(losses):
     common = [seed for seed in next(iter(losses.values())) if all(seed in seeds for seeds in losses.values())]
     if not common:
         known = dict.fromkeys(seed for seeds in losses.values() for seed in seeds)
-        lacks = [f"{name} lacks {', '.join(str(seed) for seed in known if seed not in seeds)}" for name, seeds in losses.items()]
+        lacks = [
+            f"{name} lacks {', '.join(str(seed) for seed in known if seed not in seeds)}"
+            for name, seeds in losses.items()
+        ]
         raise ValueError(f"losses: no seed is there of every recipe: {'; '.join(lacks)}")
     out = [f"{name} of seed {seed}" for name, seeds in losses.items() for seed in seeds if seed not in common]
     words = f"left out, as not every recipe has these seeds: {', '.join(out)}" if out else ""
@@ -78,12 +89,14 @@ def _common(losses):
 
 def _compare(losses, options):
     from .. import stats
+
     return stats.compare({name: list(seeds.values()) for name, seeds in losses.items()}, **options)
 
 
 def table(losses: Mapping[str, Mapping[Any, float]], **options: Any) -> str:
     """The table of comparisons as text. losses: {recipe: {seed: loss}}; options: those of ufp4.stats.compare."""
     from . import _train
+
     losses, left_out = _common(losses)
     compared = _compare(losses, options)
     width = max([12, *map(len, losses)])
@@ -91,18 +104,35 @@ def table(losses: Mapping[str, Mapping[Any, float]], **options: Any) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def write_page(path: str | os.PathLike, losses: Mapping[str, Mapping[Any, float]], title: str = "Held-out losses", **options: Any) -> None:
+def write_page(
+    path: str | os.PathLike, losses: Mapping[str, Mapping[Any, float]], title: str = "Held-out losses", **options: Any
+) -> None:
     """Writes a page on held-out losses: the table of comparisons and a picture of the gaps. Arguments: as of table."""
     from . import _draw, _train_page
+
     losses, left_out = _common(losses)
     compared = _compare(losses, options)
     colors = {name: _draw.color(i) for i, name in enumerate(losses)}
     base = options.get("base") or next((name for name in ("bf16", "fp32") if name in losses), None)
-    recipes = [{"recipe": name, "held_losses": list(seeds.values()), "tokens_per_second": None, "cycles_per_step": None}
-               for name, seeds in losses.items()]
-    part = _train_page.part("Runs", recipes, compared, colors, base, left_out and f"{left_out[0].upper()}{left_out[1:]}.")
-    _draw.write(path, _draw.page("train.html", title=title, heading=title, question="How far does each recipe fall behind?",
-                                 forward=None, settings=None, parts=[part]))
+    recipes = [
+        {"recipe": name, "held_losses": list(seeds.values()), "tokens_per_second": None, "cycles_per_step": None}
+        for name, seeds in losses.items()
+    ]
+    part = _train_page.part(
+        "Runs", recipes, compared, colors, base, left_out and f"{left_out[0].upper()}{left_out[1:]}."
+    )
+    _draw.write(
+        path,
+        _draw.page(
+            "train.html",
+            title=title,
+            heading=title,
+            question="How far does each recipe fall behind?",
+            forward=None,
+            settings=None,
+            parts=[part],
+        ),
+    )
 
 
 def _read_json(path):
@@ -116,7 +146,9 @@ def _training_losses(path):
         with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
             rows = csv.DictReader(file)
             for row in rows:
-                found.setdefault(row["recipe"], {}).setdefault(row["seed"], []).append(_loss(path, rows, row, "train_loss"))
+                found.setdefault(row["recipe"], {}).setdefault(row["seed"], []).append(
+                    _loss(path, rows, row, "train_loss")
+                )
     return {name: list(seeds.values()) for name, seeds in found.items()}
 
 
@@ -127,6 +159,7 @@ def draw(path: str | os.PathLike) -> None:
     path: the folder, or where several have written into it the .json file in it.
     """
     from . import _draw, _explore, _ppa, _train_page
+
     path = pathlib.Path(path)
     if path.is_dir():
         names = ("train.json", "explore.json", "ppa.json")

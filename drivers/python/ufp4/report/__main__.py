@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m ufp4.report: see --help. What the program ufp4 starts, too, with what it has measured on standard input."""
+
 import argparse
 import json
 import os
@@ -12,7 +13,7 @@ def say(text):
     data = text.encode("utf-8", "surrogateescape")
     while data:
         try:
-            data = data[os.write(1, data):]
+            data = data[os.write(1, data) :]
         except OSError as error:
             raise OSError(f"standard output: {error.strerror}") from error
 
@@ -25,10 +26,18 @@ def fail(status, text):
 def compare(options):
     """Of a CSV. Without a base there must be a comparison that was meant: which recipe comes first in the file says nothing."""
     from ufp4 import report
+
     losses = report.read_losses(options.path)
-    if not options.base and len(losses) > 1 and not {"bf16", "fp32"} & set(losses) and not {"e2m1", "ufp4"} <= set(losses):
-        raise ValueError(f"{options.path}: there is neither bf16 nor fp32 in it: --base RECIPE says what the others are compared with; "
-                         f"there are {', '.join(losses)}")
+    if (
+        not options.base
+        and len(losses) > 1
+        and not {"bf16", "fp32"} & set(losses)
+        and not {"e2m1", "ufp4"} <= set(losses)
+    ):
+        raise ValueError(
+            f"{options.path}: there is neither bf16 nor fp32 in it: --base RECIPE says what the others are compared with; "
+            f"there are {', '.join(losses)}"
+        )
     chosen = {"base": options.base} if options.base else {}
     try:
         text = report.table(losses, **chosen)
@@ -41,6 +50,7 @@ def compare(options):
 def run(options):
     from ufp4 import report
     from ufp4.report import _bias, _draw, _train
+
     if options.tables or options.json:
         with report._as_measured("standard input"):
             document = json.load(sys.stdin)
@@ -57,11 +67,21 @@ def run(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m ufp4.report", description="Draws what ufp4 train, ufp4 explore or ufp4 ppa has measured, or compares your own runs.")
-    parser.add_argument("path", nargs="?", metavar="DIR|FILE.csv", help="what -o of train, explore or ppa named: its report.html is drawn; or a CSV with "
-                        "the columns recipe, seed and held_loss: the comparisons are printed and drawn")
+    parser = argparse.ArgumentParser(
+        prog="python -m ufp4.report",
+        description="Draws what ufp4 train, ufp4 explore or ufp4 ppa has measured, or compares your own runs.",
+    )
+    parser.add_argument(
+        "path",
+        nargs="?",
+        metavar="DIR|FILE.csv",
+        help="what -o of train, explore or ppa named: its report.html is drawn; or a CSV with "
+        "the columns recipe, seed and held_loss: the comparisons are printed and drawn",
+    )
     parser.add_argument("-o", dest="output", metavar="PAGE.html", help="of a CSV (default: its name with .html)")
-    parser.add_argument("--base", metavar="RECIPE", help="of a CSV: what the others are compared with (default bf16, or fp32)")
+    parser.add_argument(
+        "--base", metavar="RECIPE", help="of a CSV: what the others are compared with (default bf16, or fp32)"
+    )
     parser.add_argument("--tables", action="store_true", help="prints the tables of a train.json on standard input")
     parser.add_argument("--json", action="store_true", help="the same as JSON")
     parser.add_argument("--plot", metavar="FILE.svg", help="draws what bias --json has printed, on standard input")
@@ -73,7 +93,10 @@ def main():
     except ImportError as error:
         return fail(3, f"{error}; pip install 'ufp4[report]' brings it")
     except OSError as error:
-        return fail(2 if isinstance(error, FileNotFoundError) else 3, f"{error.filename}: {error.strerror}" if error.filename else error)
+        return fail(
+            2 if isinstance(error, FileNotFoundError) else 3,
+            f"{error.filename}: {error.strerror}" if error.filename else error,
+        )
     except ValueError as error:
         return fail(2, error)
     except KeyboardInterrupt:

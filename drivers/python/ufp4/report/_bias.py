@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The picture of bias: the rounding error of two grids over their range, and the signal that is left."""
+
 import math
 
 from . import _draw
 
 # The values of each grid, which bias --json calls by the first name; INT4's lie as E1M2's.
-GRIDS = (("e2m1", "E2M1", "#d95f02", (0, .5, 1, 1.5, 2, 3, 4, 6)), ("e1m2", "E1M2, INT4", "#1b9e77", (0, .25, .5, .75, 1, 1.25, 1.5, 1.75)))
+GRIDS = (
+    ("e2m1", "E2M1", "#d95f02", (0, 0.5, 1, 1.5, 2, 3, 4, 6)),
+    ("e1m2", "E1M2, INT4", "#1b9e77", (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75)),
+)
 
 
 def _errors(axes, cells):
@@ -13,9 +17,20 @@ def _errors(axes, cells):
     x = [p / 1200 for p in range(1201)]
     for grid, name, color, values in GRIDS:
         qmax = values[-1]
-        axes.plot(x, [min(values, key=lambda value, at=at: abs(value - qmax * at)) / qmax - at for at in x], color=color, label=name)
+        axes.plot(
+            x,
+            [min(values, key=lambda value, at=at: abs(value - qmax * at)) / qmax - at for at in x],
+            color=color,
+            label=name,
+        )
         own = [cell for cell in cells if cell["format"] == grid]
-        axes.plot([cell["value"] / qmax for cell in own], [cell["bias_eq2"] / qmax for cell in own], "o", markersize=4, color=color)
+        axes.plot(
+            [cell["value"] / qmax for cell in own],
+            [cell["bias_eq2"] / qmax for cell in own],
+            "o",
+            markersize=4,
+            color=color,
+        )
     axes.set_title("Rounding error / qmax, and (dots) its mean in each cell (Eq. 2)")
     axes.set_xlabel("value / qmax")
     axes.grid(axis="y")
@@ -26,10 +41,15 @@ def _signal(axes, tensors):
     """A group of bars for each data, scale and RHT, one bar a format."""
     groups = list(dict.fromkeys((line["data"], line["scale"], line["rht"]) for line in tensors))
     for i, (grid, name, color, _) in enumerate(GRIDS):
-        own = {(line["data"], line["scale"], line["rht"]): line["sqnr_db"] for line in tensors if line["format"] == grid}
+        own = {
+            (line["data"], line["scale"], line["rht"]): line["sqnr_db"] for line in tensors if line["format"] == grid
+        }
         heights = [math.nan if own[group] is None else own[group] for group in groups]
         axes.bar([at + 0.36 * i for at in range(len(groups))], heights, width=0.34, color=color, label=name)
-    axes.set_xticks([at + 0.18 for at in range(len(groups))], [f"{data}\n{scale}{', RHT' if rht == 'on' else ''}" for data, scale, rht in groups])
+    axes.set_xticks(
+        [at + 0.18 for at in range(len(groups))],
+        [f"{data}\n{scale}{', RHT' if rht == 'on' else ''}" for data, scale, rht in groups],
+    )
     axes.set_title("Signal to quantization noise, dB")
     axes.grid(axis="y")
 

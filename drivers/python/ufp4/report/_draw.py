@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures by matplotlib as SVG, the same bytes each time; numbers and pages."""
+
 import contextlib
 import io
 import math
@@ -10,10 +11,28 @@ import tempfile
 
 COLORS = ("#444444", "#0969da", "#d1242f", "#9a6700", "#1a7f37", "#8250df", "#bf3989", "#0a7b83")
 INK, GRID = "#222222", "#dddddd"
-STYLE = {"svg.hashsalt": "ufp4", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9, "text.parse_math": False, "axes.edgecolor": "#999999",
-         "axes.spines.top": False, "axes.spines.right": False, "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK,
-         "ytick.color": INK, "axes.titlelocation": "left", "axes.titlesize": 10, "axes.axisbelow": True, "grid.color": GRID,
-         "legend.frameon": False, "lines.linewidth": 1.2, "xtick.labelcolor": INK, "ytick.labelcolor": INK}
+STYLE = {
+    "svg.hashsalt": "ufp4",
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "text.parse_math": False,
+    "axes.edgecolor": "#999999",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "legend.frameon": False,
+    "lines.linewidth": 1.2,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+}
 
 
 def color(index):
@@ -28,7 +47,7 @@ def _svg(figure):
 
 def _inline(svg):
     """For a page: what HTML has no use for is left out, and names that nothing refers to, which other pictures have too."""
-    svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg[svg.index("<svg"):], flags=re.S)
+    svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
     svg = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", svg)
     return re.sub(r' id="[A-Za-z0-9]+(_\d+)+"', "", svg)
 
@@ -38,6 +57,7 @@ def picture(width, height, panels=1, **options):
     """Gives (axes, out): axes to draw on, in a size of inches; afterwards out["svg"] has the picture for a page, out["file"] for a file."""
     import matplotlib
     from matplotlib.figure import Figure
+
     out = {}
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, "backend": "svg", **STYLE}):
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -76,8 +96,11 @@ def counted(count, noun):
 def page(template, **values):
     """A page from report/TEMPLATE, all text in it escaped but for pictures."""
     import jinja2
+
     loader = jinja2.FileSystemLoader(pathlib.Path(__file__).parent)
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
     environment.globals.update(number=number, counted=counted)
     try:
         return environment.get_template(template).render(**values)

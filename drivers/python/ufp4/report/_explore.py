@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """report.html of an exploration: explore.csv, and explore.json for what the rows do not say of their cases."""
+
 import csv
 import io
 import math
@@ -7,22 +8,61 @@ import math
 from . import _draw
 
 # Parts of a step that add up to all of its cycles, with their columns.
-PARTS = (("array busy", "#1a7f37", "array_busy"), ("waits for operands", "#d1242f", "stall_operand"), ("waits for panels", "#bf3989", "stall_panel"),
-         ("waits for accumulators", "#9a6700", "stall_accumulator"), ("waits for the drain", "#d4a72c", "stall_drain"),
-         ("AMAX and QUANT", "#0969da", "quant"), ("between jobs", "#8c959f", None))
+PARTS = (
+    ("array busy", "#1a7f37", "array_busy"),
+    ("waits for operands", "#d1242f", "stall_operand"),
+    ("waits for panels", "#bf3989", "stall_panel"),
+    ("waits for accumulators", "#9a6700", "stall_accumulator"),
+    ("waits for the drain", "#d4a72c", "stall_drain"),
+    ("AMAX and QUANT", "#0969da", "quant"),
+    ("between jobs", "#8c959f", None),
+)
 GEMMS = ("fprop", "dgrad", "wgrad")
 # Of a step, in bytes, in joules and, on many chips, in ms; the bars are the sums of these.
-NEEDS = (("weights", "weight_bytes"), ("optimizer", "optimizer_bytes"), ("gradients", "gradient_bytes"), ("copies", "copy_bytes"),
-         ("activations", "activation_bytes"))
-ENERGIES = (("MACs", "mac_joules"), ("idle lanes", "idle_joules"), ("clock pins", "clock_joules"), ("bus", "bus_joules"))
-TIMES = (("compute", "compute_ms"), ("gather", "gather_ms"), ("send", "send_ms"), ("bubble", "bubble_ms"), ("exposed all-reduce", "reduce_exposed_ms"))
+NEEDS = (
+    ("weights", "weight_bytes"),
+    ("optimizer", "optimizer_bytes"),
+    ("gradients", "gradient_bytes"),
+    ("copies", "copy_bytes"),
+    ("activations", "activation_bytes"),
+)
+ENERGIES = (
+    ("MACs", "mac_joules"),
+    ("idle lanes", "idle_joules"),
+    ("clock pins", "clock_joules"),
+    ("bus", "bus_joules"),
+)
+TIMES = (
+    ("compute", "compute_ms"),
+    ("gather", "gather_ms"),
+    ("send", "send_ms"),
+    ("bubble", "bubble_ms"),
+    ("exposed all-reduce", "reduce_exposed_ms"),
+)
 # Columns of every line: words, whole numbers that none may lack, and numbers.
 WORDS = ("layer", "pass", "tensor", "batch", "reason")
 WHOLE = ("count", "m", "n", "k")
 NUMBERS = ("cycles", *(column for _, _, column in PARTS[1:-1]), "bus_read_bytes", "bus_write_bytes")
 # What is a number where it is there, also of columns that not every exploration has.
-FIGURES = frozenset((*NUMBERS, "batch", "cores", "util_percent", "read_bytes", "write_bytes", "live_bytes", "joules", "um2", "link_gbps", "link_us",
-                     "reduce_ms", "chips_ms", "chips_tokens_per_second", *(column for _, column in NEEDS + ENERGIES + TIMES)))
+FIGURES = frozenset(
+    (
+        *NUMBERS,
+        "batch",
+        "cores",
+        "util_percent",
+        "read_bytes",
+        "write_bytes",
+        "live_bytes",
+        "joules",
+        "um2",
+        "link_gbps",
+        "link_us",
+        "reduce_ms",
+        "chips_ms",
+        "chips_tokens_per_second",
+        *(column for _, column in NEEDS + ENERGIES + TIMES),
+    )
+)
 
 
 def _number(text):
@@ -56,8 +96,14 @@ class Case:
 
     def label(self, *without):
         """What it is, but for these."""
-        parts = {"recipe": self.recipe, "config": self.config, "cores": _draw.counted(self.cores, "core") if self.cores > 1 else "",
-                 "bandwidth": f"{self.bandwidth} B/cycle", "memory": self.memory, "tokens": _draw.counted(self.tokens, "token")}
+        parts = {
+            "recipe": self.recipe,
+            "config": self.config,
+            "cores": _draw.counted(self.cores, "core") if self.cores > 1 else "",
+            "bandwidth": f"{self.bandwidth} B/cycle",
+            "memory": self.memory,
+            "tokens": _draw.counted(self.tokens, "token"),
+        }
         return ", ".join(part for key, part in parts.items() if part and key not in without)
 
     @property
@@ -68,7 +114,11 @@ class Case:
     def bound(self):
         """Cycles that the memory alone needs for what was on the bus."""
         read, written = (_number(self.step.get(f"bus_{way}_bytes")) for way in ("read", "write"))
-        return max(read / self.bytes_per_cycle, written / self.bytes_per_cycle, (read + written) / (self.dram_bandwidth or math.inf))
+        return max(
+            read / self.bytes_per_cycle,
+            written / self.bytes_per_cycle,
+            (read + written) / (self.dram_bandwidth or math.inf),
+        )
 
     @property
     def able(self):
@@ -80,7 +130,11 @@ class Case:
         if not row["batch"]:
             return ""
         batches = 1 + max(int(one["batch"] or 0) for one in self.rows)
-        return (", first half", ", second half")[int(row["batch"])] if batches == 2 else f", part {int(row['batch']) + 1} of {batches}"
+        return (
+            (", first half", ", second half")[int(row["batch"])]
+            if batches == 2
+            else f", part {int(row['batch']) + 1} of {batches}"
+        )
 
     def macs_of(self, row):
         """Useful ones, of one; 0 of AMAX and QUANT."""
@@ -134,7 +188,9 @@ def _check_row(where, row):
             elif text and column in FIGURES:
                 float(text)
         except ValueError:
-            raise ValueError(f"{where}: {column} is {text!r}, not a {'whole ' if column in WHOLE else ''}number") from None
+            raise ValueError(
+                f"{where}: {column} is {text!r}, not a {'whole ' if column in WHOLE else ''}number"
+            ) from None
 
 
 def read(path, cases=1):
@@ -187,14 +243,20 @@ def _groups(able, *keys):
 
 
 def _bandwidth_curves(able):
-    groups = [group for group in _groups(able, "recipe", "config", "cores", "memory", "tokens") if len({case.asked for case in group}) > 1]
+    groups = [
+        group
+        for group in _groups(able, "recipe", "config", "cores", "memory", "tokens")
+        if len({case.asked for case in group}) > 1
+    ]
     if not groups:
         return ""
     drawn = {}
     with _draw.picture(9, 3.2 + 0.2 * len(groups)) as (axes, out):
         for i, group in enumerate(groups):
             points = sorted((case.asked, case.util) for case in group)
-            drawn[group[0].label("bandwidth")], = axes.plot(*zip(*points), color=_draw.color(i), marker="o", markersize=4)
+            (drawn[group[0].label("bandwidth")],) = axes.plot(
+                *zip(*points), color=_draw.color(i), marker="o", markersize=4
+            )
         axes.set_xticks(sorted({case.asked for group in groups for case in group}))
         axes.set_xlim(left=0)
         axes.set_ylim(0, 100)
@@ -212,13 +274,18 @@ def _time_curves(able, key, of, ticks):
     if not groups:
         return ""
     from matplotlib.ticker import LogLocator
+
     drawn = {}
     with _draw.picture(9, 3.2 + 0.2 * len(groups)) as (axes, out):
         for i, group in enumerate(groups):
             group = sorted(group, key=lambda case: (getattr(case, key), case.cycles))
             x = [getattr(case, key) for case in group]
-            name = group[0].label(of) if group[0].mem_bandwidth else group[0].label(of, "bandwidth")  # else as wide as the bus
-            drawn[name], = axes.plot(x, [case.cycles / 1e6 for case in group], color=_draw.color(i), marker="o", markersize=4)
+            name = (
+                group[0].label(of) if group[0].mem_bandwidth else group[0].label(of, "bandwidth")
+            )  # else as wide as the bus
+            (drawn[name],) = axes.plot(
+                x, [case.cycles / 1e6 for case in group], color=_draw.color(i), marker="o", markersize=4
+            )
             axes.plot(x, [case.bound / 1e6 for case in group], color=_draw.color(i), linestyle="--")
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
@@ -258,7 +325,9 @@ def _points(case):
 
 
 def _roofline(able):
-    groups = [group for group in _groups(able, "config", "cores", "bytes_per_cycle", "dram") if any(map(_points, group))]
+    groups = [
+        group for group in _groups(able, "config", "cores", "bytes_per_cycle", "dram") if any(map(_points, group))
+    ]
     if not groups:
         return ""
     knees = [group[0].peak / min(group[0].bytes_per_cycle, group[0].dram_bandwidth or math.inf) for group in groups]
@@ -272,7 +341,7 @@ def _roofline(able):
             dram = f", {group[0].dram}" if group[0].dram else ""
             cores = f", {group[0].cores} cores" if group[0].cores > 1 else ""
             name = f"{group[0].config}{cores}, {group[0].bytes_per_cycle} B/cycle{dram}"
-            drawn[name], = axes.plot(x, [min(100, 100 * one / knee) for one in x], color=_draw.color(i))
+            (drawn[name],) = axes.plot(x, [min(100, 100 * one / knee) for one in x], color=_draw.color(i))
             axes.plot(*zip(*points[i]), "o", markersize=4, color=_draw.color(i))
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0f}" if x >= 1 else f"1/{1 / x:.0f}")
@@ -290,8 +359,12 @@ def _roofline(able):
 
 def _totals(case, clock_mhz):
     seconds = case.cycles / clock_mhz / 1e6
-    return {"case": case, "ms": 1e3 * seconds, "speed": case.tokens / seconds,
-            "quant": 100 * case.share(_number(case.step["quant"]))}
+    return {
+        "case": case,
+        "ms": 1e3 * seconds,
+        "speed": case.tokens / seconds,
+        "quant": 100 * case.share(_number(case.step["quant"])),
+    }
 
 
 def _heat_cell(case, rows):
@@ -301,7 +374,11 @@ def _heat_cell(case, rows):
         return None
     util = 100 * sum(int(row["count"]) * case.macs_of(row) for row in rows) / (case.peak * cycles)
     color = f"rgb({255 - 1.6 * util:.0f},{255 - 0.6 * util:.0f},{255 - 1.6 * util:.0f})"
-    return {"util": util, "color": color, "title": "; ".join(f"m {row['m']}, n {row['n']}, k {row['k']}" for row in rows)}
+    return {
+        "util": util,
+        "color": color,
+        "title": "; ".join(f"m {row['m']}, n {row['n']}, k {row['k']}" for row in rows),
+    }
 
 
 def _heat_map(group):
@@ -315,18 +392,30 @@ def _heat_map(group):
         alike.setdefault(of(row), row)
     for key, like in alike.items():
         cells = [_heat_cell(case, [row for row in case.gemms if of(row) == key]) for case in group]
-        lines.append({"layer": like["layer"], "pass": like["pass"].upper() + (first.part_of(like) if apart else ""), "cells": cells})
+        lines.append(
+            {
+                "layer": like["layer"],
+                "pass": like["pass"].upper() + (first.part_of(like) if apart else ""),
+                "cells": cells,
+            }
+        )
     return {"name": f"{first.recipe} on {first.label('recipe', 'tokens')}", "group": group, "lines": lines}
 
 
 def _job(case, row):
-    return {"layer": row["layer"], "name": f"{row['pass'].upper()}{' ' if row['tensor'] else ''}{row['tensor']}{case.part_of(row)}",
-            "row": row, "cycles": _number(row["cycles"]), "util": case.util_of(row)}
+    return {
+        "layer": row["layer"],
+        "name": f"{row['pass'].upper()}{' ' if row['tensor'] else ''}{row['tensor']}{case.part_of(row)}",
+        "row": row,
+        "cycles": _number(row["cycles"]),
+        "util": case.util_of(row),
+    }
 
 
 def html(document, rows):
     """The page of a document, as explore.json has it, and the rows of explore.csv, each a dict of texts."""
     import markupsafe
+
     found = cases(document, rows)
     able = [case for case in found if case.able]
     chips = [case for case in able if case.step.get("chips")]
@@ -334,16 +423,34 @@ def html(document, rows):
     spent = [case for case in able if case.step.get("joules")]
     sized = [case for case in able if case.step.get("um2")]
     energies = [part for part in ENERGIES if any(case.step[part[1]] for case in spent)]
-    pictures = {"bars": _bars(able) if able else "", "bandwidth": _bandwidth_curves(able), "roofline": _roofline(able),
-                "cores": _time_curves(able, "cores", "cores", "cores"),
-                "sizes": _time_curves(able, "peak", "config", "MACs a cycle, all cores together"),
-                "needs": _stacks(needs, NEEDS, "GB", 1e9) if needs else "",
-                "energy": _stacks(spent, energies, "mJ of a step", 1e-3) if spent else "",
-                "chips": _stacks(chips, TIMES, "ms of a step on many chips", 1) if chips else ""}
+    pictures = {
+        "bars": _bars(able) if able else "",
+        "bandwidth": _bandwidth_curves(able),
+        "roofline": _roofline(able),
+        "cores": _time_curves(able, "cores", "cores", "cores"),
+        "sizes": _time_curves(able, "peak", "config", "MACs a cycle, all cores together"),
+        "needs": _stacks(needs, NEEDS, "GB", 1e9) if needs else "",
+        "energy": _stacks(spent, energies, "mJ of a step", 1e-3) if spent else "",
+        "chips": _stacks(chips, TIMES, "ms of a step on many chips", 1) if chips else "",
+    }
     groups = _groups(found, "recipe", "config", "cores", "memory", "mem_bandwidth")
     heat = [_heat_map(group) for group in groups if len(group) > 1 and any(case.able for case in group)]
-    return _draw.page("explore.html", title="ufp4 explore", about=document, totals=[_totals(case, document["clock_mhz"]) for case in found],
-                      able=able, cores_apart=any(case.cores > 1 for case in found), energy_cases=[case for case in able if case in spent or case in sized],
-                      energy_parts=energies, need_cases=needs, kind_cases=[case for case in able if case.kinds], chip_cases=chips, need_parts=NEEDS, time_parts=TIMES, parts=PARTS, heat=heat,
-                      jobs=[(case, [_job(case, row) for row in case.jobs]) for case in able],
-                      **{name: markupsafe.Markup(picture) for name, picture in pictures.items()})
+    return _draw.page(
+        "explore.html",
+        title="ufp4 explore",
+        about=document,
+        totals=[_totals(case, document["clock_mhz"]) for case in found],
+        able=able,
+        cores_apart=any(case.cores > 1 for case in found),
+        energy_cases=[case for case in able if case in spent or case in sized],
+        energy_parts=energies,
+        need_cases=needs,
+        kind_cases=[case for case in able if case.kinds],
+        chip_cases=chips,
+        need_parts=NEEDS,
+        time_parts=TIMES,
+        parts=PARTS,
+        heat=heat,
+        jobs=[(case, [_job(case, row) for row in case.jobs]) for case in able],
+        **{name: markupsafe.Markup(picture) for name, picture in pictures.items()},
+    )

@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """report.html of what ppa has measured: ppa.json."""
+
 from . import _draw
 
 # Units that do the same, and so may be compared: one panel each, by how the names begin. Others are in the table alone.
-FAMILIES = (("dot", "dot product"), ("pe_shared", "PE, registers shared"), ("pe_in", "PE in the array"), (("pe_f", "pe_nv"), "PE, other contracts, and for FPGAs"),
-            ("pe", "PE"), ("sram", "parity of a memory"))
+FAMILIES = (
+    ("dot", "dot product"),
+    ("pe_shared", "PE, registers shared"),
+    ("pe_in", "PE in the array"),
+    (("pe_f", "pe_nv"), "PE, other contracts, and for FPGAs"),
+    ("pe", "PE"),
+    ("sram", "parity of a memory"),
+)
 ABREAST = 2  # panels
 
 
@@ -32,10 +39,22 @@ def pareto(groups):
     with _draw.picture(4.5 * len(groups), 3.4, panels=len(groups), squeeze=False) as (axes, out):
         for (title, own), panel in zip(groups, axes[0]):
             best = front(own)
-            panel.step([row["delay_ns"] for row in best], [row["area_um2"] for row in best], where="post", color=_draw.GRID, zorder=0)
+            panel.step(
+                [row["delay_ns"] for row in best],
+                [row["area_um2"] for row in best],
+                where="post",
+                color=_draw.GRID,
+                zorder=0,
+            )
             for i, row in enumerate(own):
                 panel.plot(row["delay_ns"], row["area_um2"], "o" if row in best else "x", color=_draw.color(i))
-                panel.annotate(row["unit"], (row["delay_ns"], row["area_um2"]), textcoords="offset points", xytext=(5, 3), fontsize=7)
+                panel.annotate(
+                    row["unit"],
+                    (row["delay_ns"], row["area_um2"]),
+                    textcoords="offset points",
+                    xytext=(5, 3),
+                    fontsize=7,
+                )
             panel.margins(0.35, 0.25)
             panel.set_title(title)
             panel.set_xlabel("delay, ns")
@@ -44,7 +63,13 @@ def pareto(groups):
     return out
 
 
-PARTS = (("gates", "#0969da"), ("flip_flops_data", "#1a7f37"), ("flip_flops_clock", "#9a6700"), ("leakage", "#8c959f"), ("clock_pins", "#d4a72c"))
+PARTS = (
+    ("gates", "#0969da"),
+    ("flip_flops_data", "#1a7f37"),
+    ("flip_flops_clock", "#9a6700"),
+    ("leakage", "#8c959f"),
+    ("clock_pins", "#d4a72c"),
+)
 # What an energy is of, by how the unit's name begins. Each has a picture and a table of its own: a number in QUANT takes as much as
 # 20 MACs, one in a lane a fifth of one.
 SPENT = (("lane", "a number that a lane reads"), ("quant", "a number that QUANT reads"), ("", "a MAC"))
@@ -54,7 +79,9 @@ def spent(rows):
     """[(of what, [(unit, energy)])], MACs first."""
     found = {words: [] for _, words in reversed(SPENT)}
     for row in rows:
-        found[next(words for begin, words in SPENT if row["unit"].startswith(begin))] += [(row["unit"], one) for one in row.get("energy", ())]
+        found[next(words for begin, words in SPENT if row["unit"].startswith(begin))] += [
+            (row["unit"], one) for one in row.get("energy", ())
+        ]
     return [(words, own) for words, own in found.items() if own]
 
 
@@ -68,7 +95,9 @@ def bars(words, energies):
             left = [a + b for a, b in zip(left, values)]
         for i, end in enumerate(left):
             axes.annotate(f"{end:.1f}", (end, i), textcoords="offset points", xytext=(3, 0), va="center", fontsize=7)
-        axes.set_yticks(range(len(energies)), [f"{unit}, {one['data']} {one['elements']}, {one['load']}" for unit, one in energies])
+        axes.set_yticks(
+            range(len(energies)), [f"{unit}, {one['data']} {one['elements']}, {one['load']}" for unit, one in energies]
+        )
         axes.set_xlim(0, 1.08 * max(left) or 1)
         axes.set_ylim(len(energies) - 0.5, -0.5)
         axes.set_xlabel(f"fJ {words}, with the clock pins")
@@ -79,8 +108,11 @@ def bars(words, energies):
 def html(document):
     """The page of a document, as ppa.json has it."""
     import markupsafe
+
     groups = families(row for row in document["rows"] if row["area_um2"] > 0)
     energies = [(words, own, markupsafe.Markup(bars(words, own)["svg"])) for words, own in spent(document["rows"])]
     best = [row["unit"] for _, own in groups for row in front(own)]
-    pictures = [markupsafe.Markup(pareto(groups[i:i + ABREAST])["svg"]) for i in range(0, len(groups), ABREAST)]
-    return _draw.page("ppa.html", title="Area and delay", document=document, best=best, pictures=pictures, energies=energies)
+    pictures = [markupsafe.Markup(pareto(groups[i : i + ABREAST])["svg"]) for i in range(0, len(groups), ABREAST)]
+    return _draw.page(
+        "ppa.html", title="Area and delay", document=document, best=best, pictures=pictures, energies=energies
+    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What train has measured (train.json), compared: tables as text and as JSON."""
+
 import math
 
 from .. import stats
@@ -7,8 +8,15 @@ from .. import stats
 KINDS = ("branched", "whole")
 WAYS = ("e2m1", "e2m1_rht", "e1m2", "e1m2_rht")
 # arXiv 2606.20381, input of linear_fc2 in FPROP.
-PAPER = {"matrix": "fc2", "tensor": "X", "pass": "fprop", "round": "rne", "alpha": dict.fromkeys(WAYS),
-         "sqnr_db": dict(zip(WAYS, (21.90, 20.00, 19.94, 23.19))), "bucket_ratio": dict(zip(WAYS, (None, None, .56, .97)))}
+PAPER = {
+    "matrix": "fc2",
+    "tensor": "X",
+    "pass": "fprop",
+    "round": "rne",
+    "alpha": dict.fromkeys(WAYS),
+    "sqnr_db": dict(zip(WAYS, (21.90, 20.00, 19.94, 23.19))),
+    "bucket_ratio": dict(zip(WAYS, (None, None, 0.56, 0.97))),
+}
 
 
 def real(value):
@@ -44,8 +52,13 @@ def comparisons(document, kind):
     variants = {v["recipe"]: v for v in document["variants"]}
     losses = {r["recipe"]: [real(loss) for loss in r["held_losses"]] for r in recipes}
     stretches = {r["recipe"]: [[real(loss) for loss in seed] for seed in r["stretches"]] for r in recipes}
-    return stats.compare(losses, document["base"], quantized=[name for name in losses if variants[name]["quantized"]],
-                         stretches=stretches, reported={name: variants[name]["paper_loss"] for name in losses})
+    return stats.compare(
+        losses,
+        document["base"],
+        quantized=[name for name in losses if variants[name]["quantized"]],
+        stretches=stretches,
+        reported={name: variants[name]["paper_loss"] for name in losses},
+    )
 
 
 def _forward_gap(recipe, against):
@@ -53,8 +66,15 @@ def _forward_gap(recipe, against):
     base = against["held_loss"]
     parts = [100 * (one - other) / base for one, other in zip(recipe["stretches"], against["stretches"])]
     percent, error = 100 * (recipe["held_loss"] - base) / base, stats.deviation(parts) / math.sqrt(len(parts))
-    return {"recipe": recipe["recipe"], "against": against["recipe"], "gap_percent": percent, "standard_error": error,
-            "t": percent / error if error > 0 else math.nan, "stretches_worse": sum(part > 0 for part in parts), "stretches": len(parts)}
+    return {
+        "recipe": recipe["recipe"],
+        "against": against["recipe"],
+        "gap_percent": percent,
+        "standard_error": error,
+        "t": percent / error if error > 0 else math.nan,
+        "stretches_worse": sum(part > 0 for part in parts),
+        "stretches": len(parts),
+    }
 
 
 def forward_gaps(document):
@@ -90,23 +110,45 @@ def _rounded(value):
 
 
 def _comparison_object(c):
-    return {"recipe": c.recipe, "against": c.against, "primary": c.primary, "gap_percent": c.gap.mean, "interval": c.gap.interval,
-            "deviation": c.gap.deviation, "text_error": c.text_error, "t": c.gap.t, "p": c.p,
-            "p_uncorrected": c.p if math.isnan(c.p) else c.gap.p, "gaps_percent": c.gaps, "seeds_worse": c.gap.positive,
-            "verdict": c.verdict, "paper_gap_percent": c.reported}
+    return {
+        "recipe": c.recipe,
+        "against": c.against,
+        "primary": c.primary,
+        "gap_percent": c.gap.mean,
+        "interval": c.gap.interval,
+        "deviation": c.gap.deviation,
+        "text_error": c.text_error,
+        "t": c.gap.t,
+        "p": c.p,
+        "p_uncorrected": c.p if math.isnan(c.p) else c.gap.p,
+        "gaps_percent": c.gaps,
+        "seeds_worse": c.gap.positive,
+        "verdict": c.verdict,
+        "paper_gap_percent": c.reported,
+    }
 
 
 def _recipe_object(recipe):
     losses = [real(loss) for loss in recipe["held_losses"]]
     gap = stats.paired(losses)
-    return {"recipe": recipe["recipe"], "seeds": recipe["seeds"], "held_loss": gap.mean, "deviation": gap.deviation, "held_losses": losses,
-            "tokens_per_second": recipe["tokens_per_second"], "cycles_per_step": recipe["cycles_per_step"]}
+    return {
+        "recipe": recipe["recipe"],
+        "seeds": recipe["seeds"],
+        "held_loss": gap.mean,
+        "deviation": gap.deviation,
+        "held_losses": losses,
+        "tokens_per_second": recipe["tokens_per_second"],
+        "cycles_per_step": recipe["cycles_per_step"],
+    }
 
 
 def _runs_object(document, kind):
     runs = runs_of(document, kind)
-    return {"first_step": runs["first_step"], "recipes": [_recipe_object(r) for r in runs["recipes"]],
-            "comparisons": [_comparison_object(c) for c in comparisons(document, kind)]}
+    return {
+        "first_step": runs["first_step"],
+        "recipes": [_recipe_object(r) for r in runs["recipes"]],
+        "comparisons": [_comparison_object(c) for c in comparisons(document, kind)],
+    }
 
 
 def _operand_object(line):
@@ -118,9 +160,13 @@ def _operand_object(line):
 def _forward_object(document):
     forward = document["forward"]
     shown = ("recipe", "kept_fprop", "kept_dgrad", "kept_wgrad", "held_loss")
-    return {"operands": [_operand_object(line) for line in forward["operands"]],
-            "recipes": [{key: r[key] for key in shown} for r in forward["recipes"]], "comparisons": forward_gaps(document),
-            "sequences": forward["sequences"], "held_tokens": forward["held_tokens"]}
+    return {
+        "operands": [_operand_object(line) for line in forward["operands"]],
+        "recipes": [{key: r[key] for key in shown} for r in forward["recipes"]],
+        "comparisons": forward_gaps(document),
+        "sequences": forward["sequences"],
+        "held_tokens": forward["held_tokens"],
+    }
 
 
 def summary(document):
@@ -140,11 +186,16 @@ def summary(document):
 
 
 def _operand_line(name, line):
-    sqnr, alpha, buckets = ({way: real(value) for way, value in line[key].items()} for key in ("sqnr_db", "alpha", "bucket_ratio"))
-    return (f"  {name:6} {line['tensor']:6} {line['pass']:5} {line['round']:5}"
-            f" {sqnr['e2m1']:5.2f} {sqnr['e2m1_rht']:5.2f} {gain(line, 'e2m1_rht', 'e2m1'):+5.2f}"
-            f"  {sqnr['e1m2']:5.2f} {sqnr['e1m2_rht']:5.2f} {gain(line, 'e1m2_rht', 'e1m2'):+5.2f} "
-            + "".join(f" {alpha[way]:6.4f}" for way in WAYS) + f"  {buckets['e1m2']:4.2f} {buckets['e1m2_rht']:4.2f}")
+    sqnr, alpha, buckets = (
+        {way: real(value) for way, value in line[key].items()} for key in ("sqnr_db", "alpha", "bucket_ratio")
+    )
+    return (
+        f"  {name:6} {line['tensor']:6} {line['pass']:5} {line['round']:5}"
+        f" {sqnr['e2m1']:5.2f} {sqnr['e2m1_rht']:5.2f} {gain(line, 'e2m1_rht', 'e2m1'):+5.2f}"
+        f"  {sqnr['e1m2']:5.2f} {sqnr['e1m2_rht']:5.2f} {gain(line, 'e1m2_rht', 'e1m2'):+5.2f} "
+        + "".join(f" {alpha[way]:6.4f}" for way in WAYS)
+        + f"  {buckets['e1m2']:4.2f} {buckets['e1m2_rht']:4.2f}"
+    )
 
 
 def forward_lines(document):
@@ -155,11 +206,15 @@ def forward_lines(document):
         yield _operand_line(line["matrix"], line)
         if is_of_paper(line):
             yield _operand_line("paper", PAPER)
-    counts = [sum(gain(line, *pair) > 0 for line in forward["operands"])
-              for pair in (("e1m2_rht", "e1m2"), ("e2m1_rht", "e2m1"), ("e1m2_rht", "e2m1"))]
+    counts = [
+        sum(gain(line, *pair) > 0 for line in forward["operands"])
+        for pair in (("e1m2_rht", "e1m2"), ("e2m1_rht", "e2m1"), ("e1m2_rht", "e2m1"))
+    ]
     # How far the reason that the paper gives is there to be seen.
-    yield (f"Of {len(forward['operands'])} lines, RHT raises the SQNR of E1M2 on {counts[0]} and of E2M1 on {counts[1]}; "
-           f"E1M2 with RHT is above E2M1 without on {counts[2]}")
+    yield (
+        f"Of {len(forward['operands'])} lines, RHT raises the SQNR of E1M2 on {counts[0]} and of E2M1 on {counts[1]}; "
+        f"E1M2 with RHT is above E2M1 without on {counts[2]}"
+    )
     yield "% recipe       kept_fprop kept_dgrad kept_wgrad held_loss"
     for r in forward["recipes"]:
         kept = "".join(f" {real(r[f'kept_{one}']):10.4f}" for one in ("fprop", "dgrad", "wgrad"))
@@ -168,8 +223,10 @@ def forward_lines(document):
     if gaps:
         yield "% recipe       against      gap_percent standard_error      t stretches_worse"
     for g in gaps:
-        yield (f"  {g['recipe']:12} {g['against']:12} {g['gap_percent']:+11.4f} {g['standard_error']:14.4f} {g['t']:6.1f} "
-               f"{g['stretches_worse']}/{g['stretches']}")
+        yield (
+            f"  {g['recipe']:12} {g['against']:12} {g['gap_percent']:+11.4f} {g['standard_error']:14.4f} {g['t']:6.1f} "
+            f"{g['stretches_worse']}/{g['stretches']}"
+        )
 
 
 def comparison_lines(compared, width=12):
@@ -178,9 +235,11 @@ def comparison_lines(compared, width=12):
         yield "% recipe against gap_percent interval deviation text_error p seeds_worse verdict"
     for c in compared:
         gap = c.gap
-        yield (f"  {c.recipe:{width}} {c.against:{width}} {gap.mean:+8.3f} +-{gap.interval:6.3f} {gap.deviation:8.3f} {c.text_error:8.3f} "
-               f"{c.p:8.2g} {gap.positive}/{gap.count} {c.verdict}{' (primary)' if c.primary else ''}"
-               + (f", paper {c.reported:+.3f}" if math.isfinite(c.reported) else ""))
+        yield (
+            f"  {c.recipe:{width}} {c.against:{width}} {gap.mean:+8.3f} +-{gap.interval:6.3f} {gap.deviation:8.3f} {c.text_error:8.3f} "
+            f"{c.p:8.2g} {gap.positive}/{gap.count} {c.verdict}{' (primary)' if c.primary else ''}"
+            + (f", paper {c.reported:+.3f}" if math.isfinite(c.reported) else "")
+        )
     if compared:
         yield "% text_error: by other held-out text, which the interval, over seeds, has not"
     if len(compared) > 1:
@@ -196,8 +255,10 @@ def runs_lines(document, kind):
     yield f"% recipe seeds held_loss deviation tokens_per_second{' cycles_per_step' if cycles else ''}"
     for r in runs["recipes"]:
         loss = stats.paired([real(one) for one in r["held_losses"]])
-        yield (f"  {r['recipe']:{width}} {r['seeds']:3} {loss.mean:9.5f} {loss.deviation:9.5f} {real(r['tokens_per_second']):8.0f}"
-               + (f" {real(r['cycles_per_step']):15.0f}" if cycles else ""))
+        yield (
+            f"  {r['recipe']:{width}} {r['seeds']:3} {loss.mean:9.5f} {loss.deviation:9.5f} {real(r['tokens_per_second']):8.0f}"
+            + (f" {real(r['cycles_per_step']):15.0f}" if cycles else "")
+        )
     yield from comparison_lines(comparisons(document, kind), width)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """report.html of a training: tables, gaps over seeds, curves of the loss, the forward table."""
+
 import math
 
 from . import _draw
@@ -14,6 +15,7 @@ POINTS, GAP_POINTS = 150, 30  # of a curve; fewer for gaps, which are small besi
 
 def _markup(text):
     import markupsafe
+
     return markupsafe.Markup(text)
 
 
@@ -60,7 +62,7 @@ def _curves(runs, colors, base, unit):
             for name, seeds in runs.items():
                 mean = [sum(values) / len(values) for values in zip(*of(seeds, min(points, steps)))]
                 x = [(steps - 1) * p / max(1, len(mean) - 1) for p in range(len(mean))]
-                drawn[name], = axes.plot(x, mean, color=colors[name], marker="" if len(mean) > 1 else "o")
+                (drawn[name],) = axes.plot(x, mean, color=colors[name], marker="" if len(mean) > 1 else "o")
             axes.grid(axis="y")
             axes.set_xlabel("step")
             axes.yaxis.set_major_formatter(f"{{x:{sign}.3g}}")
@@ -71,12 +73,22 @@ def _curves(runs, colors, base, unit):
         return [_parts(seed, points) for seed in seeds]
 
     def against_base(seeds, points):
-        return [[100 * (a - b) / b for a, b in zip(_parts(one, points), _parts(other, points))] for one, other in zip(seeds, runs[base])]
+        return [
+            [100 * (a - b) / b for a, b in zip(_parts(one, points), _parts(other, points))]
+            for one, other in zip(seeds, runs[base])
+        ]
 
-    yield {"title": f"Training loss, nats per {unit}", "picture": draw(POINTS, losses, ""), "about": "Means over seeds."}
+    yield {
+        "title": f"Training loss, nats per {unit}",
+        "picture": draw(POINTS, losses, ""),
+        "about": "Means over seeds.",
+    }
     if len(runs) > 1:
-        yield {"title": "Gap of the training loss, %", "picture": draw(GAP_POINTS, against_base, "+"),
-               "about": f"Against {base} on the same seed, mean over seeds; each point is one of {_draw.counted(min(GAP_POINTS, steps), 'part')} of the run."}
+        yield {
+            "title": "Gap of the training loss, %",
+            "picture": draw(GAP_POINTS, against_base, "+"),
+            "about": f"Against {base} on the same seed, mean over seeds; each point is one of {_draw.counted(min(GAP_POINTS, steps), 'part')} of the run.",
+        }
 
 
 def _depth_picture(forward, colors):
@@ -89,7 +101,7 @@ def _depth_picture(forward, colors):
             product = [1.0]
             for kept in r["layers_kept"]:
                 product.append(product[-1] * real(kept))
-            drawn[r["recipe"]], = axes.plot(range(len(product)), product, color=colors[r["recipe"]])
+            (drawn[r["recipe"]],) = axes.plot(range(len(product)), product, color=colors[r["recipe"]])
         axes.set_title("Product of alpha over the linear layers, FPROP")
         axes.set_xlabel("linear layers")
         axes.grid(axis="y")
@@ -113,24 +125,49 @@ def _codes_picture(forward):
 
 def _forward(document, colors):
     forward = document["forward"]
-    lines = [(line["matrix"], line) for line in forward["operands"] if line["round"] == "rne"] + [("paper, fc2", _train.PAPER)]
+    lines = [(line["matrix"], line) for line in forward["operands"] if line["round"] == "rne"] + [
+        ("paper, fc2", _train.PAPER)
+    ]
     quantized = {v["recipe"] for v in document["variants"] if v["quantized"]}
-    return {"held_tokens": forward["held_tokens"], "gaps": _train.forward_gaps(document), "recipes": forward["recipes"], "ways": WAY_NAMES,
-            "depth": _markup(_depth_picture(forward, {name: color for name, color in colors.items() if name in quantized})),
-            "codes": _markup(_codes_picture(forward)),
-            "lines": [{"name": name, "tensor": line["tensor"], "pass": line["pass"], "sqnr": [line["sqnr_db"][way] for way in WAYS],
-                       "gain": _train.gain(line, "e1m2_rht", "e1m2"), "alpha": [line["alpha"][way] for way in WAYS],
-                       "buckets": [line["bucket_ratio"][way] for way in WAYS[2:]]} for name, line in lines]}
+    return {
+        "held_tokens": forward["held_tokens"],
+        "gaps": _train.forward_gaps(document),
+        "recipes": forward["recipes"],
+        "ways": WAY_NAMES,
+        "depth": _markup(_depth_picture(forward, {name: color for name, color in colors.items() if name in quantized})),
+        "codes": _markup(_codes_picture(forward)),
+        "lines": [
+            {
+                "name": name,
+                "tensor": line["tensor"],
+                "pass": line["pass"],
+                "sqnr": [line["sqnr_db"][way] for way in WAYS],
+                "gain": _train.gain(line, "e1m2_rht", "e1m2"),
+                "alpha": [line["alpha"][way] for way in WAYS],
+                "buckets": [line["bucket_ratio"][way] for way in WAYS[2:]],
+            }
+            for name, line in lines
+        ],
+    }
 
 
 def part(title, recipes, compared, colors, base, about="", perturbed=(), curves=()):
     """Runs of a kind. recipes: of each a dict with recipe and held_losses, and tokens_per_second and cycles_per_step or None"""
     shown = [c for c in compared if c.primary or c.against == base] or compared
     rows = [{**r, "loss": stats.paired([real(loss) for loss in r["held_losses"]])} for r in recipes]
-    return {"title": title, "about": about, "sentence": compared[0].sentence if compared and compared[0].primary else "", "compared": compared,
-            "gaps": _markup(gaps_picture(shown, colors)) if shown else "", "seeds": len(recipes[0]["held_losses"]), "perturbed": perturbed,
-            "recipes": rows, "speeds": any(r["tokens_per_second"] is not None for r in rows),
-            "cycles": any(r["cycles_per_step"] is not None for r in rows), "curves": list(curves)}
+    return {
+        "title": title,
+        "about": about,
+        "sentence": compared[0].sentence if compared and compared[0].primary else "",
+        "compared": compared,
+        "gaps": _markup(gaps_picture(shown, colors)) if shown else "",
+        "seeds": len(recipes[0]["held_losses"]),
+        "perturbed": perturbed,
+        "recipes": rows,
+        "speeds": any(r["tokens_per_second"] is not None for r in rows),
+        "cycles": any(r["cycles_per_step"] is not None for r in rows),
+        "curves": list(curves),
+    }
 
 
 def _unit(document):
@@ -142,29 +179,63 @@ def _runs(document, kind, colors, losses):
     runs, settings = _train.runs_of(document, kind), document["settings"]
     base = document["base"]
     last = _train.last_step(document, runs)
-    about = [f"Not finished: these are the losses after step {last} of {settings['steps'] - 1}, which all runs have."] if last + 1 < settings["steps"] else []
+    about = (
+        [f"Not finished: these are the losses after step {last} of {settings['steps'] - 1}, which all runs have."]
+        if last + 1 < settings["steps"]
+        else []
+    )
     if kind == "branched":
-        about.append(f"Each seed trains in {base} for {runs['first_step']} of {_draw.counted(settings['steps'], 'step')}; then each recipe goes on from the "
-                     "same weights, moments, schedule and data.")
+        about.append(
+            f"Each seed trains in {base} for {runs['first_step']} of {_draw.counted(settings['steps'], 'step')}; then each recipe goes on from the "
+            "same weights, moments, schedule and data."
+        )
     curves = _curves(losses, colors, base or next(iter(losses)), _unit(document)) if kind == "whole" and losses else ()
-    return part(TITLES[kind], runs["recipes"], _train.comparisons(document, kind), colors, base, " ".join(about),
-                [v["recipe"] for v in document["variants"] if v["perturbation"]], curves)
+    return part(
+        TITLES[kind],
+        runs["recipes"],
+        _train.comparisons(document, kind),
+        colors,
+        base,
+        " ".join(about),
+        [v["recipe"] for v in document["variants"] if v["perturbation"]],
+        curves,
+    )
 
 
 def _settings(document):
     s = document["settings"]
-    return {"command": document["command"],
-            "rows": [("version", f"ufp4 {s['version']}"), ("text", document["text"]),
-                     ("model", f"d {s['d_model']}, {_draw.counted(s['heads'], 'head')}, {_draw.counted(s['layers'], 'block')}, ff {s['ff']}, context {s['context']}"),
-                     ("training", f"{_draw.counted(s['steps'], 'step')} of {_draw.counted(s['batch'] * s['context'], 'token')}, peak learning rate {s['lr']:g}"),
-                     ("seeds", f"{s['seeds']} from {s['seed']}"),
-                     ("machine", f"backend {document['backend']}, {_draw.counted(document['workers'], 'run')} at a time; {document['machine']}")]}
+    return {
+        "command": document["command"],
+        "rows": [
+            ("version", f"ufp4 {s['version']}"),
+            ("text", document["text"]),
+            (
+                "model",
+                f"d {s['d_model']}, {_draw.counted(s['heads'], 'head')}, {_draw.counted(s['layers'], 'block')}, ff {s['ff']}, context {s['context']}",
+            ),
+            (
+                "training",
+                f"{_draw.counted(s['steps'], 'step')} of {_draw.counted(s['batch'] * s['context'], 'token')}, peak learning rate {s['lr']:g}",
+            ),
+            ("seeds", f"{s['seeds']} from {s['seed']}"),
+            (
+                "machine",
+                f"backend {document['backend']}, {_draw.counted(document['workers'], 'run')} at a time; {document['machine']}",
+            ),
+        ],
+    }
 
 
 def html(document, losses):
     """The page. losses: {recipe: [seed][step]}, the training losses of whole runs, or empty"""
     colors = {v["recipe"]: _draw.color(i) for i, v in enumerate(document["variants"])}
-    return _draw.page("train.html", title=document.get("program", "ufp4 train"), unit=_unit(document), heading="Training in four bits",
-                      question="How far does each four-bit recipe fall behind, and does a uniform grid (ufp4) do better than E2M1 (e2m1)?",
-                      forward=_forward(document, colors) if "forward" in document else None, settings=_settings(document),
-                      parts=[_runs(document, kind, colors, losses) for kind in _train.KINDS if _train.runs_of(document, kind)])
+    return _draw.page(
+        "train.html",
+        title=document.get("program", "ufp4 train"),
+        unit=_unit(document),
+        heading="Training in four bits",
+        question="How far does each four-bit recipe fall behind, and does a uniform grid (ufp4) do better than E2M1 (e2m1)?",
+        forward=_forward(document, colors) if "forward" in document else None,
+        settings=_settings(document),
+        parts=[_runs(document, kind, colors, losses) for kind in _train.KINDS if _train.runs_of(document, kind)],
+    )
