@@ -204,7 +204,8 @@ typedef struct {
   double macs;      ///< useful ones, of one
   double cycles;    ///< of one; of several at once those of all, divided by how many
   double tokens;
-  double compute, memory, output;          ///< cycles that each alone would need
+  double compute, load, memory, output;    ///< cycles that each alone would need
+  double array;                            ///< the array with its ports; bounds.h
   double read, written;                    ///< bytes of data, of one
   double counters[UFP4_COUNTER_COUNT];     ///< of one
   double block_cycles[EXPLORE_MAX_KINDS];  ///< of a step: those of one block of each kind

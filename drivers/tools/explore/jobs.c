@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/dram.h"
-#include "frame/report.h"
+#include "frame/bounds.h"
 
 // --- Shapes -------------------------------------------------------------------------------------
 
@@ -139,12 +139,14 @@ explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t 
   explore_pass_shape(of, layer, tokens, pass, &row.m, &row.n, &row.k);
   row.macs = explore_layer_share(of, layer) * (double)row.m * (double)row.n * (double)row.k;
   const unsigned d_bytes = explore_result_dtype(plan, pass) == UFP4_DTYPE_BF16 ? 2 : 4;
-  const report_bounds_t bounds =
-      report_bounds(&of->core, explore_bytes_per_cycle(of), d_bytes, row.m, row.n, row.k);
+  const bounds_gemm_t gemm = {.m = row.m, .n = row.n, .k = row.k, .d_bytes = d_bytes};
+  const bounds_t bounds = bounds_of(&of->core, explore_bytes_per_cycle(of), &gemm);
   row.compute = bounds.compute;
+  row.load = bounds.load;
+  row.array = bounds.array;
   row.memory = explore_memory_bound(of, bounds.read, bounds.write);
   row.output = bounds.output;
-  row.read = round(bounds.read * explore_bytes_per_cycle(of));
+  row.read = bounds.operand_bytes;
   row.written = (double)row.m * (double)row.n * d_bytes;
   return row;
 }

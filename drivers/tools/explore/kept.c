@@ -13,7 +13,7 @@
 
 /** In place of a layer's index; a total of a kind of blocks is below. */
 enum { OF_STEP = -1, OF_BLOCK = -2 };
-enum { PLAIN = 8, OTHERS = PLAIN + EXPLORE_MAX_KINDS, NUMBERS = OTHERS + UFP4_COUNTER_COUNT };
+enum { PLAIN = 10, OTHERS = PLAIN + EXPLORE_MAX_KINDS, NUMBERS = OTHERS + UFP4_COUNTER_COUNT };
 
 static const char *const tensors[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
 
@@ -126,8 +126,9 @@ int explore_kept_remove(const explore_plan_t *plan) {
 
 // The numbers of a row that are measured or come from such.
 static void numbers_of(explore_row_t *row, double *numbers[NUMBERS]) {
-  double *const first[PLAIN] = {&row->macs,   &row->cycles, &row->tokens, &row->compute,
-                                &row->memory, &row->output, &row->read,   &row->written};
+  double *const first[PLAIN] = {&row->macs, &row->cycles, &row->tokens, &row->compute,
+                                &row->load, &row->array,  &row->memory, &row->output,
+                                &row->read, &row->written};
   for (int i = 0; i < PLAIN; i++) numbers[i] = first[i];
   for (int i = PLAIN; i < OTHERS; i++) numbers[i] = &row->block_cycles[i - PLAIN];
   for (int i = OTHERS; i < NUMBERS; i++) numbers[i] = &row->counters[i - OTHERS];

@@ -33,9 +33,11 @@ static void add_number(columns_t *columns, const char *name, double number, int 
 static const char *const split_names[] = {"tokens", "n", "auto", "gemms", NULL};
 
 static const char *bound_by(const explore_row_t *row) {
+  const double port = fmax(row->load, row->output);
   if (row->pass >= EXPLORE_ALL) return NULL;
-  if (row->compute >= row->memory && row->compute >= row->output) return "compute";
-  return row->memory >= row->output ? "memory" : "output";
+  if (row->memory > fmax(row->array, port)) return "memory";
+  if (row->compute >= port) return "compute";
+  return row->load >= row->output ? "load" : "output";
 }
 
 static void add_job(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
@@ -125,7 +127,8 @@ static void add_energy(columns_t *columns, const explore_plan_t *plan, const exp
 static void add_measures(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
   const ufp4_configuration_t *core = &row->of->core;
   const double peak = (double)row->of->cores * core->lanes * core->rows * core->cols;
-  const double bound = fmax(row->compute, fmax(row->memory, row->output));
+  const double bound =
+      fmax(fmax(row->array, row->compute), fmax(row->memory, fmax(row->load, row->output)));
   const double macs = row->macs > 0 ? row->macs : NAN,
                seconds = row->cycles / plan->clock_mhz / 1e6;
   const double bus_read = row->counters[UFP4_COUNTER_READ_BEATS] * core->bus_bytes,

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "frame/report.h"
+#include "frame/bounds.h"
 #include "jobs.h"
 #include "ufp4_schedule.h"
 
@@ -194,16 +194,21 @@ static void bound_parts(const run_t *run, const ufp4_descriptor_t *parts, int co
                         explore_row_t *row) {
   const unsigned bytes = explore_bytes_per_cycle(run->of);
   const unsigned d_bytes = parts[0].gemm.d_dtype == UFP4_DTYPE_BF16 ? 2 : 4;
-  row->compute = row->output = row->memory = row->read = 0;
+  double read = 0, write = 0;
+  row->compute = row->load = row->output = row->array = row->read = 0;
   for (int i = 0; i < count; i++) {
     const ufp4_gemm_descriptor_t *part = &parts[i].gemm;
-    const report_bounds_t bounds =
-        report_bounds(&run->of->core, bytes, d_bytes, part->m, part->n, part->k);
+    const bounds_gemm_t gemm = {.m = part->m, .n = part->n, .k = part->k, .d_bytes = d_bytes};
+    const bounds_t bounds = bounds_of(&run->of->core, bytes, &gemm);
     row->compute = fmax(row->compute, bounds.compute);
+    row->load = fmax(row->load, bounds.load);
+    row->array = fmax(row->array, bounds.array);
     row->output = fmax(row->output, bounds.output);
-    row->read += round(bounds.read * bytes);
+    row->read += bounds.operand_bytes;
+    read += bounds.read;
+    write += bounds.write;
   }
-  row->memory = explore_memory_bound(run->of, row->read / bytes, row->written / bytes);
+  row->memory = explore_memory_bound(run->of, read, write);
 }
 
 static int run_split(run_t *run, const ufp4_descriptor_t *job, explore_split_t split,
@@ -246,6 +251,8 @@ static int run_alike(run_t *run, int which, uint8_t opcode, explore_row_t row) {
   add_to_blocks(run, &sum, 1);
   row.cycles = sum.cycles / count;
   row.compute /= run->alike;
+  row.load /= run->alike;
+  row.array /= run->alike;
   row.output /= run->alike;
   row.split = EXPLORE_SPLIT_GEMMS;
   for (int c = 0; c < UFP4_COUNTER_COUNT; c++) row.counters[c] = sum.counters[c] / count;

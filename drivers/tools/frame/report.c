@@ -5,46 +5,9 @@
 #include <math.h>
 #include <stdio.h>
 
-static int64_t ceil_div(int64_t n, int64_t by) {
-  return (n + by - 1) / by;
-}
-
-static int64_t min_of(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 /** MACs a cycle. */
 static double peak(const ufp4_configuration_t *core) {
   return (double)core->lanes * core->rows * core->cols;
-}
-
-report_bounds_t report_bounds(const ufp4_configuration_t *core, unsigned bytes, unsigned d_bytes,
-                              int64_t m, int64_t n, int64_t k) {
-  const int64_t blocks = ceil_div(k, 16);
-  const int64_t tile_m = (int64_t)core->rows * core->tile_rows,
-                tile_n = (int64_t)core->cols * core->tile_cols;
-  int64_t compute = 0, units = 0;
-  for (int64_t i = 0; i < m; i += tile_m) {
-    int64_t rows = min_of(tile_m, m - i);
-    for (int64_t j = 0; j < n; j += tile_n) {
-      int64_t cols = min_of(tile_n, n - j);
-      compute +=
-          ceil_div(rows, core->rows) * ceil_div(cols, core->cols) * blocks * (16 / core->lanes);
-      units += (ceil_div(rows, UFP4_PANEL_ROWS) + ceil_div(cols, UFP4_PANEL_ROWS)) * blocks;
-    }
-  }
-  return (report_bounds_t){
-      .compute = (double)compute,
-      .read = (double)units * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES) / bytes,
-      .write = (double)m * (double)ceil_div(d_bytes * n, core->bus_bytes) * core->bus_bytes / bytes,
-      .output = (double)m * (double)ceil_div(n, core->cols)};
-}
-
-double report_bound_percent(const ufp4_configuration_t *core, unsigned bytes, unsigned d_bytes,
-                            int64_t m, int64_t n, int64_t k) {
-  const report_bounds_t bounds = report_bounds(core, bytes, d_bytes, m, n, k);
-  const double cycles = fmax(bounds.compute, fmax(bounds.read, bounds.write));
-  return 100.0 * (double)m * (double)n * (double)k / (peak(core) * cycles);
 }
 
 static double percent(uint64_t part, double whole) {
@@ -52,7 +15,7 @@ static double percent(uint64_t part, double whole) {
 }
 
 report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats,
-                               unsigned d_bytes, const ufp4_device_info_t *info,
+                               const bounds_gemm_t *how, const ufp4_device_info_t *info,
                                unsigned mem_bandwidth) {
   report_case_t line = {.pass = pass,
                         .format = format,
@@ -71,7 +34,9 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
   line.cycles = (double)stats->cycles;
   line.util_percent =
       100.0 * (double)stats->m * (double)stats->n * (double)stats->k / (peak(core) * line.cycles);
-  line.bound_percent = report_bound_percent(core, bytes, d_bytes, stats->m, stats->n, stats->k);
+  bounds_gemm_t gemm = *how;
+  gemm.m = stats->m, gemm.n = stats->n, gemm.k = stats->k;
+  line.bound_percent = bounds_percent(core, bytes, &gemm);
   line.stall_percent = percent(stalls, line.cycles);
   return line;
 }

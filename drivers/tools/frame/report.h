@@ -4,6 +4,7 @@
 #ifndef UFP4_REPORT_H
 #define UFP4_REPORT_H
 
+#include "bounds.h"
 #include "json.h"
 #include "split.h"
 #include "ufp4.h"
@@ -13,10 +14,9 @@ typedef struct {
   const char *pass;    ///< "fprop", "dgrad", "wgrad" or "gemm"
   const char *format;  ///< element format, "e1m2"
   int64_t m, n, k;
-  double cycles;        ///< of the GEMM job
-  double util_percent;  ///< useful MACs of those the array could have done in that time
-  double
-      bound_percent;  ///< the most that array and memory bandwidth allow, see report_bound_percent
+  double cycles;         ///< of the GEMM job
+  double util_percent;   ///< useful MACs of those the array could have done in that time
+  double bound_percent;  ///< the most that array, its ports and the memory allow: bounds_percent
   double stall_percent;  ///< cycles in which the array waited or drained
   int64_t mismatches;    ///< -1: nothing was compared
   int cores;             ///< that shared it; 0: it is not said. Then cycles are the longest one's
@@ -24,28 +24,11 @@ typedef struct {
   uint64_t core_cycles[SPLIT_MAX_CORES];  ///< 0: that one had no part
 } report_case_t;
 
-/** Fills shape and measured columns from one GEMM's statistics on a device, D of @p d_bytes an
- * element; NaN where the device has no cycles. */
+/** Fills shape and measured columns from one GEMM's statistics on a device; NaN where the device
+ * has no cycles. @param how  all but its sizes, which the statistics have */
 report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats,
-                               unsigned d_bytes, const ufp4_device_info_t *info,
+                               const bounds_gemm_t *how, const ufp4_device_info_t *info,
                                unsigned mem_bandwidth);
-
-/** Cycles that one thing alone would need for a GEMM, D of @p d_bytes an element. */
-typedef struct {
-  double compute;      ///< for every macro-tile its sub-tiles times ceil(k/16)
-  double read, write;  ///< as in report_bound_percent
-  double output;       ///< the drain: for every row of D a cycle a sub-tile
-} report_bounds_t;
-report_bounds_t report_bounds(const ufp4_configuration_t *configuration, unsigned bytes,
-                              unsigned d_bytes, int64_t m, int64_t n, int64_t k);
-
-/** 100 useful / (MACs a cycle * max(compute, read, write)), in cycles: compute = for every
- * macro-tile its sub-tiles times ceil(k/16); read = 144 bytes for every panel unit of A and of B of
- * every macro-tile, and write = m rows of D in whole beats of the bus, both by @p bytes a cycle;
- * sums and C that are added are not in it. Edge tiles count as what they compute and read; first
- * load and last drain do not. */
-double report_bound_percent(const ufp4_configuration_t *configuration, unsigned bytes,
-                            unsigned d_bytes, int64_t m, int64_t n, int64_t k);
 
 // Text where @p json is NULL, else values of that object.
 

@@ -158,6 +158,16 @@ static int64_t count_mismatches(const result_t *got, const result_t *want, int64
   return compare.mismatches;
 }
 
+// What of the job its bounds depend on.
+static bounds_gemm_t bounds_how(const choices_t *choices, const inputs_t *in, unsigned d_bytes) {
+  const int has_c = choices->c_path != NULL;
+  return (bounds_gemm_t){
+      .d_bytes = d_bytes,
+      .operations = (in->a.scale == UFP4_SCALE_NVFP4) + (choices->alpha != 1.0f) + has_c,
+      .has_sums = choices->accumulate_path != NULL,
+      .has_c = has_c};
+}
+
 static int print_stats(const choices_t *choices, const inputs_t *in, const result_t *got,
                        const result_t *want, int64_t mismatches) {
   char format[16];
@@ -169,8 +179,9 @@ static int print_stats(const choices_t *choices, const inputs_t *in, const resul
   stats.m = in->a.rows;
   stats.n = in->b.rows;
   stats.k = in->a.cols;
-  report_case_t line = report_case_make("gemm", format, &stats, (unsigned)got->element_bytes,
-                                        &timed->info, (unsigned)choices->device.mem_bandwidth);
+  const bounds_gemm_t how = bounds_how(choices, in, (unsigned)got->element_bytes);
+  report_case_t line = report_case_make("gemm", format, &stats, &how, &timed->info,
+                                        (unsigned)choices->device.mem_bandwidth);
   line.mismatches = mismatches;
   json_t *to = choices->json ? json_object() : NULL;
   report_begin(to, 1);

@@ -160,10 +160,11 @@ ufp4_status_t layer_cores_run(const layer_cores_t *cores, ufp4_linear_t *linear,
 // The most that each core may do in the time of the one that has most to do.
 static double bound_percent(const layer_parts_t *parts, const report_case_t *line,
                             const cli_device_t *device, const ufp4_device_info_t *info, int cores) {
+  const bounds_gemm_t how = {.d_bytes = sizeof(float)};
   double most = 0;
   for (int i = 0; i < parts->count; i++) {
     const ufp4_gemm_stats_t *part = &parts->parts[i];
-    const report_case_t own = report_case_make(line->pass, line->format, part, sizeof(float), info,
+    const report_case_t own = report_case_make(line->pass, line->format, part, &how, info,
                                                (unsigned)device->mem_bandwidth);
     most = fmax(most, (double)part->m * (double)part->n * (double)part->k / own.bound_percent);
   }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cycles that each part of a core, and its memory, needs alone for a GEMM: none can do with
+// fewer. Sources: ufp4_load_request, ufp4_sequencer, ufp4_drain, ufp4_epilogue.
+#ifndef UFP4_BOUNDS_H
+#define UFP4_BOUNDS_H
+
+#include "ufp4/spec.h"
+
+/** A GEMM D [m][n] = A [m][k] B [n][k]^T, as its cycles depend on it. */
+typedef struct {
+  int64_t m, n, k;
+  unsigned d_bytes;  ///< of an element of D: 2 BF16, 4 FP32, 8 unrounded sums
+  int operations;    ///< behind the sums, to FP32: tensor scale of NVFP4, alpha, C
+  int has_sums;      ///< earlier sums are added
+  int has_c;         ///< C is, which is one of the operations too
+} bounds_gemm_t;
+
+/** Cycles, but for operand_bytes. */
+typedef struct {
+  double
+      compute;    ///< each macro-tile's sub-tiles times ceil(k / 16), with nv's padding to 4 blocks
+  double load;    ///< operands enter the array load_rows() rows a cycle
+  double output;  ///< sums leave it drain_reads() reads a row, each with its slots of the epilogue
+  double array;   ///< these three, where one macro-tile waits for the other: its load is two chunks
+                  ///< ahead at most; where k is several chunks, its last one begins when the tile
+                  ///< before has left
+  double read, write;    ///< whole beats of the bus, by the memory's bytes a cycle each way
+  double operand_bytes;  ///< that are read: 144 a panel unit, of every macro-tile
+} bounds_t;
+
+/** @param bytes  that the memory carries a cycle, each way */
+bounds_t bounds_of(const ufp4_configuration_t *core, unsigned bytes, const bounds_gemm_t *gemm);
+/** The largest of them. */
+double bounds_most(const bounds_t *bounds);
+/** 100 m n k / (MACs a cycle * bounds_most()). */
+double bounds_percent(const ufp4_configuration_t *core, unsigned bytes, const bounds_gemm_t *gemm);
+
+#endif
