@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors of the CPU, quantized and multiplied by the golden model."""
 
-from ctypes import byref
+from ctypes import byref, c_float, c_int32
 from typing import NamedTuple
 
 import torch
@@ -66,7 +66,7 @@ def _quantized(matrix, how):
 def _tensors(q):
     o = q._operand
     codes, scales = (torch.from_numpy(view) for view in q._views())
-    bits = c.c_int32.from_buffer(c.c_float(o.tensor_scale)).value
+    bits = c_int32.from_buffer(c_float(o.tensor_scale)).value
     return codes, scales, torch.tensor([o.exponent, bits, o.half], dtype=torch.int32, device="cpu")
 
 
@@ -89,7 +89,7 @@ def _operand(made, copy):
         scales=None if f32 else copy.scales.data_ptr(),
         scales_f32=copy.scales.data_ptr() if f32 else None,
         exponent=exponent,
-        tensor_scale=c.c_float.from_buffer(c.c_int32(bits)).value,
+        tensor_scale=c_float.from_buffer(c_int32(bits)).value,
         half=half,
     )
 
