@@ -63,7 +63,8 @@ typedef struct {
   unsigned mem_bandwidth;     ///< simulated memory: bytes a cycle, each way; 0: as wide as the bus
   uint64_t stall_seed;        ///< simulated memory: seed of random back-pressure; 0: none
   uint64_t max_cycles;  ///< core: cycles, or ticks of a port, until the next completion; 0: 10^11,
-                        ///< of a board 15 minutes. A call that has waited so long gives
+                        ///< behind fpga 15 minutes, behind mmio no limit while the core's cycles
+                        ///< count. A call that has waited so long gives
                         ///< UFP4_ERROR_TIMEOUT, and what it has of the device's memory stays taken
                         ///< until the device is closed
   const char *trace_path;   ///< rtl: waveform file (.fst), or NULL; see ufp4_device_trace_end. The
@@ -109,8 +110,8 @@ ufp4_status_t ufp4_device_open_port(const ufp4_port_t *port, const ufp4_device_o
                                     ufp4_device_t **device);
 void ufp4_device_close(ufp4_device_t *device);
 /** Ends the files that options->trace_path and options->timeline_path named, as closing does; the
- * device goes on without. A time line ends by itself after some 500,000 events; then
- * ufp4_device_message says so, and is else empty.
+ * device goes on without. A time line ends by itself after some 500,000 events, and of a mapped
+ * core interrupts may have been lost; then ufp4_device_message says so, and is else empty.
  *  @return UFP4_ERROR_STORAGE if it could not be written whole: what there is of it is removed. The
  * writer maps files into memory, so a disk that fills up may instead end the process with SIGBUS,
  * unless that is handled. */

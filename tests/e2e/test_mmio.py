@@ -38,6 +38,7 @@ class StandIn:
                 offset="0x0",
             )
         self.say(root / "sys/class/u-dma-buf/udmabuf7", phys_addr=f"{buffer[0]:#018x}", size=str(buffer[1]))
+        (root / "run/lock").mkdir(parents=True)
         program, trap_library = os.environ["UFP4_STAND_IN_FILES"].split(":")
         self.process = subprocess.Popen([program, root, config, fault], stdout=subprocess.PIPE, text=True)
         check_equal(self.process.stdout.readline(), "ready\n", "the stand-in")
@@ -166,6 +167,109 @@ def test_rejects_a_core_in_use():
     with StandIn() as core, open(f"{core.folder.name}/memory") as memory:
         fcntl.flock(memory, fcntl.LOCK_EX)
         rejects(3, "/dev/udmabuf7 is in use by another program", "info", "--backend", UDMABUF)
+
+
+class Layer:
+    """One on the way on the stand-in, stopped in the middle of its jobs."""
+
+    FOURTH = 3 * 128  # the descriptor of a job, after the first that is a test
+
+    def __init__(self, core):
+        words = ["layer", *tensors(2048, 128, 128), "-o", "out", "--backend", UIO, "--check", "model"]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.process = subprocess.Popen([bench.PROGRAM, *words], text=True, **pipes)
+        for _ in range(6000):
+            with open(f"{core.folder.name}/memory", "rb") as memory:
+                memory.seek(self.FOURTH)
+                if any(memory.read(8)):
+                    break
+            time.sleep(0.01)
+        self.process.send_signal(signal.SIGSTOP)
+        check(self.process.poll() is None, "the layer is over too soon")
+
+    def end(self):
+        self.process.send_signal(signal.SIGCONT)
+        out, error = self.process.communicate(timeout=120)
+        return self.process.returncode, out, error
+
+
+def test_rejects_a_second_program():
+    """by whatever device, and serves the next when the first has ended"""
+    os.umask(0o077)
+    with StandIn() as core:
+        first = Layer(core)
+        for backend in (UIO, UDMABUF, MEM):
+            rejects(3, "the core at 0xa0000000 is in use by another program", "info", "--backend", backend)
+        status, out, error = first.end()
+        check_equal(status, 0, f"the first one's status: {out} {error}")
+        passes("info", "--backend", MEM)
+        mode = pathlib.Path(core.folder.name, "run/lock/ufp4-a0000000.lock").stat().st_mode
+        check_equal(oct(mode & 0o777), "0o644", "every user can lock the file")
+
+
+def test_rejects_a_core_that_another_program_has_begun_to_use():
+    """where the lock does not reach that: one line, and no output"""
+    with StandIn(trap="unlocked") as core:
+        first = Layer(core)
+        passes("info", "--backend", MEM)
+        status, out, error = first.end()
+    check_equal((status, out), (3, ""), error)
+    check("another program uses the core" in error or "another program has begun" in error, error)
+    check(not pathlib.Path("out").exists(), "no output")
+
+
+def test_rejects_memory_that_another_program_has_begun_to_use():
+    """the same, where the other one's jobs are as many"""
+    with StandIn() as core:
+        first = Layer(core)
+        with open(f"{core.folder.name}/memory", "r+b") as memory:
+            memory.seek((128 + 16) << 6)  # behind the rings
+            memory.write(b"anothers")
+        status, out, error = first.end()
+    check_equal((status, out), (3, ""), error)
+    check_equal(error, f"ufp4 layer: {UIO}: another program has begun to use this core, or its memory\n", "its line")
+    check(not pathlib.Path("out").exists(), "no output")
+
+
+def test_rejects_a_lock_that_cannot_be_made():
+    with StandIn() as core:
+        pathlib.Path(core.folder.name, "run/lock/ufp4-a0000000.lock").symlink_to("elsewhere")
+        words = "cannot open /run/lock/ufp4-a0000000.lock, which keeps a second program off the core: Too many levels"
+        rejects(3, words, "info", "--backend", UIO)
+
+
+def operands():
+    for name, rows in (("X", 96), ("W", 48)):
+        bench.write_npy(f"{name}.npy", bench.gaussian(rows, 64))
+        passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e1m2")
+    return ["X.safetensors", "W.safetensors"]
+
+
+def test_a_lost_interrupt_costs_a_second():
+    """and a line at the end, with the model's result"""
+    names = operands()
+    with StandIn(fault="loses"):
+        result = passes("gemm", *names, "-o", "out.npy", "--backend", UIO, "--check", "model")
+    words = "1 of the interrupts did not come; the program looked by itself after a second, and nothing is missing"
+    check(result.err.startswith(f"ufp4 gemm: {UIO}: {words}\n"), result)
+
+
+@slow
+def test_a_long_job_is_not_cut():
+    """of twelve seconds"""
+    names = operands()
+    with StandIn("tiny", fault="slow"):
+        passes("gemm", *names, "-o", "out.npy", "--backend", UIO, "--check", "model")
+
+
+@slow
+def test_rejects_a_core_that_stands_still():
+    """ten seconds after its last cycle, with an interrupt and without"""
+    names = operands()
+    for backend in (UIO, MEM):
+        with StandIn("tiny", fault="dies"):
+            words = "neither ring_head nor the cycle counter has moved for 10 s"
+            rejects(3, words, "gemm", *names, "-o", "out.npy", "--backend", backend)
 
 
 def test_rejects_names_without_a_place():

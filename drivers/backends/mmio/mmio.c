@@ -11,23 +11,39 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "lock.h"
 #include "place.h"
 #include "port/core.h"
 #include "ufp4_bare.h"
 
-#define POLL_US 50u        // between two looks at a core whose interrupt nobody waits for
-#define CHECK_US 1000000u  // more than a fence takes
+#define POLL_US 50u         // between two looks at a core whose interrupt nobody waits for
+#define CHECK_US 1000000u   // more than a fence takes
+#define LOOK_US 1000000u    // between two looks at a core whose interrupt is waited for
+#define STILL_US 10000000u  // a core that stands still for so long is dead
+#define GRACE_MS 10         // an interrupt is on its way no longer
+#define NONCE_OFFSET UFP4_BARE_RING_BYTES(UFP4_QUEUE_LOG2)  // in the memory: behind the rings
+
+static_assert(NONCE_OFFSET + sizeof(uint64_t) <= UFP4_MEMORY_RESERVED_BYTES,
+              "rings and nonce fit the reserved memory");
 
 typedef struct {
   ufp4_bare_mapped_t mapped;  // the first member: what the functions of ufp4_bare.h want
   char *name;
   place_t registers, memory;
   int registers_file, memory_file;  // or -1; the same one where both are in it
+  int lock_file;                    // or -1
+  uint64_t nonce;                   // this program's own
   int interrupts;                   // the device tells of them
-  ufp4_message_t message;
+  uint64_t looked;                  // when ring_head was last read
+  uint64_t checked, alive_at;  // when it was last seen whether the core moves, and that it does
+  uint64_t head, cycles;       // what was seen
+  int by_time;                 // the last wait has ended by its time, not by an interrupt
+  uint64_t lost;               // jobs whose interrupt never came
+  ufp4_message_t message, *notes;
 } mmio_t;
 
 // --- Time and the interrupt ---------------------------------------------------------------------
@@ -59,22 +75,64 @@ static int enable(mmio_t *mmio) {
   return write(mmio->registers_file, &on, sizeof on) == (ssize_t)sizeof on;
 }
 
+// A core that works on a long job counts its cycles, and its own watchdog ends one that hangs; so
+// only a core whose cycles stand still is given up. After a pause of the program's it begins anew.
+static ufp4_status_t check_alive(mmio_t *mmio) {
+  const ufp4_bare_t bare = {
+      .io = {mmio, ufp4_bare_mapped_register_read, ufp4_bare_mapped_register_write, NULL, NULL}};
+  const uint64_t now = mmio_now(mmio), pause = now - mmio->checked;
+  uint64_t counters[UFP4_COUNTER_COUNT];
+  uint32_t head;
+  ufp4_bare_mapped_register_read(mmio, UFP4_REG_RING_HEAD, &head);
+  ufp4_bare_counters(&bare, counters);
+  if (head != mmio->head || counters[UFP4_COUNTER_CYCLES] != mmio->cycles || pause > 3 * LOOK_US)
+    mmio->alive_at = now;
+  mmio->looked = mmio->checked = now;
+  mmio->head = head;
+  mmio->cycles = counters[UFP4_COUNTER_CYCLES];
+  if (now - mmio->alive_at < STILL_US) return UFP4_OK;
+  ufp4_message_set(&mmio->message,
+                   "neither ring_head nor the cycle counter has moved for %u s: has the core lost "
+                   "its clock, or its bitstream?",
+                   STILL_US / 1000000u);
+  return UFP4_ERROR_DEVICE;
+}
+
+// The time is over: whoever waits looks at the core.
+static ufp4_status_t end_by_time(mmio_t *mmio) {
+  mmio->by_time = 1;
+  return mmio_now(mmio) - mmio->looked >= LOOK_US ? check_alive(mmio) : UFP4_OK;
+}
+
+// Whether an interrupt comes within @p us, and of what it tells.
+static ufp4_status_t wait_for_uio(mmio_t *mmio, uint64_t us, int *told) {
+  struct pollfd file = {.fd = mmio->registers_file, .events = POLLIN};
+  const int ready = poll(&file, 1, (int)((us + 999) / 1000));
+  uint32_t count;
+  *told = ready > 0;
+  if (ready == 0 || (ready < 0 && errno == EINTR)) return UFP4_OK;
+  if (ready > 0 && read(file.fd, &count, sizeof count) == (ssize_t)sizeof count) return UFP4_OK;
+  return is_gone(mmio, errno != 0 ? strerror(errno) : "end of file");
+}
+
+// An interrupt may be lost, so the core is looked at once a second all the same.
 static ufp4_status_t mmio_wait_interrupt(void *user, uint64_t limit) {
   mmio_t *mmio = user;
   mmio->message.text[0] = '\0';
-  if (!mmio->interrupts) return mmio_run(user, limit < POLL_US ? limit : POLL_US);
+  mmio->by_time = 0;
+  if (!mmio->interrupts) {
+    (void)mmio_run(user, limit < POLL_US ? limit : POLL_US);
+    return end_by_time(mmio);
+  }
   if (!enable(mmio)) return is_gone(mmio, strerror(errno));
   for (const uint64_t began = mmio_now(user);;) {
-    struct pollfd file = {.fd = mmio->registers_file, .events = POLLIN};
-    const uint64_t spent = mmio_now(user) - began, left = spent < limit ? limit - spent : 0;
-    const uint64_t ms = (left + 999) / 1000;
-    const int ready = poll(&file, 1, ms > 1000 ? 1000 : (int)ms);
-    uint32_t count;
-    if (ready > 0) {
-      if (read(mmio->registers_file, &count, sizeof count) == (ssize_t)sizeof count) return UFP4_OK;
-      return is_gone(mmio, errno != 0 ? strerror(errno) : "end of file");
-    }
-    if (ready < 0 && errno != EINTR) return is_gone(mmio, strerror(errno));
+    const uint64_t now = mmio_now(user), spent = now - began, since = now - mmio->looked;
+    const uint64_t left = spent < limit ? limit - spent : 0;
+    const uint64_t look = since < LOOK_US ? LOOK_US - since : 0;
+    int told;
+    const ufp4_status_t status = wait_for_uio(mmio, left < look ? left : look, &told);
+    if (status != UFP4_OK || told) return status;
+    if (look == 0) return end_by_time(mmio);
     if (left == 0) break;
   }
   ufp4_message_set(&mmio->message, "no interrupt within %g s", (double)limit * 1e-6);
@@ -84,6 +142,39 @@ static ufp4_status_t mmio_wait_interrupt(void *user, uint64_t limit) {
 static const char *mmio_message(void *user) {
   const mmio_t *mmio = user;
   return mmio->message.text[0] != '\0' ? mmio->message.text : NULL;
+}
+
+// --- Another program ----------------------------------------------------------------------------
+
+// The lock does not reach a program in a container, whose /run/lock is its own, nor another core
+// that was given the same memory. So each program leaves a number in the memory before it resets
+// the core, and one that finds another's there trusts nothing any more and writes nothing.
+static void leave_nonce(mmio_t *mmio) {
+  const uint64_t place = mmio->memory.address + NONCE_OFFSET;
+  if (getentropy(&mmio->nonce, sizeof mmio->nonce) != 0) mmio->nonce = 0;
+  mmio->nonce ^= mmio_now(mmio) << 22 ^ (uint64_t)getpid();
+  ufp4_bare_mapped_memory_write(mmio, place, &mmio->nonce, sizeof mmio->nonce);
+}
+
+static ufp4_status_t check_nonce(mmio_t *mmio) {
+  uint64_t got = 0;
+  __sync_synchronize();  // what was read before was read before it
+  ufp4_bare_mapped_memory_read(mmio, mmio->memory.address + NONCE_OFFSET, &got, sizeof got);
+  if (got == mmio->nonce) return UFP4_OK;
+  ufp4_message_set(&mmio->message, "another program has begun to use this core, or its memory");
+  return UFP4_ERROR_DEVICE;
+}
+
+// What was read is trusted where nobody else had come by then.
+static ufp4_status_t mmio_memory_read(void *user, uint64_t address, void *data, uint64_t bytes) {
+  ufp4_bare_mapped_memory_read(user, address, data, bytes);
+  return check_nonce(user);
+}
+
+static ufp4_status_t mmio_memory_write(void *user, uint64_t address, const void *data,
+                                       uint64_t bytes) {
+  const ufp4_status_t status = check_nonce(user);
+  return status == UFP4_OK ? ufp4_bare_mapped_memory_write(user, address, data, bytes) : status;
 }
 
 // --- Files and maps -----------------------------------------------------------------------------
@@ -98,8 +189,16 @@ static void mmio_close(void *user) {
   unmap(mmio->mapped.memory, &mmio->memory);
   if (mmio->memory_file >= 0 && mmio->memory_file != mmio->registers_file) close(mmio->memory_file);
   if (mmio->registers_file >= 0) close(mmio->registers_file);
+  if (mmio->lock_file >= 0) close(mmio->lock_file);
   free(mmio->name);
   free(mmio);
+}
+
+// The memory device of Linux, whose offsets are physical addresses.
+static int is_dev_mem(const place_t *place, int file) {
+  struct stat told;
+  if (strcmp(place->device, "/dev/mem") == 0) return 1;
+  return fstat(file, &told) == 0 && S_ISCHR(told.st_mode) && told.st_rdev == makedev(1, 1);
 }
 
 // A device is one program's; /dev/mem is everybody's.
@@ -112,8 +211,7 @@ static ufp4_status_t open_file(const place_t *place, ufp4_message_t *message, in
                          : "");
     return UFP4_ERROR_DEVICE;
   }
-  if (strcmp(place->device, "/dev/mem") == 0 || flock(*file, LOCK_EX | LOCK_NB) == 0 ||
-      errno != EWOULDBLOCK)
+  if (is_dev_mem(place, *file) || flock(*file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
     return UFP4_OK;
   ufp4_message_set(message, "mmio: %s is in use by another program", place->device);
   return UFP4_ERROR_DEVICE;
@@ -158,6 +256,10 @@ static ufp4_status_t map(const place_t *place, int file, const char *what, ufp4_
 static ufp4_status_t map_both(mmio_t *mmio, ufp4_message_t *message) {
   void *registers = NULL, *memory = NULL;
   ufp4_status_t status = open_file(&mmio->registers, message, &mmio->registers_file);
+  // Of another device the address is one within it.
+  if (status == UFP4_OK &&
+      (mmio->registers.is_uio || is_dev_mem(&mmio->registers, mmio->registers_file)))
+    status = lock_core(mmio->registers.address, message, &mmio->lock_file);
   if (status == UFP4_OK && strcmp(mmio->registers.device, mmio->memory.device) == 0)
     mmio->memory_file = mmio->registers_file;
   else if (status == UFP4_OK)
@@ -210,8 +312,9 @@ static ufp4_status_t check_sight(mmio_t *mmio, ufp4_backend_state_t *state,
       .header = {.opcode = UFP4_OPCODE_FENCE, .job = (uint32_t)mmio_now(mmio) | 1}};
   ufp4_completion_t done = {0};
   ufp4_status_t status = core_submit(state, &fence);
-  const ufp4_status_t told =
-      status == UFP4_OK && mmio->interrupts ? mmio_wait_interrupt(mmio, CHECK_US) : UFP4_OK;
+  int told = 1;
+  if (status == UFP4_OK && mmio->interrupts)
+    status = enable(mmio) ? wait_for_uio(mmio, CHECK_US, &told) : UFP4_ERROR_DEVICE;
   if (status == UFP4_OK) status = core_take(state, CHECK_US, &done);
   if (status != UFP4_OK || done.job != fence.header.job || done.status != UFP4_CORE_STATUS_OK) {
     ufp4_message_set(message,
@@ -220,7 +323,7 @@ static ufp4_status_t check_sight(mmio_t *mmio, ufp4_backend_state_t *state,
                      mmio->name, (unsigned long long)mmio->memory.address);
     return UFP4_ERROR_DEVICE;
   }
-  if (told != UFP4_OK) {
+  if (!told) {
     ufp4_message_set(
         message,
         "%s: a job has ended and no interrupt has come: is irq_o connected, as a level "
@@ -240,6 +343,32 @@ static ufp4_status_t check_sizes(const mmio_t *mmio, ufp4_message_t *message) {
   return backend_check_memory(mmio->memory.address, mmio->memory.bytes, message);
 }
 
+// --- Jobs ---------------------------------------------------------------------------------------
+
+static ufp4_status_t mmio_take(ufp4_backend_state_t *state, uint64_t timeout_us,
+                               ufp4_completion_t *completion) {
+  mmio_t *mmio = core_port_user(state);
+  int told = 1;
+  mmio->by_time = 0;
+  mmio->looked = mmio_now(mmio);  // core_take begins with that
+  const ufp4_status_t status = core_take(state, timeout_us, completion);
+  if (status == UFP4_OK && mmio->by_time && mmio->interrupts)
+    (void)wait_for_uio(mmio, GRACE_MS * 1000u, &told);
+  mmio->lost += !told;
+  return status;
+}
+
+// What there is to say at the end.
+static ufp4_status_t mmio_tell(ufp4_backend_state_t *state) {
+  const mmio_t *mmio = core_port_user(state);
+  if (mmio->lost != 0)
+    ufp4_message_set(mmio->notes,
+                     "%s: %llu of the interrupts did not come; the program looked by itself after "
+                     "a second, and nothing is missing",
+                     mmio->name, (unsigned long long)mmio->lost);
+  return UFP4_OK;
+}
+
 // --- Open ---------------------------------------------------------------------------------------
 
 static ufp4_port_t port_of(mmio_t *mmio) {
@@ -249,8 +378,8 @@ static ufp4_port_t port_of(mmio_t *mmio) {
                        .user = mmio,
                        .register_read = ufp4_bare_mapped_register_read,
                        .register_write = ufp4_bare_mapped_register_write,
-                       .memory_read = ufp4_bare_mapped_memory_read,
-                       .memory_write = ufp4_bare_mapped_memory_write,
+                       .memory_read = mmio_memory_read,
+                       .memory_write = mmio_memory_write,
                        .wait_interrupt = mmio_wait_interrupt,
                        .run = mmio_run,
                        .now = mmio_now,
@@ -263,8 +392,9 @@ static ufp4_status_t open_core(mmio_t *mmio, const ufp4_device_options_t *option
                                ufp4_backend_state_t **state) {
   ufp4_device_options_t own = *options;
   const ufp4_port_t port = port_of(mmio);
-  if (own.max_cycles == 0) own.max_cycles = CORE_JOB_US;
+  if (own.max_cycles == 0) own.max_cycles = UINT64_MAX;
   mmio->interrupts = mmio->registers.is_uio && enable(mmio);
+  leave_nonce(mmio);
   ufp4_status_t status = core_open(&port, &own, configuration, 0, message, state);
   if (status == UFP4_OK) status = check_memory(mmio, message);
   if (status == UFP4_OK) status = check_sight(mmio, *state, message);
@@ -278,7 +408,8 @@ static ufp4_status_t backend_open(const char *name, const ufp4_device_options_t 
   *state = NULL;
   mmio_t *mmio = calloc(1, sizeof *mmio);
   if (mmio == NULL) return UFP4_ERROR_MEMORY;
-  mmio->registers_file = mmio->memory_file = -1;
+  mmio->registers_file = mmio->memory_file = mmio->lock_file = -1;
+  mmio->notes = message;
   mmio->name = strdup(name);
   ufp4_status_t status = mmio->name != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
   if (status == UFP4_OK)
@@ -305,6 +436,14 @@ static ufp4_status_t backend_info(ufp4_backend_state_t *state, ufp4_device_info_
 
 const ufp4_backend_t ufp4_backend_mmio = {.name = "mmio",
                                           .open_at = backend_open,
+                                          .close = core_close,
+                                          .trace_end = mmio_tell,
                                           .info = backend_info,
+                                          .memory_base = core_memory_base,
+                                          .memory_write = core_memory_write,
+                                          .memory_read = core_memory_read,
                                           .submit = core_submit,
-                                          CORE_FUNCTIONS};
+                                          .take = mmio_take,
+                                          .slot_read = core_slot_read,
+                                          .counters = core_counters,
+                                          .reset = core_reset};

@@ -279,9 +279,22 @@ static ufp4_status_t wait_interrupt(state_t *state, wait_t *wait) {
   }
 }
 
+// A head that runs before the tail is that of a core which another program has reset, or which has
+// gone: the completions in memory are then old ones.
+static ufp4_status_t check_head(state_t *state, uint32_t ended) {
+  const ufp4_bare_t *bare = &state->bare;
+  if (ended <= bare->submitted - bare->taken) return UFP4_OK;
+  ufp4_message_set(state->message,
+                   "%s: the core's ring_head is %u, where it can be %u to %u: another program uses "
+                   "the core, or it has been reset or gone",
+                   state->port.name, bare->taken + ended, bare->taken, bare->submitted);
+  return UFP4_ERROR_DEVICE;
+}
+
 static ufp4_status_t look(state_t *state, uint32_t *ended) {
   uint32_t fatal = 0;
-  const ufp4_status_t status = check(state, ufp4_bare_poll(&state->bare, ended, &fatal));
+  ufp4_status_t status = check(state, ufp4_bare_poll(&state->bare, ended, &fatal));
+  if (status == UFP4_OK) status = check_head(state, *ended);
   if (status != UFP4_OK || fatal == 0) return status;
   ufp4_message_set(state->message, "%s: %s has stopped the core (fatal 0x%x)", state->port.name,
                    fatal & FATAL_RING ? "its ring, which holds too many jobs or was moved back,"

@@ -5,7 +5,7 @@
 
 #include "backend.h"
 
-/** max_cycles of a port whose ticks are microseconds: more than any job on a board takes. */
+/** max_cycles behind a serial port, whose ticks are microseconds: more than any job there takes. */
 #define CORE_JOB_US 900000000u
 
 /** UFP4_ERROR_ARGUMENT, with a message, if the port lacks a name or a function. */

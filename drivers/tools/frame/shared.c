@@ -52,7 +52,7 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
                  "simulated memory: random back-pressure (default 0: none)");
   cli_option_add(options, "max-cycles", CLI_UINT, &device->max_cycles, "N",
                  "core: wait at most N cycles, of a board microseconds, for a completion (default "
-                 "0: 10^11, of a board 15 minutes)");
+                 "0: 10^11, behind fpga 15 minutes, behind mmio as long as the core runs)");
   cli_option_add(options, "trace", CLI_TEXT, &device->trace, "FILE.fst",
                  "backend rtl: write waveforms");
   cli_option_add(options, "timeline", CLI_TEXT, &device->timeline, "FILE.json",

@@ -3,7 +3,9 @@
 // the golden model's data behind FOLDER/memory, a file that both sides map, and FOLDER/socket, on
 // which trap.c tells of each access to a register and gets the UIO device's interrupts. A client's
 // first byte says what it is: R registers, I interrupts. FAULT: none, or what is wrong with it:
-// "deaf" never has an interrupt, "elsewhere" sees another memory than the host.
+// "deaf" never has an interrupt, "elsewhere" sees another memory than the host, "slow" has 6000
+// cycles a second, and so have "loses", whose first interrupt is its last, and "dies", whose last
+// cycle is the 20,000th.
 #include "stand_in.h"
 
 #include <fcntl.h>
@@ -15,21 +17,25 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "job/execute.h"
 #include "ufp4_timed.h"
 
-enum { CLIENTS = 8, SLICE = 2000 };
+enum { CLIENTS = 8, SLICE = 2000, SLOW_HZ = 6000, LAST = 20000 };
 
 typedef struct {
   ufp4_timed_t *timed;
   executor_t executor;
   struct pollfd files[1 + CLIENTS];  // the first takes clients
   char kinds[1 + CLIENTS];
-  int armed, deaf;  // an interrupt is told of once each time it is enabled
-  uint32_t told;    // how often
+  const char *fault;
+  int armed;      // an interrupt is told of once each time it is enabled
+  uint32_t told;  // how often, with those that were lost
   uint32_t tail, head;
+  double began;         // in seconds
+  uint32_t last[1024];  // read of each register
 } stand_in_t;
 
 // --- The timed model's host ---------------------------------------------------------------------
@@ -72,7 +78,7 @@ static int open_core(stand_in_t *core, const char *folder, const char *configura
   const int file = open(path, O_RDWR | O_CREAT, 0600);
   const int flags = strcmp(fault, "elsewhere") == 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   if (file < 0 || ftruncate(file, STAND_IN_BYTES) != 0) return 0;
-  core->deaf = strcmp(fault, "deaf") == 0;
+  core->fault = fault;
   core->executor =
       (executor_t){.memory_base = STAND_IN_MEMORY, .memory_bytes = STAND_IN_BYTES, .threads = 1};
   core->executor.memory =
@@ -107,11 +113,24 @@ static void take_client(stand_in_t *core) {
   close(file);
 }
 
+static int has(const stand_in_t *core, const char *fault) {
+  return strcmp(core->fault, fault) == 0;
+}
+
+static int is_dead(const stand_in_t *core) {
+  return has(core, "dies") && ufp4_timed_cycles(core->timed) >= LAST;
+}
+
+// The model's time goes on in these calls, so those of a dead core are not the model's.
 static int access_register(stand_in_t *core, int file) {
   stand_in_access_t access;
   if (read(file, &access, sizeof access) != (ssize_t)sizeof access) return 0;
-  if (!access.writes) {
+  uint32_t *last = &core->last[access.offset / 4];
+  if (is_dead(core)) {
+    access.value = *last;
+  } else if (!access.writes) {
     ufp4_timed_register_read(core->timed, access.offset, &access.value);
+    *last = access.value;
   } else {
     ufp4_timed_register_write(core->timed, access.offset, access.value);
     if (access.offset == UFP4_REG_RING_TAIL) core->tail = access.value;
@@ -141,16 +160,31 @@ static void serve_clients(stand_in_t *core) {
 static void tell(stand_in_t *core) {
   core->armed = 0;
   core->told++;
+  if (has(core, "loses") && core->told > 1) return;
   for (int i = 1; i <= CLIENTS; i++)
     if (core->files[i].fd >= 0 && core->kinds[i] == 'I' &&
         write(core->files[i].fd, &core->told, sizeof core->told) < 0)
       core->files[i].fd = -1;
 }
 
-// Time passes while something may happen, as fast as the model goes.
+// Cycles that may pass now.
+static uint64_t slice(const stand_in_t *core) {
+  const uint64_t cycles = ufp4_timed_cycles(core->timed);
+  struct timespec now;
+  if (!has(core, "slow") && !has(core, "loses") && !has(core, "dies")) return SLICE;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const double due = ((double)now.tv_sec + 1e-9 * (double)now.tv_nsec - core->began) * SLOW_HZ;
+  const int goes = due >= (double)cycles && !is_dead(core);
+  if (!goes) usleep(10000);
+  return goes ? 100 : 0;
+}
+
+// Time passes while something may happen, as fast as the model goes, or as the fault says.
 static int step(stand_in_t *core) {
-  const int high = ufp4_timed_wait_interrupt(core->timed, SLICE) == UFP4_TIMED_OK;
-  if (high && core->armed && !core->deaf) tell(core);
+  const uint64_t cycles = slice(core);
+  if (cycles == 0) return 1;
+  const int high = ufp4_timed_wait_interrupt(core->timed, cycles) == UFP4_TIMED_OK;
+  if (high && core->armed && !has(core, "deaf")) tell(core);
   return ufp4_timed_register_read(core->timed, UFP4_REG_RING_HEAD, &core->head) == UFP4_TIMED_OK;
 }
 
@@ -159,6 +193,9 @@ int main(int argc, char **argv) {
   signal(SIGPIPE, SIG_IGN);
   if (argc != 4 || !open_core(&core, argv[1], argv[2], argv[3]) || !listen_at(&core, argv[1]))
     return perror("stand-in"), 3;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  core.began = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
   puts("ready");
   fflush(stdout);
   for (;;) {

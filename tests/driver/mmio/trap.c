@@ -2,7 +2,8 @@
 // Preloaded into a program: /dev/uio7, /dev/udmabuf7 and /dev/mem, and what sysfs says of them, are
 // those of the stand-in whose folder UFP4_STAND_IN names. The page of registers may not be touched:
 // each access traps, goes to the stand-in, and the instruction is passed over. UFP4_STAND_IN_FAULT:
-// "short" maps half of the memory twice, "none" has zeros in place of registers.
+// "short" maps half of the memory twice, "none" has zeros in place of registers, "unlocked" gives
+// every lock to everybody.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -137,10 +138,11 @@ static void *map_registers(void) {
 
 // The path in the stand-in's folder of a file that is there, or NULL.
 static const char *path_there(const char *path, char *target, size_t size) {
-  static const char *const prefixes[] = {"/sys/class/uio/uio7/", "/sys/class/u-dma-buf/udmabuf7/"};
+  static const char *const prefixes[] = {"/sys/class/uio/uio7/", "/sys/class/u-dma-buf/udmabuf7/",
+                                         "/run/lock/"};
   const char *folder = getenv("UFP4_STAND_IN");
   if (folder == NULL) return NULL;
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 3; i++) {
     if (strncmp(path, prefixes[i], strlen(prefixes[i])) != 0) continue;
     snprintf(target, size, "%s%s", folder, path);
     return target;
@@ -175,6 +177,12 @@ int access(const char *path, int mode) {
   static int (*next)(const char *, int);
   if (next == NULL) *(void **)&next = dlsym(RTLD_NEXT, "access");
   return getenv("UFP4_STAND_IN") != NULL && strcmp(path, "/dev/uio7") == 0 ? 0 : next(path, mode);
+}
+
+int flock(int file, int operation) {
+  static int (*next)(int, int);
+  if (next == NULL) *(void **)&next = dlsym(RTLD_NEXT, "flock");
+  return has_fault("unlocked") ? 0 : next(file, operation);
 }
 
 FILE *fopen64(const char *path, const char *mode) {
