@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -15,11 +16,25 @@ import sys
 import energy
 import flow
 import library
+import memories
 import rows
 
 ENERGY = ("unit", "data", "elements", "load", "energy_fj", *(f"{part}_fj" for part in (*energy.PARTS, *energy.OUTSIDE)))
-COLUMNS = ("unit", "formats", "flow", "area_um2", "flip_flops_um2", "delay_ns")
-ABOUT = """Area, delay and energy of the core's units in a library of standard cells, by yosys and OpenSTA, without wires and memories.
+COLUMNS = (
+    "unit",
+    "formats",
+    "flow",
+    "area_um2",
+    "flip_flops_um2",
+    "memory_bits",
+    "memories_um2",
+    "memories",
+    "delay_ns",
+    "memory_ns",
+)
+ROOMS = ("unit", "flow", "room", "delay_ns", "from", "to")
+ABOUT = """Area, delay and energy of the core's units, and area and delay of whole cores, in a library of standard cells, by yosys and
+OpenSTA, without wires; memories are counted beside them, by their bits.
 Without --unit and --all: the dot product of 16 pairs and the processing element (PE), each for all formats, for E2M1, for
 E1M2 and INT4, and for E1M2."""
 MORE = f"""units: {" ".join(row.name for row in rows.ROWS)}
@@ -44,6 +59,19 @@ def seconds(text):
     return int(text)
 
 
+def number(text):
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", text):
+        raise argparse.ArgumentTypeError(f"'{text}': a number as 0.25 is wanted")
+    return float(text)
+
+
+def times(text):
+    both = text.split(",")
+    if len(both) != 2:
+        raise argparse.ArgumentTypeError(f"'{text}': two times in ns are wanted, as 0.218,0.05")
+    return [number(one) for one in both]
+
+
 class Parser(argparse.ArgumentParser):
     def error(self, message):
         self.exit(2, f"ufp4 ppa: {message}; see ./ufp4 ppa --help\n")
@@ -59,7 +87,7 @@ def read_options(words):
     )
     flag = {"action": Once, "nargs": 0, "default": False}
     parser.add_argument("--unit", action=Once, metavar="NAME[,NAME]", help="these units")
-    parser.add_argument("--all", **flag, help="all units")
+    parser.add_argument("--all", **flag, help="all units, but no whole core: each of these takes minutes")
     parser.add_argument(
         "--liberty",
         action=Once,
@@ -82,6 +110,21 @@ def read_options(words):
         help="energies of a MAC, or of lanes and QUANT an element, of units that have them: on GEMMs of a training, at full, half and no load",
     )
     parser.add_argument(
+        "--memory-ns",
+        action=Once,
+        type=times,
+        metavar="READ,WRITE",
+        help="of a core's memories: from the clock to what they read, and what address and data need before the clock "
+        "(default: those of a memory of the library's process)",
+    )
+    parser.add_argument(
+        "--bit-um2",
+        action=Once,
+        type=number,
+        metavar="UM2",
+        help="area of a bit of a memory (default: that of the library's process)",
+    )
+    parser.add_argument(
         "--seconds",
         action=Once,
         type=seconds,
@@ -95,7 +138,7 @@ def read_options(words):
         dest="output",
         action=Once,
         metavar="DIR",
-        help="a folder for ppa.json, ppa.csv, energy.csv and the page report.html",
+        help="a folder for ppa.json, ppa.csv, rooms.csv, energy.csv and the page report.html",
     )
     options = parser.parse_args(words)
     if options.unit and options.all:
@@ -109,7 +152,7 @@ def read_options(words):
 
 def chosen(options):
     if options.all:
-        return rows.ROWS
+        return [row for row in rows.ROWS if not row.core]
     return (
         [rows.BY_NAME[name] for name in dict.fromkeys(options.unit.split(","))]
         if options.unit
@@ -139,6 +182,12 @@ def read_library(parser, options, cache):
     ):
         if asked and key not in found.settings:
             parser.error(f"{words}: fpga/ppa/libraries.toml has no {key} of the library {found.name}")
+    if options.memory_ns is None:
+        options.memory_ns = found.settings.get("memory_ns")
+    if options.memory_ns is None and any(row.core for row in chosen(options)):
+        parser.error(f"--memory-ns READ,WRITE: fpga/ppa/libraries.toml has no memory of the library {found.name}")
+    if options.bit_um2 is None:
+        options.bit_um2 = found.settings.get("bit_um2")
     if options.full_adders and not found.has_cell(found.settings["full_adder"][0]):
         parser.error(f"--full-adders: no file of the library has the cell {found.settings['full_adder'][0]}")
     return found
@@ -156,25 +205,38 @@ def completed(futures):
         yield from done
 
 
-def measure_all(todo, cells, how, tools, cache, limit):
+def measured(row, figures, options):
+    """What a row says of memories beside its figures."""
+    bits = memories.total(figures)
+    return (
+        {"memory_bits": bits}
+        | ({"memories_um2": bits * options.bit_um2} if options.bit_um2 is not None else {})
+        | ({"memory_ns": options.memory_ns} if row.core else {})
+    )
+
+
+def measure_all(todo, cells, how, tools, cache, options):
     """Rows of COLUMNS, in order; those that fail are said, and are not in it."""
     done, folders, failed = {}, {}, 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        started = {pool.submit(flow.synthesize, row, cells, how, tools, cache, limit): row for row in todo}
+        started = {
+            pool.submit(flow.synthesize, row, cells, how, tools, cache, options.seconds, options.memory_ns): row
+            for row in todo
+        }
         for count, future in enumerate(completed(started), 1):
             row = started[future]
             try:
-                folder, known = future.result()
+                folder, figures, known = future.result()
             except flow.Failed as error:
                 failed += 1
                 say(f"{row.name} ({count} of {len(todo)}): {error}")
                 continue
             say(f"{row.name} ({count} of {len(todo)}){' as measured before' if known else ''}")
             folders[row.name] = folder
-            figures = json.loads((folder / "figures.json").read_text())
             done[row.name] = (
                 {"unit": row.name, "formats": row.formats, "flow": how.name}
                 | figures
+                | measured(row, figures, options)
                 | {"script": str(folder / "synthesis.ys")}
             )
     return [done[row.name] for row in todo if row.name in done], folders, failed
@@ -217,19 +279,44 @@ def command(words):
 
 
 def table(document):
-    lines = [f"{'unit':<24} {'area, um2':>11} {'flip-flops':>10} {'delay, ns':>9}"]
+    lines = [
+        f"{'unit':<24} {'area, um2':>11} {'flip-flops':>10} {'memory bits':>11} {'their um2':>10} {'delay, ns':>9}  memories beside it"
+    ]
     lines += [
-        f"{row['unit']:<24} {row['area_um2']:>11.1f} {row['flip_flops_um2']:>10.1f} {row['delay_ns']:>9.2f}"
+        f"{row['unit']:<24} {row['area_um2']:>11.1f} {row['flip_flops_um2']:>10.1f} {row['memory_bits']:>11g} "
+        f"{format(row['memories_um2'], '.1f') if 'memories_um2' in row else '':>10} {row['delay_ns']:>9.2f}  {memories.words(row)}".rstrip()
         for row in document["rows"]
     ]
-    lines += energy_lines(document)
+    lines += room_lines(document) + energy_lines(document)
     about = document["library"]
     lines.append(
         f"% {about['name']} ({', '.join(pathlib.Path(file).name for file in about['files'])}), {document['flow']}; yosys {document['yosys']}, "
-        f"OpenSTA {document['opensta']}; RTL {document['rtl']}; without wires and memories"
+        f"OpenSTA {document['opensta']}; RTL {document['rtl']}; without wires; area, flip-flops and delay without memories"
     )
+    if "bit_um2" in about:
+        lines.append(
+            f"% memories: {about['bit_um2']:g} um2 a bit{about['bit_source']}; each has a port that writes and one that reads"
+        )
     lines += [f"% script of {row['unit']}: {row['script']}" for row in document["rows"][:1]]
     return "".join(f"{line}\n" for line in lines)
+
+
+def room_lines(document):
+    """The longest path that ends in each room of a core."""
+    found = [(row, room) for row in document["rows"] for room in row.get("rooms", ())]
+    if not found:
+        return []
+    read, write = found[0][0]["memory_ns"]
+    return [
+        "",
+        f"{'core':<14} {'room':<14} {'delay, ns':>9}  longest path",
+        *(
+            f"{row['unit']:<14} {room['room']:<14} {room['delay_ns']:>9.2f}  {room['from']} -> {room['to']}"
+            for row, room in found
+        ),
+        f"% a memory gives what it reads {read:g} ns behind the clock, and needs address and data {write:g} ns before it; "
+        "such paths are in their own rows alone",
+    ]
 
 
 def energy_lines(document):
@@ -264,6 +351,10 @@ def comma_separated(columns, lines, document):
             for key, value in line.items()
             if isinstance(value, float)
         }
+        if "memories" in line:
+            digits["memories"] = memories.words(line)
+        if "memory_ns" in line:
+            digits["memory_ns"] = " ".join(f"{time:g}" for time in line["memory_ns"])
         writer.writerow(line | digits | about)
     return file.getvalue()
 
@@ -275,6 +366,13 @@ def write(folder, document):
         "ppa.json": json.dumps(document, indent=2) + "\n",
         "ppa.csv": comma_separated(COLUMNS, document["rows"], document),
     }
+    if any("rooms" in row for row in document["rows"]):
+        found = [
+            {"unit": row["unit"], "flow": row["flow"]} | room
+            for row in document["rows"]
+            for room in row.get("rooms", ())
+        ]
+        files["rooms.csv"] = comma_separated(ROOMS, found, document)
     if "megahertz" in document:
         found = [{"unit": row["unit"]} | one for row in document["rows"] for one in row["energy"]]
         files["energy.csv"] = comma_separated(ENERGY, found, document)
@@ -298,6 +396,15 @@ def write(folder, document):
         say(f"no page is drawn: {(drawn.stderr.strip().splitlines() or ['no reason'])[-1]}")
 
 
+def bit(cells, options):
+    """What a bit of a memory takes, and who says so."""
+    if options.bit_um2 is None:
+        return {}
+    own = "bit_um2" in getattr(options, "given", ())
+    source = "" if own else f", {cells.settings['bit_source']}"
+    return {"bit_um2": options.bit_um2, "bit_source": source}
+
+
 def run(words):
     parser, options = read_options(words)
     build = pathlib.Path(os.environ.get("UFP4_BUILD", flow.ROOT / "build/release")).resolve() / "ppa"
@@ -307,12 +414,12 @@ def run(words):
     tools, cache = flow.Tools(), flow.Cache(build)
     how = flow.Flow(options.full_adders, options.sized, options.gated)
     todo = chosen(options)
-    found, folders, failed = measure_all(todo, cells, how, tools, cache, options.seconds)
+    found, folders, failed = measure_all(todo, cells, how, tools, cache, options)
     if options.energy:
         failed += measure_energies(found, cells, folders, tools, cache, options.seconds)
     document = {
         "command": command(words),
-        "library": {"name": cells.name, "names": cells.names, "files": options.liberty},
+        "library": {"name": cells.name, "names": cells.names, "files": options.liberty} | bit(cells, options),
         "flow": how.name,
         **tools.versions,
         "rtl": cache.rtl,

@@ -14,6 +14,8 @@ import tempfile
 import threading
 
 import gates
+import memories
+import rooms
 import script
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -152,20 +154,18 @@ def digest(value):
     ).hexdigest()[:16]
 
 
-def synthesize(row, library, flow, tools, cache, seconds):
-    """(folder, whether it was there): the netlist, netlist.v, and what is known of it, figures.json."""
-    text, beside, timing = (
-        script.synthesis(row, library, flow),
-        script.files(row, library, flow),
-        script.delay(row, library),
-    )
+def synthesize(row, library, flow, tools, cache, seconds, times=(0, 0)):
+    """(folder, figures, whether both were there): the netlist, netlist.v, and what is known of it. times: of a core's memories; with
+    others the netlist is the same, and is kept."""
+    text, beside = script.synthesis(row, library, flow), script.files(row, library, flow)
+    timing = script.delay(row, library, times)
 
     def make(folder):
         for name, data in cache.sources.items():
             (folder / "rtl" / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / "rtl" / name).write_bytes(data)
         link(library, folder)
-        for name, content in (beside | {"synthesis.ys": text, "delay.tcl": timing}).items():
+        for name, content in (beside | {"synthesis.ys": text}).items():
             (folder / name).write_text(content)
         # The reader takes files below the current folder only.
         lost = narrowed(tools.run([tools.yosys, "-q", "-s", "synthesis.ys"], seconds, folder))
@@ -176,12 +176,25 @@ def synthesize(row, library, flow, tools, cache, seconds):
             text_of, added = gates.finish((folder / "netlist.v").read_text(), library.settings["gate"])
             (folder / "netlist.v").write_text(text_of)
             more = added * library.area(library.settings["gate"][0])
-        said = tools.run([tools.sta, "-no_splash", "-exit", "delay.tcl"], min(seconds, 300), folder)
-        (folder / "figures.json").write_text(json.dumps(figures(row, (folder / "area").read_text(), more, said)))
+        found = areas(row, (folder / "area").read_text(), more) | memories.of(folder, row.of)
+        (folder / "figures.json").write_text(json.dumps(found))
         shutil.rmtree(folder / "rtl")
         shutil.rmtree(folder / "cells")
 
-    return cache.get([text, beside, timing, cache.rtl, tools.versions, library.mark()], make)
+    made, known = cache.get([text, beside, cache.rtl, tools.versions, library.mark()], make)
+
+    def time(folder):
+        link(library, folder)
+        os.link(made / "netlist.v", folder / "netlist.v")
+        (folder / "delay.tcl").write_text(timing)
+        said = tools.run([tools.sta, "-no_splash", "-exit", "delay.tcl"], seconds, folder)
+        (folder / "delays.json").write_text(json.dumps(delays(row, said)))
+        (folder / "said").write_text(said)
+        shutil.rmtree(folder / "cells")
+
+    timed, again = cache.get([made.name, timing], time)
+    found = [json.loads(file.read_text()) for file in (made / "figures.json", timed / "delays.json")]
+    return made, found[0] | found[1], known and again
 
 
 def link(library, folder):
@@ -191,15 +204,22 @@ def link(library, folder):
         os.link(file, folder / "cells" / file.name)
 
 
-def figures(row, area, more, timing):
+def areas(row, said, more):
     """more: area of what was added behind yosys."""
-    areas = re.findall(r"Chip area for .*: *([0-9.]+)", area)
-    flops = re.findall(r"sequential elements: *([0-9.]+)", area)
-    slack = re.findall(r" (-?[0-9.]+) \((?:MET|VIOLATED)\)$", timing, re.M)
-    if not areas or not slack:
-        raise Failed(f"no figures: {timing.strip().splitlines()[-1] if timing.strip() else 'OpenSTA said nothing'}")
+    area = re.findall(r"Chip area for .*: *([0-9.]+)", said)
+    flops = re.findall(r"sequential elements: *([0-9.]+)", said)
+    if not area:
+        raise Failed("no figures: yosys said no area")
     return {
-        "area_um2": (float(areas[-1]) + more) / row.of,
+        "area_um2": (float(area[-1]) + more) / row.of,
         "flip_flops_um2": (float(flops[-1]) + more if flops else 0.0) / row.of,
-        "delay_ns": round(1000 - float(slack[-1]), 4),
     }
+
+
+def delays(row, said):
+    # Of a core the last path is the longest of all.
+    slack = re.findall(r" (-?[0-9.]+) +(?:slack )?\((?:MET|VIOLATED)\)$", said, re.M)
+    if not slack:
+        raise Failed(f"no figures: {said.strip().splitlines()[-1] if said.strip() else 'OpenSTA said nothing'}")
+    found = {"delay_ns": round(script.PERIOD - float(slack[-1]), 4)}
+    return found | ({"rooms": rooms.read(said, script.PERIOD)} if row.core else {})

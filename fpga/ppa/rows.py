@@ -2,6 +2,10 @@
 """The rows that ppa measures: units of the RTL with their parameters."""
 
 import dataclasses
+import pathlib
+import re
+
+CONFIGURATIONS = pathlib.Path(__file__).resolve().parents[2] / "rtl/gen/configurations.cmake"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,6 +18,13 @@ class Row:
     default: bool = False
     memories: bool = False  # are beside the netlist, in memories.v
     defines: tuple = ()
+    core: bool = False  # a whole one: its memories' ports are ports, its delay is told by rooms
+
+
+def configuration(name):
+    """The parameters of a named configuration, in the form for cells; None: there is none of that name."""
+    known = re.search(rf"^set\(UFP4_CONFIGURATION_{re.escape(name)} (.*)\)$", CONFIGURATIONS.read_text(), re.M)
+    return known and {key: int(value) for key, value in re.findall(r"-G(\w+)=(\d+)", known[1])}
 
 
 FORMATS = {
@@ -58,6 +69,16 @@ ROWS = [
     Row("rht", "ufp4_rht", {}),
     Row("divide_round", "ufp4_divide_round", {}),
     Row("threefry", "ufp4_threefry", {}),
+    # Whole cores, all of the size `small`.
+    *(
+        Row(name, "ufp4_top", configuration(shape) | other, core=True)
+        for name, shape, other in (
+            ("core", "small", {}),
+            ("core_fp32", "small-fp32", {}),
+            ("core_nv", "small-nv", {}),
+            ("core_no_quant", "small", {"Quant": 0}),
+        )
+    ),
 ]
 # What a unit's energy is measured on, each of its own format: the GEMM of gemm.json and the load; all formats on more.
 LOADS = ("full", "half", "none")

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts: one flow for every row. yosys with its slang reader, synth -flatten, dfflibmap, abc; OpenSTA without wires. The
-ports of memories become ports of the unit, or (Row.memories) stand in memories.v."""
+ports of memories become ports of the unit, or (Row.memories) stand in memories.v. Of a core (Row.core) its memories have
+times, and rooms.py tells the delay of each room."""
+
+import rooms
 
 GATED = 8  # flip-flops of one enable from which on they get a gate
 # Full adders: those with a constant input turn to gates, one after the other; the rest become cells.
@@ -32,15 +35,16 @@ read_verilog netlist.v
 link_design {top}
 set_cmd_units -time ns
 set clock [get_ports -quiet clk_i]
-if {{[llength $clock]}} {{ create_clock -name clk -period 1000 $clock }} else {{ create_clock -name clk -period 1000 }}
+if {{[llength $clock]}} {{ create_clock -name clk -period {period} $clock }} else {{ create_clock -name clk -period {period} }}
 set_input_delay -clock clk 0 [all_inputs]
 set data {{}}
 foreach port [all_outputs] {{
   if {{![string match *clk_i [get_property $port full_name]]}} {{ lappend data $port }}
 }}
 set_output_delay -clock clk 0 $data
-report_checks -path_delay max -format end
 """
+END = "report_checks -path_delay max -format end\n"
+PERIOD = 1000  # of the clock, in ns: longer than any path
 
 
 def files(row, library, flow):
@@ -53,6 +57,11 @@ def files(row, library, flow):
     return out
 
 
+def boxed(row):
+    """Of a unit memories have the widths of the widest; of a core each has its own."""
+    return "--keep-hierarchy" if row.memories or row.core else "--blackboxed-module ufp4_sram"
+
+
 def synthesis(row, library, flow):
     cells = [f"cells/{file.name}" for file in library.files]
     # A library may define its flip-flops in a file of its own; the reader of cells wants each file named.
@@ -60,7 +69,7 @@ def synthesis(row, library, flow):
     avoid = " ".join(f"-dont_use {pattern}" for pattern in library.settings.get("dont_use", ()))
     defines = "".join(f" -D{name}" for name in ("UFP4_CLOCK_ENABLES",) * flow.gated + row.defines)
     parameters = " ".join(f"-G{name}={value}" for name, value in row.parameters.items())
-    boxes, adders, size = "--keep-hierarchy" if row.memories else "--blackboxed-module ufp4_sram", [], ""
+    boxes, adders, size = boxed(row), [], ""
     if flow.full_adders:
         boxes += " --blackboxed-module ufp4_full_adder"
         home = library.has_cell(library.settings["full_adder"][0])
@@ -73,8 +82,10 @@ def synthesis(row, library, flow):
         ]
     if flow.sized:
         size = f"-constr constraints -D {library.settings['picoseconds']}"
-    evert = [] if row.memories else ["expose -evert t:*ufp4_sram*"]
-    apart = MEMORIES if row.memories else []
+    evert = [] if row.memories else ["tee -q -o memories.txt dump t:*ufp4_sram*", "expose -evert t:*ufp4_sram*"]
+    apart = MEMORIES if row.memories or row.core else []
+    # A flip-flop keeps no name of its register but that of its cell: dfflibmap and abc make new nets.
+    named = ["rename -wire t:$_*DFF*"] if row.core else []
     gate = []
     if flow.gated:
         cell, enable, clock, output, *scan = library.settings["gate"]
@@ -89,6 +100,7 @@ def synthesis(row, library, flow):
             *adders,
             *evert,
             *gate,
+            *named,
             f"dfflibmap {avoid} {liberty}",
             "opt -purge",
             f"abc {avoid} {size} {liberty}",
@@ -102,5 +114,7 @@ def synthesis(row, library, flow):
     )
 
 
-def delay(row, library):
-    return DELAY.format(files=" ".join(f"cells/{file.name}" for file in library.files), top=row.module)
+def delay(row, library, times):
+    """times: of memories, as rooms.script has them."""
+    files = " ".join(f"cells/{file.name}" for file in library.files)
+    return DELAY.format(files=files, top=row.module, period=PERIOD) + (rooms.script(times) if row.core else END)

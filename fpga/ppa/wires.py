@@ -213,7 +213,7 @@ def figures(name, folder):
 
 
 def measure(row, cells, tools, cache, seconds):
-    folder, _ = flow.synthesize(row, cells, flow.Flow(), tools, cache, 900)
+    folder, *_ = flow.synthesize(row, cells, flow.Flow(), tools, cache, 900)
     source = (folder / "netlist.v").read_text()
 
     def make(place):

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "fpga/ppa"))
 import energy  # noqa: E402
 import flow  # noqa: E402
 from library import DEBIAN, Library  # noqa: E402
-from rows import Row  # noqa: E402
+from rows import Row, configuration  # noqa: E402
 
 
 def at_random(text):
@@ -41,22 +41,14 @@ def main():
     if missing:
         print(f"skipped: needs {', '.join(missing)} from PyPI")
         return
-    known = re.search(
-        rf"^set\(UFP4_CONFIGURATION_{CONFIGURATION} (.*)\)$", (ROOT / "rtl/gen/configurations.cmake").read_text(), re.M
-    )[1]
-    row = Row(
-        CONFIGURATION,
-        "ufp4_top",
-        {name: int(value) for name, value in re.findall(r"-G(\w+)=(\d+)", known)},
-        memories=True,
-    )
+    row = Row(CONFIGURATION, "ufp4_top", configuration(CONFIGURATION), memories=True)
     cache = flow.Cache(pathlib.Path(os.environ["UFP4_BUILD"]) / "ppa")
     try:
         tools, library = flow.Tools(), Library([DEBIAN], cache.folder)
     except (flow.Failed, FileNotFoundError) as error:
         print(f"skipped: {error}")
         return
-    made, _ = flow.synthesize(row, library, flow.Flow(), tools, cache, 1500)
+    made, *_ = flow.synthesize(row, library, flow.Flow(), tools, cache, 1500)
     parts = [made / "netlist.v", made / "memories.v", energy.models(library, tools, cache) / "cells.v"]
     text = "\n".join(part.read_text() for part in parts)
     assert text.count("\nmodule \\ufp4_sram") > 5 and text.count("\n  DFF") > 1000, "no netlist of a core"

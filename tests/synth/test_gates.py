@@ -37,7 +37,7 @@ def prepare(folder, unit):
         raise SystemExit(0) from error
     cache = flow.Cache(pathlib.Path(os.environ.get("UFP4_BUILD", folder)) / "ppa")
     library = Library([DEBIAN], cache.folder)
-    made, _ = flow.synthesize(BY_NAME[unit], library, flow.Flow(), ready, cache, 1500)
+    made, *_ = flow.synthesize(BY_NAME[unit], library, flow.Flow(), ready, cache, 1500)
     for source in (made / "netlist.v", energy.models(library, ready, cache) / "cells.v"):
         (folder / source.name).write_text(source.read_text())
     return ready

@@ -21,10 +21,53 @@ echo $$ >> "$STATE/asked"; test ! -e "$STATE/slow" || sleep 600 & wait
 test ! -e "$STATE/broken" || { echo "ERROR: no"; exit 1; }
 test ! -e "$STATE/said" || cat "$STATE/said" >&2
 cp synthesis.ys "$STATE/"; echo netlist > netlist.v
-printf 'Chip area for module: 160.5\\nsequential elements: 16.0 (10%%)\\n' > area""",
+printf 'Chip area for module: 160.5\\nsequential elements: 16.0 (10%%)\\n' > area
+cp "$STATE/memories.txt" . ; grep -q keep-hierarchy synthesis.ys && cp "$STATE/memories.v" . || true""",
     "sta": """case $* in -version) echo 2.0.17; exit ;; esac
-test -e "$STATE/mute" || echo "clk 997.25 (MET)" """,
+test ! -e "$STATE/mute" || exit 0
+cp delay.tcl "$STATE/"; echo >> "$STATE/timed"
+if grep -q "room core" delay.tcl; then cat "$STATE/rooms"; else echo "clk 997.25 (MET)"; fi""",
 }
+# As yosys and OpenSTA say them: two memories of a unit, those of a core with a body each, and paths.
+DUMP = """
+  cell \\ufp4_sram \\u_banks.u_bank1
+    parameter \\Width 67
+    parameter \\Depth 64
+    connect \\rdata_o \\u_banks.data1
+  end
+  cell \\ufp4_sram \\u_banks.u_bank0
+    parameter \\Width 67
+    parameter \\Depth 64
+  end
+"""
+CORE_DUMP = """
+  cell \\ufp4_sram$codes \\u_gemm.gen_row[0].u_lane.u_codes.u_sram
+  end
+  cell \\ufp4_sram$codes \\u_gemm.gen_row[1].u_lane.u_codes.u_sram
+  end
+  cell \\ufp4_sram$parity \\u_gemm.gen_row[1].u_lane.u_codes.gen_parity.gen_beside.u_parity
+  end
+"""
+BODY = """module \\ufp4_sram$%s (clk_i, rdata_o);
+  reg %smem [255:0];
+endmodule
+"""
+PATHS = """room array
+Startpoint: u_gemm.u_array.u_pe.word_q[3]$_DFF_P_
+            (rising edge-triggered flip-flop clocked by clk)
+Endpoint: u_gemm.u_array.u_pe.sum_q[9]$_SDFFE_PN0P_
+          998.50   slack (MET)
+room from memories
+Startpoint: u_gemm.gen_row\\[0\\].u_lane.u_codes.u_sram.rdata_o[3]
+Endpoint: u_gemm.u_array.u_pe.word_q[2]$_DFF_P_
+          999.10   slack (MET)
+room host
+Startpoint: u_host.u_axil.a_q$_DFF_P_
+Endpoint: u_host.u_axil.b_q$_DFF_P_
+          999.00   slack (MET)
+room core
+          998.50   slack (MET)
+"""
 LIBRARY = "library (%s) {\n cell (FAx1_ASAP7_75t_R) { area : 1; }\n}\n"
 
 
@@ -35,7 +78,13 @@ def prepare(folder):
     (tree / "rtl").mkdir()
     (tree / "rtl/rtl.f").write_text("unit.sv\n")
     (tree / "rtl/unit.sv").write_text("module unit; endmodule\n")
-    (folder / "state").mkdir()
+    (tree / "rtl/gen").mkdir()
+    shutil.copy(ROOT / "rtl/gen/configurations.cmake", tree / "rtl/gen")
+    state = folder / "state"
+    state.mkdir()
+    (state / "memories.txt").write_text(DUMP)
+    (state / "memories.v").write_text(BODY % ("codes", "[63:0] ") + BODY % ("parity", ""))
+    (state / "rooms").write_text(PATHS)
     tools.mkdir()
     for name, body in STUBS.items():
         (tools / name).write_text(f"#!/bin/sh\n{body}\n")
@@ -137,8 +186,8 @@ def test_prints_and_writes_the_same_rows(folder):
     lines = out.splitlines()
     assert (
         status == 0
-        and lines[1].split() == ["pe_shared", "10.0", "1.0", "2.75"]
-        and lines[2].split() == ["dot", "160.5", "16.0", "2.75"]
+        and lines[1].split()[:5] == ["pe_shared", "10.0", "1.0", "536", "2.75"]
+        and lines[2].split(maxsplit=5) == ["dot", "160.5", "16.0", "8576", "2.75", "u_banks.u_bank 2 of 64 x 67"]
     ), out
     assert lines[3].startswith("% stranger (a.lib), plain; yosys 0.70, OpenSTA 2.0.17; RTL "), out
     assert "dot (" in err and "of 2)" in err, err
@@ -188,6 +237,69 @@ def test_keeps_rows_by_what_they_are_made_of(folder):
         assert err.count("as measured before") == (2 if count == 1 else 0), err
     shutil.copy(folder / "a.lib", folder / "b.lib")
     assert ppa(folder, "--liberty", "a.lib", "--unit", "pe")[0] == 0 and asked(folder) == 11
+
+
+def test_tells_the_rooms_of_a_core(folder):
+    """Each with its longest path by registers; its memories with widths of their own; other times ask OpenSTA alone again."""
+    prepare(folder)
+    (folder / "state/memories.txt").write_text(CORE_DUMP)
+    words = ("--liberty", "asap.lib", "--unit", "core_no_quant")
+    status, out, err = ppa(folder, *words, "-o", "out")
+    lines = out.splitlines()
+    assert (status, lines[1].split(maxsplit=6)) == (
+        0,
+        [
+            "core_no_quant",
+            "160.5",
+            "16.0",
+            "33024",
+            "891.6",
+            "1.50",
+            "u_lane.u_codes 2 of 256 x 64; u_codes.u_parity 1 of 256 x 1",
+        ],
+    ), (out, err)
+    assert [line.split(maxsplit=1)[1] for line in lines[4:7]] == [
+        f"{room:<14} {delay:>9}  {path}"
+        for room, delay, path in (
+            ("host", "1.00", "u_host.u_axil.a_q -> u_host.u_axil.b_q"),
+            ("array", "1.50", "u_gemm.u_array.u_pe.word_q[3] -> u_gemm.u_array.u_pe.sum_q[9]"),
+            (
+                "from memories",
+                "0.90",
+                "u_gemm.gen_row[0].u_lane.u_codes.u_sram.rdata_o[3] -> u_gemm.u_array.u_pe.word_q[2]",
+            ),
+        )
+    ], out
+    assert "0.218 ns behind the clock, and needs address and data 0.05 ns before" in lines[7], out
+    assert "0.027 um2 a bit, the bare cell of another process" in out, out
+    text = (folder / "state/synthesis.ys").read_text()
+    assert "-GQuant=0" in text and "-GRows=2" in text and "rename -wire" in text, text
+    assert "set_input_delay -clock clk 0.218 $reads" in (folder / "state/delay.tcl").read_text()
+    rooms = list(csv.DictReader((folder / "out/rooms.csv").open()))
+    assert [(row["unit"], row["room"], row["delay_ns"]) for row in rooms][0] == ("core_no_quant", "host", "1.00"), rooms
+    (row,) = csv.DictReader((folder / "out/ppa.csv").open())
+    assert (row["memory_bits"], row["memory_ns"]) == ("33024", "0.218 0.05"), row
+    status, out, err = ppa(folder, *words, "--memory-ns", "0.5,0.1", "--bit-um2", "0.05")
+    assert "1651.2" in out and "0.5 ns behind" in out and "0.05 um2 a bit;" in out, out
+    assert (asked(folder), len((folder / "state/timed").read_text())) == (1, 2), err
+    assert "rename -wire" not in (
+        ppa(folder, "--liberty", "a.lib", "--unit", "dot") and (folder / "state/synthesis.ys").read_text()
+    )
+
+
+def test_rejects_times_and_areas_of_memories(folder):
+    prepare(folder)
+    for text in ("0.2", "0.2,0.1,0.1", "a,b", "-1,0"):
+        refused(folder, "as 0.", f"--memory-ns={text}")
+    refused(folder, "a number as 0.25 is wanted", "--bit-um2", "small")
+    refused(folder, "has no memory of the library stranger", "--liberty", "a.lib", "--unit", "core")
+
+
+def test_all_units_are_no_cores(folder):
+    """Each of which takes minutes."""
+    prepare(folder)
+    status, out, _ = ppa(folder, "--liberty", "a.lib", "--all")
+    assert status == 0 and "threefry" in out and "core" not in out.split("\n% ")[0], out
 
 
 def test_ends_what_takes_too_long(folder):
