@@ -125,6 +125,13 @@ module ufp4_top
     $error("ufp4_top: Quant must be 0 or 16, with BusBytes 8 also 2, with BusBytes 128 also 64");
   end
 
+`ifndef SYNTHESIS
+  // A simulator that takes these lines as warnings would run the small set in the place of what was asked for.
+  if (!Legal) begin : gen_illegal
+    initial $fatal(1, "ufp4_top: parameters that do not go together; the elaboration says which");
+  end
+`endif
+
   localparam int unsigned CoreRows = Legal ? Rows : 1;
   localparam int unsigned CoreCols = Legal ? Cols : 1;
   localparam int unsigned CoreTileRows = Legal ? TileRows : 16;

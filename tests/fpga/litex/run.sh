@@ -39,7 +39,7 @@ soc "$build/firmware.bin"
 cd soc
 hash=$(sed '/^\/\/ .*20[0-9][0-9]-/d' soc.v $(cat sources.txt) "$here/main.cpp" | sha256sum)
 if [[ ! -x obj/soc || $(cat hash 2>/dev/null) != "$hash" ]]; then
-  verilator --cc --exe --build -j 2 -O3 -Wno-fatal -Wno-lint --top-module soc --Mdir obj -o soc --compiler clang \
+  verilator --cc --exe --build -j 2 -O3 -Wno-fatal -Werror-USERERROR -Wno-lint --top-module soc --Mdir obj -o soc --compiler clang \
     -MAKEFLAGS "CXX=clang++ LINK=clang++ OPT_FAST=-Os OPT_SLOW=-O0" "$here/main.cpp" $(cat sources.txt) soc.v >verilator.log 2>&1 ||
     { tail -n 20 verilator.log; exit 1; }
   echo "$hash" >hash
