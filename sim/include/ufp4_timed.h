@@ -45,7 +45,8 @@ typedef struct {
 
   /** The @p bytes at a device address: one descriptor, in the cycle in which its read begins. */
   int (*memory_read)(void *user, uint64_t address, void *data, uint32_t bytes);
-  /** One completion, in the cycle in which RING_HEAD counts it. */
+  /** One completion, in the cycle in which RING_HEAD counts it; not one whose burst was answered
+   * with an error. */
   int (*memory_write)(void *user, uint64_t address, const void *data, uint32_t bytes);
   /**
    * Does a QUANT's, AMAX's or GEMM's work on the host's memory; or NULL: time alone.

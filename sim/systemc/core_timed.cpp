@@ -18,7 +18,13 @@ void Ufp4CoreTimed::Inside::wait_for(uint64_t cycle) {
   if (cycle > cycle_now()) sc_core::wait(time_of(cycle) - sc_core::sc_time_stamp());
 }
 
-// The only process that drives the interrupt.
+// The interrupt is driven by a method of its own, since a target may hold up whoever calls it.
+void Ufp4CoreTimed::Inside::set_level(bool raised) {
+  if (level == raised) return;
+  level = raised;
+  moved.notify();
+}
+
 void Ufp4CoreTimed::Inside::run() {
   while (!failed) {
     bool more;
@@ -29,7 +35,6 @@ void Ufp4CoreTimed::Inside::run() {
       more = !failed && !in_reset && ahead && (effect() || !flights.empty());
       if (more) at = time_of(ahead->cycles());
     }
-    if (module.irq.read() != level) module.irq.write(level);
     if (more) {
       sc_core::wait(at - sc_core::sc_time_stamp(), kick);
     } else {
@@ -78,15 +83,20 @@ void Ufp4CoreTimed::Inside::forget_ahead() {
   completions.clear();
 }
 
-// One that does not get there is an error, of which the core tells at once.
-void Ufp4CoreTimed::Inside::send(std::deque<Completion> *to_send) {
-  for (auto &each : *to_send) {
+// Those of the cycles before. One that does not get there is an error, of which the core tells at
+// once. @return whether all have got there
+bool Ufp4CoreTimed::Inside::send(std::deque<Completion> *to_send, uint64_t cycle) {
+  bool all = true;
+  while (!to_send->empty() && to_send->front().cycle < cycle) {
+    Completion each = to_send->front();
+    to_send->pop_front();
     if (!transport(tlm::TLM_WRITE_COMMAND, each.address, &each.completion,
                    sizeof each.completion)) {
       now->miss_completion();
+      all = false;
     }
   }
-  to_send->clear();
+  return all;
 }
 
 // Lets happen what is due, and finds out what is next.
@@ -100,8 +110,8 @@ void Ufp4CoreTimed::Inside::catch_up() {
     }
     now = std::move(ahead);
     trim(&ahead_at);
-    send(&completions);
-    level = irq_of(*now);
+    send(&completions, now->cycles());
+    set_level(irq_of(*now));
     launch();
   }
 }
@@ -167,19 +177,30 @@ bool Ufp4CoreTimed::Inside::access(bool write, uint32_t offset, uint32_t *value)
   if (failed) return false;
   wait_for(now->cycles());
   if (!try_access(write, offset, value)) return !failed && access(write, offset, value);
-  const uint64_t end = now->cycles(), resets_then = resets;
-  const bool level_then = irq_of(*now);
-  wait_for(end);
-  if (resets != resets_then) return access(write, offset, value);  // it was lost
-  level = level_then;
-  if (!passed.empty()) {
-    std::deque<Completion> sent;
-    sent.swap(passed);  // a reset may come while the target waits
-    send(&sent);
-    if (resets == resets_then) level = irq_of(*now);
-  }
+  if (!end_access()) return access(write, offset, value);  // it was lost
   kick.notify();
   return !failed;
+}
+
+// Lets the time of an access pass, and what others see of it come in its cycle, as in the RTL: the
+// interrupt may fall before the access that clears it ends. @return false if a reset has come.
+bool Ufp4CoreTimed::Inside::end_access() {
+  const uint64_t end = now->cycles(), levels = now->levels(), resets_then = resets;
+  bool missed = false;
+  std::deque<Completion> sent;
+  sent.swap(passed);  // a reset may come while the target waits
+  for (uint64_t cycle = cycle_now() + 1; cycle <= end; cycle++) {
+    const bool raised = levels >> (end - cycle) & 1;
+    const bool sends = !sent.empty() && sent.front().cycle < cycle;
+    if (!sends && !missed && raised == level) continue;
+    wait_for(cycle);
+    if (resets != resets_then) return false;
+    missed |= !send(&sent, cycle);
+    if (resets != resets_then) return true;
+    set_level(raised || (missed && irq_of(*now)));
+  }
+  wait_for(end);
+  return resets == resets_then;
 }
 
 // As it is now. What comes before `ahead` asks its host for nothing new; elsewhere a copy, which
@@ -217,7 +238,11 @@ uint64_t Ufp4CoreTimed::Inside::enter_reset() {
   executed.clear();
   passed.clear();
   flights.clear();
-  level = false;
+  // As that of the RTL, which sees the reset at the next edge.
+  if (level) {
+    level = false;
+    moved.notify(time_of(cycle_now() + 1) - sc_core::sc_time_stamp());
+  }
   now->reset();
   return cycle_now();
 }

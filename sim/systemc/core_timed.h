@@ -22,9 +22,9 @@ namespace ufp4 {
 // How far to run ahead while a burst is under way, whose answer may change what comes.
 constexpr uint64_t kLookCycles = 4096;
 
-/** A completion on its way to memory. */
+/** A completion on its way to memory, where it is from the end of the cycle on. */
 struct Completion {
-  uint64_t address;
+  uint64_t cycle, address;
   ufp4_completion_t completion;
 };
 
@@ -59,6 +59,7 @@ struct Ufp4CoreTimed::Inside {
   uint64_t enter_reset();
   bool access(bool write, uint32_t offset, uint32_t *value);
   bool try_access(bool write, uint32_t offset, uint32_t *value);
+  bool end_access();
 
   // Time.
   sc_core::sc_time time_of(uint64_t cycle) const {
@@ -90,7 +91,8 @@ struct Ufp4CoreTimed::Inside {
   void forget_ahead();
   void catch_up_to(uint64_t cycle);
   bool advance(Timed *timed, uint64_t end);
-  void send(std::deque<Completion> *to_send);
+  bool send(std::deque<Completion> *to_send, uint64_t cycle);
+  void set_level(bool raised);
 
   // A memory outside.
   void launch();
@@ -121,7 +123,7 @@ struct Ufp4CoreTimed::Inside {
   ufp4::JobRunner jobs;
   std::string why;  // a function of the host has failed
   sc_core::sc_mutex busy;
-  sc_core::sc_event kick, released;
+  sc_core::sc_event kick, released, moved;  // moved: the level
   uint64_t resets = 0, steps = 0;
   bool level = false;  // of the interrupt, at this moment
   bool in_reset = false, failed = false;

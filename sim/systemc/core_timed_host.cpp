@@ -90,10 +90,11 @@ int Ufp4CoreTimed::Inside::read(uint64_t address, void *data, uint32_t bytes) {
 }
 
 int Ufp4CoreTimed::Inside::write(uint64_t address, const void *data, uint32_t) {
-  Completion completion{address, {}};
+  const bool later = running == &ahead_at;
+  Completion completion{(later ? ahead : now)->cycles(), address, {}};
   if (peeking()) return 0;
   std::memcpy(&completion.completion, data, sizeof completion.completion);
-  (running == &ahead_at ? completions : passed).push_back(completion);
+  (later ? completions : passed).push_back(completion);
   return 0;
 }
 
@@ -130,8 +131,12 @@ Ufp4CoreTimed::Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4Core
     return;
   }
   inside_ = std::make_unique<Inside>(*this, options, shape);
-  sc_core::sc_spawn_options thread;
+  sc_core::sc_spawn_options thread, drive;
   thread.set_stack_size(kStackBytes);
+  drive.spawn_method();
+  drive.dont_initialize();
+  drive.set_sensitivity(&inside_->moved);
+  sc_core::sc_spawn([this] { irq.write(inside_->level); }, "drive", &drive);
   sc_core::sc_spawn([this] { inside_->run(); }, "run", &thread);
   sc_core::sc_spawn([this] { inside_->watch_reset(); }, "watch_reset", &thread);
 }

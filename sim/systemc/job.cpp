@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "copy.h"
+
 namespace ufp4 {
 
 JobRunner::JobRunner(MemorySocket &mem, const ufp4_configuration_t &configuration) : mem_(mem) {
   executor_.configuration = configuration;
   executor_.threads = 1;
 }
+
+// --- Memory -------------------------------------------------------------------------------------
 
 // The region in which an address lies.
 bool JobRunner::map_memory(uint64_t address) {
@@ -26,50 +30,69 @@ bool JobRunner::map_memory(uint64_t address) {
   return true;
 }
 
-bool JobRunner::missing(uint64_t address, uint64_t bytes) {
-  if (map_memory(address) && address >= executor_.memory_base &&
-      address - executor_.memory_base <= executor_.memory_bytes &&
-      bytes <= executor_.memory_bytes - (address - executor_.memory_base)) {
-    return false;
-  }
-  unsigned char data[4096];
-  if (bytes > sizeof data) return true;
-  // Memory without DMI is there.
-  tlm::tlm_generic_payload payload;
-  payload.set_read();
-  payload.set_address(address);
-  payload.set_data_ptr(data);
-  payload.set_data_length(static_cast<unsigned>(bytes));
-  payload.set_streaming_width(static_cast<unsigned>(bytes));
-  return mem_->transport_dbg(payload) != bytes;
+// Whether that region has all of it.
+bool JobRunner::maps(uint64_t address, uint64_t bytes) const {
+  return address >= executor_.memory_base &&
+         address - executor_.memory_base <= executor_.memory_bytes &&
+         bytes <= executor_.memory_bytes - (address - executor_.memory_base);
 }
+
+bool JobRunner::map_job(const timing::Descriptor &job) {
+  const auto extents = timing::extents(job);
+  return map_memory(extents[0].address) &&
+         std::all_of(extents.begin(), extents.end(),
+                     [this](const timing::Extent &each) { return maps(each.address, each.bytes); });
+}
+
+bool JobRunner::missing(uint64_t address, uint64_t bytes) {
+  if (map_memory(address) && maps(address, bytes)) return false;
+  // Memory without DMI is there.
+  uint8_t page[4096];
+  for (uint64_t done = 0; done < bytes;) {
+    const uint64_t piece = std::min(bytes - done, sizeof page - (address + done) % sizeof page);
+    if (move_debug(mem_, tlm::TLM_READ_COMMAND, address + done, page, piece) != piece) return true;
+    done += piece;
+  }
+  return false;
+}
+
+// --- Jobs ---------------------------------------------------------------------------------------
 
 std::string JobRunner::run(const uint8_t *descriptor, const uint16_t *slots,
                            const ufp4_completion_t &completion, Executed *done) {
-  const std::string which = "job " + std::to_string(completion.job);
-  ufp4_completion_t result = completion;
-  ufp4_descriptor_t job;
-  std::memcpy(&job, descriptor, sizeof job);
-  if (!map_memory(job.header.opcode == UFP4_OPCODE_GEMM ? job.gemm.d_addr : job.quant.src_addr)) {
-    return which + ": `mem` gives no DMI, to be read and written, where its data are";
-  }
+  timing::Descriptor job;
+  std::memcpy(job.bytes, descriptor, sizeof job.bytes);
   for (int i = 0; i < UFP4_SLOTS; i++) {
     executor_.slots.exponent[i] = static_cast<int16_t>(slots[i]);
     executor_.slots.written[i] = 1;
   }
-  const ufp4_status_t status = executor_run(&executor_, &job, &result);
-  if (status != UFP4_OK) return which + ": " + ufp4_status_string(status);
-  if (result.status != UFP4_CORE_STATUS_OK) {
-    return which +
-           " reads or writes, or may, outside of the memory that `mem` gives by DMI, and no burst "
-           "of it was answered with an error";
-  }
+  const std::string wrong = map_job(job) ? execute(job, done) : execute_copy(job, done);
+  return wrong.empty() ? wrong : "job " + std::to_string(completion.job) + ": " + wrong;
+}
+
+std::string JobRunner::execute(const timing::Descriptor &job, Executed *done) {
+  ufp4_descriptor_t descriptor;
+  ufp4_completion_t result{};
+  std::memcpy(&descriptor, job.bytes, sizeof descriptor);
+  const ufp4_status_t status = executor_run(&executor_, &descriptor, &result);
+  if (status != UFP4_OK) return ufp4_status_string(status);
   done->status = result.status;
   done->flags = result.flags;
   for (int i = 0; i < UFP4_SLOTS; i++) {
     done->slots[i] = static_cast<uint16_t>(executor_.slots.exponent[i]);
   }
   return {};
+}
+
+std::string JobRunner::execute_copy(const timing::Descriptor &job, Executed *done) {
+  Copy copy(job);
+  std::string wrong = copy.fetch(mem_);
+  if (!wrong.empty()) return wrong;
+  executor_.memory = copy.data();
+  executor_.memory_base = 0;
+  executor_.memory_bytes = copy.bytes();
+  wrong = execute(copy.moved(job), done);
+  return wrong.empty() ? copy.store(mem_) : wrong;
 }
 
 }  // namespace ufp4

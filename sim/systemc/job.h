@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job of the timed model does to its data: the golden model does it, in memory that the
-// target gives by DMI.
+// target gives by DMI, or else in a copy of it that comes and goes by transport_dbg.
 #ifndef UFP4_SYSTEMC_JOB_H
 #define UFP4_SYSTEMC_JOB_H
 
 #include <string>
 
 #include "carrier.h"
+#include "timing/host/descriptor.h"
 extern "C" {
 #include "job/execute.h"
 }
@@ -26,11 +27,15 @@ class JobRunner {
    * it is. */
   std::string run(const uint8_t *descriptor, const uint16_t *slots,
                   const ufp4_completion_t &completion, Executed *done);
-  /** Whether nothing is there; of more than 4096 bytes, whether that may be of some of them. */
+  /** Whether nothing is there, somewhere in it. */
   bool missing(uint64_t address, uint64_t bytes);
 
  private:
   bool map_memory(uint64_t address);
+  bool maps(uint64_t address, uint64_t bytes) const;
+  bool map_job(const timing::Descriptor &job);
+  std::string execute(const timing::Descriptor &job, Executed *done);
+  std::string execute_copy(const timing::Descriptor &job, Executed *done);
 
   MemorySocket &mem_;
   executor_t executor_{};

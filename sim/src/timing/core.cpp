@@ -161,14 +161,16 @@ bool Core::retire() {
     fail("the host could not do job " + std::to_string(job.completion.job));
     return false;
   }
-  const int got = host_.memory_write(host_.user, retire_.address(registers_.rings()),
-                                     &job.completion, sizeof job.completion);
+  // What its burst has been refused is not there.
+  const bool refused = retire_.unwritten() || moving_.write.error(kWriteCommand);
+  const int got = refused ? UFP4_TIMED_BUS_ERROR
+                          : host_.memory_write(host_.user, retire_.address(registers_.rings()),
+                                               &job.completion, sizeof job.completion);
   if (got != 0 && got != UFP4_TIMED_BUS_ERROR) {
     fail("a completion cannot be written");
     return false;
   }
-  const bool error = job.completion.status != UFP4_CORE_STATUS_OK || got != 0 ||
-                     retire_.unwritten() || moving_.write.error(kWriteCommand);
+  const bool error = job.completion.status != UFP4_CORE_STATUS_OK || got != 0;
   irqs_ = (job.irq ? 1u : 0u) | (error ? kIrqError : 0u);
   return true;
 }
@@ -176,9 +178,9 @@ bool Core::retire() {
 // A job goes to its engine: if its data may lie where there is no memory, every burst is asked of.
 void Core::doubt(const Descriptor &job) {
   if (host_.missing == nullptr || doubtful_) return;
-  doubtful_ = any_region(job, [this](uint64_t address, uint64_t bytes) {
-    return host_.missing(host_.user, address, bytes) != 0;
-  });
+  for (const Extent &each : extents(job)) {
+    doubtful_ = doubtful_ || host_.missing(host_.user, each.address, each.bytes) != 0;
+  }
   moving_.memory.ask(doubtful_);
 }
 

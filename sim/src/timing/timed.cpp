@@ -43,7 +43,7 @@ ufp4_timed_status_t Timed::read(uint32_t offset, uint32_t *value) {
     const bool taken = port.arvalid && registers.arready();
     answered = registers.rvalid() && port.rready;
     if (answered) *value = registers.rdata();
-    if (!step()) return UFP4_TIMED_FAILED;
+    if (!step_access()) return UFP4_TIMED_FAILED;
     if (taken) port.arvalid = false;
   }
   return UFP4_TIMED_OK;
@@ -60,7 +60,7 @@ ufp4_timed_status_t Timed::write(uint32_t offset, uint32_t value) {
     const bool address = port.awvalid && registers.awready();
     const bool data = port.wvalid && registers.wready();
     answered = registers.bvalid() && port.bready;
-    if (!step()) return UFP4_TIMED_FAILED;
+    if (!step_access()) return UFP4_TIMED_FAILED;
     if (address) port.awvalid = false;
     if (data) port.wvalid = false;
   }

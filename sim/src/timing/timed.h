@@ -34,6 +34,10 @@ class Timed {
   void timeline_end() {
     core_.timeline_end();
   }
+  /** The interrupt after each cycle of the last access, the last one's in bit 0. */
+  uint64_t levels() const {
+    return levels_;
+  }
   uint64_t cycles() const {
     return core_.cycle();
   }
@@ -71,10 +75,16 @@ class Timed {
   bool step() {
     return bus_ != nullptr ? bus_->step() : core_.step();
   }
+  /** One of an access. */
+  bool step_access() {
+    if (!step()) return false;
+    levels_ = levels_ << 1 | (core_.registers().irq() ? 1 : 0);
+    return true;
+  }
 
   Core core_;
   Bus *bus_ = nullptr;
-  uint64_t ready_state_;
+  uint64_t ready_state_, levels_ = 0;
   bool every_cycle_, skips_;
   std::string message_;
 };

@@ -101,11 +101,12 @@ class UFP4_SYSTEMC_API Ufp4Core : public sc_core::sc_module {
    * the time of all bursts is inside the module (latency_cycles, bandwidth_bytes, dram). With
    * `outside` each burst is a transaction as of Ufp4CoreRtl, for its time alone: writes have all
    * byte enables off, and descriptors and completions go by transport_dbg. Operands and results go
-   * by DMI: the target has to give one region, to be read and written, in which all of a job lies;
-   * a target that has memory there but gives no DMI is an error of SystemC. With `outside` errors
-   * are those of the bursts; without, bursts where the target has no memory (no DMI, and 0 bytes by
-   * transport_dbg) are answered with DECERR. The job ends with the RTL's status in its cycle, and
-   * none of its data is written.
+   * by DMI, where the target gives one region, to be read and written, in which all of a job lies;
+   * else by transport_dbg, in pieces that cross no boundary of 4 KiB, and a target that has memory
+   * there but allows neither is an error of SystemC. With `outside` errors are those of the bursts;
+   * without, bursts where the target has no memory (no DMI, and too few bytes by transport_dbg) are
+   * answered with DECERR. The job ends with the RTL's status in its cycle, and none of its data is
+   * written; nor is a completion that the bus has refused.
    */
   tlm_utils::simple_initiator_socket<Ufp4Core> mem;
   /** High: the core is in reset, for at least 8 cycles. It also comes out of reset at the start. */

@@ -31,8 +31,28 @@ inline const twin_memory_t memories[] = {{100, 0, 0, nullptr}, {0, 0, 0, nullptr
                                          {20, 0, 0, "lpddr5"}, {0, 9, 0, "hbm3"}};
 inline constexpr size_t kMemories = sizeof memories / sizeof memories[0];
 
-/** On both modules, one after the other; the body ends the property. */
-inline void on_both(const Rig::Body &body) {
+/** Small numbers where operands may lie. */
+inline void fill(uint8_t *memory) {
+  check_random_t random = check_random();
+  for (uint64_t i = 1; i <= TWIN_PLACES; i++) {
+    for (uint64_t j = 0; j < 1 << 18; j += 4) {
+      const float value = static_cast<float>(check_below(&random, 2001)) / 1000 - 1;
+      std::memcpy(memory + i * TWIN_PLACE_BYTES + j, &value, sizeof value);
+    }
+  }
+}
+
+/** Both edges of the interrupt, in the same cycles. */
+inline void same_edges(const Rig &got, const Rig &want) {
+  check_bits(0, got.edges.size(), want.edges.size(), "edges of the interrupt of %s", got.name());
+  for (size_t i = 0; i < got.edges.size() && i < want.edges.size(); i++) {
+    check_bits(static_cast<int64_t>(i), got.edges[i].first, want.edges[i].first,
+               "cycle of an edge of %s", got.name());
+  }
+}
+
+/** On both modules, side by side; the body ends the property. @p alike: both get the same jobs. */
+inline void on_both(const Rig::Body &body, bool alike = false) {
   static unsigned ends;
   ends = 0;
   const auto counted = [body](Rig &rig) {
@@ -43,6 +63,7 @@ inline void on_both(const Rig::Body &body) {
       timed("timed", Kind::kTimed, memories[3], counted);
   sc_core::sc_start();
   check_bits(0, ends, 2, "hosts that came to their end");
+  if (alike) same_edges(timed, rtl);
 }
 
 /** A register by transport_dbg. @return the bytes that it gave */

@@ -38,9 +38,12 @@ Way::Way(const sc_core::sc_module_name &name) : sc_module(name), from("from"), t
 void Way::b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay) {
   (payload.is_read() ? reads : writes)++;
   most = std::max(most, ++under_way_);
+  const bool failing = payload.get_command() == fails && payload.get_address() >= address &&
+                       payload.get_address() < until;
+  if (failing) payload.set_command(tlm::TLM_IGNORE_COMMAND);
   to->b_transport(payload, delay);
-  if (payload.get_command() == fails && payload.get_address() >= address &&
-      payload.get_address() < until) {
+  if (failing) {
+    payload.set_command(fails);
     payload.set_response_status(answer);
   }
   if (waits) {
@@ -98,12 +101,21 @@ void Way::respond(tlm::tlm_generic_payload &payload, bool requested, sc_core::sc
   payload.release();
 }
 
-bool Way::get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &dmi) {
-  return !no_dmi && to->get_direct_mem_ptr(payload, dmi);
+bool Way::get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &direct) {
+  constexpr uint64_t kWindow = 1 << 16;
+  if (dmi == Dmi::kNone || !to->get_direct_mem_ptr(payload, direct)) return false;
+  if (dmi == Dmi::kReadOnly) direct.allow_read();
+  if (dmi == Dmi::kWindows) {
+    const uint64_t start = payload.get_address() / kWindow * kWindow;
+    direct.set_dmi_ptr(direct.get_dmi_ptr() + (start - direct.get_start_address()));
+    direct.set_start_address(start);
+    direct.set_end_address(start + kWindow - 1);
+  }
+  return true;
 }
 
 unsigned Way::transport_dbg(tlm::tlm_generic_payload &payload) {
-  return to->transport_dbg(payload);
+  return no_debug ? 0 : to->transport_dbg(payload);
 }
 
 Rig::Rig(const sc_core::sc_module_name &name, Kind kind, twin_memory_t memory, Body body,
@@ -122,7 +134,11 @@ Rig::Rig(const sc_core::sc_module_name &name, Kind kind, twin_memory_t memory, B
   way.to.bind(this->memory.socket);
   core->reset(reset);
   core->irq(irq);
-  sc_core::sc_spawn_options thread;
+  sc_core::sc_spawn_options thread, watch;
+  watch.spawn_method();
+  watch.dont_initialize();
+  watch.set_sensitivity(&irq);
+  sc_core::sc_spawn([this] { edges.emplace_back(cycles(), irq.read()); }, "watch", &watch);
   thread.set_stack_size(kStackBytes);
   sc_core::sc_spawn([this] { body_(*this); }, "body", &thread);
 }
@@ -197,7 +213,7 @@ void Rig::ring(const std::vector<twin_job_t> &jobs) {
     std::memcpy(memory.at(TWIN_BASE + tail++ % TWIN_RING * sizeof job, sizeof job), &job,
                 sizeof job);
   }
-  if (!way.no_dmi) return write(UFP4_REG_RING_TAIL, tail);
+  if (!way.no_debug) return write(UFP4_REG_RING_TAIL, tail);
   transport(tlm::TLM_WRITE_COMMAND, UFP4_REG_RING_TAIL, &tail, sizeof tail);  // may fail
 }
 

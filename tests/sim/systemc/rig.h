@@ -14,6 +14,9 @@ extern "C" {
 #include "jobs.h"
 }
 
+/** What of a memory a target lets be reached directly; windows are of 64 KiB. */
+enum class Dmi { kAll, kWindows, kReadOnly, kNone };
+
 /** Between a core and its memory: passes everything on, but what a test wants to go otherwise. */
 class Way : public sc_core::sc_module {
  public:
@@ -22,15 +25,16 @@ class Way : public sc_core::sc_module {
 
   explicit Way(const sc_core::sc_module_name &name);
 
-  /** Transactions of that command from this address on are answered so. */
+  /** Transactions of that command from this address on are not done and answered so. */
   tlm::tlm_command fails = tlm::TLM_IGNORE_COMMAND;
   uint64_t address = 0, until = ~uint64_t{0};
   tlm::tlm_response_status answer = tlm::TLM_OK_RESPONSE;
-  bool no_dmi = false;
-  bool waits = false;  // instead of adding to the delay
-  unsigned most = 0;   // transactions that were under way at once
-  bool late = false;   // nb_transport: answers come in all ways, not complete with the request
-  bool twice = false;  // and one that comes late a second time
+  Dmi dmi = Dmi::kAll;
+  bool no_debug = false;  // nor by transport_dbg
+  bool waits = false;     // instead of adding to the delay
+  unsigned most = 0;      // transactions that were under way at once
+  bool late = false;      // nb_transport: answers come in all ways, not complete with the request
+  bool twice = false;     // and one that comes late a second time
   uint64_t began = 0, ended = 0;  // nb_transport: requests and responses
   uint64_t reads = 0, writes = 0;
 
@@ -39,7 +43,7 @@ class Way : public sc_core::sc_module {
   tlm::tlm_sync_enum nb_transport_fw(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
                                      sc_core::sc_time &delay);
   void respond(tlm::tlm_generic_payload &payload, bool requested, sc_core::sc_time delay);
-  bool get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &dmi);
+  bool get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &direct);
   unsigned transport_dbg(tlm::tlm_generic_payload &payload);
   unsigned under_way_ = 0;
   bool requested_ = false;  // a request has not been ended
@@ -88,6 +92,8 @@ class Rig : public sc_core::sc_module {
   sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS> reset;
   sc_core::sc_signal<bool> irq;
   uint32_t tail = 0;
+  /** Of the interrupt: cycles, each with the level from then on. */
+  std::vector<std::pair<uint64_t, bool>> edges;
 
  private:
   Body body_;

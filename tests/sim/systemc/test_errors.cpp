@@ -19,9 +19,9 @@ void see(Rig &rig, const std::vector<twin_job_t> &list, Seen *seen) {
   seen->push_back(rig.read(UFP4_REG_IRQ_STATUS));
   for (uint32_t i = rig.tail - static_cast<uint32_t>(list.size()); i != rig.tail; i++) {
     const ufp4_completion_t done = rig.completion(i);
-    seen->push_back(done.job);
-    seen->push_back(done.status);
-    seen->push_back(done.cycles);
+    uint64_t words[sizeof done / sizeof(uint64_t)];
+    std::memcpy(words, &done, sizeof words);
+    seen->insert(seen->end(), std::begin(words), std::end(words));
   }
   rig.write(UFP4_REG_IRQ_STATUS, 7);
   rig.write(UFP4_REG_CONTROL, 1);
@@ -41,6 +41,7 @@ void check_same(twin_memory_t memory, bool outside, const std::function<void(Rig
   const auto run = [&](Seen *out) {
     return [&, out](Rig &rig) {
       body(rig, out);
+      for (const auto &[cycle, level] : rig.edges) out->push_back(2 * cycle + level);
       if (++ends == 2) sc_core::sc_stop();
     };
   };
@@ -130,6 +131,42 @@ SLOW_TEST(addresses_outside_end_the_job) {
     check_that(0, errors > 8, "only %u errors", errors);
   };
   check_same(memories[3], false, body);
+}
+
+namespace {
+
+// Completions that the target refuses, of jobs with an interrupt and without.
+void refuse_completions(Rig &rig, Seen *seen) {
+  Jobs jobs;
+  set_up_for_errors(rig);
+  for (unsigned i = 0; i < 6; i++) {
+    auto list = jobs.list(40);
+    rig.way.fails = i % 2 ? tlm::TLM_WRITE_COMMAND : tlm::TLM_IGNORE_COMMAND;
+    rig.way.address = TWIN_BASE + TWIN_RING * UFP4_DESCRIPTOR_BYTES;
+    rig.way.until = rig.way.address + TWIN_RING * UFP4_COMPLETION_BYTES;
+    rig.way.answer = i == 1 ? tlm::TLM_ADDRESS_ERROR_RESPONSE : tlm::TLM_GENERIC_ERROR_RESPONSE;
+    rig.ring(list);
+    while (rig.read(UFP4_REG_RING_HEAD) != rig.tail) rig.run(50);
+    seen->push_back(rig.read(UFP4_REG_IRQ_STATUS));
+    check_that(i, i % 2 == 0 || (seen->back() & 2), "no error of %s", rig.name());
+    for (uint32_t j = 0; j < TWIN_RING; j++) {
+      const ufp4_completion_t done = rig.completion(j);
+      seen->push_back(done.job);
+      seen->push_back(done.cycles);
+    }
+    rig.write(UFP4_REG_IRQ_STATUS, 7);
+  }
+}
+
+}  // namespace
+
+/** What the bus has refused is not in memory, and the core tells of it in the RTL's cycle. */
+TEST(a_refused_completion_is_not_written) {
+  check_same(memories[3], false, refuse_completions);
+}
+
+TEST(a_refused_completion_is_not_written_to_memory_outside) {
+  check_same(memories[3], true, refuse_completions);
 }
 
 /** Rings that are not in memory: a descriptor that is not read, a completion that is not written.

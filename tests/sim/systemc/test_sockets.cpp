@@ -197,31 +197,94 @@ SLOW_TEST(timed_with_memory_outside_waits_as_the_rtl_does) {
 /** A core that has reported an error answers with one, whoever has caught the report. */
 TEST(timed_answers_after_an_error) {
   unsigned caught = 0;
-  Rig rig("timed", Kind::kTimed, memories[0], [&caught](Rig &rig) {
+  Ufp4CoreOptions options = options_of("small");
+  options.outside = true;  // or what cannot be reached would not be memory
+  const auto body = [&caught](Rig &rig) {
     uint32_t value = 0;
     rig.set_up();
-    rig.way.no_dmi = true;
     rig.ring(Jobs().gemm(40, 40, 200));
+    rig.run(500);  // the descriptor is fetched
+    rig.way.dmi = Dmi::kNone;
+    rig.way.no_debug = true;
     for (unsigned i = 0; i < 3; i++) {
       rig.run(10000);
       const auto got = rig.transport(tlm::TLM_READ_COMMAND, UFP4_REG_STATUS, &value, 4);
       check_bits(i, got, tlm::TLM_GENERIC_ERROR_RESPONSE, "a read after it");
       caught++;
     }
-  });
+  };
+  Rig rig("timed", Kind::kTimed, memories[0], body, options);
   sc_core::sc_report_handler::set_actions("ufp4", sc_core::SC_ERROR, sc_core::SC_DO_NOTHING);
   sc_core::sc_start();
   check_bits(0, caught, 3, "reads");
 }
 
-TEST(timed_rejects_memory_without_dmi) {
-  Rig rig("timed", Kind::kTimed, memories[0], [](Rig &rig) {
-    rig.set_up();
-    rig.way.no_dmi = true;
-    rig.ring(Jobs().gemm(20, 30, 40));
-    rig.wait_interrupt();
-  });
-  check_report(report_of([] { sc_core::sc_start(); }), "gives no DMI");
+TEST(timed_rejects_memory_that_it_cannot_reach) {
+  Ufp4CoreOptions options = options_of("small");
+  options.outside = true;
+  Rig rig(
+      "timed", Kind::kTimed, memories[0],
+      [](Rig &rig) {
+        rig.set_up();
+        rig.ring(Jobs().gemm(40, 40, 200));
+        rig.run(500);  // the descriptor is fetched
+        rig.way.dmi = Dmi::kNone;
+        rig.way.no_debug = true;
+        rig.wait_interrupt();
+      },
+      options);
+  check_report(report_of([] { sc_core::sc_start(); }), "neither by DMI nor by transport_dbg");
+}
+
+namespace {
+
+// Jobs of each kind on small numbers, with D where C is.
+void use_memory(Rig &rig) {
+  Jobs jobs;
+  fill(rig.memory.at(TWIN_BASE, 1));
+  rig.set_up();
+  auto list = jobs.gemm(40, 40, 300);
+  ufp4_gemm_descriptor_t &gemm = list[0].gemm;
+  gemm.d_dtype = UFP4_DTYPE_F32;
+  gemm.d_mode = UFP4_D_MODE_C;
+  gemm.d_stride_bytes = gemm.c_stride_bytes = 256;
+  gemm.c_addr = gemm.d_addr;
+  for (unsigned kind = 0; kind < 6; kind++) {
+    list.push_back(timing_quant(&jobs.twin, 60 + 40 * kind, 70, kind % 2));
+    list.push_back(timing_gemm(&jobs.twin, 17, 33, 64));
+  }
+  for (const auto &job : list) {
+    rig.ring({job});
+    check_that(rig.tail, rig.wait_interrupt(), "no interrupt of %s", rig.name());
+    check_bits(rig.tail, rig.completion(rig.tail - 1).status, UFP4_CORE_STATUS_OK, "status of %s",
+               rig.name());
+    rig.write(UFP4_REG_IRQ_STATUS, 7);
+  }
+}
+
+}  // namespace
+
+/** Whatever of it the target gives by DMI: each byte and each cycle is the RTL's. */
+TEST(timed_works_in_memory_with_little_dmi_or_none) {
+  const Dmi all[] = {Dmi::kAll, Dmi::kWindows, Dmi::kReadOnly, Dmi::kNone};
+  std::vector<std::unique_ptr<Rig>> rigs;
+  rigs.push_back(std::make_unique<Rig>("rtl", Kind::kRtl, memories[3], use_memory));
+  for (const Dmi dmi : all) {
+    rigs.push_back(std::make_unique<Rig>(sc_core::sc_gen_unique_name("timed"), Kind::kTimed,
+                                         memories[3], use_memory));
+    rigs.back()->way.dmi = dmi;
+  }
+  sc_core::sc_start();
+  const uint64_t bytes = TWIN_PLACE_BYTES * (TWIN_PLACES + 1);
+  for (size_t i = 1; i < rigs.size(); i++) {
+    const auto index = static_cast<int64_t>(i);
+    check_bits(index, rigs[i]->tail, 13, "jobs of %s", rigs[i]->name());
+    same_edges(*rigs[i], *rigs[0]);
+    check_bits(index,
+               std::memcmp(rigs[i]->memory.at(TWIN_BASE, bytes),
+                           rigs[0]->memory.at(TWIN_BASE, bytes), bytes),
+               0, "memory of %s", rigs[i]->name());
+  }
 }
 
 TEST(rejects_a_second_response) {

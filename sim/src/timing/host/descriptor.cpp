@@ -223,16 +223,19 @@ uint16_t check_descriptor(const Descriptor &d, const Shape &shape) {
   return supported(d, shape) ? UFP4_CORE_STATUS_OK : UFP4_CORE_STATUS_UNSUPPORTED;
 }
 
-bool any_region(const Descriptor &d, const std::function<bool(uint64_t, uint64_t)> &of) {
+std::vector<Extent> extents(const Descriptor &d) {
   constexpr uint64_t kLine = UFP4_ALIGN_BYTES;
   Region regions[kRegions];
+  std::vector<Extent> all;
   find_regions(d, regions);
   for (const Region &r : regions) {
     if (!r.used) continue;
     const uint64_t bytes = (r.groups * r.stride << r.shift) + r.tail;
-    if (of(r.addr, (bytes + kLine - 1) / kLine * kLine)) return true;
+    // A GEMM writes D, the first; another job all but its source, the first.
+    all.push_back(
+        {r.addr, (bytes + kLine - 1) / kLine * kLine, d.is_gemm() == (&r == &regions[0])});
   }
-  return false;
+  return all;
 }
 
 uint32_t region_cycles(const Descriptor &d) {

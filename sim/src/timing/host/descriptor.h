@@ -4,7 +4,7 @@
 #define UFP4_TIMING_DESCRIPTOR_H
 
 #include <cstdint>
-#include <functional>
+#include <vector>
 
 #include "timing/shape.h"
 
@@ -26,9 +26,12 @@ union Descriptor {
 
 /** The lowest status that applies, exponent slots not looked at. */
 uint16_t check_descriptor(const Descriptor &descriptor, const Shape &shape);
-/** Whether @p of is true of one of its regions, by address and bytes, of whole lines. */
-bool any_region(const Descriptor &descriptor,
-                const std::function<bool(uint64_t address, uint64_t bytes)> &of);
+/** A region of a job, in whole lines. */
+struct Extent {
+  uint64_t address, bytes;
+  bool written;
+};
+std::vector<Extent> extents(const Descriptor &descriptor);
 /** Cycles that its regions take. */
 uint32_t region_cycles(const Descriptor &descriptor);
 
