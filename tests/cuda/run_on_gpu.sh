@@ -47,7 +47,8 @@ PATH=$PATH:/usr/local/cuda/bin
 for tool in cmake cc c++ nvcc nvidia-smi timeout; do
   command -v "$tool" >/dev/null || fail "'$tool' was not found"
 done
-gpu=$(step 20 nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader | head -n 1) || fail "nvidia-smi finds no GPU"
+gpu=$(step 20 nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader) || fail "nvidia-smi finds no GPU"
+gpu=${gpu%%$'\n'*} # the first of several
 capability=${gpu##*, }
 architecture=${capability//./}
 [[ $architecture != 90 ]] || architecture=90a

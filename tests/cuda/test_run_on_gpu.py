@@ -16,7 +16,7 @@ RECIPES = ("ufp4", "e2m1", "nvfp4", "e2m1-46", "mxfp4")
 # More than a pipe holds, behind what is looked for.
 LONG = "i=0; while [ $i -lt 3000 ]; do echo $i......................................; i=$((i + 1)); done"
 STUBS = {
-    "nvidia-smi": "echo Some GPU, 9.0",
+    "nvidia-smi": f"echo Some GPU, 9.0; {LONG}",
     "cc": ":",
     "c++": ":",
     "nvcc": 'printf "#!/bin/sh\\n" > "$2"; chmod +x "$2"',

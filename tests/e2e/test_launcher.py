@@ -263,6 +263,10 @@ def test_configurations_of_parameters_are_built_where_their_rtl_is_simulated(fol
         status, out, err = launch(tree, *words, once)
         assert (status, out) == (0, " ".join((*words, once)) + "\n"), (status, out, err)
         assert demanded.read_text() == "8x8-64x64-c16-b32-q16\n", once
+    demanded.unlink()
+    assert launch(tree, *words, "rtl", *["x" * 100] * 2000)[0] == 0 and demanded.exists(), (
+        "more words than a pipe holds"
+    )
     assert launch(tree, "demo", "--config=rows=99")[0] == 0 and demanded.read_text().count("\n") == 1
     # The board's program takes the name.
     status, out, err = launch(tree, "board-sim", "--config", "rows=8:cols=8:bus=32")
