@@ -308,6 +308,20 @@ def test_rejects_options_out_of_range():
     reject_train(2, "characters are too few for a context of 16", size=600)
 
 
+def test_rejects_text_in_utf_16():
+    text = pathlib.Path(write_text()).read_text()
+    for encoding, words in (("utf-16", "UTF-16LE, by its byte order mark"), ("utf-32-be", "UTF-32BE, by its zeros")):
+        pathlib.Path("text").write_text(text, encoding=encoding)
+        rejects(2, words, "train", "text", "-o", "out", *TINY, "--steps", "1")
+
+
+def test_bytes_that_are_no_text_get_a_note():
+    pathlib.Path("text").write_bytes(bytes(range(128, 256)) * 200)
+    done = passes("train", "text", "-o", "out", *TINY, "--steps", "1", "--seeds", "1", "--recipe", "bf16", "--whole")
+    words = "ufp4 train: text: 25600 of the first 25600 bytes are no printable characters of UTF-8; is this text?\n"
+    check(done.err.startswith(words), done.err)
+
+
 def test_rejects_missing_text():
     rejects(2, "missing: No such file", "train", "missing", "-o", "out")
 

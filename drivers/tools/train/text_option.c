@@ -14,5 +14,6 @@ int cli_text_read(const cli_command_t *command, const char *name, int64_t contex
   }
   ufp4_message_t message;
   ufp4_status_t status = ufp4_text_read(path, context, out, &message);
-  return status ? cli_fail_status(command, status, message.text) : CLI_GO_ON;
+  if (status) return cli_fail_status(command, status, message.text);
+  return message.text[0] == '\0' ? CLI_GO_ON : cli_fail(command, CLI_GO_ON, "%s", message.text);
 }

@@ -188,3 +188,74 @@ TEST(rejects_truncated_gzip) {
   ufp4_text_free(&source);
   fixture_remove(folder);
 }
+
+// --- Bytes that are no characters --------------------------------------------------------------
+
+// The text in characters of unit bytes, the lowest one first or last, behind a byte order mark or
+// not. @return its bytes.
+static size_t encode(const char *text, int unit, int little, int mark, uint8_t *out) {
+  size_t count = 0;
+  for (int at = mark ? -1 : 0; at < 0 || text[at]; at++) {
+    uint32_t c = at < 0 ? 0xFEFF : (uint8_t)text[at];
+    for (int i = 0; i < unit; i++) out[count++] = (uint8_t)(c >> 8 * (little ? i : unit - 1 - i));
+  }
+  return count;
+}
+
+TEST(rejects_utf_16_and_utf_32) {
+  enum { COUNT = 2000 };
+  char text[COUNT + 1] = "";
+  uint8_t bytes[4 * COUNT + 4];
+  for (int i = 0; i < COUNT; i++) text[i] = "The cat sat.\n"[i % 13];
+  for (int i = 0; i < 8; i++) {
+    int unit = i & 1 ? 4 : 2, little = i >> 1 & 1, mark = i >> 2;
+    char words[64];
+    snprintf(words, sizeof words, "UTF-%d%s, by its %s", 8 * unit, little ? "LE" : "BE",
+             mark ? "byte order mark" : "zeros");
+    check_rejected_bytes("text", bytes, encode(text, unit, little, mark, bytes), words);
+  }
+  // Of letters that have no zeros the mark alone tells.
+  check_rejected_bytes("text", (const uint8_t *)"\xFF\xFE\x16\x04\x43\x04", 6,
+                       "iconv -f UTF-16 -t UTF-8 makes");
+}
+
+// The note of what is taken.
+static void check_note(const uint8_t *bytes, size_t count, const char *words) {
+  char folder[256], path[300];
+  ufp4_text_t text, source = {.train = (uint8_t *)(uintptr_t)bytes, .train_bytes = (int64_t)count};
+  ufp4_message_t message;
+  fixture_folder(folder);
+  snprintf(path, sizeof path, "%s/text", folder);
+  write_plain(path, &source);
+  check_bits(0, ufp4_text_read(path, 16, &text, &message), UFP4_OK, "%s", message.text);
+  check_that(1, words ? strstr(message.text, words) != NULL : message.text[0] == '\0',
+             "note '%s', not '%s'", message.text, words ? words : "");
+  ufp4_text_free(&text);
+  fixture_remove(folder);
+}
+
+TEST(bytes_that_are_no_text_get_a_note) {
+  enum { COUNT = 66000 };
+  static uint8_t bytes[COUNT];
+  check_random_t random = {check_stream(1)};
+  for (int i = 0; i < COUNT; i++) bytes[i] = (uint8_t)check_next(&random);
+  check_note(bytes, COUNT, "of the first 65536 bytes are no printable characters of UTF-8");
+  memset(bytes, 'x', COUNT);
+  memset(bytes, 0, 32768);
+  check_note(bytes, COUNT, NULL);
+  bytes[32768] = 0;
+  check_note(bytes, COUNT, ": 32769 of the first 65536 bytes");
+}
+
+TEST(text_of_any_language_gets_none) {
+  static const char *const of_others[] = {"Жук жил, ", "猫が座った。",
+                                          "L'\xE9t\xE9 est \xE0 nous. ", "𝔣𝔯𝔞𝔨𝔱𝔲𝔯 ",
+                                          "\xEF\xBB\xBFWith a mark. "};
+  for (int i = 0; i < 5; i++) {
+    static char text[70000];
+    text[0] = '\0';
+    size_t count = 0, each = strlen(of_others[i]);
+    for (; count + each < sizeof text; count += each) memcpy(text + count, of_others[i], each);
+    check_note((const uint8_t *)text, count, NULL);
+  }
+}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "text_file.h"
+#include "text_kind.h"
 #include "train/model/draw.h"
 
 static int is_space(uint8_t c) {
@@ -64,6 +65,7 @@ ufp4_status_t ufp4_text_read(const char *path, int64_t context, ufp4_text_t *out
   *out = (ufp4_text_t){0};
   message->text[0] = '\0';
   ufp4_status_t status = text_file_read(path, &bytes, message);
+  if (!status) status = text_kind_check(path, &bytes, message);
   if (!status) status = split_checked(path, context, &bytes, out, message);
   free(bytes.data);
   if (status && !message->text[0])

@@ -26,7 +26,8 @@ int64_t ufp4_text_collapse(uint8_t *bytes, int64_t count);
  * KiB is cut in chunks of a 40th of it. */
 ufp4_status_t ufp4_text_split(const uint8_t *bytes, int64_t count, ufp4_text_t *out);
 /** Reads a plain or gzip-compressed (.gz, .dz) file. UFP4_ERROR_IO: cannot be read;
- * UFP4_ERROR_FORMAT: damaged, or too short for one sequence of @p context tokens in each part. */
+ * UFP4_ERROR_FORMAT: damaged, in UTF-16 or UTF-32, or too short for one sequence of @p context
+ * tokens in each part. UFP4_OK: @p message is a note where the file hardly is text, else empty. */
 ufp4_status_t ufp4_text_read(const char *path, int64_t context, ufp4_text_t *out,
                              ufp4_message_t *message);
 void ufp4_text_free(ufp4_text_t *text);
