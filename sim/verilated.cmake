@@ -1,4 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+# ufp4_from_root(OUT WORD...): the words, those that are files of this checkout as seen from its root, where Verilator runs.
+# Their names are in its output, which so is the same in another checkout, as is what ccache has of it.
+function(ufp4_from_root out)
+  string(REGEX REPLACE "([][+.*()^$?|\\])" "\\\\\\1" root "${PROJECT_SOURCE_DIR}")
+  list(TRANSFORM ARGN REPLACE "^${root}/" "")
+  set(${out} ${ARGN} PARENT_SCOPE)
+endfunction()
+
 # ufp4_verilated(NAME PREFIX WORD... [OPTIMIZE -O0] [DEPENDS FILE...]): Verilator's archive of a module with the class PREFIX,
 # made with these words, as the library NAME. Clang -Os is the fastest compiler of its output; -fno-dfg is needed.
 function(ufp4_verilated name prefix)
@@ -7,15 +15,16 @@ function(ufp4_verilated name prefix)
     set(of_OPTIMIZE -Os)
   endif()
   cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+  ufp4_from_root(words ${of_UNPARSED_ARGUMENTS})
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name})
   set(archive ${folder}/${prefix}__ALL.a)
   add_custom_command(OUTPUT ${archive} BYPRODUCTS ${folder}/${prefix}.h
     COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
     COMMAND ${VERILATOR} --cc -fno-dfg -Wno-fatal -Werror-USERERROR -Wno-lint --prefix ${prefix} --Mdir ${folder}
-      ${of_UNPARSED_ARGUMENTS}
+      ${words}
     COMMAND make --silent -C ${folder} -f ${prefix}.mk -j${cores} CXX=${CLANGXX} OBJCACHE=${CMAKE_CXX_COMPILER_LAUNCHER}
       OPT_FAST=${of_OPTIMIZE} OPT_SLOW=-O0 VM_PARALLEL_BUILDS=1 ${prefix}__ALL.a
-    DEPENDS ${of_DEPENDS} COMMENT "Verilating ${name}" VERBATIM)
+    DEPENDS ${of_DEPENDS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "Verilating ${name}" VERBATIM)
   add_custom_target(${name}_archive DEPENDS ${archive})
   add_library(${name} INTERFACE)
   add_dependencies(${name} ${name}_archive)

@@ -50,6 +50,7 @@ fi
 printf 'CMAKE_PROJECT_NAME:STATIC=ufp4\\nCMAKE_HOME_DIRECTORY:INTERNAL=%s\\nCMAKE_CACHEFILE_DIR:INTERNAL=%s\\n' "$source" "$build" > "$cache"
 touch "$build/build.ninja"; echo configured >> "$STATE/cmake" """,
     "ninja": """test -e "$2/build.ninja" || exit 1
+echo "$CCACHE_BASEDIR $CCACHE_NOHASHDIR" > "$STATE/ccache"
 mkdir -p "$2/drivers"; printf '#!/bin/sh\\n[ "$2" != --help ] || echo "  --plot FILE, --steps N"; echo here: "$0" $UFP4_PYTHON\\n' > "$2/drivers/ufp4"; chmod +x "$2/drivers/ufp4" """,
     "ctest": """while [ "$1" != --output-junit ]; do shift; done
 echo '<testsuite tests="2" failures="1" disabled="0" skipped="0"/>' > "$2"; exit 8 """,
@@ -71,7 +72,7 @@ def prepare(folder):
 def launch(tree, *words, **variables):
     folder = tree.parent
     env = os.environ | {"PATH": f"{folder / 'tools'}:{os.environ['PATH']}", "STATE": str(folder / "state")}
-    for name in ("UFP4_BUILD", "UFP4_PYTHON", "UFP4_TEST_SEED"):
+    for name in ("UFP4_BUILD", "UFP4_PYTHON", "UFP4_TEST_SEED", "CCACHE_BASEDIR", "CCACHE_NOHASHDIR"):
         env.pop(name, None)
     env |= {name: str(value) for name, value in variables.items()}
     done = subprocess.run([tree / "ufp4", *words], env=env, capture_output=True, text=True, timeout=120)
@@ -286,6 +287,7 @@ def test_a_moved_or_copied_checkout_is_configured_anew(folder):
             status, out, err = launch(other, "info")
             assert (status, out) == (0, f"here: {other}/build/release/drivers/ufp4\n"), (status, out, err)
             assert ("was configured for another place" in err) == (third == 0), err
+            assert (folder / "state/ccache").read_text() == f"{other} 1\n", "what ccache has of the first fits"
     assert (folder / "state/cmake").read_text().count("configured") == 3
 
 
