@@ -47,6 +47,7 @@ def build_and_test(build, log):
         "-DCMAKE_C_COMPILER=clang",
         "-DCMAKE_CXX_COMPILER=clang++",
         "-DUFP4_COVERAGE=ON",
+        "-DUFP4_TESTS=ON",
         "-DUFP4_RTL=OFF",
     ]
     if shutil.which("ccache"):

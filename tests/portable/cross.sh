@@ -10,7 +10,7 @@ done
 launcher=()
 command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 cmake -S "$source" -B "$build" -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$processor" -DCMAKE_C_COMPILER="$compiler" \
-  -DCMAKE_EXE_LINKER_FLAGS=-static -DUFP4_MODEL_ONLY=ON -DUFP4_WERROR=ON "${launcher[@]}"
+  -DCMAKE_EXE_LINKER_FLAGS=-static -DUFP4_MODEL_ONLY=ON -DUFP4_TESTS=AUTO -DUFP4_WERROR=ON "${launcher[@]}"
 cmake --build "$build" --parallel 2
 cd "$build"
 "$emulator" tests/portable/check_golden

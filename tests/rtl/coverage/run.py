@@ -111,6 +111,7 @@ def build_programs(build, log):
         f"-DUFP4_RTL_COVERAGE={CONFIGURATIONS}",
         f"-DUFP4_RTL_COVERAGE_FILES={POINTS}",
         "-DUFP4_CUDA=OFF",
+        "-DUFP4_TESTS=ON",
     ]
     if shutil.which("ccache"):
         configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]

@@ -77,6 +77,7 @@ def main():
         build,
         "-DCMAKE_BUILD_TYPE=Release",
         "-DUFP4_CUDA=OFF",
+        "-DUFP4_TESTS=ON",
         f"-DUFP4_RTL_DIR={rtl}",
         f"-DUFP4_SIMULATE={configuration}",
         "-DUFP4_SIMULATE_ALONE=ON",

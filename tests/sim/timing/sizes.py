@@ -107,6 +107,7 @@ def compare(build, rtl, names, equal):
             build,
             "-DCMAKE_BUILD_TYPE=Release",
             "-DUFP4_CUDA=OFF",
+            "-DUFP4_TESTS=ON",
             f"-DUFP4_SIMULATE={';'.join(names)}",
             "-DUFP4_SIMULATE_ALONE=ON",
             f"-DUFP4_RTL_DIR={rtl}",
