@@ -74,7 +74,7 @@ def rejects_dead_names():
     )
     table = "| RTL, in `rtl/` | C |\n|---|---|\n| `num/ufp4_dot.sv`, `num/none.sv` | `ufp4/format.h`, `ufp4/none.h` |\n"
     expect(faults(pages.missing_files, table), ["num/none.sv: no such file", "ufp4/none.h: no such header"])
-    expect(faults(pages.missing_pages, "// docs/nothing.md\n"), ["docs/nothing.md: no such page"])
+    expect(faults(pages.missing_pages, "// docs/%s.md\n" % "nothing"), ["docs/%s.md: no such page" % "nothing"])
 
 
 def rejects_long_and_wrapped_lines():
