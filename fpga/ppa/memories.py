@@ -38,7 +38,7 @@ def read_cells(text, kinds):
             part
             for part in re.sub(r"\[\d+\]", "", path).split(".")
             if part not in ("u_sram", "gen_parity", "gen_beside")
-        ]
+        ] or ["u_sram"]
         yield re.sub(r"\d+$", "", ".".join(parts[-2:])), words, bits
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tools of the documents. usage: test_tools.py UNIT.PROPERTY"""
 
+import csv
 import pathlib
 import re
 import shutil
@@ -9,6 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs/tools"))
+import claims  # noqa: E402
 import formats  # noqa: E402
 import house  # noqa: E402
 import pages  # noqa: E402
@@ -204,6 +206,33 @@ def rejects_figures_of_its_own():
             expect(list(tables.faults(results)), [line])
             changed += 1
         expect(changed, len(list(tables.tables(results))))
+
+
+def count_accumulators():
+    """A PE of 100 um2 and 10 fJ beside one of 200 and 20, with memories of 128 sums of 67 and of 32 bits; both flows say so."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = copies(folder)
+        for name, figures in (("silicon.csv", (1, 2)), ("energy.csv", (1, 2))):
+            lines = claims.read(name, results)
+            for row in lines:
+                figure = figures[row["unit"] != "pe"]
+                bits = "4096" if row["unit"] in ("pe_fp32", "pe_nv") else "8576"
+                row |= {"area_um2": 100 * figure, "delay_ns": figure, "memory_bits": bits} if "area_um2" in row else {}
+                row |= {"energy_fj": 10 * figure} if "energy_fj" in row else {}
+            with open(results / name, "w", newline="") as file:
+                writer = csv.DictWriter(file, lines[0])
+                writer.writeheader()
+                writer.writerows(lines)
+        um2, fj = claims.bit()
+        share = lambda a, b: f"{100 * (a / b - 1):+.1f} %"
+        area = share(100 + 8576 * um2, 200 + 4096 * um2)
+        spent = share(10 + 2 * 67 * fj / 16, 20 + 2 * 32 * fj / 16)
+        found = {row[0]: row[1:] for row in claims.rows(results)}
+        halves = ["-50.0 %", area] * 2
+        over = "less in 3; not in: plain, with accumulators; sized, with accumulators; fJ, with accumulators"
+        expect(found["contract exact against fp32, PE"], [*halves, "", "", "-50.0 %", spent, over])
+        over = over.replace("3", "5")
+        expect(found["contract exact against nv, PE"], [*halves, *["-50.0 %"] * 3, spent, over])
 
 
 def rejects_sentences_of_their_own():

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The claims of docs/results/silicon.md, by flow, with and without accumulators, from silicon.csv and energy.csv.
+
+usage: claims.py [--write]     prints the table; --write puts it in the place of that of the page. Needs nothing but Python.
+A PE's accumulators are its memories: their area is their bits times that of a bit, and a PE at full load reads a sum and writes
+one for each block of 16 MACs. docs/tools/tables.py compares the page with these rows.
+"""
+
+import csv
+import pathlib
+import sys
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/results/silicon.md"
+LIBRARY = "ASAP7"
+MACS = 16  # of a block
+PLAIN, SIZED = "plain", "sized"
+HEADS = (
+    "claim",
+    "area, plain",
+    "plain, with accumulators",
+    "area, sized",
+    "sized, with accumulators",
+    "delay, plain",
+    "delay, sized",
+    "fJ a MAC",
+    "fJ, with accumulators",
+    "held",
+)
+# What a claim may be at most, in per cent, and how the page says it.
+LIMITS = {5: "at most 5 % more", 0: "less"}
+CLAIMS = [
+    (f"{words} against E2M1 alone, {name}", unit + ending, f"{unit}_e2m1", elem, "e2m1", limit)
+    for ending, elem, words, limit in (
+        ("", "e2m1", "all formats", 5),
+        ("_uniform", "e1m2", "E1M2 and INT4", 0),
+        ("_e1m2", "e1m2", "E1M2 alone", 0),
+    )
+    for unit, name in (("dot", "dot product"), ("pe", "PE"))
+] + [
+    ("contract exact against fp32, PE", "pe", "pe_fp32", "e1m2", "e1m2", 0),
+    ("contract exact against nv, PE", "pe", "pe_nv", "e1m2", "e1m2", 0),
+]
+# Its sum takes one cycle, while exact's takes several: their delays are of different pipelines.
+UNLIKE = "pe_fp32"
+
+
+def read(name, folder):
+    with open(folder / name, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def bit():
+    """um2 and fJ of a bit, as ./ufp4 ppa and explore --ppa asap7 take them."""
+    known = tomllib.loads((ROOT / "fpga/ppa/libraries.toml").read_text(encoding="utf-8"))["library"]
+    (own,) = (one for one in known if one["name"] == LIBRARY)
+    return own["bit_um2"], own["bit_fj"]
+
+
+def of(rows, unit, flow):
+    """The row of a unit in a flow; sized ones have full adders too where the unit has any."""
+    names = {PLAIN: ("plain",), SIZED: ("full adders and sized", "sized")}[flow]
+    (row,) = (row for row in rows if (row["unit"], row["library"]) == (unit, LIBRARY) and row["flow"] in names)
+    return row
+
+
+def energy(rows, unit, elem):
+    about = {"unit": unit, "library": LIBRARY, "flow": "plain", "data": "fprop", "elements": elem, "load": "full"}
+    (row,) = (row for row in rows if all(row[key] == value for key, value in about.items()))
+    return float(row["energy_fj"])
+
+
+def percent(value, base):
+    return 100 * (value / base - 1)
+
+
+def differences(claim, silicon, energies, um2, fj):
+    """In per cent, of the columns behind the claim; None: there is none."""
+    _, unit, base, elem, base_elem, _ = claim
+    out, delays = [], []
+    for flow in (PLAIN, SIZED):
+        pair = [of(silicon, name, flow) for name in (unit, base)]
+        areas = [float(row["area_um2"]) for row in pair]
+        with_sums = [area + um2 * int(row["memory_bits"]) for area, row in zip(areas, pair)]
+        out += [percent(*areas), percent(*with_sums) if int(pair[0]["memory_bits"]) else None]
+        delays.append(None if base == UNLIKE else percent(*(float(row["delay_ns"]) for row in pair)))
+    spent = [energy(energies, *one) for one in ((unit, elem), (base, base_elem))]
+    bits = [sum_bits(of(silicon, name, PLAIN)) for name in (unit, base)]
+    both = [a + 2 * fj * b / MACS for a, b in zip(spent, bits)]
+    return [*out, *delays, percent(*spent), percent(*both) if bits[0] else None]
+
+
+def sum_bits(row):
+    """Of a word of a PE's two banks of 64."""
+    return int(row["memory_bits"]) // 128
+
+
+def verdict(values, limit):
+    """values: those of the row; what is not there holds nothing up."""
+    over = [head for head, value in zip(HEADS[1:-1], values) if value is not None and value > limit]
+    fits = sum(value is not None for value in values) - len(over)
+    if not over:
+        return f"held: {LIMITS[limit]} in all"
+    return f"{LIMITS[limit]} in {fits}; not in: {'; '.join(over)}"
+
+
+def rows(folder=ROOT / "docs/results"):
+    """[[cell]] as the page has them."""
+    silicon, energies, (um2, fj) = read("silicon.csv", folder), read("energy.csv", folder), bit()
+    out = []
+    for claim in CLAIMS:
+        values = differences(claim, silicon, energies, um2, fj)
+        cells = ["" if value is None else f"{value:+.1f} %" for value in values]
+        out.append([claim[0], *cells, verdict(values, claim[-1])])
+    return out
+
+
+def table():
+    lines = [f"| {' | '.join(cells)} |" for cells in (HEADS, *rows())]
+    return [lines[0], "|---" * len(HEADS) + "|", *lines[1:]]
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--write"]):
+        raise SystemExit(__doc__)
+    if not sys.argv[1:]:
+        print("\n".join(table()))
+        return
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("| claim | area"))
+    last = next(i for i in range(first, len(lines)) if not lines[i].startswith("|"))
+    PAGE.write_text("\n".join([*lines[:first], *table(), *lines[last:]]) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
