@@ -3,7 +3,7 @@
 // was written with, a bit of it has changed. So no word may be read that was never written. Parity is kept in a memory
 // of its own, a cycle behind the data in writes and reads alike, so that reads see what the data see; with InWord in the
 // word itself, made in the cycle of the write. Without Parity error_o is never set.
-// Tests: tests/rtl/fault, in both forms; every test of the core sees it silent.
+// Tests: tests/rtl/memories and tests/rtl/fault, in both forms; every test of the core sees it silent.
 module ufp4_sram_checked #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,
