@@ -2,7 +2,9 @@
 // The driver without an operating system (docs/howto/bare-metal.md): the rings of a core, its
 // registers, and operands in panels (panel.h), for firmware. Two files,
 // drivers/src/bare/ufp4_bare.c and cmodel/src/tensor/panel.c: C11 without a C library but memcpy
-// and memset, which compilers call; no heap, no floating point; 32 and 64 bits, either byte order.
+// and memset, which compilers call, and what the compiler's own library has in the place of
+// instructions that a processor lacks; no heap, no floating point; 32 and 64 bits, either byte
+// order.
 // The driver of ufp4.h is built on it.
 #ifndef UFP4_BARE_H
 #define UFP4_BARE_H
@@ -17,9 +19,13 @@
 extern "C" {
 #endif
 
-/** What id and version of the core must be. */
+/** This driver's version, as the register has it. */
 #define UFP4_BARE_VERSION \
   ((uint32_t)UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH)
+
+/** Whether this driver knows a core of version @p is: the patch number changes nothing that a
+ * driver sees (docs/changelog.md), so it may be another one; major and minor are the driver's own. */
+#define UFP4_BARE_KNOWS(is) (((uint32_t)(is) ^ UFP4_BARE_VERSION) >> 8 == 0)
 
 /** Bytes of both rings: 2^log2 descriptors, then as many completions; log2 up to 15. */
 #define UFP4_BARE_RING_BYTES(log2) \
@@ -53,7 +59,7 @@ typedef struct {
   uint32_t id, version, config_array, config_tile, config_memory;
 } ufp4_bare_identity_t;
 
-/** Reads it. The caller compares id and version with UFP4_CORE_ID and UFP4_BARE_VERSION. */
+/** Reads it. The caller compares id with UFP4_CORE_ID and asks UFP4_BARE_KNOWS(version). */
 ufp4_status_t ufp4_bare_identify(const ufp4_bare_t *bare, ufp4_bare_identity_t *identity);
 
 /** Begins a soft reset: all jobs end, exponent slots are unwritten. */
@@ -61,17 +67,28 @@ ufp4_status_t ufp4_bare_reset(ufp4_bare_t *bare);
 /** Whether it is still under way; while it is, nothing else may be called. */
 ufp4_status_t ufp4_bare_resetting(const ufp4_bare_t *bare, int *resetting);
 /** Tells a core that has been reset where the rings are, sets the watchdog, clears the counters,
- * and lets every cause raise the interrupt. */
+ * and lets every cause raise the interrupt. @return UFP4_ERROR_ARGUMENT: ring is no multiple of
+ * 128, ring_log2 is over 15, or the rings reach beyond the core's addresses. */
 ufp4_status_t ufp4_bare_set_up(const ufp4_bare_t *bare);
 
 /** Rings the doorbell for one job, whose end raises the interrupt.
  *  @return UFP4_ERROR_MEMORY: the ring is full, a completion has to be taken first. */
 ufp4_status_t ufp4_bare_submit(ufp4_bare_t *bare, const ufp4_descriptor_t *descriptor);
+/** The same for a job whose end raises no interrupt unless its status is another than ok, as all
+ * but the last of many. */
+ufp4_status_t ufp4_bare_submit_quiet(ufp4_bare_t *bare, const ufp4_descriptor_t *descriptor);
 /** Clears the interrupt and says how many completions can be taken. Where there is none,
- * @p fatal is the register of this name: not 0 if the core has been stopped. */
+ * @p fatal is the register of this name: not 0 if the core has been stopped; then the interrupt of
+ * that is cleared, too. */
 ufp4_status_t ufp4_bare_poll(const ufp4_bare_t *bare, uint32_t *ended, uint32_t *fatal);
 /** Takes the oldest completion, of which ufp4_bare_poll has told. */
 ufp4_status_t ufp4_bare_take(ufp4_bare_t *bare, ufp4_completion_t *completion);
+/** Waits for the oldest completion and takes it. Between two looks it calls @p pause, which waits
+ * for the interrupt or a while, and whose status other than UFP4_OK ends the wait.
+ *  @return UFP4_ERROR_TIMEOUT after @p limit pauses, with nothing taken; UFP4_ERROR_DEVICE: the
+ * core has been stopped, or no job is under way. */
+ufp4_status_t ufp4_bare_wait(ufp4_bare_t *bare, uint32_t limit, ufp4_status_t (*pause)(void *user),
+                             void *user, ufp4_completion_t *completion);
 
 /** Exponent slot @p slot < UFP4_SLOTS. @return UFP4_ERROR_ARGUMENT: it was never written. */
 ufp4_status_t ufp4_bare_slot_read(const ufp4_bare_t *bare, unsigned slot, int *exponent);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "ufp4_bare.h"
 #include "ufp4_sim.h"
 
 enum { BASE = 0x10000000, HALF = 1 << 18, M = 37, N = 24, K = 160 };
@@ -380,6 +381,21 @@ TEST(rejects_another_core) {
     far.offset = cases[i].offset;
     check_refused((int64_t)i, &port, UFP4_ERROR_DEVICE, cases[i].words);
   }
+  ufp4_sim_close(far.sim);
+}
+
+TEST(a_core_with_another_patch_number_serves) {
+  far_t far = make_far();
+  const ufp4_port_t port = port_of(&far, BASE);
+  ufp4_device_info_t info = {0};
+  ufp4_device_t *device;
+  ufp4_message_t why = {0};
+  far.offset = UFP4_REG_VERSION;
+  far.value = UFP4_BARE_VERSION ^ 1;
+  check_bits(0, open_port(&port, 0, &why, &device), UFP4_OK, "open: %s", why.text);
+  check_bits(0, ufp4_device_info(device, &info), UFP4_OK, "info");
+  check_bits(0, info.version, UFP4_BARE_VERSION ^ 1, "the core's own");
+  ufp4_device_close(device);
   ufp4_sim_close(far.sim);
 }
 

@@ -9,6 +9,7 @@
 #define IRQ_ERROR 2u
 #define IRQ_FATAL 4u
 #define HEADER_FLAG_INTERRUPT 1u
+#define RING_LOG2_MAX 15u
 #define SLOT_WRITTEN 0x10000u
 #define BIG_ENDIAN_HOST (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
@@ -61,7 +62,15 @@ static uint64_t completion_address(const ufp4_bare_t *bare, uint32_t job) {
          UFP4_COMPLETION_BYTES * place(bare, job);
 }
 
+// The core ignores low bits of an address and high bits of a size.
+static int fits(const ufp4_bare_t *bare) {
+  const uint64_t end = (uint64_t)1 << UFP4_ADDR_BITS;
+  return bare->ring % UFP4_DESCRIPTOR_BYTES == 0 && bare->ring_log2 <= RING_LOG2_MAX &&
+         bare->ring < end && UFP4_BARE_RING_BYTES(bare->ring_log2) <= end - bare->ring;
+}
+
 ufp4_status_t ufp4_bare_set_up(const ufp4_bare_t *bare) {
+  if (!fits(bare)) return UFP4_ERROR_ARGUMENT;
   const uint64_t ring = bare->ring, completions = completion_address(bare, 0);
   const struct {
     uint32_t offset, value;
@@ -109,11 +118,12 @@ static void write_descriptor(const ufp4_descriptor_t *descriptor, uint8_t *targe
   for (; at < UFP4_DESCRIPTOR_BYTES; at++) target[at] = from[at];
 }
 
-ufp4_status_t ufp4_bare_submit(ufp4_bare_t *bare, const ufp4_descriptor_t *descriptor) {
+static ufp4_status_t submit(ufp4_bare_t *bare, const ufp4_descriptor_t *descriptor,
+                            unsigned flags) {
   uint8_t bytes[UFP4_DESCRIPTOR_BYTES];
   if ((bare->submitted - bare->taken) >> bare->ring_log2 != 0) return UFP4_ERROR_MEMORY;
   write_descriptor(descriptor, bytes);
-  bytes[1] |= HEADER_FLAG_INTERRUPT;
+  bytes[1] = (uint8_t)((bytes[1] & ~HEADER_FLAG_INTERRUPT) | flags);
   ufp4_status_t status = bare->io.memory_write(
       bare->io.user, descriptor_address(bare, bare->submitted), bytes, sizeof bytes);
   if (status == UFP4_OK) status = write_register(bare, UFP4_REG_RING_TAIL, bare->submitted + 1);
@@ -121,7 +131,16 @@ ufp4_status_t ufp4_bare_submit(ufp4_bare_t *bare, const ufp4_descriptor_t *descr
   return status;
 }
 
+ufp4_status_t ufp4_bare_submit(ufp4_bare_t *bare, const ufp4_descriptor_t *descriptor) {
+  return submit(bare, descriptor, HEADER_FLAG_INTERRUPT);
+}
+
+ufp4_status_t ufp4_bare_submit_quiet(ufp4_bare_t *bare, const ufp4_descriptor_t *descriptor) {
+  return submit(bare, descriptor, 0);
+}
+
 // The interrupt is cleared before the head is read, so a job that ends in between raises it again.
+// That of a stop is cleared once it is told of, not before, so that nobody waits for it in vain.
 ufp4_status_t ufp4_bare_poll(const ufp4_bare_t *bare, uint32_t *ended, uint32_t *fatal) {
   uint32_t head = bare->taken;
   *fatal = 0;
@@ -129,6 +148,8 @@ ufp4_status_t ufp4_bare_poll(const ufp4_bare_t *bare, uint32_t *ended, uint32_t 
   if (status == UFP4_OK) status = read_register(bare, UFP4_REG_RING_HEAD, &head);
   *ended = head - bare->taken;
   if (status == UFP4_OK && *ended == 0) status = read_register(bare, UFP4_REG_FATAL, fatal);
+  if (status == UFP4_OK && *fatal != 0)
+    status = write_register(bare, UFP4_REG_IRQ_STATUS, IRQ_DONE | IRQ_ERROR | IRQ_FATAL);
   return status;
 }
 
@@ -141,6 +162,21 @@ ufp4_status_t ufp4_bare_take(ufp4_bare_t *bare, ufp4_completion_t *completion) {
   reorder(bytes, widths, sizeof widths, (uint8_t *)completion);
   bare->taken++;
   return UFP4_OK;
+}
+
+ufp4_status_t ufp4_bare_wait(ufp4_bare_t *bare, uint32_t limit, ufp4_status_t (*pause)(void *user),
+                             void *user, ufp4_completion_t *completion) {
+  uint32_t ended = 0, fatal = 0;
+  if (bare->submitted == bare->taken) return UFP4_ERROR_DEVICE;
+  for (uint32_t pauses = 0;; pauses++) {
+    ufp4_status_t status = ufp4_bare_poll(bare, &ended, &fatal);
+    if (status == UFP4_OK && ended > bare->submitted - bare->taken) status = UFP4_ERROR_DEVICE;
+    if (status == UFP4_OK && ended != 0) return ufp4_bare_take(bare, completion);
+    if (status == UFP4_OK && fatal != 0) status = UFP4_ERROR_DEVICE;
+    if (status == UFP4_OK && pauses == limit) status = UFP4_ERROR_TIMEOUT;
+    if (status == UFP4_OK) status = pause(user);
+    if (status != UFP4_OK) return status;
+  }
 }
 
 // --- Slots and counters -------------------------------------------------------------------------

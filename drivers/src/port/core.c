@@ -32,6 +32,7 @@ struct ufp4_backend_state {
   ufp4_bare_t bare;
   ufp4_message_t *message;
   ufp4_configuration_t configuration;
+  uint32_t version;
   uint64_t max_ticks;  // until the next completion
 };
 
@@ -163,8 +164,10 @@ static ufp4_status_t check_identity(state_t *state, const ufp4_configuration_t *
   ufp4_bare_identity_t is = {0};
   ufp4_status_t status = check(state, ufp4_bare_identify(&state->bare, &is));
   if (status == UFP4_OK) status = check_register(state, "id", is.id, UFP4_CORE_ID);
-  if (status == UFP4_OK) status = check_register(state, "version", is.version, UFP4_BARE_VERSION);
+  if (status == UFP4_OK && !UFP4_BARE_KNOWS(is.version))
+    status = check_register(state, "version", is.version, UFP4_BARE_VERSION);
   if (status != UFP4_OK) return status;
+  state->version = is.version;
   const uint32_t got[CONFIGURATION_REGISTERS] = {is.config_array, is.config_tile, is.config_memory};
   return check_configuration(state, want, got);
 }
@@ -230,7 +233,7 @@ uint64_t core_memory_base(const state_t *state) {
 
 ufp4_status_t core_info(state_t *state, ufp4_device_info_t *info) {
   info->configuration = state->configuration;
-  info->version = UFP4_BARE_VERSION;
+  info->version = state->version;
   info->has_cycles = 1;
   info->backend = state->port.name;
   info->memory_bytes = state->port.memory_bytes;

@@ -104,6 +104,34 @@ TEST(set_up_names_both_rings) {
   check_bits(0, UFP4_BARE_RING_BYTES(LOG2), 144 * JOBS, "bytes of both rings");
 }
 
+TEST(set_up_rejects_rings_that_no_core_has) {
+  static const struct {
+    uint64_t ring;
+    unsigned log2;
+    ufp4_status_t status;
+  } cases[] = {{RING, 15, UFP4_OK},
+               {RING + 64, 2, UFP4_ERROR_ARGUMENT},
+               {RING, 16, UFP4_ERROR_ARGUMENT},
+               {RING, 32, UFP4_ERROR_ARGUMENT},
+               {(1ull << UFP4_ADDR_BITS) - 4 * 144 - 64, 2, UFP4_OK},
+               {(1ull << UFP4_ADDR_BITS) - 4 * 144 + 64, 2, UFP4_ERROR_ARGUMENT},
+               {1ull << UFP4_ADDR_BITS, 2, UFP4_ERROR_ARGUMENT}};
+  for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    start(0);
+    bare.ring = cases[i].ring;
+    bare.ring_log2 = cases[i].log2;
+    check_bits(i, ufp4_bare_set_up(&bare), cases[i].status, "status");
+    check_bits(i, core.calls, cases[i].status == UFP4_OK ? 8 : 0, "nothing is written");
+  }
+}
+
+TEST(knows_cores_of_its_minor_version) {
+  check_that(0, UFP4_BARE_KNOWS(UFP4_BARE_VERSION), "its own");
+  check_that(1, UFP4_BARE_KNOWS(UFP4_BARE_VERSION ^ 1), "another patch number");
+  check_that(2, !UFP4_BARE_KNOWS(UFP4_BARE_VERSION ^ 0x100), "another minor one");
+  check_that(3, !UFP4_BARE_KNOWS(UFP4_BARE_VERSION ^ 0x10000), "another major one");
+}
+
 TEST(reset_ends_when_the_core_says_so) {
   int resetting = 0;
   start(9);
@@ -291,10 +319,58 @@ TEST(poll_tells_of_a_stopped_core) {
   core.registers[UFP4_REG_FATAL / 4] = 9;
   check_bits(0, ufp4_bare_poll(&bare, &ended, &fatal), UFP4_OK, "poll");
   check_bits(0, fatal, 9, "fatal");
+  check_bits(0, reg(UFP4_REG_IRQ_STATUS), 7, "the interrupt of that is cleared");
   core.registers[UFP4_REG_RING_HEAD / 4] = 1;
   check_bits(0, ufp4_bare_poll(&bare, &ended, &fatal), UFP4_OK, "poll");
   check_bits(0, ended, 1, "a completion comes first");
+  check_bits(0, reg(UFP4_REG_IRQ_STATUS), 3, "the stop's interrupt stays");
   check_bits(0, fatal, 0, "fatal");
+}
+
+TEST(a_quiet_job_raises_no_interrupt) {
+  const ufp4_descriptor_t job = {.header = {.opcode = UFP4_OPCODE_FENCE, .flags = 3}};
+  start(0);
+  check_bits(0, ufp4_bare_submit_quiet(&bare, &job), UFP4_OK, "submit");
+  check_bits(0, ufp4_bare_submit(&bare, &job), UFP4_OK, "submit");
+  check_bits(0, bytes_at(RING - BASE + 1, 1), 2, "flags");
+  check_bits(1, bytes_at(RING - BASE + 128 + 1, 1), 3, "flags of the other");
+}
+
+typedef struct {
+  unsigned calls, ends, stops, fails;  // in the call of this number
+} pause_t;
+
+static ufp4_status_t pause(void *user) {
+  pause_t *pause = user;
+  pause->calls++;
+  if (pause->calls == pause->ends) core.registers[UFP4_REG_RING_HEAD / 4] = 1;
+  if (pause->calls == pause->stops) core.registers[UFP4_REG_FATAL / 4] = 1;
+  return pause->calls == pause->fails ? UFP4_ERROR_STORAGE : UFP4_OK;
+}
+
+TEST(wait_pauses_until_a_job_ends) {
+  static const struct {
+    pause_t pause;
+    ufp4_status_t status;
+    unsigned calls;
+  } cases[] = {{{.ends = 3}, UFP4_OK, 3},
+               {{.ends = 5}, UFP4_OK, 5},
+               {{.ends = 6}, UFP4_ERROR_TIMEOUT, 5},
+               {{.stops = 2}, UFP4_ERROR_DEVICE, 2},
+               {{.fails = 4}, UFP4_ERROR_STORAGE, 4}};
+  const ufp4_descriptor_t job = {.header = {.opcode = UFP4_OPCODE_FENCE}};
+  for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    pause_t user = cases[i].pause;
+    ufp4_completion_t done;
+    start(0);
+    check_bits(i, ufp4_bare_wait(&bare, 5, pause, &user, &done), UFP4_ERROR_DEVICE, "no job");
+    check_bits(i, ufp4_bare_submit(&bare, &job), UFP4_OK, "submit");
+    put(RING - BASE + 128 * JOBS, 4, 77);
+    check_bits(i, ufp4_bare_wait(&bare, 5, pause, &user, &done), cases[i].status, "status");
+    check_bits(i, user.calls, cases[i].calls, "pauses");
+    check_bits(i, bare.taken, cases[i].status == UFP4_OK, "taken");
+    if (cases[i].status == UFP4_OK) check_bits(i, done.job, 77, "its completion");
+  }
 }
 
 // Each access of each call in turn.

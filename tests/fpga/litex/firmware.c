@@ -88,7 +88,7 @@ static ufp4_status_t start(void) {
                     .ring = RING,
                     .ring_log2 = 4};
   ufp4_status_t status = ufp4_bare_identify(&core, &is);
-  if (status == UFP4_OK && (is.id != UFP4_CORE_ID || is.version != UFP4_BARE_VERSION))
+  if (status == UFP4_OK && (is.id != UFP4_CORE_ID || !UFP4_BARE_KNOWS(is.version)))
     return UFP4_ERROR_DEVICE;
   if (status == UFP4_OK) status = ufp4_bare_reset(&core);
   while (status == UFP4_OK && resetting) status = ufp4_bare_resetting(&core, &resetting);
