@@ -11,13 +11,13 @@ if [[ ! -x $tool || ! -x $ruff ]]; then
 fi
 python_mode=()
 [[ ${1:-} != --check ]] || python_mode=(--check --quiet --diff)
-timeout 120 "$ruff" format --no-cache "${python_mode[@]}" .
-timeout 120 "$ruff" check --no-cache --quiet .
+timeout 600 "$ruff" format --no-cache "${python_mode[@]}" .
+timeout 600 "$ruff" check --no-cache --quiet .
 mode=(-i)
 [[ ${1:-} != --check ]] || mode=(--dry-run -Werror --ferror-limit=3)
 # What is generated has its own layout.
 files() { find cmodel drivers fpga sim tests -regextype posix-egrep -regex '.*\.(c|h|cpp|cu|cuh)' ! -path cmodel/include/ufp4/spec.h ! -path cmodel/src/base/shape.h ! -path cmodel/src/base/names.h -print0; }
-files | timeout 120 xargs -0 -P 2 -n 50 "$tool" "${mode[@]}"
+files | timeout 600 xargs -0 -P 2 -n 50 "$tool" "${mode[@]}"
 # What it does to a comment that is too long for its line, and cannot undo.
 if files | xargs -0 grep -nE '.{101}|^ +[a-z0-9_]+_t$'; then
   echo "a line over 100 characters, or a declaration broken behind its type: a comment goes above it"

@@ -10,24 +10,55 @@ if(UFP4_DRAWS)
   list(APPEND ufp4_drawing "UFP4_TEST_PYTHON=set:${UFP4_PYTHON}" "PYTHONPATH=path_list_prepend:${PROJECT_SOURCE_DIR}/drivers/python")
 endif()
 
+# What each test takes (tests/durations.py): the longest begin first, so that the end does not wait for them.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/durations.csv)
+file(STRINGS ${PROJECT_SOURCE_DIR}/tests/durations.csv rows REGEX ",[0-9]")
+foreach(row ${rows})
+  string(REGEX MATCH "^(.*),(.*)$" row ${row})
+  set(ufp4_duration_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+endforeach()
+
+# A line for each test: its name, its limit, and the targets that it needs, which ./ufp4 test builds of a selection.
+set(ufp4_targets ${PROJECT_BINARY_DIR}/tests.targets)
+file(WRITE ${ufp4_targets} "")
+
+# Seconds after which a test is ended. They are of the clock on the wall, so that a machine with much else to do passes:
+# what a test may take is said in processor seconds, which tests/durations.py measures.
+set(ufp4_limit_fast 600)
+set(ufp4_limit 3600)
+
 # ufp4_test(NAME LABELS COMMAND WORD... [NEEDS TARGET...] [PROPERTIES KEY VALUE...]): one test.
-# It may take 300 seconds unless the properties say TIMEOUT.
-# For a fast one the targets that command and properties name, and those of NEEDS, are built.
+# The targets that command and properties name, and those of NEEDS, are built before it.
 function(ufp4_test name labels)
   cmake_parse_arguments(PARSE_ARGV 2 test "" "" "COMMAND;NEEDS;PROPERTIES")
   add_test(NAME ${name} COMMAND ${test_COMMAND})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ${test_PROPERTIES} LABELS "${labels}")
-  if(NOT "fast" IN_LIST labels)
-    return()
+  set(limit ${ufp4_limit})
+  if("fast" IN_LIST labels)
+    set(limit ${ufp4_limit_fast})
   endif()
+  set(cost 0)
+  if(DEFINED "ufp4_duration_${name}")
+    set(cost ${ufp4_duration_${name}})
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${limit} COST ${cost} ${test_PROPERTIES} LABELS "${labels}")
   string(REGEX MATCHALL "TARGET_FILE:[^>]+" files "${test_COMMAND} ${test_PROPERTIES}")
   list(TRANSFORM files REPLACE "^TARGET_FILE:" "")
   list(GET test_COMMAND 0 program)
+  set(targets "")
   foreach(target ${program} ${files} ${test_NEEDS})
-    if(TARGET ${target})
-      add_dependencies(ufp4_fast ${target})
+    if(TARGET ${target} OR target STREQUAL all)
+      list(APPEND targets ${target})
     endif()
   endforeach()
+  list(REMOVE_DUPLICATES targets)
+  list(JOIN targets " " targets_of)
+  get_test_property(${name} TIMEOUT limit)
+  file(APPEND ${ufp4_targets} "${name} ${limit} ${targets_of}\n")
+  if("fast" IN_LIST labels)
+    foreach(target ${targets})
+      add_dependencies(ufp4_fast ${target})
+    endforeach()
+  endif()
 endfunction()
 
 # ufp4_skipped_test(NAME LABELS WHY): a test that cannot run here, and says why.
@@ -39,20 +70,21 @@ endfunction()
 # ufp4_properties(PREFIX SOURCE COMMAND WORD... [..]): a test PREFIX.PROPERTY for each property that SOURCE defines.
 # It runs COMMAND PROPERTY.
 # In C and C++ properties are TEST(PROPERTY), SLOW_TEST and FULL_TEST, with the label fast, slow and full.
-# In Python they are functions KIND_PROPERTY, with the label fast, or slow after a line @slow.
+# In Python they are functions KIND_PROPERTY, with the label fast, or slow or full after a line @slow or @full.
 # Options, beside those of ufp4_test:
 #   PYTHON KIND     SOURCE is in Python: test, or another first word of the functions' names
 #   SUFFIX TEXT     behind each name
 #   EXCLUDE REGEX   not these properties
 #   SLOW            slow for fast
+#   FULL REGEX      full for these properties
 #   LABEL TEXT      one more label
 # One that ends in _on_rtl is skipped where the core is not simulated.
 function(ufp4_properties prefix source)
-  cmake_parse_arguments(PARSE_ARGV 2 of "SLOW" "PYTHON;SUFFIX;EXCLUDE;LABEL" "COMMAND;NEEDS;PROPERTIES")
+  cmake_parse_arguments(PARSE_ARGV 2 of "SLOW" "PYTHON;SUFFIX;EXCLUDE;FULL;LABEL" "COMMAND;NEEDS;PROPERTIES")
   set(pattern "^(SLOW_|FULL_)?TEST\\(([a-z0-9_]+)\\)")
   set(first "")
   if(of_PYTHON)
-    set(pattern "^(@slow|def ${of_PYTHON}_([a-z0-9_]+)\\()")
+    set(pattern "^(@slow|@full|def ${of_PYTHON}_([a-z0-9_]+)\\()")
     set(first ${of_PYTHON}_)
   endif()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
@@ -63,13 +95,15 @@ function(ufp4_properties prefix source)
     set(property "${CMAKE_MATCH_2}")
     if(line MATCHES "^(@slow|SLOW_)")
       set(label slow)
-    elseif(line MATCHES "^FULL_")
+    elseif(line MATCHES "^(@full|FULL_)")
       set(label full)
     endif()
-    if(property STREQUAL "") # the line @slow: of the next one
+    if(property STREQUAL "") # the line @slow or @full: of the next one
       continue()
     endif()
-    if(of_SLOW AND label STREQUAL fast)
+    if(of_FULL AND property MATCHES "${of_FULL}")
+      set(label full)
+    elseif(of_SLOW AND label STREQUAL fast)
       set(label slow)
     endif()
     if(of_EXCLUDE AND property MATCHES "${of_EXCLUDE}")

@@ -61,7 +61,7 @@ def launched(seed, label):
         f'source <(sed -n "/^say()/p; /^choose_seed()/,/^}}/p" {ROOT / "ufp4"}); test_label={label}; {seed}; '
         "choose_seed; printenv UFP4_TEST_SEED"
     )
-    done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout.strip(), done.stderr
 
 

@@ -58,7 +58,7 @@ def build_and_test(build, log):
     shutil.rmtree(profiles, ignore_errors=True)
     # A file per process, which its children join: by %m alone programs with the same functions in another order share
     # one, and the counts of all but the first are lost.
-    environment = dict(os.environ, LLVM_PROFILE_FILE=str(profiles / "%p-%m.profraw"))
+    environment = dict(os.environ, UFP4_TEST_DRAWS="all", LLVM_PROFILE_FILE=str(profiles / "%p-%m.profraw"))
     run(
         [
             "ctest",

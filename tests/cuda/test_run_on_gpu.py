@@ -42,7 +42,7 @@ def run(folder, **variables):
         (tools / name).write_text(f"#!/bin/sh\n{body}\n")
         (tools / name).chmod(0o755)
     env = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "STATE": str(state), "STUB": str(tools)} | variables
-    done = subprocess.run([tree / "tests/cuda/run_on_gpu.sh"], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([tree / "tests/cuda/run_on_gpu.sh"], env=env, capture_output=True, text=True, timeout=600)
     assert (tree / "tests/cuda/records/Some_GPU.txt").read_text() == "figure\n", done.stderr
     assert (state / "sanitizer").read_text().split() == ["memcheck", "racecheck"], done.stderr
     said = (state / "ufp4").read_text().splitlines() if (state / "ufp4").exists() else []
@@ -72,7 +72,7 @@ def test_an_ended_record_says_in_which_case(folder):
         while process.poll() is None and not (part.exists() and part.stat().st_size):  # some cases are behind it
             time.sleep(0.01)
         process.terminate()
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=600)
     assert process.returncode == 3 and re.fullmatch(r"ufp4_cuda_record: ended in (quantize|gemm)_\w+\n", err), (
         process.returncode,
         err,

@@ -41,7 +41,7 @@ def run(*words, status=0, **variables):
     if not pathlib.Path(words[0]).exists():
         raise Skipped(f"needs {words[0]}")
     done = subprocess.run(
-        [str(w) for w in words], env=os.environ | variables, capture_output=True, text=True, timeout=3000
+        [str(w) for w in words], env=os.environ | variables, capture_output=True, text=True, timeout=3600
     )
     if done.returncode == 3 and "is missing" in done.stderr:
         raise Skipped(done.stderr.strip())
@@ -222,7 +222,7 @@ def test_gpu_registers():
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=3000,
+            timeout=3600,
         )
         assert done.returncode == 0, done.stdout
         entries = re.findall(r"entry function '(\S+)'(?:.*\n)+?.*Used (\d+) registers", done.stdout)

@@ -15,6 +15,8 @@ import tempfile
 
 # Every random test draws by it; 0 unless the environment says otherwise. Bits 7..0 of a stall seed choose its kind.
 TEST_SEED = int(os.environ.get("UFP4_TEST_SEED") or "0", 0)
+# Whether those that can draw much do: ./ufp4 test --full says so, as check_draws of the tests in C has it.
+DRAWS_ALL = os.environ.get("UFP4_TEST_DRAWS") == "all"
 
 
 def stream(number):
@@ -45,11 +47,16 @@ def slow(test):
     return test
 
 
+def full(test):
+    """The same: it has the label full."""
+    return test
+
+
 def run(*arguments, under=(), **options):
     """Runs the program, after the words `under`, with a time limit; options go to subprocess.run."""
     words = [str(a) for a in arguments]
     how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    done = subprocess.run([*under, PROGRAM, *words], text=True, timeout=240, **how)
+    done = subprocess.run([*under, PROGRAM, *words], text=True, timeout=3600, **how)
     return Result(words, done.returncode, done.stdout, done.stderr)
 
 

@@ -71,7 +71,7 @@ def draw(page):
         ],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=3600,
     )
     check(done.returncode == 0 and os.path.exists("page.png"), f"chromium: {done.returncode} {done.stderr[-500:]}")
     return pixels("page.png")

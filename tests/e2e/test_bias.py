@@ -147,7 +147,7 @@ def test_draws_into_names_like_options():
 
 def test_waits_for_python_where_the_ends_of_children_were_ignored():
     done = drawn_by("exit 0", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
-    check_equal((done.communicate(timeout=60)[1], done.returncode), ("", 0), "end")
+    check_equal((done.communicate(timeout=600)[1], done.returncode), ("", 0), "end")
 
 
 def test_a_signal_ends_python_too():
@@ -162,7 +162,7 @@ def test_a_signal_ends_python_too():
         while not os.path.exists("pid") and time.monotonic() < end:
             time.sleep(0.01)
         program.send_signal(number)
-        check_equal((program.communicate(timeout=60)[1], program.returncode), (line, -number), "end")
+        check_equal((program.communicate(timeout=600)[1], program.returncode), (line, -number), "end")
         try:
             os.kill(int(pathlib.Path("pid").read_text()), 0)
             check(False, "Python goes on")

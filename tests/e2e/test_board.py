@@ -29,7 +29,7 @@ class Board:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.terminate()
-        self.err = self.process.communicate(timeout=60)[1]
+        self.err = self.process.communicate(timeout=600)[1]
         check_equal(self.process.returncode, 0, f"status of the board: {self.err}")
 
 
@@ -159,7 +159,7 @@ def test_one_program_at_a_time():
         first = started(board, names)
         rejects(3, f"in use by the process {first.pid}\n", "info", "--backend", board.backend)
         first.kill()
-        first.communicate(timeout=60)
+        first.communicate(timeout=600)
         check_layer(board, names, "--pass", "fprop")
 
 
@@ -169,7 +169,7 @@ def test_a_reset_amid_a_job_is_told():
         names = tensors()
         first = started(board, names)
         board.process.send_signal(signal.SIGUSR1)
-        out, err = first.communicate(timeout=60)
+        out, err = first.communicate(timeout=600)
         check_equal(first.returncode, 3, f"status: {out} {err}")
         check("the board has been reset" in err, err)
         check_layer(board, names, "--pass", "wgrad")
@@ -195,7 +195,7 @@ def test_rejects_wrong_options():
         (("--speed", "1"), 2),
         (("left",), 2),
     ):
-        done = subprocess.run([os.environ["UFP4_BOARD_SIM"], *words], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([os.environ["UFP4_BOARD_SIM"], *words], capture_output=True, text=True, timeout=600)
         check(done.returncode == status and done.stdout == "" and done.stderr.count("\n") == 1, f"{words}: {done}")
 
 

@@ -353,7 +353,7 @@ def test_a_python_without_the_package_is_told_in_one_line():
         capture_output=True,
         text=True,
         env={**os.environ, "UFP4_PYTHON": "bin/python"},
-        timeout=60,
+        timeout=600,
     )
     check_equal((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
     check(done.stderr.endswith("; one with ufp4[report] does\n"), done.stderr)

@@ -37,7 +37,7 @@ def kill_after(case, words):
     while process.poll() is None and not os.path.exists(f"out/cases/case-{case}.csv"):
         time.sleep(0.002)
     process.kill()
-    process.wait(timeout=60)
+    process.wait(timeout=600)
     check(os.path.exists(f"out/cases/case-{case}.csv"), "it ended before it was killed")
 
 
@@ -84,7 +84,7 @@ def test_an_interrupted_run_says_how_to_go_on():
     while process.poll() is None and not os.path.exists("out/cases/case-0.csv"):
         time.sleep(0.001)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     check_equal(
         (process.returncode, err), (-signal.SIGINT, "ufp4 explore: interrupted; --resume goes on with it\n"), "its end"
     )
@@ -122,7 +122,7 @@ def test_what_was_cut_off_goes_on():
     with open(program, "ab") as file:
         file.write(b"\0")
     done = subprocess.run(
-        [os.path.abspath(program), *words, "-o", "rebuilt", "--resume"], capture_output=True, text=True, timeout=120
+        [os.path.abspath(program), *words, "-o", "rebuilt", "--resume"], capture_output=True, text=True, timeout=600
     )
     check_equal((done.returncode, done.stdout), (0, lines), "another build's cases")
     check("another build of the program began it; its cases are run again" in done.stderr, done.stderr)
@@ -143,7 +143,7 @@ def test_ranks_write_the_same_file():
     if not shutil.which("mpirun"):
         raise bench.Skipped("mpirun is missing (openmpi-bin)")
     mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
-    if subprocess.run([*mpirun, "true"], capture_output=True, timeout=60).returncode != 0:
+    if subprocess.run([*mpirun, "true"], capture_output=True, timeout=600).returncode != 0:
         raise bench.Skipped("mpirun starts no process here")
     # Also of a model with two kinds of blocks.
     pathlib.Path("config.json").write_text(json.dumps(TWO_KINDS))
@@ -151,7 +151,7 @@ def test_ranks_write_the_same_file():
         one, two = f"{folder}-one", f"{folder}-two"
         lines = passes("explore", *words, "-o", one).out
         done = subprocess.run(
-            [*mpirun, bench.PROGRAM, "explore", *words, "-o", two], capture_output=True, text=True, timeout=120
+            [*mpirun, bench.PROGRAM, "explore", *words, "-o", two], capture_output=True, text=True, timeout=600
         )
         if "built without MPI" in done.stderr:
             raise bench.Skipped("the program was built without MPI")

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import bench
-from bench import check, check_equal
+from bench import check, check_equal, full
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
@@ -25,7 +25,7 @@ def call(*words, status=0, **environment):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=250,
+        timeout=3600,
         stdin=subprocess.DEVNULL,
         env=os.environ | environment,
     )
@@ -102,6 +102,7 @@ def test_part_of_a_project_by_add_subdirectory():
     use_as_a_part(f"-DCONSUMER_SOURCE={SOURCE}")
 
 
+@full
 def test_part_of_a_project_by_fetch_content():
     use_as_a_part(f"-DFETCHCONTENT_SOURCE_DIR_UFP4={SOURCE}")
 
@@ -267,7 +268,7 @@ def simulate(place, unit):
         **environment,
     )
     return subprocess.run(
-        ["obj_dir/Vuser_pe_tb"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60
+        ["obj_dir/Vuser_pe_tb"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600
     )
 
 
@@ -443,6 +444,7 @@ def test_golden_model_needs_only_a_c_compiler():
     check_model_alone(install("bare"))
 
 
+@full
 def test_gpu_code_needs_none_of_the_drivers_libraries():
     """A machine with a GPU often has nvcc, and neither pkg-config nor jansson."""
     pathlib.Path("nvcc").write_text("#!/bin/sh\necho compute_90\n")
@@ -478,6 +480,7 @@ int main(void) { ufp4_cuda_call_t call = {0}; return call.stream != NULL || ufp4
 """
 
 
+@full
 def test_gpu_library_in_projects():
     """With a compiler in place of nvcc, whose work takes minutes: installed, linked by CMake and by pkg-config, in C and in C++."""
     pathlib.Path("nvcc").write_text(NVCC)
@@ -523,6 +526,7 @@ def test_gpu_library_in_projects():
     call("user/user")
 
 
+@full
 def test_golden_model_alone_on_request():
     text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "model", "-DUFP4_MODEL_ONLY=ON")
     check("driver, command line: no (" in text and "tests: no (" in text, text)
@@ -530,6 +534,7 @@ def test_golden_model_alone_on_request():
     check_model_alone(install("model"))
 
 
+@full
 def test_folders_named_from_the_root():
     """As some distributions give them to CMake; DESTDIR alone moves them, so they are used where they end up."""
     root = os.path.abspath("root")

@@ -48,12 +48,16 @@ if [ -e "$cache" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$source" "$cach
   exit 1
 fi
 printf 'CMAKE_PROJECT_NAME:STATIC=ufp4\\nCMAKE_HOME_DIRECTORY:INTERNAL=%s\\nCMAKE_CACHEFILE_DIR:INTERNAL=%s\\n' "$source" "$build" > "$cache"
-touch "$build/build.ninja"; echo configured >> "$STATE/cmake" """,
+touch "$build/build.ninja"; echo configured >> "$STATE/cmake"
+printf 'm.one.a 600 one shared\nm.two.b 3600 two shared\nm.lint.c 3600 \n' > "$build/tests.targets" """,
     "ninja": """test -e "$2/build.ninja" || exit 1
 echo "$CCACHE_BASEDIR $CCACHE_NOHASHDIR" > "$STATE/ccache"
+echo "$*" >> "$STATE/ninja"
 mkdir -p "$2/drivers"; printf '#!/bin/sh\\n[ "$2" != --help ] || echo "  --plot FILE, --steps N"; echo here: "$0" $UFP4_PYTHON\\n' > "$2/drivers/ufp4"; chmod +x "$2/drivers/ufp4" """,
-    "ctest": """while [ "$1" != --output-junit ]; do shift; done
-echo '<testsuite tests="2" failures="1" disabled="0" skipped="0"/>' > "$2"; exit 8 """,
+    "ctest": """case " $* " in *" -N "*) cat "$STATE/chosen" 2>/dev/null; exit ;; esac
+while [ "$1" != --output-junit ]; do shift; done
+echo '<testsuite tests="2" failures="1" disabled="0" skipped="0">' > "$2"
+cat "$STATE/cases" >> "$2" 2>/dev/null; exit 8 """,
 }
 
 
@@ -75,7 +79,7 @@ def launch(tree, *words, **variables):
     for name in ("UFP4_BUILD", "UFP4_PYTHON", "UFP4_TEST_SEED", "CCACHE_BASEDIR", "CCACHE_NOHASHDIR"):
         env.pop(name, None)
     env |= {name: str(value) for name, value in variables.items()}
-    done = subprocess.run([tree / "ufp4", *words], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([tree / "ufp4", *words], env=env, capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -137,6 +141,35 @@ def test_tools_take_help_alone(folder):
             f"ufp4: {command}: all is not an option; see ./ufp4 {command} --help\n",
         )
     assert not (tree / "build").exists()
+
+
+def test_builds_what_the_chosen_tests_need(folder):
+    tree = prepare(folder)
+    build, chosen, ninja = tree / "build/release", folder / "state/chosen", folder / "state/ninja"
+    for tests, targets in (
+        ("m.one.a m.two.b", " one shared two"),
+        ("m.two.b", " shared two"),
+        ("m.lint.c", ""),
+        ("", ""),
+    ):
+        chosen.write_text("".join(f"  Test  #{i}: {test}\n" for i, test in enumerate(tests.split())))
+        ninja.unlink(missing_ok=True)
+        status, out, err = launch(tree, "test", "-R", "m")
+        assert (status, out) == (1, "1 passed, 1 failed, 0 skipped\n"), (status, out, err)
+        want = [f"-C {build} build.ninja"] + ([f"-C {build}{targets}"] if targets else [])
+        assert ninja.read_text().splitlines() == want, (tests, ninja.read_text())
+
+
+def test_says_which_tests_ended_at_their_limit(folder):
+    tree = prepare(folder)
+    cases = '<testcase name="{}" classname="x" time="{}" status="{}">\n'
+    late = "ended at their time limit, which is of the clock on the wall: m.one.a; run them again when"
+    for seconds, status, said in ((600.01, "fail", True), (599, "fail", False), (600.01, "run", False)):
+        (folder / "state/cases").write_text(
+            cases.format("m.one.a", seconds, status) + cases.format("m.two.b", 700, "fail")
+        )
+        err = launch(tree, "test")[2]
+        assert (late in err) == said and "m.two.b" not in err, err
 
 
 def test_trains_where_pypi_is_not_reached(folder):

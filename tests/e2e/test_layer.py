@@ -77,7 +77,7 @@ def test_several_may_write_into_one_folder():
             subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(6)
         ]
         for process in running:
-            err = process.communicate(timeout=60)[1]
+            err = process.communicate(timeout=600)[1]
             check_equal((process.returncode, err), (0, ""), "exit status and message")
     check_equal(sorted(os.listdir("out")), ["Y.npy", "dW.npy", "dX.npy"], "files")
 

@@ -58,7 +58,7 @@ class StandIn:
         for name in self.environment:
             del os.environ[name]
         self.process.kill()
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=600)
         self.folder.cleanup()
 
 
@@ -123,7 +123,7 @@ def test_a_program_that_was_killed_leaves_a_core_that_serves():
             )
             time.sleep(0.3)
             process.send_signal(signal.SIGKILL)
-            process.wait(timeout=60)
+            process.wait(timeout=600)
         check_layer(UIO)
         check(core.process.poll() is None, "the core is there")
 
@@ -139,7 +139,7 @@ def test_rejects_a_core_that_goes_away():
         time.sleep(1)
         check(process.poll() is None, "the layer is over too soon")
         core.process.kill()
-        error = process.communicate(timeout=120)[1]
+        error = process.communicate(timeout=600)[1]
     check_equal(process.returncode, 3, error)
     check("ufp4 layer: mmio:/dev/uio7: " in error and error.strip().count("\n") <= 1, f"one line: {error}")
 

@@ -289,7 +289,7 @@ def interrupt(number, *words):
     )
     time.sleep(0.5)
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     return process.returncode, out, err
 
 

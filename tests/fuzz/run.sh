@@ -16,7 +16,7 @@ mkdir -p "$folder/findings" "$TMPDIR/seeds" "$TMPDIR/new"
 "$folder/fuzz_seeds" "$TMPDIR/seeds"
 dictionary=()
 [[ ! -f $here/$target.dict ]] || dictionary=(-dict="$here/$target.dict")
-if ! "$folder/fuzz_$target" -close_fd_mask=3 -max_len=4096 -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 -seed="$seed" \
+if ! "$folder/fuzz_$target" -close_fd_mask=3 -max_len=4096 -timeout=100 -rss_limit_mb=4096 -print_final_stats=1 -seed="$seed" \
     -artifact_prefix="$folder/findings/$target-" "${dictionary[@]}" "$@" "$TMPDIR/new" "$TMPDIR/seeds/$target" 2>"$TMPDIR/log"; then
   tail -n 60 "$TMPDIR/log"
   echo "The random seed was $seed (UFP4_TEST_SEED=${UFP4_TEST_SEED:-0})"

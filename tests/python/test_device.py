@@ -168,7 +168,7 @@ def test_rejects_a_library_that_is_missing_or_another():
             [sys.executable, "-c", script],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             env=dict(os.environ, UFP4_LIBRARY=library),
         )
         check(words in done.stdout, f"{library}: {done}")

@@ -38,7 +38,7 @@ def fixture(name):
 
 def call(*words, **options):
     return subprocess.run(
-        [sys.executable, "-B", "-m", "ufp4.report", *words], capture_output=True, text=True, timeout=120, **options
+        [sys.executable, "-B", "-m", "ufp4.report", *words], capture_output=True, text=True, timeout=600, **options
     )
 
 
@@ -508,7 +508,7 @@ def test_names_are_drawn_as_they_are():
 def test_the_page_on_python_prints_what_it_says():
     page = pathlib.Path(__file__).resolve().parents[2] / "docs/howto/python.md"
     code, want = re.search(r"```python\n(.*?)```\n\nIt prints:\n\n```\n(.*?)```", page.read_text(), re.S).groups()
-    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, timeout=600)
     check_equal((done.stdout, done.stderr), (want, ""), "output")
     check("<title>My recipe</title>" in pathlib.Path("mine.html").read_text(), "the page")
 
@@ -610,7 +610,7 @@ def test_full_output_is_an_error():
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=120,
+            timeout=600,
         )
     check_equal((done.returncode, done.stderr), (3, "ufp4.report: standard output: No space left on device\n"), "full")
 
@@ -631,7 +631,7 @@ def test_says_what_is_missing():
 def test_needs_no_library():
     """Pages are drawn where neither libufp4_model nor ml_dtypes is."""
     script = "import sys; import ufp4.stats, ufp4.report; print([name for name in ('ml_dtypes', 'scipy', 'matplotlib', 'ufp4._library') if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True, timeout=600)
     check_equal(done.stdout, "[]\n", done.stderr)
 
 

@@ -187,7 +187,7 @@ def test_example_is_started_by_torchrun():
             "text",
             *options,
         ]
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=250)
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=3600)
         check(done.returncode == 0, f"{done}")
         return re.findall(r"^ +(\d+) ([0-9.]+)$", done.stdout, re.M)
 

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "drivers/python"
 def call(*words, **options):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     done = subprocess.run(
-        [str(word) for word in words], capture_output=True, text=True, timeout=280, env=environment, **options
+        [str(word) for word in words], capture_output=True, text=True, timeout=3600, env=environment, **options
     )
     check(done.returncode == 0, f"{words}: {done.stdout[-3000:]}{done.stderr[-3000:]}")
     return done.stdout
@@ -115,7 +115,7 @@ def test_sdists_that_are_made_at_once_are_whole():
         )
         for name in ("first", "second")
     ]
-    check_equal([one.wait(timeout=120) for one in both], [0, 0], "exit statuses")
+    check_equal([one.wait(timeout=600) for one in both], [0, 0], "exit statuses")
     check_equal(listing(), before, "what is in the checkout")
     parts = [
         sorted(member.name.partition("/")[2] for member in tarfile.open(next(pathlib.Path(name).iterdir())))
@@ -161,7 +161,7 @@ def test_wheel_of_the_sdist_works_where_it_is_installed():
         [TOOLS / "auditwheel", "repair", wheel, "-w", "repaired"],
         capture_output=True,
         env=environment,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     (repaired,) = pathlib.Path("repaired").absolute().iterdir()

@@ -49,7 +49,7 @@ def records(unit, count):
         check=True,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     ).stdout
     return [line.split() for line in text.splitlines()[3:]]
 
@@ -74,7 +74,7 @@ def test_a_pe_has_the_bits_of_the_golden_model(folder):
         line = [(a, b, k % 8 > 0, k % 8 == 7, k // 8) for k, (a, b, _) in enumerate(known)]
         made = stimulus.pe_of(line, elem, 0)
         made.sums = {i: sum(term for _, _, term in known[8 * i : 8 * i + 8]) for i in range(64)}
-        printed = netlist.simulate(found, folder, made, ready, 600, netlist.writes(found))
+        printed = netlist.simulate(found, folder, made, ready, 3600, netlist.writes(found))
         energy.check_sums(made, printed)
         made.sums[5] += 1
         try:
@@ -99,7 +99,7 @@ def test_a_block_of_quant_has_the_bits_of_the_golden_model(folder):
             [sys.executable, "-B", ROOT / "tests/rtl/vectors/readers.py", PROGRAM],
             check=True,
             stdout=shared,
-            timeout=60,
+            timeout=600,
         )
     for change, words in ((False, "0 mismatches"), (True, "1 mismatches")):
         if change:  # of the codes of one record
@@ -129,7 +129,7 @@ def test_a_block_of_quant_has_the_bits_of_the_golden_model(folder):
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=1200,
+            timeout=3600,
         ).stdout
         assert f"{len(lines) - 3} records, {words}" in said, said
 

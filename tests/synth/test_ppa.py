@@ -117,7 +117,7 @@ def begin(folder, *words, **variables):
 
 def ppa(folder, *words, **variables):
     process = begin(folder, *words, **variables)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     return process.returncode, out, err
 
 

@@ -318,9 +318,9 @@ def test_a_pe_has_the_sums_of_its_blocks(folder):
     library = Library([DEBIAN], folder)
     for unit, elem in (("pe_e1m2", "e1m2"), ("pe_e2m1", "e2m1")):
         row = BY_NAME[unit]
-        path = flow.synthesize(row, library, flow.Flow(), ready, cache, 600)[0] / "netlist.v"
+        path = flow.synthesize(row, library, flow.Flow(), ready, cache, 3600)[0] / "netlist.v"
         full, none = (
-            energy.of_case(path, row, ("fprop", elem, load), library, ready, cache, 600) for load in ("full", "none")
+            energy.of_case(path, row, ("fprop", elem, load), library, ready, cache, 3600) for load in ("full", "none")
         )
         assert 3000 < full["energy_fj"] < 20000 and none["gates_fj"] == 0, (full, none)
         assert abs(none["flip_flops_clock_fj"] - full["flip_flops_clock_fj"]) < 0.2 * full["flip_flops_clock_fj"], (
@@ -336,7 +336,7 @@ def replayed(folder, unit, made):
     for source in (place / "netlist.v", energy.models(library, ready, cache) / "cells.v"):
         (folder / source.name).write_text(source.read_text())
     found = netlist.read((folder / "netlist.v").read_text())
-    return lambda: netlist.simulate(found, folder, made, ready, 600, list(made.outputs) or netlist.writes(found))
+    return lambda: netlist.simulate(found, folder, made, ready, 3600, list(made.outputs) or netlist.writes(found))
 
 
 @slow
@@ -366,13 +366,13 @@ def test_a_pe_with_enables_has_the_same_sums(folder):
     ready, cache = tools(), flow.Cache(folder)
     library, row, plain = Library([DEBIAN], folder), BY_NAME["pe_e1m2"], script.synthesis
     script.synthesis = lambda *words: plain(*words).replace("-DSYNTHESIS", "-DSYNTHESIS -DUFP4_CLOCK_ENABLES")
-    made = flow.synthesize(row, library, flow.Flow(), ready, cache, 600)[0]
+    made = flow.synthesize(row, library, flow.Flow(), ready, cache, 3600)[0]
     script.synthesis = plain
     found, cells = netlist.read((made / "netlist.v").read_text()), energy.models(library, ready, cache) / "cells.v"
     for source in (made / "netlist.v", cells):
         (folder / source.name).write_text(source.read_text())
     told = stimulus.pe("fprop", "e1m2", "half")
-    sums = lambda: energy.check_sums(told, netlist.simulate(found, folder, told, ready, 600, netlist.writes(found)))
+    sums = lambda: energy.check_sums(told, netlist.simulate(found, folder, told, ready, 3600, netlist.writes(found)))
     sums()
     told.ports["step_i"] = [0] + told.ports["step_i"][:-1]
     raises("the netlist's sum", sums)

@@ -12,7 +12,7 @@ ROOT = pathlib.Path(sys.argv[1])
 
 def ppa(*words):
     done = subprocess.run(
-        [sys.executable, "-B", ROOT / "fpga/ppa", *words, "--json"], capture_output=True, text=True, timeout=1500
+        [sys.executable, "-B", ROOT / "fpga/ppa", *words, "--json"], capture_output=True, text=True, timeout=3600
     )
     if done.returncode == 3 and "is missing" in done.stderr:
         print(f"skipped: {done.stderr.strip()}")

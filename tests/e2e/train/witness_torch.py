@@ -413,7 +413,7 @@ def main(program, recipe, package=None):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         write_text(folder / "text")
-        subprocess.run([program, folder / "text", folder, recipe], check=True, timeout=120)
+        subprocess.run([program, folder / "text", folder, recipe], check=True, timeout=600)
         text = read_training_text(folder / "text")
         settings, states = {}, []
         for i in range(STEPS + 1):

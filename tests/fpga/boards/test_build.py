@@ -50,7 +50,7 @@ def build(folder, *words, script="build", **variables):
         env=env,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     return done.returncode, done.stdout, done.stderr
 

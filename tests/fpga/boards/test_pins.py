@@ -44,7 +44,7 @@ def test_the_oscillator_has_a_frequency():
 
 def test_the_loader_knows_each_board():
     known = subprocess.run(
-        ["openFPGALoader", "--list-boards"], capture_output=True, text=True, check=True, timeout=60
+        ["openFPGALoader", "--list-boards"], capture_output=True, text=True, check=True, timeout=600
     ).stdout.split()
     for board in BOARDS.glob("*/board.sh"):
         name = re.search(r'^loader="--board (\w+)"$', board.read_text(), re.M)[1]

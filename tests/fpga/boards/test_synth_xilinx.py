@@ -28,7 +28,7 @@ def run(*words, yosys=True, **cells):
             env=os.environ | {"PATH": f"{folder}:/usr/bin:/bin"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
         )
         asked = folder / "asked"
         return done.returncode, done.stdout, done.stderr, asked.read_text() if asked.exists() else ""

@@ -14,10 +14,10 @@ static const int shapes[][2] = {{1, 1},    {1, 16},   {16, 1},  {3, 5},   {5, 17
                                 {130, 47}, {48, 257}, {1, 31},  {64, 64}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
-/** Every legal combination with a scale, on every shape, of drawn distributions, along both axes.
- */
+/** Every legal combination with a scale, on every shape or the first eight, of drawn distributions,
+ * along both axes. */
 static void sweep(check_random_t *random, ufp4_scale_t scale, ufp4_dtype_t dtype) {
-  for (int i = 0; i < LEGAL_QUANTIZE_COUNT * SHAPES; i++) {
+  for (int i = 0; i < LEGAL_QUANTIZE_COUNT * check_draws(8, SHAPES); i++) {
     ufp4_quantize_t how = legal_quantize_combination(i % LEGAL_QUANTIZE_COUNT);
     const int *shape = shapes[i / LEGAL_QUANTIZE_COUNT];
     if (how.scale != scale || !legal_quantize(&how)) continue;
@@ -37,7 +37,7 @@ SLOW_TEST(e4m3) {
 }
 SLOW_TEST(nvfp4) {
   check_random_t random = check_random();
-  for (int i = 0; i < 8; i++)
+  for (int i = 0; i < check_draws(2, 8); i++)
     sweep(&random, UFP4_SCALE_NVFP4, i % 2 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32);
 }
 TEST(e8m0_and_fp32) {
@@ -50,10 +50,11 @@ TEST(e8m0_and_fp32) {
 
 SLOW_TEST(large_tensors) {
   static const int large[][2] = {{257, 1029}, {1023, 130}, {3, 20000}, {20000, 3}};
+  const uint32_t of = (uint32_t)check_draws(16, 4);
   check_random_t random = check_random();
   for (int i = 0, n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
     ufp4_quantize_t how = legal_quantize_combination(n);
-    if (!legal_quantize(&how) || check_below(&random, 4)) continue;
+    if (!legal_quantize(&how) || check_below(&random, of)) continue;
     how.axis = (ufp4_axis_t)check_below(&random, 2);
     const int *shape = large[i++ % 4];
     fixture_tensor_t in = fixture_tensor(&random, shape[0], shape[1],

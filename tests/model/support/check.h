@@ -44,6 +44,10 @@ __attribute__((format(printf, 3, 4))) int check_that(int64_t index, int ok, cons
  * the program where it is no number. */
 uint64_t check_seed_of(const char *argument);
 
+/** How many a property draws: @p few, or @p all where UFP4_TEST_DRAWS is "all", as ./ufp4 test
+ * --full sets it. */
+int check_draws(int few, int all);
+
 /** SplitMix64, seeded with the seed of the run. */
 typedef struct {
   uint64_t state;

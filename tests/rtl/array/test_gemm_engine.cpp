@@ -24,6 +24,11 @@ Job job_of(int64_t m, int64_t n, int64_t k) {
   return job;
 }
 
+/** Draws of @p all by an engine that is not one of the first (CMakeLists.txt): with --full all. */
+int draws(int all) {
+  return check_draws((all + UFP4_TEST_PART - 1) / UFP4_TEST_PART, all);
+}
+
 /** What the contract has of D's modes: unrounded sums are of the contract exact; the engine has no
  * C for nv. */
 constexpr uint8_t kAddends = (kNv ? 0 : UFP4_D_MODE_C) | (kExact ? UFP4_D_MODE_SUMS : 0);
@@ -67,7 +72,7 @@ Job random_epilogue(check_random_t *random, int64_t m, int64_t n, int64_t k) {
 
 TEST(one_element) {
   Engine engine;
-  for (int draw = 0; draw < 20; draw++)
+  for (int draw = 0; draw < draws(20); draw++)
     engine.run(random_job(&engine.random, 1, 1, 1 + draw), kCalm);
 }
 
@@ -89,7 +94,7 @@ SLOW_TEST(odd_shapes) {
                                       {129, 65, 33}, {64, 130, 47}, {40, 129, 272}, {16, 48, 513}};
   Engine engine;
   for (const auto &shape : shapes) {
-    for (int draw = 0; draw < 2; draw++) {
+    for (int draw = 0; draw < draws(2); draw++) {
       engine.run(random_job(&engine.random, shape[0], shape[1], shape[2]),
                  random_behaviour(&engine.random));
     }
@@ -100,7 +105,7 @@ SLOW_TEST(odd_shapes) {
  * come back at once. */
 SLOW_TEST(partial_sums_come_back_in_time) {
   Engine engine;
-  for (int64_t k = 240; k <= 560; k += 16) {
+  for (int64_t k = 240; k <= 560; k += 16 * (draws(4) == 4 ? 1 : 3)) {
     for (int64_t tiles = 1; tiles <= 4; tiles++) {
       const bool tall = tiles == 4;
       const Job job =
@@ -120,7 +125,7 @@ SLOW_TEST(partial_sums_come_back_in_time) {
 
 TEST(nan_scales) {
   Engine engine;
-  for (int draw = 0; draw < 12; draw++) {
+  for (int draw = 0; draw < draws(12); draw++) {
     Job job = random_job(&engine.random, 1 + check_below(&engine.random, kLong),
                          1 + check_below(&engine.random, kLong),
                          1 + check_below(&engine.random, draw % 2 ? 600 : 60));
@@ -179,7 +184,7 @@ TEST(errors_are_reported_and_forgotten) {
 /** The same where sums and C are read too, and have been read ahead of the end. */
 SLOW_TEST(errors_beside_addends_are_forgotten) {
   Engine engine;
-  for (int i = 0; i < 16; i++) {
+  for (int i = 0; i < draws(16); i++) {
     Job job = random_epilogue(&engine.random, kTileM * 3 + 5, kTileN + 3, 40);
     job.d_mode |= kExact ? UFP4_D_MODE_SUMS : kAddends;
     engine.run(job, kCalm);
@@ -207,7 +212,7 @@ SLOW_TEST(flipped_bits_are_reported) {
   check_bits(0, kinds.size(), 2 * (1 + (kAddends ? 1 : 0) + in_array), "kinds of memories");
   for (const auto &kind : kinds) {
     int reports = 0;
-    for (int i = 0; i < 25 || (reports == 0 && i < 1000); i++) {
+    for (int i = 0; i < draws(25) || (reports == 0 && i < 1000); i++) {
       const int64_t rows =
           1 + check_below(&engine.random, static_cast<uint32_t>(std::min(kTileM, int64_t{32})));
       const int64_t cols =
@@ -230,7 +235,7 @@ SLOW_TEST(flipped_bits_are_reported) {
 void random_jobs(Job (*draw)(check_random_t *, int64_t, int64_t, int64_t), int count, uint32_t side,
                  uint32_t k) {
   Engine engine;
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < draws(count); i++) {
     const int64_t m = 1 + check_below(&engine.random, side),
                   n = 1 + check_below(&engine.random, side);
     const Job job = draw(&engine.random, m, n, 1 + check_below(&engine.random, k));
@@ -282,7 +287,7 @@ TEST(every_epilogue) {
 TEST(operands_come_by_row_groups) {
   Engine engine;
   uint64_t waited = 0;
-  for (int i = 0; i < 12; i++) {
+  for (int i = 0; i < draws(12); i++) {
     const int64_t rows = 1 + check_below(&engine.random, kLong),
                   cols = 1 + check_below(&engine.random, kLong);
     const Job job = random_job(&engine.random, rows, cols, 1 + check_below(&engine.random, 400));

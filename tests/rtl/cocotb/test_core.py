@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration small of any contract, as flat Verilog in a four-state simulator: registers against their SystemRDL,
+"""The configuration small of any contract, or tiny-quant, as flat Verilog in a four-state simulator: registers against their SystemRDL,
 one QUANT against the golden model, GEMMs of one chunk and of two against exact integers, refused jobs. The memory pauses
 at random. GEMMs and refused jobs on the netlist of tiny, too (tests/synth)."""
 
@@ -138,7 +138,8 @@ async def registers_are_as_their_systemrdl_says(dut):
         if any(f.get_property("donttest") for f in r.fields()):
             continue
         kept = mask_of(r, lambda f: f.is_sw_writable and f.is_sw_readable and f.get_property("onwrite") is None)
-        patterns = [0xFFFFFFFF, 0x55555555, 0xAAAAAAAA, 0] + ([1 << i for i in range(32)] if kept else [])
+        patterns = [0xFFFFFFFF, 0x55555555, 0xAAAAAAAA, 0]
+        patterns += [1 << i for i in range(32)] if kept and bench.DRAWS_ALL else []
         for pattern in patterns:
             await core.registers.write_dword(r.absolute_address, pattern)
             want = holds[r.absolute_address] & ~kept | pattern & kept
@@ -251,7 +252,7 @@ async def quant_equals_the_golden_model(dut):
                 "5",
             ],
             check=True,
-            timeout=60,
+            timeout=600,
         )
         _, tensors = bench.read_safetensors(out)
     codes, scales = tensors["codes"][2], tensors["scales"][2]

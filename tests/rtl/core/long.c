@@ -67,8 +67,8 @@ void long_quants(const setting_t *setting) {
   const uint32_t side = LONG_K + 17 + below(&pair, 16);
   long_quant(&pair, side, 1 + below(&pair, 4));
   long_quant(&pair, 17 + below(&pair, 2), side);
-  // Rows to come, whose count borrows from each bit in the first strip.
-  for (uint32_t power = 64; power < LONG_K; power *= 2)
+  // Rows to come, whose count borrows from each bit in the first strip, or from every third.
+  for (uint32_t power = 64; power < LONG_K; power <<= check_draws(3, 1))
     long_quant(&pair, power + 1 + below(&pair, 15), 1);
   // Of so many beats that the count of those left starts with a bit of its own and is without it a
   // chunk later.

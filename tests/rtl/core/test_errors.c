@@ -323,5 +323,5 @@ SLOW_TEST(few_on_small) {
   descriptor_errors("small", 16);
   ends_soon("small");
   ends_of_memory("small");
-  errors_side_by_side("small", 7, 24, 100);
+  errors_side_by_side("small", 7, (unsigned)check_draws(12, 24), 100);
 }

@@ -426,6 +426,6 @@ SLOW_TEST(few_on_small) {
 }
 
 SLOW_TEST(more_on_small) {
-  jobs_on_small(10, 100, 3, 100);
+  jobs_on_small(check_draws(5, 10), check_draws(50, 100), check_draws(2, 3), 100);
   jobs_on_small(1, 0, 0, 300);
 }

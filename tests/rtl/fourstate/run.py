@@ -43,7 +43,7 @@ UNITS = {
 BROKEN = ("quant_block", "quant/ufp4_quant_block.sv", "if (!rst_ni) valid_q <= '0;", "if (1'b0) valid_q <= '0;")
 
 
-def call(folder, command, what, seconds=900):
+def call(folder, command, what, seconds=3600):
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds)
     if done.returncode:
         sys.exit(f"{what} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
@@ -78,7 +78,7 @@ def simulate(folder, unit):
         "iverilog",
     )
     done = subprocess.run(
-        ["vvp", "-N", f"{unit}.vvp", f"+{unit}={unit}.txt"], cwd=folder, capture_output=True, text=True, timeout=1800
+        ["vvp", "-N", f"{unit}.vvp", f"+{unit}={unit}.txt"], cwd=folder, capture_output=True, text=True, timeout=3600
     )
     return done.returncode, done.stdout
 

@@ -53,7 +53,7 @@ def main():
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=3600,
         )
         assert made.returncode == 0, made.stdout[-2000:]
 

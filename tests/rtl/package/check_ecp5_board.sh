@@ -8,12 +8,12 @@ fusesoc=$1 verilator=$2 root=$3 work=$4 board=$5 configuration=$6
 target=$board
 [[ $configuration == tiny ]] || target+=_$configuration
 rm -rf "$work"
-timeout 600 "$fusesoc" --cores-root "$root/rtl" --cores-root "$root/fpga" run --setup --target "$target" --work-root "$work" ufp4:ufp4:boards
+timeout 3600 "$fusesoc" --cores-root "$root/rtl" --cores-root "$root/fpga" run --setup --target "$target" --work-root "$work" ufp4:ufp4:boards
 . "$root/fpga/boards/$board/board.sh"
 cd "$work"
 verilog=$(find src -name "$board.v")
 grep -qx 'parameters: {}' ./*.eda.yml || { echo "flat Verilog has no parameters: $(grep -A 20 '^parameters' ./*.eda.yml)"; exit 1; }
-timeout 300 "$verilator" --lint-only -Wno-fatal -Wno-lint -Werror-SELRANGE --top-module "$board" "$verilog" "$root/fpga/boards/ecp5_cells.v" 2>lint.txt ||
+timeout 3600 "$verilator" --lint-only -Wno-fatal -Wno-lint -Werror-SELRANGE --top-module "$board" "$verilog" "$root/fpga/boards/ecp5_cells.v" 2>lint.txt ||
   { grep -m 5 '^%Error' lint.txt; exit 1; }
 grep -q "on the board $board, configuration: $configuration\." "$verilog" || { echo "another configuration: $(head -n 2 "$verilog")"; exit 1; }
 [[ $parameters == *-GMemory=1* ]] && memory=gen_sdram || memory=gen_block

@@ -39,7 +39,7 @@ def project(folder, name, target, *arguments, steps=("--setup",), tool=()):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=600,
+        timeout=3600,
     )
     assert made.returncode == 0, f"{name}, target {target}: {made.stdout[-2000:]}"
     return work, yaml.safe_load(next(work.glob("*.eda.yml")).read_text())
@@ -84,7 +84,7 @@ def elaborated(work, edam, *more, module="ufp4_top"):
             *more,
         ],
         check=True,
-        timeout=600,
+        timeout=3600,
         stderr=subprocess.DEVNULL,
     )
     netlist = ET.parse(work / f"xml/V{edam['toplevel']}.xml").getroot().find("netlist")

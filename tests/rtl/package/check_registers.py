@@ -41,7 +41,7 @@ def constants(package):
 
 def exported(rdl, kind, out):
     tool = pathlib.Path(sys.executable).with_name("peakrdl")
-    subprocess.run([tool, kind, rdl, "-o", out], check=True, timeout=120, stdout=subprocess.DEVNULL)
+    subprocess.run([tool, kind, rdl, "-o", out], check=True, timeout=600, stdout=subprocess.DEVNULL)
     files = [out] if out.is_file() else [p for p in out.rglob("*") if p.suffix in (".js", ".json", ".html")]
     return "".join(p.read_text(errors="replace") for p in files)
 

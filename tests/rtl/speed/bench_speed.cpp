@@ -2,7 +2,7 @@
 // How fast the core of configuration default is simulated on a GEMM of 512 x 512 x 512, beside its
 // array alone: the same PEs and lanes, Verilated without anything around them and fed a block a
 // cycle. The two take turns, in CPU time of this thread; prints both speeds and the median of their
-// ratios, and fails (exit status 1) under --least RATIO (0.6).
+// ratios.
 #include <Vufp4_array.h>
 #include <time.h>
 #include <ufp4.h>
@@ -170,8 +170,7 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
-  const double least = argc == 3 && std::strcmp(argv[1], "--least") == 0 ? std::atof(argv[2]) : 0.6;
+int main() {
   Array array;
   Core core;
   std::vector<double> alone, whole, ratios;
@@ -182,8 +181,6 @@ int main(int argc, char **argv) {
     std::printf("  %.0f %.0f %.2f\n", 1e-6 / alone.back(), 1e-6 / whole.back(), ratios.back());
     std::fflush(stdout);
   }
-  const double ratio = median(ratios);
   std::printf("array alone %.0f M MAC/s, whole core %.0f M MAC/s, ratio %.2f\n",
-              1e-6 / median(alone), 1e-6 / median(whole), ratio);
-  return ratio < least;
+              1e-6 / median(alone), 1e-6 / median(whole), median(ratios));
 }

@@ -67,7 +67,7 @@ def main():
     hollow_rtl(source, rtl)
     launchers = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("C", "CXX") if shutil.which("ccache")]
     call(
-        600,
+        3600,
         "cmake",
         "-G",
         "Ninja",

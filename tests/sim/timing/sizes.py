@@ -97,7 +97,7 @@ def compare(build, rtl, names, equal):
     different = []
     try:
         call(
-            600,
+            3600,
             "cmake",
             "-G",
             "Ninja",

@@ -167,11 +167,11 @@ static void draw_parts(twin_t *twin, load_t *load, uint32_t tiles, uint32_t chun
   }
 }
 
-static void compare_on(const char *configuration, unsigned runs, uint32_t tiles, uint32_t chunks) {
+static void compare_on(const char *configuration, int runs, uint32_t tiles, uint32_t chunks) {
   twin_t twin = {.random = check_random()};
   double stepped = 0;
   twin_configure(&twin, configuration);
-  for (unsigned i = 0; i < runs; i++) {
+  for (unsigned i = 0; i < (unsigned)runs; i++) {
     const uint32_t bus = twin.configuration.bus_bytes;
     load_t load = {.configuration = configuration,
                    .cores = 1 + (i + 1) % CORES,
@@ -192,16 +192,18 @@ TEST(skips_of_several_cores_change_nothing) {
 }
 
 SLOW_TEST(skips_of_several_cores_change_nothing_of_many) {
-  compare_on("small", 24, 8, 6);
-  compare_on("tiny-quant", 8, 8, 6);
-  compare_on("default", 8, 3, 4);
-  compare_on("large", 4, 2, 3);
+  compare_on("small", check_draws(6, 24), 8, 6);
+  compare_on("tiny-quant", check_draws(2, 8), 8, 6);
+  compare_on("default", check_draws(2, 8), 3, 4);
+  compare_on("large", check_draws(1, 4), 2, 3);
 }
 
 // Chunks so short that loops end within a stretch.
 SLOW_TEST(skips_of_small_chunks_change_nothing) {
-  compare_on("rows=8:cols=8:tile_rows=2:tile_cols=2:chunk=8:bus=64:quant=0", 8, 20, 12);
-  compare_on("rows=16:cols=8:tile_rows=2:tile_cols=2:chunk=8:bus=128:quant=0", 8, 14, 12);
+  compare_on("rows=8:cols=8:tile_rows=2:tile_cols=2:chunk=8:bus=64:quant=0", check_draws(2, 8), 20,
+             12);
+  compare_on("rows=16:cols=8:tile_rows=2:tile_cols=2:chunk=8:bus=128:quant=0", check_draws(2, 8),
+             14, 12);
 }
 
 // A narrow memory, in which rows of D of several lengths wait for their turn: of a macro-tile cut
@@ -225,11 +227,11 @@ static void draw_edges(twin_t *twin, load_t *load) {
   }
 }
 
-static void compare_edges(const char *configuration, unsigned runs) {
+static void compare_edges(const char *configuration, int runs) {
   twin_t twin = {.random = check_random()};
   double stepped = 0;
   twin_configure(&twin, configuration);
-  for (unsigned i = 0; i < runs; i++) {
+  for (unsigned i = 0; i < (unsigned)runs; i++) {
     const uint32_t bus = twin.configuration.bus_bytes;
     load_t load = {.configuration = configuration,
                    .cores = 2 + i % (CORES - 1),
@@ -246,8 +248,8 @@ TEST(skips_know_how_long_a_write_is) {
 }
 
 SLOW_TEST(skips_know_how_long_a_write_is_of_many) {
-  compare_edges("small", 40);
-  compare_edges("tiny-quant", 40);
+  compare_edges("small", check_draws(10, 40));
+  compare_edges("tiny-quant", check_draws(10, 40));
 }
 
 // --- Who else is on the memory ------------------------------------------------------------------
