@@ -24,7 +24,7 @@ extern "C" {
   ((uint32_t)UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH)
 
 /** Whether this driver knows a core of version @p is: the patch number changes nothing that a
- * driver sees (docs/changelog.md), so it may be another one; major and minor are the driver's own. */
+ * driver sees (docs/changelog.md), so it may be another one. */
 #define UFP4_BARE_KNOWS(is) (((uint32_t)(is) ^ UFP4_BARE_VERSION) >> 8 == 0)
 
 /** Bytes of both rings: 2^log2 descriptors, then as many completions; log2 up to 15. */
