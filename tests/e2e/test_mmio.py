@@ -38,6 +38,7 @@ class StandIn:
                 offset="0x0",
             )
         self.say(root / "sys/class/u-dma-buf/udmabuf7", phys_addr=f"{buffer[0]:#018x}", size=str(buffer[1]))
+        (root / "sys/class/uio/uio7/name").write_text("ufp4\n")
         (root / "run/lock").mkdir(parents=True)
         program, trap_library = os.environ["UFP4_STAND_IN_FILES"].split(":")
         self.process = subprocess.Popen([program, root, config, fault], stdout=subprocess.PIPE, text=True)
@@ -86,6 +87,26 @@ def test_a_layer_equals_the_model():
 def test_a_core_without_an_engine_multiplies():
     with StandIn("tiny"):
         check_layer(UIO)
+
+
+def test_names_are_found_in_sysfs():
+    with StandIn() as core:
+        for backend in ("mmio:ufp4", "mmio:ufp4,udmabuf7"):
+            passes("info", "--backend", backend)
+        rejects(3, "no UIO device is called 'ufp5' (/sys/class/uio/uio*/name)", "info", "--backend", "mmio:ufp5")
+        rejects(3, "cannot open /dev/udmabuf8: No such file", "info", "--backend", "mmio:ufp4,udmabuf8")
+        core.say(pathlib.Path(core.folder.name, "sys/class/fpga_manager/fpga0"), state="operating")
+        passes("info", "--backend", "mmio:ufp4")
+
+
+def test_rejects_logic_that_is_not_loaded():
+    """before it touches a register"""
+    with StandIn() as core:
+        core.say(pathlib.Path(core.folder.name, "sys/class/fpga_manager/fpga0"), state="unknown")
+        core.process.kill()  # an access would get ones
+        words = "/sys/class/fpga_manager/fpga0/state is 'unknown', not 'operating': load the bitstream first"
+        for backend in (UIO, MEM):
+            rejects(3, words, "info", "--backend", backend)
 
 
 @slow

@@ -415,6 +415,7 @@ static ufp4_status_t backend_open(const char *name, const ufp4_device_options_t 
   if (status == UFP4_OK)
     status = places_find(where != NULL ? where + 1 : "", &mmio->registers, &mmio->memory, message);
   if (status == UFP4_OK) status = check_sizes(mmio, message);
+  if (status == UFP4_OK) status = place_check_loaded(message);
   if (status == UFP4_OK) status = map_both(mmio, message);
   if (status == UFP4_OK) status = open_core(mmio, options, configuration, message, state);
   if (status == UFP4_OK) return UFP4_OK;

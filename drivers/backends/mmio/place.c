@@ -7,9 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FORMS                                                                             \
-  "mmio:/dev/uio0, mmio:/dev/uio0,/dev/udmabuf0 and mmio:/dev/mem@REGISTERS+SIZE,MEMORY+" \
+#define FORMS                                                    \
+  "mmio:NAME, mmio:/dev/uio0, mmio:/dev/uio0,/dev/udmabuf0 and " \
+  "mmio:/dev/mem@REGISTERS+SIZE,MEMORY+"                         \
   "SIZE are known"
+
+#define UIO_DEVICES 256
 
 // A number in one of sysfs's files.
 static int read_number(const char *path, uint64_t *number) {
@@ -24,6 +27,48 @@ static int read_number(const char *path, uint64_t *number) {
 static const char *base_name(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash != NULL ? slash + 1 : path;
+}
+
+static int read_line(const char *path, char line[64]) {
+  FILE *file = fopen(path, "r");
+  if (file == NULL) return 0;
+  const int got = fgets(line, 64, file) != NULL;
+  fclose(file);
+  if (got) line[strcspn(line, "\n")] = '\0';
+  return got;
+}
+
+// The device file of a name that has no folder: of the UIO device that has this name in the device
+// tree, whose number depends on what else was found first, or of a u-dma-buf, whose file has it.
+static ufp4_status_t find_name(place_t *place, unsigned map, ufp4_message_t *message) {
+  char path[320], line[64], name[sizeof place->device];
+  memcpy(name, place->device, sizeof name);
+  if (strchr(name, '/') != NULL) return UFP4_OK;
+  for (int i = 0; i < UIO_DEVICES; i++) {
+    snprintf(path, sizeof path, "/sys/class/uio/uio%d/name", i);
+    if (!read_line(path, line) || strcmp(line, name) != 0) continue;
+    snprintf(place->device, sizeof place->device, "/dev/uio%d", i);
+    return UFP4_OK;
+  }
+  if (map == 1 && strlen(name) < sizeof place->device - 5) {
+    snprintf(place->device, sizeof place->device, "/dev/%.*s", (int)sizeof place->device - 6, name);
+    return UFP4_OK;
+  }
+  ufp4_message_set(message, "mmio: no UIO device is called '%s' (/sys/class/uio/uio*/name); " FORMS,
+                   name);
+  return UFP4_ERROR_DEVICE;
+}
+
+ufp4_status_t place_check_loaded(ufp4_message_t *message) {
+  static const char path[] = "/sys/class/fpga_manager/fpga0/state";
+  char line[64];
+  if (!read_line(path, line) || strcmp(line, "operating") == 0) return UFP4_OK;
+  ufp4_message_set(
+      message,
+      "mmio: %s is '%s', not 'operating': load the bitstream first; an access of logic "
+      "that is not there would hang the processor",
+      path, line);
+  return UFP4_ERROR_DEVICE;
 }
 
 // Map @p map of a UIO device.
@@ -54,6 +99,8 @@ static int find_udmabuf(place_t *place) {
 }
 
 static ufp4_status_t find_device(place_t *place, unsigned map, ufp4_message_t *message) {
+  const ufp4_status_t status = find_name(place, map, message);
+  if (status != UFP4_OK) return status;
   if (find_uio(place, map) || (map == 1 && find_udmabuf(place))) return UFP4_OK;
   if (access(place->device, F_OK) != 0) {
     ufp4_message_set(message, "mmio: cannot open %s: %s: is its kernel driver loaded?",

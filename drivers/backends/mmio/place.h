@@ -17,10 +17,15 @@ typedef struct {
   int is_uio;               ///< the file has an interrupt, too
 } place_t;
 
-/** Finds registers and memory of "REGISTERS[,MEMORY]". Without MEMORY it is the second map of the
+/** Finds registers and memory of "REGISTERS[,MEMORY]". A device without a folder is a name: that of
+ * a UIO device in sysfs, or of a u-dma-buf. Without MEMORY it is the second map of the
  * UIO device; MEMORY without a device is of that of REGISTERS. Nothing is opened but what sysfs
  * says. */
 ufp4_status_t places_find(const char *text, place_t *registers, place_t *memory,
                           ufp4_message_t *message);
+
+/** UFP4_ERROR_DEVICE, with a message, where the kernel has an FPGA manager that says that its FPGA
+ * does not operate: a bus whose logic is not loaded may never answer. */
+ufp4_status_t place_check_loaded(ufp4_message_t *message);
 
 #endif
