@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: .venv/bin/python fpga/ipxact.py OUT.xml   writes the IP-XACT component (IEEE 1685-2009) of fpga/ufp4_axi.v
+"""usage: $(./ufp4 fpga-tools)/python fpga/ipxact.py OUT.xml   writes the IP-XACT component (IEEE 1685-2009) of fpga/ufp4_axi.v
 
 Ports and parameters are read from fpga/ufp4_axi.v, files from rtl/rtl.f (paths relative to OUT.xml), registers from
-rtl/gen/ufp4.rdl by peakrdl-ipxact, which `./ufp4 test` installs. Buses are named as Vivado names them. Vivado wants the
+rtl/gen/ufp4.rdl by peakrdl-ipxact, which `./ufp4 fpga-tools` installs. Buses are named as Vivado names them. Vivado wants the
 file to be called component.xml."""
 
 import contextlib
@@ -17,6 +17,9 @@ import xml.etree.ElementTree as ET
 FPGA = pathlib.Path(__file__).resolve().parent
 RTL = FPGA.parent / "rtl"
 SPIRIT = "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"
+XILINX = "http://www.xilinx.com"
+# Vivado offers a component to parts of the families that it names. None of them has been tried.
+FAMILIES = ("zynquplus", "zynq", "artix7", "kintex7", "virtex7", "kintexuplus", "virtexuplus")
 VIEWS = {"synthesis": "xilinx_anylanguagesynthesis", "simulation": "xilinx_anylanguagebehavioralsimulation"}
 
 
@@ -192,6 +195,14 @@ def whole_block(maps, address_bits):
     block.insert(list(block).index(block.find(f"{{{SPIRIT}}}width")) + 1, usage)
 
 
+def families(root):
+    extensions = element(root, "vendorExtensions")
+    core = ET.SubElement(extensions, f"{{{XILINX}}}coreExtensions")
+    supported = ET.SubElement(core, f"{{{XILINX}}}supportedFamilies")
+    for family in FAMILIES:
+        ET.SubElement(supported, f"{{{XILINX}}}family", {f"{{{XILINX}}}lifeCycle": "Beta"}).text = family
+
+
 def component(folder):
     source = (FPGA / "ufp4_axi.v").read_text()
     ports = [
@@ -229,7 +240,9 @@ def component(folder):
         one = element(held, "parameter")
         element(one, "name", name)
         element(one, "value", value, format="long", resolve="user", id=f"PARAM_VALUE.{name}")
+    families(root)
     ET.register_namespace("spirit", SPIRIT)
+    ET.register_namespace("xilinx", XILINX)
     ET.indent(root)
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<!-- SPDX-License-Identifier: Apache-2.0. Made by fpga/ipxact.py; do not edit. -->\n'

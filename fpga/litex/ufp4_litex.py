@@ -93,6 +93,11 @@ class Ufp4(LiteXModule):
 
 def add_ufp4(soc, configuration="tiny", origin=0xB0000000, name="ufp4"):
     """Adds the core with 4 KiB of registers at origin, which must be uncached, and its interrupt."""
+    if hasattr(soc, "l2_cache"):
+        raise ValueError(
+            "this SoC has an L2 cache between its processor and LiteDRAM, which does not see what the core writes: add_sdram(.., "
+            "l2_cache_size=0), and LiteX's own targets take --l2-size 0"
+        )
     core = Ufp4(soc.platform, soc.sdram.crossbar.get_port(), soc.bus.regions["main_ram"].origin, configuration)
     setattr(soc, name, core)
     soc.bus.add_slave(name, core.bus, SoCRegion(origin=origin, size=0x1000, cached=False))

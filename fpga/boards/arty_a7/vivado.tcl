@@ -32,5 +32,8 @@ place_design
 route_design
 report_utilization -file arty_a7-$configuration.utilization.txt
 report_timing_summary -file arty_a7-$configuration.timing.txt
-if {[get_property SLACK [get_timing_paths]] < 0} { error "a clock is too slow; see arty_a7-$configuration.timing.txt" }
+foreach {kind what} {-setup "a clock is too fast for a path" -hold "a path is too short: its hold time is not met"} {
+  set slack [get_property SLACK [get_timing_paths $kind]]
+  if {![string is double -strict $slack] || $slack < 0} { error "$what (slack '$slack' ns); see arty_a7-$configuration.timing.txt" }
+}
 write_bitstream -force arty_a7-$configuration.bit

@@ -13,16 +13,19 @@ import tempfile
 ROOT = pathlib.Path(sys.argv[1])
 BOARD = ROOT / "fpga/boards/kv260"
 TCL, PAGE = (BOARD / "vivado.tcl").read_text(), (ROOT / "docs/howto/kv260.md").read_text()
-OVERLAY, MEMORY = (BOARD / "kv260.dtso").read_text(), (BOARD / "memory.dtso").read_text()
+OVERLAY, MEMORY, CLOCK = ((BOARD / f"{name}.dtso").read_text() for name in ("kv260", "memory", "clock"))
 
 # Vivado's commands: what is connected and set is printed.
 STUBS = """
 foreach name {create_project update_ip_catalog create_bd_design apply_bd_automation validate_bd_design save_bd_design add_files
-    launch_runs wait_on_run open_run report_utilization report_timing_summary write_hw_platform assign_bd_address} { proc $name args "puts \\"$name \\$args\\"" }
+    launch_runs wait_on_run open_run read_verilog read_xdc synth_design opt_design place_design route_design write_bitstream report_utilization report_timing_summary write_hw_platform assign_bd_address} { proc $name args "puts \\"$name \\$args\\"" }
 foreach name {get_board_parts get_ipdefs get_files current_project current_fileset get_bd_addr_spaces get_bd_addr_segs get_bd_pins
-    get_bd_intf_pins make_wrapper get_timing_paths} { proc $name args {return [lindex $args end]} }
+    get_bd_intf_pins make_wrapper get_timing_paths get_runs} { proc $name args {return [lindex $args end]} }
 proc create_bd_cell args { return [lindex $args end] }
-proc get_property args { return [expr {[lindex $args 0] eq "SLACK" ? 0.5 : [lindex $args end]}] }
+proc get_property args {
+    set what [expr {[lindex $args 0] eq "SLACK" ? [lindex $args end] : [lindex $args 0]}]
+    return [expr {[info exists ::slacks($what)] ? $::slacks($what) : [lindex $args end]}]
+}
 foreach name {set_property connect_bd_net connect_bd_intf_net} { proc $name args "puts \\"$name \\$args\\"" }
 rename file real_file
 proc file args { if {[lindex $args 0] ne "copy"} { return [real_file {*}$args] } }
@@ -34,12 +37,15 @@ def check(condition, text):
         sys.exit(text)
 
 
-def runs(*parameters):
-    """What the Tcl does, a line each."""
+def runs(*parameters, board="kv260", **slacks):
+    """What the Tcl does, a line each; the slacks that are found are 0.5 ns but where they are given."""
+    found = {"STATS.WNS": 0.5, "STATS.WHS": 0.5, "-setup": 0.5, "-hold": 0.5} | slacks
     with tempfile.TemporaryDirectory() as folder:
         script = pathlib.Path(folder) / "run.tcl"
         script.write_text(
-            f"set argv [list {{{' '.join(parameters)}}}]\nset argc {len(parameters[:1])}\n{STUBS}\nsource {BOARD}/vivado.tcl\n"
+            f"set argv [list {{{' '.join(parameters)}}}]\nset argc {len(parameters[:1])}\n"
+            f"array set slacks {{{' '.join(f'{name} {slack}' for name, slack in found.items())}}}\n"
+            f"{STUBS}\nsource {BOARD.parent}/{board}/vivado.tcl\n"
         )
         return subprocess.run(["tclsh", script], capture_output=True, text=True, timeout=600)
 
@@ -56,7 +62,7 @@ def slow(test):
 
 def test_the_overlays_compile():
     demand("dtc", "device-tree-compiler")
-    for name in ("kv260", "memory"):
+    for name in ("kv260", "memory", "clock"):
         done = subprocess.run(
             ["dtc", "-@", "-I", "dts", "-O", "dtb", "-o", "/dev/null", BOARD / f"{name}.dtso"],
             capture_output=True,
@@ -79,7 +85,7 @@ def test_addresses_are_one():
     for number in (registers, memory[1], memory[3]):
         check(f"{number:#x}" in PAGE, f"the page does not have {number:#x}")
     clock = int(re.search(r"^set clock_mhz (\d+)", TCL, re.M)[1])
-    check(f"assigned-clock-rates = <{clock * 1000000}>" in OVERLAY and f"{clock} MHz" in PAGE, "clock")
+    check(f"assigned-clock-rates = <{clock * 1000000}>" in CLOCK and f"{clock} MHz" in PAGE, "clock")
 
 
 def test_what_is_connected_is_there():
@@ -110,6 +116,18 @@ def test_without_arguments_it_is_the_configuration_small():
     done = runs()
     set_here = dict(re.findall(r"set_property CONFIG\.(\w+) (\d+) ufp4", done.stdout))
     check(set_here.items() <= small.items() and len(set_here) == 7, f"{set_here} and {small}: {done.stderr}")
+
+
+def test_rejects_a_core_that_misses_its_timing():
+    """setup and hold, on both boards: no bitstream is named"""
+    demand("tclsh", "tcl")
+    for board, names in (("kv260", ("STATS.WNS", "STATS.WHS")), ("arty_a7", ("-setup", "-hold"))):
+        done = runs(board=board)
+        check(done.returncode == 0, f"{board}: {done.stdout}{done.stderr}")
+        for name, words in zip(names, ("a clock is too fast", "its hold time is not met"), strict=True):
+            for slack in (-0.001, "none"):
+                done = runs(board=board, **{name: slack})
+                check(done.returncode != 0 and words in done.stderr, f"{board}, {name} {slack}: {done.stderr}")
 
 
 @slow

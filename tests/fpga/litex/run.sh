@@ -18,6 +18,8 @@ cd "$build"
 # The SoC first without a program, for its addresses: they are macros of the firmware.
 soc() { "$python" -B "$here/soc.py" "$build/soc" "$1" "$configuration" >soc.log 2>&1 || { tail -n 20 soc.log; exit 1; }; }
 head -c 4 /dev/zero >firmware.bin
+! "$python" -B "$here/soc.py" "$build/with_l2" "$build/firmware.bin" "$configuration" 8192 >l2.log 2>&1 && grep -q "this SoC has an L2 cache" l2.log ||
+  { echo "a SoC with an L2 cache is taken"; exit 1; }
 soc "$build/firmware.bin"
 macros=$("$python" - soc/csr.json <<'PY'
 import json, sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""soc.py BUILD FIRMWARE.bin CONFIGURATION: a LiteX SoC for Verilator, with VexRiscv, an SDRAM model and the core, whose ROM is the
+"""soc.py BUILD FIRMWARE.bin CONFIGURATION [L2_BYTES]: a LiteX SoC for Verilator, with VexRiscv, an SDRAM model and the core, whose ROM is the
 firmware. Writes BUILD/soc.v, with the files that it reads in ROM and sources.txt, the other files, and csr.json."""
 
 import os
@@ -46,7 +46,7 @@ class Clock(LiteXModule):
 
 
 class Soc(SoCCore):
-    def __init__(self, rom, configuration):
+    def __init__(self, rom, configuration, l2_bytes):
         platform = SimPlatform("SIM", PINS)
         self.crg = Clock(platform.request("sys_clk"))
         SoCCore.__init__(
@@ -64,16 +64,16 @@ class Soc(SoCCore):
         )
         module = modules.MT48LC16M16(CLOCK, "1:1")
         self.sdrphy = SDRAMPHYModel(module=module, data_width=64, clk_freq=CLOCK)
-        self.add_sdram("sdram", phy=self.sdrphy, module=module, l2_cache_size=0)
+        self.add_sdram("sdram", phy=self.sdrphy, module=module, l2_cache_size=l2_bytes)
         add_ufp4(self, configuration)
 
 
-def main(build, firmware, configuration):
+def main(build, firmware, configuration, l2_bytes="0"):
     image = pathlib.Path(firmware).read_bytes()
     image += bytes(-len(image) % 4)
     os.makedirs(build, exist_ok=True)
     os.chdir(build)
-    soc = Soc(list(struct.unpack(f"<{len(image) // 4}I", image)), configuration)
+    soc = Soc(list(struct.unpack(f"<{len(image) // 4}I", image)), configuration, int(l2_bytes))
     soc.finalize()
     soc.platform.get_verilog(soc, name="soc").write("soc.v")
     pathlib.Path("sources.txt").write_text("".join(f"{path}\n" for path, *_ in soc.platform.sources))

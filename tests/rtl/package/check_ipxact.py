@@ -284,6 +284,14 @@ def check_files(document, fpga, folder):
         assert text(view, "s:modelName") == "ufp4_axi" and texts(view, "s:fileSetRef/s:localName") == sets
 
 
+def check_vivado(document, fpga):
+    """Vivado offers it to the boards' parts, and what makes it is installed by ./ufp4 fpga-tools."""
+    families = {each.text for each in document.iterfind(".//{http://www.xilinx.com}family")}
+    assert {"zynquplus", "artix7"} <= families, f"families: {families}"
+    wheels = next(line for line in (fpga.parent / "ufp4").read_text().splitlines() if line.startswith("fpga_wheels="))
+    assert "peakrdl==" in wheels and "peakrdl-ipxact==" in wheels, wheels
+
+
 def check_failures(fpga, folder, out):
     bad = subprocess.run(
         [sys.executable, "-B", fpga / "ipxact.py", folder / "none/component.xml"], timeout=3600, stderr=subprocess.PIPE
@@ -309,6 +317,7 @@ def main():
         out = folder / "component.xml"
         subprocess.run([sys.executable, "-B", fpga / "ipxact.py", out], check=True, timeout=3600)
         document = etree.parse(str(out)).getroot()
+        check_vivado(document, fpga)
         schema().assertValid(document)
         ports, core = verilated(fpga, verilator, folder)
         check_ports(document, ports, check_parameters(document, fpga, core))
