@@ -553,26 +553,20 @@ def ring(n, size, speed):
     return (n - 1) * (size / n / speed + 0.002)
 
 
-def stage_times(totals, layers, dense, experts, pipeline, speed):
+def stage_times(totals, weights, dense, experts, pipeline, speed):
     """Milliseconds of a step whose stages have so many blocks of each kind: 4 replicas, 2 chips a layer, 2 us, speed in bytes a ms."""
-    attention = {
-        "qkv_a": (64, 48, 40, 1, 1),
-        "q_b": (24, 64, 40, 1, 1),
-        "kv_b": (16, 64, 40, 1, 1),
-        "o": (32, 64, 40, 1, 1),
-    }
+    forward = 2 * 2 * ring(2, 2 * 40 * 64, speed)  # what o and down give, scattered and gathered
+    back = sum(2 * ring(2, 2 * 40 * cin, speed) for cin in (24, 16, 64))  # of q_b, kv_b, gate_up
+    attention = 64 * 48 + (24 * 64 + 16 * 64 + 32 * 64) / 2
     late = compute = gather = reduce = 0
     for kind, count in (("experts", experts), ("dense", dense)):
-        each = int(totals[f"block_{kind}"]["cycles"]) / 1e6 / 2
-        shapes = (attention | layers[kind]).values()
-        forward, back = (
-            sum(active * ring(2, 2 * tokens * side[at], speed) for *side, tokens, active, _ in shapes) for at in (1, 0)
-        )
-        one = 2 * ring(4, 4 * sum(cin * cout * many for cin, cout, _, _, many in shapes) / 2, speed)
+        each = int(totals[f"block_{kind}"]["cycles"]) / 1e6
+        shared, own = weights[kind]
+        one = 2 * ring(4, 4 * (attention + shared / 2), speed) + (2 * ring(4, 4 * own / 2, speed) if own else 0)
         for _ in range(count):
             late = max(0, late - 2 / 3 * each - back) + one
         compute, gather, reduce = compute + count * each, gather + count * (forward + back), reduce + count * one
-    send = 0 if pipeline == 1 else 2 * (2 * 40 * 64 / 2 / speed + 0.002)
+    send = 0 if pipeline == 1 else 2 * (2 * 40 * 64 / speed + 0.002)
     parts = compute, gather, send, (pipeline - 1) * (compute + gather + send), reduce, late
     return *parts, sum(parts) - reduce
 
@@ -596,24 +590,11 @@ def test_blocks_of_two_kinds_share_stages():
             "n_routed_experts": experts,
             "num_experts_per_tok": of_token,
         }
-        active = min(experts, 40 * of_token)
-        rows = 40 * of_token // active
-        layers = {
-            "dense": {
-                "gate_up": (64, 2 * width, 40, 1, 1),
-                "down": (width, 64, 40, 1, 1),
-            },  # cin, cout, tokens, how many of them active, how many
-            "experts": {
-                "gate_up": (64, 32, rows, active, experts),
-                "down": (16, 64, rows, active, experts),
-                "shared_gate_up": (64, 32, 40, 1, 1),
-                "shared_down": (16, 64, 40, 1, 1),
-            },
-        }
+        weights = {"dense": (3 * 64 * width, 0), "experts": (3 * 64 * 16, 3 * 64 * 16 * experts)}  # and of experts
         for pipeline, kinds in stages.items():
             for gbps in (0.05, 1, 100):
                 totals, _ = step_of(config, "--chips", f"4x2x{pipeline}", "--link", f"{gbps},2")
-                every = [stage_times(totals, layers, *kind, pipeline, gbps * 1e6) for kind in kinds]
+                every = [stage_times(totals, weights, *kind, pipeline, gbps * 1e6) for kind in kinds]
                 slowest = max(every, key=lambda one: one[-1])
                 longest.add((every.index(slowest), every.index(max(every, key=lambda one: one[0]))))
                 for name, want in zip(names, slowest, strict=True):

@@ -65,6 +65,12 @@ static explore_layer_t *add(explore_model_t *model, const char *name, explore_ki
   return layer;
 }
 
+// How chips share it.
+static void share(explore_layer_t *layer, explore_share_t how, int64_t parts) {
+  layer->share = how;
+  layer->parts = parts;
+}
+
 // Attention's own products: those of query heads that share a head of k and v are one.
 static void add_products(const architecture_t *a, int64_t v_head, explore_model_t *model) {
   const int64_t shared = a->heads / a->kv_heads;
@@ -79,6 +85,7 @@ static void add_products(const architecture_t *a, int64_t v_head, explore_model_
     explore_layer_t *layer = add(model, parts[i].name, parts[i].kind, parts[i].cin, parts[i].cout);
     layer->count = a->kv_heads;
     layer->group = shared;
+    share(layer, EXPLORE_HEADS, a->kv_heads);
   }
 }
 
@@ -90,13 +97,17 @@ static void add_attention(const architecture_t *a, explore_model_t *model) {
     const int64_t q_in = a->q_rank != 0 ? a->q_rank : a->width, q_out = a->heads * a->head;
     const int64_t first = a->kv_rank + a->rope + (a->q_rank != 0 ? a->q_rank : q_out);
     add(model, "qkv_a", EXPLORE_LINEAR, a->width, first);
-    if (a->q_rank != 0) add(model, "q_b", EXPLORE_LINEAR, q_in, q_out);
-    add(model, "kv_b", EXPLORE_LINEAR, a->kv_rank, a->heads * (a->head - a->rope + v_head));
+    if (a->q_rank != 0)
+      share(add(model, "q_b", EXPLORE_LINEAR, q_in, q_out), EXPLORE_COLUMNS, a->heads);
+    share(add(model, "kv_b", EXPLORE_LINEAR, a->kv_rank, a->heads * (a->head - a->rope + v_head)),
+          EXPLORE_COLUMNS, a->heads);
   } else {
-    add(model, "qkv", EXPLORE_LINEAR, a->width, (a->heads + 2 * a->kv_heads) * a->head);
+    share(add(model, "qkv", EXPLORE_LINEAR, a->width, (a->heads + 2 * a->kv_heads) * a->head),
+          EXPLORE_COLUMNS, a->kv_heads);
   }
   add_products(a, v_head, model);
-  add(model, a->plain ? "proj" : "o", EXPLORE_LINEAR, a->heads * v_head, a->width);
+  share(add(model, a->plain ? "proj" : "o", EXPLORE_LINEAR, a->heads * v_head, a->width),
+        EXPLORE_ROWS, a->heads);
 }
 
 // @p prefix, as it stands before the names of the layers of experts that all tokens see.
@@ -116,6 +127,8 @@ static void add_mlp(const architecture_t *a, const char *prefix, int64_t inner, 
     layer->count = count;
     layer->tokens_of = of;
     layer->tokens_by = count;
+    layer->joined = *prefix == 's';
+    share(layer, i == 0 ? EXPLORE_COLUMNS : EXPLORE_ROWS, inner);
   }
 }
 
@@ -149,11 +162,12 @@ static void add_inner(const architecture_t *a, explore_model_t *model) {
 static void add_mamba(const architecture_t *a, explore_model_t *model) {
   const int64_t mixed = a->inner + 2 * a->groups * a->state;
   add(model, "norm", EXPLORE_HOST, a->width, a->width);
-  add(model, "in_proj", EXPLORE_LINEAR, a->width, a->inner + mixed + a->heads);
+  share(add(model, "in_proj", EXPLORE_LINEAR, a->width, a->inner + mixed + a->heads),
+        EXPLORE_COLUMNS, a->groups);
   add(model, "conv", EXPLORE_HOST, mixed, mixed);
   add(model, "scan", EXPLORE_HOST, mixed + a->heads, a->inner);
   add(model, "gate", EXPLORE_HOST, 2 * a->inner, a->inner);
-  add(model, "out_proj", EXPLORE_LINEAR, a->inner, a->width);
+  share(add(model, "out_proj", EXPLORE_LINEAR, a->inner, a->width), EXPLORE_ROWS, a->groups);
 }
 
 static void build(const architecture_t *a, explore_model_t *model) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step on many chips, by formula from the cycles of one: data, tensor and pipeline parallel.
+// Chips that share a step: their options, and which model they can share.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,155 +13,113 @@ static int is_made_of(const char *text, const char *letters) {
   return text[strspn(text, letters)] == '\0';
 }
 
-int explore_chips(const char *chips, const char *link, explore_plan_t *plan) {
-  explore_chips_t *read = &plan->chips;
-  int used = 0;
-  if (chips == NULL && link == NULL) return CLI_GO_ON;
-  if (chips == NULL || link == NULL)
+static int read_link(const char *text, explore_link_t *link, int *used) {
+  return sscanf(text, "%lf,%lf%n", &link->gbps, &link->us, used) == 2 && link->gbps >= least_gbps &&
+         link->gbps <= 1e6 && link->us >= 0 && link->us <= 1e6;
+}
+
+int explore_link(const char *chips, const char *text, explore_plan_t *plan) {
+  explore_layout_t *layout = &plan->layout;
+  int used = 0, more = 0;
+  if (chips == NULL && text == NULL) return CLI_GO_ON;
+  if (chips == NULL || text == NULL)
     return cli_fail(&cli_explore, CLI_USAGE, "--chips DPxTPxPP and --link GBps,us go together");
-  read->text = chips;
-  if (!is_made_of(chips, "0123456789x") ||
-      sscanf(chips, "%6dx%6dx%6d%n", &read->data, &read->tensor, &read->pipeline, &used) != 3 ||
-      chips[used] != '\0' || fmin(read->data, fmin(read->tensor, read->pipeline)) < 1 ||
-      fmax(read->data, fmax(read->tensor, read->pipeline)) > MOST) {
-    return cli_fail(&cli_explore, CLI_USAGE, "--chips: '%s' is not DPxTPxPP, each from 1 to %d",
-                    chips, MOST);
-  }
-  if (!is_made_of(link, "0123456789.,+-eE") ||
-      sscanf(link, "%lf,%lf%n", &read->gbps, &read->us, &used) != 2 || link[used] != '\0' ||
-      !(read->gbps >= least_gbps && read->gbps <= 1e6) || !(read->us >= 0 && read->us <= 1e6)) {
+  layout->text = chips;
+  int good = is_made_of(text, "0123456789.,+-eE:") && read_link(text, &layout->tensor, &used);
+  layout->others = layout->tensor;
+  if (good && text[used] == ':') good = read_link(text + used + 1, &layout->others, &more);
+  if (good && text[used + (more ? more + 1 : 0)] == '\0') return CLI_GO_ON;
+  return cli_fail(&cli_explore, CLI_USAGE,
+                  "--link: '%s' is not GBps,us: from 0.001, and from 0, to 1000000; behind a colon "
+                  "may be those of links of all but TP",
+                  text);
+}
+
+int explore_chips(const char *word, explore_case_t *one) {
+  explore_chips_t *chips = &one->chips;
+  int used = 0, more = 0;
+  *chips = (explore_chips_t){.data = 1, .tensor = 1, .pipeline = 1, .experts = 1};
+  if (word == NULL) return CLI_GO_ON;
+  int good =
+      is_made_of(word, "0123456789x") && strlen(word) < sizeof chips->text &&
+      sscanf(word, "%6dx%6dx%6d%n", &chips->data, &chips->tensor, &chips->pipeline, &used) == 3;
+  if (good && word[used] == 'x') good = sscanf(word + used, "x%6d%n", &chips->experts, &more) == 1;
+  const int all[] = {chips->data, chips->tensor, chips->pipeline, chips->experts};
+  for (int i = 0; i < 4; i++) good = good && all[i] >= 1 && all[i] <= MOST;
+  if (!good || word[used + more] != '\0') {
     return cli_fail(&cli_explore, CLI_USAGE,
-                    "--link: '%s' is not GBps,us: from 0.001, and from 0, to 1000000", link);
+                    "--chips: '%s' is not DPxTPxPP, or DPxTPxPPxEP, each from 1 to %d", word, MOST);
   }
-  if (read->pipeline <= plan->model.blocks) return CLI_GO_ON;
-  return cli_fail(&cli_explore, CLI_USAGE, "--chips: PP is %d, and blocks are %lld", read->pipeline,
-                  (long long)plan->model.blocks);
+  snprintf(chips->text, sizeof chips->text, "%s", word);
+  return CLI_GO_ON;
 }
 
-// Milliseconds of a message.
-static double message(const explore_chips_t *chips, double bytes) {
-  return bytes / chips->gbps / 1e6 + chips->us / 1e3;
+// --- What they can share ------------------------------------------------------------------------
+
+static void check_pipeline(const explore_plan_t *plan, explore_case_t *one) {
+  const int stages = one->chips.pipeline * plan->layout.interleave;
+  if (stages > plan->model.blocks) {
+    snprintf(one->reason, sizeof one->reason, "--chips: PP is %d%s, and blocks are %lld",
+             one->chips.pipeline, plan->layout.interleave > 1 ? ", of several stages a chip" : "",
+             (long long)plan->model.blocks);
+  } else if (plan->layout.interleave > 1 &&
+             (one->chips.pipeline == 1 || one->micro % one->chips.pipeline != 0)) {
+    snprintf(one->reason, sizeof one->reason,
+             "--interleave: PP is %d, of which --micro-batches %d is no multiple, or a stage alone",
+             one->chips.pipeline, one->micro);
+  }
 }
 
-// Of an all-gather, or of a reduce-scatter, in a ring: n - 1 messages of a part of n. An
-// all-reduce is one after the other.
-static double ring(const explore_chips_t *chips, int n, double bytes) {
-  return (n - 1) * message(chips, bytes / n);
-}
-
-static int is_split(const explore_layer_t *layer, int kind) {
-  return layer->kind == EXPLORE_LINEAR && explore_is_of(layer, kind);
-}
-
-// Of a block, which all of its linear layers split by columns of Y: each part of Y is gathered,
-// and of dX each chip has a sum over its columns.
-static double gather(const explore_plan_t *plan, const explore_case_t *of, int kind, int backward) {
-  const double bytes = plan->source == UFP4_DTYPE_BF16 ? 2 : 4, batches = explore_batches(plan, of);
-  double ms = 0;
+static void check_tensor(const explore_plan_t *plan, explore_case_t *one) {
+  int shared = 0;
   for (int i = 0; i < plan->model.layer_count; i++) {
     const explore_layer_t *layer = &plan->model.layers[i];
-    const double tokens = (double)explore_layer_tokens(of, layer) / batches;
-    const double width = (double)explore_width(of, backward ? layer->cin : layer->cout);
-    if (is_split(layer, kind))
-      ms += (double)explore_layer_count(of, layer) * batches *
-            ring(&plan->chips, plan->chips.tensor, tokens * width * bytes);
+    shared |= layer->share != EXPLORE_WHOLE;
+    if (layer->share == EXPLORE_WHOLE || layer->parts % one->chips.tensor == 0) continue;
+    snprintf(one->reason, sizeof one->reason,
+             "--chips: TP is %d, which does not divide %s: its heads, or widths, are %lld",
+             one->chips.tensor, layer->name, (long long)layer->parts);
+    return;
   }
-  return ms;
+  if (!shared)
+    snprintf(one->reason, sizeof one->reason,
+             "--chips: TP is %d, and no layer says by its share how chips share it",
+             one->chips.tensor);
 }
 
-// Of the output of a block, of one micro-batch, and of its gradient.
-static double send(const explore_plan_t *plan, const explore_case_t *of) {
-  const explore_chips_t *chips = &plan->chips;
-  const explore_layer_t *last = &plan->model.layers[plan->model.layer_count - 1];
-  const double bytes = plan->source == UFP4_DTYPE_BF16 ? 2 : 4;
-  const double numbers = (double)of->tokens * (double)explore_width(of, last->cout);
-  if (chips->pipeline == 1) return 0;
-  return 2 * message(chips, bytes * numbers / explore_batches(plan, of) / chips->tensor);
-}
-
-// FP32 gradients of a block's weights.
-static double reduce(const explore_plan_t *plan, int kind) {
-  double numbers = 0;
+static void check_experts(const explore_plan_t *plan, explore_case_t *one) {
+  const int each = one->chips.experts;
+  int found = 0;
+  if (one->chips.data % each != 0) {
+    snprintf(one->reason, sizeof one->reason, "--chips: EP is %d, which does not divide DP, %d",
+             each, one->chips.data);
+    return;
+  }
   for (int i = 0; i < plan->model.layer_count; i++) {
     const explore_layer_t *layer = &plan->model.layers[i];
-    if (is_split(layer, kind))
-      numbers += (double)layer->count * (double)layer->cin * (double)layer->cout;
+    if (!explore_is_expert(layer)) continue;
+    found = 1;
+    if (layer->count % each != 0)
+      snprintf(one->reason, sizeof one->reason,
+               "--chips: EP is %d, which does not divide %lld experts", each,
+               (long long)layer->count);
   }
-  return 2 * ring(&plan->chips, plan->chips.data, 4 * numbers / plan->chips.tensor);
+  if (!found)
+    snprintf(one->reason, sizeof one->reason, "--chips: EP is %d, and the model has no experts",
+             each);
 }
 
-/** Milliseconds of a block of a kind, and how many of them a stage has. */
-typedef struct {
-  double compute, gather, reduce;
-  double backward;  ///< of the micro-batch in which dW becomes whole
-  double count;
-} block_t;
-
-static block_t block_of(const explore_plan_t *plan, const explore_row_t *step, int kind) {
-  const explore_chips_t *chips = &plan->chips;
-  const explore_model_t *model = &plan->model;
-  double sum = 0;
-  for (int i = 0; i < model->kind_count; i++)
-    sum += (double)model->kinds[i].blocks * step->block_cycles[i];
-  const double cycles = step->cycles * step->block_cycles[kind] / sum;
-  const double back = gather(plan, step->of, kind, 1);
-  block_t block = {.compute = cycles / plan->clock_mhz / 1e3 / chips->tensor,
-                   .gather = gather(plan, step->of, kind, 0) + back,
-                   .reduce = reduce(plan, kind)};
-  // DGRAD and WGRAD are two thirds. In a pipeline the last micro-batch's makes dW whole.
-  block.backward =
-      (2 * block.compute / 3 + back) / (chips->pipeline > 1 ? explore_batches(plan, step->of) : 1);
-  return block;
-}
-
-// Consecutive blocks are a stage, and blocks of a kind are consecutive.
-static void fill_stage(const explore_model_t *model, int64_t first, int64_t count,
-                       block_t blocks[EXPLORE_MAX_KINDS]) {
-  int64_t begin = 0;
-  for (int kind = 0; kind < model->kind_count; kind++) {
-    const int64_t end = begin + model->kinds[kind].blocks;
-    const int64_t from = begin > first ? begin : first;
-    const int64_t to = end < first + count ? end : first + count;
-    blocks[kind].count = to > from ? (double)(to - from) : 0;
-    begin = end;
+void explore_check_chips(const explore_plan_t *plan, explore_case_t *one) {
+  if (one->reason[0] != '\0') return;
+  if (one->tokens % one->micro != 0) {
+    snprintf(one->reason, sizeof one->reason,
+             "--micro-batches %d do not divide the %lld tokens of a step", one->micro,
+             (long long)one->tokens);
+  } else if (one->micro > 1 && one->cores > 1) {
+    snprintf(one->reason, sizeof one->reason, "--micro-batches are of one core: --cores is %u",
+             one->cores);
   }
-}
-
-// All-reduces run one after the other: after a block's backward pass, what is left of those of the
-// blocks behind it, and its own. Over blocks that are alike this has a closed form.
-static double late_after(double late, const block_t *block) {
-  const double more = block->reduce - block->backward;
-  if (block->count == 0) return late;
-  return fmax(late + block->count * more, block->reduce + (block->count - 1) * fmax(0, more));
-}
-
-// Of a step all of whose stages are this one.
-static explore_times_t stage_times(const explore_plan_t *plan, const explore_case_t *of,
-                                   const block_t blocks[EXPLORE_MAX_KINDS]) {
-  const double batches = explore_batches(plan, of), message = send(plan, of);
-  explore_times_t ms = {.send = batches * message};
-  for (int kind = plan->model.kind_count - 1; kind >= 0; kind--) {
-    const block_t *block = &blocks[kind];
-    ms.compute += block->count * block->compute;
-    ms.gather += block->count * block->gather;
-    ms.reduce += block->count * block->reduce;
-    ms.exposed = late_after(ms.exposed, block);
-  }
-  ms.bubble = (plan->chips.pipeline - 1) * ((ms.compute + ms.gather) / batches + message);
-  ms.step = ms.compute + ms.gather + ms.send + ms.bubble + ms.exposed;
-  return ms;
-}
-
-explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *step) {
-  const explore_model_t *model = &plan->model;
-  const int64_t stages = plan->chips.pipeline, each = (model->blocks + stages - 1) / stages;
-  block_t blocks[EXPLORE_MAX_KINDS];
-  explore_times_t slowest = {.step = -1};
-  for (int kind = 0; kind < model->kind_count; kind++) blocks[kind] = block_of(plan, step, kind);
-  for (int64_t i = 0; i < stages; i++) {
-    fill_stage(model, i * each, each, blocks);
-    const explore_times_t ms = stage_times(plan, step->of, blocks);
-    if (ms.step > slowest.step) slowest = ms;
-  }
-  return slowest;
+  if (one->reason[0] == '\0') check_pipeline(plan, one);
+  if (one->reason[0] == '\0' && one->chips.tensor > 1) check_tensor(plan, one);
+  if (one->reason[0] == '\0' && one->chips.experts > 1) check_experts(plan, one);
 }

@@ -175,12 +175,13 @@ double explore_total_blocks(const explore_plan_t *plan, const explore_row_t *tot
     for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
       const int copies =
           explore_wants(of, role, UFP4_AXIS_ROW) + explore_wants(of, role, UFP4_AXIS_COL);
+      const int once = role == UFP4_ROLE_W && layer->kind == EXPLORE_LINEAR;
       const int batches = role == UFP4_ROLE_W ? 1 : explore_batches(plan, of);
       for (int b = 0; b < batches; b++) {
         const int64_t tokens = part_of(explore_layer_tokens(of, layer), batches, b);
         const explore_row_t row =
             explore_quant_row(plan, of, layer, tokens, role, EXPLORE_QUANT, copies);
-        blocks += times * explore_quant_blocks(&row);
+        blocks += (once ? 1 : of->micro) * times * explore_quant_blocks(&row);
       }
     }
   }
@@ -192,23 +193,36 @@ double explore_total_blocks(const explore_plan_t *plan, const explore_row_t *tot
 explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t *step) {
   const explore_ppa_t *ppa = &plan->ppa;
   const ufp4_configuration_t *core = &step->of->core;
-  explore_energy_t out = {NAN, NAN, NAN, NAN, NAN, um2_of(ppa, step->of)};
+  const explore_layout_t *layout = &plan->layout;
+  explore_energy_t out = {NAN, NAN, NAN, NAN, NAN, um2_of(ppa, step->of), NAN, NAN, NAN};
   const explore_unit_t *pe = pe_of(ppa, core);
   if (pe == NULL || isnan(step->cycles)) return out;
   const double fj = 1e-15, *fprop = pe->fprop, *wgrad = pe->wgrad;
   const int elem = (int)step->of->recipe.elem;
-  const double slots =
-      (double)step->of->cores * core->lanes * core->rows * core->cols * step->cycles;
-  const double w = macs_of(plan, step->of, UFP4_PASS_WGRAD);
+  // Of all chips of a replica. A forward pass that is run again is a third of all.
+  const double chips = step->of->chips.tensor, again = layout->recompute ? 4.0 / 3 : 1;
+  const double lanes = (double)step->of->cores * core->lanes * core->rows * core->cols;
+  const double slots = chips * again * lanes * step->cycles;
+  const double forward = macs_of(plan, step->of, UFP4_PASS_FPROP);
+  const double w = chips * macs_of(plan, step->of, UFP4_PASS_WGRAD);
   const double rest =
-      macs_of(plan, step->of, UFP4_PASS_FPROP) + macs_of(plan, step->of, UFP4_PASS_DGRAD);
+      chips * ((layout->recompute ? 2 : 1) * forward + macs_of(plan, step->of, UFP4_PASS_DGRAD));
   const double beats =
-      step->counters[UFP4_COUNTER_READ_BEATS] + step->counters[UFP4_COUNTER_WRITE_BEATS];
+      chips * again *
+      (step->counters[UFP4_COUNTER_READ_BEATS] + step->counters[UFP4_COUNTER_WRITE_BEATS]);
   out.macs = fj * (rest * fprop[elem] + w * wgrad[elem]);
   out.idle = fj * (slots - rest - w) * pe->idle;
   out.clock = fj * slots * pe->clock_pins;
   if (ppa->byte_pj > 0) out.bus = 1e-12 * ppa->byte_pj * beats * core->bus_bytes;
   out.all = out.macs + out.idle + out.clock + (ppa->byte_pj > 0 ? out.bus : 0);
+  if (layout->text == NULL) return out;
+  // What is left of the step on all chips their lanes idle, and their clocks go on.
+  const explore_times_t ms = explore_times(plan, step);
+  const double replicas = step->of->chips.data, all = replicas * chips * step->of->chips.pipeline;
+  const double time = all * lanes * ms.step * plan->clock_mhz * 1e3;
+  out.wait = fj * (time - replicas * slots) * (pe->idle + pe->clock_pins);
+  if (layout->link_pj > 0) out.link = 1e-12 * layout->link_pj * all * ms.sent;
+  out.chips = replicas * out.all + out.wait + (layout->link_pj > 0 ? out.link : 0);
   return out;
 }
 

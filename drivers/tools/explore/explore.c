@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4 explore: cycles of whole training steps, over recipes, cores and memories.
-#include "explore.h"
-
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "arguments.h"
 #include "base/dram.h"
 #include "base/file.h"
 #include "frame/maker.h"
 #include "frame/progress.h"
 #include "ufp4_schedule.h"
 
-typedef struct {
-  const char *recipes, *configurations, *bandwidths, *latencies, *drams, *channels, *tokens,
-      *folder, *timeline, *hf, *cores, *chips, *link, *ppa;
-  uint64_t layers, batches;
-  float clock_mhz, byte_pj;
-  int source, serial, json, resume, attention, host_bytes, split;
-} arguments_t;
-
-enum { LISTS = EXPLORE_LISTS, MAX_CASES = 4096, MAX_BANDWIDTH = 4096 };
+enum { LISTS = EXPLORE_LISTS, MAX_CASES = 4096, MAX_BANDWIDTH = 4096, MAX_MICRO = 65536 };
 
 // --- Lists --------------------------------------------------------------------------------------
 
@@ -68,12 +59,13 @@ static int read_dram(const explore_plan_t *plan, const char *name, const char *c
 
 // --- The plan -----------------------------------------------------------------------------------
 
-const char *const explore_list_names[LISTS] = {"recipe",   "config", "mem-latency",   "dram",
-                                               "channels", "tokens", "mem-bandwidth", "cores"};
+const char *const explore_list_names[LISTS] = {"recipe",        "config", "mem-latency",   "dram",
+                                               "channels",      "tokens", "mem-bandwidth", "chips",
+                                               "micro-batches", "cores"};
 
 static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
                      explore_case_t *one) {
-  unsigned tokens = 0;
+  unsigned tokens = 0, micro = 1;
   int end = cli_recipe(&cli_explore, words[0], &one->recipe);
   if (end == CLI_GO_ON) end = read_configuration(words[1], one);
   if (end == CLI_GO_ON)
@@ -83,10 +75,13 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
     end = read_number(explore_list_names[5], words[5], 1, UFP4_MAX_DIM, &tokens);
   if (end == CLI_GO_ON)
     end = read_number(explore_list_names[6], words[6], 0, MAX_BANDWIDTH, &one->mem_bandwidth);
+  if (end == CLI_GO_ON) end = explore_chips(plan->layout.text != NULL ? words[7] : NULL, one);
+  if (end == CLI_GO_ON) end = read_number(explore_list_names[8], words[8], 1, MAX_MICRO, &micro);
   if (end == CLI_GO_ON)
-    end = read_number(explore_list_names[7], words[7], 1, EXPLORE_MAX_CORES, &one->cores);
+    end = read_number(explore_list_names[9], words[9], 1, EXPLORE_MAX_CORES, &one->cores);
   if (end != CLI_GO_ON) return end;
   one->tokens = tokens;
+  one->micro = (int)micro;
   if (one->reason[0] != '\0') return CLI_GO_ON;
   ufp4_message_t why = {0};
   const char *model_key = ufp4_recipe_model_key(&one->recipe);
@@ -109,6 +104,7 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
     snprintf(one->reason, sizeof one->reason,
              "several cores share the banks of --dram or a --mem-bandwidth, not both");
   }
+  explore_check_chips(plan, one);
   explore_ppa_note(plan, one);
   return CLI_GO_ON;
 }
@@ -146,9 +142,11 @@ static int add_cases(explore_plan_t *plan, const explore_list_t lists[LISTS]) {
   return CLI_GO_ON;
 }
 
-static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *plan) {
+static int make_plan(const explore_arguments_t *a, const char *shapes, explore_plan_t *plan) {
+  const char *chips = a->chips != NULL ? a->chips : "1x1x1";
   const char *const texts[LISTS] = {a->recipes,  a->configurations, a->latencies,  a->drams,
-                                    a->channels, a->tokens,         a->bandwidths, a->cores};
+                                    a->channels, a->tokens,         a->bandwidths, chips,
+                                    a->micro,    a->cores};
   explore_list_t *lists = calloc(LISTS, sizeof *lists);
   if (lists == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
   plan->folder = a->folder;
@@ -159,8 +157,15 @@ static int make_plan(const arguments_t *a, const char *shapes, explore_plan_t *p
   plan->timeline = a->timeline;
   plan->host_bytes = a->host_bytes;
   plan->split = (explore_split_t)a->split;
+  plan->layout = (explore_layout_t){.zero = (int)a->zero,
+                                    .recompute = a->recompute,
+                                    .sequence = a->sequence,
+                                    .interleave = (int)a->interleave,
+                                    .reduce = a->reduce,
+                                    .hbm_gb = (double)a->hbm_gb,
+                                    .link_pj = (double)a->link_pj};
   int end = explore_model(shapes, a->hf, a->attention, (int64_t)a->layers, &plan->model);
-  if (end == CLI_GO_ON) end = explore_chips(a->chips, a->link, plan);
+  if (end == CLI_GO_ON) end = explore_link(a->chips, a->link, plan);
   if (end == CLI_GO_ON) end = explore_ppa(a->ppa, a->byte_pj, plan);
   for (int i = 0; i < LISTS; i++) plan->lists[i] = texts[i];
   for (int i = 0; i < LISTS && end == CLI_GO_ON; i++)
@@ -253,6 +258,30 @@ static void print_rows(const explore_plan_t *plan, const explore_rows_t *rows, i
   for (int i = from; i < rows->count; i++) explore_print_line(plan, &rows->rows[i]);
 }
 
+// A case before this one that has the same jobs: replicas and stages are formulas. NULL: none.
+static const explore_case_t *same_jobs(const explore_plan_t *plan, int index) {
+  const explore_case_t *one = &plan->cases[index];
+  for (int i = 0; i < index; i++) {
+    const explore_case_t *is = &plan->cases[i];
+    if (is->reason[0] == '\0' && one->reason[0] == '\0' && is->micro == one->micro &&
+        is->chips.tensor == one->chips.tensor && is->chips.experts == one->chips.experts &&
+        explore_is_same_case(is, one))
+      return is;
+  }
+  return NULL;
+}
+
+static int copy_rows(const explore_case_t *from, const explore_case_t *to, explore_rows_t *rows) {
+  int end = CLI_GO_ON;
+  for (int i = 0, before = rows->count; i < before && end == CLI_GO_ON; i++) {
+    if (rows->rows[i].of != from) continue;
+    explore_row_t row = rows->rows[i];
+    row.of = to;
+    end = explore_add_row(rows, &row);
+  }
+  return end;
+}
+
 // What has ended is read, but what did not go is tried again, and what is to be drawn is run.
 static int run_case(const explore_plan_t *plan, int index, explore_rows_t *rows) {
   const int before = rows->count;
@@ -262,7 +291,9 @@ static int run_case(const explore_plan_t *plan, int index, explore_rows_t *rows)
   if (end != CLI_GO_ON || (found && one->reason[0] == '\0')) return end;
   if (found) one->reason[0] = '\0';
   rows->count = before;
-  end = explore_run(plan, one, rows);
+  const explore_case_t *same = plan->timeline == NULL ? same_jobs(plan, index) : NULL;
+  if (same != NULL) end = copy_rows(same, one, rows);
+  if (end == CLI_GO_ON && rows->count == before) end = explore_run(plan, one, rows);
   if (end != CLI_GO_ON) return end;
   return explore_kept_write(plan, index, &rows->rows[before], rows->count - before);
 }
@@ -358,116 +389,30 @@ static int run_plan(const explore_plan_t *plan, int json, int resume) {
   return end == CLI_GO_ON ? CLI_OK : end;
 }
 
-static int check(const arguments_t *a, const cli_options_t *options) {
-  const int batches_given = cli_option_given(options, "batches");
-  const int layers_given = cli_option_given(options, "layers");
-  if (a->folder == NULL) return cli_fail(&cli_explore, CLI_USAGE, "-o DIR is missing");
-  if (strcmp(a->cores, "1") != 0 && (!a->serial || a->timeline != NULL))
-    return cli_fail(&cli_explore, CLI_USAGE, "--cores goes with --serial, without --timeline");
-  if (cli_option_given(options, "channels") && strcmp(a->drams, "none") == 0)
-    return cli_fail(&cli_explore, CLI_USAGE, "--channels goes with a --dram that is not none");
-  if (cli_option_given(options, "split") && !cli_option_given(options, "cores"))
-    return cli_fail(&cli_explore, CLI_USAGE, "--split goes with --cores");
-  if (batches_given && a->serial)
-    return cli_fail(&cli_explore, CLI_USAGE, "--batches goes side by side: leave --serial out");
-  if (batches_given && (a->batches < 1 || a->batches > UFP4_SCHEDULE_BATCHES))
-    return cli_fail(&cli_explore, CLI_USAGE, "--batches: 1 or %d", UFP4_SCHEDULE_BATCHES);
-  if (layers_given && (a->layers < 1 || a->layers > 1000000))
-    return cli_fail(&cli_explore, CLI_USAGE, "--layers: a whole number from 1 to 1000000");
-  if (cli_option_given(options, "byte-pj") &&
-      (a->ppa == NULL || !(a->byte_pj > 0 && a->byte_pj <= 1e6f)))
-    return cli_fail(&cli_explore, CLI_USAGE, "--byte-pj: over 0, at most 1000000, with --ppa");
-  if (!(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
-    return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz: over 0, at most 1000000");
-  return CLI_GO_ON;
-}
-
-static void add_options(cli_options_t *options, arguments_t *a) {
-  cli_option_add(options, "o", CLI_TEXT, &a->folder, "DIR", "for explore.csv and report.html");
-  cli_option_add(options, "recipe", CLI_TEXT, &a->recipes, "LIST",
-                 "recipes, with commas between them (default ufp4)");
-  cli_option_add(options, "config", CLI_TEXT, &a->configurations, "LIST",
-                 "configurations of the core: names, FILE.toml, or parameters as "
-                 "rows=8:cols=16:bus=32, with ranges as rows=4..32 (doubling) or rows=4..32+4 "
-                 "(default default)");
-  cli_option_add(options, "mem-bandwidth", CLI_TEXT, &a->bandwidths, "LIST",
-                 "memory: bytes a cycle, each way (default 0: as wide as the bus)");
-  cli_option_add(options, "mem-latency", CLI_TEXT, &a->latencies, "LIST",
-                 "memory: cycles from address to first data (default 100)");
-  cli_option_add(options, "dram", CLI_TEXT, &a->drams, "LIST",
-                 "memory: none, or with the banks, rows and refresh of lpddr5 or hbm3, or with so "
-                 "many channels hbm3:8, behind --mem-latency, every cycle stepped (default none)");
-  cli_option_add(options, "channels", CLI_TEXT, &a->channels, "LIST",
-                 "of --dram, among which addresses go round, 256 bytes each (default 0: as many as "
-                 "a package has)");
-  cli_option_add(options, "source", CLI_CHOICE, &a->source, "bf16|f32",
-                 "X, W, dY, Y and dX (default bf16); dW is FP32");
-  cli_option_add(options, "tokens", CLI_TEXT, &a->tokens, "LIST",
-                 "tokens of a step (default 4096)");
-  cli_option_add(options, "hf", CLI_TEXT, &a->hf, "config.json",
-                 "the model of a transformers configuration, in the place of SHAPES");
-  cli_option_add(options, "attention", CLI_FLAG, &a->attention, NULL,
-                 "attention's products (kind bf16, with a side of seq) on the core, too");
-  cli_option_add(options, "host-bytes", CLI_FLAG, &a->host_bytes, NULL,
-                 "rows of what the host does, without cycles: bytes that it reads and writes");
-  cli_option_add(
-      options, "cores", CLI_TEXT, &a->cores, "LIST",
-      "cores that share the memory, each GEMM split among them; with --serial (default 1)");
-  cli_option_add(options, "split", CLI_CHOICE, &a->split, "tokens|n|auto|gemms",
-                 "how: by rows or by columns of D, or the better of both for each GEMM (default "
-                 "auto); or of layers with a count, as experts, one on each core");
-  cli_option_add(options, "chips", CLI_TEXT, &a->chips, "DPxTPxPP",
-                 "chips, data, tensor and pipeline parallel, by formula from the cycles of one; "
-                 "with --link");
-  cli_option_add(options, "link", CLI_TEXT, &a->link, "GBps,us",
-                 "between chips: 10^9 bytes a second each way, and a message's latency");
-  cli_option_add(options, "ppa", CLI_TEXT, &a->ppa, "asap7|FILE.json",
-                 "joules and um2 of a step, by rows of ./ufp4 ppa: those that are built in, or its "
-                 "ppa.json with --energy");
-  cli_option_add(options, "byte-pj", CLI_REAL, &a->byte_pj, "F",
-                 "likewise energy of a byte on the bus, in pJ (default: not in it)");
-  cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
-                 "blocks of the model (default: its own)");
-  cli_option_range(options, "a whole number from 1 to 1000000");
-  cli_option_add(
-      options, "batches", CLI_UINT, &a->batches, "1|2",
-      "micro-batches of a step (default 2 where each has two macro-tiles of rows in every "
-      "layer, else 1)");
-  cli_option_range(options, "1 or 2");
-  cli_option_add(options, "clock-mhz", CLI_REAL, &a->clock_mhz, "F",
-                 "clock, for milliseconds and tokens a second (default 1000)");
-  cli_option_add(options, "serial", CLI_FLAG, &a->serial, NULL,
-                 "one job after the other, all tokens at once: one micro-batch");
-  cli_option_add(options, "resume", CLI_FLAG, &a->resume, NULL,
-                 "go on with a run that was stopped");
-  cli_option_add(options, "timeline", CLI_TEXT, &a->timeline, "FILE.json",
-                 "of one case: write what each unit is at, for ui.perfetto.dev");
-  cli_option_add(options, "json", CLI_FLAG, &a->json, NULL,
-                 "print all columns of explore.csv as JSON");
-}
-
 static int run(int argc, char **argv) {
-  arguments_t a = {.recipes = "ufp4",
-                   .configurations = "default",
-                   .bandwidths = "0",
-                   .latencies = "100",
-                   .drams = "none",
-                   .channels = "0",
-                   .tokens = "4096",
-                   .cores = "1",
-                   .split = EXPLORE_SPLIT_AUTO,
-                   .clock_mhz = 1000};
+  explore_arguments_t a = {.recipes = "ufp4",
+                           .configurations = "default",
+                           .bandwidths = "0",
+                           .latencies = "100",
+                           .drams = "none",
+                           .channels = "0",
+                           .tokens = "4096",
+                           .cores = "1",
+                           .micro = "1",
+                           .interleave = 1,
+                           .split = EXPLORE_SPLIT_AUTO,
+                           .clock_mhz = 1000};
   cli_options_t options = {0};
   char **inputs;
   int count = 0;
   explore_plan_t *plan = calloc(1, sizeof *plan);
   if (plan == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
   cli_join_words(argc, argv, plan->words, sizeof plan->words);
-  add_options(&options, &a);
+  explore_options(&options, &a);
   int end = cli_parse(&cli_explore, &options, argc, argv, 0, 1, &inputs, &count);
   if (end == CLI_GO_ON && (count != 0) == (a.hf != NULL))
     end = cli_fail(&cli_explore, CLI_USAGE, "SHAPES or --hf config.json is needed, and not both");
-  if (end == CLI_GO_ON) end = check(&a, &options);
+  if (end == CLI_GO_ON) end = explore_check_options(&a, &options);
   if (end == CLI_GO_ON) end = ranks_begin(&cli_explore, &plan->ranks);
   const char *shapes = a.hf != NULL || count == 0 ? a.hf : inputs[0];
   if (end == CLI_GO_ON) end = make_plan(&a, shapes, plan);

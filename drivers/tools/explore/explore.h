@@ -25,6 +25,10 @@ typedef enum {
 /** In the place of a width: the tokens of a sequence, which are those of the step. */
 enum { EXPLORE_SEQUENCE = 0 };
 
+/** What of a layer each of the chips has that share it: all of it; some columns of Y, and so rows
+ * of W; some columns of X, and so a part of each sum; some of its matrices. */
+typedef enum { EXPLORE_WHOLE, EXPLORE_COLUMNS, EXPLORE_ROWS, EXPLORE_HEADS } explore_share_t;
+
 /** Layers of one shape in one block of a model. */
 typedef struct {
   char name[EXPLORE_NAME];
@@ -33,8 +37,11 @@ typedef struct {
   int64_t tokens;                ///< that it sees; 0: a share of those of the step
   int64_t tokens_of, tokens_by;  ///< this one
   int64_t group;                 ///< matrices of so many tokens that share one W
-  unsigned kinds;                ///< of blocks, that have it: bits
-  int64_t blocks;                ///< of the model, that have it
+  explore_share_t share;
+  int64_t parts;   ///< that many chips, or a divisor of it, can share it; 0: any
+  int joined;      ///< what it gives is added up with another layer's before it is sent
+  unsigned kinds;  ///< of blocks, that have it: bits
+  int64_t blocks;  ///< of the model, that have it
 } explore_layer_t;
 
 enum { EXPLORE_MAX_KINDS = 2 };
@@ -102,28 +109,46 @@ typedef enum {
   EXPLORE_SPLIT_COUNT,  ///< of a row: it was not split
 } explore_split_t;
 
+/** Chips that share a step. */
+typedef struct {
+  char text[32];               ///< as they were given
+  int data, tensor, pipeline;  ///< parallel
+  int experts;                 ///< of the replicas, so many share the experts
+} explore_chips_t;
+
+/** A link, each way: 10^9 bytes a second, and a message's latency. */
+typedef struct {
+  double gbps, us;
+} explore_link_t;
+
+/** How chips share a step, and what they have. */
+typedef struct {
+  const char *text;               ///< --chips as it was given, or NULL: there is one chip
+  explore_link_t tensor, others;  ///< between chips that share layers, and all others
+  int zero;                       ///< stage: what replicas share of optimizer, dW, W
+  int recompute, sequence;        ///< switches
+  int interleave;                 ///< stages of a chip
+  int reduce;                     ///< what dW is sent in: explore_reduce_bytes
+  double hbm_gb, link_pj;         ///< 0: not given
+} explore_layout_t;
+
 /** Core, memory, recipe and size of a step. */
 typedef struct {
   ufp4_recipe_t recipe;
   ufp4_configuration_t core;
   unsigned cores;  ///< of these that share the memory
   unsigned mem_bandwidth, mem_latency;
-  char dram[24];                                   ///< a name of base/dram.h, or empty
-  int64_t tokens;                                  ///< of a step
+  char dram[24];   ///< a name of base/dram.h, or empty
+  int64_t tokens;  ///< of a step
+  int micro;       ///< micro-batches of it, one after the other
+  explore_chips_t chips;
   char reason[sizeof((ufp4_message_t *)0)->text];  ///< why the core cannot do it; empty if it can
   char note[160];  ///< which setting has no effect, and what --ppa lacks; empty if neither
 } explore_case_t;
 
-enum { EXPLORE_LISTS = 8 };
+enum { EXPLORE_LISTS = 10 };
 /** The options that take lists. */
 extern const char *const explore_list_names[EXPLORE_LISTS];
-
-/** Chips that share a step, and the links between them. */
-typedef struct {
-  const char *text;            ///< as they were given, or NULL: there is one
-  int data, tensor, pipeline;  ///< parallel
-  double gbps, us;  ///< of a link, each way: 10^9 bytes a second, and a message's latency
-} explore_chips_t;
 
 enum { EXPLORE_UNITS = 7 };
 
@@ -156,7 +181,7 @@ typedef struct {
   int batches;           ///< micro-batches, 0: explore_batches decides
   const char *timeline;  ///< of the only case, or NULL
   double clock_mhz;
-  explore_chips_t chips;
+  explore_layout_t layout;
   explore_ppa_t ppa;
   explore_case_t *cases;
   int case_count;
@@ -165,11 +190,17 @@ typedef struct {
 } explore_plan_t;
 
 /** @param chips, link  options, or NULL. @return CLI_GO_ON or the exit status. */
-int explore_chips(const char *chips, const char *link, explore_plan_t *plan);
+int explore_link(const char *chips, const char *link, explore_plan_t *plan);
+/** A word of --chips, or NULL. @return likewise */
+int explore_chips(const char *word, explore_case_t *one);
+/** Gives a case the reason why its chips cannot share the model. */
+void explore_check_chips(const explore_plan_t *plan, explore_case_t *one);
 /** @param path  a ppa.json, or asap7 for the rows that are built in, or NULL. @return likewise. */
 int explore_ppa(const char *path, float byte_pj, explore_plan_t *plan);
 /** Notes of a case what the rows lack. */
 void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one);
+/** Whether two have the same core, memory, recipe and tokens. */
+int explore_is_same_case(const explore_case_t *a, const explore_case_t *b);
 /** Refuses a case that those of the plan have already, by other words: one is enough. @return
  * likewise. */
 int explore_check_case(const explore_plan_t *plan, const explore_case_t *one);

@@ -11,15 +11,39 @@
 
 // --- Shapes -------------------------------------------------------------------------------------
 
-// Rows of all layers of this shape in a block, which share the step's tokens.
+int64_t explore_tokens(const explore_case_t *of) {
+  return of->tokens / of->micro;
+}
+
+int explore_is_expert(const explore_layer_t *layer) {
+  return layer->kind == EXPLORE_LINEAR && layer->tokens_by > 1;
+}
+
+explore_case_t explore_alone(const explore_case_t *of) {
+  explore_case_t alone = *of;
+  alone.chips = (explore_chips_t){.data = 1, .tensor = 1, .pipeline = 1, .experts = 1};
+  return alone;
+}
+
+// Layers of this shape on a chip.
+static int64_t count_of(const explore_case_t *of, const explore_layer_t *layer) {
+  if (layer->share == EXPLORE_HEADS) return layer->count / of->chips.tensor;
+  return explore_is_expert(layer) ? layer->count / of->chips.experts : layer->count;
+}
+
+// Rows of all of them, which share the tokens of a micro-batch; of experts those of all replicas
+// that share these.
 static int64_t routed(const explore_case_t *of, const explore_layer_t *layer) {
-  const int64_t by = layer->tokens_by, all = of->tokens * layer->tokens_of;
-  return all / by * layer->count + (all % by * layer->count + by - 1) / by;
+  const int64_t replicas = explore_is_expert(layer) ? of->chips.experts : 1;
+  const int64_t by = layer->tokens_by, all = replicas * explore_tokens(of) * layer->tokens_of;
+  const int64_t count = count_of(of, layer);
+  return all / by * count + (all % by * count + by - 1) / by;
 }
 
 int64_t explore_layer_count(const explore_case_t *of, const explore_layer_t *layer) {
   const int64_t rows = routed(of, layer);
-  return layer->tokens != 0 || rows > layer->count ? layer->count : rows;
+  const int64_t count = count_of(of, layer);
+  return layer->tokens != 0 || rows > count ? count : rows;
 }
 
 int64_t explore_layer_tokens(const explore_case_t *of, const explore_layer_t *layer) {
@@ -34,20 +58,29 @@ double explore_layer_share(const explore_case_t *of, const explore_layer_t *laye
   return (double)routed(of, layer) / (double)(each * explore_layer_count(of, layer));
 }
 
-int64_t explore_width(const explore_case_t *of, int64_t width) {
-  return width == EXPLORE_SEQUENCE ? of->tokens : width;
+static int64_t width(const explore_case_t *of, int64_t all, int is_shared) {
+  if (all == EXPLORE_SEQUENCE) return explore_tokens(of);
+  return is_shared ? all / of->chips.tensor : all;
+}
+
+int64_t explore_cin(const explore_case_t *of, const explore_layer_t *layer) {
+  return width(of, layer->cin, layer->share == EXPLORE_ROWS);
+}
+
+int64_t explore_cout(const explore_case_t *of, const explore_layer_t *layer) {
+  return width(of, layer->cout, layer->share == EXPLORE_COLUMNS);
 }
 
 void explore_role_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens,
                         int role, int64_t *rows, int64_t *cols) {
-  const int64_t cin = explore_width(of, layer->cin), cout = explore_width(of, layer->cout);
+  const int64_t cin = explore_cin(of, layer), cout = explore_cout(of, layer);
   *rows = role == UFP4_ROLE_W ? cout : tokens;
   *cols = role == UFP4_ROLE_DY ? cout : cin;
 }
 
 void explore_pass_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens,
                         int pass, int64_t *m, int64_t *n, int64_t *k) {
-  const int64_t cin = explore_width(of, layer->cin), cout = explore_width(of, layer->cout);
+  const int64_t cin = explore_cin(of, layer), cout = explore_cout(of, layer);
   *m = pass == UFP4_PASS_WGRAD ? cout : tokens;
   *n = pass == UFP4_PASS_FPROP ? cout : cin;
   *k = pass == UFP4_PASS_FPROP ? cin : pass == UFP4_PASS_DGRAD ? cout : tokens;
@@ -68,6 +101,10 @@ int explore_wants(const explore_case_t *of, int role, int axis) {
 
 ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass) {
   return pass == UFP4_PASS_WGRAD ? UFP4_DTYPE_F32 : plan->source;
+}
+
+int explore_adds(const explore_case_t *of, int pass) {
+  return pass == UFP4_PASS_WGRAD && of->micro > 1;
 }
 
 int explore_batches(const explore_plan_t *plan, const explore_case_t *of) {
@@ -129,7 +166,7 @@ static explore_row_t start_row(const explore_case_t *of, const explore_layer_t *
                          .batch = EXPLORE_NO_BATCH,
                          .split = EXPLORE_SPLIT_COUNT,
                          .of = of,
-                         .count = explore_layer_count(of, layer) * layer->blocks,
+                         .count = explore_layer_count(of, layer) * layer->blocks * of->micro,
                          .tokens = (double)tokens};
 }
 
@@ -139,14 +176,16 @@ explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t 
   explore_pass_shape(of, layer, tokens, pass, &row.m, &row.n, &row.k);
   row.macs = explore_layer_share(of, layer) * (double)row.m * (double)row.n * (double)row.k;
   const unsigned d_bytes = explore_result_dtype(plan, pass) == UFP4_DTYPE_BF16 ? 2 : 4;
-  const bounds_gemm_t gemm = {.m = row.m, .n = row.n, .k = row.k, .d_bytes = d_bytes};
+  const int adds = explore_adds(of, pass);
+  const bounds_gemm_t gemm = {
+      .m = row.m, .n = row.n, .k = row.k, .d_bytes = d_bytes, .operations = adds, .has_c = adds};
   const bounds_t bounds = bounds_of(&of->core, explore_bytes_per_cycle(of), &gemm);
   row.compute = bounds.compute;
   row.load = bounds.load;
   row.array = bounds.array;
   row.memory = explore_memory_bound(of, bounds.read, bounds.write);
   row.output = bounds.output;
-  row.read = bounds.operand_bytes;
+  row.read = bounds.operand_bytes + (adds ? (double)row.m * (double)row.n * 4 : 0);
   row.written = (double)row.m * (double)row.n * d_bytes;
   return row;
 }
@@ -168,6 +207,7 @@ explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t
   static const char *const names[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
   explore_row_t row = start_row(of, layer, tokens, pass);
   row.tensor = names[role];
+  if (role == UFP4_ROLE_W && layer->kind == EXPLORE_LINEAR) row.count /= of->micro;
   explore_role_shape(of, layer, tokens, role, &row.m, &row.n);
   const double bytes = explore_bytes_per_cycle(of), numbers = (double)row.m * (double)row.n;
   const double row_bytes = (double)row.n * (plan->source == UFP4_DTYPE_BF16 ? 2 : 4);
@@ -202,23 +242,25 @@ int explore_add_row(explore_rows_t *rows, const explore_row_t *row) {
 }
 
 // A product reads both of its tensors, and backward the gradient twice; what else the host does
-// reads and writes each number once.
-static explore_row_t host_row(const explore_case_t *of, const explore_layer_t *layer,
+// reads and writes each number once. That of all chips which share a layer.
+static explore_row_t host_row(const explore_case_t *shared, const explore_layer_t *layer,
                               explore_pass_t pass) {
+  const explore_case_t alone = explore_alone(shared), *of = &alone;
   const int64_t tokens = explore_layer_tokens(of, layer);
   explore_row_t row = start_row(of, layer, tokens, pass);
-  const double bytes = 2, x = bytes * (double)tokens * (double)explore_width(of, layer->cin),
-               y = bytes * (double)tokens * (double)explore_width(of, layer->cout);
-  const double w = layer->kind == EXPLORE_HOST ? 0
-                                               : bytes * (double)explore_width(of, layer->cin) *
-                                                     (double)explore_width(of, layer->cout);
+  const double bytes = 2, x = bytes * (double)tokens * (double)explore_cin(of, layer),
+               y = bytes * (double)tokens * (double)explore_cout(of, layer);
+  const double w = layer->kind == EXPLORE_HOST
+                       ? 0
+                       : bytes * (double)explore_cin(of, layer) * (double)explore_cout(of, layer);
   const int product = layer->kind == EXPLORE_BF16, forward = pass == EXPLORE_FORWARD;
   row.m = tokens;
-  row.n = explore_width(of, layer->cout);
-  row.k = product ? explore_width(of, layer->cin) : 0;
+  row.n = explore_cout(of, layer);
+  row.k = product ? explore_cin(of, layer) : 0;
   row.cycles = NAN;
   row.read = forward ? x + w : x + w + (product ? 2 : 1) * y;
   row.written = forward ? y : x + w;
+  row.of = shared;
   return row;
 }
 

@@ -11,14 +11,23 @@ int64_t explore_layer_count(const explore_case_t *of, const explore_layer_t *lay
 int64_t explore_layer_tokens(const explore_case_t *of, const explore_layer_t *layer);
 /** What part of these rows there is, over all layers of this shape: 1 where they divide evenly. */
 double explore_layer_share(const explore_case_t *of, const explore_layer_t *layer);
-/** A width of a layer: cin or cout. */
-int64_t explore_width(const explore_case_t *of, int64_t width);
+/** Widths of a layer on one chip. */
+int64_t explore_cin(const explore_case_t *of, const explore_layer_t *layer);
+int64_t explore_cout(const explore_case_t *of, const explore_layer_t *layer);
+/** Of a micro-batch. */
+int64_t explore_tokens(const explore_case_t *of);
+/** Whether its layers of this shape see tokens that were chosen for them. */
+int explore_is_expert(const explore_layer_t *layer);
+/** The case as it is on one chip with all of the model. */
+explore_case_t explore_alone(const explore_case_t *of);
 void explore_role_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens,
                         int role, int64_t *rows, int64_t *cols);
 void explore_pass_shape(const explore_case_t *of, const explore_layer_t *layer, int64_t tokens,
                         int pass, int64_t *m, int64_t *n, int64_t *k);
 /** Whether a pass that is quantized reads this copy of a tensor. */
 int explore_wants(const explore_case_t *of, int role, int axis);
+/** Whether a pass adds to what is there: dW of several micro-batches. */
+int explore_adds(const explore_case_t *of, int pass);
 /** Weight gradients are summed up by the optimizer, so they stay FP32. */
 ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass);
 
@@ -83,12 +92,29 @@ typedef struct {
 } explore_needs_t;
 explore_needs_t explore_needs(const explore_plan_t *plan, const explore_case_t *of);
 
-/** Milliseconds of a step on the chips of a plan; step is all but reduce. */
+/** Milliseconds of a step on the chips of a case; step is all but reduce. */
 typedef struct {
-  double compute, gather, send, bubble;
+  double compute, gather, exchange, send, bubble;
   double reduce, exposed;  ///< of all gradients, and what the backward pass does not hide of it
   double step;
+  double sent;  ///< bytes, by each chip
 } explore_times_t;
+/** Bytes a number of dW on a link. */
+double explore_reduce_bytes(const explore_plan_t *plan);
+/** Of a model, those that chip @p chip of a pipeline has. */
+void explore_stage(const explore_plan_t *plan, const explore_case_t *of, int chip,
+                   double blocks[EXPLORE_MAX_KINDS]);
+/** Of a block: weights that all replicas have, and those of experts, on one chip. */
+typedef struct {
+  double dense, experts;
+} explore_numbers_t;
+explore_numbers_t explore_numbers(const explore_plan_t *plan, const explore_case_t *of, int kind);
+
+/** Bytes that the chip needs which needs most. */
+typedef struct {
+  double weights, gradients, optimizer, copies, activations, all;
+} explore_chip_t;
+explore_chip_t explore_chip_bytes(const explore_plan_t *plan, const explore_case_t *of);
 /** @param step  the row of the whole step on one chip */
 explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *step);
 
@@ -102,6 +128,8 @@ typedef struct {
   double clock, bus;  ///< of the PEs' clock pins; NaN where a byte's is not known
   double all;         ///< of these
   double um2;
+  double wait, link;  ///< of all chips: in which they wait; of what they send
+  double chips;       ///< of all chips, the step with these
 } explore_energy_t;
 explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t *step);
 /** What is in it and what is not. */

@@ -39,10 +39,10 @@ static json_t *layers_of(const explore_model_t *model) {
   for (int i = 0; i < model->layer_count + model->host_count; i++) {
     const explore_layer_t *l = &model->layers[i];
     json_array_append_new(
-        layers, json_pack("[o, i, I, I, I, I, I, I, I, I]", json_text(l->name), (int)l->kind,
+        layers, json_pack("[o, i, I, I, I, I, I, I, I, I, i]", json_text(l->name), (int)l->kind,
                           (json_int_t)l->cin, (json_int_t)l->cout, (json_int_t)l->count,
                           (json_int_t)l->tokens, (json_int_t)l->tokens_of, (json_int_t)l->tokens_by,
-                          (json_int_t)l->group, (json_int_t)l->blocks));
+                          (json_int_t)l->group, (json_int_t)l->blocks, (int)l->share));
   }
   return layers;
 }
@@ -52,11 +52,11 @@ static json_t *cases_of(const explore_plan_t *plan) {
   for (int i = 0; i < plan->case_count; i++) {
     const explore_case_t *one = &plan->cases[i];
     char *recipe = ufp4_recipe_text(&one->recipe);
-    json_array_append_new(cases,
-                          json_pack("[o, o, s, i, i, i, I, s?]", json_text(one->recipe.name),
-                                    recipe != NULL ? json_string(recipe) : NULL, one->core.name,
-                                    (int)one->cores, (int)one->mem_bandwidth, (int)one->mem_latency,
-                                    (json_int_t)one->tokens, one->dram));
+    json_array_append_new(
+        cases, json_pack("[o, o, s, i, i, i, I, s?, s, i]", json_text(one->recipe.name),
+                         recipe != NULL ? json_string(recipe) : NULL, one->core.name,
+                         (int)one->cores, (int)one->mem_bandwidth, (int)one->mem_latency,
+                         (json_int_t)one->tokens, one->dram, one->chips.text, one->micro));
     free(recipe);
   }
   return cases;
@@ -76,11 +76,12 @@ static char *settings_of(const explore_plan_t *plan) {
                 (int)plan->split, "batches", plan->batches, "clock_mhz", plan->clock_mhz);
   for (int i = 0; settings != NULL && i < EXPLORE_LISTS; i++)
     json_object_set_new(settings, explore_list_names[i], json_text(plan->lists[i]));
-  const explore_chips_t *chips = &plan->chips;
+  const explore_layout_t *l = &plan->layout;
   if (settings != NULL)
-    json_object_set_new(settings, "chips",
-                        json_pack("[s, f, f]", chips->text != NULL ? chips->text : "1x1x1",
-                                  chips->gbps, chips->us));
+    json_object_set_new(settings, "layout",
+                        json_pack("[f, f, f, f, i, i, i, i, i, f, f]", l->tensor.gbps, l->tensor.us,
+                                  l->others.gbps, l->others.us, l->zero, l->recompute, l->sequence,
+                                  l->interleave, l->reduce, l->hbm_gb, l->link_pj));
   if (settings != NULL)
     json_object_set_new(settings, "ppa",
                         json_pack("[o, f]", json_text(plan->ppa.text != NULL ? plan->ppa.text : ""),

@@ -8,9 +8,10 @@
 #include "explore.h"
 
 void explore_model_details(FILE *out) {
-  fprintf(out,
-          "\nSHAPES is one of the models below, or a CSV file whose first line is "
-          "name,cin,cout,count, and behind it\nwhat is wanted of kind,tokens,repeat,group.\n\n");
+  fprintf(
+      out,
+      "\nSHAPES is one of the models below, or a CSV file whose first line is "
+      "name,cin,cout,count, and behind it\nwhat is wanted of kind,tokens,repeat,group,share.\n\n");
   explore_architecture_details(out);
   fprintf(
       out,
@@ -26,7 +27,7 @@ void explore_model_details(FILE *out) {
 typedef struct {
   const char *path;
   FILE *stream;
-  int line, columns, of[8];  ///< of: which column of a layer each is
+  int line, columns, of[9];  ///< of: which column of a layer each is
   int is_binary;             ///< a line has a zero byte
 } csv_t;
 
@@ -63,9 +64,9 @@ static int is_total(const char *name) {
 }
 
 // What a line holds, by column.
-enum { NAME, CIN, COUT, COUNT, KIND, TOKENS, REPEAT, GROUP, FIELDS };
-static const char *const columns[FIELDS] = {"name", "cin",    "cout",   "count",
-                                            "kind", "tokens", "repeat", "group"};
+enum { NAME, CIN, COUT, COUNT, KIND, TOKENS, REPEAT, GROUP, SHARE, FIELDS };
+static const char *const columns[FIELDS] = {"name",   "cin",    "cout",  "count", "kind",
+                                            "tokens", "repeat", "group", "share"};
 static const char *const kinds[] = {"linear", "matmul", "bf16", "host"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -96,6 +97,17 @@ static int read_tokens(const csv_t *csv, char *text, explore_layer_t *layer) {
   return fail_line(csv, "tokens are more than all");
 }
 
+// What chips that share a layer have of it each; products of activations are shared by count.
+static int read_share(const csv_t *csv, const char *text, explore_layer_t *layer) {
+  static const char *const shares[] = {"whole", "columns", "rows"};
+  layer->share = EXPLORE_WHOLE;
+  while (layer->share < EXPLORE_HEADS && strcmp(text, shares[layer->share]) != 0) layer->share++;
+  if (layer->share == EXPLORE_HEADS || layer->kind != EXPLORE_LINEAR)
+    return fail_line(csv, "share is whole, columns or rows, of a linear layer");
+  layer->parts = layer->share == EXPLORE_ROWS ? layer->cin : layer->cout;
+  return CLI_GO_ON;
+}
+
 static int read_fields(const csv_t *csv, char *const fields[FIELDS], explore_layer_t *layer) {
   int64_t repeat = 1;
   int end = read_width(csv, fields[CIN], "cin", &layer->cin);
@@ -108,12 +120,14 @@ static int read_fields(const csv_t *csv, char *const fields[FIELDS], explore_lay
   if (end == CLI_GO_ON && *fields[GROUP])
     end = read_size(csv, fields[GROUP], "group", 1000000, &layer->group);
   layer->count *= repeat;
-  return end;
+  if (layer->kind == EXPLORE_MATMUL) layer->share = EXPLORE_HEADS;
+  layer->parts = layer->count;
+  return end == CLI_GO_ON && *fields[SHARE] ? read_share(csv, fields[SHARE], layer) : end;
 }
 
 static int read_layer(const csv_t *csv, char *text, explore_layer_t *layer) {
   static char none[] = "";
-  char *fields[FIELDS] = {none, none, none, none, none, none, none, none};
+  char *fields[FIELDS] = {none, none, none, none, none, none, none, none, none};
   if (strchr(text, '"') != NULL) return fail_line(csv, "quotes are not supported");
   for (int i = 0; i < csv->columns; i++) {
     char *field = strsep(&text, ",");
@@ -178,7 +192,7 @@ static int read_layers(csv_t *csv, explore_model_t *model) {
     return cli_fail(
         &cli_explore, CLI_USAGE,
         "%s: the first line must be name,cin,cout,count, and behind it what is wanted of "
-        "kind,tokens,repeat,group",
+        "kind,tokens,repeat,group,share",
         csv->path);
   }
   while (next_line(csv, text, sizeof text)) {

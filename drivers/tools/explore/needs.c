@@ -24,8 +24,8 @@ static line_t line_of(const explore_plan_t *plan, const explore_case_t *of,
                       const explore_layer_t *layer) {
   const double active = (double)explore_layer_count(of, layer),
                bytes = plan->source == UFP4_DTYPE_BF16 ? 2 : 4;
-  const double cin = (double)explore_width(of, layer->cin);
-  const double cout = (double)explore_width(of, layer->cout);
+  const double cin = (double)explore_cin(of, layer);
+  const double cout = (double)explore_cout(of, layer);
   const int64_t tokens = explore_layer_tokens(of, layer), batches = explore_batches(plan, of);
   const int is_linear = layer->kind == EXPLORE_LINEAR;
   const double numbers = (double)layer->count * cin * cout, dw = 4 * (double)batches * numbers;
@@ -72,8 +72,9 @@ static double most_live(const explore_model_t *model, const line_t lines[], doub
   return always + most;
 }
 
-explore_needs_t explore_needs(const explore_plan_t *plan, const explore_case_t *of) {
+explore_needs_t explore_needs(const explore_plan_t *plan, const explore_case_t *shared) {
   const explore_model_t *model = &plan->model;
+  const explore_case_t alone = explore_alone(shared), *of = &alone;
   explore_needs_t needs = {.weights = 0};
   line_t lines[EXPLORE_MAX_LAYERS];
   for (int i = 0; i < model->layer_count; i++) {

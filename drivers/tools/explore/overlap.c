@@ -68,7 +68,7 @@ static void fill_list(overlap_t *run) {
     for (int64_t copy = 0; copy < explore_layer_count(run->of, layer); copy++) {
       run->origins[list->layer_count] = i % model->layer_count;
       run->layers[list->layer_count++] = (ufp4_schedule_layer_t){
-          tokens, explore_width(run->of, layer->cin), explore_width(run->of, layer->cout)};
+          tokens, explore_cin(run->of, layer), explore_cout(run->of, layer)};
     }
   }
 }
@@ -187,11 +187,57 @@ static void note(overlap_t *run, const ufp4_schedule_job_t *job) {
   seen->count++;
 }
 
-static ufp4_status_t run_list(overlap_t *run, const ufp4_schedule_plan_t *list,
+// A job's word for one before it: how many places, 0: none.
+static unsigned moved(unsigned places, int from, const int to[]) {
+  if (places == 0 || to[from - (int)places] < 0) return 0;
+  return (unsigned)(to[from] - to[from - (int)places]);
+}
+
+// A further micro-batch: W's copies are there, whose jobs go. Distances are of the ring's places.
+static ufp4_status_t drop_weights(const overlap_t *run, ufp4_schedule_t *schedule) {
+  int *to = calloc((size_t)schedule->count, sizeof *to), kept = 0;
+  if (to == NULL) return UFP4_ERROR_MEMORY;
+  for (int i = 0; i < schedule->count; i++) {
+    const ufp4_schedule_job_t *job = &schedule->jobs[i];
+    const explore_layer_t *layer = &run->plan->model.layers[run->origins[job->layer]];
+    to[i] = job->role == UFP4_ROLE_W && layer->kind == EXPLORE_LINEAR ? -1 : kept++;
+  }
+  for (int i = 0; i < schedule->count; i++) {
+    if (to[i] < 0) continue;
+    ufp4_schedule_job_t job = schedule->jobs[i];
+    if (job.pass >= 0) {
+      ufp4_gemm_descriptor_t *gemm = &job.descriptor.gemm;
+      gemm->after = (uint8_t)moved(gemm->after, i, to);
+      gemm->panels =
+          (uint8_t)(moved(gemm->panels & 15, i, to) | moved(gemm->panels >> 4, i, to) << 4);
+    } else {
+      job.descriptor.quant.after = (uint8_t)moved(job.descriptor.quant.after, i, to);
+    }
+    schedule->jobs[to[i]] = job;
+  }
+  schedule->count = kept;
+  free(to);
+  return UFP4_OK;
+}
+
+// dW of several micro-batches is added up where it is.
+static void add_up(const overlap_t *run, ufp4_schedule_t *schedule) {
+  for (int i = 0; i < schedule->count; i++) {
+    ufp4_schedule_job_t *job = &schedule->jobs[i];
+    if (job->pass < 0 || !explore_adds(run->of, job->pass)) continue;
+    job->descriptor.gemm.d_mode |= UFP4_D_MODE_C;
+    job->descriptor.gemm.c_addr = job->descriptor.gemm.d_addr;
+    job->descriptor.gemm.c_stride_bytes = job->descriptor.gemm.d_stride_bytes;
+  }
+}
+
+static ufp4_status_t run_list(overlap_t *run, const ufp4_schedule_plan_t *list, int further,
                               explore_row_t *total) {
   uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
   ufp4_schedule_t schedule;
   ufp4_status_t status = ufp4_schedule_make(run->device, list, run->buffers, &schedule);
+  if (status == UFP4_OK) add_up(run, &schedule);
+  if (status == UFP4_OK && further) status = drop_weights(run, &schedule);
   if (status == UFP4_OK) status = ufp4_device_counters(run->device, before);
   if (status == UFP4_OK) status = ufp4_schedule_run(run->device, &schedule);
   if (status == UFP4_OK) status = ufp4_device_counters(run->device, after);
@@ -206,19 +252,22 @@ static ufp4_status_t run_list(overlap_t *run, const ufp4_schedule_plan_t *list,
   return status;
 }
 
-// The first @p blocks of the list.
+// The first @p blocks of the list, in all micro-batches.
 static int measure(overlap_t *run, int blocks, explore_row_t *total) {
   ufp4_schedule_plan_t list = run->list;
   list.layer_count = (int)list_layers(run, blocks);
   ufp4_status_t status = ufp4_schedule_alloc(run->device, &list, run->buffers);
-  if (status == UFP4_OK) status = run_list(run, &list, total);
+  if (status == UFP4_OK) status = run_list(run, &list, 0, total);
+  explore_row_t further = {.macs = 0};
+  if (status == UFP4_OK && run->of->micro > 1) status = run_list(run, &list, 1, &further);
   if (status != UFP4_OK) return fail_device(run, status);
   ufp4_schedule_release(run->device, &list, run->buffers);
+  explore_add_to(total, &further, run->of->micro - 1);
   for (int l = 0; l < list.layer_count; l++) {
     const ufp4_schedule_layer_t *layer = &list.layers[l];
     const double share = explore_layer_share(run->of, &run->plan->model.layers[run->origins[l]]);
-    total->macs +=
-        UFP4_PASS_COUNT * share * (double)layer->tokens * (double)layer->cin * (double)layer->cout;
+    total->macs += UFP4_PASS_COUNT * share * (double)layer->tokens * (double)layer->cin *
+                   (double)layer->cout * run->of->micro;
   }
   return CLI_GO_ON;
 }

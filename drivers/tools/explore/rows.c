@@ -5,7 +5,7 @@
 
 #include "jobs.h"
 
-enum { COLUMNS = 64, SIGNIFICANT = -1 };
+enum { COLUMNS = 96, SIGNIFICANT = -1 };
 
 /** One column of a row: a text where there is one, else a number. */
 typedef struct {
@@ -57,6 +57,7 @@ static void add_job(columns_t *columns, const explore_plan_t *plan, const explor
   add_text(columns, "tensor", row->tensor);
   add_number(columns, "batch", row->batch == EXPLORE_NO_BATCH ? (double)NAN : row->batch, 0);
   add_number(columns, "batches", explore_batches(plan, row->of), 0);
+  add_number(columns, "micro_batches", row->of->micro, 0);
   add_number(columns, "cores", row->of->cores, 0);
   add_text(columns, "split", split_names[row->split]);
 }
@@ -92,25 +93,46 @@ static void add_needs(columns_t *columns, const explore_plan_t *plan, const expl
   add_number(columns, "live_bytes", needs.live, 0);
 }
 
+// With or without cycles, unless the chips cannot share the model.
+static void add_capacity(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row,
+                         int on_chips) {
+  explore_chip_t need = {NAN, NAN, NAN, NAN, NAN, NAN};
+  if (on_chips && !isnan(row->cycles)) need = explore_chip_bytes(plan, row->of);
+  const double room = 1e9 * plan->layout.hbm_gb;
+  add_number(columns, "chip_weight_bytes", need.weights, 0);
+  add_number(columns, "chip_gradient_bytes", need.gradients, 0);
+  add_number(columns, "chip_optimizer_bytes", need.optimizer, 0);
+  add_number(columns, "chip_copy_bytes", need.copies, 0);
+  add_number(columns, "chip_activation_bytes", need.activations, 0);
+  add_number(columns, "chip_bytes", need.all, 0);
+  add_text(columns, "fits", room == 0 || isnan(need.all) ? NULL : need.all <= room ? "yes" : "no");
+}
+
 static void add_chips(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
-  const int here = plan->chips.text != NULL && is_step(row) && !isnan(row->cycles);
-  explore_times_t ms = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+  const explore_layout_t *layout = &plan->layout;
+  const int on_chips = layout->text != NULL && is_step(row);
+  const int here = on_chips && !isnan(row->cycles);
+  explore_times_t ms = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
   if (here) ms = explore_times(plan, row);
-  add_text(columns, "chips", here ? plan->chips.text : NULL);
-  add_number(columns, "link_gbps", here ? plan->chips.gbps : NAN, 3);
-  add_number(columns, "link_us", here ? plan->chips.us : NAN, 3);
+  add_text(columns, "chips", on_chips ? row->of->chips.text : NULL);
+  add_number(columns, "link_gbps", here ? layout->tensor.gbps : NAN, 3);
+  add_number(columns, "link_us", here ? layout->tensor.us : NAN, 3);
   add_number(columns, "compute_ms", ms.compute, 4);
   add_number(columns, "gather_ms", ms.gather, 4);
+  add_number(columns, "exchange_ms", ms.exchange, 4);
   add_number(columns, "send_ms", ms.send, 4);
   add_number(columns, "bubble_ms", ms.bubble, 4);
   add_number(columns, "reduce_ms", ms.reduce, 4);
   add_number(columns, "reduce_exposed_ms", ms.exposed, 4);
   add_number(columns, "chips_ms", ms.step, 4);
-  add_number(columns, "chips_tokens_per_second", 1e3 * plan->chips.data * row->tokens / ms.step, 1);
+  add_number(columns, "chips_tokens_per_second", 1e3 * row->of->chips.data * row->tokens / ms.step,
+             1);
+  add_number(columns, "sent_bytes", ms.sent, 0);
+  add_capacity(columns, plan, row, on_chips);
 }
 
 static void add_energy(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
-  explore_energy_t energy = {NAN, NAN, NAN, NAN, NAN, NAN};
+  explore_energy_t energy = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
   double blocks = row->pass == EXPLORE_QUANT ? explore_quant_blocks(row) : NAN;
   if (row->pass == EXPLORE_ALL) blocks = explore_total_blocks(plan, row);
   if (plan->ppa.text != NULL && is_step(row)) energy = explore_energy(plan, row);
@@ -122,6 +144,9 @@ static void add_energy(columns_t *columns, const explore_plan_t *plan, const exp
   add_number(columns, "bus_joules", energy.bus, SIGNIFICANT);
   add_number(columns, "joules", energy.all, SIGNIFICANT);
   add_number(columns, "um2", energy.um2, 1);
+  add_number(columns, "wait_joules", energy.wait, SIGNIFICANT);
+  add_number(columns, "link_joules", energy.link, SIGNIFICANT);
+  add_number(columns, "chips_joules", energy.chips, SIGNIFICANT);
 }
 
 static void add_measures(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
@@ -260,6 +285,7 @@ static int width_of(const explore_plan_t *plan, const column_t *column) {
     if (strcmp(column->name, "recipe") == 0) widen(&width, plan->cases[i].recipe.name);
     if (strcmp(column->name, "config") == 0) widen(&width, plan->cases[i].core.name);
     if (strcmp(column->name, "dram") == 0) widen(&width, plan->cases[i].dram);
+    if (strcmp(column->name, "chips") == 0) widen(&width, plan->cases[i].chips.text);
   }
   return width;
 }
@@ -326,15 +352,34 @@ void explore_print_steps(const explore_plan_t *plan, const explore_rows_t *rows)
   static const char *const needs[] = {
       "weight_bytes", "copy_bytes", "activation_bytes", "gradient_bytes", "optimizer_bytes",
       "live_bytes",   NULL};
-  static const char *const times[] = {"compute_ms", "gather_ms",         "send_ms",  "bubble_ms",
-                                      "reduce_ms",  "reduce_exposed_ms", "chips_ms", NULL};
+  static const char *const times[] = {"compute_ms",
+                                      "gather_ms",
+                                      "exchange_ms",
+                                      "send_ms",
+                                      "bubble_ms",
+                                      "reduce_ms",
+                                      "reduce_exposed_ms",
+                                      "chips_ms",
+                                      "chips_tokens_per_second",
+                                      NULL};
+  static const char *const chips[] = {"chip_weight_bytes",
+                                      "chip_gradient_bytes",
+                                      "chip_optimizer_bytes",
+                                      "chip_copy_bytes",
+                                      "chip_activation_bytes",
+                                      "chip_bytes",
+                                      "fits",
+                                      NULL};
   static const char *const energies[] = {"macs",        "quant_blocks", "mac_joules",
                                          "idle_joules", "clock_joules", "bus_joules",
                                          "joules",      "um2",          NULL};
+  static const char *const more[] = {"wait_joules", "link_joules", "chips_joules", NULL};
   print_steps(plan, rows, needs);
-  if (plan->chips.text != NULL) print_steps(plan, rows, times);
+  if (plan->layout.text != NULL) print_steps(plan, rows, times);
+  if (plan->layout.text != NULL) print_steps(plan, rows, chips);
   if (plan->ppa.text == NULL) return;
   print_steps(plan, rows, energies);
+  if (plan->layout.text != NULL) print_steps(plan, rows, more);
   explore_print_ppa(plan);
 }
 

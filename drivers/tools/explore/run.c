@@ -52,8 +52,8 @@ static uint64_t result_stride(const run_t *run, int pass, int64_t n) {
 
 // One layer with all its tokens, of which the list of jobs is not asked for.
 static ufp4_schedule_plan_t memory_plan(const run_t *run, ufp4_schedule_layer_t *shape) {
-  *shape = (ufp4_schedule_layer_t){run->tokens, explore_width(run->of, run->layer->cin),
-                                   explore_width(run->of, run->layer->cout)};
+  *shape = (ufp4_schedule_layer_t){run->tokens, explore_cin(run->of, run->layer),
+                                   explore_cout(run->of, run->layer)};
   return (ufp4_schedule_plan_t){.layers = shape,
                                 .layer_count = 1,
                                 .batches = 1,
@@ -161,6 +161,9 @@ static ufp4_descriptor_t describe_gemm(const run_t *run, int pass) {
                .b_elem = (uint8_t)recipe->elem,
                .scale = (uint8_t)recipe->scale,
                .d_dtype = (uint8_t)explore_result_dtype(run->plan, pass),
+               .d_mode = explore_adds(run->of, pass) ? UFP4_D_MODE_C : 0,
+               .c_addr = result_of(run, pass),
+               .c_stride_bytes = (uint32_t)result_stride(run, pass, n),
                .a_codes_addr = a->codes[axes[0]],
                .a_scales_addr = a->scales[axes[0]],
                .b_codes_addr = b->codes[axes[1]],
@@ -177,6 +180,12 @@ static double count_of(const run_t *run) {
   return (double)explore_layer_count(run->of, run->layer);
 }
 
+// W's copies are made once in a step, all else in each of its micro-batches.
+static double micro_of(const run_t *run, const explore_row_t *row) {
+  const int once = row->tensor != NULL && *row->tensor == 'W';
+  return once && run->layer->kind == EXPLORE_LINEAR ? 1 : run->of->micro;
+}
+
 // To the blocks that have this layer.
 static void add_to_blocks(run_t *run, const explore_row_t *row, double times) {
   for (int kind = 0; kind < run->plan->model.kind_count; kind++) {
@@ -185,7 +194,7 @@ static void add_to_blocks(run_t *run, const explore_row_t *row, double times) {
 }
 
 static int add_row(run_t *run, const explore_row_t *row) {
-  add_to_blocks(run, row, count_of(run));
+  add_to_blocks(run, row, micro_of(run, row) * count_of(run));
   return explore_add_row(run->rows, row);
 }
 
@@ -198,7 +207,13 @@ static void bound_parts(const run_t *run, const ufp4_descriptor_t *parts, int co
   row->compute = row->load = row->output = row->array = row->read = 0;
   for (int i = 0; i < count; i++) {
     const ufp4_gemm_descriptor_t *part = &parts[i].gemm;
-    const bounds_gemm_t gemm = {.m = part->m, .n = part->n, .k = part->k, .d_bytes = d_bytes};
+    const int adds = (part->d_mode & UFP4_D_MODE_C) != 0;
+    const bounds_gemm_t gemm = {.m = part->m,
+                                .n = part->n,
+                                .k = part->k,
+                                .d_bytes = d_bytes,
+                                .operations = adds,
+                                .has_c = adds};
     const bounds_t bounds = bounds_of(&run->of->core, bytes, &gemm);
     row->compute = fmax(row->compute, bounds.compute);
     row->load = fmax(row->load, bounds.load);
@@ -248,7 +263,7 @@ static int run_alike(run_t *run, int which, uint8_t opcode, explore_row_t row) {
   explore_add_to(&sum, &row, count);
   explore_add_to(&sum, &many, floor(count / run->alike));
   explore_add_to(&sum, &few, 1);
-  add_to_blocks(run, &sum, 1);
+  add_to_blocks(run, &sum, micro_of(run, &row));
   row.cycles = sum.cycles / count;
   row.compute /= run->alike;
   row.load /= run->alike;

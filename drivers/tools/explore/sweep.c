@@ -112,13 +112,18 @@ static int is_same_core(const ufp4_configuration_t *a, const ufp4_configuration_
   return memcmp(&a->rows, &b->rows, sizeof *a - offsetof(ufp4_configuration_t, rows)) == 0;
 }
 
+int explore_is_same_case(const explore_case_t *a, const explore_case_t *b) {
+  return a->cores == b->cores && a->mem_bandwidth == b->mem_bandwidth &&
+         a->mem_latency == b->mem_latency && a->tokens == b->tokens &&
+         is_same_core(&a->core, &b->core) && strcmp(a->recipe.name, b->recipe.name) == 0 &&
+         is_same_dram(a->dram, b->dram);
+}
+
 int explore_check_case(const explore_plan_t *plan, const explore_case_t *one) {
   for (int i = 0; i < plan->case_count; i++) {
     const explore_case_t *is = &plan->cases[i];
-    if (is->reason[0] != '\0' || one->reason[0] != '\0' || is->cores != one->cores ||
-        is->mem_bandwidth != one->mem_bandwidth || is->mem_latency != one->mem_latency ||
-        is->tokens != one->tokens || !is_same_core(&is->core, &one->core) ||
-        strcmp(is->recipe.name, one->recipe.name) != 0 || !is_same_dram(is->dram, one->dram))
+    if (is->reason[0] != '\0' || one->reason[0] != '\0' || is->micro != one->micro ||
+        strcmp(is->chips.text, one->chips.text) != 0 || !explore_is_same_case(is, one))
       continue;
     return cli_fail(&cli_explore, CLI_USAGE, "the same case is there twice, in other words: %s%s%s",
                     one->core.name, one->dram[0] != '\0' ? " with --dram " : "", one->dram);

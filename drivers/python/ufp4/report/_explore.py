@@ -35,6 +35,7 @@ ENERGIES = (
 TIMES = (
     ("compute", "compute_ms"),
     ("gather", "gather_ms"),
+    ("exchange", "exchange_ms"),
     ("send", "send_ms"),
     ("bubble", "bubble_ms"),
     ("exposed all-reduce", "reduce_exposed_ms"),

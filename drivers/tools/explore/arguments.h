@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// ufp4 explore: its options as they were given.
+#ifndef UFP4_CLI_EXPLORE_ARGUMENTS_H
+#define UFP4_CLI_EXPLORE_ARGUMENTS_H
+
+#include "explore.h"
+
+typedef struct {
+  const char *recipes, *configurations, *bandwidths, *latencies, *drams, *channels, *tokens,
+      *folder, *timeline, *hf, *cores, *chips, *link, *ppa, *micro;
+  uint64_t layers, batches, zero, interleave;
+  float clock_mhz, byte_pj, link_pj, hbm_gb;
+  int source, serial, json, resume, attention, host_bytes, split, recompute, sequence, reduce;
+} explore_arguments_t;
+
+void explore_options(cli_options_t *options, explore_arguments_t *a);
+/** What each option alone, and which go together. @return CLI_GO_ON or the exit status. */
+int explore_check_options(const explore_arguments_t *a, const cli_options_t *options);
+
+#endif

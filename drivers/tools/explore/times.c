@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step on many chips, by formula from the cycles of one: data, tensor, pipeline and expert
+// parallel (docs/howto/many-chips.md).
+#include <math.h>
+
+#include "jobs.h"
+
+/** What a link has carried. */
+typedef struct {
+  double ms, bytes;
+} sent_t;
+
+static sent_t message(const explore_link_t *link, double bytes) {
+  return (sent_t){bytes / link->gbps / 1e6 + link->us / 1e3, bytes};
+}
+
+static sent_t times(double n, sent_t sent) {
+  return (sent_t){n * sent.ms, n * sent.bytes};
+}
+
+static sent_t plus(sent_t a, sent_t b) {
+  return (sent_t){a.ms + b.ms, a.bytes + b.bytes};
+}
+
+// An all-gather, a reduce-scatter or an all-to-all of n chips: n - 1 messages of a part of n.
+static sent_t ring(const explore_link_t *link, int n, double bytes) {
+  return times(n - 1, message(link, bytes / n));
+}
+
+static double element_bytes(const explore_plan_t *plan) {
+  return plan->source == UFP4_DTYPE_BF16 ? 2 : 4;
+}
+
+double explore_reduce_bytes(const explore_plan_t *plan) {
+  static const double bytes[] = {4, 2, 0.5 + 1.0 / 16};
+  return bytes[plan->layout.reduce];
+}
+
+// --- A block, of one micro-batch ----------------------------------------------------------------
+
+// Tokens of what chips that share a layer add up: experts add up theirs before.
+static double summed_tokens(const explore_case_t *of, const explore_layer_t *layer) {
+  if (explore_is_expert(layer)) return (double)explore_tokens(of);
+  return (double)(explore_layer_count(of, layer) * explore_layer_tokens(of, layer));
+}
+
+// Layers in pairs: of Y by rows of W each chip has a sum over its columns of X, of dX by columns
+// likewise. A sum is scattered and gathered again, where nothing else is between.
+static sent_t pairs(const explore_plan_t *plan, const explore_case_t *of, int kind, int backward) {
+  sent_t sent = {0, 0};
+  for (int i = 0; i < plan->model.layer_count; i++) {
+    const explore_layer_t *layer = &plan->model.layers[i];
+    const explore_share_t which = backward ? EXPLORE_COLUMNS : EXPLORE_ROWS;
+    if (!explore_is_of(layer, kind) || layer->joined || layer->share != which) continue;
+    const int64_t width = backward ? explore_cin(of, layer) : explore_cout(of, layer);
+    const double bytes = element_bytes(plan) * summed_tokens(of, layer) * (double)width;
+    sent = plus(sent, times(2, ring(&plan->layout.tensor, of->chips.tensor, bytes)));
+  }
+  return sent;
+}
+
+// Tokens to their experts and back, of which chips that share a layer have a part each. An expert's
+// layers read what is sent there, columns of the first, and the last ones' rows are sent back.
+static sent_t exchange(const explore_plan_t *plan, const explore_case_t *of, int kind) {
+  sent_t sent = {0, 0};
+  for (int i = 0; i < plan->model.layer_count; i++) {
+    const explore_layer_t *layer = &plan->model.layers[i];
+    if (!explore_is_of(layer, kind) || !explore_is_expert(layer)) continue;
+    const double rows = (double)explore_tokens(of) * (double)layer->tokens_of *
+                        (double)layer->count / (double)layer->tokens_by;
+    const double width = (double)(layer->share == EXPLORE_ROWS ? layer->cout : layer->cin);
+    const double bytes = element_bytes(plan) * rows * width / of->chips.tensor;
+    sent = plus(sent, ring(&plan->layout.others, of->chips.experts, bytes));
+  }
+  return sent;
+}
+
+explore_numbers_t explore_numbers(const explore_plan_t *plan, const explore_case_t *of, int kind) {
+  explore_numbers_t numbers = {0, 0};
+  for (int i = 0; i < plan->model.layer_count; i++) {
+    const explore_layer_t *layer = &plan->model.layers[i];
+    if (!explore_is_of(layer, kind) || layer->kind != EXPLORE_LINEAR) continue;
+    const double each = (double)explore_cin(of, layer) * (double)explore_cout(of, layer);
+    if (explore_is_expert(layer)) {
+      numbers.experts += each * (double)layer->count / of->chips.experts;
+    } else {
+      numbers.dense += each * (double)layer->count;
+    }
+  }
+  return numbers;
+}
+
+// A ring of all replicas, and one of those that have the same experts.
+static sent_t among_replicas(const explore_plan_t *plan, const explore_case_t *of, int kind,
+                             double bytes) {
+  const explore_numbers_t numbers = explore_numbers(plan, of, kind);
+  const int data = of->chips.data;
+  const sent_t dense = ring(&plan->layout.others, data, bytes * numbers.dense);
+  if (numbers.experts == 0) return dense;
+  return plus(dense, ring(&plan->layout.others, data / of->chips.experts, bytes * numbers.experts));
+}
+
+/** A block of a kind, in one micro-batch. */
+typedef struct {
+  double forward, backward;   ///< ms of its passes, with their transfers
+  double compute;             ///< ms
+  sent_t gather, exchange;    ///< transfers between chips that share its layers, experts
+  sent_t gradients, weights;  ///< dW scattered among replicas, W gathered, or all of dW
+  double count;               ///< of such blocks
+} block_t;
+
+static block_t block_of(const explore_plan_t *plan, const explore_row_t *step, int kind) {
+  const explore_case_t *of = step->of;
+  const int again = plan->layout.recompute;
+  double sum = 0;
+  for (int i = 0; i < plan->model.kind_count; i++)
+    sum += (double)plan->model.kinds[i].blocks * step->block_cycles[i];
+  const double cycles = step->cycles * step->block_cycles[kind] / sum / of->micro;
+  const double ms = cycles / plan->clock_mhz / 1e3, passes = again ? 2 : 1;
+  const sent_t ahead = pairs(plan, of, kind, 0), back = pairs(plan, of, kind, 1);
+  const sent_t swap = exchange(plan, of, kind);
+  block_t block = {.forward = ms / 3 + ahead.ms + swap.ms,
+                   .compute = ms * (again ? 4.0 / 3 : 1),
+                   .gather = plus(times(passes, ahead), back),
+                   .exchange = times(passes + 1, swap)};
+  // DGRAD and WGRAD are two thirds, behind a forward pass that is run again.
+  block.backward = block.compute + block.gather.ms + block.exchange.ms - block.forward;
+  const double whole = plan->layout.zero > 0 ? element_bytes(plan) : explore_reduce_bytes(plan);
+  block.gradients = among_replicas(plan, of, kind, explore_reduce_bytes(plan));
+  block.weights = among_replicas(plan, of, kind, whole);
+  return block;
+}
+
+// --- A stage ------------------------------------------------------------------------------------
+
+// Consecutive blocks are a stage, of which each chip has some; blocks of a kind are consecutive.
+void explore_stage(const explore_plan_t *plan, const explore_case_t *of, int chip,
+                   double blocks[EXPLORE_MAX_KINDS]) {
+  const explore_model_t *model = &plan->model;
+  const int64_t chips = of->chips.pipeline, stages = chips * plan->layout.interleave;
+  const int64_t each = (model->blocks + stages - 1) / stages;
+  for (int kind = 0; kind < model->kind_count; kind++) blocks[kind] = 0;
+  for (int64_t stage = chip; stage < stages; stage += chips) {
+    int64_t begin = 0;
+    for (int kind = 0; kind < model->kind_count; kind++) {
+      const int64_t end = begin + model->kinds[kind].blocks;
+      const int64_t from = begin > stage * each ? begin : stage * each;
+      const int64_t to = end < (stage + 1) * each ? end : (stage + 1) * each;
+      if (to > from) blocks[kind] += (double)(to - from);
+      begin = end;
+    }
+  }
+}
+
+// Transfers run one after the other: after a block's pass, what is left of those of the blocks
+// before it, and its own. Over blocks that are alike this has a closed form.
+static double late_after(double late, double count, double transfer, double pass) {
+  const double more = transfer - pass;
+  if (count == 0) return late;
+  return fmax(late + count * more, transfer + (count - 1) * fmax(0, more));
+}
+
+// What passes do not hide of what replicas send each other. Stage 3 gathers W for each pass.
+static double exposed(const explore_plan_t *plan, const explore_case_t *of,
+                      const block_t blocks[EXPLORE_MAX_KINDS]) {
+  const int zero = plan->layout.zero;
+  double forward = 0, backward = 0;
+  for (int kind = plan->model.kind_count - 1; kind >= 0; kind--) {
+    const block_t *block = &blocks[kind];
+    const double back = block->gradients.ms + (zero == 0 || zero == 3 ? block->weights.ms : 0);
+    backward = late_after(backward, block->count, back, block->backward);
+    if (zero > 0) forward = late_after(forward, block->count, block->weights.ms, block->forward);
+  }
+  return zero == 3 ? of->micro * (forward + backward)
+                   : forward + (zero == 2 ? of->micro : 1) * backward;
+}
+
+static sent_t reduced(const explore_plan_t *plan, const explore_case_t *of, const block_t *block) {
+  const int zero = plan->layout.zero;
+  return plus(times(zero >= 2 ? of->micro : 1, block->gradients),
+              times(zero == 3 ? 2 * of->micro : 1, block->weights));
+}
+
+// A block's output to the next stage and its gradient back. Chips that share layers have a part of
+// it each where sequences are parallel, else all of it.
+static sent_t send(const explore_plan_t *plan, const explore_case_t *of) {
+  const explore_layer_t *last = &plan->model.layers[plan->model.layer_count - 1];
+  const double numbers = (double)explore_tokens(of) * (double)explore_cout(of, last);
+  if (of->chips.pipeline == 1) return (sent_t){0, 0};
+  const double parts = plan->layout.sequence ? of->chips.tensor : 1;
+  return times(2 * plan->layout.interleave,
+               message(&plan->layout.others, element_bytes(plan) * numbers / parts));
+}
+
+// Of a step all of whose chips are like this one.
+static explore_times_t stage_times(const explore_plan_t *plan, const explore_case_t *of,
+                                   const block_t blocks[EXPLORE_MAX_KINDS]) {
+  const double micro = of->micro;
+  const sent_t next = times(micro, send(plan, of));
+  explore_times_t ms = {.send = next.ms, .sent = next.bytes};
+  for (int kind = 0; kind < plan->model.kind_count; kind++) {
+    const block_t *block = &blocks[kind];
+    const sent_t dw = reduced(plan, of, block);
+    ms.compute += micro * block->count * block->compute;
+    ms.gather += micro * block->count * block->gather.ms;
+    ms.exchange += micro * block->count * block->exchange.ms;
+    ms.reduce += block->count * dw.ms;
+    ms.sent += block->count * (micro * (block->gather.bytes + block->exchange.bytes) + dw.bytes);
+  }
+  ms.exposed = exposed(plan, of, blocks);
+  const double busy = ms.compute + ms.gather + ms.exchange + ms.send;
+  ms.bubble = (of->chips.pipeline - 1) * busy / micro / plan->layout.interleave;
+  ms.step = busy + ms.bubble + ms.exposed;
+  return ms;
+}
+
+explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *step) {
+  const explore_model_t *model = &plan->model;
+  block_t blocks[EXPLORE_MAX_KINDS];
+  explore_times_t slowest = {.step = -1};
+  for (int kind = 0; kind < model->kind_count; kind++) blocks[kind] = block_of(plan, step, kind);
+  for (int chip = 0; chip < step->of->chips.pipeline; chip++) {
+    double counts[EXPLORE_MAX_KINDS];
+    explore_stage(plan, step->of, chip, counts);
+    for (int kind = 0; kind < model->kind_count; kind++) blocks[kind].count = counts[kind];
+    const explore_times_t ms = stage_times(plan, step->of, blocks);
+    if (ms.step > slowest.step) slowest = ms;
+  }
+  return slowest;
+}

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""explore: a step in micro-batches and on many chips, against calculations by hand."""
+
+import bench
+from bench import check, check_equal
+from explorations import explore, shapes
+
+HEAD = "name,cin,cout,count,kind,tokens,repeat,group,share\n"
+PAIR = HEAD + "up,64,96,1,,,,,columns\ndown,96,64,1,,,,,rows\n"
+EXPERTS = HEAD + "mix,64,64,1,,,,,\nup,64,32,4,,2/4,,,columns\ndown,32,64,4,,2/4,,,rows\n"
+TIMES = ["compute_ms", "gather_ms", "exchange_ms", "send_ms", "bubble_ms", "reduce_ms", "reduce_exposed_ms", "chips_ms"]
+BYTES = ["weight", "gradient", "optimizer", "copy", "activation"]
+SMALL = ("--config", "small", "--serial")
+
+
+def near(got, want, what, most=6e-5):
+    check(abs(float(got) - want) <= most, f"{what} is {got}, by hand {want}")
+
+
+def ring(n, size, speed, us=2):
+    """Milliseconds of n - 1 messages of a part of n, at so many bytes a ms."""
+    return (n - 1) * (size / n / speed + us / 1e3)
+
+
+def pipeline(chips, micro, forward, backward):
+    """The end of one forward, one backward on chips in a row, each job played in its order as soon as what it needs is there."""
+    order = []
+    for chip in range(chips):
+        ahead = min(micro, chips - chip)
+        jobs = [("f", i) for i in range(ahead)]
+        for i in range(micro):
+            jobs += [("b", i)] + ([("f", ahead + i)] if ahead + i < micro else [])
+        order.append(jobs)
+    ended, free, at = {}, [0.0] * chips, [0] * chips
+    while any(at[chip] < len(order[chip]) for chip in range(chips)):
+        for chip in range(chips):
+            if at[chip] == len(order[chip]):
+                continue
+            kind, index = order[chip][at[chip]]
+            before = (kind, index, chip - 1) if kind == "f" else (kind, index, chip + 1)
+            alone = (chip == 0) if kind == "f" else (chip == chips - 1)
+            if alone and kind == "b":
+                before = ("f", index, chip)
+            if (not alone or kind == "b") and before not in ended:
+                continue
+            start = max(free[chip], ended.get(before, 0.0))
+            free[chip] = ended[kind, index, chip] = start + (forward if kind == "f" else backward)
+            at[chip] += 1
+    return max(free)
+
+
+def late(count, transfer, hidden):
+    """What is left when passes of so many blocks have each a transfer behind it, one after the other."""
+    left = 0
+    for _ in range(count):
+        left = max(0, left - hidden) + transfer
+    return left
+
+
+def test_cycles_of_micro_batches_are_those_of_their_jobs():
+    whole, rows = (explore(*SMALL, "--tokens", "96", *more) for more in ((), ("--micro-batches", "3")))
+    part = {(r["layer"], r["pass"], r["tensor"]): r for r in explore(*SMALL, "--tokens", "32")}
+    jobs = [r for r in rows if r["pass"] != "all"]
+    for r in jobs:
+        alone, count = part[r["layer"], r["pass"], r["tensor"]], 1 if r["tensor"] == "W" else 3
+        check_equal(int(r["count"]), count * int(alone["count"]), f"{r['layer']} {r['pass']}: count")
+        if r["pass"] != "wgrad":
+            check_equal(r["cycles"], alone["cycles"], f"{r['layer']} {r['pass']}: cycles")
+        else:  # dW of before is read
+            for name in ("read_bytes", "bus_read_bytes"):
+                check_equal(int(r[name]) - int(alone[name]), 4 * int(r["m"]) * int(r["n"]), f"{r['layer']}: {name}")
+    step = rows[-1]
+    check_equal(int(step["cycles"]), sum(int(r["count"]) * int(r["cycles"]) for r in jobs), "of the step")
+    check_equal((step["macs"], step["micro_batches"]), (whole[-1]["macs"], "3"), "MACs")
+    check(int(step["live_bytes"]) < int(whole[-1]["live_bytes"]), "live")
+
+
+def test_further_micro_batches_side_by_side_make_no_copies_of_weights():
+    steps = {}
+    for micro in (1, 2, 5):
+        rows = explore("--config", "small", "--tokens", str(32 * micro), "--micro-batches", str(micro), "--layers", "2")
+        steps[micro] = int(rows[-1]["cycles"])
+        units = 2 * sum(
+            int(r["count"]) * -(-int(r["m"]) // 16) * -(-int(r["n"]) // 16) for r in rows if r["pass"] == "quant"
+        )
+        check_equal(int(rows[-1]["quant_blocks"]), 16 * units, "blocks that QUANT makes")
+        written = sum(int(r["count"]) * int(r["write_bytes"]) for r in rows if r["pass"] != "all")
+        check_equal(int(rows[-1]["write_bytes"]), written, "what the jobs of the lists have written")
+    check(steps[5] < 5 * steps[1], f"{steps}")
+
+
+def pair_step(*options, model=PAIR):
+    rows = explore(*SMALL, *options, model=shapes(model))
+    return rows, rows[-1]
+
+
+def test_pairs_on_stages_are_a_hand_calculation():
+    tokens, micro, speed, slow = 32, 4, 1e7, 2e6
+    words = ("--tokens", str(tokens * micro), "--micro-batches", str(micro), "--layers", "4", "--chips", "4x2x2")
+    links = ("--link", "10,2:2,3")
+    alone = explore(*SMALL, "--tokens", str(tokens), model=shapes("name,cin,cout,count\nup,64,48,1\ndown,48,64,1\n"))
+    for zero in range(4):
+        for sequence in (False, True):
+            for again in (False, True):
+                more = ["--zero", str(zero)] + ["--sequence-parallel"] * sequence + ["--recompute"] * again
+                rows, step = pair_step(*words, *links, *more)
+                for r, small in zip(rows, alone):  # true shapes
+                    check_equal([r[name] for name in "mnk"], [small[name] for name in "mnk"], r["layer"])
+                block = int(rows[-2]["cycles"]) / 1e6 / micro
+                y = dx = 2 * ring(2, 2 * tokens * 64, speed)
+                send = 2 * (2 * tokens * 64 / (2 if sequence else 1) / slow + 0.003)
+                forward = block / 3 + y
+                backward = block * (1 if again else 2 / 3) + dx + (y if again else 0)
+                weights = 2 * 64 * 96 / 2
+                dw, w = ring(4, 4 * weights, slow, 3), ring(4, 2 * weights, slow, 3)
+                hidden = {
+                    0: late(2, 2 * dw, backward),
+                    1: late(2, dw, backward) + late(2, w, forward),
+                    2: micro * late(2, dw, backward) + late(2, w, forward),
+                    3: micro * (late(2, dw + w, backward) + late(2, w, forward)),
+                }
+                whole = {0: 2 * dw, 1: dw + w, 2: micro * dw + w, 3: micro * (dw + 2 * w)}
+                passes = pipeline(2, micro, 2 * forward + send / 2, 2 * (backward + 0) + send / 2)
+                each = 2 * micro
+                want = {
+                    "compute_ms": each * block * (4 / 3 if again else 1),
+                    "gather_ms": each * (y + dx + (y if again else 0)),
+                    "exchange_ms": 0,
+                    "send_ms": micro * send,
+                    "reduce_ms": 2 * whole[zero],
+                    "reduce_exposed_ms": hidden[zero],
+                    "chips_ms": passes + hidden[zero],
+                }
+                for name, ms in want.items():
+                    near(step[name], ms, f"{more}: {name}")
+                near(step["bubble_ms"], passes - sum(want[name] for name in TIMES[:4]), "bubble")
+
+
+def test_stages_that_are_interleaved_have_less_of_a_bubble():
+    words = ("--tokens", "128", "--micro-batches", "4", "--layers", "8", "--chips", "1x1x2", "--link", "1,0")
+    plain, folded = (pair_step(*words, *more)[1] for more in ((), ("--interleave", "4")))
+    near(folded["send_ms"], 4 * float(plain["send_ms"]), "sent", 1e-3)
+    busy = float(folded["compute_ms"]) + float(folded["send_ms"])
+    near(folded["bubble_ms"], busy / 4 / 4, "bubble", 1e-3)
+    check(int(folded["chip_activation_bytes"]) > int(plain["chip_activation_bytes"]), "more are in flight")
+
+
+def test_experts_on_chips_are_a_hand_calculation():
+    words = ("--tokens", "64", "--chips", "4x1x1x2", "--link", "1,2")
+    rows, step = pair_step(*words, model=EXPERTS)
+    up = next(r for r in rows if r["layer"] == "up" and r["pass"] == "fprop")
+    check_equal(
+        (up["count"], up["m"], up["n"], up["k"]), ("2", "64", "32", "64"), "two experts with tokens of two replicas"
+    )
+    rows_sent = 64 * 2
+    near(step["exchange_ms"], 4 * ring(2, 2 * rows_sent * 64, 1e6), "to experts and back, forward and backward")
+    dense, own = 64 * 64, 2 * 2 * 64 * 32
+    near(
+        step["reduce_ms"], 2 * (ring(4, 4 * dense, 1e6) + ring(2, 4 * own, 1e6)), "gradients of experts stay among two"
+    )
+    check_equal(int(step["chip_weight_bytes"]), 2 * (dense + own), "weights of a chip")
+    sent = 4 * 2 * rows_sent * 64 / 2 + 2 * (3 * 4 * dense / 4 + 4 * own / 2)
+    check_equal(int(step["sent_bytes"]), int(sent), "bytes that a chip sends")
+
+
+def test_bytes_of_a_chip_are_a_hand_calculation():
+    """By hand: panel units of 144 bytes, two copies of each tensor."""
+    tokens, micro = 32, 4
+    words = ("--tokens", str(tokens * micro), "--micro-batches", str(micro), "--layers", "4", "--chips", "4x2x2")
+    numbers = 2 * 2 * 64 * 48  # of two blocks
+    copies_w = 2 * 2 * 4 * 3 * 288
+    x_up, x_down = 2 * tokens * 64, 2 * tokens * 48
+    copies_x = (2 * 4 + 2 * 3) * 288
+    passing = max(2 * 3 * 288, 2 * 4 * 288) + 2 * tokens * (64 + 48)
+    for zero in range(4):
+        for more in ((), ("--sequence-parallel",), ("--recompute",)):
+            _, step = pair_step(*words, "--link", "1,1", "--zero", str(zero), *more)
+            part = x_up / (2 if more == ("--sequence-parallel",) else 1)
+            kept = part + x_down + copies_x
+            held = 2 * 2 * (part if more == ("--recompute",) else kept) + (kept if more == ("--recompute",) else 0)
+            want = {
+                "weight": 2 * numbers / (4 if zero == 3 else 1),
+                "gradient": 4 * numbers / (4 if zero >= 2 else 1),
+                "optimizer": 12 * numbers / (4 if zero >= 1 else 1),
+                "copy": copies_w,
+                "activation": held + passing,
+            }
+            for name in BYTES:
+                check_equal(int(step[f"chip_{name}_bytes"]), int(want[name]), f"zero {zero}, {more}: {name}")
+            check_equal(int(step["chip_bytes"]), int(sum(want.values())), "all")
+    size = int(step["chip_bytes"]) / 1e9
+    fits = [
+        pair_step(*words, "--link", "1,1", "--zero", "3", "--recompute", "--hbm-gb", f"{gb:.9f}")[1]["fits"]
+        for gb in (size * 1.01, size * 0.99)
+    ]
+    check_equal(fits, ["yes", "no"], "fits")
+
+
+def test_waiting_and_links_take_energy():
+    words = ("--tokens", "128", "--micro-batches", "4", "--layers", "4", "--link", "0.1,2", "--ppa", "asap7")
+    _, step = pair_step(*words, "--chips", "4x2x2", "--link-pj", "10")
+    _, one = pair_step(
+        "--tokens", "128", "--micro-batches", "4", "--layers", "4", "--ppa", "asap7", model=PAIR.replace("96", "48")
+    )
+    near(step["joules"], 2 * float(one["joules"]), "of two chips that share layers", 1e-12)
+    lane_cycles = 64 * 1e6 * (16 * float(step["chips_ms"]) - 16 * float(step["compute_ms"]))
+    idle = float(one["idle_joules"]) / (64 * int(one["cycles"]) - int(one["macs"]))
+    clock = float(one["clock_joules"]) / (64 * int(one["cycles"]))
+    want = lane_cycles * (idle + clock)
+    near(step["wait_joules"], want, "waiting", 1e-4 * want)
+    near(step["link_joules"], 16 * int(step["sent_bytes"]) * 10e-12, "links", 1e-15)
+    parts = 4 * float(step["joules"]) + float(step["wait_joules"]) + float(step["link_joules"])
+    near(step["chips_joules"], parts, "all", 1e-6 * parts)
+
+
+def test_layouts_with_the_same_jobs_are_measured_once_and_the_others_say_why():
+    words = ("--tokens", "128", "--micro-batches", "1,4", "--layers", "4", "--link", "1,2")
+    rows, _ = pair_step(*words, "--chips", "4x2x2,2x2x1,1x5x1,1x2x5")
+    steps = {(r["chips"], r["micro_batches"]): r for r in rows if r["layer"] == "step"}
+    check_equal(len(steps), 8, "cases")
+    for layout in ("4x2x2", "2x2x1"):
+        _, alone = pair_step(
+            "--tokens", "128", "--micro-batches", "4", "--layers", "4", "--link", "1,2", "--chips", layout
+        )
+        check_equal(steps[layout, "4"], alone, layout)
+    check(steps["1x5x1", "1"]["reason"].startswith("--chips: TP is 5, which does not divide up"), "TP 5")
+    check_equal(steps["1x2x5", "4"]["reason"], "--chips: PP is 5, and blocks are 4", "five stages")
+
+
+if __name__ == "__main__":
+    bench.main(globals())
