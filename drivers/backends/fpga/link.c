@@ -28,7 +28,7 @@ enum {
 #define PAUSE_US 10000u            // the host was elsewhere: what lay here meanwhile tells no time
 #define LYING_READS 16u            // more than a window of answers and all that a port buffers
 #define PROGRESS_PATIENCES 6u      // without progress, where something is heard
-#define DATA_FIRST 256u            // in a frame, at the beginning of a session
+#define DATA_FIRST 64u             // in a frame, at the beginning of a session
 #define DATA_LEAST 16u
 #define DATA_GOOD 8u  // full frames without a loss, after which they may be twice as long
 

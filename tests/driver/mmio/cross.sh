@@ -10,7 +10,7 @@ done
 rm -rf "$build"
 device=$(mktemp -d) # the name of a socket is short
 trap 'rm -rf "$device"' EXIT
-mkdir -p "$build" "$device"/sys/class/uio/uio7/maps/map{0,1}
+mkdir -p "$build" "$device"/{run/lock,sys/class/uio/uio7/maps/map{0,1}}
 cd "$source"
 ccache=$(command -v ccache || true)
 flags=(-std=gnu11 -O1 -w -ffp-contract=off -D_FILE_OFFSET_BITS=64 -D_GNU_SOURCE -DUFP4_LIBRARY_FOLDER='""' -DUFP4_LIBEXEC_FOLDER='""'
