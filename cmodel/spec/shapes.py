@@ -62,6 +62,37 @@ def sv_package(spec, note):
     return "\n".join([*out, "endpackage", ""])
 
 
+def memory_bits(spec, expression):
+    """C's function of the bits of all memories, as docs/tools/memories.py lists them."""
+    used = sorted(
+        {
+            word
+            for row in spec["memory"]
+            for key in ("count", "words", "bits")
+            for word in re.findall(r"\b[a-z_]+\b", row[key])
+        }
+    )
+    names = [name for name in used if name in spec["configuration"][0]]
+    out = [
+        "/** The least power of two from x on. */",
+        "static inline uint32_t shape_power_of_two_from(uint32_t x) {",
+        "  uint32_t power = 1;",
+        "  while (power < x) power *= 2;",
+        "  return power;",
+        "}",
+        "/** Bits of the memories of a core in the form for cells, each word with its parity. */",
+        "static inline uint64_t shape_memory_bits(const ufp4_configuration_t *c) {",
+        *(f"  const uint32_t {name} = c->{name};" for name in names),
+        "  const uint32_t target = (uint32_t)UFP4_TARGET_ASIC;",
+        "  uint64_t bits = 0;",
+    ]
+    for row in spec["memory"]:
+        own = lambda text: expression(text).replace("power_of_two_from(", "shape_power_of_two_from(")
+        count, words, bits = (own(row[key]) for key in ("count", "words", "bits"))
+        out.append(f"  bits += (uint64_t)({count}) * (uint64_t)({words}) * (uint64_t)(({bits}) + 1);  // {row['name']}")
+    return [*out, "  return bits;", "}"]
+
+
 def c_header(spec, note):
     expression = lambda text: folded(expression_of(spec, text, "shape_", lambda name: f"(uint32_t)UFP4_{name}"), 108)
     arguments = lambda entry: ", ".join(f"uint32_t {a}" for a in entry["arguments"])
@@ -101,9 +132,8 @@ def c_header(spec, note):
             f'    return "{rule["says"]}";',
         ]
     targets = spec["enum"]["target"]["values"]
+    out += ["  return NULL;", "}", *memory_bits(spec, expression)]
     out += [
-        "  return NULL;",
-        "}",
         "/** The targets in whose form the named configurations are simulated, in their order. */",
         "#define SHAPE_TARGETS {" + ", ".join(str(targets.index(c["simulated"])) for c in spec["configuration"]) + "}",
         "// clang-format on",

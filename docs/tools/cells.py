@@ -8,6 +8,7 @@ usage: cells.py [--check]     --check compares and changes nothing. Needs nothin
 import pathlib
 import sys
 
+import claims
 import tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -23,6 +24,9 @@ HEAD = """// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 
 #include "explore.h"
+
+// Of a memory: the bare cell of a foundry's 7 nm, as fpga/ppa/libraries.toml has it.
+#define ASAP7_BIT_UM2 @BIT@
 
 // clang-format off
 static const explore_unit_t asap7[EXPLORE_UNITS] = {
@@ -52,7 +56,7 @@ def line(unit):
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         raise SystemExit(__doc__)
-    text = HEAD + "".join(map(line, UNITS)) + TAIL
+    text = HEAD.replace("@BIT@", str(claims.bit()[0])) + "".join(map(line, UNITS)) + TAIL
     if PATH.exists() and PATH.read_text() == text:
         print("up to date")
     elif sys.argv[1:]:

@@ -4,13 +4,19 @@
 import csv
 import json
 import pathlib
+import subprocess
+import sys
 
 import bench
 from bench import check, check_equal, passes, rejects
 
 SHAPES = "name,cin,cout,count\nfc1,64,96,2\nproj,48,64,1\n"
 PARTS = ["mac_joules", "idle_joules", "clock_joules", "bus_joules"]
-COLUMNS = [*PARTS, "joules", "um2"]
+PRINTED = [*PARTS, "joules", "um2", "memory_bits", "memory_um2"]
+WORTH = ["watts", "tokens_per_joule", "mm2_per_tmacs"]
+COLUMNS = [*PRINTED, *WORTH]
+# Of `small`, parity included, as docs/tools/memories.py lists them.
+BITS = 8 * 64 * 68 + 4 * 256 * (65 + 9) + 32 * 65 + 2 * 128 * 65 + 1024 * 65 + 16 * 128 * 33
 WORDS = ["--config", "small", "--serial", "--tokens", "32", "--layers", "100000"]
 # Numbers of fc1 twice and of proj: MACs of a pass, and of its panel units those of X, W and dY.
 MACS = 32 * (2 * 64 * 96 + 48 * 64)
@@ -74,12 +80,64 @@ def test_joules_and_um2_are_a_hand_calculation():
     compare(e2m1, by_hand(e2m1, 38.27, 39.73, 12.57, 4.97))
 
 
+def near(step, name, want):
+    check(abs(float(step[name]) - want) <= 1e-8 * want, f"{name} is {step[name]}, by hand {want}")
+
+
+def test_memories_and_worth_are_a_hand_calculation():
+    for words, bit in (([], 0.027), (["--bit-um2", "0.05"], 0.05)):
+        step = explore(*WORDS, "--ppa", "asap7", *words)[-1]
+        check_equal((step["memory_bits"], step["memory_um2"]), (str(BITS), f"{BITS * bit:.1f}"), "memories")
+        seconds, joules = int(step["cycles"]) / 1e9, float(step["joules"])
+        near(step, "watts", joules / seconds)
+        near(step, "tokens_per_joule", 32 / joules)
+        near(step, "mm2_per_tmacs", (14127.2 + BITS * bit) / 1e6 / (int(step["macs"]) / seconds / 1e12))
+    two = explore(*WORDS, "--ppa", "asap7", "--cores", "2")[-1]
+    check_equal(two["memory_bits"], str(2 * BITS), "two cores")
+
+
+def test_memories_of_each_core_are_those_of_the_data_sheet():
+    """as docs/tools/memories.py lists them, by count, words and bits"""
+    tool = pathlib.Path(__file__).resolve().parents[2] / "docs/tools/memories.py"
+    names = "default,large,small-fp32,default-nv"
+    words = ["--tokens", "16", "--serial", "--layers", "1", "--recipe", "e2m1,mxfp4", "--ppa", "asap7"]
+    for step in (row for row in explore(*words, "--config", names) if row["layer"] == "step"):
+        lines = subprocess.run([sys.executable, "-B", tool, step["config"]], capture_output=True, text=True, check=True)
+        bits = [int(r["count"]) * int(r["words"]) * int(r["bits"]) for r in csv.DictReader(lines.stdout.splitlines())]
+        check_equal(int(step["memory_bits"]), sum(bits), step["config"])
+
+
+def test_the_order_turns_with_memories():
+    """Exact's sums have twice the bits; in front is what has more tokens a joule than all that are as small."""
+    ppa(
+        unit("pe", 100, e2m1=(20, 30), e1m2=(50, 60)),
+        unit("pe_fp32", 200, e2m1=(25, 35)),
+        unit("quant_block", 10),
+    )
+    words = ["--tokens", "32", "--serial", "--recipe", "ufp4,e2m1,mxfp4", "--config", "small,small-fp32"]
+    words += ["--ppa", "ppa.json"]
+    pathlib.Path("s.csv").write_text(SHAPES)
+    out = passes("explore", "s.csv", "-o", "out", *words, "--bit-um2", "0.1").out
+    lines = [line.split() for line in out.splitlines() if " on small" in line]
+    check_equal(
+        [(line[0], line[2], line[4], line[6], line[8:]) for line in lines],
+        [
+            ("mxfp4", "small-fp32", "1", "3", ["front"]),
+            ("e2m1", "small", "2", "1", ["front"]),
+            ("ufp4", "small", "3", "1", []),
+        ],
+        "the order, with memories and without",
+    )
+    check("memories at 0.1 um2 a bit" in out, out)
+    check("um2 a bit" not in passes("explore", "s.csv", "-o", "out", *words).out, "an order without a bit's area")
+
+
 def test_small_runs_keep_their_digits():
     words = [*WORDS[:-1], "1", "--ppa", "asap7"]
     step = explore(*words)[-1]
     compare(step, by_hand(step, 38.40, 39.02, 12.57, 4.97, macs=MACS))
-    line = passes("explore", "s.csv", "-o", "out", *words).out.splitlines()[-3].split()
-    check_equal(line[-6:-3], [step[name] for name in PARTS[:3]], "printed")
+    line = passes("explore", "s.csv", "-o", "out", *words).out.splitlines()[-5].split()
+    check_equal(line[-8:-5], [step[name] for name in PARTS[:3]], "printed")
 
 
 def test_rows_of_a_file_are_taken():
@@ -91,9 +149,11 @@ def test_rows_of_a_file_are_taken():
     document = json.loads(passes("explore", "s.csv", "-o", "out", *WORDS, "--ppa", "ppa.json", "--json").out)
     check_equal(document["cases"][-1]["um2"], 2400.0, "JSON")
     lines = passes("explore", "s.csv", "-o", "out", *WORDS, "--ppa", "ppa.json").out.splitlines()
-    check_equal(lines[-4].split()[-8:], ["macs", "quant_blocks", *COLUMNS], "head of the table")
+    check_equal(lines[-6].split()[-10:], ["macs", "quant_blocks", *PRINTED], "head of the table")
+    check_equal(lines[-4].split()[-3:], WORTH, "head of the last table")
     check(
-        lines[-2].startswith("% joules and um2 of mine, sized: PEs") and "memories, wires, the clock tree" in lines[-1],
+        lines[-2].startswith("% joules and um2 of mine, sized: PEs")
+        and "joules of memories, wires, the clock tree" in lines[-1],
         lines[-2:],
     )
 
@@ -171,6 +231,8 @@ def test_other_files_and_energies_are_refused():
     rejects(2, "--ppa: none.json", "explore", "s.csv", "-o", "no", "--ppa", "none.json")
     for words in (["--byte-pj", "5"], ["--byte-pj", "0", "--ppa", "asap7"], ["--byte-pj", "-1", "--ppa", "asap7"]):
         rejects(2, "--byte-pj: over 0", "explore", "s.csv", "-o", "no", *words)
+    for words in (["--bit-um2", "5"], ["--bit-um2", "0", "--ppa", "asap7"], ["--bit-um2", "-1", "--ppa", "asap7"]):
+        rejects(2, "--bit-um2: over 0", "explore", "s.csv", "-o", "no", *words)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,39 @@ static inline const char *shape_refusal(const ufp4_configuration_t *c) {
     return "Quant must be 0 or 16, with BusBytes 8 also 2, with BusBytes 128 also 64";
   return NULL;
 }
+/** The least power of two from x on. */
+static inline uint32_t shape_power_of_two_from(uint32_t x) {
+  uint32_t power = 1;
+  while (power < x) power *= 2;
+  return power;
+}
+/** Bits of the memories of a core in the form for cells, each word with its parity. */
+static inline uint64_t shape_memory_bits(const ufp4_configuration_t *c) {
+  const uint32_t bus_bytes = c->bus_bytes;
+  const uint32_t chunk = c->chunk;
+  const uint32_t cols = c->cols;
+  const uint32_t contract = c->contract;
+  const uint32_t quant = c->quant;
+  const uint32_t rows = c->rows;
+  const uint32_t tile_cols = c->tile_cols;
+  const uint32_t tile_rows = c->tile_rows;
+  const uint32_t target = (uint32_t)UFP4_TARGET_ASIC;
+  uint64_t bits = 0;
+  bits += (uint64_t)(2 * rows * cols) * (uint64_t)(shape_power_of_two_from(tile_rows) * shape_power_of_two_from(tile_cols)) * (uint64_t)((contract != (uint32_t)UFP4_CONTRACT_EXACT ? 32 : target == (uint32_t)UFP4_TARGET_ASIC ? 67 : 64) + 1);  // accumulators, two in a PE
+  bits += (uint64_t)(rows) * (uint64_t)(2 * shape_power_of_two_from(tile_rows) * chunk) * (uint64_t)((64) + 1);  // operand codes, one in an array row
+  bits += (uint64_t)(cols) * (uint64_t)(2 * shape_power_of_two_from(tile_cols) * chunk) * (uint64_t)((64) + 1);  // operand codes, one in an array column
+  bits += (uint64_t)(rows) * (uint64_t)(2 * shape_power_of_two_from(tile_rows) * chunk) * (uint64_t)((8) + 1);  // operand scales, one in an array row
+  bits += (uint64_t)(cols) * (uint64_t)(2 * shape_power_of_two_from(tile_cols) * chunk) * (uint64_t)((8) + 1);  // operand scales, one in an array column
+  bits += (uint64_t)(1) * (uint64_t)(2 * chunk / shape_load_rows(rows, cols, bus_bytes)) * (uint64_t)((64 * shape_load_rows(rows, cols, bus_bytes)) + 1);  // scales that wait for their codes
+  bits += (uint64_t)(2) * (uint64_t)(shape_drain_reads(cols, tile_cols) > 64 ? 256 : 128) * (uint64_t)((32 * shape_power_of_two_in(cols)) + 1);  // C, and earlier sums, that are added to D
+  bits += (uint64_t)(quant == 0 ? 0 : quant == 2 ? 2 : 1) * (uint64_t)(quant == 2 ? 512 : bus_bytes == 8 ? 1024 : bus_bytes == 128 ? 256 : 16384 / bus_bytes) * (uint64_t)((8 * bus_bytes) + 1);  // QUANT: strips
+  bits += (uint64_t)(quant >= 16 ? 16 : 0) * (uint64_t)(128) * (uint64_t)((32) + 1);  // QUANT: transpose
+  bits += (uint64_t)(quant == 64 ? 48 : 0) * (uint64_t)(32) * (uint64_t)((32) + 1);  // QUANT: transpose, of the other lanes
+  bits += (uint64_t)(quant == 2 ? 1 : 0) * (uint64_t)(32) * (uint64_t)((64) + 1);  // QUANT: blocks
+  bits += (uint64_t)(quant == 2 ? 1 : 0) * (uint64_t)(16) * (uint64_t)((64) + 1);  // QUANT: transformed blocks
+  bits += (uint64_t)(quant == 64 ? 32 : quant == 2 ? 1 : 0) * (uint64_t)(quant == 64 ? 16 : 256) * (uint64_t)((quant == 64 ? 72 : 64) + 1);  // QUANT: output
+  return bits;
+}
 /** The targets in whose form the named configurations are simulated, in their order. */
 #define SHAPE_TARGETS {0, 2, 0, 2, 0, 2, 0, 0, 2, 0, 1, 1, 1}
 // clang-format on

@@ -42,6 +42,9 @@ int explore_check_options(const explore_arguments_t *a, const cli_options_t *opt
   if (cli_option_given(options, "byte-pj") &&
       (a->ppa == NULL || !(a->byte_pj > 0 && a->byte_pj <= 1e6f)))
     return cli_fail(&cli_explore, CLI_USAGE, "--byte-pj: over 0, at most 1000000, with --ppa");
+  if (cli_option_given(options, "bit-um2") &&
+      (a->ppa == NULL || !(a->bit_um2 > 0 && a->bit_um2 <= 1e6f)))
+    return cli_fail(&cli_explore, CLI_USAGE, "--bit-um2: over 0, at most 1000000, with --ppa");
   const int end = check_chips(a, options);
   if (end != CLI_GO_ON) return end;
   if (!(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
@@ -117,6 +120,9 @@ void explore_options(cli_options_t *options, explore_arguments_t *a) {
                  "ppa.json with --energy");
   cli_option_add(options, "byte-pj", CLI_REAL, &a->byte_pj, "F",
                  "likewise energy of a byte on the bus, in pJ (default: not in it)");
+  cli_option_add(options, "bit-um2", CLI_REAL, &a->bit_um2, "F",
+                 "likewise area of a bit of a memory (default: that of the library's process; "
+                 "asap7: 0.027, the bare cell of a foundry's 7 nm, a floor)");
   cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
                  "blocks of the model (default: its own)");
   cli_option_range(options, "a whole number from 1 to 1000000");

@@ -8,6 +8,9 @@
 
 #include "explore.h"
 
+// Of a memory: the bare cell of a foundry's 7 nm, as fpga/ppa/libraries.toml has it.
+#define ASAP7_BIT_UM2 0.027
+
 // clang-format off
 static const explore_unit_t asap7[EXPLORE_UNITS] = {
     {"pe", 307.7, {38.27, 38.40, NAN}, {39.73, 39.02, NAN}, 12.57, 4.97},

@@ -78,17 +78,22 @@ static int read_file(const char *path, explore_ppa_t *ppa) {
   const char *flow = json_string_value(json_object_get(json, "flow"));
   snprintf(ppa->name, sizeof ppa->name, "%.60s, %.40s", name != NULL ? name : path,
            flow != NULL ? flow : "no flow");
+  if (isnan(ppa->bit_um2)) ppa->bit_um2 = number_of(json_object_get(json, "library"), "bit_um2");
   const int end = read_rows(path, json, ppa);
   json_decref(json);
   return end;
 }
 
-int explore_ppa(const char *path, float byte_pj, explore_plan_t *plan) {
+int explore_ppa(const char *path, float byte_pj, float bit_um2, explore_plan_t *plan) {
   explore_ppa_t *ppa = &plan->ppa;
   ppa->byte_pj = (double)byte_pj;
+  ppa->bit_um2 = bit_um2 > 0 ? (double)bit_um2 : ASAP7_BIT_UM2;
   if (path == NULL) return CLI_GO_ON;
   ppa->text = path;
-  if (strcmp(path, "asap7") != 0) return read_file(path, ppa);
+  if (strcmp(path, "asap7") != 0) {
+    if (bit_um2 <= 0) ppa->bit_um2 = NAN;
+    return read_file(path, ppa);
+  }
   snprintf(ppa->name, sizeof ppa->name, "ASAP7, plain");
   memcpy(ppa->units, asap7, sizeof asap7);
   return CLI_GO_ON;
@@ -229,6 +234,7 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
 void explore_print_ppa(const explore_plan_t *plan) {
   printf(
       "%% joules and um2 of %s: PEs, each alone, and the block pipelines of QUANT in um2; not in "
-      "them:\n%% memories, wires, the clock tree, QUANT's joules%s, and the rest of the core\n",
+      "them:\n%% joules of memories, wires, the clock tree, QUANT's joules%s, and the rest of the "
+      "core\n",
       plan->ppa.name, plan->ppa.byte_pj > 0 ? "" : ", the bus");
 }

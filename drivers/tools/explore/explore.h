@@ -165,6 +165,7 @@ typedef struct {
   const char *text;  ///< as it was given, or NULL: without
   char name[128];    ///< library and flow
   double byte_pj;    ///< of a byte on the bus, 0: not known
+  double bit_um2;    ///< of a bit of a memory, NaN: not known
   explore_unit_t units[EXPLORE_UNITS];
 } explore_ppa_t;
 
@@ -196,7 +197,7 @@ int explore_chips(const char *word, explore_case_t *one);
 /** Gives a case the reason why its chips cannot share the model. */
 void explore_check_chips(const explore_plan_t *plan, explore_case_t *one);
 /** @param path  a ppa.json, or asap7 for the rows that are built in, or NULL. @return likewise. */
-int explore_ppa(const char *path, float byte_pj, explore_plan_t *plan);
+int explore_ppa(const char *path, float byte_pj, float bit_um2, explore_plan_t *plan);
 /** Notes of a case what the rows lack. */
 void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one);
 /** Whether two have the same core, memory, recipe and tokens. */

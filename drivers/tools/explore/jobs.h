@@ -132,6 +132,16 @@ typedef struct {
   double chips;       ///< of all chips, the step with these
 } explore_energy_t;
 explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t *step);
+/** Of a step, from its energy and area; NaN where these are not known. um2 are those of all cores. */
+typedef struct {
+  double bits, memory_um2;  ///< of memories, parity included; NaN where a bit's area is not known
+  double watts;             ///< over the step
+  double tokens_per_joule, mm2_per_tmacs;
+  double cells_mm2_per_tmacs;  ///< without memories
+} explore_worth_t;
+explore_worth_t explore_worth(const explore_plan_t *plan, const explore_row_t *step);
+/** The cases by the area of a TMAC/s, where there are two. */
+void explore_print_order(const explore_plan_t *plan, const explore_rows_t *rows);
 /** What is in it and what is not. */
 void explore_print_ppa(const explore_plan_t *plan);
 

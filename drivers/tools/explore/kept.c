@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -83,9 +84,10 @@ static char *settings_of(const explore_plan_t *plan) {
                                   l->others.gbps, l->others.us, l->zero, l->recompute, l->sequence,
                                   l->interleave, l->reduce, l->hbm_gb, l->link_pj));
   if (settings != NULL)
-    json_object_set_new(settings, "ppa",
-                        json_pack("[o, f]", json_text(plan->ppa.text != NULL ? plan->ppa.text : ""),
-                                  plan->ppa.byte_pj));
+    json_object_set_new(
+        settings, "ppa",
+        json_pack("[o, f, f]", json_text(plan->ppa.text != NULL ? plan->ppa.text : ""),
+                  plan->ppa.byte_pj, isfinite(plan->ppa.bit_um2) ? plan->ppa.bit_um2 : 0));
   if (settings != NULL) json_object_set_new(settings, "cases", cases_of(plan));
   char *text = settings != NULL ? json_dumps(settings, JSON_INDENT(2)) : NULL;
   json_decref(settings);

@@ -5,7 +5,7 @@
 
 #include "jobs.h"
 
-enum { COLUMNS = 96, SIGNIFICANT = -1 };
+enum { COLUMNS = 104, SIGNIFICANT = -1 };
 
 /** One column of a row: a text where there is one, else a number. */
 typedef struct {
@@ -147,6 +147,13 @@ static void add_energy(columns_t *columns, const explore_plan_t *plan, const exp
   add_number(columns, "wait_joules", energy.wait, SIGNIFICANT);
   add_number(columns, "link_joules", energy.link, SIGNIFICANT);
   add_number(columns, "chips_joules", energy.chips, SIGNIFICANT);
+  explore_worth_t worth = {NAN, NAN, NAN, NAN, NAN, NAN};
+  if (plan->ppa.text != NULL && is_step(row)) worth = explore_worth(plan, row);
+  add_number(columns, "memory_bits", worth.bits, 0);
+  add_number(columns, "memory_um2", worth.memory_um2, 1);
+  add_number(columns, "watts", worth.watts, SIGNIFICANT);
+  add_number(columns, "tokens_per_joule", worth.tokens_per_joule, SIGNIFICANT);
+  add_number(columns, "mm2_per_tmacs", worth.mm2_per_tmacs, SIGNIFICANT);
 }
 
 static void add_measures(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
@@ -370,9 +377,10 @@ void explore_print_steps(const explore_plan_t *plan, const explore_rows_t *rows)
                                       "chip_bytes",
                                       "fits",
                                       NULL};
-  static const char *const energies[] = {"macs",        "quant_blocks", "mac_joules",
-                                         "idle_joules", "clock_joules", "bus_joules",
-                                         "joules",      "um2",          NULL};
+  static const char *const energies[] = {
+      "macs", "quant_blocks", "mac_joules", "idle_joules", "clock_joules", "bus_joules", "joules",
+      "um2",  "memory_bits",  "memory_um2", NULL};
+  static const char *const worths[] = {"watts", "tokens_per_joule", "mm2_per_tmacs", NULL};
   static const char *const more[] = {"wait_joules", "link_joules", "chips_joules", NULL};
   print_steps(plan, rows, needs);
   if (plan->layout.text != NULL) print_steps(plan, rows, times);
@@ -380,6 +388,8 @@ void explore_print_steps(const explore_plan_t *plan, const explore_rows_t *rows)
   if (plan->ppa.text == NULL) return;
   print_steps(plan, rows, energies);
   if (plan->layout.text != NULL) print_steps(plan, rows, more);
+  print_steps(plan, rows, worths);
+  explore_print_order(plan, rows);
   explore_print_ppa(plan);
 }
 
