@@ -531,7 +531,7 @@ def test_bad_options_are_refused():
         (["--mem-bandwidth", "8,x"], "'x' is no whole number"),
         (["--dram", "ddr9"], "no memory is called 'ddr9'; there are none, lpddr5 and hbm3"),
         (["--dram", "hbm3", "--clock-mhz", "800"], "--dram hbm3 is for --clock-mhz 1000"),
-        (["--mem-latency", "100001"], "'100001' is no whole number from 0 to 100000"),
+        (["--mem-latency", "100001"], "'100001' is no whole number from 1 to 100000"),
         (["--tokens", "0"], "--tokens: '0' is no whole number from 1 to"),
         (["--layers", "0"], "--layers: a whole number from 1 to 1000000"),
         (["--clock-mhz", "0"], "--clock-mhz: over 0"),

@@ -182,6 +182,26 @@ def test_the_page_lists_every_family():
     check_equal(sorted(listed), sorted(known), "families")
 
 
+def test_more_families_and_what_they_leave_out():
+    sizes = {"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2}
+    gated = {"qkv": (64, 128), "o": (64, 64), "gate_up": (64, 192), "down": (96, 64)}
+    check_equal(weights("phi3", **sizes), gated, "phi3")
+    sliding = {"layer_types": ["sliding_attention"], "num_local_experts": 4, "num_experts_per_tok": 2}
+    wide = gated | {"qkv": (64, 256), "o": (128, 64)}
+    check_equal(weights("gpt_oss", **sizes, **sliding, head_dim=32), wide, "gpt_oss")
+    glm = {**sizes, **EXPERTS, "n_routed_experts": 4, "n_shared_experts": 2, "head_dim": 32, "num_hidden_layers": 2}
+    glm |= {"model_type": "glm4_moe", "first_k_dense_replace": 1}
+    found = {name: sides[2:] for name, sides in widths(glm).items()}
+    both = wide | {"dense_gate_up": (64, 192), "dense_down": (96, 64), "gate_up": (64, 32), "down": (16, 64)}
+    check_equal(found, both | {"shared_gate_up": (64, 64), "shared_down": (32, 64)}, "glm4_moe")
+    pathlib.Path("config.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(HF | {"num_nextn_predict_layers": 1}).encode())
+    done = passes("explore", "--hf", "config.json", "--config", "large", "--tokens", "32", "--serial", "-o", "out")
+    check("num_nextn_predict_layers: 1 blocks are not counted" in done.err, done.err)
+    pathlib.Path("config.json").write_text(json.dumps(HF)[:-1] + ', "hidden_size": 32}')
+    rejects(2, "duplicate object key", "explore", "--hf", "config.json", "-o", "out")
+    rejects(2, "--mem-latency: '0' is no whole number from 1 to", "explore", "gpt2", "-o", "out", "--mem-latency", "0")
+
+
 def test_configurations_of_no_model_are_refused():
     unknown = "config.json: model_type {}: its sizes are of no model that is known"
     others = ("mamba", "nemotron", "vit", "llama4_text", "jamba", "llam", "llamas")

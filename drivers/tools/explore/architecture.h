@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a transformers configuration says of a model.
+#ifndef UFP4_CLI_EXPLORE_ARCHITECTURE_H
+#define UFP4_CLI_EXPLORE_ARCHITECTURE_H
+
+#include "explore.h"
+
+/** Of one block, unless it says otherwise. What a model does not have is 0. */
+typedef struct {
+  const char *name, *what;
+  int64_t blocks, width, inner;  ///< inner: of the MLP; of experts, of each
+  int64_t heads, kv_heads, head;
+  int64_t experts, chosen;     ///< a token sees chosen of the experts
+  int64_t shared;              ///< inner width of those that every token sees, together
+  int64_t dense, dense_inner;  ///< blocks without experts, and the inner width of their MLP
+  int64_t q_rank, kv_rank, rope,
+      v_head;             ///< of latent attention; head is that of q and k, rope of it
+  int64_t state, groups;  ///< of a Mamba-2 block, whose inner width has heads of head
+  int plain;              ///< its MLP has no gate
+} architecture_t;
+
+/** Its layers. */
+void explore_build(const architecture_t *a, explore_model_t *model);
+
+#endif

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model of a config.json, of the families whose sizes are known exactly.
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "architecture.h"
+
+/** What a family's configuration says, and how. */
+enum {
+  PLAIN = 1 << 0,        ///< its MLP has no gate
+  KV = 1 << 1,           ///< num_key_value_heads
+  KV_OR_ALL = 1 << 2,    ///< likewise, or as many as of q
+  HEAD = 1 << 3,         ///< head_dim
+  HEAD_OR = 1 << 4,      ///< likewise, or width / heads
+  FOURFOLD = 1 << 5,     ///< the MLP's width is 4 width where it is not said
+  MULTI_QUERY = 1 << 6,  ///< multi_query: one head of k and v; it is true where it is not said
+  FALCON = 1 << 7,       ///< new_decoder_architecture: num_kv_heads
+  EXPERTS = 1 << 8,
+  LATENT = 1 << 9,
+  MAMBA_2 = 1 << 10,
+  FIRST_DENSE = 1 << 11,  ///< blocks without experts, by first_k_dense_replace and moe_layer_freq
+  SOME_DENSE = 1 << 12,   ///< likewise, by decoder_sparse_step and mlp_only_layers
+  SHARED = 1 << 13,       ///< an expert that every token sees
+  SHARED_COUNT = 1 << 14  ///< likewise n_shared_experts of them
+};
+
+/** Models of one model_type, whose sizes are known exactly. */
+typedef struct {
+  const char *type, *inner;  ///< inner: what its MLP's width is called
+  unsigned has;
+} family_t;
+
+static const char usual[] = "intermediate_size", of_experts[] = "moe_intermediate_size";
+static const family_t families[] = {
+    {"llama", usual, KV_OR_ALL | HEAD_OR},
+    {"mistral", usual, KV | HEAD_OR},
+    {"qwen2", usual, KV | HEAD_OR},
+    {"qwen3", usual, KV | HEAD},
+    {"gemma", usual, KV | HEAD},
+    {"gemma2", usual, KV | HEAD},
+    {"gemma3_text", usual, KV | HEAD},
+    {"gpt2", "n_inner", PLAIN | FOURFOLD},
+    {"gptj", "n_inner", PLAIN | FOURFOLD},
+    {"gpt_neox", usual, PLAIN},
+    {"gpt_bigcode", "n_inner", PLAIN | FOURFOLD | MULTI_QUERY},
+    {"opt", "ffn_dim", PLAIN},
+    {"bert", usual, PLAIN},
+    {"bloom", "", PLAIN | FOURFOLD},
+    {"phi3", usual, KV_OR_ALL | HEAD_OR},
+    {"phi", usual, PLAIN | KV_OR_ALL | HEAD_OR},
+    {"starcoder2", usual, PLAIN | KV | HEAD_OR},
+    {"falcon", "ffn_hidden_size", PLAIN | FOURFOLD | MULTI_QUERY | FALCON},
+    {"mixtral", usual, KV | HEAD_OR | EXPERTS},
+    {"gpt_oss", usual, KV | HEAD | EXPERTS},
+    {"glm4_moe", of_experts, KV | HEAD | EXPERTS | FIRST_DENSE | SHARED_COUNT},
+    {"qwen2_moe", of_experts, KV | HEAD_OR | EXPERTS | SOME_DENSE | SHARED},
+    {"qwen3_moe", of_experts, KV | HEAD | EXPERTS | SOME_DENSE},
+    {"deepseek_v2", of_experts, EXPERTS | LATENT | FIRST_DENSE},
+    {"deepseek_v3", of_experts, EXPERTS | LATENT | FIRST_DENSE},
+    {"mamba2", "", MAMBA_2},
+};
+enum { FAMILIES = sizeof families / sizeof *families };
+
+static const family_t *find_family(const char *type) {
+  for (int i = 0; i < FAMILIES; i++) {
+    if (strcmp(type, families[i].type) == 0) return &families[i];
+  }
+  return NULL;
+}
+
+/** A configuration under way. */
+typedef struct {
+  const char *path;
+  json_t *json;
+  char fault[200];  ///< the first that was found
+} reading_t;
+
+static const char of_blocks[] = "num_hidden_layers/n_layer",
+                  of_heads[] = "num_attention_heads/n_head",
+                  of_width[] = "hidden_size/n_embd/n_embed",
+                  experts_in_all[] = "num_local_experts/num_experts/n_routed_experts",
+                  no_number[] = "no number that this command takes";
+
+__attribute__((format(printf, 2, 3))) static int64_t fault(reading_t *r, const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  if (r->fault[0] == '\0') vsnprintf(r->fault, sizeof r->fault, format, values);
+  va_end(values);
+  return 1;
+}
+
+// Which of the @p names, separated by slashes, is there and not null; NULL: none.
+static const char *find(const reading_t *r, const char *names) {
+  char copy[128], *rest = copy;
+  snprintf(copy, sizeof copy, "%s", names);
+  for (const char *name; (name = strsep(&rest, "/")) != NULL;) {
+    void *at = json_object_iter_at(r->json, name);
+    if (at != NULL && !json_is_null(json_object_iter_value(at))) return json_object_iter_key(at);
+  }
+  return NULL;
+}
+
+// The first of the @p names that is there, @p least or more; @p preset where none is, -1: one must
+// be.
+static int64_t field(reading_t *r, const char *names, int64_t least, int64_t preset) {
+  const char *name = find(r, names);
+  if (name == NULL) return preset < 0 ? fault(r, "%s is missing or null", names) : preset;
+  const json_t *value = json_object_get(r->json, name);
+  const json_int_t number = json_integer_value(value);
+  if (json_is_integer(value) && number >= least && number <= UFP4_MAX_DIM) return number;
+  return fault(r, "%s: %s", name, no_number);
+}
+
+// The same, and must be there; null is none.
+static int64_t field_or_none(reading_t *r, const char *name) {
+  return json_is_null(json_object_get(r->json, name)) ? 0 : field(r, name, 0, -1);
+}
+
+// A switch, which is on where it is not said or null if @p preset.
+static int flag(reading_t *r, const char *name, int preset) {
+  const json_t *value = json_object_get(r->json, name);
+  if (value == NULL || json_is_null(value)) return preset;
+  if (!json_is_boolean(value)) fault(r, "%s: neither true nor false", name);
+  return json_is_true(value);
+}
+
+static void read_experts(reading_t *r, const family_t *family, architecture_t *a) {
+  const unsigned has = family->has;
+  a->experts = field(r, experts_in_all, has & (FIRST_DENSE | SOME_DENSE) ? 0 : 1, -1);
+  a->chosen = field(r, "num_experts_per_tok", 0, -1);
+  if (has & (LATENT | SHARED_COUNT)) a->shared = field_or_none(r, "n_shared_experts") * a->inner;
+  if (has & SHARED) a->shared = field(r, "shared_expert_intermediate_size", 0, -1);
+  if (a->experts != 0 && (a->chosen < 1 || a->chosen > a->experts))
+    fault(r, "num_experts_per_tok: not from 1 to %s", find(r, experts_in_all));
+}
+
+// In a list of numbers.
+static int is_in(reading_t *r, const char *name, int64_t number) {
+  const json_t *list = json_object_get(r->json, name), *value;
+  size_t at;
+  int found = 0, wrong = list != NULL && !json_is_null(list) && !json_is_array(list);
+  json_array_foreach((json_t *)list, at, value) {
+    wrong |= !json_is_integer(value);
+    found |= json_integer_value(value) == number;
+  }
+  if (wrong) fault(r, "%s: no list of whole numbers", name);
+  return found;
+}
+
+// Blocks without experts, whose MLP then is another one.
+static void read_dense(reading_t *r, const family_t *family, architecture_t *a) {
+  const int by_first = (family->has & FIRST_DENSE) != 0;
+  const int64_t first = by_first ? field(r, "first_k_dense_replace", 0, -1) : 0;
+  const int64_t step = field(r, by_first ? "moe_layer_freq" : "decoder_sparse_step", 1, 1);
+  for (int64_t i = 0; i < a->blocks && r->fault[0] == '\0'; i++)
+    a->dense += (!by_first && is_in(r, "mlp_only_layers", i)) || a->experts == 0 || i < first ||
+                (by_first ? i : i + 1) % step != 0;
+  if (a->dense == 0) return;
+  a->dense_inner = field(r, usual, 1, -1);
+  if (a->dense != a->blocks) return;
+  a->inner = a->dense_inner;
+  a->experts = a->chosen = a->shared = a->dense = 0;
+}
+
+static void read_latent(reading_t *r, architecture_t *a) {
+  a->kv_heads = a->heads;
+  a->kv_rank = field(r, "kv_lora_rank", 1, -1);
+  a->q_rank = field_or_none(r, "q_lora_rank");
+  a->rope = field(r, "qk_rope_head_dim", 0, -1);
+  a->head = a->rope + field(r, "qk_nope_head_dim", 1, -1);
+  a->v_head = field(r, "v_head_dim", 1, -1);
+}
+
+// How many heads of k and v, by the field that says so.
+static void read_kv_heads(reading_t *r, unsigned has, architecture_t *a) {
+  const char *name = has & FALCON ? "num_kv_heads" : "num_key_value_heads";
+  const int one = has & MULTI_QUERY && flag(r, "multi_query", 1);
+  const int newer = has & FALCON && flag(r, "new_decoder_architecture", 0);
+  a->kv_heads = a->heads;
+  if (has & (KV | KV_OR_ALL | FALCON)) a->kv_heads = field(r, name, 1, has & KV ? -1 : a->heads);
+  if (one && !newer) a->kv_heads = 1;
+  if (a->heads % a->kv_heads != 0) fault(r, "%s: no multiple of %s", find(r, of_heads), name);
+}
+
+static void read_heads(reading_t *r, unsigned has, architecture_t *a) {
+  read_kv_heads(r, has, a);
+  if (has & HEAD || (has & HEAD_OR && find(r, "head_dim") != NULL)) {
+    a->head = field(r, "head_dim", 1, -1);
+    return;
+  }
+  a->head = a->width / a->heads;
+  if (a->width % a->heads != 0)
+    fault(r, "%s: no multiple of %s", find(r, of_width), find(r, of_heads));
+}
+
+static void read_mamba(reading_t *r, architecture_t *a) {
+  a->state = field(r, "state_size", 1, -1);
+  a->inner = a->width * field(r, "expand", 1, 2);
+  a->head = field(r, "head_dim", 1, 64);
+  a->heads = a->inner / a->head;
+  if (a->inner % a->head != 0)
+    fault(r, "%s times expand: no multiple of head_dim", find(r, of_width));
+  a->groups = field(r, "n_groups", 1, -1);
+}
+
+/** Fields by which blocks differ from each other, and the number with which they do not; lists and
+ * texts are empty then. */
+static const struct {
+  const char *name;
+  json_int_t alike;
+  unsigned read;  ///< by families that have this
+} patterns[] = {{"first_k_dense_replace", 0, FIRST_DENSE},
+                {"moe_layer_freq", 1, FIRST_DENSE},
+                {"decoder_sparse_step", 1, SOME_DENSE},
+                {"mlp_only_layers", 0, SOME_DENSE},
+                {"block_configs", 0, 0},
+                {"cross_attention_layers", 0, 0},
+                {"attn_layer_period", 1, 0},
+                {"attn_layer_indices", 0, 0},
+                {"hybrid_override_pattern", 0, 0},
+                {"full_attention_interval", 1, 0}};
+
+// Windows and chunks of attention change no width.
+static int same_layers(const json_t *types) {
+  size_t at;
+  const json_t *type;
+  json_array_foreach(types, at, type) {
+    const char *name = json_string_value(type), *kind = name != NULL ? strchr(name, '_') : NULL;
+    if (kind == NULL || strcmp(kind, "_attention") != 0 || strncmp(name, "linear", 6) == 0)
+      return 0;
+  }
+  return 1;
+}
+
+// The field by which the blocks differ in a way that is not read, or NULL.
+static const char *unlike(const json_t *json, const family_t *family) {
+  for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+    if (family->has & patterns[i].read) continue;
+    const json_t *value = json_object_get(json, patterns[i].name);
+    const char *text = json_string_value(value);
+    const int alike = json_is_number(value) ? json_number_value(value) == (double)patterns[i].alike
+                      : text != NULL        ? text[0] == '\0'
+                                            : json_is_null(value) ||
+                                           (json_is_array(value) && json_array_size(value) == 0);
+    if (value != NULL && !alike) return patterns[i].name;
+  }
+  return same_layers(json_object_get(json, "layer_types")) ? NULL : "layer_types";
+}
+
+static void read_fields(reading_t *r, const family_t *family, int64_t blocks, architecture_t *a) {
+  const unsigned has = family->has;
+  const int64_t own = field(r, of_blocks, 1, -1);
+  a->blocks = blocks != 0 ? blocks : own;
+  a->width = field(r, of_width, 1, -1);
+  a->plain = has & PLAIN;
+  if (has & MAMBA_2) {
+    read_mamba(r, a);
+    return;
+  }
+  a->inner = field(r, family->inner, 1, has & FOURFOLD ? 4 * a->width : -1);
+  a->heads = field(r, of_heads, 1, -1);
+  if (has & LATENT) {
+    read_latent(r, a);
+  } else {
+    read_heads(r, has, a);
+  }
+  if (has & EXPERTS) read_experts(r, family, a);
+  if (has & (FIRST_DENSE | SOME_DENSE)) read_dense(r, family, a);
+  if (a->dense != 0 && blocks > own)
+    fault(r, "--layers %lld: it has blocks of two kinds, %lld in all by %s", (long long)blocks,
+          (long long)own, find(r, of_blocks));
+}
+
+static int read_family(reading_t *r, int64_t blocks, architecture_t *a) {
+  const char *type = json_string_value(json_object_get(r->json, "model_type"));
+  if (type == NULL)
+    return cli_fail(&cli_explore, CLI_USAGE, "%s: there is no model_type in it", r->path);
+  const family_t *family = find_family(type);
+  if (family == NULL)
+    return cli_fail(&cli_explore, CLI_USAGE,
+                    "%s: model_type %.60s: its sizes are of no model that is known", r->path, type);
+  const char *pattern = unlike(r->json, family);
+  if (pattern != NULL)
+    return cli_fail(
+        &cli_explore, CLI_USAGE,
+        "%s: %s: its blocks differ from each other; without this line all are taken as alike",
+        r->path, pattern);
+  a->name = family->type;
+  read_fields(r, family, blocks, a);
+  return r->fault[0] == '\0' ? CLI_GO_ON
+                             : cli_fail(&cli_explore, CLI_USAGE, "%s: %s", r->path, r->fault);
+}
+
+// Behind a byte order mark, if there is one; a name that is there twice is refused.
+static json_t *load(const char *path, json_error_t *error) {
+  const size_t flags = JSON_REJECT_DUPLICATES;
+  FILE *in = fopen(path, "rb");
+  if (in == NULL) return json_load_file(path, flags, error);
+  char mark[3];
+  if (fread(mark, 1, sizeof mark, in) != sizeof mark || memcmp(mark, "\xEF\xBB\xBF", 3) != 0)
+    rewind(in);
+  json_t *json = json_loadf(in, flags, error);
+  fclose(in);
+  return json;
+}
+
+// Layers beside the blocks, which are not counted.
+static void say_left_out(const reading_t *r) {
+  const json_int_t next = json_integer_value(json_object_get(r->json, "num_nextn_predict_layers"));
+  const json_int_t words = json_integer_value(json_object_get(r->json, "word_embed_proj_dim"));
+  const json_int_t width = json_integer_value(json_object_get(r->json, "hidden_size"));
+  if (next > 0)
+    fprintf(stderr, "ufp4 explore: %s: num_nextn_predict_layers: %lld blocks are not counted\n",
+            r->path, (long long)next);
+  if (words > 0 && words != width)
+    fprintf(stderr,
+            "ufp4 explore: %s: word_embed_proj_dim: projections between %lld and %lld are not "
+            "counted\n",
+            r->path, (long long)words, (long long)width);
+}
+
+int explore_hf(const char *path, int64_t blocks, explore_model_t *model) {
+  json_error_t error;
+  architecture_t a = {.name = NULL};
+  json_t *json = load(path, &error);
+  if (json == NULL || !json_is_object(json)) {
+    json_decref(json);
+    return cli_fail(&cli_explore, CLI_USAGE, "%s: %s", path,
+                    json == NULL ? error.text : "no configuration of a model");
+  }
+  // That of the language model in one of several modes.
+  json_t *text = json_object_get(json, "text_config");
+  reading_t reading = {.path = path, .json = json_is_object(text) ? text : json};
+  const int end = read_family(&reading, blocks, &a);
+  if (end == CLI_GO_ON) say_left_out(&reading);
+  if (end == CLI_GO_ON) explore_build(&a, model);
+  json_decref(json);
+  return end;
+}
