@@ -41,28 +41,45 @@ PAIRS = {
         ("e1m2-rht-none", "e1m2-rht-dw", "e2m1-rht-none", "e2m1-rht-dx-dw", "e2m1-rht-y-dw", "e2m1-rht-all"),
     )
 }
+# The grids with the transform in the same GEMMs: E2M1 against E1M2.
+SCOPES = {
+    "ablation": {
+        "e2m1-rht-none": "e1m2-rht-none",
+        "e2m1": "e1m2-rht-dw",
+        "e2m1-rht-dx-dw": "e1m2-rht-dx-dw",
+        "e2m1-rht-y-dw": "e1m2-rht-y-dw",
+        "e2m1-rht-all": "ufp4",
+    }
+}
+QUESTION = "e2m1", "ufp4"  # whose p stands as it is
 
 
 def forward_rows(results):
     """Of one training the error of a gap is that of the text; of several the deviation is over them."""
     tables = [{(c["recipe"], c["against"]): c for c in result["forward"]["comparisons"]} for result in results]
+    gaps = {pair: stats.paired([table[pair]["gap_percent"] for table in tables]) for pair in tables[0]}
+    others = [pair for pair in gaps if pair != QUESTION]
+    p = {QUESTION: gaps[QUESTION].p, **dict(zip(others, stats.holm([gaps[pair].p for pair in others])))}
     for recipe, against in tables[0]:
         found = [table[recipe, against] for table in tables]
         row = {"table": "forward", "recipe": recipe, "against": against, "seeds": len(found)}
         if len(found) == 1:
             yield {**row, **{key: found[0][key] for key in ("gap_percent", "standard_error", "t")}}
         else:
-            gap = stats.paired([c["gap_percent"] for c in found])
-            yield {
-                **row,
-                "gap_percent": gap.mean,
-                "interval": gap.interval,
-                "deviation": gap.deviation,
-                "t": gap.t,
-                "p": gap.p,
-                "seeds_worse": gap.positive,
-                "gaps_percent": [c["gap_percent"] for c in found],
-            }
+            yield {**row, **measures(gaps[recipe, against], p[recipe, against], [c["gap_percent"] for c in found])}
+
+
+def measures(gap, p, gaps):
+    """The columns of a comparison over seeds."""
+    return {
+        "gap_percent": gap.mean,
+        "interval": gap.interval,
+        "deviation": gap.deviation,
+        "t": gap.t,
+        "p": float(p),
+        "seeds_worse": gap.positive,
+        "gaps_percent": gaps,
+    }
 
 
 def paired_rows(name, recipes):
@@ -70,20 +87,25 @@ def paired_rows(name, recipes):
     against, others = PAIRS[name]
     losses = {r["recipe"]: r["held_losses"] for r in recipes if r["recipe"] in (against, *others)}
     for c in stats.compare(losses, against, quantized=()):
-        yield {
+        row = {
             "table": "branched",
             "recipe": c.recipe,
             "against": c.against,
             "seeds": c.gap.count,
-            "gap_percent": c.gap.mean,
-            "interval": c.gap.interval,
-            "deviation": c.gap.deviation,
-            "t": c.gap.t,
-            "p": c.p,
-            "seeds_worse": c.gap.positive,
             "verdict": c.verdict,
-            "gaps_percent": c.gaps,
         }
+        yield {**row, **measures(c.gap, c.p, c.gaps)}
+
+
+def scope_rows(scopes, recipes):
+    """Of SCOPES; their p are corrected among them."""
+    losses = {r["recipe"]: r["held_losses"] for r in recipes}
+    gaps = [[100 * (a - b) / b for a, b in zip(losses[one], losses[other])] for one, other in scopes.items()]
+    found = [stats.paired(row) for row in gaps]
+    for (one, other), row, gap, p in zip(scopes.items(), gaps, found, stats.holm([gap.p for gap in found])):
+        verdict = "not separated" if p >= 0.05 else "worse" if gap.mean > 0 else "better"
+        row_of = {"table": "equal scope", "recipe": one, "against": other, "seeds": gap.count, "verdict": verdict}
+        yield {**row_of, **measures(gap, p, row)}
 
 
 def rows(name, results):
@@ -94,6 +116,8 @@ def rows(name, results):
             yield {"table": table, "seeds": len(c["gaps_percent"]), **{key: c[key] for key in COLUMNS if key in c}}
         if table == "branched" and name in PAIRS:
             yield from paired_rows(name, runs["recipes"])
+        if table == "branched" and name in SCOPES:
+            yield from scope_rows(SCOPES[name], runs["recipes"])
 
 
 def shown(value):
