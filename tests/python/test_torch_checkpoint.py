@@ -165,7 +165,52 @@ def test_rejects_repeats_of_calls_that_are_forgotten():
     with torch.no_grad():
         for _ in range(2100):
             other.blocks[0].fc1(torch.ones(1, 32))
-    raises(RuntimeError, "keeps the last 1024 of each layer", y.sum().backward)
+    raises(RuntimeError, "knows the last 1024 of each layer", y.sum().backward)
+
+
+def test_rejects_checkpoints_without_random_numbers():
+    """Which would have other bytes in the repeat, and count it."""
+    for how in KINDS.values():
+        _, other = models(preserve_rng_state=False, **how)
+        raises(
+            RuntimeError,
+            "which preserve_rng_state=False does not repeat",
+            other(batches()[0].requires_grad_()).sum().backward,
+        )
+
+
+def test_random_numbers_of_others_stay():
+    """Where nothing can be repeated, torch's generator is as torch.nn.Linear leaves it."""
+    layer, x = ut.convert(torch.nn.Linear(32, 32), DRAWS, seed=7), batches()[0]
+    before = torch.get_rng_state()
+    layer(x).sum().backward()
+    same(torch.get_rng_state(), before, "the generator")
+
+
+class Dropping(Block):
+    def forward(self, x):
+        return torch.nn.functional.dropout(super().forward(x), 0.5)
+
+
+def test_repeats_are_known_beside_other_random_numbers():
+    """Beside dropout, and where the generator is given the same state before each step."""
+    for name, how in KINDS.items():
+        plain, other = models(**how)
+        seen = []
+        for model in (plain, other):
+            model.register_forward_pre_hook(lambda *_: torch.manual_seed(5) and None)
+        check_same(train(other, batches(), "", 3), train(plain, batches(), "", 3), f"{name}, the same state")
+        for block in other.blocks:
+            block.__class__ = Dropping
+            block.fc2.register_forward_hook(
+                lambda module, _, y: seen.append((module.ids[1].item(), y.detach().clone()))
+            )
+        for _ in range(2):
+            seen.clear()
+            other(batches()[0].requires_grad_()).sum().backward()
+            for layer, first in seen[:3]:
+                (again,) = (y for number, y in seen[3:] if number == layer)
+                same(again, first, f"{name}, dropout: layer {layer}")
 
 
 if __name__ == "__main__":

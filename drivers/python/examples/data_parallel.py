@@ -35,6 +35,9 @@ def train(text, chosen):
     parallel = nn.parallel.DistributedDataParallel(model)
     optimizer, first = torch.optim.AdamW(model.parameters(), lr=3e-3), 0
     if chosen.resume:
+        # DDP orders its buckets anew after its first backward pass, and with them the sums over three ranks or more: so the first one
+        # comes before the state, and all steps have the order that they have in an unbroken run.
+        parallel(batch_of(text, 0, dist.get_rank())[0]).sum().backward()
         saved = torch.load(chosen.resume)
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])

@@ -138,8 +138,9 @@ def _check_model(model):
 
 def _own(module):
     """The parameters of a module itself."""
-    none = type(None), torch.nn.UninitializedParameter
-    return {name: parameter for name, parameter in module._parameters.items() if not isinstance(parameter, none)}
+    none = torch.nn.UninitializedParameter
+    own = module.named_parameters(recurse=False, remove_duplicate=False)
+    return {name: parameter for name, parameter in own if not isinstance(parameter, none)}
 
 
 def _target(module):

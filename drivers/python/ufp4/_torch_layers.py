@@ -12,6 +12,8 @@ from . import _torch_steps as steps
 from ._recipe import Recipe, recipe as make_recipe
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)  # which no fake tensor is
+# How many modes listen. Nothing public tells; where torch has it no more, operators are called always, which takes longer.
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 
 
 def _check(tensor, what):
@@ -43,7 +45,7 @@ def _check_all(x, weight, bias):
 def _is_eager(x, weight):
     """Whether nobody listens to operators: neither a compiler nor, as FlopCounterMode, a mode."""
     plain = type(x) in PLAIN and type(weight) in PLAIN and x.device.type in ("cpu", "cuda")
-    return plain and not torch.compiler.is_compiling() and not torch._C._len_torch_dispatch_stack()
+    return plain and not torch.compiler.is_compiling() and not _modes()
 
 
 def apply(x, weight, bias, ids, text):
@@ -111,17 +113,16 @@ class Layer(torch.nn.Module):
     def _begin(self, text, shown, ids, rank=None):
         self.ids, self.rank = ids, rank
         self._set_recipe(text, shown)
-        self.register_forward_pre_hook(_is_called)
+        self._hook = self.register_forward_pre_hook(_is_called)
 
     def _set_recipe(self, text, shown):
         self._recipe, self._shown = text, shown
 
     def _end(self):
         """The torch class again."""
-        for name in ("ids", "rank", "_recipe", "_shown"):
+        self._hook.remove()
+        for name in ("ids", "rank", "_recipe", "_shown", "_hook"):
             del self.__dict__[name]
-        for key in [key for key, hook in self._forward_pre_hooks.items() if hook is _is_called]:
-            del self._forward_pre_hooks[key]
         self.__class__ = self._plain
 
     @property
@@ -132,10 +133,9 @@ class Layer(torch.nn.Module):
         """The numbers of this call, of which the random bytes are made; in training mode it counts as a step."""
         rank = -1 if self.rank is None else self.rank
         if torch.compiler.is_compiling():
-            drawn = torch.ops.ufp4.draw(self.ids, rank, self.training)
-            self.ids[0] = drawn[4]
-            return drawn[:4]
-        numbers, following = steps.draw(self.ids, rank, self.training)
+            drawn = steps.number() if self.training else self.ids
+            return torch.ops.ufp4.draw(self.ids, drawn, rank, self.training)
+        numbers, following = steps.draw(self.ids, rank, self.training, torch.is_grad_enabled())
         self.ids[0] = following
         return numbers
 

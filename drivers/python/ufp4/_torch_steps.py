@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which random bytes a call of a layer has: those of its step, and those of its first call where torch.utils.checkpoint repeats it.
+"""Which random bytes a call of a layer has: those of its step, and those of its first call where a checkpoint repeats it.
 
-Every call is noted with the time at which it came, as autograd counts nodes on a thread. A checkpoint knows when it began: so the n-th call
-of a layer while it repeats is the n-th one noted after that, and has its step. No x is looked at, and nothing is kept but times and steps.
+Before a checkpoint repeats calls, it gives torch's default generator the state that it had before the first ones (preserve_rng_state). So each
+call that may be repeated draws a number from that generator: a repeated call draws the number of the first one, every other call a new one.
+Where nothing can be repeated nothing is drawn, and the generator is as torch.nn.Linear leaves it.
 """
 
-import sys
-from array import array
-from bisect import bisect_right
+import inspect
+import threading
 from collections import defaultdict
 
 import torch
 import torch.distributed
-from torch.fx import traceback
-from torch.utils.checkpoint import CheckpointPolicy
 
 RANK_SHIFT = 32  # of the rank in the step
-KEPT = 1024
+KEPT = 1024  # calls of a layer
 
 
 def checked(ids):
@@ -42,97 +40,82 @@ def rank_of_process():
     )
 
 
-class _Calls:
-    """The last calls of a layer."""
-
-    def __init__(self):
-        self.forget(-1)
-
-    def forget(self, time):
-        self.times, self.steps, self.forgotten = array("q"), array("q"), time
-        self.region, self.repeated = None, 0
-
-    def note(self, step):
-        time = torch.autograd._get_sequence_nr()
-        if self.times and time < self.times[-1]:  # another thread, which counts for itself
-            self.forget(-1)
-        if len(self.times) == 2 * KEPT:
-            self.forgotten = self.times[KEPT - 1]
-            del self.times[:KEPT], self.steps[:KEPT]
-        self.times.append(time)
-        self.steps.append(step)
-
-    def repeat(self, region):
-        """The step of the next call that a checkpoint repeats."""
-        self.repeated = self.repeated + 1 if region == self.region else 0
-        self.region = region
-        begin = region[0]
-        place = bisect_right(self.times, begin) + self.repeated
-        if begin < self.forgotten or place >= len(self.times):
-            raise RuntimeError(
-                f"a checkpoint repeats a call that ufp4 does not know; it keeps the last {KEPT} of each layer, of one thread"
-            )
-        return self.steps[place]
+_calls = defaultdict(dict)  # by layer and seed: the steps of the last calls, by the numbers that they drew
+_BACKWARD = torch.autograd.backward.__code__, torch.autograd.grad.__code__
 
 
-_calls = defaultdict(_Calls)  # by layer and seed
+def _has_hooks():
+    """Whether hooks take what autograd saves, as those of a checkpoint with use_reentrant=False do in both calls."""
+    try:
+        with torch.autograd.graph.disable_saved_tensors_hooks("asked by ufp4"):  # which none that is active lets happen
+            return False
+    except RuntimeError:
+        return True
 
 
-def _repeating():
-    """When the checkpoint began that repeats calls at present, and the number of the backward pass; None: none does."""
-    backward = torch._C._current_graph_task_id()
-    frame = None if backward == -1 else sys._getframe(1)
-    while frame is not None:
-        place = frame.f_globals.get("__name__"), frame.f_code.co_name
-        if place == ("torch.utils.checkpoint", "unpack_hook"):  # use_reentrant=False
-            return frame.f_locals["frame"].input_saver.grad_fn._sequence_nr(), backward
-        if place == ("torch.utils.checkpoint", "backward"):  # use_reentrant=True
-            return frame.f_locals["ctx"]._sequence_nr(), backward
-        if place == ("torch.autograd.graph", "_engine_run_backward"):  # a hook's call
-            return None
+def _in_backward():
+    """Whether a backward pass calls: on this thread, or on one that autograd has for a GPU, where no code of Python's threads is."""
+    frame = inspect.currentframe()
+    while frame.f_back is not None:
+        if frame.f_code in _BACKWARD:
+            return True
         frame = frame.f_back
+    return threading.get_ident() != threading.main_thread().ident and frame.f_globals["__name__"] != "threading"
+
+
+def number():
+    """Of torch's default generator."""
+    return torch.randint(2**62, (), device="cpu")
+
+
+def _first_step(calls, step, number, certain):
+    """The step of the first call where this one repeats it; None: it is a new one, whose step is kept. certain: in a backward pass it repeats."""
+    backward = _in_backward()
+    if backward and number in calls:
+        return calls[number]
+    if backward and certain:
+        raise RuntimeError(
+            f"a checkpoint repeats a call that ufp4 does not know; it knows the last {KEPT} of each layer, of one thread, by "
+            "torch's random numbers, which preserve_rng_state=False does not repeat"
+        )
+    calls.pop(number, None)  # of one who gives the generator the same state again
+    calls[number] = step
+    if len(calls) > KEPT:
+        del calls[next(iter(calls))]
     return None
 
 
-def draw(ids, rank, counts):
-    """step, layer, seed and rank of a call, and the step after it. rank: -1 is that of the process."""
+def draw(ids, rank, counts, grad, drawn=None):
+    """step, layer, seed and rank of a call, and the step after it. rank: -1 is that of the process; grad: whether the caller's is enabled;
+    drawn: a number that it drew."""
     step, layer, seed, rank = checked((*ids.tolist(), rank_of_process() if rank < 0 else rank))
-    calls, region = _calls[layer, seed], _repeating()
-    following = step + counts if region is None else step
-    if region is not None:
-        step = calls.repeat(region)
-    calls.note(step)
-    return (step, layer, seed, rank), following
+    if not counts:
+        return (step, layer, seed, rank), step
+    calls, hooks, first = _calls[layer, seed], _has_hooks(), None
+    if calls or hooks or not grad:
+        drawn = int(number() if drawn is None else drawn)
+        first = _first_step(
+            calls, step, drawn, grad or hooks
+        )  # a gradient's hook has neither, and its calls are new ones
+    return ((step, layer, seed, rank), step + 1) if first is None else ((first, layer, seed, rank), step)
 
 
 # --- The same as an operator: opaque to torch.compile, since what it gives depends on who calls ---------
 
 
-def _draw_operator(ids, rank, counts):
-    numbers, following = draw(ids, rank, counts)
-    return torch.tensor([*numbers, following], device="cpu")
-
-
-def _draw_once(keys, ids, rank, counts):
-    """Under autograd: a compiler that traces a checkpoint is told to save what was drawn, not to draw it again in the backward pass."""
-    meta = traceback.get_current_meta()
-    before = meta.get("recompute")
-    if before is not None:
-        meta["recompute"] = CheckpointPolicy.MUST_SAVE
-    try:
-        with torch._C._AutoDispatchBelowAutograd():
-            return torch.ops.ufp4.draw.default.redispatch(keys & torch._C._after_autograd_keyset, ids, rank, counts)
-    finally:
-        if before is not None:
-            meta["recompute"] = before
+def _draw_operator(ids, drawn, rank, counts):
+    """step, layer, seed and rank. A compiler is not told that ids change, and autograd does not count it: a compiled checkpoint may call this again
+    in its backward pass, with the ids as they are then and with the same number."""
+    numbers, following = draw(ids, rank, counts, False, drawn)
+    ids.data[0] = following
+    return torch.tensor(numbers, device="cpu")
 
 
 _library = torch.library.Library("ufp4", "FRAGMENT")
-_library.define("draw(Tensor ids, int rank, bool counts) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
+_library.define("draw(Tensor ids, Tensor drawn, int rank, bool counts) -> Tensor")
 _library.impl("draw", _draw_operator, "CPU")
-_library.impl("draw", _draw_once, "Autograd", with_keyset=True)
 
 
 @torch.library.register_fake("ufp4::draw", lib=_library)
-def _(ids, rank, counts):
-    return ids.new_empty(5)
+def _(ids, drawn, rank, counts):
+    return ids.new_empty(4)
