@@ -132,7 +132,7 @@ typedef struct {
   double chips;       ///< of all chips, the step with these
 } explore_energy_t;
 explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t *step);
-/** Of a step, from its energy and area; NaN where these are not known. um2 are those of all cores. */
+/** Of a step, from its energy and area, those of all cores; NaN where these are not known. */
 typedef struct {
   double bits, memory_um2;  ///< of memories, parity included; NaN where a bit's area is not known
   double watts;             ///< over the step

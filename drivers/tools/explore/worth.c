@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step is worth: memories beside the cells, watts, tokens a joule, area of a TMAC/s, and the order of the cases by it.
+// What a step is worth: memories beside the cells, watts, tokens a joule, area of a TMAC/s, and the
+// order of the cases by it.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
