@@ -10,7 +10,7 @@
 #include "frame/bounds.h"
 #include "ufp4/panel.h"
 
-enum { DRAWS = 80 };
+enum { DRAWS = 56 };
 
 typedef struct {
   ufp4_configuration_t core;
