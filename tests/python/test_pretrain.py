@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from torch_support import torch  # noqa: F401 skips without PyTorch
+from torch_support import torch
 
 import bench
 from bench import check, check_equal
@@ -22,7 +22,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "drivers/python/examples/pretrain.py"
 FILES, STEPS = ("losses.csv", "branched.csv", "held.csv"), 24
 SMALL = (
-    "text",
     "--size",
     "0.5M",
     "--context",
@@ -38,11 +37,11 @@ SMALL = (
 )
 
 
-def start(folder, *words):
+def start(folder, *words, text="text"):
     pathlib.Path("text").write_bytes((ROOT / "LICENSE").read_bytes() * 16)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, "-B", PROGRAM, "-o", folder, *SMALL, *words],
+        [sys.executable, "-B", PROGRAM, "-o", folder, text, *SMALL, *words],
         env=environment,
         text=True,
         stdout=subprocess.PIPE,
@@ -75,8 +74,8 @@ def rows(folder, name):
         return list(csv.DictReader(file))
 
 
-def rejects(words, *arguments):
-    _, err = finish(start(*arguments), 2)
+def rejects(words, *arguments, **how):
+    _, err = finish(start(*arguments, **how), 2)
     check(words in err.splitlines()[-1], f"should say {words!r}: {err}")
 
 
@@ -196,7 +195,15 @@ def test_rejects_other_runs():
 def test_rejects_what_cannot_be_trained():
     rejects("at least 24", "out", "--tokens", "700")
     rejects("no recipe is called", "out", "--recipe", "bf16,none")
-    rejects("too few", "out", "--context", "4096", "--tokens", "1000000")
+    rejects("too few", "out", "--context", "4096", "--tokens", "1000000", "--held", "131072")
+    for words in (("--lr", "0"), ("--lr", "-1"), ("--lr", "nan"), ("--seed", "-1")):
+        rejects(f"argument {words[0]}: invalid", "out", *words)
+    rejects("--held 511 is less than 32 windows of --context 16: 512 is the least", "out", "--held", "511")
+    if not torch.cuda.is_available():
+        rejects("--device cuda: ", "out", "--device", "cuda")
+    rejects("--device nothing: ", "out", "--device", "nothing")
+    pathlib.Path("utf16").write_text("a text " * 999, "utf-16")
+    rejects("utf16 has zero bytes, as UTF-16 has", "out", text="utf16")
     check(not re.search(r"\.pt", str(bench.listing())), "no run began")
 
 

@@ -588,6 +588,22 @@ def test_rejects_documents_that_are_none():
             )
 
 
+def test_losses_of_several_steps_are_those_of_the_last_that_all_have():
+    lines = [
+        "step,recipe,seed,held_loss",
+        "1,bf16,0,2.0",
+        "2,bf16,0,",
+        "3,bf16,0,1.5",
+        "1,ufp4,0,2.1",
+        "3,ufp4,0,1.6",
+        "5,ufp4,0,1.4",
+    ]
+    pathlib.Path("losses.csv").write_text("\n".join(lines) + "\n")
+    check_equal(report.read_losses("losses.csv"), {"bf16": {"0": 1.5}, "ufp4": {"0": 1.6}}, "losses")
+    pathlib.Path("losses.csv").write_text("\n".join([*lines[:2], lines[3], lines[-1]]) + "\n")
+    raises(ValueError, "no step whose held_loss all runs have", report.read_losses, "losses.csv")
+
+
 def test_rejects_losses_of_a_training_that_are_none():
     folder = pathlib.Path("bad")
     folder.mkdir()

@@ -171,6 +171,16 @@ def test_rejects_ranks_that_are_none():
     raises(ValueError, "step 4294967296 of rank 1", layer, x)
 
 
+def test_rejects_tensor_parallel():
+    from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+
+    torch.distributed.init_process_group("gloo", init_method=f"file://{pathlib.Path.cwd()}/alone", rank=0, world_size=1)
+    mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    layer = parallelize_module(torch.nn.Sequential(ut.Linear(16, 16)), mesh, {"0": ColwiseParallel()})
+    raises(ValueError, "is a DTensor, of tensor parallel: ufp4 computes whole layers", layer, torch.ones(2, 16))
+    torch.distributed.destroy_process_group()
+
+
 def example_losses(processes, *options):
     """Of data_parallel.py, started by torchrun."""
     pathlib.Path("text").write_bytes((ROOT / "LICENSE").read_bytes())

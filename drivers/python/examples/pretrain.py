@@ -104,7 +104,10 @@ class GPT(nn.Module):
 def read(path):
     """The text as bytes, runs of white space as one space."""
     with gzip.open(path) if path.suffix in (".gz", ".dz") else open(path, "rb") as file:
-        return re.sub(rb"\s+", b" ", file.read())
+        data = file.read()
+    if b"\0" in data[:CHUNK]:
+        raise ValueError(f"{path} has zero bytes, as UTF-16 has: no text by bytes; iconv -t utf-8 makes one")
+    return re.sub(rb"\s+", b" ", data)
 
 
 def encoder(chosen, chunks):
@@ -416,6 +419,20 @@ def positive(text):
     return value
 
 
+def seed(text):
+    value = int(text)
+    if not 0 <= value < 2**31:
+        raise ValueError(text)
+    return value
+
+
+def rate(text):
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise ValueError(text)
+    return value
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
@@ -435,7 +452,7 @@ def arguments():
         help="by commas (default: bf16,ufp4,e2m1; bf16 is always trained)",
     )
     parser.add_argument("--seeds", type=positive, default=2, help="how many (default: 2)")
-    parser.add_argument("--seed", type=positive, default=1, help="the first one (default: 1)")
+    parser.add_argument("--seed", type=seed, default=1, help="the first one (default: 1)")
     parser.add_argument("--branched", action="store_true", help="branched runs only")
     parser.add_argument("--whole", action="store_true", help="whole runs only")
     parser.add_argument(
@@ -447,7 +464,7 @@ def arguments():
     )
     parser.add_argument("--context", type=positive, default=256, help="tokens of a window (default: 256)")
     parser.add_argument("--batch", type=positive, default=8, help="windows of a step (default: 8)")
-    parser.add_argument("--lr", type=float, help="the highest rate (default: by size)")
+    parser.add_argument("--lr", type=rate, help="the highest rate, above 0 (default: by size)")
     parser.add_argument("--held", type=positive, default=65536, help="held-out tokens (default: 65536)")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--save", type=float, default=300, metavar="SECONDS", help="between checkpoints (default: 300)")
@@ -465,6 +482,15 @@ def arguments():
         chosen.quantized = {recipe: ufp4.recipe(recipe).quantized for recipe in chosen.recipe}
     except (ValueError, OSError) as error:
         parser.error(str(error))
+    if chosen.held < STRETCHES * chosen.context:
+        least = STRETCHES * chosen.context
+        parser.error(
+            f"--held {chosen.held} is less than {STRETCHES} windows of --context {chosen.context}: {least} is the least"
+        )
+    try:
+        torch.empty(1, device=chosen.device)
+    except (RuntimeError, AssertionError) as error:
+        parser.error(f"--device {chosen.device}: {str(error).splitlines()[0]}")
     if chosen.steps < 2 * TURNS:
         parser.error(
             f"--tokens {chosen.tokens} are {chosen.steps} steps of {chosen.batch * chosen.context}; at least {2 * TURNS} are needed"

@@ -2,6 +2,7 @@
 """Layers of PyTorch by the operators of _torch_operators."""
 
 import math
+import sys
 from typing import Any
 
 import torch
@@ -19,6 +20,11 @@ _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 def _check(tensor, what):
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{what} must be a tensor, not {type(tensor).__name__}")
+    distributed = sys.modules.get("torch.distributed.tensor")
+    if distributed and isinstance(tensor, distributed.DTensor):
+        raise ValueError(
+            f"{what} is a DTensor, of tensor parallel: ufp4 computes whole layers; DistributedDataParallel and fully_shard give these"
+        )
     if tensor.device.type not in ("cpu", "cuda", "meta"):
         raise ValueError(f"{what} is on {tensor.device}; ufp4 computes tensors of the CPU and of CUDA")
     if tensor.layout != torch.strided or tensor.is_nested:

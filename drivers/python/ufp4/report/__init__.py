@@ -46,7 +46,8 @@ def _loss(path, rows, row, column):
 def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
     """Held-out losses by recipe and seed, {recipe: {seed: loss}}, of a CSV file with the columns recipe, seed and held_loss.
 
-    More columns are ignored, and so are lines without a held_loss, as those of train's losses.csv before a run's last step.
+    Lines without a held_loss are ignored, as those of train's losses.csv before a run's last step. Where a run has several, as in
+    pretrain.py's, which the column step tells apart, those of the last step that all runs have are taken. More columns are ignored.
     """
     found = {}
     with (
@@ -63,13 +64,25 @@ def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
             for column in ("recipe", "seed"):
                 if not row[column]:
                     raise ValueError(f"{path}, line {rows.line_num}: there is no {column}")
-            seeds = found.setdefault(row["recipe"], {})
-            if row["seed"] in seeds:
+            steps = found.setdefault(row["recipe"], {}).setdefault(row["seed"], {})
+            step = _loss(path, rows, row, "step") if row.get("step") else 0.0
+            if step in steps:
                 raise ValueError(f"{path}, line {rows.line_num}: {row['recipe']} of seed {row['seed']} is there twice")
-            seeds[row["seed"]] = _loss(path, rows, row, "held_loss")
+            steps[step] = _loss(path, rows, row, "held_loss")
     if not found:
         raise ValueError(f"{path}: there is no held_loss in it")
-    return found
+    return _of_one_step(path, found)
+
+
+def _of_one_step(path, found):
+    """{recipe: {seed: loss}} of {recipe: {seed: {step: loss}}}: where a run has several steps, the last one that all have."""
+    runs = [steps for seeds in found.values() for steps in seeds.values()]
+    if all(len(steps) == 1 for steps in runs):
+        return {name: {seed: [*steps.values()][0] for seed, steps in seeds.items()} for name, seeds in found.items()}
+    common = set.intersection(*map(set, runs))
+    if not common:
+        raise ValueError(f"{path}: there is no step whose held_loss all runs have")
+    return {name: {seed: steps[max(common)] for seed, steps in seeds.items()} for name, seeds in found.items()}
 
 
 def _common(losses):
