@@ -226,3 +226,63 @@ def page(spec, note, table):
         "",
     ]
     return "\n".join(out)
+
+
+def before(spec):
+    """(address, bytes) of what the host writes to memory."""
+    out = [(RING, descriptor_bytes(spec))]
+    for at, scales_at, code, scales in (
+        (A_CODES, A_SCALES_AT, code_a, A_SCALES),
+        (B_CODES, B_SCALES_AT, code_b, B_SCALES),
+    ):
+        for block in range(2):
+            out.append((at + 128 * block, codes_bytes(code, len(scales), block)))
+            out.append((scales_at + 16 * block, scales_bytes(scales, block)))
+    return out
+
+
+def after(spec):
+    """(address, bytes) of what the core has written, but for the cycles in the completion."""
+    rows = [b"".join(f32(element(spec, i, j)).to_bytes(4, "little") for j in range(N)) for i in range(M)]
+    return [
+        *((D + D_STRIDE * i, row) for i, row in enumerate(rows)),
+        (COMPLETIONS, JOB.to_bytes(4, "little") + bytes(4)),
+    ]
+
+
+def sv_lines(name, parts):
+    """A constant of the lines of 16 bytes: address, how many they are, byte i in bits 8 i + 7 to 8 i."""
+    lines = [(at + i, data[i : i + 16]) for at, data in parts for i in range(0, len(data), 16)]
+    rows = [f"    '{{40'h{at:010x}, 5'd{len(data)}, 128'h{data[::-1].hex():0>32}}}" for at, data in lines]
+    return [f"  localparam line_t {name}[{len(rows)}] = '{{", ",\n".join(rows), "  };"]
+
+
+def sv_package(spec, note):
+    writes = [f"    '{{12'h{offset:03x}, 32'h{value:08x}}}" for offset, _, value in registers(spec)]
+    return "\n".join(
+        [
+            f"// {note}",
+            "// SPDX-License-Identifier: Apache-2.0",
+            "// The job of docs/ip/example.md for the example testbench.",
+            "package ufp4_example_pkg;",
+            "  // Bytes at an address, byte i of count in bits 8 i + 7 to 8 i.",
+            "  typedef struct packed {",
+            "    logic [39:0]  address;",
+            "    logic [4:0]   count;",
+            "    logic [127:0] bytes;",
+            "  } line_t;",
+            "  typedef struct packed {",
+            "    logic [11:0] offset;",
+            "    logic [31:0] value;",
+            "  } write_t;",
+            "",
+            "  // What the host writes to memory and then to registers, and what is in memory when the job is done.",
+            *sv_lines("BEFORE", before(spec)),
+            f"  localparam write_t REGISTER[{len(writes)}] = '{{",
+            ",\n".join(writes),
+            "  };",
+            *sv_lines("AFTER", after(spec)),
+            "endpackage",
+            "",
+        ]
+    )

