@@ -325,6 +325,20 @@ uint32_t shuffle_xor(uint32_t value, int by) {
   return got;
 }
 
+uint32_t warp_mask(bool set) {
+  warp_t &warp = my_warp();
+  uint32_t got = 0;
+  warp.value[my_lane()] = set;
+  warp.out[my_lane()] = &got;
+  if (gather(warp)) {
+    uint32_t mask = 0;
+    for (unsigned l = 0; l < WARP; l++) mask |= warp.value[l] << l;
+    for (unsigned l = 0; l < WARP; l++) *(uint32_t *)warp.out[l] = mask;
+    release(warp);
+  }
+  return got;
+}
+
 uint32_t warp_max(uint32_t value) {
   warp_t &warp = my_warp();
   uint32_t got = 0;

@@ -49,6 +49,7 @@ int capability();
 void sync_block();
 uint32_t shuffle_xor(uint32_t value, int by);
 uint32_t warp_max(uint32_t value);
+uint32_t warp_mask(bool set);
 void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b);
 void mma_s8_wide(int32_t d[4], const uint32_t a[4], const uint32_t b[2]);
 void mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2]);
@@ -97,9 +98,20 @@ GPU void gpu_copy_wait() {
 GPU uint32_t gpu_warp_max(uint32_t value) {
   return emulated::warp_max(value);
 }
+GPU uint32_t gpu_warp_mask(bool set) {
+  return emulated::warp_mask(set);
+}
 GPU void gpu_load_16(const void *from, uint32_t *words) {
   if ((uintptr_t)from % 16 != 0) abort();
   memcpy(words, from, 16);
+}
+GPU void gpu_read_8(const int32_t *from, int32_t (&words)[2]) {
+  if ((uintptr_t)from % 8 != 0) abort();
+  memcpy(words, from, 8);
+}
+GPU void gpu_store_4(uint16_t *target, uint32_t word) {
+  if ((uintptr_t)target % 4 != 0) abort();
+  memcpy(target, &word, 4);
 }
 GPU void gpu_store_16(void *target, const uint32_t (&words)[4]) {
   if ((uintptr_t)target % 16 != 0) abort();

@@ -48,6 +48,16 @@ GPU float gpu_max_nan(float a, float b) {
   if (a != a || b != b) return __int_as_float(0x7FFFFFFF);
   return a > b ? a : b;
 }
+// NaN is 0x7FFF, whatever it was.
+GPU uint32_t gpu_bf16_pair(float low, float high) {
+  uint32_t both = 0;
+  for (int i = 0; i < 2; i++) {
+    const float x = i == 0 ? low : high;
+    const uint32_t bits = (uint32_t)__float_as_int(x), odd = bits >> 16 & 1;
+    both |= (x != x ? 0x7FFFu : (bits + 0x7FFFu + odd) >> 16) << (16 * i);
+  }
+  return both;
+}
 // As wrong as PTX allows.
 GPU float gpu_reciprocal(float x) {
   const int32_t bits = __float_as_int(1.0f / x);

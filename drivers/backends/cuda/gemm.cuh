@@ -248,18 +248,15 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS((gemm_shape_t<CONTRACT, TILE>::THREADS)
       gemm_block<CONTRACT, TILE, shape::MI, shape::NI>(stage, row, col, k, g.unit, sums);
     }
   }
-  const int t = gemm_exponent(g.job.a.exponent) + gemm_exponent(g.job.b.exponent);
-  const bool plain = gemm_is_plain(g.job);
+  const gemm_factors_t f = gemm_factors<typename CONTRACT::sum_t>(g.job);
+  const uint32_t poisoned = gemm_poisoned_columns<shape::NI / 4>(g, tile_col + col);
 #pragma unroll
-  for (int i = 0; i < shape::MI; i++) {
+  for (int i = 0; i < 2 * shape::MI; i++) {
+    const gemm_row_t at = gemm_row(g, f, (int)tile_row + row + 8 * i + lane / 4,
+                                   (int)tile_col + col + lane % 4 * 2, poisoned);
 #pragma unroll
     for (int j = 0; j < shape::NI; j++) {
-#pragma unroll
-      for (int e = 0; e < 4; e += 2) {
-        gemm_store_pair(g, plain, sums[i][j][e], sums[i][j][e + 1], t,
-                        tile_row + row + 16 * i + lane / 4 + e / 2 * 8,
-                        tile_col + col + 8 * j + lane % 4 * 2);
-      }
+      gemm_store_pair(g, f, at, j, sums[i / 2][j][i % 2 * 2], sums[i / 2][j][i % 2 * 2 + 1]);
     }
   }
 }

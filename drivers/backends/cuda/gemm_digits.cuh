@@ -192,17 +192,15 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(DIGITS_THREADS) digits_kernel(GPU_PARAMETER gp
   digits_add_pass<1>(g, walk, tile_row, tile_col, row, col, totals);
   digits_add_pass<2>(g, walk, tile_row, tile_col, row, col, totals);
   digits_add_pass<3>(g, walk, tile_row, tile_col, row, col, totals);
-  const int t = gemm_exponent(g.job.a.exponent) + gemm_exponent(g.job.b.exponent);
-  const bool plain = gemm_is_plain(g.job);
+  const gemm_factors_t f = gemm_factors<int64_t>(g.job);
+  const uint32_t poisoned = gemm_poisoned_columns<1>(g, tile_col + col);
 #pragma unroll
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 4; i++) {
+    const gemm_row_t at = gemm_row(g, f, (int)tile_row + row + digits_row(i / 2, i % 2 * 2),
+                                   (int)tile_col + col + digits_col(0, 0), poisoned);
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-#pragma unroll
-      for (int e = 0; e < 4; e += 2) {
-        gemm_store_pair(g, plain, totals[i][j][e], totals[i][j][e + 1], t,
-                        tile_row + row + digits_row(i, e), tile_col + col + digits_col(j, e));
-      }
+      gemm_store_pair(g, f, at, j, totals[i / 2][j][i % 2 * 2], totals[i / 2][j][i % 2 * 2 + 1]);
     }
   }
 }

@@ -70,13 +70,17 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(E8M0_THREADS) e8m0_kernel(GPU_PARAMETER gpu_ge
   float sums[2][4][4] = {};
   for (int64_t block = 0; block < g.a.padded_blocks; block += 2)
     e8m0_block(g, row, col, block, sums);
+  const gemm_factors_t f = gemm_factors<float>(g.job);
+  const uint32_t poisoned = gemm_poisoned_columns<1>(g, col);
 #pragma unroll
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < 4; i++) {
+    const gemm_row_t at =
+        gemm_row(g, f, (int)row + 8 * i + lane / 4, (int)col + lane % 4 * 2, poisoned);
 #pragma unroll
-    for (int e = 0; e < 4; e++) {
+    for (int j = 0; j < 4; j++) {
+      const float *pair = &sums[i / 2][j][i % 2 * 2];
       // -0, of what is under half the smallest number, is +0.
-      gemm_store(g, sums[i / 4][i % 4][e] + 0.0f, 0, row + i / 4 * 16 + lane / 4 + e / 2 * 8,
-                 col + i % 4 * 8 + lane % 4 * 2 + e % 2);
+      gemm_store_pair(g, f, at, j, pair[0] + 0.0f, pair[1] + 0.0f);
     }
   }
 }

@@ -117,25 +117,28 @@ GPU void exact_sums(exact_ring_t *ring, const digits_walk_t &walk, int warpgroup
 
 /** Where output i of a thread is, and its total while passes are added. */
 typedef struct {
-  int64_t row, col;
+  int row, col;
   int64_t *total;  ///< of output 0; of output i 128 EXACT_USERS i further
 } exact_thread_t;
 
-GPU int64_t exact_row(const exact_thread_t &thread, int i) {
+GPU int exact_row(const exact_thread_t &thread, int i) {
   return thread.row + i % 4 / 2 * 8;
 }
-GPU int64_t exact_col(const exact_thread_t &thread, int i) {
+GPU int exact_col(const exact_thread_t &thread, int i) {
   return thread.col + i / 4 * 8 + i % 2;
 }
 GPU int64_t *exact_total(const exact_thread_t &thread, int i) {
   return thread.total + i * (WARPGROUP * EXACT_USERS);
 }
 
+GPU uint32_t exact_poisoned(const gpu_gemm_t &g, const exact_thread_t &thread) {
+  return gemm_poisoned_columns<EXACT_SIDE / 32>(g, thread.col / EXACT_SIDE * EXACT_SIDE);
+}
+
 template <int PASS>
-GPU int64_t exact_value(const gpu_gemm_t &g, const exact_thread_t &thread,
-                        const int32_t (&sums)[3][EXACT_OUTPUTS], int i) {
-  return digits_value<PASS>(sums[0][i], sums[1][i], sums[2][i], g.a.units[exact_row(thread, i)],
-                            g.b.units[exact_col(thread, i)]);
+GPU int64_t exact_value(const int32_t (&sums)[3][EXACT_OUTPUTS], int i, int32_t unit_a,
+                        int32_t unit_b) {
+  return digits_value<PASS>(sums[0][i], sums[1][i], sums[2][i], unit_a, unit_b);
 }
 
 /** A pass into the totals. @p first: there are none yet */
@@ -147,7 +150,8 @@ GPU void exact_add_pass(const gpu_gemm_t &g, exact_ring_t *ring, const digits_wa
     exact_sums<PASS>(ring, walk, warpgroup, &chunk, sums);
 #pragma unroll
     for (int i = 0; i < EXACT_OUTPUTS; i++) {
-      const uint64_t value = (uint64_t)exact_value<PASS>(g, thread, sums, i);
+      const uint64_t value = (uint64_t)exact_value<PASS>(sums, i, g.a.units[exact_row(thread, i)],
+                                                         g.b.units[exact_col(thread, i)]);
       *exact_total(thread, i) = (int64_t)((first ? 0 : (uint64_t)*exact_total(thread, i)) + value);
     }
   }
@@ -159,23 +163,31 @@ GPU void exact_store_sums(const gpu_gemm_t &g, exact_ring_t *ring, const digits_
   int32_t sums[3][EXACT_OUTPUTS];
   int chunk = 0;
   exact_sums<0>(ring, walk, warpgroup, &chunk, sums);
-  const int t = gemm_exponent(g.job.a.exponent) + gemm_exponent(g.job.b.exponent);
-  const bool plain = gemm_is_plain(g.job);
+  const gemm_factors_t f = gemm_factors<int64_t>(g.job);
+  const uint32_t poisoned = exact_poisoned(g, thread);
 #pragma unroll
-  for (int i = 0; i < EXACT_OUTPUTS; i += 2) {
-    gemm_store_pair(g, plain, exact_value<0>(g, thread, sums, i),
-                    exact_value<0>(g, thread, sums, i + 1), t, exact_row(thread, i),
-                    exact_col(thread, i));
+  for (int half = 0; half < 2; half++) {
+    const gemm_row_t at = gemm_row(g, f, exact_row(thread, 2 * half), thread.col, poisoned);
+    const int32_t unit_a = g.a.units[exact_row(thread, 2 * half)];
+#pragma unroll
+    for (int i = 2 * half; i < EXACT_OUTPUTS; i += 4) {
+      int32_t units_b[2];
+      gpu_read_8(g.b.units + exact_col(thread, i), units_b);
+      gemm_store_pair(g, f, at, i / 4, exact_value<0>(sums, i, unit_a, units_b[0]),
+                      exact_value<0>(sums, i + 1, unit_a, units_b[1]));
+    }
   }
 }
 
 GPU void exact_store_totals(const gpu_gemm_t &g, const exact_thread_t &thread) {
-  const int t = gemm_exponent(g.job.a.exponent) + gemm_exponent(g.job.b.exponent);
-  const bool plain = gemm_is_plain(g.job);
+  const gemm_factors_t f = gemm_factors<int64_t>(g.job);
+  const uint32_t poisoned = exact_poisoned(g, thread);
 #pragma unroll 1
-  for (int i = 0; i < EXACT_OUTPUTS; i += 2) {
-    gemm_store_pair(g, plain, *exact_total(thread, i), *exact_total(thread, i + 1), t,
-                    exact_row(thread, i), exact_col(thread, i));
+  for (int half = 0; half < 2; half++) {
+    const gemm_row_t at = gemm_row(g, f, exact_row(thread, 2 * half), thread.col, poisoned);
+#pragma unroll 1
+    for (int i = 2 * half; i < EXACT_OUTPUTS; i += 4)
+      gemm_store_pair(g, f, at, i / 4, *exact_total(thread, i), *exact_total(thread, i + 1));
   }
 }
 
@@ -186,7 +198,8 @@ GPU void exact_use(const gpu_gemm_t &g, int64_t *totals, exact_ring_t ring) {
   for (unsigned tile = blockIdx.x; exact_tile(g, tile, &row, &col); tile += gridDim.x) {
     const digits_walk_t walk = digits_walk(g.a, g.b, row, col, g.job.k);
     const exact_thread_t at = {
-        row * EXACT_SIDE + 64 * warpgroup + 16 * warp + lane / 4, col * EXACT_SIDE + lane % 4 * 2,
+        (int)row * EXACT_SIDE + 64 * warpgroup + 16 * warp + lane / 4,
+        (int)col * EXACT_SIDE + lane % 4 * 2,
         totals + (int64_t)blockIdx.x * EXACT_SIDE * EXACT_SIDE + threadIdx.x};
     if (walk.chunks <= DIGITS_FOLD && digits_next<1>(walk, 0) == walk.chunks &&
         digits_next<2>(walk, 0) == walk.chunks) {

@@ -116,14 +116,18 @@ GPU void fp32_use(const gpu_gemm_t &g, fp32_ring_t ring) {
 #pragma unroll
     for (int i = 0; i < FP32_HALVES * 32; i++) sums[i / 32][i % 32] = 0.0f;
     fp32_sums(&ring, warpgroup, chunks, sums);
-    const int t = gemm_exponent(g.job.a.exponent) + gemm_exponent(g.job.b.exponent);
-    const bool plain = gemm_is_plain(g.job);
-    row += 64 * warpgroup + 16 * warp + lane / 4;
-    col += lane % 4 * 2;
+    const gemm_factors_t f = gemm_factors<float>(g.job);
+    const uint32_t poisoned = gemm_poisoned_columns<FP32_COLS / 32>(g, col);
 #pragma unroll
-    for (int i = 0; i < FP32_HALVES * 32; i += 2) {
-      gemm_store_pair(g, plain, sums[i / 32][i % 32], sums[i / 32][i % 32 + 1], t,
-                      row + i % 4 / 2 * 8, col + i / 32 * 64 + i % 32 / 4 * 8);
+    for (int half = 0; half < 2; half++) {
+      const gemm_row_t at =
+          gemm_row(g, f, (int)row + 64 * warpgroup + 16 * warp + lane / 4 + 8 * half,
+                   (int)col + lane % 4 * 2, poisoned);
+#pragma unroll
+      for (int p = 0; p < FP32_COLS / 8; p++) {
+        const float *pair = &sums[p / 8][p % 8 * 4 + 2 * half];
+        gemm_store_pair(g, f, at, p, pair[0], pair[1]);
+      }
     }
   }
 }

@@ -170,6 +170,18 @@ GPU uint32_t gpu_warp_max(uint32_t value) {
   return __reduce_max_sync(0xFFFFFFFFu, value);
 }
 
+/** Bit i: lane i's is set. */
+GPU uint32_t gpu_warp_mask(bool set) {
+  return __ballot_sync(0xFFFFFFFFu, set);
+}
+
+/** The nearest BF16 of both, ties to even, low in the lower half; of NaN any NaN. */
+GPU uint32_t gpu_bf16_pair(float low, float high) {
+  uint32_t both;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+
 /** 16 bytes in one load. */
 GPU void gpu_load_16(const void *from, uint32_t *words) {
   const uint4 four = *(const uint4 *)from;
@@ -179,9 +191,19 @@ GPU void gpu_load_16(const void *from, uint32_t *words) {
   words[3] = four.w;
 }
 
-/** 16 and 8 bytes in one store. */
+/** 8 bytes in one load; the kernel writes none of them. */
+GPU void gpu_read_8(const int32_t *from, int32_t (&words)[2]) {
+  const int2 two = __ldg((const int2 *)from);
+  words[0] = two.x;
+  words[1] = two.y;
+}
+
+/** 16, 4 and 8 bytes in one store. */
 GPU void gpu_store_16(void *target, const uint32_t (&words)[4]) {
   *(uint4 *)target = make_uint4(words[0], words[1], words[2], words[3]);
+}
+GPU void gpu_store_4(uint16_t *target, uint32_t word) {
+  *(uint32_t *)(void *)target = word;
 }
 GPU void gpu_store_8(float *target, float first, float second) {
   *(float2 *)target = make_float2(first, second);

@@ -38,17 +38,28 @@ GPU float rescaled(float sum, int exponent) {
       (int)f32_from_scaled(bits >> 31 != 0 ? -significand : significand, unit + exponent));
 }
 
-/** A power of two that is a normal number makes it one multiplication, rounded once; the sum is
- * never -0. With FP32 scales it may be NaN. */
-GPU float gemm_round(const ufp4_cuda_gemm_t &, float sum, int t) {
-  if (sum != sum) return __int_as_float((int)GPU_F32_NAN);
-  return t >= -126 && t <= 126 ? sum * f32_power(-t) : rescaled(sum, -t);
+/** A sum stands for sum * 2^-unit. */
+GPU int gemm_unit(const ufp4_cuda_gemm_t &job, float) {
+  return gemm_exponent(job.a.exponent) + gemm_exponent(job.b.exponent);
+}
+GPU int gemm_unit(const ufp4_cuda_gemm_t &job, int64_t) {
+  return 18 + elem_frac(job.a.elem) + elem_frac(job.b.elem) + gemm_unit(job, 0.0f);
 }
 
-GPU float gemm_round(const ufp4_cuda_gemm_t &job, int64_t sum, int t) {
-  const int unit = 18 + elem_frac(job.a.elem) + elem_frac(job.b.elem) + t;
-  // No result is subnormal, so only the conversion rounds.
-  if (unit >= -127 && unit <= 126) return (float)sum * f32_power(-unit);
+/** 2^-unit is a normal number. So of an integer no result is subnormal, and only its conversion
+ * rounds; of a float, which is never -0, only the multiplication. */
+GPU bool gemm_is_normal(int unit) {
+  return unit >= -127 && unit <= 126;
+}
+
+/** With FP32 scales the sum may be NaN. */
+GPU float gemm_round(float sum, int unit) {
+  if (sum != sum) return __int_as_float((int)GPU_F32_NAN);
+  return gemm_is_normal(unit) ? sum * f32_power(-unit) : rescaled(sum, -unit);
+}
+
+GPU float gemm_round(int64_t sum, int unit) {
+  if (gemm_is_normal(unit)) return (float)sum * f32_power(-unit);
   return __int_as_float((int)f32_from_scaled(sum, -unit));
 }
 
@@ -71,15 +82,16 @@ GPU bool gemm_whole(const ufp4_cuda_gemm_t &, float *, bool poisoned, int64_t, i
   return poisoned;
 }
 
-/** One output. Each line is one operation, rounded once; a factor and C enter only where present.
- */
+/** One output, whatever the job asks for; out of line, for it is much code. Each line is one
+ * operation, rounded once; a factor and C enter only where present. */
 template <typename SUM>
-GPU void gemm_store(const gpu_gemm_t &g, SUM sum, int t, int64_t i, int64_t j) {
+GPU_FUNCTION void gemm_store(const gpu_gemm_t &g, SUM sum, int row, int col) {
   const ufp4_cuda_gemm_t &job = g.job;
+  const int64_t i = row, j = col;
   if (i >= job.a.rows || j >= job.b.rows) return;
   const bool nan = gemm_whole(job, &sum, (g.a.poisoned[i] | g.b.poisoned[j]) != 0, i, j);
   if (job.d_dtype == UFP4_DTYPE_I64) return;
-  float value = nan ? __int_as_float((int)GPU_F32_NAN) : gemm_round(job, sum, t);
+  float value = nan ? __int_as_float((int)GPU_F32_NAN) : gemm_round(sum, gemm_unit(job, sum));
   if (job.tensor_scale[0] != nullptr) value = value * (*job.tensor_scale[0] * *job.tensor_scale[1]);
   if (job.alpha != 1.0f) value = value * job.alpha;
   if (job.c != nullptr) value = value + job.c[i * job.c_ld + j];
@@ -91,35 +103,108 @@ GPU void gemm_store(const gpu_gemm_t &g, SUM sum, int t, int64_t i, int64_t j) {
   }
 }
 
-/** The same out of line, for what has many outputs and seldom gets here. */
+// --- Outputs of a thread ------------------------------------------------------------------------
+// In all kernels a thread has pairs of outputs side by side, the first at an even column, eight
+// columns apart, in rows of its own: the fragments of tensor core products.
+
+/** What all outputs of a job share, read once a tile. A factor that the job does not have is 1,
+ * which changes no bit, so every output is multiplied by all. */
+typedef struct {
+  int bytes;      ///< of an output; 0: outputs are gemm_store's
+  bool in_pairs;  ///< two outputs are one store
+  float power;    ///< what makes a sum a number
+  float scale, alpha;
+} gemm_factors_t;
+
 template <typename SUM>
-GPU_FUNCTION void gemm_store_slowly(const gpu_gemm_t &g, SUM sum, int t, int64_t i, int64_t j) {
-  gemm_store(g, sum, t, i, j);
+GPU gemm_factors_t gemm_factors(const ufp4_cuda_gemm_t &job) {
+  const int unit = gemm_unit(job, SUM());
+  gemm_factors_t f = {job.d_dtype == UFP4_DTYPE_BF16 ? 2 : 4, false, 1.0f, 1.0f, job.alpha};
+  f.in_pairs = job.d_ld % 2 == 0 && (uintptr_t)job.d % (2 * (unsigned)f.bytes) == 0;
+  if (gemm_is_normal(unit)) f.power = f32_power(-unit);
+  if (job.tensor_scale[0] != nullptr) f.scale = *job.tensor_scale[0] * *job.tensor_scale[1];
+  if (!gemm_is_normal(unit) || job.d_dtype == UFP4_DTYPE_I64 || job.c != nullptr ||
+      job.accumulate != nullptr)
+    f.bytes = 0;
+  return f;
 }
 
-/** Nothing but one rounding to FP32, and two outputs fit in one store. */
-GPU bool gemm_is_plain(const ufp4_cuda_gemm_t &job) {
-  return job.d_dtype == UFP4_DTYPE_F32 && job.tensor_scale[0] == nullptr && job.alpha == 1.0f &&
-         job.c == nullptr && job.accumulate == nullptr && job.d_ld % 2 == 0 &&
-         (uintptr_t)job.d % 8 == 0;
+/** Bit 2 p + e: some scale of column @p first + 8 p + lane % 4 * 2 + e is NaN, for 4 * GROUPS
+ * pairs. All lanes of a warp have the same @p first. */
+template <int GROUPS>
+GPU uint32_t gemm_poisoned_columns(const gpu_gemm_t &g, int64_t first) {
+  const int lane = (int)threadIdx.x % 32;
+  uint32_t flags = 0;
+#pragma unroll
+  for (int i = 0; i < GROUPS; i++) {
+    const uint32_t all = gpu_warp_mask(g.b.poisoned[first + 32 * i + lane] != 0);
+    // Two bits of each byte are this lane's; the product has them side by side in its upper byte.
+    flags |= (all >> (lane % 4 * 2) & 0x03030303u) * 0x01041040u >> 24 << (8 * i);
+  }
+  return flags;
 }
 
-/** Outputs j, which is even, and j + 1. @p plain: gemm_is_plain() */
-template <typename SUM>
-GPU void gemm_store_pair(const gpu_gemm_t &g, bool plain, SUM first, SUM second, int t, int64_t i,
-                         int64_t j) {
+/** A row of a thread's pairs. */
+typedef struct {
+  unsigned char *d;   ///< where its first output goes
+  int i, j;           ///< of that; j is behind all columns where i is outside D
+  uint32_t poisoned;  ///< as gemm_poisoned_columns
+} gemm_row_t;
+
+GPU gemm_row_t gemm_row(const gpu_gemm_t &g, const gemm_factors_t &f, int i, int j,
+                        uint32_t poisoned_columns) {
   const ufp4_cuda_gemm_t &job = g.job;
-  if (!plain || j + 1 >= job.b.rows) {
-    gemm_store_slowly(g, first, t, i, j);
-    gemm_store_slowly(g, second, t, i, j + 1);
+  gemm_row_t row = {(unsigned char *)job.d + (i * job.d_ld + j) * f.bytes, i, j, poisoned_columns};
+  if (i >= job.a.rows) {
+    row.j = UFP4_MAX_DIM;
+  } else if (g.a.poisoned[i] != 0) {
+    row.poisoned = ~0u;
+  }
+  return row;
+}
+
+GPU void gemm_put(float *d, float x, float y, int columns, bool in_pairs) {
+  if (in_pairs && columns >= 2) {
+    gpu_store_8(d, x, y);
     return;
   }
-  if (i >= job.a.rows) return;
-  const bool nan = g.a.poisoned[i] != 0;
+  if (columns >= 1) d[0] = x;
+  if (columns >= 2) d[1] = y;
+}
+
+GPU void gemm_put(uint16_t *d, uint32_t both, int columns, bool in_pairs) {
+  if (in_pairs && columns >= 2) {
+    gpu_store_4(d, both);
+    return;
+  }
+  if (columns >= 1) d[0] = (uint16_t)both;
+  if (columns >= 2) d[1] = (uint16_t)(both >> 16);
+}
+
+/** Pair @p p of a row. */
+template <typename SUM>
+GPU void gemm_store_pair(const gpu_gemm_t &g, const gemm_factors_t &f, const gemm_row_t &row, int p,
+                         SUM first, SUM second) {
+  if (f.bytes == 0) {
+    gemm_store(g, first, row.i, row.j + 8 * p);
+    gemm_store(g, second, row.i, row.j + 8 * p + 1);
+    return;
+  }
   const float nothing = __int_as_float((int)GPU_F32_NAN);
-  gpu_store_8((float *)job.d + i * job.d_ld + j,
-              nan || g.b.poisoned[j] ? nothing : gemm_round(job, first, t),
-              nan || g.b.poisoned[j + 1] ? nothing : gemm_round(job, second, t));
+  const float x = (float)first * f.power * f.scale * f.alpha,
+              y = (float)second * f.power * f.scale * f.alpha;
+  const bool nan_x = (row.poisoned >> (2 * p) & 1) != 0 || x != x,
+             nan_y = (row.poisoned >> (2 * p) & 2) != 0 || y != y;
+  const int columns = (int)g.job.b.rows - (row.j + 8 * p);
+  if (f.bytes == 4) {
+    gemm_put((float *)(void *)row.d + 8 * p, nan_x ? nothing : x, nan_y ? nothing : y, columns,
+             f.in_pairs);
+  } else {
+    uint32_t both = gpu_bf16_pair(x, y);
+    if (nan_x) both = (both & 0xFFFF0000u) | GPU_BF16_NAN;
+    if (nan_y) both = (both & 0xFFFFu) | GPU_BF16_NAN << 16;
+    gemm_put((uint16_t *)(void *)row.d + 8 * p, both, columns, f.in_pairs);
+  }
 }
 
 #endif
