@@ -68,6 +68,7 @@ def test_layers_equal_the_model():
             check_layer("--backend", "cuda", "--check", "model", "--recipe", name)
 
 
+@slow
 def test_layer_with_nan_and_inf_equals_the_model():
     emulated()
     tensors(20, 33, 40)
@@ -116,6 +117,7 @@ def test_training_equals_the_model_in_every_recipe():
         check(name.encode() in losses[0], f"{name} is missing in {losses[0]}")
 
 
+@slow
 def test_the_simulated_core_equals_it_on_rtl():
     emulated()
     tensors(33, 47, 66)
@@ -123,6 +125,7 @@ def test_the_simulated_core_equals_it_on_rtl():
         check_layer("--backend", "rtl", "--check", "cuda", "--recipe", name, "--config", "small")
 
 
+@slow
 def test_gemm_equals_the_model():
     emulated()
     bench.write_npy("A.npy", bench.gaussian(30, 70))
@@ -136,6 +139,7 @@ def test_gemm_equals_the_model():
             passes("gemm", *AB, "-o", "D.npy", "--backend", "cuda", "--check", "model", *words)
 
 
+@slow
 def test_rejects_the_contract_nv():
     emulated()
     tensors(3, 16, 4)

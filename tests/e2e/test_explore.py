@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import bench
-from bench import check, check_equal, passes, rejects, run
+from bench import check, check_equal, passes, rejects, run, slow
 from explorations import FILES, KINDS, NEEDS, explore, shapes, total
 
 
@@ -205,6 +205,7 @@ def test_a_bandwidth_above_the_bus_is_told():
     )
 
 
+@slow
 def test_a_bandwidth_above_the_bus_is_drawn():
     bench.demand_drawing()
     rows = explore("--config", "small", "--mem-bandwidth", "8,1000", "--tokens", "16", "--serial")
@@ -305,6 +306,7 @@ def test_recipes_of_ones_own():
     check_equal(reasons, {"step": "", "last": "bf16_layers: layers in BF16 are not counted"}, "reasons")
 
 
+@slow
 def test_a_whole_model_takes_seconds():
     rows = explore("--layers", "1", "--serial", model="llama-7b")
     gemms = sum(int(r["cycles"]) * int(r["count"]) for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad"))

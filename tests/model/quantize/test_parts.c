@@ -88,7 +88,8 @@ TEST(parts_without_a_number_ask_for_no_exponent) {
 TEST(other_scales_take_threads_too) {
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, ROWS, COLS, COLS, numbers};
   fill();
-  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
+  // Every seventh has every value of each of their choices, of which none has seven.
+  for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n += check_draws(7, 1)) {
     ufp4_quantize_t how = legal_quantize_combination(n);
     how.axis = (ufp4_axis_t)(n / 2 & 1);
     if (how.scale != UFP4_SCALE_E4M3 && legal_quantize(&how)) check_threads(n, &in, how);

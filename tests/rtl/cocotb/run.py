@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: run.py FLAT.v PROGRAM [TEST]   builds the flat Verilog core with Icarus Verilog, runs the cocotb tests on it."""
+"""usage: run.py ufp4_CONFIGURATION.v PROGRAM [TEST]   builds the flat Verilog core with Icarus Verilog, runs the cocotb tests on it."""
 
 import os
 import pathlib
@@ -15,6 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 def main():
     flat, program = (str(pathlib.Path(p).resolve()) for p in sys.argv[1:3])
     os.environ["UFP4_PROGRAM"] = program
+    os.environ["UFP4_CONFIGURATION"] = pathlib.Path(flat).stem.removeprefix("ufp4_")
     os.environ["PYTHONPATH"] = str(HERE)
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     with tempfile.TemporaryDirectory() as folder:

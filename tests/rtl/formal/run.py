@@ -108,6 +108,7 @@ UNITS = {
         ],
         "bmc",
         12,
+        shallow=5,
     ),
     "axi_read": Unit(
         [
@@ -125,6 +126,7 @@ UNITS = {
         ],
         "bmc",
         12,
+        shallow=5,
     ),
     "command": Unit(
         [
@@ -148,6 +150,7 @@ UNITS = {
         ],
         "bmc",
         15,
+        shallow=6,
     ),
     "load_request": Unit(
         ["gen/ufp4_spec_pkg.sv", "mem/ufp4_memory_pkg.sv", "array/ufp4_tile_walk.sv", "array/ufp4_load_request.sv"],
@@ -213,6 +216,7 @@ UNITS = {
         depth=2,
         seen=60,
         narrow=("Full=1",),
+        shallow=12,
     ),
     "axil": Unit(
         ["host/ufp4_axil.sv"],

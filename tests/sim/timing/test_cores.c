@@ -248,8 +248,8 @@ TEST(skips_know_how_long_a_write_is) {
 }
 
 SLOW_TEST(skips_know_how_long_a_write_is_of_many) {
-  compare_edges("small", check_draws(10, 40));
-  compare_edges("tiny-quant", check_draws(10, 40));
+  compare_edges("small", check_draws(4, 40));
+  compare_edges("tiny-quant", check_draws(4, 40));
 }
 
 // --- Who else is on the memory ------------------------------------------------------------------

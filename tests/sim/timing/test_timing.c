@@ -56,7 +56,7 @@ static void compare(amount_t amount) {
          ran, amount.memories * amount.jobs + lists);
 }
 
-TEST(equals_small) {
+SLOW_TEST(equals_small) {
   compare((amount_t){"small", 12, 10, 2, 70, 0, 0});
 }
 
