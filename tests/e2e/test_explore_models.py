@@ -3,6 +3,7 @@
 
 import csv
 import json
+import os
 import pathlib
 
 import bench
@@ -197,6 +198,16 @@ def test_more_families_and_what_they_leave_out():
     pathlib.Path("config.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(HF | {"num_nextn_predict_layers": 1}).encode())
     done = passes("explore", "--hf", "config.json", "--config", "large", "--tokens", "32", "--serial", "-o", "out")
     check("num_nextn_predict_layers: 1 blocks are not counted" in done.err, done.err)
+    for mark in (b"\xef\xbb\xbf", b""):
+        end, pipe = os.pipe()
+        os.write(pipe, mark + json.dumps(HF).encode())
+        os.close(pipe)
+        passes(
+            "explore", "--hf", "/dev/stdin", "--config", "large", "--tokens", "32", "--serial", "-o", "out", stdin=end
+        )
+        os.close(end)
+    rejects(2, "ufp4 explore: .: it cannot be read\n", "explore", "--hf", ".", "-o", "out")
+    rejects(2, "/dev/zero: 16 MiB or more, which no", "explore", "--hf", "/dev/zero", "-o", "out")
     pathlib.Path("config.json").write_text(json.dumps(HF)[:-1] + ', "hidden_size": 32}')
     rejects(2, "duplicate object key", "explore", "--hf", "config.json", "-o", "out")
     rejects(2, "--mem-latency: '0' is no whole number from 1 to", "explore", "gpt2", "-o", "out", "--mem-latency", "0")

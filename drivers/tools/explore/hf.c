@@ -112,7 +112,7 @@ static int64_t field(reading_t *r, const char *names, int64_t least, int64_t pre
   return fault(r, "%s: %s", name, no_number);
 }
 
-// The same, and must be there; null is none.
+// A number that must be there, where null means 0.
 static int64_t field_or_none(reading_t *r, const char *name) {
   return json_is_null(json_object_get(r->json, name)) ? 0 : field(r, name, 0, -1);
 }
@@ -135,7 +135,7 @@ static void read_experts(reading_t *r, const family_t *family, architecture_t *a
     fault(r, "num_experts_per_tok: not from 1 to %s", find(r, experts_in_all));
 }
 
-// In a list of numbers.
+// Whether the list of this name has the number in it; no list has none.
 static int is_in(reading_t *r, const char *name, int64_t number) {
   const json_t *list = json_object_get(r->json, name), *value;
   size_t at;
@@ -292,20 +292,35 @@ static int read_family(reading_t *r, int64_t blocks, architecture_t *a) {
                              : cli_fail(&cli_explore, CLI_USAGE, "%s: %s", r->path, r->fault);
 }
 
-// Behind a byte order mark, if there is one; a name that is there twice is refused.
+// The file may be a pipe, which cannot be read twice.
+static json_t *parse(FILE *in, json_error_t *error) {
+  static const char mark[] = "\xEF\xBB\xBF";
+  const size_t most = 1 << 24, flags = JSON_REJECT_DUPLICATES;
+  char *text = malloc(most);
+  const size_t size = text != NULL ? fread(text, 1, most, in) : 0;
+  json_t *json = NULL;
+  snprintf(error->text, sizeof error->text, "%s",
+           text == NULL   ? "there is no memory to read it"
+           : size == most ? "16 MiB or more, which no configuration has"
+                          : "it cannot be read");
+  if (text != NULL && size < most && !ferror(in)) {
+    const size_t begin = size >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
+    json = json_loadb(text + begin, size - begin, flags, error);
+  }
+  free(text);
+  return json;
+}
+
+// A byte order mark in front is skipped; a name that is there twice is refused.
 static json_t *load(const char *path, json_error_t *error) {
-  const size_t flags = JSON_REJECT_DUPLICATES;
   FILE *in = fopen(path, "rb");
-  if (in == NULL) return json_load_file(path, flags, error);
-  char mark[3];
-  if (fread(mark, 1, sizeof mark, in) != sizeof mark || memcmp(mark, "\xEF\xBB\xBF", 3) != 0)
-    rewind(in);
-  json_t *json = json_loadf(in, flags, error);
+  if (in == NULL) return json_load_file(path, 0, error);
+  json_t *json = parse(in, error);
   fclose(in);
   return json;
 }
 
-// Layers beside the blocks, which are not counted.
+// Says which layers the model has beside its blocks, for they are not counted.
 static void say_left_out(const reading_t *r) {
   const json_int_t next = json_integer_value(json_object_get(r->json, "num_nextn_predict_layers"));
   const json_int_t words = json_integer_value(json_object_get(r->json, "word_embed_proj_dim"));
