@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A FuseSoC generator: the top of a board with its core as plain Verilog, because edalize's yosys flows read no SystemVerilog packages.
-Its parameters: board and configuration, as fpga/flatten.sh has them. Called by FuseSoC with the name of a YAML file."""
+"""A FuseSoC generator: the top of a board with its core as plain Verilog, because edalize's yosys flows read no
+SystemVerilog packages. Its parameters: board and configuration, as fpga/flatten.sh has them. Called by FuseSoC with the
+name of a YAML file."""
 
 import pathlib
 import re

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: $(./ufp4 fpga-tools)/python fpga/ipxact.py OUT.xml   writes the IP-XACT component (IEEE 1685-2009) of fpga/ufp4_axi.v
+"""usage: $(./ufp4 fpga-tools)/python fpga/ipxact.py OUT.xml   writes the IP-XACT component (IEEE 1685-2009) of
+fpga/ufp4_axi.v
 
 Ports and parameters are read from fpga/ufp4_axi.v, files from rtl/rtl.f (paths relative to OUT.xml), registers from
-rtl/gen/ufp4.rdl by peakrdl-ipxact, which `./ufp4 fpga-tools` installs. Buses are named as Vivado names them. Vivado wants the
-file to be called component.xml."""
+rtl/gen/ufp4.rdl by peakrdl-ipxact, which `./ufp4 fpga-tools` installs. Buses are named as Vivado names them. Vivado
+wants the file to be called component.xml."""
 
 import contextlib
 import os
@@ -187,7 +188,8 @@ def registers(version):
 
 
 def whole_block(maps, address_bits):
-    """The block of registers has all that the port decodes, not what ends with the last register: block designs want a power of two."""
+    """The block of registers has all that the port decodes, not what ends with the last register:
+    block designs want a power of two."""
     block = maps.find(f".//{{{SPIRIT}}}addressBlock")
     block.find(f"{{{SPIRIT}}}range").text = f"0x{1 << address_bits:X}"
     usage = ET.Element(f"{{{SPIRIT}}}usage")
@@ -245,7 +247,10 @@ def component(folder):
     ET.register_namespace("xilinx", XILINX)
     ET.indent(root)
     return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n<!-- SPDX-License-Identifier: Apache-2.0. Made by fpga/ipxact.py; do not edit. -->\n'
+        (
+            '<?xml version="1.0" encoding="UTF-8"?>\n<!-- SPDX-License-Identifier: Apache-2.0. '
+            "Made by fpga/ipxact.py; do not edit. -->\n"
+        )
         + ET.tostring(root, encoding="unicode")
         + "\n"
     )

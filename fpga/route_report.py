@@ -66,7 +66,8 @@ def main(title, netlist, report, pins=""):
     for path in found["critical_paths"] if pins else []:
         if (path["from"] == "<async>") != (path["to"] == "<async>"):
             print(
-                f"pins:      {sum(step['delay'] for step in path['path']):.1f} ns at the most, {path['from']} to {path['to']}"
+                f"pins:      {sum(step['delay'] for step in path['path']):.1f} ns at the most, "
+                f"{path['from']} to {path['to']}"
             )
     for path in found["critical_paths"]:
         if path["from"].startswith("posedge") and path["from"] == path["to"]:

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processor seconds of the tests: durations.py BUILD [OPTIONS] [CTEST OPTIONS].
 
-Runs the tests of the build folder BUILD that CTest selects by -L, -LE, -R and -E (without these all but the label full),
-one after the other, and writes what each took into durations.csv beside this program: user and system time of the test
-and of all processes that it waited for. That hardly depends on what else the machine does, wall time does. The last line
-is the sum. tests/registration.cmake gives the rows to CTest, so that the longest tests begin first.
+Runs the tests of the build folder BUILD that CTest selects by -L, -LE, -R and -E (without these all but the label
+full), one after the other, and writes what each took into durations.csv beside this program: user and system time of
+the test and of all processes that it waited for. That hardly depends on what else the machine does, wall time does. The
+last line is the sum. tests/registration.cmake gives the rows to CTest, so that the longest tests begin first.
 
 --sum         runs nothing: adds up the rows that are there
 --missing     runs those tests alone that have no row

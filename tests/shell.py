@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: shell.py PROPERTY: pipes of the shell scripts. A reader that leaves before its input ends, as `grep -q` does at the
-first match, kills its writer now and then, and under pipefail the whole pipe then fails as if nothing had matched."""
+"""usage: shell.py PROPERTY: pipes of the shell scripts. A reader that leaves before its input ends, as `grep -q` does
+at the first match, kills its writer now and then, and under pipefail the whole pipe then fails as if nothing had
+matched."""
 
 import pathlib
 import re
@@ -14,7 +15,7 @@ READERS = re.compile(
   | head(?!\ -[nc]\ ?-)\b
   | sed\ (?:.*['"\s;\d$/{!])?[qQ]\s*\d*\s*(?:['";}]|$)
   | [gm]?awk\ .*\bexit\b
-  | read\b)""",
+  | read\b)""",  # noqa: E501 (each alternative is one line)
     re.VERBOSE,
 )
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worked example of docs/ip: every byte of one GEMM, before and after. Its D comes from the formulas of numerics.md, in
-exact fractions; tests/rtl/core/test_example.c gives the bytes on the page to the core and to the golden model."""
+"""The worked example of docs/ip: every byte of one GEMM, before and after. Its D comes from the formulas of
+numerics.md, in exact fractions; tests/rtl/core/test_example.c gives the bytes on the page to the core and to the golden
+model."""
 
 import fractions
 import struct
@@ -145,13 +146,17 @@ def worked(spec):
     return [
         "D[1][0], step by step:",
         "",
-        f"- Block 0: the dot product of the quanta is {dots[0]}, the scales are 0x{A_SCALES[1][0]:02X} = {float(a[0])} (subnormal) and "
-        f"0x{B_SCALES[0][0]:02X} = {float(b[0]):g}.",
-        f"- Block 1: the dot product of its first four elements is {dots[1]}, the scales are 0x{A_SCALES[1][1]:02X} = {float(a[1]):g} (its sign is "
+        f"- Block 0: the dot product of the quanta is {dots[0]}, the scales are 0x{A_SCALES[1][0]:02X} = {float(a[0])} "
+        f"(subnormal) and 0x{B_SCALES[0][0]:02X} = {float(b[0]):g}.",
+        f"- Block 1: the dot product of its first four elements is {dots[1]}, "
+        f"the scales are 0x{A_SCALES[1][1]:02X} = {float(a[1]):g} (its sign is "
         f"ignored) and 0x{B_SCALES[0][1]:02X} = {float(b[1]):g}.",
-        f"- Quanta of E2M1 are halves and of E1M2 quarters, so S = ({dots[0]} x {float(a[0] * b[0])} + {dots[1]} x {float(a[1] * b[1]):g}) / 8 = "
-        f"{float(value * 2 ** (T_A + T_B))}.",
-        f"- tA + tB = {T_A} + ({T_B}) = {T_A + T_B}, so D = S x 2^-{T_A + T_B} = {float(value)}, which is 0x{f32(value):08X}.",
+        f"- Quanta of E2M1 are halves and of E1M2 quarters, so S = ({dots[0]} x {float(a[0] * b[0])} + {dots[1]} x "
+        f"{float(a[1] * b[1]):g}) / 8 = {float(value * 2 ** (T_A + T_B))}.",
+        (
+            f"- tA + tB = {T_A} + ({T_B}) = {T_A + T_B}, so D = S x 2^-{T_A + T_B} = {float(value)}, "
+            f"which is 0x{f32(value):08X}."
+        ),
         "",
     ]
 
@@ -161,10 +166,22 @@ def page(spec, note, table):
         f"<!-- {note} -->",
         "# One job, byte by byte",
         "",
-        f"This GEMM multiplies A [{M}][{K}] of E2M1 by B [{N}][{K}] of E1M2 into D [{M}][{N}] of FP32, with E4M3 scales and the contract exact.",
-        "The page has each byte that the host writes and each that the core writes; everything else in memory may hold anything.",
-        "The tests `rtl.example` give these bytes to the core and to the golden model and compare D and the completion.",
-        "The layout is in [architecture](architecture.md#operands-in-memory), each field in [registers](registers.md#descriptor-gemm).",
+        (
+            f"This GEMM multiplies A [{M}][{K}] of E2M1 by B [{N}][{K}] of E1M2 into D [{M}][{N}] of FP32, "
+            "with E4M3 scales and the contract exact."
+        ),
+        (
+            "The page has each byte that the host writes and each that the core writes; "
+            "everything else in memory may hold anything."
+        ),
+        (
+            "The tests `rtl.example` give these bytes to the core and to the golden model and compare D and the "
+            "completion."
+        ),
+        (
+            "The layout is in [architecture](architecture.md#operands-in-memory), "
+            "each field in [registers](registers.md#descriptor-gemm)."
+        ),
         "",
         "## Descriptor",
         "",

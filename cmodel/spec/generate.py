@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the C header, the SystemVerilog package, the documentation tables, the package descriptions and the names in Python from ufp4.toml.
+"""Writes the C header, the SystemVerilog package, the documentation tables,
+the package descriptions and the names in Python from ufp4.toml.
 
 usage: generate.py [--check]     --check compares with what is committed and changes nothing.
 """
@@ -370,7 +371,10 @@ def sv_configurations(spec):
         out.append(f"set(UFP4_CONFIGURATION_{c['name']} {params})")
         out.append(f"set(UFP4_SIMULATED_{c['name']} -GTarget={targets.index(c['simulated'])})")
     out += [
-        'set(UFP4_RTL_TARGET "" CACHE STRING "Target that all configurations are simulated with; empty: each with its own")',
+        (
+            'set(UFP4_RTL_TARGET "" CACHE STRING "Target that all configurations are simulated with; empty: '
+            'each with its own")'
+        ),
         'if(NOT UFP4_RTL_TARGET STREQUAL "")',
         "  foreach(name ${UFP4_CONFIGURATIONS})",
         "    set(UFP4_SIMULATED_${name} -GTarget=${UFP4_RTL_TARGET})",
@@ -556,7 +560,10 @@ def markdown_formats(spec):
             for name, block in zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"])
         )
         + ", or to as many columns of 16 rows (layout 2d).",
-        "Blocks of other sizes, and transforms of 32 and 64 points (rht size), go with the contract exact alone, and are software only: no core has them.",
+        (
+            "Blocks of other sizes, and transforms of 32 and 64 points (rht size), go with the contract exact alone, "
+            "and are software only: no core has them."
+        ),
         "On a core, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0 without a transform.",
         "For the other rows that name core the host quantizes, with the same bits, and the core multiplies.",
         "",

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Package descriptions of the RTL for FuseSoC and Bender, from the file list rtl/rtl.f and the version and configurations
-of the specification."""
+"""Package descriptions of the RTL for FuseSoC and Bender, from the file list rtl/rtl.f and the version and
+configurations of the specification."""
 
 import pathlib
 import re
 
 RTL = pathlib.Path(__file__).resolve().parents[2] / "rtl"
 FPGA = RTL.parent / "fpga"
-# Boards of Vivado's flow, and their parts; those of the flow for ECP5, and their configurations. A board's target has its name,
-# with a configuration other than tiny BOARD_CONFIGURATION.
+# Boards of Vivado's flow, and their parts; those of the flow for ECP5, and their configurations. A board's target has
+# its name, with a configuration other than tiny BOARD_CONFIGURATION.
 VIVADO = {"arty_a7": "xc7a35ticsg324-1L"}
 TRELLIS = {"ulx3s": ["tiny", "board"], "orangecrab": ["tiny"]}
 PARAMETERS = {
@@ -40,8 +40,8 @@ def version_word(spec):
 
 
 def fusesoc(spec, value, note):
-    """value(configuration, key) is a number, of names too. FuseSoC gives a user's top the parameters of the target `default` of what it
-    depends on, so that one has none."""
+    """value(configuration, key) is a number, of names too. FuseSoC gives a user's top the parameters of the target
+    `default` of what it depends on, so that one has none."""
     out = [
         "CAPI=2:",
         f"# {note}",
@@ -87,7 +87,8 @@ def fusesoc(spec, value, note):
 
 
 def fusesoc_sva(spec, note):
-    """The assertions: a core file of their own, because a target `default` has them for all who depend on it or for none."""
+    """The assertions: a core file of their own, because a target `default` has them for all who depend on it or for
+    none."""
     out = [
         "CAPI=2:",
         f"# {note}",
@@ -170,7 +171,10 @@ def fusesoc_boards(spec, note):
             "    flow: trellis",
             "    flow_options:",
             "      yosys_synth_options: [-abc9]",
-            f"      nextpnr_options: [--{device}, --package, {package}, --speed, '{speed}', --router, router1, --seed, '1']",
+            (
+                f"      nextpnr_options: [--{device}, --package, {package}, --speed, '{speed}', --router, router1, "
+                "--seed, '1']"
+            ),
             "      ecppack_options: [--compress]",
         ]
     return "\n".join(out) + "\n"

@@ -61,7 +61,10 @@ def c_header(spec, note, values_of):
             *out,
             "",
             "/** The place of what is called @p text, of @p length bytes; @p count: nothing is. */",
-            "static inline unsigned names_find(const char *text, size_t length, const char *const *names, unsigned count) {",
+            (
+                "static inline unsigned names_find(const char *text, size_t length, const char *const *names, "
+                "unsigned count) {"
+            ),
             "  unsigned i = 0;",
             "  while (i < count && (strlen(names[i]) != length || memcmp(text, names[i], length) != 0)) i++;",
             "  return i;",

@@ -37,8 +37,14 @@ def sv_package(spec, note):
     out = [
         f"// {note}",
         "// SPDX-License-Identifier: Apache-2.0",
-        "// Which parameters of ufp4_top go together (docs/ip/architecture.md, Shapes of the array), and what follows from them.",
-        "// ufp4_top checks with it; what it elaborates below itself is always a legal set. A rule is asked of what fulfils those",
+        (
+            "// Which parameters of ufp4_top go together (docs/ip/architecture.md, Shapes of the array), "
+            "and what follows from them."
+        ),
+        (
+            "// ufp4_top checks with it; what it elaborates below itself is always a legal set. "
+            "A rule is asked of what fulfils those"
+        ),
         "// before it. Test: rtl.top.rejects_*. In C: cmodel/src/base/shape.h.",
         "package ufp4_shape_pkg;",
         "  import ufp4_spec_pkg::*;",

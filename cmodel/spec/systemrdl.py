@@ -39,7 +39,10 @@ def system_rdl(spec, note):
         "// SPDX-License-Identifier: Apache-2.0",
         "addrmap ufp4 {",
         '  name = "ufp4";',
-        '  desc = "Registers of the ufp4 tensor core, on AXI4-Lite. Reads of other offsets give zero, writes to them are ignored.";',
+        (
+            '  desc = "Registers of the ufp4 tensor core, on AXI4-Lite. Reads of other offsets give zero, '
+            'writes to them are ignored.";'
+        ),
         "  default regwidth = 32;",
         "  default accesswidth = 32;",
         "  littleendian;",

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes drivers/tools/explore/asap7.h, the rows of `explore --ppa asap7`, from docs/results/silicon.csv and energy.csv.
+"""Writes drivers/tools/explore/asap7.h, the rows of `explore --ppa asap7`,
+from docs/results/silicon.csv and energy.csv.
 
 usage: cells.py [--check]     --check compares and changes nothing. Needs nothing but Python.
 """
@@ -50,7 +51,10 @@ def line(unit):
         for data in ("fprop", "wgrad")
     ]
     idle = next((row for (data, _, load), row in found.items() if (data, load) == ("fprop", "none")), {})
-    return f'    {{"{unit}", {area}, {{{full[0]}}}, {{{full[1]}}}, {idle.get("energy_fj", "NAN")}, {idle.get("clock_pins_fj", "NAN")}}},\n'
+    return (
+        f'    {{"{unit}", {area}, {{{full[0]}}}, {{{full[1]}}}, {idle.get("energy_fj", "NAN")}, '
+        f"{idle.get('clock_pins_fj', 'NAN')}}},\n"
+    )
 
 
 def main():

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The claims of docs/results/silicon.md, by flow, with and without accumulators, from silicon.csv and energy.csv.
 
-usage: claims.py [--write]     prints the table; --write puts it in the place of that of the page. Needs nothing but Python.
-A PE's accumulators are its memories: their area is their bits times that of a bit, and a PE at full load reads a sum and writes
-one for each block of 16 MACs. docs/tools/tables.py compares the page with these rows.
+usage: claims.py [--write]     prints the table; --write puts it in the place of that of the page.
+A PE's accumulators are its memories: their area is their bits times that of a bit, and a PE at full load reads
+a sum and writes one for each block of 16 MACs. docs/tools/tables.py compares the page with these rows.
+Needs nothing but Python.
 """
 
 import csv

@@ -36,7 +36,7 @@ Results go to standard output, all else to standard error.
 
 What outputs are, and the columns of the tables, is on the page [files](files.md).
 Which scales and contracts a backend has is on the page [formats](../ip/formats.md#what-goes-together).
-"""
+"""  # noqa: E501 (a sentence and a row of Markdown are one line)
 BACKENDS = """## Backends
 
 | backend | what it is |
@@ -77,7 +77,7 @@ The core quantizes to E4M3 and E8M0 scales in 1-D blocks; for all else the host 
 
 `--c`, `--alpha`, `--out i64` and `--accumulate-in` go with every backend.
 `--c` with `--accumulate nv` goes with `model` only, and with alpha and tensor scales of 1 (exponents 0), for C is where its accumulator begins.
-"""
+"""  # noqa: E501 (a sentence and a row of Markdown are one line)
 # Which command is for what, in the order of the page.
 TASKS = {
     "train": ["demo", "train"],

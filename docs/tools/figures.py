@@ -3,8 +3,8 @@
 """Draws the figures: docs/figures/NAME.dot by Graphviz, NAME.json5 by wavedrom, each to NAME.svg beside it.
 
 usage: figures.py [--check]     --check compares with what is committed and changes nothing.
-Needs Graphviz 2.43.0 (Debian 12's graphviz) and wavedrom 2.0.3.post3 (PyPI); --check says "skipped: .." without these, for
-other versions draw other files.
+Needs Graphviz 2.43.0 (Debian 12's graphviz) and wavedrom 2.0.3.post3 (PyPI); --check says "skipped: .." without these,
+for other versions draw other files.
 """
 
 import importlib.metadata
@@ -34,7 +34,8 @@ def missing():
 
 
 def plugins(folder):
-    """Graphviz's own plugins without Pango: sizes of words then come from its tables, not from the fonts of a machine."""
+    """Graphviz's own plugins without Pango: sizes of words then come from its tables,
+    not from the fonts of a machine."""
     places = [
         pathlib.Path(line.split('"')[1])
         for line in subprocess.run(

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memories of a core, as CSV: every instance of ufp4_sram, each with one write port and one read port.
 
-usage: memories.py CONFIGURATION [--in-word]     a name, or parameters as rows=8:cols=16:bus=32 (docs/howto/add-configuration.md)
---in-word: those of UFP4_PARITY_IN_WORD, whose words hold their parity. From cmodel/spec/ufp4.toml; what is left out is as in ufp4_top. Needs nothing but Python.
+usage: memories.py CONFIGURATION [--in-word]
+CONFIGURATION: a name, or parameters as rows=8:cols=16:bus=32 (docs/howto/add-configuration.md)
+--in-word: those of UFP4_PARITY_IN_WORD, whose words hold their parity. From cmodel/spec/ufp4.toml; what is left out is
+as in ufp4_top. Needs nothing but Python.
 """
 
 import csv

@@ -4,8 +4,8 @@
 
 usage: pages.py links | names | lines
 links: every link to a file, and to a heading in one, leads somewhere.
-names: every file that a page names in backticks exists, also relative to the folder in the head of its column, and so does every
-page that a source file names.
+names: every file that a page names in backticks exists, also relative to the folder in the head of its column, and so
+does every page that a source file names.
 lines: one sentence a line, no line over 600 characters.
 Needs nothing but Python.
 """
@@ -69,7 +69,8 @@ def broken_links(page):
 
 
 def missing_files(page):
-    """Files in backticks: `folder/file`, from the root; words in capitals stand for something; headers as programs include them."""
+    """Files in backticks: `folder/file`, from the root; words in capitals stand for something;
+    headers as programs include them."""
     folders = []
     for number, line in prose(page):
         names = [(ROOT, name) for name in re.findall(r"`((?:%s)/[\w./-]*)[` ]" % "|".join(HOUSE), line)]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/results/shrinkage.csv from the forward.csv of `ufp4 train --forward --seed S`: shrinkage.py S=FILE.csv ...
+"""Writes docs/results/shrinkage.csv from the forward.csv of `ufp4 train --forward --seed S`:
+shrinkage.py S=FILE.csv ...
 
-A row has the kept signal (alpha) of E2M1 without and with RHT, rounded to nearest: its mean over some operands of a model, and on how
-many of them RHT lowers it. Needs nothing but Python."""
+A row has the kept signal (alpha) of E2M1 without and with RHT, rounded to nearest: its mean over some operands of a
+model, and on how many of them RHT lowers it. Needs nothing but Python."""
 
 import csv
 import pathlib

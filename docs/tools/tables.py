@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the tables of the results pages and of the verification plan, and figures in text and in README.md, with the CSV files
-of docs/results; the data sheet's memories with the specification.
+"""Compares the tables of the results pages and of the verification plan, and figures in text and in README.md, with the
+CSV files of docs/results; the data sheet's memories with the specification.
 
 usage: tables.py [FOLDER]     default: docs/results
-Each row of a CSV file names its command in its last column. A figure is changed in the CSV file; this tells which lines of which
-page follow. Columns that are of others, or words, are not compared. Needs nothing but Python.
+Each row of a CSV file names its command in its last column. A figure is changed in the CSV file; this tells which lines
+of which page follow. Columns that are of others, or words, are not compared. Needs nothing but Python.
 """
 
 import csv
@@ -20,7 +20,8 @@ import memories
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs/results"
-# Tables of the results pages, by the heads of their first columns, that have words, or figures that stand in no CSV file.
+# Tables of the results pages, by the heads of their first columns, that have words,
+# or figures that stand in no CSV file.
 UNCOMPARED = {
     ("gpu.md", ("bits", "seen")): "words; each row names its command",
     ("gpu.md", ("runs on the GPU",)): "words",
@@ -156,7 +157,8 @@ CORE_ELEMS = {"all": {"e2m1", "e1m2", "int4"}, "e2m1": {"e2m1"}, "uniform": {"e1
 
 
 def cores(folder):
-    """The data sheet's table of configurations: from the definition, the areas that were measured, and the tests' names."""
+    """The data sheet's table of configurations: from the definition, the areas that were measured,
+    and the tests' names."""
     with open(ROOT / "cmodel/spec/ufp4.toml", "rb") as file:
         spec = tomllib.load(file)
     silicon, luts, cells = Rows("silicon.csv", folder), Rows("fpga.csv", folder), []
@@ -776,23 +778,25 @@ def sentences(folder=RESULTS):
     yield (
         "README.md",
         (
-            f"Compared: {demo['codes']} codes, {demo['scales']} scales, {demo['outputs']} outputs, the loss ({demo['loss']}, equal), "
-            f"{demo['weights']} weights (0 differ)"
+            f"Compared: {demo['codes']} codes, {demo['scales']} scales, {demo['outputs']} outputs, "
+            f"the loss ({demo['loss']}, equal), {demo['weights']} weights (0 differ)"
         ),
     )
     yield (
         "README.md",
         (
-            f"Totals: {demo['GEMMs']} GEMMs, {demo['M MAC']} M MAC, {demo['cycles in GEMMs']} cycles in GEMMs (utilization "
-            f"{demo['utilization']} %), {demo['cycles in quantization']} in quantization, {demo['cycles']} in all"
+            f"Totals: {demo['GEMMs']} GEMMs, {demo['M MAC']} M MAC, {demo['cycles in GEMMs']} cycles in GEMMs "
+            f"(utilization {demo['utilization']} %), {demo['cycles in quantization']} in quantization, "
+            f"{demo['cycles']} in all"
         ),
     )
     yield "README.md", f"| 0 of {sum(int(demo[name]) for name in ('codes', 'scales', 'outputs', 'weights')):,} |"
     yield (
         "README.md",
         (
-            f"| {said['llama-7b: million cycles']} million, utilization {said['llama-7b: utilization']} %; of AMAX and QUANT "
-            f"(quantization) all but {said['llama-7b: million cycles of AMAX and QUANT not beside GEMMs']} million run"
+            f"| {said['llama-7b: million cycles']} million, utilization {said['llama-7b: utilization']} %; "
+            "of AMAX and QUANT (quantization) all but "
+            f"{said['llama-7b: million cycles of AMAX and QUANT not beside GEMMs']} million run"
         ),
     )
     uniform, other, bare = (
@@ -835,7 +839,8 @@ def compare(name, text, head, want):
 
 
 def unknown(folder):
-    """Tables of the results pages that are neither compared nor said to be of words; rows that have not as many cells as the head."""
+    """Tables of the results pages that are neither compared nor said to be of words;
+    rows that have not as many cells as the head."""
     known = {(name, head): False for name, head, _ in tables(folder)} | {where: False for where in UNCOMPARED}
     for file in sorted(folder.glob("*.md")):
         for at, heads, rows in tables_of(file.read_text(encoding="utf-8")):

@@ -73,7 +73,8 @@ def bars(names, y):
             end += 1
         if names[at]:
             yield (
-                f'<rect x="{LEFT + at}" y="{y}" width="{end - at}" height="{HIGH}" fill="{COLORS.get(names[at], OTHER)}">'
+                f'<rect x="{LEFT + at}" y="{y}" width="{end - at}" height="{HIGH}" '
+                f'fill="{COLORS.get(names[at], OTHER)}">'
                 f"<title>{html.escape(names[at])}</title></rect>"
             )
         at = end
@@ -85,7 +86,10 @@ def legend(names, y):
         width = 24 + 8 * len(name)
         if x + width > LEFT + WIDTH:
             x, y = LEFT, y + 18
-        yield f'<rect x="{x}" y="{y}" width="12" height="12" fill="{COLORS.get(name, OTHER)}"/><text x="{x + 16}" y="{y + 10}">{html.escape(name)}</text>'
+        yield (
+            f'<rect x="{x}" y="{y}" width="12" height="12" fill="{COLORS.get(name, OTHER)}"/><text x="{x + 16}" '
+            f'y="{y + 10}">{html.escape(name)}</text>'
+        )
         x += width
 
 

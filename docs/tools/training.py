@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes into docs/results/training.csv what `ufp4 train --json` has printed: training.py NAME=FILE.json ...
 
-Tables that no file has stay as they are. Of several files with one NAME, which are forward tables of different seeds, each comparison is one row.
-The command of an experiment is the one that training.csv has; that of a new one is to be written there.
-Of pretrain.py, `python -m ufp4.report --json < DIR/train.json` prints the same. Needs scipy."""
+Tables that no file has stay as they are. Of several files with one NAME, which are forward tables of different seeds,
+each comparison is one row. The command of an experiment is the one that training.csv has; that of a new one is to be
+written there. Of pretrain.py, `python -m ufp4.report --json < DIR/train.json` prints the same. Needs scipy."""
 
 import csv
 import json

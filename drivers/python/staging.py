@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build backend: scikit-build-core, but for an sdist, which is made of a copy of this folder with the golden model and the GPU library in core/.
+"""The build backend: scikit-build-core, but for an sdist, which is made of a copy of this folder with the golden model
+and the GPU library in core/.
 
-Wheels of a checkout are built from ../.., those of an sdist from core/. Nothing is written here, so builds may run at once.
+Wheels of a checkout are built from ../.., those of an sdist from core/. Nothing is written here, so builds may run at
+once.
 """
 
 import contextlib
@@ -46,7 +48,8 @@ def copy(source, target):
 
 @contextlib.contextmanager
 def staged():
-    """In a checkout the current folder is a copy that is whole, for as long as this lasts; an sdist is whole already."""
+    """In a checkout the current folder is a copy that is whole, for as long as this lasts;
+    an sdist is whole already."""
     if (HERE / "core").exists():
         yield
         return

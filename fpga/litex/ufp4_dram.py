@@ -3,8 +3,8 @@
 
 usage: ufp4_dram.py FOLDER FIRMWARE.bin [--sim]      run by fpga/litex/dram.sh
 Writes FOLDER/ufp4_dram.v with its ROM and VexRiscv beside it, and FOLDER/include/generated, headers for the firmware.
-Port: 128 bits a command, in the domain of user_clk; none is to be given before init_done. --sim: a model in place of PHY and DRAM.
-The DRAM: 128 MB of DDR3 on an ECP5 (OrangeCrab r0.2)."""
+Port: 128 bits a command, in the domain of user_clk; none is to be given before init_done. --sim: a model in place of
+PHY and DRAM. The DRAM: 128 MB of DDR3 on an ECP5 (OrangeCrab r0.2)."""
 
 import os
 import pathlib

@@ -47,7 +47,8 @@ class Ufp4(LiteXModule):
         core = parameters(configuration)
         if 8 * core["BusBytes"] != port.data_width:
             raise ValueError(
-                f"the bus of {configuration} has {8 * core['BusBytes']} bits, the LiteDRAM port {port.data_width}: they must be the same"
+                f"the bus of {configuration} has {8 * core['BusBytes']} bits, the LiteDRAM port {port.data_width}: "
+                "they must be the same"
             )
         self.bus = bus = axi.AXILiteInterface(data_width=32, address_width=32)
         self.memory = memory = axi.AXIInterface(data_width=port.data_width, address_width=32, id_width=2)
@@ -95,8 +96,8 @@ def add_ufp4(soc, configuration="tiny", origin=0xB0000000, name="ufp4"):
     """Adds the core with 4 KiB of registers at origin, which must be uncached, and its interrupt."""
     if hasattr(soc, "l2_cache"):
         raise ValueError(
-            "this SoC has an L2 cache between its processor and LiteDRAM, which does not see what the core writes: add_sdram(.., "
-            "l2_cache_size=0), and LiteX's own targets take --l2-size 0"
+            "this SoC has an L2 cache between its processor and LiteDRAM, which does not see what the core writes: "
+            "add_sdram(.., l2_cache_size=0), and LiteX's own targets take --l2-size 0"
         )
     core = Ufp4(soc.platform, soc.sdram.crossbar.get_port(), soc.bus.regions["main_ram"].origin, configuration)
     setattr(soc, name, core)

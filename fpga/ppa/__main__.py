@@ -33,10 +33,14 @@ COLUMNS = (
     "memory_ns",
 )
 ROOMS = ("unit", "flow", "room", "delay_ns", "from", "to")
-ABOUT = """Area, delay and energy of the core's units, and area and delay of whole cores, in a library of standard cells, by yosys and
-OpenSTA, without wires; memories are counted beside them, by their bits.
-Without --unit and --all: the dot product of 16 pairs and the processing element (PE), each for all formats, for E2M1, for
-E1M2 and INT4, and for E1M2."""
+ABOUT = (
+    "Area, delay and energy of the core's units, and area and delay of whole cores, in a library of standard cells, "
+    "by yosys and\n"
+    "OpenSTA, without wires; memories are counted beside them, by their bits.\n"
+    "Without --unit and --all: the dot product of 16 pairs and the processing element (PE), each for all formats, "
+    "for E2M1, for\n"
+    "E1M2 and INT4, and for E1M2."
+)
 MORE = f"""units: {" ".join(row.name for row in rows.ROWS)}
 What these are stands in docs/results/silicon.md.
 
@@ -107,7 +111,8 @@ def read_options(words):
     parser.add_argument(
         "--energy",
         **flag,
-        help="energies of a MAC, or of lanes and QUANT an element, of units that have them: on GEMMs of a training, at full, half and no load",
+        help="energies of a MAC, or of lanes and QUANT an element, of units that have them: on GEMMs of a training, "
+        "at full, half and no load",
     )
     parser.add_argument(
         "--memory-ns",
@@ -280,22 +285,29 @@ def command(words):
 
 def table(document):
     lines = [
-        f"{'unit':<24} {'area, um2':>11} {'flip-flops':>10} {'memory bits':>11} {'their um2':>10} {'delay, ns':>9}  memories beside it"
+        (
+            f"{'unit':<24} {'area, um2':>11} {'flip-flops':>10} {'memory bits':>11} {'their um2':>10} "
+            f"{'delay, ns':>9}  memories beside it"
+        )
     ]
     lines += [
         f"{row['unit']:<24} {row['area_um2']:>11.1f} {row['flip_flops_um2']:>10.1f} {row['memory_bits']:>11g} "
-        f"{format(row['memories_um2'], '.1f') if 'memories_um2' in row else '':>10} {row['delay_ns']:>9.2f}  {memories.words(row)}".rstrip()
+        f"{format(row['memories_um2'], '.1f') if 'memories_um2' in row else '':>10} {row['delay_ns']:>9.2f}  "
+        f"{memories.words(row)}".rstrip()
         for row in document["rows"]
     ]
     lines += room_lines(document) + energy_lines(document)
     about = document["library"]
     lines.append(
-        f"% {about['name']} ({', '.join(pathlib.Path(file).name for file in about['files'])}), {document['flow']}; yosys {document['yosys']}, "
-        f"OpenSTA {document['opensta']}; RTL {document['rtl']}; without wires; area, flip-flops and delay without memories"
+        f"% {about['name']} ({', '.join(pathlib.Path(file).name for file in about['files'])}), {document['flow']}; "
+        f"yosys {document['yosys']}, "
+        f"OpenSTA {document['opensta']}; RTL {document['rtl']}; without wires; area, "
+        "flip-flops and delay without memories"
     )
     if "bit_um2" in about:
         lines.append(
-            f"% memories: {about['bit_um2']:g} um2 a bit{about['bit_source']}; each has a port that writes and one that reads"
+            f"% memories: {about['bit_um2']:g} um2 a bit{about['bit_source']}; "
+            "each has a port that writes and one that reads"
         )
     lines += [f"% script of {row['unit']}: {row['script']}" for row in document["rows"][:1]]
     return "".join(f"{line}\n" for line in lines)
@@ -314,7 +326,8 @@ def room_lines(document):
             f"{row['unit']:<14} {room['room']:<14} {room['delay_ns']:>9.2f}  {room['from']} -> {room['to']}"
             for row, room in found
         ),
-        f"% a memory gives what it reads {read:g} ns behind the clock, and needs address and data {write:g} ns before it; "
+        f"% a memory gives what it reads {read:g} ns behind the clock, "
+        f"and needs address and data {write:g} ns before it; "
         "such paths are in their own rows alone",
     ]
 
@@ -325,7 +338,10 @@ def energy_lines(document):
         return []
     lines = [
         "",
-        f"{'fJ a MAC, an element':<24} {'data':<16} {'load':<5} {'energy':>7} {'gates':>7} {'flip-flops':>10} {'clocked':>8} {'leakage':>8} {'clock pins':>11} {'input pins':>11}",
+        (
+            f"{'fJ a MAC, an element':<24} {'data':<16} {'load':<5} {'energy':>7} {'gates':>7} {'flip-flops':>10} "
+            f"{'clocked':>8} {'leakage':>8} {'clock pins':>11} {'input pins':>11}"
+        ),
     ]
     for unit, one in found:
         parts = [one[f"{part}_fj"] for part in (*energy.PARTS, *energy.OUTSIDE)]
@@ -336,7 +352,10 @@ def energy_lines(document):
         )
     return [
         *lines,
-        f"% energies at {document['megahertz']} MHz, of toggles at zero delay: a lower bound. Clock pins and input pins are beside them: whoever drives them pays",
+        (
+            f"% energies at {document['megahertz']} MHz, of toggles at zero delay: a lower bound. "
+            "Clock pins and input pins are beside them: whoever drives them pays"
+        ),
     ]
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PEs of the contracts fp32 and nv, and groups of PEs that share operand registers, see (stimulus.py), and what they then write."""
+"""What PEs of the contracts fp32 and nv, and groups of PEs that share operand registers, see (stimulus.py),
+and what they then write."""
 
 import fractions
 import math

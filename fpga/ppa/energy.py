@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Energy of a netlist: what its cells do in a simulation at zero delay, weighted by the library's tables. Each time that an output
-toggles costs the energy of an input that has changed, in the state that the others are in, and half of the load's capacitance
-times volts squared; an input that changes and no output with it costs its own. Loads are the pins on a net, without wires; inputs
-are as steep as libraries.toml says. Not OpenSTA's report_power: 2.0.17 takes the energies of a rise and of a fall for each toggle,
-and those of every input, so that an exclusive or counts four times."""
+"""Energy of a netlist: what its cells do in a simulation at zero delay, weighted by the library's tables. Each time
+that an output toggles costs the energy of an input that has changed, in the state that the others are in, and half of
+the load's capacitance times volts squared; an input that changes and no output with it costs its own. Loads are the
+pins on a net, without wires; inputs are as steep as libraries.toml says. Not OpenSTA's report_power: 2.0.17 takes the
+energies of a rise and of a fall for each toggle, and those of every input, so that an exclusive or counts four
+times."""
 
 import json
 import pathlib
@@ -216,9 +217,9 @@ CHECK = """module check(clk_i, a_i, y_o, z_o);
   );
 endmodule
 """
-# In femtojoules: of r0 8 a cycle (clock), at a toggle (2 + 6) / 2 and half of 4 fF at 1 V, and 1 for its D; of i0 (2 + 4) / 2 and 2 of
-# i1's pin; of i1 and i2 3; the clock pin's 3 fF a cycle, half of those of D and of i2's pin a toggle; 1.5 + 3 * 0.5 uW for 2 ns.
-# a_i[1] toggles in every second cycle, a_i[0] in every fourth.
+# In femtojoules: of r0 8 a cycle (clock), at a toggle (2 + 6) / 2 and half of 4 fF at 1 V, and 1 for its D; of i0 (2 +
+# 4) / 2 and 2 of i1's pin; of i1 and i2 3; the clock pin's 3 fF a cycle, half of those of D and of i2's pin a toggle;
+# 1.5 + 3 * 0.5 uW for 2 ns. a_i[1] toggles in every second cycle, a_i[0] in every fourth.
 CHECKED = {
     "gates": 0.5 * (5 + 3) + 0.25 * 3,
     "flip_flops_data": 0.5 * (6 + 1),
@@ -240,7 +241,8 @@ def check_itself(tools, cache, seconds):
     for part, value in CHECKED.items():
         if abs(found[part] * 1e15 - value) > 1e-3 * value:
             raise flow.Failed(
-                f"check of energies: {part} of the check's netlist is {found[part] * 1e15:g} fJ a cycle, its library says {value:g}"
+                f"check of energies: {part} of the check's netlist is {found[part] * 1e15:g} fJ a cycle, "
+                f"its library says {value:g}"
             )
 
 
@@ -306,7 +308,8 @@ def check_sums(stimulus, printed):
 
 
 def of_case(path, row, case, library, tools, cache, seconds):
-    """Femtojoules a MAC of a row on one of its cases, or of lanes and QUANT an element; without load, of the time that it takes at full load."""
+    """Femtojoules a MAC of a row on one of its cases, or of lanes and QUANT an element;
+    without load, of the time that it takes at full load."""
     data, elem, load = case
     stimulus = STIMULI[row.module](data, elem, load)
     megahertz = library.settings["megahertz"]

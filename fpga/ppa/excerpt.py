@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes gemm.json, what a PE of the core sees of two GEMMs of a training: excerpt.py PROGRAM FOLDER >fpga/ppa/gemm.json
 
-FOLDER: what `PROGRAM train -o FOLDER --recipe ufp4,e2m1 --whole --seeds 1 --steps 200 --capture` has left. Of PE 0, 0 of the
-configuration `default`: every 16th row of both operands, of the first macro-tile and chunk. Codes and scales are hexadecimal,
-an element a digit, a scale two. half: how the simulated core spaces the blocks of the first macro-tile of fprop where its memory
-has 27 bytes a cycle, half of what the array takes: [cycles in which blocks are fed, cycles that then wait].
+FOLDER: what `PROGRAM train -o FOLDER --recipe ufp4,e2m1 --whole --seeds 1 --steps 200 --capture` has left. Of PE 0, 0
+of the configuration `default`: every 16th row of both operands, of the first macro-tile and chunk. Codes and scales are
+hexadecimal, an element a digit, a scale two. half: how the simulated core spaces the blocks of the first macro-tile of
+fprop where its memory has 27 bytes a cycle, half of what the array takes: [cycles in which blocks are fed, cycles that
+then wait].
 """
 
 import json

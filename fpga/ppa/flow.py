@@ -104,8 +104,8 @@ def reason(said):
 
 
 def narrowed(said):
-    """What yosys says of a port of a memory that has lost bits, or None. The black box has the widths of one memory: in a unit
-    with others that must be the widest."""
+    """What yosys says of a port of a memory that has lost bits, or None. The black box has the widths of one memory: in
+    a unit with others that must be the widest."""
     found = re.finditer(r"Resizing cell port \S+ from (\d+) bits to (\d+) bits", said)
     return next((port.group() for port in found if int(port[2]) < int(port[1])), None)
 
@@ -155,8 +155,8 @@ def digest(value):
 
 
 def synthesize(row, library, flow, tools, cache, seconds, times=(0, 0)):
-    """(folder, figures, whether both were there): the netlist, netlist.v, and what is known of it. times: of a core's memories; with
-    others the netlist is the same, and is kept."""
+    """(folder, figures, whether both were there): the netlist, netlist.v, and what is known of it. times: of a core's
+    memories; with others the netlist is the same, and is kept."""
     text, beside = script.synthesis(row, library, flow), script.files(row, library, flow)
     timing = script.delay(row, library, times)
 

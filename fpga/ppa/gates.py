@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clock gates of a netlist, after yosys's clockgate: none drives more than LIMIT flip-flops, and their scan enable is a port."""
+"""Clock gates of a netlist, after yosys's clockgate:
+none drives more than LIMIT flip-flops, and their scan enable is a port."""
 
 import re
 
@@ -20,7 +21,8 @@ def blocks(text):
 
 
 def finish(text, gate):
-    """(the netlist, how many gates were added). gate: the cell and its pins for enable, clock, output, and scan enable or none."""
+    """(the netlist, how many gates were added).
+    gate: the cell and its pins for enable, clock, output, and scan enable or none."""
     cell, _, _, output, *scan = gate
     read, known, added = netlists.read(text), blocks(text), []
     for name, (kind, pins) in read.cells.items():
@@ -61,6 +63,7 @@ def model(gate):
     cell, enable, clock, output, *scan = gate
     ports = ", ".join(f"input {pin}" for pin in (enable, clock, *scan))
     return (
-        f"module {cell}({ports}, output {output});\n  reg open;\n  always @* if (!{clock}) open = {' | '.join((enable, *scan))};\n"
+        f"module {cell}({ports}, output {output});\n  reg open;\n"
+        f"  always @* if (!{clock}) open = {' | '.join((enable, *scan))};\n"
         f"  assign {output} = {clock} & open;\nendmodule\n"
     )

@@ -6,8 +6,8 @@ import re
 
 
 def of(folder, share):
-    """{memories: [{name, count, words, bits}]}, in order of their bits; without a file none. A unit of which a row is a part has
-    its part of them."""
+    """{memories: [{name, count, words, bits}]}, in order of their bits; without a file none. A unit of which a row is a
+    part has its part of them."""
     file, bodies = folder / "memories.txt", folder / "memories.v"
     kinds = read_bodies(bodies.read_text()) if bodies.exists() else {}
     found = collections.Counter(read_cells(file.read_text(), kinds) if file.exists() else ())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A netlist as yosys writes it (one cell or one declaration a line group, all pins on nets or bits of nets), run by Icarus
-Verilog, at zero delay."""
+"""A netlist as yosys writes it (one cell or one declaration a line group, all pins on nets or bits of nets), run by
+Icarus Verilog, at zero delay."""
 
 import dataclasses
 import re
@@ -62,7 +62,8 @@ def inputs(netlist):
 
 
 def words(netlist, stimulus, cycles):
-    """One hexadecimal number a cycle, the first port in its lowest bits. stimulus: {port: [value]}, missing ports are 0."""
+    """One hexadecimal number a cycle, the first port in its lowest bits.
+    stimulus: {port: [value]}, missing ports are 0."""
     unknown = set(stimulus) - {name for name, _ in inputs(netlist)}
     if unknown:
         raise flow.Failed(f"the netlist has no input {sorted(unknown)[0]}")
@@ -77,7 +78,8 @@ def words(netlist, stimulus, cycles):
 
 
 def bench(netlist, cycles, window, show):
-    """A testbench: inputs change behind the clock, as registers do; memories as ufp4_sram; all nets are dumped in the cycles of the window.
+    """A testbench: inputs change behind the clock, as registers do; memories as ufp4_sram;
+    all nets are dumped in the cycles of the window.
     show: outputs that are printed before each edge, as hexadecimal numbers."""
     escape = lambda name: name if re.fullmatch(r"\w+", name) else f"\\{name} "
     total = sum(width for _, width in inputs(netlist))
@@ -116,7 +118,10 @@ def bench(netlist, cycles, window, show):
             f"    for (t = 1; t <= {cycles}; t = t + 1) begin",
             f"      if (t == {window.start + 1}) $dumpvars(1, u);",
             f"      #1 if (t == {window.stop + 1}) $dumpoff;",  # the last edge down is in it
-            f"      {shown}{'$display; ' if show else ''}clk = 1; now <= all[t < {cycles} ? t : {cycles - 1}]; #1 clk = 0;",
+            (
+                f"      {shown}{'$display; ' if show else ''}clk = 1; now <= all[t < {cycles} ? t : {cycles - 1}]; "
+                "#1 clk = 0;"
+            ),
             "    end $finish; end",
             "endmodule",
             "",
@@ -176,7 +181,8 @@ class Dump:
 
 
 def simulate(netlist, folder, stimulus, tools, seconds, show=()):
-    """The printed lines of the netlist.v in the folder, whose cells are in cells.v; toggles.vcd has its nets in the window."""
+    """The printed lines of the netlist.v in the folder, whose cells are in cells.v;
+    toggles.vcd has its nets in the window."""
     cycles = len(next(iter(stimulus.ports.values())))
     (folder / "stimulus.hex").write_text(words(netlist, stimulus.ports, cycles))
     (folder / "bench.v").write_text(bench(netlist, cycles, stimulus.window, show))

@@ -17,7 +17,8 @@ ROOMS = (
     ("others", r""),
 )
 FROM, TO = "from memories", "to memories"  # paths that begin at a memory are told there alone
-# A memory's ports have a name with a full stop, the core's own have none. Rooms are told of paths that begin in registers.
+# A memory's ports have a name with a full stop, the core's own have none.
+# Rooms are told of paths that begin in registers.
 SCRIPT = """proc room {{name}} {{
   set name [string map {{\\\\ {{}}}} $name]
 {tests}
@@ -46,8 +47,8 @@ report_checks -path_delay max
 
 
 def script(times):
-    """OpenSTA's commands behind those of any unit; `data` has the ports that are outputs. times: of a memory, in ns: from the clock
-    to what it reads, and from its address and data to the clock."""
+    """OpenSTA's commands behind those of any unit; `data` has the ports that are outputs. times: of a memory, in ns:
+    from the clock to what it reads, and from its address and data to the clock."""
     tests = "\n".join(
         f"  if {{[regexp {{^({pattern})}} $name]}} {{ return {room} }}" for room, pattern in ROOMS if pattern
     )
@@ -61,7 +62,8 @@ def register(name):
 
 
 def read(said, period):
-    """[{room, delay_ns, from, to}], as ROOMS are, then the paths of memories; only what there is. said: OpenSTA's words."""
+    """[{room, delay_ns, from, to}], as ROOMS are, then the paths of memories; only what there is.
+    said: OpenSTA's words."""
     found = {}
     for part in re.split(r"^room ", said, flags=re.M)[1:]:
         room = part.split("\n", 1)[0]

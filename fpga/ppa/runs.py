@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes runs.json, what units of the simulated core see and say in each cycle of a run: runs.py PROGRAM FOLDER >fpga/ppa/runs.json
+"""Makes runs.json, what units of the simulated core see and say in each cycle of a run:
+runs.py PROGRAM FOLDER >fpga/ppa/runs.json
 
-FOLDER: as excerpt.py wants it. Of each unit two runs, `full` with a memory as fast as the bus, `half` with a slower one:
-  lane         row 0 of the configuration `small`, which multiplies 64 x 192 by 16 x 192 of a layer's FPROP; 2 bytes a cycle
-  quant_block  of the column copy in `default`, which quantizes 128 x 384 of a layer's dY (Hadamard transform, stochastic rounding);
-               32 bytes a cycle; `full` without the one, without the other (scales rounded up as with it), and in the job
-               before, which seeks the largest number (AMAX), too
-Needs numpy and fst2vcd (Debian's gtkwave). A port is a word a cycle, hexadecimal, `word*n` for n cycles; outputs are those of
-the window.
+FOLDER: as excerpt.py wants it. Of each unit two runs, `full` with a memory as fast as the bus,
+`half` with a slower one:
+  lane         row 0 of the configuration `small`, which multiplies 64 x 192 by 16 x 192 of a layer's FPROP;
+               2 bytes a cycle
+  quant_block  of the column copy in `default`, which quantizes 128 x 384 of a layer's dY (Hadamard transform,
+               stochastic rounding); 32 bytes a cycle; `full` without the one, without the other (scales rounded up as
+               with it), and in the job before, which seeks the largest number (AMAX), too
+Needs numpy and fst2vcd (Debian's gtkwave). A port is a word a cycle, hexadecimal, `word*n` for n cycles; outputs are
+those of the window.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts: one flow for every row. yosys with its slang reader, synth -flatten, dfflibmap, abc; OpenSTA without wires. The
-ports of memories become ports of the unit, or (Row.memories) stand in memories.v. Of a core (Row.core) its memories have
-times, and rooms.py tells the delay of each room."""
+"""The scripts: one flow for every row. yosys with its slang reader, synth -flatten, dfflibmap, abc; OpenSTA without
+wires. The ports of memories become ports of the unit, or (Row.memories) stand in memories.v. Of a core (Row.core) its
+memories have times, and rooms.py tells the delay of each room."""
 
 import rooms
 
@@ -35,7 +35,8 @@ read_verilog netlist.v
 link_design {top}
 set_cmd_units -time ns
 set clock [get_ports -quiet clk_i]
-if {{[llength $clock]}} {{ create_clock -name clk -period {period} $clock }} else {{ create_clock -name clk -period {period} }}
+if {{[llength $clock]}} {{ create_clock -name clk -period {period} $clock }} \
+else {{ create_clock -name clk -period {period} }}
 set_input_delay -clock clk 0 [all_inputs]
 set data {{}}
 foreach port [all_outputs] {{
@@ -90,11 +91,17 @@ def synthesis(row, library, flow):
     if flow.gated:
         cell, enable, clock, output, *scan = library.settings["gate"]
         gate = [
-            f"clockgate -pos {cell} {enable}:{clock}:{output} {' '.join(f'-tie_lo {pin}' for pin in scan)} -min_net_size {GATED}"
+            (
+                f"clockgate -pos {cell} {enable}:{clock}:{output} {' '.join(f'-tie_lo {pin}' for pin in scan)} "
+                f"-min_net_size {GATED}"
+            )
         ]
     return "\n".join(
         [
-            f"read_slang -j 1 -DSYNTHESIS{defines} --top {row.module} {parameters} {boxes} -F rtl/rtl.f rtl/pe_shared.sv",
+            (
+                f"read_slang -j 1 -DSYNTHESIS{defines} --top {row.module} {parameters} {boxes} -F rtl/rtl.f "
+                "rtl/pe_shared.sv"
+            ),
             *apart,
             f"synth -flatten -top {row.module}",
             *adders,

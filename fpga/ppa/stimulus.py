@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What units of the core see, a value of each port a cycle: while it works on the GEMMs of gemm.json (excerpt.py), or in a run of
-its own (runs.py)."""
+"""What units of the core see, a value of each port a cycle: while it works on the GEMMs of gemm.json (excerpt.py), or
+in a run of its own (runs.py)."""
 
 import dataclasses
 import json
@@ -18,7 +18,8 @@ IDLE, IDLE_CYCLES = (
 
 
 def excerpt(data, elem):
-    """(a, b): rows of blocks, a block (16 codes, scale byte). data: fprop, wgrad, random, or zero (codes of fprop, all zero)."""
+    """(a, b): rows of blocks, a block (16 codes, scale byte).
+    data: fprop, wgrad, random, or zero (codes of fprop, all zero)."""
     if data == "random":
         draw = random.Random(1)
         return [
@@ -80,8 +81,8 @@ def feeds(a, b):
 
 
 def paced(fed, load):
-    """The same with None where nothing is fed, after FIRST blocks that fill registers. At load `half` they are spaced as in the core's
-    own run, at `none` nothing follows."""
+    """The same with None where nothing is fed, after FIRST blocks that fill registers. At load `half` they are spaced
+    as in the core's own run, at `none` nothing follows."""
     if load == "none":
         return fed[:FIRST] + [None] * 64
     if load == "full":
@@ -133,7 +134,8 @@ def held_by_lanes(at, total, decoded):
 
 
 def controls(at, total, valid):
-    """The array's control word after each cycle; one without a feed keeps sums. valid: of a block, above what all contracts have."""
+    """The array's control word after each cycle; one without a feed keeps sums.
+    valid: of a block, above what all contracts have."""
     out = [0]
     for t in range(total):
         fed = at(t)
@@ -142,7 +144,8 @@ def controls(at, total, valid):
 
 
 def timed(line, decoded, valid, ports):
-    """Values of ports over the cycles of a line and some more. ports: (operand, word) -> {port: value}, functions of cycles back."""
+    """Values of ports over the cycles of a line and some more.
+    ports: (operand, word) -> {port: value}, functions of cycles back."""
     total = len(line) + LEAD
     at = lambda t: line[t] if 0 <= t < len(line) else None
     held, control = held_by_lanes(at, total, decoded), controls(at, total, valid)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What wires add: units placed and routed in OSU 0.18 um by Debian's qflow (graywolf and qrouter), delays by OpenSTA with and without.
+"""What wires add: units placed and routed in OSU 0.18 um by Debian's qflow (graywolf and qrouter),
+delays by OpenSTA with and without.
 
 usage: wires.py [UNIT...] [--seconds N] [--csv]     default: the dot products by format; 3600 s for a unit
 
-The netlists are those of ./ufp4 ppa, with a buffer at each output (ports that are one wire cannot be routed). Wires have the resistance
-and capacitance that qrouter takes from the library's LEF: of a plate and one edge, without coupling to others. Inputs are driven ideally.
-Needs qflow, qflow-tech-osu018, opensta and yosys of ./ufp4 ppa. Exit status: 0 done, 2 usage, 3 a tool or the machine is at fault."""
+The netlists are those of ./ufp4 ppa, with a buffer at each output (ports that are one wire cannot be routed). Wires
+have the resistance and capacitance that qrouter takes from the library's LEF: of a plate and one edge, without coupling
+to others. Inputs are driven ideally. Needs qflow, qflow-tech-osu018, opensta and yosys of ./ufp4 ppa. Exit status: 0
+done, 2 usage, 3 a tool or the machine is at fault."""
 
 import csv
 import json
@@ -39,7 +41,8 @@ DELAY = """read_liberty cells.lib
 read_verilog placed.v
 link_design {name}
 set_cmd_units -time ns
-if {{[llength [get_ports -quiet clk_i]]}} {{ create_clock -name clk -period 1000 [get_ports clk_i] }} else {{ create_clock -name clk -period 1000 }}
+if {{[llength [get_ports -quiet clk_i]]}} {{ create_clock -name clk -period 1000 [get_ports clk_i] }} \
+else {{ create_clock -name clk -period 1000 }}
 set_input_delay -clock clk 0 [all_inputs]
 set data {{}}
 foreach port [all_outputs] {{
@@ -87,7 +90,8 @@ def plain(name, ports):
 
 
 def name_the_port(net, driver, found, ports):
-    """qrouter writes ERROR for a pin that it has lost. One that is lost in the net of a port, without the port, is that port."""
+    """qrouter writes ERROR for a pin that it has lost.
+    One that is lost in the net of a port, without the port, is that port."""
     pins = [pin for *_, own in found for pin in own]
     if "ERROR" not in [driver, *pins]:
         return
@@ -106,7 +110,8 @@ def name_the_port(net, driver, found, ports):
 def spef(name, lines, ports):
     """qrouter's resistances and capacitances as SPEF. ports: names of the module's."""
     out = [
-        f'*SPEF "IEEE 1481-1998"\n*DESIGN "{name}"\n*DATE ""\n*VENDOR ""\n*PROGRAM ""\n*VERSION ""\n*DESIGN_FLOW ""\n*DIVIDER /\n*DELIMITER :\n'
+        f'*SPEF "IEEE 1481-1998"\n*DESIGN "{name}"\n*DATE ""\n*VENDOR ""\n*PROGRAM ""\n*VERSION ""\n*DESIGN_FLOW ""\n'
+        "*DIVIDER /\n*DELIMITER :\n"
         "*BUS_DELIMITER [ ]\n*T_UNIT 1 NS\n*C_UNIT 1 PF\n*R_UNIT 1 OHM\n*L_UNIT 1 HENRY\n"
     ]
     for line in filter(str.strip, lines):
@@ -260,7 +265,8 @@ def run(words):
             out.writerow(one | {key: f"{one[key]:.2f}" for key in ("delay_ns", "wired_delay_ns")})
         else:
             print(
-                f"{name:<12} {one['cells']:>6} {one['cells_um2']:>8} {one['layout_um2']:>8} {one['wire_mm']:>8.1f} {one['delay_ns']:>6.2f} {one['wired_delay_ns']:>6.2f}"
+                f"{name:<12} {one['cells']:>6} {one['cells_um2']:>8} {one['layout_um2']:>8} {one['wire_mm']:>8.1f} "
+                f"{one['delay_ns']:>6.2f} {one['wired_delay_ns']:>6.2f}"
             )
         sys.stdout.flush()
     return 0

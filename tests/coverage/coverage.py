@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Line and branch coverage of the golden model (cmodel/src) by its fast tests, and those of .npy files and of jobs on it.
+"""Line and branch coverage of the golden model (cmodel/src) by its fast tests,
+and those of .npy files and of jobs on it.
 
 coverage.py BUILD [--least PERCENT]: builds in the folder BUILD with clang's counters, runs the tests there, prints a
 line per file, and fails (exit status 1) where lines or branches in all are under PERCENT. BUILD/coverage.txt is the
@@ -141,7 +142,8 @@ def main():
     lines, branches = percent(total[1], total[0]), percent(total[3], total[2])
     good = total[0] > 0 and lines >= options.least and branches >= options.least
     print(
-        f"Lines {lines:.2f} %, branches {branches:.2f} %, at least {options.least:g} % each: {'passed' if good else 'FAILED'}"
+        f"Lines {lines:.2f} %, branches {branches:.2f} %, at least {options.least:g} % each: "
+        f"{'passed' if good else 'FAILED'}"
     )
     return 0 if good else 1
 

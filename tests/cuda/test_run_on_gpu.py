@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_on_gpu.sh, with tools that do nothing: all its steps are taken, and what fails beside the record hides nothing else. And what the
-program of the record says when it is ended. test_run_on_gpu.py ROOT PROGRAM LIBRARY [TEST]"""
+"""run_on_gpu.sh, with tools that do nothing: all its steps are taken, and what fails beside the record hides nothing
+else. And what the program of the record says when it is ended. test_run_on_gpu.py ROOT PROGRAM LIBRARY [TEST]"""
 
 import os
 import pathlib
@@ -32,7 +32,8 @@ echo "$*" >> "$STATE/ufp4" """,
 
 
 def run(folder, **variables):
-    """In a checkout that has nothing but the script. @return status, the recipes and backends of layers, what it says."""
+    """In a checkout that has nothing but the script.
+    @return status, the recipes and backends of layers, what it says."""
     tree, tools, state = (folder / name for name in ("tree", "tools", "state"))
     for made in (tools, state, tree / "tests/cuda", tree / "docs/howto"):
         made.mkdir(parents=True)

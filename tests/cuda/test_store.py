@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many instructions of sm_90a a warp takes from a store of two outputs to the next, in FP32 and in BF16, and how many
-of them load: nothing hides what a GEMM does with its sums. test_store.py ROOT NVCC CUOBJDUMP"""
+"""How many instructions of sm_90a a warp takes from a store of two outputs to the next, in FP32 and in BF16, and how
+many of them load: nothing hides what a GEMM does with its sums. test_store.py ROOT NVCC CUOBJDUMP"""
 
 import collections
 import pathlib
@@ -60,7 +60,8 @@ def successors(code):
 
 
 def pairs(code, marker):
-    """From each instruction of this name to the nearest other one: how many are taken, and how many of these are loads."""
+    """From each instruction of this name to the nearest other one:
+    how many are taken, and how many of these are loads."""
     after = list(successors(code))
     marked = {n for n, (_, text) in enumerate(code) if opcode(text).startswith(marker)}
     for first in marked:
@@ -87,7 +88,8 @@ def main():
             assert len(seen) > 8, f"{kernel}: {len(seen)} pairs {store}"
             length, loads = seen[len(seen) // 2]
             print(
-                f"{kernel} {store}: {len(seen)} pairs, {length} instructions (at most {most}), {loads} loads ({most_loads})"
+                f"{kernel} {store}: {len(seen)} pairs, {length} instructions (at most {most}), "
+                f"{loads} loads ({most_loads})"
             )
             failed |= length > most or loads > most_loads
     return failed

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A row of each CSV file of docs/results measured again. usage: test_results.py BUILD FILE, FILE without its ending
 
-Cycles, cells, areas and losses are to be the same; ratios of times to be within a factor of two. Without a tool the test is
-skipped, and says which."""
+Cycles, cells, areas and losses are to be the same; ratios of times to be within a factor of two. Without a tool the
+test is skipped, and says which."""
 
 import csv
 import io

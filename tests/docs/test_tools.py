@@ -209,7 +209,8 @@ def rejects_figures_of_its_own():
 
 
 def count_accumulators():
-    """A PE of 100 um2 and 10 fJ beside one of 200 and 20, with memories of 128 sums of 67 and of 32 bits; both flows say so."""
+    """A PE of 100 um2 and 10 fJ beside one of 200 and 20, with memories of 128 sums of 67 and of 32 bits;
+    both flows say so."""
     with tempfile.TemporaryDirectory() as folder:
         results = copies(folder)
         for name, figures in (("silicon.csv", (1, 2)), ("energy.csv", (1, 2))):

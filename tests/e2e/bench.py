@@ -68,8 +68,8 @@ def passes(*arguments, **how):
 
 
 def refuses(status, words, *arguments, printed=False, **how):
-    """Runs the program, which must end with that status, one line that holds the words, and no results, but where they are printed
-    before what fails."""
+    """Runs the program, which must end with that status, one line that holds the words, and no results, but where they
+    are printed before what fails."""
     result = run(*arguments, **how)
     check(result.status == status, f"should end with {status}: {result}")
     check(result.err.count("\n") == 1 and result.err.startswith("ufp4"), f"should say one line: {result}")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds as the pages tell it, with the generator that CMake takes by itself, make, where ./ufp4 and the other tests take Ninja."""
+"""Builds as the pages tell it, with the generator that CMake takes by itself, make,
+where ./ufp4 and the other tests take Ninja."""
 
 import os
 import pathlib

@@ -223,7 +223,8 @@ def test_rejects_makers_that_are_unknown():
     use("gpt-oss")
     change_json("gpt-oss/config.json", lambda c: c["quantization_config"].update(quant_method="awq"))
     refuse(
-        "it was quantized by 'awq', as its configuration says; layers of compressed-tensors, modelopt, torchao and mxfp4",
+        "it was quantized by 'awq', as its configuration says; layers of compressed-tensors, modelopt, "
+        "torchao and mxfp4",
         "gpt-oss:x",
     )
     change_json("gpt-oss/config.json", lambda c: c["quantization_config"].update(quant_method="torchao"))

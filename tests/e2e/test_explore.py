@@ -110,7 +110,8 @@ def test_few_tokens_make_one_batch():
 
 
 def test_bytes_of_data_and_bytes_on_the_bus():
-    """Each job has a descriptor of 128 bytes and a completion of 16; else a bus of 8 bytes has no more than the data."""
+    """Each job has a descriptor of 128 bytes and a completion of 16;
+    else a bus of 8 bytes has no more than the data."""
     kinds = ("fprop", "dgrad", "wgrad", "amax", "quant")
     for options in (["--serial"], ["--batches", "1"], ["--batches", "2"]):
         rows = explore(
@@ -476,7 +477,10 @@ def test_bad_options_are_refused():
         (["--tokens", "4,04"], "the same case is there twice, in other words: default\n"),
         (
             ["--ppa", "asap8"],
-            "--ppa: asap8: unable to open asap8: No such file or directory; asap7 alone is built in, all else is a file\n",
+            (
+                "--ppa: asap8: unable to open asap8: No such file or directory; asap7 alone is built in, "
+                "all else is a file\n"
+            ),
         ),
         (["--config", "rows=8..4"], "'rows=8..4': a range goes up from 1 or more"),
         (["--config", "bus=12"], "no case runs on a core: configuration 'bus=12': BusBytes must be 8"),

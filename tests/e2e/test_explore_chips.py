@@ -23,7 +23,8 @@ def ring(n, size, speed, us=2):
 
 
 def pipeline(chips, micro, forward, backward):
-    """The end of one forward, one backward on chips in a row, each job played in its order as soon as what it needs is there."""
+    """The end of one forward, one backward on chips in a row,
+    each job played in its order as soon as what it needs is there."""
     order = []
     for chip in range(chips):
         ahead = min(micro, chips - chip)

@@ -211,7 +211,8 @@ def test_layers_that_are_alike_take_a_core_each():
 
 @slow
 def test_memories_with_banks_cost_what_a_layer_finds():
-    """A layer has other addresses, and refresh at other moments: some percent. LPDDR5 has a sixteenth of HBM3's pins."""
+    """A layer has other addresses, and refresh at other moments: some percent.
+    LPDDR5 has a sixteenth of HBM3's pins."""
     for name, shape in (("X", (256, 512)), ("W", (256, 512)), ("dY", (256, 256))):
         bench.write_npy(f"{name}.npy", bench.gaussian(*shape))
     rows = explore(

@@ -431,7 +431,8 @@ def test_a_file_with_repeats_has_kinds_of_blocks():
 
 
 def test_kinds_of_blocks_side_by_side_are_one_list():
-    """Two blocks of each kind are a list that is run: a file that names all of its layers takes the same cycles. More are extrapolated."""
+    """Two blocks of each kind are a list that is run: a file that names all of its layers takes the same cycles.
+    More are extrapolated."""
 
     def file(dense, experts):
         lines = ["name,cin,cout,count,tokens"]
@@ -585,7 +586,8 @@ def ring(n, size, speed):
 
 
 def stage_times(totals, weights, dense, experts, pipeline, speed):
-    """Milliseconds of a step whose stages have so many blocks of each kind: 4 replicas, 2 chips a layer, 2 us, speed in bytes a ms."""
+    """Milliseconds of a step whose stages have so many blocks of each kind:
+    4 replicas, 2 chips a layer, 2 us, speed in bytes a ms."""
     forward = 2 * 2 * ring(2, 2 * 40 * 64, speed)  # what o and down give, scattered and gathered
     back = sum(2 * ring(2, 2 * 40 * cin, speed) for cin in (24, 16, 64))  # of q_b, kv_b, gate_up
     attention = 64 * 48 + (24 * 64 + 16 * 64 + 32 * 64) / 2
@@ -679,7 +681,8 @@ def check_util(row, macs):
 
 
 def test_idle_experts_do_nothing():
-    """4 of 12 experts a token: 1 token has 4 active ones with a row each, 2 have 8, 4 have 12 with two rows, of which a third is none."""
+    """4 of 12 experts a token: 1 token has 4 active ones with a row each, 2 have 8, 4 have 12 with two rows,
+    of which a third is none."""
     for tokens, active, rows_of_one, real in (
         (1, 4, 1, 4),
         (2, 8, 1, 8),

@@ -18,7 +18,8 @@ def test_what_a_step_needs_is_a_hand_calculation():
     """By hand: panel units of 144 bytes of both copies, and of fc1 two in a block, which is worth three."""
     w, x = 2 * 6 * 4 * 288 + 4 * 3 * 288, 2 * 3 * 4 * 288 + 3 * 3 * 288
     always = [3 * 2 * 15360, 3 * (w + x), 3 * 2 * 33 * (2 * 64 + 48), 3 * 4 * 15360, 3 * 12 * 15360]
-    # Most in the backward pass of the first block's fc1: all gradients, and its copies of W, X; X, dY and its copies, dX.
+    # Most in the backward pass of the first block's fc1: all gradients, and its copies of W, X;
+    # X, dY and its copies, dX.
     first = 2 * (24 + 12 + 18) * 288 + 2 * 33 * 2 * (64 + 96 + 64)
     check_equal(
         needs("--tokens", "33", "--layers", "3", "--serial"),

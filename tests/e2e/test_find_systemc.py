@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which SystemC is linked where there are several: Debian's, and stand-ins for others, which are its headers and library under
-another prefix with a CMake package (SystemCLanguage, as a SystemC built by CMake has it) or a .pc file. By this project, which is
-only configured, and by those that link what it installs."""
+"""Which SystemC is linked where there are several: Debian's, and stand-ins for others, which are its headers and
+library under another prefix with a CMake package (SystemCLanguage, as a SystemC built by CMake has it) or a .pc file.
+By this project, which is only configured, and by those that link what it installs."""
 
 import os
 import pathlib

@@ -290,7 +290,8 @@ def test_dpi_example_finds_a_bug_on_rtl():
 
 
 def build_example(how, **environment):
-    """The example testbench around the RTL, in the installation as its first lines tell, but for @how in the place of --binary."""
+    """The example testbench around the RTL, in the installation as its first lines tell,
+    but for @how in the place of --binary."""
     place = install() / "share" / "ufp4"
     text = (place / "example/ufp4_example_tb.sv").read_text()
     head = re.search(r"\$ cd PREFIX/share/ufp4\n//   \$ (verilator .*?)\n//   \$", text, flags=re.S)
@@ -506,7 +507,8 @@ def test_gpu_code_needs_none_of_the_drivers_libraries():
 NVCC = """#!/bin/sh
 # In place of nvcc: what it knows, and a library of one function beside the golden model's.
 case "$*" in *--list-gpu-arch*) echo compute_90; exit 0;; esac
-while [ $# -gt 0 ]; do case "$1" in -o) out=$2;; -soname=*) name=$1;; *rules*.o) objects="$objects $1";; esac; shift; done
+while [ $# -gt 0 ]; do \
+case "$1" in -o) out=$2;; -soname=*) name=$1;; *rules*.o) objects="$objects $1";; esac; shift; done
 echo "unsigned ufp4_cuda_version(void) { return 0x1234; }" >one.c
 cc -shared -fPIC "-Wl,$name" -o "$out" one.c $objects
 """
@@ -517,7 +519,8 @@ int main(void) { ufp4_cuda_call_t call = {0}; return call.stream != NULL || ufp4
 
 @full
 def test_gpu_library_in_projects():
-    """With a compiler in place of nvcc, whose work takes minutes: installed, linked by CMake and by pkg-config, in C and in C++."""
+    """With a compiler in place of nvcc, whose work takes minutes:
+    installed, linked by CMake and by pkg-config, in C and in C++."""
     pathlib.Path("nvcc").write_text(NVCC)
     os.chmod("nvcc", 0o755)
     call(

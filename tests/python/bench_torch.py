@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the Python package is, on one thread: its processor time, ratios from one process, the fastest of several rounds that take turns.
+"""How fast the Python package is, on one thread: its processor time, ratios from one process,
+the fastest of several rounds that take turns.
 
 usage: bench_torch.py [--size 1024] [--tokens 2048] [--rounds 5]       needs torch, and ufp4 on PYTHONPATH
 """

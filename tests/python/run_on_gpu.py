@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ufp4.torch on a GPU: bits of the CPU, graphs, compiled layers, and its speed. Exit status 1: something differs.
 
-usage: run_on_gpu.py [--tokens 8192] [--size 4096] [--rounds 11]    needs torch for CUDA, and ufp4 with its GPU library: pip install ./drivers/python
+usage: run_on_gpu.py [--tokens 8192] [--size 4096] [--rounds 11]
+It needs torch for CUDA, and ufp4 with its GPU library: pip install ./drivers/python
 """
 
 import argparse
@@ -182,7 +183,8 @@ def measure(tokens, size, rounds):
     )
     seen = milliseconds(functions, rounds)
     print(
-        f"\nA layer of {size} x {size}, {tokens} tokens, forward and backward:\n\n| what | ms | of torch in BF16 |\n|---|---|---|"
+        f"\nA layer of {size} x {size}, {tokens} tokens, forward and backward:\n\n| what | ms | of torch in BF16 |\n"
+        "|---|---|---|"
     )
     for name, time in seen.items():
         print(f"| {name} | {time:.2f} | {time / seen['torch, BF16']:.2f} |")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorial's blocks of Python, run in order, print what the page says; those from PyTorch on where it is installed."""
+"""The tutorial's blocks of Python, run in order, print what the page says;
+those from PyTorch on where it is installed."""
 
 import contextlib
 import importlib.util

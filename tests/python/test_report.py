@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.report on what a training and an exploration have measured: numbers are those that the program printed when it compared
-and drew by itself (report/NAME.want.json of report/NAME.measured.json), to the last digit; cycles and heat maps have more digits."""
+"""ufp4.report on what a training and an exploration have measured: numbers are those that the program printed when it
+compared and drew by itself (report/NAME.want.json of report/NAME.measured.json), to the last digit; cycles and heat
+maps have more digits."""
 
 import html
 import json
@@ -120,7 +121,8 @@ def test_exploration_page_has_the_same_numbers():
 
 
 def asked_for(*bandwidths):
-    """The page of a recorded exploration of 8 bytes a cycle, whose first cases asked for these, above the bus with a note."""
+    """The page of a recorded exploration of 8 bytes a cycle, whose first cases asked for these,
+    above the bus with a note."""
     measured, _ = fixture("serial")
     rows = _explore.read(FIXTURES / "serial.explore.csv")
     wide = [case for case in _explore.cases(measured, rows) if case.config == "small" and case.bytes_per_cycle == 8]
@@ -646,7 +648,10 @@ def test_says_what_is_missing():
 
 def test_needs_no_library():
     """Pages are drawn where neither libufp4_model nor ml_dtypes is."""
-    script = "import sys; import ufp4.stats, ufp4.report; print([name for name in ('ml_dtypes', 'scipy', 'matplotlib', 'ufp4._library') if name in sys.modules])"
+    script = (
+        "import sys; import ufp4.stats, ufp4.report; print([name for name in ('ml_dtypes', 'scipy', 'matplotlib', "
+        "'ufp4._library') if name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True, timeout=600)
     check_equal(done.stdout, "[]\n", done.stderr)
 

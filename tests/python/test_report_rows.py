@@ -14,7 +14,8 @@ from ufp4.report import _explore
 
 
 def test_rejects_rows_of_an_exploration_that_are_cut():
-    """Or none, or damaged: with one line that names the file, and where there is one the line; the page stays as it was."""
+    """Or none, or damaged: with one line that names the file, and where there is one the line;
+    the page stays as it was."""
     folder = pathlib.Path("cut")
     folder.mkdir()
     shutil.copy(FIXTURES / "serial.measured.json", folder / "explore.json")

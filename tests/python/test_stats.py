@@ -59,7 +59,8 @@ def test_published_comparisons_follow_from_their_gaps():
 
 
 def test_published_probabilities_are_corrected():
-    """In families: an experiment's table, of its pairs with e2m1 those that are meant by the page; that of e2m1 and ufp4 stands as it is."""
+    """In families: an experiment's table, of its pairs with e2m1 those that are meant by the page;
+    that of e2m1 and ufp4 stands as it is."""
     with open(pathlib.Path(__file__).parents[2] / "docs/results/training.csv", encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["p"]]
     families = {}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch under torch.utils.checkpoint: a call that is repeated has the random bytes of the first one, and counts as one step."""
+"""ufp4.torch under torch.utils.checkpoint: a call that is repeated has the random bytes of the first one,
+and counts as one step."""
 
 import copy
 
@@ -55,7 +56,8 @@ def batches(count=3, same_ones=True):
 
 
 def train(model, batches, together, steps=2):
-    """Losses, gradients, and the numbers of the layers; together: all micro-batches are seen before the first goes back."""
+    """Losses, gradients, and the numbers of the layers;
+    together: all micro-batches are seen before the first goes back."""
     out, sums = [], []
     for _ in range(steps):
         model.zero_grad()

@@ -257,7 +257,8 @@ def test_convert_warns_below_nine_tenths():
     model = nn.ModuleDict({"attention": attention, "fc": nn.Linear(32, 32), "head": nn.Linear(32, 32)})
     check_equal(
         told(ut.convert, model),
-        "33.3% of the weights of matrix products are converted; not: attention.in_proj_weight, attention.out_proj.weight",
+        "33.3% of the weights of matrix products are converted; not: attention.in_proj_weight, "
+        "attention.out_proj.weight",
         "text",
     )
     check_equal(
@@ -463,7 +464,8 @@ def test_experts_that_cannot_be_served_are_named():
         model(torch.ones(2, 16)).sum().backward()
     made = {}
     exec(
-        "import torch\nclass Made(torch.nn.Module):\n  def __init__(self):\n    super().__init__()\n    self.w = torch.nn.Parameter(torch.ones(2, 3, 3))\n"
+        "import torch\nclass Made(torch.nn.Module):\n  def __init__(self):\n    super().__init__()\n"
+        "    self.w = torch.nn.Parameter(torch.ones(2, 3, 3))\n"
         "  def forward(self, x):\n    return torch.nn.functional.linear(x, self.w[0])\n",
         made,
     )

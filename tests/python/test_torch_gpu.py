@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch on a GPU without one: CPU tensors stand for a GPU's, and the GPU library is the emulated one, whose memory is the host's."""
+"""ufp4.torch on a GPU without one: CPU tensors stand for a GPU's, and the GPU library is the emulated one,
+whose memory is the host's."""
 
 import contextlib
 import copy

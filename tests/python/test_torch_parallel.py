@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch in data parallel: two processes over gloo against one that does both halves, and the bytes of each rank."""
+"""ufp4.torch in data parallel: two processes over gloo against one that does both halves,
+and the bytes of each rank."""
 
 import pathlib
 import re

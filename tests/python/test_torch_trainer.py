@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch in the Trainer of transformers: with activation checkpointing it trains to the weights that it has without."""
+"""ufp4.torch in the Trainer of transformers: with activation checkpointing it trains to the weights that it has
+without."""
 
 from torch_support import same, torch
 

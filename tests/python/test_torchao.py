@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchao's MXFP4 and NVFP4 give the same scales and codes where they define the same: docs/howto/python.md says which settings."""
+"""torchao's MXFP4 and NVFP4 give the same scales and codes where they define the same:
+docs/howto/python.md says which settings."""
 
 import sys
 import warnings
@@ -38,8 +39,8 @@ def test_mxfp4_is_torchaos():
 
 
 def test_nvfp4_is_torchaos():
-    """It divides where ufp4 multiplies by reciprocals, as NVIDIA's kernels: the tensor scale may differ in its last bit, and a number
-    within 2^-21 of a boundary between two codes may get the other, which is one in 2^20 or fewer."""
+    """It divides where ufp4 multiplies by reciprocals, as NVIDIA's kernels: the tensor scale may differ in its last
+    bit, and a number within 2^-21 of a boundary between two codes may get the other, which is one in 2^20 or fewer."""
     for seed in range(4):
         x = gaussian(512, 512, seed=seed)
         tensor = torch.from_numpy(x)

@@ -27,7 +27,8 @@ def call(*words, **options):
 
 
 def build(what, source, options="-DUFP4_CUDA=OFF"):
-    """The file that the build backend makes, without a network, and with the compiler of CUDA only where that is asked for."""
+    """The file that the build backend makes, without a network,
+    and with the compiler of CUDA only where that is asked for."""
     script = (
         f"import os, sys; sys.path.insert(0, '.'); os.environ['CMAKE_ARGS'] = {options!r}; import staging; "
         f"print(staging.build_{what}(sys.argv[1]))"
@@ -93,7 +94,10 @@ def check_installed(wheel):
     site = pathlib.Path(call(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
     call(python, "-m", "pip", "install", "--no-index", "--no-deps", wheel)
     (site / "borrowed.pth").write_text(f"{pathlib.Path(numpy.__file__).parents[1]}\n")
-    script = "import numpy as np, ufp4; q = ufp4.quantize(np.eye(16, dtype='f4'), elem='e2m1'); print(ufp4.__file__, ufp4.gemm(q, q).trace())"
+    script = (
+        "import numpy as np, ufp4; q = ufp4.quantize(np.eye(16, dtype='f4'), elem='e2m1'); print(ufp4.__file__, "
+        "ufp4.gemm(q, q).trace())"
+    )
     output = call(python, "-c", script)
     check(output.startswith(str(site)) and 16 <= float(output.split()[-1]) < 18, output)
 
@@ -143,7 +147,10 @@ def test_editable_install_finds_its_library():
     wheel = build("editable", PACKAGE)
     with zipfile.ZipFile(wheel) as file:
         file.extractall("site")
-    script = "import site; site.addsitedir('site'); import ufp4; print(ufp4.__file__); print(ufp4.cast(__import__('numpy').eye(2, dtype='f4'), 'int4').sum())"
+    script = (
+        "import site; site.addsitedir('site'); import ufp4; print(ufp4.__file__); "
+        "print(ufp4.cast(__import__('numpy').eye(2, dtype='f4'), 'int4').sum())"
+    )
     output = call(sys.executable, "-B", "-c", script)
     check_equal(output, f"{PACKAGE / 'ufp4/__init__.py'}\n2\n", "output")
 
@@ -171,7 +178,8 @@ def test_wheel_of_the_sdist_works_where_it_is_installed():
 
 
 NVCC = """#!/bin/sh
-# Takes the place of nvcc, which takes minutes: it says what it knows, notes what it is asked, and makes a library of nothing.
+# Takes the place of nvcc, which takes minutes: it says what it knows, notes what it is asked, \
+and makes a library of nothing.
 case "$*" in *--list-gpu-arch*) echo compute_90; exit 0;; esac
 echo "$@" >"$(dirname "$0")/asked"
 while [ $# -gt 0 ]; do case "$1" in -o) out=$2;; *rules*.o) objects="$objects $1";; esac; shift; done

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Others, and readable arithmetic of our own, agree with the package; and hypothesis looks for shapes and types that do not."""
+"""Others, and readable arithmetic of our own, agree with the package;
+and hypothesis looks for shapes and types that do not."""
 
 import warnings
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""core_gates.py icarus|verilator ROOT CONFIGURATION FOLDER [PROGRAM]: the core in Debian's library, in the form for cells: its netlist,
-the library's cells and its memories in one file. In Icarus Verilog tests/rtl/cocotb runs GEMMs on it, with PROGRAM; in Verilator,
-which runs it a hundred times as fast, the driver its jobs (tests/rtl/flat). The cache is that of UFP4_BUILD."""
+"""core_gates.py icarus|verilator ROOT CONFIGURATION FOLDER [PROGRAM]: the core in Debian's library, in the form for
+cells: its netlist, the library's cells and its memories in one file. In Icarus Verilog tests/rtl/cocotb runs GEMMs on
+it, with PROGRAM; in Verilator, which runs it a hundred times as fast, the driver its jobs (tests/rtl/flat). The cache
+is that of UFP4_BUILD."""
 
 import importlib.util
 import os
@@ -11,7 +12,8 @@ import subprocess
 import sys
 
 SIMULATOR, ROOT, CONFIGURATION, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], pathlib.Path(sys.argv[4])
-TESTS = "gemm|wrong_jobs|in_reset"  # those of tests/rtl/cocotb/test_core.py that any configuration passes, and a netlist in minutes
+# Those of tests/rtl/cocotb/test_core.py that any configuration passes, and a netlist in minutes.
+TESTS = "gemm|wrong_jobs|in_reset"
 NEEDS = {"icarus": ("cocotb", "cocotbext", "systemrdl"), "verilator": ("numpy",)}
 sys.path.insert(0, str(ROOT / "fpga/ppa"))
 import energy  # noqa: E402
@@ -21,7 +23,8 @@ from rows import Row, configuration  # noqa: E402
 
 
 def at_random(text):
-    """Registers and memories start at random: unknown they would stay, where gates do not see that both of a choice are the same."""
+    """Registers and memories start at random: unknown they would stay,
+    where gates do not see that both of a choice are the same."""
     text = re.sub(r"^  reg (DS0000|_0_);$", r"  reg \1;\n  initial \1 = $random;", text, flags=re.M)
     text = re.sub(r"^  reg (\[\d+:0\] )?rdata_o;$", r"\g<0>\n  initial rdata_o = {8{$random}};", text, flags=re.M)
     return re.sub(

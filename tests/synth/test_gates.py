@@ -27,7 +27,8 @@ def slow(test):
 
 
 def prepare(folder, unit):
-    """(tools, the folder with netlist.v and cells.v). The cache is the build folder's, so that units are synthesized once."""
+    """(tools, the folder with netlist.v and cells.v).
+    The cache is the build folder's, so that units are synthesized once."""
     try:
         ready = flow.Tools()
     except flow.Failed as error:

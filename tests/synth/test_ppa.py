@@ -240,7 +240,8 @@ def test_keeps_rows_by_what_they_are_made_of(folder):
 
 
 def test_tells_the_rooms_of_a_core(folder):
-    """Each with its longest path by registers; its memories with widths of their own; other times ask OpenSTA alone again."""
+    """Each with its longest path by registers; its memories with widths of their own;
+    other times ask OpenSTA alone again."""
     prepare(folder)
     (folder / "state/memories.txt").write_text(CORE_DUMP)
     words = ("--liberty", "asap.lib", "--unit", "core_no_quant")

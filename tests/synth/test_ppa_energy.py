@@ -50,7 +50,8 @@ def model(function, groups, pins="AB"):
     """Of a cell with an output Y that drives 10 fF at 1 V: each group (related, when, rise, fall)."""
     inputs = "".join(f"pin ({pin}) {{ direction : input; capacitance : 1; }}" for pin in pins)
     powers = "".join(
-        f"internal_power () {{ {f'related_pin : {related!r};' if related else ''} {f'when : {when!r};' if when else ''} rise_power (scalar) "
+        f"internal_power () {{ {f'related_pin : {related!r};' if related else ''} "
+        f"{f'when : {when!r};' if when else ''} rise_power (scalar) "
         f'{{ values ("{rise}"); }} fall_power (scalar) {{ values ("{fall}"); }} }}'
         for related, when, rise, fall in groups
     ).replace("'", '"')
@@ -67,7 +68,8 @@ def joules(found, a, b):
 
 
 def test_a_toggle_counts_once(_):
-    """With the energy of the input that has changed, in the state of the other; with that of all such where several have."""
+    """With the energy of the input that has changed, in the state of the other;
+    with that of all such where several have."""
     found = model("A ^ B", [("A", "B", 1, 2), ("A", "!B", 3, 4), ("B", "A", 5, 6), ("B", "!A", 7, 8)])
     assert joules(found, (0, 0, 0), (1, 0, 1)) == 3 + 5
     assert joules(found, (1, 1, 0), (0, 1, 1)) == 1 + 5
@@ -79,8 +81,10 @@ def test_a_toggle_counts_once(_):
 
 def test_an_input_alone_costs_its_own(_):
     text = (
-        'pin (A) { direction : input; capacitance : 1; internal_power () { when : "!B"; rise_power (scalar) { values ("7"); } '
-        'fall_power (scalar) { values ("9"); } } } pin (B) { direction : input; capacitance : 1; } pin (Y) { direction : output; }'
+        'pin (A) { direction : input; capacitance : 1; internal_power () { when : "!B"; '
+        'rise_power (scalar) { values ("7"); } '
+        'fall_power (scalar) { values ("9"); } } } pin (B) { direction : input; capacitance : 1; '
+        "} pin (Y) { direction : output; }"
     )
     found = energy.Model(liberty.cell("X", text, {}, 1e-9), {"Y": 0.0}, liberty.Units(1e-15, 1.0), 0.0)
     assert [joules(found, (0, b, 0), (1, b, y)) for b, y in ((0, 0), (1, 0), (1, 1))] == [7, 0, 0]
@@ -90,10 +94,14 @@ def test_an_input_alone_costs_its_own(_):
 def test_charge_counts_once(_):
     """What a library says of the ground pin is the same charge."""
     text = (
-        "pg_pin (VDD) { pg_type : primary_power; } pg_pin (VSS) { pg_type : primary_ground; } pin (A) { direction : input; capacitance : 1; } "
+        "pg_pin (VDD) { pg_type : primary_power; } pg_pin (VSS) { pg_type : primary_ground; } pin (A) { direction : "
+        "input; capacitance : 1; } "
         "pin (Y) { direction : output; "
         + "".join(
-            f'internal_power () {{ related_pin : "A"; related_pg_pin : {pin}; power (scalar) {{ values ("{value}"); }} }} '
+            (
+                f'internal_power () {{ related_pin : "A"; related_pg_pin : {pin}; '
+                f'power (scalar) {{ values ("{value}"); }} }} '
+            )
             for pin, value in (("VDD", 3), ("VSS", 100))
         )
         + "}"
@@ -218,7 +226,8 @@ def test_a_recorded_pipeline_of_quant_has_a_block_in_each_or_in_half_of_the_cycl
 
 
 def test_recorded_pipelines_of_quant_differ_in_what_they_leave_out(_):
-    """Without stochastic rounding in one bit of the job; in search of the largest number nothing comes out. The blocks are the same."""
+    """Without stochastic rounding in one bit of the job; in search of the largest number nothing comes out.
+    The blocks are the same."""
     made = {data: stimulus.recorded("quant_block")(data, "e1m2", "full") for data in ("dy", "dy/sr=none", "dy/amax")}
     last = {
         data: {name: values[one.window.stop - 1] for name, values in one.ports.items()} for data, one in made.items()
@@ -242,7 +251,8 @@ def test_rejects_outputs_that_are_not_the_cores(_):
 
 
 def test_sums_of_the_contracts_fp32_and_nv_are_rounded_as_they_are(_):
-    """Near ties and cut off: a sum of 2^24 + 1 halves is even in one, cut in the other; E1M2's unit of products is 2^-22."""
+    """Near ties and cut off: a sum of 2^24 + 1 halves is even in one, cut in the other;
+    E1M2's unit of products is 2^-22."""
     one, pattern = ([7] + [0] * 15, 0x38), lambda value: contracts.nearest(contracts.fractions.Fraction(value))
     assert contracts.scaled(one, one, "e1m2") == contracts.fractions.Fraction(49, 16)
     big = pattern(2**26)

@@ -13,7 +13,8 @@ import wires  # noqa: E402
 
 
 def test_a_net_is_its_tree():
-    """A driver, 2 ohm to a fork with a pin at it, and from there 3 ohm to a port and 4 + 5 ohm to two pins of a gate."""
+    """A driver, 2 ohm to a fork with a pin at it, and from there 3 ohm to a port and 4 + 5 ohm to two pins of a
+    gate."""
     line = "u.x[3] 1 XOR_1/Y 4 ( 2 0.5 INV_2/A , ( 3 0.25 PIN/y.o[1] ) , ( 4 0.125 ( 5 1 NAND_3/A , NAND_3/B ) ) ) "
     text = wires.spef("unit", [line], {"y_o"})
     assert "*D_NET u_x_3_ 1.87500000\n" in text, text
@@ -87,7 +88,10 @@ def test_rejects_a_layout_with_open_nets():
 
 
 def test_lengths_of_routes():
-    routes = "+ ROUTED metal1 ( 100 200 ) ( 150 * ) ( * 170 ) M2_M1 \n  NEW metal2 ( 0 0 ) ( * 1000 ) ;\n- x\n  ( PIN x ) ( A B )\n+ ROUTED metal1 ( 5 5 ) M2_M1 ;\n"
+    routes = (
+        "+ ROUTED metal1 ( 100 200 ) ( 150 * ) ( * 170 ) M2_M1 \n  NEW metal2 ( 0 0 ) ( * 1000 ) ;\n- x\n"
+        "  ( PIN x ) ( A B )\n+ ROUTED metal1 ( 5 5 ) M2_M1 ;\n"
+    )
     assert abs(wires.wire_mm(routes) - (50 + 30 + 1000) * 1e-5) < 1e-12, wires.wire_mm(routes)
 
 

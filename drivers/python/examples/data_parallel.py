@@ -3,8 +3,10 @@
 """Trains the language model of language_model.py in ufp4 on several processes, each with batches of its own.
 
 usage, on one machine:   torchrun --standalone --nproc-per-node 2 data_parallel.py [TEXT]
-on two, on each of them: torchrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint FIRST:29500 data_parallel.py [TEXT]
-options: [--recipe ufp4] [--steps 50] [--resume FILE] [-o FILE]; the same number of processes has the same losses, also where a run is resumed.
+on two, on each of them: torchrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d \\
+                         --rdzv-endpoint FIRST:29500 data_parallel.py [TEXT]
+options: [--recipe ufp4] [--steps 50] [--resume FILE] [-o FILE]; the same number of processes has the same losses, also
+where a run is resumed.
 """
 
 import argparse
@@ -35,8 +37,8 @@ def train(text, chosen):
     parallel = nn.parallel.DistributedDataParallel(model)
     optimizer, first = torch.optim.AdamW(model.parameters(), lr=3e-3), 0
     if chosen.resume:
-        # DDP orders its buckets anew after its first backward pass, and with them the sums over three ranks or more: so the first one
-        # comes before the state, and all steps have the order that they have in an unbroken run.
+        # DDP orders its buckets anew after its first backward pass, and with them the sums over three ranks or more: so
+        # the first one comes before the state, and all steps have the order that they have in an unbroken run.
         parallel(batch_of(text, 0, dist.get_rank())[0]).sum().backward()
         saved = torch.load(chosen.resume)
         model.load_state_dict(saved["model"])

@@ -87,7 +87,10 @@ def draw(curves, path):
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 400" font-family="sans-serif" font-size="13">',
         '<rect width="640" height="400" fill="white"/><path d="M60 20V350H620" fill="none" stroke="#888"/>',
         f'<text x="8" y="30">{high:.2f}</text><text x="8" y="350">{low:.2f}</text>',
-        f'<text x="340" y="385" text-anchor="middle">steps, 1 to {len(next(iter(curves.values())))}; loss, smoothed</text>',
+        (
+            f'<text x="340" y="385" text-anchor="middle">steps, 1 to {len(next(iter(curves.values())))}; loss, '
+            "smoothed</text>"
+        ),
     ]
     for row, (name, losses) in enumerate(curves.items()):
         points = " ".join(

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a GPT in several recipes from the same weights and on the same text, seed by seed, and leaves what the page of `ufp4 train` is drawn from.
+"""Trains a GPT in several recipes from the same weights and on the same text, seed by seed,
+and leaves what the page of `ufp4 train` is drawn from.
 
-usage: pretrain.py -o DIR [--size 10M] [--tokens 2000000] [--seeds 2] [--recipe bf16,ufp4,e2m1] [--device cuda] [--resume] [TEXT]
+usage: pretrain.py -o DIR [--size 10M] [--tokens 2000000] [--seeds 2] [--recipe bf16,ufp4,e2m1] [--device cuda]
+                   [--resume] [TEXT]
 
-Whole runs train in their recipe from the start. Branched runs go on from the bf16 run with the same seed, at two thirds of its steps.
-All runs advance in turns of a twelfth of the steps, so whenever this stops they are there in pairs; --resume goes on to the same bits.
+Whole runs train in their recipe from the start. Branched runs go on from the bf16 run with the same seed, at two thirds
+of its steps. All runs advance in turns of a twelfth of the steps, so whenever this stops they are there in pairs;
+--resume goes on to the same bits.
 
-DIR gets losses.csv and branched.csv (step, tokens, seed, recipe, train_loss, held_loss), held.csv (the held-out loss in parts), train.json
-and report.html, and runs/ with checkpoints of 12 bytes a weight for each run. OMP_NUM_THREADS limits the threads.
+DIR gets losses.csv and branched.csv (step, tokens, seed, recipe, train_loss, held_loss), held.csv (the held-out loss in
+parts), train.json and report.html, and runs/ with checkpoints of 12 bytes a weight for each run. OMP_NUM_THREADS limits
+the threads.
 """
 
 import argparse
@@ -141,7 +145,8 @@ class Text:
         count = min(chosen.held // chosen.context, len(rest) // window) // STRETCHES * STRETCHES
         if not count or len(self.tokens) <= window:
             raise ValueError(
-                f"the text has {len(self.tokens)} tokens and {len(rest)} held out, too few of them for windows of {window}"
+                f"the text has {len(self.tokens)} tokens and {len(rest)} held out, "
+                f"too few of them for windows of {window}"
             )
         places = torch.arange(count) * (len(rest) - window) // max(1, count - 1)
         self.held = rest[places[:, None] + torch.arange(window)]
@@ -493,7 +498,8 @@ def arguments():
         parser.error(f"--device {chosen.device}: {str(error).splitlines()[0]}")
     if chosen.steps < 2 * TURNS:
         parser.error(
-            f"--tokens {chosen.tokens} are {chosen.steps} steps of {chosen.batch * chosen.context}; at least {2 * TURNS} are needed"
+            f"--tokens {chosen.tokens} are {chosen.steps} steps of {chosen.batch * chosen.context}; "
+            f"at least {2 * TURNS} are needed"
         )
     return parser, chosen
 

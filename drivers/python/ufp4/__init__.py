@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact 4-bit formats of ufp4 in numpy: quantize, multiply, cast, with the bits of the golden model and of the core."""
+"""The exact 4-bit formats of ufp4 in numpy: quantize, multiply, cast,
+with the bits of the golden model and of the core."""
 
 import importlib
 from typing import TYPE_CHECKING

@@ -105,7 +105,8 @@ FUNCTIONS = {
     "linear_dgrad": (c_int, c_void_p, POINTER(_library.Matrix), c_uint64, c_void_p, POINTER(_Stats)),
     "linear_wgrad": (c_int, c_void_p, c_void_p, POINTER(_Stats)),
 }
-# What a backend would ignore, which the commands refuse, too (cli_device_check); what else is not possible the library says.
+# What a backend would ignore, which the commands refuse, too (cli_device_check);
+# what else is not possible the library says.
 SIMULATED, CORE = ("mem_latency", "mem_bandwidth", "dram", "stall", "trace"), ("config", "max_cycles")
 UNUSED = {"model": CORE + SIMULATED, "cuda": CORE + SIMULATED, "fpga": SIMULATED, "mmio": SIMULATED, "tlm": ("trace",)}
 DEFAULTS = {
@@ -159,8 +160,8 @@ def _refuse_unused(backend, given):
 
 @dataclasses.dataclass(frozen=True)
 class Stats:
-    """Of one GEMM, D [m][n] over k: clock cycles of the GEMM job, those of the quantization before it, and the core's counters
-    by name (docs/ip/registers.md). All zero on a backend without cycles."""
+    """Of one GEMM, D [m][n] over k: clock cycles of the GEMM job, those of the quantization before it, and the core's
+    counters by name (docs/ip/registers.md). All zero on a backend without cycles."""
 
     m: int
     n: int
@@ -177,8 +178,8 @@ class Stats:
 
 @dataclasses.dataclass(frozen=True)
 class Layer:
-    """Y [tokens][cout], dX [tokens][cin] and dW [cout][cin] of a linear layer, float32, and the :class:`Stats` of each by pass.
-    dx and dw are None where there was no dY."""
+    """Y [tokens][cout], dX [tokens][cin] and dW [cout][cin] of a linear layer, float32, and the :class:`Stats` of each
+    by pass. dx and dw are None where there was no dY."""
 
     y: np.ndarray
     dx: np.ndarray | None
@@ -189,14 +190,15 @@ class Layer:
 class Device:
     """A device of libufp4, which UFP4_LIBRARY names or the loader finds. Close it, or use it in a with statement.
 
-    backend: "model", "rtl", "tlm", "systemc", "systemc:timed", "cuda", "fpga:PORT" or "mmio:DEVICE". config: a configuration of the core
-    ("default", "small", ..; None: "default", or what the board has). mem_latency in cycles; mem_bandwidth in bytes a cycle each way
-    (0: as wide as the bus); stall: seed of random back-pressure (0: none); max_cycles: until a completion (0: the default limit);
-    trace: a waveform file (.fst); threads of the model (0: all cores); dram: "lpddr5" or "hbm3", banks behind the simulated memory's
-    latency. config and max_cycles are of a core, simulated or on a board; mem_latency, mem_bandwidth, stall, dram and trace of a
-    simulated one, trace of "rtl" alone. ImportError: there is no such library, or it is of another version. ValueError: an option that
-    is not of the backend, or what the library refuses, in its words. A device that fails raises RuntimeError, one that passes its limit
-    TimeoutError.
+    backend: "model", "rtl", "tlm", "systemc", "systemc:timed", "cuda", "fpga:PORT" or "mmio:DEVICE". config: a
+    configuration of the core ("default", "small", ..; None: "default", or what the board has). mem_latency in cycles;
+    mem_bandwidth in bytes a cycle each way (0: as wide as the bus); stall: seed of random back-pressure (0: none);
+    max_cycles: until a completion (0: the default limit); trace: a waveform file (.fst); threads of the model (0: all
+    cores); dram: "lpddr5" or "hbm3", banks behind the simulated memory's latency. config and max_cycles are of a core,
+    simulated or on a board; mem_latency, mem_bandwidth, stall, dram and trace of a simulated one, trace of "rtl" alone.
+    ImportError: there is no such library, or it is of another version. ValueError: an option that is not of the
+    backend, or what the library refuses, in its words. A device that fails raises RuntimeError, one that passes its
+    limit TimeoutError.
     """
 
     backend: str
@@ -338,8 +340,8 @@ class Device:
         layer: int = 0,
         step: int = 0,
     ) -> Layer:
-        """The training GEMMs of a linear layer, as `ufp4 layer` runs them: FPROP of x [tokens][cin] and w [cout][cin], and with
-        dy [tokens][cout] DGRAD and WGRAD too. seed, layer and step give the random bytes."""
+        """The training GEMMs of a linear layer, as `ufp4 layer` runs them: FPROP of x [tokens][cin] and w [cout][cin],
+        and with dy [tokens][cout] DGRAD and WGRAD too. seed, layer and step give the random bytes."""
         made = _recipe.recipe(recipe)
         matrices = {}
         for name, array in (("x", x), ("w", w), ("dy", dy)):

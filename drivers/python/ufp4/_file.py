@@ -127,7 +127,8 @@ def _check_places(header, size):
         at = end if begin == at <= end else -1
     if at != size:
         raise ValueError(
-            f"not a safetensors file: the offsets of its tensors do not cover its {size} bytes of data one behind the other"
+            f"not a safetensors file: the offsets of its tensors do not cover its {size} bytes of data one behind the "
+            "other"
         )
 
 
@@ -181,8 +182,8 @@ def _how(metadata):
         points = _number(metadata, "rht_size", 16, 64, 16)
     if not rht or (rht[2] and int(rht[2], 16) >> points):
         raise ValueError(
-            f"metadata rht is '{metadata['rht']}'; it must be none, a mask of 16 bits in hex (as many as rht_size says), or "
-            "bf16: and such a mask"
+            f"metadata rht is '{metadata['rht']}'; it must be none, a mask of 16 bits in hex (as many as rht_size "
+            "says), or bf16: and such a mask"
         )
     how.rht_mask = s.RHT_MASK
     if rht[2]:
@@ -216,7 +217,8 @@ def _tensor_scale(metadata, scale):
 
 
 def _layout(metadata, how, dtype, codes, scales):
-    """(cols, columns stored, packed). Without cols in the metadata the number of scales tells whether codes are packed."""
+    """(cols, columns stored, packed). Without cols in the metadata the number of scales tells whether codes are
+    packed."""
     block, points, (rows, width), blocks = (
         c.lib.how_block(byref(how)),
         c.lib.how_points(byref(how)),
@@ -239,8 +241,8 @@ def _layout(metadata, how, dtype, codes, scales):
         or _number(metadata, "rows", 1, 2**62, rows) != rows
     ):
         raise ValueError(
-            f"codes {rows} x {width} and scales {scales.shape[0]} x {blocks} do not go together; codes are [rows][cols], or "
-            f"packed [rows][ceil(cols/2)], scales [rows][ceil(cols/{block})]"
+            f"codes {rows} x {width} and scales {scales.shape[0]} x {blocks} do not go together; "
+            f"codes are [rows][cols], or packed [rows][ceil(cols/2)], scales [rows][ceil(cols/{block})]"
         )
     return cols, stored, packed
 

@@ -23,7 +23,8 @@ def arguments(a, b, accumulate, alpha, c, out, accumulate_in):
         a._how.rht != b._how.rht or (a._how.rht and (a._how.rht_mask, a.rht_size) != (b._how.rht_mask, b.rht_size))
     ):
         raise ValueError(
-            f"a has rht {a.rht} 0x{a.rht_mask:04X} of {a.rht_size}, b has rht {b.rht} 0x{b.rht_mask:04X} of {b.rht_size}; they must be equal"
+            f"a has rht {a.rht} 0x{a.rht_mask:04X} of {a.rht_size}, b has rht {b.rht} 0x{b.rht_mask:04X} of "
+            f"{b.rht_size}; they must be equal"
         )
     how = _library.Gemm(alpha=_library.real(alpha, "alpha"), d_dtype=_library.index_of(out, s.DTYPES, "out"))
     if accumulate is None:
@@ -55,12 +56,15 @@ def gemm(
     accumulate_in: np.ndarray | None = None,
     threads: int | None = None,
 ) -> np.ndarray:
-    """D = alpha * A B^T + C: [M][N] of A [M][K] and B [N][K], both :class:`Quantized` with equal K, scale and transform.
+    """D = alpha * A B^T + C: [M][N] of A [M][K] and B [N][K], both :class:`Quantized` with equal K,
+    scale and transform.
 
-    accumulate: "exact" (default where the scale allows it), "fp32" (else) or "nv". c: float32 or bfloat16 [M][N], added at the end.
-    out: "f32" (float32), "bf16" (ml_dtypes.bfloat16) or "i64", the unrounded sums in units of 2^-(18 + fraction bits of both
-    elements), tensor exponents not applied. accumulate_in: int64 [M][N], such sums added first. threads: all cores by default; the
-    result does not depend on it. alpha: a number of FP32's range, rounded once. ValueError: what does not go together. The contracts: docs/reference/numerics.md, 5.
+    accumulate: "exact" (default where the scale allows it), "fp32" (else) or "nv". c: float32 or bfloat16 [M][N], added
+    at the end.
+    out: "f32" (float32), "bf16" (ml_dtypes.bfloat16) or "i64", the unrounded sums in units of 2^-(18 + fraction bits of
+    both elements), tensor exponents not applied. accumulate_in: int64 [M][N], such sums added first. threads: all cores
+    by default; the result does not depend on it. alpha: a number of FP32's range, rounded once. ValueError: what does
+    not go together. The contracts: docs/reference/numerics.md, 5.
     """
     how, shape, kept = arguments(a, b, accumulate, alpha, c, out, accumulate_in)
     if threads is not None:

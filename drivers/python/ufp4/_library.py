@@ -199,7 +199,8 @@ def version_text(word):
 
 
 def check_library(library, path, structs, prefix=""):
-    """ImportError where a library is of another version, or lays out its structures otherwise. prefix: of its functions that say so."""
+    """ImportError where a library is of another version, or lays out its structures otherwise.
+    prefix: of its functions that say so."""
     try:
         bind(library, {prefix + name: FUNCTIONS[name] for name in ("version", "struct_bytes")})
     except AttributeError:

@@ -20,7 +20,8 @@ CAST_ROUNDS = ("rne", "up", "down")
 def cast(x: np.ndarray, to: str, round: str | None = None) -> np.ndarray:
     """uint8 codes [rows][cols]: each element of x by itself, without scaling.
 
-    x: 2-D, as of :func:`ufp4.quantize`. to: "e2m1", "e1m2", "int4", "e4m3" (saturating; NaN gives 7, of e4m3 0x7F), or "e8m0".
+    x: 2-D, as of :func:`ufp4.quantize`. to: "e2m1", "e1m2", "int4", "e4m3" (saturating; NaN gives 7, of e4m3 0x7F), or
+    "e8m0".
     round: "rne"; of e8m0 "down" (default) or "up". ValueError: another word, shape or type.
     """
     number = c.index_of(to, CASTS, "to")
@@ -36,10 +37,12 @@ def cast(x: np.ndarray, to: str, round: str | None = None) -> np.ndarray:
 
 
 def rht(x: np.ndarray, *, kind: str = "on", rht_mask: int = s.RHT_MASK) -> np.ndarray:
-    """float64 [rows][16 * ceil(cols / 16)]: the random Hadamard transform of each block of 16 along the rows, as the quantizer has it.
+    """float64 [rows][16 * ceil(cols / 16)]: the random Hadamard transform of each block of 16 along the rows,
+    as the quantizer has it.
 
-    x: 2-D, as of :func:`ufp4.quantize`. kind: "on", in integers (exact here, after the alignment that the core does), or "bf16",
-    whose inputs and results are BF16. A block that holds NaN or Inf becomes NaN. ValueError: another word, shape or type.
+    x: 2-D, as of :func:`ufp4.quantize`. kind: "on", in integers (exact here, after the alignment that the core does),
+    or "bf16", whose inputs and results are BF16. A block that holds NaN or Inf becomes NaN. ValueError: another word,
+    shape or type.
     """
     number = c.index_of(kind, _quantize.RHT_WORDS[1:], "kind") + 1
     mask = c.whole(rht_mask, 0, 0xFFFF, "rht_mask")
@@ -87,10 +90,10 @@ def random(
 class Bias:
     """What rounding to four bits does to a tensor A that becomes Q(A), after the transform where there is one.
 
-    bias_percent: 100 sum(|Q(A)| - |A|) / sum |A|, negative is shrinkage; kept: <Q(A), A> / |A|^2; sqnr_db: 10 log10(|A|^2 /
-    |Q(A) - A|^2); bucket_ratio: the share of the 15 values that are in use, by entropy; share: of each value from the lowest;
-    blocks: groups of 16 that were measured; blocks_out: those that hold NaN or Inf, left out. The first three are NaN where nothing
-    but zeros was measured.
+    bias_percent: 100 sum(|Q(A)| - |A|) / sum |A|, negative is shrinkage; kept: <Q(A), A> / |A|^2; sqnr_db: 10
+    log10(|A|^2 / |Q(A) - A|^2); bucket_ratio: the share of the 15 values that are in use, by entropy; share: of each
+    value from the lowest; blocks: groups of 16 that were measured; blocks_out: those that hold NaN or Inf, left out.
+    The first three are NaN where nothing but zeros was measured.
     """
 
     bias_percent: float

@@ -22,9 +22,10 @@ SCALE_TYPES = {"e4m3": ml_dtypes.float8_e4m3fn, "nvfp4": ml_dtypes.float8_e4m3fn
 class Quantized:
     """A quantized tensor, made by :func:`quantize` or :meth:`from_safetensors`: rows of codes with a scale a block.
 
-    Its values are element * scale * 2^-tensor_exponent * tensor_scale. With axis "col" it is the transposed tensor. It does not change:
-    what a property gives as an array cannot be written, and looks into this tensor's own memory, unless it says that it copies. Two of
-    them are equal where they are the same object; their :meth:`to_safetensors` compares settings and values.
+    Its values are element * scale * 2^-tensor_exponent * tensor_scale. With axis "col" it is the transposed tensor. It
+    does not change: what a property gives as an array cannot be written, and looks into this tensor's own memory,
+    unless it says that it copies. Two of them are equal where they are the same object; their :meth:`to_safetensors`
+    compares settings and values.
     """
 
     def __init__(self, operand, how):
@@ -94,7 +95,8 @@ class Quantized:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Of "nan": a block of the data held NaN or Inf, and its scale is NaN; "saturated": a scale quotient was over 448."""
+        """Of "nan": a block of the data held NaN or Inf, and its scale is NaN;
+        "saturated": a scale quotient was over 448."""
         bits = (("nan", s.FLAG_NAN), ("saturated", s.FLAG_ROW_SATURATED))
         return tuple(name for name, bit in bits if self._operand.flags & bit)
 
@@ -142,7 +144,8 @@ class Quantized:
         return self.scales.view(SCALE_TYPES.get(self.scale, np.float32))
 
     def dequantize(self, *, unrotate: bool = False) -> np.ndarray:
-        """float32: the value of every code, rounded once; [rows][cols], with the transform cols rounded up to a multiple of 16.
+        """float32: the value of every code, rounded once;
+        [rows][cols], with the transform cols rounded up to a multiple of 16.
 
         unrotate: undoes the transform, which gives [rows][cols]. NaN where a scale is NaN.
         """
@@ -167,16 +170,18 @@ class Quantized:
     def to_safetensors(self, path: str | os.PathLike[str], *, packed: bool = False) -> None: ...
 
     def to_safetensors(self, path: str | os.PathLike[str] | None = None, *, packed: bool = False) -> bytes | None:
-        """The bytes of a file of format "ufp4-1", those that `ufp4 quantize` writes; or writes them to @p path, and gives None.
+        """The bytes of a file of format "ufp4-1", those that `ufp4 quantize` writes;
+        or writes them to @p path, and gives None.
 
-        packed: two codes to a byte. The file is written beside and renamed when whole; its mode stays. OSError: it cannot be written,
-        or is no regular file.
+        packed: two codes to a byte. The file is written beside and renamed when whole; its mode stays. OSError: it
+        cannot be written, or is no regular file.
         """
         return _file.write(self, path, packed)
 
     @staticmethod
     def from_safetensors(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> "Quantized":
-        """From a file of format "ufp4-1", by its path, or from its bytes. ValueError: it is not one; OSError: it cannot be read."""
+        """From a file of format "ufp4-1", by its path, or from its bytes.
+        ValueError: it is not one; OSError: it cannot be read."""
         return _file.read(source, Quantized)
 
     def __reduce__(self):
@@ -214,18 +219,21 @@ def quantize(
     role: str | None = None,
     pass_: str | None = None,
 ) -> Quantized:
-    """Quantizes a tensor to 4 bits, by parts or as a recipe does for one operand of one GEMM; parts override a recipe's.
+    """Quantizes a tensor to 4 bits, by parts or as a recipe does for one operand of one GEMM;
+    parts override a recipe's.
 
-    x: [rows][cols] of float32 or bfloat16 (ml_dtypes), C or Fortran order, which is not copied; float16 and float64 are rounded to
-    float32 first. elem "e2m1", "e1m2" or "int4"; scale "e4m3" (default), "nvfp4", "e8m0" or "fp32"; block 16, with e8m0 32, with e4m3 also 32, 64 or 128; layout
-    "1d" (default) or "2d", 16 x 16; axis "row" (default), or "col": of the transposed tensor; rht "off" (default), "on" or "bf16",
-    with the signs rht_mask (a number of rht_size bits; 0xD7E8 in each 16) and of rht_size 16 points (with e4m3 also 32 or 64); round "rne" (default) or "sr", by the random bytes of seed and tensor_id (0, or by role and
-    axis); scale_round "rne", "up", "down" or "46" (default "rne", with e8m0 "down"); tensor_exponent t, from the data by default.
-    All cores are used, but with scale "nvfp4", and with "e4m3" in layout "2d", one; the result does not depend on it.
+    x: [rows][cols] of float32 or bfloat16 (ml_dtypes), C or Fortran order, which is not copied; float16 and float64 are
+    rounded to float32 first. elem "e2m1", "e1m2" or "int4"; scale "e4m3" (default), "nvfp4", "e8m0" or "fp32"; block
+    16, with e8m0 32, with e4m3 also 32, 64 or 128; layout "1d" (default) or "2d", 16 x 16; axis "row" (default), or
+    "col": of the transposed tensor; rht "off" (default), "on" or "bf16", with the signs rht_mask (a number of rht_size
+    bits; 0xD7E8 in each 16) and of rht_size 16 points (with e4m3 also 32 or 64); round "rne" (default) or "sr", by the
+    random bytes of seed and tensor_id (0, or by role and axis); scale_round "rne", "up", "down" or "46" (default "rne",
+    with e8m0 "down"); tensor_exponent t, from the data by default. All cores are used, but with scale "nvfp4", and with
+    "e4m3" in layout "2d", one; the result does not depend on it.
     recipe: a name, a dict or a :class:`Recipe`, with role "x", "w" or "dy" and pass_ "fprop", "dgrad" or "wgrad".
 
-    ValueError: a value, shape or type that is not possible, or values that do not go together. RuntimeWarning: x holds NaN or Inf;
-    the scales of those blocks are NaN.
+    ValueError: a value, shape or type that is not possible, or values that do not go together. RuntimeWarning: x holds
+    NaN or Inf; the scales of those blocks are NaN.
     """
     return run(
         x,

@@ -56,7 +56,8 @@ class Recipe:
         return bool(c.lib.recipe_quantizes(byref(self._struct), c.index_of(pass_, PASSES, "pass")))
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as :func:`recipe` takes them, all spelt out; and a recipe file, under another name than a built-in one's."""
+        """The settings as :func:`recipe` takes them, all spelt out;
+        and a recipe file, under another name than a built-in one's."""
         r = self._struct
         if not r.quantized:
             return {"name": self.name, "operands": "bf16" if r.dtype == s.DTYPES.index("bf16") else "fp32"}
@@ -114,10 +115,10 @@ def _copies(values, names):
 def recipe(name_or_dict: str | dict[str, Any] | Recipe) -> Recipe:
     """A built-in recipe by its name, or one of one's own from a dict with the keys of a recipe file.
 
-    The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, nvint4, nve1m2, mxfp4, mxfp4-rht, each with or without a suffix
-    that says which GEMMs have the transform and stochastic rounding, as in "ufp4/rht=dgrad+wgrad/sr=none". A dict needs "elem"; without "name" it is
-    called "custom", and a built-in one's name goes with its own settings alone. ValueError: no such name or key, or settings that do
-    not go together.
+    The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, nvint4, nve1m2, mxfp4, mxfp4-rht, each with or
+    without a suffix that says which GEMMs have the transform and stochastic rounding, as in
+    "ufp4/rht=dgrad+wgrad/sr=none". A dict needs "elem"; without "name" it is called "custom", and a built-in one's name
+    goes with its own settings alone. ValueError: no such name or key, or settings that do not go together.
     """
     if isinstance(name_or_dict, Recipe):
         return name_or_dict

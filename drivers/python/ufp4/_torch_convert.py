@@ -40,7 +40,8 @@ class Coverage:
 def coverage(model: torch.nn.Module) -> Coverage:
     """Which weights of matrix products are converted, with which recipe, and what share of all they are.
 
-    Weights of products are parameters of two or more dimensions, but those of embeddings and norms. One with several names counts once.
+    Weights of products are parameters of two or more dimensions, but those of embeddings and norms. One with several
+    names counts once.
     """
     _check_model(model)
     return _coverage(model, set())
@@ -83,15 +84,17 @@ def convert(
 ) -> torch.nn.Module:
     """Makes the layers of @p model compute by a recipe, in place, with their parameters and hooks, and gives the model.
 
-    Layers are torch.nn.Linear, which becomes :class:`Linear`; Conv1D of transformers; and modules with parameters (E, out, in) whose forward
-    has these in linear(x, self.NAME[i]) alone, such as experts of transformers. Subclasses of torch.nn.Linear stay. Layers are numbered
-    as named_modules orders them, those that are skipped too; experts take a number for each parameter. skip: names of layers, or patterns
-    such as "head*", that stay as they are. blocks: the model's blocks in their order, such as model.layers, for recipes with bf16_layers:
-    first and last count them; names (qkv, ..) are the last words of layers' names; layers outside of all blocks are quantized.
-    A layer that is converted already takes the recipe and keeps its step, and its seed and rank where none is given; new ones have seed 0
-    and the rank of the process. Warns where less than 90 % of the weights of matrix products that are not skipped are then converted.
-    ValueError: a word of skip that is no layer's, over 4096 layers, bf16_layers that do not fit, or a layer
-    whose widths the recipe's transform does not divide; of a layer in evaluation, as after eval(), only the inputs matter.
+    Layers are torch.nn.Linear, which becomes :class:`Linear`; Conv1D of transformers; and modules with parameters (E,
+    out, in) whose forward has these in linear(x, self.NAME[i]) alone, such as experts of transformers. Subclasses of
+    torch.nn.Linear stay. Layers are numbered as named_modules orders them, those that are skipped too; experts take a
+    number for each parameter. skip: names of layers, or patterns such as "head*", that stay as they are. blocks: the
+    model's blocks in their order, such as model.layers, for recipes with bf16_layers: first and last count them; names
+    (qkv, ..) are the last words of layers' names; layers outside of all blocks are quantized. A layer that is converted
+    already takes the recipe and keeps its step, and its seed and rank where none is given; new ones have seed 0 and the
+    rank of the process. Warns where less than 90 % of the weights of matrix products that are not skipped are then
+    converted. ValueError: a word of skip that is no layer's, over 4096 layers, bf16_layers that do not fit, or a layer
+    whose widths the recipe's transform does not divide; of a layer in evaluation, as after eval(), only the inputs
+    matter.
     """
     _check_model(model)
     names = {}  # a layer may have several
@@ -116,8 +119,8 @@ def convert(
 
 
 def unconvert(model: torch.nn.Module) -> torch.nn.Module:
-    """Undoes :func:`convert`, in place, and gives the model: its classes, forward, hooks and state dict are torch's, its parameters those that
-    it has. ValueError: a layer's class was changed since, as by fully_shard."""
+    """Undoes :func:`convert`, in place, and gives the model: its classes, forward, hooks and state dict are torch's,
+    its parameters those that it has. ValueError: a layer's class was changed since, as by fully_shard."""
     _check_model(model)
     converted = [(name, module) for name, module in model.named_modules() if isinstance(module, layers.Layer)]
     for name, layer in converted:
@@ -167,7 +170,8 @@ def _all_ids(names, seed):
 
 
 def _check_widths(layer, name, made):
-    """FPROP is along the inputs, and DGRAD, which only training has, along the outputs; of WGRAD the tokens are not known yet."""
+    """FPROP is along the inputs, and DGRAD, which only training has, along the outputs;
+    of WGRAD the tokens are not known yet."""
     kind = type(layer) if isinstance(layer, layers.Layer) else _target(layer)
     served = getattr(kind, "_served", ("weight",)) if made._struct.rht_size > 16 else ()
     for parameter in (parameter for own, parameter in _own(layer).items() if own in served):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of modules, not of torch, whose products a layer takes over: Conv1D of transformers, and experts whose weights are one parameter
-(E, out, in).
+"""Classes of modules, not of torch, whose products a layer takes over: Conv1D of transformers, and experts whose
+weights are one parameter (E, out, in).
 
-The forward of such experts is read: each linear(x, self.NAME[i]) in it becomes a call of the layer. A NAME that is used otherwise stays.
+The forward of such experts is read: each linear(x, self.NAME[i]) in it becomes a call of the layer. A NAME that is used
+otherwise stays.
 """
 
 import ast
@@ -106,7 +107,8 @@ def _compiled(tree, function, forward):
 
 
 def _replace_products(function, owner, names):
-    """linear(x, owner.NAME[i]) becomes owner._expert("NAME", x, i). @return the names that are used in no other way, as they come."""
+    """linear(x, owner.NAME[i]) becomes owner._expert("NAME", x, i).
+    @return the names that are used in no other way, as they come."""
     products = [(call, weight) for call in ast.walk(function) if (weight := _weight_of(call, owner, names)) is not None]
     inside = {weight.value for _, weight in products}
     others = {node.attr for node in ast.walk(function) if _is_own(node, owner) and node not in inside}

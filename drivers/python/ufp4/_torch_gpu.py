@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of a GPU, quantized and multiplied where they are by the calls of libufp4_cuda.so (ufp4_cuda.h): on the current stream, with
-torch's memory, without a copy to the host."""
+"""Tensors of a GPU, quantized and multiplied where they are by the calls of libufp4_cuda.so (ufp4_cuda.h): on the
+current stream, with torch's memory, without a copy to the host."""
 
 import ctypes
 import functools
@@ -102,8 +102,8 @@ def _library():
         library = ctypes.CDLL(path)
     except OSError as error:
         raise RuntimeError(
-            f"CUDA tensors need {NAME}: {error}; `pip install ./drivers/python` builds it where nvcc is, or name one in "
-            "UFP4_CUDA_LIBRARY"
+            f"CUDA tensors need {NAME}: {error}; `pip install ./drivers/python` builds it where nvcc is, "
+            "or name one in UFP4_CUDA_LIBRARY"
         ) from None
     c.check_library(library, path, STRUCTS, "cuda_")
     return c.bind(library, FUNCTIONS)
@@ -134,7 +134,8 @@ def _check(status, message):
 
 
 def _call(device, workspace_bytes):
-    """A call's surroundings, and what must live until it is made: torch keeps the memory for the work behind it on this stream."""
+    """A call's surroundings, and what must live until it is made:
+    torch keeps the memory for the work behind it on this stream."""
     workspace, message = torch.empty(workspace_bytes, dtype=torch.uint8, device=device), c.Message()
     return _Call(_stream(device), workspace.data_ptr(), workspace_bytes, ctypes.pointer(message)), (workspace, message)
 
@@ -180,8 +181,8 @@ def _refuse_repeated_bytes(made, hows):
     drawn = any(how.round == SR or (how.rht and made._struct.signs) for how in hows)
     if drawn and _is_captured():
         raise RuntimeError(
-            f"recipe {made.name}: a CUDA graph would repeat the random bytes of the step that was captured; capture what rounds "
-            "to nearest and has fixed signs"
+            f"recipe {made.name}: a CUDA graph would repeat the random bytes of the step that was captured; "
+            "capture what rounds to nearest and has fixed signs"
         )
 
 

@@ -14,8 +14,8 @@ WORDS = 3
 
 
 class Copy(NamedTuple):
-    """A quantized tensor [rows][cols]: its codes [rows][8 ceil(cols / 16)] and scales, and in int32 [WORDS] its tensor exponent, the bits of
-    its tensor scale, and on the host whether products of it are halved."""
+    """A quantized tensor [rows][cols]: its codes [rows][8 ceil(cols / 16)] and scales, and in int32 [WORDS] its tensor
+    exponent, the bits of its tensor scale, and on the host whether products of it are halved."""
 
     codes: torch.Tensor
     scales: torch.Tensor

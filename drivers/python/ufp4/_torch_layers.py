@@ -13,7 +13,8 @@ from . import _torch_steps as steps
 from ._recipe import Recipe, recipe as make_recipe
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)  # which no fake tensor is
-# How many modes listen. Nothing public tells; where torch has it no more, operators are called always, which takes longer.
+# How many modes listen. Nothing public tells; where torch has it no more, operators are called always,
+# which takes longer.
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 
 
@@ -23,7 +24,8 @@ def _check(tensor, what):
     distributed = sys.modules.get("torch.distributed.tensor")
     if distributed and isinstance(tensor, distributed.DTensor):
         raise ValueError(
-            f"{what} is a DTensor, of tensor parallel: ufp4 computes whole layers; DistributedDataParallel and fully_shard give these"
+            f"{what} is a DTensor, of tensor parallel: ufp4 computes whole layers; "
+            "DistributedDataParallel and fully_shard give these"
         )
     if tensor.device.type not in ("cpu", "cuda", "meta"):
         raise ValueError(f"{what} is on {tensor.device}; ufp4 computes tensors of the CPU and of CUDA")
@@ -93,10 +95,11 @@ def linear(
 ) -> torch.Tensor:
     """Y [..][cout] = X [..][cin] W^T + bias, of x's type; differentiable once, by x, weight [cout][cin] and bias.
 
-    FPROP, DGRAD and WGRAD are computed as the recipe says; one that it does not quantize is PyTorch's own GEMM of operands rounded to
-    BF16 (of the recipe fp32: not rounded). seed (below 2^63), layer (below 2^12), step (below 2^48) and rank (below 2^16; beside one
-    that is not 0 steps are below 2^32) give the random bytes, and a recipe's signs. ValueError: another type, device, layout or shape,
-    or a recipe that needs a whole model. RuntimeError: a second derivative is asked for.
+    FPROP, DGRAD and WGRAD are computed as the recipe says; one that it does not quantize is PyTorch's own GEMM of
+    operands rounded to BF16 (of the recipe fp32: not rounded). seed (below 2^63), layer (below 2^12), step (below 2^48)
+    and rank (below 2^16; beside one that is not 0 steps are below 2^32) give the random bytes, and a recipe's signs.
+    ValueError: another type, device, layout or shape, or a recipe that needs a whole model. RuntimeError: a second
+    derivative is asked for.
     """
     ids = ids_of(step, layer, seed)
     if rank:
@@ -105,13 +108,13 @@ def linear(
 
 
 def _is_called(module, arguments):
-    """A hook that does nothing: a layer with one is called by torch.nn.TransformerEncoderLayer in evaluation too, which takes the
-    weights of others past them."""
+    """A hook that does nothing: a layer with one is called by torch.nn.TransformerEncoderLayer in evaluation too, which
+    takes the weights of others past them."""
 
 
 class Layer(torch.nn.Module):
-    """What layers have beside their torch class: a recipe, and ids, which the state dict has but which is no buffer: so no change of
-    type or device reaches it, and DistributedDataParallel does not make those of all ranks the same."""
+    """What layers have beside their torch class: a recipe, and ids, which the state dict has but which is no buffer: so
+    no change of type or device reaches it, and DistributedDataParallel does not make those of all ranks the same."""
 
     _plain: type  #: the torch class that unconvert gives back
     _taken = 1  #: of numbers that it takes
@@ -170,9 +173,9 @@ class Layer(torch.nn.Module):
 class Linear(Layer, torch.nn.Linear):
     """torch.nn.Linear by :func:`linear`.
 
-    ids holds [step, layer, seed]: the step counts the calls in training mode, and the state dict has all three, so that a run that is
-    resumed has the same bits. rank: that of the random bytes of X and dY; None is the process's in torch.distributed, or 0. Other
-    arguments as those of :func:`linear` and of torch.nn.Linear.
+    ids holds [step, layer, seed]: the step counts the calls in training mode, and the state dict has all three, so that
+    a run that is resumed has the same bits. rank: that of the random bytes of X and dY; None is the process's in
+    torch.distributed, or 0. Other arguments as those of :func:`linear` and of torch.nn.Linear.
     """
 
     _plain = torch.nn.Linear

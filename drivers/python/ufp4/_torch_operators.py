@@ -92,7 +92,8 @@ def check_points(made, size, what, owner):
     """That a transform divides what it goes along."""
     if size % made._struct.rht_size:
         raise ValueError(
-            f"{owner}: recipe {made.name} transforms {made._struct.rht_size} points along {size} {what}, which must be a multiple"
+            f"{owner}: recipe {made.name} transforms {made._struct.rht_size} points along {size} {what}, "
+            "which must be a multiple"
         )
 
 
@@ -157,7 +158,8 @@ def _compute_forward(
 ) -> tuple[
     torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor
 ]:
-    """Y, step, layer, seed and rank on the CPU, and the copies of X for WGRAD and of W for DGRAD: codes, scales, and the words beside them.
+    """Y, step, layer, seed and rank on the CPU, and the copies of X for WGRAD and of W for DGRAD:
+    codes, scales, and the words beside them.
     ids: step, layer, seed, and the rank if it is not 0."""
     made, numbers = parsed(recipe), steps.checked(ids)
     if 0 in (*x.shape, *w.shape):

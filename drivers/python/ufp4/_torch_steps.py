@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which random bytes a call of a layer has: those of its step, and those of its first call where a checkpoint repeats it.
+"""Which random bytes a call of a layer has: those of its step,
+and those of its first call where a checkpoint repeats it.
 
-Before a checkpoint repeats calls, it gives torch's default generator the state that it had before the first ones (preserve_rng_state). So each
-call that may be repeated draws a number from that generator: a repeated call draws the number of the first one, every other call a new one.
-Where nothing can be repeated nothing is drawn, and the generator is as torch.nn.Linear leaves it.
+Before a checkpoint repeats calls, it gives torch's default generator the state that it had before the first ones
+(preserve_rng_state). So each call that may be repeated draws a number from that generator: a repeated call draws the
+number of the first one, every other call a new one. Where nothing can be repeated nothing is drawn, and the generator
+is as torch.nn.Linear leaves it.
 """
 
 import inspect
@@ -54,7 +56,8 @@ def _has_hooks():
 
 
 def _in_backward():
-    """Whether a backward pass calls: on this thread, or on one that autograd has for a GPU, where no code of Python's threads is."""
+    """Whether a backward pass calls: on this thread, or on one that autograd has for a GPU,
+    where no code of Python's threads is."""
     frame = inspect.currentframe()
     while frame.f_back is not None:
         if frame.f_code in _BACKWARD:
@@ -69,14 +72,15 @@ def number():
 
 
 def _first_step(calls, step, number, certain):
-    """The step of the first call where this one repeats it; None: it is a new one, whose step is kept. certain: in a backward pass it repeats."""
+    """The step of the first call where this one repeats it; None: it is a new one, whose step is kept.
+    certain: in a backward pass it repeats."""
     backward = _in_backward()
     if backward and number in calls:
         return calls[number]
     if backward and certain:
         raise RuntimeError(
-            f"a checkpoint repeats a call that ufp4 does not know; it knows the last {KEPT} of each layer, of one thread, by "
-            "torch's random numbers, which preserve_rng_state=False does not repeat"
+            f"a checkpoint repeats a call that ufp4 does not know; it knows the last {KEPT} of each layer, "
+            "of one thread, by torch's random numbers, which preserve_rng_state=False does not repeat"
         )
     calls.pop(number, None)  # of one who gives the generator the same state again
     calls[number] = step
@@ -86,7 +90,8 @@ def _first_step(calls, step, number, certain):
 
 
 def draw(ids, rank, counts, grad, drawn=None):
-    """step, layer, seed and rank of a call, and the step after it. rank: -1 is that of the process; grad: whether the caller's is enabled;
+    """step, layer, seed and rank of a call, and the step after it.
+    rank: -1 is that of the process; grad: whether the caller's is enabled;
     drawn: a number that it drew."""
     step, layer, seed, rank = checked((*ids.tolist(), rank_of_process() if rank < 0 else rank))
     if not counts:
@@ -104,8 +109,8 @@ def draw(ids, rank, counts, grad, drawn=None):
 
 
 def _draw_operator(ids, drawn, rank, counts):
-    """step, layer, seed and rank. A compiler is not told that ids change, and autograd does not count it: a compiled checkpoint may call this again
-    in its backward pass, with the ids as they are then and with the same number."""
+    """step, layer, seed and rank. A compiler is not told that ids change, and autograd does not count it: a compiled
+    checkpoint may call this again in its backward pass, with the ids as they are then and with the same number."""
     numbers, following = draw(ids, rank, counts, False, drawn)
     ids.data[0] = following
     return torch.tensor(numbers, device="cpu")

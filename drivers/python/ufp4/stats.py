@@ -11,14 +11,16 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-# Numbers that differ by so many of their last places are the same: rounding alone, taken for chance, would prove anything.
+# Numbers that differ by so many of their last places are the same:
+# rounding alone, taken for chance, would prove anything.
 NOISE = 8 * np.finfo(float).eps
 
 __all__ = ["Comparison", "Paired", "compare", "deviation", "holm", "paired", "student_limit", "student_p"]
 
 
 def student_p(t: float, freedom: int) -> float:
-    """The probability of a \\|t\\| of this size or more with so many degrees of freedom; 1 where there are none, or t is NaN."""
+    """The probability of a \\|t\\| of this size or more with so many degrees of freedom;
+    1 where there are none, or t is NaN."""
     from scipy import special
 
     if freedom < 1 or math.isnan(t):
@@ -55,7 +57,8 @@ class Paired:
 
 @np.errstate(invalid="ignore", over="ignore")
 def paired(differences: ArrayLike, confidence: float = 0.95) -> Paired:
-    """The t test of differences in pairs against a mean of zero, as a Paired. A deviation that rounding alone makes is none."""
+    """The t test of differences in pairs against a mean of zero, as a Paired.
+    A deviation that rounding alone makes is none."""
     values = np.asarray(differences, dtype=float)
     return _paired(values, confidence, NOISE * float(np.max(np.abs(values), initial=0)))
 
@@ -112,8 +115,8 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """ "worse" or "better" where p is under 5 %, else "not separated"; "one seed", "the same"; "diverged" of the recipe,
-        "NAME diverged" of what it is compared with, "both diverged"."""
+        """ "worse" or "better" where p is under 5 %, else "not separated"; "one seed", "the same"; "diverged" of the
+        recipe, "NAME diverged" of what it is compared with, "both diverged"."""
         if len(self.diverged) > 1:
             return "both diverged"
         if self.diverged == (self.against,):
@@ -143,8 +146,8 @@ class Comparison:
             agree = gap.positive if gap.mean > 0 else gap.count - gap.positive
             words = f"{self.recipe} ends with {'a higher' if gap.mean > 0 else 'a lower'} loss than {self.against}"
         return (
-            f"{words}: {gap.mean:+.3f} % (95 % interval {gap.mean - gap.interval:+.3f} to {gap.mean + gap.interval:+.3f}, "
-            f"p {self.p:.2g}, {agree} of {gap.count} seeds)."
+            f"{words}: {gap.mean:+.3f} % (95 % interval {gap.mean - gap.interval:+.3f} to "
+            f"{gap.mean + gap.interval:+.3f}, p {self.p:.2g}, {agree} of {gap.count} seeds)."
         )
 
 
@@ -165,7 +168,8 @@ def _text_error(stretches, losses, recipe, against):
 
 
 def _pairs(recipes, base, question, quantized):
-    """(recipe, against, primary): the question, every recipe with the base, the quantized with the question's second or one another."""
+    """(recipe, against, primary): the question, every recipe with the base,
+    the quantized with the question's second or one another."""
     one, other = question
     asked = one in recipes and other in recipes
     found = [(one, other, True)] if asked else []
@@ -191,10 +195,12 @@ def compare(
     stretches: Mapping[str, Sequence[Sequence[float]]] | None = None,
     reported: Mapping[str, float] | None = None,
 ) -> list[Comparison]:
-    """Compares recipes over seeds, as a list of Comparison: the question, every recipe with the base, then recipes among themselves.
+    """Compares recipes over seeds, as a list of Comparison:
+    the question, every recipe with the base, then recipes among themselves.
 
     losses     {recipe: held-out losses}, all of the same seeds in the same order
-    base       the recipe that others are measured against (default: bf16, or else fp32; without one only recipes are compared)
+    base       the recipe that others are measured against (default: bf16, or else fp32; without one only recipes are
+               compared)
     question   two recipes whose comparison was meant from the start; its p is not corrected
     quantized  recipes that are compared among themselves (default: all but the base)
     stretches  {recipe: [seed][stretch]}, mean losses of the same stretches of held-out text, for text_error

@@ -6,11 +6,13 @@ PyTorch's autograd, the optimizer is torch.optim.AdamW. Weights, moments and los
 come from its checkpoints. Two comparisons, by the relative distance (Euclidean norm) of the tensor that differs most:
 
   alone    PyTorch starts from the trainer's first weights and takes all steps by itself
-  by step  PyTorch computes each gradient from the trainer's own weights before the step, and each update from its gradient
+  by step  PyTorch computes each gradient from the trainer's own weights before the step, and each update from its
+           gradient
 
-Where operands are rounded to few bits, the FP32 rounding of the trainer moves a number across a boundary now and then, and
-the two part; so those recipes are compared by step alone. With "package" the linear layers are those of the Python package ufp4, in
-FP32, and all else is as above: seed, layer and step give the same random bytes and signs. Exits 0, 1, or 77 without torch or numpy.
+Where operands are rounded to few bits, the FP32 rounding of the trainer moves a number across a boundary now and then,
+and the two part; so those recipes are compared by step alone. With "package" the linear layers are those of the Python
+package ufp4, in FP32, and all else is as above: seed, layer and step give the same random bytes and signs. Exits 0, 1,
+or 77 without torch or numpy.
 """
 
 import json
@@ -36,14 +38,14 @@ BETAS = float(np.float32(0.9)), float(np.float32(0.95))
 EPSILON, DECAY, CLIP, WARM_UP = 1e-8, 0.1, 1.0, 0.1
 
 # Distances allowed to a tenth of the steps and to all of them: three times those seen on x86-64 or more. A number that
-# moves decides the latter in few bits, so those limits are wide; the tenth has the limit of FP32, which a wrong rule for
-# codes or scales misses in every step.
+# moves decides the latter in few bits, so those limits are wide; the tenth has the limit of FP32, which a wrong rule
+# for codes or scales misses in every step.
 EXACT = {"loss": {0.1: 1e-8, 1: 1e-7}, "gradient": {0.1: 2e-6, 1: 6e-6}, "weights": {0.1: 1.5e-7, 1: 2e-7}}
 ALONE = {"loss": {0.1: 1e-7, 1: 1e-5}, "weights": {0.1: 2e-5, 1: 5e-5}}
 BF16 = EXACT | {"loss": {0.1: 1e-8, 1: 4e-6}, "gradient": {0.1: 4e-4, 1: 2e-3}}
 FOUR_BITS = EXACT | {"loss": {0.1: 1e-8, 1: 1e-5}, "gradient": {0.1: 2e-6, 1: 5e-2}}
-# The package's layers, all in FP32: a loss has its rounding, and some number moves in every step of some recipes; other random
-# bytes or signs make it 1e-2 and more.
+# The package's layers, all in FP32: a loss has its rounding, and some number moves in every step of some recipes; other
+# random bytes or signs make it 1e-2 and more.
 PACKAGE = FOUR_BITS | {"loss": {0.1: 6e-8, 1: 1e-5}, "gradient": {0.1: 3e-4, 1: 6e-2}}
 BY_STEP = {"fp32": EXACT, "bf16": BF16, "ufp4": FOUR_BITS, "e2m1": FOUR_BITS}
 
@@ -154,7 +156,8 @@ def to_grid(x, elem, draws):
 
 
 def quantize(x, elem, rotate, draws):
-    """The values that [rows][cols] becomes, in blocks along rows, the transform left in; dY has draws, and scales up."""
+    """The values that [rows][cols] becomes, in blocks along rows, the transform left in;
+    dY has draws, and scales up."""
     largest = 1.75 if elem == "e1m2" else 6
     blocks = functional.pad(x.float().double(), (0, -x.shape[1] % 16)).reshape(x.shape[0], -1, 16)
     if rotate:

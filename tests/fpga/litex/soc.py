@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""soc.py BUILD FIRMWARE.bin CONFIGURATION [L2_BYTES]: a LiteX SoC for Verilator, with VexRiscv, an SDRAM model and the core, whose ROM is the
-firmware. Writes BUILD/soc.v, with the files that it reads in ROM and sources.txt, the other files, and csr.json."""
+"""soc.py BUILD FIRMWARE.bin CONFIGURATION [L2_BYTES]: a LiteX SoC for Verilator, with VexRiscv, an SDRAM model and the
+core, whose ROM is the firmware. Writes BUILD/soc.v, with the files that it reads in ROM and sources.txt, the other
+files, and csr.json."""
 
 import os
 import pathlib

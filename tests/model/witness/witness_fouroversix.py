@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Four Over Six by its authors' package, against the golden model: witness_fouroversix.py PIPE.
 
-The package's reference runs on any processor. It works in the type of its input, and its last step takes BF16 alone; here
-its input is FP32 and that step gets the same values as BF16, which holds them all, so that everything before it is FP32.
-Three things still differ: it divides by the tensor scale where numerics.md multiplies by S, it divides by each scale where
-numerics.md multiplies by e, and it keeps scales at 2^-6 or more. So tensors are scaled to make S a power of two, blocks
-whose scale is under 2^-6 are left out, and a block may differ where either choice of scale is a near tie: where the
-errors differ by less than 1 part in 10^5, or a scale or a code is within 1 part in 10^5 of a boundary. Exits 0, 1, or 77
-without numpy, torch or the package.
+The package's reference runs on any processor. It works in the type of its input, and its last step takes BF16 alone;
+here its input is FP32 and that step gets the same values as BF16, which holds them all, so that everything before it is
+FP32. Three things still differ: it divides by the tensor scale where numerics.md multiplies by S, it divides by each
+scale where numerics.md multiplies by e, and it keeps scales at 2^-6 or more. So tensors are scaled to make S a power of
+two, blocks whose scale is under 2^-6 are left out, and a block may differ where either choice of scale is a near tie:
+where the errors differ by less than 1 part in 10^5, or a scale or a code is within 1 part in 10^5 of a boundary. Exits
+0, 1, or 77 without numpy, torch or the package.
 """
 
 import sys

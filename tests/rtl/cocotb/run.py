@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: run.py ufp4_CONFIGURATION.v PROGRAM [TEST]   builds the flat Verilog core with Icarus Verilog, runs the cocotb tests on it."""
+"""usage: run.py ufp4_CONFIGURATION.v PROGRAM [TEST]   builds the flat Verilog core with Icarus Verilog,
+runs the cocotb tests on it."""
 
 import os
 import pathlib

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration small of any contract, as flat Verilog in a four-state simulator: registers against their SystemRDL,
-one QUANT against the golden model, GEMMs of one chunk and of two against exact integers, refused jobs. The memory pauses
-at random. GEMMs and refused jobs on the netlist of tiny, too (tests/synth)."""
+"""The configuration small of any contract, as flat Verilog in a four-state simulator: registers against their
+SystemRDL, one QUANT against the golden model, GEMMs of one chunk and of two against exact integers, refused jobs. The
+memory pauses at random. GEMMs and refused jobs on the netlist of tiny, too (tests/synth)."""
 
 import itertools
 import math
@@ -132,8 +132,8 @@ def mask_of(register, wanted):
 
 @cocotb.test()
 async def registers_are_as_their_systemrdl_says(dut):
-    """Values after reset; then each register takes what is written to it, in the bits that can be written and no other. Without
-    --full in two patterns, in which neighbours differ."""
+    """Values after reset; then each register takes what is written to it, in the bits that can be written and no other.
+    Without --full in two patterns, in which neighbours differ."""
     core = with_pauses(dut)
     await core.reset()
     holds = {}

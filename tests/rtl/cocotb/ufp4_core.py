@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core behind cocotbext-axi, a bus that knows nothing of this project: an AXI4-Lite master for its registers, a memory
-for its AXI4 port. Registers, descriptors and completions come from cmodel/spec/ufp4.toml."""
+"""The core behind cocotbext-axi, a bus that knows nothing of this project: an AXI4-Lite master for its registers, a
+memory for its AXI4 port. Registers, descriptors and completions come from cmodel/spec/ufp4.toml."""
 
 import pathlib
 import tomllib

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: run.py YOWASP_BIN RTL_DIR UNIT [--shallow]
 
-Proves one unit with SymbiYosys: says how many assertions and covers it has, proves the assertions, reaches the covers, and
-then breaks the unit in each of the ways listed here, one at a time: each broken one must fail its proof. --shallow: only
-that its assertions hold in the first cycles, as many as take some seconds, and that what the ways to break it change stands
-in the RTL."""
+Proves one unit with SymbiYosys: says how many assertions and covers it has, proves the assertions, reaches the covers,
+and then breaks the unit in each of the ways listed here, one at a time: each broken one must fail its proof. --shallow:
+only that its assertions hold in the first cycles, as many as take some seconds, and that what the ways to break it
+change stands in the RTL."""
 
 import pathlib
 import re
@@ -19,9 +19,9 @@ SECONDS = 3600
 
 class Unit:
     """files of the RTL; bugs: (file, what stands there, what to put in its place); mode prove (k-induction) or bmc (all
-    there is within depth). Covers and bugs are looked for in `seen` cycles after an induction, else within depth: a proof
-    must itself look as far as what it is said to see. narrow: parameters with which they are looked for. shallow: the
-    cycles of --shallow, which has the same parameters. top: the harness, where it is not formal_ and the unit."""
+    there is within depth). Covers and bugs are looked for in `seen` cycles after an induction, else within depth: a
+    proof must itself look as far as what it is said to see. narrow: parameters with which they are looked for. shallow:
+    the cycles of --shallow, which has the same parameters. top: the harness, where it is not formal_ and the unit."""
 
     def __init__(self, files, bugs, mode="prove", depth=4, parameters=(), seen=20, narrow=(), shallow=2, top=None):
         self.files, self.bugs, self.mode, self.depth, self.parameters = files, bugs, mode, depth, parameters
@@ -314,8 +314,8 @@ def main():
             if run(tools, folder, unit, f"bug{i}", top, "bmc", unit.seen) != "FAIL":
                 sys.exit(f"{name}: the proof does not see the bug '{bug[2]}' in {bug[0]}")
     print(
-        f"{name}: {count['assert']} assertions proved ({unit.mode}, depth {unit.depth}), {count['cover']} covers reached, "
-        f"{len(unit.bugs)} injected bugs found"
+        f"{name}: {count['assert']} assertions proved ({unit.mode}, depth {unit.depth}), "
+        f"{count['cover']} covers reached, {len(unit.bugs)} injected bugs found"
     )
 
 

@@ -53,7 +53,8 @@ def call(folder, command, what, seconds=3600):
 def flatten(folder, yosys, modules):
     script = "".join(
         f"read_slang -j 1 --top {module} -F rtl/rtl.f dot_forms.sv pe_forms.sv; proc; flatten; bwmuxmap; "
-        f"opt_clean; check -assert; select -assert-none w:* a:init %i; write_verilog -noattr {module}.v; design -reset; "
+        f"opt_clean; check -assert; select -assert-none w:* a:init %i; write_verilog -noattr {module}.v; "
+        "design -reset; "
         for module in modules
     )
     call(folder, [yosys, "-q", "-p", script], "yosys")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the instances of ufp4_sram by their parameters in elaborated cores, and compares them with the list of the specification.
+"""Counts the instances of ufp4_sram by their parameters in elaborated cores,
+and compares them with the list of the specification.
 
 In both forms of parity: in memories of its own, and in the words (UFP4_PARITY_IN_WORD).
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: check_fusesoc.py FUSESOC VERILATOR ROOT   has FuseSoC make the project of each target of each core file, and compares the
-parameters in it (its EDAM file, Verilator's arguments, Vivado's generics) with what docs/howto/integrate-rtl.md and add-board.md promise;
-lints and elaborates a stranger's core file that depends on ours. Targets that make flat Verilog: check_ecp5_board.sh."""
+"""usage: check_fusesoc.py FUSESOC VERILATOR ROOT   has FuseSoC make the project of each target of each core file, and
+compares the parameters in it (its EDAM file, Verilator's arguments, Vivado's generics) with what
+docs/howto/integrate-rtl.md and add-board.md promise; lints and elaborates a stranger's core file that depends on ours.
+Targets that make flat Verilog: check_ecp5_board.sh."""
 
 import pathlib
 import re
@@ -97,7 +98,8 @@ def elaborated(work, edam, *more, module="ufp4_top"):
 
 
 def core_targets(folder, known):
-    """default: none, so that none reach who depends on it; lint: those of `default`; else those of the configuration."""
+    """default: none, so that none reach who depends on it; lint: those of `default`;
+    else those of the configuration."""
     name = "ufp4:ufp4:core"
     verilator = ("--tool", "verilator")
     targets = set(targets_of(ROOT / "rtl/ufp4.core"))

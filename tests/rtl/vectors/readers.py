@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """readers.py PROGRAM: what readers of vector files share, from the tables that `PROGRAM vectors --help` prints.
 
-The output is SystemVerilog with a macro `READER_unit for each unit. It declares in_COLUMN of each operand, want_COLUMN of each
-result, a clock with the task tick, and the tasks open_file, read_record, judge (a record is right; shown says whether to print what
-was got) and close_file.
+The output is SystemVerilog with a macro `READER_unit for each unit. It declares in_COLUMN of each operand, want_COLUMN
+of each result, a clock with the task tick, and the tasks open_file, read_record, judge (a record is right; shown says
+whether to print what was got) and close_file.
 """
 
 import re

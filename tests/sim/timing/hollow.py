@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: hollow.py SOURCE BUILD CONFIGURATION SIZE
 
-The RTL without its arithmetic, as the oracle of the timed model where the RTL is too slow: what no ready or valid depends on
-gives 0, all control stays as it is. Verilated in BUILD in the place of the RTL, it is compared with the timed model in
-jobs of sizes to SIZE (test_sim_timing, equals_configuration)."""
+The RTL without its arithmetic, as the oracle of the timed model where the RTL is too slow: what no ready or valid
+depends on gives 0, all control stays as it is. Verilated in BUILD in the place of the RTL, it is compared with the
+timed model in jobs of sizes to SIZE (test_sim_timing, equals_configuration)."""
 
 import os
 import pathlib

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: sizes.py BUILD COUNT PES [EQUAL [WHOLE]]
 
-Cores of any size against their RTL: takes one at an edge, and draws COUNT legal configurations of up to PES processing elements, by UFP4_TEST_SEED,
-builds their RTL in the folder BUILD, and compares each with the timed model in jobs, lists of jobs and training steps
-(test_sim_timing, equals_made_configuration). 200 of them: sizes.py FOLDER 200 1024 FOLDER/equal.txt 8; the file EQUAL gets the names of those
-that were equal, and who stops the script and starts it again goes on with the others. Those that differ are listed at the end.
+Cores of any size against their RTL: takes one at an edge, and draws COUNT legal configurations of up to PES processing
+elements, by UFP4_TEST_SEED, builds their RTL in the folder BUILD, and compares each with the timed model in jobs, lists
+of jobs and training steps (test_sim_timing, equals_made_configuration). 200 of them: sizes.py FOLDER 200 1024
+FOLDER/equal.txt 8; the file EQUAL gets the names of those that were equal, and who stops the script and starts it again
+goes on with the others. Those that differ are listed at the end.
 
-With WHOLE only each WHOLE-th is the RTL as it is. The others are the RTL without its arithmetic (hollow.py), which is some times cheaper to build and to
-run, and whose cycles are the same (equals_hollow_default); they come first."""
+With WHOLE only each WHOLE-th is the RTL as it is. The others are the RTL without its arithmetic (hollow.py), which is
+some times cheaper to build and to run, and whose cycles are the same (equals_hollow_default); they come first."""
 
 import os
 import pathlib

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages and tables of what `ufp4 train`, `ufp4 explore` and `ufp4 ppa` have measured, and of held-out losses of your own.
+"""Pages and tables of what `ufp4 train`, `ufp4 explore` and `ufp4 ppa` have measured,
+and of held-out losses of your own.
 
-``python -m ufp4.report DIR`` draws DIR/report.html from the files that train, explore or ppa left there; ``python -m ufp4.report FILE.csv``
-compares the losses of your own runs. Needs scipy, matplotlib and jinja2, which ``pip install 'ufp4[report]'`` brings.
+``python -m ufp4.report DIR`` draws DIR/report.html from the files that train, explore or ppa left there;
+``python -m ufp4.report FILE.csv`` compares the losses of your own runs. Needs scipy, matplotlib and jinja2, which
+``pip install 'ufp4[report]'`` brings.
 """
 
 import contextlib
@@ -25,7 +27,8 @@ def _as_kind(path, kind, *errors):
         yield
     except errors as error:
         raise ValueError(
-            f"{path} is not {kind}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'it ends early'}"
+            f"{path} is not {kind}: {type(error).__name__}: "
+            f"{str(error).splitlines()[0] if str(error) else 'it ends early'}"
         ) from error
 
 
@@ -44,10 +47,12 @@ def _loss(path, rows, row, column):
 
 
 def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
-    """Held-out losses by recipe and seed, {recipe: {seed: loss}}, of a CSV file with the columns recipe, seed and held_loss.
+    """Held-out losses by recipe and seed, {recipe: {seed: loss}}, of a CSV file with the columns recipe,
+    seed and held_loss.
 
-    Lines without a held_loss are ignored, as those of train's losses.csv before a run's last step. Where a run has several, as in
-    pretrain.py's, which the column step tells apart, those of the last step that all runs have are taken. More columns are ignored.
+    Lines without a held_loss are ignored, as those of train's losses.csv before a run's last step. Where a run has
+    several, as in pretrain.py's, which the column step tells apart, those of the last step that all runs have are
+    taken. More columns are ignored.
     """
     found = {}
     with (
@@ -75,7 +80,8 @@ def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
 
 
 def _of_one_step(path, found):
-    """{recipe: {seed: loss}} of {recipe: {seed: {step: loss}}}: where a run has several steps, the last one that all have."""
+    """{recipe: {seed: loss}} of {recipe: {seed: {step: loss}}}:
+    where a run has several steps, the last one that all have."""
     runs = [steps for seeds in found.values() for steps in seeds.values()]
     if all(len(steps) == 1 for steps in runs):
         return {name: {seed: [*steps.values()][0] for seed, steps in seeds.items()} for name, seeds in found.items()}
@@ -166,8 +172,8 @@ def _training_losses(path):
 
 
 def draw(path: str | os.PathLike) -> None:
-    """Draws the report.html of a folder from what train (train.json, losses.csv), explore (explore.json, explore.csv) or ppa (ppa.json)
-    has left there.
+    """Draws the report.html of a folder from what train (train.json, losses.csv), explore (explore.json, explore.csv)
+    or ppa (ppa.json) has left there.
 
     path: the folder, or where several have written into it the .json file in it.
     """

@@ -24,7 +24,8 @@ def fail(status, text):
 
 
 def compare(options):
-    """Of a CSV. Without a base there must be a comparison that was meant: which recipe comes first in the file says nothing."""
+    """Of a CSV. Without a base there must be a comparison that was meant:
+    which recipe comes first in the file says nothing."""
     from ufp4 import report
 
     losses = report.read_losses(options.path)
@@ -35,8 +36,8 @@ def compare(options):
         and not {"e2m1", "ufp4"} <= set(losses)
     ):
         raise ValueError(
-            f"{options.path}: there is neither bf16 nor fp32 in it: --base RECIPE says what the others are compared with; "
-            f"there are {', '.join(losses)}"
+            f"{options.path}: there is neither bf16 nor fp32 in it: --base RECIPE says what the others are compared "
+            f"with; there are {', '.join(losses)}"
         )
     chosen = {"base": options.base} if options.base else {}
     try:

@@ -46,7 +46,8 @@ def _svg(figure):
 
 
 def _inline(svg):
-    """For a page: what HTML has no use for is left out, and names that nothing refers to, which other pictures have too."""
+    """For a page: what HTML has no use for is left out, and names that nothing refers to,
+    which other pictures have too."""
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
     svg = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", svg)
     return re.sub(r' id="[A-Za-z0-9]+(_\d+)+"', "", svg)
@@ -54,7 +55,8 @@ def _inline(svg):
 
 @contextlib.contextmanager
 def picture(width, height, panels=1, **options):
-    """Gives (axes, out): axes to draw on, in a size of inches; afterwards out["svg"] has the picture for a page, out["file"] for a file."""
+    """Gives (axes, out): axes to draw on, in a size of inches;
+    afterwards out["svg"] has the picture for a page, out["file"] for a file."""
     import matplotlib
     from matplotlib.figure import Figure
 

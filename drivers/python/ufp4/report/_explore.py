@@ -195,7 +195,8 @@ def _check_row(where, row):
 
 
 def read(path, cases=1):
-    """The rows of explore.csv, each a dict of texts, which end with the step of the last of that many cases at least."""
+    """The rows of explore.csv, each a dict of texts, which end with the step of the last of that many cases at
+    least."""
     with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
         text = file.read()
     lines, rows = csv.DictReader(io.StringIO(text, newline="")), []
@@ -269,7 +270,8 @@ def _bandwidth_curves(able):
 
 
 def _time_curves(able, key, of, ticks):
-    """Cycles of the step over one size of the case, and dashed what the memory alone needs, of cases that are alike in all but `of`."""
+    """Cycles of the step over one size of the case, and dashed what the memory alone needs,
+    of cases that are alike in all but `of`."""
     alike = [name for name in ("recipe", "config", "cores", "mem_bandwidth", "memory", "tokens") if name != of]
     groups = [group for group in _groups(able, *alike) if len({getattr(case, key) for case in group}) > 1]
     if not groups:
@@ -383,7 +385,8 @@ def _heat_cell(case, rows):
 
 
 def _heat_map(group):
-    """Utilization of every GEMM of the first that a core does over the sizes of a step; by micro-batch where all have as many."""
+    """Utilization of every GEMM of the first that a core does over the sizes of a step;
+    by micro-batch where all have as many."""
     lines, first = [], next(case for case in group if case.able)
     apart = len({frozenset(row["batch"] for row in case.gemms) for case in group if case.able}) == 1
     keys = ("layer", "pass", "batch") if apart else ("layer", "pass")

@@ -78,7 +78,8 @@ def _forward_gap(recipe, against):
 
 
 def forward_gaps(document):
-    """With the base; then with ufp4, or of quantized recipes with one another. Those that run forward alike have nothing to compare."""
+    """With the base; then with ufp4, or of quantized recipes with one another.
+    Those that run forward alike have nothing to compare."""
     recipes = document["forward"]["recipes"]
     quantized = {v["recipe"] for v in document["variants"] if v["quantized"]}
     base = next((r for r in recipes if r["recipe"] == document["base"]), None)
@@ -236,8 +237,8 @@ def comparison_lines(compared, width=12):
     for c in compared:
         gap = c.gap
         yield (
-            f"  {c.recipe:{width}} {c.against:{width}} {gap.mean:+8.3f} +-{gap.interval:6.3f} {gap.deviation:8.3f} {c.text_error:8.3f} "
-            f"{c.p:8.2g} {gap.positive}/{gap.count} {c.verdict}{' (primary)' if c.primary else ''}"
+            f"  {c.recipe:{width}} {c.against:{width}} {gap.mean:+8.3f} +-{gap.interval:6.3f} {gap.deviation:8.3f} "
+            f"{c.text_error:8.3f} {c.p:8.2g} {gap.positive}/{gap.count} {c.verdict}{' (primary)' if c.primary else ''}"
             + (f", paper {c.reported:+.3f}" if math.isfinite(c.reported) else "")
         )
     if compared:
@@ -256,7 +257,10 @@ def runs_lines(document, kind):
     for r in runs["recipes"]:
         loss = stats.paired([real(one) for one in r["held_losses"]])
         yield (
-            f"  {r['recipe']:{width}} {r['seeds']:3} {loss.mean:9.5f} {loss.deviation:9.5f} {real(r['tokens_per_second']):8.0f}"
+            (
+                f"  {r['recipe']:{width}} {r['seeds']:3} {loss.mean:9.5f} {loss.deviation:9.5f} "
+                f"{real(r['tokens_per_second']):8.0f}"
+            )
             + (f" {real(r['cycles_per_step']):15.0f}" if cycles else "")
         )
     yield from comparison_lines(comparisons(document, kind), width)

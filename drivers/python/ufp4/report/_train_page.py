@@ -87,7 +87,10 @@ def _curves(runs, colors, base, unit):
         yield {
             "title": "Gap of the training loss, %",
             "picture": draw(GAP_POINTS, against_base, "+"),
-            "about": f"Against {base} on the same seed, mean over seeds; each point is one of {_draw.counted(min(GAP_POINTS, steps), 'part')} of the run.",
+            "about": (
+                f"Against {base} on the same seed, mean over seeds; each point is one of "
+                f"{_draw.counted(min(GAP_POINTS, steps), 'part')} of the run."
+            ),
         }
 
 
@@ -152,7 +155,8 @@ def _forward(document, colors):
 
 
 def part(title, recipes, compared, colors, base, about="", perturbed=(), curves=()):
-    """Runs of a kind. recipes: of each a dict with recipe and held_losses, and tokens_per_second and cycles_per_step or None"""
+    """Runs of a kind. recipes: of each a dict with recipe and held_losses,
+    and tokens_per_second and cycles_per_step or None"""
     shown = [c for c in compared if c.primary or c.against == base] or compared
     rows = [{**r, "loss": stats.paired([real(loss) for loss in r["held_losses"]])} for r in recipes]
     return {
@@ -186,8 +190,8 @@ def _runs(document, kind, colors, losses):
     )
     if kind == "branched":
         about.append(
-            f"Each seed trains in {base} for {runs['first_step']} of {_draw.counted(settings['steps'], 'step')}; then each recipe goes on from the "
-            "same weights, moments, schedule and data."
+            f"Each seed trains in {base} for {runs['first_step']} of {_draw.counted(settings['steps'], 'step')}; "
+            "then each recipe goes on from the same weights, moments, schedule and data."
         )
     curves = _curves(losses, colors, base or next(iter(losses)), _unit(document)) if kind == "whole" and losses else ()
     return part(
@@ -211,16 +215,25 @@ def _settings(document):
             ("text", document["text"]),
             (
                 "model",
-                f"d {s['d_model']}, {_draw.counted(s['heads'], 'head')}, {_draw.counted(s['layers'], 'block')}, ff {s['ff']}, context {s['context']}",
+                (
+                    f"d {s['d_model']}, {_draw.counted(s['heads'], 'head')}, {_draw.counted(s['layers'], 'block')}, "
+                    f"ff {s['ff']}, context {s['context']}"
+                ),
             ),
             (
                 "training",
-                f"{_draw.counted(s['steps'], 'step')} of {_draw.counted(s['batch'] * s['context'], 'token')}, peak learning rate {s['lr']:g}",
+                (
+                    f"{_draw.counted(s['steps'], 'step')} of {_draw.counted(s['batch'] * s['context'], 'token')}, "
+                    f"peak learning rate {s['lr']:g}"
+                ),
             ),
             ("seeds", f"{s['seeds']} from {s['seed']}"),
             (
                 "machine",
-                f"backend {document['backend']}, {_draw.counted(document['workers'], 'run')} at a time; {document['machine']}",
+                (
+                    f"backend {document['backend']}, {_draw.counted(document['workers'], 'run')} at a time; "
+                    f"{document['machine']}"
+                ),
             ),
         ],
     }
@@ -234,7 +247,9 @@ def html(document, losses):
         title=document.get("program", "ufp4 train"),
         unit=_unit(document),
         heading="Training in four bits",
-        question="How far does each four-bit recipe fall behind, and does a uniform grid (ufp4) do better than E2M1 (e2m1)?",
+        question=(
+            "How far does each four-bit recipe fall behind, and does a uniform grid (ufp4) do better than E2M1 (e2m1)?"
+        ),
         forward=_forward(document, colors) if "forward" in document else None,
         settings=_settings(document),
         parts=[_runs(document, kind, colors, losses) for kind in _train.KINDS if _train.runs_of(document, kind)],
