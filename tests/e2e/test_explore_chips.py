@@ -118,9 +118,9 @@ def test_pairs_on_stages_are_a_hand_calculation():
                     0: late(2, 2 * dw, backward),
                     1: late(2, dw, backward) + late(2, w, forward),
                     2: micro * late(2, dw, backward) + late(2, w, forward),
-                    3: micro * (late(2, dw + w, backward) + late(2, w, forward)),
                 }
-                whole = {0: 2 * dw, 1: dw + w, 2: micro * dw + w, 3: micro * (dw + 2 * w)}
+                hidden[3] = hidden[2]  # copies of W are made once, and kept
+                whole = {0: 2 * dw, 1: dw + w, 2: micro * dw + w, 3: micro * dw + w}
                 passes = pipeline(2, micro, 2 * forward + send / 2, 2 * (backward + 0) + send / 2)
                 each = 2 * micro
                 want = {
@@ -137,13 +137,65 @@ def test_pairs_on_stages_are_a_hand_calculation():
                 near(step["bubble_ms"], passes - sum(want[name] for name in TIMES[:4]), "bubble")
 
 
-def test_stages_that_are_interleaved_have_less_of_a_bubble():
-    words = ("--tokens", "128", "--micro-batches", "4", "--layers", "8", "--chips", "1x1x2", "--link", "1,0")
-    plain, folded = (pair_step(*words, *more)[1] for more in ((), ("--interleave", "4")))
-    near(folded["send_ms"], 4 * float(plain["send_ms"]), "sent", 1e-3)
-    busy = float(folded["compute_ms"]) + float(folded["send_ms"])
-    near(folded["bubble_ms"], busy / 4 / 4, "bubble", 1e-3)
-    check(int(folded["chip_activation_bytes"]) > int(plain["chip_activation_bytes"]), "more are in flight")
+def folded(chips, stages, micro, times):
+    """The end of one forward, one backward with several stages a chip, each job played as soon as what it needs is there, and the
+    most micro-batches whose backward pass is to come, by chip. times: of a stage's passes, forward and backward."""
+    order, most = [], []
+    for chip in range(chips):
+        all = micro * stages
+        ahead = min(all, 2 * (chips - chip - 1) + (stages - 1) * chips)
+        passes = {"f": [], "b": []}
+        for i in range(all):  # micro-batches in groups of as many as chips, stage by stage
+            group, at, stage = i // (chips * stages), i % chips, i % (chips * stages) // chips
+            passes["f"].append(("f", group * chips + at, stage * chips + chip))
+            passes["b"].append(("b", group * chips + at, (stages - 1 - stage) * chips + chip))
+        jobs = passes["f"][:ahead]
+        for i in range(all):
+            jobs += passes["f"][ahead + i : ahead + i + 1] + [passes["b"][i]]
+        order.append(jobs)
+        most.append(min(ahead + 1, all) / stages)
+    ended, free, last = {}, [0.0] * chips, chips * stages - 1
+    while any(order):
+        for chip in range(chips):
+            if not order[chip]:
+                continue
+            kind, index, stage = order[chip][0]
+            before = (kind, index, stage - 1 if kind == "f" else stage + 1)
+            if kind == "b" and stage == last:
+                before = ("f", index, last)
+            if before not in ended and (kind, stage) != ("f", 0):
+                continue
+            start = max(free[chip], ended.get(before, 0.0))
+            free[chip] = ended[order[chip].pop(0)] = start + times[stage][kind == "b"]
+    return max(free), most
+
+
+def test_stages_that_are_interleaved_are_played():
+    """Of 12 blocks all stages have two; of 11 the first has one, so that the row waits less; of 9 half of them, so that it waits
+    more than by the formula."""
+    tokens, micro, kept = 32, 6, 2 * 32 * (64 + 96) + 2 * (4 + 6) * 288
+    for layers, least, most in ((12, 1, 1), (11, 0.95, 1), (9, 1.03, 1.07)):
+        words = ("--tokens", str(tokens * micro), "--micro-batches", str(micro), "--layers", str(layers))
+        rows, step = pair_step(*words, "--chips", "1x1x3", "--link", "1,2", "--interleave", "2")
+        block, send = int(rows[-2]["cycles"]) / 1e6 / micro, 2 * tokens * 64 / 1e6 + 0.002
+        blocks = [2 - (i < 12 - layers) for i in range(6)]
+        played, flying = folded(3, 2, micro, [(n * block / 3 + send, n * block * 2 / 3 + send) for n in blocks])
+        ratio = played / float(step["chips_ms"])
+        check(least - 1e-4 <= ratio <= most + 1e-4, f"{layers} blocks: {step['chips_ms']} ms, played {played}")
+        near(step["send_ms"], 2 * 2 * micro * send, "sent")
+        if layers == 12:
+            want = int(flying[0] * 4 * kept + 2 * 6 * 288 + 2 * tokens * (64 + 96))
+            check_equal((flying[0], int(step["chip_activation_bytes"])), (4, want), "in flight")
+
+
+def test_blocks_are_shared_evenly():
+    """No chip has more than one block more than another, whatever its stages."""
+    for layers, chips, stages, most in ((80, 16, 4, 5), (9, 8, 1, 2), (126, 16, 4, 8), (5, 3, 1, 2)):
+        words = ("--tokens", "256", "--micro-batches", "16", "--layers", str(layers), "--link", "1,0")
+        _, step = pair_step(*words, "--chips", f"1x1x{chips}", "--interleave", str(stages))
+        what = f"{layers} blocks on {chips} chips of {stages}"
+        near(step["compute_ms"], int(step["cycles"]) / 1e6 * most / layers, what)
+        check_equal(int(step["chip_weight_bytes"]), 2 * most * 2 * 64 * 96, what)
 
 
 def test_experts_on_chips_are_a_hand_calculation():
@@ -161,6 +213,17 @@ def test_experts_on_chips_are_a_hand_calculation():
     )
     check_equal(int(step["chip_weight_bytes"]), 2 * (dense + own), "weights of a chip")
     sent = 4 * 2 * rows_sent * 64 / 2 + 2 * (3 * 4 * dense / 4 + 4 * own / 2)
+    check_equal(int(step["sent_bytes"]), int(sent), "bytes that a chip sends")
+
+
+def test_experts_on_chips_that_share_layers_are_a_hand_calculation():
+    """Each of two chips sends half of the rows, which both have then; sums are scattered before they are sent back."""
+    _, step = pair_step("--tokens", "64", "--chips", "4x2x1x2", "--link", "10,2:1,3", model=EXPERTS)
+    rows, half = 64 * 2, 2 * 64 * 2 * 64 / 2
+    near(step["exchange_ms"], 4 * (ring(2, half, 1e6, 3) + ring(2, 2 * rows * 64, 1e7)), "to experts and back")
+    near(step["gather_ms"], 2 * ring(2, 2 * 64 * 64, 1e7), "tokens' sums, which are scattered")
+    dense, own = 64 * 64, 2 * 2 * 64 * 32 / 2
+    sent = 4 * (half / 2 + rows * 64) + 2 * 64 * 64 + 2 * (3 * 4 * dense / 4 + 4 * own / 2)
     check_equal(int(step["sent_bytes"]), int(sent), "bytes that a chip sends")
 
 

@@ -608,8 +608,8 @@ def test_blocks_of_two_kinds_share_stages():
     names = ["compute_ms", "gather_ms", "send_ms", "bubble_ms", "reduce_ms", "reduce_exposed_ms", "chips_ms"]
     stages = {
         1: [(2, 3)],
-        2: [(2, 1), (0, 2)],
-        3: [(2, 0), (0, 2), (0, 1)],
+        2: [(2, 0), (0, 3)],
+        3: [(1, 0), (1, 1), (0, 2)],
         5: [(1, 0), (0, 1)],
     }  # dense blocks and ones with experts
     longest = set()
@@ -639,6 +639,9 @@ def test_blocks_of_two_kinds_share_stages():
         any(step != compute for step, compute in longest),
         f"the slowest stages, and those that compute longest, are {longest}",
     )
+    # What the shared expert gives is scattered, also where the others' sums have been.
+    gathers = [step_of(DEEP, "--chips", f"4x2x1x{n}", "--link", "1,2")[0]["step"]["gather_ms"] for n in (1, 2)]
+    check_equal(gathers[1], gathers[0], "gathered between chips that share layers")
     passes(
         "explore",
         "--hf",

@@ -44,6 +44,15 @@ static double summed_tokens(const explore_case_t *of, const explore_layer_t *lay
   return (double)(explore_layer_count(of, layer) * explore_layer_tokens(of, layer));
 }
 
+// Experts' sums that go to other replicas are scattered before (exchange), so that what is left of
+// them here is to be gathered; a shared expert's are scattered as any other.
+static int rings_of_sum(const explore_plan_t *plan, const explore_case_t *of,
+                        const explore_layer_t *layer) {
+  int joined = 0;
+  for (int i = 0; i < plan->model.layer_count; i++) joined |= plan->model.layers[i].joined;
+  return explore_is_expert(layer) && of->chips.experts > 1 && !joined ? 1 : 2;
+}
+
 // Layers in pairs: of Y by rows of W each chip has a sum over its columns of X, of dX by columns
 // likewise. A sum is scattered and gathered again, where nothing else is between.
 static sent_t pairs(const explore_plan_t *plan, const explore_case_t *of, int kind, int backward) {
@@ -54,23 +63,28 @@ static sent_t pairs(const explore_plan_t *plan, const explore_case_t *of, int ki
     if (!explore_is_of(layer, kind) || layer->joined || layer->share != which) continue;
     const int64_t width = backward ? explore_cin(of, layer) : explore_cout(of, layer);
     const double bytes = element_bytes(plan) * summed_tokens(of, layer) * (double)width;
-    sent = plus(sent, times(2, ring(&plan->layout.tensor, of->chips.tensor, bytes)));
+    sent = plus(sent, times(rings_of_sum(plan, of, layer),
+                            ring(&plan->layout.tensor, of->chips.tensor, bytes)));
   }
   return sent;
 }
 
-// Tokens to their experts and back, of which chips that share a layer have a part each. An expert's
-// layers read what is sent there, columns of the first, and the last ones' rows are sent back.
+// Tokens to their experts and back. Of chips that share a layer each sends a part, so that tokens
+// are gathered among these behind it, and sums scattered before it. An expert's layers read what is
+// sent there, columns of the first, and the last ones' rows are sent back.
 static sent_t exchange(const explore_plan_t *plan, const explore_case_t *of, int kind) {
   sent_t sent = {0, 0};
+  if (of->chips.experts == 1) return sent;
   for (int i = 0; i < plan->model.layer_count; i++) {
     const explore_layer_t *layer = &plan->model.layers[i];
     if (!explore_is_of(layer, kind) || !explore_is_expert(layer)) continue;
     const double rows = (double)explore_tokens(of) * (double)layer->tokens_of *
                         (double)layer->count / (double)layer->tokens_by;
     const double width = (double)(layer->share == EXPLORE_ROWS ? layer->cout : layer->cin);
-    const double bytes = element_bytes(plan) * rows * width / of->chips.tensor;
-    sent = plus(sent, ring(&plan->layout.others, of->chips.experts, bytes));
+    const int tensor = of->chips.tensor;
+    const double bytes = element_bytes(plan) * rows * width;
+    sent = plus(sent, ring(&plan->layout.others, of->chips.experts, bytes / tensor));
+    sent = plus(sent, ring(&plan->layout.tensor, tensor, bytes));
   }
   return sent;
 }
@@ -133,19 +147,26 @@ static block_t block_of(const explore_plan_t *plan, const explore_row_t *step, i
 
 // --- A stage ------------------------------------------------------------------------------------
 
+// The block at which a stage begins. The last stages have one block more than the first, so that
+// chips differ by a block at most, and those have it that keep fewer micro-batches.
+static int64_t begin_of(int64_t stage, int64_t stages, int64_t blocks) {
+  const int64_t few = stages - blocks % stages;
+  return stage * (blocks / stages) + (stage > few ? stage - few : 0);
+}
+
 // Consecutive blocks are a stage, of which each chip has some; blocks of a kind are consecutive.
 void explore_stage(const explore_plan_t *plan, const explore_case_t *of, int chip,
                    double blocks[EXPLORE_MAX_KINDS]) {
   const explore_model_t *model = &plan->model;
   const int64_t chips = of->chips.pipeline, stages = chips * plan->layout.interleave;
-  const int64_t each = (model->blocks + stages - 1) / stages;
   for (int kind = 0; kind < model->kind_count; kind++) blocks[kind] = 0;
   for (int64_t stage = chip; stage < stages; stage += chips) {
+    const int64_t first = begin_of(stage, stages, model->blocks);
+    const int64_t next = begin_of(stage + 1, stages, model->blocks);
     int64_t begin = 0;
     for (int kind = 0; kind < model->kind_count; kind++) {
       const int64_t end = begin + model->kinds[kind].blocks;
-      const int64_t from = begin > stage * each ? begin : stage * each;
-      const int64_t to = end < (stage + 1) * each ? end : (stage + 1) * each;
+      const int64_t from = begin > first ? begin : first, to = end < next ? end : next;
       if (to > from) blocks[kind] += (double)(to - from);
       begin = end;
     }
@@ -160,25 +181,23 @@ static double late_after(double late, double count, double transfer, double pass
   return fmax(late + count * more, transfer + (count - 1) * fmax(0, more));
 }
 
-// What passes do not hide of what replicas send each other. Stage 3 gathers W for each pass.
+// What passes do not hide of what replicas send each other. Stage 3 too gathers W once in a step,
+// for its copies are kept.
 static double exposed(const explore_plan_t *plan, const explore_case_t *of,
                       const block_t blocks[EXPLORE_MAX_KINDS]) {
   const int zero = plan->layout.zero;
   double forward = 0, backward = 0;
   for (int kind = plan->model.kind_count - 1; kind >= 0; kind--) {
     const block_t *block = &blocks[kind];
-    const double back = block->gradients.ms + (zero == 0 || zero == 3 ? block->weights.ms : 0);
+    const double back = block->gradients.ms + (zero == 0 ? block->weights.ms : 0);
     backward = late_after(backward, block->count, back, block->backward);
     if (zero > 0) forward = late_after(forward, block->count, block->weights.ms, block->forward);
   }
-  return zero == 3 ? of->micro * (forward + backward)
-                   : forward + (zero == 2 ? of->micro : 1) * backward;
+  return forward + (zero >= 2 ? of->micro : 1) * backward;
 }
 
 static sent_t reduced(const explore_plan_t *plan, const explore_case_t *of, const block_t *block) {
-  const int zero = plan->layout.zero;
-  return plus(times(zero >= 2 ? of->micro : 1, block->gradients),
-              times(zero == 3 ? 2 * of->micro : 1, block->weights));
+  return plus(times(plan->layout.zero >= 2 ? of->micro : 1, block->gradients), block->weights);
 }
 
 // A block's output to the next stage and its gradient back. Chips that share layers have a part of
@@ -192,7 +211,7 @@ static sent_t send(const explore_plan_t *plan, const explore_case_t *of) {
                message(&plan->layout.others, element_bytes(plan) * numbers / parts));
 }
 
-// Of a step all of whose chips are like this one.
+// The parts of a step, as if all chips of the row were like this one.
 static explore_times_t stage_times(const explore_plan_t *plan, const explore_case_t *of,
                                    const block_t blocks[EXPLORE_MAX_KINDS]) {
   const double micro = of->micro;
