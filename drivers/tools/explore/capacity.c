@@ -4,7 +4,7 @@
 
 #include "jobs.h"
 
-/** Of one block, on a chip. */
+/** The bytes that a chip holds for one block. */
 typedef struct {
   double copies;   ///< of W: codes and scales
   double kept;     ///< of a micro-batch, from its forward to its backward pass: X, and its copies

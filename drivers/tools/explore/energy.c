@@ -144,7 +144,7 @@ void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one) {
 
 // --- Counts -------------------------------------------------------------------------------------
 
-// Of a micro-batch.
+// How many of these tokens a micro-batch has: the first ones have one more.
 static int64_t part_of(int64_t tokens, int batches, int batch) {
   return (tokens + batches - 1 - batch) / batches;
 }

@@ -25,7 +25,7 @@ explore_case_t explore_alone(const explore_case_t *of) {
   return alone;
 }
 
-// Layers of this shape on a chip.
+// How many layers of this shape a chip has.
 static int64_t count_of(const explore_case_t *of, const explore_layer_t *layer) {
   if (layer->share == EXPLORE_HEADS) return layer->count / of->chips.tensor;
   return explore_is_expert(layer) ? layer->count / of->chips.experts : layer->count;

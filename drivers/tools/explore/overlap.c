@@ -42,7 +42,7 @@ static int64_t block_layers(const explore_model_t *model, const explore_case_t *
   return count;
 }
 
-// Of the first @p blocks of the list.
+// How many layers the first @p blocks of the list have.
 static int64_t list_layers(const overlap_t *run, int blocks) {
   int64_t count = 0;
   for (int i = 0; i < blocks; i++) count += block_layers(&run->plan->model, run->of, run->kinds[i]);

@@ -119,8 +119,8 @@ static double step_of(const tile_t *tile, const tile_t *next) {
   return fmax(tile->row + tile->output, tile->last + next->first);
 }
 
-// First compute and last drain, which nothing hides, are not in it.
-
+// From the beginning of the first tile to the end of the last one's compute, if all sums are in one
+// bank; the drain of the last tile, which nothing hides, is left out.
 static double one_bank(const tiles_t *tiles) {
   const int64_t *across = tiles->across, *down = tiles->down;
   const int left = across[0] == 0, right = across[1] != 0;
