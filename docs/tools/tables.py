@@ -30,7 +30,8 @@ UNCOMPARED = {
     ("gpu.md", ("measured", "against")): "words",
     ("gpu.md", ("GPU", "contract exact")): "words",
     ("gpu.md", ("claim", "why")): "bounds, worked out there",
-    ("gpu.md", ("step", "seconds at most")): "limits, those of tests/cuda/run_on_gpu.sh",
+    ("gpu.md", ("way", "what it runs")): "words",
+    ("gpu.md", ("step, in this order", "seconds at most")): "limits, those of tests/cuda/run_on_gpu.sh",
     ("gpu.md", ("kernels", "take")): "words",
     (
         "gpu.md",

@@ -1,51 +1,84 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Everything that wants a GPU, in one go of six minutes at most, on 16 cores: builds the GPU code for the GPU that is here,
+# Everything that wants a GPU, in one go of 14 minutes at most, on 16 cores: builds the GPU code for the GPU that is here,
 # checks the bits of every case against the golden model on this machine's CPU, times kernels in turns with cuBLAS and a
-# copy, and leaves a record to be committed; then memory and races, and a layer.
-# Needs a C and C++ compiler, CMake and the CUDA toolkit; nothing is installed. Where the program's libraries are too, it
-# runs a layer as well. Usage: tests/cuda/run_on_gpu.sh [BUILD]
-set -euo pipefail
+# copy, and leaves a record to be committed; then PyTorch, memory and races, and a layer.
+# Each way of a kernel runs in a process of its own, and nothing that is wrong, hangs or dies stops what comes behind it.
+# Needs a C and C++ compiler, CMake and the CUDA toolkit; of what pack_for_gpu.sh packed, the driver alone.
+# Usage: tests/cuda/run_on_gpu.sh [BUILD [RECORDS [SECONDS]]]
+# Exit status: 0, all was equal; 1, something was not, hung or died; 3, nothing could be run.
+set -uo pipefail
 
-readonly limit=360  # seconds for all
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
 build=$(realpath -m "${1:-$root/build/gpu}")
+records=$(realpath -m "${2:-$root/tests/cuda/records}")
+readonly limit=${3:-840} # seconds for all
 say() { echo "run_on_gpu: [$SECONDS s] $*" >&2; }
 fail() { say "$*"; exit 3; }
 
+# --- Steps --------------------------------------------------------------------------------------
+
+lines=() failed=0
+# A line of the summary.
+note() { lines+=("$*"); say "$*"; }
+bad() { failed=1; note "$@"; }
+
 # Runs a step that may take SECONDS, or what is left of all.
 step() {
-  local own=$1 left=$((limit - SECONDS)) status=0
+  local own=$1 left=$((limit - SECONDS))
   shift
-  ((left > 0)) || fail "no time is left for: $*"
-  timeout -k 5 $((own < left ? own : left)) "$@" || status=$?
-  ((status != 124 && status != 137)) || say "ended after its time: $*"
+  ((left > 0)) || return 125
+  timeout -k 5 $((own < left ? own : left)) "$@"
+}
+# How a step ended that was not as it should be.
+ended() { # STATUS SECONDS
+  case $1 in
+  124 | 137) echo "hung after $2 s" ;;
+  125) echo "left out, no time is left" ;;
+  *) echo "died with status $1" ;;
+  esac
+}
+# attempt NAME SECONDS COMMAND..: a step with a line of its own, where it is not the last word on its bits.
+attempt() {
+  local name=$1 own=$2 status=0 begun=$SECONDS
+  shift 2
+  step "$own" "$@" || status=$?
+  if ((status == 0)); then note "$name: done"; else bad "$name: $(ended $status $((SECONDS - begun)))"; fi
   return "$status"
 }
-# The same of what is not in the record: where its time ends it is left out, and where it fails the rest goes on.
-failed=0
-attempt() {
-  local status=0
-  step "$@" || status=$?
-  ((status == 0)) && return
-  ((status == 124 || status == 137)) || { say "FAILED with status $status: ${*:2}"; failed=1; }
-  return 1
+# What is not in the record is left out where less than SECONDS are left for it.
+room() {
+  local left=$((limit - SECONDS))
+  ((left >= $1)) || note "$2: left out, $left s are left"
+  ((left >= $1))
+}
+# compare NAME SECONDS FILE ARGUMENT..: a record of some cases on the GPU, then its hashes on the CPU; one line.
+compare() {
+  local name=$1 own=$2 file=$3 status=0 begun=$SECONDS
+  shift 3
+  step "$own" "$tool" -o "$file" "$@" || status=$?
+  ((status == 0)) || { bad "$name: $(ended $status $((SECONDS - begun)))"; return 1; }
+  begun=$SECONDS
+  step 60 "$tool" --check "$file" || status=$?
+  case $status in
+  0) note "$name: equal" ;;
+  1) bad "$name: WRONG, see above" ;;
+  *) bad "$name: not compared, the golden model $(ended $status $((SECONDS - begun)))" ;;
+  esac
 }
 # Whether a program says it. Not `| grep -q`: that leaves at the first match, and then the program fails, of a broken pipe.
 says() {
   local text
   text=$("${@:2}" 2>/dev/null) && grep -q -e "$1" <<<"$text"
 }
-# What is not in the record is left out where less than SECONDS are left for it.
-room() {
-  local left=$((limit - SECONDS))
-  ((left >= $1)) || say "left out, $left s are left: $2"
-  ((left >= $1))
-}
+
+# --- The GPU, and what runs on it ---------------------------------------------------------------
 
 PATH=$PATH:/usr/local/cuda/bin
-for tool in cmake cc c++ nvcc nvidia-smi timeout; do
-  command -v "$tool" >/dev/null || fail "'$tool' was not found"
+needed=(nvidia-smi timeout)
+[[ ! -f $root/CMakeLists.txt ]] || needed+=(cmake cc c++ nvcc)
+for program in "${needed[@]}"; do
+  command -v "$program" >/dev/null || fail "'$program' was not found"
 done
 gpu=$(step 20 nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader) || fail "nvidia-smi finds no GPU"
 gpu=${gpu%%$'\n'*} # the first of several
@@ -53,64 +86,114 @@ capability=${gpu##*, }
 architecture=${capability//./}
 [[ $architecture != 90 ]] || architecture=90a
 say "GPU ${gpu%, *}, compute capability $capability"
+step 20 nvidia-smi --query-gpu=driver_version,clocks.sm,clocks.max.sm,clocks.mem --format=csv >&2 || true
 
-generator=()
-command -v ninja >/dev/null && generator=(-G Ninja)
-step 60 cmake "${generator[@]}" -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DUFP4_CUDA_ARCHITECTURES="$architecture" >&2
-step 150 cmake --build "$build" --parallel "$(nproc)" --target ufp4_cuda ufp4_cuda_record >&2
-
-name=$(tr -cs 'A-Za-z0-9' '_' <<<"${gpu%, *}")
-record=$root/tests/cuda/records/${name%_}.txt
+compile() { [[ ! -f $root/CMakeLists.txt ]] || step "$1" cmake --build "$build" --parallel "$(nproc)" --target "${@:2}" >&2; }
+if [[ -f $root/CMakeLists.txt ]]; then
+  generator=()
+  command -v ninja >/dev/null && generator=(-G Ninja)
+  step 60 cmake "${generator[@]}" -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DUFP4_CUDA_ARCHITECTURES="$architecture" >&2 ||
+    fail "cmake failed"
+fi
+compile 150 ufp4_cuda ufp4_cuda_record || fail "the GPU code was not built"
+export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # of what was packed
 tool=$build/drivers/ufp4_cuda_record
-mkdir -p "${record%/*}"
-# Small ones first, so that a GPU on which something is wrong says so soon.
-step 30 "$tool" -o "$build/quick.txt" --quick --size 1024
-step 30 "$tool" --check "$build/quick.txt"
-step 90 "$tool" -o "$record"
-step 60 "$tool" --check "$record"
-grep -E '^(figure|distance)' "$record"
-say "$record is written"
+name=$(tr -cs 'A-Za-z0-9' '_' <<<"${gpu%, *}")
+record=$records/${name%_}.txt
+mkdir -p "$records"
 
-# A program of its own, which captures the library's calls in a CUDA graph.
-step 60 cmake --build "$build" --parallel "$(nproc)" --target ufp4_model_static >&2
-step 30 nvcc -o "$build/graph" -I"$root/drivers/backends/cuda/include" -I"$root/cmodel/include" \
-  "$root/drivers/backends/cuda/example/graph.c" "$build/drivers/libufp4_cuda.so" "$build/cmodel/package/lib/libufp4_model.a" \
-  -Xlinker -rpath="$build/drivers" -lm -lpthread
-step 20 "$build/graph"
+# --- Bits and figures ---------------------------------------------------------------------------
 
-# Each access to memory, and each pair of threads, in the quick cases.
+ways=$("$tool" --ways) || fail "the record's program does not run"
+for way in $ways; do
+  compare "way $way" 10 "$build/way_$way.txt" --way "$way" --size 0
+done
+# Before the record, which a hung kernel would end; what was measured until then is in the part.
+attempt figures 90 "$tool" -o "$build/figures.txt" --way none
+grep -hE '^(figure|distance)' "$build/figures.txt" "$build/figures.txt.part" 2>/dev/null
+if compare record 90 "$record"; then
+  say "commit $record: the test cuda.record.* checks it on every machine from then on"
+fi
+
+if step 30 python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+  attempt PyTorch 150 env PYTHONPATH="$build/drivers/python:$build/drivers/python/package" UFP4_CUDA_LIBRARY="$build/drivers/libufp4_cuda.so" python3 -B "$root/tests/python/run_on_gpu.py"
+else
+  note "PyTorch: left out, there is none that sees the GPU"
+fi
+
+# --- Memory and races ---------------------------------------------------------------------------
+
+# Reports of FILE that are known to be false, and all others: those of memcheck of 2023 on wgmma, and those of racecheck and
+# synccheck on a pipeline of the copy engine, in the two kernels by warpgroups.
+reports() { # KIND VERSION FILE
+  awk -v kind="$1" -v version="$2" '
+    function close_one() { if (one != "") { if (known_kind && one ~ /(fp32|exact)_kernel/) known++; else other++ } one = "" }
+    BEGIN { known_kind = kind == "racecheck" || kind == "synccheck" || (kind == "memcheck" && version ~ /2023/) }
+    /^========= +(ERROR|RACECHECK) SUMMARY|^========= COMPUTE-SANITIZER/ { close_one(); next }
+    /^========= [^ ]/ { close_one(); one = $0; next }
+    /^=========  / { one = one $0 }
+    END { close_one(); print known + 0, other + 0 }' "$3"
+}
+sanitize() { # KIND WAY VERSION
+  local log=$build/$1_$2.log status=0 begun=$SECONDS known other
+  step 25 compute-sanitizer --tool "$1" --error-exitcode 1 "$tool" -o "$build/$1_$2.txt" --quick --way "$2" --size 0 >"$log" 2>&1 || status=$?
+  read -r known other < <(reports "$1" "$3" "$log")
+  if ((status == 0)); then note "$1, $2: no report"
+  elif ((status >= 124)); then bad "$1, $2: $(ended $status $((SECONDS - begun)))"
+  elif ((other > 0)); then bad "$1, $2: $other REPORTS beside $known known to be false, see $log"
+  elif ((known > 0)); then note "$1, $2: $known reports, all known to be false"
+  else bad "$1, $2: $(ended $status 0), see $log"; fi
+}
 if command -v compute-sanitizer >/dev/null; then
-  for kind in memcheck racecheck; do
-    room 30 "$kind" || continue
-    attempt 60 compute-sanitizer --tool "$kind" --error-exitcode 1 "$tool" -o "$build/$kind.txt" --quick --size 0 || continue
+  version=$(compute-sanitizer --version | tr '\n' ' ')
+  note "compute-sanitizer: $version"
+  for kind in memcheck initcheck racecheck synccheck; do
+    for way in quick fp32 exact_near e8m0; do
+      if room 30 "$kind, $way"; then sanitize "$kind" "$way" "$version"; fi
+    done
   done
 else
-  say "no compute-sanitizer: memory and races were not checked"
+  note "compute-sanitizer: left out, it was not found"
 fi
 
-# A layer of the language model, where what the program needs is there: the GPU, the simulated core, the golden model.
+# --- The example, and a layer of the language model ---------------------------------------------
+
+# A program of its own, which captures the library's calls in a CUDA graph.
+if [[ -f $root/CMakeLists.txt ]]; then
+  compile 60 ufp4_model_static
+  step 30 nvcc -o "$build/graph" -I"$root/drivers/backends/cuda/include" -I"$root/cmodel/include" \
+    "$root/drivers/backends/cuda/example/graph.c" "$build/drivers/libufp4_cuda.so" "$build/cmodel/package/lib/libufp4_model.a" \
+    -Xlinker -rpath="$build/drivers" -lm -lpthread
+fi
+if [[ -x $build/graph ]]; then attempt "example graph" 20 "$build/graph"; else note "example graph: left out, it was not built"; fi
+
+# Where what the program needs is there: the GPU, the simulated core, the golden model.
 layers() {
   local ufp4=$build/drivers/ufp4 layer=(layers/ufp4/layer0.fc1.{X,W,dY}.npy) recipe
-  attempt 150 cmake --build "$build" --parallel "$(nproc)" --target ufp4_cli >&2 || return 0
-  cd "$build"
-  attempt 20 "$ufp4" info --backend cuda || return 0
+  compile 150 ufp4_cli || { bad "program: not built"; return; }
+  cd "$build" || return
+  attempt info 20 "$ufp4" info --backend cuda || return
   cat "$root"/docs/*/*.md >text
-  attempt 60 "$ufp4" train text -o layers --recipe ufp4 --whole --no-control --seeds 1 --steps 2 --eval 2048 --capture \
-    --backend cuda || return 0
+  attempt train 60 "$ufp4" train text -o layers --recipe ufp4 --whole --no-control --seeds 1 --steps 2 --eval 2048 --capture \
+    --backend cuda || return
   if ! says '^backend rtl: available' "$ufp4" info; then
-    say "no backend rtl: no layer was compared with the simulated core"
-  elif room 30 "the layer on the simulated core"; then
-    attempt 90 "$ufp4" layer "${layer[@]}" -o layer --backend rtl --check cuda || true
+    note "layer, simulated core: left out, there is no backend rtl"
+  elif room 30 "layer, simulated core"; then
+    attempt "layer, simulated core" 90 "$ufp4" layer "${layer[@]}" -o layer --backend rtl --check cuda
   fi
   for recipe in ufp4 e2m1 nvfp4 e2m1-46 mxfp4; do
-    room 15 "layer, recipe $recipe" || continue
-    attempt 30 "$ufp4" layer "${layer[@]}" -o layer --recipe "$recipe" --backend cuda --check model || continue
+    room 15 "layer, $recipe" || continue
+    attempt "layer, $recipe" 30 "$ufp4" layer "${layer[@]}" -o layer --recipe "$recipe" --backend cuda --check model
   done
 }
-if ! says 'ufp4_cli' cmake --build "$build" --target help; then
-  say "the program is not built: it needs libjansson-dev and zlib1g-dev"
-elif room 60 "the program and its layers"; then
+if [[ -f $root/CMakeLists.txt ]] && ! says 'ufp4_cli' cmake --build "$build" --target help; then
+  note "program: left out, it needs libjansson-dev and zlib1g-dev"
+elif [[ ! -f $root/CMakeLists.txt && ! -x $build/drivers/ufp4 ]]; then
+  note "program: left out, it was not packed"
+elif room 60 program; then
   layers
 fi
-say "commit $record: the test cuda.record.* checks it on every machine from then on"
-((failed == 0)) || { say "something beside the record failed, see above"; exit 1; }
+
+echo "run_on_gpu: summary"
+printf '  %s\n' "${lines[@]}"
+exit "$failed"

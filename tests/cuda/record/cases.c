@@ -116,49 +116,34 @@ static int is_legal(const ufp4_quantize_t *how) {
   return ufp4_combination_quantize(how, 0, "cuda", NULL) == UFP4_OK;
 }
 
-static int nth_legal(int n) {
-  for (int i = 0; i < COMBINATIONS; i++) {
-    const ufp4_quantize_t how = combination(i);
-    if (is_legal(&how) && n-- == 0) return i;
-  }
-  return -1;
+static int is_combination(int i) {
+  const ufp4_quantize_t how = combination(i);
+  return i < COMBINATIONS && is_legal(&how);
 }
 
-static int nth_other(int n) {
-  for (int i = 0; i < OTHERS; i++) {
-    const ufp4_quantize_t how = other_combination(i);
-    const int other = how.scale != UFP4_SCALE_E4M3 || how.rht == UFP4_RHT_BF16;
-    if (other && is_legal(&how) && n-- == 0) return i;
-  }
-  return -1;
+static int is_other(int i) {
+  const ufp4_quantize_t how = other_combination(i);
+  return (how.scale != UFP4_SCALE_E4M3 || how.rht == UFP4_RHT_BF16) && is_legal(&how);
 }
 
 /** E4M3 scales for each block: what the quick kernels take in whole tiles. */
-static int nth_tiled(int n) {
-  for (int i = 0; i < COMBINATIONS; i++) {
-    const ufp4_quantize_t how = combination(i);
-    const int tiled = how.scale == UFP4_SCALE_E4M3 && how.layout == UFP4_LAYOUT_1D;
-    if (tiled && is_legal(&how) && n-- == 0) return i;
+static int is_tiled(int i) {
+  const ufp4_quantize_t how = combination(i);
+  return how.scale == UFP4_SCALE_E4M3 && how.layout == UFP4_LAYOUT_1D && is_combination(i);
+}
+
+/** The combination that is number @p n of those that are @p wanted. */
+static int nth(int (*wanted)(int i), int n) {
+  for (int i = 0; i < OTHERS; i++) {
+    if (wanted(i) && n-- == 0) return i;
   }
   return -1;
 }
 
-static int count_of(int (*nth)(int n)) {
+static int count_of(int (*wanted)(int i)) {
   int count = 0;
-  while (nth(count) >= 0) count++;
+  for (int i = 0; i < OTHERS; i++) count += wanted(i);
   return count;
-}
-
-static int legal_count(void) {
-  return count_of(nth_legal);
-}
-
-static int other_count(void) {
-  return count_of(nth_other);
-}
-
-static int tiled_count(void) {
-  return count_of(nth_tiled);
 }
 
 /** In place, cut off. */
@@ -196,17 +181,27 @@ static ufp4_status_t run_quantize(int n, ufp4_dtype_t dtype, ufp4_quantize_t how
  * far away, above in A and below in B. */
 enum { SCALES_QUANTIZED, SCALES_ANY, SCALES_NEAR, SCALES_NEAR_AND_ANY, SCALES_FEW_FAR };
 
+/** What comes out: FP32 as it is; BF16; either with alpha and C; and unrounded sums, added to
+ * others. */
+enum { D_F32, D_BF16, D_F32_ALPHA_C, D_BF16_ALPHA_C, D_I64, D_COUNT };
+static const char *const d_names[D_COUNT] = {"", "_dbf16", "_alpha_c", "_dbf16_alpha_c", "_i64"};
+
 typedef struct {
   ufp4_contract_t contract;
   ufp4_scale_t scale;
   ufp4_elem_t a, b;
   int scales;
   int64_t m, n, k;
+  int d;
 } gemm_case_t;
 
-#define CASE(contract, scale, a, b, scales, ...)                               \
-  {UFP4_CONTRACT_##contract, UFP4_SCALE_##scale, UFP4_ELEM_##a, UFP4_ELEM_##b, \
-   SCALES_##scales,          __VA_ARGS__}
+#define CASE(contract_, scale_, a_, b_, scales_, ...) \
+  {.contract = UFP4_CONTRACT_##contract_,             \
+   .scale = UFP4_SCALE_##scale_,                      \
+   UFP4_ELEM_##a_,                                    \
+   UFP4_ELEM_##b_,                                    \
+   SCALES_##scales_,                                  \
+   __VA_ARGS__}
 static const gemm_case_t gemm_cases[] = {
     CASE(EXACT, E4M3, E1M2, E1M2, QUANTIZED, 257, 129, 500),
     CASE(EXACT, E4M3, E2M1, E2M1, ANY, 130, 70, 1000),
@@ -237,6 +232,21 @@ static const gemm_case_t gemm_cases[] = {
     CASE(FP32, NVFP4, E2M1, E2M1, QUANTIZED, 130, 200, 500),
     CASE(FP32, E8M0, E2M1, E2M1, QUANTIZED, 1000, 1100, 4100),
     CASE(FP32, E8M0, E1M2, E2M1, NEAR, 1024, 1024, 2048),
+    // What a GEMM may do with its sums, by each kernel; odd columns, of which the last has no pair.
+    CASE(FP32, E4M3, E1M2, E1M2, QUANTIZED, 257, 129, 500, D_BF16),
+    CASE(FP32, E4M3, E2M1, E1M2, NEAR, 200, 131, 300, D_BF16_ALPHA_C),
+    CASE(FP32, E4M3, INT4, E2M1, ANY, 63, 200, 333, D_F32_ALPHA_C),
+    CASE(FP32, FP32, E2M1, E1M2, QUANTIZED, 130, 71, 300, D_BF16),
+    CASE(FP32, E8M0, E2M1, E2M1, QUANTIZED, 130, 71, 500, D_BF16),
+    CASE(FP32, E8M0, INT4, E1M2, NEAR, 70, 130, 300, D_BF16_ALPHA_C),
+    CASE(FP32, NVFP4, E2M1, E2M1, QUANTIZED, 200, 131, 300, D_BF16),
+    CASE(EXACT, NVFP4, E2M1, E2M1, QUANTIZED, 200, 131, 300, D_BF16_ALPHA_C),
+    CASE(EXACT, E4M3, E1M2, E1M2, NEAR, 257, 129, 500, D_BF16),
+    CASE(EXACT, E4M3, E2M1, E1M2, FEW_FAR, 200, 131, 300, D_BF16_ALPHA_C),
+    CASE(EXACT, E4M3, INT4, E2M1, ANY, 63, 200, 333, D_F32_ALPHA_C),
+    CASE(EXACT, E4M3, E1M2, INT4, NEAR, 130, 71, 300, D_I64),
+    CASE(EXACT, E4M3, INT4, INT4, ANY, 129, 40, 300, D_I64),
+    CASE(EXACT, E4M3, E2M1, E2M1, ANY, 1, 1, 16, D_BF16),
 };
 #define QUICK_GEMMS 7            // numbered before the larger tensors
 #define FIRST_GEMMS 18           // numbered before the other quantizers
@@ -295,29 +305,62 @@ static ufp4_status_t make_operand(const gemm_case_t *c, int is_b, uint64_t id,
   return status;
 }
 
+/** @p how as case @p c wants it, with C or other sums, drawn by @p id, in *added, which the caller
+ * frees. */
+static ufp4_status_t make_how(const gemm_case_t *c, uint64_t id, ufp4_gemm_t *how, void **added) {
+  const int64_t count = c->m * c->n;
+  how->contract = c->contract;
+  how->alpha = 1;
+  how->d_dtype = c->d == D_I64                              ? UFP4_DTYPE_I64
+                 : c->d == D_BF16 || c->d == D_BF16_ALPHA_C ? UFP4_DTYPE_BF16
+                                                            : UFP4_DTYPE_F32;
+  if (c->d == D_F32 || c->d == D_BF16) return UFP4_OK;
+  uint32_t *values = tensor(DATA_WIDE, id, count * (c->d == D_I64 ? 2 : 1));
+  *added = values;
+  if (values == NULL) return UFP4_ERROR_MEMORY;
+  if (c->d == D_I64) {
+    int64_t *sums = *added;
+    for (int64_t i = 0; i < count; i++) sums[i] /= 1 << 20;
+    how->accumulate = sums;
+    how->accumulate_ld = c->n;
+  } else {
+    how->alpha = 0.3F;
+    how->c = *added;
+    how->c_ld = c->n;
+  }
+  return UFP4_OK;
+}
+
+static size_t dtype_bytes(ufp4_dtype_t dtype) {
+  return dtype == UFP4_DTYPE_I64 ? 8 : dtype == UFP4_DTYPE_BF16 ? 2 : 4;
+}
+
 static ufp4_status_t multiply(const gemm_case_t *c, const engine_t *engine,
                               const ufp4_cuda_choice_t *choice, const ufp4_operand_t *a,
                               const ufp4_operand_t *b, uint64_t *hash) {
-  const ufp4_gemm_t how = {
-      .contract = c->contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1, .threads = engine->threads};
-  const size_t bytes = (size_t)(c->m * c->n) * sizeof(float);
-  float *d = malloc(bytes);
-  if (d == NULL) return UFP4_ERROR_MEMORY;
-  ufp4_status_t status = engine->state == NULL
-                             ? ufp4_gemm(a, b, &how, d, c->n)
-                             : ufp4_cuda_gemm_with(engine->state, choice, a, b, &how, d, c->n);
+  ufp4_gemm_t how = {.threads = engine->threads};
+  void *added = NULL;
+  ufp4_status_t status = make_how(c, 1002, &how, &added);
+  const size_t bytes = (size_t)(c->m * c->n) * dtype_bytes(how.d_dtype);
+  void *d = malloc(bytes);
+  if (status == UFP4_OK && d == NULL) status = UFP4_ERROR_MEMORY;
+  if (status == UFP4_OK)
+    status = engine->state == NULL
+                 ? ufp4_gemm(a, b, &how, d, c->n)
+                 : ufp4_cuda_gemm_with(engine->state, choice, a, b, &how, d, c->n);
   if (status == UFP4_OK) *hash = hash_bytes(hash_start(), d, bytes);
   free(d);
+  free(added);
   return status;
 }
 
 static ufp4_status_t run_gemm(int n, const engine_t *engine, char name[64], uint64_t *hash) {
   const gemm_case_t *c = &gemm_cases[n / CHOICES];
   const ufp4_cuda_choice_t *choice = &choices[n % CHOICES];
-  snprintf(name, 64, "gemm_%s_%s_%s_%s_%lldx%lldx%lld_tile%d_%s", contract_names[c->contract],
+  snprintf(name, 64, "gemm_%s_%s_%s_%s_%lldx%lldx%lld_tile%d_%s%s", contract_names[c->contract],
            scale_names[c->scale], elem_names[c->a], elem_names[c->b], (long long)c->m,
            (long long)c->n, (long long)c->k, choice->tile,
-           choice->product == UFP4_CUDA_PRODUCT_BF16 ? "bf16" : "int8");
+           choice->product == UFP4_CUDA_PRODUCT_BF16 ? "bf16" : "int8", d_names[c->d]);
   ufp4_operand_t a = {0}, b = {0};
   ufp4_status_t status = make_operand(c, 0, 2u * (unsigned)n / CHOICES, &a);
   if (status == UFP4_OK) status = make_operand(c, 1, 1001, &b);
@@ -346,17 +389,17 @@ static int section_cases(section_t section) {
   switch (section) {
     case SMALL:
     case LARGE:
-      return legal_count();
+      return count_of(is_combination);
     case QUICK:
       return QUICK_GEMMS * CHOICES;
     case GEMMS:
       return (FIRST_GEMMS - QUICK_GEMMS) * CHOICES;
     case TILED:
-      return tiled_count();
+      return count_of(is_tiled);
     case MORE_GEMMS:
       return (ALL_GEMMS - FIRST_GEMMS) * CHOICES;
     default:
-      return other_count();
+      return count_of(is_other);
   }
 }
 
@@ -386,23 +429,55 @@ int cases_is_quick(int n) {
   return c->m * c->n * c->k <= QUICK_PRODUCTS;
 }
 
+static const char *gemm_way(int n) {
+  const gemm_case_t *c = &gemm_cases[n / CHOICES];
+  const ufp4_cuda_choice_t *choice = &choices[n % CHOICES];
+  if (c->d != D_F32) return "outputs";
+  if (c->scale == UFP4_SCALE_E8M0) return "e8m0";
+  if (c->scale == UFP4_SCALE_NVFP4) return "nvfp4";
+  if (choice->tile == 64) return "tile64";
+  if (c->contract == UFP4_CONTRACT_EXACT)
+    return c->scales == SCALES_QUANTIZED || c->scales == SCALES_NEAR ? "exact_near" : "exact_far";
+  return c->scale == UFP4_SCALE_FP32 || choice->product == UFP4_CUDA_PRODUCT_INT8 ? "tile128"
+                                                                                  : "fp32";
+}
+
+const char *cases_way(int n) {
+  switch (section_of(&n)) {
+    case SMALL:
+    case LARGE:
+      return "quantize";
+    case OTHER_SMALL:
+    case OTHER_LARGE:
+      return "scales";
+    case TILED:
+      return "quick";
+    case QUICK:
+      return gemm_way(n);
+    case GEMMS:
+      return gemm_way(n + QUICK_GEMMS * CHOICES);
+    default:
+      return gemm_way(n + FIRST_GEMMS * CHOICES);
+  }
+}
+
 ufp4_status_t cases_run(int n, const engine_t *engine, char name[64], uint64_t *hash) {
   const section_t section = section_of(&n);
   // Over 64,000 blocks each of the large ones: more than a million together.
   switch (section) {
     case SMALL:
     case LARGE:
-      return run_quantize(n, UFP4_DTYPE_F32, combination(nth_legal(n)),
+      return run_quantize(n, UFP4_DTYPE_F32, combination(nth(is_combination, n)),
                           section == LARGE ? 1000 : 65 + n, section == LARGE ? 1040 : 131, engine,
                           name, hash);
     case OTHER_SMALL:
     case OTHER_LARGE:
-      return run_quantize(n, UFP4_DTYPE_F32, other_combination(nth_other(n)),
+      return run_quantize(n, UFP4_DTYPE_F32, other_combination(nth(is_other, n)),
                           section == OTHER_LARGE ? 1000 : 65 + n,
                           section == OTHER_LARGE ? 1040 : 131, engine, name, hash);
     case TILED:
-      return run_quantize(n, n % 2 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32, combination(nth_tiled(n)),
-                          100, 200, engine, name, hash);
+      return run_quantize(n, n % 2 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32,
+                          combination(nth(is_tiled, n)), 100, 200, engine, name, hash);
     case QUICK:
       return run_gemm(n, engine, name, hash);
     case GEMMS:

@@ -16,6 +16,10 @@ int cases_count(void);
 int cases_fewest(void);
 /** Whether case @p n is one of the smaller ones. */
 int cases_is_quick(int n);
+/** The kernels that case @p n runs: "quantize", "scales" (NVFP4, E8M0 and the transform in BF16),
+ * "quick"; "tile64", "tile128" (INT8 products and FP32 scales), "fp32", "exact_near", "exact_far",
+ * "e8m0", "nvfp4"; and "outputs", all kernels of GEMMs with results that are not plain FP32. */
+const char *cases_way(int n);
 /** Case @p n: a name of no more than 63 characters, and the hash. */
 ufp4_status_t cases_run(int n, const engine_t *engine, char name[64], uint64_t *hash);
 

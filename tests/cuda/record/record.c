@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ufp4_cuda_record: what a GPU computes and how fast, as a file that any machine can check against
 // the golden model.
-//   ufp4_cuda_record -o FILE [--quick] [--size N]
-//     runs every case and the figures on the GPU, and writes FILE
+//   ufp4_cuda_record -o FILE [--quick] [--way NAME] [--size N]
+//     runs every case and the figures on the GPU, and writes FILE; or the smaller cases; or
+//     those of one way of a kernel (cases_way), or with the name none the figures alone
+//   ufp4_cuda_record --ways
+//     prints the names of ways
 //   ufp4_cuda_record --check FILE
 //     computes the same cases on the CPU and compares the hashes
 // Needs nothing but the golden model and libufp4_cuda.so.
@@ -20,7 +23,7 @@
 enum { EXIT_MISMATCH = 1, EXIT_USAGE = 2, EXIT_DEVICE = 3 };
 
 typedef struct {
-  const char *output, *check;
+  const char *output, *check, *way;
   int quick;
   int64_t size;
 } choices_t;
@@ -50,6 +53,34 @@ static void end(int signal) {
   _exit(EXIT_DEVICE);
 }
 
+#define NO_WAY "none"
+
+static int is_wanted(int n, int quick, const char *way) {
+  return (!quick || cases_is_quick(n)) && (way == NULL || strcmp(cases_way(n), way) == 0);
+}
+
+static int way_cases(int quick, const char *way) {
+  const int all = cases_count();
+  int count = 0;
+  for (int n = 0; n < all; n++) count += is_wanted(n, quick, way);
+  return count;
+}
+
+/** Each name once, where it comes first. */
+static int print_ways(void) {
+  const char *seen[32];
+  const int all = cases_count();
+  int count = 0;
+  for (int n = 0; n < all; n++) {
+    const char *way = cases_way(n);
+    int i = 0;
+    while (i < count && strcmp(seen[i], way) != 0) i++;
+    if (i == count && count < 32) seen[count++] = way;
+  }
+  for (int i = 0; i < count; i++) puts(seen[i]);
+  return 0;
+}
+
 static void write_device(FILE *file, const ufp4_backend_state_t *state, int argc, char **argv) {
   ufp4_cuda_description_t gpu;
   ufp4_cuda_describe(state, &gpu);
@@ -66,7 +97,7 @@ static void write_device(FILE *file, const ufp4_backend_state_t *state, int argc
 static ufp4_status_t write_hashes(FILE *file, const choices_t *choices, const engine_t *engine) {
   for (int n = 0; n < cases_count(); n++) {
     uint64_t hash;
-    if (choices->quick && !cases_is_quick(n)) continue;
+    if (!is_wanted(n, choices->quick, choices->way)) continue;
     ufp4_status_t status = cases_run(n, engine, at, &hash);
     if (status != UFP4_OK) return status;
     fprintf(file, "hash %d %s %016llx\n", n, at, (unsigned long long)hash);
@@ -106,6 +137,8 @@ static ufp4_status_t record(FILE *file, const choices_t *choices, int argc, char
       ufp4_backend_cuda.open(&options, &configurations[0], message, &engine.state);
   if (status != UFP4_OK) return status;
   write_device(file, engine.state, argc, argv);
+  if (choices->way != NULL)
+    fprintf(file, "way %s %s\n", choices->way, choices->quick ? "quick" : "all");
   status = write_hashes(file, choices, &engine);
   ufp4_backend_cuda.close(engine.state);
   if (status == UFP4_OK && choices->size != 0) {
@@ -123,6 +156,7 @@ static int write_record(const choices_t *choices, int argc, char **argv) {
   snprintf(beside, sizeof beside, "%s.part", choices->output);
   FILE *file = fopen(beside, "w");
   if (file == NULL) return fail(EXIT_USAGE, "the output cannot be written");
+  setvbuf(file, NULL, _IOLBF, BUFSIZ);  // what is there when a kernel hangs stays in FILE.part
   signal(SIGTERM, end);
   ufp4_status_t status = record(file, choices, argc, argv, &message);
   const int whole = fclose(file) == 0;
@@ -155,8 +189,8 @@ static int check_line(const char *line) {
 }
 
 static int check_record(const char *path) {
-  char line[512];
-  int right = 0, wrong = 0;
+  char line[512], way[32], size[8];
+  int right = 0, wrong = 0, fewest = cases_fewest();
   FILE *file = fopen(path, "r");
   if (file == NULL) return fail(EXIT_USAGE, "the record cannot be read");
   if (fgets(line, sizeof line, file) == NULL || strcmp(line, MAGIC "\n") != 0) {
@@ -164,13 +198,15 @@ static int check_record(const char *path) {
     return fail(EXIT_USAGE, "the file is no record: its first line should be " MAGIC);
   }
   while (fgets(line, sizeof line, file) != NULL) {
+    if (sscanf(line, "way %31s %7s", way, size) == 2)
+      fewest = way_cases(strcmp(size, "quick") == 0, way);
     const int what = check_line(line);
     right += what > 0;
     wrong += what < 0;
   }
   fclose(file);
   printf("%s: %d hashes equal the golden model's, %d differ\n", path, right, wrong);
-  return wrong != 0 || right < cases_fewest() ? EXIT_MISMATCH : 0;
+  return wrong != 0 || right < fewest ? EXIT_MISMATCH : 0;
 }
 
 // --- Command ------------------------------------------------------------------------------------
@@ -178,19 +214,23 @@ static int check_record(const char *path) {
 static int usage(void) {
   return fail(
       EXIT_USAGE,
-      "usage: ufp4_cuda_record -o FILE [--quick] [--size N (0: no figures)], or --check FILE");
+      "usage: ufp4_cuda_record -o FILE [--quick] [--way NAME] [--size N (0: no figures)], or "
+      "--check FILE, or --ways");
 }
 
 int main(int argc, char **argv) {
   choices_t choices = {.size = 8192};
   for (int i = 1; i < argc; i++) {
     const int more = i + 1 < argc;
+    if (strcmp(argv[i], "--ways") == 0 && argc == 2) return print_ways();
     if (strcmp(argv[i], "--quick") == 0) {
       choices.quick = 1;
     } else if (strcmp(argv[i], "-o") == 0 && more) {
       choices.output = argv[++i];
     } else if (strcmp(argv[i], "--check") == 0 && more) {
       choices.check = argv[++i];
+    } else if (strcmp(argv[i], "--way") == 0 && more) {
+      choices.way = argv[++i];
     } else if (strcmp(argv[i], "--size") == 0 && more) {
       choices.size = atoll(argv[++i]);
     } else {
@@ -198,5 +238,7 @@ int main(int argc, char **argv) {
     }
   }
   if ((choices.output == NULL) == (choices.check == NULL)) return usage();
+  if (choices.way != NULL && strcmp(choices.way, NO_WAY) != 0 && way_cases(0, choices.way) == 0)
+    return fail(EXIT_USAGE, "--way: no such way; --ways prints them, and " NO_WAY " has no case");
   return choices.check != NULL ? check_record(choices.check) : write_record(&choices, argc, argv);
 }
