@@ -656,5 +656,59 @@ def test_needs_no_library():
     check_equal(done.stdout, "[]\n", done.stderr)
 
 
+def watched_records():
+    """As ufp4.torch.Watch gives them: two layers, two steps, all six copies; one of NVFP4's, one without a number."""
+    from ufp4.report import _rounding
+
+    return [
+        {
+            "step": step,
+            "layer": layer,
+            "pass": pass_,
+            "operand": operand,
+            "sqnr_db": 20.25 + i,
+            "kept": None if (step, layer, i) == (100, "b.fc1", 5) else 0.9875,
+            "bucket_ratio": 0.75,
+            "zeros": 0.0625,
+            "saturated": 0.0,
+            "tensor_exponent": 0 if layer == "b.fc1" else -3,
+            "tensor_scale": 0.125 if layer == "b.fc1" else 1.0,
+        }
+        for step in (0, 100)
+        for layer in ("a", "b.fc1")
+        for i, (pass_, operand) in enumerate(_rounding.PLACES)
+    ]
+
+
+def test_what_rounding_did_is_printed_and_drawn():
+    records = watched_records()
+    again = {**records[0], "sqnr_db": 1.5}
+    pathlib.Path("run.jsonl").write_text("".join(json.dumps(record) + "\n" for record in [again, *records]))
+    done = call("run.jsonl")
+    check(done.returncode == 0, f"{done}")
+    lines = done.stdout.splitlines()
+    check_equal(len(lines), 13, "a line for each copy of the last step")
+    check_equal(lines[1].split(), "a fprop x 100 20.25 0.9875 0.750 0.0625 0.0000 -3.0".split(), lines[0])
+    check_equal(lines[12].split(), "b.fc1 wgrad x 100 25.25 nan 0.750 0.0625 0.0000 3.0".split(), lines[0])
+    check_equal(report.rounding_table(records), done.stdout, "of the records")
+    picture = pathlib.Path("run.svg").read_text()
+    for words in ("SQNR, dB", "Share of saturated scales", "dy of wgrad", "x of fprop"):
+        check(f">{words}</text>" in picture, f"{words} in the picture")
+    report.write_rounding("again.svg", report.read_rounding("run.jsonl"))
+    check_equal(pathlib.Path("again.svg").read_text(), picture, "the same records, the same bytes")
+
+
+def test_what_no_watch_wrote_is_refused():
+    for text, words in (
+        ("", "there is no record in it"),
+        ("{}\n", "line 1 is no record of ufp4.torch.Watch"),
+        (json.dumps(watched_records()[0]) + "\n{", "line 2 is no record"),
+        (json.dumps({**watched_records()[0], "zeros": "0"}), "'0' is no number"),
+    ):
+        pathlib.Path("bad.jsonl").write_text(text)
+        bad = call("bad.jsonl")
+        check(bad.returncode == 2 and words in bad.stderr and bad.stderr.count("\n") == 1, f"{bad}")
+
+
 if __name__ == "__main__":
     bench.main(globals())

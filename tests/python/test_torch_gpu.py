@@ -57,8 +57,8 @@ def stand_in(captured=False, number=0):
     """Every tensor counts as one of GPU @p number."""
     if "UFP4_CUDA_LIBRARY" not in os.environ:
         raise bench.Skipped("needs the emulated GPU")
-    kept = {name: getattr(gpu, name) for name in ("takes", "_number", "_stream", "_is_captured")}
-    gpu.takes, gpu._number, gpu._stream, gpu._is_captured = (
+    kept = {name: getattr(gpu, name) for name in ("takes", "_number", "_stream", "is_captured")}
+    gpu.takes, gpu._number, gpu._stream, gpu.is_captured = (
         lambda tensor: True,
         lambda device: number,
         lambda device: STREAM,
@@ -86,6 +86,22 @@ def test_layers_have_the_bits_of_the_cpu():
         for shape in ((1, 1, 1), (40, 50, 35), (17, 130, 16)):
             check_step(recipe, shape, seed=9 + i, step=3, layer=i)
         check_step(recipe, (33, 20, 40), torch.bfloat16, rank=5)
+
+
+def test_rounding_is_recorded_as_on_the_cpu():
+    x, _, dy = tensors(40, 50, 35)
+    for recipe in ("ufp4", "e2m1", "nvfp4/rht=wgrad", "mxfp4"):
+        layer = ut.Linear(50, 35, recipe=recipe)
+        kept = []
+        for place in (contextlib.nullcontext, stand_in):
+            layer.ids[0] = 0
+            with place(), ut.Watch(layer) as watch:
+                layer(x).backward(dy)
+            kept.append(watch.records)
+        check_equal(kept[1], kept[0], recipe)
+    with stand_in(captured=True), ut.Watch(layer, every=1) as watch, torch.no_grad():
+        layer(x)
+        check_equal(watch.records, [], "nothing is copied to the host while a stream is captured")
 
 
 @slow

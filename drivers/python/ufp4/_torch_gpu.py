@@ -85,7 +85,7 @@ def _stream(device):
     return torch.cuda.current_stream(device).cuda_stream
 
 
-def _is_captured():
+def is_captured():
     return torch.cuda.is_current_stream_capturing()
 
 
@@ -118,7 +118,7 @@ def _gpu(device):
     with _opening:
         if number not in _open:
             library, message, gpu = _library(), c.Message(), c_void_p()
-            if _is_captured():
+            if is_captured():
                 raise RuntimeError(
                     f"GPU {number} is not open, and a stream that is captured cannot open it: call a layer on it before"
                 )
@@ -179,7 +179,7 @@ def _new_copy(tensor, how):
 
 def _refuse_repeated_bytes(made, hows):
     drawn = any(how.round == SR or (how.rht and made._struct.signs) for how in hows)
-    if drawn and _is_captured():
+    if drawn and is_captured():
         raise RuntimeError(
             f"recipe {made.name}: a CUDA graph would repeat the random bytes of the step that was captured; "
             "capture what rounds to nearest and has fixed signs"

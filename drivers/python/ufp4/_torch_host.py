@@ -39,12 +39,16 @@ class _Made:
         return _tensors(self.quantized)
 
 
-def _block(made):
+def is_captured():
+    return False
+
+
+def block(made):
     return made._struct.block or _quantize.s.SCALE_BLOCK[made._struct.scale]
 
 
 def scales_shape(made, rows, cols):
-    return rows, -(-cols // _block(made))
+    return rows, -(-cols // block(made))
 
 
 def quantize(made, matrix, tensor, hows):
@@ -83,7 +87,7 @@ def _operand(made, copy):
         rows=copy.rows,
         cols=copy.cols,
         blocks=-(-copy.cols // 16),
-        block=_block(made),
+        block=block(made),
         scale_blocks=copy.scales.shape[1],
         codes=copy.codes.data_ptr(),
         scales=None if f32 else copy.scales.data_ptr(),

@@ -14,6 +14,7 @@ from . import _quantize
 from . import _recipe
 from . import _torch_gpu as gpu
 from . import _torch_host as host
+from . import _torch_measure as measure
 from . import _torch_steps as steps
 from ._recipe import recipe as make_recipe
 
@@ -97,13 +98,17 @@ def check_points(made, size, what, owner):
         )
 
 
-def _copies(made, tensor, hows):
+def _copies(made, tensor, hows, step):
     tensor = _dense(tensor)
     for how in hows if made._struct.rht_size > 16 else ():
         if how.rht:
             layer, role = how.tensor_id >> 4 & 4095, how.tensor_id >> 1 & 7
             check_points(made, tensor.shape[1 - how.axis], ALONG[role][how.axis], f"layer {layer}")
-    return _place(tensor).quantize(made, _matrix(tensor), tensor, hows)
+    place = _place(tensor)
+    copies = place.quantize(made, _matrix(tensor), tensor, hows)
+    if measure.current.call is not None:
+        measure.current.call.add(made, tensor, step, hows, copies, place)
+    return copies
 
 
 def _product(place, made, left, right, dtype):
@@ -134,14 +139,14 @@ class _Source:
         self.row, self.backward = None, tensor
         saved = None
         if wants_col and not again:
-            *rows, saved = _copies(made, tensor, [row, col] if wants_row else [col])
+            *rows, saved = _copies(made, tensor, [row, col] if wants_row else [col], ids[0])
             self.row = rows[0] if rows else None
         elif wants_row or again:
-            (self.row,) = _copies(made, tensor, [row])
+            (self.row,) = _copies(made, tensor, [row], ids[0])
         if again and wanted:
             self.backward = _place(tensor).dequantize(made, self.row, row)
         if wants_col and again:
-            (saved,) = _copies(made, self.backward, [col])
+            (saved,) = _copies(made, self.backward, [col], ids[0])
         if saved is None:
             plain = _rounded(made, self.backward).clone() if wanted else _nothing(tensor)
             self.saved = plain, _nothing(tensor), _nothing(tensor)
@@ -239,7 +244,8 @@ def _compute_backward(
     axes = [
         axis for axis, pass_, need in ((ROW, DGRAD, need_dx), (COL, WGRAD, need_dw)) if need and _quantizes(made, pass_)
     ]
-    made_of_dy = dict(zip(axes, _copies(made, dy, [_how(made, DY, axis, ids) for axis in axes]))) if axes else {}
+    hows = [_how(made, DY, axis, ids) for axis in axes]
+    made_of_dy = dict(zip(axes, _copies(made, dy, hows, ids[0]))) if axes else {}
     dx, dw = dy.new_empty(0, dtype=x_dtype), dy.new_empty(0, dtype=w_dtype)
     if ROW in made_of_dy:
         dx = _product(_place(dy), made, made_of_dy[ROW], host.Copy(w_codes, w_scales, w_words, cin, cout), x_dtype)
@@ -270,13 +276,19 @@ def _(
 def _setup(ctx, inputs, output):
     x, w, _, ctx.recipe, ctx.need_dx, ctx.need_dw = inputs
     ctx.cin, ctx.dtypes = x.shape[1], (x.dtype, w.dtype)
+    ctx.watched = measure.current.call
     ctx.save_for_backward(*output[1:])
 
 
 def _grad(ctx, dy, *_, compute=torch.ops.ufp4.linear_backward):
     if torch.is_grad_enabled():  # where nothing were said, the second derivative would be 0
         raise RuntimeError("ufp4's layers are differentiable once; create_graph asks for a second derivative")
-    dx, dw = compute(dy, *ctx.saved_tensors, ctx.recipe, ctx.cin, ctx.need_dx, ctx.need_dw, *ctx.dtypes)
+    saved = ctx.saved_tensors  # for which a checkpoint repeats calls
+    measure.current.call = ctx.watched
+    try:
+        dx, dw = compute(dy, *saved, ctx.recipe, ctx.cin, ctx.need_dx, ctx.need_dw, *ctx.dtypes)
+    finally:
+        measure.current.call = None
     return dx if ctx.need_dx else None, dw if ctx.need_dw else None, None, None, None, None
 
 

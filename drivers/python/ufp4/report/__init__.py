@@ -3,8 +3,8 @@
 and of held-out losses of your own.
 
 ``python -m ufp4.report DIR`` draws DIR/report.html from the files that train, explore or ppa left there;
-``python -m ufp4.report FILE.csv`` compares the losses of your own runs. Needs scipy, matplotlib and jinja2, which
-``pip install 'ufp4[report]'`` brings.
+``python -m ufp4.report FILE.csv`` compares the losses of your own runs, and ``python -m ufp4.report FILE.jsonl`` draws
+what ufp4.torch.Watch has recorded. Needs scipy, matplotlib and jinja2, which ``pip install 'ufp4[report]'`` brings.
 """
 
 import contextlib
@@ -12,10 +12,10 @@ import csv
 import json
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["draw", "read_losses", "table", "write_page"]
+__all__ = ["draw", "read_losses", "read_rounding", "rounding_table", "table", "write_page", "write_rounding"]
 
 _MEASURED = "what train, explore or ppa writes"
 
@@ -152,6 +152,30 @@ def write_page(
             parts=[part],
         ),
     )
+
+
+def read_rounding(path: str | os.PathLike) -> list[dict[str, Any]]:
+    """The records of a file that ufp4.torch.Watch has written, by their steps; of one that is there twice, as after a
+    resumed run, the last."""
+    from . import _rounding
+
+    with _as_kind(path, "what ufp4.torch.Watch writes", ValueError), open(path, encoding="utf-8") as file:
+        return _rounding.read(file)
+
+
+def rounding_table(records: Iterable[Mapping[str, Any]]) -> str:
+    """The table of each layer's last record, as text."""
+    from . import _rounding
+
+    return _rounding.table(records) + "\n"
+
+
+def write_rounding(path: str | os.PathLike, records: Iterable[Mapping[str, Any]]) -> None:
+    """Draws records over their steps into an SVG file: for each operand of each pass the median of the layers,
+    and their range."""
+    from . import _draw, _rounding
+
+    _draw.write(path, _rounding.svg(list(records)))
 
 
 def _read_json(path):

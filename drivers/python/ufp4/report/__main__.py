@@ -48,6 +48,15 @@ def compare(options):
     report.write_page(options.output or pathlib.Path(options.path).with_suffix(".html"), losses, **chosen)
 
 
+def watched(options):
+    """Of the lines of a Watch."""
+    from ufp4 import report
+
+    records = report.read_rounding(options.path)
+    say(report.rounding_table(records))
+    report.write_rounding(options.output or pathlib.Path(options.path).with_suffix(".svg"), records)
+
+
 def run(options):
     from ufp4 import report
     from ufp4.report import _bias, _draw, _train
@@ -63,6 +72,8 @@ def run(options):
         _draw.write(options.plot, picture)
     elif pathlib.Path(options.path).is_dir() or options.path.endswith(".json"):
         report.draw(options.path)
+    elif options.path.endswith(".jsonl"):
+        watched(options)
     else:
         compare(options)
 
@@ -70,16 +81,20 @@ def run(options):
 def main():
     parser = argparse.ArgumentParser(
         prog="python -m ufp4.report",
-        description="Draws what ufp4 train, ufp4 explore or ufp4 ppa has measured, or compares your own runs.",
+        description="Draws what ufp4 train, ufp4 explore, ufp4 ppa or ufp4.torch.Watch has measured, "
+        "or compares your own runs.",
     )
     parser.add_argument(
         "path",
         nargs="?",
-        metavar="DIR|FILE.csv",
+        metavar="DIR|FILE.csv|FILE.jsonl",
         help="what -o of train, explore or ppa named: its report.html is drawn; or a CSV with "
-        "the columns recipe, seed and held_loss: the comparisons are printed and drawn",
+        "the columns recipe, seed and held_loss: the comparisons are printed and drawn; or what ufp4.torch.Watch "
+        "has written: its table is printed, and drawn over the steps",
     )
-    parser.add_argument("-o", dest="output", metavar="PAGE.html", help="of a CSV (default: its name with .html)")
+    parser.add_argument(
+        "-o", dest="output", metavar="FILE", help="of a CSV or JSONL (default: its name with .html or .svg)"
+    )
     parser.add_argument(
         "--base", metavar="RECIPE", help="of a CSV: what the others are compared with (default bf16, or fp32)"
     )
@@ -88,7 +103,7 @@ def main():
     parser.add_argument("--plot", metavar="FILE.svg", help="draws what bias --json has printed, on standard input")
     options = parser.parse_args()
     if sum(map(bool, (options.path, options.tables, options.json, options.plot))) != 1:
-        parser.error("one of DIR, FILE.csv, --tables, --json and --plot is needed")
+        parser.error("one of DIR, FILE.csv, FILE.jsonl, --tables, --json and --plot is needed")
     try:
         run(options)
     except ImportError as error:

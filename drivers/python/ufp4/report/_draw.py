@@ -54,7 +54,7 @@ def _inline(svg):
 
 
 @contextlib.contextmanager
-def picture(width, height, panels=1, **options):
+def picture(width, height, panels=1, rows=1, **options):
     """Gives (axes, out): axes to draw on, in a size of inches;
     afterwards out["svg"] has the picture for a page, out["file"] for a file."""
     import matplotlib
@@ -63,7 +63,7 @@ def picture(width, height, panels=1, **options):
     out = {}
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, "backend": "svg", **STYLE}):
         figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.subplots(1, panels, **options)
+        axes = figure.subplots(rows, panels, **options)
         yield axes, out
         out["file"] = _svg(figure)
         out["svg"] = _inline(out["file"])

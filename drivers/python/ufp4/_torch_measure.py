@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the quantized copies of a layer say of its rounding, and in which watched layer a thread is."""
+
+import math
+import threading
+
+import torch
+
+from . import _quantize
+from . import _torch_host as host
+from ._recipe import PASSES, ROLES, axis_in_pass
+
+
+class _Current(threading.local):
+    """call: what is told of the copies that this thread makes, a Hook of _torch_watch; None: nobody watches."""
+
+    call = None
+
+
+current = _Current()
+# By role and axis; each copy is that of one pass.
+PASS_OF = {
+    (role, axis): PASSES[number]
+    for number in range(len(PASSES))
+    for role in range(len(ROLES))
+    if (axis := axis_in_pass(role, number)) is not None
+}
+LARGEST = {"e4m3": 126, "nvfp4": 126, "e8m0": 254, "fp32": torch.finfo(torch.float32).max}  # scales as they are stored
+INT4 = _quantize.s.ELEMS.index("int4")
+
+
+def _finite(value):
+    """None stands for what is no number in JSON."""
+    value = float(value)
+    return value if math.isfinite(value) else None
+
+
+def _errors(exact, values):
+    """SQNR in dB and kept signal, of the numbers that are finite in both."""
+    exact, values = exact.double(), values.double()
+    good = exact.isfinite() & values.isfinite()
+    exact, values = exact.where(good, 0), values.where(good, 0)
+    signal, dot = float((exact * exact).sum()), float((values * exact).sum())
+    noise = float((values - exact).square_().sum())
+    if signal == 0:
+        return None, None
+    return _finite(10 * math.log10(signal / noise)) if noise else None, _finite(dot / signal)
+
+
+def _plain_scales(scale, stored):
+    """Scales without the sign of E4M3, which says nothing of their size; and which are numbers."""
+    if scale == "fp32":
+        return stored, ~stored.isnan()
+    stored = stored & 127 if scale in ("e4m3", "nvfp4") else stored
+    return stored, stored != (255 if scale == "e8m0" else 127)
+
+
+def _use_of_codes(elem, codes, good, block, cols):
+    """Bucket ratio and share of zeros, of the blocks whose scale is a number."""
+    codes = torch.stack([codes & 15, codes >> 4], -1).reshape(codes.shape[0], -1)[:, :cols]
+    kept = codes[good.repeat_interleave(block, 1)[:, :cols]]
+    counts = torch.bincount(kept.int(), minlength=16).cpu().double()
+    if elem != INT4:  # whose code 8 is no zero
+        counts[0] += counts[8]
+        counts[8] = 0
+    total = float(counts.sum())
+    if not total:
+        return None, None
+    shares = counts[counts > 0] / total
+    return math.exp(-float((shares * shares.log()).sum())) / 15, float(counts[0]) / total
+
+
+@torch.no_grad()
+def figures(made, tensor, how, copy, place):
+    """Of one copy of a tensor, as :class:`ufp4.torch.Watch` says."""
+    scale = _quantize.s.SCALES[made._struct.scale]
+    codes, stored, words = copy.saved()
+    exact = tensor.T if how.axis else tensor
+    cols = codes.shape[1] * 2 if how.rht else exact.shape[1]  # a transform makes numbers of the padding
+    sqnr, kept = _errors(exact, place.dequantize(made, copy, how))
+    scales, good = _plain_scales(scale, stored)
+    ratio, zeros = _use_of_codes(made._struct.elem, codes, good, host.block(made) if place is host else 16, cols)
+    count = int(good.sum())
+    return {
+        "sqnr_db": sqnr,
+        "kept": kept,
+        "bucket_ratio": ratio,
+        "zeros": zeros,
+        "saturated": float((scales[good] == LARGEST[scale]).sum()) / count if count else None,
+        "tensor_exponent": int(words[0]) if scale == "e4m3" else 0,
+        "tensor_scale": _finite(words[1:2].view(torch.float32)) if scale == "nvfp4" else 1.0,
+    }
