@@ -46,14 +46,59 @@ typedef struct {
   ufp4_message_t message, *notes;
 } mmio_t;
 
-// --- Time and the interrupt ---------------------------------------------------------------------
-
 static uint64_t mmio_now(void *user) {
   struct timespec time;
   (void)user;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (uint64_t)time.tv_sec * 1000000u + (uint64_t)time.tv_nsec / 1000u;
 }
+
+// --- Another program ----------------------------------------------------------------------------
+
+// The lock does not reach a program in a container, whose /run/lock is its own, nor another core
+// that was given the same memory. So each program leaves a number in the memory before it resets
+// the core, and looks for it before each write and after each read, of memory and of registers. One
+// that finds another's there trusts nothing any more and writes nothing: only what it had begun to
+// write when the other one came still arrives.
+static void leave_nonce(mmio_t *mmio) {
+  const uint64_t place = mmio->memory.address + NONCE_OFFSET;
+  if (getentropy(&mmio->nonce, sizeof mmio->nonce) != 0) mmio->nonce = 0;
+  mmio->nonce ^= mmio_now(mmio) << 22 ^ (uint64_t)getpid();
+  ufp4_bare_mapped_memory_write(mmio, place, &mmio->nonce, sizeof mmio->nonce);
+}
+
+static ufp4_status_t check_nonce(mmio_t *mmio) {
+  uint64_t got = 0;
+  __sync_synchronize();  // what was read before was read before it
+  ufp4_bare_mapped_memory_read(mmio, mmio->memory.address + NONCE_OFFSET, &got, sizeof got);
+  if (got == mmio->nonce) return UFP4_OK;
+  ufp4_message_set(&mmio->message, "another program has begun to use this core, or its memory");
+  return UFP4_ERROR_DEVICE;
+}
+
+// What was read is trusted where nobody else had come by then.
+static ufp4_status_t mmio_register_read(void *user, uint32_t offset, uint32_t *value) {
+  ufp4_bare_mapped_register_read(user, offset, value);
+  return check_nonce(user);
+}
+
+static ufp4_status_t mmio_register_write(void *user, uint32_t offset, uint32_t value) {
+  const ufp4_status_t status = check_nonce(user);
+  return status == UFP4_OK ? ufp4_bare_mapped_register_write(user, offset, value) : status;
+}
+
+static ufp4_status_t mmio_memory_read(void *user, uint64_t address, void *data, uint64_t bytes) {
+  ufp4_bare_mapped_memory_read(user, address, data, bytes);
+  return check_nonce(user);
+}
+
+static ufp4_status_t mmio_memory_write(void *user, uint64_t address, const void *data,
+                                       uint64_t bytes) {
+  const ufp4_status_t status = check_nonce(user);
+  return status == UFP4_OK ? ufp4_bare_mapped_memory_write(user, address, data, bytes) : status;
+}
+
+// --- Time and the interrupt ---------------------------------------------------------------------
 
 static ufp4_status_t mmio_run(void *user, uint64_t ticks) {
   const struct timespec time = {.tv_sec = (time_t)(ticks / 1000000u),
@@ -78,13 +123,13 @@ static int enable(mmio_t *mmio) {
 // A core that works on a long job counts its cycles, and its own watchdog ends one that hangs; so
 // only a core whose cycles stand still is given up. After a pause of the program's it begins anew.
 static ufp4_status_t check_alive(mmio_t *mmio) {
-  const ufp4_bare_t bare = {
-      .io = {mmio, ufp4_bare_mapped_register_read, ufp4_bare_mapped_register_write, NULL, NULL}};
+  const ufp4_bare_t bare = {.io = {mmio, mmio_register_read, mmio_register_write, NULL, NULL}};
   const uint64_t now = mmio_now(mmio), pause = now - mmio->checked;
   uint64_t counters[UFP4_COUNTER_COUNT];
   uint32_t head;
-  ufp4_bare_mapped_register_read(mmio, UFP4_REG_RING_HEAD, &head);
-  ufp4_bare_counters(&bare, counters);
+  ufp4_status_t status = mmio_register_read(mmio, UFP4_REG_RING_HEAD, &head);
+  if (status == UFP4_OK) status = ufp4_bare_counters(&bare, counters);
+  if (status != UFP4_OK) return status;
   if (head != mmio->head || counters[UFP4_COUNTER_CYCLES] != mmio->cycles || pause > 3 * LOOK_US)
     mmio->alive_at = now;
   mmio->looked = mmio->checked = now;
@@ -142,39 +187,6 @@ static ufp4_status_t mmio_wait_interrupt(void *user, uint64_t limit) {
 static const char *mmio_message(void *user) {
   const mmio_t *mmio = user;
   return mmio->message.text[0] != '\0' ? mmio->message.text : NULL;
-}
-
-// --- Another program ----------------------------------------------------------------------------
-
-// The lock does not reach a program in a container, whose /run/lock is its own, nor another core
-// that was given the same memory. So each program leaves a number in the memory before it resets
-// the core, and one that finds another's there trusts nothing any more and writes nothing.
-static void leave_nonce(mmio_t *mmio) {
-  const uint64_t place = mmio->memory.address + NONCE_OFFSET;
-  if (getentropy(&mmio->nonce, sizeof mmio->nonce) != 0) mmio->nonce = 0;
-  mmio->nonce ^= mmio_now(mmio) << 22 ^ (uint64_t)getpid();
-  ufp4_bare_mapped_memory_write(mmio, place, &mmio->nonce, sizeof mmio->nonce);
-}
-
-static ufp4_status_t check_nonce(mmio_t *mmio) {
-  uint64_t got = 0;
-  __sync_synchronize();  // what was read before was read before it
-  ufp4_bare_mapped_memory_read(mmio, mmio->memory.address + NONCE_OFFSET, &got, sizeof got);
-  if (got == mmio->nonce) return UFP4_OK;
-  ufp4_message_set(&mmio->message, "another program has begun to use this core, or its memory");
-  return UFP4_ERROR_DEVICE;
-}
-
-// What was read is trusted where nobody else had come by then.
-static ufp4_status_t mmio_memory_read(void *user, uint64_t address, void *data, uint64_t bytes) {
-  ufp4_bare_mapped_memory_read(user, address, data, bytes);
-  return check_nonce(user);
-}
-
-static ufp4_status_t mmio_memory_write(void *user, uint64_t address, const void *data,
-                                       uint64_t bytes) {
-  const ufp4_status_t status = check_nonce(user);
-  return status == UFP4_OK ? ufp4_bare_mapped_memory_write(user, address, data, bytes) : status;
 }
 
 // --- Files and maps -----------------------------------------------------------------------------
@@ -256,7 +268,7 @@ static ufp4_status_t map(const place_t *place, int file, const char *what, ufp4_
 static ufp4_status_t map_both(mmio_t *mmio, ufp4_message_t *message) {
   void *registers = NULL, *memory = NULL;
   ufp4_status_t status = open_file(&mmio->registers, message, &mmio->registers_file);
-  // Of another device the address is one within it.
+  // Another device's address is an offset within it, which names no core to anybody else.
   if (status == UFP4_OK &&
       (mmio->registers.is_uio || is_dev_mem(&mmio->registers, mmio->registers_file)))
     status = lock_core(mmio->registers.address, message, &mmio->lock_file);
@@ -277,27 +289,32 @@ static uint64_t pattern(uint64_t index, unsigned turn) {
   return (index + 1) * 0x9E3779B97F4A7C15ull ^ (turn ? ~0ull : 0);
 }
 
-// A word in each place whose distance from the first is a power of two, and in the last: memory
-// that is smaller, or none, shows there.
+// Whether the word @p want that was written to an address is there.
+static ufp4_status_t check_word(mmio_t *mmio, uint64_t address, uint64_t want,
+                                ufp4_message_t *message) {
+  uint64_t got = 0;
+  ufp4_bare_mapped_memory_read(mmio, address, &got, sizeof got);
+  if (got == want) return UFP4_OK;
+  ufp4_message_set(message,
+                   "%s: 0x%016llx was written to the memory at 0x%llx, and 0x%016llx is there: is "
+                   "that memory, and %llu bytes of it?",
+                   mmio->name, (unsigned long long)want, (unsigned long long)address,
+                   (unsigned long long)got, (unsigned long long)mmio->memory.bytes);
+  return UFP4_ERROR_DEVICE;
+}
+
+// It puts a word in each place whose distance from the first is a power of two, and in the last:
+// memory that is smaller, or none, shows there.
 static ufp4_status_t check_memory(mmio_t *mmio, ufp4_message_t *message) {
   const uint64_t base = mmio->memory.address, last = mmio->memory.bytes - 8;
   for (unsigned pass = 0; pass < 4; pass++) {
     for (uint64_t at = 0;; at = at == 0 ? 8 : 2 * at) {
       if (at > last) at = last;
-      const uint64_t want = pattern(at, pass / 2);
-      uint64_t got = want;
+      const uint64_t word = pattern(at, pass / 2);
       if (pass % 2 == 0)
-        ufp4_bare_mapped_memory_write(mmio, base + at, &want, sizeof want);
-      else
-        ufp4_bare_mapped_memory_read(mmio, base + at, &got, sizeof got);
-      if (got != want) {
-        ufp4_message_set(message,
-                         "%s: 0x%016llx was written to the memory at 0x%llx, and 0x%016llx is "
-                         "there: is that memory, and %llu bytes of it?",
-                         mmio->name, (unsigned long long)want, (unsigned long long)(base + at),
-                         (unsigned long long)got, (unsigned long long)mmio->memory.bytes);
+        ufp4_bare_mapped_memory_write(mmio, base + at, &word, sizeof word);
+      else if (check_word(mmio, base + at, word, message) != UFP4_OK)
         return UFP4_ERROR_DEVICE;
-      }
       if (at == last) break;
     }
   }
@@ -358,7 +375,7 @@ static ufp4_status_t mmio_take(ufp4_backend_state_t *state, uint64_t timeout_us,
   return status;
 }
 
-// What there is to say at the end.
+// The program calls this at its end, and shows what it says.
 static ufp4_status_t mmio_tell(ufp4_backend_state_t *state) {
   const mmio_t *mmio = core_port_user(state);
   if (mmio->lost != 0)
@@ -376,8 +393,8 @@ static ufp4_port_t port_of(mmio_t *mmio) {
                        .memory_base = mmio->memory.address,
                        .memory_bytes = mmio->memory.bytes,
                        .user = mmio,
-                       .register_read = ufp4_bare_mapped_register_read,
-                       .register_write = ufp4_bare_mapped_register_write,
+                       .register_read = mmio_register_read,
+                       .register_write = mmio_register_write,
                        .memory_read = mmio_memory_read,
                        .memory_write = mmio_memory_write,
                        .wait_interrupt = mmio_wait_interrupt,
@@ -395,7 +412,9 @@ static ufp4_status_t open_core(mmio_t *mmio, const ufp4_device_options_t *option
   if (own.max_cycles == 0) own.max_cycles = UINT64_MAX;
   mmio->interrupts = mmio->registers.is_uio && enable(mmio);
   leave_nonce(mmio);
-  ufp4_status_t status = core_open(&port, &own, configuration, 0, message, state);
+  ufp4_status_t status =
+      check_word(mmio, mmio->memory.address + NONCE_OFFSET, mmio->nonce, message);
+  if (status == UFP4_OK) status = core_open(&port, &own, configuration, 0, message, state);
   if (status == UFP4_OK) status = check_memory(mmio, message);
   if (status == UFP4_OK) status = check_sight(mmio, *state, message);
   return status;

@@ -62,6 +62,8 @@ static ufp4_status_t find_name(place_t *place, unsigned map, ufp4_message_t *mes
 ufp4_status_t place_check_loaded(ufp4_message_t *message) {
   static const char path[] = "/sys/class/fpga_manager/fpga0/state";
   char line[64];
+  if (!read_line("/sys/class/fpga_manager/fpga0/name", line) || strstr(line, "Zynq") == NULL)
+    return UFP4_OK;
   if (!read_line(path, line) || strcmp(line, "operating") == 0) return UFP4_OK;
   ufp4_message_set(
       message,

@@ -24,8 +24,9 @@ typedef struct {
 ufp4_status_t places_find(const char *text, place_t *registers, place_t *memory,
                           ufp4_message_t *message);
 
-/** UFP4_ERROR_DEVICE, with a message, where the kernel has an FPGA manager that says that its FPGA
- * does not operate: a bus whose logic is not loaded may never answer. */
+/** UFP4_ERROR_DEVICE, with a message, where the kernel's first FPGA manager is a Zynq's and says
+ * that its FPGA does not operate: the bus of a Zynq never answers for logic that is not loaded.
+ * Other managers are not asked, since some say "unknown" of an FPGA that works. */
 ufp4_status_t place_check_loaded(ufp4_message_t *message);
 
 #endif

@@ -5,7 +5,9 @@
 // first byte says what it is: R registers, I interrupts. FAULT: none, or what is wrong with it:
 // "deaf" never has an interrupt, "elsewhere" sees another memory than the host, "slow" has 6000
 // cycles a second, and so have "loses", whose first interrupt is its last, and "dies", whose last
-// cycle is the 20,000th.
+// cycle is the 20,000th. FOLDER/writes gets a line for each write to a register: the number of the
+// process that writes, the offset and the value.
+#define _GNU_SOURCE  // struct ucred
 #include "stand_in.h"
 
 #include <fcntl.h>
@@ -34,6 +36,7 @@ typedef struct {
   int armed;      // an interrupt is told of once each time it is enabled
   uint32_t told;  // how often, with those that were lost
   uint32_t tail, head;
+  FILE *writes;
   double began;         // in seconds
   uint32_t last[1024];  // read of each register
 } stand_in_t;
@@ -87,7 +90,9 @@ static int open_core(stand_in_t *core, const char *folder, const char *configura
     if (strcmp(all[i].name, configuration) == 0) core->executor.configuration = all[i];
   core->timed = ufp4_timed_open(&options, &host, text, sizeof text);
   if (core->timed == NULL) fprintf(stderr, "stand-in: %s\n", text);
-  return core->executor.memory != MAP_FAILED && core->timed != NULL;
+  snprintf(path, sizeof path, "%s/writes", folder);
+  core->writes = fopen(path, "w");
+  return core->executor.memory != MAP_FAILED && core->timed != NULL && core->writes != NULL;
 }
 
 // --- Clients ------------------------------------------------------------------------------------
@@ -121,11 +126,20 @@ static int is_dead(const stand_in_t *core) {
   return has(core, "dies") && ufp4_timed_cycles(core->timed) >= LAST;
 }
 
+static void note(const stand_in_t *core, int file, const stand_in_access_t *access) {
+  struct ucred peer = {0};
+  socklen_t bytes = sizeof peer;
+  getsockopt(file, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
+  fprintf(core->writes, "%d 0x%x 0x%x\n", (int)peer.pid, access->offset, access->value);
+  fflush(core->writes);
+}
+
 // The model's time goes on in these calls, so those of a dead core are not the model's.
 static int access_register(stand_in_t *core, int file) {
   stand_in_access_t access;
   if (read(file, &access, sizeof access) != (ssize_t)sizeof access) return 0;
   uint32_t *last = &core->last[access.offset / 4];
+  if (access.writes) note(core, file, &access);
   if (is_dead(core)) {
     access.value = *last;
   } else if (!access.writes) {
