@@ -184,7 +184,7 @@ enum { SCALES_QUANTIZED, SCALES_ANY, SCALES_NEAR, SCALES_NEAR_AND_ANY, SCALES_FE
 /** What comes out: FP32 as it is; BF16; either with alpha and C; and unrounded sums, added to
  * others. */
 enum { D_F32, D_BF16, D_F32_ALPHA_C, D_BF16_ALPHA_C, D_I64, D_COUNT };
-static const char *const d_names[D_COUNT] = {"", "_dbf16", "_alpha_c", "_dbf16_alpha_c", "_i64"};
+static const char *const d_names[D_COUNT] = {"", "_dbf16", "_c", "_dbf16_c", "_i64"};
 
 typedef struct {
   ufp4_contract_t contract;
