@@ -138,8 +138,9 @@ def test_pairs_on_stages_are_a_hand_calculation():
 
 
 def folded(chips, stages, micro, times):
-    """The end of one forward, one backward with several stages a chip, each job played as soon as what it needs is there, and
-    the most micro-batches whose backward pass is to come, by chip. times: of a stage's passes, forward and backward."""
+    """The end of one forward, one backward with several stages a chip, each job played as soon as what it needs is
+    there, and the most micro-batches whose backward pass is to come, by chip. times: of a stage's passes, forward
+    and backward."""
     order, most = [], []
     for chip in range(chips):
         all = micro * stages
@@ -171,8 +172,8 @@ def folded(chips, stages, micro, times):
 
 
 def test_stages_that_are_interleaved_are_played():
-    """Of 12 blocks all stages have two; of 11 the first has one, so that the row waits less; of 9 half of them, so that it
-    waits more than by the formula."""
+    """Of 12 blocks all stages have two; of 11 the first has one, so that the row waits less; of 9 half of them, so
+    that it waits more than by the formula."""
     tokens, micro, kept = 32, 6, 2 * 32 * (64 + 96) + 2 * (4 + 6) * 288
     for layers, least, most in ((12, 1, 1), (11, 0.95, 1), (9, 1.03, 1.07)):
         words = ("--tokens", str(tokens * micro), "--micro-batches", str(micro), "--layers", str(layers))
