@@ -121,6 +121,22 @@ def test_page_has_the_comparisons():
     )
 
 
+def test_watch_records_rounding_and_changes_no_bit():
+    finish(start("watched", "--recipe", "ufp4", "--watch", "5"))
+    for name in ("losses.csv", "branched.csv"):
+        want = [row for row in rows(unbroken(), name) if row["recipe"] != "e2m1"]
+        check_equal(sorted(map(str, rows("watched", name))), sorted(map(str, want)), name)
+    files = sorted(pathlib.Path("watched/rounding").iterdir())
+    check_equal([file.name for file in files], ["branched,ufp4,1.jsonl", "whole,ufp4,1.jsonl"], "of what is quantized")
+    for file, steps in zip(files, ((20,), (0, 5, 10, 15, 20))):
+        records = [json.loads(line) for line in file.read_text().splitlines()]
+        places = [(record["step"], record["layer"]) for record in records]
+        want = {
+            (step, f"blocks.{i}.{name}") for step in steps for i in (0, 1) for name in ("qkv", "proj", "fc1", "fc2")
+        }
+        check(set(places) == want and len(places) == 6 * len(want), f"{file}: {sorted(set(places))}")
+
+
 def killed_at(folder, step, *words):
     """Ends a run without notice, as soon as so many rows are there."""
     process = start(folder, "--resume", "--save", "0", *words)

@@ -272,6 +272,14 @@ class Job:
             optimizer.load_state_dict(state["optimizer"])
         return model, optimizer, state["step"] if state else 0
 
+    def _watch(self, run, model):
+        """What records the run's rounding, or None."""
+        if not self.chosen.watch or not self.chosen.quantized[run[1]]:
+            return None
+        path = self.chosen.o / "rounding" / f"{self.path(run).stem}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        return ufp4.torch.Watch(model, self.chosen.watch, path)
+
     def _save(self, run, model, optimizer, step):
         state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
         replace(self.path(run), lambda path: torch.save(state, path))
@@ -301,6 +309,7 @@ class Job:
         if self.done.get(run, 0) >= end:
             return
         chosen, (model, optimizer, first) = self.chosen, self._begin(run)
+        watch = self._watch(run, model)
         begun = saved = time.monotonic()
         for step in range(first, end):
             loss, held = self._step(run, model, optimizer, step)
@@ -323,6 +332,8 @@ class Job:
                     self._save(("branch", BASE, seed), model, optimizer, step + 1)
                 self._save(run, model, optimizer, step + 1)
                 saved = time.monotonic()
+        if watch:
+            watch.close()
         speed = (end - first) * chosen.batch * chosen.context / (time.monotonic() - begun)
         print(f"  {kind:8} {recipe:12} {seed:4} {end:6} {mean:9.5f} {speed:8.0f}", flush=True)
 
@@ -472,6 +483,12 @@ def arguments():
     parser.add_argument("--lr", type=rate, help="the highest rate, above 0 (default: by size)")
     parser.add_argument("--held", type=positive, default=65536, help="held-out tokens (default: 65536)")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument(
+        "--watch",
+        type=positive,
+        metavar="N",
+        help="records what rounding does in every Nth step, in DIR/rounding, which python -m ufp4.report draws",
+    )
     parser.add_argument("--save", type=float, default=300, metavar="SECONDS", help="between checkpoints (default: 300)")
     parser.add_argument(
         "--resume", action="store_true", help="goes on with what is in DIR; seeds, recipes and kinds may be added"
