@@ -76,18 +76,23 @@ module ufp4_link
 
   // --- Frames -------------------------------------------------------------------------------------------------------
 
-  logic       in_valid, in_ready, dropped, repeated;
-  logic [7:0] in_data;
+  logic        in_valid, in_ready, dropped, repeated, session, hello_done;
+  logic [31:0] nonce, expected;
+  logic [7:0]  in_data;
 
   ufp4_link_receive u_receive (
     .clk_i,
     .rst_ni,
     .rx_valid_i,
     .rx_data_i,
-    .dropped_o(dropped),
-    .valid_o  (in_valid),
-    .ready_i  (in_ready),
-    .data_o   (in_data)
+    .dropped_o   (dropped),
+    .session_i   (session),
+    .nonce_i     (nonce),
+    .expected_i  (expected),
+    .hello_done_i(hello_done),
+    .valid_o     (in_valid),
+    .ready_i     (in_ready),
+    .data_o      (in_data)
   );
 
   logic       answer_valid, answer_ready, sending, store, load;
@@ -157,6 +162,10 @@ module ufp4_link
     .sending_i         (sending),
     .sending_slot_i    (sending_slot),
     .repeated_o        (repeated),
+    .session_o         (session),
+    .nonce_o           (nonce),
+    .expected_o        (expected),
+    .hello_done_o      (hello_done),
     .store_o           (store),
     .store_slot_o      (store_slot),
     .store_offset_o    (store_offset),

@@ -33,6 +33,12 @@ module ufp4_link_execute
   input  logic [2:0]  sending_slot_i,
   output logic        repeated_o,
 
+  // The session, for the receive side.
+  output logic        session_o,
+  output logic [31:0] nonce_o,
+  output logic [31:0] expected_o,
+  output logic        hello_done_o,
+
   // The memory of answers.
   output logic        store_o,
   output logic [2:0]  store_slot_o,
@@ -89,16 +95,17 @@ module ufp4_link_execute
 
   // --- Sequence numbers ---------------------------------------------------------------------------------------------
 
-  logic       session_q, fresh, again, hello, executed_d, executed_q;
-  logic [7:0] expected_q, back;
-  logic [3:0] stored_q;    // how many of the last answers may be repeated
-  status_e    status_d, status_q;
-  logic [9:0] length_d, length_q;
+  logic        session_q, fresh, again, hello, executed_d, executed_q;
+  logic [31:0] expected_q, nonce_q;   // the count of the request that comes next; the session's
+  logic [7:0]  back;
+  logic [3:0]  stored_q;              // how many of the last answers may be repeated
+  status_e     status_d, status_q;
+  logic [9:0]  length_d, length_q;
   logic [13:0] slots [WINDOW];
   logic [13:0] slot;
 
   assign hello = command == COMMAND_HELLO;
-  assign back  = expected_q - request_q.sequence_number;
+  assign back  = expected_q[7:0] - request_q.sequence_number;
   assign again = back != 8'd0 && back <= 8'(stored_q);
   assign fresh = back == 8'd0;
   assign slot  = slots[request_q.sequence_number[2:0]];
@@ -270,7 +277,8 @@ module ufp4_link_execute
     length_q   <= length_d;
     executed_q <= executed_d;
     if (answer_valid_o && answer_ready_i && executed_q) begin
-      expected_q <= request_q.sequence_number + 8'd1;
+      expected_q <= (hello ? 32'(request_q.sequence_number) : expected_q) + 32'd1;
+      if (hello) nonce_q <= data_q;
       stored_q   <= hello ? 4'd0 : stored_q + 4'(stored_q != 4'(WINDOW));
       slots[request_q.sequence_number[2:0]] <= {status_q, length_q};
     end
@@ -278,10 +286,18 @@ module ufp4_link_execute
 
   // --- The answer ---------------------------------------------------------------------------------------------------
 
+  logic keyless;
+
+  assign keyless        = hello || status_q == STATUS_NO_SESSION || status_q == STATUS_OUT_OF_ORDER;
   assign answer_valid_o = state_q == ANSWER;
   assign repeated_o     = state_q == DECIDE && repeats;
-  assign answer_o = '{sequence_number: status_q == STATUS_OUT_OF_ORDER ? expected_q : request_q.sequence_number,
-                      status: status_q, round: request_q.round[2:0], length: length_q};
+  assign answer_o = '{sequence_number: status_q == STATUS_OUT_OF_ORDER ? expected_q[7:0] : request_q.sequence_number,
+                      status: status_q, round: request_q.round[2:0], length: length_q,
+                      key: keyless ? '0 : key_of(nonce_q, request_q.sequence_number, expected_q)};
+  assign session_o    = session_q;
+  assign nonce_o      = nonce_q;
+  assign expected_o   = expected_q;
+  assign hello_done_o = answer_valid_o && answer_ready_i && hello;
 
   typedef struct packed {
     logic [31:0]  nonce;

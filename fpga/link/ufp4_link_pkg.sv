@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The board link's numbers (docs/reference/link.md).
 package ufp4_link_pkg;
-  localparam int unsigned VERSION = 1;
+  localparam int unsigned VERSION = 2;
   localparam int unsigned WINDOW = 8;
   localparam int unsigned DATA_BYTES = 1008;      // the most of a frame
   localparam int unsigned HEADER_BYTES = 8;       // of a request
@@ -47,11 +47,22 @@ package ufp4_link_pkg;
 
   // Its data are in the slot of its sequence number, modulo WINDOW.
   typedef struct packed {
-    logic [9:0] length;
-    logic [2:0] round;
-    status_e    status;
-    logic [7:0] sequence_number;
+    logic [31:0] key;
+    logic [9:0]  length;
+    logic [2:0]  round;
+    status_e     status;
+    logic [7:0]  sequence_number;
   } answer_t;
+
+  // What a CRC begins with in a session, as zlib takes it: the nonce and the request's count without its low byte. The
+  // count is the one nearest to what is expected that has this low byte.
+  function automatic logic [31:0] key_of(logic [31:0] nonce, logic [7:0] sequence_number, logic [31:0] expected);
+    logic [7:0]  ahead;
+    logic [31:0] count;
+    ahead = sequence_number - expected[7:0];
+    count = expected + {{24{ahead[7]}}, ahead};
+    return nonce ^ (count & 32'hFFFF_FF00);
+  endfunction
 
   // Whether a frame's length is what its sender wants back, not what follows.
   function automatic logic asks(logic [3:0] command);

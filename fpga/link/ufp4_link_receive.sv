@@ -2,9 +2,11 @@
 // The link's receive side: bytes of the line become whole right frames in a ring of block RAM.
 //
 // Contract: a frame is kept if its framing and CRC are right, its size is the one that its header says, and there is
-// room; any other is dropped (dropped_o, a pulse). Only whole frames are ever seen at the output: header and data,
-// without CRC, one behind the other. RECEIVE_BYTES hold a window of the longest frames. A byte a cycle is taken,
-// without back-pressure.
+// room; any other is dropped (dropped_o, a pulse). The CRC of HELLO is plain, that of another request has the session's
+// key. Without a session (session_i low) nobody knows the key, so any CRC will do: the executor only answers such a
+// frame. One that comes behind HELLO and before hello_done_i, when the key is not known yet, is dropped. Only whole
+// frames are ever seen at the output: header and data, without CRC, one behind the other. RECEIVE_BYTES hold a window
+// of the longest frames. A byte a cycle is taken, without back-pressure.
 // Output: valid/ready, a byte a cycle. Test: tests/fpga.
 module ufp4_link_receive
   import ufp4_link_pkg::*;
@@ -15,6 +17,12 @@ module ufp4_link_receive
   input  logic       rx_valid_i,
   input  logic [7:0] rx_data_i,
   output logic       dropped_o,
+
+  // The session, as the executor has it; hello_done_i: a HELLO has been executed or refused.
+  input  logic        session_i,
+  input  logic [31:0] nonce_i,
+  input  logic [31:0] expected_i,
+  input  logic        hello_done_i,
 
   output logic       valid_o,
   input  logic       ready_i,
@@ -29,8 +37,9 @@ module ufp4_link_receive
   // --- Framing and CRC ----------------------------------------------------------------------------------------------
 
   logic               byte_valid, ends, broken, store, room, right, started, bad_q, asks_q;
+  logic               crc_right, hello_q, waits_q;   // waits_q: a HELLO is on its way to the executor
   logic [7:0]         byte_data;
-  logic [31:0]        crc_q, crc;
+  logic [31:0]        crc_q, crc, keyed_q, keyed;    // whether it is HELLO is known with the second byte
   logic [COUNT_W-1:0] count_q;
   logic [15:0]        length_q, due;
 
@@ -51,9 +60,16 @@ module ufp4_link_receive
     .crc_o (crc)
   );
 
+  ufp4_crc32 u_keyed (
+    .crc_i (count_q == '0 ? ~key_of(nonce_i, byte_data, expected_i) : keyed_q),
+    .data_i(byte_data),
+    .crc_o (keyed)
+  );
+
+  assign crc_right = hello_q ? crc_q == RESIDUE : !waits_q && (!session_i || keyed_q == RESIDUE);
   assign due       = asks_q ? 16'd0 : length_q;
   assign started   = count_q != '0 || bad_q || broken;
-  assign right     = !bad_q && !broken && crc_q == RESIDUE && 17'(count_q) == 17'(LEAST) + 17'(due);
+  assign right     = !bad_q && !broken && crc_right && 17'(count_q) == 17'(LEAST) + 17'(due);
   assign dropped_o = ends && started && !right;
 
   // --- The ring: what is behind commit_q is a frame that may still be dropped ---------------------------------------
@@ -84,10 +100,12 @@ module ufp4_link_receive
       commit_q <= '0;
       read_q   <= '0;
       valid_q  <= 1'b0;
+      waits_q  <= 1'b0;
     end else begin
       count_q <= ends ? '0 : count_q + COUNT_W'(store);
       bad_q   <= !ends && (bad_q || broken || (byte_valid && !store));
       if (ends && right) commit_q <= write - POINTER_W'(CRC_BYTES);
+      waits_q <= (ends && right && hello_q) || (waits_q && !hello_done_i);
       read_q  <= read_q + POINTER_W'(read);
       valid_q <= read || (valid_q && !ready_i);
     end
@@ -96,6 +114,8 @@ module ufp4_link_receive
   always_ff @(posedge clk_i) begin
     if (!rst_ni || ends) crc_q <= '1;
     else if (store) crc_q <= crc;
+    if (store) keyed_q <= keyed;
+    if (store && count_q == COUNT_W'(1)) hello_q <= byte_data[3:0] == COMMAND_HELLO;
     if (store && count_q == COUNT_W'(1)) asks_q <= asks(byte_data[3:0]);
     if (store && count_q == COUNT_W'(2)) length_q[7:0] <= byte_data;
     if (store && count_q == COUNT_W'(3)) length_q[15:8] <= byte_data;

@@ -102,7 +102,7 @@ module ufp4_link_send
       header_q <= {6'd0, answer_i.length, irq_i, answer_i.round, answer_i.status, answer_i.sequence_number};
       length_q <= answer_i.length;
       slot_q   <= answer_i.sequence_number[2:0];
-      crc_q    <= '1;
+      crc_q    <= ~answer_i.key;
     end else if (taken) begin
       header_q <= header_q >> 8;
       crc_q    <= crc;

@@ -35,6 +35,7 @@ enum {
 // A request whose answer has not come.
 typedef struct {
   link_request_t request;
+  uint32_t number;                        // counted since the session began
   uint8_t bytes[HEADER + LINK_DATA_MAX];  // without CRC
   size_t size;
   uint64_t sent[8];  // when it went out, by the low bits of the round
@@ -57,7 +58,7 @@ struct link {
 
   // The window: frame number n in slot n mod 8.
   frame_t frames[LINK_WINDOW_MAX];
-  uint8_t oldest;        // number of the first
+  uint32_t oldest;       // number of the first, whose low byte goes over the line
   unsigned count, sent;  // frames in it; how many of them have gone out in this round
   unsigned round;
   uint32_t nonce;
@@ -143,11 +144,19 @@ static void put_escaped(link_t *link, const uint8_t *from, size_t bytes) {
   link->out_bytes = (size_t)(to - link->out);
 }
 
+// What a frame's CRC begins with: the session, and what of the number does not go over the line. So
+// a frame that is whole but old, of another session or 256 requests ago, is not right. The number's
+// low byte is left out: the frame's first byte is the same, and in the CRC the two would cancel.
+static uint32_t key_of(const link_t *link, uint32_t number) {
+  return link->nonce ^ (number & ~0xFFu);
+}
+
 static void encode(link_t *link, frame_t *frame) {
+  const uint32_t key = frame->request.command == LINK_HELLO ? 0 : key_of(link, frame->number);
   uint8_t crc[CRC];
   frame->sent[link->round & 7] = now(link);
   frame->bytes[1] = (uint8_t)((unsigned)frame->request.command | link->round << 4);
-  put32(crc, (uint32_t)crc32(0, frame->bytes, (uInt)frame->size));
+  put32(crc, (uint32_t)crc32(key, frame->bytes, (uInt)frame->size));
   link->out_at = 0;
   link->out_bytes = 1;
   link->out[0] = END;
@@ -220,7 +229,7 @@ static void pop(link_t *link, const answer_t *answer) {
 
 static ufp4_status_t take_hello(link_t *link, const answer_t *answer) {
   const frame_t *frame = frame_of(link, 0);
-  if (link->count == 0 || answer->number != link->oldest || answer->status != STATUS_OK ||
+  if (link->count == 0 || answer->number != (uint8_t)link->oldest || answer->status != STATUS_OK ||
       answer->length != IDENTITY || get32(answer->data + IDENTITY - 4) != link->nonce)
     return UFP4_OK;
   memcpy(frame->request.answer, answer->data, IDENTITY);
@@ -249,6 +258,14 @@ static ufp4_status_t take_answer(link_t *link, const answer_t *answer) {
   return UFP4_OK;
 }
 
+// Answers for which a host and a board may not have the same session or count have no key.
+static uint32_t answer_key(const link_t *link, const uint8_t *in) {
+  const unsigned status = in[1] & 15;
+  if (!link->in_session || status == STATUS_NO_SESSION || status == STATUS_ORDER) return 0;
+  const uint32_t ahead = (uint8_t)(in[0] - link->oldest);
+  return key_of(link, link->oldest + ahead - (ahead < 128 ? 0 : 256));
+}
+
 static ufp4_status_t end_frame(link_t *link) {
   const uint8_t *in = link->in;
   const size_t bytes = link->in_bytes;
@@ -258,7 +275,7 @@ static ufp4_status_t end_frame(link_t *link) {
   if (bytes == 0 && !bad) return UFP4_OK;
   const unsigned length = bytes < ANSWER_HEADER + CRC ? 0 : get16(in + 2);
   if (bad || bytes != ANSWER_HEADER + length + CRC || (in[1] & 15) >= STATUS_COUNT ||
-      get32(in + bytes - CRC) != (uint32_t)crc32(0, in, (uInt)(bytes - CRC))) {
+      get32(in + bytes - CRC) != (uint32_t)crc32(answer_key(link, in), in, (uInt)(bytes - CRC))) {
     link->counts.dropped++;
     return UFP4_OK;
   }
@@ -403,7 +420,8 @@ void link_close(link_t *link) {
 static void push(link_t *link, const link_request_t *request) {
   frame_t *frame = frame_of(link, link->count);
   frame->request = *request;
-  frame->bytes[0] = (uint8_t)(link->oldest + link->count);
+  frame->number = link->oldest + link->count;
+  frame->bytes[0] = (uint8_t)frame->number;
   put16(frame->bytes + 2, request->length);
   put32(frame->bytes + 4, request->address);
   frame->size = HEADER;
@@ -470,9 +488,12 @@ ufp4_status_t link_hello(link_t *link, link_identity_t *identity) {
   ufp4_status_t status = link->failed ? UFP4_ERROR_DEVICE : UFP4_OK;
   if (status != UFP4_OK) return status;
   link->in_session = 0;
+  link->oldest &= 0xFF;  // the board counts on from this byte
   link->count = link->sent = 0;
   link->out_bytes = link->out_at = 0;
-  link->nonce = (link->nonce ^ (uint32_t)now(link)) * 2654435761u + (uint32_t)getpid();
+  // Its low byte is not 0, so that a key never is: damage that makes another command a HELLO, or
+  // another status one without a key, is seen.
+  link->nonce = ((link->nonce ^ (uint32_t)now(link)) * 2654435761u + (uint32_t)getpid()) | 1;
   put32(data, link->nonce);
   push(link, &request);
   status = link_flush(link);

@@ -13,7 +13,7 @@
 
 #include "ufp4/status.h"
 
-#define LINK_VERSION 1
+#define LINK_VERSION 2
 #define LINK_WINDOW_MAX 8
 #define LINK_DATA_MAX 1008
 

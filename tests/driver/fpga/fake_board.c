@@ -9,13 +9,17 @@ enum { OK, UNKNOWN, REFUSED, BUS, NO_SESSION, OUT_OF_ORDER };
 // --- Numbers ------------------------------------------------------------------------------------
 
 // IEEE 802.3, bit by bit.
-static uint32_t crc_of(const uint8_t *bytes, size_t count) {
-  uint32_t crc = 0xFFFFFFFFu;
+static uint32_t crc_from(uint32_t key, const uint8_t *bytes, size_t count) {
+  uint32_t crc = ~key;
   for (size_t i = 0; i < count; i++) {
     crc ^= bytes[i];
     for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0);
   }
   return ~crc;
+}
+
+static uint32_t crc_of(const uint8_t *bytes, size_t count) {
+  return crc_from(0, bytes, count);
 }
 
 static uint32_t get(const uint8_t *from, int bytes) {
@@ -51,12 +55,13 @@ static void emit_escaped(fake_board_t *board, const uint8_t *bytes, size_t count
 }
 
 // Header and data lie in @p answer, but for what is made anew.
-static void answer(fake_board_t *board, uint8_t *bytes, unsigned length, unsigned round) {
+static void answer(fake_board_t *board, uint32_t key, uint8_t *bytes, unsigned length,
+                   unsigned round) {
   uint8_t crc[4];
   const int level = board->core.wait != NULL && board->core.wait(board->core.user, 0);
   bytes[1] = (uint8_t)((bytes[1] & 15) | (round & 7) << 4 | (level ? 0x80 : 0));
   put(bytes + 2, 2, length);
-  put(crc, 4, crc_of(bytes, 4 + length));
+  put(crc, 4, crc_from(key, bytes, 4 + length));
   emit(board, 0xC0);
   emit_escaped(board, bytes, 4 + length);
   emit_escaped(board, crc, 4);
@@ -65,7 +70,7 @@ static void answer(fake_board_t *board, uint8_t *bytes, unsigned length, unsigne
 
 static void answer_status(fake_board_t *board, uint8_t number, unsigned status, unsigned round) {
   uint8_t bytes[4] = {number, (uint8_t)status};
-  answer(board, bytes, 0, round);
+  answer(board, 0, bytes, 0, round);
 }
 
 // --- Commands -----------------------------------------------------------------------------------
@@ -159,15 +164,17 @@ static unsigned execute(fake_board_t *board, const request_t *r, uint8_t *out, u
 
 // --- Rules --------------------------------------------------------------------------------------
 
-static void run(fake_board_t *board, uint8_t number, const request_t *request, unsigned round) {
+static void run(fake_board_t *board, uint32_t count, const request_t *request, unsigned round) {
+  const uint8_t number = (uint8_t)count;
   uint8_t *stored = board->stored[number % FAKE_WINDOW];
   unsigned *length = &board->stored_bytes[number % FAKE_WINDOW];
   stored[0] = number;
   stored[1] = (uint8_t)execute(board, request, stored + 4, length);
   board->log[board->executions++ % FAKE_LOG] = number;
-  board->expected = (uint8_t)(number + 1);
+  board->expected = count + 1;
   if (board->executed < FAKE_WINDOW) board->executed++;
-  answer(board, stored, *length, round);
+  answer(board, request->command == 0 ? 0 : board->nonce ^ (count & ~0xFFu), stored, *length,
+         round);
 }
 
 static int has_data(unsigned command) {
@@ -188,26 +195,37 @@ static void take_frame(fake_board_t *board) {
   } else if (request.command == 0) {
     board->session = 1;
     board->executed = 0;
+    if (request.length == 4) board->nonce = get(request.data, 4);
     run(board, in[0], &request, round);
   } else if (!board->session) {
     answer_status(board, in[0], NO_SESSION, round);
   } else if (back == 0) {
-    run(board, in[0], &request, round);
+    run(board, board->expected, &request, round);
   } else if (back <= board->executed) {
     board->repeats++;
-    answer(board, board->stored[in[0] % FAKE_WINDOW], board->stored_bytes[in[0] % FAKE_WINDOW],
-           round);
+    answer(board, board->nonce ^ ((board->expected - back) & ~0xFFu),
+           board->stored[in[0] % FAKE_WINDOW], board->stored_bytes[in[0] % FAKE_WINDOW], round);
   } else {
     board->out_of_order++;
-    answer_status(board, board->expected, OUT_OF_ORDER, round);
+    answer_status(board, (uint8_t)board->expected, OUT_OF_ORDER, round);
   }
+}
+
+// Before a session nobody knows the key, and nothing but HELLO is executed.
+static int is_right(const fake_board_t *board) {
+  const unsigned bytes = board->in_bytes, number = board->in[0];
+  const uint32_t got = get(board->in + bytes - 4, 4);
+  const uint32_t ahead = (uint8_t)(number - board->expected);
+  const uint32_t count = board->expected + ahead - (ahead < 128 ? 0 : 256);
+  if ((board->in[1] & 15) == 0) return got == crc_of(board->in, bytes - 4);
+  return !board->session || got == crc_from(board->nonce ^ (count & ~0xFFu), board->in, bytes - 4);
 }
 
 void fake_board_byte(fake_board_t *board, uint8_t byte) {
   if (byte == 0xC0) {
     const unsigned bytes = board->in_bytes;
-    const int good = bytes >= 12 && bytes <= FAKE_FRAME && !board->bad && !board->escaped &&
-                     crc_of(board->in, bytes - 4) == get(board->in + bytes - 4, 4);
+    const int good =
+        bytes >= 12 && bytes <= FAKE_FRAME && !board->bad && !board->escaped && is_right(board);
     if (good) take_frame(board);
     if (!good && bytes > 0) board->dropped++;
     board->in_bytes = 0;
@@ -229,7 +247,7 @@ fake_board_t *fake_board_open(const fake_core_t *core) {
   fake_board_t *board = calloc(1, sizeof *board);
   if (board == NULL) abort();
   board->core = *core;
-  board->version = 1;
+  board->version = 2;
   board->window = FAKE_WINDOW;
   board->data_bytes = 1008;
   return board;

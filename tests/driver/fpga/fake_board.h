@@ -26,7 +26,8 @@ typedef struct {
   unsigned march_reads;                         // of a march that runs, until it has ended
   // State of the protocol.
   int session;
-  uint8_t expected, executed;  // since HELLO, at most 8
+  uint32_t nonce, expected;  // of the session; the number that comes next
+  uint8_t executed;          // since HELLO, at most 8
   uint8_t stored[FAKE_WINDOW][4 + 1008];
   unsigned stored_bytes[FAKE_WINDOW];
   uint8_t in[FAKE_FRAME + 1];

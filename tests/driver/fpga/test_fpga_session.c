@@ -198,6 +198,35 @@ TEST(a_late_identity_is_another_sessions) {
 }
 
 /** The timeout follows the answers, also where the first ones come after it. */
+/** One that is whole, has the number of the request that waits, and says another time's data: 256
+ * requests late, and of a session before. */
+TEST(an_old_answer_is_not_new) {
+  for (int anew = 0; anew < 2; anew++) {
+    uint8_t old[64], got[8];
+    wire_t *wire = wire_open(0, 1);
+    link_t *link = wire_link(wire, NULL), *before = NULL;
+    const unsigned began = wire->from.first, number = wire->board->expected;
+    memset(wire->memory, 1, 8);
+    check_bits(anew, transfer_read(link, 0, got, 8), UFP4_OK, "read");
+    const unsigned bytes = wire->from.first - began;
+    check_that(anew, bytes >= 18 && bytes <= sizeof old, "an answer of %u bytes", bytes);
+    memcpy(old, wire->from.bytes + began, bytes);
+    for (unsigned n = 0; n < 255 && !anew; n++) {
+      check_bits(n, transfer_register(link, 8, 1), UFP4_OK, "register");
+      check_bits(n, link_flush(link), UFP4_OK, "flush");
+    }
+    if (anew) before = link, link = wire_link(wire, NULL);
+    check_bits(anew, (uint8_t)wire->board->expected, number, "number");
+    memset(wire->memory, 2, 8);
+    for (unsigned i = 0; i < bytes; i++) wire_carry(wire, &wire->from, old[i]);
+    check_bits(anew, transfer_read(link, 0, got, 8), UFP4_OK, "read: %s", link_message(link));
+    check_bits(anew, got[0], 2, "byte read");
+    check_bits(anew, link_counts(link).dropped, 1, "frames dropped");
+    link_close(before);
+    wire_close(wire, link);
+  }
+}
+
 TEST(a_slow_board_is_waited_for) {
   static uint8_t bytes[MEMORY];
   wire_t *wire = wire_open(0, 1);
@@ -244,8 +273,8 @@ TEST(rejects_another_version) {
   wire_t *wire = wire_open(0, 1);
   link_t *link = wire_stranger(wire, NULL);
   link_identity_t identity;
-  wire->board->version = 2;
-  check_ended(0, link, link_hello(link, &identity), "speaks version 2 of the link");
+  wire->board->version = 1;
+  check_ended(0, link, link_hello(link, &identity), "speaks version 1 of the link");
   wire_close(wire, link);
 }
 

@@ -42,7 +42,7 @@ class Host {
   }
 
   void send(const Request &request) {
-    const Bytes line = slip(request_bytes(request));
+    const Bytes line = peer.line(request);
     ufp4_board_sim_push(board, line.data(), line.size());
   }
   bool answered(uint64_t patience = kPatience) {
@@ -50,7 +50,7 @@ class Host {
          ufp4_board_sim_cycles(board) < end;) {
       uint8_t byte;
       while (ufp4_board_sim_take(board, &byte, 1) == 1)
-        if (reader.take(byte)) return true;
+        if (peer.take(byte)) return true;
       if (ufp4_board_sim_step(board, 10) != 0) break;
     }
     return false;
@@ -59,10 +59,10 @@ class Host {
     send(request);
     if (!check_that(request.sequence, answered(), "command %u has no answer", request.command))
       return {};
-    check_bits(request.sequence, reader.answer.sequence, request.sequence, "sequence number");
-    check_bits(request.sequence, reader.answer.status, status, "status of command %u, address %x",
+    check_bits(request.sequence, peer.answer.sequence, request.sequence, "sequence number");
+    check_bits(request.sequence, peer.answer.status, status, "status of command %u, address %x",
                request.command, request.address);
-    return reader.answer.data;
+    return peer.answer.data;
   }
   Bytes hello() {
     next = 1;
@@ -120,13 +120,13 @@ class Host {
   void finish(uint32_t job) {
     do {
       ask({next++, kWait, 0, 2, 0, {20, 0}});
-    } while (!reader.answer.irq && ufp4_board_sim_cycles(board) < 100 * kPatience);
+    } while (!peer.answer.irq && ufp4_board_sim_cycles(board) < 100 * kPatience);
     check_bits(job, peek(UFP4_REG_IRQ_STATUS), 1, "interrupts");
     poke(UFP4_REG_IRQ_STATUS, 1);
     const Bytes done = read(kMemoryRead, kCompletions + (tail_ - 1) % 4 * UFP4_COMPLETION_BYTES, 8);
     check_bits(job, word_of(done), job, "job");
     check_bits(job, word_of(done, 4), 0, "status and flags");
-    check_that(job, !reader.answer.irq, "the interrupt is still there");
+    check_that(job, !peer.answer.irq, "the interrupt is still there");
   }
   void fence(uint32_t job) {
     ufp4_header_descriptor_t fence{};
@@ -138,7 +138,7 @@ class Host {
   }
 
   ufp4_board_sim_t *board;
-  Reader reader;
+  Peer peer;
   uint8_t next = 0;
 
  private:
@@ -172,7 +172,7 @@ TEST(core_is_there) {
   Host host;
   const Bytes identity = host.hello();
   check_bits(0, identity.size(), 44, "bytes");
-  check_bits(1, word_of(identity) & 0xFFFF, 1, "version of the link");
+  check_bits(1, word_of(identity) & 0xFFFF, 2, "version of the link");
   check_bits(2, word_of(identity, 4) >> 16, is_sdram() ? 3 : 0, "flags");
   check_bits(3, word_of(identity, 40), 0xC0DBC0DB, "nonce");
   check_bits(4, host.peek(UFP4_REG_ID), 0x55465034, "id");
@@ -234,7 +234,7 @@ TEST(link_and_core_share_memory) {
     const Bytes data = host.random_bytes(1 + host.below(300));
     host.write(kMemoryWrite, address, data);
     const Bytes got = host.read(kMemoryRead, address, static_cast<uint16_t>(data.size()));
-    irq = host.reader.answer.irq;
+    irq = host.peer.answer.irq;
     if (!check_that(turns, got == data, "%zu bytes at %x", data.size(), address)) return;
   }
   check_that(0, turns > 5, "%u turns", turns);
@@ -274,7 +274,7 @@ TEST(reset_ends_the_session) {
   // An SDRAM that still starts up answers a write that it has not done.
   ufp4_board_sim_step(host.board, 10000);
   ufp4_board_sim_reset(host.board);
-  host.reader = {};
+  host.peer = {};
   host.ask({host.next, kMemoryWrite, 0, 1, kElsewhere, {9}}, kNoSession);
   host.hello();
   const Bytes want{1, 2, 3};
@@ -317,7 +317,7 @@ TEST(leds_tell) {
   outside.a_codes_addr = 0xFFFFFF000;
   host.submit(outside);
   host.ask({host.next++, kWait, 0, 2, 0, {100, 0}});
-  check_that(2, host.reader.answer.irq, "the job has not ended");
+  check_that(2, host.peer.answer.irq, "the job has not ended");
   check_bits(2, host.peek(UFP4_REG_IRQ_STATUS), 3, "interrupts");
   check_bits(2, ufp4_board_sim_leds(host.board) & 0xE, 0xE, "LEDs after an error");
   host.write(kBoardWrite, 0, word(0x15A));
@@ -340,7 +340,7 @@ FULL_TEST(march_passes) {
   check_bits(0, word_of(host.read(kBoardRead, 0x04, 4)), 1, "march: busy");
   host.send({host.next++, kMemoryRead, 0, 4, 0, {}});
   check_that(1, host.answered(400000000), "no answer after the march");
-  check_bits(2, word_of(host.reader.answer.data), 0x00010000 ^ 0xFF00FF00, "words 0 and 1");
+  check_bits(2, word_of(host.peer.answer.data), 0x00010000 ^ 0xFF00FF00, "words 0 and 1");
   check_bits(3, word_of(host.read(kBoardRead, 0x04, 4)), 2, "march: done");
   check_bits(4, word_of(host.read(kBoardRead, 0x0C, 4)), 0, "march: beats that failed");
 }

@@ -44,7 +44,7 @@ class Board {
 
   /** Sends a request, and waits for its answer. */
   bool ask(const Request &request) {
-    for (uint8_t byte : slip(request_bytes(request))) {
+    for (uint8_t byte : peer.line(request)) {
       send(false);
       for (int bit = 0; bit < 8; bit++) send(byte >> bit & 1);
       send(true);
@@ -54,10 +54,10 @@ class Board {
     return answered_;
   }
   bool hello() {
-    return ask({0, kHello, 0, 4, 0, word(1)}) && reader.answer.status == kOk;
+    return ask({0, kHello, 0, 4, 0, word(1)}) && peer.answer.status == kOk;
   }
 
-  Reader reader;
+  Peer peer;
   ufp4::SdramChip chip{kClockHz, ufp4::SdramTimes{}};
 
  private:
@@ -90,7 +90,7 @@ class Board {
       byte_ = static_cast<uint8_t>(byte_ >> 1 | level << 7);
     if (since_ < 9 * kBit + kBit / 2) return;
     since_ = 0;
-    answered_ |= reader.take(byte_);
+    answered_ |= peer.take(byte_);
   }
 
   std::unique_ptr<Vuart_board> model_ = std::make_unique<Vuart_board>();
@@ -114,24 +114,24 @@ TEST(bytes_reach_the_memory_and_come_back) {
   for (uint32_t address = 64, i = 1; address < 32u << 20; address <<= 1, i++) {
     data[0] = static_cast<uint8_t>(i);
     check_that(address, board.ask({next++, kMemoryRead, 0, 64, address, {}}), "read");
-    check_that(address, board.reader.answer.data == data, "data at %x", address);
+    check_that(address, board.peer.answer.data == data, "data at %x", address);
   }
   check_that(1, board.chip.message().empty(), "%s", board.chip.message().c_str());
-  check_bits(2, board.reader.wrong, 0, "frames that are not right");
+  check_bits(2, board.peer.wrong, 0, "frames that are not right");
 }
 
 /** After a reset a board wants HELLO first. */
 void resets(Board *board, void (Board::*set)(bool), bool cause) {
   const Request ping{1, kPing, 0, 1, 0, {7}};
   check_that(0, board->hello() && board->ask(ping), "before");
-  check_bits(1, board->reader.answer.status, kOk, "PING before");
+  check_bits(1, board->peer.answer.status, kOk, "PING before");
   (board->*set)(cause);
   board->run(20);
   check_that(2, !board->ask(ping), "an answer during reset");
   (board->*set)(!cause);
   board->run(20);
   check_that(3, board->ask(ping), "after");
-  check_bits(4, board->reader.answer.status, kNoSession, "PING after");
+  check_bits(4, board->peer.answer.status, kNoSession, "PING after");
 }
 
 TEST(a_button_resets_the_board) {

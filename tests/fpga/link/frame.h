@@ -52,14 +52,14 @@ uint32_t word_of(const Bytes &data, std::size_t offset = 0);
 /** zlib's. */
 uint32_t crc32_of(const Bytes &data);
 
-/** A frame without its ends and escapes; @p request.length is sent as it is. */
-Bytes request_bytes(const Request &request);
-/** With ends and escapes: what goes over the line. */
+/** A frame with its ends and escapes: what goes over the line. */
 Bytes slip(const Bytes &frame);
 
-/** Takes frames out of what a board sends. */
-class Reader {
+/** A host's end: makes frames, takes those that a board sends, and keeps the session between. */
+class Peer {
  public:
+  /** The frame of @p request, whose length is sent as it is; behind a HELLO wait for its answer. */
+  Bytes line(const Request &request);
   /** @return whether @p byte ended an answer that is right; it is answer then. */
   bool take(uint8_t byte);
   Answer answer{};
@@ -67,8 +67,13 @@ class Reader {
 
  private:
   bool parse();
+  void keep();
+  uint32_t count_of(uint8_t number) const;
+  uint32_t key_of(uint8_t number) const;
   Bytes frame_;
   bool escaped_ = false, bad_ = false;
+  bool greets_ = false, in_session_ = false;  // the answer to HELLO is due; one has come
+  uint32_t nonce_ = 0, expected_ = 0;         // of the session; behind the latest answer
 };
 
 }  // namespace link_test

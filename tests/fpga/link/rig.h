@@ -94,7 +94,7 @@ class Rig {
 
   /** Puts a request on the line, with the length of its data unless it asks for some. */
   void send(const Request &request) {
-    for (uint8_t byte : slip(request_bytes(request))) line.push_back(byte);
+    for (uint8_t byte : peer.line(request)) line.push_back(byte);
   }
   static Request request(uint8_t sequence, Command command, uint32_t address, const Bytes &data,
                          uint8_t round = 0) {
@@ -111,7 +111,7 @@ class Rig {
       while (!sent.empty()) {
         const uint8_t byte = sent.front();
         sent.pop_front();
-        if (reader.take(byte)) return reader.answer;
+        if (peer.take(byte)) return peer.answer;
       }
     }
     return std::nullopt;
@@ -138,9 +138,9 @@ class Rig {
     return ask(reading(next++, command, address, length), status);
   }
   /** HELLO; the session's first number is @p sequence + 1. */
-  Bytes hello(uint8_t sequence = 0) {
+  Bytes hello(uint8_t sequence = 0, uint32_t nonce = 0x12345678) {
     next = static_cast<uint8_t>(sequence + 1);
-    return ask(request(sequence, kHello, 0, word(0x12345678)));
+    return ask(request(sequence, kHello, 0, word(nonce)));
   }
 
   Bytes random_bytes(size_t count) {
@@ -159,7 +159,7 @@ class Rig {
   std::map<uint16_t, uint32_t> registers;
   std::map<uint16_t, unsigned> reads, writes;  // of registers, by address
   std::deque<uint8_t> line, sent;
-  Reader reader;
+  Peer peer;
   uint8_t next = 0;
   bool irq = false, tx_blocked = false, memory_blocked = false;
   unsigned reset_cycles = 0;

@@ -14,7 +14,7 @@ TEST(hello_identifies_the_board) {
   Narrow rig;
   const Bytes data = rig.hello(77);
   check_bits(0, data.size(), 44, "bytes");
-  const uint32_t want[] = {1 | 8 << 16, kMostData, 0, kMemory, kMillisecond * 1000, 25000};
+  const uint32_t want[] = {2 | 8 << 16, kMostData, 0, kMemory, kMillisecond * 1000, 25000};
   for (unsigned i = 0; i < 6; i++) check_bits(i, word_of(data, 4 * i), want[i], "word %u", i);
   Bytes name{'s', 'i', 'm'};
   name.resize(16);
@@ -157,7 +157,7 @@ TEST(wait_ends_in_time) {
     const uint64_t cycles = rig.now - begin, least = milliseconds * kMillisecond;
     check_that(milliseconds, cycles >= least && cycles < least + 80, "%llu cycles",
                static_cast<unsigned long long>(cycles));
-    check_that(milliseconds, !rig.reader.answer.irq, "level of the interrupt");
+    check_that(milliseconds, !rig.peer.answer.irq, "level of the interrupt");
   }
   rig.run(kWait, 0, word(1), kRefused);
 }
@@ -174,7 +174,7 @@ TEST(wait_ends_with_the_interrupt) {
   rig.run(kWait, 0, {0xFF, 0xFF});
   rig.irq = false;
   rig.run(kPing, 0, {});
-  check_that(2, !rig.reader.answer.irq, "level of the interrupt");
+  check_that(2, !rig.peer.answer.irq, "level of the interrupt");
 }
 
 // --- The board's registers ----------------------------------------------------------------------

@@ -22,6 +22,8 @@ TEST(nothing_runs_without_a_session) {
   rig.run(kPing, 0, {1});
   rig.reset();
   rig.ask(rig.request(rig.next, kMemoryWrite, 0, {1, 2, 3}), kNoSession);
+  rig.peer = {};  // a frame of another session
+  rig.ask(rig.request(rig.next, kMemoryWrite, 0, {1, 2, 3}), kNoSession);
   check_that(0, rig.memory == before && rig.reads.empty(), "something has been executed");
 }
 
@@ -52,7 +54,7 @@ TEST(repeats_keep_status_and_interrupt_of_now) {
   rig.read(kMemoryRead, 0, 0, kRefused);
   rig.irq = true;
   rig.ask(rig.reading(1, kMemoryRead, 0, 0, 9), kRefused);
-  check_that(0, rig.reader.answer.irq, "level of the interrupt");
+  check_that(0, rig.peer.answer.irq, "level of the interrupt");
   check_bits(0, rig.run(kPing, 0, Bytes(1008, 0xC0)).size(), 1008, "bytes");
   check_bits(1, rig.ask(rig.request(2, kPing, 0, {}, 1)).size(), 1008, "bytes, again");
 }
@@ -115,6 +117,41 @@ TEST(hello_begins_anew) {
   check_bits(1, rig.run(kPing, 0, {5, 6}).size(), 2, "bytes");
   rig.ask(rig.request(4, kHello, 0, {5}), kRefused);
   check_bits(2, rig.ask(rig.request(4, kPing, 0, {})).size(), 2, "bytes, again");
+}
+
+// A whole frame that is 256 requests late, or of a session before, has the number that is expected.
+TEST(old_requests_are_dropped) {
+  Narrow rig;
+  rig.hello(200);
+  const Bytes old = rig.peer.line(rig.request(rig.next, kMemoryWrite, 0x100, {1, 2, 3}));
+  const Bytes want{4, 5, 6};
+  rig.run(kMemoryWrite, 0x100, {1, 2, 3});
+  rig.run(kMemoryWrite, 0x100, want);
+  for (unsigned n = 0; n < 254; n++) rig.run(kPing, 0, {});
+  for (unsigned dropped = 1; dropped <= 2; dropped++) {
+    check_bits(dropped, rig.next, 201, "number");
+    rig.line.insert(rig.line.end(), old.begin(), old.end());
+    check_that(dropped, !rig.answer(5000), "an answer to an old request");
+    same(dropped, part(rig.memory, 0x100, 3), want, "memory");
+    same(dropped, rig.read(kBoardRead, 0x10, 4), word(dropped), "frames dropped");
+    rig.hello(200, 0x12345679);
+  }
+}
+
+// Before HELLO is executed the key is not known, and no CRC is right.
+TEST(nothing_behind_a_hello_is_executed) {
+  Narrow rig;
+  const Bytes before = rig.memory;
+  Peer stranger;
+  rig.send(rig.request(0, kHello, 0, word(5)));
+  for (uint8_t byte : stranger.line(rig.request(1, kMemoryWrite, 0, {1, 2, 3})))
+    rig.line.push_back(byte);
+  const auto got = rig.answer();
+  check_that(0, got && got->sequence == 0 && got->status == kOk, "answer to HELLO");
+  check_that(1, !rig.answer(5000), "an answer to what came behind it");
+  check_that(2, rig.memory == before, "memory has changed");
+  rig.next = 1;
+  same(3, rig.read(kBoardRead, 0x10, 4), word(1), "frames dropped");
 }
 
 // --- The window ---------------------------------------------------------------------------------

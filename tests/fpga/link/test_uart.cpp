@@ -115,18 +115,19 @@ void frames(double board_bit, double most) {
   for (double off : {0.0, most, -most}) {
     Uart<Model> uart(board_bit * (1 + off), board_bit);
     const Bytes data{0x00, 0xFF, 0x55, 0xAA, 0xC0, 0xDB, 0x01, 0x80};
+    Peer peer;
+    unsigned answers = 0;
     for (const Request &request :
          {Request{5, kHello, 0, 4, 0, word(7)}, Request{6, kPing, 3, 8, 0, data}}) {
-      for (uint8_t byte : slip(request_bytes(request))) uart.line.push_back(byte);
+      for (uint8_t byte : peer.line(request)) uart.line.push_back(byte);
+      for (int i = 0; i < 10000; i++) uart.cycle();
+      for (uint8_t byte : uart.got) answers += peer.take(byte);
+      uart.got.clear();
     }
-    for (int i = 0; i < 20000; i++) uart.cycle();
-    Reader reader;
-    unsigned answers = 0;
-    for (uint8_t byte : uart.got) answers += reader.take(byte);
     check_bits(0, answers, 2, "answers, %g off", off);
-    check_that(1, reader.answer.data == data && reader.answer.sequence == 6, "echo, %g off", off);
+    check_that(1, peer.answer.data == data && peer.answer.sequence == 6, "echo, %g off", off);
     check_that(2, uart.late <= 1, "an edge is %g cycles off", uart.late);
-    check_bits(3, reader.wrong, 0, "frames that are not right");
+    check_bits(3, peer.wrong, 0, "frames that are not right");
   }
 }
 
