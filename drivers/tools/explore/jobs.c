@@ -171,12 +171,12 @@ static explore_row_t start_row(const explore_case_t *of, const explore_layer_t *
 }
 
 explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t *of,
-                               const explore_layer_t *layer, int64_t tokens, int pass) {
+                               const explore_layer_t *layer, int64_t tokens, int pass, int adds) {
   explore_row_t row = start_row(of, layer, tokens, (explore_pass_t)pass);
+  if (explore_adds(of, pass)) row.count = row.count / of->micro * (adds ? of->micro - 1 : 1);
   explore_pass_shape(of, layer, tokens, pass, &row.m, &row.n, &row.k);
   row.macs = explore_layer_share(of, layer) * (double)row.m * (double)row.n * (double)row.k;
   const unsigned d_bytes = explore_result_dtype(plan, pass) == UFP4_DTYPE_BF16 ? 2 : 4;
-  const int adds = explore_adds(of, pass);
   const bounds_gemm_t gemm = {
       .m = row.m, .n = row.n, .k = row.k, .d_bytes = d_bytes, .operations = adds, .has_c = adds};
   const bounds_t bounds = bounds_of(&of->core, explore_bytes_per_cycle(of), &gemm);

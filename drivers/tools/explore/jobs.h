@@ -26,7 +26,8 @@ void explore_pass_shape(const explore_case_t *of, const explore_layer_t *layer, 
                         int pass, int64_t *m, int64_t *n, int64_t *k);
 /** Whether a pass that is quantized reads this copy of a tensor. */
 int explore_wants(const explore_case_t *of, int role, int axis);
-/** Whether a pass adds to what is there: dW of several micro-batches. */
+/** Whether a pass adds to what is there in all micro-batches but the first: dW of several. Its rows
+ * are two then. */
 int explore_adds(const explore_case_t *of, int pass);
 /** Weight gradients are summed up by the optimizer, so they stay FP32. */
 ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass);
@@ -68,9 +69,10 @@ double explore_dram_bandwidth(const explore_case_t *of);
 /** Cycles that its memory needs, from those of each way. */
 double explore_memory_bound(const explore_case_t *of, double read, double write);
 
-/** Rows of jobs on so many tokens, with all but what is measured. */
+/** Rows of jobs on so many tokens, with all but what is measured. @param adds  whether it is of the
+ * micro-batches that add */
 explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t *of,
-                               const explore_layer_t *layer, int64_t tokens, int pass);
+                               const explore_layer_t *layer, int64_t tokens, int pass, int adds);
 explore_row_t explore_quant_row(const explore_plan_t *plan, const explore_case_t *of,
                                 const explore_layer_t *layer, int64_t tokens, int role,
                                 explore_pass_t pass, int copies);

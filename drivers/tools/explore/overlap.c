@@ -7,8 +7,8 @@
 #include "ufp4_schedule.h"
 
 enum { BATCHES = UFP4_SCHEDULE_BATCHES, BLOCKS = 2 };
-/** Kinds of jobs of a layer: GEMMs by pass, then AMAX and QUANT of each tensor. */
-enum { KINDS = UFP4_PASS_COUNT + 2 * UFP4_ROLE_COUNT };
+/** Kinds of jobs of a layer: GEMMs by pass, WGRAD that adds, then AMAX and QUANT of each tensor. */
+enum { ADDING = UFP4_PASS_COUNT, TENSORS, KINDS = TENSORS + 2 * UFP4_ROLE_COUNT };
 
 /** Jobs of one kind. */
 typedef struct {
@@ -146,7 +146,7 @@ static int make_list(overlap_t *run) {
 
 // W has one copy for all micro-batches.
 static int is_weights(int kind) {
-  return kind >= UFP4_PASS_COUNT && (kind - UFP4_PASS_COUNT) / 2 == UFP4_ROLE_W;
+  return kind >= TENSORS && (kind - TENSORS) / 2 == UFP4_ROLE_W;
 }
 
 static int64_t row_tokens(const overlap_t *run, const explore_layer_t *layer, int kind, int batch) {
@@ -160,15 +160,16 @@ static int64_t row_tokens(const overlap_t *run, const explore_layer_t *layer, in
 static explore_row_t job_row(const overlap_t *run, int index, int kind, int batch) {
   const explore_layer_t *layer = &run->plan->model.layers[index];
   const int64_t tokens = row_tokens(run, layer, kind, batch);
-  const int at = kind - UFP4_PASS_COUNT;
-  if (at < 0) return explore_gemm_row(run->plan, run->of, layer, tokens, kind);
+  const int at = kind - TENSORS, adds = kind == ADDING, pass = adds ? UFP4_PASS_WGRAD : kind;
+  if (at < 0) return explore_gemm_row(run->plan, run->of, layer, tokens, pass, adds);
   return explore_quant_row(run->plan, run->of, layer, tokens, at / 2,
                            at % 2 ? EXPLORE_QUANT : EXPLORE_AMAX, 2);
 }
 
 static int kind_of(const ufp4_schedule_job_t *job) {
   const int second = job->descriptor.header.opcode == UFP4_OPCODE_QUANT;
-  return job->pass >= 0 ? job->pass : UFP4_PASS_COUNT + 2 * job->role + second;
+  if (job->pass < 0) return TENSORS + 2 * job->role + second;
+  return job->descriptor.gemm.d_mode & UFP4_D_MODE_C ? ADDING : job->pass;
 }
 
 // --- Measuring ----------------------------------------------------------------------------------
@@ -220,7 +221,7 @@ static ufp4_status_t drop_weights(const overlap_t *run, ufp4_schedule_t *schedul
   return UFP4_OK;
 }
 
-// dW of several micro-batches is added up where it is.
+// A further micro-batch's dW is added to the one that is there.
 static void add_up(const overlap_t *run, ufp4_schedule_t *schedule) {
   for (int i = 0; i < schedule->count; i++) {
     ufp4_schedule_job_t *job = &schedule->jobs[i];
@@ -236,8 +237,8 @@ static ufp4_status_t run_list(overlap_t *run, const ufp4_schedule_plan_t *list, 
   uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
   ufp4_schedule_t schedule;
   ufp4_status_t status = ufp4_schedule_make(run->device, list, run->buffers, &schedule);
-  if (status == UFP4_OK) add_up(run, &schedule);
   if (status == UFP4_OK && further) status = drop_weights(run, &schedule);
+  if (status == UFP4_OK && further) add_up(run, &schedule);
   if (status == UFP4_OK) status = ufp4_device_counters(run->device, before);
   if (status == UFP4_OK) status = ufp4_schedule_run(run->device, &schedule);
   if (status == UFP4_OK) status = ufp4_device_counters(run->device, after);
@@ -289,7 +290,7 @@ static int add_rows(const overlap_t *run, explore_rows_t *rows) {
   for (int i = 0; i < run->plan->model.layer_count; i++) {
     for (int at = 0; at < KINDS * BATCHES && end == CLI_GO_ON; at++) {
       // Tensors first.
-      const int kind = (at / BATCHES + UFP4_PASS_COUNT) % KINDS;
+      const int kind = (at / BATCHES + TENSORS) % KINDS;
       end = add_row(run, i, kind, at % BATCHES, rows);
     }
   }

@@ -142,7 +142,7 @@ static ufp4_descriptor_t describe_quant(const run_t *run, int role, uint8_t opco
   return descriptor;
 }
 
-static ufp4_descriptor_t describe_gemm(const run_t *run, int pass) {
+static ufp4_descriptor_t describe_gemm(const run_t *run, int pass, int adds) {
   const ufp4_recipe_t *recipe = &run->of->recipe;
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
@@ -161,7 +161,7 @@ static ufp4_descriptor_t describe_gemm(const run_t *run, int pass) {
                .b_elem = (uint8_t)recipe->elem,
                .scale = (uint8_t)recipe->scale,
                .d_dtype = (uint8_t)explore_result_dtype(run->plan, pass),
-               .d_mode = explore_adds(run->of, pass) ? UFP4_D_MODE_C : 0,
+               .d_mode = adds ? UFP4_D_MODE_C : 0,
                .c_addr = result_of(run, pass),
                .c_stride_bytes = (uint32_t)result_stride(run, pass, n),
                .a_codes_addr = a->codes[axes[0]],
@@ -180,10 +180,9 @@ static double count_of(const run_t *run) {
   return (double)explore_layer_count(run->of, run->layer);
 }
 
-// W's copies are made once in a step, all else in each of its micro-batches.
+// In how many micro-batches of a step a job is: W's copies are made in one, for all.
 static double micro_of(const run_t *run, const explore_row_t *row) {
-  const int once = row->tensor != NULL && *row->tensor == 'W';
-  return once && run->layer->kind == EXPLORE_LINEAR ? 1 : run->of->micro;
+  return (double)(row->count / explore_layer_count(run->of, run->layer) / run->layer->blocks);
 }
 
 // To the blocks that have this layer.
@@ -245,8 +244,8 @@ static int run_at_once(run_t *run, int which, uint8_t opcode, int layers, explor
   for (int i = 0; i < layers; i++) {
     run->buffers = &run->all[i];
     rows[i] = sum;
-    jobs[i] =
-        opcode == UFP4_OPCODE_GEMM ? describe_gemm(run, which) : describe_quant(run, which, opcode);
+    jobs[i] = opcode == UFP4_OPCODE_GEMM ? describe_gemm(run, which, 0)
+                                         : describe_quant(run, which, opcode);
   }
   const ufp4_status_t status = explore_measure(&run->cores, jobs, layers, rows);
   return status == UFP4_OK ? CLI_GO_ON : fail_device(run, status);
@@ -274,11 +273,11 @@ static int run_alike(run_t *run, int which, uint8_t opcode, explore_row_t row) {
   return explore_add_row(run->rows, &row);
 }
 
-static int run_gemm(run_t *run, int pass) {
+static int run_gemm(run_t *run, int pass, int adds) {
   if (!ufp4_recipe_quantizes(&run->of->recipe, (ufp4_pass_t)pass)) return CLI_GO_ON;
-  explore_row_t row = explore_gemm_row(run->plan, run->of, run->layer, run->tokens, pass);
+  explore_row_t row = explore_gemm_row(run->plan, run->of, run->layer, run->tokens, pass, adds);
   if (run->alike > 1) return run_alike(run, pass, UFP4_OPCODE_GEMM, row);
-  const ufp4_descriptor_t job = describe_gemm(run, pass);
+  const ufp4_descriptor_t job = describe_gemm(run, pass, adds);
   explore_row_t other = row, *only = &row;
   const explore_split_t asked = run->plan->split;
   const explore_split_t split = asked == EXPLORE_SPLIT_GEMMS ? EXPLORE_SPLIT_AUTO : asked;
@@ -343,7 +342,10 @@ static int run_jobs(run_t *run) {
   int end = CLI_GO_ON;
   for (int i = 0; i < UFP4_ROLE_COUNT && end == CLI_GO_ON; i += many && i == 0 ? 2 : 1)
     end = run_tensors(run, &roles[i], many && i == 0 ? 2 : 1);
-  for (int pass = 0; pass < UFP4_PASS_COUNT && end == CLI_GO_ON; pass++) end = run_gemm(run, pass);
+  for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
+    for (int adds = 0; adds <= explore_adds(run->of, pass) && end == CLI_GO_ON; adds++)
+      end = run_gemm(run, pass, adds);
+  }
   return end;
 }
 
