@@ -5,8 +5,18 @@
 // What is asked for is cut into accesses, which the channels serve in the order in which they come:
 // nothing overtakes, but rows are opened and closed ahead for what waits. Rows stay open. Addresses
 // go round the channels, 256 bytes each; those of a channel round its groups of banks, an access
-// each, then along a row, then from bank to bank. All banks of a channel are refreshed at once,
-// before the first access that begins when it is due; the channels one after the other.
+// each, then along a row, then from bank to bank.
+//
+// A hash keeps strides of powers of two, as widths of matrices are, from one channel or bank: the
+// bits of the channel's number are XORed with every so many bits of the address above them, those
+// of the bank's with the row's. AMD's MI300 does so with HBM3 (drivers/ras/amd/atl of Linux:
+// dehash.c has the channel's bits, every seventh from bit 8 on; umc.c the bank's, of the row and as
+// registers say); for banks it is permutation-based interleaving (Zhang, Zhu, Zhang, MICRO 2000).
+//
+// Refresh is REFab, all banks of a (pseudo-)channel, before the first access that begins when it is
+// due, and in all channels at once, as Ramulator 2 has it (all_bank.cpp, without scatter_interval).
+// JEDEC has REFpb too, a bank at a time: that pays where accesses to other banks overtake those to
+// the bank that is refreshed.
 // Times are femtoseconds, so that those of any clock are whole.
 #ifndef UFP4_SIM_DRAM_H
 #define UFP4_SIM_DRAM_H
@@ -32,10 +42,8 @@ class Dram {
   explicit Dram(const ufp4_dram_t &dram) : d_(dram) {
     Channel channel;
     channel.banks.resize(d_.groups * d_.banks);
+    channel.refresh_due = clocks(d_.refresh_interval);
     channels_.resize(d_.channels, channel);
-    for (uint32_t i = 0; i < d_.channels; i++) {
-      channels_[i].refresh_due = clocks(d_.refresh_interval) * (i + 1) / d_.channels;
-    }
   }
 
   /** Reads or writes @p bytes, at @p now or as soon as possible. @return when the last of them have
@@ -71,18 +79,33 @@ class Dram {
     return count * d_.clock_ps * 1000;
   }
 
+  // The digits of a number to that base, added without carry: by XOR where the base is a power of
+  // two.
+  static uint64_t hash(uint64_t number, uint64_t base) {
+    uint64_t sum = number % base;
+    if (base == 1) return sum;
+    while ((number /= base) != 0) {
+      const uint64_t digit = number % base;
+      sum = (base & (base - 1)) == 0 ? sum ^ digit : (sum + digit) % base;
+    }
+    return sum;
+  }
+
   // The access of that number.
   uint64_t access(uint64_t now, bool write, uint64_t number) {
-    const uint64_t turn = kTurn / d_.access_bytes, round = turn * d_.channels;
-    Channel &channel = channels_[number / turn % d_.channels];
-    const uint64_t own = number / round * turn + number % turn;
-    const uint32_t group = static_cast<uint32_t>(own % d_.groups);
+    const uint64_t turn = kTurn / d_.access_bytes;
+    Channel &channel = channels_[hash(number / turn, d_.channels)];
+    const uint64_t own = number / turn / d_.channels * turn + number % turn;
     const uint64_t along = own / d_.groups * d_.access_bytes / d_.row_bytes;
-    Bank &bank = channel.banks[group * d_.banks + along % d_.banks];
+    const uint64_t row = along / d_.banks;
+    const uint64_t place =
+        (own % d_.groups * d_.banks + along % d_.banks) ^ hash(row, d_.groups * d_.banks);
+    Bank &bank = channel.banks[place];
+    const uint32_t group = static_cast<uint32_t>(place / d_.banks);
     refresh(channel, std::max(now, channel.command));
-    if (bank.row != along / d_.banks) {
+    if (bank.row != row) {
       open(channel, bank, group, now);
-      bank.row = along / d_.banks;
+      bank.row = row;
     }
     const uint64_t at =
         std::max({now, write ? bank.write : bank.read, after(channel, write, group)});

@@ -18,16 +18,26 @@ uint64_t clocks(const ufp4_dram_t &d, uint64_t count) {
   return count * d.clock_ps * 1000;
 }
 
-// The first access of the channel that is refreshed last, not before all that is measured here; of
-// another row of its bank; of another bank of its group.
-uint64_t first(const ufp4_dram_t &d) {
-  return (d.channels - 1) * kTurn;
+// The address of that turn of the first channel: each bit of the turn's number moves it to another
+// channel, from which the lowest bits bring it back.
+uint64_t turn_of_first(const ufp4_dram_t &d, uint64_t turn) {
+  unsigned bits = 0;
+  while (uint64_t{1} << bits < d.channels) bits++;
+  uint64_t moved = 0;
+  for (unsigned i = 0; turn >> i != 0; i++) moved ^= (turn >> i & 1) << i % bits;
+  return (turn * d.channels + moved) * kTurn;
+}
+
+// Of that channel: its first access; of another row of the bank; of another bank of the group. Row
+// 17 is in the bank of row 0, since both digits of 17 to the base of 16 banks are 1.
+uint64_t first(const ufp4_dram_t &) {
+  return 0;
 }
 uint64_t other_row(const ufp4_dram_t &d) {
-  return first(d) + uint64_t{d.row_bytes} * d.groups * d.banks * d.channels;
+  return turn_of_first(d, uint64_t{d.row_bytes} * d.groups * d.banks / kTurn * 17);
 }
 uint64_t other_bank(const ufp4_dram_t &d) {
-  return first(d) + uint64_t{d.row_bytes} * d.groups * d.channels;
+  return turn_of_first(d, uint64_t{d.row_bytes} * d.groups / kTurn);
 }
 
 void check_time(const ufp4_dram_t &d, uint64_t got, uint64_t want_clocks, const char *what) {
@@ -94,7 +104,7 @@ TEST(a_channel_reads_along_its_rows_without_a_gap) {
     const uint64_t opened = d.rcd_read + 3 * d.rrd_other;  // all groups' rows, then nothing waits
     uint64_t took = 0;
     for (uint64_t i = 0; i < turns; i++) {
-      took = dram.serve(0, false, first(d) + i * kTurn * d.channels, kTurn);
+      took = dram.serve(0, false, turn_of_first(d, i), kTurn);
     }
     check_that(d.clock_ps,
                took >= clocks(d, accesses * d.burst) &&
@@ -130,6 +140,62 @@ TEST(refresh_closes_all_rows_of_a_channel) {
     const uint64_t later = 10 * due + d.refresh + 1;
     check_time(d, dram.serve(clocks(d, later), false, first(d), 1), later + d.rcd_read + data,
                "much later");
+  }
+}
+
+TEST(refresh_comes_to_all_channels_at_once) {
+  for (const ufp4_dram_t &d : all) {
+    Dram dram(d);
+    const uint64_t due = d.refresh_interval;
+    for (uint64_t i = 0; i < d.channels; i++) {
+      check_time(d, dram.serve(clocks(d, due), false, i * kTurn, 1),
+                 due + d.refresh + d.rcd_read + d.cl + d.burst, "one that is due");
+    }
+  }
+}
+
+/** As many addresses as there are channels, any power of two apart from a turn on. */
+TEST(rows_of_a_matrix_reach_all_channels) {
+  for (const ufp4_dram_t &d : all) {
+    for (uint64_t stride = kTurn; stride <= uint64_t{1} << 30; stride *= 2) {
+      Dram dram(d);
+      for (uint64_t i = 0; i < d.channels; i++) {
+        check_time(d, dram.serve(0, false, i * stride, 1), d.rcd_read + d.cl + d.burst,
+                   "a channel of its own");
+      }
+    }
+  }
+}
+
+/** As many rows as there are banks, that without a hash all are in one bank. */
+TEST(rows_a_power_of_two_apart_are_in_all_banks) {
+  for (const ufp4_dram_t &d : all) {
+    Dram dram(d);
+    const uint64_t banks = uint64_t{d.groups} * d.banks, turns = d.row_bytes * banks / kTurn;
+    uint64_t took = 0;
+    for (uint64_t row = 0; row < banks; row++) {
+      took = dram.serve(0, false, turn_of_first(d, row * turns), 1);
+    }
+    check_that(
+        d.clock_ps,
+        took < clocks(d, banks * (d.faw > 4 * d.rrd_same ? d.faw : 4 * d.rrd_same) / 4 + d.rc),
+        "%s: %llu fs for a row of each bank", d.name, static_cast<unsigned long long>(took));
+    check_time(d, dram.serve(clocks(d, 1000), false, turn_of_first(d, 0), 1), 1000 + d.cl + d.burst,
+               "the first one, which is still open");
+  }
+}
+
+/** Where the number of channels is no power of two the digits are added. */
+TEST(any_number_of_channels_is_reached) {
+  for (const char *name : {"hbm3:24", "hbm3:12", "lpddr5:6", "hbm3:33"}) {
+    const ufp4_dram_t d = ufp4_find_dram(name);
+    Dram dram(d);
+    uint64_t lone = 0;
+    for (uint64_t i = 0; i < d.channels; i++) {
+      lone +=
+          dram.serve(0, false, i * d.channels * kTurn, 1) == clocks(d, d.rcd_read + d.cl + d.burst);
+    }
+    check_bits(d.channels, lone, d.channels, "channels of %s that rows a round apart reach", name);
   }
 }
 
