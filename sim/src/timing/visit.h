@@ -8,7 +8,8 @@
 //   place(x, most, outer = 0)
 //                    how much of a loop is left; what matters is whether that is at most `most`;
 //                    `outer`: so many places named before it are of loops around this one
-//   address(x, mask) an address, or a part of one; what matters are the bits of `mask`
+//   address(x, mask) an address, a part of one, or what counts cycles; what matters are the bits of
+//                    `mask`
 //   ahead(loader)    what the loader will ask for, whose own state comes next
 //   queue(q, f)      f of each element of a std::deque
 //

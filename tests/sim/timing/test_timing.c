@@ -229,6 +229,38 @@ TEST(odd_sizes_skip_as_many_cycles) {
   }
 }
 
+// What is not in use, as the narrow QUANT of a wide one or the slots of an epilogue, hinders no skip:
+// strips come again at once, and so do a GEMM's chunks where the memory is slow.
+TEST(slow_memories_skip_cycles) {
+  const uint64_t gib = 1ull << 30;
+  const twin_job_t jobs[2] = {{.quant = {.opcode = UFP4_OPCODE_AMAX,
+                                         .rows = 1024,
+                                         .cols = 768,
+                                         .src_dtype = UFP4_DTYPE_BF16,
+                                         .src_addr = TWIN_BASE + gib,
+                                         .src_stride_bytes = 1536,
+                                         .row_mode = UFP4_MODE_ENABLE}},
+                              {.gemm = {.opcode = UFP4_OPCODE_GEMM,
+                                        .m = 1024,
+                                        .n = 1024,
+                                        .k = 1024,
+                                        .a_codes_addr = TWIN_BASE + gib,
+                                        .a_scales_addr = TWIN_BASE + 2 * gib,
+                                        .b_codes_addr = TWIN_BASE + 3 * gib,
+                                        .b_scales_addr = TWIN_BASE + 4 * gib,
+                                        .a_stride_blocks = 64,
+                                        .b_stride_blocks = 64,
+                                        .d_addr = TWIN_BASE + 5 * gib,
+                                        .d_stride_bytes = 4096}}};
+  const twin_memory_t memory = {.latency = 100, .bandwidth = 3};
+  for (unsigned i = 0; i < 2; i++) {
+    const alone_t alone = alone_run("default", memory, &jobs[i], 1, 0);
+    const double stepped = 100 * (double)alone.stepped / (double)alone.cycles;
+    check_that(i, stepped < 35, "%.0f %% of %llu cycles are stepped", stepped,
+               (unsigned long long)alone.cycles);
+  }
+}
+
 // A constant that is off by one is seen.
 TEST(sees_a_wrong_latency) {
   twin_t *twin = twin_open("small", memories[0], 1);

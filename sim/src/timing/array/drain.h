@@ -67,7 +67,8 @@ class Drain {
     const bool read = valid_ >> 1 & 1;
     v.exact(active_ | open_ << 1 | parity_ << 2 | req_valid_ << 3 | upper_out_ << 4 |
             dat_valid_ << 5 | (read && upper_row_) << 6 | (read && last_sums_) << 7 |
-            (read && drained_bank_) << 8 | slot_ << 9);
+            (read && drained_bank_) << 8);
+    v.address(slot_, slot_mask_);
     v.exact(credit_);
     v.exact(row_);
     v.exact(tile_a_row_ | read_ << 16);

@@ -120,13 +120,13 @@ bool Quant::step_narrow(bool beat, uint32_t rest, bool *take, QuantMark *out) {
 }
 
 void Quant::look(CoreSigns &signs) const {
-  const bool wide = shape_->quant >= 16, row = job_.enable & 1, column = job_.enable & 2;
+  const bool row = job_.enable & 1, column = job_.enable & 2;
   signs.quant_state = static_cast<uint8_t>(state_);
-  signs.row_valid = wide ? strip_.row_valid() : pairs_.valid();
-  signs.arriving = wide ? strip_.arriving() : pairs_.arriving();
+  signs.row_valid = wide() ? strip_.row_valid() : pairs_.valid();
+  signs.arriving = wide() ? strip_.arriving() : pairs_.arriving();
   signs.row_ready =
-      wide ? (!row || copy_ready(0)) && (!column || transpose_.in_ready(job_.pair, copy_ready(1)))
-           : serial_.in_ready();
+      wide() ? (!row || copy_ready(0)) && (!column || transpose_.in_ready(job_.pair, copy_ready(1)))
+             : serial_.in_ready();
 }
 
 void Quant::step(const ufp4_quant_descriptor_t &desc, const Input &in) {
@@ -138,8 +138,8 @@ void Quant::step(const ufp4_quant_descriptor_t &desc, const Input &in) {
     QuantMark out[2];
     // A job that ends early has asked for fewer strips than its source has.
     const uint32_t rest = load_.loading() ? kEndless : load_.strips();
-    const bool freed = shape_->quant >= 16 ? step_wide(in.beat, rest, take, out)
-                                           : step_narrow(in.beat, rest, take, out);
+    const bool freed =
+        wide() ? step_wide(in.beat, rest, take, out) : step_narrow(in.beat, rest, take, out);
     load_.step(job_, in.load_ready, freed, errors_.any());
     strip_end = lanes() ? write_wide_.step(take, out, in.write_ready, in.write_dat_ready)
                         : write_.step(job_, take, out, in.write_ready, in.write_dat_ready);

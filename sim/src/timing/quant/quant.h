@@ -72,7 +72,8 @@ class Quant {
     progress_.visit(v);
     if (state_ == State::kIdle) return;
     load_.visit(v);
-    v.exact(strip_.behind(load_.strips()) | pairs_.behind(load_.strips()) << 16);
+    // Of the one that works: the other one stands still, as far behind as there have been strips.
+    v.exact(wide() ? strip_.behind(load_.strips()) : pairs_.behind(load_.strips()));
     strip_.visit(v);
     transpose_.visit(v);
     for (QuantBlock &block : block_) block.visit(v);
@@ -85,6 +86,10 @@ class Quant {
  private:
   enum class State { kIdle, kSetup, kStart, kRun, kSettle, kDrain, kDone };
 
+  /** A row is in the pipe at once, else pairs of its elements. */
+  bool wide() const {
+    return shape_->quant >= 16;
+  }
   /** Tiles pass side by side. */
   bool lanes() const {
     return shape_->quant > 16;
