@@ -56,9 +56,17 @@ def script(times):
     return SCRIPT.format(tests=f"{tests}\n{last}", read=times[0], write=times[1], from_=FROM, to=TO)
 
 
+def without_brackets(netlist):
+    """The netlist, whose ports are named gen<0>.rdata_o and not gen[0].rdata_o: OpenSTA 2.0 takes the brackets of the
+    latter for the index of a bus, and gives such a port no delay."""
+    ports = re.findall(r"^ *(?:input|output) (?:\[[^]]*\] )?(\\\S*\[\S*) ;", netlist, re.M)
+    names = {port: port.replace("[", "<").replace("]", ">") for port in ports}
+    return re.sub(r"\\\S+", lambda name: names.get(name[0], name[0]), netlist)
+
+
 def register(name):
     """What the RTL calls it: a cell's name is its register's, its bit's, and behind a dollar sign that of its kind."""
-    return re.sub(r"\$_\w*$", "", name.replace("\\", ""))
+    return re.sub(r"\$_\w*$", "", name.replace("\\", "")).replace("<", "[").replace(">", "]")
 
 
 def read(said, period):

@@ -11,7 +11,7 @@ import venv
 import zipfile
 
 import bench
-from bench import check, check_equal, slow
+from bench import check, check_equal, full, slow
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "drivers/python"
@@ -141,7 +141,7 @@ def test_sdists_that_are_made_at_once_are_whole():
     )
 
 
-@slow
+@full
 def test_editable_install_finds_its_library():
     demand_tools()
     wheel = build("editable", PACKAGE)
@@ -187,7 +187,7 @@ cc -shared -o "$out" $objects
 """
 
 
-@slow
+@full
 def test_wheel_that_is_built_where_nvcc_is_holds_the_gpu_library():
     demand_tools()
     nvcc = pathlib.Path("nvcc").absolute()

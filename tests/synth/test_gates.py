@@ -21,6 +21,11 @@ from rows import BY_NAME  # noqa: E402
 ELEMENTS = {0: "e2m1", 1: "e1m2"}
 
 
+def full(test):
+    """Read by the CMakeLists.txt: the test has the label full."""
+    return test
+
+
 def slow(test):
     """Read by the CMakeLists.txt: the test has the label slow."""
     return test
@@ -85,7 +90,7 @@ def test_a_pe_has_the_bits_of_the_golden_model(folder):
         raise AssertionError("a sum that differs was not seen")
 
 
-@slow
+@full
 def test_a_block_of_quant_has_the_bits_of_the_golden_model(folder):
     ready = prepare(folder, "quant_block")
     lines = subprocess.run(

@@ -22,6 +22,11 @@ from rows import BY_NAME  # noqa: E402
 PLAIN = ROOT / "fpga/ppa/check.lib"
 
 
+def full(test):
+    """Read by the CMakeLists.txt: the test has the label full."""
+    return test
+
+
 def slow(test):
     """Read by the CMakeLists.txt: the test has the label slow."""
     return test
@@ -349,7 +354,7 @@ def replayed(folder, unit, made):
     return lambda: netlist.simulate(found, folder, made, ready, 3600, list(made.outputs) or netlist.writes(found))
 
 
-@slow
+@full
 def test_pes_of_other_contracts_have_the_sums_of_their_blocks(folder):
     """Where blocks come with gaps, too; and not those of another rounding."""
     for unit, of, other in (("pe_fp32", contracts.fp32, contracts.nv), ("pe_nv", contracts.nv, contracts.fp32)):
@@ -370,7 +375,7 @@ def test_a_lane_gives_what_it_gives_in_the_core(folder):
     raises("the netlist's mag_o", energy.check, made, run())
 
 
-@slow
+@full
 def test_a_pe_with_enables_has_the_same_sums(folder):
     """Where blocks come with gaps; and not where its enable is late."""
     ready, cache = tools(), flow.Cache(folder)
