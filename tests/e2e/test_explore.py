@@ -379,6 +379,9 @@ def test_what_no_address_reaches_is_a_row_with_the_reason():
     rows = explore("--tokens", "1,1048576", model=shapes("name,cin,cout,count\nbig,1048576,1,1\n"))
     steps = [(bool(r["cycles"]), "addresses of 40 bits" in r["reason"]) for r in rows if r["layer"] == "step"]
     check_equal(steps, [(True, False), (False, True)], "steps")
+    # What says what a step needs, or did, is of steps that have run.
+    for name in ("weight_bytes", "copy_bytes", "activation_bytes", "live_bytes", "quant_blocks", "macs", "ms"):
+        check_equal([r[name] != "" for r in rows if r["layer"] == "step"], [True, False], name)
 
 
 def test_json_has_the_rows():

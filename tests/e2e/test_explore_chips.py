@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """explore: a step in micro-batches and on many chips, against calculations by hand."""
 
+import csv
+import pathlib
+
 import bench
-from bench import check, check_equal
+from bench import check, check_equal, passes
 from explorations import explore, shapes
 
 HEAD = "name,cin,cout,count,kind,tokens,repeat,group,share\n"
@@ -298,6 +301,29 @@ def test_layouts_with_the_same_jobs_are_measured_once_and_the_others_say_why():
         check_equal(steps[layout, "4"], alone, layout)
     check(steps["1x5x1", "1"]["reason"].startswith("--chips: TP is 5, which does not divide up"), "TP 5")
     check_equal(steps["1x2x5", "4"]["reason"], "--chips: PP is 5, and blocks are 4", "five stages")
+
+
+def test_a_published_layout_has_the_published_bubble_and_activations():
+    """GPT-3 on 64 chips as in table 3 of Korthikanti et al., arXiv 2205.05198, with its equation of memory, and the
+    bubble of Narayanan et al., arXiv 2104.04473: (p - 1) / (v m) of the ideal time."""
+    pathlib.Path("gpt3.json").write_text('{"model_type": "gpt2", "n_embd": 12288, "n_layer": 96, "n_head": 96}')
+    passes(
+        *("explore", "--hf", "gpt3.json", "-o", "out", "--config", "large", "--serial", "--link", "300,2:25,5"),
+        *("--sequence-parallel", "--tokens", "131072", "--micro-batches", "64", "--interleave", "3"),
+        *("--chips", "1x8x8"),
+    )
+    with open("out/explore.csv", newline="") as file:
+        step = list(csv.DictReader(file))[-1]
+    ideal = sum(float(step[name]) for name in ("compute_ms", "gather_ms", "send_ms"))
+    near(float(step["bubble_ms"]) / ideal, 7 / (3 * 64), "bubble", 1e-6)
+    tokens, width, blocks, tensor, pipeline, parts = 2048, 12288, 96, 8, 8, 3
+    numbers = tokens * width * blocks * (1 + (pipeline - 1) / (pipeline * parts))
+    published = 34 * numbers / tensor  # with sequence parallelism and selective recomputation
+    inputs = 14 * numbers / tensor  # of it, in BF16: of QKV, of the projection, of FC1, and four times as wide of FC2
+    copies = 2 * 9 / 16 * numbers * (2 + 5 / tensor)  # of QKV and FC1 whole
+    backward = tokens * width * (2 * 9 / 16 + 2 * (1 + 4 / tensor))  # of FC2: copies of dY, dY, dX
+    near(step["chip_activation_bytes"], inputs + copies + backward, "activations", 1e-6 * published)
+    check(1.1 < float(step["chip_activation_bytes"]) / published < 1.13, "what the page says")
 
 
 if __name__ == "__main__":

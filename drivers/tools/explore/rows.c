@@ -84,7 +84,7 @@ static int is_step(const explore_row_t *row) {
 
 static void add_needs(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
   explore_needs_t needs = {NAN, NAN, NAN, NAN, NAN, NAN};
-  if (is_step(row)) needs = explore_needs(plan, row->of);
+  if (is_step(row) && !isnan(row->cycles)) needs = explore_needs(plan, row->of);
   add_number(columns, "weight_bytes", needs.weights, 0);
   add_number(columns, "copy_bytes", needs.copies, 0);
   add_number(columns, "activation_bytes", needs.activations, 0);
@@ -93,7 +93,6 @@ static void add_needs(columns_t *columns, const explore_plan_t *plan, const expl
   add_number(columns, "live_bytes", needs.live, 0);
 }
 
-// With or without cycles, unless the chips cannot share the model.
 static void add_capacity(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row,
                          int on_chips) {
   explore_chip_t need = {NAN, NAN, NAN, NAN, NAN, NAN};
@@ -134,7 +133,7 @@ static void add_chips(columns_t *columns, const explore_plan_t *plan, const expl
 static void add_energy(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
   explore_energy_t energy = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
   double blocks = row->pass == EXPLORE_QUANT ? explore_quant_blocks(row) : NAN;
-  if (row->pass == EXPLORE_ALL) blocks = explore_total_blocks(plan, row);
+  if (row->pass == EXPLORE_ALL && !isnan(row->cycles)) blocks = explore_total_blocks(plan, row);
   if (plan->ppa.text != NULL && is_step(row)) energy = explore_energy(plan, row);
   add_number(columns, "macs", row->macs > 0 ? row->macs : NAN, 0);
   add_number(columns, "quant_blocks", blocks, 0);

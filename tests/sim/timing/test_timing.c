@@ -229,8 +229,8 @@ TEST(odd_sizes_skip_as_many_cycles) {
   }
 }
 
-// What is not in use, as the narrow QUANT of a wide one or the slots of an epilogue, hinders no skip:
-// strips come again at once, and so do a GEMM's chunks where the memory is slow.
+// What is not in use, as the narrow QUANT of a wide one or the slots of an epilogue, hinders no
+// skip: strips come again at once, and so do the chunks of a GEMM where the memory is slow.
 TEST(slow_memories_skip_cycles) {
   const uint64_t gib = 1ull << 30;
   const twin_job_t jobs[2] = {{.quant = {.opcode = UFP4_OPCODE_AMAX,
