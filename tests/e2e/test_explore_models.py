@@ -213,7 +213,7 @@ def test_more_families_and_what_they_leave_out():
 
 def test_configurations_of_no_model_are_refused():
     unknown = "config.json: model_type {}: its sizes are of no model that is known"
-    others = ("mamba", "nemotron", "vit", "llama4_text", "jamba", "llam", "llamas")
+    others = ("mamba", "nemotron", "vit", "cohere", "jamba", "llam", "llamas")
     for text, message in (
         ("{", "config.json: "),
         ("[]", "config.json: no configuration of a model"),

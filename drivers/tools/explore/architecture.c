@@ -85,8 +85,9 @@ static void add_attention(const architecture_t *a, explore_model_t *model) {
     share(add(model, "kv_b", EXPLORE_LINEAR, a->kv_rank, a->heads * (a->head - a->rope + v_head)),
           EXPLORE_COLUMNS, a->heads);
   } else {
-    share(add(model, "qkv", EXPLORE_LINEAR, a->width, (a->heads + 2 * a->kv_heads) * a->head),
-          EXPLORE_COLUMNS, a->kv_heads);
+    const int64_t heads = (a->gated ? 2 : 1) * a->heads + 2 * a->kv_heads;
+    share(add(model, "qkv", EXPLORE_LINEAR, a->width, heads * a->head), EXPLORE_COLUMNS,
+          a->kv_heads);
   }
   add_products(a, v_head, model);
   share(add(model, a->plain ? "proj" : "o", EXPLORE_LINEAR, a->heads * v_head, a->width),
@@ -153,6 +154,29 @@ static void add_mamba(const architecture_t *a, explore_model_t *model) {
   share(add(model, "out_proj", EXPLORE_LINEAR, a->inner, a->width), EXPLORE_ROWS, a->groups);
 }
 
+// A gated delta net: projections of q, k, v and its gate, and two numbers a head of v, from one
+// tensor, and one out; convolution, scan and gate between them are the host's.
+static void add_delta(const architecture_t *a, explore_model_t *model) {
+  const int64_t v = a->values * a->value_head, mixed = 2 * a->keys * a->key_head + v;
+  add(model, "delta_norm", EXPLORE_HOST, a->width, a->width);
+  share(add(model, "delta_in", EXPLORE_LINEAR, a->width, mixed + v + 2 * a->values),
+        EXPLORE_COLUMNS, a->keys);
+  add(model, "delta_conv", EXPLORE_HOST, mixed, mixed);
+  add(model, "delta_scan", EXPLORE_HOST, mixed + 2 * a->values, v);
+  add(model, "delta_gate", EXPLORE_HOST, 2 * v, v);
+  share(add(model, "delta_out", EXPLORE_LINEAR, v, a->width), EXPLORE_ROWS, a->keys);
+}
+
+// Each so many-th block has attention.
+static void add_mixers(const architecture_t *a, explore_model_t *model) {
+  const int64_t full = a->values != 0 ? a->blocks / a->every : a->blocks, rest = a->blocks - full;
+  if (rest != 0) add_delta(a, model);
+  if (rest != 0 && full != 0) belong(model, 0, "block_delta", rest);
+  const int from = model->layer_count;
+  if (full != 0) add_attention(a, model);
+  if (rest != 0 && full != 0) belong(model, from, "block_full", full);
+}
+
 void explore_build(const architecture_t *a, explore_model_t *model) {
   memset(model, 0, sizeof *model);
   snprintf(model->name, sizeof model->name, "%s", a->name);
@@ -161,8 +185,10 @@ void explore_build(const architecture_t *a, explore_model_t *model) {
     add_mamba(a, model);
     return;
   }
-  add_attention(a, model);
+  model->every = a->every;
+  add_mixers(a, model);
   add_inner(a, model);
+  if (model->kind_count == 0) model->every = 0;
 }
 
 int explore_architecture(const char *name, explore_model_t *model) {

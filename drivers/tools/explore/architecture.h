@@ -16,7 +16,11 @@ typedef struct {
   int64_t q_rank, kv_rank, rope,
       v_head;             ///< of latent attention; head is that of q and k, rope of it
   int64_t state, groups;  ///< of a Mamba-2 block, whose inner width has heads of head
-  int plain;              ///< its MLP has no gate
+  int64_t keys, values, key_head,
+      value_head;  ///< heads of a gated delta net in place of attention, and their widths
+  int64_t every;   ///< each so many-th block has attention, or experts; 0: all, or the last ones
+  int gated;       ///< attention has a gate, as wide as q
+  int plain;       ///< its MLP has no gate
 } architecture_t;
 
 /** Its layers. */

@@ -56,7 +56,8 @@ typedef struct {
   char name[EXPLORE_NAME];
   int64_t blocks;
   int kind_count;
-  explore_blocks_t kinds[EXPLORE_MAX_KINDS];   ///< in their order
+  explore_blocks_t kinds[EXPLORE_MAX_KINDS];  ///< in their order
+  int64_t every;  ///< each so many-th block is of the second kind; 0: the first kind's are in front
   int layer_count, host_count;                 ///< the core's, and behind them the host's
   explore_layer_t layers[EXPLORE_MAX_LAYERS];  ///< all of them
 } explore_model_t;
@@ -67,6 +68,12 @@ static inline int explore_is_host(const explore_layer_t *layer) {
 
 static inline int explore_is_of(const explore_layer_t *layer, int kind) {
   return layer->kinds >> kind & 1;
+}
+
+/** Of which kind the block of that number is, from 0 on. */
+static inline int explore_kind_at(const explore_model_t *model, int64_t block) {
+  if (model->every != 0) return (block + 1) % model->every == 0;
+  return model->kind_count > 1 && block >= model->kinds[0].blocks;
 }
 
 /** A model that is built in, or the layers of a CSV file, which are one block; or with @p hf of a

@@ -19,10 +19,12 @@ enum {
   EXPERTS = 1 << 8,
   LATENT = 1 << 9,
   MAMBA_2 = 1 << 10,
-  FIRST_DENSE = 1 << 11,  ///< blocks without experts, by first_k_dense_replace and moe_layer_freq
-  SOME_DENSE = 1 << 12,   ///< likewise, by decoder_sparse_step and mlp_only_layers
-  SHARED = 1 << 13,       ///< an expert that every token sees
-  SHARED_COUNT = 1 << 14  ///< likewise n_shared_experts of them
+  FIRST_DENSE = 1 << 11,   ///< blocks without experts, by first_k_dense_replace and moe_layer_freq
+  SOME_DENSE = 1 << 12,    ///< likewise, by decoder_sparse_step and mlp_only_layers
+  SHARED = 1 << 13,        ///< an expert that every token sees
+  SHARED_COUNT = 1 << 14,  ///< likewise n_shared_experts of them
+  DELTA = 1 << 15,         ///< blocks with a gated delta net, by full_attention_interval
+  STEP_DENSE = 1 << 16     ///< blocks without experts, by interleave_moe_layer_step
 };
 
 /** Models of one model_type, whose sizes are known exactly. */
@@ -56,6 +58,8 @@ static const family_t families[] = {
     {"glm4_moe", of_experts, KV | HEAD | EXPERTS | FIRST_DENSE | SHARED_COUNT},
     {"qwen2_moe", of_experts, KV | HEAD_OR | EXPERTS | SOME_DENSE | SHARED},
     {"qwen3_moe", of_experts, KV | HEAD | EXPERTS | SOME_DENSE},
+    {"qwen3_next", of_experts, KV | HEAD | EXPERTS | SOME_DENSE | SHARED | DELTA},
+    {"llama4_text", usual, KV | HEAD | EXPERTS | STEP_DENSE},
     {"deepseek_v2", of_experts, EXPERTS | LATENT | FIRST_DENSE},
     {"deepseek_v3", of_experts, EXPERTS | LATENT | FIRST_DENSE},
     {"mamba2", "", MAMBA_2},
@@ -163,6 +167,43 @@ static void read_dense(reading_t *r, const family_t *family, architecture_t *a) 
   a->experts = a->chosen = a->shared = a->dense = 0;
 }
 
+// Each so many-th block has experts and one more that all tokens see; the others' MLP is another.
+static void read_steps(reading_t *r, architecture_t *a) {
+  const int64_t step = field(r, "interleave_moe_layer_step", 1, 1);
+  const json_t *list = json_object_get(r->json, "moe_layers");
+  int same = list == NULL || json_is_null(list);
+  if (!same) same = (int64_t)json_array_size(list) == field(r, of_blocks, 1, -1) / step;
+  for (size_t i = 0; same && i < json_array_size(list); i++)
+    same = json_integer_value(json_array_get(list, i)) == (int64_t)(i + 1) * step - 1;
+  if (!same) fault(r, "moe_layers: not each block that interleave_moe_layer_step says");
+  a->shared = a->inner;
+  if (step == 1) return;
+  a->every = step;
+  a->dense = a->blocks - a->blocks / step;
+  a->dense_inner = field(r, "intermediate_size_mlp", 1, -1);
+  if (a->dense != a->blocks) return;
+  a->inner = a->dense_inner;
+  a->experts = a->chosen = a->shared = a->dense = a->every = 0;
+}
+
+// Each so many-th block has attention, with a gate.
+static void read_delta(reading_t *r, architecture_t *a) {
+  const json_t *types = json_object_get(r->json, "layer_types");
+  a->every = field(r, "full_attention_interval", 1, 4);
+  a->keys = field(r, "linear_num_key_heads", 1, -1);
+  a->values = field(r, "linear_num_value_heads", 1, -1);
+  a->key_head = field(r, "linear_key_head_dim", 1, -1);
+  a->value_head = field(r, "linear_value_head_dim", 1, -1);
+  a->gated = 1;
+  if (a->values % a->keys != 0) fault(r, "linear_num_value_heads: no multiple of those of keys");
+  for (size_t i = 0; i < json_array_size(types); i++) {
+    const char *type = json_string_value(json_array_get(types, i)),
+               *want = (i + 1) % (size_t)a->every == 0 ? "full_attention" : "linear_attention";
+    if (type == NULL || strcmp(type, want) != 0)
+      fault(r, "layer_types: number %zu is not what full_attention_interval says", i);
+  }
+}
+
 static void read_latent(reading_t *r, architecture_t *a) {
   a->kv_heads = a->heads;
   a->kv_rank = field(r, "kv_lora_rank", 1, -1);
@@ -219,7 +260,7 @@ static const struct {
                 {"attn_layer_period", 1, 0},
                 {"attn_layer_indices", 0, 0},
                 {"hybrid_override_pattern", 0, 0},
-                {"full_attention_interval", 1, 0}};
+                {"full_attention_interval", 1, DELTA}};
 
 // Windows and chunks of attention change no width.
 static int same_layers(const json_t *types) {
@@ -245,7 +286,8 @@ static const char *unlike(const json_t *json, const family_t *family) {
                                            (json_is_array(value) && json_array_size(value) == 0);
     if (value != NULL && !alike) return patterns[i].name;
   }
-  return same_layers(json_object_get(json, "layer_types")) ? NULL : "layer_types";
+  const int same = family->has & DELTA || same_layers(json_object_get(json, "layer_types"));
+  return same ? NULL : "layer_types";
 }
 
 static void read_fields(reading_t *r, const family_t *family, int64_t blocks, architecture_t *a) {
@@ -267,7 +309,10 @@ static void read_fields(reading_t *r, const family_t *family, int64_t blocks, ar
   }
   if (has & EXPERTS) read_experts(r, family, a);
   if (has & (FIRST_DENSE | SOME_DENSE)) read_dense(r, family, a);
-  if (a->dense != 0 && blocks > own)
+  if (has & STEP_DENSE) read_steps(r, a);
+  if (has & DELTA) read_delta(r, a);
+  if (has & DELTA && a->dense != 0) fault(r, "its blocks are of more than two kinds");
+  if ((a->dense != 0 || a->every > 1) && blocks > own)
     fault(r, "--layers %lld: it has blocks of two kinds, %lld in all by %s", (long long)blocks,
           (long long)own, find(r, of_blocks));
 }

@@ -47,6 +47,20 @@ static line_t line_of(const explore_plan_t *plan, const explore_case_t *of,
 }
 
 // In the backward pass of a layer: what the layers up to it keep, and the gradients from it on.
+// Where kinds alternate the blocks before one keep theirs, and those behind it have gradients.
+static double live_beside(const explore_model_t *model, const double kept[],
+                          const double gradients[], int kind) {
+  double most = 0, before = 0, behind = 0;
+  for (int64_t i = 0; i < model->blocks; i++) behind += gradients[explore_kind_at(model, i)];
+  for (int64_t i = 0; i < model->blocks; i++) {
+    const int at = explore_kind_at(model, i);
+    behind -= gradients[at];
+    if (at == kind) most = fmax(most, before + behind);
+    before += kept[at];
+  }
+  return most;
+}
+
 // Blocks of a kind are alike, so that the most is in the first or in the last one of them.
 static double most_live(const explore_model_t *model, const line_t lines[], double always) {
   double kept[EXPLORE_MAX_KINDS] = {0}, gradients[EXPLORE_MAX_KINDS] = {0}, most = 0;
@@ -62,6 +76,7 @@ static double most_live(const explore_model_t *model, const line_t lines[], doub
       others += other == kind ? 0
                               : (double)model->kinds[other].blocks *
                                     (other < kind ? kept[other] : gradients[other]);
+    if (model->every != 0) others = live_beside(model, kept, gradients, kind);
     for (int i = 0; i < model->layer_count; i++) {
       if (!explore_is_of(&model->layers[i], kind)) continue;
       before += lines[i].kept;

@@ -154,7 +154,7 @@ static int64_t begin_of(int64_t stage, int64_t stages, int64_t blocks) {
   return stage * (blocks / stages) + (stage > few ? stage - few : 0);
 }
 
-// Consecutive blocks are a stage, of which each chip has some; blocks of a kind are consecutive.
+// Consecutive blocks are a stage, of which each chip has some.
 void explore_stage(const explore_plan_t *plan, const explore_case_t *of, int chip,
                    double blocks[EXPLORE_MAX_KINDS]) {
   const explore_model_t *model = &plan->model;
@@ -163,13 +163,12 @@ void explore_stage(const explore_plan_t *plan, const explore_case_t *of, int chi
   for (int64_t stage = chip; stage < stages; stage += chips) {
     const int64_t first = begin_of(stage, stages, model->blocks);
     const int64_t next = begin_of(stage + 1, stages, model->blocks);
-    int64_t begin = 0;
-    for (int kind = 0; kind < model->kind_count; kind++) {
-      const int64_t end = begin + model->kinds[kind].blocks;
-      const int64_t from = begin > first ? begin : first, to = end < next ? end : next;
-      if (to > from) blocks[kind] += (double)(to - from);
-      begin = end;
-    }
+    const int64_t front = model->every != 0 ? 0 : model->kinds[0].blocks;
+    double second = first < front ? (double)(next - front) : (double)(next - first);
+    if (model->every != 0) second = (double)(next / model->every - first / model->every);
+    second = model->kind_count > 1 ? fmax(second, 0) : 0;
+    blocks[0] += (double)(next - first) - second;
+    blocks[1] += second;
   }
 }
 
@@ -181,17 +180,27 @@ static double late_after(double late, double count, double transfer, double pass
   return fmax(late + count * more, transfer + (count - 1) * fmax(0, more));
 }
 
+// What is left behind so many blocks that are alike.
+static void wait(int zero, const block_t *block, double count, double *forward, double *backward) {
+  const double back = block->gradients.ms + (zero == 0 ? block->weights.ms : 0);
+  *backward = late_after(*backward, count, back, block->backward);
+  if (zero > 0) *forward = late_after(*forward, count, block->weights.ms, block->forward);
+}
+
 // What passes do not hide of what replicas send each other. Stage 3 too gathers W once in a step,
 // for its copies are kept.
-static double exposed(const explore_plan_t *plan, const explore_case_t *of,
+static double exposed(const explore_plan_t *plan, const explore_case_t *of, int chip,
                       const block_t blocks[EXPLORE_MAX_KINDS]) {
   const int zero = plan->layout.zero;
+  const explore_model_t *model = &plan->model;
+  const int64_t chips = of->chips.pipeline, stages = chips * plan->layout.interleave;
   double forward = 0, backward = 0;
-  for (int kind = plan->model.kind_count - 1; kind >= 0; kind--) {
-    const block_t *block = &blocks[kind];
-    const double back = block->gradients.ms + (zero == 0 ? block->weights.ms : 0);
-    backward = late_after(backward, block->count, back, block->backward);
-    if (zero > 0) forward = late_after(forward, block->count, block->weights.ms, block->forward);
+  for (int kind = model->every == 0 ? model->kind_count - 1 : -1; kind >= 0; kind--)
+    wait(zero, &blocks[kind], blocks[kind].count, &forward, &backward);
+  for (int64_t stage = stages - chips + chip; model->every != 0 && stage >= 0; stage -= chips) {
+    const int64_t first = begin_of(stage, stages, model->blocks);
+    for (int64_t at = begin_of(stage + 1, stages, model->blocks); at > first; at--)
+      wait(zero, &blocks[explore_kind_at(model, at - 1)], 1, &forward, &backward);
   }
   return forward + (zero >= 2 ? of->micro : 1) * backward;
 }
@@ -212,7 +221,7 @@ static sent_t send(const explore_plan_t *plan, const explore_case_t *of) {
 }
 
 // The parts of a step, as if all chips of the row were like this one.
-static explore_times_t stage_times(const explore_plan_t *plan, const explore_case_t *of,
+static explore_times_t stage_times(const explore_plan_t *plan, const explore_case_t *of, int chip,
                                    const block_t blocks[EXPLORE_MAX_KINDS]) {
   const double micro = of->micro;
   const sent_t next = times(micro, send(plan, of));
@@ -226,7 +235,7 @@ static explore_times_t stage_times(const explore_plan_t *plan, const explore_cas
     ms.reduce += block->count * dw.ms;
     ms.sent += block->count * (micro * (block->gather.bytes + block->exchange.bytes) + dw.bytes);
   }
-  ms.exposed = exposed(plan, of, blocks);
+  ms.exposed = exposed(plan, of, chip, blocks);
   const double busy = ms.compute + ms.gather + ms.exchange + ms.send;
   ms.bubble = (of->chips.pipeline - 1) * busy / micro / plan->layout.interleave;
   ms.step = busy + ms.bubble + ms.exposed;
@@ -242,7 +251,7 @@ explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *s
     double counts[EXPLORE_MAX_KINDS];
     explore_stage(plan, step->of, chip, counts);
     for (int kind = 0; kind < model->kind_count; kind++) blocks[kind].count = counts[kind];
-    const explore_times_t ms = stage_times(plan, step->of, blocks);
+    const explore_times_t ms = stage_times(plan, step->of, chip, blocks);
     if (ms.step > slowest.step) slowest = ms;
   }
   return slowest;
