@@ -6,7 +6,7 @@ import json
 import pathlib
 
 import bench
-from bench import check, check_equal, passes, rejects
+from bench import check, check_equal, passes, rejects, slow
 
 WORDS = ("--config", "large", "--serial", "--tokens", "512")
 QWEN = {
@@ -74,6 +74,7 @@ def test_qwen3_next_has_the_weights_of_its_name():
     check_equal(layers(hf(QWEN | {"full_attention_interval": 1}))["qkv"][0], 48, "all have")
 
 
+@slow
 def test_llama_4_has_the_weights_of_its_name():
     """400 billion with 2.07 of embeddings and head, in 128 experts of each second block."""
     rows = hf(LLAMA)
@@ -88,17 +89,20 @@ def test_llama_4_has_the_weights_of_its_name():
     check_equal(dense["gate_up"], (1, 5120, 2 * 16384), "the first block alone")
 
 
+@slow
 def test_kinds_that_alternate_are_shared_evenly():
     """Each stage has as many blocks with experts, where the same blocks one kind after the other would not."""
     words = ("--link", "100,1", "--micro-batches", "2", "--chips")
     config = LLAMA | {"num_hidden_layers": 8, "num_local_experts": 4}
     one, two, four = (hf(config, *words, chips)[-1] for chips in ("1x1x1", "1x1x2", "1x1x4"))
     whole = int(one["chip_weight_bytes"])
+    check_equal(whole, 2 * weights(hf(config)), "BF16 of all")
     check_equal([int(r["chip_weight_bytes"]) for r in (two, four)], [whole // 2, whole // 4], "weights of a chip")
     for part, r in ((2, two), (4, four)):
         check(abs(part * float(r["compute_ms"]) / float(one["compute_ms"]) - 1) < 1e-3, f"{part} stages")
 
 
+@slow
 def test_two_blocks_that_alternate_are_one_of_each_kind_behind_the_other():
     glm = LLAMA | {"model_type": "glm4_moe", "n_shared_experts": 1, "first_k_dense_replace": 1}
     glm |= {"intermediate_size": 16384, "moe_intermediate_size": 8192}
@@ -108,6 +112,7 @@ def test_two_blocks_that_alternate_are_one_of_each_kind_behind_the_other():
         check_equal(one[name], other[name], name)
 
 
+@slow
 def test_replicas_hide_what_alternating_blocks_hide():
     config = LLAMA | {"num_hidden_layers": 4, "num_local_experts": 4}
     step = hf(config, "--link", "1,1", "--chips", "4x1x1")[-1]
@@ -121,6 +126,7 @@ def test_replicas_hide_what_alternating_blocks_hide():
     check(abs(float(step["reduce_exposed_ms"]) / left - 1) < 1e-4, f"{step['reduce_exposed_ms']}, by hand {left}")
 
 
+@slow
 def test_kinds_that_do_not_alternate_so_are_refused():
     for config, message in (
         (QWEN | {"layer_types": ["full_attention", "linear_attention"]}, "layer_types: number 0 is not what"),
