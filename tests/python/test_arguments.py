@@ -168,6 +168,18 @@ def test_rejects_recipes():
     ):
         raises(ValueError, words, ufp4.recipe, name)
     raises(ValueError, "built-in", ufp4.recipe, good | {"name": "ufp4/rht=none"})
+    raises(ValueError, "name: /sr=wgrad says something else", ufp4.recipe, good | {"name": "mine/sr=wgrad"})
+    for words, text in (
+        ("bad.json: the key 'elem' is there twice", '{"elem": "e1m2", "elem": "e2m1"}'),
+        ("bad.json: it is no object", "[]"),
+        ("bad.json: Expecting", "{"),
+        ("bad.json: elem is missing", "{}"),
+        ("bad.json: the name ufp4 is a built-in", '{"name": "ufp4", "elem": "e2m1"}'),
+        ("bad.json: 'utf-8' codec", "\udcff"),
+    ):
+        pathlib.Path("bad.json").write_text(text, errors="surrogateescape")
+        raises(ValueError, words, ufp4.recipe, "bad.json")
+    raises(OSError, "none.json", ufp4.recipe, "none.json/sr=none")
     without = ufp4.recipe("mxfp4-rht/rht=none")
     check_equal(ufp4.recipe(without.to_dict()), without, "what is said of a transform goes with it")
     raises(TypeError, "a name or a dict", ufp4.recipe, 7)

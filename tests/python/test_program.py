@@ -249,6 +249,13 @@ def test_recipes_are_those_of_recipe_files():
             got == program_file(x, "--recipe", "own.json", "--role", role, "--pass", pass_, "--seed", 3),
             f"{role} {pass_}",
         )
+    del own["name"]
+    pathlib.Path("other.json").write_text(json.dumps(own))
+    for name in ("own.json", "other.json/sr=none", "other.json/rht=none"):
+        got = ufp4.quantize(x, recipe=name, role="dy", pass_="wgrad", seed=3).to_safetensors()
+        check(got == program_file(x, "--recipe", name, "--role", "dy", "--pass", "wgrad", "--seed", 3), name)
+        check_equal(ufp4.recipe(ufp4.recipe(name).to_dict()), ufp4.recipe(name), f"{name} as a dict")
+    check_equal(ufp4.recipe("other.json/sr=none").name, "other/sr=none", "name")
     for name in ("ufp4/sr=wgrad", "ufp4/rht=dgrad+wgrad"):
         got = ufp4.quantize(x, recipe=name, role="dy", pass_="dgrad", seed=3).to_safetensors()
         check(got == program_file(x, "--recipe", name, "--role", "dy", "--pass", "dgrad", "--seed", 3), name)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recipes: how the operands of the three training GEMMs of a linear layer are quantized."""
 
+import json
+import pathlib
 import re
 from ctypes import byref
 from typing import Any
@@ -113,12 +115,13 @@ def _copies(values, names):
 
 
 def recipe(name_or_dict: str | dict[str, Any] | Recipe) -> Recipe:
-    """A built-in recipe by its name, or one of one's own from a dict with the keys of a recipe file.
+    """A built-in recipe by its name, or one of one's own from a file NAME.json or a dict with its keys.
 
-    The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, nvint4, nve1m2, mxfp4, mxfp4-rht, each with or
-    without a suffix that says which GEMMs have the transform and stochastic rounding, as in
-    "ufp4/rht=dgrad+wgrad/sr=none". A dict needs "elem"; without "name" it is called "custom", and a built-in one's name
-    goes with its own settings alone. ValueError: no such name or key, or settings that do not go together.
+    The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, nvint4, nve1m2, mxfp4, mxfp4-rht. Each, and that
+    of a file, may have a suffix that says which GEMMs have the transform and stochastic rounding, as in
+    "ufp4/rht=dgrad+wgrad/sr=none". A dict or a file needs "elem"; without "name" a dict is called "custom" and a file
+    as the file is, and a built-in one's name goes with its own settings alone. ValueError: no such name or key, or
+    settings that do not go together. OSError: a file that cannot be read.
     """
     if isinstance(name_or_dict, Recipe):
         return name_or_dict
@@ -132,23 +135,56 @@ def recipe(name_or_dict: str | dict[str, Any] | Recipe) -> Recipe:
     made = Recipe(_from_dict(name_or_dict, named is not None))
     if named is not None and made != named:
         raise ValueError(f'the name {named.name} is a built-in recipe\'s; give it another with "name"')
+    suffix = _suffix_of(made.name)
+    if suffix and _vary(Recipe(c.Recipe.from_buffer_copy(made._struct)), suffix).to_dict() | {"name": made.name} != (
+        made.to_dict()
+    ):
+        raise ValueError(f"name: {suffix} says something else than the settings")
     return made
 
 
+def _suffix_of(name):
+    return "" if "\0" in name or name.endswith(".json") else c.lib.recipe_suffix(name.encode(errors="replace")).decode()
+
+
 def _varied(name):
-    """A built-in recipe by its name with or without a suffix."""
-    suffix = "" if "\0" in name else c.lib.recipe_suffix(name.encode(errors="replace")).decode()
-    made = _named(name.removesuffix(suffix))
+    """A built-in recipe by its name, or one of a file, with or without a suffix."""
+    suffix = _suffix_of(name)
+    base = name.removesuffix(suffix)
+    made = _of_file(base) if base.endswith(".json") and "\0" not in base else _named(base)
     if made is None:
         raise ValueError(
-            f"no recipe is called {name!r}; there are {', '.join(NAMES)}, each also with a suffix as in "
+            f"no recipe is called {name!r}; there are {', '.join(NAMES)}, NAME.json, each also with a suffix as in "
             "'ufp4/rht=dgrad+wgrad', or a dict"
         )
+    return _vary(made, suffix)
+
+
+def _vary(made, suffix):
     message = c.Message()
     status = c.lib.recipe_vary(byref(made._struct), suffix.encode(), byref(message))
     if status != c.OK:
         c.fail(status, message)
     return made
+
+
+def _once(pairs):
+    keys = [key for key, _ in pairs]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise ValueError(f"the key {twice!r} is there twice")
+    return dict(pairs)
+
+
+def _of_file(path):
+    """A recipe file, as the commands read it."""
+    try:
+        given = json.loads(pathlib.Path(path).read_bytes(), object_pairs_hook=_once)
+        if not isinstance(given, dict):
+            raise ValueError("it is no object of JSON")
+        return recipe({"name": pathlib.Path(path).stem} | given)
+    except (TypeError, ValueError) as error:  # of which those of JSON and of UTF-8 are
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _named(name):
@@ -203,10 +239,11 @@ def _size(given, key, sizes):
 
 
 def _title(name):
-    text = c.text(name, "name")
-    if not 1 <= len(text) <= 31:
+    """A name, to which a suffix may belong, as :meth:`Recipe.to_dict` gives it."""
+    text, base = c.text(name, "name"), name.removesuffix(_suffix_of(name))
+    if not 1 <= len(base.encode(errors="replace")) <= 31:
         raise ValueError("name must be a text of 1 to 31 bytes")
-    if not re.fullmatch(r"(?!\.)[A-Za-z0-9._+\-\u0080-\uD7FF\uE000-\U0010FFFF]+", name):
+    if not re.fullmatch(r"(?!\.)[A-Za-z0-9._+\-\u0080-\uD7FF\uE000-\U0010FFFF]+", base):
         raise ValueError("name: letters, digits and . _ + - are possible, no '.' at the start")
     return text
 
