@@ -180,47 +180,6 @@ def numbers(model):
     return {name: m.ids.tolist() for name, m in model.named_modules() if hasattr(m, "ids")}
 
 
-def test_coverage_tells_what_was_converted():
-    nn = torch.nn
-    model = nn.ModuleDict(
-        {
-            "words": nn.Embedding(100, 16),
-            "a": nn.Linear(16, 16),
-            "b": nn.Bilinear(2, 3, 4),
-            "norm": nn.LayerNorm([4, 4]),
-        }
-    )
-    check_equal((ut.coverage(model).share, ut.coverage(model).others), (0, {"a.weight": 256, "b.weight": 24}), "before")
-    ut.convert(model, "e2m1")
-    covered = ut.coverage(model)
-    check_equal(
-        (covered.share, covered.converted, covered.others), (256 / 280, {"a.weight": "e2m1"}, {"b.weight": 24}), "after"
-    )
-    check_equal(
-        str(covered),
-        "91.4% of the weights of matrix products are converted\n  a.weight e2m1\n  b.weight not: 24 weights",
-        "text",
-    )
-    tied = nn.ModuleDict({"words": nn.Embedding(10, 16), "head": nn.Linear(16, 10)})
-    tied["head"].weight = tied["words"].weight
-    check_equal(ut.coverage(ut.convert(tied)).converted, {"head.weight": "ufp4"}, "a weight with two names")
-    check_equal(ut.coverage(ut.convert(nn.Sequential(nn.LazyLinear(3), nn.ReLU()))).share, 1, "nothing to convert")
-    raises(TypeError, "model must be a torch.nn.Module, not int", ut.coverage, 3)
-
-
-def test_coverage_counts_layers_of_width_1():
-    nn = torch.nn
-    model = nn.ModuleDict({"body": nn.Linear(64, 64), "value": nn.Linear(4096, 1)})
-    covered = ut.coverage(ut.convert(model, "ufp4", skip="body"))
-    check_equal(
-        (covered.share, covered.converted, covered.others),
-        (0.5, {"value.weight": "ufp4"}, {"body.weight": 4096}),
-        "one output",
-    )
-    covered = ut.coverage(ut.convert(nn.Sequential(nn.Linear(1, 37), nn.Linear(37, 1))))
-    check_equal(covered.converted, {"0.weight": "ufp4", "1.weight": "ufp4"}, "one input")
-
-
 def test_convert_rejects_widths_that_a_transform_does_not_divide():
     nn = torch.nn
     recipe = {"name": "wide", "elem": "e1m2", "rht": "integer", "rht_size": 32}

@@ -30,18 +30,26 @@ class Coverage:
     share: float  #: of the weights of matrix products, those that are converted: 0 to 1
     converted: dict[str, str]  #: the names of parameters, and their recipes
     others: dict[str, int]  #: the names of the parameters that are not, and their sizes
+    uncalled: tuple[str, ...] = ()  #: of converted, those whose layer has had no call in training, while others have
+    anew: tuple[str, ...] = ()  #: of others, those of layers that were made after convert, which would take them
 
     def __str__(self) -> str:
         lines = [f"{self.share:.1%} of the weights of matrix products are converted"]
-        lines += [f"  {name} {recipe}" for name, recipe in self.converted.items()]
-        return "\n".join(lines + [f"  {name} not: {size} weights" for name, size in self.others.items()])
+        for name, recipe in self.converted.items():
+            more = ", but its layer was never called in training, as others were" if name in self.uncalled else ""
+            lines.append(f"  {name} {recipe}{more}")
+        for name, size in self.others.items():
+            more = ", of a layer made after convert; another convert takes it" if name in self.anew else ""
+            lines.append(f"  {name} not: {size} weights{more}")
+        return "\n".join(lines)
 
 
 def coverage(model: torch.nn.Module) -> Coverage:
     """Which weights of matrix products are converted, with which recipe, and what share of all they are.
 
     Weights of products are parameters of two or more dimensions, but those of embeddings and norms. One with several
-    names counts once.
+    names counts once. A layer that was never called in training while others were is one whose weight the model takes
+    past it, as fused losses take the head's: that product is not quantized.
     """
     _check_model(model)
     return _coverage(model, set())
@@ -50,6 +58,7 @@ def coverage(model: torch.nn.Module) -> Coverage:
 def _coverage(model, skipped):
     """Without the layers that are skipped."""
     sizes, converted, others = {True: 0, False: 0}, {}, {}
+    uncalled, anew, fresh = [], [], _made_since(model)
     for parameter, (name, module, own) in _weights(model).items():
         if module in skipped:
             continue
@@ -57,10 +66,26 @@ def _coverage(model, skipped):
         sizes[served] += parameter.numel()
         if served:
             converted[name] = module._shown
+            uncalled += [name] * (int(module.ids[0]) == 0)
         else:
             others[name] = parameter.numel()
+            anew += [name] * (module in fresh)
     total = sum(sizes.values())
-    return Coverage(sizes[True] / total if total else 1.0, converted, others)
+    called = len(uncalled) < len(converted)
+    return Coverage(
+        sizes[True] / total if total else 1.0, converted, others, tuple(uncalled) if called else (), tuple(anew)
+    )
+
+
+def _made_since(model):
+    """Layers that convert would take and has not seen, in models that it was given."""
+    roots = [module for module in model.modules() if "_ufp4_converted" in module.__dict__]
+    inside = {module for root in roots for module in root.modules()}
+    return {
+        module
+        for module in inside
+        if not isinstance(module, layers.Layer) and "_ufp4_skipped" not in module.__dict__ and _target(module)
+    }
 
 
 def _weights(model):
@@ -110,6 +135,9 @@ def convert(
     for layer, ids in zip(names, _all_ids(names, seed)):
         if layer not in skipped:
             _convert_one(layer, texts[layer], _shown(recipe, texts[layer]), ids, seed, rank)
+    for layer in skipped:
+        layer.__dict__["_ufp4_skipped"] = True
+    model.__dict__["_ufp4_converted"] = True
     for module in model.modules():
         if isinstance(module, torch.nn.TransformerEncoder):
             module.__dict__.setdefault("_ufp4_nested", module.use_nested_tensor)
@@ -129,6 +157,8 @@ def unconvert(model: torch.nn.Module) -> torch.nn.Module:
     for _, layer in converted:
         layer._end()
     for module in model.modules():
+        for mark in ("_ufp4_converted", "_ufp4_skipped"):
+            module.__dict__.pop(mark, None)
         if "_ufp4_nested" in module.__dict__:
             module.use_nested_tensor = module.__dict__.pop("_ufp4_nested")
     return model
