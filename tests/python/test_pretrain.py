@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,11 +38,14 @@ SMALL = (
 )
 
 
-def start(folder, *words, text="text"):
+def start(folder, *words, text="text", without=None):
+    """Begins a small training; `without` names an option of those that all have."""
     pathlib.Path("text").write_bytes((ROOT / "LICENSE").read_bytes() * 16)
+    at = SMALL.index(without) if without else len(SMALL)
+    words = SMALL[:at] + SMALL[at + 2 :] + words
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, "-B", PROGRAM, "-o", folder, text, *SMALL, *words],
+        [sys.executable, "-B", PROGRAM, "-o", folder, text, *words],
         env=environment,
         text=True,
         stdout=subprocess.PIPE,
@@ -197,6 +201,120 @@ def test_bpe_is_trained_and_kept():
     )
 
 
+def states(folder, kind):
+    """The checkpoints of a kind, by recipe."""
+    found = pathlib.Path(folder, "runs").glob(f"{kind},*.pt")
+    return {path.stem.split(",")[1]: torch.load(path) for path in found}
+
+
+def same_states(one, other):
+    return one["step"] == other["step"] and all(
+        torch.equal(one["model"][name], tensor) for name, tensor in other["model"].items()
+    )
+
+
+def test_longer_runs_have_the_bits_of_those_that_were_as_long_from_the_start():
+    longer = "--cooldown", "20", "--recipe", "ufp4"
+    finish(start("out", *longer))
+    before = pathlib.Path("out/losses.csv").read_bytes()
+    finish(start("out", *longer, "--resume", "--tokens", str(36 * 32)))
+    finish(start("whole", *longer, "--tokens", str(36 * 32)))
+    for kind in ("whole", "branched", "branch", "constant"):
+        one, other = states("out", kind), states("whole", kind)
+        check(one.keys() == other.keys() and len(one) > 0, f"{kind}: {one.keys()} and {other.keys()}")
+        for recipe in one:
+            check(same_states(one[recipe], other[recipe]), f"{kind} {recipe}: steps {one[recipe]['step']}")
+    trained = [
+        sorted((row["step"], row["recipe"], row["train_loss"]) for row in rows(folder, name))
+        for name in ("losses.csv", "branched.csv")
+        for folder in ("out", "whole")
+    ]
+    check(trained[0] == trained[1] and trained[2] == trained[3], "training losses")
+    kept = pathlib.Path(f"out/tokens-{STEPS * 32}")
+    check((kept / "losses.csv").read_bytes() == before and (kept / "train.json").exists(), "the shorter one's results")
+    rejects("have another steps: 36, not 24; only runs with a --cooldown", "out", *longer, "--resume")
+    rejects("have another cooldown", "out", "--recipe", "ufp4", "--resume", "--tokens", str(36 * 32))
+
+
+def test_sweep_has_a_folder_for_each_rate():
+    finish(start("one", "--whole", "--recipe", "ufp4", "--lr", "1e-3"))
+    out, _ = finish(start("out", "--whole", "--recipe", "ufp4", "--lr", "1e-4,1e-3"))
+    for name in ("losses.csv", "held.csv"):
+        check_equal(rows("out/lr-0.001", name), rows("one", name), name)
+    table = rows("out", "sweep.csv")
+    check_equal(
+        [(row["recipe"], row["lr"]) for row in table],
+        [(r, x) for r in ("bf16", "ufp4") for x in ("0.0001", "0.001")],
+        "rows",
+    )
+    check_equal(table[-1]["held_loss"], rows("one", "losses.csv")[-1]["held_loss"], "loss")
+    check("ufp4            0.001" in out and "beyond which a better rate may be: bf16 (whole) at 0.001" in out, out)
+    rejects("the runs there are those of several rates", "out", "--resume")
+    rejects("the runs there are those of one rate", "one", "--resume", "--lr", "1e-3,2e-3")
+
+
+def test_shape_and_length_are_chosen():
+    more = "--width", "32", "--blocks", "1", "--whole", "--tokens-per-weight", "0.1", "--attention", "bf16"
+    pathlib.Path("mine.json").write_text('{"elem": "e2m1", "rht": "integer"}')
+    out, _ = finish(start("out", *more, "--recipe", "mine.json/rht=wgrad", without="--tokens"))
+    weights = 4 * 32 * 32 + 3 * 32 * 96
+    steps = round(0.1 * weights) // 32
+    line = f"% {weights} weights in blocks; a run has {steps} steps, {steps * 32} tokens, {steps * 32 / weights:.3g} a "
+    check(line + "weight, at rate 0.003" in out, out)
+    check("tokens to train on: a run sees each" not in out, "no repeats")
+    last = states("out", "whole")
+    check_equal(sorted(last), ["bf16", "mine%2Frht%3Dwgrad"], "recipes")
+    model = last["bf16"]["model"]
+    check(model["blocks.0.qkv.weight"].shape == (96, 32) and "blocks.1.qkv.weight" not in model, "shape")
+    check_equal({row["recipe"] for row in rows("out", "losses.csv")}, {"bf16", "mine/rht=wgrad"}, "in the table")
+    pathlib.Path("mine.json").write_text('{"elem": "e1m2", "rht": "integer"}')
+    rejects(
+        "the recipe mine/rht=wgrad of the runs there has other settings",
+        "out",
+        *more,
+        "--recipe",
+        "mine.json/rht=wgrad",
+        "--resume",
+        without="--tokens",
+    )
+    rejects("another attention: bf16, not fp32", "out", *more[:-2], "--resume", without="--tokens")
+
+
+def test_repeats_of_the_text_are_said():
+    pathlib.Path("short").write_bytes((ROOT / "LICENSE").read_bytes() * 3)
+    words = (
+        "--width",
+        "16",
+        "--blocks",
+        "1",
+        "--whole",
+        "--recipe",
+        "bf16",
+        "--tokens",
+        str(64 * 1024),
+        "--held",
+        "512",
+        "--batch",
+        "64",
+    )
+    out, _ = finish(start("out", *words, text="short"))
+    check(re.search(r"text has \d+ tokens to train on: a run sees each 2\.\d times in the mean", out), out)
+
+
+def test_older_folders_go_on():
+    """Which had the size in place of width, heads and blocks, and no attention, cooldown and recipes."""
+    shutil.copytree(unbroken(), "out")
+    path = pathlib.Path("out/runs/settings.json")
+    settings = json.loads(path.read_text())
+    for name in ("width", "heads", "blocks", "attention", "cooldown", "recipes"):
+        del settings[name]
+    path.write_text(json.dumps(settings | {"size": "0.5M"}))
+    finish(start("out", "--resume"))
+    for name in FILES:
+        check_equal(rows("out", name), rows(unbroken(), name), name)
+    rejects("have another steps: 24, not 36; only runs with a --cooldown", "out", "--resume", "--tokens", str(36 * 32))
+
+
 def test_rejects_other_runs():
     process = start("out", "--save", "0")
     while not pathlib.Path("out/losses.csv").exists() and process.poll() is None:
@@ -218,6 +336,11 @@ def test_rejects_what_cannot_be_trained():
     if not torch.cuda.is_available():
         rejects("--device cuda: ", "out", "--device", "cuda")
     rejects("--device nothing: ", "out", "--device", "nothing")
+    rejects("argument --cooldown: invalid", "out", "--cooldown", "34")
+    rejects("--heads 5: each needs an even width", "out", "--heads", "5")
+    pathlib.Path("wide.json").write_text('{"elem": "e1m2", "rht": "integer", "rht_size": 32}')
+    rejects("transforms 32 points along 144 inputs, which must be a multiple", "out", "--recipe", "wide.json")
+    rejects("No such file or directory: 'missing.json'", "out", "--recipe", "missing.json")
     pathlib.Path("utf16").write_text("a text " * 999, "utf-16")
     rejects("utf16 has zero bytes, as UTF-16 has", "out", text="utf16")
     check(not re.search(r"\.pt", str(bench.listing())), "no run began")
