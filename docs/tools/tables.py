@@ -38,6 +38,7 @@ UNCOMPARED = {
         ("bytes of a step of a layer in the recipe `nvfp4`, X 70 x 50, W 40 x 50",),
     ): "demanded by the test that the page names",
     ("performance.md", ("case", "limited by")): "instructions, counted in the source",
+    ("silicon.md", ("room", "`core`")): "paths, which the command prints",
     ("silicon.md", ("row", "what it is")): "words",
     ("silicon.md", ("published", "node")): "of others",
     ("silicon.md", ("Target", "operands between PEs")): "words",
@@ -115,6 +116,19 @@ def silicon(folder):
             [None, f"`{unit}`", *(row[key] for row in both for key in ("area_um2", "delay_ns"))]
             for unit in ("pe_parity", "pe_fp32_parity", "sram_parity")
             for both in [[csvs.one(unit=unit + form, library="ASAP7", flow="plain") for form in ("", "_in_word")]]
+        ],
+    )
+
+
+def whole_cores(folder):
+    keys = ("area_um2", "flip_flops_um2")
+    yield (
+        "silicon.md",
+        ("core", "row"),
+        [
+            [None, f"`{row['unit']}`", *(row[key] for key in keys), f"{int(row['memory_bits']):,}", row["delay_ns"]]
+            for row in Rows("silicon.csv", folder).rows
+            if row["unit"].startswith("core")
         ],
     )
 
@@ -730,6 +744,7 @@ def gpu(folder):
 def tables(folder=RESULTS):
     for of_page in (
         silicon,
+        whole_cores,
         wires,
         energies,
         gates,
@@ -749,7 +764,6 @@ def tables(folder=RESULTS):
 def sentences(folder=RESULTS):
     """(page, words that it has to have): figures in text and in README.md's table."""
     cells, lut = Rows("silicon.csv", folder), Rows("fpga.csv", folder)
-    pe = cells.one(unit="pe_shared", library="ASAP7", flow="full adders and sized")
     block = cells.one(unit="quant_block", library="ASAP7", flow="sized")
     plain = lut.one(what="PE on ECP5, 16 MACs, without parity")
     whole_runs = Rows("training.csv", folder).one(experiment="default", table="whole", recipe="e2m1", against="ufp4")
@@ -757,10 +771,8 @@ def sentences(folder=RESULTS):
     use = Rows("utilization.csv", folder).one(options="", k=512)["utilization_percent"]
     yield "silicon.md", f"Sized, it runs at {block['delay_ns']} ns"
     yield "silicon.md", f"(`{plain['command']}`) it has {plain['luts']} LUT4"
-    yield (
-        "README.md",
-        f"at {pe['delay_ns']} ns (a core with the QUANT engine: {block['delay_ns']} ns) | {pe['area_um2']} um2 |",
-    )
+    core = cells.one(unit="core", library="ASAP7", flow="sized")
+    yield "README.md", f"without memories and wires | {float(core['area_um2']):,.0f} um2, {core['delay_ns']} ns |"
     spent = Rows("energy.csv", folder).one(
         unit="pe", library="ASAP7", flow="plain", data="fprop", elements="e1m2", load="full"
     )
