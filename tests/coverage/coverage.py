@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Line and branch coverage of the golden model (cmodel/src) by its fast tests,
-and those of .npy files and of jobs on it.
+and those of .npy files, of jobs on it and of the bounds of its shapes.
 
 coverage.py BUILD [--least PERCENT]: builds in the folder BUILD with clang's counters, runs the tests there, prints a
 line per file, and fails (exit status 1) where lines or branches in all are under PERCENT. BUILD/coverage.txt is the
@@ -17,11 +17,16 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TESTS = r"^(model\.|driver\.(npy|job|descriptor)\.)"
+TESTS = r"^(model\.|driver\.(npy|job|descriptor|bounds)\.)"
 BUT = "_on_(tlm|cuda)"  # other backends
 TOOLS = ["clang", "clang++", "cmake", "ninja", "ctest", "llvm-profdata", "llvm-cov"]
 # Kernels that this machine cannot run are left out: where their files are, and the flag that /proc/cpuinfo must have.
-KERNELS = {"gemm/avx512/": "avx512_vnni", "gemm/avx2/": "avx2"}
+KERNELS = {
+    "gemm/avx512/": "avx512_vnni",
+    "quantize/avx512": "avx512_vnni",
+    "gemm/avx2/": "avx2",
+    "quantize/avx2": "avx2",
+}
 
 
 def run(command, log, **more):

@@ -26,6 +26,26 @@ TEST(those_with_a_name_are_legal) {
   }
 }
 
+/** As yosys counts them in the netlists of whole cores: docs/results/silicon.csv. */
+TEST(memories_have_the_bits_of_the_netlists) {
+  static const struct {
+    const char *name;
+    uint32_t quant;
+    uint64_t bits;
+  } cases[] = {{"small", 16, 263456},
+               {"small", 0, 129312},
+               {"small-fp32", 16, 245536},
+               {"small-nv", 16, 245536}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    ufp4_configuration_t core;
+    const ufp4_status_t status = configuration_find(cases[i].name, &core, NULL, NULL);
+    check_bits((int64_t)i, status, UFP4_OK, "%s", cases[i].name);
+    core.quant = cases[i].quant;
+    check_bits((int64_t)i, shape_memory_bits(&core), cases[i].bits, "%s, quant %u", cases[i].name,
+               cases[i].quant);
+  }
+}
+
 TEST(parameters_make_one_with_a_name) {
   static const struct {
     const char *text, *name;
