@@ -185,8 +185,7 @@ def synthesize(row, library, flow, tools, cache, seconds, times=(0, 0)):
 
     def time(folder):
         link(library, folder)
-        text = (made / "netlist.v").read_text()
-        (folder / "netlist.v").write_text(rooms.without_brackets(text) if row.core else text)
+        (folder / "netlist.v").write_text(rooms.without_brackets((made / "netlist.v").read_text()))
         (folder / "delay.tcl").write_text(timing)
         said = tools.run([tools.sta, "-no_splash", "-exit", "delay.tcl"], seconds, folder)
         (folder / "netlist.v").unlink()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Line and branch coverage of the golden model (cmodel/src) by its fast tests,
-and those of .npy files, of jobs on it and of the bounds of its shapes.
+and those of .npy files and of jobs on it.
 
 coverage.py BUILD [--least PERCENT]: builds in the folder BUILD with clang's counters, runs the tests there, prints a
 line per file, and fails (exit status 1) where lines or branches in all are under PERCENT. BUILD/coverage.txt is the
@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TESTS = r"^(model\.|driver\.(npy|job|descriptor|bounds)\.)"
+TESTS = r"^(model\.|driver\.(npy|job|descriptor)\.)"
 BUT = "_on_(tlm|cuda)"  # other backends
 TOOLS = ["clang", "clang++", "cmake", "ninja", "ctest", "llvm-profdata", "llvm-cov"]
 # Kernels that this machine cannot run are left out: where their files are, and the flag that /proc/cpuinfo must have.

@@ -10,25 +10,16 @@ import tempfile
 
 ROOT, PROGRAM = map(pathlib.Path, sys.argv[1:3])
 SEED = 1 + 1000003 * int(os.environ.get("UFP4_TEST_SEED") or "0")
-sys.path.insert(0, str(ROOT / "fpga/ppa"))
+sys.path[:0] = [str(ROOT / "fpga/ppa"), str(ROOT / "tests/e2e")]
 import energy  # noqa: E402
 import flow  # noqa: E402
 import netlist  # noqa: E402
 import stimulus  # noqa: E402
+from bench import full, slow  # noqa: E402
 from library import DEBIAN, Library  # noqa: E402
 from rows import BY_NAME  # noqa: E402
 
 ELEMENTS = {0: "e2m1", 1: "e1m2"}
-
-
-def full(test):
-    """Read by the CMakeLists.txt: the test has the label full."""
-    return test
-
-
-def slow(test):
-    """Read by the CMakeLists.txt: the test has the label slow."""
-    return test
 
 
 def prepare(folder, unit):

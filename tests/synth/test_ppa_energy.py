@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(sys.argv[1])
-sys.path.insert(0, str(ROOT / "fpga/ppa"))
+sys.path[:0] = [str(ROOT / "fpga/ppa"), str(ROOT / "tests/e2e")]
 import contracts  # noqa: E402
 import energy  # noqa: E402
 import flow  # noqa: E402
@@ -16,20 +16,11 @@ import liberty  # noqa: E402
 import netlist  # noqa: E402
 import script  # noqa: E402
 import stimulus  # noqa: E402
+from bench import full, slow  # noqa: E402
 from library import DEBIAN, Library  # noqa: E402
 from rows import BY_NAME  # noqa: E402
 
 PLAIN = ROOT / "fpga/ppa/check.lib"
-
-
-def full(test):
-    """Read by the CMakeLists.txt: the test has the label full."""
-    return test
-
-
-def slow(test):
-    """Read by the CMakeLists.txt: the test has the label slow."""
-    return test
 
 
 def tools():

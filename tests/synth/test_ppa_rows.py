@@ -11,9 +11,10 @@ import tempfile
 import types
 
 ROOT = pathlib.Path(sys.argv[1])
-sys.path.insert(0, str(ROOT / "fpga/ppa"))
+sys.path[:0] = [str(ROOT / "fpga/ppa"), str(ROOT / "tests/e2e")]
 import rooms  # noqa: E402
 import script  # noqa: E402
+from bench import slow  # noqa: E402
 
 # A memory's ports, as yosys makes them of an array's: with brackets in their names.
 MEMORY = r"""module top(clk_i, \u_host.gen[0].rdata_o , \u_host.gen[0].wdata_i );
@@ -37,11 +38,6 @@ def ppa(*words):
         raise SystemExit(0)
     assert done.returncode == 0, done
     return json.loads(done.stdout)["rows"]
-
-
-def slow(test):
-    """Read by the CMakeLists.txt: the test has the label slow."""
-    return test
 
 
 @slow

@@ -46,8 +46,8 @@ static line_t line_of(const explore_plan_t *plan, const explore_case_t *of,
       .passing = dy + active * bytes * (double)tokens * (cin + cout) + (is_linear ? 0 : dw)};
 }
 
-// In the backward pass of a layer: what the layers up to it keep, and the gradients from it on.
-// Where kinds alternate the blocks before one keep theirs, and those behind it have gradients.
+// Where kinds alternate: what the blocks before one of the kind keep, and the gradients of those
+// behind it, at most.
 static double live_beside(const explore_model_t *model, const double kept[],
                           const double gradients[], int kind) {
   double most = 0, before = 0, behind = 0;
@@ -61,6 +61,7 @@ static double live_beside(const explore_model_t *model, const double kept[],
   return most;
 }
 
+// In the backward pass of a layer: what the layers up to it keep, and the gradients from it on.
 // Blocks of a kind are alike, so that the most is in the first or in the last one of them.
 static double most_live(const explore_model_t *model, const line_t lines[], double always) {
   double kept[EXPLORE_MAX_KINDS] = {0}, gradients[EXPLORE_MAX_KINDS] = {0}, most = 0;
