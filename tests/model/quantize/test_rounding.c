@@ -158,6 +158,38 @@ TEST(the_transform_costs_nothing) {
   check_exact(aligned, UFP4_SCALE_E8M0, UFP4_RHT_INTEGER);
 }
 
+// Two numbers of a transform of 64 points become 7 or 1 of either sign in each of its four groups.
+// A scale of 1 meets them all; another group's numbers, or signs, it would not.
+TEST(a_transform_over_four_groups) {
+  float x[64] = {0};
+  x[0] = 32, x[41] = 24;
+  const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, 64, 64, x};
+  const ufp4_quantize_t how = {.elem = UFP4_ELEM_INT4,
+                               .exponent_given = 1,  // and 0: the scale of 7 is 1
+                               .rht = UFP4_RHT_INTEGER,
+                               .rht_mask = UFP4_RHT_DEFAULT_MASK,
+                               .rht_size = 64};
+  ufp4_rounding_t got;
+  check_bits(0, ufp4_rounding_measure(&in, &how, &got), UFP4_OK, "measure");
+  check_that(0, isinf(got.sqnr_db) && got.sqnr_db > 0, "SQNR %g", got.sqnr_db);
+  check_near(got.kept, 1, 0, "kept signal", &how);
+  check_near((double)got.blocks, 4, 0, "groups", &how);
+  check_near(got.share[0] + got.share[6] + got.share[8] + got.share[14], 1, 0, "7 and 1", &how);
+}
+
+// A group with a NaN has no error: it is counted apart, and the other one is as if it stood alone.
+TEST(a_group_with_a_nan_is_counted_apart) {
+  uint16_t x[2 * GROUP] = {0x7FC0};
+  x[GROUP] = 0x40E0, x[GROUP + 1] = 0x3F00;  // 7 and 0.5 in BF16
+  const ufp4_matrix_t in = {UFP4_DTYPE_BF16, 1, 2 * GROUP, 2 * GROUP, x};
+  const ufp4_quantize_t how = {.elem = UFP4_ELEM_INT4, .scale = UFP4_SCALE_FP32};
+  ufp4_rounding_t got;
+  check_bits(0, ufp4_rounding_measure(&in, &how, &got), UFP4_OK, "measure");
+  check_near((double)got.blocks, 1, 0, "groups", &how);
+  check_near((double)got.blocks_out, 1, 0, "groups with a NaN", &how);
+  check_near(got.kept, 49 / 49.25, 1e-15, "kept signal", &how);
+}
+
 // Codes are all zeros, and the scale is beyond double, where a given exponent is that low.
 TEST(an_exponent_far_too_low_loses_everything) {
   const float x[GROUP] = {1, -3};
