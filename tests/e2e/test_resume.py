@@ -46,7 +46,7 @@ def all_files(folder):
 @slow
 def test_ends_in_the_same_files():
     text, whole, part = write_text(), "whole", "part"
-    words = [*TINY, "--steps", "200", "--seeds", "2", "--recipe", "bf16,ufp4,nvfp4"]
+    words = [*TINY, "--steps", "100", "--seeds", "2", "--recipe", "bf16,ufp4,nvfp4"]
     passes("train", text, "-o", whole, *words)
     status, err = interrupt(signal.SIGINT, "train", text, "-o", part, *words)
     check(status == 130 and err == "ufp4 train: interrupted; --resume goes on with it\n", status, repr(err))

@@ -91,7 +91,7 @@ static void fill(bench_t *bench, uint32_t log2, uint32_t count, uint64_t nonsens
 
 // Those that are larger than the bench's: full at once, then on in steps, and one too many. In the
 // largest two, which are always looked at, the tail comes to have three bytes.
-SLOW_TEST(of_each_large_size) {
+FULL_TEST(of_each_large_size) {
   check_random_t random = check_random();
   for (uint32_t log2 = (uint32_t)check_draws(14, BENCH_RING_LOG2 + 1); log2 <= 15; log2++) {
     bench_t bench = bench_open("small", 1, 0, 0);

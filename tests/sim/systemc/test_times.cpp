@@ -138,7 +138,7 @@ SLOW_TEST(cycles_at_a_femtosecond) {
   check_resolution(1, sc_core::SC_FS, 1);
 }
 
-SLOW_TEST(cycles_at_100_femtoseconds) {
+FULL_TEST(cycles_at_100_femtoseconds) {
   check_resolution(100, sc_core::SC_FS, 100);
 }
 
@@ -146,7 +146,7 @@ SLOW_TEST(cycles_at_10_picoseconds) {
   check_resolution(10, sc_core::SC_PS, 10000);
 }
 
-SLOW_TEST(cycles_at_100_picoseconds) {
+FULL_TEST(cycles_at_100_picoseconds) {
   check_resolution(100, sc_core::SC_PS, 100000);
 }
 
