@@ -66,6 +66,16 @@ def step(function, x, w, dy):
     return run
 
 
+def autocast(x, w):
+    with torch.autocast("cpu", torch.bfloat16):
+        return torch.nn.functional.linear(x, w)
+
+
+def step_in_bf16(x, w, dy):
+    """FP32 weights and activations, GEMMs in BF16, as torch.autocast trains."""
+    return step(autocast, x, w, dy.to(torch.bfloat16))
+
+
 def rounds(cases, count):
     """The fastest of @p count turns of each case."""
     best = {name: seconds(case) for name, case in cases.items()}
@@ -92,6 +102,7 @@ def main():
     best = rounds(
         {
             "torch FP32": step(torch.nn.functional.linear, *given),
+            "torch BF16": step_in_bf16(*given),
             "eager emulation": step(Emulated.apply, *given),
             "ufp4": step(ufp4.torch.linear, *given),
         },
