@@ -103,6 +103,17 @@ def test_unfinished_trainings_say_how_far_they_are():
     )
 
 
+def test_trainings_say_their_rate_and_how_often_they_see_the_text():
+    measured, _ = fixture("single")
+    s = measured["settings"]
+    s["text_tokens"] = s["steps"] * s["batch"] * s["context"]
+    page = _train_page.html(measured, {})
+    check("constant until" not in page and "of the text" not in page, "a cosine over a text that is as long")
+    s.update(cooldown_percent=20, text_tokens=s["text_tokens"] // 4)
+    page = _train_page.html(measured, {})
+    check("constant until the last 20 % of the steps, each token of the text 4.0 times" in page, "what is said")
+
+
 def test_exploration_page_has_the_same_numbers():
     for name in EXPLORATIONS:
         measured, want = fixture(name)

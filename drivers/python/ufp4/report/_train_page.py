@@ -206,6 +206,20 @@ def _runs(document, kind, colors, losses):
     )
 
 
+def _training(s):
+    """The length of a run, its rate, and how often it sees a text that is shorter."""
+    seen = s["steps"] * s["batch"] * s["context"]
+    words = [
+        f"{_draw.counted(s['steps'], 'step')} of {_draw.counted(s['batch'] * s['context'], 'token')}",
+        f"peak learning rate {s['lr']:g}",
+    ]
+    if s.get("cooldown_percent"):
+        words.append(f"constant until the last {s['cooldown_percent']} % of the steps")
+    if seen > s.get("text_tokens", seen):
+        words.append(f"each token of the text {seen / s['text_tokens']:.1f} times")
+    return ", ".join(words)
+
+
 def _settings(document):
     s = document["settings"]
     return {
@@ -220,13 +234,7 @@ def _settings(document):
                     f"ff {s['ff']}, context {s['context']}"
                 ),
             ),
-            (
-                "training",
-                (
-                    f"{_draw.counted(s['steps'], 'step')} of {_draw.counted(s['batch'] * s['context'], 'token')}, "
-                    f"peak learning rate {s['lr']:g}"
-                ),
-            ),
+            ("training", _training(s)),
             ("seeds", f"{s['seeds']} from {s['seed']}"),
             (
                 "machine",
