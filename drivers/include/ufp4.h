@@ -38,6 +38,8 @@ typedef struct ufp4_device ufp4_device_t;
 /** The longest latency of a simulated memory, in cycles: a core that waits for longer is stopped by
  * its watchdog. */
 #define UFP4_MEM_LATENCY_MAX 100000u
+/** The longest cycle of a core to a memory with dram, in femtoseconds: that of 10 MHz. */
+#define UFP4_CYCLE_FS_MAX 100000000u
 
 /** A memory that several devices of the backend tlm share, timing_only: bursts that begin in the
  * same cycle are granted in turn, device by device, and the data of all share its width, reads and
@@ -45,8 +47,10 @@ typedef struct ufp4_device ufp4_device_t;
 typedef struct ufp4_bus ufp4_bus_t;
 
 /** @p bandwidth: bytes a cycle, each way, 1 at least, of a memory without banks. @p dram: as of
- * ufp4_device_options_t, or NULL. @return NULL without memory, or where a build has no tlm */
-ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth, const char *dram);
+ * ufp4_device_options_t, or NULL; @p cycle_fs: likewise. @return NULL without memory, or where a
+ * build has no tlm */
+ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth, const char *dram,
+                          uint64_t cycle_fs);
 /** After all devices that are on it. */
 void ufp4_bus_close(ufp4_bus_t *bus);
 
@@ -79,13 +83,16 @@ typedef struct {
                               ///< systemc refuse it
   const char *dram;           ///< simulated memory: "lpddr5" or "hbm3", or with so many channels
                               ///< "hbm3:8", whose banks, rows and refresh take their time behind
-                              ///< mem_latency, at a cycle a nanosecond; NULL: it has none
+                              ///< mem_latency; NULL: it has none
   /** fpga: told of long transfers, in bytes; the last call of each has done == all. NULL: nobody
    * is. */
   void (*progress)(void *user, uint64_t done, uint64_t all);
   void *progress_user;
   /** tlm with timing_only: in the place of mem_latency and mem_bandwidth; or NULL. */
   ufp4_bus_t *bus;
+  /** rtl, tlm: what a cycle of the core is to a simulated memory with dram, in femtoseconds, up to
+   * UFP4_CYCLE_FS_MAX; 0: a nanosecond, the only one that the backends systemc have. */
+  uint64_t cycle_fs;
 } ufp4_device_options_t;
 
 ufp4_device_options_t ufp4_device_options_default(void);

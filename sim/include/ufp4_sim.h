@@ -39,7 +39,8 @@ typedef struct {
   uint64_t silent_cycle;  ///< a fault: from this cycle on memory takes no address and answers
                           ///< nothing; 0: never
   const char *trace_path;  ///< FST file of all signals but the inside of the array's cells, or NULL
-  const char *dram;  ///< a memory with banks (base/dram.h) behind latency and bandwidth, or NULL
+  const char *dram;   ///< a memory with banks (base/dram.h) behind latency and bandwidth, or NULL
+  uint64_t cycle_fs;  ///< what a cycle is to it, in femtoseconds; 0: a nanosecond
   const ufp4_timeline_sink_t *timeline;  ///< who takes a time line, from the first reset on;
                                          ///< copied. NULL: there is none
 } ufp4_sim_options_t;

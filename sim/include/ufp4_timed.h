@@ -79,6 +79,7 @@ typedef struct {
    * of the other cores on its bus is skipped either, while it is there. */
   int every_cycle;
   const char *dram;  ///< a memory with banks (base/dram.h), with which no cycle is skipped; or NULL
+  uint64_t cycle_fs;  ///< what a cycle is to it, in femtoseconds; 0: a nanosecond
   const ufp4_timeline_sink_t *timeline;  ///< who takes a time line, while which no cycle is
                                          ///< skipped; copied. NULL: there is none
   ufp4_timed_bus_t *bus;  ///< whose latency and bandwidth hold, without back-pressure and banks, in
@@ -86,10 +87,11 @@ typedef struct {
 } ufp4_timed_options_t;
 
 /** @p bandwidth_bytes: a cycle, each way, 1 at least, of a memory without banks; @p dram: a memory
- * with banks, as Ufp4Memory has it behind Ufp4Arbiter, with which no cycle is skipped, or NULL.
+ * with banks, as Ufp4Memory has it behind Ufp4Arbiter, with which no cycle is skipped, or NULL; @p
+ * cycle_fs: what a cycle is to it, in femtoseconds, or 0: a nanosecond.
  * @return NULL without memory */
 ufp4_timed_bus_t *ufp4_timed_bus_open(unsigned latency_cycles, unsigned bandwidth_bytes,
-                                      const char *dram);
+                                      const char *dram, uint64_t cycle_fs);
 /** After all cores that are on it. */
 void ufp4_timed_bus_close(ufp4_timed_bus_t *bus);
 

@@ -30,6 +30,13 @@
 
 namespace ufp4 {
 
+/** A cycle, in femtoseconds, where nobody says another. */
+constexpr uint64_t kNanosecond = 1000000;
+
+inline uint64_t cycle_or_nanosecond(uint64_t cycle_fs) {
+  return cycle_fs != 0 ? cycle_fs : kNanosecond;
+}
+
 /** What is wrong with @p name; empty if one is called so, and where none is meant (nullptr, ""). */
 inline std::string refuse_dram(const char *name) {
   if (name == nullptr || *name == '\0' || ufp4_find_dram(name).channels != 0) return {};

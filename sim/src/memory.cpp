@@ -28,7 +28,7 @@ const uint8_t *poison() {
 
 Memory::Memory(const Pins &pins, unsigned bus_bytes, const MemoryOptions &options)
     : MemoryTiming({bus_bytes, options.latency, options.bandwidth, options.seed, options.bursts,
-                    options.dram}),
+                    options.dram, false, options.cycle_fs}),
       pins_(pins),
       bus_bytes_(bus_bytes),
       options_(options) {

@@ -25,6 +25,7 @@ struct MemoryOptions {
   uint64_t silent_cycle = 0;
   unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
   ufp4_dram_t dram = {};
+  uint64_t cycle_fs = kNanosecond;  // what a cycle is to it
 };
 
 class Memory : private MemoryTiming<Memory> {

@@ -50,7 +50,7 @@ struct MemoryRules {
   // What has banks, behind the latency; without channels: nothing has.
   ufp4_dram_t dram = {};
   bool outside = false;  // of the timed model: when bursts are answered is somebody else's to say
-  uint64_t cycle_fs = 1000000;  // what a cycle is to what has banks
+  uint64_t cycle_fs = kNanosecond;  // what a cycle is to what has banks
 };
 
 struct MemoryBurst {

@@ -51,7 +51,8 @@ std::unique_ptr<ufp4::Simulator> make(const ufp4_sim_options_t &options, std::st
                                    options.stall_seed,
                                    options.silent_cycle,
                                    0,
-                                   ufp4_find_dram(options.dram)};
+                                   ufp4_find_dram(options.dram),
+                                   ufp4::cycle_or_nanosecond(options.cycle_fs)};
   auto simulator = std::make_unique<ufp4::Simulator>(
       std::move(core), memory, ufp4::limits_of(configuration), options.timeline);
   message = begin(*simulator, options);

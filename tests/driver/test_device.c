@@ -115,6 +115,15 @@ TEST(rejects_unknown_drams) {
   }
 }
 
+TEST(rejects_cycles_that_are_too_long) {
+  ufp4_device_options_t options = bench_options();
+  options.cycle_fs = UFP4_CYCLE_FS_MAX + 1ull;
+  const int nanosecond = strncmp(bench_backend(), "systemc", 7) == 0;
+  const char *words = nanosecond ? "no cycle but a nanosecond" : "a cycle of 100000001 fs";
+  if (!bench_is_core()) return;
+  check_refused(0, bench_backend(), &options, UFP4_ERROR_ARGUMENT, words);
+}
+
 TEST(rejects_missing_arguments) {
   ufp4_device_options_t options = bench_options();
   ufp4_device_t *device;

@@ -8,9 +8,9 @@
 static const int64_t shape[3] = {33, 47, 130};
 
 ufp4_device_t *times_device(const char *backend, int memory, int timing_only) {
-  static const unsigned latencies[TIMES_MEMORIES] = {100, 5, 37, 20, 0},
-                        bandwidths[TIMES_MEMORIES] = {0, 0, 5, 0, 9};
-  static const char *const drams[TIMES_MEMORIES] = {NULL, NULL, NULL, "lpddr5", "hbm3"};
+  static const unsigned latencies[TIMES_MEMORIES] = {100, 5, 37, 20, 0, 3},
+                        bandwidths[TIMES_MEMORIES] = {0, 0, 5, 0, 9, 0};
+  static const char *const drams[TIMES_MEMORIES] = {NULL, NULL, NULL, "lpddr5", "hbm3", "lpddr5"};
   ufp4_device_options_t options = bench_options();
   ufp4_device_t *device = NULL;
   ufp4_message_t why = {0};
@@ -18,6 +18,7 @@ ufp4_device_t *times_device(const char *backend, int memory, int timing_only) {
   options.mem_latency = latencies[memory];
   options.mem_bandwidth = bandwidths[memory];
   options.dram = drams[memory];
+  if (memory >= TIMES_OF_A_NANOSECOND) options.cycle_fs = 1740000;
   options.timing_only = timing_only;
   options.message = &why;
   check_bits(memory, ufp4_device_open(backend, &options, &device), UFP4_OK, "open: %s", why.text);

@@ -5,7 +5,7 @@
 
 #include "bench.h"
 
-enum { TIMES_MEMORIES = 5 };
+enum { TIMES_MEMORIES = 6, TIMES_OF_A_NANOSECOND = 5 };
 
 /** The statistics of each pass, and all counters. */
 typedef struct {
@@ -14,7 +14,8 @@ typedef struct {
   int blank;  // every output is zero
 } times_t;
 
-/** A device of a configuration and memory, by number. */
+/** A device of a configuration and memory, by number, at a cycle of a nanosecond but for the last.
+ */
 ufp4_device_t *times_device(const char *backend, int memory, int timing_only);
 /** All passes on such a device. */
 times_t times_of(const char *backend, int memory, int timing_only);

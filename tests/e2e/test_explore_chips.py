@@ -102,7 +102,7 @@ def test_further_micro_batches_side_by_side_make_no_copies_of_weights():
 
 
 def pair_step(*options, model=PAIR):
-    rows = explore(*SMALL, *options, model=shapes(model))
+    rows = explore(*SMALL, "--clock-mhz", "1000", *options, model=shapes(model))
     return rows, rows[-1]
 
 

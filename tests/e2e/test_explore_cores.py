@@ -223,6 +223,8 @@ def test_memories_with_banks_cost_what_a_layer_finds():
         "--serial",
         "--dram",
         "none,lpddr5,hbm3",
+        "--clock-mhz",
+        "1000",
         model=shapes("name,cin,cout,count\nproj,512,256,1\n"),
     )
     ours = {(r["dram"], r["pass"]): r for r in rows}

@@ -8,7 +8,7 @@ import pathlib
 import bench
 from bench import check, check_equal, passes, rejects, slow
 
-WORDS = ("--config", "large", "--serial", "--tokens", "512")
+WORDS = ("--config", "large", "--serial", "--tokens", "512", "--clock-mhz", "1000")
 QWEN = {
     "model_type": "qwen3_next",
     "hidden_size": 2048,

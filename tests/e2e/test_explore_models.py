@@ -340,7 +340,7 @@ SUMS = ["cycles", "stall_drain", "read_bytes", "bus_write_bytes", "macs", "quant
 
 
 def step_of(config, *words):
-    rows = hf(config, "--config", "small", "--tokens", "40", "--serial", "--host-bytes", *words)
+    rows = hf(config, "--config", "small", "--tokens", "40", "--serial", "--host-bytes", "--clock-mhz", "1000", *words)
     totals = {r["layer"]: r for r in rows if r["pass"] == "all"}
     for name in SUMS:
         jobs = sum(int(r["count"]) * int(r[name] or 0) for r in rows if r["pass"] not in ("all", "forward", "backward"))

@@ -186,17 +186,17 @@ def test_counters_of_several_cores_are_shares_of_all_their_cycles():
     check_equal(four.shares(), want, "shares")
     found = cells(_explore.html(measured, rows))
     check_equal(
-        found[:12],
+        found[:13],
         [
             "recipe",
             "core",
             "cores",
-            *cells(_explore.html(*[fixture("serial")[0], _explore.read(FIXTURES / "serial.explore.csv")]))[2:11],
+            *cells(_explore.html(*[fixture("serial")[0], _explore.read(FIXTURES / "serial.explore.csv")]))[2:12],
         ],
         "columns",
     )
     check_equal(
-        (found[14], found[23], found[26]), ("4", "44.8", "1"), "cores, exposed AMAX and QUANT, and cores of the next"
+        (found[15], found[25], found[28]), ("4", "44.8", "1"), "cores, exposed AMAX and QUANT, and cores of the next"
     )
 
 
@@ -582,7 +582,8 @@ def test_rejects_documents_that_are_none():
         {"cases": []},
         {"cases": [{}]},
         {**explored, "cases": explored["cases"][:-1] + [{}]},
-        {key: value for key, value in explored.items() if key != "clock_mhz"},
+        {key: value for key, value in explored.items() if key != "serial"},
+        {**explored, "cases": [{k: v for k, v in one.items() if k != "clock_mhz"} for one in explored["cases"]]},
         *cut,
     ):
         pathlib.Path("explore.json").write_text(json.dumps(document))

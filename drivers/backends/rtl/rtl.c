@@ -145,6 +145,7 @@ static ufp4_status_t open_sim(rtl_t *rtl, const ufp4_device_options_t *options,
       .stall_seed = options->stall_seed,
       .trace_path = rtl->trace_beside,
       .dram = options->dram,
+      .cycle_fs = options->cycle_fs,
       .timeline = timeline_sink(rtl->timeline),
   };
   char text[1024] = "";

@@ -9,6 +9,8 @@
 #include "port/core.h"
 #include "process.h"
 
+enum { NANOSECOND = 1000000 };  // in femtoseconds
+
 typedef struct {
   process_t process;
   ufp4_message_t *message;
@@ -81,6 +83,8 @@ static ufp4_status_t check_options(const char *name, const ufp4_device_options_t
   const char *missing = NULL;
   if (options->stall_seed != 0) missing = "random back-pressure (a stall seed); rtl and tlm have";
   if (options->timeline_path != NULL) missing = "time line (timeline_path); rtl and tlm have";
+  if (options->cycle_fs != 0 && options->cycle_fs != NANOSECOND)
+    missing = "cycle but a nanosecond (cycle_fs); rtl and tlm have";
   if (options->trace_path != NULL) missing = "waveforms (trace_path); rtl has";
   if (missing != NULL) {
     ufp4_message_set(message, "%s: it has no %s", name, missing);

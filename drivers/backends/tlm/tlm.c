@@ -145,8 +145,9 @@ static void tlm_close(void *user) {
 
 // --- A memory of several ------------------------------------------------------------------------
 
-ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth, const char *dram) {
-  return (ufp4_bus_t *)ufp4_timed_bus_open(latency, bandwidth, dram);
+ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth, const char *dram,
+                          uint64_t cycle_fs) {
+  return (ufp4_bus_t *)ufp4_timed_bus_open(latency, bandwidth, dram, cycle_fs);
 }
 
 void ufp4_bus_close(ufp4_bus_t *bus) {
@@ -178,6 +179,7 @@ static ufp4_status_t open_timed(tlm_t *tlm, const ufp4_device_options_t *options
                                       .bandwidth_bytes = options->mem_bandwidth,
                                       .stall_seed = options->stall_seed,
                                       .dram = options->dram,
+                                      .cycle_fs = options->cycle_fs,
                                       .bus = bus,
                                       .timeline = timeline_sink(tlm->timeline)};
   const ufp4_timed_host_t host = {.user = tlm,

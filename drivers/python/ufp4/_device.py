@@ -39,6 +39,7 @@ class _Options(Structure):
         ("progress", c_void_p),
         ("progress_user", c_void_p),
         ("bus", c_void_p),
+        ("cycle_fs", c_uint64),
     ]
 
 

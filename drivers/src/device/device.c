@@ -24,8 +24,9 @@ static const ufp4_backend_t *const backends[] = {
 };
 
 #ifndef UFP4_HAVE_TLM
-ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth, const char *dram) {
-  (void)latency, (void)bandwidth, (void)dram;
+ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth, const char *dram,
+                          uint64_t cycle_fs) {
+  (void)latency, (void)bandwidth, (void)dram, (void)cycle_fs;
   return NULL;
 }
 

@@ -186,6 +186,11 @@ ufp4_status_t core_check_latency(const char *name, const ufp4_device_options_t *
 
 ufp4_status_t core_check_dram(const char *name, const ufp4_device_options_t *options,
                               ufp4_message_t *message) {
+  if (options->cycle_fs > UFP4_CYCLE_FS_MAX) {
+    ufp4_message_set(message, "%s: a cycle of %llu fs; at most %u", name,
+                     (unsigned long long)options->cycle_fs, UFP4_CYCLE_FS_MAX);
+    return UFP4_ERROR_ARGUMENT;
+  }
   if (options->dram == NULL || ufp4_find_dram(options->dram).channels != 0) return UFP4_OK;
   ufp4_message_set(message, "%s: no memory is called '%s'; there are " UFP4_DRAM_WORDS, name,
                    options->dram);

@@ -47,7 +47,7 @@ int explore_check_options(const explore_arguments_t *a, const cli_options_t *opt
     return cli_fail(&cli_explore, CLI_USAGE, "--bit-um2: over 0, at most 1000000, with --ppa");
   const int end = check_chips(a, options);
   if (end != CLI_GO_ON) return end;
-  if (!(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
+  if (cli_option_given(options, "clock-mhz") && !(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
     return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz: over 0, at most 1000000");
   return CLI_GO_ON;
 }
@@ -132,7 +132,8 @@ void explore_options(cli_options_t *options, explore_arguments_t *a) {
       "layer, else 1)");
   cli_option_range(options, "1 or 2");
   cli_option_add(options, "clock-mhz", CLI_REAL, &a->clock_mhz, "F",
-                 "clock, for milliseconds and tokens a second (default 1000)");
+                 "clock (default: that of the whole core in ASAP7, without wires, by contract and "
+                 "QUANT)");
   cli_option_add(options, "serial", CLI_FLAG, &a->serial, NULL,
                  "one job after the other, all tokens at once: one micro-batch");
   cli_option_add(options, "resume", CLI_FLAG, &a->resume, NULL,

@@ -88,7 +88,8 @@ int explore_cores_open(const explore_plan_t *plan, const explore_case_t *of, uin
                        explore_cores_t *cores) {
   *cores = (explore_cores_t){.count = 0};
   if (of->cores > 1) {
-    cores->bus = ufp4_bus_open(of->mem_latency, explore_bytes_per_cycle(of), explore_dram(of));
+    cores->bus = ufp4_bus_open(of->mem_latency, explore_bytes_per_cycle(of), explore_dram(of),
+                               explore_cycle_fs(of));
     if (cores->bus == NULL) return cli_fail_status(&cli_explore, UFP4_ERROR_MEMORY, NULL);
   }
   int end = CLI_GO_ON;

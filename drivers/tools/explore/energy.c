@@ -224,7 +224,7 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
   // What is left of the step on all chips their lanes idle, and their clocks go on.
   const explore_times_t ms = explore_times(plan, step);
   const double replicas = step->of->chips.data, all = replicas * chips * step->of->chips.pipeline;
-  const double time = all * lanes * ms.step * plan->clock_mhz * 1e3;
+  const double time = all * lanes * ms.step * step->of->clock_mhz * 1e3;
   out.wait = fj * (time - replicas * slots) * (pe->idle + pe->clock_pins);
   if (layout->link_pj > 0) out.link = 1e-12 * layout->link_pj * all * ms.sent;
   out.chips = replicas * out.all + out.wait + (layout->link_pj > 0 ? out.link : 0);

@@ -41,15 +41,11 @@ static int read_configuration(const char *word, explore_case_t *one) {
   return CLI_GO_ON;
 }
 
-// Its timings are in nanoseconds, and the timed model counts a cycle as one.
-static int read_dram(const explore_plan_t *plan, const char *name, const char *channels,
-                     explore_case_t *one) {
+static int read_dram(const char *name, const char *channels, explore_case_t *one) {
   unsigned asked = 0;
   int end = read_number("channels", channels, 0, UFP4_DRAM_MAX_CHANNELS, &asked);
   if (end == CLI_GO_ON) end = cli_dram(&cli_explore, name);
   if (end != CLI_GO_ON || strcmp(name, "none") == 0) return end;
-  if (plan->clock_mhz != 1000)
-    return cli_fail(&cli_explore, CLI_USAGE, "--dram %s is for --clock-mhz 1000", name);
   if (asked != 0 && strchr(name, ':') != NULL)
     return cli_fail(&cli_explore, CLI_USAGE, "--dram %s has its channels: leave --channels out",
                     name);
@@ -70,7 +66,7 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
   if (end == CLI_GO_ON) end = read_configuration(words[1], one);
   if (end == CLI_GO_ON)
     end = read_number(explore_list_names[2], words[2], 1, UFP4_MEM_LATENCY_MAX, &one->mem_latency);
-  if (end == CLI_GO_ON) end = read_dram(plan, words[3], words[4], one);
+  if (end == CLI_GO_ON) end = read_dram(words[3], words[4], one);
   if (end == CLI_GO_ON)
     end = read_number(explore_list_names[5], words[5], 1, UFP4_MAX_DIM, &tokens);
   if (end == CLI_GO_ON)
@@ -82,6 +78,8 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
   if (end != CLI_GO_ON) return end;
   one->tokens = tokens;
   one->micro = (int)micro;
+  end = explore_clock(plan, one);
+  if (end != CLI_GO_ON) return end;
   if (one->reason[0] != '\0') return CLI_GO_ON;
   ufp4_message_t why = {0};
   const char *model_key = ufp4_recipe_model_key(&one->recipe);
@@ -239,7 +237,6 @@ static int print_json(const explore_plan_t *plan, const explore_rows_t *rows) {
   json_t *json = json_object(), *cases = json_array();
   for (int i = 0; i < rows->count; i++)
     json_array_append_new(cases, explore_json_row(plan, &rows->rows[i]));
-  json_object_set_new(json, "clock_mhz", json_real(plan->clock_mhz));
   json_object_set_new(json, "cases", cases);
   return cli_json_print(&cli_explore, json, 9);
 }
@@ -400,8 +397,7 @@ static int run(int argc, char **argv) {
                            .cores = "1",
                            .micro = "1",
                            .interleave = 1,
-                           .split = EXPLORE_SPLIT_AUTO,
-                           .clock_mhz = 1000};
+                           .split = EXPLORE_SPLIT_AUTO};
   cli_options_t options = {0};
   char **inputs;
   int count = 0;

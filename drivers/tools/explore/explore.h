@@ -145,9 +145,10 @@ typedef struct {
   ufp4_configuration_t core;
   unsigned cores;  ///< of these that share the memory
   unsigned mem_bandwidth, mem_latency;
-  char dram[24];   ///< a name of base/dram.h, or empty
-  int64_t tokens;  ///< of a step
-  int micro;       ///< micro-batches of it, one after the other
+  char dram[24];     ///< a name of base/dram.h, or empty
+  double clock_mhz;  ///< that was asked for, or its core's
+  int64_t tokens;    ///< of a step
+  int micro;         ///< micro-batches of it, one after the other
   explore_chips_t chips;
   char reason[sizeof((ufp4_message_t *)0)->text];  ///< why the core cannot do it; empty if it can
   char note[160];  ///< which setting has no effect, and what --ppa lacks; empty if neither
@@ -188,7 +189,7 @@ typedef struct {
   int host_bytes;        ///< with rows of the host's layers
   int batches;           ///< micro-batches, 0: explore_batches decides
   const char *timeline;  ///< of the only case, or NULL
-  double clock_mhz;
+  double clock_mhz;      ///< of all cases, or 0: each has its core's
   explore_layout_t layout;
   explore_ppa_t ppa;
   explore_case_t *cases;
@@ -197,6 +198,14 @@ typedef struct {
   ranks_t ranks;
 } explore_plan_t;
 
+/** Gives a case its clock: that of --clock-mhz, or of its core. @return likewise. */
+int explore_clock(const explore_plan_t *plan, explore_case_t *one);
+/** What a cycle is to a memory with banks. */
+uint64_t explore_cycle_fs(const explore_case_t *of);
+/** Of the step, or of these cycles. */
+double explore_seconds(const explore_case_t *of, double cycles);
+/** Of which cores the clocks are, a line of each, unless one was asked for. */
+void explore_print_clocks(const explore_plan_t *plan);
 /** @param chips, link  options, or NULL. @return CLI_GO_ON or the exit status. */
 int explore_link(const char *chips, const char *link, explore_plan_t *plan);
 /** A word of --chips, or NULL. @return likewise */

@@ -127,6 +127,7 @@ int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t 
   device.configuration = of->core.name;
   device.timing_only = 1;
   device.options.bus = bus;
+  device.options.cycle_fs = explore_cycle_fs(of);
   device.timeline = plan->timeline;
   device.mem_latency = of->mem_latency;
   device.mem_bandwidth = of->mem_bandwidth;
@@ -151,7 +152,7 @@ const char *explore_dram(const explore_case_t *of) {
 
 double explore_dram_bandwidth(const explore_case_t *of) {
   const ufp4_dram_t dram = ufp4_find_dram(of->dram);
-  return dram.channels != 0 ? ufp4_dram_bandwidth(&dram) : HUGE_VAL;
+  return dram.channels != 0 ? ufp4_dram_bandwidth(&dram) * 1e3 / of->clock_mhz : HUGE_VAL;
 }
 
 double explore_memory_bound(const explore_case_t *of, double read, double write) {

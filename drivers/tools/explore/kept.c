@@ -70,11 +70,12 @@ static char *settings_of(const explore_plan_t *plan) {
   snprintf(version, sizeof version, "%d.%d.%d", UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR,
            UFP4_VERSION_PATCH);
   json_t *settings = json_pack(
-      "{s:s, s:s, s:o, s:o, s:I, s:I, s:i, s:b, s:b, s:i, s:i, s:f}", "version", version, "program",
+      "{s:s, s:s, s:o, s:o, s:I, s:I, s:i, s:b, s:b, s:i, s:i, s:o}", "version", version, "program",
       program, "model", json_text(plan->model.name), "shapes", layers_of(&plan->model), "blocks",
       (json_int_t)plan->model.blocks, "every", (json_int_t)plan->model.every, "source",
       (int)plan->source, "serial", plan->serial, "host_bytes", plan->host_bytes, "split",
-      (int)plan->split, "batches", plan->batches, "clock_mhz", plan->clock_mhz);
+      (int)plan->split, "batches", plan->batches, "clock_mhz",
+      json_real_or_null(plan->clock_mhz != 0 ? plan->clock_mhz : (double)NAN));
   for (int i = 0; settings != NULL && i < EXPLORE_LISTS; i++)
     json_object_set_new(settings, explore_list_names[i], json_text(plan->lists[i]));
   const explore_layout_t *l = &plan->layout;

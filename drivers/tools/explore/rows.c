@@ -161,7 +161,7 @@ static void add_measures(columns_t *columns, const explore_plan_t *plan, const e
   const double bound =
       fmax(fmax(row->array, row->compute), fmax(row->memory, fmax(row->load, row->output)));
   const double macs = row->macs > 0 ? row->macs : NAN,
-               seconds = row->cycles / plan->clock_mhz / 1e6;
+               seconds = explore_seconds(row->of, row->cycles);
   const double bus_read = row->counters[UFP4_COUNTER_READ_BEATS] * core->bus_bytes,
                bus_written = row->counters[UFP4_COUNTER_WRITE_BEATS] * core->bus_bytes;
   const double here = isnan(row->cycles) ? NAN : 1;
@@ -179,6 +179,7 @@ static void add_measures(columns_t *columns, const explore_plan_t *plan, const e
   add_number(columns, "ms", 1e3 * seconds, 4);
   add_number(columns, "tokens_per_second", is_step(row) ? row->tokens / seconds : NAN, 1);
   add_number(columns, "tmacs", macs / seconds / 1e12, 3);
+  add_number(columns, "clock_mhz", row->of->clock_mhz, 3);
   add_needs(columns, plan, row);
   add_chips(columns, plan, row);
   add_energy(columns, plan, row);
@@ -384,6 +385,7 @@ void explore_print_steps(const explore_plan_t *plan, const explore_rows_t *rows)
   print_steps(plan, rows, needs);
   if (plan->layout.text != NULL) print_steps(plan, rows, times);
   if (plan->layout.text != NULL) print_steps(plan, rows, chips);
+  explore_print_clocks(plan);
   if (plan->ppa.text == NULL) return;
   print_steps(plan, rows, energies);
   if (plan->layout.text != NULL) print_steps(plan, rows, more);

@@ -130,7 +130,7 @@ static block_t block_of(const explore_plan_t *plan, const explore_row_t *step, i
   for (int i = 0; i < plan->model.kind_count; i++)
     sum += (double)plan->model.kinds[i].blocks * step->block_cycles[i];
   const double cycles = step->cycles * step->block_cycles[kind] / sum / of->micro;
-  const double ms = cycles / plan->clock_mhz / 1e3, passes = again ? 2 : 1;
+  const double ms = 1e3 * explore_seconds(of, cycles), passes = again ? 2 : 1;
   const sent_t ahead = pairs(plan, of, kind, 0), back = pairs(plan, of, kind, 1);
   const sent_t swap = exchange(plan, of, kind);
   block_t block = {.forward = ms / 3 + ahead.ms + swap.ms,

@@ -18,14 +18,14 @@ static void add_power(const explore_plan_t *plan, const explore_row_t *step,
   const double joules = many ? energy->chips : energy->all;
   const double tokens = many ? step->of->chips.data * step->tokens : step->tokens;
   const double seconds =
-      many ? explore_times(plan, step).step / 1e3 : step->cycles / plan->clock_mhz / 1e6;
+      many ? explore_times(plan, step).step / 1e3 : explore_seconds(step->of, step->cycles);
   out->watts = joules / seconds;
   out->tokens_per_joule = tokens / joules;
 }
 
 explore_worth_t explore_worth(const explore_plan_t *plan, const explore_row_t *step) {
   const explore_energy_t energy = explore_energy(plan, step);
-  const double tmacs = step->macs / (step->cycles / plan->clock_mhz / 1e6) / 1e12;
+  const double tmacs = step->macs / explore_seconds(step->of, step->cycles) / 1e12;
   explore_worth_t out = {NAN, NAN, NAN, NAN, NAN, NAN};
   out.bits = (double)step->of->cores * (double)shape_memory_bits(&step->of->core);
   out.memory_um2 = out.bits * plan->ppa.bit_um2;

@@ -6,8 +6,7 @@
 namespace ufp4::timing {
 namespace {
 
-constexpr uint64_t kCycle = 1000000;  // in femtoseconds
-constexpr uint64_t kInstant = 1000;   // that Ufp4Arbiter waits
+constexpr uint64_t kInstant = 1000;  // that Ufp4Arbiter waits, in femtoseconds
 
 }  // namespace
 
@@ -31,9 +30,9 @@ void Bus::leave(const Core *core) {
 // the cores' reset, as on a platform.
 uint64_t Bus::took(const BegunBurst &burst) {
   if (banks_) {
-    const uint64_t now = (now_ + kResetCycles + 1) * kCycle + kInstant;
+    const uint64_t now = (now_ + kResetCycles + 1) * cycle_fs_ + kInstant;
     const uint64_t end = dram_.serve(now, burst.write, burst.address, burst.bytes);
-    return latency_ + (end - now + kCycle - 1) / kCycle;
+    return latency_ + (end - now + cycle_fs_ - 1) / cycle_fs_;
   }
   uint64_t &free = free_[burst.write];
   const uint64_t start = std::max(now_, free);

@@ -5,8 +5,8 @@
 // The order is that of Ufp4Arbiter (ufp4_arbiter.h) and the time that of a bus behind it: of the
 // bursts that begin in a cycle one of each core, beginning behind the core that was served last,
 // until none is left; reads and writes have a width of their own each; an answer comes the latency
-// after a burst's turn. With banks the time is that of Ufp4Memory at a period of a nanosecond and a
-// time resolution of a picosecond; no cycle is skipped then.
+// after a burst's turn. With banks the time is that of Ufp4Memory at a period of a cycle and a time
+// resolution of a picosecond; no cycle is skipped then.
 // All cores on it are stepped together, or skip cycles together (skip.h).
 #ifndef UFP4_TIMING_BUS_H
 #define UFP4_TIMING_BUS_H
@@ -21,9 +21,13 @@ namespace ufp4::timing {
 class Bus {
  public:
   /** @p bytes: a cycle, each way, of a memory without banks. @p dram: its banks; without channels:
-   * it has none. */
-  Bus(unsigned latency, unsigned bytes, const ufp4_dram_t &dram)
-      : latency_(latency), bytes_(bytes), banks_(dram.channels != 0), dram_(dram) {}
+   * it has none. @p cycle_fs: what a cycle is to these. */
+  Bus(unsigned latency, unsigned bytes, const ufp4_dram_t &dram, uint64_t cycle_fs)
+      : latency_(latency),
+        bytes_(bytes),
+        banks_(dram.channels != 0),
+        dram_(dram),
+        cycle_fs_(cycle_fs) {}
 
   /** @p every_cycle: with this core on it no cycle is skipped. */
   void join(Core *core, bool every_cycle);
@@ -51,6 +55,7 @@ class Bus {
   unsigned latency_, bytes_;
   bool banks_;
   Dram dram_;
+  uint64_t cycle_fs_;
   uint64_t now_ = 0, free_[2] = {};      // free_: of reads and of writes
   size_t last_ = 0;                      // the core that was served last
   std::vector<Core *> cores_, stepped_;  // stepped_: those with which no cycle is skipped

@@ -32,7 +32,9 @@ std::unique_ptr<Timed> make(const ufp4_timed_options_t &options, const ufp4_time
                           options.bandwidth_bytes,
                           options.stall_seed,
                           0,
-                          ufp4_find_dram(options.dram)};
+                          ufp4_find_dram(options.dram),
+                          false,
+                          ufp4::cycle_or_nanosecond(options.cycle_fs)};
   if (options.bus != nullptr) rules = {shape.bus_bytes, 0, 0, 0, 0, {}, true};
   auto timed =
       std::make_unique<Timed>(shape, rules, host, options.every_cycle != 0, options.timeline);
@@ -63,8 +65,9 @@ ufp4_timed_t *ufp4_timed_open(const ufp4_timed_options_t *options, const ufp4_ti
 }
 
 ufp4_timed_bus_t *ufp4_timed_bus_open(unsigned latency_cycles, unsigned bandwidth_bytes,
-                                      const char *dram) {
-  return new (std::nothrow) ufp4_timed_bus{{latency_cycles, bandwidth_bytes, ufp4_find_dram(dram)}};
+                                      const char *dram, uint64_t cycle_fs) {
+  return new (std::nothrow) ufp4_timed_bus{
+      {latency_cycles, bandwidth_bytes, ufp4_find_dram(dram), ufp4::cycle_or_nanosecond(cycle_fs)}};
 }
 
 void ufp4_timed_bus_close(ufp4_timed_bus_t *bus) {

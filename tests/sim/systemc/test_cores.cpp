@@ -77,7 +77,7 @@ class Platform : public sc_core::sc_module {
         memory_("memory", TWIN_BASE, TWIN_PLACE_BYTES * (TWIN_PLACES + 1), latency * period_,
                 dram != nullptr ? dram : ""),
         hosts_("hosts", cores),
-        shared_(ufp4_timed_bus_open(latency, bytes, dram)) {
+        shared_(ufp4_timed_bus_open(latency, bytes, dram, 0)) {
     draw_ = std::make_unique<twin_t>();
     *draw_ = {};
     draw_->random.state = seed;

@@ -76,7 +76,7 @@ static void look(core_t *core, seen_t *seen) {
 
 static void run(const load_t *load, int every_cycle, seen_t seen[CORES]) {
   core_t *cores = calloc(CORES, sizeof *cores);
-  ufp4_timed_bus_t *bus = ufp4_timed_bus_open(load->latency, load->bandwidth, NULL);
+  ufp4_timed_bus_t *bus = ufp4_timed_bus_open(load->latency, load->bandwidth, NULL, 0);
   must(cores != NULL && bus != NULL, "no memory");
   for (unsigned i = 0; i < load->cores; i++) open_core(&cores[i], load, bus, every_cycle);
   for (unsigned i = 0; i < load->cores; i++) {
@@ -283,7 +283,7 @@ TEST(skips_of_one_leave_a_core_that_hangs) {
   const twin_job_t job = long_job(&load);
   for (unsigned hangs = 0; hangs < 2; hangs++) {
     core_t *cores = calloc(2, sizeof *cores);
-    ufp4_timed_bus_t *bus = ufp4_timed_bus_open(load.latency, load.bandwidth, NULL);
+    ufp4_timed_bus_t *bus = ufp4_timed_bus_open(load.latency, load.bandwidth, NULL, 0);
     must(cores != NULL && bus != NULL, "no memory");
     for (unsigned i = 0; i < 2; i++) open_core(&cores[i], &load, bus, 0);
     give(&cores[1 - hangs], &job, 1);
@@ -306,7 +306,7 @@ TEST(a_stepped_core_that_leaves_stops_no_skips) {
   const load_t load = {.configuration = "small", .cores = 1, .latency = 100, .bandwidth = 16};
   const twin_job_t job = long_job(&load);
   core_t *cores = calloc(2, sizeof *cores);
-  ufp4_timed_bus_t *bus = ufp4_timed_bus_open(load.latency, load.bandwidth, NULL);
+  ufp4_timed_bus_t *bus = ufp4_timed_bus_open(load.latency, load.bandwidth, NULL, 0);
   must(cores != NULL && bus != NULL, "no memory");
   for (unsigned i = 0; i < 2; i++) open_core(&cores[i], &load, bus, i == 1);
   give(&cores[0], &job, 1);

@@ -360,8 +360,8 @@ def _roofline(able):
 # --- Tables ---------------------------------------------------------------------------------------------
 
 
-def _totals(case, clock_mhz):
-    seconds = case.cycles / clock_mhz / 1e6
+def _totals(case):
+    seconds = case.cycles / case.clock_mhz / 1e6
     return {
         "case": case,
         "ms": 1e3 * seconds,
@@ -443,7 +443,7 @@ def html(document, rows):
         "explore.html",
         title="ufp4 explore",
         about=document,
-        totals=[_totals(case, document["clock_mhz"]) for case in found],
+        totals=[_totals(case) for case in found],
         able=able,
         cores_apart=any(case.cores > 1 for case in found),
         energy_cases=[case for case in able if case in spent or case in sized],
