@@ -103,7 +103,12 @@ void placed_check(const placed_t *got, const ufp4_operand_t *want, const char *w
 static ufp4_cuda_call_t call_of(engine_t *engine, size_t bytes) {
   if (bytes + ODD + GUARD > WORKSPACE_BYTES) abort();
   memset(engine->workspace, 0xA5, ODD + bytes + GUARD);
-  return (ufp4_cuda_call_t){engine->stream, engine->workspace + ODD, bytes, &engine->message};
+  return (ufp4_cuda_call_t){.stream = engine->stream,
+                            .workspace = engine->workspace + ODD,
+                            .workspace_bytes = bytes,
+                            .message = &engine->message,
+                            .random = engine->random,
+                            .signs = engine->signs};
 }
 
 static void check_guard(const ufp4_cuda_call_t *call) {

@@ -22,6 +22,8 @@ typedef struct {
   struct CUstream_st *stream;
   ufp4_message_t message;
   uint8_t *workspace;
+  const ufp4_cuda_random_t *random;  ///< of each call, with its signs
+  ufp4_signs_t signs;
 } engine_t;
 engine_t engine_open(int capability, uintptr_t stream);
 void engine_close(engine_t *engine);

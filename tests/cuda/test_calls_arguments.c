@@ -41,8 +41,10 @@ static void asked_reset(asked_t *asked) {
   asked->in = asked->tensor.view;
   asked->count = 2;
   asked->engine.message.text[0] = '\0';
-  asked->call = (ufp4_cuda_call_t){asked->engine.stream, asked->workspace, sizeof asked->workspace,
-                                   &asked->engine.message};
+  asked->call = (ufp4_cuda_call_t){.stream = asked->engine.stream,
+                                   .workspace = asked->workspace,
+                                   .workspace_bytes = sizeof asked->workspace,
+                                   .message = &asked->engine.message};
   for (int i = 0; i < 2; i++) {
     asked->how[i] = asked->copies[i].how;
     asked->out[i] = asked->copies[i].x;
@@ -137,6 +139,12 @@ TEST(rejects_bad_calls_of_the_quantizer) {
   refuses(asked, UFP4_ERROR_ARGUMENT, "are needed");
   asked->call.workspace = NULL;
   refuses(asked, UFP4_ERROR_ARGUMENT, "no workspace");
+  asked->call.signs = UFP4_SIGNS_STEP;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "signs of a step need random");
+  asked->call.signs = (ufp4_signs_t)2;
+  refuses(asked, UFP4_ERROR_ARGUMENT, "signs 2");
+  asked->call.random = (const ufp4_cuda_random_t *)(const void *)(asked->workspace + 1);
+  refuses(asked, UFP4_ERROR_ARGUMENT, "random is at");
   check_bits(0, ufp4_cuda_quantize(NULL, &asked->in, asked->how, asked->out, 2, NULL, &asked->call),
              UFP4_ERROR_ARGUMENT, "no GPU");
   check_bits(0, ufp4_cuda_quantize(asked->engine.cuda, &asked->in, NULL, asked->out, 2, NULL, NULL),
@@ -238,6 +246,7 @@ TEST(structures_are_the_same_on_both_sides) {
   check_bits(0, ufp4_cuda_struct_bytes("ufp4_cuda_operand_t"), sizeof(ufp4_cuda_operand_t), "C");
   check_bits(0, operand_bytes_in_cpp(), sizeof(ufp4_cuda_operand_t), "C++");
   check_bits(0, ufp4_cuda_struct_bytes("ufp4_cuda_call_t"), sizeof(ufp4_cuda_call_t), "call");
+  check_bits(0, ufp4_cuda_struct_bytes("ufp4_cuda_random_t"), sizeof(ufp4_cuda_random_t), "random");
   check_bits(0, ufp4_cuda_struct_bytes("ufp4_gemm_t"), sizeof(ufp4_gemm_t), "gemm");
   check_bits(0, ufp4_cuda_struct_bytes("another"), 0, "no such structure");
   check_bits(0, ufp4_cuda_version() >> 16, UFP4_VERSION_MAJOR, "version");

@@ -139,6 +139,14 @@ ufp4_status_t check_out(ufp4_message_t *message, const ufp4_matrix_t &in,
   return status;
 }
 
+ufp4_status_t check_random(const ufp4_cuda_call_t *call) {
+  if ((unsigned)call->signs > UFP4_SIGNS_STEP)
+    return refuse(call->message, "signs %u; they are fixed or of a step", (unsigned)call->signs);
+  if (call->signs == UFP4_SIGNS_STEP && call->random == nullptr)
+    return refuse(call->message, "signs of a step need random, where seed and step are");
+  return check_optional(call->message, "random", call->random, 8);
+}
+
 ufp4_status_t check_quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in,
                              const ufp4_quantize_t *how, const ufp4_cuda_operand_t *out, int copies,
                              const uint32_t *flags, const ufp4_cuda_call_t *call, size_t bytes,
@@ -155,6 +163,7 @@ ufp4_status_t check_quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in,
     if (status == UFP4_OK) status = check_out(message, *in, how[i], out[i], amax);
   }
   if (status == UFP4_OK) status = check_optional(message, "flags", flags, 4);
+  if (status == UFP4_OK) status = check_random(call);
   return status == UFP4_OK ? check_workspace(call, bytes) : status;
 }
 

@@ -19,11 +19,18 @@ typedef struct {
   int32_t value;
 } ufp4_cuda_exponent_t;
 
+/** What the random bytes and the signs of a copy are made of. */
+typedef struct {
+  uint64_t seed, tensor_id;
+  uint32_t mask;
+} ufp4_cuda_draw_t;
+
 /** One copy that QUANT makes; codes and scales in device memory. */
 typedef struct {
   int enabled;
   ufp4_rht_t rht;
-  uint64_t tensor_id;
+  ufp4_cuda_draw_t draw;
+  const ufp4_cuda_draw_t *drawn;  ///< in device memory, in place of draw; or NULL
   ufp4_cuda_exponent_t exponent;
   uint64_t *codes;  ///< 16 codes an entry
   void *scales;     ///< bytes, or FP32
@@ -41,10 +48,8 @@ typedef struct {
   ufp4_elem_t elem;
   ufp4_scale_t scale;
   ufp4_layout_t layout;
-  uint16_t rht_mask;
   ufp4_round_t round;
   ufp4_scale_round_t scale_round;
-  uint64_t seed;
   uint32_t *flags;  ///< UFP4_FLAG_* are ORed in, in device memory
   ufp4_cuda_copy_t copies[2];
 } ufp4_cuda_quantize_t;

@@ -2,10 +2,9 @@
 // libufp4_cuda.so on the CUDA runtime: the calls of ufp4_cuda.h, and at its end the table.
 #include <cstdlib>
 
-#include "checks.cuh"
 #include "library.cuh"
 #include "multiply.cuh"
-#include "quantize_launch.cuh"
+#include "quantize_call.cuh"
 #include "ufp4/version.h"
 
 #define UFP4_EXPORT extern "C" __attribute__((visibility("default")))
@@ -47,8 +46,6 @@ cudaError_t fill_description(int device, ufp4_cuda_description_t *out) {
   (void)cudaRuntimeGetVersion(&out->runtime_version);
   return cudaSuccess;
 }
-
-cudaError_t preload_quantizer();
 
 ufp4_status_t open_device(int device, ufp4_message_t *message, ufp4_cuda_t **out) {
   ufp4_cuda_t *cuda = (ufp4_cuda_t *)calloc(1, sizeof *cuda);
@@ -109,253 +106,15 @@ UFP4_EXPORT size_t ufp4_cuda_struct_bytes(const char *name) {
   static const struct {
     const char *name;
     size_t bytes;
-  } structs[] = {STRUCT(ufp4_cuda_operand_t), STRUCT(ufp4_cuda_call_t), STRUCT(ufp4_matrix_t),
-                 STRUCT(ufp4_quantize_t), STRUCT(ufp4_gemm_t)};
+  } structs[] = {STRUCT(ufp4_cuda_operand_t), STRUCT(ufp4_cuda_call_t), STRUCT(ufp4_cuda_random_t),
+                 STRUCT(ufp4_matrix_t),       STRUCT(ufp4_quantize_t),  STRUCT(ufp4_gemm_t)};
   for (const auto &one : structs) {
     if (name != nullptr && strcmp(name, one.name) == 0) return one.bytes;
   }
   return 0;
 }
 
-namespace {
-
 // --- QUANT and AMAX -----------------------------------------------------------------------------
-
-template <bool BF16>
-void launch_amax(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
-  const quantize_part_t whole = {{0, 0}, quantize_grid(job.rows, job.cols)};
-  if (wants_scales_kernel(job)) {
-    GPU_LAUNCH(queue.stream, (amax_kernel<BF16, true>), whole.grid, QUANTIZE_THREADS, 0, job,
-               whole.origin);
-  } else {
-    launch_quick_amax<BF16>(queue, job);
-  }
-}
-
-void launch_amax_of(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
-  if (job.dtype == UFP4_DTYPE_BF16) {
-    launch_amax<true>(queue, job);
-  } else {
-    launch_amax<false>(queue, job);
-  }
-}
-
-template <int ELEM, bool SR, bool BF16>
-void launch_quantize_from(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
-  if (wants_scales_kernel(job)) {
-    GPU_LAUNCH(queue.stream, (quantize_scales_kernel<ELEM, SR, BF16>),
-               quantize_grid(job.rows, job.cols), QUANTIZE_THREADS, 0, job);
-  } else {
-    launch_quick<ELEM, SR, BF16>(queue, job);
-  }
-}
-
-template <int ELEM, bool SR>
-void launch_quantize_of(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
-  if (job.dtype == UFP4_DTYPE_BF16) {
-    launch_quantize_from<ELEM, SR, true>(queue, job);
-  } else {
-    launch_quantize_from<ELEM, SR, false>(queue, job);
-  }
-}
-
-template <int ELEM>
-void launch_quantize(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
-  if (job.round == UFP4_ROUND_SR) {
-    launch_quantize_of<ELEM, true>(queue, job);
-  } else {
-    launch_quantize_of<ELEM, false>(queue, job);
-  }
-}
-
-void launch_quantize_any(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
-  switch (job.elem) {
-    case UFP4_ELEM_E2M1:
-      launch_quantize<UFP4_ELEM_E2M1>(queue, job);
-      break;
-    case UFP4_ELEM_E1M2:
-      launch_quantize<UFP4_ELEM_E1M2>(queue, job);
-      break;
-    default:
-      launch_quantize<UFP4_ELEM_INT4>(queue, job);
-      break;
-  }
-}
-
-/** At the start of the workspace. */
-typedef struct {
-  int32_t largest[2], found[2];
-  uint32_t flags;
-} quantize_words_t;
-
-/** What every call writes, whatever the data: exponents and tensor scales of formats that have none
- * are 0 and 1. NULL: not written. */
-typedef struct {
-  uint32_t *flags;
-  int32_t *exponents[2], values[2];
-  float *tensor_scales[2];
-} quantize_begin_t;
-
-GPU_KERNEL void begin_kernel(quantize_words_t *words, quantize_begin_t begin) {
-  if (threadIdx.x != 0) return;
-  words->largest[0] = words->largest[1] = INT32_MAX;
-  *begin.flags = 0;
-#pragma unroll
-  for (int i = 0; i < 2; i++) {
-    if (begin.exponents[i] != nullptr) *begin.exponents[i] = begin.values[i];
-    if (begin.tensor_scales[i] != nullptr) *begin.tensor_scales[i] = 1.0f;
-  }
-}
-
-template <int ELEM, bool SR, bool BF16>
-cudaError_t preload_quantize() {
-  cudaError_t error = gpu_preload(quick_kernel<ELEM, SR, BF16>);
-  if (error == cudaSuccess) error = gpu_preload(quantize_kernel<ELEM, SR, BF16>);
-  return error == cudaSuccess ? gpu_preload(quantize_scales_kernel<ELEM, SR, BF16>) : error;
-}
-
-template <bool SR, bool BF16>
-cudaError_t preload_elements() {
-  cudaError_t error = preload_quantize<UFP4_ELEM_E2M1, SR, BF16>();
-  if (error == cudaSuccess) error = preload_quantize<UFP4_ELEM_E1M2, SR, BF16>();
-  return error == cudaSuccess ? preload_quantize<UFP4_ELEM_INT4, SR, BF16>() : error;
-}
-
-template <bool BF16>
-cudaError_t preload_source() {
-  cudaError_t error = gpu_preload(amax_kernel<BF16, true>);
-  if (error == cudaSuccess) error = gpu_preload(amax_kernel<BF16, false>);
-  if (error == cudaSuccess) error = gpu_preload(quick_amax_kernel<BF16>);
-  if (error == cudaSuccess) error = preload_elements<false, BF16>();
-  return error == cudaSuccess ? preload_elements<true, BF16>() : error;
-}
-
-cudaError_t preload_quantizer() {
-  cudaError_t error = gpu_preload(begin_kernel);
-  if (error == cudaSuccess) error = gpu_preload(settle_kernel);
-  if (error == cudaSuccess) error = preload_source<false>();
-  return error == cudaSuccess ? preload_source<true>() : error;
-}
-
-quantize_begin_t quantize_begin(const ufp4_quantize_t *how, const ufp4_cuda_operand_t *out,
-                                int copies, uint32_t *flags, bool amax) {
-  quantize_begin_t begin = {};
-  begin.flags = flags;
-  for (int i = 0; i < copies && !amax; i++) {
-    if (!is_stored(how[i])) begin.exponents[i] = out[i].exponent;
-    if (how[i].exponent_given == 1) begin.values[i] = how[i].exponent;
-    begin.tensor_scales[i] = out[i].tensor_scale;
-  }
-  return begin;
-}
-
-ufp4_cuda_place_t place_of(const ufp4_cuda_operand_t &x) {
-  const int64_t blocks = divide_up(x.cols, 16);
-  const ufp4_cuda_place_t rows = {16 * blocks, 1, blocks}, panels = {16 * x.panel_stride, 16, 1};
-  return x.panel_stride != 0 ? panels : rows;
-}
-
-/** Where the copy's exponent is, or will be. */
-int32_t *exponent_place(const ufp4_cuda_operand_t &out, int i, quantize_words_t *words) {
-  return out.exponent != nullptr ? out.exponent : &words->found[i];
-}
-
-/** Copies from @p first to @p last, which share what the job has once. */
-ufp4_cuda_quantize_t quantize_job(const ufp4_matrix_t &in, const ufp4_quantize_t *how,
-                                  const ufp4_cuda_operand_t *out, int first, int last,
-                                  uint32_t *flags, quantize_words_t *words) {
-  ufp4_cuda_quantize_t job = {};
-  job.source = in.data;
-  job.dtype = in.dtype;
-  job.rows = in.rows;
-  job.cols = in.cols;
-  job.ld = in.ld;
-  job.elem = how[first].elem;
-  job.scale = how[first].scale;
-  job.layout = how[first].layout;
-  job.round = how[first].round;
-  job.scale_round = how[first].scale_round;
-  job.seed = how[first].seed;
-  job.flags = flags;
-  for (int i = first; i <= last; i++) {
-    ufp4_cuda_copy_t &copy = job.copies[how[i].axis];
-    copy.enabled = 1;
-    copy.rht = how[i].rht;
-    if (how[i].rht != UFP4_RHT_NONE) job.rht_mask = (uint16_t)how[i].rht_mask;
-    copy.tensor_id = how[i].tensor_id;
-    if (how[i].exponent_given == 1) {
-      copy.exponent.value = how[i].exponent;
-    } else {
-      copy.exponent.slot = exponent_place(out[i], i, words);
-    }
-    copy.codes = (uint64_t *)(void *)out[i].codes;
-    copy.scales = out[i].scales;
-    copy.place = place_of(out[i]);
-    copy.pads_groups = out[i].panel_stride != 0;
-    copy.largest = &words->largest[i];
-    copy.tensor_scale = out[i].tensor_scale;
-  }
-  return job;
-}
-
-/** Whether one read of the tensor makes both copies. */
-bool is_one_job(const ufp4_quantize_t &a, const ufp4_quantize_t &b) {
-  const bool masks = a.rht == UFP4_RHT_NONE || b.rht == UFP4_RHT_NONE || a.rht_mask == b.rht_mask;
-  return masks && a.axis != b.axis && a.elem == b.elem && a.scale == b.scale &&
-         a.layout == b.layout && a.round == b.round && a.scale_round == b.scale_round &&
-         a.seed == b.seed;
-}
-
-void find_exponents(const queue_t &queue, const ufp4_matrix_t &in, const ufp4_quantize_t *how,
-                    const ufp4_cuda_operand_t *out, int first, int last, uint32_t *flags,
-                    quantize_words_t *words, bool all) {
-  ufp4_cuda_quantize_t job = quantize_job(in, how, out, first, last, flags, words);
-  int enabled = 0;
-  for (int i = first; i <= last; i++) {
-    job.copies[how[i].axis].enabled = all || finds_exponent(how[i]);
-    enabled += job.copies[how[i].axis].enabled;
-  }
-  if (enabled == 0) return;
-  launch_amax_of(queue, job);
-  for (int i = first; i <= last; i++) {
-    if (!job.copies[how[i].axis].enabled) continue;
-    GPU_LAUNCH(queue.stream, settle_kernel, dim3(1), 32, 0, (const int32_t *)&words->largest[i],
-               exponent_place(out[i], i, words));
-  }
-}
-
-size_t quantize_bytes() {
-  workspace_t counted = {nullptr, 0};
-  (void)take(&counted, sizeof(quantize_words_t));
-  return workspace_bytes(counted);
-}
-
-/** AMAX alone, or both. */
-ufp4_status_t quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
-                       const ufp4_cuda_operand_t *out, int copies, uint32_t *flags,
-                       const ufp4_cuda_call_t *call, bool amax) {
-  ufp4_status_t status =
-      check_quantize(cuda, in, how, out, copies, flags, call, quantize_bytes(), amax);
-  if (status != UFP4_OK) return status;
-  const on_device_t on(cuda->device);
-  status = check(call->message, on.error, "device");
-  if (status != UFP4_OK) return status;
-  const queue_t queue = {cuda, call->stream, call->message};
-  workspace_t workspace = workspace_of(call);
-  quantize_words_t *words = (quantize_words_t *)take(&workspace, sizeof *words);
-  if (flags == nullptr) flags = &words->flags;
-  GPU_LAUNCH(queue.stream, begin_kernel, dim3(1), 32, 0, words,
-             quantize_begin(how, out, copies, flags, amax));
-  const int jobs = copies == 2 && is_one_job(how[0], how[1]) ? 1 : copies;
-  for (int n = 0; n < jobs; n++) {
-    const int first = n, last = jobs == copies ? n : 1;
-    find_exponents(queue, *in, how, out, first, last, flags, words, amax);
-    if (!amax) launch_quantize_any(queue, quantize_job(*in, how, out, first, last, flags, words));
-  }
-  return launched(queue, amax ? "amax" : "quantize");
-}
-
-}  // namespace
 
 UFP4_EXPORT size_t ufp4_cuda_quantize_workspace(const ufp4_cuda_t *, const ufp4_matrix_t *) {
   return quantize_bytes();

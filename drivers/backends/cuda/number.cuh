@@ -121,10 +121,12 @@ GPU int elem_qmax_exponent(int elem) {
   return exponent[elem];
 }
 
-/** Threefry-4x32, 12 rounds, key (seed, 0, 0), counter (group, tensor_id). */
-GPU void random_words(uint64_t seed, uint64_t tensor_id, uint64_t group, uint32_t x[4]) {
+/** Threefry-4x32, 12 rounds, key (seed, @p use, 0), counter (group, tensor_id). Of use 0 are the
+ * random bytes, of use 1 the signs of a step. */
+GPU void random_words(uint64_t seed, uint64_t tensor_id, uint64_t group, uint32_t x[4],
+                      uint32_t use = 0) {
   const uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-  const uint32_t keys[5] = {k0, k1, 0, 0, 0x1BD11BDAu ^ k0 ^ k1};
+  const uint32_t keys[5] = {k0, k1, use, 0, 0x1BD11BDAu ^ k0 ^ k1 ^ use};
   constexpr int rotations[8][2] = {{10, 26}, {11, 21}, {13, 27}, {23, 5},
                                    {6, 20},  {17, 11}, {25, 10}, {18, 20}};
   const uint32_t counter[4] = {(uint32_t)group, (uint32_t)(group >> 32), (uint32_t)tensor_id,

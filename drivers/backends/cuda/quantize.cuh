@@ -33,6 +33,22 @@ GPU int32_t exponent_of(const ufp4_cuda_exponent_t &exponent) {
   return exponent.slot != nullptr ? *exponent.slot : exponent.value;
 }
 
+// --- What a graph may draw anew: where it is not in device memory it is a parameter -------------
+
+GPU uint64_t draw_seed(const ufp4_cuda_copy_t &copy) {
+  return copy.drawn != nullptr ? copy.drawn->seed : copy.draw.seed;
+}
+
+GPU uint64_t draw_id(const ufp4_cuda_copy_t &copy) {
+  return copy.drawn != nullptr ? copy.drawn->tensor_id : copy.draw.tensor_id;
+}
+
+GPU uint32_t draw_mask(const ufp4_cuda_copy_t &copy) {
+  return copy.drawn != nullptr ? copy.drawn->mask : copy.draw.mask;
+}
+
+// --- A thread block's tile ----------------------------------------------------------------------
+
 /** Loads the tile; what lies beyond the tensor is zero. Neighbouring threads have neighbouring
  * columns. */
 template <bool BF16>
@@ -96,8 +112,8 @@ GPU gpu_span_t span_of_threads(gpu_span_t span) {
 /** The block's elements, transformed where the copy asks for it, in BF16 too if ANY; @return the
  * exponent of the transform in integers, else 0. */
 template <bool ANY>
-GPU int quantize_fetch(const gpu_item_t &item, const uint32_t *tile, uint32_t mask,
-                       uint32_t bits[16]) {
+GPU int quantize_fetch(const gpu_item_t &item, const uint32_t *tile, uint32_t bits[16]) {
+  const uint32_t mask = draw_mask(*item.copy);
 #pragma unroll
   for (int i = 0; i < 16; i++) bits[i] = tile[item.first + i * item.step];
   if (ANY && item.copy->rht == UFP4_RHT_BF16) hadamard_bf16(bits, mask);
@@ -134,7 +150,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS)
     if (!job.copies[axis].enabled) continue;
     uint32_t bits[16];
     const gpu_item_t item = quantize_item(job, axis, (int)threadIdx.x, row, col);
-    const int exponent = quantize_fetch<ANY>(item, tile, job.rht_mask, bits);
+    const int exponent = quantize_fetch<ANY>(item, tile, bits);
     const gpu_span_t span = quantize_span(job, item, bits, exponent);
     poisoned |= item.inside && span.poisoned;
     if (!item.inside || span.amax == 0) continue;
@@ -165,7 +181,7 @@ GPU uint64_t quantize_codes(const ufp4_cuda_quantize_t &job, const gpu_item_t &i
                             const gpu_scale_t &scale) {
   uint32_t words[4] = {0, 0, 0, 0};
   if (SR) {
-    random_words(job.seed, item.copy->tensor_id,
+    random_words(draw_seed(*item.copy), draw_id(*item.copy),
                  (uint64_t)item.row * (uint64_t)item.blocks + (uint64_t)item.block, words);
   }
   if (job.scale == UFP4_SCALE_FP32) return fp32_codes<ELEM, RHT, SR>(bits, exponent, scale, words);
@@ -197,7 +213,7 @@ GPU unsigned quantize_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t ro
                            const uint32_t *tile) {
   uint32_t bits[16];
   const gpu_item_t item = quantize_item(job, axis, (int)threadIdx.x, row, col);
-  const int exponent = quantize_fetch<false>(item, tile, job.rht_mask, bits);
+  const int exponent = quantize_fetch<false>(item, tile, bits);
   const gpu_span_t span = quantize_span(job, item, bits, exponent);
   const int t = job.scale == UFP4_SCALE_E4M3 ? exponent_of(item.copy->exponent) : 0;
   const gpu_scale_t scale = job.scale == UFP4_SCALE_FP32

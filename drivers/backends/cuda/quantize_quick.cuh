@@ -113,7 +113,7 @@ GPU int quick_fetch(const ufp4_cuda_quantize_t &job, int axis, const void *first
   for (int i = 0; i < 16; i++) {
     bits[i] = bf16 ? quick_element<true>(first, i * step) : quick_element<false>(first, i * step);
   }
-  return job.copies[axis].rht == UFP4_RHT_INTEGER ? hadamard(bits, job.rht_mask) : 0;
+  return job.copies[axis].rht == UFP4_RHT_INTEGER ? hadamard(bits, draw_mask(job.copies[axis])) : 0;
 }
 
 // --- QUANT --------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ GPU_FUNCTION quick_block_t quick_slow(const ufp4_cuda_quantize_t &job, int axis,
   const bool rht = job.copies[axis].rht == UFP4_RHT_INTEGER;
   const gpu_span_t span = rht ? block_span<true>(bits, exponent) : block_span<false>(bits, 0);
   const gpu_scale_t scale = e4m3_scale(span, ELEM, job.scale_round == UFP4_SCALE_ROUND_UP, t);
-  if (SR) random_words(job.seed, job.copies[axis].tensor_id, group, words);
+  if (SR) random_words(draw_seed(job.copies[axis]), draw_id(job.copies[axis]), group, words);
   const uint64_t codes = rht ? e4m3_codes<ELEM, true, SR>(bits, exponent, scale, t, words)
                              : e4m3_codes<ELEM, false, SR>(bits, exponent, scale, t, words);
   const quick_block_t out = {{(uint32_t)codes, (uint32_t)(codes >> 32)},
@@ -148,7 +148,7 @@ GPU quick_scale_t quick_encode_plain(const ufp4_cuda_quantize_t &job, const floa
     return scale;
   }
   uint32_t bits[16], words[4];
-  quick_random(job.seed, job.copies[AXIS].tensor_id, group, units, words);
+  quick_random(draw_seed(job.copies[AXIS]), draw_id(job.copies[AXIS]), group, units, words);
 #pragma unroll
   for (int i = 0; i < 16; i++) bits[i] = (uint32_t)__float_as_int(x[i]);
   if (up) {
@@ -166,7 +166,7 @@ GPU quick_scale_t quick_encode_rht(const ufp4_cuda_quantize_t &job, float (&x)[1
   const bool up = job.scale_round == UFP4_SCALE_ROUND_UP;
   const float unit = quick_unit(amax);
   uint32_t y[16];
-  quick_hadamard(x, amax, job.rht_mask, units, y);
+  quick_hadamard(x, amax, draw_mask(job.copies[AXIS]), units, y);
   if (!SR) {
     float largest = 0.0f;
 #pragma unroll
@@ -181,7 +181,7 @@ GPU quick_scale_t quick_encode_rht(const ufp4_cuda_quantize_t &job, float (&x)[1
   const float largest = quick_odd(quick_largest<false>(y), units.one);
   const quick_scale_t scale = quick_scale<ELEM, true>(largest, unit, up, t);
   uint32_t words[4];
-  quick_random(job.seed, job.copies[AXIS].tensor_id, group, units, words);
+  quick_random(draw_seed(job.copies[AXIS]), draw_id(job.copies[AXIS]), group, units, words);
   if (up) {
     quick_codes_drawn<ELEM, true, false>(y, scale, words, units.one, codes);
   } else {
@@ -284,7 +284,7 @@ GPU uint32_t quick_size(const ufp4_cuda_quantize_t &job, const void *tile,
   }
   if (!rht) return bits;
   uint32_t y[16];
-  quick_hadamard(x, amax, job.rht_mask, units, y);
+  quick_hadamard(x, amax, draw_mask(job.copies[AXIS]), units, y);
   return quick_rht_size((int32_t)quick_largest<true>(y), (int)(bits >> 23));
 }
 

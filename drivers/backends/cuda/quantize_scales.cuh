@@ -65,10 +65,10 @@ GPU unsigned scales_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t row,
   uint64_t codes = 0;
   bool saturated = false;
   const gpu_item_t item = quantize_item(job, axis, (int)threadIdx.x, row, col);
-  const int exponent = quantize_fetch<true>(item, tile, job.rht_mask, bits);
+  const int exponent = quantize_fetch<true>(item, tile, bits);
   const gpu_span_t span = quantize_span(job, item, bits, exponent);
   if (SR) {
-    random_words(job.seed, item.copy->tensor_id,
+    random_words(draw_seed(*item.copy), draw_id(*item.copy),
                  (uint64_t)item.row * (uint64_t)item.blocks + (uint64_t)item.block, words);
   }
   if (job.scale == UFP4_SCALE_NVFP4) {

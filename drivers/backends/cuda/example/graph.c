@@ -58,7 +58,10 @@ int main(void) {
     const size_t own = ufp4_cuda_quantize_workspace(cuda, &x[i]);
     bytes = own > bytes ? own : bytes;
   }
-  const ufp4_cuda_call_t call = {stream, device_memory(bytes), bytes, &message};
+  const ufp4_cuda_call_t call = {.stream = stream,
+                                 .workspace = device_memory(bytes),
+                                 .workspace_bytes = bytes,
+                                 .message = &message};
 
   must((int)cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
   for (int i = 0; i < SIDES; i++)

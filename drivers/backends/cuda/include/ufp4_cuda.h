@@ -19,6 +19,7 @@
 
 #include "ufp4/gemm.h"
 #include "ufp4/quantize.h"
+#include "ufp4/recipe.h"
 #include "ufp4/status.h"
 
 #ifdef __cplusplus
@@ -27,7 +28,8 @@ extern "C" {
 
 /** Of the library and its structures, as ufp4_version and ufp4_struct_bytes of the golden model's:
  * what was compiled against another header is found out before it does harm. Structures:
- * "ufp4_cuda_operand_t", "ufp4_cuda_call_t", "ufp4_matrix_t", "ufp4_quantize_t", "ufp4_gemm_t". */
+ * "ufp4_cuda_operand_t", "ufp4_cuda_call_t", "ufp4_cuda_random_t", "ufp4_matrix_t",
+ * "ufp4_quantize_t", "ufp4_gemm_t". */
 uint32_t ufp4_cuda_version(void);
 size_t ufp4_cuda_struct_bytes(const char *name);
 
@@ -49,6 +51,13 @@ void ufp4_cuda_close(ufp4_cuda_t *cuda);
 
 struct CUstream_st;
 
+/** What random bytes and signs are made of, in device memory (ufp4_cuda_call_t.random). */
+typedef struct {
+  uint64_t seed;       ///< in place of ufp4_quantize_t's
+  uint64_t step;       ///< for drawn signs
+  uint64_t tensor_id;  ///< is added to ufp4_quantize_t's
+} ufp4_cuda_random_t;
+
 /** Where a call's work goes. */
 typedef struct {
   struct CUstream_st *stream;  ///< a cudaStream_t of the GPU; NULL: the default stream
@@ -56,6 +65,12 @@ typedef struct {
   size_t workspace_bytes;      ///< as much of it as the call's query says, or more. Its contents do
                                ///< not matter; they may be overwritten once the work has ended
   ufp4_message_t *message;     ///< where a refusal says what would be right, or NULL
+  /** Of the quantizer, so that a graph draws anew each time: device memory, a multiple of 8, which
+   * is read when the work runs; NULL: all is as ufp4_quantize_t says. */
+  const ufp4_cuda_random_t *random;
+  /** UFP4_SIGNS_STEP: the transform's signs are ufp4_recipe_mask's of random's seed and step, not
+   * rht_mask. It goes with random. */
+  ufp4_signs_t signs;
 } ufp4_cuda_call_t;
 
 /** A quantized tensor in device memory: `rows` rows along k = `cols`, which have blocks =
@@ -93,7 +108,7 @@ typedef struct {
 #define UFP4_CUDA_EXPONENT_STORED 2
 
 /** Quantizes @p in into one or two copies, as a rule one along each axis, which are then made from
- * one read of the tensor unless elem, scale, layout, rht_mask, rounding or seed of the two differ.
+ * one read of the tensor unless elem, scale, layout or rounding of the two differ.
  *
  * @param in its data is in device memory, [rows][ld] F32 or BF16, aligned to its elements
  * @param how one for each copy. exponent_given: 0: derived from the data (AMAX), and out->exponent
