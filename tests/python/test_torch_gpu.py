@@ -262,6 +262,108 @@ def test_rejects_graphs_that_would_repeat_random_bytes():
         )
 
 
+DRAWN = (
+    "ufp4",
+    {"elem": "e1m2", "rht": "integer", "signs": "step", "round": {"dy": "sr"}},
+    {"elem": "e2m1", "rht": "integer", "signs": "step", "requantize": True, "round": {"dy": "sr"}},
+)
+
+
+def trained(layer, x, dy, steps):
+    """Y, dX and dW of each step."""
+    out = []
+    for _ in range(steps):
+        x.grad = layer.weight.grad = None
+        y = layer(x)
+        y.backward(dy)
+        out += [y.detach(), x.grad.clone(), layer.weight.grad.clone()]
+    return out
+
+
+def test_capturable_layers_draw_on_the_gpu_the_bits_of_the_cpu():
+    x, _, dy = tensors(40, 50, 35)
+    for recipe in DRAWN:
+        plain = ut.Linear(50, 35, recipe=recipe, layer=7, seed=2**62 + 3, rank=9)
+        plain.ids[0] = 5
+        layer = copy.deepcopy(plain)
+        want = trained(plain, x, dy, 3)
+        check(not torch.equal(want[1], want[4]), "each step draws")
+        with stand_in():
+            ut.capturable(layer)
+            got = trained(layer, x, dy, 1)
+            with ut.Watch(layer, every=1) as watch:
+                got += trained(layer, x, dy, 1)
+            check_equal({record["step"] for record in watch.records}, {6}, "the Watch has the step")
+            saved = copy.deepcopy(layer.state_dict())
+            check_equal(saved["ids"].tolist(), [7, 7, 2**62 + 3], "ids")
+            layer(x)
+            layer.load_state_dict(saved)
+            with stand_in(captured=True) if "requantize" not in recipe else contextlib.nullcontext():
+                got += trained(layer, x, dy, 1)
+            ut.capturable(layer, False)
+        check_equal(layer.ids.tolist(), plain.ids.tolist(), "ids, which count on")
+        for one, other in zip(got, want):
+            same(one, other, recipe)
+
+
+def test_capturable_layers_have_no_tensor_of_the_cpu():
+    """For which torch.compile leaves CUDA graphs out."""
+    from torch._subclasses import FakeTensorMode
+
+    with FakeTensorMode():
+        x, w, dy = (torch.empty(shape, device="cuda") for shape in ((40, 50), (35, 50), (40, 35)))
+        ids = torch.empty((2, 3), dtype=torch.int64, device="cuda")
+        y, numbers, *copies = torch.ops.ufp4.linear_forward(x, w, ids, ut._text("ufp4"), True, True)
+        gradients = torch.ops.ufp4.linear_backward(
+            dy, numbers, *copies, ut._text("ufp4"), 50, True, True, torch.float32, torch.float32
+        )
+        check_equal({t.device.type for t in (y, numbers, *copies, *gradients)}, {"cuda"}, "devices")
+
+
+def test_compiled_capturable_layers_have_the_same_bits():
+    x, _, dy = tensors()
+    seen = []
+
+    def backend(graph, inputs):
+        seen.extend(node.target for node in graph.graph.nodes if "ufp4" in str(node.target))
+        return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
+
+    with stand_in():
+        layer = ut.convert(torch.nn.Sequential(torch.nn.Linear(50, 35)), "ufp4")
+        ut.capturable(layer)
+        other = copy.deepcopy(layer)
+        results = []
+        for model in (layer, torch.compile(other, backend=backend, fullgraph=True)):
+            for _ in range(2):
+                x.grad = None
+                model(x).backward(dy)
+                results.append(x.grad)
+        check_equal(other[0].state_dict()["ids"].tolist()[0], 2, "steps of the compiled layer")
+    check_equal(len([1 for target in seen if "draw" in str(target)]), 0, "no operator of the host draws")
+    for one, want in zip(results[2:], results[:2]):
+        same(one, want, "compiled")
+
+
+def test_rejects_what_cannot_be_capturable():
+    x, _, dy = tensors()
+    model = ut.convert(torch.nn.Sequential(torch.nn.Linear(50, 35)), "ufp4")
+    raises(ValueError, "a layer is on cpu; graphs are of a GPU", ut.capturable, model)
+    from torch.utils.checkpoint import checkpoint
+
+    with stand_in():
+        ut.capturable(model)
+        for reentrant in (False, True):
+            raises(
+                RuntimeError,
+                "a checkpoint repeats calls",
+                lambda: checkpoint(model, x, use_reentrant=reentrant).backward(dy),
+            )
+        layer = ut.Linear(50, 35, recipe=DRAWN[2])
+        ut.capturable(layer)
+        with stand_in(captured=True):
+            raises(RuntimeError, "requantize undoes drawn signs on the host", layer, x)
+
+
 def test_graphed_callables_are_models_that_hold_layers():
     """torch takes no module with hooks, which it looks for before it wants a GPU."""
     layer = ut.convert(torch.nn.Linear(16, 8), "ufp4")

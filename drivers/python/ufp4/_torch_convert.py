@@ -66,6 +66,7 @@ def _coverage(model, skipped):
         sizes[served] += parameter.numel()
         if served:
             converted[name] = module._shown
+            module._take_ids()
             uncalled += [name] * (int(module.ids[0]) == 0)
         else:
             others[name] = parameter.numel()
@@ -217,11 +218,13 @@ def _convert_one(layer, text, shown, ids, seed, rank):
         layer._begin(text, shown, ids, rank)
         return
     layer._set_recipe(text, shown)
+    layer._take_ids()
     layer.ids[1] = ids[1]
     if seed is not None:
         layer.ids[2] = seed
     if rank is not None:
         layer.rank = rank
+    layer._give_ids()
 
 
 def _shown(recipe, text):

@@ -33,6 +33,7 @@ class Experts(layers.Layer):
     """Expert e draws the bytes of step E ids[0] + e, of a layer for each parameter."""
 
     _served: tuple  #: the names of the parameters
+    _is_capturable = False
 
     @torch.compiler.disable
     def forward(self, *arguments, **options):

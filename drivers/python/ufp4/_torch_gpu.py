@@ -40,6 +40,8 @@ class _Call(Structure):
         ("workspace", c_void_p),
         ("workspace_bytes", c_size_t),
         ("message", POINTER(c.Message)),
+        ("random", c_void_p),
+        ("signs", c_int),
     ]
 
 
@@ -182,16 +184,20 @@ def _refuse_repeated_bytes(made, hows):
     if drawn and is_captured():
         raise RuntimeError(
             f"recipe {made.name}: a CUDA graph would repeat the random bytes of the step that was captured; "
-            "capture what rounds to nearest and has fixed signs"
+            "ufp4.torch.capturable(model) lets each replay draw its own"
         )
 
 
-def quantize(made, matrix, tensor, hows):
-    """Copies of a tensor, as many as there are hows, two of them from one read."""
+def quantize(made, matrix, tensor, hows, drawn=None):
+    """Copies of a tensor, as many as there are hows, two of them from one read.
+    drawn: what they draw by, ufp4_cuda_random_t on the GPU."""
     gpu, library = _gpu(tensor.device), _library()
-    _refuse_repeated_bytes(made, hows)
+    if drawn is None:
+        _refuse_repeated_bytes(made, hows)
     copies = [_new_copy(tensor, how) for how in hows]
     call, kept = _call(tensor.device, library.cuda_quantize_workspace(gpu, byref(matrix)))
+    if drawn is not None:
+        call.random, call.signs = drawn.data_ptr(), made._struct.signs
     outs = (_Operand * len(hows))(*(_operand(copy, how.elem, how.scale) for copy, how in zip(copies, hows)))
     _check(
         library.cuda_quantize(gpu, byref(matrix), (c.Quantize * len(hows))(*hows), outs, len(hows), None, byref(call)),

@@ -117,7 +117,9 @@ class Layer(torch.nn.Module):
     no change of type or device reaches it, and DistributedDataParallel does not make those of all ranks the same."""
 
     _plain: type  #: the torch class that unconvert gives back
+    _is_capturable = True
     _taken = 1  #: of numbers that it takes
+    _drawn_on_gpu = None  #: what it draws by, where it is capturable (steps.drawn)
 
     def _begin(self, text, shown, ids, rank=None):
         self.ids, self.rank = ids, rank
@@ -130,6 +132,7 @@ class Layer(torch.nn.Module):
     def _end(self):
         """The torch class again."""
         self._hook.remove()
+        self._set_capturable(False)
         for name in ("ids", "rank", "_recipe", "_shown", "_hook"):
             del self.__dict__[name]
         self.__class__ = self._plain
@@ -140,6 +143,8 @@ class Layer(torch.nn.Module):
 
     def _draw(self):
         """The numbers of this call, of which the random bytes are made; in training mode it counts as a step."""
+        if self._drawn_on_gpu is not None:
+            return self._draw_on_gpu()
         rank = -1 if self.rank is None else self.rank
         if torch.compiler.is_compiling():
             drawn = steps.number() if self.training else self.ids
@@ -148,7 +153,35 @@ class Layer(torch.nn.Module):
         self.ids[0] = following
         return numbers
 
+    def _draw_on_gpu(self):
+        if not torch.compiler.is_compiling():
+            steps.refuse_repeated()
+            if self._drawn_on_gpu.device != self.weight.device:
+                raise RuntimeError("the layer has moved since it was made capturable; call capturable(model) again")
+        numbers = self._drawn_on_gpu.clone()
+        if self.training:
+            steps.advance(self._drawn_on_gpu)
+        return numbers
+
+    def _take_ids(self):
+        """The steps so far, from where they are counted."""
+        if self._drawn_on_gpu is not None:
+            self.ids[0] = steps.of_drawn(self._drawn_on_gpu)[0]
+
+    def _give_ids(self):
+        """To where they are counted, whose address graphs have."""
+        if self._drawn_on_gpu is not None:
+            self._drawn_on_gpu.copy_(steps.drawn(self.ids, self.rank, self._drawn_on_gpu.device))
+
+    def _set_capturable(self, value):
+        self._take_ids()
+        self.__dict__.pop("_drawn_on_gpu", None)
+        if value:
+            self._drawn_on_gpu = steps.drawn(self.ids, self.rank, self.weight.device)
+            torch._dynamo.mark_static_address(self._drawn_on_gpu)
+
     def _save_to_state_dict(self, destination, prefix, keep_vars):
+        self._take_ids()
         super()._save_to_state_dict(destination, prefix, keep_vars)
         destination[prefix + "ids"] = self.ids
 
@@ -164,6 +197,7 @@ class Layer(torch.nn.Module):
             error_msgs.append(f"{prefix}ids is {tuple(given.shape)}; it has step, layer and seed")
         else:
             self.ids.copy_(given)
+            self._give_ids()
 
     def extra_repr(self) -> str:
         rest = super().extra_repr()
@@ -200,6 +234,24 @@ class Linear(Layer, torch.nn.Linear):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return apply(x, self.weight, self.bias, self._draw(), self._recipe)
+
+
+def capturable(model: torch.nn.Module, value: bool = True) -> None:
+    """Lets a training step of the model's layers be captured in a CUDA graph, each replay of which is a step of its
+    own; torch.compile's reduce-overhead then has no tensor of the CPU in them.
+
+    The random numbers and the count of steps are kept on the layer's GPU from now on, `ids` has them again in a state
+    dict, or after value=False. Checkpoints are refused. ValueError: a layer that is on no GPU, and experts, which the
+    host calls one by one.
+    """
+    found = [module for module in model.modules() if isinstance(module, Layer)]
+    for layer in found:
+        if value and not layer._is_capturable:
+            raise ValueError(f"{type(layer).__name__} calls its experts from the host, which no graph can hold")
+        if value and not operators.gpu.takes(layer.weight):
+            raise ValueError(f"a layer is on {layer.weight.device}; graphs are of a GPU: move the model there before")
+    for layer in found:
+        layer._set_capturable(value)
 
 
 def shown(recipe):

@@ -69,8 +69,12 @@ def _matrix(tensor):
 
 
 def _how(made, role, axis, ids):
-    step, layer, seed, rank = ids
+    """ids: of the host; or a tensor, by which the GPU draws (steps.drawn)."""
     how = c.lib.recipe_quantize(byref(made._struct), role, axis)
+    if isinstance(ids, torch.Tensor):
+        how.tensor_id = role << 1 | axis
+        return how
+    step, layer, seed, rank = ids
     how.rht_mask = c.lib.recipe_mask(byref(made._struct), seed, step)
     drawn = step if role == W else steps.of_rank(step, rank)  # all ranks have the same W
     how.seed, how.tensor_id = seed, drawn << 16 | layer << 4 | role << 1 | axis
@@ -98,17 +102,32 @@ def check_points(made, size, what, owner):
         )
 
 
-def _copies(made, tensor, hows, step):
-    tensor = _dense(tensor)
+def _copies(made, tensor, hows, ids):
+    tensor, role = _dense(tensor), hows[0].tensor_id >> 1 & 7
     for how in hows if made._struct.rht_size > 16 else ():
         if how.rht:
-            layer, role = how.tensor_id >> 4 & 4095, how.tensor_id >> 1 & 7
+            layer = how.tensor_id >> 4 & 4095
             check_points(made, tensor.shape[1 - how.axis], ALONG[role][how.axis], f"layer {layer}")
     place = _place(tensor)
+    if isinstance(ids, torch.Tensor):
+        return gpu.quantize(made, _matrix(tensor), tensor, hows, ids[int(role == W)])
     copies = place.quantize(made, _matrix(tensor), tensor, hows)
     if measure.current.call is not None:
-        measure.current.call.add(made, tensor, step, hows, copies, place)
+        measure.current.call.add(made, tensor, ids[0], hows, copies, place)
     return copies
+
+
+def _numbers(made, ids):
+    """What copies are drawn by: numbers of the host, or the tensor of the GPU that has them. They are copied to the
+    host where it must know them: for a Watch, and to undo a transform whose signs were drawn."""
+    if not isinstance(ids, torch.Tensor) or ids.dim() == 1:
+        return steps.checked(ids)
+    undone = made.quantized and made._struct.requantize and made._struct.signs
+    if gpu.is_captured():
+        if undone:
+            raise RuntimeError(f"recipe {made.name}: requantize undoes drawn signs on the host; it cannot be captured")
+        return ids
+    return steps.of_drawn(ids) if undone or measure.current.call is not None else ids
 
 
 def _product(place, made, left, right, dtype):
@@ -139,14 +158,14 @@ class _Source:
         self.row, self.backward = None, tensor
         saved = None
         if wants_col and not again:
-            *rows, saved = _copies(made, tensor, [row, col] if wants_row else [col], ids[0])
+            *rows, saved = _copies(made, tensor, [row, col] if wants_row else [col], ids)
             self.row = rows[0] if rows else None
         elif wants_row or again:
-            (self.row,) = _copies(made, tensor, [row], ids[0])
+            (self.row,) = _copies(made, tensor, [row], ids)
         if again and wanted:
             self.backward = _place(tensor).dequantize(made, self.row, row)
         if wants_col and again:
-            (saved,) = _copies(made, self.backward, [col], ids[0])
+            (saved,) = _copies(made, self.backward, [col], ids)
         if saved is None:
             plain = _rounded(made, self.backward).clone() if wanted else _nothing(tensor)
             self.saved = plain, _nothing(tensor), _nothing(tensor)
@@ -163,19 +182,25 @@ def _compute_forward(
 ) -> tuple[
     torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor
 ]:
-    """Y, step, layer, seed and rank on the CPU, and the copies of X for WGRAD and of W for DGRAD:
-    codes, scales, and the words beside them.
-    ids: step, layer, seed, and the rank if it is not 0."""
-    made, numbers = parsed(recipe), steps.checked(ids)
+    """Y, the ids, and the copies of X for WGRAD and of W for DGRAD: codes, scales, and the words beside them.
+    ids: on the CPU step, layer, seed, and the rank if it is not 0; or what the GPU draws by (steps.drawn)."""
+    made = parsed(recipe)
+    numbers = _numbers(made, ids)
     if 0 in (*x.shape, *w.shape):
-        return _empty_forward(x, w, numbers, recipe, need_dx, need_dw)
+        return _empty_forward(x, w, ids, recipe, need_dx, need_dw)
     left, right = _Source(made, X, x, numbers, WGRAD, need_dw), _Source(made, W, w, numbers, DGRAD, need_dx)
     if _quantizes(made, FPROP):
         y = _product(_place(x), made, left.row, right.row, x.dtype)
     else:
         # As the driver: with requantize the host's GEMM takes the copies' values too.
         y = (_rounded(made, left.backward) @ _rounded(made, right.backward).T).to(x.dtype)
-    return y, torch.tensor(numbers, device="cpu"), *left.saved, *right.saved
+    return y, _kept(ids), *left.saved, *right.saved
+
+
+def _kept(ids):
+    """ids for the backward pass, which another step of the layer does not change."""
+    on_device = isinstance(ids, torch.Tensor) and ids.dim() == 2
+    return ids.clone() if on_device else torch.tensor(steps.checked(ids), device="cpu")
 
 
 _forward = torch.library.custom_op(
@@ -205,16 +230,17 @@ def _fake_forward(x, w, ids, recipe, need_dx, need_dw):
     made = parsed(recipe)
     return (
         x.new_empty((x.shape[0], w.shape[0])),
-        torch.empty(4, dtype=torch.int64, device="cpu"),
+        torch.empty_like(ids) if ids.dim() == 2 else torch.empty(4, dtype=torch.int64, device="cpu"),
         *_fake_copy(x, made, WGRAD, need_dw),
         *_fake_copy(w, made, DGRAD, need_dx),
     )
 
 
-def _empty_forward(x, w, numbers, recipe, need_dx, need_dw):
+def _empty_forward(x, w, ids, recipe, need_dx, need_dw):
     """Of an empty tensor: sums of nothing, and copies that nothing reads."""
+    numbers = _kept(ids)
     y, _, *copies = (tensor.zero_() for tensor in _fake_forward(x, w, numbers, recipe, need_dx, need_dw))
-    return y, torch.tensor(numbers, device="cpu"), *copies
+    return y, numbers, *copies
 
 
 def _compute_backward(
@@ -234,7 +260,8 @@ def _compute_backward(
     w_dtype: torch.dtype,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """dX [tokens][cin] and dW [cout][cin]; empty where they are not needed."""
-    made, ids = parsed(recipe), numbers.tolist()
+    made = parsed(recipe)
+    ids = _numbers(made, numbers)
     tokens, cout = dy.shape
     if 0 in (tokens, cout, cin):
         return (
@@ -245,7 +272,7 @@ def _compute_backward(
         axis for axis, pass_, need in ((ROW, DGRAD, need_dx), (COL, WGRAD, need_dw)) if need and _quantizes(made, pass_)
     ]
     hows = [_how(made, DY, axis, ids) for axis in axes]
-    made_of_dy = dict(zip(axes, _copies(made, dy, hows, ids[0]))) if axes else {}
+    made_of_dy = dict(zip(axes, _copies(made, dy, hows, ids))) if axes else {}
     dx, dw = dy.new_empty(0, dtype=x_dtype), dy.new_empty(0, dtype=w_dtype)
     if ROW in made_of_dy:
         dx = _product(_place(dy), made, made_of_dy[ROW], host.Copy(w_codes, w_scales, w_words, cin, cout), x_dtype)

@@ -42,6 +42,42 @@ def rank_of_process():
     )
 
 
+# --- On the GPU: int64 [2][3], seed, step and the tensor id of role and axis 0, of X and dY, and of W --------------
+
+
+STEP_OF_ID = 1 << 16
+
+
+def drawn(ids, rank, device):
+    """What a layer's calls draw by on a GPU, as ufp4_cuda_random_t: a graph that was captured reads it anew."""
+    step, layer, seed, rank = checked((*ids.tolist(), rank_of_process() if rank is None else rank))
+    rows = [[seed, step, whole << 16 | layer << 4] for whole in (of_rank(step, rank), step)]
+    return torch.tensor(rows, dtype=torch.uint64).view(torch.int64).to(device)
+
+
+def advance(state):
+    """To the next step, on the GPU."""
+    state[:, 1] += 1
+    state[:, 2] += STEP_OF_ID
+
+
+def of_drawn(state):
+    """step, layer, seed and rank on the host, which waits for the GPU."""
+    seed, step, whole = state[0].tolist()
+    return step, whole >> 4 & 4095, seed, whole >> 48 & 65535
+
+
+def refuse_repeated():
+    if _has_hooks() or _in_backward():
+        raise RuntimeError(
+            "a checkpoint repeats calls, and a layer whose random numbers are on the GPU cannot know which: "
+            "capturable(model, False) before, or no checkpoint"
+        )
+
+
+# --- On the host --------------------------------------------------------------------------------------
+
+
 _calls = defaultdict(dict)  # by layer and seed: the steps of the last calls, by the numbers that they drew
 _BACKWARD = torch.autograd.backward.__code__, torch.autograd.grad.__code__
 

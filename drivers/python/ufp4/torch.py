@@ -6,11 +6,11 @@ copies that its backward passes need, not x.
 """
 
 from ._torch_convert import Coverage, convert, coverage, unconvert
-from ._torch_layers import Linear, linear
+from ._torch_layers import Linear, capturable, linear
 from ._torch_operators import text_of as _text  # noqa: F401 the tests'
 from ._torch_watch import Watch
 
-__all__ = ["Coverage", "Linear", "Watch", "convert", "coverage", "linear", "unconvert"]
+__all__ = ["Coverage", "Linear", "Watch", "capturable", "convert", "coverage", "linear", "unconvert"]
 
-for _member in (Coverage, Linear, Watch, convert, coverage, linear, unconvert):
+for _member in (Coverage, Linear, Watch, capturable, convert, coverage, linear, unconvert):
     _member.__module__ = __name__
