@@ -12,7 +12,11 @@ file(REMOVE ${record})
 run(0 -o ${record} --quick --size 128)
 run(0 --check ${record})
 file(READ ${record} text)
-foreach(figure quantize_plain quantize_plain_to_copy quantize_rht_sr_to_plain amax_rht_to_copy gemm_exact gemm_fp32 gemm_fp32_int8)
+foreach(figure quantize_plain quantize_plain_to_copy quantize_rht_sr_to_plain amax_rht_to_copy gemm_exact gemm_fp32 gemm_fp32_int8
+    quantize_rows quantize_derived quantize_derived_rows quantize_nvfp4 quantize_mxfp4
+    gemm_fp32_panels_f32 gemm_fp32_panels_bf16 gemm_exact_panels_f32 gemm_exact_panels_bf16
+    gemm_fp32_rows_f32 gemm_fp32_rows_bf16 gemm_exact_rows_f32 gemm_exact_rows_bf16
+    gemm_nvfp4_fp32_f32 gemm_nvfp4_fp32_bf16 gemm_nvfp4_exact_f32 gemm_nvfp4_exact_bf16 gemm_mxfp4_f32 gemm_mxfp4_bf16)
   if(NOT text MATCHES "\nfigure ${figure} 128 ")
     message(FATAL_ERROR "no figure ${figure} in ${record}")
   endif()

@@ -197,7 +197,7 @@ def test_compiled_layers_have_the_same_bits():
 
 
 def test_fake_tensors_of_cuda_have_its_shapes():
-    """Scales for each 16 elements, and everything but the numbers of the random bytes is there."""
+    """Panels of 16 rows, scales for each 16 elements, and everything but the numbers of the random bytes is there."""
     from torch._subclasses import FakeTensorMode
 
     with FakeTensorMode():
@@ -207,7 +207,7 @@ def test_fake_tensors_of_cuda_have_its_shapes():
             y, numbers, *copies = torch.ops.ufp4.linear_forward(x, w, ids, ut._text(recipe), True, True)
             check_equal([t.device.type for t in (y, *copies)], ["cuda"] * 7, "devices")
             check_equal(numbers.device.type, "cpu", "the numbers")
-            check_equal([tuple(t.shape) for t in copies], [(50, 24), (50, 3), (2,), (50, 24), (50, 3), (2,)], recipe)
+            check_equal([tuple(t.shape) for t in copies], [(64, 24), (64, 3), (2,), (64, 24), (64, 3), (2,)], recipe)
             dx, dw = torch.ops.ufp4.linear_backward(
                 dy, numbers, *copies, ut._text(recipe), 50, True, True, torch.float32, torch.float32
             )

@@ -6,137 +6,9 @@
 #include <string.h>
 
 #include "cuda.h"
+#include "measure_run.h"
 
-#define REPEATS 11
 #define QUANTIZED_COPIES 2
-
-typedef struct {
-  const ufp4_cuda_table_t *table;
-  ufp4_cuda_t *cuda;
-  ufp4_cuda_description_t gpu;
-  ufp4_message_t *message;
-  int64_t size;
-  void (*take)(void *argument, const ufp4_cuda_figure_t *figure);
-  void *argument;
-  void *source;  // [size][size] FP32, Gaussian-like
-  void *codes[2], *scales[2], *words, *workspace;
-  size_t workspace_bytes;
-  void *d, *yard[2];  // for the largest element that is measured, FP64
-} measure_t;
-
-// --- Memory -------------------------------------------------------------------------------------
-
-static void release_all(measure_t *m) {
-  void *const all[] = {m->source, m->codes[0], m->codes[1], m->scales[0], m->scales[1],
-                       m->words,  m->d,        m->yard[0],  m->yard[1],   m->workspace};
-  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) m->table->release(m->cuda, all[i]);
-}
-
-static ufp4_status_t allocate_all(measure_t *m) {
-  const size_t elements = (size_t)(m->size * m->size);
-  ufp4_status_t status = m->table->allocate(m->cuda, elements * sizeof(float), &m->source);
-  for (int i = 0; i < 2 && status == UFP4_OK; i++) {
-    status = m->table->allocate(m->cuda, elements / 2, &m->codes[i]);
-    if (status == UFP4_OK) status = m->table->allocate(m->cuda, elements / 16, &m->scales[i]);
-    if (status == UFP4_OK)
-      status = m->table->allocate(m->cuda, elements * sizeof(double), &m->yard[i]);
-  }
-  if (status == UFP4_OK) status = m->table->allocate(m->cuda, 4 * sizeof(int32_t), &m->words);
-  return status == UFP4_OK ? m->table->allocate(m->cuda, elements * sizeof(double), &m->d) : status;
-}
-
-// Sums of eight bytes: near enough to a Gaussian.
-static ufp4_status_t fill_source(measure_t *m) {
-  const size_t row = (size_t)m->size * sizeof(float);
-  float *values = malloc(row);
-  ufp4_status_t status = values != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
-  uint64_t state = 1;
-  for (int64_t r = 0; r < m->size && status == UFP4_OK; r++) {
-    for (int64_t c = 0; c < m->size; c++) {
-      int sum = -1020;
-      state = state * 6364136223846793005u + 1442695040888963407u;
-      for (int i = 0; i < 8; i++) sum += (int)(state >> 8 * i & 255);
-      values[c] = (float)sum / 256.0f;
-    }
-    status = m->table->write(m->cuda, (char *)m->source + (size_t)r * row, values, row);
-  }
-  free(values);
-  return status;
-}
-
-// Numbers of the yardsticks: as many bits change on the way as in ours.
-static ufp4_status_t fill_yard(measure_t *m, ufp4_cuda_vendor_t vendor) {
-  const int wide = vendor == UFP4_CUDA_VENDOR_FP64;
-  const size_t row = (size_t)m->size * (wide ? sizeof(double) : sizeof(uint16_t));
-  void *values = malloc(row);
-  ufp4_status_t status = values != NULL ? UFP4_OK : UFP4_ERROR_MEMORY;
-  uint64_t state = 2;
-  for (int64_t r = 0; r < 2 * m->size && status == UFP4_OK; r++) {
-    for (int64_t c = 0; c < m->size; c++) {
-      state = state * 6364136223846793005u + 1442695040888963407u;
-      // Between -2 and 2, with random significands.
-      if (wide) ((double *)values)[c] = (double)(int64_t)state * 0x1p-62;
-      if (!wide)
-        ((uint16_t *)values)[c] =
-            (uint16_t)(0x3F80 | (state >> 32 & 0x7F) | (state >> 40 & 0x8000));
-    }
-    status = m->table->write(m->cuda, (char *)m->yard[r / m->size] + (size_t)(r % m->size) * row,
-                             values, row);
-  }
-  free(values);
-  return status;
-}
-
-// Grows before anything is timed: the first turn does not count.
-static ufp4_status_t call_with(measure_t *m, size_t bytes, ufp4_cuda_call_t *out) {
-  ufp4_status_t status = UFP4_OK;
-  if (bytes > m->workspace_bytes) {
-    m->table->release(m->cuda, m->workspace);
-    m->workspace = NULL;
-    status = m->table->allocate(m->cuda, bytes, &m->workspace);
-    m->workspace_bytes = status == UFP4_OK ? bytes : 0;
-  }
-  *out = (ufp4_cuda_call_t){
-      .workspace = m->workspace, .workspace_bytes = m->workspace_bytes, .message = m->message};
-  return status;
-}
-
-// --- Timing -------------------------------------------------------------------------------------
-
-typedef ufp4_status_t (*run_t)(measure_t *m, const void *what);
-
-static int compare_reals(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-// The two take turns, so that both meet the same clocks; the first turn does not count. @p yard may
-// be NULL.
-static ufp4_status_t take_turns(measure_t *m, run_t run, const void *what, run_t yard,
-                                const void *yard_what, double milliseconds[2]) {
-  double times[2][REPEATS];
-  for (int i = -1; i < REPEATS; i++) {
-    for (int side = 0; side < (yard != NULL ? 2 : 1); side++) {
-      double elapsed;
-      ufp4_status_t status = m->table->timer_start(m->cuda);
-      if (status == UFP4_OK) status = side == 0 ? run(m, what) : yard(m, yard_what);
-      if (status == UFP4_OK) status = m->table->timer_stop(m->cuda, &elapsed);
-      if (status != UFP4_OK) return status;
-      if (i >= 0) times[side][i] = elapsed;
-    }
-  }
-  for (int side = 0; side < (yard != NULL ? 2 : 1); side++) {
-    qsort(times[side], REPEATS, sizeof times[side][0], compare_reals);
-    milliseconds[side] = times[side][REPEATS / 2];
-  }
-  return UFP4_OK;
-}
-
-static void give(measure_t *m, ufp4_cuda_figure_t figure) {
-  figure.ratio =
-      figure.against != NULL && figure.against_rate > 0 ? figure.rate / figure.against_rate : NAN;
-  m->take(m->argument, &figure);
-}
 
 // --- Quantizer ----------------------------------------------------------------------------------
 
@@ -175,7 +47,7 @@ static ufp4_status_t quantize_or_amax(measure_t *m, const quantizing_t *what, in
     out[i] = copy_of(m, what->elem, i);
     if (amax) out[i].exponent = (int32_t *)m->words + 1 + i;
   }
-  ufp4_status_t status = call_with(m, m->table->quantize_workspace(m->cuda, &in), &call);
+  ufp4_status_t status = ufp4_measure_call(m, m->table->quantize_workspace(m->cuda, &in), &call);
   if (status != UFP4_OK) return status;
   return (amax ? m->table->amax : m->table->quantize)(m->cuda, &in, how, out, QUANTIZED_COPIES,
                                                       m->words, &call);
@@ -194,12 +66,6 @@ static double quantize_bytes(const measure_t *m) {
   return (double)m->size * (double)m->size * (4 + QUANTIZED_COPIES * (0.5 + 1.0 / 16));
 }
 
-static ufp4_status_t run_copy(measure_t *m, const void *what) {
-  (void)what;
-  return m->table->vendor(m->cuda, UFP4_CUDA_VENDOR_COPY, m->size, m->size, 0, m->source, NULL,
-                          m->d);
-}
-
 // What is timed, the bytes that must move in it, and what it takes turns with.
 typedef struct {
   const char *name, *ratio_name, *against;
@@ -211,13 +77,15 @@ typedef struct {
 // Against the peak, and against the yard.
 static ufp4_status_t measure_bandwidth(measure_t *m, const bandwidth_t *b) {
   double times[2];
-  ufp4_status_t status = take_turns(m, b->run, b->what, b->yard, b->yard_what, times);
+  ufp4_status_t status = ufp4_measure_turns(m, b->run, b->what, b->yard, b->yard_what, times);
   if (status != UFP4_OK) return status;
   const double rate = 1e-6 * b->bytes / times[0];
-  give(m, (ufp4_cuda_figure_t){b->name, m->size, m->size, 0, times[0], rate, "GB/s",
-                               "peak_memory_bandwidth", 1e-9 * m->gpu.memory_bytes_per_second, 0});
-  give(m, (ufp4_cuda_figure_t){b->ratio_name, m->size, m->size, 0, times[0], rate, "GB/s",
-                               b->against, 1e-6 * b->yard_bytes / times[1], 0});
+  ufp4_measure_give(
+      m, (ufp4_cuda_figure_t){b->name, m->size, m->size, 0, times[0], rate, "GB/s",
+                              "peak_memory_bandwidth", 1e-9 * m->gpu.memory_bytes_per_second, 0});
+  ufp4_measure_give(m,
+                    (ufp4_cuda_figure_t){b->ratio_name, m->size, m->size, 0, times[0], rate, "GB/s",
+                                         b->against, 1e-6 * b->yard_bytes / times[1], 0});
   return UFP4_OK;
 }
 
@@ -226,14 +94,14 @@ static ufp4_status_t measure_quantizer(measure_t *m) {
   const quantizing_t plain = {UFP4_ELEM_E1M2, UFP4_RHT_NONE, UFP4_ROUND_RNE},
                      rht = {UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_RNE},
                      rht_sr = {UFP4_ELEM_E1M2, UFP4_RHT_INTEGER, UFP4_ROUND_SR};
-  const bandwidth_t all[] = {
-      {"quantize_plain", "quantize_plain_to_copy", "copy", run_quantize, run_copy, &plain, NULL,
-       both, 2 * source},
-      {"quantize_rht", "quantize_rht_to_plain", "quantize_plain", run_quantize, run_quantize, &rht,
-       &plain, both, both},
-      {"quantize_rht_sr", "quantize_rht_sr_to_plain", "quantize_plain", run_quantize, run_quantize,
-       &rht_sr, &plain, both, both},
-      {"amax_rht", "amax_rht_to_copy", "copy", run_amax, run_copy, &rht, NULL, source, 2 * source}};
+  const bandwidth_t all[] = {{"quantize_plain", "quantize_plain_to_copy", "copy", run_quantize,
+                              ufp4_measure_copy, &plain, NULL, both, 2 * source},
+                             {"quantize_rht", "quantize_rht_to_plain", "quantize_plain",
+                              run_quantize, run_quantize, &rht, &plain, both, both},
+                             {"quantize_rht_sr", "quantize_rht_sr_to_plain", "quantize_plain",
+                              run_quantize, run_quantize, &rht_sr, &plain, both, both},
+                             {"amax_rht", "amax_rht_to_copy", "copy", run_amax, ufp4_measure_copy,
+                              &rht, NULL, source, 2 * source}};
   ufp4_status_t status = UFP4_OK;
   for (size_t i = 0; i < sizeof all / sizeof all[0] && status == UFP4_OK; i++)
     status = measure_bandwidth(m, &all[i]);
@@ -254,15 +122,10 @@ static ufp4_status_t run_gemm(measure_t *m, const void *argument) {
   const ufp4_gemm_t how = {.contract = what->contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1};
   ufp4_cuda_call_t call;
   ufp4_status_t status =
-      call_with(m, m->table->gemm_workspace(m->cuda, &what->choice, a, b, &how), &call);
+      ufp4_measure_call(m, m->table->gemm_workspace(m->cuda, &what->choice, a, b, &how), &call);
   return status == UFP4_OK
              ? m->table->gemm(m->cuda, &what->choice, a, b, &how, m->d, b->rows, &call)
              : status;
-}
-
-static ufp4_status_t run_vendor(measure_t *m, const void *what) {
-  const ufp4_cuda_vendor_t vendor = *(const ufp4_cuda_vendor_t *)what;
-  return m->table->vendor(m->cuda, vendor, m->size, m->size, m->size, m->yard[0], m->yard[1], m->d);
 }
 
 // Row and column copy of the source, as the quantizer's figures left them.
@@ -289,19 +152,22 @@ static ufp4_status_t measure_gemms(measure_t *m) {
   for (int i = 0; i < 3; i++) {
     const multiplying_t job = describe_gemm(m, kinds[i].contract, kinds[i].product);
     double times[2] = {0, INFINITY};
-    ufp4_status_t status = fill_yard(m, kinds[i].vendor);
+    ufp4_status_t status = ufp4_measure_fill_yard(m, kinds[i].vendor);
     if (status == UFP4_OK)
-      status = take_turns(m, run_gemm, &job, run_vendor, &kinds[i].vendor, times);
+      status = ufp4_measure_turns(m, run_gemm, &job, ufp4_measure_vendor, &kinds[i].vendor, times);
     // Without cuBLAS there is still our own time.
-    if (status == UFP4_ERROR_UNSUPPORTED) status = take_turns(m, run_gemm, &job, NULL, NULL, times);
+    if (status == UFP4_ERROR_UNSUPPORTED)
+      status = ufp4_measure_turns(m, run_gemm, &job, NULL, NULL, times);
     if (status != UFP4_OK) return status;
-    give(m, (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, m->size, times[0],
-                                 macs / times[0], "TMAC/s",
-                                 isinf(times[1]) ? NULL : kinds[i].against, macs / times[1], 0});
+    ufp4_measure_give(
+        m, (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, m->size, times[0], macs / times[0],
+                                "TMAC/s", isinf(times[1]) ? NULL : kinds[i].against,
+                                macs / times[1], 0});
     const double peak = 1e-12 * m->gpu.bf16_macs_per_second * (kinds[i].int8 ? 2 : 1);
-    give(m, (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, m->size, times[0],
-                                 macs / times[0], "TMAC/s",
-                                 kinds[i].int8 ? "tensor_peak_int8" : "tensor_peak_bf16", peak, 0});
+    ufp4_measure_give(
+        m, (ufp4_cuda_figure_t){kinds[i].name, m->size, m->size, m->size, times[0], macs / times[0],
+                                "TMAC/s", kinds[i].int8 ? "tensor_peak_int8" : "tensor_peak_bf16",
+                                peak, 0});
   }
   return UFP4_OK;
 }
@@ -320,11 +186,12 @@ ufp4_status_t ufp4_cuda_measure(int64_t size, ufp4_message_t *message,
   if (status == UFP4_OK) status = m.table->open(message, &m.cuda);
   if (status != UFP4_OK) return status;
   m.table->describe(m.cuda, &m.gpu);
-  status = allocate_all(&m);
-  if (status == UFP4_OK) status = fill_source(&m);
+  status = ufp4_measure_allocate(&m);
+  if (status == UFP4_OK) status = ufp4_measure_fill_source(&m);
   if (status == UFP4_OK) status = measure_quantizer(&m);
   if (status == UFP4_OK) status = measure_gemms(&m);
-  release_all(&m);
+  if (status == UFP4_OK) status = ufp4_measure_calls(&m);
+  ufp4_measure_release(&m);
   m.table->close(m.cuda);
   return status;
 }
@@ -347,7 +214,7 @@ static ufp4_status_t time_one(measure_t *m, int64_t rows, int64_t cols, int64_t 
     job.sides[i].panel_stride = 0;
   }
   double times[2] = {0, 0};
-  if (status == UFP4_OK) status = take_turns(m, run_gemm, &job, NULL, NULL, times);
+  if (status == UFP4_OK) status = ufp4_measure_turns(m, run_gemm, &job, NULL, NULL, times);
   *milliseconds = times[0];
   return status;
 }
@@ -359,7 +226,7 @@ ufp4_status_t ufp4_cuda_time_gemm(int64_t rows, int64_t cols, int64_t k, ufp4_me
   if (status == UFP4_OK) status = m.table->open(message, &m.cuda);
   if (status != UFP4_OK) return status;
   status = time_one(&m, rows, cols, k, milliseconds);
-  release_all(&m);
+  ufp4_measure_release(&m);
   m.table->close(m.cuda);
   return status;
 }
@@ -472,12 +339,12 @@ ufp4_status_t ufp4_cuda_vendor_distances(int64_t size, ufp4_message_t *message,
   ufp4_status_t status = ufp4_cuda_load(message, &m.table);
   if (status == UFP4_OK) status = m.table->open(message, &m.cuda);
   if (status != UFP4_OK) return status;
-  status = allocate_all(&m);
-  if (status == UFP4_OK) status = fill_source(&m);
+  status = ufp4_measure_allocate(&m);
+  if (status == UFP4_OK) status = ufp4_measure_fill_source(&m);
   for (int i = 0; i < UFP4_CUDA_DISTANCES && status == UFP4_OK; i++) {
     status = measure_distance(&m, i, &out[i]);
   }
-  release_all(&m);
+  ufp4_measure_release(&m);
   m.table->close(m.cuda);
   return status;
 }

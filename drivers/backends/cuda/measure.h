@@ -20,9 +20,9 @@ typedef struct {
   double ratio;         ///< rate / against_rate
 } ufp4_cuda_figure_t;
 
-/** Times every kernel on size x size (and x size) and gives each figure to @p take. Yardsticks are
- * the GPU's memory bandwidth, a copy, the plain quantizer, and cuBLAS in BF16 and FP64, each
- * measured next to what stands against it. */
+/** Times every kernel on size x size (and x size), then what callers ask for (measure_calls.c), and
+ * gives each figure to @p take. Yardsticks are the GPU's memory bandwidth, a copy, the plain
+ * quantizer, and cuBLAS in BF16 and FP64, each measured next to what stands against it. */
 ufp4_status_t ufp4_cuda_measure(int64_t size, ufp4_message_t *message,
                                 void (*take)(void *argument, const ufp4_cuda_figure_t *figure),
                                 void *argument);

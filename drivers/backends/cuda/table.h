@@ -11,7 +11,7 @@
 #include "ufp4_cuda.h"
 
 /** Both sides must have been built from the same header. */
-#define UFP4_CUDA_TABLE_VERSION 4u
+#define UFP4_CUDA_TABLE_VERSION 5u
 #define UFP4_CUDA_TABLE_SYMBOL "ufp4_cuda_table"
 
 typedef struct {
@@ -42,9 +42,10 @@ typedef struct {
 
 /** What NVIDIA's own is timed on. */
 typedef enum {
-  UFP4_CUDA_VENDOR_BF16,  ///< cuBLAS, BF16 with FP32 accumulation
-  UFP4_CUDA_VENDOR_FP64,  ///< cuBLAS DGEMM
-  UFP4_CUDA_VENDOR_COPY,  ///< the runtime's copy of a [m][n] to d, FP32
+  UFP4_CUDA_VENDOR_BF16,      ///< cuBLAS, BF16 with FP32 accumulation and results
+  UFP4_CUDA_VENDOR_FP64,      ///< cuBLAS DGEMM
+  UFP4_CUDA_VENDOR_COPY,      ///< the runtime's copy of a [m][n] to d, FP32
+  UFP4_CUDA_VENDOR_BF16_ALL,  ///< as the first, with results in BF16
 } ufp4_cuda_vendor_t;
 
 /** The GPU's own narrow arithmetic. */

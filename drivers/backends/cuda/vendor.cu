@@ -111,7 +111,10 @@ ufp4_status_t vendor_gemm(vendor_t *vendor, ufp4_cuda_vendor_t what, int64_t m, 
   const float one_f = 1, zero_f = 0;
   const double one_d = 1, zero_d = 0;
   const bool wide = what == UFP4_CUDA_VENDOR_FP64;
-  const cudaDataType in = wide ? CUDA_R_64F : CUDA_R_16BF, out = wide ? CUDA_R_64F : CUDA_R_32F;
+  const cudaDataType in = wide ? CUDA_R_64F : CUDA_R_16BF, out = wide ? CUDA_R_64F
+                                                                 : what == UFP4_CUDA_VENDOR_BF16_ALL
+                                                                     ? CUDA_R_16BF
+                                                                     : CUDA_R_32F;
   // Column-major: D^T [n][m] = B A^T.
   const cublasStatus_t error =
       vendor->gemm(vendor->handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)n, (int)m, (int)k,

@@ -142,15 +142,27 @@ def _call(device, workspace_bytes):
     return _Call(_stream(device), workspace.data_ptr(), workspace_bytes, ctypes.pointer(message)), (workspace, message)
 
 
-# --- Copies ----------------------------------------------------------------------------------------
+# --- Copies, in panels of 16 rows, whose stores are whole sectors -----------------------------------
 
 
 WORDS = 2
 
 
-def scales_shape(made, rows, cols):
-    """A scale for each 16 elements, whatever the block."""
-    return rows, (cols + 15) // 16
+def shapes(made, rows, cols):
+    """Of codes and of scales; a scale for each 16 elements, whatever the block."""
+    rows, blocks = -(-rows // 16) * 16, -(-cols // 16)
+    return (rows, blocks * 8), (rows, blocks)
+
+
+def in_rows(copy):
+    """Codes and scales row by row."""
+    blocks = -(-copy.cols // 16)
+
+    def turned(tensor, width):
+        panels = tensor.view(-1, blocks, 16, width).transpose(1, 2)
+        return panels.reshape(-1, blocks * width)[: copy.rows]
+
+    return turned(copy.codes, 8), turned(copy.scales, 1)
 
 
 def _operand(copy, elem, scale):
@@ -162,17 +174,18 @@ def _operand(copy, elem, scale):
         cols=copy.cols,
         codes=copy.codes.data_ptr(),
         scales=copy.scales.data_ptr(),
+        panel_stride=-(-copy.cols // 16),
         exponent=exponent,
         tensor_scale=exponent + 4,
     )
 
 
-def _new_copy(tensor, how):
+def _new_copy(made, tensor, how):
     rows, cols = tensor.shape[::-1] if how.axis else tensor.shape
-    blocks = (cols + 15) // 16
+    codes, scales = shapes(made, rows, cols)
     return Copy(
-        tensor.new_empty((rows, blocks * 8), dtype=torch.uint8),
-        tensor.new_empty((rows, blocks), dtype=torch.float32 if how.scale == FP32 else torch.uint8),
+        tensor.new_empty(codes, dtype=torch.uint8),
+        tensor.new_empty(scales, dtype=torch.float32 if how.scale == FP32 else torch.uint8),
         tensor.new_empty(2, dtype=torch.int32),
         rows,
         cols,
@@ -194,7 +207,7 @@ def quantize(made, matrix, tensor, hows, drawn=None):
     gpu, library = _gpu(tensor.device), _library()
     if drawn is None:
         _refuse_repeated_bytes(made, hows)
-    copies = [_new_copy(tensor, how) for how in hows]
+    copies = [_new_copy(made, tensor, how) for how in hows]
     call, kept = _call(tensor.device, library.cuda_quantize_workspace(gpu, byref(matrix)))
     if drawn is not None:
         call.random, call.signs = drawn.data_ptr(), made._struct.signs
@@ -245,9 +258,9 @@ def _power(exponent):
     return ((exponent + 1023) << 52).view(torch.float64)
 
 
-def _scales(made, copy):
+def _scales(made, copy, stored):
     """float64; each product below is exact in it, so that one rounding to FP32 is left."""
-    scale, stored = made._struct.scale, copy.scales
+    scale = made._struct.scale
     if scale == FP32:
         return stored.double()
     if scale == E8M0:
@@ -262,8 +275,11 @@ def _scales(made, copy):
 
 def dequantize(made, copy, how):
     """float32 [rows][cols]: the values that a row copy holds, the transform undone."""
-    codes = torch.stack([copy.codes & 15, copy.codes >> 4], -1).reshape(copy.rows, -1, 16)
-    values = (_values(made._struct.elem, codes.device)[codes.long()] * _scales(made, copy).unsqueeze(-1)).float()
+    packed, stored = in_rows(copy)
+    codes = torch.stack([packed & 15, packed >> 4], -1).reshape(copy.rows, -1, 16)
+    values = (
+        _values(made._struct.elem, codes.device)[codes.long()] * _scales(made, copy, stored).unsqueeze(-1)
+    ).float()
     return (_undo(values, how.rht_mask) if how.rht else values).reshape(copy.rows, -1)[:, : copy.cols].contiguous()
 
 

@@ -47,8 +47,14 @@ def block(made):
     return made._struct.block or _quantize.s.SCALE_BLOCK[made._struct.scale]
 
 
-def scales_shape(made, rows, cols):
-    return rows, -(-cols // block(made))
+def shapes(made, rows, cols):
+    """Of codes and of scales."""
+    return (rows, -(-cols // 16) * 8), (rows, -(-cols // block(made)))
+
+
+def in_rows(copy):
+    """Codes and scales row by row."""
+    return copy.saved()[:2]
 
 
 def quantize(made, matrix, tensor, hows):

@@ -74,7 +74,7 @@ def _use_of_codes(elem, codes, good, block, cols):
 def figures(made, tensor, how, copy, place):
     """Of one copy of a tensor, as :class:`ufp4.torch.Watch` says."""
     scale = _quantize.s.SCALES[made._struct.scale]
-    codes, stored, words = copy.saved()
+    (codes, stored), words = place.in_rows(copy), copy.saved()[2]
     exact = tensor.T if how.axis else tensor
     cols = codes.shape[1] * 2 if how.rht else exact.shape[1]  # a transform makes numbers of the padding
     sqnr, kept = _errors(exact, place.dequantize(made, copy, how))

@@ -218,9 +218,10 @@ def _fake_copy(like, made, pass_, wanted):
         return like.new_empty((rows, cols), dtype=torch.float32), nothing, nothing.clone()
     scale = made._struct.scale
     dtype = torch.float32 if _quantize.s.SCALES[scale] == "fp32" else torch.uint8
+    codes, scales = _place(like).shapes(made, cols, rows)
     return (
-        like.new_empty((cols, (rows + 15) // 16 * 8), dtype=torch.uint8),
-        like.new_empty(_place(like).scales_shape(made, cols, rows), dtype=dtype),
+        like.new_empty(codes, dtype=torch.uint8),
+        like.new_empty(scales, dtype=dtype),
         like.new_empty(_place(like).WORDS, dtype=torch.int32),
     )
 
