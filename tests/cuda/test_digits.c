@@ -107,6 +107,39 @@ TEST(equal_the_golden_model_for_mixed_rows) {
   }
 }
 
+// Works of a GEMM on a GPU of so many multiprocessors, whose bits are the golden model's.
+static int64_t works_of(int64_t index, int multiprocessors, const int shape[3]) {
+  check_random_t random = check_random();
+  const emulated_weather_t weather = {
+      .capability = 90, .multiprocessors = multiprocessors, .backwards = (int)(index % 2)};
+  ufp4_device_t *device = open_device(&weather);
+  pair_t p =
+      pair_of(&random, (kind_t)(index % KINDS), (kind_t)(index / 2 % KINDS), (int)index % 9, shape);
+  (void)counts_taken();
+  const ufp4_gemm_t how = pair_plain(&p, index % 3 == 0   ? UFP4_DTYPE_I64
+                                         : index % 3 == 1 ? UFP4_DTYPE_BF16
+                                                          : UFP4_DTYPE_F32);
+  check_pair(index, device, &p, &how);
+  pair_free(&p);
+  ufp4_device_close(device);
+  return (int64_t)counts_taken().works;
+}
+
+// Where tiles are fewer than multiprocessors, parts of k are multiplied beside each other, and one
+// more kernel joins them: of 1 and of 2 x 3 tiles, in parts that have and have not third digits.
+TEST(parts_of_k_equal_the_golden_model) {
+  static const int shapes[][3] = {{60, 50, 1300}, {140, 260, 530}, {9, 12, 2300}};
+  for (int64_t i = 0; i < 6; i++) {
+    const int *shape = shapes[i % 3];
+    const int64_t whole = works_of(i, 1, shape), parts = works_of(i, i % 2 ? 13 : 132, shape);
+    check_bits(i, (uint64_t)parts, (uint64_t)whole + 1, "kernels");
+  }
+  // Too short for two parts, and one multiprocessor too few.
+  check_bits(0, (uint64_t)works_of(0, 132, (const int[3]){60, 50, 250}),
+             (uint64_t)works_of(0, 1, (const int[3]){60, 50, 250}), "two chunks");
+  check_bits(1, (uint64_t)works_of(1, 11, shapes[1]), (uint64_t)works_of(1, 1, shapes[1]), "11");
+}
+
 // Digits of -128 throughout, so that 32-bit sums would reach 2^31 at k = 131,072; of the slower
 // emulation no further than where they are first taken up.
 SLOW_TEST(sums_of_long_rows_do_not_overflow) {

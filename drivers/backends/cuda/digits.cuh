@@ -184,7 +184,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
  * is zero throughout are left out. */
 typedef struct {
   const uint32_t *thirds_a, *thirds_b;  ///< NULL: the panel has none
-  int chunks;
+  int first, chunks;                    ///< chunks from first to before chunks
 } digits_walk_t;
 
 /** Slices that a pass takes of A (@p side 0) or B. */
@@ -199,12 +199,12 @@ GPU digits_walk_t digits_walk(const gpu_unpacked_t &a, const gpu_unpacked_t &b, 
                               int64_t panel_b, int64_t k) {
   const int64_t chunk = 16 * DIGITS_CHUNK;
   const digits_walk_t walk = {a.wide[panel_a] != 0 ? a.thirds + panel_a * a.words : nullptr,
-                              b.wide[panel_b] != 0 ? b.thirds + panel_b * b.words : nullptr,
+                              b.wide[panel_b] != 0 ? b.thirds + panel_b * b.words : nullptr, 0,
                               (int)((k + chunk - 1) / chunk)};
   return walk;
 }
 
-/** The first chunk of a pass from @p from on, or walk.chunks. */
+/** The first chunk of a pass from @p from on, or one behind the walk. */
 template <int PASS>
 GPU int digits_next(const digits_walk_t &walk, int from) {
   if (PASS == 0) return from;

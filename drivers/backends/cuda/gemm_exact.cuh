@@ -15,6 +15,8 @@ enum {
   EXACT_SIDE = 128,    // rows and columns of a tile: a panel
   EXACT_OUTPUTS = 64,  // of a thread
   EXACT_BAND = 16,
+  EXACT_LEAST = 2,    // chunks of a part of k
+  EXACT_JOINERS = 8,  // blocks of threads that join the parts of a tile
   EXACT_SLICE_BYTES = EXACT_SIDE * 128,
   EXACT_STAGE_BYTES = 4 * EXACT_SLICE_BYTES,
   EXACT_STAGES = 3,
@@ -37,6 +39,15 @@ GPU bool exact_tile(const gpu_gemm_t &g, unsigned tile, int64_t *row, int64_t *c
   return true;
 }
 
+/** What a block of threads has of a tile: where tiles are few, a tile has gridDim.y blocks, each
+ * with so many of the chunks of k. An exact sum has no order. */
+GPU digits_walk_t exact_walk(const gpu_gemm_t &g, int64_t row, int64_t col, int chunks) {
+  digits_walk_t walk = digits_walk(g.a, g.b, row, col, g.job.k);
+  walk.first = (int)blockIdx.y * chunks;
+  walk.chunks = min(walk.chunks, walk.first + chunks);
+  return walk;
+}
+
 // --- Loading ------------------------------------------------------------------------------------
 
 template <int PASS>
@@ -44,7 +55,7 @@ GPU void exact_load_pass(const CUtensorMap *a, const CUtensorMap *b, const gpu_g
                          const digits_walk_t &walk, int row, int col, exact_ring_t *ring) {
   constexpr int OF_A = digits_count(PASS, 0), OF_B = digits_count(PASS, 1);
   const int rows_a = (int)g.a.padded_rows, rows_b = (int)g.b.padded_rows;
-  for (int chunk = digits_next<PASS>(walk, 0); chunk < walk.chunks;
+  for (int chunk = digits_next<PASS>(walk, walk.first); chunk < walk.chunks;
        chunk = digits_next<PASS>(walk, chunk + 1)) {
     ring_fill(*ring, (OF_A + OF_B) * EXACT_SLICE_BYTES);
 #pragma unroll
@@ -61,11 +72,11 @@ GPU void exact_load_pass(const CUtensorMap *a, const CUtensorMap *b, const gpu_g
   }
 }
 
-GPU void exact_load(const CUtensorMap *a, const CUtensorMap *b, const gpu_gemm_t &g,
+GPU void exact_load(const CUtensorMap *a, const CUtensorMap *b, const gpu_gemm_t &g, int chunks,
                     exact_ring_t ring) {
   int64_t row, col;
   for (unsigned tile = blockIdx.x; exact_tile(g, tile, &row, &col); tile += gridDim.x) {
-    const digits_walk_t walk = digits_walk(g.a, g.b, row, col, g.job.k);
+    const digits_walk_t walk = exact_walk(g, row, col, chunks);
     const int r = (int)row * EXACT_SIDE, c = (int)col * EXACT_SIDE;
     exact_load_pass<0>(a, b, g, walk, r, c, &ring);
     exact_load_pass<1>(a, b, g, walk, r, c, &ring);
@@ -146,7 +157,7 @@ template <int PASS>
 GPU void exact_add_pass(const gpu_gemm_t &g, exact_ring_t *ring, const digits_walk_t &walk,
                         const exact_thread_t &thread, int warpgroup, bool first) {
   int32_t sums[3][EXACT_OUTPUTS];
-  for (int chunk = digits_next<PASS>(walk, 0); chunk < walk.chunks; first = false) {
+  for (int chunk = digits_next<PASS>(walk, walk.first); chunk < walk.chunks; first = false) {
     exact_sums<PASS>(ring, walk, warpgroup, &chunk, sums);
 #pragma unroll
     for (int i = 0; i < EXACT_OUTPUTS; i++) {
@@ -191,17 +202,22 @@ GPU void exact_store_totals(const gpu_gemm_t &g, const exact_thread_t &thread) {
   }
 }
 
-GPU void exact_use(const gpu_gemm_t &g, int64_t *totals, exact_ring_t ring) {
-  const int warpgroup = gpu_uniform((int)threadIdx.x / WARPGROUP);
+/** @p totals: of the tile */
+GPU exact_thread_t exact_thread(int64_t row, int64_t col, int warpgroup, int64_t *totals) {
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % WARPGROUP / 32;
+  const exact_thread_t at = {(int)row * EXACT_SIDE + 64 * warpgroup + 16 * warp + lane / 4,
+                             (int)col * EXACT_SIDE + lane % 4 * 2, totals + threadIdx.x};
+  return at;
+}
+
+GPU void exact_use(const gpu_gemm_t &g, int64_t *totals, int chunks, exact_ring_t ring) {
+  const int warpgroup = gpu_uniform((int)threadIdx.x / WARPGROUP);
+  totals += (int64_t)(blockIdx.y * gridDim.x + blockIdx.x) * EXACT_SIDE * EXACT_SIDE;
   int64_t row, col;
   for (unsigned tile = blockIdx.x; exact_tile(g, tile, &row, &col); tile += gridDim.x) {
-    const digits_walk_t walk = digits_walk(g.a, g.b, row, col, g.job.k);
-    const exact_thread_t at = {
-        (int)row * EXACT_SIDE + 64 * warpgroup + 16 * warp + lane / 4,
-        (int)col * EXACT_SIDE + lane % 4 * 2,
-        totals + (int64_t)blockIdx.x * EXACT_SIDE * EXACT_SIDE + threadIdx.x};
-    if (walk.chunks <= DIGITS_FOLD && digits_next<1>(walk, 0) == walk.chunks &&
+    const digits_walk_t walk = exact_walk(g, row, col, chunks);
+    const exact_thread_t at = exact_thread(row, col, warpgroup, totals);
+    if (gridDim.y == 1 && walk.chunks <= DIGITS_FOLD && digits_next<1>(walk, 0) == walk.chunks &&
         digits_next<2>(walk, 0) == walk.chunks) {
       exact_store_sums(g, &ring, walk, at, warpgroup);
       continue;
@@ -210,24 +226,54 @@ GPU void exact_use(const gpu_gemm_t &g, int64_t *totals, exact_ring_t ring) {
     exact_add_pass<1>(g, &ring, walk, at, warpgroup, false);
     exact_add_pass<2>(g, &ring, walk, at, warpgroup, false);
     exact_add_pass<3>(g, &ring, walk, at, warpgroup, false);
-    exact_store_totals(g, at);
+    if (gridDim.y == 1) exact_store_totals(g, at);
   }
 }
 
-/** @p totals: EXACT_SIDE^2 for each block of threads */
+/** @p totals: EXACT_SIDE^2 for each block of threads. Where a tile has several, exact_join_kernel
+ * has the rest to do. @p chunks: of k, for each */
 GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(EXACT_THREADS, 1)
     exact_kernel(GPU_PARAMETER CUtensorMap a, GPU_PARAMETER CUtensorMap b,
-                 GPU_PARAMETER gpu_gemm_t g, int64_t *totals) {
+                 GPU_PARAMETER gpu_gemm_t g, int64_t *totals, int chunks) {
 #if GPU_HAS_WARPGROUPS
   const exact_ring_t ring = ring_start<EXACT_STAGES, EXACT_STAGE_BYTES>(EXACT_USERS);
   if (threadIdx.x >= EXACT_USERS * WARPGROUP) {
     gpu_registers_down<EXACT_LOADER_REGISTERS>();
-    if (threadIdx.x == EXACT_USERS * WARPGROUP) exact_load(&a, &b, g, ring);
+    if (threadIdx.x == EXACT_USERS * WARPGROUP) exact_load(&a, &b, g, chunks, ring);
   } else {
     gpu_registers_up<EXACT_USER_REGISTERS>();
-    exact_use(g, totals, ring);
+    exact_use(g, totals, chunks, ring);
   }
 #endif
+}
+
+/** The sum of an output's parts. */
+GPU int64_t exact_joined(const exact_thread_t &thread, int i, int parts, int64_t tiles) {
+  uint64_t sum = 0;
+#pragma unroll 4
+  for (int part = 0; part < parts; part++)
+    sum += (uint64_t)exact_total(thread, i)[part * tiles * EXACT_SIDE * EXACT_SIDE];
+  return (int64_t)sum;
+}
+
+/** Blocks of threads as exact_kernel's multiplying ones, EXACT_JOINERS for each tile. */
+GPU_KERNEL void GPU_LAUNCH_BOUNDS(WARPGROUP *EXACT_USERS)
+    exact_join_kernel(GPU_PARAMETER gpu_gemm_t g, int64_t *totals, int parts) {
+  int64_t row, col;
+  if (!exact_tile(g, blockIdx.x, &row, &col)) return;
+  const exact_thread_t at = exact_thread(row, col, (int)threadIdx.x / WARPGROUP,
+                                         totals + (int64_t)blockIdx.x * EXACT_SIDE * EXACT_SIDE);
+  const gemm_factors_t f = gemm_factors<int64_t>(g.job);
+  const uint32_t poisoned = exact_poisoned(g, at);
+  const int first = (int)blockIdx.y * (EXACT_OUTPUTS / EXACT_JOINERS);
+#pragma unroll 1
+  for (int half = 0; half < 2; half++) {
+    const gemm_row_t to = gemm_row(g, f, exact_row(at, 2 * half), at.col, poisoned);
+#pragma unroll 1
+    for (int i = first + 2 * half; i < first + EXACT_OUTPUTS / EXACT_JOINERS; i += 4)
+      gemm_store_pair(g, f, to, i / 4, exact_joined(at, i, parts, gridDim.x),
+                      exact_joined(at, i + 1, parts, gridDim.x));
+  }
 }
 
 #endif

@@ -77,6 +77,7 @@ cudaError_t prepare_kernels(ufp4_cuda_t *cuda) {
   error = GPU_ALLOW_SHARED(fp32_kernel, fp32_ring_t::SHARED_BYTES);
   if (error == cudaSuccess) error = GPU_ALLOW_SHARED(exact_kernel, exact_ring_t::SHARED_BYTES);
   if (error == cudaSuccess) error = gpu_preload(fp32_kernel);
+  if (error == cudaSuccess) error = gpu_preload(exact_join_kernel);
   return error == cudaSuccess ? gpu_preload(exact_kernel) : error;
 }
 
@@ -190,9 +191,23 @@ dim3 staying_grid(const ufp4_cuda_t *cuda, int64_t tiles) {
   return dim3((unsigned)(tiles < most ? tiles : most));
 }
 
+int64_t exact_tiles(const ufp4_cuda_gemm_t *job) {
+  return divide_up(job->a.rows, EXACT_SIDE) * divide_up(job->b.rows, EXACT_SIDE);
+}
+
+/** Chunks of k that a block of threads has of a tile: all, or fewer where tiles are too few for all
+ * multiprocessors. */
+int64_t exact_chunks(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
+  const int64_t all = divide_up(job->k, 16 * DIGITS_CHUNK),
+                of_tile = cuda->description.multiprocessors / exact_tiles(job);
+  const int64_t even = of_tile > 1 ? divide_up(all, of_tile) : all;
+  return even < EXACT_LEAST ? (int64_t)EXACT_LEAST : even;
+}
+
 dim3 exact_grid(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
-  return staying_grid(cuda,
-                      divide_up(job->a.rows, EXACT_SIDE) * divide_up(job->b.rows, EXACT_SIDE));
+  dim3 grid = staying_grid(cuda, exact_tiles(job));
+  grid.y = (unsigned)divide_up(divide_up(job->k, 16 * DIGITS_CHUNK), exact_chunks(cuda, job));
+  return grid;
 }
 
 /** Where everything of a job lies in the workspace. */
@@ -220,8 +235,8 @@ gemm_places_t lay_out(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, gemm
   p.rows = p.g.a.poisoned;
   p.rows_bytes = workspace->used - first;
   if (way == GEMM_EXACT) {
-    p.totals = (int64_t *)take(
-        workspace, (size_t)exact_grid(cuda, job).x * EXACT_SIDE * EXACT_SIDE * sizeof(int64_t));
+    const dim3 grid = exact_grid(cuda, job);
+    p.totals = (int64_t *)take(workspace, (size_t)grid.x * grid.y * EXACT_SIDE * EXACT_SIDE * 8);
   }
   return p;
 }
@@ -359,8 +374,13 @@ ufp4_status_t run_exact(const queue_t &queue, const gpu_gemm_t &g, int64_t *tota
     status = describe_unpacked(queue, g.b, g.job.k, DIGITS_SLICES, type, EXACT_SIDE, &b);
   if (status != UFP4_OK) return status;
   unpack_both_digits(queue, g);
-  GPU_LAUNCH(queue.stream, exact_kernel, exact_grid(queue.cuda, &g.job), EXACT_THREADS,
-             (size_t)exact_ring_t::SHARED_BYTES, a, b, g, totals);
+  const dim3 grid = exact_grid(queue.cuda, &g.job);
+  GPU_LAUNCH(queue.stream, exact_kernel, grid, EXACT_THREADS, (size_t)exact_ring_t::SHARED_BYTES, a,
+             b, g, totals, (int)exact_chunks(queue.cuda, &g.job));
+  if (grid.y > 1) {
+    GPU_LAUNCH(queue.stream, exact_join_kernel, dim3(grid.x, EXACT_JOINERS),
+               WARPGROUP * EXACT_USERS, 0, g, totals, (int)grid.y);
+  }
   return UFP4_OK;
 }
 
