@@ -159,6 +159,11 @@ def c_header(spec):
         "} ufp4_counter_t;",
         f"#define UFP4_COUNTER_COUNT {len(spec['counter'])}",
         "#define UFP4_COUNTER_NAMES {" + ", ".join(f'"{c["name"]}"' for c in spec["counter"]) + "}",
+        *(
+            ["", "/** Kinds of memories inside a core. */", "typedef enum {"]
+            + [f"  UFP4_SRAM_{row['key'].upper()} = {i},  ///< {row['name']}" for i, row in enumerate(spec["memory"])]
+            + ["} ufp4_sram_t;", f"#define UFP4_SRAM_COUNT {len(spec['memory'])}"]
+        ),
         "",
         f"#define UFP4_CONFIGURATION_NAME {names.CONFIGURATION_NAME}  ///< bytes of its name",
         "/** One configuration; rows and cols in PEs, tiles in units of the array. */",

@@ -86,17 +86,33 @@ def memory_bits(spec, expression):
         "  while (power < x) power *= 2;",
         "  return power;",
         "}",
-        "/** Bits of the memories of a core in the form for cells, each word with its parity. */",
-        "static inline uint64_t shape_memory_bits(const ufp4_configuration_t *c) {",
+        "/** Memories of a kind, their words, and the bits of a word without its parity. */",
+        "typedef struct {",
+        "  uint32_t count, words, bits;",
+        "} shape_memory_t;",
+        "/** Those of a core in the form for cells, by ufp4_sram_t. */",
+        "static inline void shape_memories(const ufp4_configuration_t *c, shape_memory_t memories[UFP4_SRAM_COUNT]) {",
         *(f"  const uint32_t {name} = c->{name};" for name in names),
         "  const uint32_t target = (uint32_t)UFP4_TARGET_ASIC;",
-        "  uint64_t bits = 0;",
     ]
     for row in spec["memory"]:
         own = lambda text: expression(text).replace("power_of_two_from(", "shape_power_of_two_from(")
         count, words, bits = (own(row[key]) for key in ("count", "words", "bits"))
-        out.append(f"  bits += (uint64_t)({count}) * (uint64_t)({words}) * (uint64_t)(({bits}) + 1);  // {row['name']}")
-    return [*out, "  return bits;", "}"]
+        for field, text in zip(("count", "words", "bits"), (count, words, bits)):
+            out.append(f"  memories[UFP4_SRAM_{row['key'].upper()}].{field} = (uint32_t)({text});")
+    return [
+        *out,
+        "}",
+        "/** Bits of all of them, each word with its parity. */",
+        "static inline uint64_t shape_memory_bits(const ufp4_configuration_t *c) {",
+        "  shape_memory_t memories[UFP4_SRAM_COUNT];",
+        "  uint64_t bits = 0;",
+        "  shape_memories(c, memories);",
+        "  for (int i = 0; i < UFP4_SRAM_COUNT; i++)",
+        "    bits += (uint64_t)memories[i].count * memories[i].words * (memories[i].bits + 1);",
+        "  return bits;",
+        "}",
+    ]
 
 
 def c_header(spec, note):

@@ -29,6 +29,8 @@ HEAD = """// SPDX-License-Identifier: Apache-2.0
 
 // Of a memory: the bare cell of a foundry's 7 nm, as fpga/ppa/libraries.toml has it.
 #define ASAP7_BIT_UM2 @BIT@
+// Of one that is read or written: a generated macro, likewise.
+#define ASAP7_BIT_FJ @FJ@
 
 // clang-format off
 // Of whole cores, sized: their longest path in ns, without wires. They are of the size small.
@@ -71,7 +73,11 @@ def cores():
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         raise SystemExit(__doc__)
-    text = HEAD.replace("@BIT@", str(claims.bit()[0])).replace("@CORES@", cores()) + "".join(map(line, UNITS)) + TAIL
+    text = (
+        HEAD.replace("@BIT@", str(claims.bit()[0])).replace("@FJ@", str(claims.bit()[1])).replace("@CORES@", cores())
+        + "".join(map(line, UNITS))
+        + TAIL
+    )
     if PATH.exists() and PATH.read_text() == text:
         print("up to date")
     elif sys.argv[1:]:

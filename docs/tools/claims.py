@@ -4,7 +4,7 @@
 
 usage: claims.py [--write]     prints the table; --write puts it in the place of that of the page.
 A PE's accumulators are its memories: their area is their bits times that of a bit, and a PE at full load reads
-a sum and writes one for each block of 16 MACs. docs/tools/tables.py compares the page with these rows.
+a sum and writes one for each chunk of blocks of 16 MACs. docs/tools/tables.py compares the page with these rows.
 Needs nothing but Python.
 """
 
@@ -60,6 +60,12 @@ def bit():
     return own["bit_um2"], own["bit_fj"]
 
 
+def chunk():
+    """Blocks for which a sum stays in its PE, of the configuration default."""
+    spec = tomllib.loads((ROOT / "cmodel/spec/ufp4.toml").read_text(encoding="utf-8"))
+    return next(entry["chunk"] for entry in spec["configuration"] if entry["name"] == "default")
+
+
 def of(rows, unit, flow):
     """The row of a unit in a flow; sized ones have full adders too where the unit has any."""
     names = {PLAIN: ("plain",), SIZED: ("full adders and sized", "sized")}[flow]
@@ -89,7 +95,7 @@ def differences(claim, silicon, energies, um2, fj):
         delays.append(None if base == UNLIKE else percent(*(float(row["delay_ns"]) for row in pair)))
     spent = [energy(energies, *one) for one in ((unit, elem), (base, base_elem))]
     bits = [sum_bits(of(silicon, name, PLAIN)) for name in (unit, base)]
-    both = [a + 2 * fj * b / MACS for a, b in zip(spent, bits)]
+    both = [a + 2 * fj * b / (MACS * chunk()) for a, b in zip(spent, bits)]
     return [*out, *delays, percent(*spent), percent(*both) if bits[0] else None]
 
 

@@ -146,6 +146,11 @@ const char *ufp4_device_message(const ufp4_device_t *device);
 
 /** Performance counters since the device was opened, by ufp4_counter_t. */
 ufp4_status_t ufp4_device_counters(ufp4_device_t *device, uint64_t counters[UFP4_COUNTER_COUNT]);
+/** How often the memories inside the core have been read and written since then, by ufp4_sram_t:
+ * words of one memory each. The backend tlm alone counts them, others give UFP4_ERROR_UNSUPPORTED.
+ */
+ufp4_status_t ufp4_device_accesses(ufp4_device_t *device, uint64_t reads[UFP4_SRAM_COUNT],
+                                   uint64_t writes[UFP4_SRAM_COUNT]);
 
 // --- Buffers ------------------------------------------------------------------------------------
 

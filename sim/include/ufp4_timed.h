@@ -120,6 +120,10 @@ ufp4_timed_status_t ufp4_timed_run(ufp4_timed_t *timed, uint64_t cycles);
 uint64_t ufp4_timed_cycles(const ufp4_timed_t *timed);
 /** Of these, the cycles that were stepped one by one: what the model's own time goes with. */
 uint64_t ufp4_timed_stepped(const ufp4_timed_t *timed);
+/** How often its memories have been read and written since it was opened, by ufp4_sram_t: words of
+ * one memory each, without those of parity. */
+void ufp4_timed_accesses(const ufp4_timed_t *timed, uint64_t reads[UFP4_SRAM_COUNT],
+                         uint64_t writes[UFP4_SRAM_COUNT]);
 /** What the last failed call met; empty if none failed. */
 const char *ufp4_timed_message(const ufp4_timed_t *timed);
 

@@ -385,6 +385,24 @@ typedef enum {
 #define UFP4_COUNTER_COUNT 13
 #define UFP4_COUNTER_NAMES {"cycles", "array_busy", "stall_operand", "stall_panel", "stall_accumulator", "stall_drain", "quant", "command", "idle", "read_beats", "write_beats", "jobs", "quant_beside"}
 
+/** Kinds of memories inside a core. */
+typedef enum {
+  UFP4_SRAM_ACCUMULATORS = 0,  ///< accumulators, two in a PE
+  UFP4_SRAM_CODES_A = 1,  ///< operand codes, one in an array row
+  UFP4_SRAM_CODES_B = 2,  ///< operand codes, one in an array column
+  UFP4_SRAM_SCALES_A = 3,  ///< operand scales, one in an array row
+  UFP4_SRAM_SCALES_B = 4,  ///< operand scales, one in an array column
+  UFP4_SRAM_WAITING = 5,  ///< scales that wait for their codes
+  UFP4_SRAM_ADDENDS = 6,  ///< C, and earlier sums, that are added to D
+  UFP4_SRAM_STRIPS = 7,  ///< QUANT: strips
+  UFP4_SRAM_TRANSPOSE = 8,  ///< QUANT: transpose
+  UFP4_SRAM_TRANSPOSE_OTHERS = 9,  ///< QUANT: transpose, of the other lanes
+  UFP4_SRAM_BLOCKS = 10,  ///< QUANT: blocks
+  UFP4_SRAM_TRANSFORMED = 11,  ///< QUANT: transformed blocks
+  UFP4_SRAM_OUTPUT = 12,  ///< QUANT: output
+} ufp4_sram_t;
+#define UFP4_SRAM_COUNT 13
+
 #define UFP4_CONFIGURATION_NAME 80  ///< bytes of its name
 /** One configuration; rows and cols in PEs, tiles in units of the array. */
 typedef struct {

@@ -69,8 +69,12 @@ static inline uint32_t shape_power_of_two_from(uint32_t x) {
   while (power < x) power *= 2;
   return power;
 }
-/** Bits of the memories of a core in the form for cells, each word with its parity. */
-static inline uint64_t shape_memory_bits(const ufp4_configuration_t *c) {
+/** Memories of a kind, their words, and the bits of a word without its parity. */
+typedef struct {
+  uint32_t count, words, bits;
+} shape_memory_t;
+/** Those of a core in the form for cells, by ufp4_sram_t. */
+static inline void shape_memories(const ufp4_configuration_t *c, shape_memory_t memories[UFP4_SRAM_COUNT]) {
   const uint32_t bus_bytes = c->bus_bytes;
   const uint32_t chunk = c->chunk;
   const uint32_t cols = c->cols;
@@ -80,20 +84,53 @@ static inline uint64_t shape_memory_bits(const ufp4_configuration_t *c) {
   const uint32_t tile_cols = c->tile_cols;
   const uint32_t tile_rows = c->tile_rows;
   const uint32_t target = (uint32_t)UFP4_TARGET_ASIC;
+  memories[UFP4_SRAM_ACCUMULATORS].count = (uint32_t)(2 * rows * cols);
+  memories[UFP4_SRAM_ACCUMULATORS].words = (uint32_t)(shape_power_of_two_from(tile_rows) * shape_power_of_two_from(tile_cols));
+  memories[UFP4_SRAM_ACCUMULATORS].bits = (uint32_t)(contract != (uint32_t)UFP4_CONTRACT_EXACT ? 32 : target == (uint32_t)UFP4_TARGET_ASIC ? 67 : 64);
+  memories[UFP4_SRAM_CODES_A].count = (uint32_t)(rows);
+  memories[UFP4_SRAM_CODES_A].words = (uint32_t)(2 * shape_power_of_two_from(tile_rows) * chunk);
+  memories[UFP4_SRAM_CODES_A].bits = (uint32_t)(64);
+  memories[UFP4_SRAM_CODES_B].count = (uint32_t)(cols);
+  memories[UFP4_SRAM_CODES_B].words = (uint32_t)(2 * shape_power_of_two_from(tile_cols) * chunk);
+  memories[UFP4_SRAM_CODES_B].bits = (uint32_t)(64);
+  memories[UFP4_SRAM_SCALES_A].count = (uint32_t)(rows);
+  memories[UFP4_SRAM_SCALES_A].words = (uint32_t)(2 * shape_power_of_two_from(tile_rows) * chunk);
+  memories[UFP4_SRAM_SCALES_A].bits = (uint32_t)(8);
+  memories[UFP4_SRAM_SCALES_B].count = (uint32_t)(cols);
+  memories[UFP4_SRAM_SCALES_B].words = (uint32_t)(2 * shape_power_of_two_from(tile_cols) * chunk);
+  memories[UFP4_SRAM_SCALES_B].bits = (uint32_t)(8);
+  memories[UFP4_SRAM_WAITING].count = (uint32_t)(1);
+  memories[UFP4_SRAM_WAITING].words = (uint32_t)(2 * chunk / shape_load_rows(rows, cols, bus_bytes));
+  memories[UFP4_SRAM_WAITING].bits = (uint32_t)(64 * shape_load_rows(rows, cols, bus_bytes));
+  memories[UFP4_SRAM_ADDENDS].count = (uint32_t)(2);
+  memories[UFP4_SRAM_ADDENDS].words = (uint32_t)(shape_drain_reads(cols, tile_cols) > 64 ? 256 : 128);
+  memories[UFP4_SRAM_ADDENDS].bits = (uint32_t)(32 * shape_power_of_two_in(cols));
+  memories[UFP4_SRAM_STRIPS].count = (uint32_t)(quant == 0 ? 0 : quant == 2 ? 2 : 1);
+  memories[UFP4_SRAM_STRIPS].words = (uint32_t)(quant == 2 ? 512 : bus_bytes == 8 ? 1024 : bus_bytes == 128 ? 256 : 16384 / bus_bytes);
+  memories[UFP4_SRAM_STRIPS].bits = (uint32_t)(8 * bus_bytes);
+  memories[UFP4_SRAM_TRANSPOSE].count = (uint32_t)(quant >= 16 ? 16 : 0);
+  memories[UFP4_SRAM_TRANSPOSE].words = (uint32_t)(128);
+  memories[UFP4_SRAM_TRANSPOSE].bits = (uint32_t)(32);
+  memories[UFP4_SRAM_TRANSPOSE_OTHERS].count = (uint32_t)(quant == 64 ? 48 : 0);
+  memories[UFP4_SRAM_TRANSPOSE_OTHERS].words = (uint32_t)(32);
+  memories[UFP4_SRAM_TRANSPOSE_OTHERS].bits = (uint32_t)(32);
+  memories[UFP4_SRAM_BLOCKS].count = (uint32_t)(quant == 2 ? 1 : 0);
+  memories[UFP4_SRAM_BLOCKS].words = (uint32_t)(32);
+  memories[UFP4_SRAM_BLOCKS].bits = (uint32_t)(64);
+  memories[UFP4_SRAM_TRANSFORMED].count = (uint32_t)(quant == 2 ? 1 : 0);
+  memories[UFP4_SRAM_TRANSFORMED].words = (uint32_t)(16);
+  memories[UFP4_SRAM_TRANSFORMED].bits = (uint32_t)(64);
+  memories[UFP4_SRAM_OUTPUT].count = (uint32_t)(quant == 64 ? 32 : quant == 2 ? 1 : 0);
+  memories[UFP4_SRAM_OUTPUT].words = (uint32_t)(quant == 64 ? 16 : 256);
+  memories[UFP4_SRAM_OUTPUT].bits = (uint32_t)(quant == 64 ? 72 : 64);
+}
+/** Bits of all of them, each word with its parity. */
+static inline uint64_t shape_memory_bits(const ufp4_configuration_t *c) {
+  shape_memory_t memories[UFP4_SRAM_COUNT];
   uint64_t bits = 0;
-  bits += (uint64_t)(2 * rows * cols) * (uint64_t)(shape_power_of_two_from(tile_rows) * shape_power_of_two_from(tile_cols)) * (uint64_t)((contract != (uint32_t)UFP4_CONTRACT_EXACT ? 32 : target == (uint32_t)UFP4_TARGET_ASIC ? 67 : 64) + 1);  // accumulators, two in a PE
-  bits += (uint64_t)(rows) * (uint64_t)(2 * shape_power_of_two_from(tile_rows) * chunk) * (uint64_t)((64) + 1);  // operand codes, one in an array row
-  bits += (uint64_t)(cols) * (uint64_t)(2 * shape_power_of_two_from(tile_cols) * chunk) * (uint64_t)((64) + 1);  // operand codes, one in an array column
-  bits += (uint64_t)(rows) * (uint64_t)(2 * shape_power_of_two_from(tile_rows) * chunk) * (uint64_t)((8) + 1);  // operand scales, one in an array row
-  bits += (uint64_t)(cols) * (uint64_t)(2 * shape_power_of_two_from(tile_cols) * chunk) * (uint64_t)((8) + 1);  // operand scales, one in an array column
-  bits += (uint64_t)(1) * (uint64_t)(2 * chunk / shape_load_rows(rows, cols, bus_bytes)) * (uint64_t)((64 * shape_load_rows(rows, cols, bus_bytes)) + 1);  // scales that wait for their codes
-  bits += (uint64_t)(2) * (uint64_t)(shape_drain_reads(cols, tile_cols) > 64 ? 256 : 128) * (uint64_t)((32 * shape_power_of_two_in(cols)) + 1);  // C, and earlier sums, that are added to D
-  bits += (uint64_t)(quant == 0 ? 0 : quant == 2 ? 2 : 1) * (uint64_t)(quant == 2 ? 512 : bus_bytes == 8 ? 1024 : bus_bytes == 128 ? 256 : 16384 / bus_bytes) * (uint64_t)((8 * bus_bytes) + 1);  // QUANT: strips
-  bits += (uint64_t)(quant >= 16 ? 16 : 0) * (uint64_t)(128) * (uint64_t)((32) + 1);  // QUANT: transpose
-  bits += (uint64_t)(quant == 64 ? 48 : 0) * (uint64_t)(32) * (uint64_t)((32) + 1);  // QUANT: transpose, of the other lanes
-  bits += (uint64_t)(quant == 2 ? 1 : 0) * (uint64_t)(32) * (uint64_t)((64) + 1);  // QUANT: blocks
-  bits += (uint64_t)(quant == 2 ? 1 : 0) * (uint64_t)(16) * (uint64_t)((64) + 1);  // QUANT: transformed blocks
-  bits += (uint64_t)(quant == 64 ? 32 : quant == 2 ? 1 : 0) * (uint64_t)(quant == 64 ? 16 : 256) * (uint64_t)((quant == 64 ? 72 : 64) + 1);  // QUANT: output
+  shape_memories(c, memories);
+  for (int i = 0; i < UFP4_SRAM_COUNT; i++)
+    bits += (uint64_t)memories[i].count * memories[i].words * (memories[i].bits + 1);
   return bits;
 }
 /** The targets in whose form the named configurations are simulated, in their order. */

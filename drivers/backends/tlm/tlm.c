@@ -239,7 +239,14 @@ static ufp4_status_t tlm_submit(ufp4_backend_state_t *state, const ufp4_descript
   return status == UFP4_OK ? core_submit(state, descriptor) : status;
 }
 
+static void tlm_accesses(const ufp4_backend_state_t *state, uint64_t reads[UFP4_SRAM_COUNT],
+                         uint64_t writes[UFP4_SRAM_COUNT]) {
+  const tlm_t *tlm = core_port_user(state);
+  ufp4_timed_accesses(tlm->timed, reads, writes);
+}
+
 const ufp4_backend_t ufp4_backend_tlm = {.name = "tlm",
+                                         .accesses = tlm_accesses,
                                          .open = tlm_open,
                                          .info = core_info,
                                          .trace_end = tlm_trace_end,

@@ -199,6 +199,19 @@ ufp4_status_t ufp4_device_counters(ufp4_device_t *device, uint64_t counters[UFP4
   return device_note(device, device->backend->counters(device->state, counters));
 }
 
+ufp4_status_t ufp4_device_accesses(ufp4_device_t *device, uint64_t reads[UFP4_SRAM_COUNT],
+                                   uint64_t writes[UFP4_SRAM_COUNT]) {
+  ufp4_status_t status = device_check(device);
+  if (status != UFP4_OK) return status;
+  if (reads == NULL || writes == NULL)
+    return device_fail(device, UFP4_ERROR_ARGUMENT, "accesses: nowhere to put them");
+  if (device->backend->accesses == NULL)
+    return device_fail(device, UFP4_ERROR_UNSUPPORTED,
+                       "accesses: the backend tlm alone counts them");
+  device->backend->accesses(device->state, reads, writes);
+  return UFP4_OK;
+}
+
 ufp4_status_t device_note(ufp4_device_t *device, ufp4_status_t status) {
   if (status == UFP4_ERROR_DEVICE) device->failed = 1;
   return status;

@@ -75,6 +75,9 @@ typedef struct {
   ufp4_status_t (*slot_read)(ufp4_backend_state_t *state, unsigned slot, int *exponent);
   /** Counters since open; all zero without cycles. */
   ufp4_status_t (*counters)(ufp4_backend_state_t *state, uint64_t counters[UFP4_COUNTER_COUNT]);
+  /** NULL, or accesses of the core's memories since open. */
+  void (*accesses)(const ufp4_backend_state_t *state, uint64_t reads[UFP4_SRAM_COUNT],
+                   uint64_t writes[UFP4_SRAM_COUNT]);
   /** Ends every job not taken; none of them will be. Slots are unwritten after it. NULL: there is
    * no such thing. */
   ufp4_status_t (*reset)(ufp4_backend_state_t *state);

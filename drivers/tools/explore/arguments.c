@@ -45,6 +45,9 @@ int explore_check_options(const explore_arguments_t *a, const cli_options_t *opt
   if (cli_option_given(options, "bit-um2") &&
       (a->ppa == NULL || !(a->bit_um2 > 0 && a->bit_um2 <= 1e6f)))
     return cli_fail(&cli_explore, CLI_USAGE, "--bit-um2: over 0, at most 1000000, with --ppa");
+  if (cli_option_given(options, "bit-fj") &&
+      (a->ppa == NULL || !(a->bit_fj > 0 && a->bit_fj <= 1e6f)))
+    return cli_fail(&cli_explore, CLI_USAGE, "--bit-fj: over 0, at most 1000000, with --ppa");
   const int end = check_chips(a, options);
   if (end != CLI_GO_ON) return end;
   if (cli_option_given(options, "clock-mhz") && !(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
@@ -123,6 +126,9 @@ void explore_options(cli_options_t *options, explore_arguments_t *a) {
   cli_option_add(options, "bit-um2", CLI_REAL, &a->bit_um2, "F",
                  "likewise area of a bit of a memory (default: that of the library's process; "
                  "asap7: 0.027, the bare cell of a foundry's 7 nm, a floor)");
+  cli_option_add(options, "bit-fj", CLI_REAL, &a->bit_fj, "F",
+                 "likewise energy of a bit that a memory of the core reads or writes, in fJ "
+                 "(default: not in it; asap7: 21, of a generated macro)");
   cli_option_add(options, "layers", CLI_UINT, &a->layers, "N",
                  "blocks of the model (default: its own)");
   cli_option_range(options, "a whole number from 1 to 1000000");

@@ -9,7 +9,7 @@ typedef struct {
   const char *recipes, *configurations, *bandwidths, *latencies, *drams, *channels, *tokens,
       *folder, *timeline, *hf, *cores, *chips, *link, *ppa, *micro;
   uint64_t layers, batches, zero, interleave;
-  float clock_mhz, byte_pj, bit_um2, link_pj, hbm_gb;
+  float clock_mhz, byte_pj, bit_um2, bit_fj, link_pj, hbm_gb;
   int source, serial, json, resume, attention, host_bytes, split, recompute, sequence, reduce;
 } explore_arguments_t;
 

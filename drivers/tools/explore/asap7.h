@@ -10,6 +10,8 @@
 
 // Of a memory: the bare cell of a foundry's 7 nm, as fpga/ppa/libraries.toml has it.
 #define ASAP7_BIT_UM2 0.027
+// Of one that is read or written: a generated macro, likewise.
+#define ASAP7_BIT_FJ 21
 
 // clang-format off
 // Of whole cores, sized: their longest path in ns, without wires. They are of the size small.

@@ -47,17 +47,17 @@ int explore_split_gemm(const ufp4_descriptor_t *whole, explore_split_t split, in
 // --- At once ------------------------------------------------------------------------------------
 
 static ufp4_status_t counters_of(const explore_cores_t *cores, int count,
-                                 uint64_t counters[EXPLORE_MAX_CORES][UFP4_COUNTER_COUNT]) {
+                                 uint64_t counters[EXPLORE_MAX_CORES][EXPLORE_COUNTERS]) {
   ufp4_status_t status = UFP4_OK;
   for (int i = 0; i < count && status == UFP4_OK; i++)
-    status = ufp4_device_counters(cores->devices[i], counters[i]);
+    status = explore_counters(cores->devices[i], counters[i]);
   return status;
 }
 
 ufp4_status_t explore_measure(const explore_cores_t *cores, const ufp4_descriptor_t *jobs,
                               int count, explore_row_t *const rows[]) {
-  uint64_t before[EXPLORE_MAX_CORES][UFP4_COUNTER_COUNT];
-  uint64_t after[EXPLORE_MAX_CORES][UFP4_COUNTER_COUNT];
+  uint64_t before[EXPLORE_MAX_CORES][EXPLORE_COUNTERS];
+  uint64_t after[EXPLORE_MAX_CORES][EXPLORE_COUNTERS];
   uint32_t numbers[EXPLORE_MAX_CORES];
   ufp4_completion_t done[EXPLORE_MAX_CORES];
   ufp4_status_t status = counters_of(cores, count, before);
@@ -68,7 +68,7 @@ ufp4_status_t explore_measure(const explore_cores_t *cores, const ufp4_descripto
   if (status == UFP4_OK) status = counters_of(cores, count, after);
   for (int i = 0; i < count && status == UFP4_OK; i++) {
     rows[i]->cycles = fmax(rows[i]->cycles, (double)done[i].cycles);
-    for (int c = 0; c < UFP4_COUNTER_COUNT; c++)
+    for (int c = 0; c < EXPLORE_COUNTERS; c++)
       rows[i]->counters[c] += (double)(after[i][c] - before[i][c]);
   }
   return status;

@@ -84,14 +84,17 @@ static int read_file(const char *path, explore_ppa_t *ppa) {
   return end;
 }
 
-int explore_ppa(const char *path, float byte_pj, float bit_um2, explore_plan_t *plan) {
+int explore_ppa(const char *path, float byte_pj, float bit_um2, float bit_fj,
+                explore_plan_t *plan) {
   explore_ppa_t *ppa = &plan->ppa;
   ppa->byte_pj = (double)byte_pj;
   ppa->bit_um2 = bit_um2 > 0 ? (double)bit_um2 : ASAP7_BIT_UM2;
+  ppa->bit_fj = bit_fj > 0 ? (double)bit_fj : ASAP7_BIT_FJ;
   if (path == NULL) return CLI_GO_ON;
   ppa->text = path;
   if (strcmp(path, "asap7") != 0) {
     if (bit_um2 <= 0) ppa->bit_um2 = NAN;
+    if (bit_fj <= 0) ppa->bit_fj = NAN;
     return read_file(path, ppa);
   }
   snprintf(ppa->name, sizeof ppa->name, "ASAP7, plain");
@@ -199,7 +202,7 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
   const explore_ppa_t *ppa = &plan->ppa;
   const ufp4_configuration_t *core = &step->of->core;
   const explore_layout_t *layout = &plan->layout;
-  explore_energy_t out = {NAN, NAN, NAN, NAN, NAN, um2_of(ppa, step->of), NAN, NAN, NAN};
+  explore_energy_t out = {NAN, NAN, NAN, NAN, NAN, NAN, um2_of(ppa, step->of), NAN, NAN, NAN};
   const explore_unit_t *pe = pe_of(ppa, core);
   if (pe == NULL || isnan(step->cycles)) return out;
   const double fj = 1e-15, *fprop = pe->fprop, *wgrad = pe->wgrad;
@@ -219,7 +222,11 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
   out.idle = fj * (slots - rest - w) * pe->idle;
   out.clock = fj * slots * pe->clock_pins;
   if (ppa->byte_pj > 0) out.bus = 1e-12 * ppa->byte_pj * beats * core->bus_bytes;
-  out.all = out.macs + out.idle + out.clock + (ppa->byte_pj > 0 ? out.bus : 0);
+  double bits = 0;
+  for (int i = EXPLORE_SUM_BITS; i < EXPLORE_COUNTERS; i++) bits += step->counters[i];
+  out.memory = fj * chips * again * bits * ppa->bit_fj;
+  out.all = out.macs + out.idle + out.clock + (ppa->byte_pj > 0 ? out.bus : 0) +
+            (isfinite(out.memory) ? out.memory : 0);
   if (layout->text == NULL) return out;
   // What is left of the step on all chips their lanes idle, and their clocks go on.
   const explore_times_t ms = explore_times(plan, step);
@@ -232,9 +239,12 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
 }
 
 void explore_print_ppa(const explore_plan_t *plan) {
+  const int known = isfinite(plan->ppa.bit_fj);
+  printf("%% joules and um2 of %s: PEs, each alone, and the block pipelines of QUANT in um2",
+         plan->ppa.name);
+  if (known) printf("; accesses of memories at %g fJ a bit", plan->ppa.bit_fj);
   printf(
-      "%% joules and um2 of %s: PEs, each alone, and the block pipelines of QUANT in um2; not in "
-      "them:\n%% joules of memories, wires, the clock tree, QUANT's joules%s, and the rest of the "
+      "; not in them:\n%% joules of %swires, the clock tree, QUANT's joules%s, and the rest of the "
       "core\n",
-      plan->ppa.name, plan->ppa.byte_pj > 0 ? "" : ", the bus");
+      known ? "" : "memories, ", plan->ppa.byte_pj > 0 ? "" : ", the bus");
 }

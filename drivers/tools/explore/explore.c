@@ -164,7 +164,7 @@ static int make_plan(const explore_arguments_t *a, const char *shapes, explore_p
                                     .link_pj = (double)a->link_pj};
   int end = explore_model(shapes, a->hf, a->attention, (int64_t)a->layers, &plan->model);
   if (end == CLI_GO_ON) end = explore_link(a->chips, a->link, plan);
-  if (end == CLI_GO_ON) end = explore_ppa(a->ppa, a->byte_pj, a->bit_um2, plan);
+  if (end == CLI_GO_ON) end = explore_ppa(a->ppa, a->byte_pj, a->bit_um2, a->bit_fj, plan);
   for (int i = 0; i < LISTS; i++) plan->lists[i] = texts[i];
   for (int i = 0; i < LISTS && end == CLI_GO_ON; i++)
     end = explore_list(explore_list_names[i], texts[i], &lists[i]);

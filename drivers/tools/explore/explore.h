@@ -174,6 +174,7 @@ typedef struct {
   char name[128];    ///< library and flow
   double byte_pj;    ///< of a byte on the bus, 0: not known
   double bit_um2;    ///< of a bit of a memory, NaN: not known
+  double bit_fj;     ///< of one that is read or written, likewise
   explore_unit_t units[EXPLORE_UNITS];
 } explore_ppa_t;
 
@@ -213,7 +214,7 @@ int explore_chips(const char *word, explore_case_t *one);
 /** Gives a case the reason why its chips cannot share the model. */
 void explore_check_chips(const explore_plan_t *plan, explore_case_t *one);
 /** @param path  a ppa.json, or asap7 for the rows that are built in, or NULL. @return likewise. */
-int explore_ppa(const char *path, float byte_pj, float bit_um2, explore_plan_t *plan);
+int explore_ppa(const char *path, float byte_pj, float bit_um2, float bit_fj, explore_plan_t *plan);
 /** Notes of a case what the rows lack. */
 void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one);
 /** Whether two have the same core, memory, recipe and tokens. */
@@ -236,6 +237,16 @@ typedef enum {
 } explore_pass_t;
 
 enum { EXPLORE_NO_BATCH = -1 };
+
+/** Behind the core's counters the bits that were read and written in its memories, parity included:
+ * of accumulators, operands with their scales, C and earlier sums, and QUANT. */
+enum {
+  EXPLORE_SUM_BITS = UFP4_COUNTER_COUNT,
+  EXPLORE_OPERAND_BITS,
+  EXPLORE_ADDEND_BITS,
+  EXPLORE_QUANT_BITS,
+  EXPLORE_COUNTERS,
+};
 /** A case does not go, and says why. */
 enum { EXPLORE_FAILED = -2 };
 
@@ -255,7 +266,7 @@ typedef struct {
   double compute, load, memory, output;    ///< cycles that each alone would need
   double array;                            ///< the array with its ports; bounds.h
   double read, written;                    ///< bytes of data, of one
-  double counters[UFP4_COUNTER_COUNT];     ///< of one
+  double counters[EXPLORE_COUNTERS];       ///< of one
   double block_cycles[EXPLORE_MAX_KINDS];  ///< of a step: those of one block of each kind
 } explore_row_t;
 

@@ -227,7 +227,7 @@ void explore_add_to(explore_row_t *total, const explore_row_t *row, double times
   total->cycles += times * row->cycles;
   total->read += times * row->read;
   total->written += times * row->written;
-  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) total->counters[i] += times * row->counters[i];
+  for (int i = 0; i < EXPLORE_COUNTERS; i++) total->counters[i] += times * row->counters[i];
 }
 
 int explore_add_row(explore_rows_t *rows, const explore_row_t *row) {

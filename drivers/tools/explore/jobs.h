@@ -37,6 +37,9 @@ ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass);
 int explore_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t memory_bytes,
                  ufp4_bus_t *bus, ufp4_device_t **device);
 
+/** The core's counters, and behind them the bits of its memories that were read and written. */
+ufp4_status_t explore_counters(ufp4_device_t *device, uint64_t counters[EXPLORE_COUNTERS]);
+
 /** The cores of a case. */
 typedef struct {
   ufp4_bus_t *bus;  ///< NULL: there is one core
@@ -128,6 +131,7 @@ double explore_total_blocks(const explore_plan_t *plan, const explore_row_t *tot
 typedef struct {
   double macs, idle;  ///< of lanes with a useful MAC, and of the others
   double clock, bus;  ///< of the PEs' clock pins; NaN where a byte's is not known
+  double memory;      ///< of accesses of memories; likewise of a bit's
   double all;         ///< of these
   double um2;
   double wait, link;  ///< of all chips: in which they wait; of what they send

@@ -14,7 +14,7 @@
 
 /** In place of a layer's index; a total of a kind of blocks is below. */
 enum { OF_STEP = -1, OF_BLOCK = -2 };
-enum { PLAIN = 10, OTHERS = PLAIN + EXPLORE_MAX_KINDS, NUMBERS = OTHERS + UFP4_COUNTER_COUNT };
+enum { PLAIN = 10, OTHERS = PLAIN + EXPLORE_MAX_KINDS, NUMBERS = OTHERS + EXPLORE_COUNTERS };
 
 static const char *const tensors[UFP4_ROLE_COUNT] = {"X", "W", "dY"};
 
@@ -87,8 +87,9 @@ static char *settings_of(const explore_plan_t *plan) {
   if (settings != NULL)
     json_object_set_new(
         settings, "ppa",
-        json_pack("[o, f, f]", json_text(plan->ppa.text != NULL ? plan->ppa.text : ""),
-                  plan->ppa.byte_pj, isfinite(plan->ppa.bit_um2) ? plan->ppa.bit_um2 : 0));
+        json_pack("[o, f, f, f]", json_text(plan->ppa.text != NULL ? plan->ppa.text : ""),
+                  plan->ppa.byte_pj, isfinite(plan->ppa.bit_um2) ? plan->ppa.bit_um2 : 0,
+                  isfinite(plan->ppa.bit_fj) ? plan->ppa.bit_fj : 0));
   if (settings != NULL) json_object_set_new(settings, "cases", cases_of(plan));
   char *text = settings != NULL ? json_dumps(settings, JSON_INDENT(2)) : NULL;
   json_decref(settings);

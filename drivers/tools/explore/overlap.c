@@ -234,15 +234,15 @@ static void add_up(const overlap_t *run, ufp4_schedule_t *schedule) {
 
 static ufp4_status_t run_list(overlap_t *run, const ufp4_schedule_plan_t *list, int further,
                               explore_row_t *total) {
-  uint64_t before[UFP4_COUNTER_COUNT], after[UFP4_COUNTER_COUNT];
+  uint64_t before[EXPLORE_COUNTERS], after[EXPLORE_COUNTERS];
   ufp4_schedule_t schedule;
   ufp4_status_t status = ufp4_schedule_make(run->device, list, run->buffers, &schedule);
   if (status == UFP4_OK && further) status = drop_weights(run, &schedule);
   if (status == UFP4_OK && further) add_up(run, &schedule);
-  if (status == UFP4_OK) status = ufp4_device_counters(run->device, before);
+  if (status == UFP4_OK) status = explore_counters(run->device, before);
   if (status == UFP4_OK) status = ufp4_schedule_run(run->device, &schedule);
-  if (status == UFP4_OK) status = ufp4_device_counters(run->device, after);
-  for (int i = 0; i < UFP4_COUNTER_COUNT && status == UFP4_OK; i++)
+  if (status == UFP4_OK) status = explore_counters(run->device, after);
+  for (int i = 0; i < EXPLORE_COUNTERS && status == UFP4_OK; i++)
     total->counters[i] = (double)(after[i] - before[i]);
   total->cycles = total->counters[UFP4_COUNTER_CYCLES] - total->counters[UFP4_COUNTER_IDLE];
   for (int i = 0; i < schedule.count && status == UFP4_OK; i++) {
@@ -281,7 +281,7 @@ static int add_row(const overlap_t *run, int index, int kind, int batch, explore
   explore_row_t row = job_row(run, index, kind, batch);
   if (run->list.batches > 1 && !is_weights(kind)) row.batch = batch;
   row.cycles = round(seen->cycles / (double)seen->count);
-  for (int i = 0; i < UFP4_COUNTER_COUNT; i++) row.counters[i] = NAN;
+  for (int i = 0; i < EXPLORE_COUNTERS; i++) row.counters[i] = NAN;
   return explore_add_row(rows, &row);
 }
 

@@ -5,7 +5,7 @@
 
 #include "jobs.h"
 
-enum { COLUMNS = 104, SIGNIFICANT = -1 };
+enum { COLUMNS = 110, SIGNIFICANT = -1 };
 
 /** One column of a row: a text where there is one, else a number. */
 typedef struct {
@@ -130,8 +130,16 @@ static void add_chips(columns_t *columns, const explore_plan_t *plan, const expl
   add_capacity(columns, plan, row, on_chips);
 }
 
+// What was read and written in the core's memories.
+static void add_bits(columns_t *columns, const explore_row_t *row) {
+  static const char *const names[] = {"sum_bits", "operand_bits", "addend_bits", "quant_bits"};
+  for (int i = EXPLORE_SUM_BITS; i < EXPLORE_COUNTERS; i++)
+    add_number(columns, names[i - EXPLORE_SUM_BITS], isnan(row->cycles) ? NAN : row->counters[i],
+               0);
+}
+
 static void add_energy(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {
-  explore_energy_t energy = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+  explore_energy_t energy = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
   double blocks = row->pass == EXPLORE_QUANT ? explore_quant_blocks(row) : NAN;
   if (row->pass == EXPLORE_ALL && !isnan(row->cycles)) blocks = explore_total_blocks(plan, row);
   if (plan->ppa.text != NULL && is_step(row)) energy = explore_energy(plan, row);
@@ -150,6 +158,8 @@ static void add_energy(columns_t *columns, const explore_plan_t *plan, const exp
   if (plan->ppa.text != NULL && is_step(row)) worth = explore_worth(plan, row);
   add_number(columns, "memory_bits", worth.bits, 0);
   add_number(columns, "memory_um2", worth.memory_um2, 1);
+  add_number(columns, "memory_joules", energy.memory, SIGNIFICANT);
+  add_bits(columns, row);
   add_number(columns, "watts", worth.watts, SIGNIFICANT);
   add_number(columns, "tokens_per_joule", worth.tokens_per_joule, SIGNIFICANT);
   add_number(columns, "mm2_per_tmacs", worth.mm2_per_tmacs, SIGNIFICANT);
@@ -270,7 +280,8 @@ static void widen(int *width, const char *text) {
 }
 
 static int is_long(const char *name) {
-  return strstr(name, "_bytes") != NULL || strcmp(name, "macs") == 0;
+  return strstr(name, "_bytes") != NULL || strstr(name, "_bits") != NULL ||
+         strcmp(name, "macs") == 0;
 }
 
 // That of the column's name, or of the longest text in it; a size or a number of cycles is longer
@@ -380,6 +391,8 @@ void explore_print_steps(const explore_plan_t *plan, const explore_rows_t *rows)
   static const char *const energies[] = {
       "macs", "quant_blocks", "mac_joules", "idle_joules", "clock_joules", "bus_joules", "joules",
       "um2",  "memory_bits",  "memory_um2", NULL};
+  static const char *const memories[] = {"memory_joules", "sum_bits",   "operand_bits",
+                                         "addend_bits",   "quant_bits", NULL};
   static const char *const worths[] = {"watts", "tokens_per_joule", "mm2_per_tmacs", NULL};
   static const char *const more[] = {"wait_joules", "link_joules", "chips_joules", NULL};
   print_steps(plan, rows, needs);
@@ -388,6 +401,7 @@ void explore_print_steps(const explore_plan_t *plan, const explore_rows_t *rows)
   explore_print_clocks(plan);
   if (plan->ppa.text == NULL) return;
   print_steps(plan, rows, energies);
+  print_steps(plan, rows, memories);
   if (plan->layout.text != NULL) print_steps(plan, rows, more);
   print_steps(plan, rows, worths);
   explore_print_order(plan, rows);

@@ -269,7 +269,7 @@ static int run_alike(run_t *run, int which, uint8_t opcode, explore_row_t row) {
   row.array /= run->alike;
   row.output /= run->alike;
   row.split = EXPLORE_SPLIT_GEMMS;
-  for (int c = 0; c < UFP4_COUNTER_COUNT; c++) row.counters[c] = sum.counters[c] / count;
+  for (int c = 0; c < EXPLORE_COUNTERS; c++) row.counters[c] = sum.counters[c] / count;
   return explore_add_row(run->rows, &row);
 }
 

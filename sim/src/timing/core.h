@@ -121,6 +121,12 @@ class Core {
   bool marks() const {
     return moving_.gemm.active() ? gemm_now_.end_chunk : moving_.quant.strip_ended();
   }
+  Accesses accesses() const {
+    Accesses all;
+    moving_.gemm.add(shape_, &all);
+    moving_.quant.add(&all);
+    return all;
+  }
   Moving &moving() {
     return moving_;
   }

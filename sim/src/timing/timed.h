@@ -47,6 +47,9 @@ class Timed {
   const Core &core() const {
     return core_;
   }
+  Accesses accesses() const {
+    return core_.accesses();
+  }
   EmptyMemory &memory() {
     return core_.memory();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ufp4_timed.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <new>
@@ -111,6 +112,13 @@ uint64_t ufp4_timed_cycles(const ufp4_timed_t *timed) {
 
 uint64_t ufp4_timed_stepped(const ufp4_timed_t *timed) {
   return timed->timed->stepped();
+}
+
+void ufp4_timed_accesses(const ufp4_timed_t *timed, uint64_t reads[UFP4_SRAM_COUNT],
+                         uint64_t writes[UFP4_SRAM_COUNT]) {
+  const ufp4::timing::Accesses all = timed->timed->accesses();
+  std::copy(all.reads, all.reads + UFP4_SRAM_COUNT, reads);
+  std::copy(all.writes, all.writes + UFP4_SRAM_COUNT, writes);
 }
 
 const char *ufp4_timed_message(const ufp4_timed_t *timed) {

@@ -5,7 +5,7 @@ import csv
 import io
 import math
 
-from . import _draw
+from . import _draw, _pareto
 
 # Parts of a step that add up to all of its cycles, with their columns.
 PARTS = (
@@ -30,6 +30,7 @@ ENERGIES = (
     ("MACs", "mac_joules"),
     ("idle lanes", "idle_joules"),
     ("clock pins", "clock_joules"),
+    ("memories", "memory_joules"),
     ("bus", "bus_joules"),
 )
 TIMES = (
@@ -56,6 +57,8 @@ FIGURES = frozenset(
         "live_bytes",
         "joules",
         "um2",
+        "mm2_per_tmacs",
+        "tokens_per_joule",
         "link_gbps",
         "link_us",
         "reduce_ms",
@@ -426,7 +429,8 @@ def html(document, rows):
     needs = [case for case in found if case.step.get("live_bytes")]
     spent = [case for case in able if case.step.get("joules")]
     sized = [case for case in able if case.step.get("um2")]
-    energies = [part for part in ENERGIES if any(case.step[part[1]] for case in spent)]
+    energies = [part for part in ENERGIES if any(case.step.get(part[1]) for case in spent)]
+    places = _pareto.places(able)
     pictures = {
         "bars": _bars(able) if able else "",
         "bandwidth": _bandwidth_curves(able),
@@ -435,6 +439,7 @@ def html(document, rows):
         "sizes": _time_curves(able, "peak", "config", "MACs a cycle, all cores together"),
         "needs": _stacks(needs, NEEDS, "GB", 1e9) if needs else "",
         "energy": _stacks(spent, energies, "mJ of a step", 1e-3) if spent else "",
+        "pareto": _pareto.picture(places),
         "chips": _stacks(chips, TIMES, "ms of a step on many chips", 1) if chips else "",
     }
     groups = _groups(found, "recipe", "config", "cores", "memory", "mem_bandwidth")
@@ -448,6 +453,7 @@ def html(document, rows):
         cores_apart=any(case.cores > 1 for case in found),
         energy_cases=[case for case in able if case in spent or case in sized],
         energy_parts=energies,
+        places=places,
         need_cases=needs,
         kind_cases=[case for case in able if case.kinds],
         chip_cases=chips,

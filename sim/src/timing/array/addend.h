@@ -67,6 +67,12 @@ class Addend {
     walk_.visit(v);
     notes_.visit(v, [&v](Note &note) { v.exact(note.stream | note.beats << 1); });
     width_.visit(v);
+    v.count(written_);
+    v.count(read_);
+  }
+  void add(Accesses *all) const {
+    all->reads[UFP4_SRAM_ADDENDS] += read_;
+    all->writes[UFP4_SRAM_ADDENDS] += written_;
   }
 
  private:
@@ -91,6 +97,7 @@ class Addend {
   uint64_t addr_[2] = {}, tile_addr_[2] = {}, band_addr_[2] = {};
   uint32_t room_[2] = {}, here_[2] = {};
   Ring<Note, 16> notes_;
+  uint64_t written_ = 0, read_ = 0;  // words of the buffers
 };
 
 // In every cycle, and so here.
@@ -106,6 +113,7 @@ inline void Addend::step(const ufp4_gemm_descriptor_t &desc, const Drain::State 
   if (valid) {
     const Note note = notes_.front();
     here_[note.stream]++;
+    written_++;
     if (++beat_ == note.beats) {
       beat_ = 0;
       notes_.pop();
@@ -113,6 +121,7 @@ inline void Addend::step(const ufp4_gemm_descriptor_t &desc, const Drain::State 
   }
   if (drain.take && has_sums_) here_[kSums] -= drain.upper ? 2 : 1;
   if (drain.take && has_c_) here_[kC]--;
+  read_ += drain.sums_read + drain.c_read;
   room_[kSums] += drain.sums_read;
   room_[kC] += drain.c_read;
   req_valid_ = issues || (req_valid_ && !bus_ready);

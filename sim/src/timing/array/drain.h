@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "timeline.h"
+#include "timing/accesses.h"
 #include "timing/array/tile_walk.h"
 #include "timing/mem/masters.h"
 #include "timing/shape.h"
@@ -83,6 +84,10 @@ class Drain {
     v.address(addr_, page_mask_);
     v.address(tile_addr_, page_mask_);
     v.address(band_addr_, page_mask_);
+    v.count(taken_);
+  }
+  void add(Accesses *all) const {
+    all->reads[UFP4_SRAM_ACCUMULATORS] += taken_ * shape_->drain_cols;
   }
 
  private:
@@ -117,6 +122,7 @@ class Drain {
   uint32_t valid_ = 0, half_ = 0, last_ = 0, many_ = 0;
   bool upper_row_ = false, last_sums_ = false, drained_bank_ = false;
   bool upper_out_ = false, dat_valid_ = false;
+  uint64_t taken_ = 0;  // reads of sums
 };
 
 // In every cycle, and so here.
@@ -171,6 +177,7 @@ inline void Drain::step(const State &s, bool req_ready, bool ready, bool loading
     open_ = true;
     credit_--;
   }
+  taken_ += s.take;
   if (s.take) next_read(s);
   if (s.next_tile) next_tile(loading, tiles);
 }

@@ -90,6 +90,13 @@ class Gemm {
   /** A cycle at @p now, of a job @p desc; @p state: what it is. */
   void step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now, State &state);
 
+  void add(const Shape &shape, Accesses *all) const {
+    write_.add(shape, all);
+    sequencer_.add(all);
+    drain_.add(all);
+    addend_.add(all);
+  }
+
   template <typename Visitor>
   void visit(Visitor &v) {
     v.tiles = sequencer_.tiles();

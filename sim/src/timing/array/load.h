@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "timing/accesses.h"
 #include "timing/array/tile_walk.h"
 #include "timing/mem/masters.h"
 #include "timing/mem/ring.h"
@@ -15,7 +16,7 @@ namespace ufp4::timing {
 
 /** What a note says of the beats to come. */
 struct LoadNote {
-  bool slot, codes;
+  bool slot, side, codes;
   uint32_t beats;
 };
 
@@ -42,16 +43,30 @@ class LoadWrite {
 
   template <typename Visitor>
   void visit(Visitor &v) {
-    notes_.visit(v,
-                 [&v](LoadNote &note) { v.exact(note.slot | note.codes << 1 | note.beats << 2); });
+    notes_.visit(v, [&v](LoadNote &note) {
+      v.exact(note.slot | note.codes << 1 | note.side << 2 | note.beats << 3);
+    });
     v.exact(beat_);
     v.exact(loaded_[0]);
     v.exact(loaded_[1]);
+    v.count(codes_[0]);
+    v.count(codes_[1]);
+    v.count(scales_);
+  }
+  void add(const Shape &shape, Accesses *all) const {
+    const uint64_t lanes = shape.load_bytes / 8;
+    all->writes[UFP4_SRAM_CODES_A] += lanes * codes_[0];
+    all->writes[UFP4_SRAM_CODES_B] += lanes * codes_[1];
+    all->writes[UFP4_SRAM_SCALES_A] += lanes * codes_[0];
+    all->writes[UFP4_SRAM_SCALES_B] += lanes * codes_[1];
+    all->reads[UFP4_SRAM_WAITING] += codes_[0] + codes_[1];
+    all->writes[UFP4_SRAM_WAITING] += scales_;
   }
 
  private:
   Ring<LoadNote, 32> notes_;
   uint32_t beat_ = 0, loaded_[2] = {};
+  uint64_t codes_[2] = {}, scales_ = 0;  // beats, of A and B; of both
 };
 
 class LoadRequest {
@@ -75,7 +90,7 @@ class LoadRequest {
   /** What it asks for, while valid(). */
   Request request(const ufp4_gemm_descriptor_t &desc) const;
   LoadNote note(uint32_t beats) const {
-    return {slot_, codes_, beats};
+    return {slot_, side_, codes_, beats};
   }
   void reset() {
     active_ = chunk_ = false;
@@ -150,6 +165,7 @@ class LoadRequest {
 inline void LoadWrite::step(bool beat, bool retire, bool slot) {
   if (beat) {
     const LoadNote note = notes_.front();
+    (note.codes ? codes_[note.side] : scales_)++;
     if (++beat_ == note.beats) {
       beat_ = 0;
       notes_.pop();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timing/array/sequencer.h"
 
+#include <algorithm>
+
 namespace ufp4::timing {
 
 void Sequencer::reset() {
@@ -31,12 +33,27 @@ void Sequencer::place() {
   const uint32_t group_a = ((16 % shape_->rows != 0 && last_a_ ? rows : end_a) - 1) / 16;
   const uint32_t group_b = ((16 % shape_->cols != 0 && last_b_ ? cols : end_b) - 1) / 16;
   need_ = group_a == 0 ? group_b + 2 : (cols + 15) / 16 + group_a + 1;
+  lanes_a_ = std::min((rows + 15) / 16 * 16 - tile_a_ * shape_->rows, shape_->rows);
+  lanes_b_ = std::min((cols + 15) / 16 * 16 - tile_b_ * shape_->cols, shape_->cols);
   last_block_ = shape_->chunk - 1;
   if (last_chunk()) last_block_ = (k_left_ - 1) | (shape_->nv() ? 3 : 0);
 }
 
+// A lone sub-tile goes on in the PE's register: its sums are stored, but not taken.
+void Sequencer::count(const State &s) {
+  if (s.busy && step_ == 0) {
+    read_a_ += lanes_a_;
+    read_b_ += lanes_b_;
+  }
+  if (block_ != last_block_ || step_ + 1 != shape_->steps) return;
+  const bool single = walk_.rows() <= shape_->rows && walk_.cols() <= shape_->cols;
+  stored_++;
+  taken_ += k_left_ != k_blocks_ && !single;
+}
+
 void Sequencer::advance(const State &s) {
   const bool last = last_chunk();
+  count(s);
   if (last) {
     claimed_ = true;
     full_ |= 1u << bank();

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "timing/accesses.h"
 #include "timing/array/tile_walk.h"
 #include "timing/mem/ring.h"
 #include "timing/shape.h"
@@ -57,6 +58,16 @@ class Sequencer {
     v.place(k_left_, 2 * shape_->chunk, 2);
     readies_.visit(v, [&v](uint64_t &due) { v.due(due); });
     releases_.visit(v, [&v](uint64_t &due) { v.due(due); });
+    for (uint64_t *count : {&read_a_, &read_b_, &stored_, &taken_}) v.count(*count);
+  }
+  void add(Accesses *all) const {
+    const uint64_t elements = uint64_t{shape_->rows} * shape_->cols;
+    all->reads[UFP4_SRAM_CODES_A] += read_a_;
+    all->reads[UFP4_SRAM_CODES_B] += read_b_;
+    all->reads[UFP4_SRAM_SCALES_A] += read_a_;
+    all->reads[UFP4_SRAM_SCALES_B] += read_b_;
+    all->reads[UFP4_SRAM_ACCUMULATORS] += elements * taken_;
+    all->writes[UFP4_SRAM_ACCUMULATORS] += elements * stored_;
   }
 
  private:
@@ -68,6 +79,7 @@ class Sequencer {
   }
   bool returned() const;
   void advance(const State &state);
+  void count(const State &state);
   /** What the place in the macro-tile needs and ends, until it changes. */
   void place();
 
@@ -78,7 +90,9 @@ class Sequencer {
   uint32_t k_left_ = 0, k_blocks_ = 0;
   // Of place().
   bool last_a_ = false, last_b_ = false;
-  uint32_t need_ = 0, last_block_ = 0;
+  uint32_t need_ = 0, last_block_ = 0, lanes_a_ = 0, lanes_b_ = 0;
+  // Lanes that were read; sub-tiles whose sums were stored after a chunk, and taken before one.
+  uint64_t read_a_ = 0, read_b_ = 0, stored_ = 0, taken_ = 0;
   Ring<uint64_t, 128> readies_;
   Ring<uint64_t, 64> releases_;
 };

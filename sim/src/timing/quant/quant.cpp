@@ -87,6 +87,16 @@ void Quant::next_state(const Input &in) {
   }
 }
 
+// Of the transpose's banks, and of those of the groups of units: with E8M0 one lane's alone.
+void Quant::count_wide(bool row, bool column, const bool *take) {
+  const bool others = lanes() && !job_.pair;
+  stored_[0] += row;
+  stored_[1] += row && others;
+  fetched_[0] += column;
+  fetched_[1] += column && others;
+  if (lanes()) codes_ += (job_.pair ? 1 : 4) * (uint64_t{take[0]} + take[1]);
+}
+
 bool Quant::step_wide(bool beat, uint32_t rest, bool *take, QuantMark *out) {
   const bool pair = job_.pair, enable[2] = {(job_.enable & 1) != 0, (job_.enable & 2) != 0};
   bool out_ready[2], ready[2];
@@ -103,6 +113,7 @@ bool Quant::step_wide(bool beat, uint32_t rest, bool *take, QuantMark *out) {
   const QuantMark row = strip_.row(), column = transpose_.out();
   block_[0].step(job_, valid && enable[0] && column_side, row, out_ready[0]);
   block_[1].step(job_, transpose_.out_valid(), column, out_ready[1]);
+  count_wide(moves && enable[1], transpose_.r_issue(ready[1]), take);
   transpose_.step(pair, moves && enable[1], row, ready[1]);
   return strip_.step(job_, beat, row_side && column_side, rest);
 }
@@ -114,9 +125,32 @@ bool Quant::step_narrow(bool beat, uint32_t rest, bool *take, QuantMark *out) {
     take[c] = serial_.out_valid() && out_ready && leaves.copy == (c == 1);
     out[c] = leaves.mark;
   }
-  const bool ready = serial_.in_ready();
+  const bool ready = serial_.in_ready(), issues = serial_.issues(out_ready);
+  taken_ += pairs_.valid() && ready;
+  issued_[0] += issues;
+  issued_[1] += issues && !job_.amax;
+  for (uint32_t c = 0; c < 2; c++) {
+    // A word of eight scales behind each eighth block.
+    if (take[c]) codes_ += write_.eighth(job_.pair, c) ? 2 : 1;
+  }
   serial_.step(job_, pairs_.valid(), pairs_.out(), out_ready);
   return pairs_.step(job_, beat, ready, rest);
+}
+
+void Quant::add(Accesses *all) const {
+  strip_.add(all);
+  pairs_.add(all);
+  all->writes[UFP4_SRAM_TRANSPOSE] += 16 * stored_[0];
+  all->reads[UFP4_SRAM_TRANSPOSE] += 16 * fetched_[0];
+  all->writes[UFP4_SRAM_TRANSPOSE_OTHERS] += 48 * stored_[1];
+  all->reads[UFP4_SRAM_TRANSPOSE_OTHERS] += 48 * fetched_[1];
+  all->writes[UFP4_SRAM_BLOCKS] += taken_;
+  all->reads[UFP4_SRAM_BLOCKS] += issued_[0];
+  all->writes[UFP4_SRAM_TRANSFORMED] += issued_[1];
+  all->reads[UFP4_SRAM_TRANSFORMED] += issued_[1];
+  all->writes[UFP4_SRAM_OUTPUT] += codes_;
+  if (lanes()) all->reads[UFP4_SRAM_OUTPUT] += 16 * write_wide_.loaded();
+  if (!wide()) all->reads[UFP4_SRAM_OUTPUT] += write_.loaded();
 }
 
 void Quant::look(CoreSigns &signs) const {

@@ -63,6 +63,7 @@ class Quant {
   }
   /** What this cycle is. */
   void look(CoreSigns &signs) const;
+  void add(Accesses *all) const;
   void reset();
   void step(const ufp4_quant_descriptor_t &desc, const Input &in);
 
@@ -70,6 +71,9 @@ class Quant {
   void visit(Visitor &v) {
     v.exact(static_cast<uint32_t>(state_) | errors_.bits() << 4);
     progress_.visit(v);
+    for (uint64_t *count : {&stored_[0], &stored_[1], &fetched_[0], &fetched_[1], &taken_,
+                            &issued_[0], &issued_[1], &codes_})
+      v.count(*count);
     if (state_ == State::kIdle) return;
     load_.visit(v);
     // Of the one that works: the other one stands still, as far behind as there have been strips.
@@ -105,6 +109,7 @@ class Quant {
   /** The pipeline's cycle. @return whether a place in the buffer is free again; *take, *out: what
    * leaves. */
   inline bool step_wide(bool beat, uint32_t rest, bool *take, QuantMark *out);
+  void count_wide(bool row, bool column, const bool *take);
   bool step_narrow(bool beat, uint32_t rest, bool *take, QuantMark *out);
 
   const Shape *shape_;
@@ -120,6 +125,9 @@ class Quant {
   QuantWriteWide write_wide_;
   QuantProgress progress_;
   BusErrors errors_;
+  // Words of one bank of the transpose, of the first lane and, with tiles side by side, of each of
+  // the others; pairs into and out of the narrow engine's blocks; words of codes.
+  uint64_t stored_[2] = {}, fetched_[2] = {}, taken_ = 0, issued_[2] = {}, codes_ = 0;
 };
 
 }  // namespace ufp4::timing

@@ -29,6 +29,21 @@ PairMark QuantPairs::mark(const QuantJob &job, uint32_t rest) const {
   return m;
 }
 
+// A row's pair is in one beat, a column's in two.
+uint32_t QuantPairs::reads(const QuantJob &job) const {
+  const uint32_t k = at_ & 7, line = at_ >> 4 & 15;
+  const bool upper = at_ >> 8 & 1, half = at_ >> 3 & 1;
+  const bool right = copy_ ? upper : half, lower = copy_ ? half : upper;
+  const bool last = tiles_ == (right ? 2u : 1u);
+  if (right && tiles_ == 1) return 0;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < (copy_ ? 2u : 1u); i++) {
+    const uint32_t row = copy_ ? 2 * k + i : line, col = copy_ ? line : 2 * k;
+    count += (lower ? 16 : 0) + row < rows_ && (!last || col <= (job.cols - 1) % 16);
+  }
+  return count;
+}
+
 void QuantPairs::next_tile(const QuantJob &job, bool chunk_done, uint32_t rest) {
   const bool tile_last = tiles_ <= (job.pair ? 2u : 1u);
   const bool last = strip_last(job, rest);
@@ -71,7 +86,11 @@ bool QuantPairs::step(const QuantJob &job, bool beat, bool ready, uint32_t rest)
   if (b_valid_ && c_ready) c_ = b_;
   c_valid_ = b_valid_ || (c_valid_ && !ready);
   b_valid_ = issue || (b_valid_ && !c_ready);
-  if (issue) b_ = mark(job, rest);
+  written_ += beat && arrival_.active();
+  if (issue) {
+    b_ = mark(job, rest);
+    read_ += reads(job);
+  }
   const bool out = issue && advance(job, rest), freed = out || owe_;
   if (out) full_ -= two ? 2 : 1;
   owe_ = out && two;

@@ -54,6 +54,12 @@ class QuantPairs {
     v.place(rows_, kStrips);
     v.exact(b_valid_ | b_.mark.last << 1 | b_.mark.blank << 2 | b_.copy << 3 | c_valid_ << 4 |
             c_.mark.last << 5 | c_.mark.blank << 6 | c_.copy << 7);
+    v.count(written_);
+    v.count(read_);
+  }
+  void add(Accesses *all) const {
+    all->reads[UFP4_SRAM_STRIPS] += read_;
+    all->writes[UFP4_SRAM_STRIPS] += written_;
   }
 
  private:
@@ -67,6 +73,8 @@ class QuantPairs {
     return rows_ <= (job.pair ? 32u : 16u) || rest == (strips_ + 1) % kStripCount;
   }
   PairMark mark(const QuantJob &job, uint32_t rest) const;
+  /** Beats that the pair at hand is read from. */
+  uint32_t reads(const QuantJob &job) const;
   bool advance(const QuantJob &job, uint32_t rest);
   void next_tile(const QuantJob &job, bool chunk_done, uint32_t rest);
 
@@ -77,12 +85,17 @@ class QuantPairs {
   uint32_t full_ = 0, offset_ = 0, tiles_ = 0, rows_ = 0, strips_ = 0;
   uint32_t at_ = 0;  // {upper, line, half, k}
   PairMark b_, c_;
+  uint64_t written_ = 0, read_ = 0;  // beats of its two banks
 };
 
 class QuantSerial {
  public:
   bool in_ready() const {
     return !full_[w_place_];
+  }
+  /** A pair is read in this cycle. */
+  bool issues(bool out_ready) const {
+    return full_[r_place_] && (!out_valid() || out_ready);
   }
   bool out_valid() const {
     return ends_ >> kOut & 1;

@@ -17,6 +17,12 @@ void QuantStrip::start(const QuantJob &job) {
   rows_ = job.rows;
 }
 
+bool QuantStrip::here(const QuantJob &job) const {
+  if (row_ >= rows_ || (half_ && tiles_ == 1)) return false;
+  const uint32_t first = beat_ * shape_->bus_bytes / (job.f32 ? 4 : 2);
+  return tiles_ != (half_ ? 2u : 1u) || first <= (job.cols - 1) % 16;
+}
+
 void QuantStrip::advance(const QuantJob &job, const Read &r) {
   if (!r.beat_last) {
     beat_++;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "timing/accesses.h"
 #include "timing/quant/quant_walk.h"
 
 namespace ufp4::timing {
@@ -52,9 +53,17 @@ class QuantStrip {
     v.place(rows_, kStrips);
     v.exact(b_valid_ | b_finish_ << 1 | b_.last << 2 | b_.blank << 3 | c_valid_ << 4 |
             c_.last << 5 | c_.blank << 6);
+    v.count(written_);
+    v.count(read_);
+  }
+  void add(Accesses *all) const {
+    all->reads[UFP4_SRAM_STRIPS] += read_;
+    all->writes[UFP4_SRAM_STRIPS] += written_;
   }
 
  private:
+  /** Whether the tensor has numbers in the beat at hand. */
+  bool here(const QuantJob &job) const;
   /** What this cycle reads. */
   struct Read {
     bool issue, beat_last, rows_end, chunk_done, chunk_out, tile_last;
@@ -69,6 +78,7 @@ class QuantStrip {
   bool strip_ended_ = false;
   bool half_ = false, b_valid_ = false, b_finish_ = false, c_valid_ = false;
   QuantMark b_, c_;
+  uint64_t written_ = 0, read_ = 0;  // beats of the buffer
 };
 
 class QuantTranspose {
@@ -82,6 +92,10 @@ class QuantTranspose {
   }
   const QuantMark &out() const {
     return c_;
+  }
+  /** A column is read in this cycle. */
+  bool r_issue(bool out_ready) const {
+    return full_[r_tile_] && b_ready(out_ready);
   }
   void reset();
   void step(bool pair, bool take, const QuantMark &in, bool out_ready);
@@ -101,9 +115,6 @@ class QuantTranspose {
   }
   static bool is_last(bool pair, uint32_t line) {
     return pair ? line == 63 : (line >> 1 & 15) == 15;
-  }
-  bool r_issue(bool out_ready) const {
-    return full_[r_tile_] && b_ready(out_ready);
   }
   bool r_finish(bool pair, bool out_ready) const {
     return r_issue(out_ready) && is_last(pair, r_line_);
@@ -148,7 +159,9 @@ inline bool QuantStrip::step(const QuantJob &job, bool beat, bool row_ready, uin
   c_valid_ = (b_valid_ && c_ready && b_finish_) || (c_valid_ && !row_ready);
   if (b_valid_ && c_ready && b_finish_) c_ = b_;
   b_valid_ = r.issue || (b_valid_ && !c_ready);
+  written_ += beat && arrival_.active();
   if (r.issue) {
+    read_ += here(job);
     b_ = r.mark;
     b_finish_ = r.beat_last;
     advance(job, r);

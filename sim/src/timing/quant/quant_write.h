@@ -45,8 +45,17 @@ class QuantWrite {
   bool step(const QuantJob &job, const bool *take, const QuantMark *in, bool req_ready,
             bool dat_ready);
 
+  /** Whether the block that comes is the eighth of its half of a unit. */
+  bool eighth(bool pair, uint32_t copy) const {
+    return (block_of(pair, in_count_[copy]) & 7) == 7;
+  }
+  uint64_t loaded() const {
+    return loaded_;
+  }
+
   template <typename Visitor>
   void visit(Visitor &v) {
+    v.count(loaded_);
     for (uint32_t c = 0; c < 2; c++) {
       v.exact(in_count_[c] | out_unit_[c] << 8 | full_[c] << 12 | (last_[c] & full_[c]) << 16 |
               (blank_[c] & full_[c]) << 20);
@@ -88,6 +97,7 @@ class QuantWrite {
   uint32_t units_ = 0, done_ = 0, beat_ = 0;
   bool busy_ = false, copy_ = false, scales_ = false, asked_ = false, all_ = false,
        dat_valid_ = false;
+  uint64_t loaded_ = 0;  // beats, of codes and scales
 };
 
 class QuantProgress {
@@ -141,6 +151,7 @@ inline bool QuantWrite::step(const QuantJob &job, const bool *take, const QuantM
   const uint32_t full[2] = {full_[0], full_[1]};
   asked_ = asked_ || req_ready;
   beat_ += load;
+  loaded_ += load;
   all_ = loaded;
   dat_valid_ = load || (dat_valid_ && !dat_ready);
   if (!was_busy || phase_end || over) {

@@ -37,8 +37,14 @@ class QuantWriteWide {
    */
   bool step(const bool *take, const QuantMark *in, bool req_ready, bool dat_ready);
 
+  /** Of units, whose 16 blocks are read at once. */
+  uint64_t loaded() const {
+    return loaded_;
+  }
+
   template <typename Visitor>
   void visit(Visitor &v) {
+    v.count(loaded_);
     for (uint32_t c = 0; c < 2; c++) {
       v.exact(in_count_[c] | ask_[c] << 8 | filled_[c] << 12 | waiting_[c] << 16 | last_[c] << 20);
       v.exact(blank_[c]);
@@ -48,7 +54,7 @@ class QuantWriteWide {
     v.exact(busy_ | copy_ << 1 | scales_ << 2 | dat_valid_ << 3 | done_ << 4 | first_ << 6 |
             beat_ << 8);
     notes_.visit(v, [&v](Note &note) {
-      v.exact(note.copy | note.empty << 1 | note.release << 2 | note.beats << 3);
+      v.exact(note.copy | note.empty << 1 | note.release << 2 | note.scales << 3 | note.beats << 4);
     });
   }
 
@@ -56,7 +62,7 @@ class QuantWriteWide {
   static constexpr uint32_t kSlots = 4, kPageUnits = kPage / UFP4_PANEL_CODE_BYTES;
   /** Of a request, for its beats. */
   struct Note {
-    bool copy, empty, release;
+    bool copy, empty, release, scales;
     uint32_t beats;
   };
 
@@ -86,6 +92,7 @@ class QuantWriteWide {
   QuantIndex index_[2];
   Ring<Note, 4> notes_;
   bool busy_ = false, copy_ = false, scales_ = false, dat_valid_ = false;
+  uint64_t loaded_ = 0;  // units, whose codes were read
 };
 
 // In every cycle, and so here.
@@ -126,6 +133,7 @@ inline void QuantWriteWide::load(bool dat_ready) {
   if (!note.empty) {
     if (!moves) return;
     dat_valid_ = true;
+    loaded_ += !note.scales;
     if (++beat_ != note.beats) return;
   }
   beat_ = 0;
@@ -142,7 +150,7 @@ inline bool QuantWriteWide::step(const bool *take, const QuantMark *in, bool req
   const bool codes_end = req_ready && !scales_ && end;
   const bool ask_end = over || (req_ready && scales_ && (joined() || after == units()));
   const bool others[2] = {waiting_[0] > (busy_ && at == 0), waiting_[1] > (busy_ && at == 1)};
-  const Note note{copy_, over, ask_end, after - first_};
+  const Note note{copy_, over, ask_end, scales_, after - first_};
   load(dat_ready);
   if (req_ready || over) notes_.push(note);
   if (codes_end) {
