@@ -14,7 +14,9 @@ namespace emulated {
 
 emulated_counts_t counts;
 std::mutex counting;
-thread_local int device;
+thread_local int device, context = NO_CONTEXT;
+thread_local cudaError_t failed = cudaSuccess;
+thread_local bool relaxed;
 
 namespace {
 
@@ -37,12 +39,24 @@ void demand_loaded(cudaStream_t stream, const void *kernel) {
   abort();
 }
 
+void demand_no_capture() {
+  const std::lock_guard<std::mutex> lock(counting);
+  counts.broken_captures += !captured.empty() && !relaxed;
+}
+
 void queue(cudaStream_t stream, const std::function<void()> &work) {
   {
     const std::lock_guard<std::mutex> lock(counting);
+    if (weather.failing_work > 0 && --weather.failing_work == 0) {
+      failed = cudaErrorLaunchFailure;
+      return;
+    }
+    // The default stream would have to wait for the one that is captured.
+    counts.broken_captures += stream == nullptr && !captured.empty();
+    counts.contexts |= (uint64_t)1 << gpu();
     counts.works++;
     counts.works_on_default += stream == nullptr;
-    counts.works_on_gpu_1 += device == 1;
+    counts.works_on_gpu_1 += gpu() == 1;
     if (captured.count(stream) != 0) {
       kept[stream].push_back(work);
       return;
@@ -53,6 +67,13 @@ void queue(cudaStream_t stream, const std::function<void()> &work) {
 }
 
 }  // namespace emulated
+
+cudaError_t gpu_context_open(int device, gpu_context_t *out) {
+  const std::lock_guard<std::mutex> lock(emulated::counting);
+  emulated::counts.contexts |= (uint64_t)1 << device;
+  *out = device;
+  return cudaSuccess;
+}
 
 extern "C" __attribute__((visibility("default"))) void emulated_counts_taken(
     emulated_counts_t *out) {

@@ -22,14 +22,15 @@
 
 typedef decltype(&emulated::encode_matrix) gpu_encode_t;
 GPU gpu_encode_t gpu_find_encode() {
-  return emulated::encode_matrix;
+  return emulated::weather.no_copy_engine ? nullptr : emulated::encode_matrix;
 }
 
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorMemoryAllocation = 2,
   cudaErrorNoDevice = 100,
-  cudaErrorInvalidDevice = 101
+  cudaErrorInvalidDevice = 101,
+  cudaErrorLaunchFailure = 719
 };
 typedef struct CUstream_st *cudaStream_t;
 
@@ -38,7 +39,20 @@ namespace emulated {
 /** What the runtime was asked for; for tests. */
 extern emulated_counts_t counts;
 extern std::mutex counting;
-extern thread_local int device;
+/** The thread's GPU where it has no context, and the GPU of the one it has, or NO_CONTEXT. */
+enum { NO_CONTEXT = -1 };
+extern thread_local int device, context;
+/** Of a launch, until it is asked for. */
+extern thread_local cudaError_t failed;
+extern thread_local bool relaxed;
+/** What waits or allocates: while a stream is captured only a relaxed thread may. */
+void demand_no_capture();
+
+/** CUDA's runtime makes a context where the thread has none. */
+inline int gpu() {
+  if (context == NO_CONTEXT) context = device;
+  return context;
+}
 
 inline void count(uint64_t *what, uint64_t by) {
   const std::lock_guard<std::mutex> lock(counting);
@@ -62,8 +76,30 @@ void queue_kernel(cudaStream_t stream, dim3 grid, dim3 block, size_t shared_byte
 
 }  // namespace emulated
 
+typedef int gpu_context_t;
+cudaError_t gpu_context_open(int device, gpu_context_t *out);
+GPU void gpu_context_close(int) {}
+GPU cudaError_t gpu_context_current(gpu_context_t *out) {
+  *out = emulated::context;
+  return cudaSuccess;
+}
+GPU cudaError_t gpu_context_set(gpu_context_t context) {
+  if (emulated::weather.stuck) return cudaErrorInvalidDevice;
+  emulated::context = context;
+  return cudaSuccess;
+}
+
+enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeRelaxed = 2 };
+GPU cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
+  const bool before = emulated::relaxed;
+  emulated::relaxed = *mode == cudaStreamCaptureModeRelaxed;
+  *mode = before ? cudaStreamCaptureModeRelaxed : cudaStreamCaptureModeGlobal;
+  return cudaSuccess;
+}
+
 template <typename KERNEL>
 cudaError_t gpu_preload(KERNEL *kernel) {
+  emulated::demand_no_capture();
   emulated::load((const void *)kernel);
   return cudaSuccess;
 }
@@ -83,26 +119,27 @@ struct cudaDeviceProp {
 };
 
 GPU const char *cudaGetErrorString(cudaError_t error) {
-  return error == cudaErrorMemoryAllocation ? "out of memory" : "no error";
+  return error == cudaErrorMemoryAllocation ? "out of memory"
+         : error == cudaErrorLaunchFailure  ? "unspecified launch failure"
+                                            : "no error";
 }
 GPU cudaError_t cudaGetLastError() {
-  return cudaSuccess;
-}
-GPU cudaError_t cudaPeekAtLastError() {
-  return cudaSuccess;
+  const cudaError_t error = emulated::failed;
+  emulated::failed = cudaSuccess;
+  return error;
 }
 GPU cudaError_t cudaGetDeviceCount(int *count) {
   *count = 2;
   return cudaSuccess;
 }
 GPU cudaError_t cudaGetDevice(int *out) {
-  *out = emulated::device;
+  *out = emulated::context != emulated::NO_CONTEXT ? emulated::context : emulated::device;
   return cudaSuccess;
 }
 GPU cudaError_t cudaSetDevice(int device) {
   if (emulated::weather.stuck) return cudaErrorInvalidDevice;
   emulated::device = device;
-  return cudaSuccess;
+  return gpu_context_open(device, &emulated::context);
 }
 GPU cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int) {
   *out = cudaDeviceProp();
@@ -127,11 +164,13 @@ GPU cudaError_t cudaRuntimeGetVersion(int *version) {
   return cudaSuccess;
 }
 GPU cudaError_t cudaMalloc(void **out, size_t bytes) {
+  emulated::demand_no_capture();
   emulated::count(&emulated::counts.allocations, 1);
   *out = calloc((bytes + 127) / 128, 128);
   return *out != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 GPU cudaError_t cudaFree(void *memory) {
+  emulated::demand_no_capture();
   emulated::count(&emulated::counts.allocations, 1);
   free(memory);
   return cudaSuccess;
@@ -143,13 +182,33 @@ GPU cudaError_t cudaMemset(void *memory, int value, size_t bytes) {
 }
 GPU cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream) {
   emulated::queue(stream, [=] { memset(memory, value, bytes); });
-  return cudaSuccess;
+  return cudaGetLastError();
 }
 GPU cudaError_t cudaMemcpy(void *target, const void *from, size_t bytes, cudaMemcpyKind kind) {
+  emulated::demand_no_capture();
   emulated::count(&emulated::counts.synchronizations, 1);
   if (kind == cudaMemcpyHostToDevice) emulated::count(&emulated::counts.bytes_to_device, bytes);
   if (kind == cudaMemcpyDeviceToHost) emulated::count(&emulated::counts.bytes_to_host, bytes);
   memcpy(target, from, bytes);
+  return cudaSuccess;
+}
+GPU cudaError_t cudaMemcpyAsync(void *target, const void *from, size_t bytes, cudaMemcpyKind kind,
+                                cudaStream_t) {
+  return cudaMemcpy(target, from, bytes, kind);
+}
+enum { cudaStreamNonBlocking = 1 };
+GPU cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned) {
+  emulated::demand_no_capture();
+  *out = (cudaStream_t)malloc(1);
+  return cudaSuccess;
+}
+GPU cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  emulated::demand_no_capture();
+  emulated::count(&emulated::counts.synchronizations, 1);
+  return cudaSuccess;
+}
+GPU cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  free(stream);
   return cudaSuccess;
 }
 GPU cudaError_t cudaDeviceSynchronize() {

@@ -18,6 +18,8 @@ typedef struct {
   int reciprocal_places;  ///< that approximate reciprocals are off: -1, 0 or 1
   int restless;           ///< each work waits a moment, so that those of several host threads mix
   int stuck;              ///< the thread's device cannot be changed
+  int failing_work;       ///< counted down by works: that which brings it to 0 is not queued
+  int no_copy_engine;     ///< the driver does not describe matrices to it
   int fault;  ///< something that is wrong, to test the tests: EMULATED_FAULT_*; 0: nothing
 } emulated_weather_t;
 
@@ -56,6 +58,9 @@ typedef struct {
   uint64_t works;             ///< kernels and asynchronous sets
   uint64_t works_on_default;  ///< of these, on the default stream
   uint64_t works_on_gpu_1;    ///< of these, on the second GPU
+  uint64_t contexts;          ///< a bit for each GPU on which one was made, or was there and used
+  /** What CUDA takes from no thread while another captures, and ends that capture. */
+  uint64_t broken_captures;
 } emulated_counts_t;
 #define EMULATED_COUNTS_SYMBOL "emulated_counts_taken"
 typedef void (*emulated_counts_taken_t)(emulated_counts_t *out);

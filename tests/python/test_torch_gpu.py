@@ -41,6 +41,8 @@ class Counts(ctypes.Structure):
             "works",
             "works_on_default",
             "works_on_gpu_1",
+            "contexts",
+            "broken_captures",
         )
     ]
 

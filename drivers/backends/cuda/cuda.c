@@ -79,10 +79,11 @@ static ufp4_status_t cuda_info(state_t *state, ufp4_device_info_t *info) {
   info->has_cycles = 0;
   ufp4_cuda_description_t gpu;
   ufp4_cuda_describe(state, &gpu);
-  snprintf(info->hardware, sizeof info->hardware,
-           "%.160s, compute capability %d.%d, driver for CUDA %d.%d, built with %d.%d", gpu.name,
-           gpu.major, gpu.minor, gpu.driver_version / 1000, gpu.driver_version % 1000 / 10,
-           gpu.runtime_version / 1000, gpu.runtime_version % 1000 / 10);
+  snprintf(
+      info->hardware, sizeof info->hardware,
+      "%.80s, compute capability %d.%d, driver for CUDA %d.%d, built with %d.%d, kernels by %s",
+      gpu.name, gpu.major, gpu.minor, gpu.driver_version / 1000, gpu.driver_version % 1000 / 10,
+      gpu.runtime_version / 1000, gpu.runtime_version % 1000 / 10, gpu.kernels);
   return UFP4_OK;
 }
 

@@ -47,10 +47,12 @@ cudaError_t fill_description(int device, ufp4_cuda_description_t *out) {
   return cudaSuccess;
 }
 
-ufp4_status_t open_device(int device, ufp4_message_t *message, ufp4_cuda_t **out) {
+ufp4_status_t open_device(int device, gpu_context_t context, ufp4_message_t *message,
+                          ufp4_cuda_t **out) {
   ufp4_cuda_t *cuda = (ufp4_cuda_t *)calloc(1, sizeof *cuda);
   if (cuda == nullptr) return fail(message, UFP4_ERROR_MEMORY, "cuda: the host is out of memory");
   cuda->device = device;
+  cuda->context = context;
   cudaError_t error = fill_description(device, &cuda->description);
   if (error == cudaSuccess) error = prepare_kernels(cuda);
   if (error == cudaSuccess) error = preload_quantizer();
@@ -87,12 +89,21 @@ UFP4_EXPORT ufp4_status_t ufp4_cuda_open(int device, ufp4_cuda_t **out, ufp4_mes
     return fail(message, UFP4_ERROR_DEVICE, "cuda: there is no GPU %d; there are %d", device,
                 count);
   }
-  const on_device_t on(device);
-  const ufp4_status_t status = check(message, on.error, "device");
-  return status != UFP4_OK ? status : open_device(device, message, out);
+  const beside_captures_t beside;
+  gpu_context_t context;
+  ufp4_status_t status = check(message, gpu_context_open(device, &context), "device");
+  if (status != UFP4_OK) return status;
+  {
+    const on_device_t on(context);
+    status = check(message, on.error, "device");
+    if (status == UFP4_OK) status = open_device(device, context, message, out);
+  }
+  if (status != UFP4_OK) gpu_context_close(device);
+  return status;
 }
 
 UFP4_EXPORT void ufp4_cuda_close(ufp4_cuda_t *cuda) {
+  if (cuda != nullptr) gpu_context_close(cuda->device);
   free(cuda);
 }
 
@@ -194,7 +205,7 @@ ufp4_status_t gemm(const ufp4_cuda_t *cuda, const ufp4_cuda_choice_t *choice,
   const ufp4_cuda_gemm_t job = gemm_job(*choice, *a, *b, *how, d, d_ld);
   status = check_workspace(call, multiply_workspace(cuda, &job));
   if (status != UFP4_OK) return status;
-  const on_device_t on(cuda->device);
+  const on_device_t on(cuda->context);
   status = check(call->message, on.error, "device");
   if (status != UFP4_OK) return status;
   const queue_t queue = {cuda, call->stream, call->message};

@@ -15,6 +15,7 @@ enum { SIDES = 2 };
 /** Calls of ufp4_cuda.h take it as const: what they read of it does not change. */
 struct ufp4_cuda {
   int device;  ///< as CUDA counts
+  gpu_context_t context;
   ufp4_cuda_description_t description;
   int has_warpgroups;   ///< the GPU has wgmma, and this library code for it
   gpu_encode_t encode;  ///< describes a matrix to the copy engine; where has_warpgroups
@@ -93,19 +94,31 @@ size_t workspace_bytes(const workspace_t &counted) {
   return counted.used + WORKSPACE_ALIGN;
 }
 
-/** For the calling thread, the GPU while this lives, and then again the one before. Where there is
- * an error, work would go to another GPU. */
+/** For the calling thread, the GPU while this lives, and then again what was before, be it none.
+ * Where there is an error, work would go to another GPU. */
 struct on_device_t {
-  int before;
+  gpu_context_t before;
   bool moved;
   cudaError_t error;
-  explicit on_device_t(int device) : before(-1), moved(false), error(cudaGetDevice(&before)) {
-    if (error != cudaSuccess || before == device) return;
-    error = cudaSetDevice(device);
+  explicit on_device_t(gpu_context_t context)
+      : before(), moved(false), error(gpu_context_current(&before)) {
+    if (error != cudaSuccess || before == context) return;
+    error = gpu_context_set(context);
     moved = error == cudaSuccess;
   }
   ~on_device_t() {
-    if (moved) (void)cudaSetDevice(before);
+    if (moved) (void)gpu_context_set(before);
+  }
+};
+
+/** While this lives the calling thread may allocate and wait although another captures a stream. */
+struct beside_captures_t {
+  cudaStreamCaptureMode mode;
+  beside_captures_t() : mode(cudaStreamCaptureModeRelaxed) {
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
+  }
+  ~beside_captures_t() {
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
   }
 };
 

@@ -49,16 +49,29 @@ GPU_KERNEL void code_kernel(int32_t *has_warpgroups) {
   if (threadIdx.x == 0) *has_warpgroups = GPU_HAS_WARPGROUPS;
 }
 
+/** On a stream of its own: the default one takes no work while another is captured. */
 cudaError_t ask_code(int32_t *has_warpgroups) {
   void *answer = nullptr;
+  cudaStream_t stream = nullptr;
   cudaError_t error = cudaMalloc(&answer, sizeof *has_warpgroups);
   if (error != cudaSuccess) return error;
-  GPU_LAUNCH(nullptr, code_kernel, dim3(1), 32, 0, (int32_t *)answer);
-  error = cudaGetLastError();
-  if (error == cudaSuccess)
-    error = cudaMemcpy(has_warpgroups, answer, sizeof *has_warpgroups, cudaMemcpyDeviceToHost);
+  error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  if (error == cudaSuccess) {
+    GPU_LAUNCH(stream, code_kernel, dim3(1), 32, 0, (int32_t *)answer);
+    error = cudaGetLastError();
+    if (error == cudaSuccess)
+      error = cudaMemcpyAsync(has_warpgroups, answer, sizeof *has_warpgroups,
+                              cudaMemcpyDeviceToHost, stream);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
+    (void)cudaStreamDestroy(stream);
+  }
   (void)cudaFree(answer);
   return error;
+}
+
+/** In words, where kernels are the slower ones of compute capability 9.0. */
+void say_kernels(ufp4_cuda_t *cuda, const char *why) {
+  snprintf(cuda->description.kernels, sizeof cuda->description.kernels, "%s", why);
 }
 
 /** wgmma is compute capability 9.0's alone, and in this library only where it was built for sm_90a.
@@ -66,14 +79,23 @@ cudaError_t ask_code(int32_t *has_warpgroups) {
 cudaError_t prepare_kernels(ufp4_cuda_t *cuda) {
   int32_t code = 0;
   cudaError_t error = allow_all_shared();
+  say_kernels(cuda, "warps");
   if (error == cudaSuccess) error = preload_gemm();
   if (error != cudaSuccess || cuda->description.major != 9 || cuda->description.minor != 0)
     return error;
   error = ask_code(&code);
-  if (error != cudaSuccess || !code) return error;
+  if (error != cudaSuccess) return error;
+  if (!code) {
+    say_kernels(cuda, "warps, which are slower: the library has no code for 90a");
+    return cudaSuccess;
+  }
   cuda->encode = gpu_find_encode();
-  if (cuda->encode == nullptr) return cudaSuccess;
+  if (cuda->encode == nullptr) {
+    say_kernels(cuda, "warps, which are slower: the driver has no cuTensorMapEncodeTiled");
+    return cudaSuccess;
+  }
   cuda->has_warpgroups = 1;
+  say_kernels(cuda, "warpgroups");
   error = GPU_ALLOW_SHARED(fp32_kernel, fp32_ring_t::SHARED_BYTES);
   if (error == cudaSuccess) error = GPU_ALLOW_SHARED(exact_kernel, exact_ring_t::SHARED_BYTES);
   if (error == cudaSuccess) error = gpu_preload(fp32_kernel);

@@ -261,7 +261,7 @@ ufp4_status_t quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in, const u
   ufp4_status_t status =
       check_quantize(cuda, in, how, out, copies, flags, call, quantize_bytes(), amax);
   if (status != UFP4_OK) return status;
-  const on_device_t on(cuda->device);
+  const on_device_t on(cuda->context);
   status = check(call->message, on.error, "device");
   if (status != UFP4_OK) return status;
   const queue_t queue = {cuda, call->stream, call->message};

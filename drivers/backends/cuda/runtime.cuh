@@ -14,20 +14,55 @@
 /** Describes a matrix to the copy engine. */
 typedef decltype(&cuTensorMapEncodeTiled) gpu_encode_t;
 
-/** The driver's, found at run time, so that nothing is linked with it. */
-inline gpu_encode_t gpu_find_encode() {
+/** A function of the driver, found at run time, so that nothing is linked with it. */
+inline void *gpu_find(const char *name) {
   void *function = nullptr;
   cudaDriverEntryPointQueryResult found;
 #if CUDART_VERSION >= 12050
-  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function,
-                                                             12000, cudaEnableDefault, &found);
-#else
   const cudaError_t error =
-      cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found);
+      cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found);
+#else
+  const cudaError_t error = cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found);
 #endif
-  if (error == cudaSuccess && found == cudaDriverEntryPointSuccess) return (gpu_encode_t)function;
+  if (error == cudaSuccess && found == cudaDriverEntryPointSuccess) return function;
   (void)cudaGetLastError();
   return nullptr;
+}
+
+inline gpu_encode_t gpu_find_encode() {
+  return (gpu_encode_t)gpu_find("cuTensorMapEncodeTiled");
+}
+
+/** The context that all of CUDA's runtime shares on a GPU. It is made current by the driver:
+ * cudaSetDevice would make one on the GPU that the thread goes back to, where there is none. */
+typedef CUcontext gpu_context_t;
+
+inline cudaError_t gpu_context_open(int device, gpu_context_t *out) {
+  const auto find = (decltype(&cuDeviceGet))gpu_find("cuDeviceGet");
+  const auto retain = (decltype(&cuDevicePrimaryCtxRetain))gpu_find("cuDevicePrimaryCtxRetain");
+  CUdevice number;
+  if (find == nullptr || retain == nullptr) return cudaErrorInitializationError;
+  if (find(&number, device) != CUDA_SUCCESS) return cudaErrorInvalidDevice;
+  return retain(out, number) == CUDA_SUCCESS ? cudaSuccess : cudaErrorDevicesUnavailable;
+}
+
+inline void gpu_context_close(int device) {
+  const auto find = (decltype(&cuDeviceGet))gpu_find("cuDeviceGet");
+  const auto release = (decltype(&cuDevicePrimaryCtxRelease))gpu_find("cuDevicePrimaryCtxRelease");
+  CUdevice number;
+  if (find != nullptr && release != nullptr && find(&number, device) == CUDA_SUCCESS)
+    (void)release(number);
+}
+
+inline cudaError_t gpu_context_current(gpu_context_t *out) {
+  static const auto get = (decltype(&cuCtxGetCurrent))gpu_find("cuCtxGetCurrent");
+  return get != nullptr && get(out) == CUDA_SUCCESS ? cudaSuccess : cudaErrorDeviceUninitialized;
+}
+
+inline cudaError_t gpu_context_set(gpu_context_t context) {
+  static const auto set = (decltype(&cuCtxSetCurrent))gpu_find("cuCtxSetCurrent");
+  return set != nullptr && set(context) == CUDA_SUCCESS ? cudaSuccess
+                                                        : cudaErrorDeviceUninitialized;
 }
 
 /** Queues a kernel on a stream; its errors come with the next cudaGetLastError(). */

@@ -91,7 +91,7 @@ static void write_device(FILE *file, const ufp4_backend_state_t *state, int argc
           gpu.runtime_version % 1000 / 10, UFP4_VERSION_MAJOR, UFP4_VERSION_MINOR,
           UFP4_VERSION_PATCH);
   for (int i = 1; i < argc; i++) fprintf(file, " %s", argv[i]);
-  fputc('\n', file);
+  fprintf(file, "\nkernels %s\n", gpu.kernels);
 }
 
 static ufp4_status_t write_hashes(FILE *file, const choices_t *choices, const engine_t *engine) {
