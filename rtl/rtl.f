@@ -61,6 +61,7 @@ array/ufp4_pe_words.sv
 array/ufp4_array_words.sv
 array/ufp4_array.sv
 array/ufp4_tile_walk.sv
+array/ufp4_chunk_walk.sv
 array/ufp4_load_request.sv
 array/ufp4_load_write.sv
 array/ufp4_load.sv

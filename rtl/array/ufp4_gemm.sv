@@ -80,6 +80,9 @@ module ufp4_gemm #(
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
   localparam int unsigned FeedWidth = TileWidthA + TileWidthB + (Exact ? 4 : Nv ? 5 : 6);
+  // Chunks begin at multiples of this many blocks: a beat of scales, a pair of E8M0, a group of nv.
+  localparam int unsigned ChunkStepLeast = Nv ? 4 : 2;
+  localparam int unsigned ChunkStep = (BusBytes / 16 > ChunkStepLeast) ? BusBytes / 16 : ChunkStepLeast;
   // Of the form of a PE: its stages, the cycles after which a sum can be loaded again, and how many PEs a side share the
   // registers that pass an operand on.
   localparam int unsigned PeStages = ufp4_pe_pkg::stages(Target, Contract);
@@ -122,6 +125,7 @@ module ufp4_gemm #(
     .TileRows(TileRows),
     .TileCols(TileCols),
     .Chunk(Chunk),
+    .ChunkStep(ChunkStep),
     .LoadBytes(LoadBytes),
     .BusBytes(BusBytes),
     .CountWidth(CountWidth)
@@ -167,6 +171,7 @@ module ufp4_gemm #(
     .TileRows(TileRows),
     .TileCols(TileCols),
     .Chunk(Chunk),
+    .ChunkStep(ChunkStep),
     .CountWidth(CountWidth),
     .Contract(Contract),
     .Lanes(Lanes),

@@ -12,6 +12,7 @@ module ufp4_load #(
   parameter int unsigned TileRows = 8,
   parameter int unsigned TileCols = 8,
   parameter int unsigned Chunk = 16,
+  parameter int unsigned ChunkStep = 4,
   parameter int unsigned LoadBytes = 64,
   parameter int unsigned BusBytes = 64,
   parameter int unsigned CountWidth = 5,
@@ -75,6 +76,7 @@ module ufp4_load #(
     .TileM(Rows * TileRows),
     .TileN(Cols * TileCols),
     .Chunk(Chunk),
+    .ChunkStep(ChunkStep),
     .BusBytes(LoadBytes),
     .GroupWidth(GroupWidth)
   ) u_request (

@@ -2,7 +2,7 @@
 // Asks for operands: for every macro-tile and chunk of k blocks, the panel groups of A and B that exist, in the
 // order A0, B0, B1, .. B(last), A1, .. A(last), for each group its scales, then its codes.
 //
-// A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each
+// Chunks are those of ufp4_chunk_walk. A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each
 // request goes a note for ufp4_load_write: {slot, side (1: B), codes, first group, beats}. Memory layout:
 // docs/ip/architecture.md, "Operands in memory".
 // panels_held_i (A, B): only the first panels_i row groups of that operand may be asked for; held_o: that is what the
@@ -14,6 +14,7 @@ module ufp4_load_request #(
   parameter int unsigned TileM = 128,
   parameter int unsigned TileN = 128,
   parameter int unsigned Chunk = 16,
+  parameter int unsigned ChunkStep = 4,
   parameter int unsigned BusBytes = 64,
   parameter int unsigned GroupWidth = 3,
   localparam int unsigned NoteWidth = 13
@@ -67,19 +68,26 @@ module ufp4_load_request #(
   logic [16:0] k_d, k_q;
   logic [32:0] tile_a_d, tile_a_q, tile_b_d, tile_b_q, at_a_d, at_a_q, at_b_d, at_b_q;
 
-  logic [16:0] k_blocks, k_left;
+  logic last_group_a, last_group_b, fire, end_chunk, end_tile, last_chunk, unused_first;
+  logic [16:0] unused_left;
   logic [8:0] blocks;
-  assign k_blocks = 17'((desc_i.k + 32'd15) >> 4);
-  assign k_left = k_blocks - k_q;
-  assign blocks = (k_left > 17'(Chunk)) ? 9'(Chunk) : k_left[8:0];
+  ufp4_chunk_walk #(.Chunk(Chunk), .Step(ChunkStep)) u_chunks (
+    .clk_i,
+    .start_i,
+    .k_blocks_i(17'((desc_i.k + 32'd15) >> 4)),
+    .next_i(end_chunk),
+    .left_o(unused_left),
+    .blocks_o(blocks),
+    .first_o(unused_first),
+    .last_o(last_chunk)
+  );
 
-  logic last_group_a, last_group_b, fire, end_chunk, end_tile;
   assign last_group_a = RowsWidth'(group_q) == RowsWidth'((rows - 1'b1) >> 4);
   assign last_group_b = ColsWidth'(group_q) == ColsWidth'((cols - 1'b1) >> 4);
   assign fire = rd_req_o.valid & rd_req_ready_i;
   assign end_chunk = fire & codes_q &
                      (side_q ? (last_group_b & (rows <= RowsWidth'(16))) : ((group_q != 0) & last_group_a));
-  assign end_tile = end_chunk & (k_left <= 17'(Chunk));
+  assign end_tile = end_chunk & last_chunk;
   assign next_tile = end_tile;
   assign loading_o = active_q;
   assign tiles_o = tiles_q;
@@ -148,7 +156,7 @@ module ufp4_load_request #(
       slot_d = ~slot_q;
       side_d = 1'b0;
       group_d = '0;
-      k_d = k_q + 17'(Chunk);
+      k_d = k_q + 17'(blocks);
       if (end_tile) begin
         active_d = ~(last_tile | stop_i);
         k_d = '0;

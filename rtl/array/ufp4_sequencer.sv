@@ -18,6 +18,7 @@ module ufp4_sequencer #(
   parameter int unsigned TileRows = 8,
   parameter int unsigned TileCols = 8,
   parameter int unsigned Chunk = 16,
+  parameter int unsigned ChunkStep = 4,
   parameter int unsigned CountWidth = 5,
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   parameter int unsigned Lanes = 16,
@@ -101,28 +102,36 @@ module ufp4_sequencer #(
   logic active_d, active_q, slot_d, slot_q, parity_d, parity_q, claimed_d, claimed_q;
   logic [1:0] full_d, full_q;
   logic [2:0] tiles_d, tiles_q;
-  logic [16:0] k_d, k_q;
   logic [TileWidthA-1:0] tile_a_d, tile_a_q;
   logic [TileWidthB-1:0] tile_b_d, tile_b_q;
   logic [BlockWidth-1:0] block_d, block_q;
 
+  logic first_chunk, last_chunk, end_chunk;
   logic [16:0] k_blocks, k_left;
+  logic [8:0] blocks;
   assign k_blocks = 17'((desc_i.k + 32'd15) >> 4);
-  assign k_left = k_blocks - k_q;
+  ufp4_chunk_walk #(.Chunk(Chunk), .Step(ChunkStep)) u_chunks (
+    .clk_i,
+    .start_i,
+    .k_blocks_i(k_blocks),
+    .next_i(end_chunk),
+    .left_o(k_left),
+    .blocks_o(blocks),
+    .first_o(first_chunk),
+    .last_o(last_chunk)
+  );
 
   // Ends of the loops. padding: the last group of four has no such block.
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
-  logic [16:0] last_place;
-  logic padding, last_block, last_b, last_a, last_chunk, first_chunk, single;
+  logic [8:0] last_place;
+  logic padding, last_block, last_b, last_a, single;
   logic [RowsWidth-1:0] end_a;
   logic [ColsWidth-1:0] end_b;
   assign end_a = (RowsWidth'(tile_a_q) + 1'b1) * RowsWidth'(Rows);
   assign end_b = (ColsWidth'(tile_b_q) + 1'b1) * ColsWidth'(Cols);
-  assign last_chunk = k_left <= 17'(Chunk);
-  assign last_place = (k_left - 17'd1) | (Nv ? 17'd3 : 17'd0);
+  assign last_place = (blocks - 9'd1) | (Nv ? 9'd3 : 9'd0);
   assign padding = Nv & last_chunk & (17'(block_q) >= k_left);
-  assign first_chunk = k_q == 0;
-  assign last_block = last_chunk ? (17'(block_q) == last_place) : (&block_q);
+  assign last_block = 9'(block_q) == last_place;
   assign last_b = end_b >= cols;
   assign last_a = end_a >= rows;
   assign single = (rows <= RowsWidth'(Rows)) & (cols <= ColsWidth'(Cols));
@@ -141,7 +150,7 @@ module ufp4_sequencer #(
   assign lanes_a = LaneWidthA'(least(16 * ((32'(rows) + 15) / 16) - Rows * 32'(tile_a_q), Rows));
   assign lanes_b = LaneWidthB'(least(16 * 32'(groups_b) - Cols * 32'(tile_b_q), Cols));
 
-  logic returned, many_chunks, bank, operands_here, bank_free, feed, end_row, end_chunk, end_tile;
+  logic returned, many_chunks, bank, operands_here, bank_free, feed, end_row, end_tile;
 
   // Steps of a block.
   logic first_step, last_step;
@@ -164,7 +173,7 @@ module ufp4_sequencer #(
   assign many_chunks = k_blocks > 17'(Chunk);
   assign bank = many_chunks ? last_chunk : parity_q;
   assign operands_here = loaded_i[slot_q] >= need;
-  assign bank_free = ~last_chunk | claimed_q | (~full_q[bank] & returned);
+  assign bank_free = (~last_chunk | claimed_q | ~full_q[bank]) & returned;
   assign feed = active_q & bank_free & operands_here;
   assign busy_o = feed & ~padding;
   assign stall_accumulator_o = active_q & (~bank_free | (padding & operands_here));
@@ -179,14 +188,14 @@ module ufp4_sequencer #(
   assign retire_slot_o = slot_q;
 
   // A chunk comes back to the sub-tile that the one before ended with after two cycles or more (two sub-tiles, one block
-  // left of k). Where a sum can be loaded only PeReturn cycles after its block, short last chunks of few sub-tiles wait.
+  // left of k). Where a sum can be loaded only PeReturn cycles after its block, short chunks of few sub-tiles wait.
   if (PeReturn <= 2) begin : gen_returned
     assign returned = 1'b1;
   end else begin : gen_wait
     localparam int unsigned Wait = PeReturn - 2;
     localparam int unsigned WaitWidth = $clog2(Wait + 1);
     logic [WaitWidth-1:0] wait_q;
-    assign returned = single | (wait_q == '0) | (k_left > 17'(Wait)) | (32'(rows) > (Wait + 1) * Rows) |
+    assign returned = single | (wait_q == '0) | (blocks > 9'(Wait)) | (32'(rows) > (Wait + 1) * Rows) |
                       (32'(cols) > (Wait + 1) * Cols);
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
@@ -205,7 +214,6 @@ module ufp4_sequencer #(
     parity_d = parity_q ^ end_tile;
     claimed_d = claimed_q;
     full_d = full_q;
-    k_d = k_q;
     tile_a_d = tile_a_q;
     tile_b_d = tile_b_q;
     block_d = block_q;
@@ -219,7 +227,6 @@ module ufp4_sequencer #(
       if (last_step && last_block) tile_b_d = last_b ? '0 : tile_b_q + 1'b1;
     end
     if (end_row) tile_a_d = last_a ? '0 : tile_a_q + 1'b1;
-    if (end_chunk) k_d = last_chunk ? '0 : k_q + 17'(Chunk);
     if (end_tile) begin
       claimed_d = 1'b0;
       active_d = ~last_tile;
@@ -230,7 +237,6 @@ module ufp4_sequencer #(
       parity_d = 1'b0;
       claimed_d = 1'b0;
       full_d = '0;
-      k_d = '0;
       tile_a_d = '0;
       tile_b_d = '0;
       block_d = '0;
@@ -248,7 +254,6 @@ module ufp4_sequencer #(
     claimed_q <= claimed_d;
     full_q <= full_d;
     tiles_q <= start_i ? '0 : tiles_d;
-    k_q <= k_d;
     tile_a_q <= tile_a_d;
     tile_b_q <= tile_b_d;
     block_q <= block_d;
@@ -272,7 +277,7 @@ module ufp4_sequencer #(
   end else if (Nv) begin : gen_nv
     // What counts of a group is the control of its first block.
     assign first_sum = (block_q >> 2) == 0;
-    assign last_sum = last_chunk ? (17'(block_q) | 17'd3) == last_place : (&block_q[BlockWidth-1:2]);
+    assign last_sum = (9'(block_q) | 9'd3) == last_place;
     assign {hold, join_held} = 2'b00;
     assign feed_control = {block_q[1:0] == 2'd0, control};
     logic unused_join;

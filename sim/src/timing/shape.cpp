@@ -36,6 +36,7 @@ uint32_t pe_share(uint32_t target) {
 
 // ufp4_gemm.
 void derive_gemm(Shape &s) {
+  s.chunk_step = std::max(s.bus_bytes / 16, s.nv() ? 4u : 2u);
   s.load_bytes = 8 * shape_load_rows(s.rows, s.cols, s.bus_bytes);
   s.drain_cols = shape_power_of_two_in(s.cols);
   s.drain_bytes = 4 * s.drain_cols;

@@ -5,6 +5,7 @@
 #ifndef UFP4_TIMING_SHAPE_H
 #define UFP4_TIMING_SHAPE_H
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -20,6 +21,7 @@ struct Shape {
   uint32_t target = 0;
 
   uint32_t tile_m = 0, tile_n = 0;           // a macro-tile
+  uint32_t chunk_step = 0;                   // chunks begin at multiples of as many blocks
   uint32_t load_bytes = 0;                   // a beat of operands
   uint32_t drain_cols = 0, drain_bytes = 0;  // a beat of D
   uint32_t drain_log2 = 0;                   // of drain_cols
@@ -30,6 +32,12 @@ struct Shape {
   uint32_t steps = 0;                        // of a block
   uint32_t segment_bytes = 0, segments = 0;  // of QUANT: of a row; chunks that its buffer holds
 
+  /** Blocks of the chunk at hand where @p left are left of k: mirrors ufp4_chunk_walk. */
+  uint32_t chunk_blocks(uint32_t left) const {
+    if (left <= chunk || left >= 2 * chunk) return std::min(left, chunk);
+    const uint32_t half = left / (2 * chunk_step) * chunk_step;
+    return left - half <= chunk ? half : half + chunk_step;
+  }
   bool exact() const {
     return contract == UFP4_CONTRACT_EXACT;
   }

@@ -50,7 +50,7 @@ module formal_load_request
   ufp4_memory_pkg::request_t req;
   assign {req_valid, addr, beats} = req;
   ufp4_load_request #(
-    .TileM(16 * GroupsA), .TileN(16 * GroupsB), .Chunk(Chunk), .BusBytes(64), .GroupWidth(4)
+    .TileM(16 * GroupsA), .TileN(16 * GroupsB), .Chunk(Chunk), .ChunkStep(4), .BusBytes(64), .GroupWidth(4)
   ) u_dut (
     .clk_i, .rst_ni(rst_n), .start_i, .desc_i(desc), .release_i, .panels_held_i(held_i), .panels_i, .held_o(held),
     .stop_i, .loading_o(loading), .tiles_o(tiles), .rd_req_o(req), .rd_req_ready_i(req_ready_i), .note_valid_o(note_valid), .note_ready_i, .note_o(note)
@@ -74,7 +74,16 @@ module formal_load_request
   assign k_blocks = 11'((16'(k_i) + 16'd15) >> 4);
   assign last_a = (groups_a - tile_a > 17'(GroupsA) ? 17'(GroupsA) : groups_a - tile_a) - 17'd1;
   assign last_b = (groups_b - tile_b > 17'(GroupsB) ? 17'(GroupsB) : groups_b - tile_b) - 17'd1;
-  assign blocks = k_blocks - k_at > 11'(Chunk) ? 11'(Chunk) : k_blocks - k_at;
+  // The two last chunks share what is left behind the whole ones, from a multiple of 4 blocks, a beat of scales, on: as
+  // many as leave the last one the larger half, or, where that is too long, 4 more.
+  logic [10:0] left, shared;
+  assign left = k_blocks - k_at;
+  assign shared = left / 11'd8 * 11'd4;
+  always_comb begin
+    if (left >= 11'(2 * Chunk)) blocks = 11'(Chunk);
+    else if (left <= 11'(Chunk)) blocks = left;
+    else blocks = shared + (left - shared > 11'(Chunk) ? 11'd4 : 11'd0);
+  end
   assign may_ask = !held_i[side] || (side ? tile_b : tile_a) + in_tile < panels_i;
   assign asks = in_chunk && may_ask && note_ready_i && req_ready_i;
   assign end_chunk = asks && codes && (side ? in_tile == last_b && last_a == '0 : in_tile == last_a && in_tile != '0);
@@ -132,7 +141,8 @@ module formal_load_request
 
       // Invariants that make it inductive.
       if (run) begin
-        assert (tile_a < groups_a && tile_b < groups_b && k_at < k_blocks && k_at[3:0] == '0);
+        assert (tile_a < groups_a && tile_b < groups_b && k_at < k_blocks && k_at[1:0] == '0);
+        assert (u_dut.u_chunks.left_q == 17'(left));
         assert ({u_dut.free_q, u_dut.slot_q, u_dut.side_q, u_dut.codes_q} == {free, slot, side, codes});
         assert (17'(u_dut.group_q) == in_tile && u_dut.k_q == 17'(k_at));
         assert (u_dut.tile_group_a_q == tile_a && u_dut.tile_group_b_q == tile_b);

@@ -153,7 +153,13 @@ UNITS = {
         shallow=6,
     ),
     "load_request": Unit(
-        ["gen/ufp4_spec_pkg.sv", "mem/ufp4_memory_pkg.sv", "array/ufp4_tile_walk.sv", "array/ufp4_load_request.sv"],
+        [
+            "gen/ufp4_spec_pkg.sv",
+            "mem/ufp4_memory_pkg.sv",
+            "array/ufp4_tile_walk.sv",
+            "array/ufp4_chunk_walk.sv",
+            "array/ufp4_load_request.sv",
+        ],
         [
             ("array/ufp4_load_request.sv", "(group >= panels_i)", "(group > panels_i)"),
             ("array/ufp4_load_request.sv", "+ 17'(group_q);", "+ 17'(group_q & 4'd1);"),
@@ -162,6 +168,7 @@ UNITS = {
             ("array/ufp4_load_request.sv", ": tile_group_b_q + 17'(GroupsB);", ": tile_group_b_q;"),
             ("array/ufp4_load_request.sv", "free_d = free_q - 2'd1 + 2'(release_i);", "free_d = free_q - 2'd1;"),
             ("array/ufp4_tile_walk.sv", "last_o = last_row & last_col_o", "last_o = last_col_o"),
+            ("array/ufp4_chunk_walk.sv", "9'(half) + 9'(Step)", "9'(half)"),
         ],
         shallow=12,
     ),

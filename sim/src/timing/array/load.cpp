@@ -55,8 +55,8 @@ void LoadRequest::next_chunk(const ufp4_gemm_descriptor_t &desc, bool stop) {
   if (k_left_ <= shape_->chunk) {
     next_tile(desc, stop);
   } else {
-    k_ += shape_->chunk;
-    k_left_ -= shape_->chunk;
+    k_ += blocks();
+    k_left_ -= blocks();
   }
   at_a_ = tile_a_;
   at_b_ = tile_b_;

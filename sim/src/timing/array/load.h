@@ -130,7 +130,7 @@ class LoadRequest {
 
  private:
   uint32_t blocks() const {
-    return k_left_ > shape_->chunk ? shape_->chunk : k_left_;
+    return shape_->chunk_blocks(k_left_);
   }
   bool last_group_a() const {
     return group_ == (walk_.rows() - 1) >> 4;

@@ -35,8 +35,7 @@ void Sequencer::place() {
   need_ = group_a == 0 ? group_b + 2 : (cols + 15) / 16 + group_a + 1;
   lanes_a_ = std::min((rows + 15) / 16 * 16 - tile_a_ * shape_->rows, shape_->rows);
   lanes_b_ = std::min((cols + 15) / 16 * 16 - tile_b_ * shape_->cols, shape_->cols);
-  last_block_ = shape_->chunk - 1;
-  if (last_chunk()) last_block_ = (k_left_ - 1) | (shape_->nv() ? 3 : 0);
+  last_block_ = (shape_->chunk_blocks(k_left_) - 1) | (shape_->nv() ? 3 : 0);
 }
 
 // A lone sub-tile goes on in the PE's register: its sums are stored, but not taken.
@@ -69,7 +68,7 @@ void Sequencer::advance(const State &s) {
   if (s.end_row) tile_a_ = last_a_ ? 0 : tile_a_ + 1;
   if (s.end_chunk) {
     slot_ = !slot_;
-    k_left_ = last ? k_blocks_ : k_left_ - shape_->chunk;
+    k_left_ = last ? k_blocks_ : k_left_ - shape_->chunk_blocks(k_left_);
   }
   if (s.end_tile) {
     parity_ = !parity_;

@@ -103,8 +103,8 @@ inline bool Sequencer::returned() const {
   if (shape_->pe_return <= 2) return true;
   const uint32_t wait = shape_->pe_return - 2, rows = walk_.rows(), cols = walk_.cols();
   const bool single = rows <= shape_->rows && cols <= shape_->cols;
-  return single || wait_ == 0 || k_left_ > wait || rows > (wait + 1) * shape_->rows ||
-         cols > (wait + 1) * shape_->cols;
+  return single || wait_ == 0 || shape_->chunk_blocks(k_left_) > wait ||
+         rows > (wait + 1) * shape_->rows || cols > (wait + 1) * shape_->cols;
 }
 
 inline Sequencer::State Sequencer::evaluate(uint32_t loaded) const {
@@ -113,7 +113,7 @@ inline Sequencer::State Sequencer::evaluate(uint32_t loaded) const {
   const bool last = last_chunk();
   const bool padding = shape_->nv() && last && block_ >= k_left_;
   const bool operands = loaded >= need_;
-  const bool bank_free = !last || claimed_ || (!(full_ >> bank() & 1) && returned());
+  const bool bank_free = (!last || claimed_ || !(full_ >> bank() & 1)) && returned();
   s.feed = bank_free && operands;
   s.busy = s.feed && !padding;
   s.stall_accumulator = !bank_free || (padding && operands);
