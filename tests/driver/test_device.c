@@ -129,6 +129,23 @@ TEST(rejects_cycles_that_are_too_long) {
   }
 }
 
+/** Of the timed model alone: a core that has done nothing has none. */
+TEST(counts_accesses_or_says_who_does) {
+  ufp4_device_options_t options = bench_options();
+  uint64_t reads[UFP4_SRAM_COUNT], writes[UFP4_SRAM_COUNT], sum = 0;
+  ufp4_device_t *device = NULL;
+  check_bits(0, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open");
+  const int counts = strcmp(bench_backend(), "tlm") == 0;
+  check_bits(1, ufp4_device_accesses(device, reads, writes),
+             counts ? UFP4_OK : UFP4_ERROR_UNSUPPORTED, "accesses");
+  for (int i = 0; i < UFP4_SRAM_COUNT && counts; i++) sum += reads[i] + writes[i];
+  check_bits(2, sum, 0, "accesses of a new core");
+  if (!counts)
+    check_that(3, strstr(ufp4_device_message(device), "the backend tlm alone") != NULL, "message");
+  check_bits(4, ufp4_device_accesses(device, NULL, writes), UFP4_ERROR_ARGUMENT, "nowhere");
+  ufp4_device_close(device);
+}
+
 TEST(rejects_missing_arguments) {
   ufp4_device_options_t options = bench_options();
   ufp4_device_t *device;

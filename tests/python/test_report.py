@@ -26,7 +26,7 @@ except ImportError as missing:
     raise SystemExit(0)
 
 from ufp4 import report
-from ufp4.report import _explore, _train, _train_page
+from ufp4.report import _explore, _pareto, _train, _train_page
 
 FIXTURES = pathlib.Path(__file__).resolve().parent / "report"
 TRAININGS = ("all", "single", "ablation", "cycles", "same", "wide")
@@ -400,6 +400,26 @@ def test_units_in_cells_are_drawn():
     )
     (folder / "ppa.json").write_text(json.dumps(CELLS | {"rows": [{}]}))
     raises(ValueError, "ppa/ppa.json is not what train, explore or ppa writes", report.draw, "ppa")
+
+
+def test_cases_are_placed_by_area_and_energy():
+    """As the program prints them: in front is what gives more tokens a joule than all that are as small."""
+    columns = ("mm2_per_tmacs", "tokens_per_joule")
+    found, figures = fixture("serial")[0], [("2", "5"), ("1", "4"), ("3", "5"), ("1", "3"), ("4", "6"), ("", "9")]
+    rows = _explore.read(FIXTURES / "serial.explore.csv")
+    cases = [case for case in _explore.cases(found, rows) if case.able][: len(figures)]
+    for case, pair in zip(cases, figures):
+        case.step |= dict(zip(columns, pair))
+    places = _pareto.places(cases)
+    check_equal(
+        [(cases.index(case), first) for case, _, _, first in places],
+        [(1, True), (3, False), (0, True), (2, False), (4, True)],
+        "order, and which are in front",
+    )
+    check_equal(_pareto.picture(places[:1]), "", "one case alone is not drawn")
+    page = _explore.html(found, rows)
+    part = page[page.index("<h2>Area against energy</h2>") :].split("<h2>")[1]
+    check("mm2 of a TMAC/s, memories included" in part and part.count("<tr>") == 1 + len(places), "the page")
 
 
 def test_energies_are_drawn_by_what_they_are_of():
