@@ -2,7 +2,8 @@
 // Asks for operands: for every macro-tile and chunk of k blocks, the panel groups of A and B that exist, in the
 // order A0, B0, B1, .. B(last), A1, .. A(last), for each group its scales, then its codes.
 //
-// Chunks are those of ufp4_chunk_walk. A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each
+// Chunks are those of ufp4_chunk_walk.
+// A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each
 // request goes a note for ufp4_load_write: {slot, side (1: B), codes, first group, beats}. Memory layout:
 // docs/ip/architecture.md, "Operands in memory".
 // panels_held_i (A, B): only the first panels_i row groups of that operand may be asked for; held_o: that is what the

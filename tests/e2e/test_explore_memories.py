@@ -35,7 +35,7 @@ def of(row):
 
 
 def test_accesses_are_a_hand_calculation():
-    """K over a chunk, in one, and in three; the RTL's enables were counted to be these."""
+    """K over a chunk, in one, and in three."""
     rows = explore(
         "--config", "small", "--serial", "--tokens", "48", model=shapes("name,cin,cout,count\nfc,544,32,1\n")
     )

@@ -201,7 +201,7 @@ typedef struct {
 
 /** Gives a case its clock: that of --clock-mhz, or of its core. @return likewise. */
 int explore_clock(const explore_plan_t *plan, explore_case_t *one);
-/** What a cycle is to a memory with banks. */
+/** What a cycle is to a memory with banks; 0: the case has none. */
 uint64_t explore_cycle_fs(const explore_case_t *of);
 /** Of the step, or of these cycles. */
 double explore_seconds(const explore_case_t *of, double cycles);
