@@ -94,5 +94,28 @@ def test_a_step_without_cycles_has_no_figures():
         check("plain, small" not in page, "in no picture")
 
 
+def test_the_roofline_shows_what_ports_allow():
+    """A tick where load or drain binds a GEMM; none where the bus or the array does."""
+    folder = pathlib.Path("ports")
+    folder.mkdir()
+    shutil.copy(FIXTURES / "serial.measured.json", folder / "explore.json")
+    whole = (FIXTURES / "serial.explore.csv").read_text()
+    bound = ",89.0,100.0,compute,"
+    check(bound in whole, "the GEMM to change")
+    for text, ticks in (
+        (whole, 0),
+        (whole.replace(bound, ",89.0,93.5,output,"), 1),
+        (whole.replace(bound, ",89.0,93.5,load,"), 1),
+    ):
+        (folder / "explore.csv").write_text(text)
+        done = call("ports")
+        check_equal((done.returncode, done.stderr), (0, ""), "its page")
+        page = (folder / "report.html").read_text()
+        check_equal(page.count("what load or drain allow"), ticks, "the legend")
+    (folder / "explore.csv").write_text(whole.replace(bound, ",89.0,much,load,"))
+    done = call("ports")
+    check_equal((done.returncode, "bound_percent is 'much', not a number" in done.stderr), (2, True), "its bound")
+
+
 if __name__ == "__main__":
     bench.main(globals())

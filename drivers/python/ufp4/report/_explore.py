@@ -42,6 +42,8 @@ TIMES = (
     ("exposed all-reduce", "reduce_exposed_ms"),
 )
 # Columns of every line: words, whole numbers that none may lack, and numbers.
+# What of a GEMM's bounds is the array's own: operands enter it, sums leave it.
+PORTS = ("load", "output")
 WORDS = ("layer", "pass", "tensor", "batch", "reason")
 WHOLE = ("count", "m", "n", "k")
 NUMBERS = ("cycles", *(column for _, _, column in PARTS[1:-1]), "bus_read_bytes", "bus_write_bytes")
@@ -52,6 +54,7 @@ FIGURES = frozenset(
         "batch",
         "cores",
         "util_percent",
+        "bound_percent",
         "read_bytes",
         "write_bytes",
         "live_bytes",
@@ -330,6 +333,13 @@ def _points(case):
     return [point for point in rows if all(map(math.isfinite, point))]
 
 
+def _port_bounds(case):
+    """(MACs a byte, utilization, its bound) of GEMMs that the array's ports bind, load or drain."""
+    rows = [row for row in case.gemms if row.get("bound_by") in PORTS]
+    found = [(case.intensity_of(row), case.util_of(row), _number(row["bound_percent"])) for row in rows]
+    return [bound for bound in found if all(map(math.isfinite, bound))]
+
+
 def _roofline(able):
     groups = [
         group for group in _groups(able, "config", "cores", "bytes_per_cycle", "dram") if any(map(_points, group))
@@ -340,7 +350,7 @@ def _roofline(able):
     points = [[point for case in group for point in _points(case)] for group in groups]
     low = 2 ** math.floor(math.log2(min(*knees, *(4 * x for group in points for x, _ in group)) / 4))
     high = 2 ** math.ceil(math.log2(max(*knees, *(x for group in points for x, _ in group))) + 0.5)
-    drawn = {}
+    drawn, tick = {}, None
     with _draw.picture(9, 3.4) as (axes, out):
         for i, (group, knee) in enumerate(zip(groups, knees)):
             x = [low * (high / low) ** (p / 255) for p in range(256)]
@@ -349,6 +359,10 @@ def _roofline(able):
             name = f"{group[0].config}{cores}, {group[0].bytes_per_cycle} B/cycle{dram}"
             (drawn[name],) = axes.plot(x, [min(100, 100 * one / knee) for one in x], color=_draw.color(i))
             axes.plot(*zip(*points[i]), "o", markersize=4, color=_draw.color(i))
+            ports = {bound for case in group for bound in _port_bounds(case)}
+            for at, util, bound in sorted(ports):
+                axes.plot([at, at], [util, bound], color=_draw.color(i), linewidth=0.6)
+                (tick,) = axes.plot(at, bound, "_", markersize=9, color=_draw.color(i))
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0f}" if x >= 1 else f"1/{1 / x:.0f}")
         axes.set_xlim(low, high)
@@ -356,6 +370,8 @@ def _roofline(able):
         axes.grid(axis="y")
         axes.set_title("utilization, %")
         axes.set_xlabel("MACs a byte on the bus, of the busier way")
+        if tick:
+            drawn["what load or drain allow"] = tick
         _draw.legend(axes, drawn)
     return out["svg"]
 
