@@ -126,7 +126,7 @@ void twin_same_lines(twin_t *twin) {
 // --- Both ---------------------------------------------------------------------------------------
 
 static twin_t *open_both(const char *configuration, twin_memory_t memory, unsigned wrong,
-                         unsigned events) {
+                         unsigned events, const char *trace) {
   char message[200] = "no host memory";
   twin_t *twin = calloc(1, sizeof *twin);
   must(twin != NULL, "twin_open", message);
@@ -140,6 +140,7 @@ static twin_t *open_both(const char *configuration, twin_memory_t memory, unsign
                                   .bandwidth_bytes = memory.bandwidth,
                                   .stall_seed = check_stall(memory.stall),
                                   .dram = memory.dram,
+                                  .trace_path = trace,
                                   .timeline = events != 0 ? &sim_sink : NULL};
   const ufp4_timed_options_t timed = {.configuration = configuration,
                                       .latency_cycles = memory.latency + wrong,
@@ -160,11 +161,15 @@ static twin_t *open_both(const char *configuration, twin_memory_t memory, unsign
 }
 
 twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wrong) {
-  return open_both(configuration, memory, wrong, 0);
+  return open_both(configuration, memory, wrong, 0, NULL);
 }
 
 twin_t *twin_open_lined(const char *configuration, twin_memory_t memory, unsigned events) {
-  return open_both(configuration, memory, 0, events);
+  return open_both(configuration, memory, 0, events, NULL);
+}
+
+twin_t *twin_open_traced(const char *configuration, twin_memory_t memory, const char *path) {
+  return open_both(configuration, memory, 0, 0, path);
 }
 
 void twin_close(twin_t *twin) {

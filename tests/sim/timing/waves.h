@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often the RTL has read and written its memories, from its waveforms.
+#ifndef UFP4_TEST_TIMING_WAVES_H
+#define UFP4_TEST_TIMING_WAVES_H
+
+#include <stdint.h>
+
+#include "ufp4/spec.h"
+
+typedef struct {
+  uint64_t reads[UFP4_SRAM_COUNT], writes[UFP4_SRAM_COUNT];
+} waves_accesses_t;
+
+/** Counts the rising edges of the clock in front of which an enable is high, of each memory but
+ * those of parity, in the form for cells. @return 0 if the file cannot be read, or has a memory of
+ * no kind. */
+int waves_accesses(const char *path, const ufp4_configuration_t *core, waves_accesses_t *found);
+
+#endif
