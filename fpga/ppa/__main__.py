@@ -19,7 +19,11 @@ import library
 import memories
 import rows
 
-ENERGY = ("unit", "data", "elements", "load", "energy_fj", *(f"{part}_fj" for part in (*energy.PARTS, *energy.OUTSIDE)))
+ENERGY = (
+    *("unit", "data", "elements", "load", "energy_fj", "error_fj"),
+    *(f"{part}_fj" for part in (*energy.PARTS, *energy.OUTSIDE)),
+    "samples_fj",
+)
 COLUMNS = (
     "unit",
     "formats",
@@ -339,8 +343,8 @@ def energy_lines(document):
     lines = [
         "",
         (
-            f"{'fJ a MAC, an element':<24} {'data':<16} {'load':<5} {'energy':>7} {'gates':>7} {'flip-flops':>10} "
-            f"{'clocked':>8} {'leakage':>8} {'clock pins':>11} {'input pins':>11}"
+            f"{'fJ a MAC, an element':<24} {'data':<16} {'load':<5} {'energy':>7} {'error':>6} {'gates':>7} "
+            f"{'flip-flops':>10} {'clocked':>8} {'leakage':>8} {'clock pins':>11} {'input pins':>11}"
         ),
     ]
     for unit, one in found:
@@ -348,6 +352,7 @@ def energy_lines(document):
         widths = (7, 10, 8, 8, 11, 11)
         lines.append(
             f"{unit:<24} {one['data'] + ' ' + one['elements']:<16} {one['load']:<5} {one['energy_fj']:>7.2f} "
+            f"{format(one['error_fj'], '.2f') if 'error_fj' in one else '':>6} "
             + " ".join(f"{value:>{width}.2f}" for value, width in zip(parts, widths))
         )
     return [
@@ -356,6 +361,7 @@ def energy_lines(document):
             f"% energies at {document['megahertz']} MHz, of toggles at zero delay: a lower bound. "
             "Clock pins and input pins are beside them: whoever drives them pays"
         ),
+        "% error: standard error of the energy, of an excerpt of so few rows and blocks; at full load",
     ]
 
 
@@ -372,6 +378,8 @@ def comma_separated(columns, lines, document):
         }
         if "memories" in line:
             digits["memories"] = memories.words(line)
+        if "samples_fj" in line:
+            digits["samples_fj"] = "; ".join(" ".join(f"{one:.2f}" for one in way) for way in line["samples_fj"])
         if "memory_ns" in line:
             digits["memory_ns"] = " ".join(f"{time:g}" for time in line["memory_ns"])
         writer.writerow(line | digits | about)

@@ -97,6 +97,7 @@ def fp32_of(line, elem, first):
         *stimuli.window(line, first),
         stimuli.sums_of(line, lambda total, a, b: add_fp32(total, a, b, elem)),
         "fp32",
+        samples=stimuli.samples(line, stimuli.window(line, first)[0], stimuli.STAGES),
     )
 
 
@@ -143,7 +144,8 @@ def nv_of(line, elem, first):
             total = add_nv(total, group, elem)
         if last:
             sums[fed[4]] = total
-    return Stimulus(ports, *stimuli.window(line, first), sums, "nv")
+    cycles, macs = stimuli.window(line, first)
+    return Stimulus(ports, cycles, macs, sums, "nv", samples=stimuli.samples(line, cycles, stimuli.STAGES))
 
 
 def single(of):

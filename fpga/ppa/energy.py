@@ -7,9 +7,11 @@ energies of a rise and of a fall for each toggle, and those of every input, so t
 times."""
 
 import json
+import math
 import pathlib
 import re
 import shutil
+import statistics
 import tempfile
 
 import contracts
@@ -154,8 +156,8 @@ class Activity:
         self.half = units.volts**2 / 2 * units.joules
 
     def follow(self, dump):
-        """{part: joules} of all moments of the dump."""
-        out = dict.fromkeys((*PARTS, *OUTSIDE), 0.0)
+        """({part: joules} of all moments of the dump, {cycle since time 0: joules that began with its edge})"""
+        out, cycles = dict.fromkeys((*PARTS, *OUTSIDE), 0.0), {}
         values, first = [None] * dump.size, True
         for moment in dump.moments():
             changed = [(bit, value) for bit, value in moment if values[bit] != value]
@@ -173,22 +175,42 @@ class Activity:
             for bit, _ in changed:
                 out["input_pins"] += self.outside.get(bit, 0.0) * self.half
                 out["clock_pins"] += self.clock_pins.get(bit, 0.0) * self.half
+            spent = 0.0
             for instance, old in touched.items():
                 model = self.instances[instance]
                 data, clock = model.change(old, self.states[instance])
                 out["flip_flops_clock" if model.gate else "flip_flops_data" if model.clocked else "gates"] += data
                 out["flip_flops_clock"] += clock
-        return out
+                spent += data + clock
+            cycle = netlists.cycle_of(dump.time)
+            cycles[cycle] = cycles.get(cycle, 0.0) + spent
+        return out, cycles
 
 
-def measure(netlist, library, folder, cycles, period):
-    """{part: joules a cycle}. period: in ns."""
+def means(values, samples):
+    """[[mean of the values of a sample]], in the order in which a way to part them has samples."""
+    return [
+        [statistics.fmean(v for v, mark in zip(values, way, strict=True) if mark == one) for one in dict.fromkeys(way)]
+        for way in samples
+    ]
+
+
+def standard_error(found):
+    """Of the mean, from the means of samples; where blocks of two tensors meet, each has its share, and what they have
+    together is in both. None: there are no samples."""
+    return math.sqrt(sum(statistics.variance(one) / len(one) for one in found)) if found else None
+
+
+def measure(netlist, library, folder, stimulus, period):
+    """{part: joules a cycle}, and of samples the means of all that is not outside. period: in ns."""
     cells, units = library.cells({cell for cell, _ in netlist.cells.values()})
     with open(folder / "toggles.vcd") as file:
         dump = netlists.Dump(file)
-        found = Activity(netlist, cells, units, library.settings["transition"], dump).follow(dump)
-    out = {part: joules / cycles for part, joules in found.items()}
-    out["leakage"] = sum(cells[cell].leakage for cell, _ in netlist.cells.values()) * period * 1e-9
+        found, cycles = Activity(netlist, cells, units, library.settings["transition"], dump).follow(dump)
+    out = {part: joules / len(stimulus.window) for part, joules in found.items()}
+    leakage = sum(cells[cell].leakage for cell, _ in netlist.cells.values()) * period * 1e-9
+    out["leakage"] = leakage
+    out["samples"] = means([cycles.get(cycle, 0.0) + leakage for cycle in stimulus.window], stimulus.samples)
     return out
 
 
@@ -247,7 +269,7 @@ def check_itself(tools, cache, seconds):
 
 
 def run(path, library, stimulus, period, tools, cache, seconds):
-    """{part: joules a cycle of the window} of a netlist on a stimulus; kept by what it is made of."""
+    """What `measure` says of a netlist on a stimulus; kept by what it is made of."""
     netlist = netlists.read(path.read_text())
     key = [path.read_text(), repr(stimulus), period, library.mark(), tools.versions, SOURCES]
 
@@ -260,7 +282,7 @@ def run(path, library, stimulus, period, tools, cache, seconds):
                 netlist, folder, stimulus, tools, seconds, list(stimulus.outputs) or netlists.writes(netlist)
             ),
         )
-        found = measure(netlist, library, folder, len(stimulus.window), period)
+        found = measure(netlist, library, folder, stimulus, period)
         for name in ("toggles.vcd", "bench.vvp", "cells.v", "netlist.v"):
             (folder / name).unlink()
         (folder / "energy.json").write_text(json.dumps(found))
@@ -315,7 +337,11 @@ def of_case(path, row, case, library, tools, cache, seconds):
     megahertz = library.settings["megahertz"]
     joules = run(path, library, stimulus, 1e3 / megahertz, tools, cache, seconds)
     macs = stimulus.macs / len(stimulus.window) or BLOCK * row.of
-    parts = {part: 1e15 * value / macs for part, value in joules.items()}
-    return {"data": data, "elements": elem, "load": load, "energy_fj": sum(parts[part] for part in PARTS)} | {
-        f"{part}_fj": value for part, value in parts.items()
-    }
+    parts = {part: 1e15 * joules[part] / macs for part in (*PARTS, *OUTSIDE)}
+    samples = [[1e15 * value / macs for value in way] for way in joules["samples"]]
+    out = {"data": data, "elements": elem, "load": load, "energy_fj": sum(parts[part] for part in PARTS)}
+    return (
+        out
+        | ({"error_fj": standard_error(samples), "samples_fj": samples} if samples else {})
+        | {f"{part}_fj": value for part, value in parts.items()}
+    )

@@ -129,12 +129,18 @@ def bench(netlist, cycles, window, show):
     )
 
 
+def cycle_of(time):
+    """The cycle of the bench above in whose last edge, or behind it, this picosecond is."""
+    return (time - 1000) // 2000
+
+
 class Dump:
     """A VCD file, read once from its beginning: nets and bits of buses by name, then the changes of each moment."""
 
     def __init__(self, file):
         self.file, self.marks, self.nets = file, {}, {}
         self.size = 0  # of all bits; a net and its aliases are one
+        self.time = 0  # of the moment that was given last
         for line in file:
             if line.startswith("$var"):
                 _, _, width, mark, name, *index = line.split()
@@ -158,7 +164,7 @@ class Dump:
             if line[0] == "#":
                 if found:
                     yield found
-                found = []
+                found, self.time = [], int(line[1:])
             elif line[0] in "01":
                 found.append((self.marks[line[1:].rstrip()][0], int(line[0])))
             elif line[0] == "b":

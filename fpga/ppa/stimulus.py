@@ -102,6 +102,15 @@ class Stimulus:
     sums: dict  # {64 * PE + index: what it has then written}
     contract: str = "exact"  # of these
     outputs: dict = dataclasses.field(default_factory=dict)  # {port: value of each cycle of the window}
+    # Samples that the window is made of, for standard errors: of each way to part it the sample of each cycle. Only
+    # where all cycles are fed: waits are no property of the data.
+    samples: list = dataclasses.field(default_factory=list)
+
+
+def samples(line, cycles, back):
+    """By the rows of a and by those of b, whose blocks meet. back: cycles since a block was fed."""
+    fed = [line[t - back] for t in cycles]
+    return [[one[4] // 8 for one in fed], [one[4] % 8 for one in fed]] if all(fed) else []
 
 
 def dot(data, elem, load):
@@ -118,7 +127,8 @@ def dot(data, elem, load):
             ports[f"{name}_mag_i"].append(planes)
             ports[f"{name}_sign_i"].append(sign)
     window = range(FIRST, len(line))
-    return Stimulus(ports, window, BLOCK * sum(fed is not None for fed in line[FIRST:]), {})
+    macs = BLOCK * sum(fed is not None for fed in line[FIRST:])
+    return Stimulus(ports, window, macs, {}, samples=samples(line, window, 0))
 
 
 SPACE = 64  # sums of a PE
@@ -158,10 +168,13 @@ def timed(line, decoded, valid, ports):
     return out
 
 
+STAGES = 3  # after which a block counts: it is then in the middle of its way
+
+
 def window(line, first):
-    """(the cycles that count, MACs in them): blocks count in the middle of their way through the stages."""
+    """(the cycles that count, MACs in them)"""
     cycles = range(first, len(line))
-    return cycles, BLOCK * sum(line[t - 3] is not None for t in cycles)
+    return cycles, BLOCK * sum(line[t - STAGES] is not None for t in cycles)
 
 
 def pe(data, elem, load):
@@ -200,8 +213,9 @@ def pe_of(line, elem, first):
         lambda _: 1 << 10,
         lambda operand, word: exact_ports(word) | dict(zip(names, operand(2))),
     )
-    # In the middle of its way through the stages.
-    return Stimulus(ports, *window(line, first), sums_of(line, lambda total, a, b: (total or 0) + product(a, b, elem)))
+    sums = sums_of(line, lambda total, a, b: (total or 0) + product(a, b, elem))
+    cycles, macs = window(line, first)
+    return Stimulus(ports, cycles, macs, sums, samples=samples(line, cycles, STAGES))
 
 
 def unpacked(text):
@@ -210,6 +224,16 @@ def unpacked(text):
         value, _, count = word.partition("*")
         out += [int(value, 16)] * int(count or 1)
     return out
+
+
+QUANT_SAMPLE = 8  # blocks in a row
+
+
+def recorded_samples(unit, made):
+    """Of a lane by the row that it reads; of QUANT by blocks in a row, since a pipeline has many at a time."""
+    if unit == "lane":
+        return [[made.ports["raddr_i"][t] // BLOCK for t in made.window]]
+    return [[k // QUANT_SAMPLE for k in range(len(made.window))]]
 
 
 def recorded(unit):
@@ -229,7 +253,9 @@ def recorded(unit):
             start, stop = start + before, stop + before
         cycles = range(start, stop)
         if load != "none":
-            return Stimulus(ports, cycles, run["elements"], {}, outputs=outputs)
+            made = Stimulus(ports, cycles, run["elements"], {}, outputs=outputs)
+            made.samples = recorded_samples(unit, made) if load == "full" else []
+            return made
         for name, values in ports.items():
             values += [0 if name in IDLE else values[-1]] * IDLE_CYCLES
         return Stimulus(ports, range(cycles.stop + IDLE_CYCLES // 2, cycles.stop + IDLE_CYCLES), 0, {})

@@ -118,8 +118,8 @@ def test_energy():
     row = rows("energy").one(unit="dot_e1m2", library="OSU 0.18 um", data="fprop", load="full")
     found = next(one for one in ppa(row)["energy"] if (one["data"], one["load"]) == ("fprop", "full"))
     equal(
-        [f"{found[key]:.2f}" for key in ("energy_fj", "input_pins_fj")],
-        [row[key] for key in ("energy_fj", "input_pins_fj")],
+        [f"{found[key]:.2f}" for key in ("energy_fj", "error_fj", "input_pins_fj")],
+        [row[key] for key in ("energy_fj", "error_fj", "input_pins_fj")],
         row,
     )
 

@@ -179,6 +179,48 @@ def test_finds_the_energy_of_a_known_netlist(folder):
     raises(f"check of energies: {part}", energy.check_itself, ready, flow.Cache(folder), 100)
 
 
+def test_samples_have_the_energies_of_their_cycles(folder):
+    """The known netlist, whose data stand still in the second half of the window."""
+    ready = tools()
+    kept = [t if t < 39 else 39 for t in range(80)]
+    ports = {"a_i": [(t >> 2 & 1) | (t >> 1 & 1) << 1 for t in kept]}
+    halves = [[int(t >= 40) for t in range(8, 72)]]
+    made = stimulus.Stimulus(ports, range(8, 72), 0, {}, samples=halves)
+    (folder / "netlist.v").write_text(energy.CHECK)
+    library = Library([PLAIN], folder)
+    found = energy.run(folder / "netlist.v", library, made, 2.0, ready, flow.Cache(folder), 100)
+    (moving, still), whole = found["samples"][0], sum(found[part] for part in energy.PARTS)
+    assert abs((moving + still) / 2 - whole) < 1e-3 * whole, (moving, still, whole)
+    known = [sum(energy.CHECKED[part] for part in parts) for parts in (energy.PARTS, energy.PARTS[2:])]
+    # A toggle at the seam is 15 fJ of 32 cycles' at most.
+    assert all(abs(1e15 * got - want) < 0.6 for got, want in zip((moving, still), known)), (moving, still, known)
+
+
+def test_standard_errors_are_those_of_means(_):
+    """Of rows with 1, 2, 3 and 6 fJ and of columns with 2 and 4: variances 14 / 3 of four and 2 of two."""
+    ways = [[0, 0, 1, 1, 2, 2, 3, 3], [5, 7] * 4]
+    found = energy.means([0, 2, 1, 3, 2, 4, 5, 7], ways)
+    assert found == [[1, 2, 3, 6], [2, 4]], found
+    assert abs(energy.standard_error(found) - (14 / 3 / 4 + 2 / 2) ** 0.5) < 1e-9 and energy.standard_error([]) is None
+
+
+def test_samples_are_rows_of_the_tensors(_):
+    """8 rows meet 4, each in 12 blocks of FPROP; a lane has 8 rows, QUANT blocks in a row. Only where all cycles are
+    fed."""
+    for made in (stimulus.pe, stimulus.dot, contracts.fp32, contracts.nv):
+        rows, cols = made("fprop", "e1m2", "full").samples
+        # PEs leave out the first few.
+        counts = [48 - rows.count(i) for i in range(8)] + [96 - cols.count(i) for i in range(4)]
+        assert all(0 <= count <= 8 for count in counts) and len(rows) == len(cols) >= 376, counts
+        assert not made("fprop", "e1m2", "half").samples and not made("fprop", "e1m2", "none").samples
+    for unit, data, count in (("lane", "fprop", 8), ("quant_block", "dy", 4)):
+        made = stimulus.recorded(unit)(data, "e1m2", "full")
+        (marks,) = made.samples
+        assert len(marks) == len(made.window) and len(set(marks)) == count, (unit, marks)
+        assert {marks.count(one) for one in set(marks)} == {len(marks) // count}
+        assert not stimulus.recorded(unit)(data, "e1m2", "half").samples
+
+
 def test_half_load_is_half_of_full_load(_):
     full, half, none = (stimulus.pe("fprop", "e1m2", load) for load in ("full", "half", "none"))
     assert (full.macs, none.macs) == (16 * len(full.window), 0) and len(half.sums) == len(full.sums) == 32
