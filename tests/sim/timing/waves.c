@@ -114,8 +114,8 @@ static void lane_writes(waves_t *waves, int side, unsigned lanes) {
   }
 }
 
-// Of the PEs of a row of the contract exact, by the control words that they get: {valid, keep, load,
-// write, bank, index}, of narrower PEs behind two bits of steps.
+// Of the PEs of a row of the contract exact, by the control words that they get: valid, keep, load,
+// write, bank and index; of narrower PEs behind two bits of steps.
 static void sums(waves_t *waves, const char *scope, unsigned index_bits, unsigned cols) {
   const variable_t *control = find(waves, scope, "control");
   const variable_t *drain = find(waves, scope, "drain_read");
