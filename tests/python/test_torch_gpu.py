@@ -15,6 +15,7 @@ import ufp4
 import ufp4.torch as ut
 from bench import check, check_equal, slow
 from ufp4 import _torch_gpu as gpu
+from ufp4 import _torch_steps as steps
 
 STREAM = 0x4560
 RECIPES = ("ufp4", "e2m1", "e2m1-46", "nvfp4", "nvfp4-full", "mxfp4", "mxfp4-rht")
@@ -308,6 +309,13 @@ def test_capturable_layers_draw_on_the_gpu_the_bits_of_the_cpu():
             same(one, other, recipe)
 
 
+def test_numbers_on_the_gpu_come_back():
+    """Steps past 2^32, where a rank would lie, and the largest rank."""
+    for step, rank in ((2**32 + 5, 0), (2**48 - 1, 0), (2**32 - 1, 2**16 - 1), (3, 9)):
+        state = steps.drawn(torch.tensor([step, 4095, 2**63 - 1]), rank, "cpu")
+        check_equal(steps.of_drawn(state), (step, 4095, 2**63 - 1, rank), "step, layer, seed and rank")
+
+
 def test_capturable_layers_have_no_tensor_of_the_cpu():
     """For which torch.compile leaves CUDA graphs out."""
     from torch._subclasses import FakeTensorMode
@@ -360,6 +368,13 @@ def test_rejects_what_cannot_be_capturable():
                 "a checkpoint repeats calls",
                 lambda: checkpoint(model, x, use_reentrant=reentrant).backward(dy),
             )
+        compiled = torch.compile(model, backend="aot_eager")
+        message = ""  # torch adds where in the graph it was
+        try:
+            checkpoint(compiled, x, use_reentrant=False).backward(dy)
+        except RuntimeError as error:
+            message = str(error)
+        check(message.startswith("a checkpoint repeats calls"), f"compiled: {message!r}")
         layer = ut.Linear(50, 35, recipe=DRAWN[2])
         ut.capturable(layer)
         with stand_in(captured=True):

@@ -154,11 +154,13 @@ class Layer(torch.nn.Module):
         return numbers
 
     def _draw_on_gpu(self):
-        if not torch.compiler.is_compiling():
-            steps.refuse_repeated()
+        if torch.compiler.is_compiling():
+            numbers = torch.ops.ufp4.numbers_on_gpu(self._drawn_on_gpu)
+        else:
             if self._drawn_on_gpu.device != self.weight.device:
                 raise RuntimeError("the layer has moved since it was made capturable; call capturable(model) again")
-        numbers = self._drawn_on_gpu.clone()
+            steps.refuse_repeated()
+            numbers = self._drawn_on_gpu.clone()
         if self.training:
             steps.advance(self._drawn_on_gpu)
         return numbers

@@ -63,8 +63,8 @@ def advance(state):
 
 def of_drawn(state):
     """step, layer, seed and rank on the host, which waits for the GPU."""
-    seed, step, whole = state[0].tolist()
-    return step, whole >> 4 & 4095, seed, whole >> 48 & 65535
+    (seed, step, whole), (_, _, rankless) = state.tolist()
+    return step, whole >> 4 & 4095, seed, whole - rankless >> 48 & 65535  # steps go past 2^32 where the rank is 0
 
 
 def refuse_repeated():
@@ -155,6 +155,21 @@ def _draw_operator(ids, drawn, rank, counts):
 _library = torch.library.Library("ufp4", "FRAGMENT")
 _library.define("draw(Tensor ids, Tensor drawn, int rank, bool counts) -> Tensor")
 _library.impl("draw", _draw_operator, "CPU")
+
+
+def _numbers_on_gpu(state):
+    """What a compiled call draws by on a GPU; in the call itself, since none knows when it is compiled who repeats it."""
+    refuse_repeated()
+    return state.clone()
+
+
+_library.define("numbers_on_gpu(Tensor state) -> Tensor")
+_library.impl("numbers_on_gpu", _numbers_on_gpu, "CompositeExplicitAutograd")
+
+
+@torch.library.register_fake("ufp4::numbers_on_gpu", lib=_library)
+def _(state):
+    return torch.empty_like(state)
 
 
 @torch.library.register_fake("ufp4::draw", lib=_library)
