@@ -85,6 +85,11 @@ class Traffic {
     }
   }
 
+  /** Halts both masters in a thousand cycles from @p cycle on. */
+  void halt(uint64_t cycle) {
+    halt_ = cycle;
+  }
+
   /** Runs until all is done. @return the cycles that took. */
   uint64_t run() {
     *pins_.rst_n = 0;
@@ -111,11 +116,17 @@ class Traffic {
   unsigned early_beats() const {
     return early_beats_;
   }
+  /** Bursts whose address was taken before the halt, in it (but for its first tenth) and after. */
+  const unsigned (&bursts() const)[3] {
+    return bursts_;
+  }
   check_random_t &random() {
     return random_;
   }
 
  private:
+  static constexpr uint64_t kHalt = 1000, kBegun = kHalt / 10;  // by then, what had begun has gone
+
   // What the masters by themselves promise: three clients, each write counted, strobes as the
   // client gives them.
   static ufp4::Limits limits() {
@@ -131,6 +142,14 @@ class Traffic {
   void count() {
     const auto &axi = pins_.axi;
     const bool address = *axi.awvalid && *axi.awready, beat = *axi.wvalid && *axi.wready;
+    const unsigned taken = address + (*axi.arvalid && *axi.arready);
+    if (cycle_ < halt_) {
+      bursts_[0] += taken;
+    } else if (cycle_ >= halt_ + kHalt) {
+      bursts_[2] += taken;
+    } else if (cycle_ >= halt_ + kBegun) {
+      bursts_[1] += taken;
+    }
     early_beats_ += beat && addresses_ == ended_ && !address;
     addresses_ += address;
     ended_ += beat && *axi.wlast;
@@ -252,6 +271,7 @@ class Traffic {
 
   void cycle() {
     offer();
+    model_->halt_i = cycle_ >= halt_ && cycle_ < halt_ + kHalt;
     model_->eval();
     checker_.sample();
     memory_.sample(cycle_);
@@ -300,8 +320,9 @@ class Traffic {
   ufp4::Checker checker_;
   std::vector<uint8_t> want_;
   Client readers_[kClients], writers_[kClients];
-  uint64_t cycle_ = 0;
-  unsigned addresses_ = 0, ended_ = 0, writes_ = 0, most_writes_ = 0, early_beats_ = 0;
+  uint64_t cycle_ = 0, halt_ = kLimit;
+  unsigned addresses_ = 0, ended_ = 0, writes_ = 0, most_writes_ = 0, early_beats_ = 0,
+           bursts_[3] = {};
 };
 
 // Reads come from the first half of memory, writes go to a part of the second half for each client;
@@ -373,6 +394,28 @@ TEST(counts_its_writes) {
   for (unsigned n = 0; n < kRequests; n++) traffic.write(2, {kBase + n * traffic.bus(), 1});
   traffic.run();
   check_bits(0, traffic.most_writes(), kCounted, "writes in flight");
+}
+
+// What has begun ends, nothing else begins though the clients go on asking, and nothing is lost.
+TEST(halted_masters_begin_no_burst) {
+  constexpr unsigned kBeats = 8, kRequests = 100;
+  for (unsigned writes = 0; writes < 2; writes++) {
+    Traffic<Vaxi8> traffic(30, 0, 0, false);
+    for (unsigned n = 0; n < kRequests; n++) {
+      const Request request{kBase + n * kPage, kBeats};
+      if (writes) {
+        traffic.write(n % kClients, request);
+      } else {
+        traffic.read(n % kClients, request);
+      }
+    }
+    traffic.halt(200);
+    traffic.run();
+    const unsigned(&bursts)[3] = traffic.bursts();
+    check_that(writes, bursts[0] > 0 && bursts[2] > 0, "%u bursts before the halt, %u after it",
+               bursts[0], bursts[2]);
+    check_bits(writes, bursts[1], 0, "bursts of halted masters");
+  }
 }
 
 }  // namespace

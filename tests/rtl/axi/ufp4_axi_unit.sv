@@ -5,6 +5,7 @@ module ufp4_axi_unit #(
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
+  input  logic                    halt_i,
 
   input  logic [2:0]              rd_req_valid_i,
   output logic [2:0]              rd_req_ready_o,
@@ -74,7 +75,6 @@ module ufp4_axi_unit #(
     .BusBytes(BusBytes)
   ) u_read (
     .*,
-    .halt_i     (1'b0),
     .flush_i    (1'b0),
     .forget_i   (1'b0),
     .pending_o  (rd_pending_o),
@@ -89,7 +89,6 @@ module ufp4_axi_unit #(
     .BusBytes(BusBytes)
   ) u_write (
     .*,
-    .halt_i     (1'b0),
     .flush_i    (1'b0),
     .forget_i   (1'b0),
     .pending_o  (wr_pending_o),

@@ -89,7 +89,20 @@ static void fill(bench_t *bench, uint32_t log2, uint32_t count, uint64_t nonsens
   }
 }
 
-// Those that are larger than the bench's: full at once, then on in steps, and one too many. In the
+// Larger ones, whose places have more bits than the tags of the jobs inside: full at once, then on.
+TEST(of_larger_sizes) {
+  for (uint32_t log2 = 7; log2 <= 9; log2++) {
+    bench_t bench = bench_open("small", 1, 0, 0);
+    const uint32_t size = 1u << log2;
+    bench_rings(&bench, BENCH_DATA, BENCH_DATA + size * sizeof(ufp4_descriptor_t));
+    bench_write(&bench, UFP4_REG_RING_LOG2, log2);
+    fill(&bench, log2, size, 0);
+    fill(&bench, log2, size / 8, 0);
+    bench_close(&bench);
+  }
+}
+
+// All that are larger than the bench's: full at once, then on in steps, and one too many. In the
 // largest two, which are always looked at, the tail comes to have three bytes.
 FULL_TEST(of_each_large_size) {
   check_random_t random = check_random();
