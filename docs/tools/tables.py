@@ -43,6 +43,7 @@ UNCOMPARED = {
     ("silicon.md", ("published", "node")): "of others",
     ("silicon.md", ("Target", "operands between PEs")): "words",
     ("training.md", ("run of `bf16`", "seeds")): "losses, which the commands print; CSV files have gaps",
+    ("training.md", ("operand", "SQNR, `ufp4`")): "of a training by PyTorch, which the page's commands print",
     ("training.md", ("the paper says", "here")): "words",
     ("training.md", ("source", "what it finds")): "words",
 }

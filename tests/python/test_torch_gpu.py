@@ -311,9 +311,9 @@ def test_capturable_layers_draw_on_the_gpu_the_bits_of_the_cpu():
 
 def test_numbers_on_the_gpu_come_back():
     """Steps past 2^32, where a rank would lie, and the largest rank."""
-    for step, rank in ((2**32 + 5, 0), (2**48 - 1, 0), (2**32 - 1, 2**16 - 1), (3, 9)):
-        state = steps.drawn(torch.tensor([step, 4095, 2**63 - 1]), rank, "cpu")
-        check_equal(steps.of_drawn(state), (step, 4095, 2**63 - 1, rank), "step, layer, seed and rank")
+    for count, rank in ((2**32 + 5, 0), (2**48 - 1, 0), (2**32 - 1, 2**16 - 1), (3, 9)):
+        state = steps.drawn(torch.tensor([count, 4095, 2**63 - 1]), rank, "cpu")
+        check_equal(steps.of_drawn(state), (count, 4095, 2**63 - 1, rank), "step, layer, seed and rank")
 
 
 def test_capturable_layers_have_no_tensor_of_the_cpu():

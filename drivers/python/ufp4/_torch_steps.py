@@ -158,7 +158,7 @@ _library.impl("draw", _draw_operator, "CPU")
 
 
 def _numbers_on_gpu(state):
-    """What a compiled call draws by on a GPU; in the call itself, since none knows when it is compiled who repeats it."""
+    """What a compiled call draws by on a GPU. It looks at each call: who repeats it is unknown when it is compiled."""
     refuse_repeated()
     return state.clone()
 
