@@ -4,6 +4,7 @@
 
 import csv
 import math
+import os
 import pathlib
 import re
 import shutil
@@ -200,12 +201,15 @@ def copies(folder):
 
 
 def rejects_figures_of_its_own():
+    """in every table with --full, else in every fourth"""
+    step = 1 if os.environ.get("UFP4_TEST_DRAWS") == "all" else 4
     with tempfile.TemporaryDirectory() as folder:
         results = copies(folder)
         expect(list(tables.faults(results)), [])
         changed = 0
         for line in pages_with_one_figure_more(results):
-            expect(list(tables.faults(results)), [line])
+            if changed % step == 0:
+                expect(list(tables.faults(results)), [line])
             changed += 1
         expect(changed, len(list(tables.tables(results))))
 

@@ -15,7 +15,7 @@ import sys
 from support import raises
 
 import bench
-from bench import check, check_equal
+from bench import check, check_equal, slow
 
 try:
     import jinja2  # noqa: F401
@@ -114,6 +114,7 @@ def test_trainings_say_their_rate_and_how_often_they_see_the_text():
     check("constant until the last 20 % of the steps, each token of the text 4.0 times" in page, "what is said")
 
 
+@slow
 def test_exploration_page_has_the_same_numbers():
     for name in EXPLORATIONS:
         measured, want = fixture(name)
@@ -148,6 +149,7 @@ def asked_for(*bandwidths):
     return re.sub(r"<svg.*?</svg>", "", _explore.html(measured, rows), flags=re.S)
 
 
+@slow
 def test_a_bandwidth_above_the_bus_has_its_figures_and_what_was_asked():
     page = asked_for(1000, 1000)
     found = [
@@ -172,6 +174,7 @@ def test_a_bandwidth_above_the_bus_has_its_figures_and_what_was_asked():
     )
 
 
+@slow
 def test_counters_of_several_cores_are_shares_of_all_their_cycles():
     measured, _ = fixture("serial")
     rows = _explore.read(FIXTURES / "serial.explore.csv")
@@ -229,6 +232,7 @@ def test_heat_maps_of_unequal_micro_batches_have_them_together():
     check_equal(of(halved), of(whole), "both halves together")
 
 
+@slow
 def test_energies_are_drawn():
     measured, _ = fixture("serial")
     rows = _explore.read(FIXTURES / "serial.explore.csv")
@@ -253,6 +257,7 @@ def test_energies_are_drawn():
     check(part.count("<svg") == 1 and ">idle lanes<" in part, "bars")
 
 
+@slow
 def test_kinds_of_blocks_and_what_the_host_moves_have_columns():
     measured, _ = fixture("serial")
     rows = _explore.read(FIXTURES / "serial.explore.csv")
@@ -317,6 +322,7 @@ def test_micro_batches_have_names():
     check_equal(case.part_of(case.jobs[0]), ", part 4 of 4", "of four")
 
 
+@slow
 def test_pages_are_the_same_bytes_and_stand_alone():
     measured, _ = fixture("all")
     pages = [_train_page.html(measured, {}) for _ in range(2)]
@@ -340,6 +346,7 @@ def test_names_are_escaped():
         check(text not in page and html.escape(text) in page, f"{text} is not escaped")
 
 
+@slow
 def test_folders_are_drawn():
     for name, measured, csv in (("same", "train.json", "losses.csv"), ("serial", "explore.json", "explore.csv")):
         folder = pathlib.Path(name)
@@ -402,6 +409,7 @@ def test_units_in_cells_are_drawn():
     raises(ValueError, "ppa/ppa.json is not what train, explore or ppa writes", report.draw, "ppa")
 
 
+@slow
 def test_cases_are_placed_by_area_and_energy():
     """As the program prints them: in front is what gives more tokens a joule than all that are as small."""
     columns = ("mm2_per_tmacs", "tokens_per_joule")
@@ -470,6 +478,7 @@ OWN = "recipe,seed,held_loss\n" + "".join(
 )
 
 
+@slow
 def test_a_researchers_own_losses():
     pathlib.Path("own.csv").write_text(OWN)
     done = call("own.csv")
@@ -488,6 +497,7 @@ def test_a_researchers_own_losses():
     )
 
 
+@slow
 def test_a_base_is_asked_for_where_none_is_known():
     for names, base, status in (("ab", None, 2), ("ab", "b", 0), (("e2m1", "ufp4"), None, 0), (("a", "fp32"), None, 0)):
         pathlib.Path("own.csv").write_text(
@@ -522,6 +532,7 @@ def texts(picture):
     return [html.unescape(text) for text in re.findall(r"<text[^>]*>(.*?)</text>", picture)]
 
 
+@slow
 def test_names_are_drawn_as_they_are():
     """Neither as mathematics, nor left out for a first _."""
     for name in (r"$\frac$", "_u", "_child0", "$a$"):
@@ -553,6 +564,7 @@ def test_losses_of_a_training_are_read():
     check_equal({name: list(seeds.values()) for name, seeds in losses.items()}, want, "held-out losses")
 
 
+@slow
 def test_rejects_files_that_are_none():
     for text, words in (
         ("recipe,seed\na,1\n", "there is no column held_loss"),
@@ -584,6 +596,7 @@ def test_reads_what_a_spreadsheet_writes():
     check_equal(call("own.csv").returncode, 0, "with a byte order mark")
 
 
+@slow
 def test_rejects_documents_that_are_none():
     """Each with one line that names the file; what is cut off at any place is one of them."""
     measured, _ = fixture("same")
@@ -712,6 +725,7 @@ def watched_records():
     ]
 
 
+@slow
 def test_what_rounding_did_is_printed_and_drawn():
     records = watched_records()
     again = {**records[0], "sqnr_db": 1.5}

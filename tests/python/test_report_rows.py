@@ -7,12 +7,13 @@ import re
 import shutil
 
 import bench
-from bench import check, check_equal
+from bench import check, check_equal, slow
 from test_report import FIXTURES, call, cells, fixture  # which skips without matplotlib
 
 from ufp4.report import _explore
 
 
+@slow
 def test_rejects_rows_of_an_exploration_that_are_cut():
     """Or none, or damaged: with one line that names the file, and where there is one the line;
     the page stays as it was."""
@@ -54,6 +55,7 @@ def test_rejects_rows_of_an_exploration_that_are_cut():
         check_equal((folder / "report.html").read_text(), "good", "the page")
 
 
+@slow
 def test_a_step_without_cycles_has_no_figures():
     """As of a recipe whose passes are all in BF16, beside others and alone."""
     folder = pathlib.Path("zero")
@@ -94,6 +96,7 @@ def test_a_step_without_cycles_has_no_figures():
         check("plain, small" not in page, "in no picture")
 
 
+@slow
 def test_the_roofline_shows_what_ports_allow():
     """A tick where load or drain binds a GEMM; none where the bus or the array does."""
     folder = pathlib.Path("ports")
