@@ -71,9 +71,9 @@ def chunk():
 
 
 def of(rows, unit, flow):
-    """The row of a unit in a flow; sized ones have full adders too where the unit has any."""
-    names = {PLAIN: ("plain",), SIZED: ("full adders and sized", "sized")}[flow]
-    (row,) = (row for row in rows if (row["unit"], row["library"]) == (unit, LIBRARY) and row["flow"] in names)
+    """The row of a unit in a flow; sized ones have the library's full adders too, on both sides of a claim."""
+    name = {PLAIN: "plain", SIZED: "full adders and sized"}[flow]
+    (row,) = (row for row in rows if (row["unit"], row["library"], row["flow"]) == (unit, LIBRARY, name))
     return row
 
 

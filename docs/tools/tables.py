@@ -188,7 +188,7 @@ def cores(folder):
             if elems
         ]
         unit = ("pe_shared" if contract == "exact" else f"pe_{contract}") + ("" if formats == "all" else f"_{formats}")
-        area = silicon.all(unit=unit, library="ASAP7", flow="full adders and sized" if contract == "exact" else "sized")
+        area = silicon.all(unit=unit, library="ASAP7", flow="full adders and sized")
         placed = luts.all(table="core", what=name)
         cells.append(
             [
