@@ -112,18 +112,17 @@ void Ufp4CoreTimed::Inside::catch_up() {
     trim(&ahead_at);
     send(&completions, now->cycles());
     set_level(irq_of(*now));
-    launch();
+    for (const auto &begun : now->memory().take_begun()) launch(begun);
   }
 }
 
 // --- A memory outside ---------------------------------------------------------------------------
 
 // What `now` has begun.
-void Ufp4CoreTimed::Inside::launch() {
-  for (const auto &begun : now->memory().take_begun()) {
-    flights.push_back({begun.serial, ufp4::make_burst(begun, kick)});
-    carrier->launch(flights.back().burst);
-  }
+void Ufp4CoreTimed::Inside::launch(const ufp4::timing::BegunBurst &begun) {
+  const ufp4::BurstPtr burst = ufp4::make_burst(begun, kick);
+  flights.push_back({begun.serial, burst});
+  carrier->launch(burst);
 }
 
 // @return whether there are any: what was run ahead is then no longer what will be.
@@ -183,17 +182,23 @@ bool Ufp4CoreTimed::Inside::access(bool write, uint32_t offset, uint32_t *value)
 }
 
 // Lets the time of an access pass, and what others see of it come in its cycle, as in the RTL: the
-// interrupt may fall before the access that clears it ends. @return false if a reset has come.
+// interrupt may fall before the access that clears it ends, and bursts may begin. @return false if
+// a reset has come.
 bool Ufp4CoreTimed::Inside::end_access() {
   const uint64_t end = now->cycles(), levels = now->levels(), resets_then = resets;
   bool missed = false;
   std::deque<Completion> sent;
   sent.swap(passed);  // a reset may come while the target waits
+  const auto begun = now->memory().take_begun();
+  auto burst = begun.begin();
   for (uint64_t cycle = cycle_now() + 1; cycle <= end; cycle++) {
     const bool raised = levels >> (end - cycle) & 1;
     const bool sends = !sent.empty() && sent.front().cycle < cycle;
-    if (!sends && !missed && raised == level) continue;
+    const bool begins = burst != begun.end() && burst->cycle < cycle;
+    if (!begins && !sends && !missed && raised == level) continue;
     wait_for(cycle);
+    if (resets != resets_then) return false;
+    for (; burst != begun.end() && burst->cycle < cycle; ++burst) launch(*burst);
     if (resets != resets_then) return false;
     missed |= !send(&sent, cycle);
     if (resets != resets_then) return true;

@@ -95,7 +95,7 @@ struct Ufp4CoreTimed::Inside {
   void set_level(bool raised);
 
   // A memory outside.
-  void launch();
+  void launch(const ufp4::timing::BegunBurst &begun);
   bool take_answers();
 
   // The timed model's host.
