@@ -4,6 +4,7 @@
 #include "base/configuration.h"
 #include "bursts.h"
 #include "core.h"
+#include "timeline.h"
 #include "times.h"
 #include "timing/pipeline.h"
 #include "ufp4/spec.h"
@@ -11,12 +12,11 @@
 
 namespace {
 
-// Of a bus on which nothing has moved, before the core is asked whether it is idle.
+// In which nothing has moved on the bus nor in the command unit: longer than any reset.
 constexpr unsigned kQuietCycles = 64;
-constexpr uint32_t kBusy = 1, kResetting = 8;
 constexpr size_t kStackBytes = 1 << 20;
 
-/** An access to the registers: the host's, or the module's own. */
+/** The host's access to the registers. */
 struct Access {
   bool active = false, driven = false, write = false;
   uint32_t offset = 0, value = 0;
@@ -46,6 +46,7 @@ struct Ufp4CoreRtl::Inside {
   void leave_reset();
   void drive_access();
   bool moving_access();
+  bool idle() const;
   void rest(bool moved);
   void fail(const char *why);
 
@@ -56,10 +57,9 @@ struct Ufp4CoreRtl::Inside {
   const ufp4::Pins &pins;
   ufp4::Bursts bus;
   Access port;
-  bool own = false;  // the access is the module's
   sc_core::sc_event finished, wake;
   bool reset_seen = true, in_reset = false, asleep = false, failed = false;
-  unsigned held = 0, quiet = 0;  // cycles of reset; in which nothing moved
+  unsigned held = 0, quiet = 0;  // cycles of reset; in which the core was idle
   uint64_t cycle = 0;
 };
 
@@ -100,8 +100,7 @@ void Ufp4CoreRtl::Inside::edge() {
     port.active = port.driven = false;
     finished.notify();
   }
-  rest(moved || (answered && !own));
-  if (answered) own = false;
+  rest(moved || answered);
 }
 
 void Ufp4CoreRtl::Inside::fail(const char *why) {
@@ -180,14 +179,19 @@ bool Ufp4CoreRtl::Inside::access(Access *host) {
 
 // --- Sleep --------------------------------------------------------------------------------------
 
-// A bus on which nothing moves is an idle core's or that of one that computes; its status tells.
+// A command unit without a job, and nothing due on the bus. A netlist does not show its registers.
+bool Ufp4CoreRtl::Inside::idle() const {
+  ufp4::CoreSigns signs{};
+  return core->look(signs) && signs.front == 0 && signs.retire == 0 && signs.gemm.state == 0 &&
+         signs.quant.state == 0 && !signs.reads_pending && !signs.writes_pending && bus.idle();
+}
+
+// The core is looked at, not asked: a read of its status could meet the host's access. For one
+// cycle a job may have left its engine and not be completed yet.
 void Ufp4CoreRtl::Inside::rest(bool moved) {
-  if (own && !port.active) asleep = !(port.value & (kBusy | kResetting)) && !reset_seen;
-  quiet = moved || own || in_reset || port.active ? 0 : quiet + 1;
-  if (!may_sleep || quiet < kQuietCycles || !bus.idle()) return;
-  port = {};
-  port.active = own = true;
-  port.offset = UFP4_REG_STATUS;
+  if (!may_sleep) return;
+  quiet = moved || in_reset || reset_seen || port.active || !idle() ? 0 : quiet + 1;
+  asleep = quiet >= kQuietCycles;
 }
 
 // --- The module ---------------------------------------------------------------------------------

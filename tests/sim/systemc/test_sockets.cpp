@@ -424,6 +424,26 @@ TEST(reset_amid_an_access) {
   });
 }
 
+/** Whether it still watches, falls asleep or sleeps: an access takes as long as of a core that does
+ * not sleep. */
+TEST(a_core_that_falls_asleep_holds_up_no_host) {
+  Rig rig("rtl", Kind::kRtl, memories[0], [](Rig &rig) {
+    rig.set_up();
+    check_serving(rig);
+    for (unsigned gap = 0; gap < 150; gap++) {
+      rig.run(gap);
+      const uint64_t began = rig.cycles();
+      rig.read(UFP4_REG_STATUS);
+      const uint64_t read = rig.cycles();
+      check_bits(gap, read - began, 2, "cycles of a read");
+      rig.run(gap);
+      rig.write(UFP4_REG_IRQ_STATUS, 0);
+      check_bits(gap, rig.cycles() - read - gap, 3, "cycles of a write");
+    }
+  });
+  sc_core::sc_start();
+}
+
 /** A millisecond of nothing costs no cycle; then the core wakes. */
 TEST(an_idle_core_sleeps) {
   Rig rig("rtl", Kind::kRtl, memories[0], [](Rig &rig) {
