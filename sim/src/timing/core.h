@@ -81,8 +81,8 @@ class Core {
   }
   /** It has been stopped, and nothing goes on in it or on the bus until a reset. */
   bool hangs() const {
-    return guard_.fatal() != 0 && calm_ && still_ >= kStillCycles && !moving_.read.pending() &&
-           !moving_.write.pending();
+    return guard_.fatal() != 0 && calm_ && still_ >= shape_.still_cycles &&
+           !moving_.read.pending() && !moving_.write.pending();
   }
   /** The completion that was written last has not got there. */
   void miss_completion() {
@@ -209,7 +209,6 @@ class Core {
   void reset_units();
 
   static constexpr uint32_t kIrqError = 2, kIrqStopped = 4;
-  static constexpr uint64_t kStillCycles = 256;
 
   const std::shared_ptr<const Shape> kept_shape_;  // of all copies: their units point to it
   const Shape &shape_;

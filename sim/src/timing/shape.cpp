@@ -10,6 +10,8 @@
 namespace ufp4::timing {
 namespace {
 
+constexpr uint32_t kStillCycles = 256;  // more than any pipeline has stages
+
 // ufp4_pe_pkg.
 uint32_t dot_stages(uint32_t target) {
   return target == UFP4_TARGET_FPGA ? kDotStagesFpga : 0;
@@ -54,6 +56,9 @@ void derive_gemm(Shape &s) {
 void derive_quant(Shape &s) {
   s.segment_bytes = s.bus_bytes > 64 ? 256 : 128;
   s.segments = s.bus_bytes >= 16 ? 8 : 4;
+  // Its buffer holds 16 rows of as many segments of BF16; an element takes four steps at most.
+  const uint32_t elements = 16 * s.segments * s.segment_bytes / 2;
+  s.still_cycles = kStillCycles + (s.quant != 0 ? 4 * elements / std::min(s.quant, 16u) : 0);
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ struct Shape {
   uint32_t operation = 0;                    // stages of an operation behind the sums
   uint32_t steps = 0;                        // of a block
   uint32_t segment_bytes = 0, segments = 0;  // of QUANT: of a row; chunks that its buffer holds
+  uint32_t still_cycles = 0;                 // without the bus, after which no engine does anything
 
   /** Blocks of the chunk at hand where @p left are left of k: mirrors ufp4_chunk_walk. */
   uint32_t chunk_blocks(uint32_t left) const {

@@ -235,6 +235,30 @@ SLOW_TEST(what_stops_a_core_is_the_same) {
   check_same({20, 7, 0, nullptr}, false, body);
 }
 
+/** A stopped core goes on with what QUANT has read already, long after the bus has fallen quiet. */
+SLOW_TEST(a_stopped_core_still_quantizes) {
+  const auto body = [](Rig &rig, Seen *seen) {
+    Jobs jobs;
+    for (unsigned i = 0; i < 24; i++) {
+      set_up_for_errors(rig);
+      std::vector<twin_job_t> list;
+      for (unsigned j = 0; j < 6; j++) list.push_back(timing_quant(&jobs.twin, 50, 60, true));
+      rig.ring(list);
+      rig.run(200 + 61 * i);
+      rig.write(UFP4_REG_RING_TAIL, rig.tail + TWIN_RING);
+      rig.run(4000);
+      seen->push_back(rig.read(UFP4_REG_STATUS));
+      rig.write(UFP4_REG_CONTROL, 4);
+      rig.run(200);
+      rig.tail = 0;
+      rig.write(UFP4_REG_IRQ_STATUS, 7);
+      see(rig, jobs.gemm(20, 30, 40), seen);
+      rig.pulse_reset();
+    }
+  };
+  check_same({20, 7, 0, nullptr}, false, body);
+}
+
 /** And with a memory outside. */
 SLOW_TEST(timed_with_memory_outside_resets_as_the_rtl_does) {
   const auto body = [](Rig &rig, Seen *seen) {
