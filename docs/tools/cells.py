@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 import claims
-import tables
+import csv_rows
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATH = ROOT / "drivers/tools/explore/asap7.h"
@@ -47,7 +47,9 @@ TAIL = """};
 
 
 def rows(name, unit):
-    return [row for row in tables.read(name) if (row["unit"], row["library"], row["flow"]) == (unit, "ASAP7", "plain")]
+    return [
+        row for row in csv_rows.read(name) if (row["unit"], row["library"], row["flow"]) == (unit, "ASAP7", "plain")
+    ]
 
 
 def line(unit):
@@ -66,7 +68,7 @@ def line(unit):
 
 def cores():
     """{name, delay} of each whole core."""
-    delays = {row["unit"]: row["delay_ns"] for row in tables.read("silicon.csv") if row["library"] == "ASAP7"}
+    delays = {row["unit"]: row["delay_ns"] for row in csv_rows.read("silicon.csv") if row["library"] == "ASAP7"}
     return ", ".join(f'{{"{unit}", {delays[unit]}}}' for unit in CORES)
 
 

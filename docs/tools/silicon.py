@@ -10,16 +10,17 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "drivers/python"), str(ROOT / "docs/tools")]
-import tables  # noqa: E402
+import csv_rows  # noqa: E402
+import silicon_tables  # noqa: E402
 from ufp4.report import _ppa  # noqa: E402
 
 
 def area():
     found = [
         {"unit": row["unit"], "area_um2": float(row["area_um2"]), "delay_ns": float(row["delay_ns"])}
-        for row in tables.read("silicon.csv")
+        for row in csv_rows.read("silicon.csv")
         if (row["library"], row["flow"]) == ("ASAP7", "plain")
-        and row["unit"] in [u + e for u in ("dot", "pe", "pe_shared") for e, _ in tables.FORMATS]
+        and row["unit"] in [u + e for u in ("dot", "pe", "pe_shared") for e, _ in silicon_tables.FORMATS]
     ]
     return _ppa.pareto(_ppa.families(found))["file"]
 
@@ -27,7 +28,7 @@ def area():
 def energy():
     found = [
         row
-        for row in tables.read("energy.csv")
+        for row in csv_rows.read("energy.csv")
         if row["library"] == "ASAP7" and row["unit"].startswith("pe") and row["data"] == "fprop"
     ]
     keys = [f"{part}_fj" for part, _ in _ppa.PARTS]

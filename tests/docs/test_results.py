@@ -22,7 +22,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs/tools"))
 import shrinkage  # noqa: E402
-import tables  # noqa: E402
+import csv_rows  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 PROGRAM = BUILD / "drivers/ufp4"
@@ -34,7 +34,7 @@ class Skipped(Exception):
 
 
 def rows(name):
-    return tables.Rows(f"{name}.csv", tables.RESULTS)
+    return csv_rows.Rows(f"{name}.csv", csv_rows.RESULTS)
 
 
 def run(*words, status=0, **variables):

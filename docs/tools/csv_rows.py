@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the CSV files of docs/results, and their figures as the pages write them."""
+
+import csv
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs/results"
+WORDS = {"1": "one seed", "3": "three seeds", "4": "four seeds"}
+
+
+def read(name, folder=RESULTS):
+    with open(folder / name, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+class Rows:
+    """The rows of a CSV file, found by what some columns say."""
+
+    def __init__(self, name, folder):
+        self.name, self.rows = name, read(name, folder)
+
+    def all(self, **keys):
+        return [row for row in self.rows if all(row[key] == str(value) for key, value in keys.items())]
+
+    def one(self, **keys):
+        found = self.all(**keys)
+        if len(found) != 1:
+            raise SystemExit(f"{self.name}: {len(found)} rows are {keys}")
+        return found[0]
+
+
+# --- Figures as the pages write them ----------------------------------------------------------------------
+
+
+def whole(text):
+    return f"{int(text):,}" if text else ""
+
+
+def signed(text, digits):
+    value = f"{float(text):+.{digits}f}"
+    return "0" if float(text) == 0 else value.replace("+-", "-")
+
+
+def chance(text):
+    """0.005647: 0.006; 2.544e-05: 0.00003; 3.827e-17: 4e-17"""
+    value = float(text)
+    if value < 1e-5:
+        return re.sub(r"e-0?", "e-", f"{value:.0e}")
+    return f"{value:.1g}" if value >= 1e-4 else f"{value:.5f}"
+
+
+def gap(row, digits=3, unit=""):
+    """Of a mean over seeds, and its interval."""
+    return f"{signed(row['gap_percent'], digits)}{unit} +-{float(row['interval']):.{digits}f}"
