@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configurations of transformers' small models, and explorations of them."""
 
-import csv
 import json
 import pathlib
 
-from bench import passes
-
-
-def explore(*words):
-    """The rows of explore.csv of a run that must succeed."""
-    passes("explore", *words, "-o", "out")
-    with open("out/explore.csv", newline="") as file:
-        return list(csv.DictReader(file))
+from explorations import explored
 
 
 def hf(config, *words):
     pathlib.Path("config.json").write_text(json.dumps(config))
-    return explore("--hf", "config.json", *words)
+    return explored("--hf", "config.json", *words)
 
 
 def widths(config):

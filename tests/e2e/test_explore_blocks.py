@@ -5,7 +5,8 @@ import pathlib
 
 import bench
 from bench import check, check_equal, passes
-from hf_models import DEEP, EXPERTS, HF, QWEN, explore, hf, widths
+from explorations import explored
+from hf_models import DEEP, EXPERTS, HF, QWEN, hf, widths
 
 
 SUMS = ["cycles", "stall_drain", "read_bytes", "bus_write_bytes", "macs", "quant_blocks"]
@@ -95,7 +96,7 @@ def test_a_file_with_repeats_has_kinds_of_blocks():
     pathlib.Path("kinds.csv").write_text("\n".join(["name,cin,cout,count,tokens,repeat", *lines, ""]))
     for tokens in ("1", "40"):
         words = ("--config", "small", "--tokens", tokens, "--serial")
-        got, want = explore("kinds.csv", *words)[-1], hf(DEEP | {"first_k_dense_replace": 2}, *words)[-1]
+        got, want = explored("kinds.csv", *words)[-1], hf(DEEP | {"first_k_dense_replace": 2}, *words)[-1]
         for name in (*SUMS, "weight_bytes", "copy_bytes", "activation_bytes", "gradient_bytes", "optimizer_bytes"):
             check_equal(got[name], want[name], f"{name}, {tokens} tokens")
 
@@ -112,7 +113,7 @@ def test_kinds_of_blocks_side_by_side_are_one_list():
             for name, width, count, tokens in inner:
                 lines += [f"{name}up{i},64,{2 * width},{count},{tokens}", f"{name}down{i},{width},64,{count},{tokens}"]
         pathlib.Path("all.csv").write_text("\n".join(lines) + "\n")
-        return explore("all.csv", *words)[-1]
+        return explored("all.csv", *words)[-1]
 
     for words in (
         ["--config", "small", "--tokens", "80", "--batches", "1"],
@@ -279,7 +280,7 @@ def test_lines_of_a_file_share_their_tokens():
         (3, {"few": (6, 1), "one": (1, 1), "all": (3, 3)}),
         (6, {"few": (8, 2), "one": (1, 2), "all": (3, 6)}),
     ):
-        rows = explore("s.csv", "--config", "small", "--tokens", str(tokens), "--serial")
+        rows = explored("s.csv", "--config", "small", "--tokens", str(tokens), "--serial")
         check_equal(
             {r["layer"]: (int(r["count"]), int(r["m"])) for r in rows if r["pass"] == "fprop"}, want, f"{tokens} tokens"
         )

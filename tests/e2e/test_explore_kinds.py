@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """explore --hf: models whose blocks of two kinds alternate, against calculations by hand."""
 
-import csv
 import json
 import pathlib
 
 import bench
-from bench import check, check_equal, passes, rejects, slow
+import hf_models
+from bench import check, check_equal, rejects, slow
 
 WORDS = ("--config", "large", "--serial", "--tokens", "512", "--clock-mhz", "1000")
 QWEN = {
@@ -43,10 +43,7 @@ LLAMA = {
 
 
 def hf(config, *words):
-    pathlib.Path("config.json").write_text(json.dumps(config))
-    passes("explore", "--hf", "config.json", "-o", "out", *WORDS, *words)
-    with open("out/explore.csv", newline="") as file:
-        return list(csv.DictReader(file))
+    return hf_models.hf(config, *WORDS, *words)
 
 
 def layers(rows):

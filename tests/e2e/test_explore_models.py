@@ -7,7 +7,8 @@ import pathlib
 
 import bench
 from bench import check, check_equal, passes, rejects
-from hf_models import DEEP, EXPERTS, HF, LATENT, QWEN, SIZES, explore, hf, widths
+from explorations import explored
+from hf_models import DEEP, EXPERTS, HF, LATENT, QWEN, SIZES, hf, widths
 
 
 def test_models_are_what_their_papers_say():
@@ -21,7 +22,7 @@ def test_models_are_what_their_papers_say():
         ("mamba-2", 64, 40.2),
         ("gpt2", 12, 7.1),
     ):
-        rows = explore(model, "--config", "large", "--tokens", "16", "--serial")
+        rows = explored(model, "--config", "large", "--tokens", "16", "--serial")
         weights = sum(int(r["count"]) * int(r["n"]) * int(r["k"]) for r in rows if r["pass"] == "fprop")
         check_equal(round(weights / blocks / 1e6, 1), parameters, f"parameters of a block of {model}")
 

@@ -159,8 +159,7 @@ class Layer(torch.nn.Module):
         else:
             if self._drawn_on_gpu.device != self.weight.device:
                 raise RuntimeError("the layer has moved since it was made capturable; call capturable(model) again")
-            steps.refuse_repeated()
-            numbers = self._drawn_on_gpu.clone()
+            numbers = steps.numbers_on_gpu(self._drawn_on_gpu)
         if self.training:
             steps.advance(self._drawn_on_gpu)
         return numbers

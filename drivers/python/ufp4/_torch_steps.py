@@ -67,14 +67,6 @@ def of_drawn(state):
     return step, whole >> 4 & 4095, seed, whole - rankless >> 48 & 65535  # steps go past 2^32 where the rank is 0
 
 
-def refuse_repeated():
-    if _has_hooks() or _in_backward():
-        raise RuntimeError(
-            "a checkpoint repeats calls, and a layer whose random numbers are on the GPU cannot know which: "
-            "capturable(model, False) before, or no checkpoint"
-        )
-
-
 # --- On the host --------------------------------------------------------------------------------------
 
 
@@ -157,21 +149,26 @@ _library.define("draw(Tensor ids, Tensor drawn, int rank, bool counts) -> Tensor
 _library.impl("draw", _draw_operator, "CPU")
 
 
-def _numbers_on_gpu(state):
-    """What a compiled call draws by on a GPU. It looks at each call: who repeats it is unknown when it is compiled."""
-    refuse_repeated()
+@torch.library.register_fake("ufp4::draw", lib=_library)
+def _(ids, drawn, rank, counts):
+    return ids.new_empty(4)
+
+
+def numbers_on_gpu(state):
+    """What a call draws by on a GPU. An operator for a compiled layer, which has to look at each call: when it is
+    compiled nobody knows who will repeat it."""
+    if _has_hooks() or _in_backward():
+        raise RuntimeError(
+            "a checkpoint repeats calls, and a layer whose random numbers are on the GPU cannot know which: "
+            "capturable(model, False) before, or no checkpoint"
+        )
     return state.clone()
 
 
 _library.define("numbers_on_gpu(Tensor state) -> Tensor")
-_library.impl("numbers_on_gpu", _numbers_on_gpu, "CompositeExplicitAutograd")
+_library.impl("numbers_on_gpu", numbers_on_gpu, "CompositeExplicitAutograd")
 
 
 @torch.library.register_fake("ufp4::numbers_on_gpu", lib=_library)
 def _(state):
     return torch.empty_like(state)
-
-
-@torch.library.register_fake("ufp4::draw", lib=_library)
-def _(ids, drawn, rank, counts):
-    return ids.new_empty(4)

@@ -41,9 +41,9 @@ TIMES = (
     ("bubble", "bubble_ms"),
     ("exposed all-reduce", "reduce_exposed_ms"),
 )
-# Columns of every line: words, whole numbers that none may lack, and numbers.
 # What of a GEMM's bounds is the array's own: operands enter it, sums leave it.
 PORTS = ("load", "output")
+# Columns of every line: words, whole numbers that none may lack, and numbers.
 WORDS = ("layer", "pass", "tensor", "batch", "reason")
 WHOLE = ("count", "m", "n", "k")
 NUMBERS = ("cycles", *(column for _, _, column in PARTS[1:-1]), "bus_read_bytes", "bus_write_bytes")
