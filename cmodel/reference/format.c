@@ -6,14 +6,21 @@
 #define E4M3_MAX 0x7E
 #define E4M3_NAN 0x7F
 
+reference_elem_t reference_elem_grid(reference_elem_t elem, uint32_t scale) {
+  if (elem != REFERENCE_MIXED) return elem;
+  return scale & 0x80 ? REFERENCE_HALVES : REFERENCE_E2M1;
+}
+
 int reference_elem_magnitude(reference_elem_t elem, int k) {
   static const int e2m1[8] = {0, 1, 2, 3, 4, 6, 8, 12};
-  return elem == REFERENCE_E2M1 ? e2m1[k] : k;  // E1M2 and INT4 are uniform
+  return elem == REFERENCE_E2M1 ? e2m1[k] : k;  // the others are uniform
 }
 
 int reference_elem_frac(reference_elem_t elem) {
   switch (elem) {
     case REFERENCE_E2M1:
+    case REFERENCE_MIXED:
+    case REFERENCE_HALVES:
       return 1;
     case REFERENCE_E1M2:
       return 2;

@@ -7,20 +7,24 @@
 #define F32_INF 0x7F800000u
 #define F32_SIGN 0x80000000u
 
+/** The pattern of the scale that covers a group. */
+static uint32_t scale_at(const reference_operand_t *operand, int64_t row, int64_t group) {
+  return operand->scales[row * operand->scale_blocks + 16 * group / operand->block];
+}
+
+/** The quanta at position k of a row. */
+static int quanta_at(const reference_operand_t *x, int64_t row, int64_t k) {
+  const reference_elem_t grid = reference_elem_grid(x->elem, scale_at(x, row, k / 16));
+  return reference_elem_quanta(grid, x->codes[row * x->groups * 16 + k]);
+}
+
 /** The dot product of groups [first, last) in quanta. */
 static int dot(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j,
                int64_t first, int64_t last) {
   int sum = 0;
-  for (int64_t k = 16 * first; k < 16 * last && k < 16 * a->groups; k++) {
-    sum += reference_elem_quanta(a->elem, a->codes[i * a->groups * 16 + k]) *
-           reference_elem_quanta(b->elem, b->codes[j * b->groups * 16 + k]);
-  }
+  for (int64_t k = 16 * first; k < 16 * last && k < 16 * a->groups; k++)
+    sum += quanta_at(a, i, k) * quanta_at(b, j, k);
   return sum;
-}
-
-/** The pattern of the scale that covers a group. */
-static uint32_t scale_at(const reference_operand_t *operand, int64_t row, int64_t group) {
-  return operand->scales[row * operand->scale_blocks + 16 * group / operand->block];
 }
 
 /** dot * scale * scale, exactly. */

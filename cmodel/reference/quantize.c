@@ -1,235 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales and codes (numerics.md 2 and 4). Quotients are never formed: x / s against a bound is x
-// against bound * s.
+// Quantizing tensors (numerics.md 2 and 4): tiles of numbers that share a scale, and what a tile
+// chooses.
 #include <stdlib.h>
 
-#include "reference.h"
+#include "code.h"
 
 #define E4M3_MAX 0x7E  // 448
 #define F32_ONE 0x3F800000u
-#define F32_MAX 0x7F7FFFFFu
 #define F32_NAN 0x7FC00000u
-
-// --- Scales -------------------------------------------------------------------------------------
-
-int reference_scale_block(reference_scale_t scale) {
-  return scale == REFERENCE_SCALE_E8M0 ? 32 : 16;
-}
-
-int reference_scale_real(reference_scale_t scale, uint32_t bits, reference_real_t *out) {
-  const int units = reference_e4m3_units((uint8_t)bits);
-  switch (scale) {
-    case REFERENCE_SCALE_E8M0:
-      *out = (reference_real_t){0, 1, (int)bits - 127};
-      return bits != 255;
-    case REFERENCE_SCALE_FP32:
-      *out = reference_f32_real(bits & 0x7FFFFFFF);
-      return !reference_f32_is_nan(bits);
-    default:
-      *out = (reference_real_t){0, units < 0 ? 0 : (uint64_t)units, -9};
-      return units >= 0;
-  }
-}
-
-static uint32_t scale_nan(reference_scale_t scale) {
-  switch (scale) {
-    case REFERENCE_SCALE_E8M0:
-      return 0xFF;
-    case REFERENCE_SCALE_FP32:
-      return F32_NAN;
-    default:
-      return 0x7F;
-  }
-}
-
-/** amax * 2^t / qmax against units * 2^(exponent - 9). */
-static int compare_quotient(reference_elem_t elem, reference_real_t amax, int t, int units,
-                            int exponent) {
-  const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
-  return reference_compare(amax.magnitude, amax.exponent + t, (reference_u128_t)units * qmax,
-                           exponent - 9 - reference_elem_frac(elem));
-}
-
-int reference_exponent_of(reference_elem_t elem, reference_real_t amax) {
-  if (amax.magnitude == 0) return 0;
-  int t = 1000;  // far above any that FP32 data can need
-  while (compare_quotient(elem, amax, t, reference_e4m3_units(E4M3_MAX), 0) > 0) t--;
-  return t;
-}
-
-/** The smallest scale not below the quotient, or the nearest, ties to even; from 2^-9 to 448. */
-static uint8_t e4m3_scale(reference_elem_t elem, reference_real_t amax, int t, int up) {
-  uint8_t byte = up ? 1 : 0;
-  for (; byte < E4M3_MAX; byte++) {
-    if (up) {
-      if (compare_quotient(elem, amax, t, reference_e4m3_units(byte), 0) <= 0) break;
-    } else {
-      const int twice_middle =
-          reference_e4m3_units(byte) + reference_e4m3_units((uint8_t)(byte + 1));
-      const int c = compare_quotient(elem, amax, t, twice_middle, -1);
-      if (c < 0 || (c == 0 && byte % 2 == 0)) break;
-    }
-  }
-  return byte == 0 ? 1 : byte;
-}
-
-/** Up: the smallest k with amax <= qmax * 2^k. Down: the largest with 2^(k + emax) <= amax. Both
- * from -127 to 127. */
-static uint8_t e8m0_scale(reference_elem_t elem, reference_real_t amax, int up) {
-  static const int emax[REFERENCE_ELEM_COUNT] = {
-      [REFERENCE_E2M1] = 2, [REFERENCE_E1M2] = 0, [REFERENCE_INT4] = 2};
-  const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
-  int k = up ? -127 : 127;
-  if (up) {
-    while (k < 127 && reference_compare(amax.magnitude, amax.exponent, qmax,
-                                        k - reference_elem_frac(elem)) > 0)
-      k++;
-  } else {
-    while (k > -127 && reference_compare(1, k + emax[elem], amax.magnitude, amax.exponent) > 0) k--;
-  }
-  return (uint8_t)(k + 127);
-}
-
-/** RN(amax / qmax), at least the smallest and at most the largest number. */
-static uint32_t fp32_scale(reference_elem_t elem, reference_real_t amax) {
-  const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
-  const uint32_t s =
-      reference_f32_quotient(0, amax.magnitude, amax.exponent + reference_elem_frac(elem), qmax);
-  if (s == 0) return 1;
-  return s > F32_MAX ? F32_MAX : s;
-}
-
-// --- NVIDIA's two levels, in float32 and in its order -------------------------------------------
-
-/** What the tensor as a whole contributes: t for E4M3; S and Sd, FP32 patterns, for NVFP4. */
-typedef struct {
-  int t;
-  uint32_t encode;  ///< S
-  uint32_t decode;  ///< Sd
-} level_t;
-
-/** The smaller of two patterns that are no NaN and not negative. */
-static uint32_t smaller(uint32_t a, uint32_t b) {
-  return a < b ? a : b;
-}
-
-static uint32_t f32_of(reference_real_t x) {
-  return reference_f32_round(x.negative, x.magnitude, x.exponent);
-}
-
-/** The largest scale times the largest code that goes with it: 448 x qmax, or 256 x 6 = 384 x 4. */
-static level_t nvfp4_level(reference_real_t amax, int full) {
-  const uint32_t top = reference_f32_round(0, (reference_u128_t)full, 0);
-  level_t level = {0, F32_ONE, F32_ONE};
-  if (amax.magnitude != 0) level.encode = smaller(reference_f32_divide(top, f32_of(amax)), F32_MAX);
-  if (level.encode == 0) level.encode = F32_ONE;
-  level.decode = reference_f32_divide(F32_ONE, level.encode);
-  return level;
-}
-
-/** For a largest code of @p target quarters. */
-static uint8_t nvfp4_scale(reference_real_t amax, const level_t *level, int target) {
-  const uint32_t share = reference_f32_quotient(0, 4, 0, (reference_u128_t)target);
-  const uint32_t f448 = reference_f32_round(0, 448, 0);
-  const uint32_t wanted =
-      reference_f32_multiply(f32_of(amax), reference_f32_multiply(level->encode, share));
-  return reference_e4m3_cast(smaller(wanted, f448));
-}
-
-/** The largest magnitude of a format, in quarters. */
-static int quarters(reference_elem_t elem) {
-  return reference_elem_magnitude(elem, 7) * 4 >> reference_elem_frac(elem);
-}
-
-/** clamp(x * e, +-qmax), the sign apart. */
-static reference_real_t nvfp4_product(reference_elem_t elem, reference_real_t x, uint8_t scale,
-                                      const level_t *level) {
-  const uint32_t qmax = reference_f32_round(0, (reference_u128_t)quarters(elem), -2);
-  const uint32_t divisor = reference_f32_multiply(reference_e4m3_value(scale), level->decode);
-  const uint32_t e = smaller(reference_f32_divide(F32_ONE, divisor), F32_MAX);
-  x.negative = 0;
-  return reference_f32_real(smaller(reference_f32_multiply(f32_of(x), e), qmax));
-}
-
-// --- Codes --------------------------------------------------------------------------------------
-
-/** |x| / s in quanta against bound * 2^-bound_frac. */
-static int compare_code(reference_elem_t elem, reference_real_t x, reference_real_t s, int bound,
-                        int bound_frac) {
-  const reference_u128_t right = (reference_u128_t)bound * s.magnitude;
-  return reference_compare(x.magnitude, x.exponent + reference_elem_frac(elem), right,
-                           s.exponent - bound_frac);
-}
-
-static int nearest_magnitude(reference_elem_t elem, reference_real_t x, reference_real_t s) {
-  int k = 0;
-  for (; k < 7; k++) {
-    const int c = compare_code(
-        elem, x, s, reference_elem_magnitude(elem, k) + reference_elem_magnitude(elem, k + 1), 1);
-    if (c < 0 || (c == 0 && k % 2 == 0)) break;
-  }
-  return k;
-}
-
-/** The cell from magnitude k to k + 1 that holds the quotient; up iff it is past low + size * (2 r
- * + 1) / 512. */
-static int stochastic_magnitude(reference_elem_t elem, reference_real_t x, reference_real_t s,
-                                uint8_t r) {
-  int k = 0;
-  while (k < 7 && compare_code(elem, x, s, reference_elem_magnitude(elem, k + 1), 0) >= 0) k++;
-  if (k == 7) return 7;
-  const int low = reference_elem_magnitude(elem, k),
-            size = reference_elem_magnitude(elem, k + 1) - low;
-  return compare_code(elem, x, s, 512 * low + size * (2 * r + 1), 9) > 0 ? k + 1 : k;
-}
-
-/** The code of x with a scale: what is rounded is x * 2^t / scale, or NVIDIA's product. */
-static uint8_t code_of(reference_real_t x, uint32_t scale, const reference_quantize_t *how,
-                       const level_t *level, uint8_t r) {
-  reference_real_t dividend = x, divisor = {0, 1, 0};
-  if (how->scale == REFERENCE_SCALE_NVFP4) {
-    dividend = nvfp4_product(how->elem, x, (uint8_t)scale, level);
-  } else {
-    reference_scale_real(how->scale, scale, &divisor);
-    dividend.exponent += level->t;
-  }
-  const int k = how->stochastic ? stochastic_magnitude(how->elem, dividend, divisor, r)
-                                : nearest_magnitude(how->elem, dividend, divisor);
-  return reference_elem_encode(how->elem, x.negative, k);
-}
-
-static uint32_t scale_of(reference_real_t amax, const reference_quantize_t *how,
-                         const level_t *level) {
-  switch (how->scale) {
-    case REFERENCE_SCALE_NVFP4:
-      return nvfp4_scale(amax, level, quarters(how->elem));
-    case REFERENCE_SCALE_E8M0:
-      return e8m0_scale(how->elem, amax, how->scale_round == REFERENCE_SCALE_UP);
-    case REFERENCE_SCALE_FP32:
-      return fp32_scale(how->elem, amax);
-    default:
-      return e4m3_scale(how->elem, amax, level->t, how->scale_round == REFERENCE_SCALE_UP);
-  }
-}
-
-// --- 4/6: the scale of a tile for codes up to 6 or up to 4 --------------------------------------
-
-/** RNE32(e + (v - x * S)^2), v the value of the code times its scale, each operation rounded. */
-static uint32_t add_square(uint32_t e, reference_real_t x, uint8_t code, uint8_t scale,
-                           const level_t *level) {
-  const uint32_t value = reference_f32_multiply(reference_elem_value(REFERENCE_E2M1, code),
-                                                reference_e4m3_value(scale));
-  const uint32_t wanted = reference_f32_multiply(f32_of(x), level->encode);
-  const uint32_t off = reference_f32_add(value, wanted ^ 0x80000000u);
-  return reference_f32_add(e, reference_f32_multiply(off, off));
-}
 
 // --- Tiles: the numbers that share a scale ------------------------------------------------------
 
 typedef struct {
   int poisoned;
   reference_real_t amax;
-  int target;  ///< of the largest code, in quarters: 4 x 6, or with 4/6 perhaps 4 x 4
+  int target;             ///< of the largest code, in quarters: 4 x 6, or with 4/6 perhaps 4 x 4
+  reference_elem_t grid;  ///< of its codes
 } summary_t;
 
 static void summarize(summary_t *summary, const reference_block_t *block) {
@@ -240,38 +26,40 @@ static void summarize(summary_t *summary, const reference_block_t *block) {
   }
 }
 
-/** The scale of a tile. @return flags. */
+/** How the grid of a tile is quantized, as if it were an element like others. */
+static reference_quantize_t how_of(const summary_t *tile, const reference_quantize_t *how) {
+  reference_quantize_t own = *how;
+  own.elem = tile->grid;
+  return own;
+}
+
+/** The scale of a tile, without the bit that says its grid. @return flags. */
 static unsigned tile_scale(const summary_t *tile, const reference_quantize_t *how,
-                           const level_t *level, uint32_t *scale) {
-  *scale = tile->poisoned ? scale_nan(how->scale) : 0;
+                           const reference_level_t *level, uint32_t *scale) {
+  *scale = tile->poisoned ? reference_scale_nan(how->scale) : 0;
   if (tile->poisoned) return REFERENCE_FLAG_NAN;
   if (tile->amax.magnitude == 0) return 0;
-  *scale = how->scale_round == REFERENCE_SCALE_46 ? nvfp4_scale(tile->amax, level, tile->target)
-                                                  : scale_of(tile->amax, how, level);
-  const int over =
-      how->scale == REFERENCE_SCALE_E4M3 &&
-      compare_quotient(how->elem, tile->amax, level->t, reference_e4m3_units(E4M3_MAX), 0) > 0;
+  *scale = how->scale_round == REFERENCE_SCALE_46
+               ? reference_nvfp4_scale(tile->amax, level, tile->target)
+               : reference_scale_of(tile->amax, how, level);
+  const int over = how->scale == REFERENCE_SCALE_E4M3 &&
+                   reference_compare_quotient(how->elem, tile->amax, level->t,
+                                              reference_e4m3_units(E4M3_MAX), 0) > 0;
   return over ? REFERENCE_FLAG_SATURATED : 0;
 }
 
 /** The codes of 16 numbers of a tile. */
 static void tile_codes(const reference_block_t *block, const summary_t *tile, uint32_t scale,
-                       const reference_quantize_t *how, const level_t *level,
+                       const reference_quantize_t *how, const reference_level_t *level,
                        const uint8_t random[16], uint8_t codes[16]) {
   const int empty = tile->poisoned || tile->amax.magnitude == 0;
   for (int i = 0; i < 16; i++)
-    codes[i] = empty ? 0 : code_of(block->x[i], scale, how, level, random[i]);
+    codes[i] = empty ? 0 : reference_code_of(block->x[i], scale, how, level, random[i]);
 }
 
-unsigned reference_quantize_block(const uint32_t bits[16], const reference_quantize_t *how, int t,
-                                  const uint8_t random[16], uint8_t codes[16], uint32_t *scale) {
-  const reference_block_t block = reference_block_load(bits, how);
-  const level_t level = {how->scale == REFERENCE_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
-  summary_t tile = {0};
-  summarize(&tile, &block);
-  const unsigned flags = tile_scale(&tile, how, &level, scale);
-  tile_codes(&block, &tile, *scale, how, &level, random, codes);
-  return flags;
+/** The scale byte or pattern that stands in the operand: mixed has its grid in bit 7. */
+static uint32_t stored_scale(const summary_t *tile, uint32_t scale) {
+  return tile->grid == REFERENCE_HALVES ? scale | 0x80 : scale;
 }
 
 // --- Tensors ------------------------------------------------------------------------------------
@@ -351,19 +139,21 @@ int reference_tensor_exponent(const uint32_t *bits, int64_t rows, int64_t cols,
   return t;
 }
 
-static level_t level_of(const loaded_t *in, const reference_quantize_t *how, int t) {
-  const int full = how->scale_round == REFERENCE_SCALE_46 ? 1536 : 448 * quarters(how->elem) / 4;
-  if (how->scale == REFERENCE_SCALE_NVFP4) return nvfp4_level(clean_amax(in), full);
-  return (level_t){how->scale == REFERENCE_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
+static reference_level_t level_of(const loaded_t *in, const reference_quantize_t *how, int t) {
+  const int full = how->scale_round == REFERENCE_SCALE_46
+                       ? 1536
+                       : 448 * reference_quarters(reference_full_elem(how->elem)) / 4;
+  if (how->scale == REFERENCE_SCALE_NVFP4) return reference_nvfp4_level(clean_amax(in), full);
+  return (reference_level_t){how->scale == REFERENCE_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
 }
 
 /** The squared error of a tile with a scale for codes up to @p target quarters, its rows one after
- * the other.
+ * the other; @p how has the grid for its element.
  */
 static uint32_t tile_error(const loaded_t *in, int64_t tile_row, int64_t group, int target,
-                           const reference_quantize_t *how, const level_t *level) {
+                           const reference_quantize_t *how, const reference_level_t *level) {
   const summary_t *tile = &in->tile[tile_row * in->tile_cols + group];
-  const uint8_t scale = nvfp4_scale(tile->amax, level, target);
+  const uint8_t scale = reference_nvfp4_scale(tile->amax, level, target);
   uint32_t error = 0;
   for (int64_t row = tile_row * in->tall; row < (tile_row + 1) * in->tall && row < in->rows;
        row++) {
@@ -373,8 +163,8 @@ static uint32_t tile_error(const loaded_t *in, int64_t tile_row, int64_t group, 
     reference_random_block(how->seed, how->tensor_id, (uint64_t)g, random);
     for (int i = 0; i < 16; i++) {
       const reference_real_t x = in->block[g].x[i];
-      const uint8_t code = code_of(x, scale, how, level, random[i]);
-      of_row = add_square(of_row, x, code, scale, level);
+      const uint8_t code = reference_code_of(x, scale, how, level, random[i]);
+      of_row = reference_add_square(of_row, how->elem, x, code, scale, level);
     }
     error = reference_f32_add(error, of_row);
   }
@@ -382,7 +172,8 @@ static uint32_t tile_error(const loaded_t *in, int64_t tile_row, int64_t group, 
 }
 
 /** 4 where it leaves the smaller error, else 6. */
-static void choose_targets(loaded_t *in, const reference_quantize_t *how, const level_t *level) {
+static void choose_targets(loaded_t *in, const reference_quantize_t *how,
+                           const reference_level_t *level) {
   for (int64_t i = 0; i < in->tile_rows * in->tile_cols; i++) {
     summary_t *tile = &in->tile[i];
     tile->target = 24;
@@ -392,6 +183,93 @@ static void choose_targets(loaded_t *in, const reference_quantize_t *how, const 
     const uint32_t six = tile_error(in, row, group, 24, how, level);
     if (four < six) tile->target = 16;  // patterns of positive numbers compare as these do
   }
+}
+
+// --- Mixed: the grid of a tile ------------------------------------------------------------------
+
+/** |x| * 2^t / s in 512ths of a quantum, truncated, and at most 16 quanta. */
+static int truncated_quotient(reference_elem_t grid, reference_real_t x, int t, int units) {
+  int below = 0, above = 16 * 512 + 1;
+  while (above - below > 1) {
+    const int middle = (below + above) / 2;
+    const int c = reference_compare((reference_u128_t)middle * (reference_u128_t)units, -9,
+                                    x.magnitude, x.exponent + t + reference_elem_frac(grid) + 9);
+    *(c <= 0 ? &below : &above) = middle;
+  }
+  return below;
+}
+
+/** The distances of 16 quotients to their nearest codes, in 512ths of a quantum. */
+static int64_t block_distance(const reference_block_t *block, reference_elem_t grid, int t,
+                              uint8_t scale) {
+  reference_real_t s;
+  int64_t sum = 0;
+  reference_scale_real(REFERENCE_SCALE_E4M3, scale, &s);
+  for (int i = 0; i < 16; i++) {
+    reference_real_t x = block->x[i];
+    const int quotient = truncated_quotient(grid, x, t, reference_e4m3_units(scale));
+    x.exponent += t;
+    const int off =
+        quotient - 512 * reference_elem_magnitude(grid, reference_nearest_magnitude(grid, x, s));
+    sum += off < 0 ? -off : off;
+  }
+  return sum;
+}
+
+/** The sum of a tile's distances times its scale: E4M3. */
+static int64_t weighted_distance(const loaded_t *in, int64_t tile_row, int64_t group,
+                                 const reference_quantize_t *how, int t) {
+  const summary_t *tile = &in->tile[tile_row * in->tile_cols + group];
+  const uint8_t scale =
+      reference_e4m3_scale(how->elem, tile->amax, t, how->scale_round == REFERENCE_SCALE_UP);
+  int64_t sum = 0;
+  for (int64_t row = tile_row * in->tall; row < (tile_row + 1) * in->tall && row < in->rows; row++)
+    sum += block_distance(&in->block[row * in->groups + group], how->elem, t, scale);
+  return sum * reference_e4m3_units(scale);
+}
+
+/** Halves where they leave the smaller error, else E2M1. */
+static void choose_grids(loaded_t *in, const reference_quantize_t *how,
+                         const reference_level_t *level) {
+  reference_quantize_t e2m1 = *how, halves = *how;
+  e2m1.elem = REFERENCE_E2M1;
+  halves.elem = REFERENCE_HALVES;
+  e2m1.stochastic = halves.stochastic = 0;  // the choice does not see the random bytes
+  for (int64_t i = 0; i < in->tile_rows * in->tile_cols; i++) {
+    summary_t *tile = &in->tile[i];
+    const int64_t row = i / in->tile_cols, group = i % in->tile_cols;
+    tile->grid = REFERENCE_E2M1;
+    if (tile->poisoned || tile->amax.magnitude == 0) continue;
+    const int better =
+        how->scale == REFERENCE_SCALE_NVFP4
+            ? tile_error(in, row, group, reference_quarters(REFERENCE_HALVES), &halves, level) <
+                  tile_error(in, row, group, reference_quarters(REFERENCE_E2M1), &e2m1, level)
+            : weighted_distance(in, row, group, &halves, level->t) <
+                  weighted_distance(in, row, group, &e2m1, level->t);
+    if (better) tile->grid = REFERENCE_HALVES;
+  }
+}
+
+/** The grid of each tile, which but for mixed is the element's own. */
+static void set_grids(loaded_t *in, const reference_quantize_t *how,
+                      const reference_level_t *level) {
+  for (int64_t i = 0; i < in->tile_rows * in->tile_cols; i++) in->tile[i].grid = how->elem;
+  if (how->elem == REFERENCE_MIXED) choose_grids(in, how, level);
+}
+
+unsigned reference_quantize_block(const uint32_t bits[16], const reference_quantize_t *how, int t,
+                                  const uint8_t random[16], uint8_t codes[16], uint32_t *scale) {
+  reference_block_t block = reference_block_load(bits, how);
+  const reference_level_t level = {how->scale == REFERENCE_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
+  summary_t tile = {0};
+  loaded_t in = {1, 1, &block, 1, 1, 1, 1, &tile};
+  summarize(&tile, &block);
+  set_grids(&in, how, &level);
+  const reference_quantize_t own = how_of(&tile, how);
+  const unsigned flags = tile_scale(&tile, &own, &level, scale);
+  tile_codes(&block, &tile, *scale, &own, &level, random, codes);
+  *scale = stored_scale(&tile, *scale);
+  return flags;
 }
 
 reference_operand_t reference_operand_create(reference_elem_t elem, reference_scale_t scale,
@@ -414,8 +292,9 @@ reference_operand_t reference_operand_create_blocks(reference_elem_t elem, refer
 reference_operand_t reference_quantize(const uint32_t *bits, int64_t rows, int64_t cols,
                                        const reference_quantize_t *how, int t) {
   loaded_t in = load(bits, rows, cols, how);
-  const level_t level = level_of(&in, how, t);
+  const reference_level_t level = level_of(&in, how, t);
   if (how->scale_round == REFERENCE_SCALE_46) choose_targets(&in, how, &level);
+  set_grids(&in, how, &level);
   reference_operand_t out =
       reference_operand_create_blocks(how->elem, how->scale, block_of(how), rows, cols);
   out.t = level.t;
@@ -424,11 +303,13 @@ reference_operand_t reference_quantize(const uint32_t *bits, int64_t rows, int64
   for (int64_t g = 0; g < rows * out.groups; g++) {
     const int64_t row = g / out.groups, group = g % out.groups;
     const summary_t *tile = tile_at(&in, row, group);
-    uint32_t *scale = &out.scales[row * out.scale_blocks + group / in.wide];
+    const reference_quantize_t own = how_of(tile, how);
+    uint32_t scale;
     uint8_t random[16];
     reference_random_block(how->seed, how->tensor_id, (uint64_t)g, random);
-    out.flags |= tile_scale(tile, how, &level, scale);
-    tile_codes(&in.block[g], tile, *scale, how, &level, random, out.codes + 16 * g);
+    out.flags |= tile_scale(tile, &own, &level, &scale);
+    tile_codes(&in.block[g], tile, scale, &own, &level, random, out.codes + 16 * g);
+    out.scales[row * out.scale_blocks + group / in.wide] = stored_scale(tile, scale);
   }
   unload(&in);
   return out;
@@ -441,8 +322,10 @@ void reference_operand_free(reference_operand_t *operand) {
 
 uint32_t reference_dequantize(const reference_operand_t *operand, int64_t row, int64_t k) {
   const int64_t block = k / operand->block;
+  const reference_elem_t grid =
+      reference_elem_grid(operand->elem, operand->scales[row * operand->scale_blocks + block]);
   const reference_real_t element = reference_f32_real(
-      reference_elem_value(operand->elem, operand->codes[row * operand->groups * 16 + k]));
+      reference_elem_value(grid, operand->codes[row * operand->groups * 16 + k]));
   const reference_real_t tensor = reference_f32_real(operand->tensor_scale);
   reference_real_t scale;
   if (!reference_scale_real(operand->scale, operand->scales[row * operand->scale_blocks + block],

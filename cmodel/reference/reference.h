@@ -61,9 +61,18 @@ uint32_t reference_sum_round(const reference_sum_t *sum, int drop);
 
 // --- Formats (numerics.md 1, 2) -----------------------------------------------------------------
 
-typedef enum { REFERENCE_E2M1 = 0, REFERENCE_E1M2 = 1, REFERENCE_INT4 = 2 } reference_elem_t;
+typedef enum {
+  REFERENCE_E2M1 = 0,
+  REFERENCE_E1M2 = 1,
+  REFERENCE_INT4 = 2,
+  REFERENCE_MIXED = 3,  ///< each block is E2M1 or HALVES
+  REFERENCE_HALVES = 4  ///< 0 to 3.5 in halves, sign and magnitude: a grid of MIXED, no operand's
+} reference_elem_t;
 #define REFERENCE_ELEM_COUNT 3
+#define REFERENCE_ELEM_KINDS 4
 
+/** The grid of a block with a scale byte: of MIXED by its bit 7, of others the element itself. */
+reference_elem_t reference_elem_grid(reference_elem_t elem, uint32_t scale);
 int reference_elem_quanta(reference_elem_t elem, unsigned code);
 int reference_elem_frac(reference_elem_t elem);
 /** Quanta of the k-th magnitude that the quantizer can emit, k 0..7. */

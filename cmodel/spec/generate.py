@@ -47,7 +47,8 @@ def layout(fields, total):
 
 def enums(spec):
     """Every enumeration as (name, doc, [(value name, number, doc)])."""
-    yield "elem", "4-bit element format", [(f["name"], f["value"], "") for f in spec["format"]]
+    elems = [(f["name"], f["value"], "") for f in [*spec["format"], spec["mixed"]]]
+    yield "elem", "4-bit element format; mixed, which no core has, is E2M1 or a uniform grid by the block", elems
     for name, enum in spec["enum"].items():
         yield name, enum["doc"], [(v, i, "") for i, v in enumerate(enum["values"])]
     yield "core_status", "Status in a completion", [(s["name"], i, s["doc"]) for i, s in enumerate(spec["status"])]
@@ -79,7 +80,7 @@ def c_header(spec):
             out.append(f"  {up('ufp4', name, value)} = {number}," + (f"  ///< {text}" if text else ""))
         out += [
             f"}} ufp4_{name}_t;",
-            f"#define {up('ufp4', name, 'count')} {len(values)}",
+            *(elem_counts(spec) if name == "elem" else [f"#define {up('ufp4', name, 'count')} {len(values)}"]),
             f"#define {up('ufp4', name, 'names')} {{" + ", ".join(f'"{value}"' for value, _, _ in values) + "}",
             "",
         ]
@@ -91,6 +92,8 @@ def c_header(spec):
     for f in spec["format"]:
         out.append("    {" + ", ".join(str(q) for q in all_quanta(f)) + "}, \\")
     by_elem = lambda value: "{" + ", ".join(str(value(f)) for f in spec["format"]) + "}"
+    mixed, grids = spec["mixed"], mixed_grids(spec)
+    odd, exponent = qmax(grids[1])
     out += [
         "  }",
         "#define UFP4_ELEM_FRAC " + by_elem(lambda f: f["frac"]),
@@ -99,6 +102,12 @@ def c_header(spec):
         "#define UFP4_ELEM_QMAX_EXPONENT " + by_elem(lambda f: qmax(f)[1]),
         "/** The largest magnitude of any code, in quanta. */",
         "#define UFP4_ELEM_LARGEST " + by_elem(lambda f: max(map(abs, all_quanta(f)))),
+        "/** The same of mixed, and the elements whose quanta and coding a block has, by bit 7 of its scale byte. */",
+        f"#define UFP4_MIXED_FRAC {mixed['frac']}",
+        f"#define UFP4_MIXED_QMAX_ODD {odd}",
+        f"#define UFP4_MIXED_QMAX_EXPONENT ({exponent})",
+        f"#define UFP4_MIXED_LARGEST {max(max(g['quanta']) for g in grids)}",
+        "#define UFP4_MIXED_GRIDS {" + ", ".join(up("ufp4", "elem", g["name"]) for g in grids) + "}",
         "",
     ]
     classes, backends = spec["backend_classes"], spec["backend"]
@@ -197,6 +206,20 @@ def configuration_value(spec, configuration, key):
 def all_quanta(f):
     q = f["quanta"]
     return q if len(q) == 16 else q + [-v for v in q]
+
+
+def mixed_grids(spec):
+    """The formats whose codes the blocks of mixed have, with the frac of mixed."""
+    formats = {f["name"]: f for f in spec["format"]}
+    return [formats[name] | {"frac": spec["mixed"]["frac"]} for name in spec["mixed"]["grids"]]
+
+
+def elem_counts(spec):
+    return [
+        "/** Elements with a table of 16 codes of their own; and all, with mixed, which has none and is the last. */",
+        f"#define UFP4_ELEM_COUNT {len(spec['format'])}",
+        f"#define UFP4_ELEM_KINDS {len(spec['format']) + 1}",
+    ]
 
 
 def qmax(f):
@@ -545,6 +568,19 @@ def markdown_formats(spec):
         [
             [f["name"].upper(), f["frac"], f["coding"].replace("_", " "), f"{max(f['quanta']) / 2 ** f['frac']:g}"]
             for f in spec["format"]
+        ],
+    )
+    mixed, grids = spec["mixed"], mixed_grids(spec)
+    out += [
+        "Elements mixed have one of two grids in each block, and bit 7 of the block's scale byte says which.",
+        "Both are sign magnitude, and their quanta are of the same size, so no sum changes its unit.",
+        "",
+    ]
+    out += table(
+        ["mixed, bit 7", "frac", "quanta of codes 0..7", "largest value"],
+        [
+            [bit, mixed["frac"], " ".join(map(str, g["quanta"])), f"{max(g['quanta']) / 2 ** mixed['frac']:g}"]
+            for bit, g in enumerate(grids)
         ],
     )
     out += [

@@ -39,15 +39,16 @@ def c_header(spec, note, values_of):
         "",
         "// clang-format off",
     ]
-    out += [
-        f"static const char *const {count.lower()}_names[UFP4_{count}_COUNT] = UFP4_{count}_NAMES;" for count in counts
-    ]
+    for name in counts:
+        size = "UFP4_ELEM_KINDS" if name == "ELEM" else f"UFP4_{name}_COUNT"
+        out.append(f"static const char *const {name.lower()}_names[{size}] = UFP4_{name}_NAMES;")
     for name, names in spec["names"].items():
         out.append(
             f"static const char *const {name}_names[{len(names)}] = {{" + ", ".join(f'"{one}"' for one in names) + "};"
         )
     words = {name: [value for value, _, _ in values] for name, _, values in values_of} | spec["sizes"] | spec["names"]
-    out += [f'#define {name.upper()}_WORDS "{"|".join(map(str, words[name]))}"' for name in WORDS]
+    words["elem_table"] = [f["name"] for f in spec["format"]]
+    out += [f'#define {name.upper()}_WORDS "{"|".join(map(str, words[name]))}"' for name in (*WORDS, "elem_table")]
     for name, count in (
         ("role", "UFP4_ROLE_COUNT"),
         ("pass", "UFP4_PASS_COUNT"),
@@ -98,7 +99,7 @@ def package(spec, note, keys, values_of):
         out.append(f"{plural.upper()} = {tuple(spec['names'][name])!r}".replace("'", '"'))
     out.append(f"SCALE_BLOCK = {tuple(spec['enum']['scale']['block'])!r}")
     out += [f"{key.upper()}S = {sizes!r}" for key, sizes in spec["sizes"].items()]
-    out.append(f"ELEM_FRAC = {tuple(f['frac'] for f in spec['format'])!r}")
+    out.append(f"ELEM_FRAC = {tuple(f['frac'] for f in [*spec['format'], spec['mixed']])!r}")
     out.append(f"MAX_DIM = {spec['limit']['max_dim']}")
     out.append(f"RHT_MASK = 0x{spec['limit']['rht_default_mask']:X}")
     out += [f"FLAG_{flag['name'].upper()} = {1 << flag['bit']}" for flag in spec["flag"]]

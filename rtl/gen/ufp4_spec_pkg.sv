@@ -39,10 +39,11 @@ package ufp4_spec_pkg;
   localparam int unsigned QUANT_SERIAL_SCALE_STAGE = 15;  // stage of it in which the block's largest number is known
   localparam int unsigned RESET_CYCLES = 8;  // cycles of any reset of the core
 
-  // 4-bit element format.
+  // 4-bit element format; mixed, which no core has, is E2M1 or a uniform grid by the block.
   localparam logic [7:0] ELEM_E2M1 = 8'd0;
   localparam logic [7:0] ELEM_E1M2 = 8'd1;
   localparam logic [7:0] ELEM_INT4 = 8'd2;
+  localparam logic [7:0] ELEM_MIXED = 8'd3;
 
   // Block scale format.
   localparam logic [7:0] SCALE_E4M3 = 8'd0;

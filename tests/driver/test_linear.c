@@ -76,6 +76,33 @@ TEST(rejects_another_contract) {
   }
 }
 
+// Elements mixed, which are the golden model's alone: no core and no GPU has them.
+TEST(mixed_on_the_model_alone) {
+  static const char *const names[] = {"ufp4-mixed", "e2m1-mixed", "ufp4-mixed/rht=none"};
+  const int model = strcmp(bench_backend(), "model") == 0;
+  check_random_t random = check_random();
+  for (int i = 0; i < 3; i++) {
+    ufp4_device_t *device = bench_device();
+    tensors_t tensors = make_tensors(&random, shapes[2]);
+    if (model) {
+      ufp4_linear_t *linear = make_linear(device, shapes[2], names[i], 5, UFP4_PASSES_ALL);
+      check_step(i, linear, shapes[2], &tensors, names[i], 5, 9);
+      ufp4_linear_free(linear);
+    } else {
+      const ufp4_linear_shape_t shape = {20, 20, 20, 0, 0, UFP4_PASSES_ALL};
+      const ufp4_recipe_t recipe = named(names[i]);
+      ufp4_linear_t *refused = NULL;
+      check_bits(i, ufp4_linear_create(device, &shape, &recipe, &refused), UFP4_ERROR_UNSUPPORTED,
+                 "%s", names[i]);
+      check_that(i, strstr(ufp4_device_message(device), "does not have element mixed") != NULL,
+                 "the message is: %s", ufp4_device_message(device));
+      ufp4_linear_free(refused);
+    }
+    free_tensors(&tensors);
+    ufp4_device_close(device);
+  }
+}
+
 // NVFP4, which no descriptor quantizes, and MXFP4, which needs a core that accumulates in FP32. A
 // core multiplies what the host has quantized as NVFP4; QUANT has E8M0.
 TEST(recipes_without_descriptors) {

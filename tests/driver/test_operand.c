@@ -230,7 +230,7 @@ TEST(rejects_unknown_metadata_values) {
     check_refused(i, metadata, 5, 1, 3, "metadata");
   }
   check_refused(20, "\"elem\": \"fp4\", \"scale\": \"e4m3\", \"block\": \"16\"", 5, 1, 3,
-                "elem is 'fp4'; e2m1, e1m2 or int4 is needed");
+                "elem is 'fp4'; e2m1, e1m2, int4 or mixed is needed");
   check_refused(21, "\"elem\": \"e2m1\", \"scale\": \"e5m2\", \"block\": \"16\"", 5, 1, 3, "scale");
   check_refused(22, "\"elem\": \"e2m1\", \"scale\": \"e4m3\", \"block\": \"48\"", 5, 1, 3, "block");
 }

@@ -62,6 +62,9 @@ TEST(files_say_what_built_in_recipes_are) {
       {"ufp4",
        "{\"name\": \"mine\", \"elem\": \"e1m2\", \"rht\": \"integer\", \"rht_mask\": \"0xD7E8\","
        " \"round\": {\"dy\": \"sr\"}, \"scale_round\": {\"dy\": \"up\"}}"},
+      {"ufp4-mixed",
+       "{\"name\": \"mine\", \"elem\": \"mixed\", \"rht\": \"integer\","
+       " \"round\": {\"dy\": \"sr\"}, \"scale_round\": {\"dy\": \"up\"}}"},
       {"nvfp4",
        "{\"name\": \"mine\", \"elem\": \"e2m1\", \"scale\": \"nvfp4\", \"rht\": {\"wgrad\": "
        "\"bf16\"},"
@@ -268,9 +271,9 @@ TEST(names_have_letters_digits_and_four_signs) {
 }
 
 TEST(rejects_the_name_of_a_built_in_recipe) {
-  static const char *const names[] = {"fp32",    "bf16",       "ufp4",  "e2m1",
-                                      "nvfp4",   "nvfp4-full", "mxfp4", "mxfp4-rht",
-                                      "e2m1-46", "nvint4",     "nve1m2"};
+  static const char *const names[] = {"fp32",       "bf16",       "ufp4",      "e2m1",    "nvfp4",
+                                      "nvfp4-full", "mxfp4",      "mxfp4-rht", "e2m1-46", "nvint4",
+                                      "nve1m2",     "ufp4-mixed", "e2m1-mixed"};
   ufp4_recipe_t recipe;
   ufp4_message_t message = {0};
   for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {

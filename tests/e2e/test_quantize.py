@@ -466,6 +466,34 @@ def test_every_scale_layout_and_transform_reads_back():
         passes("quantize", "X.npy", *Q, "--recipe", recipe, "--role", "x", "--pass", "fprop")
 
 
+def test_mixed_keeps_the_grid_of_each_block():
+    """In files of U8 and of F8_E4M3, whose bit 7 is a sign with other elements."""
+    bench.write_npy("X.npy", bench.gaussian(20, 64))
+    for case in ("", "--scale nvfp4", "--layout 2d", "--rht on --round sr --scale-round up"):
+        passes("quantize", "X.npy", *Q, "--elem", "mixed", *case.split())
+        metadata, tensors = bench.read_safetensors("Q.safetensors")
+        dtype, shape, scales = tensors["scales"]
+        check_equal({byte >> 7 for byte in scales}, {0, 1}, f"grids of {case}")
+        passes("dequantize", "Q.safetensors", "-o", "D.npy")
+        bench.write_safetensors("F8.safetensors", metadata, tensors | {"scales": ("F8_E4M3", shape, scales)})
+        passes("dequantize", "F8.safetensors", "-o", "E.npy")
+        check_equal(bench.read_npy("E.npy"), bench.read_npy("D.npy"), case)
+        passes("gemm", "Q.safetensors", "F8.safetensors", "-o", "D.npy")
+
+
+def test_rejects_mixed_where_it_does_not_go():
+    bench.write_npy("X.npy", bench.gaussian(20, 64))
+    for case, words in (
+        ("--scale e8m0", "element mixed does not go with scale e8m0"),
+        ("--scale fp32", "element mixed does not go with scale fp32"),
+        ("--scale nvfp4 --scale-round 46", "scale rounding 46 does not go with"),
+        ("--block 32", "block 32 does not go with"),
+    ):
+        rejects(2, words, "quantize", "X.npy", *Q, "--elem", "mixed", *case.split())
+    for backend in ("rtl", "tlm", "systemc", "cuda"):
+        rejects(3, "mixed", "quantize", "X.npy", *Q, "--elem", "mixed", "--backend", backend)
+
+
 def test_rejects_recipes_that_are_no_files():
     bench.write_npy("X.npy", [[1.0]])
     os.mkdir("r.json")

@@ -35,7 +35,7 @@ static unsigned any_choice(fuzz_input_t *input, unsigned count) {
 
 static ufp4_quantize_t any_options(fuzz_input_t *input) {
   return (ufp4_quantize_t){
-      .elem = (ufp4_elem_t)any_choice(input, UFP4_ELEM_COUNT),
+      .elem = (ufp4_elem_t)any_choice(input, UFP4_ELEM_KINDS),
       .scale = (ufp4_scale_t)any_choice(input, UFP4_SCALE_COUNT),
       .axis = (ufp4_axis_t)any_choice(input, 2),
       .layout = (ufp4_layout_t)any_choice(input, UFP4_LAYOUT_COUNT),
@@ -82,13 +82,15 @@ static void check_quantize(fuzz_input_t *input) {
 
 static ufp4_operand_t any_operand(fuzz_input_t *input) {
   ufp4_operand_t out = {0};
-  const ufp4_elem_t elem = (ufp4_elem_t)any_choice(input, UFP4_ELEM_COUNT);
+  const ufp4_elem_t elem = (ufp4_elem_t)any_choice(input, UFP4_ELEM_KINDS);
   const ufp4_scale_t scale = (ufp4_scale_t)any_choice(input, UFP4_SCALE_COUNT);
   const int64_t rows = any_size(input), cols = any_size(input);
   if (is_small(rows) && is_small(cols)) {
     ufp4_status_t status = ufp4_operand_create_scaled(elem, scale, rows, cols, &out);
-    const int known = (unsigned)elem < UFP4_ELEM_COUNT && (unsigned)scale < UFP4_SCALE_COUNT;
-    fuzz_demand((status == UFP4_OK) == known, "made if and only if the formats are known");
+    const int known = (unsigned)elem < UFP4_ELEM_KINDS && (unsigned)scale < UFP4_SCALE_COUNT;
+    const int has_bit = scale == UFP4_SCALE_E4M3 || scale == UFP4_SCALE_NVFP4;
+    fuzz_demand((status == UFP4_OK) == (known && (elem != UFP4_ELEM_MIXED || has_bit)),
+                "made if and only if the formats are known and go together");
   }
   if (out.codes == NULL) return out;
   int64_t bytes;
@@ -204,7 +206,7 @@ static void check_blocks(fuzz_input_t *input) {
   fuzz_demand(exponent >= 0 && exponent <= 254, "a biased exponent");
   ufp4_rht_block_bf16(bits, (uint16_t)how.rht_mask, bf16);
   ufp4_threefry4x32((int)fuzz_below(input, 73), key, counter, words);
-  if ((unsigned)how.elem >= UFP4_ELEM_COUNT || (unsigned)how.rht >= UFP4_RHT_COUNT) return;
+  if ((unsigned)how.elem >= UFP4_ELEM_KINDS || (unsigned)how.rht >= UFP4_RHT_COUNT) return;
   if ((unsigned)how.round >= UFP4_ROUND_COUNT || (unsigned)how.scale_round > UFP4_SCALE_ROUND_UP)
     return;
   const unsigned flags = ufp4_quantize_block(bits, &how, t, random, codes, &scale);

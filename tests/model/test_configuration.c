@@ -6,6 +6,7 @@
 #include "base/configuration.h"
 #include "base/shape.h"
 #include "check.h"
+#include "job/check.h"
 
 static const ufp4_configuration_t named[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
 
@@ -160,4 +161,15 @@ TEST(rejects_what_says_no_configuration) {
   char text[600] = "rows=";
   memset(text + 5, '1', sizeof text - 6);
   rejects(100, text, UFP4_ERROR_ARGUMENT, "too long");
+}
+
+// Elements mixed have blocks of both kinds: a core of uniform formats alone must not take them for
+// its own.
+TEST(no_core_multiplies_mixed) {
+  for (unsigned formats = 0; formats < UFP4_FORMATS_COUNT; formats++) {
+    const ufp4_configuration_t core = {.formats = formats};
+    check_bits(formats, (uint64_t)configuration_multiplies(&core, UFP4_ELEM_MIXED), 0, "mixed");
+    check_bits(formats, (uint64_t)configuration_multiplies(&core, UFP4_ELEM_E1M2),
+               formats != UFP4_FORMATS_E2M1, "E1M2");
+  }
 }

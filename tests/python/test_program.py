@@ -268,8 +268,10 @@ def test_recipes_are_those_of_recipe_files():
         "fp32",
         "bf16",
         "ufp4",
+        "ufp4-mixed",
         "e2m1",
         "e2m1-46",
+        "e2m1-mixed",
         "nvfp4",
         "nvfp4-full",
         "nvint4",
@@ -312,6 +314,24 @@ def test_files_of_others_are_read():
             {"codes": (dtype, shape, q.packed_codes.tobytes()), "scales": ("F8_E4M3", [4, 3], q.scales.tobytes())},
         )
         same(ufp4.Quantized.from_safetensors("O.safetensors").dequantize(), q.dequantize(), dtype)
+
+
+def test_mixed_is_as_the_program_has_it():
+    """Scales keep bit 7, the grid of each block, also in files whose scales are F8_E4M3."""
+    x = gaussian(20, 64)
+    for scale in ("e4m3", "nvfp4"):
+        q = ufp4.quantize(x, elem="mixed", scale=scale)
+        check(q.to_safetensors() == program_file(x, "--elem", "mixed", "--scale", scale), scale)
+        check_equal(set((q.scales >> 7).flat), {0, 1}, f"grids with {scale}")
+        again = ufp4.Quantized.from_safetensors(q.to_safetensors(packed=True))
+        same(again.dequantize(), q.dequantize(), scale)
+        other = ufp4.quantize(x, elem="e1m2", scale=scale)
+        same(ufp4.gemm(again, other), ufp4.gemm(q, other), "product")
+        q.to_safetensors("Q.safetensors")
+        metadata, tensors = bench.read_safetensors("Q.safetensors")
+        kind, shape, scales = tensors["scales"]
+        bench.write_safetensors("F8.safetensors", metadata, tensors | {"scales": ("F8_E4M3", shape, scales)})
+        same(ufp4.Quantized.from_safetensors("F8.safetensors").dequantize(), q.dequantize(), "F8_E4M3")
 
 
 def test_safetensors_reads_the_files():

@@ -12,7 +12,16 @@ import ufp4
 import ufp4.torch as ut
 from bench import check, check_equal, passes
 
-QUANTIZED = ("ufp4", "ufp4/rht=wgrad/sr=dgrad", "e2m1", "e2m1-46", "nvfp4/rht=fprop+dgrad+wgrad", "nvint4", "mxfp4")
+QUANTIZED = (
+    "ufp4",
+    "ufp4/rht=wgrad/sr=dgrad",
+    "ufp4-mixed",
+    "e2m1",
+    "e2m1-46",
+    "nvfp4/rht=fprop+dgrad+wgrad",
+    "nvint4",
+    "mxfp4",
+)
 
 
 def program_layer(x, w, dy, recipe, *options):

@@ -12,15 +12,23 @@
 extern "C" {
 #endif
 
-/** Quanta of a code: value = quanta * 2^-frac. @p code 0..15 (upper bits ignored). */
+/** The element whose quanta and coding a block of @p elem has, by its E4M3 scale byte: of mixed,
+ * E2M1 where bit 7 is 0 and E1M2 where it is 1; any other element itself. */
+ufp4_elem_t ufp4_elem_grid(ufp4_elem_t elem, uint8_t scale);
+/** Quanta of a code: value = quanta * 2^-frac. @p code 0..15 (upper bits ignored). Of mixed this is
+ * a question to its grid: here it is 0. */
 int ufp4_elem_quanta(ufp4_elem_t elem, unsigned code);
-/** Fraction bits of the format. */
+/** Fraction bits of the format; of mixed those of both grids, whatever E1M2's own are. */
 int ufp4_elem_frac(ufp4_elem_t elem);
-/** Largest magnitude the quantizer emits, in quanta (E2M1 12, E1M2 7, INT4 7). */
+/** Magnitude in quanta that the tensor's scale is made for, which is the largest that the quantizer
+ * emits (E2M1 12, E1M2 7, INT4 7); of mixed 7, and its blocks of E2M1 go up to 12. */
 int ufp4_elem_qmax_quanta(ufp4_elem_t elem);
-/** Value of a code; E2M1 and E1M2 code 8 give -0. Exact. */
+/** Value of a code; E2M1 and E1M2 code 8 give -0. Exact. Not of mixed. */
 float ufp4_elem_value(ufp4_elem_t elem, unsigned code);
-/** Cast to a 4-bit code: nearest, ties to even, saturating; NaN gives 7; see numerics.md 1. */
+/** The same in a block with that E4M3 scale byte, of any element. */
+float ufp4_elem_block_value(ufp4_elem_t elem, uint8_t scale, unsigned code);
+/** Cast to a 4-bit code: nearest, ties to even, saturating; NaN gives 7; see numerics.md 1. Not to
+ * mixed: a number by itself has no grid. */
 uint8_t ufp4_elem_cast(ufp4_elem_t elem, float value);
 
 /** UE4M3 scale byte to significand and exponent: value = sig * 2^(exp - 9), sig 0..15, exp 0..14.

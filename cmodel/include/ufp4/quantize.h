@@ -30,7 +30,7 @@ typedef struct {
   int64_t scale_blocks;  ///< ceil(cols / block)
   uint8_t *codes;        ///< [rows][blocks][8]
   uint8_t *scales;    ///< [rows][scale_blocks], E4M3 (NaN 0x7F) or E8M0 (NaN 0xFF) bytes; NULL with
-                      ///< FP32 scales
+                      ///< FP32 scales. Bit 7 of E4M3 is the grid of elements mixed, else ignored
   float *scales_f32;  ///< [rows][scale_blocks], FP32 scales (NaN 0x7FC00000); else NULL
   int exponent;       ///< tensor exponent t; 0 with all scales but E4M3
   float tensor_scale;  ///< Sd of NVFP4; 1 with all other scales, and not read there

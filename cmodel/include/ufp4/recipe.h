@@ -70,8 +70,9 @@ typedef struct {
 } ufp4_recipe_t;
 
 /** The built-in recipes. */
-#define UFP4_RECIPE_NAMES \
-  "fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, nvint4, nve1m2, mxfp4, mxfp4-rht"
+#define UFP4_RECIPE_NAMES                                                                        \
+  "fp32, bf16, ufp4, ufp4-mixed, e2m1, e2m1-46, e2m1-mixed, nvfp4, nvfp4-full, nvint4, nve1m2, " \
+  "mxfp4, mxfp4-rht"
 /** One of UFP4_RECIPE_NAMES, with or without a suffix; UFP4_ERROR_ARGUMENT for any other name. */
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
 /** Where the suffix of @p name begins: the parts at its end that begin with / and have =. */

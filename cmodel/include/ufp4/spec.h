@@ -16,14 +16,17 @@
 #define UFP4_VERSION_PATCH 0
 #define UFP4_CORE_ID 0x55465034u
 
-/** 4-bit element format. */
+/** 4-bit element format; mixed, which no core has, is E2M1 or a uniform grid by the block. */
 typedef enum {
   UFP4_ELEM_E2M1 = 0,
   UFP4_ELEM_E1M2 = 1,
   UFP4_ELEM_INT4 = 2,
+  UFP4_ELEM_MIXED = 3,
 } ufp4_elem_t;
+/** Elements with a table of 16 codes of their own; and all, with mixed, which has none and is the last. */
 #define UFP4_ELEM_COUNT 3
-#define UFP4_ELEM_NAMES {"e2m1", "e1m2", "int4"}
+#define UFP4_ELEM_KINDS 4
+#define UFP4_ELEM_NAMES {"e2m1", "e1m2", "int4", "mixed"}
 
 /** Block scale format. */
 typedef enum {
@@ -148,6 +151,12 @@ typedef enum {
 #define UFP4_ELEM_QMAX_EXPONENT {1, -2, 0}
 /** The largest magnitude of any code, in quanta. */
 #define UFP4_ELEM_LARGEST {12, 7, 8}
+/** The same of mixed, and the elements whose quanta and coding a block has, by bit 7 of its scale byte. */
+#define UFP4_MIXED_FRAC 1
+#define UFP4_MIXED_QMAX_ODD 7
+#define UFP4_MIXED_QMAX_EXPONENT (-1)
+#define UFP4_MIXED_LARGEST 12
+#define UFP4_MIXED_GRIDS {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2}
 
 /** Elements that share a scale, by ufp4_scale_t. */
 #define UFP4_SCALE_BLOCK {16, 16, 32, 16}
@@ -179,17 +188,18 @@ typedef struct {
   unsigned scale_rounds;
   unsigned backends;
 } ufp4_quantize_combination_t;
-#define UFP4_QUANTIZE_COMBINATION_COUNT 12
+#define UFP4_QUANTIZE_COMBINATION_COUNT 13
 #define UFP4_QUANTIZE_COMBINATIONS \
   { \
     {0u, 7u, 1u, 7u, 1u, 1u, 3u, 7u}, \
     {0u, 7u, 2u, 1u, 1u, 1u, 3u, 7u}, \
     {0u, 7u, 2u, 6u, 1u, 1u, 3u, 3u}, \
     {0u, 7u, 1u, 3u, 15u, 7u, 3u, 1u}, \
+    {0u, 8u, 3u, 7u, 1u, 1u, 3u, 1u}, \
     {1u, 1u, 1u, 5u, 1u, 1u, 9u, 7u}, \
     {1u, 1u, 2u, 1u, 1u, 1u, 9u, 7u}, \
     {1u, 1u, 2u, 4u, 1u, 1u, 9u, 3u}, \
-    {1u, 6u, 3u, 5u, 1u, 1u, 1u, 1u}, \
+    {1u, 14u, 3u, 5u, 1u, 1u, 1u, 1u}, \
     {2u, 7u, 1u, 3u, 2u, 1u, 6u, 7u}, \
     {3u, 7u, 1u, 3u, 1u, 1u, 1u, 5u}, \
     {3u, 7u, 2u, 1u, 1u, 1u, 1u, 5u}, \
@@ -203,17 +213,19 @@ typedef struct {
   unsigned elems;
   unsigned backends;
 } ufp4_gemm_combination_t;
-#define UFP4_GEMM_COMBINATION_COUNT 11
+#define UFP4_GEMM_COMBINATION_COUNT 13
 #define UFP4_GEMM_COMBINATIONS \
   { \
     {0u, 1u, 7u, 7u}, \
     {0u, 2u, 7u, 7u}, \
     {0u, 4u, 3u, 3u}, \
+    {0u, 3u, 15u, 1u}, \
+    {0u, 4u, 11u, 1u}, \
     {1u, 1u, 1u, 7u}, \
     {1u, 2u, 1u, 7u}, \
     {1u, 4u, 1u, 3u}, \
-    {1u, 3u, 7u, 1u}, \
-    {1u, 4u, 3u, 1u}, \
+    {1u, 3u, 15u, 1u}, \
+    {1u, 4u, 11u, 1u}, \
     {2u, 2u, 7u, 7u}, \
     {2u, 4u, 3u, 3u}, \
     {3u, 2u, 7u, 5u}, \

@@ -9,7 +9,7 @@
 #include "ufp4/recipe.h"
 
 // clang-format off
-static const char *const elem_names[UFP4_ELEM_COUNT] = UFP4_ELEM_NAMES;
+static const char *const elem_names[UFP4_ELEM_KINDS] = UFP4_ELEM_NAMES;
 static const char *const scale_names[UFP4_SCALE_COUNT] = UFP4_SCALE_NAMES;
 static const char *const dtype_names[UFP4_DTYPE_COUNT] = UFP4_DTYPE_NAMES;
 static const char *const round_names[UFP4_ROUND_COUNT] = UFP4_ROUND_NAMES;
@@ -30,7 +30,7 @@ static const char *const pass_names[3] = {"fprop", "dgrad", "wgrad"};
 static const char *const axis_names[2] = {"row", "col"};
 static const char *const signs_names[2] = {"fixed", "step"};
 static const char *const matrix_names[4] = {"qkv", "proj", "fc1", "fc2"};
-#define ELEM_WORDS "e2m1|e1m2|int4"
+#define ELEM_WORDS "e2m1|e1m2|int4|mixed"
 #define SCALE_WORDS "e4m3|nvfp4|e8m0|fp32"
 #define DTYPE_WORDS "f32|bf16|i64"
 #define ROUND_WORDS "rne|sr"
@@ -42,6 +42,7 @@ static const char *const matrix_names[4] = {"qkv", "proj", "fc1", "fc2"};
 #define ROLE_WORDS "x|w|dy"
 #define PASS_WORDS "fprop|dgrad|wgrad"
 #define AXIS_WORDS "row|col"
+#define ELEM_TABLE_WORDS "e2m1|e1m2|int4"
 _Static_assert(sizeof role_names / sizeof *role_names == UFP4_ROLE_COUNT, "role");
 _Static_assert(sizeof pass_names / sizeof *pass_names == UFP4_PASS_COUNT, "pass");
 _Static_assert(sizeof axis_names / sizeof *axis_names == UFP4_AXIS_COL + 1, "axis");

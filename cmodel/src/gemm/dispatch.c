@@ -4,12 +4,13 @@
 
 #include "base/processor.h"
 #include "gemm/kernel.h"
+#include "gemm/pack.h"
 #include "number/lanes.h"
 #include "ufp4/format.h"
 
 static const gemm_kernel_t *exact_avx512(const gemm_job_t *job) {
-  return job->a->elem == UFP4_ELEM_E2M1 || job->b->elem == UFP4_ELEM_E2M1 ? gemm_avx512()
-                                                                          : gemm_avx512_folded();
+  return gemm_is_uniform(job->a->elem) && gemm_is_uniform(job->b->elem) ? gemm_avx512_folded()
+                                                                        : gemm_avx512();
 }
 
 // NULL: portable.

@@ -51,7 +51,7 @@ typedef struct {
 
 /** The kernels; NULL where the compiler does not have the instructions. */
 const gemm_kernel_t *gemm_avx512(void);
-const gemm_kernel_t *gemm_avx512_folded(void);  ///< of two uniform formats, which are all but E2M1
+const gemm_kernel_t *gemm_avx512_folded(void);  ///< of two uniform formats: gemm_is_uniform
 const gemm_kernel_t *gemm_avx2(void);
 const gemm_kernel_t *gemm_avx512_fp32(void);
 const gemm_kernel_t *gemm_avx2_fp32(void);

@@ -9,13 +9,18 @@
 /** The largest magnitude of a code, in quanta. */
 static inline int gemm_largest_quanta(ufp4_elem_t elem) {
   static const int8_t largest[UFP4_ELEM_COUNT] = UFP4_ELEM_LARGEST;
-  return largest[elem];
+  return elem == UFP4_ELEM_MIXED ? UFP4_MIXED_LARGEST : largest[elem];
+}
+
+/** Whether no block of it has the codes of E2M1, whose largest is 12. */
+static inline int gemm_is_uniform(ufp4_elem_t elem) {
+  return elem == UFP4_ELEM_E1M2 || elem == UFP4_ELEM_INT4;
 }
 
 /** How far A's elements may be shifted in 8 bits: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8
  * -128. A dot with any B, whose largest is 12, then is 24576 at most. */
 static inline int gemm_absorb_of(ufp4_elem_t elem) {
-  return elem == UFP4_ELEM_E2M1 ? 3 : 4;
+  return gemm_is_uniform(elem) ? 4 : 3;
 }
 
 /** How many blocks of @p chunk there are from @p block on. */

@@ -52,14 +52,15 @@ static ufp4_status_t panels_create(const ufp4_operand_t *in, int64_t width, pane
 }
 
 static void panels_fill_block(const ufp4_operand_t *in, int64_t row, int64_t b,
-                              const int16_t quanta[16], panels_t *out) {
+                              int16_t quanta[2][16], panels_t *out) {
+  const uint8_t scale = in->scales[row * in->blocks + b];
   const uint8_t *codes = in->codes + (row * in->blocks + b) * CODE_BYTES;
   int64_t at = (row / out->width * in->blocks + b) * out->width;
   int16_t *to = out->quanta + at * BLOCK + row % out->width;
   for (unsigned k = 0; k < BLOCK; k++)
-    to[k * out->width] = quanta[codes[k / 2] >> 4 * (k % 2) & 15];
+    to[k * out->width] = quanta[scale >> 7][codes[k / 2] >> 4 * (k % 2) & 15];
   int sig, exp;
-  if (ufp4_e4m3_decode(in->scales[row * in->blocks + b], &sig, &exp)) {
+  if (ufp4_e4m3_decode(scale, &sig, &exp)) {
     out->weights[at + row % out->width] = sig << exp;
   } else {
     out->poisoned[row] = 1;
@@ -67,9 +68,11 @@ static void panels_fill_block(const ufp4_operand_t *in, int64_t row, int64_t b,
 }
 
 static void panels_fill(const ufp4_operand_t *in, panels_t *out) {
-  int16_t quanta[16];
-  for (unsigned code = 0; code < 16; code++)
-    quanta[code] = (int16_t)ufp4_elem_quanta(in->elem, code);
+  int16_t quanta[2][16];  // by bit 7 of the scale byte
+  for (unsigned i = 0; i < 32; i++) {
+    const ufp4_elem_t grid = ufp4_elem_grid(in->elem, (uint8_t)(i / 16 << 7));
+    quanta[i / 16][i % 16] = (int16_t)ufp4_elem_quanta(grid, i % 16);
+  }
   for (int64_t row = 0; row < in->rows; row++) {
     for (int64_t b = 0; b < in->blocks; b++) panels_fill_block(in, row, b, quanta, out);
   }

@@ -46,7 +46,11 @@ static void fill_codes(const ufp4_operand_t *in, int64_t row, unpacked_t *out) {
       out->quanta + row / out->width * out->width * out->groups * BLOCK + row % out->width;
   const uint8_t *codes = in->codes + row * in->blocks * CODE_BYTES;
   for (int64_t k = 0; k < in->blocks * BLOCK; k++) {
-    to[k * out->width] = (int16_t)ufp4_elem_quanta(in->elem, codes[k / 2] >> 4 * (k % 2) & 15);
+    const ufp4_elem_t grid =
+        in->elem != UFP4_ELEM_MIXED
+            ? in->elem
+            : ufp4_elem_grid(in->elem, in->scales[row * in->scale_blocks + k / in->block]);
+    to[k * out->width] = (int16_t)ufp4_elem_quanta(grid, codes[k / 2] >> 4 * (k % 2) & 15);
   }
 }
 

@@ -229,7 +229,7 @@ ufp4_status_t ufp4_combination_quantize(const ufp4_quantize_t *how, int block, c
   int own = block;
   if (own == 0 && (unsigned)how->scale < UFP4_SCALE_COUNT) own = ufp4_how_block(how);
   const field_t fields[] = {
-      {"element", elem_names, UFP4_ELEM_COUNT, how->elem, OFFSET(quantize, elems), (int)how->elem},
+      {"element", elem_names, UFP4_ELEM_KINDS, how->elem, OFFSET(quantize, elems), (int)how->elem},
       {"layout", layout_names, UFP4_LAYOUT_COUNT, how->layout, OFFSET(quantize, layouts),
        (int)how->layout},
       {"RHT", rht_names, UFP4_RHT_COUNT, how->rht, OFFSET(quantize, rhts), (int)how->rht},
@@ -258,8 +258,8 @@ ufp4_status_t ufp4_combination_gemm(ufp4_elem_t a, ufp4_elem_t b, ufp4_scale_t s
   const field_t fields[] = {
       {"contract", contract_names, UFP4_CONTRACT_COUNT, contract, OFFSET(gemm, contracts),
        (int)contract},
-      {"element of A", elem_names, UFP4_ELEM_COUNT, a, OFFSET(gemm, elems), (int)a},
-      {"element of B", elem_names, UFP4_ELEM_COUNT, b, OFFSET(gemm, elems), (int)b},
+      {"element of A", elem_names, UFP4_ELEM_KINDS, a, OFFSET(gemm, elems), (int)a},
+      {"element of B", elem_names, UFP4_ELEM_KINDS, b, OFFSET(gemm, elems), (int)b},
   };
   const unsigned count = sizeof fields / sizeof fields[0];
   ufp4_status_t status = narrow_all(&search, scale, fields, count);

@@ -10,16 +10,21 @@
 static const int8_t quanta_table[UFP4_ELEM_COUNT][16] = UFP4_ELEM_QUANTA;
 static const int8_t frac_table[UFP4_ELEM_COUNT] = UFP4_ELEM_FRAC;
 
+ufp4_elem_t ufp4_elem_grid(ufp4_elem_t elem, uint8_t scale) {
+  static const ufp4_elem_t grids[2] = UFP4_MIXED_GRIDS;
+  return elem == UFP4_ELEM_MIXED ? grids[scale >> 7] : elem;
+}
+
 int ufp4_elem_quanta(ufp4_elem_t elem, unsigned code) {
-  return quanta_table[elem][code & 15];
+  return elem == UFP4_ELEM_MIXED ? 0 : quanta_table[elem][code & 15];
 }
 
 int ufp4_elem_frac(ufp4_elem_t elem) {
-  return frac_table[elem];
+  return elem == UFP4_ELEM_MIXED ? UFP4_MIXED_FRAC : frac_table[elem];
 }
 
 int ufp4_elem_qmax_quanta(ufp4_elem_t elem) {
-  return quanta_table[elem][7];
+  return ufp4_elem_quanta(ufp4_elem_grid(elem, 0x80), 7);
 }
 
 uint32_t ufp4_f32_bits(float value) {
@@ -35,7 +40,11 @@ float ufp4_f32_value(uint32_t bits) {
 }
 
 float ufp4_elem_value(ufp4_elem_t elem, unsigned code) {
-  int quanta = ufp4_elem_quanta(elem, code);
+  return ufp4_elem_block_value(elem, 0, code);
+}
+
+float ufp4_elem_block_value(ufp4_elem_t elem, uint8_t scale, unsigned code) {
+  int quanta = ufp4_elem_quanta(ufp4_elem_grid(elem, scale), code);
   uint32_t magnitude = ufp4_f32_from_scaled(quanta < 0 ? -quanta : quanta, -ufp4_elem_frac(elem));
   return ufp4_f32_value((code & CODE_SIGN) << 28 | magnitude);
 }
@@ -55,7 +64,7 @@ static uint8_t nearest_code(ufp4_elem_t elem, uint32_t magnitude) {
 
 uint8_t ufp4_elem_cast(ufp4_elem_t elem, float value) {
   uint32_t bits = ufp4_f32_bits(value);
-  if ((bits & F32_ABS) > F32_INF) return 7;
+  if ((bits & F32_ABS) > F32_INF || elem == UFP4_ELEM_MIXED) return 7;
   uint8_t code = nearest_code(elem, bits & F32_ABS);
   if (bits >> 31 == 0) return code;
   return elem == UFP4_ELEM_INT4 ? (uint8_t)((16 - code) & 15) : (uint8_t)(code | CODE_SIGN);

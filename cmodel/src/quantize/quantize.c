@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls, and which code does them: a fast kernel or portable.c for E4M3 scales of one row,
-// four_six.c for the scale rounding 46, product.c for NVFP4 and E8M0, shared.c for all others.
+// choice.c for NVFP4 of two kinds of blocks, product.c for NVFP4 and E8M0, shared.c for all others.
 #include "ufp4/quantize.h"
 
 #include "base/processor.h"
 #include "number/lanes.h"
-#include "quantize/four_six.h"
+#include "quantize/choice.h"
 #include "quantize/parts.h"
 #include "quantize/portable.h"
 #include "quantize/product.h"
@@ -86,12 +86,18 @@ ufp4_status_t ufp4_quantize_check(const ufp4_matrix_t *in, const ufp4_quantize_t
   return UFP4_ERROR_UNSUPPORTED;
 }
 
+// Whether each block chooses one of two scales by the errors they leave.
+static int chooses(const ufp4_quantize_t *how) {
+  return how->scale_round == UFP4_SCALE_ROUND_46 ||
+         (how->elem == UFP4_ELEM_MIXED && how->scale == UFP4_SCALE_NVFP4);
+}
+
 // NULL: portable.c.
 static const quantize_kernel_t *fast_kernel(const source_t *source, const ufp4_quantize_t *how) {
   if (ufp4_how_is_wide(how)) return ufp4_quantize_wide();
   const int covered = how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D &&
                       (how->rht == UFP4_RHT_NONE || how->rht == UFP4_RHT_INTEGER) &&
-                      source->blocks <= UINT32_MAX / source->rows;
+                      how->elem != UFP4_ELEM_MIXED && source->blocks <= UINT32_MAX / source->rows;
   if (!covered) return NULL;
   switch (ufp4_kernel_chosen(how->kernel)) {
     case UFP4_KERNEL_AVX512:
@@ -133,8 +139,8 @@ ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
   made.half = ufp4_how_points(how) == 32;
   if (all_codes) {
     status = ufp4_quantize_parts(&source, how, kernel, &made);
-  } else if (how->scale_round == UFP4_SCALE_ROUND_46) {
-    status = ufp4_quantize_four_six(&source, how, &made);
+  } else if (chooses(how)) {
+    status = ufp4_quantize_choice(&source, how, &made);
   } else {
     quantize_rows_t *run =
         ufp4_how_has_products(how) ? ufp4_quantize_products : ufp4_quantize_shared;

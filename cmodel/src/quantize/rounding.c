@@ -101,16 +101,17 @@ static double scale_of(const ufp4_operand_t *operand, int64_t index) {
     case UFP4_SCALE_E8M0:
       return (double)ufp4_e8m0_value(operand->scales[index]);
     case UFP4_SCALE_NVFP4:
-      return (double)ufp4_e4m3_value(operand->scales[index]) * (double)operand->tensor_scale;
+      return (double)ufp4_e4m3_value(operand->scales[index] & 0x7F) * (double)operand->tensor_scale;
     default:
-      return ldexp((double)ufp4_e4m3_value(operand->scales[index]), -operand->exponent);
+      return ldexp((double)ufp4_e4m3_value(operand->scales[index] & 0x7F), -operand->exponent);
   }
 }
 
 static void measure_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
                           const ufp4_operand_t *operand, int64_t r, int64_t group,
-                          const double values[16], sums_t *sums) {
+                          double values[2][16], sums_t *sums) {
   const int64_t first = group * GROUP, place = r * operand->blocks + group;
+  const int second = operand->elem == UFP4_ELEM_MIXED && operand->scales[place] >> 7;
   const int64_t cols = how->rht != UFP4_RHT_NONE ? operand->blocks * GROUP : operand->cols;
   const double scale = scale_of(operand, r * operand->scale_blocks + first / operand->block);
   if (isnan(scale)) {
@@ -120,7 +121,7 @@ static void measure_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
   double a[GROUP];
   load_group(in, how, r, first, a);
   add_group(a, scale, operand->codes + place * GROUP / 2,
-            cols - first < GROUP ? (int)(cols - first) : GROUP, values, sums);
+            cols - first < GROUP ? (int)(cols - first) : GROUP, values[second], sums);
   sums->groups++;
 }
 
@@ -142,12 +143,14 @@ ufp4_status_t ufp4_rounding_measure(const ufp4_matrix_t *in, const ufp4_quantize
                                     ufp4_rounding_t *out) {
   ufp4_operand_t operand = {0};
   sums_t sums = {0};
-  double values[16];
+  double values[2][16];  // by the grid of mixed
   *out = (ufp4_rounding_t){0};
   ufp4_status_t status = ufp4_quantize(in, how, &operand);
   if (status != UFP4_OK) return status;
-  for (unsigned code = 0; code < 16; code++)
-    values[code] = (double)ufp4_elem_value(how->elem, code);
+  for (unsigned i = 0; i < 32; i++) {
+    values[i / 16][i % 16] =
+        (double)ufp4_elem_block_value(how->elem, (uint8_t)(i / 16 << 7), i % 16);
+  }
   for (int64_t i = 0; i < operand.rows * operand.blocks; i++)
     measure_group(in, how, &operand, i / operand.blocks, i % operand.blocks, values, &sums);
   *out = result(&sums, how->elem);

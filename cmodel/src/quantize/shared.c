@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "quantize/mixed.h"
 #include "quantize/portable.h"
 #include "quantize/span.h"
 #include "quantize/tile.h"
@@ -21,7 +22,8 @@ typedef struct {
 typedef struct {
   spans_t of;
   span_t *spans;
-  int t;  // E4M3
+  int32_t (*errors)[GRIDS];  // of each span; NULL for elements of one grid
+  int t;                     // E4M3
   ufp4_operand_t *out;
 } shared_t;
 
@@ -103,6 +105,38 @@ static void e8m0_scales(const tile_t *tile, const ufp4_quantize_t *how, scale_t 
     out->byte[l] = k + 127;
     out->exponent[l] = k + 9;
   }
+}
+
+// --- Elements mixed: a walk between the two -----------------------------------------------------
+
+static void collect_errors(void *state, const visit_t *visit) {
+  const shared_t *shared = state;
+  mixed_t mixed;
+  tile_t tile;
+  ufp4_tile_unpack(visit->bits, shared->of.how, &tile);
+  take_spans(shared, visit, &tile);
+  ufp4_mixed_try(&tile, shared->of.how, shared->t, &mixed);
+  for (unsigned l = 0; l < visit->place.lanes; l++) {
+    for (unsigned g = 0; g < GRIDS; g++) shared->errors[visit->spans[l]][g] += mixed.error[g][l];
+  }
+}
+
+static ufp4_status_t find_errors(shared_t *shared) {
+  if (shared->of.how->elem != UFP4_ELEM_MIXED) return UFP4_OK;
+  shared->errors = calloc(ufp4_matrix_bytes(shared->of.count, 1, sizeof *shared->errors), 1);
+  if (shared->errors == NULL) return UFP4_ERROR_MEMORY;
+  ufp4_visit_tiles(&shared->of, 0, collect_errors, shared);
+  return UFP4_OK;
+}
+
+static unsigned encode_mixed(const shared_t *shared, const visit_t *visit, const tile_t *tile,
+                             lanes_t *byte, ulanes_t codes[2]) {
+  mixed_t mixed;
+  ufp4_mixed_try(tile, shared->of.how, shared->t, &mixed);
+  for (unsigned l = 0; l < visit->place.lanes; l++) {
+    for (unsigned g = 0; g < GRIDS; g++) mixed.error[g][l] = shared->errors[visit->spans[l]][g];
+  }
+  return ufp4_mixed_encode(tile, shared->of.how, shared->t, &mixed, visit->random, byte, codes);
 }
 
 // --- FP32 scales --------------------------------------------------------------------------------
@@ -187,8 +221,9 @@ HOT static void encode_f32(const tile_t *tile, const ufp4_quantize_t *how, const
 
 // --- Tiles --------------------------------------------------------------------------------------
 
-static unsigned encode_tile(const shared_t *shared, const tile_t *tile, const ulanes_t random[4],
+static unsigned encode_tile(const shared_t *shared, const visit_t *visit, const tile_t *tile,
                             lanes_t *byte, ulanes_t codes[2]) {
+  const ulanes_t *random = visit->random;
   scale_t scale;
   unsigned flags = 0;
   switch (shared->of.how->scale) {
@@ -201,7 +236,9 @@ static unsigned encode_tile(const shared_t *shared, const tile_t *tile, const ul
       encode_f32(tile, shared->of.how, random, byte, codes);
       break;
     default:
-      flags = ufp4_tile_encode(tile, shared->of.how, shared->t, random, byte, codes);
+      flags = shared->errors != NULL
+                  ? encode_mixed(shared, visit, tile, byte, codes)
+                  : ufp4_tile_encode(tile, shared->of.how, shared->t, random, byte, codes);
       break;
   }
   for (unsigned l = 0; l < LANES; l++) flags |= tile->poisoned[l] ? UFP4_FLAG_NAN : 0;
@@ -215,7 +252,7 @@ static void encode_visit(void *state, const visit_t *visit) {
   tile_t tile;
   ufp4_tile_unpack(visit->bits, shared->of.how, &tile);
   take_spans(shared, visit, &tile);
-  shared->out->flags |= encode_tile(shared, &tile, visit->random, &scale, codes);
+  shared->out->flags |= encode_tile(shared, visit, &tile, &scale, codes);
   ufp4_store_visit(&shared->of, visit, &scale, codes, shared->out);
 }
 
@@ -231,9 +268,11 @@ ufp4_status_t ufp4_quantize_shared(const source_t *source, const ufp4_quantize_t
     out->exponent = shared.t;
   }
   shared.out = out;
-  ufp4_visit_tiles(&shared.of, 1, encode_visit, &shared);
+  status = find_errors(&shared);
+  if (status == UFP4_OK) ufp4_visit_tiles(&shared.of, 1, encode_visit, &shared);
+  free(shared.errors);
   free(shared.spans);
-  return UFP4_OK;
+  return status;
 }
 
 ufp4_status_t ufp4_shared_exponent(const source_t *source, const ufp4_quantize_t *how,

@@ -2,6 +2,7 @@
 // The block quantizer (docs/reference/numerics.md, 4) on a tile.
 #include "quantize/tile.h"
 
+#include "quantize/mixed.h"
 #include "ufp4/format.h"
 #include "ufp4/rht.h"
 
@@ -89,6 +90,7 @@ HOT void ufp4_tile_unpack(const ulanes_t bits[BLOCK], const ufp4_quantize_t *how
 qmax_t ufp4_elem_qmax(ufp4_elem_t elem) {
   static const int8_t odd[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_ODD,
                       exponent[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_EXPONENT;
+  if (elem == UFP4_ELEM_MIXED) return (qmax_t){UFP4_MIXED_QMAX_ODD, UFP4_MIXED_QMAX_EXPONENT};
   return (qmax_t){odd[elem], exponent[elem]};
 }
 
@@ -230,12 +232,30 @@ HOT void ufp4_tile_codes(const tile_t *tile, const ufp4_quantize_t *how, int t,
   encode_elements(tile, how, t, scale, random, codes);
 }
 
-HOT unsigned ufp4_tile_encode(const tile_t *tile, const ufp4_quantize_t *how, int t,
-                              const ulanes_t random[4], lanes_t *scale, ulanes_t codes[2]) {
-  scale_t scales;
-  scale_of(tile, how, t, &scales);
-  encode_elements(tile, how, t, &scales, random, codes);
-  *scale = scales.byte;
+HOT void ufp4_tile_scales(const tile_t *tile, const ufp4_quantize_t *how, int t, scale_t *out) {
+  scale_of(tile, how, t, out);
+}
+
+unsigned ufp4_tile_flags(const tile_t *tile, const lanes_t *saturated) {
   return (any_lane(tile->poisoned) ? UFP4_FLAG_NAN : 0) |
-         (any_lane(scales.saturated) ? UFP4_FLAG_ROW_SATURATED : 0);
+         (any_lane(*saturated) ? UFP4_FLAG_ROW_SATURATED : 0);
+}
+
+HOT static void encode_own(const tile_t *tile, const ufp4_quantize_t *how, int t,
+                           const ulanes_t random[4], scale_t *scale, ulanes_t codes[2]) {
+  scale_of(tile, how, t, scale);
+  encode_elements(tile, how, t, scale, random, codes);
+}
+
+unsigned ufp4_tile_encode(const tile_t *tile, const ufp4_quantize_t *how, int t,
+                          const ulanes_t random[4], lanes_t *scale, ulanes_t codes[2]) {
+  mixed_t mixed;
+  scale_t own;
+  if (how->elem == UFP4_ELEM_MIXED) {
+    ufp4_mixed_try(tile, how, t, &mixed);
+    return ufp4_mixed_encode(tile, how, t, &mixed, random, scale, codes);
+  }
+  encode_own(tile, how, t, random, &own, codes);
+  *scale = own.byte;
+  return ufp4_tile_flags(tile, &own.saturated);
 }

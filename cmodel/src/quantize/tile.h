@@ -45,9 +45,14 @@ typedef struct {
   lanes_t saturated;
 } scale_t;
 
+/** The E4M3 scales of a tile, for an element with a grid of its own. */
+void ufp4_tile_scales(const tile_t *tile, const ufp4_quantize_t *how, int t, scale_t *out);
 /** The codes of a tile with scales that have at most 4 significant bits. */
 void ufp4_tile_codes(const tile_t *tile, const ufp4_quantize_t *how, int t, const scale_t *scale,
                      const ulanes_t random[4], ulanes_t codes[2]);
+
+/** The flags of a tile with lanes that are @p saturated. */
+unsigned ufp4_tile_flags(const tile_t *tile, const lanes_t *saturated);
 
 /** Scale bytes and codes of a tile, E4M3; codes[0] gets elements 0..7 of each block, 4 bits each,
  * codes[1] elements 8..15.

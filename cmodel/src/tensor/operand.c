@@ -16,8 +16,14 @@ static int block_is_bad(ufp4_scale_t scale, int block) {
 }
 
 static int create_ok(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t cols) {
-  return (unsigned)elem < UFP4_ELEM_COUNT && (unsigned)scale < UFP4_SCALE_COUNT && rows >= 1 &&
+  return (unsigned)elem < UFP4_ELEM_KINDS && (unsigned)scale < UFP4_SCALE_COUNT && rows >= 1 &&
          rows <= UFP4_MAX_DIM && cols >= 1 && cols <= UFP4_MAX_DIM;
+}
+
+// Blocks of mixed say their grid in a byte of E4M3, and are of 16.
+static int mixed_is_bad(ufp4_elem_t elem, ufp4_scale_t scale, int block) {
+  return elem == UFP4_ELEM_MIXED &&
+         ((scale != UFP4_SCALE_E4M3 && scale != UFP4_SCALE_NVFP4) || block != BLOCK);
 }
 
 // Without codes.
@@ -50,7 +56,8 @@ static ufp4_status_t give(ufp4_operand_t *made, ufp4_operand_t *out) {
 ufp4_status_t ufp4_operand_create_blocks(ufp4_elem_t elem, ufp4_scale_t scale, int block,
                                          int64_t rows, int64_t cols, ufp4_operand_t *out) {
   ufp4_operand_t made;
-  if (out == NULL || !create_ok(elem, scale, rows, cols) || block_is_bad(scale, block))
+  if (out == NULL || !create_ok(elem, scale, rows, cols) || block_is_bad(scale, block) ||
+      mixed_is_bad(elem, scale, block))
     return UFP4_ERROR_ARGUMENT;
   if (create(elem, scale, block, rows, cols, &made) != UFP4_OK) return UFP4_ERROR_MEMORY;
   made.codes = calloc(ufp4_matrix_bytes(rows, made.blocks, CODE_BYTES), 1);
@@ -136,9 +143,17 @@ static double power(int exponent) {
   return value;
 }
 
-// What the 16 codes stand for. A zero keeps the sign of its code.
-static void code_values(ufp4_elem_t elem, double values[16]) {
-  for (unsigned code = 0; code < 16; code++) values[code] = (double)ufp4_elem_value(elem, code);
+// What the 16 codes stand for, by bit 7 of the block's scale byte. A zero keeps the sign of its
+// code.
+typedef struct {
+  double of_grid[2][16];
+} values_t;
+
+static void code_values(ufp4_elem_t elem, values_t *values) {
+  for (unsigned i = 0; i < 32; i++) {
+    values->of_grid[i / 16][i % 16] =
+        (double)ufp4_elem_block_value(elem, (uint8_t)(i / 16 << 7), i % 16);
+  }
 }
 
 // At most 4 + 4 + 24 significant bits, exact as a double; rounded once, to FP32.
@@ -149,14 +164,16 @@ static void dequantize_block(const uint8_t *codes, int64_t first, int64_t count,
 }
 
 static void dequantize_row(const ufp4_operand_t *in, int64_t row, int64_t cols,
-                           const double values[16], float *out) {
+                           const values_t *values, float *out) {
   const uint8_t *codes = in->codes + row * in->blocks * CODE_BYTES;
   for (int64_t c = 0; c < cols; c += in->block) {
     const int64_t count = min_i64(in->block, cols - c);
-    const factor_t factor = factor_of(in, row * in->scale_blocks + c / in->block);
+    const int64_t at = row * in->scale_blocks + c / in->block;
+    const factor_t factor = factor_of(in, at);
+    const double *own = values->of_grid[in->elem == UFP4_ELEM_MIXED ? in->scales[at] >> 7 : 0];
     if (factor.clean) {
       const double value = (double)factor.significand * power(factor.exponent);
-      dequantize_block(codes, c, count, value, values, out);
+      dequantize_block(codes, c, count, value, own, out);
     } else {
       for (int64_t i = c; i < c + count; i++) out[i] = ufp4_f32_value(UFP4_F32_NAN);
     }
@@ -191,8 +208,10 @@ static int scales_are_bad(const ufp4_operand_t *x) {
 
 static const char *fault_of(const ufp4_operand_t *x) {
   if (x == NULL) return "there is none";
-  if ((unsigned)x->elem >= UFP4_ELEM_COUNT || (unsigned)x->scale >= UFP4_SCALE_COUNT)
+  if ((unsigned)x->elem >= UFP4_ELEM_KINDS || (unsigned)x->scale >= UFP4_SCALE_COUNT)
     return "unknown format";
+  if (mixed_is_bad(x->elem, x->scale, x->block))
+    return "elements mixed have blocks of 16, with scale e4m3 or nvfp4";
   if (x->codes == NULL) return "it has no codes";
   if ((x->scale == UFP4_SCALE_FP32 ? (const void *)x->scales_f32 : x->scales) == NULL)
     return "it has no scales";
@@ -220,9 +239,9 @@ ufp4_status_t ufp4_dequantize(const ufp4_operand_t *in, int64_t cols_out, float 
   if (ufp4_operand_check(in, "", NULL) != UFP4_OK || out == NULL || ld < cols_out)
     return UFP4_ERROR_ARGUMENT;
   if (cols_out != in->cols && cols_out != in->blocks * BLOCK) return UFP4_ERROR_ARGUMENT;
-  double values[16];
-  code_values(in->elem, values);
+  values_t values;
+  code_values(in->elem, &values);
   for (int64_t row = 0; row < in->rows; row++)
-    dequantize_row(in, row, cols_out, values, out + row * ld);
+    dequantize_row(in, row, cols_out, &values, out + row * ld);
   return UFP4_OK;
 }

@@ -253,7 +253,7 @@ def _fill_scales(q, dtype, scales):
         if np.any(scales < 0) or np.any(scales > FLOAT.max):
             raise ValueError("a scale is negative or infinite; it must be a number from 0 up, or NaN")
         to[...] = np.where(np.isnan(scales), np.float32(np.nan), scales)
-    elif dtype == "F8_E4M3":
+    elif dtype == "F8_E4M3" and q.elem != "mixed":  # whose bit 7 is no sign
         magnitude = scales & 0x7F
         if np.any((scales != magnitude) & (magnitude != 0) & (magnitude != 0x7F)):
             raise ValueError("a scale is negative")

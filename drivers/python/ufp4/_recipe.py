@@ -10,7 +10,21 @@ from typing import Any
 from . import _library as c
 from . import _spec as s
 
-NAMES = ("fp32", "bf16", "ufp4", "e2m1", "e2m1-46", "nvfp4", "nvfp4-full", "nvint4", "nve1m2", "mxfp4", "mxfp4-rht")
+NAMES = (
+    "fp32",
+    "bf16",
+    "ufp4",
+    "ufp4-mixed",
+    "e2m1",
+    "e2m1-46",
+    "e2m1-mixed",
+    "nvfp4",
+    "nvfp4-full",
+    "nvint4",
+    "nve1m2",
+    "mxfp4",
+    "mxfp4-rht",
+)
 ROLES, PASSES, AXES, SIGNS, MATRICES = s.ROLES, s.PASSES, s.AXES, s.SIGNS, s.MATRICES
 #: The operands A and B of each pass, and along which axis each is blocked.
 OPERANDS = ((("x", "row"), ("w", "row")), (("dy", "row"), ("w", "col")), (("dy", "col"), ("x", "col")))
@@ -117,11 +131,11 @@ def _copies(values, names):
 def recipe(name_or_dict: str | dict[str, Any] | Recipe) -> Recipe:
     """A built-in recipe by its name, or one of one's own from a file NAME.json or a dict with its keys.
 
-    The names are fp32, bf16, ufp4, e2m1, e2m1-46, nvfp4, nvfp4-full, nvint4, nve1m2, mxfp4, mxfp4-rht. Each, and that
-    of a file, may have a suffix that says which GEMMs have the transform and stochastic rounding, as in
-    "ufp4/rht=dgrad+wgrad/sr=none". A dict or a file needs "elem"; without "name" a dict is called "custom" and a file
-    as the file is, and a built-in one's name goes with its own settings alone. ValueError: no such name or key, or
-    settings that do not go together. OSError: a file that cannot be read.
+    The names are fp32, bf16, ufp4, ufp4-mixed, e2m1, e2m1-46, e2m1-mixed, nvfp4, nvfp4-full, nvint4, nve1m2, mxfp4,
+    mxfp4-rht. Each, and that of a file, may have a suffix that says which GEMMs have the transform and stochastic
+    rounding, as in "ufp4/rht=dgrad+wgrad/sr=none". A dict or a file needs "elem"; without "name" a dict is called
+    "custom" and a file as the file is, and a built-in one's name goes with its own settings alone. ValueError: no such
+    name or key, or settings that do not go together. OSError: a file that cannot be read.
     """
     if isinstance(name_or_dict, Recipe):
         return name_or_dict

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names and numbers of the formats."""
 VERSION = "0.3.0"
-ELEMS = ("e2m1", "e1m2", "int4")
+ELEMS = ("e2m1", "e1m2", "int4", "mixed")
 SCALES = ("e4m3", "nvfp4", "e8m0", "fp32")
 DTYPES = ("f32", "bf16", "i64")
 ROUNDS = ("rne", "sr")
@@ -18,7 +18,7 @@ MATRICES = ("qkv", "proj", "fc1", "fc2")
 SCALE_BLOCK = (16, 16, 32, 16)
 BLOCKS = (16, 32, 64, 128)
 RHT_SIZES = (16, 32, 64)
-ELEM_FRAC = (1, 2, 0)
+ELEM_FRAC = (1, 2, 0, 1)
 MAX_DIM = 1048576
 RHT_MASK = 0xD7E8
 FLAG_NAN = 1

@@ -163,7 +163,7 @@ static ufp4_status_t read_format(const reader_t *reader, ufp4_quantize_t *how) {
   const int64_t most = how->scale == UFP4_SCALE_E4M3 ? 128 : block;
   if (status == UFP4_OK) status = read_number(reader, "block", block, most, &block);
   how->block = (int)block;
-  if (status == UFP4_OK) status = read_name(reader, "elem", elem_names, UFP4_ELEM_COUNT, &index);
+  if (status == UFP4_OK) status = read_name(reader, "elem", elem_names, UFP4_ELEM_KINDS, &index);
   how->elem = (ufp4_elem_t)index;
   return status == UFP4_OK ? read_rht(reader, how) : status;
 }

@@ -2,6 +2,7 @@
 #include "operand_shared.h"
 
 int operand_signs_clear(ufp4_operand_t *operand) {
+  if (operand->elem == UFP4_ELEM_MIXED) return 1;  // they are grids
   for (int64_t i = 0; i < operand->rows * operand->scale_blocks; i++) {
     const uint8_t magnitude = operand->scales[i] & 0x7F;
     if (operand->scales[i] != magnitude && magnitude != 0 && magnitude != 0x7F) return 0;

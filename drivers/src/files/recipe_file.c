@@ -334,11 +334,11 @@ static ufp4_status_t read_signs(const reader_t *reader, ufp4_recipe_t *recipe) {
 }
 
 static ufp4_status_t read_formats(const reader_t *reader, ufp4_recipe_t *recipe) {
-  unsigned elem = UFP4_ELEM_COUNT, scale = UFP4_SCALE_E4M3;
-  ufp4_status_t status = read_name(reader, "elem", elem_names, UFP4_ELEM_COUNT, &elem);
+  unsigned elem = UFP4_ELEM_KINDS, scale = UFP4_SCALE_E4M3;
+  ufp4_status_t status = read_name(reader, "elem", elem_names, UFP4_ELEM_KINDS, &elem);
   if (status == UFP4_OK) status = read_name(reader, "scale", scale_names, UFP4_SCALE_COUNT, &scale);
-  if (status == UFP4_OK && elem == UFP4_ELEM_COUNT)
-    status = fail_value(reader, "elem", elem_names, UFP4_ELEM_COUNT);
+  if (status == UFP4_OK && elem == UFP4_ELEM_KINDS)
+    status = fail_value(reader, "elem", elem_names, UFP4_ELEM_KINDS);
   if (status != UFP4_OK) return status;
   recipe->elem = (ufp4_elem_t)elem;
   recipe->scale = (ufp4_scale_t)scale;

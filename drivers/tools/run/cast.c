@@ -35,7 +35,7 @@ static int run(int argc, char **argv) {
   cli_options_t options = {0};
   char **inputs;
   cli_option_add(&options, "o", CLI_TEXT, &output, "OUT.npy", "the codes");
-  cli_option_add(&options, "to", CLI_CHOICE, &to, ELEM_WORDS "|e4m3|e8m0", "the format");
+  cli_option_add(&options, "to", CLI_CHOICE, &to, ELEM_TABLE_WORDS "|e4m3|e8m0", "the format");
   cli_option_add(&options, "round", CLI_CHOICE, &round, "rne|up|down",
                  "e8m0: down (default) or up; all others: rne");
   cli_option_add(&options, "bf16", CLI_FLAG, &bf16, NULL,

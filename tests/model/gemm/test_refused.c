@@ -337,7 +337,9 @@ TEST(rejects_operands_with_a_reason) {
   static const row_t rows[] = {
       {"operand A: it has no codes", {SET(a.codes, 0)}},
       {"operand B: it has no scales", {SET(b.scales, 0)}},
-      {"operand A: unknown format", {SET(a.elem, UFP4_ELEM_COUNT)}},
+      {"operand A: unknown format", {SET(a.elem, UFP4_ELEM_KINDS)}},
+      {"operand A: elements mixed have blocks of 16",
+       {SET(a.elem, UFP4_ELEM_MIXED), SET(a.scale, UFP4_SCALE_E8M0)}},
       {"operand B: rows and columns go from 1 to 1048576", {SET(b.rows, 0)}},
       {"operand A: its counts of blocks", {SET(a.blocks, 4)}},
       {"operand B: its tensor scale must be finite and above 0", {SET(b.tensor_scale, 0)}},

@@ -70,7 +70,8 @@ void fixture_numbers(check_random_t *random, fixture_distribution_t distribution
 static reference_elem_t reference_elem_of(ufp4_elem_t elem) {
   static const reference_elem_t elems[] = {[UFP4_ELEM_E2M1] = REFERENCE_E2M1,
                                            [UFP4_ELEM_E1M2] = REFERENCE_E1M2,
-                                           [UFP4_ELEM_INT4] = REFERENCE_INT4};
+                                           [UFP4_ELEM_INT4] = REFERENCE_INT4,
+                                           [UFP4_ELEM_MIXED] = REFERENCE_MIXED};
   return elems[elem];
 }
 

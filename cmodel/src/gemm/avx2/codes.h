@@ -21,6 +21,13 @@ INLINE __m128i quanta_table(ufp4_elem_t elem, int shift, int offset) {
   return _mm_loadu_si128((const __m128i *)bytes);
 }
 
+// The tables of both grids of mixed, by bit 7 of a block's scale byte; of other elements the same
+// one.
+INLINE void quanta_tables(ufp4_elem_t elem, int shift, int offset, __m128i of_bit[2]) {
+  for (unsigned bit = 0; bit < 2; bit++)
+    of_bit[bit] = quanta_table(ufp4_elem_grid(elem, (uint8_t)(bit << 7)), shift, offset);
+}
+
 // 16 bytes, from the codes of a block.
 INLINE __m128i decode(const uint8_t codes[CODE_BYTES], __m128i table) {
   __m128i bytes = _mm_loadl_epi64((const __m128i *)codes), low = _mm_set1_epi8(15);

@@ -16,6 +16,7 @@
 typedef struct {
   uint8_t significand[VECTOR],
       excess[VECTOR];  // 0 where the scale is zero or NaN, and beyond the operand
+  uint32_t bit;        // 7 of each byte
   int base;
   int nan, subnormal;
 } scales_t;
@@ -32,7 +33,8 @@ static void load_scales(const uint8_t *bytes, int64_t blocks, scales_t *s) {
                 largest = _mm256_set1_epi8(0x7F);
   uint8_t padded[VECTOR] = {0};
   memcpy(padded, bytes, (size_t)blocks);
-  __m256i byte = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)padded), largest);
+  const __m256i loaded = _mm256_loadu_si256((const __m256i *)padded);
+  __m256i byte = _mm256_and_si256(loaded, largest);
   __m256i nan = _mm256_cmpeq_epi8(byte, largest);
   byte = _mm256_andnot_si256(nan, byte);
   __m256i field = _mm256_and_si256(_mm256_srli_epi16(byte, 3), _mm256_set1_epi8(15));
@@ -43,6 +45,7 @@ static void load_scales(const uint8_t *bytes, int64_t blocks, scales_t *s) {
   // Any number does where all scales are zero.
   s->base = smallest_byte(_mm256_or_si256(exponent, _mm256_and_si256(empty, _mm256_set1_epi8(15))));
   s->nan = !_mm256_testz_si256(nan, nan);
+  s->bit = (uint32_t)_mm256_movemask_epi8(loaded);
   s->subnormal = _mm256_movemask_epi8(_mm256_or_si256(normal, empty)) != -1;
   __m256i excess =
       _mm256_andnot_si256(empty, _mm256_sub_epi8(exponent, _mm256_set1_epi8((char)s->base)));
@@ -107,15 +110,16 @@ INLINE void put_elements_a(__m256i blocks, int r, a_pair_t *pair) {
 }
 
 static void pack_a_row(const uint8_t *codes, int64_t blocks, const scales_t *s, int absorb,
-                       const __m128i tables[MAX_ABSORB + 2], int r, a_panel_t *panel,
-                       __m256i *top) {
+                       __m128i tables[MAX_ABSORB + 2][2], int r, a_panel_t *panel, __m256i *top) {
   uint8_t absorbed[VECTOR], shift[VECTOR];
   int32_t scale[CHUNK];
   split_excess(s, absorb, absorbed, shift);
   bound_scales(s, shift, scale, &panel->norm2, top);
   for (int k = 0; k < blocks; k += 2) {
     a_pair_t *pair = panel->pair + k / 2;
-    const __m256i both_tables = _mm256_set_m128i(tables[absorbed[k + 1]], tables[absorbed[k]]);
+    const uint32_t bits = s->bit >> k;
+    const __m256i both_tables =
+        _mm256_set_m128i(tables[absorbed[k + 1]][bits >> 1 & 1], tables[absorbed[k]][bits & 1]);
     put_elements_a(decode_two(codes + k * CODE_BYTES, k + 1 < blocks, both_tables), r, pair);
     for (int i = 0; i < 2; i++) {
       pair->scale[r][i] = (uint16_t)scale[k + i];
@@ -131,11 +135,11 @@ void gemm_avx2_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *o
   const ufp4_operand_t *a = job->a;
   const int64_t blocks = gemm_chunk_blocks(a, block, CHUNK);
   const int absorb = gemm_absorb_of(a->elem);
-  __m128i tables[MAX_ABSORB + 2];
+  __m128i tables[MAX_ABSORB + 2][2];
   __m256i top = _mm256_setzero_si256();
   a_panel_t *panel = out;
-  for (int shift = 0; shift <= absorb; shift++) tables[shift] = quanta_table(a->elem, shift, 0);
-  tables[MAX_ABSORB + 1] = _mm_setzero_si128();
+  for (int shift = 0; shift <= absorb; shift++) quanta_tables(a->elem, shift, 0, tables[shift]);
+  tables[MAX_ABSORB + 1][0] = tables[MAX_ABSORB + 1][1] = _mm_setzero_si128();
   panel->pairs = (int32_t)((blocks + 1) / 2);
   panel->norm2 = 0;
   panel->tabled = 1;
@@ -163,10 +167,11 @@ static void pack_scales_b(int32_t scale[COLS][CHUNK], b_panel_t *panel) {
 }
 
 // A pair of blocks of 8 columns.
-INLINE void pack_elements_b(const uint8_t *const codes[8], int k, int both, __m256i table,
-                            uint8_t out[8][COLS][4]) {
+INLINE void pack_elements_b(const uint8_t *const codes[8], const uint32_t bits[8], int k, int both,
+                            const __m256i tables[4], uint8_t out[8][COLS][4]) {
   __m256i v[8];
-  for (int c = 0; c < 8; c++) v[c] = decode_two(codes[c] + k * CODE_BYTES, both, table);
+  for (int c = 0; c < 8; c++)
+    v[c] = decode_two(codes[c] + k * CODE_BYTES, both, tables[bits[c] >> k & 3]);
   transpose_dwords(v);
   for (int q = 0; q < 4; q++) {
     const __m256i first = _mm256_blend_epi16(v[q], _mm256_slli_epi32(v[4 + q], 16), 0xAA);
@@ -180,18 +185,23 @@ void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *o
                       uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t blocks = gemm_chunk_blocks(b, block, CHUNK);
-  const __m256i table = _mm256_broadcastsi128_si256(quanta_table(b->elem, 0, OFFSET));
   const uint8_t *codes[COLS];
+  uint32_t bits[COLS];
+  __m128i of_bit[2];
+  __m256i tables[4];  // of two blocks
   int32_t scale[COLS][CHUNK];
   __m256i top = _mm256_setzero_si256();
   b_panel_t *panel = out;
   panel->norm2 = 0;
+  quanta_tables(b->elem, 0, OFFSET, of_bit);
+  for (int i = 0; i < 4; i++) tables[i] = _mm256_set_m128i(of_bit[i / 2], of_bit[i % 2]);
   for (int c = 0; c < COLS; c++) {
     const int64_t at = (row + c < b->rows ? row + c : b->rows - 1) * b->blocks + block;
     scales_t s;
     load_scales(b->scales + at, blocks, &s);
     if (s.nan && row + c < b->rows) poisoned[c] = 1;
     panel->base[c] = s.base;
+    bits[c] = s.bit;
     bound_scales(&s, s.excess, scale[c], &panel->norm2, &top);
     codes[c] = b->codes + at * CODE_BYTES;
   }
@@ -203,7 +213,8 @@ void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *o
   for (int k = 0; k < blocks; k += 2) {
     uint8_t(*elements)[COLS][4] = panel->elements[k / 2];
     for (int c = 0; c < COLS; c += 8) {
-      pack_elements_b(codes + c, k, k + 1 < blocks, table, (uint8_t(*)[COLS][4])elements[0][c]);
+      pack_elements_b(codes + c, bits + c, k, k + 1 < blocks, tables,
+                      (uint8_t(*)[COLS][4])elements[0][c]);
     }
   }
 }

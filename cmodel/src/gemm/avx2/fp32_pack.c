@@ -15,6 +15,7 @@
 typedef struct {
   uint32_t bits[CHUNK];     // E8M0 and E4M3: the byte; FP32: of the number; 0 for NaN
   uint8_t elements[CHUNK];  // how far A's are shifted; NONE where the codes do not count
+  uint8_t bit[CHUNK];       // E4M3: 7 of the byte
   int32_t least, most;      // E8M0: of the bytes of blocks that are not zero
   int nan;
 } scales_t;
@@ -37,6 +38,7 @@ static void load_e4m3(const uint8_t *from, int64_t groups, scales_t *s) {
     const uint32_t byte = bytes[g] & 0x7Fu, clean = byte == 0x7F ? 0 : byte,
                    shift = shift_of(clean);
     s->bits[g] = clean;
+    s->bit[g] = bytes[g] >> 7;
     s->elements[g] = (uint8_t)(clean == 0 ? NONE : shift > MAX_SHIFT ? shift - MAX_SHIFT : 0);
     nan |= byte == 0x7F;
   }
@@ -113,14 +115,15 @@ static void put_scales_a(const scales_t *s, int r, a_panel_t *panel) {
   }
 }
 
-static void put_elements_a(const uint8_t *codes, const scales_t *s, const __m128i tables[NONE + 1],
+static void put_elements_a(const uint8_t *codes, const scales_t *s, __m128i tables[NONE + 1][2],
                            int r, a_panel_t *panel) {
   const int pairs = panel->scale_format == UFP4_SCALE_E8M0;
   // E8M0 takes groups by two.
   for (int g = 0; g < panel->groups + (pairs ? panel->groups % 2 : 0); g++) {
     const int inside = g < panel->groups;
-    const __m128i elements =
-        inside ? decode(codes + g * CODE_BYTES, tables[s->elements[g]]) : tables[NONE];
+    const __m128i elements = inside
+                                 ? decode(codes + g * CODE_BYTES, tables[s->elements[g]][s->bit[g]])
+                                 : tables[NONE][0];
     _mm_store_si128((__m128i *)panel->group[g].elements[r], elements);
     put_start(elements, panel->group[g].start[r]);
     if (!pairs || g % 2 == 0) continue;
@@ -134,10 +137,10 @@ static void put_elements_a(const uint8_t *codes, const scales_t *s, const __m128
 void gemm_avx2_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, void *out,
                            uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
-  __m128i tables[NONE + 1];
+  __m128i tables[NONE + 1][2];
   a_panel_t *panel = out;
-  for (int shift = 0; shift < NONE; shift++) tables[shift] = quanta_table(a->elem, shift, 0);
-  tables[NONE] = _mm_setzero_si128();
+  for (int shift = 0; shift < NONE; shift++) quanta_tables(a->elem, shift, 0, tables[shift]);
+  tables[NONE][0] = tables[NONE][1] = _mm_setzero_si128();
   panel->groups = (int32_t)gemm_chunk_blocks(a, group, CHUNK);
   panel->scale_format = (int32_t)a->scale;
   panel->exponent_min = 254;
@@ -176,13 +179,15 @@ static void put_scales_b(const gemm_job_t *job, const scales_t *s, int c, b_pane
 void gemm_avx2_fp32_pack_b(const gemm_job_t *job, int64_t first, int64_t group, void *out,
                            uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
-  const __m128i table = quanta_table(b->elem, 0, OFFSET), zeros = _mm_set1_epi8(OFFSET);
+  const __m128i zeros = _mm_set1_epi8(OFFSET);
   const uint8_t *codes[COLS];
+  __m128i tables[2];
   scales_t s[COLS];
   b_panel_t *panel = out;
   const int64_t groups = gemm_chunk_blocks(b, group, CHUNK);
   panel->exponent_min = 254;
   panel->exponent_max = -254;
+  quanta_tables(b->elem, 0, OFFSET, tables);
   for (int c = 0; c < COLS; c++) {
     const int64_t row = first + c < b->rows ? first + c : b->rows - 1;
     load_scales(b, row, group, groups, &s[c]);
@@ -193,7 +198,8 @@ void gemm_avx2_fp32_pack_b(const gemm_job_t *job, int64_t first, int64_t group, 
   for (int g = 0; g < groups; g++) {
     __m128i bytes[COLS];
     for (int c = 0; c < COLS; c++) {
-      bytes[c] = decode(codes[c] + g * CODE_BYTES, s[c].elements[g] == NONE ? zeros : table);
+      bytes[c] =
+          decode(codes[c] + g * CODE_BYTES, s[c].elements[g] == NONE ? zeros : tables[s[c].bit[g]]);
     }
     store_quads(bytes, panel->elements[g][0][0], sizeof panel->elements[g][0]);
     store_quads(bytes + 8, panel->elements[g][0][8], sizeof panel->elements[g][0]);

@@ -16,6 +16,23 @@ INLINE __m512i quanta_table(ufp4_elem_t elem, int offset) {
   return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)bytes));
 }
 
+// Those of blocks by bit 7 of their scale bytes, which is the grid of elements mixed.
+typedef struct {
+  __m512i of_bit[2];
+} quanta_tables_t;
+
+INLINE quanta_tables_t quanta_tables(ufp4_elem_t elem, int offset) {
+  return (quanta_tables_t){{quanta_table(ufp4_elem_grid(elem, 0), offset),
+                            quanta_table(ufp4_elem_grid(elem, 0x80), offset)}};
+}
+
+// Of 4 blocks with those bits.
+INLINE __m512i table_of(const quanta_tables_t *tables, unsigned bits) {
+  static const uint8_t halves[16] = {0x00, 0x03, 0x0C, 0x0F, 0x30, 0x33, 0x3C, 0x3F,
+                                     0xC0, 0xC3, 0xCC, 0xCF, 0xF0, 0xF3, 0xFC, 0xFF};
+  return _mm512_mask_blend_epi64((__mmask8)halves[bits & 15], tables->of_bit[0], tables->of_bit[1]);
+}
+
 // 64 quanta of 4 blocks, one block per 128-bit lane; code 0 for blocks that @p wanted does not
 // name, which are not read.
 INLINE __m512i load_quanta(const uint8_t *codes, __mmask8 wanted, __m512i table) {

@@ -23,15 +23,17 @@ typedef struct {
   __m512i shift[ROWS], scale[ROWS], entry[ROWS];
 } a_rows_t;
 
-static void pack_a_elements(const uint8_t *codes, int64_t blocks, __m512i table, const scales_t *s,
-                            __m512i absorbed, int r, a_rows_t *rows, a_panel_t *panel) {
+static void pack_a_elements(const uint8_t *codes, int64_t blocks, const quanta_tables_t *tables,
+                            const scales_t *s, __m512i absorbed, int r, a_rows_t *rows,
+                            a_panel_t *panel) {
   // A shift of bytes: of words, without the bits that cross. A zero scale makes its elements zero.
   __m512i keep = _mm512_sllv_epi16(_mm512_set1_epi16(0xFF), absorbed);
   keep = _mm512_and_si512(keep, _mm512_set1_epi16(0xFF));
   keep = _mm512_or_si512(keep, _mm512_slli_epi16(keep, 8));
   keep = _mm512_mask_mov_epi16(keep, s->zero, _mm512_setzero_si512());
   for (int g = 0; 4 * g < blocks; g++) {
-    __m512i quanta = load_quanta(codes + 4 * CODE_BYTES * g, four_of(blocks, g), table);
+    __m512i quanta = load_quanta(codes + 4 * CODE_BYTES * g, four_of(blocks, g),
+                                 table_of(tables, s->bit >> 4 * g));
     quanta = _mm512_and_si512(_mm512_sllv_epi16(quanta, spread(absorbed, g)), spread(keep, g));
     const __m512i pairs = interleave_pairs(quanta);
     _mm256_store_si256((__m256i *)panel->pair[2 * g].elements[r], _mm512_castsi512_si256(pairs));
@@ -118,8 +120,8 @@ void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void 
                         uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
   const int64_t blocks = gemm_chunk_blocks(a, block, CHUNK);
-  const __m512i table = quanta_table(a->elem, 0),
-                absorb = _mm512_set1_epi16((short)gemm_absorb_of(a->elem));
+  const quanta_tables_t tables = quanta_tables(a->elem, 0);
+  const __m512i absorb = _mm512_set1_epi16((short)gemm_absorb_of(a->elem));
   __m512i absorbed[ROWS], largest = _mm512_set1_epi32(SMALLEST_MAX);
   const uint8_t *codes[ROWS];
   scales_t s[ROWS];
@@ -143,7 +145,7 @@ void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void 
   if (subnormal) panel->scale_max = SUBNORMAL;
   // After the scales of all rows, which need long for themselves.
   for (int r = 0; r < ROWS; r++)
-    pack_a_elements(codes[r], blocks, table, &s[r], absorbed[r], r, &rows, panel);
+    pack_a_elements(codes[r], blocks, &tables, &s[r], absorbed[r], r, &rows, panel);
   // What the rows have beyond the chunk's blocks is of no use.
   transpose_starts(&rows, panel);
   transpose_factors(&rows, panel);
@@ -153,13 +155,15 @@ void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void 
 static const uint8_t half_columns[2][8] = {{0, 1, 4, 5, 8, 9, 12, 13},
                                            {2, 3, 6, 7, 10, 11, 14, 15}};
 
-static void pack_b_elements(const uint8_t *const codes[COLS], int64_t blocks, __m512i table,
-                            b_panel_t *panel) {
+static void pack_b_elements(const uint8_t *const codes[COLS], const __mmask32 bits[COLS],
+                            int64_t blocks, const quanta_tables_t *tables, b_panel_t *panel) {
   for (int g = 0; 4 * g < blocks; g++) {
     for (int half = 0; half < 2; half++) {
       __m512i v[8];
       for (int i = 0; i < 8; i++) {
-        const uint8_t *from = codes[half_columns[half][i]] + 4 * CODE_BYTES * g;
+        const int c = half_columns[half][i];
+        const uint8_t *from = codes[c] + 4 * CODE_BYTES * g;
+        const __m512i table = table_of(tables, bits[c] >> 4 * g);
         v[i] = interleave_pairs(load_quanta(from, four_of(blocks, g), table));
       }
       transpose_qwords(v);
@@ -182,7 +186,9 @@ void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void 
                         uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t blocks = gemm_chunk_blocks(b, block, CHUNK);
+  const quanta_tables_t tables = quanta_tables(b->elem, OFFSET);
   const uint8_t *codes[COLS];
+  __mmask32 bits[COLS];
   __m512i significand[COLS], shift[COLS], largest = _mm512_setzero_si512();
   b_panel_t *panel = out;
   panel->norm2 = 0;
@@ -194,6 +200,7 @@ void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void 
     largest = larger_scales(largest, s.significand, s.excess);
     if (norm2 > panel->norm2) panel->norm2 = norm2;
     codes[c] = b->codes + at * CODE_BYTES;
+    bits[c] = s.bit;
     panel->base[c % 2][c / 2] = s.base;
     significand[c] = s.significand;
     shift[c] = s.excess;
@@ -202,7 +209,7 @@ void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void 
   // The largest dot belongs to the pair of formats: it is charged to B.
   double dot = BLOCK * gemm_largest_quanta(job->a->elem) * gemm_largest_quanta(b->elem);
   panel->norm2 *= dot * dot;
-  pack_b_elements(codes, blocks, quanta_table(b->elem, OFFSET), panel);
+  pack_b_elements(codes, bits, blocks, &tables, panel);
   pack_b_scales(significand, panel->significand);
   pack_b_scales(shift, panel->shift);
 }

@@ -13,6 +13,7 @@ typedef struct {
   __m512 value;         // E4M3 and FP32, by group; 0 for NaN
   __m512i exponent;     // E8M0, by block of two groups: the byte, in the block's both lanes
   __mmask16 wanted;     // groups whose codes count
+  __mmask16 bit;        // E4M3: 7 of each byte
   int32_t least, most;  // E8M0: of the bytes of blocks that are not zero
   int nan;
 } scales_t;
@@ -23,8 +24,8 @@ static __mmask16 lanes_mask(int64_t count) {
 
 static scales_t load_e4m3(const uint8_t *bytes, int64_t groups) {
   const __m512i low = _mm512_set1_epi32(7), largest = _mm512_set1_epi32(0x7F);
-  __m512i byte = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(lanes_mask(groups), bytes));
-  byte = _mm512_and_si512(byte, largest);
+  const __m128i loaded = _mm_maskz_loadu_epi8(lanes_mask(groups), bytes);
+  const __m512i byte = _mm512_and_si512(_mm512_cvtepu8_epi32(loaded), largest);
   const __mmask16 nan = _mm512_cmpeq_epi32_mask(byte, largest);
   const __mmask16 subnormal = _mm512_cmple_epi32_mask(byte, low);
   // A normal number has the fields of an FP32 number, its exponent another bias; a subnormal one is
@@ -34,6 +35,7 @@ static scales_t load_e4m3(const uint8_t *bytes, int64_t groups) {
                                     _mm512_set1_ps(0x1p-9f));
   scales_t s = {.nan = nan != 0, .value = _mm512_mask_mov_ps(value, nan, _mm512_setzero_ps())};
   s.wanted = _mm512_mask_test_epi32_mask((__mmask16)~nan, byte, byte);
+  s.bit = _mm_movepi8_mask(loaded);
   return s;
 }
 
@@ -105,11 +107,12 @@ static void put_scales_a(const scales_t *s, int r, a_panel_t *panel) {
   }
 }
 
-static void put_elements_a(const uint8_t *codes, int64_t groups, __mmask16 wanted, __m512i table,
-                           int r, a_panel_t *panel) {
+static void put_elements_a(const uint8_t *codes, int64_t groups, __mmask16 wanted, __mmask16 bit,
+                           const quanta_tables_t *tables, int r, a_panel_t *panel) {
   const __m128i magic = _mm_set1_epi32((int32_t)ufp4_f32_bits(panel->magic));
   for (int g = 0; g < groups; g += 4) {
-    const __m512i quanta = load_quanta(codes + CODE_BYTES * g, (__mmask8)(wanted >> g & 15), table);
+    const __m512i quanta = load_quanta(codes + CODE_BYTES * g, (__mmask8)(wanted >> g & 15),
+                                       table_of(tables, (unsigned)bit >> g));
     _mm_store_si128((__m128i *)&panel->start[r][g], _mm_add_epi32(starts(quanta, OFFSET), magic));
     _mm_store_si128((__m128i *)panel->elements[g][r], _mm512_castsi512_si128(quanta));
     _mm_store_si128((__m128i *)panel->elements[g + 1][r], _mm512_extracti32x4_epi32(quanta, 1));
@@ -121,9 +124,9 @@ static void put_elements_a(const uint8_t *codes, int64_t groups, __mmask16 wante
 void gemm_avx512_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, void *out,
                              uint8_t *poisoned) {
   const ufp4_operand_t *a = job->a;
-  const __m512i table = quanta_table(a->elem, 0);
+  const quanta_tables_t tables = quanta_tables(a->elem, 0);
   const uint8_t *codes[ROWS];
-  __mmask16 wanted[ROWS];
+  __mmask16 wanted[ROWS], bits[ROWS];
   a_panel_t *panel = out;
   panel->groups = (int32_t)gemm_chunk_blocks(a, group, CHUNK);
   panel->scale_format = (int32_t)a->scale;
@@ -138,18 +141,21 @@ void gemm_avx512_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group
     put_scales_a(&s, r, panel);
     codes[r] = a->codes + (row * a->blocks + group) * CODE_BYTES;
     wanted[r] = s.wanted;
+    bits[r] = s.bit;
   }
   // After the scales of all rows, which need long for themselves.
   for (int r = 0; r < ROWS; r++)
-    put_elements_a(codes[r], panel->groups, wanted[r], table, r, panel);
+    put_elements_a(codes[r], panel->groups, wanted[r], bits[r], &tables, r, panel);
 }
 
 static void put_elements_b(const uint8_t *const codes[16], int64_t groups,
-                           const __mmask16 wanted[16], __m512i table, int half, b_panel_t *panel) {
+                           const __mmask16 wanted[16], const __mmask16 bits[16],
+                           const quanta_tables_t *tables, int half, b_panel_t *panel) {
   for (int g = 0; g < groups; g += 4) {
     __m512i v[16];
     for (int c = 0; c < 16; c++)
-      v[c] = load_quanta(codes[c] + CODE_BYTES * g, (__mmask8)(wanted[c] >> g & 15), table);
+      v[c] = load_quanta(codes[c] + CODE_BYTES * g, (__mmask8)(wanted[c] >> g & 15),
+                         table_of(tables, (unsigned)bits[c] >> g));
     transpose_dwords(v);
     for (int i = 0; i < 16; i++) _mm512_store_si512(panel->elements[g + i / 4][half][i % 4], v[i]);
   }
@@ -173,8 +179,9 @@ static void pack_b_half(const gemm_job_t *job, int64_t first, int64_t group, int
                         b_panel_t *panel, uint8_t *poisoned) {
   const ufp4_operand_t *b = job->b;
   const int64_t groups = gemm_chunk_blocks(b, group, CHUNK);
+  const quanta_tables_t tables = quanta_tables(b->elem, OFFSET);
   const uint8_t *codes[16];
-  __mmask16 wanted[16];
+  __mmask16 wanted[16], bits[16];
   __m512i scales[16];
   for (int c = 0; c < 16; c++) {
     const int64_t row = first + c < b->rows ? first + c : b->rows - 1;
@@ -182,9 +189,10 @@ static void pack_b_half(const gemm_job_t *job, int64_t first, int64_t group, int
     if (s.nan && first + c < b->rows) poisoned[c] = 1;
     codes[c] = b->codes + (row * b->blocks + group) * CODE_BYTES;
     wanted[c] = s.wanted;
+    bits[c] = s.bit;
     scales[c] = scale_b(job, &s, panel);
   }
-  put_elements_b(codes, groups, wanted, quanta_table(b->elem, OFFSET), half, panel);
+  put_elements_b(codes, groups, wanted, bits, &tables, half, panel);
   transpose_dwords(scales);
   for (int g = 0; g < CHUNK; g++) _mm512_store_si512(&panel->exponent[g][16 * half], scales[g]);
 }

@@ -12,6 +12,7 @@
 typedef struct {
   __m512i significand, excess;  // of blocks whose scale is zero or NaN: 0
   __mmask32 zero;
+  __mmask32 bit;  // 7 of each byte
   int base;
   int subnormal;  // some non-zero significand is under 8
   int nan;
@@ -23,7 +24,8 @@ INLINE __mmask32 blocks_mask(int64_t blocks) {
 
 INLINE scales_t load_scales(const uint8_t *bytes, int64_t blocks) {
   const __m512i zero = _mm512_setzero_si512();
-  __m512i byte = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(blocks_mask(blocks), bytes));
+  const __m256i loaded = _mm256_maskz_loadu_epi8(blocks_mask(blocks), bytes);
+  __m512i byte = _mm512_cvtepu8_epi16(loaded);
   byte = _mm512_and_si512(byte, _mm512_set1_epi16(0x7F));
   __mmask32 nan = _mm512_cmpeq_epi16_mask(byte, _mm512_set1_epi16(0x7F));
   byte = _mm512_mask_mov_epi16(byte, nan, zero);
@@ -31,6 +33,7 @@ INLINE scales_t load_scales(const uint8_t *bytes, int64_t blocks) {
   __mmask32 normal = _mm512_test_epi16_mask(field, field);
   __m512i low = _mm512_and_si512(byte, _mm512_set1_epi16(7));
   scales_t s = {.nan = nan != 0, .zero = _mm512_testn_epi16_mask(byte, byte)};
+  s.bit = _mm256_movepi8_mask(loaded);
   s.significand = _mm512_or_si512(low, _mm512_maskz_set1_epi16(normal, 8));
   s.subnormal = (__mmask32)(~normal & ~s.zero) != 0;
   __m512i exponent = _mm512_maskz_sub_epi16(normal, field, _mm512_set1_epi16(1));

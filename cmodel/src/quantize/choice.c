@@ -2,11 +2,12 @@
 // One walk collects the largest magnitude of each span, which is what shares a scale; a second one
 // the squared error that each of the two scales would leave; a third one encodes with the better.
 // All floats are FP32, each operation rounded once, in the order of numerics.md.
-#include "quantize/four_six.h"
+#include "quantize/choice.h"
 
 #include <float.h>
 #include <stdlib.h>
 
+#include "quantize/mixed.h"
 #include "quantize/product.h"
 #include "quantize/tile.h"
 #include "ufp4/format.h"
@@ -15,16 +16,32 @@
 
 typedef float flanes_t __attribute__((vector_size(4 * LANES)));
 
-// The two targets, by the numbers that a block's largest magnitude is multiplied by.
-enum { SIX, FOUR, TARGETS };
-static const float shares[TARGETS] = {1.0f / 6.0f, 1.0f / 4.0f};
+enum { TARGETS = 2 };
+
+// What a block may choose: by what share of its largest magnitude the scale is made, and what codes
+// it has. Of the two the second needs the smaller error.
+typedef struct {
+  float share[TARGETS];
+  unsigned grid[TARGETS];  // of mixed; 0 is E2M1
+  uint8_t bit[TARGETS];    // in the scale byte
+  float top;               // what S makes of the largest number
+  ufp4_round_t round;      // of the codes that are compared
+} targets_t;
+
+static targets_t targets_of(const ufp4_quantize_t *how) {
+  if (how->elem == UFP4_ELEM_MIXED)
+    return (targets_t){
+        {1.0f / 6.0f, 1.0f / 3.5f}, {0, 1}, {0, 0x80}, 448.0f * 3.5f, UFP4_ROUND_RNE};
+  return (targets_t){{1.0f / 6.0f, 1.0f / 4.0f}, {0, 0}, {0, 0}, 1536.0f, how->round};
+}
 
 typedef struct {
+  targets_t targets;
   spans_t spans;
   peaks_t peaks;
   float (*errors)[TARGETS];  // of each span
   ufp4_operand_t *out;
-} four_six_t;
+} choice_t;
 
 // What a tile becomes with one target for each of its blocks.
 typedef struct {
@@ -36,7 +53,7 @@ typedef struct {
 // --- Second walk --------------------------------------------------------------------------------
 
 // Scales of a tile's blocks, and what its numbers are multiplied by.
-static void scales_of(const four_six_t *q, const visit_t *visit, const int target[LANES],
+static void scales_of(const choice_t *q, const visit_t *visit, const int target[LANES],
                       trial_t *out, flanes_t *factor) {
   *factor = out->scale = (flanes_t){0};
   out->byte = (lanes_t){0};
@@ -44,17 +61,18 @@ static void scales_of(const four_six_t *q, const visit_t *visit, const int targe
     const int32_t peak = q->peaks.of_spans[visit->spans[l]];
     if (peak >= F32_INF) out->byte[l] = 0x7F;
     if (peak == 0 || peak >= F32_INF) continue;
-    const float wanted = ufp4_f32_value((uint32_t)peak) * (q->peaks.encode * shares[target[l]]);
-    const uint8_t byte = ufp4_e4m3_cast(wanted);
+    const float share = q->targets.share[target[l]];
+    const uint8_t byte = ufp4_e4m3_cast(ufp4_f32_value((uint32_t)peak) * (q->peaks.encode * share));
     const float scale = ufp4_e4m3_value(byte), undo = 1.0f / (scale * q->peaks.reciprocal);
-    out->byte[l] = byte;
+    out->byte[l] = byte | q->targets.bit[target[l]];
     out->scale[l] = scale;
     (*factor)[l] = undo < FLT_MAX ? undo : FLT_MAX;
   }
 }
 
 HOT static void encode(const ulanes_t bits[BLOCK], const flanes_t *factor,
-                       const ufp4_quantize_t *how, const ulanes_t random[4], ulanes_t codes[2]) {
+                       const ufp4_quantize_t *how, int t, const ulanes_t random[4],
+                       ulanes_t codes[2]) {
   const ufp4_quantize_t plain = {.rht = UFP4_RHT_NONE};
   // The products are codes already.
   const scale_t one = {
@@ -63,45 +81,65 @@ HOT static void encode(const ulanes_t bits[BLOCK], const flanes_t *factor,
   tile_t tile;
   for (unsigned i = 0; i < BLOCK; i++) products[i] = (ulanes_t)((flanes_t)bits[i] * *factor);
   ufp4_tile_unpack(products, &plain, &tile);
-  ufp4_tile_codes(&tile, how, 0, &one, random, codes);
+  ufp4_tile_codes(&tile, how, t, &one, random, codes);
 }
 
-static void try_targets(const four_six_t *q, const visit_t *visit, const int target[LANES],
-                        trial_t *out) {
+static int is_among(int t, const int target[LANES]) {
+  int found = 0;
+  for (unsigned l = 0; l < LANES; l++) found |= target[l] == t;
+  return found;
+}
+
+// The codes of one target in the lanes that have it, the others' left as they are.
+static void encode_target(const choice_t *q, const visit_t *visit, const int target[LANES], int t,
+                          const flanes_t *factor, ufp4_round_t round, ulanes_t codes[2]) {
+  ufp4_quantize_t how = ufp4_mixed_how(q->spans.how, q->targets.grid[t]);
+  ulanes_t made[2];
+  how.round = round;
+  if (!is_among(t, target)) return;
+  encode(visit->bits, factor, &how, -(int)q->targets.grid[t], visit->random, made);
+  for (unsigned l = 0; l < LANES; l++) {
+    for (unsigned h = 0; h < 2 && target[l] == t; h++) codes[h][l] = made[h][l];
+  }
+}
+
+static void try_targets(const choice_t *q, const visit_t *visit, const int target[LANES],
+                        ufp4_round_t round, trial_t *out) {
   flanes_t factor;
   scales_of(q, visit, target, out, &factor);
-  encode(visit->bits, &factor, q->spans.how, visit->random, out->codes);
+  for (int t = 0; t < TARGETS; t++) encode_target(q, visit, target, t, &factor, round, out->codes);
 }
 
-// Of an E2M1 code: 0, .5, 1, 1.5, 2, 3, 4, 6 and their negatives.
-INLINE flanes_t value_of(lanes_t code) {
+// Of a code: 0, .5, 1, 1.5, 2, 3, 4, 6 of E2M1, or halves, and their negatives.
+INLINE flanes_t value_of(lanes_t code, int uniform) {
   const lanes_t magnitude = code & 7, one = magnitude & 1;
   const lanes_t exponent = max_lanes((magnitude >> 1) - 1, all_lanes(0));
-  const lanes_t quanta = select_lanes(magnitude < 2, one, (one + 2) << exponent);
+  const lanes_t e2m1 = select_lanes(magnitude < 2, one, (one + 2) << exponent);
+  const lanes_t quanta = uniform ? magnitude : e2m1;
   const flanes_t value = __builtin_convertvector(quanta, flanes_t) * 0.5f;
   return (flanes_t)((lanes_t)value | (code & 8) << 28);
 }
 
 // Of each block, in the unit of the scales, where nothing is out of range.
 HOT static void errors_of(const ulanes_t bits[BLOCK], float encode, const trial_t *trial,
-                          flanes_t *error) {
+                          int uniform, flanes_t *error) {
   *error = (flanes_t){0};
   for (unsigned i = 0; i < BLOCK; i++) {
     const lanes_t code = (lanes_t)(trial->codes[i / 8] >> 4 * (i % 8) & 15);
-    const flanes_t off = value_of(code) * trial->scale - (flanes_t)bits[i] * encode;
+    const flanes_t off = value_of(code, uniform) * trial->scale - (flanes_t)bits[i] * encode;
     const flanes_t square = off * off;
     *error = *error + square;
   }
 }
 
 static void collect_errors(void *state, const visit_t *visit) {
-  const four_six_t *q = state;
+  const choice_t *q = state;
   for (int t = 0; t < TARGETS; t++) {
     const int target[LANES] = {t, t, t, t, t, t, t, t};
     trial_t trial;
     flanes_t error;
-    try_targets(q, visit, target, &trial);
-    errors_of(visit->bits, q->peaks.encode, &trial, &error);
+    try_targets(q, visit, target, q->targets.round, &trial);
+    errors_of(visit->bits, q->peaks.encode, &trial, q->targets.grid[t] != 0, &error);
     // A tile's rows come in increasing order.
     for (unsigned l = 0; l < visit->place.lanes; l++) q->errors[visit->spans[l]][t] += error[l];
   }
@@ -110,24 +148,24 @@ static void collect_errors(void *state, const visit_t *visit) {
 // --- Third walk ---------------------------------------------------------------------------------
 
 static void encode_visit(void *state, const visit_t *visit) {
-  const four_six_t *q = state;
+  const choice_t *q = state;
   int target[LANES] = {0};
   trial_t trial;
   for (unsigned l = 0; l < visit->place.lanes; l++) {
     const int64_t span = visit->spans[l];
-    target[l] = q->errors[span][FOUR] < q->errors[span][SIX] ? FOUR : SIX;
+    target[l] = q->errors[span][1] < q->errors[span][0];
     if (q->peaks.of_spans[span] >= F32_INF) q->out->flags |= UFP4_FLAG_NAN;
   }
-  try_targets(q, visit, target, &trial);
+  try_targets(q, visit, target, q->spans.how->round, &trial);
   ufp4_store_visit(&q->spans, visit, &trial.byte, trial.codes, q->out);
 }
 
-ufp4_status_t ufp4_quantize_four_six(const source_t *source, const ufp4_quantize_t *how,
-                                     ufp4_operand_t *out) {
-  four_six_t q = {.spans = ufp4_spans_of(source, how), .out = out};
+ufp4_status_t ufp4_quantize_choice(const source_t *source, const ufp4_quantize_t *how,
+                                   ufp4_operand_t *out) {
+  choice_t q = {.targets = targets_of(how), .spans = ufp4_spans_of(source, how), .out = out};
   q.errors = calloc(ufp4_matrix_bytes(q.spans.count, 1, sizeof *q.errors), 1);
   ufp4_status_t status =
-      q.errors != NULL ? ufp4_peaks_of(&q.spans, 1536.0f, &q.peaks) : UFP4_ERROR_MEMORY;
+      q.errors != NULL ? ufp4_peaks_of(&q.spans, q.targets.top, &q.peaks) : UFP4_ERROR_MEMORY;
   if (status == UFP4_OK) {
     out->tensor_scale = q.peaks.reciprocal;
     ufp4_visit_tiles(&q.spans, 1, collect_errors, &q);

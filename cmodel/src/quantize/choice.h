@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVFP4 where each block chooses one of two scales: for a largest code of 6 or of 4, or those of
+// the two grids of mixed (docs/reference/numerics.md, 2 and 4).
+#ifndef UFP4_QUANTIZE_CHOICE_H
+#define UFP4_QUANTIZE_CHOICE_H
+
+#include "quantize/walk.h"
+
+/** As ufp4_quantize, with the scale rounding 46 or the element mixed; @p out is allocated and
+ * @p how is legal. UFP4_ERROR_MEMORY. */
+ufp4_status_t ufp4_quantize_choice(const source_t *source, const ufp4_quantize_t *how,
+                                   ufp4_operand_t *out);
+
+#endif
