@@ -10,7 +10,7 @@
 #include "frame/bounds.h"
 #include "ufp4/panel.h"
 
-enum { DRAWS = 56 };
+enum { DRAWS = 160 };
 
 typedef struct {
   ufp4_configuration_t core;
@@ -65,6 +65,27 @@ static draw_t draw_one(check_random_t *random) {
   return draw;
 }
 
+typedef struct {
+  const char *core;
+  twin_memory_t memory;
+  bounds_gemm_t gemm;
+  double most;  ///< of cycles by bound
+} known_t;
+
+// Of the first, k is 55 blocks, of which the last chunk has 27 of 32: where it had all that a whole
+// chunk leaves, the bound would be 4 % above the cycles. In the second, addends wait for operands.
+static const known_t known[] = {
+    {.core = "rows=12:cols=28:tile_rows=24:tile_cols=12:chunk=32:bus=32:quant=0:lanes=8:"
+             "contract=fp32",
+     .memory = {.latency = 207},
+     .gemm = {991, 368, 866, 4, 0, 0, 0},
+     .most = 1.05},
+    {.core = "rows=20:cols=16:tile_rows=16:tile_cols=10:chunk=64:bus=128:quant=0",
+     .memory = {.latency = 203, .bandwidth = 113},
+     .gemm = {896, 508, 632, 2, 1, 0, 1},
+     .most = 1.2},
+};
+
 static twin_job_t job_of(const draw_t *draw) {
   const bounds_gemm_t *gemm = &draw->gemm;
   const uint32_t stride = (uint32_t)ufp4_panel_stride_blocks(gemm->k);
@@ -115,49 +136,68 @@ static int64_t tiles_of(const draw_t *draw) {
   return ((draw->gemm.m - 1) / tile_m + 1) * ((draw->gemm.n - 1) / tile_n + 1);
 }
 
-// Sums and C that are added are read a row or two ahead, whose latency shows.
 static int is_long(const draw_t *draw, double most) {
+  return tiles_of(draw) >= 8 && most >= 100.0 * draw->memory.latency;
+}
+
+// Long jobs of a kind, and how many of them are within a tenth of their bound: the others are those
+// in which two parts bind in turns, which no sum over macro-tiles sees.
+typedef struct {
+  const char *name;
+  int all, near;
+  double worst;
+} kind_t;
+
+static void count(kind_t *kind, double ratio) {
+  kind->all++;
+  kind->near += ratio <= 1.1;
+  kind->worst = fmax(kind->worst, ratio);
+}
+
+static void check_kind(int index, const kind_t *kind, int of_ten) {
+  check_that(index, kind->all >= 10 && 10 * kind->near >= of_ten * kind->all && kind->worst < 1.4,
+             "%s: of %d long jobs %d are within 10 %% of their bound, the worst takes %.3f of it",
+             kind->name, kind->all, kind->near, kind->worst);
+}
+
+// @return the cycles of a job by its bound.
+static double measure(int index, const draw_t *draw, double most_times) {
+  const twin_job_t job = job_of(draw);
+  const unsigned bus = draw->core.bus_bytes, asked = draw->memory.bandwidth;
+  const bounds_memory_t memory = {.bytes = asked != 0 && asked < bus ? asked : bus,
+                                  .latency = draw->memory.latency};
+  const bounds_t bounds = bounds_of(&draw->core, memory, &draw->gemm);
+  const double most = bounds_most(&bounds);
+  const alone_t alone = alone_run(draw->core.name, draw->memory, &job, 1, 0);
+  const double cycles = cycles_of(&alone);
   const bounds_gemm_t *gemm = &draw->gemm;
-  return !gemm->has_sums && !gemm->has_c && gemm->d_bytes < 8 && tiles_of(draw) >= 8 &&
-         most >= 100.0 * draw->memory.latency;
+  check_that(index, cycles >= most && cycles <= most_times * most,
+             "%s latency %u bandwidth %u: %lld x %lld x %lld d %u ops %d sums %d c %d: %.0f "
+             "cycles, compute %.0f load %.0f output %.0f array %.0f read %.0f write %.0f: %.3f",
+             draw->core.name, draw->memory.latency, asked, (long long)gemm->m, (long long)gemm->n,
+             (long long)gemm->k, gemm->d_bytes, gemm->operations, gemm->has_sums, gemm->has_c,
+             cycles, bounds.compute, bounds.load, bounds.output, bounds.array, bounds.read,
+             bounds.write, cycles / most);
+  return is_long(draw, most) ? cycles / most : 0;
 }
 
-// Two of them bind in turns.
-static int is_tie(const bounds_t *bounds) {
-  const double each[] = {fmax(bounds->array, bounds->output), bounds->load, bounds->read,
-                         bounds->write};
-  int near = 0;
-  for (int i = 0; i < 4; i++) near += each[i] > 0.85 * bounds_most(bounds);
-  return near > 1;
-}
-
-TEST(hold_for_every_job_and_are_close_for_long_ones) {
+SLOW_TEST(hold_for_every_job_and_are_close_for_long_ones) {
   check_random_t random = check_random();
-  int close = 0, by[4] = {0};
+  kind_t kinds[2] = {{.name = "alone"}, {.name = "with addends"}};
   for (int i = 0; i < DRAWS; i++) {
     const draw_t draw = draw_one(&random);
-    const twin_job_t job = job_of(&draw);
-    const unsigned bus = draw.core.bus_bytes, asked = draw.memory.bandwidth;
-    const bounds_t bounds =
-        bounds_of(&draw.core, asked != 0 && asked < bus ? asked : bus, &draw.gemm);
-    const double most = bounds_most(&bounds);
-    const alone_t alone = alone_run(draw.core.name, draw.memory, &job, 1, 0);
-    const double cycles = cycles_of(&alone);
-    char what[400];
-    snprintf(what, sizeof what,
-             "%s latency %u bandwidth %u: %lld x %lld x %lld d %u ops %d sums %d c %d: %.0f "
-             "cycles, compute %.0f load "
-             "%.0f output %.0f array %.0f read %.0f write %.0f: %.3f",
-             draw.core.name, draw.memory.latency, asked, (long long)draw.gemm.m,
-             (long long)draw.gemm.n, (long long)draw.gemm.k, draw.gemm.d_bytes,
-             draw.gemm.operations, draw.gemm.has_sums, draw.gemm.has_c, cycles, bounds.compute,
-             bounds.load, bounds.output, bounds.array, bounds.read, bounds.write, cycles / most);
-    check_that(i, cycles >= most, "%s", what);
-    if (!is_long(&draw, most)) continue;
-    close++;
-    check_that(i, cycles <= (is_tie(&bounds) ? 1.25 : 1.1) * most, "%s", what);
-    by[most == bounds.compute ? 0 : most == bounds.load ? 1 : most == bounds.output ? 2 : 3]++;
+    const double ratio = measure(i, &draw, HUGE_VAL);
+    if (ratio != 0) count(&kinds[draw.gemm.has_sums || draw.gemm.has_c], ratio);
   }
-  printf("%d close: compute %d, load %d, output %d, memory %d\n", close, by[0], by[1], by[2],
-         by[3]);
+  check_kind(DRAWS, &kinds[0], 9);
+  check_kind(DRAWS + 1, &kinds[1], 7);
+}
+
+TEST(hold_where_parts_wait_for_each_other) {
+  for (int i = 0; i < 2; i++) {
+    draw_t draw = {.memory = known[i].memory, .gemm = known[i].gemm};
+    check_that(i, configuration_find(known[i].core, &draw.core, NULL, NULL) == UFP4_OK, "%s",
+               known[i].core);
+    measure(i, &draw, known[i].most);
+  }
 }

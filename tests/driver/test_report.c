@@ -65,9 +65,39 @@ TEST(bound_of_known_shapes) {
   for (int i = 0; i < 7; i++) {
     const bounds_gemm_t gemm = {
         .m = table[i].m, .n = table[i].n, .k = table[i].k, .d_bytes = table[i].d_bytes};
-    double got = bounds_percent(table[i].core, table[i].bytes, &gemm);
+    double got = bounds_percent(table[i].core, (bounds_memory_t){.bytes = table[i].bytes}, &gemm);
     check_that(i, fabs(got - table[i].percent) < 1e-9, "%.9f %%, want %.9f %%", got,
                table[i].percent);
+  }
+}
+
+// Likewise, of four macro-tiles of 192 x 160 on 24 x 20 PEs: operands enter 4 rows, 32 bytes, a
+// cycle, and C and earlier sums 4 columns of the drain's, 16 bytes.
+TEST(bound_of_what_is_added) {
+  const ufp4_configuration_t core = {"", 24, 20, 8, 8, 16, 64, 0, 0, 16, 16};
+  static const struct {
+    unsigned latency;
+    int has_sums, has_c;
+    double cycles;
+  } table[] = {
+      {0, 0, 0, 4 * 192 * 40},                    // a row of D leaves in 40 reads
+      {0, 0, 1, 4 * (22 * 5 + 192 * 40)},         // one port: 22 row groups, and 40 beats a row
+      {200, 0, 1, 4 * 40 + 4 * 189 * 275.0 / 3},  // 128 beats are 3 rows: 31 reads make room for
+                                                  // one more, 4 + 200 on the way, 40 beats come
+      {0, 1, 0, 4 * (80 + 191 * 114)},  // and one row of sums: 15 reads of two cycles, 4, 80 beats
+  };
+  for (int i = 0; i < 4; i++) {
+    const bounds_gemm_t gemm = {.m = 384,
+                                .n = 320,
+                                .k = 16,
+                                .d_bytes = 4,
+                                .operations = table[i].has_c,
+                                .has_sums = table[i].has_sums,
+                                .has_c = table[i].has_c};
+    const bounds_memory_t memory = {.bytes = 64, .latency = table[i].latency};
+    const bounds_t bounds = bounds_of(&core, memory, &gemm);
+    check_that(i, fabs(bounds_most(&bounds) - table[i].cycles) < 1e-6, "%.3f cycles, want %.3f",
+               bounds_most(&bounds), table[i].cycles);
   }
 }
 
@@ -78,7 +108,8 @@ TEST(bound_is_never_over_100) {
                                 .n = 1 + check_below(&random, 700),
                                 .k = 1 + check_below(&random, 700),
                                 .d_bytes = 4};
-    double got = bounds_percent(&cores[i % 2], 1 + check_below(&random, 200), &gemm);
+    const bounds_memory_t memory = {.bytes = 1 + check_below(&random, 200)};
+    double got = bounds_percent(&cores[i % 2], memory, &gemm);
     check_that(i, got > 0 && got <= 100.0, "%.9f %%", got);
   }
 }
@@ -86,17 +117,17 @@ TEST(bound_is_never_over_100) {
 TEST(columns_of_a_case) {
   ufp4_gemm_stats_t stats = {.m = 512, .n = 512, .k = 512, .cycles = 65536};
   const bounds_gemm_t how = {.d_bytes = 4};
-  ufp4_device_info_t info = {.configuration = *DEFAULT, .has_cycles = 1};
+  ufp4_device_info_t info = {.backend = "tlm", .configuration = *DEFAULT, .has_cycles = 1};
   stats.counters[UFP4_COUNTER_STALL_OPERAND] = 100;
   stats.counters[UFP4_COUNTER_STALL_ACCUMULATOR] = 200;
   stats.counters[UFP4_COUNTER_STALL_DRAIN] = 32468;
-  report_case_t line = report_case_make("fprop", "e1m2", &stats, &how, &info, 0);
+  report_case_t line = report_case_make("fprop", "e1m2", &stats, &how, &info, (bounds_memory_t){0});
   check_that(0, line.util_percent == 50.0, "utilization %f", line.util_percent);
   check_that(1, line.stall_percent == 50.0, "stalls %f", line.stall_percent);
   check_that(2, line.bound_percent == 100.0, "bound %f", line.bound_percent);
   check_bits(3, (uint64_t)line.mismatches, (uint64_t)-1, "nothing compared");
   info.has_cycles = 0;
-  line = report_case_make("fprop", "e1m2", &stats, &how, &info, 0);
+  line = report_case_make("fprop", "e1m2", &stats, &how, &info, (bounds_memory_t){0});
   check_that(4,
              isnan(line.cycles) && isnan(line.util_percent) && isnan(line.bound_percent) &&
                  isnan(line.stall_percent),

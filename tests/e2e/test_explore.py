@@ -189,17 +189,18 @@ def test_what_was_asked_is_printed():
 
 
 def test_a_bandwidth_above_the_bus_is_told():
-    rows = explore("--config", "small,default", "--mem-bandwidth", "0,8,9,64", "--tokens", "16", "--serial")
+    rows = explore("--config", "small,default", "--mem-bandwidth", "0,9,63,65", "--tokens", "16", "--serial")
     told = {(r["config"], r["mem_bandwidth"]): (bool(r["cycles"]), r["reason"]) for r in rows}
-    above = "mem-bandwidth {} is above the bus, which carries 8 bytes a cycle"
+    above = "mem-bandwidth {} is above the bus, which carries {} bytes a cycle"
     check_equal(
         told,
         {
             ("small", "0"): (True, ""),
-            ("small", "8"): (True, ""),
-            ("small", "9"): (True, above.format(9)),
-            ("small", "64"): (True, above.format(64)),
-            **{("default", n): (True, "") for n in ("0", "8", "9", "64")},
+            ("small", "9"): (True, above.format(9, 8)),
+            ("small", "63"): (True, above.format(63, 8)),
+            ("small", "65"): (True, above.format(65, 8)),
+            **{("default", n): (True, "") for n in ("0", "9", "63")},
+            ("default", "65"): (True, above.format(65, 64)),
         },
         "reasons",
     )
@@ -407,6 +408,14 @@ def test_bad_options_are_refused():
             ["--dram", "none,hbm3", "--channels", "0,32"],
             "the same case is there twice, in other words: default with --dram hbm3:32",
         ),
+        (
+            ["--chips", "2x1x1,2x1x1x1", "--link", "1,1"],
+            "the same case is there twice, in other words: default with --chips 2x1x1 and 2x1x1x1\n",
+        ),
+        (
+            ["--mem-bandwidth", "0,32,64"],
+            "the same case is there twice, in other words: default with --mem-bandwidth 0, which is its bus, and 64\n",
+        ),
         (["--tokens", "4,04"], "the same case is there twice, in other words: default\n"),
         (
             ["--ppa", "asap8"],
@@ -447,7 +456,7 @@ def test_bad_options_are_refused():
         (["--chips", "2x1x1x1x1", "--link", "1,1"], "--chips: '2x1x1x1x1' is not DPxTPxPP"),
         (["--zero", "1"], "--zero goes with --chips"),
         (["--hbm-gb", "80"], "--hbm-gb goes with --chips"),
-        (["--chips", "2x1x1", "--link", "1,1", "--zero", "4"], "--zero: 0 to 3"),
+        (["--chips", "2x1x1", "--link", "1,1", "--zero", "4"], "--zero: 4 is no stage; there are 0, 1, 2 and 3"),
         (["--chips", "2x1x1", "--link", "1,1", "--link-pj", "1"], "--link-pj: over 0, at most 1000000, with --ppa"),
         (["--chips", "2x1x1", "--link", "1,1:1"], "--link: '1,1:1' is not GBps,us"),
         (["--chips", "2x2x1", "--link", "1,1"], "TP is 2, and no layer says by its share"),
@@ -455,6 +464,18 @@ def test_bad_options_are_refused():
         (["--micro-batches", "3", "--tokens", "16"], "--micro-batches 3 do not divide the 16 tokens"),
         (["--micro-batches", "2", "--cores", "2", "--serial"], "--micro-batches are of one core"),
         (["--chips", "1x1x2", "--link", "1,1"], "--chips: PP is 2, and blocks are 1"),
+        (
+            ["--chips", "1x1x2", "--link", "1,1", "--layers", "5", "--interleave", "3", "--micro-batches", "2"],
+            "--chips: PP is 2, with --interleave 3 that is 6 stages, and blocks are 5",
+        ),
+        (
+            ["--chips", "1x1x2", "--link", "1,1", "--layers", "6", "--interleave", "3"],
+            "--interleave goes with micro-batches in groups of PP, 2, which does not divide --micro-batches 1",
+        ),
+        (
+            ["--chips", "2x1x1", "--link", "1,1", "--interleave", "3"],
+            "--interleave 3 gives each chip of a row stages in turn, and of --chips PP is 1",
+        ),
         (["--chips", "2x1x1", "--link", "0,1"], "--link: '0,1' is not GBps,us"),
         (["--chips", "2x1x1", "--link", "1"], "--link: '1' is not GBps,us"),
         (

@@ -83,6 +83,36 @@ def test_cycles_of_micro_batches_are_those_of_their_jobs():
     check(int(step["live_bytes"]) < int(whole[-1]["live_bytes"]), "live")
 
 
+def test_gradients_of_activations_are_of_one_micro_batch():
+    """A product of two has no weights: both are quantized in each of them, and no earlier gradient is read."""
+    model = HEAD + "up,64,96,1,,,,,\nscores,32,seq,2,matmul,,,,\n"
+    for options in ((), ("--serial",)):
+        words = ("--config", "small", *options)
+        part = {
+            (r["pass"], r["tensor"]): r
+            for r in explore(*words, "--tokens", "32", model=shapes(model))
+            if r["layer"] == "scores"
+        }
+        rows = explore(*words, "--tokens", "96", "--micro-batches", "3", model=shapes(model))
+        jobs = [r for r in rows if r["layer"] == "scores"]
+        check_equal([(r["pass"], r["tensor"]) for r in jobs], list(part), "one row of each job")
+        for r in jobs:
+            alone = part[r["pass"], r["tensor"]]
+            check_equal(int(r["count"]), 3 * int(alone["count"]), f"{r['pass']}: count")
+            check_equal(r["read_bytes"], alone["read_bytes"], f"{r['pass']}: bytes read")
+        up = [int(r["count"]) for r in rows if r["layer"] == "up" and r["pass"] == "wgrad"]
+        check_equal(up, [1, 2], "of weights")
+        for name in ("read_bytes", "write_bytes", "macs"):
+            every = sum(int(r["count"]) * int(r[name] or 0) for r in rows if r["pass"] != "all")
+            check_equal(int(rows[-1][name]), every, f"{name} of the step")
+
+
+def test_sequences_have_whole_parts():
+    words = ("--tokens", "90", "--micro-batches", "3", "--chips", "1x4x1", "--link", "1,1", "--serial")
+    message = "--sequence-parallel: TP is 4, which does not divide the 30 tokens of a micro-batch"
+    bench.rejects(2, message, "explore", shapes(PAIR), "-o", "out", *words, "--sequence-parallel")
+
+
 def test_further_micro_batches_side_by_side_make_no_copies_of_weights():
     steps, reads = {}, {}
     for micro in (1, 2, 5):

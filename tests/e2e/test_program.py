@@ -295,6 +295,7 @@ def test_rejects_device_options_out_of_range():
     bench.write_npy("X.npy", [[1.0]])
     for option, value in (
         ("--config", "huge"),
+        ("--mem-latency", "0"),
         ("--mem-latency", "100001"),
         ("--mem-bandwidth", "5000"),
         ("--dram", "ddr5"),

@@ -12,7 +12,9 @@ static int check_chips(const explore_arguments_t *a, const cli_options_t *option
     if (a->chips == NULL && cli_option_given(options, of_chips[i]))
       return cli_fail(&cli_explore, CLI_USAGE, "--%s goes with --chips", of_chips[i]);
   }
-  if (a->zero > 3) return cli_fail(&cli_explore, CLI_USAGE, "--zero: 0 to 3");
+  if (a->zero > 3)
+    return cli_fail(&cli_explore, CLI_USAGE, "--zero: %llu is no stage; there are 0, 1, 2 and 3",
+                    (unsigned long long)a->zero);
   if (a->interleave < 1 || a->interleave > 1000)
     return cli_fail(&cli_explore, CLI_USAGE, "--interleave: a whole number from 1 to 1000");
   if (cli_option_given(options, "hbm-gb") && !(a->hbm_gb > 0 && a->hbm_gb <= 1e6f))
@@ -78,7 +80,7 @@ static void add_chip_options(cli_options_t *options, explore_arguments_t *a) {
   cli_option_add(options, "hbm-gb", CLI_REAL, &a->hbm_gb, "F",
                  "memory of a chip, 10^9 bytes: whether what it needs fits");
   cli_option_add(options, "link-pj", CLI_REAL, &a->link_pj, "F",
-                 "energy of a byte on a link, in pJ (default: not in it)");
+                 "energy of a byte on a link, in pJ, with --ppa (default: not in it)");
 }
 
 void explore_options(cli_options_t *options, explore_arguments_t *a) {

@@ -56,18 +56,31 @@ int explore_chips(const char *word, explore_case_t *one) {
 
 // --- What they can share ------------------------------------------------------------------------
 
-static void check_pipeline(const explore_plan_t *plan, explore_case_t *one) {
-  const int stages = one->chips.pipeline * plan->layout.interleave;
-  if (stages > plan->model.blocks) {
-    snprintf(one->reason, sizeof one->reason, "--chips: PP is %d%s, and blocks are %lld",
-             one->chips.pipeline, plan->layout.interleave > 1 ? ", of several stages a chip" : "",
-             (long long)plan->model.blocks);
-  } else if (plan->layout.interleave > 1 &&
-             (one->chips.pipeline == 1 || one->micro % one->chips.pipeline != 0)) {
+// How the chips of a row may have several stages each.
+static void check_interleave(const explore_plan_t *plan, explore_case_t *one) {
+  const int stages = plan->layout.interleave, chips = one->chips.pipeline;
+  if (stages == 1) return;
+  if (chips == 1)
     snprintf(one->reason, sizeof one->reason,
-             "--interleave: PP is %d, of which --micro-batches %d is no multiple, or a stage alone",
-             one->chips.pipeline, one->micro);
-  }
+             "--interleave %d gives each chip of a row stages in turn, and of --chips PP is 1",
+             stages);
+  else if (one->micro % chips != 0)
+    snprintf(one->reason, sizeof one->reason,
+             "--interleave goes with micro-batches in groups of PP, %d, which does not divide "
+             "--micro-batches %d",
+             chips, one->micro);
+}
+
+static void check_pipeline(const explore_plan_t *plan, explore_case_t *one) {
+  const int stages = plan->layout.interleave, chips = one->chips.pipeline;
+  const long long blocks = plan->model.blocks;
+  if (stages == 1 && chips > blocks)
+    snprintf(one->reason, sizeof one->reason, "--chips: PP is %d, and blocks are %lld", chips,
+             blocks);
+  else if (stages * chips > blocks)
+    snprintf(one->reason, sizeof one->reason,
+             "--chips: PP is %d, with --interleave %d that is %d stages, and blocks are %lld",
+             chips, stages, stages * chips, blocks);
 }
 
 static void check_tensor(const explore_plan_t *plan, explore_case_t *one) {
@@ -77,10 +90,16 @@ static void check_tensor(const explore_plan_t *plan, explore_case_t *one) {
     shared |= layer->share != EXPLORE_WHOLE;
     if (layer->share == EXPLORE_WHOLE || layer->parts % one->chips.tensor == 0) continue;
     snprintf(one->reason, sizeof one->reason,
-             "--chips: TP is %d, which does not divide %s: its heads, or widths, are %lld",
+             "--chips: TP is %d, which does not divide %s: of its heads, groups or widths there "
+             "are %lld",
              one->chips.tensor, layer->name, (long long)layer->parts);
     return;
   }
+  if (shared && plan->layout.sequence && explore_tokens(one) % one->chips.tensor != 0)
+    snprintf(
+        one->reason, sizeof one->reason,
+        "--sequence-parallel: TP is %d, which does not divide the %lld tokens of a micro-batch",
+        one->chips.tensor, (long long)explore_tokens(one));
   if (!shared)
     snprintf(one->reason, sizeof one->reason,
              "--chips: TP is %d, and no layer says by its share how chips share it",
@@ -119,6 +138,7 @@ void explore_check_chips(const explore_plan_t *plan, explore_case_t *one) {
     snprintf(one->reason, sizeof one->reason, "--micro-batches are of one core: --cores is %u",
              one->cores);
   }
+  if (one->reason[0] == '\0') check_interleave(plan, one);
   if (one->reason[0] == '\0') check_pipeline(plan, one);
   if (one->reason[0] == '\0' && one->chips.tensor > 1) check_tensor(plan, one);
   if (one->reason[0] == '\0' && one->chips.experts > 1) check_experts(plan, one);

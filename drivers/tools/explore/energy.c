@@ -153,11 +153,12 @@ static int64_t part_of(int64_t tokens, int batches, int batch) {
 }
 
 static double macs_of(const explore_plan_t *plan, const explore_case_t *of, int pass) {
-  const int batches = explore_batches(plan, of), adds = explore_adds(of, pass);
+  const int batches = explore_batches(plan, of);
   double macs = 0;
   if (!ufp4_recipe_quantizes(&of->recipe, (ufp4_pass_t)pass)) return 0;
   for (int i = 0; i < plan->model.layer_count; i++) {
     const explore_layer_t *layer = &plan->model.layers[i];
+    const int adds = explore_adds(of, layer, pass);
     for (int at = 0; at < batches * (1 + adds); at++) {
       const int64_t tokens = part_of(explore_layer_tokens(of, layer), batches, at % batches);
       const explore_row_t row = explore_gemm_row(plan, of, layer, tokens, pass, at / batches);

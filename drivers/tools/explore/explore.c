@@ -65,7 +65,8 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
   int end = cli_recipe(&cli_explore, words[0], &one->recipe);
   if (end == CLI_GO_ON) end = read_configuration(words[1], one);
   if (end == CLI_GO_ON)
-    end = read_number(explore_list_names[2], words[2], 1, UFP4_MEM_LATENCY_MAX, &one->mem_latency);
+    end = read_number(explore_list_names[2], words[2], CLI_MEM_LATENCY_LEAST, UFP4_MEM_LATENCY_MAX,
+                      &one->mem_latency);
   if (end == CLI_GO_ON) end = read_dram(words[3], words[4], one);
   if (end == CLI_GO_ON)
     end = read_number(explore_list_names[5], words[5], 1, UFP4_MAX_DIM, &tokens);

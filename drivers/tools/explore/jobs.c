@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/dram.h"
-#include "frame/bounds.h"
 
 // --- Shapes -------------------------------------------------------------------------------------
 
@@ -103,8 +102,8 @@ ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass) {
   return pass == UFP4_PASS_WGRAD ? UFP4_DTYPE_F32 : plan->source;
 }
 
-int explore_adds(const explore_case_t *of, int pass) {
-  return pass == UFP4_PASS_WGRAD && of->micro > 1;
+int explore_adds(const explore_case_t *of, const explore_layer_t *layer, int pass) {
+  return pass == UFP4_PASS_WGRAD && of->micro > 1 && layer->kind == EXPLORE_LINEAR;
 }
 
 int explore_batches(const explore_plan_t *plan, const explore_case_t *of) {
@@ -146,6 +145,10 @@ unsigned explore_bytes_per_cycle(const explore_case_t *of) {
   return limit != 0 && limit < bus ? limit : bus;
 }
 
+bounds_memory_t explore_memory(const explore_case_t *of) {
+  return (bounds_memory_t){.bytes = explore_bytes_per_cycle(of), .latency = of->mem_latency};
+}
+
 const char *explore_dram(const explore_case_t *of) {
   return of->dram[0] != '\0' ? of->dram : NULL;
 }
@@ -174,13 +177,13 @@ static explore_row_t start_row(const explore_case_t *of, const explore_layer_t *
 explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t *of,
                                const explore_layer_t *layer, int64_t tokens, int pass, int adds) {
   explore_row_t row = start_row(of, layer, tokens, (explore_pass_t)pass);
-  if (explore_adds(of, pass)) row.count = row.count / of->micro * (adds ? of->micro - 1 : 1);
+  if (explore_adds(of, layer, pass)) row.count = row.count / of->micro * (adds ? of->micro - 1 : 1);
   explore_pass_shape(of, layer, tokens, pass, &row.m, &row.n, &row.k);
   row.macs = explore_layer_share(of, layer) * (double)row.m * (double)row.n * (double)row.k;
   const unsigned d_bytes = explore_result_dtype(plan, pass) == UFP4_DTYPE_BF16 ? 2 : 4;
   const bounds_gemm_t gemm = {
       .m = row.m, .n = row.n, .k = row.k, .d_bytes = d_bytes, .operations = adds, .has_c = adds};
-  const bounds_t bounds = bounds_of(&of->core, explore_bytes_per_cycle(of), &gemm);
+  const bounds_t bounds = bounds_of(&of->core, explore_memory(of), &gemm);
   row.compute = bounds.compute;
   row.load = bounds.load;
   row.array = bounds.array;

@@ -4,6 +4,7 @@
 #define UFP4_CLI_EXPLORE_JOBS_H
 
 #include "explore.h"
+#include "frame/bounds.h"
 
 /** Layers of this shape in a block that see a token: of experts no more than rows are routed. */
 int64_t explore_layer_count(const explore_case_t *of, const explore_layer_t *layer);
@@ -27,8 +28,8 @@ void explore_pass_shape(const explore_case_t *of, const explore_layer_t *layer, 
 /** Whether a pass that is quantized reads this copy of a tensor. */
 int explore_wants(const explore_case_t *of, int role, int axis);
 /** Whether a pass adds to what is there in all micro-batches but the first: dW of several. Its rows
- * are two then. */
-int explore_adds(const explore_case_t *of, int pass);
+ * are two then. The gradient of an activation in the place of W is of one micro-batch alone. */
+int explore_adds(const explore_case_t *of, const explore_layer_t *layer, int pass);
 /** Weight gradients are summed up by the optimizer, so they stay FP32. */
 ufp4_dtype_t explore_result_dtype(const explore_plan_t *plan, int pass);
 
@@ -64,6 +65,7 @@ ufp4_status_t explore_measure(const explore_cores_t *cores, const ufp4_descripto
 
 /** What its memory carries each way, no more than the bus. */
 unsigned explore_bytes_per_cycle(const explore_case_t *of);
+bounds_memory_t explore_memory(const explore_case_t *of);
 /** Its memory with banks, or NULL. */
 const char *explore_dram(const explore_case_t *of);
 /** What the pins of its DRAM carry, reads and writes together, in bytes a cycle; infinite without.

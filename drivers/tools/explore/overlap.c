@@ -225,7 +225,8 @@ static ufp4_status_t drop_weights(const overlap_t *run, ufp4_schedule_t *schedul
 static void add_up(const overlap_t *run, ufp4_schedule_t *schedule) {
   for (int i = 0; i < schedule->count; i++) {
     ufp4_schedule_job_t *job = &schedule->jobs[i];
-    if (job->pass < 0 || !explore_adds(run->of, job->pass)) continue;
+    const explore_layer_t *layer = &run->plan->model.layers[run->origins[job->layer]];
+    if (job->pass < 0 || !explore_adds(run->of, layer, job->pass)) continue;
     job->descriptor.gemm.d_mode |= UFP4_D_MODE_C;
     job->descriptor.gemm.c_addr = job->descriptor.gemm.d_addr;
     job->descriptor.gemm.c_stride_bytes = job->descriptor.gemm.d_stride_bytes;

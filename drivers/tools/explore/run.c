@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "frame/bounds.h"
 #include "jobs.h"
 #include "ufp4_schedule.h"
 
@@ -200,7 +199,6 @@ static int add_row(run_t *run, const explore_row_t *row) {
 // What the parts of a GEMM read, and the longest one's bounds.
 static void bound_parts(const run_t *run, const ufp4_descriptor_t *parts, int count,
                         explore_row_t *row) {
-  const unsigned bytes = explore_bytes_per_cycle(run->of);
   const unsigned d_bytes = parts[0].gemm.d_dtype == UFP4_DTYPE_BF16 ? 2 : 4;
   double read = 0, write = 0;
   row->compute = row->load = row->output = row->array = row->read = 0;
@@ -213,7 +211,7 @@ static void bound_parts(const run_t *run, const ufp4_descriptor_t *parts, int co
                                 .d_bytes = d_bytes,
                                 .operations = adds,
                                 .has_c = adds};
-    const bounds_t bounds = bounds_of(&run->of->core, bytes, &gemm);
+    const bounds_t bounds = bounds_of(&run->of->core, explore_memory(run->of), &gemm);
     row->compute = fmax(row->compute, bounds.compute);
     row->load = fmax(row->load, bounds.load);
     row->array = fmax(row->array, bounds.array);
@@ -343,7 +341,7 @@ static int run_jobs(run_t *run) {
   for (int i = 0; i < UFP4_ROLE_COUNT && end == CLI_GO_ON; i += many && i == 0 ? 2 : 1)
     end = run_tensors(run, &roles[i], many && i == 0 ? 2 : 1);
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
-    for (int adds = 0; adds <= explore_adds(run->of, pass) && end == CLI_GO_ON; adds++)
+    for (int adds = 0; adds <= explore_adds(run->of, run->layer, pass) && end == CLI_GO_ON; adds++)
       end = run_gemm(run, pass, adds);
   }
   return end;

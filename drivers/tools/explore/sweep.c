@@ -2,6 +2,7 @@
 // The words that an option lists: with commas between them, and of a configuration's parameters
 // with ranges in them; and cases that are there twice.
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,21 +113,42 @@ static int is_same_core(const ufp4_configuration_t *a, const ufp4_configuration_
   return memcmp(&a->rows, &b->rows, sizeof *a - offsetof(ufp4_configuration_t, rows)) == 0;
 }
 
+// 0 is all that the bus carries; what is above it stays what was asked for, with a note.
+static unsigned bytes_of(const explore_case_t *of) {
+  return of->mem_bandwidth != 0 ? of->mem_bandwidth : of->cores * of->core.bus_bytes;
+}
+
 int explore_is_same_case(const explore_case_t *a, const explore_case_t *b) {
-  return a->cores == b->cores && a->mem_bandwidth == b->mem_bandwidth &&
-         a->mem_latency == b->mem_latency && a->tokens == b->tokens &&
-         is_same_core(&a->core, &b->core) && strcmp(a->recipe.name, b->recipe.name) == 0 &&
-         is_same_dram(a->dram, b->dram);
+  return a->cores == b->cores && bytes_of(a) == bytes_of(b) && a->mem_latency == b->mem_latency &&
+         a->tokens == b->tokens && is_same_core(&a->core, &b->core) &&
+         strcmp(a->recipe.name, b->recipe.name) == 0 && is_same_dram(a->dram, b->dram);
+}
+
+static int is_same_chips(const explore_chips_t *a, const explore_chips_t *b) {
+  return a->data == b->data && a->tensor == b->tensor && a->pipeline == b->pipeline &&
+         a->experts == b->experts;
+}
+
+// Says by which words the two differ.
+static int fail_again(const explore_case_t *is, const explore_case_t *one) {
+  char what[160] = "";
+  if (strcmp(is->chips.text, one->chips.text) != 0)
+    snprintf(what, sizeof what, " with --chips %s and %s", is->chips.text, one->chips.text);
+  else if (is->mem_bandwidth != one->mem_bandwidth)
+    snprintf(what, sizeof what, " with --mem-bandwidth 0, which is its bus, and %u", bytes_of(one));
+  else if (one->dram[0] != '\0')
+    snprintf(what, sizeof what, " with --dram %s", one->dram);
+  return cli_fail(&cli_explore, CLI_USAGE, "the same case is there twice, in other words: %s%s",
+                  one->core.name, what);
 }
 
 int explore_check_case(const explore_plan_t *plan, const explore_case_t *one) {
   for (int i = 0; i < plan->case_count; i++) {
     const explore_case_t *is = &plan->cases[i];
     if (is->reason[0] != '\0' || one->reason[0] != '\0' || is->micro != one->micro ||
-        strcmp(is->chips.text, one->chips.text) != 0 || !explore_is_same_case(is, one))
+        !is_same_chips(&is->chips, &one->chips) || !explore_is_same_case(is, one))
       continue;
-    return cli_fail(&cli_explore, CLI_USAGE, "the same case is there twice, in other words: %s%s%s",
-                    one->core.name, one->dram[0] != '\0' ? " with --dram " : "", one->dram);
+    return fail_again(is, one);
   }
   return CLI_GO_ON;
 }

@@ -6,14 +6,15 @@
 #include "base/shape.h"
 #include "ufp4/panel.h"
 
-enum { BLOCK = UFP4_PANEL_ROWS };  // of k as of rows
+enum {
+  BLOCK = UFP4_PANEL_ROWS,  // of k as of rows
+  GROUPS_ASKED = 16,        // row groups whose operands the loader has asked for
+  ROWS_ASKED = 16,          // of addends, likewise, of one stream or of both
+  PATH = 4,                 // cycles of a read's way to the memory and back, without its latency
+};
 
 static int64_t ceil_div(int64_t n, int64_t by) {
   return (n + by - 1) / by;
-}
-
-static int64_t min_of(int64_t a, int64_t b) {
-  return a < b ? a : b;
 }
 
 static int64_t whole(int64_t bytes, int64_t beat) {
@@ -24,22 +25,42 @@ static int64_t whole(int64_t bytes, int64_t beat) {
 typedef struct {
   const ufp4_configuration_t *core;
   const bounds_gemm_t *gemm;
-  int64_t blocks;      ///< of k that the array is fed, with padding
-  int64_t last;        ///< of these in the last chunk
-  int64_t load_beats;  ///< of a row group's operands, all of k
-  int64_t load_bytes;  ///< of the same on the bus
-  int64_t cols;        ///< that leave in a read
-  int64_t slots;       ///< cycles of a read
+  int64_t blocks;       ///< of k that the array is fed, with padding
+  int64_t chunks;       ///< of k
+  int64_t first, last;  ///< of these blocks in the first and in the last chunk
+  int64_t ahead;        ///< in the first two
+  int64_t load_beats;   ///< of a row group's operands, all of k
+  int64_t load_bytes;   ///< of the same on the bus
+  int64_t cols;         ///< that leave in a read
+  int64_t slots;        ///< cycles of a read
+  int64_t addends;      ///< beats that a buffer of what is added holds
+  bounds_memory_t memory;
 } engine_t;
 
+// Blocks of the chunk that begins where so many are left: the two last ones share what the whole
+// ones leave, as ufp4_chunk_walk has it.
+static int64_t chunk_of(const ufp4_configuration_t *core, int64_t left) {
+  const int64_t chunk = core->chunk, least = core->contract == UFP4_CONTRACT_NV ? 4 : 2;
+  const int64_t step = core->bus_bytes / 16 > least ? core->bus_bytes / 16 : least;
+  if (left <= chunk || left >= 2 * chunk) return left < chunk ? left : chunk;
+  const int64_t half = left / (2 * step) * step;
+  return left - half <= chunk ? half : half + step;
+}
+
 // A burst has the codes of a chunk, and one its scales.
-static int64_t beats_of(const engine_t *engine, int64_t width) {
-  const int64_t all = ceil_div(engine->gemm->k, BLOCK), chunk = engine->core->chunk;
-  int64_t beats = 0;
-  for (int64_t left = all; left > 0; left -= chunk)
-    beats += ceil_div(min_of(left, chunk) * UFP4_PANEL_CODE_BYTES, width) +
-             ceil_div(min_of(left, chunk) * UFP4_PANEL_SCALE_BYTES, width);
-  return beats;
+static void walk_chunks(engine_t *engine, int64_t port) {
+  const int64_t bus = engine->core->bus_bytes, all = ceil_div(engine->gemm->k, BLOCK);
+  for (int64_t left = all, blocks; left > 0; left -= blocks) {
+    blocks = chunk_of(engine->core, left);
+    engine->load_beats += ceil_div(blocks * UFP4_PANEL_CODE_BYTES, port) +
+                          ceil_div(blocks * UFP4_PANEL_SCALE_BYTES, port);
+    engine->load_bytes +=
+        whole(blocks * UFP4_PANEL_CODE_BYTES, bus) + whole(blocks * UFP4_PANEL_SCALE_BYTES, bus);
+    if (engine->chunks == 0) engine->first = blocks;
+    if (engine->chunks < 2) engine->ahead += blocks;
+    engine->chunks++;
+    engine->last = blocks + engine->blocks - all;
+  }
 }
 
 // Lanes of the epilogue take a row of sums every cycle, every second, or every fourth.
@@ -49,18 +70,21 @@ static int64_t slots_of(const bounds_gemm_t *gemm) {
   return gemm->has_sums || gemm->operations == 2 ? 2 : 1;
 }
 
-static engine_t engine_of(const ufp4_configuration_t *core, const bounds_gemm_t *gemm) {
-  const int64_t blocks = ceil_div(gemm->k, BLOCK), chunk = core->chunk;
+static engine_t engine_of(const ufp4_configuration_t *core, bounds_memory_t memory,
+                          const bounds_gemm_t *gemm) {
+  const int64_t blocks = ceil_div(gemm->k, BLOCK);
   const int64_t padded = core->contract == UFP4_CONTRACT_NV ? whole(blocks, 4) : blocks;
+  shape_memory_t memories[UFP4_SRAM_COUNT];
+  shape_memories(core, memories);
   const int64_t port = 8 * (int64_t)shape_load_rows(core->rows, core->cols, core->bus_bytes);
   engine_t engine = {.core = core,
                      .gemm = gemm,
                      .blocks = padded,
-                     .last = padded - (blocks - 1) / chunk * chunk,
                      .cols = shape_power_of_two_in(core->cols),
-                     .slots = slots_of(gemm)};
-  engine.load_beats = beats_of(&engine, port);
-  engine.load_bytes = beats_of(&engine, core->bus_bytes) * core->bus_bytes;
+                     .slots = slots_of(gemm),
+                     .addends = memories[UFP4_SRAM_ADDENDS].words,
+                     .memory = memory};
+  walk_chunks(&engine, port);
   return engine;
 }
 
@@ -69,21 +93,89 @@ static int64_t row_bytes(const engine_t *engine, int64_t cols, int64_t element_b
   return whole(whole(cols * element_bytes, 4 * engine->cols), engine->core->bus_bytes);
 }
 
+// --- What is added ------------------------------------------------------------------------------
+
+// Cycles of the port that beats of the drain's width take: a wider bus holds its beat until it is
+// used up, a narrower one brings a beat in several.
+static int64_t port_cycles(const engine_t *engine, int64_t beats) {
+  const int64_t width = 4 * engine->cols, bus = engine->core->bus_bytes;
+  return width > bus ? beats * (width / bus) : beats;
+}
+
+/** What a row of a macro-tile adds. */
+typedef struct {
+  int64_t beats;  ///< of both streams, of the drain's width; 0: nothing is added
+  int64_t held;   ///< rows that the buffers hold
+  int64_t asked;  ///< rows that are asked for at once, at most
+  double pace;    ///< cycles of a row, at least
+  double turn;    ///< from the first read of a row to that of the one that is held so many behind
+  double way;     ///< from the last beat of a row to that of the one asked for so many behind
+} addend_t;
+
+// Reads make room for the row that is as many behind as a buffer of so many @p rows holds; it is
+// asked for at once, and all of it comes before it is read. @p each: beats of a read.
+static double turn_of(const engine_t *engine, int64_t row, int64_t each, int64_t all) {
+  const int64_t room = (engine->addends / row + 1) * row - engine->addends;
+  const int64_t reads = room > 0 ? ceil_div(room, each) - 1 : 0;
+  const double bytes = (double)(all * 4 * engine->cols) / engine->memory.bytes;
+  return (double)(reads * engine->slots + PATH + engine->memory.latency) +
+         fmax((double)port_cycles(engine, all), floor(bytes));
+}
+
+static addend_t addend_of(const engine_t *engine, int64_t cols) {
+  const bounds_gemm_t *gemm = engine->gemm;
+  const int64_t reads = ceil_div(cols, engine->cols);
+  const int64_t sums = gemm->has_sums ? ceil_div(2 * cols, engine->cols) : 0;
+  const int64_t c = gemm->has_c ? reads : 0, most = sums != 0 ? sums : c;
+  addend_t addend = {.beats = sums + c, .pace = (double)(reads * engine->slots)};
+  if (most == 0) return addend;
+  addend.held = engine->addends / most;
+  addend.asked = ROWS_ASKED / (sums != 0 && c != 0 ? 2 : 1);
+  addend.turn = turn_of(engine, most, sums != 0 ? 2 : 1, sums + c);
+  addend.way = (double)(PATH + engine->memory.latency + most);
+  addend.pace = fmax(addend.pace, (double)port_cycles(engine, sums + c));
+  return addend;
+}
+
+// Cycles of the drain of some rows, the first of which have been read ahead, or @p cold: have not.
+static double drain_of(const addend_t *addend, double rows, int cold) {
+  const double held = (double)addend->held, asked = (double)addend->asked;
+  const double most = rows * addend->pace, last = addend->pace;
+  if (addend->beats == 0) return most;
+  return fmax(most, last + fmax((rows - (cold ? 0 : held)) * addend->turn / held,
+                                (rows - (cold ? 0 : asked)) * addend->way / asked));
+}
+
+// --- Macro-tiles --------------------------------------------------------------------------------
+
 /** A macro-tile. */
 typedef struct {
   double compute, load, output, read, write, units;
   double first, last;  ///< of compute: before the last chunk, and this
   double row;          ///< of last: the first row of sub-tiles
+  double turns;        ///< load, and the drain of what is not read ahead of it
   double behind;       ///< load behind the first two chunks, and compute of the first
 } tile_t;
 
 // What is loaded of the third chunk and of those behind it, when the first has been computed.
 static double load_behind(const engine_t *engine, int64_t groups, double compute) {
-  const int64_t chunk = engine->core->chunk, all = ceil_div(engine->gemm->k, BLOCK);
-  if (all <= 2 * chunk) return 0;
-  const double share = (double)(all - 2 * chunk) / (double)all;
-  return compute * (double)chunk / (double)engine->blocks +
+  const int64_t all = ceil_div(engine->gemm->k, BLOCK);
+  if (engine->chunks <= 2) return 0;
+  const double share = (double)(all - engine->ahead) / (double)all;
+  return compute * (double)engine->first / (double)engine->blocks +
          floor(share * (double)(groups * engine->load_beats));
+}
+
+// Operands and addends come in the order in which they were asked for, and the loader asks for so
+// many at once that while it does few rows come: the others are drained when it does not.
+static double turns_of(const engine_t *engine, const addend_t *addend, int64_t rows,
+                       int64_t groups) {
+  const double come = (double)(addend->held < addend->asked ? addend->held : addend->asked);
+  const double turns = 1 + (double)groups / GROUPS_ASKED;
+  const double free = (double)engine->chunks * ((double)addend->held + come * turns);
+  const double load = (double)(groups * engine->load_beats);
+  if (addend->beats == 0 || free >= (double)rows) return load;
+  return load + drain_of(addend, (double)rows - free, 1);
 }
 
 static tile_t tile_of(const engine_t *engine, int64_t rows, int64_t cols) {
@@ -93,15 +185,18 @@ static tile_t tile_of(const engine_t *engine, int64_t rows, int64_t cols) {
   const int64_t groups = ceil_div(rows, UFP4_PANEL_ROWS) + ceil_div(cols, UFP4_PANEL_ROWS);
   const int64_t sums = gemm->has_sums ? row_bytes(engine, cols, 8) : 0;
   const int64_t c = gemm->has_c ? row_bytes(engine, cols, 4) : 0;
+  const addend_t addend = addend_of(engine, cols);
   const double block = (double)(ceil_div(rows, core->rows) * across * steps);
-  tile_t tile = {.compute = block * (double)engine->blocks,
-                 .load = (double)(groups * engine->load_beats),
-                 .output = (double)(rows * ceil_div(cols, engine->cols) * engine->slots),
-                 .read = (double)(groups * engine->load_bytes + rows * (sums + c)),
-                 .write = (double)(rows * row_bytes(engine, cols, gemm->d_bytes)),
-                 .units = (double)(groups * ceil_div(gemm->k, BLOCK)),
-                 .last = block * (double)engine->last,
-                 .row = (double)(across * engine->last * steps)};
+  tile_t tile = {
+      .compute = block * (double)engine->blocks,
+      .load = (double)(groups * engine->load_beats + rows * port_cycles(engine, addend.beats)),
+      .output = drain_of(&addend, (double)rows, 0),
+      .read = (double)(groups * engine->load_bytes + rows * (sums + c)),
+      .write = (double)(rows * row_bytes(engine, cols, gemm->d_bytes)),
+      .units = (double)(groups * ceil_div(gemm->k, BLOCK)),
+      .last = block * (double)engine->last,
+      .row = (double)(across * engine->last * steps)};
+  tile.turns = turns_of(engine, &addend, rows, groups);
   tile.first = tile.compute - tile.last;
   tile.behind = load_behind(engine, groups, tile.compute);
   return tile;
@@ -148,10 +243,12 @@ static tiles_t tiles_of(const engine_t *engine) {
   return tiles;
 }
 
-bounds_t bounds_of(const ufp4_configuration_t *core, unsigned bytes, const bounds_gemm_t *gemm) {
-  const engine_t engine = engine_of(core, gemm);
+bounds_t bounds_of(const ufp4_configuration_t *core, bounds_memory_t memory,
+                   const bounds_gemm_t *gemm) {
+  const engine_t engine = engine_of(core, memory, gemm);
   const tiles_t tiles = tiles_of(&engine);
   bounds_t all = {.compute = 0};
+  double turns = 0;
   for (int i = 0; i < 4; i++) {
     const tile_t *tile = &tiles.at[i / 2][i % 2];
     const double times = (double)(tiles.down[i / 2] * tiles.across[i % 2]);
@@ -159,11 +256,13 @@ bounds_t bounds_of(const ufp4_configuration_t *core, unsigned bytes, const bound
     all.load += times * tile->load;
     all.output += times * tile->output;
     all.array += times * fmax(tile->compute, tile->behind);
-    all.read += times * tile->read / bytes;
-    all.write += times * tile->write / bytes;
+    turns += times * tile->turns;
+    all.read += times * tile->read / memory.bytes;
+    all.write += times * tile->write / memory.bytes;
     all.operand_bytes += times * tile->units * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES);
   }
-  if (engine.blocks > core->chunk) all.array = fmax(all.array, one_bank(&tiles));
+  all.array = fmax(all.array, turns);
+  if (engine.chunks > 1) all.array = fmax(all.array, one_bank(&tiles));
   return all;
 }
 
@@ -172,8 +271,9 @@ double bounds_most(const bounds_t *bounds) {
   return fmax(fmax(bounds->array, port), fmax(bounds->read, bounds->write));
 }
 
-double bounds_percent(const ufp4_configuration_t *core, unsigned bytes, const bounds_gemm_t *gemm) {
-  const bounds_t bounds = bounds_of(core, bytes, gemm);
+double bounds_percent(const ufp4_configuration_t *core, bounds_memory_t memory,
+                      const bounds_gemm_t *gemm) {
+  const bounds_t bounds = bounds_of(core, memory, gemm);
   const double peak = (double)core->lanes * core->rows * core->cols;
   return 100.0 * (double)gemm->m * (double)gemm->n * (double)gemm->k /
          (peak * bounds_most(&bounds));

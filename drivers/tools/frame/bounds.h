@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cycles that each part of a core, and its memory, needs alone for a GEMM: none can do with
-// fewer. Sources: ufp4_load_request, ufp4_sequencer, ufp4_drain, ufp4_epilogue.
+// fewer. Sources: ufp4_load_request, ufp4_sequencer, ufp4_drain, ufp4_addend, ufp4_epilogue.
 #ifndef UFP4_BOUNDS_H
 #define UFP4_BOUNDS_H
 
@@ -19,8 +19,10 @@ typedef struct {
 typedef struct {
   double
       compute;    ///< each macro-tile's sub-tiles times ceil(k / 16), with nv's padding to 4 blocks
-  double load;    ///< operands enter the array load_rows() rows a cycle
-  double output;  ///< sums leave it drain_reads() reads a row, each with its slots of the epilogue
+  double load;    ///< operands enter the array load_rows() rows a cycle; earlier sums and C come
+                  ///< through the same port, a read of the drain's a cycle
+  double output;  ///< sums leave it drain_reads() reads a row, each with its slots of the epilogue,
+                  ///< and no row of them before what is added to it has come
   double array;   ///< these three, where one macro-tile waits for the other: its load is two chunks
                   ///< ahead at most; where k is several chunks, its last one begins when the tile
                   ///< before has left
@@ -28,11 +30,18 @@ typedef struct {
   double operand_bytes;  ///< that are read: 144 a panel unit, of every macro-tile
 } bounds_t;
 
-/** @param bytes  that the memory carries a cycle, each way */
-bounds_t bounds_of(const ufp4_configuration_t *core, unsigned bytes, const bounds_gemm_t *gemm);
+/** What a memory does at best. */
+typedef struct {
+  unsigned bytes;    ///< that it carries a cycle, each way
+  unsigned latency;  ///< cycles
+} bounds_memory_t;
+
+bounds_t bounds_of(const ufp4_configuration_t *core, bounds_memory_t memory,
+                   const bounds_gemm_t *gemm);
 /** The largest of them. */
 double bounds_most(const bounds_t *bounds);
 /** 100 m n k / (MACs a cycle * bounds_most()). */
-double bounds_percent(const ufp4_configuration_t *core, unsigned bytes, const bounds_gemm_t *gemm);
+double bounds_percent(const ufp4_configuration_t *core, bounds_memory_t memory,
+                      const bounds_gemm_t *gemm);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "bounds.h"
 #include "json.h"
 #include "ufp4.h"
 #include "ufp4_file.h"
@@ -127,6 +128,9 @@ int cli_option_given(const cli_options_t *options, const char *name);
 
 // --- Device options -----------------------------------------------------------------------------
 
+/** A simulated memory gives nothing in the cycle in which it is asked. */
+enum { CLI_MEM_LATENCY_LEAST = 1 };
+
 /** --backend and the options of the simulated backends. */
 typedef struct {
   const char *backend;
@@ -144,6 +148,8 @@ ufp4_status_t cli_configuration(const char *word, ufp4_configuration_t *core,
                                 ufp4_message_t *message);
 /** Raises the device memory to hold @p bytes of buffers. */
 void cli_device_demand(cli_device_t *device, uint64_t bytes);
+/** That of --mem-latency and --mem-bandwidth, for report_case_make. */
+bounds_memory_t cli_device_memory(const cli_device_t *device);
 /** Defaults: backend "model". */
 void cli_device_init(cli_device_t *device);
 /** Adds --backend, --config, --mem-latency, --mem-bandwidth, --dram, --stall, --max-cycles,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /** MACs a cycle. */
 static double peak(const ufp4_configuration_t *core) {
@@ -14,9 +15,15 @@ static double percent(uint64_t part, double whole) {
   return 100.0 * (double)part / whole;
 }
 
+// Others have the memory that they have.
+static int is_simulated(const char *backend) {
+  return strcmp(backend, "rtl") == 0 || strcmp(backend, "tlm") == 0 ||
+         strncmp(backend, "systemc", 7) == 0;
+}
+
 report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats,
                                const bounds_gemm_t *how, const ufp4_device_info_t *info,
-                               unsigned mem_bandwidth) {
+                               bounds_memory_t memory) {
   report_case_t line = {.pass = pass,
                         .format = format,
                         .m = stats->m,
@@ -26,8 +33,8 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
   line.cycles = line.util_percent = line.bound_percent = line.stall_percent = NAN;
   if (!info->has_cycles || stats->cycles == 0) return line;
   const ufp4_configuration_t *core = &info->configuration;
-  unsigned bytes = core->bus_bytes;
-  if (mem_bandwidth != 0 && mem_bandwidth < bytes) bytes = mem_bandwidth;
+  if (!is_simulated(info->backend)) memory = (bounds_memory_t){0};
+  if (memory.bytes == 0 || memory.bytes > core->bus_bytes) memory.bytes = core->bus_bytes;
   const uint64_t *counters = stats->counters;
   uint64_t stalls = counters[UFP4_COUNTER_STALL_OPERAND] + counters[UFP4_COUNTER_STALL_PANEL] +
                     counters[UFP4_COUNTER_STALL_ACCUMULATOR] + counters[UFP4_COUNTER_STALL_DRAIN];
@@ -36,7 +43,7 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
       100.0 * (double)stats->m * (double)stats->n * (double)stats->k / (peak(core) * line.cycles);
   bounds_gemm_t gemm = *how;
   gemm.m = stats->m, gemm.n = stats->n, gemm.k = stats->k;
-  line.bound_percent = bounds_percent(core, bytes, &gemm);
+  line.bound_percent = bounds_percent(core, memory, &gemm);
   line.stall_percent = percent(stalls, line.cycles);
   return line;
 }

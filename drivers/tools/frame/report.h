@@ -25,10 +25,11 @@ typedef struct {
 } report_case_t;
 
 /** Fills shape and measured columns from one GEMM's statistics on a device; NaN where the device
- * has no cycles. @param how  all but its sizes, which the statistics have */
+ * has no cycles. @param how  all but its sizes, which the statistics have;
+ * @param memory  with 0 bytes as wide as the bus */
 report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats,
                                const bounds_gemm_t *how, const ufp4_device_info_t *info,
-                               unsigned mem_bandwidth);
+                               bounds_memory_t memory);
 
 // Text where @p json is NULL, else values of that object.
 

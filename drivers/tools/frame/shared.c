@@ -40,7 +40,7 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
                  "own)");
   cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",
                  "simulated memory: from address to first data (default 100)");
-  cli_option_range(options, "a whole number from 0 to 100000");
+  cli_option_range(options, "a whole number from 1 to 100000");
   cli_option_add(options, "mem-bandwidth", CLI_UINT, &device->mem_bandwidth, "BYTES",
                  "simulated memory: bytes a cycle, each way (default 0: as wide as the bus)");
   cli_option_range(options, "a whole number from 0 to 4096");
@@ -67,6 +67,11 @@ void cli_device_add_timing(cli_options_t *options, cli_device_t *device) {
                  "backend tlm: cycles and counters without the data, and no -o");
 }
 
+bounds_memory_t cli_device_memory(const cli_device_t *device) {
+  return (bounds_memory_t){.bytes = (unsigned)device->mem_bandwidth,
+                           .latency = (unsigned)device->mem_latency};
+}
+
 void cli_device_demand(cli_device_t *device, uint64_t bytes) {
   static const uint64_t granule = 1u << 20;  // also room for the backend's own
   uint64_t rounded = (bytes / granule + 2) * granule;
@@ -89,9 +94,9 @@ int cli_dram(const cli_command_t *command, const char *name) {
 }
 
 static int check_limits(const cli_command_t *command, const cli_device_t *device) {
-  if (device->mem_latency > UFP4_MEM_LATENCY_MAX) {
-    return cli_fail(command, CLI_USAGE, "--mem-latency: at most %u cycles", UFP4_MEM_LATENCY_MAX);
-  }
+  if (device->mem_latency < CLI_MEM_LATENCY_LEAST || device->mem_latency > UFP4_MEM_LATENCY_MAX)
+    return cli_fail(command, CLI_USAGE, "--mem-latency: a whole number of cycles from %d to %u",
+                    CLI_MEM_LATENCY_LEAST, UFP4_MEM_LATENCY_MAX);
   if (device->mem_bandwidth > 4096)
     return cli_fail(command, CLI_USAGE, "--mem-bandwidth: at most 4096 bytes a cycle");
   if (device->threads > 1024) return cli_fail(command, CLI_USAGE, "--threads: at most 1024");

@@ -157,13 +157,13 @@ typedef struct {
 
 static void print_cases(const demo_t *demo, const ufp4_device_info_t *info, totals_t *totals) {
   static const char *const passes[UFP4_PASS_COUNT] = {"fprop", "dgrad", "wgrad"};
-  unsigned bandwidth = (unsigned)demo->arguments->device.mem_bandwidth;
+  const bounds_memory_t memory = cli_device_memory(&demo->arguments->device);
   const bounds_gemm_t how = {.d_bytes = sizeof(float)};
   for (int i = 0; i < demo->core.record.count; i++) {
     const record_gemm_t *gemm = &demo->core.record.gemms[i];
     const char *format = gemm->quantized ? elem_names[demo->recipe.elem] : "bf16";
     report_case_t line =
-        report_case_make(passes[gemm->pass], format, &gemm->stats, &how, info, bandwidth);
+        report_case_make(passes[gemm->pass], format, &gemm->stats, &how, info, memory);
     line.mismatches = record_compare(&demo->model.record.gemms[i], gemm, &totals->difference);
     report_case(demo->json, &line);
     if (gemm->quantized) totals->macs += gemm->stats.m * gemm->stats.n * gemm->stats.k;

@@ -181,7 +181,7 @@ static int print_stats(const choices_t *choices, const inputs_t *in, const resul
   stats.k = in->a.cols;
   const bounds_gemm_t how = bounds_how(choices, in, (unsigned)got->element_bytes);
   report_case_t line = report_case_make("gemm", format, &stats, &how, &timed->info,
-                                        (unsigned)choices->device.mem_bandwidth);
+                                        cli_device_memory(&choices->device));
   line.mismatches = mismatches;
   json_t *to = choices->json ? json_object() : NULL;
   report_begin(to, 1);

@@ -219,7 +219,7 @@ static void report_pass(const choices_t *choices, layer_t *layer, ufp4_pass_t pa
   if (ufp4_recipe_quantizes(&layer->recipe, pass)) format = elem_names[layer->recipe.elem];
   const bounds_gemm_t how = {.d_bytes = sizeof(float)};
   report_case_t line = report_case_make(pass_names[pass], format, &timed->stats[pass], &how,
-                                        &timed->info, (unsigned)choices->device.mem_bandwidth);
+                                        &timed->info, cli_device_memory(&choices->device));
   line.mismatches = mismatches;
   if (cores > 1) layer_cores_report(&first->cores, &first->parts[pass], &choices->device, &line);
   if (layer->reported++ == 0) report_begin(json, cores);

@@ -164,8 +164,8 @@ static double bound_percent(const layer_parts_t *parts, const report_case_t *lin
   double most = 0;
   for (int i = 0; i < parts->count; i++) {
     const ufp4_gemm_stats_t *part = &parts->parts[i];
-    const report_case_t own = report_case_make(line->pass, line->format, part, &how, info,
-                                               (unsigned)device->mem_bandwidth);
+    const report_case_t own =
+        report_case_make(line->pass, line->format, part, &how, info, cli_device_memory(device));
     most = fmax(most, (double)part->m * (double)part->n * (double)part->k / own.bound_percent);
   }
   return (double)line->m * (double)line->n * (double)line->k / (cores * most);
