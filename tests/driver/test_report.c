@@ -79,12 +79,15 @@ TEST(bound_of_what_is_added) {
     unsigned latency;
     int has_sums, has_c;
     double cycles;
+    const char *by;
   } table[] = {
-      {0, 0, 0, 4 * 192 * 40},                    // a row of D leaves in 40 reads
-      {0, 0, 1, 4 * (22 * 5 + 192 * 40)},         // one port: 22 row groups, and 40 beats a row
-      {200, 0, 1, 4 * 40 + 4 * 189 * 275.0 / 3},  // 128 beats are 3 rows: 31 reads make room for
-                                                  // one more, 4 + 200 on the way, 40 beats come
-      {0, 1, 0, 4 * (80 + 191 * 114)},  // and one row of sums: 15 reads of two cycles, 4, 80 beats
+      {0, 0, 0, 4 * 192 * 40, "output"},           // a row of D leaves in 40 reads
+      {0, 0, 1, 4 * (22 * 5 + 192 * 40), "load"},  // one port: 22 row groups, and 40 beats a row
+      {200, 0, 1, 4 * 40 + 4 * 189 * 275.0 / 3,
+       "output"},  // 128 beats are 3 rows: 31 reads make room for
+                   // one more, 4 + 200 on the way, 40 beats come
+      {0, 1, 0, 4 * (80 + 191 * 114),
+       "output"},  // and one row of sums: 15 reads of two cycles, 4, 80 beats
   };
   for (int i = 0; i < 4; i++) {
     const bounds_gemm_t gemm = {.m = 384,
@@ -98,6 +101,7 @@ TEST(bound_of_what_is_added) {
     const bounds_t bounds = bounds_of(&core, memory, &gemm);
     check_that(i, fabs(bounds_most(&bounds) - table[i].cycles) < 1e-6, "%.3f cycles, want %.3f",
                bounds_most(&bounds), table[i].cycles);
+    check_that(i, strcmp(bounds_by(&bounds), table[i].by) == 0, "by %s", bounds_by(&bounds));
   }
 }
 
@@ -125,12 +129,13 @@ TEST(columns_of_a_case) {
   check_that(0, line.util_percent == 50.0, "utilization %f", line.util_percent);
   check_that(1, line.stall_percent == 50.0, "stalls %f", line.stall_percent);
   check_that(2, line.bound_percent == 100.0, "bound %f", line.bound_percent);
+  check_that(2, strcmp(line.bound_by, "compute") == 0, "by %s", line.bound_by);
   check_bits(3, (uint64_t)line.mismatches, (uint64_t)-1, "nothing compared");
   info.has_cycles = 0;
   line = report_case_make("fprop", "e1m2", &stats, &how, &info, (bounds_memory_t){0});
   check_that(4,
              isnan(line.cycles) && isnan(line.util_percent) && isnan(line.bound_percent) &&
-                 isnan(line.stall_percent),
+                 isnan(line.stall_percent) && line.bound_by == NULL,
              "columns without cycles");
 }
 

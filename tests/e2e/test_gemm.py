@@ -117,11 +117,11 @@ def test_table_and_json_say_the_same():
     checked = passes("gemm", *AB, "-o", "D.npy", "--stats", "--check", "model")
     check_equal(checked.err, "ufp4 gemm: compared: 20 outputs, equal\n", "what was compared")
     text = checked.out.splitlines()
-    names = "pass format m n k cycles util_percent bound_percent stall_percent mismatches verdict"
+    names = "pass format m n k cycles util_percent bound_percent bound_by stall_percent mismatches verdict"
     check_equal(text[0], "% " + names, "the first line")
-    check_equal(text[1].split(), "gemm e2m1/e1m2 4 5 6 nan nan nan nan 0 equal".split(), "the line")
+    check_equal(text[1].split(), "gemm e2m1/e1m2 4 5 6 nan nan nan - nan 0 equal".split(), "the line")
     whole = json.loads(passes("gemm", *AB, "-o", "D.npy", "--json").out)
-    want = dict(zip(names.split(), ["gemm", "e2m1/e1m2", 4, 5, 6, None, None, None, None, None, "-"]))
+    want = dict(zip(names.split(), ["gemm", "e2m1/e1m2", 4, 5, 6, None, None, None, None, None, None, "-"]))
     check_equal(whole, {"cases": [want], "verdict": "-"}, "JSON")
 
 

@@ -26,7 +26,7 @@ def json_of(*words):
 def timed(whole):
     """What does not depend on data, nor on the machine."""
     counters = {k: v for k, v in whole.get("counters", {}).items() if not k.endswith(("seconds", "second"))}
-    keys = ("pass", "format", "m", "n", "k", "cycles", "util_percent", "bound_percent", "stall_percent")
+    keys = ("pass", "format", "m", "n", "k", "cycles", "util_percent", "bound_percent", "bound_by", "stall_percent")
     return [[case[key] for key in keys] for case in whole["cases"]], counters
 
 

@@ -33,11 +33,12 @@ static void add_number(columns_t *columns, const char *name, double number, int 
 static const char *const split_names[] = {"tokens", "n", "auto", "gemms", NULL};
 
 static const char *bound_by(const explore_row_t *row) {
-  const double port = fmax(row->load, row->output);
-  if (row->pass >= EXPLORE_ALL) return NULL;
-  if (row->memory > fmax(row->array, port)) return "memory";
-  if (row->compute >= port) return "compute";
-  return row->load >= row->output ? "load" : "output";
+  const bounds_t bounds = {.compute = row->compute,
+                           .load = row->load,
+                           .output = row->output,
+                           .array = row->array,
+                           .read = row->memory};
+  return row->pass < EXPLORE_ALL ? bounds_by(&bounds) : NULL;
 }
 
 static void add_job(columns_t *columns, const explore_plan_t *plan, const explore_row_t *row) {

@@ -271,6 +271,13 @@ double bounds_most(const bounds_t *bounds) {
   return fmax(fmax(bounds->array, port), fmax(bounds->read, bounds->write));
 }
 
+const char *bounds_by(const bounds_t *bounds) {
+  const double port = fmax(bounds->load, bounds->output);
+  if (fmax(bounds->read, bounds->write) > fmax(bounds->array, port)) return "memory";
+  if (bounds->compute >= port) return "compute";
+  return bounds->load >= bounds->output ? "load" : "output";
+}
+
 double bounds_percent(const ufp4_configuration_t *core, bounds_memory_t memory,
                       const bounds_gemm_t *gemm) {
   const bounds_t bounds = bounds_of(core, memory, gemm);

@@ -40,6 +40,9 @@ bounds_t bounds_of(const ufp4_configuration_t *core, bounds_memory_t memory,
                    const bounds_gemm_t *gemm);
 /** The largest of them. */
 double bounds_most(const bounds_t *bounds);
+/** Which of them it is: "compute"; "load", operands and what is added; "output"; or "memory". Where
+ * macro-tiles wait for each other, the one of the array's that has most to do. */
+const char *bounds_by(const bounds_t *bounds);
 /** 100 m n k / (MACs a cycle * bounds_most()). */
 double bounds_percent(const ufp4_configuration_t *core, bounds_memory_t memory,
                       const bounds_gemm_t *gemm);

@@ -43,7 +43,9 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
       100.0 * (double)stats->m * (double)stats->n * (double)stats->k / (peak(core) * line.cycles);
   bounds_gemm_t gemm = *how;
   gemm.m = stats->m, gemm.n = stats->n, gemm.k = stats->k;
+  const bounds_t bounds = bounds_of(core, memory, &gemm);
   line.bound_percent = bounds_percent(core, memory, &gemm);
+  line.bound_by = bounds_by(&bounds);
   line.stall_percent = percent(stalls, line.cycles);
   return line;
 }
@@ -68,11 +70,11 @@ static void add_cores(json_t *object, const report_case_t *line) {
 
 static json_t *case_object(const report_case_t *line) {
   json_t *object =
-      json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "pass", line->pass,
+      json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:s?, s:o, s:o, s:s}", "pass", line->pass,
                 "format", line->format, "m", (json_int_t)line->m, "n", (json_int_t)line->n, "k",
                 (json_int_t)line->k, "cycles", integer_or_null(line->cycles), "util_percent",
                 json_real_or_null(line->util_percent), "bound_percent",
-                json_real_or_null(line->bound_percent), "stall_percent",
+                json_real_or_null(line->bound_percent), "bound_by", line->bound_by, "stall_percent",
                 json_real_or_null(line->stall_percent), "mismatches",
                 integer_or_null(line->mismatches < 0 ? NAN : (double)line->mismatches), "verdict",
                 report_verdict(line->mismatches));
@@ -92,10 +94,10 @@ static void print_case(const report_case_t *line) {
   printf("  %-5s %-6s %4" PRId64 " %4" PRId64 " %4" PRId64 " ", line->pass, line->format, line->m,
          line->n, line->k);
   if (isnan(line->cycles)) {
-    printf("%7s %12s %13s %13s ", "nan", "nan", "nan", "nan");
+    printf("%7s %12s %13s %8s %13s ", "nan", "nan", "nan", "-", "nan");
   } else {
-    printf("%7.0f %12.1f %13.1f %13.1f ", line->cycles, line->util_percent, line->bound_percent,
-           line->stall_percent);
+    printf("%7.0f %12.1f %13.1f %8s %13.1f ", line->cycles, line->util_percent, line->bound_percent,
+           line->bound_by, line->stall_percent);
   }
   if (line->mismatches < 0) {
     printf("%10s ", "nan");
@@ -111,7 +113,7 @@ static void print_case(const report_case_t *line) {
 void report_begin(json_t *json, int cores) {
   if (json == NULL) {
     printf(
-        "%% pass format m n k cycles util_percent bound_percent stall_percent mismatches "
+        "%% pass format m n k cycles util_percent bound_percent bound_by stall_percent mismatches "
         "verdict%s\n",
         cores > 1 ? " split core_cycles" : "");
   } else {

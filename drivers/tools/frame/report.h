@@ -17,6 +17,7 @@ typedef struct {
   double cycles;         ///< of the GEMM job
   double util_percent;   ///< useful MACs of those the array could have done in that time
   double bound_percent;  ///< the most that array, its ports and the memory allow: bounds_percent
+  const char *bound_by;  ///< which of them: bounds_by; NULL where that is NaN
   double stall_percent;  ///< cycles in which the array waited or drained
   int64_t mismatches;    ///< -1: nothing was compared
   int cores;             ///< that shared it; 0: it is not said. Then cycles are the longest one's

@@ -157,18 +157,21 @@ ufp4_status_t layer_cores_run(const layer_cores_t *cores, ufp4_linear_t *linear,
 
 // --- Report -------------------------------------------------------------------------------------
 
-// The most that each core may do in the time of the one that has most to do.
-static double bound_percent(const layer_parts_t *parts, const report_case_t *line,
-                            const cli_device_t *device, const ufp4_device_info_t *info, int cores) {
+// The most that each core may do in the time of the one that has most to do, and what binds that.
+static void bound(const layer_parts_t *parts, const cli_device_t *device,
+                  const ufp4_device_info_t *info, int cores, report_case_t *line) {
   const bounds_gemm_t how = {.d_bytes = sizeof(float)};
   double most = 0;
   for (int i = 0; i < parts->count; i++) {
     const ufp4_gemm_stats_t *part = &parts->parts[i];
     const report_case_t own =
         report_case_make(line->pass, line->format, part, &how, info, cli_device_memory(device));
-    most = fmax(most, (double)part->m * (double)part->n * (double)part->k / own.bound_percent);
+    const double needs = (double)part->m * (double)part->n * (double)part->k / own.bound_percent;
+    if (!(needs > most)) continue;
+    most = needs;
+    line->bound_by = own.bound_by;
   }
-  return (double)line->m * (double)line->n * (double)line->k / (cores * most);
+  line->bound_percent = (double)line->m * (double)line->n * (double)line->k / (cores * most);
 }
 
 void layer_cores_report(const layer_cores_t *cores, const layer_parts_t *parts,
@@ -181,5 +184,5 @@ void layer_cores_report(const layer_cores_t *cores, const layer_parts_t *parts,
   ufp4_device_info(cores->devices[0], &info);
   line->util_percent /= cores->count;
   line->stall_percent /= cores->count;
-  line->bound_percent = bound_percent(parts, line, device, &info, cores->count);
+  bound(parts, device, &info, cores->count, line);
 }
