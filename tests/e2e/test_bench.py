@@ -23,6 +23,7 @@ def test_lines_cover_every_case():
     for what in ("quantize_plain", "quantize_rht", "quantize_rht_sr", "amax_plain", "amax_rht"):
         for axis in ("rows", "cols"):
             check((f"{what}_{axis}", "e1m2") in cases, f"{what} {axis} in {cases}")
+        check((f"{what}_rows", "mixed") in cases, f"{what} of mixed in {cases}")
     recipes = {case[0] for case in cases if case[0].startswith("train_")}
     check_equal(recipes, {f"train_{name}" for name in "fp32 bf16 ufp4 e2m1 nvfp4 mxfp4".split()}, "recipes")
 

@@ -140,6 +140,10 @@ INLINE mask_t floats_less(floats_t a, floats_t b) {
 
 // --- Arithmetic ---------------------------------------------------------------------------------
 
+INLINE floats_t truncated_float(floats_t x) {
+  return _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+
 INLINE floats_t least_magnitude(floats_t a, floats_t b) {
   const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(INT32_MAX));
   return _mm256_min_ps(_mm256_and_ps(a, magnitude), _mm256_and_ps(b, magnitude));

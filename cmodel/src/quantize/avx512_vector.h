@@ -136,6 +136,10 @@ INLINE mask_t floats_less(floats_t a, floats_t b) {
 
 // --- Arithmetic ---------------------------------------------------------------------------------
 
+INLINE floats_t truncated_float(floats_t x) {
+  return _mm512_roundscale_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
+
 INLINE floats_t least_magnitude(floats_t a, floats_t b) {
   return _mm512_range_ps(a, b, 10);
 }

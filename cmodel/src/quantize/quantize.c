@@ -97,7 +97,7 @@ static const quantize_kernel_t *fast_kernel(const source_t *source, const ufp4_q
   if (ufp4_how_is_wide(how)) return ufp4_quantize_wide();
   const int covered = how->scale == UFP4_SCALE_E4M3 && how->layout == UFP4_LAYOUT_1D &&
                       (how->rht == UFP4_RHT_NONE || how->rht == UFP4_RHT_INTEGER) &&
-                      how->elem != UFP4_ELEM_MIXED && source->blocks <= UINT32_MAX / source->rows;
+                      source->blocks <= UINT32_MAX / source->rows;
   if (!covered) return NULL;
   switch (ufp4_kernel_chosen(how->kernel)) {
     case UFP4_KERNEL_AVX512:

@@ -32,176 +32,25 @@
 #ifndef UFP4_QUANTIZE_VECTOR_TILE_H
 #define UFP4_QUANTIZE_VECTOR_TILE_H
 
-#include "quantize/vector_load.h"
+#include "quantize/vector_mixed.h"
 #include "quantize/vector_random.h"
-
-// Biased exponents of a block's largest magnitude between which no step meets subnormal numbers or
-// overflows.
-#define EXPONENT_LOW 40
-#define EXPONENT_HIGH 230
-#define EXPONENT_UNIT 152  // of what a transform makes of numbers with that exponent the unit is 1
 
 #define WINDOW_BELOW(e2m1) ((e2m1) ? 3 : 1)
 #define WINDOW_ABOVE(e2m1) ((e2m1) ? 2 : 1)
 
-#define PLACE_ZERO 0           // a block of zeros
-#define PLACE_LATER INT16_MAX  // of all blocks of a tile: left to the portable code
-
-typedef struct {
-  int rht, stochastic, e2m1, codes, careful;
-} kind_t;
-
-// Whether the transform is made of floats.
-INLINE int by_floats(kind_t kind) {
-  return kind.rht && !kind.careful;
-}
-
-typedef struct {
-  const ufp4_quantize_t *how;
-  const source_t *source;
-  threefry_t random;
-  uint32_t offset[TILE] __attribute__((aligned(64)));  // of the groups of a tile from its first
-  uint32_t addend, even;                               // for rounding scales
-  int32_t limit;         // the pattern of the largest ratio that does not saturate
-  float turn[4][BLOCK];  // of each stage of the transform: signs of the second operands
-  uint32_t turned;       // 0x88888888 where the first element is negated
-  int int4;
-} job_t;
-
-// Ratios are FP32 patterns of amax / odd, truncated, their lowest bit sticky.
-typedef struct {
-  words_t codes[2];  // elements 0 .. 7 and 8 .. 15 of each block
-  places_t places;   // of scales, as 8 * biased exponent + 3 bits of significand
-  words_t ratio;     // zero or less for a block of zeros
-  int later;         // all of this is left to the portable code
-  int again;         // or to the careful kind
-  int beyond;        // or all but the ratio to the portable code
-} result_t;
-
-// A tile that was measured: floats that become codes.
-typedef struct {
-  floats_t x[16], reciprocal;
-  words_t v[16];        // the integers, where that is what x is made of and ties get a second look
-  words_t words[4];     // random, complemented
-  words_t ratio, unit;  // ratio + unit is that of the numbers in memory
-  words_t rounded;      // of ratio: scales
-  mask_t some;          // blocks that are not zero
-  mask_t doubt;         // codes of these may be wrong
-  int later, again;     // as in result_t
-} numbers_t;
-
-// --- Transform ----------------------------------------------------------------------------------
-
-// x to integers aligned to the block's largest exponent field, through the transform. The
-// multiplication is exact, or ends under 1; the conversion truncates.
-INLINE void transform(words_t v[16], words_t largest, uint16_t mask) {
-  words_t factor[2];
-  factor[0] = V(sub_epi32)(V(set1_epi32)((int)(277u << 23)), largest);
-  factor[1] = BITS(xor)(factor[0], V(set1_epi32)(INT32_MIN));
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; i++) {
-    floats_t scale = as_floats(factor[mask >> i & 1]);
-    v[i] = V(cvttps_epi32)(V(mul_ps)(as_floats(v[i]), scale));
-  }
-#pragma GCC unroll 4
-  for (int half = 1; half < 16; half *= 2) {
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; i++) {
-      if ((i & half) != 0) continue;
-      words_t sum = V(add_epi32)(v[i], v[i | half]);
-      v[i | half] = V(sub_epi32)(v[i], v[i | half]);
-      v[i] = sum;
-    }
-  }
-}
-
-// With signs of results left out: +-1 of the first operand of a stage goes to its result, that of
-// the last stage to job->turned.
-INLINE void transform_floats(const job_t *job, floats_t x[16]) {
-#pragma GCC unroll 4
-  for (int stage = 0; stage < 4; stage++) {
-    const int half = 1 << stage;
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; i++) {
-      if ((i & half) != 0) continue;
-      const floats_t turn = V(set1_ps)(job->turn[stage][i & -half]);
-      floats_t sum = V(fmadd_ps)(x[i | half], turn, x[i]);
-      x[i | half] = V(fnmadd_ps)(x[i | half], turn, x[i]);
-      x[i] = sum;
-    }
-  }
-}
-
-static inline void turns_of(uint16_t mask, job_t *job) {
-  for (int stage = 0; stage < 4; stage++) {
-    for (int i = 0; i < BLOCK; i++)
-      job->turn[stage][i] = ((mask >> i ^ mask >> (i ^ 1 << stage)) & 1) ? -1.0f : 1.0f;
-  }
-  job->turned = mask & 1 ? 0x88888888u : 0;
-}
-
-// --- Scales -------------------------------------------------------------------------------------
-
-INLINE floats_t magnitude_of(floats_t x) {
-  return as_floats(BITS(and)(as_words(x), V(set1_epi32)(INT32_MAX)));
-}
-
-// The smallest magnitude; NaN where all are.
-INLINE floats_t least_of(const floats_t x[16]) {
-  floats_t some[4];
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; i++) some[i % 4] = i < 4 ? x[i] : least_magnitude(some[i % 4], x[i]);
-  return least_magnitude(least_magnitude(some[0], some[1]), least_magnitude(some[2], some[3]));
-}
-
-// Truncated; @p sticky: the lanes where that changed it.
-INLINE floats_t amax_of_integers(const words_t v[16], mask_t *sticky) {
-  words_t amax = V(abs_epi32)(v[0]);
-  for (int i = 1; i < 16; i++) amax = V(max_epi32)(amax, V(abs_epi32)(v[i]));
-  floats_t kept = float_below(amax);
-  *sticky = unequal(V(cvttps_epi32)(kept), amax);
-  return kept;
-}
-
-// The remainder is exact.
-INLINE words_t ratio_of(floats_t amax, int odd, mask_t sticky) {
-  const floats_t divisor = V(set1_ps)((float)odd);
-  floats_t ratio = quotient_below(amax, divisor);
-  floats_t rest = V(fnmadd_ps)(ratio, divisor, amax);
-  sticky |= floats_differ(rest, V(setzero_ps)());
-  return BITS(or)(as_words(ratio), where(sticky, V(set1_epi32)(1)));
-}
-
-// To 4 significant bits, in the upper 12 bits of each word: nearest even or up.
-INLINE words_t round_ratio(kind_t kind, const job_t *job, words_t ratio) {
-  if (by_floats(kind))
-    return V(add_epi32)(ratio, all_words(job->addend + 1));  // it is not between two
-  words_t odd = BITS(and)(V(srli_epi32)(ratio, 20), all_words(job->even));
-  return V(add_epi32)(V(add_epi32)(ratio, all_words(job->addend)), odd);
-}
-
-// Of 1 / the significand, with what makes the exponent come out right when a scale's pattern is
-// subtracted.
-INLINE floats_t reciprocal_of(kind_t kind, words_t rounded) {
-#define ENTRY(m, bits) (bits) + (127u << 23) + ((m) << 20)
-#define ENTRIES                                                                                   \
-  ENTRY(0u, 0x3F800000u), ENTRY(1u, 0x3F638E39u), ENTRY(2u, 0x3F4CCCCDu), ENTRY(3u, 0x3F3A2E8Cu), \
-      ENTRY(4u, 0x3F2AAAABu), ENTRY(5u, 0x3F1D89D9u), ENTRY(6u, 0x3F124925u),                     \
-      ENTRY(7u, 0x3F088889u)
-  static const uint32_t table[8] __attribute__((aligned(32))) = {ENTRIES};
-  // The quanta of E2M1 are quarters; the floats of a transform lack its division by 4.
-  const int shift = (kind.e2m1 ? 2 : 0) - (by_floats(kind) ? 2 : 0);
-  const words_t entry =
-      V(add_epi32)(looked_up(table, V(srli_epi32)(rounded, 20)), V(set1_epi32)(shift * (1 << 23)));
-  return as_floats(V(sub_epi32)(entry, BITS(and)(rounded, all_words(0xFFF00000u))));
-}
-
 // --- Codes --------------------------------------------------------------------------------------
 
-INLINE floats_t cell_of(floats_t magnitude, floats_t reciprocal) {
+// In the lanes of @p uniform all cells are as wide as those from 0 on.
+INLINE floats_t cell_of(kind_t kind, floats_t magnitude, floats_t reciprocal, words_t uniform) {
+  floats_t from_2 = V(set1_ps)(2.0f), from_4 = V(set1_ps)(4.0f);
+  if (kind.mixed) {
+    const words_t far = BITS(and)(uniform, as_words(V(set1_ps)(0x1p20f)));
+    from_2 = as_floats(V(max_epi32)(as_words(from_2), far));
+    from_4 = as_floats(V(max_epi32)(as_words(from_4), far));
+  }
   floats_t q = V(mul_ps)(magnitude, reciprocal);
-  floats_t half = V(fmadd_ps)(q, V(set1_ps)(0.5f), V(set1_ps)(2.0f));
-  floats_t quarter = V(fmadd_ps)(q, V(set1_ps)(0.25f), V(set1_ps)(4.0f));
+  floats_t half = V(fmadd_ps)(q, V(set1_ps)(0.5f), from_2);
+  floats_t quarter = V(fmadd_ps)(q, V(set1_ps)(0.25f), from_4);
   return V(min_ps)(q, V(min_ps)(half, quarter));
 }
 
@@ -252,14 +101,17 @@ INLINE words_t tie_of(kind_t kind) {
 
 // s of an element. Of what is in doubt the lower half is the smallest there can be, or in the
 // window above that: signed where ties are made even. Where they go down it is the largest.
-INLINE words_t element_code(kind_t kind, floats_t x, floats_t reciprocal, words_t words, int byte,
-                            words_t *doubt) {
+INLINE words_t element_code(kind_t kind, const numbers_t *numbers, int i, words_t *doubt) {
+  const floats_t x = numbers->x[i], reciprocal = numbers->reciprocal;
+  const words_t words = numbers->words[i / 4];
+  const int byte = i % 4;
   words_t addend = addend_of(kind, words, byte);
   words_t s;
   if (by_pattern(kind)) {
     s = V(add_epi32)(pattern_of(V(mul_ps)(x, reciprocal)), addend);
   } else if (kind.e2m1) {
-    s = as_words(V(add_ps)(cell_of(magnitude_of(x), reciprocal), as_floats(addend)));
+    s = as_words(
+        V(add_ps)(cell_of(kind, magnitude_of(x), reciprocal, numbers->uniform), as_floats(addend)));
     s = with_sign(s, x);
   } else {
     s = as_words(V(fmadd_ps)(x, reciprocal, as_floats(with_sign(addend, x))));
@@ -318,8 +170,7 @@ INLINE mask_t encode(kind_t kind, const job_t *job, const numbers_t *numbers, wo
     words_t s[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
-      s[i] = element_code(kind, numbers->x[8 * h + i], numbers->reciprocal,
-                          numbers->words[2 * h + i / 4], i % 4, &doubt);
+      s[i] = element_code(kind, numbers, 8 * h + i, &doubt);
     }
     out[h] = pack(kind, job, s, numbers->some);
   }
@@ -335,22 +186,29 @@ INLINE mask_t encode(kind_t kind, const job_t *job, const numbers_t *numbers, wo
 // The lanes where an element seems to be a tie and is not one exactly. A tie times the scale is
 // exact.
 INLINE mask_t not_ties(kind_t kind, const numbers_t *numbers) {
-  words_t scale_bits = BITS(and)(numbers->rounded, all_words(0xFFF00000u));
-  if (kind.e2m1) scale_bits = V(sub_epi32)(scale_bits, V(set1_epi32)(2 << 23));
+  words_t scale_bits = BITS(and)(numbers->rounded, all_words(0xFFF00000u)),
+          quarter = BITS(setzero)();
+  if (kind.e2m1) quarter = V(set1_epi32)(2 << 23);
+  if (kind.mixed) quarter = BITS(andnot)(numbers->uniform, quarter);
+  scale_bits = V(sub_epi32)(scale_bits, quarter);
   const floats_t scale = as_floats(scale_bits);
   mask_t wrong = none();
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) {
     const floats_t x = numbers->x[i], magnitude = magnitude_of(x);
     const floats_t start = as_floats(addend_of(kind, numbers->words[i / 4], i % 4));
-    floats_t s = kind.e2m1 ? V(add_ps)(cell_of(magnitude, numbers->reciprocal), start)
-                           : V(fmadd_ps)(magnitude, numbers->reciprocal, start);
+    floats_t s =
+        kind.e2m1
+            ? V(add_ps)(cell_of(kind, magnitude, numbers->reciprocal, numbers->uniform), start)
+            : V(fmadd_ps)(magnitude, numbers->reciprocal, start);
     mask_t seems = equal(V(slli_epi32)(as_words(s), 16), tie_of(kind));
     floats_t q = V(sub_ps)(s, start);
     if (kind.e2m1) {
       floats_t twice = V(fmsub_ps)(q, V(set1_ps)(2.0f), V(set1_ps)(4.0f));
       floats_t four_times = V(fmsub_ps)(q, V(set1_ps)(4.0f), V(set1_ps)(16.0f));
-      q = V(max_ps)(q, V(max_ps)(twice, four_times));
+      twice = V(max_ps)(twice, four_times);
+      if (kind.mixed) twice = as_floats(BITS(andnot)(numbers->uniform, as_words(twice)));
+      q = V(max_ps)(q, twice);
     }
     wrong |= seems & floats_differ(V(mul_ps)(q, scale), magnitude);
     if (kind.rht) wrong |= seems & unequal(V(cvttps_epi32)(x), numbers->v[i]);
@@ -394,7 +252,8 @@ INLINE void take_plain(kind_t kind, words_t v[16], numbers_t *out) {
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) out->x[i] = as_floats(v[i]);
   out->unit = BITS(setzero)();
-  out->ratio = ratio_of(as_floats(amax), kind.e2m1 ? 3 : 7, none());
+  out->ratio = ratio_of(as_floats(amax), kind.e2m1 && !kind.mixed ? 3 : 7, none());
+  if (kind.mixed) out->third = ratio_of(as_floats(amax), 3, none());
 }
 
 INLINE void take_integers(kind_t kind, const job_t *job, words_t v[16], numbers_t *out) {
@@ -411,7 +270,8 @@ INLINE void take_integers(kind_t kind, const job_t *job, words_t v[16], numbers_
   }
   mask_t sticky;
   floats_t amax = amax_of_integers(v, &sticky);
-  out->ratio = ratio_of(amax, kind.e2m1 ? 3 : 7, sticky);
+  out->ratio = ratio_of(amax, kind.e2m1 && !kind.mixed ? 3 : 7, sticky);
+  if (kind.mixed) out->third = ratio_of(amax, 3, sticky);
 }
 
 // Lanes where a sign may be wrong.
@@ -461,8 +321,12 @@ INLINE void measure_tile(kind_t kind, const job_t *job, const spot_t *place, num
   out->again = any(out->doubt);
   if (!kind.codes) return;
   out->some = has(out->ratio, out->ratio);
-  out->rounded = round_ratio(kind, job, out->ratio);
-  out->reciprocal = reciprocal_of(kind, out->rounded);
+  if (kind.mixed) {
+    choose_grids(kind, job, out);
+  } else {
+    out->rounded = round_ratio(kind, job, out->ratio);
+    out->reciprocal = reciprocal_of(kind, out->rounded);
+  }
   if (!kind.stochastic) return;
   random_words(&job->random,
                V(add_epi32)(all_words((uint32_t)place->first), load_aligned(job->offset)),
@@ -478,6 +342,7 @@ INLINE void quantize_tile(kind_t kind, const job_t *job, const spot_t *place, re
   out->ratio = V(add_epi32)(numbers.ratio, numbers.unit);
   if (!kind.codes) return;
   words_t bits = V(srli_epi32)(V(add_epi32)(numbers.rounded, numbers.unit), 20);
+  if (kind.mixed) bits = mixed_places(bits, numbers.uniform);
   out->places = places_of(numbers.some, bits);
   mask_t doubt = encode(kind, job, &numbers, out->codes);
   if (!kind.stochastic && !kind.rht && any(doubt) && coarse(job, place)) doubt = none();

@@ -57,10 +57,18 @@ typedef struct {
 
 // --- Kinds of tiles -----------------------------------------------------------------------------
 
-#define FUNCTION(name, rht, stochastic, e2m1, codes, careful)                        \
-  static void name(const job_t *job, const spot_t *place, result_t *out) {           \
-    quantize_tile((kind_t){rht, stochastic, e2m1, codes, careful}, job, place, out); \
+#define FUNCTION(name, rht, stochastic, e2m1, codes, careful)                           \
+  static void name(const job_t *job, const spot_t *place, result_t *out) {              \
+    quantize_tile((kind_t){rht, stochastic, e2m1, codes, careful, 0}, job, place, out); \
   }
+#define MIXED(name, rht, stochastic)                                       \
+  static void name(const job_t *job, const spot_t *place, result_t *out) { \
+    quantize_tile((kind_t){rht, stochastic, 1, 1, 1, 1}, job, place, out); \
+  }
+MIXED(plain_nearest_mixed, 0, 0)
+MIXED(plain_stochastic_mixed, 0, 1)
+MIXED(rht_nearest_mixed, 1, 0)
+MIXED(rht_stochastic_mixed, 1, 1)
 #define KIND(name, rht, stochastic, e2m1, codes)  \
   FUNCTION(name, rht, stochastic, e2m1, codes, 0) \
   FUNCTION(careful_##name, rht, stochastic, e2m1, codes, 1)
@@ -88,7 +96,10 @@ static tiles_t tile_functions(const ufp4_quantize_t *how, int codes) {
   static const tiles_t amax[2][2] = {
       {{plain_amax, NULL}, {rht_amax, careful_rht_amax}},
       {{plain_amax_e2m1, NULL}, {rht_amax_e2m1, careful_rht_amax_e2m1}}};
+  static const tiles_t mixed[2][2] = {{{plain_nearest_mixed, NULL}, {plain_stochastic_mixed, NULL}},
+                                      {{rht_nearest_mixed, NULL}, {rht_stochastic_mixed, NULL}}};
   const int e2m1 = how->elem == UFP4_ELEM_E2M1, rht = how->rht == UFP4_RHT_INTEGER;
+  if (codes && how->elem == UFP4_ELEM_MIXED) return mixed[rht][how->round == UFP4_ROUND_SR];
   return codes ? makes_codes[e2m1][rht][how->round == UFP4_ROUND_SR] : amax[e2m1][rht];
 }
 
@@ -116,9 +127,29 @@ static void portable_tile(walk_t *walk, const spot_t *spot) {
 
 // --- Scales -------------------------------------------------------------------------------------
 
+// Of mixed. Both scales of a block must be normal numbers, for the choice is made of them: E2M1's
+// is up to a binade smaller.
+static int mixed_bytes(const walk_t *walk, places_t places, uint8_t bytes[TILE]) {
+  int16_t each[TILE];
+  uint8_t uniform[TILE];
+  int low = 0;
+  store_places(each, places);
+  for (int i = 0; i < TILE; i++) {
+    uniform[i] = (uint8_t)(each[i] & PLACE_UNIFORM ? 0x80 : 0);
+    each[i] = (int16_t)(each[i] & ~PLACE_UNIFORM);
+  }
+  const int later = bytes_of_places(load_places(each), walk->shift, 8, 126, bytes);
+  for (int i = 0; i < TILE; i++) {
+    low |= uniform[i] != 0 && bytes[i] < 16;
+    bytes[i] = (uint8_t)(bytes[i] | uniform[i]);
+  }
+  return later | low;
+}
+
 // Places to bytes: from 8 to 126, normal numbers up to 448. @return whether the portable code has
 // to make the tile.
 static int scale_bytes(const walk_t *walk, places_t places, uint8_t bytes[TILE]) {
+  if (walk->job.how->elem == UFP4_ELEM_MIXED) return mixed_bytes(walk, places, bytes);
   return bytes_of_places(places, walk->shift, 8, 126, bytes);
 }
 
@@ -371,7 +402,8 @@ static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_o
                  .least = INT32_MAX};
   turns_of((uint16_t)how->rht_mask, &walk.job);
   // Sums of BF16 numbers are often zero, or between two codes.
-  if (how->rht == UFP4_RHT_INTEGER && source->in->dtype == UFP4_DTYPE_BF16)
+  if (how->rht == UFP4_RHT_INTEGER && source->in->dtype == UFP4_DTYPE_BF16 &&
+      walk.tiles.again != NULL)
     walk.tiles.first = walk.tiles.again;
   const uint32_t step = source->axis == UFP4_AXIS_COL ? (uint32_t)source->blocks : 1;
   for (unsigned l = 0; l < TILE; l++) walk.job.offset[l] = (uint32_t)source->first_group + l * step;

@@ -72,6 +72,7 @@ static ufp4_quantize_t options(int n) {
 static ufp4_quantize_t drawn_options(check_random_t *random) {
   ufp4_quantize_t how = options((int)check_below(random, OPTIONS));
   if (check_below(random, 2)) how.rht_mask = (uint16_t)check_next(random);
+  if (check_below(random, 4) == 0) how.elem = UFP4_ELEM_MIXED;
   how.seed = check_next(random);
   how.tensor_id = check_next(random);
   how.exponent_given = check_below(random, 3) == 0;

@@ -189,7 +189,8 @@ static ufp4_status_t bench_axis(bench_t *bench, ufp4_elem_t elem, ufp4_axis_t ax
 static ufp4_status_t bench_quantizer(bench_t *bench) {
   ufp4_status_t status = bench_axis(bench, UFP4_ELEM_E1M2, UFP4_AXIS_ROW);
   if (status == UFP4_OK) status = bench_axis(bench, UFP4_ELEM_E1M2, UFP4_AXIS_COL);
-  return status == UFP4_OK ? bench_axis(bench, UFP4_ELEM_E2M1, UFP4_AXIS_ROW) : status;
+  if (status == UFP4_OK) status = bench_axis(bench, UFP4_ELEM_E2M1, UFP4_AXIS_ROW);
+  return status == UFP4_OK ? bench_axis(bench, UFP4_ELEM_MIXED, UFP4_AXIS_ROW) : status;
 }
 
 // --- Simulator ----------------------------------------------------------------------------------
