@@ -95,6 +95,23 @@ def test_cores_share_the_memory_and_each_gemm():
     check(int(narrow[1]["cycles"]) > 0.97 * int(narrow[0]["cycles"]), "cores that wait for the same memory")
 
 
+def test_bounds_hold_for_a_core_that_begins_behind_what_others_asked_for():
+    core = "rows=4:cols=12:tile_rows=4:tile_cols=8:chunk=16:bus=128:quant=16"
+    words = ("--serial", "--config", core, "--source", "f32", "--mem-latency", "1", "--mem-bandwidth", "3", "--json")
+    for layer, tokens, cores, split in (
+        ("16,17,3", "269", "2", "tokens"),
+        ("16,299,1", "322", "4", "n"),
+        ("16,17,3", "269", "2", "gemms"),
+        ("64,48,7", "32", "4", "gemms"),
+        ("426,9,3", "2", "3", "tokens"),
+    ):
+        model = shapes(f"name,cin,cout,count\nfc,{layer}\n")
+        out = passes("explore", model, "-o", "out", *words, "--tokens", tokens, "--cores", cores, "--split", split)
+        for r in json.loads(out.out)["cases"]:
+            bound, util = r["bound_percent"], r["util_percent"]
+            check(bound is None or 0 < util <= bound, f"{split} on {cores}: {r['pass']} {util} of {bound}")
+
+
 def test_cores_share_banks_and_their_channels():
     words = (
         "--config",

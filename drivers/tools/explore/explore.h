@@ -264,6 +264,7 @@ typedef struct {
   double cycles;    ///< of one; of several at once those of all, divided by how many
   double tokens;
   double compute, load, memory, output;    ///< cycles that each alone would need
+  double ahead, burst;                     ///< of memory, of a GEMM's; bounds.h
   double array;                            ///< the array with its ports; bounds.h
   double read, written;                    ///< bytes of data, of one
   double counters[EXPLORE_COUNTERS];       ///< of one

@@ -188,6 +188,8 @@ explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t 
   row.load = bounds.load;
   row.array = bounds.array;
   row.memory = explore_memory_bound(of, bounds.read, bounds.write);
+  row.ahead = bounds.ahead;
+  row.burst = bounds.burst;
   row.output = bounds.output;
   row.read = bounds.operand_bytes + (adds ? (double)row.m * (double)row.n * 4 : 0);
   row.written = (double)row.m * (double)row.n * d_bytes;

@@ -196,11 +196,22 @@ static int add_row(run_t *run, const explore_row_t *row) {
   return explore_add_row(run->rows, row);
 }
 
+// The memory's cycles of jobs at once, of which @p all has the sum and @p most the largest. A job's
+// own cycles begin with its descriptor, which may wait for what all others have asked for; a burst
+// that has its turn comes as fast as the bus takes it.
+static double bound_shared(const run_t *run, int count, double all, double most, double ahead,
+                           double burst) {
+  const double before = (count - 1) * ahead + burst;
+  return fmax(most - explore_memory_bound(run->of, burst, burst),
+              all - explore_memory_bound(run->of, before, before));
+}
+
 // What the parts of a GEMM read, and the longest one's bounds.
 static void bound_parts(const run_t *run, const ufp4_descriptor_t *parts, int count,
                         explore_row_t *row) {
   const unsigned d_bytes = parts[0].gemm.d_dtype == UFP4_DTYPE_BF16 ? 2 : 4;
-  double read = 0, write = 0;
+  bounds_t all = {.read = 0};
+  double most = 0;
   row->compute = row->load = row->output = row->array = row->read = 0;
   for (int i = 0; i < count; i++) {
     const ufp4_gemm_descriptor_t *part = &parts[i].gemm;
@@ -217,10 +228,14 @@ static void bound_parts(const run_t *run, const ufp4_descriptor_t *parts, int co
     row->array = fmax(row->array, bounds.array);
     row->output = fmax(row->output, bounds.output);
     row->read += bounds.operand_bytes;
-    read += bounds.read;
-    write += bounds.write;
+    all.read += bounds.read;
+    all.write += bounds.write;
+    all.ahead = fmax(all.ahead, bounds.ahead);
+    all.burst = fmax(all.burst, bounds.burst);
+    most = fmax(most, explore_memory_bound(run->of, bounds.read, bounds.write));
   }
-  row->memory = explore_memory_bound(run->of, read, write);
+  row->memory = bound_shared(run, count, explore_memory_bound(run->of, all.read, all.write), most,
+                             all.ahead, all.burst);
 }
 
 static int run_split(run_t *run, const ufp4_descriptor_t *job, explore_split_t split,
@@ -266,6 +281,9 @@ static int run_alike(run_t *run, int which, uint8_t opcode, explore_row_t row) {
   row.load /= run->alike;
   row.array /= run->alike;
   row.output /= run->alike;
+  row.memory =
+      bound_shared(run, run->alike, run->alike * row.memory, row.memory, row.ahead, row.burst) /
+      run->alike;
   row.split = EXPLORE_SPLIT_GEMMS;
   for (int c = 0; c < EXPLORE_COUNTERS; c++) row.counters[c] = sum.counters[c] / count;
   return explore_add_row(run->rows, &row);

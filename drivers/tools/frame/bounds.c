@@ -243,6 +243,15 @@ static tiles_t tiles_of(const engine_t *engine) {
   return tiles;
 }
 
+// Codes of a chunk, or a row of a macro-tile.
+static double burst_of(const engine_t *engine) {
+  const ufp4_configuration_t *core = engine->core;
+  const int64_t cols = (int64_t)core->cols * core->tile_cols, n = engine->gemm->n;
+  const int64_t row = row_bytes(engine, n < cols ? n : cols, engine->gemm->d_bytes);
+  return (double)(row > core->chunk * UFP4_PANEL_CODE_BYTES ? row
+                                                            : core->chunk * UFP4_PANEL_CODE_BYTES);
+}
+
 bounds_t bounds_of(const ufp4_configuration_t *core, bounds_memory_t memory,
                    const bounds_gemm_t *gemm) {
   const engine_t engine = engine_of(core, memory, gemm);
@@ -262,6 +271,8 @@ bounds_t bounds_of(const ufp4_configuration_t *core, bounds_memory_t memory,
     all.operand_bytes += times * tile->units * (UFP4_PANEL_CODE_BYTES + UFP4_PANEL_SCALE_BYTES);
   }
   all.array = fmax(all.array, turns);
+  all.burst = burst_of(&engine) / memory.bytes;
+  all.ahead = fmin(all.read, 2 * GROUPS_ASKED * all.burst);  // codes, and scales, which are fewer
   if (engine.chunks > 1) all.array = fmax(all.array, one_bank(&tiles));
   return all;
 }

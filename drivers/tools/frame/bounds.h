@@ -27,6 +27,8 @@ typedef struct {
                   ///< ahead at most; where k is several chunks, its last one begins when the tile
                   ///< before has left
   double read, write;    ///< whole beats of the bus, by the memory's bytes a cycle each way
+  double burst;          ///< of the memory: what one burst takes, at most
+  double ahead;          ///< likewise what a core has asked for at once
   double operand_bytes;  ///< that are read: 144 a panel unit, of every macro-tile
 } bounds_t;
 
