@@ -328,6 +328,7 @@ def test_rejects_sizes_that_are_left_out():
 
 
 def test_rejects_numbers_that_are_none():
+    may_be_none = ("first_k_dense_replace", "q_lora_rank", "n_shared_experts", "shared_expert_intermediate_size")
     for family, name, values in (
         (DEEP, "first_k_dense_replace", (-1, 1.5, "1", True)),
         (DEEP, "moe_layer_freq", (0, [0, 1])),
@@ -344,7 +345,10 @@ def test_rejects_numbers_that_are_none():
         (HF | {"model_type": "mixtral", "num_experts_per_tok": 1}, "num_local_experts", (0, -4)),
     ):
         for value in values:
-            refuses_config(family | {name: value}, f"{name}: no number that this command takes")
+            least = 0 if name in may_be_none else 1
+            refuses_config(family | {name: value}, f"{name}: no whole number from {least} to 1048576")
+    for value in ("full_attention", 4, {}):
+        refuses_config(HF | {"layer_types": value}, "layer_types: no list")
     for value in (2, ["0"], {}):
         refuses_config(QWEN | {"mlp_only_layers": value}, "mlp_only_layers: no list of whole numbers")
     refuses_config(QWEN | {"mlp_only_layers": 2, "decoder_sparse_step": 9}, "mlp_only_layers: no list of whole numbers")

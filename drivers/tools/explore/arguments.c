@@ -52,8 +52,8 @@ int explore_check_options(const explore_arguments_t *a, const cli_options_t *opt
     return cli_fail(&cli_explore, CLI_USAGE, "--bit-fj: over 0, at most 1000000, with --ppa");
   const int end = check_chips(a, options);
   if (end != CLI_GO_ON) return end;
-  if (cli_option_given(options, "clock-mhz") && !(a->clock_mhz > 0 && a->clock_mhz <= 1e6f))
-    return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz: over 0, at most 1000000");
+  if (cli_option_given(options, "clock-mhz") && !(a->clock_mhz >= 0.001f && a->clock_mhz <= 1e6f))
+    return cli_fail(&cli_explore, CLI_USAGE, "--clock-mhz: from 0.001 to 1000000");
   return CLI_GO_ON;
 }
 

@@ -83,8 +83,7 @@ typedef struct {
 static const char of_blocks[] = "num_hidden_layers/n_layer",
                   of_heads[] = "num_attention_heads/n_head",
                   of_width[] = "hidden_size/n_embd/n_embed",
-                  experts_in_all[] = "num_local_experts/num_experts/n_routed_experts",
-                  no_number[] = "no number that this command takes";
+                  experts_in_all[] = "num_local_experts/num_experts/n_routed_experts";
 
 __attribute__((format(printf, 2, 3))) static int64_t fault(reading_t *r, const char *format, ...) {
   va_list values;
@@ -113,7 +112,7 @@ static int64_t field(reading_t *r, const char *names, int64_t least, int64_t pre
   const json_t *value = json_object_get(r->json, name);
   const json_int_t number = json_integer_value(value);
   if (json_is_integer(value) && number >= least && number <= UFP4_MAX_DIM) return number;
-  return fault(r, "%s: %s", name, no_number);
+  return fault(r, "%s: no whole number from %lld to %d", name, (long long)least, UFP4_MAX_DIM);
 }
 
 // A number that must be there, where null means 0.
@@ -293,6 +292,9 @@ static const char *unlike(const json_t *json, const family_t *family) {
 static void read_fields(reading_t *r, const family_t *family, int64_t blocks, architecture_t *a) {
   const unsigned has = family->has;
   const int64_t own = field(r, of_blocks, 1, -1);
+  const json_t *types = json_object_get(r->json, "layer_types");
+  if (types != NULL && !json_is_null(types) && !json_is_array(types))
+    fault(r, "layer_types: no list");
   a->blocks = blocks != 0 ? blocks : own;
   a->width = field(r, of_width, 1, -1);
   a->plain = has & PLAIN;

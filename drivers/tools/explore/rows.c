@@ -126,7 +126,7 @@ static void add_chips(columns_t *columns, const explore_plan_t *plan, const expl
   add_number(columns, "reduce_exposed_ms", ms.exposed, 4);
   add_number(columns, "chips_ms", ms.step, 4);
   add_number(columns, "chips_tokens_per_second", 1e3 * row->of->chips.data * row->tokens / ms.step,
-             1);
+             SIGNIFICANT);
   add_number(columns, "sent_bytes", ms.sent, 0);
   add_capacity(columns, plan, row, on_chips);
 }
@@ -188,8 +188,8 @@ static void add_measures(columns_t *columns, const explore_plan_t *plan, const e
   add_number(columns, "bus_write_bytes", here * bus_written, 0);
   add_number(columns, "intensity", macs / (row->read + row->written), 1);
   add_number(columns, "ms", 1e3 * seconds, 4);
-  add_number(columns, "tokens_per_second", is_step(row) ? row->tokens / seconds : NAN, 1);
-  add_number(columns, "tmacs", macs / seconds / 1e12, 3);
+  add_number(columns, "tokens_per_second", is_step(row) ? row->tokens / seconds : NAN, SIGNIFICANT);
+  add_number(columns, "tmacs", macs / seconds / 1e12, SIGNIFICANT);
   add_number(columns, "clock_mhz", row->of->clock_mhz, 3);
   add_needs(columns, plan, row);
   add_chips(columns, plan, row);
