@@ -269,6 +269,17 @@ def test_experts_on_chips_that_share_layers_are_a_hand_calculation():
     check_equal(int(step["sent_bytes"]), int(sent), "bytes that a chip sends")
 
 
+def test_bytes_of_a_product_of_two_activations_are_a_hand_calculation():
+    """Of each of the heads on a chip both tensors are kept, and the second one's gradient is FP32."""
+    model = HEAD + "up,64,32,1,,,,,\nscores,32,seq,2,matmul,,,,\n"
+    for heads, micro in ((2, 1), (1, 2)):
+        words = ("--tokens", str(64 * micro), "--micro-batches", str(micro), "--chips", f"1x{2 // heads}x1")
+        _, step = pair_step(*words, "--link", "1,1", model=model)
+        kept = 2 * 64 * 64 + 4 * 4 * 288 + 2 * heads * (2 * 64 * 32 + 4 * 2 * 288)
+        passing = heads * (4 * 4 * 288 + 2 * 64 * (32 + 64) + 4 * 32 * 64)
+        check_equal(int(step["chip_activation_bytes"]), kept + passing, f"{heads} heads on a chip")
+
+
 def test_bytes_of_a_chip_are_a_hand_calculation():
     """By hand: panel units of 144 bytes, two copies of each tensor."""
     tokens, micro = 32, 4

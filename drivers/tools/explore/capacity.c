@@ -6,10 +6,13 @@
 
 /** The bytes that a chip holds for one block. */
 typedef struct {
-  double copies;   ///< of W: codes and scales
-  double kept;     ///< of a micro-batch, from its forward to its backward pass: X, and its copies
-  double input;    ///< likewise if the rest is computed again
-  double passing;  ///< in the backward pass of one layer: dY, its copies, and dX
+  double copies;  ///< of W: codes and scales
+  double kept;    ///< of a micro-batch, from its forward to its backward pass: X, and its copies;
+                  ///< of a product of two activations both
+  double input;   ///< likewise if the rest is computed again
+  double
+      passing;  ///< in the backward pass of one layer: dY, its copies, dX, and of a product of two
+                ///< activations the second one's gradient, FP32
 } held_t;
 
 static double copies_of(const explore_plan_t *plan, const explore_case_t *of,
@@ -42,11 +45,15 @@ static held_t held_of(const explore_plan_t *plan, const explore_case_t *of, int 
                  w = copies_of(plan, of, layer, UFP4_ROLE_W), x = x_bytes(plan, of, layer),
                  width = (double)explore_cin(of, layer) + (double)explore_cout(of, layer);
     const int is_linear = layer->kind == EXPLORE_LINEAR;
+    const double second = is_linear ? 0
+                                    : (double)explore_layer_count(of, layer) *
+                                          (double)explore_cin(of, layer) *
+                                          (double)explore_cout(of, layer);
     held.copies += is_linear ? w : 0;
-    held.kept += x + copies_of(plan, of, layer, UFP4_ROLE_X) + (is_linear ? 0 : w);
+    held.kept += x + copies_of(plan, of, layer, UFP4_ROLE_X) + (is_linear ? 0 : w) + bytes * second;
     if (held.input == 0) held.input = x;
-    held.passing =
-        fmax(held.passing, copies_of(plan, of, layer, UFP4_ROLE_DY) + bytes * rows * width);
+    held.passing = fmax(
+        held.passing, copies_of(plan, of, layer, UFP4_ROLE_DY) + bytes * rows * width + 4 * second);
   }
   return held;
 }
