@@ -360,6 +360,8 @@ def test_bad_shapes_are_refused():
         ("name,cin,cout,count,group\nfc,8,8,1\n", "line 2: a column is missing"),
         ("name,cin,cout,count,group\nfc,8,8,1,0\n", "line 2: group is '0'"),
         ("name,cin,cout,count,repeat\nfc,8,8,1,x\n", "line 2: repeat is 'x'"),
+        ("name,cin,cout,count,repeat\nfc,8,8,1000000,101\n", "line 2: count times repeat are more than 100000000"),
+        ("name,cin,cout,count,kind,group\nfc,8,8,1,matmul,300\n", "X of fc has 1228800 rows: a tensor has at most 10"),
         ("name,cin,cout,count,kind\nfc,8,8,1,conv\n", "line 2: kind is linear, matmul, bf16 or host"),
         ("name,cin,cout,count,tokens\nfc,8,8,1,3/2\n", "line 2: tokens are more than all"),
         ("name,cin,cout,count,tokens\nfc,8,8,1,1/0\n", "line 2: tokens is '0'"),

@@ -68,6 +68,7 @@ enum { NAME, CIN, COUT, COUNT, KIND, TOKENS, REPEAT, GROUP, SHARE, FIELDS };
 static const char *const columns[FIELDS] = {"name",   "cin",    "cout",  "count", "kind",
                                             "tokens", "repeat", "group", "share"};
 static const char *const kinds[] = {"linear", "matmul", "bf16", "host"};
+enum { MOST_LAYERS = 100000000 };  // times blocks and micro-batches they are counts, too
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static int read_width(const csv_t *csv, const char *text, const char *column, int64_t *width) {
@@ -120,6 +121,8 @@ static int read_fields(const csv_t *csv, char *const fields[FIELDS], explore_lay
   if (end == CLI_GO_ON && *fields[GROUP])
     end = read_size(csv, fields[GROUP], "group", 1000000, &layer->group);
   layer->count *= repeat;
+  if (end == CLI_GO_ON && layer->count > MOST_LAYERS)
+    end = fail_line(csv, "count times repeat are more than 100000000");
   if (layer->kind == EXPLORE_MATMUL) layer->share = EXPLORE_HEADS;
   layer->parts = layer->count;
   return end == CLI_GO_ON && *fields[SHARE] ? read_share(csv, fields[SHARE], layer) : end;

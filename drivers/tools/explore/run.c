@@ -401,6 +401,18 @@ static int run_serial(const explore_plan_t *plan, explore_case_t *of, explore_ro
   return end == CLI_GO_ON ? closed : end;
 }
 
+// Tokens of all replicas whose experts a chip has, or of heads that share one, can be more.
+static void check_rows(const explore_plan_t *plan, explore_case_t *one) {
+  for (int i = 0; i < plan->model.layer_count; i++) {
+    const explore_layer_t *layer = &plan->model.layers[i];
+    const int64_t rows = explore_layer_tokens(one, layer);
+    if (rows <= UFP4_MAX_DIM) continue;
+    snprintf(one->reason, sizeof one->reason, "X of %s has %lld rows: a tensor has at most %d",
+             layer->name, (long long)rows, UFP4_MAX_DIM);
+    return;
+  }
+}
+
 // Device memory begins at 2 GiB, and the driver takes a little of it.
 static void check_memory(const explore_plan_t *plan, explore_case_t *one) {
   const uint64_t bytes = plan->serial ? serial_bytes(plan, one) : explore_overlap_bytes(plan, one);
@@ -431,6 +443,7 @@ static int add_reason(const explore_case_t *one, explore_rows_t *rows) {
 
 int explore_run(const explore_plan_t *plan, explore_case_t *one, explore_rows_t *rows) {
   const int before = rows->count;
+  if (one->reason[0] == '\0') check_rows(plan, one);
   if (one->reason[0] == '\0') check_memory(plan, one);
   if (one->reason[0] != '\0') return add_reason(one, rows);
   const int end = plan->serial ? run_serial(plan, one, rows) : explore_run_overlap(plan, one, rows);
