@@ -156,11 +156,13 @@ static ufp4_status_t run_quantize(int n, ufp4_dtype_t dtype, ufp4_quantize_t how
                                   int64_t cols, const engine_t *engine, char name[64],
                                   uint64_t *hash) {
   const int data = n % DATA_COUNT, narrow = dtype == UFP4_DTYPE_BF16;
-  snprintf(name, 64, "quantize_%s_%s_%s_%s_%s_%s_%s_%lldx%lld%s", elem_names[how.elem],
+  char words[64] = "";  // whole when a signal looks at the name, which snprintf empties first
+  snprintf(words, sizeof words, "quantize_%s_%s_%s_%s_%s_%s_%s_%lldx%lld%s", elem_names[how.elem],
            scale_names[how.scale], layout_names[how.layout], rht_names[how.rht],
            round_names[how.round], scale_round_names[how.scale_round],
            how.axis == UFP4_AXIS_ROW ? "row" : "col", (long long)rows, (long long)cols,
            narrow ? "_bf16" : "");
+  memcpy(name, words, sizeof words);
   uint32_t *values = tensor(data, (uint64_t)n, rows * cols);
   if (values == NULL) return UFP4_ERROR_MEMORY;
   if (narrow) make_bf16(values, rows * cols);
@@ -357,10 +359,12 @@ static ufp4_status_t multiply(const gemm_case_t *c, const engine_t *engine,
 static ufp4_status_t run_gemm(int n, const engine_t *engine, char name[64], uint64_t *hash) {
   const gemm_case_t *c = &gemm_cases[n / CHOICES];
   const ufp4_cuda_choice_t *choice = &choices[n % CHOICES];
-  snprintf(name, 64, "gemm_%s_%s_%s_%s_%lldx%lldx%lld_tile%d_%s%s", contract_names[c->contract],
-           scale_names[c->scale], elem_names[c->a], elem_names[c->b], (long long)c->m,
-           (long long)c->n, (long long)c->k, choice->tile,
+  char words[64] = "";  // whole when a signal looks at the name, which snprintf empties first
+  snprintf(words, sizeof words, "gemm_%s_%s_%s_%s_%lldx%lldx%lld_tile%d_%s%s",
+           contract_names[c->contract], scale_names[c->scale], elem_names[c->a], elem_names[c->b],
+           (long long)c->m, (long long)c->n, (long long)c->k, choice->tile,
            choice->product == UFP4_CUDA_PRODUCT_BF16 ? "bf16" : "int8", d_names[c->d]);
+  memcpy(name, words, sizeof words);
   ufp4_operand_t a = {0}, b = {0};
   ufp4_status_t status = make_operand(c, 0, 2u * (unsigned)n / CHOICES, &a);
   if (status == UFP4_OK) status = make_operand(c, 1, 1001, &b);
