@@ -103,7 +103,7 @@ TEST(rejects_bad_calls_of_the_quantizer) {
   refuses(asked, UFP4_ERROR_ARGUMENT, "there is no tensor");
   asked->count = 3;
   refuses(asked, UFP4_ERROR_ARGUMENT, "there are 1 or 2");
-  asked->how[1].elem = asked->out[1].elem = (ufp4_elem_t)3;
+  asked->how[1].elem = asked->out[1].elem = (ufp4_elem_t)UFP4_ELEM_KINDS;
   refuses(asked, UFP4_ERROR_ARGUMENT, "element");
   asked->how[0].round = (ufp4_round_t)2;
   refuses(asked, UFP4_ERROR_ARGUMENT, "rounding 2");

@@ -65,7 +65,7 @@ def test_rejects_words_that_are_unknown():
 def test_rejects_words_that_are_no_text():
     q = ufp4.quantize(X, elem="e2m1")
     for value in (b"e2m1", 0, ["e2m1"], X):
-        refused("elem must be a text, one of e2m1, e1m2, int4, not ", kind=TypeError, elem=value)
+        refused("elem must be a text, one of e2m1, e1m2, int4, mixed, not ", kind=TypeError, elem=value)
     raises(TypeError, "to must be a text", ufp4.cast, X, None)
     raises(TypeError, "out must be a text", ufp4.gemm, q, q, out=X)
     raises(TypeError, "key must be 4 integers, not int", ufp4.random, key=7)

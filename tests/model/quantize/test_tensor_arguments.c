@@ -74,7 +74,7 @@ TEST(rejects_words_that_are_unknown) {
       {"dtype", {SET(in.dtype, UFP4_DTYPE_I64)}},
       {"dtype", {SET(in.dtype, UFP4_DTYPE_COUNT)}},
       {"dtype", {SET(in.dtype, 99)}},
-      {"elem", {SET(how.elem, UFP4_ELEM_COUNT)}},
+      {"elem", {SET(how.elem, UFP4_ELEM_KINDS)}},
       {"scale", {SET(how.scale, UFP4_SCALE_COUNT)}},
       {"axis", {SET(how.axis, 2)}},
       {"rht", {SET(how.rht, UFP4_RHT_COUNT)}},
@@ -94,7 +94,7 @@ TEST(rejects_words_that_are_unknown) {
     (i < 10 ? check_refused : check_quantize)(i, &call.in, &call.how, rows[i].what);
   }
   ufp4_operand_t out;
-  check_bits(0, (uint64_t)ufp4_operand_create((ufp4_elem_t)UFP4_ELEM_COUNT, 1, 1, &out),
+  check_bits(0, (uint64_t)ufp4_operand_create((ufp4_elem_t)UFP4_ELEM_KINDS, 1, 1, &out),
              UFP4_ERROR_ARGUMENT, "create");
 }
 
@@ -133,7 +133,7 @@ TEST(rejects_dequantizing_without_operand_or_room) {
   hollow.scales = NULL;
   check_dequantize_refused(3, &hollow, 5, plain, 5);
   hollow = in;
-  hollow.elem = (ufp4_elem_t)UFP4_ELEM_COUNT;
+  hollow.elem = (ufp4_elem_t)UFP4_ELEM_KINDS;
   check_dequantize_refused(4, &hollow, 5, plain, 5);
   ufp4_operand_free(&in);
 }
