@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of the documentation: registers, descriptors, configurations and element formats."""
+
+import common
+import systemrdl
+
+CONFIGURATION_COLUMNS = [
+    ["rows, cols", "the array, in PEs"],
+    ["tile_rows, tile_cols", "the macro-tile, in units of the array"],
+    ["chunk", "k blocks in an operand chunk"],
+    ["bus_bytes", "bytes of the data bus"],
+    ["contract", "how the PEs accumulate"],
+    ["formats", "what they multiply"],
+    ["lanes", "elements they multiply a cycle"],
+    ["quant", "numbers that the QUANT engine takes a cycle; 0: there is none"],
+    ["simulated", "the target whose form of the arithmetic is simulated"],
+]
+
+
+def table(head, rows):
+    return (
+        ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+        + ["| " + " | ".join(str(c) for c in r) + " |" for r in rows]
+        + [""]
+    )
+
+
+def combinations_table(rows, keys):
+    cell = lambda v: ", ".join(map(str, v)) if isinstance(v, list) else v
+    return table([k.replace("_", " ") for k in keys], [[cell(r[k]) for k in keys] for r in rows])
+
+
+def register_cell(r):
+    """The same for a cell of a table: a field in each line."""
+    return "<br>".join(
+        [r["doc"]]
+        + [
+            f"`{n}` [{msb}:{lsb}]: {doc}" if msb > lsb else f"`{n}` [{lsb}]: {doc}"
+            for n, msb, lsb, doc in r.get("fields", [])
+        ]
+    )
+
+
+def reset_text(spec, r):
+    value = systemrdl.reset_value(spec, r)
+    return "-" if value is None else f"0x{value:08X}" if value > 9 else value
+
+
+def registers(spec, note):
+    out = [
+        f"<!-- {note} -->",
+        "# Registers, descriptors, counters, configurations",
+        "",
+        "## Registers",
+        "",
+        "AXI4-Lite, 32 bits wide.",
+        "Any other offset, and any bit that is in no field, reads as zero and ignores writes.",
+        "Strobes hold byte by byte; a write without any does nothing.",
+        "`reset` is the value after reset, `-` where the core's parameters decide; counters and slots then read as 0.",
+        "Access is ro (read only), wo (write only), rw (both) or w1c (write 1 to clear).",
+        "",
+    ]
+    out += table(
+        ["offset", "name", "access", "reset", "meaning"],
+        [
+            [f"0x{r['offset']:03X}", r["name"], r["access"], reset_text(spec, r), register_cell(r)]
+            for r in spec["register"]
+        ],
+    )
+    window = spec["register_window"]
+    out += [
+        "## Performance counters",
+        "",
+        f"64 bits each, at 0x{window['counter_base']:X} + 8 x index, low word first, as of the last snapshot.",
+        "",
+    ]
+    out += table(["index", "name", "meaning"], [[i, c["name"], c["doc"]] for i, c in enumerate(spec["counter"])])
+    out += [
+        "## Exponent slots",
+        "",
+        f"Slot i is at 0x{window['slot_base']:X} + 4i: t in bits 15..0, bit 16 set once it was written.",
+        "Slots are read-only.",
+        "",
+    ]
+    for name, d in spec["descriptor"].items():
+        out += [f"## Descriptor: {name}", "", d["doc"].replace(". ", ".\n"), ""]
+        out += table(
+            ["byte", "bits", "field", "meaning"],
+            [
+                [o, 8 * s, n or "reserved", t]
+                for o, s, n, t in common.layout(
+                    d["fields"], 8 if name == "header" else spec["limit"]["descriptor_bytes"]
+                )
+            ],
+        )
+    out += ["Copy mode bits:", ""] + table(
+        ["bit", "name", "meaning"], [[b["bit"], b["name"], b["doc"]] for b in spec["mode_bit"]]
+    )
+    out += ["Mode bits of D:", ""] + table(
+        ["bit", "name", "meaning"], [[b["bit"], b["name"], b["doc"]] for b in spec["d_mode_bit"]]
+    )
+    out += ["## Completion", "", spec["completion"]["doc"], ""]
+    out += table(
+        ["byte", "bits", "field", "meaning"],
+        [
+            [o, 8 * s, n or "reserved", t]
+            for o, s, n, t in common.layout(spec["completion"]["fields"], spec["limit"]["completion_bytes"])
+        ],
+    )
+    out += ["Flags:", ""] + table(["bit", "name", "meaning"], [[f["bit"], f["name"], f["doc"]] for f in spec["flag"]])
+    for name, doc, values in common.enums(spec):
+        meaning = spec["enum"].get(name, {}).get("meaning")
+        values = [(v, n, m) for (v, n, _), m in zip(values, meaning, strict=True)] if meaning else values
+        told = any(t for _, _, t in values)
+        out += [f"## Values of {name}", "", f"{doc}.", ""]
+        out += (
+            table(["value", "name", "meaning"], [[n, v, t] for v, n, t in values])
+            if told
+            else table(["value", "name"], [[n, v] for v, n, _ in values])
+        )
+    out += ["## Limits", ""] + table(
+        ["name", "value"], [[k, f"0x{v:X}" if "mask" in k else v] for k, v in spec["limit"].items()]
+    )
+    keys = list(spec["configuration"][0])
+    out += ["## Configurations", ""] + table(["column", "meaning"], CONFIGURATION_COLUMNS)
+    out += table(keys, [[c[k] for k in keys] for c in spec["configuration"]])
+    return "\n".join(out)
+
+
+def formats(spec, note):
+    out = [
+        f"<!-- {note} -->",
+        "# Element formats",
+        "",
+        "    value = quanta x 2^-frac",
+        "",
+        "Codes 8..15 of a sign-magnitude format are the negatives of 0..7 (8 is -0).",
+        "",
+    ]
+    rows = []
+    for code in range(16):
+        row = [code, f"{code:04b}"]
+        for f in spec["format"]:
+            q = common.all_quanta(f)[code]
+            text = f"{q / 2 ** f['frac']:g}"
+            row += [q, "-0" if f["coding"] == "sign_magnitude" and code == 8 else text]
+        rows.append(row)
+    head = ["code", "bits"]
+    for f in spec["format"]:
+        head += [f"{f['name'].upper()} quanta", "value"]
+    out += table(head, rows)
+    out += table(
+        ["format", "frac", "coding", "qmax"],
+        [
+            [f["name"].upper(), f["frac"], f["coding"].replace("_", " "), f"{max(f['quanta']) / 2 ** f['frac']:g}"]
+            for f in spec["format"]
+        ],
+    )
+    mixed, grids = spec["mixed"], common.mixed_grids(spec)
+    out += [
+        "Elements mixed have one of two grids in each block, and bit 7 of the block's scale byte says which.",
+        "Both are sign magnitude, and their quanta are of the same size, so no sum changes its unit.",
+        "",
+    ]
+    out += table(
+        ["mixed, bit 7", "frac", "quanta of codes 0..7", "largest value"],
+        [
+            [bit, mixed["frac"], " ".join(map(str, g["quanta"])), f"{max(g['quanta']) / 2 ** mixed['frac']:g}"]
+            for bit, g in enumerate(grids)
+        ],
+    )
+    out += [
+        "## What goes together",
+        "",
+        "What stands in no row is illegal everywhere: a usage error, exit status 2.",
+        "What stands in a row that does not name the backend's class is legal, but not there: exit status 3.",
+        "Of the class core are "
+        + ", ".join(b for b, c in spec["backend"].items() if c == "core")
+        + " and ports of one's own.",
+        "Elements are rounded to nearest even or stochastically in every row.",
+        "",
+        "### Quantizing",
+        "",
+        "Without a block of one's own a scale belongs to "
+        + ", ".join(
+            f"{block} elements ({name})"
+            for name, block in zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"])
+        )
+        + ", or to as many columns of 16 rows (layout 2d).",
+        (
+            "Blocks of other sizes, and transforms of 32 and 64 points (rht size), go with the contract exact alone, "
+            "and are software only: no core has them."
+        ),
+        "On a core, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0 without a transform.",
+        "For the other rows that name core the host quantizes, with the same bits, and the core multiplies.",
+        "",
+    ]
+    out += combinations_table(spec["quantize_combination"], common.QUANTIZE_KEYS)
+    out += [
+        "### GEMM",
+        "",
+        "Both operands have the same scale format; their elements may differ.",
+        "With the contract nv a core does not add C; the model begins with it.",
+        "",
+    ]
+    out += combinations_table(spec["gemm_combination"], common.GEMM_KEYS)
+    return "\n".join(out)
