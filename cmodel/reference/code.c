@@ -204,7 +204,7 @@ uint32_t reference_scale_of(reference_real_t amax, const reference_quantize_t *h
   }
 }
 
-// --- 4/6: the scale of a tile for codes up to 6 or up to 4 --------------------------------------
+// --- The error by which a tile with two levels chooses ------------------------------------------
 
 uint32_t reference_add_square(uint32_t e, reference_elem_t grid, reference_real_t x, uint8_t code,
                               uint8_t scale, const reference_level_t *level) {

@@ -65,7 +65,9 @@ TEST(bound_of_known_shapes) {
   for (int i = 0; i < 7; i++) {
     const bounds_gemm_t gemm = {
         .m = table[i].m, .n = table[i].n, .k = table[i].k, .d_bytes = table[i].d_bytes};
-    double got = bounds_percent(table[i].core, (bounds_memory_t){.bytes = table[i].bytes}, &gemm);
+    const bounds_memory_t memory = {.bytes = table[i].bytes};
+    const bounds_t bounds = bounds_of(table[i].core, memory, &gemm);
+    double got = bounds_percent(table[i].core, &bounds, &gemm);
     check_that(i, fabs(got - table[i].percent) < 1e-9, "%.9f %%, want %.9f %%", got,
                table[i].percent);
   }
@@ -113,7 +115,8 @@ TEST(bound_is_never_over_100) {
                                 .k = 1 + check_below(&random, 700),
                                 .d_bytes = 4};
     const bounds_memory_t memory = {.bytes = 1 + check_below(&random, 200)};
-    double got = bounds_percent(&cores[i % 2], memory, &gemm);
+    const bounds_t bounds = bounds_of(&cores[i % 2], memory, &gemm);
+    double got = bounds_percent(&cores[i % 2], &bounds, &gemm);
     check_that(i, got > 0 && got <= 100.0, "%.9f %%", got);
   }
 }

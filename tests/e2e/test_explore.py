@@ -5,10 +5,9 @@ import csv
 import json
 import os
 import pathlib
-import shlex
 
 import bench
-from bench import check, check_equal, passes, rejects, run, slow
+from bench import check, check_equal, passes, rejects, slow
 from explorations import KINDS, NEEDS, explore, shapes, total
 
 
@@ -190,24 +189,6 @@ def test_what_was_asked_is_printed():
     check("it needs contract fp32, and small has exact" in lines and "reason" in lines, lines)
 
 
-def test_a_bandwidth_above_the_bus_is_told():
-    rows = explore("--config", "small,default", "--mem-bandwidth", "0,9,63,65", "--tokens", "16", "--serial")
-    told = {(r["config"], r["mem_bandwidth"]): (bool(r["cycles"]), r["reason"]) for r in rows}
-    above = "mem-bandwidth {} is above the bus, which carries {} bytes a cycle"
-    check_equal(
-        told,
-        {
-            ("small", "0"): (True, ""),
-            ("small", "9"): (True, above.format(9, 8)),
-            ("small", "63"): (True, above.format(63, 8)),
-            ("small", "65"): (True, above.format(65, 8)),
-            **{("default", n): (True, "") for n in ("0", "9", "63")},
-            ("default", "65"): (True, above.format(65, 64)),
-        },
-        "reasons",
-    )
-
-
 @slow
 def test_side_by_side_is_faster():
     shape = shapes("name,cin,cout,count\nfc1,256,256,1\nfc2,256,256,1\n")
@@ -332,18 +313,6 @@ def test_passes_of_the_host_are_for_serial_alone():
         2, "the host multiplies passes in BF16: --serial counts the others", "explore", shapes(), "-o", "out", *options
     )
     check("wgrad" not in {r["pass"] for r in explore(*options, "--serial")}, "WGRAD is there")
-
-
-def test_commands_are_quoted():
-    passes("explore", shapes(), "--config", "small", "--tokens", "4", "-o", "it's 1")
-    command = json.loads(pathlib.Path("it's 1/explore.json").read_text())["command"]
-    check_equal(
-        shlex.split(command),
-        ["ufp4", "explore", "s.csv", "--config", "small", "--tokens", "4", "-o", "it's 1"],
-        "the command",
-    )
-    told = run("explore", "s.csv", "--config", "small", "--tokens", "4", "-o", "it's 1").err
-    check_equal(shlex.split(told.split("-m ufp4.report ")[1]), ["it's 1/explore.json"], "how to draw it")
 
 
 def test_bad_shapes_are_refused():

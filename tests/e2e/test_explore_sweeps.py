@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import time
 import zlib
 
 import bench
-from bench import check, check_equal, passes, rejects, slow
+from bench import check, check_equal, passes, rejects, run, slow
 from explorations import FILES, explore, shapes
 
 
@@ -90,6 +91,36 @@ def test_an_interrupted_run_says_how_to_go_on():
     )
     check(out.endswith("\n"), f"it ends amid a line: {out[-80:]!r}")
     passes(*words, "--resume")
+
+
+def test_a_bandwidth_above_the_bus_is_told():
+    rows = explore("--config", "small,default", "--mem-bandwidth", "0,9,63,65", "--tokens", "16", "--serial")
+    told = {(r["config"], r["mem_bandwidth"]): (bool(r["cycles"]), r["reason"]) for r in rows}
+    above = "mem-bandwidth {} is above the bus, which carries {} bytes a cycle"
+    check_equal(
+        told,
+        {
+            ("small", "0"): (True, ""),
+            ("small", "9"): (True, above.format(9, 8)),
+            ("small", "63"): (True, above.format(63, 8)),
+            ("small", "65"): (True, above.format(65, 8)),
+            **{("default", n): (True, "") for n in ("0", "9", "63")},
+            ("default", "65"): (True, above.format(65, 64)),
+        },
+        "reasons",
+    )
+
+
+def test_commands_are_quoted():
+    passes("explore", shapes(), "--config", "small", "--tokens", "4", "-o", "it's 1")
+    command = json.loads(pathlib.Path("it's 1/explore.json").read_text())["command"]
+    check_equal(
+        shlex.split(command),
+        ["ufp4", "explore", "s.csv", "--config", "small", "--tokens", "4", "-o", "it's 1"],
+        "the command",
+    )
+    told = run("explore", "s.csv", "--config", "small", "--tokens", "4", "-o", "it's 1").err
+    check_equal(shlex.split(told.split("-m ufp4.report ")[1]), ["it's 1/explore.json"], "how to draw it")
 
 
 @slow

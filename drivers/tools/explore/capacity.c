@@ -6,13 +6,12 @@
 
 /** The bytes that a chip holds for one block. */
 typedef struct {
-  double copies;  ///< of W: codes and scales
-  double kept;    ///< of a micro-batch, from its forward to its backward pass: X, and its copies;
-                  ///< of a product of two activations both
-  double input;   ///< likewise if the rest is computed again
-  double
-      passing;  ///< in the backward pass of one layer: dY, its copies, dX, and of a product of two
-                ///< activations the second one's gradient, FP32
+  double copies;   ///< of W: codes and scales
+  double kept;     ///< of a micro-batch, from its forward to its backward pass: X, its copies, and
+                   ///< the second one of two activations
+  double input;    ///< likewise if the rest is computed again
+  double passing;  ///< in the backward pass of one layer: dY, its copies, dX, and the gradient of
+                   ///< a second activation, FP32
 } held_t;
 
 static double copies_of(const explore_plan_t *plan, const explore_case_t *of,

@@ -289,10 +289,8 @@ const char *bounds_by(const bounds_t *bounds) {
   return bounds->load >= bounds->output ? "load" : "output";
 }
 
-double bounds_percent(const ufp4_configuration_t *core, bounds_memory_t memory,
+double bounds_percent(const ufp4_configuration_t *core, const bounds_t *bounds,
                       const bounds_gemm_t *gemm) {
-  const bounds_t bounds = bounds_of(core, memory, gemm);
   const double peak = (double)core->lanes * core->rows * core->cols;
-  return 100.0 * (double)gemm->m * (double)gemm->n * (double)gemm->k /
-         (peak * bounds_most(&bounds));
+  return 100.0 * (double)gemm->m * (double)gemm->n * (double)gemm->k / (peak * bounds_most(bounds));
 }

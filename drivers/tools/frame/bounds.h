@@ -17,10 +17,9 @@ typedef struct {
 
 /** Cycles, but for operand_bytes. */
 typedef struct {
-  double
-      compute;    ///< each macro-tile's sub-tiles times ceil(k / 16), with nv's padding to 4 blocks
-  double load;    ///< operands enter the array load_rows() rows a cycle; earlier sums and C come
-                  ///< through the same port, a read of the drain's a cycle
+  double compute;  ///< sub-tiles of each macro-tile times ceil(k / 16), with nv's padding to 4
+  double load;     ///< operands enter the array load_rows() rows a cycle; earlier sums and C come
+                   ///< through the same port, a read of the drain's a cycle
   double output;  ///< sums leave it drain_reads() reads a row, each with its slots of the epilogue,
                   ///< and no row of them before what is added to it has come
   double array;   ///< these three, where one macro-tile waits for the other: its load is two chunks
@@ -46,7 +45,7 @@ double bounds_most(const bounds_t *bounds);
  * macro-tiles wait for each other, the one of the array's that has most to do. */
 const char *bounds_by(const bounds_t *bounds);
 /** 100 m n k / (MACs a cycle * bounds_most()). */
-double bounds_percent(const ufp4_configuration_t *core, bounds_memory_t memory,
+double bounds_percent(const ufp4_configuration_t *core, const bounds_t *bounds,
                       const bounds_gemm_t *gemm);
 
 #endif

@@ -44,7 +44,7 @@ report_case_t report_case_make(const char *pass, const char *format, const ufp4_
   bounds_gemm_t gemm = *how;
   gemm.m = stats->m, gemm.n = stats->n, gemm.k = stats->k;
   const bounds_t bounds = bounds_of(core, memory, &gemm);
-  line.bound_percent = bounds_percent(core, memory, &gemm);
+  line.bound_percent = bounds_percent(core, &bounds, &gemm);
   line.bound_by = bounds_by(&bounds);
   line.stall_percent = percent(stalls, line.cycles);
   return line;
