@@ -67,6 +67,16 @@ def test_e1m2_and_int4_are_one_grid():
             )
 
 
+def test_mixed_is_the_better_of_both_grids():
+    report = tables("--rows", 64, "--cols", 512, "--scale", "e4m3")
+    for data in ("gaussian", "outliers"):
+        for rht in ("off", "on"):
+            mixed, *both = (line(report, data, elem, "e4m3", rht) for elem in ("mixed", "e2m1", "e1m2"))
+            check(mixed["sqnr_db"] > max(l["sqnr_db"] for l in both), f"{mixed}, {both}")
+            check(0 < mixed["uniform"] < 1 and mixed["bucket_ratio"] is None, f"{mixed}")
+            check(all(l["uniform"] is None for l in both), f"{both}")
+
+
 # 16 elements on the grid and one block scale of 1: no error at all. All of 15 values but one, each as often.
 def test_a_tensor_without_error():
     values = [float(v) for v in range(-7, 8)] + [7.0]
@@ -92,7 +102,8 @@ def test_bf16_and_poisoned_blocks():
     result = passes("bias", "X.npy", "--bf16", "--json")
     check("1 of 4 blocks" in result.err, str(result))
     for l in json.loads(result.out)["tensors"]:
-        check(all(l[k] is not None for k in ("bias_percent", "kept", "sqnr_db", "bucket_ratio")), f"a sum is NaN: {l}")
+        keys = ("bias_percent", "kept", "sqnr_db", "uniform" if l["format"] == "mixed" else "bucket_ratio")
+        check(all(l[k] is not None for k in keys), f"a sum is NaN: {l}")
 
 
 def test_draws():
@@ -103,8 +114,8 @@ def test_draws():
     check_equal(root.tag, "{http://www.w3.org/2000/svg}svg", "root")
     styles = [path.get("style") or "" for path in root.iter("{http://www.w3.org/2000/svg}path")]
     check_equal(
-        [sum(style.startswith(f"fill: {color}") for style in styles) for color in ("#d95f02", "#1b9e77")],
-        [8, 8],
+        [sum(style.startswith(f"fill: {color}") for style in styles) for color in ("#d95f02", "#1b9e77", "#7570b3")],
+        [8, 8, 4],
         "bars of data, scale and RHT, of each grid",
     )
     texts = {t.text for t in root.iter("{http://www.w3.org/2000/svg}text")}
@@ -187,7 +198,7 @@ def test_large_numbers_do_not_overflow():
     bench.write_npy("Y.npy", [[bench.to_f32(v * 2.0**125) for v in row] for row in rows])
     small, large = tables("X.npy"), tables("Y.npy")
     for l, other in zip(small["tensors"], large["tensors"]):
-        for key in ("bias_percent", "kept", "sqnr_db", "bucket_ratio"):
+        for key in ("bias_percent", "kept", "sqnr_db", "uniform" if l["format"] == "mixed" else "bucket_ratio"):
             check(abs(l[key] - other[key]) < 1e-4, f"{key}: {l} and {other}")
 
 

@@ -86,6 +86,26 @@ def test_training_page_has_the_same_numbers():
         )
 
 
+def test_a_grid_for_each_block_has_a_table_of_its_own():
+    name = next(name for name in TRAININGS if "forward" in fixture(name)[0])
+    measured, want = fixture(name)
+    for i, line in enumerate(measured["forward"]["operands"]):
+        line["sqnr_db"].update(mixed=21.25 + i, mixed_rht=22.5)
+        line["alpha"].update(mixed=0.9875, mixed_rht=None)
+        line["uniform"] = {"mixed": 0.375, "mixed_rht": 0.625}
+    lines = _train.text(measured).split("\n")
+    added = [line for line in lines if line not in want["text"].split("\n")]
+    operands = measured["forward"]["operands"]
+    check_equal(len(added), 2 + len(operands), f"lines: {added}")
+    check_equal(added[2].split()[4:], "21.25 22.50 +1.25 0.9875 nan 0.38 0.62".split(), added[2])
+    check_equal(_train.summary(measured)["forward"]["operands"][1]["rht_gain_db_mixed"], 0.25, "gain")
+    nearest = [line for line in operands if line["round"] == "rne"]
+    page = cells(_train_page.html(measured, training_losses(name)))
+    own = page[page.index("uniform blocks") : page.index("uniform blocks") + 10 + 9]
+    check_equal(own[-6:], ["21.25", "22.50", "0.9875", "\N{EN DASH}", "0.38", "0.62"], f"cells: {own}")
+    check_equal(len(page) - len(want["cells"]), 6 + 9 + 9 * len(nearest), "cells")
+
+
 def test_unfinished_trainings_say_how_far_they_are():
     """What pretrain.py leaves beside train's keys; and curves of runs that are not equally far."""
     measured, _ = fixture("single")

@@ -11,7 +11,7 @@
 
 typedef struct {
   double magnitude, shrink, dot, signal, noise;
-  int64_t count[16], groups, groups_out;
+  int64_t count[16], groups, groups_out, uniform;
 } sums_t;
 
 // Of the tensor, or with @p axis COL of the transposed one; beyond its end 0.
@@ -85,8 +85,8 @@ static void put_shares(const int64_t count[16], ufp4_elem_t elem,
   }
 }
 
-static double bucket_ratio(const double share[UFP4_ROUNDING_VALUES]) {
-  double entropy = 0;
+static double bucket_ratio(const double share[UFP4_ROUNDING_VALUES], ufp4_elem_t elem) {
+  double entropy = elem == UFP4_ELEM_MIXED ? NAN : 0;
   for (int i = 0; i < UFP4_ROUNDING_VALUES; i++) {
     if (share[i] > 0) entropy -= share[i] * log(share[i]);
   }
@@ -123,6 +123,7 @@ static void measure_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
   add_group(a, scale, operand->codes + place * GROUP / 2,
             cols - first < GROUP ? (int)(cols - first) : GROUP, values[second], sums);
   sums->groups++;
+  sums->uniform += second;
 }
 
 static ufp4_rounding_t result(const sums_t *s, ufp4_elem_t elem) {
@@ -135,7 +136,9 @@ static ufp4_rounding_t result(const sums_t *s, ufp4_elem_t elem) {
       .blocks_out = s->groups_out,
   };
   put_shares(s->count, elem, out.share);
-  out.bucket_ratio = bucket_ratio(out.share);
+  out.bucket_ratio = bucket_ratio(out.share, elem);
+  out.uniform =
+      elem == UFP4_ELEM_MIXED && s->groups > 0 ? (double)s->uniform / (double)s->groups : NAN;
   return out;
 }
 

@@ -128,6 +128,7 @@ class Rounding(Structure):
         ("sqnr_db", c_double),
         ("bucket_ratio", c_double),
         ("share", c_double * 15),
+        ("uniform", c_double),
         ("blocks", c_int64),
         ("blocks_out", c_int64),
     ]

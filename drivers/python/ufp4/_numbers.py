@@ -92,8 +92,9 @@ class Bias:
 
     bias_percent: 100 sum(|Q(A)| - |A|) / sum |A|, negative is shrinkage; kept: <Q(A), A> / |A|^2; sqnr_db: 10
     log10(|A|^2 / |Q(A) - A|^2); bucket_ratio: the share of the 15 values that are in use, by entropy; share: of each
-    value from the lowest; blocks: groups of 16 that were measured; blocks_out: those that hold NaN or Inf, left out.
-    The first three are NaN where nothing but zeros was measured.
+    value from the lowest; uniform: the share of the groups of elements mixed that are on the uniform grid; blocks:
+    groups of 16 that were measured; blocks_out: those that hold NaN or Inf, left out. The first three are NaN where
+    nothing but zeros was measured; bucket_ratio is NaN of elements mixed, uniform of all others.
     """
 
     bias_percent: float
@@ -101,6 +102,7 @@ class Bias:
     sqnr_db: float
     bucket_ratio: float
     share: tuple[float, ...]
+    uniform: float
     blocks: int
     blocks_out: int
 
@@ -116,4 +118,5 @@ def bias(x: np.ndarray, **how: Any) -> Bias:
         message = c.Message()
         c.lib.quantize_check(byref(matrix), byref(options), byref(message))
         c.fail(status, message)
-    return Bias(out.bias_percent, out.kept, out.sqnr_db, out.bucket_ratio, tuple(out.share), out.blocks, out.blocks_out)
+    plain = (out.bias_percent, out.kept, out.sqnr_db, out.bucket_ratio)
+    return Bias(*plain, tuple(out.share), out.uniform, out.blocks, out.blocks_out)

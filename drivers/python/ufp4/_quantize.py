@@ -140,7 +140,10 @@ class Quantized:
 
     @property
     def float_scales(self) -> np.ndarray:
-        """The same as numbers: ml_dtypes float8_e4m3fn or float8_e8m0fnu, or float32."""
+        """The same as numbers: ml_dtypes float8_e4m3fn or float8_e8m0fnu, or float32.
+
+        Of elements mixed the sign says the grid: a block with a negative scale is uniform.
+        """
         return self.scales.view(SCALE_TYPES.get(self.scale, np.float32))
 
     def dequantize(self, *, unrotate: bool = False) -> np.ndarray:

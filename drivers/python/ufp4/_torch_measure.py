@@ -26,7 +26,7 @@ PASS_OF = {
     if (axis := axis_in_pass(role, number)) is not None
 }
 LARGEST = {"e4m3": 126, "nvfp4": 126, "e8m0": 254, "fp32": torch.finfo(torch.float32).max}  # scales as they are stored
-INT4 = _quantize.s.ELEMS.index("int4")
+INT4, MIXED = (_quantize.s.ELEMS.index(name) for name in ("int4", "mixed"))
 
 
 def _finite(value):
@@ -56,7 +56,7 @@ def _plain_scales(scale, stored):
 
 
 def _use_of_codes(elem, codes, good, block, cols):
-    """Bucket ratio and share of zeros, of the blocks whose scale is a number."""
+    """Bucket ratio, None of elements mixed, and share of zeros, of the blocks whose scale is a number."""
     codes = torch.stack([codes & 15, codes >> 4], -1).reshape(codes.shape[0], -1)[:, :cols]
     kept = codes[good.repeat_interleave(block, 1)[:, :cols]]
     counts = torch.bincount(kept.int(), minlength=16).cpu().double()
@@ -67,7 +67,8 @@ def _use_of_codes(elem, codes, good, block, cols):
     if not total:
         return None, None
     shares = counts[counts > 0] / total
-    return math.exp(-float((shares * shares.log()).sum())) / 15, float(counts[0]) / total
+    ratio = math.exp(-float((shares * shares.log()).sum())) / 15
+    return None if elem == MIXED else ratio, float(counts[0]) / total
 
 
 @torch.no_grad()

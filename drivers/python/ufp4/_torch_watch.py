@@ -58,9 +58,10 @@ class Watch:
     step, layer, pass, operand: the calls of the layer in training mode before this one, its name, "fprop", "dgrad"
     or "wgrad", and "x", "w" or "dy"; sqnr_db: 10 log10(\\|A\\|^2 / \\|Q - A\\|^2), where A is what was quantized
     and Q what the copy stands for, a transform undone; kept: <Q, A> / \\|A\\|^2; bucket_ratio: exp(entropy of the
-    codes' values) / 15; zeros: the share of codes that are 0; saturated: the share of scales that are the largest
-    of their type; tensor_exponent: t of E4M3 scales, 0 with others; tensor_scale: Sd of NVFP4, 1 with others. What
-    is no number is None, as the SQNR of a copy without error. Blocks that hold NaN or Inf are left out.
+    codes' values) / 15, None of elements mixed; zeros: the share of codes that are 0; saturated: the share of scales
+    that are the largest of their type; tensor_exponent: t of E4M3 scales, 0 with others; tensor_scale: Sd of NVFP4,
+    1 with others. What is no number is None, as the SQNR of a copy without error. Blocks that hold NaN or Inf are
+    left out.
 
     every: of the steps, from 0 on. path: a file to which each record is added at once, as a line of JSON. As text
     it is the table of each layer's last record. A layer in evaluation, one inside of a compiled graph, and experts

@@ -25,9 +25,9 @@ const cli_command_t cli_bias = {
 };
 
 enum {
-  ELEMS = 3,
+  CELLS = UFP4_ELEM_COUNT,  // mixed has no grid of its own, so no cells
   MAX_DATA = 2,
-  MAX_LINES = MAX_DATA * 2 * ELEMS * 2,
+  MAX_LINES = MAX_DATA * 2 * UFP4_ELEM_KINDS * 2,
   SCALE_BOTH = 2,
   SAMPLES = 1 << 14
 };
@@ -107,11 +107,14 @@ static ufp4_status_t measure_line(bias_t *bias, const ufp4_matrix_t *in, const l
 static ufp4_status_t measure_data(bias_t *bias, const char *name, const ufp4_matrix_t *in) {
   static const ufp4_scale_t scales[] = {UFP4_SCALE_FP32, UFP4_SCALE_E4M3};
   ufp4_status_t status = UFP4_OK;
-  for (int i = 0; i < 2 * ELEMS * 2 && status == UFP4_OK; i++) {
-    int scale = i / (2 * ELEMS);
+  for (int i = 0; i < 2 * UFP4_ELEM_KINDS * 2 && status == UFP4_OK; i++) {
+    const int scale = i / (2 * UFP4_ELEM_KINDS);
+    const line_t what = {.data = name,
+                         .elem = (ufp4_elem_t)(i / 2 % UFP4_ELEM_KINDS),
+                         .scale = scales[scale],
+                         .rht = i % 2};
     if (bias->scale != SCALE_BOTH && bias->scale != scale) continue;
-    line_t what = {
-        .data = name, .elem = (ufp4_elem_t)(i / 2 % ELEMS), .scale = scales[scale], .rht = i % 2};
+    if (what.elem == UFP4_ELEM_MIXED && what.scale == UFP4_SCALE_FP32) continue;  // has no bit 7
     status = measure_line(bias, in, &what);
   }
   return status;
@@ -157,19 +160,20 @@ static int has_cell(ufp4_elem_t elem, unsigned code) {
 
 static void print_text(const bias_t *bias) {
   printf("%% format value bias_eq2 bias_measured\n");
-  for (int e = 0; e < ELEMS; e++) {
+  for (int e = 0; e < CELLS; e++) {
     for (unsigned code = 1; has_cell((ufp4_elem_t)e, code); code++) {
       printf("  %-6s %5g %8.4f %13.4f\n", elem_names[e],
              (double)ufp4_elem_value((ufp4_elem_t)e, code), ufp4_cell_bias((ufp4_elem_t)e, code),
              ufp4_cell_bias_measured((ufp4_elem_t)e, code, SAMPLES));
     }
   }
-  printf("%% data format scale rht bias_percent kept sqnr_db rht_gain_db bucket_ratio\n");
+  printf("%% data format scale rht bias_percent kept sqnr_db rht_gain_db bucket_ratio uniform\n");
   for (int i = 0; i < bias->count; i++) {
     const line_t *l = &bias->lines[i];
-    printf("  %-8s %-6s %-5s %-3s %12.3f %6.4f %7.2f %11.2f %12.3f\n", l->data, elem_names[l->elem],
-           scale_names[l->scale], l->rht ? "on" : "off", l->measure.bias_percent, l->measure.kept,
-           l->measure.sqnr_db, l->gain_db, l->measure.bucket_ratio);
+    printf("  %-8s %-6s %-5s %-3s %12.3f %6.4f %7.2f %11.2f %12.3f %7.3f\n", l->data,
+           elem_names[l->elem], scale_names[l->scale], l->rht ? "on" : "off",
+           l->measure.bias_percent, l->measure.kept, l->measure.sqnr_db, l->gain_db,
+           l->measure.bucket_ratio, l->measure.uniform);
   }
 }
 
@@ -181,17 +185,17 @@ static json_t *cell_object(ufp4_elem_t elem, unsigned code) {
 
 static json_t *line_object(const line_t *l) {
   return json_pack(
-      "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "data", l->data, "format",
+      "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "data", l->data, "format",
       elem_names[l->elem], "scale", scale_names[l->scale], "rht", l->rht ? "on" : "off",
       "bias_percent", json_real_or_null(l->measure.bias_percent), "kept",
       json_real_or_null(l->measure.kept), "sqnr_db", json_real_or_null(l->measure.sqnr_db),
       "rht_gain_db", json_real_or_null(l->gain_db), "bucket_ratio",
-      json_real_or_null(l->measure.bucket_ratio));
+      json_real_or_null(l->measure.bucket_ratio), "uniform", json_real_or_null(l->measure.uniform));
 }
 
 static json_t *tables(const bias_t *bias) {
   json_t *cells = json_array(), *tensors = json_array();
-  for (int e = 0; e < ELEMS; e++) {
+  for (int e = 0; e < CELLS; e++) {
     const ufp4_elem_t elem = (ufp4_elem_t)e;
     for (unsigned code = 1; has_cell(elem, code); code++)
       json_array_append_new(cells, cell_object(elem, code));

@@ -29,7 +29,8 @@ static json_t *reals(const double *values, int64_t count) {
 // --- Forward ------------------------------------------------------------------------------------
 
 static json_t *ways(const double values[UFP4_FORWARD_WAYS]) {
-  static const char *const names[UFP4_FORWARD_WAYS] = {"e2m1", "e2m1_rht", "e1m2", "e1m2_rht"};
+  static const char *const names[UFP4_FORWARD_WAYS] = {"e2m1",     "e2m1_rht", "e1m2",
+                                                       "e1m2_rht", "mixed",    "mixed_rht"};
   json_t *object = json_object();
   for (int way = 0; way < UFP4_FORWARD_WAYS; way++) add_real(object, names[way], values[way]);
   return object;
@@ -44,6 +45,7 @@ static json_t *operand_object(const ufp4_forward_line_t *line) {
   add(object, "sqnr_db", ways(line->sqnr_db));
   add(object, "alpha", ways(line->kept));
   add(object, "bucket_ratio", ways(line->bucket_ratio));
+  add(object, "uniform", ways(line->uniform));
   return object;
 }
 

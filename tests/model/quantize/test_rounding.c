@@ -58,6 +58,15 @@ static void check_near(double got, double want, double tolerance, const char *wh
              how->scale, how->axis, how->rht, got, want);
 }
 
+static void check_mixed(const ufp4_operand_t *q, const ufp4_rounding_t *got,
+                        const ufp4_quantize_t *how) {
+  double uniform = 0;
+  for (int64_t i = 0; i < q->rows * q->blocks; i++) uniform += q->scales[i] >> 7;
+  check_near(got->uniform, uniform / (double)(q->rows * q->blocks), 1e-15, "uniform", how);
+  check_that(0, uniform > 0 && got->uniform < 1, "blocks are all on one grid: %g", got->uniform);
+  check_that(1, isnan(got->bucket_ratio), "bucket ratio %g of two grids", got->bucket_ratio);
+}
+
 static void check_way(const float *x, const ufp4_quantize_t *how) {
   static double a[MOST];
   static float decoded[MOST];
@@ -80,7 +89,12 @@ static void check_way(const float *x, const ufp4_quantize_t *how) {
   check_near(got.kept, dot / signal, 1e-7, "kept signal", how);
   check_near(got.sqnr_db, 10 * log10(signal / noise), 1e-5, "SQNR", how);
   check_near(got.bias_percent, 100 * shrink / size, 1e-5, "bias", how);
-  check_near(got.bucket_ratio, entropy_ratio(&q, cols), 1e-12, "bucket ratio", how);
+  if (how->elem == UFP4_ELEM_MIXED) {
+    check_mixed(&q, &got, how);
+  } else {
+    check_near(got.bucket_ratio, entropy_ratio(&q, cols), 1e-12, "bucket ratio", how);
+    check_that(0, isnan(got.uniform), "a share of uniform blocks: %g", got.uniform);
+  }
   check_near((double)got.blocks, (double)(q.rows * q.blocks), 0, "groups", how);
   ufp4_operand_free(&q);
 }
@@ -107,6 +121,7 @@ static void check_scale(ufp4_elem_t elem, ufp4_scale_t scale, ufp4_rht_t rht) {
 TEST(e4m3_scales) {
   check_scale(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, UFP4_RHT_INTEGER);
   check_scale(UFP4_ELEM_E1M2, UFP4_SCALE_E4M3, UFP4_RHT_INTEGER);
+  check_scale(UFP4_ELEM_MIXED, UFP4_SCALE_E4M3, UFP4_RHT_INTEGER);
 }
 TEST(fp32_scales) {
   check_scale(UFP4_ELEM_E1M2, UFP4_SCALE_FP32, UFP4_RHT_INTEGER);

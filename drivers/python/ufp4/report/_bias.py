@@ -5,10 +5,11 @@ import math
 
 from . import _draw
 
-# The values of each grid, which bias --json calls by the first name; INT4's lie as E1M2's.
+# The values of each grid, which bias --json calls by the first name; INT4's lie as E1M2's, and mixed has both grids.
 GRIDS = (
     ("e2m1", "E2M1", "#d95f02", (0, 0.5, 1, 1.5, 2, 3, 4, 6)),
     ("e1m2", "E1M2, INT4", "#1b9e77", (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75)),
+    ("mixed", "mixed", "#7570b3", ()),
 )
 
 
@@ -16,6 +17,8 @@ def _errors(axes, cells):
     """Of the cast over the values from 0 to qmax, both as fractions of qmax, and its mean in each cell."""
     x = [p / 1200 for p in range(1201)]
     for grid, name, color, values in GRIDS:
+        if not values:
+            continue
         qmax = values[-1]
         axes.plot(
             x,
@@ -44,10 +47,11 @@ def _signal(axes, tensors):
         own = {
             (line["data"], line["scale"], line["rht"]): line["sqnr_db"] for line in tensors if line["format"] == grid
         }
-        heights = [math.nan if own[group] is None else own[group] for group in groups]
-        axes.bar([at + 0.36 * i for at in range(len(groups))], heights, width=0.34, color=color, label=name)
+        there = [(at + 0.28 * i, own[group]) for at, group in enumerate(groups) if group in own]
+        heights = [math.nan if value is None else value for _, value in there]
+        axes.bar([at for at, _ in there], heights, width=0.26, color=color, label=name)
     axes.set_xticks(
-        [at + 0.18 for at in range(len(groups))],
+        [at + 0.28 for at in range(len(groups))],
         [f"{data}\n{scale}{', RHT' if rht == 'on' else ''}" for data, scale, rht in groups],
     )
     axes.set_title("Signal to quantization noise, dB")

@@ -7,6 +7,7 @@ from .. import stats
 
 KINDS = ("branched", "whole")
 WAYS = ("e2m1", "e2m1_rht", "e1m2", "e1m2_rht")
+MIXED = ("mixed", "mixed_rht")  # which the paper does not have, nor trainings of earlier versions
 # arXiv 2606.20381, input of linear_fc2 in FPROP.
 PAPER = {
     "matrix": "fc2",
@@ -153,7 +154,11 @@ def _runs_object(document, kind):
 
 
 def _operand_object(line):
-    more = {f"rht_gain_db_{grid}": gain(line, f"{grid}_rht", grid) for grid in ("e2m1", "e1m2")}
+    more = {
+        f"rht_gain_db_{grid}": gain(line, f"{grid}_rht", grid)
+        for grid in ("e2m1", "e1m2", "mixed")
+        if grid in line["sqnr_db"]
+    }
     paper = {"paper": {key: PAPER[key] for key in ("sqnr_db", "bucket_ratio")}} if is_of_paper(line) else {}
     return {**line, **more, **paper}
 
@@ -199,6 +204,26 @@ def _operand_line(name, line):
     )
 
 
+def has_mixed(line):
+    return MIXED[0] in line["sqnr_db"]
+
+
+def _mixed_line(line):
+    sqnr, alpha, uniform = ([real(line[key][way]) for way in MIXED] for key in ("sqnr_db", "alpha", "uniform"))
+    return (
+        f"  {line['matrix']:6} {line['tensor']:6} {line['pass']:5} {line['round']:5} {sqnr[0]:6.2f} {sqnr[1]:5.2f}"
+        f" {sqnr[1] - sqnr[0]:+5.2f}  {alpha[0]:6.4f} {alpha[1]:6.4f}   {uniform[0]:4.2f} {uniform[1]:4.2f}"
+    )
+
+
+def _mixed_lines(operands):
+    lines = [_mixed_line(line) for line in operands if has_mixed(line)]
+    if lines:
+        yield "% mixed                    SQNR in dB             alpha    uniform blocks"
+        yield "% matrix tensor pass round  plain  +rht  gain   plain   +rht   plain +rht"
+    yield from lines
+
+
 def forward_lines(document):
     forward = document["forward"]
     yield "%                         SQNR in dB                            alpha                       buckets"
@@ -207,6 +232,7 @@ def forward_lines(document):
         yield _operand_line(line["matrix"], line)
         if is_of_paper(line):
             yield _operand_line("paper", PAPER)
+    yield from _mixed_lines(forward["operands"])
     counts = [
         sum(gain(line, *pair) > 0 for line in forward["operands"])
         for pair in (("e1m2_rht", "e1m2"), ("e2m1_rht", "e2m1"), ("e1m2_rht", "e2m1"))

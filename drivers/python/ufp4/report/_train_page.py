@@ -6,7 +6,7 @@ import math
 from . import _draw
 from . import _train
 from .. import stats
-from ._train import WAYS, real
+from ._train import MIXED, WAYS, real
 
 TITLES = {"branched": "Branched runs", "whole": "Whole runs"}
 WAY_NAMES = ("E2M1", "E2M1, RHT", "E1M2", "E1M2, RHT")
@@ -150,6 +150,16 @@ def _forward(document, colors):
                 "buckets": [line["bucket_ratio"][way] for way in WAYS[2:]],
             }
             for name, line in lines
+        ],
+        "mixed": [
+            {
+                "name": name,
+                "tensor": line["tensor"],
+                "pass": line["pass"],
+                **{key: [line[key][way] for way in MIXED] for key in ("sqnr_db", "alpha", "uniform")},
+            }
+            for name, line in lines[:-1]
+            if _train.has_mixed(line)
         ],
     }
 

@@ -23,7 +23,8 @@ static const slot_t slots[SLOTS] = {{UFP4_PASS_FPROP, UFP4_ROLE_X, UFP4_ROUND_RN
                                     {UFP4_PASS_WGRAD, UFP4_ROLE_DY, UFP4_ROUND_SR},
                                     {UFP4_PASS_WGRAD, UFP4_ROLE_X, UFP4_ROUND_RNE}};
 
-static const ufp4_elem_t grids[UFP4_FORWARD_WAYS / 2] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2};
+static const ufp4_elem_t grids[UFP4_FORWARD_WAYS / 2] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2,
+                                                         UFP4_ELEM_MIXED};
 
 // What the workers share; the lock guards all that changes.
 typedef struct {
@@ -262,6 +263,7 @@ static void add_row(const ufp4_forward_row_t *row, int way, double weight,
   line->kept[way] += weight * row->rounding.kept;
   line->sqnr_db[way] += weight * row->rounding.sqnr_db;
   line->bucket_ratio[way] += weight * row->rounding.bucket_ratio;
+  line->uniform[way] += weight * row->rounding.uniform;
 }
 
 void ufp4_forward_lines(const ufp4_forward_t *forward,

@@ -32,13 +32,14 @@ typedef struct {
   ufp4_pass_t pass;
   ufp4_role_t role;
   ufp4_round_t round;  ///< RNE: of elements and scales; SR, of dY: scales rounded up, as recipes do
-  ufp4_elem_t elem;    ///< E2M1 or E1M2
+  ufp4_elem_t elem;    ///< E2M1, E1M2 or mixed
   int rht;
   ufp4_rounding_t rounding;
 } ufp4_forward_row_t;
 
-/** The two grids without and with RHT, in this order: E2M1, E2M1 with RHT, E1M2, E1M2 with RHT. */
-#define UFP4_FORWARD_WAYS 4
+/** The elements without and with RHT, in this order: E2M1, E2M1 with RHT, E1M2, E1M2 with RHT,
+ * mixed, mixed with RHT. */
+#define UFP4_FORWARD_WAYS 6
 
 /** The rows of one matrix of all blocks: means over the blocks. */
 typedef struct {
@@ -46,7 +47,9 @@ typedef struct {
   ufp4_pass_t pass;
   ufp4_role_t role;
   ufp4_round_t round;
-  double kept[UFP4_FORWARD_WAYS], sqnr_db[UFP4_FORWARD_WAYS], bucket_ratio[UFP4_FORWARD_WAYS];
+  double kept[UFP4_FORWARD_WAYS], sqnr_db[UFP4_FORWARD_WAYS];
+  double bucket_ratio[UFP4_FORWARD_WAYS];  ///< NaN of mixed
+  double uniform[UFP4_FORWARD_WAYS];       ///< NaN of others than mixed
 } ufp4_forward_line_t;
 
 /** 4 matrices, 6 operands, of which the two dY are there with both roundings. */
@@ -89,8 +92,8 @@ void ufp4_forward_lines(const ufp4_forward_t *forward,
 const char *ufp4_role_name(ufp4_role_t role);
 const char *ufp4_pass_name(ufp4_pass_t pass);
 
-/** All rows: layer,matrix,tensor,pass,grid,rht,round,alpha,sqnr_db,bucket_ratio, layer being the
- * number of the block; beside the target, then renamed. */
+/** All rows: layer,matrix,tensor,pass,grid,rht,round,alpha,sqnr_db,bucket_ratio,uniform, layer
+ * being the number of the block; beside the target, then renamed. */
 ufp4_status_t ufp4_forward_write_csv(const ufp4_forward_t *forward, const char *path,
                                      ufp4_message_t *message);
 
