@@ -18,7 +18,7 @@ from ufp4 import _torch_gpu as gpu
 from ufp4 import _torch_steps as steps
 
 STREAM = 0x4560
-RECIPES = ("ufp4", "e2m1", "e2m1-46", "nvfp4", "nvfp4-full", "mxfp4", "mxfp4-rht")
+RECIPES = ("ufp4", "ufp4-mixed", "e2m1", "e2m1-mixed", "e2m1-46", "nvfp4", "nvfp4-full", "mxfp4", "mxfp4-rht")
 
 
 def of_one_layer(name):
@@ -93,7 +93,7 @@ def test_layers_have_the_bits_of_the_cpu():
 
 def test_rounding_is_recorded_as_on_the_cpu():
     x, _, dy = tensors(40, 50, 35)
-    for recipe in ("ufp4", "e2m1", "nvfp4/rht=wgrad", "mxfp4"):
+    for recipe in ("ufp4", "ufp4-mixed", "e2m1", "nvfp4/rht=wgrad", "mxfp4"):
         layer = ut.Linear(50, 35, recipe=recipe)
         kept = []
         for place in (contextlib.nullcontext, stand_in):
@@ -119,6 +119,8 @@ def test_recipes_of_ones_own_have_the_bits_of_the_cpu():
         ("e2m1", "e4m3", "integer"),
         ("e1m2", "fp32", "none"),
         ("e2m1", "nvfp4", "bf16"),
+        ("mixed", "e4m3", "integer"),
+        ("mixed", "nvfp4", "bf16"),
         ("int4", "e8m0", "integer"),
     ):
         given.append({"elem": elem, "scale": scale, "rht": rht, "requantize": True, "round": {"dy": "sr"}})

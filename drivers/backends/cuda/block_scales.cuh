@@ -50,12 +50,13 @@ GPU int32_t nvfp4_asked(const gpu_span_t &span) {
   return -(int32_t)f32_from_scaled(span.amax, span.exponent);
 }
 
-/** @p asked: the smallest of a tensor, 0 where there is none */
-GPU nvfp4_tensor_t nvfp4_tensor(int32_t asked, bool four_six) {
+/** @p asked: the smallest of a tensor, 0 where there is none; @p top: what the largest number
+ * becomes */
+GPU nvfp4_tensor_t nvfp4_tensor(int32_t asked, float top) {
   nvfp4_tensor_t out = {1.0f, 1.0f};
   if (asked == 0) return out;
   const float amax = __int_as_float(-asked);
-  out.encode = f32_at_most((four_six ? 1536.0f : 2688.0f) / amax, __int_as_float(GPU_F32_MAX));
+  out.encode = f32_at_most(top / amax, __int_as_float(GPU_F32_MAX));
   out.decode = 1.0f / out.encode;
   return out;
 }
@@ -80,7 +81,8 @@ GPU nvfp4_scale_t nvfp4_scale(const gpu_span_t &span, const nvfp4_tensor_t &tens
   return out;
 }
 
-template <bool SR>
+/** Of E2M1, and of the uniform grid of mixed, whose unit is the same. */
+template <int GRID, bool SR>
 GPU uint64_t nvfp4_codes(const uint32_t bits[16], const nvfp4_scale_t &scale,
                          const uint32_t words[4]) {
   if (!scale.keep) return 0;
@@ -89,21 +91,21 @@ GPU uint64_t nvfp4_codes(const uint32_t bits[16], const nvfp4_scale_t &scale,
   for (int i = 0; i < 16; i++) {
     const float quanta = fabsf(__int_as_float((int)bits[i]) * scale.factor) * 2.0f;
     const float draw = SR ? draw_of(words, i) : 0.0f;
-    const unsigned code = magnitude_code<UFP4_ELEM_E2M1, SR, float>(quanta, 1.0f, draw);
-    codes |= (uint64_t)signed_code(UFP4_ELEM_E2M1, code, (int32_t)bits[i] < 0) << (4 * i);
+    const unsigned code = magnitude_code<GRID, SR, float>(quanta, 1.0f, draw);
+    codes |= (uint64_t)signed_code(GRID, code, (int32_t)bits[i] < 0) << (4 * i);
   }
   return codes;
 }
 
 /** What the codes leave, squared and added in the order of the elements, in the unit of the scales.
  */
+template <int GRID>
 GPU float nvfp4_error(const uint32_t bits[16], uint64_t codes, const nvfp4_scale_t &scale,
                       float encode) {
   float error = 0.0f;
 #pragma unroll
   for (int i = 0; i < 16; i++) {
-    const uint32_t quanta =
-        elem_decode<UFP4_ELEM_E2M1>((uint32_t)(codes >> (16 * (i / 4))) & 0xFFFFu);
+    const uint32_t quanta = elem_decode<GRID>((uint32_t)(codes >> (16 * (i / 4))) & 0xFFFFu);
     const float value = (float)(int8_t)(quanta >> (8 * (i % 4)) & 255) * 0.5f;
     const float off = value * scale.value - __int_as_float((int)bits[i]) * encode;
     error = error + off * off;

@@ -50,8 +50,9 @@ GPU constexpr bool digits_suffice(int elem) {
 GPU int digits_span_any(int elem) {
   static_assert(UFP4_ELEM_COUNT == 3 && digits_suffice(0) && digits_suffice(1) && digits_suffice(2),
                 "three digits hold every value");
+  static_assert(elem_largest(UFP4_ELEM_E2M1) == UFP4_MIXED_LARGEST, "mixed has the span of E2M1");
   constexpr int spans[UFP4_ELEM_COUNT] = {digits_span(0), digits_span(1), digits_span(2)};
-  return elem == 0 ? spans[0] : elem == 1 ? spans[1] : spans[2];
+  return elem == UFP4_ELEM_E1M2 ? spans[1] : elem == UFP4_ELEM_INT4 ? spans[2] : spans[0];
 }
 
 /** A row's unit and where its third digit is, in one word. */
@@ -159,8 +160,8 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     uint32_t digits[3];
-    digits_of_four(elem_decode_any(in.elem, (uint32_t)(entry.codes >> (16 * i)) & 0xFFFFu), weight,
-                   digits);
+    const uint32_t four = (uint32_t)(entry.codes >> (16 * i)) & 0xFFFFu;
+    digits_of_four(elem_decode_any(in.elem, entry.scale, four), weight, digits);
     first[i] = below ? digits[1] : digits[0];
     second[i] = below ? digits[2] : digits[1];
     third[i] = below ? digits[0] : digits[2];

@@ -10,6 +10,7 @@
 #include "gemm_exact.cuh"
 #include "gemm_fp32.cuh"
 #include "library.cuh"
+#include "ufp4/format.h"
 
 namespace {
 
@@ -242,13 +243,12 @@ typedef struct {
 
 gemm_places_t lay_out(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, gemm_way_t way,
                       workspace_t *workspace) {
-  const int frac[UFP4_ELEM_COUNT] = UFP4_ELEM_FRAC;
   const unpacking_t unpacking = unpacking_of(way);
   const bool digits = unpacking.chunk == DIGITS_CHUNK;
   gemm_places_t p = {};
   p.g.job = *job;
   p.g.unit = 1.0f;
-  for (int i = 0; i < frac[job->a.elem] + frac[job->b.elem]; i++) p.g.unit /= 2;
+  for (int i = 0; i < ufp4_elem_frac(job->a.elem) + ufp4_elem_frac(job->b.elem); i++) p.g.unit /= 2;
   lay_out_operand(job->a.rows, job->k, unpacking, workspace, &p.g.a);
   lay_out_operand(job->b.rows, job->k, unpacking, workspace, &p.g.b);
   const size_t first = workspace->used;

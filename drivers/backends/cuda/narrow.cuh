@@ -36,14 +36,15 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(NARROW_THREADS)
   if (row >= in.rows) return;
   const int64_t at = row / 16 * in.place.group + block * in.place.block + row % 16 * in.place.row;
   const uint64_t codes = in.codes[at];
-  const uint32_t scale = ((const uint8_t *)in.scales)[at] & 0x7F;
+  const uint32_t stored = ((const uint8_t *)in.scales)[at], scale = stored & 0x7F;
   if (FP4) {
     ((uint64_t *)elements)[index] = codes;
     scales[fp4_scale_place(row, block, blocks)] = (uint8_t)scale;
   } else {
     const int exponent = (int)(scale >> 3) - 7 - elem_frac(in.elem);
     for (int i = 0; i < 4; i++) {
-      const uint32_t quanta = elem_decode_any(in.elem, (uint32_t)(codes >> (16 * i)) & 0xFFFFu);
+      const uint32_t quanta =
+          elem_decode_any(in.elem, stored, (uint32_t)(codes >> (16 * i)) & 0xFFFFu);
       uint32_t word = 0;
       for (int j = 0; j < 4; j++)
         word |= fp8_of((int8_t)(quanta >> (8 * j) & 255), exponent) << (8 * j);

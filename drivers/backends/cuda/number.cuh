@@ -98,27 +98,35 @@ GPU uint32_t elem_decode(uint32_t codes) {
   return (low & ~upper) | (high & upper);
 }
 
-/** The same, and the fraction bits, of a format known only at run time. */
-GPU uint32_t elem_decode_any(int elem, uint32_t codes) {
-  if (elem == UFP4_ELEM_E2M1) return elem_decode<UFP4_ELEM_E2M1>(codes);
-  if (elem == UFP4_ELEM_E1M2) return elem_decode<UFP4_ELEM_E1M2>(codes);
+/** The element whose quanta a block of @p elem has, by its scale byte: ufp4_elem_grid. */
+GPU int elem_grid(int elem, uint32_t scale) {
+  constexpr int grids[2] = UFP4_MIXED_GRIDS;
+  return elem != UFP4_ELEM_MIXED ? elem : (scale & 0x80u) == 0 ? grids[0] : grids[1];
+}
+
+/** The same of a format known only at run time, of a block with that scale. */
+GPU uint32_t elem_decode_any(int elem, uint32_t scale, uint32_t codes) {
+  const int grid = elem_grid(elem, scale);
+  if (grid == UFP4_ELEM_E2M1) return elem_decode<UFP4_ELEM_E2M1>(codes);
+  if (grid == UFP4_ELEM_E1M2) return elem_decode<UFP4_ELEM_E1M2>(codes);
   return elem_decode<UFP4_ELEM_INT4>(codes);
 }
 
+/** Its fraction bits; an index would need a stack. */
 GPU int elem_frac(int elem) {
   constexpr int8_t frac[UFP4_ELEM_COUNT] = UFP4_ELEM_FRAC;
-  return elem == 0 ? frac[0] : elem == 1 ? frac[1] : frac[2];  // an index would need a stack
+  return elem == 0 ? frac[0] : elem == 1 ? frac[1] : elem == 2 ? frac[2] : UFP4_MIXED_FRAC;
 }
 
-/** qmax = odd * 2^exponent. */
+/** qmax = odd * 2^exponent, of mixed that of the tensor exponent. */
 GPU int elem_qmax_odd(int elem) {
   constexpr int8_t odd[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_ODD;
-  return odd[elem];
+  return elem == UFP4_ELEM_MIXED ? UFP4_MIXED_QMAX_ODD : odd[elem];
 }
 
 GPU int elem_qmax_exponent(int elem) {
   constexpr int8_t exponent[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_EXPONENT;
-  return exponent[elem];
+  return elem == UFP4_ELEM_MIXED ? UFP4_MIXED_QMAX_EXPONENT : exponent[elem];
 }
 
 /** Threefry-4x32, 12 rounds, key (seed, @p use, 0), counter (group, tensor_id). Of use 0 are the

@@ -57,6 +57,24 @@ void launch_quantize(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
   }
 }
 
+template <bool SR>
+void launch_mixed_of(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
+  const dim3 grid = quantize_grid(job.rows, job.cols);
+  if (job.dtype == UFP4_DTYPE_BF16) {
+    GPU_LAUNCH(queue.stream, (quantize_mixed_kernel<SR, true>), grid, QUANTIZE_THREADS, 0, job);
+  } else {
+    GPU_LAUNCH(queue.stream, (quantize_mixed_kernel<SR, false>), grid, QUANTIZE_THREADS, 0, job);
+  }
+}
+
+void launch_mixed(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
+  if (job.round == UFP4_ROUND_SR) {
+    launch_mixed_of<true>(queue, job);
+  } else {
+    launch_mixed_of<false>(queue, job);
+  }
+}
+
 void launch_quantize_any(const queue_t &queue, const ufp4_cuda_quantize_t &job) {
   switch (job.elem) {
     case UFP4_ELEM_E2M1:
@@ -65,8 +83,11 @@ void launch_quantize_any(const queue_t &queue, const ufp4_cuda_quantize_t &job) 
     case UFP4_ELEM_E1M2:
       launch_quantize<UFP4_ELEM_E1M2>(queue, job);
       break;
-    default:
+    case UFP4_ELEM_INT4:
       launch_quantize<UFP4_ELEM_INT4>(queue, job);
+      break;
+    case UFP4_ELEM_MIXED:
+      launch_mixed(queue, job);
       break;
   }
 }

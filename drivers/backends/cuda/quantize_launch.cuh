@@ -4,8 +4,8 @@
 #define UFP4_CUDA_QUANTIZE_LAUNCH_CUH
 
 #include "library.cuh"
+#include "quantize_mixed.cuh"
 #include "quantize_quick.cuh"
-#include "quantize_scales.cuh"
 
 namespace {
 

@@ -6,9 +6,15 @@
 
 #include "quantize.cuh"
 
-/** Errors of the blocks of a thread block by a largest code of 6 and of 4. */
-enum { NVFP4_SIX, NVFP4_FOUR, NVFP4_TARGETS };
-typedef float nvfp4_errors_t[NVFP4_TARGETS][QUANTIZE_THREADS];
+/** Errors of the blocks of a thread block by both choices: a largest code of 6 or of 4, or the two
+ * grids of mixed. */
+typedef float nvfp4_errors_t[2][QUANTIZE_THREADS];
+
+/** What S makes of the largest number of a tensor. */
+GPU float nvfp4_top(const ufp4_cuda_quantize_t &job) {
+  if (job.elem == UFP4_ELEM_MIXED) return E4M3_MAX * 3.5f;
+  return job.scale_round == UFP4_SCALE_ROUND_46 ? 1536.0f : E4M3_MAX * 6.0f;
+}
 
 /** The sum over the 16 rows of this thread's tile, in their order. */
 GPU float nvfp4_tile_error(const float errors[QUANTIZE_THREADS]) {
@@ -17,18 +23,18 @@ GPU float nvfp4_tile_error(const float errors[QUANTIZE_THREADS]) {
   return sum;
 }
 
-/** Whether a largest code of 4 leaves less than one of 6. For all threads of the thread block. */
-GPU bool nvfp4_takes_four(const ufp4_cuda_quantize_t &job, float six, float four,
-                          nvfp4_errors_t &errors) {
+/** Whether the second choice leaves less than the first. For all threads of the thread block. */
+GPU bool nvfp4_takes_second(const ufp4_cuda_quantize_t &job, float first, float second,
+                            nvfp4_errors_t &errors) {
   if (job.layout == UFP4_LAYOUT_2D) {
-    errors[NVFP4_SIX][threadIdx.x] = six;
-    errors[NVFP4_FOUR][threadIdx.x] = four;
+    errors[0][threadIdx.x] = first;
+    errors[1][threadIdx.x] = second;
     __syncthreads();
-    six = nvfp4_tile_error(errors[NVFP4_SIX]);
-    four = nvfp4_tile_error(errors[NVFP4_FOUR]);
+    first = nvfp4_tile_error(errors[0]);
+    second = nvfp4_tile_error(errors[1]);
     __syncthreads();
   }
-  return four < six;
+  return second < first;
 }
 
 template <bool SR>
@@ -36,15 +42,15 @@ GPU uint64_t nvfp4_block(const ufp4_cuda_quantize_t &job, const ufp4_cuda_copy_t
                          const uint32_t bits[16], const gpu_span_t &span, const uint32_t words[4],
                          nvfp4_errors_t &errors, uint32_t *stored) {
   const bool four_six = job.scale_round == UFP4_SCALE_ROUND_46;
-  const nvfp4_tensor_t tensor = nvfp4_tensor(exponent_of(copy.exponent), four_six);
+  const nvfp4_tensor_t tensor = nvfp4_tensor(exponent_of(copy.exponent), nvfp4_top(job));
   const nvfp4_scale_t six = nvfp4_scale(span, tensor, 1.0f / 6.0f);
-  const uint64_t codes = nvfp4_codes<SR>(bits, six, words);
+  const uint64_t codes = nvfp4_codes<UFP4_ELEM_E2M1, SR>(bits, six, words);
   *stored = six.stored;
   if (!four_six) return codes;
   const nvfp4_scale_t four = nvfp4_scale(span, tensor, 1.0f / 4.0f);
-  const uint64_t other = nvfp4_codes<SR>(bits, four, words);
-  if (!nvfp4_takes_four(job, nvfp4_error(bits, codes, six, tensor.encode),
-                        nvfp4_error(bits, other, four, tensor.encode), errors))
+  const uint64_t other = nvfp4_codes<UFP4_ELEM_E2M1, SR>(bits, four, words);
+  if (!nvfp4_takes_second(job, nvfp4_error<UFP4_ELEM_E2M1>(bits, codes, six, tensor.encode),
+                          nvfp4_error<UFP4_ELEM_E2M1>(bits, other, four, tensor.encode), errors))
     return codes;
   *stored = four.stored;
   return other;
@@ -92,8 +98,7 @@ GPU void store_tensor_scales(const ufp4_cuda_quantize_t &job) {
   if (threadIdx.x >= 2 || blockIdx.x != 0 || blockIdx.y != 0) return;
   const ufp4_cuda_copy_t &copy = job.copies[threadIdx.x];
   if (!copy.enabled || copy.tensor_scale == nullptr) return;
-  *copy.tensor_scale =
-      nvfp4_tensor(exponent_of(copy.exponent), job.scale_round == UFP4_SCALE_ROUND_46).decode;
+  *copy.tensor_scale = nvfp4_tensor(exponent_of(copy.exponent), nvfp4_top(job)).decode;
 }
 
 template <int ELEM, bool SR, bool BF16>

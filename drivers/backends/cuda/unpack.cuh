@@ -107,9 +107,9 @@ GPU uint32_t bf16_pair(int32_t low, int32_t high, float scale) {
   return a >> 16 | (b & 0xFFFF0000u);
 }
 
-/** Four BF16 of the codes in the lower 16 bits. */
-GPU void bf16_four(int elem, uint32_t codes, float scale, uint32_t *target) {
-  const uint32_t quanta = elem_decode_any(elem, codes);
+/** Four BF16 of the codes in the lower 16 bits, of a grid. */
+GPU void bf16_four(int grid, uint32_t codes, float scale, uint32_t *target) {
+  const uint32_t quanta = elem_decode_any(grid, 0, codes);
   target[0] = bf16_pair((int8_t)(quanta & 255), (int8_t)(quanta >> 8 & 255), scale);
   target[1] = bf16_pair((int8_t)(quanta >> 16 & 255), (int8_t)(quanta >> 24), scale);
 }
@@ -124,12 +124,13 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
   if (block >= out.padded_blocks) return;
   const float value = (float)e4m3_significand(entry.scale) *
                       f32_power(e4m3_exponent(entry.scale) - 9 - elem_frac(in.elem));
+  const int grid = elem_grid(in.elem, entry.scale);
   unsigned char *to = out.elements + (row * out.padded_blocks + block) * 32;
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     uint32_t words[4];
-    bf16_four(in.elem, (uint32_t)(entry.codes >> (32 * half)) & 0xFFFFu, value, words);
-    bf16_four(in.elem, (uint32_t)(entry.codes >> (32 * half + 16)) & 0xFFFFu, value, words + 2);
+    bf16_four(grid, (uint32_t)(entry.codes >> (32 * half)) & 0xFFFFu, value, words);
+    bf16_four(grid, (uint32_t)(entry.codes >> (32 * half + 16)) & 0xFFFFu, value, words + 2);
     gpu_store_16(to + 16 * half, words);
   }
 }
@@ -150,7 +151,8 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
   uint32_t quanta[4];
 #pragma unroll
   for (int i = 0; i < 4; i++)
-    quanta[i] = elem_decode_any(in.elem, (uint32_t)(entry.codes >> (16 * i)) & 0xFFFFu);
+    quanta[i] =
+        elem_decode_any(in.elem, entry.scale, (uint32_t)(entry.codes >> (16 * i)) & 0xFFFFu);
   gpu_store_16(out.elements + index * 16, quanta);
   const int64_t at = block * out.padded_rows + row;
   if (INTEGER) {

@@ -17,6 +17,7 @@ from ._torch_host import Copy
 NAME = "libufp4_cuda.so"
 E4M3, NVFP4, E8M0, FP32 = map(_quantize.s.SCALES.index, ("e4m3", "nvfp4", "e8m0", "fp32"))
 SR = _quantize.s.ROUNDS.index("sr")
+MIXED = _quantize.s.ELEMS.index("mixed")
 
 
 class _Operand(Structure):
@@ -235,22 +236,23 @@ def product(made, left, right, how, dtype):
 
 @functools.cache
 def _values(elem, device):
-    """Of the 16 codes."""
-    codes, scale, out = (c_uint8 * 8)(*(2 * i | (2 * i + 1) << 4 for i in range(8))), c_float(1), (c_float * 16)()
+    """Of the 16 codes, [2][16]: by bit 7 of a block's scale, which counts for elements mixed alone."""
+    codes = (c_uint8 * 16)(*(2 * (i % 8) | (2 * (i % 8) + 1) << 4 for i in range(16)))
+    scales, out = (c_uint8 * 2)(0x38, 0x80 | 0x38), (c_float * 32)()  # 1
     operand = c.Operand(
         elem=elem,
-        scale=FP32,
-        rows=1,
+        scale=E4M3,
+        rows=2,
         cols=16,
         blocks=1,
         block=16,
         scale_blocks=1,
         codes=ctypes.addressof(codes),
-        scales_f32=ctypes.addressof(scale),
+        scales=ctypes.addressof(scales),
         tensor_scale=1,
     )
     _check(c.lib.dequantize(byref(operand), 16, ctypes.addressof(out), 16), c.Message())
-    return torch.tensor(list(out), dtype=torch.float64, device=device)
+    return torch.tensor(list(out), dtype=torch.float64, device=device).reshape(2, 16)
 
 
 def _power(exponent):
@@ -276,10 +278,9 @@ def _scales(made, copy, stored):
 def dequantize(made, copy, how):
     """float32 [rows][cols]: the values that a row copy holds, the transform undone."""
     packed, stored = in_rows(copy)
-    codes = torch.stack([packed & 15, packed >> 4], -1).reshape(copy.rows, -1, 16)
-    values = (
-        _values(made._struct.elem, codes.device)[codes.long()] * _scales(made, copy, stored).unsqueeze(-1)
-    ).float()
+    codes = torch.stack([packed & 15, packed >> 4], -1).reshape(copy.rows, -1, 16).long()
+    grid = (stored >> 7).long().unsqueeze(-1) if made._struct.elem == MIXED else 0
+    values = (_values(made._struct.elem, codes.device)[grid, codes] * _scales(made, copy, stored).unsqueeze(-1)).float()
     return (_undo(values, how.rht_mask) if how.rht else values).reshape(copy.rows, -1)[:, : copy.cols].contiguous()
 
 
