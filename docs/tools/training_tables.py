@@ -25,6 +25,8 @@ def operands(folder):
             else ["the paper's"] + [None] * 5
         )
     yield "training.md", ("operand", "E2M1"), cells
+    keys = ("operand", "mixed", "mixed_rht", "alpha", "alpha_rht", "uniform", "uniform_rht")
+    yield "training.md", ("operand", "SQNR, dB"), [[row[key] for key in keys] for row in found.values()]
     yield (
         "training.md",
         ("recipe", "FPROP"),
@@ -86,6 +88,18 @@ def training(folder):
             [recipe, ahead, gap(found["branched"][0]), gap(found["whole"][0], 2) if found["whole"] else "not run"]
         )
     yield "training.md", ("recipe", "forward"), cells
+
+    found = csvs.all(experiment="mixed", table="forward", against="bf16")
+    against = {row["recipe"]: row for row in csvs.all(experiment="mixed", table="forward", against="ufp4")}
+    cells = []
+    for row in found:
+        other = against.get(row["recipe"])
+        beside = ("", "", "")
+        if other:
+            error, t = float(other["standard_error"]), float(other["t"])
+            beside = (signed(other["gap_percent"], 3), f"{error:.3f}", f"{t:.1f}")
+        cells.append([row["recipe"], signed(row["gap_percent"], 3), *beside])
+    yield "training.md", ("recipe", "gap to bf16, %"), cells
 
     def part(recipe):
         return csvs.one(experiment="ablation", table="branched", recipe=recipe, against="ufp4")

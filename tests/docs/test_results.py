@@ -251,8 +251,10 @@ def test_training():
         for o in whole["forward"]["operands"]
         if (o["matrix"], o["tensor"], o["pass"], o["round"]) == ("fc2", "X", "fprop", "rne")
     )
-    ways = ("e2m1", "e2m1_rht", "e1m2", "e1m2_rht")
+    ways = ("e2m1", "e2m1_rht", "e1m2", "e1m2_rht", "mixed", "mixed_rht")
     equal([f"{found['sqnr_db'][way]:.2f}" for way in ways], [row[way] for way in ways], row)
+    shares = [f"{100 * found['uniform'][way]:.0f}" for way in ways[4:]]
+    equal(shares, [row[key] for key in ("uniform", "uniform_rht")], row)
     row = rows("alpha").one(recipe="e2m1")
     found = next(r for r in whole["forward"]["recipes"] if r["recipe"] == "e2m1")
     passes = ("fprop", "dgrad", "wgrad")
