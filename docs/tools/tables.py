@@ -246,6 +246,7 @@ def gpu(folder):
         "quick_kernel",
         "quantize_kernel",
         "quantize_scales_kernel",
+        "quantize_mixed_kernel",
     ):
         found = [row for row in csvs.rows if row["kernel"].startswith(name)]
         registers = [word for row in found for word in (row["registers"], row["set_later"]) if word]

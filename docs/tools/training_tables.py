@@ -89,17 +89,16 @@ def training(folder):
         )
     yield "training.md", ("recipe", "forward"), cells
 
-    found = csvs.all(experiment="mixed", table="forward", against="bf16")
-    against = {row["recipe"]: row for row in csvs.all(experiment="mixed", table="forward", against="ufp4")}
     cells = []
-    for row in found:
-        other = against.get(row["recipe"])
-        beside = ("", "", "")
-        if other:
-            error, t = float(other["standard_error"]), float(other["t"])
-            beside = (signed(other["gap_percent"], 3), f"{error:.3f}", f"{t:.1f}")
-        cells.append([row["recipe"], signed(row["gap_percent"], 3), *beside])
-    yield "training.md", ("recipe", "gap to bf16, %"), cells
+    for experiment, seed in (("mixed", "0"), ("mixed-seed2", "2")):
+        against = {row["recipe"]: row for row in csvs.all(experiment=experiment, table="forward", against="ufp4")}
+        for row in csvs.all(experiment=experiment, table="forward", against="bf16"):
+            other, beside = against.get(row["recipe"]), ("", "", "")
+            if other:
+                error, t = float(other["standard_error"]), float(other["t"])
+                beside = (signed(other["gap_percent"], 3), f"{error:.3f}", f"{t:.1f}")
+            cells.append([seed, row["recipe"], signed(row["gap_percent"], 3), *beside])
+    yield "training.md", ("seed", "recipe", "gap to bf16, %"), cells
 
     def part(recipe):
         return csvs.one(experiment="ablation", table="branched", recipe=recipe, against="ufp4")
