@@ -20,6 +20,8 @@ num/ufp4_dot_part.sv
 num/ufp4_dot_planes.sv
 num/ufp4_dot_relative.sv
 num/ufp4_delay.sv
+num/ufp4_add_halves.sv
+num/ufp4_increment.sv
 num/ufp4_f32_round.sv
 num/ufp4_i64_to_f32.sv
 num/ufp4_f32_scale.sv

@@ -17,7 +17,7 @@
 // rows as bit planes, write_scales_i their scales, for the set of lanes that we_a_i or we_b_i selects. elem_a_i, elem_b_i and
 // e8m0_i are those of what is written and of what is fed. No block is written between its steps; the first feed after a reset
 // is a block's first.
-// Drain: the sums (64 bits; FP32: the lower 32) of row drain_row_i and of DrainCols columns, set drain_set_i of them, of
+// Drain: the sums (words of accumulator memories, ufp4_pe_pkg) of row drain_row_i and of DrainCols columns, set drain_set_i of them, of
 // sub-tile (drain_tile_a_i, drain_tile_b_i), stand at drain_data_o two cycles after drain_read_i; cycles with
 // drain_enable_i low do not count. The NaN flags of that row and those columns in macro-tile drain_parity_i are
 // combinational.
@@ -52,7 +52,8 @@ module ufp4_array #(
                                                           (Contract == 32'(ufp4_spec_pkg::CONTRACT_NV)) ? 5 : 6),
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1,
   localparam int unsigned DrainSets = Cols / DrainCols,
-  localparam int unsigned DrainSetWidth = (DrainSets > 1) ? $clog2(DrainSets) : 1
+  localparam int unsigned DrainSetWidth = (DrainSets > 1) ? $clog2(DrainSets) : 1,
+  localparam int unsigned SumWidth = ufp4_pe_pkg::word_width(Target, Contract)
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
@@ -87,7 +88,7 @@ module ufp4_array #(
   input  logic [TileWidthA-1:0]      drain_tile_a_i,
   input  logic [TileWidthB-1:0]      drain_tile_b_i,
   input  logic [DrainSetWidth-1:0]   drain_set_i,
-  output logic [64*DrainCols-1:0]    drain_data_o,
+  output logic [SumWidth*DrainCols-1:0] drain_data_o,
   output logic [Rows-1:0]            drain_nan_a_o,
   output logic [DrainCols-1:0]       drain_nan_b_o,
   output logic                       error_o

@@ -7,8 +7,8 @@
 //
 // ready_i counts rows of sub-tiles that may be read. Macro-tiles are in both banks by turns, or all in bank 1
 // (one_bank_i: ufp4_sequencer). drained_o frees a bank.
-// Stages: 0 read, 1 the array picks the row, 2 earlier sums are added, 3 normalize, 4 round, then three (and AluExtra) for each
-// operation; the last goes into beats. All wait while the output beat does. An array row is read every cycle, every
+// Stages: 0 read, 1 the array picks the row, 2 earlier sums are added, 3 their carries, 4 to 8 rounding, then ALU_STAGES for
+// each operation; the last goes into beats. All wait while the output beat does. An array row is read every cycle, every
 // other where sums come or go (two beats) or two operations share a lane's unit, every fourth with three operations; always
 // in step with the cycles that are counted in slot_q, so that no two rows meet in that unit.
 // Of an array row DrainCols columns are read at once, the largest power of two that the columns are whole sets of. The
@@ -22,7 +22,7 @@ module ufp4_drain #(
   parameter int unsigned TileCols = 8,
   parameter int unsigned DrainCols = 16,
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
-  parameter int unsigned AluExtra = 0,
+  parameter int unsigned SumWidth = 64,  // of an accumulator's word (ufp4_pe_pkg)
   localparam int unsigned BusBytes = 4 * DrainCols,
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1,
   localparam int unsigned TileWidthA = $clog2(TileRows),
@@ -56,7 +56,7 @@ module ufp4_drain #(
   output logic [TileWidthA-1:0]            drain_tile_a_o,
   output logic [TileWidthB-1:0]            drain_tile_b_o,
   output logic [SetWidth-1:0]              drain_set_o,
-  input  logic [64*DrainCols-1:0]          drain_data_i,
+  input  logic [SumWidth*DrainCols-1:0]    drain_data_i,
   input  logic [Rows-1:0]                  drain_nan_a_i,
   input  logic [DrainCols-1:0]             drain_nan_b_i,
   // What is added (ufp4_addend).
@@ -108,12 +108,18 @@ module ufp4_drain #(
   assign has_sums = desc_i.d_mode[D_MODE_SUMS_BIT];
   assign has_c = desc_i.d_mode[D_MODE_C_BIT];
 
-  // Operations after the rounding, and the slots that a row takes.
-  logic [1:0] operations, slot_mask;
+  // Operations after the rounding, the slots that a row takes, and by number of operations whether the last stage is the one
+  // behind these; at the top, whether it is that of unrounded sums. Of the job, and known long before its first row.
+  logic [1:0] operations_d, operations_q, slot_mask_q;
+  logic [4:0] ends_q;
   always_comb begin
-    operations = 2'(desc_i.scale == SCALE_NVFP4) + 2'(desc_i.d_mode[D_MODE_ALPHA_BIT]) + 2'(has_c);
-    if (wide) operations = 2'd0;
-    slot_mask = {operations == 2'd3, has_sums | wide | operations[1]};
+    operations_d = 2'(desc_i.scale == SCALE_NVFP4) + 2'(desc_i.d_mode[D_MODE_ALPHA_BIT]) + 2'(has_c);
+    if (wide) operations_d = 2'd0;
+  end
+  always_ff @(posedge clk_i) begin
+    operations_q <= operations_d;
+    slot_mask_q <= {operations_d == 2'd3, has_sums | wide | operations_d[1]};
+    ends_q <= {wide, {4{~wide}} & (4'd1 << operations_d)};
   end
 
   // Where the next read is: row of the macro-tile, the sub-tile and the array row that have it; read of this row, the
@@ -142,7 +148,7 @@ module ufp4_drain #(
   assign row_in_tile_done = array_row_q == RowWidth'(Rows - 1);
   assign request_here = ~req_valid_q | wr_rsp_i.req_ready;
   assign addends_here = (~has_sums | sums_ready_i) & (~has_c | c_ready_i);
-  assign read = active_q & open_q & (read_q != 0 | request_here) & (slot_q & slot_mask) == 2'd0 & addends_here;
+  assign read = active_q & open_q & (read_q != 0 | request_here) & (slot_q & slot_mask_q) == 2'd0 & addends_here;
   assign next_tile = read & enable & last_read & last_row;
   assign tiles_d = tiles_q + 3'(next_tile);
   assign last_tile = ~loading_i & (tiles_d == tiles_i);
@@ -269,26 +275,36 @@ module ufp4_drain #(
   // What travels with the sums: how many columns D has here, the half of a BF16 beat, and the ends. Nothing goes
   // further than the last stage that the job needs.
   localparam int unsigned CountWidth = $clog2(DrainCols + 1);
-  localparam int unsigned Operation = ufp4_spec_pkg::ALU_STAGES + AluExtra;
-  localparam int unsigned Last = 5 + 3 * Operation;
-  localparam int unsigned StageWidth = $clog2(Last + 1);
+  localparam int unsigned Last = DRAIN_STAGES + 3 * ALU_STAGES;
   typedef struct packed {
     logic [CountWidth-1:0] count;
     logic half;
     logic last_read;
   } note_t;
-  logic [Last:1] valid_q, valid_d, reached, at_end;
+  logic [Last:1] valid_q, valid_d, reached;
+  logic [4:0] at_end;
   note_t [Last:1] note_q;
-  note_t note;
-  logic [StageWidth-1:0] last_stage;
+  note_t note, last_note;
   logic [ColsWidth-1:0] cols_left;
   logic [2:1][DrainCols-1:0] nan_q;
   logic upper_q;
   logic last_sums_q;
-  assign last_stage = wide ? StageWidth'(3) : StageWidth'(5) + StageWidth'(Operation) * StageWidth'(operations);
   for (genvar i = 1; i <= Last; i++) begin : gen_reached
-    assign reached[i] = StageWidth'(i) <= last_stage;
-    assign at_end[i] = StageWidth'(i) == last_stage;
+    if (i <= DRAIN_SUM_STAGES) begin : gen_all
+      assign reached[i] = 1'b1;
+    end else if (i <= DRAIN_STAGES) begin : gen_rounded
+      assign reached[i] = ~ends_q[4];
+    end else begin : gen_operation
+      assign reached[i] = |ends_q[3:(i-DRAIN_STAGES+ALU_STAGES-1)/ALU_STAGES];
+    end
+  end
+  always_comb begin
+    at_end[4] = ends_q[4] & valid_q[DRAIN_SUM_STAGES];
+    last_note = {$bits(note_t) {ends_q[4]}} & note_q[DRAIN_SUM_STAGES];
+    for (int unsigned n = 0; n < 4; n++) begin
+      at_end[n] = ends_q[n] & valid_q[DRAIN_STAGES+n*ALU_STAGES];
+      last_note |= {$bits(note_t) {ends_q[n]}} & note_q[DRAIN_STAGES+n*ALU_STAGES];
+    end
   end
   assign cols_left = cols - ColsWidth'(read_q) * ColsWidth'(DrainCols);
   assign note.count = (cols_left >= ColsWidth'(DrainCols)) ? CountWidth'(DrainCols) : CountWidth'(cols_left);
@@ -329,13 +345,13 @@ module ufp4_drain #(
 
   logic [64*DrainCols-1:0] sums;
   logic [32*DrainCols-1:0] f32;
-  ufp4_epilogue #(.Cols(DrainCols), .Contract(Contract), .AluExtra(AluExtra)) u_epilogue (
+  ufp4_epilogue #(.Cols(DrainCols), .Contract(Contract), .SumWidth(SumWidth)) u_epilogue (
     .clk_i,
     .desc_i,
     .exponent_i,
     .enable_i(enable),
     .valid_i(valid_q[Last-1:2]),
-    .operations_i(operations),
+    .operations_i(operations_q),
     .accumulator_i(drain_data_i),
     .poisoned_i(nan_q[2]),
     .sums_low_i(sums_low_q),
@@ -352,13 +368,11 @@ module ufp4_drain #(
     if (Contract == 32'(CONTRACT_NV) && (&x[30:0])) return 16'h7FFF;
     return 16'((x + 32'h7FFF + 32'(x[16])) >> 16);
   endfunction
-  note_t last_note;
   logic arrives, full_d, upper_d, upper_out_q;
   logic [CountWidth-1:0] upper_count_q;
   logic [16*DrainCols-1:0] low_data_q, half_data;
   logic [2*DrainCols-1:0] low_strb_q, half_strb;
-  assign last_note = note_q[last_stage];
-  assign arrives = |(valid_q & at_end);  // low while nothing is valid, whatever the stage: no job has named one yet
+  assign arrives = |at_end;  // low while nothing is valid, whatever the stage: no job has named one yet
   assign upper_d = wide & arrives & (last_note.count > CountWidth'(DrainCols / 2));
   assign full_d = upper_out_q | (arrives & (~bf16 | last_note.half | last_note.last_read));
   assign enable = ~wr_dat_valid_o | wr_rsp_i.dat_ready;

@@ -2,20 +2,22 @@
 // From the sums of an array row to the elements of D, a lane for each column.
 //
 //   sum = accumulator + earlier sums, where there are some;  INT64_MIN stands for NaN     (contract exact)
-//   sum = accumulator, an FP32 number in the lower 32 bits                                  (contracts fp32, nv)
+//   sum = accumulator, an FP32 number                                                       (contracts fp32, nv)
 //   r   = RNE32(sum * 2^exponent);  then as far as present, one RNE32 each:  r * tensor scale,  r * alpha,  r + C
 //
-// accumulator_i, poisoned_i and the earlier sums come with valid_i[2]; sum_o goes with valid_i[3], f32_o with the last
-// stage the job needs: 5 and Operation more for each (ufp4_drain says which rows these bits are). A lane has one
-// unit for the last three operations: rows whose operations would meet in it must not be that close. enable_i moves all.
+// accumulator_i (words of accumulator memories), poisoned_i and the earlier sums come with valid_i[2]; sum_o goes with
+// valid_i[DRAIN_SUM_STAGES], f32_o with the last stage the job needs: DRAIN_STAGES and ALU_STAGES more for each operation
+// (ufp4_drain says which rows these bits are). A lane has one unit for all operations: rows whose operations would meet in
+// it must not be that close, and ALU_STAGES is odd. enable_i moves all.
 // Contract nv: every NaN is 0x7FFFFFFF at the end.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model: sim/src/timing/array/drain.
 module ufp4_epilogue #(
   parameter int unsigned Cols = 16,
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
-  parameter int unsigned AluExtra = 0,              // stages, as of ufp4_f32_alu
-  // Stages of an operation, an odd number (ufp4_drain).
-  localparam int unsigned Operation = ufp4_spec_pkg::ALU_STAGES + AluExtra
+  parameter int unsigned SumWidth = 64,             // of an accumulator's word (ufp4_pe_pkg)
+  localparam int unsigned Rounded = ufp4_spec_pkg::DRAIN_STAGES,
+  localparam int unsigned Operation = ufp4_spec_pkg::ALU_STAGES,
+  localparam int unsigned Top = Rounded - 1 + 3 * Operation
 ) (
   input  logic                            clk_i,
   // Each part of the engine uses its own fields of the descriptor.
@@ -24,9 +26,9 @@ module ufp4_epilogue #(
   // verilator lint_on UNUSEDSIGNAL
   input  logic signed [17:0]              exponent_i,
   input  logic                            enable_i,
-  input  logic [4+3*Operation:2]          valid_i,
+  input  logic [Top:2]                    valid_i,
   input  logic [1:0]                      operations_i,
-  input  logic [64*Cols-1:0]              accumulator_i,
+  input  logic [SumWidth*Cols-1:0]        accumulator_i,
   input  logic [Cols-1:0]                 poisoned_i,
   // The lower and the upper half of the earlier sums, and C, when an addition takes them.
   input  logic [32*Cols-1:0]              sums_low_i,
@@ -48,33 +50,32 @@ module ufp4_epilogue #(
 
   // Which operation begins in this cycle, of which a job has up to three; C's is the last.
   logic [2:0] begins, is_add;
-  logic [AluExtra:0] prepare;
-  logic add, normalize, round, again;
+  logic [Operation-1:0] operate;
+  logic add, again;
   logic [31:0] factor;
   for (genvar i = 0; i < 3; i++) begin : gen_operation
-    assign begins[i] = valid_i[5+i*Operation] & (operations_i > 2'(i));
+    assign begins[i] = valid_i[Rounded+i*Operation] & (operations_i > 2'(i));
     assign is_add[i] = has_c & (operations_i == 2'(i + 1));
   end
   assign add = |(begins & is_add);
   assign again = |begins[2:1];
   assign factor = (has_scale & ~again) ? desc_i.tensor_scale : desc_i.alpha;
-  // A row in stage n of an operation, from 0 on, whichever it is; C is read a cycle before the first.
-  function automatic logic any_in(logic [4+3*Operation:2] valid, int unsigned n);
-    return valid[5+n] | valid[5+n+Operation] | valid[5+n+2*Operation];
-  endfunction
-  assign prepare[0] = enable_i & (|begins);
-  for (genvar n = 1; n <= AluExtra; n++) begin : gen_prepare
-    assign prepare[n] = enable_i & any_in(valid_i, n);
+  // A row in stage n of an operation, whichever it is; C is read a cycle before the first.
+  assign operate[0] = enable_i & (|begins);
+  for (genvar n = 1; n < Operation; n++) begin : gen_operate
+    assign operate[n] = enable_i & (valid_i[Rounded+n] | valid_i[Rounded+n+Operation] | valid_i[Rounded+n+2*Operation]);
   end
-  assign normalize = enable_i & any_in(valid_i, Operation - 2);
-  assign round = enable_i & any_in(valid_i, Operation - 1);
-  assign c_read_o = enable_i & (|({valid_i[4+2*Operation], valid_i[4+Operation], valid_i[4]} & is_add));
+  logic [2:0] waits;
+  for (genvar i = 0; i < 3; i++) begin : gen_before
+    assign waits[i] = valid_i[Rounded-1+i*Operation];
+  end
+  assign c_read_o = enable_i & (|(waits & is_add));
 
   logic [64*Cols-1:0] sums;
   assign sums = {sums_high_i, sums_low_i};
   if (Contract != 32'(CONTRACT_EXACT)) begin : gen_no_sums
     logic unused_sums;
-    assign unused_sums = ^{has_sums, sums, accumulator_i};
+    assign unused_sums = ^{has_sums, sums};
   end
 
   logic no_operations;
@@ -82,46 +83,63 @@ module ufp4_epilogue #(
   for (genvar c = 0; c < Cols; c++) begin : gen_lane
     logic [31:0] rounded, result;
     if (Contract == 32'(CONTRACT_EXACT)) begin : gen_exact
-      logic [63:0] earlier, sum_q;
+      // Segments of 16 bits are added, each with the carry into it, if the word has one; then the carries out of them.
+      logic [63:0] earlier, resolved, sum_q;
+      logic [66:0] word, word_d, word_q;
+      logic nan_q;
       assign earlier = has_sums ? sums[64*c+:64] : 64'd0;
+      assign word = 67'(accumulator_i[SumWidth*c+:SumWidth]);
+      for (genvar i = 0; i < 4; i++) begin : gen_segment
+        logic into, unused_into;
+        logic [16:0] segment;
+        assign into = (i == 0) ? 1'b0 : word[63+i];
+        assign {segment, unused_into} = {1'b0, word[16*i+:16], into} + {1'b0, earlier[16*i+:16], into};
+        assign word_d[16*i+:16] = segment[15:0];
+        if (i != 3) begin : gen_carry
+          assign word_d[64+i] = segment[16];
+        end else begin : gen_top
+          logic unused_carry;
+          assign unused_carry = segment[16];
+        end
+      end
+      ufp4_sum_resolve u_sum_resolve (.word_i(word_q), .sum_o(resolved));
       always_ff @(posedge clk_i) begin
         if (enable_i && valid_i[2]) begin
-          sum_q <= (poisoned_i[c] || earlier == SUM_NAN) ? SUM_NAN : accumulator_i[64*c+:64] + earlier;
+          word_q <= word_d;
+          nan_q <= poisoned_i[c] || earlier == SUM_NAN;
         end
+        if (enable_i && valid_i[3]) sum_q <= nan_q ? SUM_NAN : resolved;
       end
       assign sum_o[64*c+:64] = sum_q;
 
       ufp4_i64_to_f32 u_i64_to_f32 (
         .clk_i,
+        .en_i({5{enable_i}} & valid_i[8:4]),
         .exponent_i,
-        .normalize_i(enable_i & valid_i[3]),
         .sum_i(sum_q),
-        .round_i(enable_i & valid_i[4]),
         .f32_o(rounded)
       );
     end else begin : gen_fp32
-      logic [31:0] sum_q;
+      logic [31:0] number_q, sum_q;
       always_ff @(posedge clk_i) begin
-        if (enable_i && valid_i[2]) sum_q <= poisoned_i[c] ? F32_NAN : accumulator_i[64*c+:32];
+        if (enable_i && valid_i[2]) number_q <= poisoned_i[c] ? F32_NAN : accumulator_i[32*c+:32];
+        if (enable_i && valid_i[3]) sum_q <= number_q;
       end
       assign sum_o[64*c+:64] = {32'd0, sum_q};
       ufp4_f32_scale u_f32_scale (
         .clk_i,
+        .en_i({5{enable_i}} & valid_i[8:4]),
         .exponent_i,
-        .normalize_i(enable_i & valid_i[3]),
         .number_i(sum_q),
-        .round_i(enable_i & valid_i[4]),
         .f32_o(rounded)
       );
     end
-    ufp4_f32_alu #(.Extra(AluExtra)) u_f32_alu (
+    ufp4_f32_alu u_f32_alu (
       .clk_i,
+      .en_i(operate),
       .add_i(add),
-      .prepare_i(prepare),
       .a_i(again ? result : rounded),
       .b_i(add ? c_i[32*c+:32] : factor),
-      .normalize_i(normalize),
-      .round_i(round),
       .f32_o(result)
     );
     logic [31:0] last;

@@ -217,7 +217,7 @@ module ufp4_gemm #(
   logic [TileWidthA-1:0] drain_tile_a;
   logic [TileWidthB-1:0] drain_tile_b;
   logic [DrainSetWidth-1:0] drain_set;
-  logic [64*DrainCols-1:0] drain_data;
+  logic [ufp4_pe_pkg::word_width(Target, Contract)*DrainCols-1:0] drain_data;
   logic [Rows-1:0] drain_nan_a;
   logic [DrainCols-1:0] drain_nan_b;
   ufp4_array #(
@@ -318,7 +318,7 @@ module ufp4_gemm #(
     .TileCols(TileCols),
     .DrainCols(DrainCols),
     .Contract(Contract),
-    .AluExtra(ufp4_pe_pkg::alu_extra(Target))
+    .SumWidth(ufp4_pe_pkg::word_width(Target, Contract))
   ) u_drain (
     .clk_i,
     .rst_ni,

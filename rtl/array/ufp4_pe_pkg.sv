@@ -18,11 +18,6 @@ package ufp4_pe_pkg;
     return (target == 32'(TARGET_ASIC)) ? PE_STAGES_ASIC : PE_STAGES_SIMULATOR;
   endfunction
 
-  // Stages that an operation behind the sums has beside its three (ufp4_f32_alu).
-  function automatic int unsigned alu_extra(int unsigned target);
-    return (target == 32'(TARGET_FPGA)) ? ALU_EXTRA_FPGA : 0;
-  endfunction
-
   // How many PEs a side share the registers that pass an operand on (ufp4_systolic).
   function automatic int unsigned share(int unsigned target);
     return (target == 32'(TARGET_ASIC)) ? PE_SHARE_ASIC : 1;
@@ -50,6 +45,10 @@ package ufp4_pe_pkg;
   // Contract exact: bits of a word in an accumulator memory, where the form for cells keeps carries of its own.
   function automatic int unsigned sum_width(int unsigned target);
     return (target == 32'(TARGET_ASIC)) ? 67 : 64;
+  endfunction
+  // Of any contract.
+  function automatic int unsigned word_width(int unsigned target, int unsigned contract);
+    return (contract == 32'(CONTRACT_EXACT)) ? sum_width(target) : 32;
   endfunction
 
   // Contract exact: where valid is wanted, where the sum to be loaded is read, and where the control of the sum enters.

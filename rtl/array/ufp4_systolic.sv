@@ -32,7 +32,8 @@ module ufp4_systolic #(
                                                           (Contract == 32'(ufp4_spec_pkg::CONTRACT_NV)) ? 5 : 6),
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1,
   localparam int unsigned DrainSets = Cols / DrainCols,
-  localparam int unsigned DrainSetWidth = (DrainSets > 1) ? $clog2(DrainSets) : 1
+  localparam int unsigned DrainSetWidth = (DrainSets > 1) ? $clog2(DrainSets) : 1,
+  localparam int unsigned SumWidth = ufp4_pe_pkg::word_width(Target, Contract)
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
@@ -67,7 +68,7 @@ module ufp4_systolic #(
   input  logic [TileWidthA-1:0]      drain_tile_a_i,
   input  logic [TileWidthB-1:0]      drain_tile_b_i,
   input  logic [DrainSetWidth-1:0]   drain_set_i,
-  output logic [64*DrainCols-1:0]    drain_data_o,
+  output logic [SumWidth*DrainCols-1:0] drain_data_o,
   output logic [Rows-1:0]            drain_nan_a_o,
   output logic [DrainCols-1:0]       drain_nan_b_o,
   output logic                       error_o
@@ -103,7 +104,6 @@ module ufp4_systolic #(
   end
 
   // Drain: the sums of one row, read in one cycle, resolved in the next, checked in the one after.
-  localparam int unsigned SumWidth = Exact ? ufp4_pe_pkg::sum_width(Target) : 32;
   logic drain_valid_q, drain_bank_q, check_q, bank_checked_q;
   logic [Rows-1:0] drain_row_q, row_checked_q;
   logic [DrainSetWidth-1:0] drain_set_q, set_checked_q;
@@ -436,14 +436,8 @@ module ufp4_systolic #(
       assign word = drain_valid_q ? words[drain_set_q] : '0;
       assign parity = parities[set_checked_q];
     end
-    logic [63:0] sum;
-    if (Exact) begin : gen_exact
-      ufp4_sum_resolve #(.Target(Target)) u_sum_resolve (.word_i(word), .sum_o(sum));
-    end else begin : gen_fp32
-      assign sum = {32'd0, word};
-    end
     always_ff @(posedge clk_i) begin
-      if (drain_enable_i && drain_valid_q) drain_data_o[64*c+:64] <= sum;
+      if (drain_enable_i && drain_valid_q) drain_data_o[SumWidth*c+:SumWidth] <= word;
     end
     if (Parity) begin : gen_check
       // As in ufp4_sum_banks: four bits to one, these to one.

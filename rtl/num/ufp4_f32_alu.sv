@@ -5,111 +5,131 @@
 //
 // IEEE 754 with subnormals in and out; any NaN that comes in or is made gives 0x7FC00000.
 //
-// Three stages, each moves when its enable is high: prepare_i takes a_i and b_i, normalize_i and round_i follow one and
-// two cycles later, f32_o is there after the next edge. Multiplier and aligned adder share the rounding.
-// Extra 2: five stages, bits 1 and 2 of prepare_i follow bit 0: the operands wait in registers, then the larger one of two
-// summands is found.
+// Seven stages (ALU_STAGES), stage n moves when en_i[n] is high, and stage 0 takes a_i and b_i; f32_o is there after the
+// seventh edge. Stage 0 finds the larger one of two summands, 1 moves the smaller one under it and inverts it
+// for a difference, or multiplies the halves of two factors, 2 adds; the rest is ufp4_f32_round's, which sums and products share.
 // Golden: the host's float; docs/reference/numerics.md, 5; tests/rtl/vectors.
-module ufp4_f32_alu #(
-  parameter int unsigned Extra = 0
-) (
+module ufp4_f32_alu (
   input  logic        clk_i,
+  input  logic [6:0]  en_i,
   input  logic        add_i,
-  input  logic [Extra:0] prepare_i,
   input  logic [31:0] a_i,
   input  logic [31:0] b_i,
-  input  logic        normalize_i,
-  input  logic        round_i,
   output logic [31:0] f32_o
 );
   // Aligned sums have three bits below the larger significand's: guard, round, and all the rest in one.
   localparam int unsigned SumBits = 28;
   localparam int unsigned ProductBits = 48;
+  localparam int unsigned HalfBits = 12;
 
   function automatic logic [23:0] significand(logic [30:0] x);
     return {|x[30:23], x[22:0]};
   endfunction
   // The exponent field of the significand's unit: a subnormal counts as 1.
   function automatic logic [7:0] exponent(logic [7:0] field);
-    return (field == 8'd0) ? 8'd1 : field;
+    return {field[7:1], field[0] | ~(|field)};
   endfunction
 
-  // Addition: the smaller magnitude is moved under the larger one.
-  function automatic logic [SumBits-1:0] added(logic [31:0] more, logic [31:0] less);
-    logic [7:0] distance;
-    logic [4:0] down;
-    logic [2*SumBits-1:0] moved;
-    logic [SumBits-1:0] more_sum, less_sum;
-    distance = exponent(more[30:23]) - exponent(less[30:23]);
-    down = (distance > 8'd27) ? 5'd27 : distance[4:0];
-    moved = {1'b0, significand(less[30:0]), 3'd0, {SumBits{1'b0}}} >> down;
-    more_sum = {1'b0, significand(more[30:0]), 3'd0};
-    less_sum = {moved[2*SumBits-1:SumBits+1], moved[SumBits] | (|moved[SumBits-1:0])};
-    return (more[31] ^ less[31]) ? more_sum - less_sum : more_sum + less_sum;
-  endfunction
+  typedef struct packed {
+    logic add;
+    logic sign;
+    logic zero_sign;
+    logic nan;
+    logic inf;
+  } kind_t;
 
-  // The operands; of summands the larger and the smaller one.
-  logic add;
-  logic [31:0] a, b, more, less;
-  if (Extra == 0) begin : gen_at_once
-    assign add = add_i;
-    assign {a, b} = {a_i, b_i};
-    assign {more, less} = (b[30:0] > a[30:0]) ? {b, a} : {a, b};
-  end else begin : gen_stages
-    logic taken_add_q, add_q;
-    logic [31:0] taken_a_q, taken_b_q, more_q, less_q;
-    always_ff @(posedge clk_i) begin
-      if (prepare_i[0]) {taken_add_q, taken_a_q, taken_b_q} <= {add_i, a_i, b_i};
-      if (prepare_i[1]) begin
-        add_q <= taken_add_q;
-        {more_q, less_q} <= (taken_b_q[30:0] > taken_a_q[30:0]) ? {taken_b_q, taken_a_q} : {taken_a_q, taken_b_q};
-      end
-    end
-    // The factors of a product may stand in any order.
-    assign add = add_q;
-    assign {a, b} = {more_q, less_q};
-    assign {more, less} = {more_q, less_q};
+  // Stage 0. Magnitudes are compared in halves, with carries half as long.
+  logic b_larger, b_larger_q, add_q;
+  logic [31:0] a_q, b_q;
+  assign b_larger = (b_i[30:15] > a_i[30:15]) | ((b_i[30:15] == a_i[30:15]) & (b_i[14:0] > a_i[14:0]));
+  always_ff @(posedge clk_i) begin
+    if (en_i[0]) {b_larger_q, add_q, a_q, b_q} <= {b_larger, add_i, a_i, b_i};
   end
 
-  // Numbers lie at the top of the 64 bits that are rounded.
-  logic [ProductBits-1:0] top_q;
-  logic signed [19:0] exponent_q;
-  logic sign_q, zero_sign_q, nan_q, inf_q;
+  // Stage 1: the aligned significands, or the products.
+  logic [31:0] more;
+  logic [30:0] less;
+  logic [7:0] distance, more_exponent;
+  logic [4:0] down;
+  logic [2*SumBits-1:0] moved;
+  logic [SumBits-1:0] less_sum;
+  logic [23:0] a_sig, b_sig;
+  logic [3:0][2*HalfBits-1:0] part_q;  // of a product: low by low, low by high, high by low, high by high
+  logic [1:0][SumBits-1:0] term_q;     // of a sum
+  logic [9:0] exponent_q;
+  logic minus_q, a_nan, b_nan, a_inf, b_inf, differ;
+  kind_t [2:1] kind_q;
+  assign {more, less} = b_larger_q ? {b_q, a_q[30:0]} : {a_q, b_q[30:0]};
+  assign more_exponent = exponent(more[30:23]);
+  assign distance = more_exponent - exponent(less[30:23]);
+  assign down = (distance > 8'd27) ? 5'd27 : distance[4:0];
+  assign moved = {1'b0, significand(less), 3'd0, {SumBits{1'b0}}} >> down;
+  assign less_sum = {moved[2*SumBits-1:SumBits+1], moved[SumBits] | (|moved[SumBits-1:0])};
+  assign a_nan = (&a_q[30:23]) & (|a_q[22:0]);
+  assign b_nan = (&b_q[30:23]) & (|b_q[22:0]);
+  assign a_inf = (&a_q[30:23]) & ~(|a_q[22:0]);
+  assign b_inf = (&b_q[30:23]) & ~(|b_q[22:0]);
+  assign differ = a_q[31] ^ b_q[31];
+  assign a_sig = significand(a_q[30:0]);
+  assign b_sig = significand(b_q[30:0]);
   always_ff @(posedge clk_i) begin
-    if (prepare_i[Extra]) begin
-      logic a_nan, b_nan, a_inf, b_inf, differ;
-      a_nan = (&a[30:23]) & (|a[22:0]);
-      b_nan = (&b[30:23]) & (|b[22:0]);
-      a_inf = (&a[30:23]) & ~(|a[22:0]);
-      b_inf = (&b[30:23]) & ~(|b[22:0]);
-      differ = a[31] ^ b[31];
-      inf_q <= a_inf | b_inf;
-      if (add) begin
-        top_q <= {added(more, less), {(ProductBits - SumBits) {1'b0}}};
-        exponent_q <= 20'(exponent(more[30:23])) - 20'sd189;
-        sign_q <= more[31];
-        zero_sign_q <= a[31] & b[31];
-        nan_q <= a_nan | b_nan | (a_inf & b_inf & differ);
+    if (en_i[1]) begin
+      kind_q[1].add <= add_q;
+      kind_q[1].inf <= a_inf | b_inf;
+      minus_q <= differ;
+      if (add_q) begin
+        term_q[0] <= less_sum ^ {SumBits{differ}};
+        term_q[1] <= {1'b0, significand(more[30:0]), 3'd0};
+        exponent_q <= {2'd0, more_exponent};
+        kind_q[1].sign <= more[31];
+        kind_q[1].zero_sign <= a_q[31] & b_q[31];
+        kind_q[1].nan <= a_nan | b_nan | (a_inf & b_inf & differ);
       end else begin
-        top_q <= ProductBits'(significand(a[30:0])) * ProductBits'(significand(b[30:0]));
-        exponent_q <= 20'(exponent(a[30:23])) + 20'(exponent(b[30:23])) - 20'sd316;
-        sign_q <= differ;
-        zero_sign_q <= differ;
-        nan_q <= a_nan | b_nan | (a_inf & ~(|b[30:0])) | (b_inf & ~(|a[30:0]));
+        for (int unsigned i = 0; i < 4; i++) begin
+          part_q[i] <= (2 * HalfBits)'(a_sig[HalfBits*(i/2)+:HalfBits]) * (2 * HalfBits)'(b_sig[HalfBits*(i%2)+:HalfBits]);
+        end
+        exponent_q <= 10'(exponent(a_q[30:23])) + 10'(exponent(b_q[30:23]));
+        kind_q[1].sign <= differ;
+        kind_q[1].zero_sign <= differ;
+        kind_q[1].nan <= a_nan | b_nan | (a_inf & ~(|b_q[30:0])) | (b_inf & ~(|a_q[30:0]));
       end
+    end
+  end
+
+  // Stage 2: sum or product at the top of the 64 bits that are rounded. Three terms of the product become two.
+  logic [SumBits-1:0] sum;
+  logic unused_carry, unused_upper;
+  logic [ProductBits-1:0] product;
+  logic [35:0] outer, columns, carries;
+  logic [36:0] upper;
+  logic [ProductBits-1:0] top_q;
+  logic signed [11:0] unit_q;
+  assign {sum, unused_carry} = {term_q[1], minus_q} + {term_q[0], minus_q};
+  assign outer = {part_q[3], part_q[0][23:12]};
+  assign columns = outer ^ 36'(part_q[1]) ^ 36'(part_q[2]);
+  assign carries = 36'({(outer[23:0] & part_q[1]) | (outer[23:0] & part_q[2]) | (part_q[1] & part_q[2]), 1'b0});
+  ufp4_add_halves #(.Width(36)) u_product (.a_i(columns), .b_i(carries), .sum_o(upper));
+  assign product = {upper[35:0], part_q[0][11:0]};
+  always_ff @(posedge clk_i) begin
+    if (en_i[2]) begin
+      kind_q[2] <= kind_q[1];
+      top_q <= kind_q[1].add ? {sum, {(ProductBits - SumBits) {1'b0}}} : product;
+      unit_q <= 12'(exponent_q) - (kind_q[1].add ? 12'sd189 : 12'sd316);
     end
   end
 
   ufp4_f32_round u_f32_round (
     .clk_i,
-    .normalize_i,
+    .en_i(en_i[6:3]),
     .magnitude_i({top_q, 16'd0}),
-    .exponent_i(exponent_q),
-    .sign_i(sign_q),
-    .zero_sign_i(zero_sign_q),
-    .nan_i(nan_q),
-    .inf_i(inf_q),
-    .round_i,
+    .exponent_i(unit_q),
+    .sign_i(kind_q[2].sign),
+    .zero_sign_i(kind_q[2].zero_sign),
+    .nan_i(kind_q[2].nan),
+    .inf_i(kind_q[2].inf),
     .f32_o
   );
+  logic unused_add;
+  assign unused_add = kind_q[2].add;
+  assign unused_upper = upper[36];
 endmodule

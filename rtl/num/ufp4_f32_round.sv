@@ -6,74 +6,104 @@
 // IEEE overflow; gradual underflow keeps the sign. A magnitude of zero gives a zero of sign zero_sign_i. nan_i and
 // inf_i override the number: 0x7FC00000, and infinity with sign_i.
 //
-// Two stages, each moves when its enable is high: normalize_i takes the number, round_i one cycle later gives f32_o
-// after the next edge.
+// Four stages, stage n moves when en_i[n] is high: the leading one's byte comes to the top, then the leading one itself,
+// then a subnormal is shifted down to its place, then the number is rounded; f32_o is there after the fourth edge.
 // Golden: ufp4_f32_from_scaled; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_f32_round (
   input  logic               clk_i,
-  input  logic               normalize_i,
+  input  logic [3:0]         en_i,
   input  logic [63:0]        magnitude_i,
-  input  logic signed [19:0] exponent_i,
+  input  logic signed [11:0] exponent_i,   // -1214 to 1088
   input  logic               sign_i,
   input  logic               zero_sign_i,
   input  logic               nan_i,
   input  logic               inf_i,
-  input  logic               round_i,
   output logic [31:0]        f32_o
 );
-  // {leading zeros, value with its leading one on top}
-  function automatic logic [69:0] normalized(logic [63:0] value);
-    logic [63:0] x;
-    logic [5:0] zeros;
-    x = value;
-    for (int i = 5; i >= 0; i--) begin
-      zeros[i] = (x >> (64 - (1 << i))) == 64'd0;
-      if (zeros[i]) x = x << (1 << i);
+  // Significands are 24 bits, guard and sticky; after stage 0 with up to seven zeros before them.
+  localparam int unsigned SigBits = 26;
+  localparam int unsigned HeadBits = SigBits - 1 + 7;
+
+  // Leading zeros of eight bits, 7 where all are zero.
+  function automatic logic [2:0] leading_zeros(logic [7:0] bits);
+    logic [2:0] zeros;
+    zeros = 3'd7;
+    for (int i = 0; i < 8; i++) begin
+      if (bits[i]) zeros = 3'(7 - i);
     end
-    return {zeros, x};
+    return zeros;
   endfunction
 
-  // Significand {24 bits, guard, sticky} and biased exponent to the magnitude of an FP32 number. The leading
-  // one is added into the exponent field, which therefore starts one lower; it is shifted out of a subnormal.
-  function automatic logic [30:0] rounded(logic [25:0] sig, logic signed [19:0] biased);
-    logic normal, guard, sticky, up;
-    logic [4:0] shift;
-    logic [23:0] kept;
-    logic [7:0] field;
-    logic [51:0] wide;
-    if (biased > 20'sd254) return 31'h7F80_0000;
-    normal = biased >= 20'sd1;
-    field = normal ? biased[7:0] - 8'd1 : 8'd0;
-    shift = normal ? 5'd0 : ((biased < -20'sd25) ? 5'd26 : 5'(20'sd1 - biased));
-    wide = {sig, 26'd0} >> shift;
-    {kept, guard} = wide[51:27];
-    sticky = |wide[26:0];
-    up = guard & (sticky | kept[0]);
-    return {field, 23'd0} + {7'd0, kept} + {30'd0, up};
-  endfunction
+  typedef struct packed {
+    logic sign;
+    logic nan;
+    logic inf;
+    logic nonzero;
+  } kind_t;
+  kind_t [2:0] kind_q;
 
-  logic sign_q, nan_q, inf_q, nonzero_q;
-  logic [25:0] sig_q;
-  logic signed [19:0] biased_q;
+  // Stage 0.
+  logic [7:0] bytes;
+  logic [2:0] zero_bytes, zero_bytes_q;
+  logic [63:0] byte_first;
+  logic [HeadBits-1:0] head_q;
+  logic rest_q;
+  logic signed [11:0] exponent_q;
+  for (genvar i = 0; i < 8; i++) begin : gen_byte
+    assign bytes[i] = |magnitude_i[8*i+:8];
+  end
+  assign zero_bytes = leading_zeros(bytes);
+  assign byte_first = magnitude_i << {zero_bytes, 3'd0};
   always_ff @(posedge clk_i) begin
-    if (normalize_i) begin
-      logic [63:0] x;
-      logic [5:0] zeros;
-      {zeros, x} = normalized(magnitude_i);
-      sign_q <= (x[63] | inf_i) ? sign_i : zero_sign_i;
-      nan_q <= nan_i;
-      inf_q <= inf_i;
-      nonzero_q <= x[63];
-      sig_q <= {x[63:39], |x[38:0]};
-      biased_q <= exponent_i + 20'sd190 - 20'(zeros);
+    if (en_i[0]) begin
+      kind_q[0] <= '{sign: ((|bytes) | inf_i) ? sign_i : zero_sign_i, nan: nan_i, inf: inf_i, nonzero: |bytes};
+      zero_bytes_q <= zero_bytes;
+      {head_q, rest_q} <= {byte_first[63-:HeadBits], |byte_first[63-HeadBits:0]};
+      exponent_q <= exponent_i + 12'sd190;
     end
   end
 
+  // Stage 1. biased: the exponent field that a normal number has.
+  logic [2:0] zeros;
+  logic [HeadBits-1:0] bit_first;
+  logic [SigBits-1:0] sig_q;
+  logic signed [11:0] biased_q;
+  assign zeros = leading_zeros(head_q[HeadBits-1-:8]);
+  assign bit_first = head_q << zeros;
   always_ff @(posedge clk_i) begin
-    if (round_i) begin
-      if (nan_q) f32_o <= 32'h7FC0_0000;
-      else if (inf_q) f32_o <= {sign_q, 31'h7F80_0000};
-      else f32_o <= {sign_q, nonzero_q ? rounded(sig_q, biased_q) : 31'd0};
+    if (en_i[1]) begin
+      kind_q[1] <= kind_q[0];
+      sig_q <= {bit_first[HeadBits-1-:SigBits-1], (|bit_first[HeadBits-SigBits:0]) | rest_q};
+      biased_q <= exponent_q - 12'({zero_bytes_q, zeros});
+    end
+  end
+
+  // Stage 2. The leading one of a normal number is in its exponent field.
+  logic normal, over_q, guard_q, sticky_q;
+  logic [4:0] shift;
+  logic [2*SigBits-1:0] placed;
+  logic [30:0] below_q;
+  assign normal = biased_q >= 12'sd1;
+  assign shift = normal ? 5'd0 : ((biased_q < -12'sd25) ? 5'd26 : 5'(12'sd1 - biased_q));
+  assign placed = {sig_q, {SigBits{1'b0}}} >> shift;
+  always_ff @(posedge clk_i) begin
+    if (en_i[2]) begin
+      kind_q[2] <= kind_q[1];
+      over_q <= biased_q > 12'sd254;
+      below_q <= {normal ? biased_q[7:0] : 8'd0, placed[2*SigBits-2-:23]};
+      guard_q <= placed[SigBits+1];
+      sticky_q <= |placed[SigBits:0];
+    end
+  end
+
+  // Stage 3.
+  logic [30:0] rounded;
+  assign rounded = below_q + {30'd0, guard_q & (sticky_q | below_q[0])};
+  always_ff @(posedge clk_i) begin
+    if (en_i[3]) begin
+      if (kind_q[2].nan) f32_o <= 32'h7FC0_0000;
+      else if (kind_q[2].inf || (over_q && kind_q[2].nonzero)) f32_o <= {kind_q[2].sign, 31'h7F80_0000};
+      else f32_o <= {kind_q[2].sign, kind_q[2].nonzero ? rounded : 31'd0};
     end
   end
 endmodule

@@ -5,32 +5,43 @@
 //
 // IEEE overflow; gradual underflow keeps its sign; a zero gives +0, an infinity stays, any NaN gives 0x7FC00000.
 //
-// Two stages, as ufp4_i64_to_f32. exponent_i is constant over a job.
+// Five stages, as ufp4_i64_to_f32. exponent_i is constant over a job.
 // Golden: ufp4_gemm, contract fp32; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_f32_scale (
   input  logic               clk_i,
+  input  logic [4:0]         en_i,
   input  logic signed [17:0] exponent_i,
-  input  logic               normalize_i,
   input  logic [31:0]        number_i,
-  input  logic               round_i,
   output logic [31:0]        f32_o
 );
+  // Beyond 2^(+-1000) every number but zero is infinite, or zero.
   logic leading, largest, fraction;
-  logic [7:0] field;
+  logic signed [11:0] scale, exponent_q;
+  logic [23:0] significand_q;
+  logic sign_q, nan_q, inf_q;
   assign leading = |number_i[30:23];
   assign largest = &number_i[30:23];
   assign fraction = |number_i[22:0];
-  assign field = number_i[30:23] | {7'd0, ~leading};
+  assign scale = (exponent_i > 18'sd1000) ? 12'sd1000 : (exponent_i < -18'sd1000) ? -12'sd1000 : exponent_i[11:0];
+  always_ff @(posedge clk_i) begin
+    if (en_i[0]) begin
+      significand_q <= {leading, number_i[22:0]};
+      exponent_q <= scale + 12'({number_i[30:24], number_i[23] | ~leading}) - 12'sd190;
+      sign_q <= number_i[31];
+      nan_q <= largest & fraction;
+      inf_q <= largest & ~fraction;
+    end
+  end
+
   ufp4_f32_round u_f32_round (
     .clk_i,
-    .normalize_i,
-    .magnitude_i({leading, number_i[22:0], 40'd0}),
-    .exponent_i(20'(exponent_i) + 20'(field) - 20'sd190),
-    .sign_i(number_i[31]),
+    .en_i(en_i[4:1]),
+    .magnitude_i({significand_q, 40'd0}),
+    .exponent_i(exponent_q),
+    .sign_i(sign_q),
     .zero_sign_i(1'b0),
-    .nan_i(largest & fraction),
-    .inf_i(largest & ~fraction),
-    .round_i,
+    .nan_i(nan_q),
+    .inf_i(inf_q),
     .f32_o
   );
 endmodule

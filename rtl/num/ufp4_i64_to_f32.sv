@@ -5,27 +5,40 @@
 //
 // IEEE overflow; gradual underflow keeps its sign; a sum of zero is +0. The most negative sum stands for NaN.
 //
-// Two stages, each moves when its enable is high: normalize_i takes sum_i, round_i one cycle later gives f32_o
-// after the next edge. exponent_i is constant over a job.
+// Five stages, stage n moves when en_i[n] is high: the magnitude, then those of ufp4_f32_round; f32_o is there after
+// the fifth edge. exponent_i is constant over a job.
 // Golden: ufp4_f32_from_scaled; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_i64_to_f32 (
   input  logic               clk_i,
+  input  logic [4:0]         en_i,
   input  logic signed [17:0] exponent_i,
-  input  logic               normalize_i,
   input  logic [63:0]        sum_i,
-  input  logic               round_i,
   output logic [31:0]        f32_o
 );
+  logic [63:0] negated, magnitude_q;
+  ufp4_increment #(.Width(64)) u_negated (.value_i(~sum_i), .carry_i(1'b1), .sum_o(negated));
+
+  // Beyond 2^(+-1000) every sum but zero is infinite, or zero.
+  logic signed [11:0] exponent_q;
+  logic sign_q, nan_q;
+  always_ff @(posedge clk_i) begin
+    if (en_i[0]) begin
+      magnitude_q <= sum_i[63] ? negated : sum_i;
+      exponent_q <= (exponent_i > 18'sd1000) ? 12'sd1000 : (exponent_i < -18'sd1000) ? -12'sd1000 : exponent_i[11:0];
+      sign_q <= sum_i[63];
+      nan_q <= sum_i == {1'b1, 63'd0};
+    end
+  end
+
   ufp4_f32_round u_f32_round (
     .clk_i,
-    .normalize_i,
-    .magnitude_i(sum_i[63] ? -sum_i : sum_i),
-    .exponent_i(20'(exponent_i)),
-    .sign_i(sum_i[63]),
+    .en_i(en_i[4:1]),
+    .magnitude_i(magnitude_q),
+    .exponent_i(exponent_q),
+    .sign_i(sign_q),
     .zero_sign_i(1'b0),
-    .nan_i(sum_i == {1'b1, 63'd0}),
+    .nan_i(nan_q),
     .inf_i(1'b0),
-    .round_i,
     .f32_o
   );
 endmodule

@@ -26,10 +26,12 @@ constexpr uint32_t kPeLoadStage = 2;
 constexpr uint32_t kPeLoadStageFpga = 3;
 /** PEs a side that share the registers that pass an operand on, for cells. */
 constexpr uint32_t kPeShareAsic = 4;
-/** Stages of an operation behind the sums. */
-constexpr uint32_t kAluStages = 3;
-/** Stages of it more, for FPGAs. */
-constexpr uint32_t kAluExtraFpga = 2;
+/** Stages of the drain, from the read of a sum to the sum with what is added to it. */
+constexpr uint32_t kDrainSumStages = 4;
+/** Stages of it to the sum as FP32. */
+constexpr uint32_t kDrainStages = 9;
+/** Stages of an operation behind that, an odd number. */
+constexpr uint32_t kAluStages = 7;
 /** Stages of QUANT's block pipeline. */
 constexpr uint32_t kQuantBlockStages = 15;
 /** Stage of it in which AMAX has the block's largest number. */

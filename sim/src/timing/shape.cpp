@@ -28,10 +28,6 @@ uint32_t stage_load(uint32_t target) {
   return target == UFP4_TARGET_FPGA ? kDotStagesFpga + kPeLoadStageFpga : kPeLoadStage;
 }
 
-uint32_t alu_extra(uint32_t target) {
-  return target == UFP4_TARGET_FPGA ? kAluExtraFpga : 0;
-}
-
 uint32_t pe_share(uint32_t target) {
   return target == UFP4_TARGET_ASIC ? kPeShareAsic : 1;
 }
@@ -48,7 +44,6 @@ void derive_gemm(Shape &s) {
   s.pe_return = s.exact() ? stages - stage_load(s.target) + 1 : 2;
   s.lane_delay = std::max(s.rows, s.cols);
   s.sum_delay = (s.rows - 1) / share + (s.cols - 1) / share + 2 + stages;
-  s.operation = kAluStages + alu_extra(s.target);
   s.steps = 16 / s.lanes;
 }
 

@@ -7,20 +7,20 @@ module read_i64_to_f32;
   wire [31:0] f32;
 
   ufp4_i64_to_f32 u_dut (
-    .clk_i(clk), .exponent_i(in_exponent), .normalize_i(1'b1), .sum_i(in_sum), .round_i(1'b1), .f32_o(f32)
+    .clk_i(clk), .en_i(5'h1F), .exponent_i(in_exponent), .sum_i(in_sum), .f32_o(f32)
   );
 
   initial if ($value$plusargs("i64_to_f32=%s", path)) begin
     open_file;
     while (!$feof(file)) begin
       read_record;
-      repeat (2) tick;
+      repeat (5) tick;
       judge(f32 === want_f32);
       if (shown) $display("  got %h", f32);
     end
     // The most negative sum stands for NaN: no record, but the unit's contract.
     in_sum = {1'b1, 63'd0};
-    repeat (2) tick;
+    repeat (5) tick;
     if (f32 !== 32'h7FC0_0000) begin
       mismatches = mismatches + 1;
       $display("NaN: got %h", f32);

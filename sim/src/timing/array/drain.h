@@ -9,6 +9,7 @@
 #include "timing/accesses.h"
 #include "timing/array/tile_walk.h"
 #include "timing/mem/masters.h"
+#include "timing/pipeline.h"
 #include "timing/shape.h"
 
 namespace ufp4::timing {
@@ -108,7 +109,7 @@ class Drain {
   TileWalk walk_;
   // Of the job.
   bool bf16_ = false, wide_ = false, has_sums_ = false, has_c_ = false, one_bank_ = false;
-  uint32_t slot_mask_ = 0, last_stage_ = 5, c_stage_ = 0;
+  uint32_t slot_mask_ = 0, last_stage_ = kDrainStages, c_stage_ = 0;
   uint64_t stride_ = 0, element_bytes_ = 4;
 
   bool active_ = false, open_ = false, parity_ = false, req_valid_ = false;
