@@ -5,7 +5,7 @@
 // which status wins, and what a broken size makes of the others, is the command unit's business (the lowest code).
 // Fields that a command ignores are not looked at: a copy that is not enabled, and of AMAX round, scale_round and
 // everything after col_exponent.
-// Combinational. Golden: drivers/backends/model. Test: tests/rtl/core (one descriptor per rule, then random ones).
+// Latency: two cycles; desc_i holds still meanwhile. Golden: drivers/backends/model. Test: tests/rtl/core (one descriptor per rule, then random ones).
 // Timed model: sim/src/timing/host/descriptor.
 module ufp4_check
   import ufp4_spec_pkg::*;
@@ -14,6 +14,7 @@ module ufp4_check
   parameter int unsigned Formats = 32'(FORMATS_ALL),
   parameter int unsigned Quant = 16
 ) (
+  input  logic                          clk_i,
   input  logic [8*DESCRIPTOR_BYTES-1:0] desc_i,
   output logic                          bad_opcode_o,
   output logic                          bad_size_o,
@@ -45,14 +46,19 @@ module ufp4_check
            (elem == ELEM_INT4 && Formats inside {32'(FORMATS_ALL), 32'(FORMATS_UNIFORM)});
   endfunction
 
+  // a < b, in halves, with carries half as long.
+  function automatic logic below(logic [35:0] a, logic [35:0] b);
+    return a[35:18] < b[35:18] || (a[35:18] == b[35:18] && a[17:0] < b[17:0]);
+  endfunction
+
   // A row of `length` elements of a dtype in a stride of bytes.
   function automatic logic bad_stride(logic [31:0] stride, logic [31:0] length, logic [7:0] dtype);
-    return stride[ALIGN_W-1:0] != '0 || 35'(stride) < (35'(length) << log2_bytes(dtype));
+    return stride[ALIGN_W-1:0] != '0 || below(36'(stride), 36'(length) << log2_bytes(dtype));
   endfunction
 
   // A row of `length` elements in a stride of 16-element blocks.
   function automatic logic bad_blocks(logic [31:0] stride, logic [31:0] length);
-    return stride[BLOCKS_W-1:0] != '0 || {stride, 4'd0} < 36'(length);
+    return stride[BLOCKS_W-1:0] != '0 || below({stride, 4'd0}, 36'(length));
   endfunction
 
   header_descriptor_t header;
@@ -70,8 +76,6 @@ module ufp4_check
   assign is_fence = header.opcode == OPCODE_FENCE;
   assign row      = quant.row_mode[MODE_ENABLE_BIT];
   assign col      = quant.col_mode[MODE_ENABLE_BIT];
-
-  assign bad_opcode_o = !(is_quant || is_amax || is_gemm || is_fence);
 
   // --- QUANT and AMAX ----------------------------------------------------------------------------------------------
 
@@ -130,23 +134,47 @@ module ufp4_check
       (gemm.a_mode & ~OPERAND_MODES) != '0 || (gemm.b_mode & ~OPERAND_MODES) != '0 ||
       (gemm.d_mode & ~D_MODES) != '0 || (wide && (has_alpha || has_c)) || gemm.reserved0 != '0;
 
-  // --- Verdicts ----------------------------------------------------------------------------------------------------
+  // --- Verdicts: what is broken, then by command whether it counts ---------------------------------------------------------
+
+  typedef struct packed {
+    logic opcode, header, no_gemm_panels;
+    logic quant_size, source_stride, row, col, source, copies;
+    logic gemm_size, gemm, gemm_unsupported;
+  } broken_t;
+  broken_t broken_d, broken_q;
+  logic    size_d, misaligned_d, unsupported_d;
+
+  assign broken_d = '{opcode: !(is_quant || is_amax || is_gemm || is_fence),
+                      header: (header.flags & ~FLAGS) != '0 || (header.after & ~DISTANCES) != '0,
+                      no_gemm_panels: header.panels != '0,
+                      quant_size: bad_size(quant.rows) || bad_size(quant.cols),
+                      source_stride: src_misaligned, row: row_misaligned, col: col_misaligned,
+                      source: Quant == 0 || source_unsupported, copies: copies_unsupported,
+                      gemm_size: bad_size(gemm.m) || bad_size(gemm.n) || bad_size(gemm.k),
+                      gemm: gemm_misaligned, gemm_unsupported: gemm_unsupported};
 
   always_comb begin
-    bad_size_o    = 1'b0;
-    misaligned_o  = 1'b0;
-    unsupported_o = (header.flags & ~FLAGS) != '0 || (header.after & ~DISTANCES) != '0 ||
-                    (header.panels != '0 && !is_gemm);
+    size_d        = 1'b0;
+    misaligned_d  = 1'b0;
+    unsupported_d = broken_q.header || (broken_q.no_gemm_panels && !is_gemm);
     if (is_quant || is_amax) begin
-      bad_size_o     = bad_size(quant.rows) || bad_size(quant.cols);
-      misaligned_o   = src_misaligned || (is_quant && (row_misaligned || col_misaligned));
-      unsupported_o |= Quant == 0 || source_unsupported || (is_quant && copies_unsupported);
+      size_d         = broken_q.quant_size;
+      misaligned_d   = broken_q.source_stride || (is_quant && (broken_q.row || broken_q.col));
+      unsupported_d |= broken_q.source || (is_quant && broken_q.copies);
     end
     if (is_gemm) begin
-      bad_size_o     = bad_size(gemm.m) || bad_size(gemm.n) || bad_size(gemm.k);
-      misaligned_o   = gemm_misaligned;
-      unsupported_o |= gemm_unsupported;
+      size_d         = broken_q.gemm_size;
+      misaligned_d   = broken_q.gemm;
+      unsupported_d |= broken_q.gemm_unsupported;
     end
+  end
+
+  always_ff @(posedge clk_i) begin
+    broken_q      <= broken_d;
+    bad_opcode_o  <= broken_q.opcode;
+    bad_size_o    <= size_d;
+    misaligned_o  <= misaligned_d;
+    unsupported_o <= unsupported_d;
   end
 
   // The fields that only other units read.

@@ -80,7 +80,7 @@ module ufp4_command
   localparam int unsigned QUANT = 1;
   localparam int unsigned FLAG_IRQ = 0;
   localparam int unsigned FLAG_OVERLAP = 1;
-  localparam logic [31:0] WINDOW = 32'd16;
+  localparam logic [4:0] WINDOW = 5'd16;
 
   // --- The next job ------------------------------------------------------------------------------------------------
 
@@ -126,13 +126,16 @@ module ufp4_command
   logic [15:0]      done;
   logic [31:0]      head;
   logic [4:0]       undone_d, undone_q;   // jobs in the engines' hands
+  logic [4:0]       window;
   logic             may_enter, to_engine, overlap;
 
   assign job_is[GEMM]  = header.opcode == OPCODE_GEMM;
   assign job_is[QUANT] = header.opcode == OPCODE_QUANT || header.opcode == OPCODE_AMAX;
   assign to_engine     = job_status == CORE_STATUS_OK && job_is != '0;
   assign overlap       = job_is != '0 && header.flags[FLAG_OVERLAP];
-  assign may_enter     = job_valid && next - head < WINDOW && (overlap || undone_q == '0);
+  // There are never more than WINDOW between the two.
+  assign window        = next[4:0] - head[4:0];
+  assign may_enter     = job_valid && window < WINDOW && (overlap || undone_q == '0);
   assign give          = job_is & {2{may_enter && to_engine}};
   assign job_ready     = may_enter && (!to_engine || (job_is & lane_ready) != '0);
   assign undone_d      = undone_q + 5'(job_ready && to_engine) - 5'(finish[GEMM]) - 5'(finish[QUANT]);

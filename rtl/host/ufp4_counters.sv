@@ -5,7 +5,7 @@
 // clearing sets all to zero, and that cycle itself is counted nowhere; both in one cycle: the copy is taken first.
 // The first counter is the sum of the next eight because event_i[COUNTER_CYCLES] is high in every cycle and exactly one
 // of the eight is: asserted here.
-// Latency: one cycle. Test: tests/rtl/core. Timed model: sim/src/timing/host/registers.
+// Latency: two cycles. Test: tests/rtl/core. Timed model: sim/src/timing/host/registers.
 module ufp4_counters
   import ufp4_spec_pkg::*;
 (
@@ -23,13 +23,23 @@ module ufp4_counters
   logic [63:0] count_q [COUNTER_COUNT];
   logic [63:0] snapshot_q [COUNTER_COUNT];
 
+  // Everything is a cycle late, and so at the right time to each other: events come from far away.
+  logic [COUNTER_COUNT-1:0] event_q;
+  logic clear_q, take_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) {event_q, clear_q, take_q} <= '0;
+    else {event_q, clear_q, take_q} <= {event_i, clear_i, snapshot_i};
+  end
+
   for (genvar i = 0; i < COUNTER_COUNT; i++) begin : gen_counter
+    logic [63:0] next;
+    ufp4_increment #(.Width(64)) u_increment (.value_i(count_q[i]), .carry_i(1'b1), .sum_o(next));
     always_ff @(posedge clk_i) begin
-      if (!rst_ni || clear_i) count_q[i] <= '0;
-      else if (event_i[i]) count_q[i] <= count_q[i] + 64'd1;
+      if (!rst_ni || clear_q) count_q[i] <= '0;
+      else if (event_q[i]) count_q[i] <= next;
 
       if (!rst_ni) snapshot_q[i] <= '0;
-      else if (snapshot_i) snapshot_q[i] <= count_q[i];
+      else if (take_q) snapshot_q[i] <= count_q[i];
     end
   end
 

@@ -4,7 +4,7 @@
 // Contract: the descriptors from ring_head on come out in the order of the ring, each with the lowest status that
 // applies to it (exponent slots are looked at later: bad_slot is the highest of these codes). next_o is the ring index
 // of the one that is offered or fetched. Handshake of the job: valid/ready, stable until taken.
-// Latency: about 35 cycles and a memory round trip. Spec: docs/ip/architecture.md "Command unit". Test: tests/rtl/core.
+// Latency: about 55 cycles and a memory round trip. Spec: docs/ip/architecture.md "Command unit". Test: tests/rtl/core.
 // Timed model: sim/src/timing/host/command.
 module ufp4_front
   import ufp4_spec_pkg::*;
@@ -50,7 +50,10 @@ module ufp4_front
   logic [31:0]       next_d, next_q;
   logic [DESC_W-1:0] desc_q;
   logic [3:0]        beat_d, beat_q;
-  logic              fetch_err_d, fetch_err_q, bad_address_d, bad_address_q;
+  logic              fetch_err_d, fetch_err_q;
+  logic [15:0]       status_d, status_q;
+  logic [22:0]       ring_low;
+  logic [ADDR_BITS-1:0] ring_addr_q;
   logic              bad_opcode, bad_size, misaligned, unsupported;
   logic              last_beat, regions_start, regions_done, regions_bad;
   logic [14:0]       ring_index;
@@ -62,15 +65,20 @@ module ufp4_front
   assign job_desc_o     = desc_q;
   assign job_lost_o     = fetch_err_q;
   assign rd_req_o       = '{valid: state_q == StateRequest,
-                            addr: ring_base_i + (ADDR_BITS'(ring_index) << $clog2(DESCRIPTOR_BYTES)),
+                            addr: ring_addr_q,
                             beats: 9'(DESC_BEATS)};
   assign rd_rsp_ready_o = 1'b1;
+  assign job_status_o   = status_q;
+  // In two parts; before it is asked for.
+  assign ring_low       = 23'(ring_base_i[21:0]) + (23'(ring_index) << $clog2(DESCRIPTOR_BYTES));
+  always_ff @(posedge clk_i) ring_addr_q <= {ring_base_i[ADDR_BITS-1:22] + 18'(ring_low[22]), ring_low[21:0]};
 
   ufp4_check #(
     .Contract(Contract),
     .Formats(Formats),
     .Quant(Quant)
   ) u_check (
+    .clk_i,
     .desc_i       (desc_q),
     .bad_opcode_o (bad_opcode),
     .bad_size_o   (bad_size),
@@ -90,14 +98,15 @@ module ufp4_front
     .bad_o  (regions_bad)
   );
 
+  // The checks are done before the regions are.
   always_comb begin
-    if (fetch_err_q)        job_status_o = CORE_STATUS_READ_ERROR;
-    else if (bad_opcode)    job_status_o = CORE_STATUS_BAD_OPCODE;
-    else if (bad_size)      job_status_o = CORE_STATUS_BAD_SIZE;
-    else if (misaligned)    job_status_o = CORE_STATUS_MISALIGNED;
-    else if (bad_address_q) job_status_o = CORE_STATUS_BAD_ADDRESS;
-    else if (unsupported)   job_status_o = CORE_STATUS_UNSUPPORTED;
-    else                    job_status_o = CORE_STATUS_OK;
+    if (fetch_err_q)      status_d = CORE_STATUS_READ_ERROR;
+    else if (bad_opcode)  status_d = CORE_STATUS_BAD_OPCODE;
+    else if (bad_size)    status_d = CORE_STATUS_BAD_SIZE;
+    else if (misaligned)  status_d = CORE_STATUS_MISALIGNED;
+    else if (regions_bad) status_d = CORE_STATUS_BAD_ADDRESS;
+    else if (unsupported) status_d = CORE_STATUS_UNSUPPORTED;
+    else                  status_d = CORE_STATUS_OK;
   end
 
   always_comb begin
@@ -105,7 +114,6 @@ module ufp4_front
     next_d        = next_q;
     beat_d        = beat_q;
     fetch_err_d   = fetch_err_q;
-    bad_address_d = bad_address_q;
     unique case (state_q)
       StateIdle: begin
         beat_d      = '0;
@@ -118,10 +126,7 @@ module ufp4_front
         beat_d      = beat_q + 4'd1;
         if (last_beat) state_d = StateCheck;
       end
-      StateCheck: begin
-        bad_address_d = regions_bad;
-        if (regions_done) state_d = StateOffer;
-      end
+      StateCheck: if (regions_done) state_d = StateOffer;
       StateOffer: if (job_ready_i) begin
         next_d  = next_q + 32'd1;
         state_d = StateIdle;
@@ -145,7 +150,7 @@ module ufp4_front
     if (rd_rsp_i.valid) desc_q <= DESC_W'({rd_rsp_data_i, desc_q} >> (8 * BusBytes));
     beat_q        <= beat_d;
     fetch_err_q   <= fetch_err_d;
-    bad_address_q <= bad_address_d;
+    if (state_q == StateCheck) status_q <= status_d;
   end
 
 endmodule

@@ -76,7 +76,7 @@ module ufp4_issue
   logic [3:0]       next_tag_q, tag_q;
   logic [15:0]      status_d, status_q, a_exponent_d, a_exponent_q, b_exponent_d, b_exponent_q;
   logic [2:0]       flags_d, flags_q;
-  logic [63:0]      cycles_d, cycles_q;
+  logic [63:0]      cycles_d, cycles_q, cycles_next;
 
   header_descriptor_t header;
   quant_descriptor_t  quant;
@@ -141,6 +141,8 @@ module ufp4_issue
   assign slot_write_o          = state_q inside {StateStoreA, StateStoreB} && wanted;
   assign slot_write_exponent_o = at_b ? b_exponent_q : a_exponent_q;
 
+  ufp4_increment #(.Width(64)) u_cycles (.value_i(cycles_q), .carry_i(1'b1), .sum_o(cycles_next));
+
   // --- States ------------------------------------------------------------------------------------------------------
 
   assign desc_o          = desc_q;
@@ -188,7 +190,7 @@ module ufp4_issue
         else if (start_ready_i) state_d = StateRun;
       end
       StateRun: begin
-        cycles_d = cycles_q + 64'd1;
+        cycles_d = cycles_next;
         if (done_valid_i) begin
           if (done_read_error_i)       status_d = CORE_STATUS_READ_ERROR;
           else if (done_write_error_i) status_d = CORE_STATUS_WRITE_ERROR;

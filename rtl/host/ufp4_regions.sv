@@ -5,8 +5,8 @@
 // groups = rows - 1, stride in bytes, shift 0, tail = the bytes of a row; an operand has groups = ceil(rows / 16),
 // stride in blocks, shift 7 for codes and 4 for scales. bad_o: an address has a bit above ADDR_BITS, or an end lies
 // beyond 2^ADDR_BITS. Sizes over MAX_DIM give no sensible answer, and need none: bad_size is the lower code.
-// Latency: six cycles for each region in use, one for each that is not; done_o for one cycle. Four bits of groups are
-// multiplied per cycle. Opcode fence has no regions. Golden: drivers/backends/model. Test: tests/rtl/core.
+// Latency: nine cycles for each region in use, two for each that is not, and one; done_o for one cycle. Four bits of groups
+// are multiplied per cycle, the lowest first. Opcode fence has no regions. Golden: drivers/backends/model. Test: tests/rtl/core.
 // Timed model: sim/src/timing/host/descriptor.
 module ufp4_regions
   import ufp4_spec_pkg::*;
@@ -28,22 +28,23 @@ module ufp4_regions
   typedef struct packed {
     logic        enabled;
     logic [63:0] addr;
-    logic [19:0] groups;
+    logic [23:0] rows;
+    logic        panels;
     logic [31:0] stride;
     logic [2:0]  shift;
     logic [23:0] tail;
   } region_t;
 
   // An unknown dtype counts as four bytes.
-  function automatic region_t plain(logic enabled, logic [63:0] addr, logic [31:0] rows, logic [31:0] stride,
+  function automatic region_t plain(logic enabled, logic [63:0] addr, logic [23:0] rows, logic [31:0] stride,
                                     logic [20:0] length, logic [7:0] dtype);
-    return '{enabled: enabled, addr: addr, groups: 20'(rows - 32'd1), stride: stride, shift: 3'd0,
+    return '{enabled: enabled, addr: addr, rows: rows, panels: 1'b0, stride: stride, shift: 3'd0,
              tail: 24'(length) << ((dtype == DTYPE_BF16) ? 2'd1 : (dtype == DTYPE_I64) ? 2'd3 : 2'd2)};
   endfunction
 
-  function automatic region_t panels(logic enabled, logic [63:0] addr, logic [31:0] rows, logic [31:0] stride,
+  function automatic region_t panels(logic enabled, logic [63:0] addr, logic [23:0] rows, logic [31:0] stride,
                                      logic [2:0] shift);
-    return '{enabled: enabled, addr: addr, groups: 20'((rows + 32'd15) >> 4), stride: stride, shift: shift, tail: '0};
+    return '{enabled: enabled, addr: addr, rows: rows, panels: 1'b1, stride: stride, shift: shift, tail: '0};
   endfunction
 
   quant_descriptor_t quant;
@@ -58,90 +59,124 @@ module ufp4_regions
   // --- The region at hand ------------------------------------------------------------------------------------------
 
   logic [2:0]  index_d, index_q;
-  region_t     quant_region, gemm_region, region;
+  region_t     quant_region, gemm_region, region_d, region_q;
 
   always_comb begin
     unique case (index_q)
-      3'd0:    quant_region = plain(1'b1, quant.src_addr, quant.rows, quant.src_stride_bytes, quant.cols[20:0],
+      3'd0:    quant_region = plain(1'b1, quant.src_addr, quant.rows[23:0], quant.src_stride_bytes, quant.cols[20:0],
                                     quant.src_dtype);
-      3'd1:    quant_region = panels(row, quant.row_codes_addr, quant.rows, quant.row_stride_blocks,
+      3'd1:    quant_region = panels(row, quant.row_codes_addr, quant.rows[23:0], quant.row_stride_blocks,
                                      3'(CODES_SHIFT));
-      3'd2:    quant_region = panels(row, quant.row_scales_addr, quant.rows, quant.row_stride_blocks,
+      3'd2:    quant_region = panels(row, quant.row_scales_addr, quant.rows[23:0], quant.row_stride_blocks,
                                      3'(SCALES_SHIFT));
-      3'd3:    quant_region = panels(col, quant.col_codes_addr, quant.cols, quant.col_stride_blocks,
+      3'd3:    quant_region = panels(col, quant.col_codes_addr, quant.cols[23:0], quant.col_stride_blocks,
                                      3'(CODES_SHIFT));
-      3'd4:    quant_region = panels(col, quant.col_scales_addr, quant.cols, quant.col_stride_blocks,
+      3'd4:    quant_region = panels(col, quant.col_scales_addr, quant.cols[23:0], quant.col_stride_blocks,
                                      3'(SCALES_SHIFT));
       default: quant_region = '0;
     endcase
     unique case (index_q)
-      3'd0:    gemm_region = plain(1'b1, gemm.d_addr, gemm.m, gemm.d_stride_bytes, gemm.n[20:0], gemm.d_dtype);
-      3'd1:    gemm_region = panels(1'b1, gemm.a_codes_addr, gemm.m, gemm.a_stride_blocks, 3'(CODES_SHIFT));
-      3'd2:    gemm_region = panels(1'b1, gemm.a_scales_addr, gemm.m, gemm.a_stride_blocks, 3'(SCALES_SHIFT));
-      3'd3:    gemm_region = panels(1'b1, gemm.b_codes_addr, gemm.n, gemm.b_stride_blocks, 3'(CODES_SHIFT));
-      3'd4:    gemm_region = panels(1'b1, gemm.b_scales_addr, gemm.n, gemm.b_stride_blocks, 3'(SCALES_SHIFT));
-      3'd5:    gemm_region = plain(gemm.d_mode[D_MODE_SUMS_BIT], gemm.sums_addr, gemm.m, gemm.sums_stride_bytes,
+      3'd0:    gemm_region = plain(1'b1, gemm.d_addr, gemm.m[23:0], gemm.d_stride_bytes, gemm.n[20:0], gemm.d_dtype);
+      3'd1:    gemm_region = panels(1'b1, gemm.a_codes_addr, gemm.m[23:0], gemm.a_stride_blocks, 3'(CODES_SHIFT));
+      3'd2:    gemm_region = panels(1'b1, gemm.a_scales_addr, gemm.m[23:0], gemm.a_stride_blocks, 3'(SCALES_SHIFT));
+      3'd3:    gemm_region = panels(1'b1, gemm.b_codes_addr, gemm.n[23:0], gemm.b_stride_blocks, 3'(CODES_SHIFT));
+      3'd4:    gemm_region = panels(1'b1, gemm.b_scales_addr, gemm.n[23:0], gemm.b_stride_blocks, 3'(SCALES_SHIFT));
+      3'd5:    gemm_region = plain(gemm.d_mode[D_MODE_SUMS_BIT], gemm.sums_addr, gemm.m[23:0], gemm.sums_stride_bytes,
                                    gemm.n[20:0], DTYPE_I64);
-      default: gemm_region = plain(gemm.d_mode[D_MODE_C_BIT], gemm.c_addr, gemm.m, gemm.c_stride_bytes, gemm.n[20:0],
+      default: gemm_region = plain(gemm.d_mode[D_MODE_C_BIT], gemm.c_addr, gemm.m[23:0], gemm.c_stride_bytes, gemm.n[20:0],
                                    DTYPE_F32);
     endcase
     unique case (gemm.opcode)
-      OPCODE_QUANT, OPCODE_AMAX: region = quant_region;
-      OPCODE_GEMM:               region = gemm_region;
-      default:                   region = '0;
+      OPCODE_QUANT, OPCODE_AMAX: region_d = quant_region;
+      OPCODE_GEMM:               region_d = gemm_region;
+      default:                   region_d = '0;
     endcase
   end
 
-  // --- Its end: DIGITS multiply-and-add steps, then the sum --------------------------------------------------------
+  // --- Its end, in steps: the region itself; groups, and where the region would end without them; DIGITS digits times
+  // stride, each added up in the step after; then the end, which is looked at in the next region's first step. ----------
 
-  logic        busy_d, busy_q, bad_d, bad_q, last_step, region_bad;
-  logic [2:0]  digit_d, digit_q;
-  logic [3:0]  digit;
-  logic [51:0] product_d, product_q;
-  logic [59:0] region_end;
+  localparam logic [3:0] StepGroups = 4'd1;
+  localparam logic [3:0] StepDigit = 4'd2;
+  localparam logic [3:0] StepEnd = StepDigit + 4'(DIGITS) + 4'd1;
 
-  assign digit       = 4'((region.groups << {digit_q, 2'b00}) >> 16);
-  assign region_end  = 60'(region.addr[ADDR_BITS-1:0]) + (60'(product_q) << region.shift) + 60'(region.tail);
-  assign region_bad  = region.addr[63:ADDR_BITS] != '0 || region_end > (60'd1 << ADDR_BITS);
-  assign last_step   = !region.enabled || digit_q == 3'(DIGITS);
+  logic              busy_d, busy_q, done_d, done_q, bad_d, bad_q, last_step, ends_d, ends_q;
+  logic [3:0]        step_d, step_q;
+  logic [19:0]       groups_d, groups_q;
+  logic [23:0]       counted;
+  logic [40:0]       base_d, base_q;          // addr + tail
+  logic [1:0][19:0]  digit_q;                 // a digit times the halves of stride
+  logic [35:0]       upper, columns, carries;
+  logic [36:0]       sum;                     // of the digits so far and this one, in units of this one
+  logic [32:0]       product_q;               // without its lowest digits
+  logic [19:0]       low_q;                   // these
+  logic [58:0]       moved;
+  logic [41:0]       end_d, end_q;            // addr + tail + (groups * stride << shift), modulo 2^41
+  logic              over_q;                  // beyond that
+  logic              high_q, region_bad;      // an address bit above ADDR_BITS
+
+  assign counted  = region_q.rows + (region_q.panels ? 24'd15 : '1);
+  assign groups_d = region_q.panels ? counted[23:4] : counted[19:0];
+  ufp4_add_halves #(.Width(ADDR_BITS)) u_base (
+    .a_i(region_q.addr[ADDR_BITS-1:0]), .b_i(ADDR_BITS'(region_q.tail)), .sum_o(base_d)
+  );
+
+  // Three terms to two of the same sum.
+  assign upper   = {digit_q[1], 16'd0};
+  assign columns = 36'(product_q) ^ upper ^ 36'(digit_q[0]);
+  assign carries = 36'({(product_q & upper[32:0]) | ((product_q | upper[32:0]) & 33'(digit_q[0])), 1'b0});
+  ufp4_add_halves #(.Width(36)) u_product (.a_i(columns), .b_i(carries), .sum_o(sum));
+
+  assign moved = 59'({product_q, low_q}) << region_q.shift;
+  ufp4_add_halves #(.Width(ADDR_BITS + 1)) u_end (.a_i(moved[ADDR_BITS:0]), .b_i(base_q), .sum_o(end_d));
+
+  assign region_bad = high_q || over_q || end_q > 42'(64'd1 << ADDR_BITS);
+  assign last_step  = region_q.enabled ? step_q == StepEnd : step_q == StepGroups;
+  assign ends_d     = busy_q && region_q.enabled && step_q == StepEnd;
 
   always_comb begin
-    busy_d    = busy_q;
-    bad_d     = bad_q;
-    index_d   = index_q;
-    digit_d   = digit_q;
-    product_d = product_q;
+    busy_d  = busy_q;
+    done_d  = 1'b0;
+    index_d = index_q;
+    step_d  = step_q;
+    bad_d   = bad_q || (ends_q && region_bad);
     if (start_i) begin
-      busy_d    = 1'b1;
-      bad_d     = 1'b0;
-      index_d   = '0;
-      digit_d   = '0;
-      product_d = '0;
-    end else if (busy_q && last_step) begin
-      busy_d    = !done_o;
-      bad_d     = bad_o;
-      index_d   = index_q + 3'd1;
-      digit_d   = '0;
-      product_d = '0;
+      busy_d  = 1'b1;
+      bad_d   = 1'b0;
+      index_d = '0;
+      step_d  = '0;
+    end else if (busy_q && step_q != '0 && last_step) begin
+      done_d  = index_q == 3'(REGIONS - 1);
+      busy_d  = !done_d;
+      index_d = index_q + 3'd1;
+      step_d  = '0;
     end else if (busy_q) begin
-      digit_d   = digit_q + 3'd1;
-      product_d = (product_q << 4) + 52'(digit) * 52'(region.stride);
+      step_d  = step_q + 4'd1;
     end
   end
 
-  assign done_o = busy_q && last_step && index_q == 3'(REGIONS - 1);
-  assign bad_o  = bad_q || (region.enabled && region_bad);
+  assign done_o = done_q;
+  assign bad_o  = bad_d;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) busy_q <= 1'b0;
-    else busy_q <= busy_d;
+    if (!rst_ni) {busy_q, done_q, ends_q} <= '0;
+    else {busy_q, done_q, ends_q} <= {busy_d, done_d, ends_d};
   end
 
   always_ff @(posedge clk_i) begin
-    bad_q     <= bad_d;
-    index_q   <= index_d;
-    digit_q   <= digit_d;
-    product_q <= product_d;
+    bad_q   <= bad_d;
+    index_q <= index_d;
+    step_q  <= step_d;
+    if (step_q == '0) region_q <= region_d;
+    base_q     <= base_d;
+    groups_q   <= (step_q == StepGroups) ? groups_d : groups_q >> 4;
+    digit_q[0] <= 20'(groups_q[3:0]) * 20'(region_q.stride[15:0]);
+    digit_q[1] <= 20'(groups_q[3:0]) * 20'(region_q.stride[31:16]);
+    if (step_q == StepDigit) product_q <= '0;
+    else if (step_q != StepEnd) {product_q, low_q} <= {sum, low_q[19:4]};
+    end_q  <= end_d;
+    over_q <= |moved[58:ADDR_BITS+1];
+    high_q <= region_q.addr[63:ADDR_BITS] != '0;
   end
 
   // The fields that only other units read.

@@ -144,12 +144,17 @@ module ufp4_retire
   logic                 req_sent_d, req_sent_q, write_err_d, write_err_q;
   completion_t          completion;
   logic [14:0]          ring_index;
+  logic [19:0]          address_low;
   logic [ADDR_BITS-1:0] completion_addr;
 
   assign ring_index      = head_q[14:0] & ~(15'h7FFF << ring_log2_i);
   assign completion      = '{job: job_q[at], status: 16'(ending.status), flags: 16'(ending.flags),
                              cycles: ending.cycles};
-  assign completion_addr = completion_base_i + (ADDR_BITS'(ring_index) << COMPLETION_W);
+  // In two parts; before it is asked for.
+  assign address_low     = 20'(completion_base_i[18:0]) + (20'(ring_index) << COMPLETION_W);
+  always_ff @(posedge clk_i) begin
+    completion_addr <= {completion_base_i[ADDR_BITS-1:19] + 21'(address_low[19]), address_low[18:0]};
+  end
 
   assign wr_req_o = '{valid: state_q == StateComplete && !req_sent_q, addr: completion_addr & ~BUS_MASK,
                       beats: 9'(DONE_BEATS)};

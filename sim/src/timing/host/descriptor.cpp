@@ -5,7 +5,8 @@ namespace ufp4::timing {
 namespace {
 
 constexpr uint32_t kRegions = 7;
-constexpr uint32_t kRegionCycles = 6;  // of one that is used
+constexpr uint32_t kRegionCycles = 9;  // of one that is used
+constexpr uint32_t kUnusedCycles = 2;
 constexpr uint64_t kMemoryEnd = uint64_t{1} << UFP4_ADDR_BITS;
 
 bool bad_size(uint32_t size) {
@@ -241,8 +242,8 @@ std::vector<Extent> extents(const Descriptor &d) {
 uint32_t region_cycles(const Descriptor &d) {
   Region regions[kRegions];
   find_regions(d, regions);
-  uint32_t cycles = 0;
-  for (const Region &region : regions) cycles += region.used ? kRegionCycles : 1;
+  uint32_t cycles = 1;
+  for (const Region &region : regions) cycles += region.used ? kRegionCycles : kUnusedCycles;
   return cycles;
 }
 
