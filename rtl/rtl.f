@@ -21,7 +21,6 @@ num/ufp4_dot_planes.sv
 num/ufp4_dot_relative.sv
 num/ufp4_delay.sv
 num/ufp4_add_halves.sv
-num/ufp4_increment.sv
 num/ufp4_f32_round.sv
 num/ufp4_i64_to_f32.sv
 num/ufp4_f32_scale.sv
@@ -97,6 +96,7 @@ quant/ufp4_quant.sv
 host/ufp4_engine_clock.sv
 host/ufp4_axil.sv
 host/ufp4_slots.sv
+host/ufp4_count.sv
 host/ufp4_counters.sv
 host/ufp4_registers.sv
 host/ufp4_check.sv

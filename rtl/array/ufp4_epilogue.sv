@@ -86,6 +86,7 @@ module ufp4_epilogue #(
       // Segments of 16 bits are added, each with the carry into it, if the word has one; then the carries out of them.
       logic [63:0] earlier, resolved, sum_q;
       logic [66:0] word, word_d, word_q;
+      logic [2:0] zero, zero_q;
       logic nan_q;
       assign earlier = has_sums ? sums[64*c+:64] : 64'd0;
       assign word = 67'(accumulator_i[SumWidth*c+:SumWidth]);
@@ -102,13 +103,16 @@ module ufp4_epilogue #(
           assign unused_carry = segment[16];
         end
       end
-      ufp4_sum_resolve u_sum_resolve (.word_i(word_q), .sum_o(resolved));
+      ufp4_sum_resolve u_sum_resolve (.word_i(word_q), .sum_o(resolved), .zero_o(zero));
       always_ff @(posedge clk_i) begin
         if (enable_i && valid_i[2]) begin
           word_q <= word_d;
           nan_q <= poisoned_i[c] || earlier == SUM_NAN;
         end
-        if (enable_i && valid_i[3]) sum_q <= nan_q ? SUM_NAN : resolved;
+        if (enable_i && valid_i[3]) begin
+          sum_q <= nan_q ? SUM_NAN : resolved;
+          zero_q <= nan_q ? 3'b111 : zero;
+        end
       end
       assign sum_o[64*c+:64] = sum_q;
 
@@ -117,6 +121,7 @@ module ufp4_epilogue #(
         .en_i({5{enable_i}} & valid_i[8:4]),
         .exponent_i,
         .sum_i(sum_q),
+        .zero_i(zero_q),
         .f32_o(rounded)
       );
     end else begin : gen_fp32

@@ -6,7 +6,8 @@
 // Combinational. Tests: tests/rtl/vectors.
 module ufp4_sum_resolve (
   input  logic [66:0] word_i,
-  output logic [63:0] sum_o
+  output logic [63:0] sum_o,
+  output logic [2:0]  zero_o    // the lower three segments of the sum are zero, each for itself
 );
   for (genvar i = 0; i < 4; i++) begin : gen_segment
     logic own, below;  // carries into the segment
@@ -23,6 +24,7 @@ module ufp4_sum_resolve (
     end
     if (i != 3) begin : gen_carry
       logic carry;
+      assign zero_o[i] = (own & below) ? plus0 == 16'hFFFE : (own | below) ? plus0 == 16'hFFFF : plus0 == 16'd0;
       assign carry = (&plus0[15:1]) & (plus0[0] ? own | below : own & below);
     end
   end

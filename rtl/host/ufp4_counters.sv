@@ -20,7 +20,6 @@ module ufp4_counters
   output logic [63:0]              value_o      // of the snapshot; zero where there is no such counter
 );
 
-  logic [63:0] count_q [COUNTER_COUNT];
   logic [63:0] snapshot_q [COUNTER_COUNT];
 
   // Everything is a cycle late, and so at the right time to each other: events come from far away.
@@ -32,14 +31,11 @@ module ufp4_counters
   end
 
   for (genvar i = 0; i < COUNTER_COUNT; i++) begin : gen_counter
-    logic [63:0] next;
-    ufp4_increment #(.Width(64)) u_increment (.value_i(count_q[i]), .carry_i(1'b1), .sum_o(next));
+    logic [63:0] count;
+    ufp4_count u_count (.clk_i, .clear_i(!rst_ni || clear_q), .count_i(event_q[i]), .count_o(count));
     always_ff @(posedge clk_i) begin
-      if (!rst_ni || clear_q) count_q[i] <= '0;
-      else if (event_q[i]) count_q[i] <= next;
-
       if (!rst_ni) snapshot_q[i] <= '0;
-      else if (take_q) snapshot_q[i] <= count_q[i];
+      else if (take_q) snapshot_q[i] <= count;
     end
   end
 

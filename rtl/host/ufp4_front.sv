@@ -56,9 +56,11 @@ module ufp4_front
   logic [ADDR_BITS-1:0] ring_addr_q;
   logic              bad_opcode, bad_size, misaligned, unsupported;
   logic              last_beat, regions_start, regions_done, regions_bad;
-  logic [14:0]       ring_index;
+  logic [14:0]       ring_index, ring_mask_q;
 
-  assign ring_index     = next_q[14:0] & ~(15'h7FFF << ring_log2_i);
+  // The ring's length is known long before its first job.
+  always_ff @(posedge clk_i) ring_mask_q <= ~(15'h7FFF << ring_log2_i);
+  assign ring_index     = next_q[14:0] & ring_mask_q;
   assign next_o         = next_q;
   assign busy_o         = state_q != StateIdle;
   assign job_valid_o    = state_q == StateOffer;

@@ -76,7 +76,7 @@ module ufp4_issue
   logic [3:0]       next_tag_q, tag_q;
   logic [15:0]      status_d, status_q, a_exponent_d, a_exponent_q, b_exponent_d, b_exponent_q;
   logic [2:0]       flags_d, flags_q;
-  logic [63:0]      cycles_d, cycles_q, cycles_next;
+  logic [63:0]      cycles;
 
   header_descriptor_t header;
   quant_descriptor_t  quant;
@@ -141,7 +141,9 @@ module ufp4_issue
   assign slot_write_o          = state_q inside {StateStoreA, StateStoreB} && wanted;
   assign slot_write_exponent_o = at_b ? b_exponent_q : a_exponent_q;
 
-  ufp4_increment #(.Width(64)) u_cycles (.value_i(cycles_q), .carry_i(1'b1), .sum_o(cycles_next));
+  ufp4_count u_cycles (
+    .clk_i, .clear_i(state_q inside {StateEmpty, StateFinish}), .count_i(state_q == StateRun), .count_o(cycles)
+  );
 
   // --- States ------------------------------------------------------------------------------------------------------
 
@@ -155,7 +157,7 @@ module ufp4_issue
   assign finish_o        = state_q == StateFinish;
   assign finish_status_o = status_q;
   assign finish_flags_o  = flags_q;
-  assign finish_cycles_o = cycles_q;
+  assign finish_cycles_o = cycles;
   assign job_ready_o     = !next_valid_q;
   assign load            = next_valid_q && state_q inside {StateEmpty, StateFinish};
   assign next_valid_d    = (next_valid_q && !load) || (job_valid_i && job_ready_o);
@@ -164,14 +166,12 @@ module ufp4_issue
     state_d      = state_q;
     status_d     = status_q;
     flags_d      = flags_q;
-    cycles_d     = cycles_q;
     a_exponent_d = a_exponent_q;
     b_exponent_d = b_exponent_q;
     unique case (state_q)
       StateEmpty, StateFinish: begin
         status_d = CORE_STATUS_OK;
         flags_d  = '0;
-        cycles_d = '0;
         state_d  = load ? StateWait : StateEmpty;
       end
       StateWait: if (after_done && (&panels_started)) state_d = StateSlotA;
@@ -190,7 +190,6 @@ module ufp4_issue
         else if (start_ready_i) state_d = StateRun;
       end
       StateRun: begin
-        cycles_d = cycles_next;
         if (done_valid_i) begin
           if (done_read_error_i)       status_d = CORE_STATUS_READ_ERROR;
           else if (done_write_error_i) status_d = CORE_STATUS_WRITE_ERROR;
@@ -230,7 +229,6 @@ module ufp4_issue
     end
     status_q     <= status_d;
     flags_q      <= flags_d;
-    cycles_q     <= cycles_d;
     a_exponent_q <= a_exponent_d;
     b_exponent_q <= b_exponent_d;
   end

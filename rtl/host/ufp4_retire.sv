@@ -143,11 +143,13 @@ module ufp4_retire
   logic [1:0]           beat_d, beat_q;
   logic                 req_sent_d, req_sent_q, write_err_d, write_err_q;
   completion_t          completion;
-  logic [14:0]          ring_index;
+  logic [14:0]          ring_index, ring_mask_q;
   logic [19:0]          address_low;
   logic [ADDR_BITS-1:0] completion_addr;
 
-  assign ring_index      = head_q[14:0] & ~(15'h7FFF << ring_log2_i);
+  // The ring's length is known long before its first job.
+  always_ff @(posedge clk_i) ring_mask_q <= ~(15'h7FFF << ring_log2_i);
+  assign ring_index      = head_q[14:0] & ring_mask_q;
   assign completion      = '{job: job_q[at], status: 16'(ending.status), flags: 16'(ending.flags),
                              cycles: ending.cycles};
   // In two parts; before it is asked for.

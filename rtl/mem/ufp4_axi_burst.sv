@@ -83,7 +83,7 @@ module ufp4_axi_burst #(
       beats_d = req_i[grant].beats;
     end else if (busy_q && burst_ready_i) begin
       busy_d  = !last;
-      addr_d  = addr_q + (AddrW'(piece) << BEAT_W);
+      addr_d  = {addr_q[AddrW-1:12] + 1'b1, 12'd0};  // what is left begins at the next 4 KiB
       beats_d = beats_q - piece;
     end
   end

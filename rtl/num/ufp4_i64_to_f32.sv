@@ -13,10 +13,16 @@ module ufp4_i64_to_f32 (
   input  logic [4:0]         en_i,
   input  logic signed [17:0] exponent_i,
   input  logic [63:0]        sum_i,
+  input  logic [2:0]         zero_i,       // its lower three segments of 16 bits are zero, each for itself
   output logic [31:0]        f32_o
 );
+  // A negative sum's magnitude by segments: one is negated where all below it are zero, otherwise inverted.
   logic [63:0] negated, magnitude_q;
-  ufp4_increment #(.Width(64)) u_negated (.value_i(~sum_i), .carry_i(1'b1), .sum_o(negated));
+  logic [3:0] zero_below;
+  assign zero_below = {&zero_i, &zero_i[1:0], zero_i[0], 1'b1};
+  for (genvar i = 0; i < 4; i++) begin : gen_segment
+    assign negated[16*i+:16] = ~sum_i[16*i+:16] + {15'd0, zero_below[i]};
+  end
 
   // Beyond 2^(+-1000) every sum but zero is infinite, or zero.
   logic signed [11:0] exponent_q;
@@ -26,7 +32,7 @@ module ufp4_i64_to_f32 (
       magnitude_q <= sum_i[63] ? negated : sum_i;
       exponent_q <= (exponent_i > 18'sd1000) ? 12'sd1000 : (exponent_i < -18'sd1000) ? -12'sd1000 : exponent_i[11:0];
       sign_q <= sum_i[63];
-      nan_q <= sum_i == {1'b1, 63'd0};
+      nan_q <= (&zero_i) & (sum_i[63:48] == 16'h8000);
     end
   end
 

@@ -132,7 +132,7 @@ UNITS = {
         [
             "gen/ufp4_spec_pkg.sv",
             "mem/ufp4_memory_pkg.sv",
-            "num/ufp4_increment.sv",
+            "host/ufp4_count.sv",
             "host/ufp4_issue.sv",
             "host/ufp4_retire.sv",
             "host/ufp4_command.sv",

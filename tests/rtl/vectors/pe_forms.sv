@@ -29,7 +29,7 @@ module pe_forms (
   assign nan_o = |nan;
 
   logic [63:0] loaded;
-  ufp4_sum_resolve u_loaded (.word_i(loaded_i), .sum_o(loaded));
+  ufp4_sum_resolve u_loaded (.word_i(loaded_i), .sum_o(loaded), .zero_o());
 
   logic [15:0] a_sign, b_sign;
   logic [63:0] a_mag, b_mag;
@@ -59,7 +59,7 @@ module pe_forms (
     .loaded_i,
     .sum_o(word)
   );
-  ufp4_sum_resolve u_resolve (.word_i(word), .sum_o(sum));
+  ufp4_sum_resolve u_resolve (.word_i(word), .sum_o(sum), .zero_o());
   always_ff @(posedge clk_i) begin
     if (valid3_i) cells_q <= sum;
   end

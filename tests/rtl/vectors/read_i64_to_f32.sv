@@ -7,7 +7,8 @@ module read_i64_to_f32;
   wire [31:0] f32;
 
   ufp4_i64_to_f32 u_dut (
-    .clk_i(clk), .en_i(5'h1F), .exponent_i(in_exponent), .sum_i(in_sum), .f32_o(f32)
+    .clk_i(clk), .en_i(5'h1F), .exponent_i(in_exponent), .sum_i(in_sum),
+    .zero_i({in_sum[47:32] == 16'd0, in_sum[31:16] == 16'd0, in_sum[15:0] == 16'd0}), .f32_o(f32)
   );
 
   initial if ($value$plusargs("i64_to_f32=%s", path)) begin
