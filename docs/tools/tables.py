@@ -35,6 +35,7 @@ UNCOMPARED = {
     ): "demanded by the test that the page names",
     ("performance.md", ("case", "limited by")): "instructions, counted in the source",
     ("silicon.md", ("room", "`core`")): "paths, which the command prints",
+    ("silicon.md", ("room", "ns")): "likewise",
     ("silicon.md", ("row", "what it is")): "words",
     ("silicon.md", ("published", "node")): "of others",
     ("silicon.md", ("Target", "operands between PEs")): "words",

@@ -16,7 +16,7 @@
 // clang-format off
 // Of whole cores, sized: their longest path in ns, without wires. They are of the size small.
 #define ASAP7_CORES \
-  {{"core", 1.74}, {"core_no_quant", 1.66}, {"core_fp32", 3.19}, {"core_nv", 2.03}}
+  {{"core", 1.74}, {"core_no_quant", 1.06}, {"core_fp32", 3.19}, {"core_nv", 2.03}}
 
 static const explore_unit_t asap7[EXPLORE_UNITS] = {
     {"pe", 307.7, {38.31, 38.44, NAN}, {39.79, 39.06, NAN}, 12.57, 4.97},
