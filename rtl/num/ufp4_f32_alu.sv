@@ -35,7 +35,7 @@ module ufp4_f32_alu (
     logic sign;
     logic zero_sign;
     logic nan;
-    logic inf;
+    logic infinite;
   } kind_t;
 
   // Stage 0. Magnitudes are compared in halves, with carries half as long.
@@ -75,7 +75,7 @@ module ufp4_f32_alu (
   always_ff @(posedge clk_i) begin
     if (en_i[1]) begin
       kind_q[1].add <= add_q;
-      kind_q[1].inf <= a_inf | b_inf;
+      kind_q[1].infinite <= a_inf | b_inf;
       minus_q <= differ;
       if (add_q) begin
         term_q[0] <= less_sum ^ {SumBits{differ}};
@@ -126,7 +126,7 @@ module ufp4_f32_alu (
     .sign_i(kind_q[2].sign),
     .zero_sign_i(kind_q[2].zero_sign),
     .nan_i(kind_q[2].nan),
-    .inf_i(kind_q[2].inf),
+    .inf_i(kind_q[2].infinite),
     .f32_o
   );
   logic unused_add;

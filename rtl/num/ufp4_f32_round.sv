@@ -37,7 +37,7 @@ module ufp4_f32_round (
   typedef struct packed {
     logic sign;
     logic nan;
-    logic inf;
+    logic infinite;
     logic nonzero;
   } kind_t;
   kind_t [2:0] kind_q;
@@ -56,7 +56,7 @@ module ufp4_f32_round (
   assign byte_first = magnitude_i << {zero_bytes, 3'd0};
   always_ff @(posedge clk_i) begin
     if (en_i[0]) begin
-      kind_q[0] <= '{sign: ((|bytes) | inf_i) ? sign_i : zero_sign_i, nan: nan_i, inf: inf_i, nonzero: |bytes};
+      kind_q[0] <= '{sign: ((|bytes) | inf_i) ? sign_i : zero_sign_i, nan: nan_i, infinite: inf_i, nonzero: |bytes};
       zero_bytes_q <= zero_bytes;
       {head_q, rest_q} <= {byte_first[63-:HeadBits], |byte_first[63-HeadBits:0]};
       exponent_q <= exponent_i + 12'sd190;
@@ -102,7 +102,7 @@ module ufp4_f32_round (
   always_ff @(posedge clk_i) begin
     if (en_i[3]) begin
       if (kind_q[2].nan) f32_o <= 32'h7FC0_0000;
-      else if (kind_q[2].inf || (over_q && kind_q[2].nonzero)) f32_o <= {kind_q[2].sign, 31'h7F80_0000};
+      else if (kind_q[2].infinite || (over_q && kind_q[2].nonzero)) f32_o <= {kind_q[2].sign, 31'h7F80_0000};
       else f32_o <= {kind_q[2].sign, kind_q[2].nonzero ? rounded : 31'd0};
     end
   end
