@@ -21,8 +21,8 @@ module ufp4_f32_round (
   output logic [31:0]        f32_o
 );
   // Significands are 24 bits, guard and sticky; after stage 0 with up to seven zeros before them.
-  localparam int unsigned SigBits = 26;
-  localparam int unsigned HeadBits = SigBits - 1 + 7;
+  localparam SigBits = 26;
+  localparam HeadBits = SigBits - 1 + 7;
 
   // Leading zeros of eight bits, 7 where all are zero.
   function automatic logic [2:0] leading_zeros(logic [7:0] bits);
@@ -34,13 +34,7 @@ module ufp4_f32_round (
     return zeros;
   endfunction
 
-  typedef struct packed {
-    logic sign;
-    logic nan;
-    logic infinite;
-    logic nonzero;
-  } kind_t;
-  kind_t [2:0] kind_q;
+  logic [2:0] sign_q, nan_q, infinite_q, nonzero_q;  // by stage
 
   // Stage 0.
   logic [7:0] bytes;
@@ -56,7 +50,10 @@ module ufp4_f32_round (
   assign byte_first = magnitude_i << {zero_bytes, 3'd0};
   always_ff @(posedge clk_i) begin
     if (en_i[0]) begin
-      kind_q[0] <= '{sign: ((|bytes) | inf_i) ? sign_i : zero_sign_i, nan: nan_i, infinite: inf_i, nonzero: |bytes};
+      sign_q[0] <= ((|bytes) | inf_i) ? sign_i : zero_sign_i;
+      nan_q[0] <= nan_i;
+      infinite_q[0] <= inf_i;
+      nonzero_q[0] <= |bytes;
       zero_bytes_q <= zero_bytes;
       {head_q, rest_q} <= {byte_first[63-:HeadBits], |byte_first[63-HeadBits:0]};
       exponent_q <= exponent_i + 12'sd190;
@@ -72,7 +69,10 @@ module ufp4_f32_round (
   assign bit_first = head_q << zeros;
   always_ff @(posedge clk_i) begin
     if (en_i[1]) begin
-      kind_q[1] <= kind_q[0];
+      sign_q[1] <= sign_q[0];
+      nan_q[1] <= nan_q[0];
+      infinite_q[1] <= infinite_q[0];
+      nonzero_q[1] <= nonzero_q[0];
       sig_q <= {bit_first[HeadBits-1-:SigBits-1], (|bit_first[HeadBits-SigBits:0]) | rest_q};
       biased_q <= exponent_q - 12'({zero_bytes_q, zeros});
     end
@@ -88,7 +88,10 @@ module ufp4_f32_round (
   assign placed = {sig_q, {SigBits{1'b0}}} >> shift;
   always_ff @(posedge clk_i) begin
     if (en_i[2]) begin
-      kind_q[2] <= kind_q[1];
+      sign_q[2] <= sign_q[1];
+      nan_q[2] <= nan_q[1];
+      infinite_q[2] <= infinite_q[1];
+      nonzero_q[2] <= nonzero_q[1];
       over_q <= biased_q > 12'sd254;
       below_q <= {normal ? biased_q[7:0] : 8'd0, placed[2*SigBits-2-:23]};
       guard_q <= placed[SigBits+1];
@@ -101,9 +104,9 @@ module ufp4_f32_round (
   assign rounded = below_q + {30'd0, guard_q & (sticky_q | below_q[0])};
   always_ff @(posedge clk_i) begin
     if (en_i[3]) begin
-      if (kind_q[2].nan) f32_o <= 32'h7FC0_0000;
-      else if (kind_q[2].infinite || (over_q && kind_q[2].nonzero)) f32_o <= {kind_q[2].sign, 31'h7F80_0000};
-      else f32_o <= {kind_q[2].sign, kind_q[2].nonzero ? rounded : 31'd0};
+      if (nan_q[2]) f32_o <= 32'h7FC0_0000;
+      else if (infinite_q[2] || (over_q && nonzero_q[2])) f32_o <= {sign_q[2], 31'h7F80_0000};
+      else f32_o <= {sign_q[2], nonzero_q[2] ? rounded : 31'd0};
     end
   end
 endmodule
