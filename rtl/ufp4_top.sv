@@ -149,7 +149,7 @@ module ufp4_top
   localparam int unsigned COMMAND = 0;
   localparam int unsigned GEMM = 1;
   localparam int unsigned QUANT = 2;
-  // Reads are served by rank: what holds up the array first.
+  // Reads are served by rank: what holds up the array first. Of operands and addends ufp4_gemm says which that is.
   localparam int unsigned READ_ADDEND = 2;
   localparam int unsigned READ_QUANT = 3;
   localparam logic [1:0] BURST_INCR = 2'b01;

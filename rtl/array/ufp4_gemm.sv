@@ -119,6 +119,7 @@ module ufp4_gemm #(
   logic [Cols/LoadRows-1:0] we_b;
   logic [AddrWidthA-1:0] waddr_a;
   logic [AddrWidthB-1:0] waddr_b;
+  ufp4_memory_pkg::request_t load_req;
   ufp4_load #(
     .Rows(Rows),
     .Cols(Cols),
@@ -152,11 +153,17 @@ module ufp4_gemm #(
     .waddr_b_o(waddr_b),
     .read_error_o(load_read_error),
     .memory_error_o(load_error),
-    .rd_req_o,
+    .rd_req_o(load_req),
     .rd_rsp_i,
     .rd_rsp_ready_o,
     .rd_rsp_data_i
   );
+
+  // Operands go before addends until the array has had the first chunk. From then on they come a chunk ahead, and
+  // addends for which the drain waits hold up the array: addends go first.
+  logic fed_q;
+  always_ff @(posedge clk_i) fed_q <= ~start & (fed_q | retire);
+  assign rd_req_o = '{valid: load_req.valid & ~(fed_q & add_req_o.valid), addr: load_req.addr, beats: load_req.beats};
 
   logic drained, drained_bank, rows_ready;
   logic feed_valid, feed_parity, feed_clear_a, feed_clear_b, feed_first, feed_last;

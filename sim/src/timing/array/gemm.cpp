@@ -12,7 +12,7 @@ Gemm::Gemm(const Shape &shape)
       width_(shape.drain_bytes, shape.bus_bytes) {}
 
 void Gemm::reset() {
-  active_ = quiet_ = false;
+  active_ = quiet_ = fed_ = false;
   errors_ = {};
   request_.reset();
   load_width_.reset();
@@ -25,6 +25,7 @@ void Gemm::reset() {
 
 void Gemm::start(const ufp4_gemm_descriptor_t &desc) {
   active_ = true;
+  fed_ = false;
   errors_ = {};
   request_.start(desc);
   sequencer_.start(desc);
@@ -94,6 +95,7 @@ void Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t no
   if (fire) write_.push(request_.note(asked.beats));
   request_.step(desc, fire, release, errors_.any());
   errors_.add(read_error, in.write_error);
+  fed_ = fed_ || feed.end_chunk;
   if (s.done) active_ = false;
 }
 
