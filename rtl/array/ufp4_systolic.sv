@@ -103,7 +103,7 @@ module ufp4_systolic #(
     assign unused_first = feed_first_i;
   end
 
-  // Drain: the sums of one row, read in one cycle, resolved in the next, checked in the one after.
+  // Drain: the sums of one row, read in one cycle, handed on as words in the next, checked in the one after.
   logic drain_valid_q, drain_bank_q, check_q, bank_checked_q;
   logic [Rows-1:0] drain_row_q, row_checked_q;
   logic [DrainSetWidth-1:0] drain_set_q, set_checked_q;

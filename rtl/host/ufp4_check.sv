@@ -5,7 +5,8 @@
 // which status wins, and what a broken size makes of the others, is the command unit's business (the lowest code).
 // Fields that a command ignores are not looked at: a copy that is not enabled, and of AMAX round, scale_round and
 // everything after col_exponent.
-// Latency: two cycles; desc_i holds still meanwhile. Golden: drivers/backends/model. Test: tests/rtl/core (one descriptor per rule, then random ones).
+// Latency: two cycles; desc_i holds still meanwhile. Golden: drivers/backends/model. Test: tests/rtl/core (one descriptor
+// per rule, then random ones).
 // Timed model: sim/src/timing/host/descriptor.
 module ufp4_check
   import ufp4_spec_pkg::*;
@@ -134,7 +135,7 @@ module ufp4_check
       (gemm.a_mode & ~OPERAND_MODES) != '0 || (gemm.b_mode & ~OPERAND_MODES) != '0 ||
       (gemm.d_mode & ~D_MODES) != '0 || (wide && (has_alpha || has_c)) || gemm.reserved0 != '0;
 
-  // --- Verdicts: what is broken, then by command whether it counts ---------------------------------------------------------
+  // --- Verdicts: what is broken, then by command whether it counts -------------------------------------------------
 
   typedef struct packed {
     logic opcode, header, no_gemm_panels;

@@ -5,8 +5,9 @@
 // groups = rows - 1, stride in bytes, shift 0, tail = the bytes of a row; an operand has groups = ceil(rows / 16),
 // stride in blocks, shift 7 for codes and 4 for scales. bad_o: an address has a bit above ADDR_BITS, or an end lies
 // beyond 2^ADDR_BITS. Sizes over MAX_DIM give no sensible answer, and need none: bad_size is the lower code.
-// Latency: nine cycles for each region in use, two for each that is not, and one; done_o for one cycle. Four bits of groups
-// are multiplied per cycle, the lowest first. Opcode fence has no regions. Golden: drivers/backends/model. Test: tests/rtl/core.
+// Latency: nine cycles for each region in use, two for each that is not, and one; done_o for one cycle. Four bits of
+// groups are multiplied per cycle, the lowest first. Opcode fence has no regions. Golden: drivers/backends/model.
+// Test: tests/rtl/core.
 // Timed model: sim/src/timing/host/descriptor.
 module ufp4_regions
   import ufp4_spec_pkg::*;
@@ -83,8 +84,8 @@ module ufp4_regions
       3'd4:    gemm_region = panels(1'b1, gemm.b_scales_addr, gemm.n[23:0], gemm.b_stride_blocks, 3'(SCALES_SHIFT));
       3'd5:    gemm_region = plain(gemm.d_mode[D_MODE_SUMS_BIT], gemm.sums_addr, gemm.m[23:0], gemm.sums_stride_bytes,
                                    gemm.n[20:0], DTYPE_I64);
-      default: gemm_region = plain(gemm.d_mode[D_MODE_C_BIT], gemm.c_addr, gemm.m[23:0], gemm.c_stride_bytes, gemm.n[20:0],
-                                   DTYPE_F32);
+      default: gemm_region = plain(gemm.d_mode[D_MODE_C_BIT], gemm.c_addr, gemm.m[23:0], gemm.c_stride_bytes,
+                                   gemm.n[20:0], DTYPE_F32);
     endcase
     unique case (gemm.opcode)
       OPCODE_QUANT, OPCODE_AMAX: region_d = quant_region;
@@ -94,7 +95,7 @@ module ufp4_regions
   end
 
   // --- Its end, in steps: the region itself; groups, and where the region would end without them; DIGITS digits times
-  // stride, each added up in the step after; then the end, which is looked at in the next region's first step. ----------
+  // stride, each added up in the step after; then the end, which is looked at in the next region's first step. --------
 
   localparam logic [3:0] StepGroups = 4'd1;
   localparam logic [3:0] StepDigit = 4'd2;

@@ -26,7 +26,7 @@ constexpr uint32_t kPeLoadStage = 2;
 constexpr uint32_t kPeLoadStageFpga = 3;
 /** PEs a side that share the registers that pass an operand on, for cells. */
 constexpr uint32_t kPeShareAsic = 4;
-/** Stages of the drain, from the read of a sum to the sum with what is added to it. */
+/** Stages of the drain, from the read of a sum until all is added to it. */
 constexpr uint32_t kDrainSumStages = 4;
 /** Stages of it to the sum as FP32. */
 constexpr uint32_t kDrainStages = 9;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a PE does with a block, in its three forms (Target) side by side: decoders, dot product, scales, running sum, and
 // what the drain makes of the sum. loaded_i is a word as in the memories of the form for cells: three carries and 64
-// bits; the others load its value. Operands are held from the cycle of valid1_i until the sums are there, which is
+// bits; the others load its value. Where ufp4_sum_resolve marks a segment wrongly as zero, or as another number, the
+// sum of the form for cells is spoilt. Operands are held from the cycle of valid1_i until the sums are there, which is
 // CYCLES after it, for the form with the most stages. Tests only.
 module pe_forms (
   input  logic         clk_i,
@@ -29,7 +30,11 @@ module pe_forms (
   assign nan_o = |nan;
 
   logic [63:0] loaded;
-  ufp4_sum_resolve u_loaded (.word_i(loaded_i), .sum_o(loaded), .zero_o());
+  logic [2:0] loaded_zero, sum_zero;
+  ufp4_sum_resolve u_loaded (.word_i(loaded_i), .sum_o(loaded), .zero_o(loaded_zero));
+  function automatic logic right(logic [63:0] sum, logic [2:0] zero);
+    return zero == {sum[47:32] == '0, sum[31:16] == '0, sum[15:0] == '0};
+  endfunction
 
   logic [15:0] a_sign, b_sign;
   logic [63:0] a_mag, b_mag;
@@ -59,9 +64,9 @@ module pe_forms (
     .loaded_i,
     .sum_o(word)
   );
-  ufp4_sum_resolve u_resolve (.word_i(word), .sum_o(sum), .zero_o());
+  ufp4_sum_resolve u_resolve (.word_i(word), .sum_o(sum), .zero_o(sum_zero));
   always_ff @(posedge clk_i) begin
-    if (valid3_i) cells_q <= sum;
+    if (valid3_i) cells_q <= right(sum, sum_zero) && right(loaded, loaded_zero) ? sum : ~sum;
   end
 
   // FPGAs: control as late as the sum needs it, which is two stages before the last.
