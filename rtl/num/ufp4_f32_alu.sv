@@ -86,7 +86,8 @@ module ufp4_f32_alu (
         kind_q[1].nan <= a_nan | b_nan | (a_inf & b_inf & differ);
       end else begin
         for (int unsigned i = 0; i < 4; i++) begin
-          part_q[i] <= (2 * HalfBits)'(a_sig[HalfBits*(i/2)+:HalfBits]) * (2 * HalfBits)'(b_sig[HalfBits*(i%2)+:HalfBits]);
+          part_q[i] <= (2 * HalfBits)'(a_sig[HalfBits*(i/2)+:HalfBits]) *
+                       (2 * HalfBits)'(b_sig[HalfBits*(i%2)+:HalfBits]);
         end
         exponent_q <= 10'(exponent(a_q[30:23])) + 10'(exponent(b_q[30:23]));
         kind_q[1].sign <= differ;
