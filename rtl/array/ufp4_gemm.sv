@@ -160,10 +160,15 @@ module ufp4_gemm #(
   );
 
   // Operands go before addends until the array has had the first chunk. From then on they come a chunk ahead, and
-  // addends for which the drain waits hold up the array: addends go first.
-  logic fed_q;
-  always_ff @(posedge clk_i) fed_q <= ~start & (fed_q | retire);
-  assign rd_req_o = '{valid: load_req.valid & ~(fed_q & add_req_o.valid), addr: load_req.addr, beats: load_req.beats};
+  // addends for which the drain waits hold up the array: addends go first, but no request that waits is taken back.
+  logic fed_q, waits_q, ask_operands;
+  assign ask_operands = load_req.valid & (waits_q | ~(fed_q & add_req_o.valid));
+  assign rd_req_o     = '{valid: ask_operands, addr: load_req.addr, beats: load_req.beats};
+
+  always_ff @(posedge clk_i) begin
+    fed_q   <= ~start & (fed_q | retire);
+    waits_q <= ask_operands & ~rd_rsp_i.req_ready;
+  end
 
   logic drained, drained_bank, rows_ready;
   logic feed_valid, feed_parity, feed_clear_a, feed_clear_b, feed_first, feed_last;

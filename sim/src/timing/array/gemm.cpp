@@ -12,7 +12,7 @@ Gemm::Gemm(const Shape &shape)
       width_(shape.drain_bytes, shape.bus_bytes) {}
 
 void Gemm::reset() {
-  active_ = quiet_ = fed_ = false;
+  active_ = quiet_ = fed_ = waits_ = false;
   errors_ = {};
   request_.reset();
   load_width_.reset();
@@ -76,6 +76,7 @@ void Gemm::step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t no
   quiet_ = quiet && !s.done;
 
   const bool loading = request_.loading(), fire = in.load_ready;
+  waits_ = load_valid(in.panels_held, in.panels) && !fire;
   const bool read_error = load_width_.error(in.load_valid, in.read_error) ||
                           addend_.error(in.addend_valid, in.read_error);
   const bool release = sequencer_.release(now), ready = sequencer_.ready(now);

@@ -54,7 +54,7 @@ class Gemm {
   // Clients, from registers.
   bool load_valid(uint32_t panels_held, uint32_t panels) const {
     return load_width_.can_ask() && request_.valid() && !write_.full() &&
-           !request_.held(panels_held, panels) && !(fed_ && addend_valid());
+           !request_.held(panels_held, panels) && (waits_ || !(fed_ && addend_valid()));
   }
   Request load_request(const ufp4_gemm_descriptor_t &desc) const {
     return load_width_.request(request_.request(desc));
@@ -100,7 +100,7 @@ class Gemm {
   template <typename Visitor>
   void visit(Visitor &v) {
     v.tiles = sequencer_.tiles();
-    v.exact(active_ | quiet_ << 1 | fed_ << 2 | errors_.bits() << 3);
+    v.exact(active_ | quiet_ << 1 | fed_ << 2 | waits_ << 3 | errors_.bits() << 4);
     request_.visit(v);
     load_width_.visit(v);
     write_.visit(v);
@@ -123,7 +123,8 @@ class Gemm {
   WidthWrite width_;
   BusErrors errors_;
   bool active_ = false, quiet_ = false;
-  bool fed_ = false;  // the first chunk: addends go before operands
+  bool fed_ = false;    // the first chunk: addends go before operands
+  bool waits_ = false;  // a request of operands, which is not taken back then
 };
 
 }  // namespace ufp4::timing
