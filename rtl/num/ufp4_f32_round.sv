@@ -21,8 +21,8 @@ module ufp4_f32_round (
   output logic [31:0]        f32_o
 );
   // Significands are 24 bits, guard and sticky; after stage 0 with up to seven zeros before them.
-  localparam int unsigned SigBits = 26;
-  localparam int unsigned HeadBits = SigBits - 1 + 7;
+  localparam int SigBits = 26;
+  localparam int HeadBits = SigBits - 1 + 7;
 
   // Leading zeros of eight bits, 7 where all are zero.
   function automatic logic [2:0] leading_zeros(logic [7:0] bits);
