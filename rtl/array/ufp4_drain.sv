@@ -256,14 +256,31 @@ module ufp4_drain #(
     assign drain_set_o = set_q;
   end
 
-  // One request for a row, when its first sums are read.
-  assign wr_req_o = '{valid: req_valid_q, addr: req_addr_q, beats: req_beats_q};
+  // One request for a row. From then on the port is the row's, and another client's data wait behind it: a row asks when
+  // its first sums are DRAIN_ASK_STAGES from the last stage, or when the next row's need the place of its request.
+  localparam int unsigned Last = DRAIN_STAGES + 3 * ALU_STAGES;
+  localparam int unsigned WaitWidth = $clog2(Last);
+  logic asks;
+  logic [WaitWidth-1:0] row_wait, wait_q;
+  always_comb begin
+    row_wait = {WaitWidth{ends_q[4]}} & WaitWidth'(DRAIN_SUM_STAGES - DRAIN_ASK_STAGES);
+    for (int unsigned n = 0; n < 4; n++) begin
+      row_wait |= {WaitWidth{ends_q[n]}} & WaitWidth'(DRAIN_STAGES + n * ALU_STAGES - DRAIN_ASK_STAGES);
+    end
+  end
+  assign asks = req_valid_q & (wait_q == 0 | (active_q & open_q & read_q == 0));
+  assign wr_req_o = '{valid: asks, addr: req_addr_q, beats: req_beats_q};
   always_ff @(posedge clk_i) begin
+    if (read && enable && read_q == 0) begin
+      wait_q <= row_wait;
+    end else if (enable && wait_q != 0) begin
+      wait_q <= wait_q - 1'b1;
+    end
     if (!rst_ni) begin
       req_valid_q <= 1'b0;
     end else if (read && enable && read_q == 0) begin
       req_valid_q <= 1'b1;
-    end else if (wr_rsp_i.req_ready) begin
+    end else if (asks && wr_rsp_i.req_ready) begin
       req_valid_q <= 1'b0;
     end
     if (read && enable && read_q == 0) begin
@@ -275,7 +292,6 @@ module ufp4_drain #(
   // What travels with the sums: how many columns D has here, the half of a BF16 beat, and the ends. Nothing goes
   // further than the last stage that the job needs.
   localparam int unsigned CountWidth = $clog2(DrainCols + 1);
-  localparam int unsigned Last = DRAIN_STAGES + 3 * ALU_STAGES;
   typedef struct packed {
     logic [CountWidth-1:0] count;
     logic half;

@@ -33,6 +33,7 @@ package ufp4_spec_pkg;
   localparam int unsigned PE_SHARE_ASIC = 4;  // PEs a side that share the registers that pass an operand on, for cells
   localparam int unsigned DRAIN_SUM_STAGES = 4;  // stages of the drain, from the read of a sum until all is added to it
   localparam int unsigned DRAIN_STAGES = 9;  // stages of it to the sum as FP32
+  localparam int unsigned DRAIN_ASK_STAGES = 3;  // stages before the last one, in which a row of D asks for the port
   localparam int unsigned ALU_STAGES = 7;  // stages of an operation behind that, an odd number
   localparam int unsigned QUANT_BLOCK_STAGES = 15;  // stages of QUANT's block pipeline
   localparam int unsigned QUANT_BLOCK_AMAX_STAGE = 7;  // stage of it in which AMAX has the block's largest number

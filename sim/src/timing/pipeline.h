@@ -30,6 +30,8 @@ constexpr uint32_t kPeShareAsic = 4;
 constexpr uint32_t kDrainSumStages = 4;
 /** Stages of it to the sum as FP32. */
 constexpr uint32_t kDrainStages = 9;
+/** Stages before the last one, in which a row of D asks for the port. */
+constexpr uint32_t kDrainAskStages = 3;
 /** Stages of an operation behind that, an odd number. */
 constexpr uint32_t kAluStages = 7;
 /** Stages of QUANT's block pipeline. */

@@ -21,6 +21,7 @@ void Drain::start(const ufp4_gemm_descriptor_t &desc) {
   slot_mask_ = (operations == 3 ? 2u : 0u) | (has_sums_ || wide_ || operations >= 2 ? 1u : 0u);
   last_stage_ = wide_ ? kDrainSumStages : kDrainStages + kAluStages * operations;
   c_stage_ = has_c_ && operations != 0 ? kDrainStages - 1 + kAluStages * (operations - 1) : 0;
+  ask_wait_ = last_stage_ - kDrainAskStages;
   stride_ = desc.d_stride_bytes;
   element_bytes_ = bf16_ ? 2 : wide_ ? 8 : 4;
   page_mask_ = page_mask(desc.d_addr, stride_, shape_->tile_n * element_bytes_);

@@ -29,11 +29,13 @@ class Drain {
   bool idle() const {
     return !active_ && !req_valid_ && valid_ == 0 && !upper_out_ && !dat_valid_;
   }
+  /** From its request on the port is the row's: its data are near, or the next row needs the place.
+   */
   bool req_valid() const {
-    return req_valid_;
+    return req_valid_ && (req_wait_ == 0 || (active_ && open_ && read_ == 0));
   }
   Request request() const {
-    return {req_valid_, req_address_, req_beats_};
+    return {req_valid(), req_address_, req_beats_};
   }
   bool dat_valid() const {
     return dat_valid_;
@@ -81,6 +83,7 @@ class Drain {
     v.wheel(tiles_, v.tiles);
     walk_.visit(v);
     v.exact(req_beats_);
+    v.exact(req_valid_ ? req_wait_ : 0);
     v.exact(req_address_ & page_mask_);
     v.address(addr_, page_mask_);
     v.address(tile_addr_, page_mask_);
@@ -109,11 +112,11 @@ class Drain {
   TileWalk walk_;
   // Of the job.
   bool bf16_ = false, wide_ = false, has_sums_ = false, has_c_ = false, one_bank_ = false;
-  uint32_t slot_mask_ = 0, last_stage_ = kDrainStages, c_stage_ = 0;
+  uint32_t slot_mask_ = 0, last_stage_ = kDrainStages, c_stage_ = 0, ask_wait_ = 0;
   uint64_t stride_ = 0, element_bytes_ = 4;
 
   bool active_ = false, open_ = false, parity_ = false, req_valid_ = false;
-  uint32_t credit_ = 0, tiles_ = 0, row_ = 0, read_ = 0, slot_ = 0, req_beats_ = 0;
+  uint32_t credit_ = 0, tiles_ = 0, row_ = 0, read_ = 0, slot_ = 0, req_beats_ = 0, req_wait_ = 0;
   uint32_t tile_a_row_ = 0;  // array row of the sub-tile
   uint64_t addr_ = 0, tile_addr_ = 0, band_addr_ = 0;
   uint64_t req_address_ = 0;
@@ -172,6 +175,7 @@ inline void Drain::step(const State &s, bool req_ready, bool ready, bool loading
     req_beats_ = row_beats();
   }
   req_valid_ = first || (req_valid_ && !req_ready);
+  req_wait_ = first ? ask_wait_ : req_wait_ - (s.enable && req_wait_ != 0);
   if (s.enable) shift(s);
   credit_ += ready;
   if (opens) {
