@@ -35,8 +35,8 @@ package ufp4_spec_pkg;
   localparam int unsigned DRAIN_STAGES = 9;  // stages of it to the sum as FP32
   localparam int unsigned DRAIN_ASK_STAGES = 3;  // stages before the last one, in which a row of D asks for the port
   localparam int unsigned ALU_STAGES = 7;  // stages of an operation behind that, an odd number
-  localparam int unsigned QUANT_BLOCK_STAGES = 15;  // stages of QUANT's block pipeline
-  localparam int unsigned QUANT_BLOCK_AMAX_STAGE = 7;  // stage of it in which AMAX has the block's largest number
+  localparam int unsigned QUANT_BLOCK_STAGES = 18;  // stages of QUANT's block pipeline
+  localparam int unsigned QUANT_BLOCK_AMAX_STAGE = 10;  // stage of it in which AMAX has the block's largest number
   localparam int unsigned QUANT_SERIAL_STAGES = 32;  // stages of the narrow QUANT, from a block's last pair to codes
   localparam int unsigned QUANT_SERIAL_SCALE_STAGE = 15;  // stage of it in which the block's largest number is known
   localparam int unsigned RESET_CYCLES = 8;  // cycles of any reset of the core

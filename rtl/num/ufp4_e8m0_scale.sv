@@ -6,6 +6,8 @@
 // its stage 0 without the transform. Down: floor(log2 amax) - emax; up: the smallest k with amax <= qmax * 2^k;
 // clamped to -127..127. After stage 2: the byte, and base_o as the divider wants it (ufp4_divide_round) with
 // the significand 8: the scale is 8 * 2^(exp - 9) with exp = scale_o - 121.
+// With join_i, while the first half of a 32-block is in stage 2 and the second comes to stage 1, both go on with the larger of
+// their scales; normal_i of a half of zeros is 0.
 // Stage k runs with en_i[k] high; normal_i and power_i go with stage 1.
 // Golden: ufp4_quantize. Spec: numerics.md 2. Test: tests/rtl/vectors.
 module ufp4_e8m0_scale (
@@ -14,6 +16,7 @@ module ufp4_e8m0_scale (
 
   input  logic [7:0]  elem_i,
   input  logic        up_i,
+  input  logic        join_i,
   input  logic [8:0]  power_i,
   input  logic [27:0] normal_i,
 
@@ -35,7 +38,7 @@ module ufp4_e8m0_scale (
     $error("ufp4_e8m0_scale: qmax of E1M2 and INT4 must have one significand, of E2M1 and INT4 one exponent");
   end
 
-  logic signed [9:0] biased_d, biased_q;  // the exponent plus 127, not clamped
+  logic signed [9:0] biased, biased_d, biased_q, whole;  // the exponent plus 127, not clamped
   logic [7:0]        scale_q;
   logic [8:0]        base_q;
   logic [7:0]        scale_d;
@@ -43,9 +46,12 @@ module ufp4_e8m0_scale (
 
   // floor(log2 amax) is power - 154.
   assign over     = normal_i > (elem_i == ELEM_E2M1 ? LIMIT_E2M1 : LIMIT_UNIFORM);
-  assign biased_d = signed'({1'b0, power_i}) - (elem_i == ELEM_E1M2 ? 10'(27 + EMAX_E1M2) : 10'(27 + EMAX_INT4)) +
+  assign biased   = !normal_i[27] ? -10'sd512 :
+                    signed'({1'b0, power_i}) - (elem_i == ELEM_E1M2 ? 10'(27 + EMAX_E1M2) : 10'(27 + EMAX_INT4)) +
                     10'(up_i && over);
-  assign scale_d  = biased_q < 10'sd0 ? 8'd0 : biased_q > 10'sd254 ? 8'd254 : 8'(biased_q);
+  assign biased_d = join_i && biased_q > biased ? biased_q : biased;
+  assign whole    = join_i ? biased_d : biased_q;
+  assign scale_d  = whole < 10'sd0 ? 8'd0 : whole > 10'sd254 ? 8'd254 : 8'(whole);
 
   always_ff @(posedge clk_i) begin
     if (en_i[1]) biased_q <= biased_d;

@@ -1,28 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // The largest of 16 unsigned numbers, each in the low Width bits of a 32-bit lane.
 //
-// Contract: largest_o <= max of the lanes in a cycle with en_i high. Latency: 1 cycle.
-// Spec: numerics.md 3 (largest exponent) and 2 (amax). Test: tests/rtl/vectors (inside the block pipeline).
+// Contract: largest_o = max of the lanes. Stage k runs in a cycle with en_i[k] high: each finds the larger of two, twice.
+// Latency: 2 enabled stages.
+// Spec: numerics.md 2 (amax). Test: tests/rtl/vectors (inside the block pipeline).
 module ufp4_max16 #(
   parameter int unsigned Width = 31
 ) (
   input  logic              clk_i,
-  input  logic              en_i,
+  input  logic [1:0]        en_i,
 
   input  logic [15:0][31:0] lanes_i,
   output logic [Width-1:0]  largest_o
 );
 
-  // A tree: 8, 4, 2, 1 comparisons; node n has the children 2n and 2n+1.
-  function automatic logic [Width-1:0] largest(input logic [15:0][31:0] lanes);
-    logic [Width-1:0] node [32];
-    for (int unsigned i = 0; i < 16; i++) node[16+i] = lanes[i][Width-1:0];
-    for (int unsigned n = 15; n > 0; n--) node[n] = node[2*n] > node[2*n+1] ? node[2*n] : node[2*n+1];
-    return node[1];
+  function automatic logic [Width-1:0] largest(input logic [3:0][Width-1:0] in);
+    logic [1:0][Width-1:0] half;
+    for (int unsigned i = 0; i < 2; i++) half[i] = in[2*i] > in[2*i+1] ? in[2*i] : in[2*i+1];
+    return half[0] > half[1] ? half[0] : half[1];
   endfunction
 
+  logic [3:0][Width-1:0] quarter_d, quarter_q;
+
+  for (genvar q = 0; q < 4; q++) begin : gen_quarter
+    logic [3:0][Width-1:0] lanes;
+    for (genvar i = 0; i < 4; i++) begin : gen_lane
+      assign lanes[i] = lanes_i[4*q+i][Width-1:0];
+    end
+    assign quarter_d[q] = largest(lanes);
+  end
+
   always_ff @(posedge clk_i) begin
-    if (en_i) largest_o <= largest(lanes_i);
+    if (en_i[0]) quarter_q <= quarter_d;
+    if (en_i[1]) largest_o <= largest(quarter_q);
   end
 
   // The lanes carry more than the number, a sign for example.

@@ -6,11 +6,11 @@
 // zero has sign 0.
 // bypass_i: the words pass through as they are. Stage k runs in a cycle with en_i[k] high; exponent_i goes
 // with stage 0.
-// Latency: 4 enabled stages (align, butterflies 1 and 2, 4 and 8, magnitude). No rounding but the truncation.
+// Latency: 6 enabled stages (align, butterflies 1, 2, 4, 8, magnitude). No rounding but the truncation.
 // Golden: ufp4_rht_block. Spec: numerics.md 3. Test: tests/rtl/vectors.
 module ufp4_rht (
   input  logic              clk_i,
-  input  logic [3:0]        en_i,
+  input  logic [5:0]        en_i,
 
   input  logic              bypass_i,
   input  logic [15:0]       mask_i,      // bit i negates element i
@@ -19,17 +19,6 @@ module ufp4_rht (
   output logic [15:0][31:0] out_o
 );
 
-  // One stage of butterflies at the distance half: sums below, differences above. 29 bits, two's complement,
-  // hold every partial sum: 16 times 24 bits of magnitude.
-  function automatic logic [15:0][31:0] butterfly(input logic [15:0][31:0] in, input int unsigned half);
-    logic [15:0][31:0] out;
-    for (int unsigned i = 0; i < 16; i++) begin
-      if ((i & half) == 0) out[i] = {3'd0, in[i][28:0] + in[i+half][28:0]};
-      else out[i] = {3'd0, in[i-half][28:0] - in[i][28:0]};
-    end
-    return out;
-  endfunction
-
   logic [15:0][31:0] aligned;
   for (genvar i = 0; i < 16; i++) begin : gen_align
     ufp4_rht_align u_align (
@@ -37,18 +26,38 @@ module ufp4_rht (
     );
   end
 
-  logic [15:0][31:0] aligned_q, half_q, full_q, out_q;
+  // Two's complement: aligned in 25 bits, and each stage of butterflies needs one more.
+  logic [4:0][15:0][31:0] stage_q;
+  logic [15:0][31:0]      out_q;
 
   assign out_o = out_q;
 
   always_ff @(posedge clk_i) begin
-    if (en_i[0]) aligned_q <= bypass_i ? words_i : aligned;
-    if (en_i[1]) half_q <= bypass_i ? aligned_q : butterfly(butterfly(aligned_q, 1), 2);
-    if (en_i[2]) full_q <= bypass_i ? half_q : butterfly(butterfly(half_q, 4), 8);
-    if (en_i[3]) begin
+    if (en_i[0]) stage_q[0] <= bypass_i ? words_i : aligned;
+  end
+
+  // Butterflies at the distances 1, 2, 4 and 8: sums below, differences above.
+  for (genvar s = 1; s < 5; s++) begin : gen_stage
+    localparam int unsigned HALF = 1 << (s - 1);
+    localparam int unsigned WIDTH = 25 + s;
+    logic [15:0][31:0] summed;
+    for (genvar i = 0; i < 16; i++) begin : gen_lane
+      logic [WIDTH-1:0] below, above, sum;
+      assign below     = WIDTH'(signed'(stage_q[s-1][i & ~HALF][WIDTH-2:0]));
+      assign above     = WIDTH'(signed'(stage_q[s-1][i | HALF][WIDTH-2:0]));
+      assign sum       = (i & HALF) == 0 ? below + above : below - above;
+      assign summed[i] = 32'(sum);
+    end
+    always_ff @(posedge clk_i) begin
+      if (en_i[s]) stage_q[s] <= bypass_i ? stage_q[s-1] : summed;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (en_i[5]) begin
       for (int unsigned i = 0; i < 16; i++) begin
-        out_q[i] <= bypass_i ? full_q[i] :
-                    {full_q[i][28], 3'd0, full_q[i][28] ? -full_q[i][27:0] : full_q[i][27:0]};
+        out_q[i] <= bypass_i ? stage_q[4][i] :
+                    {stage_q[4][i][28], 3'd0, stage_q[4][i][28] ? -stage_q[4][i][27:0] : stage_q[4][i][27:0]};
       end
     end
   end

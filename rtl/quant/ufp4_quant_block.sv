@@ -2,12 +2,15 @@
 // Block pipeline: 16 FP32 numbers in, 16 codes and an E4M3 or E8M0 scale out, one block a cycle.
 //
 // Contract: as ufp4_quantize_block, with RHT and stochastic rounding as configured; the random bytes of the
-// n-th block since start are those of group_i at the time group_take_o is high for the n-th time. A block
+// n-th block since start are those of group_i at the time group_take_o is high for the n-th time, which is when the block
+// leaves stage 1. A block
 // with NaN or Inf: scale 0x7F, codes 0, nan_o. With amax no block comes out; amax_valid_o shows each
 // block's amax instead (ufp4_e4m3_scale).
 // With e8m0 the blocks are halves of 32-blocks, the lower elements first: both come out with the scale of the
-// whole. The first half waits in stage 1 for the second. Neither rht nor amax then.
-// Latency: 15 cycles, of a first half one more. Handshakes: valid/ready; the pipe stands still while the output waits. Configuration
+// whole. The first half waits in stage 1 for the second, so that their scales are found one after the other. Neither rht
+// nor amax then.
+// Latency: 18 cycles, of a first half one more.
+// Handshakes: valid/ready; the pipe stands still while the output waits. Configuration
 // inputs hold still while anything is inside.
 // Spec: numerics.md 3, 4. Tests: tests/rtl/quant, tests/rtl/vectors. Timed model: sim/src/timing/quant/quant_block.
 module ufp4_quant_block (
@@ -42,29 +45,21 @@ module ufp4_quant_block (
   output logic              out_saturated_o
 );
 
-  // Registers after stage: 1 largest number, 2-5 RHT, 6 largest magnitude, 7-9 scale, 10-14 divide, 15 round.
+  // Registers after stage: 1 largest exponent, 2-7 RHT, 8-9 largest magnitude, 10-12 scale, 13-17 divide, 18 round.
   localparam int unsigned STAGES = ufp4_spec_pkg::QUANT_BLOCK_STAGES;
   localparam int unsigned AMAX_STAGE = ufp4_spec_pkg::QUANT_BLOCK_AMAX_STAGE;
-
-  // What a block carries beside its elements, from stage 1 on.
-  typedef struct packed {
-    logic [7:0]  exponent;  // largest, at least 1
-    logic        nan;
-  } shape_t;
 
   logic              advance;
   logic [STAGES:0]   valid_d, valid_q, last_d, last_q, blank_d, blank_q;
   logic [STAGES:1]   en;
 
-  logic              second_d, second_q;  // stage 1 holds the second half of a 32-block
-  logic              hold, join_halves;
+  logic [10:1]       second_d, second_q;  // the stage holds the second half of a 32-block, and the next one the first
+  logic              hold;
 
   // Control: valid_q[s] says that the registers of stage n hold a block.
   assign advance    = !valid_q[STAGES] || out_ready_i;
   assign in_ready_o = advance;
-  assign hold       = job_i.e8m0 && valid_q[1] && !second_q && !in_valid_i;
-  // The first half is in stage 2, so the second is in stage 1.
-  assign join_halves = job_i.e8m0 && second_q;
+  assign hold       = job_i.e8m0 && valid_q[1] && !second_q[1] && !in_valid_i;
 
   always_comb begin
     valid_d  = valid_q;
@@ -81,7 +76,7 @@ module ufp4_quant_block (
       blank_d = {blank_q[STAGES-1:0], 1'b0};
       blank_d[1] = hold ? blank_q[1] : in_blank_i;
       // What enters behind a first half is a second one.
-      second_d = job_i.e8m0 && in_valid_i && valid_q[1] && !second_q;
+      second_d = {second_q[9:1], job_i.e8m0 && in_valid_i && valid_q[1] && !second_q[1]};
     end
   end
 
@@ -95,62 +90,45 @@ module ufp4_quant_block (
 
   assign en = !advance ? '0 : hold ? {valid_d[STAGES:2], 1'b0} : valid_d[STAGES:1];
 
-  // Stages 1 and 6: the block's largest number as FP32 magnitude, then after the transform.
+  // Stages 1 to 9: the block's largest exponent, at least 1, the transform, and the largest magnitude, of a block without
+  // transform as FP32.
   logic [15:0][31:0] words_q, transformed;
-  logic [30:0]       peak, peak2_d, peak2_q, peak3_d;
-  logic [27:0]       peak_transformed;
-
-  ufp4_max16 #(.Width(31)) u_largest (
-    .clk_i, .en_i(en[1]), .lanes_i(in_words_i), .largest_o(peak)
-  );
-
-  always_ff @(posedge clk_i) begin
-    if (en[1]) words_q <= in_words_i;
-  end
+  logic [11:1][7:0]  exponent_q;
+  logic [30:0]       peak;
+  logic [12:8][15:0][31:0] elements_q;  // from the transform to the divider
 
   // That of a subnormal is 1.
-  function automatic logic [7:0] exponent_of(input logic [7:0] field);
-    return field == 8'd0 ? 8'd1 : field;
+  function automatic logic [7:0] largest_exponent(input logic [15:0][31:0] words);
+    logic [7:0] node [32];
+    for (int unsigned i = 0; i < 16; i++) node[16+i] = words[i][30:23];
+    for (int unsigned n = 15; n > 0; n--) node[n] = node[2*n] > node[2*n+1] ? node[2*n] : node[2*n+1];
+    return {node[1][7:1], node[1][0] || node[1][7:1] == 7'd0};
   endfunction
 
-  // From here on both halves of a 32-block have the larger of their peaks.
-  assign peak2_d = join_halves && peak2_q > peak ? peak2_q : peak;
-  assign peak3_d = join_halves ? peak2_d : peak2_q;
-
   ufp4_rht u_rht (
-    .clk_i, .en_i(en[5:2]), .bypass_i(!job_i.rht), .mask_i(job_i.rht_mask), .exponent_i(exponent_of(peak[30:23])),
+    .clk_i, .en_i(en[7:2]), .bypass_i(!job_i.rht), .mask_i(job_i.rht_mask), .exponent_i(exponent_q[1]),
     .words_i(words_q), .out_o(transformed)
   );
 
-  ufp4_max16 #(.Width(28)) u_largest_transformed (
-    .clk_i, .en_i(en[6]), .lanes_i(transformed), .largest_o(peak_transformed)
+  ufp4_max16 #(.Width(31)) u_largest (
+    .clk_i, .en_i(en[9:8]), .lanes_i(transformed), .largest_o(peak)
   );
 
-  // Beside them: exponent and NaN, and the significand of the largest number for blocks without RHT.
-  shape_t [8:3]      shape_q;
-  logic [6:3][23:0]  significand_q;
-  // The elements, from the transform to the divider.
-  logic [15:0][31:0] elements6_q, elements7_q, elements8_q, elements9_q;
-
   always_ff @(posedge clk_i) begin
-    if (en[2]) peak2_q <= peak2_d;
-    if (en[3]) begin
-      shape_q[3]       <= {exponent_of(peak3_d[30:23]), peak3_d[30:23] == 8'hFF};
-      significand_q[3] <= {peak3_d[30:23] != 8'd0, peak3_d[22:0]};
+    if (en[1]) begin
+      words_q       <= in_words_i;
+      exponent_q[1] <= largest_exponent(in_words_i);
     end
-    for (int unsigned s = 4; s <= 8; s++) begin
-      if (en[s]) shape_q[s] <= shape_q[s-1];
+    for (int unsigned s = 2; s <= 11; s++) begin
+      if (en[s]) exponent_q[s] <= exponent_q[s-1];
     end
-    for (int unsigned s = 4; s <= 6; s++) begin
-      if (en[s]) significand_q[s] <= significand_q[s-1];
+    if (en[8]) elements_q[8] <= transformed;
+    for (int unsigned s = 9; s <= 12; s++) begin
+      if (en[s]) elements_q[s] <= elements_q[s-1];
     end
-    if (en[6]) elements6_q <= transformed;
-    if (en[7]) elements7_q <= elements6_q;
-    if (en[8]) elements8_q <= elements7_q;
-    if (en[9]) elements9_q <= elements8_q;
   end
 
-  // Stages 7 to 9: the scale.
+  // Stages 10 to 12: the scale.
   logic        zero, saturated;
   logic [7:0]  scale, scale_e4m3, scale_e8m0;
   logic [3:0]  scale_sig, sig_e4m3;
@@ -158,14 +136,14 @@ module ufp4_quant_block (
 
   ufp4_e4m3_scale u_scale (
     .clk_i,
-    .en_i             (en[9:7]),
+    .en_i             (en[12:10]),
     .rht_i            (job_i.rht),
     .elem_i           (job_i.elem),
     .up_i             (job_i.scale_up),
     .tensor_exponent_i(job_i.exponent),
-    .exponent_i       (shape_q[6].exponent),
-    .amax_i           (job_i.rht ? peak_transformed : {significand_q[6], 4'd0}),
-    .exponent_base_i  (shape_q[8].exponent),
+    .exponent_i       (exponent_q[9]),
+    .amax_i           (job_i.rht ? peak[27:0] : {peak[30:23] != 8'd0, peak[22:0], 4'd0}),
+    .exponent_base_i  (exponent_q[11]),
     .zero_o           (zero),
     .power_o          (amax_power_o),
     .normal_o         (amax_normal_o),
@@ -177,7 +155,8 @@ module ufp4_quant_block (
 
   ufp4_e8m0_scale u_scale_e8m0 (
     .clk_i,
-    .en_i    (en[9:8]),
+    .en_i    (en[12:11]),
+    .join_i  (second_q[10]),
     .elem_i  (job_i.elem),
     .up_i    (job_i.scale_up),
     .power_i (amax_power_o),
@@ -190,17 +169,25 @@ module ufp4_quant_block (
   assign scale_sig  = job_i.e8m0 ? 4'd8 : sig_e4m3;
   assign scale_base = job_i.e8m0 ? base_e8m0 : base_e4m3;
 
-  assign amax_valid_o = valid_q[AMAX_STAGE] && job_i.amax;
-  assign amax_last_o  = last_q[AMAX_STAGE];
-  assign amax_nan_o   = shape_q[7].nan;
-  assign amax_clean_o = !shape_q[7].nan && !zero;
-
-  // Beside the divider: the scale byte, and the two kinds of blocks whose codes are 0.
+  // The two kinds of blocks whose codes are 0.
   typedef struct packed {
     logic nan;
     logic zero;
   } kind_t;
 
+  kind_t         kind, joined;
+  kind_t [12:11] kind_q;
+
+  assign kind   = '{nan: exponent_q[10] == 8'hFF, zero: zero};
+  // Of both halves of a 32-block.
+  assign joined = '{nan: kind.nan || kind_q[11].nan, zero: kind.zero && kind_q[11].zero};
+
+  assign amax_valid_o = valid_q[AMAX_STAGE] && job_i.amax;
+  assign amax_last_o  = last_q[AMAX_STAGE];
+  assign amax_nan_o   = kind.nan;
+  assign amax_clean_o = !kind.nan && !kind.zero;
+
+  // Beside the divider: the scale byte and the kind.
   typedef struct packed {
     logic       nan;
     logic       saturated;
@@ -209,16 +196,15 @@ module ufp4_quant_block (
     logic [3:0] sig;
   } result_t;
 
-  kind_t   [9:8]   kind_q;
-  result_t [15:10] result_q;
+  result_t [18:13] result_q;
 
-  function automatic result_t result(input kind_t kind, input logic [7:0] scale_byte, input logic over,
+  function automatic result_t result(input kind_t of, input logic [7:0] scale_byte, input logic over,
                                      input logic [3:0] divisor, input logic [7:0] nan_byte);
     result_t out;
-    out.nan       = kind.nan;
-    out.empty     = kind.nan || kind.zero;
+    out.nan       = of.nan;
+    out.empty     = of.nan || of.zero;
     out.saturated = over && !out.empty;
-    out.scale     = kind.nan ? nan_byte : kind.zero ? 8'h00 : scale_byte;
+    out.scale     = of.nan ? nan_byte : of.zero ? 8'h00 : scale_byte;
     out.sig       = divisor;
     return out;
   endfunction
@@ -227,37 +213,39 @@ module ufp4_quant_block (
   assign nan_scale = {job_i.e8m0, 7'h7F};
 
   always_ff @(posedge clk_i) begin
-    if (en[8]) kind_q[8] <= {shape_q[7].nan, zero};
-    if (en[9]) kind_q[9] <= kind_q[8];
-    if (en[10]) result_q[10] <= result(kind_q[9], scale, saturated && !job_i.e8m0, scale_sig, nan_scale);
-    for (int unsigned s = 11; s <= 15; s++) begin
+    if (en[11]) kind_q[11] <= second_q[10] ? joined : kind;
+    if (en[12]) kind_q[12] <= second_q[10] ? joined : kind_q[11];
+    if (en[13]) result_q[13] <= result(kind_q[12], scale, saturated && !job_i.e8m0, scale_sig, nan_scale);
+    for (int unsigned s = 14; s <= 18; s++) begin
       if (en[s]) result_q[s] <= result_q[s-1];
     end
   end
 
-  // The random bytes, ready for stage 15.
+  // Stages 2 to 17: the random bytes.
   logic [15:0][7:0] random;
+  logic             draws;
 
-  assign group_take_o = en[8] && job_i.sr;
+  assign draws        = job_i.sr && !job_i.amax;
+  assign group_take_o = en[2] && draws;
 
   ufp4_threefry u_threefry (
-    .clk_i, .en_i(job_i.sr ? en[14:8] : 7'd0), .seed_i(job_i.seed), .tensor_id_i(job_i.tensor_id), .group_i,
+    .clk_i, .en_i(draws ? en[17:2] : 16'd0), .seed_i(job_i.seed), .tensor_id_i(job_i.tensor_id), .group_i,
     .words_o(random)
   );
 
-  // Stages 10 to 15: a divider for each element.
+  // Stages 13 to 18: a divider for each element.
   logic [4:0][3:0]  sigs;
   logic [15:0][3:0] codes;
 
-  assign sigs = {result_q[13].sig, result_q[12].sig, result_q[11].sig, result_q[10].sig, scale_sig};
+  assign sigs = {result_q[16].sig, result_q[15].sig, result_q[14].sig, result_q[13].sig, scale_sig};
 
   ufp4_divide_round u_divide_round (
     .clk_i,
-    .en_i     (en[15:10]),
+    .en_i     (en[18:13]),
     .rht_i    (job_i.rht),
     .elem_i   (job_i.elem),
     .sr_i     (job_i.sr),
-    .payload_i(elements9_q),
+    .payload_i(elements_q[12]),
     .base_i   (scale_base),
     .sig_i    (sigs),
     .random_i (random),
@@ -267,12 +255,12 @@ module ufp4_quant_block (
   assign out_valid_o     = valid_q[STAGES];
   assign out_last_o      = last_q[STAGES];
   assign out_blank_o     = blank_q[STAGES];
-  assign out_nan_o       = result_q[15].nan;
-  assign out_saturated_o = result_q[15].saturated;
-  assign out_scale_o     = result_q[15].scale;
-  assign out_codes_o     = result_q[15].empty ? 64'd0 : codes;
+  assign out_nan_o       = result_q[18].nan;
+  assign out_saturated_o = result_q[18].saturated;
+  assign out_scale_o     = result_q[18].scale;
+  assign out_codes_o     = result_q[18].empty ? 64'd0 : codes;
 
   logic unused_stage;
-  assign unused_stage = ^{valid_q[0], last_q[0], blank_q[0], result_q[14].sig, result_q[15].sig};
+  assign unused_stage = ^{valid_q[0], last_q[0], blank_q[0], result_q[17].sig, result_q[18].sig};
 
 endmodule

@@ -271,6 +271,7 @@ module ufp4_quant_serial_block (
   ufp4_e8m0_scale u_scale_e8m0 (
     .clk_i,
     .en_i    (scale_en[2:1]),
+    .join_i  (1'b0),
     .elem_i  (job.elem),
     .up_i    (job.scale_up),
     .power_i (amax_power_o),

@@ -35,9 +35,9 @@ constexpr uint32_t kDrainAskStages = 3;
 /** Stages of an operation behind that, an odd number. */
 constexpr uint32_t kAluStages = 7;
 /** Stages of QUANT's block pipeline. */
-constexpr uint32_t kQuantBlockStages = 15;
+constexpr uint32_t kQuantBlockStages = 18;
 /** Stage of it in which AMAX has the block's largest number. */
-constexpr uint32_t kQuantBlockAmaxStage = 7;
+constexpr uint32_t kQuantBlockAmaxStage = 10;
 /** Stages of the narrow QUANT, from a block's last pair to codes. */
 constexpr uint32_t kQuantSerialStages = 32;
 /** Stage of it in which the block's largest number is known. */

@@ -8,7 +8,7 @@ module read_e8m0_scale;
   wire [8:0] base;
 
   ufp4_e8m0_scale u_dut (
-    .clk_i(clk), .en_i(en), .elem_i(in_elem), .up_i(in_up), .power_i(in_power), .normal_i(in_normal), .scale_o(scale),
+    .clk_i(clk), .en_i(en), .elem_i(in_elem), .up_i(in_up), .join_i(1'b0), .power_i(in_power), .normal_i(in_normal), .scale_o(scale),
     .base_o(base)
   );
 

@@ -8,14 +8,14 @@ module read_rht;
   wire [511:0] out;
 
   ufp4_rht u_dut (
-    .clk_i(clk), .en_i(4'hF), .bypass_i(bypass), .mask_i(in_mask), .exponent_i(in_exponent), .words_i(in_words), .out_o(out)
+    .clk_i(clk), .en_i(6'h3F), .bypass_i(bypass), .mask_i(in_mask), .exponent_i(in_exponent), .words_i(in_words), .out_o(out)
   );
 
   initial if ($value$plusargs("rht=%s", path)) begin
     open_file;
     while (!$feof(file)) begin
       read_record;
-      repeat (4) tick;
+      repeat (6) tick;
       judge(out === want_out);
       if (shown) $display("  got %h", out);
     end
@@ -23,7 +23,7 @@ module read_rht;
     bypass = 1'b1;
     repeat (2) begin
       in_words = ~in_words;
-      repeat (4) tick;
+      repeat (6) tick;
       if (out !== in_words) begin
         mismatches = mismatches + 1;
         $display("bypass, words %h: got %h", in_words, out);

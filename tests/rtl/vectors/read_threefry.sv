@@ -5,7 +5,7 @@
 module read_threefry;
   `READER_threefry
   wire [127:0] words;
-  reg  [6:0]   en;
+  reg  [15:0]  en;
   integer      stage;
 
   ufp4_threefry u_dut (
@@ -16,11 +16,12 @@ module read_threefry;
     open_file;
     while (!$feof(file)) begin
       read_record;
-      for (stage = 0; stage < 7; stage = stage + 1) begin
-        en = 7'd1 << stage;
+      for (stage = 0; stage < 16; stage = stage + 1) begin
+        {in_seed, in_tensor_id, in_group} = {read_seed, read_tensor_id, read_group};
+        en = 16'd1 << stage;
         tick;
         {in_seed, in_tensor_id, in_group} = ~{in_seed, in_tensor_id, in_group};
-        en = en - 7'd1;
+        en = en - 16'd1;
         repeat (2) tick;
       end
       judge(words === want_words);
