@@ -11,7 +11,7 @@
 // 0..511.
 // qmax is 3 or 7 times a power of two, so the quotient's leading bits come from one division of 8 bits by a
 // constant.
-// Stage k runs with en_i[k] high; exponent_i goes with stages 0 (power) and 2 (base), see exponent_base_i.
+// Stage k runs with en_i[k] high; exponent_i goes with stage 0 (power), exponent_base_i with stage 1 (base).
 // Golden: ufp4_quantize_block. Spec: numerics.md 2. Test: tests/rtl/vectors.
 module ufp4_e4m3_scale (
   input  logic        clk_i,
@@ -23,7 +23,7 @@ module ufp4_e4m3_scale (
   input  logic [15:0] tensor_exponent_i,  // t, signed
   input  logic [7:0]  exponent_i,         // 1..254, with stage 0
   input  logic [27:0] amax_i,
-  input  logic [7:0]  exponent_base_i,    // the same exponent, two stages later
+  input  logic [7:0]  exponent_base_i,    // the same exponent, a stage later
 
   output logic        zero_o,
   output logic [8:0]  power_o,
@@ -52,6 +52,7 @@ module ufp4_e4m3_scale (
 
   // Quotient of the leading bits, floor, and whether anything is left over.
   typedef struct packed {
+    logic signed [9:0] base;
     logic [6:0]        quotient;  // 18..36 (by 7) or 42..85 (by 3)
     logic              rest;
     logic signed [5:0] place;     // scale = (quotient + rest) * 2^(place - 9), clamped to -8..16
@@ -90,7 +91,8 @@ module ufp4_e4m3_scale (
   endfunction
 
   function automatic quotient_t divide(input logic [27:0] normal, input logic [8:0] power, input logic rht,
-                                       input logic [7:0] elem, input logic [15:0] t);
+                                       input logic [7:0] elem, input logic [15:0] t,
+                                       input logic [7:0] exponent);
     quotient_t          out;
     logic [7:0]         top, product;
     logic signed [17:0] place;
@@ -101,37 +103,50 @@ module ufp4_e4m3_scale (
     place        = 18'(signed'({1'b0, power})) + 18'(signed'(t)) - 18'(qmax_power(elem)) -
                    (rht ? 18'sd150 : 18'sd152);
     out.place    = place < -18'sd8 ? -6'sd8 : place > 18'sd16 ? 6'sd16 : 6'(place);
+    out.base     = base_of_block(rht, elem, t, exponent);
     return out;
   endfunction
 
-  // Four significant bits, fewer where the exponent would fall under that of the subnormals.
-  function automatic scale_t round(input quotient_t in, input logic up, input logic rht, input logic [7:0] elem,
-                                   input logic [15:0] t, input logic [7:0] exponent);
-    scale_t             out;
-    logic [3:0]         drop_normal, drop;
-    logic [11:0]        kept;
-    logic [4:0]         exp;
-    logic [7:0]         floor, rounded;
-    logic               rest, increment;
-    logic [3:0]         exp_scale;
+  // What base_o is without the scale's exponent, clamped to where that makes no difference.
+  function automatic logic signed [9:0] base_of_block(input logic rht, input logic [7:0] elem, input logic [15:0] t,
+                                                      input logic [7:0] exponent);
     logic signed [17:0] base;
-    drop_normal = in.quotient[6] ? 4'd3 : in.quotient[5] ? 4'd2 : 4'd1;
-    drop        = 5'(-in.place) > 5'(drop_normal) && in.place[5] ? 4'(-in.place) : drop_normal;
-    exp         = 5'(in.place + 6'(drop));
-    kept        = 12'({in.quotient, 8'd0} >> drop);
-    rest        = kept[6:0] != 7'd0 || in.rest;
-    // The byte of a subnormal is its significand, of a normal number 8 * exp + significand: a carry does what
-    // it should.
-    floor         = {exp, 3'd0} + {4'd0, kept[11:8]};
-    increment     = up ? kept[7] || rest : kept[7] && (rest || kept[8]);
-    rounded       = floor + {7'd0, increment};
-    out.saturated = floor > LARGEST || (floor == LARGEST && (kept[7] || rest));
-    out.scale     = rounded > LARGEST ? LARGEST : rounded == 8'd0 ? 8'd1 : rounded;
+    base = (rht ? 18'sd151 - 18'(signed'({1'b0, exponent})) : 18'sd149) - 18'(signed'(t)) -
+           18'(signed'({1'b0, frac(elem)}));
+    return base < -18'sd16 ? -10'sd16 : base > 18'sd511 ? 10'sd511 : 10'(base);
+  endfunction
+
+  // What belongs to a byte, of which the carry makes one more than LARGEST at most.
+  function automatic scale_t of_byte(input logic [7:0] in, input logic signed [9:0] base_block);
+    scale_t             out;
+    logic [3:0]         exp_scale;
+    logic signed [10:0] base;
+    out.saturated = 1'b0;
+    out.scale     = in > LARGEST ? LARGEST : in == 8'd0 ? 8'd1 : in;
     out.sig       = {out.scale[6:3] != 4'd0, out.scale[2:0]};
     exp_scale     = out.scale[6:3] == 4'd0 ? 4'd0 : out.scale[6:3] - 4'd1;
-    base          = (rht ? 18'sd151 - 18'(signed'({1'b0, exponent})) : 18'sd149) - 18'(signed'(t)) -
-                    18'(signed'({1'b0, frac(elem)})) + 18'(signed'({1'b0, exp_scale}));
-    out.base      = base < 18'sd0 ? 9'd0 : base > 18'sd511 ? 9'd511 : 9'(base);
+    base          = 11'(base_block) + 11'(signed'({1'b0, exp_scale}));
+    out.base      = base < 11'sd0 ? 9'd0 : base > 11'sd511 ? 9'd511 : 9'(base);
+    return out;
+  endfunction
+
+  // Four significant bits, fewer where the exponent would fall under that of the subnormals. The byte of a subnormal is its
+  // significand, of a normal number 8 * exp + significand: a carry does what it should. Both bytes are followed to the end,
+  // since the carry is known last.
+  function automatic scale_t round(input quotient_t in, input logic up);
+    scale_t            out;
+    logic signed [5:0] field;           // exponent field of a normal number
+    logic [11:0]       normal, kept;
+    logic [7:0]        floor;
+    logic              rest, increment;
+    field     = in.place + (in.quotient[6] ? 6'sd4 : in.quotient[5] ? 6'sd3 : 6'sd2);
+    normal    = in.quotient[6] ? {in.quotient, 5'd0} : in.quotient[5] ? {in.quotient[5:0], 6'd0} : {in.quotient[4:0], 7'd0};
+    kept      = field > 6'sd0 ? normal : 12'({in.quotient, 8'd0} >> 4'(-in.place));
+    floor     = field > 6'sd0 ? {field[4:0], normal[10:8]} : {4'd0, kept[11:8]};
+    rest      = kept[6:0] != 7'd0 || in.rest;
+    increment = up ? kept[7] || rest : kept[7] && (rest || kept[8]);
+    out       = increment ? of_byte(floor + 8'd1, in.base) : of_byte(floor, in.base);
+    out.saturated = floor > LARGEST || (floor == LARGEST && (kept[7] || rest));
     return out;
   endfunction
 
@@ -149,8 +164,10 @@ module ufp4_e4m3_scale (
 
   always_ff @(posedge clk_i) begin
     if (en_i[0]) normal_q <= normalize(amax_i, exponent_i);
-    if (en_i[1]) quotient_q <= divide(normal_q.normal, normal_q.power, rht_i, elem_i, tensor_exponent_i);
-    if (en_i[2]) scale_q <= round(quotient_q, up_i, rht_i, elem_i, tensor_exponent_i, exponent_base_i);
+    if (en_i[1]) begin
+      quotient_q <= divide(normal_q.normal, normal_q.power, rht_i, elem_i, tensor_exponent_i, exponent_base_i);
+    end
+    if (en_i[2]) scale_q <= round(quotient_q, up_i);
   end
 
 endmodule

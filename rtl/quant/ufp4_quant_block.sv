@@ -93,7 +93,7 @@ module ufp4_quant_block (
   // Stages 1 to 9: the block's largest exponent, at least 1, the transform, and the largest magnitude, of a block without
   // transform as FP32.
   logic [15:0][31:0] words_q, transformed;
-  logic [11:1][7:0]  exponent_q;
+  logic [10:1][7:0]  exponent_q;
   logic [30:0]       peak;
   logic [12:8][15:0][31:0] elements_q;  // from the transform to the divider
 
@@ -119,7 +119,7 @@ module ufp4_quant_block (
       words_q       <= in_words_i;
       exponent_q[1] <= largest_exponent(in_words_i);
     end
-    for (int unsigned s = 2; s <= 11; s++) begin
+    for (int unsigned s = 2; s <= 10; s++) begin
       if (en[s]) exponent_q[s] <= exponent_q[s-1];
     end
     if (en[8]) elements_q[8] <= transformed;
@@ -143,7 +143,7 @@ module ufp4_quant_block (
     .tensor_exponent_i(job_i.exponent),
     .exponent_i       (exponent_q[9]),
     .amax_i           (job_i.rht ? peak[27:0] : {peak[30:23] != 8'd0, peak[22:0], 4'd0}),
-    .exponent_base_i  (exponent_q[11]),
+    .exponent_base_i  (exponent_q[10]),
     .zero_o           (zero),
     .power_o          (amax_power_o),
     .normal_o         (amax_normal_o),

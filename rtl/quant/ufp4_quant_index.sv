@@ -4,7 +4,8 @@
 //
 // Contract: index_o = first_i + block * block_step_i + tile * tile_step_i + strip * strip_step_i for the current block
 // (0 to Blocks-1), tile (0 to tiles_i-1) and strip, with pair_i (0 to 2 Blocks-1) one more for the second half; start_i
-// goes to the first, step_i to the next. No multiplier.
+// goes to the first, step_i to the next, from the second cycle after start_i on. The steps are constant from start_i on.
+// No multiplier, and no sum behind another: where the next tile and the next strip begin is known before.
 // Used for the counter of the random bytes and for the addresses of panel units.
 // Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_write_wide.
 module ufp4_quant_index #(
@@ -30,7 +31,8 @@ module ufp4_quant_index #(
   logic               half_q;
   logic [BLOCK_W-1:0] block_q;
   logic [16:0]        tiles_q;  // from this tile on
-  logic [Width-1:0]   index_q, tile_base_q, strip_base_q;
+  logic [Width-1:0]   index_q, step_q, tile_q, strip_q;  // tile_q, strip_q: of the next ones
+  logic               begun_q;  // they are yet to be moved on from the first
   logic               halves, first_half, tile_end, strip_end;
 
   assign index_o    = index_q;
@@ -43,27 +45,27 @@ module ufp4_quant_index #(
     if (start_i) half_q <= 1'b0;
     else if (step_i) half_q <= first_half;
     if (start_i) begin
-      block_q      <= '0;
-      tiles_q      <= tiles_i;
-      index_q      <= first_i;
-      tile_base_q  <= first_i;
-      strip_base_q <= first_i;
-    end else if (step_i && strip_end) begin
-      block_q      <= '0;
-      tiles_q      <= tiles_i;
-      index_q      <= strip_base_q + strip_step_i;
-      tile_base_q  <= strip_base_q + strip_step_i;
-      strip_base_q <= strip_base_q + strip_step_i;
+      block_q <= '0;
+      tiles_q <= tiles_i;
     end else if (step_i && tile_end) begin
-      block_q      <= '0;
-      tiles_q      <= tiles_q - 17'd1;
-      index_q      <= tile_base_q + tile_step_i;
-      tile_base_q  <= tile_base_q + tile_step_i;
-    end else if (step_i && first_half) begin
-      index_q      <= index_q + 1'b1;
-    end else if (step_i) begin
-      block_q      <= block_q + 1'b1;
-      index_q      <= index_q + block_step_i - Width'(halves);
+      block_q <= '0;
+      tiles_q <= strip_end ? tiles_i : tiles_q - 17'd1;
+    end else if (step_i && !first_half) begin
+      block_q <= block_q + 1'b1;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    begun_q <= start_i;
+    step_q  <= block_step_i - Width'(halves);
+    if (start_i) begin
+      index_q <= first_i;
+      tile_q  <= first_i;
+      strip_q <= first_i;
+    end else begin
+      if (step_i) index_q <= strip_end ? strip_q : tile_end ? tile_q : index_q + (first_half ? Width'(1) : step_q);
+      if (begun_q || (step_i && tile_end)) tile_q <= (strip_end ? strip_q : tile_q) + tile_step_i;
+      if (begun_q || (step_i && strip_end)) strip_q <= strip_q + strip_step_i;
     end
   end
 
