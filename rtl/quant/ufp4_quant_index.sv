@@ -55,6 +55,25 @@ module ufp4_quant_index #(
     end
   end
 
+  logic [Width-1:0] block_next, tile_next, strip_next;
+  logic [2:0]       unused_carry;
+
+  ufp4_add_halves #(
+    .Width(Width)
+  ) u_block_next (
+    .a_i(index_q), .b_i(first_half ? Width'(1) : step_q), .sum_o({unused_carry[0], block_next})
+  );
+  ufp4_add_halves #(
+    .Width(Width)
+  ) u_tile_next (
+    .a_i(strip_end ? strip_q : tile_q), .b_i(tile_step_i), .sum_o({unused_carry[1], tile_next})
+  );
+  ufp4_add_halves #(
+    .Width(Width)
+  ) u_strip_next (
+    .a_i(strip_q), .b_i(strip_step_i), .sum_o({unused_carry[2], strip_next})
+  );
+
   always_ff @(posedge clk_i) begin
     begun_q <= start_i;
     step_q  <= block_step_i - Width'(halves);
@@ -63,10 +82,13 @@ module ufp4_quant_index #(
       tile_q  <= first_i;
       strip_q <= first_i;
     end else begin
-      if (step_i) index_q <= strip_end ? strip_q : tile_end ? tile_q : index_q + (first_half ? Width'(1) : step_q);
-      if (begun_q || (step_i && tile_end)) tile_q <= (strip_end ? strip_q : tile_q) + tile_step_i;
-      if (begun_q || (step_i && strip_end)) strip_q <= strip_q + strip_step_i;
+      if (step_i) index_q <= strip_end ? strip_q : tile_end ? tile_q : block_next;
+      if (begun_q || (step_i && tile_end)) tile_q <= tile_next;
+      if (begun_q || (step_i && strip_end)) strip_q <= strip_next;
     end
   end
+
+  logic unused;
+  assign unused = ^unused_carry;
 
 endmodule

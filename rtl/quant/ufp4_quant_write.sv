@@ -169,16 +169,37 @@ module ufp4_quant_write #(
     done_q <= done_d;
   end
 
-  // The engine looks at the rest of the response.
-  logic unused;
-  assign unused = ^{addr_q[3:0], wr_rsp_i.idle, wr_rsp_i.err, wr_rsp_i.answer};
+  // Where the next unit's codes go, of either copy, and the scales of the one at hand.
+  logic [1:0][AddrW-1:0] codes_at;
+  logic [AddrW-1:0]      scales_at;
+  logic [2:0]            unused_carry;
+
+  for (genvar c = 0; c < 2; c++) begin : gen_codes_at
+    ufp4_add_halves #(
+      .Width(IndexW)
+    ) u_add (
+      .a_i(codes_addr_i[c][AddrW-1:7]), .b_i(index_i[c]), .sum_o({unused_carry[c], codes_at[c][AddrW-1:7]})
+    );
+    assign codes_at[c][6:0] = codes_addr_i[c][6:0];
+  end
+
+  ufp4_add_halves #(
+    .Width(AddrW - 4)
+  ) u_scales_at (
+    .a_i  (scales_addr_i[copy_q][AddrW-1:4]),
+    .b_i  ({3'd0, index_i[copy_q]}),
+    .sum_o({unused_carry[2], scales_at[AddrW-1:4]})
+  );
+  assign scales_at[3:0] = scales_addr_i[copy_q][3:0];
 
   always_ff @(posedge clk_i) begin
-    if (begin_unit && copy_d) addr_q <= codes_addr_i[1] + {index_i[1], 7'd0};
-    else if (begin_unit) addr_q <= codes_addr_i[0] + {index_i[0], 7'd0};
-    else if (phase_end && copy_q) addr_q <= scales_addr_i[1] + {3'd0, index_i[1], 4'd0};
-    else if (phase_end) addr_q <= scales_addr_i[0] + {3'd0, index_i[0], 4'd0};
+    if (begin_unit) addr_q <= codes_at[copy_d];
+    else if (phase_end) addr_q <= scales_at;
   end
+
+  // The engine looks at the rest of the response.
+  logic unused;
+  assign unused = ^{unused_carry, addr_q[3:0], wr_rsp_i.idle, wr_rsp_i.err, wr_rsp_i.answer};
 
   logic [18:0] units_d, units_q;  // of this strip of the row copy, left to hand over
 

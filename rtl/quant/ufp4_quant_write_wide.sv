@@ -205,11 +205,34 @@ module ufp4_quant_write_wide #(
     end
   end
 
-  // The index has been stepped with the codes, at least a cycle before the next ones begin.
+  // Where the next units' codes go, of either copy, and the scales of those at hand. The index has been stepped with the
+  // codes, at least a cycle before the next ones begin.
+  logic [1:0][AddrW-1:0] codes_at;
+  logic [AddrW-1:0]      scales_at;
+  logic [2:0]            unused_carry;
+
+  for (genvar c = 0; c < 2; c++) begin : gen_codes_at
+    ufp4_add_halves #(
+      .Width(IndexW)
+    ) u_add (
+      .a_i(codes_addr_i[c][AddrW-1:7]), .b_i(index_i[c]), .sum_o({unused_carry[c], codes_at[c][AddrW-1:7]})
+    );
+    assign codes_at[c][6:0] = codes_addr_i[c][6:0];
+  end
+
+  ufp4_add_halves #(
+    .Width(AddrW - 4)
+  ) u_scales_at (
+    .a_i  (scales_addr_i[ask_copy_q][AddrW-1:4]),
+    .b_i  ({3'd0, index_i[ask_copy_q]}),
+    .sum_o({unused_carry[2], scales_at[AddrW-1:4]})
+  );
+  assign scales_at[3:0] = scales_addr_i[ask_copy_q][3:0];
+
   always_comb begin
     addr_d = addr_q;
-    if (codes_end) addr_d = scales_addr_i[ask_copy_q] + {3'd0, index_i[ask_copy_q], 4'd0};
-    else if (set_end || begin_slot) addr_d = codes_addr_i[ask_copy_d] + {index_i[ask_copy_d], 7'd0};
+    if (codes_end) addr_d = scales_at;
+    else if (set_end || begin_slot) addr_d = codes_at[ask_copy_d];
     else if (request_end) addr_d = addr_q + AddrW'({run, 7'd0});
   end
 
@@ -329,7 +352,7 @@ module ufp4_quant_write_wide #(
 
   // The engine looks at the rest of the response.
   logic unused;
-  assign unused = ^{addr_q[3:0], wr_rsp_i.idle, wr_rsp_i.err, wr_rsp_i.answer};
+  assign unused = ^{unused_carry, addr_q[3:0], wr_rsp_i.idle, wr_rsp_i.err, wr_rsp_i.answer};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
