@@ -187,7 +187,13 @@ UNITS = {
         shallow=20,
     ),
     "quant_write_wide": Unit(
-        ["gen/ufp4_spec_pkg.sv", "mem/ufp4_memory_pkg.sv", "mem/ufp4_fifo.sv", "quant/ufp4_quant_write_wide.sv"],
+        [
+            "gen/ufp4_spec_pkg.sv",
+            "mem/ufp4_memory_pkg.sv",
+            "num/ufp4_add_halves.sv",
+            "mem/ufp4_fifo.sv",
+            "quant/ufp4_quant_write_wide.sv",
+        ],
         [
             ("quant/ufp4_quant_write_wide.sv", "rest < to_page ? rest : to_page", "rest"),
             ("quant/ufp4_quant_write_wide.sv", "(codes_end || step_over) && ask_copy_q", "set_end && ask_copy_q"),
@@ -204,6 +210,7 @@ UNITS = {
         [
             "gen/ufp4_spec_pkg.sv",
             "mem/ufp4_memory_pkg.sv",
+            "num/ufp4_add_halves.sv",
             "quant/ufp4_quant_units_serial.sv",
             "quant/ufp4_quant_write.sv",
         ],
