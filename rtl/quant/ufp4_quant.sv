@@ -78,21 +78,30 @@ module ufp4_quant #(
   logic [16:0] row_tiles_q, col_tiles_q; // blocks along a row; along a column
   logic [19:0] row_beats_q;
   logic [22:0] row_bytes;
+  logic        e8m0;
+  logic [16:0] row_tiles, col_tiles;
+  logic [1:0][21:0] strip_blocks_q;      // in 16 rows of the tensor, in 16 columns; with E8M0 scales in 32
+  logic [1:0][32:0] stride_q;            // in blocks, from a row group to the next; with E8M0 scales to the next but one
 
+  assign e8m0      = desc_i.opcode == OPCODE_QUANT && desc_i.scale == SCALE_E8M0;
+  assign row_tiles = 17'((desc_i.cols[20:0] + 21'd15) >> 4);
+  assign col_tiles = 17'((desc_i.rows[20:0] + 21'd15) >> 4);
   assign row_bytes = desc_i.src_dtype == DTYPE_F32 ? {desc_i.cols[20:0], 2'b00} : {1'b0, desc_i.cols[20:0], 1'b0};
 
   always_ff @(posedge clk_i) begin
     if (setup) begin
-      amax_q      <= desc_i.opcode == OPCODE_AMAX;
-      f32_q       <= desc_i.src_dtype == DTYPE_F32;
-      e8m0_q      <= desc_i.opcode == OPCODE_QUANT && desc_i.scale == SCALE_E8M0;
-      enable_q    <= {desc_i.col_mode[MODE_ENABLE_BIT], desc_i.row_mode[MODE_ENABLE_BIT]};
-      rht_q       <= {desc_i.col_mode[MODE_RHT_BIT], desc_i.row_mode[MODE_RHT_BIT]};
-      rows_q      <= desc_i.rows[20:0];
-      cols_q      <= desc_i.cols[20:0];
-      row_tiles_q <= 17'((desc_i.cols[20:0] + 21'd15) >> 4);
-      col_tiles_q <= 17'((desc_i.rows[20:0] + 21'd15) >> 4);
-      row_beats_q <= 20'((row_bytes + 23'(BusBytes - 1)) >> BUS_W);
+      amax_q         <= desc_i.opcode == OPCODE_AMAX;
+      f32_q          <= desc_i.src_dtype == DTYPE_F32;
+      e8m0_q         <= e8m0;
+      enable_q       <= {desc_i.col_mode[MODE_ENABLE_BIT], desc_i.row_mode[MODE_ENABLE_BIT]};
+      rht_q          <= {desc_i.col_mode[MODE_RHT_BIT], desc_i.row_mode[MODE_RHT_BIT]};
+      rows_q         <= desc_i.rows[20:0];
+      cols_q         <= desc_i.cols[20:0];
+      row_tiles_q    <= row_tiles;
+      col_tiles_q    <= col_tiles;
+      strip_blocks_q <= {22'({col_tiles, 4'd0}) << e8m0, 22'({row_tiles, 4'd0}) << e8m0};
+      stride_q       <= {33'(desc_i.col_stride_blocks) << e8m0, 33'(desc_i.row_stride_blocks) << e8m0};
+      row_beats_q    <= 20'((row_bytes + 23'(BusBytes - 1)) >> BUS_W);
     end
   end
 
@@ -215,12 +224,12 @@ module ufp4_quant #(
   // Counter of the random bytes, row * blocks + block: rows of a tile, tiles of a strip, strips; 32x32 tiles are
   // twice as far apart.
   assign row_step   = {GROUP_W'(col_tiles_q), GROUP_W'(row_tiles_q)};
-  assign tile_step  = {GROUP_W'({col_tiles_q, 4'd0}) << e8m0_q, GROUP_W'(1) << e8m0_q};
-  assign strip_step = {GROUP_W'(1) << e8m0_q, GROUP_W'({row_tiles_q, 4'd0}) << e8m0_q};
+  assign tile_step  = {GROUP_W'(strip_blocks_q[1]), GROUP_W'(1) << e8m0_q};
+  assign strip_step = {GROUP_W'(1) << e8m0_q, GROUP_W'(strip_blocks_q[0])};
   // Unit of a tile, group * stride + block: tiles of a strip, strips. A 32x32 tile is two groups of two blocks.
   assign group_unit_step = {INDEX_W'(desc_i.col_stride_blocks), INDEX_W'(desc_i.row_stride_blocks)};
-  assign unit_step  = {INDEX_W'(desc_i.col_stride_blocks) << e8m0_q, INDEX_W'(1) << e8m0_q};
-  assign units_step = {INDEX_W'(1) << e8m0_q, INDEX_W'(desc_i.row_stride_blocks) << e8m0_q};
+  assign unit_step  = {INDEX_W'(stride_q[1]), INDEX_W'(1) << e8m0_q};
+  assign units_step = {INDEX_W'(1) << e8m0_q, INDEX_W'(stride_q[0])};
 
   if (Width >= 16) begin : gen_wide
     logic                         row_valid, row_ready, row_last, row_blank;

@@ -55,8 +55,15 @@ module ufp4_quant_index #(
     end
   end
 
-  logic [Width-1:0] block_next, tile_next, strip_next;
-  logic [2:0]       unused_carry;
+  logic [Width-1:0] step, block_next, tile_next, strip_next;
+  logic [3:0]       unused_carry;
+
+  // Less one, from a second half.
+  ufp4_add_halves #(
+    .Width(Width)
+  ) u_step (
+    .a_i(block_step_i), .b_i({Width{halves}}), .sum_o({unused_carry[3], step})
+  );
 
   ufp4_add_halves #(
     .Width(Width)
@@ -76,7 +83,7 @@ module ufp4_quant_index #(
 
   always_ff @(posedge clk_i) begin
     begun_q <= start_i;
-    step_q  <= block_step_i - Width'(halves);
+    step_q  <= step;
     if (start_i) begin
       index_q <= first_i;
       tile_q  <= first_i;

@@ -64,6 +64,29 @@ module ufp4_quant_load #(
   assign strips_o  = strips_q;
   assign strips_d  = start_i ? '0 : strips_q + 5'(step && row_last && !below && chunk_last);
 
+  // Where the next row of the chunk begins, the next chunk, and the next strip.
+  logic [AddrW-1:0] next_row, next_chunk, next_strip;
+  logic [2:0]       unused_carry;
+
+  ufp4_add_halves #(
+    .Width(AddrW)
+  ) u_next_row (
+    .a_i(addr_q), .b_i(AddrW'(stride_bytes_i)), .sum_o({unused_carry[0], next_row})
+  );
+  ufp4_add_halves #(
+    .Width(AddrW)
+  ) u_next_chunk (
+    .a_i(chunk_addr_q), .b_i(AddrW'(SegBytes)), .sum_o({unused_carry[1], next_chunk})
+  );
+  ufp4_add_halves #(
+    .Width(AddrW)
+  ) u_next_strip (
+    .a_i(strip_addr_q), .b_i(AddrW'({stride_bytes_i, 4'd0}) << pair_i), .sum_o({unused_carry[2], next_strip})
+  );
+
+  logic unused;
+  assign unused = ^unused_carry;
+
   always_comb begin
     places_d     = places_q + COUNT_W'(free_i) - COUNT_W'(step && row_last);
     addr_d       = addr_q;
@@ -75,10 +98,10 @@ module ufp4_quant_load #(
       chunk_addr_d = addr_i;
       strip_addr_d = addr_i;
     end else if (step && (!row_last || below)) begin
-      addr_d = addr_q + AddrW'(stride_bytes_i);
+      addr_d = next_row;
     end else if (step) begin
-      if (chunk_last) strip_addr_d = strip_addr_q + (AddrW'({stride_bytes_i, 4'd0}) << pair_i);
-      chunk_addr_d = chunk_last ? strip_addr_d : chunk_addr_q + AddrW'(SegBytes);
+      if (chunk_last) strip_addr_d = next_strip;
+      chunk_addr_d = chunk_last ? strip_addr_d : next_chunk;
       addr_d       = chunk_addr_d;
     end
   end
