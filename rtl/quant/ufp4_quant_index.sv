@@ -31,6 +31,7 @@ module ufp4_quant_index #(
   logic               half_q;
   logic [BLOCK_W-1:0] block_q;
   logic [16:0]        tiles_q;  // from this tile on
+  logic               last_q;   // it is the strip's last
   logic [Width-1:0]   index_q, step_q, tile_q, strip_q;  // tile_q, strip_q: of the next ones
   logic               begun_q;  // they are yet to be moved on from the first
   logic               halves, first_half, tile_end, strip_end;
@@ -39,7 +40,7 @@ module ufp4_quant_index #(
   assign halves     = Halves && pair_i;
   assign first_half = halves && !half_q;
   assign tile_end   = !first_half && block_q == (pair_i ? BLOCK_W'(2 * Blocks - 1) : BLOCK_W'(Blocks - 1));
-  assign strip_end  = tile_end && tiles_q == 17'd1;
+  assign strip_end  = tile_end && last_q;
 
   always_ff @(posedge clk_i) begin
     if (start_i) half_q <= 1'b0;
@@ -47,9 +48,11 @@ module ufp4_quant_index #(
     if (start_i) begin
       block_q <= '0;
       tiles_q <= tiles_i;
+      last_q  <= tiles_i == 17'd1;
     end else if (step_i && tile_end) begin
       block_q <= '0;
-      tiles_q <= strip_end ? tiles_i : tiles_q - 17'd1;
+      tiles_q <= last_q ? tiles_i : tiles_q - 17'd1;
+      last_q  <= (last_q ? tiles_i : tiles_q) == (last_q ? 17'd1 : 17'd2);
     end else if (step_i && !first_half) begin
       block_q <= block_q + 1'b1;
     end
