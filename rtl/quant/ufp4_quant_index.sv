@@ -34,12 +34,13 @@ module ufp4_quant_index #(
   logic               last_q;   // it is the strip's last
   logic [Width-1:0]   index_q, step_q, tile_q, strip_q;  // tile_q, strip_q: of the next ones
   logic               begun_q;  // they are yet to be moved on from the first
+  logic               pair_q;   // apart from what else looks at it
   logic               halves, first_half, tile_end, strip_end;
 
   assign index_o    = index_q;
-  assign halves     = Halves && pair_i;
+  assign halves     = Halves && pair_q;
   assign first_half = halves && !half_q;
-  assign tile_end   = !first_half && block_q == (pair_i ? BLOCK_W'(2 * Blocks - 1) : BLOCK_W'(Blocks - 1));
+  assign tile_end   = !first_half && block_q == (pair_q ? BLOCK_W'(2 * Blocks - 1) : BLOCK_W'(Blocks - 1));
   assign strip_end  = tile_end && last_q;
 
   always_ff @(posedge clk_i) begin
@@ -86,6 +87,7 @@ module ufp4_quant_index #(
 
   always_ff @(posedge clk_i) begin
     begun_q <= start_i;
+    pair_q  <= pair_i;
     step_q  <= step;
     if (start_i) begin
       index_q <= first_i;
