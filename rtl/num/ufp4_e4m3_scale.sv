@@ -140,7 +140,8 @@ module ufp4_e4m3_scale (
     logic [7:0]        floor;
     logic              rest, increment;
     field     = in.place + (in.quotient[6] ? 6'sd4 : in.quotient[5] ? 6'sd3 : 6'sd2);
-    normal    = in.quotient[6] ? {in.quotient, 5'd0} : in.quotient[5] ? {in.quotient[5:0], 6'd0} : {in.quotient[4:0], 7'd0};
+    normal    = in.quotient[6] ? {in.quotient, 5'd0} :
+                in.quotient[5] ? {in.quotient[5:0], 6'd0} : {in.quotient[4:0], 7'd0};
     kept      = field > 6'sd0 ? normal : 12'({in.quotient, 8'd0} >> 4'(-in.place));
     floor     = field > 6'sd0 ? {field[4:0], normal[10:8]} : {4'd0, kept[11:8]};
     rest      = kept[6:0] != 7'd0 || in.rest;

@@ -81,7 +81,7 @@ module ufp4_quant #(
   logic        e8m0;
   logic [16:0] row_tiles, col_tiles;
   logic [1:0][21:0] strip_blocks_q;      // in 16 rows of the tensor, in 16 columns; with E8M0 scales in 32
-  logic [1:0][32:0] stride_q;            // in blocks, from a row group to the next; with E8M0 scales to the next but one
+  logic [1:0][32:0] stride_q;            // in blocks, from a row group to the next; with E8M0 to the next but one
 
   assign e8m0      = desc_i.opcode == OPCODE_QUANT && desc_i.scale == SCALE_E8M0;
   assign row_tiles = 17'((desc_i.cols[20:0] + 21'd15) >> 4);

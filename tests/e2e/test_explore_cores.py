@@ -228,8 +228,9 @@ def test_layers_that_are_alike_take_a_core_each():
 
 @slow
 def test_memories_with_banks_cost_what_a_layer_finds():
-    """A layer has other addresses, and refresh at other moments: some percent.
-    LPDDR5 has a sixteenth of HBM3's pins."""
+    """A layer has other addresses, and refresh at other moments.
+    On LPDDR5, which has a sixteenth of HBM3's pins, one GEMM of this size has 13,070 to 15,451 cycles by when it begins
+    (--mem-latency 80 to 150); the three together differ by less."""
     for name, shape in (("X", (256, 512)), ("W", (256, 512)), ("dY", (256, 256))):
         bench.write_npy(f"{name}.npy", bench.gaussian(*shape))
     rows = explore(
@@ -249,9 +250,14 @@ def test_memories_with_banks_cost_what_a_layer_finds():
         layer = json.loads(
             passes("layer", "X.npy", "W.npy", "dY.npy", "-o", "layer", "--json", "--backend", "tlm", "--dram", name).out
         )
-        for one in layer["cases"]:
-            cycles = int(ours[name, one["pass"]]["cycles"])
-            check(abs(cycles / one["cycles"] - 1) < 0.1, f"{name}, {one['pass']}: {cycles} against {one['cycles']}")
+        counted = {one["pass"]: (int(ours[name, one["pass"]]["cycles"]), one["cycles"]) for one in layer["cases"]}
+        for one, (cycles, found) in counted.items():
+            check(
+                abs(cycles / found - 1) < (0.18 if name == "lpddr5" else 0.03),
+                f"{name}, {one}: {cycles} against {found}",
+            )
+        cycles, found = map(sum, zip(*counted.values()))
+        check(abs(cycles / found - 1) < 0.05, f"{name}, all GEMMs: {cycles} against {found}")
     for one in ("fprop", "dgrad", "wgrad", "quant"):
         plain, slow_one, fast_one = (int(ours[name, one]["cycles"]) for name in ("", "lpddr5", "hbm3"))
         check(plain < fast_one < 0.75 * slow_one, f"{one}: {plain}, {fast_one}, {slow_one}")
