@@ -25,7 +25,7 @@ def test_writes_report_losses_and_tensors():
     check(all(bool(row["held_loss"]) == (row["step"] == "2") for row in rows), "held-out losses")
     branched = list(csv.DictReader(open(os.path.join(out, "branched.csv"))))
     check({row["step"] for row in branched} == {"2"}, "branched after two of three steps")
-    check(len(open(os.path.join(out, "forward.csv")).readlines()) == 1 + 2 * 4 * 8 * 4, "forward.csv")
+    check(len(open(os.path.join(out, "forward.csv")).readlines()) == 1 + 2 * 4 * 8 * 6, "forward.csv")
     report = open(os.path.join(out, "report.html")).read()
     check(report.count("<svg") == 6, "report.html:", report.count("<svg"))
     drawing = report[report.index("Gap of the training loss") :]
