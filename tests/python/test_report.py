@@ -86,6 +86,7 @@ def test_training_page_has_the_same_numbers():
         )
 
 
+@slow
 def test_a_grid_for_each_block_has_a_table_of_its_own():
     name = next(name for name in TRAININGS if "forward" in fixture(name)[0])
     measured, want = fixture(name)
