@@ -263,8 +263,8 @@ TEST(rejects_what_does_not_go_together) {
   how = (ufp4_quantize_t){.elem = UFP4_ELEM_MIXED, .rht = UFP4_RHT_INTEGER, .rht_size = 32};
   check_refused(4, &how, NULL, UFP4_ERROR_ARGUMENT, "RHT size 32 does not go with");
   how = (ufp4_quantize_t){.elem = UFP4_ELEM_MIXED};
-  static const char *const backends[] = {"rtl", "tlm", "systemc", "fpga:x", "mmio:x", "cuda"};
-  for (int i = 0; i < 6; i++) {
+  static const char *const backends[] = {"rtl", "tlm", "systemc", "fpga:x", "mmio:x"};
+  for (int i = 0; i < 5; i++) {
     check_refused(5 + i, &how, backends[i], UFP4_ERROR_UNSUPPORTED, "does not have element mixed");
     ufp4_message_t message = {""};
     check_bits(i,
@@ -276,6 +276,8 @@ TEST(rejects_what_does_not_go_together) {
                                      UFP4_CONTRACT_EXACT, backends[i], &message),
                UFP4_ERROR_UNSUPPORTED, "%s", message.text);
   }
+  ufp4_message_t message = {""};
+  check_bits(10, ufp4_combination_quantize(&how, 0, "cuda", &message), UFP4_OK, "%s", message.text);
 }
 
 TEST(rejects_operands_without_a_byte_for_the_grid) {
