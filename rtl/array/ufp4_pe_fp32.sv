@@ -5,8 +5,10 @@
 //   sum = RNE32(base + block)        one rounding for each block of scales (ufp4_sum_fp32)
 //
 // As ufp4_pe, but for the operands' rest {sign[15:0], sig[3:0], exp[8:0]} (ufp4_scale_number) and two more bits of
-// control, {valid, hold, join, keep, load, write, bank, index}: hold leaves a dot product to the next one, which
-// joins it. The banks hold FP32 numbers. Steps of fewer Lanes are added up in the first stage.
+// control, {valid, hold, join, keep, load, write, bank, index}: hold leaves a dot product to the next one of the same sum,
+// which joins it. The banks hold FP32 numbers. Steps of fewer Lanes are added up in the first stage.
+// A sum is on its way for TURN_CYCLES: the blocks of an output come in that many cycles, or a multiple, and those of
+// others between them (ufp4_sequencer).
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array.
 module ufp4_pe_fp32 #(
   parameter int unsigned Depth = 64,
@@ -23,6 +25,8 @@ module ufp4_pe_fp32 #(
   input  logic                    valid1_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control2_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control3_i  /*verilator public_flat_rd*/,
+  input  logic [ControlWidth-1:0] control4_i  /*verilator public_flat_rd*/,
+  input  logic [ControlWidth-1:0] control7_i  /*verilator public_flat_rd*/,
   input  logic [4*Lanes-1:0]      a_mag_i  /*verilator public_flat_rd*/,
   input  logic [RestWidth-1:0]    a_rest_i  /*verilator public_flat_rd*/,
   input  logic [4*Lanes-1:0]      b_mag_i  /*verilator public_flat_rd*/,
@@ -100,15 +104,18 @@ module ufp4_pe_fp32 #(
     end
   end
 
-  logic valid2, join2, load2, load;
-  logic [IndexWidth-1:0] index2;
-  logic [3:0] unused_control2;
-  assign {valid2, unused_control2[3], join2, unused_control2[2], load2, unused_control2[1:0], index2} = control2_i;
-  assign load = valid2 & load2;
+  // Each stage looks at its own bits.
+  logic valid2, hold2, join2, load, keep4, load4, write, bank7;
+  logic [IndexWidth-1:0] index3, index7;
+  assign {valid2, hold2, join2} = control2_i[ControlWidth-1-:3];
+  assign load = control3_i[ControlWidth-1] & control3_i[IndexWidth+2];
+  assign index3 = control3_i[IndexWidth-1:0];
+  assign {keep4, load4} = control4_i[IndexWidth+2+:2];
+  assign write = control7_i[ControlWidth-1] & control7_i[IndexWidth+1];
+  assign {bank7, index7} = control7_i[IndexWidth:0];
+  logic unused_control;
+  assign unused_control = ^{control2_i, control3_i, control4_i, control7_i};
 
-  logic valid3, hold3, unused_join3, keep3, load3, write3, bank3;
-  logic [IndexWidth-1:0] index3;
-  assign {valid3, hold3, unused_join3, keep3, load3, write3, bank3, index3} = control3_i;
   logic [31:0] sum;
   ufp4_sum_fp32 u_sum (
     .clk_i,
@@ -119,22 +126,28 @@ module ufp4_pe_fp32 #(
     .b_sig_i(dot_b[12:9]),
     .b_exp_i(dot_b[8:0]),
     .valid2_i(valid2),
+    .add_i(valid2 & ~hold2),
     .join_i(join2),
-    .valid3_i(valid3 & ~hold3),
-    .keep_i(keep3),
-    .load_i(load3),
+    .keep_i(keep4),
+    .load_i(load4),
     .loaded_i(drain_data0_o),
     .sum_o(sum)
   );
 
-  ufp4_sum_banks #(.Width(32), .Depth(Depth), .Parity(Parity)) u_banks (
+  ufp4_sum_banks #(
+    .Width(32),
+    .Depth(Depth),
+    .Parity(Parity),
+    .Lag(4),
+    .Turns(ufp4_spec_pkg::TURN_CYCLES)
+  ) u_banks (
     .clk_i,
     .rst_ni,
-    .write_i({2{valid3 & write3}} & {bank3, ~bank3}),
-    .write_index_i(index3),
+    .write_i({2{write}} & {bank7, ~bank7}),
+    .write_index_i(index7),
     .sum_i(sum),
     .load_i(load),
-    .load_index_i(index2),
+    .load_index_i(index3),
     .drain_i(drain_read_i),
     .drain_index_i,
     .data0_o(drain_data0_o),

@@ -9,6 +9,10 @@
 // decision, one cycle earlier.
 // Contract nv: groups of four blocks have four cycles each, also the last one of K, which may have fewer; the cycles
 // without a block count as stalls of the accumulator.
+// Contract fp32: a sum is on its way through its PE for TURN_CYCLES, so that as many cycles are filled by a turn of
+// sub-tiles: a block of each, then the next block of each. Sums come round in every cycle, so each sub-tile of a turn has
+// its own phase; a feed waits for it, up to three cycles after a stall, and a turn with fewer sub-tiles leaves cycles
+// empty: these count as stalls of the accumulator, too.
 // When a chunk's last block is fed the slot is retired, and released once the last
 // lane has read it. ready_o, a pulse, tells the drain that a row of sub-tiles is in its bank.
 // Tests: tests/rtl/array. Timed model: sim/src/timing/array/sequencer.
@@ -134,7 +138,13 @@ module ufp4_sequencer #(
   assign last_block = 9'(block_q) == last_place;
   assign last_b = end_b >= cols;
   assign last_a = end_a >= rows;
-  assign single = (rows <= RowsWidth'(Rows)) & (cols <= ColsWidth'(Cols));
+  // Sub-tiles that stay in the PEs' registers from chunk to chunk: one, or a turn.
+  localparam bit Fp32 = Contract == 32'(ufp4_spec_pkg::CONTRACT_FP32);
+  localparam int unsigned Stay = Fp32 ? ufp4_spec_pkg::TURN_CYCLES * Lanes / 16 : 1;
+  always_comb begin
+    single = 1'b0;
+    for (int unsigned a = 1; a <= Stay; a++) single |= (32'(rows) <= a * Rows) & (32'(cols) <= (Stay / a) * Cols);
+  end
 
   // Groups in the slot: A0, B0, .., B(last), A1, ..; the one needed last must have come. The last sub-tile may end behind
   // the last group, unless a group is whole sub-tiles.
@@ -150,15 +160,18 @@ module ufp4_sequencer #(
   assign lanes_a = LaneWidthA'(least(16 * ((32'(rows) + 15) / 16) - Rows * 32'(tile_a_q), Rows));
   assign lanes_b = LaneWidthB'(least(16 * 32'(groups_b) - Cols * 32'(tile_b_q), Cols));
 
-  logic returned, many_chunks, bank, operands_here, bank_free, feed, end_row, end_tile;
+  logic returned, many_chunks, bank, operands_here, bank_free, in_phase, feed, end_row, end_tile;
 
   // Steps of a block.
+  localparam int unsigned Steps = 16 / Lanes;
   logic first_step, last_step;
+  logic [1:0] step;
   if (Lanes == 16) begin : gen_one_step
     assign {first_step, last_step} = 2'b11;
+    assign step = 2'd0;
   end else begin : gen_steps
-    localparam int unsigned Steps = 16 / Lanes;
     logic [$clog2(Steps)-1:0] step_q;
+    assign step = 2'(step_q);
     assign first_step = step_q == '0;
     assign last_step = &step_q;
     always_ff @(posedge clk_i) begin
@@ -174,9 +187,9 @@ module ufp4_sequencer #(
   assign bank = many_chunks ? last_chunk : parity_q;
   assign operands_here = loaded_i[slot_q] >= need;
   assign bank_free = (~last_chunk | claimed_q | ~full_q[bank]) & returned;
-  assign feed = active_q & bank_free & operands_here;
+  assign feed = active_q & bank_free & operands_here & in_phase;
   assign busy_o = feed & ~padding;
-  assign stall_accumulator_o = active_q & (~bank_free | (padding & operands_here));
+  assign stall_accumulator_o = active_q & (~bank_free | ((padding | ~in_phase) & operands_here));
   assign stall_operand_o = active_q & bank_free & ~operands_here;
   assign end_row = feed & last_step & last_block & last_b;
   assign end_chunk = end_row & last_a;
@@ -208,6 +221,55 @@ module ufp4_sequencer #(
     end
   end
 
+  // Turns: the sub-tiles of one, where it begins, and whether the sub-tile at hand is its last.
+  localparam int unsigned Turn = Fp32 ? ufp4_spec_pkg::TURN_CYCLES / Steps : 1;
+  logic turn_end;
+  logic [TileWidthA-1:0] turn_a, next_a;
+  logic [TileWidthB-1:0] turn_b, next_b;
+  assign next_a = last_b ? (last_a ? '0 : tile_a_q + 1'b1) : tile_a_q;
+  assign next_b = last_b ? '0 : tile_b_q + 1'b1;
+  if (Fp32) begin : gen_phase
+    // The phase counts from a job's first feed on.
+    logic [1:0] phase_q, place;
+    logic begun_q;
+    assign in_phase = phase_q == (place | step);
+    always_ff @(posedge clk_i) begin
+      begun_q <= ~start_i & (begun_q | feed);
+      phase_q <= (start_i || !(begun_q | feed)) ? 2'd0 : phase_q + 2'd1;
+    end
+    if (Turn > 1) begin : gen_turn
+      logic [$clog2(Turn)-1:0] place_q;
+      logic [TileWidthA-1:0] turn_a_q;
+      logic [TileWidthB-1:0] turn_b_q;
+      assign place = 2'(32'(place_q) * Steps);
+      assign turn_end = &place_q | (last_a & last_b);
+      assign {turn_a, turn_b} = {turn_a_q, turn_b_q};
+      always_ff @(posedge clk_i) begin
+        if (start_i) begin
+          place_q <= '0;
+          turn_a_q <= '0;
+          turn_b_q <= '0;
+        end else if (feed & last_step) begin
+          place_q <= turn_end ? '0 : place_q + 1'b1;
+          if (turn_end & last_block) begin
+            turn_a_q <= next_a;
+            turn_b_q <= next_b;
+          end
+        end
+      end
+    end else begin : gen_alone
+      assign place = 2'd0;
+      assign turn_end = 1'b1;
+      assign {turn_a, turn_b} = {tile_a_q, tile_b_q};
+    end
+  end else begin : gen_no_phase
+    assign in_phase = 1'b1;
+    assign turn_end = 1'b1;
+    assign {turn_a, turn_b} = {tile_a_q, tile_b_q};
+    logic unused_step;
+    assign unused_step = ^step;
+  end
+
   always_comb begin
     active_d = active_q;
     slot_d = slot_q ^ end_chunk;
@@ -223,10 +285,12 @@ module ufp4_sequencer #(
         claimed_d = 1'b1;
         full_d[bank] = 1'b1;
       end
-      if (last_step) block_d = last_block ? '0 : block_q + 1'b1;
-      if (last_step && last_block) tile_b_d = last_b ? '0 : tile_b_q + 1'b1;
+      if (last_step && turn_end) block_d = last_block ? '0 : block_q + 1'b1;
+      if (last_step) begin
+        tile_a_d = (turn_end & ~last_block) ? turn_a : next_a;
+        tile_b_d = (turn_end & ~last_block) ? turn_b : next_b;
+      end
     end
-    if (end_row) tile_a_d = last_a ? '0 : tile_a_q + 1'b1;
     if (end_tile) begin
       claimed_d = 1'b0;
       active_d = ~last_tile;
@@ -259,7 +323,7 @@ module ufp4_sequencer #(
     block_q <= block_d;
   end
 
-  // A lone sub-tile goes on in the PE's register: its sum would not be back in memory in time for the next
+  // A lone sub-tile, or turn, goes on in the PE's registers: its sum would not be back in memory in time for the next
   // chunk.
   logic first_block, first_sum, last_sum, hold, join_held;
   logic [IndexWidth+3:0] control;

@@ -15,6 +15,7 @@ module ufp4_sum_banks #(
   parameter bit Parity = 1'b1,
   parameter bit InWord = ufp4_memory_pkg::ParityInWord,
   parameter int unsigned Lag = 1,  // cycles from the load of a chunk of one block to the write of its sum
+  parameter int unsigned Turns = 1,  // sums on their way, each loaded and written in cycles of its own, every Turns
   localparam int unsigned IndexWidth = $clog2(Depth)
 ) (
   input  logic                  clk_i,
@@ -64,6 +65,10 @@ module ufp4_sum_banks #(
     localparam int unsigned Shown = (Until > 3) ? 1 : 0;
     logic [1:0] write;  // of the parity
     logic load_q, wrong_q, wrong, changed, late;
+    // Marks go round with the sums; that of a sum is at the end in the cycles in which its parity may be written.
+    localparam int unsigned Place = (Turns > 1) ? Turns + 1 + Shown - Lag + 32'(InWord) : 0;
+    logic [Turns-1:0] marks_q;
+    assign wrong_q = marks_q[Turns-1];
     if (InWord && Lag == 1) begin : gen_shown_at_once
       assign changed = load_q & ^data0;
     end else begin : gen_folded
@@ -91,7 +96,10 @@ module ufp4_sum_banks #(
       end
     end
     // Not before the sum of the load before this one has been written.
-    if (Until == 1) begin : gen_now
+    if (Turns > 1) begin : gen_turns
+      assign wrong = wrong_q;
+      assign late  = changed;
+    end else if (Until == 1) begin : gen_now
       assign wrong = wrong_q | changed;
       assign late  = changed & ~|write;
     end else if (Until == 2) begin : gen_next
@@ -153,7 +161,9 @@ module ufp4_sum_banks #(
 
     always_ff @(posedge clk_i) begin
       load_q <= load_i;
-      wrong_q <= rst_ni & ((wrong_q & ~|write) | late);
+      for (int unsigned i = 0; i < Turns; i++) begin
+        marks_q[i] <= rst_ni & (((i == 0) ? wrong_q & ~|write : marks_q[(i+Turns-1)%Turns]) | (late & (i == Place)));
+      end
     end
   end else begin : gen_no_parity
     assign parity_o = 2'b00;

@@ -5,9 +5,12 @@
 //
 // base is +0, the running sum (keep), or a sum from memory (load). Subnormals are kept, over range gives an infinity,
 // which stays, and every zero is +0. Scales of 32 elements: the second dot product of a pair is added to the first
-// (join), which was held (no valid3_i for it).
-// Stages: 1 takes dot_i and the scales, 2 joins, multiplies and normalizes, 3 adds and rounds. valid1_i is of stage 1,
-// valid2_i and join_i of stage 2, the rest of the control of stage 3; sum_o is stage 3's result before its register.
+// (join), which was held (no add_i for it).
+// Stages: 1 takes dot_i and the scales, 2 joins and multiplies, 3 normalizes, 4 aligns, 5 adds, 6 normalizes, 7 rounds.
+// The registers behind the last four are a ring: TURN_CYCLES running sums, each of which comes to stage 4 in every such
+// cycle, and so does what is held to stage 2. A cycle without add_i adds zero, which changes no sum.
+// valid1_i is of stage 1, valid2_i, add_i and join_i of stage 2, the rest of the control of stage 4; sum_o is stage 7's result before
+// its register.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_fp32 (
   input  logic               clk_i,
@@ -18,13 +21,15 @@ module ufp4_sum_fp32 (
   input  logic [3:0]         b_sig_i,
   input  logic [8:0]         b_exp_i,
   input  logic               valid2_i,
+  input  logic               add_i,
   input  logic               join_i,
-  input  logic               valid3_i,
   input  logic               keep_i,
   input  logic               load_i,
   input  logic [31:0]        loaded_i,
   output logic [31:0]        sum_o
 );
+  import ufp4_spec_pkg::TURN_CYCLES;
+
   logic signed [12:0] dot_q;
   logic [7:0] sig_q;
   logic [9:0] exp_q;
@@ -37,20 +42,27 @@ module ufp4_sum_fp32 (
   end
 
   // At most 2304 * 225 with E4M3, 4608 with E8M0, whose significands are 1: 19 bits.
-  logic signed [12:0] held_q;
+  logic signed [TURN_CYCLES-1:0][12:0] held_q;
   logic signed [13:0] dot;
   logic [12:0] dot_magnitude;
-  logic [18:0] scaled;
-  assign dot = 14'(dot_q) + (join_i ? 14'(held_q) : 14'sd0);
+  logic [18:0] scaled_q;
+  logic scaled_sign_q;
+  logic [9:0] scaled_exp_q;
+  assign dot = 14'(dot_q) + (join_i ? 14'(signed'(held_q[TURN_CYCLES-1])) : 14'sd0);
   assign dot_magnitude = dot[13] ? 13'(-dot) : dot[12:0];
-  assign scaled = 19'(dot_magnitude) * 19'(sig_q);
+  always_ff @(posedge clk_i) begin
+    held_q <= {held_q[TURN_CYCLES-2:0], valid2_i ? dot_q : held_q[TURN_CYCLES-1]};
+    scaled_q <= add_i ? 19'(dot_magnitude) * 19'(sig_q) : 19'd0;
+    scaled_sign_q <= dot[13];
+    scaled_exp_q <= exp_q;
+  end
 
   // Its leading one to bit 18.
   logic s16, s8, s4, s2, s1;
   logic [18:0] by16, by8, by4, by2, by1;
   logic [4:0] scaled_zeros;
-  assign s16 = scaled[18:3] == 16'd0;
-  assign by16 = s16 ? scaled << 16 : scaled;
+  assign s16 = scaled_q[18:3] == 16'd0;
+  assign by16 = s16 ? scaled_q << 16 : scaled_q;
   assign s8 = by16[18:11] == 8'd0;
   assign by8 = s8 ? by16 << 8 : by16;
   assign s4 = by8[18:15] == 4'd0;
@@ -67,13 +79,10 @@ module ufp4_sum_fp32 (
   logic signed [10:0] block_field_q;
   logic [18:0] block_sig_q;
   always_ff @(posedge clk_i) begin
-    if (valid2_i) begin
-      held_q <= dot_q;
-      block_sign_q <= dot[13];
-      block_sig_q <= by1;
-      block_field_q <= by1[18] ? 11'(signed'({1'b0, exp_q})) - 11'(signed'({1'b0, scaled_zeros})) - 11'sd113 :
-                                 -11'sd512;
-    end
+    block_sign_q <= scaled_sign_q;
+    block_sig_q <= by1;
+    block_field_q <= by1[18] ? 11'(signed'({1'b0, scaled_exp_q})) - 11'(signed'({1'b0, scaled_zeros})) - 11'sd113 :
+                               -11'sd512;
   end
 
   logic [31:0] base, sum_q;
@@ -88,29 +97,41 @@ module ufp4_sum_fp32 (
   // The one of the smaller exponent is moved under the other; three bits below it: guard, round, and all the rest in
   // one.
   logic signed [10:0] above;
-  logic swap, differ, negative, sum_sign;
+  logic swap;
   logic [10:0] distance;
   logic [4:0] down;
-  logic [8:0] more_field;
-  logic [23:0] more_sig, less_sig;
+  logic [23:0] less_sig;
   logic [58:0] moved;
-  logic [27:0] more, less, magnitude;
-  logic signed [28:0] sum;
   assign above = block_field_q - 11'(signed'({1'b0, base_field}));
   assign swap = above > 11'sd0;
   assign distance = swap ? above : -above;
   assign down = (distance > 11'd27) ? 5'd27 : distance[4:0];
-  assign more_field = swap ? block_field_q[8:0] : 9'(base_field);
-  assign more_sig = swap ? {block_sig_q, 5'd0} : base_sig;
   assign less_sig = swap ? base_sig : {block_sig_q, 5'd0};
   assign moved = {less_sig, 35'd0} >> down;
-  assign more = {1'b0, more_sig, 3'd0};
-  assign less = {1'b0, moved[58:33], moved[32] | (|moved[31:0])};
-  assign differ = base[31] ^ block_sign_q;
-  assign sum = differ ? 29'(more) - 29'(less) : 29'(more) + 29'(less);
-  assign negative = sum[28];
-  assign magnitude = negative ? 28'(-sum) : sum[27:0];
-  assign sum_sign = (swap ? block_sign_q : base[31]) ^ negative;
+  logic infinite4_q, differ_q, sign4_q;
+  logic [8:0] field4_q;
+  logic [23:0] more_q;
+  logic [26:0] less_q;
+  always_ff @(posedge clk_i) begin
+    infinite4_q <= base_infinite;
+    differ_q <= base[31] ^ block_sign_q;
+    sign4_q <= (swap & ~base_infinite) ? block_sign_q : base[31];
+    field4_q <= swap ? block_field_q[8:0] : 9'(base_field);
+    more_q <= swap ? {block_sig_q, 5'd0} : base_sig;
+    less_q <= {moved[58:33], moved[32] | (|moved[31:0])};
+  end
+
+  logic signed [28:0] sum;
+  logic infinite5_q, sign5_q;
+  logic [8:0] field5_q;
+  logic [27:0] magnitude_q;
+  assign sum = differ_q ? 29'({more_q, 3'd0}) - 29'(less_q) : 29'({more_q, 3'd0}) + 29'(less_q);
+  always_ff @(posedge clk_i) begin
+    infinite5_q <= infinite4_q;
+    sign5_q <= sign4_q ^ (sum[28] & ~infinite4_q);
+    field5_q <= field4_q;
+    magnitude_q <= sum[28] ? 28'(-sum) : sum[27:0];
+  end
 
   // Its leading one to bit 27, or as far as the smallest exponent allows.
   logic z16, z8, z4, z2, z1;
@@ -118,9 +139,8 @@ module ufp4_sum_fp32 (
   logic [7:0] top8;
   logic [3:0] top4;
   logic [4:0] zeros, up_by;
-  logic [27:0] normal;
-  assign z16 = magnitude[27:12] == 16'd0;
-  assign top16 = z16 ? {magnitude[11:0], 4'd0} : magnitude[27:12];
+  assign z16 = magnitude_q[27:12] == 16'd0;
+  assign top16 = z16 ? {magnitude_q[11:0], 4'd0} : magnitude_q[27:12];
   assign z8 = top16[15:8] == 8'd0;
   assign top8 = z8 ? top16[7:0] : top16[15:8];
   assign z4 = top8[7:4] == 4'd0;
@@ -130,22 +150,26 @@ module ufp4_sum_fp32 (
   logic unused_lowest;
   assign unused_lowest = top4[0];
   assign zeros = {z16, z8, z4, z2, z1};
-  assign up_by = (more_field < 9'(zeros)) ? more_field[4:0] : zeros;
-  assign normal = magnitude << up_by;
+  assign up_by = (field5_q < 9'(zeros)) ? field5_q[4:0] : zeros;
+  logic infinite6_q, sign6_q, zero_q;
+  logic [8:0] field6_q;
+  logic [27:0] normal_q;
+  always_ff @(posedge clk_i) begin
+    infinite6_q <= infinite5_q;
+    sign6_q <= sign5_q;
+    zero_q <= magnitude_q == 28'd0;
+    field6_q <= field5_q - 9'(up_by);
+    normal_q <= magnitude_q << up_by;
+  end
 
   // The leading one is added into the exponent field, which therefore starts one lower.
-  logic up;
+  logic up, over;
   logic [31:0] rounded;
   logic [30:0] number;
-  assign up = normal[3] & ((|normal[2:0]) | normal[4]);
-  assign rounded = {9'(more_field - 9'(up_by)), 23'd0} + 32'(normal[27:4]) + 32'(up);
-  assign number = (rounded[31:23] >= 9'd255) ? 31'h7F80_0000 : rounded[30:0];
-  always_comb begin
-    sum_o = {sum_sign, number};
-    if (magnitude == 28'd0 || number == 31'd0) sum_o = 32'd0;
-    if (base_infinite) sum_o = base;
-  end
-  always_ff @(posedge clk_i) begin
-    if (valid3_i) sum_q <= sum_o;
-  end
+  assign up = normal_q[3] & ((|normal_q[2:0]) | normal_q[4]);
+  assign rounded = {field6_q, 23'd0} + 32'(normal_q[27:4]) + 32'(up);
+  assign over = infinite6_q | (rounded[31:23] >= 9'd255);
+  assign number = over ? 31'h7F80_0000 : zero_q ? 31'd0 : rounded[30:0];
+  assign sum_o = {sign6_q & (number != 31'd0), number};
+  always_ff @(posedge clk_i) sum_q <= sum_o;
 endmodule

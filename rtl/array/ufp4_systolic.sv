@@ -318,6 +318,8 @@ module ufp4_systolic #(
           .valid1_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+1].word_q[WordWidth-1]),
           .control2_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+2].word_q[ControlWidth-1:0]),
           .control3_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+3].word_q[ControlWidth-1:0]),
+          .control4_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+4].word_q[ControlWidth-1:0]),
+          .control7_i(gen_row[r-r%Share].gen_control[c/Share+DotStages+7].word_q[ControlWidth-1:0]),
           .step_i(step),
           .first_i(first),
           .a_mag_i(a_mag_in),

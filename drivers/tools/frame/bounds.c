@@ -10,6 +10,7 @@ enum {
   BLOCK = UFP4_PANEL_ROWS,  // of k as of rows
   GROUPS_ASKED = 16,        // row groups whose operands the loader has asked for
   ROWS_ASKED = 16,          // of addends, likewise, of one stream or of both
+  TURN_CYCLES = 4,          // after which a PE of the contract fp32 returns to a sum
   PATH = 4,                 // cycles of a read's way to the memory and back, without its latency
 };
 
@@ -178,6 +179,12 @@ static double turns_of(const engine_t *engine, const addend_t *addend, int64_t r
   return load + drain_of(addend, (double)rows - free, 1);
 }
 
+// Cycles of a block of all these sub-tiles: with the contract fp32 in whole turns (ufp4_sequencer).
+static int64_t block_of(const ufp4_configuration_t *core, int64_t sub_tiles) {
+  const int64_t cycles = sub_tiles * (BLOCK / core->lanes);
+  return core->contract == UFP4_CONTRACT_FP32 ? whole(cycles, TURN_CYCLES) : cycles;
+}
+
 static tile_t tile_of(const engine_t *engine, int64_t rows, int64_t cols) {
   const ufp4_configuration_t *core = engine->core;
   const bounds_gemm_t *gemm = engine->gemm;
@@ -186,7 +193,7 @@ static tile_t tile_of(const engine_t *engine, int64_t rows, int64_t cols) {
   const int64_t sums = gemm->has_sums ? row_bytes(engine, cols, 8) : 0;
   const int64_t c = gemm->has_c ? row_bytes(engine, cols, 4) : 0;
   const addend_t addend = addend_of(engine, cols);
-  const double block = (double)(ceil_div(rows, core->rows) * across * steps);
+  const double block = (double)block_of(core, ceil_div(rows, core->rows) * across);
   tile_t tile = {
       .compute = block * (double)engine->blocks,
       .load = (double)(groups * engine->load_beats + rows * port_cycles(engine, addend.beats)),

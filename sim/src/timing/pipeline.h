@@ -17,7 +17,9 @@ constexpr uint32_t kPeStagesSimulator = 3;
 /** Stages of a PE behind its dot product, contract exact, for FPGAs. */
 constexpr uint32_t kPeStagesFpga = 8;
 /** Stages of a PE behind its dot product, contract fp32. */
-constexpr uint32_t kPeStagesFp32 = 3;
+constexpr uint32_t kPeStagesFp32 = 7;
+/** Cycles after which a PE of the contract fp32 returns to a sum. */
+constexpr uint32_t kTurnCycles = 4;
 /** Stages of a PE behind its dot product, contract nv. */
 constexpr uint32_t kPeStagesNv = 8;
 /** Stage in which a PE reads the sum to be loaded, contract exact. */

@@ -23,22 +23,25 @@ module sum_banks #(
   output logic [Width-1:0]      data0_o,
   output logic [Width-1:0]      data1_o,
   output logic [1:0]            parity_o,
-  output logic [31:0]           lag_o
+  output logic [31:0]           lag_o,
+  output logic [31:0]           turns_o
 );
-  localparam int unsigned Pes = 3;
+  localparam int unsigned Pes = 4;
   localparam int unsigned Lags[Pes] = '{
-    1,  // contract fp32; nv has the same, and writes as late as after a chunk of four blocks
+    1,  // contract nv, which writes as late as after a chunk of four blocks
     ufp4_pe_pkg::stages(32'(ufp4_spec_pkg::TARGET_ASIC), 32'(ufp4_spec_pkg::CONTRACT_EXACT)) -
       ufp4_pe_pkg::stage_load(32'(ufp4_spec_pkg::TARGET_ASIC)),
     ufp4_pe_pkg::stages(32'(ufp4_spec_pkg::TARGET_FPGA), 32'(ufp4_spec_pkg::CONTRACT_EXACT)) -
-      ufp4_pe_pkg::stage_load(32'(ufp4_spec_pkg::TARGET_FPGA))
+      ufp4_pe_pkg::stage_load(32'(ufp4_spec_pkg::TARGET_FPGA)),
+    4  // contract fp32
   };
+  localparam int unsigned Turns[Pes] = '{1, 1, 1, ufp4_spec_pkg::TURN_CYCLES};
   logic [Pes-1:0][Width-1:0] data0, data1;
   logic [Pes-1:0][1:0] parity;
   for (genvar p = 0; p < Pes; p++) begin : gen_pe
     logic here;
     assign here = pe_i == 2'(p);
-    ufp4_sum_banks #(.Width(Width), .Depth(Depth), .Lag(Lags[p])) u_banks (
+    ufp4_sum_banks #(.Width(Width), .Depth(Depth), .Lag(Lags[p]), .Turns(Turns[p])) u_banks (
       .*,
       .write_i(write_i & {2{here}}),
       .load_i(load_i & here),
@@ -69,4 +72,5 @@ module sum_banks #(
   end
   assign {data0_o, data1_o, parity_o} = {data0[pe_i], data1[pe_i], parity[pe_i]};
   assign lag_o = Lags[pe_i];
+  assign turns_o = Turns[pe_i];
 endmodule

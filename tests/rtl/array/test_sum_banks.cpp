@@ -2,6 +2,7 @@
 // The memories of a PE: what is written is what is read, and a bit that flips in them, or has
 // flipped in what a sum was continued from, is seen by the parity of what is drained, and by that
 // of no other sum.
+#include <algorithm>
 #include <array>
 #include <deque>
 
@@ -14,7 +15,7 @@ extern "C" {
 
 namespace {
 
-constexpr unsigned kPes = 3, kBanks = 2, kDepth = 16, kWidth = 64;
+constexpr unsigned kPes = 4, kBanks = 2, kDepth = 16, kWidth = 64;
 
 /** A sum in a memory, and whether its parity is to be wrong. */
 struct Sum {
@@ -35,6 +36,7 @@ class Banks {
     m.pe_i = static_cast<uint8_t>(pe);
     m.eval();
     lag_ = m.lag_o;
+    turns_ = m.turns_o;
     reset();
   }
   ~Banks() {
@@ -44,19 +46,27 @@ class Banks {
   /** As long as rst_ni is held at least (docs/ip/interfaces.md). */
   void reset() {
     writes_.clear();
+    ends_ = {};
     m.rst_ni = 0;
     for (int i = 0; i < 8; i++) tick();
     m.rst_ni = 1;
   }
 
   /** A sub-tile's blocks of a chunk: the sum is loaded, or new, and written to a bank. Returns with
-   * the last block. */
+   * the last block, or with the first where the next sub-tile's come between them. */
   void chunk(bool load, unsigned index, unsigned bank, unsigned blocks) {
+    while (ends_[cycle_ % turns_] > cycle_) tick();
     m.load_i = load;
     m.load_index_i = static_cast<uint8_t>(load ? index : below(kDepth));
-    writes_.push_back({cycle_ + lag_ + blocks - 1, bank, index, load && sums_[0][index].wrong});
+    const int64_t end = cycle_ + (blocks - 1) * turns_;
+    const Write write = {end + lag_, bank, index, load && sums_[0][index].wrong};
+    writes_.insert(
+        std::upper_bound(writes_.begin(), writes_.end(), write,
+                         [](const Write &a, const Write &b) { return a.cycle < b.cycle; }),
+        write);
+    ends_[cycle_ % turns_] = end + 1;
     tick();
-    for (unsigned block = 1; block < blocks; block++) tick();
+    while (turns_ == 1 && cycle_ <= end) tick();
   }
 
   /** Flips a bit of a sum, or its bit of parity. */
@@ -109,7 +119,7 @@ class Banks {
 
   /** Until all sums are written, and their parity. */
   void settle() {
-    for (unsigned i = 0; i < lag_ + 8; i++) tick();
+    for (unsigned i = 0; i < lag_ + 8 + 4 * turns_; i++) tick();
   }
 
   unsigned below(unsigned n) {
@@ -149,7 +159,8 @@ class Banks {
     Sum sum;
   };
   Vsum_banks m;
-  unsigned lag_;
+  unsigned lag_, turns_;
+  std::array<int64_t, 4> ends_ = {};  // of the chunks in the turns, by cycle modulo turns_
   int64_t cycle_ = 0;
   check_random_t random_;
   std::array<std::array<Sum, kDepth>, kBanks> sums_ = {};

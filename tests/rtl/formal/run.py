@@ -153,6 +153,24 @@ UNITS = {
         15,
         shallow=6,
     ),
+    "sequencer": Unit(
+        [
+            "gen/ufp4_spec_pkg.sv",
+            "array/ufp4_tile_walk.sv",
+            "array/ufp4_chunk_walk.sv",
+            "array/ufp4_sequencer.sv",
+        ],
+        [
+            ("array/ufp4_sequencer.sv", "in_phase = phase_q == (place | step)", "in_phase = phase_q >= (place | step)"),
+            ("array/ufp4_sequencer.sv", "if (turn_end & last_block) begin", "if (turn_end) begin"),
+            ("array/ufp4_sequencer.sv", "turn_end = &place_q | (last_a & last_b)", "turn_end = &place_q | last_b"),
+            ("array/ufp4_sequencer.sv", "(32'(cols) <= (Stay / a) * Cols)", "(32'(cols) <= Stay * Cols)"),
+            ("array/ufp4_sequencer.sv", "join_held = pairs & block_q[0]", "join_held = pairs & ~first_block"),
+        ],
+        mode="bmc",
+        depth=22,
+        shallow=14,
+    ),
     "load_request": Unit(
         [
             "gen/ufp4_spec_pkg.sv",

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the units of a PE of the contract fp32 against the records of `ufp4 vectors pe_fp32`: simulate with
-// +pe_fp32=FILE. A block of 16 in one step; one of 32 in two, the first held for the second.
+// +pe_fp32=FILE. A block of 16 in one step; one of 32 in two, the first held for the second, which comes when the ring of
+// sums has gone round once.
 `include "readers.svh"
 module read_pe_fp32;
   `READER_pe_fp32
-  reg          join_held = 1'b0, keep = 1'b0, load = 1'b1;
-  reg  [2:0]   valid = 3'b000;
+  reg          join_held = 1'b0, keep = 1'b1, load = 1'b0, add = 1'b0;
+  reg  [1:0]   valid = 2'b00;
   reg  [63:0]  a_planes, b_planes;
-  reg  [31:0]  got_sum, got_kept, got_zero;
+  reg  [31:0]  got_sum, got_kept, got_zero, got_other;
   reg          half, nan;
   wire [31:0]  sum;
   wire [15:0]  a_sign, b_sign;
@@ -30,8 +31,7 @@ module read_pe_fp32;
   );
   ufp4_sum_fp32 u_sum (
     .clk_i(clk), .valid1_i(valid[0]), .dot_i(dot), .a_sig_i(a_sig), .a_exp_i(a_exp), .b_sig_i(b_sig), .b_exp_i(b_exp),
-    .valid2_i(valid[1]), .join_i(join_held), .valid3_i(valid[2]), .keep_i(keep), .load_i(load), .loaded_i(in_acc_in),
-    .sum_o(sum)
+    .valid2_i(valid[1]), .add_i(add), .join_i(join_held), .keep_i(keep), .load_i(load), .loaded_i(in_acc_in), .sum_o(sum)
   );
 
   always @* begin
@@ -43,10 +43,16 @@ module read_pe_fp32;
     end
   end
 
-  task step(input [2:0] stages);
+  // A cycle of stage 1, and one of stage 2. What enters in other cycles is no block.
+  task take(input adds, input joins);
     begin
-      valid = stages;
+      valid = 2'b01;
       tick;
+      {valid, add, join_held} = {2'b10, adds, joins};
+      {in_a_codes, in_b_codes, in_b_scale} = ~{in_a_codes, in_b_codes, in_b_scale};
+      tick;
+      {valid, add, join_held} = 4'b0000;
+      {in_a_codes, in_b_codes, in_b_scale} = ~{in_a_codes, in_b_codes, in_b_scale};
     end
   endtask
 
@@ -54,32 +60,37 @@ module read_pe_fp32;
     open_file;
     while (!$feof(file)) begin
       read_record;
-      {half, join_held} = 2'b00;
-      step(3'b001);
-      nan = a_nan | b_nan;
+      half = 1'b0;
+      #1 nan = a_nan | b_nan;
       if (e8m0) begin
+        take(1'b0, 1'b0);
+        repeat (2) tick;
         half = 1'b1;
-        step(3'b011);
-        join_held = 1'b1;
       end
-      // What enters without valid is no block.
-      {in_a_codes, in_b_scale} = ~{in_a_codes, in_b_scale};
-      step(3'b010);
-      #1 got_sum = sum;
-      step(3'b100);
-      // A block of zeros behind it: the sum is still in the register, whatever passed in other stages, and stays; or
-      // it goes, where it is not kept.
-      {in_a_codes, in_b_codes, join_held} = 257'd0;
-      in_acc_in = ~in_acc_in;
-      step(3'b001);
-      step(3'b010);
-      keep = 1'b1;
-      #1 got_kept = sum;
+      take(1'b1, e8m0);
+      tick;
+      // Stage 4 of the block, then that of the next sum of the ring, which begins with nothing.
+      {keep, load} = 2'b01;
+      tick;
       {keep, load} = 2'b00;
+      in_acc_in = ~in_acc_in;
+      tick;
+      keep = 1'b1;
+      tick;
+      #1 got_sum = sum;
+      tick;
+      #1 got_other = sum;
+      // Both go round, and the one goes where it is not kept.
+      repeat (3) tick;
+      #1 got_kept = sum;
+      tick;
+      #1 got_other = got_other | sum;
+      keep = 1'b0;
+      repeat (3) tick;
       #1 got_zero = sum;
-      load = 1'b1;
-      judge(got_sum === want_acc && got_kept === want_acc && got_zero === 32'd0 && !nan);
-      if (shown) $display("  got %h, kept %h, zero %h", got_sum, got_kept, got_zero);
+      keep = 1'b1;
+      judge(got_sum === want_acc && got_kept === want_acc && got_other === 32'd0 && got_zero === 32'd0 && !nan);
+      if (shown) $display("  got %h, kept %h, zero %h, other %h", got_sum, got_kept, got_zero, got_other);
     end
     close_file;
   end

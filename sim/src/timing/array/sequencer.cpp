@@ -19,6 +19,8 @@ void Sequencer::start(const ufp4_gemm_descriptor_t &desc) {
   full_ = tiles_ = tile_a_ = tile_b_ = block_ = step_ = 0;
   k_left_ = k_blocks_ = (desc.k + 15) >> 4;
   many_chunks_ = k_blocks_ > shape_->chunk;
+  turn_a_ = turn_b_ = in_turn_ = phase_ = 0;
+  begun_ = false;
   readies_.clear();
   releases_.clear();
   place();
@@ -38,16 +40,28 @@ void Sequencer::place() {
   last_block_ = (shape_->chunk_blocks(k_left_) - 1) | (shape_->nv() ? 3 : 0);
 }
 
-// A lone sub-tile goes on in the PE's register: its sums are stored, but not taken.
+bool Sequencer::single() const {
+  const uint32_t stay = std::max(shape_->turn, 1u);
+  for (uint32_t a = 1; a <= stay; a++) {
+    if (walk_.rows() <= a * shape_->rows && walk_.cols() <= stay / a * shape_->cols) return true;
+  }
+  return false;
+}
+
+// A lone sub-tile, or turn, goes on in the PE's registers: its sums are stored, but not taken.
 void Sequencer::count(const State &s) {
   if (s.busy && step_ == 0) {
     read_a_ += lanes_a_;
     read_b_ += lanes_b_;
   }
   if (block_ != last_block_ || step_ + 1 != shape_->steps) return;
-  const bool single = walk_.rows() <= shape_->rows && walk_.cols() <= shape_->cols;
   stored_++;
-  taken_ += k_left_ != k_blocks_ && !single;
+  taken_ += k_left_ != k_blocks_ && !single();
+}
+
+void Sequencer::next_sub_tile() {
+  if (last_b_) tile_a_ = last_a_ ? 0 : tile_a_ + 1;
+  tile_b_ = last_b_ ? 0 : tile_b_ + 1;
 }
 
 void Sequencer::advance(const State &s) {
@@ -59,13 +73,27 @@ void Sequencer::advance(const State &s) {
   }
   if (++step_ < shape_->steps) return;
   step_ = 0;
+  const bool turn_end = in_turn_ + 1 >= shape_->turn || (last_a_ && last_b_);
+  if (!turn_end) {
+    in_turn_++;
+    next_sub_tile();
+    place();
+    return;
+  }
+  in_turn_ = 0;
   if (block_ != last_block_) {
     block_++;
+    if (shape_->turn > 1) {
+      tile_a_ = turn_a_;
+      tile_b_ = turn_b_;
+      place();
+    }
     return;
   }
   block_ = 0;
-  tile_b_ = last_b_ ? 0 : tile_b_ + 1;
-  if (s.end_row) tile_a_ = last_a_ ? 0 : tile_a_ + 1;
+  next_sub_tile();
+  turn_a_ = tile_a_;
+  turn_b_ = tile_b_;
   if (s.end_chunk) {
     slot_ = !slot_;
     k_left_ = last ? k_blocks_ : k_left_ - shape_->chunk_blocks(k_left_);

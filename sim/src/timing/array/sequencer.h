@@ -8,6 +8,7 @@
 #include "timing/accesses.h"
 #include "timing/array/tile_walk.h"
 #include "timing/mem/ring.h"
+#include "timing/pipeline.h"
 #include "timing/shape.h"
 
 namespace ufp4::timing {
@@ -51,7 +52,8 @@ class Sequencer {
   void visit(Visitor &v) {
     v.exact(active_ | slot_ << 1 | parity_ << 2 | claimed_ << 3 | full_ << 4);
     v.exact(tile_a_ | uint64_t{tile_b_} << 32);
-    v.exact(block_ | step_ << 16);
+    v.exact(block_ | step_ << 16 | in_turn_ << 20 | phase_ << 24 | uint64_t{begun_} << 28);
+    v.exact(turn_a_ | uint64_t{turn_b_} << 32);
     v.exact(wait_);
     v.wheel(tiles_, v.tiles);
     walk_.visit(v);
@@ -78,6 +80,13 @@ class Sequencer {
     return many_chunks_ ? last_chunk() : parity_;
   }
   bool returned() const;
+  /** Contract fp32: whether the sum of the sub-tile at hand comes round now. */
+  bool in_phase() const {
+    return shape_->turn == 0 || phase_ == in_turn_ * shape_->steps + step_;
+  }
+  /** Sub-tiles of the macro-tile that stay in the PEs' registers: one, or a turn. */
+  bool single() const;
+  void next_sub_tile();
   void advance(const State &state);
   void count(const State &state);
   /** What the place in the macro-tile needs and ends, until it changes. */
@@ -88,6 +97,9 @@ class Sequencer {
   bool active_ = false, slot_ = false, parity_ = false, claimed_ = false, many_chunks_ = false;
   uint32_t full_ = 0, tiles_ = 0, tile_a_ = 0, tile_b_ = 0, block_ = 0, step_ = 0, wait_ = 0;
   uint32_t k_left_ = 0, k_blocks_ = 0;
+  // Contract fp32: where the turn began, the sub-tile's place in it, which sums come round.
+  uint32_t turn_a_ = 0, turn_b_ = 0, in_turn_ = 0, phase_ = 0;
+  bool begun_ = false;
   // Of place().
   bool last_a_ = false, last_b_ = false;
   uint32_t need_ = 0, last_block_ = 0, lanes_a_ = 0, lanes_b_ = 0;
@@ -102,8 +114,7 @@ class Sequencer {
 inline bool Sequencer::returned() const {
   if (shape_->pe_return <= 2) return true;
   const uint32_t wait = shape_->pe_return - 2, rows = walk_.rows(), cols = walk_.cols();
-  const bool single = rows <= shape_->rows && cols <= shape_->cols;
-  return single || wait_ == 0 || shape_->chunk_blocks(k_left_) > wait ||
+  return single() || wait_ == 0 || shape_->chunk_blocks(k_left_) > wait ||
          rows > (wait + 1) * shape_->rows || cols > (wait + 1) * shape_->cols;
 }
 
@@ -114,9 +125,9 @@ inline Sequencer::State Sequencer::evaluate(uint32_t loaded) const {
   const bool padding = shape_->nv() && last && block_ >= k_left_;
   const bool operands = loaded >= need_;
   const bool bank_free = (!last || claimed_ || !(full_ >> bank() & 1)) && returned();
-  s.feed = bank_free && operands;
+  s.feed = bank_free && operands && in_phase();
   s.busy = s.feed && !padding;
-  s.stall_accumulator = !bank_free || (padding && operands);
+  s.stall_accumulator = !bank_free || ((padding || !in_phase()) && operands);
   s.stall_operand = bank_free && !operands;
   s.end_row = s.feed && step_ + 1 == shape_->steps && block_ == last_block_ && last_b_;
   s.end_chunk = s.end_row && last_a_;
@@ -138,6 +149,8 @@ inline void Sequencer::step(const State &s, uint64_t now, bool loading, uint32_t
   if (s.end_chunk) releases_.push(now + shape_->lane_delay);
   if (s.end_row && last) readies_.push(now + shape_->sum_delay);
   if (s.end_tile) active_ = loading || ((tiles_ + 1) & 7) != tiles;
+  begun_ = begun_ || s.feed;
+  if (shape_->turn != 0 && begun_) phase_ = (phase_ + 1) % kTurnCycles;
   if (s.feed) advance(s);
 }
 
