@@ -48,8 +48,6 @@ CLAIMS = [
     ("contract exact against fp32, PE", "pe", "pe_fp32", "e1m2", "e1m2", 0),
     ("contract exact against nv, PE", "pe", "pe_nv", "e1m2", "e1m2", 0),
 ]
-# Its sum takes one cycle, while exact's takes several: their delays are of different pipelines.
-UNLIKE = "pe_fp32"
 
 
 def read(name, folder):
@@ -111,7 +109,7 @@ def differences(claim, silicon, energies, um2, fj):
         areas = [float(row["area_um2"]) for row in pair]
         with_sums = [area + um2 * int(row["memory_bits"]) for area, row in zip(areas, pair)]
         out += [percent(*areas), percent(*with_sums) if int(pair[0]["memory_bits"]) else None]
-        delays.append(None if base == UNLIKE else percent(*(float(row["delay_ns"]) for row in pair)))
+        delays.append(percent(*(float(row["delay_ns"]) for row in pair)))
     pair = [energy(energies, *one) for one in ((unit, elem), (base, base_elem))]
     spent = [float(row["energy_fj"]) for row in pair]
     sums = [2 * fj * sum_bits(of(silicon, name, PLAIN)) / (MACS * chunk()) for name in (unit, base)]

@@ -74,6 +74,32 @@ def groups(line):
     return [known.get(i) for i in range(len(line))]
 
 
+TURN = 4  # sub-tiles whose sums go round in a PE of contract fp32, and cycles in which they do
+
+
+def turns(fed):
+    """The blocks as contract fp32 wants them: one of each of four outputs, then the next of each."""
+    outputs = []
+    for block in fed:
+        outputs += [] if block[2] else [[]]
+        outputs[-1].append(block)
+    return [
+        block for at in range(0, len(outputs), TURN) for blocks in zip(*outputs[at : at + TURN]) for block in blocks
+    ]
+
+
+def in_phase(line):
+    """The line with its gaps rounded to whole turns; what one loses the next ones get."""
+    out, gap = [], 0
+    for block in line:
+        gap += block is None
+        if block is not None:
+            waits = (gap + TURN // 2) // TURN * TURN
+            out += [None] * waits + [block]
+            gap -= waits
+    return out + [None] * gap
+
+
 def fp32_of(line, elem, first):
     def decode(fed):
         out = []
@@ -89,13 +115,19 @@ def fp32_of(line, elem, first):
         lambda _: 1 << 12,
         lambda operand, word: (
             {"rst_ni": 1, "valid1_i": word(2) >> 12, "control2_i": word(3), "control3_i": word(4)}
+            | {"control4_i": word(5), "control7_i": word(8)}
             | dict(zip(NAMES, operand(2)))
         ),
     )
+    sums, totals = {}, {}
+    for a, b, keep, write, index in filter(None, line):
+        totals[index] = add_fp32(totals[index] if keep else None, a, b, elem)
+        if write:
+            sums[index] = totals[index]
     return Stimulus(
         ports,
         *stimuli.window(line, first),
-        stimuli.sums_of(line, lambda total, a, b: add_fp32(total, a, b, elem)),
+        sums,
         "fp32",
         samples=stimuli.samples(line, stimuli.window(line, first)[0], stimuli.STAGES),
     )
@@ -148,10 +180,13 @@ def nv_of(line, elem, first):
     return Stimulus(ports, cycles, macs, sums, "nv", samples=stimuli.samples(line, cycles, stimuli.STAGES))
 
 
-def single(of):
-    return lambda data, elem, load: of(
-        stimuli.paced(stimuli.feeds(*stimuli.excerpt(data, elem)), load), elem, FIRST + LEAD
-    )
+def fp32(data, elem, load):
+    fed = turns(stimuli.feeds(*stimuli.excerpt(data, elem)))
+    return fp32_of(in_phase(stimuli.paced(fed, load)), elem, FIRST + LEAD)
+
+
+def nv(data, elem, load):
+    return nv_of(stimuli.paced(stimuli.feeds(*stimuli.excerpt(data, elem)), load), elem, FIRST + LEAD)
 
 
 def shared(data, elem, load):
@@ -197,6 +232,3 @@ def shared(data, elem, load):
         ).items()
     }
     return Stimulus(ports, cycles, macs * SHARE**2, sums)
-
-
-fp32, nv = single(fp32_of), single(nv_of)

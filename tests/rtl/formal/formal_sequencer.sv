@@ -21,7 +21,7 @@ module formal_sequencer
   input logic            drained_i,
   input logic            drained_bank_i
 );
-  localparam int unsigned Side = 16, Chunk = 2;
+  localparam int unsigned Side = 16, Chunk = 4;
   localparam int unsigned A = $clog2(TileRows), B = $clog2(TileCols);
   localparam int unsigned Return = PE_STAGES_FP32 - 2;  // from a block that is written to one that loads
   logic rst_n = 1'b0;
@@ -52,7 +52,7 @@ module formal_sequencer
   // Which block it is: of its chunk, from the operands' address; chunks from the sums' history.
   logic hold, join_held, keep, load, write, bank, adds;
   logic [A+B-1:0] tile;
-  logic [0:0] block;
+  logic block;
   assign {hold, join_held, keep, load, write, bank, tile} = control;
   assign block = u_dut.feed_addr_a_o[0];
   assign adds = valid && last_step;
