@@ -241,10 +241,9 @@ def count_accumulators():
         spent, alone = f"{share(*both)} {error(*both)}", f"-50.0 {error(10, 20)}"
         found = {row[0]: row[1:] for row in claims.rows(results)}
         halves = ["-50.0 %", area] * 2
-        over = "less in 4; not in: plain, with accumulators; sized, with accumulators"
-        expect(found["contract exact against fp32, PE"], [*halves, "", "", alone, spent, over])
-        over = over.replace("4", "6")
-        expect(found["contract exact against nv, PE"], [*halves, *["-50.0 %"] * 2, alone, spent, over])
+        over = "less in 6; not in: plain, with accumulators; sized, with accumulators"
+        for contract in ("fp32", "nv"):
+            expect(found[f"contract exact against {contract}, PE"], [*halves, *["-50.0 %"] * 2, alone, spent, over])
 
 
 def have_standard_errors():
