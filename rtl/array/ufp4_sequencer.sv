@@ -138,12 +138,13 @@ module ufp4_sequencer #(
   assign last_block = 9'(block_q) == last_place;
   assign last_b = end_b >= cols;
   assign last_a = end_a >= rows;
-  // Sub-tiles that stay in the PEs' registers from chunk to chunk: one, or a turn.
+  // Sub-tiles of a turn, or one, stay in the PEs' registers from chunk to chunk.
+  localparam int unsigned Steps = 16 / Lanes;
   localparam bit Fp32 = Contract == 32'(ufp4_spec_pkg::CONTRACT_FP32);
-  localparam int unsigned Stay = Fp32 ? ufp4_spec_pkg::TURN_CYCLES * Lanes / 16 : 1;
+  localparam int unsigned Turn = Fp32 ? ufp4_spec_pkg::TURN_CYCLES / Steps : 1;
   always_comb begin
     single = 1'b0;
-    for (int unsigned a = 1; a <= Stay; a++) single |= (32'(rows) <= a * Rows) & (32'(cols) <= (Stay / a) * Cols);
+    for (int unsigned a = 1; a <= Turn; a++) single |= (32'(rows) <= a * Rows) & (32'(cols) <= (Turn / a) * Cols);
   end
 
   // Groups in the slot: A0, B0, .., B(last), A1, ..; the one needed last must have come. The last sub-tile may end behind
@@ -163,7 +164,6 @@ module ufp4_sequencer #(
   logic returned, many_chunks, bank, operands_here, bank_free, in_phase, feed, end_row, end_tile;
 
   // Steps of a block.
-  localparam int unsigned Steps = 16 / Lanes;
   logic first_step, last_step;
   logic [1:0] step;
   if (Lanes == 16) begin : gen_one_step
@@ -221,8 +221,7 @@ module ufp4_sequencer #(
     end
   end
 
-  // Turns: the sub-tiles of one, where it begins, and whether the sub-tile at hand is its last.
-  localparam int unsigned Turn = Fp32 ? ufp4_spec_pkg::TURN_CYCLES / Steps : 1;
+  // Where the turn at hand begins, and whether the sub-tile at hand is its last.
   logic turn_end;
   logic [TileWidthA-1:0] turn_a, next_a;
   logic [TileWidthB-1:0] turn_b, next_b;

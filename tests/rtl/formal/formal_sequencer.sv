@@ -100,8 +100,8 @@ module formal_sequencer
     end
   end
 
-  logic [26:0] job, job_before;
-  assign job = {m_i, n_i, k_i, e8m0_i, 5'd0};
+  logic [21:0] job, job_before;
+  assign job = {m_i, n_i, k_i, e8m0_i};
   always_ff @(posedge clk_i) job_before <= job;
   logic [3:0] k_blocks;
   assign k_blocks = 4'((k_i + 7'd15) >> 4);

@@ -164,7 +164,7 @@ UNITS = {
             ("array/ufp4_sequencer.sv", "in_phase = phase_q == (place | step)", "in_phase = phase_q >= (place | step)"),
             ("array/ufp4_sequencer.sv", "if (turn_end & last_block) begin", "if (turn_end) begin"),
             ("array/ufp4_sequencer.sv", "turn_end = &place_q | (last_a & last_b)", "turn_end = &place_q | last_b"),
-            ("array/ufp4_sequencer.sv", "(32'(cols) <= (Stay / a) * Cols)", "(32'(cols) <= Stay * Cols)"),
+            ("array/ufp4_sequencer.sv", "(32'(cols) <= (Turn / a) * Cols)", "(32'(cols) <= Turn * Cols)"),
             ("array/ufp4_sequencer.sv", "join_held = pairs & block_q[0]", "join_held = pairs & ~first_block"),
         ],
         mode="bmc",
