@@ -238,7 +238,8 @@ def gpu(folder):
     yield "gpu.md", ("prototype of the quantizer", "measured"), cells
     csvs, cells = Rows("gpu-registers.csv", folder), []
     for name in (
-        "fp32_kernel",
+        "fp32_kernel, tiles of 192 rows",
+        "fp32_kernel, tiles of 128 rows",
         "exact_kernel",
         "gemm_kernel",
         "digits_kernel",

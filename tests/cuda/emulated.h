@@ -140,6 +140,11 @@ GPU int32_t atomicMin(int32_t *target, int32_t value) {
   *target = std::min(old, value);
   return old;
 }
+GPU uint32_t atomicMax(uint32_t *target, uint32_t value) {
+  uint32_t old = *target;
+  *target = std::max(old, value);
+  return old;
+}
 GPU uint32_t atomicOr(uint32_t *target, uint32_t value) {
   uint32_t old = *target;
   *target |= value;

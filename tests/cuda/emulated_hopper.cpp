@@ -30,8 +30,10 @@ struct box_copy_t {
   int x, y;
 };
 
+enum product_kind_t { BF16, BF16_ADDED, BYTES_ADDED };
+
 struct product_t {
-  bool bytes;
+  product_kind_t kind;
   uint64_t a, b;
   void *out[WARPGROUP];
   unsigned arrived;
@@ -126,7 +128,8 @@ float of_bf16(const unsigned char *bytes) {
 
 // Exact, and one rounding.
 void add_exactly(const float *a, const float (*b)[64], float *sums) {
-  double exact[64] = {0};
+  double exact[64];
+  for (int j = 0; j < 64; j++) exact[j] = (double)sums[j];
   for (int k = 0; k < 16; k++) {
     for (int j = 0; j < 64; j++) exact[j] += (double)a[k] * (double)b[k][j];
   }
@@ -165,16 +168,15 @@ void add_truncated(const float *a, const float (*b)[64], int count, float *sums)
   for (int j = 0; j < 64; j++) sums[j] = truncated(total[j], unit[j]);
 }
 
-// PTX ISA, "Register Fragments for wgmma.mma_async", D: warp w has rows 16 w to 16 w + 15.
-template <typename T, int COLUMNS>
-void give(const product_t &product, const T (*d)[COLUMNS], bool adds) {
+// PTX ISA, "Register Fragments for wgmma.mma_async", D: warp w has rows 16 w to 16 w + 15. Calls
+// what(element of D, register of a thread) for each.
+template <typename T, int COLUMNS, typename WHAT>
+void each_register(const product_t &product, T (*d)[COLUMNS], WHAT what) {
   for (unsigned t = 0; t < WARPGROUP; t++) {
-    T *out = (T *)product.out[t];
     for (unsigned i = 0; i < COLUMNS / 2; i++) {
       const unsigned row = t / 32 * 16 + t % 32 / 4 + i % 4 / 2 * 8;
       const unsigned low = weather.fault == EMULATED_FAULT_FRAGMENT ? 1 - i % 2 : i % 2;
-      const T value = d[row][i / 4 * 8 + t % 4 * 2 + low];
-      out[i] = adds ? (T)((uint32_t)out[i] + (uint32_t)value) : value;
+      what(d[row][i / 4 * 8 + t % 4 * 2 + low], ((T *)product.out[t])[i]);
     }
   }
 }
@@ -189,15 +191,17 @@ void multiply_bf16(const product_t &product) {
     for (int k = 0; k < 16; k++) a[row][k] = of_bf16(left + 2 * k);
     for (int k = 0; k < 16; k++) b[k][row] = of_bf16(right + 2 * k);
   }
+  memset(d, 0, sizeof d);
+  if (product.kind == BF16_ADDED)
+    each_register(product, d, [](float &element, float &out) { element = out; });
   for (int i = 0; i < 64; i++) {
     if (weather.fraction_bits == 0) {
       add_exactly(a[i], b, d[i]);
       continue;
     }
-    memset(d[i], 0, sizeof d[i]);
     for (int k = 0; k < 16; k += group) add_truncated(a[i] + k, b + k, group, d[i]);
   }
-  give<float, 64>(product, d, false);
+  each_register(product, d, [](float &element, float &out) { out = element; });
 }
 
 void multiply_s8(const product_t &product) {
@@ -218,12 +222,14 @@ void multiply_s8(const product_t &product) {
       d[i][j] = sum;
     }
   }
-  give<int32_t, 128>(product, d, true);
+  each_register(product, d, [](int32_t &element, int32_t &out) {
+    out = (int32_t)((uint32_t)out + (uint32_t)element);
+  });
 }
 
 void finish_first(warpgroup_t &warpgroup) {
   const product_t &product = warpgroup.products.front();
-  if (product.bytes) {
+  if (product.kind == BYTES_ADDED) {
     multiply_s8(product);
   } else {
     multiply_bf16(product);
@@ -234,20 +240,20 @@ void finish_first(warpgroup_t &warpgroup) {
   progressed();
 }
 
-void issue(bool bytes, void *d, uint64_t a, uint64_t b) {
+void issue(product_kind_t kind, void *d, uint64_t a, uint64_t b) {
   thread_t &thread = threads[current_thread()];
   warpgroup_t &warpgroup = warpgroups[current_thread() / WARPGROUP];
   if (!thread.begun) give_up("a product whose registers may still be in use");
   const uint64_t index = thread.issued++ - warpgroup.done;
   if (index == warpgroup.products.size()) {
     product_t fresh = {};
-    fresh.bytes = bytes;
+    fresh.kind = kind;
     fresh.a = a;
     fresh.b = b;
     warpgroup.products.push_back(fresh);
   }
   product_t &product = warpgroup.products[index];
-  if (product.bytes != bytes || product.a != a || product.b != b)
+  if (product.kind != kind || product.a != a || product.b != b)
     give_up("threads of a warpgroup ask for different products");
   product.out[current_thread() % WARPGROUP] = d;
   progressed();
@@ -346,14 +352,14 @@ void wgmma_begin() {
   threads[current_thread()].begun = true;
 }
 
-void wgmma_bf16(float *d, uint64_t a, uint64_t b) {
-  // Until it is waited for, nobody may read it.
-  for (int i = 0; i < 32; i++) d[i] = __int_as_float(0x7FC0BAD0);
-  issue(false, d, a, b);
+void wgmma_bf16(float *d, uint64_t a, uint64_t b, bool adds) {
+  // Until it is waited for, nobody may read it; but a product that adds needs what is there.
+  for (int i = 0; i < 32 && !adds; i++) d[i] = __int_as_float(0x7FC0BAD0);
+  issue(adds ? BF16_ADDED : BF16, d, a, b);
 }
 
 void wgmma_s8(int32_t *d, uint64_t a, uint64_t b) {
-  issue(true, d, a, b);
+  issue(BYTES_ADDED, d, a, b);
 }
 
 void wgmma_commit() {

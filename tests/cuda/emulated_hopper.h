@@ -39,7 +39,7 @@ void barrier_arrive(uint32_t barrier, int bytes);
 void barrier_wait(uint32_t barrier, int parity);
 void copy_box(uint32_t target, const CUtensorMap *map, int x, int y, uint32_t barrier);
 void wgmma_begin();
-void wgmma_bf16(float *d, uint64_t a, uint64_t b);
+void wgmma_bf16(float *d, uint64_t a, uint64_t b, bool adds);
 void wgmma_s8(int32_t *d, uint64_t a, uint64_t b);
 void wgmma_commit();
 void wgmma_wait(unsigned pending);
@@ -67,8 +67,9 @@ GPU void gpu_copy_box(uint32_t target, const CUtensorMap *map, int x, int y, uin
 GPU void gpu_wgmma_begin() {
   emulated::wgmma_begin();
 }
+template <bool ADDS>
 GPU void gpu_wgmma_bf16(float (&d)[32], uint64_t a, uint64_t b) {
-  emulated::wgmma_bf16(d, a, b);
+  emulated::wgmma_bf16(d, a, b, ADDS);
 }
 GPU void gpu_wgmma_s8(int32_t (&d)[64], uint64_t a, uint64_t b) {
   emulated::wgmma_s8(d, a, b);

@@ -15,12 +15,21 @@ SOURCE = """
 #include "drivers/backends/cuda/gemm_exact.cuh"
 #include "drivers/backends/cuda/gemm_fp32.cuh"
 #include "drivers/backends/cuda/gemm.cuh"
-template __global__ void gemm_kernel<gemm_folded_t, 128>(const __grid_constant__ gpu_gemm_t g);
+#define KERNEL template __global__ void
+#define BOTH const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b
+KERNEL gemm_kernel<gemm_folded_t, 128>(const __grid_constant__ gpu_gemm_t g);
+KERNEL fp32_kernel<3, 1>(BOTH, const __grid_constant__ gpu_gemm_t g);
+KERNEL fp32_kernel<2, 1>(BOTH, const __grid_constant__ gpu_gemm_t g);
+KERNEL fp32_kernel<3, 2>(BOTH, const __grid_constant__ gpu_gemm_t g);
+KERNEL fp32_kernel<2, 2>(BOTH, const __grid_constant__ gpu_gemm_t g);
 """
 # Of each kernel, by what marks a pair (STG.E.64: two FP32, F2FP: two BF16): instructions, and loads, at most.
 # The contract exact loads the units of two columns; its passes with third digits have STG.E.64 of their own.
 PAIRS = {
-    "fp32_kernel": {"STG.E.64": (36, 0), "F2FP": (40, 0)},
+    "fp32_kernelILi2ELi1": {"STG.E.64": (36, 0), "F2FP": (40, 0)},
+    "fp32_kernelILi2ELi2": {"STG.E.64": (36, 0), "F2FP": (40, 0)},
+    "fp32_kernelILi3ELi1": {"STG.E.64": (36, 0), "F2FP": (40, 0)},
+    "fp32_kernelILi3ELi2": {"STG.E.64": (36, 0), "F2FP": (40, 0)},
     "exact_kernel": {"F2FP": (68, 1)},
     "gemm_kernelI13gemm_folded_t": {"STG.E.64": (36, 0), "F2FP": (40, 0)},
     "e8m0_kernel": {"STG.E.64": (38, 0), "F2FP": (42, 0)},

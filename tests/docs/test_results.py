@@ -231,7 +231,7 @@ def test_gpu_registers():
             if row["command"] != command:
                 continue
             used = [int(count) for name, count in entries if re.search(row["entries"], name)]
-            equal(str(used[0]) if len(used) == 1 else f"{min(used)} to {max(used)}", row["registers"], row)
+            equal(str(used[0]) if len(set(used)) == 1 else f"{min(used)} to {max(used)}", row["registers"], row)
             equal(str(spills), row["spill_bytes"], row)
 
 

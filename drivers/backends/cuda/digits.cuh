@@ -147,7 +147,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
     unpack_digits_kernel(gpu_operand_t in, int64_t blocks, gpu_unpacked_t out) {
   int64_t row, block;
   unpack_place(out, &row, &block);
-  const entry_t entry = entry_turned(in, blocks, row, block, out.poisoned);
+  const entry_t entry = entry_turned<UFP4_SCALE_E4M3>(in, blocks, row, block, out.poisoned);
   row += threadIdx.x / UNPACK_SIDE;
   block += threadIdx.x % UNPACK_SIDE;
   if (block >= out.padded_blocks) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract fp32 with E8M0 scales: a product of signed bytes, 32 of k, is a block of scales. Each
-// warp has 32 x 32 outputs and reads its operands as they lie.
+// Contract fp32 with E8M0 scales of any size: a product of signed bytes, 32 of k, is a block of
+// scales. Each warp has 32 x 32 outputs and reads its operands as they lie. Where warpgroups
+// multiply, this takes the jobs whose scales do not fold into BF16.
 #ifndef UFP4_CUDA_GEMM_E8M0_CUH
 #define UFP4_CUDA_GEMM_E8M0_CUH
 
@@ -63,6 +64,7 @@ GPU void e8m0_block(const gpu_gemm_t &g, int64_t row, int64_t col, int64_t block
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(E8M0_THREADS) e8m0_kernel(GPU_PARAMETER gpu_gemm_t g) {
   const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
   int64_t row, col;
+  if (g.a.span != nullptr && spans_fold(g.a, g.b)) return;
   gemm_place(blockIdx.x, 8, (unsigned)((g.job.a.rows + E8M0_SIDE - 1) / E8M0_SIDE),
              (unsigned)((g.job.b.rows + E8M0_SIDE - 1) / E8M0_SIDE), &row, &col);
   row = row * E8M0_SIDE + warp / (E8M0_SIDE / 32) * 32;

@@ -107,16 +107,17 @@ GPU void gpu_keep(int32_t (&x)[N]) {
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, " \
   "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
-/** D [64][64] = A [64][16] B [64][16]^T in BF16, FP32 sums from zero; a and b say where the
- * operands lie (gpu_wgmma_operand). Element i of a thread's D is row 16 (warp) + lane / 4, + 8 if i
- * & 2, column i / 4 * 8 + lane % 4 * 2 + i % 2. PTX ISA, "wgmma.mma_async". */
+/** D [64][64] = A [64][16] B [64][16]^T in BF16, FP32 sums from zero, or D += where it ADDS; a and b
+ * say where the operands lie (gpu_wgmma_operand). Element i of a thread's D is row 16 (warp) + lane
+ * / 4, + 8 if i & 2, column i / 4 * 8 + lane % 4 * 2 + i % 2. PTX ISA, "wgmma.mma_async". */
+template <bool ADDS>
 GPU void gpu_wgmma_bf16(float (&d)[32], uint64_t a, uint64_t b) {
   asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" GPU_32_NAMES
       "}, %32, %33, p, 1, 1, 0, 0;\n}"
       : GPU_EIGHT("+f", d, 0), GPU_EIGHT("+f", d, 8), GPU_EIGHT("+f", d, 16), GPU_EIGHT("+f", d, 24)
-      : "l"(a), "l"(b));
+      : "l"(a), "l"(b), "n"((int)ADDS));
 }
 
 /** D [64][128] += A [64][32] B [128][32]^T of signed bytes; D as above. */

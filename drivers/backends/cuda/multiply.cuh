@@ -1,108 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM: which kernels take a job, what they need of the device and of the workspace, and their
-// launches.
+// GEMM: which kernels take a job, what they need of the workspace, and their launches.
 #ifndef UFP4_CUDA_MULTIPLY_CUH
 #define UFP4_CUDA_MULTIPLY_CUH
 
-#include "gemm.cuh"
-#include "gemm_digits.cuh"
-#include "gemm_e8m0.cuh"
-#include "gemm_exact.cuh"
-#include "gemm_fp32.cuh"
-#include "library.cuh"
+#include "prepare.cuh"
 #include "ufp4/format.h"
 
 namespace {
-
-// --- The device's code --------------------------------------------------------------------------
-
-template <typename CONTRACT, int TILE>
-cudaError_t allow_shared() {
-  const cudaError_t error =
-      GPU_ALLOW_SHARED((gemm_kernel<CONTRACT, TILE>), (gemm_shape_t<CONTRACT, TILE>::SHARED_BYTES));
-  return error == cudaSuccess ? gpu_preload(gemm_kernel<CONTRACT, TILE>) : error;
-}
-
-/** Also the first use of the device's code: a GPU for which there is none says so here. */
-cudaError_t allow_all_shared() {
-  cudaError_t error = allow_shared<gemm_exact_t, 128>();
-  if (error == cudaSuccess) error = allow_shared<gemm_exact_t, 64>();
-  if (error == cudaSuccess) error = allow_shared<gemm_folded_t, 128>();
-  if (error == cudaSuccess) error = allow_shared<gemm_folded_t, 64>();
-  if (error == cudaSuccess) error = allow_shared<gemm_scaled_t, 128>();
-  if (error == cudaSuccess) error = allow_shared<gemm_scaled_t, 64>();
-  if (error == cudaSuccess) error = GPU_ALLOW_SHARED(digits_kernel, DIGITS_SHARED_BYTES);
-  return error == cudaSuccess ? gpu_preload(digits_kernel) : error;
-}
-
-/** Those that need no more shared memory than all have. */
-cudaError_t preload_gemm() {
-  cudaError_t error = gpu_preload(unpack_bf16_kernel);
-  if (error == cudaSuccess) error = gpu_preload(unpack_bytes_kernel<true>);
-  if (error == cudaSuccess) error = gpu_preload(unpack_bytes_kernel<false>);
-  if (error == cudaSuccess) error = gpu_preload(digits_units_kernel);
-  if (error == cudaSuccess) error = gpu_preload(unpack_digits_kernel);
-  return error == cudaSuccess ? gpu_preload(e8m0_kernel) : error;
-}
-
-/** What the code that runs on this GPU was compiled for. */
-GPU_KERNEL void code_kernel(int32_t *has_warpgroups) {
-  if (threadIdx.x == 0) *has_warpgroups = GPU_HAS_WARPGROUPS;
-}
-
-/** On a stream of its own: the default one takes no work while another is captured. */
-cudaError_t ask_code(int32_t *has_warpgroups) {
-  void *answer = nullptr;
-  cudaStream_t stream = nullptr;
-  cudaError_t error = cudaMalloc(&answer, sizeof *has_warpgroups);
-  if (error != cudaSuccess) return error;
-  error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-  if (error == cudaSuccess) {
-    GPU_LAUNCH(stream, code_kernel, dim3(1), 32, 0, (int32_t *)answer);
-    error = cudaGetLastError();
-    if (error == cudaSuccess)
-      error = cudaMemcpyAsync(has_warpgroups, answer, sizeof *has_warpgroups,
-                              cudaMemcpyDeviceToHost, stream);
-    if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
-    (void)cudaStreamDestroy(stream);
-  }
-  (void)cudaFree(answer);
-  return error;
-}
-
-/** In words, where kernels are the slower ones of compute capability 9.0. */
-void say_kernels(ufp4_cuda_t *cuda, const char *why) {
-  snprintf(cuda->description.kernels, sizeof cuda->description.kernels, "%s", why);
-}
-
-/** wgmma is compute capability 9.0's alone, and in this library only where it was built for sm_90a.
- */
-cudaError_t prepare_kernels(ufp4_cuda_t *cuda) {
-  int32_t code = 0;
-  cudaError_t error = allow_all_shared();
-  say_kernels(cuda, "warps");
-  if (error == cudaSuccess) error = preload_gemm();
-  if (error != cudaSuccess || cuda->description.major != 9 || cuda->description.minor != 0)
-    return error;
-  error = ask_code(&code);
-  if (error != cudaSuccess) return error;
-  if (!code) {
-    say_kernels(cuda, "warps, which are slower: the library has no code for 90a");
-    return cudaSuccess;
-  }
-  cuda->encode = gpu_find_encode();
-  if (cuda->encode == nullptr) {
-    say_kernels(cuda, "warps, which are slower: the driver has no cuTensorMapEncodeTiled");
-    return cudaSuccess;
-  }
-  cuda->has_warpgroups = 1;
-  say_kernels(cuda, "warpgroups");
-  error = GPU_ALLOW_SHARED(fp32_kernel, fp32_ring_t::SHARED_BYTES);
-  if (error == cudaSuccess) error = GPU_ALLOW_SHARED(exact_kernel, exact_ring_t::SHARED_BYTES);
-  if (error == cudaSuccess) error = gpu_preload(fp32_kernel);
-  if (error == cudaSuccess) error = gpu_preload(exact_join_kernel);
-  return error == cudaSuccess ? gpu_preload(exact_kernel) : error;
-}
 
 // --- Ways ---------------------------------------------------------------------------------------
 
@@ -111,9 +15,10 @@ typedef enum {
   GEMM_BLOCKS,  ///< gemm.cuh, exact
   GEMM_FOLDED,  ///< gemm.cuh, fp32 in BF16
   GEMM_SCALED,  ///< gemm.cuh, fp32 in bytes
-  GEMM_E8M0,
+  GEMM_E8M0,    ///< gemm_e8m0.cuh
   GEMM_DIGITS,  ///< exact, by warps; tiles in which digits do not pay by blocks
-  GEMM_FP32,    ///< by warpgroups, as the next
+  GEMM_FP32,    ///< by warpgroups, as the next two
+  GEMM_PAIRS,   ///< fp32 with E8M0 scales; where they do not fold into BF16 by gemm_e8m0.cuh
   GEMM_EXACT,
 } gemm_way_t;
 
@@ -124,14 +29,24 @@ bool wants_large(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
          cuda->description.multiprocessors;
 }
 
-int64_t fp32_tiles(const ufp4_cuda_gemm_t *job) {
-  return divide_up(job->a.rows, FP32_ROWS) * divide_up(job->b.rows, FP32_COLS);
+int64_t fp32_tiles(const ufp4_cuda_gemm_t *job, int users) {
+  return divide_up(job->a.rows, 64 * users) * divide_up(job->b.rows, FP32_COLS);
+}
+
+/** Warpgroups that multiply. A tile of two takes 2 / 3 of the time of one of three, and a sixteenth
+ * more, as it reads each column of B for fewer rows (a prototype's figure): they pay where tiles
+ * come out in fewer, or fuller, waves. */
+int fp32_users(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
+  const int64_t multiprocessors = cuda->description.multiprocessors;
+  const int64_t of_two = 2 * divide_up(fp32_tiles(job, 2), multiprocessors),
+                of_three = 3 * divide_up(fp32_tiles(job, 3), multiprocessors);
+  return 17 * of_two < 16 * of_three ? 2 : 3;
 }
 
 /** With fewer tiles, small ones of the other kernel keep more multiprocessors at work. */
 bool fp32_wants_warpgroups(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   if (!cuda->has_warpgroups || job->choice.tile == 64) return false;
-  return job->choice.tile == 128 || 3 * fp32_tiles(job) >= cuda->description.multiprocessors;
+  return job->choice.tile == 128 || 3 * fp32_tiles(job, 3) >= cuda->description.multiprocessors;
 }
 
 /** Products of warps in bytes are fast enough for four of digits in place of one: twice those of
@@ -145,7 +60,8 @@ gemm_way_t gemm_way(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
     if (cuda->has_warpgroups && job->choice.tile != 64) return GEMM_EXACT;
     return has_fast_bytes(cuda) && wants_large(cuda, job) ? GEMM_DIGITS : GEMM_BLOCKS;
   }
-  if (job->scale == UFP4_SCALE_E8M0) return GEMM_E8M0;
+  if (job->scale == UFP4_SCALE_E8M0)
+    return fp32_wants_warpgroups(cuda, job) ? GEMM_PAIRS : GEMM_E8M0;
   if (job->scale == UFP4_SCALE_FP32 || job->choice.product == UFP4_CUDA_PRODUCT_INT8)
     return GEMM_SCALED;
   return fp32_wants_warpgroups(cuda, job) ? GEMM_FP32 : GEMM_FOLDED;
@@ -166,9 +82,11 @@ unpacking_t unpacking_for() {
 }
 
 unpacking_t unpacking_of(gemm_way_t way) {
-  // By blocks too: bytes and weights behind the digits (bytes_of_digits).
+  // By blocks too: bytes and weights behind the digits (bytes_behind).
   const unpacking_t both = {DIGITS_CHUNK, (DIGITS_SLICES + 1) * 16, 4},
                     digits = {DIGITS_CHUNK, DIGITS_SLICES * 16, 0};
+  // BF16, and behind it bytes with weights (bytes_behind).
+  const unpacking_t folded = {GEMM_CHUNK, 32 + 16, 4};
   switch (way) {
     case GEMM_BLOCKS:
       return unpacking_for<gemm_exact_t>();
@@ -179,15 +97,22 @@ unpacking_t unpacking_of(gemm_way_t way) {
       return both;
     case GEMM_EXACT:
       return digits;
+    case GEMM_PAIRS:
+      return folded;
     default:
       return unpacking_for<gemm_folded_t>();
   }
 }
 
+bool has_digits(gemm_way_t way) {
+  return way == GEMM_DIGITS || way == GEMM_EXACT;
+}
+
 /** Bytes of what there is for each row and panel, which is zero before anything is unpacked. */
-size_t rows_bytes(const gpu_unpacked_t &x, bool digits) {
+size_t rows_bytes(const gpu_unpacked_t &x, gemm_way_t way) {
   const size_t rows = (size_t)x.padded_rows, panels = rows / GEMM_ROWS;
-  return rows + (digits ? rows + panels + 1 + panels * (size_t)x.words : 0) * 4;
+  if (way == GEMM_PAIRS) return rows + 2 * sizeof *x.span;
+  return rows + (has_digits(way) ? rows + panels + 1 + panels * (size_t)x.words : 0) * 4;
 }
 
 void lay_out_operand(int64_t in_rows, int64_t k, const unpacking_t &unpacking,
@@ -200,9 +125,11 @@ void lay_out_operand(int64_t in_rows, int64_t k, const unpacking_t &unpacking,
   out->weights = take(workspace, units * unpacking.weight_bytes);
 }
 
-void lay_out_rows(bool digits, workspace_t *workspace, gpu_unpacked_t *out) {
-  out->poisoned = (uint8_t *)take(workspace, rows_bytes(*out, digits));
-  if (!digits || out->poisoned == nullptr) return;
+void lay_out_rows(gemm_way_t way, workspace_t *workspace, gpu_unpacked_t *out) {
+  out->poisoned = (uint8_t *)take(workspace, rows_bytes(*out, way));
+  if (out->poisoned == nullptr) return;
+  if (way == GEMM_PAIRS) out->span = (uint32_t *)(out->poisoned + out->padded_rows);
+  if (!has_digits(way)) return;
   out->units = (int32_t *)(out->poisoned + out->padded_rows);
   out->wide = (uint32_t *)(out->units + out->padded_rows);
   out->thirds = out->wide + out->padded_rows / GEMM_ROWS + 1;
@@ -244,7 +171,6 @@ typedef struct {
 gemm_places_t lay_out(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, gemm_way_t way,
                       workspace_t *workspace) {
   const unpacking_t unpacking = unpacking_of(way);
-  const bool digits = unpacking.chunk == DIGITS_CHUNK;
   gemm_places_t p = {};
   p.g.job = *job;
   p.g.unit = 1.0f;
@@ -252,8 +178,8 @@ gemm_places_t lay_out(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, gemm
   lay_out_operand(job->a.rows, job->k, unpacking, workspace, &p.g.a);
   lay_out_operand(job->b.rows, job->k, unpacking, workspace, &p.g.b);
   const size_t first = workspace->used;
-  lay_out_rows(digits, workspace, &p.g.a);
-  lay_out_rows(digits, workspace, &p.g.b);
+  lay_out_rows(way, workspace, &p.g.a);
+  lay_out_rows(way, workspace, &p.g.b);
   p.rows = p.g.a.poisoned;
   p.rows_bytes = workspace->used - first;
   if (way == GEMM_EXACT) {
@@ -271,7 +197,7 @@ dim3 turned_grid(const gpu_unpacked_t &out) {
       (unsigned)(divide_up(out.padded_blocks, UNPACK_SIDE) * out.padded_rows / UNPACK_SIDE));
 }
 
-/** @p other: where it has digits beside the bytes, the other operand; else itself */
+/** @p other: where it has digits or BF16 beside the bytes, the other operand; else itself */
 template <bool INTEGER>
 void unpack_bytes(const queue_t &queue, const ufp4_cuda_gemm_t &job, const gpu_operand_t &in,
                   const gpu_unpacked_t &out, const gpu_unpacked_t &other) {
@@ -280,9 +206,10 @@ void unpack_bytes(const queue_t &queue, const ufp4_cuda_gemm_t &job, const gpu_o
              UNPACK_THREADS, 0, in, (int)job.scale, divide_up(job.k, 16), out, other);
 }
 
+template <int SCALE>
 void unpack_bf16(const queue_t &queue, const ufp4_cuda_gemm_t &job, const gpu_operand_t &in,
                  const gpu_unpacked_t &out) {
-  GPU_LAUNCH(queue.stream, unpack_bf16_kernel, turned_grid(out), UNPACK_THREADS, 0, in,
+  GPU_LAUNCH(queue.stream, (unpack_bf16_kernel<SCALE>), turned_grid(out), UNPACK_THREADS, 0, in,
              divide_up(job.k, 16), out);
 }
 
@@ -301,19 +228,20 @@ void unpack_both_bytes(const queue_t &queue, const gpu_gemm_t &g) {
   unpack_bytes<INTEGER>(queue, g.job, g.job.a, g.a, g.a);
   unpack_bytes<INTEGER>(queue, g.job, g.job.b, g.b, g.b);
 }
+template <int SCALE>
 void unpack_both_bf16(const queue_t &queue, const gpu_gemm_t &g) {
-  unpack_bf16(queue, g.job, g.job.a, g.a);
-  unpack_bf16(queue, g.job, g.job.b, g.b);
+  unpack_bf16<SCALE>(queue, g.job, g.job.a, g.a);
+  unpack_bf16<SCALE>(queue, g.job, g.job.b, g.b);
 }
 void unpack_both_digits(const queue_t &queue, const gpu_gemm_t &g) {
   unpack_digits(queue, g.job, g.job.a, g.a);
   unpack_digits(queue, g.job, g.job.b, g.b);
 }
 
-/** The same operand as bytes with weights. */
-gpu_unpacked_t bytes_of_digits(const gpu_unpacked_t &digits) {
-  gpu_unpacked_t bytes = digits;
-  bytes.elements += DIGITS_SLICES * 16 * digits.padded_rows * digits.padded_blocks;
+/** The same operand as bytes with weights, which lie behind @p block_bytes for each block. */
+gpu_unpacked_t bytes_behind(const gpu_unpacked_t &in, int block_bytes) {
+  gpu_unpacked_t bytes = in;
+  bytes.elements += block_bytes * in.padded_rows * in.padded_blocks;
   return bytes;
 }
 
@@ -347,8 +275,8 @@ void launch_digits(const queue_t &queue, gpu_gemm_t g) {
   const int64_t tiles = divide_up(g.job.a.rows, DIGITS_ROWS) * divide_up(g.job.b.rows, DIGITS_COLS);
   GPU_LAUNCH(queue.stream, digits_kernel, dim3((unsigned)tiles), DIGITS_THREADS,
              (size_t)DIGITS_SHARED_BYTES, g);
-  g.a = bytes_of_digits(g.a);
-  g.b = bytes_of_digits(g.b);
+  g.a = bytes_behind(g.a, DIGITS_SLICES * 16);
+  g.b = bytes_behind(g.b, DIGITS_SLICES * 16);
   unpack_bytes<true>(queue, g.job, g.job.a, g.a, g.b);
   unpack_bytes<true>(queue, g.job, g.job.b, g.b, g.a);
   launch_tiles<gemm_exact_t, 128>(queue, g);
@@ -375,15 +303,36 @@ ufp4_status_t describe_unpacked(const queue_t &queue, const gpu_unpacked_t &in, 
               (long long)in.padded_rows, (long long)k);
 }
 
-ufp4_status_t run_fp32(const queue_t &queue, const gpu_gemm_t &g) {
+template <int USERS, int LENGTH>
+ufp4_status_t run_fp32_shape(const queue_t &queue, const gpu_gemm_t &g) {
+  typedef fp32_shape_t<USERS> shape;
   const CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   CUtensorMap a, b;
-  ufp4_status_t status = describe_unpacked(queue, g.a, g.job.k, 1, type, FP32_ROWS, &a);
+  ufp4_status_t status = describe_unpacked(queue, g.a, g.job.k, 1, type, shape::ROWS, &a);
   if (status == UFP4_OK) status = describe_unpacked(queue, g.b, g.job.k, 1, type, FP32_COLS, &b);
   if (status != UFP4_OK) return status;
-  unpack_both_bf16(queue, g);
-  GPU_LAUNCH(queue.stream, fp32_kernel, staying_grid(queue.cuda, fp32_tiles(&g.job)), FP32_THREADS,
-             (size_t)fp32_ring_t::SHARED_BYTES, a, b, g);
+  unpack_both_bf16<LENGTH == 2 ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3>(queue, g);
+  GPU_LAUNCH(queue.stream, (fp32_kernel<USERS, LENGTH>),
+             staying_grid(queue.cuda, fp32_tiles(&g.job, USERS)), (unsigned)shape::THREADS,
+             (size_t)shape::ring::SHARED_BYTES, a, b, g);
+  return UFP4_OK;
+}
+
+template <int LENGTH>
+ufp4_status_t run_fp32(const queue_t &queue, const gpu_gemm_t &g) {
+  return fp32_users(queue.cuda, &g.job) == 2 ? run_fp32_shape<2, LENGTH>(queue, g)
+                                             : run_fp32_shape<3, LENGTH>(queue, g);
+}
+
+/** E8M0 scales in BF16, and by bytes where some do not fold: the device chooses. */
+ufp4_status_t run_pairs(const queue_t &queue, gpu_gemm_t g) {
+  const ufp4_status_t status = run_fp32<2>(queue, g);
+  if (status != UFP4_OK) return status;
+  g.a = bytes_behind(g.a, 32);
+  g.b = bytes_behind(g.b, 32);
+  unpack_bytes<false>(queue, g.job, g.job.a, g.a, g.b);
+  unpack_bytes<false>(queue, g.job, g.job.b, g.b, g.a);
+  launch_e8m0(queue, g);
   return UFP4_OK;
 }
 
@@ -426,7 +375,7 @@ ufp4_status_t multiply(const queue_t &queue, const ufp4_cuda_gemm_t *job, worksp
       launch_gemm<gemm_exact_t>(queue, p.g);
       break;
     case GEMM_FOLDED:
-      unpack_both_bf16(queue, p.g);
+      unpack_both_bf16<UFP4_SCALE_E4M3>(queue, p.g);
       launch_gemm<gemm_folded_t>(queue, p.g);
       break;
     case GEMM_SCALED:
@@ -442,7 +391,10 @@ ufp4_status_t multiply(const queue_t &queue, const ufp4_cuda_gemm_t *job, worksp
       launch_digits(queue, p.g);
       break;
     case GEMM_FP32:
-      status = run_fp32(queue, p.g);
+      status = run_fp32<1>(queue, p.g);
+      break;
+    case GEMM_PAIRS:
+      status = run_pairs(queue, p.g);
       break;
     case GEMM_EXACT:
       status = run_exact(queue, p.g, p.totals);

@@ -12,6 +12,8 @@
 #define GEMM_ROWS 128    // unpacked rows are padded to this
 #define DIGITS_CHUNK 8   // blocks of 16 in a chunk of digits: 128 bytes
 #define DIGITS_SLICES 3  // the two of all values, and the one that few need
+#define E8M0_LOWEST 7    // scales between these, times quanta, are normal BF16
+#define E8M0_HIGHEST 247
 #define UNPACK_THREADS 256
 #define UNPACK_SIDE 16  // rows, and blocks, of what a thread block unpacks
 
@@ -23,6 +25,7 @@ typedef struct {
   uint8_t *poisoned;        ///< [padded rows]: some scale of the row is NaN
   int32_t *units;           ///< digits: [padded rows], see unpack_units
   uint32_t *wide;  ///< digits: [padded rows / 128 + 1]: some row needs the third; last: some panel
+  uint32_t *span;  ///< BF16 with E8M0 scales, else NULL: [2], see spans_fold
   uint32_t *thirds;  ///< digits: [padded rows / 128][words]: bit c: in chunk c some third is not 0
   int64_t padded_rows, padded_blocks;
   int words;
@@ -31,6 +34,17 @@ typedef struct {
 /** Some panel has rows that need third digits. */
 GPU bool unpacked_is_wide(const gpu_unpacked_t &x) {
   return x.wide[x.padded_rows / GEMM_ROWS] != 0;
+}
+
+/** span: of the scales' bytes of an operand, in blocks that are not all zero, 255 - the smallest and
+ * the largest; 0 and 0 where there is no such block. @return whether scales fold into BF16: each
+ * element is a normal number, and all products of two blocks are exact in FP32. */
+GPU bool spans_fold(const gpu_unpacked_t &a, const gpu_unpacked_t &b) {
+  const int low_a = 255 - (int)a.span[0], low_b = 255 - (int)b.span[0];
+  const int high_a = (int)a.span[1], high_b = (int)b.span[1];
+  return low_a >= E8M0_LOWEST && low_b >= E8M0_LOWEST && high_a <= E8M0_HIGHEST &&
+         high_b <= E8M0_HIGHEST && low_a + low_b >= 2 * 127 - 100 &&
+         high_a + high_b <= 2 * 127 + 100;
 }
 
 // --- Entries ------------------------------------------------------------------------------------
@@ -66,14 +80,15 @@ GPU entry_t entry_read(const gpu_operand_t &in, int scale, int64_t blocks, int64
   return entry;
 }
 
-/** A thread block's 16 x 16 entries with E4M3 scales: read as they lie in panels, 16 rows of one
+/** A thread block's 16 x 16 entries with scales of a byte: read as they lie in panels, 16 rows of one
  * block after another, and given along k: thread t gets row t / 16, block t % 16. */
+template <int SCALE>
 GPU entry_t entry_turned(const gpu_operand_t &in, int64_t blocks, int64_t first_row,
                          int64_t first_block, uint8_t *poisoned) {
   __shared__ uint64_t codes[UNPACK_THREADS];
   __shared__ uint8_t scales[UNPACK_THREADS];
   const int t = (int)threadIdx.x, to = t % UNPACK_SIDE * UNPACK_SIDE + t / UNPACK_SIDE;
-  const entry_t own = entry_read(in, UFP4_SCALE_E4M3, blocks, first_row + t % UNPACK_SIDE,
+  const entry_t own = entry_read(in, SCALE, blocks, first_row + t % UNPACK_SIDE,
                                  first_block + t / UNPACK_SIDE, poisoned);
   codes[to] = own.codes;
   scales[to] = (uint8_t)own.scale;
@@ -114,17 +129,38 @@ GPU void bf16_four(int grid, uint32_t codes, float scale, uint32_t *target) {
   target[1] = bf16_pair((int8_t)(quanta >> 16 & 255), (int8_t)(quanta >> 24), scale);
 }
 
+/** Notes the scale of a block in the operand's span; most find that theirs is no end of it. */
+GPU void span_note(uint32_t *span, const entry_t &entry, int grid) {
+  uint32_t any = 0;
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+    any |= elem_decode_any(grid, 0, (uint32_t)(entry.codes >> (16 * i)) & 0xFFFFu);
+  if (any == 0) return;
+  if (255 - entry.scale > span[0]) atomicMax(&span[0], 255 - entry.scale);
+  if (entry.scale > span[1]) atomicMax(&span[1], entry.scale);
+}
+
+/** What a quantum stands for; of E8M0 scales outside those that fold, which nobody asks for,
+ * another power of two. */
+template <int SCALE>
+GPU float bf16_quantum(uint32_t scale, int elem) {
+  if (SCALE == UFP4_SCALE_E4M3)
+    return (float)e4m3_significand(scale) * f32_power(e4m3_exponent(scale) - 9 - elem_frac(elem));
+  return f32_power(min(max((int)scale, E8M0_LOWEST), E8M0_HIGHEST) - 127 - elem_frac(elem));
+}
+
+template <int SCALE>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
     unpack_bf16_kernel(gpu_operand_t in, int64_t blocks, gpu_unpacked_t out) {
   int64_t row, block;
   unpack_place(out, &row, &block);
-  const entry_t entry = entry_turned(in, blocks, row, block, out.poisoned);
+  const entry_t entry = entry_turned<SCALE>(in, blocks, row, block, out.poisoned);
   row += threadIdx.x / UNPACK_SIDE;
   block += threadIdx.x % UNPACK_SIDE;
   if (block >= out.padded_blocks) return;
-  const float value = (float)e4m3_significand(entry.scale) *
-                      f32_power(e4m3_exponent(entry.scale) - 9 - elem_frac(in.elem));
-  const int grid = elem_grid(in.elem, entry.scale);
+  const float value = bf16_quantum<SCALE>(entry.scale, in.elem);
+  const int grid = SCALE == UFP4_SCALE_E4M3 ? elem_grid(in.elem, entry.scale) : in.elem;
+  if (SCALE == UFP4_SCALE_E8M0) span_note(out.span, entry, grid);
   unsigned char *to = out.elements + (row * out.padded_blocks + block) * 32;
 #pragma unroll
   for (int half = 0; half < 2; half++) {
@@ -138,12 +174,13 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
 /** Bytes; the scales as integers in units of 2^-9, or as FP32. One block of one row for each
  * thread. Where both operands have digits too, these are for tiles in which third digits do not
  * pay, and where no panel of this and of @p other, the other operand, has any there is nothing to
- * do. */
+ * do; nor is there where both have folded into BF16. */
 template <bool INTEGER>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
     unpack_bytes_kernel(gpu_operand_t in, int scale, int64_t blocks, gpu_unpacked_t out,
                         gpu_unpacked_t other) {
   if (out.wide != nullptr && !unpacked_is_wide(out) && !unpacked_is_wide(other)) return;
+  if (out.span != nullptr && spans_fold(out, other)) return;
   const int64_t index = (int64_t)blockIdx.x * UNPACK_THREADS + threadIdx.x;
   const int64_t row = index / out.padded_blocks, block = index % out.padded_blocks;
   if (row >= out.padded_rows) return;
