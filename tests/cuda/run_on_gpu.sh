@@ -108,6 +108,24 @@ ways=$("$tool" --ways) || fail "the record's program does not run"
 for way in $ways; do
   compare "way $way" 10 "$build/way_$way.txt" --way "$way" --size 0
 done
+# What the cases have not, drawn by a seed on each core; one that hangs keeps no other.
+if room 70 fuzz; then
+  fuzzers=() differ=0
+  for ((seed = 0; seed < $(nproc); seed++)); do
+    step 60 "$tool" --fuzz 45 --seed "$seed" >"$build/fuzz_$seed.txt" 2>&1 &
+    fuzzers+=($!)
+  done
+  for ((seed = 0; seed < ${#fuzzers[@]}; seed++)); do
+    status=0
+    wait "${fuzzers[seed]}" || status=$?
+    case $status in
+    0) ;;
+    1) differ=1 && bad "fuzz, seed $seed: WRONG, see $build/fuzz_$seed.txt" ;;
+    *) differ=1 && bad "fuzz, seed $seed: $(ended $status 60), see $build/fuzz_$seed.txt" ;;
+    esac
+  done
+  ((differ)) || note "fuzz: $(cat "$build"/fuzz_*.txt | awk '{ sum += $3 } END { print sum + 0 }') cases equal"
+fi
 # Before the record, which a hung kernel would end; what was measured until then is in the part.
 attempt figures 90 "$tool" -o "$build/figures.txt" --way none
 grep -hE '^(figure|distance)' "$build/figures.txt" "$build/figures.txt.part" 2>/dev/null
@@ -154,6 +172,23 @@ if command -v compute-sanitizer >/dev/null; then
   done
 else
   note "compute-sanitizer: left out, it was not found"
+fi
+
+# --- Counters -----------------------------------------------------------------------------------
+
+# One launch of each kernel that decides, in the size of the figures; where the driver lets nobody read counters ncu ends.
+if command -v ncu >/dev/null; then
+  for kernel in fp32_kernel exact_kernel quick_kernel; do
+    room 40 "ncu, $kernel" || continue
+    status=0
+    step 30 ncu --kernel-name "$kernel" --launch-count 1 --kill yes --section SpeedOfLight --section MemoryWorkloadAnalysis \
+      --section SchedulerStats --section WarpStateStats --section Occupancy --section LaunchStats \
+      "$tool" -o "$build/ncu.txt" --way none --size 4096 >"$build/ncu_$kernel.log" 2>&1 || status=$?
+    if grep -q 'Duration' "$build/ncu_$kernel.log"; then note "ncu, $kernel: done, see $build/ncu_$kernel.log"
+    else note "ncu, $kernel: no counters, $(ended $status 30), see $build/ncu_$kernel.log"; fi
+  done
+else
+  note "ncu: left out, it was not found"
 fi
 
 # --- The example, and a layer of the language model ---------------------------------------------

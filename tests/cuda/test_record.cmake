@@ -13,6 +13,7 @@ run(0 -o ${record} --quick --size 128)
 run(0 --check ${record})
 file(READ ${record} text)
 foreach(figure quantize_plain quantize_plain_to_copy quantize_rht_sr_to_plain amax_rht_to_copy gemm_exact gemm_fp32 gemm_fp32_int8
+    host_quantize host_gemm_fp32 host_gemm_exact
     quantize_rows quantize_derived quantize_derived_rows quantize_nvfp4 quantize_mxfp4
     gemm_fp32_panels_f32 gemm_fp32_panels_bf16 gemm_exact_panels_f32 gemm_exact_panels_bf16
     gemm_fp32_rows_f32 gemm_fp32_rows_bf16 gemm_exact_rows_f32 gemm_exact_rows_bf16

@@ -21,6 +21,8 @@ KINDS = ("memcheck", "initcheck", "racecheck", "synccheck")
 SANITIZED = [f"{kind}, {way}" for kind in KINDS for way in ("quick", "fp32", "exact_near", "e8m0")]
 STUBS = {
     "nvidia-smi": f"echo Some GPU, 9.0; {LONG}",
+    "nproc": "echo 2",
+    "ncu": "echo Duration",
     "cc": ":",
     "c++": ":",
     "python3": "exit 1",
@@ -36,6 +38,7 @@ echo "$2" >> "$STATE/sanitizer"; [ -z "$REPORT" ] || printf "$REPORT"; exit ${SA
 esac""",
     "ufp4_cuda_record": f"""case $1 in
 --ways) printf '%s\\n' {" ".join(WAYS)} ;;
+--fuzz) [ $4 != "$FUZZ" ] || exit 1; echo "seed $4: 10 cases equal" ;;
 --check) case $2 in *"way_$WRONG.txt") exit 1 ;; esac ;;
 -o) case "$*" in *"--way $HANGS "*) sleep 100 ;; *"--way $DIES "*) exit 7 ;; esac; echo figure > "$2" ;;
 esac""",
@@ -53,7 +56,7 @@ def make_tools(folder):
         (tools / name).write_text(f"#!/bin/sh\n{body}\n")
         (tools / name).chmod(0o755)
     path = {"PATH": f"{tools}:{os.environ['PATH']}", "STATE": str(state), "STUB": str(tools)}
-    return os.environ | dict.fromkeys(("WRONG", "HANGS", "DIES"), "nothing") | path
+    return os.environ | dict.fromkeys(("WRONG", "HANGS", "DIES", "FUZZ"), "nothing") | path
 
 
 def script(tree, env):
@@ -83,13 +86,14 @@ def run(folder, **variables):
 LAYERS = ["--backend rtl --check cuda"] + [f"--recipe {recipe} --backend cuda --check model" for recipe in RECIPES]
 
 
-def expected(ways=(), sanitized="no report", version="2025.1"):
+def expected(ways=(), sanitized="no report", version="2025.1", fuzz="fuzz: 20 cases equal"):
     """The summary, with other ends of some ways and of the sanitizer."""
     return (
         [f"way {way}: {dict(ways).get(way, 'equal')}" for way in WAYS]
-        + ["figures: done", "record: equal", "PyTorch: left out, there is none that sees the GPU"]
+        + [fuzz, "figures: done", "record: equal", "PyTorch: left out, there is none that sees the GPU"]
         + [f"compute-sanitizer: Version {version}"]
         + [f"{name}: {sanitized(name) if callable(sanitized) else sanitized}" for name in SANITIZED]
+        + [f"ncu, {kernel}: done, see LOG" for kernel in ("fp32_kernel", "exact_kernel", "quick_kernel")]
         + ["example graph: done", "info: done", "train: done", "layer, simulated core: done"]
         + [f"layer, {recipe}: done" for recipe in RECIPES]
     )
@@ -113,6 +117,12 @@ def test_no_way_that_is_wrong_hangs_or_dies_stops_the_others(folder):
     status, lines, err = run(folder, WRONG="quick", HANGS="fp32", DIES="e8m0")
     ends = {"quick": "WRONG, see above", "fp32": "hung after N s", "e8m0": "died with status 7"}
     assert_lines(lines, expected(ends), err)
+    assert status == 1, err
+
+
+def test_a_seed_that_differs_is_told(folder):
+    status, lines, err = run(folder, FUZZ="1")
+    assert_lines(lines, expected(fuzz="fuzz, seed 1: WRONG, see LOG"), err)
     assert status == 1, err
 
 
@@ -163,7 +173,7 @@ def test_what_is_packed_runs_by_itself(folder):
     env = make_tools(folder)
     env.pop("UFP4_CUDA_LIBRARY", None)
     drivers, made = kit / "build/gpu/drivers", folder / "way.txt"
-    for command in (["-o", made, "--quick", "--way", "quick", "--size", "0"], ["--check", made]):
+    for command in (["-o", made, "--quick", "--way", "quick", "--size", "0"], ["--check", made], ["--fuzz", "0.5"]):
         subprocess.run([drivers / "ufp4_cuda_record", *command], env=env, check=True, timeout=600)
     assert "way quick quick\n" in made.read_text()
     for name in ("ufp4", "ufp4_cuda_record"):

@@ -107,9 +107,9 @@ GPU void gpu_keep(int32_t (&x)[N]) {
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, " \
   "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
-/** D [64][64] = A [64][16] B [64][16]^T in BF16, FP32 sums from zero, or D += where it ADDS; a and b
- * say where the operands lie (gpu_wgmma_operand). Element i of a thread's D is row 16 (warp) + lane
- * / 4, + 8 if i & 2, column i / 4 * 8 + lane % 4 * 2 + i % 2. PTX ISA, "wgmma.mma_async". */
+/** D [64][64] = A [64][16] B [64][16]^T in BF16, FP32 sums from zero, or D += where it ADDS; a and
+ * b say where the operands lie (gpu_wgmma_operand). Element i of a thread's D is row 16 (warp) +
+ * lane / 4, + 8 if i & 2, column i / 4 * 8 + lane % 4 * 2 + i % 2. PTX ISA, "wgmma.mma_async". */
 template <bool ADDS>
 GPU void gpu_wgmma_bf16(float (&d)[32], uint64_t a, uint64_t b) {
   asm volatile(

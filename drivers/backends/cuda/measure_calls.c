@@ -2,6 +2,7 @@
 // What callers ask for, ufp4.torch among them: exponents that are found, panels and rows, results
 // in BF16, the other formats. Each takes turns with a copy, or with cuBLAS of the same results.
 #include <math.h>
+#include <time.h>
 
 #include "measure_run.h"
 
@@ -138,13 +139,47 @@ static ufp4_status_t measure_product(measure_t *m, const product_t *what) {
   return UFP4_OK;
 }
 
+// --- Host time ----------------------------------------------------------------------------------
+
+#define QUEUED 64  // calls; far fewer launches than a stream takes before it lets the host wait
+
+static double now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+}
+
+// Until a call returns, as the GPU goes on with what is queued.
+static ufp4_status_t measure_host(measure_t *m, const char *name, run_t run, const void *what) {
+  double elapsed, host = 0;
+  ufp4_status_t status = m->table->timer_start(m->cuda);
+  for (int i = -1; i < QUEUED && status == UFP4_OK; i++) {
+    const double begin = now_ms();
+    status = run(m, what);
+    if (i >= 0) host += now_ms() - begin;
+  }
+  if (status == UFP4_OK) status = m->table->timer_stop(m->cuda, &elapsed);
+  if (status != UFP4_OK) return status;
+  ufp4_measure_give(m, (ufp4_cuda_figure_t){.name = name,
+                                            .m = m->size,
+                                            .n = m->size,
+                                            .milliseconds = host / QUEUED,
+                                            .rate = 1e3 * host / QUEUED,
+                                            .unit = "us"});
+  return UFP4_OK;
+}
+
 ufp4_status_t ufp4_measure_calls(measure_t *m) {
   ufp4_status_t status = measure_quantizers(m);
+  if (status == UFP4_OK) status = measure_host(m, "host_quantize", run_quantizer, &quantizers[1]);
   if (status == UFP4_OK) status = ufp4_measure_fill_yard(m, UFP4_CUDA_VENDOR_BF16);
   for (size_t i = 0; i < sizeof products / sizeof products[0] && status == UFP4_OK; i++) {
     const quantizer_t filling = {"", products[i].format, 0};
     if (i == 0 || products[i].format != products[i - 1].format) status = run_quantizer(m, &filling);
     if (status == UFP4_OK) status = measure_product(m, &products[i]);
+    if (status == UFP4_OK && i < 3 && i != 1)
+      status =
+          measure_host(m, i == 0 ? "host_gemm_fp32" : "host_gemm_exact", run_product, &products[i]);
   }
   return status;
 }

@@ -36,9 +36,9 @@ GPU bool unpacked_is_wide(const gpu_unpacked_t &x) {
   return x.wide[x.padded_rows / GEMM_ROWS] != 0;
 }
 
-/** span: of the scales' bytes of an operand, in blocks that are not all zero, 255 - the smallest and
- * the largest; 0 and 0 where there is no such block. @return whether scales fold into BF16: each
- * element is a normal number, and all products of two blocks are exact in FP32. */
+/** Whether scales fold into BF16: each element is a normal number, and all products of two blocks
+ * are exact in FP32. A span is 255 - the smallest, and the largest, of the bytes of an operand's
+ * scales in blocks that are not all zero; 0 and 0 where there is none. */
 GPU bool spans_fold(const gpu_unpacked_t &a, const gpu_unpacked_t &b) {
   const int low_a = 255 - (int)a.span[0], low_b = 255 - (int)b.span[0];
   const int high_a = (int)a.span[1], high_b = (int)b.span[1];
@@ -80,8 +80,8 @@ GPU entry_t entry_read(const gpu_operand_t &in, int scale, int64_t blocks, int64
   return entry;
 }
 
-/** A thread block's 16 x 16 entries with scales of a byte: read as they lie in panels, 16 rows of one
- * block after another, and given along k: thread t gets row t / 16, block t % 16. */
+/** A thread block's 16 x 16 entries with scales of a byte: read as they lie in panels, 16 rows of
+ * one block after another, and given along k: thread t gets row t / 16, block t % 16. */
 template <int SCALE>
 GPU entry_t entry_turned(const gpu_operand_t &in, int64_t blocks, int64_t first_row,
                          int64_t first_block, uint8_t *poisoned) {

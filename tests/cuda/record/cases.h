@@ -22,5 +22,9 @@ int cases_is_quick(int n);
 const char *cases_way(int n);
 /** Case @p n: a name of no more than 63 characters, and the hash. */
 ufp4_status_t cases_run(int n, const engine_t *engine, char name[64], uint64_t *hash);
+/** Case @p n of those that @p seed draws: any combination, of a quantizer or a GEMM, that the
+ * backend cuda has. */
+ufp4_status_t fuzz_run(uint64_t seed, uint64_t n, const engine_t *engine, char name[64],
+                       uint64_t *hash);
 
 #endif

@@ -4,6 +4,8 @@
 //   ufp4_cuda_record -o FILE [--quick] [--way NAME] [--size N]
 //     runs every case and the figures on the GPU, and writes FILE; or the smaller cases; or
 //     those of one way of a kernel (cases_way), or with the name none the figures alone
+//   ufp4_cuda_record --fuzz SECONDS [--seed N]
+//     compares cases that the seed draws with the golden model, on one core, until the time is up
 //   ufp4_cuda_record --ways
 //     prints the names of ways
 //   ufp4_cuda_record --check FILE
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/threads.h"
@@ -26,6 +29,8 @@ typedef struct {
   const char *output, *check, *way;
   int quick;
   int64_t size;
+  double fuzz;  ///< seconds
+  uint64_t seed;
 } choices_t;
 
 static int fail(int status, const char *what) {
@@ -128,13 +133,16 @@ static ufp4_status_t write_distances(FILE *file, int64_t size, ufp4_message_t *m
   return status;
 }
 
-static ufp4_status_t record(FILE *file, const choices_t *choices, int argc, char **argv,
-                            ufp4_message_t *message) {
+static ufp4_status_t open_gpu(ufp4_message_t *message, ufp4_backend_state_t **state) {
   static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
   const ufp4_device_options_t options = {.memory_bytes = 1 << 20};
+  return ufp4_backend_cuda.open(&options, &configurations[0], message, state);
+}
+
+static ufp4_status_t record(FILE *file, const choices_t *choices, int argc, char **argv,
+                            ufp4_message_t *message) {
   engine_t engine = {.threads = threads_asked(0)};
-  ufp4_status_t status =
-      ufp4_backend_cuda.open(&options, &configurations[0], message, &engine.state);
+  ufp4_status_t status = open_gpu(message, &engine.state);
   if (status != UFP4_OK) return status;
   write_device(file, engine.state, argc, argv);
   if (choices->way != NULL)
@@ -209,13 +217,49 @@ static int check_record(const char *path) {
   return wrong != 0 || right < fewest ? EXIT_MISMATCH : 0;
 }
 
+// --- Fuzzing ------------------------------------------------------------------------------------
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int fuzz(const choices_t *choices) {
+  const engine_t golden = {.threads = 1};
+  engine_t gpu = {.threads = 1};
+  ufp4_message_t message = {0};
+  unsigned long long count = 0, wrong = 0;
+  const unsigned long long seed = choices->seed;
+  ufp4_status_t status = open_gpu(&message, &gpu.state);
+  signal(SIGTERM, end);
+  for (const double begin = seconds(); status == UFP4_OK && seconds() - begin < choices->fuzz;
+       count++) {
+    uint64_t got = 0, want = 0;
+    status = fuzz_run(seed, count, &gpu, at, &got);
+    if (status == UFP4_OK) status = fuzz_run(seed, count, &golden, at, &want);
+    if (status != UFP4_OK || got == want) continue;
+    wrong++;
+    fprintf(stderr, "seed %llu, case %llu %s: GPU %016llx, golden model %016llx\n", seed, count, at,
+            (unsigned long long)got, (unsigned long long)want);
+  }
+  if (status != UFP4_OK) {
+    say_where();
+    return fail(EXIT_DEVICE, message.text[0] != '\0' ? message.text : ufp4_status_string(status));
+  }
+  ufp4_backend_cuda.close(gpu.state);
+  printf("seed %llu: %llu cases equal the golden model's, %llu differ\n", seed, count - wrong,
+         wrong);
+  return wrong != 0 || count == 0 ? EXIT_MISMATCH : 0;
+}
+
 // --- Command ------------------------------------------------------------------------------------
 
 static int usage(void) {
   return fail(
       EXIT_USAGE,
       "usage: ufp4_cuda_record -o FILE [--quick] [--way NAME] [--size N (0: no figures)], or "
-      "--check FILE, or --ways");
+      "--check FILE, or --fuzz SECONDS [--seed N], or --ways");
 }
 
 int main(int argc, char **argv) {
@@ -231,13 +275,18 @@ int main(int argc, char **argv) {
       choices.check = argv[++i];
     } else if (strcmp(argv[i], "--way") == 0 && more) {
       choices.way = argv[++i];
+    } else if (strcmp(argv[i], "--fuzz") == 0 && more) {
+      choices.fuzz = atof(argv[++i]);
+    } else if (strcmp(argv[i], "--seed") == 0 && more) {
+      choices.seed = strtoull(argv[++i], NULL, 0);
     } else if (strcmp(argv[i], "--size") == 0 && more) {
       choices.size = atoll(argv[++i]);
     } else {
       return usage();
     }
   }
-  if ((choices.output == NULL) == (choices.check == NULL)) return usage();
+  if ((choices.output != NULL) + (choices.check != NULL) + (choices.fuzz > 0) != 1) return usage();
+  if (choices.fuzz > 0) return fuzz(&choices);
   if (choices.way != NULL && strcmp(choices.way, NO_WAY) != 0 && way_cases(0, choices.way) == 0)
     return fail(EXIT_USAGE, "--way: no such way; --ways prints them, and " NO_WAY " has no case");
   return choices.check != NULL ? check_record(choices.check) : write_record(&choices, argc, argv);
