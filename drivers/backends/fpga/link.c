@@ -7,11 +7,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "link_bytes.h"
 #include "link_names.h"
 #include "little_endian.h"
 
-enum { END = 0xC0, ESC = 0xDB, ESC_END = 0xDC, ESC_ESC = 0xDD };
-enum { HEADER = 8, ANSWER_HEADER = 4, CRC = 4, IDENTITY = 44 };
+enum { HEADER = 8, ANSWER_HEADER = 4, CRC = 4 };
 enum {
   STATUS_OK,
   STATUS_UNKNOWN,
@@ -132,16 +132,7 @@ static ufp4_status_t fail_answer(link_t *link, const answer_t *answer) {
 // --- Out ----------------------------------------------------------------------------------------
 
 static void put_escaped(link_t *link, const uint8_t *from, size_t bytes) {
-  uint8_t *to = link->out + link->out_bytes;
-  for (size_t i = 0; i < bytes; i++) {
-    if (from[i] == END || from[i] == ESC) {
-      *to++ = ESC;
-      *to++ = from[i] == END ? ESC_END : ESC_ESC;
-    } else {
-      *to++ = from[i];
-    }
-  }
-  link->out_bytes = (size_t)(to - link->out);
+  link->out_bytes += link_escape(link->out + link->out_bytes, from, bytes);
 }
 
 // What a frame's CRC begins with: the session, and what of the number does not go over the line. So
@@ -230,9 +221,10 @@ static void pop(link_t *link, const answer_t *answer) {
 static ufp4_status_t take_hello(link_t *link, const answer_t *answer) {
   const frame_t *frame = frame_of(link, 0);
   if (link->count == 0 || answer->number != (uint8_t)link->oldest || answer->status != STATUS_OK ||
-      answer->length != IDENTITY || get32(answer->data + IDENTITY - 4) != link->nonce)
+      answer->length != LINK_IDENTITY_BYTES ||
+      get32(answer->data + LINK_IDENTITY_BYTES - 4) != link->nonce)
     return UFP4_OK;
-  memcpy(frame->request.answer, answer->data, IDENTITY);
+  memcpy(frame->request.answer, answer->data, LINK_IDENTITY_BYTES);
   link->in_session = 1;
   pop(link, answer);
   return UFP4_OK;
@@ -455,16 +447,7 @@ ufp4_status_t link_call(link_t *link, const link_request_t *request) {
 }
 
 static ufp4_status_t take_identity(link_t *link, const uint8_t *from, link_identity_t *identity) {
-  const unsigned version = get16(from), flags = get16(from + 6);
-  *identity = (link_identity_t){.window = get16(from + 2),
-                                .data_bytes = get16(from + 4) & ~7u,
-                                .has_march = flags & 1,
-                                .is_sdram = flags >> 1 & 1,
-                                .memory_base = get32(from + 8),
-                                .memory_bytes = get32(from + 12),
-                                .clock_hz = get32(from + 16),
-                                .baud = get32(from + 20)};
-  memcpy(identity->board, from + 24, 16);
+  const unsigned version = link_read_identity(from, identity);
   if (version != LINK_VERSION || identity->window == 0 || identity->data_bytes == 0) {
     ufp4_message_set(&link->message,
                      "the board speaks version %u of the link, with a window of %u frames of %u "
@@ -479,12 +462,12 @@ static ufp4_status_t take_identity(link_t *link, const uint8_t *from, link_ident
 }
 
 ufp4_status_t link_hello(link_t *link, link_identity_t *identity) {
-  uint8_t answer[IDENTITY], data[4];
+  uint8_t answer[LINK_IDENTITY_BYTES], data[4];
   const link_request_t request = {.command = LINK_HELLO,
                                   .data = data,
                                   .length = sizeof data,
                                   .answer = answer,
-                                  .answer_bytes = IDENTITY};
+                                  .answer_bytes = LINK_IDENTITY_BYTES};
   ufp4_status_t status = link->failed ? UFP4_ERROR_DEVICE : UFP4_OK;
   if (status != UFP4_OK) return status;
   link->in_session = 0;
