@@ -30,14 +30,29 @@ def combinations_table(rows, keys):
     return table([k.replace("_", " ") for k in keys], [[cell(r[k]) for k in keys] for r in rows])
 
 
-def register_cell(r):
-    """The same for a cell of a table: a field in each line."""
-    return "<br>".join(
-        [r["doc"]]
-        + [
-            f"`{n}` [{msb}:{lsb}]: {doc}" if msb > lsb else f"`{n}` [{lsb}]: {doc}"
-            for n, msb, lsb, doc in r.get("fields", [])
-        ]
+def bits(msb, lsb):
+    return f"{msb}..{lsb}" if msb > lsb else str(lsb)
+
+
+def drawing(r):
+    """Where the fields of a register lie, the uppermost bits first; what is in no field is empty."""
+    cells, above = [], 31
+    for name, msb, lsb, _ in sorted(r["fields"], key=lambda field: -field[1]):
+        if msb < above:
+            cells.append([bits(above, msb + 1), ""])
+        cells.append([bits(msb, lsb), f"`{name}`"])
+        above = lsb - 1
+    if above >= 0:
+        cells.append([bits(above, 0), ""])
+    return table([where for where, _ in cells], [[name for _, name in cells]])
+
+
+def fields(r):
+    """A register's drawing, and a row for each of its fields."""
+    return (
+        [f"### {r['name']}", ""]
+        + drawing(r)
+        + table(["bits", "field", "meaning"], [[bits(msb, lsb), n, doc] for n, msb, lsb, doc in r["fields"]])
     )
 
 
@@ -55,7 +70,7 @@ def registers(spec, note):
         "",
         "AXI4-Lite, 32 bits wide.",
         "Any other offset, and any bit that is in no field, reads as zero and ignores writes.",
-        "Strobes hold byte by byte; a write without any does nothing.",
+        "A write changes only the bytes whose strobes are high; a write without strobes changes nothing.",
         "`reset` is the value after reset, `-` where the core's parameters decide; counters and slots then read as 0.",
         "Access is ro (read only), wo (write only), rw (both) or w1c (write 1 to clear).",
         "",
@@ -63,10 +78,18 @@ def registers(spec, note):
     out += table(
         ["offset", "name", "access", "reset", "meaning"],
         [
-            [f"0x{r['offset']:03X}", r["name"], r["access"], reset_text(spec, r), register_cell(r)]
+            [
+                f"0x{r['offset']:03X}",
+                f"[{r['name']}](#{r['name']})" if r.get("fields") else r["name"],
+                r["access"],
+                reset_text(spec, r),
+                r["doc"],
+            ]
             for r in spec["register"]
         ],
     )
+    for r in spec["register"]:
+        out += fields(r) if r.get("fields") else []
     window = spec["register_window"]
     out += [
         "## Performance counters",
