@@ -144,19 +144,21 @@ TEST(workspace_and_kernels_are_what_the_page_says) {
     int64_t m, n, k;
     ufp4_contract_t contract;
     size_t bytes;
-  } rows[] = {{8192, 4096, 4096, UFP4_CONTRACT_EXACT, 168359424},
-              {8192, 4096, 4096, UFP4_CONTRACT_FP32, 100675840},
-              {8192, 8192, 8192, UFP4_CONTRACT_EXACT, 420038912},
-              {8192, 8192, 8192, UFP4_CONTRACT_FP32, 268452096},
-              {8192, 128000, 8192, UFP4_CONTRACT_EXACT, 3365050368},
-              {8192, 128000, 8192, UFP4_CONTRACT_FP32, 2231506176}};
+    ufp4_scale_t scale;
+  } rows[] = {{8192, 4096, 4096, UFP4_CONTRACT_EXACT, 168359424, UFP4_SCALE_E4M3},
+              {8192, 4096, 4096, UFP4_CONTRACT_FP32, 100675840, UFP4_SCALE_E4M3},
+              {8192, 8192, 8192, UFP4_CONTRACT_EXACT, 420038912, UFP4_SCALE_E4M3},
+              {8192, 8192, 8192, UFP4_CONTRACT_FP32, 268452096, UFP4_SCALE_E4M3},
+              {8192, 128000, 8192, UFP4_CONTRACT_EXACT, 3365050368, UFP4_SCALE_E4M3},
+              {8192, 128000, 8192, UFP4_CONTRACT_FP32, 2231506176, UFP4_SCALE_E4M3},
+              {8192, 8192, 8192, UFP4_CONTRACT_FP32, 436224768, UFP4_SCALE_E8M0}};
   const emulated_weather_t h100 = {.capability = 90, .multiprocessors = 132};
   ufp4_cuda_t *cuda;
   emulated_set_weather(&h100);
   check_bits(0, ufp4_cuda_open(0, &cuda, NULL), UFP4_OK, "open");
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    const ufp4_cuda_operand_t a = {.rows = rows[i].m, .cols = rows[i].k},
-                              b = {.rows = rows[i].n, .cols = rows[i].k};
+    const ufp4_cuda_operand_t a = {.scale = rows[i].scale, .rows = rows[i].m, .cols = rows[i].k},
+                              b = {.scale = rows[i].scale, .rows = rows[i].n, .cols = rows[i].k};
     const ufp4_gemm_t how = {.contract = rows[i].contract, .alpha = 1};
     check_bits((int64_t)i, ufp4_cuda_gemm_workspace(cuda, &a, &b, &how), rows[i].bytes, "bytes");
   }

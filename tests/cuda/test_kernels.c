@@ -321,6 +321,49 @@ TEST(gemm_with_e8m0_scales_at_both_ends) {
   ufp4_device_close(device);
 }
 
+// The ends of what folds into BF16, and one further: single scales, and sums of one of A and one of
+// B. A block of zeros, whatever its scale, keeps nothing from folding. Folded, a tile takes 32
+// products of warpgroups, else 128 of warps.
+TEST(gemm_with_e8m0_scales_folds_up_to_its_bounds) {
+  static const struct {
+    uint8_t a[2], b[2];  // of blocks in turns
+    int folds;
+  } cases[] = {
+      {{127, 127}, {127, 127}, 1}, {{7, 147}, {147, 147}, 1},   {{6, 148}, {148, 148}, 0},
+      {{147, 147}, {7, 147}, 1},   {{148, 148}, {6, 148}, 0},   {{247, 107}, {107, 107}, 1},
+      {{248, 106}, {106, 106}, 0}, {{107, 107}, {247, 107}, 1}, {{106, 106}, {248, 106}, 0},
+      {{77, 90}, {77, 90}, 1},     {{77, 90}, {76, 90}, 0},     {{177, 150}, {177, 150}, 1},
+      {{177, 150}, {178, 150}, 0}};
+  check_random_t random = check_random();
+  ufp4_device_t *device = open_device(&weathers[0]);
+  for (int n = 0; n < 2 * (int)(sizeof cases / sizeof cases[0]); n++) {
+    const int i = n / 2, zeros = n % 2;
+    pair_t p =
+        pair_random(&random, 36 + 18 + i % 9, (const int[3]){20, 30, 96}, FIXTURE_SCALES_NEAR);
+    ufp4_operand_t *sides[] = {&p.a, &p.b};
+    for (int side = 0; side < 2; side++) {
+      ufp4_operand_t *x = sides[side];
+      const uint8_t *scales = side ? cases[i].b : cases[i].a;
+      for (int64_t row = 0; row < x->rows; row++) {
+        for (int block = 0; block < 2; block++) {
+          x->scales[row * 3 + block] = scales[block];
+          x->codes[8 * (row * x->blocks + 2 * block)] |= 3;  // surely one that is not zero
+        }
+        x->scales[row * 3 + 2] = zeros ? (row % 2 ? 0 : 254) : scales[0];
+        if (zeros) memset(x->codes + 8 * (row * x->blocks + 4), 0, 16);
+      }
+    }
+    const ufp4_gemm_t how = pair_plain(&p, UFP4_DTYPE_F32);
+    (void)products_taken();
+    check_pair(n, device, &p, &how);
+    const uint64_t taken = products_taken();
+    check_that(n, taken == (cases[i].folds ? 32u : 128u), "case %d took %llu products", i,
+               (unsigned long long)taken);
+    pair_free(&p);
+  }
+  ufp4_device_close(device);
+}
+
 static void check_alpha_c_and_sums(const emulated_weather_t *weather) {
   check_random_t random = check_random();
   ufp4_device_t *device = open_device(weather);
@@ -377,26 +420,29 @@ static void check_tiles_and_products(const emulated_weather_t *weather) {
   set_weather(weather);
   check_bits(0, table()->open(&message, &cuda), UFP4_OK, "open");
   for (int i = 0; i < 18; i++) {
-    // Tiles of warpgroups have 192 rows with the larger count, else 128.
-    const int rows = i % 2 ? 150 : 70;
+    static const ufp4_cuda_choice_t choices[] = {{128, UFP4_CUDA_PRODUCT_BF16},
+                                                 {64, UFP4_CUDA_PRODUCT_BF16},
+                                                 {128, UFP4_CUDA_PRODUCT_INT8},
+                                                 {192, UFP4_CUDA_PRODUCT_BF16}};
+    const int rows = i % 2 ? 200 : 70;
     pair_t p = pair_random(&random, 36 * (i / 9) + i % 9, (const int[3]){rows, 133, 90},
                            (fixture_scales_t)(i % 4));
     const size_t size = (size_t)rows * 133 * sizeof(float);
-    float *d[3];
-    for (int v = 0; v < 3; v++) {
+    float *d[4];
+    for (int v = 0; v < 4; v++) {
       d[v] = malloc(size);
-      const ufp4_cuda_choice_t choice = {v == 1 ? 64 : 128,
-                                         v == 2 ? UFP4_CUDA_PRODUCT_INT8 : UFP4_CUDA_PRODUCT_BF16};
       const ufp4_cuda_operand_t a = operand_of(&p.a), b = operand_of(&p.b);
       const ufp4_gemm_t how = pair_plain(&p, UFP4_DTYPE_F32);
-      const size_t bytes = table()->gemm_workspace(cuda, &choice, &a, &b, &how);
+      const size_t bytes = table()->gemm_workspace(cuda, &choices[v], &a, &b, &how);
       const ufp4_cuda_call_t call = {.workspace = malloc(bytes), .workspace_bytes = bytes};
-      check_bits(v, table()->gemm(cuda, &choice, &a, &b, &how, d[v], 133, &call), UFP4_OK, "gemm");
+      check_bits(v, table()->gemm(cuda, &choices[v], &a, &b, &how, d[v], 133, &call), UFP4_OK,
+                 "gemm");
       free(call.workspace);
     }
     check_that(i, memcmp(d[0], d[1], size) == 0, "tiles of 64 and of 128 differ");
     check_that(i, memcmp(d[0], d[2], size) == 0, "products in BF16 and in INT8 differ");
-    for (int v = 0; v < 3; v++) free(d[v]);
+    check_that(i, memcmp(d[0], d[3], size) == 0, "tiles of 128 and of 192 rows differ");
+    for (int v = 0; v < 4; v++) free(d[v]);
     pair_free(&p);
   }
   table()->close(cuda);

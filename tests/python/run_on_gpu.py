@@ -225,19 +225,19 @@ def measure(tokens, size, rounds):
 
 def measure_host(calls=200):
     """Microseconds of the host for a call that queues little work."""
-    x, w = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for shape in ((64, 256), (256, 256)))
-    functions = {
-        "torch, BF16": lambda: torch.nn.functional.linear(x, w),
-        "ufp4.torch, ufp4": lambda: ut.linear(x, w, recipe=of_one_layer("ufp4")),
-        "ufp4.torch, nvfp4": lambda: ut.linear(x, w, recipe=of_one_layer("nvfp4")),
-    }
+    x = torch.randn(64, 256, device="cuda", dtype=torch.bfloat16)
+    plain = torch.nn.Linear(256, 256, bias=False, device="cuda", dtype=torch.bfloat16)
+    functions = {"torch, BF16": plain}
+    for recipe in ("ufp4", "nvfp4"):
+        functions[f"ufp4.torch, {recipe}"] = ut.convert(copy.deepcopy(plain), of_one_layer(recipe)).eval()
     print("\nHost time of a forward call, 64 x 256 x 256:\n\n| what | us |\n|---|---|")
     for name, function in functions.items():
-        function()
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        for _ in range(calls):
-            function()
+        with torch.no_grad():
+            function(x)
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            for _ in range(calls):
+                function(x)
         host = time.perf_counter() - begin
         torch.cuda.synchronize()
         print(f"| {name} | {1e6 * host / calls:.0f} |")

@@ -24,7 +24,7 @@ typedef enum {
 
 /** Large tiles where there are enough of them for all multiprocessors. */
 bool wants_large(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
-  if (job->choice.tile != 0) return job->choice.tile == 128;
+  if (job->choice.tile != 0) return job->choice.tile >= 128;
   return divide_up(job->a.rows, 128) * divide_up(job->b.rows, 128) >=
          cuda->description.multiprocessors;
 }
@@ -37,6 +37,7 @@ int64_t fp32_tiles(const ufp4_cuda_gemm_t *job, int users) {
  * more, as it reads each column of B for fewer rows (a prototype's figure): they pay where tiles
  * come out in fewer, or fuller, waves. */
 int fp32_users(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
+  if (job->choice.tile != 0) return job->choice.tile == 192 ? 3 : 2;
   const int64_t multiprocessors = cuda->description.multiprocessors;
   const int64_t of_two = 2 * divide_up(fp32_tiles(job, 2), multiprocessors),
                 of_three = 3 * divide_up(fp32_tiles(job, 3), multiprocessors);
@@ -46,7 +47,7 @@ int fp32_users(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
 /** With fewer tiles, small ones of the other kernel keep more multiprocessors at work. */
 bool fp32_wants_warpgroups(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   if (!cuda->has_warpgroups || job->choice.tile == 64) return false;
-  return job->choice.tile == 128 || 3 * fp32_tiles(job, 3) >= cuda->description.multiprocessors;
+  return job->choice.tile >= 128 || 3 * fp32_tiles(job, 3) >= cuda->description.multiprocessors;
 }
 
 /** Products of warps in bytes are fast enough for four of digits in place of one: twice those of

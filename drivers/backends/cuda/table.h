@@ -37,7 +37,8 @@ typedef enum {
 /** What is otherwise chosen by shape, scale and GPU, and does not show in the bits. */
 typedef struct {
   int tile;  ///< outputs a side of what a thread block computes: 64, 128 (or what the GPU's own
-             ///< large tiles are), or 0: as the shape has it
+      ///< large tiles are), 192 (as 128, but 192 rows by 128 columns where warpgroups compute
+      ///< the contract fp32), or 0: as the shape has it
   ufp4_cuda_product_t product;
 } ufp4_cuda_choice_t;
 

@@ -129,15 +129,17 @@ GPU void bf16_four(int grid, uint32_t codes, float scale, uint32_t *target) {
   target[1] = bf16_pair((int8_t)(quanta >> 16 & 255), (int8_t)(quanta >> 24), scale);
 }
 
-/** Notes the scale of a block in the operand's span; most find that theirs is no end of it. */
+/** Notes the scales of a warp's blocks in the operand's span. For all threads of a warp. */
 GPU void span_note(uint32_t *span, const entry_t &entry, int grid) {
   uint32_t any = 0;
 #pragma unroll
   for (int i = 0; i < 4; i++)
     any |= elem_decode_any(grid, 0, (uint32_t)(entry.codes >> (16 * i)) & 0xFFFFu);
-  if (any == 0) return;
-  if (255 - entry.scale > span[0]) atomicMax(&span[0], 255 - entry.scale);
-  if (entry.scale > span[1]) atomicMax(&span[1], entry.scale);
+  const uint32_t lowest = gpu_warp_max(any == 0 ? 0 : 255 - entry.scale),
+                 highest = gpu_warp_max(any == 0 ? 0 : entry.scale);
+  if (threadIdx.x % 32 != 0) return;
+  if (lowest > span[0]) atomicMax(&span[0], lowest);
+  if (highest > span[1]) atomicMax(&span[1], highest);
 }
 
 /** What a quantum stands for; of E8M0 scales outside those that fold, which nobody asks for,
@@ -155,12 +157,12 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
   int64_t row, block;
   unpack_place(out, &row, &block);
   const entry_t entry = entry_turned<SCALE>(in, blocks, row, block, out.poisoned);
+  const int grid = SCALE == UFP4_SCALE_E4M3 ? elem_grid(in.elem, entry.scale) : in.elem;
+  if (SCALE == UFP4_SCALE_E8M0) span_note(out.span, entry, grid);
   row += threadIdx.x / UNPACK_SIDE;
   block += threadIdx.x % UNPACK_SIDE;
   if (block >= out.padded_blocks) return;
   const float value = bf16_quantum<SCALE>(entry.scale, in.elem);
-  const int grid = SCALE == UFP4_SCALE_E4M3 ? elem_grid(in.elem, entry.scale) : in.elem;
-  if (SCALE == UFP4_SCALE_E8M0) span_note(out.span, entry, grid);
   unsigned char *to = out.elements + (row * out.padded_blocks + block) * 32;
 #pragma unroll
   for (int half = 0; half < 2; half++) {

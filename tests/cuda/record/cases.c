@@ -133,6 +133,10 @@ static const gemm_case_t gemm_cases[] = {
     CASE(EXACT, E4M3, E1M2, INT4, NEAR, 130, 71, 300, D_I64),
     CASE(EXACT, E4M3, INT4, INT4, ANY, 129, 40, 300, D_I64),
     CASE(EXACT, E4M3, E2M1, E2M1, ANY, 1, 1, 16, D_BF16),
+    // More tiles than multiprocessors, so that blocks of threads go on to a second one.
+    CASE(FP32, E4M3, E1M2, E2M1, NEAR, 4100, 2050, 64),
+    CASE(FP32, E8M0, E2M1, E2M1, NEAR, 4100, 2050, 64),
+    CASE(FP32, E8M0, E2M1, E2M1, FEW_FAR, 300, 260, 500),
 };
 #define QUICK_GEMMS 7            // numbered before the larger tensors
 #define FIRST_GEMMS 18           // numbered before the other quantizers
@@ -143,6 +147,24 @@ static const ufp4_cuda_choice_t choices[] = {
     {128, UFP4_CUDA_PRODUCT_BF16}, {64, UFP4_CUDA_PRODUCT_BF16}, {128, UFP4_CUDA_PRODUCT_INT8}};
 #define CHOICES 3
 
+/** Of the cases for fp32_kernel, number @p n in gemm_cases; with -1 how many there are. */
+static int tall_gemm(int n) {
+  int count = 0;
+  for (int i = 0; i < ALL_GEMMS; i++) {
+    if (gemm_cases[i].contract == UFP4_CONTRACT_FP32 && gemm_cases[i].scale != UFP4_SCALE_FP32 &&
+        count++ == n)
+      return i;
+  }
+  return count;
+}
+
+static ufp4_status_t run_tall_gemm(int n, const engine_t *engine, char name[64], uint64_t *hash) {
+  static const ufp4_cuda_choice_t choice = {192, UFP4_CUDA_PRODUCT_BF16};
+  const int i = tall_gemm(n);
+  const gemm_ids_t ids = {2u * (unsigned)i, 1001, 1002};
+  return one_gemm(&gemm_cases[i], &ids, &choice, engine, name, hash);
+}
+
 static ufp4_status_t run_gemm(int n, const engine_t *engine, char name[64], uint64_t *hash) {
   const gemm_ids_t ids = {2u * (unsigned)n / CHOICES, 1001, 1002};
   return one_gemm(&gemm_cases[n / CHOICES], &ids, &choices[n % CHOICES], engine, name, hash);
@@ -150,7 +172,8 @@ static ufp4_status_t run_gemm(int n, const engine_t *engine, char name[64], uint
 
 // --- All ----------------------------------------------------------------------------------------
 
-/** Sections of numbers, in their order. What is added to gemm_cases comes behind all others. */
+/** Sections of numbers, in their order. What is added to gemm_cases comes behind MORE_GEMMS, and so
+ * moves the last one. */
 typedef enum {
   SMALL,
   QUICK,
@@ -160,6 +183,7 @@ typedef enum {
   OTHER_LARGE,
   TILED,
   MORE_GEMMS,
+  TALL_GEMMS,  // those of the contract fp32 again, in tiles of 192 rows
   SECTIONS
 } section_t;
 
@@ -176,6 +200,8 @@ static int section_cases(section_t section) {
       return count_of(is_tiled);
     case MORE_GEMMS:
       return (ALL_GEMMS - FIRST_GEMMS) * CHOICES;
+    case TALL_GEMMS:
+      return tall_gemm(-1);
     default:
       return count_of(is_other);
   }
@@ -184,7 +210,7 @@ static int section_cases(section_t section) {
 /** That of case *n, which becomes its number there. */
 static section_t section_of(int *n) {
   int section = 0;
-  for (; section < MORE_GEMMS && *n >= section_cases((section_t)section); section++)
+  for (; section < TALL_GEMMS && *n >= section_cases((section_t)section); section++)
     *n -= section_cases((section_t)section);
   return (section_t)section;
 }
@@ -201,9 +227,10 @@ int cases_fewest(void) {
 
 int cases_is_quick(int n) {
   const section_t section = section_of(&n);
-  if (section != MORE_GEMMS)
+  if (section != MORE_GEMMS && section != TALL_GEMMS)
     return section == SMALL || section == QUICK || section == OTHER_SMALL || section == TILED;
-  const gemm_case_t *c = &gemm_cases[FIRST_GEMMS + n / CHOICES];
+  const gemm_case_t *c =
+      &gemm_cases[section == TALL_GEMMS ? tall_gemm(n) : FIRST_GEMMS + n / CHOICES];
   return c->m * c->n * c->k <= QUICK_PRODUCTS;
 }
 
@@ -234,6 +261,8 @@ const char *cases_way(int n) {
       return gemm_way(n);
     case GEMMS:
       return gemm_way(n + QUICK_GEMMS * CHOICES);
+    case TALL_GEMMS:
+      return gemm_way(tall_gemm(n) * CHOICES);
     default:
       return gemm_way(n + FIRST_GEMMS * CHOICES);
   }
@@ -260,6 +289,8 @@ ufp4_status_t cases_run(int n, const engine_t *engine, char name[64], uint64_t *
       return run_gemm(n, engine, name, hash);
     case GEMMS:
       return run_gemm(n + QUICK_GEMMS * CHOICES, engine, name, hash);
+    case TALL_GEMMS:
+      return run_tall_gemm(n, engine, name, hash);
     default:
       return run_gemm(n + FIRST_GEMMS * CHOICES, engine, name, hash);
   }

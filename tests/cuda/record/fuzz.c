@@ -59,7 +59,7 @@ static ufp4_status_t fuzz_quantize(draw_t *draw, const engine_t *engine, char na
 
 static ufp4_status_t fuzz_gemm(draw_t *draw, const engine_t *engine, char name[64],
                                uint64_t *hash) {
-  static const int tiles[] = {0, 64, 128};
+  static const int tiles[] = {0, 64, 128, 192};
   gemm_case_t c;
   do {
     c.contract = (ufp4_contract_t)below(draw, UFP4_CONTRACT_COUNT);
@@ -74,7 +74,7 @@ static ufp4_status_t fuzz_gemm(draw_t *draw, const engine_t *engine, char name[6
   c.m = size(draw, is_long ? 60 : 430);
   c.n = size(draw, is_long ? 60 : 430);
   c.k = size(draw, is_long ? 40000 : 1757);
-  const ufp4_cuda_choice_t choice = {tiles[below(draw, 3)], (ufp4_cuda_product_t)below(draw, 2)};
+  const ufp4_cuda_choice_t choice = {tiles[below(draw, 4)], (ufp4_cuda_product_t)below(draw, 2)};
   const uint64_t id = draw->n << 16 ^ draw->seed;
   const gemm_ids_t ids = {id, id + 1 + below(draw, 2), id + 3};
   return one_gemm(&c, &ids, &choice, engine, name, hash);
