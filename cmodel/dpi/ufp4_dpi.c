@@ -409,7 +409,8 @@ static int get_operand(const side_t *side, svBitVecVal scale, int rows, int k,
   return UFP4_ERROR_ARGUMENT;
 }
 
-// What there is to add, and where the result goes: elements of that size.
+// The arrays of the addend c and of the result d. Their elements have that many bytes; c is read
+// only if add is set.
 typedef struct {
   array_t c, d;
   size_t element;

@@ -66,8 +66,8 @@ package ufp4_dpi_pkg;
   // Dot product of two blocks of codes in quanta, exact.
   import "DPI-C" ufp4_dpi_block_dot = function int block_dot(
     input int a_elem, input int b_elem, input bit [63:0] a_codes, input bit [63:0] b_codes);
-  // What a block adds to the sum of the exact contract: dot * sigA * sigB * 2^(expA + expB), exact, in units of
-  // 2^-(18 + fracA + fracB); the smallest longint where a scale is NaN. C: ufp4_gemm.
+  // The summand of a block in the exact contract: dot * sigA * sigB * 2^(expA + expB), exact, in units of 2^-(18 +
+  // fracA + fracB); the smallest longint where a scale is NaN. C: ufp4_gemm.
   import "DPI-C" ufp4_dpi_block_product = function longint block_product(
     input int a_elem, input int b_elem, input bit [63:0] a_codes, input bit [63:0] b_codes,
     input byte unsigned a_scale, input byte unsigned b_scale);
@@ -124,8 +124,9 @@ package ufp4_dpi_pkg;
     input int m, input int n, input int k, input gemm_t how, input byte unsigned a_codes[],
     input int unsigned a_scales[], input byte unsigned b_codes[], input int unsigned b_scales[],
     input int unsigned c[], output int unsigned d[]);
-  // The same of the exact contract, before any rounding: signed sums in units of 2^-(18 + fracA + fracB), the smallest
-  // longint for NaN; how.add: the sums c are added. alpha and the tensors' scaling play no part.
+  // Multiplies by the exact contract and gives the sums before any rounding: signed, in units of 2^-(18 + fracA +
+  // fracB), the smallest longint for NaN. With how.add the sums c are added. alpha and the tensors' scaling play no
+  // part.
   import "DPI-C" ufp4_dpi_gemm_sums = function int gemm_sums(
     input int m, input int n, input int k, input gemm_t how, input byte unsigned a_codes[],
     input int unsigned a_scales[], input byte unsigned b_codes[], input int unsigned b_scales[], input longint c[],

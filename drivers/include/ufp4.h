@@ -26,8 +26,8 @@ extern "C" {
 
 // --- The library that is loaded ----------------------------------------------------------------
 
-/** Of the driver's library and its structures, as ufp4_version and ufp4_struct_bytes (version.h) of
- * the golden model's. */
+/** The version of the driver's library and the sizes of its structures, as ufp4_version and
+ * ufp4_struct_bytes (version.h) give those of the golden model's. */
 uint32_t ufp4_driver_version(void);
 size_t ufp4_driver_struct_bytes(const char *name);
 
@@ -46,12 +46,12 @@ typedef struct ufp4_device ufp4_device_t;
  * writes each, or its banks. Time goes on for all of them together, in every call for one. */
 typedef struct ufp4_bus ufp4_bus_t;
 
-/** @p bandwidth: bytes a cycle, each way, 1 at least, of a memory without banks. @p dram: as of
- * ufp4_device_options_t, or NULL; @p cycle_fs: likewise. @return NULL without memory, or where a
- * build has no tlm */
+/** Makes a shared memory. @p bandwidth: what it moves in a cycle without banks, in bytes each way,
+ * at least 1. @p dram (or NULL) and @p cycle_fs are as in ufp4_device_options_t. @return NULL
+ * without memory, or where a build has no tlm */
 ufp4_bus_t *ufp4_bus_open(unsigned latency, unsigned bandwidth, const char *dram,
                           uint64_t cycle_fs);
-/** After all devices that are on it. */
+/** Closes it. All devices that are on it must have been closed before. */
 void ufp4_bus_close(ufp4_bus_t *bus);
 
 /** Options of ufp4_device_open; start from ufp4_device_options_default(). A backend ignores what it
@@ -84,14 +84,15 @@ typedef struct {
   const char *dram;           ///< simulated memory: "lpddr5" or "hbm3", or with so many channels
                               ///< "hbm3:8", whose banks, rows and refresh take their time behind
                               ///< mem_latency; NULL: it has none
-  /** fpga: told of long transfers, in bytes; the last call of each has done == all. NULL: nobody
-   * is. */
+  /** fpga: is called during long transfers, with the bytes that are done and those of all; the last
+   * call of each has done == all. NULL: nothing is called. */
   void (*progress)(void *user, uint64_t done, uint64_t all);
   void *progress_user;
-  /** tlm with timing_only: in the place of mem_latency and mem_bandwidth; or NULL. */
+  /** tlm with timing_only: a shared memory, which takes the place of mem_latency and mem_bandwidth;
+   * or NULL. */
   ufp4_bus_t *bus;
-  /** rtl, tlm: what a cycle of the core is to a simulated memory with dram, in femtoseconds, up to
-   * UFP4_CYCLE_FS_MAX; 0: a nanosecond, the only one that the backends systemc have. */
+  /** rtl, tlm: the length of a cycle of the core for a simulated memory with dram, in femtoseconds,
+   * up to UFP4_CYCLE_FS_MAX; 0: a nanosecond, the only length that the backends systemc have. */
   uint64_t cycle_fs;
 } ufp4_device_options_t;
 
@@ -100,8 +101,8 @@ ufp4_device_options_t ufp4_device_options_default(void);
 /** Opens "model", "rtl", "tlm", "systemc" or "systemc:timed" (docs/howto/virtual-platform.md),
  * "cuda", or a board behind a serial port, "fpga:/dev/ttyUSB0" or with a speed
  * "fpga:/dev/ttyUSB0@115200" (docs/howto/fpga.md), or a core that is mapped, "mmio:/dev/uio0"
- * (docs/howto/mmio.md). Memory of these two is their own, ticks are microseconds. On failure
- * *device is NULL. */
+ * (docs/howto/mmio.md). The last two bring memory of their own, and their ticks are microseconds.
+ * On failure *device is NULL. */
 ufp4_status_t ufp4_device_open(const char *backend, const ufp4_device_options_t *options,
                                ufp4_device_t **device);
 /** Makes a device of the core behind @p port, which is copied; its data and its name live as long
@@ -124,7 +125,7 @@ void ufp4_device_close(ufp4_device_t *device);
  * unless that is handled. */
 ufp4_status_t ufp4_device_trace_end(ufp4_device_t *device);
 
-/** What the device itself reports. */
+/** The device's report of itself. */
 typedef struct {
   const char *backend;
   ufp4_configuration_t configuration;
@@ -161,11 +162,11 @@ ufp4_status_t ufp4_buffer_write(ufp4_device_t *device, uint64_t address, const v
                                 uint64_t bytes);
 ufp4_status_t ufp4_buffer_read(ufp4_device_t *device, uint64_t address, void *data, uint64_t bytes);
 
-/** What a test of memory has found. */
+/** The result of a test of memory. */
 typedef struct {
-  uint64_t bytes;    ///< that were tested
+  uint64_t bytes;    ///< bytes that were tested
   uint64_t failed;   ///< words, or bytes, that were wrong
-  uint64_t address;  ///< of the first of them
+  uint64_t address;  ///< of the first that was wrong
 } ufp4_memory_test_t;
 
 /** Tests device memory: all of it by the board's own test where the device is a board that has one,
@@ -206,20 +207,20 @@ typedef struct {
   ufp4_message_t why;                     ///< of a core: why the host did it; else empty
 } ufp4_quantize_stats_t;
 
-/** As ufp4_quantize and ufp4_gemm, on the device, with operands in the host's memory: everything
- * that the tables of ufp4_combination_quantize and ufp4_combination_gemm give this backend. Of @p
- * how, threads and kernel are the device's. On a core its engine quantizes by descriptors, AMAX to
- * exponent slot UFP4_LAYER_SLOTS; what ufp4_quantize_on_core says it does not make, and what device
- * memory has no room for, the host does, with the same bits. @p stats may be NULL.
- * UFP4_ERROR_UNSUPPORTED: the backend does not have this combination. */
+/** These do on the device what ufp4_quantize and ufp4_gemm do, with operands in the host's memory:
+ * everything that the tables of ufp4_combination_quantize and ufp4_combination_gemm give this
+ * backend. The device's own threads and kernel hold, not those of @p how. A core's engine quantizes
+ * by descriptors, with AMAX to exponent slot UFP4_LAYER_SLOTS. The host does what
+ * ufp4_quantize_on_core refuses, and what device memory has no room for, with the same bits. @p
+ * stats may be NULL. UFP4_ERROR_UNSUPPORTED: the backend does not have this combination. */
 ufp4_status_t ufp4_device_quantize(ufp4_device_t *device, const ufp4_matrix_t *in,
                                    const ufp4_quantize_t *how, ufp4_operand_t *out);
-/** The same, and who did it. */
+/** Does the same, and says who quantized. */
 ufp4_status_t ufp4_device_quantize_stats(ufp4_device_t *device, const ufp4_matrix_t *in,
                                          const ufp4_quantize_t *how, ufp4_operand_t *out,
                                          ufp4_quantize_stats_t *stats);
-/** Whether the engine of a core of this configuration quantizes so. UFP4_ERROR_UNSUPPORTED, and why
- * in @p why (or NULL): the host has to. UFP4_ERROR_ARGUMENT: what nobody can. */
+/** Whether the engine of a core of this configuration quantizes so. UFP4_ERROR_UNSUPPORTED: the
+ * host has to, for the reason in @p why (or NULL). UFP4_ERROR_ARGUMENT: nobody can. */
 ufp4_status_t ufp4_quantize_on_core(const ufp4_quantize_t *how,
                                     const ufp4_configuration_t *configuration, ufp4_message_t *why);
 ufp4_status_t ufp4_device_gemm(ufp4_device_t *device, const ufp4_operand_t *a,

@@ -54,12 +54,12 @@ typedef struct {
   uint32_t submitted, taken;  ///< jobs since the reset, as the core counts them
 } ufp4_bare_t;
 
-/** What a core says of itself. */
+/** The registers by which a core identifies itself. */
 typedef struct {
   uint32_t id, version, config_array, config_tile, config_memory;
 } ufp4_bare_identity_t;
 
-/** Reads it. The caller compares id with UFP4_CORE_ID and asks UFP4_BARE_KNOWS(version). */
+/** Reads them. The caller compares id with UFP4_CORE_ID and asks UFP4_BARE_KNOWS(version). */
 ufp4_status_t ufp4_bare_identify(const ufp4_bare_t *bare, ufp4_bare_identity_t *identity);
 
 /** Begins a soft reset: all jobs end, exponent slots are unwritten. */
@@ -74,8 +74,8 @@ ufp4_status_t ufp4_bare_set_up(const ufp4_bare_t *bare);
 /** Rings the doorbell for one job, whose end raises the interrupt.
  *  @return UFP4_ERROR_MEMORY: the ring is full, a completion has to be taken first. */
 ufp4_status_t ufp4_bare_submit(ufp4_bare_t *bare, const ufp4_descriptor_t *descriptor);
-/** The same for a job whose end raises no interrupt unless its status is another than ok, as all
- * but the last of many. */
+/** Does the same for a job whose end raises no interrupt unless its status is another than ok. Of
+ * many jobs all but the last are submitted so. */
 ufp4_status_t ufp4_bare_submit_quiet(ufp4_bare_t *bare, const ufp4_descriptor_t *descriptor);
 /** Clears the interrupt and says how many completions can be taken. Where there is none,
  * @p fatal is the register of this name: not 0 if the core has been stopped; then the interrupt of
@@ -90,18 +90,19 @@ ufp4_status_t ufp4_bare_take(ufp4_bare_t *bare, ufp4_completion_t *completion);
 ufp4_status_t ufp4_bare_wait(ufp4_bare_t *bare, uint32_t limit, ufp4_status_t (*pause)(void *user),
                              void *user, ufp4_completion_t *completion);
 
-/** Exponent slot @p slot < UFP4_SLOTS. @return UFP4_ERROR_ARGUMENT: it was never written. */
+/** Reads exponent slot @p slot < UFP4_SLOTS. @return UFP4_ERROR_ARGUMENT: it was never written. */
 ufp4_status_t ufp4_bare_slot_read(const ufp4_bare_t *bare, unsigned slot, int *exponent);
-/** Counters since they were cleared, by ufp4_counter_t. */
+/** Reads the counters since they were cleared, by ufp4_counter_t. */
 ufp4_status_t ufp4_bare_counters(const ufp4_bare_t *bare, uint64_t counters[UFP4_COUNTER_COUNT]);
 
 // --- Registers and memory among the processor's own addresses ------------------------------------
 
-/** What the four functions below want as their user, or as its first member. Registers are words of
- * 32 bits, on a bus whose first byte is the lowest. Memory is accessed by aligned words and bytes,
- * so that it may be mapped as a device; it is not cached, or its cache sees what the core writes.
- * Where it is cached and does not, functions of the caller's own clean and invalidate around these.
- * A write to a register waits for earlier writes to memory, a read holds up later reads. */
+/** The four functions below take a pointer to this as their user, or to a structure that begins
+ * with it. Registers are words of 32 bits, on a bus whose first byte is the lowest. Memory is
+ * accessed by aligned words and bytes, so that it may be mapped as a device; it is not cached, or
+ * its cache sees what the core writes. Where the cache does not see it, functions of the caller's
+ * own have to clean and invalidate the cache around these. A write to a register waits for earlier
+ * writes to memory, a read holds up later reads. */
 typedef struct {
   volatile uint32_t *registers;
   void *memory;          ///< aligned to 8 bytes

@@ -12,18 +12,19 @@
 extern "C" {
 #endif
 
-/** What the driver needs of a core: its registers, memory that both see, its interrupt, and time.
+/** The functions by which the driver reaches a core: its registers, memory that both see, its
+ * interrupt, and time.
  *
  * Time is the port's own, in ticks of any length, cycles of the core or microseconds: it passes in
  * the calls, or by itself. The driver waits 2,000,000 ticks for a soft reset, and looks at the
  * host's clock every 20,000 ticks of a wait that has a timeout.
  *
- * Each function gets @p user. One returns UFP4_OK, or UFP4_ERROR_DEVICE: the core cannot be
- * reached, and the driver calls nothing more but those of ufp4_device_reset, and close. What a call
- * does is done when it returns: a write to memory is there for a doorbell after it. Calls come from
- * the thread that uses the device, one at a time. */
+ * Each function gets @p user. One that gives a status returns UFP4_OK, or UFP4_ERROR_DEVICE: the
+ * core cannot be reached, and the driver then calls none of them but for ufp4_device_reset, and
+ * close. What a call does is done when it returns: a write to memory is there for a doorbell after
+ * it. Calls come from the thread that uses the device, one at a time. */
 typedef struct {
-  /** What messages and ufp4_device_info call it. Lives as long as the device. */
+  /** The name that messages and ufp4_device_info use; it must live as long as the device. */
   const char *name;
   /** The memory that is the device's: its first byte, as the core addresses it, and its size, both
    * multiples of 4096. The first 12 KiB hold the rings, buffers lie in the rest. Devices that share
@@ -47,7 +48,7 @@ typedef struct {
   uint64_t (*now)(void *user);
   /** NULL, or one line that says why the last call of another function failed. */
   const char *(*message)(void *user);
-  /** NULL, or what ufp4_device_close calls last. */
+  /** NULL, or the function that ufp4_device_close calls last. */
   void (*close)(void *user);
 } ufp4_port_t;
 

@@ -10,11 +10,11 @@
 extern "C" {
 #endif
 
-/** A step may be split into so many micro-batches. */
+/** The most micro-batches into which a step may be split. */
 #define UFP4_SCHEDULE_BATCHES 2
-/** Layers at most whose exponents of X and W stay in slots from the forward pass to the backward
- * pass. In a longer list some share slots: AMAX is run once more for them, of the column copy
- * alone, before the backward pass reads it. */
+/** So many layers at most keep their exponents of X and W in slots from the forward pass to the
+ * backward pass. In a longer list some layers share slots: AMAX is run once more for them, of the
+ * column copy alone, before the backward pass reads it. */
 #define UFP4_SCHEDULE_KEPT 16
 #define UFP4_SCHEDULE_MAX_LAYERS 4096
 
@@ -23,8 +23,8 @@ typedef struct {
   int64_t tokens, cin, cout;
 } ufp4_schedule_layer_t;
 
-/** What is to be trained. Layer l + 1 reads what layer l's FPROP has led to, and layer l the
- * gradient that layer l + 1's DGRAD has. */
+/** The layers that are trained, and how. Layer l + 1 reads what comes of layer l's FPROP, and layer
+ * l the gradient that comes of layer l + 1's DGRAD. */
 typedef struct {
   const ufp4_schedule_layer_t *layers;
   int layer_count;      ///< 1..UFP4_SCHEDULE_MAX_LAYERS
@@ -45,9 +45,9 @@ typedef struct {
   uint64_t plain, codes[2], scales[2];
 } ufp4_schedule_tensor_t;
 
-/** Those of one layer, by micro-batch. Y may be X of the next layer, and dX dY of the one before:
- * the GEMM then writes what they read. Otherwise what lies between is somebody else's, takes no
- * time, and the jobs wait all the same. */
+/** The tensors of one layer, by micro-batch. Y may be X of the next layer, and dX may be dY of the
+ * one before: the GEMM then writes what that layer reads. Otherwise the work between them is
+ * somebody else's: it takes no time, and the jobs wait for each other all the same. */
 typedef struct {
   ufp4_schedule_tensor_t x[UFP4_SCHEDULE_BATCHES], w, dy[UFP4_SCHEDULE_BATCHES];
   ufp4_schedule_tensor_t next_x[UFP4_SCHEDULE_BATCHES];  ///< of the first layer, if steps > 1: X of

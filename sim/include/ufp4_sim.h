@@ -40,12 +40,12 @@ typedef struct {
                           ///< nothing; 0: never
   const char *trace_path;  ///< FST file of all signals but the inside of the array's cells, or NULL
   const char *dram;   ///< a memory with banks (base/dram.h) behind latency and bandwidth, or NULL
-  uint64_t cycle_fs;  ///< what a cycle is to it, in femtoseconds; 0: a nanosecond
+  uint64_t cycle_fs;  ///< the length of a cycle for it, in femtoseconds; 0: a nanosecond
   const ufp4_timeline_sink_t *timeline;  ///< who takes a time line, from the first reset on;
                                          ///< copied. NULL: there is none
 } ufp4_sim_options_t;
 
-/** What may go wrong on the bus, once. */
+/** A fault of the bus, which happens once. */
 typedef enum {
   UFP4_SIM_FAULT_NONE = 0,
   UFP4_SIM_FAULT_READ_SLVERR,   ///< the n-th read beat from now carries SLVERR
@@ -95,7 +95,7 @@ void ufp4_sim_fault(ufp4_sim_t *sim, ufp4_sim_fault_t fault, uint64_t nth);
 
 /** Clock cycles since it was opened. */
 uint64_t ufp4_sim_cycles(const ufp4_sim_t *sim);
-/** What the last failed call met; empty if none failed. */
+/** Says why the last call that failed did so; empty if none failed. */
 const char *ufp4_sim_message(const ufp4_sim_t *sim);
 
 #ifdef __cplusplus

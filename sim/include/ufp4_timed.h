@@ -7,8 +7,9 @@
 // and counter; nothing is estimated, nothing was fitted. It holds no memory: it reads descriptors
 // and writes completions through the host's functions, and lets the host do each job's work.
 //
-// What it leaves to the RTL: faults inside the core. A core that hangs makes a wait for its
-// interrupt fail with UFP4_TIMED_FAILED and a message that says so. No call prints or exits.
+// It does not model faults inside the core, which only the RTL shows. A core that hangs makes a
+// wait for its interrupt fail with UFP4_TIMED_FAILED and a message that says so. No call prints or
+// exits.
 #ifndef UFP4_TIMED_H
 #define UFP4_TIMED_H
 
@@ -34,11 +35,12 @@ typedef enum {
   UFP4_TIMED_FAILED,  ///< the model does not have what was asked, or a function of the host failed
 } ufp4_timed_status_t;
 
-/** What memory_read and memory_write may return: the bus answers with an error, which the core
- * reports as it does. */
+/** memory_read and memory_write may return this: the bus then answers with an error, which the core
+ * reports. */
 #define UFP4_TIMED_BUS_ERROR 2
 
-/** What the host gives. A function that returns anything else but 0 makes the call under way fail.
+/** The functions of the host. One that returns anything but 0, or what its comment allows, makes
+ * the call under way fail.
  */
 typedef struct {
   void *user;  ///< handed to each of them
@@ -79,23 +81,24 @@ typedef struct {
    * of the other cores on its bus is skipped either, while it is there. */
   int every_cycle;
   const char *dram;  ///< a memory with banks (base/dram.h), with which no cycle is skipped; or NULL
-  uint64_t cycle_fs;  ///< what a cycle is to it, in femtoseconds; 0: a nanosecond
+  uint64_t cycle_fs;  ///< the length of a cycle for it, in femtoseconds; 0: a nanosecond
   const ufp4_timeline_sink_t *timeline;  ///< who takes a time line, while which no cycle is
                                          ///< skipped; copied. NULL: there is none
   ufp4_timed_bus_t *bus;  ///< whose latency and bandwidth hold, without back-pressure and banks, in
                           ///< the place of a memory of its own; or NULL
 } ufp4_timed_options_t;
 
-/** @p bandwidth_bytes: a cycle, each way, 1 at least, of a memory without banks; @p dram: a memory
- * with banks, as Ufp4Memory has it behind Ufp4Arbiter, with which no cycle is skipped, or NULL; @p
- * cycle_fs: what a cycle is to it, in femtoseconds, or 0: a nanosecond.
+/** Makes a bus. @p bandwidth_bytes: what a memory without banks moves in a cycle, each way, at
+ * least 1. @p dram: a memory with banks, as Ufp4Memory has it behind Ufp4Arbiter, with which no
+ * cycle is skipped, or NULL. @p cycle_fs: the length of a cycle for that memory, in femtoseconds,
+ * or 0: a nanosecond.
  * @return NULL without memory */
 ufp4_timed_bus_t *ufp4_timed_bus_open(unsigned latency_cycles, unsigned bandwidth_bytes,
                                       const char *dram, uint64_t cycle_fs);
-/** After all cores that are on it. */
+/** Closes it. All cores that are on it must have been closed before. */
 void ufp4_timed_bus_close(ufp4_timed_bus_t *bus);
 
-/** Whether it has a configuration. */
+/** Whether the timed model has this configuration. */
 int ufp4_timed_has(const char *configuration);
 /** Makes a core that has left reset. @p host is copied. @return NULL on failure, with one line in
  * @p message. */
@@ -118,13 +121,13 @@ ufp4_timed_status_t ufp4_timed_run(ufp4_timed_t *timed, uint64_t cycles);
 
 /** Clock cycles since it was opened. */
 uint64_t ufp4_timed_cycles(const ufp4_timed_t *timed);
-/** Of these, the cycles that were stepped one by one: what the model's own time goes with. */
+/** The cycles of these that were stepped one by one, with which the model's own time grows. */
 uint64_t ufp4_timed_stepped(const ufp4_timed_t *timed);
 /** How often its memories have been read and written since it was opened, by ufp4_sram_t: words of
  * one memory each, without those of parity. */
 void ufp4_timed_accesses(const ufp4_timed_t *timed, uint64_t reads[UFP4_SRAM_COUNT],
                          uint64_t writes[UFP4_SRAM_COUNT]);
-/** What the last failed call met; empty if none failed. */
+/** Says why the last call that failed did so; empty if none failed. */
 const char *ufp4_timed_message(const ufp4_timed_t *timed);
 
 #ifdef __cplusplus

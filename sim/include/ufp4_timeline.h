@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A time line: what each unit of a core was at, from cycle to cycle. Of the simulated core
-// (ufp4_sim.h) and of the timed model (ufp4_timed.h) it is the same.
+// A time line: what each unit of a core was doing, from cycle to cycle. The simulated core
+// (ufp4_sim.h) and the timed model (ufp4_timed.h) give the same one.
 #ifndef UFP4_TIMELINE_H
 #define UFP4_TIMELINE_H
 
@@ -24,7 +24,7 @@ typedef enum {
 #define UFP4_TRACK_NAMES \
   {"command", "QUANT", "GEMM load", "GEMM array", "GEMM drain", "AXI read", "AXI write"}
 
-/** What a unit can be at; NONE is never an event. */
+/** The activities of a unit. NONE is never an event. */
 typedef enum {
   UFP4_AT_NONE,
   UFP4_AT_FETCH,     ///< command: a descriptor is read
@@ -56,7 +56,7 @@ typedef enum {
   UFP4_AT_STALL_SUMS,     ///< drain: none are ready
   UFP4_AT_STALL_ADDEND,   ///< drain: C or the earlier sums have not come
   UFP4_AT_STALL_REQUEST,  ///< drain: the bus has not taken the last row's request
-  UFP4_AT_STALL_WRITE,    ///< drain: nor its beat
+  UFP4_AT_STALL_WRITE,    ///< drain: the bus has not taken its beat
   UFP4_AT_STALL_DATA,     ///< AXI write: a burst's next beat is not there
   UFP4_AT_STALL_MEMORY,   ///< AXI: memory gives or takes no beat
   UFP4_AT_STALL_CORE,     ///< AXI read: the core does not take the beat
@@ -99,7 +99,7 @@ typedef enum {
    "stall: memory",      \
    "stall: core"}
 
-/** A unit was at the same in the cycles from begin to before end, and at something else before and
+/** A unit had this activity in all cycles from begin on and before end, and another one before and
  * after. */
 typedef struct {
   uint64_t begin, end;
@@ -107,11 +107,12 @@ typedef struct {
   uint8_t track, at;
 } ufp4_timeline_event_t;
 
-/** Who takes the events, in the order in which they end, and of one cycle in that of the tracks. */
+/** The receiver of the events. They come in the order in which they end, those that end in one
+ * cycle in the order of the tracks. */
 typedef struct {
   void *user;
-  /** @return 0; any other: the line ends here. What is under way is then still given, and what that
-   * call returns does not matter. */
+  /** @return 0 to go on; any other value ends the time line here. What is under way is then still
+   * given, and what that call returns does not matter. */
   int (*event)(void *user, const ufp4_timeline_event_t *event);
 } ufp4_timeline_sink_t;
 

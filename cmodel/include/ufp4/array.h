@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/** What ufp4_cast makes of a number; the first are those of ufp4_elem_t. */
+/** The formats to which ufp4_cast casts; the first three have the values of ufp4_elem_t. */
 typedef enum {
   UFP4_CAST_E2M1 = 0,
   UFP4_CAST_E1M2,
@@ -24,9 +24,9 @@ typedef enum {
   UFP4_CAST_COUNT
 } ufp4_cast_t;
 
-/** codes [rows][cols]: each element of @p in (F32 or BF16) by itself, as ufp4_elem_cast,
- * ufp4_e4m3_cast or ufp4_e8m0_cast. UFP4_ERROR_ARGUMENT: another type, a size under 1, ld under
- * cols, or no such format. */
+/** Casts each element of @p in (F32 or BF16) by itself, as ufp4_elem_cast, ufp4_e4m3_cast or
+ * ufp4_e8m0_cast does, to codes [rows][cols]. UFP4_ERROR_ARGUMENT: another type, a size under 1, ld
+ * under cols, or no such format. */
 ufp4_status_t ufp4_cast(const ufp4_matrix_t *in, ufp4_cast_t format, uint8_t *codes);
 
 /** The transform of each block of 16 along the rows of @p in (F32 or BF16), zeros beyond cols: out
@@ -34,7 +34,8 @@ ufp4_status_t ufp4_cast(const ufp4_matrix_t *in, ufp4_cast_t format, uint8_t *co
  * BF16: ufp4_rht_block_bf16. NaN in blocks that these refuse. UFP4_ERROR_ARGUMENT as ufp4_cast; and
  * @p rht NONE. */
 ufp4_status_t ufp4_rht(const ufp4_matrix_t *in, ufp4_rht_t rht, uint16_t mask, double *out);
-/** ufp4_rht_undo_points of @p count blocks that follow each other. */
+/** Undoes the transform of @p count blocks that follow each other, each as ufp4_rht_undo_points
+ * does. */
 void ufp4_rht_undo_all(float *blocks, int64_t count, int points, uint64_t mask);
 
 #ifdef __cplusplus

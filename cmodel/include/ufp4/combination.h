@@ -18,7 +18,8 @@ extern "C" {
  * not on this backend. @p message (may be NULL) says what would be right. */
 ufp4_status_t ufp4_combination_quantize(const ufp4_quantize_t *how, int block, const char *backend,
                                         ufp4_message_t *message);
-/** The same of a GEMM of two operands with @p scale. */
+/** Whether a GEMM of elements @p a and @p b, both with @p scale, may be asked for by @p contract on
+ * @p backend; the errors are those of ufp4_combination_quantize. */
 ufp4_status_t ufp4_combination_gemm(ufp4_elem_t a, ufp4_elem_t b, ufp4_scale_t scale,
                                     ufp4_contract_t contract, const char *backend,
                                     ufp4_message_t *message);

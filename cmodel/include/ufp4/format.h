@@ -15,20 +15,22 @@ extern "C" {
 /** The element whose quanta and coding a block of @p elem has, by its E4M3 scale byte: of mixed,
  * E2M1 where bit 7 is 0 and E1M2 where it is 1; any other element itself. */
 ufp4_elem_t ufp4_elem_grid(ufp4_elem_t elem, uint8_t scale);
-/** Quanta of a code: value = quanta * 2^-frac. @p code 0..15 (upper bits ignored). Of mixed this is
- * a question to its grid: here it is 0. */
+/** Quanta of a code: value = quanta * 2^-frac. @p code 0..15 (upper bits ignored). For mixed it
+ * returns 0, since a code of mixed has quanta only in the grid of its block (ufp4_elem_grid). */
 int ufp4_elem_quanta(ufp4_elem_t elem, unsigned code);
-/** Fraction bits of the format; of mixed those of both grids, whatever E1M2's own are. */
+/** Fraction bits of the format; mixed has one number for both of its grids, whatever E1M2 has by
+ * itself. */
 int ufp4_elem_frac(ufp4_elem_t elem);
 /** Magnitude in quanta that the tensor's scale is made for, which is the largest that the quantizer
  * emits (E2M1 12, E1M2 7, INT4 7); of mixed 7, and its blocks of E2M1 go up to 12. */
 int ufp4_elem_qmax_quanta(ufp4_elem_t elem);
-/** Value of a code; E2M1 and E1M2 code 8 give -0. Exact. Not of mixed. */
+/** Value of a code; E2M1 and E1M2 code 8 give -0. Exact. It is not defined for mixed. */
 float ufp4_elem_value(ufp4_elem_t elem, unsigned code);
-/** The same in a block with that E4M3 scale byte, of any element. */
+/** Value of a code of any element in a block with the E4M3 scale byte @p scale, before the scale
+ * multiplies it: the byte matters for mixed alone, whose grid it selects. */
 float ufp4_elem_block_value(ufp4_elem_t elem, uint8_t scale, unsigned code);
-/** Cast to a 4-bit code: nearest, ties to even, saturating; NaN gives 7; see numerics.md 1. Not to
- * mixed: a number by itself has no grid. */
+/** Cast to a 4-bit code: nearest, ties to even, saturating; NaN gives 7; see numerics.md 1. It
+ * cannot cast to mixed: a number by itself has no grid. */
 uint8_t ufp4_elem_cast(ufp4_elem_t elem, float value);
 
 /** UE4M3 scale byte to significand and exponent: value = sig * 2^(exp - 9), sig 0..15, exp 0..14.
@@ -57,7 +59,7 @@ float ufp4_f32_value(uint32_t bits);
 /** Every NaN result: FP32 and BF16. */
 #define UFP4_F32_NAN 0x7FC00000u
 #define UFP4_BF16_NAN 0x7FC0u
-/** But every NaN result of the contract nv. */
+/** The contract nv gives these in their place. */
 #define UFP4_F32_NAN_NV 0x7FFFFFFFu
 #define UFP4_BF16_NAN_NV 0x7FFFu
 

@@ -26,7 +26,7 @@ typedef struct {
   const int64_t *accumulate;  ///< [m][accumulate_ld] unrounded sums added first, or NULL
   int64_t accumulate_ld;
   int threads;           ///< 0: one; the result does not depend on it
-  ufp4_kernel_t kernel;  ///< nor on this; 0: the fastest
+  ufp4_kernel_t kernel;  ///< the result does not depend on it; 0: the fastest
 } ufp4_gemm_t;
 
 /** The contract where none is named: exact where @p scale allows it, else fp32. */

@@ -22,7 +22,7 @@ typedef struct {
   const void *data;
 } ufp4_matrix_t;
 
-/** More than any allocation has; a few bytes more of it are so too. */
+/** No allocation can have this size, nor a few bytes more. */
 #define UFP4_TOO_MANY_BYTES ((size_t)PTRDIFF_MAX + 1)
 
 /** rows * cols * element_bytes, to allocate; UFP4_TOO_MANY_BYTES where the address space does not

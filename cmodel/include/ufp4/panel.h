@@ -17,12 +17,13 @@ int64_t ufp4_panel_stride_blocks(int64_t cols);
 /** Bytes of codes and of scales of an operand in panel-major layout with that stride. */
 int64_t ufp4_panel_codes_bytes(int64_t rows, int64_t stride_blocks);
 int64_t ufp4_panel_scales_bytes(int64_t rows, int64_t stride_blocks);
-/** Row-major operand to panel-major memory, its scales bytes (not fp32). Rows that pad the last
- * group get zero codes and scales; padding blocks beyond ceil(cols/16) are not written. */
+/** Packs a row-major operand, whose scales are bytes (not FP32), into panel-major memory. Rows that
+ * pad the last group get zero codes and scales; padding blocks beyond ceil(cols/16) are not
+ * written. */
 void ufp4_panel_pack(const ufp4_operand_t *in, int64_t stride_blocks, uint8_t *codes,
                      uint8_t *scales);
-/** Panel-major memory to a row-major operand created by the caller (its scale, rows, cols say how
- * much). */
+/** Unpacks panel-major memory into a row-major operand that the caller has created; its scale, rows
+ * and cols say how much is read. */
 void ufp4_panel_unpack(const uint8_t *codes, const uint8_t *scales, int64_t stride_blocks,
                        ufp4_operand_t *out);
 

@@ -56,7 +56,8 @@ typedef struct {
   int exponent_given;    ///< E4M3 only. 1: use exponent below; 0: derive it from the data
   int exponent;          ///< -32768..32767
   ufp4_kernel_t kernel;  ///< the result does not depend on it; 0: the fastest
-  int threads;           ///< nor on this; 0: one. NVFP4, and E4M3 in the layout 2D, take one
+  int threads;           ///< the result does not depend on it; 0: one. NVFP4, and E4M3 in the
+                         ///< layout 2D, use one
   int block;             ///< elements that share a scale; 0: that of the scale (ufp4_scale_block)
   int rht_size;          ///< points of the transform, 16, 32 or 64; 0: 16
 } ufp4_quantize_t;
@@ -69,15 +70,15 @@ int ufp4_how_points(const ufp4_quantize_t *how);
  * scale; free with ufp4_operand_free. */
 ufp4_status_t ufp4_operand_create_blocks(ufp4_elem_t elem, ufp4_scale_t scale, int block,
                                          int64_t rows, int64_t cols, ufp4_operand_t *out);
-/** The same with the block of the scale. */
+/** Does the same with the scale's own block (ufp4_scale_block). */
 ufp4_status_t ufp4_operand_create_scaled(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows,
                                          int64_t cols, ufp4_operand_t *out);
-/** The same with E4M3 scales. */
+/** Does the same with E4M3 scales. */
 ufp4_status_t ufp4_operand_create(ufp4_elem_t elem, int64_t rows, int64_t cols,
                                   ufp4_operand_t *out);
 void ufp4_operand_free(ufp4_operand_t *operand);
-/** Whether a scale of it has more elements than its format's own, or half is set: the golden model
- * alone multiplies it, by the contract exact. */
+/** Whether more elements share a scale than the scale's own block has, or half is set: only the
+ * golden model multiplies such an operand, by the contract exact. */
 int ufp4_operand_is_wide(const ufp4_operand_t *operand);
 /** The scales as they lie in memory, whatever their format, and how many bytes that is. */
 const uint8_t *ufp4_operand_scale_bytes(const ufp4_operand_t *operand, int64_t *bytes);
@@ -100,8 +101,9 @@ ufp4_status_t ufp4_quantize_check(const ufp4_matrix_t *in, const ufp4_quantize_t
 ufp4_status_t ufp4_quantize(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
                             ufp4_operand_t *out);
 
-/** One block of 16 FP32 values to 16 codes and an E4M3 scale byte with tensor exponent @p exponent;
- * @p random: 16 bytes, read only with UFP4_ROUND_SR. Axis, layout and scale of @p how are not read.
+/** Quantizes one block of 16 FP32 values to 16 codes and an E4M3 scale byte with tensor exponent
+ * @p exponent; @p random: 16 bytes, read only with UFP4_ROUND_SR. Axis, layout and scale of @p how
+ * are not read.
  * @return flags. */
 unsigned ufp4_quantize_block(const uint32_t bits[16], const ufp4_quantize_t *how, int exponent,
                              const uint8_t random[16], uint8_t codes[16], uint8_t *scale);

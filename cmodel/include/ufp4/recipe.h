@@ -75,16 +75,17 @@ typedef struct {
   "mxfp4, mxfp4-rht"
 /** One of UFP4_RECIPE_NAMES, with or without a suffix; UFP4_ERROR_ARGUMENT for any other name. */
 ufp4_status_t ufp4_recipe_named(const char *name, ufp4_recipe_t *recipe);
-/** Where the suffix of @p name begins: the parts at its end that begin with / and have =. */
+/** Returns where the suffix of @p name begins. A suffix is all parts at the end that begin with /
+ * and have =. */
 const char *ufp4_recipe_suffix(const char *name);
-/** What a suffix makes of a recipe that has none, its name included: "/rht=GEMMS" has the transform
- * in these GEMMs alone, "/sr=GEMMS" stochastic rounding; GEMMS is "none", or of fprop, dgrad and
- * wgrad what is wanted, with + between them (numerics.md 6). UFP4_ERROR_ARGUMENT, and @p recipe as
+/** Changes a recipe that has no suffix, its name included, as @p suffix says: "/rht=GEMMS" leaves
+ * the transform to these GEMMs alone, "/sr=GEMMS" stochastic rounding; GEMMS is "none", or some of
+ * fprop, dgrad and wgrad with + between them (numerics.md 6). UFP4_ERROR_ARGUMENT, and @p recipe as
  * it was: no such suffix, or one that the recipe cannot have. */
 ufp4_status_t ufp4_recipe_vary(ufp4_recipe_t *recipe, const char *suffix, ufp4_message_t *message);
 /** Whether @p recipe quantizes the operands of @p pass. */
 int ufp4_recipe_quantizes(const ufp4_recipe_t *recipe, ufp4_pass_t pass);
-/** The JSON key of what in @p recipe needs a whole model in training, or NULL. */
+/** The JSON key of the setting of @p recipe that needs a whole model in training, or NULL. */
 const char *ufp4_recipe_model_key(const ufp4_recipe_t *recipe);
 /** The recipe of one linear layer of a model of @p blocks blocks, @p layer as ufp4_block_matrix_t
  * counts: that of the recipe bf16 where bf16_layers has it. bf16_layers of the result is empty. */

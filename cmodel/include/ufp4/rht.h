@@ -30,7 +30,8 @@ void ufp4_rht_undo(float block[16], uint16_t mask);
  * v_j, over 4 or 8, where v_j has lost one bit more than with 16 points, or two.
  *  @return as ufp4_rht_block. |out| < 2^28. */
 int ufp4_rht_points(const uint32_t *bits, int points, uint64_t mask, int32_t *out);
-/** As ufp4_rht_undo, of 16, 32 or 64 points; the division is by 4, 8 and 8. */
+/** Undoes a transform of 16, 32 or 64 points as ufp4_rht_undo does; the sum is divided by 4, 8 and
+ * 8. */
 void ufp4_rht_undo_points(float *block, int points, uint64_t mask);
 
 #ifdef __cplusplus

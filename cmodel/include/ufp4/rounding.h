@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rounding to four bits does to a tensor: shrinkage, kept signal, noise, use of the codes.
+// Measures what rounding to four bits does to a tensor: shrinkage, kept signal, noise, use of the
+// codes.
 #ifndef UFP4_ROUNDING_H
 #define UFP4_ROUNDING_H
 
@@ -12,9 +13,9 @@ extern "C" {
 /** Distinct values of the codes of a grid; -0 is 0. */
 #define UFP4_ROUNDING_VALUES 15
 
-/** One tensor through one quantizer. A is what enters the rounding: the tensor, after the Hadamard
- * transform where there is one; Q(A) what the codes and scales stand for, rounded to FP32 but
- * where that gives Inf. Blocks that hold NaN or Inf are left out. */
+/** The measures of one tensor and one quantizer. A is what enters the rounding: the tensor, after
+ * the Hadamard transform where there is one. Q(A) is what the codes and scales stand for, rounded
+ * to FP32 except where that gives Inf. Blocks that hold NaN or Inf are left out. */
 typedef struct {
   double bias_percent;  ///< 100 sum((|Q(A)| - |A|)) / sum |A|: negative is shrinkage
   double kept;          ///< <Q(A), A> / |A|^2, the attenuation alpha of the paper's Eq. 3
@@ -36,7 +37,7 @@ ufp4_status_t ufp4_rounding_measure(const ufp4_matrix_t *in, const ufp4_quantize
  * error of values spread evenly over the cell of a point, (2 q - q_below - q_above) / 4, in units
  * of the element. */
 double ufp4_cell_bias(ufp4_elem_t elem, unsigned code);
-/** The same measured, by @p samples values spread evenly over the cell: their mean error. */
+/** Measures the same mean error, with @p samples values that are spread evenly over the cell. */
 double ufp4_cell_bias_measured(ufp4_elem_t elem, unsigned code, int samples);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every ufp4 function returns.
+// The status that ufp4 functions return, and the message that goes with it.
 #ifndef UFP4_STATUS_H
 #define UFP4_STATUS_H
 

@@ -27,10 +27,11 @@ void ufp4_tensor_free(ufp4_tensor_t *tensor);
  * way. */
 ufp4_status_t ufp4_tensor_read(const char *path, int uint16_is_bf16, ufp4_tensor_t *out,
                                ufp4_message_t *message);
-/** Writes a .npy: float32, uint16 (BF16) or int64; beside the target, then renamed. */
+/** Writes a .npy: float32, uint16 (BF16) or int64. The file is written beside the target and then
+ * renamed, so that a failure leaves the old one. */
 ufp4_status_t ufp4_tensor_write(const char *path, const ufp4_matrix_t *matrix,
                                 ufp4_message_t *message);
-/** As ufp4_tensor_write, for uint8 codes [rows][cols]. */
+/** Writes uint8 codes [rows][cols] as ufp4_tensor_write does. */
 ufp4_status_t ufp4_tensor_write_u8(const char *path, const uint8_t *data, int64_t rows,
                                    int64_t cols, ufp4_message_t *message);
 

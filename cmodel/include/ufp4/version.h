@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program that meets the library at run time asks it first: bindings of other languages.
+// A program that meets the library at run time, such as a binding of another language, asks these
+// first.
 #ifndef UFP4_VERSION_H
 #define UFP4_VERSION_H
 

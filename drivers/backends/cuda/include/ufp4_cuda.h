@@ -2,8 +2,8 @@
 // libufp4_cuda.so: the quantizer and the GEMMs on tensors that are, and stay, in the memory of an
 // NVIDIA GPU, with the bits of the golden model (docs/howto/gpu-library.md).
 //
-// Of the calls that work, each queues kernels on the caller's stream and returns. None allocates,
-// waits, or reads device memory, so each can be captured in a CUDA graph; what depends on the data
+// Each call that computes queues kernels on the caller's stream and returns. It does not allocate,
+// wait, or read device memory, so that it can be captured in a CUDA graph; what depends on the data
 // (tensor exponents, tensor scales, flags) is written to device memory and read from there. Sizes,
 // pointers and options are taken when a call is made: a graph repeats the call with what the
 // pointers lead to then. A call that does not return UFP4_OK has queued nothing, but for
@@ -26,16 +26,16 @@
 extern "C" {
 #endif
 
-/** Of the library and its structures, as ufp4_version and ufp4_struct_bytes of the golden model's:
- * what was compiled against another header is found out before it does harm. Structures:
- * "ufp4_cuda_operand_t", "ufp4_cuda_call_t", "ufp4_cuda_random_t", "ufp4_matrix_t",
- * "ufp4_quantize_t", "ufp4_gemm_t". */
+/** The version of the library and the sizes of its structures, as ufp4_version and
+ * ufp4_struct_bytes give those of the golden model's: a program that was compiled against another
+ * header is found out before it does harm. Structures: "ufp4_cuda_operand_t", "ufp4_cuda_call_t",
+ * "ufp4_cuda_random_t", "ufp4_matrix_t", "ufp4_quantize_t", "ufp4_gemm_t". */
 uint32_t ufp4_cuda_version(void);
 size_t ufp4_cuda_struct_bytes(const char *name);
 
 // --- A GPU --------------------------------------------------------------------------------------
 
-/** What the library knows of a GPU. */
+/** A GPU, and what the library knows of it. */
 typedef struct ufp4_cuda ufp4_cuda_t;
 
 /** GPU number @p device as CUDA counts, or with -1 the calling thread's. This call alone allocates
@@ -51,22 +51,23 @@ void ufp4_cuda_close(ufp4_cuda_t *cuda);
 
 struct CUstream_st;
 
-/** What random bytes and signs are made of, in device memory (ufp4_cuda_call_t.random). */
+/** The numbers that random bytes and signs are drawn from, in device memory
+ * (ufp4_cuda_call_t.random). */
 typedef struct {
   uint64_t seed;       ///< in place of ufp4_quantize_t's
   uint64_t step;       ///< for drawn signs
   uint64_t tensor_id;  ///< is added to ufp4_quantize_t's
 } ufp4_cuda_random_t;
 
-/** Where a call's work goes. */
+/** The stream and the memory that a call works with. */
 typedef struct {
   struct CUstream_st *stream;  ///< a cudaStream_t of the GPU; NULL: the default stream
   void *workspace;             ///< device memory at any address, and
   size_t workspace_bytes;      ///< as much of it as the call's query says, or more. Its contents do
                                ///< not matter; they may be overwritten once the work has ended
   ufp4_message_t *message;     ///< where a refusal says what would be right, or NULL
-  /** Of the quantizer, so that a graph draws anew each time: device memory, a multiple of 8, which
-   * is read when the work runs; NULL: all is as ufp4_quantize_t says. */
+  /** For the quantizer alone: device memory, at a multiple of 8, that is read when the work runs,
+   * so that a graph draws anew each time; NULL: all is as ufp4_quantize_t says. */
   const ufp4_cuda_random_t *random;
   /** UFP4_SIGNS_STEP: the transform's signs are ufp4_recipe_mask's of random's seed and step, not
    * rht_mask. It goes with random. */
@@ -77,9 +78,9 @@ typedef struct {
  * ceil(cols / 16) entries each. An entry is 8 bytes of codes, element k of the block in byte k/2,
  * low nibble first, and one scale: a byte (E4M3, NVFP4, E8M0) or an FP32 number. A scale for 32
  * elements (E8M0) is in both of its entries. Positions from cols on, up to the end of the last
- * block, are padding as in ufp4_operand_t. Values are element * scale * 2^-t * Sd. Of operands
- * with other blocks over 16, or after a transform of 32 points (ufp4_operand_t's block and half),
- * there are none here. */
+ * block, are padding as in ufp4_operand_t. Values are element * scale * 2^-t * Sd. Operands with
+ * other blocks over 16, or after a transform of 32 points (ufp4_operand_t's block and half), cannot
+ * be expressed here. */
 typedef struct {
   ufp4_elem_t elem;
   ufp4_scale_t scale;
@@ -133,7 +134,7 @@ ufp4_status_t ufp4_cuda_amax(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in,
                              const ufp4_quantize_t *how, const ufp4_cuda_operand_t *out, int copies,
                              uint32_t *flags, const ufp4_cuda_call_t *call);
 
-/** Bytes of workspace of the two. */
+/** Bytes of workspace that either of these two calls needs. */
 size_t ufp4_cuda_quantize_workspace(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in);
 
 // --- Multiplying --------------------------------------------------------------------------------
@@ -151,8 +152,8 @@ ufp4_status_t ufp4_cuda_gemm(const ufp4_cuda_t *cuda, const ufp4_cuda_operand_t 
                              const ufp4_cuda_operand_t *b, const ufp4_gemm_t *how, void *d,
                              int64_t d_ld, const ufp4_cuda_call_t *call);
 
-/** Bytes of its workspace; of @p a and @p b sizes and formats are read, of @p how the contract. 0:
- * the call would refuse them. */
+/** Bytes of workspace that ufp4_cuda_gemm needs. Only the sizes and formats of @p a and @p b are
+ * read, and the contract of @p how. 0: the call would refuse them. */
 size_t ufp4_cuda_gemm_workspace(const ufp4_cuda_t *cuda, const ufp4_cuda_operand_t *a,
                                 const ufp4_cuda_operand_t *b, const ufp4_gemm_t *how);
 
