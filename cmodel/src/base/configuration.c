@@ -8,7 +8,7 @@
 #include "base/names.h"
 #include "base/shape.h"
 
-/** What a text has said so far. */
+/** The parser's state: the parameters that the text has given so far. */
 typedef struct {
   ufp4_configuration_t core;
   uint32_t target, tile_m, tile_n;  // a macro-tile in outputs, or 0
@@ -16,7 +16,7 @@ typedef struct {
   unsigned given;                   // what keys have said: SAYS_*
 } parse_t;
 
-/** What a parameter says; two that say the same exclude each other. */
+/** A parameter sets some of these properties; two that set the same one exclude each other. */
 enum {
   SAYS_ROWS = 1 << 0,
   SAYS_COLS = 1 << 1,
@@ -95,7 +95,7 @@ static ufp4_status_t refuse(ufp4_message_t *message, const char *text, const cha
   return UFP4_ERROR_ARGUMENT;
 }
 
-// What a key takes, and what it does not.
+// Refuses a value: the message tells what the key takes, and that it does not take this value.
 static ufp4_status_t refuse_value(ufp4_message_t *message, const char *text, const parameter_t *key,
                                   const char *value) {
   const char *number = strstr(value, "..") == NULL ? "a whole number below 2^20"

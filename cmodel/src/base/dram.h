@@ -42,7 +42,7 @@ typedef struct {
     2, 4, 8, 12, 2, 8, 8, 24, 6240, 560}}
 // clang-format on
 
-/** What its pins carry, reads and writes together, in bytes a nanosecond. */
+/** The bandwidth of its pins, reads and writes together, in bytes a nanosecond. */
 static inline double ufp4_dram_bandwidth(const ufp4_dram_t *dram) {
   return 1000.0 * dram->channels * dram->access_bytes / ((double)dram->burst * dram->clock_ps);
 }

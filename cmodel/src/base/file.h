@@ -32,17 +32,17 @@ ufp4_status_t file_range_read(const file_ranges_t *file, uint64_t offset, uint64
 
 // --- Failures -----------------------------------------------------------------------------------
 
-/** What an errno of a file's call is: UFP4_ERROR_STORAGE where the environment is at fault (no
- * room, a limit, a broken disk), UFP4_ERROR_IO where the name is. */
+/** The status for the errno of a call on a file: UFP4_ERROR_STORAGE where the environment is at
+ * fault (no room, a limit, a broken disk), UFP4_ERROR_IO where the name is. */
 ufp4_status_t file_status(int error);
 /** "PATH: cannot DOING: reason", by errno. */
 ufp4_status_t file_fail(const char *path, const char *doing, ufp4_message_t *message);
 
 // --- Writing ------------------------------------------------------------------------------------
 
-/** Where what is written to @p path goes: symbolic links are followed to their end, which need not
- * be there yet. A name that leads to anything but a regular file or a free name, or into /dev (but
- * /dev/shm) or /proc, is an error.
+/** Finds the file to which a write to @p path goes: symbolic links are followed to their end, which
+ * need not be there yet. A name that leads to anything but a regular file or a free name, or into
+ * /dev (but /dev/shm) or /proc, is an error.
  * @param[out] target malloc'ed. */
 ufp4_status_t file_target(const char *path, char **target, ufp4_message_t *message);
 
@@ -72,9 +72,9 @@ void file_out_discard(file_out_t *out);
  * target is as it was and nothing is left beside it. Frees @p out. */
 ufp4_status_t file_out_close(file_out_t *out, ufp4_message_t *message);
 
-/** What writes a file's contents; its failures are seen in the stream. */
+/** A function that writes a file's contents; its failures are seen in the stream. */
 typedef void (*file_put_t)(const void *context, FILE *stream);
-/** A file_out_t of what @p put writes at once. */
+/** Opens a file_out_t, lets @p put write its contents, and closes it. */
 ufp4_status_t file_write_by(const char *path, file_put_t put, const void *context,
                             ufp4_message_t *message);
 
@@ -84,7 +84,7 @@ typedef struct {
   size_t size;
 } file_part_t;
 
-/** As file_write_by: the parts one after the other. */
+/** Writes the parts one after the other, as file_write_by does. */
 ufp4_status_t file_write(const char *path, const file_part_t *parts, int count,
                          ufp4_message_t *message);
 

@@ -43,7 +43,8 @@ static char *with_real_folder(const char *path) {
   return whole;
 }
 
-// What the link at @p path names, seen from where the link is; malloc'ed.
+// Returns the target of the link at @p path. A relative one is resolved from the link's folder;
+// malloc'ed.
 static char *read_link(const char *path) {
   char text[PATH_MAX];
   ssize_t length = readlink(path, text, sizeof text - 1);
@@ -107,7 +108,7 @@ static int open_nameless(const char *target) {
   return descriptor;
 }
 
-// In the target's folder, and no longer than any name may be.
+// Makes a name in the target's folder that is no longer than any name may be.
 static void name_beside(const char *target, int attempt, char *beside) {
   const int folder = (int)(strrchr(target, '/') - target) + 1;
   snprintf(beside, (size_t)folder + BESIDE_BYTES, "%.*s.ufp4-%ld-%d.tmp", folder, target,
@@ -123,8 +124,8 @@ char *file_beside(const char *target) {
   return beside;
 }
 
-// The same with a name that nobody has; signals wait until it is renamed or removed, so that none
-// is left behind.
+// Opens a file under a name that nobody has. Signals wait until it is renamed or removed, so that
+// none is left behind.
 static int open_named(file_out_t *out) {
   sigset_t all;
   int descriptor = -1;
@@ -140,7 +141,7 @@ static int open_named(file_out_t *out) {
   return descriptor;
 }
 
-// As the file that is replaced, if there is one.
+// Gives the file the mode of the one that it replaces, if there is one.
 static void keep_mode(const file_out_t *out, int descriptor) {
   struct stat about;
   if (stat(out->target, &about) == 0) (void)fchmod(descriptor, about.st_mode & 0777);

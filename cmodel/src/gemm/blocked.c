@@ -105,8 +105,8 @@ static size_t tile_bytes(const gemm_kernel_t *kernel) {
   return kernel->sum_bytes * (size_t)(kernel->tile_rows * kernel->tile_cols);
 }
 
-// Of panel i of A, the first of a share, and panel j of B. Where there is no other depth they are
-// kept for a share only.
+// The sums of panel i of A, the first of a share, and panel j of B. They outlive the share only if
+// there is another depth, which adds to them.
 static uint8_t *sums_at(const worker_t *w, const step_t *s, int64_t i, int64_t j) {
   return w->sums + (w->plan.one_depth ? 0 : (size_t)(j * s->a_panels + i) * tile_bytes(w->kernel));
 }
@@ -236,8 +236,8 @@ static void cut(int64_t rows, int64_t cols, const gemm_kernel_t *kernel, int thr
   }
 }
 
-// The same where B is packed once: a macro-tile is a share of A, and their number even for the
-// threads.
+// Does the same where B is packed once: a macro-tile is then a share of A, and as far as there are
+// rows each thread gets as many of them.
 static void cut_shared(int64_t rows, int64_t cols, int threads, int64_t near, int64_t *down,
                        int64_t *across) {
   *down = max_i64(divide_up(rows, near), divide_up(UNITS * threads, *across));

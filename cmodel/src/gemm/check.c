@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be multiplied, and how: asked by the golden model, the driver, the program and the DPI-C
-// library.
+// Decides what may be multiplied, and how. The golden model, the driver, the program and the DPI-C
+// library ask it.
 #include "base/names.h"
 #include "tensor/operand.h"
 #include "ufp4/combination.h"

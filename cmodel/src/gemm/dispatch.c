@@ -32,8 +32,8 @@ static ufp4_status_t run(const gemm_job_t *job) {
   return job->how->contract == UFP4_CONTRACT_EXACT ? gemm_portable(job) : gemm_rounding(job);
 }
 
-// The same operand with a scale for each 16 elements, which exact sums cannot tell apart. Its
-// scales are to be freed.
+// Makes the same operand with a scale for each 16 elements, which gives the same exact sums. The
+// caller frees its scales.
 static ufp4_status_t repeat_scales(const ufp4_operand_t *in, ufp4_operand_t *out) {
   *out = *in;
   out->block = BLOCK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fast GEMMs share: a kernel for one instruction set and contract is a table of functions
+// The fast GEMMs share this: a kernel for one instruction set and contract is a table of functions
 // on panels, and one blocked loop (blocked.c) runs any of them. Sums are exact integers, or FP32
 // accumulators that take their blocks in increasing k, so no choice made here can show in the bits.
 #ifndef UFP4_GEMM_KERNEL_H
@@ -21,7 +21,7 @@ typedef struct {
   int stream;  ///< D is better written past the caches: set by gemm_blocked
 } gemm_job_t;
 
-/** Where a tile lies in D, and which of its rows and columns a NaN scale has poisoned. */
+/** A tile's place in D, and which of its rows and columns a NaN scale has poisoned. */
 typedef struct {
   int64_t row, col;
   int rows, cols;  ///< how much of the tile is inside D
@@ -73,7 +73,7 @@ const gemm_kernel_t *gemm_avx2_fp32(void);
                                          __VA_ARGS__};                 \
     return &kernel;                                                    \
   }
-/** The same where the compiler does not have the instructions. */
+/** Defines the function where the compiler does not have the instructions: it returns NULL. */
 #define GEMM_NO_KERNEL(name)        \
   const gemm_kernel_t *name(void) { \
     return NULL;                    \

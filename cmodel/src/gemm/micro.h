@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the contracts that round along K share: both operands unpacked, and small tiles of D of
+// The contracts that round along K share this: both operands unpacked, and small tiles of D of
 // which each output is one accumulator, fed in increasing k (rounding.c has the loops). Neither the
 // tiles nor the threads can show in the bits.
 #ifndef UFP4_GEMM_MICRO_H

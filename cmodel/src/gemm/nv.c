@@ -16,7 +16,7 @@ typedef struct {
   int negative, unit, exponent;
 } term_t;
 
-// Of the sum's last place, truncated; at most 2^19 * 2^29.
+// The term in units of the sum's last place, its magnitude truncated; at most 2^19 * 2^29.
 static int64_t aligned(const term_t *term, int largest) {
   int shift = FRACTION_BITS + term->unit + term->exponent - largest;
   int64_t magnitude = shift >= 0    ? term->magnitude << shift

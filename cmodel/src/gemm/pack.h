@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the packing of the fast GEMMs shares.
+// The packings of the fast GEMMs share these functions.
 #ifndef UFP4_GEMM_PACK_H
 #define UFP4_GEMM_PACK_H
 

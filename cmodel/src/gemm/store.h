@@ -4,12 +4,12 @@
 
 #include "gemm/kernel.h"
 
-/** One output: S plus the sum given from outside, NaN, the one rounding, alpha, C, the type of D.
- * Any kernel, any case.
+/** Stores one output of any kernel, in any case: adds to S the sum that is given from outside, then
+ * comes NaN, the one rounding, alpha, C and the type of D.
  */
 void gemm_store(const gemm_job_t *job, int poisoned, int64_t sum, int64_t i, int64_t j);
 
-/** The same of an accumulator of FP32. */
+/** Stores one output of an FP32 accumulator. */
 void gemm_store_f32(const gemm_job_t *job, int poisoned, float sum, int64_t i, int64_t j);
 
 /** Each output of a tile by gemm_store, or gemm_store_f32; @p sums [rows][ld]. */

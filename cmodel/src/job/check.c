@@ -319,7 +319,7 @@ static ufp4_core_status_t check_bus(const ufp4_descriptor_t *descriptor, region_
   }
 }
 
-// What the core would refuse before it, the timed model refuses, too.
+// A descriptor that the core refuses is no concern here, since the timed model refuses it, too.
 ufp4_status_t check_inside(const char *backend, const ufp4_descriptor_t *descriptor,
                            const ufp4_configuration_t *configuration, region_t memory,
                            ufp4_message_t *message) {

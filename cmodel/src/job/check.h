@@ -37,7 +37,7 @@ typedef struct {
 uint32_t dtype_bytes(uint8_t dtype);
 /** Bytes from the first to behind the last used byte of a row-major region. */
 uint64_t plain_bytes(uint32_t rows, uint32_t stride_bytes, uint64_t row_bytes);
-/** The same of a tensor. */
+/** Bytes from the first to behind the last used byte of a tensor. */
 uint64_t plain_region_bytes(const plain_t *plain);
 /** D, then the sums and the C that the job reads. @return how many */
 int gemm_plains(const ufp4_gemm_descriptor_t *gemm, plain_t plains[3]);
@@ -62,11 +62,12 @@ typedef struct {
   uint64_t base, bytes;
 } region_t;
 
-/** What a bus with that memory and no other makes of a legal job: ok, read_error or write_error. */
+/** The status with which a legal job ends on a bus with that memory and no other: ok, read_error or
+ * write_error. */
 ufp4_core_status_t check_quant_bus(const ufp4_quant_descriptor_t *quant, region_t memory);
 ufp4_core_status_t check_gemm_bus(const ufp4_gemm_descriptor_t *gemm, region_t memory);
-/** Of a backend whose core is the timed model: UFP4_ERROR_UNSUPPORTED, with a message, for a legal
- * job that the bus would answer with an error. */
+/** For a backend whose core is the timed model. Returns UFP4_ERROR_UNSUPPORTED, with a message, for
+ * a legal job that the bus would answer with an error. */
 ufp4_status_t check_inside(const char *backend, const ufp4_descriptor_t *descriptor,
                            const ufp4_configuration_t *configuration, region_t memory,
                            ufp4_message_t *message);

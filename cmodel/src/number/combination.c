@@ -47,7 +47,7 @@ static unsigned cell(const search_t *search, unsigned row, size_t offset) {
   return value;
 }
 
-// What the rows that are left allow.
+// The set of values that the rows that are left allow.
 static unsigned values_left(const search_t *search, size_t offset) {
   unsigned set = 0;
   for (unsigned r = 0; r < search->count; r++)
@@ -111,7 +111,7 @@ static ufp4_status_t narrow_all(search_t *search, unsigned scale, const field_t 
   return status;
 }
 
-// That of a backend ("fpga:PORT" is the backend fpga), or one by its own name.
+// The class of a backend ("fpga:PORT" is the backend fpga), or the class that has this name.
 static unsigned find_class(const char *name) {
   const size_t length = strcspn(name, ":");
   const unsigned backend = names_find(name, length, backend_names, UFP4_BACKEND_COUNT);

@@ -65,12 +65,13 @@ INLINE lanes_t significand_lanes(ulanes_t bits) {
   return (lanes_t)(bits & 0x7FFFFFu) | hidden;
 }
 
-/** As ufp4_rht_block, for each block of a tile; lanes that hold NaN or Inf have exponent 0 and
- * undefined numbers. */
+/** Transforms each block of a tile as ufp4_rht_block does; lanes that hold NaN or Inf have exponent
+ * 0 and undefined numbers. */
 void ufp4_rht_tile(const ulanes_t bits[BLOCK], uint16_t mask, lanes_t out[BLOCK],
                    lanes_t *exponent);
 
-/** As ufp4_rht_block_bf16, in place; lanes that it refuses become NaN. */
+/** Transforms each block of a tile in place as ufp4_rht_block_bf16 does; lanes that this refuses
+ * become NaN. */
 void ufp4_rht_tile_bf16(ulanes_t bits[BLOCK], uint16_t mask);
 
 /** The random words of the block groups first, first + step, ..: words[w] holds word w of each. */

@@ -195,7 +195,7 @@ HOT static void transform_bf16(const ulanes_t bits[BLOCK], uint16_t mask, bf16_t
 
 // Where the exponents of a block span no more than this, each sum on the way is an integer of 24
 // bits or fewer times 2^(low - 134): exact as FP32, and so is a fourth of it, low being 1 or more.
-// Of numbers under 2^(FLOAT_HIGH - 126) no sum overflows.
+// No sum of numbers under 2^(FLOAT_HIGH - 126) overflows.
 #define FLOAT_SPAN 12
 #define FLOAT_HIGH 248
 

@@ -15,7 +15,7 @@ typedef __m512 floats_t;
 typedef __mmask16 mask_t;
 typedef __m256i places_t;  // a 16-bit number per block
 
-// What both instruction sets have under the same name.
+// Both instruction sets have these under the same name.
 #define V(op) _mm512_##op
 #define BITS(op) _mm512_##op##_si512
 
@@ -67,7 +67,7 @@ INLINE words_t chosen(words_t by, words_t a, words_t b) {
 
 #define rotated(x, by) _mm512_rol_epi32(x, by)
 
-// The same 128 bits in all of a vector.
+// A vector that repeats these 128 bits.
 INLINE words_t quad(int w3, int w2, int w1, int w0) {
   return _mm512_set4_epi32(w3, w2, w1, w0);
 }
@@ -77,7 +77,7 @@ INLINE words_t shuffled_into(words_t x, unsigned pattern, words_t a, words_t ord
   return _mm512_mask_shuffle_epi8(x, pattern * UINT64_C(0x1111111111111111), a, order);
 }
 
-// Of 8 words at @p table those that the lowest three bits of each lane name.
+// For each lane the one of the 8 words at @p table that its lowest three bits name.
 INLINE words_t looked_up(const uint32_t table[8], words_t which) {
   return _mm512_permutexvar_epi32(
       which, _mm512_broadcast_i32x8(_mm256_load_si256((const __m256i *)table)));
@@ -117,7 +117,7 @@ INLINE mask_t not_above_unsigned(words_t a, words_t b) {
   return _mm512_cmple_epu32_mask(a, b);
 }
 
-// Where some bit of @p bits is set, and where none is.
+// The lanes in which some bit of @p bits is set, and those in which none is.
 INLINE mask_t has(words_t x, words_t bits) {
   return _mm512_test_epi32_mask(x, bits);
 }
@@ -148,7 +148,7 @@ INLINE floats_t nearest_integer(floats_t x) {
   return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT);
 }
 
-// Of numbers that are not negative, towards zero.
+// These round numbers that are not negative toward zero.
 INLINE floats_t float_below(words_t x) {
   return _mm512_cvt_roundepi32_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }

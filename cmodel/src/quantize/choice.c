@@ -18,8 +18,8 @@ typedef float flanes_t __attribute__((vector_size(4 * LANES)));
 
 enum { TARGETS = 2 };
 
-// What a block may choose: by what share of its largest magnitude the scale is made, and what codes
-// it has. Of the two the second needs the smaller error.
+// The two targets of which a block chooses one: the share of its largest magnitude by which the
+// scale is made, and the grid of its codes. It takes the second only if that has the smaller error.
 typedef struct {
   float share[TARGETS];
   unsigned grid[TARGETS];  // of mixed; 0 is E2M1
@@ -43,7 +43,7 @@ typedef struct {
   ufp4_operand_t *out;
 } choice_t;
 
-// What a tile becomes with one target for each of its blocks.
+// A tile that has been quantized with one target for each of its blocks.
 typedef struct {
   lanes_t byte;
   flanes_t scale;
@@ -110,7 +110,8 @@ static void try_targets(const choice_t *q, const visit_t *visit, const int targe
   for (int t = 0; t < TARGETS; t++) encode_target(q, visit, target, t, &factor, round, out->codes);
 }
 
-// Of a code: 0, .5, 1, 1.5, 2, 3, 4, 6 of E2M1, or halves, and their negatives.
+// The value of a code: 0, .5, 1, 1.5, 2, 3, 4, 6 of E2M1, or multiples of a half, and their
+// negatives.
 INLINE flanes_t value_of(lanes_t code, int uniform) {
   const lanes_t magnitude = code & 7, one = magnitude & 1;
   const lanes_t exponent = max_lanes((magnitude >> 1) - 1, all_lanes(0));
@@ -120,7 +121,8 @@ INLINE flanes_t value_of(lanes_t code, int uniform) {
   return (flanes_t)((lanes_t)value | (code & 8) << 28);
 }
 
-// Of each block, in the unit of the scales, where nothing is out of range.
+// The sum of the squared errors of each block, in the unit of the scales, where nothing is out of
+// range.
 HOT static void errors_of(const ulanes_t bits[BLOCK], float encode, const trial_t *trial,
                           int uniform, flanes_t *error) {
   *error = (flanes_t){0};

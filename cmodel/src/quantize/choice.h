@@ -6,8 +6,8 @@
 
 #include "quantize/walk.h"
 
-/** As ufp4_quantize, with the scale rounding 46 or the element mixed; @p out is allocated and
- * @p how is legal. UFP4_ERROR_MEMORY. */
+/** Quantizes as ufp4_quantize does, with the scale rounding 46 or the element mixed; @p out is
+ * allocated and @p how is legal. UFP4_ERROR_MEMORY. */
 ufp4_status_t ufp4_quantize_choice(const source_t *source, const ufp4_quantize_t *how,
                                    ufp4_operand_t *out);
 

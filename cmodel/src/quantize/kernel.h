@@ -7,9 +7,9 @@
 
 /** For E4M3 scales of one row, the transform of integers or none, and fewer than 2^32 blocks. */
 typedef struct {
-  /** As ufp4_source_exponent. */
+  /** Does what ufp4_source_exponent does. */
   int (*exponent)(const source_t *source, const ufp4_quantize_t *how);
-  /** As ufp4_quantize; @p out is allocated. UFP4_ERROR_MEMORY. */
+  /** Does what ufp4_quantize does; @p out is allocated. UFP4_ERROR_MEMORY. */
   ufp4_status_t (*quantize)(const source_t *source, const ufp4_quantize_t *how,
                             ufp4_operand_t *out);
 } quantize_kernel_t;

@@ -8,7 +8,7 @@
 
 enum { GRIDS = 2 };
 
-/** What blocks become with each of their grids: scales, and the errors, in quanta times 512. */
+/** A tile's blocks on each of their grids: the scales, and the errors, in quanta times 512. */
 typedef struct {
   scale_t scale[GRIDS];
   lanes_t error[GRIDS];

@@ -9,11 +9,11 @@
 typedef ufp4_status_t quantize_rows_t(const source_t *source, const ufp4_quantize_t *how,
                                       ufp4_operand_t *out);
 
-/** As ufp4_quantize by up to how->threads threads, with E4M3 scales of one row, by @p kernel (NULL:
- * portable.c): the same bits. @p out is allocated. */
+/** Quantizes as ufp4_quantize does, with E4M3 scales of one row, in up to how->threads threads and
+ * by @p kernel (NULL: portable.c), which give the same bits. @p out is allocated. */
 ufp4_status_t ufp4_quantize_parts(const source_t *source, const ufp4_quantize_t *how,
                                   const quantize_kernel_t *kernel, ufp4_operand_t *out);
-/** The same by @p run, with scales that nothing but their block or tile decides. */
+/** Does the same by @p run, for scales that nothing but their block or tile decides. */
 ufp4_status_t ufp4_quantize_rows(const source_t *source, const ufp4_quantize_t *how,
                                  quantize_rows_t *run, ufp4_operand_t *out);
 

@@ -23,7 +23,7 @@ int ufp4_source_exponent(const source_t *source, const ufp4_quantize_t *how);
 /** Quantizes the blocks of a place with the tensor exponent of @p out; raises its flags. */
 void ufp4_quantize_place(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
                          ufp4_operand_t *out);
-/** As ufp4_quantize; @p out is allocated and @p how is legal. */
+/** Quantizes as ufp4_quantize does; @p out is allocated and @p how is legal. */
 void ufp4_quantize_tiles(const source_t *source, const ufp4_quantize_t *how, ufp4_operand_t *out);
 
 #endif

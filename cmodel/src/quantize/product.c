@@ -20,7 +20,7 @@
 
 typedef float flanes_t __attribute__((vector_size(4 * LANES)));
 
-// Where the codes change, on magnitudes. Nearest: above this pattern; a tie goes up from an odd
+// The magnitudes at which the codes change. Nearest: above this pattern; a tie goes up from an odd
 // code. Stochastic: above low + cell * (draw + 1/2) / 256, which FP32 holds exactly.
 typedef struct {
   lanes_t nearest[7];
@@ -99,7 +99,7 @@ ufp4_status_t ufp4_peaks_of(const spans_t *spans, float top, peaks_t *out) {
 
 // --- Scales -------------------------------------------------------------------------------------
 
-// Of 0 to 448, nearest even, to bytes and back.
+// Rounds numbers from 0 to 448 to E4M3, nearest even: their bytes, and the values of these.
 INLINE void round_e4m3(flanes_t x, lanes_t *byte, flanes_t *value) {
   const lanes_t bits = (lanes_t)x;
   // From 2^-6 on a carry out of the significand lands in the exponent field, as it should.
@@ -150,7 +150,7 @@ INLINE void stochastic(lanes_t magnitude, lanes_t draw, const grid_t *grid, lane
     *code -= magnitude > (lanes_t)(grid->low[c] + grid->cell[c] * odd);
 }
 
-// Of products with magnitudes up to qmax or above it; none is NaN where @p keep is set.
+// Rounds products to codes. Their magnitudes may be above qmax; none is NaN where @p keep is set.
 INLINE void encode(const ulanes_t bits[BLOCK], flanes_t factor, const ufp4_quantize_t *how,
                    const grid_t *grid, const ulanes_t random[4], lanes_t keep, ulanes_t codes[2]) {
   codes[0] = codes[1] = (ulanes_t){0};

@@ -14,7 +14,7 @@ typedef struct {
   int64_t count[16], groups, groups_out, uniform;
 } sums_t;
 
-// Of the tensor, or with @p axis COL of the transposed one; beyond its end 0.
+// An element of the tensor, or with @p axis COL of the transposed one; 0 beyond its end.
 static float element(const ufp4_matrix_t *in, ufp4_axis_t axis, int64_t r, int64_t c) {
   const int64_t row = axis == UFP4_AXIS_COL ? c : r, col = axis == UFP4_AXIS_COL ? r : c;
   if (row >= in->rows || col >= in->cols) return 0;
@@ -23,7 +23,7 @@ static float element(const ufp4_matrix_t *in, ufp4_axis_t axis, int64_t r, int64
   return ((const float *)in->data)[at];
 }
 
-// The same of a group that is part of a larger transform.
+// Loads a group that is part of a larger transform, as load_group does.
 static void load_points(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int64_t r,
                         int64_t first, double out[GROUP]) {
   uint32_t bits[64];
@@ -35,7 +35,7 @@ static void load_points(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int
   for (int i = 0; i < GROUP; i++) out[i] = ldexp((double)y[at + i], exponent - 151);
 }
 
-// What enters the rounding; the group holds neither NaN nor Inf, nor does its transform.
+// Loads what enters the rounding. The group holds neither NaN nor Inf, nor does its transform.
 static void load_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int64_t r,
                        int64_t first, double out[GROUP]) {
   float x[GROUP];
@@ -49,9 +49,9 @@ static void load_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int6
   for (int i = 0; i < GROUP && how->rht == UFP4_RHT_NONE; i++) out[i] = (double)x[i];
 }
 
-// As ufp4_dequantize has it, but not Inf: the transform of large numbers overflows FP32. The
-// product is exact. A tensor exponent that is given may have the scale beyond double; all codes are
-// then zeros.
+// The value is that of ufp4_dequantize, but never Inf, since the transform of large numbers
+// overflows FP32. The product is exact. A tensor exponent that is given may have the scale beyond
+// double; all codes are then zeros.
 static double decoded(double value, double scale) {
   if (value == 0) return 0;
   const double exact = value * scale;
@@ -93,7 +93,7 @@ static double bucket_ratio(const double share[UFP4_ROUNDING_VALUES], ufp4_elem_t
   return exp(entropy) / UFP4_ROUNDING_VALUES;
 }
 
-// What a block's elements are multiplied by, exactly.
+// The exact factor of a block's elements.
 static double scale_of(const ufp4_operand_t *operand, int64_t index) {
   switch (operand->scale) {
     case UFP4_SCALE_FP32:

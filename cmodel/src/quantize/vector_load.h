@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the quantizer's tiles are made of: element i of TILE blocks in vector i.
+// Loads the numbers of the quantizer's tiles: vector i holds element i of TILE blocks.
 #ifndef UFP4_QUANTIZE_VECTOR_LOAD_H
 #define UFP4_QUANTIZE_VECTOR_LOAD_H
 
@@ -16,7 +16,8 @@ typedef struct {
   int64_t first, row, block;
 } spot_t;
 
-// What is not 16 whole vectors in memory, one step after the other, is copied to where it is.
+// Numbers that do not lie in memory as 16 whole vectors, one step apart, are copied to here, where
+// they do.
 typedef struct {
   uint32_t bits[TILE * BLOCK] __attribute__((aligned(64)));
 } copy_t;
@@ -51,7 +52,7 @@ static inline void copy_columns(const source_t *source, const spot_t *place, cop
   }
 }
 
-// Where a tile's 16 vectors are, and how many elements lie between them.
+// The place of a tile's 16 vectors, and how many elements there are from one to the next.
 typedef struct {
   ufp4_dtype_t dtype;
   int column;

@@ -81,7 +81,8 @@ INLINE void choose_grids(kind_t kind, const job_t *job, numbers_t *out) {
                                      as_words(reciprocal_of(kind, e2m1))));
 }
 
-// Of scales relative to the uniform grid's: E2M1's are a quarter of what their ratios are.
+// The places of scales relative to the uniform grid's: an E2M1 scale is a quarter of what its ratio
+// says, which is 16 places.
 INLINE words_t mixed_places(words_t bits, words_t uniform) {
   const words_t lower = V(sub_epi32)(bits, V(set1_epi32)(16));
   return chosen(uniform, BITS(or)(bits, V(set1_epi32)(PLACE_UNIFORM)), lower);

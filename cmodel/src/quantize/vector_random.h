@@ -20,7 +20,7 @@
     MIX(x2, x1, r3);               \
   } while (0)
 
-// What of it no group changes:
+// The words of Threefry that are the same for all groups.
 typedef struct {
   uint32_t k0, k1, k4, sum, turned;  // key words, two of them added, the second one rotated
   uint32_t c2, c3,

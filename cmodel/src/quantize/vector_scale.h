@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tile of the vector quantizer is made of (vector_tile.h), its transform and its scales.
+// The kinds of the vector quantizer's tiles (vector_tile.h), their transform and their scales.
 #ifndef UFP4_QUANTIZE_VECTOR_SCALE_H
 #define UFP4_QUANTIZE_VECTOR_SCALE_H
 
@@ -152,8 +152,8 @@ INLINE words_t round_ratio(kind_t kind, const job_t *job, words_t ratio) {
   return V(add_epi32)(V(add_epi32)(ratio, all_words(job->addend)), odd);
 }
 
-// Of 1 / the significand, with what makes the exponent come out right when a scale's pattern is
-// subtracted.
+// The pattern of 1 / the significand, plus an addend that makes the exponent come out right when a
+// scale's pattern is subtracted.
 INLINE floats_t reciprocal_of(kind_t kind, words_t rounded) {
 #define ENTRY(m, bits) (bits) + (127u << 23) + ((m) << 20)
 #define ENTRIES                                                                                   \

@@ -9,11 +9,11 @@
 // before that one rounding. A float that is rounded cannot cross a multiple of 2^-16, so the code
 // can be wrong only where the fraction of s says that s lies on the boundary itself.
 //
-// What lies there is a tie often enough, in data of few bits, and then it was rounded as one. A
-// tile gets a second look; if it has what is no tie, it is left to the portable code. Nearest,
-// without a transform: a BF16 number whose quotient is not a tie is further than 2^-12 from one:
-// the numerator of the difference is a multiple of 2^-5, the denominator at most 30 times 4. So s
-// is a tie where the quotient is one: a tile of BF16 numbers needs no second look.
+// In data of few bits a quotient there is often a tie, and then it was rounded as one. The tile
+// gets a second look; if it has such a quotient that is no tie, it is left to the portable code.
+// Nearest, without a transform: a BF16 number whose quotient is not a tie is further than 2^-12
+// from one: the numerator of the difference is a multiple of 2^-5, the denominator at most 30 times
+// 4. So s is a tie where the quotient is one: a tile of BF16 numbers needs no second look.
 //
 // E2M1: between neighbours a cell is 1, 2 or 4 quanta wide. min(q, q / 2 + 2, q / 4 + 4) has cells
 // of width 1. After a transform by floats the pattern of max(q, q / 2 + 1) serves: from 1 to 2,
@@ -63,7 +63,7 @@ INLINE int by_pattern(kind_t kind) {
   return kind.e2m1 && by_floats(kind);
 }
 
-// Of a quotient with its sign.
+// The pattern that is rounded to a code, with the sign of the quotient.
 INLINE words_t pattern_of(floats_t q) {
   const words_t one = with_sign(as_words(V(set1_ps)(1.0f)), q);
   const words_t pattern =
@@ -82,8 +82,8 @@ INLINE int ties_down(kind_t kind) {
   return kind.stochastic && !by_floats(kind);
 }
 
-// What is added to a quotient: 192, and for truncation a threshold's complement, and the window. To
-// a pattern: what makes that of 1 the code 0.
+// The addend of a quotient is 192, and for truncation a threshold's complement, and the window.
+// That of a pattern makes the pattern of 1 the code 0.
 INLINE words_t addend_of(kind_t kind, words_t words, int byte) {
   const int base = by_pattern(kind) ? 0x20000 : 0x43400000,
             window = by_floats(kind) ? WINDOW_BELOW(kind.e2m1) : 0;
@@ -134,7 +134,8 @@ INLINE words_t complement(words_t codes) {
   return BITS(or)(low, V(slli_epi32)(high, 4));
 }
 
-// Of four s the bytes that hold the codes, in the order 0, 2, 1, 3, and those that hold the signs.
+// Gathers from four s the bytes that hold the codes, in the order 0, 2, 1, 3, and those that hold
+// the signs.
 INLINE void gather(kind_t kind, const words_t s[4], words_t *codes, words_t *signs) {
   const words_t halves = quad(0x0D0C0F0E, 0x09080B0A, 0x05040706, 0x01000302);
   const words_t bytes = quad(0x0E0F0C0D, 0x0A0B0809, 0x06070405, 0x02030001);
@@ -285,7 +286,8 @@ INLINE void take_floats(kind_t kind, const job_t *job, const words_t v[16], numb
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) x[i] = as_floats(v[i]);
   transform_floats(job, x);
-  // As patterns: a largest float would pass over the NaNs that infinities of both signs leave.
+  // The largest is that of the patterns, since a largest float would pass over the NaNs that
+  // infinities of both signs leave.
   words_t patterns[16];
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) patterns[i] = as_words(x[i]);

@@ -32,7 +32,8 @@ typedef struct {
       again;  // the latter where the former asks for it; NULL where it never does
 } tiles_t;
 
-// Of a column copy: up to DEPTH tiles along k of the same TILE rows.
+// The tiles of a column copy that are stored together: up to DEPTH of them along k, of the same
+// TILE rows.
 typedef struct {
   words_t codes[DEPTH][2];
   places_t places[DEPTH];
@@ -127,8 +128,8 @@ static void portable_tile(walk_t *walk, const spot_t *spot) {
 
 // --- Scales -------------------------------------------------------------------------------------
 
-// Of mixed. Both scales of a block must be normal numbers, for the choice is made of them: E2M1's
-// is up to a binade smaller.
+// The scale bytes of mixed. Both scales of a block must be normal numbers, since the choice is made
+// of them: E2M1's is up to a binade smaller.
 static int mixed_bytes(const walk_t *walk, places_t places, uint8_t bytes[TILE]) {
   int16_t each[TILE];
   uint8_t uniform[TILE];
@@ -293,8 +294,8 @@ static void last_rows(walk_t *walk, int64_t row) {
   }
 }
 
-// The same blocks of all rows of a strip. Tiles along the rows follow each other, so that the lines
-// of the source come in order.
+// Makes the same blocks of all rows of a strip. Tiles along the rows follow each other, so that the
+// lines of the source come in order.
 static void make_columns(walk_t *walk, const spot_t *first, int64_t end, int count) {
   const source_t *source = walk->job.source;
   column_t *made = walk->made;
@@ -365,8 +366,8 @@ static void walk_once(walk_t *walk, int again) {
   if (walk->past_cache) _mm_sfence();
 }
 
-// As ufp4_exponent_from_amax, of the largest ratio: amax <= 448 / 2^6 * odd * 2^n where the ratio
-// is 1.75 * 2^n at most.
+// The tensor exponent from the largest ratio, as ufp4_exponent_from_amax finds it from amax: amax
+// <= 448 / 2^6 * odd * 2^n where the ratio is 1.75 * 2^n at most.
 static int found_exponent(const walk_t *walk) {
   const ufp4_elem_t elem = walk->job.how->elem;
   const int ratio = largest_lane(walk->ratio);
@@ -418,7 +419,7 @@ static int quantize_exponent(const source_t *source, const ufp4_quantize_t *how)
 
 static ufp4_status_t quantize_twice(walk_t *walk) {
   const source_t *source = walk->job.source;
-  // As many tiles as either walk can have.
+  // There is room for as many tiles as either walk can have.
   walk->places = malloc(
       ufp4_matrix_bytes(source->rows * source->blocks / TILE + 1, TILE, sizeof *walk->places));
   if (walk->places == NULL) return UFP4_ERROR_MEMORY;

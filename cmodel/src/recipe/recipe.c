@@ -15,7 +15,8 @@
 #define SCALES_46 {UFP4_SCALE_ROUND_46, UFP4_SCALE_ROUND_46}
 #define SR {UFP4_ROUND_SR, UFP4_ROUND_SR}
 
-// What recipes have alike: dY is rounded stochastically; E4M3 scales with it up.
+// Recipes of one kind of scale share these settings: dY is rounded stochastically, and with E4M3
+// its scales are rounded up.
 #define WITH_E4M3                                                              \
   .quantized = 1, .scale = UFP4_SCALE_E4M3, .rht_mask = UFP4_RHT_DEFAULT_MASK, \
   .round = {[UFP4_ROLE_DY] = SR}, .scale_round = {[UFP4_ROLE_DY] = SCALES_UP}
@@ -187,7 +188,7 @@ static int is_wide(const ufp4_recipe_t *recipe) {
   return recipe->rht_size > 16 || recipe->block > ufp4_scale_block(recipe->scale);
 }
 
-// What is said of a transform has no effect where there is none.
+// The key of a setting that has no effect since no operand is transformed, or NULL.
 static const char *transform_in_vain(const ufp4_recipe_t *recipe) {
   if (!recipe->quantized) return NULL;
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {

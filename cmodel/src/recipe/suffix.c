@@ -9,7 +9,7 @@
 enum { RHT, SR, KEYS };
 static const char *const keys[KEYS] = {"rht", "sr"};
 
-// What a suffix says: whether a key is there, and its passes.
+// A suffix that has been read: whether each key is there, and its passes.
 typedef struct {
   int given[KEYS];
   unsigned passes[KEYS];
@@ -101,7 +101,7 @@ static ufp4_status_t set_rounding(ufp4_recipe_t *recipe, unsigned passes, const 
       rounded = 1;
     }
     if (rounded || !(passes >> pass & 1)) continue;
-    // Of two roles one is in every GEMM: there is one alone.
+    // Every GEMM has one of any two roles, so only one role is stochastic here.
     ufp4_message_set(message, "%s%s: %s does not enter %s, and it alone is stochastic here",
                      recipe->name, suffix, role_names[stochastic >> 1], pass_names[pass]);
     return UFP4_ERROR_ARGUMENT;

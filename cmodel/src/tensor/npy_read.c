@@ -188,7 +188,7 @@ int npy_begins(const uint8_t first[NPY_MAGIC_BYTES]) {
   return memcmp(first, "\x93NUMPY", NPY_MAGIC_BYTES) == 0;
 }
 
-// Where the dictionary lies: behind the magic, the version and its length.
+// Finds the dictionary, which lies behind the magic, the version and its length.
 static ufp4_status_t find_header(const char *path, const file_bytes_t *file, text_t *text,
                                  ufp4_message_t *message) {
   const uint8_t *bytes = file->data;

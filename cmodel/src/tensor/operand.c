@@ -143,7 +143,7 @@ static double power(int exponent) {
   return value;
 }
 
-// What the 16 codes stand for, by bit 7 of the block's scale byte. A zero keeps the sign of its
+// The values of the 16 codes, by bit 7 of the block's scale byte. A zero keeps the sign of its
 // code.
 typedef struct {
   double of_grid[2][16];

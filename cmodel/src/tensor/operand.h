@@ -4,7 +4,8 @@
 
 #include "ufp4/quantize.h"
 
-/** As ufp4_operand_create_scaled, of legal arguments; codes are not set. */
+/** Allocates an operand as ufp4_operand_create_blocks does, but the arguments are legal and the
+ * codes are not set. */
 ufp4_status_t ufp4_operand_allocate(ufp4_elem_t elem, ufp4_scale_t scale, int block, int64_t rows,
                                     int64_t cols, ufp4_operand_t *out);
 /** Whether an operand has data, sizes that agree, and scales that may be: UFP4_ERROR_ARGUMENT. @p

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the packings of the AVX2 GEMMs share: codes to bytes, and quads of k by column. For files
-// compiled with AVX2 only.
+// The packings of the AVX2 GEMMs share this: codes to bytes, and quads of k by column. Only files
+// that are compiled with AVX2 may include it.
 #ifndef UFP4_GEMM_AVX2_CODES_H
 #define UFP4_GEMM_AVX2_CODES_H
 
@@ -28,7 +28,7 @@ INLINE void quanta_tables(ufp4_elem_t elem, int shift, int offset, __m128i of_bi
     of_bit[bit] = quanta_table(ufp4_elem_grid(elem, (uint8_t)(bit << 7)), shift, offset);
 }
 
-// 16 bytes, from the codes of a block.
+// Decodes the codes of a block to 16 bytes.
 INLINE __m128i decode(const uint8_t codes[CODE_BYTES], __m128i table) {
   __m128i bytes = _mm_loadl_epi64((const __m128i *)codes), low = _mm_set1_epi8(15);
   __m128i nibbles =
@@ -36,8 +36,7 @@ INLINE __m128i decode(const uint8_t codes[CODE_BYTES], __m128i table) {
   return _mm_shuffle_epi8(table, nibbles);
 }
 
-// The same of two blocks, one in each half, of which the second may not exist: then its codes are
-// 0.
+// Decodes two blocks, one in each half. The second need not exist: its codes are then 0.
 INLINE __m256i decode_two(const uint8_t *codes, int both, __m256i tables) {
   const __m128i bytes =
       both ? _mm_loadu_si128((const __m128i *)codes) : _mm_loadl_epi64((const __m128i *)codes);

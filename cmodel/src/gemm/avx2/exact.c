@@ -55,7 +55,7 @@ INLINE void settle(__m256i *v) {
   __asm__("" : "+x"(*v));
 }
 
-// Of FEW_ROWS rows and 16 columns with a pair of blocks.
+// The dots of FEW_ROWS rows and 16 columns with a pair of blocks.
 INLINE void dots(const a_panel_t *a, const b_panel_t *b, int p, int r0, __m256i dot[FEW_ROWS][2]) {
 #pragma GCC unroll 3
   for (int r = 0; r < FEW_ROWS; r++) dot[r][0] = dot[r][1] = broadcast4(a->pair[p].start[r0 + r]);
@@ -129,8 +129,8 @@ INLINE void narrow_rows(const a_panel_t *a, const b_panel_t *b, const table_t *t
   }
 }
 
-// Of 8 columns: the even ones' sums and the odd ones'. The dot times A's scale is under 24576 * 15
-// * 2^11 < 2^30.
+// Adds the scaled dots of 8 columns to the sums of the even ones and of the odd ones. A dot times
+// A's scale is under 24576 * 15 * 2^11 < 2^30, so that 32 bits hold it.
 INLINE void add_wide(__m256i dot, __m256i scale_a, __m256i scale_b, __m256i sum[2]) {
   __m256i scaled = _mm256_mullo_epi32(dot, scale_a);
   sum[0] = _mm256_add_epi64(sum[0], _mm256_mul_epi32(scaled, scale_b));
@@ -211,7 +211,7 @@ static int are_small(const int64_t *sums) {
 static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *from) {
   const int64_t *sums = from;
   const ufp4_gemm_t *how = job->how;
-  // Where 2^exponent times any sum is a normal number, or Inf as it should.
+  // Whether 2^exponent times any sum is a normal number, or Inf as it should be.
   int normal = how->d_dtype != UFP4_DTYPE_I64 && job->exponent >= -126 && job->exponent <= 127;
   if (!normal || how->accumulate != NULL || is_poisoned(tile, ROWS) || !are_small(sums)) {
     gemm_store_tile(job, tile, sums, COLS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the AVX2 GEMMs share at their end: a row of 16 rounded sums to D. For files compiled with
-// AVX2 only.
+// The AVX2 GEMMs share their end: a row of 16 rounded sums goes to D. Only files that are compiled
+// with AVX2 may include it.
 #ifndef UFP4_GEMM_AVX2_ROW_H
 #define UFP4_GEMM_AVX2_ROW_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the packings of the AVX-512 GEMMs share: codes to bytes, and transposes. For files compiled
-// with AVX-512 only.
+// The packings of the AVX-512 GEMMs share this: codes to bytes, and transposes. Only files that are
+// compiled with AVX-512 may include it.
 #ifndef UFP4_GEMM_AVX512_CODES_H
 #define UFP4_GEMM_AVX512_CODES_H
 
@@ -16,7 +16,7 @@ INLINE __m512i quanta_table(ufp4_elem_t elem, int offset) {
   return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)bytes));
 }
 
-// Those of blocks by bit 7 of their scale bytes, which is the grid of elements mixed.
+// The tables of quanta by bit 7 of a block's scale byte, which selects the grid of elements mixed.
 typedef struct {
   __m512i of_bit[2];
 } quanta_tables_t;
@@ -26,7 +26,7 @@ INLINE quanta_tables_t quanta_tables(ufp4_elem_t elem, int offset) {
                             quanta_table(ufp4_elem_grid(elem, 0x80), offset)}};
 }
 
-// Of 4 blocks with those bits.
+// Selects the table of each of 4 blocks by its bit.
 INLINE __m512i table_of(const quanta_tables_t *tables, unsigned bits) {
   static const uint8_t halves[16] = {0x00, 0x03, 0x0C, 0x0F, 0x30, 0x33, 0x3C, 0x3F,
                                      0xC0, 0xC3, 0xCC, 0xCF, 0xF0, 0xF3, 0xFC, 0xFF};

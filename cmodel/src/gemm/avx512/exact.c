@@ -76,7 +76,7 @@ INLINE void dots(const a_panel_t *a, int p, int r, const __m512i b[8], __m512i d
   }
 }
 
-// As words: the two of a column side by side.
+// Packs the dots into words, so that those of a column with both blocks lie side by side.
 INLINE __m512i packed_dots(const a_panel_t *a, int p, int r, const __m512i b[8]) {
   __m512i dot[2];
   dots(a, p, r, b, dot);

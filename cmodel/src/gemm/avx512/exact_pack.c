@@ -17,7 +17,7 @@ INLINE __m512i interleave_pairs(__m512i quanta) {
   return _mm512_permutexvar_epi32(order, quanta);
 }
 
-// What of A's rows is gathered before it is transposed: a row's 16 pairs.
+// The values of A's rows that are gathered before they are transposed: those of a row's 16 pairs.
 typedef struct {
   _Alignas(64) int32_t start[ROWS][PAIRS][2];
   __m512i shift[ROWS], scale[ROWS], entry[ROWS];
@@ -146,7 +146,7 @@ void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void 
   // After the scales of all rows, which need long for themselves.
   for (int r = 0; r < ROWS; r++)
     pack_a_elements(codes[r], blocks, &tables, &s[r], absorbed[r], r, &rows, panel);
-  // What the rows have beyond the chunk's blocks is of no use.
+  // The values beyond the chunk's blocks are transposed too, but are of no use.
   transpose_starts(&rows, panel);
   transpose_factors(&rows, panel);
 }

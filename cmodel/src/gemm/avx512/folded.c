@@ -27,7 +27,7 @@ INLINE void load_block(const b_panel_t *b, int64_t k, __m512i out[2][4]) {
   }
 }
 
-// Of one row and 32 columns with a block, and by how much to shift them.
+// The dots of one row and 32 columns with a block, and by how much each is to be shifted.
 INLINE void dots(const a_panel_t *a, const b_panel_t *b, int64_t k, int r, __m512i quads[2][4],
                  __m512i dot[2], __m512i excess[2]) {
   dot[0] = dot[1] = broadcast4(&a->block[k].start[r]);

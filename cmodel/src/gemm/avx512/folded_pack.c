@@ -52,7 +52,7 @@ void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block
     excess[ROWS + r] = _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(s.excess, 1));
     pack_a_row(a->codes + at * CODE_BYTES, table, &s, r, start, panel);
   }
-  // What the rows have beyond the chunk's blocks is of no use.
+  // The values beyond the chunk's blocks are transposed too, but are of no use.
   transpose_dwords(excess);
   transpose_dwords(start);
   for (int64_t k = 0; k < panel->blocks; k++) {

@@ -161,7 +161,8 @@ static void put_elements_b(const uint8_t *const codes[16], int64_t groups,
   }
 }
 
-// As FP32 numbers, by group and column; E8M0's exponents are integers in their place.
+// The scales of a row of B as FP32 numbers; those of E8M0 stay integers, in the place of the
+// exponent field.
 static __m512i scale_b(const gemm_job_t *job, const scales_t *s, b_panel_t *panel) {
   const int frac = gemm_frac_of(job);
   if (job->b->scale == UFP4_SCALE_FP32) return _mm512_castps_si512(s->value);

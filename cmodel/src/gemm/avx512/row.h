@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the AVX-512 GEMMs share at their end: a row of 16 rounded sums to D. For files compiled with
-// AVX-512 only.
+// The AVX-512 GEMMs share their end: a row of 16 rounded sums goes to D. Only files that are
+// compiled with AVX-512 may include it.
 #ifndef UFP4_GEMM_AVX512_ROW_H
 #define UFP4_GEMM_AVX512_ROW_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the packings of the exact AVX-512 GEMMs share: E4M3 scales of a row's chunk of 32 blocks,
-// relative to the smallest exponent among them. For files compiled with AVX-512 only.
+// The packings of the exact AVX-512 GEMMs share this: E4M3 scales of a row's chunk of 32 blocks,
+// relative to the smallest exponent among them. Only files that are compiled with AVX-512 may
+// include it.
 #ifndef UFP4_GEMM_AVX512_SCALES_H
 #define UFP4_GEMM_AVX512_SCALES_H
 

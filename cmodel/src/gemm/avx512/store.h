@@ -21,8 +21,8 @@ INLINE void add_whole(__m512i sum, int64_t base_a, const int64_t base_b[8], int 
   _mm512_store_si512(out, sum);
 }
 
-// The same of 16 columns: each number goes to the top of 64 bits, then down to where its exponent
-// wants it.
+// Does the same for 16 columns whose sums have 32 bits: each goes to the top of 64 bits, and is
+// then shifted down to its exponent's place.
 INLINE void add_narrow(__m512i sum, int64_t base_a, const int64_t base_b[2][8], int first,
                        int64_t *out) {
   const __m512i room = _mm512_set1_epi64(32 - base_a),
