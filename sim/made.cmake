@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ufp4_made_configuration(NAME): a configuration whose name is made of its parameters (cmodel/src/base/configuration.h) has,
 # like those in rtl/gen/configurations.cmake, UFP4_CONFIGURATION_NAME and UFP4_SIMULATED_NAME; an error if there is no such.
-# What its parameters may be Verilator says, when it elaborates ufp4_top.
+# Verilator refuses illegal parameters when it elaborates ufp4_top.
 
 # The place of a word in a list, behind its dash; 0 without one.
 function(ufp4_made_word word out)

@@ -23,7 +23,7 @@ module ufp4_issue
   input  logic [DescW-1:0]  job_desc_i,
   input  logic [3:0]        job_tag_i,
 
-  // What else is under way
+  // The jobs beside this one
   input  logic [3:0]        head_i,            // tag of the oldest job whose completion is not written
   input  logic [15:0]       done_i,            // by tag, of the jobs from there on
   input  logic              other_running_i,   // the other engine's job has started and is not done

@@ -78,7 +78,7 @@ module ufp4_axi_read #(
     .busy_o       (unused_busy)
   );
 
-  // What each client has begun, less what has come of it.
+  // The bursts that each client has begun, less those whose last beat has come.
   logic [Clients-1:0][COUNT_W-1:0] count_d, count_q;
   logic                            may_begin;
 

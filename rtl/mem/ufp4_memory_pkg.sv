@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a memory client and its master say to each other (docs/ip/interfaces.md, "Memory clients"). Data go beside, as
-// wide as the bus, and with them what the client says of a beat: rsp_ready of a read, dat_valid of a write.
+// The messages between a memory client and its master (docs/ip/interfaces.md, "Memory clients"). Data go beside them,
+// as wide as the bus, each beat with a signal of the client's: rsp_ready of a read, dat_valid of a write.
 package ufp4_memory_pkg;
   import ufp4_spec_pkg::ADDR_BITS;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a self test of a memory has its pins, with UFP4_MEMORY_BIST: one in each ufp4_sram. A flow takes these modules away,
-// so that their ports become pins of the netlist (docs/howto/integrate-rtl.md: a black box for each width), or puts its own in
-// their place.
+// The pins of a memory's self test: each ufp4_sram has one of these with UFP4_MEMORY_BIST. A flow takes these modules
+// away, so that their ports become pins of the netlist (docs/howto/integrate-rtl.md: a black box for each width), or
+// puts its own in their place.
 // As it stands there is no test, and the core has its memory.
 // Tests: synth.memories.
 module ufp4_sram_pins #(

@@ -63,7 +63,7 @@ module ufp4_width_read #(
     assign rsp_data_o  = rsp_data_i[8*ClientBytes*part +: 8*ClientBytes];
     assign take        = rsp_i.valid && note_valid && rsp_ready_i;
     assign note_done   = take && left == 9'd1;
-    // What nobody waits for is dropped.
+    // Data that nobody waits for are dropped.
     assign rsp_ready_o = !note_valid || note_done || (take && part == PART_W'(PARTS - 1));
 
     always_ff @(posedge clk_i) begin

@@ -107,7 +107,7 @@ module ufp4_e4m3_scale (
     return out;
   endfunction
 
-  // What base_o is without the scale's exponent, clamped to where that makes no difference.
+  // base_o without the scale's exponent, clamped to a range beyond which nothing changes.
   function automatic logic signed [9:0] base_of_block(input logic rht, input logic [7:0] elem, input logic [15:0] t,
                                                       input logic [7:0] exponent);
     logic signed [17:0] base;
@@ -116,7 +116,7 @@ module ufp4_e4m3_scale (
     return base < -18'sd16 ? -10'sd16 : base > 18'sd511 ? 10'sd511 : 10'(base);
   endfunction
 
-  // What belongs to a byte, of which the carry makes one more than LARGEST at most.
+  // The scale, significand and base that belong to a byte. The carry makes it one more than LARGEST at most.
   function automatic scale_t of_byte(input logic [7:0] in, input logic signed [9:0] base_block);
     scale_t             out;
     logic [3:0]         exp_scale;

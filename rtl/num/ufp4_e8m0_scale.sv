@@ -26,8 +26,8 @@ module ufp4_e8m0_scale (
 
   import ufp4_spec_pkg::*;
 
-  // Of qmax: the significand with the leading one at bit 27, and emax, its exponent. E1M2 and INT4 have one significand,
-  // E2M1 and INT4 one exponent.
+  // LIMIT is qmax's significand with the leading one at bit 27, EMAX is qmax's exponent. E1M2 and INT4 have one
+  // significand, E2M1 and INT4 one exponent.
   localparam logic [27:0] LIMIT_E2M1 = 28'(QMAX_ODD_E2M1) << 28 - $clog2(QMAX_ODD_E2M1 + 1);
   localparam logic [27:0] LIMIT_UNIFORM = 28'(QMAX_ODD_INT4) << 28 - $clog2(QMAX_ODD_INT4 + 1);
   localparam int EMAX_E2M1 = QMAX_EXPONENT_E2M1 + $clog2(QMAX_ODD_E2M1 + 1) - 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Hadamard transform begins with, for one FP32 number.
+// Aligns one FP32 number to its block's largest exponent, with which the Hadamard transform begins.
 //
 // Contract: aligned_o = the number's significand, shifted right by largest_i less its exponent (largest_i: the block's
 // largest, at least 1), truncated, negated if its sign or else flip_i is set; two's complement in bits 28..0. Combinational.

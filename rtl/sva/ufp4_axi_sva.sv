@@ -85,12 +85,13 @@ module ufp4_axi_sva
   localparam int unsigned LOADS     = 4 * GROUPS < 32 ? 4 * GROUPS : 32;
   localparam int unsigned STRIPS    = Quant == 0 ? 0 : LONG ? 256 : BusBytes >= 16 ? 128 : 64;
 
-  // Of each ID; a request may be two bursts. 0 bursts: there is no such ID.
+  // The limits of each ID; a request may be two bursts. 0 bursts: there is no such ID.
   localparam int unsigned READ_BURSTS [4] = '{1, 2 * LOADS, 32, STRIPS};
   localparam int unsigned READ_BYTES [4]  = '{DESCRIPTOR_BYTES, PANEL_CODE_BYTES * Chunk, SUM_BYTES, LONG ? 256 : 128};
   localparam int unsigned WRITE_BURSTS [4] = '{1, 255, Quant == 0 ? 0 : 255, 0};
   localparam int unsigned WRITE_BYTES [4] = '{COMPLETION_BYTES, SUM_BYTES, UNITS * PANEL_CODE_BYTES, 0};
-  // Where strobes begin and end; whether a beat may be without, as FP32 results that are wider than the bus leave some.
+  // Strobes begin and end at multiples of GRAIN bytes. EMPTY: a beat may have none, as FP32 results that are wider than
+  // the bus leave some.
   localparam int unsigned GRAIN [4]       = '{COMPLETION_BYTES, 2, PANEL_SCALE_BYTES, 1};
   localparam bit          EMPTY [4]       = '{1'b0, 4 * (Cols & (~Cols + 1)) > BusBytes, 1'b0, 1'b0};
   localparam int unsigned MAX_READS       = 256;
@@ -138,7 +139,7 @@ module ufp4_axi_sva
     logic [6:0] places;  // where strobes go on or off, all ORed
   } data_t;
 
-  // Of the oldest data the state of the strobes is of no more use.
+  // The oldest data's state of the strobes is of no more use.
   // verilator lint_off UNUSEDSIGNAL
   address_t        address, addresses_q [32], addresses_next [32];
   data_t           oldest, data_q [4], data_next [4];

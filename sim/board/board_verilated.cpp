@@ -37,7 +37,7 @@ class BoardVerilated final : public Board {
   }
 
   void cycle() override {
-    // What a model says goes to the context of the thread.
+    // A model's messages go to the context of the thread.
     Verilated::threadContextp(&context_);
     model_->clk_i = 1;
     model_->eval();

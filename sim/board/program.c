@@ -60,7 +60,8 @@ static uint32_t draw(sim_t *sim) {
   return (uint32_t)(sim->random >> 32);
 }
 
-// What becomes of a byte on the wire: it is dropped, doubled, or has a bit flipped, now and then.
+// Carries a byte over the wire. Now and then it is dropped, doubled, or has a bit flipped. @return
+// how many bytes come out
 static size_t carry(sim_t *sim, uint8_t byte, uint8_t out[2]) {
   out[0] = out[1] = byte;
   if (sim->fault_bytes == 0 || draw(sim) % sim->fault_bytes != 0) return 1;

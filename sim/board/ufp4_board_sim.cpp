@@ -25,7 +25,8 @@ struct ufp4_board_sim {
       wait = cycles_per_byte;
     }
     if (wait > 0) wait--;
-    // Of before the edge; no input changes them but the reset's, after which both are low.
+    // These are the values before the edge; no input changes them but the reset, after which both
+    // are low.
     const bool taken = *pins.tx_valid && *pins.rst_n;
     const uint8_t byte = *pins.tx_data;
     board->cycle();

@@ -16,7 +16,7 @@ extern "C" {
 
 typedef struct ufp4_board_sim ufp4_board_sim_t;
 
-/** What is simulated. */
+/** The board that is simulated. */
 typedef struct {
   const char *configuration;  ///< of the core, by name: "tiny", ..
   const char *memory;         ///< "block" (block RAM) or "sdram"

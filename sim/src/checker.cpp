@@ -148,7 +148,7 @@ void Checker::whole(const Burst &burst, const Data &data) {
   if (data.empty && !of.empty && !soft_reset_) fail("W", "no strobe of a beat is on");
 }
 
-// What was in flight is forgotten.
+// Bursts that were in flight are forgotten.
 void Checker::in_reset() {
   const auto &axi = pins_.axi;
   if (was_in_reset_ && *axi.arvalid) fail("AR", "valid is high in reset");

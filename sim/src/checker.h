@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the core promises on its buses (docs/ip/interfaces.md), checked in every run.
+// Checks in every run what the core promises on its buses (docs/ip/interfaces.md).
 //
 // Checker, the memory bus: a valid payload stays until it is taken (AXI A3.2.1), bursts are full
 // beats, aligned, INCR and inside 4 KiB (A3.4.1), wlast marks the last beat, nothing is valid in
@@ -60,7 +60,7 @@ class Checker : public Verdict {
   static constexpr unsigned kIds = 4;
   using Count = std::array<unsigned, kIds>;
 
-  /** What an address channel offers. */
+  /** The address that a channel offers. */
   struct Address {
     bool stalled = false;
     uint64_t address = 0;
@@ -107,7 +107,7 @@ class Checker : public Verdict {
   bool data_last_ = false;
   std::array<uint8_t, kMaxBusBytes> data_{};
   std::array<uint8_t, kMaxBusBytes / 8> strobes_{};
-  // Of writes not both of whose address and data have all been taken, in order.
+  // Writes whose address and data have not both been taken whole, in order.
   std::deque<Burst> bursts_;
   std::deque<Data> bursts_data_;
   bool soft_reset_ = false;

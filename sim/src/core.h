@@ -48,7 +48,8 @@ class Core {
   virtual void trace_close() = 0;
   /** Tells the model the time, and adds the present values to the waveform, if there is one. */
   virtual void trace_dump(uint64_t time) = 0;
-  /** What its registers say, once it has settled; @return false if this model does not show them.
+  /** Gives what the core's registers say once it has settled. @return false if this model does not
+   * show them.
    */
   virtual bool look(CoreSigns &) const {
     return false;

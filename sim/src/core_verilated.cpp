@@ -208,8 +208,8 @@ class CoreVerilated final : public Core {
   }
 #endif
 
-  // What a model says and frees goes to the context of the thread, which is otherwise that of the
-  // core made last, if that is still there.
+  // A model's messages, and what it frees, go to the context of the thread. Without this it is that
+  // of the core made last, if that is still there.
   void enter() {
     Verilated::threadContextp(&context_);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a memory with banks has done what it is asked for (base/dram.h). One set of rules for the
-// harness's memory and the timed model (memory_timing.h), and for a SystemC target.
+// Tells when a memory with banks has done what it is asked for (base/dram.h). The harness's memory,
+// the timed model (memory_timing.h) and a SystemC target have the same rules by it.
 //
 // What is asked for is cut into accesses, which the channels serve in the order in which they come:
 // nothing overtakes, but rows are opened and closed ahead for what waits. Rows stay open. Addresses
@@ -37,7 +37,8 @@ inline uint64_t cycle_or_nanosecond(uint64_t cycle_fs) {
   return cycle_fs != 0 ? cycle_fs : kNanosecond;
 }
 
-/** What is wrong with @p name; empty if one is called so, and where none is meant (nullptr, ""). */
+/** Says that no memory is called @p name; empty if one is, and where none is meant (nullptr,
+ * ""). */
 inline std::string refuse_dram(const char *name) {
   if (name == nullptr || *name == '\0' || ufp4_find_dram(name).channels != 0) return {};
   return std::string("no memory is called '") + name + "'; there are " UFP4_DRAM_WORDS;
@@ -155,7 +156,7 @@ class Dram {
 
   void refresh(Channel &channel, uint64_t begins) {
     if (begins < channel.refresh_due) return;
-    // Of those that nobody waited for the last one is enough.
+    // Of the refreshes that nobody waited for only the last one needs to be done here.
     const uint64_t interval = clocks(d_.refresh_interval);
     channel.refresh_due += (begins - channel.refresh_due) / interval * interval;
     uint64_t at = channel.refresh_due;

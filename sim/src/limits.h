@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the core promises of each ID on the memory bus (docs/ip/interfaces.md, "How much is in
-// flight").
+// The limits that the core promises for each ID on the memory bus (docs/ip/interfaces.md, "How much
+// is in flight").
 #ifndef UFP4_SIM_LIMITS_H
 #define UFP4_SIM_LIMITS_H
 

@@ -9,7 +9,7 @@ namespace ufp4 {
 namespace {
 
 constexpr uint8_t kOkay = 0, kSlverr = 2, kDecerr = 3;
-// What a read outside memory brings, so that it shows when somebody uses it.
+// A read outside memory brings this, so that it shows when somebody uses it.
 constexpr uint8_t kPoison = 0xDE;
 constexpr unsigned kMaxBusBytes = 128;
 

@@ -47,7 +47,7 @@ class Memory : private MemoryTiming<Memory> {
     fault_in_ = nth;
   }
 
-  /** What fail() has let go in the last cycle: the rest of a read, or the answer to a write, and
+  /** The rest of a read, or the answer to a write, that fail() has let go in the last cycle, and
    * its ID. */
   struct Lost {
     bool read, write;
@@ -63,7 +63,7 @@ class Memory : private MemoryTiming<Memory> {
   bool sample(uint64_t cycle);
   void drive();
 
-  /** What is under way, in words, for a report. */
+  /** Describes in words what is under way, for a report. */
   std::string describe() const;
 
  private:
@@ -100,7 +100,7 @@ class Memory : private MemoryTiming<Memory> {
   Lost lost_{};
   std::deque<Beat> early_;
 
-  // What goes with the pins of the next cycle.
+  // These go with the pins of the next cycle.
   struct {
     uint8_t rresp, bresp;
     const uint8_t *rdata;

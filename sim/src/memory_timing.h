@@ -47,10 +47,10 @@ struct MemoryRules {
   unsigned bandwidth = 0;  // bytes a cycle, each way; 0: as wide as the bus
   uint64_t seed = 0;       // of the back-pressure; 0: none
   unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
-  // What has banks, behind the latency; without channels: nothing has.
+  // The memory with banks behind the latency; without channels there is none.
   ufp4_dram_t dram = {};
   bool outside = false;  // of the timed model: when bursts are answered is somebody else's to say
-  uint64_t cycle_fs = kNanosecond;  // what a cycle is to what has banks
+  uint64_t cycle_fs = kNanosecond;  // the length of a cycle for the memory with banks
 };
 
 struct MemoryBurst {
@@ -64,7 +64,7 @@ struct MemoryAnswer {
   uint8_t id, resp;
 };
 
-/** What the master drives. */
+/** The signals that the master drives. */
 struct MemoryMaster {
   bool arvalid, rready, awvalid, wvalid, bready;
   uint8_t arid, awid;
@@ -72,7 +72,7 @@ struct MemoryMaster {
   uint64_t araddr, awaddr;
 };
 
-/** What the memory drives. */
+/** The signals that the memory drives. */
 struct MemorySlave {
   bool arready, rvalid, rlast, awready, wready, bvalid;
   bool rerr, berr;  // SLVERR or DECERR, where the data say so in the burst or answer
@@ -114,7 +114,7 @@ class MemoryTiming {
     slave_ = {};
   }
 
-  /** What has banks has its time from cycle @p ahead on, modulo 2^64. */
+  /** The memory with banks has its time from cycle @p ahead on, modulo 2^64. */
   void set_ahead(uint64_t ahead) {
     ahead_ = ahead;
   }
@@ -166,7 +166,7 @@ class MemoryTiming {
     return of.due <= cycle;
   }
 
-  // What is on the bus may still be taken; nothing follows it.
+  // Beats and answers that are on the bus may still be taken; nothing follows them.
   void silence(const MemoryMaster &master) {
     slave_.arready = slave_.awready = slave_.wready = false;
     slave_.rvalid = slave_.rvalid && !master.rready;

@@ -56,13 +56,13 @@ class Timeline {
       open_[track] = {cycle, job, at[track]};
     }
   }
-  /** What is under way ends before @p cycle, as at a reset. */
+  /** Ends what is under way before @p cycle, as a reset does. */
   void cut(uint64_t cycle) {
     bool full = false;
     for (uint8_t track = 0; track < UFP4_TRACK_COUNT; track++) full |= close(track, cycle);
     if (full) sink_ = off();
   }
-  /** The same, and so does the line. */
+  /** Does the same, and ends the time line. */
   void end(uint64_t cycle) {
     cut(cycle);
     sink_ = off();

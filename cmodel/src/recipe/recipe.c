@@ -15,8 +15,8 @@
 #define SCALES_46 {UFP4_SCALE_ROUND_46, UFP4_SCALE_ROUND_46}
 #define SR {UFP4_ROUND_SR, UFP4_ROUND_SR}
 
-// Recipes of one kind of scale share these settings: dY is rounded stochastically, and with E4M3
-// its scales are rounded up.
+// Recipes of one kind of scale share these settings. With E4M3 and NVFP4 dY is rounded
+// stochastically, and with E4M3 its scales are rounded up.
 #define WITH_E4M3                                                              \
   .quantized = 1, .scale = UFP4_SCALE_E4M3, .rht_mask = UFP4_RHT_DEFAULT_MASK, \
   .round = {[UFP4_ROLE_DY] = SR}, .scale_round = {[UFP4_ROLE_DY] = SCALES_UP}

@@ -140,7 +140,8 @@ ufp4_status_t ufp4_bare_submit_quiet(ufp4_bare_t *bare, const ufp4_descriptor_t 
 }
 
 // The interrupt is cleared before the head is read, so a job that ends in between raises it again.
-// That of a stop is cleared once it is told of, not before, so that nobody waits for it in vain.
+// The interrupt of a stop is cleared once the stop is told of, not before, so that nobody waits for
+// it in vain.
 ufp4_status_t ufp4_bare_poll(const ufp4_bare_t *bare, uint32_t *ended, uint32_t *fatal) {
   uint32_t head = bare->taken;
   *fatal = 0;
@@ -205,7 +206,7 @@ ufp4_status_t ufp4_bare_counters(const ufp4_bare_t *bare, uint64_t counters[UFP4
 
 typedef uintptr_t __attribute__((may_alias)) word_t;
 
-// Of accesses to memory and to devices, and to the whole system: more than threads need.
+// Orders accesses to memory and to devices, for the whole system: more than threads need.
 static void barrier(void) {
 #if defined(__aarch64__) || (defined(__arm__) && __ARM_ARCH >= 7)
   __asm__ volatile("dsb sy" ::: "memory");

@@ -82,7 +82,7 @@ ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a,
 ufp4_status_t quantize_by_descriptor(ufp4_device_t *device, const ufp4_matrix_t *in,
                                      const ufp4_quantize_t *how, ufp4_operand_t *out,
                                      ufp4_quantize_stats_t *stats);
-/** As ufp4_device_quantize, but on a core by the host. */
+/** Quantizes as ufp4_device_quantize does, but where the device is a core the host does it. */
 ufp4_status_t quantize_whole(ufp4_device_t *device, const ufp4_matrix_t *in,
                              const ufp4_quantize_t *how, ufp4_operand_t *out);
 /** The codes and scales of a copy, into an operand of its shape. */

@@ -167,7 +167,7 @@ ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descri
   uint64_t before[UFP4_COUNTER_COUNT] = {0}, after[UFP4_COUNTER_COUNT] = {0};
   ufp4_completion_t done;
   uint32_t job;
-  // What is still queued would be counted too.
+  // Jobs that are still queued would be counted too.
   ufp4_status_t status = take_all(device);
   if (status == UFP4_OK) status = ufp4_device_counters(device, before);
   if (status == UFP4_OK) status = ufp4_submit(device, descriptor, &job);

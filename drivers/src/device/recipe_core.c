@@ -19,7 +19,8 @@ static ufp4_status_t refuse(ufp4_message_t *why, const char *format, ...) {
   return UFP4_ERROR_UNSUPPORTED;
 }
 
-/** What the passes ask of one tensor. */
+/** The needs of the passes of one tensor: copies by axis, a transform of some copy, a backward
+ * pass. */
 typedef struct {
   int copies[2], transformed, backward;
 } use_t;

@@ -159,7 +159,7 @@ ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a,
   describe_addresses(&work);
   if (status == UFP4_OK) status = job_measure(device, &work.descriptor, stats, NULL);
   if (status == UFP4_OK) status = download(&work, element_bytes(how->d_dtype), d, d_ld);
-  // What a job may still write must not become somebody else's.
+  // Memory that a job may still write must not become somebody else's.
   if (jobs_drain(device)) {
     for (int i = 0; i < BUFFERS; i++) ufp4_buffer_free(device, work.buffers[i]);
   }

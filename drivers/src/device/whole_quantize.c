@@ -193,7 +193,7 @@ ufp4_status_t quantize_by_descriptor(ufp4_device_t *device, const ufp4_matrix_t 
   ufp4_status_t status = allocate(&work);
   stats->on_core = status == UFP4_OK;
   if (status == UFP4_OK) status = make_copy(&work, out, stats);
-  // What a job may still write must not become somebody else's.
+  // Memory that a job may still write must not become somebody else's.
   if (jobs_drain(device)) {
     for (int i = 0; i < BUFFERS; i++) ufp4_buffer_free(device, work.buffers[i]);
   }

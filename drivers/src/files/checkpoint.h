@@ -37,7 +37,7 @@ ufp4_status_t checkpoint_open(const char *path, size_t length, checkpoint_t *out
                               ufp4_message_t *message);
 void checkpoint_close(checkpoint_t *checkpoint);
 int checkpoint_has(const checkpoint_t *checkpoint, const char *name);
-/** As safetensors_entry, in whichever file the tensor is. */
+/** Finds a tensor as safetensors_entry does, in whichever file it is. */
 ufp4_status_t checkpoint_entry(checkpoint_t *checkpoint, const char *name, safetensors_t **file,
                                safetensors_entry_t *out, ufp4_message_t *message);
 /** Reads folder/@p name; *out is NULL where there is no such file. */
@@ -46,7 +46,7 @@ ufp4_status_t checkpoint_json(const checkpoint_t *checkpoint, const char *name, 
 
 // --- Its layers ---------------------------------------------------------------------------------
 
-/** What the tensor scale does to the decoded values. */
+/** The effect of the tensor scale on the decoded values. */
 typedef enum {
   CHECKPOINT_NO_TENSOR_SCALE,
   CHECKPOINT_DIVIDES,

@@ -114,7 +114,7 @@ static int distance(const char *a, size_t a_length, const char *b) {
   return row[b_length];
 }
 
-/** What is told of a layer that is not there. */
+/** The layer that is nearest in name to one that is not there, for the message. */
 typedef struct {
   int count;         // layers in 4 bits
   const char *name;  // the nearest of them begins with..

@@ -59,7 +59,7 @@ static ufp4_status_t find_tensor(const layer_t *layer, const char *ending, unsig
 
 // --- Shapes -------------------------------------------------------------------------------------
 
-/** What the shapes of codes and scales say. */
+/** The sizes that the shapes of codes and scales give. */
 typedef struct {
   ufp4_scale_t scale;
   int64_t experts;  // 0: the tensors are of one weight
@@ -254,7 +254,7 @@ static ufp4_status_t check_refused(const layer_t *layer) {
   return UFP4_OK;
 }
 
-// What is left out is said, though nothing is wrong.
+// Names the tensors that are ignored in the message, though nothing is wrong.
 static void note_ignored(const layer_t *layer) {
   char name[CHECKPOINT_TEXT], all[2 * CHECKPOINT_TEXT] = "";
   for (int i = 0; i < 2; i++) {

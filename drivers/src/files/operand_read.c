@@ -102,7 +102,7 @@ static ufp4_status_t read_rht(const reader_t *reader, ufp4_quantize_t *how) {
   return UFP4_OK;
 }
 
-// What scales the whole tensor: t of E4M3, Sd of NVFP4, nothing with the others.
+// Reads Sd of NVFP4; any other scale may say 1. The t of E4M3 is read_exponent's.
 static ufp4_status_t read_tensor_scale(const reader_t *reader, ufp4_scale_t scale, float *value) {
   const char *text = safetensors_metadata(reader->file, "tensor_scale");
   *value = 1.0f;
@@ -149,7 +149,7 @@ static ufp4_status_t demand(const reader_t *reader, const char *key) {
   return UFP4_ERROR_FORMAT;
 }
 
-// What decides how the tensors are to be read.
+// Reads the metadata that decide how the tensors are to be read.
 static ufp4_status_t read_format(const reader_t *reader, ufp4_quantize_t *how) {
   static const char *const formats[] = {"ufp4-1"};
   int index = 0, scale = 0;
@@ -210,7 +210,7 @@ typedef struct {
   int block;
 } layout_t;
 
-// What the metadata says of the shape: " (metadata: rows 3, cols 17)", or nothing.
+// Tells the shape that the metadata give: " (metadata: rows 3, cols 17)", or nothing.
 static void tell_metadata(const reader_t *reader, char told[128]) {
   static const char *const keys[] = {"rows", "cols", "rht", "rht_size"};
   size_t used = 0;
@@ -253,7 +253,8 @@ static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *
     ufp4_status_t status = read_number(reader, "cols", 1, INT64_MAX / 4, &layout->cols);
     if (status != UFP4_OK) return status;
     layout->stored = operand_stored_cols(layout->cols, how->rht);
-    // Of one column both hold the code in the low nibble; the other is a packed one's padding.
+    // With one column a packed and an unpacked byte hold the code in the low nibble; the other
+    // nibble is padding where it is packed.
     layout->packed =
         layout->codes.dtype == SAFETENSORS_F4 || layout->stored != width || layout->stored == 1;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the readers and the writer of quantized operands share.
+// The readers and the writer of quantized operands share this.
 #ifndef UFP4_OPERAND_SHARED_H
 #define UFP4_OPERAND_SHARED_H
 

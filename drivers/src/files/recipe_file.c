@@ -319,7 +319,7 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
   return UFP4_OK;
 }
 
-// What the mask is, and whether it stays.
+// Reads the mask, and whether it stays the same in all steps.
 static ufp4_status_t read_signs(const reader_t *reader, ufp4_recipe_t *recipe) {
   unsigned signs = UFP4_SIGNS_FIXED;
   ufp4_status_t status = read_name(reader, "signs", signs_names, 2, &signs);

@@ -10,7 +10,7 @@ static void put(json_t *object, const char *key, const char *text) {
   json_object_set_new(object, key, json_string(text));
 }
 
-// What goes by copy, as an object by role of objects by pass.
+// Returns a setting that each copy has for itself, as an object by role of objects by pass.
 static json_t *by_copy(const char *const *names, unsigned values[UFP4_ROLE_COUNT][2]) {
   json_t *all = json_object();
   for (int role = 0; role < UFP4_ROLE_COUNT; role++)

@@ -195,7 +195,7 @@ static safetensors_dtype_t dtype_of(const char *text) {
   return (safetensors_dtype_t)dtype;
 }
 
-// As many names as have room, and "..." for the others.
+// Lists as many names as have room, and "..." for the others.
 static void list_names(const safetensors_t *file, char names[256]) {
   static const char more[] = ", ...";
   size_t used = 0;

@@ -24,7 +24,7 @@ typedef enum {
 
 #define SAFETENSORS_DIMENSIONS 4
 
-/** What the header says of a tensor. */
+/** A tensor's entry in the header. */
 typedef struct {
   const char *name, *dtype_name;  // for messages
   safetensors_dtype_t dtype;

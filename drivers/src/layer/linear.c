@@ -139,7 +139,8 @@ static uint64_t copy_bytes(const copy_t *copy) {
          buffer_bytes((uint64_t)ufp4_panel_scales_bytes(copy->rows, copy->stride_blocks));
 }
 
-// What one GEMM of operands of the host's takes on a device that takes descriptors.
+// Bytes of device memory that one GEMM of operands of the host's takes, on a device that takes
+// descriptors.
 static uint64_t pass_bytes(const ufp4_linear_t *linear, ufp4_pass_t pass) {
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
@@ -231,8 +232,8 @@ static void free_buffers(ufp4_linear_t *linear) {
 
 void ufp4_linear_free(ufp4_linear_t *linear) {
   if (linear == NULL) return;
-  // What a job may still write must not become somebody else's; it then stays taken until the
-  // device is closed.
+  // Memory that a job may still write must not become somebody else's; it then stays taken until
+  // the device is closed.
   if (jobs_drain(linear->device)) free_buffers(linear);
   for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++) {
     copy_t *copy = &linear->copies[i / 2][i % 2];

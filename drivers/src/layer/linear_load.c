@@ -36,7 +36,8 @@ static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role,
   return UFP4_OK;
 }
 
-// As ufp4_bf16_cast and back. Without branches: a vector of numbers at a time.
+// Rounds to BF16 as ufp4_bf16_cast does, and back to FP32. It needs no branches, so that it works
+// on a vector of numbers at a time.
 UFP4_HOT void linear_round_bf16(const float *from, int64_t count, float *target) {
   for (int64_t i = 0; i < count; i++) {
     uint32_t bits;
@@ -133,8 +134,8 @@ static ufp4_status_t dequantize_rows(ufp4_linear_t *linear, const ufp4_operand_t
   return status;
 }
 
-// What backward passes take instead of a tensor. FPROP's copy is made for it where no pass wants
-// one.
+// Makes the tensor that backward passes take instead: FPROP's copy, dequantized. Where no pass
+// wants that copy it is made for this.
 static ufp4_status_t keep_forward(ufp4_linear_t *linear, ufp4_role_t role,
                                   const ufp4_matrix_t *tensor, uint64_t step, float **values,
                                   ufp4_matrix_t *kept) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of a schedule share.
+// The files of a schedule share these functions.
 #ifndef UFP4_SCHEDULE_SHARED_H
 #define UFP4_SCHEDULE_SHARED_H
 
@@ -8,7 +8,7 @@
 
 /** A layer as one micro-batch sees it. */
 ufp4_linear_shape_t schedule_shape(const ufp4_schedule_plan_t *plan, int layer, int batch);
-/** What can be said of a plan before it is made; with a message. */
+/** Checks what can be checked of a plan before its list is made; with a message. */
 ufp4_status_t schedule_check(ufp4_device_t *device, const ufp4_schedule_plan_t *plan,
                              const ufp4_schedule_buffers_t *buffers);
 unsigned schedule_source_bytes(const ufp4_schedule_plan_t *plan);

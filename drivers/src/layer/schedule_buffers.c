@@ -119,7 +119,7 @@ static void release_tensor(ufp4_device_t *device, const ufp4_schedule_tensor_t *
 
 void ufp4_schedule_release(ufp4_device_t *device, const ufp4_schedule_plan_t *plan,
                            ufp4_schedule_buffers_t *buffers) {
-  // As in ufp4_linear_free: what a job may still write stays taken.
+  // Memory that a job may still write stays taken, as in ufp4_linear_free.
   if (device == NULL || plan == NULL || buffers == NULL || !jobs_drain(device)) return;
   for (int l = 0; l < plan->layer_count; l++) {
     ufp4_schedule_buffers_t *of = &buffers[l];

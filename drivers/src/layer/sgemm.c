@@ -17,7 +17,8 @@
 typedef float lanes_t
     __attribute__((vector_size(TILE_COLS * sizeof(float)), aligned(4), may_alias));
 
-// Where the rows of a tile of A begin; @p step elements from one k to the next.
+// The addresses at which the rows of a tile of A begin; there are `step` elements from one k to the
+// next.
 typedef struct {
   const float *row[TILE_ROWS];
   int64_t step;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a backend is: a table of a few functions. Everything above it (device.c, buffer.c, job.c) is
+// A backend is a table of a few functions. Everything above it (device.c, buffer.c, job.c) is
 // common to all.
 //
 // A backend owns a flat device memory and executes 128-byte descriptors in the order of submission.

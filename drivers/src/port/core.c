@@ -101,7 +101,7 @@ static uint32_t quant_fields(uint32_t quant) {
 
 enum { CONFIGURATION_REGISTERS = 3 };
 
-// What config_array, config_tile and config_memory read in a core of this configuration.
+// The values that config_array, config_tile and config_memory have in a core of this configuration.
 static void expect(const ufp4_configuration_t *configuration,
                    uint32_t values[CONFIGURATION_REGISTERS]) {
   values[0] = configuration->rows | configuration->cols << 8 | configuration->lanes << 16 |

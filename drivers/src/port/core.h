@@ -16,7 +16,8 @@ ufp4_status_t core_check_port(const ufp4_port_t *port, ufp4_message_t *message);
 ufp4_status_t core_check_latency(const char *name, const ufp4_device_options_t *options,
                                  ufp4_message_t *message);
 
-/** The same if it has banks of a kind that there is not. */
+/** UFP4_ERROR_ARGUMENT, with a message, if the simulated memory of backend @p name has banks of a
+ * kind that there is not. */
 ufp4_status_t core_check_dram(const char *name, const ufp4_device_options_t *options,
                               ufp4_message_t *message);
 
@@ -27,7 +28,7 @@ ufp4_status_t core_check_dram(const char *name, const ufp4_device_options_t *opt
 ufp4_status_t core_open(const ufp4_port_t *port, const ufp4_device_options_t *options,
                         const ufp4_configuration_t *configuration, int fresh,
                         ufp4_message_t *message, ufp4_backend_state_t **state);
-/** What core_open does after the reset, once more: for a core that has lost its registers. */
+/** Does once more what core_open does after the reset, for a core that has lost its registers. */
 ufp4_status_t core_set_up(ufp4_backend_state_t *state);
 /** The port's own data. */
 void *core_port_user(const ufp4_backend_state_t *state);
