@@ -62,7 +62,7 @@ void Ufp4Arbiter::grant() {
   }
 }
 
-// Of an earlier instant; nullptr: there is none.
+// The next request of an earlier instant; nullptr: there is none.
 Ufp4Arbiter::Request *Ufp4Arbiter::next() {
   for (size_t i = 1; i <= waiting_.size(); i++) {
     const size_t port = (last_ + i) % waiting_.size();

@@ -58,7 +58,7 @@ class Bursts : private MemoryTiming<Bursts> {
   uint64_t cycle_ = 0;
   std::deque<BurstPtr> reading_, filling_, answering_;
 
-  // What goes with the pins of the next cycle.
+  // These go with the pins of the next cycle.
   struct {
     BurstPtr read;  // whose beat it is
     size_t offset;

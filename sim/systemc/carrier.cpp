@@ -9,7 +9,7 @@ namespace ufp4 {
 namespace {
 
 constexpr uint8_t kOkay = 0, kSlverr = 2, kDecerr = 3;
-// What a read that fails brings, as in the harness.
+// A read that fails brings this, as in the harness.
 constexpr uint8_t kPoison = 0xDE;
 
 uint8_t response_of(tlm::tlm_response_status status) {

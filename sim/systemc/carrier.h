@@ -30,7 +30,8 @@ struct Burst {
 };
 using BurstPtr = std::shared_ptr<Burst>;
 
-/** Of time alone: a write changes no byte. @p done is notified when it is answered. */
+/** Makes a burst of time alone: a write changes no byte. @p done is notified when it is
+ * answered. */
 BurstPtr make_burst(const timing::BegunBurst &begun, sc_core::sc_event &done);
 
 class Carrier {
@@ -39,7 +40,7 @@ class Carrier {
   /** Takes a burst on its way, from a thread, which goes on in the next delta cycle. A target that
    * does not let time pass has answered then. */
   virtual void launch(const BurstPtr &burst) = 0;
-  /** What comes back on the socket. */
+  /** Takes what comes back on the socket. */
   virtual tlm::tlm_sync_enum answer(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
                                     sc_core::sc_time &delay) = 0;
 };

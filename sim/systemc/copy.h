@@ -16,7 +16,8 @@ namespace ufp4 {
 uint64_t move_debug(MemorySocket &mem, tlm::tlm_command command, uint64_t address, uint8_t *data,
                     uint64_t bytes);
 
-/** What a job reads and writes, packed: the addresses in its descriptor become places in here. */
+/** The memory that a job reads and writes, packed: the addresses in its descriptor become places in
+ * here. */
 class Copy {
  public:
   explicit Copy(const timing::Descriptor &job);

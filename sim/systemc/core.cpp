@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both modules have in common: their sockets, and what of a transaction is an access.
+// Both modules have this in common: their sockets, and how a transaction becomes an access.
 #include <cstring>
 
 #include "lock.h"
@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kRegisterBytes = 4096;
 constexpr unsigned kWord = 4, kAllStrobes = 0xF;
 
-// Of a transaction to the registers; TLM_OK_RESPONSE if it can be done.
+// The response to a transaction to the registers; TLM_OK_RESPONSE if it can be done.
 tlm::tlm_response_status check(const tlm::tlm_generic_payload &payload) {
   const bool enables = payload.get_byte_enable_ptr() != nullptr;
   if (payload.get_address() >= kRegisterBytes) return tlm::TLM_ADDRESS_ERROR_RESPONSE;

@@ -83,8 +83,8 @@ void Ufp4CoreTimed::Inside::forget_ahead() {
   completions.clear();
 }
 
-// Those of the cycles before. One that does not get there is an error, of which the core tells at
-// once. @return whether all have got there
+// Sends the completions of the cycles before this one. One that does not get there is an error, of
+// which the core tells at once. @return whether all have got there
 bool Ufp4CoreTimed::Inside::send(std::deque<Completion> *to_send, uint64_t cycle) {
   bool all = true;
   while (!to_send->empty() && to_send->front().cycle < cycle) {
@@ -118,7 +118,7 @@ void Ufp4CoreTimed::Inside::catch_up() {
 
 // --- A memory outside ---------------------------------------------------------------------------
 
-// What `now` has begun.
+// Sends a burst that `now` has begun on its way.
 void Ufp4CoreTimed::Inside::launch(const ufp4::timing::BegunBurst &begun) {
   const ufp4::BurstPtr burst = ufp4::make_burst(begun, kick);
   flights.push_back({begun.serial, burst});
@@ -147,7 +147,7 @@ void Ufp4CoreTimed::Inside::catch_up_to(uint64_t cycle) {
 
 // --- The register port --------------------------------------------------------------------------
 
-// What the model makes of it. @return false if it is in reset, or fails.
+// Does the access on the model. @return false if it is in reset, or fails.
 bool Ufp4CoreTimed::Inside::try_access(bool write, uint32_t offset, uint32_t *value) {
   const ufp4::Lock lock(busy);
   if (in_reset) return false;
@@ -163,7 +163,7 @@ bool Ufp4CoreTimed::Inside::try_access(bool write, uint32_t offset, uint32_t *va
     forget_ahead();
   }
   trim(&now_at);
-  // What had been run ahead will not be.
+  // The cycles that had been run ahead will not come.
   if (now->core().resetting()) {
     fetched.clear();
     executed.clear();
@@ -208,8 +208,8 @@ bool Ufp4CoreTimed::Inside::end_access() {
   return resets == resets_then;
 }
 
-// As it is now. What comes before `ahead` asks its host for nothing new; elsewhere a copy, which
-// would have to ask its host for more than is known, stays before that.
+// Reads the register as it is now. Cycles before `ahead` ask the host for nothing new. Elsewhere a
+// copy is read, and stays before a cycle that would have to ask the host for more than is known.
 bool Ufp4CoreTimed::Inside::peek(uint32_t offset, uint32_t *value) {
   if (!in_reset && !failed && ahead && ahead->cycles() > cycle_now() && busy.trylock() == 0) {
     catch_up_to(cycle_now());
@@ -234,7 +234,7 @@ uint64_t Ufp4CoreTimed::Inside::enter_reset() {
   const ufp4::Lock lock(busy);
   in_reset = true;
   resets++;
-  // What has banks knows what was asked of it until now.
+  // The memory with banks knows what was asked of it until now.
   if (ahead && ahead->cycles() <= cycle_now()) now = std::move(ahead);
   if (ahead || !now->core().working()) catch_up_to(cycle_now());
   forget_ahead();
@@ -243,7 +243,7 @@ uint64_t Ufp4CoreTimed::Inside::enter_reset() {
   executed.clear();
   passed.clear();
   flights.clear();
-  // As that of the RTL, which sees the reset at the next edge.
+  // The interrupt falls as the RTL's does, which sees the reset at the next edge.
   if (level) {
     level = false;
     moved.notify(time_of(cycle_now() + 1) - sc_core::sc_time_stamp());

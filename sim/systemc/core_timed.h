@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is inside the timed module: two copies of the timed model. `now` is where the host last was,
-// and `ahead` has run on from there to the next thing that others see of it: a completion, the
+// The timed module has two copies of the timed model inside. `now` is where the host last was, and
+// `ahead` has run on from there to the next thing that others see of it: a completion, the
 // interrupt, or with a memory outside a burst. When that time comes `ahead` takes the place of
 // `now`. If the host accesses a register before, or a burst is answered, `now` is run up to that
 // moment; what it asks of its host is then known from `ahead`, which stays where it is unless the
@@ -39,7 +39,8 @@ struct Cursor {
   size_t fetched = 0, executed = 0;
 };
 
-/** What copies have asked of their host, in order, from where `now` is. */
+/** A descriptor that a copy has fetched from its host. These are kept in order, from where `now`
+ * is. */
 struct Fetched {
   uint8_t bytes[UFP4_DESCRIPTOR_BYTES];
   bool lost;

@@ -151,7 +151,7 @@ uint64_t Ufp4CoreTimed::steps() const {
   return inside_ ? inside_->steps : 0;
 }
 
-// What strobes leave out is as it was, in registers that are written as a whole.
+// Registers are written as a whole, so the bytes that strobes leave out are written as they were.
 bool Ufp4CoreTimed::access(bool write, uint32_t offset, uint32_t *value, unsigned strobes) {
   if (!inside_) return false;
   if (!write || strobes == kAllStrobes) return inside_->access(write, offset, value);

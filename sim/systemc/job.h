@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job of the timed model does to its data: the golden model does it, in memory that the
-// target gives by DMI, or else in a copy of it that comes and goes by transport_dbg.
+// Does a job of the timed model on its data, by the golden model: in memory that the target gives
+// by DMI, or else in a copy of it that comes and goes by transport_dbg.
 #ifndef UFP4_SYSTEMC_JOB_H
 #define UFP4_SYSTEMC_JOB_H
 

@@ -29,7 +29,7 @@ std::string resolution() {
   return sc_core::sc_get_time_resolution().to_string();
 }
 
-// What doubles make of a whole number on the way is far from this.
+// Doubles change a whole number on the way by far less than this.
 constexpr double kRounding = 1e-12;
 
 std::string refuse(double seconds) {

@@ -10,11 +10,12 @@
 
 namespace ufp4 {
 
-/** Of the kernel, in femtoseconds; 0: it is finer. */
+/** The kernel's time resolution, in femtoseconds; 0: it is finer. */
 uint64_t resolution_fs();
-/** What is wrong with the period of a clock; empty: nothing. */
+/** Says what is wrong with the period of a clock; empty: nothing. */
 std::string refuse_period(const Ufp4Time &period);
-/** What is wrong with the resolution, for what counts femtoseconds; empty: nothing. */
+/** Says what is wrong with the resolution for memory @p dram, which counts femtoseconds; empty:
+ * nothing. */
 std::string refuse_resolution(const std::string &dram);
 
 }  // namespace ufp4

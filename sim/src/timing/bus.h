@@ -37,11 +37,11 @@ class Bus {
   }
   /** One clock cycle of all. @return false if message() of one says why there is none. */
   bool step();
-  /** As step(), and then more cycles if they have been seen before, at most @p most in all. */
+  /** Does step(), and then more cycles if they have been seen before, at most @p most in all. */
   bool leap(uint64_t most);
 
  private:
-  /** What a core has begun in this cycle, of which so many were served. */
+  /** The bursts that a core has begun in this cycle, and how many of them were served. */
   struct Begun {
     std::vector<BegunBurst> bursts;
     size_t served = 0;

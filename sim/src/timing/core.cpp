@@ -8,7 +8,7 @@ constexpr uint32_t kFlagIrq = 1, kFlagOverlap = 2;
 constexpr uint32_t kWindow = 16;  // jobs under way
 // After these a memory has its whole credit (memory_timing.h).
 constexpr uint64_t kIdleCycles = 256;
-// What goes round between jobs (drain.h) comes round in these.
+// State that goes round between jobs (drain.h) comes round in so many cycles.
 constexpr uint64_t kRound = 64;
 
 }  // namespace
@@ -77,7 +77,7 @@ void Core::ask(Now &now) const {
   now.dat_valid[kWriteQuant] = moving_.quant.write_dat_valid();
 }
 
-// What the masters take in this cycle.
+// The requests that the masters take in this cycle.
 Request Core::read_request() const {
   switch (moving_.read.taken()) {
     case kReadCommand:
@@ -161,7 +161,7 @@ bool Core::retire() {
     fail("the host could not do job " + std::to_string(job.completion.job));
     return false;
   }
-  // What its burst has been refused is not there.
+  // A completion whose burst has been refused does not get to memory.
   const bool refused = retire_.unwritten() || moving_.write.error(kWriteCommand);
   const int got = refused ? UFP4_TIMED_BUS_ERROR
                           : host_.memory_write(host_.user, retire_.address(registers_.rings()),
@@ -347,7 +347,7 @@ bool Core::follow(const Core &host, const Orders &before) {
   }
   // One that has jobs to fetch yet has not seen how many there are.
   if (is.tail != was.tail && front_.next() == was.tail) return false;
-  // What stops a core comes without a completion: who did not see it may have to see it now.
+  // A stop comes without a completion: a host that did not see it may have to see it now.
   if (registers_.irq_mask() != host.registers_.irq_mask() && (registers_.raised() & kIrqStopped)) {
     return false;
   }

@@ -23,7 +23,7 @@
 
 namespace ufp4::timing {
 
-/** What moves while a job runs and the command unit waits. */
+/** The units that move while a job runs and the command unit waits. */
 struct Moving {
   Gemm gemm;
   Quant quant;
@@ -41,7 +41,7 @@ struct Moving {
   }
 };
 
-/** What a host has written that jobs depend on. */
+/** The settings of a host that jobs depend on. */
 struct Orders {
   Rings rings;
   uint32_t watchdog;
@@ -69,7 +69,7 @@ class Core {
   EmptyMemory &memory() {
     return moving_.memory;
   }
-  /** What a read of the register would bring now. */
+  /** The value that a read of the register would bring now. */
   uint32_t peek(uint32_t offset) const {
     return registers_.read(offset, view(), slots_);
   }
@@ -110,14 +110,15 @@ class Core {
   uint64_t cycle() const {
     return cycle_;
   }
-  /** Of them, those that were stepped. */
+  /** The cycles of these that were stepped. */
   uint64_t stepped() const {
     return stepped_;
   }
   /** Whether the next cycles depend on nothing but what visit() has, and come as the same ones have
    * come before; tells @p skip what else has happened since it was asked last. */
   bool may_skip(Skip &skip);
-  /** Of a core that works: a chunk or strip has ended, and its state is worth being looked at. */
+  /** Whether a core that works has ended a chunk or strip: its state is then worth being looked
+   * at. */
   bool marks() const {
     return moving_.gemm.active() ? gemm_now_.end_chunk : moving_.quant.strip_ended();
   }
@@ -157,8 +158,8 @@ class Core {
   void fail(const std::string &message) {
     message_ = message;
   }
-  /** As step(), and if it can then more cycles: of an idle core, or with @p skips those that it has
-   * seen before; no further than @p end. */
+  /** Does step(), and then more cycles if it can: those of an idle core, or with @p skips those
+   * that it has seen before; no further than @p end. */
   bool leap(uint64_t end, bool skips);
 
  private:
@@ -167,7 +168,7 @@ class Core {
   enum Engine { kGemm, kQuant };
   enum class News { kNone, kOther, kStart };  // kStart: of a job
 
-  /** What a cycle's registers say, before anything moves. */
+  /** The signals of a cycle as the registers give them, before anything moves. */
   struct Now {
     bool read_valid[ReadMaster::kClients], write_valid[WriteMaster::kClients];
     bool dat_valid[WriteMaster::kClients];

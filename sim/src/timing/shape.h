@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration and the form of its arithmetic make of the core: the parameters of the RTL
-// and those that its modules derive. Mirrors the localparams of ufp4_gemm, ufp4_quant,
+// The shape that a configuration and the form of its arithmetic give the core: the parameters of
+// the RTL and those that its modules derive. It mirrors the localparams of ufp4_gemm, ufp4_quant,
 // ufp4_sequencer; ufp4_pe_pkg.
 #ifndef UFP4_TIMING_SHAPE_H
 #define UFP4_TIMING_SHAPE_H
@@ -15,7 +15,7 @@ namespace ufp4::timing {
 
 struct Shape {
   ufp4_configuration_t configuration{};
-  // As in ufp4_configuration_t.
+  // These are as in ufp4_configuration_t.
   uint32_t rows = 0, cols = 0, chunk = 0, bus_bytes = 0, contract = 0, formats = 0, lanes = 0,
            quant = 0;
   uint32_t target = 0;
@@ -47,8 +47,8 @@ struct Shape {
   }
 };
 
-/** Of a name or parameters (base/configuration.h). @return false if *message says why there is no
- * such configuration. */
+/** Finds the shape of a name or of parameters (base/configuration.h). @return false if *message
+ * says why there is no such configuration. */
 bool find_shape(const char *name, Shape *shape, std::string *message);
 
 }  // namespace ufp4::timing

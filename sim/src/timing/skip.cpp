@@ -7,8 +7,8 @@
 
 namespace ufp4::timing {
 
-/** What comes next: which state, so many cycles later, with so much more; if of the loaders'
- * requests in these cycles pages cut those alone. */
+/** A link to the state that comes next, so many cycles later, with so much more. It holds if of the
+ * loaders' requests in these cycles pages cut those alone. */
 struct Skip::Link {
   Entry *to;
   uint64_t cycles;

@@ -29,7 +29,7 @@ struct SkipState {
     uint32_t outer;
   };
   std::vector<uint64_t> key, even;
-  /** Where a core's loader's rest begins in `even`, its count of requests first. */
+  /** The place in `even` where the rest of a core's loader begins, its count of requests first. */
   struct Loader {
     uint32_t index;
     bool is_cut;  // pages may cut its bursts
@@ -48,7 +48,7 @@ class SkipReader {
     state_.loaders.clear();
   }
 
-  /** What follows is of a core in its cycle @p now. */
+  /** The state that follows is that of a core in its cycle @p now. */
   void of(uint64_t now) {
     now_ = now;
   }

@@ -10,10 +10,10 @@
 
 namespace ufp4::timing {
 
-/** As Core, it can be copied. */
+/** A core with the calls of ufp4_timed.h. It can be copied, as Core can. */
 class Timed {
  public:
-  /** @p sink: of a time line, which a copy does not go on with; or NULL. */
+  /** @p sink takes a time line, with which a copy does not go on; or NULL. */
   Timed(const Shape &shape, const MemoryRules &rules, const ufp4_timed_host_t &host,
         bool every_cycle, const ufp4_timeline_sink_t *sink = nullptr);
 
@@ -53,7 +53,7 @@ class Timed {
   EmptyMemory &memory() {
     return core_.memory();
   }
-  /** As of Core. */
+  /** These are Core's. */
   void miss_completion() {
     core_.miss_completion();
   }

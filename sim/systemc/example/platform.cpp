@@ -163,7 +163,7 @@ class Processor : public sc_core::sc_module {
   sc_core::sc_in<bool> irq;
   bool passed = false;
 
-  /** What has come of it. */
+  /** Prints what has come of it. */
   void print() const {
     std::printf("core %u: FPROP took %llu cycles, at %s every bit is %s\n", number_,
                 static_cast<unsigned long long>(cycles_), ended_.to_string().c_str(),

@@ -53,29 +53,30 @@ class UFP4_SYSTEMC_API Ufp4Time : public sc_core::sc_time {
 struct Ufp4CoreOptions {
   /** A named configuration (docs/ip/registers.md). */
   std::string configuration = "default";
-  /** Of the clock, not zero. Its edges are at the multiples of the period, but for the moment 0. */
+  /** The period of the clock, not zero. The edges are at the multiples of the period, but for the
+   * moment 0. */
   Ufp4Time period{1, sc_core::SC_NS};
-  /** What the bus moves in a cycle, in bytes each way; 0: as much as it is wide. */
+  /** The bytes that the bus moves in a cycle, each way; 0: as many as it is wide. */
   unsigned bandwidth_bytes = 0;
-  /** Of Ufp4CoreTimed alone: the memory's latency in cycles. Ufp4CoreRtl asks the target of `mem`.
+  /** Only for Ufp4CoreTimed: the memory's latency in cycles. Ufp4CoreRtl asks the target of `mem`.
    */
   unsigned latency_cycles = 100;
-  /** Of Ufp4CoreTimed alone: what has banks behind that latency: "lpddr5", "hbm3", or "", none. It
-   * has its own clock, whatever the period. No cycle is skipped with it. */
+  /** Only for Ufp4CoreTimed: a memory with banks behind that latency, "lpddr5" or "hbm3"; "": none.
+   * It has its own clock, whatever the period. No cycle is skipped with it. */
   std::string dram;
-  /** Of Ufp4CoreTimed alone: bursts take the time that the target of `mem` says, as those of
+  /** Only for Ufp4CoreTimed: bursts take the time that the target of `mem` says, as those of
    * Ufp4CoreRtl do, in place of latency_cycles and dram. An answer that takes no longer than a
    * cycle is seen after two, and one that comes while a register is accessed at the end of that. */
   bool outside = false;
-  /** Bursts go by nb_transport, in its four phases, in place of b_transport. Of Ufp4CoreTimed only
-   * with `outside`. */
+  /** Bursts go by nb_transport, in its four phases, in place of b_transport. For Ufp4CoreTimed this
+   * goes only with `outside`. */
   bool non_blocking = false;
-  /** Of Ufp4CoreRtl alone: an idle core has no clock until its registers are accessed. The counters
+  /** Only for Ufp4CoreRtl: an idle core has no clock until its registers are accessed. The counters
    * `cycles` and `idle` stand still meanwhile. */
   bool sleep = true;
 };
 
-/** What both modules have in common. */
+/** Both modules have this in common. */
 class UFP4_SYSTEMC_API Ufp4Core : public sc_core::sc_module {
  public:
   /**
@@ -167,9 +168,9 @@ class UFP4_SYSTEMC_API Ufp4CoreTimed final : public Ufp4Core {
   Ufp4CoreTimed(const sc_core::sc_module_name &name, const Ufp4CoreOptions &options);
   ~Ufp4CoreTimed() override;
   uint64_t cycles() const override;
-  /** What the simulation of it has cost so far: cycles that were worked through, those not again
-   * that were skipped because they were as earlier ones, those twice that were run ahead and then
-   * had to be caught up with because the host looked. */
+  /** The cost of the simulation so far: cycles that were worked through. Those that were skipped,
+   * because they were as earlier ones, do not count. Those that were run ahead, and then had to be
+   * caught up with because the host looked, count twice. */
   uint64_t steps() const;
 
  private:

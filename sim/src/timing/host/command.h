@@ -77,7 +77,7 @@ class Front {
   Descriptor &fetched() {
     return job_;
   }
-  /** What is fetched is not there. */
+  /** Tells that there is no memory where the descriptor is fetched. */
   void miss() {
     missed_ = true;
   }
@@ -103,7 +103,7 @@ class Front {
   Descriptor job_{};
 };
 
-/** What other jobs' state a job waits for. */
+/** The state of the other jobs, for which a job waits. */
 struct Others {
   uint32_t head, done;  // tag of the oldest job whose completion is not written; by tag
   bool other_started;   // the other engine's job
@@ -197,7 +197,7 @@ class Retire {
     uint32_t tag = 0, job = 0;
     uint16_t status = 0;
   };
-  /** Of the job at the head. */
+  /** The job at the head. */
   struct Job {
     Descriptor descriptor;
     ufp4_completion_t completion;

@@ -12,7 +12,7 @@ namespace ufp4::timing {
 
 class Guard {
  public:
-  /** What a cycle's registers say. */
+  /** The signals of a cycle as the registers give them. */
   struct Input {
     uint32_t watchdog = 0;
     bool work = false, overflow = false;
@@ -22,7 +22,8 @@ class Guard {
   bool resetting() const {
     return resetting_;
   }
-  /** What has stopped the core, as the register fatal has it; 0: nothing. */
+  /** The reason for which the core has been stopped, as the register fatal has it; 0: it has
+   * not. */
   uint32_t fatal() const {
     return fatal_;
   }

@@ -9,13 +9,13 @@
 
 namespace ufp4::timing {
 
-/** What the host drives on the port. */
+/** The signals that the host drives on the port. */
 struct HostPort {
   bool awvalid = false, wvalid = false, bready = true, arvalid = false, rready = true;
   uint32_t awaddr = 0, wdata = 0, araddr = 0;
 };
 
-/** What the registers show of the core. */
+/** The core's state that the registers show. */
 struct CoreView {
   uint32_t head = 0;
   bool active = false, resetting = false;
@@ -65,7 +65,7 @@ class Registers {
     return !aw_full_ && !w_full_ && !bvalid_ && !rvalid_ && !back_;
   }
   void reset();
-  /** What is at an offset. */
+  /** The value of the register at an offset. */
   uint32_t read(uint32_t offset, const CoreView &core, const Slots &slots) const;
   /** A cycle in which nothing moves on the port nor in the command unit. */
   void count(Events events) {
@@ -92,13 +92,13 @@ class Registers {
   void follow(const Registers &host);
   /** A read's part of the cycle; before anything else takes its step. */
   void step_read(const HostPort &port, const CoreView &core, const Slots &slots);
-  /** What happens beside it: bits of irq_status. */
+  /** Sets bits of irq_status for what happens beside the steps. */
   void raise(uint32_t irqs) {
     irq_status_ |= irqs;
     raised_ |= irqs;
   }
-  /** The rest. @p irqs: bit 0 done, bit 1 error, bit 2 stopped. @return whether a soft reset is
-   * asked for. */
+  /** Does the rest of the cycle. @p irqs: bit 0 done, bit 1 error, bit 2 stopped. @return whether a
+   * soft reset is asked for. */
   bool step(const HostPort &port, const CoreView &core, Events events, uint32_t irqs);
 
   template <typename Visitor>

@@ -39,7 +39,7 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
     writing_.clear();
   }
 
-  /** Of a memory outside: what has begun and was not taken from here yet. */
+  /** Whether a memory outside has bursts that have begun and were not taken from here yet. */
   bool has_begun() const {
     return !begun_.empty();
   }
@@ -54,7 +54,7 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
       }
     }
   }
-  /** Of a memory outside that has answered all that was taken from here. */
+  /** A memory outside must have answered all that was taken from here. */
   template <typename Visitor>
   void visit(Visitor &v) {
     MemoryTiming::visit(v);

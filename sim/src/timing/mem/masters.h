@@ -48,7 +48,7 @@ struct Skid {
   }
 };
 
-/** Where it begins matters to a memory with banks alone, with which no cycle is skipped. */
+/** The address matters to a memory with banks alone, with which no cycle is skipped. */
 struct Burst {
   uint8_t id;
   uint32_t beats;
@@ -70,7 +70,7 @@ class BurstCutter {
   uint8_t id() const {
     return id_;
   }
-  /** What goes out now, while busy(). */
+  /** The burst that goes out now, while busy(). */
   Burst burst() const {
     return {id_, piece(), address_};
   }
@@ -105,7 +105,7 @@ class BurstCutter {
   uint32_t beats_ = 0;
 };
 
-/** What the guard lets the masters do (guard.h): begin no burst; besides, listen to no client; give
+/** The guard's orders to the masters (guard.h): begin no burst; besides, listen to no client; give
  * up what is missing. */
 struct Curb {
   bool halt = false, flush = false, forget = false;
@@ -115,7 +115,7 @@ struct Curb {
   }
 };
 
-/** What an engine remembers of its job. */
+/** The bus errors that an engine remembers of its job. */
 class BusErrors {
  public:
   bool any() const {

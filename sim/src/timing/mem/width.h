@@ -113,7 +113,7 @@ class WidthParts {
   uint32_t parts_, part_ = 0;
 };
 
-/** Of a client that takes each beat at once. */
+/** The width converter of a read client that takes each beat at once. */
 class WidthRead {
  public:
   WidthRead(uint32_t client_bytes, uint32_t bus_bytes)

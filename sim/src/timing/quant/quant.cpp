@@ -87,7 +87,8 @@ void Quant::next_state(const Input &in) {
   }
 }
 
-// Of the transpose's banks, and of those of the groups of units: with E8M0 one lane's alone.
+// Counts the accesses of the transpose's banks, and of those of the groups of units: with E8M0 one
+// lane's alone.
 void Quant::count_wide(bool row, bool column, const bool *take) {
   const bool others = lanes() && !job_.pair;
   stored_[0] += row;

@@ -14,7 +14,8 @@ namespace ufp4::timing {
 
 class Quant {
  public:
-  /** What comes from outside in a cycle: of the masters, what is for its clients. */
+  /** The signals that come from outside in a cycle: of the masters' those that are for its
+   * clients. */
   struct Input {
     bool start = false;  // offered
     bool load_ready = false, beat = false;
@@ -30,7 +31,7 @@ class Quant {
   bool done() const {
     return state_ == State::kDone;
   }
-  /** Of the job that is done. */
+  /** The status of the job that is done. */
   uint16_t status() const {
     return errors_.status();
   }
@@ -61,7 +62,7 @@ class Quant {
   bool write_dat_valid() const {
     return lanes() ? write_wide_.dat_valid() : write_.dat_valid();
   }
-  /** What this cycle is. */
+  /** Gives the signs of this cycle for a time line. */
   void look(CoreSigns &signs) const;
   void add(Accesses *all) const;
   void reset();
@@ -76,7 +77,8 @@ class Quant {
       v.count(*count);
     if (state_ == State::kIdle) return;
     load_.visit(v);
-    // Of the one that works: the other one stands still, as far behind as there have been strips.
+    // Only the one that works is asked: the other one stands still, as far behind as there have
+    // been strips.
     v.exact(wide() ? strip_.behind(load_.strips()) : pairs_.behind(load_.strips()));
     strip_.visit(v);
     transpose_.visit(v);

@@ -114,7 +114,7 @@ void QuantSerial::take(const QuantJob &job, const PairMark &in) {
   const bool end = w_half_ == job.pair;
   w_half_ = job.pair && !w_half_;
   if (!end) return;
-  // Of the halves the first one's mark comes first; of a block that has none, its own.
+  // The first half's mark comes first; a block without halves has its own in both places.
   block_[w_place_] = {in.copy, in.mark.last, {first_blank_, in.mark.blank}};
   full_[w_place_] = true;
   w_place_ = !w_place_;

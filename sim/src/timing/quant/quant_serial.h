@@ -11,7 +11,7 @@
 
 namespace ufp4::timing {
 
-/** What goes with a pair of numbers. */
+/** The mark that goes with a pair of numbers. */
 struct PairMark {
   QuantMark mark;
   bool copy = false;  // 0 row, 1 column

@@ -11,7 +11,7 @@
 
 namespace ufp4::timing {
 
-/** What goes with a row, a column or a block. */
+/** The mark that goes with a row, a column or a block. */
 struct QuantMark {
   bool last = false, blank = false;
 };
@@ -64,7 +64,7 @@ class QuantStrip {
  private:
   /** Whether the tensor has numbers in the beat at hand. */
   bool here(const QuantJob &job) const;
-  /** What this cycle reads. */
+  /** The read of this cycle. */
   struct Read {
     bool issue, beat_last, rows_end, chunk_done, chunk_out, tile_last;
     QuantMark mark;

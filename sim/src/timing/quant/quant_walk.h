@@ -12,7 +12,7 @@
 
 namespace ufp4::timing {
 
-/** What a job says, as ufp4_quant works it out at its start. */
+/** A job's parameters, as ufp4_quant works them out at its start. */
 struct QuantJob {
   bool amax = false, f32 = false, pair = false;  // pair: E8M0, tiles of 32x32
   uint32_t enable = 0;                           // bit 0 row copy, bit 1 column copy

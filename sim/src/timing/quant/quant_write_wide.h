@@ -37,7 +37,7 @@ class QuantWriteWide {
    */
   bool step(const bool *take, const QuantMark *in, bool req_ready, bool dat_ready);
 
-  /** Of units, whose 16 blocks are read at once. */
+  /** Units that have been loaded, the 16 blocks of each at once. */
   uint64_t loaded() const {
     return loaded_;
   }
@@ -60,7 +60,7 @@ class QuantWriteWide {
 
  private:
   static constexpr uint32_t kSlots = 4, kPageUnits = kPage / UFP4_PANEL_CODE_BYTES;
-  /** Of a request, for its beats. */
+  /** A request's note, for its beats. */
   struct Note {
     bool copy, empty, release, scales;
     uint32_t beats;
