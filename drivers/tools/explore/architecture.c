@@ -116,7 +116,7 @@ static void add_mlp(const architecture_t *a, const char *prefix, int64_t inner, 
   }
 }
 
-// What is in the model since @p from is in blocks of this kind alone.
+// Adds a kind of blocks to the model. Its layers from @p from on are in blocks of this kind alone.
 static void belong(explore_model_t *model, int from, const char *name, int64_t blocks) {
   for (int i = from; i < model->layer_count; i++) model->layers[i].kinds = 1u << model->kind_count;
   model->kinds[model->kind_count++] = (explore_blocks_t){name, blocks};

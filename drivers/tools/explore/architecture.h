@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transformers configuration says of a model.
+// The architecture of a model, as a transformers configuration gives it.
 #ifndef UFP4_CLI_EXPLORE_ARCHITECTURE_H
 #define UFP4_CLI_EXPLORE_ARCHITECTURE_H
 
 #include "explore.h"
 
-/** Of one block, unless it says otherwise. What a model does not have is 0. */
+/** The numbers are of one block, unless a comment says otherwise. A part that a model does not have
+ * is 0. */
 typedef struct {
   const char *name, *what;
   int64_t blocks, width, inner;  ///< inner: of the MLP; of experts, of each

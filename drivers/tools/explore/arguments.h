@@ -14,7 +14,7 @@ typedef struct {
 } explore_arguments_t;
 
 void explore_options(cli_options_t *options, explore_arguments_t *a);
-/** What each option alone, and which go together. @return CLI_GO_ON or the exit status. */
+/** Checks each option by itself, and which go together. @return CLI_GO_ON or the exit status. */
 int explore_check_options(const explore_arguments_t *a, const cli_options_t *options);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct {
 enum { CORES = 4 };
 static const core_t cores[CORES] = ASAP7_CORES;
 
-// Of the contracts fp32 and nv there are rows with QUANT alone: their longest path is in the array.
+// The contracts fp32 and nv have rows with QUANT alone, since their longest path is in the array.
 static const core_t *core_of(const ufp4_configuration_t *core) {
   static const char *const contracts[UFP4_CONTRACT_COUNT] = {"core", "core_fp32", "core_nv"};
   const int alone = core->contract == UFP4_CONTRACT_EXACT && core->quant == 0;

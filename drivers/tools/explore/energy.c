@@ -208,7 +208,7 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
   if (pe == NULL || isnan(step->cycles)) return out;
   const double fj = 1e-15, *fprop = pe->fprop, *wgrad = pe->wgrad;
   const int elem = (int)step->of->recipe.elem;
-  // Of all chips of a replica. A forward pass that is run again is a third of all.
+  // These are the slots of all chips of a replica. A forward pass that is run again adds a third.
   const double chips = step->of->chips.tensor, again = layout->recompute ? 4.0 / 3 : 1;
   const double lanes = (double)step->of->cores * core->lanes * core->rows * core->cols;
   const double slots = chips * again * lanes * step->cycles;
@@ -229,7 +229,7 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
   out.all = out.macs + out.idle + out.clock + (ppa->byte_pj > 0 ? out.bus : 0) +
             (isfinite(out.memory) ? out.memory : 0);
   if (layout->text == NULL) return out;
-  // What is left of the step on all chips their lanes idle, and their clocks go on.
+  // In the rest of the step the lanes of all chips idle, and their clocks go on.
   const explore_times_t ms = explore_times(plan, step);
   const double replicas = step->of->chips.data, all = replicas * chips * step->of->chips.pipeline;
   const double time = all * lanes * ms.step * step->of->clock_mhz * 1e3;

@@ -29,7 +29,7 @@ static int read_number(const char *option, const char *word, unsigned least, uns
   return CLI_GO_ON;
 }
 
-// What the RTL would refuse is a case that does not go, and says so in its words.
+// A configuration that the RTL would refuse makes a case that does not go, for the RTL's reason.
 static int read_configuration(const char *word, explore_case_t *one) {
   ufp4_message_t why = {0};
   const ufp4_status_t status = cli_configuration(word, &one->core, &why);
@@ -280,7 +280,8 @@ static int copy_rows(const explore_case_t *from, const explore_case_t *to, explo
   return end;
 }
 
-// What has ended is read, but what did not go is tried again, and what is to be drawn is run.
+// A case that has ended is read back. One that did not go is tried again, and one that is to be
+// drawn is run.
 static int run_case(const explore_plan_t *plan, int index, explore_rows_t *rows) {
   const int before = rows->count;
   int found = 0, end = CLI_GO_ON;
@@ -296,7 +297,7 @@ static int run_case(const explore_plan_t *plan, int index, explore_rows_t *rows)
   return explore_kept_write(plan, index, &rows->rows[before], rows->count - before);
 }
 
-// Those of this rank. Where none goes, nothing is printed.
+// Runs the cases of this rank. Where none goes, nothing is printed.
 static int run_cases(const explore_plan_t *plan, int prints, explore_rows_t *rows) {
   progress_t progress = progress_start(1);
   int end = CLI_GO_ON, able = 0, shown = 0;

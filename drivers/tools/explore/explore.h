@@ -25,8 +25,8 @@ typedef enum {
 /** In the place of a width: the tokens of a sequence, which are those of the step. */
 enum { EXPLORE_SEQUENCE = 0 };
 
-/** What of a layer each of the chips has that share it: all of it; some columns of Y, and so rows
- * of W; some columns of X, and so a part of each sum; some of its matrices. */
+/** The part of a layer that each of the chips has which share it: all of it; some columns of Y, and
+ * so rows of W; some columns of X, and so a part of each sum; some of its matrices. */
 typedef enum { EXPLORE_WHOLE, EXPLORE_COLUMNS, EXPLORE_ROWS, EXPLORE_HEADS } explore_share_t;
 
 /** Layers of one shape in one block of a model. */
@@ -70,7 +70,7 @@ static inline int explore_is_of(const explore_layer_t *layer, int kind) {
   return layer->kinds >> kind & 1;
 }
 
-/** Of which kind the block of that number is, from 0 on. */
+/** The kind of the block with that number, from 0 on. */
 static inline int explore_kind_at(const explore_model_t *model, int64_t block) {
   if (model->every != 0) return (block + 1) % model->every == 0;
   return model->kind_count > 1 && block >= model->kinds[0].blocks;
@@ -85,14 +85,14 @@ int explore_model(const char *shapes, const char *hf, int attention, int64_t blo
 int explore_architecture(const char *name, explore_model_t *model);
 void explore_architecture_details(FILE *out);
 int explore_hf(const char *path, int64_t blocks, explore_model_t *model);
-/** What --help says of models. */
+/** Prints what --help says of models. */
 void explore_model_details(FILE *out);
 
 // --- Lists --------------------------------------------------------------------------------------
 
 enum { EXPLORE_MAX_WORDS = 1024 };
 
-/** What an option lists. */
+/** The words that an option lists. */
 typedef struct {
   char *words[EXPLORE_MAX_WORDS];
   int count;
@@ -160,7 +160,7 @@ extern const char *const explore_list_names[EXPLORE_LISTS];
 
 enum { EXPLORE_UNITS = 7 };
 
-/** What ./ufp4 ppa knows of a unit; NaN where it has no row. Energies in fJ. */
+/** The figures of a unit, as ./ufp4 ppa has them; NaN where it has no row. Energies are in fJ. */
 typedef struct {
   const char *name;
   double um2;
@@ -178,7 +178,7 @@ typedef struct {
   explore_unit_t units[EXPLORE_UNITS];
 } explore_ppa_t;
 
-/** What holds for all cases. */
+/** The settings that hold for all cases. */
 typedef struct {
   const char *folder;
   const char *lists[EXPLORE_LISTS];  ///< as they were given
@@ -201,11 +201,11 @@ typedef struct {
 
 /** Gives a case its clock: that of --clock-mhz, or of its core. @return likewise. */
 int explore_clock(const explore_plan_t *plan, explore_case_t *one);
-/** What a cycle is to a memory with banks; 0: the case has none. */
+/** The length of a cycle for a memory with banks, in femtoseconds; 0: the case has none. */
 uint64_t explore_cycle_fs(const explore_case_t *of);
-/** Of the step, or of these cycles. */
+/** The seconds that these cycles take. */
 double explore_seconds(const explore_case_t *of, double cycles);
-/** Of which cores the clocks are, a line of each, unless one was asked for. */
+/** Prints of which cores the clocks are, a line of each, unless a clock was asked for. */
 void explore_print_clocks(const explore_plan_t *plan);
 /** @param chips, link  options, or NULL. @return CLI_GO_ON or the exit status. */
 int explore_link(const char *chips, const char *link, explore_plan_t *plan);
@@ -289,7 +289,7 @@ void explore_print_csv_head(FILE *out, const explore_plan_t *plan);
 void explore_print_csv(FILE *out, const explore_plan_t *plan, const explore_row_t *row);
 void explore_print_head(const explore_plan_t *plan);
 void explore_print_line(const explore_plan_t *plan, const explore_row_t *row);
-/** What the steps need, and what they take on many chips, a line of each. */
+/** Prints what the steps need, and what they take on many chips, a line of each. */
 void explore_print_steps(const explore_plan_t *plan, const explore_rows_t *rows);
 json_t *explore_json_row(const explore_plan_t *plan, const explore_row_t *row);
 
@@ -306,7 +306,8 @@ int explore_kept_write(const explore_plan_t *plan, int index, const explore_row_
 int explore_kept_read(const explore_plan_t *plan, int index, explore_rows_t *rows, int *found);
 int explore_kept_remove(const explore_plan_t *plan);
 
-/** What explore.csv does not say of its cases, as DIR/explore.json has it; NULL without memory. */
+/** Returns what explore.csv does not say of its cases, as DIR/explore.json has it; NULL without
+ * memory. */
 json_t *explore_document(const explore_plan_t *plan, const explore_rows_t *rows);
 
 #endif

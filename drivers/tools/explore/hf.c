@@ -6,7 +6,7 @@
 
 #include "architecture.h"
 
-/** What a family's configuration says, and how. */
+/** The keys that a family's configuration has, and how they are read. */
 enum {
   PLAIN = 1 << 0,        ///< its MLP has no gate
   KV = 1 << 1,           ///< num_key_value_heads
@@ -391,7 +391,7 @@ int explore_hf(const char *path, int64_t blocks, explore_model_t *model) {
     return cli_fail(&cli_explore, CLI_USAGE, "%s: %s", path,
                     json == NULL ? error.text : "no configuration of a model");
   }
-  // That of the language model in one of several modes.
+  // A model of several modes has its language model's configuration below text_config.
   json_t *text = json_object_get(json, "text_config");
   reading_t reading = {.path = path, .json = json_is_object(text) ? text : json};
   const int end = read_family(&reading, blocks, &a);

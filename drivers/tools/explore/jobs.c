@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job of a case is, before it is measured.
+// The jobs of a case, before they are measured.
 #include "jobs.h"
 
 #include <math.h>

@@ -10,12 +10,13 @@
 int64_t explore_layer_count(const explore_case_t *of, const explore_layer_t *layer);
 /** The tokens of a step that each of these sees, rounded up. */
 int64_t explore_layer_tokens(const explore_case_t *of, const explore_layer_t *layer);
-/** What part of these rows there is, over all layers of this shape: 1 where they divide evenly. */
+/** The share of these rows that tokens fill, over all layers of this shape: 1 where the tokens
+ * divide evenly. */
 double explore_layer_share(const explore_case_t *of, const explore_layer_t *layer);
 /** Widths of a layer on one chip. */
 int64_t explore_cin(const explore_case_t *of, const explore_layer_t *layer);
 int64_t explore_cout(const explore_case_t *of, const explore_layer_t *layer);
-/** Of a micro-batch. */
+/** Tokens of a micro-batch. */
 int64_t explore_tokens(const explore_case_t *of);
 /** Whether its layers of this shape see tokens that were chosen for them. */
 int explore_is_expert(const explore_layer_t *layer);
@@ -48,11 +49,11 @@ typedef struct {
   int count;
 } explore_cores_t;
 
-/** What has been opened is to be closed, whatever it returns. */
+/** Opens the cores of a case. They are to be closed, whatever it returns. */
 int explore_cores_open(const explore_plan_t *plan, const explore_case_t *of, uint64_t memory_bytes,
                        explore_cores_t *cores);
 int explore_cores_close(explore_cores_t *cores);
-/** What the last call that failed met. */
+/** Says why the last call that failed did so. */
 const char *explore_cores_message(const explore_cores_t *cores);
 /** Parts of a GEMM of about the same size, for a core each, by rows or by columns of D. @return how
  * many */
@@ -63,12 +64,12 @@ int explore_split_gemm(const ufp4_descriptor_t *whole, explore_split_t split, in
 ufp4_status_t explore_measure(const explore_cores_t *cores, const ufp4_descriptor_t *jobs,
                               int count, explore_row_t *const rows[]);
 
-/** What its memory carries each way, no more than the bus. */
+/** Bytes a cycle that its memory carries each way, no more than the bus does. */
 unsigned explore_bytes_per_cycle(const explore_case_t *of);
 bounds_memory_t explore_memory(const explore_case_t *of);
 /** Its memory with banks, or NULL. */
 const char *explore_dram(const explore_case_t *of);
-/** What the pins of its DRAM carry, reads and writes together, in bytes a cycle; infinite without.
+/** Bytes a cycle that the pins of its DRAM carry, reads and writes together; infinite without DRAM.
  */
 double explore_dram_bandwidth(const explore_case_t *of);
 /** Cycles that its memory needs, from those of each way. */
@@ -92,7 +93,7 @@ int explore_add_totals(const explore_plan_t *plan, const explore_case_t *of,
 /** The kind of blocks of a total, or -1 for the step. */
 int explore_kind_of(const explore_model_t *model, const explore_row_t *total);
 
-/** What a step of a case needs, in bytes of the whole model. */
+/** The memory that a step of a case needs, in bytes of the whole model. */
 typedef struct {
   double weights, copies, activations, gradients, optimizer;
   double live;  ///< the most that is needed at once
@@ -108,10 +109,10 @@ typedef struct {
 } explore_times_t;
 /** Bytes a number of dW on a link. */
 double explore_reduce_bytes(const explore_plan_t *plan);
-/** Of a model, those that chip @p chip of a pipeline has. */
+/** The blocks of a model that chip @p chip of a pipeline has, by kind. */
 void explore_stage(const explore_plan_t *plan, const explore_case_t *of, int chip,
                    double blocks[EXPLORE_MAX_KINDS]);
-/** Of a block: weights that all replicas have, and those of experts, on one chip. */
+/** The weights of a block on one chip: those that all replicas have, and those of experts. */
 typedef struct {
   double dense, experts;
 } explore_numbers_t;
@@ -127,7 +128,7 @@ explore_times_t explore_times(const explore_plan_t *plan, const explore_row_t *s
 
 /** Blocks of 16 that a job of QUANT makes. */
 double explore_quant_blocks(const explore_row_t *row);
-/** Those of a total. */
+/** Blocks of 16 that all jobs of QUANT of a total make. */
 double explore_total_blocks(const explore_plan_t *plan, const explore_row_t *total);
 /** Joules and um2 of a step; NaN where there is no row. */
 typedef struct {
@@ -140,7 +141,8 @@ typedef struct {
   double chips;       ///< of all chips, the step with these
 } explore_energy_t;
 explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t *step);
-/** Of a step, from its energy and area, those of all cores; NaN where these are not known. */
+/** The worth of a step, from its energy and area, which are those of all cores; NaN where these are
+ * not known. */
 typedef struct {
   double bits, memory_um2;  ///< of memories, parity included; NaN where a bit's area is not known
   double watts;             ///< over the step
@@ -150,12 +152,13 @@ typedef struct {
 explore_worth_t explore_worth(const explore_plan_t *plan, const explore_row_t *step);
 /** The cases by the area of a TMAC/s, where there are two. */
 void explore_print_order(const explore_plan_t *plan, const explore_rows_t *rows);
-/** What is in it and what is not. */
+/** Prints what the figures include and what not. */
 void explore_print_ppa(const explore_plan_t *plan);
 
-/** Of device memory, AMAX and QUANT beside the GEMMs; 0 where it cannot be run at all. */
+/** Bytes of device memory for a step with AMAX and QUANT beside the GEMMs; 0 where it cannot be run
+ * at all. */
 uint64_t explore_overlap_bytes(const explore_plan_t *plan, explore_case_t *of);
-/** As explore_run. @return also EXPLORE_FAILED, with rows that mean nothing. */
+/** Does the same as explore_run. @return also EXPLORE_FAILED, with rows that mean nothing. */
 int explore_run_overlap(const explore_plan_t *plan, explore_case_t *of, explore_rows_t *rows);
 
 #endif

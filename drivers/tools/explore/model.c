@@ -63,7 +63,7 @@ static int is_total(const char *name) {
   return strcmp(name, "block") == 0 || strcmp(name, "step") == 0;
 }
 
-// What a line holds, by column.
+// The columns of a line.
 enum { NAME, CIN, COUT, COUNT, KIND, TOKENS, REPEAT, GROUP, SHARE, FIELDS };
 static const char *const columns[FIELDS] = {"name",   "cin",    "cout",  "count", "kind",
                                             "tokens", "repeat", "group", "share"};
@@ -98,7 +98,7 @@ static int read_tokens(const csv_t *csv, char *text, explore_layer_t *layer) {
   return fail_line(csv, "tokens are more than all");
 }
 
-// What chips that share a layer have of it each; products of activations are shared by count.
+// Reads how the chips that share a layer divide it; products of activations are shared by count.
 static int read_share(const csv_t *csv, const char *text, explore_layer_t *layer) {
   static const char *const shares[] = {"whole", "columns", "rows"};
   layer->share = EXPLORE_WHOLE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training step of a case needs in memory, by formula.
+// The memory that a training step of a case needs, by formula.
 #include <math.h>
 
 #include "jobs.h"
@@ -46,8 +46,8 @@ static line_t line_of(const explore_plan_t *plan, const explore_case_t *of,
       .passing = dy + active * bytes * (double)tokens * (cin + cout) + (is_linear ? 0 : dw)};
 }
 
-// Where kinds alternate: what the blocks before one of the kind keep, and the gradients of those
-// behind it, at most.
+// The most that is live beside a block of the kind, where kinds alternate: what the blocks before
+// it keep, and the gradients of those behind it.
 static double live_beside(const explore_model_t *model, const double kept[],
                           const double gradients[], int kind) {
   double most = 0, before = 0, behind = 0;

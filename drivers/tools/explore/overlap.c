@@ -136,7 +136,7 @@ static int make_list(overlap_t *run) {
                                      .steps = 1,
                                      .recipe = run->of->recipe,
                                      .source = run->plan->source};
-  // As in the list of the whole model, whose layers cannot all keep their exponents.
+  // This is as in the list of the whole model, whose layers cannot all keep their exponents.
   if (model_layers(run) > UFP4_SCHEDULE_KEPT) run->list.kept = 2;
   fill_list(run);
   return CLI_GO_ON;
@@ -298,7 +298,7 @@ static int add_rows(const overlap_t *run, explore_rows_t *rows) {
   return end;
 }
 
-// What each further block of a kind adds is what its second does.
+// Each further block of a kind adds what the second one does.
 static int run_case(overlap_t *run, explore_rows_t *rows) {
   explore_row_t before = {.macs = 0}, block[EXPLORE_MAX_KINDS], step = {.macs = 0};
   int64_t done = 0;  // of its kind

@@ -131,7 +131,7 @@ static void add_chips(columns_t *columns, const explore_plan_t *plan, const expl
   add_capacity(columns, plan, row, on_chips);
 }
 
-// What was read and written in the core's memories.
+// Adds the bits that were read and written in the core's memories.
 static void add_bits(columns_t *columns, const explore_row_t *row) {
   static const char *const names[] = {"sum_bits", "operand_bits", "addend_bits", "quant_bits"};
   for (int i = EXPLORE_SUM_BITS; i < EXPLORE_COUNTERS; i++)
@@ -261,7 +261,8 @@ static int is_list(const explore_plan_t *plan, const char *name) {
   return 0;
 }
 
-// What a job is and took, and what was asked for in several ways; the CSV has all.
+// Whether a column is printed. Those are that tell what a job is and took, and the lists that have
+// several values; the CSV has all columns.
 static int is_printed(const explore_plan_t *plan, const char *name) {
   static const char *const always[] = {"layer", "pass",   "tensor",       "count",    "m", "n",
                                        "k",     "cycles", "util_percent", "bound_by", "ms"};
@@ -285,8 +286,8 @@ static int is_long(const char *name) {
          strcmp(name, "macs") == 0;
 }
 
-// That of the column's name, or of the longest text in it; a size or a number of cycles is longer
-// than its name.
+// The width of a column: that of its name, or of the longest text in it; a size or a number of
+// cycles is longer than its name.
 static int width_of(const explore_plan_t *plan, const column_t *column) {
   int width = 0;
   widen(&width, column->name);
@@ -343,7 +344,7 @@ void explore_print_line(const explore_plan_t *plan, const explore_row_t *row) {
   print_row(plan, row, 0);
 }
 
-// Of steps: what tells them apart, and these columns.
+// Prints of a step what tells it apart, and these columns.
 static void print_step(const explore_plan_t *plan, const explore_row_t *row,
                        const char *const names[], int head) {
   const columns_t columns = columns_of(plan, row);

@@ -68,7 +68,7 @@ static void enter_layer(run_t *run, int index) {
   run->alike = run->plan->split == EXPLORE_SPLIT_GEMMS ? (int)(count < cores ? count : cores) : 1;
 }
 
-// Of the largest layer.
+// Bytes for the largest layer.
 static uint64_t serial_bytes(const explore_plan_t *plan, explore_case_t *of) {
   run_t run = {.plan = plan, .of = of};
   uint64_t most = 0;
@@ -206,7 +206,7 @@ static double bound_shared(const run_t *run, int count, double all, double most,
               all - explore_memory_bound(run->of, before, before));
 }
 
-// What the parts of a GEMM read, and the longest one's bounds.
+// Sets the bytes that all parts of a GEMM read, and the longest one's bounds.
 static void bound_parts(const run_t *run, const ufp4_descriptor_t *parts, int count,
                         explore_row_t *row) {
   const unsigned d_bytes = parts[0].gemm.d_dtype == UFP4_DTYPE_BF16 ? 2 : 4;
@@ -311,7 +311,8 @@ static int run_gemm(run_t *run, int pass, int adds) {
   return end == CLI_GO_ON ? add_row(run, &row) : end;
 }
 
-// Of one tensor, or of X and W: each is one core's, two of them at once where there are two.
+// Runs AMAX or QUANT of one tensor, or of X and W: each is one core's job, two at once where there
+// are two cores.
 static int run_quant(run_t *run, const int roles[2], int count, explore_pass_t pass) {
   ufp4_descriptor_t jobs[2];
   explore_row_t rows[2], *each[2];
@@ -341,7 +342,7 @@ static int run_quant(run_t *run, const int roles[2], int count, explore_pass_t p
     sum += rows[i].cycles;
     end = add_row(run, &rows[i]);
   }
-  // What runs at once takes the longest one's time.
+  // Jobs that run at once take the longest one's time.
   add_to_blocks(run, &(explore_row_t){.cycles = longest - sum}, count_of(run));
   return end;
 }

@@ -102,13 +102,13 @@ int explore_list(const char *option, const char *text, explore_list_t *list) {
   return end;
 }
 
-// Of two names, as hbm3 and hbm3:32.
+// Whether two names mean the same memory, as hbm3 and hbm3:32 do.
 static int is_same_dram(const char *a, const char *b) {
   const ufp4_dram_t one = ufp4_find_dram(a), other = ufp4_find_dram(b);
   return one.channels == other.channels && (one.channels == 0 || strcmp(one.name, other.name) == 0);
 }
 
-// Whatever they are called: their cycles are the same.
+// Whether two cores have the same cycles, whatever they are called.
 static int is_same_core(const ufp4_configuration_t *a, const ufp4_configuration_t *b) {
   return memcmp(&a->rows, &b->rows, sizeof *a - offsetof(ufp4_configuration_t, rows)) == 0;
 }

@@ -5,7 +5,7 @@
 
 #include "jobs.h"
 
-/** What a link has carried. */
+/** The time and the bytes of what a link has carried. */
 typedef struct {
   double ms, bytes;
 } sent_t;
@@ -180,15 +180,15 @@ static double late_after(double late, double count, double transfer, double pass
   return fmax(late + count * more, transfer + (count - 1) * fmax(0, more));
 }
 
-// What is left behind so many blocks that are alike.
+// Updates the milliseconds of transfers that are left, behind so many blocks that are alike.
 static void wait(int zero, const block_t *block, double count, double *forward, double *backward) {
   const double back = block->gradients.ms + (zero == 0 ? block->weights.ms : 0);
   *backward = late_after(*backward, count, back, block->backward);
   if (zero > 0) *forward = late_after(*forward, count, block->weights.ms, block->forward);
 }
 
-// What passes do not hide of what replicas send each other. Stage 3 too gathers W once in a step,
-// for its copies are kept.
+// The time that replicas send to each other and that passes do not hide. Stage 3 too gathers W once
+// in a step, for its copies are kept.
 static double exposed(const explore_plan_t *plan, const explore_case_t *of, int chip,
                       const block_t blocks[EXPLORE_MAX_KINDS]) {
   const int zero = plan->layout.zero;

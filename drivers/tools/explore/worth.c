@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step is worth: memories beside the cells, watts, tokens a joule, area of a TMAC/s, and the
+// The worth of a step: memories beside the cells, watts, tokens a joule, area of a TMAC/s, and the
 // order of the cases by it.
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { UM2_OF_MM2 = 1000000, NAME = 160 };
 
-// Of many chips a step takes their time and all of their joules.
+// On many chips a step takes their time and the joules of all.
 static void add_power(const explore_plan_t *plan, const explore_row_t *step,
                       const explore_energy_t *energy, explore_worth_t *out) {
   const int many = plan->layout.text != NULL;
@@ -45,7 +45,7 @@ typedef struct {
   int with, without;  // its places by area, memories counted and not
 } place_t;
 
-// Of those that are alike the one first that gives more for a joule.
+// Of cases with the same area the one comes first that gives more tokens for a joule.
 static int by_area(const void *a, const void *b) {
   const explore_worth_t *x = &((const place_t *)a)->worth, *y = &((const place_t *)b)->worth;
   if (x->mm2_per_tmacs != y->mm2_per_tmacs)
@@ -53,7 +53,8 @@ static int by_area(const void *a, const void *b) {
   return (x->tokens_per_joule < y->tokens_per_joule) - (x->tokens_per_joule > y->tokens_per_joule);
 }
 
-// Those before it are as small: it is in front if it gives more tokens a joule than all of them.
+// The cases before it have no more area: it is in front if it gives more tokens a joule than all of
+// them.
 static int is_front(const place_t *places, int at) {
   for (int i = 0; i < at; i++) {
     if (places[i].worth.tokens_per_joule >= places[at].worth.tokens_per_joule) return 0;

@@ -22,7 +22,7 @@ static int64_t whole(int64_t bytes, int64_t beat) {
   return ceil_div(bytes, beat) * beat;
 }
 
-/** What is the same in all macro-tiles. */
+/** The values that are the same in all macro-tiles. */
 typedef struct {
   const ufp4_configuration_t *core;
   const bounds_gemm_t *gemm;
@@ -103,7 +103,7 @@ static int64_t port_cycles(const engine_t *engine, int64_t beats) {
   return width > bus ? beats * (width / bus) : beats;
 }
 
-/** What a row of a macro-tile adds. */
+/** The addends of a row of a macro-tile, and how fast the drain reads them. */
 typedef struct {
   int64_t beats;  ///< of both streams, of the drain's width; 0: nothing is added
   int64_t held;   ///< rows that the buffers hold
@@ -158,7 +158,8 @@ typedef struct {
   double behind;       ///< load behind the first two chunks, and compute of the first
 } tile_t;
 
-// What is loaded of the third chunk and of those behind it, when the first has been computed.
+// The cycles until the third chunk and those behind it have been loaded: their load begins when the
+// first chunk has been computed.
 static double load_behind(const engine_t *engine, int64_t groups, double compute) {
   const int64_t all = ceil_div(engine->gemm->k, BLOCK);
   if (engine->chunks <= 2) return 0;

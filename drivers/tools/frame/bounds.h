@@ -31,7 +31,7 @@ typedef struct {
   double operand_bytes;  ///< that are read: 144 a panel unit, of every macro-tile
 } bounds_t;
 
-/** What a memory does at best. */
+/** The memory, at its best. */
 typedef struct {
   unsigned bytes;    ///< that it carries a cycle, each way
   unsigned latency;  ///< cycles

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands share: the command table, options, messages and exit statuses
+// The commands share this: the command table, options, messages and exit statuses
 // (docs/reference/commands.md).
 #ifndef UFP4_CLI_H
 #define UFP4_CLI_H
@@ -38,7 +38,8 @@ extern const cli_command_t cli_quantize, cli_dequantize, cli_gemm, cli_layer, cl
 /** Prints "ufp4 COMMAND: message" as one line to stderr and returns @p exit_status. */
 int cli_fail(const cli_command_t *command, int exit_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** The same for a failed library call: @p message, or where that is empty what the status says.
+/** Does the same for a failed library call: prints @p message, or where that is empty what the
+ * status says.
  * @return the exit status that belongs to it: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB, TIMEOUT
  * and STORAGE 3, all others 2. */
 int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message);
@@ -58,8 +59,8 @@ void cli_join_words(int argc, char **argv, char *words, size_t size);
 /** A CRC of the program's file, in hex; "unknown" where the system does not show it. */
 void cli_program_mark(char mark[16]);
 
-/** The same for a failed call on a file, by errno: "PATH: cannot DOING: reason". @return 3 where
- * there is no room or the disk fails, else 2. */
+/** Does the same for a failed call on a file, by errno: "PATH: cannot DOING: reason". @return 3
+ * where there is no room or the disk fails, else 2. */
 int cli_fail_errno(const cli_command_t *command, const char *path, const char *doing);
 
 // --- Signals ------------------------------------------------------------------------------------
@@ -113,7 +114,7 @@ typedef struct {
 
 void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value,
                     const char *argument, const char *help);
-/** What messages say that the value of the last option must be: "1 or 2". */
+/** Sets what messages say that the value of the last option must be: "1 or 2". */
 void cli_option_range(cli_options_t *options, const char *range);
 
 /** cli_parse handled everything (--help), or failed: return cli_parse's other value. */
@@ -148,7 +149,7 @@ ufp4_status_t cli_configuration(const char *word, ufp4_configuration_t *core,
                                 ufp4_message_t *message);
 /** Raises the device memory to hold @p bytes of buffers. */
 void cli_device_demand(cli_device_t *device, uint64_t bytes);
-/** That of --mem-latency and --mem-bandwidth, for report_case_make. */
+/** The memory of --mem-latency and --mem-bandwidth, for report_case_make. */
 bounds_memory_t cli_device_memory(const cli_device_t *device);
 /** Defaults: backend "model". */
 void cli_device_init(cli_device_t *device);
@@ -193,9 +194,10 @@ ufp4_kernel_t cli_kernel(void);
 
 /** A named recipe, or one from FILE.json, with messages. @return CLI_GO_ON or the exit status. */
 int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe);
-/** What --help says of recipes. */
+/** Prints what --help says of recipes. */
 void cli_recipe_details(FILE *out);
-/** As cli_recipe, for a command that has one layer and no model: refuses a recipe that needs one.
+/** Does what cli_recipe does, for a command that has one layer and no model: refuses a recipe that
+ * needs a model.
  */
 int cli_recipe_of_one(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe);
 /** Whether @p device runs this recipe's layers, to be asked before anything takes long; prints why
@@ -209,11 +211,11 @@ int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device,
 /** Reads a plain tensor of floats, printing what is wrong. @return CLI_GO_ON or the exit status. */
 int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16,
                     ufp4_tensor_t *out);
-/** ufp4_operand_read; what of a layer was ignored goes to stderr. @return CLI_GO_ON or the exit
- * status. */
+/** Calls ufp4_operand_read, and prints to stderr what of a layer was ignored. @return CLI_GO_ON or
+ * the exit status. */
 int cli_operand_read(const cli_command_t *command, const char *path, ufp4_operand_t *out,
                      ufp4_quantize_t *how);
-/** What --help says of such inputs. */
+/** Prints what --help says of such inputs. */
 void cli_operand_details(FILE *out);
 
 /** A plain tensor that is to be quantized: refuses a side that no operand can have.
@@ -226,7 +228,7 @@ typedef enum { CLI_ANY_FILE, CLI_NPY, CLI_SAFETENSORS } cli_file_t;
  * the exit status. */
 int cli_output_file(const cli_command_t *command, const char *path, cli_file_t kind,
                     const char *const *inputs, int count);
-/** The same for a directory, which need not exist yet. */
+/** Does the same for a directory, which need not exist yet. */
 int cli_output_directory(const cli_command_t *command, const char *path);
 /** Refuses an output (NULL: not given) that is one of the files which the command writes into
  * @p folder. @return CLI_GO_ON or the exit status. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --config names: a configuration, the parameters of one, or a file of these.
+// Reads what --config names: a configuration, the parameters of one, or a file of these.
 #include "base/configuration.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static char *trim(char *text) {
   return text;
 }
 
-// What says nothing of the core: the name is made of the rest.
+// Whether a key says nothing of the core: the core's name is made of the other keys.
 static int is_skipped(const char *key) {
   return strcmp(key, "name") == 0 || strcmp(key, "on_demand") == 0;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands add to jansson, which writes their JSON: numbers and texts that it would
-// refuse.
+// The commands write their JSON by jansson, and add numbers and texts that it would refuse.
 #ifndef UFP4_JSON_H
 #define UFP4_JSON_H
 
@@ -10,7 +9,7 @@
 
 /** null where @p value is not finite. */
 json_t *json_real_or_null(double value);
-/** Of bytes that are no UTF-8, those outside ASCII become question marks. */
+/** In a text that is no UTF-8 the bytes outside ASCII become question marks. */
 json_t *json_text(const char *value);
 /** Writes @p document, which it frees, to a file, whole or not at all; NULL, or too little memory
  * to write it, is UFP4_ERROR_MEMORY. */

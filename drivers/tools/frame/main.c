@@ -64,7 +64,7 @@ static int check_stdout(int exit_status) {
   return end == CLI_GO_ON ? exit_status : end;
 }
 
-// Where a standard stream is closed, an output would be opened in its place, and take what is
+// If a standard stream were closed, an output would be opened in its place, and take what is
 // printed there.
 static void open_streams(void) {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {

@@ -44,7 +44,7 @@ static const int ends[ENDS] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t process;  // while it runs
 static volatile sig_atomic_t ended;    // the signal that came meanwhile
 
-// What ends this program ends the interpreter.
+// A signal that ends this program ends the interpreter too.
 static void pass_on(int number) {
   const int before = errno;
   ended = number;
@@ -156,7 +156,7 @@ int maker_run(const cli_command_t *command, json_t *document, const char *const 
   return end;
 }
 
-// As posix_spawnp looks for it. @return an errno
+// Looks for a program as posix_spawnp does. @return an errno
 static int find(const char *name) {
   char path[PATH_MAX];
   const char *folders = getenv("PATH");

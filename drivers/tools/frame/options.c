@@ -89,7 +89,7 @@ static int parse_int(const char *text, int64_t *value) {
   return 1;
 }
 
-// What has no FP32 near it (1e99, 1e-99) is refused; "inf" and "nan" are FP32 values.
+// A number that has no FP32 near it (1e99, 1e-99) is refused; "inf" and "nan" are FP32 values.
 static int parse_real(const char *text, float *value) {
   char *end;
   errno = 0;
@@ -207,7 +207,7 @@ static int fail_option(const cli_command_t *command, int code, const char *word,
   const int is_letter = code == '?' && optopt < FIRST_OPTION && isgraph(optopt);
   if (!is_letter || length == 2)
     return cli_fail(command, CLI_USAGE, "%s %s; see ufp4 %s --help", word, what, command->name);
-  // Of letters behind one dash the word is not yet over, unless it was the last.
+  // A word of several letters behind one dash is not over yet, unless the letter was its last.
   if (unmoved || word[0] != '-' || word[1] == '-' || word[length - 1] != optopt) word = next;
   return cli_fail(command, CLI_USAGE, "%s: -%c %s; see ufp4 %s --help", word, optopt, what,
                   command->name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What -o names, looked at before the work and not after it.
+// Looks at what -o names before the work and not after it.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -97,14 +97,14 @@ static int check_name(const cli_command_t *command, const char *path, cli_file_t
   return CLI_GO_ON;
 }
 
-// Where what is written there goes. @return CLI_GO_ON, or the exit status.
+// Finds the file to which a write to @p path goes. @return CLI_GO_ON, or the exit status.
 static int find_target(const cli_command_t *command, const char *path, char **target) {
   ufp4_message_t message;
   ufp4_status_t status = file_target(path, target, &message);
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
 }
 
-// The same for a folder, whose name may end in slashes; without words.
+// Does the same for a folder, whose name may end in slashes. It prints nothing.
 static ufp4_status_t find_folder(const char *path, char **target, ufp4_message_t *message) {
   size_t length = strlen(path);
   while (length > 1 && path[length - 1] == '/') length--;
@@ -182,7 +182,8 @@ static int check_directory(const cli_command_t *command, const char *path,
   return access(path, W_OK | X_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write into");
 }
 
-// What a folder's name leads to that is not there; somebody else may make it in the meantime.
+// Finds the folder that a name leads to and that is not there; somebody else may make it in the
+// meantime.
 static int find_new_folder(const cli_command_t *command, const char *path, char **target) {
   struct stat about;
   ufp4_message_t message;

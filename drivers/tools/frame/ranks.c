@@ -33,7 +33,7 @@ int ranks_meet(int value) {
 
 int ranks_end(int status) {
   if (!begun) return status;
-  // Where one has failed alone, the others wait for it.
+  // The other ranks would wait for one that has failed alone.
   if (status != CLI_OK && status < 128) MPI_Abort(MPI_COMM_WORLD, status);
   MPI_Finalize();
   return status;

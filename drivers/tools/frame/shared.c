@@ -219,7 +219,7 @@ static int check_timing(const cli_command_t *command, const cli_device_t *device
                   "--timing-only leaves no data for --check to compare; leave one of them out");
 }
 
-// What goes with no simulated core at all, or with no core.
+// Refuses the options of a simulated core, and where there is no core those of a core.
 static int check_simulated(const cli_command_t *command, const cli_options_t *options,
                            const cli_device_t *device, int has_core) {
   static const char *const simulated[] = {"config", "max-cycles", "mem-latency", "mem-bandwidth",

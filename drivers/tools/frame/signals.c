@@ -14,7 +14,8 @@ static void say(const char *text) {
   (void)!write(STDERR_FILENO, text, strlen(text));
 }
 
-// What the waveforms are called until they are whole, and what their writer keeps beside.
+// The name of the waveforms until they are whole, and that of the file which their writer keeps
+// beside.
 static char waveforms[4096], hierarchy[4096 + 8], waveforms_line[4096 + 128];
 
 static void remove_waveforms(void) {

@@ -158,7 +158,7 @@ static int64_t count_mismatches(const result_t *got, const result_t *want, int64
   return compare.mismatches;
 }
 
-// What of the job its bounds depend on.
+// The properties of the job on which its bounds depend.
 static bounds_gemm_t bounds_how(const choices_t *choices, const inputs_t *in, unsigned d_bytes) {
   const int has_c = choices->c_path != NULL;
   return (bounds_gemm_t){
@@ -294,7 +294,7 @@ static int check_choices(const choices_t *c) {
   return CLI_GO_ON;
 }
 
-// What goes together can be said only with the operands; and on both backends, before the first
+// Only with the operands is it known what goes together. Both backends are asked before the first
 // one's work.
 static int check_gemm(choices_t *c, const inputs_t *in) {
   const char *backends[2] = {c->device.backend, c->check};

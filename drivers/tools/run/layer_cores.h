@@ -31,11 +31,11 @@ int layer_cores_check(const cli_options_t *options, const layer_cores_t *cores,
 int layer_cores_open(const cli_device_t *device, layer_cores_t *cores);
 /** All but the first. */
 void layer_cores_close(layer_cores_t *cores);
-/** What the last call that failed met. */
+/** Says why the last call that failed did so. */
 const char *layer_cores_message(const layer_cores_t *cores);
 
-/** As ufp4_linear_run, on all cores, with the operands that the first one has loaded; @p stats gets
- * the longest part's cycles and the sum of all counters. */
+/** Runs a pass as ufp4_linear_run does, on all cores, with the operands that the first one has
+ * loaded; @p stats gets the longest part's cycles and the sum of all counters. */
 ufp4_status_t layer_cores_run(const layer_cores_t *cores, ufp4_linear_t *linear,
                               const ufp4_recipe_t *recipe, ufp4_pass_t pass, float *d,
                               layer_parts_t *parts, ufp4_gemm_stats_t *stats);

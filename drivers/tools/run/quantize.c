@@ -35,7 +35,7 @@ typedef struct {
   cli_device_t device;
 } choices_t;
 
-/** What one backend made of the tensor. */
+/** The result of one backend. */
 typedef struct {
   ufp4_operand_t operand;
   ufp4_quantize_stats_t stats;
@@ -268,7 +268,7 @@ static void put_job(json_t *jobs, const char *job, const result_t *result, uint6
                                         (json_int_t)cycles, "numbers_per_cycle", rate));
 }
 
-// What no engine did has no cycles.
+// A job that no engine did has no cycles.
 static void put_host(json_t *jobs, const result_t *result) {
   const ufp4_operand_t *q = &result->operand;
   if (jobs == NULL) {
@@ -298,7 +298,7 @@ static void put_counters(json_t *json, const result_t *result) {
   if (json != NULL) json_object_set_new(json, "counters", counters);
 }
 
-// Of the first of both whose engine did it.
+// Prints the statistics of the first of both results that an engine made.
 static int print_stats(const choices_t *c, const result_t *got, const result_t *want,
                        int64_t mismatches) {
   const result_t *timed = got->stats.on_core || !want->stats.on_core ? got : want;

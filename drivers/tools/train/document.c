@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What train has run and measured, as one JSON object: train.json, from which drivers/python/ufp4
-// compares and draws, and
-// --json where there is no Python.
+// Makes one JSON object of what train has run and measured: train.json, from which
+// drivers/python/ufp4 compares and draws, and --json where there is no Python.
 #include <math.h>
 #include <sys/utsname.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ufp4 train is to do: variants, tables, threads.
+// Plans what ufp4 train is to do: variants, tables, threads.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -218,7 +218,7 @@ static ufp4_status_t measure_forward(evidence_t *e, ufp4_trainer_t *trainer,
   return ufp4_forward_measure(trainer, text, &options, &e->forward);
 }
 
-// What the base has learned on the first seed, run forward in each recipe.
+// Runs what the base has learned on the first seed forward in each recipe.
 static int forward_table(stage_t *s) {
   evidence_t *e = s->evidence;
   const plan_t *plan = e->plan;
@@ -313,7 +313,7 @@ static int finish(evidence_t *e) {
   return end == CLI_GO_ON ? printed : end;
 }
 
-// What has been trained stays, whatever fails after it.
+// Runs that have been trained stay, whatever fails after them.
 static int run_experiment(evidence_t *e, const ufp4_text_t *text) {
   const ufp4_experiment_options_t *o = &e->plan->options;
   stage_t stage = {.evidence = e, .text = text};
@@ -397,7 +397,7 @@ static int run_plan(plan_t *plan, const arguments_t *a) {
   return end;
 }
 
-// What --long stands for, where an option of its own does not say otherwise.
+// Sets what --long stands for, where an option of its own does not say otherwise.
 static void lengthen(const cli_options_t *options, arguments_t *a) {
   if (!cli_option_given(options, "d-model")) a->d_model = 128;
   if (!cli_option_given(options, "heads")) a->heads = 4;

@@ -34,7 +34,7 @@ typedef struct {
   ufp4_experiment_options_t options;
 } plan_t;
 
-/** What has been measured, as far as it was asked for. */
+/** The measurements, as far as they were asked for. */
 typedef struct {
   const plan_t *plan;
   const arguments_t *arguments;
@@ -48,28 +48,29 @@ typedef struct {
 /** Recipes, control, tables and threads. @return CLI_GO_ON or the exit status, as all that follow.
  */
 int train_plan(const cli_command_t *command, const arguments_t *arguments, plan_t *plan);
-/** What decides about the numbers of a plan, as a flat JSON object, for kept.h; NULL without
- * memory.
+/** The settings that decide about the numbers of a plan, as a flat JSON object, for kept.h; NULL
+ * without memory.
  */
 json_t *train_settings(const plan_t *plan, const arguments_t *arguments, const ufp4_text_t *text);
 
 /** Tables, as bits. */
 enum { TRAIN_FORWARD = 1, TRAIN_BRANCHED = 2, TRAIN_WHOLE = 4 };
-/** What was run, and what has been measured of these tables; NULL without memory. */
+/** Makes an object of what was run, and of what has been measured of these tables; NULL without
+ * memory. */
 json_t *train_document(const evidence_t *evidence, unsigned tables);
 
-/** Before the training, which may take hours: what is written after it can be. */
+/** Checks before the training, which may take hours, that what is written after it can be. */
 int train_check_outputs(const cli_command_t *command, const arguments_t *arguments);
-/** The folder, and names for captured tensors. */
+/** Makes the folder, and names for captured tensors. */
 int train_make_folders(plan_t *plan, const arguments_t *arguments);
-/** All files of the tables that there are; an earlier run's go. */
+/** Writes all files of the tables that there are; an earlier run's go. */
 int train_write_files(const evidence_t *evidence);
-/** report.html, of those files. */
+/** Draws report.html, of those files. */
 int train_draw(const evidence_t *evidence);
 
 /** Prints these tables, where there is a Python that compares. */
 void train_print(evidence_t *evidence, unsigned tables);
-/** All tables as JSON: without a Python that compares, what was measured. */
+/** Prints all tables as JSON: without a Python that compares, what was measured. */
 int train_print_json(const evidence_t *evidence);
 
 #endif

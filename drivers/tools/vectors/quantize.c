@@ -252,7 +252,7 @@ static void turning_block(vectors_t *vectors, uint8_t scale, quantized_t *q) {
   uint32_t first = vectors_below(vectors, 16),
            second = (first + 1 + vectors_below(vectors, 15)) % 16;
   if (q->how.rht == UFP4_RHT_INTEGER) {
-    // Of two numbers a and b the transform makes (+-a +- b) / 4.
+    // The transform makes (+-a +- b) / 4 of two numbers a and b.
     memset(q->random, q->random[0], sizeof q->random);
     float turning = turning_number(vectors, &q->how, unit, q->random[0]);
     q->how.rht_mask = (uint16_t)vectors_next(vectors);
@@ -286,7 +286,7 @@ static void least_quotients(vectors_t *vectors) {
     if (q.how.round != UFP4_ROUND_SR) continue;
     const float number = ufp4_f32_value(ufp4_f32_bits(1) | 1u << n / (OPTIONS / 2));
     q.t = -17 - ufp4_elem_frac(q.how.elem);
-    // Of two numbers a the transform makes a / 2 in half of the lanes.
+    // The transform makes a / 2 of two numbers a, in half of the lanes.
     const int numbers = q.how.rht == UFP4_RHT_INTEGER ? 2 : 1;
     for (int i = 0; i < numbers; i++) q.bits[i] = ufp4_f32_bits(numbers == 2 ? number : number / 2);
     put_divide_round(vectors, &q);

@@ -11,7 +11,8 @@ static int field_of(uint32_t bits) {
   return (int)(bits >> 23 & 255);
 }
 
-// Of the unit 2^-149 of an FP32 number's exponent field 1.
+// The significand of an FP32 number, whose unit is 2^exponent_of: 2^-149 where the exponent field
+// is 1.
 static int64_t significand_of(uint32_t bits) {
   return (bits & 0x7FFFFF) | (field_of(bits) != 0 ? 0x800000 : 0);
 }
@@ -80,8 +81,8 @@ static void put_f32_scale(vectors_t *vectors, int exponent, uint32_t number) {
   vectors_put(vectors, &record);
 }
 
-// Where results are normal, subnormal by every number of bits, and out of range, by ties and their
-// neighbours.
+// Numbers whose results are normal, subnormal by every number of bits, and out of range, at ties
+// and their neighbours.
 static void f32_scale_boundary(vectors_t *vectors) {
   static const int exponents[] = {0, 1, -1, 127, -127, 253, -253, 400, -400, 65536, -65536};
   for (size_t e = 0; e < COUNT(exponents); e++) {

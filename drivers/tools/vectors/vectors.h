@@ -29,7 +29,7 @@ typedef struct {
   uint32_t column[VECTORS_MAX_COLUMNS][VECTORS_WORDS];
 } vectors_record_t;
 
-/** Where a unit's records go: printed, or only counted where @p out is NULL. */
+/** The sink of a unit's records: they are printed, or only counted where @p out is NULL. */
 typedef struct {
   FILE *out;
   const struct vectors_unit *unit;

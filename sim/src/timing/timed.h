@@ -10,7 +10,7 @@
 
 namespace ufp4::timing {
 
-/** A core with the calls of ufp4_timed.h. It can be copied, as Core can. */
+/** A core and the host at it. It can be copied, as Core can. */
 class Timed {
  public:
   /** @p sink takes a time line, with which a copy does not go on; or NULL. */

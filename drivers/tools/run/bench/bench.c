@@ -31,7 +31,7 @@ const cli_command_t cli_bench = {
 
 // --- Data ---------------------------------------------------------------------------------------
 
-// Of a matrix.
+// Bytes of a square matrix of FP32.
 static size_t square_bytes(uint64_t size) {
   return ufp4_matrix_bytes((int64_t)size, (int64_t)size, sizeof(float));
 }
@@ -266,7 +266,7 @@ static ufp4_status_t bench_all(bench_t *bench) {
   return status == UFP4_OK ? bench_simulators(bench) : status;
 }
 
-// What was measured, printed where it is JSON; where nothing was, no case has such a name.
+// Prints the measurements if they are JSON. If nothing was measured, no case has such a name.
 static int finish(bench_t *bench, ufp4_status_t status) {
   int end = status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_bench, status, "");
   if (end == CLI_GO_ON && bench->printed == 0) {
@@ -308,7 +308,7 @@ static int check_options(const bench_t *bench) {
   return CLI_GO_ON;
 }
 
-// What the chosen half of the command has no use for.
+// Refuses options that the chosen half of the command has no use for.
 static int check_backend(const cli_options_t *options, int cuda) {
   static const char *const of_cuda[] = {"clock-mhz", NULL};
   static const char *const of_model[] = {"repeats", "threads", "seed", "case", NULL};

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Of cblas.h, which need not be installed where the library is.
+// The values of cblas.h, which need not be installed where the library is.
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
 int blas_open(blas_t *blas, int threads) {

@@ -24,7 +24,7 @@ static const ufp4_configuration_t configurations[UFP4_CONFIGURATION_COUNT] = UFP
 
 // --- This machine -------------------------------------------------------------------------------
 
-// Of a memory that is made for the test.
+// The size of a memory that is made for the test.
 #define SELFTEST_BYTES (16u << 20)
 enum { BACKENDS = 8, MAX_FEATURES = 4 };
 
@@ -175,7 +175,7 @@ static int show_device(const cli_device_t *device, int selftest, int json) {
   return closed != CLI_GO_ON ? closed : end == CLI_GO_ON ? verdict : end;
 }
 
-// Of a device that is not opened nothing can be set.
+// No option can be set of a device that is not opened.
 static int check(const cli_options_t *options, const cli_device_t *device) {
   for (int i = 0; device->backend == NULL && i < options->count; i++) {
     const cli_option_t *option = &options->items[i];

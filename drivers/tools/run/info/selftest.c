@@ -93,7 +93,7 @@ static ufp4_status_t compare_copy(selftest_t *test, ufp4_role_t role, compare_t 
   return status;
 }
 
-// What the device does not quantize the host does, for both.
+// The host quantizes for both what the device does not.
 static int test_quant(selftest_t *test) {
   compare_t compare = {.got_name = "the device", .want_name = "the model"};
   ufp4_status_t status = load(test, test->linear);

@@ -45,8 +45,8 @@ ufp4_status_t ufp4_trainer_look(ufp4_trainer_t *trainer, ufp4_layer_hook_t hook)
  *  @p measured, the number of tokens, and @p stretches may be NULL. */
 ufp4_status_t ufp4_trainer_evaluate(ufp4_trainer_t *trainer, int64_t tokens, double *loss,
                                     int64_t *measured, ufp4_stretches_t *stretches);
-/** What ufp4_trainer_evaluate runs, to run it by sequence or with another recipe. Valid until the
- * next step. */
+/** The evaluation that ufp4_trainer_evaluate runs, so that it can be run by sequence or with
+ * another recipe. It is valid until the next step. */
 ufp4_evaluation_t ufp4_trainer_evaluation(const ufp4_trainer_t *trainer, int64_t tokens);
 /** Continues where @p from stands: weights, moments and step. The shapes must be equal, batches may
  * differ. */

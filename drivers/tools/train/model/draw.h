@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/** What the numbers are for; each has its own stream. The quantizer's own bytes use key word 2 = 0,
+/** The uses of the numbers; each has its own stream. The quantizer's own bytes use key word 2 = 0,
  * these do not. */
 typedef enum { UFP4_DRAW_WEIGHTS = 1, UFP4_DRAW_DATA = 2, UFP4_DRAW_PERTURB = 3 } ufp4_draw_use_t;
 

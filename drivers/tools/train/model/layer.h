@@ -6,7 +6,8 @@
 
 #include "ufp4.h"
 
-/** What has just been computed. Operands that the pass has no use for are absent: data is NULL. */
+/** The GEMM that has just been computed. Operands that the pass has no use for are absent: data is
+ * NULL. */
 typedef struct {
   unsigned layer;  ///< 4 * block + matrix
   ufp4_pass_t pass;

@@ -16,7 +16,7 @@ typedef struct {
 /** @p count elements of @p size bytes, zero, aligned to 64 bytes. NULL, and failed set, if memory
  * is exhausted or a number is negative. */
 void *ufp4_pool_alloc(ufp4_pool_t *pool, int64_t count, int64_t size);
-/** As ufp4_pool_alloc, for floats. */
+/** Allocates floats as ufp4_pool_alloc does. */
 float *ufp4_pool_floats(ufp4_pool_t *pool, int64_t count);
 void ufp4_pool_free(ufp4_pool_t *pool);
 

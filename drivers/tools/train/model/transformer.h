@@ -6,7 +6,7 @@
 #include "layer.h"
 #include "weights.h"
 
-/** What one block keeps for the backward pass. All [tokens][..]. */
+/** The tensors that one block keeps for the backward pass. All are [tokens][..]. */
 typedef struct {
   float *in;             ///< [d]: the residual stream
   float *norm1;          ///< [d]: input of qkv

@@ -15,7 +15,7 @@
 
 static const char *const tensors[] = {"X", "W", "dY"};
 
-// Where tensors lie until all of them are there.
+// Tensors lie here until all of them are there.
 #define UNTIL_WHOLE "/.ufp4-capture"
 
 // @return 0 if the path is too long.

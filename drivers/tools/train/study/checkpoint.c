@@ -63,8 +63,8 @@ static json_t *text_settings(const ufp4_text_t *text) {
   return json_sprintf("%" PRId64 " bytes to train on, checksum %08lx", text->train_bytes, crc);
 }
 
-// What must be equal for a training to go on, as the strings of the metadata; NULL without memory.
-// The keys are the options of the command train.
+// The settings that must be equal for a training to go on, as the strings of the metadata; NULL
+// without memory. The keys are the options of the command train.
 static json_t *describe(const ufp4_trainer_t *t) {
   const ufp4_trainer_options_t *o = &t->options;
   return json_pack(

@@ -18,9 +18,9 @@ ufp4_status_t ufp4_trainer_save(const ufp4_trainer_t *trainer, const double *los
  * training (the first setting that differs is named); UFP4_ERROR_IO: it is not there. */
 ufp4_status_t ufp4_trainer_load(ufp4_trainer_t *trainer, double *losses, const char *path,
                                 ufp4_message_t *message);
-/** As ufp4_trainer_load, of a training with another recipe: shape, schedule, seed and text must be
- * equal. Where the trainer's own options ask for a perturbation, the weights that it goes on from
- * get it. */
+/** Loads what ufp4_trainer_load does, of a training with another recipe: shape, schedule, seed and
+ * text must be equal. Where the trainer's own options ask for a perturbation, the weights that it
+ * goes on from get it. */
 ufp4_status_t ufp4_trainer_branch(ufp4_trainer_t *trainer, double *losses, const char *path,
                                   ufp4_message_t *message);
 /** Whether a whole checkpoint of any training is at @p path; its data are not looked at. */

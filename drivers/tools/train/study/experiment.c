@@ -16,7 +16,7 @@
 #define CHECKPOINT_SECONDS 60  // a run that is cut off loses no more
 #define ID_SIZE 144
 
-// What the workers share; the lock guards all of it.
+// The workers share this; the lock guards all of it.
 typedef struct {
   pthread_mutex_t lock;
   ufp4_experiment_t *experiment;
@@ -106,7 +106,8 @@ static ufp4_status_t save(work_t *w, const char *what) {
   return status ? status : ufp4_trainer_save(w->trainer, w->run->loss, path, &w->message);
 }
 
-// What can be done about a checkpoint that is not there or damaged: @p file is what to remove.
+// Adds to the message what can be done about a checkpoint that is not there or damaged: remove @p
+// file.
 static ufp4_status_t advise(ufp4_message_t *message, ufp4_status_t status, const char *file) {
   char why[sizeof message->text];
   if (status != UFP4_ERROR_FORMAT && status != UFP4_ERROR_IO) return status;
@@ -159,7 +160,7 @@ static ufp4_status_t evaluate(work_t *w) {
                                &w->run->held_tokens, &w->run->stretches);
 }
 
-// What the run has given goes to disk; then its checkpoint has no use any more.
+// Writes the run's results to disk; then its checkpoint has no use any more.
 static ufp4_status_t keep(work_t *w) {
   char id[ID_SIZE];
   ufp4_status_t status = is_base(w) && w->seed == 0 ? save(w, at_end) : UFP4_OK;
@@ -188,7 +189,7 @@ static ufp4_status_t take_steps(work_t *w, int *ended) {
     }
     if (status || !go_on) return status;
   }
-  // Of all steps, whatever part of them was taken before a stop.
+  // The time is that of all steps, whatever part of them was taken before a stop.
   if (all > from) {
     w->run->seconds = (seconds_now() - started) *
                       (double)ufp4_experiment_steps(w->options, w->crew->kind) /
@@ -281,7 +282,7 @@ static void *work(void *context) {
   return NULL;
 }
 
-// What ended before the experiment was cut off, or in another rank.
+// Reads the runs that ended before the experiment was cut off, or in another rank.
 static ufp4_status_t read_runs(ufp4_experiment_t *e, ufp4_run_kind_t kind) {
   const ufp4_experiment_options_t *o = e->options;
   char id[ID_SIZE];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an experiment's options say of its runs.
+// The runs of an experiment, as its options say.
 #include "experiment.h"
 
 int ufp4_experiment_base(const ufp4_experiment_options_t *o) {

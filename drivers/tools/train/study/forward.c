@@ -8,7 +8,7 @@
 #define PIECE 32  // batches that a worker takes at a time
 #define SLOTS (UFP4_FORWARD_LINES / UFP4_MATRIX_COUNT)
 
-// What is measured of each layer, in the order of its rows.
+// The measurements of each layer, in the order of its rows.
 typedef struct {
   ufp4_pass_t pass;
   ufp4_role_t role;
@@ -26,7 +26,7 @@ static const slot_t slots[SLOTS] = {{UFP4_PASS_FPROP, UFP4_ROLE_X, UFP4_ROUND_RN
 static const ufp4_elem_t grids[UFP4_FORWARD_WAYS / 2] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2,
                                                          UFP4_ELEM_MIXED};
 
-// What the workers share; the lock guards all that changes.
+// The workers share this; the lock guards all that changes.
 typedef struct {
   pthread_mutex_t lock;
   const ufp4_forward_options_t *options;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recipes do to one trained model, without training it any further: to each operand of its
-// GEMMs, and to its loss on held-out text. Nothing here is left to chance but which text is held
-// out.
+// Measures what recipes do to one trained model, without training it any further: to each operand
+// of its GEMMs, and to its loss on held-out text. Nothing here is left to chance but which text is
+// held out.
 #ifndef UFP4_TRAIN_FORWARD_H
 #define UFP4_TRAIN_FORWARD_H
 

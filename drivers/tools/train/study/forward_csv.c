@@ -5,7 +5,7 @@
 #include "base/names.h"
 #include "train/study/forward.h"
 
-// What is no number stays empty.
+// A value that is no number stays empty.
 static void put_number(FILE *out, double value) {
   if (!isnan(value)) fprintf(out, "%.9g", value);
 }

@@ -33,7 +33,7 @@ void ufp4_kept_name(char *name) {
   for (char *at = strchr(name, '/'); at != NULL; at = strchr(at, '/')) *at = '-';
 }
 
-// The same as in the name of a recipe.
+// Whether an identifier has the bytes that the name of a recipe may have.
 static int is_id(const char *id, size_t length) {
   int good = length > 0 && id[0] != '.';
   for (size_t i = 0; i < length; i++) {
@@ -60,7 +60,8 @@ ufp4_status_t ufp4_kept_path(const char *folder, const char *id, const char *suf
 
 // --- The folder ---------------------------------------------------------------------------------
 
-// Of a real number the shortest text that is the same FP32, from six digits on.
+// The text of a value; that of a real number is the shortest one that is the same FP32, from six
+// digits on.
 static char *show(const json_t *value) {
   char *text = NULL;
   for (size_t digits = value != NULL && json_is_real(value) ? 6 : 9; value != NULL; digits++) {
@@ -253,7 +254,7 @@ static int is_whole(const char *path) {
   return whole;
 }
 
-// What file_out_t calls a file until it is whole.
+// Whether file_out_t calls a file so until it is whole.
 static int is_half_written(const char *name) {
   long process;
   int attempt, length = 0;

@@ -33,7 +33,7 @@ ufp4_status_t ufp4_kept_remove(const char *folder, ufp4_message_t *message);
 
 /** The name of a recipe as part of an id, or as a folder's: '-' for the '/' of its suffix. */
 void ufp4_kept_name(char *name);
-/** What writes the lines of a file. */
+/** A function that writes the lines of a file. */
 typedef void (*ufp4_kept_put_t)(const void *context, FILE *out);
 /** Writes ID.csv: the lines of @p put, and one with their checksum. */
 ufp4_status_t ufp4_kept_write(const char *folder, const char *id, ufp4_kept_put_t put,

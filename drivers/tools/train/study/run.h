@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one recipe on one seed has given.
+// The results of one recipe on one seed.
 #ifndef UFP4_TRAIN_RUN_H
 #define UFP4_TRAIN_RUN_H
 

@@ -40,7 +40,7 @@ static int64_t count_rows(const char *text) {
   return lines - 1;  // the columns' names
 }
 
-// Of a file that is as it was written.
+// Reads the rows of a file that is as it was written.
 static void parse_rows(const char *text, int64_t steps, ufp4_run_t *run) {
   char *at = strchr(text, '\n');
   for (int64_t i = 0; i < steps; i++) {

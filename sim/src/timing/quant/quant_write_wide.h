@@ -37,7 +37,7 @@ class QuantWriteWide {
    */
   bool step(const bool *take, const QuantMark *in, bool req_ready, bool dat_ready);
 
-  /** Units that have been loaded, the 16 blocks of each at once. */
+  /** Units whose codes have been read, 16 blocks at once. */
   uint64_t loaded() const {
     return loaded_;
   }
