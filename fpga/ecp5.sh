@@ -27,8 +27,9 @@ ecp5_tools() {
   done
 }
 
-# What the board.sh of a board says, for a configuration and a size of it, 25F say, or nothing for the usual one: sets device,
-# sizes, package, speed, loader, files and parameters, and made_by where a script writes more Verilog; and size_name, and bitstream, what its file is called.
+# Reads the board.sh of a board, for a configuration and a size of it, 25F say, or nothing for the usual one: sets
+# device, sizes, package, speed, loader, files and parameters, and made_by where a script writes more Verilog; and
+# size_name, and bitstream, what its file is called.
 ecp5_board() { # ecp5_board BOARD CONFIGURATION SIZE
   local configuration=$2 size=${3,,} usual known
   made_by=""

@@ -62,7 +62,7 @@ def main(title, netlist, report, pins=""):
             f"clock:     {reached['achieved']:.1f} MHz"
             + (f" of {reached['constraint']:.1f} MHz{slow} ({clock})" if pins else "")
         )
-    # Of pins that a clock drives or takes: half a cycle is theirs and the board's.
+    # The paths of pins that a clock drives or takes: half a cycle is theirs and the board's.
     for path in found["critical_paths"] if pins else []:
         if (path["from"] == "<async>") != (path["to"] == "<async>"):
             print(

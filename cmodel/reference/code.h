@@ -5,7 +5,7 @@
 
 #include "reference.h"
 
-/** What the tensor as a whole contributes: t for E4M3; S and Sd, FP32 patterns, for NVFP4. */
+/** The scaling of the tensor as a whole: t for E4M3; S and Sd, FP32 patterns, for NVFP4. */
 typedef struct {
   int t;
   uint32_t encode;  ///< S

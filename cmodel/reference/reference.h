@@ -143,15 +143,15 @@ typedef struct {
 int reference_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]);
 /** The transform undone, of decoded values as FP32 patterns (numerics.md 2, Decoding). */
 void reference_rht_undo(const uint32_t *bits, int points, uint64_t mask, uint32_t *out);
-/** What enters the quantizer. */
+/** Loads a block as it enters the quantizer. */
 reference_block_t reference_block_load(const uint32_t bits[16], const reference_quantize_t *how);
-/** The same of part @p part of a transform of how->points, 32 or 64. */
+/** Does the same for part @p part of a transform of how->points, 32 or 64. */
 reference_block_t reference_points_load(const uint32_t *bits, int part,
                                         const reference_quantize_t *how);
 /** The largest t with amax * 2^t / qmax <= 448; 0 for amax 0. */
 int reference_exponent_of(reference_elem_t elem, reference_real_t amax);
 
-/** What a scale means, 2^-t and tensor scale apart; a sign is ignored. @return 0 for NaN. */
+/** The value of a scale, 2^-t and the tensor scale apart; a sign is ignored. @return 0 for NaN. */
 int reference_scale_real(reference_scale_t scale, uint32_t bits, reference_real_t *out);
 /** Columns that share a scale: 32 for E8M0, else 16. */
 int reference_scale_block(reference_scale_t scale);

@@ -27,13 +27,13 @@ HEAD = """// SPDX-License-Identifier: Apache-2.0
 
 #include "explore.h"
 
-// Of a memory: the bare cell of a foundry's 7 nm, as fpga/ppa/libraries.toml has it.
+// The area of a memory's bit: the bare cell of a foundry's 7 nm, as fpga/ppa/libraries.toml has it.
 #define ASAP7_BIT_UM2 @BIT@
-// Of one that is read or written: a generated macro, likewise.
+// The energy of a bit that is read or written: a generated macro's, likewise.
 #define ASAP7_BIT_FJ @FJ@
 
 // clang-format off
-// Of whole cores, sized: their longest path in ns, without wires. They are of the size small.
+// The longest path of whole cores, sized, in ns, without wires. They are of the size small.
 #define ASAP7_CORES \\
   {@CORES@}
 

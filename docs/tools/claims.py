@@ -34,7 +34,7 @@ HEADS = (
     "fJ, with accumulators",
     "held",
 )
-# What a claim may be at most, in per cent, and how the page says it.
+# The most that a claim may be, in per cent, and how the page says it.
 LIMITS = {5: "at most 5 % more", 0: "less"}
 CLAIMS = [
     (f"{words} against E2M1 alone, {name}", unit + ending, f"{unit}_e2m1", elem, "e2m1", limit)

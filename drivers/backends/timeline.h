@@ -16,7 +16,7 @@ typedef struct timeline timeline_t;
  * @p message live as long. */
 ufp4_status_t timeline_open(const char *path, const char *configuration, ufp4_message_t *message,
                             timeline_t **out);
-/** What to give to the core, or NULL. */
+/** The sink to be given to the core, or NULL. */
 const ufp4_timeline_sink_t *timeline_sink(const timeline_t *timeline);
 /** Writes the file, which takes its name when it is whole; one without events is not written. Where
  * the line was cut off the message that timeline_open was given says so, with UFP4_OK. */

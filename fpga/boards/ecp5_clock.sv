@@ -15,7 +15,7 @@ module ecp5_clock #(
 
   logic feedback;
 
-  // What ecppll gives the loop filter; without, it is off.
+  // The loop filter's settings are ecppll's; without them it is off.
   (* ICP_CURRENT = "12", LPF_RESISTOR = "8", MFG_ENABLE_FILTEROPAMP = "1", MFG_GMCREF_SEL = "2" *)
   EHXPLLL #(
     .CLKI_DIV    (1),

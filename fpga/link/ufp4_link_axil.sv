@@ -32,7 +32,7 @@ module ufp4_link_axil (
   input  logic [31:0] m_axil_rdata_i,
   input  logic [1:0]  m_axil_rresp_i
 );
-  // What has been taken of the access.
+  // Whether the access's address and its data have been taken.
   logic address_q, data_q;
 
   assign m_axil_awvalid_o = valid_i && write_i && !address_q;

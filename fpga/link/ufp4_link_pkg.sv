@@ -54,8 +54,8 @@ package ufp4_link_pkg;
     logic [7:0]  sequence_number;
   } answer_t;
 
-  // What a CRC begins with in a session, as zlib takes it: the nonce and the request's count without its low byte. The
-  // count is the one nearest to what is expected that has this low byte.
+  // The value with which a CRC begins in a session, as zlib takes it: the nonce and the request's count without its low
+  // byte. The count is the one nearest to what is expected that has this low byte.
   function automatic logic [31:0] key_of(logic [31:0] nonce, logic [7:0] sequence_number, logic [31:0] expected);
     logic [7:0]  ahead;
     logic [31:0] count;

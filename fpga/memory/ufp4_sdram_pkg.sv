@@ -24,7 +24,7 @@ package ufp4_sdram_pkg;
     NOP       = 3'b111
   } command_e;
 
-  // What the chip is driven with; without SDRAM it is idle.
+  // The pins that drive the chip; without SDRAM it is idle.
   typedef struct packed {
     logic                 cke;
     logic                 cs_n;

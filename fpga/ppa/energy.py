@@ -89,7 +89,7 @@ class Model:
         for pin in changed:
             known = self.cell.pins[pin]
             if known.clock:
-                # What the edge finds: data that it changes come behind it.
+                # The edge finds the state before it: data that it changes come behind it.
                 clock += self.mean(known.energies, [None], before, after[pin], 0.0)
             elif not known.output and (self.clocked or not outputs):
                 data += self.mean(known.energies, [None], after, after[pin], 0.0)

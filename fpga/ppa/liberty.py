@@ -140,7 +140,7 @@ def table(name, text, templates):
 def energies(text, templates, grounds):
     out = []
     for _, group in groups(text, "internal_power"):
-        # Of a ground pin: the charge that came from the supply, once more.
+        # The tables of a ground pin are left out: they have the charge that came from the supply, once more.
         if field(group, "related_pg_pin") in grounds:
             continue
         tables = {}

@@ -33,7 +33,7 @@ def read_cells(text, kinds):
         size = {key: int(value, 2) for key, value in re.findall(r"parameter \\(\w+) \d+'([01]+)", cell)}
         size |= {key: int(value) for key, value in re.findall(r"parameter (?:signed )?\\(\w+) (\d+)$", cell, re.M)}
         words, bits = kinds.get(module) or (size["Depth"], size["Width"])
-        # Of u_pe.u_bank0 and u_pe.gen_bank[1].u_sram what they are in the RTL, without numbers.
+        # Of u_pe.u_bank0 and u_pe.gen_bank[1].u_sram the names in the RTL are left, without numbers.
         parts = [
             part
             for part in re.sub(r"\[\d+\]", "", path).split(".")

@@ -60,7 +60,7 @@ ROWS = [
     Row("pe_fp32_parity_in_word", "ufp4_pe_fp32", {"Parity": 1}, defines=("UFP4_PARITY_IN_WORD",)),
     Row("pe_nv", "ufp4_pe_nv", {"Parity": 0}),
     Row("lane", "ufp4_lane", {"Parity": 0}),
-    # What parity has beside a memory of 256 x 64.
+    # The logic that parity has beside a memory of 256 x 64.
     *(
         Row("sram_parity" + ending, "ufp4_sram_checked", {"Width": 64, "Depth": 256, "InWord": form})
         for form, ending in enumerate(("", "_in_word"))
@@ -80,12 +80,13 @@ ROWS = [
         )
     ),
 ]
-# What a unit's energy is measured on, each of its own format: the GEMM of gemm.json and the load; all formats on more.
+# The cases on which a unit's energy is measured, each of its own format: the GEMM of gemm.json and the load; all
+# formats on more.
 LOADS = ("full", "half", "none")
 CASES = [("fprop", "full"), ("wgrad", "full"), ("fprop", "half"), ("fprop", "none")]
 ELEMENTS = {"all formats": "e1m2", "E2M1": "e2m1", "E1M2 and INT4": "e1m2", "E1M2": "e1m2"}
 MORE = [("fprop", "e2m1", "full"), ("wgrad", "e2m1", "full"), ("zero", "e1m2", "full"), ("random", "e2m1", "full")]
-# Of other rows: on runs of their own (runs.json), and the contracts fp32 and nv.
+# The cases of other rows: runs of their own (runs.json), and the contracts fp32 and nv.
 OWN = {
     "lane": [("fprop", "e1m2", load) for load in LOADS],
     "quant_block": [

@@ -14,13 +14,13 @@
 
 namespace ufp4 {
 
-/** What a data sheet says; nanoseconds unless it says otherwise. The source of the values is that
- * of fpga/memory/ufp4_sdram_pkg.sv. */
+/** The times of a data sheet, in nanoseconds unless a name says otherwise. The source of the values
+ * is that of fpga/memory/ufp4_sdram_pkg.sv. */
 struct SdramTimes {
   double rcd = 21, rp = 21, ras = 45, rc = 68, rfc = 68, rrd = 15, wr = 15, mrd = 15;
   double ras_most = 100000, refresh = 64e6 / 8192, power_up = 200000;
   unsigned rrd_cycles = 2, wr_cycles = 2, mrd_cycles = 2, power_up_refreshes = 8;
-  /** Of the clock, with a CAS latency of 2 and of 3. */
+  /** The clock's period, with a CAS latency of 2 and of 3. */
   double period_cas2 = 10, period_cas3 = 7;
 };
 

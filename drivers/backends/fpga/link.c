@@ -135,9 +135,10 @@ static void put_escaped(link_t *link, const uint8_t *from, size_t bytes) {
   link->out_bytes += link_escape(link->out + link->out_bytes, from, bytes);
 }
 
-// What a frame's CRC begins with: the session, and what of the number does not go over the line. So
-// a frame that is whole but old, of another session or 256 requests ago, is not right. The number's
-// low byte is left out: the frame's first byte is the same, and in the CRC the two would cancel.
+// A frame's CRC begins with the session, and with the part of the number that does not go over the
+// line. So a frame that is whole but old, of another session or 256 requests ago, is not right. The
+// number's low byte is left out: the frame's first byte is the same, and in the CRC the two would
+// cancel.
 static uint32_t key_of(const link_t *link, uint32_t number) {
   return link->nonce ^ (number & ~0xFFu);
 }
@@ -302,7 +303,7 @@ static ufp4_status_t take_byte(link_t *link, uint8_t byte) {
 
 // --- Time ---------------------------------------------------------------------------------------
 
-// What all that is in the window takes on the wire, both ways.
+// The time that all frames in the window take on the wire, both ways.
 static uint64_t wire_us(link_t *link) {
   uint64_t bytes = 0;
   if (link->options.baud == 0) return 0;

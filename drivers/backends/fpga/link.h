@@ -41,7 +41,7 @@ enum {
   LINK_BOARD_CORE_RESET = 0x20,     ///< write 1: the core alone, whatever it is at
 };
 
-/** What a board says of itself. */
+/** A board's identity, as it says itself. */
 typedef struct {
   unsigned window, data_bytes;
   int has_march, is_sdram;
@@ -79,7 +79,7 @@ typedef struct {
 
 link_options_t link_options_default(void);
 
-/** What has happened since the link was opened. */
+/** Counts since the link was opened. */
 typedef struct {
   uint64_t requests, frames;  ///< asked for; sent, repeats among them
   uint64_t timeouts;

@@ -164,7 +164,7 @@ static void is_silent(process_t *process, systemc_reply_t *reply) {
            "its program " PROGRAM_NAME " has not answered within %d s", START_SECONDS);
 }
 
-/** What becomes of a message. */
+/** The outcome of a message. */
 typedef enum { NOBODY, SILENCE, ANSWER } exchange_t;
 
 // One message there and one back.

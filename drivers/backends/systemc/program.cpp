@@ -139,7 +139,7 @@ class Device : public sc_core::sc_module {
   sc_core::sc_signal<bool> irq_, reset_;
 };
 
-// What went wrong, in one line.
+// Says in one line what went wrong.
 std::string words_of(const sc_core::sc_report &report) {
   return report.get_msg();
 }

@@ -151,7 +151,7 @@ static ufp4_status_t open_timed(const ufp4_device_options_t *options,
   return open_device("systemc:timed", 1, options, configuration, message, state);
 }
 
-// As of the backend tlm.
+// Refuses jobs outside of memory, as the backend tlm does.
 static ufp4_status_t submit_timed(ufp4_backend_state_t *state,
                                   const ufp4_descriptor_t *descriptor) {
   const systemc_t *systemc = core_port_user(state);

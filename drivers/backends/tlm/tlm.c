@@ -83,7 +83,7 @@ static ufp4_status_t tlm_register_write(void *user, uint32_t offset, uint32_t va
   return status_of(ufp4_timed_register_write(tlm->timed, offset, value));
 }
 
-// Where there are no data they read as zeros.
+// Memory without data reads as zeros.
 static ufp4_status_t tlm_memory_read(void *user, uint64_t address, void *data, uint64_t bytes) {
   const uint8_t *from = memory_at(user, address, bytes);
   if (from == NULL) {

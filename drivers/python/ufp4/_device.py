@@ -106,8 +106,8 @@ FUNCTIONS = {
     "linear_dgrad": (c_int, c_void_p, POINTER(_library.Matrix), c_uint64, c_void_p, POINTER(_Stats)),
     "linear_wgrad": (c_int, c_void_p, c_void_p, POINTER(_Stats)),
 }
-# What a backend would ignore, which the commands refuse, too (cli_device_check);
-# what else is not possible the library says.
+# Options that a backend would ignore. The commands refuse them, too (cli_device_check); the library says what else is
+# not possible.
 SIMULATED, CORE = ("mem_latency", "mem_bandwidth", "dram", "stall", "trace"), ("config", "max_cycles")
 UNUSED = {"model": CORE + SIMULATED, "cuda": CORE + SIMULATED, "fpga": SIMULATED, "mmio": SIMULATED, "tlm": ("trace",)}
 DEFAULTS = {

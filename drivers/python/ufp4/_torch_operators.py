@@ -192,7 +192,7 @@ def _compute_forward(
     if _quantizes(made, FPROP):
         y = _product(_place(x), made, left.row, right.row, x.dtype)
     else:
-        # As the driver: with requantize the host's GEMM takes the copies' values too.
+        # The driver does the same: with requantize the host's GEMM takes the copies' values too.
         y = (_rounded(made, left.backward) @ _rounded(made, right.backward).T).to(x.dtype)
     return y, _kept(ids), *left.saved, *right.saved
 

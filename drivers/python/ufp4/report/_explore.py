@@ -18,7 +18,7 @@ PARTS = (
     ("between jobs", "#8c959f", None),
 )
 GEMMS = ("fprop", "dgrad", "wgrad")
-# Of a step, in bytes, in joules and, on many chips, in ms; the bars are the sums of these.
+# The needs of a step, in bytes, in joules and, on many chips, in ms; the bars are the sums of these.
 NEEDS = (
     ("weights", "weight_bytes"),
     ("optimizer", "optimizer_bytes"),
@@ -41,13 +41,13 @@ TIMES = (
     ("bubble", "bubble_ms"),
     ("exposed all-reduce", "reduce_exposed_ms"),
 )
-# What of a GEMM's bounds is the array's own: operands enter it, sums leave it.
+# The bounds of a GEMM that are the array's own: operands enter it, sums leave it.
 PORTS = ("load", "output")
 # Columns of every line: words, whole numbers that none may lack, and numbers.
 WORDS = ("layer", "pass", "tensor", "batch", "reason")
 WHOLE = ("count", "m", "n", "k")
 NUMBERS = ("cycles", *(column for _, _, column in PARTS[1:-1]), "bus_read_bytes", "bus_write_bytes")
-# What is a number where it is there, also of columns that not every exploration has.
+# Columns that hold numbers where they are there, also those that not every exploration has.
 FIGURES = frozenset(
     (
         *NUMBERS,

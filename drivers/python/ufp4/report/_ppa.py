@@ -70,8 +70,8 @@ PARTS = (
     ("leakage", "#8c959f"),
     ("clock_pins", "#d4a72c"),
 )
-# What an energy is of, by how the unit's name begins. Each has a picture and a table of its own: a number in QUANT
-# takes as much as 20 MACs, one in a lane a fifth of one.
+# The event that an energy is of, by how the unit's name begins. Each has a picture and a table of its own: a number in
+# QUANT takes as much as 20 MACs, one in a lane a fifth of one.
 SPENT = (("lane", "a number that a lane reads"), ("quant", "a number that QUANT reads"), ("", "a MAC"))
 
 
