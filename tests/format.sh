@@ -18,7 +18,7 @@ mode=(-i)
 # What is generated has its own layout.
 files() { find cmodel drivers fpga sim tests -regextype posix-egrep -regex '.*\.(c|h|cpp|cu|cuh)' ! -path cmodel/include/ufp4/spec.h ! -path cmodel/src/base/shape.h ! -path cmodel/src/base/names.h -print0; }
 files | timeout 600 xargs -0 -P 2 -n 50 "$tool" "${mode[@]}"
-# What it does to a comment that is too long for its line, and cannot undo.
+# It breaks a comment that is too long for its line, and cannot undo that.
 if files | xargs -0 grep -nE '.{101}|^ +[a-z0-9_]+_t$'; then
   echo "a line over 100 characters, or a declaration broken behind its type: a comment goes above it"
   exit 1

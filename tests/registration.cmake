@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # How tests are registered. Labels: fast (about a second or less), slow, full (only ./ufp4 test --full).
 
-# What fast tests run: ./ufp4 test -L fast builds no more.
+# The programs that fast tests run: ./ufp4 test -L fast builds no more.
 add_custom_target(ufp4_fast)
 
 # Tests of the program let it draw where they ask for that alone, which takes a second: by this Python, if it can.

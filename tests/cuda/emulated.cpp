@@ -40,7 +40,8 @@ struct fiber_t {
   unsigned groups;  // committed
 };
 
-// What the lanes of a warp bring to a collective operation. The last to come does the work for all.
+// The operands that the lanes of a warp bring to a collective operation. The last to come does the
+// work for all.
 struct warp_t {
   unsigned arrived, generation;
   const uint32_t *in[WARP][2];
@@ -284,7 +285,7 @@ int capability() {
 }
 
 void launch(dim3 grid, dim3 threads, size_t shared_bytes, const std::function<void()> &kernel) {
-  // Of whatever threads of the program: training has several.
+  // Several threads of the program may launch: training has several.
   static std::mutex one_at_a_time;
   const std::lock_guard<std::mutex> lock(one_at_a_time);
   if (threads.x % WARP != 0 || threads.y != 1 || threads.z != 1) give_up("a block of broken warps");

@@ -42,7 +42,7 @@ extern dim3 *thread_index, block_index, block_size, grid_size;
  * ever. */
 void launch(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &kernel);
 unsigned char *shared();
-/** As instructions have it. */
+/** The address as instructions have it. */
 uint32_t shared_address(const void *pointer);
 /** 10 major + minor. */
 int capability();

@@ -58,7 +58,7 @@ GPU uint32_t gpu_bf16_pair(float low, float high) {
   }
   return both;
 }
-// As wrong as PTX allows.
+// It is as wrong as PTX allows.
 GPU float gpu_reciprocal(float x) {
   const int32_t bits = __float_as_int(1.0f / x);
   return __int_as_float(bits + emulated::weather.reciprocal_places);

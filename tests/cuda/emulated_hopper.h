@@ -26,7 +26,8 @@ struct alignas(64) CUtensorMap {
 
 namespace emulated {
 
-/** As the driver's cuTensorMapEncodeTiled, of two dimensions: refuses what that refuses. */
+/** Does what the driver's cuTensorMapEncodeTiled does, in two dimensions, and refuses what that
+ * refuses. */
 CUresult encode_matrix(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *matrix,
                        const cuuint64_t *sizes, const cuuint64_t *pitches, const cuuint32_t *box,
                        const cuuint32_t *steps, CUtensorMapInterleave interleave,

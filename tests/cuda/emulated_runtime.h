@@ -36,16 +36,17 @@ typedef struct CUstream_st *cudaStream_t;
 
 namespace emulated {
 
-/** What the runtime was asked for; for tests. */
+/** Counts of what the runtime was asked for; for tests. */
 extern emulated_counts_t counts;
 extern std::mutex counting;
 /** The thread's GPU where it has no context, and the GPU of the one it has, or NO_CONTEXT. */
 enum { NO_CONTEXT = -1 };
 extern thread_local int device, context;
-/** Of a launch, until it is asked for. */
+/** The error of a launch, until it is asked for. */
 extern thread_local cudaError_t failed;
 extern thread_local bool relaxed;
-/** What waits or allocates: while a stream is captured only a relaxed thread may. */
+/** For calls that wait or allocate: while a stream is captured only a relaxed thread may make
+ * them. */
 void demand_no_capture();
 
 /** CUDA's runtime makes a context where the thread has none. */

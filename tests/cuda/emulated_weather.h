@@ -48,8 +48,8 @@ enum {
 };
 #define EMULATED_WEATHER_SYMBOL "emulated_set_weather"
 typedef void (*emulated_set_weather_t)(const emulated_weather_t *weather);
-/** What the runtime was asked for since the last time: by calls on a stream, none of the first
- * two. */
+/** Counts of what the runtime was asked for since the last time: calls on a stream make none of the
+ * first two. */
 typedef struct {
   uint64_t allocations;  ///< and releases
   /** Also what CUDA waits in: copies and sets that are not asynchronous. */
@@ -59,7 +59,7 @@ typedef struct {
   uint64_t works_on_default;  ///< of these, on the default stream
   uint64_t works_on_gpu_1;    ///< of these, on the second GPU
   uint64_t contexts;          ///< a bit for each GPU on which one was made, or was there and used
-  /** What CUDA takes from no thread while another captures, and ends that capture. */
+  /** Calls that CUDA takes from no thread while another captures, and that end that capture. */
   uint64_t broken_captures;
 } emulated_counts_t;
 #define EMULATED_COUNTS_SYMBOL "emulated_counts_taken"

@@ -9,16 +9,16 @@
 #include "table.h"
 #include "ufp4.h"
 
-/** What must not show in the bits. */
+/** The weathers, which must not show in the bits. */
 #define WEATHERS 7
 extern const emulated_weather_t weathers[WEATHERS];
 
 void set_weather(const emulated_weather_t *weather);
 /** Tensor core instructions since the last call. */
 uint64_t products_taken(void);
-/** What the runtime was asked for since the last call. */
+/** Counts of what the runtime was asked for since the last call. */
 emulated_counts_t counts_taken(void);
-/** In place: hadamard_bf16 of the kernels. */
+/** Transforms in place, by hadamard_bf16 of the kernels. */
 void transform_bf16(uint32_t bits[16], uint16_t mask);
 /** Parts of the kernels' quick quantizer. */
 const emulated_quick_t *quick_parts(void);

@@ -46,7 +46,7 @@ attempt() {
   if ((status == 0)); then note "$name: done"; else bad "$name: $(ended $status $((SECONDS - begun)))"; fi
   return "$status"
 }
-# What is not in the record is left out where less than SECONDS are left for it.
+# A case that is not in the record is left out if fewer than SECONDS are left for it.
 room() {
   local left=$((limit - SECONDS))
   ((left >= $1)) || note "$2: left out, $left s are left"
@@ -207,7 +207,7 @@ if [[ -f $root/CMakeLists.txt ]]; then
 fi
 if [[ -x $build/graph ]]; then attempt "example graph" 20 "$build/graph"; else note "example graph: left out, it was not built"; fi
 
-# Where what the program needs is there: the GPU, the simulated core, the golden model.
+# Runs layers where the program has what it needs: the GPU, the simulated core, the golden model.
 layers() {
   local ufp4=$build/drivers/ufp4 layer=(layers/ufp4/layer0.fc1.{X,W,dY}.npy) recipe
   compile 150 ufp4_cli || { bad "program: not built"; return; }

@@ -221,7 +221,7 @@ SLOW_TEST(gemm_equals_the_golden_model) {
     how.c_ld = how.accumulate_ld = LD;
     if (exact && n % 2) how.accumulate = sums;
     if (!i64 && n % 3 == 1) how.c = c, how.alpha = 0.7f;
-    // As a quantizer would have left them.
+    // They are as a quantizer would have left them.
     placed_t sides[2];
     const ufp4_operand_t *golden[2] = {&p.a, &p.b};
     for (int s = 0; s < 2; s++) {

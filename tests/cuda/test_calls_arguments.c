@@ -72,7 +72,8 @@ static void asked_free(asked_t *asked) {
   free(asked);
 }
 
-// What a call gave: that status, these words, and nothing was queued. The next is right again.
+// Checks what a call gave: that status, these words, and nothing was queued. The next is right
+// again.
 static void judge(asked_t *asked, ufp4_status_t got, ufp4_status_t want, const char *text) {
   emulated_counts_t counts;
   check_bits(0, got, want, "%s", text);

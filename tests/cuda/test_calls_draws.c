@@ -5,7 +5,7 @@
 
 #define STREAM 0x1250
 
-// Of whole tiles, which the quick quantizer takes.
+// The tensor has whole tiles, which the quick quantizer takes.
 TEST(whole_tiles_draw_by_what_is_in_device_memory) {
   check_random_t random = check_random();
   engine_t engine = engine_open(90, STREAM);

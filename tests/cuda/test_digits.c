@@ -7,7 +7,7 @@
 #include "gpu.h"
 #include "ufp4/format.h"
 
-// What the scales of an operand are like. Two digits hold 8 binades of scales.
+// The kinds of scales of an operand. Two digits hold 8 binades of scales.
 typedef enum {
   NARROW,     // all within four
   FEW_LARGE,  // and a few blocks, in chunks 3, 35, .. alone, far above the others of their row

@@ -122,7 +122,7 @@ SLOW_TEST(quantize_of_many_blocks_with_other_scales) {
     const int own =
         how.scale == UFP4_SCALE_NVFP4 || how.scale == UFP4_SCALE_E8M0 || how.rht == UFP4_RHT_BF16;
     if (!own || !is_on_cuda(&how)) continue;
-    // Of 48, each with four of the ten.
+    // There are 48 cases, each with four of the ten distributions.
     for (int i = 0; i < 4; i++, index++) {
       const fixture_distribution_t distribution =
           (fixture_distribution_t)((index * 3 + i) % FIXTURE_DISTRIBUTIONS);

@@ -33,7 +33,7 @@ static float scaled(uint32_t bits, int by) {
   return isfinite(x) ? ldexpf(x, by) : x;
 }
 
-// Of each 16 x 16 elements a kind and a size of their own; rows end in NaN.
+// Each 16 x 16 elements have a kind and a size of their own; rows end in NaN.
 static job_t job_of(check_random_t *random, int64_t rows, int64_t cols, ufp4_dtype_t dtype) {
   const int64_t pieces = dtype == UFP4_DTYPE_BF16 ? 8 : 4;
   job_t job = {.rows = rows, .cols = cols, .ld = (cols + pieces) / pieces * pieces, .dtype = dtype};

@@ -8,7 +8,7 @@
 
 #include "ufp4.h"
 
-/** Where the tensors of the legal descriptors lie, and where memory ends. */
+/** The addresses at which the tensors of the legal descriptors lie, and at which memory ends. */
 #define RULES_DATA 0x40010000ull
 #define RULES_END 0x41000000ull
 

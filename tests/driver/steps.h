@@ -28,7 +28,7 @@ ufp4_device_t *steps_device(const char *backend, const steps_case_t *steps_case)
 steps_t *steps_start(const char *backend, const steps_case_t *steps_case);
 void steps_go(steps_t *run);
 void steps_end(steps_t *run);
-/** Of the source tensors. */
+/** Bytes of an element of the source tensors. */
 size_t steps_element_bytes(const steps_t *run);
 /** A tensor of elements of @p bytes as FP32 [rows][cols]; to be freed. */
 float *steps_read(const steps_t *run, uint64_t address, int64_t rows, int64_t cols, size_t bytes);

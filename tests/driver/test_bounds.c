@@ -122,7 +122,7 @@ static twin_job_t job_of(const draw_t *draw) {
           .d_stride_bytes = (uint32_t)((gemm->n * gemm->d_bytes + 127) / 128 * 128)}};
 }
 
-// Of a job, as the core counts it.
+// The cycles of a job, as the core counts them.
 static double cycles_of(const alone_t *alone) {
   const uint64_t *counters = alone->counters;
   return (double)(counters[UFP4_COUNTER_ARRAY_BUSY] + counters[UFP4_COUNTER_STALL_OPERAND] +

@@ -129,7 +129,7 @@ TEST(rejects_cycles_that_are_too_long) {
   }
 }
 
-/** Of the timed model alone: a core that has done nothing has none. */
+/** Only the timed model counts them: a core that has done nothing has none. */
 TEST(counts_accesses_or_says_who_does) {
   ufp4_device_options_t options = bench_options();
   uint64_t reads[UFP4_SRAM_COUNT], writes[UFP4_SRAM_COUNT], sum = 0;

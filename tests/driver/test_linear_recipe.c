@@ -146,7 +146,7 @@ TEST(mxfp4_rht_equals_the_golden_model) {
   close_rig(&rig);
 }
 
-// What FPROP's copy of a tensor holds, as a tensor; its data is to be freed.
+// The values of FPROP's copy of a tensor, as a tensor; its data is to be freed.
 static ufp4_matrix_t forward_values(const ufp4_recipe_t *recipe, const ufp4_matrix_t *tensor,
                                     ufp4_role_t role) {
   ufp4_operand_t copy = golden_copy(recipe, tensor, role, UFP4_AXIS_ROW, LAYER, STEP);

@@ -37,7 +37,7 @@ static void check_same(int64_t index, const ufp4_operand_t *got, const ufp4_oper
   check_bits(index, got->flags, want->flags, "flags");
 }
 
-// As the golden model, and by the engine or not.
+// Quantizes as the golden model does, and by the engine or not.
 static void compare(int64_t index, ufp4_device_t *device, const ufp4_matrix_t *in,
                     const ufp4_quantize_t *how, int on_core) {
   ufp4_operand_t got, want;

@@ -68,7 +68,7 @@ TEST(a_dependence_left_out_is_seen_on_rtl) {
   steps_end(good);
 }
 
-/** What is known to be done when a job starts. */
+/** The jobs that are known to be done when a job starts. */
 typedef struct {
   int gemm, quant;  ///< the last one of each engine
 } done_t;

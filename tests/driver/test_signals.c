@@ -11,7 +11,8 @@
 
 static const cli_command_t command = {.name = "train"};
 
-// What a process prints to stderr, and how it ends, in which @p work has been called.
+// The end of a process in which @p work has been called: its status, and the text that it prints to
+// stderr.
 typedef struct {
   int status;
   char said[300];

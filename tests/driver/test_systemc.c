@@ -65,7 +65,7 @@ static void check_message(int64_t index, const char *text, const char *words) {
 
 // --- Death --------------------------------------------------------------------------------------
 
-// Of some seconds on the RTL.
+// A job that takes some seconds on the RTL.
 static ufp4_descriptor_t long_job(ufp4_device_t *device) {
   ufp4_descriptor_t job = bench_jobs(device).gemm;
   ufp4_gemm_descriptor_t *gemm = &job.gemm;

@@ -13,7 +13,7 @@ TEST(timing_only_takes_the_same_time_and_computes_nothing) {
   }
 }
 
-/** Where a burst outside of memory would tell the time: refused, and the device serves on. */
+/** A burst outside of memory would tell the time: the job is refused, and the device serves on. */
 TEST(rejects_jobs_outside_of_memory) {
   for (int i = 0; i < 2; i++) {
     ufp4_device_t *device = times_device("tlm", 1, i);

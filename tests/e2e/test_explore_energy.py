@@ -15,7 +15,7 @@ PARTS = ["mac_joules", "idle_joules", "clock_joules", "bus_joules"]
 PRINTED = [*PARTS, "joules", "um2", "memory_bits", "memory_um2"]
 WORTH = ["watts", "tokens_per_joule", "mm2_per_tmacs"]
 COLUMNS = [*PRINTED, "memory_joules", *WORTH]
-# Of `small`, parity included, as docs/tools/memories.py lists them.
+# The bits of `small`, parity included, as docs/tools/memories.py lists them.
 BITS = 8 * 64 * 68 + 4 * 256 * (65 + 9) + 32 * 65 + 2 * 128 * 65 + 1024 * 65 + 16 * 128 * 33
 WORDS = ["--config", "small", "--serial", "--tokens", "32", "--layers", "100000"]
 # Numbers of fc1 twice and of proj: MACs of a pass, and of its panel units those of X, W and dY.

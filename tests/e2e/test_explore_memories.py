@@ -8,7 +8,7 @@ from bench import check, check_equal, passes, rejects
 from explorations import explore, shapes
 
 BITS = ["sum_bits", "operand_bits", "addend_bits", "quant_bits"]
-# Of `small`: bits of a word with parity.
+# The bits of a word of `small`, with parity.
 SUM, CODES, SCALES, BEAT, TRANSPOSED = 68, 65, 9, 65, 33
 PES, SIDE, TILE, CHUNK, BANKS = 4, 2, 16, 16, 16
 

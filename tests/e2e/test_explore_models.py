@@ -233,7 +233,7 @@ def test_rejects_configurations_whose_blocks_differ():
         check_equal(len(hf(moe | {name: alike}, "--config", "large", "--tokens", "16", "--serial")) > 0, True, name)
 
 
-# What deepseek-ai/DeepSeek-V3 publishes as its config.json; sizes as in arXiv 2412.19437, 4.2.
+# deepseek-ai/DeepSeek-V3 publishes this as its config.json; the sizes are those of arXiv 2412.19437, 4.2.
 DEEPSEEK_V3 = {
     "model_type": "deepseek_v3",
     "hidden_size": 7168,

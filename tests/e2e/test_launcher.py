@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(sys.argv[1])
-# As apt 2.6 says it; the lists' lock it does not wait for, whatever its options.
+# The texts of apt 2.6, which does not wait for the lists' lock, whatever its options.
 LISTS = "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 812 (apt-get)"
 DPKG = (
     "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (unattended-upgr)\n"
@@ -274,8 +274,8 @@ def test_tells_how_to_see_a_failure_again(folder):
         assert err.endswith(f"ufp4: to see it again: {words}"), err
 
 
-# What `info` says of a configuration of parameters, which it refuses if it is none;
-# ninja makes it, and the board's program.
+# A program whose `info` knows a configuration of parameters, and refuses one that is none; ninja makes it, and the
+# board's program.
 PROGRAM = """#!/bin/sh
 if [ "$1" = info ]; then
   case "$*" in *rows=99*) echo 'ufp4 info: --config: refused' >&2; exit 2 ;; esac

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/** What is left of an input; behind its end there are zeros. */
+/** The rest of an input; behind its end there are zeros. */
 typedef struct {
   const uint8_t *at;
   size_t left;

@@ -15,7 +15,7 @@
 #define ROWS 20
 #define COLS 40
 
-// What works: AMAX and QUANT of a small tensor, and a GEMM of its copies.
+// Jobs that work: AMAX and QUANT of a small tensor, and a GEMM of its copies.
 typedef struct {
   ufp4_device_t *device;
   ufp4_descriptor_t good[4];

@@ -27,7 +27,8 @@ TEST(those_with_a_name_are_legal) {
   }
 }
 
-/** As yosys counts them in the netlists of whole cores: docs/results/silicon.csv. */
+/** The numbers are those that yosys counts in the netlists of whole cores:
+ * docs/results/silicon.csv. */
 TEST(memories_have_the_bits_of_the_netlists) {
   static const struct {
     const char *name;
@@ -90,7 +91,7 @@ static void rejects(int64_t index, const char *text, ufp4_status_t want, const c
   check_that(index, strstr(why.text, says) != NULL, "%s: %s", text, why.text);
 }
 
-/** As rtl.top.rejects_*, beyond each edge. */
+/** The cases are those of rtl.top.rejects_*, beyond each edge. */
 TEST(rejects_what_the_rtl_does_in_its_words) {
   static const char *const texts[][2] = {
       {"bus=0", "BusBytes must be 8"},

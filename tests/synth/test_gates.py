@@ -67,7 +67,7 @@ def test_a_pe_has_the_bits_of_the_golden_model(folder):
     for elem in ELEMENTS.values():
         known = list(blocks(records("pe", 4000), elem))[:512]
         assert len(known) == 512, len(known)
-        # As the sequencer feeds them; stimulus.pe has the ports of such a line.
+        # The line is as the sequencer feeds it; stimulus.pe has the ports of such a line.
         line = [(a, b, k % 8 > 0, k % 8 == 7, k // 8) for k, (a, b, _) in enumerate(known)]
         made = stimulus.pe_of(line, elem, 0)
         made.sums = {i: sum(term for _, _, term in known[8 * i : 8 * i + 8]) for i in range(64)}

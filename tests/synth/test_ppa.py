@@ -28,7 +28,7 @@ test ! -e "$STATE/mute" || exit 0
 cp delay.tcl "$STATE/"; echo >> "$STATE/timed"
 if grep -q "room core" delay.tcl; then cat "$STATE/rooms"; else echo "clk 997.25 (MET)"; fi""",
 }
-# As yosys and OpenSTA say them: two memories of a unit, those of a core with a body each, and paths.
+# The texts of yosys and OpenSTA: two memories of a unit, those of a core with a body each, and paths.
 DUMP = """
   cell \\ufp4_sram \\u_banks.u_bank1
     parameter \\Width 67

@@ -5,7 +5,7 @@
 
 #include "cuda.h"
 
-/** What computes: a GPU, or with state NULL the golden model. */
+/** The engine that computes: a GPU, or with state NULL the golden model. */
 typedef struct {
   ufp4_backend_state_t *state;
   int threads;

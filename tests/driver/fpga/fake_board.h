@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What lies behind it. A function returns 0 if the bus answered with an error. */
+/** The core and the memory behind it. A function returns 0 if the bus answered with an error. */
 typedef struct {
   void *user;
   uint32_t memory_base, memory_bytes;
@@ -33,17 +33,17 @@ typedef struct {
   uint8_t in[FAKE_FRAME + 1];
   unsigned in_bytes;
   int escaped, bad;
-  // What it has to say.
+  // The answers that wait to be read.
   uint8_t *out;
   size_t out_bytes, out_capacity;
-  // For the test.
+  // The test reads these.
   uint64_t executions, repeats, dropped, out_of_order, core_resets;
   uint8_t log[FAKE_LOG];  // the numbers that were executed
 } fake_board_t;
 
 fake_board_t *fake_board_open(const fake_core_t *core);
 void fake_board_close(fake_board_t *board);
-/** As a reset of the board: no session. */
+/** Resets the board: it has no session then. */
 void fake_board_reset(fake_board_t *board);
 /** One byte from the host; what there is to answer is appended to out. */
 void fake_board_byte(fake_board_t *board, uint8_t byte);
@@ -56,7 +56,7 @@ typedef struct {
   uint32_t one_in;  ///< 0: none
   uint64_t done;
 } fake_faults_t;
-/** What becomes of a byte: 0, 1 or 2 bytes. */
+/** Makes 0, 1 or 2 bytes of a byte. */
 unsigned fake_faults_apply(fake_faults_t *faults, uint8_t byte, uint8_t out[2]);
 
 #endif

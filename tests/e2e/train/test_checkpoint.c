@@ -110,7 +110,7 @@ TEST(is_of_no_step_too) {
   close_place(&place);
 }
 
-// As a trainer of the other recipe that continues from a copy.
+// The branch is as a trainer of the other recipe that continues from a copy.
 TEST(branches_into_another_recipe) {
   place_t place = open_place();
   double copied[STEPS], branched[STEPS];

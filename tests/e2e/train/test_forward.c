@@ -66,7 +66,7 @@ static const ufp4_forward_row_t *row_of(const ufp4_forward_t *f, unsigned layer,
   return f->rows;
 }
 
-// What a hook of the test's own sees of one layer, measured.
+// The measures of what a hook of the test's own sees of one layer.
 typedef struct {
   ufp4_rounding_t x_row, x_col, w_col, dy_col;
 } seen_t;

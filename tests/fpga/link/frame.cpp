@@ -107,7 +107,7 @@ bool Peer::parse() {
   return true;
 }
 
-// What the answer says of the session.
+// Takes over what the answer says of the session.
 void Peer::keep() {
   if (greets_ && answer.status == kOk) {
     in_session_ = true;

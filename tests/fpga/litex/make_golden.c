@@ -12,7 +12,7 @@
 #include "ufp4_schedule.h"
 
 enum { TOKENS = 20, CIN = 24, COUT = 17, M = 18, N = 5, K = 40, PLAIN = 4 };
-// Where the device of the jobs has its memory, and the SoC its own.
+// The address at which the device of the jobs has its memory, and that at which the SoC has it.
 #define MEMORY_BASE 0x80000000ull
 static uint64_t base;
 static ufp4_device_t *device;

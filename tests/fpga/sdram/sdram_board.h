@@ -126,7 +126,7 @@ class Board {
   static bool inside(uint64_t address) {
     return address < SdramChip::kBytes;
   }
-  // Where ufp4_sdram says that a row of bytes is.
+  // The row of bytes, at the place that ufp4_sdram documents.
   uint16_t *row(uint64_t address) {
     return &chip_->word(address >> 10 & 3, static_cast<unsigned>(address >> 12), 0);
   }
@@ -154,7 +154,7 @@ class Board {
            std::none_of(writes_.begin(), writes_.end(), meets);
   }
 
-  // What the master shows in the next cycle; an offer stays until it is taken.
+  // Sets the pins that the master shows in the next cycle; an offer stays until it is taken.
   void offer() {
     Model &m = *model_;
     if (!m.arvalid_i && !m.awvalid_i && !queue_.empty() && may_begin(queue_.front()) && chance()) {

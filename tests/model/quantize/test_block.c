@@ -115,7 +115,7 @@ TEST(codes_around_every_nearest_boundary) {
 }
 
 TEST(codes_around_every_stochastic_boundary) {
-  // As above, with elements at low + size * (2 r + 1) / 512: exactly there the code must stay down.
+  // The same, with elements at low + size * (2 r + 1) / 512: exactly there the code must stay down.
   check_random_t random = check_random();
   for (int n = 0; n < OPTIONS; n++) {
     const ufp4_quantize_t how = options(n);

@@ -223,7 +223,7 @@ static double squared_error(const fixture_tensor_t *in, const ufp4_quantize_t *h
   return sum;
 }
 
-// Of Gaussian numbers 0.6 dB less than E1M2 and 1.4 dB less than E2M1 or so.
+// The error of Gaussian numbers is 0.6 dB less than E1M2's and 1.4 dB less than E2M1's or so.
 TEST(errs_less_than_either_grid) {
   check_random_t random = check_random();
   for (int i = 0; i < 20; i++) {

@@ -179,8 +179,8 @@ static int near_boundary(check_random_t *random, const ufp4_quantize_t *how, int
   return 1;
 }
 
-// What the transform truncates, as much of it as there can be, decides codes. Among 16 blocks one
-// counts, and there are few: kernels may treat many such blocks differently.
+// The bits that the transform truncates decide codes here, with as many of them as there can be.
+// Among 16 blocks one counts, and there are few: kernels may treat many such blocks differently.
 static void check_boundaries(check_random_t *random, int64_t index, const ufp4_quantize_t *how) {
   enum { COUNT = 16 * 14 };
   static const int low[2][7] = {{0, 1, 2, 3, 4, 5, 6}, {0, 1, 2, 3, 4, 6, 8}},
@@ -231,8 +231,8 @@ TEST(transforms_that_overflow_both_ways) {
   }
 }
 
-// What vectors decline: exponents of the largest magnitude at both ends of where they do, blocks of
-// zeros and of NaN among others.
+// Vectors decline some blocks: these have exponents of the largest magnitude at both ends of where
+// they do, and there are blocks of zeros and of NaN among others.
 TEST(tiles_of_mixed_exponents) {
   enum { COUNT = 256 };
   static const int exponents[] = {0, 1, 2, 38, 39, 40, 41, 127, 228, 229, 230, 231, 253, 254, 255};

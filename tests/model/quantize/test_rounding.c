@@ -9,7 +9,7 @@
 
 enum { ROWS = 18, COLS = 40, GROUP = 16, MOST = 48 * 48 };
 
-// What enters the rounding, of a group of 16.
+// Loads what enters the rounding, of a group of 16.
 static void load(const float x[GROUP], ufp4_rht_t rht, double y[GROUP]) {
   const reference_quantize_t how = {.rht = (reference_rht_t)rht, .mask = UFP4_RHT_DEFAULT_MASK};
   uint32_t bits[GROUP];

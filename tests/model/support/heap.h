@@ -44,7 +44,7 @@ int heap_check_once(const scenario_t *what, long fail_at, int and_after, uint64_
 
 uint64_t digest(uint64_t so_far, const void *data, size_t bytes);
 uint64_t digest_operand(const ufp4_operand_t *operand);
-/** Of the first 8 KiB; 0 where there is no such file. */
+/** The digest of a file's first 8 KiB; 0 where there is no such file. */
 uint64_t digest_file(const char *path);
 /** A name of this process in the working folder; the text lives until the next call. */
 const char *heap_path(const char *name);

@@ -16,7 +16,7 @@ static size_t element_bytes(const Job &job) {
   return job.dtype == UFP4_DTYPE_F32 ? 4 : job.dtype == UFP4_DTYPE_BF16 ? 2 : 8;
 }
 
-/** Of a plain tensor of D's shape, in bytes, now and then wider than need be. */
+/** The stride of a plain tensor of D's shape, in bytes, now and then wider than it has to be. */
 int64_t Engine::stride(const Job &job, size_t element) {
   return static_cast<int64_t>(round_up(static_cast<uint64_t>(job.n) * element, 128) +
                               128 * check_below(&random, 2));

@@ -54,7 +54,7 @@ struct Job {
   float alpha, tensor_scale;
 };
 
-/** Where a job's tensors lie, as offsets in memory. */
+/** The places of a job's tensors, as offsets in memory. */
 struct Place {
   uint64_t a_codes, a_scales, b_codes, b_scales, d, sums, c;
   int64_t a_stride, b_stride, d_stride, sums_stride, c_stride;

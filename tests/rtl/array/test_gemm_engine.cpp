@@ -29,8 +29,8 @@ int draws(int all) {
   return check_draws((all + UFP4_TEST_PART - 1) / UFP4_TEST_PART, all);
 }
 
-/** What the contract has of D's modes: unrounded sums are of the contract exact; the engine has no
- * C for nv. */
+/** The modes of D that the contract has: unrounded sums are of the contract exact; the engine has
+ * no C for nv. */
 constexpr uint8_t kAddends = (kNv ? 0 : UFP4_D_MODE_C) | (kExact ? UFP4_D_MODE_SUMS : 0);
 constexpr uint8_t kModes = UFP4_D_MODE_ALPHA | kAddends;
 

@@ -127,7 +127,7 @@ class Traffic {
  private:
   static constexpr uint64_t kHalt = 1000, kBegun = kHalt / 10;  // by then, what had begun has gone
 
-  // What the masters by themselves promise: three clients, each write counted, strobes as the
+  // The promises of the masters by themselves: three clients, each write counted, strobes as the
   // client gives them.
   static ufp4::Limits limits() {
     constexpr unsigned kReads = 1023, kWrites = 255;
@@ -194,7 +194,7 @@ class Traffic {
     return !gaps_ || check_below(&random_, 3) != 0;
   }
 
-  // What the clients show in the next cycle; an offer stays until it is taken.
+  // Sets the pins that the clients show in the next cycle; an offer stays until it is taken.
   void offer() {
     for (unsigned c = 0; c < kClients; c++) {
       Client &r = readers_[c], &w = writers_[c];

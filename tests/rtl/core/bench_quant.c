@@ -27,7 +27,7 @@ static uint64_t round_up(uint64_t bytes) {
   return (bytes + 127) / 128 * 128;
 }
 
-// Where the copies' codes and scales lie: one after the other.
+// Places the copies' codes and scales, one after the other.
 static void place(bench_t *bench, uint32_t rows, uint32_t cols) {
   const int64_t strides[COPIES] = {ufp4_panel_stride_blocks(cols), ufp4_panel_stride_blocks(rows)};
   const uint32_t lines[COPIES] = {rows, cols};

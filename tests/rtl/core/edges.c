@@ -30,8 +30,8 @@ static void run(pair_t *pair, const ufp4_descriptor_t *quant, const char *what) 
 
 // --- Where scales turn --------------------------------------------------------------------------
 
-// Of an FP32 number of this significand and exponent, truncated where that is subnormal, without
-// the sign.
+// The bits of an FP32 number of this significand and exponent, truncated where that is subnormal,
+// without the sign.
 static uint32_t magnitude(uint32_t significand, int exponent) {
   return exponent < -126 ? significand >> (-126 - exponent)
                          : significand + ((uint32_t)(exponent + 126) << 23);

@@ -5,7 +5,7 @@
 #include "bench.h"
 #include "random_jobs.h"
 
-// What jobs read and write, for finding out what each depends on.
+// The resources that jobs read and write, from which follows what each depends on.
 enum { SLOT_X, SLOT_W, SLOT_D, TENSOR_X, TENSOR_W, OPERAND_X, OPERAND_W, RESULT, RESOURCES };
 
 static int is_gemm(const ufp4_descriptor_t *job) {

@@ -7,7 +7,7 @@
 
 enum { MAX_GRAPH = 48 };
 
-/** What a job reads and writes, a bit per resource. */
+/** The resources that a job reads and writes, a bit for each. */
 typedef struct {
   unsigned reads, writes;
 } access_t;

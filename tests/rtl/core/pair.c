@@ -12,7 +12,7 @@
 
 #define PLACE_BYTES (512ull << 10)
 #define MEMORY_BYTES (16ull << 20)
-// Of tensors with a long side.
+// The sizes for tensors with a long side.
 #define LONG_PLACE_BYTES (5ull << 20)
 #define LONG_MEMORY_BYTES (128ull << 20)
 

@@ -53,7 +53,8 @@ pair_t pair_open(const setting_t *setting, uint64_t seed, uint64_t d_places);
    the operands of a GEMM over a little more than LONG_K, of up to 16 rows; or, all places together,
    for a tensor with such a side and up to 16 columns or 32 rows, and its copies. */
 pair_t pair_open_long(const setting_t *setting, uint64_t seed);
-/** As pair_open with one place, and the core's memory goes on to the last address. */
+/** Opens a pair as pair_open does with one place, and the core's memory goes on to the last
+ * address. */
 pair_t pair_open_far(const setting_t *setting, uint64_t seed);
 void pair_close(pair_t *pair);
 void pair_write(pair_t *pair, uint64_t address, const void *data, uint64_t bytes);

@@ -104,7 +104,8 @@ static void write_sums(pair_t *pair, const ufp4_gemm_descriptor_t *gemm) {
   }
 }
 
-// What enters D beside the product; C is garbage, and as good. All fields are legal, in use or not.
+// Draws what enters D beside the product; C is garbage, and as good. All fields are legal, in use
+// or not.
 static void random_addends(pair_t *pair, ufp4_gemm_descriptor_t *g) {
   const float alphas[] = {0.5f, -1.7f, 1e-30f, 2e19f};
   g->d_mode = (uint8_t)below(pair, 8);

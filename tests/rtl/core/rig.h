@@ -50,7 +50,7 @@ typedef struct {
 } rig_t;
 
 uint64_t place(unsigned index);
-/** What lies at the places, in the simulator's memory. */
+/** The bytes at the places, in the simulator's memory. */
 uint8_t *image(rig_t *rig);
 ufp4_descriptor_t quant_job(unsigned opcode, unsigned source, unsigned codes, uint32_t rows,
                             uint16_t slot);
@@ -65,7 +65,7 @@ rig_t rig_open(const char *configuration, unsigned latency, uint64_t stall_seed)
 void rig_close(rig_t *rig);
 /** Garbage everywhere, and two tensors. */
 void rig_fill(rig_t *rig);
-/** What lies at the places, to the model's memory. */
+/** Copies the bytes at the places to the model's memory. */
 void rig_copy_to_model(rig_t *rig);
 /** One of the five in the configuration's contract. */
 ufp4_descriptor_t rig_job(const rig_t *rig, unsigned which);
@@ -73,7 +73,7 @@ void rig_run_model(rig_t *rig, const ufp4_descriptor_t *descriptor);
 /** A job on both, which must end well. */
 ufp4_completion_t rig_run_both(rig_t *rig, const ufp4_descriptor_t *descriptor);
 ufp4_completion_t run_good(rig_t *rig, unsigned which);
-/** What lies at the places in the model's memory, IMAGE_BYTES of it. */
+/** Reads the bytes at the places in the model's memory, IMAGE_BYTES of them. */
 void rig_read_model(rig_t *rig, uint8_t *want);
 /** Checks that both memories are equal. */
 void rig_compare(rig_t *rig, const char *after);

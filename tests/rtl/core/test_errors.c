@@ -188,8 +188,8 @@ static ended_t ended(rig_t *rig, uint32_t first, ufp4_core_status_t code) {
   return result;
 }
 
-// What needs no job that failed has the model's bytes. With garbage for an exponent or an operand a
-// job ends well.
+// The results of jobs that need no failed one have the model's bytes. With garbage for an exponent
+// or an operand a job ends well.
 static void compare_the_others(rig_t *rig, const ended_t *jobs) {
   uint8_t *want = malloc(IMAGE_BYTES);
   const uint8_t *got = image(rig);

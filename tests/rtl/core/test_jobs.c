@@ -18,7 +18,7 @@ static void chains(const setting_t *settings, size_t count, int runs, uint32_t l
     pair_t pair = pair_open(&settings[i], i, d_places);
     pair_scramble(&pair);
     for (int run = 0; run < runs; run++) chain(&pair, limit);
-    // Of more than two chunks of k, whatever the configuration's.
+    // These have more than two chunks of k, whatever the configuration's are.
     chain_of(&pair, 1 + below(&pair, 20), 1 + below(&pair, 20), 1025 + below(&pair, 100));
     pair_close(&pair);
   }
@@ -259,8 +259,9 @@ FULL_TEST(side_by_side_equal_the_model_on_many) {
 
 // --- A few of each on small, for the coverage of the RTL (tests/rtl/coverage) ---
 
-// Of tensors with NaN here and there, both copies of BF16 and of FP32: which wait where memory
-// takes long to write. The rows that the last strip has not come one a cycle, whatever the bus.
+// Quantizes tensors with NaN here and there to both copies, of BF16 and of FP32, which wait where
+// memory takes long to write. The rows that the last strip lacks come one a cycle, whatever the
+// bus.
 static void special_copies(pair_t *pair) {
   for (uint8_t dtype = UFP4_DTYPE_F32; dtype <= UFP4_DTYPE_BF16; dtype++) {
     ufp4_descriptor_t quant = random_quant(pair, 49, 256, SOURCE_X, X_CODES, 0);

@@ -27,7 +27,8 @@ struct Plan {
   bool every_word, waiting, done;
 };
 
-// Of the one core that there is at a time: the simulator's C interface has no way to it.
+// These belong to the one core that there is at a time: the simulator's C interface has no way to
+// it.
 Plan plan;
 VerilatedContext *context;
 char flipped[256];

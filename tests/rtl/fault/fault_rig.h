@@ -10,7 +10,7 @@
 
 typedef enum { ANY_JOB, GEMM_JOB, QUANT_JOB, LONG_GEMM_JOB } kind_t;
 
-/** What becomes of a job. NO_END: neither does it end nor is the core stopped by its watchdog. */
+/** The outcome of a job. NO_END: neither does it end nor is the core stopped by its watchdog. */
 typedef enum { MASKED, STATUS, WATCHDOG, BUS_RULE, NO_END, SILENT, OUTCOMES } outcome_t;
 
 typedef struct {
@@ -29,7 +29,7 @@ void rig_close(rig_t *rig);
  * not long), at least two sub-tiles a side, and a last row of sub-tiles that goes beyond the edge.
  */
 void draw_jobs(rig_t *rig, uint32_t second_chunk);
-/** Of all that the job of @p kind leaves in memory. */
+/** The hash of all that the job of @p kind leaves in memory. */
 uint64_t hash_after(const rig_t *rig, int kind);
 /** A core with memory as it is before the jobs. */
 bench_t open_core(const rig_t *rig);

@@ -51,8 +51,8 @@ static const structure_t structures[] = {
     {"parity of all memories", "u_parity", "mem", ANY_JOB, 0},
     {"parity of all memories", "u_write.gen_parallel.u_units", "codes_parity", QUANT_JOB, 0},
     {"parity of all memories", "u_write.gen_parallel.u_units", "scales_parity", QUANT_JOB, 0},
-    // Where the row of PEs is beyond the edge in the sub-tile before: what takes the place of this
-    // sum is not drained.
+    // The row of PEs is beyond the edge in the sub-tile before: the sum that takes the place of
+    // this one is not drained.
     {"a sum that waits, of one PE", "gen_row[1].gen_col[0].gen_exact.u_pe.u_banks.u_bank0", "mem",
      LONG_GEMM_JOB, 67},
     {"operand memories: codes", "u_codes", "mem", GEMM_JOB, 0},
@@ -84,8 +84,9 @@ static int ends_with(const char *text, const char *end) {
   return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-// Of what fault.vlt names, and the pins of the core. What the array hands on is a register behind
-// its first row and column; there, and elsewhere in the array, the same names are wires.
+// Whether a signal is state, of those that fault.vlt names and the pins of the core. The ones that
+// the array hands on are registers behind its first row and column; there, and elsewhere in the
+// array, the same names are wires.
 static int is_state(const char *path, const char *name) {
   if (strchr(name, '_') || strcmp(name, "mem") == 0) return !ends_with(name, "_i");
   const char *place = strrchr(path, '.');
@@ -158,8 +159,8 @@ static char memories[MAX_MEMORIES][200];
 static unsigned memory_count;
 static const char *memory_wanted;
 
-// What is named `mem` and what QUANT collects; not FIFOs, which have no parity: the table counts
-// them among the registers beside them.
+// Memories named `mem` have parity, and the units that QUANT collects. FIFOs have none: the table
+// counts them among the registers beside them.
 static int has_parity(const char *path, const char *name) {
   if (ends_with(path, ".u_units"))
     return strncmp(name, "codes", 5) == 0 || strncmp(name, "scales", 6) == 0;

@@ -65,7 +65,7 @@ module formal_axi_burst #(
   end
 
   always_ff @(posedge clk_i) begin
-    // What a client owes.
+    // The client's duties.
     assume (req_beats0_i >= 9'd1 && req_beats0_i <= 9'd256 && req_addr0_i[BEAT_W-1:0] == '0);
     assume (req_beats1_i >= 9'd1 && req_beats1_i <= 9'd256 && req_addr1_i[BEAT_W-1:0] == '0);
     if (rst_n) begin

@@ -34,7 +34,7 @@ module formal_axi_read (
 
   assign rsp_err = rsp[0].err;
 
-  // Of each ID: bursts in order (their lengths), beats sent of the oldest, beats sent and received in all.
+  // The state of each ID: bursts in order (their lengths), beats sent of the oldest, beats sent and received in all.
   logic [1:0][7:0][7:0] queue;
   logic [1:0][2:0] queued, ended;
   logic [1:0][7:0] sent_now, sent, got, asked;
@@ -102,7 +102,7 @@ module formal_axi_read (
     end
     if (rst_n && rvalid_i) assume (queued[rid_i] != ended[rid_i]);
     if (rst_n && r_waits) assume (rvalid_i && {rid_i, rresp_i} == r_held);
-    // As many bursts as the harness remembers.
+    // The harness remembers only so many bursts.
     if (rst_n) assume (queued[0] - ended[0] < 3'd7 && queued[1] - ended[1] < 3'd7);
     if (rst_n) begin
       if (ar_waits) assert (arvalid && {arid, araddr, arlen} == ar_held);

@@ -59,7 +59,7 @@ module formal_axi_write (
     .bready_o(bready)
   );
 
-  // What has passed on each channel; whose bursts wait for their answer.
+  // Counts of what has passed on each channel, and the owners of the bursts that wait for their answer.
   logic [4:0] aw_count, w_count, b_seen;
   logic [1:0][4:0] aw_of, complete_of, answered_of;
   logic [31:0] aw_owner;
@@ -126,8 +126,8 @@ module formal_axi_write (
   end
 
   always_ff @(posedge clk_i) begin
-    // What clients and interconnect owe.
-    // Around one boundary of 4 KiB: the cutter itself is proved for all addresses (formal_axi_burst).
+    // The duties of clients and interconnect. Addresses are around one boundary of 4 KiB, since the cutter itself is
+    // proved for all addresses (formal_axi_burst).
     for (int c = 0; c < 2; c++) begin
       assume (req_addr_i[c][2:0] == '0);
       assume (req_addr_i[c][39:6] == 34'd63 || req_addr_i[c][39:6] == 34'd64);
@@ -141,7 +141,7 @@ module formal_axi_write (
       if (awvalid) assert (13'(awaddr[11:0]) + ((13'(awlen) + 13'd1) << 3) <= 13'd4096 && awaddr[2:0] == '0);
       // A client's beats leave in the order in which it gave them, with their strobes.
       if (wvalid) assert (wdata[7:0] == left_beat[wdata[8]] && wdata[63:9] == '0 && wstrb == '1);
-      // Of any burst: as many beats as its address says, the last one marked, all of the client whose ID it has.
+      // Any burst has as many beats as its address says, the last one marked, all of the client whose ID it has.
       if (watched_aw && watched_w) assert (watched_beats == watched_len + 8'd1 && watched_beat_owner == watched_owner);
       if (watched_aw && !watched_w) assert (watched_beats <= watched_len);
       if (watched_begun && wvalid && w_count == 5'(burst_i)) assert (wdata[8] == watched_beat_owner);

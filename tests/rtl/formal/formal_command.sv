@@ -133,7 +133,7 @@ module formal_command
     .wr_dat_strb_o()
   );
 
-  // Of each job by its place in the ring: what it is, and how far it has come.
+  // The state of each job by its place in the ring: what it is, and how far it has come.
   logic [7:0] entered, engine, gemm, alone, started, done;
   logic [7:0][3:0] after, panel_a, panel_b;
   logic [7:0][7:0] number;

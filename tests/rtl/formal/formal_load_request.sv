@@ -56,7 +56,7 @@ module formal_load_request
     .stop_i, .loading_o(loading), .tiles_o(tiles), .rd_req_o(req), .rd_req_ready_i(req_ready_i), .note_valid_o(note_valid), .note_ready_i, .note_o(note)
   );
 
-  // What the request at hand is for.
+  // The block and the row group that the request at hand is for.
   logic [39:0] block;
   logic [16:0] group;
   assign block = note[10] ? (addr - codes_addr[note[11]]) >> 7 : (addr - scales_addr[note[11]]) >> 4;

@@ -166,7 +166,7 @@ module formal_quant_write_serial #(
       assume (!(start_i || begun) || (!in_valid_i && u_dut.full_q == '0 && mid == '0 && !dat_valid));
       assume (job || !in_valid_i);
       assume (units_i != '0);
-      // Of the block pipeline: a block in two cycles at the most, a unit or two in turn before another.
+      // The block pipeline gives a block in two cycles at the most, a unit or two in turn before another.
       if (in_valid_i) assume (!took && !mid[!in_copy_i]);
       if (Full) assume (start_i == (age == 2'd1) && in_valid_i == (age == 2'd3 && !took));
       if (!of_scales) assume (of_word == 4'(block));  // one of them is enough

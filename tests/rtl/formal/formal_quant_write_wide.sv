@@ -135,7 +135,7 @@ module formal_quant_write_wide #(
     end
   end
 
-  // What stands in the queue between requests and beats: how many beats, how many groups that end.
+  // The queue between requests and beats: how many beats are in it, and how many groups that end.
   logic [2:0]      queued;
   logic [1:0]      place;
   logic [4:0]      beats_queued;

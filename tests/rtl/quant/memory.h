@@ -80,7 +80,7 @@ class Memory {
     m_.wr_idle_i = writes_.empty() && answers_.empty() && !m_.wr_err_i;
   }
 
-  /** What the clock edge will take. */
+  /** Notes what the clock edge will take. */
   void clock(uint64_t cycle) {
     watch();
     if (m_.rd_req_valid_o && m_.rd_req_ready_i) take_read(cycle);

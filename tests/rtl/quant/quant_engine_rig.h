@@ -37,7 +37,7 @@ struct Job {
   std::vector<float> numbers;  ///< the tensor, row by row; empty: drawn from the distribution
 };
 
-/** Where a job's tensors lie, as offsets in memory. */
+/** The places of a job's tensors, as offsets in memory. */
 struct Place {
   uint64_t source, codes[2], scales[2];
   int64_t stride_bytes, stride_blocks[2];
@@ -93,9 +93,9 @@ class Engine {
                const Outcome &outcome, bool amax);
 };
 
-/** Of the source. */
+/** Bytes of an element of the source. */
 size_t element_bytes(const Job &job);
-/** With both copies of E1M2, transformed and rounded stochastically. */
+/** A job with both copies of E1M2, transformed and rounded stochastically. */
 Job job_of(int64_t rows, int64_t cols);
 /** Blocks of 32 with E8M0 scales, which know neither transform nor exponent. */
 void use_e8m0(Job &job, check_random_t *random);

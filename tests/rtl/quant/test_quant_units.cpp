@@ -108,7 +108,7 @@ class Pipe {
   check_random_t random_;
 };
 
-/** Of one block with E4M3 scales, the operand having the flags of all. */
+/** Whether one block with E4M3 scales saturates; the operand has the flags of all blocks. */
 bool saturates(size_t block, const uint32_t *bits, const ufp4_quantize_t &how) {
   uint8_t random[16], codes[16], scale;
   ufp4_random_block(how.seed, how.tensor_id, block, random);

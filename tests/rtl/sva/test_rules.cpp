@@ -68,7 +68,7 @@ void cycle(Vrules &v) {
   v.eval();
 }
 
-// What Verilator prints while it lives, which is where assertions say that they failed.
+// Collects what Verilator prints while it lives, which is where assertions say that they failed.
 class Printed {
  public:
   Printed() : file_(std::tmpfile()) {

@@ -76,7 +76,7 @@ inline unsigned debug_read(Rig &rig, uint32_t offset, uint32_t *seen) {
   return rig.host->transport_dbg(payload);
 }
 
-/** What SystemC reports of a run, or an empty text. */
+/** The text that SystemC reports of a run, or an empty one. */
 inline std::string report_of(const std::function<void()> &run) {
   try {
     run();

@@ -14,7 +14,7 @@ extern "C" {
 #include "jobs.h"
 }
 
-/** What of a memory a target lets be reached directly; windows are of 64 KiB. */
+/** The part of a memory that a target lets be reached directly; windows are of 64 KiB. */
 enum class Dmi { kAll, kWindows, kReadOnly, kNone };
 
 /** Between a core and its memory: passes everything on, but what a test wants to go otherwise. */
@@ -49,7 +49,7 @@ class Way : public sc_core::sc_module {
   bool requested_ = false;  // a request has not been ended
 };
 
-/** What a host writes before it gives jobs: offsets and values. */
+/** The registers that a host writes before it gives jobs: offsets and values. */
 const std::vector<std::pair<uint32_t, uint32_t>> &set_up_registers();
 
 /** Of the configuration, else as they come; a rig sets those that are the memory's. */
@@ -92,7 +92,7 @@ class Rig : public sc_core::sc_module {
   sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS> reset;
   sc_core::sc_signal<bool> irq;
   uint32_t tail = 0;
-  /** Of the interrupt: cycles, each with the level from then on. */
+  /** The edges of the interrupt: cycles, each with the level from then on. */
   std::vector<std::pair<uint64_t, bool>> edges;
 
  private:

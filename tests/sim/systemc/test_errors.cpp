@@ -8,7 +8,7 @@
 
 namespace {
 
-/** What a host sees: cycles of interrupts and jobs, statuses. */
+/** The events that a host sees: cycles of interrupts and jobs, statuses. */
 using Seen = std::vector<uint64_t>;
 
 // A list whose end is looked at, whatever its status.
@@ -201,7 +201,7 @@ TEST(rings_outside_are_errors) {
   check_same(memories[3], false, body);
 }
 
-/** What stops a core, and a soft reset amid jobs. */
+/** Errors that stop a core, and a soft reset amid jobs. */
 SLOW_TEST(what_stops_a_core_is_the_same) {
   const auto body = [](Rig &rig, Seen *seen) {
     Jobs jobs;

@@ -20,7 +20,7 @@ bool whole(double period, uint64_t resolution_fs) {
   return static_cast<uint64_t>(period * kFsOfNs + 0.5) % resolution_fs == 0;
 }
 
-/** What a host sees of a core: the cycle of each interrupt, and those of each job. */
+/** The times that a host sees of a core: the cycle of each interrupt, and those of each job. */
 using Seen = std::vector<uint64_t>;
 
 // Lists of jobs, with a reset amid one: what has banks keeps its time then.
@@ -116,7 +116,7 @@ void check_resolution(double value, sc_core::sc_time_unit unit, uint64_t resolut
   }
 }
 
-// Of each module, what is said of a time.
+// Checks what each module says of a time.
 void check_refused(const Ufp4Time &time, const char *words) {
   Ufp4CoreOptions options = options_of("small");
   options.period = time;

@@ -147,7 +147,7 @@ twin_job_t timing_job(twin_t *twin, uint32_t limit) {
   return kind == 2 || kind == 3 ? refused(twin, job) : job;
 }
 
-// What a job may name of those before it.
+// Draws the jobs that a job names of those before it.
 static void name_dependences(twin_t *twin, twin_job_t *jobs, unsigned job) {
   ufp4_header_descriptor_t *header = &jobs[job].header;
   if (below(twin, 8) == 0) return;

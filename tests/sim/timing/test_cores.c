@@ -17,12 +17,12 @@ typedef struct {
   ufp4_completion_t done[TWIN_RING];
 } core_t;
 
-// What is seen of one.
+// The times and counters that are seen of one core.
 typedef struct {
   uint64_t jobs[JOBS], counters[UFP4_COUNTER_COUNT], cycles, stepped;
 } seen_t;
 
-// What a run has: jobs of each core.
+// The load of a run: jobs of each core.
 typedef struct {
   const char *configuration;
   unsigned cores, latency, bandwidth;
@@ -128,7 +128,7 @@ static twin_job_t draw_gemm(twin_t *twin, uint32_t tiles, uint32_t chunks) {
                      about(twin, chunks * 16 * core->chunk));
 }
 
-// Of each core its own jobs, side by side or not.
+// Draws jobs of its own for each core, side by side or not.
 static void draw_jobs(twin_t *twin, load_t *load, uint32_t tiles, uint32_t chunks) {
   for (unsigned i = 0; i < load->cores; i++) {
     for (unsigned j = 0; j < JOBS; j++) {

@@ -28,8 +28,8 @@ uint64_t turn_of_first(const ufp4_dram_t &d, uint64_t turn) {
   return (turn * d.channels + moved) * kTurn;
 }
 
-// Of that channel: its first access; of another row of the bank; of another bank of the group. Row
-// 17 is in the bank of row 0, since both digits of 17 to the base of 16 banks are 1.
+// Addresses of that channel: its first access; another row of the bank; another bank of the group.
+// Row 17 is in the bank of row 0, since both digits of 17 to the base of 16 banks are 1.
 uint64_t first(const ufp4_dram_t &) {
   return 0;
 }

@@ -69,7 +69,7 @@ TEST(reset_amid_jobs_is_the_same) {
   twin_close(twin);
 }
 
-// What stops a core, and what ends that.
+// A core that has been stopped, and the reset that ends that.
 static void same_after_reset(twin_t *twin, unsigned wait) {
   twin_write(twin, UFP4_REG_CONTROL, SOFT_RESET);
   twin_cycles(twin, wait);

@@ -102,7 +102,7 @@ FULL_TEST(equals_all) {
   compare("default", 8, 400);
 }
 
-// Of a configuration that not every build simulates (CMakeLists.txt names it).
+// This compares a configuration that not every build simulates (CMakeLists.txt names it).
 FULL_TEST(equals_configuration) {
   const char *configuration = getenv("UFP4_TEST_CONFIGURATION");
   compare(configuration != NULL ? configuration : "small", 2, 80);

@@ -91,14 +91,14 @@ FULL_TEST(equals_all) {
   compare((amount_t){"default", 4, 40, 10, 400, 1, 0});
 }
 
-// Of sizes at which most cycles are skipped.
+// The jobs have sizes at which most cycles are skipped.
 FULL_TEST(equals_long_jobs) {
   compare((amount_t){"default", 12, 4, 0, 1200, 0, 0});
   compare((amount_t){"small", 12, 4, 0, 400, 0, 0});
 }
 
-// Of a configuration that not every build simulates, or of sizes for which the RTL is too slow
-// (CMakeLists.txt names them).
+// This compares a configuration that not every build simulates, or sizes for which the RTL is too
+// slow (CMakeLists.txt names them).
 FULL_TEST(equals_configuration) {
   const char *configuration = getenv("UFP4_TEST_CONFIGURATION"), *size = getenv("UFP4_TEST_SIZE");
   if (configuration == NULL) configuration = "small";
@@ -108,7 +108,7 @@ FULL_TEST(equals_configuration) {
   compare((amount_t){configuration, 4, 10, 2, limit, 1, 0});
 }
 
-// Of one that is made of parameters (sizes.py builds its RTL).
+// This compares a configuration that is made of parameters (sizes.py builds its RTL).
 FULL_TEST(equals_made_configuration) {
   const char *configuration = getenv("UFP4_TEST_CONFIGURATION");
   if (configuration == NULL) configuration = "small";
@@ -229,8 +229,8 @@ TEST(odd_sizes_skip_as_many_cycles) {
   }
 }
 
-// What is not in use, as the narrow QUANT of a wide one or the slots of an epilogue, hinders no
-// skip: strips come again at once, and so do the chunks of a GEMM where the memory is slow.
+// Units that are not in use, as the narrow QUANT of a wide one or the slots of an epilogue, hinder
+// no skip: strips come again at once, and so do the chunks of a GEMM where the memory is slow.
 TEST(slow_memories_skip_cycles) {
   const uint64_t gib = 1ull << 30;
   const twin_job_t jobs[2] = {{.quant = {.opcode = UFP4_OPCODE_AMAX,

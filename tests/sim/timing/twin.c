@@ -12,7 +12,7 @@
 #define FLAG_INTERRUPT 1u
 #define SNAPSHOT 1u
 
-// What has ended in a way that no job should cannot be compared any further.
+// A call that has ended in a way that none should leaves nothing to compare.
 static void must(int ok, const char *what, const char *message) {
   if (ok) return;
   fprintf(stderr, "%s: %s\n", what, message);

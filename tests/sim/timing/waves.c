@@ -93,7 +93,7 @@ static int enables(waves_t *waves, const variable_t *variable) {
   return 0;
 }
 
-// Of the lanes, at their pins: each lane has codes and scales.
+// Adds the rules of the lanes, at their pins: each lane has codes and scales.
 static void lane(waves_t *waves, int side, unsigned index, const variable_t *valid, unsigned shift,
                  const variable_t *first, unsigned first_shift, const variable_t *lanes) {
   const term_t inside = {lanes->signal, 0, UINT64_MAX, index};
@@ -114,8 +114,8 @@ static void lane_writes(waves_t *waves, int side, unsigned lanes) {
   }
 }
 
-// Of the PEs of a row of the contract exact, by the control words that they get: valid, keep, load,
-// write, bank and index; of narrower PEs behind two bits of steps.
+// Adds the rules of the PEs of a row of the contract exact, by the control words that they get:
+// valid, keep, load, write, bank and index; of narrower PEs behind two bits of steps.
 static void sums(waves_t *waves, const char *scope, unsigned index_bits, unsigned cols) {
   const variable_t *control = find(waves, scope, "control");
   const variable_t *drain = find(waves, scope, "drain_read");
