@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What fpga/route.sh and fpga/build.sh share, sourced by them: synthesis for Lattice ECP5, place and route, a report, and a
+# fpga/route.sh and fpga/build.sh source this file: it has synthesis for Lattice ECP5, place and route, a report, and a
 # cache of what came of it. The caller sets root and fail.
 
 # Parameters of a configuration, as the reader of the RTL takes them.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What fpga/synth_ecp5.sh and fpga/synth_ice40.sh share; sourced by them. module_to_synthesize MODULE [PARAMETER=VALUE ...]
-# checks the module and sets what they go on with: module, parameters (the reader's), yosys, and table, a file that goes
-# when the script ends (the tool's standard output ends when its abc has run). The current folder is then rtl/: the
-# reader takes files below it only.
+# fpga/synth_ecp5.sh and fpga/synth_ice40.sh source this file. module_to_synthesize MODULE [PARAMETER=VALUE ...] checks
+# the module and sets what they go on with: module, parameters (the reader's), yosys, and table, a file that goes when
+# the script ends (the tool's standard output ends when its abc has run). The current folder is then rtl/: the reader
+# takes files below it only.
 module_to_synthesize() {
   local name p
   name=$(basename "$0" .sh)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What quantizing a tensor needs of single numbers and scales.
+// Quantizing a tensor needs this of single numbers and scales.
 #ifndef UFP4_REFERENCE_CODE_H
 #define UFP4_REFERENCE_CODE_H
 

@@ -22,7 +22,7 @@ typedef struct {
 
 /** -1, 0 or 1 as a * 2^p is less than, equal to or greater than b * 2^q. */
 int reference_compare(reference_u128_t a, int p, reference_u128_t b, int q);
-/** The same for |x| and |y|. */
+/** Compares |x| and |y| in the same way. */
 int reference_real_compare(reference_real_t x, reference_real_t y);
 /** 1 if the pattern is a number, 0 for NaN and Inf. */
 int reference_f32_is_finite(uint32_t bits);
@@ -188,7 +188,7 @@ reference_operand_t reference_quantize(const uint32_t *bits, int64_t rows, int64
 /** An operand with its arrays, all zero, t 0 and tensor scale 1. */
 reference_operand_t reference_operand_create(reference_elem_t elem, reference_scale_t scale,
                                              int64_t rows, int64_t cols);
-/** The same with @p block columns to a scale. */
+/** Creates an operand with @p block columns to a scale. */
 reference_operand_t reference_operand_create_blocks(reference_elem_t elem, reference_scale_t scale,
                                                     int block, int64_t rows, int64_t cols);
 void reference_operand_free(reference_operand_t *operand);
@@ -214,7 +214,7 @@ uint32_t reference_gemm_nv(const reference_operand_t *a, int64_t i, const refere
  * (pointers NULL). */
 uint32_t reference_gemm_round(const reference_operand_t *a, const reference_operand_t *b,
                               int64_t sum, const uint32_t *alpha, const uint32_t *c);
-/** The same from an FP32 accumulator; every NaN, whatever made it, is the contract's. */
+/** Does the same from an FP32 accumulator; every NaN, whatever made it, is the contract's. */
 uint32_t reference_gemm_scale(const reference_operand_t *a, const reference_operand_t *b,
                               reference_contract_t contract, uint32_t accumulator,
                               const uint32_t *alpha, const uint32_t *c);

@@ -34,7 +34,7 @@ STIMULI = {
 SOURCES = [
     (pathlib.Path(__file__).parent / f"{name}.py").read_text() for name in ("energy", "gates", "liberty", "netlist")
 ]
-# Those of a row's energy, and two that drivers outside pay: the capacitance of clock pins, and of pins on inputs.
+# The parts of a row's energy, and two that drivers outside pay: the capacitance of clock pins, and of pins on inputs.
 PARTS = ("gates", "flip_flops_data", "flip_flops_clock", "leakage")
 OUTSIDE = ("clock_pins", "input_pins")
 

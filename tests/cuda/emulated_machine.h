@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the emulated GPU share: the block that runs, a fiber for each of its threads.
+// The files of the emulated GPU share this: the block that runs, a fiber for each of its threads.
 #ifndef UFP4_TESTS_CUDA_EMULATED_MACHINE_H
 #define UFP4_TESTS_CUDA_EMULATED_MACHINE_H
 

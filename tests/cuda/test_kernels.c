@@ -112,7 +112,7 @@ SLOW_TEST(quantize_of_many_blocks) {
   ufp4_device_close(device);
 }
 
-// The same in what has kernels of its own: NVFP4, E8M0, the transform in BF16.
+// Formats that have kernels of their own: NVFP4, E8M0, the transform in BF16.
 SLOW_TEST(quantize_of_many_blocks_with_other_scales) {
   check_random_t random = check_random();
   ufp4_device_t *device = open_device(&weathers[0]);

@@ -72,7 +72,7 @@ static void names_of(const job_t *job, int axis, char what[200]) {
            (unsigned)how->rht_mask, how->round, how->scale_round, how->exponent);
 }
 
-// What the calls have of a job.
+// The results of a job: those that are wanted, and those of the calls.
 typedef struct {
   ufp4_operand_t want[2];
   ufp4_cuda_operand_t out[2];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the quick quantizer (block_quick.cuh) rests on and is finite, by its own functions: for each
-// significand of a scale and each threshold, that number and the two beside it. Both quotients are
-// monotone, which one test shows for every significand, so no other number matters; and powers of
-// two change nothing.
+// Tests the finite claims on which the quick quantizer (block_quick.cuh) rests, by its own
+// functions: for each significand of a scale and each threshold, that number and the two beside it.
+// Both quotients are monotone, which one test shows for every significand, so no other number
+// matters; and powers of two change nothing.
 #include <math.h>
 
 #include "check.h"
@@ -83,7 +83,7 @@ static void count_wrong(int64_t index, int elem, int c, int byte, double thresho
   wrong += !(q[0] < want && q[1] == want && q[2] > want);
 }
 
-// The same check with one multiplication.
+// One multiplication does not pass the same check.
 TEST(rejects_a_quotient_of_one_operation) {
   wrong = 0;
   const int64_t all = visit_thresholds(count_wrong);

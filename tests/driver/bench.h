@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver tests share: files to read, and a device of the backend that UFP4_TEST_BACKEND
+// The driver tests share this: files to read, and a device of the backend that UFP4_TEST_BACKEND
 // names.
 #ifndef UFP4_DRIVER_BENCH_H
 #define UFP4_DRIVER_BENCH_H

@@ -126,7 +126,7 @@ TEST(recipes_without_descriptors) {
 }
 
 // A GPU has every recipe but with the contract nv, and says so.
-// What has no such sums: a GPU, and a core of another contract.
+// It is refused where there are no such sums: on a GPU, and on a core of another contract.
 TEST(rejects_the_contract_nv) {
   static const char *const names[] = {"ufp4", "e2m1", "nvfp4", "mxfp4", "e2m1-46"};
   const ufp4_linear_shape_t shape = {20, 20, 20, 0, 0, UFP4_PASSES_ALL};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recipe may say beyond formats: passes in BF16, copies that round differently, signs that
-// change with the step.
+// Tests what a recipe may say beyond formats: passes in BF16, copies that round differently, signs
+// that change with the step.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program says of a GEMM: the comparison of two results, and the bound beside the
+// Tests what the program says of a GEMM: the comparison of two results, and the bound beside the
 // utilization.
 #include <math.h>
 #include <string.h>

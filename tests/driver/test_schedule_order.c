@@ -115,7 +115,7 @@ static void know(const steps_t *run, done_t *done) {
   }
 }
 
-// What a job reads (0) or writes (1): addresses, and slots as numbers below 64.
+// The places that a job reads (0) or writes (1): addresses, and slots as numbers below 64.
 static int uses(const ufp4_schedule_job_t *job, int written, uint64_t list[5]) {
   const ufp4_gemm_descriptor_t *gemm = &job->descriptor.gemm;
   const ufp4_quant_descriptor_t *quant = &job->descriptor.quant;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a linear layer takes on a core, with one of some memories, for comparison of backends.
+// The cycles that a linear layer takes on a core, with one of some memories, for comparison of
+// backends.
 #ifndef UFP4_DRIVER_TIMES_H
 #define UFP4_DRIVER_TIMES_H
 

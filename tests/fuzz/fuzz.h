@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzz targets share: taking an input apart, files, and demands. A target is one file
+// The fuzz targets share this: taking an input apart, files, and demands. A target is one file
 // fuzz_<unit>.c with the function that libFuzzer calls; a demand that fails ends the program, as a
 // sanitizer's finding does.
 #ifndef UFP4_FUZZ_H

@@ -179,7 +179,7 @@ TEST(products) {
   each_line("gemm.txt", check_gemm);
 }
 
-/** Where @p name stands among @p count names; count if nowhere. */
+/** The place of @p name among @p count names; count if it is not there. */
 static int named(const char *name, const char *const names[], int count) {
   int i = 0;
   while (i < count && strcmp(names[i], name) != 0) i++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What numerics.md says of the arithmetic as a whole, for every scale format and contract: the
-// probability of stochastic rounding, and the freedom to cut a GEMM in tiles.
+// Tests what numerics.md says of the arithmetic as a whole, for every scale format and contract:
+// the probability of stochastic rounding, and the freedom to cut a GEMM in tiles.
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>

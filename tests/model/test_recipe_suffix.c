@@ -76,7 +76,7 @@ TEST(sr_leaves_scales_of_other_formats) {
   check_that(0, memcmp(&got, &want, sizeof got) == 0, "every role is stochastic there");
 }
 
-// Where there was none, it is dY's.
+// If there was no stochastic rounding, it is dY's.
 TEST(sr_is_of_dy_where_the_recipe_has_none) {
   const ufp4_recipe_t want = named("ufp4");
   ufp4_recipe_t got = named("ufp4/sr=none");

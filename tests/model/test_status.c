@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls say in words.
+// Tests the words of statuses and messages.
 #include <string.h>
 
 #include "check.h"

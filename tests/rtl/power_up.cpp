@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What registers and memories of a model hold before anything is written to them: random words, so
-// that one that is read before it was written has a wrong parity; other ones for each property and
-// seed, the arguments of check_main.
+// Fills the registers and memories of a model before anything is written to them: with random
+// words, so that one that is read before it was written has a wrong parity; other ones for each
+// property and seed, the arguments of check_main.
 #include <cstdint>
 
 #include "verilated.h"

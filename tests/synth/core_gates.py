@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 SIMULATOR, ROOT, CONFIGURATION, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], pathlib.Path(sys.argv[4])
-# Those of tests/rtl/cocotb/test_core.py that any configuration passes, and a netlist in minutes.
+# The tests of tests/rtl/cocotb/test_core.py that any configuration passes, and a netlist in minutes.
 TESTS = "gemm|wrong_jobs|in_reset"
 NEEDS = {"icarus": ("cocotb", "cocotbext", "systemrdl"), "verilator": ("numpy",)}
 sys.path.insert(0, str(ROOT / "fpga/ppa"))

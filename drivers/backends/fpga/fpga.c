@@ -233,7 +233,7 @@ static ufp4_status_t open_link(fpga_t *fpga, const link_options_t *options,
   if (fpga->link == NULL) return UFP4_ERROR_MEMORY;
   uint32_t control = 0;
   ufp4_status_t status = link_hello(fpga->link, &fpga->identity);
-  // That of an earlier program.
+  // A memory test of an earlier program may still run.
   if (status == UFP4_OK && fpga->identity.has_march) status = wait_for_march(fpga, &control);
   if (status != UFP4_OK) ufp4_message_set(message, "%s: %s", fpga->name, fpga_message(fpga));
   return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What messages call the requests and answers of the board link.
+// The names of the board link's requests and answers, as messages have them.
 #ifndef UFP4_LINK_NAMES_H
 #define UFP4_LINK_NAMES_H
 

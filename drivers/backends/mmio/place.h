@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where registers and memory are, as the name of a device says it: DEVICE, whose driver says where,
-// or DEVICE@ADDRESS+SIZE, as /dev/mem has it.
+// Finds the registers and the memory by the name of a device: DEVICE, whose driver says where they
+// are, or DEVICE@ADDRESS+SIZE, as /dev/mem has it.
 #ifndef UFP4_MMIO_PLACE_H
 #define UFP4_MMIO_PLACE_H
 

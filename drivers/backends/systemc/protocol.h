@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the backends systemc and systemc:timed say to the process of a device, and it to them: one
+// The messages between the backends systemc and systemc:timed and the process of a device: one
 // message a packet, each call answered before the next. The device's memory is shared.
 #ifndef UFP4_SYSTEMC_PROTOCOL_H
 #define UFP4_SYSTEMC_PROTOCOL_H

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What fpga/build.sh has to know of the OrangeCrab: the device, that of the other size, and the memory of each; and what build.sh --all makes.
+# fpga/build.sh has to know this of the OrangeCrab: the device, that of the other size, and the memory of each; and what
+# build.sh --all makes.
 device=25k
 sizes="25k 85k"
 released="25F/tiny 85F/tiny"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What fpga/build.sh has to know of the OrangeCrab with its DRAM: the device, that of the other size, what makes LiteDRAM's
-# Verilog, and what build.sh --all makes.
+# fpga/build.sh has to know this of the OrangeCrab with its DRAM: the device, that of the other size, what makes
+# LiteDRAM's Verilog, and what build.sh --all makes.
 device=85k
 sizes="25k 85k"
 released=""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What fpga/build.sh has to know of the ULX3S: the device, that of the other sizes, and for each configuration and size its
-# memory and clock (ulx3s.sv); and what build.sh --all makes.
+# fpga/build.sh has to know this of the ULX3S: the device, that of the other sizes, and for each configuration and size
+# its memory and clock (ulx3s.sv); and what build.sh --all makes.
 device=85k
 sizes="12k 25k 45k 85k"
 released="12F/tiny 25F/tiny 45F/tiny 85F/tiny 85F/board"

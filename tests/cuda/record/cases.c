@@ -23,7 +23,7 @@ static ufp4_quantize_t combination(int n) {
                            .tensor_id = (uint64_t)n};
 }
 
-/** The same of what is quantized by kernels of its own: NVFP4, E8M0, the transform in BF16. */
+/** The combinations that have kernels of their own: NVFP4, E8M0, the transform in BF16. */
 #define OTHERS (3 * 3 * 2 * 3 * 2 * 4)
 static ufp4_quantize_t other_combination(int n) {
   static const ufp4_scale_t scales[] = {UFP4_SCALE_E4M3, UFP4_SCALE_NVFP4, UFP4_SCALE_E8M0};
@@ -207,7 +207,7 @@ static int section_cases(section_t section) {
   }
 }
 
-/** That of case *n, which becomes its number there. */
+/** The section of case *n, which becomes its number there. */
 static section_t section_of(int *n) {
   int section = 0;
   for (; section < TALL_GEMMS && *n >= section_cases((section_t)section); section++)

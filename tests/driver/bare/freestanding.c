@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What check.h needs, and the start of a program, on a machine without a C library, under a kernel
-// with Linux's calls, as qemu-user is: a line per property, status 1 if one fails.
+// This file has what check.h needs, and the start of a program, on a machine without a C library,
+// under a kernel with Linux's calls, as qemu-user is: a line per property, status 1 if one fails.
 #include <stdarg.h>
 
 #include "check.h"

@@ -103,7 +103,7 @@ TEST(a_pause_of_the_host_is_not_the_boards) {
   wire_close(wire, link);
 }
 
-/** Nor does one amid a wait: the whole process is stopped. */
+/** A stop amid a wait loses nothing either: the whole process is stopped. */
 TEST(a_stopped_host_loses_nothing) {
   static uint8_t bytes[20 << 10];
   for (uint64_t at = 1; at < 40; at++) {
@@ -177,7 +177,7 @@ TEST(a_new_session_forgets_the_old) {
   wire_close(wire, NULL);
 }
 
-/** Nor is the answer to an earlier program's HELLO for one's own. */
+/** The answer to an earlier program's HELLO is not taken for one's own. */
 TEST(a_late_identity_is_another_sessions) {
   wire_t *wire = wire_open(0, 1);
   link_options_t options = link_options_default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stand-in for a mapped core and the trap in front of the program agree on.
+// The protocol between the stand-in for a mapped core and the trap in front of the program.
 #ifndef UFP4_TEST_STAND_IN_H
 #define UFP4_TEST_STAND_IN_H
 

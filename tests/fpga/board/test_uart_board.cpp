@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a board's top has beside its clock, ufp4_board_uart: bytes bit by bit, both causes of reset,
-// and each pin of an SDRAM chip, which says when it is driven against its rules.
+// Tests what a board's top has beside its clock, ufp4_board_uart: bytes bit by bit, both causes of
+// reset, and each pin of an SDRAM chip, which says when it is driven against its rules.
 
 #include <memory>
 

@@ -130,7 +130,7 @@ class Rig {
     check_bits(what.sequence, got->round, what.round & 7, "round");
     return got->data;
   }
-  /** The same with the next sequence number. */
+  /** Asks with the next sequence number. */
   Bytes run(Command command, uint32_t address, const Bytes &data, Status status = kOk) {
     return ask(request(next++, command, address, data), status);
   }

@@ -42,7 +42,7 @@ TEST(every_code_with_every_scale_byte) {
   ufp4_operand_free(&x);
 }
 
-// The same bytes in operands of other elements: bit 7 means nothing there.
+// Bit 7 of a scale byte means nothing in operands of other elements.
 TEST(bit_7_of_other_elements_is_ignored) {
   check_random_t random = check_random();
   for (int elem = 0; elem < UFP4_ELEM_COUNT; elem++) {

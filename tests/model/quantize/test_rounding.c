@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured of a rounding, against the same computed from decoded values, and by hand.
+// Compares the measures of a rounding with the same computed from decoded values, and by hand.
 #include <math.h>
 #include <string.h>
 

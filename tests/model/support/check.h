@@ -36,7 +36,7 @@ int check_main(int argc, char **argv);
  * equal. */
 __attribute__((format(printf, 4, 5))) int check_bits(int64_t index, uint64_t got, uint64_t want,
                                                      const char *operands, ...);
-/** The same for a condition. */
+/** Does the same for a condition. */
 __attribute__((format(printf, 3, 4))) int check_that(int64_t index, int ok, const char *operands,
                                                      ...);
 
@@ -56,8 +56,8 @@ check_random_t check_random(void);
 /** The seed of one of several streams, up to a million of which no two seeds share one; the
  * stream's own number with seed 0. */
 uint64_t check_stream(uint64_t stream);
-/** The same of the back-pressure of a simulated memory: 0, which is none, stays, and so do the low
- * bits, which choose among its kinds. */
+/** The seed of the back-pressure of a simulated memory in the same way: 0, which is none, stays,
+ * and so do the low bits, which choose among its kinds. */
 uint64_t check_stall(uint64_t stall);
 uint64_t check_next(check_random_t *random);
 /** Uniform in [0, bound). */

@@ -45,7 +45,7 @@ typedef enum {
  * memory. */
 ufp4_operand_t fixture_operand_scaled(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale,
                                       int64_t rows, int64_t cols, fixture_scales_t scales);
-/** The same with E4M3 scales. */
+/** Makes an operand with E4M3 scales in the same way. */
 ufp4_operand_t fixture_operand(check_random_t *random, ufp4_elem_t elem, int64_t rows, int64_t cols,
                                fixture_scales_t scales);
 

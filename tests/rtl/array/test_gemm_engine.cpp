@@ -47,7 +47,7 @@ Job random_job(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   return job;
 }
 
-/** The same with something added, factors, and unrounded sums. */
+/** Draws a job with something added, factors, and unrounded sums. */
 Job random_epilogue(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   const uint32_t any = static_cast<uint32_t>(check_next(random));
   const float alphas[] = {1.0f,   -0.0f, 0.5f,     -3.3f, 1e-38f,
@@ -181,7 +181,7 @@ TEST(errors_are_reported_and_forgotten) {
   engine.run(large, kCalm);
 }
 
-/** The same where sums and C are read too, and have been read ahead of the end. */
+/** Errors are forgotten, too, where sums and C are read, and have been read ahead of the end. */
 SLOW_TEST(errors_beside_addends_are_forgotten) {
   Engine engine;
   for (int i = 0; i < draws(16); i++) {

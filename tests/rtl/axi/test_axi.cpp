@@ -108,7 +108,7 @@ class Traffic {
   unsigned bus() const {
     return bus_;
   }
-  /** Of writes, in flight at once. */
+  /** The most writes that were in flight at once. */
   unsigned most_writes() const {
     return most_writes_;
   }

@@ -28,7 +28,7 @@ typedef struct {
  */
 bench_t bench_open(const char *configuration, unsigned latency, unsigned bandwidth,
                    uint64_t stall_seed);
-/** The same where memory has all addresses. */
+/** Opens a core whose memory has all addresses. */
 bench_t bench_open_everywhere(const char *configuration);
 void bench_close(bench_t *bench);
 

@@ -10,7 +10,7 @@
 void turning_points(pair_t *pair);
 /** QUANT of numbers half-way between two codes, and one bit beside that. */
 void ties(pair_t *pair);
-/** The same of numbers whose transforms are half-way between two codes. */
+/** QUANT of numbers whose transforms are half-way between two codes. */
 void tied_transforms(pair_t *pair);
 /** GEMMs of the largest codes of both signs under scales of every exponent. */
 void largest_products(pair_t *pair);

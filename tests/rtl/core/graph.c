@@ -13,7 +13,7 @@ static int is_gemm(const ufp4_descriptor_t *job) {
 }
 
 // The latest earlier job of the other engine that this one must not overtake; -1 if there is none.
-// Those of its own engine it cannot overtake.
+// It cannot overtake jobs of its own engine.
 static int latest_conflict(const graph_t *graph, int job, unsigned resources) {
   const access_t *mine = &graph->access[job];
   for (int i = job - 1; i >= 0; i--) {

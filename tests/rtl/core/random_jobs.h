@@ -32,7 +32,7 @@ void quantize(pair_t *pair, const ufp4_descriptor_t *quant, fixture_distribution
 /** Two tensors up to @p limit long quantized and multiplied, one of them quantized with E8M0
  * scales; all compared. */
 void chain(pair_t *pair, uint32_t limit);
-/** The same with these sizes. */
+/** Does the same with tensors of these sizes. */
 void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k);
 /** GEMMs of these sizes of operands that are garbage, which is as good: with every kind of scale,
  * and of what enters D. */

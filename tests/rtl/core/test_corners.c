@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What random jobs seldom meet, one by one: the smallest tensor, both operands from one job, a full
-// list of jobs, every order in which two engines can end, every epilogue, a reset between the beats
-// of a burst.
+// Tests one by one what random jobs seldom meet: the smallest tensor, both operands from one job, a
+// full list of jobs, every order in which two engines can end, every epilogue, a reset between the
+// beats of a burst.
 #include <stddef.h>
 #include <string.h>
 

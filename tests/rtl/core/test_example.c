@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/ip says to those who write a driver from it alone: the worked example, byte by byte, on
-// the core and on the golden model; the figures of how long things take; what a GEMM makes of codes
-// beyond k, and of tensor exponents of the whole range.
+// Tests what docs/ip says to those who write a driver from it alone: the worked example, byte by
+// byte, on the core and on the golden model; the figures of how long things take; what a GEMM makes
+// of codes beyond k, and of tensor exponents of the whole range.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

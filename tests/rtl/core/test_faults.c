@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stops the core in the middle of a job: a reset, a lost answer, an overflown ring. Whatever
-// it was, nothing outside the job's output has changed, and the jobs that follow give the golden
+// Stops the core in the middle of a job: by a reset, a lost answer, an overflown ring. Whatever it
+// was, nothing outside the job's output has changed, and the jobs that follow give the golden
 // model's bits.
 #include <string.h>
 
@@ -277,7 +277,7 @@ static void late_answers(rig_t *rig, const ufp4_descriptor_t *descriptor, uint64
   rig_chain(rig, NULL, "late answers");
 }
 
-// Of a GEMM's reads, and of the completion of a fence.
+// Errors of a GEMM's reads, and of the completion of a fence.
 static void answers_too_late(uint64_t first) {
   rig_t rig = rig_open("small", 400, 0);
   const ufp4_descriptor_t gemm = job(GEMM), fence = bench_fence(3);

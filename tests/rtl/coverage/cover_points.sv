@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What should have happened at least once in the tests: cover points, bound to the core where its coverage is counted.
-// Each is named by what it sees; tests/rtl/coverage/run.py lists those that no test reached. None is in a generate
-// loop, all turns of which would be counted together.
+// Events that should have happened at least once in the tests: cover points, bound to the core where its coverage is
+// counted. Each is named by what it sees; tests/rtl/coverage/run.py lists those that no test reached. None is in a
+// generate loop, all turns of which would be counted together.
 
 `define POINT(name, condition) name: cover property (@(posedge clk_i) disable iff (!rst_ni) condition);
 

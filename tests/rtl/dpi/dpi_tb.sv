@@ -289,7 +289,7 @@ module dpi_tb;
     same("message", 64'(found), 64'd1);
   endtask
 
-  // What does not fit, or does not exist.
+  // Refuses arrays that do not fit, and values that do not exist.
   task automatic refuses();
     int unsigned  x [32], scales [2], c [4], d [4], tensor_scale;
     byte unsigned codes [32], scale;

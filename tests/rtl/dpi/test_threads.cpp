@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same as C++.
+// test_threads.c, compiled as C++.
 #include "test_threads.c"

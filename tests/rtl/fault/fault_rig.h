@@ -33,7 +33,7 @@ void draw_jobs(rig_t *rig, uint32_t second_chunk);
 uint64_t hash_after(const rig_t *rig, int kind);
 /** A core with memory as it is before the jobs. */
 bench_t open_core(const rig_t *rig);
-/** The same memory again. */
+/** Gives the core the same memory again. */
 void restore_memory(const rig_t *rig, bench_t *bench);
 /** Until the core has ended all jobs, or stopped, or taken far longer than the job of @p kind does.
  * @return MASKED for now if it ended them */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PE does with a block, in its three forms (Target) side by side: decoders, dot product, scales, running sum, and
-// what the drain makes of the sum. loaded_i is a word as in the memories of the form for cells: three carries and 64
-// bits; the others load its value. Where ufp4_sum_resolve marks a segment wrongly as zero, or as another number, the
+// The work of a PE on a block, in its three forms (Target) side by side: decoders, dot product, scales, running sum,
+// and what the drain makes of the sum. loaded_i is a word as in the memories of the form for cells: three carries and
+// 64 bits; the others load its value. Where ufp4_sum_resolve marks a segment wrongly as zero, or as another number, the
 // sum of the form for cells is spoilt. Operands are held from the cycle of valid1_i until the sums are there, which is
 // CYCLES after it, for the form with the most stages. Tests only.
 module pe_forms (

@@ -42,7 +42,7 @@ module read_pe_nv;
     end
   end
 
-  // What enters in a cycle, and where the steps before are.
+  // Sets the operands that enter in a cycle, and the control of the steps before.
   task enter;
     begin
       first = cycle % 4 == 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the SystemC modules share: jobs, memories, a rig on each module.
+// The tests of the SystemC modules share this: jobs, memories, a rig on each module.
 #ifndef UFP4_TEST_SYSTEMC_CASES_H
 #define UFP4_TEST_SYSTEMC_CASES_H
 

@@ -52,7 +52,8 @@ class Way : public sc_core::sc_module {
 /** The registers that a host writes before it gives jobs: offsets and values. */
 const std::vector<std::pair<uint32_t, uint32_t>> &set_up_registers();
 
-/** Of the configuration, else as they come; a rig sets those that are the memory's. */
+/** The options of a configuration, all others as they come; a rig sets those that are the
+ * memory's. */
 Ufp4CoreOptions options_of(const char *configuration);
 
 enum class Kind { kRtl, kTimed };

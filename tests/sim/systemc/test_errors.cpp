@@ -30,7 +30,7 @@ void see(Rig &rig, const std::vector<twin_job_t> &list, Seen *seen) {
   }
 }
 
-// The same on the RTL and on the timed model.
+// Checks that a host sees the same on the RTL and on the timed model.
 void check_same(twin_memory_t memory, bool outside, const std::function<void(Rig &, Seen *)> &body,
                 const char *configuration = "small") {
   Seen seen[2];

@@ -82,7 +82,7 @@ Seen watch_all(uint64_t resolution_fs) {
   return together;
 }
 
-// The same at a picosecond, in a process of its own.
+// Sees the same at a resolution of a picosecond, in a process of its own.
 Seen at_a_picosecond(uint64_t resolution_fs) {
   int ends[2];
   check_bits(0, static_cast<uint64_t>(pipe(ends)), 0, "a pipe");

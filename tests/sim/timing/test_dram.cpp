@@ -136,7 +136,7 @@ TEST(refresh_closes_all_rows_of_a_channel) {
                "just before");
     check_time(d, dram.serve(clocks(d, due), false, first(d), 1),
                due + d.rtp - 1 + d.rp + d.refresh + d.rcd_read + data, "one that is due");
-    // Those that came while nothing was asked for are over.
+    // Refreshes that came while nothing was asked for are over.
     const uint64_t later = 10 * due + d.refresh + 1;
     check_time(d, dram.serve(clocks(d, later), false, first(d), 1), later + d.rcd_read + data,
                "much later");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host sees of the timed model amid jobs, what the model asks of its host, and what it
+// Tests what a host sees of the timed model amid jobs, what the model asks of its host, and what it
 // refuses.
 #include <stdlib.h>
 #include <string.h>

@@ -47,9 +47,9 @@ typedef struct {
 
 /** Opens both; @p wrong is added to the latency of the timed model. */
 twin_t *twin_open(const char *configuration, twin_memory_t memory, unsigned wrong);
-/** The same with time lines, of at most @p events each. */
+/** Opens both with time lines, of at most @p events each. */
 twin_t *twin_open_lined(const char *configuration, twin_memory_t memory, unsigned events);
-/** The same with the RTL's waveforms in a file. */
+/** Opens both with the RTL's waveforms in a file. */
 twin_t *twin_open_traced(const char *configuration, twin_memory_t memory, const char *path);
 /** Ends the time lines, and counts what differs. */
 void twin_same_lines(twin_t *twin);
