@@ -43,6 +43,7 @@ CLAUSE = re.compile(
 OPENING = re.compile(r"(?:What|Of|As|Where)\b")
 # "As the RTL does, .." has a clause; "As in the RTL, .." and "As many as .." have none.
 AS_CLAUSE = re.compile(r"As (?!(?:a|above|an|at|before|by|far|few|for|if|in|long|many|much|of|on|soon|with)\b)")
+SPDX = "SPDX-License-Identifier"  # what follows it is the head of a file
 MARK = re.compile(r"\s*(?:///?<?|/\*\*?|\*(?!/)|#)(?: |$)")
 
 
@@ -51,7 +52,7 @@ def comments(text):
     start, words = 0, []
     for number, line in enumerate([*text.splitlines(), ""], 1):
         mark = MARK.match(line)
-        if words and (not mark or line.lstrip().startswith("/*")):
+        if words and (not mark or line.lstrip().startswith("/*") or SPDX in words[-1]):
             yield start, " ".join(words).strip()
             words = []
         if mark:
@@ -111,6 +112,7 @@ def finds_openings_without_one():
         "// What many lines\n// have of it. This is a sentence.",
         "int x; // What is not looked at\n// What is.\n",
         "/** One. */\n/** What two are. */",
+        "// SPDX-License-Identifier: Apache-2.0\n// What files share.",
     ):
         if [is_broken(words) for _, words in comments(text)].count(True) != 1:
             sys.exit(f"{text!r}: {list(comments(text))}")
