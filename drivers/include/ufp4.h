@@ -118,8 +118,8 @@ ufp4_status_t ufp4_device_open_port(const ufp4_port_t *port, const ufp4_device_o
                                     ufp4_device_t **device);
 void ufp4_device_close(ufp4_device_t *device);
 /** Ends the files that options->trace_path and options->timeline_path named, as closing does; the
- * device goes on without. A time line ends by itself after some 500,000 events, and of a mapped
- * core interrupts may have been lost; then ufp4_device_message says so, and is else empty.
+ * device goes on without them. A time line ends by itself after some 500,000 events, and interrupts
+ * of a mapped core may have been lost; ufp4_device_message then says so, and is otherwise empty.
  *  @return UFP4_ERROR_STORAGE if it could not be written whole: what there is of it is removed. The
  * writer maps files into memory, so a disk that fills up may instead end the process with SIGBUS,
  * unless that is handled. */
@@ -145,7 +145,7 @@ ufp4_status_t ufp4_device_reset(ufp4_device_t *device);
 /** A one-line description of the last error of this device; empty if there was none. */
 const char *ufp4_device_message(const ufp4_device_t *device);
 
-/** Performance counters since the device was opened, by ufp4_counter_t. */
+/** Reads the performance counters since the device was opened, by ufp4_counter_t. */
 ufp4_status_t ufp4_device_counters(ufp4_device_t *device, uint64_t counters[UFP4_COUNTER_COUNT]);
 /** How often the memories inside the core have been read and written since then, by ufp4_sram_t:
  * words of one memory each. The backend tlm alone counts them, others give UFP4_ERROR_UNSUPPORTED.
@@ -155,7 +155,8 @@ ufp4_status_t ufp4_device_accesses(ufp4_device_t *device, uint64_t reads[UFP4_SR
 
 // --- Buffers ------------------------------------------------------------------------------------
 
-/** Device memory, by address; 0 is never a valid buffer. Aligned to UFP4_ALIGN_BYTES. */
+/** Allocates device memory. A buffer is its address, which is never 0 and is a multiple of
+ * UFP4_ALIGN_BYTES. */
 ufp4_status_t ufp4_buffer_alloc(ufp4_device_t *device, uint64_t bytes, uint64_t *address);
 void ufp4_buffer_free(ufp4_device_t *device, uint64_t address);
 ufp4_status_t ufp4_buffer_write(ufp4_device_t *device, uint64_t address, const void *data,
@@ -204,7 +205,8 @@ typedef struct {
   int on_core;                            ///< 1: the core's QUANT engine did
   uint64_t amax_cycles, quant_cycles;     ///< of the jobs AMAX (0: none was needed) and QUANT
   uint64_t counters[UFP4_COUNTER_COUNT];  ///< difference over both
-  ufp4_message_t why;                     ///< of a core: why the host did it; else empty
+  ufp4_message_t why;                     ///< why the host did it in the place of a core; else
+                                          ///< empty
 } ufp4_quantize_stats_t;
 
 /** These do on the device what ufp4_quantize and ufp4_gemm do, with operands in the host's memory:

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver without an operating system (docs/howto/bare-metal.md): the rings of a core, its
-// registers, and operands in panels (panel.h), for firmware. Two files,
-// drivers/src/bare/ufp4_bare.c and cmodel/src/tensor/panel.c: C11 without a C library but memcpy
-// and memset, which compilers call, and what the compiler's own library has in the place of
-// instructions that a processor lacks; no heap, no floating point; 32 and 64 bits, either byte
-// order.
-// The driver of ufp4.h is built on it.
+// registers, and operands in panels (panel.h), for firmware. It is two files,
+// drivers/src/bare/ufp4_bare.c and cmodel/src/tensor/panel.c. They are C11, and need no C library
+// but memcpy and memset, which compilers call, and the compiler's own library for instructions that
+// a processor lacks. They use no heap and no floating point, and work on 32 and 64 bits, in either
+// byte order. The driver of ufp4.h is built on it.
 #ifndef UFP4_BARE_H
 #define UFP4_BARE_H
 

@@ -32,10 +32,11 @@ typedef struct {
   uint64_t memory_base, memory_bytes;
   void *user;
 
-  /** Registers, by offset in bytes (docs/ip/registers.md): multiples of 4 below 4096. */
+  /** Reads or writes a register, by its offset in bytes, a multiple of 4 below 4096
+   * (docs/ip/registers.md). */
   ufp4_status_t (*register_read)(void *user, uint32_t offset, uint32_t *value);
   ufp4_status_t (*register_write)(void *user, uint32_t offset, uint32_t value);
-  /** Any bytes inside the device's memory, at any alignment. */
+  /** Reads or writes any bytes inside the device's memory, at any alignment. */
   ufp4_status_t (*memory_read)(void *user, uint64_t address, void *data, uint64_t bytes);
   ufp4_status_t (*memory_write)(void *user, uint64_t address, const void *data, uint64_t bytes);
   /** Returns once the interrupt is high, at once if it is.
@@ -44,7 +45,7 @@ typedef struct {
   ufp4_status_t (*wait_interrupt)(void *user, uint64_t limit);
   /** Lets @p ticks pass. */
   ufp4_status_t (*run)(void *user, uint64_t ticks);
-  /** Ticks since any fixed moment. */
+  /** Returns the ticks since any fixed moment. */
   uint64_t (*now)(void *user);
   /** NULL, or one line that says why the last call of another function failed. */
   const char *(*message)(void *user);

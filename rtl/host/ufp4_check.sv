@@ -3,8 +3,8 @@
 //
 // Contract: each output is high if any rule of that status is broken, docs/ip/registers.md "Values of core_status";
 // which status wins, and what a broken size makes of the others, is the command unit's business (the lowest code).
-// Fields that a command ignores are not looked at: a copy that is not enabled, and of AMAX round, scale_round and
-// everything after col_exponent.
+// Fields that a command ignores are not looked at: those of a copy that is not enabled, and for AMAX round, scale_round
+// and everything after col_exponent.
 // Latency: two cycles; desc_i holds still meanwhile. Golden: drivers/backends/model. Test: tests/rtl/core (one descriptor
 // per rule, then random ones).
 // Timed model: sim/src/timing/host/descriptor.

@@ -2,8 +2,8 @@
 // The host side of the core: the register port with the registers, exponent slots and counters behind it, and what the
 // host may have to stop: watchdog and soft reset.
 //
-// Contract: docs/ip/registers.md; of moved_i to halt_o that of ufp4_guard. core_rst_no is the reset of all that works on
-// jobs, the slots among it. All but the AXI4-Lite read address starts or ends in flip-flops.
+// Contract: docs/ip/registers.md; that of the ports from moved_i to halt_o is ufp4_guard's. core_rst_no is the reset of
+// all that works on jobs, the slots among it. All but the AXI4-Lite read address starts or ends in flip-flops.
 // Test: tests/rtl/core. Timed model: sim/src/timing/core.
 module ufp4_host
   import ufp4_spec_pkg::*;

@@ -4,8 +4,9 @@
 // Contract: where several clients ask, the lowest is served first; none asks for ever. The beats that a client gets are those of its requests, in order; different clients' beats may interleave.
 // The AXI ID is the client's number. There is no limit on bursts in flight: a client asks only for what it can take,
 // so a beat never waits for long and none blocks another client's.
-// halt_i: no further burst is begun. flush_i: nor is a client listened to any more, and what still comes back is
-// taken and dropped; pending_o falls with the last of it. forget_i: what is pending will never come, and counts no more.
+// halt_i: no further burst is begun. flush_i: besides, no client is listened to any more, and beats that still come
+// back are taken and dropped; pending_o falls with the last of it. forget_i: what is pending will never come, and
+// counts no more.
 // Latency: two cycles to the AR channel, one back from R. All AXI outputs come from flip-flops.
 // Test: tests/rtl/core. Timed model: sim/src/timing/mem/masters.
 module ufp4_axi_read #(

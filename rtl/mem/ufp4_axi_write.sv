@@ -6,9 +6,9 @@
 // of the bursts. idle: every request accepted so far has been answered; err: pulses with an answer that is not
 // OKAY, at least one cycle before idle rises for it. Up to 2^CountW - 1 bursts of a client, and QueueDepth
 // bursts whose beats have not left, are in flight.
-// halt_i: no further burst is begun. flush_i: nor is a client listened to any more; bursts that have begun get beats
-// without strobes; pending_o falls with the last answer. forget_i: answers that are missing will never come, and count
-// no more.
+// halt_i: no further burst is begun. flush_i: besides, no client is listened to any more; bursts that have begun get
+// beats without strobes; pending_o falls with the last answer. forget_i: answers that are missing will never come, and
+// count no more.
 // Latency: two cycles to the AW channel, one to W. All AXI outputs come from flip-flops; the AXI ID is the client.
 // Test: tests/rtl/core. Timed model: sim/src/timing/mem/masters.
 module ufp4_axi_write #(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory, ufp4_sram, with parity. error_o, for one cycle, three cycles after a read: the word has not the parity that it
-// was written with, a bit of it has changed. So no word may be read that was never written. Parity is kept in a memory
-// of its own, a cycle behind the data in writes and reads alike, so that reads see what the data see; with InWord in the
-// word itself, made in the cycle of the write. Without Parity error_o is never set.
+// A memory, ufp4_sram, with parity. error_o is high for one cycle, three cycles after a read, if the word does not have
+// the parity that it was written with: a bit of it has changed. So no word may be read that was never written. Parity
+// is kept in a memory of its own, a cycle behind the data in writes and reads alike, so that reads see what the data
+// see; with InWord in the word itself, made in the cycle of the write. Without Parity error_o is never set.
 // Tests: tests/rtl/memories and tests/rtl/fault, in both forms; every test of the core sees it silent.
 module ufp4_sram_checked #(
   parameter int unsigned Width = 64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three words to two of the same sum, modulo 2^Width, without carries between columns, both inverted:
+// Makes of three words two of the same sum, modulo 2^Width, without carries between columns, both inverted:
 //
 //   a + b + c = ~sum_no + ~carry_no          the lowest bit of ~carry_no is ~vacant_ni
 //

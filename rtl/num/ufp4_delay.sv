@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A word some cycles later. Not reset: what comes out is what went in once the cycles have passed.
+// A word some cycles later. It is not reset: once the cycles have passed, the word that went in comes out.
 module ufp4_delay #(
   parameter int unsigned Width = 8,
   parameter int unsigned Cycles = 1

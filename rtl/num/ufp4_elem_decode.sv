@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// 4-bit codes to sign and magnitude, once per array row or column, for any element format.
+// Decodes 4-bit codes to sign and magnitude, once per array row or column, for any element format.
 //
 //   quanta(lane) = (-1)^sign[lane] * magnitude(lane)
 //
-// Codes and magnitudes are bit planes: {p3[Lanes-1:0], p2, p1, p0}, lane l in bit l of each plane. Two codings of the
-// magnitude, the second for the form of the dot product for FPGAs (ufp4_dot_relative):
+// Codes and magnitudes are bit planes: {p3[Lanes-1:0], p2, p1, p0}, lane l in bit l of each plane. The magnitude has
+// two codings, the second for the form of the dot product for FPGAs (ufp4_dot_relative):
 //
 //   Binary = 1:  8 p3 + 4 p2 + 2 p1 + p0         p3 set (8 or 12): p1 = p0 = 0
 //   Binary = 0:  (4 p2 + 2 p1 + p0) << 2 p3      p3 set (8 or 12): p2 = 0, p1 = 1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scale byte of an operand, E4M3 or E8M0, to significand and exponent, the unit of the operand's elements included.
+// Decodes a scale byte of an operand, E4M3 or E8M0, to its significand and exponent, the unit of the elements included.
 //
 //   scale * 2^-frac = sig * 2^(exp - 129)        sig 0..15, exp 0..256
 //

@@ -24,7 +24,7 @@ typedef enum {
   UFP4_SIM_FAILED,  ///< the core hangs, or broke a rule of its bus
 } ufp4_sim_status_t;
 
-/** All that can be set from outside. */
+/** The options of ufp4_sim_open. */
 typedef struct {
   const char
       *configuration;     ///< a named configuration: "small", "default", .. (docs/ip/registers.md)
@@ -41,7 +41,7 @@ typedef struct {
   const char *trace_path;  ///< FST file of all signals but the inside of the array's cells, or NULL
   const char *dram;   ///< a memory with banks (base/dram.h) behind latency and bandwidth, or NULL
   uint64_t cycle_fs;  ///< the length of a cycle for it, in femtoseconds; 0: a nanosecond
-  const ufp4_timeline_sink_t *timeline;  ///< who takes a time line, from the first reset on;
+  const ufp4_timeline_sink_t *timeline;  ///< the receiver of a time line, from the first reset on;
                                          ///< copied. NULL: there is none
 } ufp4_sim_options_t;
 
@@ -93,7 +93,7 @@ uint8_t *ufp4_sim_memory(ufp4_sim_t *sim, uint64_t address, uint64_t bytes);
  * new one, or UFP4_SIM_FAULT_NONE, takes the place of one that has not happened yet. */
 void ufp4_sim_fault(ufp4_sim_t *sim, ufp4_sim_fault_t fault, uint64_t nth);
 
-/** Clock cycles since it was opened. */
+/** Clock cycles since the core was opened. */
 uint64_t ufp4_sim_cycles(const ufp4_sim_t *sim);
 /** Says why the last call that failed did so; empty if none failed. */
 const char *ufp4_sim_message(const ufp4_sim_t *sim);

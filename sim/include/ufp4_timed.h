@@ -58,20 +58,20 @@ typedef struct {
    * that name what they depend on have the same bits.
    * @param slots exponent slots; AMAX writes those that its descriptor names, the others are as
    * earlier jobs left them. A register shows them from then on, not some cycles before as the RTL's
-   * A job that ends with an error of the bus is not executed.
+   * does. A job that ends with an error of the bus is not executed.
    * @param completion job, status ok and cycles are set; status and flags are the host's to change
    */
   int (*execute)(void *user, const uint8_t descriptor[UFP4_DESCRIPTOR_BYTES],
                  uint16_t slots[UFP4_SLOTS], ufp4_completion_t *completion);
   /**
    * Whether a burst of so many bytes is answered with DECERR, since there is no memory; or NULL:
-   * none is. Of more than 4096 bytes, a region of a job, whether one in it may be: then it is asked
-   * for each burst, and no cycle is skipped, while jobs are under way.
+   * none is. More than 4096 bytes are a region of a job: it then says whether a burst in there may
+   * be. If one may, it is asked for each burst, and no cycle is skipped, while jobs are under way.
    */
   int (*missing)(void *user, uint64_t address, uint64_t bytes);
 } ufp4_timed_host_t;
 
-/** All that can be set from outside; as in ufp4_sim_options_t. */
+/** The options of ufp4_timed_open; those of the same names are as in ufp4_sim_options_t. */
 typedef struct {
   const char *configuration;
   unsigned latency_cycles;
@@ -82,10 +82,10 @@ typedef struct {
   int every_cycle;
   const char *dram;  ///< a memory with banks (base/dram.h), with which no cycle is skipped; or NULL
   uint64_t cycle_fs;  ///< the length of a cycle for it, in femtoseconds; 0: a nanosecond
-  const ufp4_timeline_sink_t *timeline;  ///< who takes a time line, while which no cycle is
+  const ufp4_timeline_sink_t *timeline;  ///< the receiver of a time line, with which no cycle is
                                          ///< skipped; copied. NULL: there is none
-  ufp4_timed_bus_t *bus;  ///< whose latency and bandwidth hold, without back-pressure and banks, in
-                          ///< the place of a memory of its own; or NULL
+  ufp4_timed_bus_t *bus;  ///< the bus whose latency and bandwidth hold, without back-pressure and
+                          ///< banks, in the place of a memory of its own; or NULL
 } ufp4_timed_options_t;
 
 /** Makes a bus. @p bandwidth_bytes: what a memory without banks moves in a cycle, each way, at
@@ -119,7 +119,7 @@ ufp4_timed_status_t ufp4_timed_wait_interrupt(ufp4_timed_t *timed, uint64_t limi
 /** Runs @p cycles, whatever happens. */
 ufp4_timed_status_t ufp4_timed_run(ufp4_timed_t *timed, uint64_t cycles);
 
-/** Clock cycles since it was opened. */
+/** Clock cycles since the core was opened. */
 uint64_t ufp4_timed_cycles(const ufp4_timed_t *timed);
 /** The cycles of these that were stepped one by one, with which the model's own time grows. */
 uint64_t ufp4_timed_stepped(const ufp4_timed_t *timed);

@@ -52,7 +52,7 @@ typedef struct {
 typedef struct {
   char name[80];       ///< with its suffix (ufp4_recipe_vary)
   int quantized;       ///< 0: FP32 GEMM on the host
-  ufp4_dtype_t dtype;  ///< where not quantized: what operands are rounded to, BF16 or FP32
+  ufp4_dtype_t dtype;  ///< where not quantized: the type that operands are rounded to, BF16 or FP32
   ufp4_elem_t elem;
   ufp4_scale_t scale;
   ufp4_rht_t rht[UFP4_PASS_COUNT];  ///< RHT on both operands of this GEMM

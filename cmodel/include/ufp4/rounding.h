@@ -21,10 +21,10 @@ typedef struct {
   double kept;          ///< <Q(A), A> / |A|^2, the attenuation alpha of the paper's Eq. 3
   double sqnr_db;       ///< 10 log10(|A|^2 / |Q(A) - A|^2)
   double bucket_ratio;  ///< exp(-sum p log p) / K over the K = 15 distinct values of the codes; NaN
-                        ///< of elements mixed, whose codes have another value in each grid
+                        ///< with elements mixed, whose codes have another value in each grid
   double share[UFP4_ROUNDING_VALUES];  ///< of the codes, by value from the lowest: p above
   double uniform;      ///< elements mixed: the share of the measured groups that are on the uniform
-                       ///< grid; NaN of others, and where none is measured
+                       ///< grid; NaN with others, and where none is measured
   int64_t blocks;      ///< groups of 16 that are measured
   int64_t blocks_out;  ///< left out
 } ufp4_rounding_t;

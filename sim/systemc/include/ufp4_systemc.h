@@ -198,8 +198,9 @@ class UFP4_SYSTEMC_API Ufp4Memory final : public sc_core::sc_module {
   tlm_utils::simple_target_socket<Ufp4Memory> socket;
 
   /** @p base: the address of its first byte. Outside of it: TLM_ADDRESS_ERROR_RESPONSE. @p dram:
-   * what has banks, rows and refresh behind the latency: "lpddr5", "hbm3", or with other channels
-   * than a package's "hbm3:8", or "", none; it takes femtoseconds, and no finer time resolution. */
+   * a memory with banks, rows and refresh behind the latency, "lpddr5" or "hbm3", or with other
+   * channels than a package's "hbm3:8"; "": none. It takes femtoseconds, and no finer time
+   * resolution. */
   Ufp4Memory(const sc_core::sc_module_name &name, uint64_t base, uint64_t bytes, Ufp4Time latency,
              const std::string &dram = {});
   ~Ufp4Memory() override;

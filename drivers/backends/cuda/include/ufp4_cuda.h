@@ -44,7 +44,7 @@ typedef struct ufp4_cuda ufp4_cuda_t;
  * that this library has code for (compute capability 8.0 and up); UFP4_ERROR_ARGUMENT: another
  * negative number. */
 ufp4_status_t ufp4_cuda_open(int device, ufp4_cuda_t **out, ufp4_message_t *message);
-/** No call with it may be under way on the host; what is queued goes on. */
+/** Closes it. No call with it may be under way on the host; work that is queued goes on. */
 void ufp4_cuda_close(ufp4_cuda_t *cuda);
 
 // --- What all calls take ------------------------------------------------------------------------
