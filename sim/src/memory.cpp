@@ -53,7 +53,7 @@ uint8_t Memory::response(uint64_t address, unsigned beats) const {
   return at(address, uint64_t{beats} * bus_bytes_) ? kOkay : kDecerr;
 }
 
-// To be asked once for each beat or answer of the fault's kind.
+// Whether this beat or answer fails. It is to be asked once for each of the fault's kind.
 bool Memory::fails(ufp4_sim_fault_t fault) {
   if (fault_ != fault || --fault_in_ != 0) return false;
   fault_ = UFP4_SIM_FAULT_NONE;

@@ -44,7 +44,7 @@ class Timeline {
   bool on() const {
     return sink_.event != nullptr;
   }
-  /** In each cycle, while on(). */
+  /** Is called in each cycle, while on(). */
   void sample(uint64_t cycle, const CoreSigns &s) {
     const uint8_t at[UFP4_TRACK_COUNT] = {command(s), quant(s), load(s), array(s),
                                           drain(s),   read(s),  write(s)};

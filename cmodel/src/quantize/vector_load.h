@@ -84,7 +84,7 @@ INLINE vectors_t vectors_of(const source_t *source, const spot_t *place, copy_t 
   return (vectors_t){UFP4_DTYPE_F32, words.column, copy->bits, words.column ? TILE : BLOCK};
 }
 
-// How far vector i is from the first. Of row copies a vector is a block or a part of one, of column
+// How far vector i is from the first. In row copies a vector is a block or a part of one, in column
 // copies it is an element of all blocks.
 INLINE int64_t vector_at(const vectors_t *words, int i) {
   return words->column ? i * words->step : i % TILE * words->step + i / TILE * TILE;

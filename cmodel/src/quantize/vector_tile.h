@@ -99,7 +99,7 @@ INLINE words_t tie_of(kind_t kind) {
   return all_words(ties_down(kind) ? 0xFFFF0000u : 0x80000000u);
 }
 
-// s of an element. Of what is in doubt the lower half is the smallest there can be, or in the
+// s of an element. In what is in doubt the lower half is the smallest there can be, or in the
 // window above that: signed where ties are made even. Where they go down it is the largest.
 INLINE words_t element_code(kind_t kind, const numbers_t *numbers, int i, words_t *doubt) {
   const floats_t x = numbers->x[i], reciprocal = numbers->reciprocal;

@@ -26,7 +26,7 @@ static int mixed_is_bad(ufp4_elem_t elem, ufp4_scale_t scale, int block) {
          ((scale != UFP4_SCALE_E4M3 && scale != UFP4_SCALE_NVFP4) || block != BLOCK);
 }
 
-// Without codes.
+// Creates an operand without codes.
 static ufp4_status_t create(ufp4_elem_t elem, ufp4_scale_t scale, int block, int64_t rows,
                             int64_t cols, ufp4_operand_t *out) {
   *out = (ufp4_operand_t){

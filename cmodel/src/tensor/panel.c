@@ -23,7 +23,7 @@ int64_t ufp4_panel_scales_bytes(int64_t rows, int64_t stride_blocks) {
 }
 
 // A row of an operand and its places in the panels: k block b of it is code_bytes * b and
-// scale_bytes * b further on. Of a scale of 32 elements both of its k blocks have a copy.
+// scale_bytes * b further on. A scale of 32 elements has a copy in both of its k blocks.
 typedef struct {
   int64_t codes, scales;              // in the panels, of k block 0
   int64_t codes_plain, scales_plain;  // in the operand

@@ -125,7 +125,7 @@ static ufp4_status_t open_state(ufp4_device_t *device, const char *name, const u
   return status;
 }
 
-// By its name, or over @p port.
+// Opens a device by its name, or over @p port.
 static ufp4_status_t open_device(const ufp4_backend_t *backend, const char *name,
                                  const ufp4_port_t *port, const ufp4_device_options_t *options,
                                  ufp4_device_t **device) {

@@ -37,7 +37,7 @@ void linear_role_shape(const ufp4_linear_shape_t *shape, ufp4_role_t role, int64
                        int64_t *cols);
 void linear_pass_shape(const ufp4_linear_shape_t *shape, ufp4_pass_t pass, int64_t *m, int64_t *n,
                        int64_t *k);
-/** From row to row of a plain tensor in device memory. */
+/** Bytes from one row to the next of a plain tensor in device memory. */
 uint64_t linear_stride_bytes(int64_t cols, uint64_t element_bytes);
 
 /** E8M0 has no tensor exponent: no AMAX, no slot. */

@@ -24,7 +24,7 @@ typedef struct {
   int plain;       ///< its MLP has no gate
 } architecture_t;
 
-/** Its layers. */
+/** Makes the layers of a model with this architecture. */
 void explore_build(const architecture_t *a, explore_model_t *model);
 
 #endif

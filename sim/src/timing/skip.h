@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cycles that need not be stepped since the same ones have been: the states of a GEMM at the ends
 // of its chunks, or of a QUANT at the ends of strips, each with what the cycles to the next one
-// changed. Of several cores on one bus (bus.h), their joint state.
+// changed. Several cores on one bus (bus.h) have one joint state.
 //
 // Two states are the same if all that later cycles depend on is (visit.h): the next stretch of
 // cycles is then the same too, and what goes on evenly goes on by as much. That is exact as long as

@@ -72,7 +72,7 @@ bool Timed::advance(uint64_t end) {
   return every_cycle_ || core_.has_timeline() ? step() : core_.leap(end, skips_);
 }
 
-// That many cycles from now, or the last of all.
+// The cycle that is so many from now, or the last of all.
 uint64_t Timed::after(uint64_t cycles) const {
   return cycles > ~core_.cycle() ? ~uint64_t{0} : core_.cycle() + cycles;
 }

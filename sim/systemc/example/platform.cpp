@@ -259,7 +259,7 @@ class Processor : public sc_core::sc_module {
     return payload.is_response_ok() ? UFP4_OK : UFP4_ERROR_DEVICE;
   }
 
-  // In bursts of 4 KiB.
+  // Copies in bursts of 4 KiB.
   ufp4_status_t copy(tlm::tlm_command command, uint64_t address, void *data, uint64_t bytes) {
     ufp4_status_t status = UFP4_OK;
     for (uint64_t done = 0; done < bytes && status == UFP4_OK; done += 4096) {

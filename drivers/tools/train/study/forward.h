@@ -85,7 +85,7 @@ ufp4_status_t ufp4_forward_measure(ufp4_trainer_t *trainer, const ufp4_text_t *t
                                    const ufp4_forward_options_t *options, ufp4_forward_t *out);
 void ufp4_forward_free(ufp4_forward_t *forward);
 
-/** By matrix, pass, operand and rounding. */
+/** Makes a line for each matrix, pass, operand and rounding. */
 void ufp4_forward_lines(const ufp4_forward_t *forward,
                         ufp4_forward_line_t lines[UFP4_FORWARD_LINES]);
 /** "X", "W" or "dY"; "fprop", "dgrad" or "wgrad". */

@@ -144,7 +144,7 @@ class ReadMaster {
   static constexpr uint32_t kClients = 4;
   explicit ReadMaster(uint32_t bus_bytes) : cutter_(kClients, bus_bytes, true) {}
 
-  /** From registers and who asks, in this cycle. */
+  /** Works out this cycle from the registers and from the clients that ask. */
   void evaluate(const bool *valid, const Curb &curb) {
     curb_ = curb;
     may_begin_ = !curb.any() && count_[cutter_.id()] != kMost;
@@ -277,7 +277,7 @@ class WriteMaster {
   int taken_ = -1;
 };
 
-// In every cycle, and so here.
+// These functions are called in every cycle, and therefore are inline.
 
 inline int BurstCutter::choose(const bool *valid, bool ready) const {
   if (busy_ && !(ready && beats_ <= to_boundary())) return -1;

@@ -50,7 +50,7 @@ void Quant::start() {
   write_wide_.start(job_);
 }
 
-// By copy.
+// The copies that have been finished, a bit each.
 uint32_t Quant::finished() const {
   if (!job_.amax) return lanes() ? write_wide_.done() : write_.done();
   if (shape_->quant < 16) return serial_.amax_done();

@@ -53,7 +53,7 @@ class QuantBlock {
   bool second_ = false, amax_done_ = false, amax_all_done_ = false;
 };
 
-// In every cycle, and so here.
+// These functions are called in every cycle, and therefore are inline.
 
 inline void QuantBlock::step(const QuantJob &job, bool in_valid, const QuantMark &in,
                              bool out_ready) {

@@ -16,7 +16,7 @@ struct QuantSteps {
 
 class QuantIndex {
  public:
-  /** From the first unit of the copy on. */
+  /** The unit, counted from the first one of the copy on. */
   uint64_t unit() const {
     return strip_base_ + uint64_t{tile_} * steps_.tile + (lower_ ? steps_.group : 0) + half_;
   }

@@ -130,7 +130,7 @@ class QuantTranspose {
   QuantMark b_, c_;
 };
 
-// In every cycle, and so here.
+// These functions are called in every cycle, and therefore are inline.
 
 inline QuantStrip::Read QuantStrip::evaluate(const QuantJob &job, bool ready, uint32_t rest) const {
   Read r;

@@ -142,7 +142,7 @@ class QuantArrival {
   uint32_t beat_ = 0, strips_ = 0;
 };
 
-// In every cycle, and so here.
+// These functions are called in every cycle, and therefore are inline.
 
 inline void QuantLoad::step(const QuantJob &job, bool taken, bool freed, bool stop) {
   places_ += freed;

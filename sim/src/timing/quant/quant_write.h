@@ -129,7 +129,7 @@ class QuantProgress {
   uint32_t under_way_ = 0, left_ = 0, handed_ = 0, watched_ = 0, panels_ = 0;
 };
 
-// In every cycle, and so here.
+// These functions are called in every cycle, and therefore are inline.
 
 inline void QuantWrite::collect(bool pair, uint32_t copy, const QuantMark &in) {
   const uint32_t count = in_count_[copy], unit = unit_of(pair, count);

@@ -95,7 +95,7 @@ class QuantWriteWide {
   uint64_t loaded_ = 0;  // units, whose codes were read
 };
 
-// In every cycle, and so here.
+// These functions are called in every cycle, and therefore are inline.
 
 inline uint32_t QuantWriteWide::units() const {
   if (!pair_) return left_[copy_] == 1 ? last_units_ : group_units_;
