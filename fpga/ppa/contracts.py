@@ -57,35 +57,35 @@ def add_nv(total, group, elem):
     )
 
 
-def groups(line):
-    """The line as contract nv wants it: (a, b, keep, write, index, first) are those of a block's group of four."""
-    out, at = [], {}
-    for i, fed in enumerate(line):
-        if fed:
-            at = {"blocks": []} if not fed[2] else at
-            at["blocks"].append(i)
-            if fed[3]:
-                last = (len(at["blocks"]) - 1) // 4
-                out += [
-                    (j, (*line[j][:2], k // 4 > 0, k // 4 == last, fed[4], k % 4 == 0))
-                    for k, j in enumerate(at["blocks"])
-                ]
-    known = dict(out)
-    return [known.get(i) for i in range(len(line))]
-
-
 TURN = 4  # sub-tiles whose sums go round in a PE of contract fp32, and cycles in which they do
+TURN_NV, GROUP, LEAD_NV = 2, 4, 12  # of contract nv, whose last block is written that many cycles later
 
 
-def turns(fed):
-    """The blocks as contract fp32 wants them: one of each of four outputs, then the next of each."""
+def turns(fed, turn=TURN, group=1):
+    """The blocks as contract fp32 wants them: one of each of four outputs, then the next of each; nv: groups of two."""
     outputs = []
     for block in fed:
         outputs += [] if block[2] else [[]]
         outputs[-1].append(block)
+    parted = [[blocks[k : k + group] for k in range(0, len(blocks), group)] for blocks in outputs]
     return [
-        block for at in range(0, len(outputs), TURN) for blocks in zip(*outputs[at : at + TURN]) for block in blocks
+        block
+        for at in range(0, len(parted), turn)
+        for together in zip(*parted[at : at + turn])
+        for blocks in together
+        for block in blocks
     ]
+
+
+def groups(fed):
+    """The blocks of whole groups in turns: (a, b, keep, write, index, first, turn), of which keep to turn are those of
+    a block's group of four."""
+    out = []
+    for at in range(0, len(fed), GROUP):
+        blocks = fed[at : at + GROUP]
+        whole = (blocks[0][2], blocks[-1][3], blocks[0][4])
+        out += [(*block[:2], *whole, k == 0, at // GROUP % TURN_NV) for k, block in enumerate(blocks)]
+    return out
 
 
 def in_phase(line):
@@ -147,35 +147,33 @@ def nv_of(line, elem, first):
             ]
         return out
 
-    grouped = groups(line)
     ports = stimuli.timed(
-        grouped,
+        line,
         decode,
-        lambda fed: 1 << 11 | fed[5] << 10,
+        lambda fed: 1 << 12 | fed[5] << 11 | fed[6] << 10,
         lambda operand, word: (
             {
                 "rst_ni": 1,
-                "valid1_i": word(2) >> 10 & 3,
-                "valid2_i": word(3) >> 11,
+                "valid1_i": word(2) >> 11 & 3,
+                "valid2_i": word(3) >> 12,
                 "control4_i": word(5),
                 "control5_i": word(6),
-                "valid6_i": word(7) >> 10 & 3,
-                "valid7_i": word(8) >> 10 & 3,
-                "control8_i": word(9),
+                "valid6_i": word(7) >> 11 & 3,
+                "valid8_i": word(9) >> 11 & 3,
+                "valid9_i": word(10) >> 11 & 3,
+                "control12_i": word(13),
             }
             | dict(zip(NAMES, operand(2)))
         ),
+        lead=LEAD_NV,
     )
-    sums, total, group = {}, None, []
-    for fed, last in ((fed, line[i][3]) for i, fed in enumerate(grouped) if fed):
-        if fed[5]:
-            group = []
-            total = total if fed[2] else None
-        group.append(fed[:2])
-        if last or len(group) == 4:
-            total = add_nv(total, group, elem)
-        if last:
-            sums[fed[4]] = total
+    sums, totals, group = {}, {}, []
+    for fed in filter(None, line):
+        group = [fed[:2]] if fed[5] else [*group, fed[:2]]
+        if len(group) == GROUP:
+            totals[fed[4]] = add_nv(totals[fed[4]] if fed[2] else None, group, elem)
+            if fed[3]:
+                sums[fed[4]] = totals[fed[4]]
     cycles, macs = stimuli.window(line, first)
     return Stimulus(ports, cycles, macs, sums, "nv", samples=stimuli.samples(line, cycles, stimuli.STAGES))
 
@@ -186,7 +184,8 @@ def fp32(data, elem, load):
 
 
 def nv(data, elem, load):
-    return nv_of(stimuli.paced(stimuli.feeds(*stimuli.excerpt(data, elem)), load), elem, FIRST + LEAD)
+    fed = groups(turns(stimuli.feeds(*stimuli.excerpt(data, elem)), TURN_NV, GROUP))
+    return nv_of(stimuli.paced(fed, load), elem, FIRST + LEAD)
 
 
 def shared(data, elem, load):

@@ -153,10 +153,10 @@ def controls(at, total, valid):
     return out
 
 
-def timed(line, decoded, valid, ports):
-    """Values of ports over the cycles of a line and some more.
+def timed(line, decoded, valid, ports, lead=LEAD):
+    """Values of ports over the cycles of a line and some more, lead.
     ports: (operand, word) -> {port: value}, functions of cycles back."""
-    total = len(line) + LEAD
+    total = len(line) + lead
     at = lambda t: line[t] if 0 <= t < len(line) else None
     held, control = held_by_lanes(at, total, decoded), controls(at, total, valid)
     out = {}

@@ -8,7 +8,7 @@
 // PEs a side take an operand in the same cycle, it is r / Share and c / Share. With fewer Lanes a
 // block is fed in 16 / Lanes steps, lowest elements first; what comes of it takes place at the last.
 // feed_control_i is {keep, load, write, bank, index} of ufp4_pe (contract fp32: hold and join before that, ufp4_pe_fp32;
-// contract nv: first before it, ufp4_pe_nv). (Rows - 1) / Share + (Cols - 1) / Share + 2 + stages (ufp4_pe_pkg) cycles
+// contract nv: first and turn before it, ufp4_pe_nv). (Rows - 1) / Share + (Cols - 1) / Share + 2 + stages (ufp4_pe_pkg) cycles
 // after a feed its sum can be read.
 // NaN flags go by macro-tile, even or odd (parity); feed_clear_a_i and feed_clear_b_i start
 // those of the feed's sub-tile anew. The first feed_lanes_a_i rows and feed_lanes_b_i columns of these sub-tiles have been
@@ -48,8 +48,7 @@ module ufp4_array #(
   localparam int unsigned LaneWidthA = $clog2(Rows + 1),
   localparam int unsigned LaneWidthB = $clog2(Cols + 1),
   localparam int unsigned IndexWidth = TileWidthA + TileWidthB,
-  localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 :
-                                                          (Contract == 32'(ufp4_spec_pkg::CONTRACT_NV)) ? 5 : 6),
+  localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 : 6),
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1,
   localparam int unsigned DrainSets = Cols / DrainCols,
   localparam int unsigned DrainSetWidth = (DrainSets > 1) ? $clog2(DrainSets) : 1,

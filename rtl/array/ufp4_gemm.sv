@@ -79,7 +79,7 @@ module ufp4_gemm #(
   localparam int unsigned DrainSetWidth = (DrainSets > 1) ? $clog2(DrainSets) : 1;
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
-  localparam int unsigned FeedWidth = TileWidthA + TileWidthB + (Exact ? 4 : Nv ? 5 : 6);
+  localparam int unsigned FeedWidth = TileWidthA + TileWidthB + (Exact ? 4 : 6);
   // Chunks begin at multiples of this many blocks: a beat of scales, a pair of E8M0, a group of nv.
   localparam int unsigned ChunkStepLeast = Nv ? 4 : 2;
   localparam int unsigned ChunkStep = (BusBytes / 16 > ChunkStepLeast) ? BusBytes / 16 : ChunkStepLeast;

@@ -231,6 +231,8 @@ module ufp4_pe #(
     .sum_i(sum),
     .load_i(load),
     .load_index_i(index_load),
+    .write_mark_i(1'b0),
+    .load_mark_i(1'b0),
     .drain_i(drain_read_i),
     .drain_index_i,
     .data0_o(drain_data0_o),

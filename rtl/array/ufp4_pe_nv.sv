@@ -5,9 +5,10 @@
 //   sum = RZ32 of base and a group of blocks, aligned and truncated        once for each 64 elements (ufp4_sum_nv)
 //
 // As ufp4_pe_fp32, but for the operands' rest {sign[15:0], sig[3:0], fine, exp[7:0]} (ufp4_scale_split; fine: the
-// elements' unit is 2^-2, else 2^-1) and the control {valid, first, keep, load, write, bank, index}: first is high with the
-// first block of a group, whose keep, load, write, bank and index count. A group has four cycles, whether it has four
-// blocks or fewer.
+// elements' unit is 2^-2, else 2^-1) and the control {valid, first, turn, keep, load, write, bank, index}: first is high with
+// the first block of a group, whose turn, keep, load, write, bank and index count. A group has four cycles, whether it has
+// four blocks or fewer. There are two running sums, of turn 0 and 1: a sum is on its way for TURN_CYCLES_NV, after which
+// the next group of the same turn may come; that of the other comes between (ufp4_sequencer).
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array.
 module ufp4_pe_nv #(
   parameter int unsigned Depth = 64,
@@ -15,7 +16,7 @@ module ufp4_pe_nv #(
   parameter bit Parity = Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   localparam int unsigned IndexWidth = $clog2(Depth),
-  localparam int unsigned ControlWidth = 6 + IndexWidth
+  localparam int unsigned ControlWidth = 7 + IndexWidth
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
@@ -24,8 +25,9 @@ module ufp4_pe_nv #(
   input  logic [ControlWidth-1:0] control4_i  /*verilator public_flat_rd*/,
   input  logic [ControlWidth-1:0] control5_i  /*verilator public_flat_rd*/,
   input  logic [1:0]              valid6_i  /*verilator public_flat_rd*/,
-  input  logic [1:0]              valid7_i  /*verilator public_flat_rd*/,
-  input  logic [ControlWidth-1:0] control8_i  /*verilator public_flat_rd*/,
+  input  logic [1:0]              valid8_i  /*verilator public_flat_rd*/,
+  input  logic [1:0]              valid9_i  /*verilator public_flat_rd*/,
+  input  logic [ControlWidth-1:0] control12_i  /*verilator public_flat_rd*/,
   input  logic [63:0]             a_mag_i  /*verilator public_flat_rd*/,
   input  logic [28:0]             a_rest_i  /*verilator public_flat_rd*/,
   input  logic [63:0]             b_mag_i  /*verilator public_flat_rd*/,
@@ -67,18 +69,22 @@ module ufp4_pe_nv #(
     end
   end
 
-  logic valid4, first4, load4, load, valid5, first5, keep5, load5, valid8, first8, write8, bank8;
-  logic [IndexWidth-1:0] index4, index8;
-  logic unused_keep4, unused_keep8, unused_load8;
-  logic [1:0] unused_write4;
-  logic [IndexWidth+1:0] unused_index5;
-  assign {valid4, first4, unused_keep4, load4, unused_write4, index4} = control4_i;
-  assign {valid5, first5, keep5, load5, unused_index5} = control5_i;
-  assign {valid8, first8, unused_keep8, unused_load8, write8, bank8, index8} = control8_i;
-  assign load = valid4 & first4 & load4;
+  // Each stage looks at its own bits.
+  logic load, turn4, turn5, keep5, load5, turn12, write12, bank12, begins, finish, write;
+  logic [IndexWidth-1:0] index4, index12;
+  assign load = (&control4_i[ControlWidth-1-:2]) & control4_i[IndexWidth+2];
+  assign turn4 = control4_i[IndexWidth+4];
+  assign index4 = control4_i[IndexWidth-1:0];
+  assign begins = &control5_i[ControlWidth-1-:2];
+  assign {turn5, keep5, load5} = control5_i[IndexWidth+2+:3];
+  assign finish = &control12_i[ControlWidth-1-:2];
+  assign turn12 = control12_i[IndexWidth+4];
+  assign {write12, bank12, index12} = control12_i[IndexWidth+1:0];
+  assign write = finish & write12;
+  logic unused_control;
+  assign unused_control = ^{control4_i, control5_i, control12_i};
 
   logic [31:0] sum;
-  logic write;
   ufp4_sum_nv u_sum (
     .clk_i,
     .valid1_i(valid1_i[1]),
@@ -91,25 +97,29 @@ module ufp4_pe_nv #(
     .b_fine_i(dot_b[8]),
     .b_exp_i(dot_b[7:0]),
     .valid2_i,
-    .begin_i(valid5 & first5),
+    .begin_i(begins),
+    .turn_i(turn5),
     .keep_i(keep5),
     .load_i(load5),
     .loaded_i(drain_data0_o),
-    .middle_i(&valid6_i),
-    .last_i(&valid7_i),
-    .finish_i(valid8 & first8),
+    .align_i(&valid6_i),
+    .last_i(&valid8_i),
+    .end_i(&valid9_i),
+    .finish_i(finish),
+    .finish_turn_i(turn12),
     .sum_o(sum)
   );
 
-  assign write = valid8 & first8 & write8;
-  ufp4_sum_banks #(.Width(32), .Depth(Depth), .Parity(Parity)) u_banks (
+  ufp4_sum_banks #(.Width(32), .Depth(Depth), .Parity(Parity), .Lag(8), .Marks(2)) u_banks (
     .clk_i,
     .rst_ni,
-    .write_i({2{write}} & {bank8, ~bank8}),
-    .write_index_i(index8),
+    .write_i({2{write}} & {bank12, ~bank12}),
+    .write_index_i(index12),
     .sum_i(sum),
     .load_i(load),
     .load_index_i(index4),
+    .write_mark_i(turn12),
+    .load_mark_i(turn4),
     .drain_i(drain_read_i),
     .drain_index_i,
     .data0_o(drain_data0_o),

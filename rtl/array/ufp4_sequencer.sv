@@ -9,10 +9,11 @@
 // decision, one cycle earlier.
 // Contract nv: groups of four blocks have four cycles each, also the last one of K, which may have fewer; the cycles
 // without a block count as stalls of the accumulator.
-// Contract fp32: a sum is on its way through its PE for TURN_CYCLES, so that as many cycles are filled by a turn of
-// sub-tiles: a block of each, then the next block of each. Sums come round in every cycle, so each sub-tile of a turn has
-// its own phase; a feed waits for it, up to three cycles after a stall, and a turn with fewer sub-tiles leaves cycles
-// empty: these count as stalls of the accumulator, too.
+// Contracts fp32 and nv: a sum is on its way through its PE for TURN_CYCLES (_NV), so that as many cycles are filled by a
+// turn of sub-tiles: a block, or group, of each, then the next of each. With fp32 sums come round in every cycle, so each
+// sub-tile of a turn has its own phase; a feed waits for it, up to three cycles after a stall, and a turn with fewer
+// sub-tiles leaves cycles empty. With nv a turn is two sub-tiles, and one that is alone waits after each of its groups. These
+// cycles count as stalls of the accumulator, too.
 // When a chunk's last block is fed the slot is retired, and released once the last
 // lane has read it. ready_o, a pulse, tells the drain that a row of sub-tiles is in its bank.
 // Tests: tests/rtl/array. Timed model: sim/src/timing/array/sequencer.
@@ -37,8 +38,7 @@ module ufp4_sequencer #(
   localparam int unsigned LaneWidthA = $clog2(Rows + 1),
   localparam int unsigned LaneWidthB = $clog2(Cols + 1),
   localparam int unsigned IndexWidth = TileWidthA + TileWidthB,
-  localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 :
-                                                          (Contract == 32'(ufp4_spec_pkg::CONTRACT_NV)) ? 5 : 6)
+  localparam int unsigned FeedWidth = IndexWidth + ((Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) ? 4 : 6)
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -108,7 +108,7 @@ module ufp4_sequencer #(
   logic [2:0] tiles_d, tiles_q;
   logic [TileWidthA-1:0] tile_a_d, tile_a_q;
   logic [TileWidthB-1:0] tile_b_d, tile_b_q;
-  logic [BlockWidth-1:0] block_d, block_q;
+  logic [BlockWidth-1:0] block_d, block_q, group;
 
   logic first_chunk, last_chunk, end_chunk;
   logic [16:0] k_blocks, k_left;
@@ -127,6 +127,8 @@ module ufp4_sequencer #(
 
   // Ends of the loops. padding: the last group of four has no such block.
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
+  // Where a group begins: the next sub-tile of a turn has the same.
+  assign group = Nv ? block_q & ~BlockWidth'(3) : block_q;
   logic [8:0] last_place;
   logic padding, last_block, last_b, last_a, single;
   logic [RowsWidth-1:0] end_a;
@@ -141,7 +143,7 @@ module ufp4_sequencer #(
   // Sub-tiles of a turn, or one, stay in the PEs' registers from chunk to chunk.
   localparam int unsigned Steps = 16 / Lanes;
   localparam bit Fp32 = Contract == 32'(ufp4_spec_pkg::CONTRACT_FP32);
-  localparam int unsigned Turn = Fp32 ? ufp4_spec_pkg::TURN_CYCLES / Steps : 1;
+  localparam int unsigned Turn = Fp32 ? ufp4_spec_pkg::TURN_CYCLES / Steps : Nv ? ufp4_spec_pkg::TURN_CYCLES_NV / 4 : 1;
   always_comb begin
     single = 1'b0;
     for (int unsigned a = 1; a <= Turn; a++) single |= (32'(rows) <= a * Rows) & (32'(cols) <= (Turn / a) * Cols);
@@ -161,7 +163,7 @@ module ufp4_sequencer #(
   assign lanes_a = LaneWidthA'(least(16 * ((32'(rows) + 15) / 16) - Rows * 32'(tile_a_q), Rows));
   assign lanes_b = LaneWidthB'(least(16 * 32'(groups_b) - Cols * 32'(tile_b_q), Cols));
 
-  logic returned, many_chunks, bank, operands_here, bank_free, in_phase, feed, end_row, end_tile;
+  logic returned, many_chunks, bank, operands_here, bank_free, in_phase, feed, fed, end_row, end_tile;
 
   // Steps of a block.
   logic first_step, last_step;
@@ -191,7 +193,9 @@ module ufp4_sequencer #(
   assign busy_o = feed & ~padding;
   assign stall_accumulator_o = active_q & (~bank_free | ((padding | ~in_phase) & operands_here));
   assign stall_operand_o = active_q & bank_free & ~operands_here;
-  assign end_row = feed & last_step & last_block & last_b;
+  // A block, or group, of the sub-tile ends.
+  assign fed = feed & last_step & (~Nv | (&block_q[1:0]));
+  assign end_row = fed & last_block & last_b;
   assign end_chunk = end_row & last_a;
   assign end_tile = end_chunk & last_chunk;
   assign next_tile = end_tile;
@@ -221,52 +225,69 @@ module ufp4_sequencer #(
     end
   end
 
-  // Where the turn at hand begins, and whether the sub-tile at hand is its last.
+  // Where the turn at hand begins, the place in it, and whether the sub-tile at hand is its last.
   logic turn_end;
+  logic [1:0] place;
   logic [TileWidthA-1:0] turn_a, next_a;
   logic [TileWidthB-1:0] turn_b, next_b;
   assign next_a = last_b ? (last_a ? '0 : tile_a_q + 1'b1) : tile_a_q;
   assign next_b = last_b ? '0 : tile_b_q + 1'b1;
+  if (Turn > 1) begin : gen_turn
+    logic [$clog2(Turn)-1:0] place_q;
+    logic [TileWidthA-1:0] turn_a_q;
+    logic [TileWidthB-1:0] turn_b_q;
+    assign place = 2'(place_q);
+    assign turn_end = &place_q | (last_a & last_b);
+    assign {turn_a, turn_b} = {turn_a_q, turn_b_q};
+    always_ff @(posedge clk_i) begin
+      if (start_i) begin
+        place_q <= '0;
+        turn_a_q <= '0;
+        turn_b_q <= '0;
+      end else if (fed) begin
+        place_q <= turn_end ? '0 : place_q + 1'b1;
+        if (turn_end & last_block) begin
+          turn_a_q <= next_a;
+          turn_b_q <= next_b;
+        end
+      end
+    end
+  end else begin : gen_alone
+    assign place = 2'd0;
+    assign turn_end = 1'b1;
+    assign {turn_a, turn_b} = {tile_a_q, tile_b_q};
+  end
+
   if (Fp32) begin : gen_phase
     // The phase counts from a job's first feed on.
-    logic [1:0] phase_q, place;
+    logic [1:0] phase_q;
     logic begun_q;
-    assign in_phase = phase_q == (place | step);
+    assign in_phase = phase_q == (2'(32'(place) * Steps) | step);
     always_ff @(posedge clk_i) begin
       begun_q <= ~start_i & (begun_q | feed);
       phase_q <= (start_i || !(begun_q | feed)) ? 2'd0 : phase_q + 2'd1;
     end
-    if (Turn > 1) begin : gen_turn
-      logic [$clog2(Turn)-1:0] place_q;
-      logic [TileWidthA-1:0] turn_a_q;
-      logic [TileWidthB-1:0] turn_b_q;
-      assign place = 2'(32'(place_q) * Steps);
-      assign turn_end = &place_q | (last_a & last_b);
-      assign {turn_a, turn_b} = {turn_a_q, turn_b_q};
-      always_ff @(posedge clk_i) begin
-        if (start_i) begin
-          place_q <= '0;
-          turn_a_q <= '0;
-          turn_b_q <= '0;
-        end else if (feed & last_step) begin
-          place_q <= turn_end ? '0 : place_q + 1'b1;
-          if (turn_end & last_block) begin
-            turn_a_q <= next_a;
-            turn_b_q <= next_b;
-          end
-        end
-      end
-    end else begin : gen_alone
-      assign place = 2'd0;
-      assign turn_end = 1'b1;
-      assign {turn_a, turn_b} = {tile_a_q, tile_b_q};
-    end
   end else begin : gen_no_phase
-    assign in_phase = 1'b1;
-    assign turn_end = 1'b1;
-    assign {turn_a, turn_b} = {tile_a_q, tile_b_q};
     logic unused_step;
     assign unused_step = ^step;
+    if (Nv) begin : gen_pause
+      // The group after that of a sub-tile alone may be of the same sum.
+      logic [2:0] pause_q;
+      assign in_phase = pause_q == 3'd0;
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni || start_i) begin
+          pause_q <= 3'd0;
+        end else if (fed & turn_end & ~|place) begin
+          pause_q <= 3'(ufp4_spec_pkg::TURN_CYCLES_NV - 4);
+        end else begin
+          pause_q <= pause_q - 3'(pause_q != 3'd0);
+        end
+      end
+    end else begin : gen_no_pause
+      assign in_phase = 1'b1;
+      logic unused_place;
+      assign unused_place = ^{place, fed};
+    end
   end
 
   always_comb begin
@@ -284,8 +305,9 @@ module ufp4_sequencer #(
         claimed_d = 1'b1;
         full_d[bank] = 1'b1;
       end
-      if (last_step && turn_end) block_d = last_block ? '0 : block_q + 1'b1;
-      if (last_step) begin
+      if (last_step) block_d = block_q + 1'b1;
+      if (fed) begin
+        block_d = (turn_end & last_block) ? '0 : turn_end ? block_q + 1'b1 : group;
         tile_a_d = (turn_end & ~last_block) ? turn_a : next_a;
         tile_b_d = (turn_end & ~last_block) ? turn_b : next_b;
       end
@@ -342,7 +364,7 @@ module ufp4_sequencer #(
     assign first_sum = (block_q >> 2) == 0;
     assign last_sum = (9'(block_q) | 9'd3) == last_place;
     assign {hold, join_held} = 2'b00;
-    assign feed_control = {block_q[1:0] == 2'd0, control};
+    assign feed_control = {block_q[1:0] == 2'd0, |place, control};
     logic unused_join;
     assign unused_join = join_held;
   end else begin : gen_fp32

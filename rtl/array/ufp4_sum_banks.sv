@@ -5,17 +5,19 @@
 // of banks 1 and 0, is that of the drain two cycles ago, and stays until the next read. What is drained is compared
 // with it at the array's edge. What is loaded is compared here: if it has changed, the parity of the sum that is
 // made of it is written wrong on purpose, so that it is found when that is drained. So no sum may be read that was
-// never written. A reset of fewer than Lag + 1 cycles, or three, leaves such a check under way, which marks the next sum.
+// never written. A reset of fewer than Lag + 1 cycles, or three, leaves such a check under way, which marks the next sum;
+// with several sums on their way, one of fewer than four cycles.
 // Without Parity parity_o means nothing. With InWord a sum and its parity are one word: parity_o has the same cycles, but what
-// is written wrong on purpose must be known a cycle earlier, and with Lag 1 in the cycle in which the memory shows it.
+// is written wrong on purpose must be known a cycle earlier.
 // Tests: tests/rtl/array, tests/rtl/fault, in both forms.
 module ufp4_sum_banks #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,
   parameter bit Parity = 1'b1,
   parameter bit InWord = ufp4_memory_pkg::ParityInWord,
-  parameter int unsigned Lag = 1,  // cycles from the load of a chunk of one block to the write of its sum
+  parameter int unsigned Lag = 2,  // cycles from the load of a chunk of one block to the write of its sum
   parameter int unsigned Turns = 1,  // sums on their way, each loaded and written in cycles of its own, every Turns
+  parameter int unsigned Marks = 1,  // sums on their way, told apart by load_mark_i and write_mark_i
   localparam int unsigned IndexWidth = $clog2(Depth)
 ) (
   input  logic                  clk_i,
@@ -25,6 +27,8 @@ module ufp4_sum_banks #(
   input  logic [Width-1:0]      sum_i,
   input  logic                  load_i,
   input  logic [IndexWidth-1:0] load_index_i,
+  input  logic                  write_mark_i,
+  input  logic                  load_mark_i,
   input  logic [1:0]            drain_i,
   input  logic [IndexWidth-1:0] drain_index_i,
   output logic [Width-1:0]      data0_o,
@@ -54,80 +58,107 @@ module ufp4_sum_banks #(
   assign data0_o = data0[Width-1:0];
   assign data1_o = data1[Width-1:0];
 
-  if (Parity && Lag >= ufp4_pe_pkg::ResetCycles) begin : gen_check_reset
+  if (Parity && Turns * Marks == 1 && Lag >= ufp4_pe_pkg::ResetCycles) begin : gen_check_reset
     $error("ufp4_sum_banks: a reset of ResetCycles is too short for this Lag");
   end
   if (Parity) begin : gen_parity
     // From the load to the cycle before that in which the parity of the sum is written.
-    localparam int unsigned Until = (InWord && Lag > 1) ? Lag - 1 : Lag;
+    localparam int unsigned Until = Lag - 32'(InWord);
     // Where there is time, what the memory shows is registered before any gate: block RAMs are slow to show it. The
     // register of ufp4_sum_chains holds the same; synthesis makes one of them.
-    localparam int unsigned Shown = (Until > 3) ? 1 : 0;
+    localparam int unsigned Shown = (Until > 3 && Marks == 1) ? 1 : 0;
     logic [1:0] write;  // of the parity
+    logic write_mark;
     logic load_q, wrong_q, wrong, changed, late;
-    // Marks go round with the sums; that of a sum is at the end in the cycles in which its parity may be written.
-    localparam int unsigned Place = (Turns > 1) ? Turns + 1 + Shown - Lag + 32'(InWord) : 0;
-    logic [Turns-1:0] marks_q;
-    assign wrong_q = marks_q[Turns-1];
-    if (InWord && Lag == 1) begin : gen_shown_at_once
-      assign changed = load_q & ^data0;
-    end else begin : gen_folded
-      // Four bits to one in the first cycle, these to one in the second.
-      localparam int unsigned Fold = (Width + 3) / 4;
-      logic [4*Fold-1:0] loaded;
-      logic [Fold-1:0] loaded_fold_q;
-      logic check, check_q, parity0;
-      if (Shown == 1) begin : gen_shown
-        logic [Width-1:0] shown_q;
-        logic shown_check_q, shown_parity_q;
-        always_ff @(posedge clk_i) {shown_q, shown_check_q, shown_parity_q} <= {data0_o, load_q, parity_o[0]};
-        assign loaded  = (4 * Fold)'(shown_q);
-        assign check   = shown_check_q;
-        assign parity0 = shown_parity_q;
-      end else begin : gen_at_once
-        assign loaded  = (4 * Fold)'(data0_o);
-        assign check   = load_q;
-        assign parity0 = parity_o[0];
-      end
-      assign changed = check_q & (parity0 ^ ^loaded_fold_q);
-      always_ff @(posedge clk_i) begin
-        loaded_fold_q <= loaded[0+:Fold] ^ loaded[Fold+:Fold] ^ loaded[2*Fold+:Fold] ^ loaded[3*Fold+:Fold];
-        check_q <= check;
-      end
+    // Four bits to one in the first cycle, these to one in the second.
+    localparam int unsigned Fold = (Width + 3) / 4;
+    logic [4*Fold-1:0] loaded;
+    logic [Fold-1:0] loaded_fold_q;
+    logic check, check_q, parity0;
+    if (Shown == 1) begin : gen_shown
+      logic [Width-1:0] shown_q;
+      logic shown_check_q, shown_parity_q;
+      always_ff @(posedge clk_i) {shown_q, shown_check_q, shown_parity_q} <= {data0_o, load_q, parity_o[0]};
+      assign loaded  = (4 * Fold)'(shown_q);
+      assign check   = shown_check_q;
+      assign parity0 = shown_parity_q;
+    end else begin : gen_at_once
+      assign loaded  = (4 * Fold)'(data0_o);
+      assign check   = load_q;
+      assign parity0 = parity_o[0];
+    end
+    assign changed = check_q & (parity0 ^ ^loaded_fold_q);
+    always_ff @(posedge clk_i) begin
+      loaded_fold_q <= loaded[0+:Fold] ^ loaded[Fold+:Fold] ^ loaded[2*Fold+:Fold] ^ loaded[3*Fold+:Fold];
+      check_q <= check;
     end
     // Not before the sum of the load before this one has been written.
-    if (Turns > 1) begin : gen_turns
-      assign wrong = wrong_q;
-      assign late  = changed;
-    end else if (Until == 1) begin : gen_now
-      assign wrong = wrong_q | changed;
-      assign late  = changed & ~|write;
-    end else if (Until == 2) begin : gen_next
-      assign wrong = wrong_q;
-      assign late  = changed;
-    end else begin : gen_later
-      ufp4_delay #(.Width(1), .Cycles(Until - Shown - 2)) u_late (
+    if (Marks > 1) begin : gen_marks
+      logic [Marks-1:0] marks_q;
+      logic late_mark;
+      ufp4_delay #(.Width(1), .Cycles(2)) u_mark (
         .clk_i,
-        .word_i(changed),
-        .word_o(late)
+        .word_i(load_mark_i),
+        .word_o(late_mark)
       );
+      assign late = changed;
+      assign wrong_q = marks_q[write_mark];
       assign wrong = wrong_q;
+      always_ff @(posedge clk_i) begin
+        for (int unsigned i = 0; i < Marks; i++) begin
+          marks_q[i] <= rst_ni & ((marks_q[i] & ~(|write & (write_mark == 1'(i)))) | (late & (late_mark == 1'(i))));
+        end
+      end
+    end else if (Turns > 1) begin : gen_turns
+      // Marks go round with the sums; that of a sum is at the end in the cycles in which its parity may be written.
+      localparam int unsigned Place = Turns + 1 + Shown - Lag + 32'(InWord);
+      logic [Turns-1:0] marks_q;
+      assign late = changed;
+      assign wrong_q = marks_q[Turns-1];
+      assign wrong = wrong_q;
+      always_ff @(posedge clk_i) begin
+        for (int unsigned i = 0; i < Turns; i++) begin
+          marks_q[i] <= rst_ni & (((i == 0) ? wrong_q & ~|write : marks_q[(i+Turns-1)%Turns]) | (late & (i == Place)));
+        end
+      end
+    end else begin : gen_mark
+      always_ff @(posedge clk_i) wrong_q <= rst_ni & ((wrong_q & ~|write) | late);
+      if (Until == 1) begin : gen_now
+        assign wrong = wrong_q | changed;
+        assign late  = changed & ~|write;
+      end else if (Until == 2) begin : gen_next
+        assign wrong = wrong_q;
+        assign late  = changed;
+      end else begin : gen_later
+        ufp4_delay #(.Width(1), .Cycles(Until - Shown - 2)) u_late (
+          .clk_i,
+          .word_i(changed),
+          .word_o(late)
+        );
+        assign wrong = wrong_q;
+      end
+    end
+    if (Marks == 1) begin : gen_one_mark
+      logic unused_marks;
+      assign unused_marks = ^{write_mark, load_mark_i};
     end
 
     if (InWord) begin : gen_in_word
       logic [1:0] parity_q;
       assign write = write_i;
+      assign write_mark = write_mark_i;
       assign sum_word = {^sum_i ^ wrong, sum_i};
       assign parity_o = parity_q;
       always_ff @(posedge clk_i) parity_q <= {data1[Stored-1], data0[Stored-1]};
     end else begin : gen_beside
-      localparam int unsigned Fold = (Width + 3) / 4;
       logic [4*Fold-1:0] sum;
       logic [Fold-1:0] sum_fold_q;
       logic [IndexWidth-1:0] write_index_q, index0_q, index1_q;
       logic [1:0] write_q, read_q;
+      logic write_mark_q;
       assign sum = (4 * Fold)'(sum_i);
       assign write = write_q;
+      assign write_mark = write_mark_q;
       assign sum_word = sum_i;
 
       ufp4_sram #(.Width(1), .Depth(Depth)) u_parity0 (
@@ -155,20 +186,16 @@ module ufp4_sum_banks #(
         index0_q <= load_i ? load_index_i : drain_index_i;
         index1_q <= drain_index_i;
         write_q <= write_i;
+        write_mark_q <= write_mark_i;
         read_q <= {drain_i[1], load_i | drain_i[0]};
       end
     end
 
-    always_ff @(posedge clk_i) begin
-      load_q <= load_i;
-      for (int unsigned i = 0; i < Turns; i++) begin
-        marks_q[i] <= rst_ni & (((i == 0) ? wrong_q & ~|write : marks_q[(i+Turns-1)%Turns]) | (late & (i == Place)));
-      end
-    end
+    always_ff @(posedge clk_i) load_q <= load_i;
   end else begin : gen_no_parity
     assign parity_o = 2'b00;
     assign sum_word = sum_i;
-    logic unused_reset;
-    assign unused_reset = rst_ni;
+    logic unused_inputs;
+    assign unused_inputs = ^{rst_ni, write_mark_i, load_mark_i};
   end
 endmodule

@@ -28,7 +28,8 @@ package ufp4_spec_pkg;
   localparam int unsigned PE_STAGES_FPGA = 8;  // stages of a PE behind its dot product, contract exact, for FPGAs
   localparam int unsigned PE_STAGES_FP32 = 7;  // stages of a PE behind its dot product, contract fp32
   localparam int unsigned TURN_CYCLES = 4;  // cycles after which a PE of the contract fp32 returns to a sum
-  localparam int unsigned PE_STAGES_NV = 8;  // stages of a PE behind its dot product, contract nv
+  localparam int unsigned PE_STAGES_NV = 12;  // stages of a PE behind its dot product, contract nv
+  localparam int unsigned TURN_CYCLES_NV = 8;  // cycles after which a PE of the contract nv returns to a sum
   localparam int unsigned PE_LOAD_STAGE = 2;  // stage in which a PE reads the sum to be loaded, contract exact
   localparam int unsigned PE_LOAD_STAGE_FPGA = 3;  // that stage behind the dot product, for FPGAs
   localparam int unsigned PE_SHARE_ASIC = 4;  // PEs a side that share the registers that pass an operand on, for cells

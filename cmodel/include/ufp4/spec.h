@@ -389,7 +389,7 @@ typedef enum {
   UFP4_COUNTER_ARRAY_BUSY = 1,  ///< cycles in which the array was fed one step (every PE one block product)
   UFP4_COUNTER_STALL_OPERAND = 2,  ///< GEMM: the array waited for operand data from memory
   UFP4_COUNTER_STALL_PANEL = 3,  ///< GEMM: the array waited for row groups of an operand that QUANT had not written yet
-  UFP4_COUNTER_STALL_ACCUMULATOR = 4,  ///< GEMM: the array waited for an accumulator bank that was still draining, or (contract nv) the last group of K has fewer than four blocks, or (contract fp32) for the turn of its sum
+  UFP4_COUNTER_STALL_ACCUMULATOR = 4,  ///< GEMM: the array waited for an accumulator bank that was still draining, or (contract nv) the last group of K has fewer than four blocks, or (contracts fp32 and nv) for the turn of its sum
   UFP4_COUNTER_STALL_DRAIN = 5,  ///< GEMM: everything fed, results on their way to memory
   UFP4_COUNTER_QUANT = 6,  ///< QUANT or AMAX was running and no GEMM was
   UFP4_COUNTER_COMMAND = 7,  ///< fetching and decoding a descriptor, writing a completion

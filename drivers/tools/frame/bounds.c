@@ -11,6 +11,8 @@ enum {
   GROUPS_ASKED = 16,        // row groups whose operands the loader has asked for
   ROWS_ASKED = 16,          // of addends, likewise, of one stream or of both
   TURN_CYCLES = 4,          // after which a PE of the contract fp32 returns to a sum
+  TURN_CYCLES_NV = 8,       // the same of the contract nv, to whose sums it adds groups
+  GROUP = 4,                // of blocks, contract nv
   PATH = 4,                 // cycles of a read's way to the memory and back, without its latency
 };
 
@@ -41,7 +43,7 @@ typedef struct {
 // Blocks of the chunk that begins where so many are left: the two last ones share what the whole
 // ones leave, as ufp4_chunk_walk has it.
 static int64_t chunk_of(const ufp4_configuration_t *core, int64_t left) {
-  const int64_t chunk = core->chunk, least = core->contract == UFP4_CONTRACT_NV ? 4 : 2;
+  const int64_t chunk = core->chunk, least = core->contract == UFP4_CONTRACT_NV ? GROUP : 2;
   const int64_t step = core->bus_bytes / 16 > least ? core->bus_bytes / 16 : least;
   if (left <= chunk || left >= 2 * chunk) return left < chunk ? left : chunk;
   const int64_t half = left / (2 * step) * step;
@@ -74,7 +76,7 @@ static int64_t slots_of(const bounds_gemm_t *gemm) {
 static engine_t engine_of(const ufp4_configuration_t *core, bounds_memory_t memory,
                           const bounds_gemm_t *gemm) {
   const int64_t blocks = ceil_div(gemm->k, BLOCK);
-  const int64_t padded = core->contract == UFP4_CONTRACT_NV ? whole(blocks, 4) : blocks;
+  const int64_t padded = core->contract == UFP4_CONTRACT_NV ? whole(blocks, GROUP) : blocks;
   shape_memory_t memories[UFP4_SRAM_COUNT];
   shape_memories(core, memories);
   const int64_t port = 8 * (int64_t)shape_load_rows(core->rows, core->cols, core->bus_bytes);
@@ -180,9 +182,11 @@ static double turns_of(const engine_t *engine, const addend_t *addend, int64_t r
   return load + drain_of(addend, (double)rows - free, 1);
 }
 
-// Cycles of a block of all these sub-tiles: with the contract fp32 in whole turns (ufp4_sequencer).
+// Cycles of a block of all these sub-tiles: with the contracts fp32 and nv in whole turns
+// (ufp4_sequencer), which nv has of groups.
 static int64_t block_of(const ufp4_configuration_t *core, int64_t sub_tiles) {
   const int64_t cycles = sub_tiles * (BLOCK / core->lanes);
+  if (core->contract == UFP4_CONTRACT_NV) return whole(cycles, TURN_CYCLES_NV / GROUP);
   return core->contract == UFP4_CONTRACT_FP32 ? whole(cycles, TURN_CYCLES) : cycles;
 }
 

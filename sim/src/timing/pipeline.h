@@ -21,7 +21,9 @@ constexpr uint32_t kPeStagesFp32 = 7;
 /** Cycles after which a PE of the contract fp32 returns to a sum. */
 constexpr uint32_t kTurnCycles = 4;
 /** Stages of a PE behind its dot product, contract nv. */
-constexpr uint32_t kPeStagesNv = 8;
+constexpr uint32_t kPeStagesNv = 12;
+/** Cycles after which a PE of the contract nv returns to a sum. */
+constexpr uint32_t kTurnCyclesNv = 8;
 /** Stage in which a PE reads the sum to be loaded, contract exact. */
 constexpr uint32_t kPeLoadStage = 2;
 /** The same stage, counted behind the dot product, for FPGAs. */

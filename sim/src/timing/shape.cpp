@@ -45,7 +45,7 @@ void derive_gemm(Shape &s) {
   s.lane_delay = std::max(s.rows, s.cols);
   s.sum_delay = (s.rows - 1) / share + (s.cols - 1) / share + 2 + stages;
   s.steps = 16 / s.lanes;
-  s.turn = s.contract == UFP4_CONTRACT_FP32 ? kTurnCycles / s.steps : 0;
+  s.turn = s.fp32() ? kTurnCycles / s.steps : s.nv() ? kTurnCyclesNv / 4 : 1;
 }
 
 // ufp4_quant.

@@ -29,7 +29,7 @@ struct Shape {
   uint32_t pe_return = 0;                    // cycles after which a sum can be loaded again
   uint32_t lane_delay = 0, sum_delay = 0;    // from a feed to the last lane; to its sum in memory
   uint32_t steps = 0;                        // of a block
-  uint32_t turn = 0;                         // sub-tiles of one, contract fp32
+  uint32_t turn = 0;                         // sub-tiles of one
   uint32_t segment_bytes = 0, segments = 0;  // of QUANT: of a row; chunks that its buffer holds
   uint32_t still_cycles = 0;                 // without the bus, after which no engine does anything
 
@@ -41,6 +41,9 @@ struct Shape {
   }
   bool exact() const {
     return contract == UFP4_CONTRACT_EXACT;
+  }
+  bool fp32() const {
+    return contract == UFP4_CONTRACT_FP32;
   }
   bool nv() const {
     return contract == UFP4_CONTRACT_NV;

@@ -14,6 +14,8 @@ module sum_banks #(
   input  logic [Width-1:0]      sum_i,
   input  logic                  load_i,
   input  logic [IndexWidth-1:0] load_index_i,
+  input  logic                  write_mark_i,
+  input  logic                  load_mark_i,
   input  logic [1:0]            drain_i,
   input  logic [IndexWidth-1:0] drain_index_i,
   input  logic [1:0]            flip_i,  // in the memory of a bank
@@ -24,11 +26,12 @@ module sum_banks #(
   output logic [Width-1:0]      data1_o,
   output logic [1:0]            parity_o,
   output logic [31:0]           lag_o,
-  output logic [31:0]           turns_o
+  output logic [31:0]           turns_o,
+  output logic [31:0]           marks_o
 );
   localparam int unsigned Pes = 4;
   localparam int unsigned Lags[Pes] = '{
-    1,  // contract nv, which writes as late as after a chunk of four blocks
+    ufp4_spec_pkg::TURN_CYCLES_NV,  // contract nv
     ufp4_pe_pkg::stages(32'(ufp4_spec_pkg::TARGET_ASIC), 32'(ufp4_spec_pkg::CONTRACT_EXACT)) -
       ufp4_pe_pkg::stage_load(32'(ufp4_spec_pkg::TARGET_ASIC)),
     ufp4_pe_pkg::stages(32'(ufp4_spec_pkg::TARGET_FPGA), 32'(ufp4_spec_pkg::CONTRACT_EXACT)) -
@@ -36,12 +39,13 @@ module sum_banks #(
     4  // contract fp32
   };
   localparam int unsigned Turns[Pes] = '{1, 1, 1, ufp4_spec_pkg::TURN_CYCLES};
+  localparam int unsigned Marks[Pes] = '{2, 1, 1, 1};
   logic [Pes-1:0][Width-1:0] data0, data1;
   logic [Pes-1:0][1:0] parity;
   for (genvar p = 0; p < Pes; p++) begin : gen_pe
     logic here;
     assign here = pe_i == 2'(p);
-    ufp4_sum_banks #(.Width(Width), .Depth(Depth), .Lag(Lags[p]), .Turns(Turns[p])) u_banks (
+    ufp4_sum_banks #(.Width(Width), .Depth(Depth), .Lag(Lags[p]), .Turns(Turns[p]), .Marks(Marks[p])) u_banks (
       .*,
       .write_i(write_i & {2{here}}),
       .load_i(load_i & here),
@@ -73,4 +77,5 @@ module sum_banks #(
   assign {data0_o, data1_o, parity_o} = {data0[pe_i], data1[pe_i], parity[pe_i]};
   assign lag_o = Lags[pe_i];
   assign turns_o = Turns[pe_i];
+  assign marks_o = Marks[pe_i];
 endmodule

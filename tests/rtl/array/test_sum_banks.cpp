@@ -26,7 +26,7 @@ struct Sum {
 /** A sum on its way to be written in some cycle. */
 struct Write {
   int64_t cycle;
-  unsigned bank, index;
+  unsigned bank, index, mark;
   bool wrong;
 };
 
@@ -37,6 +37,7 @@ class Banks {
     m.eval();
     lag_ = m.lag_o;
     turns_ = m.turns_o;
+    marks_ = m.marks_o;
     reset();
   }
   ~Banks() {
@@ -55,18 +56,22 @@ class Banks {
   /** A sub-tile's blocks of a chunk: the sum is loaded, or new, and written to a bank. Returns with
    * the last block, or with the first where the next sub-tile's come between them. */
   void chunk(bool load, unsigned index, unsigned bank, unsigned blocks) {
-    while (ends_[cycle_ % turns_] > cycle_) tick();
+    const unsigned mark = below(marks_);
+    while (end_of(mark) > cycle_ || (marks_ > 1 && (end_of(1 - mark) - cycle_) % lag_ == 0)) tick();
     m.load_i = load;
     m.load_index_i = static_cast<uint8_t>(load ? index : below(kDepth));
-    const int64_t end = cycle_ + (blocks - 1) * turns_;
-    const Write write = {end + lag_, bank, index, load && sums_[0][index].wrong};
+    m.load_mark_i = static_cast<uint8_t>(mark);
+    // With marks it is blocks of as many cycles as a sum is on its way. Two sums are never written
+    // in the same cycle.
+    const int64_t apart = marks_ > 1 ? lag_ : turns_, end = cycle_ + (blocks - 1) * apart;
+    const Write write = {end + lag_, bank, index, mark, load && sums_[0][index].wrong};
     writes_.insert(
         std::upper_bound(writes_.begin(), writes_.end(), write,
                          [](const Write &a, const Write &b) { return a.cycle < b.cycle; }),
         write);
-    ends_[cycle_ % turns_] = end + 1;
+    end_of(mark) = marks_ > 1 ? end + apart : end + 1;
     tick();
-    while (turns_ == 1 && cycle_ <= end) tick();
+    while (turns_ * marks_ == 1 && cycle_ <= end) tick();
   }
 
   /** Flips a bit of a sum, or its bit of parity. */
@@ -94,6 +99,7 @@ class Banks {
       const Write write = writes_.front();
       m.write_i = static_cast<uint8_t>(1u << write.bank);
       m.write_index_i = static_cast<uint8_t>(write.index);
+      m.write_mark_i = static_cast<uint8_t>(write.mark);
       sums_[write.bank][write.index] = {true, write.wrong, m.sum_i};
       last_ = write;
       writes_.pop_front();
@@ -119,7 +125,7 @@ class Banks {
 
   /** Until all sums are written, and their parity. */
   void settle() {
-    for (unsigned i = 0; i < lag_ + 8 + 4 * turns_; i++) tick();
+    for (unsigned i = 0; i < lag_ + 8 + 4 * (marks_ > 1 ? lag_ : turns_); i++) tick();
   }
 
   unsigned below(unsigned n) {
@@ -159,13 +165,16 @@ class Banks {
     Sum sum;
   };
   Vsum_banks m;
-  unsigned lag_, turns_;
-  std::array<int64_t, 4> ends_ = {};  // of the chunks in the turns, by cycle modulo turns_
+  int64_t &end_of(unsigned mark) {
+    return ends_[marks_ > 1 ? mark : cycle_ % turns_];
+  }
+  unsigned lag_, turns_, marks_;
+  std::array<int64_t, 4> ends_ = {};  // of the chunks in the turns, by mark or cycle modulo turns_
   int64_t cycle_ = 0;
   check_random_t random_;
   std::array<std::array<Sum, kDepth>, kBanks> sums_ = {};
   std::deque<Write> writes_;
-  Write last_ = {-1, 0, 0, false};
+  Write last_ = {-1, 0, 0, 0, false};
   std::deque<Read> reads_;
 };
 

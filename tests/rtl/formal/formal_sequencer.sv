@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_sequencer of the contract fp32, beside a model of the ring of sums that its PEs have: TURN_CYCLES sums, of which
-// another one comes to the adder in each cycle, whether something is fed or not. A feed that keeps its sum finds the sum of
-// its own sub-tile, with all blocks before it and none behind; one that does not begins with block 0; one that loads comes
-// when the sum of its sub-tile is back in memory; no sum is left before it was written, and at the end each is whole. For
-// any stalls, all there is within the depth.
+// ufp4_sequencer of the contracts fp32 and nv, beside a model of the sums that its PEs have. fp32: a ring of TURN_CYCLES sums,
+// of which another one comes to the adder in each cycle, whether something is fed or not. nv: two, told apart by the feed's
+// turn, each there TURN_CYCLES_NV after its last group has begun; a group is fed in four cycles without a gap. A feed that
+// keeps its sum finds the sum of its own sub-tile, with all blocks before it and none behind; one that does not begins with
+// block 0; one that loads comes when the sum of its sub-tile is back in memory; no sum is left before it was written, and at
+// the end each is whole. For any stalls, all there is within the depth; a slot has no fewer operands than before until it is
+// retired, on which groups rely.
 module formal_sequencer
   import ufp4_spec_pkg::*;
 #(
+  parameter int unsigned Contract = 32'(CONTRACT_FP32),
   parameter int unsigned Lanes = 16,
+  parameter int unsigned Chunk = 4,
   parameter int unsigned TileRows = 2,
   parameter int unsigned TileCols = 4
 ) (
@@ -21,9 +25,12 @@ module formal_sequencer
   input logic            drained_i,
   input logic            drained_bank_i
 );
-  localparam int unsigned Side = 16, Chunk = 4;
+  localparam int unsigned Side = 16;
   localparam int unsigned A = $clog2(TileRows), B = $clog2(TileCols);
-  localparam int unsigned Return = PE_STAGES_FP32 - 2;  // from a block that is written to one that loads
+  localparam bit Nv = Contract == 32'(CONTRACT_NV);
+  localparam int unsigned Stages = Nv ? PE_STAGES_NV : PE_STAGES_FP32;
+  localparam int unsigned Places = Nv ? 2 : TURN_CYCLES;
+  localparam int unsigned Return = Nv ? Stages - 3 : Stages - 2;  // from a block that is written to one that loads
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
 
@@ -34,15 +41,15 @@ module formal_sequencer
     desc.scale = e8m0_i ? SCALE_E8M0 : SCALE_E4M3;
   end
 
-  logic valid, last_step;
+  logic valid, last_step, retire, retire_slot;
   logic [A+B+5:0] control;
   // verilator lint_off PINCONNECTEMPTY
   ufp4_sequencer #(
-    .Rows(Side), .Cols(Side), .TileRows(TileRows), .TileCols(TileCols), .Chunk(Chunk), .ChunkStep(2), .CountWidth(5),
-    .Contract(32'(CONTRACT_FP32)), .Lanes(Lanes), .PeStages(PE_STAGES_FP32)
+    .Rows(Side), .Cols(Side), .TileRows(TileRows), .TileCols(TileCols), .Chunk(Chunk), .ChunkStep(Nv ? 4 : 2), .CountWidth(5),
+    .Contract(Contract), .Lanes(Lanes), .PeStages(Stages)
   ) u_dut (
-    .clk_i, .rst_ni(rst_n), .start_i, .desc_i(desc), .loading_i(1'b0), .tiles_i(3'd1), .loaded_i, .retire_o(),
-    .retire_slot_o(), .release_o(), .drained_i, .drained_bank_i, .ready_o(), .feed_valid_o(valid), .feed_addr_a_o(),
+    .clk_i, .rst_ni(rst_n), .start_i, .desc_i(desc), .loading_i(1'b0), .tiles_i(3'd1), .loaded_i, .retire_o(retire),
+    .retire_slot_o(retire_slot), .release_o(), .drained_i, .drained_bank_i, .ready_o(), .feed_valid_o(valid), .feed_addr_a_o(),
     .feed_addr_b_o(), .feed_parity_o(), .feed_clear_a_o(), .feed_clear_b_o(), .feed_first_o(), .feed_last_o(last_step),
     .feed_lanes_a_o(), .feed_lanes_b_o(), .feed_control_o(control), .busy_o(), .stall_operand_o(),
     .stall_accumulator_o()
@@ -50,14 +57,16 @@ module formal_sequencer
   // verilator lint_on PINCONNECTEMPTY
 
   // Which block it is: of its chunk, from the operands' address; chunks from the sums' history.
-  logic hold, join_held, keep, load, write, bank, adds;
+  logic hold, join_held, first, turn, keep, load, write, bank, adds;
   logic [A+B-1:0] tile;
-  logic block;
-  assign {hold, join_held, keep, load, write, bank, tile} = control;
-  assign block = u_dut.feed_addr_a_o[0];
+  logic [1:0] block;
+  assign {keep, load, write, bank, tile} = control[A+B+3:0];
+  assign {hold, join_held} = Nv ? 2'b00 : control[A+B+4+:2];
+  assign {first, turn} = Nv ? control[A+B+4+:2] : 2'b10;
+  assign block = u_dut.feed_addr_a_o[1:0];
   assign adds = valid && last_step;
 
-  // The ring: who has the sum, and how many blocks of k are in it. What is held goes round as well.
+  // The sums: who has each, and how many blocks of k are in it. What is held goes round as well.
   typedef struct packed {
     logic used;
     logic stored;
@@ -65,38 +74,62 @@ module formal_sequencer
     logic [A+B-1:0] tile;
     logic [3:0] blocks;
   } sum_t;
-  sum_t [TURN_CYCLES-1:0] ring;
+  sum_t [Places-1:0] sums;
   logic running;
   logic [(1<<(A+B))-1:0][3:0] blocks_stored;  // of each sub-tile, in memory
-  logic [(1<<(A+B))-1:0][2:0] since;          // cycles from its last write on
+  logic [(1<<(A+B))-1:0][3:0] since;          // cycles from its last write on
+  // Contract nv: cycles from the first block of the last group on, of any and of each turn's; its sub-tile and turn.
+  logic [3:0] since_group;
+  logic [1:0][3:0] since_turn;
+  logic [A+B:0] group;
   sum_t here, next;
-  assign here = ring[TURN_CYCLES-1];
+  assign here = Nv ? sums[turn] : sums[Places-1];
   always_comb begin
     next = here;
     if (adds) begin
       next.used = 1'b1;
       next.tile = tile;
       next.held = hold;
-      if (!keep) next.blocks = load ? blocks_stored[tile] : 4'd0;
+      if (first && !keep) next.blocks = load ? blocks_stored[tile] : 4'd0;
       if (!hold) next.blocks = next.blocks + (join_held ? 4'd2 : 4'd1);
       next.stored = write;
     end
   end
   always_ff @(posedge clk_i) begin
     if (!rst_n || start_i) begin
-      ring <= '0;
+      sums <= '0;
       running <= rst_n;
       since <= '1;
+      since_group <= '1;
+      since_turn <= '1;
       blocks_stored <= '0;
     end else begin
-      ring <= {ring[TURN_CYCLES-2:0], next};
+      if (Nv) sums[turn] <= next;
+      else sums <= {sums[Places-2:0], next};
+      since_group <= since_group + 4'(since_group != '1);
+      for (int unsigned t = 0; t < 2; t++) since_turn[t] <= since_turn[t] + 4'(since_turn[t] != '1);
+      if (adds && first) begin
+        since_group <= 4'd1;
+        since_turn[turn] <= 4'd1;
+        group <= {turn, tile};
+      end
       for (int unsigned t = 0; t < 1 << (A + B); t++) begin
-        since[t] <= since[t] + 3'(since[t] != '1);
+        since[t] <= since[t] + 4'(since[t] != '1);
         if (adds && write && tile == (A + B)'(t)) begin
-          since[t] <= 3'd1;
+          if (first) since[t] <= 4'd1;
           blocks_stored[t] <= next.blocks;
         end
       end
+    end
+  end
+
+  logic [1:0][4:0] loaded_before;
+  logic [1:0] retired;
+  always_ff @(posedge clk_i) begin
+    loaded_before <= loaded_i;
+    retired <= {2{retire}} & {retire_slot, ~retire_slot};
+    if (rst_n && Nv) begin
+      for (int unsigned slot = 0; slot < 2; slot++) assume (retired[slot] || loaded_i[slot] >= loaded_before[slot]);
     end
   end
 
@@ -112,17 +145,23 @@ module formal_sequencer
       assume (running || start_i);
       if (running && adds) begin
         // Nothing but the sum that goes on may be in its place, or one that was written.
-        if (keep) assert (here.used && here.tile == tile);
+        if (keep || !first) assert (here.used && here.tile == tile);
         else assert (!here.used || here.stored || here.tile == tile);
         if (join_held) assert (here.held && here.tile == tile);
         else assert (!here.held);
-        if (load && !hold) assert (32'(since[tile]) >= Return && blocks_stored[tile] != '0);
+        if (first && load && !hold) assert (32'(since[tile]) >= Return && blocks_stored[tile] != '0);
         // A sum that begins without one from memory is the first of its sub-tile.
-        if (!keep && !load && !hold) assert (blocks_stored[tile] == '0);
+        if (first && !keep && !load && !hold) assert (blocks_stored[tile] == '0);
         assert (next.blocks <= k_blocks);
-        if (write && bank) assert (next.blocks == k_blocks);
         // Block by block: within a chunk the sum has those before it.
-        if (!hold) assert (next.blocks[0] == ~block);
+        if (!hold) assert (next.blocks[0] == ~block[0]);
+        if (Nv) begin
+          assert (next.blocks[1:0] == block + 2'd1);
+          if (first) assert (block == 2'd0 && since_group >= 4'd4 && 32'(since_turn[turn]) >= TURN_CYCLES_NV);
+          else assert (since_group == 4'(block) && block != 2'd0 && group == {turn, tile});
+        end else if (write && bank) begin
+          assert (next.blocks == k_blocks);
+        end
       end
       // At the end each sub-tile of D has all blocks of k.
       if (running && !u_dut.active_q && !valid) begin
@@ -131,8 +170,9 @@ module formal_sequencer
         end
       end
       cover (running && adds && load && k_blocks == 4'd5);
-      cover (running && adds && keep && join_held);
-      cover (running && adds && keep && write && blocks_stored[tile] == 4'd2);
+      if (Nv) cover (running && adds && first && keep && turn);
+      else cover (running && adds && keep && join_held);
+      cover (running && adds && keep && write && blocks_stored[tile] == (Nv ? 4'd4 : 4'd2));
     end
   end
 endmodule

@@ -35,6 +35,12 @@ STEP_BUGS = [
     ("num/ufp4_divide_round.sv", "in.sticky || in.remainder != 4'd0", "in.remainder != 4'd0"),
 ]
 
+SEQUENCER = [
+    "gen/ufp4_spec_pkg.sv",
+    "array/ufp4_tile_walk.sv",
+    "array/ufp4_chunk_walk.sv",
+    "array/ufp4_sequencer.sv",
+]
 SDRAM = "../fpga/memory/ufp4_sdram_control.sv"
 
 UNITS = {
@@ -154,14 +160,9 @@ UNITS = {
         shallow=6,
     ),
     "sequencer": Unit(
+        SEQUENCER,
         [
-            "gen/ufp4_spec_pkg.sv",
-            "array/ufp4_tile_walk.sv",
-            "array/ufp4_chunk_walk.sv",
-            "array/ufp4_sequencer.sv",
-        ],
-        [
-            ("array/ufp4_sequencer.sv", "in_phase = phase_q == (place | step)", "in_phase = phase_q >= (place | step)"),
+            ("array/ufp4_sequencer.sv", "in_phase = phase_q == (2'", "in_phase = phase_q >= (2'"),
             ("array/ufp4_sequencer.sv", "if (turn_end & last_block) begin", "if (turn_end) begin"),
             ("array/ufp4_sequencer.sv", "turn_end = &place_q | (last_a & last_b)", "turn_end = &place_q | last_b"),
             ("array/ufp4_sequencer.sv", "(32'(cols) <= (Turn / a) * Cols)", "(32'(cols) <= Turn * Cols)"),
@@ -170,6 +171,21 @@ UNITS = {
         mode="bmc",
         depth=22,
         shallow=14,
+    ),
+    "sequencer_nv": Unit(
+        SEQUENCER,
+        [
+            ("array/ufp4_sequencer.sv", "if (turn_end & last_block) begin", "if (turn_end) begin"),
+            ("array/ufp4_sequencer.sv", "turn_end ? block_q + 1'b1 : group;", "block_q + 1'b1;"),
+            ("array/ufp4_sequencer.sv", "fed & turn_end & ~|place", "fed & turn_end & last_block & ~|place"),
+            ("array/ufp4_sequencer.sv", "TURN_CYCLES_NV - 4)", "TURN_CYCLES_NV - 5)"),
+            ("array/ufp4_sequencer.sv", "(32'(cols) <= (Turn / a) * Cols)", "(32'(cols) <= Turn * Cols)"),
+        ],
+        mode="bmc",
+        depth=36,
+        shallow=22,
+        parameters=("Contract=2", "TileCols=2"),
+        top="formal_sequencer",
     ),
     "load_request": Unit(
         [

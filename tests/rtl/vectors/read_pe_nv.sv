@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the units of a PE of the contract nv against the records of `ufp4 vectors pe_nv`: simulate with +pe_nv=FILE. The
-// groups of a step enter one a cycle; two steps of zeros follow without a gap, the first of which keeps the sum and the
-// second does not.
+// groups of a step enter one a cycle; steps of zeros follow without a gap: one begins the sum of the other turn, then each
+// turn keeps its sum, and in the end that of the record goes. The records' turns alternate.
 `include "readers.svh"
 module read_pe_nv;
   `READER_pe_nv
   reg          valid = 1'b0, valid_q = 1'b0;
-  reg          first = 1'b0, start = 1'b0, keep = 1'b0, load = 1'b1, middle = 1'b0, last = 1'b0, finish = 1'b0;
-  reg  [31:0]  got_sum, got_kept, got_zero;
+  reg          first = 1'b0, start = 1'b0, turn = 1'b0, keep = 1'b0, load = 1'b1, align = 1'b0, last = 1'b0, ending = 1'b0;
+  reg          finish = 1'b0, finish_turn = 1'b0, odd = 1'b0;
+  reg  [31:0]  got_sum, got_other, got_kept, got_other_kept, got_zero;
   reg  [63:0]  a_group, b_group, a_planes, b_planes;
   reg  [7:0]   a_scale, b_scale;
   reg          nan;
@@ -29,8 +30,8 @@ module read_pe_nv;
   ufp4_sum_nv u_sum (
     .clk_i(clk), .valid1_i(valid), .first_i(first), .dot_i(dot), .a_sig_i(a_sig), .a_exp_i(a_exp),
     .a_fine_i(in_a_elem == 8'd1), .b_sig_i(b_sig), .b_exp_i(b_exp), .b_fine_i(in_b_elem == 8'd1), .valid2_i(valid_q),
-    .begin_i(start), .keep_i(keep), .load_i(load), .loaded_i(in_acc_in), .middle_i(middle), .last_i(last),
-    .finish_i(finish), .sum_o(sum)
+    .begin_i(start), .turn_i(turn), .keep_i(keep), .load_i(load), .loaded_i(in_acc_in), .align_i(align), .last_i(last),
+    .end_i(ending), .finish_i(finish), .finish_turn_i(finish_turn), .sum_o(sum)
   );
 
   always @* begin
@@ -46,7 +47,7 @@ module read_pe_nv;
   task enter;
     begin
       first = cycle % 4 == 0;
-      valid = cycle < 4 ? cycle < in_groups : first && cycle < 12;
+      valid = cycle < 4 ? cycle < in_groups : first && cycle < 20;
       // What enters without valid is no group.
       {a_group, b_group, a_scale, b_scale} = ~144'd0;
       if (valid && cycle < 4) begin
@@ -56,10 +57,13 @@ module read_pe_nv;
         {a_group, b_group, a_scale, b_scale} = 144'd0;
       end
       start = cycle >= 4 && first;
-      {keep, load} = {cycle == 8, cycle < 8};
-      middle = cycle >= 4 && cycle % 4 == 1;
-      last = cycle >= 4 && cycle % 4 == 2;
-      finish = cycle >= 4 && cycle % 4 == 3;
+      turn = odd ^ (cycle / 4 % 2 == 0);
+      {keep, load} = {cycle / 4 == 3 || cycle / 4 == 4, cycle / 4 == 1};
+      align = cycle >= 4 && cycle % 4 == 1;
+      last = cycle >= 4 && cycle % 4 == 3;
+      ending = cycle >= 8 && first;
+      finish = cycle >= 8 && cycle % 4 == 3;
+      finish_turn = ~turn;
     end
   endtask
 
@@ -68,17 +72,22 @@ module read_pe_nv;
     while (!$feof(file)) begin
       read_record;
       nan = 1'b0;
-      for (cycle = 0; cycle < 16; cycle = cycle + 1) begin
+      for (cycle = 0; cycle < 28; cycle = cycle + 1) begin
         enter;
         #1 nan = nan | (valid & (a_nan | b_nan));
-        if (cycle == 7) got_sum = sum;
-        if (cycle == 11) got_kept = sum;
-        if (cycle == 15) got_zero = sum;
+        if (cycle == 11) got_sum = sum;
+        if (cycle == 15) got_other = sum;
+        if (cycle == 19) got_kept = sum;
+        if (cycle == 23) got_other_kept = sum;
+        if (cycle == 27) got_zero = sum;
         tick;
         valid_q = valid;
       end
-      judge(got_sum === want_acc && got_kept === want_acc && got_zero === 32'd0 && nan === 1'b0);
-      if (shown) $display("  got %h, kept %h, zero %h", got_sum, got_kept, got_zero);
+      odd = ~odd;
+      judge(got_sum === want_acc && got_kept === want_acc && {got_other, got_other_kept, got_zero} === 96'd0 && nan === 1'b0);
+      if (shown) begin
+        $display("  got %h, kept %h, zero %h, other %h, kept %h", got_sum, got_kept, got_zero, got_other, got_other_kept);
+      end
     end
     close_file;
   end

@@ -19,7 +19,7 @@ void Sequencer::start(const ufp4_gemm_descriptor_t &desc) {
   full_ = tiles_ = tile_a_ = tile_b_ = block_ = step_ = 0;
   k_left_ = k_blocks_ = (desc.k + 15) >> 4;
   many_chunks_ = k_blocks_ > shape_->chunk;
-  turn_a_ = turn_b_ = in_turn_ = phase_ = 0;
+  turn_a_ = turn_b_ = in_turn_ = phase_ = pause_ = 0;
   begun_ = false;
   readies_.clear();
   releases_.clear();
@@ -41,7 +41,7 @@ void Sequencer::place() {
 }
 
 bool Sequencer::single() const {
-  const uint32_t stay = std::max(shape_->turn, 1u);
+  const uint32_t stay = shape_->turn;
   for (uint32_t a = 1; a <= stay; a++) {
     if (walk_.rows() <= a * shape_->rows && walk_.cols() <= stay / a * shape_->cols) return true;
   }
@@ -73,13 +73,19 @@ void Sequencer::advance(const State &s) {
   }
   if (++step_ < shape_->steps) return;
   step_ = 0;
-  const bool turn_end = in_turn_ + 1 >= shape_->turn || (last_a_ && last_b_);
+  if (shape_->nv() && (block_ & 3) != 3) {
+    block_++;
+    return;
+  }
+  const bool turn_end = in_turn_ + 1 == shape_->turn || (last_a_ && last_b_);
   if (!turn_end) {
     in_turn_++;
+    if (shape_->nv()) block_ &= ~3u;
     next_sub_tile();
     place();
     return;
   }
+  if (shape_->nv() && in_turn_ == 0) pause_ = kTurnCyclesNv - 4;
   in_turn_ = 0;
   if (block_ != last_block_) {
     block_++;

@@ -52,7 +52,8 @@ class Sequencer {
   void visit(Visitor &v) {
     v.exact(active_ | slot_ << 1 | parity_ << 2 | claimed_ << 3 | full_ << 4);
     v.exact(tile_a_ | uint64_t{tile_b_} << 32);
-    v.exact(block_ | step_ << 16 | in_turn_ << 20 | phase_ << 24 | uint64_t{begun_} << 28);
+    v.exact(block_ | step_ << 16 | in_turn_ << 20 | phase_ << 24 | uint64_t{begun_} << 28 |
+            uint64_t{pause_} << 32);
     v.exact(turn_a_ | uint64_t{turn_b_} << 32);
     v.exact(wait_);
     v.wheel(tiles_, v.tiles);
@@ -80,9 +81,10 @@ class Sequencer {
     return many_chunks_ ? last_chunk() : parity_;
   }
   bool returned() const;
-  /** Contract fp32: whether the sum of the sub-tile at hand comes round now. */
+  /** Contract fp32: whether the sum of the sub-tile at hand comes round now; nv: whether it is
+   * there. */
   bool in_phase() const {
-    return shape_->turn == 0 || phase_ == in_turn_ * shape_->steps + step_;
+    return shape_->fp32() ? phase_ == in_turn_ * shape_->steps + step_ : pause_ == 0;
   }
   /** Sub-tiles of the macro-tile that stay in the PEs' registers: one, or a turn. */
   bool single() const;
@@ -97,8 +99,9 @@ class Sequencer {
   bool active_ = false, slot_ = false, parity_ = false, claimed_ = false, many_chunks_ = false;
   uint32_t full_ = 0, tiles_ = 0, tile_a_ = 0, tile_b_ = 0, block_ = 0, step_ = 0, wait_ = 0;
   uint32_t k_left_ = 0, k_blocks_ = 0;
-  // Contract fp32: where the turn began, the sub-tile's place in it, which sums come round.
-  uint32_t turn_a_ = 0, turn_b_ = 0, in_turn_ = 0, phase_ = 0;
+  // Contracts fp32 and nv: where the turn began, the sub-tile's place in it; which sums come round,
+  // and for how long the sum of a sub-tile alone does not.
+  uint32_t turn_a_ = 0, turn_b_ = 0, in_turn_ = 0, phase_ = 0, pause_ = 0;
   bool begun_ = false;
   // Of place().
   bool last_a_ = false, last_b_ = false;
@@ -150,7 +153,8 @@ inline void Sequencer::step(const State &s, uint64_t now, bool loading, uint32_t
   if (s.end_row && last) readies_.push(now + shape_->sum_delay);
   if (s.end_tile) active_ = loading || ((tiles_ + 1) & 7) != tiles;
   begun_ = begun_ || s.feed;
-  if (shape_->turn != 0 && begun_) phase_ = (phase_ + 1) % kTurnCycles;
+  if (shape_->fp32() && begun_) phase_ = (phase_ + 1) % kTurnCycles;
+  if (pause_ != 0) pause_--;
   if (s.feed) advance(s);
 }
 
