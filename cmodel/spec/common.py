@@ -25,7 +25,11 @@ def layout(fields, total):
 def enums(spec):
     """Every enumeration as (name, doc, [(value name, number, doc)])."""
     elems = [(f["name"], f["value"], "") for f in [*spec["format"], spec["mixed"]]]
-    yield "elem", "4-bit element format; mixed, which no core has, is E2M1 or a uniform grid by the block", elems
+    yield (
+        "elem",
+        "4-bit element format; mixed is E2M1 or a uniform grid by the block, as bit 7 of its scale byte says",
+        elems,
+    )
     for name, enum in spec["enum"].items():
         yield name, enum["doc"], [(v, i, "") for i, v in enumerate(enum["values"])]
     yield "core_status", "Status in a completion", [(s["name"], i, s["doc"]) for i, s in enumerate(spec["status"])]

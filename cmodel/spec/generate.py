@@ -283,11 +283,15 @@ def sv_package(spec):
     out.append("")
     for f in spec["format"]:
         out.append(f"  localparam int unsigned {up('frac', f['name'])} = {f['frac']};")
+    out.append(f"  localparam int unsigned {up('frac', spec['mixed']['name'])} = {spec['mixed']['frac']};")
     out += ["", "  // The largest magnitude that the quantizer emits: qmax = odd * 2^exponent."]
     for f in spec["format"]:
         odd, exponent = qmax(f)
         out.append(f"  localparam int unsigned {up('qmax_odd', f['name'])} = {odd};")
         out.append(f"  localparam int {up('qmax_exponent', f['name'])} = {exponent};")
+    odd, exponent = qmax(common.mixed_grids(spec)[1])
+    out.append(f"  localparam int unsigned {up('qmax_odd', spec['mixed']['name'])} = {odd};")
+    out.append(f"  localparam int {up('qmax_exponent', spec['mixed']['name'])} = {exponent};")
     out.append("")
     for name, d in spec["descriptor"].items():
         out += sv_struct(

@@ -79,7 +79,7 @@ def wires(folder):
     )
 
 
-CORE_ELEMS = {"all": {"e2m1", "e1m2", "int4"}, "e2m1": {"e2m1"}, "uniform": {"e1m2", "int4"}, "e1m2": {"e1m2"}}
+CORE_ELEMS = {"all": {"e2m1", "e1m2", "int4", "mixed"}, "e2m1": {"e2m1"}, "uniform": {"e1m2", "int4"}, "e1m2": {"e1m2"}}
 
 
 def cores(folder):
@@ -94,7 +94,7 @@ def cores(folder):
             f"{row['scale'].upper()}: {', '.join(elems)}"
             for row in spec["gemm_combination"]
             if contract in row["contract"] and "core" in row["backend"]
-            for elems in [[e.upper() for e in row["elem"] if e in CORE_ELEMS[formats]]]
+            for elems in [[e if e == "mixed" else e.upper() for e in row["elem"] if e in CORE_ELEMS[formats]]]
             if elems
         ]
         unit = ("pe_shared" if contract == "exact" else f"pe_{contract}") + ("" if formats == "all" else f"_{formats}")

@@ -150,18 +150,20 @@ module ufp4_array_words #(
     logic [3:0] sig, exp;
     logic nan_byte;
     ufp4_scale_decode u_scale_decode (.byte_i(scale_byte[6:0]), .sig_o(sig), .exp_o(exp), .nan_o(nan_byte));
-    logic unused_sign;
-    assign unused_sign = scale_byte[7];
+    // What a block's codes are read as.
+    logic [7:0] grid;
+    assign grid = (elem != ufp4_spec_pkg::ELEM_MIXED) ? elem :
+                  scale_byte[7] ? ufp4_spec_pkg::ELEM_E1M2 : ufp4_spec_pkg::ELEM_E2M1;
 
     logic [63:0] words0[1<<AddrWidth], words1[1<<AddrWidth], words2[1<<AddrWidth], words3[1<<AddrWidth];
     logic [18:0] scales[1<<AddrWidth];
     always_ff @(posedge clk_i) begin
       if (we) begin
         automatic logic [63:0] codes = ufp4_words_pkg::nibbles(write_data_i[64*(Place%BeatRows)+:64]);
-        words0[waddr] <= ufp4_words_pkg::word(elem, codes, 0, SideB);
-        words1[waddr] <= ufp4_words_pkg::word(elem, codes, 1, SideB);
-        words2[waddr] <= ufp4_words_pkg::word(elem, codes, 2, SideB);
-        words3[waddr] <= ufp4_words_pkg::word(elem, codes, 3, SideB);
+        words0[waddr] <= ufp4_words_pkg::word(grid, codes, 0, SideB);
+        words1[waddr] <= ufp4_words_pkg::word(grid, codes, 1, SideB);
+        words2[waddr] <= ufp4_words_pkg::word(grid, codes, 2, SideB);
+        words3[waddr] <= ufp4_words_pkg::word(grid, codes, 3, SideB);
         scales[waddr] <= {nan_byte, 18'(sig) << exp};
       end
     end

@@ -98,6 +98,7 @@ module ufp4_gemm #(
     unique case (elem)
       ELEM_E2M1: return 18'(FRAC_E2M1);
       ELEM_E1M2: return 18'(FRAC_E1M2);
+      ELEM_MIXED: return 18'(FRAC_MIXED);
       default: return 18'(FRAC_INT4);
     endcase
   endfunction

@@ -5,7 +5,8 @@
 // read_i with the address {slot, sub-tile, block} at cycle t gives the decoded operand, mag_o and rest_o =
 // {sign, sig, exp}, at t + 2: sig and exp are of ufp4_scale_decode, or (contract fp32) of ufp4_scale_number, which
 // also knows E8M0, or (contract nv) of ufp4_scale_split, with a bit above it for elements of E1M2. Codes arrive as bit
-// planes (ufp4_elem_decode), one block a word, each with its scale.
+// planes (ufp4_elem_decode), one block a word, each with its scale, of whose byte bit 7 is the grid of a block of elements
+// mixed. Both of those have one unit, so that nothing behind the decoder knows of them.
 // Fewer Lanes: a block is read in 16 / Lanes steps, one for each read_i, from the one of first_i on; each gives its
 // elements.
 // NaN scales among the blocks read are
@@ -102,6 +103,7 @@ module ufp4_lane #(
   localparam bit Binary = Lanes < 16 || Target != 32'(ufp4_spec_pkg::TARGET_FPGA);
   ufp4_elem_decode #(.Lanes(Lanes), .Binary(Binary)) u_elem_decode (
     .elem_i,
+    .uniform_i(scale[7]),
     .code_i(part),
     .sign_o(sign),
     .mag_o(mag)
@@ -109,7 +111,7 @@ module ufp4_lane #(
   if (Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT)) begin : gen_exact
     ufp4_scale_decode u_scale_decode (.byte_i(scale[6:0]), .sig_o(sig), .exp_o(exp), .nan_o(nan));
     logic unused_scale;
-    assign unused_scale = scale[7] ^ e8m0_i;
+    assign unused_scale = e8m0_i;
   end else if (Contract == 32'(ufp4_spec_pkg::CONTRACT_NV)) begin : gen_nv
     assign exp[8] = elem_i == ufp4_spec_pkg::ELEM_E1M2;
     ufp4_scale_split u_scale_split (.byte_i(scale), .e8m0_i, .sig_o(sig), .exp_o(exp[7:0]), .nan_o(nan));

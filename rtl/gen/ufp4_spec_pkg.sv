@@ -43,7 +43,7 @@ package ufp4_spec_pkg;
   localparam int unsigned QUANT_SERIAL_SCALE_STAGE = 15;  // stage of it in which the block's largest number is known
   localparam int unsigned RESET_CYCLES = 8;  // cycles of any reset of the core
 
-  // 4-bit element format; mixed, which no core has, is E2M1 or a uniform grid by the block.
+  // 4-bit element format; mixed is E2M1 or a uniform grid by the block, as bit 7 of its scale byte says.
   localparam logic [7:0] ELEM_E2M1 = 8'd0;
   localparam logic [7:0] ELEM_E1M2 = 8'd1;
   localparam logic [7:0] ELEM_INT4 = 8'd2;
@@ -128,6 +128,7 @@ package ufp4_spec_pkg;
   localparam int unsigned FRAC_E2M1 = 1;
   localparam int unsigned FRAC_E1M2 = 2;
   localparam int unsigned FRAC_INT4 = 0;
+  localparam int unsigned FRAC_MIXED = 1;
 
   // The largest magnitude that the quantizer emits: qmax = odd * 2^exponent.
   localparam int unsigned QMAX_ODD_E2M1 = 3;
@@ -136,6 +137,8 @@ package ufp4_spec_pkg;
   localparam int QMAX_EXPONENT_E1M2 = -2;
   localparam int unsigned QMAX_ODD_INT4 = 7;
   localparam int QMAX_EXPONENT_INT4 = 0;
+  localparam int unsigned QMAX_ODD_MIXED = 7;
+  localparam int QMAX_EXPONENT_MIXED = -1;
 
   // The first 8 bytes of every descriptor.
   typedef struct packed {

@@ -44,7 +44,8 @@ module ufp4_check
   function automatic logic multiplies(logic [7:0] elem);
     return (elem == ELEM_E2M1 && Formats inside {32'(FORMATS_ALL), 32'(FORMATS_E2M1)}) ||
            (elem == ELEM_E1M2 && Formats != 32'(FORMATS_E2M1)) ||
-           (elem == ELEM_INT4 && Formats inside {32'(FORMATS_ALL), 32'(FORMATS_UNIFORM)});
+           (elem == ELEM_INT4 && Formats inside {32'(FORMATS_ALL), 32'(FORMATS_UNIFORM)}) ||
+           (elem == ELEM_MIXED && Formats == 32'(FORMATS_ALL));
   endfunction
 
   // a < b, in halves, with carries half as long.
@@ -120,17 +121,20 @@ module ufp4_check
       bad_blocks(gemm.a_stride_blocks, gemm.k) || bad_blocks(gemm.b_stride_blocks, gemm.k) ||
       bad_stride(gemm.d_stride_bytes, gemm.n, gemm.d_dtype) || sums_misaligned || c_misaligned;
 
-  // Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32 and nv; NVFP4 is E2M1 alone, with
-  // a tensor scale that is neither negative nor NaN; nv has no INT4, and C, with which its sums would begin, is not here.
+  // Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32 and nv, and has no bit for the
+  // grid of a block of elements mixed; NVFP4 is E2M1 and mixed alone, with a tensor scale that is neither negative nor NaN;
+  // nv has no INT4, and C, with which its sums would begin, is not here.
   localparam bit Exact = Contract == 32'(CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(CONTRACT_NV);
+  logic any_mixed;
+  assign any_mixed = gemm.a_elem == ELEM_MIXED || gemm.b_elem == ELEM_MIXED;
   assign gemm_unsupported = !(gemm.d_dtype inside {DTYPE_F32, DTYPE_BF16, DTYPE_I64}) ||
       (!Exact && (wide || has_sums)) ||
       (Nv && (has_c || gemm.a_elem == ELEM_INT4 || gemm.b_elem == ELEM_INT4)) ||
       !multiplies(gemm.a_elem) || !multiplies(gemm.b_elem) ||
       gemm.contract != 8'(Contract) ||
-      !(gemm.scale inside {SCALE_E4M3, SCALE_NVFP4} || (!Exact && gemm.scale == SCALE_E8M0)) ||
-      (nvfp4 && (gemm.a_elem != ELEM_E2M1 || gemm.b_elem != ELEM_E2M1 ||
+      !(gemm.scale inside {SCALE_E4M3, SCALE_NVFP4} || (!Exact && !any_mixed && gemm.scale == SCALE_E8M0)) ||
+      (nvfp4 && (!(gemm.a_elem inside {ELEM_E2M1, ELEM_MIXED}) || !(gemm.b_elem inside {ELEM_E2M1, ELEM_MIXED}) ||
                  gemm.tensor_scale > 32'h7F80_0000)) ||
       (gemm.a_mode & ~OPERAND_MODES) != '0 || (gemm.b_mode & ~OPERAND_MODES) != '0 ||
       (gemm.d_mode & ~D_MODES) != '0 || (wide && (has_alpha || has_c)) || gemm.reserved0 != '0;

@@ -9,19 +9,22 @@
 //   Binary = 1:  8 p3 + 4 p2 + 2 p1 + p0         p3 set (8 or 12): p1 = p0 = 0
 //   Binary = 0:  (4 p2 + 2 p1 + p0) << 2 p3      p3 set (8 or 12): p2 = 0, p1 = 1
 //
-// The sign of a zero is arbitrary.
+// Elements mixed are E2M1 or the three bits of E1M2, as uniform_i, bit 7 of the block's scale byte, says; for others it
+// means nothing. The sign of a zero is arbitrary.
 // Combinational. Golden: ufp4_elem_quanta; docs/reference/numerics.md, 1; tests/rtl/vectors.
 module ufp4_elem_decode #(
   parameter int unsigned Lanes  = 16,
   parameter bit          Binary = 1'b1
 ) (
   input  logic [7:0]         elem_i,
+  input  logic               uniform_i,
   input  logic [4*Lanes-1:0] code_i,
   output logic [Lanes-1:0]   sign_o,
   output logic [4*Lanes-1:0] mag_o
 );
   import ufp4_spec_pkg::ELEM_E2M1;
   import ufp4_spec_pkg::ELEM_INT4;
+  import ufp4_spec_pkg::ELEM_MIXED;
 
   logic [Lanes-1:0] c3, c2, c1, c0;
   assign {c3, c2, c1, c0} = code_i;
@@ -29,7 +32,7 @@ module ufp4_elem_decode #(
   // E2M1 magnitudes 0 1 2 3 4 6 8 12; INT4 negates below zero (-8 stays 8); E1M2 is the low three bits as they
   // are.
   logic [Lanes-1:0] e2m1, int4_neg, eight;
-  assign e2m1 = {Lanes{elem_i == ELEM_E2M1}};
+  assign e2m1 = {Lanes{elem_i == ELEM_E2M1 || (elem_i == ELEM_MIXED && !uniform_i)}};
   assign int4_neg = {Lanes{elem_i == ELEM_INT4}} & c3;
   assign eight = int4_neg & ~(c2 | c1 | c0);
 

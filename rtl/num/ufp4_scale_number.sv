@@ -25,6 +25,7 @@ module ufp4_scale_number
     unique case (elem_i)
       ELEM_E2M1: frac = 9'(FRAC_E2M1);
       ELEM_E1M2: frac = 9'(FRAC_E1M2);
+      ELEM_MIXED: frac = 9'(FRAC_MIXED);
       default:   frac = 9'(FRAC_INT4);
     endcase
   end

@@ -94,7 +94,8 @@ const rule_t amax_rules[] = {
     {"the source ending beyond 2^40", QUANT_FIELD(src_addr), TOP - 39 * SOURCE_STRIDE - 256,
      ADDRESS},
     {"the source of i64", QUANT_FIELD(src_dtype), UFP4_DTYPE_I64, UNSUPPORTED},
-    {"elem 3", QUANT_FIELD(elem), 3, UNSUPPORTED},
+    {"elem mixed", QUANT_FIELD(elem), UFP4_ELEM_MIXED, UNSUPPORTED},
+    {"elem 4", QUANT_FIELD(elem), UFP4_ELEM_KINDS, UNSUPPORTED},
     {"an unknown row mode", QUANT_FIELD(row_mode), UFP4_MODE_ENABLE | 8, UNSUPPORTED},
     {"an unknown col mode", QUANT_FIELD(col_mode), 0x80, UNSUPPORTED},
     {"the source outside memory", QUANT_FIELD(src_addr), 0x80, READ},
@@ -173,7 +174,9 @@ const rule_t gemm_rules[] = {
     {"d ending before 2^40", GEMM_FIELD(d_addr), TOP - 19 * 256 - 256, WRITE},
     {"a stride of 2^32 - 8", GEMM_FIELD(a_stride_blocks), 0xFFFFFFF8, ADDRESS},
     {"b stride of 2^32 - 8", GEMM_FIELD(b_stride_blocks), 0xFFFFFFF8, ADDRESS},
-    {"a_elem 3", GEMM_FIELD(a_elem), 3, UNSUPPORTED},
+    {"a in mixed", GEMM_FIELD(a_elem), UFP4_ELEM_MIXED, OK},
+    {"b in mixed", GEMM_FIELD(b_elem), UFP4_ELEM_MIXED, OK},
+    {"a_elem 4", GEMM_FIELD(a_elem), UFP4_ELEM_KINDS, UNSUPPORTED},
     {"b_elem 255", GEMM_FIELD(b_elem), 255, UNSUPPORTED},
     {"d of i64 in rows too short", GEMM_FIELD(d_dtype), UFP4_DTYPE_I64, MISALIGNED},
     {"d dtype 3", GEMM_FIELD(d_dtype), 3, UNSUPPORTED},
@@ -229,6 +232,7 @@ const rule_t nv_rules[] = {
     {"a in INT4", GEMM_FIELD(a_elem), UFP4_ELEM_INT4, UNSUPPORTED},
     {"b in INT4", GEMM_FIELD(b_elem), UFP4_ELEM_INT4, UNSUPPORTED},
     {"a in E1M2", GEMM_FIELD(a_elem), UFP4_ELEM_E1M2, OK},
+    {"a in mixed", GEMM_FIELD(a_elem), UFP4_ELEM_MIXED, OK},
     {"scale e8m0", GEMM_FIELD(scale), UFP4_SCALE_E8M0, OK},
     {"scale nvfp4", GEMM_FIELD(scale), UFP4_SCALE_NVFP4, OK},
     {"scale fp32", GEMM_FIELD(scale), UFP4_SCALE_FP32, UNSUPPORTED},
@@ -254,5 +258,14 @@ const rule_t e8m0_rules[] = {
     {"a column exponent", QUANT_FIELD(col_exponent), 0x8000, UNSUPPORTED},
     {"scale e4m3", QUANT_FIELD(scale), UFP4_SCALE_E4M3, UNSUPPORTED},
     {"scale fp32", QUANT_FIELD(scale), UFP4_SCALE_FP32, UNSUPPORTED},
+    {"elem mixed", QUANT_FIELD(elem), UFP4_ELEM_MIXED, UNSUPPORTED},
+    {0},
+};
+
+const rule_t gemm_e8m0_rules[] = {
+    {"a in E2M1", GEMM_FIELD(a_elem), UFP4_ELEM_E2M1, OK},
+    {"a in mixed", GEMM_FIELD(a_elem), UFP4_ELEM_MIXED, UNSUPPORTED},
+    {"b in mixed", GEMM_FIELD(b_elem), UFP4_ELEM_MIXED, UNSUPPORTED},
+    {"scale fp32", GEMM_FIELD(scale), UFP4_SCALE_FP32, UNSUPPORTED},
     {0},
 };

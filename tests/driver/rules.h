@@ -46,5 +46,6 @@ extern const rule_t e8m0_rules[];       ///< of a legal QUANT with E8M0 scales
 extern const rule_t gemm_rules[];       ///< of GEMM
 extern const rule_t addend_rules[];     ///< of a legal GEMM with sums and C
 extern const rule_t nv_rules[];         ///< of a legal GEMM of the contract nv
+extern const rule_t gemm_e8m0_rules[];  ///< of a legal GEMM with E8M0 scales
 
 #endif

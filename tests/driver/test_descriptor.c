@@ -139,6 +139,7 @@ TEST(rejects_tensor_scales_and_unrounded_sums_with_a_factor) {
                                     {"NaN", GEMM(tensor_scale), 0x7F800001, UNSUPPORTED},
                                     {"E1M2", GEMM(a_elem), UFP4_ELEM_E1M2, UNSUPPORTED},
                                     {"INT4", GEMM(b_elem), UFP4_ELEM_INT4, UNSUPPORTED},
+                                    {"mixed", GEMM(b_elem), UFP4_ELEM_MIXED, OK},
                                     {"0", GEMM(tensor_scale), 0, OK},
                                     {"infinity", GEMM(tensor_scale), 0x7F800000, OK},
                                     {0}};

@@ -139,12 +139,31 @@ def test_what_no_engine_makes_the_host_does_and_says():
             ["--elem", "e1m2", "--scale", "e8m0", "--rht", "on"],
             "QUANT transforms no blocks of 32 with E8M0 scales",
         ),
+        ("small", ["--elem", "mixed"], "QUANT of small makes no elements mixed"),
         ("tiny", ["--elem", "e1m2"], "tiny has no QUANT engine"),
     ):
         done = passes(
             "quantize", "X.npy", *Q, *how, "--backend", "tlm", "--config", config, "--check", "model", "--stats"
         )
         check(f"ufp4 quantize: the host quantizes for tlm: {why}\n" in done.err and "host" in done.out, f"{done}")
+
+
+def test_a_core_multiplies_mixed_by_each_contract():
+    """Blocks of both kinds on either side: the model's bits, and the timed model's cycles; without a format none."""
+    bench.write_npy("X.npy", bench.gaussian(20, 64))
+    passes("quantize", "X.npy", *Q, "--elem", "mixed")
+    passes("quantize", "X.npy", "-o", "E.safetensors", "--elem", "e1m2")
+    for config, contract in (("small", "exact"), ("small-fp32", "fp32"), ("small-nv", "nv")):
+        for pair in (("Q.safetensors", "E.safetensors"), ("E.safetensors", "Q.safetensors")):
+            how = ["gemm", *pair, "-o", "D.npy", "--accumulate", contract, "--config", config, "--json"]
+            cycles = [
+                json.loads(passes(*how, "--backend", backend, "--check", "model").out)["cases"][0]["cycles"]
+                for backend in ("rtl", "tlm")
+            ]
+            check_equal(*cycles, f"{config}, {pair}: cycles")
+    for config in ("small-e1m2", "tiny"):
+        words = f"the configuration {config} does not multiply mixed; small does"
+        rejects(3, words, "gemm", *pair, "-o", "D.npy", "--backend", "tlm", "--config", config)
 
 
 def test_rejects_what_does_not_go_with_a_backend():

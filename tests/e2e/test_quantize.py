@@ -365,8 +365,6 @@ def test_rejects_mixed_where_it_does_not_go():
         ("--block 32", "block 32 does not go with"),
     ):
         rejects(2, words, "quantize", "X.npy", *Q, "--elem", "mixed", *case.split())
-    for backend in ("rtl", "tlm", "systemc"):
-        rejects(3, "mixed", "quantize", "X.npy", *Q, "--elem", "mixed", "--backend", backend)
 
 
 if __name__ == "__main__":

@@ -166,10 +166,12 @@ TEST(rejects_what_says_no_configuration) {
 
 // Elements mixed have blocks of both kinds: a core of uniform formats alone must not take them for
 // its own.
-TEST(no_core_multiplies_mixed) {
+TEST(a_core_of_all_formats_alone_multiplies_mixed) {
   for (unsigned formats = 0; formats < UFP4_FORMATS_COUNT; formats++) {
     const ufp4_configuration_t core = {.formats = formats};
-    check_bits(formats, (uint64_t)configuration_multiplies(&core, UFP4_ELEM_MIXED), 0, "mixed");
+    check_bits(formats, (uint64_t)configuration_multiplies(&core, UFP4_ELEM_MIXED),
+               formats == UFP4_FORMATS_ALL, "mixed");
+    check_bits(formats, (uint64_t)configuration_multiplies(&core, UFP4_ELEM_KINDS), 0, "no elem");
     check_bits(formats, (uint64_t)configuration_multiplies(&core, UFP4_ELEM_E1M2),
                formats != UFP4_FORMATS_E2M1, "E1M2");
   }

@@ -16,7 +16,7 @@
 #define UFP4_VERSION_PATCH 0
 #define UFP4_CORE_ID 0x55465034u
 
-/** 4-bit element format; mixed, which no core has, is E2M1 or a uniform grid by the block. */
+/** 4-bit element format; mixed is E2M1 or a uniform grid by the block, as bit 7 of its scale byte says. */
 typedef enum {
   UFP4_ELEM_E2M1 = 0,
   UFP4_ELEM_E1M2 = 1,
@@ -188,21 +188,19 @@ typedef struct {
   unsigned scale_rounds;
   unsigned backends;
 } ufp4_quantize_combination_t;
-#define UFP4_QUANTIZE_COMBINATION_COUNT 17
+#define UFP4_QUANTIZE_COMBINATION_COUNT 15
 #define UFP4_QUANTIZE_COMBINATIONS \
   { \
-    {0u, 7u, 1u, 7u, 1u, 1u, 3u, 7u}, \
-    {0u, 7u, 2u, 1u, 1u, 1u, 3u, 7u}, \
-    {0u, 7u, 2u, 6u, 1u, 1u, 3u, 3u}, \
+    {0u, 15u, 1u, 7u, 1u, 1u, 3u, 7u}, \
+    {0u, 15u, 2u, 1u, 1u, 1u, 3u, 7u}, \
+    {0u, 15u, 2u, 6u, 1u, 1u, 3u, 3u}, \
     {0u, 7u, 1u, 3u, 15u, 7u, 3u, 1u}, \
-    {0u, 8u, 1u, 7u, 1u, 1u, 3u, 5u}, \
-    {0u, 8u, 2u, 1u, 1u, 1u, 3u, 5u}, \
-    {0u, 8u, 2u, 6u, 1u, 1u, 3u, 1u}, \
     {1u, 1u, 1u, 5u, 1u, 1u, 9u, 7u}, \
     {1u, 1u, 2u, 1u, 1u, 1u, 9u, 7u}, \
     {1u, 1u, 2u, 4u, 1u, 1u, 9u, 3u}, \
-    {1u, 8u, 1u, 5u, 1u, 1u, 1u, 5u}, \
-    {1u, 8u, 2u, 1u, 1u, 1u, 1u, 5u}, \
+    {1u, 8u, 1u, 5u, 1u, 1u, 1u, 7u}, \
+    {1u, 8u, 2u, 1u, 1u, 1u, 1u, 7u}, \
+    {1u, 8u, 2u, 4u, 1u, 1u, 1u, 3u}, \
     {1u, 14u, 3u, 5u, 1u, 1u, 1u, 1u}, \
     {2u, 7u, 1u, 3u, 2u, 1u, 6u, 7u}, \
     {3u, 7u, 1u, 3u, 1u, 1u, 1u, 5u}, \
@@ -217,18 +215,15 @@ typedef struct {
   unsigned elems;
   unsigned backends;
 } ufp4_gemm_combination_t;
-#define UFP4_GEMM_COMBINATION_COUNT 14
+#define UFP4_GEMM_COMBINATION_COUNT 11
 #define UFP4_GEMM_COMBINATIONS \
   { \
-    {0u, 1u, 7u, 7u}, \
-    {0u, 2u, 7u, 7u}, \
-    {0u, 4u, 3u, 3u}, \
-    {0u, 3u, 15u, 5u}, \
-    {0u, 4u, 11u, 1u}, \
-    {1u, 1u, 1u, 7u}, \
-    {1u, 2u, 1u, 7u}, \
-    {1u, 4u, 1u, 3u}, \
-    {1u, 3u, 9u, 5u}, \
+    {0u, 1u, 15u, 7u}, \
+    {0u, 2u, 15u, 7u}, \
+    {0u, 4u, 11u, 3u}, \
+    {1u, 1u, 9u, 7u}, \
+    {1u, 2u, 9u, 7u}, \
+    {1u, 4u, 9u, 3u}, \
     {1u, 3u, 15u, 1u}, \
     {1u, 4u, 11u, 1u}, \
     {2u, 2u, 7u, 7u}, \

@@ -70,13 +70,14 @@ panel_t gemm_b_panel(const ufp4_gemm_descriptor_t *gemm) {
                    ceil_div(gemm->k, 16), gemm->b_mode,        gemm->b_exponent};
 }
 
+// Elements mixed have blocks of E2M1 and uniform ones, so they take PEs of all formats.
 int configuration_multiplies(const ufp4_configuration_t *configuration, unsigned elem) {
-  if (elem >= UFP4_ELEM_COUNT) return 0;
+  if (elem >= UFP4_ELEM_KINDS) return 0;
   switch (configuration->formats) {
     case UFP4_FORMATS_E2M1:
       return elem == UFP4_ELEM_E2M1;
     case UFP4_FORMATS_UNIFORM:
-      return elem != UFP4_ELEM_E2M1;
+      return elem == UFP4_ELEM_E1M2 || elem == UFP4_ELEM_INT4;
     case UFP4_FORMATS_E1M2:
       return elem == UFP4_ELEM_E1M2;
     default:
@@ -191,8 +192,14 @@ static int tensor_scale_is_bad(uint32_t bits) {
   return bits > 0x7F800000u;
 }
 
-// Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32 and nv;
-// NVFP4 is E2M1 alone. nv has no INT4, and no C: its sums would begin with it.
+// E2M1, or with it in each block.
+static int elem_has_e2m1(unsigned elem) {
+  return elem == UFP4_ELEM_E2M1 || elem == UFP4_ELEM_MIXED;
+}
+
+// Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32 and nv, and
+// has no bit for the grid of a block of elements mixed; NVFP4 is E2M1 and mixed alone. nv has no
+// INT4, and no C: its sums would begin with it.
 static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm,
                                const ufp4_configuration_t *core) {
   const int exact = core->contract == UFP4_CONTRACT_EXACT;
@@ -205,9 +212,11 @@ static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm,
   if (gemm->contract != core->contract || ((gemm->a_mode | gemm->b_mode) & ~UFP4_MODE_SLOT) != 0)
     return 1;
   if (gemm->scale == UFP4_SCALE_NVFP4) {
-    if (gemm->a_elem != UFP4_ELEM_E2M1 || gemm->b_elem != UFP4_ELEM_E2M1) return 1;
+    if (!elem_has_e2m1(gemm->a_elem) || !elem_has_e2m1(gemm->b_elem)) return 1;
     if (tensor_scale_is_bad(gemm->tensor_scale)) return 1;
-  } else if (gemm->scale != UFP4_SCALE_E4M3 && (exact || gemm->scale != UFP4_SCALE_E8M0)) {
+  } else if (gemm->scale == UFP4_SCALE_E8M0) {
+    if (exact || gemm->a_elem == UFP4_ELEM_MIXED || gemm->b_elem == UFP4_ELEM_MIXED) return 1;
+  } else if (gemm->scale != UFP4_SCALE_E4M3) {
     return 1;
   }
   if (!exact && (gemm->d_dtype == UFP4_DTYPE_I64 || (gemm->d_mode & UFP4_D_MODE_SUMS))) return 1;

@@ -12,11 +12,15 @@
 // --- Decoders and casts -------------------------------------------------------------------------
 
 static void elem_decode_boundary(vectors_t *vectors) {
-  for (unsigned i = 0; i < UFP4_ELEM_COUNT * 16; i++) {
+  for (unsigned i = 0; i < UFP4_ELEM_KINDS * 32; i++) {
+    const ufp4_elem_t elem = (ufp4_elem_t)(i / 32);
+    const unsigned uniform = i / 16 % 2;
+    const ufp4_elem_t grid = ufp4_elem_grid(elem, (uint8_t)(uniform << 7));
     vectors_record_t record = {0};
-    vectors_set(&record, 0, i / 16);
-    vectors_set(&record, 1, i % 16);
-    vectors_set(&record, 2, (uint64_t)ufp4_elem_quanta((ufp4_elem_t)(i / 16), i % 16));
+    vectors_set(&record, 0, elem);
+    vectors_set(&record, 1, uniform);
+    vectors_set(&record, 2, i % 16);
+    vectors_set(&record, 3, (uint64_t)ufp4_elem_quanta(grid, i % 16));
     vectors_put(vectors, &record);
   }
 }
@@ -323,7 +327,8 @@ static void alu_draw(vectors_t *vectors) {
 const vectors_unit_t vectors_multiply[] = {
     {"elem_decode",
      "the value of every 4-bit code (ufp4_elem_quanta; numerics.md 1)",
-     {{"elem", 8, VECTORS_ELEM},
+     {{"elem", 8, VECTORS_ELEM ", 3 mixed"},
+      {"uniform", 1, "bit 7 of the block's scale byte: of elements mixed the uniform grid"},
       {"code", 4, "the code"},
       {"quanta", 8, "result: value x 2^frac, signed"}},
      elem_decode_boundary,

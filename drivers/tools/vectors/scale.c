@@ -34,7 +34,7 @@ static int split(unsigned e8m0, uint8_t byte, int *sig, int *exp) {
 }
 
 static void scale_number_boundary(vectors_t *vectors) {
-  for (unsigned i = 0; i < 2 * UFP4_ELEM_COUNT * 256; i++) {
+  for (unsigned i = 0; i < 2 * UFP4_ELEM_KINDS * 256; i++) {
     const unsigned e8m0 = i / 256 % 2, elem = i / 512;
     vectors_record_t record = {0};
     int sig, exp;

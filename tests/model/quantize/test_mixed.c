@@ -265,16 +265,24 @@ TEST(rejects_what_does_not_go_together) {
   how = (ufp4_quantize_t){.elem = UFP4_ELEM_MIXED};
   static const char *const backends[] = {"rtl", "tlm", "systemc", "fpga:x", "mmio:x"};
   for (int i = 0; i < 5; i++) {
-    check_refused(5 + i, &how, backends[i], UFP4_ERROR_UNSUPPORTED, "does not have element mixed");
     ufp4_message_t message = {""};
-    check_bits(i,
-               ufp4_combination_gemm(UFP4_ELEM_MIXED, UFP4_ELEM_E1M2, UFP4_SCALE_E4M3,
-                                     UFP4_CONTRACT_EXACT, backends[i], &message),
-               UFP4_ERROR_UNSUPPORTED, "%s", message.text);
-    check_bits(i,
-               ufp4_combination_gemm(UFP4_ELEM_E1M2, UFP4_ELEM_MIXED, UFP4_SCALE_E4M3,
-                                     UFP4_CONTRACT_EXACT, backends[i], &message),
-               UFP4_ERROR_UNSUPPORTED, "%s", message.text);
+    check_bits(i, ufp4_combination_quantize(&how, 0, backends[i], &message), UFP4_OK, "%s",
+               message.text);
+    for (int contract = 0; contract < UFP4_CONTRACT_COUNT; contract++) {
+      const ufp4_contract_t by = (ufp4_contract_t)contract;
+      check_bits(i,
+                 ufp4_combination_gemm(UFP4_ELEM_MIXED, UFP4_ELEM_E1M2, UFP4_SCALE_E4M3, by,
+                                       backends[i], &message),
+                 UFP4_OK, "%s", message.text);
+      check_bits(i,
+                 ufp4_combination_gemm(UFP4_ELEM_E2M1, UFP4_ELEM_MIXED, UFP4_SCALE_NVFP4, by,
+                                       backends[i], &message),
+                 UFP4_OK, "%s", message.text);
+      check_bits(i,
+                 ufp4_combination_gemm(UFP4_ELEM_E2M1, UFP4_ELEM_MIXED, UFP4_SCALE_E8M0, by,
+                                       backends[i], &message),
+                 UFP4_ERROR_ARGUMENT, "%s", message.text);
+    }
   }
   ufp4_message_t message = {""};
   check_bits(10, ufp4_combination_quantize(&how, 0, "cuda", &message), UFP4_OK, "%s", message.text);

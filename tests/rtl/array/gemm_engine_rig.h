@@ -31,7 +31,8 @@ constexpr uint32_t kShort =
 constexpr int64_t kSteps = 16 / UFP4_TEST_LANES;            ///< cycles of a block
 constexpr bool kExact = UFP4_TEST_CONTRACT == UFP4_CONTRACT_EXACT;
 constexpr bool kNv = UFP4_TEST_CONTRACT == UFP4_CONTRACT_NV;
-/** The element formats of the PEs and of the contract are kElems from kFirstElem on. */
+/** The element formats of the PEs and of the contract are kElems: from kFirstElem to kLastElem, and
+ * where a block may have either grid, mixed. */
 constexpr unsigned kFormats = UFP4_TEST_FORMATS;
 constexpr unsigned kFirstElem = kFormats == UFP4_FORMATS_UNIFORM || kFormats == UFP4_FORMATS_E1M2
                                     ? UFP4_ELEM_E1M2
@@ -39,7 +40,11 @@ constexpr unsigned kFirstElem = kFormats == UFP4_FORMATS_UNIFORM || kFormats == 
 constexpr unsigned kLastElem = kFormats == UFP4_FORMATS_E2M1          ? UFP4_ELEM_E2M1
                                : kNv || kFormats == UFP4_FORMATS_E1M2 ? UFP4_ELEM_E1M2
                                                                       : UFP4_ELEM_INT4;
-constexpr unsigned kElems = kLastElem - kFirstElem + 1;
+constexpr unsigned kFormatsAlone = kLastElem - kFirstElem + 1;
+constexpr unsigned kElems = kFormatsAlone + (kFormats == UFP4_FORMATS_ALL ? 1 : 0);
+constexpr ufp4_elem_t elem_of(unsigned i) {
+  return i < kFormatsAlone ? static_cast<ufp4_elem_t>(kFirstElem + i) : UFP4_ELEM_MIXED;
+}
 constexpr size_t kMemoryBytes = 4u << 20;
 using EngineMemory = Memory<Vgemm_engine, kBus>;
 

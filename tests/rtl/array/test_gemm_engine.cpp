@@ -37,10 +37,11 @@ constexpr uint8_t kModes = UFP4_D_MODE_ALPHA | kAddends;
 /** Everything drawn but the shape. */
 Job random_job(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   Job job = job_of(m, n, k);
-  job.a_elem = static_cast<ufp4_elem_t>(kFirstElem + check_below(random, kElems));
-  job.b_elem = static_cast<ufp4_elem_t>(kFirstElem + check_below(random, kElems));
+  job.a_elem = elem_of(check_below(random, kElems));
+  job.b_elem = elem_of(check_below(random, kElems));
   job.dtype = check_below(random, 2) ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
-  job.scale = !kExact && check_below(random, 2) ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3;
+  const bool mixed = job.a_elem == UFP4_ELEM_MIXED || job.b_elem == UFP4_ELEM_MIXED;
+  job.scale = !kExact && !mixed && check_below(random, 2) ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3;
   job.scales = static_cast<fixture_scales_t>(check_below(random, FIXTURE_SCALES_COUNT));
   job.a_exponent = static_cast<int>(check_below(random, 60)) - 30;
   job.b_exponent = static_cast<int>(check_below(random, 60)) - 30;
@@ -55,8 +56,10 @@ Job random_epilogue(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   const float tensor_scales[] = {1.0f, 0.4f, 1e-30f, 1e25f, 1e-45f, 3e38f};
   Job job = random_job(random, m, n, k);
   if (kFirstElem == UFP4_ELEM_E2M1 && check_below(random, 3) == 0) {
+    const unsigned which = kFormats == UFP4_FORMATS_ALL ? check_below(random, 4) : 0;
     job.scale = UFP4_SCALE_NVFP4;
-    job.a_elem = job.b_elem = UFP4_ELEM_E2M1;
+    job.a_elem = which & 1 ? UFP4_ELEM_MIXED : UFP4_ELEM_E2M1;
+    job.b_elem = which & 2 ? UFP4_ELEM_MIXED : UFP4_ELEM_E2M1;
     job.tensor_scale = tensor_scales[check_below(random, 6)];
   }
   job.d_mode = static_cast<uint8_t>(check_below(random, 8)) & kModes;
@@ -78,11 +81,12 @@ TEST(one_element) {
 
 TEST(every_pair_of_formats) {
   Engine engine;
-  for (unsigned i = 0; i < 18; i++) {
+  for (unsigned i = 0; i < 2 * kElems * kElems; i++) {
     Job job = random_job(&engine.random, 17, 18, 50);
-    job.a_elem = static_cast<ufp4_elem_t>(kFirstElem + i % kElems);
-    job.b_elem = static_cast<ufp4_elem_t>(kFirstElem + i / kElems % kElems);
-    job.dtype = i / 9 ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
+    job.a_elem = elem_of(i % kElems);
+    job.b_elem = elem_of(i / kElems % kElems);
+    if (job.a_elem == UFP4_ELEM_MIXED || job.b_elem == UFP4_ELEM_MIXED) job.scale = UFP4_SCALE_E4M3;
+    job.dtype = i / (kElems * kElems) ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
     job.scales = FIXTURE_SCALES_ANY;
     engine.run(job, kCalm);
   }
@@ -136,9 +140,9 @@ TEST(nan_scales) {
 
 TEST(largest_sums) {
   Engine engine;
-  for (unsigned elem = kFirstElem; elem < kFirstElem + kElems; elem++) {
+  for (unsigned i = 0; i < kElems; i++) {
     Job job = job_of(kRows, kCols + 1, 5000);
-    job.a_elem = job.b_elem = static_cast<ufp4_elem_t>(elem);
+    job.a_elem = job.b_elem = elem_of(i);
     job.scales = FIXTURE_SCALES_MAX;
     engine.run(job, kCalm);
   }

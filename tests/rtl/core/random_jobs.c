@@ -132,8 +132,9 @@ ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t *x,
   g.contract = (uint8_t)pair->contract;
   g.d_dtype = (uint8_t)below(
       pair, pair->contract == UFP4_CONTRACT_EXACT ? UFP4_DTYPE_COUNT : UFP4_DTYPE_I64);
-  if (g.a_elem == UFP4_ELEM_E2M1 && g.b_elem == UFP4_ELEM_E2M1 && below(pair, 2))
-    g.scale = UFP4_SCALE_NVFP4;
+  const int nvfp4 = (g.a_elem == UFP4_ELEM_E2M1 || g.a_elem == UFP4_ELEM_MIXED) &&
+                    (g.b_elem == UFP4_ELEM_E2M1 || g.b_elem == UFP4_ELEM_MIXED);
+  if (nvfp4 && below(pair, 2)) g.scale = UFP4_SCALE_NVFP4;
   g.a_exponent = (uint16_t)(below(pair, 60) - 30);
   g.b_exponent = (uint16_t)(below(pair, 60) - 30);
   g.a_codes_addr = x->row_codes_addr;
@@ -215,7 +216,7 @@ void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k) {
   pair_compare(pair, "QUANT with E8M0 scales");
 }
 
-// E4M3 scales of every size, with the bit that means nothing, without NaN.
+// E4M3 scales of every size, with the bit that means nothing but for elements mixed, without NaN.
 static void write_scales(pair_t *pair, const ufp4_quant_descriptor_t *quant) {
   const uint64_t blocks = (uint64_t)((quant->rows + 15) / 16) * quant->row_stride_blocks;
   for (uint64_t i = 0; i < blocks; i++) {
@@ -235,8 +236,8 @@ void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs) {
     write_scales(pair, &w.quant);
   }
   for (int run = 0; run < runs; run++) {
-    x.quant.elem = below(pair, 2) ? UFP4_ELEM_E2M1 : (uint8_t)below(pair, UFP4_ELEM_COUNT);
-    w.quant.elem = below(pair, 2) ? x.quant.elem : (uint8_t)below(pair, UFP4_ELEM_COUNT);
+    x.quant.elem = below(pair, 2) ? UFP4_ELEM_E2M1 : (uint8_t)below(pair, UFP4_ELEM_KINDS);
+    w.quant.elem = below(pair, 2) ? x.quant.elem : (uint8_t)below(pair, UFP4_ELEM_KINDS);
     x.quant.row_mode = w.quant.row_mode = 0;
     ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
     // Of the first one, and of every second from there, all bits of the product are to be seen.
@@ -246,5 +247,22 @@ void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs) {
     }
     pair_job(pair, &gemm, "GEMM of garbage");
     pair_compare(pair, "GEMM of garbage");
+  }
+}
+
+void mixed_gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k) {
+  ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, 0);
+  ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, 2);
+  x.quant.row_mode = w.quant.row_mode = 0;
+  write_scales(pair, &x.quant);
+  write_scales(pair, &w.quant);
+  for (unsigned i = 0; i < 2 * UFP4_ELEM_KINDS; i++) {
+    x.quant.elem = i % 2 ? (uint8_t)(i / 2) : UFP4_ELEM_MIXED;
+    w.quant.elem = i % 2 ? UFP4_ELEM_MIXED : (uint8_t)(i / 2);
+    ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
+    gemm.gemm.d_mode = 0;
+    if (gemm.gemm.d_dtype == UFP4_DTYPE_BF16) gemm.gemm.d_dtype = UFP4_DTYPE_F32;
+    pair_job(pair, &gemm, "GEMM of elements mixed");
+    pair_compare(pair, "GEMM of elements mixed");
   }
 }

@@ -159,6 +159,16 @@ TEST(rejects_bad_gemm_of_nv) {
   check_all("small-nv", gemm, nv_rules, NULL);
 }
 
+// An E8M0 byte has no bit that says which grid a block of elements mixed is on.
+TEST(rejects_bad_gemm_with_e8m0_scales) {
+  ufp4_descriptor_t gemm = good_gemm();
+  gemm.gemm.scale = UFP4_SCALE_E8M0;
+  gemm.gemm.contract = UFP4_CONTRACT_FP32;
+  check_all("small-fp32", gemm, gemm_e8m0_rules, NULL);
+  gemm.gemm.contract = UFP4_CONTRACT_NV;
+  check_all("small-nv", gemm, gemm_e8m0_rules, NULL);
+}
+
 // A descriptor that breaks one rule more at each step: the lowest status that applies wins.
 TEST(rejects_with_the_lowest_status) {
   bench_t bench = bench_open("small", 1, 0, 0);

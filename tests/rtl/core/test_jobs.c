@@ -82,6 +82,19 @@ FULL_TEST(nv_equal_the_model_on_many) {
   chains(nv_settings, NV_SETTINGS, 40, 120, 1);
 }
 
+// Blocks of elements mixed have one grid or the other, in each contract and in both forms that are
+// simulated; a core without both refuses them, as the model does.
+TEST(mixed_equal_the_model) {
+  static const setting_t mixed[] = {
+      {"small", 7, 0, 0}, {"default", 7, 0, 0}, {"small-fp32", 7, 0, 0}, {"small-nv", 7, 0, 0}};
+  for (size_t i = 0; i < sizeof mixed / sizeof mixed[0]; i++) {
+    pair_t pair = pair_open(&mixed[i], 4000 + i, 1);
+    pair_scramble(&pair);
+    mixed_gemms(&pair, 19, 35, 100);
+    pair_close(&pair);
+  }
+}
+
 // The configuration that UFP4_TEST_CONFIGURATION names: CMake makes a property of each that is
 // simulated on demand. Fewer jobs for the large ones. Of jobs with elements that a configuration
 // does not have, and without a QUANT engine, none run side by side.

@@ -23,6 +23,7 @@ READERS = HERE.parent / "vectors"
 RTL = HERE.parents[2] / "rtl"
 # The units of ufp4 vectors, and the modules that their readers need.
 UNITS = {
+    "elem_decode": ["ufp4_elem_decode"],
     "scale_decode": ["ufp4_scale_decode"],
     "i64_to_f32": ["ufp4_i64_to_f32"],
     "f32_alu": ["ufp4_f32_alu"],

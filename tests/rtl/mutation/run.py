@@ -26,7 +26,6 @@ CPU_SECONDS = 40  # for one test
 WIDTH = 12  # bits of the number that picks a mutant
 # Units whose reader has another name. What a reader needs beside the unit is found by module name.
 READER = {
-    "elem_decode": "dot",
     "dot_relative": "pe",
     "sum_exact": "pe",
     "sum_chains": "pe",

@@ -12,8 +12,8 @@ module dot_forms (
   import ufp4_spec_pkg::*;
   logic [15:0] a_sign, b_sign;
   logic [63:0] a_mag, b_mag;
-  ufp4_elem_decode u_a (.elem_i(a_elem_i), .code_i(a_planes_i), .sign_o(a_sign), .mag_o(a_mag));
-  ufp4_elem_decode u_b (.elem_i(b_elem_i), .code_i(b_planes_i), .sign_o(b_sign), .mag_o(b_mag));
+  ufp4_elem_decode u_a (.elem_i(a_elem_i), .uniform_i(1'b0), .code_i(a_planes_i), .sign_o(a_sign), .mag_o(a_mag));
+  ufp4_elem_decode u_b (.elem_i(b_elem_i), .uniform_i(1'b0), .code_i(b_planes_i), .sign_o(b_sign), .mag_o(b_mag));
 
   ufp4_dot u_dot (.a_sign_i(a_sign), .a_mag_i(a_mag), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o(dot_o));
   ufp4_dot_planes u_planes (

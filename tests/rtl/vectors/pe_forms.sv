@@ -38,8 +38,8 @@ module pe_forms (
 
   logic [15:0] a_sign, b_sign;
   logic [63:0] a_mag, b_mag;
-  ufp4_elem_decode u_a (.elem_i(a_elem_i), .code_i(a_planes_i), .sign_o(a_sign), .mag_o(a_mag));
-  ufp4_elem_decode u_b (.elem_i(b_elem_i), .code_i(b_planes_i), .sign_o(b_sign), .mag_o(b_mag));
+  ufp4_elem_decode u_a (.elem_i(a_elem_i), .uniform_i(1'b0), .code_i(a_planes_i), .sign_o(a_sign), .mag_o(a_mag));
+  ufp4_elem_decode u_b (.elem_i(b_elem_i), .uniform_i(1'b0), .code_i(b_planes_i), .sign_o(b_sign), .mag_o(b_mag));
 
   // Cells.
   // A block is taken in the cycle of valid1_i: others see garbage.
@@ -75,10 +75,10 @@ module pe_forms (
   logic [15:0] a_shifted_sign, b_shifted_sign;
   logic [63:0] a_shifted, b_shifted;
   ufp4_elem_decode #(.Binary(1'b0)) u_a_shifted (
-    .elem_i(a_elem_i), .code_i(a_planes_i), .sign_o(a_shifted_sign), .mag_o(a_shifted)
+    .elem_i(a_elem_i), .uniform_i(1'b0), .code_i(a_planes_i), .sign_o(a_shifted_sign), .mag_o(a_shifted)
   );
   ufp4_elem_decode #(.Binary(1'b0)) u_b_shifted (
-    .elem_i(b_elem_i), .code_i(b_planes_i), .sign_o(b_shifted_sign), .mag_o(b_shifted)
+    .elem_i(b_elem_i), .uniform_i(1'b0), .code_i(b_planes_i), .sign_o(b_shifted_sign), .mag_o(b_shifted)
   );
   ufp4_dot_relative u_dot_relative (
     .clk_i, .a_sign_i(a_shifted_sign), .a_mag_i(a_shifted), .b_sign_i(b_shifted_sign), .b_mag_i(b_shifted),

@@ -20,8 +20,8 @@ module read_pe_fp32;
   wire         e8m0 = in_scale == 8'd2;
   integer      lane, code_bit;
 
-  ufp4_elem_decode u_a (.elem_i(in_a_elem), .code_i(a_planes), .sign_o(a_sign), .mag_o(a_mag));
-  ufp4_elem_decode u_b (.elem_i(in_b_elem), .code_i(b_planes), .sign_o(b_sign), .mag_o(b_mag));
+  ufp4_elem_decode u_a (.elem_i(in_a_elem), .uniform_i(1'b0), .code_i(a_planes), .sign_o(a_sign), .mag_o(a_mag));
+  ufp4_elem_decode u_b (.elem_i(in_b_elem), .uniform_i(1'b0), .code_i(b_planes), .sign_o(b_sign), .mag_o(b_mag));
   ufp4_dot u_dot (.a_sign_i(a_sign), .a_mag_i(a_mag), .b_sign_i(b_sign), .b_mag_i(b_mag), .dot_o(dot));
   ufp4_scale_number u_a_scale (
     .byte_i(in_a_scale), .e8m0_i(e8m0), .elem_i(in_a_elem), .sig_o(a_sig), .exp_o(a_exp), .nan_o(a_nan)

@@ -35,15 +35,21 @@ static uint8_t elem(twin_t *twin) {
       return UFP4_ELEM_E1M2;
     case UFP4_FORMATS_UNIFORM:
       return (uint8_t)(UFP4_ELEM_E1M2 + below(twin, 2));
-    default:
-      return (uint8_t)below(twin, twin->configuration.contract == UFP4_CONTRACT_NV ? 2 : 3);
+    default: {
+      const uint8_t drawn = (uint8_t)below(twin, UFP4_ELEM_KINDS);
+      const int nv = twin->configuration.contract == UFP4_CONTRACT_NV;
+      return nv && drawn == UFP4_ELEM_INT4 ? UFP4_ELEM_MIXED : drawn;
+    }
   }
 }
 
 static uint8_t gemm_scale(twin_t *twin, const ufp4_gemm_descriptor_t *gemm) {
-  const int both_e2m1 = gemm->a_elem == UFP4_ELEM_E2M1 && gemm->b_elem == UFP4_ELEM_E2M1;
-  if (both_e2m1 && below(twin, 2)) return UFP4_SCALE_NVFP4;
-  if (twin->configuration.contract != UFP4_CONTRACT_EXACT && below(twin, 2)) return UFP4_SCALE_E8M0;
+  const int mixed = gemm->a_elem == UFP4_ELEM_MIXED || gemm->b_elem == UFP4_ELEM_MIXED;
+  const int nvfp4 = (gemm->a_elem == UFP4_ELEM_E2M1 || gemm->a_elem == UFP4_ELEM_MIXED) &&
+                    (gemm->b_elem == UFP4_ELEM_E2M1 || gemm->b_elem == UFP4_ELEM_MIXED);
+  if (nvfp4 && below(twin, 2)) return UFP4_SCALE_NVFP4;
+  if (!mixed && twin->configuration.contract != UFP4_CONTRACT_EXACT && below(twin, 2))
+    return UFP4_SCALE_E8M0;
   return UFP4_SCALE_E4M3;
 }
 

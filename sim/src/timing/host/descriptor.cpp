@@ -34,6 +34,7 @@ bool multiplies(const Shape &shape, uint8_t elem) {
     return shape.formats == UFP4_FORMATS_ALL || shape.formats == UFP4_FORMATS_E2M1;
   }
   if (elem == UFP4_ELEM_E1M2) return shape.formats != UFP4_FORMATS_E2M1;
+  if (elem == UFP4_ELEM_MIXED) return shape.formats == UFP4_FORMATS_ALL;
   return elem == UFP4_ELEM_INT4 &&
          (shape.formats == UFP4_FORMATS_ALL || shape.formats == UFP4_FORMATS_UNIFORM);
 }
@@ -113,11 +114,13 @@ bool gemm_misaligned(const ufp4_gemm_descriptor_t &gemm) {
 }
 
 bool scale_supported(const ufp4_gemm_descriptor_t &gemm, const Shape &shape) {
+  const bool a_mixed = gemm.a_elem == UFP4_ELEM_MIXED, b_mixed = gemm.b_elem == UFP4_ELEM_MIXED;
   if (gemm.scale == UFP4_SCALE_NVFP4) {
-    return gemm.a_elem == UFP4_ELEM_E2M1 && gemm.b_elem == UFP4_ELEM_E2M1 &&
-           gemm.tensor_scale <= 0x7F800000u;
+    return (gemm.a_elem == UFP4_ELEM_E2M1 || a_mixed) &&
+           (gemm.b_elem == UFP4_ELEM_E2M1 || b_mixed) && gemm.tensor_scale <= 0x7F800000u;
   }
-  return gemm.scale == UFP4_SCALE_E4M3 || (gemm.scale == UFP4_SCALE_E8M0 && !shape.exact());
+  return gemm.scale == UFP4_SCALE_E4M3 ||
+         (gemm.scale == UFP4_SCALE_E8M0 && !shape.exact() && !a_mixed && !b_mixed);
 }
 
 bool modes_supported(const ufp4_gemm_descriptor_t &gemm, const Shape &shape) {
