@@ -108,7 +108,7 @@ ways=$("$tool" --ways) || fail "the record's program does not run"
 for way in $ways; do
   compare "way $way" 10 "$build/way_$way.txt" --way "$way" --size 0
 done
-# What the cases have not, drawn by a seed on each core; one that hangs keeps no other. Each process has a context of its
+# Cases of other sizes are drawn by a seed on each core; one that hangs keeps no other. Each process has a context of its
 # own on the GPU, so there are not more than 16, and one alone where the GPU takes no more.
 if room 70 fuzz; then
   fuzzers=() differ=0 cores=$(nproc)

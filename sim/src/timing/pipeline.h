@@ -26,7 +26,7 @@ constexpr uint32_t kPeStagesNv = 12;
 constexpr uint32_t kTurnCyclesNv = 8;
 /** Stage in which a PE reads the sum to be loaded, contract exact. */
 constexpr uint32_t kPeLoadStage = 2;
-/** The same stage, counted behind the dot product, for FPGAs. */
+/** That stage behind the dot product, for FPGAs. */
 constexpr uint32_t kPeLoadStageFpga = 3;
 /** PEs a side that share the registers that pass an operand on, for cells. */
 constexpr uint32_t kPeShareAsic = 4;

@@ -118,7 +118,7 @@ static const gemm_case_t gemm_cases[] = {
     CASE(FP32, NVFP4, E2M1, E2M1, QUANTIZED, 130, 200, 500),
     CASE(FP32, E8M0, E2M1, E2M1, QUANTIZED, 1000, 1100, 4100),
     CASE(FP32, E8M0, E1M2, E2M1, NEAR, 1024, 1024, 2048),
-    // What a GEMM may do with its sums, by each kernel; odd columns, of which the last has no pair.
+    // Each kernel has every kind of output; columns are odd, so that the last has no pair.
     CASE(FP32, E4M3, E1M2, E1M2, QUANTIZED, 257, 129, 500, D_BF16),
     CASE(FP32, E4M3, E2M1, E1M2, NEAR, 200, 131, 300, D_BF16_ALPHA_C),
     CASE(FP32, E4M3, INT4, E2M1, ANY, 63, 200, 333, D_F32_ALPHA_C),
@@ -147,7 +147,8 @@ static const ufp4_cuda_choice_t choices[] = {
     {128, UFP4_CUDA_PRODUCT_BF16}, {64, UFP4_CUDA_PRODUCT_BF16}, {128, UFP4_CUDA_PRODUCT_INT8}};
 #define CHOICES 3
 
-/** Of the cases for fp32_kernel, number @p n in gemm_cases; with -1 how many there are. */
+/** @return the place in gemm_cases of number @p n of those for fp32_kernel; with -1 how many there
+ * are. */
 static int tall_gemm(int n) {
   int count = 0;
   for (int i = 0; i < ALL_GEMMS; i++) {

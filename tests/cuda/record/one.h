@@ -18,8 +18,8 @@ typedef struct {
   uint64_t id;  ///< draws the numbers
 } quantize_case_t;
 
-/** What is multiplied: quantized data, or any codes, which no quantizer would make, with scales but
- * NaN: any; within 8 binades; as the second for A and the first for B; and within 4 but for a few
+/** Operands are quantized data, or codes that no quantizer would make, with scales but NaN: any;
+ * within 8 binades; as the second for A and the first for B; and within 4 but for a few that are
  * far away, above in A and below in B. */
 enum {
   SCALES_QUANTIZED,
@@ -30,7 +30,7 @@ enum {
   SCALES_COUNT
 };
 
-/** What comes out: FP32 as it is; BF16; either with alpha and C; and unrounded sums, added to
+/** Results are FP32 as it is; BF16; either with alpha and C; and unrounded sums, added to
  * others. */
 enum { D_F32, D_BF16, D_F32_ALPHA_C, D_BF16_ALPHA_C, D_I64, D_COUNT };
 
@@ -43,7 +43,7 @@ typedef struct {
   int d;
 } gemm_case_t;
 
-/** What draws A, B, and C or other sums. */
+/** Numbers that draw A, B, and C or other sums. */
 typedef struct {
   uint64_t a, b, added;
 } gemm_ids_t;
