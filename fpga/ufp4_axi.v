@@ -13,7 +13,8 @@ module ufp4_axi #(
   parameter Contract = 0,
   parameter Formats = 0,
   parameter Lanes = 16,
-  parameter Quant = 16
+  parameter Quant = 16,
+  parameter Mixed = 0
 ) (
   input                    clk,
   input                    rst_n,  // synchronous
@@ -83,7 +84,8 @@ module ufp4_axi #(
     .Contract(Contract),
     .Formats(Formats),
     .Lanes(Lanes),
-    .Quant(Quant)
+    .Quant(Quant),
+    .Mixed(Mixed)
   )
 `endif
   u_core (

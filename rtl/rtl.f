@@ -33,6 +33,7 @@ num/ufp4_rht_pairs.sv
 num/ufp4_e4m3_scale.sv
 num/ufp4_e8m0_scale.sv
 num/ufp4_divide_round.sv
+num/ufp4_grid_choice.sv
 // Memory: FIFO, SRAM wrapper, AXI masters
 mem/ufp4_fifo.sv
 mem/ufp4_sram_pins.sv

@@ -20,7 +20,8 @@ module ufp4_top
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   parameter int unsigned Lanes = 16,
-  parameter int unsigned Quant = 16
+  parameter int unsigned Quant = 16,
+  parameter int unsigned Mixed = 0
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
@@ -91,8 +92,9 @@ module ufp4_top
   localparam bit FormatsLegal = Formats <= 32'(FORMATS_E1M2);
   localparam bit LanesLegal = ufp4_shape_pkg::lanes_legal(Lanes, Contract);
   localparam bit QuantLegal = !BusLegal || ufp4_shape_pkg::quant_legal(Quant, BusBytes);
+  localparam bit MixedLegal = ufp4_shape_pkg::mixed_legal(Mixed, Formats, Quant);
   localparam bit Legal = ShapeLegal && RowLegal && ChunkLegal && TargetLegal && ContractLegal && FormatsLegal &&
-                         LanesLegal && QuantLegal;
+                         LanesLegal && QuantLegal && MixedLegal;
 
   if (!BusLegal) begin : gen_check_bus
     $error("ufp4_top: BusBytes must be 8, 16, 32, 64 or 128");
@@ -124,6 +126,9 @@ module ufp4_top
   if (!QuantLegal) begin : gen_check_quant
     $error("ufp4_top: Quant must be 0 or 16, with BusBytes 8 also 2, with BusBytes 128 also 64");
   end
+  if (!MixedLegal) begin : gen_check_mixed
+    $error("ufp4_top: Mixed must be 0 or 1, which needs Formats 0 (all) and Quant 16 or 64");
+  end
 
 `ifndef SYNTHESIS
   // A simulator that takes these lines as warnings would run the small set in the place of what was asked for.
@@ -143,6 +148,7 @@ module ufp4_top
   localparam int unsigned CoreFormats = Legal ? Formats : 32'(FORMATS_ALL);
   localparam int unsigned CoreLanes = Legal ? Lanes : 16;
   localparam int unsigned CoreQuant = Legal ? Quant : 0;
+  localparam bit CoreMixed = Legal && Mixed != 0;
 
   localparam int unsigned READERS = 4;
   localparam int unsigned WRITERS = 3;
@@ -262,7 +268,8 @@ module ufp4_top
     .Contract(CoreContract),
     .Formats (CoreFormats),
     .Lanes   (CoreLanes),
-    .Quant   (CoreQuant)
+    .Quant   (CoreQuant),
+    .Mixed   (CoreMixed)
   ) u_host (
     .clk_i,
     .rst_ni,
@@ -323,7 +330,8 @@ module ufp4_top
     .BusBytes(CoreBus),
     .Contract(CoreContract),
     .Formats (CoreFormats),
-    .Quant   (CoreQuant)
+    .Quant   (CoreQuant),
+    .Mixed   (CoreMixed)
   ) u_command (
     .clk_i,
     .rst_ni(core_rst_n),
@@ -431,7 +439,8 @@ module ufp4_top
     );
     ufp4_quant #(
       .BusBytes(CoreBus),
-      .Width   (CoreQuant)
+      .Width   (CoreQuant),
+      .Mixed   (CoreMixed)
     ) u_quant (
       .clk_i(quant_clk),
       .rst_ni(core_rst_n),

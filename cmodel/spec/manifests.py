@@ -22,6 +22,7 @@ PARAMETERS = {
     "formats": "Formats",
     "lanes": "Lanes",
     "quant": "Quant",
+    "mixed": "Mixed",
 }
 
 

@@ -13,6 +13,7 @@ CONFIGURATION_COLUMNS = [
     ["formats", "what they multiply"],
     ["lanes", "elements they multiply a cycle"],
     ["quant", "numbers that the QUANT engine takes a cycle; 0: there is none"],
+    ["mixed", "1: the QUANT engine makes elements mixed, too"],
     ["simulated", "the target whose form of the arithmetic is simulated"],
 ]
 

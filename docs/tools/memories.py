@@ -29,6 +29,7 @@ TOP = {
     "formats": 0,
     "lanes": 16,
     "quant": 16,
+    "mixed": 0,
     "target": 0,
 }
 

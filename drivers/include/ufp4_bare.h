@@ -56,6 +56,7 @@ typedef struct {
 /** The registers by which a core identifies itself. */
 typedef struct {
   uint32_t id, version, config_array, config_tile, config_memory;
+  uint32_t config_quant;  ///< 0 too where the version is not known: such a core is not asked
 } ufp4_bare_identity_t;
 
 /** Reads them. The caller compares id with UFP4_CORE_ID and asks UFP4_BARE_KNOWS(version). */

@@ -66,6 +66,7 @@ ROWS = [
         for form, ending in enumerate(("", "_in_word"))
     ),
     Row("quant_block", "ufp4_quant_block", {}),
+    Row("quant_block_mixed", "ufp4_quant_block", {"Mixed": 1}),
     Row("rht", "ufp4_rht", {}),
     Row("divide_round", "ufp4_divide_round", {}),
     Row("threefry", "ufp4_threefry", {}),

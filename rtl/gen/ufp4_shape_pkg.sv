@@ -59,4 +59,9 @@ package ufp4_shape_pkg;
   function automatic bit quant_legal(int unsigned quant, int unsigned bus_bytes);
     return quant == 0 || quant == 16 || (quant == 2 && bus_bytes == 8) || (quant == 64 && bus_bytes == 128);
   endfunction
+
+  // Mixed must be 0 or 1, which needs Formats 0 (all) and Quant 16 or 64.
+  function automatic bit mixed_legal(int unsigned mixed, int unsigned formats, int unsigned quant);
+    return mixed == 0 || (mixed == 1 && formats == 32'(FORMATS_ALL) && quant >= 16);
+  endfunction
 endpackage

@@ -38,6 +38,7 @@ package ufp4_spec_pkg;
   localparam int unsigned DRAIN_ASK_STAGES = 3;  // stages before the last one, in which a row of D asks for the port
   localparam int unsigned ALU_STAGES = 7;  // stages of an operation behind that, an odd number
   localparam int unsigned QUANT_BLOCK_STAGES = 18;  // stages of QUANT's block pipeline
+  localparam int unsigned QUANT_BLOCK_STAGES_MIXED = 21;  // the same, where it makes elements mixed
   localparam int unsigned QUANT_BLOCK_AMAX_STAGE = 10;  // stage of it in which AMAX has the block's largest number
   localparam int unsigned QUANT_SERIAL_STAGES = 32;  // stages of the narrow QUANT, from a block's last pair to codes
   localparam int unsigned QUANT_SERIAL_SCALE_STAGE = 15;  // stage of it in which the block's largest number is known
@@ -232,6 +233,7 @@ package ufp4_spec_pkg;
   localparam logic [11:0] REG_CONFIG_ARRAY = 12'h008;  // ro
   localparam logic [11:0] REG_CONFIG_TILE = 12'h00C;  // ro
   localparam logic [11:0] REG_CONFIG_MEMORY = 12'h010;  // ro
+  localparam logic [11:0] REG_CONFIG_QUANT = 12'h014;  // ro
   localparam logic [11:0] REG_CONTROL = 12'h020;  // wo
   localparam logic [11:0] REG_STATUS = 12'h024;  // ro
   localparam logic [11:0] REG_IRQ_STATUS = 12'h028;  // w1c

@@ -13,7 +13,8 @@ module ufp4_check
 #(
   parameter int unsigned Contract = 32'(CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(FORMATS_ALL),
-  parameter int unsigned Quant = 16
+  parameter int unsigned Quant = 16,
+  parameter bit Mixed = 1'b0
 ) (
   input  logic                          clk_i,
   input  logic [8*DESCRIPTOR_BYTES-1:0] desc_i,
@@ -92,11 +93,12 @@ module ufp4_check
       bad_blocks(quant.col_stride_blocks, quant.rows));
 
   assign source_unsupported = !(quant.src_dtype inside {DTYPE_F32, DTYPE_BF16}) ||
-      !(quant.elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4}) ||
+      !(quant.elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4} || (Mixed && quant.elem == ELEM_MIXED)) ||
       (quant.row_mode & ~COPY_MODES) != '0 || (quant.col_mode & ~COPY_MODES) != '0 || !(row || col);
-  // E8M0 knows neither transform nor tensor exponent, and has its own directions of rounding.
+  // E8M0 knows neither transform nor tensor exponent, has its own directions of rounding, and no bit for the grid of a block
+  // of elements mixed.
   assign e4m3_unsupported = quant.scale != SCALE_E4M3 || !(quant.scale_round inside {SCALE_ROUND_RNE, SCALE_ROUND_UP});
-  assign e8m0_unsupported = quant.scale != SCALE_E8M0 ||
+  assign e8m0_unsupported = quant.scale != SCALE_E8M0 || (Mixed && quant.elem == ELEM_MIXED) ||
       !(quant.scale_round inside {SCALE_ROUND_UP, SCALE_ROUND_DOWN}) ||
       ((quant.row_mode | quant.col_mode) & ~8'(1 << MODE_ENABLE_BIT)) != '0 ||
       (row && quant.row_exponent != '0) || (col && quant.col_exponent != '0);

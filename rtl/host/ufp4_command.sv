@@ -16,7 +16,8 @@ module ufp4_command
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Contract = 32'(CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(FORMATS_ALL),
-  parameter int unsigned Quant = 16
+  parameter int unsigned Quant = 16,
+  parameter bit Mixed = 1'b0
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
@@ -94,7 +95,8 @@ module ufp4_command
     .BusBytes(BusBytes),
     .Contract(Contract),
     .Formats(Formats),
-    .Quant(Quant)
+    .Quant(Quant),
+    .Mixed(Mixed)
   ) u_front (
     .clk_i,
     .rst_ni,

@@ -12,7 +12,8 @@ module ufp4_front
   parameter int unsigned BusBytes = 64,
   parameter int unsigned Contract = 32'(CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(FORMATS_ALL),
-  parameter int unsigned Quant = 16
+  parameter int unsigned Quant = 16,
+  parameter bit Mixed = 1'b0
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -78,7 +79,8 @@ module ufp4_front
   ufp4_check #(
     .Contract(Contract),
     .Formats(Formats),
-    .Quant(Quant)
+    .Quant(Quant),
+    .Mixed(Mixed)
   ) u_check (
     .clk_i,
     .desc_i       (desc_q),

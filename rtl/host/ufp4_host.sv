@@ -17,7 +17,8 @@ module ufp4_host
   parameter int unsigned Contract = 32'(CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(FORMATS_ALL),
   parameter int unsigned Lanes = 16,
-  parameter int unsigned Quant = 16
+  parameter int unsigned Quant = 16,
+  parameter bit Mixed = 1'b0
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
@@ -114,7 +115,8 @@ module ufp4_host
     .Contract(Contract),
     .Formats (Formats),
     .Lanes   (Lanes),
-    .Quant   (Quant)
+    .Quant   (Quant),
+    .Mixed   (Mixed)
   ) u_registers (
     .clk_i,
     .rst_ni,

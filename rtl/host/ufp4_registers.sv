@@ -17,7 +17,8 @@ module ufp4_registers
   parameter int unsigned Contract = 32'(CONTRACT_EXACT),
   parameter int unsigned Formats = 32'(FORMATS_ALL),
   parameter int unsigned Lanes = 16,
-  parameter int unsigned Quant = 16
+  parameter int unsigned Quant = 16,
+  parameter bit Mixed = 1'b0
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
@@ -183,6 +184,7 @@ module ufp4_registers
                                        8'(Rows)};
       REG_CONFIG_TILE:        plain = {16'(Cols * TileCols), 16'(Rows * TileRows)};
       REG_CONFIG_MEMORY:      plain = {8'(SLOTS), 8'(Chunk), 8'(ADDR_BITS), 8'(BusBytes)};
+      REG_CONFIG_QUANT:       plain = {31'd0, Mixed};
       REG_STATUS:             plain = {28'd0, resetting_i, fatal_code_i[0], ring_head_i == ring_tail_q, running_i};
       REG_IRQ_STATUS:         plain = {29'd0, irq_status_q};
       REG_IRQ_MASK:           plain = {29'd0, irq_mask_q};

@@ -9,7 +9,7 @@
 // ties to even; or up iff the fraction of its own cell is over (random_i + 1/2)/256.
 // Stage k runs with en_i[k] high: align, four divider stages (4, 3, 3, 3 steps of a restoring divider with a
 // 5-bit subtractor), round. sig_i[k] goes with stage k, payload_i and base_i with stage 0, random_i with
-// stage 5.
+// stage 5. quotient_o, {16 quanta or more, the quotient without its sticky bit}, is what stage 5 rounds.
 // Golden: ufp4_quantize_block. Spec: numerics.md 4. Test: tests/rtl/vectors.
 module ufp4_divide_round #(
   parameter int unsigned Lanes = 16
@@ -24,6 +24,7 @@ module ufp4_divide_round #(
   input  logic [8:0]        base_i,
   input  logic [4:0][3:0]   sig_i,
   input  logic [Lanes-1:0][7:0]  random_i,
+  output logic [Lanes-1:0][13:0] quotient_o,
   output logic [Lanes-1:0][3:0]  codes_o
 );
 
@@ -112,6 +113,9 @@ module ufp4_divide_round #(
   logic [Lanes-1:0][3:0] codes_q;
 
   assign codes_o = codes_q;
+  for (genvar i = 0; i < Lanes; i++) begin : gen_quotient
+    assign quotient_o[i] = {fourth_q[i].over, fourth_q[i].quotient};
+  end
 
   always_ff @(posedge clk_i) begin
     if (en_i[0]) begin

@@ -11,6 +11,7 @@
 // Width: numbers a cycle. 16: both copies at once, each in a pipeline of its own. 2: one after the other in one, for a bus
 // of 8 bytes; far smaller. 64, for a bus of 128 bytes: as 16, four tiles side by side (of FP32 the two that a beat brings,
 // with E8M0 scales one).
+// Mixed, of a Width from 16: elements mixed too.
 // Throughput: a 16x16 tile, or those side by side, in 16 cycles, both copies (Width 2: 128 cycles a copy), or as fast as
 // memory gives it. Source rows are read in segments of SegBytes; Chunks times 16 segments are in flight or in the buffer:
 // the least that keeps up with FP32 at a latency of 200 cycles on a 64-byte bus (92 % there, 97 % at 100), and with E8M0
@@ -21,6 +22,7 @@ module ufp4_quant #(
   parameter int unsigned SegBytes = BusBytes > 64 ? 256 : 128,
   parameter int unsigned Chunks = BusBytes >= 16 ? 8 : 4,
   parameter int unsigned Width = 16,
+  parameter bit Mixed = 1'b0,
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
   localparam int unsigned DataW = 8 * BusBytes
 ) (
@@ -269,7 +271,8 @@ module ufp4_quant #(
     ufp4_quant_lanes #(
       .GroupW(GROUP_W),
       .IndexW(INDEX_W),
-      .Lanes (LANES)
+      .Lanes (LANES),
+      .Mixed (Mixed)
     ) u_lanes (
       .clk_i,
       .rst_ni,

@@ -5,7 +5,9 @@
 // start_i to finish_i; 0 without any. amax comes as ufp4_e4m3_scale gives it: normal * 2^(power - (rht_i ?
 // 179 : 181)), normal in 2^27..2^28-1.
 // Golden: ufp4_tensor_exponent. Spec: numerics.md 2. Test: tests/rtl/quant.
-module ufp4_quant_amax (
+module ufp4_quant_amax #(
+  parameter bit Mixed = 1'b0
+) (
   input  logic        clk_i,
 
   input  logic        start_i,
@@ -20,18 +22,20 @@ module ufp4_quant_amax (
 
   import ufp4_spec_pkg::*;
 
-  // 448 qmax is 7 * odd * 2^(6 + exponent): the significand with the leading one at bit 27, and floor(log2). E1M2 and
-  // INT4 have one significand, E2M1 and INT4 one power.
+  // 448 qmax is 7 * odd * 2^(6 + exponent): the significand with the leading one at bit 27, and floor(log2). E1M2, INT4 and
+  // mixed have one significand, E2M1 and INT4 one power.
   localparam int unsigned BITS_E2M1 = $clog2(7 * QMAX_ODD_E2M1 + 1);
   localparam int unsigned BITS_UNIFORM = $clog2(7 * QMAX_ODD_INT4 + 1);
   localparam logic [27:0] LIMIT_E2M1 = 28'(7 * QMAX_ODD_E2M1) << 28 - BITS_E2M1;
   localparam logic [27:0] LIMIT_UNIFORM = 28'(7 * QMAX_ODD_INT4) << 28 - BITS_UNIFORM;
   localparam logic [15:0] POWER_E2M1 = 16'(5 + BITS_E2M1 + QMAX_EXPONENT_E2M1);
   localparam logic [15:0] POWER_E1M2 = 16'(5 + BITS_UNIFORM + QMAX_EXPONENT_E1M2);
+  localparam logic [15:0] POWER_MIXED = 16'(5 + BITS_UNIFORM + QMAX_EXPONENT_MIXED);
   localparam logic [15:0] POWER_INT4 = 16'(5 + BITS_UNIFORM + QMAX_EXPONENT_INT4);
 
-  if (QMAX_ODD_E1M2 != QMAX_ODD_INT4 || POWER_E2M1 != POWER_INT4) begin : gen_check_grid
-    $error("ufp4_quant_amax: 448 qmax of E1M2 and INT4 must have one significand, of E2M1 and INT4 one power");
+  if (QMAX_ODD_E1M2 != QMAX_ODD_INT4 || QMAX_ODD_MIXED != QMAX_ODD_INT4 || POWER_E2M1 != POWER_INT4)
+  begin : gen_check_grid
+    $error("ufp4_quant_amax: 448 qmax of E1M2, INT4 and mixed must have one significand, of E2M1 and INT4 one power");
   end
 
   logic        any_q;
@@ -43,7 +47,8 @@ module ufp4_quant_amax (
   function automatic logic [15:0] exponent(input logic [36:0] largest, input logic [7:0] elem, input logic rht);
     logic [15:0] limit_power;
     logic        over;
-    limit_power = (elem == ELEM_E1M2 ? POWER_E1M2 : POWER_INT4) + (rht ? 16'd152 : 16'd154);
+    limit_power = (elem == ELEM_E1M2 ? POWER_E1M2 :
+                   Mixed && elem == ELEM_MIXED ? POWER_MIXED : POWER_INT4) + (rht ? 16'd152 : 16'd154);
     over        = largest[27:0] > (elem == ELEM_E2M1 ? LIMIT_E2M1 : LIMIT_UNIFORM);
     return limit_power - {7'd0, largest[36:28]} - {15'd0, over};
   endfunction

@@ -9,11 +9,15 @@
 // With e8m0 the blocks are halves of 32-blocks, the lower elements first: both come out with the scale of the
 // whole. The first half waits in stage 1 for the second, so that their scales are found one after the other. Neither rht
 // nor amax then.
-// Latency: 18 cycles, of a first half one more.
+// Mixed: elements mixed too, each block on the grid that errs less (ufp4_grid_choice), which bit 7 of its scale says. E2M1
+// is quantized as every element, the second grid as E1M2 with t - 1, in a scale and dividers of its own.
+// Latency: 18 cycles, with Mixed 21, of a first half one more.
 // Handshakes: valid/ready; the pipe stands still while the output waits. Configuration
 // inputs hold still while anything is inside.
 // Spec: numerics.md 3, 4. Tests: tests/rtl/quant, tests/rtl/vectors. Timed model: sim/src/timing/quant/quant_block.
-module ufp4_quant_block (
+module ufp4_quant_block #(
+  parameter bit Mixed = 1'b0
+) (
   input  logic              clk_i,
   input  logic              rst_ni,
 
@@ -45,8 +49,9 @@ module ufp4_quant_block (
   output logic              out_saturated_o
 );
 
-  // Registers after stage: 1 largest exponent, 2-7 RHT, 8-9 largest magnitude, 10-12 scale, 13-17 divide, 18 round.
-  localparam int unsigned STAGES = ufp4_spec_pkg::QUANT_BLOCK_STAGES;
+  // Registers after stage: 1 largest exponent, 2-7 RHT, 8-9 largest magnitude, 10-12 scale, 13-17 divide, 18 round; with
+  // Mixed 18-20 the errors of both grids, 21 the better one.
+  localparam int unsigned STAGES = Mixed ? ufp4_spec_pkg::QUANT_BLOCK_STAGES_MIXED : ufp4_spec_pkg::QUANT_BLOCK_STAGES;
   localparam int unsigned AMAX_STAGE = ufp4_spec_pkg::QUANT_BLOCK_AMAX_STAGE;
 
   logic              advance;
@@ -129,16 +134,20 @@ module ufp4_quant_block (
   end
 
   // Stages 10 to 12: the scale.
-  logic        zero, saturated;
+  logic        zero, saturated, mixed;
+  logic [7:0]  elem;  // of elements mixed the first grid's
   logic [7:0]  scale, scale_e4m3, scale_e8m0;
   logic [3:0]  scale_sig, sig_e4m3;
   logic [8:0]  scale_base, base_e4m3, base_e8m0;
+
+  assign mixed = Mixed && job_i.elem == ufp4_spec_pkg::ELEM_MIXED;
+  assign elem  = mixed ? ufp4_spec_pkg::ELEM_E2M1 : job_i.elem;
 
   ufp4_e4m3_scale u_scale (
     .clk_i,
     .en_i             (en[12:10]),
     .rht_i            (job_i.rht),
-    .elem_i           (job_i.elem),
+    .elem_i           (elem),
     .up_i             (job_i.scale_up),
     .tensor_exponent_i(job_i.exponent),
     .exponent_i       (exponent_q[9]),
@@ -196,7 +205,7 @@ module ufp4_quant_block (
     logic [3:0] sig;
   } result_t;
 
-  result_t [18:13] result_q;
+  result_t [STAGES:13] result_q;
 
   function automatic result_t result(input kind_t of, input logic [7:0] scale_byte, input logic over,
                                      input logic [3:0] divisor, input logic [7:0] nan_byte);
@@ -216,7 +225,7 @@ module ufp4_quant_block (
     if (en[11]) kind_q[11] <= second_q[10] ? joined : kind;
     if (en[12]) kind_q[12] <= second_q[10] ? joined : kind_q[11];
     if (en[13]) result_q[13] <= result(kind_q[12], scale, saturated && !job_i.e8m0, scale_sig, nan_scale);
-    for (int unsigned s = 14; s <= 18; s++) begin
+    for (int unsigned s = 14; s <= STAGES; s++) begin
       if (en[s]) result_q[s] <= result_q[s-1];
     end
   end
@@ -236,6 +245,7 @@ module ufp4_quant_block (
   // Stages 13 to 18: a divider for each element.
   logic [4:0][3:0]  sigs;
   logic [15:0][3:0] codes;
+  logic [15:0][13:0] quotient;
 
   assign sigs = {result_q[16].sig, result_q[15].sig, result_q[14].sig, result_q[13].sig, scale_sig};
 
@@ -243,24 +253,129 @@ module ufp4_quant_block (
     .clk_i,
     .en_i     (en[18:13]),
     .rht_i    (job_i.rht),
-    .elem_i   (job_i.elem),
+    .elem_i   (elem),
     .sr_i     (job_i.sr),
     .payload_i(elements_q[12]),
     .base_i   (scale_base),
     .sig_i    (sigs),
     .random_i (random),
+    .quotient_o(quotient),
     .codes_o  (codes)
   );
 
-  assign out_valid_o     = valid_q[STAGES];
-  assign out_last_o      = last_q[STAGES];
-  assign out_blank_o     = blank_q[STAGES];
-  assign out_nan_o       = result_q[18].nan;
-  assign out_saturated_o = result_q[18].saturated;
-  assign out_scale_o     = result_q[18].scale;
-  assign out_codes_o     = result_q[18].empty ? 64'd0 : codes;
+  if (Mixed) begin : gen_mixed
+    // Stages 10 to 12: the second grid's scale. Where t - 1 is no 16-bit number, both are beyond all data.
+    logic [15:0] exponent;
+    logic        own_saturated, unused_zero;
+    logic [8:0]  own_base, unused_power;
+    logic [27:0] unused_normal;
+    logic [7:0]  own_scale;
+    logic [3:0]  own_sig;
+
+    assign exponent = job_i.exponent == 16'h8000 ? job_i.exponent : job_i.exponent - 16'd1;
+
+    ufp4_e4m3_scale u_scale (
+      .clk_i,
+      .en_i             (en[12:10]),
+      .rht_i            (job_i.rht),
+      .elem_i           (ufp4_spec_pkg::ELEM_E1M2),
+      .up_i             (job_i.scale_up),
+      .tensor_exponent_i(exponent),
+      .exponent_i       (exponent_q[9]),
+      .amax_i           (job_i.rht ? peak[27:0] : {peak[30:23] != 8'd0, peak[22:0], 4'd0}),
+      .exponent_base_i  (exponent_q[10]),
+      .zero_o           (unused_zero),
+      .power_o          (unused_power),
+      .normal_o         (unused_normal),
+      .scale_o          (own_scale),
+      .saturated_o      (own_saturated),
+      .sig_o            (own_sig),
+      .base_o           (own_base)
+    );
+
+    // Stages 13 to 18: its dividers.
+    typedef struct packed {
+      logic       saturated;
+      logic       further;    // its scale has an exponent one up
+      logic [6:0] scale;
+      logic [3:0] sig;
+    } other_t;
+
+    other_t [20:13]    other_q;
+    logic [4:0][3:0]   own_sigs;
+    logic [15:0][13:0] own_quotient;
+    logic [15:0][3:0]  own_codes;
+
+    assign own_sigs = {other_q[16].sig, other_q[15].sig, other_q[14].sig, other_q[13].sig, own_sig};
+
+    ufp4_divide_round u_divide_round (
+      .clk_i,
+      .en_i      (en[18:13]),
+      .rht_i     (job_i.rht),
+      .elem_i    (ufp4_spec_pkg::ELEM_E1M2),
+      .sr_i      (job_i.sr),
+      .payload_i (elements_q[12]),
+      .base_i    (own_base),
+      .sig_i     (own_sigs),
+      .random_i  (random),
+      .quotient_o(own_quotient),
+      .codes_o   (own_codes)
+    );
+
+    // Stages 18 to 21: the errors of both, and the better grid's codes.
+    logic [20:19][1:0][63:0] codes_q;
+    logic                    better, second, out_saturated_q;
+    logic [63:0]             out_codes_q;
+    logic [7:0]              out_scale_q;
+
+    ufp4_grid_choice u_choice (
+      .clk_i,
+      .en_i      (en[20:18]),
+      .quotient_i({own_quotient, quotient}),
+      .sig_i     ({other_q[19].sig, result_q[19].sig}),
+      .further_i (other_q[20].further),
+      .second_o  (better)
+    );
+    assign second = mixed && better && !result_q[20].empty;
+
+    always_ff @(posedge clk_i) begin
+      if (en[13]) begin
+        other_q[13] <= '{saturated: own_saturated, further: own_base[0] ^ base_e4m3[0], scale: own_scale[6:0],
+                         sig: own_sig};
+      end
+      for (int unsigned s = 14; s <= 20; s++) begin
+        if (en[s]) other_q[s] <= other_q[s-1];
+      end
+      if (en[19]) codes_q[19] <= {own_codes, codes};
+      if (en[20]) codes_q[20] <= codes_q[19];
+      if (en[21]) begin
+        out_codes_q     <= codes_q[20][second];
+        out_scale_q     <= second ? {1'b1, other_q[20].scale} : result_q[20].scale;
+        out_saturated_q <= second ? other_q[20].saturated : result_q[20].saturated;
+      end
+    end
+
+    assign out_saturated_o = out_saturated_q;
+    assign out_scale_o     = out_scale_q;
+    assign out_codes_o     = result_q[STAGES].empty ? 64'd0 : out_codes_q;
+
+    logic unused_other;
+    assign unused_other = ^{other_q[20].sig, own_scale[7], result_q[STAGES].scale, result_q[STAGES].saturated};
+  end else begin : gen_plain
+    assign out_saturated_o = result_q[18].saturated;
+    assign out_scale_o     = result_q[18].scale;
+    assign out_codes_o     = result_q[18].empty ? 64'd0 : codes;
+
+    logic unused_quotient;
+    assign unused_quotient = ^quotient;
+  end
+
+  assign out_valid_o = valid_q[STAGES];
+  assign out_last_o  = last_q[STAGES];
+  assign out_blank_o = blank_q[STAGES];
+  assign out_nan_o   = result_q[STAGES].nan;
 
   logic unused_stage;
-  assign unused_stage = ^{valid_q[0], last_q[0], blank_q[0], result_q[17].sig, result_q[18].sig};
+  assign unused_stage = ^{valid_q[0], last_q[0], blank_q[0], result_q[STAGES-1].sig, result_q[STAGES].sig};
 
 endmodule

@@ -12,7 +12,8 @@
 module ufp4_quant_copy #(
   parameter int unsigned GroupW = 40,
   parameter int unsigned IndexW = 33,
-  parameter int unsigned Lanes = 1
+  parameter int unsigned Lanes = 1,
+  parameter bit Mixed = 1'b0
 ) (
   input  logic                         clk_i,
   input  logic                         rst_ni,
@@ -86,7 +87,7 @@ module ufp4_quant_copy #(
       .index_o     (group)
     );
 
-    ufp4_quant_block u_block (
+    ufp4_quant_block #(.Mixed(Mixed)) u_block (
       .clk_i,
       .rst_ni,
       .job_i,
@@ -150,7 +151,7 @@ module ufp4_quant_copy #(
     assign unused_lanes = ^{lane_valid, lane_last, out_last, out_blank};
   end
 
-  ufp4_quant_amax u_amax (
+  ufp4_quant_amax #(.Mixed(Mixed)) u_amax (
     .clk_i,
     .start_i,
     .finish_i,

@@ -8,7 +8,8 @@
 module ufp4_quant_lanes #(
   parameter int unsigned GroupW = 40,
   parameter int unsigned IndexW = 33,
-  parameter int unsigned Lanes = 1
+  parameter int unsigned Lanes = 1,
+  parameter bit Mixed = 1'b0
 ) (
   input  logic                         clk_i,
   input  logic                         rst_ni,
@@ -84,7 +85,8 @@ module ufp4_quant_lanes #(
     ufp4_quant_copy #(
       .GroupW(GroupW),
       .IndexW(IndexW),
-      .Lanes (Lanes)
+      .Lanes (Lanes),
+      .Mixed (Mixed)
     ) u_copy (
       .clk_i,
       .rst_ni,

@@ -375,6 +375,7 @@ module ufp4_quant_serial_block (
 
   logic [4:1][3:0] sig_q;
   logic [1:0][3:0] codes;
+  logic [1:0][13:0] unused_quotient;
   logic [1:0][7:0][3:0] codes_q;
 
   always_ff @(posedge clk_i) begin
@@ -396,6 +397,7 @@ module ufp4_quant_serial_block (
     .base_i   (base),
     .sig_i    ({sig_q, sig}),
     .random_i ({random_q[1][7:0], random_q[0][7:0]}),
+    .quotient_o(unused_quotient),
     .codes_o  (codes)
   );
 

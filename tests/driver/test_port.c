@@ -373,7 +373,8 @@ TEST(rejects_another_core) {
   } cases[] = {{UFP4_REG_VERSION, "far:away: the core's version is 0x7777"},
                {UFP4_REG_CONFIG_ARRAY, "config_array 0x7777"},
                {UFP4_REG_CONFIG_TILE, "config_tile 0x7777"},
-               {UFP4_REG_CONFIG_MEMORY, "config_memory 0x7777"}};
+               {UFP4_REG_CONFIG_MEMORY, "config_memory 0x7777"},
+               {UFP4_REG_CONFIG_QUANT, "config_quant 0x7777"}};
   far_t far = make_far();
   const ufp4_port_t port = port_of(&far, BASE);
   far.value = 0x7777;

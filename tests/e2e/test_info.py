@@ -35,6 +35,7 @@ def test_lists_configurations_and_backends():
             "default-nv",
             "small-uniform",
             "small-e1m2",
+            "small-mixed",
             "large",
             "lean",
             "tiny",
@@ -46,7 +47,7 @@ def test_lists_configurations_and_backends():
     check_equal(whole["configurations"][1]["macs_per_cycle"], 4096, "MACs a cycle")
     check_equal(
         [c["contract"] for c in whole["configurations"]],
-        ["exact", "exact", "fp32", "fp32", "nv", "nv"] + ["exact"] * 7,
+        ["exact", "exact", "fp32", "fp32", "nv", "nv"] + ["exact"] * 8,
         "contracts",
     )
     check_equal([c["lanes"] for c in whole["configurations"]][-5:], [16, 4, 4, 4, 16], "lanes")

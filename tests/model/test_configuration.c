@@ -14,7 +14,7 @@ static int is_same(const ufp4_configuration_t *a, const ufp4_configuration_t *b)
   return a->rows == b->rows && a->cols == b->cols && a->tile_rows == b->tile_rows &&
          a->tile_cols == b->tile_cols && a->chunk == b->chunk && a->bus_bytes == b->bus_bytes &&
          a->contract == b->contract && a->formats == b->formats && a->lanes == b->lanes &&
-         a->quant == b->quant;
+         a->quant == b->quant && a->mixed == b->mixed;
 }
 
 TEST(those_with_a_name_are_legal) {
@@ -56,17 +56,21 @@ TEST(parameters_make_one_with_a_name) {
   } cases[] = {
       {"rows=8:cols=16:tile=128x256:chunk=16:bus=128:quant=64:contract=exact",
        "8x16-128x256-c16-b128-q64",
-       {"", 8, 16, 16, 16, 16, 128, 0, 0, 16, 64},
+       {"", 8, 16, 16, 16, 16, 128, 0, 0, 16, 64, 0},
        UFP4_TARGET_ASIC},
-      {"rows=16", "16x16-128x128-c16-b64-q16", {"", 16, 16, 8, 8, 16, 64, 0, 0, 16, 16}, 0},
+      {"rows=16", "16x16-128x128-c16-b64-q16", {"", 16, 16, 8, 8, 16, 64, 0, 0, 16, 16, 0}, 0},
       {"lanes=4:formats=uniform:contract=fp32:target=fpga:bus_bytes=32",
        "16x16-128x128-c16-b32-q16-fp32-uniform-l4-fpga",
-       {"", 16, 16, 8, 8, 16, 32, 1, 2, 4, 16},
+       {"", 16, 16, 8, 8, 16, 32, 1, 2, 4, 16, 0},
        UFP4_TARGET_FPGA},
       {"rows=1:cols=3:tile_rows=16:tile_cols=16:quant=0:simulated=simulator:contract=nv",
        "1x3-16x48-c16-b64-q0-nv-simulator",
-       {"", 1, 3, 16, 16, 16, 64, 2, 0, 16, 0},
-       UFP4_TARGET_SIMULATOR}};
+       {"", 1, 3, 16, 16, 16, 64, 2, 0, 16, 0, 0},
+       UFP4_TARGET_SIMULATOR},
+      {"mixed=1:lanes=8:target=fpga",
+       "16x16-128x128-c16-b64-q16-l8-mixed-fpga",
+       {"", 16, 16, 8, 8, 16, 64, 0, 0, 8, 16, 1},
+       UFP4_TARGET_FPGA}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ufp4_configuration_t got = {.name = ""}, again = {.name = ""};
     ufp4_target_t target = UFP4_TARGET_COUNT;
@@ -118,8 +122,12 @@ TEST(rejects_what_the_rtl_does_in_its_words) {
       {"lanes=2", "Lanes must be 16, 8 or 4"},
       {"lanes=8:contract=nv", "with contract nv 16"},
       {"quant=2", "Quant must be 0 or 16"},
+      {"mixed=2", "Mixed must be 0 or 1"},
+      {"mixed=1:quant=0", "which needs Formats 0 (all) and Quant 16 or 64"},
+      {"mixed=1:formats=e1m2", "quant=16 mixed=1 contract=exact formats=e1m2"},
+      {"mixed=1:bus=8:quant=2", "which needs Formats 0 (all) and Quant 16 or 64"},
       {"rows=5:cols=3", "multiples of 16; here rows=5 cols=3 tile_rows=8 tile_cols=8 chunk=16"},
-      {"lanes=2:contract=nv", "bus=64 lanes=2 quant=16 contract=nv"},
+      {"lanes=2:contract=nv", "bus=64 lanes=2 quant=16 mixed=0 contract=nv"},
       {"tile=120x128", "; here rows=16 cols=16 tile=120x128 chunk=16"},
       {"quant=64", "with BusBytes 128 also 64"},
       {"8x16-64x128-c16-b12-q16", "BusBytes must be 8"}};

@@ -108,6 +108,7 @@ def test_a_block_of_quant_has_the_bits_of_the_golden_model(folder):
             [
                 ready.iverilog,
                 "-g2012",
+                "-DPLAIN_ONLY",
                 "-I",
                 str(folder),
                 "-o",

@@ -361,6 +361,7 @@ static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 #define UFP4_REG_CONFIG_ARRAY 0x008u  ///< ro: the PE array: rows [7:0] rows; cols [15:8] columns; lanes [23:16] elements a PE multiplies a cycle; contract [25:24] accumulation contract; formats [27:26] element formats that a PE multiplies; quant [28] 1: there is a QUANT engine; quant_log2 [31:29] log2 of the numbers that it takes a cycle
 #define UFP4_REG_CONFIG_TILE 0x00Cu  ///< ro: the macro-tile, in outputs: tile_rows [15:0] rows; tile_cols [31:16] columns
 #define UFP4_REG_CONFIG_MEMORY 0x010u  ///< ro: buses and memories: bus_bytes [7:0] bytes of the data bus; addr_bits [15:8] bits of an address; chunk [23:16] k blocks in an operand chunk; slots [31:24] exponent slots
+#define UFP4_REG_CONFIG_QUANT 0x014u  ///< ro: the QUANT engine; a core of an earlier version reads 0: mixed [0] 1: it makes elements mixed
 #define UFP4_REG_CONTROL 0x020u  ///< wo: write 1 to (counters: both at once takes the snapshot first): snapshot [0] take a snapshot of the counters; clear [1] clear them; soft_reset [2] soft reset
 #define UFP4_REG_STATUS 0x024u  ///< ro: what the core is doing: busy [0] a job is under way; stays 1 in a core that has been stopped; empty [1] the ring is empty; stopped [2] the core has been stopped: by its watchdog, or by a wrong ring_tail (fatal); resetting [3] a soft reset is under way
 #define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: why there is an interrupt; write 1 to clear: completion [0] a job with its interrupt flag set has completed, be it with an error; error [1] a job ended with a status other than ok, or its completion could not be written; a descriptor that could not be fetched sets this bit alone; stopped [2] the core has been stopped: by its watchdog, or by a wrong ring_tail (fatal)
@@ -429,23 +430,25 @@ typedef struct {
   uint32_t formats;
   uint32_t lanes;
   uint32_t quant;
+  uint32_t mixed;
 } ufp4_configuration_t;
-#define UFP4_CONFIGURATION_COUNT 13
+#define UFP4_CONFIGURATION_COUNT 14
 #define UFP4_CONFIGURATIONS \
   { \
-    {"small", 2, 2, 8, 8, 16, 8, 0, 0, 16, 16}, \
-    {"default", 16, 16, 8, 8, 16, 64, 0, 0, 16, 16}, \
-    {"small-fp32", 2, 2, 8, 8, 16, 8, 1, 0, 16, 16}, \
-    {"default-fp32", 16, 16, 8, 8, 16, 64, 1, 0, 16, 16}, \
-    {"small-nv", 2, 2, 8, 8, 16, 8, 2, 0, 16, 16}, \
-    {"default-nv", 16, 16, 8, 8, 16, 64, 2, 0, 16, 16}, \
-    {"small-uniform", 2, 2, 8, 8, 16, 8, 0, 2, 16, 16}, \
-    {"small-e1m2", 2, 2, 8, 8, 16, 8, 0, 3, 16, 16}, \
-    {"large", 32, 32, 8, 8, 16, 128, 0, 0, 16, 64}, \
-    {"lean", 2, 2, 8, 8, 16, 8, 0, 0, 4, 16}, \
-    {"tiny", 1, 1, 16, 16, 8, 8, 0, 2, 4, 0}, \
-    {"tiny-quant", 1, 1, 16, 16, 8, 8, 0, 2, 4, 2}, \
-    {"board", 2, 2, 8, 8, 16, 8, 0, 0, 16, 2}, \
+    {"small", 2, 2, 8, 8, 16, 8, 0, 0, 16, 16, 0}, \
+    {"default", 16, 16, 8, 8, 16, 64, 0, 0, 16, 16, 0}, \
+    {"small-fp32", 2, 2, 8, 8, 16, 8, 1, 0, 16, 16, 0}, \
+    {"default-fp32", 16, 16, 8, 8, 16, 64, 1, 0, 16, 16, 0}, \
+    {"small-nv", 2, 2, 8, 8, 16, 8, 2, 0, 16, 16, 0}, \
+    {"default-nv", 16, 16, 8, 8, 16, 64, 2, 0, 16, 16, 0}, \
+    {"small-uniform", 2, 2, 8, 8, 16, 8, 0, 2, 16, 16, 0}, \
+    {"small-e1m2", 2, 2, 8, 8, 16, 8, 0, 3, 16, 16, 0}, \
+    {"small-mixed", 2, 2, 8, 8, 16, 8, 0, 0, 16, 16, 1}, \
+    {"large", 32, 32, 8, 8, 16, 128, 0, 0, 16, 64, 0}, \
+    {"lean", 2, 2, 8, 8, 16, 8, 0, 0, 4, 16, 0}, \
+    {"tiny", 1, 1, 16, 16, 8, 8, 0, 2, 4, 0, 0}, \
+    {"tiny-quant", 1, 1, 16, 16, 8, 8, 0, 2, 4, 2, 0}, \
+    {"board", 2, 2, 8, 8, 16, 8, 0, 0, 16, 2, 0}, \
   }
 
 #endif

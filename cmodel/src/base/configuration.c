@@ -28,7 +28,8 @@ enum {
   SAYS_LANES = 1 << 7,
   SAYS_CONTRACT = 1 << 8,
   SAYS_FORMATS = 1 << 9,
-  SAYS_TARGET = 1 << 10
+  SAYS_TARGET = 1 << 10,
+  SAYS_MIXED = 1 << 11
 };
 
 /** A parameter: a number, a pair of them (second), or a word (words). */
@@ -51,6 +52,7 @@ static const parameter_t keys[] = {
     {"bus", SAYS_BUS, AT(core.bus_bytes), 0, NULL, 0},
     {"bus_bytes", SAYS_BUS, AT(core.bus_bytes), 0, NULL, 0},
     {"quant", SAYS_QUANT, AT(core.quant), 0, NULL, 0},
+    {"mixed", SAYS_MIXED, AT(core.mixed), 0, NULL, 0},
     {"lanes", SAYS_LANES, AT(core.lanes), 0, NULL, 0},
     {"contract", SAYS_CONTRACT, AT(core.contract), 0, contract_names, UFP4_CONTRACT_COUNT},
     {"formats", SAYS_FORMATS, AT(core.formats), 0, formats_names, UFP4_FORMATS_COUNT},
@@ -125,10 +127,11 @@ static ufp4_status_t read_parameter(const char *text, char *word, parse_t *parse
     if (read_value(&keys[i], value, parse)) return UFP4_OK;
     return refuse_value(message, text, &keys[i], value);
   }
-  return refuse(message, text,
-                "rows, cols, tile, tile_rows, tile_cols, chunk, bus, quant, lanes, contract, "
-                "formats and target are known, not",
-                word);
+  return refuse(
+      message, text,
+      "rows, cols, tile, tile_rows, tile_cols, chunk, bus, quant, mixed, lanes, contract, "
+      "formats and target are known, not",
+      word);
 }
 
 static ufp4_status_t parse_text(const char *text, parse_t *parse, ufp4_message_t *message) {
@@ -177,6 +180,7 @@ static int parse_name(const char *name, parse_t *parse) {
   at = read_word(at, contract_names, UFP4_CONTRACT_COUNT, &core->contract);
   at = read_word(at, formats_names, UFP4_FORMATS_COUNT, &core->formats);
   if (at != NULL && strncmp(at, "-l", 2) == 0) at = read_part(at, "-l", &core->lanes);
+  if (at != NULL && strncmp(at, "-mixed", 6) == 0) core->mixed = 1, at += 6;
   at = read_word(at, target_names, UFP4_TARGET_COUNT, &parse->target);
   return at != NULL && *at == '\0';
 }
@@ -185,11 +189,12 @@ static void make_name(parse_t *parse) {
   ufp4_configuration_t *c = &parse->core;
   char lanes[16] = "";
   if (c->lanes != 16) snprintf(lanes, sizeof lanes, "-l%u", c->lanes);
-  snprintf(c->name, sizeof c->name, "%ux%u-%ux%u-c%u-b%u-q%u%s%s%s%s%s%s%s", c->rows, c->cols,
+  snprintf(c->name, sizeof c->name, "%ux%u-%ux%u-c%u-b%u-q%u%s%s%s%s%s%s%s%s", c->rows, c->cols,
            c->rows * c->tile_rows, c->cols * c->tile_cols, c->chunk, c->bus_bytes, c->quant,
            c->contract ? "-" : "", c->contract ? contract_names[c->contract] : "",
            c->formats ? "-" : "", c->formats ? formats_names[c->formats] : "", lanes,
-           parse->target ? "-" : "", parse->target ? target_names[parse->target] : "");
+           c->mixed ? "-mixed" : "", parse->target ? "-" : "",
+           parse->target ? target_names[parse->target] : "");
 }
 
 // --- Find ---------------------------------------------------------------------------------------
@@ -235,11 +240,13 @@ static ufp4_status_t refuse_shape(ufp4_message_t *message, const char *text, con
   const ufp4_configuration_t *c = &parse->core;
   char what[320];
   snprintf(what, sizeof what,
-           "%s; here rows=%u cols=%u %s%u%s%u chunk=%u bus=%u lanes=%u quant=%u contract=%s",
+           "%s; here rows=%u cols=%u %s%u%s%u chunk=%u bus=%u lanes=%u quant=%u mixed=%u "
+           "contract=%s formats=%s",
            refusal, c->rows, c->cols,
            parse->tiled ? "tile=" : "tile_rows=", parse->tiled ? parse->tile_m : c->tile_rows,
            parse->tiled ? "x" : " tile_cols=", parse->tiled ? parse->tile_n : c->tile_cols,
-           c->chunk, c->bus_bytes, c->lanes, c->quant, contract_names[c->contract]);
+           c->chunk, c->bus_bytes, c->lanes, c->quant, c->mixed, contract_names[c->contract],
+           formats_names[c->formats]);
   (void)refuse(message, text, what, NULL);
   return UFP4_ERROR_UNSUPPORTED;
 }

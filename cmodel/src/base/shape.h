@@ -45,6 +45,9 @@ static inline int shape_lanes_legal(uint32_t lanes, uint32_t contract) {
 static inline int shape_quant_legal(uint32_t quant, uint32_t bus_bytes) {
   return quant == 0 || quant == 16 || (quant == 2 && bus_bytes == 8) || (quant == 64 && bus_bytes == 128);
 }
+static inline int shape_mixed_legal(uint32_t mixed, uint32_t formats, uint32_t quant) {
+  return mixed == 0 || (mixed == 1 && formats == (uint32_t)UFP4_FORMATS_ALL && quant >= 16);
+}
 /** What is wrong with a configuration, in the words of ufp4_top; NULL: it is legal. */
 static inline const char *shape_refusal(const ufp4_configuration_t *c) {
   if (!shape_bus_legal(c->bus_bytes))
@@ -61,6 +64,8 @@ static inline const char *shape_refusal(const ufp4_configuration_t *c) {
     return "Lanes must be 16, 8 or 4, with contract nv 16";
   if (!shape_quant_legal(c->quant, c->bus_bytes))
     return "Quant must be 0 or 16, with BusBytes 8 also 2, with BusBytes 128 also 64";
+  if (!shape_mixed_legal(c->mixed, c->formats, c->quant))
+    return "Mixed must be 0 or 1, which needs Formats 0 (all) and Quant 16 or 64";
   return NULL;
 }
 /** The least power of two from x on. */
@@ -134,7 +139,7 @@ static inline uint64_t shape_memory_bits(const ufp4_configuration_t *c) {
   return bits;
 }
 /** The targets in whose form the named configurations are simulated, in their order. */
-#define SHAPE_TARGETS {0, 2, 0, 2, 0, 2, 0, 0, 2, 0, 1, 1, 1}
+#define SHAPE_TARGETS {0, 2, 0, 2, 0, 2, 0, 0, 0, 2, 0, 1, 1, 1}
 // clang-format on
 
 #endif

@@ -135,10 +135,12 @@ static int enabled_panels(const ufp4_quant_descriptor_t *quant, panel_t panels[2
   return count;
 }
 
-// E8M0 knows neither transform nor tensor exponent, and has its own directions of rounding.
+// E8M0 knows neither transform nor tensor exponent, has its own directions of rounding, and no bit
+// for the grid of a block of elements mixed.
 static int e8m0_is_unsupported(const ufp4_quant_descriptor_t *quant) {
   panel_t panels[2];
   const int count = enabled_panels(quant, panels);
+  if (quant->elem == UFP4_ELEM_MIXED) return 1;
   if (((quant->row_mode | quant->col_mode) & ~UFP4_MODE_ENABLE) != 0) return 1;
   for (int i = 0; i < count; i++) {
     if (panels[i].exponent != 0) return 1;
@@ -147,11 +149,12 @@ static int e8m0_is_unsupported(const ufp4_quant_descriptor_t *quant) {
 }
 
 // Fields that AMAX ignores: round, scale_round, and everything from row_codes_addr on.
-static int quant_is_unsupported(const ufp4_quant_descriptor_t *quant) {
+static int quant_is_unsupported(const ufp4_quant_descriptor_t *quant,
+                                const ufp4_configuration_t *core) {
   const ufp4_descriptor_t *any = (const ufp4_descriptor_t *)quant;
   if (header_is_unsupported(&any->header)) return 1;
   if (quant->src_dtype != UFP4_DTYPE_F32 && quant->src_dtype != UFP4_DTYPE_BF16) return 1;
-  if (quant->elem >= UFP4_ELEM_COUNT) return 1;
+  if (quant->elem == UFP4_ELEM_MIXED ? !core->mixed : quant->elem >= UFP4_ELEM_COUNT) return 1;
   if (((quant->row_mode | quant->col_mode) & ~KNOWN_COPY_MODES) != 0) return 1;
   if (((quant->row_mode | quant->col_mode) & UFP4_MODE_ENABLE) == 0) return 1;
   if (quant->opcode == UFP4_OPCODE_AMAX) return 0;
@@ -178,7 +181,7 @@ static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant,
   for (int i = 0; i < count && !amax; i++) {
     if (panel_is_beyond(&panels[i])) return UFP4_CORE_STATUS_BAD_ADDRESS;
   }
-  if (!core->quant || quant_is_unsupported(quant)) return UFP4_CORE_STATUS_UNSUPPORTED;
+  if (!core->quant || quant_is_unsupported(quant, core)) return UFP4_CORE_STATUS_UNSUPPORTED;
   for (int i = 0; i < count; i++) {
     if (amax && panels[i].exponent >= UFP4_SLOTS) return UFP4_CORE_STATUS_BAD_SLOT;
     if (!amax && (panels[i].mode & UFP4_MODE_SLOT) && slot_is_bad(&panels[i], slots))

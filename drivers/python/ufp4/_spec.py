@@ -26,4 +26,4 @@ FLAG_ROW_SATURATED = 2
 FLAG_COL_SATURATED = 4
 COUNTERS = ("cycles", "array_busy", "stall_operand", "stall_panel", "stall_accumulator", "stall_drain", "quant", "command", "idle", "read_beats", "write_beats", "jobs", "quant_beside")
 CONFIGURATION_NAME = 80
-CONFIGURATION_KEYS = ("rows", "cols", "tile_rows", "tile_cols", "chunk", "bus_bytes", "contract", "formats", "lanes", "quant")
+CONFIGURATION_KEYS = ("rows", "cols", "tile_rows", "tile_cols", "chunk", "bus_bytes", "contract", "formats", "lanes", "quant", "mixed")

@@ -30,10 +30,15 @@ ufp4_status_t ufp4_bare_identify(const ufp4_bare_t *bare, ufp4_bare_identity_t *
                {UFP4_REG_VERSION, &identity->version},
                {UFP4_REG_CONFIG_ARRAY, &identity->config_array},
                {UFP4_REG_CONFIG_TILE, &identity->config_tile},
-               {UFP4_REG_CONFIG_MEMORY, &identity->config_memory}};
+               {UFP4_REG_CONFIG_MEMORY, &identity->config_memory},
+               {UFP4_REG_CONFIG_QUANT, &identity->config_quant}};
+  const unsigned count = sizeof reads / sizeof reads[0];
   ufp4_status_t status = UFP4_OK;
-  for (unsigned i = 0; i < sizeof reads / sizeof reads[0] && status == UFP4_OK; i++)
+  identity->config_quant = 0;
+  for (unsigned i = 0; i < count && status == UFP4_OK; i++) {
+    if (reads[i].value == &identity->config_quant && !UFP4_BARE_KNOWS(identity->version)) continue;
     status = read_register(bare, reads[i].offset, reads[i].value);
+  }
   return status;
 }
 

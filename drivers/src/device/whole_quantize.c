@@ -33,7 +33,7 @@ ufp4_status_t ufp4_quantize_on_core(const ufp4_quantize_t *how, const ufp4_confi
     ufp4_message_set(why, "QUANT makes no %s scales", scale_names[how->scale]);
   } else if (how->layout != UFP4_LAYOUT_1D) {
     ufp4_message_set(why, "QUANT makes no scales of 16 x 16 tiles");
-  } else if (how->elem == UFP4_ELEM_MIXED) {
+  } else if (how->elem == UFP4_ELEM_MIXED && !core->mixed) {
     ufp4_message_set(why, "QUANT of %s makes no elements mixed", core->name);
   } else if (how->rht == UFP4_RHT_BF16) {
     ufp4_message_set(why, "QUANT has no transform that rounds to BF16");

@@ -99,9 +99,10 @@ static uint32_t quant_fields(uint32_t quant) {
   return (uint32_t)(quant != 0) << 28 | log2 << 29;
 }
 
-enum { CONFIGURATION_REGISTERS = 3 };
+enum { CONFIGURATION_REGISTERS = 4 };
 
-// The values that config_array, config_tile and config_memory have in a core of this configuration.
+// The values that config_array, config_tile, config_memory and config_quant have in a core of this
+// configuration.
 static void expect(const ufp4_configuration_t *configuration,
                    uint32_t values[CONFIGURATION_REGISTERS]) {
   values[0] = configuration->rows | configuration->cols << 8 | configuration->lanes << 16 |
@@ -111,6 +112,7 @@ static void expect(const ufp4_configuration_t *configuration,
               configuration->cols * configuration->tile_cols << 16;
   values[2] = configuration->bus_bytes | UFP4_ADDR_BITS << 8 | configuration->chunk << 16 |
               (uint32_t)UFP4_SLOTS << 24;
+  values[3] = configuration->mixed;
 }
 
 static ufp4_status_t check_register(state_t *state, const char *what, uint32_t got, uint32_t want) {
@@ -141,8 +143,8 @@ static ufp4_status_t fail_configuration(state_t *state, const ufp4_configuration
   } else {
     ufp4_message_set(state->message,
                      "%s: no configuration has this core's registers: config_array 0x%x, "
-                     "config_tile 0x%x, config_memory 0x%x%s",
-                     state->port.name, got[0], got[1], got[2], asked);
+                     "config_tile 0x%x, config_memory 0x%x, config_quant 0x%x%s",
+                     state->port.name, got[0], got[1], got[2], got[3], asked);
   }
   return UFP4_ERROR_DEVICE;
 }
@@ -168,7 +170,8 @@ static ufp4_status_t check_identity(state_t *state, const ufp4_configuration_t *
     status = check_register(state, "version", is.version, UFP4_BARE_VERSION);
   if (status != UFP4_OK) return status;
   state->version = is.version;
-  const uint32_t got[CONFIGURATION_REGISTERS] = {is.config_array, is.config_tile, is.config_memory};
+  const uint32_t got[CONFIGURATION_REGISTERS] = {is.config_array, is.config_tile, is.config_memory,
+                                                 is.config_quant};
   return check_configuration(state, want, got);
 }
 

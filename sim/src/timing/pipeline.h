@@ -40,6 +40,8 @@ constexpr uint32_t kDrainAskStages = 3;
 constexpr uint32_t kAluStages = 7;
 /** Stages of QUANT's block pipeline. */
 constexpr uint32_t kQuantBlockStages = 18;
+/** The same, where it makes elements mixed. */
+constexpr uint32_t kQuantBlockStagesMixed = 21;
 /** Stage of it in which AMAX has the block's largest number. */
 constexpr uint32_t kQuantBlockAmaxStage = 10;
 /** Stages of the narrow QUANT, from a block's last pair to codes. */

@@ -72,7 +72,8 @@ bool find_shape(const char *name, Shape *shape, std::string *message) {
   target = static_cast<ufp4_target_t>(UFP4_RTL_TARGET);
 #endif
   s.rows = c.rows, s.cols = c.cols, s.chunk = c.chunk, s.bus_bytes = c.bus_bytes;
-  s.contract = c.contract, s.formats = c.formats, s.lanes = c.lanes, s.quant = c.quant;
+  s.contract = c.contract, s.formats = c.formats, s.lanes = c.lanes, s.quant = c.quant,
+  s.mixed = c.mixed;
   s.target = target;
   s.tile_m = c.rows * c.tile_rows, s.tile_n = c.cols * c.tile_cols;
   derive_gemm(s);

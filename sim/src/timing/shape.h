@@ -17,7 +17,7 @@ struct Shape {
   ufp4_configuration_t configuration{};
   // These are as in ufp4_configuration_t.
   uint32_t rows = 0, cols = 0, chunk = 0, bus_bytes = 0, contract = 0, formats = 0, lanes = 0,
-           quant = 0;
+           quant = 0, mixed = 0;
   uint32_t target = 0;
 
   uint32_t tile_m = 0, tile_n = 0;           // a macro-tile

@@ -84,12 +84,18 @@ TEST(identify_reads_what_the_core_is) {
   core.registers[UFP4_REG_CONFIG_ARRAY / 4] = 1;
   core.registers[UFP4_REG_CONFIG_TILE / 4] = 2;
   core.registers[UFP4_REG_CONFIG_MEMORY / 4] = 3;
+  core.registers[UFP4_REG_CONFIG_QUANT / 4] = 4;
   check_bits(0, ufp4_bare_identify(&bare, &is), UFP4_OK, "status");
   check_bits(0, is.id, UFP4_CORE_ID, "id");
   check_bits(0, is.version, UFP4_BARE_VERSION, "version");
   check_bits(0, is.config_array, 1, "config_array");
   check_bits(0, is.config_tile, 2, "config_tile");
   check_bits(0, is.config_memory, 3, "config_memory");
+  check_bits(0, is.config_quant, 4, "config_quant");
+  // Another version may have something else there.
+  core.registers[UFP4_REG_VERSION / 4] = UFP4_BARE_VERSION ^ 0x100;
+  check_bits(1, ufp4_bare_identify(&bare, &is), UFP4_OK, "status");
+  check_bits(1, is.config_quant, 0, "config_quant of a core that is not known");
 }
 
 TEST(set_up_names_both_rings) {

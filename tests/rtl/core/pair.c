@@ -48,6 +48,7 @@ static pair_t open_with(const setting_t *setting, uint64_t seed, pair_t pair,
     ufp4_device_info_t info;
     pair_must(pair.device[i], ufp4_device_info(pair.device[i], &info));
     pair.contract = info.configuration.contract;
+    pair.mixed = info.configuration.mixed;
     pair.memory[i] = malloc(pair.bytes);
   }
   return pair;

@@ -42,6 +42,7 @@ typedef struct {
   uint64_t d_places;     ///< that D, and what is added to it, have each
   uint64_t bytes;        ///< of all places
   uint32_t contract;     ///< of the configuration
+  uint32_t mixed;        ///< likewise
 } pair_t;
 
 /** Ends the program if a call to the driver has failed. */

@@ -48,6 +48,7 @@ ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsig
   q.src_stride_bytes = byte_stride(pair, cols * (q.src_dtype == UFP4_DTYPE_BF16 ? 2 : 4));
   q.elem =
       (uint8_t)below(pair, pair->contract == UFP4_CONTRACT_NV ? UFP4_ELEM_INT4 : UFP4_ELEM_COUNT);
+  if (pair->mixed && below(pair, 2)) q.elem = UFP4_ELEM_MIXED;
   q.round = (uint8_t)below(pair, UFP4_ROUND_COUNT);
   q.scale_round = (uint8_t)below(pair, UFP4_SCALE_ROUND_UP + 1);
   const uint32_t copies = 1 + below(pair, 3);
@@ -74,6 +75,7 @@ ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsig
 ufp4_descriptor_t e8m0_of(pair_t *pair, const ufp4_descriptor_t *quant) {
   ufp4_descriptor_t e8m0 = *quant;
   e8m0.quant.scale = UFP4_SCALE_E8M0;
+  if (e8m0.quant.elem == UFP4_ELEM_MIXED) e8m0.quant.elem = UFP4_ELEM_E1M2;
   e8m0.quant.scale_round = below(pair, 2) ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_DOWN;
   e8m0.quant.row_mode &= UFP4_MODE_ENABLE;
   e8m0.quant.col_mode &= UFP4_MODE_ENABLE;
@@ -204,7 +206,8 @@ void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k) {
     pair_job(pair, &x, "QUANT with an exponent from outside");
   }
   quantize(pair, &w, (fixture_distribution_t)below(pair, FIXTURE_DISTRIBUTIONS));
-  if (pair->contract != UFP4_CONTRACT_EXACT && below(pair, 2)) {
+  const int mixed = gemm.gemm.a_elem == UFP4_ELEM_MIXED || gemm.gemm.b_elem == UFP4_ELEM_MIXED;
+  if (pair->contract != UFP4_CONTRACT_EXACT && !mixed && below(pair, 2)) {
     gemm.gemm.scale = UFP4_SCALE_E8M0;
     write_e8m0(pair, gemm.gemm.a_scales_addr, m, gemm.gemm.a_stride_blocks);
     write_e8m0(pair, gemm.gemm.b_scales_addr, n, gemm.gemm.b_stride_blocks);

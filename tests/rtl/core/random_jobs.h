@@ -37,8 +37,8 @@ void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k);
 /** GEMMs of these sizes of operands that are garbage, which is as good: with every kind of scale,
  * and of what enters D. */
 void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs);
-/** The same of elements mixed, on either side, with every element on the other; both kinds of blocks
- * meet in all of them. */
+/** The same of elements mixed, on either side, with every element on the other; both kinds of
+ * blocks meet in all of them. */
 void mixed_gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k);
 
 #endif

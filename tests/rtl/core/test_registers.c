@@ -22,6 +22,7 @@ TEST(identity) {
     check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_MEMORY),
                c->bus_bytes | UFP4_ADDR_BITS << 8 | c->chunk << 16 | (uint32_t)UFP4_SLOTS << 24,
                "config_memory");
+    check_bits(i, bench_read(&bench, UFP4_REG_CONFIG_QUANT), c->mixed, "config_quant");
     bench_close(&bench);
   }
 }

@@ -39,7 +39,7 @@ UNITS = {
     "rht": ["ufp4_rht"],
     "e4m3_scale": ["ufp4_e4m3_scale"],
     "divide_round": ["ufp4_divide_round"],
-    "quant_block": ["ufp4_quant_block"],
+    "quant_block": ["ufp4_quant_block", "quant_block_mixed"],
 }
 BROKEN = ("quant_block", "quant/ufp4_quant_block.sv", "if (!rst_ni) valid_q <= '0;", "if (1'b0) valid_q <= '0;")
 
@@ -53,8 +53,8 @@ def call(folder, command, what, seconds=3600):
 
 def flatten(folder, yosys, modules):
     script = "".join(
-        f"read_slang -j 1 --top {module} -F rtl/rtl.f dot_forms.sv pe_forms.sv; proc; flatten; bwmuxmap; "
-        f"opt_clean; check -assert; select -assert-none w:* a:init %i; write_verilog -noattr {module}.v; "
+        f"read_slang -j 1 --top {module} -F rtl/rtl.f dot_forms.sv pe_forms.sv quant_block_mixed.sv; proc; flatten; "
+        f"bwmuxmap; opt_clean; check -assert; select -assert-none w:* a:init %i; write_verilog -noattr {module}.v; "
         "design -reset; "
         for module in modules
     )
@@ -95,7 +95,7 @@ def main():
         folder = pathlib.Path(folder)
         shutil.copytree(RTL, folder / "rtl")
         (folder / "readers.svh").write_text(readers.header(args.ufp4))
-        for forms in ("dot_forms.sv", "pe_forms.sv"):
+        for forms in ("dot_forms.sv", "pe_forms.sv", "quant_block_mixed.sv"):
             shutil.copy(READERS / forms, folder)
         flatten(folder, args.yosys, sorted({module for modules in UNITS.values() for module in modules}))
         for unit in UNITS:

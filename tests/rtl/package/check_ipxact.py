@@ -29,6 +29,7 @@ PARAMETERS = {
     "Formats": 2,
     "Lanes": 4,
     "Quant": 0,
+    "Mixed": 0,
 }
 BLOCK_BYTES = 4096  # the least that block designs give a register block
 # Signals of AXI4, and which of them a master drives.

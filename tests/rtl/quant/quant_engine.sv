@@ -2,7 +2,8 @@
 // The QUANT engine with its memory clients as plain ports. Tests only.
 module quant_engine #(
   parameter int unsigned BusBytes = 64,
-  parameter int unsigned Width = 16
+  parameter int unsigned Width = 16,
+  parameter bit Mixed = 1'b0
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
@@ -45,7 +46,8 @@ module quant_engine #(
 
   ufp4_quant #(
     .BusBytes(BusBytes),
-    .Width   (Width)
+    .Width   (Width),
+    .Mixed   (Mixed)
   ) u_quant (
     .*,
     .rd_req_o(rd_req),

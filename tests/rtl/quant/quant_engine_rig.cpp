@@ -278,6 +278,7 @@ Job job_of(int64_t rows, int64_t cols) {
 
 void use_e8m0(Job &job, check_random_t *random) {
   job.how.scale = UFP4_SCALE_E8M0;
+  if (job.how.elem == UFP4_ELEM_MIXED) job.how.elem = UFP4_ELEM_E1M2;
   job.how.scale_round = check_below(random, 2) ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_DOWN;
   job.rht_copies = 0;
   job.t[0] = job.t[1] = 0;
@@ -288,7 +289,8 @@ Job random_job(check_random_t *random, int64_t rows, int64_t cols) {
   job.dtype = check_below(random, 2) ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
   job.copies = 1 + check_below(random, 3);
   job.rht_copies = check_below(random, 4);
-  job.how.elem = static_cast<ufp4_elem_t>(check_below(random, UFP4_ELEM_COUNT));
+  job.how.elem =
+      static_cast<ufp4_elem_t>(check_below(random, kMixed ? UFP4_ELEM_KINDS : UFP4_ELEM_COUNT));
   job.how.round = static_cast<ufp4_round_t>(check_below(random, 2));
   job.how.scale_round = static_cast<ufp4_scale_round_t>(check_below(random, 2));
   job.how.rht_mask = static_cast<uint16_t>(check_next(random));

@@ -21,6 +21,11 @@ namespace quant_engine {
 
 constexpr unsigned kBus = UFP4_TEST_BUS_BYTES;
 constexpr unsigned kWidth = UFP4_TEST_WIDTH;  ///< numbers that the engine takes a cycle
+#ifdef UFP4_TEST_MIXED
+constexpr bool kMixed = true;  ///< it makes elements mixed
+#else
+constexpr bool kMixed = false;
+#endif
 constexpr size_t kMemoryBytes = 6u << 20;
 constexpr unsigned kRow = 1, kCol = 2, kBoth = 3;
 using EngineMemory = Memory<Vquant_engine, kBus>;

@@ -100,6 +100,8 @@ twin_job_t timing_quant(twin_t *twin, uint32_t rows, uint32_t cols, int amax) {
   quant.elem = (uint8_t)below(twin, UFP4_ELEM_COUNT);
   quant.round = (uint8_t)below(twin, UFP4_ROUND_COUNT);
   quant.scale = !amax && below(twin, 2) ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3;
+  if (quant.scale == UFP4_SCALE_E4M3 && twin->configuration.mixed && below(twin, 2))
+    quant.elem = UFP4_ELEM_MIXED;
   quant.scale_round = UFP4_SCALE_ROUND_UP;
   const uint32_t rht = quant.scale == UFP4_SCALE_E8M0 ? 0 : UFP4_MODE_RHT * below(twin, 2);
   quant.row_mode = (uint8_t)((copies & 1) * UFP4_MODE_ENABLE | rht);

@@ -33,8 +33,12 @@ def in_python(text):
     return text.replace("&&", "and").replace("||", "or").replace("~x", "-x - 1").replace(" / ", " // ")
 
 
+def words(key):
+    return SPEC["enum"][key]["values"]
+
+
 def rules():
-    names = {"CONTRACT_NV": SPEC["enum"]["contract"]["values"].index("nv")}
+    names = {f"{key}_{word}".upper(): at for key in ("contract", "formats") for at, word in enumerate(words(key))}
     for shape in SPEC["shape"]:
         names[shape["name"]] = eval(f"lambda {', '.join(shape['arguments'])}: {in_python(shape['value'])}", names)
     return [
@@ -56,6 +60,8 @@ def drawn(draw, most, legal):
             "quant": draw.choice((0, 2, 16, 16, 64)),
             "lanes": draw.choice((4, 8, 16, 16)),
             "contract": draw.choice((0, 0, 1, 2)),
+            "formats": draw.choice((0, 0, 1, 2, 3)),
+            "mixed": draw.choice((0, 0, 1)),
         }
         tile = c["rows"] * c["tile_rows"], c["cols"] * c["tile_cols"]
         if (
@@ -64,14 +70,15 @@ def drawn(draw, most, legal):
             or not all(rule(*(c[a] for a in names)) for names, rule in legal)
         ):
             continue
-        words = [
-            SPEC["enum"]["contract"]["values"][c["contract"]],
-            draw.choice(SPEC["enum"]["formats"]["values"]),
+        said = [
+            words("contract")[c["contract"]],
+            words("formats")[c["formats"]],
             f"l{c['lanes']}",
-            draw.choice(SPEC["enum"]["target"]["values"]),
+            "mixed" if c["mixed"] else "all",
+            draw.choice(words("target")),
         ]
         return f"{c['rows']}x{c['cols']}-{tile[0]}x{tile[1]}-c{c['chunk']}-b{c['bus_bytes']}-q{c['quant']}" + "".join(
-            f"-{word}" for word in words if word not in ("exact", "all", "l16", "asic")
+            f"-{word}" for word in said if word not in ("exact", "all", "l16", "asic")
         )
 
 

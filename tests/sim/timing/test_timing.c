@@ -171,11 +171,12 @@ static void draw_configuration(check_random_t *random, char name[UFP4_CONFIGURAT
     const uint32_t rows = 1 + check_below(random, 32), cols = 1 + check_below(random, 32);
     snprintf(text, sizeof text,
              "rows=%u:cols=%u:tile_rows=%u:tile_cols=%u:chunk=%u:bus=%u:quant=%u:lanes=%u:"
-             "contract=%s:target=%s",
+             "contract=%s:target=%s:mixed=%u",
              rows, cols, 2 + check_below(random, 15), 2 + check_below(random, 15),
              8u << check_below(random, 5), 8u << check_below(random, 5),
              quants[check_below(random, 4)], 4u << check_below(random, 3),
-             contracts[check_below(random, 3)], targets[check_below(random, 3)]);
+             contracts[check_below(random, 3)], targets[check_below(random, 3)],
+             check_below(random, 4) == 0);
   } while (configuration_find(text, &made, NULL, NULL) != UFP4_OK);
   snprintf(name, UFP4_CONFIGURATION_NAME, "%s", made.name);
 }

@@ -75,11 +75,12 @@ static void find_features(machine_t *machine) {
 // --- JSON ---------------------------------------------------------------------------------------
 
 static json_t *configuration_object(const ufp4_configuration_t *c) {
-  return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s}", "name", c->name,
-                   "rows", c->rows, "cols", c->cols, "tile_rows", c->tile_rows, "tile_cols",
-                   c->tile_cols, "chunk", c->chunk, "bus_bytes", c->bus_bytes, "macs_per_cycle",
-                   c->lanes * c->rows * c->cols, "lanes", c->lanes, "quant", c->quant, "contract",
-                   contract_names[c->contract], "formats", formats_names[c->formats]);
+  return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s}", "name",
+                   c->name, "rows", c->rows, "cols", c->cols, "tile_rows", c->tile_rows,
+                   "tile_cols", c->tile_cols, "chunk", c->chunk, "bus_bytes", c->bus_bytes,
+                   "macs_per_cycle", c->lanes * c->rows * c->cols, "lanes", c->lanes, "quant",
+                   c->quant, "mixed", c->mixed, "contract", contract_names[c->contract], "formats",
+                   formats_names[c->formats]);
 }
 
 static json_t *machine_object(const machine_t *machine) {

@@ -84,13 +84,15 @@ bool e8m0_supported(const ufp4_quant_descriptor_t &quant) {
 bool copies_supported(const ufp4_quant_descriptor_t &quant) {
   const bool e4m3 = quant.scale == UFP4_SCALE_E4M3 && (quant.scale_round == UFP4_SCALE_ROUND_RNE ||
                                                        quant.scale_round == UFP4_SCALE_ROUND_UP);
-  const bool e8m0 = quant.scale == UFP4_SCALE_E8M0 && e8m0_supported(quant);
+  const bool e8m0 =
+      quant.scale == UFP4_SCALE_E8M0 && quant.elem != UFP4_ELEM_MIXED && e8m0_supported(quant);
   return quant.round <= UFP4_ROUND_SR && (e4m3 || e8m0) && !any(quant.reserved0);
 }
 
 bool quant_supported(const ufp4_quant_descriptor_t &quant, const Shape &shape) {
   const uint32_t modes = UFP4_MODE_ENABLE | UFP4_MODE_RHT | UFP4_MODE_SLOT;
-  return shape.quant != 0 && quant.src_dtype <= UFP4_DTYPE_BF16 && quant.elem <= UFP4_ELEM_INT4 &&
+  const bool elem = quant.elem <= UFP4_ELEM_INT4 || (shape.mixed && quant.elem == UFP4_ELEM_MIXED);
+  return shape.quant != 0 && quant.src_dtype <= UFP4_DTYPE_BF16 && elem &&
          ((quant.row_mode | quant.col_mode) & ~modes) == 0 && (has_row(quant) || has_col(quant)) &&
          (quant.opcode == UFP4_OPCODE_AMAX || copies_supported(quant));
 }

@@ -125,6 +125,8 @@ uint32_t Registers::read_configuration(uint32_t offset) const {
              (s.quant != 0 ? 1u << 28 | log2(s.quant) << 29 : 0);
     case UFP4_REG_CONFIG_TILE:
       return s.tile_m | s.tile_n << 16;
+    case UFP4_REG_CONFIG_QUANT:
+      return s.mixed;
     default:
       return s.bus_bytes | UFP4_ADDR_BITS << 8 | s.chunk << 16 | uint32_t{UFP4_SLOTS} << 24;
   }
@@ -139,6 +141,7 @@ uint32_t Registers::read_plain(uint32_t offset, const CoreView &core) const {
     case UFP4_REG_CONFIG_ARRAY:
     case UFP4_REG_CONFIG_TILE:
     case UFP4_REG_CONFIG_MEMORY:
+    case UFP4_REG_CONFIG_QUANT:
       return read_configuration(offset);
     case UFP4_REG_STATUS:
       return (core.active ? 1u : 0u) | (core.head == rings_.tail ? 2u : 0u) |

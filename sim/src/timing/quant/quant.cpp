@@ -4,7 +4,12 @@
 namespace ufp4::timing {
 
 Quant::Quant(const Shape &shape)
-    : shape_(&shape), load_(shape), strip_(shape), pairs_(shape), write_(shape) {}
+    : shape_(&shape),
+      load_(shape),
+      strip_(shape),
+      block_{QuantBlock(shape), QuantBlock(shape)},
+      pairs_(shape),
+      write_(shape) {}
 
 void Quant::reset() {
   state_ = State::kIdle;

@@ -7,16 +7,19 @@
 
 #include "timing/pipeline.h"
 #include "timing/quant/quant_strip.h"
+#include "timing/shape.h"
 
 namespace ufp4::timing {
 
 class QuantBlock {
  public:
+  explicit QuantBlock(const Shape &shape)
+      : stages_(shape.mixed != 0 ? kQuantBlockStagesMixed : kQuantBlockStages) {}
   bool out_valid() const {
-    return valid_ >> kStages & 1;
+    return valid_ >> stages_ & 1;
   }
   QuantMark out() const {
-    return {(last_ >> kStages & 1) != 0, (blank_ >> kStages & 1) != 0};
+    return {(last_ >> stages_ & 1) != 0, (blank_ >> stages_ & 1) != 0};
   }
   /** Whether the pipe moves, @p out_ready: what stands at its end is taken. */
   bool ready(bool out_ready) const {
@@ -47,8 +50,9 @@ class QuantBlock {
   }
 
  private:
-  static constexpr uint32_t kStages = kQuantBlockStages, kAmaxStage = kQuantBlockAmaxStage;
+  static constexpr uint32_t kAmaxStage = kQuantBlockAmaxStage;
 
+  uint32_t stages_;
   uint32_t valid_ = 0, last_ = 0, blank_ = 0;  // by stage
   bool second_ = false, amax_done_ = false, amax_all_done_ = false;
 };
@@ -65,7 +69,7 @@ inline void QuantBlock::step(const QuantJob &job, bool in_valid, const QuantMark
   const QuantMark enters = hold ? QuantMark{(last_ & 2) != 0, (blank_ & 2) != 0} : in;
   valid_ = (valid_ << 1 & ~(hold ? 4u : 0u)) | (in_valid || hold ? 2u : 0u);
   if (job.amax) valid_ &= ~(1u << (kAmaxStage + 1));
-  valid_ &= (2u << kStages) - 1;
+  valid_ &= (2u << stages_) - 1;
   last_ = last_ << 1 | (enters.last ? 2u : 0u);
   blank_ = blank_ << 1 | (enters.blank ? 2u : 0u);
   second_ = first && in_valid;

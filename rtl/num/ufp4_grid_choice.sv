@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which grid a block of elements mixed takes, of both of which it has the quotients, as a pipeline.
+//
+//   second_o = scale 1 * sum |q1 - 512 c1| < scale 0 * sum |q0 - 512 c0|, c the quanta of the nearest code
+//
+// Contract: quotient_i, of grids 0 (E2M1) and 1 (uniform), is {16 quanta or more, the quotient in quanta with 9 fraction
+// bits}, as ufp4_divide_round has it; what is 16 or more counts as 16. Scales are sig_i times a power of two, that of grid 1
+// twice that of grid 0 where further_i says so.
+// Stage k runs with en_i[k] high: sums of 4 lanes, of all, times sig. quotient_i goes with stage 0, sig_i with stage 2;
+// further_i with second_o, which is combinational behind stage 2. A distance to a code above is one's complement, and a one
+// beside it.
+// Golden: ufp4_quantize_block. Spec: numerics.md 4, The choice of a grid. Test: tests/rtl/vectors.
+module ufp4_grid_choice (
+  input  logic                   clk_i,
+  input  logic [2:0]             en_i,
+  input  logic [1:0][15:0][13:0] quotient_i,
+  input  logic [1:0][3:0]        sig_i,
+  input  logic                   further_i,
+  output logic                   second_o
+);
+
+  // Distances are magnitude + one.
+  typedef struct packed {
+    logic        one;
+    logic [12:0] magnitude;
+  } distance_t;
+
+  // 0 1 2 3 4 6 8 12: cells of 1 quantum up to 4, of 2 up to 8, of 4 up to 12; 4 quanta at most.
+  function automatic distance_t of_e2m1(input logic [13:0] quotient);
+    distance_t   out;
+    logic        from4, from8;
+    logic [10:0] offset;  // in the cell, from the code below
+    {from8, from4} = quotient[12:11];
+    offset  = from8 ? quotient[10:0] : from4 ? {1'b0, quotient[9:0]} : {2'd0, quotient[8:0]};
+    out.one = from8 ? quotient[10] && !from4 : from4 ? quotient[9] : quotient[8];
+    if (out.one) offset = offset ^ {from8, from8 || from4, 9'h1FF};
+    if (quotient[13]) begin
+      out.one = 1'b1;
+      offset  = '1;
+    end
+    out.magnitude = {2'd0, offset};
+    return out;
+  endfunction
+
+  // 0 to 7; 9 quanta at most.
+  function automatic distance_t of_uniform(input logic [13:0] quotient);
+    distance_t  out;
+    logic       over;
+    logic [3:0] whole, past;
+    {over, whole} = quotient[13:9];
+    past = whole == 4'd15 ? 4'd8 : {1'b0, whole[2:0] + 3'd1};
+    out.one = 1'b0;
+    if (over) begin
+      out.magnitude = {4'd9, 9'd0};
+    end else if (whole >= 4'd7) begin
+      out.magnitude = {past, quotient[8:0]};
+    end else begin
+      out.one = quotient[8];
+      out.magnitude = {4'd0, quotient[8:0] ^ {9{quotient[8]}}};
+    end
+    return out;
+  endfunction
+
+  logic [1:0][3:0][14:0] part_q;
+  logic [1:0][16:0]      sum_q;
+  logic [1:0][20:0]      weighted_q;
+  distance_t [1:0][15:0] distance;
+
+  always_comb begin
+    for (int unsigned i = 0; i < 16; i++) begin
+      distance[0][i] = of_e2m1(quotient_i[0][i]);
+      distance[1][i] = of_uniform(quotient_i[1][i]);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    for (int unsigned g = 0; g < 2; g++) begin
+      for (int unsigned i = 0; i < 4; i++) begin
+        if (en_i[0]) begin
+          part_q[g][i] <= 15'(distance[g][4*i].magnitude) + 15'(distance[g][4*i].one) +
+                          15'(distance[g][4*i+1].magnitude) + 15'(distance[g][4*i+1].one) +
+                          15'(distance[g][4*i+2].magnitude) + 15'(distance[g][4*i+2].one) +
+                          15'(distance[g][4*i+3].magnitude) + 15'(distance[g][4*i+3].one);
+        end
+      end
+      if (en_i[1]) sum_q[g] <= 17'(part_q[g][0]) + 17'(part_q[g][1]) + 17'(part_q[g][2]) + 17'(part_q[g][3]);
+      if (en_i[2]) weighted_q[g] <= 21'(sum_q[g]) * 21'(sig_i[g]);
+    end
+  end
+
+  assign second_o = (further_i ? {weighted_q[1], 1'b0} : {1'b0, weighted_q[1]}) < {1'b0, weighted_q[0]};
+
+endmodule
