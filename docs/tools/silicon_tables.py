@@ -215,6 +215,23 @@ def gates(folder):
     yield "silicon.md", ("unit", "area, um2"), cells
 
 
+MIXED = (
+    ("a lane, which decodes by the block's bit", "lane"),
+    ("a block pipeline of QUANT without them", "quant_block"),
+    ("a block pipeline that makes them, too", "quant_block_mixed"),
+)
+
+
+def grids(folder):
+    csvs = Rows("silicon.csv", folder)
+    rows = [(words, unit, csvs.one(unit=unit, library="ASAP7", flow="sized")) for words, unit in MIXED]
+    yield (
+        "silicon.md",
+        ("elements mixed", "row"),
+        [[words, f"`{unit}`", row["area_um2"], row["delay_ns"]] for words, unit, row in rows],
+    )
+
+
 def share(value, of):
     return f"{100 * (float(value) / float(of) - 1):+.1f} %"
 

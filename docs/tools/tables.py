@@ -13,7 +13,7 @@ import re
 import sys
 
 from csv_rows import RESULTS, ROOT, Rows, read, whole
-from silicon_tables import cores, energies, fpga, gates, of_claims, silicon, whole_cores, wires
+from silicon_tables import cores, energies, fpga, gates, grids, of_claims, silicon, whole_cores, wires
 from training_tables import operands, shrinkage, training
 
 # Tables of the results pages, by the heads of their first columns, that have words,
@@ -266,6 +266,7 @@ def tables(folder=RESULTS):
         wires,
         energies,
         gates,
+        grids,
         of_claims,
         cores,
         fpga,
