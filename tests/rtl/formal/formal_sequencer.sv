@@ -19,7 +19,7 @@ module formal_sequencer
   input logic            start_i,
   input logic [6:0]      m_i,
   input logic [6:0]      n_i,
-  input logic [6:0]      k_i,
+  input logic [7:0]      k_i,
   input logic            e8m0_i,
   input logic [1:0][4:0] loaded_i,
   input logic            drained_i,
@@ -133,14 +133,15 @@ module formal_sequencer
     end
   end
 
-  logic [21:0] job, job_before;
+  logic [22:0] job, job_before;
   assign job = {m_i, n_i, k_i, e8m0_i};
   always_ff @(posedge clk_i) job_before <= job;
   logic [3:0] k_blocks;
-  assign k_blocks = 4'((k_i + 7'd15) >> 4);
+  assign k_blocks = 4'((9'(k_i) + 9'd15) >> 4);
   always_ff @(posedge clk_i) begin
     if (rst_n) begin
-      assume (m_i != '0 && 32'(m_i) <= Side * TileRows && n_i != '0 && 32'(n_i) <= Side * TileCols && k_i != '0 && k_i <= 7'd80);
+      assume (m_i != '0 && 32'(m_i) <= Side * TileRows && n_i != '0 && 32'(n_i) <= Side * TileCols && k_i != '0 &&
+              k_i <= (Nv ? 8'd144 : 8'd80));
       assume (!running || (job == job_before && !start_i));
       assume (running || start_i);
       if (running && adds) begin
@@ -169,7 +170,7 @@ module formal_sequencer
           if (Side * (t >> B) < 32'(m_i) && Side * (t % TileCols) < 32'(n_i)) assert (blocks_stored[t] == k_blocks);
         end
       end
-      cover (running && adds && load && k_blocks == 4'd5);
+      cover (running && adds && load && k_blocks == (Nv ? 4'd9 : 4'd5));
       if (Nv) cover (running && adds && first && keep && turn);
       else cover (running && adds && keep && join_held);
       cover (running && adds && keep && write && blocks_stored[tile] == (Nv ? 4'd4 : 4'd2));

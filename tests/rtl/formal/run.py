@@ -175,16 +175,16 @@ UNITS = {
     "sequencer_nv": Unit(
         SEQUENCER,
         [
-            ("array/ufp4_sequencer.sv", "if (turn_end & last_block) begin", "if (turn_end) begin"),
+            ("array/ufp4_sequencer.sv", "turn_end = &place_q | (last_a & last_b)", "turn_end = &place_q | last_b"),
             ("array/ufp4_sequencer.sv", "turn_end ? block_q + 1'b1 : group;", "block_q + 1'b1;"),
             ("array/ufp4_sequencer.sv", "fed & turn_end & ~|place", "fed & turn_end & last_block & ~|place"),
             ("array/ufp4_sequencer.sv", "TURN_CYCLES_NV - 4)", "TURN_CYCLES_NV - 5)"),
             ("array/ufp4_sequencer.sv", "(32'(cols) <= (Turn / a) * Cols)", "(32'(cols) <= Turn * Cols)"),
         ],
         mode="bmc",
-        depth=36,
-        shallow=22,
-        parameters=("Contract=2", "TileCols=2"),
+        depth=28,
+        shallow=18,
+        parameters=("Contract=2", "TileCols=2", "Chunk=8"),
         top="formal_sequencer",
     ),
     "load_request": Unit(
