@@ -32,7 +32,7 @@ def test_a_case_has_the_clock_of_its_core():
     lines = [line for line in passes(*words).out.splitlines() if line.startswith("% clock")]
     check_equal(
         [line.split(",")[0] for line in lines],
-        ["% clock 574.7 MHz: core in ASAP7", "% clock 313.5 MHz: core_fp32 in ASAP7"],
+        ["% clock 934.6 MHz: core in ASAP7", "% clock 869.6 MHz: core_fp32 in ASAP7"],
         "said",
     )
     passes(*words, "--clock-mhz", "5")  # memories without banks know no nanoseconds, and so no slowest clock

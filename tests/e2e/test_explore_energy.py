@@ -87,7 +87,7 @@ def test_memories_and_worth_are_a_hand_calculation():
     for words, bit in (([], 0.027), (["--bit-um2", "0.05"], 0.05)):
         step = explore(*WORDS, "--ppa", "asap7", *words)[-1]
         check_equal((step["memory_bits"], step["memory_um2"]), (str(BITS), f"{BITS * bit:.1f}"), "memories")
-        seconds, joules = 1.74e-9 * int(step["cycles"]), float(step["joules"])
+        seconds, joules = 1.07e-9 * int(step["cycles"]), float(step["joules"])
         near(step, "watts", joules / seconds)
         near(step, "tokens_per_joule", 32 / joules)
         near(step, "mm2_per_tmacs", (14127.2 + BITS * bit) / 1e6 / (int(step["macs"]) / seconds / 1e12))
