@@ -215,7 +215,10 @@ def formats(spec, note):
             "Blocks of other sizes, and transforms of 32 and 64 points (rht size), go with the contract exact alone, "
             "and are software only: no core has them."
         ),
-        "On a core, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0 without a transform.",
+        (
+            "On a core, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0 without a transform; "
+            "elements mixed with the parameter Mixed alone."
+        ),
         "For the other rows that name core the host quantizes, with the same bits, and the core multiplies.",
         "",
     ]
