@@ -102,9 +102,8 @@ TEST(recipes_are_legal_on_model_and_rtl) {
     for (int i = 0; i < 2; i++) {
       const char *backend = i ? "rtl" : "model";
       ufp4_message_t message = {0};
-      const int model_only = i && recipe.quantized &&
-                             (recipe.elem == UFP4_ELEM_MIXED ||
-                              (recipe.scale == UFP4_SCALE_NVFP4 && recipe.elem != UFP4_ELEM_E2M1));
+      const int model_only = i && recipe.quantized && recipe.scale == UFP4_SCALE_NVFP4 &&
+                             recipe.elem != UFP4_ELEM_E2M1;
       check_bits(i, ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, backend, &message),
                  model_only ? UFP4_ERROR_UNSUPPORTED : UFP4_OK, "%s on %s: %s", name, backend,
                  message.text);
