@@ -10,14 +10,20 @@
 #include <unistd.h>
 #include <verilated_cov.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <mutex>
 #include <string>
+#include <vector>
 #endif
 
 #include UFP4_MODEL_H
 #include UFP4_MODEL_ROOT_H
+#if UFP4_CORE_COVERAGE
+#include UFP4_MODEL_SYMS_H
+#endif
 #include "core.h"
 #include "timeline.h"
 
@@ -124,6 +130,46 @@ void look_quant(const Root &, CoreSigns &s, long) {
 
 #undef INSIDE
 
+#if UFP4_CORE_COVERAGE
+// Sums of the coverage counters over all cores of this configuration in the process. A file takes
+// longer to write than many a test takes to run, so that there is one, written when the process
+// ends, in the folder that the environment names.
+class Coverage {
+ public:
+  static Coverage &get() {
+    static Coverage coverage;
+    return coverage;
+  }
+
+  void add(UFP4_MODEL &model) {
+    const auto &counts = model.rootp->vlSymsp->__Vcoverage;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    sums_.resize(std::size(counts));
+    for (size_t i = 0; i < sums_.size(); i++) sums_[i] += counts[i];
+  }
+
+  ~Coverage() {
+    const char *folder = std::getenv("UFP4_RTL_COVERAGE");
+    if (folder == nullptr || sums_.empty()) return;
+    // What Verilator writes are the counters of a model: here those of one that never ran.
+    VerilatedContext context;
+    UFP4_MODEL model(&context, "ufp4");
+    auto &counts = model.rootp->vlSymsp->__Vcoverage;
+    for (size_t i = 0; i < sums_.size(); i++) {
+      counts[i] = static_cast<uint32_t>(std::min<uint64_t>(sums_[i], UINT32_MAX));
+    }
+    const std::string name =
+        std::string(folder) + "/" + std::to_string(getpid()) + "-" + model.modelName();
+    context.coveragep()->write((name + ".part").c_str());
+    std::rename((name + ".part").c_str(), (name + ".dat").c_str());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<uint64_t> sums_;
+};
+#endif
+
 class CoreVerilated final : public Core {
  public:
   explicit CoreVerilated(uint64_t seed) {
@@ -147,7 +193,7 @@ class CoreVerilated final : public Core {
     trace_close();
     model_->final();
 #if UFP4_CORE_COVERAGE
-    write_coverage();
+    Coverage::get().add(*model_);
 #endif
   }
 
@@ -194,20 +240,6 @@ class CoreVerilated final : public Core {
   }
 
  private:
-#if UFP4_CORE_COVERAGE
-  // One file a core, in the folder that the environment names. Each configuration is counted by
-  // itself.
-  void write_coverage() {
-    static std::atomic<int> count;
-    const char *folder = std::getenv("UFP4_RTL_COVERAGE");
-    if (folder == nullptr) return;
-    const std::string name = std::string(folder) + "/" + std::to_string(getpid()) + "-" +
-                             model_->modelName() + "-" + std::to_string(count++);
-    context_.coveragep()->write((name + ".part").c_str());
-    std::rename((name + ".part").c_str(), (name + ".dat").c_str());
-  }
-#endif
-
   // A model's messages, and what it frees, go to the context of the thread. Without this it is that
   // of the core made last, if that is still there.
   void enter() {

@@ -87,7 +87,7 @@ class Counts:
 
 
 def fold(counts, folder, done):
-    """Adds up the files as they appear, and removes them: each core that is closed leaves some megabytes."""
+    """Adds up the files as they appear, and removes them: each process leaves some megabytes."""
     while True:
         last = done.is_set()
         for path in folder.glob("*.dat"):
@@ -134,7 +134,7 @@ def run_tests(build, tests, log):
             ["ctest", "-R", tests, "-j", str(len(os.sched_getaffinity(0))), "--output-on-failure", "--no-tests=error"],
             log,
             cwd=build,
-            env=dict(os.environ, UFP4_TEST_DRAWS="all", UFP4_RTL_COVERAGE=str(folder)),
+            env=dict(os.environ, UFP4_RTL_COVERAGE=str(folder)),
         )
     finally:
         done.set()
