@@ -18,6 +18,7 @@ module ufp4_board #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_UNIFORM),
   parameter int unsigned Lanes = 4,
   parameter int unsigned Quant = 0,
+  parameter int unsigned Mixed = 0,
   parameter int unsigned Memory = 0,
   parameter int unsigned MemoryBytes = 32'h4_0000,
   parameter int unsigned ClockHz = 25_000_000,
@@ -79,7 +80,8 @@ module ufp4_board #(
     .Contract(Contract),
     .Formats (Formats),
     .Lanes   (Lanes),
-    .Quant   (Quant)
+    .Quant   (Quant),
+    .Mixed   (Mixed)
   ) u_core (
     .clk_i,
     .rst_ni          (core_rst_n),

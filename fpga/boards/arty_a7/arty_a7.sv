@@ -16,6 +16,7 @@ module arty_a7 #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_UNIFORM),
   parameter int unsigned Lanes = 4,
   parameter int unsigned Quant = 0,
+  parameter int unsigned Mixed = 0,
   parameter int unsigned MemoryBytes = 32'h2_0000,
   parameter int unsigned ClockHz = 24_000_000,
   parameter int unsigned Baud = 3_000_000
@@ -67,6 +68,7 @@ module arty_a7 #(
     .Formats    (Formats),
     .Lanes      (Lanes),
     .Quant      (Quant),
+    .Mixed      (Mixed),
     .MemoryBytes(MemoryBytes),
     .ClockHz    (ClockHz),
     .Baud       (Baud),

@@ -18,6 +18,7 @@ module orangecrab_ddr #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_UNIFORM),
   parameter int unsigned Lanes = 4,
   parameter int unsigned Quant = 0,
+  parameter int unsigned Mixed = 0,
   parameter int unsigned ClockHz = 24_000_000,
   parameter int unsigned Baud = 3_000_000
 ) (
@@ -84,6 +85,7 @@ module orangecrab_ddr #(
     .Formats    (Formats),
     .Lanes      (Lanes),
     .Quant      (Quant),
+    .Mixed      (Mixed),
     .Memory     (2),
     .MemoryBytes(ufp4_dram_pkg::BYTES),
     .ClockHz    (ClockHz),
