@@ -76,7 +76,7 @@ TEST(bound_of_known_shapes) {
 // Likewise, of four macro-tiles of 192 x 160 on 24 x 20 PEs: operands enter 4 rows, 32 bytes, a
 // cycle, and C and earlier sums 4 columns of the drain's, 16 bytes.
 TEST(bound_of_what_is_added) {
-  const ufp4_configuration_t core = {"", 24, 20, 8, 8, 16, 64, 0, 0, 16, 16};
+  const ufp4_configuration_t core = {"", 24, 20, 8, 8, 16, 64, 0, 0, 16, 16, 0};
   static const struct {
     unsigned latency;
     int has_sums, has_c;
