@@ -204,6 +204,12 @@ def test_what_has_no_row_is_told():
     check_equal(
         (fp32["joules"], fp32["um2"], fp32["reason"]), ("", "", "--ppa has no energies of pe_fp32 on e2m1"), "no row"
     )
+    mixed = explore(*words, "--config", "small-mixed", "--recipe", "ufp4-mixed,e2m1")
+    check_equal(
+        [(r["joules"] != "", r["um2"], r["reason"]) for r in mixed if r["layer"] == "step" and r["cycles"]],
+        [(False, "", "--ppa has no energies of pe on mixed"), (True, "", "--ppa has no area of this core's QUANT")],
+        "elements mixed",
+    )
     rows = explore(*words, "--config", "small", "--recipe", "mxfp4,e2m1")
     check_equal(
         (rows[0]["reason"].startswith("--ppa"), rows[0]["joules"], rows[0]["um2"]),

@@ -21,7 +21,7 @@ def processor_seconds(process):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def interrupt(number, *words, after=0.5):
+def interrupt(number, *words, after=0.1):
     """Runs train, words with -o DIR, and ends it with a signal while it trains, when it has worked for so many
     processor seconds more: the clock on the wall does not tell on a busy machine whether it has done anything. One that
     was not even so far counts as interrupted."""

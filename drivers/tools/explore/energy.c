@@ -119,11 +119,17 @@ static const explore_unit_t *pe_of(const explore_ppa_t *ppa, const ufp4_configur
   return name != NULL && core->lanes == BLOCK ? find(ppa, name) : NULL;
 }
 
+// The energy of a MAC on data of an element. No library has rows of elements mixed.
+static double energy_of(const double energies[UFP4_ELEM_COUNT], ufp4_elem_t elem) {
+  return elem < UFP4_ELEM_COUNT ? energies[elem] : NAN;
+}
+
 static double um2_of(const explore_ppa_t *ppa, const explore_case_t *of) {
   const ufp4_configuration_t *core = &of->core;
   const explore_unit_t *pe = pe_of(ppa, core);
   const double pipelines = 2.0 * (core->quant / BLOCK);  // of both copies
-  if (pe == NULL || core->quant % BLOCK != 0) return NAN;
+  // No library has a row of the block pipeline that makes elements mixed.
+  if (pe == NULL || core->quant % BLOCK != 0 || core->mixed != 0) return NAN;
   const double quant = pipelines > 0 ? pipelines * find(ppa, "quant_block")->um2 : 0;
   return of->cores * (core->rows * core->cols * pe->um2 + quant);
 }
@@ -138,7 +144,8 @@ void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one) {
   const char *elem = elem_names[one->recipe.elem];
   if (pe == NULL) {
     snprintf(note, left, "%s--ppa has no row of this core's PE", also);
-  } else if (!isfinite(pe->fprop[one->recipe.elem] + pe->wgrad[one->recipe.elem] + pe->idle)) {
+  } else if (!isfinite(energy_of(pe->fprop, one->recipe.elem) +
+                       energy_of(pe->wgrad, one->recipe.elem) + pe->idle)) {
     snprintf(note, left, "%s--ppa has no energies of %s on %s", also, pe->name, elem);
   } else if (!isfinite(um2_of(ppa, one))) {
     snprintf(note, left, "%s--ppa has no area of this core's QUANT", also);
@@ -206,8 +213,8 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
   explore_energy_t out = {NAN, NAN, NAN, NAN, NAN, NAN, um2_of(ppa, step->of), NAN, NAN, NAN};
   const explore_unit_t *pe = pe_of(ppa, core);
   if (pe == NULL || isnan(step->cycles)) return out;
-  const double fj = 1e-15, *fprop = pe->fprop, *wgrad = pe->wgrad;
-  const int elem = (int)step->of->recipe.elem;
+  const double fj = 1e-15, fprop = energy_of(pe->fprop, step->of->recipe.elem),
+               wgrad = energy_of(pe->wgrad, step->of->recipe.elem);
   // These are the slots of all chips of a replica. A forward pass that is run again adds a third.
   const double chips = step->of->chips.tensor, again = layout->recompute ? 4.0 / 3 : 1;
   const double lanes = (double)step->of->cores * core->lanes * core->rows * core->cols;
@@ -219,7 +226,7 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
   const double beats =
       chips * again *
       (step->counters[UFP4_COUNTER_READ_BEATS] + step->counters[UFP4_COUNTER_WRITE_BEATS]);
-  out.macs = fj * (rest * fprop[elem] + w * wgrad[elem]);
+  out.macs = fj * (rest * fprop + w * wgrad);
   out.idle = fj * (slots - rest - w) * pe->idle;
   out.clock = fj * slots * pe->clock_pins;
   if (ppa->byte_pj > 0) out.bus = 1e-12 * ppa->byte_pj * beats * core->bus_bytes;
