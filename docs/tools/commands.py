@@ -66,6 +66,7 @@ A simulated core accumulates by one contract, and [registers](../ip/registers.md
 | `default-fp32`, `small-fp32` | the contract fp32 |
 | `default-nv`, `small-nv` | the contract nv, at the same utilization where K is a multiple of 64 |
 | `small-uniform`, `small-e1m2` | PEs of E1M2 and INT4, of E1M2 alone |
+| `small-mixed` | a QUANT engine that makes elements mixed, too |
 | `large` | 32x32 PEs |
 | `lean` | PEs of 4 lanes |
 | `tiny` | one PE for the uniform formats, no QUANT engine |

@@ -83,7 +83,7 @@ FULL_TEST(nv_equal_the_model_on_many) {
 }
 
 // Blocks of elements mixed have one grid or the other, in each contract and in both forms that are
-// simulated; a core without both refuses them, as the model does.
+// simulated.
 TEST(mixed_equal_the_model) {
   static const setting_t mixed[] = {
       {"small", 7, 0, 0}, {"default", 7, 0, 0}, {"small-fp32", 7, 0, 0}, {"small-nv", 7, 0, 0}};
