@@ -53,9 +53,10 @@ static ufp4_descriptor_t moved_job(ufp4_descriptor_t job, uint64_t data) {
   return job;
 }
 
-// But for low addresses that no memory of the simulated core has.
-static void check_rules(ufp4_descriptor_t good, const rule_t *rules) {
-  ufp4_device_t *device = bench_device();
+// But for low addresses that no memory of the simulated core has. @p mixed: what AMAX and QUANT of
+// elements mixed come to.
+static void check_rules_on(ufp4_device_t *device, ufp4_core_status_t mixed, ufp4_descriptor_t good,
+                           const rule_t *rules) {
   bench_jobs_t jobs = bench_jobs(device);
   const uint64_t data = bench_alloc(device, DATA_BYTES);
   const ufp4_descriptor_t here = moved_job(good, data);
@@ -65,12 +66,17 @@ static void check_rules(ufp4_descriptor_t good, const rule_t *rules) {
   for (; rules[i].what; i++) {
     rule_t rule = rules[i];
     rule.value = moved(rule.value, data);
+    if (strcmp(rule.what, "elem mixed") == 0) rule.want = mixed;
     if (rule.want < READ || rule.bytes < 8 || rule.value >= OUTSIDE)
       check_rule(i, &here, &rule, device);
     if (i % 8 == 0) bench_check_serving(i, device, &jobs);
   }
   bench_check_serving(i, device, &jobs);
   ufp4_device_close(device);
+}
+
+static void check_rules(ufp4_descriptor_t good, const rule_t *rules) {
+  check_rules_on(bench_device(), UNSUPPORTED, good, rules);
 }
 
 TEST(rejects_bad_headers) {
@@ -87,6 +93,26 @@ TEST(rejects_bad_quant) {
   // The backend cuda has no QUANT with E8M0 scales.
   if (strcmp(bench_backend(), "cuda") != 0) check_rules(good_e8m0(), e8m0_rules);
 }
+// On a core that makes elements mixed, which the model and the timed model have without a build.
+TEST(rejects_bad_quant_of_mixed) {
+  const struct {
+    ufp4_descriptor_t good;
+    const rule_t *rules;
+    ufp4_core_status_t mixed;
+  } cases[] = {{good_quant(UFP4_OPCODE_AMAX), amax_rules, OK},
+               {good_quant(UFP4_OPCODE_QUANT), amax_rules, OK},
+               {good_quant(UFP4_OPCODE_QUANT), quant_rules, OK},
+               {good_e8m0(), e8m0_rules, UNSUPPORTED}};
+  const char *backend = bench_backend();
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    ufp4_device_options_t options = bench_options();
+    ufp4_device_t *device = NULL;
+    options.configuration = "small-mixed";
+    check_bits((int64_t)i, ufp4_device_open(backend, &options, &device), UFP4_OK, "open");
+    check_rules_on(device, cases[i].mixed, cases[i].good, cases[i].rules);
+  }
+}
+
 TEST(rejects_bad_gemm) {
   check_rules(good_gemm(), gemm_rules);
   check_rules(good_addends(), addend_rules);
