@@ -8,7 +8,8 @@ module ufp4_front
   parameter int unsigned BusBytes = 128,
   parameter int unsigned Contract = 0,  // the checks are not here
   parameter int unsigned Formats = 0,
-  parameter int unsigned Quant = 16
+  parameter int unsigned Quant = 16,
+  parameter bit Mixed = 1'b0
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
