@@ -107,8 +107,8 @@ def test_memories_of_each_core_are_those_of_the_data_sheet():
 
 
 def test_the_order_turns_with_memories():
-    """Exact's sums have twice the bits; in front is what has more tokens a joule than all that are as small. At the
-    clocks of their cores fp32 is behind in both."""
+    """Exact's sums have twice the bits; in front is what has more tokens a joule than all that are as small. Where
+    the areas are nearly alike, the clocks of their cores decide."""
     ppa(
         unit("pe", 100, e2m1=(20, 30), e1m2=(50, 60)),
         unit("pe_fp32", 200, e2m1=(25, 35)),
@@ -129,9 +129,13 @@ def test_the_order_turns_with_memories():
         "the order, with memories and without",
     )
     check("memories at 0.1 um2 a bit" in out, out)
-    out = passes("explore", "s.csv", "-o", "out", *words, "--bit-um2", "0.1").out
-    lines = [line.split() for line in out.splitlines() if " on small" in line]
-    check_equal([line[2] for line in lines], ["small", "small", "small-fp32"], "the order at each core's clock")
+    for clock, order in (
+        (["--clock-mhz", "1000"], ["small-fp32", "small", "small"]),
+        ([], ["small", "small", "small-fp32"]),
+    ):
+        out = passes("explore", "s.csv", "-o", "out", *words, "--bit-um2", "0.005", *clock).out
+        lines = [line.split() for line in out.splitlines() if " on small" in line]
+        check_equal([line[2] for line in lines], order, f"the order at {clock or 'the clock of each core'}")
     check("um2 a bit" not in passes("explore", "s.csv", "-o", "out", *words).out, "an order without a bit's area")
 
 
