@@ -62,7 +62,7 @@ GPU quick_reciprocal_t quick_completed(float s, float high) {
   return out;
 }
 
-/** Of a number of four bits. */
+/** This is the reciprocal of a number whose significand has four bits. */
 GPU quick_reciprocal_t quick_one_over(float s) {
   const float near = gpu_reciprocal(s);
   return quick_completed(s, __fmaf_rn(__fmaf_rn(-s, near, 1.0f), near, near));
@@ -136,8 +136,8 @@ GPU float quick_binade(float z) {
   return fmaxf(__int_as_float(__float_as_int(z) & (int32_t)GPU_F32_INF), 2.0f);
 }
 
-/** Where the words have their codes: in the lowest byte, the one above being 0; in the third; in
- * bits 24 to 22, the rest being 0. */
+/** The words have their codes in the lowest byte, the one above being 0; or in the third byte; or
+ * in bits 24 to 22, the rest being 0. */
 enum { QUICK_IN_BYTE_0, QUICK_IN_BYTE_2, QUICK_IN_TOP };
 
 /** Eight codes, and signs, of which bit 31 counts, to a word. CLIPS: those over 7 become 7. */

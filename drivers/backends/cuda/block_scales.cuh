@@ -44,8 +44,8 @@ typedef struct {
   bool keep;  ///< false: all codes are 0
 } nvfp4_scale_t;
 
-/** What the largest magnitude of a tensor is asked for with: the smaller, the larger that is, as
- * with exponents. */
+/** A block asks for the tensor's largest magnitude with this number: it is the smaller, the larger
+ * the magnitude is, as exponents are. */
 GPU int32_t nvfp4_asked(const gpu_span_t &span) {
   return -(int32_t)f32_from_scaled(span.amax, span.exponent);
 }
@@ -61,7 +61,7 @@ GPU nvfp4_tensor_t nvfp4_tensor(int32_t asked, float top) {
   return out;
 }
 
-/** Of 0 to 448, nearest even. */
+/** This rounds a number from 0 to 448 to E4M3: to nearest, ties to even. */
 GPU uint32_t e4m3_nearest(float x) {
   const int32_t bits = __float_as_int(x);
   // Adding 2^14 leaves multiples of 2^-9.
@@ -81,7 +81,8 @@ GPU nvfp4_scale_t nvfp4_scale(const gpu_span_t &span, const nvfp4_tensor_t &tens
   return out;
 }
 
-/** Of E2M1, and of the uniform grid of mixed, whose unit is the same. */
+/** These are the codes of a block in E2M1, or on the uniform grid of mixed, whose unit is the same.
+ */
 template <int GRID, bool SR>
 GPU uint64_t nvfp4_codes(const uint32_t bits[16], const nvfp4_scale_t &scale,
                          const uint32_t words[4]) {
@@ -97,8 +98,8 @@ GPU uint64_t nvfp4_codes(const uint32_t bits[16], const nvfp4_scale_t &scale,
   return codes;
 }
 
-/** What the codes leave, squared and added in the order of the elements, in the unit of the scales.
- */
+/** This is the error that the codes leave, squared and added in the order of the elements, in the
+ * unit of the scales. */
 template <int GRID>
 GPU float nvfp4_error(const uint32_t bits[16], uint64_t codes, const nvfp4_scale_t &scale,
                       float encode) {

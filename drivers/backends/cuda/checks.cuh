@@ -169,7 +169,7 @@ ufp4_status_t check_quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in,
 
 // --- Multiplying --------------------------------------------------------------------------------
 
-/** What the size of the workspace depends on. */
+/** This checks the arguments that the size of the workspace depends on. */
 ufp4_status_t check_sizes(ufp4_message_t *message, const ufp4_cuda_operand_t *a,
                           const ufp4_cuda_operand_t *b, const ufp4_gemm_t *how) {
   if (a == nullptr || b == nullptr || how == nullptr)

@@ -52,7 +52,7 @@ static ufp4_status_t cuda_open(const ufp4_device_options_t *options,
   state_t *state = calloc(1, sizeof *state);
   if (state == NULL) return UFP4_ERROR_MEMORY;
   state->configuration = *configuration;
-  // Of descriptors; whole operands have more.
+  // These hold for descriptors; calls with whole operands can do more.
   state->configuration.contract = UFP4_CONTRACT_EXACT;
   state->configuration.formats = UFP4_FORMATS_ALL;
   state->configuration.quant = 1;
@@ -241,8 +241,8 @@ static int any_set(const ufp4_descriptor_t *descriptor, size_t from) {
   return 0;
 }
 
-// What the core may have learnt and this backend not: it has the exact contract, and QUANT with
-// E4M3 scales.
+// A job may ask for something that a core can do and this backend cannot: the backend has only the
+// exact contract, and QUANT only with E4M3 scales.
 static int is_unsupported(const ufp4_descriptor_t *descriptor) {
   const ufp4_gemm_descriptor_t *gemm = &descriptor->gemm;
   if (descriptor->header.opcode == UFP4_OPCODE_QUANT) {

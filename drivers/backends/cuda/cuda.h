@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the backend cuda has beside the table of all backends: for records.
+// The backend cuda has these functions beside the table of all backends: its records are made with
+// them.
 #ifndef UFP4_CUDA_H
 #define UFP4_CUDA_H
 

@@ -68,8 +68,8 @@ struct gemm_shape_t {
   };
 };
 
-/** Where piece p of a row lies: turned by the row, so that the eight rows of a matrix load are in
- * different banks. */
+/** Piece p of a row has this place. It is turned by the row, so that the eight rows of a matrix
+ * load are in different banks. */
 template <int PIECES>
 GPU int gemm_piece(int row, int p) {
   return row * PIECES + (PIECES == 4 ? p ^ (row >> 1 & 3) : p ^ (row & 7));

@@ -66,7 +66,7 @@ GPU void digits_load(const gpu_gemm_t &g, int64_t row, int64_t col, int step,
 
 // --- Multiplying --------------------------------------------------------------------------------
 
-/** Fragments of 32 rows, 32 of k: a load has 16 rows. */
+/** This loads the fragments of 32 rows and 32 of k; a matrix load has 16 rows. */
 GPU void digits_rows(const unsigned char *slice, int row, int k, uint32_t (&a)[2][4]) {
   const int lane = (int)threadIdx.x % 32;
 #pragma unroll
@@ -76,7 +76,7 @@ GPU void digits_rows(const unsigned char *slice, int row, int k, uint32_t (&a)[2
   }
 }
 
-/** Of 32 columns. */
+/** This loads the fragments of 32 columns and 32 of k. */
 GPU void digits_columns(const unsigned char *slice, int col, int k, uint32_t (&b)[4][2]) {
   const int lane = (int)threadIdx.x % 32;
 #pragma unroll
@@ -145,7 +145,8 @@ GPU void digits_stream(const gpu_gemm_t &g, const digits_walk_t &walk, int64_t t
   __syncthreads();
 }
 
-/** Where output e of fragment i, j of a thread is, from the warp's first. */
+/** Output e of fragment i, j of a thread has this row and this column, counted from the warp's
+ * first. */
 GPU int digits_row(int i, int e) {
   return 16 * i + (int)threadIdx.x % 32 / 4 + e / 2 * 8;
 }

@@ -39,8 +39,9 @@ GPU bool exact_tile(const gpu_gemm_t &g, unsigned tile, int64_t *row, int64_t *c
   return true;
 }
 
-/** What a block of threads has of a tile: where tiles are few, a tile has gridDim.y blocks, each
- * with so many of the chunks of k. An exact sum has no order. */
+/** A block of threads computes this part of a tile: where tiles are few, a tile has gridDim.y
+ * blocks, each with so many of the chunks of k. An exact sum has no order, so this changes no bit.
+ */
 GPU digits_walk_t exact_walk(const gpu_gemm_t &g, int64_t row, int64_t col, int chunks) {
   digits_walk_t walk = digits_walk(g.a, g.b, row, col, g.job.k);
   walk.first = (int)blockIdx.y * chunks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels need of the machine beyond CUDA C++: tensor core products, matrix loads and
-// asynchronous copies, a small function each. A CPU build includes tests/cuda/emulated.h instead,
-// which has the same names.
+// The kernels need more of the machine than CUDA C++ has: tensor core products, matrix loads and
+// asynchronous copies, which have a small function each here. A CPU build includes
+// tests/cuda/emulated.h instead, which has the same names.
 #ifndef UFP4_CUDA_GPU_CUH
 #define UFP4_CUDA_GPU_CUH
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels for compute capability 9.0 need of the machine beyond gpu.cuh: barriers in
+// The kernels for compute capability 9.0 need more of the machine than gpu.cuh has: barriers in
 // shared memory, copies of boxes of a matrix by the copy engine, and products of a warpgroup (four
-// warps), a small function each. A CPU build includes tests/cuda/emulated_hopper.h instead, which
-// has the same names.
+// warps), which have a small function each here. A CPU build includes tests/cuda/emulated_hopper.h
+// instead, which has the same names.
 #ifndef UFP4_CUDA_HOPPER_CUH
 #define UFP4_CUDA_HOPPER_CUH
 
@@ -148,9 +148,9 @@ GPU int gpu_uniform(int value) {
 
 #endif
 
-/** Where an operand of products lies: rows of 128 bytes along k, in the copy engine's 128-byte
- * swizzle, groups of eight rows 1024 bytes apart. + 2 is 32 bytes of k. PTX ISA, "Matrix Descriptor
- * Format". */
+/** This describes the place of an operand of products: it has rows of 128 bytes along k, in the
+ * copy engine's 128-byte swizzle, with groups of eight rows 1024 bytes apart. Adding 2 goes on by
+ * 32 bytes of k. PTX ISA, "Matrix Descriptor Format". */
 GPU uint64_t gpu_wgmma_operand(uint32_t address) {
   return (uint64_t)((address & 0x3FFFF) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 |
          (uint64_t)1 << 62;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels are given: the jobs of the calls (ufp4_cuda.h) with everything looked up.
+// Kernels are given these jobs: those of the calls (ufp4_cuda.h) with everything looked up.
 #ifndef UFP4_CUDA_JOBS_CUH
 #define UFP4_CUDA_JOBS_CUH
 
 #include "table.h"
 
-/** Where block b of row r of an operand lies: entry r / 16 * group + b * block + r % 16 * row, of 8
- * bytes of codes and of one scale, which both entries of a block of 32 have. So panel-major memory
+/** Block b of row r of an operand is entry r / 16 * group + b * block + r % 16 * row. An entry has
+ * 8 bytes of codes and one scale, which both entries of a block of 32 have. So panel-major memory
  * and row-major operands are the same to the kernels. */
 typedef struct {
   int64_t group, block, row;
@@ -19,7 +19,7 @@ typedef struct {
   int32_t value;
 } ufp4_cuda_exponent_t;
 
-/** What the random bytes and the signs of a copy are made of. */
+/** The random bytes and the signs of a copy are made of these. */
 typedef struct {
   uint64_t seed, tensor_id;
   uint32_t mask;

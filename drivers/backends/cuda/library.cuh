@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of libufp4_cuda.so share: an open GPU, and how a failed call is reported.
+// The files of libufp4_cuda.so share this: an open GPU, and how a failed call is reported.
 #ifndef UFP4_CUDA_LIBRARY_CUH
 #define UFP4_CUDA_LIBRARY_CUH
 
@@ -19,13 +19,13 @@ struct ufp4_cuda {
   ufp4_cuda_description_t description;
   int has_warpgroups;   ///< the GPU has wgmma, and this library code for it
   gpu_encode_t encode;  ///< describes a matrix to the copy engine; where has_warpgroups
-  // Of the table alone.
+  // Only calls of the table use what follows.
   ufp4_message_t *message;
   cudaEvent_t start, stop;
   vendor_t *vendor;
 };
 
-/** Where a call's kernels go, and where it says why not. */
+/** A call's kernels go to this GPU and stream; where it fails, its message says why. */
 typedef struct {
   const ufp4_cuda_t *cuda;
   cudaStream_t stream;
@@ -72,7 +72,7 @@ int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-/** What copy engines and vectors need, and more. */
+/** Copy engines and vector loads need no more than this alignment. */
 const size_t WORKSPACE_ALIGN = 256;
 
 void *take(workspace_t *workspace, size_t bytes) {
@@ -81,7 +81,7 @@ void *take(workspace_t *workspace, size_t bytes) {
   return workspace->memory != nullptr ? workspace->memory + at : nullptr;
 }
 
-/** The caller's, from its first aligned byte on. */
+/** This is the caller's workspace, from its first aligned byte on. */
 workspace_t workspace_of(const ufp4_cuda_call_t *call) {
   const uintptr_t address = (uintptr_t)call->workspace;
   const workspace_t workspace = {(unsigned char *)call->workspace + (0 - address) % WORKSPACE_ALIGN,
@@ -89,7 +89,7 @@ workspace_t workspace_of(const ufp4_cuda_call_t *call) {
   return workspace;
 }
 
-/** What the caller has to bring for what was counted. */
+/** The caller has to bring so many bytes for what was counted. */
 size_t workspace_bytes(const workspace_t &counted) {
   return counted.used + WORKSPACE_ALIGN;
 }

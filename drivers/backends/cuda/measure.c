@@ -66,7 +66,7 @@ static double quantize_bytes(const measure_t *m) {
   return (double)m->size * (double)m->size * (4 + QUANTIZED_COPIES * (0.5 + 1.0 / 16));
 }
 
-// What is timed, the bytes that must move in it, and what it takes turns with.
+// A run is timed in turns with another one (yard); each has bytes that must move in it.
 typedef struct {
   const char *name, *ratio_name, *against;
   run_t run, yard;
@@ -233,8 +233,9 @@ ufp4_status_t ufp4_cuda_time_gemm(int64_t rows, int64_t cols, int64_t k, ufp4_me
 
 // --- NVIDIA's narrow arithmetic -----------------------------------------------------------------
 
-/** What is compared; a scale for each block in both: FP8 takes those that are powers of two, in its
- * elements. Scales of 1 would say nothing: sums of so few bits are exact in either setting. */
+/** These are compared. Both formats have a scale for each block; FP8 takes scales that are powers
+ * of two, in its elements. Scales of 1 would say nothing, because sums of so few bits are exact in
+ * either setting. */
 static const struct {
   const char *name;
   ufp4_cuda_narrow_t kind;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callers ask for, ufp4.torch among them: exponents that are found, panels and rows, results
-// in BF16, the other formats. Each takes turns with a copy, or with cuBLAS of the same results.
+// These calls are measured because callers, ufp4.torch among them, ask for them: exponents that are
+// found, panels and rows, results in BF16, the other formats. Each takes turns with a copy, or with
+// cuBLAS of the same results.
 #include <math.h>
 #include <time.h>
 

@@ -70,7 +70,7 @@ gemm_way_t gemm_way(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
 
 // --- Workspace ----------------------------------------------------------------------------------
 
-/** What a block of a row becomes. */
+/** A block of a row takes this much memory when it is unpacked. */
 typedef struct {
   int64_t chunk;  ///< k is padded to so many blocks
   size_t unit_bytes, weight_bytes;
@@ -161,7 +161,7 @@ dim3 exact_grid(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   return grid;
 }
 
-/** Where everything of a job lies in the workspace. */
+/** Everything of a job has its place in the workspace here. */
 typedef struct {
   gpu_gemm_t g;
   int64_t *totals;  ///< of exact_kernel

@@ -18,9 +18,9 @@ GPU uint32_t fp8_of(int quanta, int exponent) {
          (magnitude << 3 >> top & 7);
 }
 
-/** Where cuBLASLt looks for the scale of row r, block b: tiles of 128 rows by 4 blocks, 512 bytes
- * each; in a tile rows r, r + 32, r + 64 and r + 96 side by side (cuBLAS documentation, "1D block
- * scaling factors layout"). */
+/** At this place cuBLASLt looks for the scale of row r, block b. Scales lie in tiles of 128 rows by
+ * 4 blocks, 512 bytes each; in a tile rows r, r + 32, r + 64 and r + 96 are side by side (cuBLAS
+ * documentation, "1D block scaling factors layout"). */
 GPU int64_t fp4_scale_place(int64_t row, int64_t block, int64_t blocks) {
   const int64_t tile = row / 128 * ((blocks + 3) / 4) + block / 4;
   return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + block % 4;

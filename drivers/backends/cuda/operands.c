@@ -60,7 +60,8 @@ static ufp4_status_t download_scales(state_t *state, const void *from, ufp4_oper
   return status;
 }
 
-// What depends on the data, on the device: as ufp4_cuda_operand_t has it.
+// These words of an operand depend on its data, and lie on the device. The first two are as
+// ufp4_cuda_operand_t has them.
 typedef struct {
   int32_t exponent;
   float tensor_scale;
@@ -121,7 +122,8 @@ static ufp4_operand_t operand_like(const ufp4_matrix_t *in, const ufp4_quantize_
   return like;
 }
 
-// What is there already, where it has the size.
+// This leaves the operand that is there already, if it has the formats and the size; else it makes
+// a new one in its place.
 static ufp4_status_t renew(state_t *state, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
                            ufp4_kept_t **kept) {
   const ufp4_operand_t like = operand_like(in, how);
@@ -210,7 +212,7 @@ static ufp4_status_t keep_operand(state_t *state, const ufp4_operand_t *in, ufp4
                            : status;
 }
 
-// What a GEMM has on the device beside its operands.
+// A GEMM has these matrices on the device beside its operands.
 typedef struct {
   void *c, *accumulate;
 } added_t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GEMM kernels need of a device before the first job: shared memory beyond what all have,
-// their code on the device, and whether it has warpgroups.
+// This prepares a device for the GEMM kernels before the first job: it allows them shared memory
+// beyond what all kernels have, loads their code, and asks whether that has warpgroups.
 #ifndef UFP4_CUDA_PREPARE_CUH
 #define UFP4_CUDA_PREPARE_CUH
 
@@ -61,7 +61,7 @@ cudaError_t allow_warpgroups() {
   return error == cudaSuccess ? gpu_preload(exact_kernel) : error;
 }
 
-/** What the code that runs on this GPU was compiled for. */
+/** This says whether the code that runs on this GPU was compiled for one with warpgroups. */
 GPU_KERNEL void code_kernel(int32_t *has_warpgroups) {
   if (threadIdx.x == 0) *has_warpgroups = GPU_HAS_WARPGROUPS;
 }

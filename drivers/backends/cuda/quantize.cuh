@@ -14,7 +14,7 @@
 #define QUANTIZE_TILES 16  // of 16 x 16
 #define QUANTIZE_PITCH (QUANTIZE_SIDE + 1)
 
-/** What a thread works on: one block of one copy. */
+/** A thread works on one such item: one block of one copy. */
 typedef struct {
   const ufp4_cuda_copy_t *copy;
   int first, step;     ///< its elements in the tile's shared memory
@@ -24,7 +24,7 @@ typedef struct {
   bool stored;         ///< it, or the zeros that pad its group, is written
 } gpu_item_t;
 
-/** Where the thread blocks of a launch begin: multiples of 16. */
+/** The thread blocks of a launch begin at this row and column, multiples of 16. */
 typedef struct {
   int64_t row, col;
 } quantize_origin_t;
@@ -120,8 +120,8 @@ GPU int quantize_fetch(const gpu_item_t &item, const uint32_t *tile, uint32_t bi
   return item.copy->rht == UFP4_RHT_INTEGER ? hadamard(bits, mask) : 0;
 }
 
-/** Of all that shares the block's scale: the 16 rows of a tile are 16 neighbouring threads, and the
- * two halves of a block of 32 are 16 threads apart. */
+/** This is the span of all elements that share the block's scale: the 16 rows of a tile are 16
+ * neighbouring threads, and the two halves of a block of 32 are 16 threads apart. */
 
 GPU gpu_span_t quantize_span(const ufp4_cuda_quantize_t &job, const gpu_item_t &item,
                              const uint32_t bits[16], int exponent) {
@@ -168,7 +168,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS)
     atomicMin(largest, smallest[threadIdx.x]);
 }
 
-/** What AMAX found, as an exponent. */
+/** This writes what AMAX found to @p slot, as an exponent: 0 where no block asked for one. */
 GPU_KERNEL void settle_kernel(const int32_t *largest, int32_t *slot) {
   if (threadIdx.x == 0) *slot = *largest == INT32_MAX ? 0 : *largest;
 }

@@ -99,8 +99,8 @@ typedef struct {
   uint32_t flags;
 } quantize_words_t;
 
-/** What every call writes, whatever the data: exponents and tensor scales of formats that have none
- * are 0 and 1. NULL: not written. */
+/** Every call writes these, whatever the data: exponents and tensor scales of formats that have
+ * none are 0 and 1. Where a pointer is NULL, nothing is written. */
 typedef struct {
   uint32_t *flags;
   int32_t *exponents[2], values[2];
@@ -110,7 +110,8 @@ typedef struct {
   int draws_signs;
 } quantize_begin_t;
 
-/** Of a copy, by what is in device memory now; signs as ufp4_recipe_mask has them. */
+/** A copy draws this by what is in device memory now; where it draws signs, they are those of
+ * ufp4_recipe_mask. */
 GPU ufp4_cuda_draw_t drawn_now(const ufp4_cuda_random_t &random, const ufp4_cuda_draw_t &given,
                                bool draws_signs) {
   ufp4_cuda_draw_t out = {random.seed, given.tensor_id + random.tensor_id, given.mask};

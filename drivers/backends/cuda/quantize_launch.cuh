@@ -9,7 +9,7 @@
 
 namespace {
 
-/** What a launch of the kernels of quantize.cuh covers. */
+/** A launch of the kernels of quantize.cuh covers this part of a tensor. */
 typedef struct {
   quantize_origin_t origin;
   dim3 grid;
@@ -19,7 +19,7 @@ dim3 quantize_grid(int64_t rows, int64_t cols) {
   return dim3((unsigned)divide_up(cols, QUANTIZE_SIDE), (unsigned)divide_up(rows, QUANTIZE_SIDE));
 }
 
-/** What quantize_scales_kernel is for. */
+/** This says whether the job has a scale format or a transform that no other kernel has. */
 bool wants_scales_kernel(const ufp4_cuda_quantize_t &job) {
   for (const ufp4_cuda_copy_t &copy : job.copies) {
     if (copy.enabled && copy.rht == UFP4_RHT_BF16) return true;

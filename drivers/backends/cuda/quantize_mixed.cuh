@@ -38,7 +38,7 @@ GPU int mixed_distance(int quotient) {
   return least;
 }
 
-/** Of a block on one of the grids, in quanta of it. */
+/** This is the error of a block on one of the grids, in quanta of that grid. */
 template <int GRID, bool RHT>
 GPU int mixed_error(const uint32_t bits[16], int exponent, const gpu_scale_t &scale, int t) {
   const int up = t + UFP4_MIXED_FRAC + MIXED_FRACTION + 9 - scale.exponent;

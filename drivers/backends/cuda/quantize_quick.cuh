@@ -253,8 +253,8 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(QUICK_THREADS, QUICK_BLOCKS)
 
 // --- AMAX ---------------------------------------------------------------------------------------
 
-/** What the largest magnitudes of blocks are compared by with the transform: the FP32 pattern of
- * largest, an integer under 2^28, rounded to odd, and its exponent + 152. */
+/** With the transform the largest magnitudes of blocks are compared by this number: the FP32
+ * pattern of largest, an integer under 2^28, rounded to odd, and its exponent + 152. */
 GPU uint32_t quick_rht_size(int32_t largest, int exponent) {
   return (uint32_t)__float_as_int(f32_odd((uint32_t)largest)) + ((uint32_t)exponent << 23);
 }
@@ -267,7 +267,8 @@ GPU_FUNCTION uint32_t quick_slow_size(const ufp4_cuda_quantize_t &job, int axis,
   return quick_rht_size(span.amax, span.exponent + 152);
 }
 
-/** The same without it: the FP32 pattern; of a block of zeros, NaN or Inf 0. */
+/** The largest magnitude of a block is compared by this number. Without the transform it is the
+ * FP32 pattern. It is 0 for a block of zeros, NaN or Inf. */
 template <int AXIS, bool BF16>
 GPU uint32_t quick_size(const ufp4_cuda_quantize_t &job, const void *tile,
                         const quick_units_t &units, bool *poisoned) {
@@ -295,8 +296,8 @@ GPU int quick_exponent(bool rht, uint32_t size, int elem) {
   return span_exponent(span, elem);
 }
 
-/** As amax_kernel; a thread block forms the exponent of its largest block alone, since it falls as
- * that grows. */
+/** This does what amax_kernel does, but a thread block forms the exponent of its largest block
+ * alone: the larger a block is, the smaller is its exponent. */
 template <bool BF16>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(QUICK_THREADS, QUICK_BLOCKS)
     quick_amax_kernel(GPU_PARAMETER ufp4_cuda_quantize_t job, GPU_PARAMETER quick_units_t units) {

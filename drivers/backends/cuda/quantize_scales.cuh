@@ -10,7 +10,7 @@
  * grids of mixed. */
 typedef float nvfp4_errors_t[2][QUANTIZE_THREADS];
 
-/** What S makes of the largest number of a tensor. */
+/** The largest number of a tensor has this value after it is multiplied by S. */
 GPU float nvfp4_top(const ufp4_cuda_quantize_t &job) {
   if (job.elem == UFP4_ELEM_MIXED) return E4M3_MAX * 3.5f;
   return job.scale_round == UFP4_SCALE_ROUND_46 ? 1536.0f : E4M3_MAX * 6.0f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GEMM does with its sums: one rounding, and then what the job asks for.
+// A GEMM rounds each of its sums once, and then does with it what the job asks for.
 #ifndef UFP4_CUDA_RESULT_CUH
 #define UFP4_CUDA_RESULT_CUH
 
@@ -107,8 +107,8 @@ GPU_FUNCTION void gemm_store(const gpu_gemm_t &g, SUM sum, int row, int col) {
 // In all kernels a thread has pairs of outputs side by side, the first at an even column, eight
 // columns apart, in rows of its own: the fragments of tensor core products.
 
-/** What all outputs of a job share, read once a tile. A factor that the job does not have is 1,
- * which changes no bit, so every output is multiplied by all. */
+/** All outputs of a job share these, which are read once a tile. A factor that the job does not
+ * have is 1, which changes no bit, so every output is multiplied by all. */
 typedef struct {
   int bytes;      ///< of an output; 0: outputs are gemm_store's
   bool in_pairs;  ///< two outputs are one store

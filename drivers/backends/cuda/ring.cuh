@@ -11,7 +11,7 @@
 #define RING_ALIGN 1024    // bytes: a period of the copy engine's swizzle
 #define RING_BARRIERS 256  // bytes for them, behind the stages
 
-/** Where one side of the ring is. */
+/** One side of the ring is at this place. */
 template <int STAGES, int STAGE_BYTES>
 struct ring_t {
   enum { SHARED_BYTES = STAGES * STAGE_BYTES + RING_ALIGN + RING_BARRIERS };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the backend cuda share.
+// The files of the backend cuda share this state and these functions.
 #ifndef UFP4_CUDA_STATE_H
 #define UFP4_CUDA_STATE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libufp4_cuda.so gives the backend: a table of functions, found with dlopen, so that nothing
-// else of ufp4 depends on CUDA. Its calls are those of ufp4_cuda.h; the rest, for memory, time and
+// libufp4_cuda.so gives the backend a table of functions, found with dlopen, so that nothing else
+// of ufp4 depends on CUDA. Its calls are those of ufp4_cuda.h; the rest, for memory, time and
 // NVIDIA's library, may be called from one thread at a time and uses the default stream.
 #ifndef UFP4_CUDA_TABLE_H
 #define UFP4_CUDA_TABLE_H
@@ -42,7 +42,7 @@ typedef struct {
   ufp4_cuda_product_t product;
 } ufp4_cuda_choice_t;
 
-/** What NVIDIA's own is timed on. */
+/** NVIDIA's own functions are timed on this work. */
 typedef enum {
   UFP4_CUDA_VENDOR_BF16,      ///< cuBLAS, BF16 with FP32 accumulation and results
   UFP4_CUDA_VENDOR_FP64,      ///< cuBLAS DGEMM

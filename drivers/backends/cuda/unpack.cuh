@@ -142,8 +142,8 @@ GPU void span_note(uint32_t *span, const entry_t &entry, int grid) {
   if (highest > span[1]) atomicMax(&span[1], highest);
 }
 
-/** What a quantum stands for; of E8M0 scales outside those that fold, which nobody asks for,
- * another power of two. */
+/** A quantum stands for this number. For an E8M0 scale outside those that fold it is another power
+ * of two, which nobody asks for. */
 template <int SCALE>
 GPU float bf16_quantum(uint32_t scale, int elem) {
   if (SCALE == UFP4_SCALE_E4M3)

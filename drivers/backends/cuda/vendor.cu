@@ -131,7 +131,7 @@ ufp4_status_t vendor_gemm(vendor_t *vendor, ufp4_cuda_vendor_t what, int64_t m, 
 
 namespace {
 
-/** What describes one product to cuBLASLt. */
+/** These describe one product to cuBLASLt. */
 typedef struct {
   cublasLtMatmulDesc_t product;
   cublasLtMatrixLayout_t a, b, d;

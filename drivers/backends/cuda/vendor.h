@@ -11,7 +11,7 @@ typedef struct vendor vendor_t;
  */
 vendor_t *vendor_open(ufp4_message_t *message);
 void vendor_close(vendor_t *vendor);
-/** As the table's vendor() and vendor_narrow(). */
+/** These two do what the table's vendor() and vendor_narrow() do. */
 ufp4_status_t vendor_gemm(vendor_t *vendor, ufp4_cuda_vendor_t what, int64_t m, int64_t n,
                           int64_t k, const void *a, const void *b, void *d,
                           ufp4_message_t *message);
