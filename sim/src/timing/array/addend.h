@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is added to D, read ahead: mirrors ufp4_addend.
+// The numbers that are added to D are read ahead: this mirrors ufp4_addend.
 #ifndef UFP4_TIMING_ADDEND_H
 #define UFP4_TIMING_ADDEND_H
 

@@ -16,7 +16,7 @@ namespace ufp4::timing {
 
 class Drain {
  public:
-  /** What this cycle is. */
+  /** The RTL has these signals in a cycle; evaluate() finds them, and step() takes them. */
   struct State {
     bool enable = false, read = false, last_read = false, next_tile = false;
     bool drained = false, drained_bank = false;
@@ -110,7 +110,7 @@ class Drain {
 
   const Shape *shape_;
   TileWalk walk_;
-  // Of the job.
+  // These are set when a job starts and stay for it.
   bool bf16_ = false, wide_ = false, has_sums_ = false, has_c_ = false, one_bank_ = false;
   uint32_t slot_mask_ = 0, last_stage_ = kDrainStages, c_stage_ = 0, ask_wait_ = 0;
   uint64_t stride_ = 0, element_bytes_ = 4;
@@ -150,7 +150,7 @@ inline Drain::State Drain::evaluate(bool req_ready, bool dat_ready, bool sums_re
   return s;
 }
 
-// What travels with the sums, and the beat that leaves.
+// This moves the notes that travel with the sums on by a stage, and decides whether a beat leaves.
 inline void Drain::shift(const State &s) {
   const bool arrives = valid_ >> last_stage_ & 1;
   const bool half = half_ >> last_stage_ & 1, last = last_ >> last_stage_ & 1;

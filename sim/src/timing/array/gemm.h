@@ -15,7 +15,8 @@ namespace ufp4::timing {
 
 class Gemm {
  public:
-  /** What comes from outside in a cycle: of the masters, what is for its clients. */
+  /** These signals come from outside in a cycle; of those of the masters only the ones for its
+   * clients are here. */
   struct Input {
     bool start = false;  // offered
     uint32_t panels_held = 0, panels = 0;
@@ -24,7 +25,7 @@ class Gemm {
     bool write_ready = false, write_dat_ready = false, write_idle = false;
     bool read_error = false, write_error = false;  // of the beat that is here, with an answer
   };
-  /** What this cycle is. */
+  /** The RTL has these signals in a cycle; step() finds them. */
   struct State {
     bool done = false, busy = false;
     bool stall_operand = false, stall_panel = false, stall_accumulator = false, stall_drain = false;
@@ -47,7 +48,7 @@ class Gemm {
   bool active() const {
     return active_;
   }
-  /** Of the job that is done. */
+  /** This is the status of the job that is done. */
   uint16_t status() const {
     return errors_.status();
   }
@@ -83,7 +84,7 @@ class Gemm {
   const LoadRequest &loader() const {
     return request_;
   }
-  /** What this cycle is, but for its State. */
+  /** This writes to @p signs what the cycle shows beside its State. */
   void look(bool write_ready, bool write_dat_ready, uint32_t panels_held, uint32_t panels,
             CoreSigns &signs) const;
   void reset();

@@ -87,7 +87,7 @@ class LoadRequest {
   bool valid() const {
     return chunk_;
   }
-  /** What it asks for, while valid(). */
+  /** It makes this request while valid(). */
   Request request(const ufp4_gemm_descriptor_t &desc) const;
   LoadNote note(uint32_t beats) const {
     return {slot_, side_, codes_, beats};
@@ -106,7 +106,7 @@ class LoadRequest {
   /** Which of the next @p requests cross one, and after how many bytes: where in its pages an
    * operand lies matters by that alone. */
   void cuts(uint64_t requests, std::vector<uint64_t> *found) const;
-  /** Of an element of cuts(): which request, from 0 on. */
+  /** An element of cuts() stands for the request of this number, from 0 on. */
   static uint64_t cut_request(uint64_t cut) {
     return cut / kPage;
   }

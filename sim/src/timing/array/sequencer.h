@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the array is fed, and when: mirrors ufp4_sequencer.
+// The sequencer decides what the array is fed, and when: this mirrors ufp4_sequencer.
 #ifndef UFP4_TIMING_SEQUENCER_H
 #define UFP4_TIMING_SEQUENCER_H
 
@@ -15,7 +15,7 @@ namespace ufp4::timing {
 
 class Sequencer {
  public:
-  /** What this cycle is. */
+  /** The RTL has these signals in a cycle; evaluate() finds them, and step() takes them. */
   struct State {
     bool busy = false, stall_operand = false, stall_accumulator = false;
     bool feed = false, end_row = false, end_chunk = false, end_tile = false;
@@ -91,7 +91,8 @@ class Sequencer {
   void next_sub_tile();
   void advance(const State &state);
   void count(const State &state);
-  /** What the place in the macro-tile needs and ends, until it changes. */
+  /** This finds what the place in the macro-tile needs and which loops end there; it holds until
+   * the place changes. */
   void place();
 
   const Shape *shape_;
@@ -103,7 +104,7 @@ class Sequencer {
   // and for how long the sum of a sub-tile alone does not.
   uint32_t turn_a_ = 0, turn_b_ = 0, in_turn_ = 0, phase_ = 0, pause_ = 0;
   bool begun_ = false;
-  // Of place().
+  // These are the results of place().
   bool last_a_ = false, last_b_ = false;
   uint32_t need_ = 0, last_block_ = 0, lanes_a_ = 0, lanes_b_ = 0;
   // Lanes that were read; sub-tiles whose sums were stored after a chunk, and taken before one.
