@@ -90,7 +90,7 @@ module ufp4_array_words #(
         index <= gen_fed[i-1].index;
       end
     end
-    // What the lanes take of it.
+    // The lanes take this of a feed: addresses, how many lanes read, and which NaN flags are written or start anew.
     if (i <= Last) begin : gen_address
       logic parity, clear_a, clear_b;
       logic [AddrWidthA-1:0] addr_a;
@@ -150,7 +150,7 @@ module ufp4_array_words #(
     logic [3:0] sig, exp;
     logic nan_byte;
     ufp4_scale_decode u_scale_decode (.byte_i(scale_byte[6:0]), .sig_o(sig), .exp_o(exp), .nan_o(nan_byte));
-    // What a block's codes are read as.
+    // A block's codes are read on this grid: with mixed the scale's bit 7 chooses it.
     logic [7:0] grid;
     assign grid = (elem != ufp4_spec_pkg::ELEM_MIXED) ? elem :
                   scale_byte[7] ? ufp4_spec_pkg::ELEM_E1M2 : ufp4_spec_pkg::ELEM_E2M1;

@@ -59,7 +59,7 @@ module ufp4_drain #(
   input  logic [SumWidth*DrainCols-1:0]    drain_data_i,
   input  logic [Rows-1:0]                  drain_nan_a_i,
   input  logic [DrainCols-1:0]             drain_nan_b_i,
-  // What is added (ufp4_addend).
+  // The numbers that are added come from ufp4_addend by these ports.
   output logic [RowBeatsWidth-1:0]         sums_need_o,
   output logic [RowBeatsWidth-1:0]         c_need_o,
   input  logic                             sums_ready_i,
@@ -122,9 +122,9 @@ module ufp4_drain #(
     ends_q <= {wide, {4{~wide}} & (4'd1 << operations_d)};
   end
 
-  // Where the next read is: row of the macro-tile, the sub-tile and the array row that have it; read of this row, the
-  // sub-tile and the set of columns that have it. Addresses of this row of D, of the first row in this macro-tile, and
-  // in this row of macro-tiles.
+  // The next read is at this place: at this row of the macro-tile, which this sub-tile and this array row have; and it
+  // is this read of the row, which gives the sub-tile and the set of columns. The addresses are those of this row of D,
+  // of the first row in this macro-tile, and of the first in this row of macro-tiles.
   logic active_d, active_q, open_d, open_q, parity_d, parity_q;
   logic [CreditWidth-1:0] credit_d, credit_q;
   logic [2:0] tiles_d, tiles_q;
@@ -289,7 +289,7 @@ module ufp4_drain #(
     end
   end
 
-  // What travels with the sums: how many columns D has here, the half of a BF16 beat, and the ends. Nothing goes
+  // These travel with the sums: how many columns D has here, the half of a BF16 beat, and the ends. Nothing goes
   // further than the last stage that the job needs.
   localparam int unsigned CountWidth = $clog2(DrainCols + 1);
   typedef struct packed {

@@ -83,8 +83,8 @@ module ufp4_gemm #(
   // Chunks begin at multiples of this many blocks: a beat of scales, a pair of E8M0, a group of nv.
   localparam int unsigned ChunkStepLeast = Nv ? 4 : 2;
   localparam int unsigned ChunkStep = (BusBytes / 16 > ChunkStepLeast) ? BusBytes / 16 : ChunkStepLeast;
-  // Of the form of a PE: its stages, the cycles after which a sum can be loaded again, and how many PEs a side share the
-  // registers that pass an operand on.
+  // The form of a PE gives these: its stages, the cycles after which a sum can be loaded again, and how many PEs a side
+  // share the registers that pass an operand on.
   localparam int unsigned PeStages = ufp4_pe_pkg::stages(Target, Contract);
   localparam int unsigned PeReturn = Exact ? PeStages - ufp4_pe_pkg::stage_load(Target) + 1 : 2;
   localparam int unsigned PeShare = ufp4_pe_pkg::share(Target);

@@ -60,8 +60,8 @@ module ufp4_load_request #(
     .last_o(last_tile)
   );
 
-  // Where we are: chunk in slot, group of a side, scales or codes. Positions in k blocks from the start of an
-  // operand.
+  // The request at hand is for the chunk in this slot, for a group of a side, for scales or codes. Positions count k
+  // blocks from the start of an operand.
   logic active_d, active_q, chunk_d, chunk_q, slot_d, slot_q, side_d, side_q, codes_d, codes_q;
   logic [1:0] free_d, free_q;
   logic [2:0] tiles_d, tiles_q;

@@ -96,7 +96,7 @@ module ufp4_load_write #(
     end
   end
 
-  // Where the first row of a beat of codes goes: its set of lanes and its sub-tile. A group goes on where the one before
+  // The first row of a beat of codes goes to this set of lanes and this sub-tile. A group goes on where the one before
   // it on its side ended; each of its blocks starts there.
   typedef struct packed {
     logic [TileWidth-1:0] tile;

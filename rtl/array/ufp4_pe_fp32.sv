@@ -46,7 +46,7 @@ module ufp4_pe_fp32 #(
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 
-  // What goes with dot: its block's scales, of each side.
+  // The scales of both sides, dot_a and dot_b, come with their block's dot product.
   logic signed [12:0] dot;
   logic [12:0] dot_a, dot_b;
   if (Lanes < 16) begin : gen_part

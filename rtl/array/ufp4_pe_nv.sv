@@ -45,7 +45,7 @@ module ufp4_pe_nv #(
   // One compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 
-  // What goes with dot: its block's scales, of each side.
+  // The scales of both sides, dot_a and dot_b, come with their block's dot product.
   logic signed [12:0] dot;
   logic [12:0] dot_a, dot_b;
   ufp4_pe_dot #(.Target(Target), .Formats(Formats)) u_dot (

@@ -46,7 +46,7 @@ package ufp4_pe_pkg;
   function automatic int unsigned sum_width(int unsigned target);
     return (target == 32'(TARGET_ASIC)) ? 67 : 64;
   endfunction
-  // Of any contract.
+  // With any contract a word in an accumulator memory has so many bits.
   function automatic int unsigned word_width(int unsigned target, int unsigned contract);
     return (contract == 32'(CONTRACT_EXACT)) ? sum_width(target) : 32;
   endfunction

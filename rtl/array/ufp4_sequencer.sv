@@ -127,7 +127,7 @@ module ufp4_sequencer #(
 
   // Ends of the loops. padding: the last group of four has no such block.
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
-  // Where a group begins: the next sub-tile of a turn has the same.
+  // A group begins at this block: the next sub-tile of a turn begins at the same one.
   assign group = Nv ? block_q & ~BlockWidth'(3) : block_q;
   logic [8:0] last_place;
   logic padding, last_block, last_b, last_a, single;
@@ -397,7 +397,7 @@ module ufp4_sequencer #(
     end
   end
 
-  // What follows a feed at a fixed distance.
+  // These follow a feed at a fixed distance: a slot is free, and a row of sub-tiles is in its bank.
   logic [LaneDelay-1:0] release_q;
   logic [SumDelay-1:0] ready_q;
   always_ff @(posedge clk_i) begin

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PE of the exact contract does with a dot product, the form for FPGAs: scales it, and adds it to a running sum.
+// A PE of the exact contract scales a dot product and adds it to a running sum; this is the form for FPGAs.
 //
 //   sum = base + ((-1)^negative * dot * sig << exp)          64 bits, exact
 //
-// base is zero, the running sum (keep), or a sum from memory (load). Adders of two operands on carry chains, kept
-// apart; a sign is inverted with the last step of the shift. Stages, a block each cycle: 1 chooses the rows of the
-// product, 2 and 3 add them, 4 and 5 shift, 6 adds the lower half, 7 the upper half with the carry of the lower one;
-// after it sum_o is whole. dot_i, negative_i, sig_i and exp_i are of stage 1, load_i and loaded_i of stage 4, valid_i
-// and keep_i of stage 6. A block RAM is slow to show what it reads: a register of its own takes that, beside it.
+// base is zero, the running sum (keep), or a sum from memory (load). It is made of adders of two operands on carry
+// chains, which are kept apart; a sign is inverted with the last step of the shift. It takes a block each cycle. Of its
+// stages 1 chooses the rows of the product, 2 and 3 add them, 4 and 5 shift, 6 adds the lower half, 7 the upper half
+// with the carry of the lower one; after it sum_o is whole. dot_i, negative_i, sig_i and exp_i are of stage 1, load_i
+// and loaded_i of stage 4, valid_i and keep_i of stage 6. A block RAM is slow to show what it reads: a register of its
+// own takes that, beside it.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_chains (
   input  logic               clk_i,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PE of the exact contract does with a dot product: scales it, and adds it to a running sum.
+// A PE of the exact contract scales a dot product and adds it to a running sum.
 //
 //   sum = base + (dot * a_sig * b_sig << (a_exp + b_exp))          64 bits, exact
 //
-// base is zero, the running sum (keep), or a sum from memory (load). Stages: 1 takes dot_i and the scales, 2 multiplies
-// and shifts, 3 adds. valid_i is of stage 1; keep_i, load_i and loaded_i of stage
-// 2, keep_i set and load_i clear where that stage has no block. sum_o is stage 3's result before its register.
+// base is zero, the running sum (keep), or a sum from memory (load). Stage 1 takes dot_i and the scales, 2 multiplies
+// and shifts, 3 adds. valid_i is of stage 1; keep_i, load_i and loaded_i are of stage 2, where keep_i must be set and
+// load_i clear while that stage has no block. sum_o is stage 3's result before its register.
 //
 // The sum is four segments of 16 bits, and a carry out of the lower three stays in a bit of its own, {carries[2:0],
 // sum[63:0]}, which enters the next segment with the next block. So a word in memory has 67 bits; ufp4_sum_resolve adds
@@ -13,9 +13,9 @@
 // waits for valid: where a stage has no block its significand product is zero, and the sum stays. The register after the
 // adder takes what the next block is added to, inverted, which saves an inverter a bit where gates and flip-flops invert:
 // nothing but that stands before the adder, and the wide control of the gates behind it has as long as the adder takes.
-// Formats: whose dot products these are. With E2M1 they reach 16 * 12 * 12 = 2304, else 16 * 8 * 8 = 1024, for which a bit
-// less will do: dot_i[12] is not looked at.
-// The form for cells; that for FPGAs is ufp4_sum_chains, that for simulators in ufp4_pe_words.
+// Formats says whose dot products these are. With E2M1 they reach 16 * 12 * 12 = 2304, else 16 * 8 * 8 = 1024, for
+// which a bit less will do: dot_i[12] is not looked at.
+// This is the form for cells; that for FPGAs is ufp4_sum_chains, that for simulators is in ufp4_pe_words.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_exact #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
@@ -156,7 +156,7 @@ module ufp4_sum_exact #(
     sign_q <= sign_d;
   end
 
-  // What is added below Counted; above it there is the sign alone.
+  // This is added below Counted; above it there is the sign alone.
   localparam int unsigned Counted = TermWidth + 24;
   logic [Counted-1:0] term;
   assign term = ({Counted{by_q[0]}} & Counted'(bits)) | ({Counted{by_q[1]}} & Counted'({bits, 8'd0})) |

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PE of the contract fp32 does with a dot product: scales it, and adds it to a running FP32 sum.
+// A PE of the contract fp32 scales a dot product and adds it to a running FP32 sum.
 //
 //   sum = RNE32(base + dot * a_sig * b_sig * 2^(a_exp + b_exp - 258))        the block of unbounded exponent, unrounded
 //
-// base is +0, the running sum (keep), or a sum from memory (load). Subnormals are kept, over range gives an infinity,
-// which stays, and every zero is +0. Scales of 32 elements: the second dot product of a pair is added to the first
-// (join), which was held (no add_i for it).
-// Stages: 1 takes dot_i and the scales, 2 joins and multiplies, 3 normalizes, 4 aligns, 5 adds, 6 normalizes, 7 rounds.
+// base is +0, the running sum (keep), or a sum from memory (load). Subnormals are kept, a sum over range becomes an
+// infinity, which stays, and every zero is +0. With scales of 32 elements the second dot product of a pair is added to
+// the first (join), which was held (no add_i for it).
+// Stage 1 takes dot_i and the scales, 2 joins and multiplies, 3 normalizes, 4 aligns, 5 adds, 6 normalizes, 7 rounds.
 // The registers behind the last four are a ring: TURN_CYCLES running sums, each of which comes to stage 4 in every such
 // cycle, and so does what is held to stage 2. A cycle without add_i adds zero, which changes no sum.
-// valid1_i is of stage 1, valid2_i, add_i and join_i of stage 2, the rest of the control of stage 4; sum_o is stage 7's result before
-// its register.
+// valid1_i is of stage 1, valid2_i, add_i and join_i are of stage 2, the rest of the control is of stage 4; sum_o is
+// stage 7's result before its register.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_fp32 (
   input  logic               clk_i,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a PE of the contract nv does with dot products: four of them, a group, and a running FP32 sum are aligned to the
-// largest of their exponents, truncated, added, and rounded toward zero.
+// A PE of the contract nv takes four dot products, a group, and a running FP32 sum: they are aligned to the largest of
+// their exponents, truncated, added, and rounded toward zero.
 //
 //   e   = a_exp + b_exp - 254 of each, the exponent of base (-126 where it is subnormal or zero);  E = the largest
 //   sum = RZ32(trunc(base) + trunc(dot * a_sig * b_sig * 2^(e - 8 - a_fine - b_fine)) + ..)    to multiples of 2^(E - 35)
@@ -122,7 +122,8 @@ module ufp4_sum_nv (
   assign upper1 = two_sum[48:25] + two_carry[48:25] + 24'd1;
   always_ff @(posedge clk_i) total_q <= {lower[25] ? upper1 : upper0, lower[24:0]};
 
-  // What goes with it, until the next one ends: top, the exponent field of bit 47, and of an infinite base all there is.
+  // These go with the total until the next group ends: top, which is the exponent field of bit 47, and whether base is
+  // infinite, with its sign.
   logic [8:0] top_q;
   logic infinite_q, sign_q, sign11_q, sign12_q;
   logic [47:0] negated, magnitude_q;

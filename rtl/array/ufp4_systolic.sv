@@ -337,7 +337,7 @@ module ufp4_systolic #(
           .drain_parity_o(sum_parity)
         );
       end
-      // What the drain has read: one word of the column, with its parity a cycle later.
+      // The drain has read this: one word of the column, whose parity comes a cycle later.
       logic [SumWidth-1:0] word, column_word;
       logic column_parity;
       assign word = drain_bank_q ? sum1 : sum0;
@@ -442,7 +442,7 @@ module ufp4_systolic #(
       if (drain_enable_i && drain_valid_q) drain_data_o[SumWidth*c+:SumWidth] <= word;
     end
     if (Parity) begin : gen_check
-      // As in ufp4_sum_banks: four bits to one, these to one.
+      // As in ufp4_sum_banks four bits are folded to one, and a cycle later these to one.
       logic [4*Fold-1:0] bits;
       logic [Fold-1:0] fold_q;
       assign bits = (4 * Fold)'(word);
