@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in the strip buffer the source's beats go as they arrive: chunk after chunk, row after row.
+// The source's beats go to these places of the strip buffer as they arrive: chunk after chunk, and in it row after row.
 //
 // Contract: while take_o, the beat belongs at beat_o of row row_o of the chunk at slot_o (modulo Chunks); chunk_o: it is
 // the chunk's last. loading_i and strips_i come from ufp4_quant_load, which asks for the beats in the same order.

@@ -188,7 +188,7 @@ module ufp4_quant_block #(
   kind_t [12:11] kind_q;
 
   assign kind   = '{nan: exponent_q[10] == 8'hFF, zero: zero};
-  // Of both halves of a 32-block.
+  // This is the kind of both halves of a block of 32 together.
   assign joined = '{nan: kind.nan || kind_q[11].nan, zero: kind.zero && kind_q[11].zero};
 
   assign amax_valid_o = valid_q[AMAX_STAGE] && job_i.amax;

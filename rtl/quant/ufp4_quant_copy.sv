@@ -53,7 +53,7 @@ module ufp4_quant_copy #(
   output logic [15:0]                  exponent_o
 );
 
-  // What AMAX looks at of a block, or of those of all lanes: the largest of the clean ones is the largest.
+  // AMAX looks at this of a block, or of those of all lanes: the largest of the clean ones is the largest.
   typedef struct packed {
     logic        clean;
     logic [8:0]  power;

@@ -64,7 +64,7 @@ module ufp4_quant_load #(
   assign strips_o  = strips_q;
   assign strips_d  = start_i ? '0 : strips_q + 5'(step && row_last && !below && chunk_last);
 
-  // Where the next row of the chunk begins, the next chunk, and the next strip.
+  // The next row of the chunk, the next chunk and the next strip begin at these addresses.
   logic [AddrW-1:0] next_row, next_chunk, next_strip;
   logic [2:0]       unused_carry;
 

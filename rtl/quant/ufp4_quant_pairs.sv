@@ -224,7 +224,7 @@ module ufp4_quant_pairs #(
 
   // --- Beats to pairs ----------------------------------------------------------------------------------
 
-  // What stands beside the beats at the banks' outputs.
+  // This stands beside the beats at the banks' outputs.
   typedef struct packed {
     logic       copy;
     logic       last;

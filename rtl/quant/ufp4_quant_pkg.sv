@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all stages of QUANT do alike with one copy of a tensor.
+// All stages of QUANT follow these settings of a job for one copy of a tensor.
 package ufp4_quant_pkg;
   typedef struct packed {
     logic        amax;       // only the largest number is wanted: no block comes out

@@ -171,7 +171,7 @@ module ufp4_quant_serial_block (
     .error_o(error[0])
   );
 
-  // What is known of a block when it leaves, until its scale is made: up to three are between.
+  // This is known of a block when it leaves, and is kept until its scale is made: up to three blocks are between.
   typedef struct packed {
     logic [30:0] peak;
     logic        last;

@@ -205,7 +205,7 @@ module ufp4_quant_strip #(
 
   // --- Beats to rows ----------------------------------------------------------------------------------
 
-  // What stands beside the beat at the buffer's output.
+  // This stands beside the beat at the buffer's output.
   typedef struct packed {
     logic        finish;  // the row's last beat
     logic        last;    // of the last row of the last tile

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What QUANT has collected: four units of each copy (0 row, 1 column), of 16 blocks each, their codes and scales, of which
-// it makes beats of the bus.
+// QUANT collects its blocks here: four units of each copy (0 row, 1 column), of 16 blocks each, with codes and scales,
+// of which it makes beats of the bus.
 //
 // take_i: a block of a copy comes to its unit; those of a unit come in order. load_i: a beat of a unit's codes, or of its
 // scales, is at data_o from the next cycle on until that after the next load_i; a wide beat of scales holds them at every

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wide QUANT has collected: Slots groups of each copy (0 row, 1 column), of four units each (with pair_i of two),
-// codes and scales, of which it makes beats of 128 bytes.
+// The wide QUANT collects its blocks here: Slots groups of each copy (0 row, 1 column), of four units each (with pair_i
+// of two), with codes and scales, of which it makes beats of 128 bytes.
 //
 // take_i: a block of each unit of a group comes (with pair_i one block, of unit take_half_i, in lane 0). load_i: a unit's 16
 // blocks are at codes_o and its scales at scales_o from the next cycle on until that after the next load_i. error_o, for one

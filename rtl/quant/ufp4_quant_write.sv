@@ -169,7 +169,7 @@ module ufp4_quant_write #(
     done_q <= done_d;
   end
 
-  // Where the next unit's codes go, of either copy, and the scales of the one at hand.
+  // The next unit's codes go to these addresses, one for each copy, and the scales of the one at hand to scales_at.
   logic [1:0][AddrW-1:0] codes_at;
   logic [AddrW-1:0]      scales_at;
   logic [2:0]            unused_carry;

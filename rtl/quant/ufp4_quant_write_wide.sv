@@ -53,7 +53,7 @@ module ufp4_quant_write_wide #(
 
   // --- Collect ----------------------------------------------------------------------------------------
 
-  // Where a block goes.
+  // A block goes to this place.
   typedef struct packed {
     logic [SLOT_W-1:0] slot;
     logic [3:0]        block;
@@ -140,7 +140,7 @@ module ufp4_quant_write_wide #(
 
   // --- Requests: codes, then scales --------------------------------------------------------------------
 
-  // Of a request, for its beats.
+  // The beats of a request need these of it.
   typedef struct packed {
     logic       copy;
     logic       joined;
@@ -205,8 +205,8 @@ module ufp4_quant_write_wide #(
     end
   end
 
-  // Where the next units' codes go, of either copy, and the scales of those at hand. The index has been stepped with the
-  // codes, at least a cycle before the next ones begin.
+  // The next units' codes go to these addresses, one for each copy, and the scales of those at hand to scales_at. The
+  // index has been stepped with the codes, at least a cycle before the next ones begin.
   logic [1:0][AddrW-1:0] codes_at;
   logic [AddrW-1:0]      scales_at;
   logic [2:0]            unused_carry;
