@@ -293,7 +293,7 @@ def sv_package(spec, note):
             "    logic [31:0] value;",
             "  } write_t;",
             "",
-            "  // What the host writes to memory and then to registers, and what is in memory when the job is done.",
+            "  // The host writes BEFORE to memory, REGISTER to registers; memory has AFTER when the job is done.",
             *sv_lines("BEFORE", before(spec)),
             f"  localparam write_t REGISTER[{len(writes)}] = '{{",
             ",\n".join(writes),

@@ -40,7 +40,7 @@ def c_header(spec):
         "",
         "#include <stdint.h>",
         "",
-        "// As <assert.h> has it, which a compiler without a C library lacks.",
+        "// This is as <assert.h> has it, which a compiler without a C library lacks.",
         "#if !defined(__cplusplus) && !defined(static_assert)",
         "#define static_assert _Static_assert",
         "#endif",
@@ -102,13 +102,13 @@ def c_header(spec):
     ]
     for key, sizes in SIZES.items():
         out += [
-            f"/** What {key} may be, by its bit in the table below. */",
+            f"/** {key} may have these values, by their bits in the table below. */",
             f"#define {up('ufp4', key + 's')} {{" + ", ".join(map(str, sizes)) + "}",
             f"#define {up('ufp4', key, 'names')} {{" + ", ".join(f'"{size}"' for size in sizes) + "}",
             f"#define {up('ufp4', key, 'count')} {len(sizes)}",
         ]
-    out += c_combinations(spec, "quantize", common.QUANTIZE_KEYS, "What may be quantized (ufp4_combination_quantize).")
-    out += c_combinations(spec, "gemm", common.GEMM_KEYS, "Which GEMMs there are (ufp4_combination_gemm).")
+    out += c_combinations(spec, "quantize", common.QUANTIZE_KEYS, "These can be quantized (ufp4_combination_quantize).")
+    out += c_combinations(spec, "gemm", common.GEMM_KEYS, "There are these GEMMs (ufp4_combination_gemm).")
     for name, value in spec["limit"].items():
         number = f"0x{value:X}" if "mask" in name else value
         out.append(f"#define {up('ufp4', name)} {number}")

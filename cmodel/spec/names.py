@@ -2,7 +2,7 @@
 """The names by which programs find values: tables in C, and what the Python package needs (drivers/python)."""
 
 CONFIGURATION_NAME = 80  # bytes
-# What an option of the program may be as a whole: ELEM_WORDS and so on, in the order of the values.
+# An option of the program may be one of these words as a whole: ELEM_WORDS and so on, in the order of the values.
 WORDS = (
     "elem",
     "scale",

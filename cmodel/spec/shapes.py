@@ -145,7 +145,7 @@ def c_header(spec, note):
             "}",
         ]
     out += [
-        "/** What is wrong with a configuration, in the words of ufp4_top; NULL: it is legal. */",
+        "/** This says in the words of ufp4_top what is wrong with a configuration; NULL: it is legal. */",
         "static inline const char *shape_refusal(const ufp4_configuration_t *c) {",
     ]
     for rule in spec["legal"]:

@@ -76,7 +76,7 @@ package ufp4_spec_pkg;
   localparam logic [7:0] RHT_INTEGER = 8'd1;
   localparam logic [7:0] RHT_BF16 = 8'd2;
 
-  // What shares a scale: a block of one row; or a tile of 16 rows by one block.
+  // The elements that share a scale are those of a block of one row; or of a tile of 16 rows by one block.
   localparam logic [7:0] LAYOUT_1D = 8'd0;
   localparam logic [7:0] LAYOUT_2D = 8'd1;
 
@@ -85,7 +85,7 @@ package ufp4_spec_pkg;
   localparam logic [7:0] CONTRACT_FP32 = 8'd1;
   localparam logic [7:0] CONTRACT_NV = 8'd2;
 
-  // What the RTL's arithmetic is shaped for (an elaboration parameter; the bits are the same): cells; FPGAs; simulators.
+  // The RTL's arithmetic is shaped for cells, FPGAs or simulators (an elaboration parameter; the bits are the same).
   localparam logic [7:0] TARGET_ASIC = 8'd0;
   localparam logic [7:0] TARGET_FPGA = 8'd1;
   localparam logic [7:0] TARGET_SIMULATOR = 8'd2;

@@ -13,7 +13,7 @@ package ufp4_example_pkg;
     logic [31:0] value;
   } write_t;
 
-  // What the host writes to memory and then to registers, and what is in memory when the job is done.
+  // The host writes BEFORE to memory, REGISTER to registers; memory has AFTER when the job is done.
   localparam line_t BEFORE[44] = '{
     '{40'h0080000000, 5'd16, 128'h00000003000000020000123400000103},
     '{40'h0080000010, 5'd16, 128'hffff0003000000000000010000000014},

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-// As <assert.h> has it, which a compiler without a C library lacks.
+// This is as <assert.h> has it, which a compiler without a C library lacks.
 #if !defined(__cplusplus) && !defined(static_assert)
 #define static_assert _Static_assert
 #endif
@@ -74,7 +74,7 @@ typedef enum {
 #define UFP4_RHT_COUNT 3
 #define UFP4_RHT_NAMES {"none", "integer", "bf16"}
 
-/** What shares a scale: a block of one row; or a tile of 16 rows by one block. */
+/** The elements that share a scale are those of a block of one row; or of a tile of 16 rows by one block. */
 typedef enum {
   UFP4_LAYOUT_1D = 0,
   UFP4_LAYOUT_2D = 1,
@@ -91,7 +91,7 @@ typedef enum {
 #define UFP4_CONTRACT_COUNT 3
 #define UFP4_CONTRACT_NAMES {"exact", "fp32", "nv"}
 
-/** What the RTL's arithmetic is shaped for (an elaboration parameter; the bits are the same): cells; FPGAs; simulators. */
+/** The RTL's arithmetic is shaped for cells, FPGAs or simulators (an elaboration parameter; the bits are the same). */
 typedef enum {
   UFP4_TARGET_ASIC = 0,
   UFP4_TARGET_FPGA = 1,
@@ -169,15 +169,15 @@ typedef enum {
 #define UFP4_BACKEND_CLASSES {0, 1, 1, 1, 1, 1, 2}
 #define UFP4_BACKEND_COUNT 7
 
-/** What block may be, by its bit in the table below. */
+/** block may have these values, by their bits in the table below. */
 #define UFP4_BLOCKS {16, 32, 64, 128}
 #define UFP4_BLOCK_NAMES {"16", "32", "64", "128"}
 #define UFP4_BLOCK_COUNT 4
-/** What rht_size may be, by its bit in the table below. */
+/** rht_size may have these values, by their bits in the table below. */
 #define UFP4_RHT_SIZES {16, 32, 64}
 #define UFP4_RHT_SIZE_NAMES {"16", "32", "64"}
 #define UFP4_RHT_SIZE_COUNT 3
-/** What may be quantized (ufp4_combination_quantize). Sets have bit i for value i. */
+/** These can be quantized (ufp4_combination_quantize). Sets have bit i for value i. */
 typedef struct {
   unsigned scale;
   unsigned elems;
@@ -208,7 +208,7 @@ typedef struct {
     {3u, 7u, 2u, 2u, 1u, 1u, 1u, 1u}, \
   }
 
-/** Which GEMMs there are (ufp4_combination_gemm). Sets have bit i for value i. */
+/** There are these GEMMs (ufp4_combination_gemm). Sets have bit i for value i. */
 typedef struct {
   unsigned scale;
   unsigned contracts;

@@ -48,7 +48,7 @@ static inline int shape_quant_legal(uint32_t quant, uint32_t bus_bytes) {
 static inline int shape_mixed_legal(uint32_t mixed, uint32_t formats, uint32_t quant) {
   return mixed == 0 || (mixed == 1 && formats == (uint32_t)UFP4_FORMATS_ALL && quant >= 16);
 }
-/** What is wrong with a configuration, in the words of ufp4_top; NULL: it is legal. */
+/** This says in the words of ufp4_top what is wrong with a configuration; NULL: it is legal. */
 static inline const char *shape_refusal(const ufp4_configuration_t *c) {
   if (!shape_bus_legal(c->bus_bytes))
     return "BusBytes must be 8, 16, 32, 64 or 128";
