@@ -13,17 +13,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUFFIXES = {".c", ".h", ".cpp", ".cu", ".cuh", ".sv", ".v", ".vlt", ".py", ".sh", ".cmake"}
 # Folders and files in which such comments are left, and why.
-LATER = {
-    "cmodel/include/ufp4/spec.h": "generated, cmodel/spec has its words",
-    "cmodel/spec": "not rewritten yet",
-    "cmodel/src/base/shape.h": "generated, likewise",
-    "drivers/backends/cuda": "not rewritten yet",
-    "rtl/array": "not rewritten yet",
-    "rtl/gen": "generated, likewise",
-    "rtl/quant": "not rewritten yet",
-    "sim/example": "generated, likewise",
-    "sim/src/timing/array": "not rewritten yet",
-}
+LATER = {}
 MODAL = "can could may might must will would shall should do does did"
 FINITE = """
 is are was were has have had cannot come exist follow give go keep left lie need span stay take
