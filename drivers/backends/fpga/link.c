@@ -131,10 +131,6 @@ static ufp4_status_t fail_answer(link_t *link, const answer_t *answer) {
 
 // --- Out ----------------------------------------------------------------------------------------
 
-static void put_escaped(link_t *link, const uint8_t *from, size_t bytes) {
-  link->out_bytes += link_escape(link->out + link->out_bytes, from, bytes);
-}
-
 // A frame's CRC begins with the session, and with the part of the number that does not go over the
 // line. So a frame that is whole but old, of another session or 256 requests ago, is not right. The
 // number's low byte is left out: the frame's first byte is the same, and in the CRC the two would
@@ -152,8 +148,8 @@ static void encode(link_t *link, frame_t *frame) {
   link->out_at = 0;
   link->out_bytes = 1;
   link->out[0] = END;
-  put_escaped(link, frame->bytes, frame->size);
-  put_escaped(link, crc, CRC);
+  link->out_bytes += link_escape(link->out + link->out_bytes, frame->bytes, frame->size);
+  link->out_bytes += link_escape(link->out + link->out_bytes, crc, CRC);
   link->out[link->out_bytes++] = END;
   link->counts.frames++;
 }

@@ -72,6 +72,11 @@ uint64_t vectors_join_codes(const uint8_t codes[16]);
 /** Transformed lanes as the RTL carries them: sign, three zeros, magnitude. */
 void vectors_transformed_words(const int32_t numbers[16], uint32_t words[16]);
 
+/** Looks for a block of elements mixed whose errors on both grids are equal, or @p apart units so;
+ * t is 0, or 9 for a block that saturates: two of its numbers are over 16 quanta, which E2M1 misses
+ * by less, and others near 5 and 7 quanta, which E2M1 does not have. @return 1 if one was found. */
+int vectors_near_equal(vectors_t *vectors, int apart, int t, uint32_t bits[16]);
+
 /** FP32 numbers where formats begin, end and round. */
 #define VECTORS_SPECIAL_NUMBERS 15
 extern const uint32_t vectors_special_numbers[VECTORS_SPECIAL_NUMBERS];
