@@ -1,24 +1,18 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The claims of docs/results/silicon.md, by flow, with and without accumulators, from silicon.csv and energy.csv.
 
-usage: claims.py [--write]     prints the table; --write puts it in the place of that of the page.
 A PE's accumulators are its memories: their area is their bits times that of a bit, and a PE at full load reads
 a sum and writes one for each chunk of blocks of 16 MACs. Behind a difference of energies is its standard error: both
 PEs are measured on the same rows of A and of B, and what counts is how much the difference differs from row to row.
-docs/tools/tables.py compares the page with these rows.
-Needs nothing but Python.
+docs/tools/tables.py writes these rows into the page.
 """
 
-import csv
 import math
-import pathlib
 import statistics
-import sys
 import tomllib
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/results/silicon.md"
+from csv_rows import ROOT
+
 LIBRARY = "ASAP7"
 MACS = 16  # of a block
 PLAIN, SIZED = "plain", "sized"
@@ -50,11 +44,6 @@ CLAIMS = [
 ]
 
 
-def read(name, folder):
-    with open(folder / name, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def bit():
     """um2 and fJ of a bit, as ./ufp4 ppa and explore --ppa asap7 take them."""
     known = tomllib.loads((ROOT / "fpga/ppa/libraries.toml").read_text(encoding="utf-8"))["library"]
@@ -70,15 +59,11 @@ def chunk():
 
 def of(rows, unit, flow):
     """The row of a unit in a flow; sized ones have the library's full adders too, on both sides of a claim."""
-    name = {PLAIN: "plain", SIZED: "full adders and sized"}[flow]
-    (row,) = (row for row in rows if (row["unit"], row["library"], row["flow"]) == (unit, LIBRARY, name))
-    return row
+    return rows.one(unit=unit, library=LIBRARY, flow={PLAIN: "plain", SIZED: "full adders and sized"}[flow])
 
 
 def energy(rows, unit, elem):
-    about = {"unit": unit, "library": LIBRARY, "flow": "plain", "data": "fprop", "elements": elem, "load": "full"}
-    (row,) = (row for row in rows if all(row[key] == value for key, value in about.items()))
-    return row
+    return rows.one(unit=unit, library=LIBRARY, flow="plain", data="fprop", elements=elem, load="full")
 
 
 def samples(row):
@@ -141,32 +126,8 @@ def cell(value):
     return f"{value[0]:+.1f} %" if not value[1] else f"{value[0]:+.1f} +-{value[1]:.1f} %"
 
 
-def rows(folder=ROOT / "docs/results"):
-    """[[cell]] as the page has them."""
-    silicon, energies, (um2, fj) = read("silicon.csv", folder), read("energy.csv", folder), bit()
-    out = []
+def rows(silicon, energies):
+    """The rows of the table, of those of silicon.csv and energy.csv."""
     for claim in CLAIMS:
-        values = differences(claim, silicon, energies, um2, fj)
-        out.append([claim[0], *map(cell, values), verdict(values, claim[-1])])
-    return out
-
-
-def table():
-    lines = [f"| {' | '.join(cells)} |" for cells in (HEADS, *rows())]
-    return [lines[0], "|---" * len(HEADS) + "|", *lines[1:]]
-
-
-def main():
-    if sys.argv[1:] not in ([], ["--write"]):
-        raise SystemExit(__doc__)
-    if not sys.argv[1:]:
-        print("\n".join(table()))
-        return
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    first = next(i for i, line in enumerate(lines) if line.startswith("| claim | area"))
-    last = next(i for i in range(first, len(lines)) if not lines[i].startswith("|"))
-    PAGE.write_text("\n".join([*lines[:first], *table(), *lines[last:]]) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+        values = differences(claim, silicon, energies, *bit())
+        yield " | ".join([claim[0], *map(cell, values), verdict(values, claim[-1])])

@@ -10,15 +10,31 @@ RESULTS = ROOT / "docs/results"
 WORDS = {"1": "one seed", "3": "three seeds", "4": "four seeds"}
 
 
+class Figure(str):
+    """A cell of a CSV file. In a format it is the number that it holds; an empty one stays empty."""
+
+    def __format__(self, form):
+        if not form or not self:
+            return str(self)
+        return format(int(self) if self.isdecimal() else float(self), form)
+
+
+class Row(dict):
+    """The cells of a row: row.delay_ns is that of the column delay_ns."""
+
+    __getattr__ = dict.__getitem__
+
+
 def read(name, folder=RESULTS):
     with open(folder / name, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+        rows = list(csv.DictReader(file))
+    return [Row((key, Figure(cell) if isinstance(cell, str) else cell) for key, cell in row.items()) for row in rows]
 
 
 class Rows:
     """The rows of a CSV file, found by what some columns say."""
 
-    def __init__(self, name, folder):
+    def __init__(self, name, folder=RESULTS):
         self.name, self.rows = name, read(name, folder)
 
     def all(self, **keys):
@@ -34,8 +50,8 @@ class Rows:
 # --- Figures as the pages write them ----------------------------------------------------------------------
 
 
-def whole(text):
-    return f"{int(text):,}" if text else ""
+def code(text):
+    return f"`{text}`"
 
 
 def signed(text, digits):
@@ -51,6 +67,11 @@ def chance(text):
     return f"{value:.1g}" if value >= 1e-4 else f"{value:.5f}"
 
 
-def gap(row, digits=3, unit=""):
+def gap(row, digits=3):
     """Of a mean over seeds, and its interval."""
-    return f"{signed(row['gap_percent'], digits)}{unit} +-{float(row['interval']):.{digits}f}"
+    return f"{signed(row.gap_percent, digits)} +-{row.interval:.{digits}f}"
+
+
+def share(value, of, digits=1):
+    """By how much the one is more than the other."""
+    return f"{100 * (float(value) / float(of) - 1):+.{digits}f} %"

@@ -121,35 +121,23 @@ def macros(core, in_word=False):
 
 
 def table():
-    """(heads, rows) of the data sheet: a column for the named configurations that have the same memories."""
+    """The head and the rows of the data sheet: a column for the named configurations that have the same memories."""
     alike = {}
     for entry in SPEC["configuration"]:
         alike.setdefault(tuple(memories(configuration(entry["name"]))), []).append(f"`{entry['name']}`")
-    rows = []
+    yield " | ".join(["memory", *(", ".join(names) for names in alike.values())])
+    yield "|".join(["---"] * (len(alike) + 1))
     for of_each in zip(*alike):
-        name = of_each[0][0]
-        rows.append([name, *(f"{count} of {words} x {bits}" if count else "" for _, count, words, bits in of_each)])
-        rows.append(
-            [f"{name}: parity", *(f"{count} of {words} x 1" if count else "" for _, count, words, _ in of_each)]
-        )
-        rows.append(
-            [
-                f"{name}: both in one",
-                *(f"{count} of {words} x {bits + 1}" if count else "" for _, count, words, bits in of_each),
-            ]
-        )
-    bits = [sum(count * words * bits for _, count, words, bits in one) for one in alike]
-    parity = [sum(count * words for _, count, words, _ in one) for one in alike]
-    counts = [sum(count for _, count, _, _ in one) for one in alike]
-    rows += [
-        ["macros", *(f"{2 * count:,}" for count in counts)],
-        ["macros with both in one", *(f"{count:,}" for count in counts)],
-    ]
-    rows += [
-        [name, *(f"{one:,}" for one in sums)]
-        for name, sums in (("bits without parity", bits), ("bits of parity", parity))
-    ]
-    return ("memory", *(", ".join(names) for names in alike.values())), rows
+        sizes = [f"{count} of {words} x {bits}" if count else "" for _, count, words, bits in of_each]
+        yield " | ".join([of_each[0][0], *sizes])
+    for name, each in (
+        ("macros", lambda words, bits: 2),
+        ("macros with both in one", lambda words, bits: 1),
+        ("bits without parity", lambda words, bits: words * bits),
+        ("bits of parity", lambda words, bits: words),
+    ):
+        sums = [sum(count * each(words, bits) for _, count, words, bits in one) for one in alike]
+        yield " | ".join([name, *(f"{one:,}" for one in sums)])
 
 
 def main():

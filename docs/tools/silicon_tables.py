@@ -1,93 +1,169 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of docs/results/silicon.md and of the data sheet, from the CSV files: page, heads of the first columns,
-cells."""
+"""Tables of docs/results/silicon.md and of the data sheet: tables.py tells how they reach the pages."""
 
 import tomllib
 
 import claims
-import memories
-from csv_rows import ROOT, WORDS, Rows, read, whole
+import memories as of_memories
+from csv_rows import ROOT, WORDS, code, share
+
+ASAP7 = {"library": "ASAP7"}
+PLAIN = ASAP7 | {"flow": "plain"}
+ADDERS = ASAP7 | {"flow": "full adders and sized"}
+FULL = {"load": "full", "flow": "plain"}
+FORMATS = (("", "all formats"), ("_e2m1", "E2M1 alone"), ("_uniform", "E1M2 and INT4"), ("_e1m2", "E1M2 alone"))
+# A PE, and the elements of its data.
+OWN = (("", "e1m2"), ("", "e2m1"), ("_e2m1", "e2m1"), ("_uniform", "e1m2"), ("_e1m2", "e1m2"))
+GATED = (("pe", "PE", "fprop"), ("lane", "lane", "fprop"), ("quant_block", "block pipeline of QUANT", "dy"))
 
 
-def silicon(folder):
-    csvs = Rows("silicon.csv", folder)
-    yield (
-        "silicon.md",
-        ("PE that multiplies", "row"),
-        [
-            [None, f"`{unit}`", row["area_um2"], row["delay_ns"]]
-            for unit in ("pe_shared", "pe_shared_e2m1", "pe_shared_uniform", "pe_shared_e1m2", "pe_in_array_parity")
-            for row in [csvs.one(unit=unit, library="ASAP7", flow="full adders and sized")]
-        ],
-    )
-    yield (
-        "silicon.md",
-        ("with parity", "row, beside"),
-        [
-            [None, f"`{unit}`", *(row[key] for row in both for key in ("area_um2", "delay_ns"))]
-            for unit in ("pe_parity", "pe_fp32_parity", "sram_parity")
-            for both in [[csvs.one(unit=unit + form, library="ASAP7", flow="plain") for form in ("", "_in_word")]]
-        ],
-    )
+# --- Cells --------------------------------------------------------------------------------------------------
 
 
-def whole_cores(folder):
-    keys = ("area_um2", "flip_flops_um2")
-    yield (
-        "silicon.md",
-        ("core", "row"),
-        [
-            [None, f"`{row['unit']}`", *(row[key] for key in keys), f"{int(row['memory_bits']):,}", row["delay_ns"]]
-            for row in Rows("silicon.csv", folder).rows
-            if row["unit"].startswith("core")
-        ],
-    )
+def elements(cells):
+    for unit in ("pe_shared", "pe_shared_e2m1", "pe_shared_uniform", "pe_shared_e1m2", "pe_in_array_parity"):
+        yield "~ | `{unit}` | {area_um2} | {delay_ns}".format(**cells.one(unit=unit, **ADDERS))
 
 
-def wires(folder):
-    yield (
-        "silicon.md",
-        ("unit", "cells"),
-        [
-            [
-                None,
-                *(whole(row[key]) for key in ("cells", "cells_um2", "layout_um2")),
-                row["wire_mm"],
-                row["delay_ns"],
-                row["wired_delay_ns"],
+def parity(cells):
+    for unit in ("pe_parity", "pe_fp32_parity", "sram_parity"):
+        beside, within = (cells.one(unit=unit + form, **PLAIN) for form in ("", "_in_word"))
+        yield f"~ | `{unit}` | {beside.area_um2} | {beside.delay_ns} | {within.area_um2} | {within.delay_ns}"
+
+
+def whole_cores(cells):
+    for row in cells.rows:
+        if row.unit.startswith("core"):
+            yield "~ | `{unit}` | {area_um2} | {flip_flops_um2} | {memory_bits:,} | {delay_ns}".format(**row)
+
+
+def grids(cells):
+    for unit in ("lane", "quant_block", "quant_block_mixed"):
+        yield "~ | `{unit}` | {area_um2} | {delay_ns}".format(**cells.one(unit=unit, flow="sized", **ASAP7))
+
+
+def wires(csv):
+    for row in csv.rows:
+        layout = "{cells:,} | {cells_um2:,} | {layout_um2:,} | {wire_mm}".format(**row)
+        yield f"~ | {layout} | {row.delay_ns} | {row.wired_delay_ns}"
+
+
+def claims_with_wires(csv):
+    for unit, name in (("dot product", "dot"), ("PE", "pe")):
+        base = csv.one(unit=f"{name}_e2m1")
+        for ending, words in FORMATS:
+            for row in csv.all(unit=name + ending) if ending != "_e2m1" else ():
+                found = [share(row[key], base[key]) for key in ("layout_um2", "wire_mm", "wired_delay_ns")]
+                yield f"{unit}, {words} | {' | '.join(found)} | ~"
+
+
+# --- Energies -----------------------------------------------------------------------------------------------
+
+
+def energies(csv):
+    parts = "{energy_fj} | {gates_fj} | {flip_flops_data_fj} | {flip_flops_clock_fj} | {clock_pins_fj}"
+    for ending, elem in OWN:
+        pe, later, dot = (
+            csv.one(unit=unit + ending, data=data, elements=elem, **ASAP7, **FULL)
+            for unit, data in (("pe", "fprop"), ("pe", "wgrad"), ("dot", "fprop"))
+        )
+        words = f"{dict(FORMATS)[ending]}, data in {elem.upper()}"
+        yield f"{words} | {parts.format(**pe)} | {later.energy_fj} | {dot.energy_fj}"
+
+
+def contracts(csv, cells):
+    for unit in ("pe", "pe_shared", "pe_fp32", "pe_nv"):
+        found = [
+            "".join(row.energy_fj for row in csv.all(unit=unit, data=data, elements=elem, **ASAP7, **FULL))
+            for elem in ("e1m2", "e2m1")
+            for data in ("fprop", "wgrad")
+        ]
+        pins = csv.one(unit=unit, data="fprop", elements="e1m2", **ASAP7, **FULL).clock_pins_fj
+        yield f"~ | `{unit}` | {' | '.join(found)} | {pins} | {cells.one(unit=unit, **PLAIN).delay_ns}"
+
+
+def energies_in_ihp(csv):
+    for ending, elem in (OWN[0], *OWN[2:]):
+        row = csv.one(unit=f"pe{ending}", library="IHP SG13G2", data="fprop", elements=elem, **FULL)
+        yield f"{dict(FORMATS)[ending]}, data in {elem.upper()} | {row.energy_fj} | {row.clock_pins_fj}"
+
+
+def gates(csv):
+    for unit, words, data in GATED:
+        for load in ("full", "half", "none"):
+            found = [
+                csv.one(unit=unit, data=data, elements="e1m2", flow=flow, load=load, **ASAP7)
+                for flow in ("plain", "gated")
             ]
-            for row in read("wires.csv", folder)
-        ],
-    )
-    csvs = Rows("wires.csv", folder)
-    yield (
-        "silicon.md",
-        ("claim, with wires: against E2M1 alone", "layout"),
-        [
-            [
-                f"{unit}, {words}",
-                *(
-                    share(csvs.one(unit=name + ending)[key], csvs.one(unit=name + "_e2m1")[key])
-                    for key in ("layout_um2", "wire_mm", "wired_delay_ns")
-                ),
-                None,
-            ]
-            for unit, name in (("dot product", "dot"), ("PE", "pe"))
-            for ending, words in FORMATS
-            if ending != "_e2m1" and csvs.all(unit=name + ending)
-        ],
-    )
+            both = share(*(float(row.energy_fj) + float(row.clock_pins_fj) for row in reversed(found)), digits=0)
+            energy = " | ".join(f"{row.energy_fj} | {row.clock_pins_fj}" for row in found)
+            yield f"{words} | {load} | {energy} | {both}"
 
+
+def gated_areas(cells):
+    for unit, words, _ in GATED:
+        plain, gated = (cells.one(unit=unit, flow=flow, **ASAP7) for flow in ("plain", "gated"))
+        areas = f"{plain.area_um2} | {gated.area_um2} | {share(gated.area_um2, plain.area_um2)}"
+        yield f"{words} | {areas} | {plain.delay_ns} | {gated.delay_ns}"
+
+
+def quantization(cells, csv):
+    """What QUANT takes, by its figures."""
+    area = lambda unit: float(cells.one(unit=unit, **PLAIN).area_um2)
+    spent = lambda unit, data: float(csv.one(unit=unit, data=data, elements="e1m2", **ASAP7, **FULL).energy_fj)
+    whole = 256 * area("pe_in_array") + 32 * area("lane") + 2 * area("quant_block")
+    block, mac = spent("quant_block", "dy"), spent("pe", "fprop")
+    for unit, energy in (
+        ("quant_block", block),
+        ("rht", block - spent("quant_block", "dy/rht=none")),
+        ("threefry", block - spent("quant_block", "dy/sr=none")),
+        ("", spent("quant_block", "dy/amax")),
+    ):
+        of = f"{200 * area(unit) / whole:.1f} %" if unit else ""
+        yield f"~ | {of} | {2 * energy:.0f} fJ | {2 * energy / mac:.1f}"
+
+
+# --- FPGAs --------------------------------------------------------------------------------------------------
+
+
+def fpga_units(csv):
+    for row in csv.all(table="unit"):
+        luts, carry = (" LUT4", " CCU2C") if row.luts and row.family == "ECP5" else ("", "")
+        clock = f"{row.clock_mhz} MHz, from {WORDS[row.seeds]}" if row.clock_mhz else "not placed"
+        found = f"{row.luts:,}{luts} | {row.carry_cells:,}{carry} | {row.flip_flops:,} | {row.block_rams}"
+        if "without parity" not in row.what:
+            yield f"{row.what} | {found} | {clock}"
+
+
+def fpga_cores(csv):
+    for row in csv.all(table="core"):
+        cells = "{cells:,} | {luts:,} | {carry_cells:,} | {flip_flops:,} | {block_rams} | {dsps}".format(**row)
+        yield f"`{row.what}` | {cells} | {row.clock_mhz} MHz | `{row.rtl}`"
+
+
+def boards(csv):
+    for row in csv.all(table="board"):
+        cells = "{cells:,} of {of_cells:,} | {luts:,} | {carry_cells:,} | {flip_flops:,}".format(**row)
+        rest = "{block_rams} of {of_block_rams} | {dsps} | {clock_needed_mhz} MHz | {clock_mhz} MHz".format(**row)
+        yield f"{row.family} | `{row.what}` | {row.memory} | {cells} | {rest}"
+
+
+# --- The data sheet -----------------------------------------------------------------------------------------
 
 CORE_ELEMS = {"all": {"e2m1", "e1m2", "int4", "mixed"}, "e2m1": {"e2m1"}, "uniform": {"e1m2", "int4"}, "e1m2": {"e1m2"}}
 
 
-def cores(folder):
-    """The data sheet's table of configurations: from the definition, the areas that were measured,
-    and the tests' names."""
-    with open(ROOT / "cmodel/spec/ufp4.toml", "rb") as file:
-        spec = tomllib.load(file)
-    silicon, luts, cells = Rows("silicon.csv", folder), Rows("fpga.csv", folder), []
+def figures(use, step, cells, fpga):
+    pe, lut = cells.one(unit="pe_shared", **ADDERS), fpga.one(what="PE on ECP5, 16 MACs")
+    yield f"~ | {use.one(options='', k=512).utilization_percent} % | ~"
+    yield f"~ | {step.one(step='from a cold start').array_busy_percent} % | ~"
+    yield f"~ | {pe.area_um2} um2 at {pe.delay_ns} ns | ~"
+    yield f"~ | {lut.luts} LUT4, {lut.carry_cells} carry cells | ~"
+
+
+def configurations(cells, fpga):
+    """From the definition, the areas that were measured, and the tests' names."""
+    spec = tomllib.loads((ROOT / "cmodel/spec/ufp4.toml").read_text(encoding="utf-8"))
     for core in spec["configuration"]:
         name, contract, formats = core["name"], core["contract"], core["formats"]
         scales = [
@@ -98,212 +174,15 @@ def cores(folder):
             if elems
         ]
         unit = ("pe_shared" if contract == "exact" else f"pe_{contract}") + ("" if formats == "all" else f"_{formats}")
-        area = silicon.all(unit=unit, library="ASAP7", flow="full adders and sized")
-        placed = luts.all(table="core", what=name)
-        cells.append(
-            [
-                f"`{name}`",
-                f"{core['rows']} x {core['cols']}" + (f", {core['lanes']} lanes" if core["lanes"] < 16 else ""),
-                contract,
-                "; ".join(scales),
-                str(core["quant"] or "none"),
-                area[0]["area_um2"] if area and core["lanes"] == 16 else "",
-                whole(placed[0]["luts"]) if placed else "",
-                "with `--full`" if core.get("on_demand") else "always; its forms with `--full`",
-            ]
-        )
-    yield "../ip/datasheet.md", ("configuration", "PEs"), cells
-    yield "../ip/datasheet.md", *memories.table()
+        area = "".join(row.area_um2 for row in cells.all(unit=unit, **ADDERS) if core["lanes"] == 16)
+        luts = "".join(f"{row.luts:,}" for row in fpga.all(table="core", what=name))
+        array = f"{core['rows']} x {core['cols']}" + (f", {core['lanes']} lanes" if core["lanes"] < 16 else "")
+        tests = "with `--full`" if core.get("on_demand") else "always; its forms with `--full`"
+        has = f"{contract} | {'; '.join(scales)} | {core['quant'] or 'none'}"
+        yield f"{code(name)} | {array} | {has} | {area} | {luts} | {tests}"
 
 
-FORMATS = (("", "all formats"), ("_e2m1", "E2M1 alone"), ("_uniform", "E1M2 and INT4"), ("_e1m2", "E1M2 alone"))
+# --- Tables with a module of their own ----------------------------------------------------------------------
 
-
-def energies(folder):
-    csvs = Rows("energy.csv", folder)
-    about = {"library": "ASAP7", "flow": "plain", "load": "full"}
-    spent = lambda unit, data, elem, key="energy_fj": csvs.one(unit=unit, data=data, elements=elem, **about)[key]
-    cells = []
-    for ending, words in FORMATS:
-        for elem in ("e1m2", "e2m1") if not ending else ("e2m1",) if ending == "_e2m1" else ("e1m2",):
-            pe = csvs.one(unit=f"pe{ending}", data="fprop", elements=elem, **about)
-            cells.append(
-                [
-                    f"{words}, data in {elem.upper()}",
-                    pe["energy_fj"],
-                    *(pe[f"{part}_fj"] for part in ("gates", "flip_flops_data", "flip_flops_clock")),
-                    pe["clock_pins_fj"],
-                    spent(f"pe{ending}", "wgrad", elem),
-                    spent(f"dot{ending}", "fprop", elem),
-                ]
-            )
-    yield "silicon.md", ("PE for", "fJ a MAC"), cells
-    cells = []
-    for contract, unit in (
-        ("exact", "pe"),
-        ("exact, sharing registers", "pe_shared"),
-        ("fp32", "pe_fp32"),
-        ("nv", "pe_nv"),
-    ):
-        pairs = [(data, elem) for elem in ("e1m2", "e2m1") for data in ("fprop", "wgrad")]
-        cells.append(
-            [
-                contract,
-                f"`{unit}`",
-                *(
-                    "".join(row["energy_fj"] for row in csvs.all(unit=unit, data=data, elements=elem, **about))
-                    for data, elem in pairs
-                ),
-                spent(unit, "fprop", "e1m2", "clock_pins_fj"),
-                Rows("silicon.csv", folder).one(unit=unit, library="ASAP7", flow="plain")["delay_ns"],
-            ]
-        )
-    yield "silicon.md", ("contract", "row"), cells
-    ihp = {"library": "IHP SG13G2", "flow": "plain", "load": "full", "data": "fprop"}
-    yield (
-        "silicon.md",
-        ("IHP, PE for", "fJ a MAC"),
-        [
-            [
-                f"{words}, data in {elem.upper()}",
-                *(csvs.one(unit=f"pe{ending}", elements=elem, **ihp)[key] for key in ("energy_fj", "clock_pins_fj")),
-            ]
-            for ending, words, elem in (
-                ("", "all formats", "e1m2"),
-                ("_e2m1", "E2M1 alone", "e2m1"),
-                ("_uniform", "E1M2 and INT4", "e1m2"),
-                ("_e1m2", "E1M2 alone", "e1m2"),
-            )
-        ],
-    )
-
-
-GATED = (("pe", "PE", "fprop"), ("lane", "lane", "fprop"), ("quant_block", "block pipeline of QUANT", "dy"))
-
-
-def gates(folder):
-    csvs, energy, cells = Rows("silicon.csv", folder), Rows("energy.csv", folder), []
-    for unit, words, data in GATED:
-        for load in ("full", "half", "none"):
-            found = [
-                energy.one(unit=unit, data=data, elements="e1m2", library="ASAP7", flow=flow, load=load)
-                for flow in ("plain", "gated")
-            ]
-            sums = [float(row["energy_fj"]) + float(row["clock_pins_fj"]) for row in found]
-            cells.append(
-                [
-                    words,
-                    load,
-                    *(row[key] for row in found for key in ("energy_fj", "clock_pins_fj")),
-                    f"{100 * (sums[1] / sums[0] - 1):+.0f} %",
-                ]
-            )
-    yield "silicon.md", ("unit", "load"), cells
-    cells = []
-    for unit, words, _ in GATED:
-        plain, gated = (csvs.one(unit=unit, library="ASAP7", flow=flow) for flow in ("plain", "gated"))
-        cells.append(
-            [
-                words,
-                plain["area_um2"],
-                gated["area_um2"],
-                share(gated["area_um2"], plain["area_um2"]),
-                plain["delay_ns"],
-                gated["delay_ns"],
-            ]
-        )
-    yield "silicon.md", ("unit", "area, um2"), cells
-
-
-MIXED = (
-    ("a lane, which decodes by the block's bit", "lane"),
-    ("a block pipeline of QUANT without them", "quant_block"),
-    ("a block pipeline that makes them, too", "quant_block_mixed"),
-)
-
-
-def grids(folder):
-    csvs = Rows("silicon.csv", folder)
-    rows = [(words, unit, csvs.one(unit=unit, library="ASAP7", flow="sized")) for words, unit in MIXED]
-    yield (
-        "silicon.md",
-        ("elements mixed", "row"),
-        [[words, f"`{unit}`", row["area_um2"], row["delay_ns"]] for words, unit, row in rows],
-    )
-
-
-def share(value, of):
-    return f"{100 * (float(value) / float(of) - 1):+.1f} %"
-
-
-def of_claims(folder):
-    """Claims as their tool makes them, and what QUANT takes, by its figures."""
-    yield "silicon.md", claims.HEADS[:2], claims.rows(folder)
-    cells, energy = Rows("silicon.csv", folder), Rows("energy.csv", folder)
-    asap = lambda unit, flow="plain": cells.one(unit=unit, library="ASAP7", flow=flow)
-    spent = lambda unit, elem, data="fprop": energy.one(
-        unit=unit, library="ASAP7", flow="plain", data=data, elements=elem, load="full"
-    )["energy_fj"]
-    out = []
-    array = 256 * float(asap("pe_in_array")["area_um2"])
-    whole = array + 32 * float(asap("lane")["area_um2"]) + 2 * float(asap("quant_block")["area_um2"])
-    block, mac = float(spent("quant_block", "e1m2", "dy")), float(spent("pe", "e1m2"))
-    for unit, name, energy_fj in (
-        ("quant_block", "QUANT's two block pipelines", block),
-        ("rht", "their RHT", block - float(spent("quant_block", "e1m2", "dy/rht=none"))),
-        ("threefry", "their SR", block - float(spent("quant_block", "e1m2", "dy/sr=none"))),
-        ("", "AMAX, in the same pipelines", float(spent("quant_block", "e1m2", "dy/amax"))),
-    ):
-        area = f"{200 * float(asap(unit)['area_um2']) / whole:.1f} %" if unit else ""
-        out.append(
-            [
-                name + ", of them, 256 PEs and 32 lanes" * bool(unit),
-                area,
-                f"{2 * energy_fj:.0f} fJ",
-                f"{2 * energy_fj / mac:.1f}",
-            ]
-        )
-    yield "silicon.md", ("QUANT", "area"), out
-
-
-def unit_cells(row):
-    luts = whole(row["luts"]) + (" LUT4" if row["luts"] and row["family"] == "ECP5" else "")
-    carry = whole(row["carry_cells"]) + (" CCU2C" if row["carry_cells"] and row["family"] == "ECP5" else "")
-    clock = f"{row['clock_mhz']} MHz, from {WORDS[row['seeds']]}" if row["clock_mhz"] else "not placed"
-    return [row["what"], luts, carry, whole(row["flip_flops"]), whole(row["block_rams"]), clock]
-
-
-def fpga(folder):
-    csvs = Rows("fpga.csv", folder)
-    yield (
-        "silicon.md",
-        ("what", "LUTs"),
-        [unit_cells(row) for row in csvs.all(table="unit") if "without parity" not in row["what"]],
-    )
-    cells = [
-        [
-            f"`{row['what']}`",
-            *(whole(row[key]) for key in ("cells", "luts", "carry_cells", "flip_flops", "block_rams", "dsps")),
-            f"{row['clock_mhz']} MHz",
-            f"`{row['rtl']}`",
-        ]
-        for row in csvs.all(table="core")
-    ]
-    yield "silicon.md", ("configuration", "cells of 83,640"), cells
-    cells = [
-        [
-            row["family"],
-            f"`{row['what']}`",
-            row["memory"],
-            f"{whole(row['cells'])} of {whole(row['of_cells'])}",
-            whole(row["luts"]),
-            whole(row["carry_cells"]),
-            whole(row["flip_flops"]),
-            f"{row['block_rams']} of {row['of_block_rams']}",
-            row["dsps"],
-            f"{row['clock_needed_mhz']} MHz",
-            f"{row['clock_mhz']} MHz",
-        ]
-        for row in csvs.all(table="board")
-    ]
-    yield "silicon.md", ("board", "configuration"), cells
+held = claims.rows
+memories = of_memories.table
