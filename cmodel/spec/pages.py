@@ -1,21 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the documentation: registers, descriptors, configurations and element formats."""
+"""The tables of the documentation: registers, descriptors and element formats."""
 
 import common
 import systemrdl
-
-CONFIGURATION_COLUMNS = [
-    ["rows, cols", "the array, in PEs"],
-    ["tile_rows, tile_cols", "the macro-tile, in units of the array"],
-    ["chunk", "k blocks in an operand chunk"],
-    ["bus_bytes", "bytes of the data bus"],
-    ["contract", "how the PEs accumulate"],
-    ["formats", "what they multiply"],
-    ["lanes", "elements they multiply a cycle"],
-    ["quant", "numbers that the QUANT engine takes a cycle; 0: there is none"],
-    ["mixed", "1: the QUANT engine makes elements mixed, too"],
-    ["simulated", "the target whose form of the arithmetic is simulated"],
-]
 
 
 def table(head, rows):
@@ -65,7 +52,7 @@ def reset_text(spec, r):
 def registers(spec, note):
     out = [
         f"<!-- {note} -->",
-        "# Registers, descriptors, counters, configurations",
+        "# Registers, descriptors, counters",
         "",
         "## Registers",
         "",
@@ -145,9 +132,6 @@ def registers(spec, note):
     out += ["## Limits", ""] + table(
         ["name", "value"], [[k, f"0x{v:X}" if "mask" in k else v] for k, v in spec["limit"].items()]
     )
-    keys = list(spec["configuration"][0])
-    out += ["## Configurations", ""] + table(["column", "meaning"], CONFIGURATION_COLUMNS)
-    out += table(keys, [[c[k] for k in keys] for c in spec["configuration"]])
     return "\n".join(out)
 
 

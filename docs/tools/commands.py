@@ -58,21 +58,7 @@ A trace is kept as far as it got when a run fails.
 A time line is written when the run is done, whole or not at all; of `rtl` and `tlm` it is the same.
 A program that was killed leaves a `.hier` beside the trace, which readers need.
 
-A simulated core accumulates by one contract, and [registers](../ip/registers.md#configurations) lists all configurations:
-
-| configuration | what it has |
-|---|---|
-| `default`, `small` | the contract exact |
-| `default-fp32`, `small-fp32` | the contract fp32 |
-| `default-nv`, `small-nv` | the contract nv, at the same utilization where K is a multiple of 64 |
-| `small-uniform`, `small-e1m2` | PEs of E1M2 and INT4, of E1M2 alone |
-| `small-mixed` | a QUANT engine that makes elements mixed, too |
-| `large` | 32x32 PEs |
-| `lean` | PEs of 4 lanes |
-| `tiny` | one PE for the uniform formats, no QUANT engine |
-| `tiny-quant` | `tiny` with a QUANT engine of 2 numbers a cycle |
-| `board` | 2x2 PEs of all formats and that engine, for a board with an ECP5-85F |
-
+A simulated core accumulates by one contract: the [data sheet](../ip/datasheet.md#configurations) has all configurations.
 `./ufp4` builds the models that it does not always build when `--config` names one.
 The core quantizes to E4M3 and E8M0 scales in 1-D blocks; for all else the host does, and the program says so.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the table "Who may include whom" of docs/ip/architecture.md over every include of C, C++ and CUDA.
+"""Checks the table of docs/howto/house.md over every include of C, C++ and CUDA.
 
 usage: house.py [FOLDER]     FOLDER: a checkout, this one by default
 A file may include headers of its own folder, and of those that the row of its folder names, or of the nearest one above
@@ -14,7 +14,7 @@ import posixpath
 import re
 import sys
 
-PAGE = "docs/ip/architecture.md"
+PAGE = "docs/howto/house.md"
 FOLDERS = ("cmodel", "sim", "drivers", "fpga")
 HEADERS = (".h", ".hpp", ".cuh")
 SOURCES = tuple(suffix + template for suffix in (".c", ".cc", ".cpp", ".cu", *HEADERS) for template in ("", ".in"))
@@ -26,8 +26,8 @@ def table(root):
     for line in (root / PAGE).read_text().split("\n"):
         inside = line.startswith("| files in |") or inside and line.startswith("|")
         cells = [re.findall(r"`([^`]+)`", cell) for cell in line.strip("|").split("|")]
-        if inside and len(cells) == 2 and cells[0]:
-            rows.update({folder.rstrip("/"): [other.rstrip("/") for other in cells[1]] for folder in cells[0]})
+        if inside and cells[0]:
+            rows.update({folder.rstrip("/"): [other.rstrip("/") for other in cells[-1]] for folder in cells[0]})
     return rows
 
 

@@ -114,7 +114,7 @@ BASELINES = {
 
 
 def gpu(csv):
-    """As the record has them."""
+    """The figures of the H100's record."""
     of = lambda row: f"{float(row.rate) / float(row.of):.2f} of {BASELINES[row.against]}"
     for name, *baselines in (
         ("gemm_fp32", "cublas_bf16", "tensor_peak_bf16"),

@@ -191,7 +191,7 @@ def one_figure_more(lines, docs):
 
 
 def copies(folder):
-    """Of the pages with tables, as docs has them."""
+    """A folder as docs, of the pages that have tables."""
     for part in ("ip", "results", "verification"):
         shutil.copytree(tables.ROOT / "docs" / part, pathlib.Path(folder) / part)
     return pathlib.Path(folder)
