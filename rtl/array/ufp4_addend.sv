@@ -79,23 +79,28 @@ module ufp4_addend #(
   );
 
   // Addresses of this row, of the first row in this macro-tile, and in this row of macro-tiles.
-  logic active_d, active_q, stream_d, stream_q, last_row, issue, note_ready;
+  logic active_d, active_q, stream_d, stream_q, last_row, fits, issue, note_ready;
   logic [RowsWidth-1:0] row_d, row_q;
   ufp4_memory_pkg::read_response_t rsp;
   logic req_valid_q;
   logic [39:0] req_addr_q;
   logic [8:0] req_beats_q;
   logic [1:0][39:0] addr_d, addr_q, tile_addr_d, tile_addr_q, band_addr_d, band_addr_q;
+  // Room in each buffer but for the beat that was read in the last cycle: the drain knows late in a cycle what it reads.
   logic [1:0][IndexWidth:0] room_d, room_q;
-  logic [RowBeatsWidth-1:0] beats;
+  logic [1:0] read, freed_q;
+  logic [RowBeatsWidth-1:0] top_beat, beats;
   logic [39:0] stride, tile_bytes;
-  assign beats = (stream_q == SUMS) ? RowBeatsWidth'(({cols, 1'b0} - 1'b1) >> $clog2(Cols)) + 1'b1 :
-                                      RowBeatsWidth'((cols - 1'b1) >> $clog2(Cols)) + 1'b1;
+  assign read = {c_read_i, sums_read_i};
+  assign top_beat = (stream_q == SUMS) ? RowBeatsWidth'(({cols, 1'b0} - 1'b1) >> $clog2(Cols)) :
+                                         RowBeatsWidth'((cols - 1'b1) >> $clog2(Cols));
+  assign beats = top_beat + 1'b1;
+  assign fits = freed_q[stream_q] ? room_q[stream_q] >= (IndexWidth + 1)'(top_beat) :
+                                    room_q[stream_q] > (IndexWidth + 1)'(top_beat);
   assign stride = (stream_q == SUMS) ? 40'(desc_i.sums_stride_bytes) : 40'(desc_i.c_stride_bytes);
   assign tile_bytes = (stream_q == SUMS) ? 40'(8 * TileN) : 40'(4 * TileN);
   assign last_row = row_q == rows - 1'b1;
-  assign issue = active_q & ~cancel_i & (room_q[stream_q] >= (IndexWidth + 1)'(beats)) & note_ready &
-                 (~req_valid_q | rsp.req_ready);
+  assign issue = active_q & ~cancel_i & fits & note_ready & (~req_valid_q | rsp.req_ready);
   assign next_tile = issue & last_row & (stream_q == has_c);
 
   always_comb begin
@@ -105,8 +110,8 @@ module ufp4_addend #(
     addr_d = addr_q;
     tile_addr_d = tile_addr_q;
     band_addr_d = band_addr_q;
-    room_d[SUMS] = room_q[SUMS] + (IndexWidth + 1)'(sums_read_i);
-    room_d[C] = room_q[C] + (IndexWidth + 1)'(c_read_i);
+    room_d[SUMS] = room_q[SUMS] + (IndexWidth + 1)'(freed_q[SUMS]);
+    room_d[C] = room_q[C] + (IndexWidth + 1)'(freed_q[C]);
     if (issue) begin
       room_d[stream_q] = room_d[stream_q] - (IndexWidth + 1)'(beats);
       addr_d[stream_q] = addr_q[stream_q] + stride;
@@ -146,6 +151,7 @@ module ufp4_addend #(
     tile_addr_q <= tile_addr_d;
     band_addr_q <= band_addr_d;
     room_q <= room_d;
+    freed_q <= start_i ? '0 : read;
     if (issue) begin
       req_addr_q <= addr_q[stream_q];
       req_beats_q <= 9'(beats);
@@ -190,14 +196,13 @@ module ufp4_addend #(
   end
 
   // --- Buffers ---
-  logic [1:0] write, read;
+  logic [1:0] write;
   logic [1:0][IndexWidth-1:0] head_q, tail_q;
   logic [1:0][IndexWidth:0] here_d, here_q;
   logic [1:0][8*DrainBytes-1:0] data;
   logic [1:0] error;
   assign write[SUMS] = rsp.valid & (note_stream == SUMS);
   assign write[C] = rsp.valid & (note_stream == C);
-  assign read = {c_read_i, sums_read_i};
   assign sums_ready_o = here_q[SUMS] >= (IndexWidth + 1)'(sums_need_i);
   assign c_ready_o = here_q[C] >= (IndexWidth + 1)'(c_need_i);
   assign {c_data_o, sums_data_o} = data;

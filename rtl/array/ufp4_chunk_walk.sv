@@ -22,34 +22,37 @@ module ufp4_chunk_walk #(
   localparam int unsigned Width = $clog2(2 * Chunk);  // of what two chunks have
   localparam int unsigned StepWidth = $clog2(Step);
 
-  logic [16:0] left_d, left_q;
-  logic first_q;
+  // What is left, and the chunk of it, are made ready for either next chunk, so that only a choice stands behind next_i, which
+  // comes late, and no logic before the outputs.
+  logic [16:0] left_q, after;
+  logic [8:0] blocks_q;
+  logic first_q, last_q;
   assign left_o = left_q;
+  assign blocks_o = blocks_q;
   assign first_o = first_q;
-  assign last_o = left_q <= 17'(Chunk);
+  assign last_o = last_q;
+  assign after = left_q - 17'(blocks_q);
 
-  logic two_or_more;
-  logic [Width-1:0] left, half;
-  assign two_or_more = (left_q >> Width) != '0;
-  assign left = left_q[Width-1:0];
-  assign half = (left >> (StepWidth + 1)) << StepWidth;
-  always_comb begin
-    if (two_or_more) begin
-      blocks_o = 9'(Chunk);
-    end else if (last_o) begin
-      blocks_o = 9'(left);
-    end else if (left - half <= Width'(Chunk)) begin
-      blocks_o = 9'(half);
-    end else begin
-      blocks_o = 9'(half) + 9'(Step);
-    end
-  end
+  function automatic logic [8:0] chunk_of(logic [16:0] left);
+    logic [Width-1:0] two, half;
+    two = left[Width-1:0];
+    half = (two >> (StepWidth + 1)) << StepWidth;
+    if ((left >> Width) != '0) return 9'(Chunk);
+    if (left <= 17'(Chunk)) return 9'(two);
+    return 9'(half) + (two - half <= Width'(Chunk) ? 9'd0 : 9'(Step));
+  endfunction
 
-  assign left_d = (start_i || last_o) ? k_blocks_i : left_q - 17'(blocks_o);
   always_ff @(posedge clk_i) begin
-    if (start_i || next_i) begin
-      left_q <= left_d;
-      first_q <= start_i || last_o;
+    if (start_i || (next_i && last_q)) begin
+      left_q <= k_blocks_i;
+      blocks_q <= chunk_of(k_blocks_i);
+      last_q <= k_blocks_i <= 17'(Chunk);
+      first_q <= 1'b1;
+    end else if (next_i) begin
+      left_q <= after;
+      blocks_q <= chunk_of(after);
+      last_q <= after <= 17'(Chunk);
+      first_q <= 1'b0;
     end
   end
 endmodule

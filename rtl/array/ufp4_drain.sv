@@ -84,6 +84,7 @@ module ufp4_drain #(
   localparam int unsigned RowsWidth = $clog2(TileM + 1);
   localparam int unsigned ColsWidth = $clog2(TileN + 1);
   localparam int unsigned ReadWidth = $clog2(TileN / DrainCols);
+  localparam int unsigned CountWidth = $clog2(DrainCols + 1);
   // Sums become ready a macro-tile ahead of the drain at most, and while it drains the one before.
   localparam int unsigned CreditWidth = $clog2(2 * TileRows + 1);
 
@@ -132,23 +133,35 @@ module ufp4_drain #(
   logic [TileWidthA-1:0] tile_a_d, tile_a_q;
   logic [RowWidth-1:0] array_row_d, array_row_q;
   logic [ReadWidth-1:0] read_d, read_q;
+  logic at_first_q;  // read_q == 0
   logic [39:0] addr_d, addr_q, tile_addr_d, tile_addr_q, band_addr_d, band_addr_q;
 
   logic last_read, last_row, row_in_tile_done, request_here, addends_here, enable, read, req_valid_q;
   logic [39:0] req_addr_q;
   logic [8:0] req_beats_q;
   logic [1:0] slot_q;
-  logic [ReadWidth-1:0] top_read;
-  logic [ReadWidth:0] top_half;
-  logic upper;
-  assign top_read = ReadWidth'((cols - 1'b1) / ColsWidth'(DrainCols));
-  assign top_half = (ReadWidth + 1)'(({cols, 1'b0} - 1'b1) / (ColsWidth + 1)'(DrainCols));
-  assign last_read = read_q == top_read;
-  assign last_row = row_q == rows - 1'b1;
+  logic [RowsWidth-1:0] top_row_q;
+  logic [ReadWidth-1:0] top_read_q;
+  logic [ReadWidth:0] top_half_q;
+  logic [CountWidth-1:0] last_count_q;
+  logic last_upper_q, upper;
+
+  // The macro-tile's last row, last read of a row, last beat of unrounded sums, and how many columns the last read has. A
+  // macro-tile is open two cycles after the one before at the earliest, so nothing waits for these.
+  always_ff @(posedge clk_i) begin
+    top_row_q <= rows - 1'b1;
+    top_read_q <= ReadWidth'((cols - 1'b1) / ColsWidth'(DrainCols));
+    top_half_q <= (ReadWidth + 1)'(({cols, 1'b0} - 1'b1) / (ColsWidth + 1)'(DrainCols));
+    last_count_q <= CountWidth'((cols - 1'b1) % ColsWidth'(DrainCols)) + 1'b1;
+    last_upper_q <= (cols - 1'b1) % ColsWidth'(DrainCols) >= ColsWidth'(DrainCols / 2);
+  end
+  assign last_read = read_q == top_read_q;
+  assign last_row = row_q == top_row_q;
+  assign upper = ~last_read | last_upper_q;
   assign row_in_tile_done = array_row_q == RowWidth'(Rows - 1);
   assign request_here = ~req_valid_q | wr_rsp_i.req_ready;
   assign addends_here = (~has_sums | sums_ready_i) & (~has_c | c_ready_i);
-  assign read = active_q & open_q & (read_q != 0 | request_here) & (slot_q & slot_mask_q) == 2'd0 & addends_here;
+  assign read = active_q & open_q & (~at_first_q | request_here) & (slot_q & slot_mask_q) == 2'd0 & addends_here;
   assign next_tile = read & enable & last_read & last_row;
   assign tiles_d = tiles_q + 3'(next_tile);
   assign last_tile = ~loading_i & (tiles_d == tiles_i);
@@ -260,7 +273,7 @@ module ufp4_drain #(
   // its first sums are DRAIN_ASK_STAGES from the last stage, or when the next row's need the place of its request.
   localparam int unsigned Last = DRAIN_STAGES + 3 * ALU_STAGES;
   localparam int unsigned WaitWidth = $clog2(Last);
-  logic asks;
+  logic asks, waited_q;  // wait_q == 0
   logic [WaitWidth-1:0] row_wait, wait_q;
   always_comb begin
     row_wait = {WaitWidth{ends_q[4]}} & WaitWidth'(DRAIN_SUM_STAGES - DRAIN_ASK_STAGES);
@@ -268,30 +281,36 @@ module ufp4_drain #(
       row_wait |= {WaitWidth{ends_q[n]}} & WaitWidth'(DRAIN_STAGES + n * ALU_STAGES - DRAIN_ASK_STAGES);
     end
   end
-  assign asks = req_valid_q & (wait_q == 0 | (active_q & open_q & read_q == 0));
+  assign asks = req_valid_q & (waited_q | (active_q & open_q & at_first_q));
   assign wr_req_o = '{valid: asks, addr: req_addr_q, beats: req_beats_q};
   always_ff @(posedge clk_i) begin
-    if (read && enable && read_q == 0) begin
+    if (start_i) begin
+      at_first_q <= 1'b1;
+    end else if (read && enable) begin
+      at_first_q <= last_read;
+    end
+    if (read && enable && at_first_q) begin
       wait_q <= row_wait;
+      waited_q <= row_wait == 0;
     end else if (enable && wait_q != 0) begin
       wait_q <= wait_q - 1'b1;
+      waited_q <= wait_q == WaitWidth'(1);
     end
     if (!rst_ni) begin
       req_valid_q <= 1'b0;
-    end else if (read && enable && read_q == 0) begin
+    end else if (read && enable && at_first_q) begin
       req_valid_q <= 1'b1;
     end else if (asks && wr_rsp_i.req_ready) begin
       req_valid_q <= 1'b0;
     end
-    if (read && enable && read_q == 0) begin
+    if (read && enable && at_first_q) begin
       req_addr_q <= addr_q;
-      req_beats_q <= bf16 ? (9'(top_read) >> 1) + 9'd1 : wide ? 9'(top_half) + 9'd1 : 9'(top_read) + 9'd1;
+      req_beats_q <= bf16 ? (9'(top_read_q) >> 1) + 9'd1 : wide ? 9'(top_half_q) + 9'd1 : 9'(top_read_q) + 9'd1;
     end
   end
 
   // These travel with the sums: how many columns D has here, the half of a BF16 beat, and the ends. Nothing goes
   // further than the last stage that the job needs.
-  localparam int unsigned CountWidth = $clog2(DrainCols + 1);
   typedef struct packed {
     logic [CountWidth-1:0] count;
     logic half;
@@ -301,7 +320,6 @@ module ufp4_drain #(
   logic [4:0] at_end;
   note_t [Last:1] note_q;
   note_t note, last_note;
-  logic [ColsWidth-1:0] cols_left;
   logic [2:1][DrainCols-1:0] nan_q;
   logic upper_q;
   logic last_sums_q;
@@ -322,11 +340,9 @@ module ufp4_drain #(
       last_note |= {$bits(note_t) {ends_q[n]}} & note_q[DRAIN_STAGES+n*ALU_STAGES];
     end
   end
-  assign cols_left = cols - ColsWidth'(read_q) * ColsWidth'(DrainCols);
-  assign note.count = (cols_left >= ColsWidth'(DrainCols)) ? CountWidth'(DrainCols) : CountWidth'(cols_left);
+  assign note.count = last_read ? last_count_q : CountWidth'(DrainCols);
   assign note.half = read_q[0];
   assign note.last_read = last_read;
-  assign upper = note.count > CountWidth'(DrainCols / 2);
   assign valid_d = {valid_q[Last-1:1], read} & reached;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -350,8 +366,8 @@ module ufp4_drain #(
   logic [8*BusBytes-1:0] sums_low_q;
   // A row begins when all that is added to it is there: the data of a write never wait for a read, which a memory
   // that serves one burst at a time would not serve.
-  assign sums_need_o = (read_q == 0) ? RowBeatsWidth'(top_half) + 1'b1 : RowBeatsWidth'(upper) + 1'b1;
-  assign c_need_o = (read_q == 0) ? RowBeatsWidth'(top_read) + 1'b1 : RowBeatsWidth'(1);
+  assign sums_need_o = at_first_q ? RowBeatsWidth'(top_half_q) + 1'b1 : RowBeatsWidth'(upper) + 1'b1;
+  assign c_need_o = at_first_q ? RowBeatsWidth'(top_read_q) + 1'b1 : RowBeatsWidth'(1);
   assign addend_take_o = read & enable;
   assign addend_upper_o = upper;
   assign sums_read_o = has_sums & enable & (read | (valid_q[1] & upper_q));

@@ -6,8 +6,8 @@
 // A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each
 // request goes a note for ufp4_load_write: {slot, side (1: B), codes, first group, beats}. Memory layout:
 // docs/ip/architecture.md, "Operands in memory".
-// panels_held_i (A, B): only the first panels_i row groups of that operand may be asked for; held_o: that is what the
-// loader waits for.
+// panels_held_i (A, B): only the first panels_i row groups of that operand, a number that holds from the next cycle on, may
+// be asked for; held_o: that is what the loader waits for.
 // stop_i: no macro-tile follows the one at hand. Whoever works behind the loader has seen the last tile when loading_o
 // is low and its own count of tiles is tiles_o; none is eight behind.
 // Tests: tests/rtl/array. Timed model: sim/src/timing/array/load.
@@ -45,7 +45,7 @@ module ufp4_load_request #(
   localparam int unsigned RowsWidth = $clog2(TileM + 1);
   localparam int unsigned ColsWidth = $clog2(TileN + 1);
 
-  logic next_tile, last_col, last_tile;
+  logic end_chunk_q, end_tile_q, last_col, last_tile;
   logic [RowsWidth-1:0] rows;
   logic [ColsWidth-1:0] cols;
   ufp4_tile_walk #(.TileM(TileM), .TileN(TileN)) u_walk (
@@ -53,7 +53,7 @@ module ufp4_load_request #(
     .start_i,
     .m_i(desc_i.m[20:0]),
     .n_i(desc_i.n[20:0]),
-    .next_i(next_tile),
+    .next_i(end_tile_q),
     .rows_o(rows),
     .cols_o(cols),
     .last_col_o(last_col),
@@ -69,6 +69,8 @@ module ufp4_load_request #(
   logic [16:0] k_d, k_q;
   logic [32:0] tile_a_d, tile_a_q, tile_b_d, tile_b_q, at_a_d, at_a_q, at_b_d, at_b_q;
 
+  // What only the next chunk needs follows its end a cycle later, since fire comes late and the next chunk asks for nothing
+  // before the cycle after that.
   logic last_group_a, last_group_b, fire, end_chunk, end_tile, last_chunk, unused_first;
   logic [16:0] unused_left;
   logic [8:0] blocks;
@@ -76,7 +78,7 @@ module ufp4_load_request #(
     .clk_i,
     .start_i,
     .k_blocks_i(17'((desc_i.k + 32'd15) >> 4)),
-    .next_i(end_chunk),
+    .next_i(end_chunk_q),
     .left_o(unused_left),
     .blocks_o(blocks),
     .first_o(unused_first),
@@ -89,14 +91,31 @@ module ufp4_load_request #(
   assign end_chunk = fire & codes_q &
                      (side_q ? (last_group_b & (rows <= RowsWidth'(16))) : ((group_q != 0) & last_group_a));
   assign end_tile = end_chunk & last_chunk;
-  assign next_tile = end_tile;
   assign loading_o = active_q;
   assign tiles_o = tiles_q;
 
-  // Row groups of the whole operand.
-  logic [16:0] tile_group_a_d, tile_group_a_q, tile_group_b_d, tile_group_b_q, group;
-  assign group = (side_q ? tile_group_b_q : tile_group_a_q) + 17'(group_q);
-  assign held_o = chunk_q & panels_held_i[side_q] & (group >= panels_i);
+  // Of the macro-tile's row groups so many are there, up to all. Where a macro-tile begins changes at least a cycle before it
+  // asks for anything, so this is right by then. Whether the group at hand is there is known from a register: it is made
+  // ready for this group and for the next one, since fire comes late.
+  logic [16:0] tile_group_a_d, tile_group_a_q, tile_group_b_d, tile_group_b_q;
+  logic [GroupWidth:0] there_a, there_b;
+  logic missing_q, side_next;
+  logic [GroupWidth-1:0] group_next;
+  function automatic logic [GroupWidth:0] there(logic [16:0] panels, logic [16:0] first);
+    logic signed [17:0] left;
+    left = 18'(panels) - 18'(first);
+    return left < 0 ? '0 : left >= 18'sd1 << GroupWidth ? {1'b1, {GroupWidth{1'b0}}} : left[GroupWidth:0];
+  endfunction
+  // A0, then those of B, then the others of A.
+  assign side_next = side_q ? !last_group_b : group_q == 0;
+  assign group_next = side_next && !side_q ? '0 : side_next || !side_q ? group_q + 1'b1 : GroupWidth'(1);
+  assign there_a = there(panels_i, tile_group_a_q);
+  assign there_b = there(panels_i, tile_group_b_q);
+  always_ff @(posedge clk_i) begin
+    missing_q <= fire && codes_q ? {1'b0, group_next} >= (side_next ? there_b : there_a) :
+                                   {1'b0, group_q} >= (side_q ? there_b : there_a);
+  end
+  assign held_o = chunk_q & panels_held_i[side_q] & missing_q;
 
   logic [39:0] addr;
   logic [8:0] beats;
@@ -139,17 +158,10 @@ module ufp4_load_request #(
     end
     // From one group to the next.
     if (fire && codes_q) begin
-      if (!side_q && group_q == 0) begin
-        side_d = 1'b1;
-      end else if (side_q && last_group_b) begin
-        side_d = 1'b0;
-        group_d = GroupWidth'(1);
-        at_a_d = at_a_q + 33'(desc_i.a_stride_blocks);
-      end else begin
-        group_d = group_q + 1'b1;
-        at_a_d = side_q ? at_a_q : at_a_q + 33'(desc_i.a_stride_blocks);
-        at_b_d = side_q ? at_b_q + 33'(desc_i.b_stride_blocks) : at_b_q;
-      end
+      side_d = side_next;
+      group_d = group_next;
+      if (!side_next) at_a_d = at_a_q + 33'(desc_i.a_stride_blocks);
+      if (side_q && side_next) at_b_d = at_b_q + 33'(desc_i.b_stride_blocks);
     end
     // From one chunk to the next, from one macro-tile to the next.
     if (end_chunk) begin
@@ -157,13 +169,16 @@ module ufp4_load_request #(
       slot_d = ~slot_q;
       side_d = 1'b0;
       group_d = '0;
-      k_d = k_q + 17'(blocks);
-      if (end_tile) begin
-        active_d = ~(last_tile | stop_i);
-        k_d = '0;
+    end
+    if (end_tile) begin
+      active_d = ~(last_tile | stop_i);
+      tile_group_a_d = last_col ? tile_group_a_q + 17'(GroupsA) : tile_group_a_q;
+      tile_group_b_d = last_col ? '0 : tile_group_b_q + 17'(GroupsB);
+    end
+    if (end_chunk_q) begin
+      k_d = end_tile_q ? '0 : k_q + 17'(blocks);
+      if (end_tile_q) begin
         tile_a_d = last_col ? tile_a_q + 33'(desc_i.a_stride_blocks) * 33'(GroupsA) : tile_a_q;
-        tile_group_a_d = last_col ? tile_group_a_q + 17'(GroupsA) : tile_group_a_q;
-        tile_group_b_d = last_col ? '0 : tile_group_b_q + 17'(GroupsB);
         tile_b_d = last_col ? '0 : tile_b_q + 33'(desc_i.b_stride_blocks) * 33'(GroupsB);
       end
       at_a_d = tile_a_d;
@@ -196,6 +211,8 @@ module ufp4_load_request #(
       active_q <= active_d;
       chunk_q <= chunk_d;
     end
+    end_chunk_q <= end_chunk & ~start_i;
+    end_tile_q <= end_tile & ~start_i;
     slot_q <= slot_d;
     side_q <= side_d;
     codes_q <= codes_d;

@@ -163,7 +163,7 @@ module ufp4_sequencer #(
   assign lanes_a = LaneWidthA'(least(16 * ((32'(rows) + 15) / 16) - Rows * 32'(tile_a_q), Rows));
   assign lanes_b = LaneWidthB'(least(16 * 32'(groups_b) - Cols * 32'(tile_b_q), Cols));
 
-  logic returned, many_chunks, bank, operands_here, bank_free, in_phase, feed, fed, end_row, end_tile;
+  logic returned, many_chunks_q, bank, operands_here, bank_free, in_phase, feed, fed, end_row, end_tile;
 
   // Steps of a block.
   logic first_step, last_step;
@@ -185,8 +185,9 @@ module ufp4_sequencer #(
     end
   end
 
-  assign many_chunks = k_blocks > 17'(Chunk);
-  assign bank = many_chunks ? last_chunk : parity_q;
+  // Of the job, and known long before its first feed.
+  always_ff @(posedge clk_i) many_chunks_q <= k_blocks > 17'(Chunk);
+  assign bank = many_chunks_q ? last_chunk : parity_q;
   assign operands_here = loaded_i[slot_q] >= need;
   assign bank_free = (~last_chunk | claimed_q | ~full_q[bank]) & returned;
   assign feed = active_q & bank_free & operands_here & in_phase;

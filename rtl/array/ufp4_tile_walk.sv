@@ -19,21 +19,38 @@ module ufp4_tile_walk #(
   output logic                 last_col_o,
   output logic                 last_o
 );
-  logic [20:0] m_left_q, n_left_q;
-  logic last_row;
-  assign last_row = m_left_q <= 21'(TileM);
-  assign last_col_o = n_left_q <= 21'(TileN);
-  assign last_o = last_row & last_col_o;
-  assign rows_o = last_row ? m_left_q[RowsWidth-1:0] : RowsWidth'(TileM);
-  assign cols_o = last_col_o ? n_left_q[ColsWidth-1:0] : ColsWidth'(TileN);
+  // What is left of D from this tile on, and what the tile holds of it. Both are made ready for either next tile, so that
+  // only a choice stands behind next_i, which comes late, and no logic before the outputs.
+  logic [20:0] m_left_q, n_left_q, m_next, n_next;
+  logic last_row_q, last_col_q;
+  logic [RowsWidth-1:0] rows_q;
+  logic [ColsWidth-1:0] cols_q;
+  assign m_next = m_left_q - 21'(TileM);
+  assign n_next = n_left_q - 21'(TileN);
 
   always_ff @(posedge clk_i) begin
     if (start_i) begin
       m_left_q <= m_i;
+      last_row_q <= m_i <= 21'(TileM);
+      rows_q <= m_i <= 21'(TileM) ? m_i[RowsWidth-1:0] : RowsWidth'(TileM);
+    end else if (next_i && last_col_q) begin
+      m_left_q <= m_next;
+      last_row_q <= m_next <= 21'(TileM);
+      rows_q <= m_next <= 21'(TileM) ? m_next[RowsWidth-1:0] : RowsWidth'(TileM);
+    end
+    if (start_i || (next_i && last_col_q)) begin
       n_left_q <= n_i;
+      last_col_q <= n_i <= 21'(TileN);
+      cols_q <= n_i <= 21'(TileN) ? n_i[ColsWidth-1:0] : ColsWidth'(TileN);
     end else if (next_i) begin
-      m_left_q <= last_col_o ? m_left_q - 21'(TileM) : m_left_q;
-      n_left_q <= last_col_o ? n_i : n_left_q - 21'(TileN);
+      n_left_q <= n_next;
+      last_col_q <= n_next <= 21'(TileN);
+      cols_q <= n_next <= 21'(TileN) ? n_next[ColsWidth-1:0] : ColsWidth'(TileN);
     end
   end
+
+  assign last_col_o = last_col_q;
+  assign last_o = last_row_q & last_col_q;
+  assign rows_o = rows_q;
+  assign cols_o = cols_q;
 endmodule

@@ -28,6 +28,7 @@ module ufp4_issue
   input  logic [15:0]       done_i,            // by tag, of the jobs from there on
   input  logic              other_running_i,   // the other engine's job has started and is not done
   input  logic [3:0]        other_tag_i,
+  input  logic              other_finish_i,    // that job is done from the next cycle on
 
   output logic [5:0]        slot_index_o,
   input  logic              slot_valid_i,
@@ -111,7 +112,18 @@ module ufp4_issue
         (other_running_i && other_tag_i == tag_q - header.panels[4*i +: 4]);
   end
 
-  assign panels_held_o = ~panels_done;
+  // While the job runs, what it waits for is done in the cycle after the other engine has finished it.
+  logic [1:0] held_d, held_q;
+  always_comb begin
+    for (int unsigned i = 0; i < 2; i++) begin
+      held_d[i] = (state_q == StateRun ? held_q[i] : !panels_done[i]) &&
+                  !(other_finish_i && other_tag_i == tag_q - header.panels[4*i +: 4]);
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    held_q <= held_d;
+  end
+  assign panels_held_o = held_q;
 
   // --- Exponents: a value in the descriptor, a slot to read, or (AMAX) a slot to write -----------------------------
 

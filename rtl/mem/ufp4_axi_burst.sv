@@ -35,8 +35,7 @@ module ufp4_axi_burst #(
   logic [IdW-1:0]     id_q, grant;
   logic [AddrW-1:0]   addr_d, addr_q;
   logic [8:0]         beats_d, beats_q;
-  logic               accept, last;
-  logic [9:0]         to_boundary;
+  logic               accept, last_d, last_q;  // what is left ends before the next boundary
   logic [8:0]         piece;
 
   for (genvar c = 0; c < Clients; c++) begin : gen_valid
@@ -55,16 +54,17 @@ module ufp4_axi_burst #(
   );
 
   // 512 beats of 8 bytes fit a page, so ten bits; a piece is never longer than its request.
-  assign to_boundary = 10'(PAGE_BEATS) - 10'(addr_q[11:BEAT_W]);
-  assign last        = 10'(beats_q) <= to_boundary;
-  assign piece       = last ? beats_q : to_boundary[8:0];
+  function automatic logic [9:0] beats_to_boundary(input logic [11:BEAT_W] at);
+    return 10'(PAGE_BEATS) - 10'(at);
+  endfunction
+  assign piece       = last_q ? beats_q : 9'(beats_to_boundary(addr_q[11:BEAT_W]));
 
   assign burst_valid_o = busy_q;
   assign burst_id_o    = id_q;
   assign burst_addr_o  = addr_q;
   assign burst_len_o   = 8'(piece - 9'd1);
 
-  assign accept = (|valid) && (!busy_q || (burst_ready_i && last));
+  assign accept = (|valid) && (!busy_q || (burst_ready_i && last_q));
 
   always_comb begin
     req_ready_o = '0;
@@ -77,14 +77,17 @@ module ufp4_axi_burst #(
     busy_d  = busy_q;
     addr_d  = addr_q;
     beats_d = beats_q;
+    last_d  = last_q;
     if (accept) begin
       busy_d  = 1'b1;
       addr_d  = req_i[grant].addr;
       beats_d = req_i[grant].beats;
+      last_d  = 10'(beats_d) <= beats_to_boundary(addr_d[11:BEAT_W]);
     end else if (busy_q && burst_ready_i) begin
-      busy_d  = !last;
+      busy_d  = !last_q;
       addr_d  = {addr_q[AddrW-1:12] + 1'b1, 12'd0};  // what is left begins at the next 4 KiB
       beats_d = beats_q - piece;
+      last_d  = 10'(beats_d) <= 10'(PAGE_BEATS);
     end
   end
 
@@ -96,6 +99,7 @@ module ufp4_axi_burst #(
   always_ff @(posedge clk_i) begin
     addr_q  <= addr_d;
     beats_q <= beats_d;
+    last_q  <= last_d;
     if (accept) id_q <= grant;
   end
 

@@ -9,8 +9,9 @@
 // 448), and what the divider needs: sig_o, scale = sig_o * 2^(exp - 9), and base_o, the distance by which an
 // element's significand with biased exponent e must be shifted right, plus e (ufp4_divide_round), clamped to
 // 0..511.
-// qmax is 3 or 7 times a power of two, so the quotient's leading bits come from one division of 8 bits by a
-// constant.
+// qmax is 3 or 7 times a power of two, so the quotient's leading bits come from a table of 8 leading bits divided by it:
+// a synthesizer that does not see through a division by a constant makes a subtractor for each bit of it, one behind the
+// other.
 // Stage k runs with en_i[k] high; exponent_i goes with stage 0 (power), exponent_base_i with stage 1 (base).
 // Golden: ufp4_quantize_block. Spec: numerics.md 2. Test: tests/rtl/vectors.
 module ufp4_e4m3_scale (
@@ -65,6 +66,20 @@ module ufp4_e4m3_scale (
     logic [8:0] base;
   } scale_t;
 
+  // By the divisor (1: that of E2M1) and the seven bits behind the leading one: the quotient, rounded down, and whether
+  // anything is left. One table for both: its address is then no register, which a synthesizer would move behind the table.
+  function automatic logic [255:0][7:0] quotients();
+    logic [255:0][7:0] out;
+    for (int unsigned k = 0; k < 256; k++) begin
+      logic [7:0] top, odd;
+      top = 8'(k) | 8'h80;
+      odd = k[7] ? ODD_E2M1 : ODD_UNIFORM;
+      out[k] = {7'(top / odd), top % odd != 8'd0};
+    end
+    return out;
+  endfunction
+  localparam logic [255:0][7:0] QUOTIENTS = quotients();
+
   // Powers of two in qmax; fraction bits of the element.
   function automatic logic signed [2:0] qmax_power(input logic [7:0] elem);
     return elem == ELEM_E2M1 ? 3'(QMAX_EXPONENT_E2M1) : elem == ELEM_E1M2 ? 3'(QMAX_EXPONENT_E1M2) :
@@ -90,16 +105,14 @@ module ufp4_e4m3_scale (
     return out;
   endfunction
 
-  function automatic quotient_t divide(input logic [27:0] normal, input logic [8:0] power, input logic rht,
+  function automatic quotient_t divide(input logic [26:0] normal, input logic [8:0] power, input logic rht,
                                        input logic [7:0] elem, input logic [15:0] t,
                                        input logic [7:0] exponent);
     quotient_t          out;
-    logic [7:0]         top, product;
+    logic               rest;
     logic signed [17:0] place;
-    top          = normal[27:20];
-    out.quotient = elem == ELEM_E2M1 ? 7'(top / ODD_E2M1) : 7'(top / ODD_UNIFORM);
-    product      = elem == ELEM_E2M1 ? ODD_E2M1 * 8'(out.quotient) : ODD_UNIFORM * 8'(out.quotient);
-    out.rest     = product != top || normal[19:0] != 20'd0;
+    {out.quotient, rest} = QUOTIENTS[{elem == ELEM_E2M1, normal[26:20]}];
+    out.rest     = rest || normal[19:0] != 20'd0;
     place        = 18'(signed'({1'b0, power})) + 18'(signed'(t)) - 18'(qmax_power(elem)) -
                    (rht ? 18'sd150 : 18'sd152);
     out.place    = place < -18'sd8 ? -6'sd8 : place > 18'sd16 ? 6'sd16 : 6'(place);
@@ -166,7 +179,7 @@ module ufp4_e4m3_scale (
   always_ff @(posedge clk_i) begin
     if (en_i[0]) normal_q <= normalize(amax_i, exponent_i);
     if (en_i[1]) begin
-      quotient_q <= divide(normal_q.normal, normal_q.power, rht_i, elem_i, tensor_exponent_i, exponent_base_i);
+      quotient_q <= divide(normal_q.normal[26:0], normal_q.power, rht_i, elem_i, tensor_exponent_i, exponent_base_i);
     end
     if (en_i[2]) scale_q <= round(quotient_q, up_i);
   end

@@ -4,16 +4,18 @@
 // Contract: words_o = threefry4x32_12(key = (seed, 0, 0), counter = (group, tensor_id)), low words first;
 // element i of a block uses byte i of words_o. Stage k runs in a cycle with en_i[k] high; words_o belongs to
 // the group_i taken by en_i[0]. seed_i and tensor_id_i must hold still while anything is inside.
-// Shared: one stage does the work of all, a block at a time: one bit of en_i is high in a cycle, the next one in the next.
-// Latency: 16 enabled stages, each a round or a key; Shared: 7, each two rounds and perhaps a key.
+// Shared: one stage does the work of all, a block at a time: one bit of en_i is high in a cycle, and stays high while stop_i
+// is, the next one in the next. stop_i comes late, so it decides on nothing but whether the stage keeps its words.
+// Latency: 16 enabled stages, each a round or a key; Shared: 8, each two of these.
 // Golden: ufp4_random_block. Spec: numerics.md 4. Source: Salmon et al., SC'11; Random123.
 // Test: tests/rtl/vectors.
 module ufp4_threefry #(
   parameter bit Shared = 1'b0,
-  localparam int unsigned STAGES = Shared ? 7 : 16
+  localparam int unsigned STAGES = Shared ? 8 : 16
 ) (
   input  logic              clk_i,
   input  logic [STAGES-1:0] en_i,
+  input  logic              stop_i,  // with Shared
 
   input  logic [63:0]       seed_i,
   input  logic [63:0]       tensor_id_i,
@@ -32,21 +34,19 @@ module ufp4_threefry #(
     return (word << by) | (word >> (6'd32 - {1'b0, by}));
   endfunction
 
-  // An even round pairs words 0,1 and 2,3, an odd one crosswise 0,3 and 2,1.
-  function automatic words_t round(input words_t in, input logic [2:0] number);
+  // An even round pairs words 0,1 and 2,3. An odd one pairs 0,3 and 2,1: words 1 and 3 change places before and after it.
+  function automatic words_t change(input words_t x, input logic places);
+    return places ? {x[1], x[2], x[3], x[0]} : x;
+  endfunction
+  function automatic words_t round(input words_t x, input logic [2:0] number, input logic odd);
+    return change(pairs(change(x, odd), number), odd);
+  endfunction
+  function automatic words_t pairs(input words_t in, input logic [2:0] number);
     words_t x;
-    x = in;
-    if (number[0]) begin
-      x[0] = x[0] + x[3];
-      x[3] = rotate(x[3], ROTATE_LOW[number]) ^ x[0];
-      x[2] = x[2] + x[1];
-      x[1] = rotate(x[1], ROTATE_HIGH[number]) ^ x[2];
-    end else begin
-      x[0] = x[0] + x[1];
-      x[1] = rotate(x[1], ROTATE_LOW[number]) ^ x[0];
-      x[2] = x[2] + x[3];
-      x[3] = rotate(x[3], ROTATE_HIGH[number]) ^ x[2];
-    end
+    x[0] = in[0] + in[1];
+    x[1] = rotate(in[1], ROTATE_LOW[number]) ^ x[0];
+    x[2] = in[2] + in[3];
+    x[3] = rotate(in[3], ROTATE_HIGH[number]) ^ x[2];
     return x;
   endfunction
 
@@ -69,16 +69,25 @@ module ufp4_threefry #(
   assign {k1, k0} = seed_i;
 
   if (Shared) begin : gen_shared
-    words_t     words_q, mixed;
-    logic [2:0] step, number;
+    // Each step does two of the 12 rounds and 4 keys, in their order: K0 0, 1 2, 3 K1, 4 5, 6 7, K2 8, 9 10, 11 K3.
+    words_t     words_q, first, second;
+    logic       first_odd;  // of the two rounds; the second is even then
+    logic [2:0] number_first, number_second;
 
-    // Two rounds a step; a key is injected before the first and after every fourth. Steps 1 and 5 begin with round 0 modulo
-    // 8, 2 and 6 with round 2, and so on.
-    assign step   = {|en_i[6:4], |{en_i[6], en_i[3:2]}, |{en_i[5], en_i[3], en_i[1]}};
-    assign number = {step[1:0] - 2'd1, 1'b0};
-    assign mixed  = en_i[0] ? {tensor_id_i, group_i} : round(round(words_q, number), number + 3'd1);
+    always_comb begin
+      first_odd     = !(en_i[3] || en_i[4]);
+      number_first  = en_i[3] ? 3'd4 : en_i[4] ? 3'd6 : en_i[2] || en_i[7] ? 3'd3 : 3'd1;
+      number_second = en_i[3] ? 3'd5 : en_i[4] ? 3'd7 : en_i[1] || en_i[6] ? 3'd2 : 3'd0;
+      first         = round(words_q, number_first, first_odd);
+      if (en_i[0]) first = inject({tensor_id_i, group_i}, k0, k1, 2'd0);
+      if (en_i[5]) first = inject(words_q, k0, k1, 2'd2);
+      second        = round(first, number_second, !first_odd);
+      if (en_i[2]) second = inject(first, k0, k1, 2'd1);
+      if (en_i[7]) second = inject(first, k0, k1, 2'd3);
+    end
+
     always_ff @(posedge clk_i) begin
-      if (en_i != '0) words_q <= step[0] ? mixed : inject(mixed, k0, k1, step[2:1]);
+      if (en_i != '0 && !stop_i) words_q <= second;
     end
     assign words_o = words_q;
   end else begin : gen_pipeline
@@ -96,7 +105,7 @@ module ufp4_threefry #(
         always_ff @(posedge clk_i) begin
           if (en_i[s]) begin
             words_q <= s % 5 == 0 ? inject(gen_stage[s-1].words, k0, k1, 2'(s / 5)) :
-                                    round(gen_stage[s-1].words, 3'(s - s / 5 - 1));
+                                    round(gen_stage[s-1].words, 3'(s - s / 5 - 1), (s - s / 5 - 1) % 2 == 1);
           end
         end
         assign words = words_q;
@@ -104,6 +113,8 @@ module ufp4_threefry #(
     end
 
     assign words_o = gen_stage[STAGES-1].words;
+    logic unused;
+    assign unused = stop_i;
   end
 
 endmodule

@@ -35,7 +35,7 @@ module ufp4_quant #(
   input  logic [15:0]                      row_exponent_i,
   input  logic [15:0]                      col_exponent_i,
 
-  output logic [16:0]                      panels_o,  // row groups of the row copy that are in memory
+  output logic [16:0]                      panels_o,  // row groups of the row copy that are in memory in the next cycle
   output logic                             done_valid_o,
   output logic                             done_read_error_o,
   output logic                             done_write_error_o,

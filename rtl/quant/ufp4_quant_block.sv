@@ -239,7 +239,7 @@ module ufp4_quant_block #(
 
   ufp4_threefry u_threefry (
     .clk_i, .en_i(draws ? en[17:2] : 16'd0), .seed_i(job_i.seed), .tensor_id_i(job_i.tensor_id), .group_i,
-    .words_o(random)
+    .stop_i(1'b0), .words_o(random)
   );
 
   // Stages 13 to 18: a divider for each element.

@@ -56,7 +56,7 @@ module ufp4_quant_serial_block (
   localparam int unsigned ROUND  = CODES - 1;
   localparam int unsigned DIVIDE = ROUND - 5;   // the scale is known: SCALE + 3 of the last pair is this of the first
   localparam int unsigned FETCH  = DIVIDE - 1;
-  localparam int unsigned RANDOM = ROUND - 8;   // eight cycles, until just before ROUND
+  localparam int unsigned RANDOM = ROUND - 9;   // eight cycles, and one to take what they made, until just before ROUND
 
   typedef struct packed {
     logic       valid;
@@ -343,7 +343,7 @@ module ufp4_quant_serial_block (
 
   // --- Random bytes: made in one block's time, used in the next ---------------------------------------------
 
-  logic [6:0]       random_en;
+  logic [7:0]       random_en_q;
   logic [127:0]     made;
   logic [1:0][63:0] random_q;  // of elements 0 to 7 and 8 to 15
 
@@ -352,13 +352,17 @@ module ufp4_quant_serial_block (
     group_take_o[beat_q[RANDOM].copy] = advance && job.sr && beat_q[RANDOM].valid && beat_q[RANDOM].k == 3'd0;
   end
 
-  assign random_en = 7'(8'(advance && job.sr && beat_q[RANDOM].valid) << beat_q[RANDOM].k);
+  // The step of the beat at RANDOM.
+  always_ff @(posedge clk_i) begin
+    if (advance) random_en_q <= 8'(job.sr && beat_q[RANDOM-1].valid) << beat_q[RANDOM-1].k;
+  end
 
   ufp4_threefry #(
     .Shared(1'b1)
   ) u_threefry (
     .clk_i,
-    .en_i       (random_en),
+    .en_i       (random_en_q),
+    .stop_i     (!advance),
     .seed_i     (job.seed),
     .tensor_id_i(job_i[beat_q[RANDOM].copy].tensor_id),
     .group_i    (group_i[beat_q[RANDOM].copy]),
@@ -367,7 +371,7 @@ module ufp4_quant_serial_block (
 
   always_ff @(posedge clk_i) begin
     if (advance && job.sr) begin
-      random_q <= ends[RANDOM] ? made : {{8'd0, random_q[1][63:8]}, {8'd0, random_q[0][63:8]}};
+      random_q <= ends[RANDOM+1] ? made : {{8'd0, random_q[1][63:8]}, {8'd0, random_q[0][63:8]}};
     end
   end
 

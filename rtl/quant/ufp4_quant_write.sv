@@ -54,7 +54,7 @@ module ufp4_quant_write #(
 
   logic [1:0]      take;
   logic [1:0][5:0] in_count_d, in_count_q;
-  logic [1:0][1:0] in_unit, out_unit_d, out_unit_q;
+  logic [1:0][1:0] in_unit_d, in_unit_q, out_unit_d, out_unit_q;
   logic [1:0][3:0] in_block;
   logic [1:0][3:0] full_d, full_q, last_d, last_q, blank_d, blank_q;
   logic            release_unit, copy_d, copy_q;
@@ -62,9 +62,8 @@ module ufp4_quant_write #(
   always_comb begin
     for (int unsigned c = 0; c < 2; c++) begin
       index_step_o[c] = release_unit && copy_q == 1'(c);
-      in_unit[c]    = pair_i ? {in_count_q[c][5], in_count_q[c][0]} : in_count_q[c][5:4];
       in_block[c]   = pair_i ? in_count_q[c][4:1] : in_count_q[c][3:0];
-      in_ready_o[c] = !full_q[c][in_unit[c]];
+      in_ready_o[c] = !full_q[c][in_unit_q[c]];
       take[c]       = in_valid_i[c] && in_ready_o[c];
       full_d[c]     = full_q[c];
       last_d[c]     = last_q[c];
@@ -72,9 +71,9 @@ module ufp4_quant_write #(
       in_count_d[c] = in_count_q[c] + 6'(take[c]);
       out_unit_d[c] = out_unit_q[c] + 2'(index_step_o[c]);
       if (take[c] && in_block[c] == 4'd15) begin
-        full_d[c][in_unit[c]]  = 1'b1;
-        last_d[c][in_unit[c]]  = in_last_i[c];
-        blank_d[c][in_unit[c]] = in_blank_i[c];
+        full_d[c][in_unit_q[c]]  = 1'b1;
+        last_d[c][in_unit_q[c]]  = in_last_i[c];
+        blank_d[c][in_unit_q[c]] = in_blank_i[c];
       end
       if (index_step_o[c]) full_d[c][out_unit_q[c]] = 1'b0;
       // The next job's first unit is the first one.
@@ -82,16 +81,19 @@ module ufp4_quant_write #(
         in_count_d[c] = '0;
         out_unit_d[c] = '0;
       end
+      in_unit_d[c] = pair_i ? {in_count_d[c][5], in_count_d[c][0]} : in_count_d[c][5:4];
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       in_count_q <= '0;
+      in_unit_q  <= '0;
       out_unit_q <= '0;
       full_q     <= '0;
     end else begin
       in_count_q <= in_count_d;
+      in_unit_q  <= in_unit_d;
       out_unit_q <= out_unit_d;
       full_q     <= full_d;
     end
@@ -106,6 +108,7 @@ module ufp4_quant_write #(
   logic [1:0]          done_d, done_q;
   logic                all_d, all_q;  // every beat of the phase is loaded
   logic                load, loaded, phase_end, begin_unit, step_over;
+  logic                blank_unit_q, last_unit_q;  // of the unit at hand
   logic [1:0]          unit;
   logic                dat_valid_d, dat_valid_q;
   logic [BusBytes-1:0] strb_q;
@@ -121,7 +124,7 @@ module ufp4_quant_write #(
   assign loaded       = all_q || (load && beat_q + 5'd1 == beats);
   assign phase_end    = busy_q && loaded && (asked_q || wr_rsp_i.req_ready);
   assign begin_unit   = !busy_q && full_q != '0;
-  assign step_over    = busy_q && blank_q[copy_q][unit];
+  assign step_over    = busy_q && blank_unit_q;
   assign release_unit = step_over || (phase_end && scales_phase_q);
 
   always_comb begin
@@ -146,7 +149,7 @@ module ufp4_quant_write #(
       scales_phase_d = !scales_phase_q;
     end
     if (release_unit) busy_d = 1'b0;
-    if (release_unit && last_q[copy_q][unit]) done_d[copy_q] = 1'b1;
+    if (release_unit && last_unit_q) done_d[copy_q] = 1'b1;
   end
 
   always_ff @(posedge clk_i) begin
@@ -167,6 +170,10 @@ module ufp4_quant_write #(
     end
     beat_q <= beat_d;
     done_q <= done_d;
+    if (!busy_q) begin
+      blank_unit_q <= blank_q[copy_d][out_unit_q[copy_d]];
+      last_unit_q  <= last_q[copy_d][out_unit_q[copy_d]];
+    end
   end
 
   // The next unit's codes go to these addresses, one for each copy, and the scales of the one at hand to scales_at.
@@ -219,7 +226,7 @@ module ufp4_quant_write #(
     ufp4_quant_units_serial u_units (
       .clk_i,
       .take_i       (take),
-      .take_unit_i  (in_unit),
+      .take_unit_i  (in_unit_q),
       .take_block_i (in_block),
       .codes_i      (in_codes_i),
       .scale_i      (in_scale_i),
@@ -243,7 +250,7 @@ module ufp4_quant_write #(
     ) u_units (
       .clk_i,
       .take_i       (take),
-      .take_unit_i  (in_unit),
+      .take_unit_i  (in_unit_q),
       .take_block_i (in_block),
       .codes_i      (in_codes_i),
       .scale_i      (in_scale_i),

@@ -79,6 +79,7 @@ module formal_axi_burst #(
       // Invariants that make it inductive.
       if (open) assert (left >= 9'd1 && left <= 9'd256 && next_addr[BEAT_W-1:0] == '0);
       if (open) assert (u_dut.beats_q == left && u_dut.addr_q == next_addr);
+      if (open) assert (u_dut.last_q == (17'(addr[11:0]) + (17'(left) << BEAT_W) <= 17'd4096));
       cover (valid && burst_ready_i && left > 9'(len) + 9'd1 && len > 0);
       cover (valid && len == 8'd63 && owner);
     end

@@ -69,6 +69,8 @@ module formal_load_request
   logic [16:0] groups_a, groups_b, tile_a, tile_b, in_tile, last_a, last_b;
   logic [10:0] k_blocks, k_at, blocks;
   logic        may_ask, asks, end_chunk, end_tile;
+  logic [16:0] panels;  // the row groups that are there: panels_i says it a cycle before
+  always_ff @(posedge clk_i) panels <= panels_i;
   assign groups_a = 17'((m_i + 21'd15) >> 4);
   assign groups_b = 17'((n_i + 21'd15) >> 4);
   assign k_blocks = 11'((16'(k_i) + 16'd15) >> 4);
@@ -84,7 +86,7 @@ module formal_load_request
     else if (left <= 11'(Chunk)) blocks = left;
     else blocks = shared + (left - shared > 11'(Chunk) ? 11'd4 : 11'd0);
   end
-  assign may_ask = !held_i[side] || (side ? tile_b : tile_a) + in_tile < panels_i;
+  assign may_ask = !held_i[side] || (side ? tile_b : tile_a) + in_tile < panels;
   assign asks = in_chunk && may_ask && note_ready_i && req_ready_i;
   assign end_chunk = asks && codes && (side ? in_tile == last_b && last_a == '0 : in_tile == last_a && in_tile != '0);
   assign end_tile = end_chunk && k_at + blocks == k_blocks;
@@ -117,6 +119,10 @@ module formal_load_request
     end
   end
 
+  function automatic logic [20:0] least(logic [20:0] a, logic [20:0] b);
+    return a < b ? a : b;
+  endfunction
+
   // The job's own fields stay as they are.
   logic [136:0] job, job_before;
   assign job = {m_i, n_i, k_i, codes_addr_i, scales_addr_i};
@@ -142,19 +148,29 @@ module formal_load_request
       // Invariants that make it inductive.
       if (run) begin
         assert (tile_a < groups_a && tile_b < groups_b && k_at < k_blocks && k_at[1:0] == '0);
-        assert (u_dut.u_chunks.left_q == 17'(left));
         assert ({u_dut.free_q, u_dut.slot_q, u_dut.side_q, u_dut.codes_q} == {free, slot, side, codes});
-        assert (17'(u_dut.group_q) == in_tile && u_dut.k_q == 17'(k_at));
+        assert (17'(u_dut.group_q) == in_tile);
         assert (u_dut.tile_group_a_q == tile_a && u_dut.tile_group_b_q == tile_b);
-        assert (u_dut.u_walk.m_left_q == m_i - {tile_a, 4'd0} && u_dut.u_walk.n_left_q == n_i - {tile_b, 4'd0});
-        assert (u_dut.tile_a_q == {6'd0, tile_a, 10'd0} && u_dut.tile_b_q == {4'd0, tile_b, 12'd0});
-        assert (u_dut.at_a_q == {6'd0, tile_a + (side ? 17'd0 : in_tile), 10'd0});
+        if (in_chunk) assert (u_dut.missing_q == ((side ? tile_b : tile_a) + in_tile >= panels));
         assert (side ? in_tile <= last_b : in_tile <= last_a);
-        if (side || in_tile == '0) assert (u_dut.at_b_q == {4'd0, tile_b + in_tile, 12'd0});
         if (!in_chunk) assert (!side && !codes && in_tile == '0);
+        if (in_chunk) assert (!u_dut.end_chunk_q);
+      end
+      // But for the cycle behind the end of a chunk.
+      if (run && !u_dut.end_chunk_q) begin
+        assert (u_dut.u_chunks.left_q == 17'(left) && u_dut.u_chunks.blocks_q == 9'(blocks));
+        assert (u_dut.u_chunks.last_q == (left <= 11'(Chunk)));
+        assert (u_dut.u_walk.m_left_q == m_i - {tile_a, 4'd0} && u_dut.u_walk.n_left_q == n_i - {tile_b, 4'd0});
+        assert (u_dut.u_walk.rows_q == least(m_i - {tile_a, 4'd0}, 21'(16 * GroupsA)));
+        assert (u_dut.u_walk.cols_q == least(n_i - {tile_b, 4'd0}, 21'(16 * GroupsB)));
+        assert (u_dut.u_walk.last_row_q == (m_i - {tile_a, 4'd0} <= 21'(16 * GroupsA)));
+        assert (u_dut.u_walk.last_col_q == (n_i - {tile_b, 4'd0} <= 21'(16 * GroupsB)));
+        assert (u_dut.tile_a_q == {6'd0, tile_a, 10'd0} && u_dut.tile_b_q == {4'd0, tile_b, 12'd0});
+        assert (u_dut.k_q == 17'(k_at) && u_dut.at_a_q == {6'd0, tile_a + (side ? 17'd0 : in_tile), 10'd0});
+        if (side || in_tile == '0) assert (u_dut.at_b_q == {4'd0, tile_b + in_tile, 12'd0});
       end
 
-      cover (note_valid && held_i[1] && side && group == 17'd3 && panels_i == 17'd4);
+      cover (note_valid && held_i[1] && side && group == 17'd3 && panels == 17'd4);
       cover (note_valid && held_i[0] && !side && in_tile == 17'd3 && codes);
       cover (held && !side && group == 17'd4);
       cover (note_valid && k_at == 11'd16 && slot);

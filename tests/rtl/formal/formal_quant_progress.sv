@@ -16,10 +16,12 @@ module formal_quant_progress (
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
 
-  logic [16:0] panels;
+  logic [16:0] panels, panels_next;
   ufp4_quant_progress u_dut (
-    .clk_i, .rst_ni(rst_n), .pair_i, .start_i, .request_i, .answer_i, .strip_end_i, .panels_o(panels)
+    .clk_i, .rst_ni(rst_n), .pair_i, .start_i, .request_i, .answer_i, .strip_end_i, .panels_o(panels_next)
   );
+  // The count that holds in this cycle.
+  always_ff @(posedge clk_i) panels <= rst_n ? panels_next : '0;
 
   // Writes without an answer; strips handed over; of the followed strip: how many came before it, how many with it, the
   // answers to its own writes that are missing (pending), then those to the writes behind it (rest).
@@ -70,6 +72,7 @@ module formal_quant_progress (
       assert (panels <= handed);
 
       // Invariants that make it inductive.
+      assert (panels == u_dut.panels_q);
       assert (u_dut.under_way_q == under_way && u_dut.handed_q == handed);
       assert (u_dut.left_q <= under_way && panels <= u_dut.watched_q && u_dut.watched_q <= handed);
       if (quiet >= 2'd1) assert (under_way == '0 && u_dut.watched_q == handed);

@@ -137,7 +137,7 @@ module formal_quant_write_serial #(
       next_unit[c] = pair ? {u_dut.in_count_q[c][5], &u_dut.in_count_q[c][4:0]} : u_dut.in_count_q[c][5:4];
     end
   end
-  assign mine = take && u_dut.take[of_copy] && u_dut.in_unit[of_copy] == of_unit && u_dut.in_block[of_copy] == block;
+  assign mine = take && u_dut.take[of_copy] && u_dut.in_unit_q[of_copy] == of_unit && u_dut.in_block[of_copy] == block;
 
   always_ff @(posedge clk_i) begin
     if (!rst_n) begin
@@ -198,10 +198,13 @@ module formal_quant_write_serial #(
         assert (owed == (u_dut.busy_q && u_dut.asked_q ? 6'(u_dut.beats) : 6'd0) - 6'(loaded) + 6'(dat_valid));
         for (int c = 0; c < 2; c++) begin
           // Units are full in order, from the one that leaves next to the one before the next to be filled.
+          assert (u_dut.in_unit_q[c] ==
+                  (pair ? {u_dut.in_count_q[c][5], u_dut.in_count_q[c][0]} : u_dut.in_count_q[c][5:4]));
           assert (u_dut.full_q[c] == in_order(u_dut.out_unit_q[c], next_unit[c], u_dut.full_q[c] != '0));
           if (&u_dut.full_q[c]) assert (!mid[c]);
           if (pair && u_dut.in_count_q[c][4:0] > 5'd1) assert (!u_dut.full_q[c][{u_dut.in_count_q[c][5], 1'b1}]);
         end
+        if (u_dut.busy_q) assert (u_dut.blank_unit_q == blank && u_dut.last_unit_q == u_dut.last_q[copy][unit]);
         if (u_dut.busy_q) assert (u_dut.full_q[copy][unit] && (!blank || {u_dut.scales_phase_q, u_dut.asked_q, loaded} == '0));
         if (u_dut.busy_q) assert (!u_dut.asked_q || !u_dut.all_q);
         if (holds) begin

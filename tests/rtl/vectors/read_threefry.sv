@@ -9,7 +9,7 @@ module read_threefry;
   integer      stage;
 
   ufp4_threefry u_dut (
-    .clk_i(clk), .en_i(en), .seed_i(in_seed), .tensor_id_i(in_tensor_id), .group_i(in_group), .words_o(words)
+    .clk_i(clk), .en_i(en), .stop_i(1'b0), .seed_i(in_seed), .tensor_id_i(in_tensor_id), .group_i(in_group), .words_o(words)
   );
 
   initial if ($value$plusargs("threefry=%s", path)) begin
