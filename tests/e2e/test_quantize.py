@@ -238,6 +238,13 @@ def test_says_that_there_is_nan_or_inf():
         check_equal(nan, [(1, c) for c in range(16, 32)], "NaN of dequantize")
     bench.write_npy("X.npy", [[1.0, 3e38]])
     check_equal(passes("quantize", "X.npy", *Q, "--elem", "e2m1").err, "", "neither")
+    bench.write_npy("X.npy", [[3.18e38] * 16])  # a sum of 16 by 4 is beyond BF16
+    check_equal(
+        passes("quantize", "X.npy", *Q, "--elem", "e2m1", "--rht", "bf16").err,
+        "ufp4 quantize: X.npy holds NaN, Inf or numbers beyond FP32, or its transform numbers beyond BF16; the scales "
+        "of those blocks are NaN\n",
+        "a transform",
+    )
 
 
 def test_tensor_exponent_from_outside_saturates():

@@ -286,6 +286,10 @@ def test_nan_is_flagged_and_warned_of():
     check_equal(q.flags, ("nan",), "flags")
     check(np.isnan(q.float_scales.astype(np.float32)).sum() == 1 and "nan" in repr(q), repr(q))
     check(np.isnan(q.dequantize()).sum() == 16, "one block")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        ufp4.quantize(np.full((1, 16), 3.18e38, np.float32), elem="e2m1", rht="bf16")
+    check("or its transform numbers beyond BF16; the scales" in str(seen[0].message), f"{seen}")
 
 
 def test_rejects_files_that_are_none():

@@ -317,7 +317,7 @@ NAMES = {
     "round": s.ROUNDS,
     "scale_round": s.SCALE_ROUNDS,
 }
-DOWN, E8M0 = s.SCALE_ROUNDS.index("down"), s.SCALES.index("e8m0")
+DOWN, E8M0, RHT_BF16 = s.SCALE_ROUNDS.index("down"), s.SCALES.index("e8m0"), RHT_WORDS.index("bf16")
 
 
 def _recipe_how(recipe, role, pass_, words):
@@ -366,7 +366,10 @@ def run(x, how):
     how.axis = asked
     out = Quantized(operand, how)
     if operand.flags & s.FLAG_NAN:
+        bf16 = ", or its transform numbers beyond BF16" if how.rht == RHT_BF16 else ""
         warnings.warn(
-            "x holds NaN, Inf or numbers beyond FP32; the scales of those blocks are NaN", RuntimeWarning, stacklevel=3
+            f"x holds NaN, Inf or numbers beyond FP32{bf16}; the scales of those blocks are NaN",
+            RuntimeWarning,
+            stacklevel=3,
         )
     return out

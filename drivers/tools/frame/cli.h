@@ -221,6 +221,9 @@ void cli_operand_details(FILE *out);
 /** A plain tensor that is to be quantized: refuses a side that no operand can have.
  *  @return CLI_GO_ON or the exit status. */
 int cli_tensor_sides(const cli_command_t *command, const char *path, const ufp4_tensor_t *tensor);
+/** Says on stderr that blocks of @p tensor have NaN scales, and why; @p in_bf16: it may be
+ * transformed with results in BF16. */
+void cli_nan_print(const cli_command_t *command, const char *tensor, int in_bf16);
 
 typedef enum { CLI_ANY_FILE, CLI_NPY, CLI_SAFETENSORS } cli_file_t;
 /** Says before the work what would fail after it: @p path cannot be created or replaced, is one of

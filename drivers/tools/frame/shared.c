@@ -465,6 +465,13 @@ void cli_operand_details(FILE *out) {
       out);
 }
 
+void cli_nan_print(const cli_command_t *command, const char *tensor, int in_bf16) {
+  fprintf(
+      stderr,
+      "ufp4 %s: %s holds NaN, Inf or numbers beyond FP32%s; the scales of those blocks are NaN\n",
+      command->name, tensor, in_bf16 ? ", or its transform numbers beyond BF16" : "");
+}
+
 int cli_tensor_sides(const cli_command_t *command, const char *path, const ufp4_tensor_t *tensor) {
   const int64_t rows = tensor->view.rows, cols = tensor->view.cols;
   if (rows <= UFP4_MAX_DIM && cols <= UFP4_MAX_DIM) return CLI_GO_ON;

@@ -379,10 +379,7 @@ static int quantize(const choices_t *c, const char *input, const ufp4_matrix_t *
   if (end == CLI_GO_ON && c->output != NULL) end = write_result(c, got);
   if (end != CLI_GO_ON) return end;
   if (got->operand.flags & UFP4_FLAG_NAN) {
-    fprintf(stderr,
-            "ufp4 quantize: %s holds NaN, Inf or numbers beyond FP32; the scales of those blocks "
-            "are NaN\n",
-            input);
+    cli_nan_print(&cli_quantize, input, c->rht == UFP4_RHT_BF16);
   }
   return finish(c, got, mismatches);
 }
