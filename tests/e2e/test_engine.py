@@ -139,13 +139,29 @@ def test_what_no_engine_makes_the_host_does_and_says():
             ["--elem", "e1m2", "--scale", "e8m0", "--rht", "on"],
             "QUANT transforms no blocks of 32 with E8M0 scales",
         ),
-        ("small", ["--elem", "mixed"], "QUANT of small makes no elements mixed"),
+        (
+            "small",
+            ["--elem", "mixed"],
+            "QUANT of small makes no elements mixed; with mixed=1, as in small-mixed, it does",
+        ),
         ("tiny", ["--elem", "e1m2"], "tiny has no QUANT engine"),
     ):
         done = passes(
             "quantize", "X.npy", *Q, *how, "--backend", "tlm", "--config", config, "--check", "model", "--stats"
         )
         check(f"ufp4 quantize: the host quantizes for tlm: {why}\n" in done.err and "host" in done.out, f"{done}")
+
+
+def test_a_layer_says_why_the_host_quantizes():
+    for name, shape in (("X", (16, 32)), ("W", (16, 32)), ("D", (16, 16))):
+        bench.write_npy(f"{name}.npy", bench.gaussian(*shape))
+    for config, recipe, why in (
+        ("small", "ufp4-mixed", "QUANT of small makes no elements mixed; with mixed=1, as in small-mixed, it does"),
+        ("tiny", "ufp4", "tiny has no QUANT engine"),
+    ):
+        how = ("--recipe", recipe, "--config", config, "--backend", "tlm")
+        done = passes("layer", "X.npy", "W.npy", "D.npy", "-o", "layer", *how)
+        check_equal(done.err, f"ufp4 layer: the host quantizes for tlm: {why}\n", config)
 
 
 def test_a_core_multiplies_mixed_by_each_contract():

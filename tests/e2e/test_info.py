@@ -61,7 +61,11 @@ def test_lists_configurations_and_backends():
     )
     check(whole["backends"][0]["available"] is True, "the model is always there")
     check(whole["cpu"]["cores"] >= 1, "cores")
+    check_equal([c["name"] for c in whole["configurations"] if c["mixed"]], ["small-mixed"], "elements mixed")
     text = passes("info").out
+    check_equal(
+        [l.split()[1] for l in text.splitlines() if "QUANT makes elements mixed, too" in l], ["small-mixed"], "in text"
+    )
     for word in ("small", "default", "model", "rtl", "cpu"):
         check(word in text, f"{word} is missing in {text}")
 

@@ -77,7 +77,9 @@ ufp4_status_t ufp4_recipe_on_core(const ufp4_recipe_t *recipe, unsigned passes,
   if (!configuration_multiplies(core, recipe->elem))
     return refuse(why, "%s does not multiply %s", core->name, elem_names[recipe->elem]);
   if (recipe->elem == UFP4_ELEM_MIXED && !core->mixed)
-    return refuse(why, "QUANT of %s makes no elements mixed: the host does", core->name);
+    return refuse(why,
+                  "QUANT of %s makes no elements mixed; with mixed=1, as in small-mixed, it does",
+                  core->name);
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     if ((passes >> pass & 1) && recipe->rht[pass] == UFP4_RHT_BF16)
       return refuse(why, "its transform rounds to BF16, which is not QUANT's");

@@ -136,10 +136,9 @@ static int open_side(const choices_t *choices, const char *backend, const layer_
       ufp4_linear_create(side->device, &layer->shape, &layer->recipe, &side->linear);
   if (status != UFP4_OK) return fail_device(side, status);
   if (ufp4_linear_quantizes_on_host(side->linear)) {
-    const int has_quant = side->info.configuration.quant != 0;
-    fprintf(stderr, "ufp4 layer: the host quantizes: %s backend %s can only multiply\n",
-            has_quant ? "with this recipe" : "in this configuration, which has no QUANT engine,",
-            backend);
+    ufp4_message_t why = {0};
+    (void)ufp4_recipe_on_core(&layer->recipe, layer->shape.passes, &side->info.configuration, &why);
+    fprintf(stderr, "ufp4 layer: the host quantizes for %s: %s\n", backend, why.text);
   }
   return CLI_GO_ON;
 }
@@ -256,10 +255,10 @@ static void print_flags(const layer_t *layer) {
     unsigned flags = copy.flags;
     ufp4_operand_free(&copy);
     if (!(flags & UFP4_FLAG_NAN)) continue;
-    fprintf(stderr,
-            "ufp4 layer: %s holds NaN, Inf or numbers beyond FP32; the scales of those blocks are "
-            "NaN\n",
-            tensor_names[role]);
+    int in_bf16 = 0;
+    for (int pass = 0; pass < UFP4_PASS_COUNT; pass++)
+      in_bf16 |= layer->recipe.rht[pass] == UFP4_RHT_BF16;
+    cli_nan_print(&cli_layer, tensor_names[role], in_bf16);
     i |= 1;  // once for each tensor
   }
 }

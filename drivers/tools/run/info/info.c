@@ -119,10 +119,11 @@ static void print_configuration(const ufp4_configuration_t *c) {
   printf(
       "configuration %-13s %ux%u PEs, %u MACs a cycle, macro-tile %ux%u, chunk of %u blocks, bus "
       "of %u bytes, "
-      "formats %s, %s sums%s\n",
+      "formats %s, %s sums%s%s\n",
       c->name, c->rows, c->cols, c->lanes * c->rows * c->cols, c->rows * c->tile_rows,
       c->cols * c->tile_cols, c->chunk, c->bus_bytes, formats_names[c->formats],
-      contract_names[c->contract], c->quant ? "" : ", no QUANT engine");
+      contract_names[c->contract], c->quant ? "" : ", no QUANT engine",
+      c->mixed ? ", QUANT makes elements mixed, too" : "");
 }
 
 static void print_machine(const machine_t *machine) {
