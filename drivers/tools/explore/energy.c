@@ -124,32 +124,38 @@ static double energy_of(const double energies[UFP4_ELEM_COUNT], ufp4_elem_t elem
   return elem < UFP4_ELEM_COUNT ? energies[elem] : NAN;
 }
 
+// No library has a row of the block pipeline that makes elements mixed, nor of the narrow engine's.
+static double quant_um2_of(const explore_ppa_t *ppa, const ufp4_configuration_t *core) {
+  if (core->quant == 0) return 0;
+  if (core->quant % BLOCK != 0 || core->mixed != 0) return NAN;
+  const double pipelines = 2.0 * (core->quant / BLOCK);  // of both copies
+  return pipelines * find(ppa, "quant_block")->um2;
+}
+
 static double um2_of(const explore_ppa_t *ppa, const explore_case_t *of) {
   const ufp4_configuration_t *core = &of->core;
   const explore_unit_t *pe = pe_of(ppa, core);
-  const double pipelines = 2.0 * (core->quant / BLOCK);  // of both copies
-  // No library has a row of the block pipeline that makes elements mixed.
-  if (pe == NULL || core->quant % BLOCK != 0 || core->mixed != 0) return NAN;
-  const double quant = pipelines > 0 ? pipelines * find(ppa, "quant_block")->um2 : 0;
-  return of->cores * (core->rows * core->cols * pe->um2 + quant);
+  if (pe == NULL) return NAN;
+  return of->cores * (core->rows * core->cols * pe->um2 + quant_um2_of(ppa, core));
 }
 
 void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one) {
   const explore_ppa_t *ppa = &plan->ppa;
-  const size_t said = strlen(one->note), left = sizeof one->note - said;
-  const char *also = said != 0 ? "; " : "";
-  char *note = one->note + said;
+  const ufp4_elem_t elem = one->recipe.elem;
   if (ppa->text == NULL || one->reason[0] != '\0') return;
   const explore_unit_t *pe = pe_of(ppa, &one->core);
-  const char *elem = elem_names[one->recipe.elem];
+  char lacks[96] = "";
   if (pe == NULL) {
-    snprintf(note, left, "%s--ppa has no row of this core's PE", also);
-  } else if (!isfinite(energy_of(pe->fprop, one->recipe.elem) +
-                       energy_of(pe->wgrad, one->recipe.elem) + pe->idle)) {
-    snprintf(note, left, "%s--ppa has no energies of %s on %s", also, pe->name, elem);
-  } else if (!isfinite(um2_of(ppa, one))) {
-    snprintf(note, left, "%s--ppa has no area of this core's QUANT", also);
+    snprintf(lacks, sizeof lacks, "no row of this core's PE");
+  } else if (!isfinite(energy_of(pe->fprop, elem) + energy_of(pe->wgrad, elem) + pe->idle)) {
+    snprintf(lacks, sizeof lacks, "no energies of %s on %s", pe->name, elem_names[elem]);
   }
+  const int quant = !isfinite(quant_um2_of(ppa, &one->core));
+  if (!quant && lacks[0] == '\0') return;
+  const size_t said = strlen(one->note);
+  snprintf(one->note + said, sizeof one->note - said, "%s--ppa has %s%s%s", said != 0 ? "; " : "",
+           lacks, quant && lacks[0] != '\0' ? ", and " : "",
+           quant ? "no area of this core's QUANT" : "");
 }
 
 // --- Counts -------------------------------------------------------------------------------------

@@ -151,7 +151,7 @@ typedef struct {
   int micro;         ///< micro-batches of it, one after the other
   explore_chips_t chips;
   char reason[sizeof((ufp4_message_t *)0)->text];  ///< why the core cannot do it; empty if it can
-  char note[160];  ///< which setting has no effect, and what --ppa lacks; empty if neither
+  char note[192];  ///< which setting has no effect, and what --ppa lacks; empty if neither
 } explore_case_t;
 
 enum { EXPLORE_LISTS = 10 };
