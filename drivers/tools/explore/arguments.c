@@ -87,10 +87,11 @@ void explore_options(cli_options_t *options, explore_arguments_t *a) {
   cli_option_add(options, "o", CLI_TEXT, &a->folder, "DIR", "for explore.csv and report.html");
   cli_option_add(options, "recipe", CLI_TEXT, &a->recipes, "LIST",
                  "recipes, with commas between them (default ufp4)");
-  cli_option_add(options, "config", CLI_TEXT, &a->configurations, "LIST",
-                 "configurations of the core: names, FILE.toml, or parameters as "
-                 "rows=8:cols=16:bus=32, with ranges as rows=4..32 (doubling) or rows=4..32+4 "
-                 "(default default)");
+  cli_option_add(
+      options, "config", CLI_TEXT, &a->configurations, "LIST",
+      "configurations of the core: names, FILE.toml, or parameters as "
+      "rows=8:cols=16:bus=32, with ranges from 1 on, as rows=4..32 (doubling) or rows=4..32+4 "
+      "(default default)");
   cli_option_add(options, "mem-bandwidth", CLI_TEXT, &a->bandwidths, "LIST",
                  "memory: bytes a cycle, each way (default 0: as wide as the bus)");
   cli_option_add(options, "mem-latency", CLI_TEXT, &a->latencies, "LIST",
