@@ -84,6 +84,7 @@ quant/ufp4_quant_block.sv
 quant/ufp4_quant_amax.sv
 quant/ufp4_quant_copy.sv
 quant/ufp4_quant_lanes.sv
+quant/ufp4_quant_serial_mixed.sv
 quant/ufp4_quant_serial_block.sv
 quant/ufp4_quant_serial.sv
 quant/ufp4_quant_units.sv

@@ -127,7 +127,7 @@ module ufp4_top
     $error("ufp4_top: Quant must be 0 or 16, with BusBytes 8 also 2, with BusBytes 128 also 64");
   end
   if (!MixedLegal) begin : gen_check_mixed
-    $error("ufp4_top: Mixed must be 0 or 1, which needs Formats 0 (all) and Quant 16 or 64");
+    $error("ufp4_top: Mixed must be 0 or 1, which needs Formats 0 (all) and a Quant that is not 0");
   end
 
 `ifndef SYNTHESIS

@@ -60,8 +60,8 @@ package ufp4_shape_pkg;
     return quant == 0 || quant == 16 || (quant == 2 && bus_bytes == 8) || (quant == 64 && bus_bytes == 128);
   endfunction
 
-  // Mixed must be 0 or 1, which needs Formats 0 (all) and Quant 16 or 64.
+  // Mixed must be 0 or 1, which needs Formats 0 (all) and a Quant that is not 0.
   function automatic bit mixed_legal(int unsigned mixed, int unsigned formats, int unsigned quant);
-    return mixed == 0 || (mixed == 1 && formats == 32'(FORMATS_ALL) && quant >= 16);
+    return mixed == 0 || (mixed == 1 && formats == 32'(FORMATS_ALL) && quant != 0);
   endfunction
 endpackage

@@ -41,6 +41,7 @@ package ufp4_spec_pkg;
   localparam int unsigned QUANT_BLOCK_STAGES_MIXED = 21;  // the same, where it makes elements mixed
   localparam int unsigned QUANT_BLOCK_AMAX_STAGE = 10;  // stage of it in which AMAX has the block's largest number
   localparam int unsigned QUANT_SERIAL_STAGES = 32;  // stages of the narrow QUANT, from a block's last pair to codes
+  localparam int unsigned QUANT_SERIAL_STAGES_MIXED = 34;  // the same, where it makes elements mixed: always two more
   localparam int unsigned QUANT_SERIAL_SCALE_STAGE = 15;  // stage of it in which the block's largest number is known
   localparam int unsigned RESET_CYCLES = 8;  // cycles of any reset of the core
 

@@ -6,18 +6,26 @@
 // Contract: quotient_i, of grids 0 (E2M1) and 1 (uniform), is {16 quanta or more, the quotient in quanta with 9 fraction
 // bits}, as ufp4_divide_round has it; what is 16 or more counts as 16. Scales are sig_i times a power of two, that of grid 1
 // twice that of grid 0 where further_i says so.
-// Stage k runs with en_i[k] high: sums of 4 lanes, of all, times sig. quotient_i goes with stage 0, sig_i with stage 2;
-// further_i with second_o, which is combinational behind stage 2. A distance to a code above is one's complement, and a one
-// beside it.
+// Stage k runs with en_i[k] high: sums of 4 lanes, of all, times sig. quotient_i goes with stage 0, first_i with stage 1,
+// sig_i with stage 2; further_i with second_o, which is combinational behind stage 2. A distance to a code above is one's
+// complement, and a one beside it.
+// Of fewer Lanes than 16 a block comes in turns: stage 1 adds to what it has, but of the first one, first_i, and stage 2
+// runs behind the last. With 16 first_i is high.
 // Golden: ufp4_quantize_block. Spec: numerics.md 4, The choice of a grid. Test: tests/rtl/vectors.
-module ufp4_grid_choice (
-  input  logic                   clk_i,
-  input  logic [2:0]             en_i,
-  input  logic [1:0][15:0][13:0] quotient_i,
-  input  logic [1:0][3:0]        sig_i,
-  input  logic                   further_i,
-  output logic                   second_o
+module ufp4_grid_choice #(
+  parameter int unsigned Lanes = 16
+) (
+  input  logic                        clk_i,
+  input  logic [2:0]                  en_i,
+  input  logic                        first_i,
+  input  logic [1:0][Lanes-1:0][13:0] quotient_i,
+  input  logic [1:0][3:0]             sig_i,
+  input  logic                        further_i,
+  output logic                        second_o
 );
+
+  localparam int unsigned SIDE = Lanes < 4 ? Lanes : 4;  // lanes that are summed at a time
+  localparam int unsigned PARTS = Lanes / SIDE;
 
   // Distances are magnitude + one.
   typedef struct packed {
@@ -61,29 +69,30 @@ module ufp4_grid_choice (
     return out;
   endfunction
 
-  logic [1:0][3:0][14:0] part_q;
-  logic [1:0][16:0]      sum_q;
-  logic [1:0][20:0]      weighted_q;
-  distance_t [1:0][15:0] distance;
+  logic [1:0][PARTS-1:0][14:0] part, part_q;
+  logic [1:0][16:0]            sum, sum_q;
+  logic [1:0][20:0]            weighted_q;
+  distance_t [1:0][Lanes-1:0]  distance;
 
   always_comb begin
-    for (int unsigned i = 0; i < 16; i++) begin
+    for (int unsigned i = 0; i < Lanes; i++) begin
       distance[0][i] = of_e2m1(quotient_i[0][i]);
       distance[1][i] = of_uniform(quotient_i[1][i]);
+    end
+    part = '0;
+    for (int unsigned g = 0; g < 2; g++) begin
+      for (int unsigned i = 0; i < Lanes; i++) begin
+        part[g][i/SIDE] = part[g][i/SIDE] + 15'(distance[g][i].magnitude) + 15'(distance[g][i].one);
+      end
+      sum[g] = first_i ? '0 : sum_q[g];
+      for (int unsigned i = 0; i < PARTS; i++) sum[g] = sum[g] + 17'(part_q[g][i]);
     end
   end
 
   always_ff @(posedge clk_i) begin
     for (int unsigned g = 0; g < 2; g++) begin
-      for (int unsigned i = 0; i < 4; i++) begin
-        if (en_i[0]) begin
-          part_q[g][i] <= 15'(distance[g][4*i].magnitude) + 15'(distance[g][4*i].one) +
-                          15'(distance[g][4*i+1].magnitude) + 15'(distance[g][4*i+1].one) +
-                          15'(distance[g][4*i+2].magnitude) + 15'(distance[g][4*i+2].one) +
-                          15'(distance[g][4*i+3].magnitude) + 15'(distance[g][4*i+3].one);
-        end
-      end
-      if (en_i[1]) sum_q[g] <= 17'(part_q[g][0]) + 17'(part_q[g][1]) + 17'(part_q[g][2]) + 17'(part_q[g][3]);
+      if (en_i[0]) part_q[g] <= part[g];
+      if (en_i[1]) sum_q[g] <= sum[g];
       if (en_i[2]) weighted_q[g] <= 21'(sum_q[g]) * 21'(sig_i[g]);
     end
   end

@@ -11,7 +11,7 @@
 // Width: numbers a cycle. 16: both copies at once, each in a pipeline of its own. 2: one after the other in one, for a bus
 // of 8 bytes; far smaller. 64, for a bus of 128 bytes: as 16, four tiles side by side (of FP32 the two that a beat brings,
 // with E8M0 scales one).
-// Mixed, of a Width from 16: elements mixed too.
+// Mixed: elements mixed too.
 // Throughput: a 16x16 tile, or those side by side, in 16 cycles, both copies (Width 2: 128 cycles a copy), or as fast as
 // memory gives it. Source rows are read in segments of SegBytes; Chunks times 16 segments are in flight or in the buffer:
 // the least that keeps up with FP32 at a latency of 200 cycles on a 64-byte bus (92 % there, 97 % at 100), and with E8M0
@@ -348,7 +348,8 @@ module ufp4_quant #(
 
     ufp4_quant_serial #(
       .GroupW(GROUP_W),
-      .IndexW(INDEX_W)
+      .IndexW(INDEX_W),
+      .Mixed (Mixed)
     ) u_serial (
       .clk_i,
       .rst_ni,

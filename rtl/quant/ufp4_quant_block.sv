@@ -331,6 +331,7 @@ module ufp4_quant_block #(
     ufp4_grid_choice u_choice (
       .clk_i,
       .en_i      (en[20:18]),
+      .first_i   (1'b1),
       .quotient_i({own_quotient, quotient}),
       .sig_i     ({other_q[19].sig, result_q[19].sig}),
       .further_i (other_q[20].further),

@@ -7,7 +7,8 @@
 // Timed model: sim/src/timing/quant/quant_serial.
 module ufp4_quant_serial #(
   parameter int unsigned GroupW = 40,
-  parameter int unsigned IndexW = 33
+  parameter int unsigned IndexW = 33,
+  parameter bit Mixed = 1'b0
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
@@ -55,7 +56,7 @@ module ufp4_quant_serial #(
   logic [27:0]      amax_normal;
   logic [1:0][63:0] group;
 
-  ufp4_quant_serial_block u_block (
+  ufp4_quant_serial_block #(.Mixed(Mixed)) u_block (
     .clk_i,
     .rst_ni,
     .start_i,
@@ -132,7 +133,7 @@ module ufp4_quant_serial #(
       .index_o     (index_o[c])
     );
 
-    ufp4_quant_amax u_amax (
+    ufp4_quant_amax #(.Mixed(Mixed)) u_amax (
       .clk_i,
       .start_i,
       .finish_i,

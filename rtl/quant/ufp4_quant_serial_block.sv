@@ -8,9 +8,13 @@
 // A block waits in a memory until its largest number is known (with e8m0 both halves of a 32-block), then passes the
 // transform, waits in a second memory for its scale, and passes two dividers. Beats do not stop on their way but
 // all together, while the output waits; beat_q[n] is what the n-th cycle after the first memory's read holds.
+// Mixed: elements mixed too, as in ufp4_quant_block: a scale and two dividers of the second grid beside the first's. The
+// codes of both grids wait until all eight pairs have been seen, so a block, of any element, takes two cycles more.
 // memory_error_o: of the parity of the two, a pulse.
 // Spec: numerics.md 3, 4. Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_serial.
-module ufp4_quant_serial_block (
+module ufp4_quant_serial_block #(
+  parameter bit Mixed = 1'b0
+) (
   input  logic             clk_i,
   input  logic             rst_ni,
 
@@ -51,8 +55,9 @@ module ufp4_quant_serial_block (
   localparam int unsigned SCALE  = ufp4_spec_pkg::QUANT_SERIAL_SCALE_STAGE;  // the largest is known: three cycles
   localparam int unsigned STORE  = SCALE - 1;   // transformed
   localparam int unsigned ALIGN  = STORE - 13;
-  localparam int unsigned OUT    = ufp4_spec_pkg::QUANT_SERIAL_STAGES;
-  localparam int unsigned CODES  = OUT - 1;
+  localparam int unsigned PLAIN  = ufp4_spec_pkg::QUANT_SERIAL_STAGES;
+  localparam int unsigned OUT    = Mixed ? ufp4_spec_pkg::QUANT_SERIAL_STAGES_MIXED : PLAIN;
+  localparam int unsigned CODES  = PLAIN - 1;
   localparam int unsigned ROUND  = CODES - 1;
   localparam int unsigned DIVIDE = ROUND - 5;   // the scale is known: SCALE + 3 of the last pair is this of the first
   localparam int unsigned FETCH  = DIVIDE - 1;
@@ -238,26 +243,30 @@ module ufp4_quant_serial_block (
 
   logic [2:0]  scale_en;
   logic        scale_rht, scale_copy, zero, saturated;
-  logic [7:0]  scale_e4m3, scale_e8m0;
+  logic [7:0]  scale_e4m3, scale_e8m0, elem;  // elem: of elements mixed the first grid's
+  logic [27:0] amax;
   logic [3:0]  sig_e4m3, sig;
   logic [8:0]  base_e4m3, base_e8m0, base;
-  logic        nan;
+  logic        nan, mixed;
 
+  assign mixed      = Mixed && job.elem == ufp4_spec_pkg::ELEM_MIXED;
+  assign elem       = mixed ? ufp4_spec_pkg::ELEM_E2M1 : job.elem;
   assign scale_en   = advance ? {ends[SCALE+2], ends[SCALE+1], ends[SCALE]} : '0;
   // A block's three cycles are over before the next one's begin.
   assign scale_copy = ends[SCALE] ? beat_q[SCALE].copy : ends[SCALE+1] ? beat_q[SCALE+1].copy : beat_q[SCALE+2].copy;
   assign scale_rht  = job_i[scale_copy].rht;
   assign nan        = shape.peak[30:23] == 8'hFF;
+  assign amax       = scale_rht ? amax_q : {shape.peak[30:23] != 8'd0, shape.peak[22:0], 4'd0};
 
   ufp4_e4m3_scale u_scale (
     .clk_i,
     .en_i             (scale_en),
     .rht_i            (scale_rht),
-    .elem_i           (job.elem),
+    .elem_i           (elem),
     .up_i             (job.scale_up),
     .tensor_exponent_i(job_i[scale_copy].exponent),
     .exponent_i       (exponent_of(shape.peak[30:23])),
-    .amax_i           (scale_rht ? amax_q : {shape.peak[30:23] != 8'd0, shape.peak[22:0], 4'd0}),
+    .amax_i           (amax),
     .exponent_base_i  (exponent_of(shape.peak[30:23])),
     .zero_o           (zero),
     .power_o          (amax_power_o),
@@ -379,14 +388,10 @@ module ufp4_quant_serial_block (
 
   logic [4:1][3:0] sig_q;
   logic [1:0][3:0] codes;
-  logic [1:0][13:0] unused_quotient;
-  logic [1:0][7:0][3:0] codes_q;
+  logic [1:0][13:0] quotient;
 
   always_ff @(posedge clk_i) begin
     if (advance) sig_q <= {sig_q[3:1], sig};
-    if (advance && beat_q[CODES].valid) begin
-      for (int unsigned i = 0; i < 2; i++) codes_q[i] <= {codes[i], codes_q[i][7:1]};
-    end
   end
 
   ufp4_divide_round #(
@@ -395,24 +400,86 @@ module ufp4_quant_serial_block (
     .clk_i,
     .en_i     ({6{advance}}),
     .rht_i    (job_i[beat_q[DIVIDE].copy].rht),
-    .elem_i   (job.elem),
+    .elem_i   (elem),
     .sr_i     (job.sr),
     .payload_i(fetched),
     .base_i   (base),
     .sig_i    ({sig_q, sig}),
     .random_i ({random_q[1][7:0], random_q[0][7:0]}),
-    .quotient_o(unused_quotient),
+    .quotient_o(quotient),
     .codes_o  (codes)
   );
 
+  // --- What leaves ------------------------------------------------------------------------------------------
+
+  kind_t       out_kind;
+  logic [7:0]  out_scale;
+  logic        out_over;
+  logic [63:0] out_codes;
+
+  if (Mixed) begin : gen_mixed
+    if (OUT != PLAIN + 2) begin : gen_check_stages
+      $error("ufp4_quant_serial_block: QUANT_SERIAL_STAGES_MIXED must be QUANT_SERIAL_STAGES + 2");
+    end
+
+    kind_t chosen_kind_q;
+
+    always_ff @(posedge clk_i) begin
+      if (advance && ends[OUT-1]) chosen_kind_q <= out_kind_q;
+    end
+    assign out_kind = chosen_kind_q;
+
+    ufp4_quant_serial_mixed u_mixed (
+      .clk_i,
+      .scale_en_i       (scale_en),
+      .scale_rht_i      (scale_rht),
+      .scale_up_i       (job.scale_up),
+      .tensor_exponent_i(job_i[scale_copy].exponent),
+      .exponent_i       (exponent_of(shape.peak[30:23])),
+      .amax_i           (amax),
+      .advance_i        (advance),
+      .rht_i            (job_i[beat_q[DIVIDE].copy].rht),
+      .sr_i             (job.sr),
+      .payload_i        (fetched),
+      .random_i         ({random_q[1][7:0], random_q[0][7:0]}),
+      .quotient_i       (quotient),
+      .codes_i          (codes),
+      .pair_i           ({beat_q[OUT-1].valid, beat_q[CODES].valid, beat_q[ROUND].valid}),
+      .first_i          (beat_q[CODES].k == 3'd0),
+      .last_i           ({ends[OUT-1], ends[OUT-2], ends[DIVIDE]}),
+      .mixed_i          (mixed),
+      .scale_i          (out_scale_q),
+      .saturated_i      (out_over_q),
+      .scale_o          (out_scale),
+      .saturated_o      (out_over),
+      .codes_o          (out_codes)
+    );
+  end else begin : gen_plain
+    logic [1:0][7:0][3:0] codes_q;  // by half
+
+    always_ff @(posedge clk_i) begin
+      if (advance && beat_q[CODES].valid) begin
+        for (int unsigned i = 0; i < 2; i++) codes_q[i] <= {codes[i], codes_q[i][7:1]};
+      end
+    end
+
+    assign out_kind  = out_kind_q;
+    assign out_scale = out_scale_q;
+    assign out_over  = out_over_q;
+    assign out_codes = codes_q;
+
+    logic unused_quotient;
+    assign unused_quotient = ^quotient;
+  end
+
   assign out_valid_o     = ends[OUT];
   assign out_copy_o      = beat_q[OUT].copy;
-  assign out_codes_o     = out_kind_q.nan || out_kind_q.zero ? 64'd0 : codes_q;
-  assign out_scale_o     = out_kind_q.nan ? {job.e8m0, 7'h7F} : out_kind_q.zero ? 8'h00 : out_scale_q;
-  assign out_last_o      = out_kind_q.last;
-  assign out_blank_o     = out_kind_q.blank;
-  assign out_nan_o       = out_kind_q.nan;
-  assign out_saturated_o = out_over_q && !out_kind_q.nan && !out_kind_q.zero;
+  assign out_codes_o     = out_kind.nan || out_kind.zero ? 64'd0 : out_codes;
+  assign out_scale_o     = out_kind.nan ? {job.e8m0, 7'h7F} : out_kind.zero ? 8'h00 : out_scale;
+  assign out_last_o      = out_kind.last;
+  assign out_blank_o     = out_kind.blank;
+  assign out_nan_o       = out_kind.nan;
+  assign out_saturated_o = out_over && !out_kind.nan && !out_kind.zero;
 
   logic unused;
   assign unused = ^{beat_q, ends, job, job_i[1]};

@@ -70,7 +70,11 @@ TEST(parameters_make_one_with_a_name) {
       {"mixed=1:lanes=8:target=fpga",
        "16x16-128x128-c16-b64-q16-l8-mixed-fpga",
        {"", 16, 16, 8, 8, 16, 64, 0, 0, 8, 16, 1},
-       UFP4_TARGET_FPGA}};
+       UFP4_TARGET_FPGA},
+      {"bus=8:quant=2:mixed=1",
+       "16x16-128x128-c16-b8-q2-mixed",
+       {"", 16, 16, 8, 8, 16, 8, 0, 0, 16, 2, 1},
+       UFP4_TARGET_ASIC}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ufp4_configuration_t got = {.name = ""}, again = {.name = ""};
     ufp4_target_t target = UFP4_TARGET_COUNT;
@@ -123,9 +127,8 @@ TEST(rejects_what_the_rtl_does_in_its_words) {
       {"lanes=8:contract=nv", "with contract nv 16"},
       {"quant=2", "Quant must be 0 or 16"},
       {"mixed=2", "Mixed must be 0 or 1"},
-      {"mixed=1:quant=0", "which needs Formats 0 (all) and Quant 16 or 64"},
+      {"mixed=1:quant=0", "which needs Formats 0 (all) and a Quant that is not 0"},
       {"mixed=1:formats=e1m2", "quant=16 mixed=1 contract=exact formats=e1m2"},
-      {"mixed=1:bus=8:quant=2", "which needs Formats 0 (all) and Quant 16 or 64"},
       {"rows=5:cols=3", "multiples of 16; here rows=5 cols=3 tile_rows=8 tile_cols=8 chunk=16"},
       {"lanes=2:contract=nv", "bus=64 lanes=2 quant=16 mixed=0 contract=nv"},
       {"tile=120x128", "; here rows=16 cols=16 tile=120x128 chunk=16"},

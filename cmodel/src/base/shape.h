@@ -46,7 +46,7 @@ static inline int shape_quant_legal(uint32_t quant, uint32_t bus_bytes) {
   return quant == 0 || quant == 16 || (quant == 2 && bus_bytes == 8) || (quant == 64 && bus_bytes == 128);
 }
 static inline int shape_mixed_legal(uint32_t mixed, uint32_t formats, uint32_t quant) {
-  return mixed == 0 || (mixed == 1 && formats == (uint32_t)UFP4_FORMATS_ALL && quant >= 16);
+  return mixed == 0 || (mixed == 1 && formats == (uint32_t)UFP4_FORMATS_ALL && quant != 0);
 }
 /** This says in the words of ufp4_top what is wrong with a configuration; NULL: it is legal. */
 static inline const char *shape_refusal(const ufp4_configuration_t *c) {
@@ -65,7 +65,7 @@ static inline const char *shape_refusal(const ufp4_configuration_t *c) {
   if (!shape_quant_legal(c->quant, c->bus_bytes))
     return "Quant must be 0 or 16, with BusBytes 8 also 2, with BusBytes 128 also 64";
   if (!shape_mixed_legal(c->mixed, c->formats, c->quant))
-    return "Mixed must be 0 or 1, which needs Formats 0 (all) and Quant 16 or 64";
+    return "Mixed must be 0 or 1, which needs Formats 0 (all) and a Quant that is not 0";
   return NULL;
 }
 /** The least power of two from x on. */

@@ -46,6 +46,8 @@ constexpr uint32_t kQuantBlockStagesMixed = 21;
 constexpr uint32_t kQuantBlockAmaxStage = 10;
 /** Stages of the narrow QUANT, from a block's last pair to codes. */
 constexpr uint32_t kQuantSerialStages = 32;
+/** The same, where it makes elements mixed: always two more. */
+constexpr uint32_t kQuantSerialStagesMixed = 34;
 /** Stage of it in which the block's largest number is known. */
 constexpr uint32_t kQuantSerialScaleStage = 15;
 /** Cycles of any reset of the core. */

@@ -9,6 +9,7 @@ Quant::Quant(const Shape &shape)
       strip_(shape),
       block_{QuantBlock(shape), QuantBlock(shape)},
       pairs_(shape),
+      serial_(shape),
       write_(shape) {}
 
 void Quant::reset() {

@@ -99,7 +99,7 @@ bool QuantPairs::step(const QuantJob &job, bool beat, bool ready, uint32_t rest)
 }
 
 void QuantSerial::reset() {
-  *this = {};
+  *this = QuantSerial(out_);
 }
 
 void QuantSerial::start() {
@@ -125,7 +125,7 @@ void QuantSerial::shift(const QuantJob &job, bool issue) {
   const Block &b = block_[r_place_];
   ends_ = ends_ << 1 | (end ? 2u : 0u);
   if (job.amax) ends_ &= ~(uint64_t{1} << (kScale + 3));
-  ends_ &= (uint64_t{2} << kOut) - 1;
+  ends_ &= (uint64_t{2} << out_) - 1;
   copy_ = copy_ << 1 | (b.copy ? 2u : 0u);
   last_ = last_ << 1 | (b.last && r_half_ == job.pair ? 2u : 0u);
   blank_ = blank_ << 1 | (b.blank[r_half_] ? 2u : 0u);

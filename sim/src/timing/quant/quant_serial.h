@@ -90,6 +90,9 @@ class QuantPairs {
 
 class QuantSerial {
  public:
+  explicit QuantSerial(const Shape &shape)
+      : out_(shape.mixed != 0 ? kQuantSerialStagesMixed : kQuantSerialStages) {}
+
   bool in_ready() const {
     return !full_[w_place_];
   }
@@ -98,10 +101,10 @@ class QuantSerial {
     return full_[r_place_] && (!out_valid() || out_ready);
   }
   bool out_valid() const {
-    return ends_ >> kOut & 1;
+    return ends_ >> out_ & 1;
   }
   PairMark out() const {
-    return {{(last_ >> kOut & 1) != 0, (blank_ >> kOut & 1) != 0}, (copy_ >> kOut & 1) != 0};
+    return {{(last_ >> out_ & 1) != 0, (blank_ >> out_ & 1) != 0}, (copy_ >> out_ & 1) != 0};
   }
   /** By copy: AMAX has seen the last block. */
   uint32_t amax_done() const {
@@ -123,14 +126,16 @@ class QuantSerial {
   }
 
  private:
-  // Stages (ufp4_quant_serial_block): the largest is known; codes and scale are there.
-  static constexpr uint32_t kScale = kQuantSerialScaleStage, kOut = kQuantSerialStages;
+  // Stage (ufp4_quant_serial_block) in which the largest is known.
+  static constexpr uint32_t kScale = kQuantSerialScaleStage;
   struct Block {
     bool copy, last, blank[2];
   };
+  explicit QuantSerial(uint32_t out) : out_(out) {}
   void take(const QuantJob &job, const PairMark &in);
   void shift(const QuantJob &job, bool issue);
 
+  uint32_t out_;  // stage in which codes and scale are there
   uint32_t w_k_ = 0, r_k_ = 0, amax_done_ = 0;
   bool w_half_ = false, r_half_ = false, w_place_ = false, r_place_ = false, first_blank_ = false;
   bool full_[2] = {};
