@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/configuration.h"
 #include "bench.h"
 #include "edges.h"
 #include "far.h"
@@ -95,26 +96,23 @@ TEST(mixed_equal_the_model) {
   }
 }
 
-// The configuration that UFP4_TEST_CONFIGURATION names: CMake makes a property of each that is
-// simulated on demand. Fewer jobs for the large ones. Of jobs with elements that a configuration
-// does not have, and without a QUANT engine, none run side by side.
+// The configuration that UFP4_TEST_CONFIGURATION names, or the name that its parameters make: CMake
+// makes a property of each that is simulated on demand. Fewer jobs for the large ones. Of jobs with
+// elements that a configuration does not have, and without a QUANT engine, none run side by side.
 #define DEMANDED_TEST(property) TEST(property)
 DEMANDED_TEST(configuration_equals_the_model) {
-  static const ufp4_configuration_t configurations[] = UFP4_CONFIGURATIONS;
   const char *name = getenv("UFP4_TEST_CONFIGURATION");
-  const ufp4_configuration_t *of = configurations;
-  while (name != NULL && of < configurations + UFP4_CONFIGURATION_COUNT - 1 &&
-         strcmp(of->name, name) != 0)
-    of++;
-  const setting_t demanded[] = {{of->name, 1, 0, 0},
-                                {of->name, 120, 0, 0},
-                                {of->name, 9, 5, 0},
-                                {of->name, 30, 0, 3},
-                                {of->name, 6, 0, 16}};
+  ufp4_configuration_t of = {.name = ""};
+  ufp4_target_t target;
+  ufp4_message_t why = {0};
+  if (name == NULL) name = "small";
+  check_bits(0, configuration_find(name, &of, &target, &why), UFP4_OK, "%s: %s", name, why.text);
+  const setting_t demanded[] = {
+      {name, 1, 0, 0}, {name, 120, 0, 0}, {name, 9, 5, 0}, {name, 30, 0, 3}, {name, 6, 0, 16}};
   const size_t count = sizeof demanded / sizeof demanded[0];
-  const int large = of->rows >= 16;
+  const int large = of.rows >= 16;
   chains(demanded, count, large ? 4 : 25, 100, 1);
-  if (of->quant && of->formats == UFP4_FORMATS_ALL) graphs(demanded, count, 1, large ? 1 : 2);
+  if (of.quant && of.formats == UFP4_FORMATS_ALL) graphs(demanded, count, 1, large ? 1 : 2);
 }
 
 SLOW_TEST(equal_the_model) {
