@@ -185,13 +185,14 @@ def test_a_core_multiplies_mixed_by_each_contract():
 def test_a_core_that_makes_mixed_quantizes_a_layer_by_itself():
     for name, shape in (("X", (48, 80)), ("W", (64, 80)), ("D", (48, 64))):
         bench.write_npy(f"{name}.npy", bench.gaussian(*shape))
-    how = ("--config", "small-mixed", "--backend", "tlm", "--check", "model")
-    for options in ([], ["--rht", "on", "--round", "sr"], ["--axis", "col", "--scale-round", "up"]):
-        done = passes("quantize", "X.npy", *Q, "--elem", "mixed", *options, *how, "--json")
-        check_equal([job["job"] for job in json.loads(done.out)["jobs"]], ["amax", "quant"], f"{options}: jobs")
-    for recipe in ("ufp4-mixed", "e2m1-mixed", "ufp4-mixed/rht=none"):
-        done = passes("layer", "X.npy", "W.npy", "D.npy", "-o", "layer", "--recipe", recipe, *how)
-        check("host" not in done.err, f"{recipe}: {done}")
+    for config in ("small-mixed", "rows=2:cols=2:bus=8:quant=2:mixed=1"):
+        how = ("--config", config, "--backend", "tlm", "--check", "model")
+        for options in ([], ["--rht", "on", "--round", "sr"], ["--axis", "col", "--scale-round", "up"]):
+            done = passes("quantize", "X.npy", *Q, "--elem", "mixed", *options, *how, "--json")
+            check_equal([job["job"] for job in json.loads(done.out)["jobs"]], ["amax", "quant"], f"{options}: jobs")
+        for recipe in ("ufp4-mixed", "e2m1-mixed", "ufp4-mixed/rht=none"):
+            done = passes("layer", "X.npy", "W.npy", "D.npy", "-o", "layer", "--recipe", recipe, *how)
+            check("host" not in done.err, f"{recipe}: {done}")
 
 
 def test_rejects_what_does_not_go_with_a_backend():

@@ -23,7 +23,7 @@ from hollow import hollow_rtl
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 SPEC = tomllib.loads((SOURCE / "cmodel/spec/ufp4.toml").read_text())
 AT_A_TIME = 8  # that one program holds
-# Its drain is wider than the bus, which few that are drawn have.
+# Few that are drawn have them: a drain wider than the bus; the narrow QUANT that makes elements mixed.
 EDGES = ["1x8-16x64-c8-b8-q16", "1x1-16x16-c8-b8-q2-l4-mixed"]
 
 
