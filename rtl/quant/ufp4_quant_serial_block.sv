@@ -422,6 +422,11 @@ module ufp4_quant_serial_block #(
       $error("ufp4_quant_serial_block: QUANT_SERIAL_STAGES_MIXED must be QUANT_SERIAL_STAGES + 2");
     end
 
+    // What is taken at DIVIDE stays for eight cycles.
+    if (OUT - 1 > DIVIDE + 8) begin : gen_check_scale
+      $error("ufp4_quant_serial_block: both grids' scales must stay until the choice");
+    end
+
     kind_t chosen_kind_q;
 
     always_ff @(posedge clk_i) begin
