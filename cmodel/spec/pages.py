@@ -211,7 +211,8 @@ def formats(spec, note):
         "### GEMM",
         "",
         "Both operands have the same scale format; their elements may differ.",
-        "With the contract nv a core does not add C; the model begins with it.",
+        "With the contract nv a core does not add C; the model, and a GPU, begin with it.",
+        "Of GPUs those of compute capability 12.x alone have the contract nv.",
         "",
     ]
     out += combinations_table(spec["gemm_combination"], common.GEMM_KEYS)

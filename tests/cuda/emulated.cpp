@@ -313,6 +313,14 @@ void sync_block() {
   while (block.generation == generation) yield();
 }
 
+void together(void *own, void (*work)(void *const *lanes)) {
+  warp_t &warp = my_warp();
+  warp.out[my_lane()] = own;
+  if (!gather(warp)) return;
+  work(warp.out);
+  release(warp);
+}
+
 uint32_t shuffle_xor(uint32_t value, int by) {
   warp_t &warp = my_warp();
   const unsigned lane = my_lane();

@@ -15,6 +15,9 @@ void yield();
 void progressed();
 /** The kernel does what no kernel may. */
 [[noreturn]] void give_up(const char *what);
+/** All lanes of a warp come here, each with something of its own; in the last one @p work does it
+ * for all. */
+void together(void *own, void (*work)(void *const *lanes));
 /** @p bytes of the block's shared memory; gives up outside it. */
 unsigned char *shared_at(uint32_t address, uint32_t bytes);
 

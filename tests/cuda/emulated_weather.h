@@ -44,7 +44,14 @@ enum {
   EMULATED_FAULT_SIGNS,                       ///< permutations do not spread signs
   EMULATED_FAULT_E4M3,                        ///< conversions to E4M3 cut off
   EMULATED_FAULT_NAN,                         ///< a maximum leaves out NaN
-  EMULATED_QUANTIZER_FAULTS                   ///< one more than the last
+  EMULATED_QUANTIZER_FAULTS,                  ///< one more than the last
+  // Compute capability 12.0.
+  EMULATED_FAULT_NV_A = EMULATED_QUANTIZER_FAULTS,  ///< registers of A's fragment in FP4
+  EMULATED_FAULT_NV_B,                              ///< of B's
+  EMULATED_FAULT_NV_D,                              ///< columns of D's
+  EMULATED_FAULT_NV_SCALES,                         ///< which lane has the scales of which row of A
+  EMULATED_FAULT_NV_BYTES,                          ///< order of k of the scales
+  EMULATED_NV_FAULTS                                ///< one more than the last
 };
 #define EMULATED_WEATHER_SYMBOL "emulated_set_weather"
 typedef void (*emulated_set_weather_t)(const emulated_weather_t *weather);

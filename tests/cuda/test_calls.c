@@ -210,7 +210,8 @@ SLOW_TEST(gemm_equals_the_golden_model) {
   }
   for (int n = 0; n < LEGAL_GEMM_COUNT; n++) {
     const legal_gemm_t what = legal_gemm_combination(n);
-    if (ufp4_combination_gemm(what.a, what.b, what.scale, what.contract, "cuda", NULL) != UFP4_OK)
+    if (what.contract == UFP4_CONTRACT_NV ||  // which is test_nv.c's
+        ufp4_combination_gemm(what.a, what.b, what.scale, what.contract, "cuda", NULL) != UFP4_OK)
       continue;
     pair_t p = pair_random(&random, n, (const int[3]){M, N, 70}, FIXTURE_SCALES_NAN);
     pair_set_level(&p, n % 7, -n % 5);

@@ -51,11 +51,11 @@ static void asked_reset(asked_t *asked) {
   }
 }
 
-static asked_t *asked_create(ufp4_scale_t scale) {
+static asked_t *asked_create_on(int capability, ufp4_scale_t scale) {
   check_random_t random = check_random();
   asked_t *asked = calloc(1, sizeof *asked);
   if (asked == NULL) abort();
-  asked->engine = engine_open(90, STREAM);
+  asked->engine = engine_open(capability, STREAM);
   asked->tensor = fixture_tensor(&random, 20, 40, FIXTURE_GAUSSIAN, UFP4_DTYPE_F32, UFP4_AXIS_ROW);
   for (int i = 0; i < 2; i++) {
     const ufp4_quantize_t how = {.scale = scale, .axis = (ufp4_axis_t)i};
@@ -63,6 +63,10 @@ static asked_t *asked_create(ufp4_scale_t scale) {
   }
   asked_reset(asked);
   return asked;
+}
+
+static asked_t *asked_create(ufp4_scale_t scale) {
+  return asked_create_on(90, scale);
 }
 
 static void asked_free(asked_t *asked) {
@@ -187,7 +191,7 @@ TEST(rejects_bad_calls_of_the_gemm) {
   asked->out[1].scales = (char *)asked->out[1].scales + 1;
   refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "scales is at");
   how.contract = UFP4_CONTRACT_NV;
-  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_UNSUPPORTED, "does not have contract nv");
+  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_UNSUPPORTED, "nv: it needs compute capability 12.0");
   how = right;
   how.d_dtype = UFP4_DTYPE_I64;
   how.alpha = 2;
@@ -209,7 +213,34 @@ TEST(rejects_bad_calls_of_the_gemm) {
   refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "no tensor scale");
   how = right;
   how.contract = UFP4_CONTRACT_NV;
-  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_UNSUPPORTED, "nv");
+  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_UNSUPPORTED, "nv: it needs compute capability 12.0");
+  asked_free(asked);
+}
+
+// The contract nv has rules of its own, where the GPU has it.
+TEST(rejects_bad_calls_of_the_contract_nv) {
+  asked_t *asked = asked_create_on(120, UFP4_SCALE_E4M3);
+  const ufp4_gemm_t right = {.contract = UFP4_CONTRACT_NV, .alpha = 1};
+  ufp4_gemm_t how = right;
+  float d[20 * 20];
+  int64_t sums[20 * 20];
+  asked->out[1] = asked->out[0];
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_ARGUMENT, "are needed");
+  how.alpha = 2;
+  how.c = d;
+  how.c_ld = 20;
+  refuses_gemm(asked, &how, d, 20, UFP4_ERROR_ARGUMENT, "begin with C: alpha must be 1");
+  how = right;
+  how.d_dtype = UFP4_DTYPE_I64;
+  refuses_gemm(asked, &how, sums, 20, UFP4_ERROR_ARGUMENT, "contract exact alone");
+  asked->out[1].elem = UFP4_ELEM_E1M2;
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_UNSUPPORTED, "element of B e1m2");
+  asked->out[0].elem = UFP4_ELEM_MIXED;
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_UNSUPPORTED, "element of A mixed");
+  asked_free(asked);
+  asked = asked_create_on(120, UFP4_SCALE_E8M0);
+  asked->out[1] = asked->out[0];
+  refuses_gemm(asked, &right, d, 20, UFP4_ERROR_UNSUPPORTED, "does not have contract nv");
   asked_free(asked);
 }
 

@@ -192,6 +192,7 @@ static void check_kernels(const emulated_weather_t *weather, const char *want) {
 TEST(slower_kernels_are_said) {
   check_kernels(&(emulated_weather_t){.capability = 90}, "warpgroups");
   check_kernels(&(emulated_weather_t){.capability = 80}, "warps");
+  check_kernels(&(emulated_weather_t){.capability = 120}, "warps, the contract nv too");
   check_kernels(&(emulated_weather_t){.capability = 90, .no_copy_engine = 1},
                 "warps, which are slower: the driver has no cuTensorMapEncodeTiled");
 }

@@ -139,28 +139,48 @@ def test_gemm_equals_the_model():
             passes("gemm", *AB, "-o", "D.npy", "--backend", "cuda", "--check", "model", *words)
 
 
+NO_NV = "contract nv: it needs compute capability 12.0 or 12.1, and this GPU has 9.0"
+# Recipes of the contract nv, and what is said of them where the GPU has it and where not.
+NV = (("nv", "e4m3", NO_NV), ("nv_of_nvfp4", "nvfp4", NO_NV), ("nv_of_mx", "e8m0", "does not have contract nv"))
+
+
+def nv_operands():
+    for name, rows in (("A", 3), ("B", 5)):
+        bench.write_npy(f"{name}.npy", bench.gaussian(rows, 80))
+        passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e2m1")
+
+
 @slow
-def test_rejects_the_contract_nv():
+def test_rejects_the_contract_nv_below_compute_capability_12():
     emulated()
     tensors(3, 16, 4)
-    words = "backend cuda does not have contract nv"
-    for name, scale in (("nv", "e4m3"), ("nv_of_mx", "e8m0"), ("nv_of_nvfp4", "nvfp4")):
-        rejects(
-            3,
-            words,
-            "layer",
-            *XWD,
-            "-o",
-            "out",
-            "--backend",
-            "cuda",
-            "--recipe",
-            recipe(name, elem="e2m1", scale=scale, accumulate="nv"),
-        )
-    for name in "AB":
-        bench.write_npy(f"{name}.npy", bench.gaussian(3, 16))
-        passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e2m1")
-    rejects(3, words, "gemm", *AB, "-o", "D.npy", "--backend", "cuda", "--accumulate", "nv")
+    for name, scale, words in NV:
+        made = recipe(name, elem="e2m1", scale=scale, accumulate="nv")
+        rejects(3, words, "layer", *XWD, "-o", "out", "--backend", "cuda", "--recipe", made)
+    nv_operands()
+    rejects(3, NO_NV, "gemm", *AB, "-o", "D.npy", "--backend", "cuda", "--accumulate", "nv")
+
+
+@slow
+def test_the_contract_nv_of_compute_capability_12_equals_the_model():
+    emulated()
+    os.environ["UFP4_EMULATED_CAPABILITY"] = "120"
+    try:
+        tensors(20, 70, 40)
+        for name, scale, words in NV:
+            made = recipe(name, elem="e2m1", scale=scale, accumulate="nv")
+            if words == NO_NV:
+                check_layer("--backend", "cuda", "--check", "model", "--recipe", made)
+            else:
+                rejects(3, words, "layer", *XWD, "-o", "out", "--backend", "cuda", "--recipe", made)
+        nv_operands()
+        bench.write_npy("C.npy", bench.gaussian(3, 5))
+        for words in ([], ["--out", "bf16", "--alpha", "0.3"]):
+            passes("gemm", *AB, "-o", "D.npy", "--backend", "cuda", "--check", "model", "--accumulate", "nv", *words)
+        text = passes("info", "--backend", "cuda").out
+        check("kernels by warps, the contract nv too" in text, text)
+    finally:
+        del os.environ["UFP4_EMULATED_CAPABILITY"]
 
 
 def test_info_says_which_gpu():

@@ -407,7 +407,7 @@ def test_rejects_what_the_library_does_not_have():
     with stand_in():
         raises(
             ValueError,
-            "cuda: backend cuda does not have contract nv",
+            "cuda: contract nv: it needs compute capability 12.0 or 12.1, and this GPU has 9.0",
             ut.linear,
             x,
             w,

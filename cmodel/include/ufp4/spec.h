@@ -215,15 +215,17 @@ typedef struct {
   unsigned elems;
   unsigned backends;
 } ufp4_gemm_combination_t;
-#define UFP4_GEMM_COMBINATION_COUNT 11
+#define UFP4_GEMM_COMBINATION_COUNT 13
 #define UFP4_GEMM_COMBINATIONS \
   { \
     {0u, 1u, 15u, 7u}, \
     {0u, 2u, 15u, 7u}, \
     {0u, 4u, 11u, 3u}, \
+    {0u, 4u, 1u, 4u}, \
     {1u, 1u, 9u, 7u}, \
     {1u, 2u, 9u, 7u}, \
     {1u, 4u, 9u, 3u}, \
+    {1u, 4u, 1u, 4u}, \
     {1u, 3u, 15u, 1u}, \
     {1u, 4u, 11u, 1u}, \
     {2u, 2u, 7u, 7u}, \

@@ -170,8 +170,9 @@ ufp4_status_t check_quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in,
 // --- Multiplying --------------------------------------------------------------------------------
 
 /** This checks the arguments that the size of the workspace depends on. */
-ufp4_status_t check_sizes(ufp4_message_t *message, const ufp4_cuda_operand_t *a,
-                          const ufp4_cuda_operand_t *b, const ufp4_gemm_t *how) {
+ufp4_status_t check_sizes(const ufp4_cuda_t *cuda, ufp4_message_t *message,
+                          const ufp4_cuda_operand_t *a, const ufp4_cuda_operand_t *b,
+                          const ufp4_gemm_t *how) {
   if (a == nullptr || b == nullptr || how == nullptr)
     return refuse(message, "there is no A, no B, or no options");
   if (size_is_bad(a->rows) || size_is_bad(b->rows) || size_is_bad(a->cols)) {
@@ -186,7 +187,9 @@ ufp4_status_t check_sizes(ufp4_message_t *message, const ufp4_cuda_operand_t *a,
   ufp4_message_t why;
   const ufp4_status_t status =
       ufp4_combination_gemm(a->elem, b->elem, a->scale, how->contract, "cuda", &why);
-  return status == UFP4_OK ? status : fail(message, status, "cuda: %s", why.text);
+  if (status != UFP4_OK) return fail(message, status, "cuda: %s", why.text);
+  if (how->contract != UFP4_CONTRACT_NV || cuda->description.no_nv[0] == '\0') return UFP4_OK;
+  return fail(message, UFP4_ERROR_UNSUPPORTED, "cuda: contract nv: %s", cuda->description.no_nv);
 }
 
 ufp4_status_t check_stride(ufp4_message_t *message, const char *what, const void *data, int64_t ld,
@@ -205,6 +208,8 @@ ufp4_status_t check_result(ufp4_message_t *message, const ufp4_gemm_t &how, int6
     return refuse(message, "unrounded sums, as D or added first, go with contract exact alone");
   if (i64 && (how.c != nullptr || how.alpha != 1.0f))
     return refuse(message, "D of unrounded sums (i64) takes no C, and no alpha but 1");
+  if (how.contract == UFP4_CONTRACT_NV && how.c != nullptr && how.alpha != 1.0f)
+    return refuse(message, "with contract nv the sums begin with C: alpha must be 1");
   ufp4_status_t status = check_pointer(message, "D", d, dtype_align(how.d_dtype));
   if (status == UFP4_OK) status = check_optional(message, "C", how.c, 4);
   if (status == UFP4_OK) status = check_optional(message, "sums", how.accumulate, 8);
@@ -227,7 +232,7 @@ ufp4_status_t check_gemm(const ufp4_cuda_t *cuda, const ufp4_cuda_operand_t *a,
                          const ufp4_cuda_operand_t *b, const ufp4_gemm_t *how, const void *d,
                          int64_t d_ld, const ufp4_cuda_call_t *call) {
   ufp4_status_t status = check_call(cuda, call);
-  if (status == UFP4_OK) status = check_sizes(call->message, a, b, how);
+  if (status == UFP4_OK) status = check_sizes(cuda, call->message, a, b, how);
   if (status == UFP4_OK) status = check_operand(call->message, *a);
   if (status == UFP4_OK) status = check_operand(call->message, *b);
   return status == UFP4_OK ? check_result(call->message, *how, b->rows, d, d_ld) : status;

@@ -87,6 +87,14 @@ static ufp4_status_t cuda_info(state_t *state, ufp4_device_info_t *info) {
   return UFP4_OK;
 }
 
+static ufp4_status_t cuda_check_contract(state_t *state, ufp4_contract_t contract) {
+  ufp4_cuda_description_t gpu;
+  ufp4_cuda_describe(state, &gpu);
+  if (contract != UFP4_CONTRACT_NV || gpu.no_nv[0] == '\0') return UFP4_OK;
+  ufp4_message_set(state->message, "cuda: contract nv: %s", gpu.no_nv);
+  return UFP4_ERROR_UNSUPPORTED;
+}
+
 // --- Memory -------------------------------------------------------------------------------------
 
 static void *memory_at(const state_t *state, uint64_t address) {
@@ -330,6 +338,7 @@ const ufp4_backend_t ufp4_backend_cuda = {
     .open = cuda_open,
     .close = cuda_close,
     .info = cuda_info,
+    .check_contract = cuda_check_contract,
     .memory_write = cuda_memory_write,
     .memory_read = cuda_memory_read,
     .submit = cuda_submit,

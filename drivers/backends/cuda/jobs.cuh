@@ -65,7 +65,7 @@ typedef struct {
 } gpu_operand_t;
 
 typedef struct {
-  ufp4_contract_t contract;  ///< exact or fp32
+  ufp4_contract_t contract;
   ufp4_scale_t scale;
   int64_t k;
   gpu_operand_t a, b;

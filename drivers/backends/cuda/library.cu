@@ -192,7 +192,7 @@ ufp4_cuda_gemm_t gemm_job(const ufp4_cuda_choice_t &choice, const ufp4_cuda_oper
 size_t gemm_bytes(const ufp4_cuda_t *cuda, const ufp4_cuda_choice_t *choice,
                   const ufp4_cuda_operand_t *a, const ufp4_cuda_operand_t *b,
                   const ufp4_gemm_t *how) {
-  if (cuda == nullptr || check_sizes(nullptr, a, b, how) != UFP4_OK) return 0;
+  if (cuda == nullptr || check_sizes(cuda, nullptr, a, b, how) != UFP4_OK) return 0;
   const ufp4_cuda_gemm_t job = gemm_job(*choice, *a, *b, *how, nullptr, 0);
   return multiply_workspace(cuda, &job);
 }

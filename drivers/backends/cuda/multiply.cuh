@@ -20,6 +20,7 @@ typedef enum {
   GEMM_FP32,    ///< by warpgroups, as the next two
   GEMM_PAIRS,   ///< fp32 with E8M0 scales; where they do not fold into BF16 by gemm_e8m0.cuh
   GEMM_EXACT,
+  GEMM_NV,  ///< gemm_nv.cuh
 } gemm_way_t;
 
 /** Large tiles where there are enough of them for all multiprocessors. */
@@ -57,6 +58,7 @@ bool has_fast_bytes(const ufp4_cuda_t *cuda) {
 }
 
 gemm_way_t gemm_way(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
+  if (job->contract == UFP4_CONTRACT_NV) return GEMM_NV;
   if (job->contract == UFP4_CONTRACT_EXACT) {
     if (cuda->has_warpgroups && job->choice.tile != 64) return GEMM_EXACT;
     return has_fast_bytes(cuda) && wants_large(cuda, job) ? GEMM_DIGITS : GEMM_BLOCKS;
@@ -88,6 +90,7 @@ unpacking_t unpacking_of(gemm_way_t way) {
                     digits = {DIGITS_CHUNK, DIGITS_SLICES * 16, 0};
   // BF16, and behind it bytes with weights (bytes_behind).
   const unpacking_t folded = {GEMM_CHUNK, 32 + 16, 4};
+  const unpacking_t codes = {NV_CHUNK, 8, 1};  // and scales, as they are
   switch (way) {
     case GEMM_BLOCKS:
       return unpacking_for<gemm_exact_t>();
@@ -100,6 +103,8 @@ unpacking_t unpacking_of(gemm_way_t way) {
       return digits;
     case GEMM_PAIRS:
       return folded;
+    case GEMM_NV:
+      return codes;
     default:
       return unpacking_for<gemm_folded_t>();
   }
@@ -239,6 +244,13 @@ void unpack_both_digits(const queue_t &queue, const gpu_gemm_t &g) {
   unpack_digits(queue, g.job, g.job.b, g.b);
 }
 
+void unpack_nv(const queue_t &queue, const ufp4_cuda_gemm_t &job, const gpu_operand_t &in,
+               const gpu_unpacked_t &out) {
+  const int64_t steps = out.padded_rows * (out.padded_blocks / NV_STEP);
+  GPU_LAUNCH(queue.stream, unpack_nv_kernel, dim3((unsigned)divide_up(steps, UNPACK_THREADS)),
+             UNPACK_THREADS, 0, in, (int)job.scale, divide_up(job.k, 16), out);
+}
+
 /** The same operand as bytes with weights, which lie behind @p block_bytes for each block. */
 gpu_unpacked_t bytes_behind(const gpu_unpacked_t &in, int block_bytes) {
   gpu_unpacked_t bytes = in;
@@ -281,6 +293,24 @@ void launch_digits(const queue_t &queue, gpu_gemm_t g) {
   unpack_bytes<true>(queue, g.job, g.job.a, g.a, g.b);
   unpack_bytes<true>(queue, g.job, g.job.b, g.b, g.a);
   launch_tiles<gemm_exact_t, 128>(queue, g);
+}
+
+template <int TILE>
+void launch_nv_tiles(const queue_t &queue, const gpu_gemm_t &g) {
+  typedef nv_shape_t<TILE> shape;
+  const int64_t tiles = divide_up(g.job.a.rows, TILE) * divide_up(g.job.b.rows, TILE);
+  GPU_LAUNCH(queue.stream, (nv_kernel<TILE>), dim3((unsigned)tiles), (unsigned)shape::THREADS,
+             (size_t)shape::SHARED_BYTES, g);
+}
+
+void launch_nv(const queue_t &queue, const gpu_gemm_t &g) {
+  unpack_nv(queue, g.job, g.job.a, g.a);
+  unpack_nv(queue, g.job, g.job.b, g.b);
+  if (wants_large(queue.cuda, &g.job)) {
+    launch_nv_tiles<128>(queue, g);
+  } else {
+    launch_nv_tiles<64>(queue, g);
+  }
 }
 
 // --- By warpgroups ------------------------------------------------------------------------------
@@ -399,6 +429,9 @@ ufp4_status_t multiply(const queue_t &queue, const ufp4_cuda_gemm_t *job, worksp
       break;
     case GEMM_EXACT:
       status = run_exact(queue, p.g, p.totals);
+      break;
+    case GEMM_NV:
+      launch_nv(queue, p.g);
       break;
   }
   return status == UFP4_OK ? launched(queue, "gemm") : status;

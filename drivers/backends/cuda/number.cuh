@@ -9,6 +9,7 @@
 
 #define GPU_F32_INF 0x7F800000u
 #define GPU_F32_NAN 0x7FC00000u
+#define GPU_F32_NAN_NV 0x7FFFFFFFu  // of the contract nv
 #define GPU_BF16_NAN 0x7FC0u
 
 /** FP32 bit patterns: biased exponent (1 for subnormals) and significand with its hidden bit. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This prepares a device for the GEMM kernels before the first job: it allows them shared memory
-// beyond what all kernels have, loads their code, and asks whether that has warpgroups.
+// beyond what all kernels have, loads their code, and asks for which GPUs that was compiled.
 #ifndef UFP4_CUDA_PREPARE_CUH
 #define UFP4_CUDA_PREPARE_CUH
 
@@ -9,6 +9,7 @@
 #include "gemm_e8m0.cuh"
 #include "gemm_exact.cuh"
 #include "gemm_fp32.cuh"
+#include "gemm_nv.cuh"
 #include "library.cuh"
 
 namespace {
@@ -61,24 +62,39 @@ cudaError_t allow_warpgroups() {
   return error == cudaSuccess ? gpu_preload(exact_kernel) : error;
 }
 
-/** This says whether the code that runs on this GPU was compiled for one with warpgroups. */
-GPU_KERNEL void code_kernel(int32_t *has_warpgroups) {
-  if (threadIdx.x == 0) *has_warpgroups = GPU_HAS_WARPGROUPS;
+template <int TILE>
+cudaError_t allow_nv_tiles() {
+  const cudaError_t error = GPU_ALLOW_SHARED((nv_kernel<TILE>), (nv_shape_t<TILE>::SHARED_BYTES));
+  return error == cudaSuccess ? gpu_preload(nv_kernel<TILE>) : error;
+}
+
+/** Those of the contract nv. */
+cudaError_t allow_nv() {
+  cudaError_t error = allow_nv_tiles<128>();
+  if (error == cudaSuccess) error = allow_nv_tiles<64>();
+  return error == cudaSuccess ? gpu_preload(unpack_nv_kernel) : error;
+}
+
+enum { CODE_WARPGROUPS = 1, CODE_BLOCK_SCALES = 2 };
+
+/** This says for which GPUs the code that runs on this one was compiled. */
+GPU_KERNEL void code_kernel(int32_t *code) {
+  if (threadIdx.x == 0)
+    *code = GPU_HAS_WARPGROUPS * CODE_WARPGROUPS | GPU_HAS_BLOCK_SCALES * CODE_BLOCK_SCALES;
 }
 
 /** On a stream of its own: the default one takes no work while another is captured. */
-cudaError_t ask_code(int32_t *has_warpgroups) {
+cudaError_t ask_code(int32_t *code) {
   void *answer = nullptr;
   cudaStream_t stream = nullptr;
-  cudaError_t error = cudaMalloc(&answer, sizeof *has_warpgroups);
+  cudaError_t error = cudaMalloc(&answer, sizeof *code);
   if (error != cudaSuccess) return error;
   error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   if (error == cudaSuccess) {
     GPU_LAUNCH(stream, code_kernel, dim3(1), 32, 0, (int32_t *)answer);
     error = cudaGetLastError();
     if (error == cudaSuccess)
-      error = cudaMemcpyAsync(has_warpgroups, answer, sizeof *has_warpgroups,
-                              cudaMemcpyDeviceToHost, stream);
+      error = cudaMemcpyAsync(code, answer, sizeof *code, cudaMemcpyDeviceToHost, stream);
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
     (void)cudaStreamDestroy(stream);
   }
@@ -91,18 +107,15 @@ void say_kernels(ufp4_cuda_t *cuda, const char *why) {
   snprintf(cuda->description.kernels, sizeof cuda->description.kernels, "%s", why);
 }
 
+/** This says why the contract nv is refused. */
+void refuse_nv(ufp4_cuda_t *cuda, const char *why) {
+  snprintf(cuda->description.no_nv, sizeof cuda->description.no_nv, "%s", why);
+}
+
 /** wgmma is compute capability 9.0's alone, and in this library only where it was built for sm_90a.
  */
-cudaError_t prepare_kernels(ufp4_cuda_t *cuda) {
-  int32_t code = 0;
-  cudaError_t error = allow_all_shared();
-  say_kernels(cuda, "warps");
-  if (error == cudaSuccess) error = preload_gemm();
-  if (error != cudaSuccess || cuda->description.major != 9 || cuda->description.minor != 0)
-    return error;
-  error = ask_code(&code);
-  if (error != cudaSuccess) return error;
-  if (!code) {
+cudaError_t prepare_warpgroups(ufp4_cuda_t *cuda, int32_t code) {
+  if (!(code & CODE_WARPGROUPS)) {
     say_kernels(cuda, "warps, which are slower: the library has no code for 90a");
     return cudaSuccess;
   }
@@ -114,6 +127,35 @@ cudaError_t prepare_kernels(ufp4_cuda_t *cuda) {
   cuda->has_warpgroups = 1;
   say_kernels(cuda, "warpgroups");
   return allow_warpgroups();
+}
+
+/** So are FP4 products of a warp 12.x's, and sm_120f's. */
+cudaError_t prepare_nv(ufp4_cuda_t *cuda, int32_t code) {
+  if (!(code & CODE_BLOCK_SCALES)) {
+    say_kernels(cuda, "warps, without the contract nv: the library has no code for 120f");
+    refuse_nv(cuda, "the library has no code for 120f");
+    return cudaSuccess;
+  }
+  say_kernels(cuda, "warps, the contract nv too");
+  refuse_nv(cuda, "");
+  return allow_nv();
+}
+
+cudaError_t prepare_kernels(ufp4_cuda_t *cuda) {
+  const int major = cuda->description.major, minor = cuda->description.minor;
+  int32_t code = 0;
+  char why[sizeof cuda->description.no_nv];
+  cudaError_t error = allow_all_shared();
+  say_kernels(cuda, "warps");
+  snprintf(why, sizeof why, "it needs compute capability 12.0 or 12.1, and this GPU has %d.%d",
+           major, minor);
+  refuse_nv(cuda, why);
+  if (error == cudaSuccess) error = preload_gemm();
+  const bool is_hopper = major == 9 && minor == 0;
+  if (error != cudaSuccess || (!is_hopper && major != 12)) return error;
+  error = ask_code(&code);
+  if (error != cudaSuccess) return error;
+  return is_hopper ? prepare_warpgroups(cuda, code) : prepare_nv(cuda, code);
 }
 
 }  // namespace

@@ -28,6 +28,26 @@ GPU int32_t gemm_exponent(const ufp4_cuda_exponent_t &exponent) {
   return exponent.slot != nullptr ? *exponent.slot : exponent.value;
 }
 
+/** A sum of the contract nv, which has another NaN, and begins with C. */
+struct nv_sum_t {
+  float value;
+  GPU operator float() const {
+    return value;
+  }
+};
+
+/** This holds for a kind of sum: the pattern of NaN results, and whether C is added behind. */
+template <typename SUM>
+struct sum_traits_t {
+  static constexpr uint32_t NOT_A_NUMBER = GPU_F32_NAN;
+  static constexpr bool ADDS_C = true;
+};
+template <>
+struct sum_traits_t<nv_sum_t> {
+  static constexpr uint32_t NOT_A_NUMBER = GPU_F32_NAN_NV;
+  static constexpr bool ADDS_C = false;
+};
+
 /** RNE32(sum * 2^exponent); a zero is +0, Inf and NaN stay. */
 GPU float rescaled(float sum, int exponent) {
   const uint32_t bits = (uint32_t)__float_as_int(sum);
@@ -41,6 +61,9 @@ GPU float rescaled(float sum, int exponent) {
 /** A sum stands for sum * 2^-unit. */
 GPU int gemm_unit(const ufp4_cuda_gemm_t &job, float) {
   return gemm_exponent(job.a.exponent) + gemm_exponent(job.b.exponent);
+}
+GPU int gemm_unit(const ufp4_cuda_gemm_t &job, nv_sum_t) {
+  return gemm_unit(job, 0.0f);
 }
 GPU int gemm_unit(const ufp4_cuda_gemm_t &job, int64_t) {
   return 18 + elem_frac(job.a.elem) + elem_frac(job.b.elem) + gemm_unit(job, 0.0f);
@@ -58,6 +81,10 @@ GPU float gemm_round(float sum, int unit) {
   return gemm_is_normal(unit) ? sum * f32_power(-unit) : rescaled(sum, -unit);
 }
 
+GPU float gemm_round(nv_sum_t sum, int unit) {
+  return gemm_round(sum.value, unit);
+}
+
 GPU float gemm_round(int64_t sum, int unit) {
   if (gemm_is_normal(unit)) return (float)sum * f32_power(-unit);
   return __int_as_float((int)f32_from_scaled(sum, -unit));
@@ -70,7 +97,7 @@ GPU int64_t gemm_accumulated(const ufp4_cuda_gemm_t &job, int64_t sum, bool pois
   return (int64_t)((uint64_t)sum + (uint64_t)earlier);
 }
 
-/** The accumulated sum and whether it stands for NaN; the contract fp32 has none. */
+/** The accumulated sum and whether it stands for NaN; only the contract exact accumulates. */
 GPU bool gemm_whole(const ufp4_cuda_gemm_t &job, int64_t *sum, bool poisoned, int64_t i,
                     int64_t j) {
   *sum = gemm_accumulated(job, *sum, poisoned, i, j);
@@ -78,7 +105,8 @@ GPU bool gemm_whole(const ufp4_cuda_gemm_t &job, int64_t *sum, bool poisoned, in
   return *sum == INT64_MIN;
 }
 
-GPU bool gemm_whole(const ufp4_cuda_gemm_t &, float *, bool poisoned, int64_t, int64_t) {
+template <typename SUM>
+GPU bool gemm_whole(const ufp4_cuda_gemm_t &, SUM *, bool poisoned, int64_t, int64_t) {
   return poisoned;
 }
 
@@ -91,13 +119,16 @@ GPU_FUNCTION void gemm_store(const gpu_gemm_t &g, SUM sum, int row, int col) {
   if (i >= job.a.rows || j >= job.b.rows) return;
   const bool nan = gemm_whole(job, &sum, (g.a.poisoned[i] | g.b.poisoned[j]) != 0, i, j);
   if (job.d_dtype == UFP4_DTYPE_I64) return;
-  float value = nan ? __int_as_float((int)GPU_F32_NAN) : gemm_round(sum, gemm_unit(job, sum));
+  const uint32_t not_a_number = sum_traits_t<SUM>::NOT_A_NUMBER;
+  float value = nan ? __int_as_float((int)not_a_number) : gemm_round(sum, gemm_unit(job, sum));
   if (job.tensor_scale[0] != nullptr) value = value * (*job.tensor_scale[0] * *job.tensor_scale[1]);
   if (job.alpha != 1.0f) value = value * job.alpha;
-  if (job.c != nullptr) value = value + job.c[i * job.c_ld + j];
-  if (value != value) value = __int_as_float((int)GPU_F32_NAN);
+  if (job.c != nullptr && sum_traits_t<SUM>::ADDS_C) value = value + job.c[i * job.c_ld + j];
+  const bool is_nan = value != value;
+  if (is_nan) value = __int_as_float((int)not_a_number);
   if (job.d_dtype == UFP4_DTYPE_BF16) {
-    ((uint16_t *)job.d)[i * job.d_ld + j] = bf16_from_f32(value);
+    ((uint16_t *)job.d)[i * job.d_ld + j] =
+        is_nan ? (uint16_t)(not_a_number >> 16) : bf16_from_f32(value);
   } else {
     ((float *)job.d)[i * job.d_ld + j] = value;
   }
@@ -123,8 +154,8 @@ GPU gemm_factors_t gemm_factors(const ufp4_cuda_gemm_t &job) {
   f.in_pairs = job.d_ld % 2 == 0 && (uintptr_t)job.d % (2 * (unsigned)f.bytes) == 0;
   if (gemm_is_normal(unit)) f.power = f32_power(-unit);
   if (job.tensor_scale[0] != nullptr) f.scale = *job.tensor_scale[0] * *job.tensor_scale[1];
-  if (!gemm_is_normal(unit) || job.d_dtype == UFP4_DTYPE_I64 || job.c != nullptr ||
-      job.accumulate != nullptr)
+  if (!gemm_is_normal(unit) || job.d_dtype == UFP4_DTYPE_I64 ||
+      (job.c != nullptr && sum_traits_t<SUM>::ADDS_C) || job.accumulate != nullptr)
     f.bytes = 0;
   return f;
 }
@@ -190,7 +221,8 @@ GPU void gemm_store_pair(const gpu_gemm_t &g, const gemm_factors_t &f, const gem
     gemm_store(g, second, row.i, row.j + 8 * p + 1);
     return;
   }
-  const float nothing = __int_as_float((int)GPU_F32_NAN);
+  const uint32_t not_a_number = sum_traits_t<SUM>::NOT_A_NUMBER, narrow = not_a_number >> 16;
+  const float nothing = __int_as_float((int)not_a_number);
   const float x = (float)first * f.power * f.scale * f.alpha,
               y = (float)second * f.power * f.scale * f.alpha;
   const bool nan_x = (row.poisoned >> (2 * p) & 1) != 0 || x != x,
@@ -201,8 +233,8 @@ GPU void gemm_store_pair(const gpu_gemm_t &g, const gemm_factors_t &f, const gem
              f.in_pairs);
   } else {
     uint32_t both = gpu_bf16_pair(x, y);
-    if (nan_x) both = (both & 0xFFFF0000u) | GPU_BF16_NAN;
-    if (nan_y) both = (both & 0xFFFFu) | GPU_BF16_NAN << 16;
+    if (nan_x) both = (both & 0xFFFF0000u) | narrow;
+    if (nan_y) both = (both & 0xFFFFu) | narrow << 16;
     gemm_put((uint16_t *)(void *)row.d + 8 * p, both, columns, f.in_pairs);
   }
 }

@@ -11,7 +11,7 @@
 #include "ufp4_cuda.h"
 
 /** Both sides must have been built from the same header. */
-#define UFP4_CUDA_TABLE_VERSION 6u
+#define UFP4_CUDA_TABLE_VERSION 7u
 #define UFP4_CUDA_TABLE_SYMBOL "ufp4_cuda_table"
 
 typedef struct {
@@ -25,6 +25,7 @@ typedef struct {
   double
       bf16_macs_per_second;  ///< peak of the tensor cores, dense; 0: not known; INT8 has twice that
   char kernels[80];  ///< "warpgroups" or "warps", with the reason where the GPU could do better
+  char no_nv[80];    ///< why it has no contract nv; empty where it has
 } ufp4_cuda_description_t;
 
 /** How the contract fp32 multiplies blocks; both have the same bits. */

@@ -87,11 +87,16 @@ static const char *another_core(const ufp4_configuration_t *core, ufp4_contract_
   return found != NULL ? found : "none";
 }
 
-// A device that takes descriptors only multiplies and accumulates as its configuration does.
+// A device that takes descriptors only multiplies and accumulates as its configuration does; others
+// may have a word on the contract.
 ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a,
                                 ufp4_elem_t b) {
   const ufp4_configuration_t *core = &device->info.configuration;
-  if (!device_takes_descriptors(device)) return UFP4_OK;
+  if (!device_takes_descriptors(device)) {
+    return device->backend->check_contract == NULL
+               ? UFP4_OK
+               : device_note(device, device->backend->check_contract(device->state, contract));
+  }
   if (core->contract != (uint32_t)contract) {
     return device_fail(device, UFP4_ERROR_UNSUPPORTED,
                        "the configuration %s accumulates by the contract %s, not by %s; %s does",

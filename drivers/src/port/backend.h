@@ -78,6 +78,9 @@ typedef struct {
   /** NULL, or accesses of the core's memories since open. */
   void (*accesses)(const ufp4_backend_state_t *state, uint64_t reads[UFP4_SRAM_COUNT],
                    uint64_t writes[UFP4_SRAM_COUNT]);
+  /** NULL, or whether this device too has a contract that its backend has: UFP4_ERROR_UNSUPPORTED,
+   * and why not. */
+  ufp4_status_t (*check_contract)(ufp4_backend_state_t *state, ufp4_contract_t contract);
   /** Ends every job not taken; none of them will be. Slots are unwritten after it. NULL: there is
    * no such thing. */
   ufp4_status_t (*reset)(ufp4_backend_state_t *state);

@@ -9,6 +9,7 @@
 typedef struct {
   ufp4_backend_state_t *state;
   int threads;
+  int has_nv;  ///< fuzz: the GPU has the contract nv; the same of both engines
 } engine_t;
 
 int cases_count(void);
@@ -18,8 +19,11 @@ int cases_fewest(void);
 int cases_is_quick(int n);
 /** The kernels that case @p n runs: "quantize", "scales" (NVFP4, E8M0 and the transform in BF16),
  * "quick"; "tile64", "tile128" (INT8 products and FP32 scales), "fp32", "exact_near", "exact_far",
- * "e8m0", "nvfp4"; and "outputs", all kernels of GEMMs with results that are not plain FP32. */
+ * "e8m0", "nvfp4"; "outputs", all kernels of GEMMs with results that are not plain FP32; and
+ * CASES_NV. */
 const char *cases_way(int n);
+/** The way of the contract nv, which not every GPU has. */
+#define CASES_NV "nv"
 /** Case @p n: a name of no more than 63 characters, and the hash. */
 ufp4_status_t cases_run(int n, const engine_t *engine, char name[64], uint64_t *hash);
 /** Case @p n of those that @p seed draws: any combination, of a quantizer or a GEMM, that the

@@ -66,11 +66,15 @@ static ufp4_status_t fuzz_gemm(draw_t *draw, const engine_t *engine, char name[6
     c.scale = (ufp4_scale_t)below(draw, UFP4_SCALE_COUNT);
     c.a = (ufp4_elem_t)below(draw, UFP4_ELEM_COUNT);
     c.b = (ufp4_elem_t)below(draw, UFP4_ELEM_COUNT);
-  } while (ufp4_combination_gemm(c.a, c.b, c.scale, c.contract, "cuda", NULL) != UFP4_OK);
+  } while ((c.contract == UFP4_CONTRACT_NV && !engine->has_nv) ||
+           ufp4_combination_gemm(c.a, c.b, c.scale, c.contract, "cuda", NULL) != UFP4_OK);
   const int any = c.scale == UFP4_SCALE_E4M3 || c.scale == UFP4_SCALE_E8M0;
   const int is_long = below(draw, 32) == 0;
   c.scales = (int)below(draw, any ? SCALES_COUNT : 1);
-  c.d = (int)below(draw, c.contract == UFP4_CONTRACT_EXACT ? D_COUNT : D_I64);
+  // The contract nv takes no C beside alpha.
+  c.d = (int)below(draw, c.contract == UFP4_CONTRACT_EXACT  ? D_COUNT
+                         : c.contract == UFP4_CONTRACT_FP32 ? D_I64
+                                                            : D_F32_ALPHA_C);
   c.m = size(draw, is_long ? 60 : 430);
   c.n = size(draw, is_long ? 60 : 430);
   c.k = size(draw, is_long ? 40000 : 1757);

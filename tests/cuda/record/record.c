@@ -61,16 +61,26 @@ static void end(int signal) {
 }
 
 #define NO_WAY "none"
+/** A line that begins so says why the cases of the contract nv are not in the record. */
+#define NO_NV "skipped " CASES_NV ": "
 
-static int is_wanted(int n, int quick, const char *way) {
-  return (!quick || cases_is_quick(n)) && (way == NULL || strcmp(cases_way(n), way) == 0);
+static int is_wanted(int n, int quick, const char *way, int has_nv) {
+  const char *own = cases_way(n);
+  return (!quick || cases_is_quick(n)) && (way == NULL || strcmp(own, way) == 0) &&
+         (has_nv || strcmp(own, CASES_NV) != 0);
 }
 
-static int way_cases(int quick, const char *way) {
+static int way_cases(int quick, const char *way, int has_nv) {
   const int all = cases_count();
   int count = 0;
-  for (int n = 0; n < all; n++) count += is_wanted(n, quick, way);
+  for (int n = 0; n < all; n++) count += is_wanted(n, quick, way, has_nv);
   return count;
+}
+
+static int gpu_has_nv(const ufp4_backend_state_t *state) {
+  ufp4_cuda_description_t gpu;
+  ufp4_cuda_describe(state, &gpu);
+  return gpu.no_nv[0] == '\0';
 }
 
 /** Each name once, where it comes first. */
@@ -99,12 +109,13 @@ static void write_device(FILE *file, const ufp4_backend_state_t *state, int argc
           UFP4_VERSION_PATCH);
   for (int i = 1; i < argc; i++) fprintf(file, " %s", argv[i]);
   fprintf(file, "\nkernels %s\n", gpu.kernels);
+  if (gpu.no_nv[0] != '\0') fprintf(file, NO_NV "%s\n", gpu.no_nv);
 }
 
 static ufp4_status_t write_hashes(FILE *file, const choices_t *choices, const engine_t *engine) {
   for (int n = 0; n < cases_count(); n++) {
     uint64_t hash;
-    if (!is_wanted(n, choices->quick, choices->way)) continue;
+    if (!is_wanted(n, choices->quick, choices->way, engine->has_nv)) continue;
     ufp4_status_t status = cases_run(n, engine, at, &hash);
     if (status != UFP4_OK) return status;
     fprintf(file, "hash %d %s %016llx\n", n, at, (unsigned long long)hash);
@@ -146,6 +157,7 @@ static ufp4_status_t record(FILE *file, const choices_t *choices, int argc, char
   engine_t engine = {.threads = threads_asked(0)};
   ufp4_status_t status = open_gpu(message, &engine.state);
   if (status != UFP4_OK) return status;
+  engine.has_nv = gpu_has_nv(engine.state);
   write_device(file, engine.state, argc, argv);
   if (choices->way != NULL)
     fprintf(file, "way %s %s\n", choices->way, choices->quick ? "quick" : "all");
@@ -200,7 +212,7 @@ static int check_line(const char *line) {
 
 static int check_record(const char *path) {
   char line[512], way[32], size[8];
-  int right = 0, wrong = 0, fewest = cases_fewest();
+  int right = 0, wrong = 0, fewest = cases_fewest(), has_nv = 1;
   FILE *file = fopen(path, "r");
   if (file == NULL) return fail(EXIT_USAGE, "the record cannot be read");
   if (fgets(line, sizeof line, file) == NULL || strcmp(line, MAGIC "\n") != 0) {
@@ -208,8 +220,9 @@ static int check_record(const char *path) {
     return fail(EXIT_USAGE, "the file is no record: its first line should be " MAGIC);
   }
   while (fgets(line, sizeof line, file) != NULL) {
+    if (strncmp(line, NO_NV, strlen(NO_NV)) == 0) has_nv = 0;
     if (sscanf(line, "way %31s %7s", way, size) == 2)
-      fewest = way_cases(strcmp(size, "quick") == 0, way);
+      fewest = way_cases(strcmp(size, "quick") == 0, way, has_nv);
     const int what = check_line(line);
     right += what > 0;
     wrong += what < 0;
@@ -228,13 +241,13 @@ static double seconds(void) {
 }
 
 static int fuzz(const choices_t *choices) {
-  const engine_t golden = {.threads = 1};
-  engine_t gpu = {.threads = 1};
+  engine_t golden = {.threads = 1}, gpu = {.threads = 1};
   ufp4_message_t message = {0};
   unsigned long long count = 0, wrong = 0;
   const uint64_t first = choices->one < 0 ? 0 : (uint64_t)choices->one;
   const unsigned long long seed = choices->seed;
   ufp4_status_t status = open_gpu(&message, &gpu.state);
+  if (status == UFP4_OK) golden.has_nv = gpu.has_nv = gpu_has_nv(gpu.state);
   signal(SIGTERM, end);
   const double begin = seconds();
   while (status == UFP4_OK && (choices->one < 0 ? seconds() - begin < choices->fuzz : count == 0)) {
@@ -308,7 +321,7 @@ int main(int argc, char **argv) {
   choices.seed = seed < 0 ? 0 : (uint64_t)seed;
   if (choices.fuzz > 0) return fuzz(&choices);
   if (choices.size < 0) choices.size = 8192;
-  if (choices.way != NULL && strcmp(choices.way, NO_WAY) != 0 && way_cases(0, choices.way) == 0)
+  if (choices.way != NULL && strcmp(choices.way, NO_WAY) != 0 && way_cases(0, choices.way, 1) == 0)
     return fail(EXIT_USAGE, "--way: no such way; --ways prints them, and " NO_WAY " has no case");
   return choices.check != NULL ? check_record(choices.check) : write_record(&choices, argc, argv);
 }

@@ -139,7 +139,8 @@ size_t ufp4_cuda_quantize_workspace(const ufp4_cuda_t *cuda, const ufp4_matrix_t
 
 // --- Multiplying --------------------------------------------------------------------------------
 
-/** D [m][d_ld] = A [m][k] B [n][k]^T as ufp4_gemm defines it, contracts exact and fp32.
+/** D [m][d_ld] = A [m][k] B [n][k]^T as ufp4_gemm defines it, contracts exact and fp32, and nv on
+ * compute capability 12.x, with E2M1 and scales E4M3 or NVFP4.
  *
  * @param how c [m][c_ld] and accumulate [m][accumulate_ld], where given, are in device memory;
  * threads and kernel are not used
@@ -147,7 +148,8 @@ size_t ufp4_cuda_quantize_workspace(const ufp4_cuda_t *cuda, const ufp4_matrix_t
  * c or accumulate with the same leading dimension and element size
  * @return UFP4_ERROR_ARGUMENT: what ufp4_gemm refuses, a pointer that is NULL or misaligned, too
  * small a workspace; UFP4_ERROR_UNSUPPORTED: what ufp4_combination_gemm does not give the backend
- * cuda. A negative or infinite FP32 scale is not looked for. */
+ * cuda, and the contract nv on other GPUs. Not looked for are negative and infinite FP32 scales,
+ * and, where nv begins with C, whether tensor exponents add up to 0 and tensor scales are 1. */
 ufp4_status_t ufp4_cuda_gemm(const ufp4_cuda_t *cuda, const ufp4_cuda_operand_t *a,
                              const ufp4_cuda_operand_t *b, const ufp4_gemm_t *how, void *d,
                              int64_t d_ld, const ufp4_cuda_call_t *call);
