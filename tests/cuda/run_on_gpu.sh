@@ -84,7 +84,10 @@ gpu=$(step 20 nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader) || 
 gpu=${gpu%%$'\n'*} # the first of several
 capability=${gpu##*, }
 architecture=${capability//./}
-[[ $architecture != 90 ]] || architecture=90a
+case $architecture in
+90) architecture=90a ;;
+12?) architecture=120f ;;
+esac
 say "GPU ${gpu%, *}, compute capability $capability"
 step 20 nvidia-smi --query-gpu=driver_version,clocks.sm,clocks.max.sm,clocks.mem --format=csv >&2 || true
 

@@ -138,6 +138,18 @@ static const gemm_case_t gemm_cases[] = {
     CASE(FP32, E8M0, E2M1, E2M1, NEAR, 4100, 2050, 64),
     CASE(FP32, E8M0, E2M1, E2M1, FEW_FAR, 300, 260, 500),
 };
+// The contract nv, in large and small tiles each.
+static const gemm_case_t nv_cases[] = {
+    CASE(NV, E4M3, E2M1, E2M1, ANY, 130, 70, 1000),
+    CASE(NV, E4M3, E2M1, E2M1, NEAR, 257, 129, 500),
+    CASE(NV, E4M3, E2M1, E2M1, FEW_FAR, 63, 200, 333),
+    CASE(NV, NVFP4, E2M1, E2M1, QUANTIZED, 130, 200, 500),
+    CASE(NV, NVFP4, E2M1, E2M1, QUANTIZED, 200, 131, 300, D_BF16),
+    CASE(NV, E4M3, E2M1, E2M1, ANY, 1, 1, 16, D_BF16),
+    CASE(NV, E4M3, E2M1, E2M1, ANY, 1024, 1024, 2048),
+};
+#define NV_CHOICES 2
+#define NV_GEMMS ((int)(sizeof nv_cases / sizeof nv_cases[0]) * NV_CHOICES)
 #define QUICK_GEMMS 7            // numbered before the larger tensors
 #define FIRST_GEMMS 18           // numbered before the other quantizers
 #define QUICK_PRODUCTS 20000000  // of those numbered behind
@@ -171,10 +183,15 @@ static ufp4_status_t run_gemm(int n, const engine_t *engine, char name[64], uint
   return one_gemm(&gemm_cases[n / CHOICES], &ids, &choices[n % CHOICES], engine, name, hash);
 }
 
+static ufp4_status_t run_nv_gemm(int n, const engine_t *engine, char name[64], uint64_t *hash) {
+  const gemm_ids_t ids = {2u * (unsigned)(n / NV_CHOICES) + 5000, 5001, 5002};
+  return one_gemm(&nv_cases[n / NV_CHOICES], &ids, &choices[n % NV_CHOICES], engine, name, hash);
+}
+
 // --- All ----------------------------------------------------------------------------------------
 
 /** Sections of numbers, in their order. What is added to gemm_cases comes behind MORE_GEMMS, and so
- * moves the last one. */
+ * moves the last two. */
 typedef enum {
   SMALL,
   QUICK,
@@ -185,6 +202,7 @@ typedef enum {
   TILED,
   MORE_GEMMS,
   TALL_GEMMS,  // those of the contract fp32 again, in tiles of 192 rows
+  NV_SECTION,
   SECTIONS
 } section_t;
 
@@ -203,6 +221,8 @@ static int section_cases(section_t section) {
       return (ALL_GEMMS - FIRST_GEMMS) * CHOICES;
     case TALL_GEMMS:
       return tall_gemm(-1);
+    case NV_SECTION:
+      return NV_GEMMS;
     default:
       return count_of(is_other);
   }
@@ -211,7 +231,7 @@ static int section_cases(section_t section) {
 /** The section of case *n, which becomes its number there. */
 static section_t section_of(int *n) {
   int section = 0;
-  for (; section < TALL_GEMMS && *n >= section_cases((section_t)section); section++)
+  for (; section < SECTIONS - 1 && *n >= section_cases((section_t)section); section++)
     *n -= section_cases((section_t)section);
   return (section_t)section;
 }
@@ -228,10 +248,11 @@ int cases_fewest(void) {
 
 int cases_is_quick(int n) {
   const section_t section = section_of(&n);
-  if (section != MORE_GEMMS && section != TALL_GEMMS)
+  if (section != MORE_GEMMS && section != TALL_GEMMS && section != NV_SECTION)
     return section == SMALL || section == QUICK || section == OTHER_SMALL || section == TILED;
-  const gemm_case_t *c =
-      &gemm_cases[section == TALL_GEMMS ? tall_gemm(n) : FIRST_GEMMS + n / CHOICES];
+  const gemm_case_t *c = section == NV_SECTION   ? &nv_cases[n / NV_CHOICES]
+                         : section == TALL_GEMMS ? &gemm_cases[tall_gemm(n)]
+                                                 : &gemm_cases[FIRST_GEMMS + n / CHOICES];
   return c->m * c->n * c->k <= QUICK_PRODUCTS;
 }
 
@@ -264,6 +285,8 @@ const char *cases_way(int n) {
       return gemm_way(n + QUICK_GEMMS * CHOICES);
     case TALL_GEMMS:
       return gemm_way(tall_gemm(n) * CHOICES);
+    case NV_SECTION:
+      return CASES_NV;
     default:
       return gemm_way(n + FIRST_GEMMS * CHOICES);
   }
@@ -292,6 +315,8 @@ ufp4_status_t cases_run(int n, const engine_t *engine, char name[64], uint64_t *
       return run_gemm(n + QUICK_GEMMS * CHOICES, engine, name, hash);
     case TALL_GEMMS:
       return run_tall_gemm(n, engine, name, hash);
+    case NV_SECTION:
+      return run_nv_gemm(n, engine, name, hash);
     default:
       return run_gemm(n + FIRST_GEMMS * CHOICES, engine, name, hash);
   }
