@@ -50,7 +50,7 @@ fi
 [[ -n $board ]] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 [[ ! -r $root/fpga/boards/$board/vivado.tcl ]] || fail 2 "$board is for Vivado; see the head of fpga/boards/$board/vivado.tcl"
 [[ $seed =~ ^[0-9]+(,[0-9]+)*$ ]] || fail 2 "--seed wants a number, or several by commas, not '$seed'"
-. "$root/fpga/ecp5.sh"
+. "$root/fpga/boards/ecp5.sh"
 core=$(ecp5_parameters "$configuration")
 ecp5_board "$board" "$configuration" "$size"
 ecp5_tools
@@ -58,7 +58,7 @@ if [[ -n $made_by ]]; then
   generated=$out/$board
   "$root/$made_by" "$generated" || exit 3
 fi
-ecp5_make "$board $size_name with $configuration" "$board" "$core $parameters" "rtl/rtl.f fpga/board.f" "$files" "$device" "${seed//,/ }" \
+ecp5_make "$board $size_name with $configuration" "$board" "$core $parameters" "rtl/rtl.f fpga/boards/board.f" "$files" "$device" "${seed//,/ }" \
   "--speed $speed --package $package" "fpga/boards/$board/$board.lpf"
 cat "$made"
 ! grep -q '^clock:.*too slow' "$made" || fail 1 "a clock is too slow; another --seed may do better"

@@ -22,7 +22,7 @@ while (($#)); do
   shift
 done
 [[ -n $board ]] || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
-. "$root/fpga/ecp5.sh"
+. "$root/fpga/boards/ecp5.sh"
 ecp5_board "$board" "$configuration" "$size"
 made=${UFP4_BUILD:-$root/build/release}/fpga/$bitstream
 [[ -r $made ]] || fail 2 "there is no $made; make it: fpga/build.sh $board --size $size_name --config $configuration"

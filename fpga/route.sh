@@ -12,7 +12,7 @@ fail() { echo "route: $2" >&2; exit "$1"; }
 (($# == 1 || $# == 2)) || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 device=${2:-85k}
 [[ $device =~ ^(25k|45k|85k)$ ]] || fail 2 "no device '$device'; there are 25k, 45k and 85k"
-. "$root/fpga/ecp5.sh"
+. "$root/fpga/boards/ecp5.sh"
 parameters=$(ecp5_parameters "$1")
 ecp5_tools
 ecp5_make "$1, ECP5 $device" ufp4_top "$parameters -GTarget=1" rtl/rtl.f "" "$device" 1 "--speed 6 --out-of-context --freq 50"

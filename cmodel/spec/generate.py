@@ -402,7 +402,7 @@ OUTPUTS = {
     "rtl/ufp4.core": lambda spec: manifests.fusesoc(spec, lambda c, k: configuration_value(spec, c, k), NOTE),
     "rtl/ufp4_sva.core": lambda spec: manifests.fusesoc_sva(spec, NOTE),
     "rtl/gen/ufp4.rdl": lambda spec: systemrdl.system_rdl(spec, NOTE),
-    "fpga/ufp4_boards.core": lambda spec: manifests.fusesoc_boards(spec, NOTE),
+    "fpga/boards/ufp4_boards.core": lambda spec: manifests.fusesoc_boards(spec, NOTE),
     "rtl/Bender.yml": lambda spec: manifests.bender(spec, NOTE),
     "drivers/python/ufp4/_spec.py": lambda spec: names.package(
         spec, NOTE, configuration_keys(spec), common.enums(spec)

@@ -6,7 +6,7 @@ import pathlib
 import re
 
 RTL = pathlib.Path(__file__).resolve().parents[2] / "rtl"
-FPGA = RTL.parent / "fpga"
+BOARDS = RTL.parent / "fpga/boards"
 # Boards of Vivado's flow, and their parts; those of the flow for ECP5, and their configurations. A board's target has
 # its name, with a configuration other than tiny BOARD_CONFIGURATION.
 VIVADO = {"arty_a7": "xc7a35ticsg324-1L"}
@@ -127,17 +127,17 @@ def fusesoc_boards(spec, note):
         f"    depend: [ufp4:ufp4:core:{version(spec)}]",
         "    files:",
     ]
-    out += [f"      - {name}" for name in sources(FPGA / "board.f")]
+    out += [f"      - {name}" for name in sources(BOARDS / "board.f")]
     out += ["    file_type: systemVerilogSource"]
     for name in VIVADO:
         out += [
             f"  {name}:",
             "    files:",
-            f"      - boards/{name}/{name}.sv: {{file_type: systemVerilogSource}}",
-            f"      - boards/{name}/{name}.xdc: {{file_type: xdc}}",
+            f"      - {name}/{name}.sv: {{file_type: systemVerilogSource}}",
+            f"      - {name}/{name}.xdc: {{file_type: xdc}}",
         ]
     for name in TRELLIS:
-        out += [f"  {name}:", f"    files: [boards/{name}/{name}.lpf: {{file_type: LPF}}]"]
+        out += [f"  {name}:", f"    files: [{name}/{name}.lpf: {{file_type: LPF}}]"]
     made = [
         (f"{name}_{configuration}" if configuration != "tiny" else name, name, configuration)
         for name, configurations in TRELLIS.items()
@@ -161,7 +161,7 @@ def fusesoc_boards(spec, note):
         ]
     for target, name, _ in made:
         device, package, speed = (
-            re.search(rf"^{key}=['\"]?(\w+)['\"]?$", (FPGA / f"boards/{name}/board.sh").read_text(), re.MULTILINE)[1]
+            re.search(rf"^{key}=['\"]?(\w+)['\"]?$", (BOARDS / f"{name}/board.sh").read_text(), re.MULTILINE)[1]
             for key in ("device", "package", "speed")
         )
         out += [

@@ -46,7 +46,7 @@ CLAIMS = [
 
 def bit():
     """um2 and fJ of a bit, as ./ufp4 ppa and explore --ppa asap7 take them."""
-    known = tomllib.loads((ROOT / "fpga/ppa/libraries.toml").read_text(encoding="utf-8"))["library"]
+    known = tomllib.loads((ROOT / "fpga/cells/libraries.toml").read_text(encoding="utf-8"))["library"]
     (own,) = (one for one in known if one["name"] == LIBRARY)
     return own["bit_um2"], own["bit_fj"]
 

@@ -2,7 +2,7 @@
 // Full adder with inverted outputs, the cell of the adders of the form for cells: 2 * ~carry_no + ~sum_no = a + b + c.
 //
 // The function is its own dual: of inverted operands the outputs are the true sum and carry. So cells in a row or in a
-// tree need no inverters between them, and a library that has such a cell can put it in place (fpga/ppa).
+// tree need no inverters between them, and a library that has such a cell can put it in place (fpga/cells).
 // Combinational. Tests: tests/rtl/vectors.
 module ufp4_full_adder (
   input  logic a_i,

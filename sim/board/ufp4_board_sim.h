@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated board: the Verilated fpga/ufp4_board.sv (core, memory, link), seen through the
+// The simulated board: the Verilated ufp4_board.sv of fpga/boards (core, memory, link), through the
 // bytes of its link.
 //
 // Time advances only in ufp4_board_sim_step. No call prints, but for an assertion of the RTL that

@@ -111,7 +111,8 @@ def test_utilization():
 def ppa(row):
     """The row's command without the launcher, which would install."""
     _, _, *words = shlex.split(row["command"])
-    return json.loads(run(sys.executable, "-B", ROOT / "fpga/ppa", *words, "--json", UFP4_BUILD=str(BUILD)))["rows"][0]
+    made = run(sys.executable, "-B", ROOT / "fpga/cells", *words, "--json", UFP4_BUILD=str(BUILD))
+    return json.loads(made)["rows"][0]
 
 
 def test_energy():

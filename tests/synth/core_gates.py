@@ -15,7 +15,7 @@ SIMULATOR, ROOT, CONFIGURATION, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]),
 # The tests of tests/rtl/cocotb/test_core.py that any configuration passes, and a netlist in minutes.
 TESTS = "gemm|wrong_jobs|in_reset"
 NEEDS = {"icarus": ("cocotb", "cocotbext", "systemrdl"), "verilator": ("numpy",)}
-sys.path.insert(0, str(ROOT / "fpga/ppa"))
+sys.path.insert(0, str(ROOT / "fpga/cells"))
 import energy  # noqa: E402
 import flow  # noqa: E402
 from library import DEBIAN, Library  # noqa: E402

@@ -10,7 +10,7 @@ import tempfile
 
 ROOT, PROGRAM = map(pathlib.Path, sys.argv[1:3])
 SEED = 1 + 1000003 * int(os.environ.get("UFP4_TEST_SEED") or "0")
-sys.path[:0] = [str(ROOT / "fpga/ppa"), str(ROOT / "tests/e2e")]
+sys.path[:0] = [str(ROOT / "fpga/cells"), str(ROOT / "tests/e2e")]
 import energy  # noqa: E402
 import flow  # noqa: E402
 import netlist  # noqa: E402

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fpga/ppa with tools that do nothing: what is refused, kept, limited in time and printed. test_ppa.py ROOT [TEST]"""
+"""fpga/cells with tools that do nothing: what is refused, kept, limited in time and printed. test_ppa.py ROOT [TEST]"""
 
 import csv
 import json
@@ -74,7 +74,7 @@ LIBRARY = "library (%s) {\n cell (FAx1_ASAP7_75t_R) { area : 1; }\n}\n"
 def prepare(folder):
     """A checkout that has a unit, and a library."""
     tree, tools = folder / "tree", folder / "tools"
-    shutil.copytree(ROOT / "fpga/ppa", tree / "fpga/ppa")
+    shutil.copytree(ROOT / "fpga/cells", tree / "fpga/cells")
     (tree / "rtl").mkdir()
     (tree / "rtl/rtl.f").write_text("unit.sv\n")
     (tree / "rtl/unit.sv").write_text("module unit; endmodule\n")
@@ -106,7 +106,7 @@ def begin(folder, *words, **variables):
         | variables
     )
     return subprocess.Popen(
-        [sys.executable, "-B", folder / "tree/fpga/ppa", *map(str, words)],
+        [sys.executable, "-B", folder / "tree/fpga/cells", *map(str, words)],
         cwd=folder,
         env=env,
         text=True,
@@ -222,9 +222,9 @@ def test_keeps_rows_by_what_they_are_made_of(folder):
             None,
             None,
             tree / "rtl/unit.sv",
-            tree / "fpga/ppa/pe_shared.sv",
+            tree / "fpga/cells/pe_shared.sv",
             folder / "a.lib",
-            tree / "fpga/ppa/script.py",
+            tree / "fpga/cells/script.py",
         )
     ):
         if change:

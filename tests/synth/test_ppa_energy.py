@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The energies of fpga/ppa. test_ppa_energy.py ROOT [TEST]"""
+"""The energies of fpga/cells. test_ppa_energy.py ROOT [TEST]"""
 
 import io
 import pathlib
@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(sys.argv[1])
-sys.path[:0] = [str(ROOT / "fpga/ppa"), str(ROOT / "tests/e2e")]
+sys.path[:0] = [str(ROOT / "fpga/cells"), str(ROOT / "tests/e2e")]
 import contracts  # noqa: E402
 import energy  # noqa: E402
 import flow  # noqa: E402
@@ -20,7 +20,7 @@ from bench import full, slow  # noqa: E402
 from library import DEBIAN, Library  # noqa: E402
 from rows import BY_NAME  # noqa: E402
 
-PLAIN = ROOT / "fpga/ppa/check.lib"
+PLAIN = ROOT / "fpga/cells/check.lib"
 
 
 def tools():

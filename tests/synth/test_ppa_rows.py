@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fpga/ppa with its tools. test_ppa_rows.py ROOT [TEST]"""
+"""fpga/cells with its tools. test_ppa_rows.py ROOT [TEST]"""
 
 import csv
 import json
@@ -11,7 +11,7 @@ import tempfile
 import types
 
 ROOT = pathlib.Path(sys.argv[1])
-sys.path[:0] = [str(ROOT / "fpga/ppa"), str(ROOT / "tests/e2e")]
+sys.path[:0] = [str(ROOT / "fpga/cells"), str(ROOT / "tests/e2e")]
 import rooms  # noqa: E402
 import script  # noqa: E402
 from bench import slow  # noqa: E402
@@ -31,7 +31,7 @@ endmodule
 
 def ppa(*words):
     done = subprocess.run(
-        [sys.executable, "-B", ROOT / "fpga/ppa", *words, "--json"], capture_output=True, text=True, timeout=3600
+        [sys.executable, "-B", ROOT / "fpga/cells", *words, "--json"], capture_output=True, text=True, timeout=3600
     )
     if done.returncode == 3 and "is missing" in done.stderr:
         print(f"skipped: {done.stderr.strip()}")
@@ -59,7 +59,7 @@ def test_paths_of_a_cores_memories_are_told(_=None):
     if not (sta := shutil.which("sta")):
         print("skipped: needs opensta")
         raise SystemExit(0)
-    row, cells = types.SimpleNamespace(core=True, module="top"), ROOT / "fpga/ppa/check.lib"
+    row, cells = types.SimpleNamespace(core=True, module="top"), ROOT / "fpga/cells/check.lib"
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "cells").mkdir()

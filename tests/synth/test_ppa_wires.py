@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fpga/ppa/wires.py: what it makes of qrouter's files. test_ppa_wires.py ROOT [TEST]"""
+"""fpga/cells/wires.py: what it makes of qrouter's files. test_ppa_wires.py ROOT [TEST]"""
 
 import pathlib
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(sys.argv[1])
-sys.path.insert(0, str(ROOT / "fpga/ppa"))
+sys.path.insert(0, str(ROOT / "fpga/cells"))
 import flow  # noqa: E402
 import wires  # noqa: E402
 
@@ -96,7 +96,7 @@ def test_lengths_of_routes():
 
 
 def test_rejects_other_units():
-    done = subprocess.run([sys.executable, "-B", ROOT / "fpga/ppa/wires.py", "dots"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-B", ROOT / "fpga/cells/wires.py", "dots"], capture_output=True, text=True)
     assert done.returncode == 2 and "'dots'" in done.stderr, done
 
 

@@ -19,7 +19,8 @@ static const char *const launcher[][2] = {
     {"ppa", "Measures area, delay and energy in standard cells"},
     {"test", "Builds and runs the tests"},
     {"docs", "Builds the documents as a site"},
-    {"fpga-tools", "Installs the tools of fpga/build.sh and fpga/ipxact.py, prints their folder"},
+    {"fpga-tools",
+     "Installs the tools of fpga/build.sh and fpga/package/ipxact.py, prints their folder"},
     {"litex-tools", "Installs LiteX and a RISC-V compiler, and prints the folder of its Python"}};
 #define LAUNCHER (sizeof launcher / sizeof launcher[0])
 

@@ -14,7 +14,7 @@ proc read_text {name} {
   return $text
 }
 
-foreach list [list $root/rtl/rtl.f $root/fpga/board.f] {
+foreach list [list $root/rtl/rtl.f $root/fpga/boards/board.f] {
   foreach line [split [read_text $list] "\n"] {
     if {$line ne "" && ![string match "//*" $line]} { read_verilog -sv [file join [file dirname $list] $line] }
   }

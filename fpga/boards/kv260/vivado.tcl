@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The KV260's bitstream, in Vivado: the processing system, the core, and what is between them. Not tried: nobody here has Vivado.
-#   $(./ufp4 fpga-tools)/python fpga/ipxact.py fpga/component.xml
+#   $(./ufp4 fpga-tools)/python fpga/package/ipxact.py fpga/package/component.xml
 #   vivado -mode batch -source fpga/boards/kv260/vivado.tcl [-tclargs "Rows=4 Cols=4 TileRows=8 TileCols=8 Chunk=16 BusBytes=16 Quant=16"]
 # The parameters are those of ufp4_axi; a bus of more than 16 bytes waits for the port HP0. Default: the configuration small.
 # Writes kv260.bit, for kv260.dtso, and kv260.xsa into the current folder; fails where timing is not met.
@@ -19,7 +19,7 @@ foreach p $parameters {
 
 create_project -force kv260 kv260 -part xck26-sfvc784-2LV-c
 set_property board_part [lindex [get_board_parts -quiet *kv260_som*] end] [current_project]
-set_property ip_repo_paths $root/fpga [current_project]
+set_property ip_repo_paths $root/fpga/package [current_project]
 update_ip_catalog
 create_bd_design kv260
 

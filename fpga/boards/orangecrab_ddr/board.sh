@@ -9,4 +9,4 @@ speed=8
 loader="--board orangeCrab"
 files="fpga/boards/dram_cells.v fpga/boards/ecp5_cells.v fpga/boards/ecp5_clock.sv fpga/boards/orangecrab_ddr/orangecrab_ddr.sv"
 parameters="-GClockHz=24000000"
-made_by=fpga/litex/dram.sh
+made_by=fpga/boards/litex/dram.sh

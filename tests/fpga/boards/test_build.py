@@ -27,7 +27,7 @@ def prepare(folder):
     tree = folder / "tree"
     for part in ("rtl", "fpga"):
         shutil.copytree(ROOT / part, tree / part)
-    (tree / "fpga/route_report.py").write_text('print("a report")\n')
+    (tree / "fpga/boards/route_report.py").write_text('print("a report")\n')
     tools = folder / "tools"
     tools.mkdir()
     for name, body in STUBS.items():
@@ -113,7 +113,7 @@ until [ -e "$STATE.1" ] && [ -e "$STATE.2" ] && [ -e "$STATE.3" ]; do sleep 0.05
 echo "{}" > report.json; echo "$seed" > core.config; echo "$seed" > "$STATE.report.$seed"
 """)
     (folder / "tools/yowasp-ecppack").write_text("#!/bin/sh\ncat core.config > core.bit\n")
-    (tree / "fpga/route_report.py").write_text(
+    (tree / "fpga/boards/route_report.py").write_text(
         'slow = open("core.config").read() == "2\\n"\nprint("clock: 20 MHz" + ", too slow" * slow)\n'
     )
     for seeds, status, taken in (("1,2,3", 0, "3"), ("2", 1, None), ("2,1", 1, None), ("1", 3, None)):
@@ -188,7 +188,7 @@ def test_what_a_board_has_made_is_read(folder):
     tree = prepare(folder)
     for turn in range(2):
         (folder / "asked").write_text("")
-        (tree / "fpga/litex/dram.sh").write_text(
+        (tree / "fpga/boards/litex/dram.sh").write_text(
             f'#!/bin/sh\nmkdir -p "$1"\necho {turn} >"$1/made.v"\necho 0 >"$1/made.init"\n'
         )
         status, out, err = build(folder, "orangecrab_ddr", UFP4_BUILD="out")
@@ -200,7 +200,7 @@ def test_what_a_board_has_made_is_read(folder):
             and "--85k " in asked
         ), asked
     assert len(list((folder / "here/cache/ufp4/route").glob("*.bit"))) == 2
-    (tree / "fpga/litex/dram.sh").write_text("#!/bin/sh\nexit 3\n")
+    (tree / "fpga/boards/litex/dram.sh").write_text("#!/bin/sh\nexit 3\n")
     assert build(folder, "orangecrab_ddr", UFP4_BUILD="out")[0] == 3
 
 

@@ -95,7 +95,7 @@ def test_addresses_are_one():
 def test_what_is_connected_is_there():
     """every pin of the core in the Tcl is one of ufp4_axi.v, and every parameter"""
     demand("tclsh", "tcl")
-    rtl = (ROOT / "fpga/ufp4_axi.v").read_text()
+    rtl = (ROOT / "fpga/package/ufp4_axi.v").read_text()
     done = runs("Rows=4", "Cols=4", "TileRows=8", "TileCols=8", "Chunk=16", "BusBytes=16", "Quant=16")
     check(done.returncode == 0, done.stdout + done.stderr)
     for pin in set(re.findall(r"\bufp4/(\w+)", done.stdout)):
@@ -153,7 +153,7 @@ def test_parameters_that_are_written_are_legal():
                 *(f"-G{word}" for word in words.split()),
                 "-F",
                 ROOT / "rtl/rtl.f",
-                ROOT / "fpga/ufp4_axi.v",
+                ROOT / "fpga/package/ufp4_axi.v",
             ],
             capture_output=True,
             text=True,

@@ -12,13 +12,13 @@ for tool in riscv64-unknown-elf-gcc verilator clang++; do
 done
 mkdir -p "$build"
 cd "$build"
-UFP4_LITEX_PYTHON=$python "$source/fpga/litex/dram.sh" made --sim
+UFP4_LITEX_PYTHON=$python "$source/fpga/boards/litex/dram.sh" made --sim
 # The ROM is read when a model starts, from the current folder.
 cd made
 include=$(verilator --getenv VERILATOR_ROOT)/include
 verilator --cc --build -j 2 -O3 -fno-dfg --assert --x-assign fast --x-initial unique -Wno-fatal -Wno-lint -Werror-USERERROR \
   --top-module dram_board --prefix Vdram_board --Mdir ../obj -MAKEFLAGS "CXX=clang++ OPT_FAST=-Os OPT_SLOW=-O0" \
-  -F "$source/rtl/rtl.f" -F "$source/fpga/board.f" "$here/dram_board.sv" ufp4_dram.v VexRiscv_Min.v >../verilator.log 2>&1 ||
+  -F "$source/rtl/rtl.f" -F "$source/fpga/boards/board.f" "$here/dram_board.sv" ufp4_dram.v VexRiscv_Min.v >../verilator.log 2>&1 ||
   { tail -n 20 ../verilator.log; exit 1; }
 clang -std=gnu11 -O2 -I"$source/sim/board" -c -o ../program.o "$source/sim/board/program.c"
 clang -std=gnu11 -O2 -I"$source/cmodel/include" -c -o ../check.o "$source/tests/model/support/check.c"

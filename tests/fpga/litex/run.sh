@@ -4,7 +4,7 @@
 # make_golden, PYTHON one that has LiteX. Status 77: skipped.
 set -euo pipefail
 source=$1 build=$2 golden=$3 python=$4
-here=$source/tests/fpga/litex start=$source/fpga/litex configuration=tiny-quant
+here=$source/tests/fpga/litex start=$source/fpga/boards/litex configuration=tiny-quant
 skip() { echo "skipped: $*"; exit 77; }
 "$python" -c "import litex, litedram, litescope, pythondata_cpu_vexriscv" 2>/dev/null ||
   skip "needs LiteX: ./ufp4 litex-tools installs it"

@@ -17,7 +17,7 @@ from litex.soc.integration.export import get_csr_json
 from litex.soc.integration.soc_core import SoCCore
 from migen import ClockDomain, Signal
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "fpga/litex"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "fpga/boards/litex"))
 from ufp4_litex import add_ufp4  # noqa: E402
 
 PINS = [

@@ -22,7 +22,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         runner = get_runner("icarus")
         runner.build(
-            sources=[flat, str(HERE.parents[2] / "fpga/ufp4_axi.v")],
+            sources=[flat, str(HERE.parents[2] / "fpga/package/ufp4_axi.v")],
             hdl_toplevel="ufp4_axi",
             build_dir=folder,
             build_args=["-g2005", "-DUFP4_FLAT", "-Pufp4_axi.BusBytes=8"],

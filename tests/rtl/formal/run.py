@@ -41,11 +41,11 @@ SEQUENCER = [
     "array/ufp4_chunk_walk.sv",
     "array/ufp4_sequencer.sv",
 ]
-SDRAM = "../fpga/memory/ufp4_sdram_control.sv"
+SDRAM = "../fpga/boards/memory/ufp4_sdram_control.sv"
 
 UNITS = {
     "sdram_control": Unit(
-        ["../fpga/memory/ufp4_sdram_pkg.sv", SDRAM],
+        ["../fpga/boards/memory/ufp4_sdram_pkg.sv", SDRAM],
         [
             (SDRAM, "column_d[b]    = after(32'(Timing.rcd))", "column_d[b]    = after(32'(Timing.rcd) - 1)"),
             (SDRAM, "close_d[b]     = after(32'(Timing.ras))", "close_d[b]     = after(32'(Timing.ras) - 1)"),

@@ -122,7 +122,7 @@ def sva_targets(folder, _):
 
 
 def board_targets(folder, known):
-    for target, each in targets_of(ROOT / "fpga/ufp4_boards.core").items():
+    for target, each in targets_of(ROOT / "fpga/boards/ufp4_boards.core").items():
         assert not each.get("parameters"), f"the boards' target {target} has parameters"
         if each.get("flow") != "vivado":
             continue

@@ -102,7 +102,7 @@ def verilated(fpga, verilator, folder):
             *given,
             "-F",
             fpga.parent / "rtl/rtl.f",
-            fpga / "ufp4_axi.v",
+            fpga / "package/ufp4_axi.v",
         ],
         check=True,
         timeout=3600,
@@ -277,7 +277,7 @@ def check_files(document, fpga, folder):
     listed = [
         line for line in (fpga.parent / "rtl/rtl.f").read_text().splitlines() if line and not line.startswith("//")
     ]
-    want = [(fpga.parent / "rtl" / line).resolve() for line in listed] + [(fpga / "ufp4_axi.v").resolve()]
+    want = [(fpga.parent / "rtl" / line).resolve() for line in listed] + [(fpga / "package/ufp4_axi.v").resolve()]
     assert [(folder / name).resolve() for name in texts(document, "s:fileSets//s:file/s:name")] == want, (
         "the files are not those of rtl.f"
     )
@@ -297,14 +297,16 @@ def check_vivado(document, fpga):
 
 def check_failures(fpga, folder, out):
     bad = subprocess.run(
-        [sys.executable, "-B", fpga / "ipxact.py", folder / "none/component.xml"], timeout=3600, stderr=subprocess.PIPE
+        [sys.executable, "-B", fpga / "package/ipxact.py", folder / "none/component.xml"],
+        timeout=3600,
+        stderr=subprocess.PIPE,
     )
     assert bad.returncode == 3 and bad.stderr.count(b"\n") == 1, "a folder that is not there: one line, status 3"
     whole = out.read_bytes()
-    without = folder / "copy/fpga/ipxact.py"  # no rtl/gen/ufp4.rdl, which peakrdl reads
+    without = folder / "copy/fpga/package/ipxact.py"  # no rtl/gen/ufp4.rdl, which peakrdl reads
     without.parent.mkdir(parents=True)
-    shutil.copy(fpga / "ipxact.py", without)
-    shutil.copy(fpga / "ufp4_axi.v", without.parent)
+    shutil.copy(fpga / "package/ipxact.py", without)
+    shutil.copy(fpga / "package/ufp4_axi.v", without.parent)
     shutil.copytree(fpga.parent / "rtl", folder / "copy/rtl", ignore=shutil.ignore_patterns("gen"))
     bad = subprocess.run([sys.executable, "-B", without, out], timeout=3600, stderr=subprocess.PIPE)
     assert bad.returncode == 3 and bad.stderr.count(b"\n") == 1, f"peakrdl fails: one line, status 3, not {bad.stderr}"
@@ -318,7 +320,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         out = folder / "component.xml"
-        subprocess.run([sys.executable, "-B", fpga / "ipxact.py", out], check=True, timeout=3600)
+        subprocess.run([sys.executable, "-B", fpga / "package/ipxact.py", out], check=True, timeout=3600)
         document = etree.parse(str(out)).getroot()
         check_vivado(document, fpga)
         schema().assertValid(document)

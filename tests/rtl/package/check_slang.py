@@ -57,7 +57,7 @@ def main():
     for name in ("small", "large", "board"):
         for define in DEFINES:
             elaborate(f"{name}, {define}", *named[name], f"-D{define}", "--top", "ufp4_top", *CORE)
-    elaborate("the wrapper", "--top", "ufp4_axi", *CORE, ROOT / "fpga/ufp4_axi.v")
+    elaborate("the wrapper", "--top", "ufp4_axi", *CORE, ROOT / "fpga/package/ufp4_axi.v")
 
     with tempfile.TemporaryDirectory() as folder:
         before, wide, top = (pathlib.Path(folder) / f"{name}.sv" for name in ("before", "wide", "top"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The core with the port names of the AXI specification, in plain Verilog: for block designs, for testbenches that find
-// a bus by its prefix, and around the flat Verilog release (fpga/flatten.sh). Adds no logic. IP-XACT: component.xml.
+// a bus by its prefix, and around the flat Verilog of flatten.sh. Adds no logic. IP-XACT: component.xml.
 // Parameters as ufp4_top's. Around the flat core, which has none, define UFP4_FLAT and set BusBytes to what it was made with.
 module ufp4_axi #(
   parameter Rows = 16,

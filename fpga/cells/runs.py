@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes runs.json, what units of the simulated core see and say in each cycle of a run:
-runs.py PROGRAM FOLDER >fpga/ppa/runs.json
+runs.py PROGRAM FOLDER >fpga/cells/runs.json
 
 FOLDER: as excerpt.py wants it. Of each unit two runs, `full` with a memory as fast as the bus,
 `half` with a slower one:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GEMM in parts, for a core each.
-#include "bench.h"
+#include "check.h"
 #include "frame/split.h"
 
 TEST(parts_are_all_of_it_once_in_whole_groups) {

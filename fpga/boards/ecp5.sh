@@ -65,10 +65,10 @@ ecp5_make() {
   cache=$(realpath -m "${XDG_CACHE_HOME:-$HOME/.cache}")/ufp4/route
   mkdir -p "$cache"
   cd "$root"
-  key=$({ cat $(ecp5_files $lists) $files ${generated:+"$generated"/*} fpga/ecp5.sh; echo "$top $parameters"; "$yosys" -V; } | sha256sum | cut -c1-32)
+  key=$({ cat $(ecp5_files $lists) $files ${generated:+"$generated"/*} fpga/boards/ecp5.sh; echo "$top $parameters"; "$yosys" -V; } | sha256sum | cut -c1-32)
   netlist=$cache/$key.json.gz
   for seed in $seeds; do
-    key=$({ echo "$netlist $title $device $seed $options"; cat $pins fpga/route_report.py; "$nextpnr" -V 2>&1; } | sha256sum | cut -c1-32)
+    key=$({ echo "$netlist $title $device $seed $options"; cat $pins fpga/boards/route_report.py; "$nextpnr" -V 2>&1; } | sha256sum | cut -c1-32)
     routes+=("$cache/$key")
     [[ ! -r $cache/$key ]] || continue
     ecp5_netlist
@@ -128,6 +128,6 @@ ecp5_route() { # ecp5_route MADE SEED
     "$ecppack" --compress core.config core.bit >pack.log 2>&1 || { tail -n 3 pack.log >&2; fail 3 "ecppack has failed"; }
     mv core.bit "$1.bit"
   fi
-  python3 "$root/fpga/route_report.py" "$title" core.json report.json ${pins:+pins.lpf} >"$1.$$.tmp"
+  python3 "$root/fpga/boards/route_report.py" "$title" core.json report.json ${pins:+pins.lpf} >"$1.$$.tmp"
   mv "$1.$$.tmp" "$1"
 }

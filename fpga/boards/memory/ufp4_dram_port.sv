@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A board's beats of 8 bytes on a LiteDRAM port of 16, in the board's clock (fpga/litex/ufp4_dram.py makes its module).
+// A board's beats of 8 bytes on a LiteDRAM port of 16, in the board's clock.
+// Its module is made by fpga/boards/litex/ufp4_dram.py.
 //
 // Contract: nothing is given out before init_done_i, and nothing else then has to be waited for. The data of a write go
 // one cycle before its command, at the least: they cross to the DRAM's clock by another queue, and have to be there when

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes gemm.json, what a PE of the core sees of two GEMMs of a training: excerpt.py PROGRAM FOLDER >fpga/ppa/gemm.json
+"""Makes gemm.json, what a PE of the core sees of two GEMMs of a training:
+excerpt.py PROGRAM FOLDER >fpga/cells/gemm.json
 
 FOLDER: what `PROGRAM train -o FOLDER --recipe ufp4,e2m1 --whole --seeds 1 --steps 200 --capture` has left. Of PE 0, 0
 of the configuration `default`: every 16th row of both operands, of the first macro-tile and chunk. Codes and scales are

@@ -15,7 +15,7 @@
 namespace ufp4 {
 
 /** The times of a data sheet, in nanoseconds unless a name says otherwise. The source of the values
- * is that of fpga/memory/ufp4_sdram_pkg.sv. */
+ * is that of fpga/boards/memory/ufp4_sdram_pkg.sv. */
 struct SdramTimes {
   double rcd = 21, rp = 21, ras = 45, rc = 68, rfc = 68, rrd = 15, wr = 15, mrd = 15;
   double ras_most = 100000, refresh = 64e6 / 8192, power_up = 200000;

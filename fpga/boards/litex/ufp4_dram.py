@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """LiteDRAM as a block of Verilog for a board: a controller with its PHY, and a VexRiscv that trains the DRAM.
 
-usage: ufp4_dram.py FOLDER FIRMWARE.bin [--sim]      run by fpga/litex/dram.sh
+usage: ufp4_dram.py FOLDER FIRMWARE.bin [--sim]      run by fpga/boards/litex/dram.sh
 Writes FOLDER/ufp4_dram.v with its ROM and VexRiscv beside it, and FOLDER/include/generated, headers for the firmware.
 Port: 128 bits a command, in the domain of user_clk; none is to be given before init_done. --sim: a model in place of
 PHY and DRAM. The DRAM: 128 MB of DDR3 on an ECP5 (OrangeCrab r0.2)."""

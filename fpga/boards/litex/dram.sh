@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # LiteDRAM as Verilog, for fpga/build.sh: controller, PHY, and a small processor with the firmware that trains the DRAM.
-#   fpga/litex/dram.sh FOLDER [--sim]
+#   fpga/boards/litex/dram.sh FOLDER [--sim]
 # FOLDER: gets ufp4_dram.v, the processor's Verilog and ROM. --sim: for simulation, a model in place of PHY and DRAM.
 # Takes LiteX from UFP4_LITEX_PYTHON, a Python with it; else from ./ufp4 litex-tools, which installs it.
 set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-here=$root/fpga/litex
+root=$(cd "$(dirname "$0")/../../.." && pwd)
+here=$root/fpga/boards/litex
 fail() { echo "dram: $2" >&2; exit "$1"; }
-(($# == 1)) || [[ $# == 2 && $2 == --sim ]] || fail 2 "usage: fpga/litex/dram.sh FOLDER [--sim]"
+(($# == 1)) || [[ $# == 2 && $2 == --sim ]] || fail 2 "usage: fpga/boards/litex/dram.sh FOLDER [--sim]"
 out=$(realpath -m "$1") sim=${2:-}
 python=${UFP4_LITEX_PYTHON:-$("$root/ufp4" litex-tools)/python} || exit 3
 software=$("$python" -c "import litex, pathlib; print(pathlib.Path(litex.__file__).parent / 'soc')") || fail 3 "$python has no LiteX"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench.h"
+#include "check.h"
 #include "fixture.h"
 #include "frame/compare.h"
 #include "frame/report.h"

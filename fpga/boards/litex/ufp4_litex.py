@@ -14,7 +14,7 @@ from litex.soc.integration.soc import SoCRegion
 from litex.soc.interconnect import axi
 from migen import ClockSignal, Instance, ResetSignal, Signal
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def parameters(configuration):
@@ -32,7 +32,8 @@ def parameters(configuration):
 def sources():
     """The RTL's files, packages first."""
     lines = (line.strip() for line in (ROOT / "rtl/rtl.f").read_text().splitlines())
-    return [ROOT / "rtl" / line for line in lines if line and not line.startswith("//")] + [ROOT / "fpga/ufp4_axi.v"]
+    core = [ROOT / "rtl" / line for line in lines if line and not line.startswith("//")]
+    return [*core, ROOT / "fpga/package/ufp4_axi.v"]
 
 
 class Interrupt:

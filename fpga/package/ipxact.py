@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: $(./ufp4 fpga-tools)/python fpga/ipxact.py OUT.xml   writes the IP-XACT component (IEEE 1685-2009) of
-fpga/ufp4_axi.v
+"""usage: $(./ufp4 fpga-tools)/python fpga/package/ipxact.py OUT.xml   writes the IP-XACT component (IEEE 1685-2009) of
+fpga/package/ufp4_axi.v
 
-Ports and parameters are read from fpga/ufp4_axi.v, files from rtl/rtl.f (paths relative to OUT.xml), registers from
+Ports and parameters are read from that file, files from rtl/rtl.f (paths relative to OUT.xml), registers from
 rtl/gen/ufp4.rdl by peakrdl-ipxact, which `./ufp4 fpga-tools` installs. Buses are named as Vivado names them. Vivado
 wants the file to be called component.xml."""
 
@@ -15,8 +15,8 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ET
 
-FPGA = pathlib.Path(__file__).resolve().parent
-RTL = FPGA.parent / "rtl"
+HERE = pathlib.Path(__file__).resolve().parent
+RTL = HERE.parents[1] / "rtl"
 SPIRIT = "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"
 XILINX = "http://www.xilinx.com"
 # Vivado offers a component to parts of the families that it names. None of them has been tried.
@@ -148,7 +148,7 @@ def files(root, folder):
     element(made, "name", "rtl")
     lines = (RTL / "rtl.f").read_text().splitlines()
     sources = [RTL / line for line in lines if line and not line.startswith("//")]
-    for source in sources + [FPGA / "ufp4_axi.v"]:
+    for source in sources + [HERE / "ufp4_axi.v"]:
         one = element(made, "file")
         element(one, "name", os.path.relpath(source, folder))
         element(one, "fileType", "systemVerilogSource" if source.suffix == ".sv" else "verilogSource")
@@ -206,7 +206,7 @@ def families(root):
 
 
 def component(folder):
-    source = (FPGA / "ufp4_axi.v").read_text()
+    source = (HERE / "ufp4_axi.v").read_text()
     ports = [
         (name, direction, bits(left))
         for direction, left, name in re.findall(r"^  (input|output) +(?:\[([\w*-]+):0\])? *(\w+)", source, re.M)
@@ -249,7 +249,7 @@ def component(folder):
     return (
         (
             '<?xml version="1.0" encoding="UTF-8"?>\n<!-- SPDX-License-Identifier: Apache-2.0. '
-            "Made by fpga/ipxact.py; do not edit. -->\n"
+            "Made by fpga/package/ipxact.py; do not edit. -->\n"
         )
         + ET.tostring(root, encoding="unicode")
         + "\n"
