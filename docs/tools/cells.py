@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes drivers/tools/explore/asap7.h, the rows of `explore --ppa asap7`,
+"""Writes drivers/tools/explore/costs/asap7.h, the rows of `explore --ppa asap7`,
 from docs/results/silicon.csv and energy.csv.
 
 usage: cells.py [--check]     --check compares and changes nothing. Needs nothing but Python.
@@ -13,7 +13,7 @@ import claims
 import csv_rows
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATH = ROOT / "drivers/tools/explore/asap7.h"
+PATH = ROOT / "drivers/tools/explore/costs/asap7.h"
 UNITS = ["pe", "pe_e2m1", "pe_uniform", "pe_e1m2", "pe_fp32", "pe_nv", "quant_block"]
 CORES = ["core", "core_no_quant", "core_fp32", "core_nv"]
 ELEMENTS = ["e2m1", "e1m2", "int4"]  # in the order of ufp4_elem_t
@@ -25,9 +25,9 @@ HEAD = """// SPDX-License-Identifier: Apache-2.0
 
 #include <math.h>
 
-#include "explore.h"
+#include "explore/plan.h"
 
-// The area of a memory's bit: the bare cell of a foundry's 7 nm, as fpga/ppa/libraries.toml has it.
+// The area of a memory's bit: a foundry's bare cell in 7 nm, as fpga/cells/libraries.toml has it.
 #define ASAP7_BIT_UM2 @BIT@
 // The energy of a bit that is read or written: a generated macro's, likewise.
 #define ASAP7_BIT_FJ @FJ@

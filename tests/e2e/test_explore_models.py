@@ -148,7 +148,9 @@ def test_families_have_a_gate_or_none():
 
 def test_the_page_lists_every_family():
     root = pathlib.Path(__file__).parents[2]
-    page, source = ((root / name).read_text() for name in ("docs/reference/models.md", "drivers/tools/explore/hf.c"))
+    page, source = (
+        (root / name).read_text() for name in ("docs/reference/models.md", "drivers/tools/explore/model/hf.c")
+    )
     table = page.split("| `model_type` |")[1].split("\n\n")[0].splitlines()[2:]
     listed = [name.strip(" `") for line in table for name in line.split("|")[1].split(",")]
     known = [line.split('"')[1] for line in source.split("families[] = {\n")[1].split("};")[0].splitlines()]

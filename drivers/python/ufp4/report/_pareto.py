@@ -6,7 +6,7 @@ from . import _draw
 
 def places(cases):
     """[(case, mm2 of a TMAC/s, tokens a joule, whether it is in front)], the smallest area first, of those that have
-    both. In front is what gives more tokens a joule than all that are as small; as drivers/tools/explore/worth.c."""
+    both. In front is what gives more tokens a joule than all that are as small; as worth.c of drivers/tools/explore."""
     found = [
         (case, float(case.step["mm2_per_tmacs"]), float(case.step["tokens_per_joule"]))
         for case in cases

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/shape.h"
-#include "jobs.h"
+#include "explore/jobs/cores.h"
 
 // Which of the counters a kind of memory is in.
 static int group_of(int kind) {

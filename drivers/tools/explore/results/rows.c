@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "jobs.h"
+#include "explore/costs/costs.h"
+#include "explore/jobs/jobs.h"
+#include "explore/options/options.h"
 
 enum { COLUMNS = 110, SIGNIFICANT = -1 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/dram.h"
-#include "explore.h"
+#include "explore/options/options.h"
 
 static int add_word(const char *option, const char *word, explore_list_t *list) {
   if (*word == '\0') return cli_fail(&cli_explore, CLI_USAGE, "--%s: a name is empty", option);

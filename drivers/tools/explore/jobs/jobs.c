@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The jobs of a case, before they are measured.
-#include "jobs.h"
+
+#include "explore/jobs/jobs.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/dram.h"
+#include "explore/jobs/cores.h"
+#include "explore/options/options.h"
 
 // --- Shapes -------------------------------------------------------------------------------------
 

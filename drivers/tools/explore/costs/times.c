@@ -3,7 +3,9 @@
 // parallel (docs/howto/many-chips.md).
 #include <math.h>
 
-#include "jobs.h"
+#include "explore/costs/costs.h"
+#include "explore/jobs/jobs.h"
+#include "explore/options/options.h"
 
 /** The time and the bytes of what a link has carried. */
 typedef struct {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explore.h"
+#include "explore/plan.h"
 
 void explore_model_details(FILE *out) {
   fprintf(

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "jobs.h"
+#include "explore/jobs/jobs.h"
+#include "explore/options/options.h"
 
 enum { MOST = 65536 };
 static const double least_gbps = 1e-3;  // columns have three digits behind the point

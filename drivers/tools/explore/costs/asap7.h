@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-#include "explore.h"
+#include "explore/plan.h"
 
-// The area of a memory's bit: the bare cell of a foundry's 7 nm, as fpga/ppa/libraries.toml has it.
+// The area of a memory's bit: a foundry's bare cell in 7 nm, as fpga/cells/libraries.toml has it.
 #define ASAP7_BIT_UM2 0.027
 // The energy of a bit that is read or written: a generated macro's, likewise.
 #define ASAP7_BIT_FJ 21

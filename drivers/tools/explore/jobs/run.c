@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The jobs of one case: AMAX and QUANT of each tensor and the training GEMMs of each layer, one
 // after the other on a core that knows time alone, or side by side (overlap.c).
+#include "explore/jobs/run.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "jobs.h"
+#include "explore/jobs/cores.h"
+#include "explore/jobs/jobs.h"
 #include "ufp4_schedule.h"
 
 typedef struct {

@@ -5,9 +5,11 @@
 // (Llama); Grattafiori et al. 2024, arXiv 2407.21783 (Llama 3); Jiang et al. 2024, arXiv 2401.04088
 // (Mixtral 8x7B); DeepSeek-AI 2024, arXiv 2412.19437 (DeepSeek-V3); Dao and Gu 2024, arXiv
 // 2405.21060 (Mamba-2).
-#include "architecture.h"
+#include "explore/model/architecture.h"
 
 #include <string.h>
+
+#include "explore/model/model.h"
 
 #define SIZES(B, W, I, H, KV, D) \
   .blocks = B, .width = W, .inner = I, .heads = H, .kv_heads = KV, .head = D

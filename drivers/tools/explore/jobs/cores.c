@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A case on several cores, which share one memory: jobs that run at once, and a GEMM in parts.
+#include "explore/jobs/cores.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "jobs.h"
+#include "explore/jobs/jobs.h"
+#include "explore/options/options.h"
 
 // --- Parts of a GEMM ----------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "jobs.h"
+#include "explore/jobs/jobs.h"
 
 static json_t *case_object(const explore_case_t *one, const explore_row_t *step) {
   const ufp4_configuration_t *core = &one->core;

@@ -2,7 +2,8 @@
 // Bytes that a chip of many needs, by formula (docs/howto/many-chips.md).
 #include <math.h>
 
-#include "jobs.h"
+#include "explore/costs/costs.h"
+#include "explore/jobs/jobs.h"
 
 /** The bytes that a chip holds for one block. */
 typedef struct {

@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "jobs.h"
+#include "explore/jobs/cores.h"
+#include "explore/jobs/jobs.h"
+#include "explore/jobs/run.h"
 #include "ufp4_schedule.h"
 
 enum { BATCHES = UFP4_SCHEDULE_BATCHES, BLOCKS = 2 };

@@ -3,7 +3,7 @@
 #ifndef UFP4_CLI_EXPLORE_ARCHITECTURE_H
 #define UFP4_CLI_EXPLORE_ARCHITECTURE_H
 
-#include "explore.h"
+#include "explore/model/model.h"
 
 /** The numbers are of one block, unless a comment says otherwise. A part that a model does not have
  * is 0. */

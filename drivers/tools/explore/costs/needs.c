@@ -2,7 +2,8 @@
 // The memory that a training step of a case needs, by formula.
 #include <math.h>
 
-#include "jobs.h"
+#include "explore/costs/costs.h"
+#include "explore/jobs/jobs.h"
 
 /** Bytes of one line of the model, with its count, in one block. */
 typedef struct {

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/shape.h"
-#include "jobs.h"
+#include "explore/costs/costs.h"
+#include "explore/options/options.h"
 
 enum { UM2_OF_MM2 = 1000000, NAME = 160 };
 

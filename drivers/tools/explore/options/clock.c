@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "asap7.h"
-#include "jobs.h"
+#include "explore/costs/asap7.h"
+#include "explore/options/options.h"
 
 /** A whole core: its row of docs/results/silicon.csv, and its longest path. */
 typedef struct {

@@ -3,7 +3,7 @@
 #ifndef UFP4_CLI_EXPLORE_ARGUMENTS_H
 #define UFP4_CLI_EXPLORE_ARGUMENTS_H
 
-#include "explore.h"
+#include "explore/plan.h"
 
 typedef struct {
   const char *recipes, *configurations, *bandwidths, *latencies, *drams, *channels, *tokens,
@@ -16,5 +16,7 @@ typedef struct {
 void explore_options(cli_options_t *options, explore_arguments_t *a);
 /** Checks each option by itself, and which go together. @return CLI_GO_ON or the exit status. */
 int explore_check_options(const explore_arguments_t *a, const cli_options_t *options);
+/** Makes the plan with its cases, which the caller frees. @return likewise. */
+int explore_plan(const explore_arguments_t *a, const char *shapes, explore_plan_t *plan);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases that have ended, each a file of its rows in DIR/cases, from which one that was cut off goes
 // on and in which ranks leave theirs. Numbers are written so that they come back as they were.
-#include "train/study/kept.h"
+#include "explore/results/kept.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -10,7 +10,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "jobs.h"
+#include "explore/jobs/jobs.h"
+#include "train/study/kept.h"
 
 /** In place of a layer's index; a total of a kind of blocks is below. */
 enum { OF_STEP = -1, OF_BLOCK = -2 };

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "architecture.h"
+#include "explore/model/architecture.h"
+#include "explore/plan.h"
 
 /** The keys that a family's configuration has, and how they are read. */
 enum {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "arguments.h"
+#include "explore/options/arguments.h"
 
 #include <string.h>
 
+#include "explore/plan.h"
 #include "ufp4_schedule.h"
 
 static int check_chips(const explore_arguments_t *a, const cli_options_t *options) {

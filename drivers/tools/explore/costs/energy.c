@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "asap7.h"
 #include "base/names.h"
-#include "jobs.h"
+#include "explore/costs/asap7.h"
+#include "explore/costs/costs.h"
+#include "explore/jobs/jobs.h"
 
 enum { UNITS = sizeof asap7 / sizeof *asap7, BLOCK = 16 };
 
