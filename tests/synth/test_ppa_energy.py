@@ -16,6 +16,7 @@ import liberty  # noqa: E402
 import netlist  # noqa: E402
 import script  # noqa: E402
 import stimulus  # noqa: E402
+import toolbox  # noqa: E402
 from bench import full, slow  # noqa: E402
 from library import DEBIAN, Library  # noqa: E402
 from rows import BY_NAME  # noqa: E402
@@ -25,8 +26,8 @@ PLAIN = ROOT / "fpga/cells/check.lib"
 
 def tools():
     try:
-        return flow.Tools()
-    except flow.Failed as error:
+        return toolbox.Tools()
+    except toolbox.Failed as error:
         if "is missing" not in str(error):
             raise
         print(f"skipped: {error}")
@@ -36,7 +37,7 @@ def tools():
 def raises(words, call, *arguments):
     try:
         call(*arguments)
-    except (flow.Failed, ValueError) as error:
+    except (toolbox.Failed, ValueError) as error:
         assert words in str(error), error
     else:
         raise AssertionError(f"no error with '{words}'")

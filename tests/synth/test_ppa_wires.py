@@ -8,7 +8,7 @@ import tempfile
 
 ROOT = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(ROOT / "fpga/cells"))
-import flow  # noqa: E402
+import toolbox  # noqa: E402
 import wires  # noqa: E402
 
 
@@ -56,7 +56,7 @@ def test_a_pin_that_is_lost_is_the_port():
     ):
         try:
             wires.spef("unit", [line], ports)
-        except flow.Failed as error:
+        except toolbox.Failed as error:
             assert "lost a pin of the net y" in str(error), error
         else:
             raise AssertionError(f"{line} is taken")
@@ -65,7 +65,7 @@ def test_a_pin_that_is_lost_is_the_port():
 def test_rejects_half_a_net():
     try:
         wires.spef("unit", ["x 1 XOR_1/Y 1 ( 2 0.5 ( 1 1 INV_2/A )"], set())
-    except flow.Failed as error:
+    except toolbox.Failed as error:
         assert "in the middle" in str(error), error
     else:
         raise AssertionError("half a net is taken")
@@ -81,7 +81,7 @@ def test_rejects_a_layout_with_open_nets():
             (pathlib.Path(folder) / "log/route.log").write_text(log)
             try:
                 wires.delays("unit", pathlib.Path(folder), None)
-            except flow.Failed as error:
+            except toolbox.Failed as error:
                 assert words in str(error), error
             else:
                 raise AssertionError("a layout with open nets is taken")
