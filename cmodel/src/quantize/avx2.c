@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AVX2 quantizer.
+// Quantizes with E4M3 scales of one row and blocks of 16, 8 blocks at once, with AVX2.
 #include "quantize/kernel.h"
 
 #if defined(__AVX2__) && defined(__FMA__)

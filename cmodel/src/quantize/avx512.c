@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AVX-512 quantizer.
+// Quantizes with E4M3 scales of one row and blocks of 16, 16 blocks at once, with AVX-512.
 #include "quantize/kernel.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Quantizes with NVFP4 scales where each block chooses between two, by Four Over Six or as mixed.
 // One walk collects the largest magnitude of each span, which is what shares a scale; a second one
 // the squared error that each of the two scales would leave; a third one encodes with the better.
 // All floats are FP32, each operation rounded once, in the order of numerics.md.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quantizer's fast kernels.
+// The fast kernels, which quantize with E4M3 scales of one row: avx512.c, avx2.c, and wide.c.
 #ifndef UFP4_QUANTIZE_KERNEL_H
 #define UFP4_QUANTIZE_KERNEL_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each grid is quantized as an element of its own. The errors are integers, as a core has them: a
-// quotient's 9 fraction bits, truncated, against the nearest code.
+// Quantizes nothing by itself: says of a block of elements mixed with E4M3 scales which grid it
+// takes. Each grid is quantized as an element of its own. The errors are integers, as a core has
+// them: a quotient's 9 fraction bits, truncated, against the nearest code.
 #include "quantize/mixed.h"
 
 #include "ufp4/format.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Quantizes by parts of a tensor, a thread each, with the kernel that the caller names.
 // A block, or tile of 16 rows, depends on nothing but itself, its place and with E4M3 scales the
 // tensor exponent: parts agree on the latter first, then each makes its rows.
 #include "quantize/parts.h"

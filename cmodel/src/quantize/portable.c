@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// E4M3 scales for blocks of one row on any processor, tile by tile: the tensor exponent in one
-// walk, codes and scales in another. The arithmetic is in tile.c.
+// Quantizes with E4M3 scales of one row and blocks of 16 on any processor, tile by tile: the tensor
+// exponent in one walk, codes and scales in another. The arithmetic is in tile.c.
 #include "quantize/portable.h"
 
 #include "quantize/tile.h"

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls, and which code does them: a fast kernel or portable.c for E4M3 scales of one row,
-// choice.c for NVFP4 of two kinds of blocks, product.c for NVFP4 and E8M0, shared.c for all others.
+// The calls, and which file quantizes what:
+//   E4M3 scales, a row each, blocks of 16     avx512.c or avx2.c; without them, and through the
+//                                             transform in BF16, portable.c
+//   the same with larger blocks or transforms wide.c
+//   NVFP4 that chooses between two scales     choice.c
+//   other NVFP4, E8M0 of numbers in memory    product.c
+//   all others                                shared.c
+// parts.c gives each thread a run of rows; tile.c has the arithmetic of a block.
 #include "ufp4/quantize.h"
 
 #include "base/processor.h"

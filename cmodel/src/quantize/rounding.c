@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Quantizes a tensor by quantize.c, and measures what the rounding did to it.
 #include "ufp4/rounding.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizing where a scale needs more than one group of 16, or is none of E4M3: blocks of 32, tiles
-// of 16 rows. One walk collects the largest magnitude of each span, which is what shares a scale; a
-// second one derives the scales from it and encodes.
+// Quantizes what no other file does: tiles of 16 rows with E4M3 scales, all with FP32 scales, and
+// E8M0 of numbers that the integer transform has made. One walk collects the largest magnitude of
+// each span, which is what shares a scale; a second one derives the scales from it and encodes.
 #include "quantize/shared.h"
 
 #include <stdlib.h>

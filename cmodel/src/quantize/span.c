@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Quantizes nothing by itself: the places and the walk of spans, for choice.c, product.c, shared.c.
 #include "quantize/span.h"
 
 #include "quantize/tile.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block quantizer (docs/reference/numerics.md, 4) on a tile.
+// Quantizes the blocks of a tile, one in each lane (docs/reference/numerics.md, 4): portable.c,
+// shared.c and wide.c call it.
 #include "quantize/tile.h"
 
 #include "quantize/mixed.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Quantizes nothing by itself: reads a tensor tile by tile, in either orientation.
 #include "quantize/walk.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// E4M3 scales of one row for blocks of more than 16 and transforms of more than 16 points. A tile
-// is 128 numbers of one row, which whole blocks and transforms fill.
+// Quantizes with E4M3 scales of one row, for blocks of more than 16 and transforms of more than 16
+// points. A tile is 128 numbers of one row, which whole blocks and transforms fill.
 #include "quantize/wide.h"
 
 #include "base/integer.h"
