@@ -100,6 +100,7 @@ host/ufp4_axil.sv
 host/ufp4_slots.sv
 host/ufp4_count.sv
 host/ufp4_counters.sv
+host/ufp4_events.sv
 host/ufp4_registers.sv
 host/ufp4_check.sv
 host/ufp4_regions.sv

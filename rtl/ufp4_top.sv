@@ -482,24 +482,18 @@ module ufp4_top
 
   // --- What each cycle and each event is counted as ----------------------------------------------------------------
 
-  logic gemm_class;
-  assign gemm_class = busy || stall_operand || stall_panel || stall_accumulator || stall_drain;
-
-  always_comb begin
-    count = '0;
-    count[COUNTER_CYCLES]            = 1'b1;
-    count[COUNTER_ARRAY_BUSY]        = busy;
-    count[COUNTER_STALL_OPERAND]     = stall_operand;
-    count[COUNTER_STALL_PANEL]       = stall_panel;
-    count[COUNTER_STALL_ACCUMULATOR] = stall_accumulator;
-    count[COUNTER_STALL_DRAIN]       = stall_drain;
-    count[COUNTER_QUANT]             = quant_running && !gemm_class;
-    count[COUNTER_COMMAND]           = active && !quant_running && !gemm_class;
-    count[COUNTER_IDLE]              = !active && !gemm_class;
-    count[COUNTER_READ_BEATS]        = m_axi_rvalid_i && m_axi_rready_o;
-    count[COUNTER_WRITE_BEATS]       = m_axi_wvalid_o && m_axi_wready_i;
-    count[COUNTER_JOBS]              = retire;
-    count[COUNTER_QUANT_BESIDE]      = quant_running && gemm_class;
-  end
+  ufp4_events u_events (
+    .active_i           (active),
+    .quant_running_i    (quant_running),
+    .retire_i           (retire),
+    .busy_i             (busy),
+    .stall_operand_i    (stall_operand),
+    .stall_panel_i      (stall_panel),
+    .stall_accumulator_i(stall_accumulator),
+    .stall_drain_i      (stall_drain),
+    .read_beat_i        (m_axi_rvalid_i && m_axi_rready_o),
+    .write_beat_i       (m_axi_wvalid_o && m_axi_wready_i),
+    .event_o            (count)
+  );
 
 endmodule
