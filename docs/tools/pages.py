@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the pages: README.md, CONTRIBUTING.md, SECURITY.md and docs/.
+"""Checks the pages: README.md, CONTRIBUTING.md, SECURITY.md, fpga/README.md and docs/.
 
 usage: pages.py links | names | lines
 links: every link to a file, and to a heading in one, leads somewhere.
@@ -17,6 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LONGEST = 600
+BESIDE_DOCS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "fpga/README.md")
 HOUSE = ("cmodel", "docs", "drivers", "fpga", "rtl", "sim", "tests")
 
 
@@ -30,7 +31,7 @@ def sources():
 
 
 def pages():
-    yield from (ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md") if (ROOT / name).exists())
+    yield from (ROOT / name for name in BESIDE_DOCS if (ROOT / name).exists())
     yield from sorted((ROOT / "docs").rglob("*.md"))
 
 
