@@ -10,7 +10,7 @@ tensors_t make_tensors(check_random_t *random, const int64_t *shape) {
   static const float factors[] = {1.0f, 0.05f, 1e-4f};
   tensors_t tensors;
   for (int i = 0; i < UFP4_ROLE_COUNT; i++) {
-    tensors.data[i] = bench_tensor(random, sizes[i][0] * sizes[i][1], factors[i]);
+    tensors.data[i] = stand_tensor(random, sizes[i][0] * sizes[i][1], factors[i]);
     tensors.views[i] =
         (ufp4_matrix_t){UFP4_DTYPE_F32, sizes[i][0], sizes[i][1], sizes[i][1], tensors.data[i]};
   }
@@ -22,10 +22,10 @@ void free_tensors(tensors_t *tensors) {
 }
 
 ufp4_device_t *device_of(const char *configuration) {
-  ufp4_device_options_t options = bench_options();
+  ufp4_device_options_t options = stand_options();
   ufp4_device_t *device = NULL;
   options.configuration = configuration;
-  check_bits(0, ufp4_device_open(bench_backend(), &options, &device), UFP4_OK, "open %s",
+  check_bits(0, ufp4_device_open(stand_backend(), &options, &device), UFP4_OK, "open %s",
              configuration);
   return device;
 }

@@ -3,7 +3,7 @@
 #ifndef UFP4_DRIVER_LAYER_H
 #define UFP4_DRIVER_LAYER_H
 
-#include "bench.h"
+#include "stand.h"
 
 /** Tensors by role. */
 typedef struct {

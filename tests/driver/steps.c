@@ -5,7 +5,7 @@
 #include <string.h>
 
 ufp4_device_t *steps_device(const char *backend, const steps_case_t *steps_case) {
-  ufp4_device_options_t options = bench_options();
+  ufp4_device_options_t options = stand_options();
   ufp4_device_t *device = NULL;
   ufp4_message_t why = {0};
   options.configuration = steps_case->configuration;
@@ -45,7 +45,7 @@ static size_t stride_bytes(int64_t cols, size_t bytes) {
 
 static void fill(steps_t *run, check_random_t *random, uint64_t address, int64_t rows, int64_t cols,
                  float factor) {
-  float *data = bench_tensor(random, rows * cols, factor);
+  float *data = stand_tensor(random, rows * cols, factor);
   uint16_t *half = malloc((size_t)cols * sizeof *half);
   for (int64_t r = 0; r < rows; r++) {
     const float *row = data + r * cols;

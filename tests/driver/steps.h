@@ -3,7 +3,7 @@
 #ifndef UFP4_DRIVER_STEPS_H
 #define UFP4_DRIVER_STEPS_H
 
-#include "bench.h"
+#include "stand.h"
 #include "ufp4_schedule.h"
 
 enum { STEPS_LAYERS = 40 };

@@ -2,9 +2,9 @@
 // Every kind of malformed descriptor, after each of which the device still serves.
 #include <string.h>
 
-#include "bench.h"
 #include "port/backend.h"
 #include "rules.h"
+#include "stand.h"
 
 #define OUTSIDE (UFP4_MEMORY_BASE + (1ull << 36))  // no memory there
 #define DATA_BYTES 0x70000ull                      // of the legal descriptors' tensors
@@ -15,7 +15,7 @@
 
 // The timed model has no bus errors: it takes no such job (driver.tlm).
 static int is_not_taken(ufp4_core_status_t want) {
-  return bench_is_timed() && want >= READ;
+  return stand_is_timed() && want >= READ;
 }
 
 static void check_rule(int64_t index, const ufp4_descriptor_t *good, const rule_t *rule,
@@ -27,7 +27,7 @@ static void check_rule(int64_t index, const ufp4_descriptor_t *good, const rule_
     check_bits(index, ufp4_submit(device, &job, NULL), UFP4_ERROR_UNSUPPORTED, "%s", rule->what);
     return;
   }
-  check_bits(index, bench_run(device, &job, &done), rule->want == OK ? UFP4_OK : UFP4_ERROR_JOB,
+  check_bits(index, stand_run(device, &job, &done), rule->want == OK ? UFP4_OK : UFP4_ERROR_JOB,
              "%s", rule->what);
   check_bits(index, done.status, rule->want, "status of %s", rule->what);
   if (rule->want != OK)
@@ -57,26 +57,26 @@ static ufp4_descriptor_t moved_job(ufp4_descriptor_t job, uint64_t data) {
 // elements mixed come to.
 static void check_rules_on(ufp4_device_t *device, ufp4_core_status_t mixed, ufp4_descriptor_t good,
                            const rule_t *rules) {
-  bench_jobs_t jobs = bench_jobs(device);
-  const uint64_t data = bench_alloc(device, DATA_BYTES);
+  stand_jobs_t jobs = stand_jobs(device);
+  const uint64_t data = stand_alloc(device, DATA_BYTES);
   const ufp4_descriptor_t here = moved_job(good, data);
   int64_t i = 0;
-  bench_check_serving(-1, device, &jobs);
-  check_bits(-1, bench_run(device, &here, NULL), UFP4_OK, "the job as it is");
+  stand_check_serving(-1, device, &jobs);
+  check_bits(-1, stand_run(device, &here, NULL), UFP4_OK, "the job as it is");
   for (; rules[i].what; i++) {
     rule_t rule = rules[i];
     rule.value = moved(rule.value, data);
     if (strcmp(rule.what, "elem mixed") == 0) rule.want = mixed;
     if (rule.want < READ || rule.bytes < 8 || rule.value >= OUTSIDE)
       check_rule(i, &here, &rule, device);
-    if (i % 8 == 0) bench_check_serving(i, device, &jobs);
+    if (i % 8 == 0) stand_check_serving(i, device, &jobs);
   }
-  bench_check_serving(i, device, &jobs);
+  stand_check_serving(i, device, &jobs);
   ufp4_device_close(device);
 }
 
 static void check_rules(ufp4_descriptor_t good, const rule_t *rules) {
-  check_rules_on(bench_device(), UNSUPPORTED, good, rules);
+  check_rules_on(stand_device(), UNSUPPORTED, good, rules);
 }
 
 TEST(rejects_bad_headers) {
@@ -91,7 +91,7 @@ TEST(rejects_bad_quant) {
   check_rules(good_quant(UFP4_OPCODE_QUANT), amax_rules);
   check_rules(good_quant(UFP4_OPCODE_QUANT), quant_rules);
   // The backend cuda has no QUANT with E8M0 scales.
-  if (strcmp(bench_backend(), "cuda") != 0) check_rules(good_e8m0(), e8m0_rules);
+  if (strcmp(stand_backend(), "cuda") != 0) check_rules(good_e8m0(), e8m0_rules);
 }
 // On a core that makes elements mixed, which the model and the timed model have without a build.
 TEST(rejects_bad_quant_of_mixed) {
@@ -103,9 +103,9 @@ TEST(rejects_bad_quant_of_mixed) {
                {good_quant(UFP4_OPCODE_QUANT), amax_rules, OK},
                {good_quant(UFP4_OPCODE_QUANT), quant_rules, OK},
                {good_e8m0(), e8m0_rules, UNSUPPORTED}};
-  const char *backend = bench_backend();
+  const char *backend = stand_backend();
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    ufp4_device_options_t options = bench_options();
+    ufp4_device_options_t options = stand_options();
     ufp4_device_t *device = NULL;
     options.configuration = "small-mixed";
     check_bits((int64_t)i, ufp4_device_open(backend, &options, &device), UFP4_OK, "open");
@@ -119,16 +119,16 @@ TEST(rejects_bad_gemm) {
 }
 
 SLOW_TEST(rejects_every_reserved_byte) {
-  ufp4_device_t *device = bench_device();
-  bench_jobs_t jobs = bench_jobs(device);
-  bench_check_serving(-1, device, &jobs);
+  ufp4_device_t *device = stand_device();
+  stand_jobs_t jobs = stand_jobs(device);
+  stand_check_serving(-1, device, &jobs);
   for (unsigned offset = 2; offset < UFP4_DESCRIPTOR_BYTES; offset++) {
     int quant = offset < 4 || offset >= offsetof(ufp4_quant_descriptor_t, reserved0);
     int gemm = offset < 3 || offset >= offsetof(ufp4_gemm_descriptor_t, reserved0);
     const rule_t rule = {"reserved byte", offset, 1, 0x10, UNSUPPORTED};
     if (quant) check_rule(offset, &jobs.quant, &rule, device);
     if (gemm) check_rule(offset, &jobs.gemm, &rule, device);
-    bench_check_serving(offset, device, &jobs);
+    stand_check_serving(offset, device, &jobs);
   }
   ufp4_device_close(device);
 }
@@ -148,13 +148,13 @@ TEST(rejects_what_is_outside_memory) {
                 {1, offsetof(ufp4_gemm_descriptor_t, b_codes_addr), READ},
                 {1, offsetof(ufp4_gemm_descriptor_t, b_scales_addr), READ},
                 {1, offsetof(ufp4_gemm_descriptor_t, d_addr), WRITE}};
-  ufp4_device_t *device = bench_device();
-  bench_jobs_t jobs = bench_jobs(device);
-  bench_check_serving(-1, device, &jobs);
+  ufp4_device_t *device = stand_device();
+  stand_jobs_t jobs = stand_jobs(device);
+  stand_check_serving(-1, device, &jobs);
   for (int i = 0; i < 10; i++) {
     const rule_t rule = {"an address", fields[i].offset, 8, OUTSIDE, fields[i].want};
     check_rule(i, fields[i].gemm ? &jobs.gemm : &jobs.quant, &rule, device);
-    bench_check_serving(i, device, &jobs);
+    stand_check_serving(i, device, &jobs);
   }
   ufp4_device_close(device);
 }
@@ -212,74 +212,74 @@ TEST(rejects_with_the_lowest_status) {
       {"a stride", GEMM(a_stride_blocks), 3, MISALIGNED},
       {"a size", GEMM(k), 0, SIZE},
       {"the opcode", GEMM(opcode), 77, UFP4_CORE_STATUS_BAD_OPCODE}};
-  ufp4_device_t *device = bench_device();
-  bench_jobs_t jobs = bench_jobs(device);
+  ufp4_device_t *device = stand_device();
+  stand_jobs_t jobs = stand_jobs(device);
   ufp4_descriptor_t job = jobs.gemm;
-  bench_check_serving(-1, device, &jobs);
+  stand_check_serving(-1, device, &jobs);
   for (int i = 0; i < 7; i++) {
     check_rule(i, &job, &broken[i], device);
     memcpy(job.bytes + broken[i].offset, &broken[i].value, broken[i].bytes);
   }
-  bench_check_serving(7, device, &jobs);
+  stand_check_serving(7, device, &jobs);
   ufp4_device_close(device);
 }
 
 TEST(amax_ignores_what_follows_its_fields) {
-  ufp4_device_t *device = bench_device();
-  ufp4_descriptor_t job = bench_jobs(device).amax;
+  ufp4_device_t *device = stand_device();
+  ufp4_descriptor_t job = stand_jobs(device).amax;
   const size_t from = offsetof(ufp4_quant_descriptor_t, row_codes_addr);
   memset(job.bytes + from, 0xFF, sizeof job - from);
   job.quant.round = job.quant.scale_round = 0xEE;
-  check_bits(0, bench_run(device, &job, NULL), UFP4_OK, "%s", ufp4_device_message(device));
+  check_bits(0, stand_run(device, &job, NULL), UFP4_OK, "%s", ufp4_device_message(device));
   job.quant.row_mode = 0;
   job.quant.row_exponent = 999;
-  check_bits(1, bench_run(device, &job, NULL), UFP4_OK, "column only: %s",
+  check_bits(1, stand_run(device, &job, NULL), UFP4_OK, "column only: %s",
              ufp4_device_message(device));
   ufp4_device_close(device);
 }
 
 TEST(rejects_opcodes) {
-  ufp4_device_t *device = bench_device();
-  bench_jobs_t jobs = bench_jobs(device);
-  bench_check_serving(-1, device, &jobs);
+  ufp4_device_t *device = stand_device();
+  stand_jobs_t jobs = stand_jobs(device);
+  stand_check_serving(-1, device, &jobs);
   for (unsigned opcode = 0; opcode < 256; opcode += opcode < 8 ? 1 : 31) {
     ufp4_descriptor_t job = {.header = {.opcode = (uint8_t)opcode, .flags = 0xFE}};
     ufp4_completion_t done;
     if (opcode >= UFP4_OPCODE_QUANT && opcode <= UFP4_OPCODE_FENCE) continue;
-    check_bits(opcode, bench_run(device, &job, &done), UFP4_ERROR_JOB, "opcode %u", opcode);
+    check_bits(opcode, stand_run(device, &job, &done), UFP4_ERROR_JOB, "opcode %u", opcode);
     check_bits(opcode, done.status, UFP4_CORE_STATUS_BAD_OPCODE, "status");
   }
-  bench_check_serving(0, device, &jobs);
+  stand_check_serving(0, device, &jobs);
   ufp4_device_close(device);
 }
 
 TEST(rejects_amax_without_a_slot_or_copy) {
-  ufp4_device_t *device = bench_device();
-  bench_jobs_t jobs = bench_jobs(device);
+  ufp4_device_t *device = stand_device();
+  stand_jobs_t jobs = stand_jobs(device);
   ufp4_descriptor_t job = jobs.amax;
   ufp4_completion_t done;
   int exponent;
   job.quant.row_exponent = 64;
-  bench_run(device, &job, &done);
+  stand_run(device, &job, &done);
   check_bits(0, done.status, UFP4_CORE_STATUS_BAD_SLOT, "slot 64");
   check_bits(0, ufp4_slot_read(device, 63, &exponent), UFP4_ERROR_ARGUMENT,
              "the other slot was not written");
   job.quant.row_mode = job.quant.col_mode = UFP4_MODE_RHT;
-  bench_run(device, &job, &done);
+  stand_run(device, &job, &done);
   check_bits(1, done.status, UFP4_CORE_STATUS_UNSUPPORTED, "no copy");
   ufp4_device_close(device);
 }
 
 TEST(rejects_amax_outside_memory_and_writes_no_slot) {
-  ufp4_device_t *device = bench_device();
-  bench_jobs_t jobs = bench_jobs(device);
+  ufp4_device_t *device = stand_device();
+  stand_jobs_t jobs = stand_jobs(device);
   ufp4_descriptor_t job = jobs.amax;
   ufp4_completion_t done = {.status = UFP4_CORE_STATUS_READ_ERROR};
   int exponent;
   job.quant.src_addr = OUTSIDE;
-  check_that(0, bench_run(device, &job, &done) != UFP4_OK, "it was done");
+  check_that(0, stand_run(device, &job, &done) != UFP4_OK, "it was done");
   check_bits(0, done.status, UFP4_CORE_STATUS_READ_ERROR, "status");
   check_bits(0, ufp4_slot_read(device, 3, &exponent), UFP4_ERROR_ARGUMENT, "slot 3");
-  bench_check_serving(1, device, &jobs);
+  stand_check_serving(1, device, &jobs);
   ufp4_device_close(device);
 }

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
 #include "layer.h"
 #include "layer/linear.h"
+#include "stand.h"
 
 static const int64_t shapes[][3] = {{1, 1, 1}, {3, 5, 17}, {33, 47, 130}, {64, 32, 16}};
 #define SHAPES 4
@@ -44,7 +44,7 @@ SLOW_TEST(all_passes_equal_the_golden_model) {
   check_random_t random = check_random();
   for (int i = 0; i < 2 * SHAPES; i++) {
     const int64_t *shape = shapes[i / 2];
-    ufp4_device_t *device = bench_device();
+    ufp4_device_t *device = stand_device();
     tensors_t tensors = make_tensors(&random, shape);
     ufp4_linear_t *linear = make_linear(device, shape, recipes[i % 2], 5, UFP4_PASSES_ALL);
     check_step(i, linear, shape, &tensors, recipes[i % 2], 5, 9);
@@ -57,7 +57,7 @@ SLOW_TEST(all_passes_equal_the_golden_model) {
 
 // A recipe that accumulates as the core does not; only a core minds.
 TEST(rejects_another_contract) {
-  const int core = bench_is_core();
+  const int core = stand_is_core();
   static const char *const recipes[] = {"mxfp4", "ufp4", "nvfp4"};
   static const char *const configurations[] = {"small", "small-fp32", "small-fp32"};
   for (int i = 0; i < 3; i++) {
@@ -66,7 +66,7 @@ TEST(rejects_another_contract) {
     ufp4_recipe_t recipe;
     ufp4_linear_t *refused = NULL;
     ufp4_recipe_named(recipes[i], &recipe);
-    ufp4_status_t want = ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, bench_backend(), NULL);
+    ufp4_status_t want = ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, stand_backend(), NULL);
     if (core) want = UFP4_ERROR_UNSUPPORTED;
     check_bits(i, ufp4_linear_create(device, &shape, &recipe, &refused), want, "%s", recipes[i]);
     check_that(i, !core || strstr(ufp4_device_message(device), configurations[i]) != NULL,
@@ -84,7 +84,7 @@ TEST(elements_mixed) {
     ufp4_device_t *device = device_of("small");
     tensors_t tensors = make_tensors(&random, shapes[2]);
     ufp4_linear_t *linear = make_linear(device, shapes[2], names[i], 5, UFP4_PASSES_ALL);
-    check_bits(i, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)bench_is_core(),
+    check_bits(i, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)stand_is_core(),
                "%s: quantizes on the host", names[i]);
     check_step(i, linear, shapes[2], &tensors, names[i], 5, 9);
     ufp4_linear_free(linear);
@@ -103,7 +103,7 @@ TEST(recipes_without_descriptors) {
     ufp4_device_t *device = device_of(i % 3 == 1 ? "small-fp32" : "small");
     tensors_t tensors = make_tensors(&random, shape);
     ufp4_linear_t *linear = make_linear(device, shape, names[i % 3], 5, UFP4_PASSES_ALL);
-    const int on_host = bench_is_core() && i % 3 != 1;
+    const int on_host = stand_is_core() && i % 3 != 1;
     check_bits(i, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)on_host,
                "on the host");
     check_step(i, linear, shape, &tensors, names[i % 3], 5, 9);
@@ -123,14 +123,14 @@ TEST(rejects_the_contract_nv) {
       "cuda does not have element of A e1m2 with scale e4m3, contract nv", needs, needs,
       "cuda does not have contract nv", needs};
   const ufp4_linear_shape_t shape = {20, 20, 20, 0, 0, UFP4_PASSES_ALL};
-  const int cuda = strcmp(bench_backend(), "cuda") == 0;
+  const int cuda = strcmp(stand_backend(), "cuda") == 0;
   ufp4_device_t *device = device_of("small");
   for (int i = 0; i < 5; i++) {
     ufp4_recipe_t recipe;
     ufp4_linear_t *refused = NULL;
     ufp4_recipe_named(names[i], &recipe);
     recipe.contract = UFP4_CONTRACT_NV;
-    const ufp4_status_t want = cuda || bench_is_core()
+    const ufp4_status_t want = cuda || stand_is_core()
                                    ? UFP4_ERROR_UNSUPPORTED
                                    : ufp4_recipe_check(&recipe, UFP4_PASSES_ALL, "model", NULL);
     check_bits(i, ufp4_linear_create(device, &shape, &recipe, &refused), want, "%s", names[i]);
@@ -158,7 +158,7 @@ TEST(bf16_sources_are_their_fp32_values) {
     narrow.views[role].dtype = UFP4_DTYPE_BF16;
     narrow.views[role].data = bf16[role];
   }
-  ufp4_device_t *device = bench_device();
+  ufp4_device_t *device = stand_device();
   ufp4_linear_t *linear = make_linear(device, shape, "ufp4", 0, UFP4_PASSES_ALL);
   float *y = new_output(shape, UFP4_PASS_FPROP);
   check_bits(0, ufp4_linear_fprop(linear, &narrow.views[0], &narrow.views[1], 0, y, NULL), UFP4_OK,
@@ -175,7 +175,7 @@ TEST(more_layers_than_slots) {
   enum { LAYERS = 24 };
   const int64_t shape[3] = {4, 20, 7};
   check_random_t random = check_random();
-  ufp4_device_t *device = bench_device();
+  ufp4_device_t *device = stand_device();
   ufp4_linear_t *linears[LAYERS];
   tensors_t tensors[LAYERS];
   float *y = new_output(shape, UFP4_PASS_FPROP), *dx = new_output(shape, UFP4_PASS_DGRAD),
@@ -208,10 +208,10 @@ TEST(jobs_of_ones_own_leave_a_layer_alone) {
   const int64_t shape[3] = {20, 30, 40};
   check_random_t random = check_random();
   tensors_t tensors = make_tensors(&random, shape);
-  ufp4_device_t *device = bench_device();
+  ufp4_device_t *device = stand_device();
   ufp4_device_info_t info;
   ufp4_device_info(device, &info);
-  bench_jobs_t jobs = bench_jobs(device);
+  stand_jobs_t jobs = stand_jobs(device);
   ufp4_linear_t *linear = make_linear(device, shape, "ufp4", 1, 1u << UFP4_PASS_FPROP);
   float *y = new_output(shape, UFP4_PASS_FPROP);
   check_bits(0, ufp4_linear_load(linear, UFP4_ROLE_X, &tensors.views[UFP4_ROLE_X], 3), UFP4_OK,
@@ -239,7 +239,7 @@ TEST(only_the_copies_that_are_needed) {
   const int64_t shape[3] = {20, 30, 40};
   check_random_t random = check_random();
   tensors_t tensors = make_tensors(&random, shape);
-  ufp4_device_t *device = bench_device();
+  ufp4_device_t *device = stand_device();
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     ufp4_linear_t *linear = make_linear(device, shape, "e2m1", 1, 1u << pass);
     ufp4_role_t roles[2];
@@ -267,13 +267,13 @@ TEST(only_the_copies_that_are_needed) {
 }
 
 TEST(free_gives_the_memory_back) {
-  ufp4_device_t *device = bench_device();
+  ufp4_device_t *device = stand_device();
   const int64_t shape[3] = {300, 200, 100};
-  uint64_t before = bench_alloc(device, 128), after;
+  uint64_t before = stand_alloc(device, 128), after;
   ufp4_buffer_free(device, before);
   for (int i = 0; i < 200; i++)
     ufp4_linear_free(make_linear(device, shape, "ufp4", 0, UFP4_PASSES_ALL));
-  after = bench_alloc(device, 128);
+  after = stand_alloc(device, 128);
   check_bits(0, after, before, "the first free address");
   ufp4_device_close(device);
 }
@@ -320,7 +320,7 @@ static void check_host_recipe(const char *recipe, int to_bf16) {
   static const int64_t shape[3] = {33, 47, 530};  // DGRAD has more than one chunk of k
   static const int64_t sizes[UFP4_PASS_COUNT][3] = {{33, 530, 47}, {33, 47, 530}, {530, 47, 33}};
   check_random_t random = check_random();
-  ufp4_device_t *device = bench_device();
+  ufp4_device_t *device = stand_device();
   tensors_t tensors = make_tensors(&random, shape);
   ufp4_linear_t *linear = make_linear(device, shape, recipe, 0, UFP4_PASSES_ALL);
   for (int i = 0; i < UFP4_ROLE_COUNT; i++)

@@ -2,14 +2,14 @@
 // Arguments of a linear layer's calls that must be refused.
 #include <string.h>
 
-#include "bench.h"
 #include "layer.h"
+#include "stand.h"
 
 TEST(rejects_shapes_and_settings) {
   static const ufp4_linear_shape_t bad[] = {
       {0, 1, 1, 0, 0, 7},    {1, -1, 1, 0, 0, 7}, {1, 1, UFP4_MAX_DIM + 1, 0, 0, 7},
       {1, 1, 1, 4096, 0, 7}, {1, 1, 1, 0, 0, 0},  {1, 1, 1, 0, 0, 8}};
-  ufp4_device_t *device = bench_device();
+  ufp4_device_t *device = stand_device();
   ufp4_recipe_t recipe;
   ufp4_recipe_named("ufp4", &recipe);
   for (int i = 0; i < 6; i++) {
@@ -35,7 +35,7 @@ static void check_message(int64_t index, const ufp4_device_t *device, const char
 TEST(rejects_a_layer_that_does_not_fit) {
   static const ufp4_linear_shape_t large = {4096, 4096, 4096, 0, 0, 7},
                                    small = {16, 16, 16, 0, 0, 7};
-  ufp4_device_t *device = bench_device();
+  ufp4_device_t *device = stand_device();
   ufp4_recipe_t recipe, on_host;
   ufp4_linear_t *linear;
   ufp4_recipe_named("ufp4", &recipe);
@@ -43,14 +43,14 @@ TEST(rejects_a_layer_that_does_not_fit) {
   on_host.layout[UFP4_ROLE_W] = UFP4_LAYOUT_2D;
   memset(on_host.rht, 0, sizeof on_host.rht);
   // The model's layers have no buffers in device memory, and a GPU keeps its operands elsewhere.
-  const int has_buffers = strcmp(bench_backend(), "model") != 0 && strcmp(bench_backend(), "cuda");
+  const int has_buffers = strcmp(stand_backend(), "model") != 0 && strcmp(stand_backend(), "cuda");
   const ufp4_status_t want = has_buffers ? UFP4_ERROR_MEMORY : UFP4_OK;
   check_bits(0, ufp4_linear_create(device, &large, &recipe, &linear), want, "too large");
   ufp4_linear_free(linear);
   check_bits(1, ufp4_linear_create(device, &small, &recipe, &linear), UFP4_OK,
              "what it took was given back");
   ufp4_linear_free(linear);
-  for (int i = 0; i < 2 && bench_is_core(); i++) {
+  for (int i = 0; i < 2 && stand_is_core(); i++) {
     check_bits(2 + i, ufp4_linear_create(device, &large, i == 0 ? &recipe : &on_host, &linear),
                UFP4_ERROR_MEMORY, "too large");
     check_message(2 + i, device, "a layer of 4096 x 4096 x 4096 takes ");
@@ -60,7 +60,7 @@ TEST(rejects_a_layer_that_does_not_fit) {
 }
 
 TEST(rejects_tensors_of_other_shapes_and_types) {
-  ufp4_device_t *device = bench_device();
+  ufp4_device_t *device = stand_device();
   check_random_t random = check_random();
   const int64_t shape[3] = {8, 16, 24};
   tensors_t tensors = make_tensors(&random, shape);
@@ -99,7 +99,7 @@ TEST(rejects_tensors_of_other_shapes_and_types) {
 }
 
 TEST(rejects_runs_without_operands) {
-  ufp4_device_t *device = bench_device();
+  ufp4_device_t *device = stand_device();
   check_random_t random = check_random();
   const int64_t shape[3] = {8, 16, 24};
   tensors_t tensors = make_tensors(&random, shape);

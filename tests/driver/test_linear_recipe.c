@@ -121,7 +121,7 @@ TEST(copies_round_each_in_its_way) {
     ufp4_recipe_t recipe = named("ufp4");
     if (i == 0) recipe.round[UFP4_ROLE_DY][UFP4_AXIS_ROW] = UFP4_ROUND_RNE;
     if (i == 1) recipe.scale_round[UFP4_ROLE_X][UFP4_AXIS_COL] = UFP4_SCALE_ROUND_UP;
-    check_bits(i, (uint64_t)check_recipe(&rig, &recipe), (uint64_t)bench_is_core(), "on the host");
+    check_bits(i, (uint64_t)check_recipe(&rig, &recipe), (uint64_t)stand_is_core(), "on the host");
   }
   close_rig(&rig);
 }
@@ -142,7 +142,7 @@ TEST(signs_are_those_of_the_step) {
 TEST(mxfp4_rht_equals_the_golden_model) {
   rig_t rig = open_rig("small-fp32");
   const ufp4_recipe_t recipe = named("mxfp4-rht");
-  check_bits(0, (uint64_t)check_recipe(&rig, &recipe), (uint64_t)bench_is_core(), "on the host");
+  check_bits(0, (uint64_t)check_recipe(&rig, &recipe), (uint64_t)stand_is_core(), "on the host");
   close_rig(&rig);
 }
 
@@ -165,7 +165,7 @@ static void check_requantized(const rig_t *rig, const ufp4_recipe_t *recipe) {
   outputs_t out = {0};
   ufp4_linear_t *linear = linear_of(rig, recipe, UFP4_PASSES_ALL);
   take_step(linear, &rig->tensors, &out);
-  check_bits(0, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)bench_is_core(),
+  check_bits(0, (uint64_t)ufp4_linear_quantizes_on_host(linear), (uint64_t)stand_is_core(),
              "on the host");
   check_pass(0, linear, recipe, rig->tensors.views, UFP4_PASS_FPROP, LAYER, STEP, out.d[0]);
   for (int role = 0; role < 2; role++)
@@ -237,7 +237,7 @@ TEST(rejects_operands_whose_signs_differ) {
 
 TEST(rejects_what_needs_a_whole_model) {
   const ufp4_linear_shape_t whole = {TOKENS, CIN, COUT, LAYER, LAYER_SEED, UFP4_PASSES_ALL};
-  ufp4_device_t *device = bench_device();
+  ufp4_device_t *device = stand_device();
   ufp4_linear_t *linear = NULL;
   ufp4_recipe_t recipe = named("ufp4");
   recipe.bf16_layers.last.blocks = 1;

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench.h"
 #include "fixture.h"
 #include "heap.h"
+#include "stand.h"
 #include "ufp4/format.h"
 
 static ufp4_matrix_t small_matrix(void) {

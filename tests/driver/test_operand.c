@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
 #include "fixture.h"
+#include "stand.h"
 #include "ufp4/format.h"
 
 static const int shapes[][2] = {{1, 1}, {1, 8}, {2, 9}, {3, 16}, {3, 17}, {17, 31}, {5, 130}};
@@ -31,7 +31,7 @@ static void check_equal(int64_t index, const ufp4_operand_t *got, const ufp4_ope
 
 static ufp4_operand_t quantized(check_random_t *random, int64_t rows, int64_t cols,
                                 const ufp4_quantize_t *how) {
-  float *values = bench_tensor(random, rows * cols, 1.0f);
+  float *values = stand_tensor(random, rows * cols, 1.0f);
   ufp4_matrix_t matrix = {UFP4_DTYPE_F32, rows, cols, cols, values};
   ufp4_operand_t operand;
   check_bits(0, ufp4_quantize(&matrix, how, &operand), UFP4_OK, "quantize");
@@ -45,10 +45,10 @@ static void check_reads_back(int64_t index, ufp4_operand_t *operand, const ufp4_
   ufp4_operand_t back;
   ufp4_quantize_t told;
   ufp4_message_t message = {0};
-  const char *path = bench_path("q.safetensors");
-  bench_check_status(index, ufp4_operand_write(path, operand, how, packed, &message), UFP4_OK,
+  const char *path = files_path("q.safetensors");
+  files_check_status(index, ufp4_operand_write(path, operand, how, packed, &message), UFP4_OK,
                      &message);
-  bench_check_status(index, ufp4_operand_read(path, &back, &told, &message), UFP4_OK, &message);
+  files_check_status(index, ufp4_operand_read(path, &back, &told, &message), UFP4_OK, &message);
   check_equal(index, &back, operand);
   check_bits(index, told.rht, how->rht, "rht");
   check_bits(index, told.rht_mask, how->rht ? how->rht_mask : 0, "mask");
@@ -58,7 +58,7 @@ static void check_reads_back(int64_t index, ufp4_operand_t *operand, const ufp4_
   check_bits(index, told.scale_round, how->scale_round, "scale_round");
   ufp4_operand_free(operand);
   ufp4_operand_free(&back);
-  bench_remove("q.safetensors");
+  files_remove("q.safetensors");
 }
 
 TEST(written_operands_read_back) {
@@ -105,9 +105,9 @@ static ufp4_status_t read_json(const char *json, const void *data, int64_t size,
   for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)((uint64_t)length >> (8 * i));
   memcpy(bytes + 8, json, length);
   memcpy(bytes + 8 + length, data, (size_t)size);
-  const char *path = bench_file("q.safetensors", bytes, 8 + length + (size_t)size);
+  const char *path = files_write("q.safetensors", bytes, 8 + length + (size_t)size);
   ufp4_status_t status = ufp4_operand_read(path, out, how, message);
-  bench_remove("q.safetensors");
+  files_remove("q.safetensors");
   free(bytes);
   return status;
 }
@@ -162,7 +162,7 @@ TEST(files_of_others_need_little) {
     uint8_t code = table[i].packed ? 0x33 : 0x03;
     ufp4_status_t status = read_typed(plain, table[i].metadata, 2, table[i].width, table[i].blocks,
                                       code, &operand, &how, &message);
-    bench_check_status(i, status, UFP4_OK, &message);
+    files_check_status(i, status, UFP4_OK, &message);
     if (status != UFP4_OK) continue;
     check_bits(i, (uint64_t)operand.cols, (uint64_t)table[i].cols, "cols");
     check_bits(i, (uint64_t)operand.exponent, 0, "exponent");
@@ -180,7 +180,7 @@ static void check_status(int64_t index, const char *const types[2], const char *
   ufp4_operand_t operand;
   ufp4_quantize_t how;
   ufp4_message_t message = {0};
-  bench_check_status(
+  files_check_status(
       index, read_typed(types, metadata, rows, width, blocks, code, &operand, &how, &message), want,
       &message);
   check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'",
@@ -276,7 +276,7 @@ TEST(element_types_of_four_and_eight_bits) {
     ufp4_quantize_t how;
     ufp4_message_t message = {0};
     const int f4 = strcmp(table[i].types[0], "F4") == 0;
-    bench_check_status(i,
+    files_check_status(i,
                        read_typed(table[i].types, table[i].metadata, 2, table[i].width,
                                   table[i].blocks, f4 ? 0x5A : 0x0A, &operand, &how, &message),
                        UFP4_OK, &message);
@@ -336,7 +336,7 @@ TEST(fp32_scales_of_others_may_be_nan) {
   const float scales[2] = {ufp4_f32_value(0xFFC12345), -0.0f};
   ufp4_operand_t operand;
   ufp4_message_t message = {0};
-  bench_check_status(0, read_f32(scales, 2, 2, &operand, &message), UFP4_OK, &message);
+  files_check_status(0, read_f32(scales, 2, 2, &operand, &message), UFP4_OK, &message);
   check_bits(0, fixture_scale(&operand, 0), UFP4_F32_NAN, "NaN");
   check_bits(1, fixture_scale(&operand, 1), 0x80000000, "minus zero");
   ufp4_operand_free(&operand);
@@ -348,7 +348,7 @@ TEST(rejects_negative_and_infinite_fp32_scales) {
   for (int i = 0; i < 3; i++) {
     ufp4_operand_t operand;
     ufp4_message_t message = {0};
-    bench_check_status(i, read_f32(scales[i], 2, 2, &operand, &message), UFP4_ERROR_FORMAT,
+    files_check_status(i, read_f32(scales[i], 2, 2, &operand, &message), UFP4_ERROR_FORMAT,
                        &message);
     check_that(i, strstr(message.text, "negative or infinite") != NULL, "'%s'", message.text);
     check_that(i, operand.codes == NULL, "an operand was made");
@@ -359,7 +359,7 @@ TEST(rejects_scales_of_other_rows) {
   const float scales[] = {1, 1};
   ufp4_operand_t operand;
   ufp4_message_t message = {0};
-  bench_check_status(0, read_f32(scales, 2, 1, &operand, &message), UFP4_ERROR_FORMAT, &message);
+  files_check_status(0, read_f32(scales, 2, 1, &operand, &message), UFP4_ERROR_FORMAT, &message);
   check_that(0, strstr(message.text, "do not go together") != NULL, "'%s'", message.text);
 }
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "stand.h"
 #include "ufp4_bare.h"
 #include "ufp4_sim.h"
 
@@ -137,7 +137,7 @@ static ufp4_device_t *open_far(far_t *far, uint64_t base, uint64_t max_cycles) {
 // --- GEMMs --------------------------------------------------------------------------------------
 
 static ufp4_operand_t operand(check_random_t *random, int64_t rows) {
-  float *values = bench_tensor(random, rows * K, 1.0f);
+  float *values = stand_tensor(random, rows * K, 1.0f);
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, rows, K, K, values};
   const ufp4_quantize_t how = {.elem = UFP4_ELEM_E1M2};
   ufp4_operand_t out = {0};
@@ -170,8 +170,8 @@ TEST(gemm_equals_the_model) {
   check_bits(0, info.memory_bytes, HALF, "memory");
   check_bits(0, (uint64_t)info.has_cycles, 1, "has_cycles");
   check_gemm(0, device, &random);
-  bench_jobs_t jobs = bench_jobs(device);
-  bench_check_serving(0, device, &jobs);
+  stand_jobs_t jobs = stand_jobs(device);
+  stand_check_serving(0, device, &jobs);
   ufp4_device_close(device);
   check_bits(0, (uint64_t)far.closed, 1, "calls of close");
   ufp4_sim_close(far.sim);
@@ -193,8 +193,8 @@ TEST(a_core_in_use_is_reset) {
   far_t far = make_far();
   for (int i = 0; i < 3; i++) {
     ufp4_device_t *device = open_far(&far, BASE, 0);
-    bench_jobs_t jobs = bench_jobs(device);
-    bench_check_serving(i, device, &jobs);
+    stand_jobs_t jobs = stand_jobs(device);
+    stand_check_serving(i, device, &jobs);
     check_bits(i, ufp4_submit(device, &jobs.gemm, NULL), UFP4_OK, "one that is left alone");
     ufp4_device_close(device);
   }
@@ -208,7 +208,7 @@ enum { CORES = 2, ROUNDS = 70 };  // more than a ring holds
 typedef struct {
   far_t far[CORES];
   ufp4_device_t *devices[CORES];
-  bench_jobs_t jobs[CORES];
+  stand_jobs_t jobs[CORES];
   const uint8_t *memory;
   uint8_t before[CORES][HALF];
 } pair_t;
@@ -240,14 +240,14 @@ static void check_alone(pair_t *pair, int core, int64_t round,
 static void open_one(pair_t *pair, int core, int64_t round) {
   (void)round;
   pair->devices[core] = open_far(&pair->far[core], (uint64_t)BASE + (uint64_t)core * HALF, 0);
-  pair->jobs[core] = bench_jobs(pair->devices[core]);
+  pair->jobs[core] = stand_jobs(pair->devices[core]);
   const uint64_t first = pair->jobs[core].gemm.gemm.d_addr - BASE;
   check_that(core, first / HALF == (uint64_t)core, "D lies at 0x%llx of the memory",
              (unsigned long long)first);
 }
 
 static void submit_one(pair_t *pair, int core, int64_t round) {
-  const bench_jobs_t *jobs = &pair->jobs[core];
+  const stand_jobs_t *jobs = &pair->jobs[core];
   const ufp4_descriptor_t *all[] = {&jobs->amax, &jobs->quant, &jobs->gemm};
   check_bits(round, ufp4_submit(pair->devices[core], all[round % 3], NULL), UFP4_OK, "submit: %s",
              ufp4_device_message(pair->devices[core]));
@@ -259,7 +259,7 @@ static void wait_one(pair_t *pair, int core, int64_t round) {
 }
 
 static void serve_one(pair_t *pair, int core, int64_t round) {
-  bench_check_serving(round, pair->devices[core], &pair->jobs[core]);
+  stand_check_serving(round, pair->devices[core], &pair->jobs[core]);
 }
 
 TEST(two_cores_share_a_memory) {
@@ -423,7 +423,7 @@ TEST(a_port_that_fails_is_a_lost_device) {
     ufp4_status_t status = open_port(&port, 0, &why, &device);
     while (status == UFP4_OK) {
       const ufp4_descriptor_t fence = {.header = {.opcode = UFP4_OPCODE_FENCE}};
-      status = bench_run(device, &fence, NULL);
+      status = stand_run(device, &fence, NULL);
       if (status != UFP4_OK) ufp4_message_set(&why, "%s", ufp4_device_message(device));
     }
     check_bits(calls, status, UFP4_ERROR_DEVICE, "status");

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench.h"
 #include "port/backend.h"
+#include "stand.h"
 
 static const struct {
   int64_t rows, cols;
@@ -13,10 +13,10 @@ static const struct {
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 static ufp4_device_t *open_core(const char *configuration) {
-  ufp4_device_options_t options = bench_options();
+  ufp4_device_options_t options = stand_options();
   ufp4_device_t *device = NULL;
   options.configuration = configuration;
-  const ufp4_status_t status = ufp4_device_open(bench_backend(), &options, &device);
+  const ufp4_status_t status = ufp4_device_open(stand_backend(), &options, &device);
   // Not every build simulates every configuration.
   if (strcmp(configuration, "small") == 0) check_bits(0, status, UFP4_OK, "open %s", configuration);
   return device;
@@ -51,7 +51,7 @@ static void compare(int64_t index, ufp4_device_t *device, const ufp4_matrix_t *i
   check_that(index, stats.on_core == on_core, "on the core: %d, %s", stats.on_core, stats.why.text);
   check_that(index, (stats.quant_cycles != 0) == on_core, "cycles of QUANT");
   check_that(index, (stats.amax_cycles != 0) == finds, "cycles of AMAX");
-  check_that(index, (stats.why.text[0] != '\0') == (bench_is_core() && !on_core), "a reason");
+  check_that(index, (stats.why.text[0] != '\0') == (stand_is_core() && !on_core), "a reason");
   ufp4_operand_free(&got);
   ufp4_operand_free(&want);
 }
@@ -81,7 +81,7 @@ static void *draw_tensor(check_random_t *random, ufp4_matrix_t *in) {
   static float numbers[64 * 160];
   static uint16_t halves[64 * 160];
   for (int64_t i = 0; i < in->rows * in->ld; i++) {
-    numbers[i] = bench_number(random) * (check_below(random, 40) ? 1 : 300);
+    numbers[i] = stand_number(random) * (check_below(random, 40) ? 1 : 300);
     if (check_below(random, 500) == 0) numbers[i] = check_below(random, 2) ? INFINITY : NAN;
     halves[i] = ufp4_bf16_cast(numbers[i]);
   }
@@ -99,7 +99,7 @@ static void compare_many(const char *configuration, unsigned runs) {
     in.ld = in.cols + (check_below(&random, 2) ? 3 : 0);
     in.data = draw_tensor(&random, &in);
     const ufp4_quantize_t how = draw_how(&random);
-    compare(i, device, &in, &how, bench_is_core());
+    compare(i, device, &in, &how, stand_is_core());
   }
   ufp4_device_close(device);
 }
@@ -172,7 +172,7 @@ TEST(what_has_no_room_is_left_to_the_host) {
   compare(0, device, &in, &how, 0);
   check_bits(1, strlen(ufp4_device_message(device)), 0, "no error");
   ufp4_buffer_free(device, address);
-  compare(2, device, &in, &how, bench_is_core());
+  compare(2, device, &in, &how, stand_is_core());
   // Nothing stays taken.
   check_bits(3, ufp4_buffer_alloc(device, all, &address), UFP4_OK, "all of it");
   ufp4_device_close(device);
@@ -181,7 +181,7 @@ TEST(what_has_no_room_is_left_to_the_host) {
 /** Jobs under way are waited for: they may be of this tensor's exponent slot. */
 TEST(follows_jobs_that_are_queued) {
   ufp4_device_t *device = open_core("small");
-  bench_jobs_t jobs = bench_jobs(device);
+  stand_jobs_t jobs = stand_jobs(device);
   check_random_t random = check_random();
   const ufp4_matrix_t in = plain(&random);
   const ufp4_quantize_t how = {.elem = UFP4_ELEM_E2M1, .rht = UFP4_RHT_INTEGER, .rht_mask = 0xBEEF};
@@ -189,7 +189,7 @@ TEST(follows_jobs_that_are_queued) {
   uint32_t number = 0;
   amax.quant.row_exponent = UFP4_LAYER_SLOTS;
   check_bits(0, ufp4_submit(device, &amax, &number), UFP4_OK, "submit");
-  compare(1, device, &in, &how, bench_is_core());
+  compare(1, device, &in, &how, stand_is_core());
   check_bits(2, ufp4_wait(device, number, 0, NULL), UFP4_OK, "its completion is kept");
   ufp4_device_close(device);
 }

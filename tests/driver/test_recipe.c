@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "stand.h"
 
 static ufp4_status_t read_text(const char *text, ufp4_recipe_t *recipe, ufp4_message_t *message) {
   ufp4_status_t status =
-      ufp4_recipe_read(bench_file("mine.json", text, strlen(text)), recipe, message);
-  bench_remove("mine.json");
+      ufp4_recipe_read(files_write("mine.json", text, strlen(text)), recipe, message);
+  files_remove("mine.json");
   return status;
 }
 
@@ -45,7 +45,7 @@ static void check_same(const ufp4_recipe_t *got, const ufp4_recipe_t *want) {
 static void check_reads(int64_t index, const char *text, const ufp4_recipe_t *want) {
   ufp4_recipe_t got;
   ufp4_message_t message = {0};
-  bench_check_status(index, read_text(text, &got, &message), UFP4_OK, &message);
+  files_check_status(index, read_text(text, &got, &message), UFP4_OK, &message);
   if (want != NULL) check_same(&got, want);
 }
 
@@ -163,7 +163,7 @@ TEST(requantize_is_true_or_false) {
     ufp4_message_t message = {0};
     char text[64];
     snprintf(text, sizeof text, "{\"elem\": \"e1m2\", \"requantize\": %s}", i ? "true" : "false");
-    bench_check_status(i, read_text(text, &recipe, &message), UFP4_OK, &message);
+    files_check_status(i, read_text(text, &recipe, &message), UFP4_OK, &message);
     check_bits(i, (uint64_t)recipe.requantize, (uint64_t)i, "requantize");
   }
 }
@@ -233,7 +233,7 @@ TEST(rejects_files_that_are_no_recipes) {
   for (int i = 0; i < (int)(sizeof texts / sizeof texts[0]); i++) {
     ufp4_recipe_t recipe;
     ufp4_message_t message = {0};
-    bench_check_status(i, read_text(texts[i], &recipe, &message), UFP4_ERROR_FORMAT, &message);
+    files_check_status(i, read_text(texts[i], &recipe, &message), UFP4_ERROR_FORMAT, &message);
   }
 }
 
@@ -262,11 +262,11 @@ TEST(names_have_letters_digits_and_four_signs) {
   ufp4_recipe_t recipe;
   ufp4_message_t message = {0};
   for (int i = 0; i < (int)(sizeof good / sizeof good[0]); i++) {
-    bench_check_status(i, read_name(good[i], &recipe, &message), UFP4_OK, &message);
+    files_check_status(i, read_name(good[i], &recipe, &message), UFP4_OK, &message);
     check_that(i, strcmp(recipe.name, good[i]) == 0, "name %s, want %s", recipe.name, good[i]);
   }
   for (int i = 0; i < (int)(sizeof bad / sizeof bad[0]); i++) {
-    bench_check_status(i, read_name(bad[i], &recipe, &message), UFP4_ERROR_FORMAT, &message);
+    files_check_status(i, read_name(bad[i], &recipe, &message), UFP4_ERROR_FORMAT, &message);
   }
 }
 
@@ -277,7 +277,7 @@ TEST(rejects_the_name_of_a_built_in_recipe) {
   ufp4_recipe_t recipe;
   ufp4_message_t message = {0};
   for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
-    bench_check_status(i, read_name(names[i], &recipe, &message), UFP4_ERROR_FORMAT, &message);
+    files_check_status(i, read_name(names[i], &recipe, &message), UFP4_ERROR_FORMAT, &message);
     check_that(i, strstr(message.text, "built-in") != NULL, "'%s'", message.text);
   }
 }
@@ -286,9 +286,9 @@ TEST(a_files_own_name_is_made_fit) {
   static const char text[] = "{\"elem\": \"e1m2\"}";
   ufp4_recipe_t recipe;
   ufp4_message_t message = {0};
-  const char *path = bench_file("a b,(c).x.json", text, strlen(text));
-  bench_check_status(0, ufp4_recipe_read(path, &recipe, &message), UFP4_OK, &message);
-  bench_remove("a b,(c).x.json");
+  const char *path = files_write("a b,(c).x.json", text, strlen(text));
+  files_check_status(0, ufp4_recipe_read(path, &recipe, &message), UFP4_OK, &message);
+  files_remove("a b,(c).x.json");
   const size_t length = strlen(recipe.name);
   check_that(0, length >= 7 && strcmp(recipe.name + length - 7, "a-b--c-") == 0, "name %s",
              recipe.name);
@@ -297,6 +297,6 @@ TEST(a_files_own_name_is_made_fit) {
 TEST(rejects_a_recipe_file_that_is_not_there) {
   ufp4_recipe_t recipe;
   ufp4_message_t message = {0};
-  bench_check_status(0, ufp4_recipe_read(bench_path("absent.json"), &recipe, &message),
+  files_check_status(0, ufp4_recipe_read(files_path("absent.json"), &recipe, &message),
                      UFP4_ERROR_IO, &message);
 }

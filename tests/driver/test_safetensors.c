@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench.h"
+#include "stand.h"
 
 static const float six[] = {1.0f, -2.5f, 0.0f, 1e-40f, 3e38f, -0.0f};
 
@@ -15,10 +15,10 @@ static ufp4_status_t read_text(const char *json, const void *data, size_t size, 
   for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)((uint64_t)length >> (8 * i));
   memcpy(bytes + 8, json, length);
   memcpy(bytes + 8 + length, data, size);
-  snprintf(path, sizeof path, "%s%s%s", bench_file("t.safetensors", bytes, 8 + length + size),
+  snprintf(path, sizeof path, "%s%s%s", files_write("t.safetensors", bytes, 8 + length + size),
            name[0] != '\0' ? ":" : "", name);
   ufp4_status_t status = ufp4_file_read(path, 0, out, message);
-  bench_remove("t.safetensors");
+  files_remove("t.safetensors");
   return status;
 }
 
@@ -35,15 +35,15 @@ TEST(named_tensors_of_each_type) {
   ufp4_message_t message = {0};
   memcpy(data, six, 24);
   memcpy(data + 24, halves, 8);
-  bench_check_status(0, read_text(json, data, 32, "x.weight", &tensor, &message), UFP4_OK,
+  files_check_status(0, read_text(json, data, 32, "x.weight", &tensor, &message), UFP4_OK,
                      &message);
   check_that(0, tensor.view.rows == 2 && tensor.view.cols == 3 && memcmp(tensor.data, six, 24) == 0,
              "x.weight");
   ufp4_tensor_free(&tensor);
-  bench_check_status(1, read_text(json, data, 32, "h", &tensor, &message), UFP4_OK, &message);
+  files_check_status(1, read_text(json, data, 32, "h", &tensor, &message), UFP4_OK, &message);
   check_bits(1, ufp4_f32_bits(((float *)tensor.data)[1]), ufp4_f32_bits(-2.0f), "h");
   ufp4_tensor_free(&tensor);
-  bench_check_status(2, read_text(json, data, 32, "b", &tensor, &message), UFP4_OK, &message);
+  files_check_status(2, read_text(json, data, 32, "b", &tensor, &message), UFP4_OK, &message);
   check_bits(2, ((uint16_t *)tensor.data)[1], 0xC040, "b");
   check_bits(2, tensor.view.dtype, UFP4_DTYPE_BF16, "dtype of b");
   ufp4_tensor_free(&tensor);
@@ -53,7 +53,7 @@ static void check_refused(int64_t index, const char *json, size_t size, const ch
                           const char *words) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  bench_check_status(index, read_text(json, six, size, name, &tensor, &message), UFP4_ERROR_FORMAT,
+  files_check_status(index, read_text(json, six, size, name, &tensor, &message), UFP4_ERROR_FORMAT,
                      &message);
   check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'",
              message.text, words);
@@ -150,10 +150,10 @@ TEST(rejects_lengths_that_lie) {
     ufp4_message_t message = {0};
     char path[160];
     memcpy(bytes, lengths[i], 8);
-    snprintf(path, sizeof path, "%s:x", bench_file("t.safetensors", bytes, sizeof bytes));
-    bench_check_status(i, ufp4_file_read(path, 0, &tensor, &message), UFP4_ERROR_FORMAT, &message);
+    snprintf(path, sizeof path, "%s:x", files_write("t.safetensors", bytes, sizeof bytes));
+    files_check_status(i, ufp4_file_read(path, 0, &tensor, &message), UFP4_ERROR_FORMAT, &message);
   }
-  bench_remove("t.safetensors");
+  files_remove("t.safetensors");
 }
 
 TEST(rejects_files_under_8_bytes) {
@@ -162,12 +162,12 @@ TEST(rejects_files_under_8_bytes) {
     ufp4_tensor_t tensor;
     ufp4_message_t message = {0};
     char path[160];
-    snprintf(path, sizeof path, "%s:x", bench_file("t.safetensors", bytes, size));
-    bench_check_status((int64_t)size, ufp4_file_read(path, 0, &tensor, &message), UFP4_ERROR_FORMAT,
+    snprintf(path, sizeof path, "%s:x", files_write("t.safetensors", bytes, size));
+    files_check_status((int64_t)size, ufp4_file_read(path, 0, &tensor, &message), UFP4_ERROR_FORMAT,
                        &message);
     check_that((int64_t)size, strstr(message.text, "truncated") != NULL, "'%s'", message.text);
   }
-  bench_remove("t.safetensors");
+  files_remove("t.safetensors");
 }
 
 TEST(rejects_unknown_names_among_many_and_none) {
@@ -188,6 +188,6 @@ TEST(rejects_unknown_names_among_many_and_none) {
 TEST(rejects_a_missing_file) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  bench_check_status(0, ufp4_file_read("bench-none.safetensors:x", 0, &tensor, &message),
+  files_check_status(0, ufp4_file_read("files-none.safetensors:x", 0, &tensor, &message),
                      UFP4_ERROR_IO, &message);
 }

@@ -50,7 +50,7 @@ static void check_layer(const steps_t *run, ufp4_device_t *golden, int l, int b)
 }
 
 static void check_case(const steps_case_t *steps_case) {
-  steps_t *run = steps_start(bench_backend(), steps_case);
+  steps_t *run = steps_start(stand_backend(), steps_case);
   ufp4_device_t *golden = steps_device("model", steps_case);
   steps_go(run);
   for (int l = 0; l < steps_case->layers; l++) {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
 #include "layer/sgemm.h"
+#include "stand.h"
 
 // The definition: one accumulator, k ascending. volatile forbids a fused operation whatever the
 // compiler's flags.
@@ -59,7 +59,7 @@ static void check_shapes(float *(*make)(check_random_t *random, int64_t count)) 
 }
 
 static float *normal(check_random_t *random, int64_t count) {
-  return bench_tensor(random, count, 1.0f);
+  return stand_tensor(random, count, 1.0f);
 }
 
 TEST(sums_in_increasing_k) {
@@ -71,7 +71,7 @@ TEST(sums_in_increasing_k) {
 static float *extreme(check_random_t *random, int64_t count) {
   static const float kinds[] = {0.0f,    -0.0f,    0x1p-149f, -0x1.8p-75f, 0x1.2p-70f,
                                 0x1p63f, -0x1p63f, 1.0f,      0x1.fp-126f, -3.0f};
-  float *out = bench_tensor(random, count, 1.0f);
+  float *out = stand_tensor(random, count, 1.0f);
   for (int64_t i = 0; i < count; i++)
     out[i] = kinds[(unsigned)(fabsf(out[i]) * 1000.0f) % (sizeof kinds / sizeof *kinds)];
   return out;

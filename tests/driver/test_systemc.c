@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "stand.h"
 
 #define PROGRAM "UFP4_SYSTEMC_PROGRAM"
 
@@ -67,34 +67,34 @@ static void check_message(int64_t index, const char *text, const char *words) {
 
 // A job that takes some seconds on the RTL.
 static ufp4_descriptor_t long_job(ufp4_device_t *device) {
-  ufp4_descriptor_t job = bench_jobs(device).gemm;
+  ufp4_descriptor_t job = stand_jobs(device).gemm;
   ufp4_gemm_descriptor_t *gemm = &job.gemm;
   gemm->a_mode = gemm->b_mode = 0;
   gemm->m = gemm->n = 512;
   gemm->k = 1024;
   gemm->a_stride_blocks = gemm->b_stride_blocks = 64;
   gemm->d_stride_bytes = 4 * 512;
-  gemm->a_codes_addr = gemm->b_codes_addr = bench_alloc(device, 512 * 1024);
-  gemm->a_scales_addr = gemm->b_scales_addr = bench_alloc(device, 512 * 1024);
-  gemm->d_addr = bench_alloc(device, 512 * 4 * 512);
+  gemm->a_codes_addr = gemm->b_codes_addr = stand_alloc(device, 512 * 1024);
+  gemm->a_scales_addr = gemm->b_scales_addr = stand_alloc(device, 512 * 1024);
+  gemm->d_addr = stand_alloc(device, 512 * 4 * 512);
   return job;
 }
 
 static void check_lost(int64_t index, ufp4_device_t *device, const char *words) {
   const ufp4_descriptor_t fence = {.header = {.opcode = UFP4_OPCODE_FENCE}};
-  check_bits(index, bench_run(device, &fence, NULL), UFP4_ERROR_DEVICE, "a job");
+  check_bits(index, stand_run(device, &fence, NULL), UFP4_ERROR_DEVICE, "a job");
   check_message(index, ufp4_device_message(device), words);
   check_bits(index, ufp4_device_reset(device), UFP4_ERROR_DEVICE, "a reset");
-  check_bits(index, bench_run(device, &fence, NULL), UFP4_ERROR_DEVICE, "a job after it");
+  check_bits(index, stand_run(device, &fence, NULL), UFP4_ERROR_DEVICE, "a job after it");
 }
 
 TEST(a_killed_program_is_a_lost_device) {
   const int files = files_of(getpid());
   const int signals[] = {SIGKILL, SIGTERM, SIGSEGV};
   for (int i = 0; i < 3; i++) {
-    ufp4_device_t *device = bench_device();
-    bench_jobs_t jobs = bench_jobs(device);
-    bench_check_serving(i, device, &jobs);
+    ufp4_device_t *device = stand_device();
+    stand_jobs_t jobs = stand_jobs(device);
+    stand_check_serving(i, device, &jobs);
     const pid_t program = child();
     if (!check_that(i, program > 0, "no program")) return;
     kill(program, signals[i]);
@@ -107,7 +107,7 @@ TEST(a_killed_program_is_a_lost_device) {
 /** While the driver waits for it. */
 TEST(a_program_may_be_killed_amid_a_job) {
   const int files = files_of(getpid());
-  ufp4_device_t *device = bench_device();
+  ufp4_device_t *device = stand_device();
   const ufp4_descriptor_t job = long_job(device);
   const pid_t program = child();
   if (!check_that(0, program > 0, "no program")) return;
@@ -117,7 +117,7 @@ TEST(a_program_may_be_killed_amid_a_job) {
     _exit(kill(program, SIGKILL));
   }
   ufp4_status_t status = UFP4_OK;
-  for (int i = 0; i < 10000 && status == UFP4_OK; i++) status = bench_run(device, &job, NULL);
+  for (int i = 0; i < 10000 && status == UFP4_OK; i++) status = stand_run(device, &job, NULL);
   check_bits(0, status, UFP4_ERROR_DEVICE, "a job");
   check_message(0, ufp4_device_message(device), "its program ufp4-systemc has ended: Killed");
   waitpid(killer, NULL, 0);
@@ -134,10 +134,10 @@ TEST(a_killed_host_leaves_no_program) {
     *program = 0;
     const pid_t host = fork();
     if (host == 0) {
-      ufp4_device_t *device = bench_device();
+      ufp4_device_t *device = stand_device();
       const ufp4_descriptor_t job = long_job(device);
       *program = child();
-      while (busy) bench_run(device, &job, NULL);
+      while (busy) stand_run(device, &job, NULL);
       pause();
     }
     for (int i = 0; i < 1000 && *program == 0; i++) usleep(10000);
@@ -155,19 +155,19 @@ TEST(a_killed_host_leaves_no_program) {
 /** Each has its own process, which has no file of another. */
 TEST(devices_have_nothing_in_common) {
   const int files = files_of(getpid());
-  ufp4_device_t *first = bench_device();
+  ufp4_device_t *first = stand_device();
   const pid_t one = child();
   if (!check_that(0, one > 0, "no program")) return;
   const int its_files = files_of(one);
-  ufp4_device_t *second = bench_device();
-  bench_jobs_t jobs[] = {bench_jobs(first), bench_jobs(second)};
-  bench_check_serving(0, first, &jobs[0]);
+  ufp4_device_t *second = stand_device();
+  stand_jobs_t jobs[] = {stand_jobs(first), stand_jobs(second)};
+  stand_check_serving(0, first, &jobs[0]);
   kill(one, SIGKILL);
-  bench_check_serving(1, second, &jobs[1]);
+  stand_check_serving(1, second, &jobs[1]);
   check_lost(2, first, "has ended: Killed");
   ufp4_device_close(first);
   check_bits(3, (uint64_t)files_of(child()), (uint64_t)its_files, "open files of the second");
-  bench_check_serving(3, second, &jobs[1]);
+  stand_check_serving(3, second, &jobs[1]);
   ufp4_device_close(second);
   check_nothing_left(4, files);
 }
@@ -181,7 +181,7 @@ static void check_refused(int64_t index, const ufp4_device_options_t *how, ufp4_
   ufp4_message_t why = {0};
   ufp4_device_t *device = NULL;
   options.message = &why;
-  check_bits(index, ufp4_device_open(bench_backend(), &options, &device), want, "status");
+  check_bits(index, ufp4_device_open(stand_backend(), &options, &device), want, "status");
   check_that(index, device == NULL, "a device was made");
   check_message(index, why.text, words);
   check_nothing_left(index, files);
@@ -198,7 +198,7 @@ TEST(rejects_a_program_that_is_none) {
       {"/bin/false", "ended with status 1", UFP4_ERROR_DEVICE},
       {"/bin/true", "ended with status 0", UFP4_ERROR_DEVICE},
       {"", "libsystemc-dev", UFP4_ERROR_UNSUPPORTED}};
-  const ufp4_device_options_t options = bench_options();
+  const ufp4_device_options_t options = stand_options();
   for (int i = 0; i < 6; i++) {
     setenv(PROGRAM, cases[i].path, 1);
     check_refused(i, &options, cases[i].want, cases[i].words);
@@ -207,7 +207,7 @@ TEST(rejects_a_program_that_is_none) {
 
 /** cat waits for its input, and says nothing. */
 FULL_TEST(rejects_a_program_that_does_not_answer) {
-  const ufp4_device_options_t options = bench_options();
+  const ufp4_device_options_t options = stand_options();
   int ends[2];
   check_that(0, pipe(ends) == 0 && dup2(ends[0], 0) == 0, "no pipe");
   setenv(PROGRAM, "/bin/cat", 1);
@@ -215,7 +215,7 @@ FULL_TEST(rejects_a_program_that_does_not_answer) {
 }
 
 TEST(rejects_what_only_the_simulator_has) {
-  ufp4_device_options_t stall = bench_options(), trace = stall, timeline = stall;
+  ufp4_device_options_t stall = stand_options(), trace = stall, timeline = stall;
   stall.stall_seed = 3;
   trace.trace_path = "t.fst";
   timeline.timeline_path = "t.json";

@@ -17,7 +17,7 @@ TEST(timing_only_takes_the_same_time_and_computes_nothing) {
 TEST(rejects_jobs_outside_of_memory) {
   for (int i = 0; i < 2; i++) {
     ufp4_device_t *device = times_device("tlm", 1, i);
-    bench_jobs_t jobs = bench_jobs(device);
+    stand_jobs_t jobs = stand_jobs(device);
     const uint64_t outside = jobs.gemm.gemm.d_addr + (16u << 20);
     ufp4_descriptor_t bad[] = {jobs.amax, jobs.quant, jobs.quant, jobs.gemm, jobs.gemm};
     bad[0].quant.src_addr = outside;
@@ -32,9 +32,9 @@ TEST(rejects_jobs_outside_of_memory) {
     }
     ufp4_completion_t done = {0};
     bad[0].quant.rows = 0;
-    check_bits(5, bench_run(device, &bad[0], &done), UFP4_ERROR_JOB, "a job that is refused");
+    check_bits(5, stand_run(device, &bad[0], &done), UFP4_ERROR_JOB, "a job that is refused");
     check_bits(5, done.status, UFP4_CORE_STATUS_BAD_SIZE, "its status");
-    check_bits(6, bench_run(device, &jobs.amax, &done), UFP4_OK, "a good job: %s",
+    check_bits(6, stand_run(device, &jobs.amax, &done), UFP4_OK, "a good job: %s",
                ufp4_device_message(device));
     ufp4_device_close(device);
   }

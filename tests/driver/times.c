@@ -11,7 +11,7 @@ ufp4_device_t *times_device(const char *backend, int memory, int timing_only) {
   static const unsigned latencies[TIMES_MEMORIES] = {100, 5, 37, 20, 0, 3},
                         bandwidths[TIMES_MEMORIES] = {0, 0, 5, 0, 9, 0};
   static const char *const drams[TIMES_MEMORIES] = {NULL, NULL, NULL, "lpddr5", "hbm3", "lpddr5"};
-  ufp4_device_options_t options = bench_options();
+  ufp4_device_options_t options = stand_options();
   ufp4_device_t *device = NULL;
   ufp4_message_t why = {0};
   if (memory == 0) options.configuration = "default";

@@ -4,7 +4,7 @@
 #ifndef UFP4_DRIVER_TIMES_H
 #define UFP4_DRIVER_TIMES_H
 
-#include "bench.h"
+#include "stand.h"
 
 enum { TIMES_MEMORIES = 6, TIMES_OF_A_NANOSECOND = 5 };
 

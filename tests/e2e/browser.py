@@ -9,8 +9,8 @@ import shutil
 import subprocess
 import zlib
 
-import bench
-from bench import check, passes
+import stand
+from stand import check, passes
 
 WIDTH, HEIGHT, WHITE = 1000, 1800, (255, 255, 255)
 
@@ -54,7 +54,7 @@ def pixels(path):
 
 def draw(page):
     if not shutil.which("chromium"):
-        raise bench.Skipped("chromium is missing")
+        raise stand.Skipped("chromium is missing")
     done = subprocess.run(
         [
             "chromium",
@@ -84,7 +84,7 @@ def has_colors(found, colors, least):
 
 
 def test_explore_page():
-    bench.demand_drawing()
+    stand.demand_drawing()
     pathlib.Path("s.csv").write_text("name,cin,cout,count\nfc1,64,96,2\nproj,48,64,1\n")
     passes(
         "explore", "s.csv", "-o", "out", "--config", "small", "--mem-bandwidth", "2,4,8", "--tokens", "256", "--serial"
@@ -96,7 +96,7 @@ def test_explore_page():
 
 
 def test_train_page():
-    bench.demand_drawing()
+    stand.demand_drawing()
     pathlib.Path("text.txt").write_text("".join(f"line {i * i % 997} of a text\n" for i in range(4000)))
     passes(
         "train",
@@ -131,4 +131,4 @@ def test_train_page():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -4,7 +4,7 @@
 import csv
 import pathlib
 
-from bench import passes
+from stand import passes
 
 
 SHAPES = "name,cin,cout,count\nfc1,64,96,2\nproj,48,64,1\n"

@@ -3,8 +3,8 @@
 
 import json
 
-import bench
-from bench import check, check_equal, passes, rejects, slow
+import stand
+from stand import check, check_equal, passes, rejects, slow
 
 COLUMNS = "case format size time_ms rate unit against against_rate ratio".split()
 
@@ -83,4 +83,4 @@ def test_rejects_inputs():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

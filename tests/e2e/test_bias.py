@@ -10,8 +10,8 @@ import subprocess
 import time
 import xml.etree.ElementTree
 
-import bench
-from bench import check, check_equal, passes, rejects, slow
+import stand
+from stand import check, check_equal, passes, rejects, slow
 
 
 def tables(*arguments):
@@ -80,7 +80,7 @@ def test_mixed_is_the_better_of_both_grids():
 # 16 elements on the grid and one block scale of 1: no error at all. All of 15 values but one, each as often.
 def test_a_tensor_without_error():
     values = [float(v) for v in range(-7, 8)] + [7.0]
-    bench.write_npy("X.npy", [values])
+    stand.write_npy("X.npy", [values])
     l = line(tables("X.npy", "--scale", "fp32"), "tensor", "int4", "fp32", "off")
     check_equal((l["bias_percent"], l["kept"], l["sqnr_db"]), (0.0, 1.0, None), "no error")
     p = [1 / 16] * 14 + [2 / 16]
@@ -89,16 +89,16 @@ def test_a_tensor_without_error():
 
 
 def test_columns_are_rows_of_the_transposed():
-    rows = bench.gaussian(20, 33)
-    bench.write_npy("X.npy", rows)
-    bench.write_npy("XT.npy", list(zip(*rows)))
+    rows = stand.gaussian(20, 33)
+    stand.write_npy("X.npy", rows)
+    stand.write_npy("XT.npy", list(zip(*rows)))
     check_equal(tables("X.npy", "--axis", "col"), tables("XT.npy"), "columns")
 
 
 def test_bf16_and_poisoned_blocks():
     rows = [[0x3F80 + c for c in range(32)] for _ in range(2)]
     rows[0][3] = 0x7F80
-    bench.write_npy("X.npy", rows, descr="<u2")
+    stand.write_npy("X.npy", rows, descr="<u2")
     result = passes("bias", "X.npy", "--bf16", "--json")
     check("1 of 4 blocks" in result.err, str(result))
     for l in json.loads(result.out)["tensors"]:
@@ -107,7 +107,7 @@ def test_bf16_and_poisoned_blocks():
 
 
 def test_draws():
-    bench.demand_drawing()
+    stand.demand_drawing()
     passes("bias", "--rows", 4, "--cols", 64, "--plot", "p.svg")
     check_equal(os.listdir("."), ["p.svg"], "files")
     root = xml.etree.ElementTree.parse("p.svg").getroot()
@@ -129,7 +129,7 @@ def drawn_by(script, **options):
     """The program while its Python is that shell script."""
     pathlib.Path("python").write_text(f"#!/bin/sh\n{script}\n")
     os.chmod("python", 0o755)
-    words = [bench.PROGRAM, *map(str, SMALL), "p.svg"]
+    words = [stand.PROGRAM, *map(str, SMALL), "p.svg"]
     return subprocess.Popen(
         words,
         stdout=subprocess.DEVNULL,
@@ -142,7 +142,7 @@ def drawn_by(script, **options):
 
 def test_draws_beside_other_python_files():
     """Files of the working directory are nobody's modules."""
-    bench.demand_drawing()
+    stand.demand_drawing()
     for name in ("csv", "ufp4", "json", "matplotlib", "runpy", "sitecustomize"):
         pathlib.Path(f"{name}.py").write_text(f"open('ran-{name}', 'w').close()\nraise SystemExit(5)\n")
     result = passes(*SMALL, "p.svg")
@@ -150,7 +150,7 @@ def test_draws_beside_other_python_files():
 
 
 def test_draws_into_names_like_options():
-    bench.demand_drawing()
+    stand.demand_drawing()
     os.mkdir("-d")
     passes(*SMALL[:-1], "--plot=-d/-p.svg")
     check_equal(os.listdir("-d"), ["-p.svg"], "files")
@@ -193,9 +193,9 @@ def test_rejects_a_folder_of_temporary_files_that_is_none():
 
 
 def test_large_numbers_do_not_overflow():
-    rows = bench.gaussian(8, 48)
-    bench.write_npy("X.npy", rows)
-    bench.write_npy("Y.npy", [[bench.to_f32(v * 2.0**125) for v in row] for row in rows])
+    rows = stand.gaussian(8, 48)
+    stand.write_npy("X.npy", rows)
+    stand.write_npy("Y.npy", [[stand.to_f32(v * 2.0**125) for v in row] for row in rows])
     small, large = tables("X.npy"), tables("Y.npy")
     for l, other in zip(small["tensors"], large["tensors"]):
         for key in ("bias_percent", "kept", "sqnr_db", "uniform" if l["format"] == "mixed" else "bucket_ratio"):
@@ -203,14 +203,14 @@ def test_large_numbers_do_not_overflow():
 
 
 def test_zeros_have_no_sqnr():
-    bench.write_npy("X.npy", [[0.0] * 20])
-    bench.demand_drawing()
+    stand.write_npy("X.npy", [[0.0] * 20])
+    stand.demand_drawing()
     result = passes("bias", "X.npy", "--plot", "z.svg")
     check("-nan" not in result.out and " nan " in result.out, str(result))
 
 
 def test_two_without_error_have_no_gain():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     text = passes("bias", "X.npy").out
     check("-nan" not in text and " inf " in text, text)
 
@@ -234,7 +234,7 @@ def test_rejects_a_picture_without_python():
 
 
 def test_rejects_options_that_do_not_fit():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     rejects(2, "--axis", "bias", "--axis", "col")
     rejects(2, "--rows", "bias", "X.npy", "--rows", 3)
     rejects(2, ".svg", "bias", "--plot", "x.png")
@@ -245,4 +245,4 @@ def test_rejects_options_that_do_not_fit():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

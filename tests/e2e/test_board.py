@@ -7,8 +7,8 @@ import signal
 import subprocess
 import time
 
-import bench
-from bench import check, check_equal, passes, rejects, slow
+import stand
+from stand import check, check_equal, passes, rejects, slow
 
 TOKENS, CIN, COUT = 512, 64, 64
 
@@ -35,7 +35,7 @@ class Board:
 
 def tensors(tokens=TOKENS, cin=CIN, cout=COUT):
     for seed, (name, rows, cols) in enumerate((("X", tokens, cin), ("W", cout, cin), ("dY", tokens, cout))):
-        bench.write_npy(f"{name}.npy", bench.gaussian(rows, cols, seed=seed))
+        stand.write_npy(f"{name}.npy", stand.gaussian(rows, cols, seed=seed))
     return ["X.npy", "W.npy", "dY.npy"]
 
 
@@ -58,7 +58,7 @@ def test_a_layer_equals_the_model():
 
 @slow
 def test_a_tensor_is_quantized_by_the_host_where_the_core_has_no_engine():
-    bench.write_npy("X.npy", bench.gaussian(16, 32))
+    stand.write_npy("X.npy", stand.gaussian(16, 32))
     with Board() as board:
         done = passes(
             "quantize", "X.npy", "-o", "Q.safetensors", "--elem", "e1m2", "--backend", board.backend, "--check", "model"
@@ -115,7 +115,7 @@ def test_rejects_what_the_board_has_not():
 @slow
 def test_rejects_models_and_gemms_larger_than_its_memory():
     """before the training that comes first, which takes many seconds"""
-    bench.write_npy("X.npy", bench.gaussian(1024, 1024))
+    stand.write_npy("X.npy", stand.gaussian(1024, 1024))
     passes("quantize", "X.npy", "-o", "X.safetensors", "--elem", "e1m2")
     with Board() as board:
         options = ("--backend", board.backend)
@@ -143,7 +143,7 @@ def test_rejects_models_and_gemms_larger_than_its_memory():
 
 def started(board, names):
     """A layer on its way: it has the board, and is at work."""
-    words = [bench.PROGRAM, "layer", *names, "-o", "out", "--backend", board.backend]
+    words = [stand.PROGRAM, "layer", *names, "-o", "out", "--backend", board.backend]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     check("the host quantizes" in process.stderr.readline(), "its first line")
     time.sleep(0.5)
@@ -200,4 +200,4 @@ def test_rejects_wrong_options():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -8,8 +8,8 @@ import re
 import shutil
 import subprocess
 
-import bench
-from bench import check, check_equal, slow
+import stand
+from stand import check, check_equal, slow
 from test_install import NVCC
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -73,10 +73,10 @@ def test_rules_make_the_folders_that_they_write_into():
 
 def test_verilated_code_names_no_checkout():
     """So that what ccache has of it fits another one."""
-    folder = pathlib.Path(bench.PROGRAM).parents[1] / "sim"
+    folder = pathlib.Path(stand.PROGRAM).parents[1] / "sim"
     files = [path for path in folder.glob("core_*/*.cpp")]
     if not files:
-        raise bench.Skipped("needs verilator and clang++")
+        raise stand.Skipped("needs verilator and clang++")
     named = [str(path) for path in files if str(SOURCE) in path.read_text()]
     check_equal(named, [], "files that name it")
     check(any('"rtl/ufp4_top.sv"' in path.read_text() for path in files), "the RTL is named from the root")
@@ -85,7 +85,7 @@ def test_verilated_code_names_no_checkout():
 def clone():
     """What a fresh clone of this checkout would have, and changes of its files that are not committed."""
     if not (SOURCE / ".git").exists() or not shutil.which("git"):
-        raise bench.Skipped("needs git, and a checkout")
+        raise stand.Skipped("needs git, and a checkout")
     for name in call("git", "ls-files", "-z", folder=SOURCE).split("\0"):
         if (SOURCE / name).is_file():
             there = pathlib.Path("clone", name)
@@ -123,4 +123,4 @@ def test_full_the_lines_of_the_page_and_then_the_tests():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -4,16 +4,16 @@
 import math
 import os
 
-import bench
-from bench import check_equal, passes, rejects
+import stand
+from stand import check_equal, passes, rejects
 
 VALUES = [0.0, -0.0, 0.25, 0.75, -0.25, 1.0, 2.5, -3.5, 5.0, 100.0, -math.inf, math.nan]
 
 
 def cast(to, *options, values=VALUES):
-    bench.write_npy("X.npy", [values])
+    stand.write_npy("X.npy", [values])
     passes("cast", "X.npy", "-o", "C.npy", "--to", to, *options)
-    descr, rows = bench.read_npy("C.npy")
+    descr, rows = stand.read_npy("C.npy")
     check_equal(descr, "|u1", "type")
     return rows[0]
 
@@ -39,25 +39,25 @@ def test_e8m0_down_and_up():
 
 
 def test_rejects_roundings_the_format_does_not_have():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     for to, rounding in (("e2m1", "up"), ("e4m3", "down"), ("int4", "up"), ("e8m0", "rne")):
         rejects(2, "--round", "cast", "X.npy", "-o", "C.npy", "--to", to, "--round", rounding)
 
 
 def test_rejects_a_missing_format():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     rejects(2, "--to", "cast", "X.npy", "-o", "C.npy")
     rejects(2, "--to", "cast", "X.npy", "-o", "C.npy", "--to", "e5m2")
     rejects(2, "--to", "cast", "X.npy", "-o", "C.npy", "--to", "mixed")  # a number by itself has no grid
 
 
 def test_rejects_an_output_that_is_an_input():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     os.symlink("X.npy", "same.npy")
     rejects(2, "is an input", "cast", "X.npy", "-o", "X.npy", "--to", "e2m1")
     rejects(2, "is an input", "cast", "X.npy", "-o", "same.npy", "--to", "e2m1")
-    check_equal(bench.read_npy("X.npy")[1], [[1.0]], "the input")
+    check_equal(stand.read_npy("X.npy")[1], [[1.0]], "the input")
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

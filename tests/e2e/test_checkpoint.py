@@ -8,8 +8,8 @@ import pathlib
 import shutil
 import struct
 
-import bench
-from bench import check, check_equal, passes, rejects
+import stand
+from stand import check, check_equal, passes, rejects
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "checkpoints"
 DOWN = "model.layers.0.mlp.down_proj"
@@ -29,9 +29,9 @@ def change_json(path, change):
 
 
 def change_tensors(path, change):
-    metadata, tensors = bench.read_safetensors(path)
+    metadata, tensors = stand.read_safetensors(path)
     change(tensors)
-    bench.write_safetensors(path, metadata, tensors)
+    stand.write_safetensors(path, metadata, tensors)
 
 
 def decoded(name):
@@ -39,7 +39,7 @@ def decoded(name):
     pathlib.Path("decoded.safetensors").write_bytes(
         gzip.decompress((FOLDER / name / "decoded.safetensors.gz").read_bytes())
     )
-    _, tensors = bench.read_safetensors("decoded.safetensors")
+    _, tensors = stand.read_safetensors("decoded.safetensors")
     return {
         layer: (
             dtype,
@@ -51,7 +51,7 @@ def decoded(name):
 
 def bf16_bits(value):
     """Nearest even, of a finite number."""
-    bits = bench.f32_bits(value)
+    bits = stand.f32_bits(value)
     return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
 
 
@@ -60,7 +60,7 @@ def dequantized(place, note=""):
     result = passes("dequantize", place, "-o", "D.npy")
     check_equal(result.err.count("\n"), 1 if note else 0, f"lines of {result}")
     check(note in result.err, f"should say {note!r}: {result}")
-    return [value for row in bench.read_npy("D.npy")[1] for value in row]
+    return [value for row in stand.read_npy("D.npy")[1] for value in row]
 
 
 def check_layers(name, layers, note="", zero_signs=True):
@@ -70,7 +70,7 @@ def check_layers(name, layers, note="", zero_signs=True):
     for layer in layers:
         dtype, bits = want[layer]
         got = dequantized(f"{FOLDER / name}:{layer}", note.replace("LAYER", layer) if layers[layer] else "")
-        got = [bench.f32_bits(v) if dtype == "F32" else bf16_bits(v) for v in got]
+        got = [stand.f32_bits(v) if dtype == "F32" else bf16_bits(v) for v in got]
         if not zero_signs:
             top = 1 << (31 if dtype == "F32" else 15)
             got, bits = [0 if b == top else b for b in got], [0 if b == top else b for b in bits]
@@ -150,21 +150,21 @@ def test_codes_of_type_f4():
 def same_product(layer, scale, block, codes, scales, rows, k, **more):
     """A random tensor times a layer, and times a file of this program with the same codes and scales."""
     metadata = {"elem": "e2m1", "scale": scale, "block": str(block), "cols": str(k), **more}
-    bench.write_safetensors(
+    stand.write_safetensors(
         "W.safetensors",
         metadata,
         {"codes": ("U8", [rows, k // 2], codes), "scales": ("U8", [rows, k // block], scales)},
     )
-    bench.write_npy("A.npy", bench.gaussian(3, k))
+    stand.write_npy("A.npy", stand.gaussian(3, k))
     passes("quantize", "A.npy", "-o", "A.safetensors", "--elem", "e2m1", "--scale", scale)
     passes("gemm", "A.safetensors", "W.safetensors", "-o", "want.npy")
     result = passes("gemm", "A.safetensors", layer, "-o", "got.npy")
-    bench.same_bits(bench.read_npy("got.npy")[1], bench.read_npy("want.npy")[1], "D")
+    stand.same_bits(stand.read_npy("got.npy")[1], stand.read_npy("want.npy")[1], "D")
     return result
 
 
 def test_gemm_multiplies_by_a_layer():
-    _, tensors = bench.read_safetensors(FOLDER / "modelopt-nvfp4" / "model.safetensors")
+    _, tensors = stand.read_safetensors(FOLDER / "modelopt-nvfp4" / "model.safetensors")
     tensor_scale = struct.unpack("<f", tensors[f"{OUT}.weight_scale_2"][2])[0]
     result = same_product(
         f"{FOLDER}/modelopt-nvfp4:{OUT}",
@@ -184,7 +184,7 @@ def test_gemm_multiplies_by_a_layer():
 
 def test_gemm_multiplies_by_an_expert():
     name = "model.layers.0.mlp.experts.gate_up_proj"
-    _, tensors = bench.read_safetensors(FOLDER / "gpt-oss" / "model.safetensors")
+    _, tensors = stand.read_safetensors(FOLDER / "gpt-oss" / "model.safetensors")
     codes, scales = tensors[name + "_blocks"][2], tensors[name + "_scales"][2]
     same_product(f"{FOLDER}/gpt-oss:{name}:1", "e8m0", 32, codes[256:512], scales[16:32], 8, 64)
 
@@ -342,4 +342,4 @@ def test_rejects_a_checkpoint_without_a_layer():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -4,8 +4,8 @@
 import json
 import pathlib
 
-import bench
-from bench import check, check_equal, passes, rejects
+import stand
+from stand import check, check_equal, passes, rejects
 from test_layer import SHAPES, XWD, layer, tensors, write_recipe
 
 
@@ -141,4 +141,4 @@ def test_rejects_cores_on_other_backends_and_in_files_of_one():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -6,8 +6,8 @@ import math
 import os
 import pathlib
 
-import bench
-from bench import check, check_equal, passes, rejects, slow
+import stand
+from stand import check, check_equal, passes, rejects, slow
 
 XWD = ["X.npy", "W.npy", "dY.npy"]
 AB = ["A.safetensors", "B.safetensors"]
@@ -19,9 +19,9 @@ def emulated():
 
 
 def tensors(tokens, cin, cout):
-    bench.write_npy("X.npy", bench.gaussian(tokens, cin))
-    bench.write_npy("W.npy", bench.gaussian(cout, cin, 0.05))
-    bench.write_npy("dY.npy", bench.gaussian(tokens, cout, 1e-4))
+    stand.write_npy("X.npy", stand.gaussian(tokens, cin))
+    stand.write_npy("W.npy", stand.gaussian(cout, cin, 0.05))
+    stand.write_npy("dY.npy", stand.gaussian(tokens, cout, 1e-4))
 
 
 def check_layer(*options):
@@ -72,9 +72,9 @@ def test_layers_equal_the_model():
 def test_layer_with_nan_and_inf_equals_the_model():
     emulated()
     tensors(20, 33, 40)
-    rows = bench.gaussian(20, 33)
+    rows = stand.gaussian(20, 33)
     rows[7][20], rows[9][0] = math.nan, -math.inf
-    bench.write_npy("X.npy", rows)
+    stand.write_npy("X.npy", rows)
     for name in ("ufp4", "nvfp4", "e2m1-46", "mxfp4"):
         check_layer("--backend", "cuda", "--check", "model", "--recipe", name)
 
@@ -128,9 +128,9 @@ def test_the_simulated_core_equals_it_on_rtl():
 @slow
 def test_gemm_equals_the_model():
     emulated()
-    bench.write_npy("A.npy", bench.gaussian(30, 70))
-    bench.write_npy("B.npy", bench.gaussian(20, 70))
-    bench.write_npy("C.npy", bench.gaussian(30, 20))
+    stand.write_npy("A.npy", stand.gaussian(30, 70))
+    stand.write_npy("B.npy", stand.gaussian(20, 70))
+    stand.write_npy("C.npy", stand.gaussian(30, 20))
     for scale in ("e4m3", "nvfp4", "e8m0", "fp32"):
         for name in "AB":
             passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e2m1", "--scale", scale)
@@ -146,7 +146,7 @@ NV = (("nv", "e4m3", NO_NV), ("nv_of_nvfp4", "nvfp4", NO_NV), ("nv_of_mx", "e8m0
 
 def nv_operands():
     for name, rows in (("A", 3), ("B", 5)):
-        bench.write_npy(f"{name}.npy", bench.gaussian(rows, 80))
+        stand.write_npy(f"{name}.npy", stand.gaussian(rows, 80))
         passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e2m1")
 
 
@@ -174,7 +174,7 @@ def test_the_contract_nv_of_compute_capability_12_equals_the_model():
             else:
                 rejects(3, words, "layer", *XWD, "-o", "out", "--backend", "cuda", "--recipe", made)
         nv_operands()
-        bench.write_npy("C.npy", bench.gaussian(3, 5))
+        stand.write_npy("C.npy", stand.gaussian(3, 5))
         for words in ([], ["--out", "bf16", "--alpha", "0.3"]):
             passes("gemm", *AB, "-o", "D.npy", "--backend", "cuda", "--check", "model", "--accumulate", "nv", *words)
         text = passes("info", "--backend", "cuda").out
@@ -246,4 +246,4 @@ def test_rejects_a_machine_without_gpu():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

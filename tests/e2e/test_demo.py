@@ -4,8 +4,8 @@
 import json
 import pathlib
 
-import bench
-from bench import check, passes, rejects, slow
+import stand
+from stand import check, passes, rejects, slow
 from trainings import demo
 
 
@@ -73,4 +73,4 @@ def test_rejects_inputs():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -5,8 +5,8 @@ import json
 import math
 import pathlib
 
-import bench
-from bench import check, check_equal, passes, rejects
+import stand
+from stand import check, check_equal, passes, rejects
 
 Q = ["-o", "Q.safetensors"]
 
@@ -25,8 +25,8 @@ ENGINE = [
 
 def engine(backend, *options):
     """The engine's file is the golden model's, byte for byte, and it took cycles."""
-    for rows in (bench.gaussian(1, 1), bench.gaussian(19, 37, factor=20.0), bench.gaussian(33, 16)):
-        bench.write_npy("X.npy", rows)
+    for rows in (stand.gaussian(1, 1), stand.gaussian(19, 37, factor=20.0), stand.gaussian(33, 16)):
+        stand.write_npy("X.npy", rows)
         for how in ENGINE:
             passes("quantize", "X.npy", "-o", "want.safetensors", *how)
             done = passes("quantize", "X.npy", *Q, *how, "--backend", backend, "--check", "model", "--stats", *options)
@@ -54,7 +54,7 @@ def test_the_engine_makes_the_models_file_on_rtl():
 
 
 def test_a_mask_changes_what_the_engine_makes():
-    bench.write_npy("X.npy", bench.gaussian(16, 64))
+    stand.write_npy("X.npy", stand.gaussian(16, 64))
     made = set()
     for mask in ("0x0000", "0x0001", "0x8000", "0xFFFF"):
         passes(
@@ -79,7 +79,7 @@ def test_a_mask_changes_what_the_engine_makes():
 
 
 def test_statistics_say_what_the_engine_did():
-    bench.write_npy("X.npy", [[1.0, math.nan] + [2.0] * 30] * 20)
+    stand.write_npy("X.npy", [[1.0, math.nan] + [2.0] * 30] * 20)
     words = ["quantize", "X.npy", *Q, "--elem", "e1m2", "--backend", "tlm", "--config", "small"]
     told = json.loads(passes(*words, "--check", "model", "--json").out)
     jobs = {job["job"]: job for job in told.pop("jobs")}
@@ -129,7 +129,7 @@ def test_statistics_say_what_the_engine_did():
 
 
 def test_what_no_engine_makes_the_host_does_and_says():
-    bench.write_npy("X.npy", bench.gaussian(16, 32))
+    stand.write_npy("X.npy", stand.gaussian(16, 32))
     for config, how, why in (
         ("small", ["--elem", "e2m1", "--scale", "nvfp4"], "QUANT makes no nvfp4 scales"),
         ("small", ["--elem", "e1m2", "--layout", "2d"], "QUANT makes no scales of 16 x 16 tiles"),
@@ -154,7 +154,7 @@ def test_what_no_engine_makes_the_host_does_and_says():
 
 def test_a_layer_says_why_the_host_quantizes():
     for name, shape in (("X", (16, 32)), ("W", (16, 32)), ("D", (16, 16))):
-        bench.write_npy(f"{name}.npy", bench.gaussian(*shape))
+        stand.write_npy(f"{name}.npy", stand.gaussian(*shape))
     for config, recipe, why in (
         ("small", "ufp4-mixed", "QUANT of small makes no elements mixed; with mixed=1, as in small-mixed, it does"),
         ("tiny", "ufp4", "tiny has no QUANT engine"),
@@ -166,7 +166,7 @@ def test_a_layer_says_why_the_host_quantizes():
 
 def test_a_core_multiplies_mixed_by_each_contract():
     """Blocks of both kinds on either side: the model's bits, and the timed model's cycles; without a format none."""
-    bench.write_npy("X.npy", bench.gaussian(20, 64))
+    stand.write_npy("X.npy", stand.gaussian(20, 64))
     passes("quantize", "X.npy", *Q, "--elem", "mixed")
     passes("quantize", "X.npy", "-o", "E.safetensors", "--elem", "e1m2")
     for config, contract in (("small", "exact"), ("small-fp32", "fp32"), ("small-nv", "nv")):
@@ -184,7 +184,7 @@ def test_a_core_multiplies_mixed_by_each_contract():
 
 def test_a_core_that_makes_mixed_quantizes_a_layer_by_itself():
     for name, shape in (("X", (48, 80)), ("W", (64, 80)), ("D", (48, 64))):
-        bench.write_npy(f"{name}.npy", bench.gaussian(*shape))
+        stand.write_npy(f"{name}.npy", stand.gaussian(*shape))
     for config in ("small-mixed", "rows=2:cols=2:bus=8:quant=2:mixed=1"):
         how = ("--config", config, "--backend", "tlm", "--check", "model")
         for options in ([], ["--rht", "on", "--round", "sr"], ["--axis", "col", "--scale-round", "up"]):
@@ -196,7 +196,7 @@ def test_a_core_that_makes_mixed_quantizes_a_layer_by_itself():
 
 
 def test_rejects_what_does_not_go_with_a_backend():
-    bench.write_npy("X.npy", bench.gaussian(16, 32))
+    stand.write_npy("X.npy", stand.gaussian(16, 32))
     words = ["quantize", "X.npy", *Q, "--elem", "e1m2"]
     rejects(
         3, "backend tlm does not have this combination with scale fp32", *words, "--scale", "fp32", "--backend", "tlm"
@@ -247,4 +247,4 @@ def test_rejects_what_does_not_go_with_a_backend():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -6,8 +6,8 @@ import json
 import os
 import pathlib
 
-import bench
-from bench import check, check_equal, passes, rejects, slow
+import stand
+from stand import check, check_equal, passes, rejects, slow
 from explorations import KINDS, NEEDS, explore, shapes, total
 
 
@@ -487,4 +487,4 @@ def test_bad_options_are_refused():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

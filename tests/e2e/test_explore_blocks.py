@@ -3,8 +3,8 @@
 
 import pathlib
 
-import bench
-from bench import check, check_equal, passes
+import stand
+from stand import check, check_equal, passes
 from explorations import explored
 from hf_models import DEEP, EXPERTS, HF, QWEN, hf, widths
 
@@ -287,4 +287,4 @@ def test_lines_of_a_file_share_their_tokens():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

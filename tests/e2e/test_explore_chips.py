@@ -4,8 +4,8 @@
 import csv
 import pathlib
 
-import bench
-from bench import check, check_equal, passes
+import stand
+from stand import check, check_equal, passes
 from explorations import explore, shapes
 
 HEAD = "name,cin,cout,count,kind,tokens,repeat,group,share\n"
@@ -110,7 +110,7 @@ def test_gradients_of_activations_are_of_one_micro_batch():
 def test_sequences_have_whole_parts():
     words = ("--tokens", "90", "--micro-batches", "3", "--chips", "1x4x1", "--link", "1,1", "--serial")
     message = "--sequence-parallel: TP is 4, which does not divide the 30 tokens of a micro-batch"
-    bench.rejects(2, message, "explore", shapes(PAIR), "-o", "out", *words, "--sequence-parallel")
+    stand.rejects(2, message, "explore", shapes(PAIR), "-o", "out", *words, "--sequence-parallel")
 
 
 def test_further_micro_batches_side_by_side_make_no_copies_of_weights():
@@ -368,4 +368,4 @@ def test_a_published_layout_has_the_published_bubble_and_activations():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

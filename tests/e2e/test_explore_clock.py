@@ -4,8 +4,8 @@
 import csv
 import pathlib
 
-import bench
-from bench import check, check_equal, passes
+import stand
+from stand import check, check_equal, passes
 from explorations import explore, shapes
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -57,4 +57,4 @@ def test_half_the_clock_takes_the_time_of_the_same_memory():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -4,8 +4,8 @@
 import json
 import pathlib
 
-import bench
-from bench import check, check_equal, passes, rejects, slow
+import stand
+from stand import check, check_equal, passes, rejects, slow
 from explorations import explore, shapes
 
 
@@ -232,7 +232,7 @@ def test_memories_with_banks_cost_what_a_layer_finds():
     On LPDDR5, which has a sixteenth of HBM3's pins, one GEMM of this size has 13,070 to 15,451 cycles by when it begins
     (--mem-latency 80 to 150); the three together differ by less."""
     for name, shape in (("X", (256, 512)), ("W", (256, 512)), ("dY", (256, 256))):
-        bench.write_npy(f"{name}.npy", bench.gaussian(*shape))
+        stand.write_npy(f"{name}.npy", stand.gaussian(*shape))
     rows = explore(
         "--source",
         "f32",
@@ -294,9 +294,9 @@ def test_memories_with_banks_side_by_side():
 
 def test_cycles_are_the_simulated_cores_on_rtl():
     tokens, cin, cout = 40, 48, 64
-    bench.write_npy("X.npy", bench.gaussian(tokens, cin))
-    bench.write_npy("W.npy", bench.gaussian(cout, cin))
-    bench.write_npy("dY.npy", bench.gaussian(tokens, cout))
+    stand.write_npy("X.npy", stand.gaussian(tokens, cin))
+    stand.write_npy("W.npy", stand.gaussian(cout, cin))
+    stand.write_npy("dY.npy", stand.gaussian(tokens, cout))
     options = ["--config", "small", "--mem-latency", "30", "--mem-bandwidth", "4"]
     simulated = json.loads(
         passes("layer", "X.npy", "W.npy", "dY.npy", "-o", "layer", "--json", "--backend", "rtl", *options).out
@@ -315,4 +315,4 @@ def test_cycles_are_the_simulated_cores_on_rtl():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

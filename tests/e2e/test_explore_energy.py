@@ -7,8 +7,8 @@ import pathlib
 import subprocess
 import sys
 
-import bench
-from bench import check, check_equal, passes, rejects
+import stand
+from stand import check, check_equal, passes, rejects
 
 SHAPES = "name,cin,cout,count\nfc1,64,96,2\nproj,48,64,1\n"
 PARTS = ["mac_joules", "idle_joules", "clock_joules", "bus_joules"]
@@ -252,4 +252,4 @@ def test_other_files_and_energies_are_refused():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -4,9 +4,9 @@
 import json
 import pathlib
 
-import bench
+import stand
 import hf_models
-from bench import check, check_equal, rejects, slow
+from stand import check, check_equal, rejects, slow
 
 WORDS = ("--config", "large", "--serial", "--tokens", "512", "--clock-mhz", "1000")
 QWEN = {
@@ -144,4 +144,4 @@ def test_kinds_that_do_not_alternate_so_are_refused():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

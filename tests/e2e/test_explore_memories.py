@@ -3,8 +3,8 @@
 
 import pathlib
 
-import bench
-from bench import check, check_equal, passes, rejects
+import stand
+from stand import check, check_equal, passes, rejects
 from explorations import explore, shapes
 
 BITS = ["sum_bits", "operand_bits", "addend_bits", "quant_bits"]
@@ -87,4 +87,4 @@ def test_chunks_and_sums_have_a_price():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -5,8 +5,8 @@ import json
 import os
 import pathlib
 
-import bench
-from bench import check, check_equal, passes, rejects
+import stand
+from stand import check, check_equal, passes, rejects
 from explorations import explored
 from hf_models import DEEP, EXPERTS, HF, LATENT, QWEN, SIZES, hf, widths
 
@@ -413,4 +413,4 @@ def test_rejects_more_blocks_than_a_model_of_two_kinds_has():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -3,8 +3,8 @@
 
 import pathlib
 
-import bench
-from bench import check, check_equal
+import stand
+from stand import check, check_equal
 from explorations import KINDS, NEEDS, explore, shapes
 
 
@@ -47,7 +47,7 @@ def test_what_a_step_needs_is_a_hand_calculation():
 
 
 def test_the_page_draws_cores_sizes_needs_and_chips():
-    bench.demand_drawing()
+    stand.demand_drawing()
     rows = explore(
         "--config",
         "rows=2..4:cols=2:tile=32x16:bus=8",
@@ -102,4 +102,4 @@ def test_the_page_draws_cores_sizes_needs_and_chips():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

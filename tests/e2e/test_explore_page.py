@@ -6,13 +6,13 @@ import pathlib
 import subprocess
 import sys
 
-import bench
-from bench import check, check_equal, passes
+import stand
+from stand import check, check_equal, passes
 from explorations import FILES, explore, shapes
 
 
 def test_a_bandwidth_above_the_bus_is_drawn():
-    bench.demand_drawing()
+    stand.demand_drawing()
     rows = explore("--config", "small", "--mem-bandwidth", "8,1000", "--tokens", "16", "--serial")
     page = pathlib.Path("out/report.html").read_text()
     cycles = [f"<td>{int(r['cycles']):,}</td>" for r in rows if r["layer"] == "step"]
@@ -21,7 +21,7 @@ def test_a_bandwidth_above_the_bus_is_drawn():
 
 
 def test_the_page_stands_alone():
-    bench.demand_drawing()
+    stand.demand_drawing()
     explore("--config", "small", "--mem-bandwidth", "2,8", "--tokens", "16")
     page = pathlib.Path("out/report.html").read_text()
     for what in (
@@ -39,7 +39,7 @@ def test_the_page_stands_alone():
 
 
 def test_a_page_in_a_folder_like_an_option():
-    bench.demand_drawing()
+    stand.demand_drawing()
     passes("explore", shapes(), "--o=-d", "--config", "small", "--tokens", "16")
     check_equal(sorted(os.listdir("-d")), [*FILES, "report.html"], "files")
 
@@ -57,7 +57,7 @@ def test_a_python_without_the_package_is_told_in_one_line():
     pathlib.Path("bin/python").write_text(f'#!/bin/sh\nexec {sys.executable} -S -I "$@"\n')
     os.chmod("bin/python", 0o755)
     done = subprocess.run(
-        [bench.PROGRAM, "explore", shapes(), "--config", "small", "--tokens", "4", "-o", "out"],
+        [stand.PROGRAM, "explore", shapes(), "--config", "small", "--tokens", "4", "-o", "out"],
         capture_output=True,
         text=True,
         env={**os.environ, "UFP4_PYTHON": "bin/python"},
@@ -72,7 +72,7 @@ def test_several_sizes_of_a_step_make_a_heat_map():
     rows = explore("--config", "small", "--tokens", "1,16,64", "--serial")
     util = [float(r["util_percent"]) for r in rows if (r["layer"], r["pass"]) == ("proj", "fprop")]
     check(util == sorted(util) and util[0] < 60 < util[2], f"utilization {util}")
-    bench.demand_drawing()
+    stand.demand_drawing()
     explore("--config", "small", "--tokens", "16,64", "--batches", "2")
     page = pathlib.Path("out/report.html").read_text()
     check("Utilization over tokens: ufp4 on small" in page, "no heat map")
@@ -81,4 +81,4 @@ def test_several_sizes_of_a_step_make_a_heat_map():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

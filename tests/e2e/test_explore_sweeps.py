@@ -11,8 +11,8 @@ import subprocess
 import time
 import zlib
 
-import bench
-from bench import check, check_equal, passes, rejects, run, slow
+import stand
+from stand import check, check_equal, passes, rejects, run, slow
 from explorations import FILES, explore, shapes
 
 
@@ -34,7 +34,7 @@ TWO_KINDS = {
 
 def kill_after(case, words):
     """Starts an exploration, and ends it with SIGKILL once the rows of a case are there."""
-    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([stand.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None and not os.path.exists(f"out/cases/case-{case}.csv"):
         time.sleep(0.002)
     process.kill()
@@ -81,7 +81,7 @@ def test_where_no_case_runs_one_line_says_so():
 
 def test_an_interrupted_run_says_how_to_go_on():
     words = ["explore", shapes(), *SWEEP, "-o", "out"]
-    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([stand.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while process.poll() is None and not os.path.exists("out/cases/case-0.csv"):
         time.sleep(0.001)
     process.send_signal(signal.SIGINT)
@@ -149,7 +149,7 @@ def test_what_was_cut_off_goes_on():
     shutil.copytree("out", "other")
     check("1234567" in passes(*words, "-o", "other", "--resume").out, "a case that has ended is run again")
     shutil.copytree("out", "rebuilt")
-    program = shutil.copy(bench.PROGRAM, "program")
+    program = shutil.copy(stand.PROGRAM, "program")
     with open(program, "ab") as file:
         file.write(b"\0")
     done = subprocess.run(
@@ -172,24 +172,24 @@ def test_what_was_cut_off_goes_on():
 @slow
 def test_ranks_write_the_same_file():
     if not shutil.which("mpirun"):
-        raise bench.Skipped("mpirun is missing (openmpi-bin)")
+        raise stand.Skipped("mpirun is missing (openmpi-bin)")
     mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
     if subprocess.run([*mpirun, "true"], capture_output=True, timeout=600).returncode != 0:
-        raise bench.Skipped("mpirun starts no process here")
+        raise stand.Skipped("mpirun starts no process here")
     # Also of a model with two kinds of blocks.
     pathlib.Path("config.json").write_text(json.dumps(TWO_KINDS))
     for folder, *words in (["s", shapes(), *SWEEP], ["hf", "--hf", "config.json", "--serial", "--host-bytes", *SWEEP]):
         one, two = f"{folder}-one", f"{folder}-two"
         lines = passes("explore", *words, "-o", one).out
         done = subprocess.run(
-            [*mpirun, bench.PROGRAM, "explore", *words, "-o", two], capture_output=True, text=True, timeout=600
+            [*mpirun, stand.PROGRAM, "explore", *words, "-o", two], capture_output=True, text=True, timeout=600
         )
         if "built without MPI" in done.stderr:
-            raise bench.Skipped("the program was built without MPI")
+            raise stand.Skipped("the program was built without MPI")
         check_equal((done.returncode, done.stdout), (0, lines), "what the ranks print")
         check_equal(*(pathlib.Path(name, "explore.csv").read_bytes() for name in (one, two)), "explore.csv")
         check_equal(sorted(os.listdir(two)), FILES, "files left")
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -8,8 +8,8 @@ import pathlib
 import shutil
 import subprocess
 
-import bench
-from bench import check, check_equal
+import stand
+from stand import check, check_equal
 from test_install import LAUNCHERS, SOURCE, call, install
 
 LIBRARY = "libsystemc-2.3.4.so"
@@ -31,7 +31,7 @@ Cflags: -I{prefix}/include
 def debian():
     """Debian's library; skips where there is none."""
     if subprocess.run(["pkg-config", "--exact-version=2.3.4", "systemc"], check=False).returncode != 0:
-        raise bench.Skipped("needs libsystemc-dev 2.3.4; ./ufp4 test installs it")
+        raise stand.Skipped("needs libsystemc-dev 2.3.4; ./ufp4 test installs it")
     return pathlib.Path(call("pkg-config", "--variable=libarchdir", "systemc").strip()) / LIBRARY
 
 
@@ -59,7 +59,7 @@ def stand_in(name, version="2.3.4", package=True, kind="SHARED"):
 def configure(*options, status=0, build="build"):
     text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, *QUICK, *options, status=status)
     if status == 0 and "SystemC modules: no (needs the simulated core" in text and "clang++" in text:
-        raise bench.Skipped("needs verilator and clang++")
+        raise stand.Skipped("needs verilator and clang++")
     return text
 
 
@@ -156,7 +156,7 @@ def platform(place, *options, status=0):
 def installed():
     place = install()
     if not (place / "include" / "ufp4_systemc.h").exists():
-        raise bench.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
+        raise stand.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
     return place
 
 
@@ -201,4 +201,4 @@ def test_rejects_a_consumer_with_another_version_on_rtl():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -7,34 +7,34 @@ import os
 import re
 import struct
 
-import bench
-from bench import check, check_equal, passes, rejects, run, slow
+import stand
+from stand import check, check_equal, passes, rejects, run, slow
 
 AB = ["A.safetensors", "B.safetensors"]
 
 
 def operand(name, rows, *options):
-    bench.write_npy(f"{name}.npy", rows)
+    stand.write_npy(f"{name}.npy", rows)
     passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", *options)
 
 
 def operands(m, n, k, *options, other=None):
-    operand("A", bench.gaussian(m, k), *options)
-    operand("B", bench.gaussian(n, k, 0.1, seed=2), *(other if other is not None else options))
+    operand("A", stand.gaussian(m, k), *options)
+    operand("B", stand.gaussian(n, k, 0.1, seed=2), *(other if other is not None else options))
 
 
 def multiply(*options):
     """D and its type."""
     passes("gemm", *AB, "-o", "D.npy", *options)
-    return bench.read_npy("D.npy")
+    return stand.read_npy("D.npy")
 
 
 def check_oracle(backend):
     for m, n, k in ((1, 1, 1), (3, 17, 5), (20, 33, 150)):
         for a, b in (("e2m1", "e2m1"), ("e1m2", "int4")):
             operands(m, n, k, "--elem", a, "--rht", "on", other=["--elem", b, "--rht", "on"])
-            want = [[bench.to_f32(v) for v in row] for row in bench.product(*map(bench.decode, AB))]
-            bench.same_bits(multiply("--backend", backend)[1], want, f"D {m}x{n}x{k} {a} {b}")
+            want = [[stand.to_f32(v) for v in row] for row in stand.product(*map(stand.decode, AB))]
+            stand.same_bits(multiply("--backend", backend)[1], want, f"D {m}x{n}x{k} {a} {b}")
 
 
 def test_equals_sums_in_float64():
@@ -52,30 +52,30 @@ def test_bf16_output_rounds_the_fp32_result():
     check_equal(descr, "<u2", "type")
     for got_row, row in zip(narrow, wide, strict=True):
         for got, value in zip(got_row, row, strict=True):
-            bits = bench.f32_bits(value)
+            bits = stand.f32_bits(value)
             check_equal(got, (bits + 0x7FFF + (bits >> 16 & 1)) >> 16, "BF16")
 
 
 def test_alpha_and_c_round_once_each():
     operands(4, 6, 40, "--elem", "e1m2")
     _, plain = multiply()
-    c = bench.gaussian(4, 6, seed=9)
-    bench.write_npy("C.npy", c)
+    c = stand.gaussian(4, 6, seed=9)
+    stand.write_npy("C.npy", c)
     _, got = multiply("--alpha", "0.3", "--c", "C.npy")
-    alpha = bench.to_f32(0.3)
-    want = [[bench.to_f32(bench.to_f32(alpha * v) + w) for v, w in zip(r, s)] for r, s in zip(plain, c)]
-    bench.same_bits(got, want, "D")
+    alpha = stand.to_f32(0.3)
+    want = [[stand.to_f32(stand.to_f32(alpha * v) + w) for v, w in zip(r, s)] for r, s in zip(plain, c)]
+    stand.same_bits(got, want, "D")
 
 
 def test_bf16_output_may_be_c():
     operands(4, 6, 40, "--elem", "e1m2")
     multiply("--out", "bf16")
     os.rename("D.npy", "C.npy")
-    _, patterns = bench.read_npy("C.npy")
+    _, patterns = stand.read_npy("C.npy")
     _, got = multiply("--c", "C.npy", "--bf16")
     values = [[struct.unpack("<f", struct.pack("<I", p << 16))[0] for p in row] for row in patterns]
-    bench.write_npy("C.npy", values)
-    bench.same_bits(got, multiply("--c", "C.npy")[1], "D")
+    stand.write_npy("C.npy", values)
+    stand.same_bits(got, multiply("--c", "C.npy")[1], "D")
 
 
 def test_alpha_may_be_any_fp32_value():
@@ -90,13 +90,13 @@ def test_alpha_may_be_any_fp32_value():
         ("3.4028235e38", [math.inf, -math.inf, 0.0]),
         ("1e-45", [2.0**-147, -(2.0**-146), 0.0]),
     ):
-        got = [bench.f32_bits(row[0]) for row in multiply("--alpha", alpha)[1]]
-        check_equal(got, [0x7FC00000 if math.isnan(v) else bench.f32_bits(v) for v in want], f"alpha {alpha}")
+        got = [stand.f32_bits(row[0]) for row in multiply("--alpha", alpha)[1]]
+        check_equal(got, [0x7FC00000 if math.isnan(v) else stand.f32_bits(v) for v in want], f"alpha {alpha}")
 
 
 def test_split_k_gives_the_same_bits():
     """Two halves of K, the first as unrounded sums that the second starts from."""
-    a, b = bench.gaussian(5, 64), bench.gaussian(7, 64, seed=2)
+    a, b = stand.gaussian(5, 64), stand.gaussian(7, 64, seed=2)
     options = ["--elem", "e2m1", "--tensor-exponent", "6"]
     operand("A", a, *options)
     operand("B", b, *options)
@@ -106,10 +106,10 @@ def test_split_k_gives_the_same_bits():
     operand("B", halves[0][1], *options)
     result = passes("gemm", *AB, "-o", "S.npy", "--out", "i64")
     check("2^-20" in result.err, f"should tell the unit: {result}")
-    check_equal(bench.read_npy("S.npy")[0], "<i8", "type")
+    check_equal(stand.read_npy("S.npy")[0], "<i8", "type")
     operand("A", halves[1][0], *options)
     operand("B", halves[1][1], *options)
-    bench.same_bits(multiply("--accumulate-in", "S.npy")[1], whole, "D")
+    stand.same_bits(multiply("--accumulate-in", "S.npy")[1], whole, "D")
 
 
 def test_table_and_json_say_the_same():
@@ -134,7 +134,7 @@ def test_statistics_on_rtl():
     check(case["cycles"] >= 64 * 64 * 256 / 64, f"cycles: {case}")
     check(0 < case["util_percent"] <= case["bound_percent"] <= 100, f"utilization: {case}")
     check(abs(case["util_percent"] - 100 * 64 * 64 * 256 / 64 / case["cycles"]) < 1e-3, f"utilization: {case}")
-    slow = json.loads(passes(*words, "--mem-bandwidth", "1", "--mem-latency", "200", "--stall", bench.stall(3)).out)[
+    slow = json.loads(passes(*words, "--mem-bandwidth", "1", "--mem-latency", "200", "--stall", stand.stall(3)).out)[
         "cases"
     ][0]
     check(slow["cycles"] > case["cycles"] and slow["bound_percent"] < case["bound_percent"], f"{slow} after {case}")
@@ -175,7 +175,7 @@ def test_512_cubed_keeps_the_default_array_busy_on_rtl():
 def test_waveforms_on_rtl():
     operands(2, 2, 16, "--elem", "e2m1")
     passes("gemm", *AB, "-o", "D.npy", "--backend", "rtl", "--config", "small", "--trace", "wave.fst")
-    check(any(p == "wave.fst" and size > 0 for p, size in bench.listing()), f"files: {bench.listing()}")
+    check(any(p == "wave.fst" and size > 0 for p, size in stand.listing()), f"files: {stand.listing()}")
 
 
 def test_rejects_a_trace_that_is_no_fst_on_rtl():
@@ -189,14 +189,14 @@ def test_cycle_limit_on_rtl():
     for limit in (100, 200):
         result = run("gemm", *AB, "-o", "D.npy", "--backend", "rtl", "--config", "small", "--max-cycles", limit)
         check_equal(result.status, 3, "exit status")
-        check(("D.npy", 0) not in bench.listing() and f"within {limit} cycles" in result.err, f"{result}")
+        check(("D.npy", 0) not in stand.listing() and f"within {limit} cycles" in result.err, f"{result}")
         stopped.append(int(re.search(r"cycles: cycle (\d+)", result.err)[1]))
     check_equal(stopped[1] - stopped[0], 100, "cycles between the two ends: it waits once")
 
 
 def test_rejects_operands_that_do_not_go_together():
-    operand("A", bench.gaussian(3, 20), "--elem", "e2m1")
-    operand("B", bench.gaussian(3, 21), "--elem", "e2m1")
+    operand("A", stand.gaussian(3, 20), "--elem", "e2m1")
+    operand("B", stand.gaussian(3, 21), "--elem", "e2m1")
     result = rejects(2, "K = 20", "gemm", *AB, "-o", "D.npy")
     check("K = 21" in result.err, str(result))
     for a, b, why in (
@@ -210,12 +210,12 @@ def test_rejects_operands_that_do_not_go_together():
 
 def test_rejects_c_and_sums_of_wrong_shape_or_type():
     operands(3, 4, 16, "--elem", "e2m1")
-    bench.write_npy("C.npy", bench.gaussian(4, 3))
+    stand.write_npy("C.npy", stand.gaussian(4, 3))
     rejects(2, "C.npy is 4 x 3; D is 3 x 4", "gemm", *AB, "-o", "D.npy", "--c", "C.npy")
     rejects(2, "int64", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "C.npy")
-    bench.write_npy("I.npy", [[0] * 4] * 3, descr="<i4")
+    stand.write_npy("I.npy", [[0] * 4] * 3, descr="<i4")
     rejects(2, "int64", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "I.npy")
-    bench.write_npy("S.npy", [[1, 2], [3, 4]], descr="<i8")
+    stand.write_npy("S.npy", [[1, 2], [3, 4]], descr="<i8")
     rejects(2, "S.npy is 2 x 2; D is 3 x 4", "gemm", *AB, "-o", "D.npy", "--accumulate-in", "S.npy")
     rejects(2, "int64", "gemm", *AB, "-o", "D.npy", "--c", "S.npy")
     rejects(2, "--bf16 is of C", "gemm", *AB, "-o", "D.npy", "--bf16")
@@ -223,15 +223,15 @@ def test_rejects_c_and_sums_of_wrong_shape_or_type():
 
 def test_rejects_scaling_of_unrounded_sums():
     operands(3, 4, 16, "--elem", "e2m1")
-    bench.write_npy("C.npy", bench.gaussian(3, 4))
+    stand.write_npy("C.npy", stand.gaussian(3, 4))
     rejects(2, "unrounded sums", "gemm", *AB, "-o", "D.npy", "--out", "i64", "--alpha", "2")
     rejects(2, "unrounded sums", "gemm", *AB, "-o", "D.npy", "--out", "i64", "--c", "C.npy")
 
 
 def test_rejects_what_does_not_go_with_the_contract():
     operands(3, 4, 16, "--elem", "e2m1")
-    bench.write_npy("C.npy", bench.gaussian(3, 4))
-    bench.write_npy("S.npy", [[0] * 4] * 3, descr="<i8")
+    stand.write_npy("C.npy", stand.gaussian(3, 4))
+    stand.write_npy("S.npy", [[0] * 4] * 3, descr="<i8")
     for contract in ("fp32", "nv"):
         for words in (["--out", "i64"], ["--accumulate-in", "S.npy"]):
             rejects(2, "contract exact alone", "gemm", *AB, "-o", "D.npy", "--accumulate", contract, *words)
@@ -249,7 +249,7 @@ def test_rejects_the_second_backend_before_the_first_ones_work_on_rtl():
 def test_sums_factors_and_c_on_rtl():
     """Each option alone and all together, of every scale that the core has."""
     device = ["--backend", "rtl", "--check", "model", "--config", "small"]
-    bench.write_npy("C.npy", bench.gaussian(19, 37, seed=9))
+    stand.write_npy("C.npy", stand.gaussian(19, 37, seed=9))
     for scale in ("e4m3", "nvfp4"):
         operands(19, 37, 50, "--elem", "e2m1", "--scale", scale)
         passes("gemm", *AB, "-o", "S.npy", "--out", "i64", *device)
@@ -272,7 +272,7 @@ def test_rejects_what_only_the_model_has_on_rtl():
 
 def test_fp32_sums_equal_the_model_on_rtl():
     device = ["--backend", "rtl", "--check", "model", "--config", "small-fp32", "--accumulate", "fp32"]
-    bench.write_npy("C.npy", bench.gaussian(33, 47))
+    stand.write_npy("C.npy", stand.gaussian(33, 47))
     for scale in ("e4m3", "e8m0", "nvfp4"):
         operands(33, 47, 130, "--elem", "e2m1", "--scale", scale)
         for words in ([], ["--alpha", "-0.3", "--c", "C.npy", "--out", "bf16"]):
@@ -281,7 +281,7 @@ def test_fp32_sums_equal_the_model_on_rtl():
 
 def test_nv_sums_equal_the_model_on_rtl():
     device = ["--backend", "rtl", "--check", "model", "--config", "small-nv", "--accumulate", "nv"]
-    bench.write_npy("C.npy", bench.gaussian(33, 47))
+    stand.write_npy("C.npy", stand.gaussian(33, 47))
     for scale in ("e4m3", "e8m0", "nvfp4"):
         operands(33, 47, 130, "--elem", "e2m1", "--scale", scale)
         for words in ([], ["--alpha", "-0.3", "--out", "bf16"]):
@@ -299,4 +299,4 @@ def test_rejects_files_that_are_no_operands():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

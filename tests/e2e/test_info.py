@@ -3,8 +3,8 @@
 
 import json
 
-import bench
-from bench import check, check_equal, passes, rejects
+import stand
+from stand import check, check_equal, passes, rejects
 
 
 def test_rejects_an_unknown_configuration():
@@ -107,4 +107,4 @@ def test_rejects_unknown_backends():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

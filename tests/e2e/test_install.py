@@ -7,8 +7,8 @@ import re
 import shutil
 import subprocess
 
-import bench
-from bench import check, check_equal, full
+import stand
+from stand import check, check_equal, full
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
@@ -35,7 +35,7 @@ def call(*words, status=0, **environment):
 
 def install(build=None):
     """The build's installation below ./root, as a package builder would take it; gives its place."""
-    build = build or pathlib.Path(bench.PROGRAM).parents[1]
+    build = build or pathlib.Path(stand.PROGRAM).parents[1]
     call("cmake", "--install", build, "--prefix", PREFIX, DESTDIR=os.path.abspath("root"))
     return pathlib.Path("root" + PREFIX).resolve()
 
@@ -236,7 +236,7 @@ def test_versions_agree():
 
 
 def commands():
-    text = call(bench.PROGRAM, "--help")
+    text = call(stand.PROGRAM, "--help")
     names = re.findall(r"^  ([a-z]+) ", text, flags=re.M)
     check(len(names) > 10, text)
     return names
@@ -252,7 +252,7 @@ def test_manual_pages():
     overview = call("mandoc", "-T", "utf8", "-O", "width=200", folder / "ufp4.1")
     for name, page in names.items():
         text = re.sub(".\b", "", call("mandoc", "-T", "utf8", "-O", "width=200", folder / page))
-        usage = call(bench.PROGRAM, name, "--help")
+        usage = call(stand.PROGRAM, name, "--help")
         for option in re.findall(r"^  (?:-[a-z], )?(--[a-z0-9-]+)", usage, flags=re.M):
             check(re.search(rf"(^|[ ,]){option}\b", text, flags=re.M), f"{page} lacks {option}: {text}")
         check(usage.split("Example:\n  ")[1].strip() in text, f"{page}: example: {text}")
@@ -436,4 +436,4 @@ def test_rejects_another_version():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

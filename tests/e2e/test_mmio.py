@@ -11,8 +11,8 @@ import subprocess
 import tempfile
 import time
 
-import bench
-from bench import check, check_equal, passes, rejects, slow
+import stand
+from stand import check, check_equal, passes, rejects, slow
 
 BEGUN = "another program has begun to use this core, or its memory"
 UIO, UDMABUF = "mmio:/dev/uio7", "mmio:/dev/uio7,/dev/udmabuf7"
@@ -73,7 +73,7 @@ class StandIn:
 
 def tensors(tokens=96, cin=64, cout=48):
     for seed, (name, rows, cols) in enumerate((("X", tokens, cin), ("W", cout, cin), ("dY", tokens, cout))):
-        bench.write_npy(f"{name}.npy", bench.gaussian(rows, cols, seed=seed))
+        stand.write_npy(f"{name}.npy", stand.gaussian(rows, cols, seed=seed))
     return ["X.npy", "W.npy", "dY.npy"]
 
 
@@ -156,7 +156,7 @@ def test_a_program_that_was_killed_leaves_a_core_that_serves():
     with StandIn() as core:
         for _ in range(2):
             process = subprocess.Popen(
-                [bench.PROGRAM, "layer", *names, "-o", "lost", "--backend", UIO], stderr=subprocess.DEVNULL
+                [stand.PROGRAM, "layer", *names, "-o", "lost", "--backend", UIO], stderr=subprocess.DEVNULL
             )
             time.sleep(0.3)
             process.send_signal(signal.SIGKILL)
@@ -171,7 +171,7 @@ def test_rejects_a_core_that_goes_away():
     names = tensors(4096, 512, 512)
     with StandIn() as core:
         process = subprocess.Popen(
-            [bench.PROGRAM, "layer", *names, "-o", "lost", "--backend", UIO], stderr=subprocess.PIPE, text=True
+            [stand.PROGRAM, "layer", *names, "-o", "lost", "--backend", UIO], stderr=subprocess.PIPE, text=True
         )
         time.sleep(1)
         check(process.poll() is None, "the layer is over too soon")
@@ -214,7 +214,7 @@ class Layer:
     def __init__(self, core):
         words = ["layer", *tensors(2048, 128, 128), "-o", "out", "--backend", UIO, "--check", "model"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self.process = subprocess.Popen([bench.PROGRAM, *words], text=True, **pipes)
+        self.process = subprocess.Popen([stand.PROGRAM, *words], text=True, **pipes)
         for _ in range(6000):
             with open(f"{core.folder.name}/memory", "rb") as memory:
                 memory.seek(self.FOURTH)
@@ -292,7 +292,7 @@ def test_rejects_a_lock_that_cannot_be_made():
 
 def operands():
     for name, rows in (("X", 96), ("W", 48)):
-        bench.write_npy(f"{name}.npy", bench.gaussian(rows, 64))
+        stand.write_npy(f"{name}.npy", stand.gaussian(rows, 64))
         passes("quantize", f"{name}.npy", "-o", f"{name}.safetensors", "--elem", "e1m2")
     return ["X.safetensors", "W.safetensors"]
 
@@ -402,4 +402,4 @@ def test_rejects_an_interrupt_that_never_comes():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

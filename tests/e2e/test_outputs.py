@@ -11,8 +11,8 @@ import subprocess
 import tempfile
 import time
 
-import bench
-from bench import check, check_equal, passes, rejects, slow
+import stand
+from stand import check, check_equal, passes, rejects, slow
 
 TRAINING = [
     "--d-model",
@@ -38,7 +38,7 @@ TRAINING = [
 
 def inputs():
     """Tensors, an operand, a text; and every command that writes a file, its output's name left out."""
-    bench.write_npy("X.npy", bench.gaussian(32, 64))
+    stand.write_npy("X.npy", stand.gaussian(32, 64))
     pathlib.Path("text").write_text("the cat sat on a mat. " * 400)
     passes("quantize", "X.npy", "-o", "X.safetensors", "--elem", "e1m2")
     return {
@@ -69,7 +69,7 @@ def small_disk(size):
             == 0
         )
         if not mounted:
-            raise bench.Skipped("mounting a small file system needs root")
+            raise stand.Skipped("mounting a small file system needs root")
         try:
             yield folder
         finally:
@@ -161,7 +161,7 @@ def test_standard_output_in_a_file_stays_as_it_is():
         with open("out.txt", "w") as out:
             out.write("printed before\n")
             out.flush()
-            bench.refuses(2, "", *words, name, stdout=out)
+            stand.refuses(2, "", *words, name, stdout=out)
         check_equal(pathlib.Path("out.txt").read_text(), "printed before\n", f"standard output after -o {name}")
 
 
@@ -187,7 +187,7 @@ def test_rejects_a_trace_into_a_stream_on_rtl():
 
 def test_a_full_disk_is_the_environment():
     commands = inputs()
-    bench.write_npy("X.npy", bench.gaussian(128, 512))
+    stand.write_npy("X.npy", stand.gaussian(128, 512))
     passes("quantize", "X.npy", "-o", "X.safetensors", "--elem", "e1m2")
     commands["e.txt"][2:2] = ["--count", 10000]
     with small_disk(4096) as disk:
@@ -211,7 +211,7 @@ def test_a_full_disk_ends_waveforms_on_rtl():
     for size in (4096, 16384, 65536, 204800, *range(whole // 4096 * 4096 - 32768, whole + 200000, 8192)):
         os.path.exists("D.npy") and os.remove("D.npy")
         with small_disk(size) as disk:
-            result = bench.run(*TRACE, f"{disk}/t.fst")
+            result = stand.run(*TRACE, f"{disk}/t.fst")
             if result.status == 0:
                 check_equal(os.path.getsize(f"{disk}/t.fst"), whole, f"bytes of waveforms, in {size}")
                 continue
@@ -285,7 +285,7 @@ def test_a_limit_on_file_sizes_says_a_line():
 
 def interrupt(number, *words):
     process = subprocess.Popen(
-        [bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
+        [stand.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
     )
     time.sleep(0.5)
     process.send_signal(number)
@@ -356,7 +356,7 @@ def test_names_and_modes_of_outputs():
     folder = "/".join(["folder" * 20] * 8)
     os.makedirs(folder)
     pathlib.Path(f"{folder}/bad.npy").write_text("no tensor")
-    check("it is no .npy" in bench.run("cast", f"{folder}/bad.npy", "--to", "e2m1", "-o", "c.npy").err, "no reason")
+    check("it is no .npy" in stand.run("cast", f"{folder}/bad.npy", "--to", "e2m1", "-o", "c.npy").err, "no reason")
 
 
 def test_a_run_that_fails_keeps_earlier_tensors():
@@ -364,13 +364,13 @@ def test_a_run_that_fails_keeps_earlier_tensors():
     words = folders()["train"] + ["out", "--capture"]
     passes(*words)
     speeds = ("out/report.html", "out/train.json")  # which these hold
-    before = [entry for entry in bench.listing() if entry[0] not in speeds]
+    before = [entry for entry in stand.listing() if entry[0] not in speeds]
     os.remove("out/ufp4/layer0.fc2.W.npy")
     os.symlink("/dev/null", "out/ufp4/layer0.fc2.W.npy")
     rejects(2, "device or stream", *words)
     os.remove("out/ufp4/layer0.fc2.W.npy")
     passes(*words)
-    check_equal([entry for entry in bench.listing() if entry[0] not in speeds], before, "the same files again")
+    check_equal([entry for entry in stand.listing() if entry[0] not in speeds], before, "the same files again")
 
 
 def test_rejects_waveforms_of_several_runs():
@@ -381,4 +381,4 @@ def test_rejects_waveforms_of_several_runs():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

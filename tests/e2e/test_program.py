@@ -9,8 +9,8 @@ import signal
 import subprocess
 import time
 
-import bench
-from bench import check, check_equal, passes, rejects, run
+import stand
+from stand import check, check_equal, passes, rejects, run
 
 COMMANDS = [
     "demo",
@@ -46,7 +46,7 @@ def test_help_of_every_command_has_an_example():
 def test_examples_work():
     """With tensors of those names beside them; demo and train have tests of their own."""
     for name, rows, cols in (("X", 20, 33), ("W", 7, 33), ("dY", 20, 7)):
-        bench.write_npy(f"{name}.npy", bench.gaussian(rows, cols))
+        stand.write_npy(f"{name}.npy", stand.gaussian(rows, cols))
     passes("quantize", "W.npy", "-o", "W.safetensors", "--recipe", "ufp4", "--role", "w", "--pass", "fprop")
     for command in ["quantize", "dequantize", "cast", "random", "vectors", "info", "gemm", "layer"]:
         example = passes(command, "--help").out.split("Example:\n")[1].strip()
@@ -88,14 +88,14 @@ def test_rejects_letters_by_their_word():
 
 
 def test_a_signal_ends_it_and_leaves_nothing():
-    bench.write_npy("X.npy", [[1.0] * 1024] * 1024)
+    stand.write_npy("X.npy", [[1.0] * 1024] * 1024)
     passes("quantize", "X.npy", "-o", "Q.safetensors", "--elem", "e2m1")
-    before = bench.listing()
+    before = stand.listing()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         for delay in (0.01, 0.1):
             words = ["gemm", "Q.safetensors", "Q.safetensors", "-o", "D.npy", "--threads", "1"]
             process = subprocess.Popen(
-                [bench.PROGRAM, *words],
+                [stand.PROGRAM, *words],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
@@ -104,7 +104,7 @@ def test_a_signal_ends_it_and_leaves_nothing():
             process.send_signal(number)
             status = process.wait(60)
             check(status in (-number, 0), f"signal {number}: exit status {status}")
-            left = [entry for entry in bench.listing() if entry not in before]
+            left = [entry for entry in stand.listing() if entry not in before]
             check(left in ([], [("D.npy", 128 + 4 * 1024 * 1024)]), f"files: {left}")  # none, or the whole result
             check(left or status != 0, "done, and no result")
             if left:
@@ -292,7 +292,7 @@ def test_rejects_names_of_other_kinds_of_files():
 
 
 def test_rejects_device_options_out_of_range():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     for option, value in (
         ("--config", "huge"),
         ("--mem-latency", "0"),
@@ -364,10 +364,10 @@ def test_rejects_timing_only_with_data():
 
 def test_options_may_stand_anywhere():
     check_equal(run("random", "--count", "2").out, run("random", "--count=2").out, "draws")
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     passes("quantize", "--elem", "e2m1", "-o", "Q.safetensors", "X.npy")
     passes("quantize", "--elem=e2m1", "-oQ.safetensors", "--", "X.npy")
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

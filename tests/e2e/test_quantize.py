@@ -5,8 +5,8 @@ import math
 import pathlib
 import struct
 
-import bench
-from bench import check, check_equal, passes, rejects
+import stand
+from stand import check, check_equal, passes, rejects
 
 Q = ["-o", "Q.safetensors"]
 LITTLE_MEMORY = ["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh"]
@@ -14,9 +14,9 @@ LITTLE_MEMORY = ["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh"]
 
 def quantize(*options, rows=None, **file_options):
     """Quantizes rows; gives metadata and tensors."""
-    bench.write_npy("X.npy", rows if rows is not None else bench.gaussian(5, 37), **file_options)
+    stand.write_npy("X.npy", rows if rows is not None else stand.gaussian(5, 37), **file_options)
     passes("quantize", "X.npy", *Q, *options)
-    return bench.read_safetensors("Q.safetensors")
+    return stand.read_safetensors("Q.safetensors")
 
 
 def test_file_is_as_promised():
@@ -67,7 +67,7 @@ def test_worked_examples_of_the_document():
     ]
     for label, elem, options, scale, codes in cases:
         passes("quantize", root / "tests/golden/example.npy", *Q, "--elem", elem, *options)
-        _, tensors = bench.read_safetensors("Q.safetensors")
+        _, tensors = stand.read_safetensors("Q.safetensors")
         got = "".join(f"{c:x}" for c in tensors["codes"][2])
         check_equal((tensors["scales"][2].hex(), got), (scale, codes), f"{elem} {options}")
         note = " (as it lies in the file, little-endian)" if len(scale) == 8 else ""
@@ -91,7 +91,7 @@ def test_worked_example_of_the_contracts():
     got = []
     for contract in ("exact", "fp32", "nv"):
         passes("gemm", "a.safetensors", "b.safetensors", "-o", "d.npy", "--accumulate", contract)
-        got.append(f"{contract} {bench.f32_bits(bench.read_npy('d.npy')[1][0][0]):08x}")
+        got.append(f"{contract} {stand.f32_bits(stand.read_npy('d.npy')[1][0][0]):08x}")
     check(
         ", ".join(got) in (root / "docs/reference/numerics.md").read_text(),
         f"docs/reference/numerics.md should say: {got}",
@@ -108,10 +108,10 @@ def test_packed_holds_two_codes_a_byte():
         check_equal(packed["codes"][2][19 * r : 19 * r + 19], want, f"row {r}")
     check_equal(packed["scales"], plain["scales"], "scales")
     passes("dequantize", "Q.safetensors", "-o", "D.npy")
-    packed_values = bench.read_npy("D.npy")
+    packed_values = stand.read_npy("D.npy")
     quantize("--elem", "e1m2")
     passes("dequantize", "Q.safetensors", "-o", "D.npy")
-    check_equal(bench.read_npy("D.npy"), packed_values, "decoded values")
+    check_equal(stand.read_npy("D.npy"), packed_values, "decoded values")
 
 
 def test_rht_pads_the_codes():
@@ -124,7 +124,7 @@ def test_rht_pads_the_codes():
 
 
 def test_axis_col_is_the_transposed_tensor():
-    rows = bench.gaussian(5, 37)
+    rows = stand.gaussian(5, 37)
     metadata, tensors = quantize("--elem", "e2m1", "--axis", "col", rows=rows)
     check_equal(tensors["codes"][1], [37, 5], "codes")
     check_equal((metadata["rows"], metadata["cols"], metadata["axis"]), ("37", "5", "col"), "shape")
@@ -177,40 +177,40 @@ def test_all_input_types_give_the_same_codes():
     for descr in ("<f8", "<f2"):
         check_equal(quantize("--elem", "e2m1", rows=rows, descr=descr), want, descr)
     check_equal(quantize("--elem", "e2m1", rows=rows, fortran=True), want, "Fortran order")
-    bf16 = [[bench.f32_bits(v) >> 16 for v in row] for row in rows]
+    bf16 = [[stand.f32_bits(v) >> 16 for v in row] for row in rows]
     check_equal(quantize("--elem", "e2m1", "--bf16", rows=bf16, descr="<u2"), want, "uint16")
     data = b"".join(struct.pack("<6f", *row) for row in rows)
-    bench.write_safetensors("X.safetensors", {}, {"other": ("F32", [1, 1], b"abcd"), "w.0": ("F32", [3, 6], data)})
+    stand.write_safetensors("X.safetensors", {}, {"other": ("F32", [1, 1], b"abcd"), "w.0": ("F32", [3, 6], data)})
     passes("quantize", "X.safetensors:w.0", *Q, "--elem", "e2m1")
-    check_equal(bench.read_safetensors("Q.safetensors"), want, "safetensors")
+    check_equal(stand.read_safetensors("Q.safetensors"), want, "safetensors")
 
 
 def test_dequantize_gives_every_code_its_value():
     for options in (["--elem", "e2m1"], ["--elem", "e1m2", "--rht", "on"], ["--elem", "int4", "--round", "sr"]):
         quantize(*options)
         passes("dequantize", "Q.safetensors", "-o", "D.npy")
-        descr, got = bench.read_npy("D.npy")
+        descr, got = stand.read_npy("D.npy")
         check_equal(descr, "<f4", "type")
-        bench.same_bits(got, bench.decode("Q.safetensors"), f"{options}")
+        stand.same_bits(got, stand.decode("Q.safetensors"), f"{options}")
 
 
 def test_unrotate_undoes_the_transform():
-    rows = bench.gaussian(5, 37)
+    rows = stand.gaussian(5, 37)
     for options in (["--rht", "on"], ["--rht", "bf16", "--rht-mask", "0x1234"], ["--rht", "on", "--axis", "col"]):
         quantize("--elem", "e1m2", *options, rows=rows)
-        metadata, _ = bench.read_safetensors("Q.safetensors")
+        metadata, _ = stand.read_safetensors("Q.safetensors")
         mask = int(metadata["rht"].split(":")[-1], 16)
         want = []
-        for row in bench.decode("Q.safetensors"):
+        for row in stand.decode("Q.safetensors"):
             line = []
             for b in range(0, len(row), 16):
                 for j in range(16):
                     total = math.fsum(-v if (i & j).bit_count() % 2 else v for i, v in enumerate(row[b : b + 16])) / 4
-                    line.append(bench.to_f32(-total if mask >> j & 1 else total))
+                    line.append(stand.to_f32(-total if mask >> j & 1 else total))
             want.append(line[: int(metadata["cols"])])
         passes("dequantize", "Q.safetensors", "-o", "D.npy", "--unrotate")
-        _, got = bench.read_npy("D.npy")
-        bench.same_bits([[v + 0.0 for v in row] for row in got], [[v + 0.0 for v in row] for row in want], f"{options}")
+        _, got = stand.read_npy("D.npy")
+        stand.same_bits([[v + 0.0 for v in row] for row in got], [[v + 0.0 for v in row] for row in want], f"{options}")
         original = list(zip(*rows)) if "col" in options else rows
         error = max(abs(g - x) for row, xs in zip(got, original, strict=True) for g, x in zip(row, xs, strict=True))
         check(error < 1, f"{options}: off by {error}")
@@ -220,25 +220,25 @@ def test_unrotate_undoes_the_transform():
 
 def test_says_that_there_is_nan_or_inf():
     for value in (math.nan, math.inf, -math.inf):
-        rows = bench.gaussian(3, 40)
+        rows = stand.gaussian(3, 40)
         rows[1][20] = value
-        bench.write_npy("X.npy", rows)
+        stand.write_npy("X.npy", rows)
         check_equal(
             passes("quantize", "X.npy", *Q, "--elem", "e2m1").err,
             "ufp4 quantize: X.npy holds NaN, Inf or numbers beyond FP32; the scales of those blocks are NaN\n",
             f"{value}",
         )
-        metadata, tensors = bench.read_safetensors("Q.safetensors")
+        metadata, tensors = stand.read_safetensors("Q.safetensors")
         check_equal(metadata["flags"], "nan", "flags")
         check_equal([i for i, scale in enumerate(tensors["scales"][2]) if scale == 0x7F], [4], "NaN scales")
         check_equal(set(tensors["codes"][2][40 + 16 : 40 + 32]), {0}, "codes of that block")
         passes("dequantize", "Q.safetensors", "-o", "D.npy")
-        _, got = bench.read_npy("D.npy")
+        _, got = stand.read_npy("D.npy")
         nan = [(r, c) for r, row in enumerate(got) for c, v in enumerate(row) if math.isnan(v)]
         check_equal(nan, [(1, c) for c in range(16, 32)], "NaN of dequantize")
-    bench.write_npy("X.npy", [[1.0, 3e38]])
+    stand.write_npy("X.npy", [[1.0, 3e38]])
     check_equal(passes("quantize", "X.npy", *Q, "--elem", "e2m1").err, "", "neither")
-    bench.write_npy("X.npy", [[3.18e38] * 16])  # a sum of 16 by 4 is beyond BF16
+    stand.write_npy("X.npy", [[3.18e38] * 16])  # a sum of 16 by 4 is beyond BF16
     check_equal(
         passes("quantize", "X.npy", *Q, "--elem", "e2m1", "--rht", "bf16").err,
         "ufp4 quantize: X.npy holds NaN, Inf or numbers beyond FP32, or its transform numbers beyond BF16; the scales "
@@ -264,9 +264,9 @@ def test_same_bits_every_time():
 def test_rejects_sides_that_no_operand_has():
     """one over 2^20, by the commands that quantize; cast takes any"""
     long = 2**20 + 1
-    pathlib.Path("row.npy").write_bytes(bench.npy_bytes([[1.0] * long]))
-    pathlib.Path("col.npy").write_bytes(bench.npy_bytes([[1.0] * long], shape=(long, 1)))
-    pathlib.Path("X.npy").write_bytes(bench.npy_bytes([[1.0] * (long - 1)]))
+    pathlib.Path("row.npy").write_bytes(stand.npy_bytes([[1.0] * long]))
+    pathlib.Path("col.npy").write_bytes(stand.npy_bytes([[1.0] * long], shape=(long, 1)))
+    pathlib.Path("X.npy").write_bytes(stand.npy_bytes([[1.0] * (long - 1)]))
     for name, side in (("row", "columns"), ("col", "rows")):
         words = f"{name}.npy: it has 1048577 {side}; at most 1048576 are possible"
         rejects(2, words, "quantize", f"{name}.npy", *Q, "--elem", "e2m1")
@@ -277,7 +277,7 @@ def test_rejects_sides_that_no_operand_has():
 
 
 def test_rejects_illegal_combinations():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     cases = [
         ("--scale nvfp4 --block 32", "block 32"),
         ("--block 64 --layout 2d", "block 64"),
@@ -314,7 +314,7 @@ def test_rejects_illegal_combinations():
 
 
 def test_rejects_impossible_recipes():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     cases = [
         ("--recipe ufp4", "--role"),
         ("--recipe ufp4 --role x", "--pass"),
@@ -330,7 +330,7 @@ def test_rejects_impossible_recipes():
 
 
 def test_every_scale_layout_and_transform_reads_back():
-    bench.write_npy("X.npy", bench.gaussian(20, 40))
+    stand.write_npy("X.npy", stand.gaussian(20, 40))
     for case in (
         "--scale nvfp4",
         "--scale nvfp4 --rht bf16",
@@ -350,21 +350,21 @@ def test_every_scale_layout_and_transform_reads_back():
 
 def test_mixed_keeps_the_grid_of_each_block():
     """In files of U8 and of F8_E4M3, whose bit 7 is a sign with other elements."""
-    bench.write_npy("X.npy", bench.gaussian(20, 64))
+    stand.write_npy("X.npy", stand.gaussian(20, 64))
     for case in ("", "--scale nvfp4", "--layout 2d", "--rht on --round sr --scale-round up"):
         passes("quantize", "X.npy", *Q, "--elem", "mixed", *case.split())
-        metadata, tensors = bench.read_safetensors("Q.safetensors")
+        metadata, tensors = stand.read_safetensors("Q.safetensors")
         dtype, shape, scales = tensors["scales"]
         check_equal({byte >> 7 for byte in scales}, {0, 1}, f"grids of {case}")
         passes("dequantize", "Q.safetensors", "-o", "D.npy")
-        bench.write_safetensors("F8.safetensors", metadata, tensors | {"scales": ("F8_E4M3", shape, scales)})
+        stand.write_safetensors("F8.safetensors", metadata, tensors | {"scales": ("F8_E4M3", shape, scales)})
         passes("dequantize", "F8.safetensors", "-o", "E.npy")
-        check_equal(bench.read_npy("E.npy"), bench.read_npy("D.npy"), case)
+        check_equal(stand.read_npy("E.npy"), stand.read_npy("D.npy"), case)
         passes("gemm", "Q.safetensors", "F8.safetensors", "-o", "D.npy")
 
 
 def test_rejects_mixed_where_it_does_not_go():
-    bench.write_npy("X.npy", bench.gaussian(20, 64))
+    stand.write_npy("X.npy", stand.gaussian(20, 64))
     for case, words in (
         ("--scale e8m0", "element mixed does not go with scale e8m0"),
         ("--scale fp32", "element mixed does not go with scale fp32"),
@@ -375,4 +375,4 @@ def test_rejects_mixed_where_it_does_not_go():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

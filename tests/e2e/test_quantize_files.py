@@ -7,8 +7,8 @@ import pathlib
 import struct
 import threading
 
-import bench
-from bench import check, check_equal, passes, rejects, slow
+import stand
+from stand import check, check_equal, passes, rejects, slow
 from test_quantize import LITTLE_MEMORY, Q, quantize
 
 
@@ -22,11 +22,11 @@ def test_an_output_is_replaced_whole():
 
 def test_rejects_damaged_files():
     cases = [
-        (bench.npy_bytes([[1.0, 2.0]])[:-1], "truncated: 7 bytes"),
+        (stand.npy_bytes([[1.0, 2.0]])[:-1], "truncated: 7 bytes"),
         (b"", "it is no .npy"),
-        (bench.npy_bytes([[1]], "|u1"), "its element type is '|u1'; float32"),
-        (bench.npy_bytes([[1]], "<i8"), "its elements are int64; float32"),
-        (bench.npy_bytes([[1.0]], shape=(1,)), "it has 1 dimension;"),
+        (stand.npy_bytes([[1]], "|u1"), "its element type is '|u1'; float32"),
+        (stand.npy_bytes([[1]], "<i8"), "its elements are int64; float32"),
+        (stand.npy_bytes([[1.0]], shape=(1,)), "it has 1 dimension;"),
     ]
     for data, words in cases:
         pathlib.Path("X.npy").write_bytes(data)
@@ -40,7 +40,7 @@ def test_rejects_missing_files():
 
 
 def test_rejects_outputs_that_cannot_be():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     rejects(2, "no-folder/Q", "quantize", "X.npy", "-o", "no-folder/Q.safetensors", "--elem", "e2m1")
     rejects(2, "/dev/null", "quantize", "X.npy", "-o", "/dev/null", "--elem", "e2m1")
 
@@ -58,7 +58,7 @@ def test_reads_only_the_tensor_that_is_named():
         file.write(struct.pack("<Q", len(header)) + header)
         file.seek(hole, os.SEEK_CUR)
         file.write(struct.pack("<4f", 0.5, 1, 2, 3))
-    bench.write_npy("X.npy", [[0.5, 1.0, 2.0, 3.0]])
+    stand.write_npy("X.npy", [[0.5, 1.0, 2.0, 3.0]])
     passes("quantize", "X.npy", "-o", "want.safetensors", "--elem", "e1m2")
     check_equal(
         passes("quantize", "model.safetensors:small", *Q, "--elem", "e1m2", under=LITTLE_MEMORY).err, "", "message"
@@ -73,7 +73,7 @@ def test_rejects_what_is_no_npy_before_it_reads_it():
 
 
 def test_rejects_a_name_behind_a_quantized_tensor():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     passes("quantize", "X.npy", *Q, "--elem", "e1m2")
     rejects(
         2,
@@ -86,7 +86,7 @@ def test_rejects_a_name_behind_a_quantized_tensor():
 
 
 def test_rejects_an_output_that_is_read_only():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     pathlib.Path("Q.safetensors").write_text("precious")
     os.chmod("Q.safetensors", 0o444)
     mere = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"] if os.geteuid() == 0 else []
@@ -105,7 +105,7 @@ def test_rejects_an_output_that_is_read_only():
 
 def test_takes_files_from_pipes():
     """a named one, and standard input"""
-    bench.write_npy("X.npy", bench.gaussian(5, 37))
+    stand.write_npy("X.npy", stand.gaussian(5, 37))
     passes("quantize", "X.npy", *Q, "--elem", "e1m2")
     passes("dequantize", "Q.safetensors", "-o", "want.npy")
     os.mkfifo("P.safetensors")
@@ -115,7 +115,7 @@ def test_takes_files_from_pipes():
     writer.start()
     passes("dequantize", "P.safetensors", "-o", "D.npy")
     writer.join()
-    check_equal(bench.read_npy("D.npy"), bench.read_npy("want.npy"), "the values")
+    check_equal(stand.read_npy("D.npy"), stand.read_npy("want.npy"), "the values")
     done = passes(
         "quantize", "/dev/stdin", "-o", "P2.safetensors", "--elem", "e1m2", under=["sh", "-c", 'cat X.npy | "$@"', "sh"]
     )
@@ -125,17 +125,17 @@ def test_takes_files_from_pipes():
 
 def test_rejects_a_file_without_the_name_of_a_tensor():
     data = struct.pack("<f", 1.0)
-    bench.write_safetensors("T.safetensors", {}, {"a": ("F32", [1, 1], data), "b.weight": ("F32", [1, 1], data)})
+    stand.write_safetensors("T.safetensors", {}, {"a": ("F32", [1, 1], data), "b.weight": ("F32", [1, 1], data)})
     result = rejects(2, "FILE.safetensors:NAME", "quantize", "T.safetensors", *Q, "--elem", "e2m1")
     check("it has a, b.weight" in result.err, str(result))
     many = {f"model.layers.{i}.weight": ("F32", [1, 1], data) for i in range(100)}
-    bench.write_safetensors("T.safetensors", {}, many)
+    stand.write_safetensors("T.safetensors", {}, many)
     result = rejects(2, "it has model.layers.0.weight, ", "quantize", "T.safetensors", *Q, "--elem", "e2m1")
     check(result.err.endswith(", ...\n") and len(result.err) < 400, str(result))
 
 
 def test_rejects_recipes_that_are_no_files():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     os.mkdir("r.json")
     for name, why in (("r.json", "Is a directory"), ("own.json", "No such file")):
         rejects(
@@ -159,17 +159,17 @@ def test_rejects_a_folder_as_the_tensor():
 
 
 def test_rejects_operands_that_are_none():
-    bench.write_npy("X.npy", [[1.0]])
+    stand.write_npy("X.npy", [[1.0]])
     rejects(2, "X.npy", "dequantize", "X.npy", "-o", "D.npy")
-    bench.write_safetensors("P.safetensors", {}, {"codes": ("F32", [1, 1], b"abcd")})
+    stand.write_safetensors("P.safetensors", {}, {"codes": ("F32", [1, 1], b"abcd")})
     rejects(2, "elem", "dequantize", "P.safetensors", "-o", "D.npy")
 
 
 def test_rejects_an_output_that_is_an_input_with_a_colon_in_its_name():
-    bench.write_safetensors("w.safetensors", {}, {"a:b": ("F32", [1, 2], bytes(8)), "keep": ("F32", [1, 2], bytes(8))})
+    stand.write_safetensors("w.safetensors", {}, {"a:b": ("F32", [1, 2], bytes(8)), "keep": ("F32", [1, 2], bytes(8))})
     for name in ("a:b", "keep"):
         rejects(2, "is an input", "quantize", f"w.safetensors:{name}", "-o", "w.safetensors", "--elem", "e2m1")
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

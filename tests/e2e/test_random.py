@@ -3,8 +3,8 @@
 
 import json
 
-import bench
-from bench import check_equal, passes, rejects
+import stand
+from stand import check_equal, passes, rejects
 
 ONES = "0xffffffff"
 
@@ -45,4 +45,4 @@ def test_rejects_too_many_rounds():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -5,8 +5,8 @@ import json
 import os
 import pathlib
 
-import bench
-from bench import check
+import stand
+from stand import check
 from trainings import reject_train, trained
 
 
@@ -67,4 +67,4 @@ def test_rejects_suffixes():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

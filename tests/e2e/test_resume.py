@@ -8,8 +8,8 @@ import signal
 import subprocess
 import time
 
-import bench
-from bench import Skipped, check, passes, refuses, rejects, slow
+import stand
+from stand import Skipped, check, passes, refuses, rejects, slow
 from trainings import TINY, reject_train, shape_with, write_text
 
 
@@ -25,7 +25,7 @@ def interrupt(number, *words, after=0.1):
     """Runs train, words with -o DIR, and ends it with a signal while it trains, when it has worked for so many
     processor seconds more: the clock on the wall does not tell on a busy machine whether it has done anything. One that
     was not even so far counts as interrupted."""
-    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([stand.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     settings = os.path.join(words[words.index("-o") + 1], "runs", "settings.json")
     while not os.path.exists(settings) and process.poll() is None:
         time.sleep(0.01)
@@ -85,7 +85,7 @@ def test_captures_the_same_tensors():
 def test_rejects_a_folder_where_another_process_trains():
     text, out = write_text(), "out"
     words = ["train", text, "-o", out, *shape_with("--steps"), "--steps", "100000"]
-    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([stand.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not os.path.exists(os.path.join(out, "runs", "settings.json")):
         time.sleep(0.01)
     try:
@@ -111,12 +111,12 @@ def test_says_that_the_program_was_rebuilt():
     said = "another build of the program began it"
     status, err = interrupt(signal.SIGINT, *words, "--resume")
     check(status == 130 and said not in err, status, err)
-    program = bench.PROGRAM
-    bench.PROGRAM = shutil.copy(program, os.path.abspath("rebuilt"))
-    with open(bench.PROGRAM, "ab") as file:
+    program = stand.PROGRAM
+    stand.PROGRAM = shutil.copy(program, os.path.abspath("rebuilt"))
+    with open(stand.PROGRAM, "ab") as file:
         file.write(b"\0")
     status, err = interrupt(signal.SIGINT, *words, "--resume")
-    bench.PROGRAM = program
+    stand.PROGRAM = program
     check(status == 130 and said in err, status, err)
 
 
@@ -150,7 +150,7 @@ def test_says_what_to_remove_of_a_damaged_checkpoint():
     passes("train", text, "-o", whole, *words)
     words = ["train", text, "-o", out, *words]
     runs = os.path.join(out, "runs")
-    process = subprocess.Popen([bench.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([stand.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not os.path.exists(os.path.join(runs, "bf16-0.csv")) and process.poll() is None:
         time.sleep(0.001)
     process.kill()
@@ -216,7 +216,7 @@ def test_goes_on_where_rows_of_a_rank_are_elsewhere():
         "1",
         "-o",
     ]
-    rank = ["-n", "1", bench.PROGRAM, *words, "out"]
+    rank = ["-n", "1", stand.PROGRAM, *words, "out"]
     done = subprocess.run(
         [*mpirun, "-wdir", here, *rank, ":", "-wdir", there, *rank], capture_output=True, text=True, timeout=600
     )
@@ -240,12 +240,12 @@ def test_over_ranks_writes_the_same_files():
     words = [*TINY, "--steps", "6", "--seeds", "3", "--recipe", "bf16,ufp4,e2m1", "--threads", "1"]
     passes("train", text, "-o", one, *words)
     mpirun += ["-n", "3"]
-    done = bench.run("train", text, "-o", two, *words, under=mpirun)
+    done = stand.run("train", text, "-o", two, *words, under=mpirun)
     if "built without MPI" in done.err:
         raise Skipped("the program was built without MPI")
     check(done.status == 0 and done.err.count("\n") == 1 and "UFP4_PYTHON" in done.err, "one rank says:", done)
     check(all_files(one) == all_files(two) and len(all_files(two)) == 3, "files differ")
-    done = bench.run("train", text, "-o", two, *words, "--capture", under=mpirun)
+    done = stand.run("train", text, "-o", two, *words, "--capture", under=mpirun)
     check(done.status == 2 and "--capture is of one process" in done.err, done)
 
 
@@ -258,7 +258,7 @@ def test_a_signal_ends_python_too():
     os.chmod(python, 0o755)
     words = ["train", write_text(), "-o", out, *shape_with(), "--seeds", "1", "--recipe", "bf16", "--whole"]
     program = subprocess.Popen(
-        [bench.PROGRAM, *words],
+        [stand.PROGRAM, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -279,4 +279,4 @@ def test_a_signal_ends_python_too():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

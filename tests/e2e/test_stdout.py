@@ -5,25 +5,25 @@ import json
 import os
 import pathlib
 
-import bench
-from bench import check, check_equal, passes
+import stand
+from stand import check, check_equal, passes
 
 
 def into_full(*arguments):
     """Runs the program with a standard output that is always full; nothing new may lie there afterwards."""
-    before = bench.listing()
+    before = stand.listing()
     with open("/dev/full", "w") as full:
-        bench.refuses(3, "ufp4: standard output: ", *arguments, stdout=full)
-    check_equal(bench.listing(), before, f"files after {arguments}")
+        stand.refuses(3, "ufp4: standard output: ", *arguments, stdout=full)
+    check_equal(stand.listing(), before, f"files after {arguments}")
 
 
 def closed(stream, *arguments):
     """Runs the program with one of its standard streams closed."""
-    return bench.run(*arguments, preexec_fn=lambda: os.close(stream))
+    return stand.run(*arguments, preexec_fn=lambda: os.close(stream))
 
 
 def quantized():
-    bench.write_npy("X.npy", bench.gaussian(5, 20))
+    stand.write_npy("X.npy", stand.gaussian(5, 20))
     passes("quantize", "X.npy", "-o", "X.safetensors", "--elem", "e1m2")
     return ["X.safetensors", "X.safetensors"]
 
@@ -89,7 +89,7 @@ TRAINING = [
 def train_into_full(*words):
     pathlib.Path("text").write_text("the cat sat on a mat. " * 400)
     with open("/dev/full", "w", encoding="utf-8") as full:
-        result = bench.run("train", "text", "-o", "out", *TRAINING, *words, stdout=full)
+        result = stand.run("train", "text", "-o", "out", *TRAINING, *words, stdout=full)
     check_equal(result.status, 3, f"exit status: {result}")
 
 
@@ -97,7 +97,7 @@ def test_full_keeps_a_training():
     """Hours of work are not thrown away because a table could not be printed."""
     train_into_full("--json")
     check(pathlib.Path("out/losses.csv").stat().st_size > 0, "losses.csv")
-    bench.demand_drawing()
+    stand.demand_drawing()
     train_into_full("--capture")
     check(pathlib.Path("out/report.html").stat().st_size > 0, "report.html")
     check(len(list(pathlib.Path("out/ufp4").glob("*.npy"))) > 0, "captured tensors")
@@ -122,8 +122,8 @@ def test_closed_streams_change_no_result():
 
 
 def layer_on_a_full_disk():
-    before = bench.listing()
-    done = bench.refuses(
+    before = stand.listing()
+    done = stand.refuses(
         3,
         "dX.npy",
         "layer",
@@ -137,14 +137,14 @@ def layer_on_a_full_disk():
         under=["sh", "-c", 'ulimit -f 2; exec "$@"', "sh"],
     )
     check_equal(json.loads(done.out)["cases"][0]["n"], 4, "the table is printed first")
-    check_equal(bench.listing(), before, "files")
+    check_equal(stand.listing(), before, "files")
 
 
 def test_no_output_is_written_where_one_cannot_be():
     """A limit on the size of a file stands in for a full disk: Y.npy is under it, dX.npy over it."""
-    bench.write_npy("X.npy", bench.gaussian(8, 400))
-    bench.write_npy("W.npy", bench.gaussian(4, 400))
-    bench.write_npy("dY.npy", bench.gaussian(8, 4))
+    stand.write_npy("X.npy", stand.gaussian(8, 400))
+    stand.write_npy("W.npy", stand.gaussian(4, 400))
+    stand.write_npy("dY.npy", stand.gaussian(8, 4))
     layer_on_a_full_disk()
     os.mkdir("out")
     for name in ("Y.npy", "dX.npy"):
@@ -154,4 +154,4 @@ def test_no_output_is_written_where_one_cannot_be():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -6,8 +6,8 @@ import os
 import pathlib
 import subprocess
 
-import bench
-from bench import check_equal, passes, rejects
+import stand
+from stand import check_equal, passes, rejects
 
 BACKENDS = "systemc", "systemc:timed"
 AB = ["A.safetensors", "B.safetensors"]
@@ -15,7 +15,7 @@ LAUNCHER = pathlib.Path(__file__).resolve().parents[2] / "ufp4"
 
 
 def operands():
-    bench.write_npy("X.npy", bench.gaussian(33, 100))
+    stand.write_npy("X.npy", stand.gaussian(33, 100))
     passes("quantize", "X.npy", "-o", AB[0], "--elem", "e2m1")
     passes("quantize", "X.npy", "-o", AB[1], "--elem", "int4")
 
@@ -146,4 +146,4 @@ def test_launcher_knows_the_words_that_name_it():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

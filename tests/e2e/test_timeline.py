@@ -6,8 +6,8 @@ import os
 import pathlib
 import resource
 
-import bench
-from bench import check, check_equal, passes, rejects, slow
+import stand
+from stand import check, check_equal, passes, rejects, slow
 
 TRACKS = ["command", "QUANT", "GEMM load", "GEMM array", "GEMM drain", "AXI read", "AXI write"]
 AB = ["A.safetensors", "B.safetensors"]
@@ -16,9 +16,9 @@ SMALL = ["--config", "small", "--mem-latency", "30", "--mem-bandwidth", "5"]
 
 
 def tensors(tokens=33, cin=47, cout=50):
-    bench.write_npy("X.npy", bench.gaussian(tokens, cin))
-    bench.write_npy("W.npy", bench.gaussian(cout, cin, 0.05))
-    bench.write_npy("dY.npy", bench.gaussian(tokens, cout, 1e-4))
+    stand.write_npy("X.npy", stand.gaussian(tokens, cin))
+    stand.write_npy("W.npy", stand.gaussian(cout, cin, 0.05))
+    stand.write_npy("dY.npy", stand.gaussian(tokens, cout, 1e-4))
     passes("quantize", "X.npy", "-o", "A.safetensors", "--elem", "e2m1")
     passes("quantize", "W.npy", "-o", "B.safetensors", "--elem", "e2m1")
 
@@ -82,7 +82,7 @@ def test_a_gemm_has_the_cycles_of_the_counters():
 
 def test_a_gemm_and_a_layer_are_those_of_the_rtl_on_rtl():
     tensors()
-    bench.write_npy("C.npy", bench.gaussian(33, 50))
+    stand.write_npy("C.npy", stand.gaussian(33, 50))
     for words in (
         ["gemm", *AB, "-o", "D.npy"],
         ["gemm", *AB, "-o", "D.npy", "--c", "C.npy", "--alpha", "0.5"],
@@ -138,7 +138,7 @@ def test_an_exploration_that_goes_on_is_run_for_it():
     pathlib.Path("s.csv").write_text("name,cin,cout,count\nfc,64,96,1\n")
     words = ["explore", "s.csv", "-o", "out", "--tokens", "32", "--config", "small"]
     with open("/dev/full", "w") as full:  # the case ends, the command does not
-        done = bench.run(*words, stdout=full)
+        done = stand.run(*words, stdout=full)
     check(done.status == 3 and os.path.exists("out/cases/case-0.csv"), done)
     passes(*words, "--resume", "--timeline", "t.json")
     read("t.json")
@@ -184,7 +184,7 @@ def test_training_of_one_run():
 
 @slow
 def test_a_long_one_is_cut_off():
-    bench.write_npy("X.npy", bench.gaussian(500, 500))
+    stand.write_npy("X.npy", stand.gaussian(500, 500))
     passes("quantize", "X.npy", "-o", "A.safetensors", "--elem", "e2m1")
     words = [
         "gemm",
@@ -270,4 +270,4 @@ def test_one_that_cannot_be_written_leaves_nothing():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

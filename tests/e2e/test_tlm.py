@@ -4,17 +4,17 @@
 import json
 import pathlib
 
-import bench
-from bench import check, check_equal, listing, passes, rejects, slow
+import stand
+from stand import check, check_equal, listing, passes, rejects, slow
 
 XWD = ["X.npy", "W.npy", "dY.npy"]
 AB = ["A.safetensors", "B.safetensors"]
 
 
 def tensors(tokens=33, cin=47, cout=130):
-    bench.write_npy("X.npy", bench.gaussian(tokens, cin))
-    bench.write_npy("W.npy", bench.gaussian(cout, cin, 0.05))
-    bench.write_npy("dY.npy", bench.gaussian(tokens, cout, 1e-4))
+    stand.write_npy("X.npy", stand.gaussian(tokens, cin))
+    stand.write_npy("W.npy", stand.gaussian(cout, cin, 0.05))
+    stand.write_npy("dY.npy", stand.gaussian(tokens, cout, 1e-4))
     passes("quantize", "X.npy", "-o", "A.safetensors", "--elem", "e2m1")
     passes("quantize", "W.npy", "-o", "B.safetensors", "--elem", "e2m1")
 
@@ -51,7 +51,7 @@ def test_layers_equal_the_model_and_take_the_same_time_without_data():
 
 def test_gemms_equal_the_model_and_take_the_same_time_without_data():
     tensors()
-    bench.write_npy("C.npy", bench.gaussian(33, 130))
+    stand.write_npy("C.npy", stand.gaussian(33, 130))
     same_time("gemm", *AB, "--stats", "-o", "D.npy")
     same_time("gemm", *AB, "--stats", "--c", "C.npy", "--alpha", "0.5", "--mem-bandwidth", "9", "-o", "D.npy")
 
@@ -69,7 +69,7 @@ def test_timing_only_prints_its_line():
 
 @slow
 def test_training_has_the_losses_of_the_model():
-    bench.demand_drawing()
+    stand.demand_drawing()
     pathlib.Path("text.txt").write_text("".join(f"line {i * i % 997} of a text\n" for i in range(2000)))
     words = ["train", "text.txt", "--steps", "2", "--seeds", "1", "--recipe", "ufp4", "--no-control", "-o"]
     timed = passes(*words, "tlm", "--backend", "tlm").out
@@ -94,4 +94,4 @@ def test_rejects_a_wait_beyond_the_cycle_limit():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -7,8 +7,8 @@ import os
 import pathlib
 import re
 
-import bench
-from bench import check, demand_drawing, passes, rejects, run
+import stand
+from stand import check, demand_drawing, passes, rejects, run
 from trainings import TINY, reject_train, shape_with, trained, write_text
 
 
@@ -370,4 +370,4 @@ def test_rejects_recipe_of_another_core_before_it_reads_the_text_on_rtl():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -5,8 +5,8 @@ import fractions
 import pathlib
 import re
 
-import bench
-from bench import check, check_equal, element, passes, rejects, slow
+import stand
+from stand import check, check_equal, element, passes, rejects, slow
 
 RTL = pathlib.Path(__file__).resolve().parents[2] / "rtl"
 ELEMS = ["e2m1", "e1m2", "int4"]
@@ -82,9 +82,9 @@ def test_products_from_the_definition():
         products = [
             element(ELEMS[a_elem], a >> 4 * i & 15) * element(ELEMS[b_elem], b >> 4 * i & 15) for i in range(16)
         ]
-        frac = bench.FRACTION[ELEMS[a_elem]] + bench.FRACTION[ELEMS[b_elem]]
+        frac = stand.FRACTION[ELEMS[a_elem]] + stand.FRACTION[ELEMS[b_elem]]
         check_equal(signed(dot, 13), sum(products) * 2**frac, "dot")
-        want = sum(products) * bench.e4m3(a_scale) * bench.e4m3(b_scale) * 2 ** (18 + frac)
+        want = sum(products) * stand.e4m3(a_scale) * stand.e4m3(b_scale) * 2 ** (18 + frac)
         check_equal(signed(term, 48), want, "term")
         check_equal(signed(after, 64), signed(before, 64) + signed(term, 48), "sum")
 
@@ -125,7 +125,7 @@ def test_steps_of_fp32_from_the_definition():
             for i in range(32 if scale else 16)
         )
         value = [
-            fractions.Fraction(2) ** (byte - 127) if scale else fractions.Fraction(bench.e4m3(byte))
+            fractions.Fraction(2) ** (byte - 127) if scale else fractions.Fraction(stand.e4m3(byte))
             for byte in (a_scale, b_scale)
         ]
         total = acc + fractions.Fraction(dot) * value[0] * value[1]
@@ -163,7 +163,7 @@ def test_steps_of_nv_from_the_definition():
             )
             value, exponent = [], 0
             for byte in (a_scales >> 8 * g & 255, b_scales >> 8 * g & 255):
-                value.append(fractions.Fraction(2) ** (byte - 127) if scale else fractions.Fraction(bench.e4m3(byte)))
+                value.append(fractions.Fraction(2) ** (byte - 127) if scale else fractions.Fraction(stand.e4m3(byte)))
                 exponent += byte - 127 if scale else max(exponent_of(value[-1]), -6) if value[-1] else -126
             terms.append(fractions.Fraction(dot) * value[0] * value[1])
             exponents.append(exponent)
@@ -187,4 +187,4 @@ def test_rejects_what_it_does_not_know():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

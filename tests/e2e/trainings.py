@@ -3,7 +3,7 @@
 
 import pathlib
 
-from bench import passes, rejects
+from stand import passes, rejects
 
 TINY = ["--d-model", "32", "--ff", "48", "--layers", "2", "--context", "16", "--batch", "4", "--eval", "256"]
 

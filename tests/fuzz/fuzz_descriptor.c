@@ -20,15 +20,15 @@ typedef struct {
   ufp4_device_t *device;
   ufp4_descriptor_t good[4];
   uint8_t *before, *after;
-} bench_t;
+} stand_t;
 
-static uint64_t alloc(bench_t *bench, uint64_t bytes) {
+static uint64_t alloc(stand_t *stand, uint64_t bytes) {
   uint64_t address = 0;
-  fuzz_demand(ufp4_buffer_alloc(bench->device, bytes, &address) == UFP4_OK, "the buffers fit");
+  fuzz_demand(ufp4_buffer_alloc(stand->device, bytes, &address) == UFP4_OK, "the buffers fit");
   return address;
 }
 
-static void describe_quant(bench_t *bench, ufp4_quant_descriptor_t *quant) {
+static void describe_quant(stand_t *stand, ufp4_quant_descriptor_t *quant) {
   quant->opcode = UFP4_OPCODE_QUANT;
   quant->rows = ROWS;
   quant->cols = COLS;
@@ -38,14 +38,14 @@ static void describe_quant(bench_t *bench, ufp4_quant_descriptor_t *quant) {
   quant->row_exponent = 1;
   quant->col_exponent = 2;
   quant->row_stride_blocks = quant->col_stride_blocks = 8;
-  quant->src_addr = alloc(bench, 256 * ROWS);
-  quant->row_codes_addr = alloc(bench, 2 * 8 * 128);
-  quant->row_scales_addr = alloc(bench, 2 * 8 * 16);
-  quant->col_codes_addr = alloc(bench, 3 * 8 * 128);
-  quant->col_scales_addr = alloc(bench, 3 * 8 * 16);
+  quant->src_addr = alloc(stand, 256 * ROWS);
+  quant->row_codes_addr = alloc(stand, 2 * 8 * 128);
+  quant->row_scales_addr = alloc(stand, 2 * 8 * 16);
+  quant->col_codes_addr = alloc(stand, 3 * 8 * 128);
+  quant->col_scales_addr = alloc(stand, 3 * 8 * 16);
 }
 
-static void describe_gemm(bench_t *bench, const ufp4_quant_descriptor_t *quant,
+static void describe_gemm(stand_t *stand, const ufp4_quant_descriptor_t *quant,
                           ufp4_gemm_descriptor_t *gemm) {
   gemm->opcode = UFP4_OPCODE_GEMM;
   gemm->m = gemm->n = ROWS;
@@ -56,86 +56,86 @@ static void describe_gemm(bench_t *bench, const ufp4_quant_descriptor_t *quant,
   gemm->a_scales_addr = gemm->b_scales_addr = quant->row_scales_addr;
   gemm->a_stride_blocks = gemm->b_stride_blocks = 8;
   gemm->d_stride_bytes = 128;
-  gemm->d_addr = alloc(bench, 128 * ROWS);
+  gemm->d_addr = alloc(stand, 128 * ROWS);
 }
 
-static bench_t bench_open(void) {
-  bench_t bench = {.before = malloc(MEMORY), .after = malloc(MEMORY)};
+static stand_t stand_open(void) {
+  stand_t stand = {.before = malloc(MEMORY), .after = malloc(MEMORY)};
   ufp4_device_options_t options = ufp4_device_options_default();
   options.configuration = "small";
   options.memory_bytes = MEMORY;
   options.threads = 1;
-  fuzz_demand(bench.before != NULL && bench.after != NULL, "there is memory");
-  fuzz_demand(ufp4_device_open("model", &options, &bench.device) == UFP4_OK, "the device opens");
-  describe_quant(&bench, &bench.good[1].quant);
-  bench.good[0] = bench.good[1];
-  bench.good[0].header.opcode = UFP4_OPCODE_AMAX;
-  describe_gemm(&bench, &bench.good[1].quant, &bench.good[2].gemm);
-  bench.good[3].header.opcode = UFP4_OPCODE_FENCE;
-  return bench;
+  fuzz_demand(stand.before != NULL && stand.after != NULL, "there is memory");
+  fuzz_demand(ufp4_device_open("model", &options, &stand.device) == UFP4_OK, "the device opens");
+  describe_quant(&stand, &stand.good[1].quant);
+  stand.good[0] = stand.good[1];
+  stand.good[0].header.opcode = UFP4_OPCODE_AMAX;
+  describe_gemm(&stand, &stand.good[1].quant, &stand.good[2].gemm);
+  stand.good[3].header.opcode = UFP4_OPCODE_FENCE;
+  return stand;
 }
 
-static ufp4_status_t run(bench_t *bench, const ufp4_descriptor_t *descriptor,
+static ufp4_status_t run(stand_t *stand, const ufp4_descriptor_t *descriptor,
                          ufp4_completion_t *done) {
   uint32_t job = 0;
-  ufp4_status_t status = ufp4_submit(bench->device, descriptor, &job);
-  return status == UFP4_OK ? ufp4_wait(bench->device, job, 0, done) : status;
+  ufp4_status_t status = ufp4_submit(stand->device, descriptor, &job);
+  return status == UFP4_OK ? ufp4_wait(stand->device, job, 0, done) : status;
 }
 
 // --- What a job may change ----------------------------------------------------------------------
 
-static void read_memory(bench_t *bench, uint8_t *out) {
+static void read_memory(stand_t *stand, uint8_t *out) {
   const uint64_t first = UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES;
   fuzz_demand(
-      ufp4_buffer_read(bench->device, first, out, MEMORY - UFP4_MEMORY_RESERVED_BYTES) == UFP4_OK,
+      ufp4_buffer_read(stand->device, first, out, MEMORY - UFP4_MEMORY_RESERVED_BYTES) == UFP4_OK,
       "memory can be read");
 }
 
 // Takes the new bytes of an output for granted.
-static void allow(bench_t *bench, uint64_t address, uint64_t bytes) {
+static void allow(stand_t *stand, uint64_t address, uint64_t bytes) {
   const uint64_t at = address - UFP4_MEMORY_BASE - UFP4_MEMORY_RESERVED_BYTES,
                  size = MEMORY - UFP4_MEMORY_RESERVED_BYTES;
   fuzz_demand(at <= size && bytes <= size - at, "a job that ended well stayed inside the memory");
-  memcpy(bench->before + at, bench->after + at, bytes);
+  memcpy(stand->before + at, stand->after + at, bytes);
 }
 
-static void allow_panels(bench_t *bench, uint64_t codes, uint64_t scales, uint32_t stride,
+static void allow_panels(stand_t *stand, uint64_t codes, uint64_t scales, uint32_t stride,
                          uint32_t rows, uint32_t k) {
   for (uint64_t group = 0; group < (rows + 15) / 16; group++) {
-    allow(bench, codes + 128 * group * stride, 128 * (uint64_t)((k + 15) / 16));
-    allow(bench, scales + 16 * group * stride, 16 * (uint64_t)((k + 15) / 16));
+    allow(stand, codes + 128 * group * stride, 128 * (uint64_t)((k + 15) / 16));
+    allow(stand, scales + 16 * group * stride, 16 * (uint64_t)((k + 15) / 16));
   }
 }
 
-static void allow_outputs(bench_t *bench, const ufp4_descriptor_t *job) {
+static void allow_outputs(stand_t *stand, const ufp4_descriptor_t *job) {
   const ufp4_quant_descriptor_t *q = &job->quant;
   const ufp4_gemm_descriptor_t *g = &job->gemm;
   if (job->header.opcode == UFP4_OPCODE_QUANT && q->row_mode & UFP4_MODE_ENABLE) {
-    allow_panels(bench, q->row_codes_addr, q->row_scales_addr, q->row_stride_blocks, q->rows,
+    allow_panels(stand, q->row_codes_addr, q->row_scales_addr, q->row_stride_blocks, q->rows,
                  q->cols);
   }
   if (job->header.opcode == UFP4_OPCODE_QUANT && q->col_mode & UFP4_MODE_ENABLE) {
-    allow_panels(bench, q->col_codes_addr, q->col_scales_addr, q->col_stride_blocks, q->cols,
+    allow_panels(stand, q->col_codes_addr, q->col_scales_addr, q->col_stride_blocks, q->cols,
                  q->rows);
   }
   const unsigned d_bytes = g->d_dtype == UFP4_DTYPE_BF16 ? 2 : g->d_dtype == UFP4_DTYPE_I64 ? 8 : 4;
   for (uint64_t row = 0; job->header.opcode == UFP4_OPCODE_GEMM && row < g->m; row++) {
-    allow(bench, g->d_addr + row * g->d_stride_bytes, (uint64_t)g->n * d_bytes);
+    allow(stand, g->d_addr + row * g->d_stride_bytes, (uint64_t)g->n * d_bytes);
   }
 }
 
-static void check_job(bench_t *bench, const ufp4_descriptor_t *job) {
+static void check_job(stand_t *stand, const ufp4_descriptor_t *job) {
   ufp4_completion_t done = {.status = 0xFFFF};
-  read_memory(bench, bench->before);
-  ufp4_status_t status = run(bench, job, &done);
-  read_memory(bench, bench->after);
+  read_memory(stand, stand->before);
+  ufp4_status_t status = run(stand, job, &done);
+  read_memory(stand, stand->after);
   fuzz_demand(status == UFP4_OK || status == UFP4_ERROR_JOB || status == UFP4_ERROR_ARGUMENT,
               "a known end");
   if (status == UFP4_OK) fuzz_demand(done.status == UFP4_CORE_STATUS_OK, "ok is ok");
   if (status == UFP4_ERROR_JOB)
     fuzz_demand(done.status > 0 && done.status < UFP4_CORE_STATUS_COUNT, "a known status");
-  if (status == UFP4_OK) allow_outputs(bench, job);
-  fuzz_demand(memcmp(bench->before, bench->after, MEMORY - UFP4_MEMORY_RESERVED_BYTES) == 0,
+  if (status == UFP4_OK) allow_outputs(stand, job);
+  fuzz_demand(memcmp(stand->before, stand->after, MEMORY - UFP4_MEMORY_RESERVED_BYTES) == 0,
               "no other byte changed");
 }
 
@@ -164,15 +164,15 @@ static void change(fuzz_input_t *input, ufp4_descriptor_t *job) {
   memcpy(job->bytes + at, &value, size);
 }
 
-static void check_serving(bench_t *bench) {
+static void check_serving(stand_t *stand) {
   float x[64 * ROWS], d[32 * ROWS];
   for (int i = 0; i < 64 * ROWS; i++) x[i] = 1.5f;
   fuzz_demand(
-      ufp4_buffer_write(bench->device, bench->good[1].quant.src_addr, x, sizeof x) == UFP4_OK,
+      ufp4_buffer_write(stand->device, stand->good[1].quant.src_addr, x, sizeof x) == UFP4_OK,
       "write");
   for (int i = 0; i < 4; i++)
-    fuzz_demand(run(bench, &bench->good[i], NULL) == UFP4_OK, "a good job ends well");
-  fuzz_demand(ufp4_buffer_read(bench->device, bench->good[2].gemm.d_addr, d, sizeof d) == UFP4_OK,
+    fuzz_demand(run(stand, &stand->good[i], NULL) == UFP4_OK, "a good job ends well");
+  fuzz_demand(ufp4_buffer_read(stand->device, stand->good[2].gemm.d_addr, d, sizeof d) == UFP4_OK,
               "read");
   for (int i = 0; i < 32 * ROWS; i++)
     fuzz_demand(i % 32 >= ROWS || d[i] == 90.0f, "40 times 1.5 squared is 90");
@@ -180,16 +180,16 @@ static void check_serving(bench_t *bench) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz_input_t input = {data, size};
-  bench_t bench = bench_open();
-  check_serving(&bench);
+  stand_t stand = stand_open();
+  check_serving(&stand);
   for (int i = 0; i < MAX_OPERATIONS && input.left != 0; i++) {
-    ufp4_descriptor_t job = bench.good[fuzz_below(&input, 4)];
+    ufp4_descriptor_t job = stand.good[fuzz_below(&input, 4)];
     for (uint32_t changes = fuzz_below(&input, 4); changes > 0; changes--) change(&input, &job);
-    check_job(&bench, &job);
+    check_job(&stand, &job);
   }
-  check_serving(&bench);
-  ufp4_device_close(bench.device);
-  free(bench.before);
-  free(bench.after);
+  check_serving(&stand);
+  ufp4_device_close(stand.device);
+  free(stand.before);
+  free(stand.after);
   return 0;
 }

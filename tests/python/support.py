@@ -10,7 +10,7 @@ except ImportError as error:
     print(f"skipped: {error}; ./ufp4 test installs it from PyPI")
     sys.exit(0)
 
-from bench import check, stream
+from stand import check, stream
 
 
 def gaussian(rows, cols, dtype=np.float32, seed=1):

@@ -11,9 +11,9 @@ import warnings
 
 from support import gaussian, np, raises, same
 
-import bench
+import stand
 import ufp4
-from bench import check, check_equal
+from stand import check, check_equal
 
 X = gaussian(4, 32)
 
@@ -249,7 +249,7 @@ def test_numbers_are_rounded_once():
         path = pathlib.Path("Q.safetensors")
         path.write_bytes(len(changed).to_bytes(8, "little") + changed + data[8 + size :])
         check_equal(ufp4.Quantized.from_safetensors(path).tensor_scale, want, text)
-        bench.passes("dequantize", path, "-o", "D.npy")
+        stand.passes("dequantize", path, "-o", "D.npy")
         same(ufp4.Quantized.from_safetensors(path).dequantize(), np.load("D.npy"), text)
     for text in ("1_0", "1 ", "nan", "1e400", "1e-400", "1e999999999", "1e-999999999", "0x", "-1"):
         changed = header[:at] + text.encode() + header[header.index(b'"', at) :]
@@ -436,7 +436,7 @@ def test_memory_does_not_leak():
         return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
 
     if not pathlib.Path("/proc/self/statm").exists():
-        raise bench.Skipped("no /proc/self/statm")
+        raise stand.Skipped("no /proc/self/statm")
     x = gaussian(256, 1024)
 
     def use():
@@ -480,4 +480,4 @@ def test_other_threads_run_meanwhile():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -15,9 +15,9 @@ except ImportError as error:
 
 from support import gaussian, np, same
 
-import bench
+import stand
 import ufp4
-from bench import check
+from stand import check
 
 NVFP4 = {"num_bits": 4, "type": "float", "strategy": "tensor_group", "symmetric": True, "group_size": 16}
 
@@ -38,4 +38,4 @@ def test_nvfp4_is_compressed_tensors():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -7,9 +7,9 @@ import sys
 
 from support import bfloat16, gaussian, np, raises, same
 
-import bench
+import stand
 import ufp4
-from bench import check, check_equal, slow
+from stand import check, check_equal, slow
 
 
 def operands():
@@ -175,4 +175,4 @@ def test_rejects_a_library_that_is_missing_or_another():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -9,7 +9,7 @@ from fractions import Fraction
 from support import gaussian, np, same
 
 import ufp4
-from bench import check, check_equal, slow
+from stand import check, check_equal, slow
 
 QUANTA = ([0, 1, 2, 3, 4, 6, 8, 12], [0, 1, 2, 3, 4, 5, 6, 7])  # of 1/2, by bit 7
 QMAX = (Fraction(6), Fraction(7, 2))
@@ -183,6 +183,6 @@ def test_nvfp4_is_that_of_the_page():
 
 
 if __name__ == "__main__":
-    import bench
+    import stand
 
-    bench.main(globals())
+    stand.main(globals())

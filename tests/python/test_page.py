@@ -12,8 +12,8 @@ import sys
 
 from support import np  # noqa: F401 skips without numpy
 
-import bench
-from bench import check, check_equal
+import stand
+from stand import check, check_equal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/tutorial/python.md"
@@ -35,7 +35,7 @@ def test_tutorial_prints_what_it_says():
 
 def test_example_draws_its_losses():
     if not TORCH:
-        raise bench.Skipped("No module named 'torch'; ./ufp4 test --full installs it from PyPI")
+        raise stand.Skipped("No module named 'torch'; ./ufp4 test --full installs it from PyPI")
     pathlib.Path("text").write_bytes((ROOT / "LICENSE").read_bytes())
     done = subprocess.run(
         [sys.executable, ROOT / "drivers/python/examples/language_model.py", "text", "--steps", "25"],
@@ -63,4 +63,4 @@ def test_example_draws_its_losses():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -16,8 +16,8 @@ import time
 
 from torch_support import torch
 
-import bench
-from bench import check, check_equal
+import stand
+from stand import check, check_equal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "drivers/python/examples/pretrain.py"
@@ -109,7 +109,7 @@ def test_runs_are_in_pairs():
 
 
 def test_page_has_the_comparisons():
-    bench.demand_drawing()
+    stand.demand_drawing()
     folder = unbroken()
     done = subprocess.run(
         [os.environ["UFP4_PYTHON"], "-B", "-m", "ufp4.report", folder], capture_output=True, text=True, timeout=600
@@ -188,7 +188,7 @@ def test_bpe_is_trained_and_kept():
     try:
         import tokenizers  # noqa: F401
     except ImportError as error:
-        raise bench.Skipped(f"{error}; ./ufp4 test --full installs it from PyPI") from error
+        raise stand.Skipped(f"{error}; ./ufp4 test --full installs it from PyPI") from error
     finish(start("out", "--bpe", "300", "--whole", "--recipe", "ufp4"))
     kept = pathlib.Path("out/tokenizer.json").read_bytes()
     check_equal(json.loads(pathlib.Path("out/train.json").read_text())["settings"]["unit"], "token", "unit")
@@ -343,8 +343,8 @@ def test_rejects_what_cannot_be_trained():
     rejects("No such file or directory: 'missing.json'", "out", "--recipe", "missing.json")
     pathlib.Path("utf16").write_text("a text " * 999, "utf-16")
     rejects("utf16 has zero bytes, as UTF-16 has", "out", text="utf16")
-    check(not re.search(r"\.pt", str(bench.listing())), "no run began")
+    check(not re.search(r"\.pt", str(stand.listing())), "no run began")
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -6,9 +6,9 @@ import pathlib
 
 from support import bfloat16, gaussian, np, same
 
-import bench
+import stand
 import ufp4
-from bench import check, check_equal, passes
+from stand import check, check_equal, passes
 
 
 def words(options):
@@ -311,7 +311,7 @@ def test_files_of_others_are_read():
     q = ufp4.quantize(gaussian(4, 48), elem="e2m1")
     metadata = {"elem": "e2m1", "scale": "e4m3", "block": "16", "tensor_exponent": str(q.tensor_exponent)}
     for dtype, shape in (("U8", [4, 24]), ("F4", [4, 48])):
-        bench.write_safetensors(
+        stand.write_safetensors(
             "O.safetensors",
             metadata,
             {"codes": (dtype, shape, q.packed_codes.tobytes()), "scales": ("F8_E4M3", [4, 3], q.scales.tobytes())},
@@ -331,9 +331,9 @@ def test_mixed_is_as_the_program_has_it():
         other = ufp4.quantize(x, elem="e1m2", scale=scale)
         same(ufp4.gemm(again, other), ufp4.gemm(q, other), "product")
         q.to_safetensors("Q.safetensors")
-        metadata, tensors = bench.read_safetensors("Q.safetensors")
+        metadata, tensors = stand.read_safetensors("Q.safetensors")
         kind, shape, scales = tensors["scales"]
-        bench.write_safetensors("F8.safetensors", metadata, tensors | {"scales": ("F8_E4M3", shape, scales)})
+        stand.write_safetensors("F8.safetensors", metadata, tensors | {"scales": ("F8_E4M3", shape, scales)})
         same(ufp4.Quantized.from_safetensors("F8.safetensors").dequantize(), q.dequantize(), "F8_E4M3")
 
 
@@ -342,7 +342,7 @@ def test_safetensors_reads_the_files():
         import safetensors
         import safetensors.numpy
     except ImportError as error:
-        raise bench.Skipped(f"{error}; ./ufp4 test installs it from PyPI")
+        raise stand.Skipped(f"{error}; ./ufp4 test installs it from PyPI")
     for options in ({"elem": "e2m1"}, {"elem": "e1m2", "scale": "fp32"}):
         q = ufp4.quantize(gaussian(5, 37), **options)
         q.to_safetensors("Q.safetensors")
@@ -360,4 +360,4 @@ def test_safetensors_reads_the_files():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

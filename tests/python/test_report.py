@@ -14,8 +14,8 @@ import sys
 
 from support import raises
 
-import bench
-from bench import check, check_equal, slow
+import stand
+from stand import check, check_equal, slow
 
 try:
     import jinja2  # noqa: F401
@@ -463,4 +463,4 @@ def test_what_no_watch_wrote_is_refused():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

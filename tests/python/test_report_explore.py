@@ -9,8 +9,8 @@ import shutil
 
 from support import raises
 
-import bench
-from bench import check, check_equal, slow
+import stand
+from stand import check, check_equal, slow
 from test_report import EXPLORATIONS, FIXTURES, call, cells, check_cells, fixture  # which skips without matplotlib
 
 from ufp4 import report
@@ -440,4 +440,4 @@ def test_the_roofline_shows_what_ports_allow():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

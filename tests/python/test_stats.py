@@ -7,8 +7,8 @@ import pathlib
 
 from support import np, raises
 
-import bench
-from bench import check, check_equal
+import stand
+from stand import check, check_equal
 
 try:
     from scipy import stats as witness
@@ -24,7 +24,7 @@ def near(got, want, what, error=1e-12):
 
 
 def test_paired_is_scipys():
-    random = np.random.default_rng(bench.stream(1))
+    random = np.random.default_rng(stand.stream(1))
     for count in (2, 3, 8, 50):
         for shift in (0, 0.1, 3):
             values = random.standard_normal(count) + shift
@@ -109,7 +109,7 @@ def test_student_p_is_that_of_its_closed_forms():
 def test_holm_corrects_step_by_step():
     for p, want in (([0.04, 0.01, 0.03, 0.005], [0.06, 0.03, 0.06, 0.02]), ([0, 0.5, 0.5], [0, 1, 1]), ([], [])):
         check(np.allclose(stats.holm(p), want, rtol=0, atol=1e-15), f"{p}: {stats.holm(p)}")
-    p = np.random.default_rng(bench.stream(2)).random(9) / 5
+    p = np.random.default_rng(stand.stream(2)).random(9) / 5
     check(np.all(stats.holm(p) >= p) and np.all(stats.holm(p) <= 9 * p), "between p and Bonferroni's")
 
 
@@ -222,4 +222,4 @@ def test_rejects_what_cannot_be_compared():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

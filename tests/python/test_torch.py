@@ -7,10 +7,10 @@ import io
 from support import np, raises
 from torch_support import same, step, tensors, torch
 
-import bench
+import stand
 import ufp4
 import ufp4.torch as ut
-from bench import check, check_equal, passes
+from stand import check, check_equal, passes
 
 QUANTIZED = (
     "ufp4",
@@ -97,11 +97,11 @@ def random_recipe(draw):
 def test_random_layers_have_the_bits_of_the_driver():
     import random
 
-    draw = random.Random(bench.stream(1))
+    draw = random.Random(stand.stream(1))
     try:
         device = ufp4.Device("model", threads=1)
     except ImportError as error:
-        raise bench.Skipped(error)
+        raise stand.Skipped(error)
     for case in range(100):
         shape = [draw.choice([1, 2, 15, 16, 17, 33, 64, 100]) for _ in range(3)]
         recipe = random_recipe(draw)
@@ -181,7 +181,7 @@ def test_steps_and_layers_have_bits_of_their_own():
 
 
 def test_a_run_that_is_resumed_has_the_same_bits():
-    torch.manual_seed(bench.stream(1))
+    torch.manual_seed(stand.stream(1))
     layer = ut.Linear(50, 35, layer=3, seed=77)
     x, _, dy = tensors()
     for _ in range(2):
@@ -379,7 +379,7 @@ def test_memory_does_not_leak():
         return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
 
     if not pathlib.Path("/proc/self/statm").exists():
-        raise bench.Skipped("no /proc/self/statm")
+        raise stand.Skipped("no /proc/self/statm")
     for _ in range(5):
         step(x, w, dy)
     before = resident()
@@ -409,4 +409,4 @@ def test_nan_reaches_the_result():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -7,9 +7,9 @@ import copy
 from support import raises
 from torch_support import same, torch
 
-import bench
+import stand
 import ufp4.torch as ut
-from bench import check, check_equal
+from stand import check, check_equal
 from torch.utils.checkpoint import checkpoint
 
 # Y depends on the random bytes by X, and on the step by the signs.
@@ -41,7 +41,7 @@ class Model(torch.nn.Module):
 
 def models(recipe=DRAWS, **how):
     """One that keeps all, and one that does not."""
-    torch.manual_seed(bench.stream(1))
+    torch.manual_seed(stand.stream(1))
     plain = ut.convert(Model(), recipe, seed=3)
     other = copy.deepcopy(plain)
     other.how = how
@@ -50,7 +50,7 @@ def models(recipe=DRAWS, **how):
 
 def batches(count=3, same_ones=True):
     """Micro-batches, of which the first two are the same."""
-    torch.manual_seed(bench.stream(2))
+    torch.manual_seed(stand.stream(2))
     made = [torch.randn(24, 32) for _ in range(count)]
     return [made[0], made[0], *made[2:]] if same_ones else made
 
@@ -200,7 +200,7 @@ def test_repeats_are_known_beside_other_random_numbers():
         plain, other = models(**how)
         seen = []
         for model in (plain, other):
-            model.register_forward_pre_hook(lambda *_: torch.manual_seed(bench.stream(5)) and None)
+            model.register_forward_pre_hook(lambda *_: torch.manual_seed(stand.stream(5)) and None)
         check_same(train(other, batches(), "", 3), train(plain, batches(), "", 3), f"{name}, the same state")
         for block in other.blocks:
             block.__class__ = Dropping
@@ -216,4 +216,4 @@ def test_repeats_are_known_beside_other_random_numbers():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -7,10 +7,10 @@ import warnings
 from support import raises
 from torch_support import same, torch
 
-import bench
+import stand
 import ufp4
 import ufp4.torch as ut
-from bench import check, check_equal
+from stand import check, check_equal
 
 
 def told(function, *arguments, **options):
@@ -66,7 +66,7 @@ def test_convert_keeps_hooks_and_layers_with_two_names():
 
 def test_encoder_layers_are_not_passed_by_in_evaluation():
     """torch.nn's take weights past the layers that hold them there."""
-    nn, x = torch.nn, torch.randn(2, 5, 32, generator=torch.Generator().manual_seed(bench.stream(1)))
+    nn, x = torch.nn, torch.randn(2, 5, 32, generator=torch.Generator().manual_seed(stand.stream(1)))
     layer = nn.TransformerEncoderLayer(32, 2, 64, batch_first=True, dropout=0)
     model = nn.TransformerEncoder(layer, 2).eval()
     padding = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
@@ -124,9 +124,9 @@ def transformers():
     try:
         import transformers
     except ImportError as error:
-        raise bench.Skipped(f"{error}; ./ufp4 test --full installs it from PyPI") from None
+        raise stand.Skipped(f"{error}; ./ufp4 test --full installs it from PyPI") from None
     transformers.logging.set_verbosity_error()
-    torch.manual_seed(bench.stream(3))
+    torch.manual_seed(stand.stream(3))
     return transformers
 
 
@@ -165,7 +165,7 @@ def mixtral():
 
 
 def text():
-    return torch.randint(64, (2, 16), generator=torch.Generator().manual_seed(bench.stream(4)))
+    return torch.randint(64, (2, 16), generator=torch.Generator().manual_seed(stand.stream(4)))
 
 
 def loss_of(model):
@@ -375,7 +375,7 @@ class Hidden(Experts):
 
 
 def test_experts_are_served_where_their_forward_can_be():
-    torch.manual_seed(bench.stream(5))
+    torch.manual_seed(stand.stream(5))
     model = torch.nn.Sequential(torch.nn.Linear(16, 16), Served())
     check_equal(told(ut.convert, model, seed=5), "", "warning")
     check_equal(numbers(model), {"0": [0, 0, 5], "1": [0, 1, 5]}, "numbers")
@@ -495,4 +495,4 @@ def test_checkpoints_of_transformers_repeat_the_bytes():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

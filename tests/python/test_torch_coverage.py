@@ -6,9 +6,9 @@ import copy
 from support import raises
 from torch_support import torch
 
-import bench
+import stand
 import ufp4.torch as ut
-from bench import check, check_equal
+from stand import check, check_equal
 
 
 def test_coverage_tells_what_was_converted():
@@ -98,4 +98,4 @@ def test_coverage_counts_layers_of_width_1():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -10,10 +10,10 @@ import os
 from support import raises
 from torch_support import same, step, tensors, torch
 
-import bench
+import stand
 import ufp4
 import ufp4.torch as ut
-from bench import check, check_equal, slow
+from stand import check, check_equal, slow
 from ufp4 import _torch_gpu as gpu
 from ufp4 import _torch_steps as steps
 
@@ -59,7 +59,7 @@ def counts():
 def stand_in(captured=False, number=0):
     """Every tensor counts as one of GPU @p number."""
     if "UFP4_CUDA_LIBRARY" not in os.environ:
-        raise bench.Skipped("needs the emulated GPU")
+        raise stand.Skipped("needs the emulated GPU")
     kept = {name: getattr(gpu, name) for name in ("takes", "_number", "_stream", "is_captured")}
     gpu.takes, gpu._number, gpu._stream, gpu.is_captured = (
         lambda tensor: True,
@@ -453,4 +453,4 @@ def test_rejects_cuda_tensors_without_the_library():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

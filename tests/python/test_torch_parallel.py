@@ -10,9 +10,9 @@ import sys
 from support import raises
 from torch_support import same, step, tensors, torch
 
-import bench
+import stand
 import ufp4.torch as ut
-from bench import check, check_equal
+from stand import check, check_equal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RANKS, TURNS = 2, (range(3), range(3, 5))
@@ -25,14 +25,14 @@ WRAPPERS = ("ddp", "fsdp")
 
 
 def model_of(recipe, **options):
-    torch.manual_seed(bench.stream(1))
+    torch.manual_seed(stand.stream(1))
     model = torch.nn.Sequential(torch.nn.Linear(32, 48), torch.nn.Tanh(), torch.nn.Linear(48, 32))
     return ut.convert(model, RECIPES[recipe], seed=3, **options)
 
 
 def half(rank, turn):
     """What a rank sees in a turn."""
-    return torch.randn(24, 32, generator=torch.Generator().manual_seed(bench.stream(100 * rank + turn)))
+    return torch.randn(24, 32, generator=torch.Generator().manual_seed(stand.stream(100 * rank + turn)))
 
 
 def losses_of(model, rank, turns):
@@ -213,4 +213,4 @@ def test_example_of_three_ranks_is_resumed_to_the_bit():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -4,9 +4,9 @@ without."""
 
 from torch_support import same, torch
 
-import bench
+import stand
 import ufp4.torch as ut
-from bench import check_equal
+from stand import check_equal
 
 # Y depends on the random bytes by X, and on the step by the signs.
 RECIPES = ("ufp4", {"elem": "e1m2", "rht": "integer", "signs": "step", "round": {"x": "sr", "w": "sr", "dy": "sr"}})
@@ -19,12 +19,12 @@ def trained(recipe, **how):
         import accelerate  # noqa: F401 the Trainer's
         from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
     except ImportError as error:
-        raise bench.Skipped(f"{error}; ./ufp4 test --full installs it from PyPI") from error
-    torch.manual_seed(bench.stream(1))
+        raise stand.Skipped(f"{error}; ./ufp4 test --full installs it from PyPI") from error
+    torch.manual_seed(stand.stream(1))
     sizes = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
     model = LlamaForCausalLM(LlamaConfig(**sizes, num_attention_heads=2, num_key_value_heads=2))
     ut.convert(model, recipe, skip="lm_head", seed=3)
-    draw = torch.Generator().manual_seed(bench.stream(2))
+    draw = torch.Generator().manual_seed(stand.stream(2))
     rows = [{"input_ids": row, "labels": row} for row in torch.randint(64, (4 * STEPS, 16), generator=draw)]
     quiet = {
         "report_to": "none",
@@ -51,4 +51,4 @@ def test_checkpoints_train_to_the_same_weights():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -9,10 +9,10 @@ import sys
 from support import np, raises
 from torch_support import same, tensors, torch
 
-import bench
+import stand
 import ufp4
 import ufp4.torch as ut
-from bench import check, check_equal
+from stand import check, check_equal
 from ufp4 import report
 
 GRIDS = {"e2m1": (0, 0.5, 1, 1.5, 2, 3, 4, 6), "e1m2": (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75)}
@@ -226,4 +226,4 @@ def test_compiled_graphs_record_nothing():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -15,9 +15,9 @@ except ImportError as error:
 
 from support import gaussian, np, same
 
-import bench
+import stand
 import ufp4
-from bench import check
+from stand import check
 
 MODES = {"down": mx_tensor.ScaleCalculationMode.FLOOR, "up": mx_tensor.ScaleCalculationMode.RCEIL}
 
@@ -57,4 +57,4 @@ def test_nvfp4_is_torchaos():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

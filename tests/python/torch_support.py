@@ -12,7 +12,7 @@ except ImportError as error:
 from support import gaussian
 
 import ufp4.torch as ut
-from bench import check
+from stand import check
 
 
 def tensors(tokens=40, cin=50, cout=35, dtype=torch.float32):

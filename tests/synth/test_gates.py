@@ -16,7 +16,7 @@ import flow  # noqa: E402
 import netlist  # noqa: E402
 import stimulus  # noqa: E402
 import toolbox  # noqa: E402
-from bench import full, slow  # noqa: E402
+from stand import full, slow  # noqa: E402
 from library import DEBIAN, Library  # noqa: E402
 from rows import BY_NAME  # noqa: E402
 

@@ -17,7 +17,7 @@ import netlist  # noqa: E402
 import script  # noqa: E402
 import stimulus  # noqa: E402
 import toolbox  # noqa: E402
-from bench import full, slow  # noqa: E402
+from stand import full, slow  # noqa: E402
 from library import DEBIAN, Library  # noqa: E402
 from rows import BY_NAME  # noqa: E402
 

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(sys.argv[1])
 sys.path[:0] = [str(ROOT / "fpga/cells"), str(ROOT / "tests/e2e")]
 import rooms  # noqa: E402
 import script  # noqa: E402
-from bench import slow  # noqa: E402
+from stand import slow  # noqa: E402
 
 # A memory's ports, as yosys makes them of an array's: with brackets in their names.
 MEMORY = r"""module top(clk_i, \u_host.gen[0].rdata_o , \u_host.gen[0].wdata_i );

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "stand.h"
 
 static int register_read(void *user, uint32_t offset, uint32_t *value) {
   const cable_t *cable = user;
@@ -110,7 +110,7 @@ cable_t *cable_make(void) {
                             .memory = memory,
                             .wait = wait_interrupt};
   cable->board = fake_board_open(&core);
-  snprintf(cable->path, sizeof cable->path, "%s", bench_path("tty"));
+  snprintf(cable->path, sizeof cable->path, "%s", files_path("tty"));
   snprintf(cable->name, sizeof cable->name, "fpga:%s", cable->path);
   cable_plug_in(cable);
   return cable;

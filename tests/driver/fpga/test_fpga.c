@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "backends/fpga/fpga.h"
-#include "bench.h"
 #include "cable.h"
+#include "stand.h"
 
 enum { TOKENS = 160, CIN = 64, COUT = 96 };
 
@@ -60,8 +60,8 @@ static layer_t *make_layer(int64_t tokens) {
   ufp4_device_t *model;
   layer.tokens = tokens;
   memset(layer.want, 0, sizeof layer.want);
-  for (int i = 0; i < TOKENS * CIN; i++) layer.x[i] = bench_number(&random);
-  for (int i = 0; i < COUT * CIN; i++) layer.w[i] = bench_number(&random);
+  for (int i = 0; i < TOKENS * CIN; i++) layer.x[i] = stand_number(&random);
+  for (int i = 0; i < COUT * CIN; i++) layer.w[i] = stand_number(&random);
   check_bits(0, ufp4_device_open("model", &options, &model), UFP4_OK, "model");
   check_bits(0, run_layer(model, &layer, layer.want, NULL), UFP4_OK, "model's layer");
   ufp4_device_close(model);
@@ -92,10 +92,10 @@ TEST(a_layer_equals_the_model) {
              "hardware '%s'", info.hardware);
   check_bits(0, info.memory_bytes, CABLE_MEMORY, "memory");
   check_layer(0, device, layer);
-  bench_jobs_t jobs = bench_jobs(device);
-  bench_check_serving(0, device, &jobs);
+  stand_jobs_t jobs = stand_jobs(device);
+  stand_check_serving(0, device, &jobs);
   check_bits(0, ufp4_device_reset(device), UFP4_OK, "reset");
-  bench_check_serving(1, device, &jobs);
+  stand_check_serving(1, device, &jobs);
   check_layer(1, device, layer);
   ufp4_device_close(device);
   cable_end(cable);
@@ -108,7 +108,7 @@ TEST(opens_again_and_again) {
   for (int i = 0; i < 3; i++) {
     ufp4_device_t *device = get_device(cable);
     check_layer(i, device, layer);
-    bench_jobs_t jobs = bench_jobs(device);
+    stand_jobs_t jobs = stand_jobs(device);
     check_bits(i, ufp4_submit(device, &jobs.gemm, NULL), UFP4_OK, "one that is left alone");
     ufp4_device_close(device);
   }
@@ -203,7 +203,7 @@ TEST(a_job_that_does_not_end_is_told_of) {
   options.max_cycles = 100000;
   cable->offset = UFP4_REG_RING_HEAD;  // it stands still
   check_bits(0, ufp4_device_open(cable_start(cable)->name, &options, &device), UFP4_OK, "open");
-  check_bits(0, bench_run(device, &fence, NULL), UFP4_ERROR_TIMEOUT, "job");
+  check_bits(0, stand_run(device, &fence, NULL), UFP4_ERROR_TIMEOUT, "job");
   const char *text = ufp4_device_message(device);
   check_that(0, strstr(text, "no interrupt within 0.") != NULL, "message '%s'", text);
   ufp4_device_close(device);
@@ -323,7 +323,7 @@ TEST(rejects_names_that_are_no_port) {
   } cases[] = {{"fpga", UFP4_ERROR_ARGUMENT, "needs a port"},
                {"fpga:", UFP4_ERROR_ARGUMENT, "needs a port"},
                {"fpga:@115200", UFP4_ERROR_ARGUMENT, "needs a port"},
-               {"fpga:bench-none", UFP4_ERROR_DEVICE, "bench-none: cannot open: No such file"},
+               {"fpga:stand-none", UFP4_ERROR_DEVICE, "stand-none: cannot open: No such file"},
                {"fpga:/dev/null", UFP4_ERROR_ARGUMENT, "/dev/null: is no serial port"},
                {"fpga:x@", UFP4_ERROR_ARGUMENT, "'' is no speed"},
                {"fpga:x@0", UFP4_ERROR_ARGUMENT, "'0' is no speed"},
@@ -413,7 +413,7 @@ TEST(long_transfers_are_told_of) {
   options.progress = tell;
   options.progress_user = &told;
   check_bits(0, ufp4_device_open(cable->name, &options, &device), UFP4_OK, "open");
-  const uint64_t at = bench_alloc(device, sizeof bytes);
+  const uint64_t at = stand_alloc(device, sizeof bytes);
   check_bits(0, ufp4_buffer_write(device, at, bytes, 1000), UFP4_OK, "write");
   check_bits(0, told.calls, 0, "calls for little");
   check_bits(0, ufp4_buffer_write(device, at, bytes, sizeof bytes), UFP4_OK, "write");

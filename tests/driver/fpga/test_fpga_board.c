@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "backends/fpga/fpga.h"
-#include "bench.h"
+#include "stand.h"
 
 enum { TOKENS = 64, CIN = 64, COUT = 32 };
 
@@ -26,10 +26,10 @@ static void run_layer(ufp4_device_t *device, const float *x, const float *w, flo
 SLOW_TEST(many_faults_change_no_bit) {
   static float y[2][TOKENS * COUT];
   check_random_t random = check_random();
-  float *x = bench_tensor(&random, TOKENS * CIN, 1.0f);
-  float *w = bench_tensor(&random, COUT * CIN, 1.0f);
+  float *x = stand_tensor(&random, TOKENS * CIN, 1.0f);
+  float *w = stand_tensor(&random, COUT * CIN, 1.0f);
   const char *backend =
-      bench_board((const char *const[]){"--faults", "1", "--fault-bytes", "100", NULL});
+      stand_board((const char *const[]){"--faults", "1", "--fault-bytes", "100", NULL});
   link_options_t link = link_options_default();
   ufp4_device_options_t options = ufp4_device_options_default();
   ufp4_message_t why = {0};

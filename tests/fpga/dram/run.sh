@@ -46,9 +46,9 @@ port=fpga:$(<port)
 grep -q ", 134217728 bytes of memory," told
 grep "^dram: trained after" said
 PYTHONPATH=$source/tests/e2e python3 -B -c '
-import os, random, bench
+import os, random, stand
 draw = random.Random(int(os.environ.get("UFP4_TEST_SEED", "0")))
 for name in "X", "W", "dY":
-    bench.write_npy(name + ".npy", [[draw.gauss(0, 1) for _ in range(32)] for _ in range(32)])'
+    stand.write_npy(name + ".npy", [[draw.gauss(0, 1) for _ in range(32)] for _ in range(32)])'
 "$ufp4" layer X.npy W.npy dY.npy -o out --backend "$port" --check model | tee told
 [[ $(grep -c ' 0 equal$' told) == 3 ]]

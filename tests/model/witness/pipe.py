@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
-import bench  # noqa: E402
+import stand  # noqa: E402
 
 try:
     import numpy as np
@@ -101,7 +101,7 @@ class Comparison:
 
 def tensors(seed):
     """Test tensors of many kinds, named; the same for the same seed."""
-    rng = np.random.default_rng(bench.stream(seed))
+    rng = np.random.default_rng(stand.stream(seed))
     shapes = [(1, 1), (16, 16), (5, 40), (33, 49), (48, 130)]
     for shape in shapes:
         normal = rng.standard_normal(shape).astype(np.float32)

@@ -20,10 +20,10 @@ from systemrdl import RDLCompiler
 from systemrdl.node import RegNode
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
-import bench  # noqa: E402
+import stand  # noqa: E402
 from ufp4_core import STATUS, Core, number  # noqa: E402
 
-SEED = bench.stream(1)
+SEED = stand.stream(1)
 A_CODES, A_SCALES, B_CODES, B_SCALES, D, SOURCE = 0x10000, 0x14000, 0x18000, 0x1C000, 0x20000, 0x30000
 
 
@@ -82,7 +82,7 @@ async def contract_of(core):
 
 def decoded(elem, codes, scales):
     return [
-        [bench.element(elem, c) * bench.e4m3(s) for block, s in zip(row, row_scales) for c in block]
+        [stand.element(elem, c) * stand.e4m3(s) for block, s in zip(row, row_scales) for c in block]
         for row, row_scales in zip(codes, scales)
     ]
 
@@ -150,7 +150,7 @@ async def registers_are_as_their_systemrdl_says(dut):
             continue
         kept = mask_of(r, lambda f: f.is_sw_writable and f.is_sw_readable and f.get_property("onwrite") is None)
         patterns = [0x55555555, 0xAAAAAAAA]
-        if bench.DRAWS_ALL:
+        if stand.DRAWS_ALL:
             patterns += [0xFFFFFFFF, 0] + ([1 << i for i in range(32)] if kept else [])
         for pattern in patterns:
             await core.registers.write_dword(r.absolute_address, pattern)
@@ -195,15 +195,15 @@ async def check_gemm(dut, m, n, blocks):
     )
     assert STATUS[done["status"]] == "ok", done
     # Sums of so few products of 4-bit numbers and E4M3 scales are exact in float64.
-    want = bench.product(decoded("e1m2", *a), decoded(other, *b))
+    want = stand.product(decoded("e1m2", *a), decoded(other, *b))
     for r, c in itertools.product(range(m), range(n)):
         (got,) = struct.unpack("<I", core.memory.read(D + stride * r + 4 * c, 4))
-        bits = bench.f32_bits(bench.to_f32(math.ldexp(want[r][c], -(3 - 1))))
+        bits = stand.f32_bits(stand.to_f32(math.ldexp(want[r][c], -(3 - 1))))
         assert got == bits, f"D[{r}][{c}]: got {got:#010x}, want {bits:#010x} (seed {SEED})"
     check_known(dut)
 
 
-@cocotb.test(skip=not bench.DRAWS_ALL)  # without --full the one of two chunks alone
+@cocotb.test(skip=not stand.DRAWS_ALL)  # without --full the one of two chunks alone
 async def gemm_is_exact(dut):
     await check_gemm(dut, 19, 5, 8)
 
@@ -217,7 +217,7 @@ async def gemm_of_two_chunks_is_exact(dut):
 async def quant_equals_the_golden_model(dut):
     core = await started(dut)
     rows, cols = 16, 48
-    data = bench.gaussian(rows, cols)
+    data = stand.gaussian(rows, cols)
     core.memory.write(SOURCE, b"".join(struct.pack(f"<{cols}f", *row).ljust(256, b"\xff") for row in data))
     done = await core.run(
         "quant",
@@ -240,7 +240,7 @@ async def quant_equals_the_golden_model(dut):
     assert STATUS[done["status"]] == "ok", done
     with tempfile.TemporaryDirectory() as folder:
         source, out = f"{folder}/x.npy", f"{folder}/q.safetensors"
-        bench.write_npy(source, data)
+        stand.write_npy(source, data)
         subprocess.run(
             [
                 os.environ["UFP4_PROGRAM"],
@@ -266,7 +266,7 @@ async def quant_equals_the_golden_model(dut):
             check=True,
             timeout=600,
         )
-        _, tensors = bench.read_safetensors(out)
+        _, tensors = stand.read_safetensors(out)
     codes, scales = tensors["codes"][2], tensors["scales"][2]
     for r, b in itertools.product(range(rows), range(cols // 16)):
         got = core.memory.read(A_CODES + 128 * b + 8 * r, 8)

@@ -2,8 +2,8 @@
 // Random jobs that run side by side, each with what it depends on.
 #include "graph.h"
 
-#include "bench.h"
 #include "random_jobs.h"
+#include "stand.h"
 
 // The resources that jobs read and write, from which follows what each depends on.
 enum { SLOT_X, SLOT_W, SLOT_D, TENSOR_X, TENSOR_W, OPERAND_X, OPERAND_W, RESULT, RESOURCES };
@@ -73,7 +73,7 @@ void random_graph(pair_t *pair, graph_t *graph, uint32_t limit) {
   write_source(pair, &x.quant, FIXTURE_GAUSSIAN);
   write_source(pair, &w.quant, FIXTURE_GAUSSIAN);
   const ufp4_descriptor_t amax_x = amax_of(&x), amax_w = amax_of(&w), amax_d = amax_of(&d),
-                          fence = bench_fence(0);
+                          fence = stand_fence(0);
   // To the GEMM one scale byte is as good as another.
   if (below(pair, 3) == 0) x = e8m0_of(pair, &x);
   if (below(pair, 3) == 0) d = e8m0_of(pair, &d);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
 #include "port/backend.h"
+#include "stand.h"
 
 #define PLACE_BYTES (512ull << 10)
 #define MEMORY_BYTES (16ull << 20)
@@ -176,7 +176,7 @@ static void check_counters(pair_t *pair, const ufp4_descriptor_t *job,
   for (int i = 0; i < UFP4_COUNTER_COUNT; i++) spent[i] = after[i] - before[i];
   const int gemm = job->header.opcode == UFP4_OPCODE_GEMM;
   for (int i = UFP4_COUNTER_ARRAY_BUSY; i <= UFP4_COUNTER_STALL_DRAIN; i++) engine += spent[i];
-  bench_check_sum(pair->jobs, after);
+  stand_check_sum(pair->jobs, after);
   check_bits(pair->jobs, engine, gemm ? done->cycles : 0,
              "cycles in which the array worked or stalled");
   check_bits(pair->jobs, spent[UFP4_COUNTER_QUANT], gemm ? 0 : done->cycles, "cycles of QUANT");

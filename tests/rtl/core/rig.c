@@ -6,11 +6,11 @@
 #include <string.h>
 
 uint64_t place(unsigned index) {
-  return BENCH_DATA + index * PLACE_BYTES;
+  return STAND_DATA + index * PLACE_BYTES;
 }
 
 uint8_t *image(rig_t *rig) {
-  return ufp4_sim_memory(rig->bench.sim, BENCH_DATA, IMAGE_BYTES);
+  return ufp4_sim_memory(rig->stand.sim, STAND_DATA, IMAGE_BYTES);
 }
 
 ufp4_descriptor_t quant_job(unsigned opcode, unsigned source, unsigned codes, uint32_t rows,
@@ -76,7 +76,7 @@ ufp4_descriptor_t job(unsigned which) {
 
 // The model's memory lies elsewhere.
 static ufp4_descriptor_t for_model(ufp4_descriptor_t descriptor) {
-  const uint64_t shift = UFP4_MEMORY_BASE - BENCH_MEMORY;
+  const uint64_t shift = UFP4_MEMORY_BASE - STAND_MEMORY;
   if (descriptor.header.opcode == UFP4_OPCODE_GEMM) {
     descriptor.gemm.a_codes_addr += shift;
     descriptor.gemm.a_scales_addr += shift;
@@ -101,29 +101,29 @@ static void must(rig_t *rig, ufp4_status_t status) {
   exit(1);
 }
 
-static void set_up(bench_t *bench) {
-  bench_rings(bench, BENCH_RING, BENCH_COMPLETIONS);
-  bench_write(bench, UFP4_REG_IRQ_MASK, 7);
-  bench_write(bench, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
+static void set_up(stand_t *stand) {
+  stand_rings(stand, STAND_RING, STAND_COMPLETIONS);
+  stand_write(stand, UFP4_REG_IRQ_MASK, 7);
+  stand_write(stand, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
 }
 
 rig_t rig_open(const char *configuration, unsigned latency, uint64_t stall_seed) {
-  rig_t rig = {.bench = bench_open(configuration, latency, 0, stall_seed),
+  rig_t rig = {.stand = stand_open(configuration, latency, 0, stall_seed),
                .configuration = configuration};
   rig.stall_seed = stall_seed;
   rig.random = check_random();
   rig.before = malloc(IMAGE_BYTES);
   ufp4_device_options_t options = ufp4_device_options_default();
   options.configuration = configuration;
-  options.memory_bytes = BENCH_MEMORY_BYTES;
+  options.memory_bytes = STAND_MEMORY_BYTES;
   check_bits(0, ufp4_device_open("model", &options, &rig.model), UFP4_OK, "open");
-  set_up(&rig.bench);
-  rig.contract = bench_read(&rig.bench, UFP4_REG_CONFIG_ARRAY) >> 24 & 3;
+  set_up(&rig.stand);
+  rig.contract = stand_read(&rig.stand, UFP4_REG_CONFIG_ARRAY) >> 24 & 3;
   return rig;
 }
 
 void rig_close(rig_t *rig) {
-  bench_close(&rig->bench);
+  stand_close(&rig->stand);
   ufp4_device_close(rig->model);
   free(rig->before);
 }
@@ -153,7 +153,7 @@ void rig_run_model(rig_t *rig, const ufp4_descriptor_t *descriptor) {
 
 ufp4_completion_t rig_run_both(rig_t *rig, const ufp4_descriptor_t *descriptor) {
   rig_run_model(rig, descriptor);
-  const ufp4_completion_t done = bench_job(&rig->bench, descriptor);
+  const ufp4_completion_t done = stand_job(&rig->stand, descriptor);
   check_bits(rig->runs, done.status, UFP4_CORE_STATUS_OK,
              "status of good job %u, %s, stall seed %llu", descriptor->header.job,
              rig->configuration, (unsigned long long)rig->stall_seed);
@@ -246,7 +246,7 @@ void prepare(rig_t *rig, unsigned which) {
 
 void rig_prepare(rig_t *rig) {
   prepare(rig, 0);
-  bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
+  stand_write(&rig->stand, UFP4_REG_IRQ_STATUS, 7);
 }
 
 const unsigned rig_side_by_side[SIDE_BY_SIDE] = {AMAX_X, AMAX_W, QUANT_W, QUANT_X, GEMM, AMAX_X};
@@ -256,42 +256,42 @@ void rig_submit_side_by_side(rig_t *rig) {
     ufp4_descriptor_t descriptor = rig_job(rig, rig_side_by_side[i]);
     descriptor.header.flags = 3;
     if (rig_side_by_side[i] == GEMM) descriptor.header.panels = 1 | 2 << 4;
-    bench_submit(&rig->bench, &descriptor);
+    stand_submit(&rig->stand, &descriptor);
   }
 }
 
 uint64_t rig_count(rig_t *rig, ufp4_counter_t counter) {
   uint64_t counters[UFP4_COUNTER_COUNT];
-  bench_counters(&rig->bench, counters);
+  stand_counters(&rig->stand, counters);
   return counters[counter];
 }
 
 static void check_reset(rig_t *rig, uint32_t status, const char *after) {
   check_bits(rig->runs, status, 2, "status after %s", after);
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_HEAD), 0, "head after %s", after);
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_TAIL), 0, "tail after %s", after);
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), 0, "irq_status after %s",
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_RING_HEAD), 0, "head after %s", after);
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_RING_TAIL), 0, "tail after %s", after);
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_IRQ_STATUS), 0, "irq_status after %s",
              after);
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL), 0, "fatal after %s", after);
-  rig->bench.tail = 0;
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_FATAL), 0, "fatal after %s", after);
+  rig->stand.tail = 0;
 }
 
 void check_slots(rig_t *rig, const char *after) {
   for (uint32_t slot = 0; slot < UFP4_SLOTS; slot++) {
-    check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_SLOT_BASE + 4 * slot), 0,
+    check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_SLOT_BASE + 4 * slot), 0,
                "slot %u after %s", slot, after);
   }
 }
 
 void pin_reset(rig_t *rig) {
-  check_bits(rig->runs, ufp4_sim_reset(rig->bench.sim), UFP4_SIM_OK, "reset: %s",
-             ufp4_sim_message(rig->bench.sim));
-  check_reset(rig, bench_read(&rig->bench, UFP4_REG_STATUS), "a reset");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_BASE_LO), 0,
+  check_bits(rig->runs, ufp4_sim_reset(rig->stand.sim), UFP4_SIM_OK, "reset: %s",
+             ufp4_sim_message(rig->stand.sim));
+  check_reset(rig, stand_read(&rig->stand, UFP4_REG_STATUS), "a reset");
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_RING_BASE_LO), 0,
              "ring_base after a reset");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_MASK), 0, "irq_mask after a reset");
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_IRQ_MASK), 0, "irq_mask after a reset");
   uint64_t counters[UFP4_COUNTER_COUNT];
-  bench_counters(&rig->bench, counters);
+  stand_counters(&rig->stand, counters);
   check_that(rig->runs, counters[UFP4_COUNTER_CYCLES] < 2000,
              "%llu cycles are counted soon after a reset",
              (unsigned long long)counters[UFP4_COUNTER_CYCLES]);
@@ -299,17 +299,17 @@ void pin_reset(rig_t *rig) {
     const uint64_t want = i == UFP4_COUNTER_IDLE ? counters[UFP4_COUNTER_CYCLES] : 0;
     check_bits(rig->runs, counters[i], want, "counter %d after a reset", i);
   }
-  set_up(&rig->bench);
+  set_up(&rig->stand);
 }
 
 void soft_reset(rig_t *rig) {
-  bench_write(&rig->bench, UFP4_REG_CONTROL, CONTROL_SOFT_RESET);
+  stand_write(&rig->stand, UFP4_REG_CONTROL, CONTROL_SOFT_RESET);
   uint32_t status = STATUS_RESETTING;
   for (uint32_t waited = 0; waited < 4 * WATCHDOG_CYCLES && (status & STATUS_RESETTING);
        waited += 10) {
-    check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 10), UFP4_SIM_OK, "run: %s",
-               ufp4_sim_message(rig->bench.sim));
-    status = bench_read(&rig->bench, UFP4_REG_STATUS);
+    check_bits(rig->runs, ufp4_sim_run(rig->stand.sim, 10), UFP4_SIM_OK, "run: %s",
+               ufp4_sim_message(rig->stand.sim));
+    status = stand_read(&rig->stand, UFP4_REG_STATUS);
   }
   check_reset(rig, status, "a soft reset");
 }

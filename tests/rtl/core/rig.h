@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core on the bench beside the model, and five jobs for both: AMAX and QUANT of X and of W, and
+// A core on the stand beside the model, and five jobs for both: AMAX and QUANT of X and of W, and
 // their GEMM.
 #ifndef UFP4_RIG_H
 #define UFP4_RIG_H
 
 #include <stdint.h>
 
-#include "bench.h"
 #include "port/backend.h"
+#include "stand.h"
 
 #define PLACE_BYTES 0x10000ull
 enum {
@@ -39,7 +39,7 @@ enum { AMAX_X, QUANT_X, AMAX_W, QUANT_W, GEMM, JOBS, NONE = JOBS, ALL };
 #define JOB_CYCLES 200000u
 
 typedef struct {
-  bench_t bench;
+  stand_t stand;
   ufp4_device_t *model;
   check_random_t random;
   uint8_t *before;  // the image as it was before the job that fails

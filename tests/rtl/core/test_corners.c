@@ -37,9 +37,9 @@ TEST(both_operands_from_the_job_before) {
   rig_run_model(&rig, &gemm);
   quant.header.flags = gemm.header.flags = OVERLAPS;
   gemm.header.panels = 1 | 1 << 4;
-  bench_submit(&rig.bench, &quant);
-  bench_submit(&rig.bench, &gemm);
-  check_that(0, bench_drain(&rig.bench), "the jobs have not ended");
+  stand_submit(&rig.stand, &quant);
+  stand_submit(&rig.stand, &gemm);
+  check_that(0, stand_drain(&rig.stand), "the jobs have not ended");
   rig_compare(&rig, "X times its transpose, beside its quantization");
   rig_close(&rig);
 }
@@ -99,7 +99,7 @@ TEST(tensor_scale_in_each_contract) {
 SLOW_TEST(cycles_of_slow_jobs) {
   enum { LATENCY = 100000, MOST = 300 };
   rig_t rig = rig_open("small", LATENCY, 0);
-  bench_write(&rig.bench, UFP4_REG_WATCHDOG, 0);
+  stand_write(&rig.stand, UFP4_REG_WATCHDOG, 0);
   rig_fill(&rig);
   ufp4_descriptor_t quant = job(QUANT_X), gemm = job(GEMM);
   quant.quant.rows = 1;
@@ -113,7 +113,7 @@ SLOW_TEST(cycles_of_slow_jobs) {
   gemm.gemm.a_exponent = gemm.gemm.b_exponent = 0;
   const ufp4_descriptor_t *const jobs[] = {&quant, &gemm};
   for (int i = 0; i < 2; i++) {
-    const ufp4_completion_t done = bench_job(&rig.bench, jobs[i]);
+    const ufp4_completion_t done = stand_job(&rig.stand, jobs[i]);
     check_bits(i, done.status, UFP4_CORE_STATUS_OK, "status");
     check_that(i, done.cycles >= 2 * LATENCY && done.cycles <= 2 * LATENCY + MOST, "%llu cycles",
                (unsigned long long)done.cycles);
@@ -126,24 +126,24 @@ SLOW_TEST(cycles_of_slow_jobs) {
 TEST(as_many_jobs_as_the_core_holds) {
   rig_t rig = rig_open("small", 10, 0);
   prepare(&rig, GEMM);
-  const uint32_t first = rig.bench.tail;
+  const uint32_t first = rig.stand.tail;
   ufp4_descriptor_t descriptor = job(GEMM);
   rig_run_model(&rig, &descriptor);
   descriptor.header.flags = OVERLAPS;
-  bench_submit(&rig.bench, &descriptor);
+  stand_submit(&rig.stand, &descriptor);
   for (uint32_t i = 1; i < ALL_JOBS; i++) {
     descriptor = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 0, 0);
     descriptor.header.job = 500 + i;
     descriptor.header.flags = OVERLAPS;
-    bench_submit(&rig.bench, &descriptor);
+    stand_submit(&rig.stand, &descriptor);
   }
-  check_that(0, bench_read(&rig.bench, UFP4_REG_RING_HEAD) == first,
+  check_that(0, stand_read(&rig.stand, UFP4_REG_RING_HEAD) == first,
              "a job has ended before the first one");
-  check_that(0, bench_drain(&rig.bench), "the jobs have not ended");
-  check_bits(0, bench_completion(&rig.bench, first).status, UFP4_CORE_STATUS_OK,
+  check_that(0, stand_drain(&rig.stand), "the jobs have not ended");
+  check_bits(0, stand_completion(&rig.stand, first).status, UFP4_CORE_STATUS_OK,
              "status of the long job");
   for (uint32_t i = 1; i < ALL_JOBS; i++) {
-    const ufp4_completion_t done = bench_completion(&rig.bench, first + i);
+    const ufp4_completion_t done = stand_completion(&rig.stand, first + i);
     check_bits(i, done.job, 500 + i, "number");
     check_bits(i, done.status, UFP4_CORE_STATUS_BAD_SIZE, "status");
   }
@@ -167,7 +167,7 @@ static void name_dependence(ufp4_descriptor_t *descriptor, unsigned by, uint32_t
 static void put_refused(rig_t *rig, uint32_t count) {
   ufp4_descriptor_t refused = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 0, 0);
   refused.header.flags = OVERLAPS;
-  for (uint32_t i = 0; i < count; i++) bench_put(&rig->bench, &refused);
+  for (uint32_t i = 0; i < count; i++) stand_put(&rig->stand, &refused);
 }
 
 // Two jobs so many places apart, of which the second has to wait for the first.
@@ -177,12 +177,12 @@ static void compare_apart(rig_t *rig, const ufp4_descriptor_t *first,
   rig_copy_to_model(rig);
   rig_run_model(rig, first);
   rig_run_model(rig, second);
-  bench_put(&rig->bench, first);
+  stand_put(&rig->stand, first);
   put_refused(rig, distance - 1);
-  bench_put(&rig->bench, second);
-  bench_start(&rig->bench);
-  check_that(rig->runs, bench_drain(&rig->bench), "the jobs have not ended");
-  check_bits(rig->runs, bench_completion(&rig->bench, rig->bench.tail - 1).status,
+  stand_put(&rig->stand, second);
+  stand_start(&rig->stand);
+  check_that(rig->runs, stand_drain(&rig->stand), "the jobs have not ended");
+  check_bits(rig->runs, stand_completion(&rig->stand, rig->stand.tail - 1).status,
              UFP4_CORE_STATUS_OK, "status");
   rig_compare(rig, what);
 }
@@ -236,14 +236,14 @@ SLOW_TEST(dependences_on_what_has_ended) {
       rig.runs++;
       name_dependence(&gemm, distance % DEPENDENCES, distance);
       if (under_way != 0) {
-        bench_put(&rig.bench, &amax);
+        stand_put(&rig.stand, &amax);
         put_refused(&rig, under_way - 1);
       }
-      bench_put(&rig.bench, &gemm);
-      bench_start(&rig.bench);
-      check_that(rig.runs, bench_drain(&rig.bench), "a job %u places behind, %u of them under way",
+      stand_put(&rig.stand, &gemm);
+      stand_start(&rig.stand);
+      check_that(rig.runs, stand_drain(&rig.stand), "a job %u places behind, %u of them under way",
                  distance, under_way);
-      check_bits(rig.runs, bench_completion(&rig.bench, rig.bench.tail - 1).status,
+      check_bits(rig.runs, stand_completion(&rig.stand, rig.stand.tail - 1).status,
                  UFP4_CORE_STATUS_OK, "status");
     }
   }
@@ -255,17 +255,17 @@ SLOW_TEST(dependences_on_what_has_ended) {
 // A job of each engine, the second so many cycles after the first.
 static void two_jobs(rig_t *rig, const ufp4_descriptor_t *first, const ufp4_descriptor_t *second,
                      uint64_t later) {
-  const uint32_t at = rig->bench.tail;
+  const uint32_t at = rig->stand.tail;
   rig->runs++;
   memset(image(rig) + D * PLACE_BYTES, GARBAGE, PLACE_BYTES);
-  bench_submit(&rig->bench, first);
-  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, later), UFP4_SIM_OK, "run");
-  bench_submit(&rig->bench, second);
-  check_that(rig->runs, bench_drain(&rig->bench),
+  stand_submit(&rig->stand, first);
+  check_bits(rig->runs, ufp4_sim_run(rig->stand.sim, later), UFP4_SIM_OK, "run");
+  stand_submit(&rig->stand, second);
+  check_that(rig->runs, stand_drain(&rig->stand),
              "the jobs have not ended, the second %llu cycles later", (unsigned long long)later);
-  check_bits(rig->runs, bench_completion(&rig->bench, at).status, UFP4_CORE_STATUS_OK,
+  check_bits(rig->runs, stand_completion(&rig->stand, at).status, UFP4_CORE_STATUS_OK,
              "status of the first");
-  check_bits(rig->runs, bench_completion(&rig->bench, at + 1).status, UFP4_CORE_STATUS_OK,
+  check_bits(rig->runs, stand_completion(&rig->stand, at + 1).status, UFP4_CORE_STATUS_OK,
              "status of the second");
   rig_compare(rig, "two jobs side by side");
 }
@@ -286,16 +286,16 @@ SLOW_TEST(engines_end_in_any_order) {
              (unsigned long long)amax_cycles, (unsigned long long)gemm_cycles);
   const uint64_t difference = amax_cycles - gemm_cycles,
                  first = difference > 40 ? difference - 40 : 0;
-  const ufp4_descriptor_t fence = bench_fence(0);
+  const ufp4_descriptor_t fence = stand_fence(0);
   amax.header.flags = gemm.header.flags = OVERLAPS;
   for (uint64_t later = first; later < difference + 40; later++) {
-    const uint32_t at = rig.bench.tail;
+    const uint32_t at = rig.stand.tail;
     two_jobs(&rig, &amax, &gemm, later);
-    const uint64_t of_amax = bench_completion(&rig.bench, at).cycles,
-                   of_gemm = bench_completion(&rig.bench, at + 1).cycles;
+    const uint64_t of_amax = stand_completion(&rig.stand, at).cycles,
+                   of_gemm = stand_completion(&rig.stand, at + 1).cycles;
     check_that(rig.runs, of_amax > of_gemm, "cycles of AMAX %llu, of the GEMM %llu",
                (unsigned long long)of_amax, (unsigned long long)of_gemm);
-    bench_job(&rig.bench, &fence);
+    stand_job(&rig.stand, &fence);
   }
   two_jobs(&rig, &gemm, &amax, 0);
   rig_close(&rig);
@@ -307,15 +307,15 @@ TEST(jobs_enter_while_others_leave) {
   rig_t rig = rig_open("small", 5, 0);
   ufp4_descriptor_t refused = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 0, 0);
   for (uint32_t later = 0; later < 100; later++) {
-    const uint32_t at = rig.bench.tail;
+    const uint32_t at = rig.stand.tail;
     for (uint32_t i = 0; i < 2; i++) {
       refused.header.job = 2 * later + i;
-      bench_submit(&rig.bench, &refused);
-      check_bits(later, ufp4_sim_run(rig.bench.sim, later), UFP4_SIM_OK, "run");
+      stand_submit(&rig.stand, &refused);
+      check_bits(later, ufp4_sim_run(rig.stand.sim, later), UFP4_SIM_OK, "run");
     }
-    check_that(later, bench_drain(&rig.bench), "the jobs have not ended");
+    check_that(later, stand_drain(&rig.stand), "the jobs have not ended");
     for (uint32_t i = 0; i < 2; i++) {
-      const ufp4_completion_t done = bench_completion(&rig.bench, at + i);
+      const ufp4_completion_t done = stand_completion(&rig.stand, at + i);
       check_bits(later, done.job, 2 * later + i, "number of job %u", i);
       check_bits(later, done.status, UFP4_CORE_STATUS_BAD_SIZE, "status of job %u", i);
     }
@@ -332,15 +332,15 @@ static void stop_between_beats(int overflow) {
   const ufp4_descriptor_t quant = job(QUANT_X);
   for (uint64_t eighth = 1; eighth < 8; eighth++) {
     prepare(&rig, QUANT_X);
-    bench_submit(&rig.bench, &quant);
-    check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, cycles[QUANT_X] * eighth / 8), UFP4_SIM_OK,
+    stand_submit(&rig.stand, &quant);
+    check_bits(rig.runs, ufp4_sim_run(rig.stand.sim, cycles[QUANT_X] * eighth / 8), UFP4_SIM_OK,
                "run");
     if (overflow) {
-      bench_write(&rig.bench, UFP4_REG_RING_TAIL, rig.bench.tail - 2);
-      check_bits(rig.runs, bench_read(&rig.bench, UFP4_REG_STATUS) & STATUS_FATAL, STATUS_FATAL,
+      stand_write(&rig.stand, UFP4_REG_RING_TAIL, rig.stand.tail - 2);
+      check_bits(rig.runs, stand_read(&rig.stand, UFP4_REG_STATUS) & STATUS_FATAL, STATUS_FATAL,
                  "status");
-      check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, 500), UFP4_SIM_OK, "run: %s",
-                 ufp4_sim_message(rig.bench.sim));
+      check_bits(rig.runs, ufp4_sim_run(rig.stand.sim, 500), UFP4_SIM_OK, "run: %s",
+                 ufp4_sim_message(rig.stand.sim));
     }
     soft_reset(&rig);
     check_outside(&rig, QUANT_X, overflow ? "an overflown ring" : "a soft reset");
@@ -368,13 +368,13 @@ typedef struct {
 
 static void misaligned(rig_t *rig, const ufp4_descriptor_t *good, const aligned_t *fields,
                        size_t count) {
-  check_bits(-1, bench_job(&rig->bench, good).status, UFP4_CORE_STATUS_OK,
+  check_bits(-1, stand_job(&rig->stand, good).status, UFP4_CORE_STATUS_OK,
              "status of the legal job");
   for (size_t i = 0; i < count; i++) {
     for (uint64_t bit = 1; bit < fields[i].multiple; bit *= 2) {
       ufp4_descriptor_t bad = *good;
       bad.bytes[fields[i].offset] ^= (uint8_t)bit;
-      check_bits((int64_t)i, bench_job(&rig->bench, &bad).status, UFP4_CORE_STATUS_MISALIGNED,
+      check_bits((int64_t)i, stand_job(&rig->stand, &bad).status, UFP4_CORE_STATUS_MISALIGNED,
                  "status, %llu beside", (unsigned long long)bit);
     }
   }
@@ -419,7 +419,7 @@ typedef struct {
   int behind_quant;  ///< that writes the operand A
 } loss_t;
 
-static void submit_loss(bench_t *bench, const loss_t *loss) {
+static void submit_loss(stand_t *stand, const loss_t *loss) {
   ufp4_descriptor_t gemm = job(GEMM), quant = job(QUANT_X);
   gemm.gemm.m = loss->m;
   gemm.gemm.n = loss->n;
@@ -433,9 +433,9 @@ static void submit_loss(bench_t *bench, const loss_t *loss) {
     quant.quant.row_exponent = quant.quant.col_exponent = 0;
     quant.header.flags = gemm.header.flags = OVERLAPS;
     gemm.header.panels = 1;
-    bench_submit(bench, &quant);
+    stand_submit(stand, &quant);
   }
-  bench_submit(bench, &gemm);
+  stand_submit(stand, &gemm);
 }
 
 static void check_loss(int64_t index, const loss_t *loss,
@@ -470,15 +470,15 @@ TEST(lost_cycles_have_their_names) {
                                   {UFP4_COUNTER_STALL_ACCUMULATOR, 1, 128, 128, 16, 0},
                                   {UFP4_COUNTER_STALL_DRAIN, 1, 16, 16, 16, 0}};
   for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
-    bench_t bench = bench_open("small", 1, losses[i].bandwidth, 0);
+    stand_t stand = stand_open("small", 1, losses[i].bandwidth, 0);
     uint64_t before[UFP4_COUNTER_COUNT], spent[UFP4_COUNTER_COUNT];
-    bench_rings(&bench, BENCH_RING, BENCH_COMPLETIONS);
-    bench_counters(&bench, before);
-    submit_loss(&bench, &losses[i]);
-    check_that((int64_t)i, bench_drain(&bench), "the jobs have not ended");
-    bench_counters(&bench, spent);
+    stand_rings(&stand, STAND_RING, STAND_COMPLETIONS);
+    stand_counters(&stand, before);
+    submit_loss(&stand, &losses[i]);
+    check_that((int64_t)i, stand_drain(&stand), "the jobs have not ended");
+    stand_counters(&stand, spent);
     for (int c = 0; c < UFP4_COUNTER_COUNT; c++) spent[c] -= before[c];
     check_loss((int64_t)i, &losses[i], spent);
-    bench_close(&bench);
+    stand_close(&stand);
   }
 }

@@ -13,10 +13,10 @@ static void fail_bus(rig_t *rig, unsigned which, ufp4_sim_fault_t fault, uint32_
   prepare(rig, which);
   const int read = fault <= UFP4_SIM_FAULT_READ_DECERR;
   const ufp4_descriptor_t descriptor = rig_job(rig, which);
-  bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
-  ufp4_sim_fault(rig->bench.sim, fault, nth);
-  const ufp4_completion_t done = bench_job(&rig->bench, &descriptor);
-  const uint32_t irq = bench_read(&rig->bench, UFP4_REG_IRQ_STATUS);
+  stand_write(&rig->stand, UFP4_REG_IRQ_STATUS, 7);
+  ufp4_sim_fault(rig->stand.sim, fault, nth);
+  const ufp4_completion_t done = stand_job(&rig->stand, &descriptor);
+  const uint32_t irq = stand_read(&rig->stand, UFP4_REG_IRQ_STATUS);
   check_bits(rig->runs, irq & 2, 2, "irq_status, job %u with fault %d at %u", which, (int)fault,
              nth);
   // The error of the completion's own write has no other place.
@@ -65,9 +65,9 @@ static void descriptor_errors(const char *configuration, unsigned beats) {
   for (unsigned beat = 1; beat <= beats; beat++) {
     prepare(&rig, GEMM);
     const ufp4_descriptor_t descriptor = rig_job(&rig, GEMM);
-    ufp4_sim_fault(rig.bench.sim,
+    ufp4_sim_fault(rig.stand.sim,
                    beat % 2 ? UFP4_SIM_FAULT_READ_SLVERR : UFP4_SIM_FAULT_READ_DECERR, beat);
-    check_bits(beat, bench_job(&rig.bench, &descriptor).status, UFP4_CORE_STATUS_READ_ERROR,
+    check_bits(beat, stand_job(&rig.stand, &descriptor).status, UFP4_CORE_STATUS_READ_ERROR,
                "status of a descriptor");
     check_outside(&rig, NONE, "a descriptor with an error of the bus");
     rig_chain(&rig, NULL, "a descriptor with an error of the bus");
@@ -91,14 +91,14 @@ static void ends_soon(const char *configuration) {
   // D of 4 TiB does not fit the address space; 2^16 rows do.
   gemm.gemm.m = 1u << 16;
   gemm.gemm.a_codes_addr = gemm.gemm.a_scales_addr = 1ull << 38;
-  ufp4_completion_t done = bench_job(&rig.bench, &gemm);
+  ufp4_completion_t done = stand_job(&rig.stand, &gemm);
   check_bits(0, done.status, UFP4_CORE_STATUS_READ_ERROR, "status of the GEMM");
   check_that(0, done.cycles < 20000, "the GEMM took %llu cycles", (unsigned long long)done.cycles);
   gemm.gemm.a_codes_addr = place(X_CODES);
   gemm.gemm.a_scales_addr = place(X_SCALES);
   gemm.gemm.m = 1024;
   gemm.gemm.n = 128;
-  done = bench_job(&rig.bench, &gemm);
+  done = stand_job(&rig.stand, &gemm);
   check_bits(1, done.status, UFP4_CORE_STATUS_WRITE_ERROR, "status of a GEMM that cannot write");
   check_that(1, done.cycles < 8000, "it took %llu cycles", (unsigned long long)done.cycles);
   quant.quant.rows = 1u << 20;
@@ -110,7 +110,7 @@ static void ends_soon(const char *configuration) {
   quant.quant.col_codes_addr = quant.quant.col_scales_addr = 1ull << 36;
   for (unsigned opcode = UFP4_OPCODE_QUANT; opcode <= UFP4_OPCODE_AMAX; opcode++) {
     quant.quant.opcode = (uint8_t)opcode;
-    done = bench_job(&rig.bench, &quant);
+    done = stand_job(&rig.stand, &quant);
     check_bits(2, done.status, UFP4_CORE_STATUS_READ_ERROR, "status of opcode %u", opcode);
     check_that(2, done.cycles < 3000, "opcode %u took %llu cycles", opcode,
                (unsigned long long)done.cycles);
@@ -128,7 +128,7 @@ TEST(bus_error_ends_the_job_soon) {
 // Whatever was read before, the first read where no memory is ends the job.
 static void ends_of_memory(const char *configuration) {
   enum { COLS = 16, SOURCE_BYTES = 128, PANEL_BYTES = 8 * UFP4_PANEL_CODE_BYTES };
-  const uint64_t end = BENCH_MEMORY + BENCH_MEMORY_BYTES;
+  const uint64_t end = STAND_MEMORY + STAND_MEMORY_BYTES;
   rig_t rig = rig_open(configuration, 20, 0);
   ufp4_descriptor_t gemm = rig_job(&rig, GEMM), quant = rig_job(&rig, QUANT_X);
   quant.quant.cols = COLS;
@@ -146,11 +146,11 @@ static void ends_of_memory(const char *configuration) {
     gemm.gemm.a_codes_addr = end - (uint64_t)groups * PANEL_BYTES;
     for (unsigned opcode = UFP4_OPCODE_QUANT; opcode <= UFP4_OPCODE_AMAX; opcode++) {
       quant.quant.opcode = (uint8_t)opcode;
-      check_bits(groups, bench_job(&rig.bench, &quant).status, UFP4_CORE_STATUS_READ_ERROR,
+      check_bits(groups, stand_job(&rig.stand, &quant).status, UFP4_CORE_STATUS_READ_ERROR,
                  "status of opcode %u, %u rows, %u groups of which are there", opcode, rows,
                  groups);
     }
-    check_bits(groups, bench_job(&rig.bench, &gemm).status, UFP4_CORE_STATUS_READ_ERROR,
+    check_bits(groups, stand_job(&rig.stand, &gemm).status, UFP4_CORE_STATUS_READ_ERROR,
                "status of a GEMM, %u rows, %u groups of which are there", rows, groups);
   }
   rig_chain(&rig, NULL, "jobs over the end of memory");
@@ -172,7 +172,7 @@ typedef struct {
 static ended_t ended(rig_t *rig, uint32_t first, ufp4_core_status_t code) {
   ended_t result = {.failed = -1};
   for (int i = 0; i < SIDE_BY_SIDE; i++) {
-    const ufp4_completion_t done = bench_completion(&rig->bench, first + (uint32_t)i);
+    const ufp4_completion_t done = stand_completion(&rig->stand, first + (uint32_t)i);
     const ufp4_descriptor_t descriptor = job(rig_side_by_side[i]);
     result.status[i] = (ufp4_core_status_t)done.status;
     if (done.status == UFP4_CORE_STATUS_OK) {
@@ -218,7 +218,7 @@ static uint32_t read_beats_of_all(rig_t *rig) {
   const uint64_t before = rig_count(rig, UFP4_COUNTER_READ_BEATS);
   rig_prepare(rig);
   rig_submit_side_by_side(rig);
-  check_that(rig->runs, bench_drain(&rig->bench), "the jobs have not ended");
+  check_that(rig->runs, stand_drain(&rig->stand), "the jobs have not ended");
   return (uint32_t)(rig_count(rig, UFP4_COUNTER_READ_BEATS) - before);
 }
 
@@ -245,14 +245,14 @@ static void errors_side_by_side(const char *configuration, uint64_t stall_seed, 
     rig_prepare(&rig);
     const uint32_t of = read ? beats : answers;
     const uint32_t at = check_below(&rig.random, of);
-    ufp4_sim_fault(rig.bench.sim, faults[i % 4], 1 + (i < times ? (i * of + at) / times : at));
-    const uint32_t first = rig.bench.tail;
+    ufp4_sim_fault(rig.stand.sim, faults[i % 4], 1 + (i < times ? (i * of + at) / times : at));
+    const uint32_t first = rig.stand.tail;
     rig_submit_side_by_side(&rig);
-    check_that(rig.runs, bench_drain(&rig.bench), "the jobs beside one that failed have not ended");
-    ufp4_sim_fault(rig.bench.sim, UFP4_SIM_FAULT_NONE, 0);
+    check_that(rig.runs, stand_drain(&rig.stand), "the jobs beside one that failed have not ended");
+    ufp4_sim_fault(rig.stand.sim, UFP4_SIM_FAULT_NONE, 0);
     const ended_t jobs =
         ended(&rig, first, read ? UFP4_CORE_STATUS_READ_ERROR : UFP4_CORE_STATUS_WRITE_ERROR);
-    const uint32_t irq = bench_read(&rig.bench, UFP4_REG_IRQ_STATUS);
+    const uint32_t irq = stand_read(&rig.stand, UFP4_REG_IRQ_STATUS);
     check_bits(rig.runs, irq & IRQ_FATAL, 0, "fatal after a bus error");
     // The error of a completion's own write has no other place than irq_status.
     if (read || jobs.failed >= 0)
@@ -291,17 +291,17 @@ static void panels_that_never_come(const char *configuration) {
     quant[0].header.flags = quant[1].header.flags = gemm.header.flags = 3;
     gemm.header.panels = (uint8_t)((2 - x_at) | (1 + x_at) << 4);
     prepare(&rig, GEMM);
-    const uint32_t first = rig.bench.tail;
-    bench_put(&rig.bench, &quant[0]);
-    bench_put(&rig.bench, &quant[1]);
-    bench_submit(&rig.bench, &gemm);
-    check_that(rig.runs, bench_drain(&rig.bench), "a GEMM waits for row groups that nobody writes");
-    check_bits(rig.runs, bench_completion(&rig.bench, first + at).status,
+    const uint32_t first = rig.stand.tail;
+    stand_put(&rig.stand, &quant[0]);
+    stand_put(&rig.stand, &quant[1]);
+    stand_submit(&rig.stand, &gemm);
+    check_that(rig.runs, stand_drain(&rig.stand), "a GEMM waits for row groups that nobody writes");
+    check_bits(rig.runs, stand_completion(&rig.stand, first + at).status,
                refused ? UFP4_CORE_STATUS_BAD_SIZE : UFP4_CORE_STATUS_READ_ERROR,
                "status of the QUANT that fails");
-    check_bits(rig.runs, bench_completion(&rig.bench, first + 1 - at).status, UFP4_CORE_STATUS_OK,
+    check_bits(rig.runs, stand_completion(&rig.stand, first + 1 - at).status, UFP4_CORE_STATUS_OK,
                "of the other");
-    check_bits(rig.runs, bench_completion(&rig.bench, first + 2).status, UFP4_CORE_STATUS_OK,
+    check_bits(rig.runs, stand_completion(&rig.stand, first + 2).status, UFP4_CORE_STATUS_OK,
                "of the GEMM");
     check_outside(&rig, ALL, "a GEMM on row groups that nobody writes");
     rig_copy_to_model(&rig);

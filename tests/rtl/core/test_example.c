@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "stand.h"
 
 #define MEMORY 0x80000000ull  // of the page
 #define MEMORY_BYTES 0x10000ull
@@ -109,18 +109,18 @@ static void give_page_to(const char *configuration, uint64_t stall) {
                                       .memory_bytes = MEMORY_BYTES,
                                       .latency_cycles = 20,
                                       .stall_seed = check_stall(stall)};
-  bench_t bench = {.sim = ufp4_sim_open(&options, message, sizeof message)};
-  if (!check_that(0, bench.sim != NULL, "%s", message)) return;
-  uint8_t *memory = ufp4_sim_memory(bench.sim, MEMORY, MEMORY_BYTES);
+  stand_t stand = {.sim = ufp4_sim_open(&options, message, sizeof message)};
+  if (!check_that(0, stand.sim != NULL, "%s", message)) return;
+  uint8_t *memory = ufp4_sim_memory(stand.sim, MEMORY, MEMORY_BYTES);
   fill(&example, memory);
   for (unsigned i = 0; i < example.writes; i++)
-    bench_write(&bench, example.write[i].offset, example.write[i].value);
-  check_bits(0, ufp4_sim_wait_interrupt(bench.sim, 10000), UFP4_SIM_OK, "the interrupt of %s: %s",
-             configuration, ufp4_sim_message(bench.sim));
-  check_bits(0, bench_read(&bench, UFP4_REG_IRQ_STATUS), 1, "irq_status");
-  check_bits(0, bench_read(&bench, UFP4_REG_RING_HEAD), 1, "ring_head");
+    stand_write(&stand, example.write[i].offset, example.write[i].value);
+  check_bits(0, ufp4_sim_wait_interrupt(stand.sim, 10000), UFP4_SIM_OK, "the interrupt of %s: %s",
+             configuration, ufp4_sim_message(stand.sim));
+  check_bits(0, stand_read(&stand, UFP4_REG_IRQ_STATUS), 1, "irq_status");
+  check_bits(0, stand_read(&stand, UFP4_REG_RING_HEAD), 1, "ring_head");
   check_after(&example, example.afters, memory);
-  bench_close(&bench);
+  stand_close(&stand);
 }
 
 TEST(core_gives_the_page) {
@@ -231,47 +231,47 @@ TEST(codes_beyond_k_change_d) {
 
 // A descriptor that the bus does not give has no interrupt flag.
 TEST(a_descriptor_that_was_not_fetched_sets_error_alone) {
-  bench_t bench = bench_open("small", 5, 0, 0);
-  ufp4_descriptor_t fence = bench_fence(7);
+  stand_t stand = stand_open("small", 5, 0, 0);
+  ufp4_descriptor_t fence = stand_fence(7);
   fence.header.flags = 1;
   for (unsigned beat = 1; beat <= 2; beat++) {
-    ufp4_sim_fault(bench.sim, UFP4_SIM_FAULT_READ_SLVERR, beat);
-    const ufp4_completion_t done = bench_job(&bench, &fence);
+    ufp4_sim_fault(stand.sim, UFP4_SIM_FAULT_READ_SLVERR, beat);
+    const ufp4_completion_t done = stand_job(&stand, &fence);
     check_bits(beat, done.job, 0, "job");
     check_bits(beat, done.status, UFP4_CORE_STATUS_READ_ERROR, "status");
-    check_bits(beat, bench_read(&bench, UFP4_REG_IRQ_STATUS), 2, "irq_status");
-    bench_write(&bench, UFP4_REG_IRQ_STATUS, 7);
+    check_bits(beat, stand_read(&stand, UFP4_REG_IRQ_STATUS), 2, "irq_status");
+    stand_write(&stand, UFP4_REG_IRQ_STATUS, 7);
   }
-  bench_close(&bench);
+  stand_close(&stand);
 }
 
 TEST(register_accesses_take_the_cycles_of_the_page) {
-  bench_t bench = bench_open("small", 5, 0, 0);
+  stand_t stand = stand_open("small", 5, 0, 0);
   for (int i = 0; i < 4; i++) {
-    const uint64_t start = ufp4_sim_cycles(bench.sim);
-    bench_read(&bench, UFP4_REG_ID);
-    const uint64_t middle = ufp4_sim_cycles(bench.sim);
-    bench_write(&bench, UFP4_REG_IRQ_MASK, 3);
+    const uint64_t start = ufp4_sim_cycles(stand.sim);
+    stand_read(&stand, UFP4_REG_ID);
+    const uint64_t middle = ufp4_sim_cycles(stand.sim);
+    stand_write(&stand, UFP4_REG_IRQ_MASK, 3);
     check_bits(i, middle - start, 2, "cycles of a read");
-    check_bits(i, ufp4_sim_cycles(bench.sim) - middle, 3, "cycles of a write");
+    check_bits(i, ufp4_sim_cycles(stand.sim) - middle, 3, "cycles of a write");
   }
-  bench_close(&bench);
+  stand_close(&stand);
 }
 
 // The job of a row of the page's table, all of whose tensors are free of side effects.
 static ufp4_descriptor_t short_job(const char *what) {
-  ufp4_descriptor_t job = bench_fence(1);
+  ufp4_descriptor_t job = stand_fence(1);
   unsigned a = 1, b = 1, c = 1;
   if (sscanf(what, "gemm %u %u %u", &a, &b, &c) == 3) {
     job.gemm = (ufp4_gemm_descriptor_t){.opcode = UFP4_OPCODE_GEMM,
                                         .m = a,
                                         .n = b,
                                         .k = c,
-                                        .a_codes_addr = BENCH_DATA,
-                                        .a_scales_addr = BENCH_DATA + 0x1000,
-                                        .b_codes_addr = BENCH_DATA + 0x2000,
-                                        .b_scales_addr = BENCH_DATA + 0x3000,
-                                        .d_addr = BENCH_DATA + 0x4000,
+                                        .a_codes_addr = STAND_DATA,
+                                        .a_scales_addr = STAND_DATA + 0x1000,
+                                        .b_codes_addr = STAND_DATA + 0x2000,
+                                        .b_scales_addr = STAND_DATA + 0x3000,
+                                        .d_addr = STAND_DATA + 0x4000,
                                         .a_stride_blocks = 8,
                                         .b_stride_blocks = 8,
                                         .d_stride_bytes = 128};
@@ -279,11 +279,11 @@ static ufp4_descriptor_t short_job(const char *what) {
     job.quant = (ufp4_quant_descriptor_t){.opcode = UFP4_OPCODE_QUANT,
                                           .rows = a,
                                           .cols = b,
-                                          .src_addr = BENCH_DATA,
+                                          .src_addr = STAND_DATA,
                                           .src_stride_bytes = 128,
                                           .row_mode = UFP4_MODE_ENABLE,
-                                          .row_codes_addr = BENCH_DATA + 0x1000,
-                                          .row_scales_addr = BENCH_DATA + 0x2000,
+                                          .row_codes_addr = STAND_DATA + 0x1000,
+                                          .row_scales_addr = STAND_DATA + 0x2000,
                                           .row_stride_blocks = 8};
   }
   job.header.flags = 1;
@@ -291,15 +291,15 @@ static ufp4_descriptor_t short_job(const char *what) {
 }
 
 static uint64_t cycles_of(const char *what, const char *configuration, unsigned latency) {
-  bench_t bench = bench_open(configuration, latency, 0, 0);
+  stand_t stand = stand_open(configuration, latency, 0, 0);
   const ufp4_descriptor_t job = short_job(what);
-  bench_put(&bench, &job);
-  bench_start(&bench);
-  const uint64_t start = ufp4_sim_cycles(bench.sim);
-  check_bits(0, ufp4_sim_wait_interrupt(bench.sim, 100000), UFP4_SIM_OK, "the interrupt");
-  const uint64_t cycles = ufp4_sim_cycles(bench.sim) - start;
-  check_bits(0, bench_read(&bench, UFP4_REG_IRQ_STATUS), 1, "irq_status of %s", what);
-  bench_close(&bench);
+  stand_put(&stand, &job);
+  stand_start(&stand);
+  const uint64_t start = ufp4_sim_cycles(stand.sim);
+  check_bits(0, ufp4_sim_wait_interrupt(stand.sim, 100000), UFP4_SIM_OK, "the interrupt");
+  const uint64_t cycles = ufp4_sim_cycles(stand.sim) - start;
+  check_bits(0, stand_read(&stand, UFP4_REG_IRQ_STATUS), 1, "irq_status of %s", what);
+  stand_close(&stand);
   return cycles;
 }
 

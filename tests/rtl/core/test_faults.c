@@ -14,20 +14,20 @@ typedef void reset_t(rig_t *rig);
 static void reset_in(rig_t *rig, reset_t *reset, unsigned which, uint64_t cycle) {
   prepare(rig, which);
   const ufp4_descriptor_t descriptor = rig_job(rig, which);
-  bench_submit(&rig->bench, &descriptor);
-  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, cycle), UFP4_SIM_OK, "run");
+  stand_submit(&rig->stand, &descriptor);
+  check_bits(rig->runs, ufp4_sim_run(rig->stand.sim, cycle), UFP4_SIM_OK, "run");
   reset(rig);
   check_outside(rig, which, "a reset");
   // What comes back late must find nobody.
-  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 500), UFP4_SIM_OK, "run: %s",
-             ufp4_sim_message(rig->bench.sim));
+  check_bits(rig->runs, ufp4_sim_run(rig->stand.sim, 500), UFP4_SIM_OK, "run: %s",
+             ufp4_sim_message(rig->stand.sim));
   check_outside(rig, which, "a reset and a while");
   check_slots(rig, "a reset");
   rig_chain(rig, NULL, "a reset");
   // With nothing in flight, and nothing left of what was, a soft reset has nothing to wait for.
-  const uint64_t start = ufp4_sim_cycles(rig->bench.sim);
+  const uint64_t start = ufp4_sim_cycles(rig->stand.sim);
   soft_reset(rig);
-  check_that(rig->runs, ufp4_sim_cycles(rig->bench.sim) - start < 200,
+  check_that(rig->runs, ufp4_sim_cycles(rig->stand.sim) - start < 200,
              "a soft reset waits for what is not there");
 }
 
@@ -85,7 +85,7 @@ static void fill_slots(rig_t *rig) {
     rig_run_both(rig, &amax);
   }
   for (uint32_t slot = 0; slot < UFP4_SLOTS; slot++) {
-    check_bits(slot, bench_read(&rig->bench, UFP4_REG_SLOT_BASE + 4 * slot) >> 16, 1,
+    check_bits(slot, stand_read(&rig->stand, UFP4_REG_SLOT_BASE + 4 * slot) >> 16, 1,
                "slot %u was not written", slot);
   }
 }
@@ -112,7 +112,7 @@ static void resets_side_by_side(reset_t *reset, const char *configuration, uint6
   for (unsigned i = 0; i < times; i++) {
     rig_prepare(&rig);
     rig_submit_side_by_side(&rig);
-    check_bits(rig.runs, ufp4_sim_run(rig.bench.sim, check_below(&rig.random, (uint32_t)all)),
+    check_bits(rig.runs, ufp4_sim_run(rig.stand.sim, check_below(&rig.random, (uint32_t)all)),
                UFP4_SIM_OK, "run");
     reset(&rig);
     check_outside(&rig, ALL, "a reset");
@@ -137,22 +137,22 @@ static void losses_side_by_side(const char *configuration, unsigned times) {
   for (unsigned i = 0; i < times; i++) {
     const int read = i % 2;
     rig_prepare(&rig);
-    bench_write(&rig.bench, UFP4_REG_IRQ_MASK, IRQ_FATAL);
-    ufp4_sim_fault(rig.bench.sim, read ? UFP4_SIM_FAULT_READ_LOST : UFP4_SIM_FAULT_WRITE_LOST,
+    stand_write(&rig.stand, UFP4_REG_IRQ_MASK, IRQ_FATAL);
+    ufp4_sim_fault(rig.stand.sim, read ? UFP4_SIM_FAULT_READ_LOST : UFP4_SIM_FAULT_WRITE_LOST,
                    1 + check_below(&rig.random, read ? 1000 : 200));
     rig_submit_side_by_side(&rig);
-    const ufp4_sim_status_t status = ufp4_sim_wait_interrupt(rig.bench.sim, JOB_CYCLES);
+    const ufp4_sim_status_t status = ufp4_sim_wait_interrupt(rig.stand.sim, JOB_CYCLES);
     if (status == UFP4_SIM_LIMIT) {
-      check_bits(rig.runs, bench_read(&rig.bench, UFP4_REG_RING_HEAD), rig.bench.tail,
+      check_bits(rig.runs, stand_read(&rig.stand, UFP4_REG_RING_HEAD), rig.stand.tail,
                  "head without a fatal fault");
     } else {
-      check_bits(rig.runs, bench_read(&rig.bench, UFP4_REG_FATAL) & (read ? 3u : 5u), read ? 3 : 5,
+      check_bits(rig.runs, stand_read(&rig.stand, UFP4_REG_FATAL) & (read ? 3u : 5u), read ? 3 : 5,
                  "fatal");
     }
-    ufp4_sim_fault(rig.bench.sim, UFP4_SIM_FAULT_NONE, 0);
+    ufp4_sim_fault(rig.stand.sim, UFP4_SIM_FAULT_NONE, 0);
     soft_reset(&rig);
     check_outside(&rig, ALL, "a lost answer");
-    bench_write(&rig.bench, UFP4_REG_IRQ_MASK, 7);
+    stand_write(&rig.stand, UFP4_REG_IRQ_MASK, 7);
     rig_chain(&rig, NULL, "a lost answer with both engines at work");
   }
   rig_close(&rig);
@@ -167,17 +167,17 @@ SLOW_TEST(lost_answer_with_both_engines_at_work) {
 static void lose(rig_t *rig, reset_t *reset, unsigned which, ufp4_sim_fault_t fault, uint32_t nth) {
   prepare(rig, which);
   const ufp4_descriptor_t descriptor = rig_job(rig, which);
-  bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
-  ufp4_sim_fault(rig->bench.sim, fault, nth);
-  bench_submit(&rig->bench, &descriptor);
-  check_bits(rig->runs, ufp4_sim_wait_interrupt(rig->bench.sim, JOB_CYCLES), UFP4_SIM_OK,
-             "wait: %s", ufp4_sim_message(rig->bench.sim));
+  stand_write(&rig->stand, UFP4_REG_IRQ_STATUS, 7);
+  ufp4_sim_fault(rig->stand.sim, fault, nth);
+  stand_submit(&rig->stand, &descriptor);
+  check_bits(rig->runs, ufp4_sim_wait_interrupt(rig->stand.sim, JOB_CYCLES), UFP4_SIM_OK,
+             "wait: %s", ufp4_sim_message(rig->stand.sim));
   const int read = fault == UFP4_SIM_FAULT_READ_LOST;
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), IRQ_FATAL,
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_IRQ_STATUS), IRQ_FATAL,
              "irq_status, job %u without %s %u", which, read ? "read beat" : "answer", nth);
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL) & (read ? 2u : 4u), read ? 2 : 4,
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_FATAL) & (read ? 2u : 4u), read ? 2 : 4,
              "fatal");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_STATUS) & STATUS_FATAL, STATUS_FATAL,
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_STATUS) & STATUS_FATAL, STATUS_FATAL,
              "status");
   check_outside(rig, which, "a lost answer");
   reset(rig);
@@ -217,28 +217,28 @@ SLOW_TEST(lost_answer_is_fatal_and_reset_recovers) {
 // With the watchdog off nothing is fatal, and a soft reset waits for what is lost.
 static rig_t soft_reset_that_waits(void) {
   rig_t rig = rig_open("small", 10, 0);
-  bench_write(&rig.bench, UFP4_REG_WATCHDOG, 0);
+  stand_write(&rig.stand, UFP4_REG_WATCHDOG, 0);
   rig_fill(&rig);
   memcpy(rig.before, image(&rig), IMAGE_BYTES);
-  ufp4_sim_fault(rig.bench.sim, UFP4_SIM_FAULT_READ_LOST, 50);
+  ufp4_sim_fault(rig.stand.sim, UFP4_SIM_FAULT_READ_LOST, 50);
   const ufp4_descriptor_t descriptor = job(AMAX_X);
-  bench_submit(&rig.bench, &descriptor);
-  check_bits(0, ufp4_sim_wait_interrupt(rig.bench.sim, 100000), UFP4_SIM_LIMIT, "wait");
-  check_bits(1, bench_read(&rig.bench, UFP4_REG_FATAL), 0, "fatal");
-  bench_write(&rig.bench, UFP4_REG_CONTROL, CONTROL_SOFT_RESET);
-  check_bits(2, ufp4_sim_run(rig.bench.sim, 60000), UFP4_SIM_OK, "run");
-  check_bits(3, bench_read(&rig.bench, UFP4_REG_STATUS), 2 | STATUS_RESETTING,
+  stand_submit(&rig.stand, &descriptor);
+  check_bits(0, ufp4_sim_wait_interrupt(rig.stand.sim, 100000), UFP4_SIM_LIMIT, "wait");
+  check_bits(1, stand_read(&rig.stand, UFP4_REG_FATAL), 0, "fatal");
+  stand_write(&rig.stand, UFP4_REG_CONTROL, CONTROL_SOFT_RESET);
+  check_bits(2, ufp4_sim_run(rig.stand.sim, 60000), UFP4_SIM_OK, "run");
+  check_bits(3, stand_read(&rig.stand, UFP4_REG_STATUS), 2 | STATUS_RESETTING,
              "status before it gives up");
   return rig;
 }
 
 SLOW_TEST(soft_reset_without_watchdog) {
   rig_t rig = soft_reset_that_waits();
-  check_bits(4, ufp4_sim_run(rig.bench.sim, 6000), UFP4_SIM_OK, "run");
-  check_bits(5, bench_read(&rig.bench, UFP4_REG_STATUS), 2, "status after it has given up");
+  check_bits(4, ufp4_sim_run(rig.stand.sim, 6000), UFP4_SIM_OK, "run");
+  check_bits(5, stand_read(&rig.stand, UFP4_REG_STATUS), 2, "status after it has given up");
   check_slots(&rig, "a soft reset without watchdog");
   check_outside(&rig, AMAX_X, "a soft reset without watchdog");
-  rig.bench.tail = 0;
+  rig.stand.tail = 0;
   rig_chain(&rig, NULL, "a lost answer");
   rig_close(&rig);
 }
@@ -259,20 +259,20 @@ SLOW_TEST(reset_in_soft_reset) {
 static void late_answers(rig_t *rig, const ufp4_descriptor_t *descriptor, uint64_t cycles,
                          int next_at_once) {
   prepare(rig, GEMM);
-  bench_submit(&rig->bench, descriptor);
-  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, cycles), UFP4_SIM_OK, "run");
-  const uint64_t start = ufp4_sim_cycles(rig->bench.sim);
-  bench_write(&rig->bench, UFP4_REG_WATCHDOG, 50);
+  stand_submit(&rig->stand, descriptor);
+  check_bits(rig->runs, ufp4_sim_run(rig->stand.sim, cycles), UFP4_SIM_OK, "run");
+  const uint64_t start = ufp4_sim_cycles(rig->stand.sim);
+  stand_write(&rig->stand, UFP4_REG_WATCHDOG, 50);
   soft_reset(rig);
-  bench_write(&rig->bench, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
-  check_that(rig->runs, ufp4_sim_cycles(rig->bench.sim) - start < 200,
+  stand_write(&rig->stand, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
+  check_that(rig->runs, ufp4_sim_cycles(rig->stand.sim) - start < 200,
              "the reset has waited for the answers");
   if (next_at_once) {
-    const ufp4_descriptor_t fence = bench_fence(17);
-    check_bits(rig->runs, bench_job(&rig->bench, &fence).job, 17, "a fence while answers are late");
+    const ufp4_descriptor_t fence = stand_fence(17);
+    check_bits(rig->runs, stand_job(&rig->stand, &fence).job, 17, "a fence while answers are late");
   }
-  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 1000), UFP4_SIM_OK, "run: %s",
-             ufp4_sim_message(rig->bench.sim));
+  check_bits(rig->runs, ufp4_sim_run(rig->stand.sim, 1000), UFP4_SIM_OK, "run: %s",
+             ufp4_sim_message(rig->stand.sim));
   check_outside(rig, GEMM, "late answers");
   rig_chain(rig, NULL, "late answers");
 }
@@ -280,7 +280,7 @@ static void late_answers(rig_t *rig, const ufp4_descriptor_t *descriptor, uint64
 // Errors of a GEMM's reads, and of the completion of a fence.
 static void answers_too_late(uint64_t first) {
   rig_t rig = rig_open("small", 400, 0);
-  const ufp4_descriptor_t gemm = job(GEMM), fence = bench_fence(3);
+  const ufp4_descriptor_t gemm = job(GEMM), fence = stand_fence(3);
   for (uint64_t cycles = first; cycles <= 640; cycles += 40) {
     late_answers(&rig, &gemm, cycles, 1);
     late_answers(&rig, &fence, cycles - 40, 0);
@@ -295,10 +295,10 @@ SLOW_TEST(late_answers_are_nobodys) {
 // A long job is no standstill, and an idle core is none.
 TEST(watchdog_spares_the_living) {
   rig_t rig = rig_open("small", 200, 0);
-  bench_write(&rig.bench, UFP4_REG_WATCHDOG, 500);
+  stand_write(&rig.stand, UFP4_REG_WATCHDOG, 500);
   rig_chain(&rig, NULL, "nothing");
-  check_bits(0, ufp4_sim_run(rig.bench.sim, 5000), UFP4_SIM_OK, "run");
-  check_bits(1, bench_read(&rig.bench, UFP4_REG_FATAL), 0, "fatal");
+  check_bits(0, ufp4_sim_run(rig.stand.sim, 5000), UFP4_SIM_OK, "run");
+  check_bits(1, stand_read(&rig.stand, UFP4_REG_FATAL), 0, "fatal");
   rig_close(&rig);
 }
 
@@ -307,12 +307,12 @@ TEST(watchdog_spares_the_living) {
 static void overflow(rig_t *rig, uint32_t tail) {
   rig->runs++;
   memcpy(rig->before, image(rig), IMAGE_BYTES);
-  bench_write(&rig->bench, UFP4_REG_IRQ_STATUS, 7);
-  bench_write(&rig->bench, UFP4_REG_RING_TAIL, rig->bench.tail + tail);
-  check_bits(rig->runs, ufp4_sim_wait_interrupt(rig->bench.sim, 100), UFP4_SIM_OK,
+  stand_write(&rig->stand, UFP4_REG_IRQ_STATUS, 7);
+  stand_write(&rig->stand, UFP4_REG_RING_TAIL, rig->stand.tail + tail);
+  check_bits(rig->runs, ufp4_sim_wait_interrupt(rig->stand.sim, 100), UFP4_SIM_OK,
              "wait with a tail of %u more", tail);
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_IRQ_STATUS), IRQ_FATAL, "irq_status");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL) & 9, 9, "fatal");
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_IRQ_STATUS), IRQ_FATAL, "irq_status");
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_FATAL) & 9, 9, "fatal");
   check_outside(rig, NONE, "an overflown ring");
   soft_reset(rig);
   rig_chain(rig, NULL, "an overflown ring");
@@ -321,7 +321,7 @@ static void overflow(rig_t *rig, uint32_t tail) {
 TEST(rejects_ring_overflow) {
   rig_t rig = rig_open("default", 20, 0);
   rig_chain(&rig, NULL, "nothing");
-  overflow(&rig, (1u << BENCH_RING_LOG2) + 1);
+  overflow(&rig, (1u << STAND_RING_LOG2) + 1);
   overflow(&rig, 1u << 31);
   overflow(&rig, ~0u);  // a tail that goes back
   rig_close(&rig);
@@ -330,23 +330,23 @@ TEST(rejects_ring_overflow) {
 // A tail that goes back to @p kept jobs of three, all of which have been fetched, while the first
 // is at work. Behind them lies a job that was never given.
 static void takes_back(rig_t *rig, uint32_t kept) {
-  ufp4_descriptor_t amax = job(AMAX_X), refused = bench_fence(1), unsubmitted = job(GEMM);
+  ufp4_descriptor_t amax = job(AMAX_X), refused = stand_fence(1), unsubmitted = job(GEMM);
   refused.header.opcode = 99;
   refused.header.flags = unsubmitted.gemm.flags = 2;  // beside others
   unsubmitted.gemm.a_mode = unsubmitted.gemm.b_mode = 0;
   unsubmitted.gemm.a_exponent = unsubmitted.gemm.b_exponent = 0;
   prepare(rig, AMAX_X);
-  const uint32_t first = rig->bench.tail;
-  bench_put(&rig->bench, &amax);
-  bench_put(&rig->bench, &refused);
-  bench_put(&rig->bench, &refused);
-  bench_start(&rig->bench);
-  bench_put(&rig->bench, &unsubmitted);
-  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 1500), UFP4_SIM_OK, "run");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_RING_HEAD), first, "AMAX is at work");
-  bench_write(&rig->bench, UFP4_REG_RING_TAIL, first + kept);
-  check_bits(rig->runs, ufp4_sim_run(rig->bench.sim, 20000), UFP4_SIM_OK, "run");
-  check_bits(rig->runs, bench_read(&rig->bench, UFP4_REG_FATAL) & 9, 9,
+  const uint32_t first = rig->stand.tail;
+  stand_put(&rig->stand, &amax);
+  stand_put(&rig->stand, &refused);
+  stand_put(&rig->stand, &refused);
+  stand_start(&rig->stand);
+  stand_put(&rig->stand, &unsubmitted);
+  check_bits(rig->runs, ufp4_sim_run(rig->stand.sim, 1500), UFP4_SIM_OK, "run");
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_RING_HEAD), first, "AMAX is at work");
+  stand_write(&rig->stand, UFP4_REG_RING_TAIL, first + kept);
+  check_bits(rig->runs, ufp4_sim_run(rig->stand.sim, 20000), UFP4_SIM_OK, "run");
+  check_bits(rig->runs, stand_read(&rig->stand, UFP4_REG_FATAL) & 9, 9,
              "fatal with %u of three jobs kept", kept);
   check_outside(rig, AMAX_X, "jobs taken back");
   soft_reset(rig);
@@ -371,7 +371,7 @@ SLOW_TEST(few_on_small) {
   losses(soft_reset, "small", 3, 1);
   losses_side_by_side("small", 4);
   rig_t rig = rig_open("small", 20, 3);
-  overflow(&rig, (1u << BENCH_RING_LOG2) + 1);
+  overflow(&rig, (1u << STAND_RING_LOG2) + 1);
   overflow(&rig, ~0u);
   rig_close(&rig);
   takes_back_of_three(2);

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/configuration.h"
-#include "bench.h"
 #include "edges.h"
 #include "far.h"
 #include "graph.h"
 #include "long.h"
 #include "random_jobs.h"
+#include "stand.h"
 #include "ufp4/format.h"
 
 static void chains(const setting_t *settings, size_t count, int runs, uint32_t limit,
@@ -39,7 +39,7 @@ static void graphs(const setting_t *settings, size_t count, size_t step, int run
       run_graph(&pair, &graph);
     }
     pair_must(pair.device[0], ufp4_device_counters(pair.device[0], after));
-    bench_check_sum(0, after);
+    stand_check_sum(0, after);
     check_bits(0, after[UFP4_COUNTER_JOBS] - before[UFP4_COUNTER_JOBS], (uint64_t)pair.jobs,
                "jobs");
     beside += after[UFP4_COUNTER_QUANT_BESIDE] - before[UFP4_COUNTER_QUANT_BESIDE];

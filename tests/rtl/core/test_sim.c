@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "stand.h"
 
 static const ufp4_sim_options_t plain = {
     .configuration = "small",
-    .memory_base = BENCH_MEMORY,
-    .memory_bytes = BENCH_MEMORY_BYTES,
+    .memory_base = STAND_MEMORY,
+    .memory_bytes = STAND_MEMORY_BYTES,
     .latency_cycles = 10,
 };
 
@@ -43,17 +43,17 @@ TEST(rejects_what_it_cannot_make) {
 }
 
 TEST(rejects_memory_outside) {
-  bench_t bench = bench_open("small", 1, 0, 0);
-  const uint64_t end = BENCH_MEMORY + BENCH_MEMORY_BYTES;
-  check_that(0, ufp4_sim_memory(bench.sim, BENCH_MEMORY, BENCH_MEMORY_BYTES) != NULL,
+  stand_t stand = stand_open("small", 1, 0, 0);
+  const uint64_t end = STAND_MEMORY + STAND_MEMORY_BYTES;
+  check_that(0, ufp4_sim_memory(stand.sim, STAND_MEMORY, STAND_MEMORY_BYTES) != NULL,
              "all of memory");
-  check_that(1, ufp4_sim_memory(bench.sim, end, 0) != NULL, "nothing, at its end");
-  check_that(2, ufp4_sim_memory(bench.sim, BENCH_MEMORY - 1, 1) == NULL, "before memory");
-  check_that(3, ufp4_sim_memory(bench.sim, end - 1, 2) == NULL, "across its end");
-  check_that(4, ufp4_sim_memory(bench.sim, BENCH_MEMORY, ~0ull) == NULL,
+  check_that(1, ufp4_sim_memory(stand.sim, end, 0) != NULL, "nothing, at its end");
+  check_that(2, ufp4_sim_memory(stand.sim, STAND_MEMORY - 1, 1) == NULL, "before memory");
+  check_that(3, ufp4_sim_memory(stand.sim, end - 1, 2) == NULL, "across its end");
+  check_that(4, ufp4_sim_memory(stand.sim, STAND_MEMORY, ~0ull) == NULL,
              "a length that wraps around");
-  check_that(5, ufp4_sim_memory(bench.sim, ~0ull, 2) == NULL, "an address that wraps around");
-  bench_close(&bench);
+  check_that(5, ufp4_sim_memory(stand.sim, ~0ull, 2) == NULL, "an address that wraps around");
+  stand_close(&stand);
 }
 
 // A wait that ends early has changed nothing: the job goes on.
@@ -64,7 +64,7 @@ TEST(limit_ends_a_wait) {
   options.memory_bytes = 1 << 20;
   options.max_cycles = 20;
   check_bits(0, ufp4_device_open("rtl", &options, &device), UFP4_OK, "open");
-  const ufp4_descriptor_t fence = bench_fence(0);
+  const ufp4_descriptor_t fence = stand_fence(0);
   uint32_t job = 0;
   check_bits(1, ufp4_submit(device, &fence, &job), UFP4_OK, "submit");
   check_bits(2, ufp4_wait(device, job, 0, NULL), UFP4_ERROR_TIMEOUT, "wait");
@@ -86,7 +86,7 @@ TEST(reset_cancels_jobs) {
   options.memory_bytes = 1 << 20;
   options.max_cycles = 20;
   check_bits(0, ufp4_device_open("rtl", &options, &device), UFP4_OK, "open");
-  const ufp4_descriptor_t fence = bench_fence(0);
+  const ufp4_descriptor_t fence = stand_fence(0);
   uint32_t jobs[3], next = 0;
   for (int i = 0; i < 3; i++)
     check_bits(i, ufp4_submit(device, &fence, &jobs[i]), UFP4_OK, "submit");
@@ -110,28 +110,28 @@ static void check_hang(int64_t index, uint64_t silent_cycle, const char *stuck) 
   ufp4_sim_options_t options = plain;
   options.silent_cycle = silent_cycle;
   char message[256] = "";
-  bench_t bench = {.sim = ufp4_sim_open(&options, message, sizeof message)};
-  bench_rings(&bench, BENCH_RING, BENCH_COMPLETIONS);
-  const ufp4_descriptor_t fence = bench_fence(1);
-  bench_submit(&bench, &fence);
-  check_bits(index, ufp4_sim_wait_interrupt(bench.sim, ~0ull), UFP4_SIM_FAILED,
+  stand_t stand = {.sim = ufp4_sim_open(&options, message, sizeof message)};
+  stand_rings(&stand, STAND_RING, STAND_COMPLETIONS);
+  const ufp4_descriptor_t fence = stand_fence(1);
+  stand_submit(&stand, &fence);
+  check_bits(index, ufp4_sim_wait_interrupt(stand.sim, ~0ull), UFP4_SIM_FAILED,
              "wait with silence from cycle %llu", (unsigned long long)silent_cycle);
-  const char *text = ufp4_sim_message(bench.sim);
+  const char *text = ufp4_sim_message(stand.sim);
   check_that(index, strstr(text, "hangs") && strstr(text, stuck), "the message has no '%s': %s",
              stuck, text);
-  check_that(index, ufp4_sim_cycles(bench.sim) < 1100000, "it took %llu cycles",
-             (unsigned long long)ufp4_sim_cycles(bench.sim));
-  bench_close(&bench);
+  check_that(index, ufp4_sim_cycles(stand.sim) < 1100000, "it took %llu cycles",
+             (unsigned long long)ufp4_sim_cycles(stand.sim));
+  stand_close(&stand);
 }
 
 // The cycle in which the core has ended a fence.
 static uint64_t fence_cycles(unsigned latency) {
-  bench_t bench = bench_open("small", latency, 0, 0);
-  const ufp4_descriptor_t fence = bench_fence(1);
-  bench_submit(&bench, &fence);
-  check_bits(0, ufp4_sim_wait_interrupt(bench.sim, 100000), UFP4_SIM_OK, "wait");
-  const uint64_t cycles = ufp4_sim_cycles(bench.sim);
-  bench_close(&bench);
+  stand_t stand = stand_open("small", latency, 0, 0);
+  const ufp4_descriptor_t fence = stand_fence(1);
+  stand_submit(&stand, &fence);
+  check_bits(0, ufp4_sim_wait_interrupt(stand.sim, 100000), UFP4_SIM_OK, "wait");
+  const uint64_t cycles = ufp4_sim_cycles(stand.sim);
+  stand_close(&stand);
   return cycles;
 }
 
@@ -143,10 +143,10 @@ SLOW_TEST(hang_is_reported) {
 
 // An idle core moves nothing and is not hung.
 SLOW_TEST(idle_is_no_hang) {
-  bench_t bench = bench_open("small", 1, 0, 0);
-  check_bits(0, ufp4_sim_wait_interrupt(bench.sim, 1200000), UFP4_SIM_LIMIT,
+  stand_t stand = stand_open("small", 1, 0, 0);
+  check_bits(0, ufp4_sim_wait_interrupt(stand.sim, 1200000), UFP4_SIM_LIMIT,
              "wait of an idle core");
-  bench_close(&bench);
+  stand_close(&stand);
 }
 
 // Latency is counted as documented, and the same run takes the same cycles; with back-pressure it
@@ -158,13 +158,13 @@ TEST(cycles_repeat) {
     uint64_t stall_seed;
   } runs[4] = {{10, 0}, {10, 0}, {110, 0}, {10, 5}};
   for (int i = 0; i < 4; i++) {
-    bench_t bench = bench_open("small", runs[i].latency, 0, runs[i].stall_seed);
-    const ufp4_descriptor_t fence = bench_fence(1);
-    const uint64_t start = ufp4_sim_cycles(bench.sim);
-    bench_submit(&bench, &fence);
-    check_bits(i, ufp4_sim_wait_interrupt(bench.sim, 100000), UFP4_SIM_OK, "wait");
-    cycles[i] = ufp4_sim_cycles(bench.sim) - start;
-    bench_close(&bench);
+    stand_t stand = stand_open("small", runs[i].latency, 0, runs[i].stall_seed);
+    const ufp4_descriptor_t fence = stand_fence(1);
+    const uint64_t start = ufp4_sim_cycles(stand.sim);
+    stand_submit(&stand, &fence);
+    check_bits(i, ufp4_sim_wait_interrupt(stand.sim, 100000), UFP4_SIM_OK, "wait");
+    cycles[i] = ufp4_sim_cycles(stand.sim) - start;
+    stand_close(&stand);
   }
   check_bits(0, cycles[1], cycles[0], "cycles of the same run");
   check_bits(1, cycles[2], cycles[0] + 2 * 100,
@@ -176,15 +176,15 @@ TEST(cycles_repeat) {
 // Each core has a context of its own in Verilator's run time, which must be there when it is freed.
 TEST(cores_end_in_any_order) {
   for (int order = 0; order < 6; order++) {
-    bench_t bench[3];
-    for (int i = 0; i < 3; i++) bench[i] = bench_open("small", 1, 0, 0);
+    stand_t stand[3];
+    for (int i = 0; i < 3; i++) stand[i] = stand_open("small", 1, 0, 0);
     const int first = order / 2, second = (first + 1 + order % 2) % 3;
-    bench_close(&bench[first]);
-    bench_close(&bench[second]);
-    check_bits(order, bench_read(&bench[3 - first - second], UFP4_REG_VERSION),
+    stand_close(&stand[first]);
+    stand_close(&stand[second]);
+    check_bits(order, stand_read(&stand[3 - first - second], UFP4_REG_VERSION),
                UFP4_VERSION_MAJOR << 16 | UFP4_VERSION_MINOR << 8 | UFP4_VERSION_PATCH,
                "version of the core that is left");
-    bench_close(&bench[3 - first - second]);
+    stand_close(&stand[3 - first - second]);
   }
 }
 

@@ -29,18 +29,18 @@ void rig_close(rig_t *rig) {
 }
 
 static uint64_t place(unsigned index) {
-  return BENCH_DATA + index * PLACE_BYTES;
+  return STAND_DATA + index * PLACE_BYTES;
 }
 
-void restore_memory(const rig_t *rig, bench_t *bench) {
-  memcpy(ufp4_sim_memory(bench->sim, BENCH_DATA, IMAGE_BYTES), rig->before, IMAGE_BYTES);
+void restore_memory(const rig_t *rig, stand_t *stand) {
+  memcpy(ufp4_sim_memory(stand->sim, STAND_DATA, IMAGE_BYTES), rig->before, IMAGE_BYTES);
 }
 
-bench_t open_core(const rig_t *rig) {
-  bench_t bench = bench_open("small", 10, 0, 0);
-  bench_write(&bench, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
-  restore_memory(rig, &bench);
-  return bench;
+stand_t open_core(const rig_t *rig) {
+  stand_t stand = stand_open("small", 10, 0, 0);
+  stand_write(&stand, UFP4_REG_WATCHDOG, WATCHDOG_CYCLES);
+  restore_memory(rig, &stand);
+  return stand;
 }
 
 static ufp4_descriptor_t quant_job(unsigned source, unsigned codes, uint32_t rows, uint32_t cols,
@@ -97,18 +97,18 @@ static ufp4_descriptor_t gemm_job(uint32_t m, uint32_t n, uint32_t k, uint8_t el
 }
 
 static void run_good(rig_t *rig, kind_t kind, const ufp4_descriptor_t *job, uint8_t *after) {
-  bench_t bench = open_core(rig);
-  const uint64_t start = ufp4_sim_cycles(bench.sim);
-  const ufp4_completion_t done = bench_job(&bench, job);
+  stand_t stand = open_core(rig);
+  const uint64_t start = ufp4_sim_cycles(stand.sim);
+  const ufp4_completion_t done = stand_job(&stand, job);
   if (done.status != UFP4_CORE_STATUS_OK) {
     fprintf(stderr, "test_fault: a job without a fault ended with status %u\n", done.status);
     exit(1);
   }
   rig->done[kind] = done;
-  rig->cycles[kind] = ufp4_sim_cycles(bench.sim) - start;
-  bench_counters(&bench, rig->counters[kind]);
-  memcpy(after, ufp4_sim_memory(bench.sim, BENCH_DATA, IMAGE_BYTES), IMAGE_BYTES);
-  bench_close(&bench);
+  rig->cycles[kind] = ufp4_sim_cycles(stand.sim) - start;
+  stand_counters(&stand, rig->counters[kind]);
+  memcpy(after, ufp4_sim_memory(stand.sim, STAND_DATA, IMAGE_BYTES), IMAGE_BYTES);
+  stand_close(&stand);
 }
 
 void draw_jobs(rig_t *rig, uint32_t second_chunk) {
@@ -151,42 +151,42 @@ uint64_t hash_after(const rig_t *rig, int kind) {
   return hash;
 }
 
-outcome_t drain(const rig_t *rig, bench_t *bench, kind_t kind) {
+outcome_t drain(const rig_t *rig, stand_t *stand, kind_t kind) {
   const uint64_t limit = 20 * rig->cycles[kind] + 3 * WATCHDOG_CYCLES;
   for (uint64_t cycles = 0; cycles < limit; cycles += 50) {
     uint32_t head = 0, status = 0;
-    if (ufp4_sim_register_read(bench->sim, UFP4_REG_RING_HEAD, &head) != UFP4_SIM_OK ||
-        ufp4_sim_register_read(bench->sim, UFP4_REG_STATUS, &status) != UFP4_SIM_OK) {
+    if (ufp4_sim_register_read(stand->sim, UFP4_REG_RING_HEAD, &head) != UFP4_SIM_OK ||
+        ufp4_sim_register_read(stand->sim, UFP4_REG_STATUS, &status) != UFP4_SIM_OK) {
       return BUS_RULE;
     }
     if (status & STATUS_FATAL) return WATCHDOG;
-    if (head == bench->tail) return MASKED;
-    if (ufp4_sim_run(bench->sim, 50) == UFP4_SIM_FAILED) return BUS_RULE;
+    if (head == stand->tail) return MASKED;
+    if (ufp4_sim_run(stand->sim, 50) == UFP4_SIM_FAILED) return BUS_RULE;
   }
   return NO_END;
 }
 
-outcome_t run_one(const rig_t *rig, bench_t *bench, kind_t kind) {
+outcome_t run_one(const rig_t *rig, stand_t *stand, kind_t kind) {
   const ufp4_descriptor_t *job = &rig->jobs[kind];
-  memset(ufp4_sim_memory(bench->sim, BENCH_COMPLETIONS, 0x400), 0xEE, 0x400);
-  bench_submit(bench, job);
-  const outcome_t outcome = drain(rig, bench, kind);
+  memset(ufp4_sim_memory(stand->sim, STAND_COMPLETIONS, 0x400), 0xEE, 0x400);
+  stand_submit(stand, job);
+  const outcome_t outcome = drain(rig, stand, kind);
   if (outcome != MASKED) return outcome;
-  const ufp4_completion_t done = bench_completion(bench, bench->tail - 1);
+  const ufp4_completion_t done = stand_completion(stand, stand->tail - 1);
   if (done.status != UFP4_CORE_STATUS_OK) return done.job == job->header.job ? STATUS : SILENT;
-  const uint8_t *got = ufp4_sim_memory(bench->sim, BENCH_DATA, IMAGE_BYTES);
+  const uint8_t *got = ufp4_sim_memory(stand->sim, STAND_DATA, IMAGE_BYTES);
   return done.job == job->header.job && memcmp(got, rig->after[kind], IMAGE_BYTES) == 0 ? MASKED
                                                                                         : SILENT;
 }
 
-int soft_reset(const rig_t *rig, bench_t *bench) {
-  bench_write(bench, UFP4_REG_CONTROL, SOFT_RESET);
+int soft_reset(const rig_t *rig, stand_t *stand) {
+  stand_write(stand, UFP4_REG_CONTROL, SOFT_RESET);
   uint32_t resetting = STATUS_RESETTING;
   for (unsigned cycles = 0; resetting && cycles < 2 * WATCHDOG_CYCLES; cycles += 50) {
-    ufp4_sim_run(bench->sim, 50);
-    resetting = bench_read(bench, UFP4_REG_STATUS) & STATUS_RESETTING;
+    ufp4_sim_run(stand->sim, 50);
+    resetting = stand_read(stand, UFP4_REG_STATUS) & STATUS_RESETTING;
   }
-  bench->tail = 0;
-  restore_memory(rig, bench);
+  stand->tail = 0;
+  restore_memory(rig, stand);
   return resetting != 0;
 }

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "bench.h"
+#include "stand.h"
 
 typedef enum { ANY_JOB, GEMM_JOB, QUANT_JOB, LONG_GEMM_JOB } kind_t;
 
@@ -32,15 +32,15 @@ void draw_jobs(rig_t *rig, uint32_t second_chunk);
 /** The hash of all that the job of @p kind leaves in memory. */
 uint64_t hash_after(const rig_t *rig, int kind);
 /** A core with memory as it is before the jobs. */
-bench_t open_core(const rig_t *rig);
+stand_t open_core(const rig_t *rig);
 /** Gives the core the same memory again. */
-void restore_memory(const rig_t *rig, bench_t *bench);
+void restore_memory(const rig_t *rig, stand_t *stand);
 /** Until the core has ended all jobs, or stopped, or taken far longer than the job of @p kind does.
  * @return MASKED for now if it ended them */
-outcome_t drain(const rig_t *rig, bench_t *bench, kind_t kind);
+outcome_t drain(const rig_t *rig, stand_t *stand, kind_t kind);
 /** One job; what memory and completion say afterwards. */
-outcome_t run_one(const rig_t *rig, bench_t *bench, kind_t kind);
+outcome_t run_one(const rig_t *rig, stand_t *stand, kind_t kind);
 /** With memory as before the jobs again, and an empty ring. @return whether it does not end */
-int soft_reset(const rig_t *rig, bench_t *bench);
+int soft_reset(const rig_t *rig, stand_t *stand);
 
 #endif

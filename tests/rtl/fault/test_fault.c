@@ -113,12 +113,12 @@ static uint64_t bits_of(int structure) {
 }
 
 // Runs a job, in which a fault is planned, and once more.
-static outcome_t run_with_fault(rig_t *rig, bench_t *bench, kind_t kind) {
-  outcome_t outcome = run_one(rig, bench, kind);
+static outcome_t run_with_fault(rig_t *rig, stand_t *stand, kind_t kind) {
+  outcome_t outcome = run_one(rig, stand, kind);
   // What the fault has left behind must not come to light in the next job.
   if (outcome == MASKED) {
-    restore_memory(rig, bench);
-    outcome = run_one(rig, bench, kind);
+    restore_memory(rig, stand);
+    outcome = run_one(rig, stand, kind);
   }
   if (!fault_done()) {
     fprintf(stderr, "test_fault: the fault was not injected\n");
@@ -131,7 +131,7 @@ static outcome_t inject(rig_t *rig, int structure) {
   kind_t kind = structures[structure].job;
   if (kind == LONG_GEMM_JOB) kind = GEMM_JOB;
   if (kind == ANY_JOB) kind = check_below(&rig->random, 2) ? GEMM_JOB : QUANT_JOB;
-  bench_t bench = open_core(rig);
+  stand_t stand = open_core(rig);
   const uint64_t bits = bits_of(structure);
   if (bits == 0) {
     fprintf(stderr, "test_fault: %s: no such bits in the core\n", structures[structure].title);
@@ -139,9 +139,9 @@ static outcome_t inject(rig_t *rig, int structure) {
   }
   fault_plan(sort, structure, check_next(&rig->random) % bits,
              check_below(&rig->random, (uint32_t)rig->cycles[kind]));
-  const outcome_t outcome = run_with_fault(rig, &bench, kind);
+  const outcome_t outcome = run_with_fault(rig, &stand, kind);
   if (outcome == NO_END) fprintf(stderr, "test_fault: no end after %s\n", fault_name());
-  bench_close(&bench);
+  stand_close(&stand);
   return outcome;
 }
 
@@ -196,11 +196,11 @@ static unsigned jobs_until_error(rig_t *rig) {
   unsigned first = 0;
   for (unsigned jobs = 1; first == 0 ? jobs <= MOST_JOBS : sums && jobs <= SUM_JOBS; jobs++) {
     if (jobs % JOBS_EACH == 1) draw_jobs(rig, sums || check_below(&rig->random, 2) != 0 ? LONG : 0);
-    bench_t bench = open_core(rig);
+    stand_t stand = open_core(rig);
     fault_plan_words(sort_wanted, 0, draw_bit(rig),
                      check_below(&rig->random, (uint32_t)rig->cycles[kind]));
-    const outcome_t outcome = run_with_fault(rig, &bench, kind);
-    bench_close(&bench);
+    const outcome_t outcome = run_with_fault(rig, &stand, kind);
+    stand_close(&stand);
     if (outcome == STATUS && first == 0) first = jobs;
     if (outcome != STATUS && outcome != MASKED) return 0;
   }
@@ -209,9 +209,9 @@ static unsigned jobs_until_error(rig_t *rig) {
 
 // @return how many memories never report
 static unsigned try_each_memory(rig_t *rig) {
-  bench_t bench = open_core(rig);
+  stand_t stand = open_core(rig);
   fault_bits(note_memory, 0);
-  bench_close(&bench);
+  stand_close(&stand);
   unsigned mute = memory_count == 0;
   for (unsigned i = 0; i < memory_count; i++) {
     memory_wanted = memories[i];
@@ -237,13 +237,13 @@ static unsigned reset_among_errors(rig_t *rig) {
   unsigned bad = 0;
   for (unsigned i = 0; i < RESETS; i++) {
     if (i % JOBS_EACH == 0) draw_jobs(rig, RESET_LONG);
-    bench_t bench = open_core(rig);
+    stand_t stand = open_core(rig);
     const uint32_t cycles = (uint32_t)rig->cycles[GEMM_JOB] - check_below(&rig->random, RESET_LAST);
     fault_plan_words(sort_loaded_sums, 0, draw_bit(rig), cycles);
-    bench_submit(&bench, &rig->jobs[GEMM_JOB]);
-    ufp4_sim_run(bench.sim, cycles);
-    bad += soft_reset(rig, &bench) || !fault_done() || run_one(rig, &bench, GEMM_JOB) != MASKED;
-    bench_close(&bench);
+    stand_submit(&stand, &rig->jobs[GEMM_JOB]);
+    ufp4_sim_run(stand.sim, cycles);
+    bad += soft_reset(rig, &stand) || !fault_done() || run_one(rig, &stand, GEMM_JOB) != MASKED;
+    stand_close(&stand);
   }
   fprintf(stderr, "test_fault: %u of %u jobs after a soft reset were not right\n", bad, RESETS);
   return bad;
@@ -260,25 +260,25 @@ static int deadlock(rig_t *rig) {
   do draw_jobs(rig, 0);
   while (rig->cycles[QUANT_JOB] <
          1000);  // long enough that the GEMM has been read half-way through
-  bench_t bench = open_core(rig);
+  stand_t stand = open_core(rig);
   ufp4_descriptor_t quant = rig->jobs[QUANT_JOB], gemm = rig->jobs[GEMM_JOB];
   quant.header.flags = gemm.header.flags = 3;
   gemm.header.after = 1;
   fault_plan(sort_gemm_tag, 0, 1, rig->cycles[QUANT_JOB] / 2);
-  bench_put(&bench, &quant);
-  bench_submit(&bench, &gemm);
-  const outcome_t outcome = drain(rig, &bench, GEMM_JOB);
-  const uint32_t head = bench_read(&bench, UFP4_REG_RING_HEAD),
-                 fatal = bench_read(&bench, UFP4_REG_FATAL);
-  const int resetting = soft_reset(rig, &bench);
-  const outcome_t next = run_one(rig, &bench, GEMM_JOB);
+  stand_put(&stand, &quant);
+  stand_submit(&stand, &gemm);
+  const outcome_t outcome = drain(rig, &stand, GEMM_JOB);
+  const uint32_t head = stand_read(&stand, UFP4_REG_RING_HEAD),
+                 fatal = stand_read(&stand, UFP4_REG_FATAL);
+  const int resetting = soft_reset(rig, &stand);
+  const outcome_t next = run_one(rig, &stand, GEMM_JOB);
   const int bad = !fault_done() || outcome != WATCHDOG || head != 1 ||
                   (fatal & FATAL_WATCHDOG) == 0 || resetting || next != MASKED;
   fprintf(stderr, "test_fault: %s; %s, %u jobs were done, fatal %u; after a soft reset%s %s\n",
           fault_name(), outcome == WATCHDOG ? "the watchdog spoke" : "the watchdog was silent",
           head, fatal, resetting ? ", which does not end," : "",
           next == MASKED ? "the next job is right" : "the next job is wrong");
-  bench_close(&bench);
+  stand_close(&stand);
   return bad;
 }
 
@@ -302,11 +302,11 @@ static int print_table(rig_t *rig, unsigned injections) {
       }
       count[inject(rig, structure)]++;
     }
-    bench_t bench = open_core(rig);
+    stand_t stand = open_core(rig);
     seen += print_line(structures[structure].title, bits_of(structure), count);
     if (has_parity(structures[structure].path, structures[structure].name))
       silent_words += count[SILENT];
-    bench_close(&bench);
+    stand_close(&stand);
     fflush(stdout);
   }
   if (seen == 0) fprintf(stderr, "test_fault: no fault had any effect\n");

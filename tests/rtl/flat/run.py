@@ -16,7 +16,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
-import bench  # noqa: E402
+import stand  # noqa: E402
 
 SHAPES = [(1, 4, 16), (37, 29, 53), (19, 70, 40)]  # M, N, K
 QUANTIZED = [("x", "X", "fprop"), ("x", "X", "wgrad"), ("dy", "dY", "dgrad"), ("dy", "dY", "wgrad")]
@@ -57,7 +57,7 @@ def main():
         *launchers,
     )
     call(build, 1800, "ninja", "-C", build, "ufp4_cli")
-    program, random = build / "drivers" / "ufp4", np.random.default_rng(bench.stream(1))
+    program, random = build / "drivers" / "ufp4", np.random.default_rng(stand.stream(1))
     gemms = 0
     for (m, n, k), out, stall in itertools.product(SHAPES, ("f32", "bf16", "i64"), (0, 7)):
         for name, rows in (("X", m), ("W", n)):
@@ -81,7 +81,7 @@ def main():
             "--out",
             out,
             "--stall",
-            stall and bench.stall(stall),
+            stall and stand.stall(stall),
         )
         gemms += 1
     np.save(build / "dY.npy", random.standard_normal((37, 29)).astype(np.float32))
@@ -104,7 +104,7 @@ def main():
         "--check",
         "model",
         "--stall",
-        bench.stall(7),
+        stand.stall(7),
     )
     tensors = 0
     for role, name, of in QUANTIZED * has_quant(source, configuration):

@@ -15,7 +15,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "vectors"))
-import bench  # noqa: E402
+import stand  # noqa: E402
 import readers  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -63,7 +63,7 @@ def flatten(folder, yosys, modules):
 
 def write_records(folder, ufp4, unit, wanted):
     lines = call(
-        folder, [ufp4, "vectors", unit, "--seed", str(bench.stream(3)), "--count", "2000"], "ufp4 vectors"
+        folder, [ufp4, "vectors", unit, "--seed", str(stand.stream(3)), "--count", "2000"], "ufp4 vectors"
     ).splitlines()
     head, records = lines[:3], lines[3:]
     step = max(1, len(records) // wanted) if wanted else 1

@@ -60,12 +60,12 @@ struct Initiator : sc_core::sc_module {
 
 constexpr unsigned kPorts = 4;
 
-struct Bench {
+struct Stand {
   Ufp4Arbiter arbiter{"arbiter", kPorts};
   Target target{"target"};
   std::vector<std::unique_ptr<Initiator>> initiators;
 
-  Bench() {
+  Stand() {
     arbiter.to.bind(target.socket);
     for (unsigned i = 0; i < kPorts; i++) {
       initiators.push_back(std::make_unique<Initiator>(sc_core::sc_gen_unique_name("initiator")));
@@ -94,49 +94,49 @@ struct Bench {
 
 /** In whatever order and delta cycle of it they come; the turn goes on where it was. */
 TEST(serves_an_instant_in_turn) {
-  Bench bench;
-  for (unsigned i = 0; i < kPorts; i++) bench.at(ns(10), 3 - i, 2 * i);
-  bench.at(ns(20), 1);
-  for (unsigned i = 0; i < kPorts; i++) bench.at(ns(30), i, 7 - i);
+  Stand stand;
+  for (unsigned i = 0; i < kPorts; i++) stand.at(ns(10), 3 - i, 2 * i);
+  stand.at(ns(20), 1);
+  for (unsigned i = 0; i < kPorts; i++) stand.at(ns(30), i, 7 - i);
   sc_core::sc_start();
-  bench.check_order({0, 1, 2, 3, 1, 2, 3, 0, 1});
+  stand.check_order({0, 1, 2, 3, 1, 2, 3, 0, 1});
 }
 
 /** One of each port, then the next; those of a port in their order. */
 TEST(serves_each_port_once_in_a_turn) {
-  Bench bench;
-  for (unsigned i = 0; i < 3; i++) bench.at(ns(10), 2);
-  bench.at(ns(10), 1, 1);
-  bench.at(ns(10), 1, 1);
+  Stand stand;
+  for (unsigned i = 0; i < 3; i++) stand.at(ns(10), 2);
+  stand.at(ns(10), 1, 1);
+  stand.at(ns(10), 1, 1);
   sc_core::sc_start();
-  bench.check_order({1, 2, 1, 2, 2});
+  stand.check_order({1, 2, 1, 2, 2});
 }
 
 /** Also what comes before its time. */
 TEST(serves_by_time) {
-  Bench bench;
+  Stand stand;
   sc_core::sc_spawn([&] {
-    check_bits(0, bench.initiators[0]->read(0, ns(40)).value(), ns(140).value(), "its answer");
+    check_bits(0, stand.initiators[0]->read(0, ns(40)).value(), ns(140).value(), "its answer");
   });
-  bench.at(ns(20), 1);
-  bench.at(ns(40), 3);
-  bench.at(ns(40) + sc_time::from_value(1), 2);
+  stand.at(ns(20), 1);
+  stand.at(ns(40), 3);
+  stand.at(ns(40) + sc_time::from_value(1), 2);
   sc_core::sc_start();
-  bench.check_order({1, 3, 0, 2});
-  for (size_t i = 1; i < bench.target.times.size(); i++) {
-    check_that(static_cast<int64_t>(i), bench.target.times[i - 1] <= bench.target.times[i],
+  stand.check_order({1, 3, 0, 2});
+  for (size_t i = 1; i < stand.target.times.size(); i++) {
+    check_that(static_cast<int64_t>(i), stand.target.times[i - 1] <= stand.target.times[i],
                "goes back in time");
   }
 }
 
 TEST(a_target_that_waits_holds_up_no_other) {
-  Bench bench;
-  bench.target.waits = true;
-  sc_core::sc_spawn([&] { bench.initiators[0]->read(0); });
-  for (unsigned i = 1; i < kPorts; i++) bench.at(sc_core::SC_ZERO_TIME, i);
-  bench.at(ns(10), 1);
+  Stand stand;
+  stand.target.waits = true;
+  sc_core::sc_spawn([&] { stand.initiators[0]->read(0); });
+  for (unsigned i = 1; i < kPorts; i++) stand.at(sc_core::SC_ZERO_TIME, i);
+  stand.at(ns(10), 1);
   sc_core::sc_start();
-  bench.check_order({0, 1, 2, 3, 1});
+  stand.check_order({0, 1, 2, 3, 1});
 }
 
 TEST(rejects_an_arbiter_without_a_port) {

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "bench.h"
+#include "files.h"
+#include "ufp4/format.h"
+#include "ufp4/tensor.h"
 
 /** The bytes of a .npy made by hand. */
 typedef struct {
@@ -37,9 +39,9 @@ static npy_t make_typed(const char *descr, const char *order, const char *shape,
 
 static ufp4_status_t read_back(const npy_t *npy, int uint16_is_bf16, ufp4_tensor_t *out,
                                ufp4_message_t *message) {
-  const char *path = bench_file("t.npy", npy->bytes, npy->size);
+  const char *path = files_write("t.npy", npy->bytes, npy->size);
   ufp4_status_t status = ufp4_tensor_read(path, uint16_is_bf16, out, message);
-  bench_remove("t.npy");
+  files_remove("t.npy");
   return status;
 }
 
@@ -47,7 +49,7 @@ static void check_values(int64_t index, const npy_t *npy, const float *want, int
                          int64_t cols) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  bench_check_status(index, read_back(npy, 0, &tensor, &message), UFP4_OK, &message);
+  files_check_status(index, read_back(npy, 0, &tensor, &message), UFP4_OK, &message);
   if (tensor.data == NULL) return;
   check_bits(index, (uint64_t)tensor.view.rows, (uint64_t)rows, "rows");
   check_bits(index, (uint64_t)tensor.view.cols, (uint64_t)cols, "cols");
@@ -88,7 +90,7 @@ TEST(float64_rounds_to_nearest_even) {
   npy_t npy = make_typed("<f8", "False", "(1, 6)", in, sizeof in);
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  bench_check_status(0, read_back(&npy, 0, &tensor, &message), UFP4_OK, &message);
+  files_check_status(0, read_back(&npy, 0, &tensor, &message), UFP4_OK, &message);
   const uint32_t want[] = {0x3F800000, 0x3F800002, 0x7F800000, 0x80000000, 0x00000002, 0x7FC00000};
   for (int i = 0; i < 6; i++)
     check_bits(i, ufp4_f32_bits(((float *)tensor.data)[i]), want[i], "%a", in[i]);
@@ -114,7 +116,7 @@ TEST(float16_every_pattern) {
   memcpy(bytes + start, all, 131072);
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  bench_check_status(0, ufp4_tensor_read(bench_file("t.npy", bytes, size), 0, &tensor, &message),
+  files_check_status(0, ufp4_tensor_read(files_write("t.npy", bytes, size), 0, &tensor, &message),
                      UFP4_OK, &message);
   for (unsigned i = 0; i < 65536; i++) {
     float got = ((float *)tensor.data)[i];
@@ -127,7 +129,7 @@ TEST(float16_every_pattern) {
     }
   }
   ufp4_tensor_free(&tensor);
-  bench_remove("t.npy");
+  files_remove("t.npy");
   free(bytes);
   free(all);
 }
@@ -139,7 +141,7 @@ TEST(bf16_as_ml_dtypes_and_as_uint16) {
     npy_t npy = make_typed(descrs[i], "False", "(2, 2)", bits, sizeof bits);
     ufp4_tensor_t tensor;
     ufp4_message_t message = {0};
-    bench_check_status(i, read_back(&npy, i == 2, &tensor, &message), UFP4_OK, &message);
+    files_check_status(i, read_back(&npy, i == 2, &tensor, &message), UFP4_OK, &message);
     check_bits(i, tensor.view.dtype, UFP4_DTYPE_BF16, "dtype of %s", descrs[i]);
     check_that(i, memcmp(tensor.data, bits, sizeof bits) == 0, "patterns of %s", descrs[i]);
     ufp4_tensor_free(&tensor);
@@ -156,35 +158,35 @@ TEST(written_files_read_back) {
   for (int i = 0; i < 3; i++) {
     ufp4_tensor_t tensor = {0};
     ufp4_message_t message = {0};
-    const char *path = bench_path("t.npy");
-    bench_check_status(i, ufp4_tensor_write(path, &matrices[i], &message), UFP4_OK, &message);
-    bench_check_status(i, ufp4_tensor_read(path, 1, &tensor, &message), UFP4_OK, &message);
+    const char *path = files_path("t.npy");
+    files_check_status(i, ufp4_tensor_write(path, &matrices[i], &message), UFP4_OK, &message);
+    files_check_status(i, ufp4_tensor_read(path, 1, &tensor, &message), UFP4_OK, &message);
     check_bits(i, tensor.view.dtype, matrices[i].dtype, "dtype");
     check_bits(i, (uint64_t)tensor.view.rows, (uint64_t)matrices[i].rows, "rows");
     check_that(i, memcmp(tensor.data, matrices[i].data, bytes[i]) == 0, "data");
     ufp4_tensor_free(&tensor);
   }
-  bench_remove("t.npy");
+  files_remove("t.npy");
 }
 
 TEST(writes_rows_of_a_wider_matrix) {
   const ufp4_matrix_t matrix = {UFP4_DTYPE_F32, 2, 2, 3, six};
   ufp4_tensor_t tensor = {0};
   ufp4_message_t message = {0};
-  ufp4_tensor_write(bench_path("t.npy"), &matrix, &message);
-  bench_check_status(0, ufp4_tensor_read(bench_path("t.npy"), 0, &tensor, &message), UFP4_OK,
+  ufp4_tensor_write(files_path("t.npy"), &matrix, &message);
+  files_check_status(0, ufp4_tensor_read(files_path("t.npy"), 0, &tensor, &message), UFP4_OK,
                      &message);
   check_bits(0, ufp4_f32_bits(((float *)tensor.data)[2]), ufp4_f32_bits(1e-40f), "element (1, 0)");
   ufp4_tensor_free(&tensor);
-  bench_remove("t.npy");
+  files_remove("t.npy");
 }
 
 TEST(codes_are_written_as_uint8) {
   const uint8_t codes[] = {0, 7, 8, 15, 1, 2};
   uint8_t bytes[200];
   ufp4_message_t message = {0};
-  const char *path = bench_path("t.npy");
-  bench_check_status(0, ufp4_tensor_write_u8(path, codes, 3, 2, &message), UFP4_OK, &message);
+  const char *path = files_path("t.npy");
+  files_check_status(0, ufp4_tensor_write_u8(path, codes, 3, 2, &message), UFP4_OK, &message);
   FILE *file = fopen(path, "rb");
   check_bits(0, fread(bytes, 1, sizeof bytes, file), 128 + 6, "bytes of the file");
   fclose(file);
@@ -195,7 +197,7 @@ TEST(codes_are_written_as_uint8) {
              69) == 0,
       "header");
   check_that(0, memcmp(bytes + 128, codes, 6) == 0, "codes");
-  bench_remove("t.npy");
+  files_remove("t.npy");
 }
 
 // --- What must be refused -----------------------------------------------------------------------
@@ -203,7 +205,7 @@ TEST(codes_are_written_as_uint8) {
 static void check_refused(int64_t index, const npy_t *npy, const char *words) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  bench_check_status(index, read_back(npy, 0, &tensor, &message), UFP4_ERROR_FORMAT, &message);
+  files_check_status(index, read_back(npy, 0, &tensor, &message), UFP4_ERROR_FORMAT, &message);
   check_that(index, strstr(message.text, words) != NULL, "message '%s' does not say '%s'",
              message.text, words);
   check_that(index, tensor.data == NULL, "a tensor was made");
@@ -318,22 +320,22 @@ TEST(rejects_random_damage_without_harm) {
 TEST(rejects_a_missing_file) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  bench_check_status(0, ufp4_tensor_read("bench-none.npy", 0, &tensor, &message), UFP4_ERROR_IO,
+  files_check_status(0, ufp4_tensor_read("files-none.npy", 0, &tensor, &message), UFP4_ERROR_IO,
                      &message);
 }
 
 TEST(rejects_a_folder_to_read) {
   ufp4_tensor_t tensor;
   ufp4_message_t message = {0};
-  mkdir("bench-folder", 0777);
-  bench_check_status(0, ufp4_tensor_read("bench-folder", 0, &tensor, &message), UFP4_ERROR_IO,
+  mkdir("files-folder", 0777);
+  files_check_status(0, ufp4_tensor_read("files-folder", 0, &tensor, &message), UFP4_ERROR_IO,
                      &message);
 }
 
 TEST(rejects_targets_that_are_no_files) {
-  static const char *const paths[] = {"bench-folder", "bench-no-such-folder/t.npy", "/dev/null"};
+  static const char *const paths[] = {"files-folder", "files-no-such-folder/t.npy", "/dev/null"};
   const ufp4_matrix_t matrix = {UFP4_DTYPE_F32, 2, 3, 3, six};
-  mkdir("bench-folder", 0777);
+  mkdir("files-folder", 0777);
   for (int i = 0; i < 3; i++) {
     ufp4_message_t message = {0};
     check_bits(i, ufp4_tensor_write(paths[i], &matrix, &message), UFP4_ERROR_IO, "%s", paths[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench.h"
+#include "stand.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -9,59 +9,28 @@
 #include <unistd.h>
 
 static void give_up(const char *what) {
-  fprintf(stderr, "bench: %s\n", what);
+  fprintf(stderr, "stand: %s\n", what);
   abort();
-}
-
-// --- Files --------------------------------------------------------------------------------------
-
-const char *bench_path(const char *name) {
-  static char path[128];
-  snprintf(path, sizeof path, "bench-%ld-%s", (long)getpid(), name);
-  return path;
-}
-
-const char *bench_file(const char *name, const void *bytes, size_t size) {
-  const char *path = bench_path(name);
-  FILE *file = fopen(path, "wb");
-  if (file == NULL || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
-    give_up("cannot write a file");
-  return path;
-}
-
-void bench_remove(const char *name) {
-  unlink(bench_path(name));
-}
-
-void bench_check_status(int64_t index, ufp4_status_t got, ufp4_status_t want,
-                        const ufp4_message_t *message) {
-  check_bits(index, got, want, "status (%s)", message->text);
-  if (want == UFP4_OK) return;
-  check_that(index,
-             strncmp(message->text, "bench-", 6) == 0 || strstr(message->text, "bench-") != NULL,
-             "message '%s' does not name the file", message->text);
-  check_that(index, strchr(message->text, '\n') == NULL, "message '%s' is not one line",
-             message->text);
 }
 
 // --- Devices ------------------------------------------------------------------------------------
 
-const char *bench_backend(void) {
+const char *stand_backend(void) {
   const char *name = getenv("UFP4_TEST_BACKEND");
   return name != NULL ? name : "model";
 }
 
 static int is_board(void) {
-  return strcmp(bench_backend(), "board") == 0;
+  return strcmp(stand_backend(), "board") == 0;
 }
 
-int bench_is_core(void) {
-  return bench_is_timed() || strcmp(bench_backend(), "rtl") == 0 ||
-         strcmp(bench_backend(), "systemc") == 0 || is_board();
+int stand_is_core(void) {
+  return stand_is_timed() || strcmp(stand_backend(), "rtl") == 0 ||
+         strcmp(stand_backend(), "systemc") == 0 || is_board();
 }
 
-int bench_is_timed(void) {
-  return strcmp(bench_backend(), "tlm") == 0 || strcmp(bench_backend(), "systemc:timed") == 0;
+int stand_is_timed(void) {
+  return strcmp(stand_backend(), "tlm") == 0 || strcmp(stand_backend(), "systemc:timed") == 0;
 }
 
 static pid_t board;
@@ -71,7 +40,7 @@ static void end_board(void) {
   waitpid(board, NULL, 0);
 }
 
-const char *bench_board(const char *const *options) {
+const char *stand_board(const char *const *options) {
   static char name[80] = "fpga:";
   enum { PREFIX = sizeof "fpga:" - 1 };
   const char *program = getenv("UFP4_BOARD_SIM");
@@ -97,7 +66,7 @@ const char *bench_board(const char *const *options) {
   return name;
 }
 
-ufp4_device_options_t bench_options(void) {
+ufp4_device_options_t stand_options(void) {
   ufp4_device_options_t options = ufp4_device_options_default();
   options.configuration = "small";
   options.memory_bytes = 16u << 20;
@@ -105,27 +74,27 @@ ufp4_device_options_t bench_options(void) {
   return options;
 }
 
-ufp4_device_t *bench_device(void) {
-  ufp4_device_options_t options = bench_options();
+ufp4_device_t *stand_device(void) {
+  ufp4_device_options_t options = stand_options();
   ufp4_message_t message = {0};
-  const char *backend = bench_backend();
+  const char *backend = stand_backend();
   ufp4_device_t *device;
   options.message = &message;
   if (is_board()) {
     options.configuration = NULL;
-    backend = bench_board((const char *const[]){"--config", "board", NULL});
+    backend = stand_board((const char *const[]){"--config", "board", NULL});
   }
   if (ufp4_device_open(backend, &options, &device) != UFP4_OK) give_up(message.text);
   return device;
 }
 
-uint64_t bench_alloc(ufp4_device_t *device, uint64_t bytes) {
+uint64_t stand_alloc(ufp4_device_t *device, uint64_t bytes) {
   uint64_t address = 0;
   if (ufp4_buffer_alloc(device, bytes, &address) != UFP4_OK) give_up(ufp4_device_message(device));
   return address;
 }
 
-ufp4_status_t bench_run(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
+ufp4_status_t stand_run(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
                         ufp4_completion_t *completion) {
   uint32_t job = 0;
   ufp4_status_t status = ufp4_submit(device, descriptor, &job);
@@ -146,13 +115,13 @@ static void describe_gemm(ufp4_device_t *device, const ufp4_quant_descriptor_t *
   gemm->a_scales_addr = gemm->b_scales_addr = quant->row_scales_addr;
   gemm->a_stride_blocks = gemm->b_stride_blocks = quant->row_stride_blocks;
   gemm->d_stride_bytes = D_STRIDE;
-  gemm->d_addr = bench_alloc(device, ROWS * D_STRIDE);
+  gemm->d_addr = stand_alloc(device, ROWS * D_STRIDE);
 }
 
-bench_jobs_t bench_jobs(ufp4_device_t *device) {
+stand_jobs_t stand_jobs(ufp4_device_t *device) {
   float values[SRC_STRIDE / 4 * ROWS];
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) values[i] = 1.5f;
-  bench_jobs_t jobs = {0};
+  stand_jobs_t jobs = {0};
   ufp4_quant_descriptor_t *quant = &jobs.quant.quant;
   quant->opcode = UFP4_OPCODE_QUANT;
   quant->rows = ROWS;
@@ -164,11 +133,11 @@ bench_jobs_t bench_jobs(ufp4_device_t *device) {
   quant->row_exponent = 3;
   quant->col_exponent = 63;
   quant->row_stride_blocks = quant->col_stride_blocks = 8;
-  quant->src_addr = bench_alloc(device, sizeof values);
-  quant->row_codes_addr = bench_alloc(device, 2 * 8 * 128);
-  quant->row_scales_addr = bench_alloc(device, 2 * 8 * 16);
-  quant->col_codes_addr = bench_alloc(device, 3 * 8 * 128);
-  quant->col_scales_addr = bench_alloc(device, 3 * 8 * 16);
+  quant->src_addr = stand_alloc(device, sizeof values);
+  quant->row_codes_addr = stand_alloc(device, 2 * 8 * 128);
+  quant->row_scales_addr = stand_alloc(device, 2 * 8 * 16);
+  quant->col_codes_addr = stand_alloc(device, 3 * 8 * 128);
+  quant->col_scales_addr = stand_alloc(device, 3 * 8 * 16);
   if (ufp4_buffer_write(device, quant->src_addr, values, sizeof values) != UFP4_OK)
     give_up(ufp4_device_message(device));
   jobs.amax = jobs.quant;
@@ -177,14 +146,14 @@ bench_jobs_t bench_jobs(ufp4_device_t *device) {
   return jobs;
 }
 
-void bench_check_serving(int64_t index, ufp4_device_t *device, const bench_jobs_t *jobs) {
+void stand_check_serving(int64_t index, ufp4_device_t *device, const stand_jobs_t *jobs) {
   const ufp4_descriptor_t *all[] = {&jobs->amax, &jobs->quant, &jobs->gemm};
   static const float blank[ROWS * D_STRIDE / 4];
   float d[ROWS * D_STRIDE / 4];
   ufp4_buffer_write(device, jobs->gemm.gemm.d_addr, blank, sizeof blank);
   for (int i = 0; i < 3; i++) {
     ufp4_completion_t done = {.status = 0xFFFF};
-    check_bits(index, bench_run(device, all[i], &done), UFP4_OK, "good job %d: %s", i,
+    check_bits(index, stand_run(device, all[i], &done), UFP4_OK, "good job %d: %s", i,
                ufp4_device_message(device));
     check_bits(index, done.status, UFP4_CORE_STATUS_OK, "completion of good job %d", i);
   }
@@ -198,15 +167,15 @@ void bench_check_serving(int64_t index, ufp4_device_t *device, const bench_jobs_
 
 // --- Numbers ------------------------------------------------------------------------------------
 
-float bench_number(check_random_t *random) {
+float stand_number(check_random_t *random) {
   int32_t sum = 0;
   for (int i = 0; i < 12; i++) sum += (int32_t)check_below(random, 1u << 16);
   return (float)(sum - 6 * (1 << 16)) / 65536.0f;
 }
 
-float *bench_tensor(check_random_t *random, int64_t count, float factor) {
+float *stand_tensor(check_random_t *random, int64_t count, float factor) {
   float *values = malloc((size_t)count * sizeof *values);
   if (values == NULL) give_up("no memory");
-  for (int64_t i = 0; i < count; i++) values[i] = factor * bench_number(random);
+  for (int64_t i = 0; i < count; i++) values[i] = factor * stand_number(random);
   return values;
 }
