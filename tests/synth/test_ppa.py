@@ -2,9 +2,11 @@
 """fpga/cells with tools that do nothing: what is refused, kept, limited in time and printed. test_ppa.py ROOT [TEST]"""
 
 import csv
+import graphlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -368,6 +370,13 @@ def test_takes_what_a_library_has(folder):
         assert words in text, (words, text)
     assert ppa(folder, "--liberty", "a.lib", "--unit", "dot")[0] == 0
     assert "cell.v" not in (folder / "state/synthesis.ys").read_text()
+
+
+def test_modules_import_each_other_in_one_direction(_):
+    texts = {path.stem: path.read_text() for path in (ROOT / "fpga/cells").glob("*.py")}
+    found = {name: re.findall(r"^(?:import|from) (\w+)", text, re.M) for name, text in texts.items()}
+    assert "toolbox" in found["netlist"], found
+    graphlib.TopologicalSorter(found).prepare()
 
 
 if __name__ == "__main__":
