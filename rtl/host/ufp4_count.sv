@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A counter of 64 bits. Whether its low part is full is known a cycle ahead, so no carry passes both parts.
-// Tests: tests/rtl/core.
-module ufp4_count (
+// Tests: tests/rtl/core, tests/rtl/formal.
+module ufp4_count #(
+  parameter int unsigned Low = 24  // bits of the low part
+) (
   input  logic        clk_i,
   input  logic        clear_i,
   input  logic        count_i,
   output logic [63:0] count_o
 );
-  localparam int unsigned Low = 24;
   logic [Low-1:0] low_q;
   logic [63-Low:0] high_q;
   logic full_q;

@@ -34,7 +34,7 @@ COMMAND = (
     r"|rejects_with_the_lowest_status|rejects_rows_longer_than_their_stride"
 )
 FAULTS = "few_on_small|soft_reset_without_watchdog|reset_in_soft_reset|watchdog_spares_the_living"
-JOBS = "few_on_small|more_on_small|long_k_on_small|fp32_equal_the_model|nv_equal_the_model"
+JOBS = "few_on_small|more_on_small|long_k_on_small|(fp32|nv|mixed)_equal_the_model"
 RINGS = "interrupts|of_each_size|at_every_address|rejects_a_tail_too_far_by_each_bit"
 TESTS = (
     rf"^rtl\.(registers\..*|shapes\.odd_ones_small|corners\..*|jobs\.({JOBS})|rings\.({RINGS})"

@@ -138,6 +138,13 @@ UNITS = {
         12,
         shallow=5,
     ),
+    "count": Unit(
+        ["host/ufp4_count.sv"],
+        [
+            ("host/ufp4_count.sv", "{{(Low - 1) {1'b1}}, 1'b0}", "{Low{1'b1}}"),
+            ("host/ufp4_count.sv", "{high_q, low_q, full_q} <= '0;", "{high_q, low_q} <= '0;"),
+        ],
+    ),
     "command": Unit(
         [
             "gen/ufp4_spec_pkg.sv",
