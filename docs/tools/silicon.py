@@ -11,6 +11,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "drivers/python"), str(ROOT / "docs/tools")]
 import csv_rows  # noqa: E402
+import figures  # noqa: E402
 import silicon_tables  # noqa: E402
 from ufp4.report import _ppa  # noqa: E402
 
@@ -47,7 +48,7 @@ def main():
     stale = []
     for name, draw in (("area", area), ("energy", energy)):
         path = ROOT / f"docs/figures/silicon-{name}.svg"
-        text = draw()
+        text = figures.on_one_line(draw())
         if path.exists() and path.read_text() == text:
             continue
         stale.append(path.name)

@@ -108,7 +108,7 @@ def draw(tracks, events, first, last):
     parts.extend(legend(seen, bottom + 24))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 10} {bottom + 84}" '
-        'font-family="sans-serif" font-size="12" fill="#222">\n' + "\n".join(parts) + "\n</svg>\n"
+        'font-family="sans-serif" font-size="12" fill="#222">' + "".join(parts) + "</svg>\n"
     )
 
 
