@@ -177,7 +177,7 @@ def cases():
 
 
 def main(program):
-    rng = np.random.default_rng(pipe.bench.stream(7))
+    rng = np.random.default_rng(pipe.stand.stream(7))
     comparison = pipe.Comparison()
     for elem_a, elem_b, scale, contract in cases():
         for kind in KINDS:

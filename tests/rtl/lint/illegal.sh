@@ -7,7 +7,7 @@ verilator=$1 rtl=$2 folder=$3
 shift 3
 mkdir -p "$folder"
 cd "$folder"
-for unit in mem/ufp4_axi_read mem/ufp4_axi_write host/ufp4_host host/ufp4_command array/ufp4_gemm quant/ufp4_quant; do
+for unit in mem/ufp4_axi_read mem/ufp4_axi_write host/ufp4_host host/ufp4_command host/ufp4_events array/ufp4_gemm quant/ufp4_quant; do
   sed '/^);/q' "$rtl/$unit.sv"
   echo endmodule
 done >below.sv
