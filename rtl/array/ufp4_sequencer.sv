@@ -185,7 +185,7 @@ module ufp4_sequencer #(
     end
   end
 
-  // Of the job, and known long before its first feed.
+  // The job alone decides this, long before its first feed.
   always_ff @(posedge clk_i) many_chunks_q <= k_blocks > 17'(Chunk);
   assign bank = many_chunks_q ? last_chunk : parity_q;
   assign operands_here = loaded_i[slot_q] >= need;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ufp4_quant_serial_block has beside its own for elements mixed: scale and dividers of the second grid, and the choice
-// between both.
+// Elements mixed need this beside ufp4_quant_serial_block: scale and dividers of the second grid, and the choice between
+// both.
 //
 // Contract: inputs up to random_i are those of the block's ufp4_e4m3_scale, whose tensor exponent t is the tensor's, and of
 // its ufp4_divide_round; quotient_i and codes_i that one's outputs. pair_i[0] is high while quotient_i is a pair's of a block,
