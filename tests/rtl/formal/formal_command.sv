@@ -224,9 +224,10 @@ module formal_command
           assert (is_met(panel_a[at[e]], at[e], done | started) && is_met(panel_b[at[e]], at[e], done | started));
         end
       end
-      // The GEMM takes panels as they are only where all of them are written.
+      // The GEMM takes panels as they are only where all of them are written, and from then on.
       if (busy[0] && !held[0]) assert (is_met(panel_a[at[0]], at[0], done));
       if (busy[0] && !held[1]) assert (is_met(panel_b[at[0]], at[0], done));
+      if (busy[0]) assert (held == ~u_dut.u_issue_gemm.panels_done);
       // While it waits for some of them, it is those of the job that it names that are counted; it waits from its start
       // on or not at all, and no other QUANT starts to count.
       for (int i = 0; i < 2; i++) begin
