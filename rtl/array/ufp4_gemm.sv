@@ -30,7 +30,8 @@ module ufp4_gemm #(
   input  ufp4_spec_pkg::gemm_descriptor_t  desc_i,
   input  logic [15:0]                      a_exponent_i,
   input  logic [15:0]                      b_exponent_i,
-  // Of A and B, while panels_held_i says so, only so many row groups are in memory, from the next cycle on.
+  // Of A and B, while panels_held_i says so, only panels_i row groups are in memory, a number that holds from the next cycle
+  // on.
   input  logic [1:0]                       panels_held_i,
   input  logic [16:0]                      panels_i,
   output logic                             done_valid_o,
