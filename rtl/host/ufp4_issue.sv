@@ -4,7 +4,7 @@
 //
 // Contract: jobs run in the order in which they are given. A job starts when the job that `after` names is done, and
 // the jobs that `panels` names have at least started; while it runs, panels_held_o tells for A (bit 0) and B (bit 1)
-// whether it may use only what panels_ready of the QUANT job at work allows. A distance d names the job d places
+// whether it may use only the row groups that ufp4_quant_progress has counted. A distance d names the job d places
 // earlier in the ring; 0, or one whose completion is written already, is no dependence. finish_o is a pulse with
 // finish_*; tags are ring indices modulo WINDOW. Where AMAX names one slot twice, the column copy's exponent stays.
 // Latency: four cycles from the end of a job to the start of the next. Spec: docs/ip/architecture.md "Dependences".
@@ -101,25 +101,20 @@ module ufp4_issue
   endfunction
 
   logic       after_done;
-  logic [1:0] panels_done, panels_started;
+  logic [1:0] panels_done, panels_started, named;  // named: the other engine's job is the one that panels names
 
   assign after_done     = is_done(header.after[3:0], tag_q, head_i, done_i);
   assign panels_done[0] = is_done(header.panels[3:0], tag_q, head_i, done_i);
   assign panels_done[1] = is_done(header.panels[7:4], tag_q, head_i, done_i);
 
   for (genvar i = 0; i < 2; i++) begin : gen_panels
-    assign panels_started[i] = panels_done[i] ||
-        (other_running_i && other_tag_i == tag_q - header.panels[4*i +: 4]);
+    assign named[i]          = other_tag_i == tag_q - header.panels[4*i +: 4];
+    assign panels_started[i] = panels_done[i] || (other_running_i && named[i]);
   end
 
   // While the job runs, what it waits for is done in the cycle after the other engine has finished it.
   logic [1:0] held_d, held_q;
-  always_comb begin
-    for (int unsigned i = 0; i < 2; i++) begin
-      held_d[i] = (state_q == StateRun ? held_q[i] : !panels_done[i]) &&
-                  !(other_finish_i && other_tag_i == tag_q - header.panels[4*i +: 4]);
-    end
-  end
+  assign held_d = (state_q == StateRun ? held_q : ~panels_done) & ~({2{other_finish_i}} & named);
   always_ff @(posedge clk_i) begin
     held_q <= held_d;
   end

@@ -156,9 +156,9 @@ UNITS = {
         ],
         [
             ("host/ufp4_issue.sv", "distance > tag - head ||", "distance >= tag - head ||"),
-            ("host/ufp4_issue.sv", "held_q[i] : !panels_done[i]", "held_q[i] : !panels_started[i]"),
+            ("host/ufp4_issue.sv", "held_q : ~panels_done)", "held_q : ~panels_started)"),
             ("host/ufp4_issue.sv", "held_q <= held_d;", "held_q <= held_d | {2{other_running_i}};"),
-            ("host/ufp4_issue.sv", "other_finish_i && other_tag_i ==", "other_finish_i && other_tag_i !="),
+            ("host/ufp4_issue.sv", "{2{other_finish_i}} & named", "{2{other_finish_i}} & ~named"),
             ("host/ufp4_command.sv", "overlap || undone_q == '0)", "overlap || undone_q <= 5'd1)"),
             ("host/ufp4_retire.sv", "if (done_q[at]) state_d", "if (1'b1) state_d"),
             ("host/ufp4_retire.sv", "assign wait_d = &finish_i;", "assign wait_d = 1'b0;"),
