@@ -80,6 +80,10 @@ INLINE words_t shuffled_into(words_t x, unsigned pattern, words_t a, words_t ord
   return _mm256_blendv_epi8(x, _mm256_shuffle_epi8(a, order), _mm256_set1_epi32((int)bytes));
 }
 
+INLINE words_t upper_halves_into(words_t lower, words_t upper) {
+  return _mm256_blend_epi16(lower, upper, 0xAA);
+}
+
 INLINE words_t looked_up(const uint32_t table[8], words_t which) {
   return _mm256_permutevar8x32_epi32(_mm256_load_si256((const __m256i *)table), which);
 }

@@ -77,6 +77,11 @@ INLINE words_t shuffled_into(words_t x, unsigned pattern, words_t a, words_t ord
   return _mm512_mask_shuffle_epi8(x, pattern * UINT64_C(0x1111111111111111), a, order);
 }
 
+// The lower halves of @p lower and the upper halves of @p upper, of each word.
+INLINE words_t upper_halves_into(words_t lower, words_t upper) {
+  return _mm512_mask_blend_epi16(0xAAAAAAAA, lower, upper);
+}
+
 // For each lane the one of the 8 words at @p table that its lowest three bits name.
 INLINE words_t looked_up(const uint32_t table[8], words_t which) {
   return _mm512_permutexvar_epi32(

@@ -8,35 +8,56 @@
 // one rounded multiplication, make the right integer of it. There is nothing to saturate: what is
 // not left to the portable code has no quotient over 12.8 quanta.
 //
-// Nearest grid points are made by adding what has an ulp of a cell, and subtracting it: 2^32 has
-// one of 512; with E2M1 it goes with the binade, from 2 quanta on.
+// A quotient has 13 bits, so a word holds those of two elements, and their errors are made at once.
 #ifndef UFP4_QUANTIZE_VECTOR_MIXED_H
 #define UFP4_QUANTIZE_VECTOR_MIXED_H
 
 #include "quantize/vector_scale.h"
 
-// 1 / a divisor, and half of that.
+// What a dividend is multiplied by, and what is added, for the quotient in the lower half of a word
+// and for that in the upper half.
 typedef struct {
-  floats_t whole, half;
-} inverse_t;
+  floats_t factor[2], addend[2];
+} division_t;
 
-INLINE inverse_t inverse_of(words_t divisor) {
-  const floats_t inverse = V(div_ps)(V(set1_ps)(1.0f), as_floats(divisor));
-  return (inverse_t){inverse, V(mul_ps)(inverse, V(set1_ps)(0.5f))};
+INLINE division_t division_by(words_t divisor, int offset) {
+  const floats_t factor = V(div_ps)(V(set1_ps)(1.0f), as_floats(divisor));
+  const floats_t addend = V(fmadd_ps)(factor, V(set1_ps)(0.5f), V(set1_ps)((float)offset));
+  const floats_t upper = V(set1_ps)(0x1p16f);
+  return (division_t){{factor, V(mul_ps)(factor, upper)}, {addend, V(mul_ps)(addend, upper)}};
 }
 
-INLINE floats_t quotient_of(floats_t dividend, const inverse_t *inverse) {
-  return truncated_float(V(fmadd_ps)(dividend, inverse->whole, inverse->half));
+// The quotients of two elements: the fraction of the upper one, which lies in the lower half of its
+// word, gives way to the lower one.
+INLINE words_t quotients_of(const floats_t dividend[2], const division_t *by) {
+  words_t whole[2];
+  for (int i = 0; i < 2; i++) {
+    whole[i] = V(cvttps_epi32)(V(fmadd_ps)(dividend[i], by->factor[i], by->addend[i]));
+  }
+  return upper_halves_into(whole[0], whole[1]);
 }
 
-INLINE floats_t distance_to(floats_t quotient, floats_t cell) {
-  return magnitude_of(V(sub_ps)(quotient, V(sub_ps)(V(add_ps)(quotient, cell), cell)));
+// The distance to the nearest multiple of 512 is the magnitude of the lower 9 bits as a number with
+// a sign.
+INLINE words_t uniform_errors(words_t quotients) {
+  return V(srli_epi16)(V(abs_epi16)(V(slli_epi16)(quotients, 7)), 7);
 }
 
-INLINE floats_t e2m1_cell(floats_t quotient) {
-  const words_t binade = BITS(and)(as_words(quotient), V(set1_epi32)(0x7F800000));
-  const words_t least = as_words(V(set1_ps)(1024.0f));
-  return as_floats(V(add_epi32)(V(max_epi32)(binade, least), V(set1_epi32)(22 << 23)));
+// Of quotients that are a half, E2M1_OFFSET, more, the integer part says how far the nearest point
+// is: as far as from `near`, or where two points are as near to that, so much less than `between`.
+// Tables hold upper bytes, and the lower byte of an index, whose upper bit is set, finds 0.
+#define E2M1_OFFSET 256
+INLINE words_t e2m1_errors(words_t quotients) {
+  const words_t near = quad(0x00001919, 0x19151111, 0x0F0D0B09, 0x07050301);
+  const words_t between = quad(0, 0x00040000, 0x02000200, 0);
+  const words_t index = BITS(or)(V(srli_epi16)(quotients, 1), V(set1_epi16)(0x80));
+  const words_t far = V(abs_epi16)(V(sub_epi16)(quotients, V(shuffle_epi8)(near, index)));
+  return V(abs_epi16)(V(sub_epi16)(V(shuffle_epi8)(between, index), far));
+}
+
+// The sum of both halves of each word.
+INLINE floats_t sum_of_halves(words_t x) {
+  return V(cvtepi32_ps)(V(add_epi32)(V(srli_epi32)(x, 16), BITS(and)(x, V(set1_epi32)(0xFFFF))));
 }
 
 // floor(|x| * 2^k); the integers of a transform are shifted, for floats may have rounded them.
@@ -56,18 +77,18 @@ INLINE void choose_grids(kind_t kind, const job_t *job, numbers_t *out) {
   const words_t uniform = round_ratio(kind, job, out->ratio);
   const words_t exponent = BITS(and)(e2m1, field);
   const words_t one = V(sub_epi32)(all_words((127u + 3) << 23), exponent);
-  const inverse_t inverses[2] = {
-      inverse_of(V(add_epi32)(BITS(and)(e2m1, upper), one)),
-      inverse_of(V(add_epi32)(BITS(and)(uniform, upper), V(add_epi32)(one, all_words(2u << 23))))};
-  const floats_t cell = V(set1_ps)(0x1p32f);
-  floats_t errors[2] = {V(setzero_ps)(), V(setzero_ps)()};
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; i++) {
-    const floats_t dividend = dividend_of(kind, out, i, exponent);
-    const floats_t a = quotient_of(dividend, &inverses[0]), b = quotient_of(dividend, &inverses[1]);
-    errors[0] = V(add_ps)(errors[0], distance_to(a, e2m1_cell(a)));
-    errors[1] = V(add_ps)(errors[1], distance_to(b, cell));
+  const division_t by_e2m1 = division_by(V(add_epi32)(BITS(and)(e2m1, upper), one), E2M1_OFFSET);
+  const division_t by_uniform = division_by(
+      V(add_epi32)(BITS(and)(uniform, upper), V(add_epi32)(one, all_words(2u << 23))), 0);
+  words_t sums[2] = {BITS(setzero)(), BITS(setzero)()};
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    const floats_t dividends[2] = {dividend_of(kind, out, i, exponent),
+                                   dividend_of(kind, out, i + 1, exponent)};
+    sums[0] = V(add_epi16)(sums[0], e2m1_errors(quotients_of(dividends, &by_e2m1)));
+    sums[1] = V(add_epi16)(sums[1], uniform_errors(quotients_of(dividends, &by_uniform)));
   }
+  const floats_t errors[2] = {sum_of_halves(sums[0]), sum_of_halves(sums[1])};
   // The scales are a half of E2M1's ratio and twice the other.
   const floats_t weights[2] = {as_floats(BITS(and)(e2m1, upper)),
                                V(mul_ps)(as_floats(BITS(and)(uniform, upper)), V(set1_ps)(4.0f))};

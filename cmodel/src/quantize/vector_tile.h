@@ -267,7 +267,6 @@ INLINE void take_integers(kind_t kind, const job_t *job, words_t v[16], numbers_
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) {
     if (kind.codes) out->v[i] = v[i];
-    out->x[i] = V(cvtepi32_ps)(v[i]);
   }
   mask_t sticky;
   floats_t amax = amax_of_integers(v, &sticky);
@@ -328,6 +327,10 @@ INLINE void measure_tile(kind_t kind, const job_t *job, const spot_t *place, num
   } else {
     out->rounded = round_ratio(kind, job, out->ratio);
     out->reciprocal = reciprocal_of(kind, out->rounded);
+  }
+  if (kind.rht && kind.careful) {
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) out->x[i] = V(cvtepi32_ps)(out->v[i]);
   }
   if (!kind.stochastic) return;
   random_words(&job->random,
