@@ -158,6 +158,15 @@ def test_rejects_options(folder):
     refused(folder, "-o a.lib: it is a file", "--liberty", "a.lib", "-o", "a.lib")
 
 
+def test_says_what_it_needs(folder):
+    """in the words of ufp4 --needs, to the launcher, which installs it"""
+    prepare(folder)
+    assert ppa(folder, "--needs", "--unit", "dot") == (0, "tools\n", "")
+    assert ppa(folder, "--needs", "-oout") == (0, "tools\ndrawing optional\n", "")
+    assert asked(folder) == 0 and not (folder / "out").exists()
+    refused(folder, "unrecognized arguments: --nosuch", "--needs", "--nosuch")
+
+
 def test_rejects_libraries(folder):
     prepare(folder)
     (folder / "text.lib").write_text("cell\n")

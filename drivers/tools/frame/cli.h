@@ -94,6 +94,15 @@ typedef enum {
   CLI_REAL,    ///< float *
 } cli_kind_t;
 
+/** What an option makes the launcher install or build before it runs the command. */
+typedef enum {
+  CLI_NEEDS_NOTHING,
+  CLI_NEEDS_BACKEND,        ///< of CLI_TEXT: what the backend that it names runs on
+  CLI_NEEDS_CONFIGURATION,  ///< of CLI_TEXT: this core, if a backend simulates its RTL
+  CLI_NEEDS_DRAWING,        ///< a Python that draws
+  CLI_NEEDS_PAGE,           ///< the same, without which the command does all but its page
+} cli_need_t;
+
 /** One option. What @p value points to keeps its contents where the option is not given. A name of
  * one letter is a short option. */
 typedef struct {
@@ -104,6 +113,7 @@ typedef struct {
   const char *help;
   int given;          ///< set by cli_parse
   const char *range;  ///< what is legal, for messages; NULL: all of its kind
+  cli_need_t need;
 } cli_option_t;
 
 #define CLI_MAX_OPTIONS 40
@@ -116,6 +126,8 @@ void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, v
                     const char *argument, const char *help);
 /** Sets what messages say that the value of the last option must be: "1 or 2". */
 void cli_option_range(cli_options_t *options, const char *range);
+/** Sets what the last option needs. */
+void cli_option_need(cli_options_t *options, cli_need_t need);
 
 /** cli_parse handled everything (--help), or failed: return cli_parse's other value. */
 #define CLI_GO_ON (-1)
@@ -126,6 +138,14 @@ int cli_parse(const cli_command_t *command, cli_options_t *options, int argc, ch
               int min_inputs, int max_inputs, char ***inputs, int *count);
 /** Whether cli_parse met this option. */
 int cli_option_given(const cli_options_t *options, const char *name);
+
+/** `ufp4 --needs COMMAND ..`: prints what the launcher has to install or build before it runs
+ * `ufp4 COMMAND ..`, and nothing for a command line that cli_parse refuses. @p command is NULL if
+ * the program has no command argv[0]. @return the exit status. */
+int cli_needs(const cli_command_t *command, int argc, char **argv);
+/** From now on cli_parse gives the options that it has read to @p taker and ends the command with
+ * CLI_OK; it prints no help. */
+void cli_parse_for(void (*taker)(const cli_options_t *options));
 
 // --- Device options -----------------------------------------------------------------------------
 

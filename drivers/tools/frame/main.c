@@ -111,6 +111,8 @@ int main(int argc, char **argv) {
   }
   int end = cli_kernel_check();
   if (end != CLI_GO_ON) return end;
+  if (strcmp(argv[1], "--needs") == 0)
+    return check_stdout(cli_needs(argc > 2 ? find_command(argv[2]) : NULL, argc - 2, argv + 2));
   const cli_command_t *command = find_command(argv[1]);
   return command != NULL ? check_stdout(command->run(argc - 1, argv + 1)) : fail_command(argv[1]);
 }

@@ -38,11 +38,16 @@ int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const ch
 void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value,
                     const char *argument, const char *help) {
   if (options->count == CLI_MAX_OPTIONS) return;
-  options->items[options->count++] = (cli_option_t){name, kind, value, argument, help, 0, NULL};
+  options->items[options->count++] =
+      (cli_option_t){name, kind, value, argument, help, 0, NULL, CLI_NEEDS_NOTHING};
 }
 
 void cli_option_range(cli_options_t *options, const char *range) {
   options->items[options->count - 1].range = range;
+}
+
+void cli_option_need(cli_options_t *options, cli_need_t need) {
+  options->items[options->count - 1].need = need;
 }
 
 int cli_option_given(const cli_options_t *options, const char *name) {
@@ -170,6 +175,12 @@ static void print_help(const cli_command_t *command, const cli_options_t *option
 
 enum { HELP = 1, FIRST_OPTION = 256 };
 
+static void (*options_taker)(const cli_options_t *options);
+
+void cli_parse_for(void (*taker)(const cli_options_t *options)) {
+  options_taker = taker;
+}
+
 static void build_tables(const cli_options_t *options, struct option *longs, char *shorts) {
   char *short_end = shorts;
   *short_end++ = ':';  // a missing argument is told apart from an unknown option
@@ -254,7 +265,7 @@ static int parse_options(const cli_command_t *command, cli_options_t *options, i
       return cli_fail(command, CLI_USAGE, "%s needs a value; see ufp4 %s --help", word,
                       command->name);
     if (code == HELP || code == 'h') {
-      print_help(command, options);
+      if (options_taker == NULL) print_help(command, options);
       return CLI_OK;
     }
     end = take_option(command, find_option(options, code), optarg);
@@ -274,6 +285,10 @@ int cli_parse(const cli_command_t *command, cli_options_t *options, int argc, ch
   }
   for (int i = optind; i < argc; i++) {
     if (argv[i][0] == '\0') return cli_fail(command, CLI_USAGE, "the name of an input is empty");
+  }
+  if (options_taker != NULL) {
+    options_taker(options);
+    return CLI_OK;
   }
   if (inputs != NULL) *inputs = argv + optind;
   if (count != NULL) *count = given;

@@ -34,10 +34,12 @@ static const char *backend_help(const char *preset) {
 void cli_device_add(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "backend", CLI_TEXT, &device->backend, "BACKEND",
                  backend_help(device->backend));
+  cli_option_need(options, CLI_NEEDS_BACKEND);
   cli_option_add(options, "config", CLI_TEXT, &device->configuration, "CONFIGURATION",
                  "of the core: a name of those that ufp4 info lists, parameters as "
                  "rows=8:cols=16:bus=32, or a FILE.toml of these (default: default; of a board its "
                  "own)");
+  cli_option_need(options, CLI_NEEDS_CONFIGURATION);
   cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",
                  "simulated memory: from address to first data (default 100)");
   cli_option_range(options, "a whole number from 1 to 100000");

@@ -270,6 +270,7 @@ static void add_options(cli_options_t *options, bias_t *bias) {
   cli_option_add(options, "seed", CLI_UINT, &bias->seed, "N",
                  "of the synthetic data and of --round sr (default 0)");
   cli_option_add(options, "plot", CLI_TEXT, &bias->plot, "FILE.svg", "draw it");
+  cli_option_need(options, CLI_NEEDS_DRAWING);
   cli_option_add(options, "json", CLI_FLAG, &bias->json, NULL, "print the tables as JSON");
 }
 

@@ -277,6 +277,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
                  "unrounded sums added first");
   cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",
                  "compare every bit with this backend's");
+  cli_option_need(options, CLI_NEEDS_BACKEND);
   cli_option_add(options, "stats", CLI_FLAG, &c->stats, NULL,
                  "print cycles, utilization, stalls, counters, simulation speed");
   cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print them as JSON");

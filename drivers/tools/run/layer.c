@@ -395,6 +395,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
                  "which GEMMs (default all)");
   cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",
                  "compare every code, scale and output with this one's");
+  cli_option_need(options, CLI_NEEDS_BACKEND);
   cli_option_add(options, "seed", CLI_UINT, &c->seed, "N", "key of the random bytes (default 0)");
   cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL,
                  "uint16 elements of the inputs are BF16 patterns");

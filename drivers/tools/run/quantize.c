@@ -95,6 +95,7 @@ static void add_options(cli_options_t *options, choices_t *c) {
                  "uint16 elements of IN are BF16 patterns");
   cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",
                  "compare every code, scale, the tensor exponent and the flags with this one's");
+  cli_option_need(options, CLI_NEEDS_BACKEND);
   cli_option_add(options, "stats", CLI_FLAG, &c->stats, NULL,
                  "print the cycles of AMAX and QUANT, and the core's counters");
   cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print them as JSON");

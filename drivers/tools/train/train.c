@@ -37,6 +37,7 @@ static arguments_t defaults(void) {
 static void add_options(cli_options_t *options, arguments_t *a) {
   cli_option_add(options, "o", CLI_TEXT, &a->folder, "DIR",
                  "where report.html, losses.csv and tensors go");
+  cli_option_need(options, CLI_NEEDS_PAGE);
   cli_option_add(
       options, "recipe", CLI_TEXT, &a->recipes, "LIST",
       "recipes, by commas (default bf16,ufp4,e2m1,nvfp4,mxfp4), each with a suffix or none: "

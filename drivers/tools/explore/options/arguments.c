@@ -86,6 +86,7 @@ static void add_chip_options(cli_options_t *options, explore_arguments_t *a) {
 
 void explore_options(cli_options_t *options, explore_arguments_t *a) {
   cli_option_add(options, "o", CLI_TEXT, &a->folder, "DIR", "for explore.csv and report.html");
+  cli_option_need(options, CLI_NEEDS_PAGE);
   cli_option_add(options, "recipe", CLI_TEXT, &a->recipes, "LIST",
                  "recipes, with commas between them (default ufp4)");
   cli_option_add(
