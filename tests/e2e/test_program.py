@@ -153,8 +153,10 @@ def test_says_where_the_tests_are():
 
 def test_help_lists_every_command_of_the_launcher():
     """and says of each how to ask it"""
-    script = (pathlib.Path(__file__).parents[2] / "ufp4").read_text()
-    commands = {name for name in re.findall(r"\$\{1:-\} == ([a-z-]+)", script)}
+    root = pathlib.Path(__file__).parents[2]
+    cases = re.findall(r"^  ([a-z][a-z| -]+)\)", (root / "ufp4").read_text(), re.M)
+    commands = {name for case in cases for name in case.split(" | ")}
+    check_equal({help.stem for help in (root / "docs/reference/help").iterdir()}, commands - {"ppa"}, "help texts")
     check_equal(
         set(re.findall(r"^  \./ufp4 ([a-z-]+) ", passes("--help").out, re.M)), commands, "commands of the launcher"
     )

@@ -4,14 +4,12 @@
 import json
 import os
 import pathlib
-import subprocess
 
 import stand
 from stand import check_equal, passes, rejects
 
 BACKENDS = "systemc", "systemc:timed"
 AB = ["A.safetensors", "B.safetensors"]
-LAUNCHER = pathlib.Path(__file__).resolve().parents[2] / "ufp4"
 
 
 def operands():
@@ -123,26 +121,6 @@ def test_rejects_a_program_that_is_not_there():
     operands()
     os.environ["UFP4_SYSTEMC_PROGRAM"] = "/nowhere/ufp4-systemc"
     rejects(3, "/nowhere/ufp4-systemc: No such file", "gemm", *AB, "-o", "D.npy", "--backend", "systemc")
-
-
-def test_launcher_knows_the_words_that_name_it():
-    """Only those make it install SystemC, and build what needs it."""
-
-    def names(*words):
-        script = f'source <(sed -n "/^names_systemc/,/^}}/p" {LAUNCHER}); names_systemc "$@"'
-        return subprocess.run(["bash", "-c", script, "bash", *words], check=False).returncode == 0
-
-    for words in (["--backend", "systemc"], ["--backend=systemc:timed"], ["X", "--check", "systemc:timed", "-o", "Y"]):
-        check_equal(names("gemm", *words), True, words)
-    for words in (
-        [],
-        ["systemc"],
-        ["--backend", "rtl", "systemc"],
-        ["--backend", "systemcc"],
-        ["-o", "systemc"],
-        ["demo"],
-    ):
-        check_equal(names("gemm", *words), False, words)
 
 
 if __name__ == "__main__":
