@@ -174,6 +174,7 @@ def test_rejects_recipes():
         ("bad.json: it is no object", "[]"),
         ("bad.json: Expecting", "{"),
         ("bad.json: elem is missing", "{}"),
+        ("bad.json: rht_mask must be a text", '{"elem": "e2m1", "rht": "integer", "rht_mask": 4660}'),
         ("bad.json: the name ufp4 is a built-in", '{"name": "ufp4", "elem": "e2m1"}'),
         ("bad.json: 'utf-8' codec", "\udcff"),
     ):

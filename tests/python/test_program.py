@@ -289,6 +289,23 @@ def test_recipes_are_those_of_recipe_files():
             check_equal(again.to_dict() | {"name": name}, made.to_dict(), name)
 
 
+def test_recipe_files_have_the_names_of_the_program():
+    """The program names a recipe that needs a whole model when it refuses it."""
+    np.save("X.npy", gaussian(1, 16))
+    words = ("quantize", "X.npy", "-o", "Q.safetensors", "--role", "x", "--pass", "fprop", "--recipe")
+    text = '{"elem": "e2m1", "rht": "integer", "signs": "step"}'
+    for file, name in (
+        ("my.v2.json", "my"),
+        ("a b,(c).x.json", "a-b--c-"),
+        ("grün.json", "grün"),
+        ("f\udcfc.json", "f-"),
+        (40 * "n" + ".json", 31 * "n"),
+    ):
+        pathlib.Path(file).write_text(text)
+        stand.rejects(2, f"--recipe {name}: signs", *words, file)
+        check_equal(ufp4.recipe(file).name, name, repr(file))
+
+
 def test_larger_blocks_and_transforms_are_those_of_the_program():
     x = gaussian(5, 192)
     for block in (32, 64, 128):

@@ -2,6 +2,7 @@
 """Recipes: how the operands of the three training GEMMs of a linear layer are quantized."""
 
 import json
+import os
 import pathlib
 import re
 from ctypes import byref
@@ -134,8 +135,8 @@ def recipe(name_or_dict: str | dict[str, Any] | Recipe) -> Recipe:
     The names are fp32, bf16, ufp4, ufp4-mixed, e2m1, e2m1-46, e2m1-mixed, nvfp4, nvfp4-full, nvint4, nve1m2, mxfp4,
     mxfp4-rht. Each, and that of a file, may have a suffix that says which GEMMs have the transform and stochastic
     rounding, as in "ufp4/rht=dgrad+wgrad/sr=none". A dict or a file needs "elem"; without "name" a dict is called
-    "custom" and a file as the file is, and a built-in one's name goes with its own settings alone. ValueError: no such
-    name or key, or settings that do not go together. OSError: a file that cannot be read.
+    "custom" and a file as the file is up to its first dot, and a built-in one's name goes with its own settings alone.
+    ValueError: no such name or key, or settings that do not go together. OSError: a file that cannot be read.
     """
     if isinstance(name_or_dict, Recipe):
         return name_or_dict
@@ -190,13 +191,26 @@ def _once(pairs):
     return dict(pairs)
 
 
+def _name_of_file(path):
+    """The name of a recipe whose file has none in it: up to the first dot, and '-' for what no name has."""
+    file = os.fsencode(os.path.basename(path))
+    try:
+        file.decode()
+        unfit = rb"[^A-Za-z0-9_+\-\x80-\xff]"
+    except UnicodeDecodeError:
+        unfit = rb"[^A-Za-z0-9_+\-]"
+    return re.sub(unfit, b"-", file.split(b".")[0])[:31].decode(errors="ignore")
+
+
 def _of_file(path):
     """A recipe file, as the commands read it."""
     try:
         given = json.loads(pathlib.Path(path).read_bytes(), object_pairs_hook=_once)
         if not isinstance(given, dict):
             raise ValueError("it is no object of JSON")
-        return recipe({"name": pathlib.Path(path).stem} | given)
+        if not isinstance(given.get("rht_mask", ""), str):
+            raise ValueError('rht_mask must be a text of hex digits, as in "0xD7E8"')
+        return recipe({"name": _name_of_file(path)} | given)
     except (TypeError, ValueError) as error:  # of which those of JSON and of UTF-8 are
         raise ValueError(f"{path}: {error}") from None
 
