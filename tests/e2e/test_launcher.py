@@ -75,7 +75,7 @@ def prepare(folder):
     for made in (tree, tools, state):
         made.mkdir()
     shutil.copy(ROOT / "ufp4", tree / "ufp4")
-    for lists in ("requirements", "docs/reference/help"):
+    for lists in (".ci/requirements", "docs/reference/help"):
         shutil.copytree(ROOT / lists, tree / lists)
     for name, body in STUBS.items():
         (tools / name).write_text(f"#!/bin/sh\n{body}\n")

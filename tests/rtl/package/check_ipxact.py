@@ -291,7 +291,7 @@ def check_vivado(document, fpga):
     """Vivado offers it to the boards' parts, and what makes it is installed by ./ufp4 fpga-tools."""
     families = {each.text for each in document.iterfind(".//{http://www.xilinx.com}family")}
     assert {"zynquplus", "artix7"} <= families, f"families: {families}"
-    wheels = (fpga.parent / "requirements/fpga.txt").read_text()
+    wheels = (fpga.parent / ".ci/requirements/fpga.txt").read_text()
     assert "peakrdl==" in wheels and "peakrdl-ipxact==" in wheels, wheels
 
 
