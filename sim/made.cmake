@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# ufp4_made_configuration(NAME): a configuration whose name is made of its parameters (cmodel/src/base/configuration.h) has,
-# like those in rtl/gen/configurations.cmake, UFP4_CONFIGURATION_NAME and UFP4_SIMULATED_NAME; an error if there is no such.
-# Verilator refuses illegal parameters when it elaborates ufp4_top.
+# ufp4_made_configuration(NAME) sets UFP4_CONFIGURATION_NAME and UFP4_SIMULATED_NAME, as rtl/gen/configurations.cmake
+# does, for a configuration whose name consists of its parameters (cmodel/src/base/configuration.h). Any other name is
+# an error. Verilator refuses illegal parameters when it elaborates ufp4_top.
 
-# The place of a word in a list, behind its dash; 0 without one.
+# Sets OUT to the index of a word, without its leading dash, in a list; 0 if the word is empty.
 function(ufp4_made_word word out)
   string(REGEX REPLACE "^-" "" word "${word}")
   list(FIND ARGN "${word}" place)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# ufp4_from_root(OUT WORD...): the words, those that are files of this checkout as seen from its root, where Verilator runs.
-# Their names are in its output, which so is the same in another checkout, as is what ccache has of it.
+# ufp4_from_root(OUT WORD...) makes words that are files of this checkout relative to its root, where Verilator runs.
+# Verilator's output contains these names and is therefore equal in every checkout, so that ccache can reuse it.
 function(ufp4_from_root out)
   string(REGEX REPLACE "([][+.*()^$?|\\])" "\\\\\\1" root "${PROJECT_SOURCE_DIR}")
   list(TRANSFORM ARGN REPLACE "^${root}/" "")
   set(${out} ${ARGN} PARENT_SCOPE)
 endfunction()
 
-# ufp4_verilated(NAME PREFIX WORD... [OPTIMIZE -O0] [DEPENDS FILE...]): Verilator's archive of a module with the class PREFIX,
-# made with these words, as the library NAME. Clang -Os is the fastest compiler of its output; -fno-dfg is needed.
+# ufp4_verilated(NAME PREFIX WORD... [OPTIMIZE -O0] [DEPENDS FILE...]) makes the library NAME from a module that
+# Verilator compiles with these words; PREFIX is its class. Clang -Os compiles the output fastest; -fno-dfg is needed.
 function(ufp4_verilated name prefix)
   cmake_parse_arguments(PARSE_ARGV 2 of "" "OPTIMIZE" "DEPENDS")
   if(NOT of_OPTIMIZE)

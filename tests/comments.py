@@ -36,7 +36,7 @@ MARK = re.compile(r"\s*(?:///?<?|/\*\*?|\*(?!/)|#)(?: |$)")
 
 
 def comments(text):
-    """(line number, words) of each comment that has its lines for itself."""
+    """Yields (line number, words) of each comment that has its lines for itself."""
     start, words = 0, []
     for number, line in enumerate([*text.splitlines(), ""], 1):
         mark = MARK.match(line)

@@ -37,7 +37,7 @@ Test = collections.namedtuple("Test", "name command properties")
 
 
 def selected(build, words):
-    """What `ctest WORDS` would run in BUILD, those first that prepare something for others."""
+    """Returns the tests that `ctest WORDS` would run in BUILD, those first that prepare something for others."""
     words = words or ["-LE", "^full$"]
     found = subprocess.run(["ctest", "--show-only=json-v1", *words], cwd=build, check=True, stdout=subprocess.PIPE)
     tests = []
@@ -49,7 +49,7 @@ def selected(build, words):
 
 
 def environment(properties):
-    """As CTest makes it, and ./ufp4 test."""
+    """Returns the environment that CTest and ./ufp4 test would give the test."""
     env = dict(os.environ, UFP4_ROOT=str(ROOT), UFP4_TEST_SEED="0")
     env.update(line.split("=", 1) for line in properties.get("ENVIRONMENT", []))
     for line in properties.get("ENVIRONMENT_MODIFICATION", []):
@@ -116,7 +116,7 @@ def write(path, rows):
 
 
 def measure(tests, rows, path):
-    """Runs the tests; their rows are written as they come. @return the names of those that failed."""
+    """Runs the tests and writes each row at once. @return the names of those that failed."""
     failed = []
     for number, test in enumerate(tests, 1):
         if not test.command or not pathlib.Path(test.command[0]).exists():

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# How tests are registered. Labels: fast (about a second or less), slow, full (only ./ufp4 test --full).
+# Functions that register tests. Labels: fast (about a second or less), slow, full (only ./ufp4 test --full).
 
-# The programs that fast tests run: ./ufp4 test -L fast builds no more.
+# The programs that fast tests run; ./ufp4 test -L fast builds only these.
 add_custom_target(ufp4_fast)
 
-# Tests of the program let it draw where they ask for that alone, which takes a second: by this Python, if it can.
+# Tests of the program may draw only if they test that alone, because drawing takes a second. This Python draws, if it
+# can.
 set(ufp4_drawing UFP4_PYTHON=unset:)
 if(UFP4_DRAWS)
   list(APPEND ufp4_drawing "UFP4_TEST_PYTHON=set:${UFP4_PYTHON}" "PYTHONPATH=path_list_prepend:${PROJECT_SOURCE_DIR}/drivers/python")
 endif()
 
-# What each test takes (tests/durations.py): the longest begin first, so that the end does not wait for them.
+# The duration of each test (tests/durations.py). The longest tests start first, so that the end does not wait for one.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/durations.csv)
 file(STRINGS ${PROJECT_SOURCE_DIR}/tests/durations.csv rows REGEX ",[0-9]")
 foreach(row ${rows})
@@ -18,17 +19,17 @@ foreach(row ${rows})
   set(ufp4_duration_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
 
-# A line for each test: its name, its limit, and the targets that it needs, which ./ufp4 test builds of a selection.
+# This file has a line for each test: its name, its limit, and its targets, which ./ufp4 test builds for a selection.
 set(ufp4_targets ${PROJECT_BINARY_DIR}/tests.targets)
 file(WRITE ${ufp4_targets} "")
 
-# Seconds after which a test is ended. They are of the clock on the wall, so that a machine with much else to do passes:
-# what a test may take is said in processor seconds, which tests/durations.py measures.
+# The limit of a test in seconds of wall-clock time, which leaves room for a busy machine. The budget of a test is in
+# processor seconds, which tests/durations.py measures.
 set(ufp4_limit_fast 600)
 set(ufp4_limit 3600)
 
-# ufp4_test(NAME LABELS COMMAND WORD... [NEEDS TARGET...] [PROPERTIES KEY VALUE...]): one test.
-# The targets that command and properties name, and those of NEEDS, are built before it.
+# ufp4_test(NAME LABELS COMMAND WORD... [NEEDS TARGET...] [PROPERTIES KEY VALUE...]) registers one test. The targets in
+# its command, its properties and NEEDS are built before it runs.
 function(ufp4_test name labels)
   cmake_parse_arguments(PARSE_ARGV 2 test "" "" "COMMAND;NEEDS;PROPERTIES")
   add_test(NAME ${name} COMMAND ${test_COMMAND})
@@ -61,24 +62,24 @@ function(ufp4_test name labels)
   endif()
 endfunction()
 
-# ufp4_skipped_test(NAME LABELS WHY): a test that cannot run here, and says why.
+# ufp4_skipped_test(NAME LABELS WHY) registers a test that cannot run here and prints the reason.
 function(ufp4_skipped_test name labels why)
   ufp4_test(${name} "${labels}" COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${why}"
     PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
 endfunction()
 
-# ufp4_properties(PREFIX SOURCE COMMAND WORD... [..]): a test PREFIX.PROPERTY for each property that SOURCE defines.
-# It runs COMMAND PROPERTY.
-# In C and C++ properties are TEST(PROPERTY), SLOW_TEST and FULL_TEST, with the label fast, slow and full.
+# ufp4_properties(PREFIX SOURCE COMMAND WORD... [..]) registers a test PREFIX.PROPERTY for each property that SOURCE
+# defines. It runs COMMAND PROPERTY.
+# In C and C++ properties are TEST(PROPERTY), SLOW_TEST and FULL_TEST, with the labels fast, slow and full.
 # In Python they are functions KIND_PROPERTY, with the label fast, or slow or full after a line @slow or @full.
-# Options, beside those of ufp4_test:
-#   PYTHON KIND     SOURCE is in Python: test, or another first word of the functions' names
-#   SUFFIX TEXT     behind each name
-#   EXCLUDE REGEX   not these properties
-#   SLOW            slow for fast
-#   FULL REGEX      full for these properties
-#   LABEL TEXT      one more label
-# One that ends in _on_rtl is skipped where the core is not simulated.
+# Options besides those of ufp4_test:
+#   PYTHON KIND     SOURCE is in Python; KIND is the first word of the functions' names, mostly test
+#   SUFFIX TEXT     is appended to each name
+#   EXCLUDE REGEX   leaves these properties out
+#   SLOW            gives the label slow instead of fast
+#   FULL REGEX      gives these properties the label full
+#   LABEL TEXT      adds one more label
+# A property whose name ends in _on_rtl is skipped if the build has no simulated core.
 function(ufp4_properties prefix source)
   cmake_parse_arguments(PARSE_ARGV 2 of "SLOW" "PYTHON;SUFFIX;EXCLUDE;FULL;LABEL" "COMMAND;NEEDS;PROPERTIES")
   set(pattern "^(SLOW_|FULL_)?TEST\\(([a-z0-9_]+)\\)")
@@ -98,7 +99,7 @@ function(ufp4_properties prefix source)
     elseif(line MATCHES "^(@full|FULL_)")
       set(label full)
     endif()
-    if(property STREQUAL "") # the line @slow or @full: of the next one
+    if(property STREQUAL "") # a line @slow or @full concerns the next function
       continue()
     endif()
     if(of_FULL AND property MATCHES "${of_FULL}")

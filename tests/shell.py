@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: shell.py PROPERTY: pipes of the shell scripts. A reader that leaves before its input ends, as `grep -q` does
-at the first match, kills its writer now and then, and under pipefail the whole pipe then fails as if nothing had
+"""usage: shell.py PROPERTY: checks pipes of the shell scripts. A reader that leaves before its input ends, as `grep -q`
+does at the first match, sometimes kills its writer, and under pipefail the whole pipe then fails as if nothing had
 matched."""
 
 import pathlib
@@ -8,7 +8,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# In front of the program that reads.
+# Words that may precede the program that reads.
 BEFORE = re.compile(r"^(?:(?:!|\{|if|then|do|else|time|env|nice|command|\w+=\S*|timeout \S+) )+")
 READERS = re.compile(
     r"""(?:[efz]?grep\ (?:-[ef]\ \S+\ |(?!-[ef]\ )\S+\ )*?(?:-[^\s'"efABCD-]*?[qml]|--quiet|--silent|--max-count|--files-with-matches)
@@ -31,14 +31,15 @@ def scripts():
 
 
 def piped(text):
-    """(line number, command) behind each pipe of a script: quotes stay, what is nested is found too."""
+    """Returns (line number, command) for each command after a pipe in a script; quotes are kept, nested commands
+    found."""
     text = re.sub(
         r"(?<!<)<<(?!<)-?\s*(['\"]?)(\w+)\1(.*\n)(?:.*\n)*?\s*\2\n",
         lambda m: m[3] + "\n" * (m[0].count("\n") - 1),
         text,
     )
     stack, found, at = ["code"], [], 0
-    starts = []  # (depth, where) of the commands behind a pipe that have not ended
+    starts = []  # (depth, start) of commands after a pipe that have not ended
 
     def end(depth):
         while starts and starts[-1][0] >= depth:

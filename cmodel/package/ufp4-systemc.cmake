@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# ufp4_find_systemc(SCOPE PLACE): SystemC, for this project (SCOPE is GLOBAL) and for those that link what it installs ("").
+# ufp4_find_systemc(SCOPE PLACE) finds SystemC, for this project (SCOPE is GLOBAL) and for those that link what it
+# installs (SCOPE is "").
 #
-# What CMAKE_PREFIX_PATH names comes first; then PLACE, the folder in which it was found before; then a CMake package
-# (SystemCLanguage, of a SystemC that was built by its own CMake) before a .pc file (one built by configure, or Debian's).
-# A target SystemC::systemc that is there is taken. After a change of the paths SystemC is looked for again.
-# Sets for the caller, all empty where there is none:
+# CMAKE_PREFIX_PATH is searched first, then PLACE, the folder of an earlier search. A CMake package (SystemCLanguage, from
+# SystemC's own CMake) is preferred to a .pc file (from configure, or Debian's). An existing target SystemC::systemc is
+# used. A change of the paths repeats the search.
+# Sets for the caller, all empty if SystemC is not found:
 #   UFP4_SYSTEMC_LIBRARY  the target to link
 #   UFP4_SYSTEMC_VERSION  like 2.3.4
 #   UFP4_SYSTEMC_PLACE    the folder of the CMake package or of the .pc file
@@ -16,7 +17,7 @@ function(ufp4_find_systemc scope place)
   string(SUBSTRING ${key} 0 8 key)
   set(pc UFP4_SYSTEMC_${key})
   if(NOT key STREQUAL "${UFP4_SYSTEMC_KEY}" AND "${SystemCLanguage_DIR}" STREQUAL "${UFP4_SYSTEMC_DIR}")
-    unset(SystemCLanguage_DIR CACHE) # found here, by other paths
+    unset(SystemCLanguage_DIR CACHE) # an earlier search found it by other paths
   endif()
   set(UFP4_SYSTEMC_KEY ${key} CACHE INTERNAL "of the paths by which SystemC was looked for")
 
@@ -63,7 +64,7 @@ function(ufp4_find_systemc scope place)
     set(version "${${pc}_VERSION}")
     set(found "${pc_folder}")
   endif()
-  string(REGEX MATCH "^[0-9]+\\.[0-9]+\\.[0-9]+" version "${version}") # a package may have the day of the release behind it
+  string(REGEX MATCH "^[0-9]+\\.[0-9]+\\.[0-9]+" version "${version}") # a package's version may end in the release date
   set(UFP4_SYSTEMC_VERSION "${version}" PARENT_SCOPE)
   set(UFP4_SYSTEMC_PLACE "${found}" PARENT_SCOPE)
 endfunction()

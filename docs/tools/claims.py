@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of docs/results/silicon.md, by flow, with and without accumulators, from silicon.csv and energy.csv.
+"""Judges the claims of docs/results/silicon.md by silicon.csv and energy.csv: by flow, with and without accumulators.
 
-A PE's accumulators are its memories: their area is their bits times that of a bit, and a PE at full load reads
-a sum and writes one for each chunk of blocks of 16 MACs. Behind a difference of energies is its standard error: both
-PEs are measured on the same rows of A and of B, and what counts is how much the difference differs from row to row.
+A PE's accumulators are its memories. Their area is the number of their bits times the area of a bit. A PE at full load
+reads a sum and writes one for each chunk of blocks of 16 MACs. A difference of energies comes with its standard error:
+both PEs are measured on the same rows of A and of B, so what counts is how much the difference varies from row to row.
 docs/tools/tables.py writes these rows into the page.
 """
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the figures: docs/figures/NAME.dot by Graphviz, NAME.json5 by wavedrom, each to NAME.svg beside it.
+"""Draws the figures with Graphviz (docs/figures/NAME.dot) and wavedrom (NAME.json5), each to NAME.svg beside it.
 
 usage: figures.py [--check]     --check compares with what is committed and changes nothing.
-Needs Graphviz 2.43.0 (Debian 12's graphviz) and wavedrom 2.0.3.post3 (PyPI); --check says "skipped: .." without these,
-for other versions draw other files.
+Needs Graphviz 2.43.0 (Debian 12's graphviz) and wavedrom 2.0.3.post3 (PyPI). Without these --check says "skipped: ..",
+because other versions draw other files.
 """
 
 import importlib.metadata

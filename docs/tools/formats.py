@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: formats.py check|list [FOLDER..]
 
-list: the files of these folders (default cmodel rtl sim drivers fpga) that know the 4-bit element formats: whose code
-names one, or that hold a bound of their magnitudes. check: docs/howto/add-format.md must have each of them in its
-tables, by its name or its folder's, and nothing else."""
+list prints the files of these folders (default cmodel rtl sim drivers fpga) that know the 4-bit element formats: files
+whose code names one, or that hold a bound of their magnitudes. check requires that the tables of
+docs/howto/add-format.md have each of them, by its name or by its folder's, and nothing else."""
 
 import pathlib
 import re

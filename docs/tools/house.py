@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the table of docs/howto/house.md over every include of C, C++ and CUDA.
+"""Checks every include of C, C++ and CUDA against the table of docs/howto/house.md.
 
-usage: house.py [FOLDER]     FOLDER: a checkout, this one by default
-A file may include headers of its own folder, and of those that the row of its folder names, or of the nearest one above
-that has a row; a folder that is named stands for what lies in it, too. What only a compiler's include path leads to (a
-library's header, one that a build makes) is not looked at. Where headers of several folders have the name, one that is
-allowed is taken to be meant. Needs nothing but Python.
+usage: house.py [FOLDER]     FOLDER: a checkout, by default this one
+A file may include headers of its own folder, and of the folders that the table names for it: in the row of its folder,
+or of the nearest folder above that has a row. A named folder stands for the folders in it, too. Headers that only a
+compiler's include path leads to (a library's, or one that a build makes) are not checked. Where headers of several
+folders have the name, an allowed one is taken to be meant. Needs nothing but Python.
 """
 
 import pathlib

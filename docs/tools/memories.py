@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The memories of a core, as CSV: every instance of ufp4_sram, each with one write port and one read port.
+"""Prints the memories of a core as CSV: every instance of ufp4_sram, each with one write port and one read port.
 
 usage: memories.py CONFIGURATION [--in-word]
-CONFIGURATION: a name, or parameters as rows=8:cols=16:bus=32 (docs/howto/add-configuration.md)
---in-word: those of UFP4_PARITY_IN_WORD, whose words hold their parity. From cmodel/spec/ufp4.toml; what is left out is
-as in ufp4_top. Needs nothing but Python.
+CONFIGURATION: a name, or parameters as rows=8:cols=16:bus=32 (docs/howto/add-configuration.md). Parameters that are
+left out are as in ufp4_top.
+--in-word: memories whose words hold their parity, as with UFP4_PARITY_IN_WORD.
+Reads cmodel/spec/ufp4.toml. Needs nothing but Python.
 """
 
 import csv

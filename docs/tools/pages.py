@@ -3,10 +3,10 @@
 """Checks the pages: README.md, CONTRIBUTING.md, SECURITY.md, fpga/README.md and docs/.
 
 usage: pages.py links | names | lines
-links: every link to a file, and to a heading in one, leads somewhere.
-names: every file that a page names in backticks exists, also relative to the folder in the head of its column, and so
-does every page that a source file names.
-lines: one sentence a line, no line over 600 characters.
+links: every link to a file, or to a heading in one, leads somewhere.
+names: every file that a page names in backticks exists, from the root or from the folder in the head of its column;
+every page that a source file names exists, too.
+lines: a line has one sentence and at most 600 characters.
 Needs nothing but Python.
 """
 

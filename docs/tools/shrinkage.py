@@ -3,7 +3,7 @@
 shrinkage.py S=FILE.csv ...
 
 A row has the kept signal (alpha) of E2M1 without and with RHT, rounded to nearest: its mean over some operands of a
-model, and on how many of them RHT lowers it. Needs nothing but Python."""
+model, and the number of operands on which RHT lowers it. Needs nothing but Python."""
 
 import csv
 import pathlib

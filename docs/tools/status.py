@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the page on the last test run, in Markdown.
+"""Prints a page on the last test run, in Markdown.
 
 usage: status.py TEST.xml     TEST.xml: what `./ufp4 test` leaves in the build folder (JUnit, by ctest)
 """

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the figures of the pages' tables from the CSV files of docs/results, each of which names its command in the
-last column; compares figures in sentences, and in README.md, with them.
+"""Writes the figures of the pages' tables from the CSV files of docs/results, and compares the figures in sentences,
+and in README.md, with these files. Each file names the command that made it in its last column.
 
 usage: tables.py [--check]     --check compares the tables, too, and changes nothing.
-Above a table stands what it is made by: <!-- table: NAME FILE.csv .. -->, of the function NAME here, in silicon_tables
-or in training_tables. It gives each row as `figure | figure`, where ~ leaves the page's own words, and where
-the second is a rule of --- the head of the table too. Every other table of a results page stands below
-<!-- words: WHY -->. Needs nothing but Python.
+The line above a table says what makes it: <!-- table: NAME FILE.csv .. -->. NAME is a function here, in silicon_tables
+or in training_tables. It gives each row as `figure | figure`, where ~ keeps the page's own words. If its second row is
+a rule of ---, its first is the head of the table. Every other table of a results page stands below <!-- words: WHY -->.
+Needs nothing but Python.
 """
 
 import itertools

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a time line of --timeline as a picture: each pixel what its track was at for most of the pixel's cycles.
+"""Draws a time line of --timeline as a picture. A pixel shows what its track did for most of the pixel's cycles.
 
 usage: timeline.py FILE.json FILE.svg [FIRST LAST]     cycles from FIRST to before LAST; all, if they are not given
 """

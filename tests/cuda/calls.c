@@ -67,7 +67,7 @@ void placed_create(const ufp4_matrix_t *in, const ufp4_quantize_t *how, placed_t
   out->x.scales = memory(entries * (int64_t)scale_bytes(&out->x));
   out->x.exponent = &out->exponent;
   out->x.tensor_scale = &out->tensor_scale;
-  out->x.exponent_value = 77;  // which is not read
+  out->x.exponent_value = 77;  // never read
 }
 
 void placed_free(placed_t *placed) {
@@ -99,7 +99,7 @@ void placed_check(const placed_t *got, const ufp4_operand_t *want, const char *w
 
 // --- Calls --------------------------------------------------------------------------------------
 
-// The same workspace for all calls, as they follow one another; behind it nothing may be written.
+// Returns a call with the workspace that all calls share; the bytes after it must stay unwritten.
 static ufp4_cuda_call_t call_of(engine_t *engine, size_t bytes) {
   if (bytes + ODD + GUARD > WORKSPACE_BYTES) abort();
   memset(engine->workspace, 0xA5, ODD + bytes + GUARD);
@@ -130,7 +130,7 @@ static ufp4_status_t quantize(quantize_call_t *function, engine_t *engine, const
     out[i] = copies[i].x;
   }
   const ufp4_status_t status = function(engine->cuda, in, how, out, count, flags, &call);
-  // What was only an argument may change as soon as the call is over.
+  // The caller may change its arguments as soon as the call returns.
   memset(how, 0xEE, sizeof how);
   memset(out, 0xEE, sizeof out);
   check_guard(&call);

@@ -20,10 +20,11 @@ namespace {
 
 const size_t STACK_BYTES = 64 << 10;
 const unsigned WARP = 32;
-// Shared memory as the PTX ISA's addresses have it; aligned to 128 bytes and no more.
+// The address of shared memory in the address space of the PTX ISA; it is aligned to 128 bytes and
+// no more.
 const uint32_t SHARED_ADDRESS = 1152;
 
-// A copy under way.
+// A copy in flight.
 struct copy_t {
   void *to;
   const void *from;
@@ -37,11 +38,11 @@ struct fiber_t {
   std::vector<unsigned char> stack;
   bool started, done;
   std::vector<copy_t> copies;
-  unsigned groups;  // committed
+  unsigned groups;  // committed groups
 };
 
-// The operands that the lanes of a warp bring to a collective operation. The last to come does the
-// work for all.
+// The operands that the lanes of a warp bring to a collective operation. The last lane to arrive
+// does the work for all.
 struct warp_t {
   unsigned arrived, generation;
   const uint32_t *in[WARP][2];
@@ -105,7 +106,7 @@ void resume(unsigned index) {
   if (_setjmp(block.back) != 0) return;
   if (block.fibers[index].started) _longjmp(block.fibers[index].here, 1);
   block.fibers[index].started = true;
-  // Never returns here: fibers leave through block.back.
+  // setcontext does not return; fibers leave through block.back.
   setcontext(&block.fibers[index].start);
   give_up("a thread could not be started");
 }
@@ -124,8 +125,8 @@ void prepare_fiber(unsigned index) {
   makecontext(&f.start, run_fiber, 0);
 }
 
-// Each of its threads as far as it gets, or all as far as they get without other warps. @return
-// whether that was any further.
+// Runs each thread of a warp until it waits or, if warps run apart, until all of them wait for
+// other warps. @return whether a thread made progress.
 bool run_warp(unsigned warp) {
   bool progress = false;
   do {
@@ -158,8 +159,7 @@ void run_block(size_t shared_bytes) {
   hopper_end();
 }
 
-// Waits until all lanes are here; @return true in the one that came last, which then calls
-// release().
+// Waits until all lanes have arrived. @return true in the last one, which then calls release().
 bool gather(warp_t &warp) {
   if (++warp.arrived == WARP) return true;
   const unsigned generation = warp.generation;
@@ -189,9 +189,9 @@ int8_t byte(uint32_t word, int i) {
   return (int8_t)(word >> (8 * i) & 255);
 }
 
-// PTX ISA, mma.m16n8k16 for .s8: element i of A's fragment is row g, or g + 8 for i >= 4, column 4
-// t + i % 4; of B's row 4 t + i, column g; of D's row g, or g + 8 for i >= 2, column 2 t + i % 2; g
-// = lane / 4, t = lane % 4.
+// PTX ISA, mma.m16n8k16 for .s8, with g = lane / 4 and t = lane % 4. Element i of A's fragment is
+// in row g, or g + 8 for i >= 4, and column 4 t + i % 4; of B's in row 4 t + i, column g; of D's in
+// row g, or g + 8 for i >= 2, and column 2 t + i % 2.
 void read_s8(const warp_t &warp, int8_t a[16][16], int8_t b[16][8]) {
   for (unsigned lane = 0; lane < WARP; lane++) {
     const unsigned g = lane / 4, t = lane % 4;
@@ -203,8 +203,9 @@ void read_s8(const warp_t &warp, int8_t a[16][16], int8_t b[16][8]) {
   }
 }
 
-// PTX ISA, mma.m16n8k16 for .bf16: element i of A's fragment is row g for i = 0, 1, 4, 5, else g +
-// 8; column 2 t + i % 2, + 8 for i >= 4; of B's row 2 t + i % 2, + 8 for i >= 2, column g.
+// PTX ISA, mma.m16n8k16 for .bf16. Element i of A's fragment is in row g for i = 0, 1, 4, 5, else g
+// + 8, and column 2 t + i % 2, + 8 for i >= 4; of B's in row 2 t + i % 2, + 8 for i >= 2, and
+// column g.
 void read_bf16(const warp_t &warp, float a[16][16], float b[16][8]) {
   for (unsigned lane = 0; lane < WARP; lane++) {
     const unsigned g = lane / 4, t = lane % 4;
@@ -235,9 +236,9 @@ int exponent_of(double x) {
   return e;
 }
 
-// Products aligned to the largest exponent among them and the accumulator, truncated, added, and
-// the sum truncated to FP32: what tensor cores are known to do at worst (MMA-Sim, arXiv
-// 2511.10909).
+// Aligns the products to the largest exponent among them and the accumulator, truncates and adds
+// them, and truncates the sum to FP32. This is the worst that tensor cores are known to do
+// (MMA-Sim, arXiv 2511.10909).
 double add_group(double sum, const double *products, int count) {
   if (weather.fraction_bits == 0) {
     for (int i = 0; i < count; i++) sum += products[i];
@@ -285,11 +286,11 @@ int capability() {
 }
 
 void launch(dim3 grid, dim3 threads, size_t shared_bytes, const std::function<void()> &kernel) {
-  // Several threads of the program may launch: training has several.
+  // Several threads of the program may launch kernels, as in training.
   static std::mutex one_at_a_time;
   const std::lock_guard<std::mutex> lock(one_at_a_time);
   if (threads.x % WARP != 0 || threads.y != 1 || threads.z != 1) give_up("a block of broken warps");
-  // CUDA C++ programming guide, "Compute Capabilities".
+  // The limits are those of the CUDA C++ programming guide, "Compute Capabilities".
   if (shared_bytes > (capability() == 90 ? 227u : 99u) << 10) give_up("too much shared memory");
   grid_size = grid;
   block_size = threads;
@@ -380,8 +381,9 @@ void mma_s8(int32_t d[4], const uint32_t a[2], uint32_t b) {
   release(warp);
 }
 
-// PTX ISA, mma.m16n8k32 for .s8: register r of A's fragment is row g, + 8 if r is odd, columns 4 t
-// to 4 t + 3, + 16 for r >= 2; of B's column g, rows 4 t to 4 t + 3, + 16 for r = 1; D as above.
+// PTX ISA, mma.m16n8k32 for .s8. Register r of A's fragment is in row g, + 8 if r is odd, and
+// columns 4 t to 4 t + 3, + 16 for r >= 2; of B's in column g, rows 4 t to 4 t + 3, + 16 for r = 1;
+// D as above.
 void mma_s8_wide(int32_t d[4], const uint32_t a[4], const uint32_t b[2]) {
   warp_t &warp = my_warp();
   warp.in[my_lane()][0] = a;
@@ -440,8 +442,8 @@ void ldmatrix_x4(uint32_t r[4], const void *row) {
   warp.address[my_lane()] = row;
   warp.out[my_lane()] = r;
   if (!gather(warp)) return;
-  // Lane l gets the words l % 4 of row l / 4 of each matrix, whose address lane l / 4 of its group
-  // of eight gave.
+  // Lane l gets word l % 4 of row l / 4 of each matrix; the address of that row comes from lane l /
+  // 4 of the matrix's group of eight lanes.
   for (unsigned lane = 0; lane < WARP; lane++) {
     for (unsigned m = 0; m < 4; m++) {
       const unsigned matrix = weather.fault == EMULATED_FAULT_LDMATRIX ? m ^ 1 : m;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU for tests: what drivers/backends/cuda/gpu.cuh and the kernels take from CUDA, on one CPU
-// thread. Threads of a block are fibers that run until they must wait for others; tensor core
-// products follow the fragment layouts of the PTX ISA; asynchronous copies land as late as the ISA
-// allows, or at once; shared memory starts as garbage. None of it knows the kernels.
+// A GPU for tests, on one CPU thread: it emulates those parts of CUDA that
+// drivers/backends/cuda/gpu.cuh and the kernels use. Threads of a block are fibers that run until
+// they must wait for others; tensor core products follow the fragment layouts of the PTX ISA;
+// asynchronous copies land as late as the ISA allows, or at once; shared memory starts as garbage.
+// No part of it depends on the kernels.
 #ifndef UFP4_TESTS_CUDA_EMULATED_H
 #define UFP4_TESTS_CUDA_EMULATED_H
 
@@ -21,7 +22,7 @@
 #define GPU_PARAMETER const
 #define GPU_LAUNCH_BOUNDS(threads)
 #define GPU_LAUNCH_BOUNDS_BLOCKS(threads, blocks)
-// One block runs at a time, on one CPU thread: a static object is shared by its fibers.
+// Only one block runs at a time, on one CPU thread, so that its fibers can share a static object.
 #define __shared__ static
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
@@ -33,18 +34,17 @@ struct dim3 {
 namespace emulated {
 
 extern emulated_weather_t weather;
-/** Tensor core instructions so far. */
+/** The number of tensor core instructions so far. */
 extern uint64_t products;
 
 extern dim3 *thread_index, block_index, block_size, grid_size;
 
-/** Runs the kernel for each thread of each block; aborts where threads wait for one another for
- * ever. */
+/** Runs the kernel for each thread of each block; aborts on a deadlock between threads. */
 void launch(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &kernel);
 unsigned char *shared();
-/** The address as instructions have it. */
+/** Returns the address that instructions use. */
 uint32_t shared_address(const void *pointer);
-/** 10 major + minor. */
+/** Returns 10 major + minor. */
 int capability();
 void sync_block();
 uint32_t shuffle_xor(uint32_t value, int by);
@@ -134,7 +134,7 @@ GPU void __syncthreads() {
 GPU int32_t __shfl_xor_sync(unsigned, int32_t value, int by) {
   return (int32_t)emulated::shuffle_xor((uint32_t)value, by);
 }
-// Fibers do not interrupt one another.
+// A plain read and write is atomic, because fibers do not interrupt one another.
 GPU int32_t atomicMin(int32_t *target, int32_t value) {
   int32_t old = *target;
   *target = std::min(old, value);

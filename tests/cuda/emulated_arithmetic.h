@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions of the emulated GPU that compute: directed roundings, conversions, and what gpu.cuh
-// takes from the PTX ISA.
+// Arithmetic instructions of the emulated GPU: directed roundings, conversions, and the
+// instructions that gpu.cuh takes from the PTX ISA.
 #ifndef UFP4_TESTS_CUDA_EMULATED_ARITHMETIC_H
 #define UFP4_TESTS_CUDA_EMULATED_ARITHMETIC_H
 
@@ -8,13 +8,13 @@
 
 namespace emulated {
 
-/** The FP32 number next above; of the largest, Inf. */
+/** Returns the next larger FP32 number, which is Inf after the largest. */
 inline float above(float x) {
   return nextafterf(x, INFINITY);
 }
 
-/** The double next to the exact a * b + c, and what it lacks: 48 bits of product, so both are exact
- * but for what lies under 2^-1022. */
+/** Rounds a * b + c up to FP32. The product has 48 bits, so sum, the nearest double, and lost, its
+ * error, are together exact unless bits lie under 2^-1022. */
 inline float fma_up(float a, float b, float c) {
   const double product = (double)a * (double)b, sum = product + (double)c;
   const double back = sum - product, lost = (product - (sum - back)) + ((double)c - back);
@@ -24,7 +24,7 @@ inline float fma_up(float a, float b, float c) {
   return missing > 0 || (missing == 0 && lost > 0) ? above(nearest) : nearest;
 }
 
-/** E4M3 of a positive number by counting: the nearest of all, ties to the even byte. */
+/** Converts a positive number to E4M3 by trying all bytes: nearest, ties to the even byte. */
 inline uint32_t e4m3(float x) {
   uint32_t best = 0;
   for (uint32_t byte = 1; byte <= 0x7E; byte++) {
@@ -48,7 +48,7 @@ GPU float gpu_max_nan(float a, float b) {
   if (a != a || b != b) return __int_as_float(0x7FFFFFFF);
   return a > b ? a : b;
 }
-// NaN is 0x7FFF, whatever it was.
+// Every NaN becomes 0x7FFF.
 GPU uint32_t gpu_bf16_pair(float low, float high) {
   uint32_t both = 0;
   for (int i = 0; i < 2; i++) {
@@ -58,7 +58,7 @@ GPU uint32_t gpu_bf16_pair(float low, float high) {
   }
   return both;
 }
-// It is as wrong as PTX allows.
+// The result is as inaccurate as PTX allows.
 GPU float gpu_reciprocal(float x) {
   const int32_t bits = __float_as_int(1.0f / x);
   return __int_as_float(bits + emulated::weather.reciprocal_places);
@@ -117,11 +117,11 @@ GPU float __int2float_rd(int32_t x) {
   const float nearest = (float)x;
   return (double)nearest > (double)x ? nextafterf(nearest, -INFINITY) : nearest;
 }
-/** The smaller in each half. */
+/** Returns the smaller number in each half. */
 GPU uint32_t __vminu2(uint32_t a, uint32_t b) {
   return std::min(a >> 16, b >> 16) << 16 | std::min(a & 0xFFFF, b & 0xFFFF);
 }
-/** Toward zero; what does not fit becomes the nearest that does, NaN 0. */
+/** Rounds toward zero and saturates; NaN gives 0. */
 GPU int32_t __float2int_rz(float x) {
   if (x != x) return 0;
   if (x >= 0x1p31f) return INT32_MAX;

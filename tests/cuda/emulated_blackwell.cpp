@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product of FP4 elements with scales. The fragments are those of the PTX ISA, "Matrix
-// Fragments for mma.m16n8k64", and the lanes that give scales those of "Block Scaling for
-// mma.sync"; the arithmetic is the golden model's.
+// The product of FP4 elements with scales. The fragments follow the PTX ISA, "Matrix Fragments for
+// mma.m16n8k64"; "Block Scaling for mma.sync" says which lanes hold scales. The arithmetic is the
+// golden model's.
 #include "emulated_blackwell.h"
 
 #include "emulated_machine.h"
@@ -11,7 +11,7 @@ namespace emulated {
 
 namespace {
 
-// A lane brings these.
+// The operands of one lane.
 struct product_t {
   float *d;
   const uint32_t *a, *b;
@@ -23,7 +23,7 @@ void read_codes(uint32_t word, uint8_t *codes) {
 }
 
 void read_scales(uint32_t word, uint8_t scales[4]) {
-  // Where the ISA has nothing, a GPU may do anything.
+  // The ISA does not define a scale with bit 7, so a GPU may do anything with it.
   if ((word & 0x80808080u) != 0) give_up("an E4M3 scale with bit 7");
   for (unsigned i = 0; i < 4; i++) {
     const unsigned group = weather.fault == EMULATED_FAULT_NV_BYTES ? 3 - i : i;
@@ -31,8 +31,8 @@ void read_scales(uint32_t word, uint8_t scales[4]) {
   }
 }
 
-// Register r of A's fragment is row g, + 8 if r is odd, columns 8 t to 8 t + 7, + 32 for r >= 2; of
-// B's column g, rows 8 t to 8 t + 7, + 32 for r = 1; with lane = 4 g + t.
+// With lane = 4 g + t, register r of A's fragment is in row g, + 8 if r is odd, and columns 8 t to
+// 8 t + 7, + 32 for r >= 2; of B's in column g, rows 8 t to 8 t + 7, + 32 for r = 1.
 void read_lane(const product_t &lane, unsigned g, unsigned t, emulated_nv_line_t a[16],
                emulated_nv_line_t b[8]) {
   for (unsigned r = 0; r < 4; r++) {
@@ -50,7 +50,7 @@ void read_lane(const product_t &lane, unsigned g, unsigned t, emulated_nv_line_t
   if (t == 0) read_scales(lane.scales_b, b[g].scales);
 }
 
-// Elements of D's fragment as those of other products of 16 x 8.
+// D's fragment has the layout of all products of 16 x 8.
 unsigned row_of(unsigned lane, unsigned e) {
   return lane / 4 + e / 2 * 8;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// blackwell.cuh on the emulated GPU.
+// blackwell.cuh for the emulated GPU.
 #ifndef UFP4_TESTS_CUDA_EMULATED_BLACKWELL_H
 #define UFP4_TESTS_CUDA_EMULATED_BLACKWELL_H
 

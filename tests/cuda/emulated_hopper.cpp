@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers in shared memory, the copy engine and the products of warpgroups. Copies land when no
-// thread can go on without, or at once; products read shared memory and write registers when they
-// are waited for, or when the last thread has asked for them.
+// Barriers in shared memory, the copy engine and the products of warpgroups. A copy lands at once,
+// or when no thread can proceed without it. A product reads shared memory and writes registers when
+// it is waited for, or when the last thread has issued it.
 #include "emulated_hopper.h"
 
 #include <deque>
@@ -39,7 +39,7 @@ struct product_t {
   unsigned arrived;
 };
 
-// Products that not all of their threads have seen the end of; the first has index `done`.
+// Products whose end some thread has not seen yet; the first has index `done`.
 struct warpgroup_t {
   std::deque<product_t> products;
   uint64_t done;
@@ -75,7 +75,7 @@ void settle(barrier_t &barrier) {
 // --- The copy engine ----------------------------------------------------------------------------
 
 // CUDA C++ programming guide, "Tensor map swizzle modes", 128 bytes: bits 4 to 6 of an address are
-// turned by bits 7 to 9.
+// XORed with bits 7 to 9.
 uint32_t swizzled(uint32_t address) {
   return address ^ (address >> 7 & 7) << 4;
 }
@@ -126,7 +126,7 @@ float of_bf16(const unsigned char *bytes) {
   return __int_as_float((int32_t)((uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 24));
 }
 
-// Exact, and one rounding.
+// Adds the products exactly and rounds once.
 void add_exactly(const float *a, const float (*b)[64], float *sums) {
   double exact[64];
   for (int j = 0; j < 64; j++) exact[j] = (double)sums[j];
@@ -143,8 +143,8 @@ float truncated(int32_t sum, float unit) {
   return (sum < 0 ? -(float)magnitude : (float)magnitude) * unit;
 }
 
-// add_group() of emulated.cpp for 64 columns at once: products of BF16 are exact in FP32, and
-// within weather.fraction_bits of the largest they are integers.
+// Does the work of add_group() in emulated.cpp for 64 columns at once. Products of BF16 are exact
+// in FP32, and those within weather.fraction_bits of the largest are integers.
 void add_truncated(const float *a, const float (*b)[64], int count, float *sums) {
   int32_t largest[64], total[64];
   float scale[64], unit[64];
@@ -156,7 +156,7 @@ void add_truncated(const float *a, const float (*b)[64], int count, float *sums)
     }
   }
   for (int j = 0; j < 64; j++) {
-    // The largest is under 2^(field - 126).
+    // The largest number is under 2^(field - 126).
     const int field = std::max(largest[j] >> 23, weather.fraction_bits);
     scale[j] = __int_as_float((253 + weather.fraction_bits - field) << 23);
     unit[j] = __int_as_float((field + 1 - weather.fraction_bits) << 23);
@@ -168,8 +168,8 @@ void add_truncated(const float *a, const float (*b)[64], int count, float *sums)
   for (int j = 0; j < 64; j++) sums[j] = truncated(total[j], unit[j]);
 }
 
-// PTX ISA, "Register Fragments for wgmma.mma_async", D: warp w has rows 16 w to 16 w + 15. Calls
-// what(element of D, register of a thread) for each.
+// Calls what(element of D, register of a thread) for each element. PTX ISA, "Register Fragments for
+// wgmma.mma_async", D: warp w has rows 16 w to 16 w + 15.
 template <typename T, int COLUMNS, typename WHAT>
 void each_register(const product_t &product, T (*d)[COLUMNS], WHAT what) {
   for (unsigned t = 0; t < WARPGROUP; t++) {
@@ -353,7 +353,7 @@ void wgmma_begin() {
 }
 
 void wgmma_bf16(float *d, uint64_t a, uint64_t b, bool adds) {
-  // Until it is waited for, nobody may read it; but a product that adds needs what is there.
+  // The result may not be read before the wait; a product that adds needs the old value.
   for (int i = 0; i < 32 && !adds; i++) d[i] = __int_as_float(0x7FC0BAD0);
   issue(adds ? BF16_ADDED : BF16, d, a, b);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hopper.cuh on the emulated GPU, and what describes a matrix to its copy engine, under the names
+// hopper.cuh for the emulated GPU, and the matrix descriptors of its copy engine, under the names
 // of cuda.h.
 #ifndef UFP4_TESTS_CUDA_EMULATED_HOPPER_H
 #define UFP4_TESTS_CUDA_EMULATED_HOPPER_H
@@ -17,7 +17,7 @@ enum CUtensorMapSwizzle { CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_SWIZZLE_128B
 enum CUtensorMapL2promotion { CU_TENSOR_MAP_L2_PROMOTION_L2_256B };
 enum CUtensorMapFloatOOBfill { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE };
 
-/** A matrix and the box that is copied of it; sizes in bytes along k. */
+/** A matrix and the box that a copy takes from it; sizes along k are in bytes. */
 struct alignas(64) CUtensorMap {
   const unsigned char *matrix;
   int64_t row_bytes, rows, pitch_bytes;
@@ -26,8 +26,8 @@ struct alignas(64) CUtensorMap {
 
 namespace emulated {
 
-/** Does what the driver's cuTensorMapEncodeTiled does, in two dimensions, and refuses what that
- * refuses. */
+/** Stands for the driver's cuTensorMapEncodeTiled in two dimensions, and refuses the same
+ * arguments. */
 CUresult encode_matrix(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *matrix,
                        const cuuint64_t *sizes, const cuuint64_t *pitches, const cuuint32_t *box,
                        const cuuint32_t *steps, CUtensorMapInterleave interleave,
@@ -82,7 +82,7 @@ template <int N>
 GPU void gpu_wgmma_wait() {
   emulated::wgmma_wait(N);
 }
-// A call that the compiler does not see into could have changed the products anyway.
+// It may stay empty: the compiler must assume that an opaque call changes the products.
 template <typename T, int N>
 GPU void gpu_keep(T (&)[N]) {}
 template <int N>

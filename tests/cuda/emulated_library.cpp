@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library of the backend cuda for a CPU: the same source, on the emulated GPU.
+// The library of the backend cuda for a CPU: the same source on the emulated GPU.
 #include <chrono>
 #include <map>
 #include <set>
@@ -51,7 +51,7 @@ void queue(cudaStream_t stream, const std::function<void()> &work) {
       failed = cudaErrorLaunchFailure;
       return;
     }
-    // The default stream would have to wait for the one that is captured.
+    // Work on the default stream would have to wait for the captured one.
     counts.broken_captures += stream == nullptr && !captured.empty();
     counts.contexts |= (uint64_t)1 << gpu();
     counts.works++;

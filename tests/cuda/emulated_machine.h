@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of the emulated GPU share this: the block that runs, a fiber for each of its threads.
+// The state of the emulated GPU that its files share: the running block, with a fiber for each of
+// its threads.
 #ifndef UFP4_TESTS_CUDA_EMULATED_MACHINE_H
 #define UFP4_TESTS_CUDA_EMULATED_MACHINE_H
 
@@ -7,25 +8,24 @@
 
 namespace emulated {
 
-/** The thread that runs. */
+/** Returns the number of the running thread. */
 unsigned current_thread();
-/** Lets the other threads run. A wait is a loop of it. */
+/** Lets the other threads run; a thread waits by calling it in a loop. */
 void yield();
-/** Something happened that others may wait for. */
+/** Notes progress for which other threads may wait. */
 void progressed();
-/** The kernel does what no kernel may. */
+/** Aborts because the kernel does something illegal. */
 [[noreturn]] void give_up(const char *what);
-/** All lanes of a warp come here, each with something of its own; in the last one @p work does it
- * for all. */
+/** Gathers all lanes of a warp, each with data of its own; the last one calls @p work for all. */
 void together(void *own, void (*work)(void *const *lanes));
-/** @p bytes of the block's shared memory; gives up outside it. */
+/** Returns @p bytes of the block's shared memory; gives up outside it. */
 unsigned char *shared_at(uint32_t address, uint32_t bytes);
 
-// emulated_hopper.cpp
+// These are in emulated_hopper.cpp.
 void hopper_start(unsigned threads);
-/** All threads wait: lands one copy of the copy engine. @return whether there was one. */
+/** Lands one copy of the copy engine, because all threads wait. @return whether there was one. */
 bool hopper_idle();
-/** The block ends. */
+/** Ends the block. */
 void hopper_end();
 
 }  // namespace emulated

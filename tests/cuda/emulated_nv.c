@@ -12,7 +12,7 @@
 #define ROWS 16
 #define COLS 8
 
-// Room for the rows of A or the columns of B, in panels of @p width as micro.h has them.
+// The rows of A or the columns of B, in the panels of @p width that micro.h defines.
 typedef struct {
   int16_t quanta[ROWS * GROUPS * 16];
   int32_t significands[ROWS * GROUPS], exponents[ROWS * GROUPS];

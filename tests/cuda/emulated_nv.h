@@ -13,9 +13,9 @@ typedef struct {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/** A step of the contract nv for each of 16 x 8 sums, by the golden model (cmodel/src/gemm/nv.c).
- * So the emulated GPU shows what goes into a product, and not how a tensor core rounds. A NaN scale
- * makes its row or column NaN. */
+/** Adds one step of contract nv to each of 16 x 8 sums, by the golden model (cmodel/src/gemm/nv.c).
+ * The emulated GPU therefore tests the operands of a product, not how a tensor core rounds. A NaN
+ * scale makes its row or column NaN. */
 void emulated_nv_step(const emulated_nv_line_t a[16], const emulated_nv_line_t b[8],
                       float sums[16][8]);
 #ifdef __cplusplus

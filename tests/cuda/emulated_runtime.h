@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA runtime of the emulated GPUs, of which there are two: memory is the host's, nothing is
-// ever under way, and everything takes a millisecond. A stream that is captured keeps its work,
-// with its arguments as they were, for emulated_replay. All that a call on a stream must not do is
-// counted.
+// The CUDA runtime of the two emulated GPUs: memory is the host's, all work is done at once, and
+// everything takes a millisecond. A captured stream keeps its work, with its arguments as they
+// were, for emulated_replay. The runtime counts everything that a call on a stream must not do.
 #ifndef UFP4_TESTS_CUDA_EMULATED_RUNTIME_H
 #define UFP4_TESTS_CUDA_EMULATED_RUNTIME_H
 
@@ -36,20 +35,20 @@ typedef struct CUstream_st *cudaStream_t;
 
 namespace emulated {
 
-/** Counts of what the runtime was asked for; for tests. */
+/** Counts of the calls of the runtime, for tests. */
 extern emulated_counts_t counts;
 extern std::mutex counting;
-/** The thread's GPU where it has no context, and the GPU of the one it has, or NO_CONTEXT. */
+/** device: the GPU that the thread has set. context: the GPU of its context, or NO_CONTEXT. */
 enum { NO_CONTEXT = -1 };
 extern thread_local int device, context;
-/** The error of a launch, until it is asked for. */
+/** The error of a failed launch, until the program asks for it. */
 extern thread_local cudaError_t failed;
 extern thread_local bool relaxed;
-/** For calls that wait or allocate: while a stream is captured only a relaxed thread may make
- * them. */
+/** Counts a call that waits or allocates as an error if a stream is being captured and the thread
+ * is not relaxed. */
 void demand_no_capture();
 
-/** CUDA's runtime makes a context where the thread has none. */
+/** Returns the thread's GPU and, as CUDA's runtime does, makes a context if the thread has none. */
 inline int gpu() {
   if (context == NO_CONTEXT) context = device;
   return context;
@@ -60,11 +59,11 @@ inline void count(uint64_t *what, uint64_t by) {
   *what += by;
 }
 
-/** Kernels that are in the GPU's memory; only those may be captured. */
+/** load puts a kernel in the GPU's memory; only such a kernel may be captured. */
 void load(const void *kernel);
 void demand_loaded(cudaStream_t stream, const void *kernel);
 
-/** Does the work, or keeps it where the stream is captured. */
+/** Does the work, or keeps it if the stream is being captured. */
 void queue(cudaStream_t stream, const std::function<void()> &work);
 
 template <typename... PARAMETERS, typename... ARGUMENTS>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_cuda.h in a program in C++, without a header of CUDA.
+// Compiles ufp4_cuda.h in a C++ program, without a CUDA header.
 #include "ufp4_cuda.h"
 
 extern "C" size_t operand_bytes_in_cpp(void) {

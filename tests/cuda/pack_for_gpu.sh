@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Packs what run_on_gpu.sh needs on a machine with a GPU and nothing else: the GPU's library, programs with the libraries
-# they load, scripts. There it is one command: FOLDER/tests/cuda/run_on_gpu.sh.
-# Usage: tests/cuda/pack_for_gpu.sh BUILD FOLDER [LIBRARY]   LIBRARY: in the place of BUILD/drivers/libufp4_cuda.so
+# Packs everything that run_on_gpu.sh needs on a machine that has only a GPU and its driver: the GPU's library, programs
+# with the libraries they load, and scripts. The command there is FOLDER/tests/cuda/run_on_gpu.sh.
+# Usage: tests/cuda/pack_for_gpu.sh BUILD FOLDER [LIBRARY]   LIBRARY: instead of BUILD/drivers/libufp4_cuda.so
 set -euo pipefail
 
 readonly most=$((64 << 20)) # bytes
@@ -20,7 +20,7 @@ cp -L "$library" "$to/drivers/libufp4_cuda.so"
 cp -L "$build/drivers/ufp4_cuda_record" "$to/drivers"
 if [[ -f $build/drivers/ufp4 ]]; then
   cp -L "$build/drivers/ufp4" "$to/drivers"
-  # All but the C library's own, which must be of the same make as the loader there.
+  # All libraries are packed but those of the C library, which must match the loader there.
   ldd "$build/drivers/ufp4" | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libdl|libpthread|librt)\.so/ { print $3 }' | xargs -r cp -L -t "$to/lib"
 else
   echo "pack_for_gpu: without the program ufp4, so without layers" >&2

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Everything that wants a GPU, in one go of 14 minutes at most, on 16 cores: builds the GPU code for the GPU that is here,
-# checks the bits of every case against the golden model on this machine's CPU, times kernels in turns with cuBLAS and a
-# copy, and leaves a record to be committed; then PyTorch, memory and races, and a layer.
-# Each way of a kernel runs in a process of its own, and nothing that is wrong, hangs or dies stops what comes behind it.
-# Needs a C and C++ compiler, CMake and the CUDA toolkit; of what pack_for_gpu.sh packed, the driver alone.
+# Runs all tests that need a GPU, in 14 minutes at most on 16 cores. It builds the GPU code for the present GPU, checks the
+# bits of every case against the golden model on this machine's CPU, times kernels alternately with cuBLAS and a copy, and
+# writes a record to be committed. Then it tests PyTorch, memory and races, and a layer.
+# Each way of a kernel runs in a process of its own, and a step that is wrong, hangs or dies does not stop later steps.
+# Needs a C and C++ compiler, CMake and the CUDA toolkit; what pack_for_gpu.sh packed needs only the CUDA driver.
 # Usage: tests/cuda/run_on_gpu.sh [BUILD [RECORDS [SECONDS]]]
-# Exit status: 0, all was equal; 1, something was not, hung or died; 3, nothing could be run.
+# Exit status: 0, everything was equal; 1, something differed, hung or died; 3, nothing could be run.
 set -uo pipefail
 
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
@@ -19,18 +19,18 @@ fail() { say "$*"; exit 3; }
 # --- Steps --------------------------------------------------------------------------------------
 
 lines=() failed=0
-# A line of the summary.
+# Adds a line to the summary.
 note() { lines+=("$*"); say "$*"; }
 bad() { failed=1; note "$@"; }
 
-# Runs a step that may take SECONDS, or what is left of all.
+# Runs a step for at most SECONDS, or for the remaining time if that is less.
 step() {
   local own=$1 left=$((limit - SECONDS))
   shift
   ((left > 0)) || return 125
   timeout -k 5 $((own < left ? own : left)) "$@"
 }
-# How a step ended that was not as it should be.
+# Prints how a failed step ended.
 ended() { # STATUS SECONDS
   case $1 in
   124 | 137) echo "hung after $2 s" ;;
@@ -38,7 +38,7 @@ ended() { # STATUS SECONDS
   *) echo "died with status $1" ;;
   esac
 }
-# attempt NAME SECONDS COMMAND..: a step with a line of its own, where it is not the last word on its bits.
+# attempt NAME SECONDS COMMAND..: runs a step whose results nothing else compares, and adds a line about how it ended.
 attempt() {
   local name=$1 own=$2 status=0 begun=$SECONDS
   shift 2
@@ -46,13 +46,13 @@ attempt() {
   if ((status == 0)); then note "$name: done"; else bad "$name: $(ended $status $((SECONDS - begun)))"; fi
   return "$status"
 }
-# A case that is not in the record is left out if fewer than SECONDS are left for it.
+# Leaves out a case that is not in the record if fewer than SECONDS remain.
 room() {
   local left=$((limit - SECONDS))
   ((left >= $1)) || note "$2: left out, $left s are left"
   ((left >= $1))
 }
-# compare NAME SECONDS FILE ARGUMENT..: a record of some cases on the GPU, then its hashes on the CPU; one line.
+# compare NAME SECONDS FILE ARGUMENT..: records some cases on the GPU, checks the hashes on the CPU, and adds one line.
 compare() {
   local name=$1 own=$2 file=$3 status=0 begun=$SECONDS
   shift 3
@@ -66,7 +66,8 @@ compare() {
   *) bad "$name: not compared, the golden model $(ended $status $((SECONDS - begun)))" ;;
   esac
 }
-# Whether a program says it. Not `| grep -q`: that leaves at the first match, and then the program fails, of a broken pipe.
+# Tests whether the output of a program contains a text. `| grep -q` would not do, because it leaves at the first match,
+# and then the program fails with a broken pipe.
 says() {
   local text
   text=$("${@:2}" 2>/dev/null) && grep -q -e "$1" <<<"$text"
@@ -99,7 +100,7 @@ if [[ -f $root/CMakeLists.txt ]]; then
     fail "cmake failed"
 fi
 compile 150 ufp4_cuda ufp4_cuda_record || fail "the GPU code was not built"
-export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # of what was packed
+export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # for the packed libraries
 tool=$build/drivers/ufp4_cuda_record
 name=$(tr -cs 'A-Za-z0-9' '_' <<<"${gpu%, *}")
 record=$records/${name%_}.txt
@@ -111,8 +112,8 @@ ways=$("$tool" --ways) || fail "the record's program does not run"
 for way in $ways; do
   compare "way $way" 10 "$build/way_$way.txt" --way "$way" --size 0
 done
-# Cases of other sizes are drawn by a seed on each core; one that hangs keeps no other. Each process has a context of its
-# own on the GPU, so there are not more than 16, and one alone where the GPU takes no more.
+# Each core draws cases of other sizes by its own seed, so that one that hangs stops no other. Each process has a
+# context of its own on the GPU, so there are at most 16, and only one if the GPU allows no more.
 if room 70 fuzz; then
   fuzzers=() differ=0 cores=$(nproc)
   ((cores <= 16)) || cores=16
@@ -133,7 +134,7 @@ if room 70 fuzz; then
   done
   ((differ)) || note "fuzz: $(cat "$build"/fuzz_*.txt | awk '{ sum += $3 } END { print sum + 0 }') cases equal"
 fi
-# Before the record, which a hung kernel would end; what was measured until then is in the part.
+# Figures come before the record, because a hung kernel would end it; the part file keeps the figures measured so far.
 attempt figures 90 "$tool" -o "$build/figures.txt" --way none
 grep -hE '^(figure|distance)' "$build/figures.txt" "$build/figures.txt.part" 2>/dev/null
 if compare record 90 "$record"; then
@@ -148,8 +149,8 @@ fi
 
 # --- Memory and races ---------------------------------------------------------------------------
 
-# Reports of FILE that are known to be false, and all others: those of memcheck of 2023 on wgmma, and those of racecheck and
-# synccheck on a pipeline of the copy engine, in the two kernels by warpgroups.
+# Counts the reports of FILE that are known to be false, and all others. False are those of memcheck of 2023 on wgmma,
+# and those of racecheck and synccheck on a pipeline of the copy engine in the two kernels by warpgroups.
 reports() { # KIND VERSION FILE
   awk -v kind="$1" -v version="$2" '
     function close_one() { if (one != "") { if (known_kind && one ~ /(fp32|exact)_kernel/) known++; else other++ } one = "" }
@@ -183,7 +184,7 @@ fi
 
 # --- Counters -----------------------------------------------------------------------------------
 
-# One launch of each kernel that decides; where the driver lets nobody read counters there are none.
+# Profiles one launch of each decisive kernel; there are no counters if the driver forbids reading them.
 if command -v ncu >/dev/null; then
   for kernel in fp32_kernel exact_kernel quick_kernel; do
     room 40 "ncu, $kernel" || continue
@@ -201,7 +202,7 @@ fi
 
 # --- The example, and a layer of the language model ---------------------------------------------
 
-# A program of its own, which captures the library's calls in a CUDA graph.
+# A separate program captures the library's calls in a CUDA graph.
 if [[ -f $root/CMakeLists.txt ]]; then
   compile 60 ufp4_model_static
   step 30 nvcc -o "$build/graph" -I"$root/drivers/backends/cuda/include" -I"$root/cmodel/include" \
@@ -210,7 +211,7 @@ if [[ -f $root/CMakeLists.txt ]]; then
 fi
 if [[ -x $build/graph ]]; then attempt "example graph" 20 "$build/graph"; else note "example graph: left out, it was not built"; fi
 
-# Runs layers where the program has what it needs: the GPU, the simulated core, the golden model.
+# Runs layers if the program has the GPU, the simulated core and the golden model.
 layers() {
   local ufp4=$build/drivers/ufp4 layer=(layers/ufp4/layer0.fc1.{X,W,dY}.npy) recipe
   compile 150 ufp4_cli || { bad "program: not built"; return; }

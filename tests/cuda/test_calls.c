@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of ufp4_cuda.h as a program of its own uses them, which links the GPU library (here the
-// emulated one) and no driver: bits, what they do not do, threads, graphs, and what they refuse.
+// Tests the calls of ufp4_cuda.h from a program that links the GPU library (here the emulated one)
+// and no driver: bits, side effects, threads, graphs, and refusals.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static unsigned flags_of(const placed_t *copy, uint32_t flags) {
   return (flags & UFP4_FLAG_NAN) | (flags & own ? UFP4_FLAG_ROW_SATURATED : 0);
 }
 
-// Both copies by one call, against the golden model's.
+// Quantizes both copies with one call and compares them with the golden model's.
 static void check_copies(engine_t *engine, const ufp4_matrix_t *in, placed_t copies[2],
                          const char *what) {
   uint32_t flags = ~0u;
@@ -33,7 +33,7 @@ static void check_copies(engine_t *engine, const ufp4_matrix_t *in, placed_t cop
     ufp4_operand_t want;
     check_bits(i, ufp4_quantize(in, &copies[i].how, &want), UFP4_OK, "%s: golden", what);
     placed_check(&copies[i], &want, what);
-    // NaN in either shows in both: it is the tensor's.
+    // A NaN in one copy sets the flag for both, because the flag is the tensor's.
     check_bits(i, flags_of(&copies[i], flags) & ~(unsigned)UFP4_FLAG_NAN,
                want.flags & ~(unsigned)UFP4_FLAG_NAN, "%s: flags", what);
     check_that(i, !(want.flags & UFP4_FLAG_NAN) || (flags & UFP4_FLAG_NAN), "%s: NaN", what);
@@ -41,8 +41,8 @@ static void check_copies(engine_t *engine, const ufp4_matrix_t *in, placed_t cop
   }
 }
 
-// Every combination that the tables give the backend cuda; the copies share one read, or differ in
-// their rounding, so that there are two.
+// Covers every combination that the tables give the backend cuda. The copies share one read of the
+// tensor, or differ in their rounding and need two.
 SLOW_TEST(quantize_equals_the_golden_model) {
   static const int shapes[][2] = {{1, 1}, {33, 70}, {130, 47}};
   check_random_t random = check_random();
@@ -56,11 +56,11 @@ SLOW_TEST(quantize_equals_the_golden_model) {
     how[1].axis = (ufp4_axis_t)!how[0].axis;
     how[1].tensor_id++;
     if (cases % 4 == 3) how[1].round = (ufp4_round_t)!how[1].round;
-    if (cases % 5 == 4) {  // whose signs are not read
+    if (cases % 5 == 4) {  // without a transform the signs are ignored
       how[1].rht = UFP4_RHT_NONE;
       how[1].rht_mask ^= 0x5A5A;
     }
-    if (cases % 7 == 6) {  // which one read takes too
+    if (cases % 7 == 6) {  // one read serves copies with these differences too
       how[1].rht_mask ^= 0x1111;
       how[1].seed += 3;
     }
@@ -134,7 +134,7 @@ static ufp4_gemm_t layer_how(const layer_t *layer) {
   return (ufp4_gemm_t){.contract = layer->recipe.contract, .d_dtype = UFP4_DTYPE_F32, .alpha = 1};
 }
 
-enum { MOST = CIN * CIN };  // outputs of a pass, all sizes under CIN
+enum { MOST = CIN * CIN };  // outputs of a pass; all sizes are at most CIN
 
 static void layer_gemms(engine_t *engine, layer_t *layer, float d[UFP4_PASS_COUNT][MOST]) {
   const ufp4_gemm_t how = layer_how(layer);
@@ -177,8 +177,8 @@ static const char *const recipes[] = {"ufp4",  "e2m1",      "nvfp4",  "nvfp4-ful
                                       "mxfp4", "mxfp4-rht", "e2m1-46"};
 #define RECIPES (sizeof recipes / sizeof recipes[0])
 
-// Both copies of all three tensors and the three GEMMs, by what is on the device alone, on GPUs of
-// both kinds.
+// Makes both copies of all three tensors and the three GEMMs from data on the device only, on GPUs
+// of both kinds.
 SLOW_TEST(layers_of_all_recipes_equal_the_golden_model) {
   check_random_t random = check_random();
   for (int capability = 80; capability <= 90; capability += 10) {
@@ -197,7 +197,8 @@ SLOW_TEST(layers_of_all_recipes_equal_the_golden_model) {
   }
 }
 
-// Every pair of elements, scale and contract; alpha, C and sums, D in all types, rows with gaps.
+// Covers every pair of elements, scale and contract; alpha, C and sums, D in all types, rows with
+// gaps.
 SLOW_TEST(gemm_equals_the_golden_model) {
   check_random_t random = check_random();
   engine_t engine = engine_open(90, STREAM);
@@ -210,7 +211,7 @@ SLOW_TEST(gemm_equals_the_golden_model) {
   }
   for (int n = 0; n < LEGAL_GEMM_COUNT; n++) {
     const legal_gemm_t what = legal_gemm_combination(n);
-    if (what.contract == UFP4_CONTRACT_NV ||  // which is test_nv.c's
+    if (what.contract == UFP4_CONTRACT_NV ||  // test_nv.c tests it
         ufp4_combination_gemm(what.a, what.b, what.scale, what.contract, "cuda", NULL) != UFP4_OK)
       continue;
     pair_t p = pair_random(&random, n, (const int[3]){M, N, 70}, FIXTURE_SCALES_NAN);
@@ -222,7 +223,7 @@ SLOW_TEST(gemm_equals_the_golden_model) {
     how.c_ld = how.accumulate_ld = LD;
     if (exact && n % 2) how.accumulate = sums;
     if (!i64 && n % 3 == 1) how.c = c, how.alpha = 0.7f;
-    // They are as a quantizer would have left them.
+    // The operands look as a quantizer would have left them.
     placed_t sides[2];
     const ufp4_operand_t *golden[2] = {&p.a, &p.b};
     for (int s = 0; s < 2; s++) {
@@ -254,7 +255,7 @@ SLOW_TEST(gemm_equals_the_golden_model) {
   engine_close(&engine);
 }
 
-// AMAX by a call of its own, and the quantizer with what it left.
+// A separate call runs AMAX, and the quantizer uses its results.
 TEST(amax_leaves_what_the_quantizer_takes) {
   check_random_t random = check_random();
   engine_t engine = engine_open(90, STREAM);
@@ -294,7 +295,7 @@ TEST(amax_leaves_what_the_quantizer_takes) {
 
 // --- Graphs, threads, devices -------------------------------------------------------------------
 
-// A layer is captured before there is any data, and replayed on two tensors.
+// A layer is captured before there are data, and replayed on two tensors.
 TEST(captured_layers_follow_the_data) {
   check_random_t random = check_random();
   for (size_t i = 0; i < RECIPES; i += 2) {
@@ -320,7 +321,7 @@ TEST(captured_layers_follow_the_data) {
   }
 }
 
-// What the golden model is to draw by, where the calls have drawn by what was in device memory.
+// Makes the golden model draw by the values that were in device memory during the calls.
 static void layer_draws(layer_t *layer, const ufp4_cuda_random_t *random) {
   for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++) {
     ufp4_quantize_t *how = &layer->copies[i / 2][i % 2].how;
@@ -330,11 +331,11 @@ static void layer_draws(layer_t *layer, const ufp4_cuda_random_t *random) {
   }
 }
 
-// A training step is captured once, and draws at each replay by the seed and step that are in
-// device memory then: the bits are the golden model's, and others each time.
+// A training step is captured once. Each replay draws by the seed and step that are then in device
+// memory, so that it gives the golden model's bits, and other bits each time.
 static void check_training_step(check_random_t *random, const char *name, ufp4_signs_t signs) {
   static float d[2][UFP4_PASS_COUNT][MOST];
-  // The same twice, then another seed, then another step, which is another tensor id too.
+  // The same draws twice, then another seed, then another step, which also changes the tensor id.
   const ufp4_cuda_random_t draws[] = {
       {11, 0, 0}, {11, 0, 0}, {UINT64_C(0x1234567890ABCDEF), 0, 0}, {11, 5, UINT64_C(5) << 40}};
   engine_t engine = engine_open(90, STREAM);
@@ -368,7 +369,7 @@ TEST(a_captured_training_step_draws_anew) {
   check_training_step(&random, "mxfp4-rht", UFP4_SIGNS_STEP);
 }
 
-// Whatever is asked for first in a capture: opening the GPU has put every kernel there.
+// Any call may come first in a capture, because opening the GPU has loaded every kernel.
 TEST(every_call_may_be_captured_first) {
   check_random_t random = check_random();
   for (int capability = 80; capability <= 90; capability += 10) {
@@ -397,7 +398,7 @@ TEST(every_call_may_be_captured_first) {
     }
     engine_check_quiet("capture");
     engine_close(&engine);
-    emulated_capture(engine.stream);  // which forgets what was kept
+    emulated_capture(engine.stream);  // drops the kept work
     emulated_replay(engine.stream);
   }
 }
@@ -443,7 +444,7 @@ TEST(two_threads_at_once_have_the_same_bits) {
   }
 }
 
-// What is opened for another GPU works there, whichever is the thread's.
+// A handle for another GPU works there, whichever GPU the thread has set.
 TEST(work_goes_to_the_gpu_that_was_opened) {
   check_random_t random = check_random();
   static float d[UFP4_PASS_COUNT][MOST];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of ufp4_cuda.h refuse, before anything is queued, and their structures in C and
-// C++.
+// Tests that the calls of ufp4_cuda.h refuse bad arguments before they queue work, and that their
+// structures agree in C and C++.
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ TEST(rejects_gpus_that_are_not_there) {
   }
 }
 
-// One thing at a time is wrong with a call that is else right.
+// A valid call, in which each check makes one thing wrong.
 typedef struct {
   engine_t engine;
   fixture_tensor_t tensor;
@@ -76,8 +76,8 @@ static void asked_free(asked_t *asked) {
   free(asked);
 }
 
-// Checks what a call gave: that status, these words, and nothing was queued. The next is right
-// again.
+// Checks that a call returned the status, that its message has the words, and that it queued
+// nothing. Then makes the call valid again.
 static void judge(asked_t *asked, ufp4_status_t got, ufp4_status_t want, const char *text) {
   emulated_counts_t counts;
   check_bits(0, got, want, "%s", text);
@@ -217,7 +217,7 @@ TEST(rejects_bad_calls_of_the_gemm) {
   asked_free(asked);
 }
 
-// The contract nv has rules of its own, where the GPU has it.
+// A GPU with contract nv checks the rules of that contract.
 TEST(rejects_bad_calls_of_the_contract_nv) {
   asked_t *asked = asked_create_on(120, UFP4_SCALE_E4M3);
   const ufp4_gemm_t right = {.contract = UFP4_CONTRACT_NV, .alpha = 1};
@@ -244,7 +244,7 @@ TEST(rejects_bad_calls_of_the_contract_nv) {
   asked_free(asked);
 }
 
-// A GPU that cannot be made the thread's: nothing goes to the one that is.
+// The thread cannot switch to the handle's GPU, so no work may go to its current one.
 TEST(rejects_work_for_a_gpu_that_cannot_be_reached) {
   static const emulated_weather_t stuck = {.capability = 90, .stuck = 1};
   asked_t *asked = asked_create(UFP4_SCALE_E4M3);
@@ -271,7 +271,7 @@ TEST(rejects_work_for_a_gpu_that_cannot_be_reached) {
 
 // --- The interface ------------------------------------------------------------------------------
 
-/** header.cpp */
+/** header.cpp defines it. */
 size_t operand_bytes_in_cpp(void);
 
 TEST(structures_are_the_same_on_both_sides) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random bytes and signs by what is in device memory (ufp4_cuda_random_t); test_calls.c captures a
-// training step with them.
+// Tests random bytes and signs that depend on device memory (ufp4_cuda_random_t); test_calls.c
+// captures a training step with them.
 #include "calls.h"
 
 #define STREAM 0x1250

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of ufp4_cuda.h in threads and GPUs as they come: contexts, captures of other threads,
-// launches that fail, and what a GPU is said to run.
+// Tests the calls of ufp4_cuda.h with several threads and GPUs: contexts, captures by other
+// threads, failing launches, and the reported abilities of a GPU.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static void *work_on_second(void *argument) {
   emulated_counts_taken(&counts);
   check_bits(0, counts.contexts, 2, "GPUs with contexts");
   check_bits(0, counts.works_on_gpu_1, counts.works, "work on the second GPU");
-  // Where the thread's own work goes is as before.
+  // The thread's own GPU has not changed.
   ufp4_cuda_t *own;
   check_bits(0, ufp4_cuda_open(-1, &own, NULL), UFP4_OK, "the thread's GPU");
   emulated_counts_taken(&counts);
@@ -70,7 +70,7 @@ static void *work_on_second(void *argument) {
   return NULL;
 }
 
-// A thread that has no context yet gets none on the first GPU by working on the second.
+// A thread without a context gets none on the first GPU when it works on the second.
 TEST(a_thread_gets_no_context_on_another_gpu) {
   work_t *work = work_create();
   pthread_t thread;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# ptxas keeps everything that the kernels hold in registers, for sm_80 and sm_90a, and lets no wgmma wait for the one
-# before; and those of the contract nv for sm_120f, where they are not empty.
+# Checks that ptxas keeps all variables of the kernels in registers, for sm_80 and sm_90a, and serializes no wgmma; and
+# that the kernels of contract nv for sm_120f have no spills and are not empty.
 foreach(architecture 80 90a)
   execute_process(COMMAND ${NVCC} -std=c++17 -O3 -fmad=false -cubin -gencode arch=compute_${architecture},code=sm_${architecture}
       -Xptxas -v -I${SOURCE}/cmodel/include -I${SOURCE}/drivers/backends/cuda/include -o ${FOLDER}/code.cubin ${SOURCE}/drivers/backends/cuda/library.cu
@@ -34,7 +34,7 @@ list(LENGTH found kernels)
 if(NOT status EQUAL 0 OR NOT kernels EQUAL 2 OR err MATCHES "[1-9][0-9]* bytes spill")
   message(FATAL_ERROR "sm_120f: nvcc: status ${status}\n${err}")
 endif()
-# Where the macro that tells this code from others is wrong, the kernels are empty.
+# The kernels would be empty if the macro that selects this architecture's code were wrong.
 string(REGEX MATCH "nv_kernelILi128E[^\n]*'sm_120f'\n[^\n]*\n[^\n]*\n[^\n]*Used ([0-9]+) registers" found "${err}")
 if(NOT found OR CMAKE_MATCH_1 LESS 64)
   message(FATAL_ERROR "sm_120f: nv_kernel has no sums to hold\n${err}")

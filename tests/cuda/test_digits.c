@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract exact by digits, on the emulated GPU: bit for bit against the golden model whatever
-// the scales of a row are, and third digits are multiplied only where they are.
+// Tests contract exact by digits on the emulated GPU: the bits equal the golden model's for any
+// scales in a row, and third digits are multiplied only in the chunks that have them.
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@
 // The kinds of scales of an operand. Two digits hold 8 binades of scales.
 typedef enum {
   NARROW,     // all within four
-  FEW_LARGE,  // and a few blocks, in chunks 3, 35, .. alone, far above the others of their row
-  FEW_SMALL,  // or far below
-  ANY,        // of any value, so that every panel and chunk has third digits
+  FEW_LARGE,  // with a few blocks, only in chunks 3, 35, .., far above the others of their row
+  FEW_SMALL,  // with a few blocks far below
+  ANY,        // any value, so that every panel and chunk has third digits
   KINDS
 } kind_t;
 
-#define CHUNK_BLOCKS 8  // of 128 elements of k
+#define CHUNK_BLOCKS 8  // a chunk is 128 elements of k
 
 static uint8_t scale_of(check_random_t *random, kind_t kind, int64_t row, int64_t block) {
   const uint8_t significand = (uint8_t)check_below(random, 8),
@@ -53,8 +53,8 @@ static pair_t pair_of(check_random_t *random, kind_t a, kind_t b, int elems, con
   return p;
 }
 
-// Each kind of rows times each, each pair of elements, over several panels and chunks, in every
-// weather; sums as they are and rounded.
+// Combines all kinds of rows and all pairs of elements, over several panels and chunks, in every
+// weather; D is rounded or the sums.
 SLOW_TEST(equal_the_golden_model_for_all_kinds_of_rows) {
   check_random_t random = check_random();
   int64_t index = 0;
@@ -73,7 +73,7 @@ SLOW_TEST(equal_the_golden_model_for_all_kinds_of_rows) {
   }
 }
 
-// Third digits in chunks of which there are more than bits in a word.
+// Chunks with third digits are more than a word has bits.
 TEST(equal_the_golden_model_for_long_rows) {
   check_random_t random = check_random();
   for (int w = 0; w < WEATHERS; w++) {
@@ -87,7 +87,7 @@ TEST(equal_the_golden_model_for_long_rows) {
   }
 }
 
-// Rows of which some are all zero, have NaN, or are of one kind and some of another.
+// Some rows are all zero or have NaN; others differ in their kind.
 TEST(equal_the_golden_model_for_mixed_rows) {
   check_random_t random = check_random();
   for (int w = 0; w < WEATHERS; w++) {
@@ -107,7 +107,7 @@ TEST(equal_the_golden_model_for_mixed_rows) {
   }
 }
 
-// Works of a GEMM on a GPU of so many multiprocessors, whose bits are the golden model's.
+// Returns the kernels of a GEMM on a GPU with so many multiprocessors, and checks its bits.
 static int64_t works_of(int64_t index, int multiprocessors, const int shape[3]) {
   check_random_t random = check_random();
   const emulated_weather_t weather = {
@@ -125,8 +125,8 @@ static int64_t works_of(int64_t index, int multiprocessors, const int shape[3]) 
   return (int64_t)counts_taken().works;
 }
 
-// Where tiles are fewer than multiprocessors, parts of k are multiplied beside each other, and one
-// more kernel joins them: of 1 and of 2 x 3 tiles, in parts that have and have not third digits.
+// If there are fewer tiles than multiprocessors, parts of k are multiplied in parallel, and one
+// more kernel joins them. There are 1 and 2 x 3 tiles, and parts with and without third digits.
 TEST(parts_of_k_equal_the_golden_model) {
   static const int shapes[][3] = {{60, 50, 1300}, {140, 260, 530}, {9, 12, 2300}};
   for (int64_t i = 0; i < 6; i++) {
@@ -134,14 +134,14 @@ TEST(parts_of_k_equal_the_golden_model) {
     const int64_t whole = works_of(i, 1, shape), parts = works_of(i, i % 2 ? 13 : 132, shape);
     check_bits(i, (uint64_t)parts, (uint64_t)whole + 1, "kernels");
   }
-  // Too short for two parts, and one multiprocessor too few.
+  // The first is too short for two parts; the second lacks one multiprocessor.
   check_bits(0, (uint64_t)works_of(0, 132, (const int[3]){60, 50, 250}),
              (uint64_t)works_of(0, 1, (const int[3]){60, 50, 250}), "two chunks");
   check_bits(1, (uint64_t)works_of(1, 11, shapes[1]), (uint64_t)works_of(1, 1, shapes[1]), "11");
 }
 
-// Digits of -128 throughout, so that 32-bit sums would reach 2^31 at k = 131,072; of the slower
-// emulation no further than where they are first taken up.
+// All digits are -128, so that 32-bit sums would reach 2^31 at k = 131,072. The slower emulation
+// goes no further than the first point at which such sums are added up.
 SLOW_TEST(sums_of_long_rows_do_not_overflow) {
   for (int capability = 80; capability <= 90; capability += 10) {
     const emulated_weather_t weather = {.capability = capability};
@@ -152,7 +152,7 @@ SLOW_TEST(sums_of_long_rows_do_not_overflow) {
     for (int64_t i = 0; i < 5 * p.a.blocks; i++) {
       ufp4_operand_t *x = i < 2 * p.a.blocks ? &p.a : &p.b;
       const int64_t at = i < 2 * p.a.blocks ? i : i - 2 * p.a.blocks;
-      // 7 * 15 * 2^7 = 53 * 256 - 128 in units of the row's first block, which is 2^-9.
+      // In units of the row's first block, 2^-9, this is 7 * 15 * 2^7 = 53 * 256 - 128.
       memset(x->codes + 8 * at, 0x77, 8);
       x->scales[at] = at % p.a.blocks == 0 ? 0x07 : 8 << 3 | 7;
     }
@@ -163,13 +163,14 @@ SLOW_TEST(sums_of_long_rows_do_not_overflow) {
   }
 }
 
-// Products that a GEMM of one tile takes, in products of one digit of A with one of B over a chunk.
+// Returns how often a GEMM of one tile multiplies one digit of A with one of B over a chunk.
 static int64_t products_of(kind_t a, kind_t b, int differ) {
   check_random_t random = check_random();
   const emulated_weather_t weather = {.capability = 90};
   ufp4_device_t *device = open_device(&weather);
   pair_t p = pair_of(&random, a, b, 4, (const int[3]){100, 90, 1024});
-  for (int64_t i = 0; differ && i < p.b.rows; i++) {  // to another chunk
+  for (int64_t i = 0; differ && i < p.b.rows; i++) {  // so that B's third digits lie in another
+                                                      // chunk than A's
     uint8_t moved[4 * CHUNK_BLOCKS], *row = p.b.scales + i * p.b.blocks;
     memcpy(moved, row, sizeof moved);
     memcpy(row, row + sizeof moved, sizeof moved);
@@ -183,7 +184,7 @@ static int64_t products_of(kind_t a, kind_t b, int differ) {
   return (int64_t)products_taken() / (4 * 2);
 }
 
-// Eight chunks.
+// The operands have eight chunks.
 TEST(third_digits_are_multiplied_only_where_they_are) {
   check_bits(0, (uint64_t)products_of(NARROW, NARROW, 0), 8 * 4, "two digits");
   check_bits(1, (uint64_t)products_of(FEW_LARGE, NARROW, 0), 8 * 4 + 2, "A's third, above");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel of the backend cuda, on the emulated GPU, bit for bit against the golden model.
+// Tests every kernel of the backend cuda on the emulated GPU, bit for bit against the golden model.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static const int shapes[][2] = {{1, 1},    {16, 16}, {17, 15}, {64, 64},
                                 {65, 130}, {3, 200}, {190, 2}, {48, 67}};
 #define SHAPES 8
 
-// Every combination that the tables give this backend, on every shape, both axes.
+// Covers every combination that the tables give this backend, on every shape, along both axes.
 SLOW_TEST(quantize_equals_the_golden_model) {
   check_random_t random = check_random();
   ufp4_device_t *device = open_device(&weathers[0]);
@@ -88,7 +88,7 @@ SLOW_TEST(quantize_equals_the_golden_model) {
   ufp4_device_close(device);
 }
 
-// Each distribution, blocks enough for rare cases.
+// Covers each distribution with enough blocks for rare cases.
 SLOW_TEST(quantize_of_many_blocks) {
   check_random_t random = check_random();
   ufp4_device_t *device = open_device(&weathers[0]);
@@ -112,7 +112,7 @@ SLOW_TEST(quantize_of_many_blocks) {
   ufp4_device_close(device);
 }
 
-// Formats that have kernels of their own: NVFP4, E8M0, the transform in BF16.
+// These formats have kernels of their own: NVFP4, E8M0, the transform in BF16.
 SLOW_TEST(quantize_of_many_blocks_with_other_scales) {
   check_random_t random = check_random();
   ufp4_device_t *device = open_device(&weathers[0]);
@@ -137,14 +137,15 @@ SLOW_TEST(quantize_of_many_blocks_with_other_scales) {
   ufp4_device_close(device);
 }
 
-// Few mantissas and exponents, so that numbers cancel, and sums are ties, in blocks of any width.
+// Returns one of few mantissas and exponents, so that numbers cancel and sums are ties, in blocks
+// of any width.
 static uint32_t cancelling_number(check_random_t *random, const int exponents[4]) {
   const uint32_t mantissa = 0x80 + (uint32_t)check_below(random, 3);
   const uint32_t exponent = (uint32_t)exponents[check_below(random, 4)];
   return (uint32_t)check_below(random, 2) << 31 | exponent << 23 | (mantissa & 0x7F) << 16;
 }
 
-// The function itself: codes of 4 bits would hide most of its last places.
+// Tests the function itself, because 4-bit codes would hide most of its last places.
 TEST(transform_in_bf16_equals_the_golden_model) {
   static const int exponents[][4] = {{150, 142, 141, 100}, {150, 142, 141, 140}, {20, 12, 11, 1},
                                      {254, 253, 246, 245}, {254, 253, 246, 1},   {9, 2, 1, 0}};
@@ -172,7 +173,7 @@ TEST(transform_in_bf16_equals_the_golden_model) {
 
 #define TILE (16 * 16)
 
-// A tile between two others of the same largest number.
+// Interpolates between two tiles with the same largest number.
 static ufp4_matrix_t tile_between(const float *from, const float *target, double share,
                                   float *out) {
   for (int i = 0; i < TILE; i++) out[i] = (float)(from[i] + share * ((double)target[i] - from[i]));
@@ -187,8 +188,8 @@ static uint8_t tile_scale(const ufp4_matrix_t *tile, const ufp4_quantize_t *how)
   return scale;
 }
 
-// Scale rounding 46 in tiles, just before and just behind where the choice turns: there each
-// rounding of the sums of errors shows, and so does their order.
+// Scale rounding 46 in tiles, just before and after the point where the choice changes: there every
+// rounding of the error sums, and their order, affects the result.
 TEST(quantize_of_tiles_at_the_turn_of_the_choice) {
   check_random_t random = check_random();
   ufp4_device_t *device = open_device(&weathers[0]);
@@ -200,7 +201,7 @@ TEST(quantize_of_tiles_at_the_turn_of_the_choice) {
                                  .round = (ufp4_round_t)(i % 2),
                                  .scale_round = UFP4_SCALE_ROUND_46,
                                  .seed = (uint64_t)i};
-    // Around 3 of 4, and around 4 of 6.
+    // One end has numbers near 3 of at most 4, the other numbers near 4 of at most 6.
     float ends[2][TILE], between[TILE];
     for (int e = 0; e < 2 * TILE; e++) {
       const float noise = (float)check_below(&random, 1 << 20) / (1 << 22);
@@ -227,8 +228,7 @@ TEST(quantize_of_tiles_at_the_turn_of_the_choice) {
   ufp4_device_close(device);
 }
 
-// Exponents from outside: scales that saturate, scales at their smallest, and shifts beyond every
-// limit.
+// With given exponents scales saturate or are the smallest, and shifts exceed every limit.
 TEST(quantize_with_given_exponents) {
   static const int exponents[] = {0, 6, -7, 40, -40, 162, -121, 300, -300, 32767, -32768};
   check_random_t random = check_random();
@@ -250,7 +250,7 @@ TEST(quantize_with_given_exponents) {
 
 // --- GEMM ---------------------------------------------------------------------------------------
 
-// The contract nv, which only other GPUs have, is test_nv.c's.
+// test_nv.c tests contract nv, which only other GPUs have.
 static int gemm_is_on_cuda(const legal_gemm_t *what) {
   if (what->contract == UFP4_CONTRACT_NV) return 0;
   return ufp4_combination_gemm(what->a, what->b, what->scale, what->contract, "cuda", NULL) ==
@@ -261,7 +261,7 @@ static const int gemm_shapes[][3] = {
     {1, 1, 1}, {17, 9, 40}, {130, 40, 70}, {64, 65, 260}, {5, 150, 16}};
 #define GEMM_SHAPES 5
 
-// Every combination of the tables, every kind of scales, in every weather.
+// Covers every combination of the tables and every kind of scales, in every weather.
 SLOW_TEST(gemm_equals_the_golden_model) {
   check_random_t random = check_random();
   int64_t index = 0;
@@ -282,8 +282,8 @@ SLOW_TEST(gemm_equals_the_golden_model) {
   }
 }
 
-// Results that overflow, and subnormal ones. With -86 and 85 (contract fp32), -98 and 72 (exact)
-// the power of two is about the largest and the smallest that is normal.
+// Some results overflow, others are subnormal. With -86 and 85 (contract fp32), -98 and 72 (exact)
+// the power of two is about the largest and the smallest normal one.
 TEST(gemm_with_extreme_exponents) {
   static const int levels[] = {-140, -86, -98, -64, 60, 85, 72, 150, 32767, -32768};
   check_random_t random = check_random();
@@ -301,7 +301,7 @@ TEST(gemm_with_extreme_exponents) {
   }
 }
 
-// E8M0 scales around a power of two: sums that overflow, are subnormal, or vanish with either sign.
+// E8M0 scales lie around a power of two: sums overflow, are subnormal, or vanish with either sign.
 TEST(gemm_with_e8m0_scales_at_both_ends) {
   static const int centers[][2] = {{0, 127}, {0, 100}, {15, 90},   {20, 80},   {40, 45},
                                    {0, 0},   {127, 3}, {215, 140}, {225, 155}, {130, 245}};
@@ -323,12 +323,12 @@ TEST(gemm_with_e8m0_scales_at_both_ends) {
   ufp4_device_close(device);
 }
 
-// The ends of what folds into BF16, and one further: single scales, and sums of one of A and one of
-// B. A block of zeros, whatever its scale, keeps nothing from folding. Folded, a tile takes 32
-// products of warpgroups, else 128 of warps.
+// Scales fold into BF16 up to limits of single scales and of sums of a scale of A and one of B;
+// each is met, and exceeded by one. A block of zeros never prevents folding, whatever its scale. A
+// folded tile takes 32 products of warpgroups, another one 128 of warps.
 TEST(gemm_with_e8m0_scales_folds_up_to_its_bounds) {
   static const struct {
-    uint8_t a[2], b[2];  // of blocks in turns
+    uint8_t a[2], b[2];  // alternating between blocks
     int folds;
   } cases[] = {
       {{127, 127}, {127, 127}, 1}, {{7, 147}, {147, 147}, 1},   {{6, 148}, {148, 148}, 0},
@@ -349,7 +349,7 @@ TEST(gemm_with_e8m0_scales_folds_up_to_its_bounds) {
       for (int64_t row = 0; row < x->rows; row++) {
         for (int block = 0; block < 2; block++) {
           x->scales[row * 3 + block] = scales[block];
-          x->codes[8 * (row * x->blocks + 2 * block)] |= 3;  // surely one that is not zero
+          x->codes[8 * (row * x->blocks + 2 * block)] |= 3;  // at least one nonzero code
         }
         x->scales[row * 3 + 2] = zeros ? (row % 2 ? 0 : 254) : scales[0];
         if (zeros) memset(x->codes + 8 * (row * x->blocks + 4), 0, 16);
@@ -376,7 +376,7 @@ static void check_alpha_c_and_sums(const emulated_weather_t *weather) {
     sums[i] = i % 50 == 0 ? UFP4_I64_NAN : (int64_t)check_next(&random) >> 18;
   }
   for (int i = 0; i < 24; i++) {
-    // E4M3, exact and fp32; then E8M0, fp32.
+    // The first are E4M3 with exact and fp32, the others E8M0 with fp32.
     const int n = i < 16 ? (i & 1) * 36 + i / 2 : 36 + 18 + i % 9;
     pair_t p = pair_random(&random, n, (const int[3]){20, 30, 50}, FIXTURE_SCALES_NAN);
     const int exact = p.what.contract == UFP4_CONTRACT_EXACT;
@@ -391,12 +391,12 @@ static void check_alpha_c_and_sums(const emulated_weather_t *weather) {
   ufp4_device_close(device);
 }
 
-// Alpha, C, and unrounded sums in and out.
+// Covers alpha, C, and unrounded sums in and out.
 TEST(gemm_with_alpha_c_and_sums) {
   for (int w = 0; w < WEATHERS; w++) check_alpha_c_and_sums(&weathers[w]);
 }
 
-// Many blocks of k: the stages go round several times.
+// With many blocks of k the pipeline stages wrap around several times.
 SLOW_TEST(gemm_of_long_rows) {
   check_random_t random = check_random();
   for (int w = 0; w < WEATHERS; w++) {
@@ -415,7 +415,7 @@ SLOW_TEST(gemm_of_long_rows) {
 
 // --- Tests of the tests -------------------------------------------------------------------------
 
-// A layout that is wrong in one of the ways that are easily made is seen.
+// Each fault is an easy mistake in a layout, and the comparison must find it.
 TEST(rejects_wrong_layouts) {
   check_random_t random = check_random();
   for (int fault = 1; fault < EMULATED_FAULTS; fault++) {

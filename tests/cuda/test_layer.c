@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A linear layer and an evaluation on the backend cuda: what goes over to the GPU and back is the
-// tensors and the results, each once, and the bits are the golden model's.
+// Tests a linear layer and an evaluation on the backend cuda: only the tensors and the results are
+// copied, each once, and the bits are the golden model's.
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void must(ufp4_device_t *device, ufp4_status_t status, const char *what) 
   check_bits(0, status, UFP4_OK, "%s: %s", what, ufp4_device_message(device));
 }
 
-// A training step of the layer: results into those of @p side.
+// Runs a training step of the layer into the results of @p side.
 static void train(ufp4_device_t *device, ufp4_linear_t *linear, tensors_t *t, int side,
                   uint64_t step) {
   const ufp4_matrix_t x = {UFP4_DTYPE_F32, TOKENS, CIN, CIN, t->x},
@@ -51,8 +51,8 @@ static ufp4_linear_t *layer_of(ufp4_device_t *device, const char *recipe) {
   return linear;
 }
 
-// X, W and dY to the GPU, Y, dX and dW back, whatever the recipe; from the second step on nothing
-// is allocated.
+// X, W and dY go to the GPU and Y, dX and dW come back, whatever the recipe; nothing is allocated
+// from the second step on.
 TEST(tensors_and_results_are_copied_once) {
   static const char *const recipes[] = {"ufp4", "e2m1", "e2m1-46", "nvfp4", "mxfp4", "nvfp4-full"};
   for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++) {
@@ -83,8 +83,8 @@ TEST(tensors_and_results_are_copied_once) {
   }
 }
 
-// The same step through operands of the host: each tensor goes over twice, each copy back, and over
-// again for its GEMM.
+// The same step uses operands in host memory: each tensor is sent twice, and each copy comes back
+// and is sent again for its GEMM.
 TEST(operands_of_the_host_are_copied_more_often) {
   tensors_t *t = tensors_create();
   ufp4_device_t *cuda = open_device(&weathers[0]);
@@ -118,7 +118,7 @@ TEST(operands_of_the_host_are_copied_more_often) {
   free(t);
 }
 
-// Where nothing else is, both directions count for each of several calls with the same weights.
+// Each of several calls with the same weights sends only X to the GPU.
 TEST(copies_of_weights_stay) {
   tensors_t *t = tensors_create();
   ufp4_device_t *cuda = open_device(&weathers[0]);

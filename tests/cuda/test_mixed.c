@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements mixed on the emulated GPU: the grid of each block is that of the golden model when it is
-// quantized, and every kernel of a GEMM decodes by it.
+// Tests mixed elements on the emulated GPU: the quantizer chooses the golden model's grid for each
+// block, and every kernel of a GEMM decodes by that grid.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 // --- Quantizer ----------------------------------------------------------------------------------
 
-// Blocks on each grid.
+// Counts the blocks on each grid.
 typedef struct {
   int64_t of[2];
 } grids_t;
@@ -49,7 +49,7 @@ static void check_tensor(ufp4_device_t *device, const ufp4_matrix_t *in, const u
   ufp4_operand_free(&want);
 }
 
-// Way @p n of 96: scale, layout, transform, rounding, scale rounding and axis.
+// Returns options @p n of 96: scale, layout, transform, rounding, scale rounding and axis.
 static ufp4_quantize_t way(int n) {
   return (ufp4_quantize_t){.elem = UFP4_ELEM_MIXED,
                            .axis = (ufp4_axis_t)(n % 2),
@@ -64,8 +64,8 @@ static ufp4_quantize_t way(int n) {
 }
 #define WAYS 96
 
-// What the table gives this backend, on each distribution and in shapes that are whole tiles of
-// 64 x 64 and are not.
+// Covers what the table gives this backend, with each distribution, in shapes that are whole tiles
+// of 64 x 64 and others.
 SLOW_TEST(quantize_equals_the_golden_model) {
   static const int shapes[][2] = {{1, 1}, {16, 16}, {64, 64}, {65, 130}, {190, 2}, {100, 140}};
   check_random_t random = check_random();
@@ -84,7 +84,7 @@ SLOW_TEST(quantize_equals_the_golden_model) {
       fixture_tensor_free(&tensor);
     }
   }
-  // E4M3 by blocks and by tiles, NVFP4 by blocks and by tiles.
+  // E4M3 by blocks and by tiles, and NVFP4 by blocks and by tiles.
   check_bits(0, (uint64_t)index, 6 * (24 + 8 + 8 + 4), "tensors");
   for (int s = 0; s < 2; s++) {
     check_that(s, grids[s].of[0] > 500 && grids[s].of[1] > 500, "scale %d: %lld and %lld blocks", s,
@@ -93,7 +93,7 @@ SLOW_TEST(quantize_equals_the_golden_model) {
   ufp4_device_close(device);
 }
 
-// Scales that saturate, scales at their smallest, and shifts beyond every limit.
+// Scales saturate or are the smallest, and shifts exceed every limit.
 TEST(quantize_with_given_exponents) {
   static const int exponents[] = {0, 6, -7, 40, -40, 162, -121, 300, -300, 32767, -32768};
   check_random_t random = check_random();
@@ -115,7 +115,7 @@ TEST(quantize_with_given_exponents) {
 
 // --- GEMM ---------------------------------------------------------------------------------------
 
-// Pair @p n of 7 in which one side is mixed, or both are.
+// Returns pair @p n of 7 in which one or both operands are mixed.
 static pair_t pair_of(check_random_t *random, int n, ufp4_scale_t scale, ufp4_contract_t contract,
                       const int shape[3], fixture_scales_t scales) {
   const ufp4_elem_t other = (ufp4_elem_t)(n % 4);
@@ -126,8 +126,8 @@ static pair_t pair_of(check_random_t *random, int n, ufp4_scale_t scale, ufp4_co
   return p;
 }
 
-// By warps and by warpgroups, in large and in small tiles, split over K, by digits and by blocks:
-// weathers, shapes and scales together choose all kernels.
+// Weathers, shapes and scales together select all kernels: by warps and by warpgroups, in large and
+// in small tiles, split over K, by digits and by blocks.
 SLOW_TEST(gemm_equals_the_golden_model) {
   static const int shapes[][3] = {{17, 9, 40}, {130, 40, 70}, {9, 12, 1300}};
   check_random_t random = check_random();
@@ -151,7 +151,7 @@ SLOW_TEST(gemm_equals_the_golden_model) {
   }
 }
 
-// Products in BF16 and in INT8, in tiles of 64 and of 128, on GPUs with warpgroups and without.
+// Products are in BF16 and INT8, in tiles of 64 and of 128, on GPUs with and without warpgroups.
 TEST(gemm_does_not_depend_on_tiles_or_products) {
   enum { M = 70, N = 133, K = 90 };
   static const int which[] = {1, 4};
@@ -182,7 +182,7 @@ TEST(gemm_does_not_depend_on_tiles_or_products) {
   }
 }
 
-// Values as FP8, which bench multiplies: of every code under either grid.
+// bench multiplies values as FP8; every code on either grid is compared.
 TEST(values_in_fp8_are_those_of_the_grid) {
   check_random_t random = check_random();
   ufp4_message_t message;
@@ -205,7 +205,7 @@ TEST(values_in_fp8_are_those_of_the_grid) {
 
 // --- Refusals -----------------------------------------------------------------------------------
 
-// What E2M1 does not have on a GPU, mixed does not have either; and what does not go with mixed.
+// A GPU refuses for mixed what it refuses for E2M1, and what is illegal with mixed.
 TEST(rejects_what_a_gpu_does_not_have) {
   static const float x[16 * 32];
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, 16, 32, 32, x};

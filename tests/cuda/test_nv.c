@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract nv on the emulated GPU of compute capability 12.0. Its FP4 product is the golden
-// model's step, so these tests show what goes into each product and in which order, padding and
-// what comes after the sums; that a tensor core rounds as the contract says, they do not.
+// Tests contract nv on the emulated GPU of compute capability 12.0. Its FP4 product is the golden
+// model's step, so these tests check the operands and order of the products, padding, and what
+// follows the sums. They do not show that a tensor core rounds as the contract says.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,8 @@
 #include "gpu.h"
 #include "ufp4/format.h"
 
-// Large tiles, small ones, and the others again; these must not show in the bits.
+// Large tiles, small tiles, and both again with another order of threads; the bits must not depend
+// on them.
 static const emulated_weather_t blackwell[] = {
     {.capability = 120},
     {.capability = 120, .early_copies = 1, .backwards = 1, .multiprocessors = 1000},
@@ -18,10 +19,10 @@ static const emulated_weather_t blackwell[] = {
 };
 #define BLACKWELLS 4
 
-// Numbers of E2M1 by E2M1 with the contract nv among the combinations: scales E4M3, NVFP4.
+// The combinations of E2M1 by E2M1 with contract nv: scales E4M3 and NVFP4.
 static const int numbers[] = {72, 72 + 9};
 
-// Sizes beside all of blocks, steps, stages and tiles.
+// Sizes at and beside multiples of blocks, steps, stages and tiles.
 static const int shapes[][3] = {{1, 1, 1},      {17, 9, 40},  {130, 70, 65},  {64, 64, 128},
                                 {65, 129, 260}, {5, 150, 16}, {20, 24, 1003}, {129, 31, 193}};
 #define SHAPES 8
@@ -46,7 +47,7 @@ TEST(gemm_equals_the_golden_model) {
   }
 }
 
-// Results that overflow, and subnormal ones; powers of two that are no normal numbers.
+// Some results overflow, others are subnormal; some powers of two are not normal numbers.
 TEST(gemm_with_extreme_exponents) {
   static const int levels[] = {-140, -86, -64, 60, 85, 150, 32767, -32768};
   check_random_t random = check_random();
@@ -62,7 +63,7 @@ TEST(gemm_with_extreme_exponents) {
   ufp4_device_close(device);
 }
 
-// C is what the sums begin with, NaN and Inf included, and is not added behind.
+// C is the initial accumulator, NaN and Inf included, and is not added afterwards.
 TEST(sums_begin_with_c) {
   enum { M = 70, N = 37 };
   static float c[M * N];
@@ -89,7 +90,7 @@ TEST(sums_begin_with_c) {
 
 // --- The library's call -------------------------------------------------------------------------
 
-// Panels whose groups are further apart than they are long, with bytes that must not be read.
+// Panels whose groups are further apart than they are long; the bytes between must not be read.
 typedef struct {
   uint8_t *codes, *scales;
   ufp4_cuda_operand_t x;
@@ -113,7 +114,7 @@ static panels_t panels_of(const ufp4_operand_t *in) {
   return out;
 }
 
-// Both tiles, asked for by hand; D is C.
+// Requests either tile; D is C.
 TEST(gemm_of_panels_equals_that_of_rows) {
   enum { M = 70, N = 133, K = 90 };
   check_random_t random = check_random();
@@ -147,7 +148,8 @@ TEST(gemm_of_panels_equals_that_of_rows) {
   table()->close(cuda);
 }
 
-// A product is a step, and k is padded to two of them: a tile of 64 x 64 has 32 products of a step.
+// A product is a step, and k is padded to a multiple of two steps. A tile of 64 x 64 takes 32
+// products per step.
 TEST(steps_are_products) {
   static const int k[][2] = {{1, 2}, {64, 2}, {65, 2}, {128, 2}, {129, 4}, {300, 6}};
   check_random_t random = check_random();
@@ -183,7 +185,8 @@ static void check_refused(int64_t index, const emulated_weather_t *weather, ufp4
   ufp4_device_close(device);
 }
 
-// By name, with the reason; also where FP4 products are not those of a warp.
+// The message names the GPU's compute capability. GPUs of 10.0 have FP4 products too, but not by
+// warps.
 TEST(rejects_gpus_below_12_0) {
   static const struct {
     int capability;

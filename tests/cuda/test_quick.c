@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quick way of the GPU's quantizer: both copies of a tensor, bit for bit against the golden
-// model, and the proofs of what in it is finite.
+// Tests the quick path of the GPU's quantizer: both copies of a tensor, bit for bit against the
+// golden model. test_quotient.c proves its finite claims.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 // --- Whole jobs ---------------------------------------------------------------------------------
 
-// A tensor whose rows are 16-byte pieces, and what both copies of it are made with.
+// A tensor whose rows consist of 16-byte pieces, and the options of its two copies.
 typedef struct {
   int64_t rows, cols, ld;
   ufp4_dtype_t dtype;
@@ -33,7 +33,8 @@ static float scaled(uint32_t bits, int by) {
   return isfinite(x) ? ldexpf(x, by) : x;
 }
 
-// Each 16 x 16 elements have a kind and a size of their own; rows end in NaN.
+// Draws a job in which each tile of 16 x 16 elements has a kind and a size of its own; rows end in
+// NaN.
 static job_t job_of(check_random_t *random, int64_t rows, int64_t cols, ufp4_dtype_t dtype) {
   const int64_t pieces = dtype == UFP4_DTYPE_BF16 ? 8 : 4;
   job_t job = {.rows = rows, .cols = cols, .ld = (cols + pieces) / pieces * pieces, .dtype = dtype};
@@ -72,7 +73,7 @@ static void names_of(const job_t *job, int axis, char what[200]) {
            (unsigned)how->rht_mask, how->round, how->scale_round, how->exponent);
 }
 
-// The results of a job: those that are wanted, and those of the calls.
+// The expected results of a job, and those of the calls.
 typedef struct {
   ufp4_operand_t want[2];
   ufp4_cuda_operand_t out[2];
@@ -84,7 +85,7 @@ typedef struct {
 
 #define UNTOUCHED 0xA5
 
-// @p panels: laid out as the core has operands, with zeros in the rows that fill a group of 16.
+// @p panels: the copies have the core's layout, with zeros in the rows that fill a group of 16.
 static void run_start(run_t *run, const job_t *job, int copies, int panels) {
   const ufp4_matrix_t in = matrix_of(job);
   *run = (run_t){.copies = copies};
@@ -130,7 +131,7 @@ static uint64_t codes_at(const uint8_t *codes, int64_t i) {
   return word;
 }
 
-// Codes and scale of a block of a copy, and what they should be.
+// The codes and the scale of a block, and the expected ones.
 typedef struct {
   uint64_t codes[2];
   uint8_t scales[2];
@@ -210,7 +211,7 @@ static ufp4_cuda_t *open_gpu(const emulated_weather_t *weather) {
   return cuda;
 }
 
-// All numbers of about one size, without NaN and Inf, so that the largest block is any.
+// Gives all numbers about the same size, without NaN and Inf, so that any block may be the largest.
 static void make_alike(job_t *job, int power) {
   for (int64_t i = 0; i < job->rows * job->ld; i++) {
     uint16_t *const narrow = (uint16_t *)job->data + i;
@@ -228,7 +229,7 @@ static void make_alike(job_t *job, int power) {
 }
 
 #define KINDS (3 * 2 * 2 * 4)
-// Element, rounding, rounding of scales, and the transform of either copy.
+// Sets element, rounding, rounding of scales, and which copies are transformed.
 static void set_kind(job_t *job, check_random_t *random, int kind, const int exponents[2]) {
   for (int axis = 0; axis < 2; axis++) {
     job->how[axis] =
@@ -262,7 +263,8 @@ static void check_kinds(ufp4_cuda_t *cuda, check_random_t *random, int64_t rows,
   }
 }
 
-// Three elements, roundings, transforms, exponents; in each tile another distribution and size.
+// Covers three elements, roundings, transforms and exponents; each tile has another distribution
+// and size.
 SLOW_TEST(equals_the_golden_model) {
   check_random_t random = check_random();
   ufp4_cuda_t *cuda = open_gpu(&weathers[0]);
@@ -270,8 +272,8 @@ SLOW_TEST(equals_the_golden_model) {
   table()->close(cuda);
 }
 
-// Whole tiles, what is beside them, and tensors that do not begin or whose rows do not at 16 bytes;
-// one copy or both; in every weather.
+// Covers whole tiles and partial ones, tensors or rows that are not aligned to 16 bytes, one copy
+// or both, in every weather.
 SLOW_TEST(equals_the_golden_model_in_any_shape) {
   static const int shapes[][2] = {{32, 64}, {31, 64},  {32, 63},  {33, 65}, {1, 1},   {96, 192},
                                   {64, 80}, {95, 191}, {100, 70}, {16, 64}, {47, 130}};
@@ -293,7 +295,7 @@ SLOW_TEST(equals_the_golden_model_in_any_shape) {
   }
 }
 
-// The exponent that AMAX finds is the one that the golden model chooses.
+// AMAX must find the exponent that the golden model chooses.
 SLOW_TEST(amax_equals_the_golden_model) {
   check_random_t random = check_random();
   for (int w = 0; w < WEATHERS; w++) {
@@ -321,7 +323,7 @@ SLOW_TEST(amax_equals_the_golden_model) {
   }
 }
 
-// Which shows that the quick way is taken, and that its instructions matter.
+// The failures show that the quick path is taken, and that its instructions matter.
 TEST(rejects_wrong_instructions) {
   check_random_t random = check_random();
   for (int fault = EMULATED_FAULTS; fault < EMULATED_QUANTIZER_FAULTS; fault++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the finite claims on which the quick quantizer (block_quick.cuh) rests, by its own
-// functions: for each significand of a scale and each threshold, that number and the two beside it.
-// Both quotients are monotone, which one test shows for every significand, so no other number
-// matters; and powers of two change nothing.
+// Tests the finite claims on which the quick quantizer (block_quick.cuh) rests, with its own
+// functions: each significand of a scale with each threshold, and the two numbers beside that. Both
+// quotients are monotone, which one test shows for every significand, so no other numbers matter;
+// and powers of two change nothing.
 #include <math.h>
 
 #include "check.h"
@@ -13,7 +13,7 @@
 #define CELLS 7
 #define BYTES 256
 
-// Between code c and c + 1, in quanta.
+// The lower end of the cell between codes c and c + 1, in quanta.
 static int low_of(int elem, int c) {
   static const int e2m1[CELLS] = {0, 1, 2, 3, 4, 6, 8};
   return elem == UFP4_ELEM_E2M1 ? e2m1[c] : c;
@@ -22,7 +22,7 @@ static int width_of(int elem, int c) {
   return elem == UFP4_ELEM_E2M1 ? (c < 4 ? 1 : c < 6 ? 2 : 4) : 1;
 }
 
-// Numbers at and beside threshold * s, which has to be an FP32 number.
+// The numbers at and beside threshold * s, which must be an FP32 number.
 typedef struct {
   float below, at, above;
 } around_t;
@@ -36,7 +36,7 @@ static around_t around(int64_t index, double threshold, int s) {
 typedef void (*visit_t)(int64_t index, int elem, int c, int byte, double threshold, int s,
                         int places);
 
-// Each threshold of each element; byte is -1 for those of nearest.
+// Visits each threshold of each element; byte is -1 for those of rounding to nearest.
 static int64_t visit_thresholds(visit_t visit) {
   int64_t index = 0;
   for (int places = -1; places <= 1; places++) {
@@ -83,14 +83,15 @@ static void count_wrong(int64_t index, int elem, int c, int byte, double thresho
   wrong += !(q[0] < want && q[1] == want && q[2] > want);
 }
 
-// One multiplication does not pass the same check.
+// A single multiplication must fail the same check.
 TEST(rejects_a_quotient_of_one_operation) {
   wrong = 0;
   const int64_t all = visit_thresholds(count_wrong);
   check_that(0, wrong > all / 4, "%lld of %lld thresholds wrong", (long long)wrong, (long long)all);
 }
 
-// Every significand of x, every odd one of a scale; the next binade begins where this one ends.
+// Covers every significand of x and every odd one of a scale; the next binade starts where this one
+// ends.
 SLOW_TEST(two_operations_are_monotone) {
   const emulated_quick_t *quick = quick_parts();
   for (int places = -1; places <= 1; places++) {
@@ -114,7 +115,7 @@ static void check_code(int64_t index, int elem, int c, int byte, double threshol
   const emulated_quick_t *quick = quick_parts();
   const around_t x = around(index, threshold, s);
   const float in[3] = {x.below, x.at, x.above};
-  // Ties go to the even code; a draw is only for what is over it.
+  // Ties go to the even code; a drawn threshold is rounded up only above it.
   const int at = byte < 0 ? c + c % 2 : c, want[3] = {c, at, c + 1};
   for (int i = 0; i < 3; i++) {
     const unsigned got = byte < 0 ? quick->nearest(elem, in[i], (float)s, places)
@@ -142,7 +143,7 @@ static void check_scale(int elem, double threshold, int up, const int want[3]) {
   }
 }
 
-// Every E4M3 number and every middle, with the instruction and without.
+// Covers every E4M3 number and every midpoint, with and without the instruction.
 TEST(scales_turn_at_their_thresholds) {
   for (int capability = 80; capability <= 90; capability += 10) {
     const emulated_weather_t weather = {.capability = capability};
@@ -166,7 +167,7 @@ static void check_odd(int32_t y) {
   check_that(y, f >= low && f < low + 32 && (f == low) == (y == low), "%d becomes %.1f", y, f);
 }
 
-// Around each power of two, at the ends, and anywhere.
+// Covers numbers around each power of two, at the ends, and anywhere.
 TEST(odd_rounding_stays_between_multiples_of_32) {
   check_random_t random = check_random();
   for (int binade = 0; binade <= 28; binade++) {
@@ -180,10 +181,10 @@ TEST(odd_rounding_stays_between_multiples_of_32) {
     check_odd((int32_t)check_below(&random, (1u << 29) - 31) - ((1 << 28) - 16));
 }
 
-// amax * 2^k / qmax is rounded to a scale s; in the integers' unit a quantum is s * 2^(-k - frac).
-// amax is 2^23 at least, since 16 of the squares of 24-bit numbers are the sum of 16 squares, and
-// under 2^28. Thresholds are halves of a quantum with nearest, 512ths with draws; all s but
-// saturated ones.
+// amax * 2^k / qmax is rounded to a scale s; in the unit of the integers a quantum is s * 2^(-k -
+// frac). amax is at least 2^23, because the transform keeps the sum of squares, and under 2^28.
+// Thresholds are halves of a quantum for nearest and 512ths for draws. All s but saturated ones are
+// checked.
 TEST(thresholds_after_the_transform_are_multiples_of_32) {
   static const double qmax[UFP4_ELEM_COUNT] = {6, 1.75, 7};
   static const int frac[UFP4_ELEM_COUNT] = UFP4_ELEM_FRAC;
@@ -191,7 +192,7 @@ TEST(thresholds_after_the_transform_are_multiples_of_32) {
   for (int elem = 0; elem < UFP4_ELEM_COUNT; elem++) {
     for (int k = -60; k <= 20; k++) {
       for (int byte = 1; byte <= 0x7E; byte++) {
-        // The largest quotient for it, either way of rounding.
+        // The largest quotient that either rounding gives this scale.
         const double most = byte < 0x7E ? (e4m3_value(byte) + e4m3_value(byte + 1)) / 2 : 448;
         if (ldexp(most * qmax[elem], -k) < 0x1p23) continue;
         const double part = ldexp(e4m3_value(byte), -k - frac[elem]) / 512 / 32;

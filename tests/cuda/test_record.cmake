@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A record of the emulated GPU is equal to the golden model; with one digit changed, or cut short, it is not.
+# Checks that a record of the emulated GPU agrees with the golden model, and that it does not after a digit is changed
+# or the record is cut short.
 function(run expected)
   execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err)
   if(NOT status EQUAL ${expected})
@@ -31,14 +32,14 @@ file(WRITE ${record} "${cut}")
 run(1 --check ${record})
 file(WRITE ${record} "no record\n")
 run(2 --check ${record})
-# Of one way all its cases are wanted.
+# A record of one way must have all cases of that way.
 run(0 -o ${record} --way nvfp4 --quick --size 0)
 run(0 --check ${record})
 file(READ ${record} text)
 string(REGEX REPLACE "\nhash [0-9]+ [^\n]*\n$" "\n" cut "${text}")
 file(WRITE ${record} "${cut}")
 run(1 --check ${record})
-# The contract nv is not every GPU's: its cases are left out with the reason, or must be there.
+# Not every GPU has contract nv: its cases must be there, or be left out with the reason.
 run(0 -o ${record} --way nv --quick --size 0)
 run(0 --check ${record})
 file(READ ${record} text)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_on_gpu.sh, with tools that do nothing: all its steps are taken, and what is wrong, hangs or dies hides nothing
-else; what pack_for_gpu.sh packs; and what the program of the record says when it is ended.
+"""Tests run_on_gpu.sh with stubs of its tools: it takes all its steps, and a step that is wrong, hangs or dies hides no
+other one. Also tests what pack_for_gpu.sh packs, and what the recording program prints when it is ended.
 test_run_on_gpu.py ROOT PROGRAM LIBRARY [TEST]"""
 
 import os
@@ -14,7 +14,7 @@ import time
 
 ROOT, PROGRAM, LIBRARY = map(pathlib.Path, sys.argv[1:4])
 RECIPES = ("ufp4", "e2m1", "nvfp4", "e2m1-46", "mxfp4")
-# More than a pipe holds, behind what is looked for.
+# After the expected text this prints more than a pipe holds.
 LONG = "i=0; while [ $i -lt 3000 ]; do echo $i......................................; i=$((i + 1)); done"
 WAYS = ("quick", "fp32", "e8m0", "outputs")
 KINDS = ("memcheck", "initcheck", "racecheck", "synccheck")
@@ -26,7 +26,7 @@ STUBS = {
     "cc": ":",
     "c++": ":",
     "python3": "exit 1",
-    # A step that hangs is not waited for.
+    # Cuts the waiting for a step that hangs.
     "timeout": f"""case "$*" in *"--way ${{HANGS:-nothing}} "*) shift 3; set -- -k 1 1 "$@" ;; esac
 exec {shutil.which("timeout")} "$@" """,
     "nvcc": 'printf "#!/bin/sh\\n" > "$2"; chmod +x "$2"',
@@ -48,7 +48,7 @@ echo "$*" >> "$STATE/ufp4" """,
 
 
 def make_tools(folder):
-    """@return the environment in which the tools of STUBS are found first."""
+    """@return an environment in which the stubs are found first."""
     tools, state = folder / "tools", folder / "state"
     for made in (tools, state):
         made.mkdir()
@@ -60,14 +60,14 @@ def make_tools(folder):
 
 
 def script(tree, env):
-    """@return status, the summary's lines, what it says."""
+    """@return status, lines of the summary, standard error."""
     done = subprocess.run([tree / "tests/cuda/run_on_gpu.sh"], env=env, capture_output=True, text=True, timeout=600)
     summary = done.stdout.partition("run_on_gpu: summary\n")[2]
     return done.returncode, [line.strip() for line in summary.splitlines()], done.stderr
 
 
 def run(folder, **variables):
-    """In a checkout that has nothing but the script."""
+    """Runs the script in a checkout that has nothing else."""
     tree, env = folder / "tree", make_tools(folder) | variables
     for made in (tree / "tests/cuda", tree / "docs/howto"):
         made.mkdir(parents=True)
@@ -87,7 +87,7 @@ LAYERS = ["--backend rtl --check cuda"] + [f"--recipe {recipe} --backend cuda --
 
 
 def expected(ways=(), sanitized="no report", version="2025.1", fuzz="fuzz: 20 cases equal"):
-    """The summary, with other ends of some ways and of the sanitizer."""
+    """Returns the expected summary, with other results for some ways and for the sanitizer."""
     return (
         [f"way {way}: {dict(ways).get(way, 'equal')}" for way in WAYS]
         + [fuzz, "figures: done", "record: equal", "PyTorch: left out, there is none that sees the GPU"]
@@ -139,7 +139,7 @@ REPORT = (
 
 
 def test_false_reports_that_are_known_are_no_failure(folder):
-    """Of memcheck only those of 2023; of initcheck none."""
+    """Of memcheck's reports only those of 2023 are known to be false, of initcheck's none."""
 
     def end(name):
         known = name.split(",")[0] in ("racecheck", "synccheck")
@@ -166,7 +166,7 @@ def pack(folder, library):
 
 
 def test_what_is_packed_runs_by_itself(folder):
-    """With the emulated GPU's library in the place of the real one: one way by the program, all steps by stubs."""
+    """The emulated GPU's library replaces the real one: the program runs one way, stubs run all steps."""
     kit = folder / "kit"
     done = pack(kit, LIBRARY)
     assert done.returncode == 0, done.stderr
@@ -193,12 +193,12 @@ def test_what_is_too_much_to_carry_is_refused(folder):
 
 
 def test_an_ended_record_says_in_which_case(folder):
-    """A kernel that hangs on a GPU would otherwise have no name."""
+    """Otherwise nothing would name a kernel that hangs on a GPU."""
     made = folder / "record.txt"
     env = os.environ | {"UFP4_CUDA_LIBRARY": str(LIBRARY)}
     with subprocess.Popen([PROGRAM, "-o", made, "--size", "0"], env=env, stderr=subprocess.PIPE, text=True) as process:
         part = made.with_name("record.txt.part")
-        # Lines of the GPU come first; only behind the first hash is there always a case.
+        # Lines about the GPU come first; only after the first hash is a case always running.
         while process.poll() is None and not (part.exists() and "\nhash " in part.read_text()):
             time.sleep(0.01)
         process.terminate()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many instructions of sm_90a a warp takes from a store of two outputs to the next, in FP32 and in BF16, and how
-many of them load: nothing hides what a GEMM does with its sums. test_store.py ROOT NVCC CUOBJDUMP"""
+"""Counts the instructions of sm_90a that a warp executes between two stores of two outputs, in FP32 and in BF16, and
+the loads among them, because nothing hides the time that a GEMM spends on its sums.
+test_store.py ROOT NVCC CUOBJDUMP"""
 
 import collections
 import pathlib
@@ -23,8 +24,8 @@ KERNEL fp32_kernel<2, 1>(BOTH, const __grid_constant__ gpu_gemm_t g);
 KERNEL fp32_kernel<3, 2>(BOTH, const __grid_constant__ gpu_gemm_t g);
 KERNEL fp32_kernel<2, 2>(BOTH, const __grid_constant__ gpu_gemm_t g);
 """
-# The most instructions, and loads, of each kernel, by what marks a pair (STG.E.64: two FP32, F2FP: two BF16). The
-# contract exact loads the units of two columns; its passes with third digits have STG.E.64 of their own.
+# The most instructions, and loads, that each kernel may execute between two markers (STG.E.64: two FP32, F2FP: two
+# BF16). Contract exact loads the units of two columns; its passes with third digits have STG.E.64 of their own.
 PAIRS = {
     "fp32_kernelILi2ELi1": {"STG.E.64": (36, 0), "F2FP": (40, 0)},
     "fp32_kernelILi2ELi2": {"STG.E.64": (36, 0), "F2FP": (40, 0)},
@@ -37,7 +38,7 @@ PAIRS = {
 
 
 def kernels():
-    """Name to instructions, [(address, text)]."""
+    """Returns {name: [(address, text of the instruction)]}."""
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = pathlib.Path(folder, "stores.cu"), pathlib.Path(folder, "stores.cubin")
         source.write_text(SOURCE)
@@ -59,7 +60,7 @@ def opcode(text):
 
 
 def successors(code):
-    """Of each instruction the numbers of those that may follow it in a thread."""
+    """Yields for each instruction the numbers of those that may follow it in a thread."""
     at = {address: n for n, (address, _) in enumerate(code)}
     for n, (_, text) in enumerate(code):
         name = opcode(text)
@@ -69,8 +70,8 @@ def successors(code):
 
 
 def pairs(code, marker):
-    """From each instruction of this name to the nearest other one:
-    how many are taken, and how many of these are loads."""
+    """Yields for each instruction with this name the number of instructions to the nearest other one, and of loads
+    among them."""
     after = list(successors(code))
     marked = {n for n, (_, text) in enumerate(code) if opcode(text).startswith(marker)}
     for first in marked:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the backend cuda's table that no device makes: kernels are chosen by hand, and all have
-// the same bits; operands are laid out as NVIDIA's GEMMs take them.
+// Tests calls of the backend cuda's table that no device makes: kernels that are chosen by hand
+// have the same bits, and operands get the layout of NVIDIA's GEMMs.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,15 +43,15 @@ static void check_tiles_and_products(const emulated_weather_t *weather) {
   table()->close(cuda);
 }
 
-// Both sizes of tiles, which are also both kinds of kernels where the GPU has warpgroups, and both
-// ways to the contract fp32 have the same bits.
+// The bits are equal for both sizes of tiles, which also are both kinds of kernels on a GPU with
+// warpgroups, and for both implementations of contract fp32.
 SLOW_TEST(gemm_does_not_depend_on_tiles_or_products) {
   check_tiles_and_products(&weathers[1]);
   check_tiles_and_products(&weathers[4]);
 }
 
-// Operands as NVIDIA's GEMMs take them: values times their scales as FP8; codes, and scales in
-// tiles of 128 rows by 4 blocks.
+// NVIDIA's GEMMs take values times their scales as FP8; or codes, and scales in tiles of 128 rows
+// by 4 blocks.
 TEST(narrow_operands_are_laid_out_as_documented) {
   check_random_t random = check_random();
   ufp4_message_t message;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A row of each CSV file of docs/results measured again. usage: test_results.py BUILD FILE, FILE without its ending
+"""Measures a row of each CSV file of docs/results again. usage: test_results.py BUILD FILE, FILE without its ending
 
-Cycles, cells, areas and losses are to be the same; ratios of times to be within a factor of two. Without a tool the
-test is skipped, and says which."""
+Cycles, cells, areas and losses must be the same; ratios of times may differ by a factor of two. If a tool is missing,
+the test is skipped and names it."""
 
 import csv
 import io
@@ -50,7 +50,7 @@ def run(*words, status=0, **variables):
 
 
 def command(row, *more):
-    """The row's own command, in the checkout."""
+    """Runs the row's own command in the checkout."""
     program, *words = shlex.split(row["command"])
     return run(
         BUILD / program.removeprefix("build/release/") if program.startswith("build/") else ROOT / program,
@@ -77,7 +77,7 @@ def operand(name, count, cols):
 
 
 def gemm(m, n, k):
-    """On the default core, with the memory of these pages; cycles do not depend on the numbers."""
+    """Runs a GEMM on the default core with the memory of these pages; cycles do not depend on the numbers."""
     text = run(
         PROGRAM,
         "gemm",
@@ -109,7 +109,7 @@ def test_utilization():
 
 
 def ppa(row):
-    """The row's command without the launcher, which would install."""
+    """Runs the row's command without the launcher, which would install tools."""
     _, _, *words = shlex.split(row["command"])
     made = run(sys.executable, "-B", ROOT / "fpga/cells", *words, "--json", UFP4_BUILD=str(BUILD))
     return json.loads(made)["rows"][0]
@@ -165,7 +165,7 @@ def test_model():
 
 
 def test_quantization():
-    """As the page says: from two numbers of rows, those of 16 rows and the constant."""
+    """Computes two of the page's numbers from rows: those of 16 rows, and the constant."""
     layer = {"AMAX": 0.0, "QUANT": 0.0}
     text = run(CORE / "bench_quant", "--config", "default", "64x4096", "128x4096", "64x11008", "128x11008")
     found = {
@@ -182,14 +182,14 @@ def test_quantization():
 
 
 def test_bit_flips():
-    """The bits of the memories' parity: what becomes of the flips takes the long test rtl.fault.table."""
+    """Checks the bits of the memories' parity only; the long test rtl.fault.table checks the effects of the flips."""
     row = rows("bit-flips").one(structure="parity of all memories")
     text = run(BUILD / "tests/rtl/fault/test_rtl_fault", "1")
     equal(re.findall(rf"^\| {row['structure']} \| (\d+) \|", text, re.M), [row["bits"]], row)
 
 
 def test_step():
-    """And no GEMM uses less of the array than is demanded, in this step and in the one that follows it."""
+    """Checks also that no GEMM uses less of the array than demanded, in this step and in the next one."""
     cold, later = (rows("step").one(step=step) for step in ("from a cold start", "following another step"))
     printed = command(cold, "--demand").split("A step ")[1:]
     for row, text in zip((cold, later), printed, strict=True):
@@ -198,7 +198,7 @@ def test_step():
 
 
 def test_gpu():
-    """Of the record, which is a GPU's: what is in it is what was measured."""
+    """Checks the rows against the record of a GPU, which has the measured figures."""
     fields = re.findall(
         r"^figure (\S+) (\d+) (\d+) (\d+) (\S+) ms (\S+) (\S+) against (\S+) (\S+) ratio (\S+)$",
         (ROOT / "tests/cuda/records/NVIDIA_H100_80GB_HBM3.txt").read_text(),
@@ -209,7 +209,7 @@ def test_gpu():
 
 
 def test_gpu_registers():
-    """As ptxas of CUDA 13.0 counts them."""
+    """Counts registers as ptxas of CUDA 13.0 reports them."""
     found = rows("gpu-registers").rows
     program = shlex.split(found[0]["command"])[0]
     if not shutil.which(program):
@@ -237,7 +237,8 @@ def test_gpu_registers():
 
 
 def test_training():
-    """The forward table, which needs one model trained in BF16; and what rounding does to the operands of one layer."""
+    """Checks the forward table, which needs one model trained in BF16, and the effect of rounding on the operands of
+    one layer."""
     if "UFP4_TEST_PYTHON" not in os.environ:
         raise Skipped("scipy, matplotlib or jinja2 is missing; ./ufp4 test installs them from PyPI")
     os.environ["UFP4_PYTHON"] = os.environ["UFP4_TEST_PYTHON"]

@@ -102,7 +102,7 @@ HOUSE = """| files in | may include headers in |
 
 
 def built(files):
-    """What house.py says of a tree of these files, {name: includes}."""
+    """Returns the violations that house.py reports for a tree of these files, {name: includes}."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, includes in {house.PAGE: None, **files}.items():
@@ -180,7 +180,7 @@ def tells_why_one_was_skipped():
 
 
 def one_figure_more(lines, docs):
-    """The numbers of the lines that it changes: in each table that is written the first figure becomes another."""
+    """Changes the first figure of each table that a tool writes. Yields the numbers of the changed lines."""
     for at, marker in enumerate(map(tables.MARKER.fullmatch, lines)):
         if marker:
             given = tables.MAKERS[marker[1]](*(tables.Rows(file, docs / "results") for file in marker[2].split()))
@@ -191,14 +191,14 @@ def one_figure_more(lines, docs):
 
 
 def copies(folder):
-    """A folder as docs, of the pages that have tables."""
+    """Copies the pages that have tables into a folder."""
     for part in ("ip", "results", "verification"):
         shutil.copytree(tables.ROOT / "docs" / part, pathlib.Path(folder) / part)
     return pathlib.Path(folder)
 
 
 def rejects_figures_of_its_own():
-    """in every table, and writes what the CSV file has in their place"""
+    """A figure that differs from the CSV file is refused in every table, and writing restores it."""
     with tempfile.TemporaryDirectory() as folder:
         docs, changed = copies(folder), 0
         expect(list(tables.faults(docs)), [])
@@ -216,7 +216,8 @@ def rejects_figures_of_its_own():
 
 
 def writes_figures_and_leaves_words():
-    """A table of figures alone gets a row as its CSV file does; one with words of the page is refused a row more."""
+    """A table of figures alone gets another row from its CSV file; one that contains words of the page is refused an
+    additional row."""
     with tempfile.TemporaryDirectory() as folder:
         docs = copies(folder)
         for name, row in (("alpha", "mine,1,2,3,command\n"), ("wires", "pe_e1m2,OSU,1,2,3,4,5,6,rtl,command\n")):
@@ -235,8 +236,8 @@ def writes_figures_and_leaves_words():
 
 
 def count_accumulators():
-    """A PE of 100 um2 and 10 fJ beside one of 200 and 20, with memories of 128 sums of 67 and of 32 bits;
-    both flows say so. A sum is read and written for a chunk of 16 blocks of 16 MACs."""
+    """A PE of 100 um2 and 10 fJ is compared with one of 200 and 20, with memories of 128 sums of 67 and of 32 bits, in
+    both flows. A sum is read and written for each chunk of 16 blocks of 16 MACs."""
     with tempfile.TemporaryDirectory() as folder:
         results = copies(folder) / "results"
         for name, figures in (("silicon.csv", (1, 2)), ("energy.csv", (1, 2))):
@@ -256,7 +257,7 @@ def count_accumulators():
         share = lambda a, b: f"{100 * (a / b - 1):+.1f}"
         area = share(100 + 8576 * um2, 200 + 4096 * um2) + " %"
         both = 10 + 2 * 67 * fj / 256, 20 + 2 * 32 * fj / 256
-        # On the first row each takes 1 fJ less than in the mean, on the second one more.
+        # On the first row each takes 1 fJ less than on average, on the second one more.
         error = lambda a, b: f"+-{100 * (1 - a / b) / b:.1f} %"
         spent, alone = f"{share(*both)} {error(*both)}", f"-50.0 {error(10, 20)}"
         rows = claims.rows(tables.Rows("silicon.csv", results), tables.Rows("energy.csv", results))
@@ -268,9 +269,9 @@ def count_accumulators():
 
 
 def have_standard_errors():
-    """As the jackknife finds them, which leaves out one row of a tensor at a time: in energy.csv, and of the
-    differences of two energies. All energies of ASAP7 at full load in the plain flow have one but those of PEs that
-    share registers, which see several rows at once."""
+    """The errors in energy.csv, and those of differences of two energies, must equal the jackknife's, which leaves out
+    one row of a tensor at a time. All energies of ASAP7 at full load in the plain flow have an error, except those of
+    PEs that share registers, which see several rows at once."""
 
     def jackknife(ways, figure):
         variance = 0.0
@@ -310,7 +311,8 @@ def have_standard_errors():
 
 
 def rejects_sentences_of_their_own():
-    """in README.md too: there it is the CSV file that is changed, in the digit that the pattern's group finds"""
+    """Sentences must agree with the CSV files, in README.md too. The test changes the CSV file in the digit that the
+    pattern's group finds."""
     for name, pattern, page in (
         ("silicon.csv", r"^core,ASAP7,sized,(\d)", "README.md"),
         ("fpga.csv", r'^unit,"PE on ECP5, 16 MACs, without parity",ECP5,,,,(\d)', "silicon.md"),
@@ -332,7 +334,7 @@ def rejects_sentences_of_their_own():
 
 
 def a_row_of_each_file_is_measured_again():
-    """by a test that CMake registers: one for each file, or for several"""
+    """CMake must register a test for each file, or for several together."""
     here = pathlib.Path(__file__)
     registered = {
         name.replace("-", "_")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules.h"
 
-#define SOURCE_STRIDE 640  // of 70 columns, with room for 129
+#define SOURCE_STRIDE 640  // bytes for 70 columns, with room for 129
 
 ufp4_descriptor_t good_quant(uint8_t opcode) {
   return (ufp4_descriptor_t){.quant = {.opcode = opcode,

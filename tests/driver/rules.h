@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A legal descriptor of each kind, one field of it set to something, and the status that this must
-// have: on the simulated core (rtl.command), and on every backend (driver.descriptor).
+// Changes of one field of a legal descriptor of each kind, and the status that each must give on
+// the simulated core (rtl.command) and on every backend (driver.descriptor).
 #ifndef UFP4_TEST_RULES_H
 #define UFP4_TEST_RULES_H
 
@@ -8,7 +8,7 @@
 
 #include "ufp4.h"
 
-/** The addresses at which the tensors of the legal descriptors lie, and at which memory ends. */
+/** The address of the tensors of the legal descriptors, and the end of memory. */
 #define RULES_DATA 0x40010000ull
 #define RULES_END 0x41000000ull
 
@@ -24,12 +24,13 @@
 
 ufp4_descriptor_t good_quant(uint8_t opcode);
 ufp4_descriptor_t good_gemm(void);
-/** A GEMM with sums and C. */
+/** Returns a GEMM with sums and C. */
 ufp4_descriptor_t good_addends(void);
-/** A QUANT with E8M0 scales. */
+/** Returns a QUANT with E8M0 scales. */
 ufp4_descriptor_t good_e8m0(void);
 
-/** A field by its place in the descriptor, what it is set to, and what the core must say. */
+/** A field by its place in the descriptor, the value that it is set to, and the status that the
+ * core must report. */
 typedef struct {
   const char *what;
   size_t offset, bytes;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver tests share this: a device of the backend that UFP4_TEST_BACKEND names.
+// The devices and numbers that all driver tests share: a device of the backend that
+// UFP4_TEST_BACKEND names.
 #ifndef UFP4_DRIVER_STAND_H
 #define UFP4_DRIVER_STAND_H
 
@@ -10,28 +11,29 @@
 
 // --- Devices ------------------------------------------------------------------------------------
 
-/** Starts the simulated board (the program that UFP4_BOARD_SIM names) with these options, the last
- * of which is NULL, once; it ends with the test. @return the backend, "fpga:PORT". */
+/** Starts the simulated board (the program that UFP4_BOARD_SIM names) once, with these options, the
+ * last of which is NULL; the board ends with the test. @return the backend, "fpga:PORT". */
 const char *stand_board(const char *const *options);
-/** "model", "rtl", "tlm", "systemc", "systemc:timed", "cuda", or "board": the simulated one, of the
- * configuration board. */
+/** Returns "model", "rtl", "tlm", "systemc", "systemc:timed", "cuda", or "board", the simulated
+ * board with the configuration board. */
 const char *stand_backend(void);
-/** Whether it is a core, with cycles. */
+/** Returns whether the backend is a core, which counts cycles. */
 int stand_is_core(void);
-/** Whether that core is the timed model. */
+/** Returns whether that core is the timed model. */
 int stand_is_timed(void);
-/** Options with the small configuration and 16 MiB of memory. */
+/** Returns options with the small configuration and 16 MiB of memory. */
 ufp4_device_options_t stand_options(void);
-/** Opens stand_backend() with stand_options(), or a board as it is; ends the program on failure. */
+/** Opens stand_backend() with stand_options(), or a board as it is configured; ends the program on
+ * failure. */
 ufp4_device_t *stand_device(void);
 /** Allocates; ends the program on failure. */
 uint64_t stand_alloc(ufp4_device_t *device, uint64_t bytes);
-/** Submits and waits. */
+/** Submits a job and waits for it. */
 ufp4_status_t stand_run(ufp4_device_t *device, const ufp4_descriptor_t *descriptor,
                         ufp4_completion_t *completion);
 
 /** A QUANT of a 32 x 48 FP32 tensor of 1.5 to both copies, and a GEMM of its row copy with itself,
- * in buffers of the device: what malformed descriptors are made from. */
+ * in buffers of the device; malformed descriptors are made from these. */
 typedef struct {
   ufp4_descriptor_t quant;
   ufp4_descriptor_t amax;
@@ -41,7 +43,7 @@ stand_jobs_t stand_jobs(ufp4_device_t *device);
 /** Runs all three and checks that D is all 108 = 48 * 1.5 * 1.5. */
 void stand_check_serving(int64_t index, ufp4_device_t *device, const stand_jobs_t *jobs);
 
-/** Gaussian-like numbers. */
+/** Returns a nearly Gaussian number. */
 float stand_number(check_random_t *random);
 float *stand_tensor(check_random_t *random, int64_t count, float factor);
 

@@ -17,8 +17,8 @@ ufp4_device_t *steps_device(const char *backend, const steps_case_t *steps_case)
   return device;
 }
 
-// Odd shapes. X of the third layer is Y of the second; the first one's Y is nobody's X, as where
-// attention stands between.
+// The layers have odd shapes. X of the third layer is Y of the second; no layer takes the first
+// one's Y, as if attention stood between them.
 static void make_plan(steps_t *run, const steps_case_t *steps_case) {
   static const int64_t widths[][2] = {{19, 45}, {17, 70}, {70, 33}};
   run->plan = (ufp4_schedule_plan_t){.layers = run->layers,
@@ -99,7 +99,7 @@ void steps_end(steps_t *run) {
   free(run);
 }
 
-// FP32 [rows][cols].
+// Reads FP32 [rows][cols].
 float *steps_read(const steps_t *run, uint64_t address, int64_t rows, int64_t cols, size_t bytes) {
   float *data = malloc((size_t)(rows * cols) * sizeof *data);
   uint16_t *half = malloc((size_t)cols * sizeof *half);

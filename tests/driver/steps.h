@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule on a device, with tensors, for the tests.
+// A schedule on a device with its tensors, for the tests.
 #ifndef UFP4_DRIVER_STEPS_H
 #define UFP4_DRIVER_STEPS_H
 
@@ -24,13 +24,13 @@ typedef struct {
 } steps_t;
 
 ufp4_device_t *steps_device(const char *backend, const steps_case_t *steps_case);
-/** A list for layers of odd shapes, not run, and its tensors filled. */
+/** Makes a list for layers of odd shapes and fills its tensors, but does not run it. */
 steps_t *steps_start(const char *backend, const steps_case_t *steps_case);
 void steps_go(steps_t *run);
 void steps_end(steps_t *run);
-/** Bytes of an element of the source tensors. */
+/** Returns the bytes of an element of the source tensors. */
 size_t steps_element_bytes(const steps_t *run);
-/** A tensor of elements of @p bytes as FP32 [rows][cols]; to be freed. */
+/** Reads a tensor with elements of @p bytes as FP32 [rows][cols]; the caller frees it. */
 float *steps_read(const steps_t *run, uint64_t address, int64_t rows, int64_t cols, size_t bytes);
 
 #endif

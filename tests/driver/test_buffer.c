@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory: allocation, and access from the host.
+// Tests device memory: allocation, and access from the host.
 #include <stdlib.h>
 #include <string.h>
 

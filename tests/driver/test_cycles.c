@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core is a core: the cycles of rtl on each backend that is one.
+// Tests that every backend that is a core takes the cycles of rtl.
 #include <string.h>
 
 #include "times.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of malformed descriptor, after each of which the device still serves.
+// Tests every kind of malformed descriptor; the device must still serve good jobs after each of
+// them.
 #include <string.h>
 
 #include "port/backend.h"
@@ -7,13 +8,13 @@
 #include "stand.h"
 
 #define OUTSIDE (UFP4_MEMORY_BASE + (1ull << 36))  // no memory there
-#define DATA_BYTES 0x70000ull                      // of the legal descriptors' tensors
+#define DATA_BYTES 0x70000ull                      // for the tensors of the legal descriptors
 #define QUANT(name) \
   offsetof(ufp4_quant_descriptor_t, name), sizeof(((ufp4_quant_descriptor_t *)0)->name)
 #define GEMM(name) \
   offsetof(ufp4_gemm_descriptor_t, name), sizeof(((ufp4_gemm_descriptor_t *)0)->name)
 
-// The timed model has no bus errors: it takes no such job (driver.tlm).
+// The timed model has no bus errors and refuses to take such a job (driver.tlm).
 static int is_not_taken(ufp4_core_status_t want) {
   return stand_is_timed() && want >= READ;
 }
@@ -39,7 +40,7 @@ static uint64_t moved(uint64_t address, uint64_t data) {
   return inside ? address - RULES_DATA + data : address;
 }
 
-// The legal descriptor with its tensors in a buffer of the device.
+// Returns the legal descriptor with its tensors in a buffer of the device.
 static ufp4_descriptor_t moved_job(ufp4_descriptor_t job, uint64_t data) {
   uint64_t *quant[] = {&job.quant.src_addr, &job.quant.row_codes_addr, &job.quant.row_scales_addr,
                        &job.quant.col_codes_addr, &job.quant.col_scales_addr};
@@ -53,8 +54,8 @@ static ufp4_descriptor_t moved_job(ufp4_descriptor_t job, uint64_t data) {
   return job;
 }
 
-// But for low addresses that no memory of the simulated core has. @p mixed: what AMAX and QUANT of
-// elements mixed come to.
+// Checks the rules except those with low addresses, where only the simulated core has no memory. @p
+// mixed: the status of AMAX and QUANT of mixed elements.
 static void check_rules_on(ufp4_device_t *device, ufp4_core_status_t mixed, ufp4_descriptor_t good,
                            const rule_t *rules) {
   stand_jobs_t jobs = stand_jobs(device);
@@ -93,7 +94,8 @@ TEST(rejects_bad_quant) {
   // The backend cuda has no QUANT with E8M0 scales.
   if (strcmp(stand_backend(), "cuda") != 0) check_rules(good_e8m0(), e8m0_rules);
 }
-// On a core that makes elements mixed, which the model and the timed model have without a build.
+// The core quantizes mixed elements; the model and the timed model have this configuration without
+// a build.
 TEST(rejects_bad_quant_of_mixed) {
   const struct {
     ufp4_descriptor_t good;
@@ -196,13 +198,13 @@ TEST(rejects_slots) {
   quant.quant.row_mode |= UFP4_MODE_SLOT;
   quant.quant.col_mode |= UFP4_MODE_SLOT;
   gemm.gemm.a_mode = gemm.gemm.b_mode = UFP4_MODE_SLOT;
-  quant.quant.row_exponent = gemm.gemm.a_exponent = 3;  // which the serving jobs write
+  quant.quant.row_exponent = gemm.gemm.a_exponent = 3;  // the serving jobs write this slot
   quant.quant.col_exponent = gemm.gemm.b_exponent = 63;
   check_rules(quant, of_quant);
   check_rules(gemm, of_gemm);
 }
 
-// Each rule is broken besides those before it.
+// Each step breaks one more rule.
 TEST(rejects_with_the_lowest_status) {
   static const rule_t broken[] = {
       {"memory", GEMM(b_codes_addr), OUTSIDE, READ},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening devices, and what they report.
+// Tests the opening of devices, and what they report.
 #include <string.h>
 
 #include "stand.h"
@@ -129,7 +129,7 @@ TEST(rejects_cycles_that_are_too_long) {
   }
 }
 
-/** Only the timed model counts them: a core that has done nothing has none. */
+/** Only the timed model counts accesses; the counts of a new core are zero. */
 TEST(counts_accesses_or_says_who_does) {
   ufp4_device_options_t options = stand_options();
   uint64_t reads[UFP4_SRAM_COUNT], writes[UFP4_SRAM_COUNT], sum = 0;
@@ -159,7 +159,7 @@ TEST(rejects_missing_arguments) {
   check_bits(4, ufp4_device_counters(NULL, counters), UFP4_ERROR_ARGUMENT, "no device");
 }
 
-/** What the golden model refuses no backend does, whatever it could do otherwise. */
+/** Every backend refuses what the golden model refuses, even if it could compute it. */
 TEST(rejects_nv_with_c_that_something_scales) {
   static const float c[1] = {1};
   float d[1] = {5};
@@ -178,7 +178,8 @@ TEST(rejects_nv_with_c_that_something_scales) {
   ufp4_device_close(device);
 }
 
-/** On a core, before anything is packed or sent; codes, scales and D in units of 128 bytes. */
+/** A core refuses the GEMM before it packs or sends anything; codes, scales and D take units of 128
+ * bytes. */
 TEST(rejects_a_gemm_that_does_not_fit) {
   static float d[4096 * 16];
   const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_EXACT, .d_dtype = UFP4_DTYPE_F32, .alpha = 1};

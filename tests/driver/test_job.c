@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs: order, completions, flags, and what the driver itself refuses. Malformed descriptors:
-// test_descriptor.c.
+// Tests jobs: order, completions, flags, and what the driver itself refuses. Malformed descriptors
+// are in test_descriptor.c.
 #include <math.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ SLOW_TEST(completions_are_kept_and_in_order) {
   ufp4_device_close(device);
 }
 
-// A limit on one wait is no limit on the job.
+// The limit of one wait does not limit the job.
 TEST(a_wait_goes_on_after_its_limit) {
   ufp4_device_options_t options = stand_options();
   ufp4_device_t *device = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training GEMMs of a linear layer against the golden model's own functions.
+// Tests the training GEMMs of a linear layer against the golden model's own functions.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ SLOW_TEST(all_passes_equal_the_golden_model) {
   }
 }
 
-// A recipe that accumulates as the core does not; only a core minds.
+// The recipe accumulates in another way than the core; other backends have every contract.
 TEST(rejects_another_contract) {
   const int core = stand_is_core();
   static const char *const recipes[] = {"mxfp4", "ufp4", "nvfp4"};
@@ -76,7 +76,7 @@ TEST(rejects_another_contract) {
   }
 }
 
-// Elements mixed: a core multiplies what the host has quantized.
+// A core multiplies mixed elements that the host has quantized.
 TEST(elements_mixed) {
   static const char *const names[] = {"ufp4-mixed", "e2m1-mixed", "ufp4-mixed/rht=none"};
   check_random_t random = check_random();
@@ -93,8 +93,8 @@ TEST(elements_mixed) {
   }
 }
 
-// NVFP4, which no descriptor quantizes, and MXFP4, which needs a core that accumulates in FP32. A
-// core multiplies what the host has quantized as NVFP4; QUANT has E8M0.
+// No descriptor quantizes NVFP4, so the host does it for the core. MXFP4 needs a core that
+// accumulates in FP32; its QUANT has E8M0 scales.
 TEST(recipes_without_descriptors) {
   static const char *const names[] = {"nvfp4", "mxfp4", "e2m1-46"};
   check_random_t random = check_random();
@@ -114,8 +114,8 @@ TEST(recipes_without_descriptors) {
   }
 }
 
-// It is refused where there are no such sums: on a core of another contract, and on a GPU that is
-// not of compute capability 12.x, or for elements and scales that even those do not have.
+// Contract nv is refused by a core of another contract, by a GPU whose compute capability is not
+// 12.x, and for elements and scales that not even those have.
 TEST(rejects_the_contract_nv) {
   static const char *const names[] = {"ufp4", "e2m1", "nvfp4", "mxfp4", "e2m1-46"};
   static const char needs[] = "cuda: contract nv: it needs compute capability 12.0 or 12.1";
@@ -170,7 +170,7 @@ TEST(bf16_sources_are_their_fp32_values) {
   free_tensors(&tensors);
 }
 
-// More loaded copies than exponent slots: each goes on with its own exponent.
+// There are more loaded copies than exponent slots; each keeps its own exponent.
 TEST(more_layers_than_slots) {
   enum { LAYERS = 24 };
   const int64_t shape[3] = {4, 20, 7};
@@ -202,8 +202,8 @@ TEST(more_layers_than_slots) {
   ufp4_device_close(device);
 }
 
-// Jobs of one's own, some of them still queued, between loading and running: they write every
-// exponent slot, and are not in the statistics of the layer's GEMM.
+// The caller's own jobs, some of them still queued, run between loading and running. They write
+// every exponent slot, and the statistics of the layer's GEMM do not include them.
 TEST(jobs_of_ones_own_leave_a_layer_alone) {
   const int64_t shape[3] = {20, 30, 40};
   check_random_t random = check_random();
@@ -280,7 +280,7 @@ TEST(free_gives_the_memory_back) {
 
 // --- Recipes that do not quantize ---------------------------------------------------------------
 
-// Element (row, k) of operand i of a pass.
+// Returns element (row, k) of operand i of a pass.
 static float operand_at(const tensors_t *tensors, ufp4_pass_t pass, int i, int64_t row, int64_t k) {
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
@@ -315,7 +315,7 @@ static void check_output(const tensors_t *tensors, ufp4_pass_t pass, const int64
              "pass %d, column %d: %a, want %a", pass, (int)place[1], (double)got, exact);
 }
 
-// Every output of all passes of one layer.
+// Checks every output of all passes of one layer.
 static void check_host_recipe(const char *recipe, int to_bf16) {
   static const int64_t shape[3] = {33, 47, 530};  // DGRAD has more than one chunk of k
   static const int64_t sizes[UFP4_PASS_COUNT][3] = {{33, 530, 47}, {33, 47, 530}, {530, 47, 33}};
@@ -340,7 +340,8 @@ static void check_host_recipe(const char *recipe, int to_bf16) {
   ufp4_device_close(device);
 }
 
-// All upper halves of FP32 patterns, NaN and Inf among them, with lower halves about the tie.
+// Covers all upper halves of FP32 patterns, NaN and Inf among them, with lower halves at and beside
+// the tie.
 TEST(rounds_as_the_cast_of_one_number) {
   static const uint32_t low[] = {0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0x1234};
   enum { COUNT = sizeof low / sizeof low[0] };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of a linear layer's calls that must be refused.
+// Tests the arguments that a linear layer's calls must refuse.
 #include <string.h>
 
 #include "layer.h"
@@ -31,7 +31,7 @@ static void check_message(int64_t index, const ufp4_device_t *device, const char
              ufp4_device_message(device), words);
 }
 
-/** On a core also where the host quantizes, before it does. */
+/** A core refuses the layer before it quantizes, even if the host would do that. */
 TEST(rejects_a_layer_that_does_not_fit) {
   static const ufp4_linear_shape_t large = {4096, 4096, 4096, 0, 0, 7},
                                    small = {16, 16, 16, 0, 0, 7};

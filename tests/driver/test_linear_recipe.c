@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what a recipe may say beyond formats: passes in BF16, copies that round differently, signs
-// that change with the step.
+// Tests the settings of a recipe other than formats: passes in BF16, copies that round differently,
+// signs that change with the step.
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 enum { TOKENS = 20, CIN = 35, COUT = 18, LAYER = 5, STEP = 9 };
 static const int64_t shape[] = {TOKENS, CIN, COUT};
 
-/** D of every pass. */
+/** The D of every pass. */
 typedef struct {
   float d[UFP4_PASS_COUNT][COUT * CIN + TOKENS * CIN + TOKENS * COUT];
   int64_t count[UFP4_PASS_COUNT];
@@ -61,7 +61,7 @@ static void check_outputs(int64_t index, const outputs_t *got, const outputs_t *
   }
 }
 
-// Each pass of a recipe with passes in BF16 is that of the recipe itself, or that of bf16.
+// Each pass of such a recipe gives the result of the recipe itself or, if it is in BF16, of bf16.
 TEST(bf16_passes_are_those_of_bf16) {
   rig_t rig = open_rig("small");
   ufp4_recipe_t recipe = named("ufp4"), plain = named("bf16");
@@ -76,7 +76,7 @@ TEST(bf16_passes_are_those_of_bf16) {
   close_rig(&rig);
 }
 
-// FPROP alone, and it is in BF16: nothing is quantized.
+// FPROP is the only pass, and it is in BF16, so nothing is quantized.
 TEST(a_layer_whose_only_pass_is_in_bf16) {
   rig_t rig = open_rig("small");
   ufp4_recipe_t recipe = named("ufp4"), plain = named("bf16");
@@ -99,7 +99,8 @@ TEST(a_layer_whose_only_pass_is_in_bf16) {
   close_rig(&rig);
 }
 
-// A step of a recipe, all its quantized passes compared. @return whether the host quantized.
+// Runs a step of a recipe and compares all its quantized passes. @return whether the host
+// quantized.
 static int check_recipe(const rig_t *rig, const ufp4_recipe_t *recipe) {
   outputs_t out = {0};
   ufp4_linear_t *linear = linear_of(rig, recipe, UFP4_PASSES_ALL);
@@ -114,7 +115,7 @@ static int check_recipe(const rig_t *rig, const ufp4_recipe_t *recipe) {
   return on_host;
 }
 
-// QUANT rounds both copies of a tensor alike, so that the host does it.
+// QUANT rounds both copies of a tensor alike, so the host must quantize.
 TEST(copies_round_each_in_its_way) {
   rig_t rig = open_rig("small");
   for (int i = 0; i < 2; i++) {
@@ -138,7 +139,7 @@ TEST(signs_are_those_of_the_step) {
   close_rig(&rig);
 }
 
-// Backward in MXFP4 after the transform, which QUANT does not have.
+// The backward passes are in MXFP4 after the transform, which QUANT does not have.
 TEST(mxfp4_rht_equals_the_golden_model) {
   rig_t rig = open_rig("small-fp32");
   const ufp4_recipe_t recipe = named("mxfp4-rht");
@@ -146,7 +147,7 @@ TEST(mxfp4_rht_equals_the_golden_model) {
   close_rig(&rig);
 }
 
-// The values of FPROP's copy of a tensor, as a tensor; its data is to be freed.
+// Returns the values of FPROP's copy of a tensor as a tensor; the caller frees its data.
 static ufp4_matrix_t forward_values(const ufp4_recipe_t *recipe, const ufp4_matrix_t *tensor,
                                     ufp4_role_t role) {
   ufp4_operand_t copy = golden_copy(recipe, tensor, role, UFP4_AXIS_ROW, LAYER, STEP);
@@ -159,7 +160,7 @@ static ufp4_matrix_t forward_values(const ufp4_recipe_t *recipe, const ufp4_matr
   return (ufp4_matrix_t){UFP4_DTYPE_F32, tensor->rows, tensor->cols, ld, values};
 }
 
-// DGRAD of what FPROP's W holds, WGRAD of what its X holds, in 4 bits or in BF16.
+// Checks that DGRAD takes the values of FPROP's W, and WGRAD those of its X, in 4 bits or in BF16.
 static void check_requantized(const rig_t *rig, const ufp4_recipe_t *recipe) {
   rig_t kept = *rig;
   outputs_t out = {0};
@@ -197,7 +198,7 @@ TEST(requantize_takes_the_values_of_fprop) {
   close_rig(&rig);
 }
 
-// A layer without FPROP makes FPROP's copy all the same.
+// A layer without FPROP still makes FPROP's copy.
 TEST(requantize_without_fprop) {
   rig_t rig = open_rig("small");
   for (unsigned in_bf16 = 0; in_bf16 < 2; in_bf16++) {

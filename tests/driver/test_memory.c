@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the driver where allocations fail (tests/model/support/heap.h).
+// Tests the driver's file functions when allocations fail (tests/model/support/heap.h).
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static ufp4_status_t call_file_read(const void *input, uint64_t *result) {
   return status;
 }
 
-// A file with that header and a few bytes of data.
+// Writes a file with that header and a few bytes of data.
 static void write_file(const char *path, const char *header, size_t bytes) {
   static const uint8_t data[64] = {0, 0, 0xC0, 0x3F, 0, 0, 0x40, 0xC0};
   const uint8_t length[8] = {(uint8_t)strlen(header), (uint8_t)(strlen(header) >> 8)};
@@ -47,8 +47,8 @@ static void write_safetensors(const char *path) {
   write_file(path, "{\"x\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[0,8]}}", 8);
 }
 
-// Reading leaves jansson its memory: without, its parser may lose characters of a token and take
-// what is left.
+// jansson's allocations do not fail here: without memory its parser may drop characters of a token
+// and accept the rest.
 TEST(named_tensors) {
   char named[160];
   snprintf(named, sizeof named, "%s:x", heap_path("t.safetensors"));

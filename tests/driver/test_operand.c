@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized operands as files of format "ufp4-1".
+// Tests quantized operands as files of format "ufp4-1".
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static ufp4_operand_t quantized(check_random_t *random, int64_t rows, int64_t co
   return operand;
 }
 
-// Writes it, two codes a byte where @p packed, and reads it back.
+// Writes an operand, two codes a byte if @p packed, and reads it back.
 static void check_reads_back(int64_t index, ufp4_operand_t *operand, const ufp4_quantize_t *how,
                              int packed) {
   ufp4_operand_t back;
@@ -97,7 +97,7 @@ TEST(every_scale_reads_back) {
   }
 }
 
-// A file of that header, with @p size bytes of data behind it.
+// Reads a file with that header and @p size bytes of data after it.
 static ufp4_status_t read_json(const char *json, const void *data, int64_t size,
                                ufp4_operand_t *out, ufp4_quantize_t *how, ufp4_message_t *message) {
   const size_t length = strlen(json);
@@ -112,7 +112,7 @@ static ufp4_status_t read_json(const char *json, const void *data, int64_t size,
   return status;
 }
 
-// A file with @p width bytes of codes a row (all @p code) and @p blocks scales a row, of those
+// Reads a file with @p width bytes of codes (all @p code) and @p blocks scales per row, of those
 // element types.
 static ufp4_status_t read_typed(const char *const types[2], const char *metadata, int64_t rows,
                                 int width, int blocks, uint8_t code, ufp4_operand_t *out,
@@ -316,7 +316,7 @@ TEST(rejects_shapes_that_do_not_go_together) {
   check_refused(5, LEAST ", \"rht\": \"0xD7E8\"", 5, 1, 3, "do not go together");
 }
 
-// A file with one row of FP32 scales.
+// Reads a file with one row of FP32 scales.
 static ufp4_status_t read_f32(const float *scales, int rows, int codes_rows, ufp4_operand_t *out,
                               ufp4_message_t *message) {
   static const char json[] =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port of one's own: the simulated core behind functions written here, by public headers alone.
+// Tests a port that the caller provides: the simulated core behind functions written here, with
+// public headers only.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +15,15 @@ enum { BASE = 0x10000000, HALF = 1 << 18, M = 37, N = 24, K = 160 };
 
 // --- The port -----------------------------------------------------------------------------------
 
-// A core, and what a test wants of the way to it.
+// A core, and the defects of the path to it that a test wants.
 typedef struct {
   ufp4_sim_t *sim;
-  int closed;      // calls of close
-  int polls;       // wait_interrupt lets some cycles pass and says that there may be something
-  int deaf;        // the interrupt never comes
-  int calls_left;  // then every access fails; -1: none does
-  uint32_t offset, value;  // a register that reads as something else, where offset is not 0
+  int closed;              // calls of close
+  int polls;               // wait_interrupt lets some cycles pass and reports that there may be an
+                           // interrupt
+  int deaf;                // the interrupt never comes
+  int calls_left;          // after so many calls every access fails; -1: none does
+  uint32_t offset, value;  // this register reads as that value, unless offset is 0
 } far_t;
 
 static int is_lost(far_t *far) {
@@ -107,7 +109,7 @@ static ufp4_port_t port_of(far_t *far, uint64_t base) {
                        .close = close_port};
 }
 
-// Two devices' memory, of which a core sees all.
+// The memory of two devices, all of which a core sees.
 static far_t make_far(void) {
   const ufp4_sim_options_t options = {
       .configuration = "small", .memory_base = BASE, .memory_bytes = 2 * HALF, .latency_cycles = 5};
@@ -177,7 +179,8 @@ TEST(gemm_equals_the_model) {
   ufp4_sim_close(far.sim);
 }
 
-/** Without an interrupt: the driver asks again for as long as it is told that there may be one. */
+/** There is no interrupt; the driver asks again as long as the port reports that there may be
+ * one. */
 TEST(a_polling_host_gets_its_jobs) {
   check_random_t random = check_random();
   far_t far = make_far();
@@ -188,7 +191,7 @@ TEST(a_polling_host_gets_its_jobs) {
   ufp4_sim_close(far.sim);
 }
 
-/** What an earlier owner left running ends, and the rings begin anew. */
+/** The job that an earlier owner left running ends, and the rings start afresh. */
 TEST(a_core_in_use_is_reset) {
   far_t far = make_far();
   for (int i = 0; i < 3; i++) {
@@ -213,7 +216,7 @@ typedef struct {
   uint8_t before[CORES][HALF];
 } pair_t;
 
-// The same pages for both harnesses, in place of those that each has made for itself.
+// Maps the same pages into both harnesses, in place of the pages that each has allocated.
 static void share_memory(pair_t *pair) {
   FILE *file = tmpfile();
   check_that(0, file != NULL && ftruncate(fileno(file), CORES * HALF) == 0, "no file");
@@ -227,7 +230,7 @@ static void share_memory(pair_t *pair) {
   pair->memory = ufp4_sim_memory(pair->far[0].sim, BASE, CORES * HALF);
 }
 
-// Runs @p step on one device; the other's half of memory must stay as it was.
+// Runs @p step on one device; the other device's half of memory must stay unchanged.
 static void check_alone(pair_t *pair, int core, int64_t round,
                         void (*step)(pair_t *pair, int core, int64_t round)) {
   const int other = 1 - core;
@@ -285,7 +288,7 @@ static void check_timeout(int64_t index, far_t *far, uint64_t max_cycles, uint64
   const ufp4_descriptor_t fence = {.header = {.opcode = UFP4_OPCODE_FENCE}};
   ufp4_device_t *device = open_far(far, BASE, max_cycles);
   uint32_t job = 0;
-  far->offset = UFP4_REG_RING_HEAD;  // it stands still
+  far->offset = UFP4_REG_RING_HEAD;  // the ring head does not advance
   check_bits(index, ufp4_submit(device, &fence, &job), UFP4_OK, "submit");
   const uint64_t began = ufp4_sim_cycles(far->sim);
   check_bits(index, ufp4_wait(device, job, timeout_us, NULL), UFP4_ERROR_TIMEOUT, "wait");
@@ -411,8 +414,8 @@ TEST(rejects_missing_arguments) {
   ufp4_sim_close(far.sim);
 }
 
-/** A port that fails at its n-th call, while it is opened or later: the device is lost, and what
- * the port says is the message. */
+/** The port fails at its n-th call, during opening or later; the device is lost, and the message is
+ * that of the port. */
 TEST(a_port_that_fails_is_a_lost_device) {
   for (int calls = 1; calls < 200; calls += calls < 30 ? 1 : 37) {
     far_t far = make_far();

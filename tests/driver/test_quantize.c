@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One tensor, quantized by the device: on a core by its engine, wherever that can, and always with
-// the bits of the golden model.
+// Tests the quantization of one tensor by the device: on a core by its engine whenever that is able
+// to, and always with the bits of the golden model.
 #include <math.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void check_same(int64_t index, const ufp4_operand_t *got, const ufp4_oper
   check_bits(index, got->flags, want->flags, "flags");
 }
 
-// Quantizes as the golden model does, and by the engine or not.
+// Compares the result with the golden model's, and checks whether the engine made it.
 static void compare(int64_t index, ufp4_device_t *device, const ufp4_matrix_t *in,
                     const ufp4_quantize_t *how, int on_core) {
   ufp4_operand_t got, want;
@@ -76,7 +76,7 @@ static ufp4_quantize_t draw_how(check_random_t *random) {
   return how;
 }
 
-// Numbers of one tensor: some blocks large, now and then one that is none.
+// Draws the numbers of one tensor: some blocks are large, and now and then a number is NaN or Inf.
 static void *draw_tensor(check_random_t *random, ufp4_matrix_t *in) {
   static float numbers[64 * 160];
   static uint16_t halves[64 * 160];
@@ -108,7 +108,7 @@ TEST(equals_the_golden_model) {
   compare_many("small", 90);
 }
 
-/** Whose engine takes two numbers a cycle. */
+/** This configuration's engine takes two numbers a cycle. */
 TEST(equals_the_golden_model_on_a_narrow_engine) {
   compare_many("tiny-quant", 90);
   check_that(0, 1, "not every build has it");
@@ -166,19 +166,19 @@ TEST(what_has_no_room_is_left_to_the_host) {
   const ufp4_matrix_t in = plain(&random);
   const ufp4_quantize_t how = {.elem = UFP4_ELEM_E1M2};
   ufp4_device_info(device, &info);
-  // Room for the tensor, but not for its copy too.
+  // There is room for the tensor, but not for its copy too.
   const uint64_t all = info.memory_bytes - UFP4_MEMORY_RESERVED_BYTES;
   check_bits(0, ufp4_buffer_alloc(device, all - 33 * 384 - 1024, &address), UFP4_OK, "alloc");
   compare(0, device, &in, &how, 0);
   check_bits(1, strlen(ufp4_device_message(device)), 0, "no error");
   ufp4_buffer_free(device, address);
   compare(2, device, &in, &how, stand_is_core());
-  // Nothing stays taken.
+  // All memory has been freed.
   check_bits(3, ufp4_buffer_alloc(device, all, &address), UFP4_OK, "all of it");
   ufp4_device_close(device);
 }
 
-/** Jobs under way are waited for: they may be of this tensor's exponent slot. */
+/** The driver waits for jobs under way, because they may use this tensor's exponent slot. */
 TEST(follows_jobs_that_are_queued) {
   ufp4_device_t *device = open_core("small");
   stand_jobs_t jobs = stand_jobs(device);

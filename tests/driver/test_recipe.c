@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes as JSON files.
+// Tests recipes as JSON files.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static void check_reads(int64_t index, const char *text, const ufp4_recipe_t *wa
   if (want != NULL) check_same(&got, want);
 }
 
-// A built-in recipe's settings under a name that a file may have.
+// Returns a built-in recipe's settings under a name that a file may have.
 static ufp4_recipe_t renamed(const char *name) {
   ufp4_recipe_t recipe = {0};
   check_bits(0, ufp4_recipe_named(name, &recipe), UFP4_OK, "%s", name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain tensors in .safetensors files.
+// Tests plain tensors in .safetensors files.
 #include <stdio.h>
 #include <string.h>
 
@@ -82,7 +82,7 @@ TEST(rejects_overlapping_tensors) {
                 "{\"x\": {\"dtype\": \"F32\", \"shape\": [2, 3], \"data_offsets\": [0, 24]},"
                 "\"y\": {\"dtype\": \"F32\", \"shape\": [2, 3], \"data_offsets\": [0, 24]}}",
                 24, "x", "overlap");
-  // As many bytes as there are, but eight of them belong to none.
+  // The sizes add up to the size of the file, but eight of its bytes belong to no tensor.
   check_refused(1,
                 "{\"x\": {\"dtype\": \"F32\", \"shape\": [2, 1], \"data_offsets\": [0, 8]},"
                 "\"y\": {\"dtype\": \"F32\", \"shape\": [2, 1], \"data_offsets\": [0, 8]}}",

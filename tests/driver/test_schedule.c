@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps as one list of jobs give the bits of the golden model's layers.
+// Tests that training steps as one list of jobs give the bits of the golden model's layers.
 #include <stdlib.h>
 
 #include "steps.h"
@@ -15,7 +15,8 @@ static void check_result(const steps_t *run, uint64_t address, int64_t rows, int
   free(got);
 }
 
-// A layer's results in the last step are what the golden model makes of its tensors.
+// Checks that a layer's results in the last step are those that the golden model computes from its
+// tensors.
 static void check_layer(const steps_t *run, ufp4_device_t *golden, int l, int b) {
   const ufp4_schedule_layer_t *shape = &run->layers[l];
   const ufp4_schedule_buffers_t *at = &run->buffers[l];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps as one list of jobs: what waits for what, cycles, what is refused.
+// Tests training steps as one list of jobs: dependences, cycles, and refused plans.
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static int same_results(const steps_t *a, const steps_t *b) {
   return equal;
 }
 
-// With one micro-batch there is nothing else to do meanwhile.
+// With one micro-batch no other job hides a missing dependence.
 TEST(a_dependence_left_out_is_seen_on_rtl) {
   static const steps_case_t one_batch = {"small", "ufp4", UFP4_DTYPE_BF16, 3, 1, 1, 0, 0};
   static const struct {
@@ -91,8 +91,8 @@ static void keep(const steps_t *run, done_t *done, int job) {
   *last = most(*last, job);
 }
 
-// By what architecture.md says of `after`, `panels`, engines and the 16 jobs under way. A GEMM that
-// is done has had all of the row copies that it follows.
+// Derives the done jobs from the rules of architecture.md for `after`, `panels`, the engines and
+// the 16 jobs under way. A GEMM that is done has read all of the row copies that it follows.
 static void know(const steps_t *run, done_t *done) {
   done_t of_engine[2] = {{-1, -1}, {-1, -1}};
   for (int i = 0; i < run->schedule.count; i++) {
@@ -115,7 +115,7 @@ static void know(const steps_t *run, done_t *done) {
   }
 }
 
-// The places that a job reads (0) or writes (1): addresses, and slots as numbers below 64.
+// Lists the places that a job reads (0) or writes (1): addresses, and slots as numbers below 64.
 static int uses(const ufp4_schedule_job_t *job, int written, uint64_t list[5]) {
   const ufp4_gemm_descriptor_t *gemm = &job->descriptor.gemm;
   const ufp4_quant_descriptor_t *quant = &job->descriptor.quant;
@@ -153,8 +153,8 @@ static int meets(const ufp4_schedule_job_t *a, int a_written, const ufp4_schedul
   return 0;
 }
 
-// A GEMM that follows a QUANT reads its row copies as they come, and the exponents of the AMAX in
-// front of it.
+// Returns whether @p gemm follows the QUANT @p job, whose row copies it reads as they come, or the
+// AMAX before that, whose exponents it reads.
 static int follows(const steps_t *run, int gemm, int job, uint64_t what) {
   for (int shift = 0; shift < 8; shift += 4) {
     const int quant = named(run, gemm, shift);
@@ -185,7 +185,7 @@ static void check_waits(const steps_t *run, int index) {
   free(done);
 }
 
-/** Lists of every kind: of any two jobs on different engines of which one writes what the other
+/** Checks lists of every kind: of two jobs on different engines, of which one writes what the other
  * uses, the later one waits. */
 TEST(every_job_waits_for_what_it_uses) {
   int index = 0;

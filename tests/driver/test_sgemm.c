@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The FP32 matrix product: the order of its sums is a promise.
+// Tests the FP32 matrix product, whose order of summation is guaranteed.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "layer/sgemm.h"
 #include "stand.h"
 
-// The definition: one accumulator, k ascending. volatile forbids a fused operation whatever the
-// compiler's flags.
+// Computes the definition: one accumulator, k ascending. volatile forbids a fused operation
+// whatever the compiler's flags.
 static float plain(int64_t k, ufp4_sgemm_view_t a, ufp4_sgemm_view_t b, int64_t i, int64_t j,
                    float start) {
   volatile float sum = start;
@@ -32,7 +32,7 @@ static void check_product(const case_t *c, const float *da, const float *db, con
   memcpy(d, before, (size_t)(c->m * ld) * sizeof *d);
   ufp4_sgemm(c->m, c->n, c->k, a, b, d, ld, c->accumulate);
   for (int64_t i = 0; i < c->m * ld; i++) {
-    float want = before[i];  // behind a row nothing is written
+    float want = before[i];  // the bytes after a row stay unwritten
     if (i % ld < c->n) want = plain(c->k, a, b, i / ld, i % ld, c->accumulate ? want : 0);
     check_bits(i, ufp4_f32_bits(d[i]), ufp4_f32_bits(want),
                "%lld x %lld x %lld, turned %d %d, accumulate %d", (long long)c->m, (long long)c->n,
@@ -66,8 +66,8 @@ TEST(sums_in_increasing_k) {
   check_shapes(normal);
 }
 
-// Zeros of both signs, numbers whose products are subnormal, and some that overflow; no NaN, whose
-// payload is nobody's promise.
+// Returns zeros of both signs, numbers whose products are subnormal, and some that overflow, but no
+// NaN, because the payload of a NaN is not guaranteed.
 static float *extreme(check_random_t *random, int64_t count) {
   static const float kinds[] = {0.0f,    -0.0f,    0x1p-149f, -0x1.8p-75f, 0x1.2p-70f,
                                 0x1p63f, -0x1p63f, 1.0f,      0x1.fp-126f, -3.0f};

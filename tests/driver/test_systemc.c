@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process behind the backends systemc and systemc:timed: what happens when it, or this one,
-// ends.
+// Tests the process behind the backends systemc and systemc:timed, and what happens when it or its
+// host ends.
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 
 // --- Processes ----------------------------------------------------------------------------------
 
-// The only child of this thread, or 0.
+// Returns the only child of this thread, or 0.
 static pid_t child(void) {
   char path[64];
   int pid = 0;
@@ -30,7 +30,8 @@ static pid_t child(void) {
   return pid;
 }
 
-// Open files of a process, but for `.` and `..`; -1: there is none.
+// Returns the number of open files of a process, or -1 if there is no such process; `.` and `..` do
+// not count.
 static int files_of(pid_t pid) {
   char path[64];
   int count = -2;
@@ -42,7 +43,7 @@ static int files_of(pid_t pid) {
   return count;
 }
 
-// Its parent has ended; it is this process' since.
+// Checks that a process ends. Its parent has ended, so this process has adopted it.
 static void check_ends(int64_t index, pid_t pid) {
   int gone = 0;
   for (int i = 0; i < 1000 && !gone; i++) {
@@ -52,7 +53,7 @@ static void check_ends(int64_t index, pid_t pid) {
   check_that(index, gone, "process %ld still runs", (long)pid);
 }
 
-// Nothing of a device that was closed is left.
+// Checks that a closed device leaves no file and no child.
 static void check_nothing_left(int64_t index, int files) {
   check_bits(index, (uint64_t)files_of(getpid()), (uint64_t)files, "open files");
   check_that(index, waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD, "a child is left");
@@ -65,7 +66,7 @@ static void check_message(int64_t index, const char *text, const char *words) {
 
 // --- Death --------------------------------------------------------------------------------------
 
-// A job that takes some seconds on the RTL.
+// Returns a job that takes some seconds on the RTL.
 static ufp4_descriptor_t long_job(ufp4_device_t *device) {
   ufp4_descriptor_t job = stand_jobs(device).gemm;
   ufp4_gemm_descriptor_t *gemm = &job.gemm;
@@ -104,7 +105,7 @@ TEST(a_killed_program_is_a_lost_device) {
   }
 }
 
-/** While the driver waits for it. */
+/** The program is killed while the driver waits for the job. */
 TEST(a_program_may_be_killed_amid_a_job) {
   const int files = files_of(getpid());
   ufp4_device_t *device = stand_device();
@@ -125,7 +126,7 @@ TEST(a_program_may_be_killed_amid_a_job) {
   check_nothing_left(0, files);
 }
 
-/** Amid a job or not, its program ends. */
+/** The program ends with its host, whether a job runs or not. */
 TEST(a_killed_host_leaves_no_program) {
   pid_t *program =
       mmap(NULL, sizeof *program, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -152,7 +153,7 @@ TEST(a_killed_host_leaves_no_program) {
 
 // --- Several ------------------------------------------------------------------------------------
 
-/** Each has its own process, which has no file of another. */
+/** Each device has its own process, which inherits no file of another. */
 TEST(devices_have_nothing_in_common) {
   const int files = files_of(getpid());
   ufp4_device_t *first = stand_device();
@@ -205,7 +206,7 @@ TEST(rejects_a_program_that_is_none) {
   }
 }
 
-/** cat waits for its input, and says nothing. */
+/** cat waits for its input and prints nothing. */
 FULL_TEST(rejects_a_program_that_does_not_answer) {
   const ufp4_device_options_t options = stand_options();
   int ends[2];

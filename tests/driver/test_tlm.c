@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend tlm: what it has of its own, no data, and does not have, errors of the bus.
+// Tests what only the backend tlm does: it has a mode without data, and no bus errors.
 #include <string.h>
 
 #include "times.h"
@@ -13,7 +13,7 @@ TEST(timing_only_takes_the_same_time_and_computes_nothing) {
   }
 }
 
-/** A burst outside of memory would tell the time: the job is refused, and the device serves on. */
+/** A burst outside of memory would be a bus error, so the job is refused; the device serves on. */
 TEST(rejects_jobs_outside_of_memory) {
   for (int i = 0; i < 2; i++) {
     ufp4_device_t *device = times_device("tlm", 1, i);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cycles that a linear layer takes on a core, with one of some memories, for comparison of
-// backends.
+// The cycles that a linear layer takes on a core with one of several memories, to compare backends.
 #ifndef UFP4_DRIVER_TIMES_H
 #define UFP4_DRIVER_TIMES_H
 
@@ -15,10 +14,10 @@ typedef struct {
   int blank;  // every output is zero
 } times_t;
 
-/** A device of a configuration and memory, by number, at a cycle of a nanosecond but for the last.
- */
+/** Opens a device with configuration and memory number @p memory; a cycle takes a nanosecond except
+ * with the last memory. */
 ufp4_device_t *times_device(const char *backend, int memory, int timing_only);
-/** All passes on such a device. */
+/** Runs all passes on such a device. */
 times_t times_of(const char *backend, int memory, int timing_only);
 void check_times(int64_t index, const times_t *got, const times_t *want);
 

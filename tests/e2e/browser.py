@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages that the program writes, as headless Chromium draws them: every chart is there, in its colours."""
+"""Tests the pages that the program writes in headless Chromium: every chart must be there, in its colours."""
 
 import collections
 import itertools
@@ -16,7 +16,7 @@ WIDTH, HEIGHT, WHITE = 1000, 1800, (255, 255, 255)
 
 
 def unfilter(kind, line, above, size):
-    """A line of a PNG: each byte is told from the one to the left, above, or both."""
+    """Decodes a line of a PNG, in which each byte is predicted from the one to the left, above, or both."""
     if kind == 1:
         for channel in range(size):
             line[channel::size] = bytes(itertools.accumulate(line[channel::size], lambda a, b: a + b & 255))
@@ -31,7 +31,7 @@ def unfilter(kind, line, above, size):
 
 
 def pixels(path):
-    """How often each colour is there."""
+    """Counts the pixels of each colour."""
     data, at, packed, counts = pathlib.Path(path).read_bytes(), 8, b"", collections.Counter()
     while at < len(data):
         length, kind = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]

@@ -16,7 +16,7 @@ def shapes(text=SHAPES):
 
 
 def explored(*words):
-    """The rows of explore.csv of a run that must succeed."""
+    """Returns the rows of explore.csv of a run that must succeed."""
     passes("explore", *words, "-o", "out")
     with open("out/explore.csv", newline="") as file:
         return list(csv.DictReader(file))

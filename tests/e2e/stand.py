@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the program share: running it in an empty folder, tensor files, and checks that say what they saw.
+"""Functions that the tests of the program share: running it in an empty folder, tensor files, and checks that print
+what they saw.
 
 A script is run as SCRIPT PROGRAM FUNCTION; without FUNCTION it runs all of its tests."""
 
@@ -13,19 +14,20 @@ import subprocess
 import sys
 import tempfile
 
-# Every random test draws by it; 0 unless the environment says otherwise. Bits 7..0 of a stall seed choose its kind.
+# The seed of every random test; 0 unless the environment sets it. Bits 7..0 of a stall seed choose its kind.
 TEST_SEED = int(os.environ.get("UFP4_TEST_SEED") or "0", 0)
-# Whether those that can draw much do: ./ufp4 test --full says so, as check_draws of the tests in C has it.
+# Whether tests with a choice draw many cases, as ./ufp4 test --full demands; check_draws of the tests in C does the
+# same.
 DRAWS_ALL = os.environ.get("UFP4_TEST_DRAWS") == "all"
 
 
 def stream(number):
-    """The seed of one of several streams, as check_stream of the tests in C."""
+    """Returns the seed of one of several streams, as check_stream of the tests in C does."""
     return (number + 1000003 * TEST_SEED) % 2**64
 
 
 def stall(kind):
-    """The same for --stall."""
+    """Returns a value for --stall in the same way."""
     return kind + (TEST_SEED % 2**48 << 8)
 
 
@@ -43,12 +45,12 @@ class Result:
 
 
 def slow(test):
-    """Read by the CMakeLists.txt: the test has the label slow."""
+    """CMakeLists.txt reads this decorator and gives the test the label slow."""
     return test
 
 
 def full(test):
-    """The same: it has the label full."""
+    """CMakeLists.txt reads this decorator and gives the test the label full."""
     return test
 
 
@@ -68,8 +70,8 @@ def passes(*arguments, **how):
 
 
 def refuses(status, words, *arguments, printed=False, **how):
-    """Runs the program, which must end with that status, one line that holds the words, and no results, but where they
-    are printed before what fails."""
+    """Runs the program, which must end with that status and one line that contains the words. It must print no results,
+    unless they come before the failure (printed)."""
     result = run(*arguments, **how)
     check(result.status == status, f"should end with {status}: {result}")
     check(result.err.count("\n") == 1 and result.err.startswith("ufp4"), f"should say one line: {result}")
@@ -79,7 +81,7 @@ def refuses(status, words, *arguments, printed=False, **how):
 
 
 def rejects(status, words, *arguments, **how):
-    """The same, and it leaves no new file."""
+    """Does the same, and checks that the program leaves no new file."""
     before = listing()
     result = refuses(status, words, *arguments, **how)
     check(listing() == before, f"left files behind: {listing()}: {result}")
@@ -87,16 +89,16 @@ def rejects(status, words, *arguments, **how):
 
 
 def listing():
-    """Every file below the test's folder, with its contents' size."""
+    """Lists every file below the test's folder with its size."""
     return sorted((str(p), p.lstat().st_size) for p in pathlib.Path(".").rglob("*"))
 
 
 class Skipped(Exception):
-    """What the test needs is not here; says why."""
+    """Something that the test needs is missing; the text says what."""
 
 
 def demand_drawing():
-    """Of a test that reads a page, or tables of comparisons: from now on the program makes them, by Python."""
+    """Makes the program draw pages and tables of comparisons by Python from now on, for a test that reads them."""
     if "UFP4_TEST_PYTHON" not in os.environ:
         raise Skipped("scipy, matplotlib or jinja2 is missing; ./ufp4 test installs them from PyPI")
     os.environ["UFP4_PYTHON"] = os.environ["UFP4_TEST_PYTHON"]
@@ -119,7 +121,7 @@ def f32_bits(value):
 
 
 def to_f32(value):
-    """Nearest even, for a float64 inside the range of float32."""
+    """Rounds a float64 within the range of float32 to the nearest, ties to even."""
     return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
@@ -147,7 +149,7 @@ def write_npy(path, rows, **options):
 
 
 def read_npy(path):
-    """(descr, rows)"""
+    """Returns (descr, rows)."""
     data = pathlib.Path(path).read_bytes()
     length = struct.unpack_from("<H", data, 8)[0]
     header = eval(data[10 : 10 + length].decode(), {"__builtins__": {}})  # a literal, written by the program under test
@@ -160,7 +162,7 @@ def read_npy(path):
 
 
 def read_safetensors(path):
-    """(metadata, {name: (dtype, shape, bytes)})"""
+    """Returns (metadata, {name: (dtype, shape, bytes)})."""
     data = pathlib.Path(path).read_bytes()
     length = struct.unpack_from("<Q", data)[0]
     header = json.loads(data[8 : 8 + length])
@@ -203,7 +205,7 @@ def e4m3(byte):
 
 
 def decode(path):
-    """Decoded rows in float64, t applied; every stored column."""
+    """Returns decoded rows in float64 with t applied, for every stored column."""
     metadata, tensors = read_safetensors(path)
     rows, width = tensors["codes"][1]
     blocks = tensors["scales"][1][1]
@@ -219,7 +221,7 @@ def decode(path):
 
 
 def product(a, b):
-    """A B^T in float64: exact for the sizes used here. An exact zero is +0."""
+    """Returns A B^T in float64, which is exact for the sizes used here. An exact zero is +0."""
     return [[math.fsum(x * y for x, y in zip(row, col)) + 0.0 for col in b] for row in a]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench: every case has its line, JSON has the same columns, wrong options. No time is judged."""
+"""Tests bench: every case has its line, JSON has the same columns, wrong options are refused. No time is judged."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bias: Eq. 2 of the paper, and what rounding does to data whose figures are known."""
+"""Tests bias: Eq. 2 of the paper, and the effects of rounding on data with known figures."""
 
 import json
 import math
@@ -30,12 +30,12 @@ def test_equation_2():
     want |= {("e1m2", v / 4): 0.0 for v in range(1, 7)} | {("int4", v): 0.0 for v in range(1, 7)}
     check_equal({k: c["bias_eq2"] for k, c in cells.items()}, want, "Eq. 2")
     for key, cell in cells.items():
-        # 2^14 samples: a sample at a boundary that rounds the other way moves the mean by less than 2 / 2^14.
+        # There are 2^14 samples. One at a boundary that rounds the other way moves the mean by less than 2 / 2^14.
         check(abs(cell["bias_measured"] - want[key]) < 2**-13, f"{key}: measured {cell['bias_measured']}")
 
 
-# SQNR in dB. 2^21 samples: the standard error of the Gaussian rows is under 0.01 dB; where 2 % of the channels are
-# outliers it is which channels share a block that moves it, a few tenths between seeds.
+# SQNR in dB. With 2^21 samples the standard error of the Gaussian rows is under 0.01 dB. With 2 % of the channels
+# outliers, the channels that share a block with one matter, by a few tenths of a dB between seeds.
 @slow
 def test_known_sqnr():
     report = tables()
@@ -77,7 +77,8 @@ def test_mixed_is_the_better_of_both_grids():
             check(all(l["uniform"] is None for l in both), f"{both}")
 
 
-# 16 elements on the grid and one block scale of 1: no error at all. All of 15 values but one, each as often.
+# 16 elements are on the grid and the block scale is 1, so there is no error. They are all of 15 values, of which one
+# occurs twice.
 def test_a_tensor_without_error():
     values = [float(v) for v in range(-7, 8)] + [7.0]
     stand.write_npy("X.npy", [values])
@@ -126,7 +127,7 @@ SMALL = ["bias", "--rows", 4, "--cols", 64, "--plot"]
 
 
 def drawn_by(script, **options):
-    """The program while its Python is that shell script."""
+    """Returns an environment in which the program's Python is this shell script."""
     pathlib.Path("python").write_text(f"#!/bin/sh\n{script}\n")
     os.chmod("python", 0o755)
     words = [stand.PROGRAM, *map(str, SMALL), "p.svg"]
@@ -141,7 +142,7 @@ def drawn_by(script, **options):
 
 
 def test_draws_beside_other_python_files():
-    """Files of the working directory are nobody's modules."""
+    """The drawing must not import files of the working directory."""
     stand.demand_drawing()
     for name in ("csv", "ufp4", "json", "matplotlib", "runpy", "sitecustomize"):
         pathlib.Path(f"{name}.py").write_text(f"open('ran-{name}', 'w').close()\nraise SystemExit(5)\n")
@@ -167,7 +168,7 @@ def test_a_signal_ends_python_too():
         (signal.SIGINT, "ufp4: interrupted\n"),
         (signal.SIGHUP, "ufp4: the terminal is gone\n"),
     ):
-        signal.signal(number, signal.SIG_DFL)  # one that is ignored, as under nohup, would be so in the program too
+        signal.signal(number, signal.SIG_DFL)  # under nohup it would be ignored, in the program too
         program = drawn_by("echo $$ > pid.part; mv pid.part pid; exec sleep 100")
         end = time.monotonic() + 60
         while not os.path.exists("pid") and time.monotonic() < end:
@@ -216,7 +217,7 @@ def test_two_without_error_have_no_gain():
 
 
 def test_rejects_a_plot_by_what_is_no_python():
-    """before anything is printed"""
+    """The refusal comes before any output."""
     for name in ("/nowhere/python3", "no-such-python"):
         os.environ["UFP4_PYTHON"] = name
         try:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A layer on a board: the whole board in Verilator behind a pseudo-terminal, and the program on the other end of it."""
+"""Tests a layer on a board: the whole board in Verilator behind a pseudo-terminal, with the program at the other
+end."""
 
 import json
 import os
@@ -14,7 +15,7 @@ TOKENS, CIN, COUT = 512, 64, 64
 
 
 class Board:
-    """A simulated board, until the end of a with statement."""
+    """A simulated board that runs for the duration of a with statement."""
 
     def __init__(self, *options):
         program = os.environ["UFP4_BOARD_SIM"]
@@ -49,7 +50,7 @@ def check_layer(board, names, *options):
 
 @slow
 def test_a_layer_equals_the_model():
-    """of 512 x 64 x 64, and the board keeps its array busy"""
+    """The layer is 512 x 64 x 64, and the board must keep its array busy."""
     with Board() as board:
         cases = check_layer(board, tensors())
         check_equal([case["pass"] for case in cases], ["fprop", "dgrad", "wgrad"], "passes")
@@ -71,7 +72,7 @@ def test_a_tensor_is_quantized_by_the_host_where_the_core_has_no_engine():
 
 @slow
 def test_faults_change_no_bit():
-    """one byte in 20,000 is dropped, doubled or changed"""
+    """One byte in 20,000 is dropped, doubled or changed."""
     with Board("--faults", "1") as board:
         check_layer(board, tensors())
     check(int(board.err.split()[-4]) > 5, f"faults: {board.err}")
@@ -79,7 +80,7 @@ def test_faults_change_no_bit():
 
 @slow
 def test_a_line_that_damages_much_changes_no_bit():
-    """one byte in 200: a frame of full length hardly ever arrives"""
+    """With one damaged byte in 200 a frame of full length hardly ever arrives."""
     with Board("--faults", "3", "--fault-bytes", "200") as board:
         check_layer(board, tensors(128))
     check(int(board.err.split()[-4]) > 1000, f"faults: {board.err}")
@@ -114,7 +115,7 @@ def test_rejects_what_the_board_has_not():
 
 @slow
 def test_rejects_models_and_gemms_larger_than_its_memory():
-    """before the training that comes first, which takes many seconds"""
+    """The refusal comes before the training, which would take many seconds."""
     stand.write_npy("X.npy", stand.gaussian(1024, 1024))
     passes("quantize", "X.npy", "-o", "X.safetensors", "--elem", "e1m2")
     with Board() as board:
@@ -142,7 +143,7 @@ def test_rejects_models_and_gemms_larger_than_its_memory():
 
 
 def started(board, names):
-    """A layer on its way: it has the board, and is at work."""
+    """Starts a layer and waits until it has the board and is at work."""
     words = [stand.PROGRAM, "layer", *names, "-o", "out", "--backend", board.backend]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     check("the host quantizes" in process.stderr.readline(), "its first line")
@@ -153,7 +154,7 @@ def started(board, names):
 
 @slow
 def test_one_program_at_a_time():
-    """The second is told the number of the first; when that one is killed amid its work, the board is free."""
+    """The second program is told the number of the first; once that one is killed amid its work, the board is free."""
     with Board() as board:
         names = tensors()
         first = started(board, names)

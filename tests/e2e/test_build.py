@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds as the pages tell it, with the generator that CMake takes by itself, make,
-where ./ufp4 and the other tests take Ninja."""
+"""Tests builds by the commands of the pages, with make, the generator that CMake chooses by itself, while ./ufp4 and
+the other tests use Ninja."""
 
 import os
 import pathlib
@@ -17,7 +17,7 @@ README, PAGE = SOURCE / "README.md", SOURCE / "docs/howto/link-library.md"
 
 
 def call(*words, folder=".", seconds=600, **environment):
-    """Runs a tool with CMake's own defaults, but for ccache; gives what it printed, standard error included."""
+    """Runs a tool with CMake's own defaults, except for ccache. Returns its output, standard error included."""
     env = {name: value for name, value in os.environ.items() if name != "CMAKE_GENERATOR"}
     env["CMAKE_BUILD_PARALLEL_LEVEL"] = str(len(os.sched_getaffinity(0)))
     if shutil.which("ccache"):
@@ -38,7 +38,7 @@ def call(*words, folder=".", seconds=600, **environment):
 
 
 def unmade(rules):
-    """The folders that the rules of a makefile write into, and that are not there, nor made by the rule itself."""
+    """Lists the folders into which the rules of a makefile write and which neither exist nor are made by the rule."""
     target, made, missing = "", set(), []
     for line in rules.replace("\\\n", " ").splitlines():
         if not line.startswith("\t"):
@@ -60,7 +60,7 @@ def unmade(rules):
 
 @slow
 def test_rules_make_the_folders_that_they_write_into():
-    """Only Ninja makes that of a rule's output; and who only installs builds no tests."""
+    """Only Ninja makes the folder of a rule's output by itself. Also, an installation builds no tests."""
     text = call("cmake", "-S", SOURCE, "-B", "build")
     check("  tests: no (UFP4_TESTS is off)\n" in text, text)
     check(not re.search(r"\.\.\. (test_|vector_readers)", call("make", "-C", "build", "help")), "tests are targets")
@@ -72,7 +72,7 @@ def test_rules_make_the_folders_that_they_write_into():
 
 
 def test_verilated_code_names_no_checkout():
-    """So that what ccache has of it fits another one."""
+    """ccache can then reuse its objects in another checkout."""
     folder = pathlib.Path(stand.PROGRAM).parents[1] / "sim"
     files = [path for path in folder.glob("core_*/*.cpp")]
     if not files:
@@ -83,7 +83,7 @@ def test_verilated_code_names_no_checkout():
 
 
 def clone():
-    """What a fresh clone of this checkout would have, and changes of its files that are not committed."""
+    """Copies what a fresh clone of this checkout would have, including uncommitted changes of its files."""
     if not (SOURCE / ".git").exists() or not shutil.which("git"):
         raise stand.Skipped("needs git, and a checkout")
     for name in call("git", "ls-files", "-z", folder=SOURCE).split("\0"):
@@ -94,11 +94,11 @@ def clone():
 
 
 def install_as_told(page):
-    """Its lines as they stand, but that DESTDIR moves the installation; the program that comes of it answers."""
+    """Runs the page's lines unchanged, except that DESTDIR moves the installation, and then the installed program."""
     lines = re.findall(r"cmake -S \. -B build\b.*?--prefix /opt/ufp4", page.read_text(), flags=re.S)
     check_equal(len(lines), 1, f"lines that install in {page}")
     clone()
-    # In place of nvcc, where there is one: its work takes ten minutes.
+    # Replaces nvcc, if there is one, because it would take ten minutes.
     pathlib.Path("cuda/bin").mkdir(parents=True)
     pathlib.Path("cuda/bin/nvcc").write_text(NVCC)
     os.chmod("cuda/bin/nvcc", 0o755)
@@ -115,7 +115,7 @@ def test_full_the_lines_of_the_readme():
 
 
 def test_full_the_lines_of_the_page_and_then_the_tests():
-    """What only the tests have of rules with commands of their own is built by make too."""
+    """Make must also build those rules with commands of their own that only the tests have."""
     install_as_told(PAGE)
     call("cmake", "-S", ".", "-B", "build", "-DUFP4_TESTS=ON", folder="clone")
     targets = ["vector_readers", "dpi_tb", "mx_converter_tb", "ufp4_python"]

@@ -48,7 +48,7 @@ def test_rejects_a_missing_format():
     stand.write_npy("X.npy", [[1.0]])
     rejects(2, "--to", "cast", "X.npy", "-o", "C.npy")
     rejects(2, "--to", "cast", "X.npy", "-o", "C.npy", "--to", "e5m2")
-    rejects(2, "--to", "cast", "X.npy", "-o", "C.npy", "--to", "mixed")  # a number by itself has no grid
+    rejects(2, "--to", "cast", "X.npy", "-o", "C.npy", "--to", "mixed")  # a single number has no grid
 
 
 def test_rejects_an_output_that_is_an_input():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of other people's checkpoints, in tests/e2e/checkpoints: as the packages decode them that made them."""
+"""Tests layers of other people's checkpoints, in tests/e2e/checkpoints: they decode as by the packages that made
+them."""
 
 import gzip
 import json
@@ -17,7 +18,7 @@ OUT = "model.layers.0.self_attn.o_proj"
 
 
 def use(name):
-    """A copy of a checkpoint in the test's folder."""
+    """Copies a checkpoint into the test's folder."""
     shutil.copytree(FOLDER / name, name)
     return name
 
@@ -35,7 +36,7 @@ def change_tensors(path, change):
 
 
 def decoded(name):
-    """{layer: (dtype, bit patterns as they were decoded, one after the other)}"""
+    """Returns {layer: (dtype, decoded bit patterns, one after the other)}."""
     pathlib.Path("decoded.safetensors").write_bytes(
         gzip.decompress((FOLDER / name / "decoded.safetensors.gz").read_bytes())
     )
@@ -50,13 +51,14 @@ def decoded(name):
 
 
 def bf16_bits(value):
-    """Nearest even, of a finite number."""
+    """Rounds a finite number to BF16, nearest, ties to even."""
     bits = stand.f32_bits(value)
     return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
 
 
 def dequantized(place, note=""):
-    """All numbers of a layer, one after the other; what was ignored is said, and nothing else."""
+    """Returns all numbers of a layer, one after the other. The program must report ignored tensors, and nothing
+    else."""
     result = passes("dequantize", place, "-o", "D.npy")
     check_equal(result.err.count("\n"), 1 if note else 0, f"lines of {result}")
     check(note in result.err, f"should say {note!r}: {result}")
@@ -64,7 +66,7 @@ def dequantized(place, note=""):
 
 
 def check_layers(name, layers, note="", zero_signs=True):
-    """Each layer against what its package decodes. @note belongs to layers with a tensor scale for activations."""
+    """Compares each layer with its package's decoding. `note` belongs to layers with a tensor scale for activations."""
     want = decoded(name)
     check_equal(sorted(want), sorted(layers), "layers")
     for layer in layers:
@@ -90,7 +92,7 @@ def test_compressed_tensors_mxfp4():
 
 
 def test_modelopt_nvfp4():
-    """Its decoder gives every zero the sign +."""
+    """ModelOpt's decoder gives every zero the sign +."""
     check_layers(
         "modelopt-nvfp4", {DOWN: True, OUT: True}, "ignored, for activations: LAYER.input_scale", zero_signs=False
     )
@@ -128,7 +130,7 @@ def test_a_file_and_its_folder_are_the_same():
 
 
 def test_original_configuration_of_modelopt():
-    """Where config.json does not say who quantized, hf_quant_config.json does."""
+    """If config.json does not name the quantizer, hf_quant_config.json does."""
     use("modelopt-nvfp4")
     change_json("modelopt-nvfp4/config.json", lambda c: c.pop("quantization_config"))
     dequantized(f"modelopt-nvfp4:{DOWN}", "ignored")
@@ -148,7 +150,7 @@ def test_codes_of_type_f4():
 
 
 def same_product(layer, scale, block, codes, scales, rows, k, **more):
-    """A random tensor times a layer, and times a file of this program with the same codes and scales."""
+    """Multiplies a random tensor by a layer, and by a file of this program with the same codes and scales."""
     metadata = {"elem": "e2m1", "scale": scale, "block": str(block), "cols": str(k), **more}
     stand.write_safetensors(
         "W.safetensors",

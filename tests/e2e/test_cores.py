@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""layer on several cores: every bit is the golden model's, and what each core takes."""
+"""Tests layer on several cores: every bit equals the golden model's, and the cycles of each core."""
 
 import json
 import pathlib
@@ -10,7 +10,7 @@ from test_layer import SHAPES, XWD, layer, tensors, write_recipe
 
 
 def check_cores(backend, *options, shapes=((37, 70, 33), (50, 33, 129), (3, 5, 17), (1, 1, 1))):
-    """Uneven shapes, and such with fewer stripes than cores."""
+    """The shapes are uneven, and some have fewer stripes than there are cores."""
     for shape in shapes:
         tensors(*shape)
         for cores in range(1, 5):
@@ -68,7 +68,7 @@ def test_cores_are_counted_one_by_one_on_tlm():
             check(0 < case["util_percent"] <= case["bound_percent"] <= 100, f"{name} by {split}: {case}")
             check_equal(len(case["core_cycles"]), 4, "cores")
     idle = {split: {name: case["core_cycles"].count(0) for name, case in each.items()} for split, each in by.items()}
-    # Rows of Y and dX: 3 groups of 16, of dW 7. Columns of Y: 4 of 32, of dX and dW 1.
+    # Y and dX have 3 groups of 16 rows, dW has 7. Y has 4 stripes of 32 columns, dX and dW have 1.
     check_equal(idle["tokens"], dict(fprop=1, dgrad=1, wgrad=0), "idle by tokens")
     check_equal(idle["n"], dict(fprop=0, dgrad=3, wgrad=3), "idle by n")
     for name, case in by["auto"].items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backend cuda behind the program: on the emulated GPU, and where there is no GPU."""
+"""Tests the backend cuda behind the program, on the emulated GPU and without a GPU."""
 
 import json
 import math
@@ -140,7 +140,7 @@ def test_gemm_equals_the_model():
 
 
 NO_NV = "contract nv: it needs compute capability 12.0 or 12.1, and this GPU has 9.0"
-# Recipes of the contract nv, and what is said of them where the GPU has it and where not.
+# Recipes of contract nv, and the reasons given on GPUs that lack it.
 NV = (("nv", "e4m3", NO_NV), ("nv_of_nvfp4", "nvfp4", NO_NV), ("nv_of_mx", "e8m0", "does not have contract nv"))
 
 
@@ -233,7 +233,7 @@ def test_rejects_a_library_that_is_not_there():
 
 
 def test_rejects_a_machine_without_gpu():
-    # Whether libufp4_cuda.so was built or not, and whether there is a GPU or not.
+    # This holds whether or not libufp4_cuda.so was built, and with and without a GPU.
     tensors(3, 16, 4)
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     for words in (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command demo as a user meets it: exit status, messages."""
+"""Tests the command demo as its user runs it: exit status and messages."""
 
 import json
 import pathlib

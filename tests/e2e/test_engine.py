@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""quantize on a core: its QUANT engine makes the golden model's file, or the host does and says so."""
+"""Tests quantize on a core: its QUANT engine writes the golden model's file, or the host does and the program says
+so."""
 
 import json
 import math
@@ -24,7 +25,7 @@ ENGINE = [
 
 
 def engine(backend, *options):
-    """The engine's file is the golden model's, byte for byte, and it took cycles."""
+    """The engine's file must equal the golden model's, byte for byte, and take cycles."""
     for rows in (stand.gaussian(1, 1), stand.gaussian(19, 37, factor=20.0), stand.gaussian(33, 16)):
         stand.write_npy("X.npy", rows)
         for how in ENGINE:
@@ -165,7 +166,8 @@ def test_a_layer_says_why_the_host_quantizes():
 
 
 def test_a_core_multiplies_mixed_by_each_contract():
-    """Blocks of both kinds on either side: the model's bits, and the timed model's cycles; without a format none."""
+    """Either side has blocks of both kinds. The bits are the model's, the cycles the timed model's; a core without one
+    of the formats refuses."""
     stand.write_npy("X.npy", stand.gaussian(20, 64))
     passes("quantize", "X.npy", *Q, "--elem", "mixed")
     passes("quantize", "X.npy", "-o", "E.safetensors", "--elem", "e1m2")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explore: cycles of a model's training step."""
+"""Tests explore: the cycles of a model's training step."""
 
 import csv
 import json
@@ -86,7 +86,7 @@ def test_a_step_has_every_job_of_two_halves():
 
 
 def test_few_tokens_make_one_batch():
-    """Two tokens do not take longer than three, and --batches decides otherwise."""
+    """Two tokens must not take longer than three; --batches overrides the choice."""
     steps = [total(explore("--config", "small", "--tokens", str(n))) for n in (1, 2, 3, 63, 64)]
     check_equal([r["batches"] for r in steps], ["1", "1", "1", "1", "2"], "micro-batches")
     cycles = [int(r["cycles"]) for r in steps]
@@ -109,8 +109,8 @@ def test_few_tokens_make_one_batch():
 
 
 def test_bytes_of_data_and_bytes_on_the_bus():
-    """Each job has a descriptor of 128 bytes and a completion of 16;
-    else a bus of 8 bytes has no more than the data."""
+    """Each job has a descriptor of 128 bytes and a completion of 16; otherwise a bus of 8 bytes carries only the
+    data."""
     kinds = ("fprop", "dgrad", "wgrad", "amax", "quant")
     for options in (["--serial"], ["--batches", "1"], ["--batches", "2"]):
         rows = explore(
@@ -142,7 +142,7 @@ def test_bytes_of_data_and_bytes_on_the_bus():
         most = (128 + bus) * units + bus
         if row["config"] == "default":
             check_equal(int(row["bus_write_bytes"]), most, "beats")
-        else:  # whose lanes fill a beat with scales of several units
+        else:  # lanes fill a beat with scales of several units
             check(144 * units < int(row["bus_write_bytes"]) < most, f"beats: {row['bus_write_bytes']}")
     for row in (r for r in rows if r["pass"] in ("fprop", "dgrad", "wgrad")):
         m, n, k = (int(row[name]) for name in "mnk")
@@ -204,7 +204,8 @@ def test_side_by_side_is_faster():
 
 
 def test_blocks_are_counted_as_the_second_one():
-    """Three blocks are one list's first two and what the second adds, to within the ends of a list."""
+    """The cycles of three blocks are those of a list's first block and twice what the second one adds, to within the
+    ends of a list."""
     counted = explore("--config", "small", "--tokens", "64", "--layers", "3")
     step, block = total(counted), total(counted, "block")
     once = total(explore("--config", "small", "--tokens", "64", "--layers", "1"))
@@ -293,7 +294,7 @@ def test_what_no_address_reaches_is_a_row_with_the_reason():
     rows = explore("--tokens", "1,1048576", model=shapes("name,cin,cout,count\nbig,1048576,1,1\n"))
     steps = [(bool(r["cycles"]), "addresses of 40 bits" in r["reason"]) for r in rows if r["layer"] == "step"]
     check_equal(steps, [(True, False), (False, True)], "steps")
-    # What says what a step needs, or did, is of steps that have run.
+    # Columns about the needs or the work of a step are filled only for steps that have run.
     for name in ("weight_bytes", "copy_bytes", "activation_bytes", "live_bytes", "quant_blocks", "macs", "ms"):
         check_equal([r[name] != "" for r in rows if r["layer"] == "step"], [True, False], name)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explore: models whose blocks are of two kinds, and experts that see few tokens or none."""
+"""Tests explore with models that have two kinds of blocks, and with experts that see few tokens or none."""
 
 import pathlib
 
@@ -22,7 +22,7 @@ def step_of(config, *words):
 
 
 def check_kinds(config, alike, dense, experts):
-    """A model of both kinds against two of one each: with these fields no block, and each one, is dense."""
+    """Compares a model of both kinds with models of one kind: alike[0] makes no block dense, alike[1] every block."""
     (both, host), (of_dense, _), (of_experts, _) = (
         step_of(config),
         step_of(config | alike[1], "--layers", "1"),
@@ -39,7 +39,8 @@ def check_kinds(config, alike, dense, experts):
         check_equal(int(both["step"][name]), dense * int(d[name]) + experts * int(e[name]), f"{name} of the step")
     for name in ("weight_bytes", "copy_bytes", "activation_bytes", "gradient_bytes", "optimizer_bytes"):
         check_equal(int(both["step"][name]), dense * int(d[name]) + experts * int(e[name]), name)
-    # By hand: in the backward pass of the first or last block of a kind, the dense ones first.
+    # By hand: the most bytes are live in the backward pass of the first or last block of a kind; the dense blocks come
+    # first.
     always, kept, gradients, live = (
         [sum(int(r[name]) for name in names) for r in (d, e)]
         for names in (
@@ -80,7 +81,7 @@ def test_kinds_of_blocks_are_counted_each():
 
 
 def test_a_file_with_repeats_has_kinds_of_blocks():
-    """What the page tells to do where blocks differ in another way."""
+    """The page recommends this file for blocks that differ in another way."""
     lines = [
         f"{name},{cin},{cout},1,,5"
         for name, cin, cout in (("qkv_a", 64, 48), ("q_b", 24, 64), ("kv_b", 16, 64), ("o", 32, 64))
@@ -102,8 +103,8 @@ def test_a_file_with_repeats_has_kinds_of_blocks():
 
 
 def test_kinds_of_blocks_side_by_side_are_one_list():
-    """Two blocks of each kind are a list that is run: a file that names all of its layers takes the same cycles.
-    More are extrapolated."""
+    """Two blocks of each kind run as one list, so a file that names all layers takes the same cycles. More blocks are
+    extrapolated."""
 
     def file(dense, experts):
         lines = ["name,cin,cout,count,tokens"]
@@ -143,10 +144,10 @@ def ring(n, size, speed):
 
 
 def stage_times(totals, weights, dense, experts, pipeline, speed):
-    """Milliseconds of a step whose stages have so many blocks of each kind:
-    4 replicas, 2 chips a layer, 2 us, speed in bytes a ms."""
-    forward = 2 * 2 * ring(2, 2 * 40 * 64, speed)  # what o and down give, scattered and gathered
-    back = sum(2 * ring(2, 2 * 40 * cin, speed) for cin in (24, 16, 64))  # of q_b, kv_b, gate_up
+    """Returns the milliseconds of a step whose stages have so many blocks of each kind, with 4 replicas, 2 chips per
+    layer, 2 us per message and `speed` in bytes per ms."""
+    forward = 2 * 2 * ring(2, 2 * 40 * 64, speed)  # outputs of o and down, scattered and gathered
+    back = sum(2 * ring(2, 2 * 40 * cin, speed) for cin in (24, 16, 64))  # dX of q_b, kv_b, gate_up
     attention = 64 * 48 + (24 * 64 + 16 * 64 + 32 * 64) / 2
     late = compute = gather = reduce = 0
     for kind, count in (("experts", experts), ("dense", dense)):
@@ -168,7 +169,7 @@ def test_blocks_of_two_kinds_share_stages():
         2: [(2, 0), (0, 3)],
         3: [(1, 0), (1, 1), (0, 2)],
         5: [(1, 0), (0, 1)],
-    }  # dense blocks and ones with experts
+    }  # dense blocks, and blocks with experts
     longest = set()
     for width, of_token, experts in (
         (96, 2, 4),
@@ -180,7 +181,8 @@ def test_blocks_of_two_kinds_share_stages():
             "n_routed_experts": experts,
             "num_experts_per_tok": of_token,
         }
-        weights = {"dense": (3 * 64 * width, 0), "experts": (3 * 64 * 16, 3 * 64 * 16 * experts)}  # and of experts
+        # The second number of each pair is the weights of experts.
+        weights = {"dense": (3 * 64 * width, 0), "experts": (3 * 64 * 16, 3 * 64 * 16 * experts)}
         for pipeline, kinds in stages.items():
             for gbps in (0.05, 1, 100):
                 totals, _ = step_of(config, "--chips", f"4x2x{pipeline}", "--link", f"{gbps},2")
@@ -196,7 +198,7 @@ def test_blocks_of_two_kinds_share_stages():
         any(step != compute for step, compute in longest),
         f"the slowest stages, and those that compute longest, are {longest}",
     )
-    # What the shared expert gives is scattered, also where the others' sums have been.
+    # The shared expert's output is scattered, even though the sums of the others have been.
     gathers = [step_of(DEEP, "--chips", f"4x2x1x{n}", "--link", "1,2")[0]["step"]["gather_ms"] for n in (1, 2)]
     check_equal(gathers[1], gathers[0], "gathered between chips that share layers")
     passes(
@@ -232,7 +234,7 @@ MOE = (
 
 
 def check_util(row, macs):
-    """Of 64 MACs a cycle, to the digit that is written."""
+    """Checks the utilization of 64 MACs per cycle to the printed digit."""
     want = 100 * macs / 64 / int(row["cycles"])
     check(
         abs(float(row["util_percent"]) - want) < 0.0501,
@@ -241,8 +243,8 @@ def check_util(row, macs):
 
 
 def test_idle_experts_do_nothing():
-    """4 of 12 experts a token: 1 token has 4 active ones with a row each, 2 have 8, 4 have 12 with two rows,
-    of which a third is none."""
+    """A token has 4 of 12 experts: 1 token activates 4 with a row each, 2 activate 8, and 4 tokens activate 12 with two
+    rows each, a third of which are padding."""
     for tokens, active, rows_of_one, real in (
         (1, 4, 1, 4),
         (2, 8, 1, 8),

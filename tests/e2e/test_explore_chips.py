@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explore: a step in micro-batches and on many chips, against calculations by hand."""
+"""Tests explore with a step in micro-batches and on many chips, against calculations by hand."""
 
 import csv
 import pathlib
@@ -21,13 +21,13 @@ def near(got, want, what, most=6e-5):
 
 
 def ring(n, size, speed, us=2):
-    """Milliseconds of n - 1 messages of a part of n, at so many bytes a ms."""
+    """Returns the milliseconds of n - 1 messages of a part of n, at so many bytes per ms."""
     return (n - 1) * (size / n / speed + us / 1e3)
 
 
 def pipeline(chips, micro, forward, backward):
-    """The end of one forward, one backward on chips in a row,
-    each job played in its order as soon as what it needs is there."""
+    """Returns the end of a schedule of one forward, one backward on chips in a row. Each job runs in its order as soon
+    as its inputs are there."""
     order = []
     for chip in range(chips):
         ahead = min(micro, chips - chip)
@@ -54,7 +54,8 @@ def pipeline(chips, micro, forward, backward):
 
 
 def late(count, transfer, hidden):
-    """What is left when passes of so many blocks have each a transfer behind it, one after the other."""
+    """Returns the time that remains exposed when passes of so many blocks each start a transfer, one after the
+    other."""
     left = 0
     for _ in range(count):
         left = max(0, left - hidden) + transfer
@@ -68,7 +69,7 @@ def test_cycles_of_micro_batches_are_those_of_their_jobs():
     done = set()
     for r in jobs:
         key = r["layer"], r["pass"], r["tensor"]
-        alone, adds = part[key], key in done  # the second row of WGRAD, which reads the dW of before
+        alone, adds = part[key], key in done  # the second row of WGRAD reads the earlier dW
         count = 2 if adds else 1 if r["tensor"] == "W" or r["pass"] == "wgrad" else 3
         check_equal(int(r["count"]), count * int(alone["count"]), f"{key}: count")
         if not adds:
@@ -84,7 +85,8 @@ def test_cycles_of_micro_batches_are_those_of_their_jobs():
 
 
 def test_gradients_of_activations_are_of_one_micro_batch():
-    """A product of two has no weights: both are quantized in each of them, and no earlier gradient is read."""
+    """A product of two activations has no weights: both are quantized in each micro-batch, and no earlier gradient is
+    read."""
     model = HEAD + "up,64,96,1,,,,,\nscores,32,seq,2,matmul,,,,\n"
     for options in ((), ("--serial",)):
         words = ("--config", "small", *options)
@@ -127,7 +129,7 @@ def test_further_micro_batches_side_by_side_make_no_copies_of_weights():
             check_equal(int(rows[-1][name]), jobs, f"{name} of the jobs of the lists")
         reads[micro] = int(rows[-1]["read_bytes"])
     check(steps[5] < 5 * steps[1], f"{steps}")
-    # A further one reads dW in FP32, where the first one's AMAX and QUANT each read W in BF16: as many bytes.
+    # A further micro-batch reads dW in FP32, while the first one's AMAX and QUANT each read W in BF16: as many bytes.
     check_equal([reads[micro] for micro in (2, 5)], [micro * reads[1] for micro in (2, 5)], "bytes read")
 
 
@@ -160,7 +162,7 @@ def test_pairs_on_stages_are_a_hand_calculation():
                     1: late(2, dw, backward) + late(2, w, forward),
                     2: micro * late(2, dw, backward) + late(2, w, forward),
                 }
-                hidden[3] = hidden[2]  # copies of W are made once, and kept
+                hidden[3] = hidden[2]  # copies of W are made once and kept
                 whole = {0: 2 * dw, 1: dw + w, 2: micro * dw + w, 3: micro * dw + w}
                 passes = pipeline(2, micro, 2 * forward + send / 2, 2 * (backward + 0) + send / 2)
                 each = 2 * micro
@@ -179,9 +181,9 @@ def test_pairs_on_stages_are_a_hand_calculation():
 
 
 def folded(chips, stages, micro, times):
-    """The end of one forward, one backward with several stages a chip, each job played as soon as what it needs is
-    there, and the most micro-batches whose backward pass is to come, by chip. times: of a stage's passes, forward and
-    backward."""
+    """Returns the end of a schedule of one forward, one backward with several stages per chip, in which each job runs
+    as soon as its inputs are there; and for each chip the most micro-batches whose backward pass is still due. times:
+    the forward and backward times of each stage."""
     order, most = [], []
     for chip in range(chips):
         all = micro * stages
@@ -213,8 +215,8 @@ def folded(chips, stages, micro, times):
 
 
 def test_stages_that_are_interleaved_are_played():
-    """Of 12 blocks all stages have two; of 11 the first has one, so that the row waits less than by the formula; of 9
-    half of them have one, so that it waits more."""
+    """With 12 blocks all stages have two. With 11 the first stage has one, so that the pipeline waits less than the
+    formula says; with 9 half of them have one, so that it waits more."""
     tokens, micro, kept = 32, 6, 2 * 32 * (64 + 96) + 2 * (4 + 6) * 288
     for layers, least, most in ((12, 1, 1), (11, 0.95, 1), (9, 1.03, 1.07)):
         words = ("--tokens", str(tokens * micro), "--micro-batches", str(micro), "--layers", str(layers))
@@ -231,7 +233,7 @@ def test_stages_that_are_interleaved_are_played():
 
 
 def test_blocks_are_shared_evenly():
-    """No chip has more than one block more than another, whatever its stages."""
+    """The numbers of blocks of two chips differ by at most one, whatever their stages."""
     for layers, chips, stages, most in ((80, 16, 4, 5), (9, 8, 1, 2), (126, 16, 4, 8), (5, 3, 1, 2)):
         words = ("--tokens", "256", "--micro-batches", "16", "--layers", str(layers), "--link", "1,0")
         _, step = pair_step(*words, "--chips", f"1x1x{chips}", "--interleave", str(stages))
@@ -259,7 +261,8 @@ def test_experts_on_chips_are_a_hand_calculation():
 
 
 def test_experts_on_chips_that_share_layers_are_a_hand_calculation():
-    """Each of two chips sends half of the rows, which both have then; sums are scattered before they are sent back."""
+    """Each of two chips sends half of the rows, and both then have them; the sums are scattered before they are sent
+    back."""
     _, step = pair_step("--tokens", "64", "--chips", "4x2x1x2", "--link", "10,2:1,3", model=EXPERTS)
     rows, half = 64 * 2, 2 * 64 * 2 * 64 / 2
     near(step["exchange_ms"], 4 * (ring(2, half, 1e6, 3) + ring(2, 2 * rows * 64, 1e7)), "to experts and back")
@@ -270,7 +273,7 @@ def test_experts_on_chips_that_share_layers_are_a_hand_calculation():
 
 
 def test_bytes_of_a_product_of_two_activations_are_a_hand_calculation():
-    """Of each of the heads on a chip both tensors are kept, and the second one's gradient is FP32."""
+    """Both tensors of each head on a chip are kept, and the gradient of the second one is FP32."""
     model = HEAD + "up,64,32,1,,,,,\nscores,32,seq,2,matmul,,,,\n"
     for heads, micro in ((2, 1), (1, 2)):
         words = ("--tokens", str(64 * micro), "--micro-batches", str(micro), "--chips", f"1x{2 // heads}x1")
@@ -281,10 +284,10 @@ def test_bytes_of_a_product_of_two_activations_are_a_hand_calculation():
 
 
 def test_bytes_of_a_chip_are_a_hand_calculation():
-    """By hand: panel units of 144 bytes, two copies of each tensor."""
+    """By hand: panel units have 144 bytes, and each tensor has two copies."""
     tokens, micro = 32, 4
     words = ("--tokens", str(tokens * micro), "--micro-batches", str(micro), "--layers", "4", "--chips", "4x2x2")
-    numbers = 2 * 2 * 64 * 48  # of two blocks
+    numbers = 2 * 2 * 64 * 48  # weights of two blocks
     copies_w = 2 * 2 * 4 * 3 * 288
     x_up, x_down = 2 * tokens * 64, 2 * tokens * 48
     copies_x = (2 * 4 + 2 * 3) * 288
@@ -345,8 +348,8 @@ def test_layouts_with_the_same_jobs_are_measured_once_and_the_others_say_why():
 
 
 def test_a_published_layout_has_the_published_bubble_and_activations():
-    """GPT-3 on 64 chips as in table 3 of Korthikanti et al., arXiv 2205.05198, with its equation of memory, and the
-    bubble of Narayanan et al., arXiv 2104.04473: (p - 1) / (v m) of the ideal time."""
+    """The layout is GPT-3 on 64 chips as in table 3 of Korthikanti et al., arXiv 2205.05198, with its equation of
+    memory, and the bubble of Narayanan et al., arXiv 2104.04473: (p - 1) / (v m) of the ideal time."""
     pathlib.Path("gpt3.json").write_text('{"model_type": "gpt2", "n_embd": 12288, "n_layer": 96, "n_head": 96}')
     passes(
         *("explore", "--hf", "gpt3.json", "-o", "out", "--config", "large", "--serial", "--link", "300,2:25,5"),
@@ -360,9 +363,9 @@ def test_a_published_layout_has_the_published_bubble_and_activations():
     tokens, width, blocks, tensor, pipeline, parts = 2048, 12288, 96, 8, 8, 3
     numbers = tokens * width * blocks * (1 + (pipeline - 1) / (pipeline * parts))
     published = 34 * numbers / tensor  # with sequence parallelism and selective recomputation
-    inputs = 14 * numbers / tensor  # of it, in BF16: of QKV, of the projection, of FC1, and four times as wide of FC2
-    copies = 2 * 9 / 16 * numbers * (2 + 5 / tensor)  # of QKV and FC1 whole
-    backward = tokens * width * (2 * 9 / 16 + 2 * (1 + 4 / tensor))  # of FC2: copies of dY, dY, dX
+    inputs = 14 * numbers / tensor  # of these, BF16 inputs of QKV, projection, FC1 and, four times as wide, FC2
+    copies = 2 * 9 / 16 * numbers * (2 + 5 / tensor)  # copies for QKV and FC1 are whole
+    backward = tokens * width * (2 * 9 / 16 + 2 * (1 + 4 / tensor))  # in FC2: copies of dY, dY, dX
     near(step["chip_activation_bytes"], inputs + copies + backward, "activations", 1e-6 * published)
     check(1.1 < float(step["chip_activation_bytes"]) / published < 1.13, "what the page says")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explore: the clock of a case, and what a memory in nanoseconds is to it."""
+"""Tests explore: the clock of a case, and what it makes of a memory's nanoseconds."""
 
 import csv
 import pathlib
@@ -12,13 +12,13 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def delays():
-    """ns of the whole cores of docs/results/silicon.csv."""
+    """Returns the delays in ns of the whole cores of docs/results/silicon.csv."""
     with open(ROOT / "docs/results/silicon.csv", newline="") as file:
         return {r["unit"]: float(r["delay_ns"]) for r in csv.DictReader(file) if r["unit"].startswith("core")}
 
 
 def test_a_case_has_the_clock_of_its_core():
-    """By contract and QUANT, whatever its size."""
+    """The clock depends on contract and QUANT, not on size."""
     configurations = "small,4x4-32x32-c16-b8-q16,small-fp32,small-nv"
     recipes, words = "e2m1,mxfp4,nvfp4", ("--tokens", "16", "--serial")
     rows = explore("--config", configurations, "--recipe", recipes, *words)
@@ -35,7 +35,7 @@ def test_a_case_has_the_clock_of_its_core():
         ["% clock 934.6 MHz: core in ASAP7", "% clock 869.6 MHz: core_fp32 in ASAP7"],
         "said",
     )
-    passes(*words, "--clock-mhz", "5")  # memories without banks know no nanoseconds, and so no slowest clock
+    passes(*words, "--clock-mhz", "5")  # memories without banks have no nanoseconds, and so no slowest clock
     asked = passes(*words, "--clock-mhz", "800").out
     check("% clock" not in asked, "a clock that was asked for is explained")
     rows = list(csv.DictReader(pathlib.Path("out/explore.csv").read_text().splitlines()))
@@ -43,8 +43,8 @@ def test_a_case_has_the_clock_of_its_core():
 
 
 def test_half_the_clock_takes_the_time_of_the_same_memory():
-    """Where the pins are the limit. What doubles are the core's own cycles, those without banks, as far as they are not
-    hidden; with the memory's timings in cycles the whole time would."""
+    """The pins are the limit. Only the core's own cycles, those without banks, may double, as far as they are not
+    hidden; if the memory's timings were in cycles, the whole time would double."""
     words = ("--config", "default", "--serial", "--tokens", "128", "--mem-latency", "1")
     model = shapes("name,cin,cout,count\nproj,256,256,1\n")
     for cores in ("1", "2"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explore: cores of any size, several of them, and their memories."""
+"""Tests explore with cores of any size, several of them, and their memories."""
 
 import json
 import pathlib
@@ -77,7 +77,7 @@ def test_cores_share_the_memory_and_each_gemm():
             )
         for r in rows:
             check(not r["bound_percent"] or float(r["util_percent"]) <= float(r["bound_percent"]) + 0.1, r)
-    # Two tensors are quantized at once, and take the longer one's time.
+    # Two tensors are quantized at once, in the time of the longer one.
     step, tensors = two[-1], {(r["layer"], r["pass"], r["tensor"]): int(r["cycles"]) for r in two if r["tensor"]}
     want = sum(
         count
@@ -90,7 +90,7 @@ def test_cores_share_the_memory_and_each_gemm():
         for layer, count in (("fc1", 2), ("proj", 1))
     )
     check_equal(int(step["cycles"]), want, "cycles of the step")
-    # Two cores cannot share what one can hardly use.
+    # Two cores gain nothing on a memory that one nearly saturates.
     narrow = [explore(*words, "--cores", cores, "--mem-bandwidth", "4")[-1] for cores in ("2", "4")]
     check(int(narrow[1]["cycles"]) > 0.97 * int(narrow[0]["cycles"]), "cores that wait for the same memory")
 
@@ -164,7 +164,7 @@ def test_a_gemm_is_split_by_tokens_or_n_or_the_better():
 
 
 def test_layers_that_are_alike_take_a_core_each():
-    """Eight experts and a layer alone: on three cores three at once, twice, and then two."""
+    """There are eight experts and a single layer. Three cores run three experts at once, twice, and then two."""
     model = shapes("name,cin,cout,count,tokens\nup,64,96,8,2/8\nproj,64,64,1,\n")
     words = ("--config", "small", "--tokens", "64", "--serial", "--mem-bandwidth", "12", "--split")
     jobs = lambda rows, layer: {(r["pass"], r["tensor"]): r for r in rows if r["layer"] == layer}
@@ -228,9 +228,9 @@ def test_layers_that_are_alike_take_a_core_each():
 
 @slow
 def test_memories_with_banks_cost_what_a_layer_finds():
-    """A layer has other addresses, and refresh at other moments.
-    On LPDDR5, which has a sixteenth of HBM3's pins, one GEMM of this size has 13,070 to 15,451 cycles by when it begins
-    (--mem-latency 80 to 150); the three together differ by less."""
+    """A layer has other addresses, and refreshes fall at other moments. On LPDDR5, which has a sixteenth of HBM3's
+    pins, one GEMM of this size takes 13,070 to 15,451 cycles depending on when it starts (--mem-latency 80 to 150); the
+    three together differ by less."""
     for name, shape in (("X", (256, 512)), ("W", (256, 512)), ("dY", (256, 256))):
         stand.write_npy(f"{name}.npy", stand.gaussian(*shape))
     rows = explore(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explore --ppa: joules and um2 of a step, from rows of ./ufp4 ppa."""
+"""Tests explore --ppa: joules and um2 of a step, from rows of ./ufp4 ppa."""
 
 import csv
 import json
@@ -15,16 +15,16 @@ PARTS = ["mac_joules", "idle_joules", "clock_joules", "bus_joules"]
 PRINTED = [*PARTS, "joules", "um2", "memory_bits", "memory_um2"]
 WORTH = ["watts", "tokens_per_joule", "mm2_per_tmacs"]
 COLUMNS = [*PRINTED, "memory_joules", *WORTH]
-# The bits of `small`, parity included, as docs/tools/memories.py lists them.
+# The memory bits of `small`, parity included, as docs/tools/memories.py lists them.
 BITS = 8 * 64 * 68 + 4 * 256 * (65 + 9) + 32 * 65 + 2 * 128 * 65 + 1024 * 65 + 16 * 128 * 33
 WORDS = ["--config", "small", "--serial", "--tokens", "32", "--layers", "100000"]
-# Numbers of fc1 twice and of proj: MACs of a pass, and of its panel units those of X, W and dY.
+# Sizes of fc1, which occurs twice, and of proj: the MACs of a pass, and the panel units of X, W and dY.
 MACS = 32 * (2 * 64 * 96 + 48 * 64)
 UNITS = 2 * (2 * 4 + 6 * 4 + 2 * 6) + 2 * 3 + 4 * 3 + 2 * 4
 
 
 def explore(*options, shapes=SHAPES):
-    """The rows of explore.csv of a run that must succeed."""
+    """Returns the rows of explore.csv of a run that must succeed."""
     pathlib.Path("s.csv").write_text(shapes)
     passes("explore", "s.csv", "-o", "out", *options)
     with open("out/explore.csv", newline="") as file:
@@ -32,7 +32,7 @@ def explore(*options, shapes=SHAPES):
 
 
 def unit(name, area, **full):
-    """A row of ppa.json; full: fJ of FPROP and WGRAD by elements."""
+    """Returns a row of ppa.json; full: fJ of FPROP and WGRAD by elements."""
     energy = [{"data": "fprop", "elements": "e1m2", "load": "none", "energy_fj": 3, "clock_pins_fj": 2}]
     for elements, both in full.items():
         energy += [
@@ -96,7 +96,7 @@ def test_memories_and_worth_are_a_hand_calculation():
 
 
 def test_memories_of_each_core_are_those_of_the_data_sheet():
-    """as docs/tools/memories.py lists them, by count, words and bits"""
+    """Compares the memories with docs/tools/memories.py by count, words and bits."""
     tool = pathlib.Path(__file__).resolve().parents[2] / "docs/tools/memories.py"
     names = "default,large,small-fp32,default-nv"
     words = ["--tokens", "16", "--serial", "--layers", "1", "--recipe", "e2m1,mxfp4", "--ppa", "asap7"]
@@ -107,8 +107,8 @@ def test_memories_of_each_core_are_those_of_the_data_sheet():
 
 
 def test_the_order_turns_with_memories():
-    """Exact's sums have twice the bits; in front is what has more tokens a joule than all that are as small. Where
-    the areas are nearly alike, the clocks of their cores decide."""
+    """The sums of contract exact have twice the bits. A core is in front if it gives more tokens per joule than all
+    cores of at most its area. If the areas are nearly equal, the clocks of the cores decide."""
     ppa(
         unit("pe", 100, e2m1=(20, 30), e1m2=(50, 60)),
         unit("pe_fp32", 200, e2m1=(25, 35)),

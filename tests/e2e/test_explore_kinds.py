@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explore --hf: models whose blocks of two kinds alternate, against calculations by hand."""
+"""Tests explore --hf with models whose blocks of two kinds alternate, against calculations by hand."""
 
 import json
 import pathlib
@@ -47,7 +47,7 @@ def hf(config, *words):
 
 
 def layers(rows):
-    """By layer of the forward pass: how many there are, cin and cout."""
+    """Returns for each layer of the forward pass its count, cin and cout."""
     return {r["layer"]: (int(r["count"]), int(r["k"]), int(r["n"])) for r in rows if r["pass"] == "fprop"}
 
 
@@ -56,7 +56,7 @@ def weights(rows):
 
 
 def test_qwen3_next_has_the_weights_of_its_name():
-    """80 billion with 0.62 of embeddings and head; delta nets in three of four blocks."""
+    """The model has 80 billion weights, 0.62 of them in embeddings and head, and delta nets in three of four blocks."""
     rows = hf(QWEN)
     shapes = layers(rows)
     check_equal(shapes["qkv"], (12, 2048, (2 * 16 + 2 * 2) * 256), "q, its gate, k and v")
@@ -73,7 +73,7 @@ def test_qwen3_next_has_the_weights_of_its_name():
 
 @slow
 def test_llama_4_has_the_weights_of_its_name():
-    """400 billion with 2.07 of embeddings and head, in 128 experts of each second block."""
+    """The model has 400 billion weights, 2.07 of them in embeddings and head, and 128 experts in every second block."""
     rows = hf(LLAMA)
     shapes = layers(rows)
     check_equal(shapes["qkv"], (48, 5120, 56 * 128), "qkv")
@@ -88,7 +88,8 @@ def test_llama_4_has_the_weights_of_its_name():
 
 @slow
 def test_kinds_that_alternate_are_shared_evenly():
-    """Each stage has as many blocks with experts, where the same blocks one kind after the other would not."""
+    """Each stage has the same number of blocks with experts, which it would not if the blocks of one kind came
+    first."""
     words = ("--link", "100,1", "--micro-batches", "2", "--chips")
     config = LLAMA | {"num_hidden_layers": 8, "num_local_experts": 4}
     one, two, four = (hf(config, *words, chips)[-1] for chips in ("1x1x1", "1x1x2", "1x1x4"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explore: what is read and written in the memories of a core, and its energy."""
+"""Tests explore: the accesses of a core's memories, and their energy."""
 
 import pathlib
 
@@ -8,24 +8,24 @@ from stand import check, check_equal, passes, rejects
 from explorations import explore, shapes
 
 BITS = ["sum_bits", "operand_bits", "addend_bits", "quant_bits"]
-# The bits of a word of `small`, with parity.
+# The bits of a word in each memory of `small`, parity included.
 SUM, CODES, SCALES, BEAT, TRANSPOSED = 68, 65, 9, 65, 33
 PES, SIDE, TILE, CHUNK, BANKS = 4, 2, 16, 16, 16
 
 
 def gemm(m, n, k):
-    """Bits of accumulators and of operands, m and n of whole macro-tiles."""
+    """Returns the bits accessed in accumulators and operands, for m and n of whole macro-tiles."""
     tiles, blocks = (m // TILE) * (n // TILE), k // 16
     chunks, parts = -(-blocks // CHUNK), (TILE // SIDE) ** 2
-    sums = parts * PES * (chunks + chunks - 1) + TILE * TILE  # stored, taken again, drained
+    sums = parts * PES * (chunks + chunks - 1) + TILE * TILE  # stored, reloaded, drained
     loaded = 2 * TILE * blocks
     fed = parts * blocks * 2 * SIDE
-    waiting = loaded // 8 + loaded  # scales by beats of 8 bytes; one read with each block
+    waiting = loaded // 8 + loaded  # scales in beats of 8 bytes; one read per block
     return tiles * sums * SUM, tiles * ((loaded + fed) * (CODES + SCALES) + waiting * BEAT)
 
 
 def quant(rows, cols):
-    """Of both copies: beats of BF16 in and out, rows of 16 banks in and columns out."""
+    """Returns the bits for both copies: beats of BF16 in and out, rows of 16 banks in and columns out."""
     beats, lines = rows * cols * 2 // 8, rows * cols // 16
     return 2 * beats * BEAT + 2 * lines * BANKS * TRANSPOSED
 
@@ -35,7 +35,7 @@ def of(row):
 
 
 def test_accesses_are_a_hand_calculation():
-    """K over a chunk, in one, and in three."""
+    """K exceeds a chunk in FPROP, and fits in one in DGRAD and WGRAD."""
     rows = explore(
         "--config", "small", "--serial", "--tokens", "48", model=shapes("name,cin,cout,count\nfc,544,32,1\n")
     )
@@ -55,7 +55,7 @@ def test_accesses_are_a_hand_calculation():
 
 
 def test_cycles_that_are_skipped_have_their_accesses():
-    """With banks every cycle is stepped, and the same words move."""
+    """With banks every cycle is stepped, and the same words are accessed."""
     model = shapes("name,cin,cout,count\nfc,1040,272,1\n")
     for words in (["--serial"], ["--batches", "2"]):
         rows = explore("--tokens", "272", *words, "--dram", "none,hbm3", model=model)
@@ -65,12 +65,12 @@ def test_cycles_that_are_skipped_have_their_accesses():
 
 
 def test_chunks_and_sums_have_a_price():
-    """A sum leaves its PE behind each chunk, and comes back before the next."""
+    """A sum leaves its PE after each chunk and returns before the next."""
     names = ",".join(f"rows=4:cols=4:tile=32x32:bus=16:quant=16:chunk={n}" for n in (8, 16))
     model = shapes("name,cin,cout,count\nfc,512,64,1\n")
     rows = explore("--config", names, "--serial", "--tokens", "64", "--ppa", "asap7", model=model)
     for chunk, step in zip((8, 16), (row for row in rows if row["layer"] == "step")):
-        chunks = 512 // 16 // chunk  # of FPROP; the other two have one
+        chunks = 512 // 16 // chunk  # chunks of FPROP; the other passes have one
         check_equal(int(step["sum_bits"]), SUM * (64 * 64 * 2 * chunks + 2 * 64 * 512 * 2), f"chunks of {chunk}")
         want = 21e-15 * sum(of(step))
         check(abs(float(step["memory_joules"]) - want) < 1e-8 * want, f"{step['memory_joules']}, by hand {want}")

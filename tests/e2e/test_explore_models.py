@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explore: the models that it knows, and those of transformers' configurations."""
+"""Tests explore with the models that it knows and with transformers' configurations."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from hf_models import DEEP, EXPERTS, HF, LATENT, QWEN, SIZES, hf, widths
 
 
 def test_models_are_what_their_papers_say():
-    # Parameters of a block's linear layers, in millions.
+    # The parameters of a block's linear layers, in millions.
     for model, blocks, parameters in (
         ("llama-7b", 32, 202.4),
         ("llama-3-8b", 32, 218.1),
@@ -28,7 +28,7 @@ def test_models_are_what_their_papers_say():
 
 
 def weights(model_type, **sizes):
-    """cin and cout of each layer of a block."""
+    """Returns cin and cout of each layer of a block."""
     return {
         name: sides[2:] for name, sides in widths({"model_type": model_type, "num_hidden_layers": 1, **sizes}).items()
     }
@@ -98,7 +98,7 @@ def test_a_configuration_of_transformers_is_read():
 
 
 def test_families_have_the_sizes_of_their_papers():
-    """Falcon 7B and 40B, and StarCoder's smallest, by hand from their weights."""
+    """Compares Falcon 7B and 40B, and StarCoder's smallest model, with their weights by hand."""
     small = {"hidden_size": 4544, "num_attention_heads": 71}
     want = {"qkv": (4544, 4672), "proj": (4544, 4544), "fc1": (4544, 18176), "fc2": (18176, 4544)}
     check_equal(weights("falcon", **small, multi_query=True), want, "falcon 7B")
@@ -235,7 +235,7 @@ def test_rejects_configurations_whose_blocks_differ():
         check_equal(len(hf(moe | {name: alike}, "--config", "large", "--tokens", "16", "--serial")) > 0, True, name)
 
 
-# deepseek-ai/DeepSeek-V3 publishes this as its config.json; the sizes are those of arXiv 2412.19437, 4.2.
+# deepseek-ai/DeepSeek-V3 publishes this config.json; the sizes are those of arXiv 2412.19437, 4.2.
 DEEPSEEK_V3 = {
     "model_type": "deepseek_v3",
     "hidden_size": 7168,
@@ -259,7 +259,8 @@ DEEPSEEK_V3 = {
 
 
 def test_deepseek_v3_has_the_weights_of_its_paper():
-    """671 billion, of which a token sees 37: with head and router, and without norms; embeddings are looked up."""
+    """The model has 671 billion weights, of which a token uses 37, with head and router and without norms; embeddings
+    are looked up."""
     rows = hf(DEEPSEEK_V3, "--config", "large", "--tokens", "32", "--serial")
     layers = {r["layer"]: r for r in rows if r["pass"] == "fprop"}
     attention = 7168 * (1536 + 512 + 64) + 1536 * 128 * 192 + 512 * 128 * 256 + 128 * 128 * 7168
@@ -302,7 +303,7 @@ def refuses_config(config, message, *words):
 
 
 def test_rejects_sizes_that_are_left_out():
-    """Whose default in transformers is not what one would guess."""
+    """Their defaults in transformers are not what one would expect."""
     deep, qwen = (
         (
             "q_lora_rank",

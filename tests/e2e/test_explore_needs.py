@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explore: what a step needs, against a calculation by hand."""
+"""Tests explore: what a step needs, against a calculation by hand."""
 
 import pathlib
 
@@ -15,11 +15,11 @@ def needs(*options, model=None):
 
 
 def test_what_a_step_needs_is_a_hand_calculation():
-    """By hand: panel units of 144 bytes of both copies, and of fc1 two in a block, which is worth three."""
+    """By hand: panel units have 144 bytes in both copies, a block has fc1 twice, and there are three blocks."""
     w, x = 2 * 6 * 4 * 288 + 4 * 3 * 288, 2 * 3 * 4 * 288 + 3 * 3 * 288
     always = [3 * 2 * 15360, 3 * (w + x), 3 * 2 * 33 * (2 * 64 + 48), 3 * 4 * 15360, 3 * 12 * 15360]
-    # Most in the backward pass of the first block's fc1: all gradients, and its copies of W, X;
-    # X, dY and its copies, dX.
+    # The most bytes are live in the backward pass of the first block's fc1: all gradients, its copies of W and X, and
+    # X, dY with its copies, and dX.
     first = 2 * (24 + 12 + 18) * 288 + 2 * 33 * 2 * (64 + 96 + 64)
     check_equal(
         needs("--tokens", "33", "--layers", "3", "--serial"),
@@ -32,7 +32,7 @@ def test_what_a_step_needs_is_a_hand_calculation():
     check_equal(needs("--tokens", "33", "--batches", "2")[1], w + x, "17 and 16 rows have three")
     single = needs("--tokens", "33", "--layers", "3", "--serial", "--source", "f32")
     check_equal((single[0], single[4]), (3 * 4 * 15360, 3 * 8 * 15360), "no other weights in FP32")
-    # With many tokens the last block's: what both keep, and one gradient.
+    # With many tokens the last block needs most: what both blocks keep, and one gradient.
     long = needs("--tokens", "1024", "--layers", "2", "--serial", model=shapes("name,cin,cout,count\nfc,16,16,1\n"))
     x = 64 * 288 + 1024 * 32
     check_equal(long[5], 2 * 14 * 256 + 2 * (x + 288) + 1024 + x + 1024 * 32, "live")

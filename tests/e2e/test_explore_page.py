@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explore: its page, and what happens where none can be drawn."""
+"""Tests explore's page, and what happens if it cannot be drawn."""
 
 import os
 import pathlib

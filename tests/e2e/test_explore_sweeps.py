@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""explore: lists of cases, and runs that are stopped, go on or are shared."""
+"""Tests explore with lists of cases, and with runs that are stopped, resumed or shared."""
 
 import json
 import os
@@ -33,7 +33,7 @@ TWO_KINDS = {
 
 
 def kill_after(case, words):
-    """Starts an exploration, and ends it with SIGKILL once the rows of a case are there."""
+    """Starts an exploration and ends it with SIGKILL once the rows of a case are there."""
     process = subprocess.Popen([stand.PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None and not os.path.exists(f"out/cases/case-{case}.csv"):
         time.sleep(0.002)
@@ -143,7 +143,7 @@ def test_what_was_cut_off_goes_on():
     rejects(2, "case-1.csv: damaged", *words, "-o", "out", "--resume", printed=True)  # case 0
     first, *rest = kept.split("\n")
     numbers = rest[0].split(",")
-    numbers[10] = "1234567"  # cycles: read, not run again
+    numbers[10] = "1234567"  # cycles: the file is read, and the case is not run again
     changed = "\n".join([first, ",".join(numbers), *rest[1:-2], ""])
     pathlib.Path("out/cases/case-1.csv").write_text(f"{changed}crc32,{zlib.crc32(changed.encode()):08x}\n")
     shutil.copytree("out", "other")
@@ -176,7 +176,7 @@ def test_ranks_write_the_same_file():
     mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
     if subprocess.run([*mpirun, "true"], capture_output=True, timeout=600).returncode != 0:
         raise stand.Skipped("mpirun starts no process here")
-    # Also of a model with two kinds of blocks.
+    # One of the models has two kinds of blocks.
     pathlib.Path("config.json").write_text(json.dumps(TWO_KINDS))
     for folder, *words in (["s", shapes(), *SWEEP], ["hf", "--hf", "config.json", "--serial", "--host-bytes", *SWEEP]):
         one, two = f"{folder}-one", f"{folder}-two"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which SystemC is linked where there are several: Debian's, and stand-ins for others, which are its headers and
-library under another prefix with a CMake package (SystemCLanguage, as a SystemC built by CMake has it) or a .pc file.
-By this project, which is only configured, and by those that link what it installs."""
+"""Tests which SystemC is linked if there are several: Debian's, and stand-ins for others. A stand-in has Debian's
+headers and library under another prefix, with a CMake package (SystemCLanguage, as a SystemC built by CMake has it) or
+a .pc file. Tested are this project, which is only configured, and projects that link what it installs."""
 
 import os
 import pathlib
@@ -29,7 +29,7 @@ Cflags: -I{prefix}/include
 
 
 def debian():
-    """Debian's library; skips where there is none."""
+    """Returns Debian's library; skips if there is none."""
     if subprocess.run(["pkg-config", "--exact-version=2.3.4", "systemc"], check=False).returncode != 0:
         raise stand.Skipped("needs libsystemc-dev 2.3.4; ./ufp4 test installs it")
     return pathlib.Path(call("pkg-config", "--variable=libarchdir", "systemc").strip()) / LIBRARY
@@ -64,15 +64,15 @@ def configure(*options, status=0, build="build"):
 
 
 def linked(build="build"):
-    """The folders of the SystemC in what ninja would do."""
+    """Returns the folders of the SystemC libraries that ninja would link."""
     rules = (pathlib.Path(build) / "build.ninja").read_text()
     words = {word for line in rules.splitlines() if "LINK_LIBRARIES = " in line for word in line.split()}
     return {str(pathlib.Path(word).parent) for word in words if pathlib.Path(word).name.startswith("libsystemc")}
 
 
 def test_project_links_the_package_in_the_prefix_path():
-    """With Debian's there too; and the .pc file of the installation says what a .pc file of SystemC would."""
-    other = stand_in("other", version="3.0.2.20251031")  # as that release has it
+    """Debian's SystemC is there too. The installation's .pc file must say what SystemC's own would."""
+    other = stand_in("other", version="3.0.2.20251031")  # the version text of that release
     text = configure(f"-DCMAKE_PREFIX_PATH={other}")
     check(f"SystemC 3.0.2: {other}/lib/cmake/SystemCLanguage\n" in text, text)
     check_equal(linked(), {f"{other}/lib"}, "linked")
@@ -90,14 +90,14 @@ def test_project_links_debians_without_a_prefix_path():
 
 
 def test_project_links_a_package_where_cmake_looks():
-    """One that nobody names goes before a .pc file that nobody names."""
+    """A package in CMake's search path precedes a .pc file in the default path."""
     other = stand_in("other", version="3.0.2")
     configure(f"-DCMAKE_SYSTEM_PREFIX_PATH={other};/usr")
     check_equal(linked(), {f"{other}/lib"}, "linked")
 
 
 def test_project_links_the_pc_file_in_the_prefix_path():
-    """Although there is a package where CMake looks."""
+    """The named .pc file precedes a package in CMake's search path."""
     named, other = stand_in("named", package=False), stand_in("other")
     for path in (named, f"{named}/"):
         configure(f"-DCMAKE_SYSTEM_PREFIX_PATH={other};/usr", f"-DCMAKE_PREFIX_PATH={path}")
@@ -121,7 +121,7 @@ def test_project_looks_again_after_another_prefix_path():
 
 
 def test_rejects_a_static_library():
-    """The library of the modules and its user would have a kernel each; where it is not asked for, it is left out."""
+    """The modules' library and its user would each have a kernel. Without ON the modules are left out."""
     other = stand_in("other", kind="STATIC")
     text = " ".join(configure("-DUFP4_SYSTEMC=ON", f"-DCMAKE_PREFIX_PATH={other}", status=1).split())
     check(
@@ -134,7 +134,7 @@ def test_rejects_a_static_library():
 
 
 def platform(place, *options, status=0):
-    """The installed example, configured with these; and the SystemC that the loader gives it."""
+    """Configures the installed example with these options. Returns the SystemC that the loader finds for it."""
     text = call(
         "cmake",
         "-G",
@@ -170,14 +170,14 @@ def test_consumer_links_the_package_in_the_prefix_path_on_rtl():
 
 
 def test_consumer_links_what_ufp4_was_built_with_on_rtl():
-    """A package of the same version where CMake looks does not come before it."""
+    """A package of the same version in CMake's search path must not take precedence."""
     place, other = installed(), stand_in("other")
     made = platform(place, f"-DCMAKE_PREFIX_PATH={place}", f"-DCMAKE_SYSTEM_PREFIX_PATH={other};/usr")
     check_equal({os.path.realpath(path) for path in made}, {os.path.realpath(debian())}, "the platform's SystemC")
 
 
 def test_consumer_links_its_own_target_on_rtl():
-    """One that it has made before it looks for ufp4."""
+    """The project has made that target before it looks for ufp4."""
     place, other = installed(), stand_in("other", package=False)
     example = place / "share/ufp4/systemc/example"
     os.mkdir("project")

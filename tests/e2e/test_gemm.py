@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gemm: against sums of decoded values in float64, and between backends."""
+"""Tests gemm against sums of decoded values in float64, and between backends."""
 
 import json
 import math
@@ -24,7 +24,7 @@ def operands(m, n, k, *options, other=None):
 
 
 def multiply(*options):
-    """D and its type."""
+    """Returns D and its type."""
     passes("gemm", *AB, "-o", "D.npy", *options)
     return stand.read_npy("D.npy")
 
@@ -79,7 +79,7 @@ def test_bf16_output_may_be_c():
 
 
 def test_alpha_may_be_any_fp32_value():
-    """numerics.md: one FP32 multiplication, of which every NaN is 0x7FC00000"""
+    """numerics.md defines one FP32 multiplication, whose NaN is always 0x7FC00000."""
     operand("A", [[1.0], [-2.0], [0.0]], "--elem", "e1m2")
     operand("B", [[4.0]], "--elem", "e1m2")
     for alpha, want in (
@@ -95,7 +95,7 @@ def test_alpha_may_be_any_fp32_value():
 
 
 def test_split_k_gives_the_same_bits():
-    """Two halves of K, the first as unrounded sums that the second starts from."""
+    """The first half of K gives unrounded sums, from which the second half starts."""
     a, b = stand.gaussian(5, 64), stand.gaussian(7, 64, seed=2)
     options = ["--elem", "e2m1", "--tensor-exponent", "6"]
     operand("A", a, *options)
@@ -143,7 +143,7 @@ def test_statistics_on_rtl():
 
 @slow
 def test_512_cubed_keeps_the_default_array_busy_on_rtl():
-    """At 64 bytes a cycle and latency 100 the array is fed in 90 % of the cycles or more."""
+    """At 64 bytes per cycle and latency 100 the array must be busy in at least 90 % of the cycles."""
     operands(512, 512, 512, "--elem", "e1m2")
     whole = json.loads(
         passes(
@@ -247,7 +247,7 @@ def test_rejects_the_second_backend_before_the_first_ones_work_on_rtl():
 
 
 def test_sums_factors_and_c_on_rtl():
-    """Each option alone and all together, of every scale that the core has."""
+    """Tests each option alone and all together, with every scale that the core has."""
     device = ["--backend", "rtl", "--check", "model", "--config", "small"]
     stand.write_npy("C.npy", stand.gaussian(19, 37, seed=9))
     for scale in ("e4m3", "nvfp4"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""info: configurations, backends, and what a device reports."""
+"""Tests info: configurations, backends, and what a device reports."""
 
 import json
 
@@ -8,7 +8,7 @@ from stand import check, check_equal, passes, rejects
 
 
 def test_rejects_an_unknown_configuration():
-    """and names all there are"""
+    """The message names all configurations."""
     names = [c["name"] for c in json.loads(passes("info", "--json").out)["configurations"]]
     rejects(
         2,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cmake --install, and other people's projects that use what it installs (tests/e2e/consumer)."""
+"""Tests cmake --install, and foreign projects that use the installed files (tests/e2e/consumer)."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ C_FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
 def call(*words, status=0, **environment):
-    """Runs a tool; gives what it printed, standard error included."""
+    """Runs a tool. Returns its output, standard error included."""
     done = subprocess.run(
         [str(w) for w in words],
         stdout=subprocess.PIPE,
@@ -34,7 +34,7 @@ def call(*words, status=0, **environment):
 
 
 def install(build=None):
-    """The build's installation below ./root, as a package builder would take it; gives its place."""
+    """Installs the build below ./root, as a package builder would. Returns that place."""
     build = build or pathlib.Path(stand.PROGRAM).parents[1]
     call("cmake", "--install", build, "--prefix", PREFIX, DESTDIR=os.path.abspath("root"))
     return pathlib.Path("root" + PREFIX).resolve()
@@ -75,7 +75,7 @@ def test_projects_with_cmake():
 
 
 def use_as_a_part(*options):
-    """The consumer with ufp4 as a part of it, to which ufp4 gives libraries and nothing else."""
+    """Builds the consumer with ufp4 as a part, which must give it libraries and nothing else."""
     build_consumer("", *options, "-DCMAKE_C_FLAGS=-Wall -Wextra")
     for name in PROGRAMS:
         call(f"consumer/{name}")
@@ -108,7 +108,7 @@ def test_part_of_a_project_by_fetch_content():
 
 
 def test_part_of_a_project_in_c_alone():
-    """Another language is not asked for; what it finds there, it does not report."""
+    """ufp4 must not ask for another language, and must not report what it finds."""
     os.mkdir("project")
     pathlib.Path("project/CMakeLists.txt").write_text(
         f"cmake_minimum_required(VERSION 3.22)\nproject(p C)\nadd_subdirectory({SOURCE} ufp4)\n"
@@ -119,7 +119,7 @@ def test_part_of_a_project_in_c_alone():
 
 
 def test_switches_that_are_off():
-    """RTL and CUDA, whose tools were found before."""
+    """RTL and CUDA are off, although their tools were found before."""
     tools = ["-DVERILATOR=/bin/true", "-DCLANGXX=/bin/true", "-DUFP4_NVCC=/bin/true"]
     off = ["-DUFP4_RTL=OFF", "-DUFP4_CUDA=OFF", "-DUFP4_TESTS=OFF"]
     text = call("cmake", "-G", "Ninja", "-S", SOURCE, "-B", "build", *tools, *off)
@@ -175,7 +175,7 @@ def test_every_header_stands_alone():
         if header.name in (
             "ufp4_arbiter.h",
             "ufp4_systemc.h",
-        ):  # C++17, with a library's headers: test_systemc_example_on_rtl
+        ):  # C++17 with the headers of SystemC is tested by test_systemc_example_on_rtl
             continue
         for compiler in (["cc", "-x", "c", *C_FLAGS], ["c++", "-x", "c++", "-std=c++11", *C_FLAGS[1:]]):
             pathlib.Path("one").write_text(f"#include <{header.relative_to(include)}>\n")
@@ -188,13 +188,13 @@ def test_program_runs_where_it_is_installed():
 
 
 def declared(headers):
-    """The functions that headers declare."""
+    """Returns the functions that the headers declare."""
     text = re.sub(r"/\*.*?\*/", "", "".join(p.read_text() for p in headers), flags=re.S)
     return set(re.findall(r"^(?:const )?[a-z_0-9]+ \*?(ufp4_[a-z0-9_]+)\(", text, flags=re.M))
 
 
 def exported(library, *options):
-    """The functions that a library defines for others."""
+    """Returns the functions that a library exports."""
     lines = call("nm", "-g", "--defined-only", *options, library).splitlines()
     return {line.split()[2] for line in lines if len(line.split()) == 3}
 
@@ -202,7 +202,7 @@ def exported(library, *options):
 def test_libraries_export_what_the_headers_declare():
     place = install()
     include = place / "include"
-    gpu = include / "ufp4_cuda.h"  # where nvcc is
+    gpu = include / "ufp4_cuda.h"  # installed if there is nvcc
     model, driver = (
         declared((include / "ufp4").glob("*.h")),
         declared(header for header in include.glob("*.h") if header != gpu),
@@ -243,7 +243,7 @@ def commands():
 
 
 def test_manual_pages():
-    """One for each command that --help lists, with every option; no warnings of mandoc."""
+    """Each command that --help lists has a page with every option, without warnings of mandoc."""
     check(shutil.which("mandoc"), "mandoc is missing: apt-get install mandoc")
     folder = install() / "share" / "man" / "man1"
     names = {name: f"ufp4-{name}.1" for name in commands()}
@@ -262,7 +262,7 @@ def test_manual_pages():
 
 
 def check_model_alone(place):
-    """What is installed is the golden model, and it needs the C library alone."""
+    """Checks that only the golden model is installed, and that it needs only the C library."""
     check(not list((place / "include").glob("*.h")) and not (place / "bin").exists(), "no driver, no program")
     needed = re.findall(r"NEEDED.*\[(.*)\]", call("readelf", "-d", place / "lib" / "libufp4_model.so"))
     others = [name for name in needed if not re.match(r"(libc|libm|libpthread|ld-linux[^.]*)\.so", name)]
@@ -277,12 +277,12 @@ def check_model_alone(place):
 
 
 def test_golden_model_needs_only_a_c_compiler():
-    """And which packages would bring the rest in is said."""
+    """The report must also name the packages that would add the other parts."""
     os.mkdir("bin")
     for tool in ("cc", "as", "ld", "ar", "ranlib", "objcopy", "make"):
         os.symlink(os.path.realpath(shutil.which(tool)), f"bin/{tool}")
     cmake, path = shutil.which("cmake"), {"PATH": os.path.abspath("bin"), "CC": "", "CXX": "", "CMAKE_GENERATOR": ""}
-    # CMake looks for programs beside itself too, whatever PATH is.
+    # CMake searches its own folder too, whatever PATH is.
     absent = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("PkgConfig", "ZLIB", "Python3")]
     text = call(
         cmake,
@@ -309,7 +309,7 @@ def test_golden_model_needs_only_a_c_compiler():
 
 @full
 def test_gpu_code_needs_none_of_the_drivers_libraries():
-    """A machine with a GPU often has nvcc, and neither pkg-config nor jansson."""
+    """A machine with a GPU often has nvcc, but neither pkg-config nor jansson."""
     pathlib.Path("nvcc").write_text("#!/bin/sh\necho compute_90\n")
     os.chmod("nvcc", 0o755)
     text = call(
@@ -346,8 +346,8 @@ int main(void) { ufp4_cuda_call_t call = {0}; return call.stream != NULL || ufp4
 
 @full
 def test_gpu_library_in_projects():
-    """With a compiler in place of nvcc, whose work takes minutes:
-    installed, linked by CMake and by pkg-config, in C and in C++."""
+    """A stub replaces nvcc, which would take minutes. The library is installed, and linked by CMake and by pkg-config,
+    in C and in C++."""
     pathlib.Path("nvcc").write_text(NVCC)
     os.chmod("nvcc", 0o755)
     call(
@@ -401,7 +401,8 @@ def test_golden_model_alone_on_request():
 
 @full
 def test_folders_named_from_the_root():
-    """As some distributions give them to CMake; DESTDIR alone moves them, so they are used where they end up."""
+    """Some distributions give CMake absolute folders. Only DESTDIR moves them, so they are used at their final
+    place."""
     root = os.path.abspath("root")
     library, include = f"{root}/library", f"{root}/include"
     call(

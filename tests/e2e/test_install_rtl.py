@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cmake --install leaves of RTL, DPI-C and SystemC: the examples beside it, and what its pages tell to write."""
+"""Tests what cmake --install installs of RTL, DPI-C and SystemC: the examples, and the code on their pages."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ from test_install import LAUNCHERS, SOURCE, call, install, pkg_config
 
 
 def test_systemc_backends_find_their_program_on_rtl():
-    """From the installed program, and from the library in another program."""
+    """The backends find their program from the installed ufp4, and from the library in another program."""
     place = install()
     if not (place / "libexec" / "ufp4" / "ufp4-systemc").exists():
         raise stand.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
@@ -32,7 +32,7 @@ int main(void) {
 
 
 def simulate(place, unit):
-    """The installed example testbench against @unit, as its first lines tell to build it."""
+    """Simulates the installed example testbench against `unit`, built as its first lines say."""
     environment = {"PKG_CONFIG_PATH": str(place / "lib" / "pkgconfig")}
     if shutil.which("ccache"):
         environment["OBJCACHE"] = "ccache"
@@ -56,7 +56,8 @@ def test_dpi_example_on_rtl():
 
 
 def test_dpi_example_finds_a_bug_on_rtl():
-    """Of subnormal scales, whose significand has no hidden bit: the first block with one is named."""
+    """The bug is in subnormal scales, whose significand has no hidden bit; the message names the first block with
+    one."""
     place = install()
     text = (place / "share/ufp4/dpi/example/user_pe.sv").read_text()
     right = "{scale[6:3] != 4'd0, scale[2:0]}"
@@ -67,8 +68,7 @@ def test_dpi_example_finds_a_bug_on_rtl():
 
 
 def build_example(how, **environment):
-    """The example testbench around the RTL, in the installation as its first lines tell,
-    but for @how in the place of --binary."""
+    """Builds the installed example testbench around the RTL as its first lines say, with `how` instead of --binary."""
     place = install() / "share" / "ufp4"
     text = (place / "example/ufp4_example_tb.sv").read_text()
     head = re.search(r"\$ cd PREFIX/share/ufp4\n//   \$ (verilator .*?)\n//   \$", text, flags=re.S)
@@ -103,7 +103,8 @@ def test_full_rtl_example_is_read_by_a_new_verilator():
 
 
 def check_platform(program, **environment):
-    """Every bit, on both modules; a second core on the bus costs the first one cycles that its own memory would not."""
+    """Checks every bit on both modules. A second core on the bus costs the first one cycles, which it would not on its
+    own memory."""
 
     def cycles(*arguments):
         text = call(program, *arguments, **environment)
@@ -118,7 +119,7 @@ def check_platform(program, **environment):
 
 
 def test_systemc_example_on_rtl():
-    """The installed platform, built with CMake, and from a copy with pkg-config alone."""
+    """Builds the installed platform with CMake, and from a copy with pkg-config alone."""
     place = install()
     if not (place / "include" / "ufp4_systemc.h").exists():
         raise stand.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
@@ -149,7 +150,7 @@ def test_systemc_example_on_rtl():
 
 
 def test_systemc_page_on_rtl():
-    """The lines that the page on virtual platforms tells its reader to write print what it says."""
+    """The code that the page on virtual platforms tells its reader to write must print what the page says."""
     place = install()
     if not (place / "include" / "ufp4_systemc.h").exists():
         raise stand.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")
@@ -172,7 +173,7 @@ def test_systemc_page_on_rtl():
 
 
 def test_systemc_library_exports_its_modules_on_rtl():
-    """And nothing of Verilator, the driver or the golden model."""
+    """The library exports nothing of Verilator, the driver or the golden model."""
     library = install() / "lib" / "libufp4_systemc.so"
     if not library.exists():
         raise stand.Skipped("needs libsystemc-dev when ufp4 is configured; ./ufp4 test installs it")

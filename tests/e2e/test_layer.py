@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""layer: the three GEMMs of a layer, alone and compared between backends."""
+"""Tests layer: the three GEMMs of a layer, alone and compared between backends."""
 
 import json
 import math
@@ -129,7 +129,7 @@ def test_bf16_recipe_is_close_to_the_product():
     scale = max(abs(v) for row in want for v in row)
     for got_row, row in zip(stand.read_npy("out/Y.npy")[1], want, strict=True):
         for got, value in zip(got_row, row, strict=True):
-            # BF16 operands are off by 2^-9 of themselves at most; 35 products of up to a few sigma
+            # BF16 operands have a relative error of at most 2^-9; there are 35 products of up to a few sigma.
             check(abs(got - value) < 0.02 * scale, f"{got} {value}")
 
 
@@ -349,7 +349,7 @@ def write_recipe(name, **keys):
 
 
 def test_a_pass_in_bf16_and_copies_that_differ_on_rtl():
-    """The host computes the one and quantizes the others."""
+    """The host computes that pass and quantizes those copies."""
     tensors(33, 47, 30)
     write_recipe("own.json", elem="e1m2", rht="integer", round={"dy": {"wgrad": "sr"}}, bf16_passes=["dgrad"])
     result = layer("--recipe", "own.json", "--backend", "rtl", "--check", "model")
@@ -362,7 +362,7 @@ def test_a_pass_in_bf16_and_copies_that_differ_on_rtl():
 
 
 def test_requantize_is_what_the_commands_do_one_by_one():
-    """DGRAD takes W, and WGRAD X, as a chip has them that keeps FPROP's copies alone."""
+    """DGRAD takes W and WGRAD takes X from FPROP's copies, as a chip has them that keeps only these copies."""
     tensors(33, 47, 30)
     keys = {"elem": "e2m1", "rht": "integer", "round": {"dy": "sr"}, "scale_round": {"dy": "up"}}
     write_recipe("once.json", **keys)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A core that is mapped, by UIO or /dev/mem: the timed model stands for it in a process of its own
+"""Tests a core that is mapped by UIO or /dev/mem, for which the timed model stands in a process of its own
 (tests/driver/mmio)."""
 
 import fcntl
@@ -21,7 +21,7 @@ MEM = "mmio:/dev/mem@0xa0000000+0x1000,0x70000000+0x4000000"
 
 
 class StandIn:
-    """The core and what stands for its devices, until the end of a with statement."""
+    """The core and stand-ins for its devices, for the duration of a with statement."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class StandIn:
             (folder / name).write_text(text + "\n")
 
     def writes_of(self, process):
-        """of registers"""
+        """Returns the register writes of a process."""
         lines = pathlib.Path(self.folder.name, "writes").read_text().splitlines()
         return [line for line in lines if line.split()[0] == str(process.pid)]
 
@@ -86,7 +86,7 @@ def check_layer(backend, *options):
 
 
 def test_a_layer_equals_the_model():
-    """by each way to name the core; the core quantizes"""
+    """The core is named in each possible way, and it quantizes."""
     for backend in (UIO, UDMABUF, MEM, "mmio:/dev/uio7,/dev/mem@0x70000000+0x4000000"):
         with StandIn():
             check_layer(backend)
@@ -108,17 +108,17 @@ def test_names_are_found_in_sysfs():
 
 
 def test_rejects_logic_that_is_not_loaded():
-    """before it touches a register"""
+    """The refusal comes before any register access."""
     with StandIn() as core:
         core.say(pathlib.Path(core.folder.name, "sys/class/fpga_manager/fpga0"), name=ZYNQ, state="unknown")
-        core.process.kill()  # an access would get ones
+        core.process.kill()  # an access would return ones
         words = "/sys/class/fpga_manager/fpga0/state is 'unknown', not 'operating': load the bitstream first"
         for backend in (UIO, MEM):
             rejects(3, words, "info", "--backend", backend)
 
 
 def test_asks_no_manager_but_that_of_a_zynq():
-    """which may say that of logic that works"""
+    """Another manager may report such a state for logic that works."""
     manager = {"name": "Stratix10 SOC FPGA Manager", "state": "unknown"}
     with StandIn() as core:
         core.say(pathlib.Path(core.folder.name, "sys/class/fpga_manager/fpga0"), **manager)
@@ -151,7 +151,7 @@ def test_tells_what_it_is():
 
 @slow
 def test_a_program_that_was_killed_leaves_a_core_that_serves():
-    """in the middle of its jobs, twice"""
+    """The program is killed amid its jobs, twice."""
     names = tensors(512)
     with StandIn() as core:
         for _ in range(2):
@@ -167,7 +167,7 @@ def test_a_program_that_was_killed_leaves_a_core_that_serves():
 
 @slow
 def test_rejects_a_core_that_goes_away():
-    """in the middle of a run: one line, and no output"""
+    """The core goes away amid a run, which gives one line and no output."""
     names = tensors(4096, 512, 512)
     with StandIn() as core:
         process = subprocess.Popen(
@@ -182,7 +182,7 @@ def test_rejects_a_core_that_goes_away():
 
 
 def test_rejects_the_core_that_computes_as_its_own_check():
-    """but not another one behind the same file"""
+    """Another core behind the same file is accepted."""
     names = tensors()
     with StandIn():
         rejects(2, "is the board that computes", "layer", *names, "-o", "out", "--backend", MEM, "--check", MEM)
@@ -207,9 +207,9 @@ def test_rejects_a_core_in_use():
 
 
 class Layer:
-    """One on the way on the stand-in, stopped in the middle of its jobs."""
+    """A layer on the stand-in that is stopped amid its jobs."""
 
-    FOURTH = 3 * 128  # the descriptor of a job, after the first that is a test
+    FOURTH = 3 * 128  # the descriptor of a job; the first job is a test
 
     def __init__(self, core):
         words = ["layer", *tensors(2048, 128, 128), "-o", "out", "--backend", UIO, "--check", "model"]
@@ -231,7 +231,7 @@ class Layer:
 
 
 def test_rejects_a_second_program():
-    """by whatever device, and serves the next when the first has ended"""
+    """It is refused by whatever device, and served once the first has ended."""
     os.umask(0o077)
     with StandIn() as core:
         first = Layer(core)
@@ -245,7 +245,7 @@ def test_rejects_a_second_program():
 
 
 def test_rejects_a_core_that_another_program_has_begun_to_use():
-    """where the lock does not reach that: one line, and no output"""
+    """Where the lock does not help, the first program gives one line and no output."""
     with StandIn(trap="unlocked") as core:
         first = Layer(core)
         passes("info", "--backend", MEM)
@@ -256,7 +256,7 @@ def test_rejects_a_core_that_another_program_has_begun_to_use():
 
 
 def test_a_displaced_program_writes_no_register():
-    """whatever it calls, nor can it reset the core, which is the other one's"""
+    """This holds for every call, and it cannot reset the core, which belongs to the other program."""
     with StandIn(trap="unlocked") as core:
         for backend, call in ((MEM, "wait"), (UIO, "wait"), (UIO, "submit"), (UIO, "slot"), (UIO, "counters")):
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -271,11 +271,11 @@ def test_a_displaced_program_writes_no_register():
 
 
 def test_rejects_memory_that_another_program_has_begun_to_use():
-    """the same, where the other one's jobs are as many"""
+    """The result is the same if the other program has submitted as many jobs."""
     with StandIn() as core:
         first = Layer(core)
         with open(f"{core.folder.name}/memory", "r+b") as memory:
-            memory.seek((128 + 16) << 6)  # behind the rings
+            memory.seek((128 + 16) << 6)  # after the rings
             memory.write(b"anothers")
         status, out, error = first.end()
     check_equal((status, out), (3, ""), error)
@@ -298,7 +298,7 @@ def operands():
 
 
 def test_a_lost_interrupt_costs_a_second():
-    """and a line at the end, with the model's result"""
+    """The program prints a line at the end, and the result equals the model's."""
     names = operands()
     with StandIn(fault="loses"):
         result = passes("gemm", *names, "-o", "out.npy", "--backend", UIO, "--check", "model")
@@ -308,7 +308,7 @@ def test_a_lost_interrupt_costs_a_second():
 
 @slow
 def test_a_long_job_is_not_cut():
-    """of twelve seconds"""
+    """The job takes twelve seconds."""
     names = operands()
     with StandIn("tiny", fault="slow"):
         passes("gemm", *names, "-o", "out.npy", "--backend", UIO, "--check", "model")
@@ -316,7 +316,7 @@ def test_a_long_job_is_not_cut():
 
 @slow
 def test_rejects_a_core_that_stands_still():
-    """ten seconds after its last cycle, with an interrupt and without"""
+    """The refusal comes ten seconds after the last cycle, with an interrupt and without."""
     names = operands()
     for backend in (UIO, MEM):
         with StandIn("tiny", fault="dies"):
@@ -351,7 +351,7 @@ def test_rejects_devices_that_are_not_there():
 
 
 def test_rejects_another_device():
-    """whose registers are zeros"""
+    """Its registers are zeros."""
     with StandIn(trap="none"):
         rejects(3, "the core's id is 0x0 where this driver knows 0x55465034", "info", "--backend", UIO)
 
@@ -385,7 +385,7 @@ def test_rejects_files_that_are_shorter_than_the_map():
 
 
 def test_rejects_memory_that_does_not_hold_what_is_written():
-    """half of it is there, twice"""
+    """Half of the memory is mapped twice."""
     with StandIn(trap="short"):
         rejects(3, "was written to the memory at 0x7", "info", "--backend", UIO)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where outputs go: through symbolic links, into no device and no stream, and onto disks that are full."""
+"""Tests where outputs go: through symbolic links, but not into devices and streams, and onto full disks."""
 
 import contextlib
 import os
@@ -37,7 +37,7 @@ TRAINING = [
 
 
 def inputs():
-    """Tensors, an operand, a text; and every command that writes a file, its output's name left out."""
+    """Makes tensors, an operand and a text. Returns every command that writes a file, without the output's name."""
     stand.write_npy("X.npy", stand.gaussian(32, 64))
     pathlib.Path("text").write_text("the cat sat on a mat. " * 400)
     passes("quantize", "X.npy", "-o", "X.safetensors", "--elem", "e1m2")
@@ -59,7 +59,7 @@ def folders():
 
 @contextlib.contextmanager
 def small_disk(size):
-    """A file system of that many bytes, of root alone."""
+    """Mounts a file system of that many bytes, which needs root."""
     with tempfile.TemporaryDirectory() as folder:
         mounted = (
             os.geteuid() == 0
@@ -202,7 +202,8 @@ def test_a_full_disk_is_the_environment():
 TRACE = ["gemm", "X.safetensors", "X.safetensors", "-o", "D.npy", "--backend", "rtl", "--config", "small", "--trace"]
 
 
-# From what is too little for the writer's own files to what holds the waveforms but not what it packs behind them.
+# The sizes range from too little for the writer's own files to enough for the waveforms, but not for what it packs
+# after them.
 @slow
 def test_a_full_disk_ends_waveforms_on_rtl():
     inputs()
@@ -363,7 +364,7 @@ def test_a_run_that_fails_keeps_earlier_tensors():
     inputs()
     words = folders()["train"] + ["out", "--capture"]
     passes(*words)
-    speeds = ("out/report.html", "out/train.json")  # which these hold
+    speeds = ("out/report.html", "out/train.json")  # these contain it
     before = [entry for entry in stand.listing() if entry[0] not in speeds]
     os.remove("out/ufp4/layer0.fc2.W.npy")
     os.symlink("/dev/null", "out/ufp4/layer0.fc2.W.npy")

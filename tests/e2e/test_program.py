@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every command: help, options, exit statuses, signals."""
+"""Tests what holds for every command: help, options, exit statuses, signals."""
 
 import os
 import pathlib
@@ -44,7 +44,7 @@ def test_help_of_every_command_has_an_example():
 
 
 def test_examples_work():
-    """With tensors of those names beside them; demo and train have tests of their own."""
+    """Tensors with the examples' names are there; demo and train have tests of their own."""
     for name, rows, cols in (("X", 20, 33), ("W", 7, 33), ("dY", 20, 7)):
         stand.write_npy(f"{name}.npy", stand.gaussian(rows, cols))
     passes("quantize", "W.npy", "-o", "W.safetensors", "--recipe", "ufp4", "--role", "w", "--pass", "fprop")
@@ -66,7 +66,7 @@ def test_version():
 
 
 def test_rejects_an_unknown_kernel():
-    """one line that names it and those there are"""
+    """One line names the kernel and those that exist."""
     for name in (" ", "avx513"):
         rejects(
             2,
@@ -125,7 +125,7 @@ def test_h_is_help():
 
 
 def test_messages_are_one_line_of_text():
-    """whatever names and values hold; letters outside ASCII stay as they are"""
+    """Names and values may hold anything; letters outside ASCII are kept."""
     rejects(2, "no command is called 'a?b'", "a\nb")
     rejects(2, "'1?2' is not", "layer", "a", "b", "c", "-o", "d", "--seed", "1\n2")
     rejects(2, "no?folder/\u00fc: cannot create", "quantize", "X", "--elem", "e2m1", "-o", "no\nfolder/\u00fc")
@@ -175,7 +175,7 @@ def test_rejects_options_without_their_value():
     rejects(2, "--seed needs a value", "layer", "a", "b", "c", "--seed")
     rejects(2, "-o needs a value", "cast", "a", "-o")
     rejects(2, "takes no value", "gemm", "a", "b", "--json=yes")
-    # Which would else be the name of the next option.
+    # Otherwise the value would be the name of the next option.
     rejects(2, "--hf needs a value", "explore", "a.csv", "--hf", "-o", "o", "--serial")
     rejects(
         2,
@@ -195,18 +195,18 @@ def test_rejects_options_without_their_value():
 
 
 def test_rejects_beginnings_of_options():
-    """which getopt_long takes for the whole, until another option begins so"""
+    """getopt_long would accept them until another option begins likewise."""
     words = "--accumulate- is not an option of this command; --accumulate-in is"
     rejects(2, words, "gemm", "a", "b", "--accumulate-", "s")
     rejects(2, "--stat is not an option of this command; --stats is", "gemm", "--stat", "a", "b", "-o", "c")
     rejects(2, "--rec is not an option of this command; --recipe is", "layer", "--rec=ufp4", "a", "b", "c", "-o", "d")
-    rejects(2, "--sta is not an option of this command; see", "gemm", "a", "b", "-o", "c", "--sta")  # of two
+    rejects(2, "--sta is not an option of this command; see", "gemm", "a", "b", "-o", "c", "--sta")  # ambiguous
     for option in ("--hel", "--he"):
         rejects(2, "is not an option", "gemm", option)
 
 
 def test_rejects_options_given_twice():
-    """flags, short options and both ways of writing a value; also with the same value"""
+    """Covers flags, short options and both ways of writing a value, also with the same value."""
     rejects(2, "--seed is given twice", "layer", "a", "b", "c", "-o", "d", "--seed", 1, "--seed=1")
     rejects(2, "-o is given twice", "cast", "a", "-ob", "--to", "e2m1", "-o", "c")
     rejects(2, "--packed is given twice", "quantize", "a", "-o", "b", "--packed", "--packed")
@@ -227,7 +227,7 @@ def test_rejects_values_that_are_no_numbers():
         rejects(2, "--seed", "layer", "a", "b", "c", "-o", "d", "--seed", value)
     for value in ("", "1.5", "--3", "9223372036854775808"):
         rejects(2, "--tensor-exponent", "quantize", "a", "-o", "b", "--tensor-exponent", value)
-    for value in ("", "one", "1,5", " 1", "1e39", "-1e99", "1e-60"):  # the last ones are out of FP32's range
+    for value in ("", "one", "1,5", " 1", "1e39", "-1e99", "1e-60"):  # the last ones are outside the range of FP32
         rejects(2, "--alpha", "gemm", "a", "b", "-o", "c", "--alpha", value)
 
 
@@ -274,7 +274,7 @@ def test_rejects_missing_outputs():
 
 
 def test_rejects_names_of_other_kinds_of_files():
-    """before any input is read"""
+    """The refusal comes before any input is read."""
     npy = (["dequantize", "Q"], ["gemm", "A", "B"], ["cast", "X", "--to", "e2m1"])
     for words in npy:
         for name in ("x.safetensors", "x.safetensors:x"):
@@ -323,7 +323,7 @@ def test_rejects_device_options_out_of_range():
 
 
 def test_rejects_options_of_the_simulated_core_without_one():
-    """before any input is read; a backend that nobody has is an error of its own"""
+    """The refusal comes before any input is read; an unknown backend has an error of its own."""
     given = (
         ("--config", "small"),
         ("--mem-latency", 5),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""quantize and dequantize: files, options, what is illegal and what is not there yet."""
+"""Tests quantize and dequantize: files, options, illegal combinations, and missing features."""
 
 import math
 import pathlib
@@ -13,7 +13,7 @@ LITTLE_MEMORY = ["sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh"]
 
 
 def quantize(*options, rows=None, **file_options):
-    """Quantizes rows; gives metadata and tensors."""
+    """Quantizes rows. Returns metadata and tensors."""
     stand.write_npy("X.npy", rows if rows is not None else stand.gaussian(5, 37), **file_options)
     passes("quantize", "X.npy", *Q, *options)
     return stand.read_safetensors("Q.safetensors")
@@ -48,7 +48,7 @@ def test_file_is_as_promised():
 
 
 def test_worked_examples_of_the_document():
-    """The block of docs/reference/numerics.md, section 7, and what the text says of it."""
+    """Quantizes the block of docs/reference/numerics.md, section 7, and compares with its text."""
     root = pathlib.Path(__file__).parents[2]
     text = (root / "docs/reference/numerics.md").read_text()
     cases = [
@@ -133,7 +133,7 @@ def test_axis_col_is_the_transposed_tensor():
 
 
 def test_recipe_is_its_parts():
-    """Each role and pass of each recipe, spelt out."""
+    """Spells out each role and pass of each recipe."""
     axes = dict(fprop=dict(x="row", w="row"), dgrad=dict(dy="row", w="col"), wgrad=dict(dy="col", x="col"))
     for recipe, elem in (("ufp4", "e1m2"), ("e2m1", "e2m1")):
         for name, roles in axes.items():
@@ -238,7 +238,7 @@ def test_says_that_there_is_nan_or_inf():
         check_equal(nan, [(1, c) for c in range(16, 32)], "NaN of dequantize")
     stand.write_npy("X.npy", [[1.0, 3e38]])
     check_equal(passes("quantize", "X.npy", *Q, "--elem", "e2m1").err, "", "neither")
-    stand.write_npy("X.npy", [[3.18e38] * 16])  # a sum of 16 by 4 is beyond BF16
+    stand.write_npy("X.npy", [[3.18e38] * 16])  # 16 of them, over 4, exceed the range of BF16
     check_equal(
         passes("quantize", "X.npy", *Q, "--elem", "e2m1", "--rht", "bf16").err,
         "ufp4 quantize: X.npy holds NaN, Inf or numbers beyond FP32, or its transform numbers beyond BF16; the scales "
@@ -262,7 +262,7 @@ def test_same_bits_every_time():
 
 
 def test_rejects_sides_that_no_operand_has():
-    """one over 2^20, by the commands that quantize; cast takes any"""
+    """The commands that quantize refuse a side over 2^20; cast takes any."""
     long = 2**20 + 1
     pathlib.Path("row.npy").write_bytes(stand.npy_bytes([[1.0] * long]))
     pathlib.Path("col.npy").write_bytes(stand.npy_bytes([[1.0] * long], shape=(long, 1)))
@@ -349,7 +349,7 @@ def test_every_scale_layout_and_transform_reads_back():
 
 
 def test_mixed_keeps_the_grid_of_each_block():
-    """In files of U8 and of F8_E4M3, whose bit 7 is a sign with other elements."""
+    """Covers files of U8 and of F8_E4M3, whose bit 7 is a sign with other elements."""
     stand.write_npy("X.npy", stand.gaussian(20, 64))
     for case in ("", "--scale nvfp4", "--layout 2d", "--rht on --round sr --scale-round up"):
         passes("quantize", "X.npy", *Q, "--elem", "mixed", *case.split())

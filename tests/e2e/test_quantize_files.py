@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""quantize and dequantize: what they read and write, whole or refused."""
+"""Tests quantize and dequantize: the files that they read and write, whole or refused."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_rejects_outputs_that_cannot_be():
 
 @slow
 def test_reads_only_the_tensor_that_is_named():
-    """of a model that is larger than the memory; the hole in the file takes no room on the disk"""
+    """The model is larger than memory; the hole in its file takes no space on the disk."""
     hole = 16 << 30
     entries = {
         "big": {"dtype": "F32", "shape": [2**16, 2**16], "data_offsets": [0, hole]},
@@ -104,7 +104,7 @@ def test_rejects_an_output_that_is_read_only():
 
 
 def test_takes_files_from_pipes():
-    """a named one, and standard input"""
+    """Covers a named pipe and standard input."""
     stand.write_npy("X.npy", stand.gaussian(5, 37))
     passes("quantize", "X.npy", *Q, "--elem", "e1m2")
     passes("dequantize", "Q.safetensors", "-o", "want.npy")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""random: known answers (numerics.md; Random123), counting, options."""
+"""Tests random: known answers (numerics.md; Random123), counting, options."""
 
 import json
 

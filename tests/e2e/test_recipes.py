@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trainings in recipes with suffixes, larger blocks and larger transforms."""
+"""Tests trainings by recipes with suffixes, larger blocks and larger transforms."""
 
 import json
 import os
@@ -11,7 +11,8 @@ from trainings import reject_train, trained
 
 
 def test_takes_suffixes_of_recipes():
-    """Each under its canonical name, in JSON, CSV and as a folder; and as the file that says the same."""
+    """Each appears under its canonical name in JSON, CSV and as a folder, and equals the file with the same
+    settings."""
     pathlib.Path("same.json").write_text(
         '{"elem": "e1m2", "rht": {"wgrad": "integer"}, "round": {"dy": {"dgrad": "sr"}},'
         ' "scale_round": {"dy": {"dgrad": "up"}}}'

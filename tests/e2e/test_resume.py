@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trainings that are stopped and go on, or are spread over processes."""
+"""Tests trainings that are stopped and resumed, or spread over processes."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ from trainings import TINY, reject_train, shape_with, write_text
 
 
 def processor_seconds(process):
-    """What all threads of a process have taken so far; without end of one that has ended."""
+    """Returns the processor time of all threads of a process so far, or infinity if it has ended."""
     if process.poll() is not None:
         return float("inf")
     fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -22,9 +22,9 @@ def processor_seconds(process):
 
 
 def interrupt(number, *words, after=0.1):
-    """Runs train, words with -o DIR, and ends it with a signal while it trains, when it has worked for so many
-    processor seconds more: the clock on the wall does not tell on a busy machine whether it has done anything. One that
-    was not even so far counts as interrupted."""
+    """Runs train with these words (and -o DIR), and ends it with a signal once it trains and has used so many more
+    processor seconds; wall-clock time would not show on a busy machine whether it has done anything. A run that the
+    signal ends before that counts as interrupted too."""
     process = subprocess.Popen([stand.PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     settings = os.path.join(words[words.index("-o") + 1], "runs", "settings.json")
     while not os.path.exists(settings) and process.poll() is None:
@@ -121,7 +121,7 @@ def test_says_that_the_program_was_rebuilt():
 
 
 def test_counts_cycles_as_before():
-    """Of a core, whose memory is a setting; without one a backend is as good as another."""
+    """On a core the memory is a setting that must be the same; without cores any backend will do."""
     text, out = write_text(), "out"
     words = ["train", text, "-o", out, *shape_with("--steps", "--eval"), "--steps", "100000", "--recipe", "ufp4"]
     status, err = interrupt(signal.SIGINT, *words, "--backend", "tlm")
@@ -144,7 +144,7 @@ def test_rejects_a_folder_where_nothing_is():
 
 
 def test_says_what_to_remove_of_a_damaged_checkpoint():
-    """Of the base's first run, which has ended: its last one, which the forward table reads."""
+    """The damaged file is the last checkpoint of the base's first run, which has ended; the forward table reads it."""
     text, whole, out = write_text(), "whole", "out"
     words = [*TINY, "--steps", "100", "--seeds", "1", "--recipe", "bf16,ufp4", "--forward"]
     passes("train", text, "-o", whole, *words)
@@ -168,7 +168,8 @@ def test_says_what_to_remove_of_a_damaged_checkpoint():
 
 @slow
 def test_a_checkpoint_that_is_cut_is_as_none():
-    """Of a run under way, which is done again without a word; one whose data are others is refused."""
+    """A cut checkpoint of an unfinished run is silently ignored, and the run repeated; one with changed data is
+    refused."""
     text, whole, part = write_text(), "whole", "part"
     words = [*TINY, "--steps", "1000", "--seeds", "1", "--recipe", "bf16", "--whole"]
     passes("train", text, "-o", whole, *words)
@@ -196,7 +197,7 @@ def mpirun_or_skip():
 
 
 def test_goes_on_where_rows_of_a_rank_are_elsewhere():
-    """Two ranks that have no folder in common: nothing is written of runs that are not there."""
+    """Two ranks share no folder: nothing is written about runs that are elsewhere."""
     mpirun = mpirun_or_skip()
     here, there, whole = "here", "there", "whole"
     for name in (here, os.path.join(there, "out", "runs")):
@@ -250,7 +251,7 @@ def test_over_ranks_writes_the_same_files():
 
 
 def test_a_signal_ends_python_too():
-    """What is there by then stays; the first signal, which a training would only note, is enough."""
+    """The files written so far stay. The first signal is enough here, while a training would only note it."""
     out, pid, python = "out", "pid", os.path.abspath("python")
     pathlib.Path(python).write_text(
         f'#!/bin/sh\n[ "$4" = -- ] || exit 0\necho $$ > {pid}.part\nmv {pid}.part {pid}\nexec sleep 100\n'

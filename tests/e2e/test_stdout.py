@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard output that cannot take the results: exit status 3, one line, and no file that looks like one."""
+"""Tests a standard output that cannot take the results: exit status 3, one line, and no file that looks like a
+result."""
 
 import json
 import os
@@ -10,7 +11,7 @@ from stand import check, check_equal, passes
 
 
 def into_full(*arguments):
-    """Runs the program with a standard output that is always full; nothing new may lie there afterwards."""
+    """Runs the program with a standard output that is always full; it must leave no new file."""
     before = stand.listing()
     with open("/dev/full", "w") as full:
         stand.refuses(3, "ufp4: standard output: ", *arguments, stdout=full)
@@ -94,7 +95,7 @@ def train_into_full(*words):
 
 
 def test_full_keeps_a_training():
-    """Hours of work are not thrown away because a table could not be printed."""
+    """A table that cannot be printed does not discard hours of work."""
     train_into_full("--json")
     check(pathlib.Path("out/losses.csv").stat().st_size > 0, "losses.csv")
     stand.demand_drawing()
@@ -141,7 +142,7 @@ def layer_on_a_full_disk():
 
 
 def test_no_output_is_written_where_one_cannot_be():
-    """A limit on the size of a file stands in for a full disk: Y.npy is under it, dX.npy over it."""
+    """A limit on the size of files stands for a full disk: Y.npy is below it, dX.npy above."""
     stand.write_npy("X.npy", stand.gaussian(8, 400))
     stand.write_npy("W.npy", stand.gaussian(4, 400))
     stand.write_npy("dY.npy", stand.gaussian(8, 4))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--timeline: what each unit of a simulated core is at, in Chrome's trace format."""
+"""Tests --timeline: the activity of each unit of a simulated core, in Chrome's trace format."""
 
 import json
 import os
@@ -24,14 +24,14 @@ def tensors(tokens=33, cin=47, cout=50):
 
 
 def once(pairs):
-    """A JSON object, whose keys must differ."""
+    """Parses a JSON object whose keys must differ."""
     check(len(dict(pairs)) == len(pairs), f"a key is there twice: {pairs}")
     return dict(pairs)
 
 
 def read(path):
-    """The events, by track, of a file that has only what the format describes: named tracks, and complete events that
-    do not overlap on their track."""
+    """Returns the events by track. The file may have only what the format describes: named tracks, and complete events
+    that do not overlap on their track."""
     whole = json.loads(pathlib.Path(path).read_text(), object_pairs_hook=once)
     check_equal(sorted(whole), ["otherData", "traceEvents"], "keys of the file")
     names, order, tracks = {}, {}, {}

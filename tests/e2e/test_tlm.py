@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backend tlm behind the program: the golden model's data at the core's cycles, and cycles without data."""
+"""Tests the backend tlm behind the program: the golden model's data with the core's cycles, and cycles without data."""
 
 import json
 import pathlib
@@ -24,14 +24,14 @@ def json_of(*words):
 
 
 def timed(whole):
-    """What does not depend on data, nor on the machine."""
+    """Returns the fields that depend neither on data nor on the machine."""
     counters = {k: v for k, v in whole.get("counters", {}).items() if not k.endswith(("seconds", "second"))}
     keys = ("pass", "format", "m", "n", "k", "cycles", "util_percent", "bound_percent", "bound_by", "stall_percent")
     return [[case[key] for key in keys] for case in whole["cases"]], counters
 
 
 def same_time(*words):
-    """With data and without; the second writes nothing."""
+    """Compares a run with data and one without, which writes nothing."""
     data = json_of(*words[:-2], *words[-2:], "--backend", "tlm", "--check", "model")
     check_equal(data["verdict"], "equal", "verdict")
     before = listing()

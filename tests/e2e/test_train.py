@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command train as a user meets it: exit status, messages, files."""
+"""Tests the command train as its user runs it: exit status, messages, files."""
 
 import csv
 import json
@@ -164,7 +164,7 @@ def test_rejects_ablation_of_other_recipes():
 
 
 def test_without_python():
-    """Rows and what was measured; the page of an earlier run goes."""
+    """Without Python there are rows and measurements, and the page of an earlier run is removed."""
     text, out = write_text(), "out"
     words = ["train", text, "-o", out, *TINY, "--steps", "2", "--seeds", "2", "--recipe", "bf16,ufp4"]
     os.mkdir(out)
@@ -286,7 +286,7 @@ def test_rejects_recipe_whose_name_is_a_path():
 
 
 def test_rejects_recipe_of_the_controls_name():
-    """Nor those of the files beside the recipes' folders."""
+    """The names of files next to the recipes' folders are refused too."""
     for name in ("bf16-control", "losses.csv", "train.json", "report.html"):
         pathlib.Path("other.json").write_text(f'{{"elem": "e1m2", "name": "{name}"}}')
         reject_train(2, f"{name} is a name of this command's own", "--recipe", "bf16,other.json")

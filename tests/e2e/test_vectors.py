@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vectors: the text itself; tests/rtl/vectors runs units of the RTL against it."""
+"""Tests the text of vectors; tests/rtl/vectors runs units of the RTL against it."""
 
 import fractions
 import pathlib
@@ -17,7 +17,7 @@ def units():
 
 
 def records(unit, *options):
-    """(names, widths, rows of integers)"""
+    """Returns (names, widths, rows of integers)."""
     lines = passes("vectors", unit, *options).out.splitlines()
     for line in lines[:3]:
         check(line.startswith("// "), f"header: {line}")
@@ -76,7 +76,7 @@ def test_output_file_and_bare():
 
 
 def test_products_from_the_definition():
-    """The columns of dot and pe, by floats that are exact here."""
+    """Computes the columns of dot and pe in floats, which are exact here."""
     _, _, rows = records("pe", "--count", 500)
     for a_elem, b_elem, a, b, a_scale, b_scale, before, dot, term, after in rows:
         products = [
@@ -90,7 +90,7 @@ def test_products_from_the_definition():
 
 
 def exact_f32(bits):
-    """An FP32 number, or None for what is no number."""
+    """Returns the value of an FP32 pattern, or None for NaN and Inf."""
     magnitude = bits & 0x7FFFFFFF
     if magnitude >= 0x7F800000:
         return None
@@ -100,19 +100,19 @@ def exact_f32(bits):
 
 
 def round_f32(value):
-    """Nearest even, with gradual underflow; a zero is +0, also where a result underflows to it."""
+    """Rounds to nearest, ties to even, with gradual underflow. A zero is +0, also if a result underflows to it."""
     sign, value = (0x80000000, -value) if value < 0 else (0, value)
     if value == 0:
         return 0
-    # The denominator is a power of two: value lies in [2^(exponent - 1), 2^exponent).
+    # The denominator is a power of two, so value lies in [2^(exponent - 1), 2^exponent).
     exponent = max(value.numerator.bit_length() - value.denominator.bit_length() + 1, -125)
     quotient = value / fractions.Fraction(2) ** (exponent - 24)
-    bits = (exponent + 125 << 23) + round(quotient)  # the hidden bit counts one into the exponent's field
+    bits = (exponent + 125 << 23) + round(quotient)  # the hidden bit adds one to the exponent field
     return sign | min(bits, 0x7F800000) if bits else 0
 
 
 def test_steps_of_fp32_from_the_definition():
-    """pe_fp32 by exact fractions, each rounded once."""
+    """Computes pe_fp32 in exact fractions, each rounded once."""
     _, _, rows = records("pe_fp32", "--count", 1500)
     finite = 0
     for scale, a_elem, b_elem, a, b, a_scale, b_scale, before, after in rows:
@@ -135,19 +135,19 @@ def test_steps_of_fp32_from_the_definition():
 
 
 def exponent_of(value):
-    """floor(log2 value), value a positive fraction whose denominator is a power of two."""
+    """Returns floor(log2 value) of a positive fraction whose denominator is a power of two."""
     return value.numerator.bit_length() - value.denominator.bit_length()
 
 
 def toward_zero(value, exponent):
-    """value cut to a multiple of 2^exponent."""
+    """Returns value truncated to a multiple of 2^exponent."""
     step = fractions.Fraction(2) ** exponent
     return int(value / step) * step
 
 
 @slow
 def test_steps_of_nv_from_the_definition():
-    """pe_nv by exact fractions: aligned to the largest exponent, cut, added, cut to FP32."""
+    """Computes pe_nv in exact fractions: aligned to the largest exponent, truncated, added, truncated to FP32."""
     _, _, rows = records("pe_nv", "--count", 1000)
     finite = 0
     for scale, groups, a_elem, b_elem, a, b, a_scales, b_scales, before, after in rows:

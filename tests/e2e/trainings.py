@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of train and demo share: a small text, a tiny model."""
+"""A small text and a tiny model, which the tests of train and demo share."""
 
 import pathlib
 
@@ -9,7 +9,7 @@ TINY = ["--d-model", "32", "--ff", "48", "--layers", "2", "--context", "16", "--
 
 
 def shape_with(*options):
-    """The tiny model and two steps, but for what the options give themselves."""
+    """Returns options for the tiny model and two steps, except those that `options` sets."""
     pairs = dict(zip(TINY[::2], TINY[1::2])) | {"--steps": "2"}
     return [word for option, value in pairs.items() if option not in options for word in (option, value)]
 
@@ -25,12 +25,12 @@ def write_text(size=40000):
 
 
 def trained(*options):
-    """The tiny model, into the folder out."""
+    """Trains the tiny model into the folder out."""
     return passes("train", write_text(), "-o", "out", *TINY, *options)
 
 
 def reject_train(status, words, *options, size=40000):
-    """With a good text, and leaves no folder."""
+    """Checks that train refuses these options with a good text, and leaves no folder."""
     rejects(status, words, "train", write_text(size), "-o", "out", *shape_with(*options), *options)
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bounds that the program prints beside a GEMM's cycles, against these: on cores, memories and
-// jobs of any kind.
+// Tests the bounds that the program prints beside a GEMM's cycles against the cycles of cores,
+// memories and jobs of any kind.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static uint32_t from_to(check_random_t *random, uint32_t least, uint32_t most) {
   return least + check_below(random, most - least + 1);
 }
 
-// A legal one of up to 1024 PEs, mostly with sides that no power of two divides.
+// Draws a legal core of up to 1024 PEs, whose sides are mostly not divided by a power of two.
 static void draw_core(check_random_t *random, ufp4_configuration_t *core) {
   static const unsigned lanes[] = {16, 16, 8, 4};
   char text[160];
@@ -69,11 +69,11 @@ typedef struct {
   const char *core;
   twin_memory_t memory;
   bounds_gemm_t gemm;
-  double most;  ///< of cycles by bound
+  double most;  ///< the largest ratio of cycles to bound
 } known_t;
 
-// Of the first, k is 55 blocks, of which the last chunk has 27 of 32: where it had all that a whole
-// chunk leaves, the bound would be 4 % above the cycles. In the second, addends wait for operands.
+// In the first, k is 55 blocks, so that the last chunk has 27 of 32 blocks; a bound that assumed
+// whole chunks would exceed the cycles by 4 %. In the second, addends wait for operands.
 static const known_t known[] = {
     {.core = "rows=12:cols=28:tile_rows=24:tile_cols=12:chunk=32:bus=32:quant=0:lanes=8:"
              "contract=fp32",
@@ -122,7 +122,7 @@ static twin_job_t job_of(const draw_t *draw) {
           .d_stride_bytes = (uint32_t)((gemm->n * gemm->d_bytes + 127) / 128 * 128)}};
 }
 
-// The cycles of a job, as the core counts them.
+// Returns the cycles of a job as the core counts them.
 static double cycles_of(const alone_t *alone) {
   const uint64_t *counters = alone->counters;
   return (double)(counters[UFP4_COUNTER_ARRAY_BUSY] + counters[UFP4_COUNTER_STALL_OPERAND] +
@@ -140,8 +140,8 @@ static int is_long(const draw_t *draw, double most) {
   return tiles_of(draw) >= 8 && most >= 100.0 * draw->memory.latency;
 }
 
-// Long jobs of a kind, and how many of them are within a tenth of their bound: the others are those
-// in which two parts bind in turns, which no sum over macro-tiles sees.
+// Counts the long jobs of a kind, and those within a tenth of their bound. In the others two parts
+// limit the job in turns, which a sum over macro-tiles does not show.
 typedef struct {
   const char *name;
   int all, near;
@@ -160,7 +160,7 @@ static void check_kind(int index, const kind_t *kind, int of_ten) {
              kind->name, kind->all, kind->near, kind->worst);
 }
 
-// @return the cycles of a job by its bound.
+// Checks the cycles of a job against its bound. @return their ratio for a long job, otherwise 0.
 static double measure(int index, const draw_t *draw, double most_times) {
   const twin_job_t job = job_of(draw);
   const unsigned bus = draw->core.bus_bytes, asked = draw->memory.bandwidth;

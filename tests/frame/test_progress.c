@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress where stderr is no terminal: a line a minute.
+// Tests the progress when stderr is not a terminal: a line a minute.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ typedef struct {
   char text[1000];
 } caught_t;
 
-// What goes to stderr from now on goes to a file.
+// Redirects stderr to a file.
 static caught_t begin(void) {
   caught_t out = {.file = tmpfile(), .before = dup(STDERR_FILENO)};
   check_that(0, out.file != NULL, "a temporary file");
@@ -42,7 +42,7 @@ TEST(long_work_says_a_line_a_minute) {
   caught_t caught = begin();
   progress_t progress = progress_start(2048);
   for (int i = 1; i <= 100; i++) {
-    progress.started -= 1.5;  // a step's seconds
+    progress.started -= 1.5;  // the time of one step
     progress_steps(&progress, i, 9600);
   }
   progress_end(&progress);
@@ -54,7 +54,7 @@ TEST(long_work_says_a_line_a_minute) {
              "said: %s", caught.text);
 }
 
-// Steps that an earlier process took make this one no faster.
+// The steps of an earlier process do not count in this one's speed.
 TEST(time_left_is_of_the_steps_since_the_start) {
   caught_t caught = begin();
   progress_t progress = progress_start(2048);

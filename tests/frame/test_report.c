@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what the program says of a GEMM: the comparison of two results, and the bound beside the
+// Tests the program's report of a GEMM: the comparison of two results, and the bound beside the
 // utilization.
 #include <math.h>
 #include <string.h>
@@ -44,7 +44,7 @@ TEST(compare_sees_the_sign_of_zero_and_nan_patterns) {
   check_bits(1, (uint64_t)compare.mismatches, 2, "as 16-bit elements");
 }
 
-// Worked by hand from the formulas in bounds.h.
+// The percentages are worked out by hand from the formulas in bounds.h.
 TEST(bound_of_known_shapes) {
   static const struct {
     const ufp4_configuration_t *core;
@@ -73,8 +73,9 @@ TEST(bound_of_known_shapes) {
   }
 }
 
-// Likewise, of four macro-tiles of 192 x 160 on 24 x 20 PEs: operands enter 4 rows, 32 bytes, a
-// cycle, and C and earlier sums 4 columns of the drain's, 16 bytes.
+// These are also worked out by hand, for four macro-tiles of 192 x 160 on 24 x 20 PEs. Operands
+// enter at 4 rows, 32 bytes, a cycle; C and earlier sums enter at the drain's 4 columns, 16 bytes,
+// a cycle.
 TEST(bound_of_what_is_added) {
   const ufp4_configuration_t core = {"", 24, 20, 8, 8, 16, 64, 0, 0, 16, 16, 0};
   static const struct {
@@ -86,10 +87,10 @@ TEST(bound_of_what_is_added) {
       {0, 0, 0, 4 * 192 * 40, "output"},           // a row of D leaves in 40 reads
       {0, 0, 1, 4 * (22 * 5 + 192 * 40), "load"},  // one port: 22 row groups, and 40 beats a row
       {200, 0, 1, 4 * 40 + 4 * 189 * 275.0 / 3,
-       "output"},  // 128 beats are 3 rows: 31 reads make room for
-                   // one more, 4 + 200 on the way, 40 beats come
+       "output"},  // 128 beats are 3 rows: 31 reads make room for one more, 4 + 200 cycles pass, 40
+                   // beats come
       {0, 1, 0, 4 * (80 + 191 * 114),
-       "output"},  // and one row of sums: 15 reads of two cycles, 4, 80 beats
+       "output"},  // with one row of sums: 15 reads of two cycles, 4 cycles, 80 beats
   };
   for (int i = 0; i < 4; i++) {
     const bounds_gemm_t gemm = {.m = 384,

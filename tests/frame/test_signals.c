@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals in long work: the first is told of, the second ends the program.
+// Tests signals during long work: the first one is reported, the second ends the program.
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,7 @@
 
 static const cli_command_t command = {.name = "train"};
 
-// The end of a process in which @p work has been called: its status, and the text that it prints to
-// stderr.
+// The status of a process that has called @p work, and the text that it printed to stderr.
 typedef struct {
   int status;
   char said[300];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GEMM in parts, for a core each.
+// Tests a GEMM in parts, one per core.
 #include "check.h"
 #include "frame/split.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden model's calls with arguments of any value. What they describe is really there, to the
-// last byte, where it is small; where it is not, the call must refuse before it looks. A call that
-// is refused has written nothing.
+// Calls the golden model with arguments of any value. Small arrays really have the described size,
+// to the last byte; for large ones the call must refuse before it reads them. A refused call has
+// written nothing.
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 
 #define SMALL 48
 
-// A size that is mostly small, and now and then anything.
+// Returns a size that is mostly small, and now and then any number.
 static int64_t any_size(fuzz_input_t *input) {
   const uint8_t kind = fuzz_u8(input);
   if (kind < 240) return kind % SMALL + 1;
@@ -27,7 +27,7 @@ static int is_small(int64_t size) {
   return size >= 1 && size <= SMALL;
 }
 
-// Mostly a value under count.
+// Returns a value that is mostly under count.
 static unsigned any_choice(fuzz_input_t *input, unsigned count) {
   const uint8_t kind = fuzz_u8(input);
   return kind < 240 ? kind % count : fuzz_u32(input);
@@ -60,7 +60,7 @@ static void check_quantize(fuzz_input_t *input) {
   fuzz_demand(data != NULL, "there is memory");
   fuzz_bytes(input, data, bytes);
   in.data = data;
-  // Sizes that are legal but not small would need the memory they name.
+  // Large sizes that are legal would need the memory that they describe.
   const int legal_sizes = in.rows >= 1 && in.rows <= UFP4_MAX_DIM && in.cols >= 1 &&
                           in.cols <= UFP4_MAX_DIM && in.ld >= in.cols;
   int t = 12345;
@@ -102,7 +102,7 @@ static ufp4_operand_t any_operand(fuzz_input_t *input) {
   return out;
 }
 
-// One field changed to what contradicts the others. The arrays stay as large as they were.
+// Changes one field so that it contradicts the others. The arrays keep their sizes.
 static void spoil(fuzz_input_t *input, ufp4_operand_t *x) {
   int64_t *const sizes[] = {&x->blocks, &x->scale_blocks};
   switch (fuzz_below(input, 24)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The casts and decoders of single numbers, against the reference model.
+// Compares the casts and decoders of single numbers with the reference model.
 #include "check.h"
 #include "fuzz.h"
 #include "reference.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check.h for fuzz targets: the first mismatch ends the program.
+// Implements check.h for fuzz targets: the first mismatch ends the program.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configurations of parameters: what is taken is legal, and its name says the same.
+// Parses configurations given by parameters: an accepted one is legal, and its name describes it.
 #include <string.h>
 
 #include "base/configuration.h"

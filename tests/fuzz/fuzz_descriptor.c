@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of any content on the model backend. The input: operations, each a job that works with some
-// of its fields changed. A job changes the outputs that its own fields name and no other byte of
-// the device's memory; one that ends with another status than ok changes nothing; and after all of
-// them good jobs still give their results.
+// Runs jobs of any content on the model backend. The input is a list of operations, each a good job
+// with some of its fields changed. A job changes the outputs that its own fields name and no other
+// byte of the device's memory; a job that ends with another status than ok changes nothing; and
+// after all of them good jobs still give their results.
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #define ROWS 20
 #define COLS 40
 
-// Jobs that work: AMAX and QUANT of a small tensor, and a GEMM of its copies.
+// Good jobs: AMAX and QUANT of a small tensor, and a GEMM of its copies.
 typedef struct {
   ufp4_device_t *device;
   ufp4_descriptor_t good[4];
@@ -82,7 +82,7 @@ static ufp4_status_t run(stand_t *stand, const ufp4_descriptor_t *descriptor,
   return status == UFP4_OK ? ufp4_wait(stand->device, job, 0, done) : status;
 }
 
-// --- What a job may change ----------------------------------------------------------------------
+// --- The outputs of a job -----------------------------------------------------------------------
 
 static void read_memory(stand_t *stand, uint8_t *out) {
   const uint64_t first = UFP4_MEMORY_BASE + UFP4_MEMORY_RESERVED_BYTES;
@@ -91,7 +91,7 @@ static void read_memory(stand_t *stand, uint8_t *out) {
       "memory can be read");
 }
 
-// Takes the new bytes of an output for granted.
+// Accepts the new bytes of an output.
 static void allow(stand_t *stand, uint64_t address, uint64_t bytes) {
   const uint64_t at = address - UFP4_MEMORY_BASE - UFP4_MEMORY_RESERVED_BYTES,
                  size = MEMORY - UFP4_MEMORY_RESERVED_BYTES;
@@ -141,8 +141,8 @@ static void check_job(stand_t *stand, const ufp4_descriptor_t *job) {
 
 // --- Jobs ---------------------------------------------------------------------------------------
 
-// A field of 1, 2, 4 or 8 bytes anywhere: a small number, a small step from what it was, or
-// anything.
+// Changes a field of 1, 2, 4 or 8 bytes anywhere to a small number, by a small step, or to any
+// value.
 static void change(fuzz_input_t *input, ufp4_descriptor_t *job) {
   const unsigned size = 1u << fuzz_below(input, 4),
                  at = fuzz_below(input, UFP4_DESCRIPTOR_BYTES / size) * size;

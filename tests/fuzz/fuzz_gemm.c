@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMMs with every legal choice of formats and contract, on any kernel that this processor has and
-// any number of threads, against the reference model; and K cut in two anywhere. The input:
-// choices, shape, codes and scales, levels.
+// Compares GEMMs with the reference model: every legal choice of formats and contract, any kernel
+// that this processor has and any number of threads, and K cut in two anywhere. The input: choices,
+// shape, codes and scales, levels.
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void fill(fuzz_input_t *input, ufp4_operand_t *operand) {
   fuzz_bytes(input, operand->codes, (size_t)(operand->rows * operand->blocks * 8));
 }
 
-// Columns first .. first + count of an operand, first a multiple of 16.
+// Copies columns first .. first + count of an operand; first is a multiple of 16.
 static ufp4_operand_t part_of(const ufp4_operand_t *whole, int64_t first, int64_t count) {
   ufp4_operand_t part;
   fuzz_demand(
@@ -48,7 +48,7 @@ static ufp4_operand_t part_of(const ufp4_operand_t *whole, int64_t first, int64_
   return part;
 }
 
-// D of K in two parts, the first as unrounded sums, equals D in one.
+// Checks that D of K in two parts, the first as unrounded sums, equals D in one part.
 static void check_split(const pair_t *p, const ufp4_gemm_t *plain, int64_t first) {
   const int64_t m = p->a.rows, n = p->b.rows, k = p->a.cols;
   int64_t *sums = malloc((size_t)(m * n) * sizeof *sums);

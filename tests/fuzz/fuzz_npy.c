@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// .npy files: what is read is written and read again the same, what is not comes with a reason.
+// Reads .npy files: a file that is read is the same after it has been written and read again, and a
+// refused one comes with a reason.
 #include <string.h>
 
 #include "fuzz.h"

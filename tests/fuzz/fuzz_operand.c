@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized operands out of .safetensors files: what is read can be written, read again, decoded
-// and multiplied.
+// Reads quantized operands from .safetensors files: an operand that is read can be written, read
+// again, decoded and multiplied.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "ufp4/gemm.h"
 #include "ufp4_file.h"
 
-#define MAX_ELEMENTS 20000  // of what is multiplied
+#define MAX_ELEMENTS 20000  // of operands that are multiplied
 
 static void demand_equal(const ufp4_operand_t *got, const ufp4_operand_t *want) {
   int64_t bytes, want_bytes;
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ufp4_message_t message = {0};
   ufp4_operand_t operand;
   ufp4_quantize_t how;
-  // The third bit: a layer of a checkpoint, the fourth: an expert of it.
+  // The third bit selects a layer of a checkpoint, the fourth an expert of that layer.
   char path[400];
   const int layer = size != 0 ? data[0] >> 2 & 3 : 0;
   snprintf(path, sizeof path, "%s%s%s", fuzz_safetensors("q.safetensors", data, size),

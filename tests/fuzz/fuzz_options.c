@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line's options. The input: words, each ended by a zero byte.
+// Parses the command line's options. The input: words, each ended by a zero byte.
 #include <string.h>
 
 #include "frame/cli.h"

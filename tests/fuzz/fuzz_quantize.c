@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors through the quantizer, with every legal choice of options, against the reference model.
-// The input: options, shape, one byte of distance between the exponents of the numbers, the
-// numbers.
+// Compares the quantization of tensors, with every legal choice of options, with the reference
+// model. The input: options, shape, one byte for the distance between the exponents of the numbers,
+// the numbers.
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 static uint32_t number(fuzz_input_t *input, uint32_t spread) {
   const uint32_t bits = fuzz_u32(input);
   if (spread == 0) return bits;
-  // A few binades around 1, so that no element makes all the others zero.
+  // The numbers lie within a few binades of 1, so that no element makes all the others zero.
   return (bits & 0x807FFFFF) | (126 + (bits >> 23 & 0xFF) % spread) << 23;
 }
 
@@ -29,7 +29,7 @@ static fixture_tensor_t tensor(fuzz_input_t *input, ufp4_axis_t axis) {
   const ufp4_dtype_t dtype = fuzz_below(input, 2) ? UFP4_DTYPE_BF16 : UFP4_DTYPE_F32;
   const int64_t rows = 1 + fuzz_below(input, 20), cols = 1 + fuzz_below(input, 50),
                 ld = cols + fuzz_below(input, 3);
-  // Exactly as large as it must be, so that a read beyond it is seen.
+  // The allocation has exactly the needed size, so that the sanitizer sees a read beyond it.
   const size_t size = dtype == UFP4_DTYPE_BF16 ? 2 : 4,
                used = (size_t)((rows - 1) * ld + cols) * size;
   fixture_tensor_t in = {

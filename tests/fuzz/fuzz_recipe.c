@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes as JSON files: what is read is legal everywhere it is used.
+// Reads recipes as JSON files: a recipe that is read is legal everywhere it is used.
 #include <string.h>
 
 #include "fuzz.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain tensors by name out of .safetensors files. The input: length of the name, the name, the
+// Reads plain tensors by name from .safetensors files. The input: length of the name, the name, the
 // file.
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
            name[0] != '\0' ? ":" : "", name);
   ufp4_status_t status = ufp4_file_read(named, 0, &tensor, &message);
   fuzz_demand_message(status, &message);
-  // A name may hold ".safetensors:" itself; then the file is another, which is not there.
+  // If the name contains ".safetensors:", the path ends there and names another file, which does
+  // not exist.
   fuzz_demand(status == UFP4_OK || status == UFP4_ERROR_FORMAT || status == UFP4_ERROR_IO,
               "FORMAT or IO");
   fuzz_demand((status == UFP4_OK) == (tensor.data != NULL), "a tensor if and only if it is read");

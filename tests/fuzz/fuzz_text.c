@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text for the language model, plain or gzip. The input: length of a sequence, step, the file.
+// Reads text for the language model, plain or gzip. The input: length of a sequence, step, the
+// file.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of a configuration: what is taken is legal, and a comment before it, which would say
-// something else if it were cut, changes nothing.
+// Reads files of a configuration: an accepted one is legal, and a comment before it, which would
+// mean something else if it were cut short, changes nothing.
 #include <string.h>
 
 #include "base/configuration.h"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh FOLDER TARGET SEED OPTION..: runs the fuzz target from its seeds with these options of libFuzzer, and its random seed
-# SEED + 1000003 UFP4_TEST_SEED. FOLDER is the build folder of the targets. Inputs that end it badly are left in
-# FOLDER/findings; the last lines say how to see one again.
+# run.sh FOLDER TARGET SEED OPTION.. runs the fuzz target from its seed inputs with these options of libFuzzer and the random
+# seed SEED + 1000003 UFP4_TEST_SEED. FOLDER is the build folder of the targets. Inputs that fail are left in
+# FOLDER/findings; the last lines say how to run one again.
 set -euo pipefail
 folder=$1 target=$2 seed=$((($3 + 1000003 * ${UFP4_TEST_SEED:-0}) % 2147483640))
 shift 3

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// seeds FOLDER: writes the inputs that fuzzing starts from, FOLDER/<target>/<number>: files that
-// are right, one of each kind, and for the targets that read bytes as choices some bytes.
+// seeds FOLDER: writes the inputs from which fuzzing starts, FOLDER/<target>/<number>: valid files,
+// one of each kind, and some bytes for the targets that read bytes as choices.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static corpus_t corpus_open(const char *root, const char *target) {
   return corpus;
 }
 
-// A seed: a few bytes, then more.
+// Adds a seed that consists of a head and data.
 static void add(corpus_t *corpus, const void *head, size_t head_size, const void *data,
                 size_t size) {
   char path[440];
@@ -88,7 +88,7 @@ static void seed_safetensors(const char *root) {
   }
 }
 
-// Layers of checkpoints: names and shapes of every maker's tensors, all bytes 1.
+// Adds layers of checkpoints: names and shapes of every maker's tensors, with all bytes 1.
 static void seed_layers(corpus_t *corpus) {
   static const char *const headers[][2] = {
       {"\6",
@@ -130,7 +130,7 @@ static void seed_operand(const char *root) {
     fuzz_demand(ufp4_operand_write(path, &operand, &how, n & 1, &message) == UFP4_OK,
                 "it is written");
     size_t size = read_file(path, bytes, sizeof bytes);
-    add(&corpus, "\2", 1, bytes + 8, size - 8);  // the length is put back
+    add(&corpus, "\2", 1, bytes + 8, size - 8);  // the fuzz target puts the length back
     add(&corpus, "\1", 1, bytes, size);
     ufp4_operand_free(&operand);
   }
@@ -210,7 +210,7 @@ static void seed_bytes(const char *root, const char *target, int count, size_t s
       state = state * 1664525 + 1013904223;
       bytes[i] = (uint8_t)(state >> 24);
     }
-    // The first byte chooses: each value once.
+    // The first byte is a choice; each value occurs once.
     add(&corpus, (uint8_t[1]){(uint8_t)n}, 1, bytes, size);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole tensors at a time: the same as element by element, or block by block. What a binding asks
-// first.
+// Tests that functions over whole tensors give the bits of those over single elements or blocks,
+// and the checks that a binding makes first.
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ TEST(cast_is_that_of_each_element) {
   }
 }
 
-// One block of the padded tensor, by the function of one block.
+// Compares one block of the padded tensor with the function for one block.
 static void check_block(int row, int block, const double *got) {
   uint32_t bits[16] = {0};
   int32_t sums[16];
@@ -53,7 +53,7 @@ static void check_block(int row, int block, const double *got) {
     bits[i] = ufp4_f32_bits(plain[row * LD + block * 16 + i]);
   const int exponent = ufp4_rht_block(bits, 0xD7E8, sums);
   for (int i = 0; i < 16; i++) {
-    // A power of two is exact; exponents here are far from both ends.
+    // The power of two is exact, because the exponents here are far from both ends.
     const double want = (double)sums[i] * (double)ufp4_f32_value((uint32_t)(exponent - 25) << 23);
     check_that(i, exponent > 0 ? got[i] == want : got[i] != got[i], "row %d, block %d: %g, want %g",
                row, block, got[i], want);

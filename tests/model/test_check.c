@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test runner itself: CMake expects the properties named rejects_ to fail, and so shows that
-// tests can.
+// Tests the test runner itself. CMake expects the properties named rejects_ to fail, which shows
+// that tests can fail.
 #include "check.h"
 
 TEST(accepts_equal_bits) {

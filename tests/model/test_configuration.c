@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configurations by name, and of parameters.
+// Tests configurations by name and by parameters.
 #include <stdio.h>
 #include <string.h>
 
@@ -27,8 +27,7 @@ TEST(those_with_a_name_are_legal) {
   }
 }
 
-/** The numbers are those that yosys counts in the netlists of whole cores:
- * docs/results/silicon.csv. */
+/** yosys counts these numbers in the netlists of whole cores: docs/results/silicon.csv. */
 TEST(memories_have_the_bits_of_the_netlists) {
   static const struct {
     const char *name;
@@ -99,7 +98,7 @@ static void rejects(int64_t index, const char *text, ufp4_status_t want, const c
   check_that(index, strstr(why.text, says) != NULL, "%s: %s", text, why.text);
 }
 
-/** The cases are those of rtl.top.rejects_*, beyond each edge. */
+/** The cases are those of rtl.top.rejects_*, one step beyond each limit. */
 TEST(rejects_what_the_rtl_does_in_its_words) {
   static const char *const texts[][2] = {
       {"bus=0", "BusBytes must be 8"},
@@ -175,8 +174,8 @@ TEST(rejects_what_says_no_configuration) {
   rejects(100, text, UFP4_ERROR_ARGUMENT, "too long");
 }
 
-// Elements mixed have blocks of both kinds: a core of uniform formats alone must not take them for
-// its own.
+// An operand of mixed elements has blocks of both kinds, so a core of uniform formats alone must
+// not accept it.
 TEST(a_core_of_all_formats_alone_multiplies_mixed) {
   for (unsigned formats = 0; formats < UFP4_FORMATS_COUNT; formats++) {
     const ufp4_configuration_t core = {.formats = formats};

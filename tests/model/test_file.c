@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files are written whole or not at all, where a file can be without a name and where it cannot;
-// names lead where their links do; what is no regular file is read as one.
+// Tests that files are written whole or not at all, whether or not the file system has unnamed
+// files, that symbolic links are followed, and that a pipe can be read like a file.
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "check.h"
 
-// --- A folder of the test's own -----------------------------------------------------------------
+// --- The folder of the test ---------------------------------------------------------------------
 
 static char folder[PATH_MAX];
 static int proc_is_hidden;
@@ -20,7 +20,8 @@ static int proc_is_hidden;
 int __real_access(const char *path, int mode);
 int __wrap_access(const char *path, int mode);
 
-// Without /proc no file can be given a name later: one with a name is written instead.
+// Without /proc an unnamed file cannot be given a name later, so that a named one is written
+// instead.
 int __wrap_access(const char *path, int mode) {
   return proc_is_hidden && strcmp(path, "/proc/self/fd") == 0 ? -1 : __real_access(path, mode);
 }
@@ -30,7 +31,7 @@ static void make_folder(void) {
   if (mkdtemp(here) == NULL || realpath(here, folder) == NULL) abort();
 }
 
-/** The path of @p name in the folder; the text lives until the fourth call from now. */
+/** Returns the path of @p name in the folder; the text is valid until the fourth call from now. */
 static const char *in_folder(const char *name) {
   static char paths[4][PATH_MAX + 300];
   static int last;
@@ -39,7 +40,7 @@ static const char *in_folder(const char *name) {
   return paths[last];
 }
 
-/** The name that a file of this process has until it is whole. */
+/** Returns the temporary name that a file of this process has until it is whole. */
 static const char *beside(int attempt) {
   char name[64];
   snprintf(name, sizeof name, ".ufp4-%ld-%d.tmp", (long)getpid(), attempt);
@@ -61,7 +62,7 @@ static void check_holds(int64_t index, const char *path, const char *want) {
   if (file != NULL) fclose(file);
 }
 
-// The folder goes, and with it the last chance to overlook a file in it.
+// Removes the folder, which fails if an unexpected file is left in it.
 static void remove_folder(int64_t index, const char *const *names, int count) {
   for (int i = 0; i < count; i++) remove(in_folder(names[i]));
   check_that(index, rmdir(folder) == 0, "something was left behind in %s", folder);
@@ -124,7 +125,7 @@ static void count_signal(int number) {
   signals++;
 }
 
-// A signal that ends the process would leave a file with a name behind.
+// A signal that ended the process would leave a temporary file behind.
 TEST(signals_wait_while_it_has_another_name) {
   signal(SIGUSR1, count_signal);
   for (int i = 0; i < 4; i++) {
@@ -190,7 +191,7 @@ TEST(rejects_a_target_that_has_become_a_folder) {
   }
 }
 
-// Gone with all that was in it, while a file was written there.
+// The folder is removed with its contents while a file is written there.
 TEST(rejects_a_folder_that_has_gone) {
   ufp4_message_t message = {0};
   file_out_t out;
@@ -203,7 +204,7 @@ TEST(rejects_a_folder_that_has_gone) {
   check_message(0, &message, "No such file or directory");
 }
 
-// A disk that is full, or here a limit on the size of files.
+// A limit on the size of files stands for a full disk.
 TEST(rejects_what_does_not_fit) {
   static const char large[100000];
   const file_part_t parts[] = {{large, sizeof large}, {large, sizeof large}};
@@ -229,7 +230,7 @@ TEST(rejects_what_does_not_fit) {
   }
 }
 
-// --- Where names lead ---------------------------------------------------------------------------
+// --- Links --------------------------------------------------------------------------------------
 
 static const char *shown(const char *target) {
   return target != NULL ? target : "nothing";
@@ -301,7 +302,7 @@ static char sent(size_t index) {
   return (char)(index * 7 + index / 1000);
 }
 
-// In a process of its own, which waits for who reads.
+// Writes to the pipe in a process of its own, because the writer waits for the reader.
 static void send(const char *path, size_t size) {
   FILE *file = fopen(path, "wb");
   for (size_t i = 0; i < size; i++) fputc(sent(i), file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements, scales, BF16 and the one rounding to FP32 (numerics.md 1, 2, 5): the golden model
-// against the second one, and against values written out here.
+// Tests elements, scales, BF16 and the one rounding to FP32 (numerics.md 1, 2, 5): the golden model
+// against the reference model and against values written out here.
 #include "fixture.h"
 #include "ufp4/format.h"
 
@@ -107,7 +107,8 @@ TEST(elem_cast_of_nan_and_inf) {
   }
 }
 
-/** The point half-way between two neighbours, its FP32 neighbours, and the same below zero. */
+/** Checks the point half-way between two neighbours, its FP32 neighbours, and the same points below
+ * zero. */
 static void check_around(int64_t index, int e, uint32_t middle) {
   for (uint32_t i = 0; i < 6; i++) {
     const uint32_t bits = (middle + i % 3 - 1) | (i / 3) << 31;
@@ -316,7 +317,7 @@ TEST(f32_from_scaled_around_ties) {
   for (int i = 0; i < 20000; i++) {
     const int shift = (int)check_below(&random, 38);
     const int64_t top =
-        (int64_t)(check_next(&random) >> 39 | 1 << 24);  // 25 bits, the last of them the half
+        (int64_t)(check_next(&random) >> 39 | 1 << 24);  // 25 bits, of which the last is the half
     const int64_t sum = (top << shift) + (int64_t)check_below(&random, 3) - 1;
     check_rounding(i, i % 2 ? -sum : sum, (int)check_below(&random, 60) - 30);
   }

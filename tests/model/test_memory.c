@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden model where allocations fail (heap.h): what the caller sees is left as it was.
+// Tests the golden model when allocations fail (heap.h): the caller's arguments stay unchanged.
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -138,7 +138,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*
   return no_threads ? EAGAIN : __real_pthread_create(thread, how, run, argument);
 }
 
-// The thread that calls does all there is to do.
+// The calling thread does all the work.
 TEST(multiplying_where_no_thread_starts) {
   check_random_t random = check_random();
   const int shape[3] = {256, 256, 512};
@@ -178,8 +178,8 @@ TEST(quantizing_where_no_thread_starts) {
   }
 }
 
-// Without memory for panels of B that all threads share, each packs its own; without any for
-// itself, others do its part.
+// Without memory for panels of B that all threads share, each thread packs its own; a thread
+// without memory for its own panels leaves its part to the others.
 TEST(multiplying_where_one_allocation_fails) {
   check_random_t random = check_random();
   const int shape[3] = {256, 256, 512};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// .npy files: every element type, order and version, and what must be refused.
+// Tests .npy files: every element type, order and version, and the files that must be refused.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "ufp4/format.h"
 #include "ufp4/tensor.h"
 
-/** The bytes of a .npy made by hand. */
+/** The bytes of a .npy file made by hand. */
 typedef struct {
   uint8_t bytes[4096];
   size_t size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The panel-major layout of operands (docs/ip/architecture.md, "Operands in memory").
+// Tests the panel-major layout of operands (docs/ip/architecture.md, "Operands in memory").
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ typedef struct {
   uint8_t *codes, *scales;
 } panels_t;
 
-/** Panel memory filled with 0xA5, so that what is not written shows. */
+/** Allocates panel memory and fills it with 0xA5, so that unwritten bytes show. */
 static panels_t panels(int64_t rows, int64_t stride) {
   panels_t p = {stride, ufp4_panel_codes_bytes(rows, stride), ufp4_panel_scales_bytes(rows, stride),
                 NULL, NULL};
@@ -60,7 +60,7 @@ TEST(bytes_do_not_overflow_32_bits) {
              "scales");
 }
 
-// Scales of 16 elements, and of 32.
+// E4M3 has scales of 16 elements, E8M0 of 32.
 static const ufp4_scale_t scales[] = {UFP4_SCALE_E4M3, UFP4_SCALE_E8M0};
 
 TEST(pack_matches_second_model) {
@@ -87,7 +87,8 @@ TEST(pack_matches_second_model) {
 }
 
 TEST(place_of_one_code) {
-  // Row 21, k 37: group 1, row 5 of it; block 2, element 5: byte 2 of its 8, high nibble.
+  // Row 21, k 37 is row 5 of group 1 and element 5 of block 2: byte 2 of the block's 8, high
+  // nibble.
   ufp4_operand_t in;
   if (ufp4_operand_create(UFP4_ELEM_E2M1, 22, 40, &in) != UFP4_OK) abort();
   in.codes[21 * in.blocks * 8 + 37 / 2] = 0xC0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what numerics.md says of the arithmetic as a whole, for every scale format and contract:
-// the probability of stochastic rounding, and the freedom to cut a GEMM in tiles.
+// Tests the claims of numerics.md about the arithmetic as a whole, for every scale format and
+// contract: the probability of stochastic rounding, and that a GEMM may be cut into tiles.
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +12,13 @@
 // --- Stochastic rounding ------------------------------------------------------------------------
 
 #define ROWS 64
-#define GROUPS \
-  128  // of 16; 8192 of them in all: each byte comes about 32 times for each element of a group
+// Groups of 16 per row; there are 8192 in all, so that each byte comes about 32 times for each
+// element of a group.
+#define GROUPS 128
 #define DRAWS 256
 
-// How often byte r came to one number, and how often that was rounded up.
+// Counts, for one number and each random byte r, how often r was drawn and how often the number was
+// then rounded up.
 typedef struct {
   int seen[DRAWS], up[DRAWS];
 } count_t;
@@ -27,7 +29,7 @@ static uint8_t byte_of(const ufp4_quantize_t *how, int64_t group, int element) {
   return bytes[element];
 }
 
-// |x| / scale, as the quantizer means it, is what over what.
+// The quotient |x| / scale as the quantizer defines it.
 typedef struct {
   reference_real_t x, scale;
 } quotient_t;
@@ -45,7 +47,7 @@ static quotient_t quotient(const ufp4_operand_t *operand, int64_t row, int64_t k
   return out;
 }
 
-// Whether |x| / scale > low + cell * part / 512, in quanta.
+// Returns whether |x| / scale > low + cell * part / 512, in quanta.
 static int is_over(const quotient_t *q, int frac, int low, int cell, int part) {
   const reference_u128_t right =
       (reference_u128_t)q->scale.magnitude * (unsigned)(512 * low + cell * part);
@@ -53,7 +55,8 @@ static int is_over(const quotient_t *q, int frac, int low, int cell, int part) {
                            q->scale.exponent - frac - 9) > 0;
 }
 
-// The largest magnitude, of all but the last, that |x| / scale is not under.
+// Returns the index of the largest magnitude that |x| / scale is not under, at most the last but
+// one.
 static int cell_of(const quotient_t *q, reference_elem_t elem) {
   int k = 6;
   for (; k > 0; k--) {
@@ -66,7 +69,7 @@ static int cell_of(const quotient_t *q, reference_elem_t elem) {
   return k;
 }
 
-// One element: its code is what its own byte says, and that is counted.
+// Checks that the code of one element is the one that its random byte demands, and counts it.
 static void check_element(int64_t index, const ufp4_operand_t *operand, const ufp4_quantize_t *how,
                           int64_t group, int element, float x, count_t *count) {
   const reference_elem_t elem = fixture_slow_options(how).elem;
@@ -82,7 +85,8 @@ static void check_element(int64_t index, const ufp4_operand_t *operand, const uf
   count->up[r] += up;
 }
 
-// Over all 256 bytes a number goes up as often as its fraction says, to half a time.
+// Checks that over all 256 bytes a number is rounded up as often as its fraction demands, to within
+// half a time.
 static void check_probability(int64_t index, const ufp4_operand_t *operand,
                               const ufp4_quantize_t *how, int element, float x,
                               const count_t *count) {
@@ -104,8 +108,8 @@ static void check_probability(int64_t index, const ufp4_operand_t *operand,
              "%d of 256 up is too seldom, x %a", ups, (double)x);
 }
 
-// A tensor of one group again and again: the first number is the largest, so that all have one
-// scale.
+// Quantizes a tensor that repeats one group; the first number is the largest, so that all groups
+// have the same scale.
 static void check_group(int64_t index, const ufp4_quantize_t *how, const float x[16]) {
   static float values[ROWS * GROUPS * 16];
   static count_t counts[16];
@@ -125,7 +129,8 @@ TEST(stochastic_rounding_is_unbiased) {
   check_random_t random = check_random();
   for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
     ufp4_quantize_t how = legal_quantize_combination(n);
-    // The choice of 46 sees what was drawn, so a number's byte alone decides nothing.
+    // Rounding 46 chooses the scale by the rounded values, so that the byte of one number does not
+    // decide its code alone.
     if (how.round != UFP4_ROUND_SR || how.rht != UFP4_RHT_NONE ||
         how.scale_round == UFP4_SCALE_ROUND_46 || !legal_quantize(&how))
       continue;
@@ -140,7 +145,7 @@ TEST(stochastic_rounding_is_unbiased) {
 
 // --- Tiles --------------------------------------------------------------------------------------
 
-// Rows first .. first + count of an operand; the arrays stay the whole operand's.
+// Returns rows first .. first + count of an operand as a view of its arrays.
 static ufp4_operand_t rows_of(const ufp4_operand_t *whole, int64_t first, int64_t count) {
   ufp4_operand_t part = *whole;
   part.rows = count;

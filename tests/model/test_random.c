@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counter-based random words (numerics.md 4) against Random123's known answers and the reference
-// model.
+// Tests counter-based random words (numerics.md 4) against the known answers of Random123 and
+// against the reference model.
 #include "fixture.h"
 #include "ufp4/random.h"
 
@@ -14,7 +14,8 @@ static void check_words(int64_t index, const uint32_t got[4], const uint32_t wan
 }
 
 TEST(threefry_known_answers) {
-  // Random123's kat_vectors for 13, 20 and 72 rounds; numerics.md for 12.
+  // The answers for 13, 20 and 72 rounds are those of Random123's kat_vectors, those for 12 are
+  // from numerics.md.
   static const struct {
     int rounds;
     uint32_t counter[4], key[4], out[4];
@@ -51,7 +52,7 @@ TEST(words_of_every_round_count) {
 }
 
 TEST(block_bytes_in_order) {
-  // The zero block: the words of the known answer, least significant byte first.
+  // Block zero holds the words of the known answer, least significant byte first.
   static const uint8_t want[16] = {0xCD, 0x28, 0x73, 0xA9, 0x82, 0x55, 0xA9, 0xA9,
                                    0x74, 0xD9, 0x34, 0x2E, 0x1E, 0x81, 0x50, 0xFE};
   uint8_t got[16];

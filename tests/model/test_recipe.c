@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built-in recipes of numerics.md, 6; what each is, tests/driver/test_recipe.c has as a file.
+// Tests the built-in recipes of numerics.md, 6; tests/driver/test_recipe.c compares their settings
+// with files.
 #include <string.h>
 
 #include "check.h"
@@ -19,7 +20,7 @@ TEST(bf16_and_fp32_quantize_nothing) {
   check_bits(3, named("fp32").dtype, UFP4_DTYPE_F32, "fp32");
 }
 
-// Both operands of a GEMM are transformed or neither, whatever the recipe says of its passes.
+// Both operands of a GEMM are transformed or neither, for any combination of transformed passes.
 TEST(operands_of_a_pass_agree_on_rht) {
   ufp4_recipe_t recipe = named("ufp4");
   for (unsigned bits = 0; bits < 8; bits++) {
@@ -40,7 +41,7 @@ TEST(operands_of_a_pass_agree_on_rht) {
   }
 }
 
-// NVIDIA's whole recipe: the last 15 % of the linear layers stay in BF16.
+// nvfp4-full is NVIDIA's whole recipe, in which the last 15 % of the linear layers stay in BF16.
 TEST(nvfp4_full_is_nvfp4_but_for_the_last_layers) {
   const ufp4_recipe_t nvfp4 = named("nvfp4"), full = named("nvfp4-full");
   for (unsigned i = 0; i < 4 * 8; i++) {
@@ -63,13 +64,13 @@ TEST(signs_are_fixed_or_drawn_for_each_step) {
     recipe.signs = UFP4_SIGNS_STEP;
     check_bits(i, ufp4_recipe_mask(&recipe, seed, step), reference_signs(seed, step), "drawn");
   }
-  // Worked in numerics.md.
+  // numerics.md works this example out.
   check_bits(0, ufp4_recipe_mask(&recipe, 0, 0), 0x1FA9, "step 0");
   check_bits(1, ufp4_recipe_mask(&recipe, 0, 1), 0x6434, "step 1");
   check_that(2, ufp4_recipe_model_key(&recipe) != NULL, "they need a training");
 }
 
-// Every name of the list, and no other.
+// Takes the next name from a list of names.
 static int next_name(const char **rest, char name[32]) {
   const size_t length = strcspn(*rest, ",");
   if (length == 0 || length > 31) return 0;
@@ -79,7 +80,7 @@ static int next_name(const char **rest, char name[32]) {
   return 1;
 }
 
-// NVFP4's levels with the uniform grids: nvfp4 but for the elements.
+// Both have NVFP4's levels with a uniform grid and differ from nvfp4 in the elements only.
 TEST(nvint4_and_nve1m2_are_nvfp4_but_for_the_elements) {
   static const char *const names[] = {"nvint4", "nve1m2"};
   const ufp4_recipe_t nvfp4 = named("nvfp4");
@@ -92,7 +93,7 @@ TEST(nvint4_and_nve1m2_are_nvfp4_but_for_the_elements) {
   }
 }
 
-// All but the uniform grids with NVFP4's levels, which are the model's alone.
+// Recipes of uniform grids with NVFP4's levels are excepted, because only the model has them.
 TEST(recipes_are_legal_on_model_and_rtl) {
   const char *rest = UFP4_RECIPE_NAMES;
   char name[32];
@@ -112,7 +113,7 @@ TEST(recipes_are_legal_on_model_and_rtl) {
   check_bits(0, (uint64_t)count, 13, "recipes");
 }
 
-// A pass that is not asked for does not matter.
+// The recipe is legal if the illegal pass is not asked for.
 TEST(rejects_a_pass_that_is_illegal) {
   ufp4_recipe_t recipe = named("nvfp4");
   ufp4_message_t message = {0};
@@ -125,7 +126,7 @@ TEST(rejects_a_pass_that_is_illegal) {
              "no recipe");
 }
 
-// A copy's settings are those of the pass that it enters.
+// A copy has the settings of the pass that it enters.
 TEST(copies_of_a_role_round_each_in_its_way) {
   ufp4_recipe_t recipe = named("ufp4");
   recipe.round[UFP4_ROLE_DY][UFP4_AXIS_ROW] = UFP4_ROUND_RNE;
@@ -139,7 +140,7 @@ TEST(copies_of_a_role_round_each_in_its_way) {
   }
 }
 
-// What is computed in BF16 need not be legal.
+// A pass in BF16 need not be a legal combination.
 TEST(bf16_passes_are_not_quantized) {
   ufp4_recipe_t recipe = named("nvfp4");
   recipe.bf16_passes = 1u << UFP4_PASS_WGRAD;
@@ -153,7 +154,7 @@ TEST(bf16_passes_are_not_quantized) {
   check_bits(4, (uint64_t)ufp4_recipe_quantizes(&recipe, UFP4_PASS_FPROP), 0, "bf16");
 }
 
-// Which layers of a model are in BF16: a bit each, by 4 * block + matrix.
+// Returns which layers of a model are in BF16, bit 4 * block + matrix for each.
 static uint64_t bf16_layers(const ufp4_recipe_t *recipe, unsigned blocks) {
   uint64_t bits = 0;
   for (unsigned i = 0; i < blocks * UFP4_MATRIX_COUNT; i++) {
@@ -187,7 +188,7 @@ TEST(bf16_layers_are_whole_blocks_and_matrices_by_name) {
   check_bits(5, bf16_layers(&recipe, 4), 0, "a recipe that does not quantize stays what it is");
 }
 
-// 15 % of n blocks, rounded up.
+// The share is 15 % of n blocks, rounded up.
 TEST(a_share_of_a_model_is_whole_blocks) {
   static const struct {
     unsigned blocks, want;

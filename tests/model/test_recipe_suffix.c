@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suffixes of recipes (numerics.md, 6): RHT and stochastic rounding by GEMM.
+// Tests the suffixes of recipes (numerics.md, 6): RHT and stochastic rounding by GEMM.
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@ static ufp4_recipe_t named(const char *name) {
   return recipe;
 }
 
-// "none" or passes with + between them, from the highest bit to the lowest: not their order.
+// Returns "none" or the passes joined by +, from the highest bit to the lowest, which is not their
+// usual order.
 static const char *list_of(unsigned passes, char list[24]) {
   static const char *const names[] = {"fprop", "dgrad", "wgrad"};
   list[0] = '\0';
@@ -62,7 +63,7 @@ TEST(sr_goes_by_gemm_with_scales_rounded_up) {
   }
 }
 
-// Scales that are rounded up for another reason stay so.
+// Scales that the recipe itself rounds up stay so.
 TEST(sr_leaves_scales_of_other_formats) {
   ufp4_recipe_t got = named("mxfp4-rht/sr=dgrad"), want = named("mxfp4-rht");
   for (int role = 0; role < UFP4_ROLE_COUNT; role++) {
@@ -76,7 +77,7 @@ TEST(sr_leaves_scales_of_other_formats) {
   check_that(0, memcmp(&got, &want, sizeof got) == 0, "every role is stochastic there");
 }
 
-// If there was no stochastic rounding, it is dY's.
+// A recipe without stochastic rounding gets that of dY.
 TEST(sr_is_of_dy_where_the_recipe_has_none) {
   const ufp4_recipe_t want = named("ufp4");
   ufp4_recipe_t got = named("ufp4/sr=none");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference model against witnesses of its own: the host's FP32 arithmetic and numbers worked
-// out by hand.
+// Tests the reference model against witnesses of its own: the host's FP32 arithmetic and numbers
+// worked out by hand.
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static uint32_t as_bits(float value) {
   return value != value ? 0x7FC00000u : bits;
 }
 
-/** Patterns where arithmetic goes wrong: zeros, ends of the ranges, Inf and NaN. */
+/** Patterns of corner cases: zeros, ends of the ranges, Inf and NaN. */
 static const uint32_t corners[] = {
     0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x80800000,
     0x3F800000, 0xBF800000, 0x3F800001, 0x33800000, 0x33800001, 0x7F7FFFFF, 0xFF7FFFFF,
@@ -70,8 +70,8 @@ TEST(compare_is_exact) {
 TEST(exponent_of_the_extremes) {
   const reference_real_t largest = reference_f32_real(0x7F7FFFFF),
                          smallest = reference_f32_real(0x00000001);
-  // The range that numerics.md gives for FP32 data: -121 from the largest RHT output (16 of the
-  // largest, / 4), E1M2.
+  // numerics.md gives the range for FP32 data: its -121 comes from E1M2 and the largest output of
+  // the RHT (16 of the largest number, / 4).
   const reference_real_t transformed = {0, 4 * largest.magnitude, largest.exponent};
   check_bits(0, (uint64_t)(int64_t)reference_exponent_of(REFERENCE_E1M2, transformed),
              (uint64_t)-121, "largest, E1M2, RHT");
@@ -82,7 +82,7 @@ TEST(exponent_of_the_extremes) {
   check_bits(3, (uint64_t)reference_exponent_of(REFERENCE_E2M1, one), 0, "448 * 6, E2M1");
 }
 
-/** Numbers near each other, so that a double holds their sum exactly. */
+/** Returns a number within a few binades of 1, so that a double holds sums exactly. */
 static reference_real_t near_one(check_random_t *random) {
   const uint64_t r = check_next(random);
   return (reference_real_t){(int)(r & 1), r >> 44, -20 + (int)(r >> 1 & 15)};
@@ -99,15 +99,14 @@ TEST(sums_match_host_doubles) {
       want += ldexp((double)x.magnitude, x.exponent) * (x.negative ? -1 : 1);
     }
     check_bits(i, reference_sum_round(&sum, 0), as_bits((float)want), "FP32 of %a", want);
-    if ((double)(float)want != want)
-      continue;  // else rounding to BF16 by way of FP32 would round twice
+    if ((double)(float)want != want) continue;  // rounding to BF16 by way of FP32 would round twice
     check_bits(i, reference_sum_round(&sum, 16),
                (uint32_t)reference_bf16_cast(as_bits((float)want)) << 16, "BF16 of %a", want);
   }
 }
 
 TEST(sums_of_far_numbers_round_once) {
-  // 1 + 2^-24 is a tie; anything at all beside it, however small, decides.
+  // 1 + 2^-24 is a tie, which any other term decides, however small.
   const reference_real_t one = {0, 1, 0}, half = {0, 1, -24}, more = {0, 1, -258},
                          less = {1, 1, -258};
   reference_sum_t tie = {0};
@@ -127,7 +126,7 @@ TEST(sums_of_far_numbers_round_once) {
              "Inf stays");
 }
 
-/** The transform in doubles, exact for inputs near each other. */
+/** Transforms in doubles, which is exact if the inputs are within a few binades. */
 static uint32_t rht_in_doubles(const uint32_t bits[16], uint16_t mask, int i) {
   double sum = 0;
   for (int j = 0; j < 16; j++) {
@@ -157,7 +156,7 @@ TEST(bf16_transform_matches_doubles) {
 }
 
 TEST(bf16_transform_poisons_on_inf) {
-  // 0x7F7FFFFF rounds to Inf as BF16; sixteen times 2^126 sum to 2^130, over 4 that is 2^128.
+  // 0x7F7FFFFF rounds to Inf as BF16; sixteen times 2^126 sum to 2^130, which over 4 is 2^128.
   static const struct {
     uint32_t bits;
     int count, poisoned;
@@ -176,7 +175,8 @@ TEST(bf16_transform_poisons_on_inf) {
   }
 }
 
-/** NVIDIA's formula in the host's float arithmetic: the scale byte, and what goes into E2M1. */
+/** Computes NVIDIA's formula in the host's float arithmetic: the scale byte, and the factor of the
+ * numbers that go into E2M1. */
 static uint8_t nvfp4_host_scale(float amax, float amax_b, float *decode) {
   float encode = amax == 0 ? 1 : fminf(2688.0f / amax, 0x1.fffffep127f);
   if (encode == 0) encode = 1;
@@ -236,8 +236,8 @@ TEST(fp32_scale_matches_host_division) {
 }
 
 TEST(e8m0_scale_worked) {
-  // amax, then the exponents of E2M1, E1M2 and INT4: down is floor(log2 amax) - 2, 0, 2; up has
-  // amax <= qmax * 2^k.
+  // Each row has amax and the exponents of E2M1, E1M2 and INT4: down is floor(log2 amax) - 2, 0, 2;
+  // up is the smallest k with amax <= qmax * 2^k.
   static const struct {
     float amax;
     int down[3], up[3];
@@ -263,8 +263,8 @@ TEST(e8m0_scale_worked) {
   }
 }
 
-/** One row of A and one of B, @p cols wide, E2M1 with all codes @p code and E4M3 scale bytes 0x38
- * (1). */
+/** Creates an operand of one row, @p cols wide: E2M1 with all codes @p code and E4M3 scale bytes
+ * 0x38 (1). */
 static reference_operand_t ones(int cols, uint8_t code) {
   reference_operand_t out = reference_operand_create(REFERENCE_E2M1, REFERENCE_SCALE_E4M3, 1, cols);
   for (int64_t i = 0; i < 16 * out.groups; i++) out.codes[i] = code;
@@ -274,13 +274,13 @@ static reference_operand_t ones(int cols, uint8_t code) {
 
 TEST(nv_truncates_and_fp32_rounds) {
   reference_operand_t a = ones(128, 2), b = ones(128, 2);  // 1 * 1, 16 a group
-  a.scales[0] = b.scales[0] = 0x78 | 0x80;  // 256 * 256 * 16 = 2^20; the sign bit means nothing
+  a.scales[0] = b.scales[0] = 0x78 | 0x80;  // 256 * 256 * 16 = 2^20; the sign bit is ignored
   check_bits(0, reference_gemm_nv(&a, 0, &b, 0, 0), reference_f32_round(0, (1 << 20) + 7 * 16, 0),
              "nothing lost");
   check_bits(1, reference_gemm_fp32(&a, 0, &b, 0), reference_f32_round(0, (1 << 20) + 7 * 16, 0),
              "nothing lost");
-  // From 2^30 on the last place is 128: of 4096 + 48 the 48 is lost, and then 64; under 2^30 the
-  // last place is 64.
+  // From 2^30 on the last place is 128, so that of 4096 + 48 the 48 is lost, and later the 64;
+  // under 2^30 the last place is 64.
   const uint32_t start = reference_f32_round(0, 1, 30);
   reference_operand_t c = ones(128, 2);
   check_bits(2, reference_gemm_nv(&c, 0, &b, 0, start), reference_f32_round(0, (1 << 30) + 4096, 0),
@@ -297,8 +297,8 @@ TEST(nv_truncates_and_fp32_rounds) {
 }
 
 TEST(nv_drops_what_is_35_places_below) {
-  // Group exponents 8 + 8 and -6 - 6: 28 apart, so units of 2^-19; the smallest product 2^-20 is
-  // lost, two of them are one unit.
+  // Group exponents 8 + 8 and -6 - 6 are 28 apart, so the unit is 2^-19: one smallest product of
+  // 2^-20 is lost, two of them make one unit.
   for (int n = 0; n < 3; n++) {
     reference_operand_t a = ones(64, 0), b = ones(64, 1);
     a.codes[0] = 1;                    // 0.5 * 0.5 * 448 * 448

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The integer Hadamard transform (numerics.md 3).
+// Tests the integer Hadamard transform (numerics.md 3).
 #include <math.h>
 
 #include "fixture.h"
@@ -60,12 +60,13 @@ TEST(largest_results_fit) {
 }
 
 TEST(alignment_truncates_magnitudes) {
-  uint32_t bits[16] = {0x3F800000, 0xB47FFFFF};  // 1 and -1.99 units of 2^-23, to be cut to one
+  uint32_t bits[16] = {0x3F800000, 0xB47FFFFF};  // 1 and -1.99 units of 2^-23, which is cut to one
+                                                 // unit
   int32_t out[16];
   ufp4_rht_block(bits, 0, out);
   check_bits(0, (uint32_t)out[0], 0x7FFFFF, "sum");
   check_bits(1, (uint32_t)out[1], 0x800001, "difference");
-  bits[1] = 0xB3FFFFFF;  // just under a unit: nothing
+  bits[1] = 0xB3FFFFFF;  // just under a unit is cut to zero
   ufp4_rht_block(bits, 0, out);
   check_bits(2, (uint32_t)out[0], 0x800000, "sum without the small one");
 }
@@ -95,7 +96,7 @@ TEST(rejects_nan_and_inf_and_leaves_the_output) {
   }
 }
 
-/** Exact sum of products of integers in [-2^23, 2^23]. */
+/** Returns the exact sum of products of integers in [-2^23, 2^23]. */
 static int64_t dot(const int64_t *x, const int64_t *y) {
   int64_t sum = 0;
   for (int i = 0; i < 16; i++) sum += x[i] * y[i];
@@ -103,7 +104,7 @@ static int64_t dot(const int64_t *x, const int64_t *y) {
 }
 
 TEST(product_of_two_transforms_is_the_product) {
-  // 16-bit integers align without loss below an exponent of 2^7 more: then (H x)(H y) = 16 x y
+  // 16-bit integers align without loss below an exponent of 2^7 more, and then (H x)(H y) = 16 x y
   // exactly.
   check_random_t random = check_random();
   for (int n = 0; n < 5000; n++) {
@@ -119,7 +120,7 @@ TEST(product_of_two_transforms_is_the_product) {
       exponent[side] = ufp4_rht_block(bits, (uint16_t)(n * 977), out);
       for (int i = 0; i < 16; i++) y[side][i] = out[i];
     }
-    // out * 2^(E - 152) each; 304 - E - E' is how far the integer product stands above the true
+    // Each output is out * 2^(E - 152), so the integer product is 2^(304 - E - E') times the true
     // one.
     const int up = 304 - exponent[0] - exponent[1];
     check_bits(n, (uint64_t)dot(y[0], y[1]), (uint64_t)dot(x[0], x[1]) << up, "exponents %d, %d",
@@ -151,9 +152,9 @@ SLOW_TEST(bf16_variant_of_one_block) {
   }
 }
 
-// Exponents that span just what floats hold, what 32-bit integers hold, and one more, at both ends
-// of the range. Few bits, so that sums cancel and are ties; or all but one as large as they come
-// and of one sign, so that a tie of the sum is up to the smallest.
+// The exponents span exactly what floats hold, what 32-bit integers hold, and one more, at both
+// ends of the range. The numbers have few bits, so that sums cancel and are ties; or all but one
+// are as large as possible and of one sign, so that the smallest number decides a tie of the sum.
 TEST(bf16_variant_at_every_span) {
   static const uint32_t lowest[] = {0, 1, 2, 100, 228, 236, 237, 240, 247, 250};
   check_random_t random = check_random();
@@ -175,8 +176,8 @@ TEST(bf16_variant_at_every_span) {
   }
 }
 
-// Decoded codes of one scale: the sums are exact, and both ways together give the numbers back but
-// for the rounding of the integers, which small numbers do not need.
+// With decoded codes of one scale the sums are exact, and the transform and its inverse give the
+// numbers back but for the rounding of the integers, which small numbers do not need.
 TEST(undo_gives_back_what_was_transformed) {
   check_random_t random = check_random();
   for (int i = 0; i < 1000; i++) {
@@ -199,7 +200,7 @@ TEST(undo_gives_back_what_was_transformed) {
 
 TEST(undo_rounds_once) {
   float block[16] = {0x1.000002p0f,
-                     0x1p-24f};  // the second alone would be lost in FP32 sums that began with it
+                     0x1p-24f};  // FP32 sums that began with the second alone would lose it
   ufp4_rht_undo(block, 0);
   check_bits(0, ufp4_f32_bits(block[0]), ufp4_f32_bits(0x1.000004p-2f), "nearest even, up");
   check_bits(1, ufp4_f32_bits(block[1]), ufp4_f32_bits(0x1p-2f), "nearest even, down");
@@ -217,7 +218,8 @@ static void check_undo(int64_t index, const uint32_t bits[16], uint16_t mask) {
   }
 }
 
-// Codes under scales from the smallest to the largest: zeros of both signs, subnormals, Inf.
+// The numbers are codes under scales from the smallest to the largest: zeros of both signs,
+// subnormals, Inf.
 TEST(undo_is_that_of_the_reference) {
   check_random_t random = check_random();
   for (int i = 0; i < 20000; i++) {
@@ -236,7 +238,7 @@ TEST(undo_is_that_of_the_reference) {
   }
 }
 
-// Bits of other blocks: NaN of any sign and payload, and what Inf of both signs makes.
+// Other blocks have NaN of any sign and payload, and Inf of both signs, which makes NaN.
 TEST(undo_gives_one_nan) {
   static const uint32_t bad[] = {0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF};
   for (int i = 0; i < 16 * 4; i++) {
@@ -252,7 +254,7 @@ TEST(undo_gives_one_nan) {
   }
 }
 
-// A sum of zero is +0 before the sign of the mask.
+// A sum of zero is +0 before the mask applies its sign.
 TEST(undo_gives_minus_zero_where_the_mask_negates) {
   float block[16] = {0};
   block[3] = -0.0f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the words of statuses and messages.
+// Tests the texts of statuses and messages.
 #include <string.h>
 
 #include "check.h"

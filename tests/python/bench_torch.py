@@ -29,7 +29,7 @@ H = hadamard().T.contiguous()
 
 
 def emulate(x, stochastic):
-    """What eager emulations of the recipe ufp4 do: transform, E4M3 scales, E1M2 elements, and back to FP32."""
+    """Does what eager emulations of the recipe ufp4 do: transform, E4M3 scales, E1M2 elements, and back to FP32."""
     blocks = x.reshape(-1, 16) @ H.to(x.device)
     amax = blocks.abs().amax(1, keepdim=True)
     tensor = amax.max() / (448 * 1.75)
@@ -72,12 +72,12 @@ def autocast(x, w):
 
 
 def step_in_bf16(x, w, dy):
-    """FP32 weights and activations, GEMMs in BF16, as torch.autocast trains."""
+    """Runs a step with FP32 weights and activations and GEMMs in BF16, as torch.autocast trains."""
     return step(autocast, x, w, dy.to(torch.bfloat16))
 
 
 def rounds(cases, count):
-    """The fastest of @p count turns of each case."""
+    """Returns the fastest of `count` rounds of each case."""
     best = {name: seconds(case) for name, case in cases.items()}
     for _ in range(count):
         for name, case in cases.items():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch on a GPU: bits of the CPU, graphs, compiled layers, and its speed. Exit status 1: something differs.
+"""Tests ufp4.torch on a GPU: bits of the CPU, graphs, compiled layers, and speed. Exit status 1: something differs.
 
 usage: run_on_gpu.py [--tokens 8192] [--size 4096] [--rounds 11]
 It needs torch for CUDA, and ufp4 with its GPU library: pip install ./drivers/python
@@ -39,12 +39,13 @@ def same(got, want):
 
 
 def of_one_layer(name):
-    """Without what it says of whole models."""
+    """Returns the recipe without its settings for whole models."""
     return ufp4.recipe(name).to_dict() | {"name": "layer-" + name, "bf16_layers": {}}
 
 
 def own_recipes():
-    """What the built-in ones have not: other elements and scales, contract fp32, tiles, values kept from FPROP."""
+    """Returns recipes with features that no built-in one has: other elements and scales, contract fp32, tiles, values
+    kept from FPROP."""
     return [
         {"elem": "int4", "scale": "fp32", "rht": "integer", "round": "sr"},
         {"elem": "e1m2", "accumulate": "fp32", "layout": {"w": "2d"}},
@@ -116,7 +117,7 @@ def check_graphs():
             y.sum().backward()
             grads.append((y.detach().clone(), leaf.grad.clone()))
         note(f"make_graphed_callables, call {turn}", same([t.cpu() for t in grads[0]], [t.cpu() for t in grads[1]]))
-    # A layer by itself has a hook, of which make_graphed_callables takes none.
+    # A single layer has a hook, which make_graphed_callables does not accept.
     drawing = ut.convert(torch.nn.Sequential(torch.nn.Linear(64, 64).cuda()), "ufp4")
     try:
         torch.cuda.make_graphed_callables(drawing, (torch.randn(32, 64, device="cuda", requires_grad=True),))
@@ -128,7 +129,8 @@ def check_graphs():
 
 
 def check_captured_steps():
-    """A training step in a CUDA graph: each replay draws by a step of its own, as a layer on the CPU does."""
+    """Captures a training step in a CUDA graph: each replay must draw by a step of its own, as a layer on the CPU
+    does."""
     plain = ut.Linear(256, 128, bias=False, recipe="ufp4", layer=3, seed=11, rank=0)
     layer = copy.deepcopy(plain).cuda()
     ut.capturable(layer)
@@ -142,7 +144,7 @@ def check_captured_steps():
         return [y.detach(), x.grad, layer.weight.grad]
 
     wanted = [train(plain, x.requires_grad_(), dy) for x, dy in copy.deepcopy(given)]
-    # The first outside of the graph, as torch asks for; then the captured one, which does not run.
+    # The first step runs outside of the graph, as torch demands; the captured one is not run.
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -177,7 +179,7 @@ def check_compiled():
 
 
 def milliseconds(functions, rounds):
-    """Medians of GPU time; they take turns."""
+    """Returns medians of GPU time; the functions take turns."""
     times = {name: [] for name in functions}
     for i in range(rounds + 2):
         for name, function in functions.items():
@@ -224,7 +226,7 @@ def measure(tokens, size, rounds):
 
 
 def measure_host(calls=200):
-    """Microseconds of the host for a call that queues little work."""
+    """Measures the host's microseconds for a call that queues little work."""
     x = torch.randn(64, 256, device="cuda", dtype=torch.bfloat16)
     plain = torch.nn.Linear(256, 256, bias=False, device="cuda", dtype=torch.bfloat16)
     functions = {"torch, BF16": plain}
@@ -256,7 +258,7 @@ def main():
     for check in (check_bits, check_streams_and_devices, check_compiled, check_graphs, check_captured_steps):
         try:
             check()
-        except Exception:  # what comes behind is of use all the same
+        except Exception:  # later measurements are useful all the same
             traceback.print_exc()
             note(check.__name__, False, " as it ended early")
     measure(options.tokens, options.size, options.rounds)

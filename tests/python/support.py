@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the Python package share."""
+"""Functions that the tests of the Python package share."""
 
 import sys
 
@@ -18,7 +18,7 @@ def gaussian(rows, cols, dtype=np.float32, seed=1):
 
 
 def bits(array):
-    """An array as bytes, so that NaN equals NaN and -0 is not 0."""
+    """Returns an array as bytes, so that NaN equals NaN and -0 is not 0."""
     return np.ascontiguousarray(array).view(np.uint8)
 
 
@@ -32,7 +32,7 @@ def same(got, want, what):
 
 
 def raises(kind, words, function, *arguments, **options):
-    """Calls what must raise, with one line that holds the words."""
+    """Checks that a call raises this kind of exception with one line that contains the words."""
     try:
         got = function(*arguments, **options)
     except kind as error:

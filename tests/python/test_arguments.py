@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the package refuses: an exception that says what is wrong and what would be right; nothing is written."""
+"""Tests what the package refuses: the exception says what is wrong and what would be right, and nothing is written."""
 
 import fractions
 import inspect
@@ -219,9 +219,9 @@ def test_rejects_operands_that_do_not_go_together():
 
 
 def test_numbers_are_rounded_once():
-    """Just over or under a tie of FP32, by less than a float64 shows."""
+    """The values lie over or under a tie of FP32 by less than a float64 resolves."""
     x = np.eye(16, dtype=np.float32)
-    a = ufp4.quantize(x, elem="e2m1", scale="e8m0")  # whose products are 1
+    a = ufp4.quantize(x, elem="e2m1", scale="e8m0")  # the products are 1
     over, under = 2**60 + 2**36 + 1, 2**60 + 3 * 2**36 - 1
     one = float(ufp4.gemm(a, a)[0, 0])
     for alpha, want in (
@@ -399,7 +399,7 @@ def test_rejects_a_library_of_another_version():
 
 
 def test_rejects_writes_to_what_a_tensor_gives():
-    """Into its memory, and into copies, where a write would change nothing."""
+    """Neither the memory of a tensor can be written, nor copies of it, in which a write would have no effect."""
     for how in ({"elem": "e2m1"}, {"elem": "e1m2", "rht": "on", "scale": "e8m0"}, {"elem": "int4", "scale": "fp32"}):
         q = ufp4.quantize(X, **how)
         for name in ("codes", "packed_codes", "scales", "float_scales"):
@@ -450,13 +450,13 @@ def test_memory_does_not_leak():
     for _ in range(5):
         use()
     before = resident()
-    for _ in range(40):  # 160 KiB each is 6 MiB
+    for _ in range(40):  # 160 KiB each, 6 MiB in all
         use()
     check(resident() - before < 2 << 20, f"{(resident() - before) >> 10} KiB more")
 
 
 def test_other_threads_run_meanwhile():
-    """The library is called without the GIL: a counting thread goes on while one call runs."""
+    """The library is called without the GIL, so a counting thread goes on while one call runs."""
     import threading
     import time
 

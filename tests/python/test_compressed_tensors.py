@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compressed-tensors' NVFP4 has the same scales and codes: docs/howto/python.md."""
+"""Tests that compressed-tensors' NVFP4 has the same scales and codes (docs/howto/python.md)."""
 
 import sys
 import warnings
@@ -23,7 +23,7 @@ NVFP4 = {"num_bits": 4, "type": "float", "strategy": "tensor_group", "symmetric"
 
 
 def test_nvfp4_is_compressed_tensors():
-    """It divides by scales where ufp4 multiplies, so a value may have another rounding; codes are 1/6 apart or more."""
+    """It divides by scales where ufp4 multiplies, so a value may round differently; codes are at least 1/6 apart."""
     for seed in range(4):
         x = gaussian(512, 512, seed=seed)
         tensor = torch.from_numpy(x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.Device over the library of this build (UFP4_LIBRARY): the bits of the package, cycles, and what is refused."""
+"""Tests ufp4.Device with the library of this build (UFP4_LIBRARY): the package's bits, cycles, and refusals."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def test_gemm_and_linear_have_cycles_on_rtl():
 
 
 def test_rejects_copies_of_a_device():
-    """Two of them would close it twice."""
+    """Two copies would close the device twice."""
     import copy
     import pickle
 
@@ -114,7 +114,8 @@ CORE = {"config": "small", "max_cycles": 9}
 
 
 def test_rejects_options_that_a_backend_does_not_use():
-    """As the commands do; the systemc of the library says so itself. What an option is without being given is taken."""
+    """The commands refuse these too; the library's systemc does so itself. The default value of an option is
+    accepted."""
     for backend, options in (
         ("model", CORE | SIMULATED),
         ("cuda", CORE | SIMULATED),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements mixed, by whoever has read docs/reference/numerics.md and nothing else: sections 1 to 4 in fractions and in
-numpy's FP32. Of the package it has the results alone."""
+"""Computes mixed elements from docs/reference/numerics.md alone, sections 1 to 4 in fractions and in numpy's FP32, and
+compares the results with those of the package."""
 
 import math
 import warnings
@@ -11,14 +11,14 @@ from support import gaussian, np, same
 import ufp4
 from stand import check, check_equal, slow
 
-QUANTA = ([0, 1, 2, 3, 4, 6, 8, 12], [0, 1, 2, 3, 4, 5, 6, 7])  # of 1/2, by bit 7
+QUANTA = ([0, 1, 2, 3, 4, 6, 8, 12], [0, 1, 2, 3, 4, 5, 6, 7])  # in units of 1/2, by bit 7
 QMAX = (Fraction(6), Fraction(7, 2))
 BYTES = [Fraction(b % 8, 512) if b < 8 else Fraction(8 + b % 8) * Fraction(2) ** (b // 8 - 10) for b in range(127)]
 MASK = 0xD7E8
 
 
 def transformed(block):
-    """Section 3: y of 16 FP32 numbers, as fractions."""
+    """Returns y of 16 FP32 numbers by section 3, as fractions."""
     bits = [int(b) for b in np.array(block, np.float32).view(np.uint32)]
     fields = [b >> 23 & 255 for b in bits]
     exponents = [max(field, 1) for field in fields]
@@ -32,19 +32,19 @@ def transformed(block):
 
 
 def scale_byte(quotient, up):
-    """Section 2, e4m3, of a block that is not zero."""
+    """Returns the E4M3 byte of a block that is not zero, by section 2."""
     if up:
         return next((b for b in range(1, 127) if BYTES[b] >= quotient), 126)
     return max(min(range(127), key=lambda b: (abs(BYTES[b] - quotient), b % 2)), 1)
 
 
 def nearest(quotient, grid):
-    """The code of a magnitude in quanta; beyond the largest it is the last one."""
+    """Returns the code of a magnitude in quanta, at most the last one."""
     return min(range(8), key=lambda c: (abs(QUANTA[grid][c] - quotient), c % 2))
 
 
 def on_grid(numbers, t, grid, up):
-    """Byte, codes and error of what shares a scale."""
+    """Returns byte, codes and error of the numbers that share a scale."""
     byte = scale_byte(max(abs(x) for x in numbers) * Fraction(2) ** t / QMAX[grid], up)
     quotients = [abs(x) * Fraction(2) ** (t + 1) / BYTES[byte] for x in numbers]
     codes = [nearest(q, grid) for q in quotients]
@@ -57,7 +57,7 @@ def signed(codes, numbers):
 
 
 def blocks_of(x, rht, layout):
-    """What shares a scale: rows, block, and its numbers, or None where one is NaN or Inf."""
+    """Yields what shares a scale: rows, block, and its numbers, or None if one is NaN or Inf."""
     height = 16 if layout == "2d" else 1
     for r in range(0, x.shape[0], height):
         rows = range(r, min(r + height, x.shape[0]))
@@ -72,7 +72,7 @@ def blocks_of(x, rht, layout):
 
 
 def exponent_of(amax):
-    """The largest t with amax 2^t / 3.5 <= 448."""
+    """Returns the largest t with amax 2^t / 3.5 <= 448."""
     t = 0
     while amax * Fraction(2) ** t / QMAX[1] > 448:
         t -= 1
@@ -82,7 +82,7 @@ def exponent_of(amax):
 
 
 def quantized(x, rht, layout, up):
-    """Exponent, scale bytes, codes, and how many choices were ties."""
+    """Returns exponent, scale bytes, codes, and how many choices were ties."""
     parts, ties = list(blocks_of(x, rht, layout)), 0
     t = exponent_of(max((max(map(abs, numbers)) for _, _, numbers in parts if numbers), default=Fraction(0)))
     scales, codes = np.zeros((x.shape[0], x.shape[1] // 16), np.uint8), np.zeros(x.shape, np.uint8)
@@ -100,14 +100,14 @@ def quantized(x, rht, layout, up):
 
 
 def package(x, **how):
-    """What is under test; that it warns of NaN is tested elsewhere."""
+    """Quantizes by the package; its warning about NaN is tested elsewhere."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return ufp4.quantize(x, elem="mixed", **how)
 
 
 def tensor():
-    """Of every kind of block: drawn, with outliers, tiny, without error on both grids, zero, NaN and Inf."""
+    """Returns a tensor with every kind of block: drawn, with outliers, tiny, exact on both grids, zero, NaN and Inf."""
     x = gaussian(40, 64)
     x[:, 5] *= 12
     x[3:6] *= np.float32(2.0**-20)
@@ -147,7 +147,7 @@ def test_columns_are_rows_of_the_transposed():
 
 
 def test_nvfp4_is_that_of_the_page():
-    """Each operation in FP32, rounded once."""
+    """Computes each operation in FP32, rounded once."""
     f = np.float32
     x = gaussian(24, 48)
     x[2:4] *= f(2.0**-9)

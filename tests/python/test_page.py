@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorial's blocks of Python, run in order, print what the page says;
-those from PyTorch on where it is installed."""
+"""Runs the tutorial's blocks of Python in order and compares their output with the page. The blocks from PyTorch on
+need it installed."""
 
 import contextlib
 import importlib.util

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example pretrain.py: runs in pairs, killed and resumed to the same bits, and what the page is drawn from."""
+"""Tests the example pretrain.py: runs in pairs, killed and resumed to the same bits, and the data of the page."""
 
 import csv
 import functools
@@ -39,7 +39,7 @@ SMALL = (
 
 
 def start(folder, *words, text="text", without=None):
-    """Begins a small training; `without` names an option of those that all have."""
+    """Starts a small training; `without` names a common option to leave out."""
     pathlib.Path("text").write_bytes((ROOT / "LICENSE").read_bytes() * 16)
     at = SMALL.index(without) if without else len(SMALL)
     words = SMALL[:at] + SMALL[at + 2 :] + words
@@ -61,13 +61,13 @@ def finish(process, status=0):
 
 @functools.cache
 def kept():
-    """A folder that several tests read."""
+    """Returns a folder that several tests read."""
     return tempfile.TemporaryDirectory()
 
 
 @functools.cache
 def unbroken():
-    """A training from the first step to the last."""
+    """Runs a training from the first step to the last."""
     folder = pathlib.Path(kept().name) / "out"
     finish(start(folder))
     return folder
@@ -142,7 +142,7 @@ def test_watch_records_rounding_and_changes_no_bit():
 
 
 def killed_at(folder, step, *words):
-    """Ends a run without notice, as soon as so many rows are there."""
+    """Kills a run as soon as so many rows are there."""
     process = start(folder, "--resume", "--save", "0", *words)
     path = pathlib.Path(folder) / "losses.csv"
     while process.poll() is None and not (path.exists() and path.read_bytes().count(b"\n") > step):
@@ -156,7 +156,7 @@ def test_killed_runs_go_on_to_the_same_bits():
     for step in (1, 5, 50):
         killed_at("killed", step)
     with open("killed/losses.csv", "a") as file:
-        file.write("23,768,1,ufp4,9.9,\n2,")  # what a checkpoint does not know, and half a line
+        file.write("23,768,1,ufp4,9.9,\n2,")  # a row after the checkpoint, and half a line
     finish(start("killed", "--resume"))
     for name in FILES:
         one, other = (
@@ -202,7 +202,7 @@ def test_bpe_is_trained_and_kept():
 
 
 def states(folder, kind):
-    """The checkpoints of a kind, by recipe."""
+    """Returns the checkpoints of a kind, by recipe."""
     found = pathlib.Path(folder, "runs").glob(f"{kind},*.pt")
     return {path.stem.split(",")[1]: torch.load(path) for path in found}
 
@@ -302,7 +302,7 @@ def test_repeats_of_the_text_are_said():
 
 
 def test_older_folders_go_on():
-    """Which had the size in place of width, heads and blocks, and no attention, cooldown and recipes."""
+    """Older folders have the size instead of width, heads and blocks, and no attention, cooldown and recipes."""
     shutil.copytree(unbroken(), "out")
     path = pathlib.Path("out/runs/settings.json")
     settings = json.loads(path.read_text())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.report on what a training has measured, and on folders: numbers are those that the program printed when it
-compared and drew by itself (report/NAME.want.json of report/NAME.measured.json), to the last digit; cycles and heat
-maps have more digits."""
+"""Tests ufp4.report on the measurements of a training, and on folders. Numbers equal, to the last digit, those that the
+program printed when it compared and drew by itself (report/NAME.want.json of report/NAME.measured.json); cycles and
+heat maps have more digits."""
 
 import html
 import json
@@ -52,7 +52,7 @@ def cells(page):
 
 
 def check_cells(got, want, name):
-    """The paper's line had empty cells, which are dashes."""
+    """The cells of the paper's line are empty; the page has dashes there."""
     check_equal(len(got), len(want), f"{name}: cells")
     for i, (one, other) in enumerate(zip(got, want)):
         check(
@@ -108,7 +108,7 @@ def test_a_grid_for_each_block_has_a_table_of_its_own():
 
 
 def test_unfinished_trainings_say_how_far_they_are():
-    """What pretrain.py leaves beside train's keys; and curves of runs that are not equally far."""
+    """pretrain.py writes this beside train's keys; also tests curves of runs of different lengths."""
     measured, _ = fixture("single")
     check("Not finished" not in _train_page.html(measured, {}), "a finished one")
     measured.update(last_step=1, program="mine.py")
@@ -221,7 +221,7 @@ def test_a_base_that_diverged_is_named():
 
 
 def test_seeds_that_not_every_recipe_has_are_left_out():
-    """Of the comparisons, of the table of recipes and of what the page says of both."""
+    """They are left out of the comparisons, of the table of recipes and of the page's text about both."""
     pathlib.Path("own.csv").write_text(OWN)
     losses = report.read_losses("own.csv")
     report.write_page("own.html", losses)
@@ -240,7 +240,7 @@ def texts(picture):
 
 @slow
 def test_names_are_drawn_as_they_are():
-    """Neither as mathematics, nor left out for a first _."""
+    """Names are not drawn as mathematics, and not left out for a leading _."""
     for name in (r"$\frac$", "_u", "_child0", "$a$"):
         report.write_page("own.html", {"bf16": {1: 2.0, 2: 2.1}, name: {1: 2.2, 2: 2.4}})
         check(f"{name} - bf16" in texts(pathlib.Path("own.html").read_text()), f"{name} in the picture")
@@ -304,7 +304,7 @@ def test_reads_what_a_spreadsheet_writes():
 
 @slow
 def test_rejects_documents_that_are_none():
-    """Each with one line that names the file; what is cut off at any place is one of them."""
+    """Each gives one line that names the file; the documents include ones that are cut at any place."""
     measured, _ = fixture("same")
     explored, _ = fixture("serial")
     shutil.copy(FIXTURES / "serial.explore.csv", "explore.csv")
@@ -385,7 +385,7 @@ def test_full_output_is_an_error():
 
 
 def test_says_what_is_missing():
-    """Of a Python without matplotlib, as an environment without it would have it."""
+    """The Python lacks matplotlib, as in an environment without it."""
     pathlib.Path("without").mkdir()
     pathlib.Path("without/matplotlib.py").write_text("raise ImportError(\"No module named 'matplotlib'\")\n")
     pathlib.Path("own.csv").write_text(OWN)
@@ -398,7 +398,7 @@ def test_says_what_is_missing():
 
 
 def test_needs_no_library():
-    """Pages are drawn where neither libufp4_model nor ml_dtypes is."""
+    """Pages are drawn without libufp4_model and ml_dtypes."""
     script = (
         "import sys; import ufp4.stats, ufp4.report; print([name for name in ('ml_dtypes', 'scipy', 'matplotlib', "
         "'ufp4._library') if name in sys.modules])"
@@ -408,7 +408,8 @@ def test_needs_no_library():
 
 
 def watched_records():
-    """As ufp4.torch.Watch gives them: two layers, two steps, all six copies; one of NVFP4's, one without a number."""
+    """Returns records as ufp4.torch.Watch makes them: two layers, two steps, all six copies; one in NVFP4, one with a
+    missing number."""
     from ufp4.report import _rounding
 
     return [

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.report on explorations: their pages, and an explore.csv that is cut, damaged, or has steps without figures."""
+"""Tests ufp4.report on explorations: their pages, and an explore.csv that is cut, damaged, or has steps without
+figures."""
 
 import html
 import json
@@ -36,8 +37,8 @@ def test_exploration_page_has_the_same_numbers():
 
 
 def asked_for(*bandwidths):
-    """The page of a recorded exploration of 8 bytes a cycle, whose first cases asked for these,
-    above the bus with a note."""
+    """Returns the page of a recorded exploration on a bus of 8 bytes a cycle, whose first cases asked for these
+    bandwidths; those above the bus have a note."""
     measured, _ = fixture("serial")
     rows = _explore.read(FIXTURES / "serial.explore.csv")
     wide = [case for case in _explore.cases(measured, rows) if case.config == "small" and case.bytes_per_cycle == 8]
@@ -196,7 +197,7 @@ def test_kinds_of_blocks_and_what_the_host_moves_have_columns():
 
 
 def test_small_numbers_are_told_apart():
-    """Utilizations below 1 %, and one block of one token."""
+    """Covers utilizations below 1 %, and one block of one token."""
     measured, _ = fixture("serial")
     rows = _explore.read(FIXTURES / "serial.explore.csv")
     for about in measured["cases"]:
@@ -240,7 +241,7 @@ CELLS = {
 
 
 def test_units_in_cells_are_drawn():
-    """On the line of a panel are those that none beats in both: not dot, not dot_d."""
+    """The line of a panel has the units that no other one beats in both figures: not dot, not dot_d."""
     folder = pathlib.Path("ppa")
     folder.mkdir()
     (folder / "ppa.json").write_text(json.dumps(CELLS))
@@ -272,7 +273,8 @@ def test_units_in_cells_are_drawn():
 
 @slow
 def test_cases_are_placed_by_area_and_energy():
-    """As the program prints them: in front is what gives more tokens a joule than all that are as small."""
+    """The page agrees with the program's output: a case is in front if it gives more tokens per joule than all that are
+    as small."""
     columns = ("mm2_per_tmacs", "tokens_per_joule")
     found, figures = fixture("serial")[0], [("2", "5"), ("1", "4"), ("3", "5"), ("1", "3"), ("4", "6"), ("", "9")]
     rows = _explore.read(FIXTURES / "serial.explore.csv")
@@ -292,7 +294,7 @@ def test_cases_are_placed_by_area_and_energy():
 
 
 def test_energies_are_drawn_by_what_they_are_of():
-    """A MAC, a number of a lane and one of QUANT: a picture and a table each, with its unit."""
+    """A MAC, a number of a lane and a number of QUANT each have a picture and a table with their unit."""
     folder = pathlib.Path("energies")
     folder.mkdir()
     parts = ("energy", "gates", "flip_flops_data", "flip_flops_clock", "leakage", "clock_pins", "input_pins")
@@ -334,8 +336,8 @@ def test_energies_are_drawn_by_what_they_are_of():
 
 @slow
 def test_rejects_rows_of_an_exploration_that_are_cut():
-    """Or none, or damaged: with one line that names the file, and where there is one the line;
-    the page stays as it was."""
+    """Missing, cut or damaged rows give one line that names the file and, if possible, the line; the page stays
+    unchanged."""
     folder = pathlib.Path("cut")
     folder.mkdir()
     shutil.copy(FIXTURES / "serial.measured.json", folder / "explore.json")
@@ -376,7 +378,7 @@ def test_rejects_rows_of_an_exploration_that_are_cut():
 
 @slow
 def test_a_step_without_cycles_has_no_figures():
-    """As of a recipe whose passes are all in BF16, beside others and alone."""
+    """A recipe whose passes are all in BF16 gives such a step; it is tested with others and alone."""
     folder = pathlib.Path("zero")
     folder.mkdir()
     measured, _ = fixture("serial")
@@ -417,7 +419,7 @@ def test_a_step_without_cycles_has_no_figures():
 
 @slow
 def test_the_roofline_shows_what_ports_allow():
-    """A tick where load or drain binds a GEMM; none where the bus or the array does."""
+    """There is a tick where load or drain limits a GEMM, and none where the bus or the array does."""
     folder = pathlib.Path("ports")
     folder.mkdir()
     shutil.copy(FIXTURES / "serial.measured.json", folder / "explore.json")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.stats beside scipy.stats, closed forms and tables."""
+"""Compares ufp4.stats with scipy.stats, closed forms and tables."""
 
 import csv
 import math
@@ -42,7 +42,8 @@ def test_paired_is_scipys():
 
 
 def test_published_comparisons_follow_from_their_gaps():
-    """docs/results/training.csv, whose gaps of every seed have four digits, by scipy alone."""
+    """Computes the comparisons of docs/results/training.csv, whose gaps of every seed have four digits, by scipy
+    alone."""
     with open(pathlib.Path(__file__).parents[2] / "docs/results/training.csv", encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if int(row["seeds"]) > 1]
     check(len(rows) > 50, f"{len(rows)} comparisons of several seeds")
@@ -59,8 +60,8 @@ def test_published_comparisons_follow_from_their_gaps():
 
 
 def test_published_probabilities_are_corrected():
-    """In families: an experiment's table, of its pairs with e2m1 those that are meant by the page;
-    that of e2m1 and ufp4 stands as it is."""
+    """Families are an experiment's table and those of its pairs with e2m1 that the page discusses; the pair of e2m1 and
+    ufp4 is not corrected."""
     with open(pathlib.Path(__file__).parents[2] / "docs/results/training.csv", encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["p"]]
     families = {}
@@ -86,7 +87,7 @@ def test_paired_of_few_and_of_equal():
 
 
 def test_student_p_is_that_of_its_closed_forms():
-    """With 1, 2 and 4 degrees of freedom; to all digits for others by the table of any textbook."""
+    """Covers 1, 2 and 4 degrees of freedom to all digits, and others by a textbook table."""
     for t in (1e-3, 0.5, 1, 2.5, 7, 80):
         x = t / math.sqrt(t * t + 4)
         for freedom, want in (
@@ -188,7 +189,7 @@ def test_verdicts():
 
 
 def test_rounding_proves_nothing():
-    """The same gap on each seed, 10 % or so little that its own last places are no measure."""
+    """The gap is the same on each seed: 10 %, or so small that rounding exceeds it."""
     for factor in (1.1, 1 + 1e-7):
         base = [2, 2.1, 2.2, 2.3]
         for count in (2, 4):
@@ -204,7 +205,7 @@ def test_rounding_proves_nothing():
 
 
 def test_comparisons_have_the_error_of_the_text():
-    """Two stretches, whose gaps are 1 % over and under the others' on each seed: 1 % of error."""
+    """The gaps of two stretches are 1 % above and below the others' on each seed, which makes an error of 1 %."""
 
     def stretches(name):
         more = 0.01 if name == "ufp4" else 0

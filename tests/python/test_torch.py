@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch: the bits of the program's layer, gradients, state, torch.compile, and what is refused."""
+"""Tests ufp4.torch: the bits of the program's layer, gradients, state, torch.compile, and refusals."""
 
 import copy
 import io
@@ -25,7 +25,7 @@ QUANTIZED = (
 
 
 def program_layer(x, w, dy, recipe, *options):
-    """Y, dX and dW of `ufp4 layer`, whose C code the trainer uses."""
+    """Returns Y, dX and dW of `ufp4 layer`, whose C code the trainer uses."""
     for name, tensor in (("X", x), ("W", w), ("DY", dy)):
         np.save(f"{name}.npy", tensor.detach().numpy())
     passes("layer", "X.npy", "W.npy", "DY.npy", "-o", "out", "--recipe", recipe, "--backend", "model", *options)
@@ -77,7 +77,7 @@ def test_larger_blocks_and_transforms_have_the_bits_of_the_program():
 
 
 def random_recipe(draw):
-    """Of all kinds; the one in three that does not go together is drawn again."""
+    """Draws a recipe of any kind; one in three is illegal and is drawn again."""
     scale = draw.choice(["e4m3", "nvfp4", "e8m0", "fp32"])
     given = {
         "elem": "e2m1" if scale == "nvfp4" else draw.choice(["e2m1", "e1m2", "int4"]),
@@ -232,7 +232,7 @@ def test_compiled_layers_are_opaque_and_have_the_same_bits():
 
 
 def test_empty_batches_are_those_of_torch():
-    """An expert without tokens; and sums of nothing."""
+    """An expert may have no tokens, and a sum no terms."""
     for tokens, cin, cout in ((0, 50, 35), (4, 0, 35), (4, 50, 0), (0, 0, 0)):
         for dtype in (torch.float32, torch.bfloat16):
             for recipe in ("ufp4", "nvfp4", "bf16", {"elem": "e1m2", "bf16_passes": ["dgrad", "wgrad"]}):
@@ -346,7 +346,7 @@ def test_rejects_tensors_that_are_none_of_its_own():
 
 
 def test_rejects_second_derivatives():
-    """Which are not 0, as autograd would take what it knows no graph of."""
+    """Second derivatives are not 0, which autograd would assume without a graph."""
     x, w, _ = tensors()
     layer = torch.ops.ufp4.linear_forward
     for y in (ut.linear(x, w), layer(x, w, torch.tensor([0, 0, 0]), ut._text("ufp4"), True, True)[0]):

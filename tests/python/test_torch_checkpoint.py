@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch under torch.utils.checkpoint: a call that is repeated has the random bytes of the first one,
-and counts as one step."""
+"""Tests ufp4.torch under torch.utils.checkpoint: a repeated call uses the random bytes of the first one and counts as
+the same step."""
 
 import copy
 
@@ -12,13 +12,13 @@ import ufp4.torch as ut
 from stand import check, check_equal
 from torch.utils.checkpoint import checkpoint
 
-# Y depends on the random bytes by X, and on the step by the signs.
+# Y depends on the random bytes through X, and on the step through the signs.
 DRAWS = {"elem": "e1m2", "rht": "integer", "signs": "step", "round": {"x": "sr", "w": "sr", "dy": "sr"}}
 KINDS = {"reentrant": {"use_reentrant": True}, "not reentrant": {"use_reentrant": False}}
 
 
 class Block(torch.nn.Module):
-    """Two layers, of which the first is called twice."""
+    """Two layers, the first of which is called twice."""
 
     def __init__(self, width=32):
         super().__init__()
@@ -40,7 +40,7 @@ class Model(torch.nn.Module):
 
 
 def models(recipe=DRAWS, **how):
-    """One that keeps all, and one that does not."""
+    """Returns a model that keeps all activations, and one that does not."""
     torch.manual_seed(stand.stream(1))
     plain = ut.convert(Model(), recipe, seed=3)
     other = copy.deepcopy(plain)
@@ -49,15 +49,15 @@ def models(recipe=DRAWS, **how):
 
 
 def batches(count=3, same_ones=True):
-    """Micro-batches, of which the first two are the same."""
+    """Returns micro-batches, the first two of which are equal."""
     torch.manual_seed(stand.stream(2))
     made = [torch.randn(24, 32) for _ in range(count)]
     return [made[0], made[0], *made[2:]] if same_ones else made
 
 
 def train(model, batches, together, steps=2):
-    """Losses, gradients, and the numbers of the layers;
-    together: all micro-batches are seen before the first goes back."""
+    """Returns losses, gradients, and the numbers of the layers.
+    together: all micro-batches run forward before the first runs backward."""
     out, sums = [], []
     for _ in range(steps):
         model.zero_grad()
@@ -85,7 +85,7 @@ def check_same(got, want, what):
         same(one, other, f"{what}: {i}")
     for one, other in zip(
         sum(got[1], []), sum(want[1], []), strict=True
-    ):  # sums of FP32, in an order of autograd's; other bytes change 1e-2 of them
+    ):  # FP32 sums depend on autograd's order; other bytes would change 1e-2 of them
         check((one - other).norm() < 1e-6 * other.norm(), f"{what}: gradients of parameters")
 
 
@@ -97,7 +97,8 @@ def test_repeats_have_the_bytes_of_the_first_call():
 
 
 def test_compiled_repeats_have_the_bytes_of_the_first_call():
-    """A checkpoint in a compiled model, whose compiler repeats by itself, and compiled blocks in a checkpoint."""
+    """Covers a checkpoint in a compiled model, whose compiler repeats calls by itself, and compiled blocks in a
+    checkpoint."""
     for name, how in KINDS.items():
         plain, inside = models(**how)
         outside = copy.deepcopy(inside)
@@ -122,7 +123,7 @@ def test_repeats_in_a_repeat_have_the_bytes_of_the_first_call():
 
 
 def test_repeats_of_a_second_backward_pass_and_of_a_part():
-    """retain_graph goes through a region again; a loss of one output repeats a part of it."""
+    """retain_graph repeats a region again; a loss of one output repeats a part of it."""
     for recipe in ("ufp4", DRAWS):
         plain, other = models(recipe, use_reentrant=False)
         x = batches()[0].requires_grad_()
@@ -171,7 +172,7 @@ def test_rejects_repeats_of_calls_that_are_forgotten():
 
 
 def test_rejects_checkpoints_without_random_numbers():
-    """Which would have other bytes in the repeat, and count it."""
+    """The repeat would draw other bytes and count as a step."""
     for how in KINDS.values():
         _, other = models(preserve_rng_state=False, **how)
         raises(
@@ -182,7 +183,7 @@ def test_rejects_checkpoints_without_random_numbers():
 
 
 def test_random_numbers_of_others_stay():
-    """Where nothing can be repeated, torch's generator is as torch.nn.Linear leaves it."""
+    """If nothing can be repeated, torch's generator ends in the state in which torch.nn.Linear leaves it."""
     layer, x = ut.convert(torch.nn.Linear(32, 32), DRAWS, seed=7), batches()[0]
     before = torch.get_rng_state()
     layer(x).sum().backward()
@@ -195,7 +196,7 @@ class Dropping(Block):
 
 
 def test_repeats_are_known_beside_other_random_numbers():
-    """Beside dropout, and where the generator is given the same state before each step."""
+    """Covers dropout, and a generator that is set to the same state before each step."""
     for name, how in KINDS.items():
         plain, other = models(**how)
         seen = []

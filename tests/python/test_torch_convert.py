@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch: converting models, what is told of it, and back."""
+"""Tests ufp4.torch: converting models, the reports about that, and converting back."""
 
 import copy
 import warnings
@@ -14,7 +14,7 @@ from stand import check, check_equal
 
 
 def told(function, *arguments, **options):
-    """The warning that a call gives."""
+    """Returns the warning of a call."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         function(*arguments, **options)
@@ -65,7 +65,7 @@ def test_convert_keeps_hooks_and_layers_with_two_names():
 
 
 def test_encoder_layers_are_not_passed_by_in_evaluation():
-    """torch.nn's take weights past the layers that hold them there."""
+    """In evaluation torch.nn's encoder layers take weights past the layers that hold them."""
     nn, x = torch.nn, torch.randn(2, 5, 32, generator=torch.Generator().manual_seed(stand.stream(1)))
     layer = nn.TransformerEncoderLayer(32, 2, 64, batch_first=True, dropout=0)
     model = nn.TransformerEncoder(layer, 2).eval()
@@ -169,7 +169,7 @@ def text():
 
 
 def loss_of(model):
-    """Loss and gradients of a step."""
+    """Returns loss and gradients of a step."""
     model.zero_grad()
     loss = model(text(), labels=text()).loss
     loss.backward()
@@ -345,7 +345,7 @@ def test_conv1d_of_transformers_has_the_bits_of_linear():
 
 
 class Experts(torch.nn.Module):
-    """Parameters (E, out, in): the first is served, the second used in another way too."""
+    """Has parameters (E, out, in); the first one is converted, the second has another use too."""
 
     def __init__(self, experts=3, width=16):
         super().__init__()
@@ -463,7 +463,7 @@ def test_models_of_transformers_are_saved_and_loaded():
         state = numbers(model)
         own = {name: tensor for name, tensor in model.state_dict().items() if name.endswith(".ids")}
         check(len(own) == len(state) > 4, f"{[*own]}")
-        safetensors.torch.save_file(own, "saved/ids.safetensors")  # transformers renames some of those in its own file
+        safetensors.torch.save_file(own, "saved/ids.safetensors")  # transformers renames some of them in its own file
         loaded = ut.convert(type(model).from_pretrained("saved"))
         loaded.load_state_dict(safetensors.torch.load_file("saved/ids.safetensors"), strict=False)
         check_equal(numbers(loaded), state, "numbers")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch.coverage: what of a model is converted, what is not, and what is never called."""
+"""Tests ufp4.torch.coverage: which layers of a model are converted, which are not, and which are never called."""
 
 import copy
 

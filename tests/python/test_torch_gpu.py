@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch on a GPU without one: CPU tensors stand for a GPU's, and the GPU library is the emulated one,
-whose memory is the host's."""
+"""Tests ufp4.torch for GPUs without one: CPU tensors stand for a GPU's, and the GPU library is the emulated one, whose
+memory is the host's."""
 
 import contextlib
 import copy
@@ -22,7 +22,7 @@ RECIPES = ("ufp4", "ufp4-mixed", "e2m1", "e2m1-mixed", "e2m1-46", "nvfp4", "nvfp
 
 
 def of_one_layer(name):
-    """A recipe without what it says of whole models."""
+    """Returns a recipe without its settings for whole models."""
     given = ufp4.recipe(name).to_dict()
     return given | {"name": "layer-" + name, "bf16_layers": {}}
 
@@ -49,7 +49,7 @@ class Counts(ctypes.Structure):
 
 
 def counts():
-    """What the emulated runtime was asked for since the last time."""
+    """Returns the counts of the emulated runtime since the last call."""
     out = Counts()
     ctypes.CDLL(os.environ["UFP4_CUDA_LIBRARY"]).emulated_counts_taken(ctypes.byref(out))
     return out
@@ -57,7 +57,7 @@ def counts():
 
 @contextlib.contextmanager
 def stand_in(captured=False, number=0):
-    """Every tensor counts as one of GPU @p number."""
+    """Makes every tensor count as one of GPU `number`."""
     if "UFP4_CUDA_LIBRARY" not in os.environ:
         raise stand.Skipped("needs the emulated GPU")
     kept = {name: getattr(gpu, name) for name in ("takes", "_number", "_stream", "is_captured")}
@@ -202,7 +202,7 @@ def test_compiled_layers_have_the_same_bits():
 
 
 def test_fake_tensors_of_cuda_have_its_shapes():
-    """Panels of 16 rows, scales for each 16 elements, and everything but the numbers of the random bytes is there."""
+    """Panels have 16 rows and scales cover 16 elements; only the values of the random bytes are missing."""
     from torch._subclasses import FakeTensorMode
 
     with FakeTensorMode():
@@ -275,7 +275,7 @@ DRAWN = (
 
 
 def trained(layer, x, dy, steps):
-    """Y, dX and dW of each step."""
+    """Returns Y, dX and dW of each step."""
     out = []
     for _ in range(steps):
         x.grad = layer.weight.grad = None
@@ -312,14 +312,14 @@ def test_capturable_layers_draw_on_the_gpu_the_bits_of_the_cpu():
 
 
 def test_numbers_on_the_gpu_come_back():
-    """Steps past 2^32, where a rank would lie, and the largest rank."""
+    """Steps may pass 2^32, where a rank would lie, and the rank is the largest."""
     for count, rank in ((2**32 + 5, 0), (2**48 - 1, 0), (2**32 - 1, 2**16 - 1), (3, 9)):
         state = steps.drawn(torch.tensor([count, 4095, 2**63 - 1]), rank, "cpu")
         check_equal(steps.of_drawn(state), (count, 4095, 2**63 - 1, rank), "step, layer, seed and rank")
 
 
 def test_capturable_layers_have_no_tensor_of_the_cpu():
-    """For which torch.compile leaves CUDA graphs out."""
+    """Otherwise torch.compile would leave CUDA graphs out."""
     from torch._subclasses import FakeTensorMode
 
     with FakeTensorMode():
@@ -371,7 +371,7 @@ def test_rejects_what_cannot_be_capturable():
                 lambda: checkpoint(model, x, use_reentrant=reentrant).backward(dy),
             )
         compiled = torch.compile(model, backend="aot_eager")
-        message = ""  # torch adds where in the graph it was
+        message = ""  # torch adds the place in the graph
         try:
             checkpoint(compiled, x, use_reentrant=False).backward(dy)
         except RuntimeError as error:
@@ -384,7 +384,7 @@ def test_rejects_what_cannot_be_capturable():
 
 
 def test_graphed_callables_are_models_that_hold_layers():
-    """torch takes no module with hooks, which it looks for before it wants a GPU."""
+    """torch accepts no module with hooks, and checks for them before it needs a GPU."""
     layer = ut.convert(torch.nn.Linear(16, 8), "ufp4")
     for callable_, refused in ((layer, True), (torch.nn.Sequential(layer), False)):
         try:
@@ -444,7 +444,7 @@ def test_rejects_cuda_tensors_without_the_library():
                 x,
                 w,
             )
-            ut.linear(x, w, recipe="bf16")  # which is torch's own
+            ut.linear(x, w, recipe="bf16")  # torch's own
     finally:
         gpu._library.cache_clear()
         gpu._open.update(opened)

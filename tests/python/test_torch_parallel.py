@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch in data parallel: two processes over gloo against one that does both halves,
-and the bytes of each rank."""
+"""Tests ufp4.torch in data parallel: two processes over gloo against one process that does both halves, and the random
+bytes of each rank."""
 
 import pathlib
 import re
@@ -16,7 +16,7 @@ from stand import check, check_equal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RANKS, TURNS = 2, (range(3), range(3, 5))
-# X and W are drawn, and the signs of each step.
+# X and W use random bytes, and the signs change with each step.
 RECIPES = {
     "ufp4": "ufp4",
     "draws": {"elem": "e1m2", "rht": "integer", "signs": "step", "round": {"x": "sr", "w": "sr", "dy": "sr"}},
@@ -31,7 +31,7 @@ def model_of(recipe, **options):
 
 
 def half(rank, turn):
-    """What a rank sees in a turn."""
+    """Returns the input of a rank in a turn."""
     return torch.randn(24, 32, generator=torch.Generator().manual_seed(stand.stream(100 * rank + turn)))
 
 
@@ -63,7 +63,7 @@ def state_of(model):
     from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 
     state = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True))
-    return {name: value.clone() for name, value in state.items()}  # rank 0 alone has all of it
+    return {name: value.clone() for name, value in state.items()}  # rank 0 alone has the whole state
 
 
 def run(rank, kind, recipe):
@@ -71,7 +71,7 @@ def run(rank, kind, recipe):
     losses = losses_of(model, rank, TURNS[0])
     state = state_of(model)
     shared = [state]
-    torch.distributed.broadcast_object_list(shared)  # as a file of rank 0 would be read by all
+    torch.distributed.broadcast_object_list(shared)  # as if all ranks read a file of rank 0
     losses += losses_of(model, rank, TURNS[1])
     resumed = model_of(recipe)
     resumed.load_state_dict(shared[0])
@@ -90,7 +90,7 @@ def process(rank):
         y = layer(x)
         y.backward(torch.ones_like(y))
         out[name] = [y.detach(), x.grad, layer.weight.grad]
-    # A step that one rank has taken alone stays its own: nothing is broadcast.
+    # A step that one rank has taken alone remains local: nothing is broadcast.
     ahead = model_of("ufp4")
     ahead[0].ids[0] += rank
     wrapped(ahead, "ddp")(half(0, 0))
@@ -103,7 +103,7 @@ def process(rank):
 
 
 def alone(recipe):
-    """Losses by rank, and the state."""
+    """Returns losses by rank, and the state."""
     replicas = [model_of(recipe, rank=rank) for rank in range(RANKS)]
     optimizers, losses = [torch.optim.SGD(model.parameters(), lr=0.01) for model in replicas], [[] for _ in replicas]
     for turn in (*TURNS[0], *TURNS[1]):
@@ -183,7 +183,7 @@ def test_rejects_tensor_parallel():
 
 
 def example_losses(processes, *options):
-    """Of data_parallel.py, started by torchrun."""
+    """Returns the losses of data_parallel.py, started by torchrun."""
     pathlib.Path("text").write_bytes((ROOT / "LICENSE").read_bytes())
     start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", processes]
     command = [*start, ROOT / "drivers/python/examples/data_parallel.py", "text", *options]
@@ -199,7 +199,7 @@ def test_example_is_started_by_torchrun():
 
 
 def test_example_of_three_ranks_is_resumed_to_the_bit():
-    """Sums over three ranks depend on their order, those over two do not."""
+    """Sums over three ranks depend on their order; those over two do not."""
     whole = example_losses(3, "--steps", 4, "-o", "whole.pt")
     example_losses(3, "--steps", 2, "-o", "half.pt")
     check_equal(example_losses(3, "--steps", 4, "--resume", "half.pt", "-o", "resumed.pt"), whole[2:], "losses")

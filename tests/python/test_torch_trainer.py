@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch in the Trainer of transformers: with activation checkpointing it trains to the weights that it has
-without."""
+"""Tests ufp4.torch in the Trainer of transformers: activation checkpointing must not change the trained weights."""
 
 from torch_support import same, torch
 
@@ -8,13 +7,13 @@ import stand
 import ufp4.torch as ut
 from stand import check_equal
 
-# Y depends on the random bytes by X, and on the step by the signs.
+# Y depends on the random bytes through X, and on the step through the signs.
 RECIPES = ("ufp4", {"elem": "e1m2", "rht": "integer", "signs": "step", "round": {"x": "sr", "w": "sr", "dy": "sr"}})
 STEPS = 4
 
 
 def trained(recipe, **how):
-    """The state of a small Llama."""
+    """Returns the state of a trained small Llama."""
     try:
         import accelerate  # noqa: F401 the Trainer's
         from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ufp4.torch.Watch: its figures against numpy, when it records, and that it does nothing beside."""
+"""Tests ufp4.torch.Watch: its figures against numpy, when it records, and that it has no other effect."""
 
 import copy
 import io
@@ -28,7 +28,7 @@ HADAMARD = np.array([[(-1.0) ** (i & j).bit_count() for j in range(16)] for i in
 
 
 def trained(recipe, steps=1, sizes=(48, 64, 32), **options):
-    """A watched layer after some steps, and its tensors."""
+    """Returns a watched layer after some steps, and its tensors."""
     x, w, dy = tensors(*sizes)
     layer = ut.Linear(sizes[1], sizes[2], bias=False, recipe=recipe, layer=3, seed=7)
     layer.weight = torch.nn.Parameter(w.detach().clone())
@@ -39,7 +39,7 @@ def trained(recipe, steps=1, sizes=(48, 64, 32), **options):
 
 
 def values_of(q):
-    """What a copy stands for, in numpy: grids, scales, and the transform undone."""
+    """Returns the values of a copy, computed in numpy: grids, scales, and the transform undone."""
     signs = np.where(q.codes & 8, -1.0, 1.0)
     scales = q.float_scales.astype(np.float64) * 2.0**-q.tensor_exponent * q.tensor_scale
     scales = np.repeat(scales, q.block, axis=1)[:, : q.codes.shape[1]]
@@ -104,9 +104,7 @@ def test_figures_are_those_of_numpy():
                     continue
                 check(abs(record[name] - value) <= 1e-5 * abs(value), f"{what}: {name} {record[name]}, {value}")
             by_bias = {"zeros": bias.share[7]} | ({} if q.elem == "mixed" else {"bucket_ratio": bias.bucket_ratio})
-            if (
-                sizes[0] != 40 and q.rht != "bf16"
-            ):  # bias counts the padding, and takes the rounded transform as the signal
+            if sizes[0] != 40 and q.rht != "bf16":  # bias counts the padding, and its signal is the rounded transform
                 by_bias |= {"kept": bias.kept, "sqnr_db": bias.sqnr_db}
             for name, value in by_bias.items():
                 check(abs(record[name] - value) <= 1e-5 * value, f"{what}: {name} {record[name]}, {value} of bias")
@@ -170,7 +168,7 @@ def test_a_checkpoint_records_once():
 
 
 def calls_in(function):
-    """Names of the functions that are called, and their number."""
+    """Returns the names of the functions that are called, and their number."""
     found = []
     sys.setprofile(lambda frame, event, _: found.append(frame.f_code) if event == "call" else None)
     try:
@@ -181,7 +179,7 @@ def calls_in(function):
 
 
 def test_nothing_is_done_beside():
-    """Where nobody watches no code of it is called, after close() neither; in steps between nothing is decoded."""
+    """None of its code runs if nobody watches or after close(); nothing is decoded in steps that it skips."""
     layer, x = ut.Linear(32, 32), torch.ones(16, 32)
     step = lambda: layer(x).sum().backward()  # noqa: E731
     step()

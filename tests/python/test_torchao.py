@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchao's MXFP4 and NVFP4 give the same scales and codes where they define the same:
-docs/howto/python.md says which settings."""
+"""Tests that torchao's MXFP4 and NVFP4 give the same scales and codes where their definitions agree;
+docs/howto/python.md lists the settings."""
 
 import sys
 import warnings
@@ -23,7 +23,7 @@ MODES = {"down": mx_tensor.ScaleCalculationMode.FLOOR, "up": mx_tensor.ScaleCalc
 
 
 def one_a_byte(packed):
-    """The codes, of which the first is in the high nibble, or as torchao's version has it."""
+    """Returns codes one per byte; the first is in the high nibble, or where torchao's version puts it."""
     return kernels.unpack_uint4(packed.view(torch.uint8)).numpy()
 
 
@@ -39,8 +39,9 @@ def test_mxfp4_is_torchaos():
 
 
 def test_nvfp4_is_torchaos():
-    """It divides where ufp4 multiplies by reciprocals, as NVIDIA's kernels: the tensor scale may differ in its last
-    bit, and a number within 2^-21 of a boundary between two codes may get the other, which is one in 2^20 or fewer."""
+    """torchao divides where ufp4, like NVIDIA's kernels, multiplies by reciprocals. The tensor scale may differ in its
+    last bit, and a number within 2^-21 of a boundary between two codes may get the other code, which happens to at most
+    one in 2^20."""
     for seed in range(4):
         x = gaussian(512, 512, seed=seed)
         tensor = torch.from_numpy(x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel as its users get it: built from a checkout's sdist, installed in a clean environment."""
+"""Tests the wheel as its users get it: built from a checkout's sdist, installed in a clean environment."""
 
 import os
 import pathlib
@@ -27,8 +27,7 @@ def call(*words, **options):
 
 
 def build(what, source, options="-DUFP4_CUDA=OFF"):
-    """The file that the build backend makes, without a network,
-    and with the compiler of CUDA only where that is asked for."""
+    """Returns the file that the build backend makes without a network, and without CUDA's compiler unless requested."""
     script = (
         f"import os, sys; sys.path.insert(0, '.'); os.environ['CMAKE_ARGS'] = {options!r}; import staging; "
         f"print(staging.build_{what}(sys.argv[1]))"
@@ -86,7 +85,7 @@ def check_contents(wheel):
 
 
 def check_installed(wheel):
-    """In a clean environment, which borrows numpy and ml_dtypes, so that nothing is downloaded."""
+    """Tests the wheel in a clean environment that borrows numpy and ml_dtypes, so that nothing is downloaded."""
     import numpy
 
     venv.create("clean", with_pip=True)
@@ -162,7 +161,7 @@ def test_wheel_of_the_sdist_works_where_it_is_installed():
     wheel = build("wheel", extract(build("sdist", PACKAGE)))
     check_equal(listing(), before, "what staging leaves")
     check(re.fullmatch(r"ufp4-[0-9.]+-py3-none-linux_\w+\.whl", wheel.name), wheel.name)
-    # auditwheel finds nothing but the C library needed, so that the wheel may have the tag that PyPI asks for.
+    # auditwheel must find that only the C library is needed, so that the wheel may have the tag that PyPI demands.
     environment = dict(os.environ, PATH=f"{TOOLS}:{os.environ['PATH']}")
     subprocess.run(
         [TOOLS / "auditwheel", "repair", wheel, "-w", "repaired"],

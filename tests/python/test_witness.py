@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Others, and readable arithmetic of our own, agree with the package;
-and hypothesis looks for shapes and types that do not."""
+"""Compares the package with other packages and with simple arithmetic of our own; hypothesis searches for shapes and
+types that differ."""
 
 import warnings
 
@@ -14,14 +14,14 @@ GRIDS = {"e2m1": [0, 0.5, 1, 1.5, 2, 3, 4, 6], "e1m2": [0, 0.25, 0.5, 0.75, 1, 1
 
 
 def elements(elem):
-    """The values of the codes 0 to 15."""
+    """Returns the values of the codes 0 to 15."""
     if elem == "int4":
         return np.array([*range(8), *range(-8, 0)], np.float32)
     return np.array(GRIDS[elem] + [-1.0 * v for v in GRIDS[elem]], np.float32)
 
 
 def decode(q):
-    """Element * scale * 2^-t * Sd in float64."""
+    """Returns element * scale * 2^-t * Sd in float64."""
     scales = np.repeat(q.float_scales.astype(np.float64), q.block, axis=1)[:, : q.codes.shape[1]]
     return elements(q.elem)[q.codes] * scales * 2.0**-q.tensor_exponent * q.tensor_scale
 
@@ -41,7 +41,7 @@ def test_casts_are_those_of_ml_dtypes():
 
 
 def test_mxfp4_is_ocps():
-    """OCP MX 1.0, 6.3: the scale is 2^(floor(log2 amax) - 2) of E2M1; elements are nearest even, and saturate."""
+    """OCP MX 1.0, 6.3: the scale is 2^(floor(log2 amax) - 2) for E2M1; elements are nearest even, and saturate."""
     x = gaussian(40, 96) * np.exp2(np.arange(40, dtype=np.float32) - 20)[:, None]
     q = ufp4.quantize(x, elem="e2m1", scale="e8m0")
     blocks = x.reshape(40, 3, 32)
@@ -75,7 +75,7 @@ def test_values_are_element_times_scale():
 
 
 def test_larger_blocks_and_transforms_are_those_of_numpy():
-    """Whole numbers, of which the transform loses no bit: in float64 all of it but the rounding is exact."""
+    """The transform is exact on whole numbers, so float64 reproduces everything but the rounding."""
     rng = np.random.default_rng(stand.stream(5))
     for block in (16, 32, 64, 128):
         for size, divisor in ((16, 4), (32, 4), (64, 8)):

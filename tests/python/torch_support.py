@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of ufp4.torch share."""
+"""Functions that the tests of ufp4.torch share."""
 
 import sys
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# OpenSTA reads fpga/cells/ufp4.sdc for a module with the ports of ufp4_top, buses two bits wide: the clock is on clk_i, each
-# other bit has one delay, of its port's direction.
-#   UFP4_ROOT=. sta -exit tests/synth/constraints.tcl, in a folder that can be written
+# OpenSTA reads fpga/cells/ufp4.sdc for a module with the ports of ufp4_top, whose buses have two bits. The clock must be on
+# clk_i, and each other bit must have one delay, for its port's direction.
+#   UFP4_ROOT=. sta -exit tests/synth/constraints.tcl, in a writable folder
 proc contents {path} {
   set file [open $path]
   set text [read $file]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""core_gates.py icarus|verilator ROOT CONFIGURATION FOLDER [PROGRAM]: the core in Debian's library, in the form for
-cells: its netlist, the library's cells and its memories in one file. In Icarus Verilog tests/rtl/cocotb runs GEMMs on
-it, with PROGRAM; in Verilator, which runs it a hundred times as fast, the driver its jobs (tests/rtl/flat). The cache
-is that of UFP4_BUILD."""
+"""core_gates.py icarus|verilator ROOT CONFIGURATION FOLDER [PROGRAM]: tests the netlist of the core in Debian's
+library, in the form for cells. The netlist, the library's cells and the memories are in one file. In Icarus Verilog,
+tests/rtl/cocotb runs GEMMs on it, with PROGRAM; in Verilator, which is a hundred times as fast, the driver runs its
+jobs (tests/rtl/flat). The cache is that of UFP4_BUILD."""
 
 import importlib.util
 import os
@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 SIMULATOR, ROOT, CONFIGURATION, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], pathlib.Path(sys.argv[4])
-# The tests of tests/rtl/cocotb/test_core.py that any configuration passes, and a netlist in minutes.
+# The tests of tests/rtl/cocotb/test_core.py that every configuration passes, and a netlist in minutes.
 TESTS = "gemm|wrong_jobs|in_reset"
 NEEDS = {"icarus": ("cocotb", "cocotbext", "systemrdl"), "verilator": ("numpy",)}
 sys.path.insert(0, str(ROOT / "fpga/cells"))
@@ -24,8 +24,8 @@ from rows import Row, configuration  # noqa: E402
 
 
 def at_random(text):
-    """Registers and memories start at random: unknown they would stay,
-    where gates do not see that both of a choice are the same."""
+    """Lets registers and memories start at random. Unknown values would stay unknown where gates do not see that both
+    inputs of a multiplexer are equal."""
     text = re.sub(r"^  reg (DS0000|_0_);$", r"  reg \1;\n  initial \1 = $random;", text, flags=re.M)
     text = re.sub(r"^  reg (\[\d+:0\] )?rdata_o;$", r"\g<0>\n  initial rdata_o = {8{$random}};", text, flags=re.M)
     return re.sub(
@@ -61,7 +61,7 @@ def main():
     if SIMULATOR == "icarus":
         gates.write_text(at_random(text))
         run("tests/rtl/cocotb/run.py", gates, sys.argv[5], TESTS)
-    else:  # where with --stall all starts at random anyway; a third of what it makes would be for waveforms
+    else:  # --stall makes everything start at random anyway; waveforms would be a third of the generated code
         gates.write_text(f"/* verilator tracing_off */\n{text}")
         run("tests/rtl/flat/run.py", gates, CONFIGURATION, ROOT, FOLDER / "build")
 

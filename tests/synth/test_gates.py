@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthesized netlists, simulated in Debian's library, give the golden model's bits: records of `ufp4 vectors`.
-test_gates.py ROOT PROGRAM [TEST]"""
+"""Tests that synthesized netlists, simulated in Debian's library, give the golden model's bits in records of
+`ufp4 vectors`. test_gates.py ROOT PROGRAM [TEST]"""
 
 import os
 import pathlib
@@ -24,8 +24,8 @@ ELEMENTS = {0: "e2m1", 1: "e1m2"}
 
 
 def prepare(folder, unit):
-    """(tools, the folder with netlist.v and cells.v).
-    The cache is the build folder's, so that units are synthesized once."""
+    """Returns the tools, and puts netlist.v and cells.v into the folder. The cache is the build folder's, so that each
+    unit is synthesized once."""
     try:
         ready = toolbox.Tools()
     except toolbox.Failed as error:
@@ -53,7 +53,7 @@ def records(unit, count):
 
 
 def blocks(records, format_of):
-    """Of records whose elements the stimulus knows: runs of one format, (a, b, term of the golden model)."""
+    """Yields (a, b, term of the golden model) for records with elements of one format that the stimulus knows."""
     for a_elem, b_elem, a, b, a_scale, b_scale, _, _, term, _ in records:
         if a_elem == b_elem and ELEMENTS.get(int(a_elem, 16)) == format_of:
             codes = [[int(digit, 16) for digit in reversed(word)] for word in (a, b)]
@@ -63,12 +63,12 @@ def blocks(records, format_of):
 
 @slow
 def test_a_pe_has_the_bits_of_the_golden_model(folder):
-    """64 sums of eight blocks each; the sums of what the golden model says of each block."""
+    """Compares 64 sums of eight blocks each with the sums of the golden model's terms."""
     ready, found = prepare(folder, "pe"), netlist.read((folder / "netlist.v").read_text())
     for elem in ELEMENTS.values():
         known = list(blocks(records("pe", 4000), elem))[:512]
         assert len(known) == 512, len(known)
-        # The line is as the sequencer feeds it; stimulus.pe has the ports of such a line.
+        # The line has the order of the sequencer; stimulus.pe has the ports for such a line.
         line = [(a, b, k % 8 > 0, k % 8 == 7, k // 8) for k, (a, b, _) in enumerate(known)]
         made = stimulus.pe_of(line, elem, 0)
         made.sums = {i: sum(term for _, _, term in known[8 * i : 8 * i + 8]) for i in range(64)}
@@ -100,7 +100,7 @@ def test_a_block_of_quant_has_the_bits_of_the_golden_model(folder):
             timeout=600,
         )
     for change, words in ((False, "0 mismatches"), (True, "1 mismatches")):
-        if change:  # of the codes of one record
+        if change:  # one record's codes are changed
             fields = lines[20].split()
             fields[7] = f"{int(fields[7], 16) ^ 1:016x}"
             lines[20] = " ".join(fields) + "\n"

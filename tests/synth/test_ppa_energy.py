@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The energies of fpga/cells. test_ppa_energy.py ROOT [TEST]"""
+"""Tests the energies of fpga/cells. test_ppa_energy.py ROOT [TEST]"""
 
 import io
 import pathlib
@@ -44,7 +44,8 @@ def raises(words, call, *arguments):
 
 
 def model(function, groups, pins="AB"):
-    """Of a cell with an output Y that drives 10 fF at 1 V: each group (related, when, rise, fall)."""
+    """Returns the model of a cell with an output Y that drives 10 fF at 1 V; each group has (related, when, rise,
+    fall)."""
     inputs = "".join(f"pin ({pin}) {{ direction : input; capacitance : 1; }}" for pin in pins)
     powers = "".join(
         f"internal_power () {{ {f'related_pin : {related!r};' if related else ''} "
@@ -57,7 +58,7 @@ def model(function, groups, pins="AB"):
 
 
 def joules(found, a, b):
-    """Of a change from (A, B, Y) to (A, B, Y), in fJ."""
+    """Returns the energy of a change from (A, B, Y) to (A, B, Y) in fJ."""
     bits = lambda state: sum(bit << i for i, bit in enumerate(state))
     data, clock = found.change(bits(a), bits(b))
     assert clock == 0
@@ -65,8 +66,8 @@ def joules(found, a, b):
 
 
 def test_a_toggle_counts_once(_):
-    """With the energy of the input that has changed, in the state of the other;
-    with that of all such where several have."""
+    """The energy is that of the input that has changed, in the state of the other one, or the mean if several have
+    changed."""
     found = model("A ^ B", [("A", "B", 1, 2), ("A", "!B", 3, 4), ("B", "A", 5, 6), ("B", "!A", 7, 8)])
     assert joules(found, (0, 0, 0), (1, 0, 1)) == 3 + 5
     assert joules(found, (1, 1, 0), (0, 1, 1)) == 1 + 5
@@ -89,7 +90,7 @@ def test_an_input_alone_costs_its_own(_):
 
 
 def test_charge_counts_once(_):
-    """What a library says of the ground pin is the same charge."""
+    """A library's energies of the ground pin describe the same charge."""
     text = (
         "pg_pin (VDD) { pg_type : primary_power; } pg_pin (VSS) { pg_type : primary_ground; } pin (A) { direction : "
         "input; capacitance : 1; } "
@@ -172,7 +173,7 @@ def test_rejects_sums_that_are_not_the_blocks(_):
 
 
 def test_finds_the_energy_of_a_known_netlist(folder):
-    """In plain numbers; and it is refused where they differ."""
+    """The expected energies are plain numbers, and a difference is refused."""
     ready = tools()
     energy.check_itself(ready, flow.Cache(folder), 100)
     part, value = "gates", energy.CHECKED["gates"]
@@ -181,7 +182,7 @@ def test_finds_the_energy_of_a_known_netlist(folder):
 
 
 def test_samples_have_the_energies_of_their_cycles(folder):
-    """The known netlist, whose data stand still in the second half of the window."""
+    """The data of the known netlist stand still in the second half of the window."""
     ready = tools()
     kept = [t if t < 39 else 39 for t in range(80)]
     ports = {"a_i": [(t >> 2 & 1) | (t >> 1 & 1) << 1 for t in kept]}
@@ -193,12 +194,12 @@ def test_samples_have_the_energies_of_their_cycles(folder):
     (moving, still), whole = found["samples"][0], sum(found[part] for part in energy.PARTS)
     assert abs((moving + still) / 2 - whole) < 1e-3 * whole, (moving, still, whole)
     known = [sum(energy.CHECKED[part] for part in parts) for parts in (energy.PARTS, energy.PARTS[2:])]
-    # A toggle at the seam is 15 fJ of 32 cycles' at most.
+    # A toggle at the seam adds at most 15 fJ in 32 cycles.
     assert all(abs(1e15 * got - want) < 0.6 for got, want in zip((moving, still), known)), (moving, still, known)
 
 
 def test_standard_errors_are_those_of_means(_):
-    """Of rows with 1, 2, 3 and 6 fJ and of columns with 2 and 4: variances 14 / 3 of four and 2 of two."""
+    """Rows have 1, 2, 3 and 6 fJ and columns 2 and 4: the variances are 14 / 3 of four and 2 of two."""
     ways = [[0, 0, 1, 1, 2, 2, 3, 3], [5, 7] * 4]
     found = energy.means([0, 2, 1, 3, 2, 4, 5, 7], ways)
     assert found == [[1, 2, 3, 6], [2, 4]], found
@@ -206,11 +207,11 @@ def test_standard_errors_are_those_of_means(_):
 
 
 def test_samples_are_rows_of_the_tensors(_):
-    """8 rows meet 4, each in 12 blocks of FPROP; a lane has 8 rows, QUANT blocks in a row. Only where all cycles are
-    fed."""
+    """8 rows meet 4, each in 12 blocks of FPROP; a lane has 8 rows, QUANT has consecutive blocks. Samples exist only if
+    all cycles are fed."""
     for made in (stimulus.pe, stimulus.dot, contracts.fp32, contracts.nv):
         rows, cols = made("fprop", "e1m2", "full").samples
-        # PEs leave out the first few.
+        # PEs leave out the first few blocks.
         counts = [48 - rows.count(i) for i in range(8)] + [96 - cols.count(i) for i in range(4)]
         assert all(0 <= count <= 8 for count in counts) and len(rows) == len(cols) >= 376, counts
         assert not made("fprop", "e1m2", "half").samples and not made("fprop", "e1m2", "none").samples
@@ -229,7 +230,7 @@ def test_half_load_is_half_of_full_load(_):
 
 
 def test_a_recorded_lane_gives_what_was_written(_):
-    """The codes of the address that it read two cycles before, decoded."""
+    """The lane gives the decoded codes of the address that it read two cycles before."""
     for load, share in (("full", 1), ("half", 4 / 9)):
         made = stimulus.recorded("lane")("fprop", "e1m2", load)
         assert abs(made.macs / 16 / len(made.window) - share) < 1e-9, made.macs
@@ -251,7 +252,7 @@ def test_a_recorded_lane_gives_what_was_written(_):
 
 
 def test_a_recorded_pipeline_of_quant_has_a_block_in_each_or_in_half_of_the_cycles(_):
-    """The same blocks at both loads; the half in a row."""
+    """The blocks are the same at both loads; at half load they are consecutive."""
     seen = []
     for load, share in (("full", 1), ("half", 0.5)):
         made = stimulus.recorded("quant_block")("dy", "e1m2", load)
@@ -265,8 +266,8 @@ def test_a_recorded_pipeline_of_quant_has_a_block_in_each_or_in_half_of_the_cycl
 
 
 def test_recorded_pipelines_of_quant_differ_in_what_they_leave_out(_):
-    """Without stochastic rounding in one bit of the job; in search of the largest number nothing comes out.
-    The blocks are the same."""
+    """Without stochastic rounding one bit of the job differs; the search for the largest number has no output. The
+    blocks are the same."""
     made = {data: stimulus.recorded("quant_block")(data, "e1m2", "full") for data in ("dy", "dy/sr=none", "dy/amax")}
     last = {
         data: {name: values[one.window.stop - 1] for name, values in one.ports.items()} for data, one in made.items()
@@ -290,8 +291,8 @@ def test_rejects_outputs_that_are_not_the_cores(_):
 
 
 def test_sums_of_the_contracts_fp32_and_nv_are_rounded_as_they_are(_):
-    """Near ties and cut off: a sum of 2^24 + 1 halves is even in one, cut in the other;
-    E1M2's unit of products is 2^-22."""
+    """Covers near ties and truncation: a sum of 2^24 + 1 halves is rounded to even in one, truncated in the other; the
+    unit of E1M2's products is 2^-22."""
     one, pattern = ([7] + [0] * 15, 0x38), lambda value: contracts.nearest(contracts.fractions.Fraction(value))
     assert contracts.scaled(one, one, "e1m2") == contracts.fractions.Fraction(49, 16)
     big = pattern(2**26)
@@ -362,7 +363,7 @@ def test_a_gate_drives_so_many_and_scan_enable_is_a_port(_):
 
 @slow
 def test_a_pe_has_the_sums_of_its_blocks(folder):
-    """Of each format on its data, in Debian's library; OSU's unit of energy is a picojoule."""
+    """Covers each format on its data, in Debian's library; the unit of energy in OSU's library is a picojoule."""
     ready, cache = tools(), flow.Cache(folder)
     library = Library([DEBIAN], folder)
     for unit, elem in (("pe_e1m2", "e1m2"), ("pe_e2m1", "e2m1")):
@@ -379,7 +380,8 @@ def test_a_pe_has_the_sums_of_its_blocks(folder):
 
 
 def replayed(folder, unit, made):
-    """What the netlist of a unit in Debian's library prints on a stimulus, anew at each call."""
+    """Returns a function that simulates the netlist of a unit in Debian's library on a stimulus and returns its
+    output."""
     ready, cache, library = tools(), flow.Cache(folder), Library([DEBIAN], folder)
     place = flow.synthesize(BY_NAME[unit], library, flow.Flow(), ready, cache, 1200)[0]
     for source in (place / "netlist.v", energy.models(library, ready, cache) / "cells.v"):
@@ -390,7 +392,7 @@ def replayed(folder, unit, made):
 
 @full
 def test_pes_of_other_contracts_have_the_sums_of_their_blocks(folder):
-    """Where blocks come with gaps, too; and not those of another rounding."""
+    """This also holds if blocks come with gaps; the sums of another rounding are refused."""
     for unit, of, other in (("pe_fp32", contracts.fp32, contracts.nv), ("pe_nv", contracts.nv, contracts.fp32)):
         made = of("random", "e2m1", "half")
         printed = replayed(folder, unit, made)()
@@ -411,7 +413,7 @@ def test_a_lane_gives_what_it_gives_in_the_core(folder):
 
 @full
 def test_a_pe_with_enables_has_the_same_sums(folder):
-    """Where blocks come with gaps; and not where its enable is late."""
+    """This holds if blocks come with gaps, but not if its enable is late."""
     ready, cache = tools(), flow.Cache(folder)
     library, row, plain = Library([DEBIAN], folder), BY_NAME["pe_e1m2"], script.synthesis
     script.synthesis = lambda *words: plain(*words).replace("-DSYNTHESIS", "-DSYNTHESIS -DUFP4_CLOCK_ENABLES")

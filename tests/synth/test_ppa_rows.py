@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fpga/cells with its tools. test_ppa_rows.py ROOT [TEST]"""
+"""Tests fpga/cells with its tools. test_ppa_rows.py ROOT [TEST]"""
 
 import csv
 import json
@@ -16,7 +16,7 @@ import rooms  # noqa: E402
 import script  # noqa: E402
 from stand import slow  # noqa: E402
 
-# A memory's ports, as yosys makes them of an array's: with brackets in their names.
+# The ports of a memory in an array, as yosys names them: with brackets.
 MEMORY = r"""module top(clk_i, \u_host.gen[0].rdata_o , \u_host.gen[0].wdata_i );
   input clk_i;
   input [1:0] \u_host.gen[0].rdata_o ;

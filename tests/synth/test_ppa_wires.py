@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fpga/cells/wires.py: what it makes of qrouter's files. test_ppa_wires.py ROOT [TEST]"""
+"""Tests fpga/cells/wires.py: how it reads qrouter's files. test_ppa_wires.py ROOT [TEST]"""
 
 import pathlib
 import subprocess
@@ -13,7 +13,7 @@ import wires  # noqa: E402
 
 
 def test_a_net_is_its_tree():
-    """A driver, 2 ohm to a fork with a pin at it, and from there 3 ohm to a port and 4 + 5 ohm to two pins of a
+    """The net has a driver, 2 ohm to a fork with a pin, and from there 3 ohm to a port and 4 + 5 ohm to two pins of a
     gate."""
     line = "u.x[3] 1 XOR_1/Y 4 ( 2 0.5 INV_2/A , ( 3 0.25 PIN/y.o[1] ) , ( 4 0.125 ( 5 1 NAND_3/A , NAND_3/B ) ) ) "
     text = wires.spef("unit", [line], {"y_o"})

@@ -6,9 +6,9 @@
 #include "check.h"
 #include "train/learn/trainer.h"
 
-/** Approximately normal numbers. */
+/** Draws approximately normal numbers. */
 void fixture_normal(check_random_t *random, float deviation, float *out, int64_t count);
-/** sum a_i b_i in double. */
+/** Returns sum a_i b_i in double. */
 double fixture_dot(const float *a, const float *b, int64_t count);
 
 /** A function of an array of floats. */
@@ -21,26 +21,27 @@ void fixture_check_gradient(check_random_t *random, const char *what, fixture_fu
                             void *context, const float *x, const float *gradient, int64_t count,
                             double h, double tolerance);
 
-/** A text of random words from a small vocabulary, easy to learn; free with ufp4_text_free. */
+/** Makes a text of random words from a small vocabulary, which is easy to learn; free it with
+ * ufp4_text_free. */
 ufp4_text_t fixture_text(int64_t bytes);
-/** The same text for ever for the same number. */
+/** Makes a text that depends on the number alone, not on the seed of the run. */
 ufp4_text_t fixture_text_of(int64_t bytes, uint64_t number);
-/** 2 blocks, d 32, 2 heads, ff 48, context 16. */
+/** Returns 2 blocks, d 32, 2 heads, ff 48, context 16. */
 ufp4_transformer_shape_t fixture_shape(void);
-/** The model of fixture_shape, 4 sequences a step, @p steps steps, rate 1e-2. */
+/** Returns the model of fixture_shape, 4 sequences a step, @p steps steps, rate 1e-2. */
 ufp4_trainer_options_t fixture_options(int64_t steps);
 
-/** For the open of options: a golden model device of one thread; none. */
+/** For `open` of the options: they open a golden model device of one thread, or none. */
 ufp4_device_t *fixture_open(void *context);
 ufp4_device_t *fixture_open_none(void *context);
-/** A golden model device; NULL, and the property has failed, if it cannot be opened. */
+/** Opens a golden model device. If that fails, the property fails and the result is NULL. */
 ufp4_device_t *fixture_device(unsigned threads);
 
-/** A trainer by a recipe of that name; NULL: plain FP32, and @p device is not used. */
+/** Creates a trainer with a recipe of that name; NULL: plain FP32, and @p device is not used. */
 ufp4_trainer_t *fixture_trainer(const ufp4_trainer_options_t *options, const ufp4_text_t *text,
                                 ufp4_device_t *device, const char *recipe);
 
-/** A fresh folder below the temporary folder; fixture_remove removes it with its files. */
+/** Makes an empty folder in the temporary folder; fixture_remove removes it with its files. */
 void fixture_folder(char path[256]);
 void fixture_remove(const char *path);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The FP32 building blocks: accuracy of the exponential, random numbers,
-// optimizer, statistics.
+// Tests the FP32 building blocks: accuracy of the exponential, random numbers, optimizer,
+// statistics.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +56,8 @@ TEST(normal_numbers_have_their_moments) {
     squares += x * x;
     fourth += x * x * x * x;
   }
-  // Four deviations of each estimate; the fourth moment of a sum of twelve uniform numbers is 3
-  // - 1.2 / 12.
+  // The limits are four deviations of each estimate; the fourth moment of a sum of twelve uniform
+  // numbers is 3 - 1.2 / 12.
   check_that(0, fabs(sum / count) < 4.0 / sqrt(count), "mean %g", sum / count);
   check_that(1, fabs(squares / count - 1) < 4 * sqrt(2.0 / count), "variance %g", squares / count);
   check_that(2, fabs(fourth / count - 2.9) < 4 * sqrt(96.0 / count), "fourth moment %g",
@@ -85,7 +85,8 @@ TEST(adamw_rate_warms_up_and_falls_to_zero) {
   check_bits(100, bits_of(ufp4_adamw_rate(&how, 100)), 0, "after the end");
 }
 
-// Loshchilov and Hutter's update in double, for a gradient short enough not to be clipped.
+// Compares with Loshchilov and Hutter's update in double, for a gradient short enough not to be
+// clipped.
 TEST(adamw_follows_its_formula) {
   ufp4_adamw_t how = ufp4_adamw_default(0.01f, 20);
   float w[2] = {0.5f, -0.25f}, m[2] = {0}, v[2] = {0};

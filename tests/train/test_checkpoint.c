@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints: a training that goes on from one has the bits of one that was never interrupted, and
-// what is damaged or of another training is refused.
+// Tests checkpoints: a training that continues from one has the bits of an uninterrupted training,
+// and a file that is damaged or belongs to another training is refused.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void take_steps(ufp4_trainer_t *trainer, int64_t until, double *loss) {
     check_bits(i, ufp4_trainer_step(trainer, &loss[i]), UFP4_OK, "step %d", (int)i);
 }
 
-// A checkpoint after CUT steps of @p recipe.
+// Saves a checkpoint after CUT steps of @p recipe.
 static void save_one(place_t *place, const char *recipe) {
   double loss[STEPS];
   ufp4_trainer_t *trainer = make(place, recipe);
@@ -67,7 +67,8 @@ static void check_same(const ufp4_trainer_t *a, const ufp4_trainer_t *b, const d
   check_that(2, memcmp(x->all, y->all, (size_t)x->count * sizeof *x->all) == 0, "weights");
 }
 
-// All steps in one training, or some, and the others in a trainer that was loaded.
+// Compares a whole training with one whose later steps are taken by a trainer that has loaded a
+// checkpoint.
 static void check_goes_on(const char *recipe) {
   place_t place = open_place();
   double whole[STEPS], parted[STEPS] = {0};
@@ -110,7 +111,7 @@ TEST(is_of_no_step_too) {
   close_place(&place);
 }
 
-// The branch is as a trainer of the other recipe that continues from a copy.
+// The branch equals a trainer of the other recipe that continues from a copy.
 TEST(branches_into_another_recipe) {
   place_t place = open_place();
   double copied[STEPS], branched[STEPS];
@@ -145,7 +146,7 @@ TEST(branch_is_perturbed_where_its_trainer_says_so) {
   close_place(&place);
 }
 
-// A process that is killed while it saves, over and over.
+// A process that saves over and over is killed at any moment.
 TEST(killed_writer_leaves_a_whole_checkpoint) {
   place_t place = open_place();
   double loss[STEPS];
@@ -175,7 +176,7 @@ TEST(killed_writer_leaves_a_whole_checkpoint) {
 typedef ufp4_status_t (*load_t)(ufp4_trainer_t *trainer, double *losses, const char *path,
                                 ufp4_message_t *message);
 
-// Refused with @p words, and the trainer is as it was: at the beginning.
+// Checks that loading is refused with @p words and leaves the trainer at the beginning.
 static void check_refused(place_t *place, ufp4_trainer_t *trainer, load_t load,
                           ufp4_status_t status, const char *words) {
   double loss[STEPS];
@@ -192,7 +193,7 @@ static void check_refused(place_t *place, ufp4_trainer_t *trainer, load_t load,
   free(before);
 }
 
-// A file's bytes; free data.
+// The bytes of a file; free data.
 typedef struct {
   char *data;
   size_t size;
@@ -232,7 +233,7 @@ TEST(rejects_cut_file) {
   close_place(&place);
 }
 
-// One bit, anywhere in the data; and digits of the numbers in the header.
+// The damage is one bit anywhere in the data, or a digit of a number in the header.
 TEST(rejects_damaged_file) {
   place_t place = open_place();
   ufp4_trainer_t *trainer = make(&place, "ufp4");
@@ -298,7 +299,7 @@ TEST(rejects_checkpoint_of_another_training) {
   close_place(&place);
 }
 
-// A recipe of the same name, as a file that was changed has it.
+// The recipe has the same name but other settings, as if its file had been edited.
 TEST(rejects_checkpoint_of_a_recipe_that_has_changed) {
   place_t place = open_place();
   ufp4_trainer_options_t options = fixture_options(STEPS);

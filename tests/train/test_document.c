@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// train.json and explore.json are whole, or they are not there.
+// Tests that train.json and explore.json are either whole or absent.
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Held-out losses by sequence.
+// Tests held-out losses by sequence.
 #include <math.h>
 #include <string.h>
 
@@ -7,8 +7,7 @@
 
 enum { MOST = 64 };
 
-// A trainer that has taken three steps with ufp4, so that sequences differ in how well it knows
-// them.
+// A trainer after three steps with ufp4, so that its losses differ between sequences.
 typedef struct {
   ufp4_text_t text;
   ufp4_device_t *device;
@@ -55,7 +54,7 @@ TEST(losses_of_sequences_average_to_the_mean) {
   end(&t);
 }
 
-// The loss of a sequence is that of the text at its place.
+// The loss of a sequence is that of the text at its position.
 TEST(losses_are_of_their_sequences) {
   trained_t t;
   train(&t);
@@ -88,7 +87,8 @@ TEST(pieces_make_the_whole) {
   end(&t);
 }
 
-// Fewer tokens than a batch has, even than a sequence: one sequence, in a batch of its own.
+// There are fewer tokens than in a batch, even than in a sequence: the result is one sequence, in a
+// batch of its own.
 TEST(little_text_makes_small_batches) {
   trained_t t;
   train(&t);
@@ -102,7 +102,7 @@ TEST(little_text_makes_small_batches) {
   end(&t);
 }
 
-// Weights that are said not to change are not read again, but for another place or step.
+// Weights that are declared unchanged are read again only at another place or step.
 TEST(fixed_weights_are_quantized_once) {
   enum { ROWS = 8, SIDE = 16 };
   static float x[ROWS * SIDE], w[2][SIDE * SIDE], y[4][ROWS * SIDE];

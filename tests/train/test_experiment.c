@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experiments: independent of the number of workers; their files.
+// Tests experiments: they do not depend on the number of workers, and write the right files.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void end(made_t *m) {
   ufp4_text_free(&m->text);
 }
 
-// Whole runs of all variants, in a folder of their own.
+// Runs all variants as whole trainings, in a folder of their own.
 static ufp4_status_t run_whole(made_t *m, int64_t *steps) {
   char folder[256];
   fixture_folder(folder);
@@ -99,7 +99,7 @@ TEST(runs_differ_in_seed_recipe_and_perturbation) {
   end(&m);
 }
 
-// An experiment with given held-out losses.
+// Makes an experiment with given held-out losses.
 static ufp4_experiment_t made_up(const ufp4_experiment_options_t *options, ufp4_run_t *runs,
                                  const double held[4][SEEDS]) {
   static double losses[STEPS] = {5, 4, 3, 2.5};
@@ -178,7 +178,7 @@ TEST(stopped_experiment_goes_on_to_the_same_bits) {
   m.o.stop = stop_after;
   int stops = 0, ended = 0;
   for (; !ended && stops < 100; stops++) {
-    calls_left = 5;  // in the middle of a run
+    calls_left = 5;  // amid a run
     ufp4_experiment_free(&m.e);
     check_bits(stops, ufp4_experiment_create(&m.o, &m.e), UFP4_OK, "create");
     check_bits(stops, ufp4_experiment_train(&m.e, UFP4_RUN_WHOLE, 0, 4, SEEDS, &m.text, NULL, NULL),

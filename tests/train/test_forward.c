@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forward table: its rows are of the operands of a step, its losses of the same weights.
+// Tests the forward table: its rows measure the operands of a step, its losses use the same
+// weights.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +18,10 @@ typedef struct {
   ufp4_trainer_t *trainer;
   ufp4_recipe_t recipes[RECIPES];
   ufp4_forward_options_t options;
-  ufp4_forward_t f;  // what measure gives
+  ufp4_forward_t f;  // the results of measure()
 } model_t;
 
-// Trained for some steps in bf16.
+// Trains for some steps in bf16.
 static void start(model_t *m) {
   static const char *const names[RECIPES] = {"bf16", "ufp4", "e2m1", "nvfp4", "mxfp4"};
   ufp4_trainer_options_t options = fixture_options(8);
@@ -66,7 +67,7 @@ static const ufp4_forward_row_t *row_of(const ufp4_forward_t *f, unsigned layer,
   return f->rows;
 }
 
-// The measures of what a hook of the test's own sees of one layer.
+// The measures of the operands that the test's own hook sees in one layer.
 typedef struct {
   ufp4_rounding_t x_row, x_col, w_col, dy_col;
 } seen_t;
@@ -145,7 +146,7 @@ static double kept(const ufp4_forward_t *f, unsigned layer, ufp4_pass_t pass, uf
   return row_of(f, layer, pass, role, round, elem, rht)->rounding.kept;
 }
 
-// What recipes with E4M3 scales keep is the product of their rows.
+// The kept signal of a recipe with E4M3 scales is the product over its rows.
 TEST(kept_signal_is_a_product_over_layers) {
   static const ufp4_role_t roles[UFP4_PASS_COUNT][2] = {
       {UFP4_ROLE_X, UFP4_ROLE_W}, {UFP4_ROLE_DY, UFP4_ROLE_W}, {UFP4_ROLE_DY, UFP4_ROLE_X}};
@@ -170,7 +171,7 @@ TEST(kept_signal_is_a_product_over_layers) {
   end(&m);
 }
 
-// What an element does not have is NaN.
+// A measure that does not apply to an element is NaN.
 static int is_mean(double got, double a, double b, int has) {
   return has ? fabs(got - (a + b) / 2) < 1e-12 : isnan(got) && isnan(a) && isnan(b);
 }
@@ -209,7 +210,7 @@ static void count_batches(void *context, int64_t batches) {
   *(int64_t *)context += batches;
 }
 
-// Enough text for several pieces of each recipe.
+// The text is long enough for several pieces per recipe.
 TEST(workers_do_not_show) {
   model_t m;
   int64_t batches = 0;
@@ -253,7 +254,7 @@ TEST(loss_is_the_held_out_loss) {
   end(&m);
 }
 
-// The mask that is drawn for the step, and double rounding, which is not measured.
+// Covers the mask that is drawn for the step, and requantization, which is not measured.
 TEST(kept_signal_is_that_of_the_keys) {
   model_t m;
   start(&m);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every backward pass against finite differences of its forward pass.
+// Tests every backward pass against finite differences of its forward pass.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "train/model/rope.h"
 #include "train/model/swiglu.h"
 
-// A scalar function for each module: <cotangent, output>, whose gradient is what backward gives for
-// dy = cotangent.
+// Each module gets a scalar function, <cotangent, output>, whose gradient backward computes from dy
+// = cotangent.
 
 // --- RMSNorm ------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ TEST(rope_sees_only_distance) {
     memcpy(rows + t * 2 * HEAD + HEAD, k, sizeof k);
   }
   ufp4_rope_apply(CONTEXT, 2, HEAD, table, 0, rows, 2 * HEAD);
-  double want = fixture_dot(rows + 5 * 2 * HEAD, rows + HEAD, HEAD);  // q at 5, k at 0
+  double want = fixture_dot(rows + 5 * 2 * HEAD, rows + HEAD, HEAD);  // q at position 5, k at 0
   for (int t = 1; t + 5 < CONTEXT; t++) {
     double got = fixture_dot(rows + (t + 5) * 2 * HEAD, rows + t * 2 * HEAD + HEAD, HEAD);
     check_that(t, fabs(got - want) < 1e-5, "got %g, want %g", got, want);
@@ -197,7 +197,7 @@ typedef struct {
   ufp4_transformer_t model;
   ufp4_weights_t weights;
   uint8_t inputs[32], targets[32];
-  float *part;  // the weights that the function is of
+  float *part;  // the weights that the function takes as its argument
   int64_t count;
 } whole_t;
 
@@ -271,7 +271,7 @@ TEST(whole_model) {
 
 // --- Another product --------------------------------------------------------------------------
 
-// In increasing k, as the layers' own does. Counts its calls.
+// Sums in increasing k, as the layers' own product does, and counts its calls.
 static void slow_product(void *context, int64_t m, int64_t n, int64_t k, const float *a,
                          int a_turned, const float *b, int b_turned, float *d) {
   ++*(int *)context;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The demo's comparison must find whatever differs: one bit is changed at a time.
+// Tests that the demo's comparison finds every difference: one bit is changed at a time.
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +45,8 @@ TEST(equal_steps_are_equal) {
     record_compare(&a.record.gemms[i], &b.record.gemms[i], &difference);
   check_bits(1, (uint64_t)difference.compare.mismatches, 0, "mismatches: %s",
              difference.compare.first);
-  // FPROP and DGRAD of 64 tokens: 32x96, 32x32, 32x96, 48x32; WGRAD has their sizes as outputs.
+  // FPROP and DGRAD of 64 tokens have weights of 32x96, 32x32, 32x96, 48x32; WGRAD has these sizes
+  // as outputs.
   int64_t sizes = 2 * (32 * 96 + 32 * 32 + 32 * 96 + 48 * 32),
           outputs = 2 * 64 * (96 + 32 + 96 + 32 + 32 + 32 + 32 + 48);
   check_bits(2, (uint64_t)difference.outputs, (uint64_t)(sizes + outputs), "outputs compared");
@@ -62,7 +63,7 @@ static void check_found(const record_gemm_t *want, const record_gemm_t *got, con
              difference.compare.first, words);
 }
 
-// Every bit of the three kinds of data of one GEMM.
+// Flips bits in each of the three kinds of data of one GEMM.
 static void flip_bits(const record_gemm_t *want, record_gemm_t *got) {
   ufp4_operand_t *w = &got->operand[1];
   for (int64_t bit = 0; bit < 64 * w->rows * w->blocks; bit += 37) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of an unfinished experiment: rows come back with the same bits, what is of another
-// experiment is refused, and only what belongs to runs is removed.
+// Tests the folder of an unfinished experiment: rows are read back with the same bits, those of
+// another experiment are refused, and only files of runs are removed.
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ TEST(another_build_goes_on_with_a_word) {
   fixture_remove(place.folder);
 }
 
-// A process that was killed between making the folder and its settings leaves it empty.
+// A process that was killed after it had made the folder, but before its settings, leaves it empty.
 TEST(folder_without_settings_is_a_new_one) {
   place_t place = make_place();
   mkdir(place.runs, 0777);
@@ -197,7 +197,7 @@ TEST(rows_come_back_with_the_same_bits) {
   fixture_remove(place.folder);
 }
 
-// A training that has diverged is a result.
+// A diverged training is a valid result.
 TEST(rows_may_be_no_numbers) {
   place_t place = open_place();
   double loss[1] = {NAN};
@@ -284,7 +284,7 @@ TEST(checkpoint_of_a_run_is_removed) {
   place_t place = open_place();
   write_checkpoint(&place, "ufp4-3");
   write_checkpoint(&place, "ufp4-4");
-  for (int i = 0; i < 2; i++) {  // the second time it is not there
+  for (int i = 0; i < 2; i++) {  // the second time it is already gone
     check_bits(i, ufp4_kept_remove_checkpoint(place.runs, "ufp4-3", &place.message), UFP4_OK, "%s",
                place.message.text);
   }
@@ -298,7 +298,7 @@ TEST(all_that_runs_leave_is_removed) {
   write_rows(&place, "ufp4-3");
   write_checkpoint(&place, "bf16-control-12");
   put(&place, ".ufp4-4711-0.tmp", "half", 4);
-  for (int i = 0; i < 2; i++) {  // the second time it is not there
+  for (int i = 0; i < 2; i++) {  // the second time it is already gone
     check_bits(i, ufp4_kept_remove(place.runs, &place.message), UFP4_OK, "%s", place.message.text);
     check_that(i, access(place.runs, F_OK) != 0, "the folder is there");
   }

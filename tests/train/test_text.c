@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text: whitespace, held-out chunks, files plain and compressed, batches.
+// Tests text: whitespace, held-out chunks, plain and compressed files, batches.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ TEST(collapse_leaves_single_spaces) {
   check_that(1, !memcmp(text, " a b c d ", 9), "got '%.*s'", (int)count, text);
 }
 
-// Byte i of the text says which chunk it is from.
+// Each byte of the text is the number of its chunk.
 TEST(every_40th_chunk_is_held_out) {
   const int64_t count = 121 * (int64_t)UFP4_TEXT_CHUNK + 5;
   uint8_t *bytes = malloc((size_t)count);
@@ -189,10 +189,10 @@ TEST(rejects_truncated_gzip) {
   fixture_remove(folder);
 }
 
-// --- Bytes that are no characters --------------------------------------------------------------
+// --- Bytes that are not characters -------------------------------------------------------------
 
-// The text in characters of unit bytes, the lowest one first or last, behind a byte order mark or
-// not. @return its bytes.
+// Encodes the text in characters of @p unit bytes, lowest byte first or last, with or without a
+// byte order mark. @return its bytes.
 static size_t encode(const char *text, int unit, int little, int mark, uint8_t *out) {
   size_t count = 0;
   for (int at = mark ? -1 : 0; at < 0 || text[at]; at++) {
@@ -214,12 +214,12 @@ TEST(rejects_utf_16_and_utf_32) {
              mark ? "byte order mark" : "zeros");
     check_rejected_bytes("text", bytes, encode(text, unit, little, mark, bytes), words);
   }
-  // Of letters that have no zeros the mark alone tells.
+  // Characters without zero bytes are recognized by the mark alone.
   check_rejected_bytes("text", (const uint8_t *)"\xFF\xFE\x16\x04\x43\x04", 6,
                        "iconv -f UTF-16 -t UTF-8 makes");
 }
 
-// The note of what is taken.
+// Checks the note about an accepted text.
 static void check_note(const uint8_t *bytes, size_t count, const char *words) {
   char folder[256], path[300];
   ufp4_text_t text, source = {.train = (uint8_t *)(uintptr_t)bytes, .train_bytes = (int64_t)count};

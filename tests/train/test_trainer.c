@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training: learns, repeats itself bit for bit, and refuses what it cannot do.
+// Tests training: it learns, repeats itself bit for bit, and refuses what is not possible.
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void take_steps(ufp4_trainer_t *trainer, int count, double *loss) {
     check_bits(i, ufp4_trainer_step(trainer, &loss[i]), UFP4_OK, "step %d", i);
 }
 
-// @p recipe NULL: plain FP32. The text is freed.
+// @p recipe NULL: plain FP32. Frees the text.
 static result_t train_on(ufp4_text_t text, const ufp4_recipe_t *recipe, unsigned threads,
                          const ufp4_trainer_options_t *options) {
   result_t out = {0};
@@ -109,7 +109,8 @@ TEST(repeats_itself_in_ufp4) {
   check_repeats("ufp4");
 }
 
-// Pinned: the same on every processor, compiler and number of threads, with one text.
+// Checks a pinned hash: one text gives the same weights on every processor, compiler and number of
+// threads.
 static void check_pinned(const char *name, uint64_t want) {
   const ufp4_trainer_options_t options = fixture_options(3);
   const ufp4_recipe_t recipe = named(name ? name : "bf16");
@@ -185,7 +186,7 @@ TEST(recipes_start_alike_and_part) {
   check_that(1, a.weights != b.weights, "the weights");
 }
 
-// A model whose layers or passes are all in BF16 is that of the recipe bf16.
+// If all layers or passes of a model are in BF16, it equals the recipe bf16.
 TEST(all_in_bf16_is_bf16) {
   ufp4_trainer_options_t options = fixture_options(2);
   const result_t want = train("bf16", 1, &options);
@@ -207,7 +208,7 @@ static ufp4_status_t on_quantized(void *context, const ufp4_layer_event_t *e) {
   return UFP4_OK;
 }
 
-// Which GEMMs of a model with two blocks are quantized.
+// Checks which GEMMs of a model with two blocks are quantized.
 TEST(bf16_layers_and_passes_hold_for_the_gemms_they_name) {
   ufp4_trainer_options_t options = fixture_options(2);
   ufp4_text_t text = fixture_text(40000);
@@ -230,7 +231,7 @@ TEST(bf16_layers_and_passes_hold_for_the_gemms_they_name) {
   ufp4_text_free(&text);
 }
 
-// Five steps in one trainer, or three, then a copy that goes on.
+// Compares five steps in one trainer with three steps and a copy that takes the others.
 TEST(copy_goes_on_as_the_original) {
   ufp4_trainer_options_t options = fixture_options(8);
   ufp4_text_t text = fixture_text(40000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains some steps and writes a checkpoint before each and after the last, FOLDER/0.safetensors
-// and on, for witness_torch.py: witness_steps TEXT FOLDER RECIPE. No size but the width is a
+// witness_steps TEXT FOLDER RECIPE: trains some steps and writes checkpoints, FOLDER/0.safetensors
+// and so on, before each step and after the last, for witness_torch.py. No size but the width is a
 // multiple of 16, so that blocks are padded.
 #include <stdio.h>
 

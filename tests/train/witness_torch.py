@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trainer against PyTorch: witness_torch.py STEPS RECIPE [package], where STEPS is the program witness_steps.
+"""Compares the trainer with PyTorch: witness_torch.py STEPS RECIPE [package], where STEPS is the program witness_steps.
 
-The language model, its quantizer, the choice of sequences and the schedule are written here once more; gradients are
-PyTorch's autograd, the optimizer is torch.optim.AdamW. Weights, moments and losses of the trainer
-come from its checkpoints. Two comparisons, by the relative distance (Euclidean norm) of the tensor that differs most:
+The language model, its quantizer, the choice of sequences and the schedule are implemented again here; gradients are
+PyTorch's autograd, and the optimizer is torch.optim.AdamW. Weights, moments and losses of the trainer come from its
+checkpoints. There are two comparisons, by the relative distance (Euclidean norm) of the tensor that differs most:
 
   alone    PyTorch starts from the trainer's first weights and takes all steps by itself
   by step  PyTorch computes each gradient from the trainer's own weights before the step, and each update from its
            gradient
 
-Where operands are rounded to few bits, the FP32 rounding of the trainer moves a number across a boundary now and then,
-and the two part; so those recipes are compared by step alone. With "package" the linear layers are those of the Python
-package ufp4, in FP32, and all else is as above: seed, layer and step give the same random bytes and signs. Exits 0, 1,
-or 77 without torch or numpy.
+If operands are rounded to few bits, the FP32 rounding of the trainer occasionally moves a number across a boundary, and
+the two trainings diverge; those recipes are therefore compared by step alone. With "package" the linear layers are
+those of the Python package ufp4, in FP32, and everything else is as above: seed, layer and step give the same random
+bytes and signs. Exits 0, 1, or 77 without torch or numpy.
 """
 
 import json
@@ -37,15 +37,15 @@ MATRICES = ("qkv", "proj", "fc1", "fc2")
 BETAS = float(np.float32(0.9)), float(np.float32(0.95))
 EPSILON, DECAY, CLIP, WARM_UP = 1e-8, 0.1, 1.0, 0.1
 
-# Distances allowed to a tenth of the steps and to all of them: three times those seen on x86-64 or more. A number that
-# moves decides the latter in few bits, so those limits are wide; the tenth has the limit of FP32, which a wrong rule
-# for codes or scales misses in every step.
+# Distances allowed for a tenth of the steps and for all of them, at least three times those seen on x86-64. In few bits
+# a number that crosses a boundary dominates the latter, so those limits are wide; the tenth has the limit of FP32,
+# which a wrong rule for codes or scales exceeds in every step.
 EXACT = {"loss": {0.1: 1e-8, 1: 1e-7}, "gradient": {0.1: 2e-6, 1: 6e-6}, "weights": {0.1: 1.5e-7, 1: 2e-7}}
 ALONE = {"loss": {0.1: 1e-7, 1: 1e-5}, "weights": {0.1: 2e-5, 1: 5e-5}}
 BF16 = EXACT | {"loss": {0.1: 1e-8, 1: 4e-6}, "gradient": {0.1: 4e-4, 1: 2e-3}}
 FOUR_BITS = EXACT | {"loss": {0.1: 1e-8, 1: 1e-5}, "gradient": {0.1: 2e-6, 1: 5e-2}}
-# The package's layers, all in FP32: a loss has its rounding, and some number moves in every step of some recipes; other
-# random bytes or signs make it 1e-2 and more.
+# The package's layers are all in FP32: a loss has that rounding, and in some recipes a number crosses a boundary in
+# every step. Other random bytes or signs give 1e-2 and more.
 PACKAGE = FOUR_BITS | {"loss": {0.1: 6e-8, 1: 1e-5}, "gradient": {0.1: 3e-4, 1: 6e-2}}
 BY_STEP = {"fp32": EXACT, "bf16": BF16, "ufp4": FOUR_BITS, "e2m1": FOUR_BITS}
 
@@ -53,8 +53,8 @@ BY_STEP = {"fp32": EXACT, "bf16": BF16, "ufp4": FOUR_BITS, "e2m1": FOUR_BITS}
 
 
 def write_text(path):
-    """Words of a made-up language, the frequent ones short, between spaces and line breaks."""
-    generator = random.Random(1)  # the same for ever: the distances above were seen with this text
+    """Writes words of an artificial language, the frequent ones short, separated by spaces and line breaks."""
+    generator = random.Random(1)  # a constant seed, because the distances above belong to this text
     words = ["".join(generator.choices("abcdefghijklmnopqrstuvwxyz", k=2 + i // 4)) for i in range(20)]
     frequency = [1 / (i + 1) for i in range(20)]
     path.write_text(
@@ -65,14 +65,14 @@ def write_text(path):
 
 
 def read_training_text(path):
-    """Whitespace collapsed; without chunks 39, 79, .. of 64 KiB, or of a 40th where the text is short."""
+    """Reads a text with collapsed whitespace, without chunks 39, 79, .. of 64 KiB, or of a 40th of a short text."""
     text = b" ".join((b"x" + path.read_bytes() + b"x").split())[1:-1]
     size = min(65536, len(text) // 40)
     return b"".join(text[at : at + size] for i, at in enumerate(range(0, len(text), size)) if i % 40 != 39)
 
 
 def read_checkpoint(path):
-    """(settings, {name: numpy array})"""
+    """Returns (settings, {name: numpy array})."""
     data = path.read_bytes()
     length = struct.unpack_from("<Q", data)[0]
     header = json.loads(data[8 : 8 + length])
@@ -88,7 +88,7 @@ def read_checkpoint(path):
 
 
 def threefry(key, counter):
-    """Threefry-4x32 with 12 rounds: four arrays of words, of four arrays or numbers."""
+    """Computes Threefry-4x32 with 12 rounds: four arrays of words, from four arrays or numbers."""
 
     def word(x):
         return np.asarray(x, np.uint64) & 0xFFFFFFFF
@@ -108,7 +108,7 @@ def threefry(key, counter):
 
 
 def random_bytes(seed, identity, rows, groups):
-    """The quantizer's, [rows][groups][16]."""
+    """Returns the quantizer's random bytes, [rows][groups][16]."""
     words = threefry((seed, seed >> 32, 0, 0), (np.arange(rows * groups), 0, identity, identity >> 32))
     spread = [words[i // 4] >> (8 * (i % 4)) & 255 for i in range(16)]
     return torch.from_numpy(np.stack(spread, axis=-1).reshape(rows, groups, 16).astype(np.float64))
@@ -118,7 +118,7 @@ def random_bytes(seed, identity, rows, groups):
 
 SIGNS = torch.tensor([-1.0 if 0xD7E8 >> i & 1 else 1.0 for i in range(16)], dtype=torch.float64)
 HADAMARD = torch.tensor([[(-1.0) ** (i & j).bit_count() for j in range(16)] for i in range(16)], dtype=torch.float64)
-# For each recipe its element and the passes whose operands are transformed.
+# The element of each recipe, and the passes whose operands are transformed.
 RECIPES = {"ufp4": ("e1m2", ("fprop", "dgrad", "wgrad")), "e2m1": ("e2m1", ("wgrad",))}
 PASSES = {
     ("x", 0): "fprop",
@@ -131,7 +131,7 @@ PASSES = {
 
 
 def binade(x):
-    """floor(log2 x)"""
+    """Returns floor(log2 x)."""
     return torch.frexp(x)[1] - 1
 
 
@@ -142,7 +142,7 @@ def to_e4m3(x, up):
 
 
 def to_grid(x, elem, draws):
-    """Magnitudes to the nearest number of the grid, ties to even, or by their random bytes."""
+    """Rounds magnitudes to the nearest number of the grid, ties to even, or by their random bytes."""
     if elem == "e1m2":
         largest, step = 1.75, torch.full_like(x, 0.25)
     else:
@@ -156,8 +156,8 @@ def to_grid(x, elem, draws):
 
 
 def quantize(x, elem, rotate, draws):
-    """The values that [rows][cols] becomes, in blocks along rows, the transform left in;
-    dY has draws, and scales up."""
+    """Returns the values of a quantized [rows][cols], in blocks along rows, without undoing the transform; dY has
+    draws, and scales rounded up."""
     largest = 1.75 if elem == "e1m2" else 6
     blocks = functional.pad(x.float().double(), (0, -x.shape[1] % 16)).reshape(x.shape[0], -1, 16)
     if rotate:
@@ -171,7 +171,7 @@ def quantize(x, elem, rotate, draws):
 
 
 class Operands:
-    """Makes the operands of a recipe's GEMMs, for one step."""
+    """Makes the operands of a recipe's GEMMs for one step."""
 
     def __init__(self, recipe, seed, step):
         self.recipe, self.seed, self.step = recipe, seed, step
@@ -189,7 +189,7 @@ class Operands:
 
 
 class Linear(torch.autograd.Function):
-    """Three GEMMs, each with its own operands; the gradient passes straight through their rounding."""
+    """Computes three GEMMs, each with its own operands; the gradient passes straight through their rounding."""
 
     @staticmethod
     def forward(context, x, w, layer, operands):
@@ -229,7 +229,7 @@ class Training:
         self.clipped = []
 
     def name_weights(self):
-        """Names and shapes in the order of the checkpoint."""
+        """Returns names and shapes in the order of the checkpoint."""
         d, ff = self.d_model, self.ff
         sizes = dict(zip(MATRICES, ((3 * d, d), (d, d), (2 * ff, d), (d, ff))))
         shapes = {"embedding": (VOCABULARY, d), "head": (VOCABULARY, d)}
@@ -238,13 +238,13 @@ class Training:
         return shapes | {f"{b}.norm{i}": (d,) for b in range(self.layers) for i in (1, 2)}
 
     def rotations(self):
-        """[context][head / 2] complex"""
+        """Returns [context][head / 2] complex numbers."""
         half = self.d_model // self.heads // 2
         angles = torch.outer(torch.arange(self.context).double(), 10000.0 ** (-torch.arange(half).double() / half))
         return torch.polar(torch.ones_like(angles), angles).to(COMPLEX[self.dtype])
 
     def load(self, tensors, step):
-        """Goes on where the trainer was after that many steps."""
+        """Sets the state of the trainer after that many steps."""
         parts = {name: self.split(tensors[name]) for name in ("weights", "first_moment", "second_moment")}
         for name, weight in self.weights.items():
             weight.data.copy_(parts["weights"][name])
@@ -264,7 +264,7 @@ class Training:
         return parts
 
     def batch_of(self, step):
-        """inputs and targets, [batch][context]"""
+        """Returns inputs and targets, [batch][context]."""
         rows = (step << 20) + np.arange(self.batch)
         low, high, *_ = threefry((self.seed, self.seed >> 32, 2, 0), (rows, rows >> 32, 0, 0))
         places = (high << np.uint64(32) | low) % np.uint64(len(self.text) - self.context)
@@ -284,7 +284,7 @@ class Training:
         return y.unflatten(0, x.shape[:2])
 
     def rotate(self, x):
-        """[batch][heads][context][head]: elements i and i + half are a complex number."""
+        """x has [batch][heads][context][head], where elements i and i + half are a complex number."""
         turned = torch.complex(*x.chunk(2, dim=-1)) * self.rope
         return torch.cat((turned.real, turned.imag), dim=-1)
 
@@ -319,7 +319,7 @@ class Training:
         return self.rate * 0.5 * (1 + np.cos(np.pi * (step - warm) / (self.steps - warm)))
 
     def differentiate(self, step):
-        """The loss, and its gradient by name, clipped."""
+        """Returns the loss, and its clipped gradient by name."""
         for weight in self.weights.values():
             weight.grad = None
         loss = self.loss(step)
@@ -341,7 +341,7 @@ class Training:
 
 
 def distance(got, want):
-    """Of the tensor that differs most, relative."""
+    """Returns the relative distance of the tensor that differs most."""
     return np.max(
         [
             (
@@ -354,7 +354,7 @@ def distance(got, want):
 
 
 def take_alone(states, training):
-    """Distances after each step."""
+    """Returns the distances after each step."""
     training.load(states[0], 0)
     seen = {"loss": [], "weights": []}
     for i in range(STEPS):
@@ -366,7 +366,7 @@ def take_alone(states, training):
 
 
 def take_by_step(states, training):
-    """Distances of each step."""
+    """Returns the distances of each step."""
     seen = {"loss": [], "gradient": [], "weights": []}
     for i in range(STEPS):
         after = states[i + 1]
@@ -382,7 +382,7 @@ def take_by_step(states, training):
 
 
 def report(what, seen, allowed):
-    """Prints the distances within which a tenth of the steps and all of them are; whether they are allowed."""
+    """Prints the distances within which a tenth of the steps and all of them lie. Returns whether they are allowed."""
     good = True
     for name, values in seen.items():
         for how, share in (("a tenth within", 0.1), ("all within", 1)):
@@ -393,7 +393,7 @@ def report(what, seen, allowed):
 
 
 def compare(recipe, settings, text, states):
-    """By step with the layers of this script; those of FP32 alone, too. Whether all are near enough."""
+    """Compares by step with the layers of this script, and alone for FP32. Returns whether all are near enough."""
     good = True
     if recipe == "fp32":
         for dtype in (torch.float64, torch.float32):
@@ -404,7 +404,7 @@ def compare(recipe, settings, text, states):
 
 
 def compare_package(recipe, settings, text, states):
-    """By step with the layers of the package."""
+    """Compares by step with the layers of the package."""
     import ufp4.torch
 
     training = Training(settings, text, torch.float32, ufp4.torch)

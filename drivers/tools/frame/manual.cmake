@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DPROGRAM=ufp4 -DHELP2MAN=help2man -DFOLDER=man1 -DDATE=2026-01-31 -DVERSION=0.1.0 -P manual.cmake: the page of the
-# program and of every command that it lists, from --help.
+# cmake -DPROGRAM=ufp4 -DHELP2MAN=help2man -DFOLDER=man1 -DDATE=2026-01-31 -DVERSION=0.1.0 -P manual.cmake writes the
+# manual pages of the program and of every command that it lists, from --help.
 get_filename_component(place ${PROGRAM} DIRECTORY)
 
-# write_page NAME SUMMARY: of the program that NAME calls, a command's with a blank for its dash.
+# write_page NAME SUMMARY writes the page of the program or command NAME, where a dash stands for the blank before a
+# command.
 function(write_page name summary)
   string(REPLACE "ufp4-" "ufp4 " call ${name})
   string(REGEX REPLACE "\\.$" "" summary "${summary}")
@@ -13,7 +14,7 @@ function(write_page name summary)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "help2man ${call}: exit status ${status}: ${text}")
   endif()
-  # A page is named by its command, and dated by the version.
+  # The title is the name of the command, the date that of the version.
   file(READ ${FOLDER}/${name}.1 page)
   string(TOUPPER ${name} title)
   string(REGEX REPLACE "\n\\.TH [^\n]*\n" "\n.TH ${title} 1 \"${DATE}\" \"ufp4 ${VERSION}\" \"ufp4 manual\"\n" page "${page}")

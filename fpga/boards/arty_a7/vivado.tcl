@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# The Arty A7's bitstream, in Vivado. Not tried: nobody here has Vivado.
+# Makes the Arty A7's bitstream in Vivado. Untested, because Vivado was not available.
 #   vivado -mode batch -source fpga/boards/arty_a7/vivado.tcl [-tclargs CONFIGURATION PART]
 # CONFIGURATION: a name in rtl/gen/configurations.cmake, default tiny; PART: default xc7a35ticsg324-1L.
-# Writes arty_a7-CONFIGURATION.bit into the current folder; fails where timing is not met.
+# Writes arty_a7-CONFIGURATION.bit into the current folder; fails if timing is not met.
 set root [file normalize [file join [file dirname [info script]] ../../..]]
 set configuration [expr {$argc > 0 ? [lindex $argv 0] : "tiny"}]
 set part [expr {$argc > 1 ? [lindex $argv 1] : "xc7a35ticsg324-1L"}]

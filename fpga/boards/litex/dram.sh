@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# LiteDRAM as Verilog, for fpga/build.sh: controller, PHY, and a small processor with the firmware that trains the DRAM.
+# Writes LiteDRAM as Verilog for fpga/build.sh: controller, PHY, and a small processor whose firmware trains the DRAM.
 #   fpga/boards/litex/dram.sh FOLDER [--sim]
-# FOLDER: gets ufp4_dram.v, the processor's Verilog and ROM. --sim: for simulation, a model in place of PHY and DRAM.
-# Takes LiteX from UFP4_LITEX_PYTHON, a Python with it; else from ./ufp4 litex-tools, which installs it.
+# FOLDER receives ufp4_dram.v, the processor's Verilog and its ROM. --sim: a simulation model instead of PHY and DRAM.
+# Uses LiteX from the Python UFP4_LITEX_PYTHON, otherwise from ./ufp4 litex-tools, which installs it.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 here=$root/fpga/boards/litex
@@ -18,7 +18,7 @@ command -v riscv64-unknown-elf-gcc >/dev/null && [[ -d $headers ]] ||
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 generate() { timeout 300 "$python" -B "$here/ufp4_dram.py" "$work/made" "$1" $sim >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail 3 "LiteX has failed"; }; }
-# First without a program, for the registers' addresses.
+# The first run has no program and only determines the addresses of the registers.
 head -c 4 /dev/zero >"$work/none"
 generate "$work/none"
 riscv64-unknown-elf-gcc -march=rv32i_zicsr -mabi=ilp32 -std=gnu11 -Os -ffreestanding -nostdlib -ffunction-sections -fdata-sections \
@@ -28,7 +28,7 @@ riscv64-unknown-elf-gcc -march=rv32i_zicsr -mabi=ilp32 -std=gnu11 -Os -ffreestan
   "$software"/software/liblitedram/{sdram,accessors}.c -lgcc >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail 3 "the firmware does not compile"; }
 riscv64-unknown-elf-objcopy -O binary "$work/firmware.elf" "$work/firmware.bin"
 generate "$work/firmware.bin"
-# The day is in its comments, and a list in no order.
+# Removes a comment with the date and a list whose order varies.
 sed -i -E '/^\/\/.*[0-9]{4}-[0-9]{2}-[0-9]{2}/d; /^\/\*$/,/^\*\/$/d' "$work/made/ufp4_dram.v"
 mkdir -p "$out"
 cp "$work"/made/*.v "$work"/made/*.init "$out"

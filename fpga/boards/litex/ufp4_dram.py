@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LiteDRAM as a block of Verilog for a board: a controller with its PHY, and a VexRiscv that trains the DRAM.
+"""Makes LiteDRAM a block of Verilog for a board: a controller with its PHY, and a VexRiscv that trains the DRAM.
 
 usage: ufp4_dram.py FOLDER FIRMWARE.bin [--sim]      run by fpga/boards/litex/dram.sh
-Writes FOLDER/ufp4_dram.v with its ROM and VexRiscv beside it, and FOLDER/include/generated, headers for the firmware.
-Port: 128 bits a command, in the domain of user_clk; none is to be given before init_done. --sim: a model in place of
-PHY and DRAM. The DRAM: 128 MB of DDR3 on an ECP5 (OrangeCrab r0.2)."""
+Writes FOLDER/ufp4_dram.v, the files of its ROM and VexRiscv beside it, and headers for the firmware to
+FOLDER/include/generated. The port has 128 bits a command, in the domain of user_clk; no command may be given before
+init_done. With --sim a model takes the place of PHY and DRAM. The DRAM is 128 MB of DDR3 on an ECP5 (OrangeCrab
+r0.2)."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# fpga/build.sh has to know this of the OrangeCrab: the device, that of the other size, and the memory of each; and what
-# build.sh --all makes.
+# fpga/build.sh reads these settings of the OrangeCrab: the device, the other size, the memory of each, and the
+# bitstreams of build.sh --all.
 device=25k
 sizes="25k 85k"
 released="25F/tiny 85F/tiny"

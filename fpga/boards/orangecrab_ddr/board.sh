@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# fpga/build.sh has to know this of the OrangeCrab with its DRAM: the device, that of the other size, what makes
-# LiteDRAM's Verilog, and what build.sh --all makes.
+# fpga/build.sh reads these settings of the OrangeCrab with its DRAM: the device, the other size, the script that makes
+# LiteDRAM's Verilog, and the bitstreams of build.sh --all.
 device=85k
 sizes="25k 85k"
 released=""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# fpga/build.sh has to know this of the ULX3S: the device, that of the other sizes, and for each configuration and size
-# its memory and clock (ulx3s.sv); and what build.sh --all makes.
+# fpga/build.sh reads these settings of the ULX3S: the device, the other sizes, the memory and clock for each
+# configuration and size (ulx3s.sv), and the bitstreams of build.sh --all.
 device=85k
 sizes="12k 25k 45k 85k"
 released="12F/tiny 25F/tiny 45F/tiny 85F/tiny 85F/board"

@@ -6,8 +6,8 @@
 
 // --- Quantizer ----------------------------------------------------------------------------------
 
-/** Combination n of element, scale, layout, transform, rounding and scale rounding; what is not
- * legal is no case. */
+/** Returns combination n of element, scale, layout, transform, rounding and scale rounding; illegal
+ * ones are no cases. */
 #define COMBINATIONS (3 * 2 * 2 * 2 * 2 * 2)
 static ufp4_quantize_t combination(int n) {
   static const ufp4_scale_t scales[] = {UFP4_SCALE_E4M3, UFP4_SCALE_FP32};
@@ -23,7 +23,7 @@ static ufp4_quantize_t combination(int n) {
                            .tensor_id = (uint64_t)n};
 }
 
-/** The combinations that have kernels of their own: NVFP4, E8M0, the transform in BF16. */
+/** Returns the combinations that have kernels of their own: NVFP4, E8M0, the transform in BF16. */
 #define OTHERS (3 * 3 * 2 * 3 * 2 * 4)
 static ufp4_quantize_t other_combination(int n) {
   static const ufp4_scale_t scales[] = {UFP4_SCALE_E4M3, UFP4_SCALE_NVFP4, UFP4_SCALE_E8M0};
@@ -52,13 +52,14 @@ static int is_other(int i) {
   return (how.scale != UFP4_SCALE_E4M3 || how.rht == UFP4_RHT_BF16) && is_legal(&how);
 }
 
-/** E4M3 scales for each block: what the quick kernels take in whole tiles. */
+/** Returns whether combination @p i is one that the quick kernels quantize in whole tiles: a scale
+ * in E4M3 for each block. */
 static int is_tiled(int i) {
   const ufp4_quantize_t how = combination(i);
   return how.scale == UFP4_SCALE_E4M3 && how.layout == UFP4_LAYOUT_1D && is_combination(i);
 }
 
-/** The combination that is number @p n of those that are @p wanted. */
+/** Returns combination number @p n of those that are @p wanted. */
 static int nth(int (*wanted)(int i), int n) {
   for (int i = 0; i < OTHERS; i++) {
     if (wanted(i) && n-- == 0) return i;
@@ -96,13 +97,13 @@ static const gemm_case_t gemm_cases[] = {
     CASE(FP32, E4M3, E2M1, E2M1, ANY, 130, 70, 1000),
     CASE(FP32, E4M3, INT4, E2M1, ANY, 63, 200, 333),
     CASE(FP32, FP32, E2M1, E1M2, QUANTIZED, 130, 70, 300),
-    // The larger ones.
+    // Larger cases.
     CASE(EXACT, E4M3, E1M2, E1M2, QUANTIZED, 1000, 1100, 4100),
     CASE(EXACT, E4M3, E2M1, E2M1, ANY, 1024, 1024, 2048),
     CASE(FP32, E4M3, E1M2, E1M2, QUANTIZED, 1000, 1100, 4100),
     CASE(FP32, E4M3, E2M1, E2M1, ANY, 1024, 1024, 2048),
-    // Two and three digits in the contract exact; panels and chunks that are not whole; k for which
-    // 32-bit sums of digits are taken up in between.
+    // Contract exact with two and three digits; partial panels and chunks; values of k at which
+    // 32-bit sums of digits are added up in between.
     CASE(EXACT, E4M3, E1M2, E1M2, NEAR, 300, 260, 1000),
     CASE(EXACT, E4M3, INT4, E2M1, NEAR_AND_ANY, 257, 129, 700),
     CASE(EXACT, E4M3, E2M1, E1M2, FEW_FAR, 200, 390, 3000),
@@ -110,7 +111,7 @@ static const gemm_case_t gemm_cases[] = {
     CASE(EXACT, E4M3, E1M2, INT4, NEAR, 40, 30, 40000),
     CASE(EXACT, E4M3, E2M1, E2M1, FEW_FAR, 30, 40, 40000),
     CASE(FP32, E4M3, E1M2, E2M1, NEAR, 200, 390, 3000),
-    // E8M0, and NVFP4 by both contracts.
+    // E8M0, and NVFP4 with both contracts.
     CASE(FP32, E8M0, E2M1, E2M1, QUANTIZED, 257, 129, 500),
     CASE(FP32, E8M0, INT4, E1M2, NEAR, 130, 70, 1000),
     CASE(FP32, E8M0, E2M1, INT4, ANY, 63, 200, 333),
@@ -118,7 +119,8 @@ static const gemm_case_t gemm_cases[] = {
     CASE(FP32, NVFP4, E2M1, E2M1, QUANTIZED, 130, 200, 500),
     CASE(FP32, E8M0, E2M1, E2M1, QUANTIZED, 1000, 1100, 4100),
     CASE(FP32, E8M0, E1M2, E2M1, NEAR, 1024, 1024, 2048),
-    // Each kernel has every kind of output; columns are odd, so that the last has no pair.
+    // Every kind of output for each kernel; the number of columns is odd, so that the last column
+    // has no partner.
     CASE(FP32, E4M3, E1M2, E1M2, QUANTIZED, 257, 129, 500, D_BF16),
     CASE(FP32, E4M3, E2M1, E1M2, NEAR, 200, 131, 300, D_BF16_ALPHA_C),
     CASE(FP32, E4M3, INT4, E2M1, ANY, 63, 200, 333, D_F32_ALPHA_C),
@@ -133,12 +135,12 @@ static const gemm_case_t gemm_cases[] = {
     CASE(EXACT, E4M3, E1M2, INT4, NEAR, 130, 71, 300, D_I64),
     CASE(EXACT, E4M3, INT4, INT4, ANY, 129, 40, 300, D_I64),
     CASE(EXACT, E4M3, E2M1, E2M1, ANY, 1, 1, 16, D_BF16),
-    // More tiles than multiprocessors, so that blocks of threads go on to a second one.
+    // More tiles than multiprocessors, so that thread blocks process a second tile.
     CASE(FP32, E4M3, E1M2, E2M1, NEAR, 4100, 2050, 64),
     CASE(FP32, E8M0, E2M1, E2M1, NEAR, 4100, 2050, 64),
     CASE(FP32, E8M0, E2M1, E2M1, FEW_FAR, 300, 260, 500),
 };
-// The contract nv, in large and small tiles each.
+// Contract nv, each case in large and in small tiles.
 static const gemm_case_t nv_cases[] = {
     CASE(NV, E4M3, E2M1, E2M1, ANY, 130, 70, 1000),
     CASE(NV, E4M3, E2M1, E2M1, NEAR, 257, 129, 500),
@@ -150,17 +152,17 @@ static const gemm_case_t nv_cases[] = {
 };
 #define NV_CHOICES 2
 #define NV_GEMMS ((int)(sizeof nv_cases / sizeof nv_cases[0]) * NV_CHOICES)
-#define QUICK_GEMMS 7            // numbered before the larger tensors
-#define FIRST_GEMMS 18           // numbered before the other quantizers
-#define QUICK_PRODUCTS 20000000  // of those numbered behind
+#define QUICK_GEMMS 7            // these have numbers before the larger tensors
+#define FIRST_GEMMS 18           // these have numbers before the other quantizers
+#define QUICK_PRODUCTS 20000000  // limit of m * n * k for quick cases
 #define ALL_GEMMS ((int)(sizeof gemm_cases / sizeof gemm_cases[0]))
 
 static const ufp4_cuda_choice_t choices[] = {
     {128, UFP4_CUDA_PRODUCT_BF16}, {64, UFP4_CUDA_PRODUCT_BF16}, {128, UFP4_CUDA_PRODUCT_INT8}};
 #define CHOICES 3
 
-/** @return the place in gemm_cases of number @p n of those for fp32_kernel; with -1 how many there
- * are. */
+/** @return the place in gemm_cases of case @p n of those for fp32_kernel, or with -1 the number of
+ * such cases. */
 static int tall_gemm(int n) {
   int count = 0;
   for (int i = 0; i < ALL_GEMMS; i++) {
@@ -190,8 +192,8 @@ static ufp4_status_t run_nv_gemm(int n, const engine_t *engine, char name[64], u
 
 // --- All ----------------------------------------------------------------------------------------
 
-/** Sections of numbers, in their order. What is added to gemm_cases comes behind MORE_GEMMS, and so
- * moves the last two. */
+/** Sections of case numbers, in their order. A case that is added to gemm_cases comes at the end of
+ * MORE_GEMMS, which moves the numbers of the last two sections. */
 typedef enum {
   SMALL,
   QUICK,
@@ -201,7 +203,7 @@ typedef enum {
   OTHER_LARGE,
   TILED,
   MORE_GEMMS,
-  TALL_GEMMS,  // those of the contract fp32 again, in tiles of 192 rows
+  TALL_GEMMS,  // the cases of contract fp32 again, in tiles of 192 rows
   NV_SECTION,
   SECTIONS
 } section_t;
@@ -228,7 +230,7 @@ static int section_cases(section_t section) {
   }
 }
 
-/** The section of case *n, which becomes its number there. */
+/** Returns the section of case *n, and sets *n to its number there. */
 static section_t section_of(int *n) {
   int section = 0;
   for (; section < SECTIONS - 1 && *n >= section_cases((section_t)section); section++)
@@ -294,7 +296,7 @@ const char *cases_way(int n) {
 
 ufp4_status_t cases_run(int n, const engine_t *engine, char name[64], uint64_t *hash) {
   const section_t section = section_of(&n);
-  // Over 64,000 blocks each of the large ones: more than a million together.
+  // The large ones have over 64,000 blocks each, more than a million together.
   switch (section) {
     case SMALL:
     case LARGE:

@@ -3,9 +3,9 @@
 #include "ufp4/combination.h"
 #include "ufp4/random.h"
 
-// Cases have a list of sizes; here every kind of size, element, scale, output and kernel is drawn.
+// cases.c has fixed sizes; here every kind of size, element, scale, output and kernel is drawn.
 
-/** Bytes that case @p n of a seed is drawn by, one after another. */
+/** The bytes that draw case @p n of a seed, one after another. */
 typedef struct {
   uint64_t seed, n;
   unsigned used;
@@ -19,7 +19,8 @@ static uint64_t below(draw_t *draw, uint64_t limit) {
   return word % limit;
 }
 
-/** Mostly small, and about as often whole numbers of blocks and tiles as one more. */
+/** Returns a size that is mostly small; whole numbers of blocks and tiles are as frequent as sizes
+ * one larger. */
 static int64_t size(draw_t *draw, uint64_t most) {
   static const int64_t steps[] = {16, 32, 64, 128, 192};
   const int64_t any = 1 + (int64_t)below(draw, below(draw, 4) == 0 ? most : 1 + most / 8);
@@ -71,7 +72,7 @@ static ufp4_status_t fuzz_gemm(draw_t *draw, const engine_t *engine, char name[6
   const int any = c.scale == UFP4_SCALE_E4M3 || c.scale == UFP4_SCALE_E8M0;
   const int is_long = below(draw, 32) == 0;
   c.scales = (int)below(draw, any ? SCALES_COUNT : 1);
-  // The contract nv takes no C beside alpha.
+  // Contract nv takes no C together with alpha.
   c.d = (int)below(draw, c.contract == UFP4_CONTRACT_EXACT  ? D_COUNT
                          : c.contract == UFP4_CONTRACT_FP32 ? D_I64
                                                             : D_F32_ALPHA_C);

@@ -45,7 +45,7 @@ static uint32_t *tensor(int data, uint64_t id, int64_t count) {
 
 // --- Hashes -------------------------------------------------------------------------------------
 
-/** FNV-1a, 64 bits. */
+/** FNV-1a with 64 bits. */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
   const uint8_t *from = data;
   for (size_t i = 0; i < bytes; i++) hash = (hash ^ from[i]) * 0x100000001B3u;
@@ -75,7 +75,7 @@ static ufp4_status_t quantize(const engine_t *engine, const ufp4_matrix_t *in,
   return ufp4_backend_cuda.quantize(engine->state, in, how, out);
 }
 
-/** In place, cut off. */
+/** Truncates the values to BF16 in place. */
 static void make_bf16(uint32_t *values, int64_t count) {
   uint16_t *narrow = (uint16_t *)values;
   for (int64_t i = 0; i < count; i++) narrow[i] = (uint16_t)(values[i] >> 16);
@@ -86,7 +86,8 @@ ufp4_status_t one_quantize(const quantize_case_t *c, const engine_t *engine, cha
   const ufp4_quantize_t how = c->how;
   const int64_t rows = c->rows, cols = c->cols;
   const int narrow = c->dtype == UFP4_DTYPE_BF16;
-  char words[64] = "";  // whole when a signal looks at the name, which snprintf empties first
+  char words[64] = "";  // complete when a signal handler reads the name, which snprintf empties
+                        // first
   snprintf(words, sizeof words, "quantize_%s_%s_%s_%s_%s_%s_%s_%lldx%lld%s", elem_names[how.elem],
            scale_names[how.scale], layout_names[how.layout], rht_names[how.rht],
            round_names[how.round], scale_round_names[how.scale_round],
@@ -108,7 +109,7 @@ ufp4_status_t one_quantize(const quantize_case_t *c, const engine_t *engine, cha
 
 // --- GEMM ---------------------------------------------------------------------------------------
 
-// Few are far: as of NEAR, but for one block at an end of what the kernels fold into BF16.
+// FEW_FAR: like NEAR, but with one block at an end of the range that the kernels fold into BF16.
 static uint8_t any_e8m0(int scales, int64_t index, const uint8_t bytes[16]) {
   static const uint8_t ends[] = {0, 6, 7, 8, 76, 77, 176, 177, 246, 247, 248, 254};
   if (scales == SCALES_FEW_FAR && index == 0) return ends[bytes[9] % sizeof ends];
@@ -161,8 +162,8 @@ static ufp4_status_t make_operand(const gemm_case_t *c, int is_b, uint64_t id,
   return status;
 }
 
-/** @p how as case @p c wants it, with C or other sums, drawn by @p id, in *added, which the caller
- * frees. */
+/** Sets @p how for case @p c. *added gets C or other sums, drawn by @p id, and the caller frees
+ * it. */
 static ufp4_status_t make_how(const gemm_case_t *c, uint64_t id, ufp4_gemm_t *how, void **added) {
   const int64_t count = c->m * c->n;
   how->contract = c->contract;
@@ -215,7 +216,8 @@ static const char *const d_names[D_COUNT] = {"", "_dbf16", "_c", "_dbf16_c", "_i
 ufp4_status_t one_gemm(const gemm_case_t *c, const gemm_ids_t *ids,
                        const ufp4_cuda_choice_t *choice, const engine_t *engine, char name[64],
                        uint64_t *hash) {
-  char words[64] = "";  // whole when a signal looks at the name, which snprintf empties first
+  char words[64] = "";  // complete when a signal handler reads the name, which snprintf empties
+                        // first
   snprintf(words, sizeof words, "gemm_%s_%s_%s_%s_%lldx%lldx%lld_tile%d_%s%s",
            contract_names[c->contract], scale_names[c->scale], elem_names[c->a], elem_names[c->b],
            (long long)c->m, (long long)c->n, (long long)c->k, choice->tile,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One job of a quantizer or a GEMM: its inputs, which are the same on every machine, and a hash of
-// every bit that comes out.
+// every bit of the result.
 #ifndef UFP4_TESTS_CUDA_ONE_H
 #define UFP4_TESTS_CUDA_ONE_H
 
 #include "cases.h"
 
-/** Numbers of a tensor: Gaussian-like; the same over 40 binades; any finite pattern; small
- * integers, which make ties; and the first again with a NaN and an Inf somewhere. */
+/** The numbers of a tensor: nearly Gaussian; the same over 40 binades; any finite pattern; small
+ * integers, which make ties; and nearly Gaussian with a NaN and an Inf somewhere. */
 enum { DATA_NORMAL, DATA_WIDE, DATA_ANY, DATA_INTEGERS, DATA_NAN, DATA_COUNT };
 
 typedef struct {
@@ -18,9 +18,9 @@ typedef struct {
   uint64_t id;  ///< draws the numbers
 } quantize_case_t;
 
-/** Operands are quantized data, or codes that no quantizer would make, with scales but NaN: any;
- * within 8 binades; as the second for A and the first for B; and within 4 but for a few that are
- * far away, above in A and below in B. */
+/** Operands are quantized data, or any codes with scales other than NaN: any scales; scales within
+ * 8 binades; these for A and any for B; and scales within 4 binades, but for a few that are far
+ * larger in A and far smaller in B. */
 enum {
   SCALES_QUANTIZED,
   SCALES_ANY,
@@ -30,8 +30,7 @@ enum {
   SCALES_COUNT
 };
 
-/** Results are FP32 as it is; BF16; either with alpha and C; and unrounded sums, added to
- * others. */
+/** Results are plain FP32; BF16; either with alpha and C; and unrounded sums, added to others. */
 enum { D_F32, D_BF16, D_F32_ALPHA_C, D_BF16_ALPHA_C, D_I64, D_COUNT };
 
 typedef struct {
@@ -48,7 +47,7 @@ typedef struct {
   uint64_t a, b, added;
 } gemm_ids_t;
 
-/** @p name: of no more than 63 characters. */
+/** @p name: at most 63 characters. */
 ufp4_status_t one_quantize(const quantize_case_t *c, const engine_t *engine, char name[64],
                            uint64_t *hash);
 ufp4_status_t one_gemm(const gemm_case_t *c, const gemm_ids_t *ids,

@@ -42,7 +42,8 @@ static int fail(int status, const char *what) {
 
 // --- Writing ------------------------------------------------------------------------------------
 
-// The case that the GPU is at, or what else: a kernel that fails, or never ends, has no other name.
+// The running case, or another activity: a kernel that fails or never ends is named by nothing
+// else.
 static char at[64];
 
 static void say_where(void) {
@@ -61,7 +62,7 @@ static void end(int signal) {
 }
 
 #define NO_WAY "none"
-/** A line that begins so says why the cases of the contract nv are not in the record. */
+/** A line that starts with this text says why the record lacks the cases of contract nv. */
 #define NO_NV "skipped " CASES_NV ": "
 
 static int is_wanted(int n, int quick, const char *way, int has_nv) {
@@ -83,7 +84,7 @@ static int gpu_has_nv(const ufp4_backend_state_t *state) {
   return gpu.no_nv[0] == '\0';
 }
 
-/** Each name once, where it comes first. */
+/** Prints each name once, at its first case. */
 static int print_ways(void) {
   const char *seen[32];
   const int all = cases_count();
@@ -178,7 +179,7 @@ static int write_record(const choices_t *choices, int argc, char **argv) {
   snprintf(beside, sizeof beside, "%s.part", choices->output);
   FILE *file = fopen(beside, "w");
   if (file == NULL) return fail(EXIT_USAGE, "the output cannot be written");
-  setvbuf(file, NULL, _IOLBF, BUFSIZ);  // what is there when a kernel hangs stays in FILE.part
+  setvbuf(file, NULL, _IOLBF, BUFSIZ);  // so that FILE.part keeps the lines if a kernel hangs
   signal(SIGTERM, end);
   ufp4_status_t status = record(file, choices, argc, argv, &message);
   const int whole = fclose(file) == 0;
@@ -190,7 +191,7 @@ static int write_record(const choices_t *choices, int argc, char **argv) {
 
 // --- Checking -----------------------------------------------------------------------------------
 
-/** One line; @return 1 if it is a hash that is right, 0 if it is none, -1 if it is wrong. */
+/** Checks one line. @return 1 if it is a correct hash, 0 if it is no hash, -1 if it is wrong. */
 static int check_line(const char *line) {
   const engine_t golden = {.threads = threads_asked(0)};
   int n;

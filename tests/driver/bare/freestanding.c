@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file has what check.h needs, and the start of a program, on a machine without a C library,
-// under a kernel with Linux's calls, as qemu-user is: a line per property, status 1 if one fails.
+// The functions that check.h needs and the program entry, for a machine without a C library under a
+// kernel with Linux system calls, such as qemu-user. The program prints a line per property and
+// ends with status 1 if one fails.
 #include <stdarg.h>
 
 #include "check.h"
@@ -9,7 +10,8 @@ void *memcpy(void *target, const void *from, size_t bytes);
 void *memset(void *target, int value, size_t bytes);
 void start_program(void);
 
-// Written so that the compiler does not make calls of themselves of them.
+// The pointer is volatile so that the compiler does not turn the loop into a call of the function
+// itself.
 void *memcpy(void *target, const void *from, size_t bytes) {
   volatile uint8_t *at = target;
   for (size_t i = 0; i < bytes; i++) at[i] = ((const uint8_t *)from)[i];
@@ -102,7 +104,7 @@ static int run_tests(void) {
   return !(good && first_test != NULL);
 }
 
-// The linker's: the constructors, which register the tests.
+// The linker defines these bounds of the constructors, which register the tests.
 extern void (*__init_array_start[])(void), (*__init_array_end[])(void);
 
 void start_program(void) {

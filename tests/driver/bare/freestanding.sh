@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# freestanding.sh SOURCE BUILD EMULATOR COMPILER [FLAG...]: compiles the driver without an operating system with no header but
-# the compiler's own, warnings as errors; checks that it calls memcpy and memset alone, and so no floating point of a library;
-# the program of the page compiles too; with FLAG -mgeneral-regs-only it has none of the machine's either. Then runs its tests by EMULATOR, where that is not -.
-# Prints its size. Status 77: skipped.
+# freestanding.sh SOURCE BUILD EMULATOR COMPILER [FLAG...] compiles the driver without an operating system and the program
+# of its page, with only the compiler's own headers and warnings as errors. It checks that the driver calls only memcpy and
+# memset, so no floating-point library; FLAG -mgeneral-regs-only also forbids the machine's floating point. Then it runs
+# the driver's tests under EMULATOR, unless that is -. Prints the driver's size. Status 77: skipped.
 set -euo pipefail
 source=$1 build=$2 emulator=$3 compiler=$4
 shift 4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver without an operating system (ufp4_bare.h) on a core of the test's own. This file needs
-// no C library: freestanding.c runs it on other machines.
+// Tests the driver without an operating system (ufp4_bare.h) on a fake core. This file needs no C
+// library: freestanding.c runs it on other machines.
 #include "check.h"
 #include "ufp4_bare.h"
 
@@ -8,13 +8,13 @@ enum { LOG2 = 2, JOBS = 1 << LOG2, BYTES = 8192 };
 #define BASE 0x1234567000ull
 #define RING (BASE + 128)
 
-// --- A core that keeps what it is told ----------------------------------------------------------
+// --- A core that records accesses ---------------------------------------------------------------
 
 typedef struct {
   uint32_t registers[UFP4_REG_SIZE / 4];
   uint8_t memory[BYTES];
   uint32_t order;         // of accesses: 1 irq_status was written, 2 then ring_head was read
-  unsigned calls, fails;  // the call of this number fails, where it is not 0
+  unsigned calls, fails;  // the call of this number fails; 0: none
 } core_t;
 
 static core_t core;
@@ -92,7 +92,7 @@ TEST(identify_reads_what_the_core_is) {
   check_bits(0, is.config_tile, 2, "config_tile");
   check_bits(0, is.config_memory, 3, "config_memory");
   check_bits(0, is.config_quant, 4, "config_quant");
-  // Another version may have something else there.
+  // A core of another version may have another register at that place.
   core.registers[UFP4_REG_VERSION / 4] = UFP4_BARE_VERSION ^ 0x100;
   check_bits(1, ufp4_bare_identify(&bare, &is), UFP4_OK, "status");
   check_bits(1, is.config_quant, 0, "config_quant of a core that is not known");
@@ -278,7 +278,7 @@ TEST(a_completion_is_little_endian) {
   check_bits(0, done.cycles, 0x4142434445464748, "cycles");
 }
 
-// Through the end of the rings, and that of the 32 bits of their counts.
+// The counts pass the end of the rings and of 32 bits.
 TEST(rings_go_round) {
   uint32_t ended, fatal;
   ufp4_completion_t done;
@@ -343,7 +343,7 @@ TEST(a_quiet_job_raises_no_interrupt) {
 }
 
 typedef struct {
-  unsigned calls, ends, stops, fails;  // in the call of this number
+  unsigned calls, ends, stops, fails;  // the number of the call in which that happens
 } pause_t;
 
 static ufp4_status_t pause(void *user) {
@@ -379,7 +379,7 @@ TEST(wait_pauses_until_a_job_ends) {
   }
 }
 
-// Each access of each call in turn.
+// Each access of each call fails in turn.
 TEST(rejects_an_access_that_fails) {
   const ufp4_descriptor_t job = {.header = {.opcode = UFP4_OPCODE_FENCE}};
   static const unsigned accesses[] = {5, 1, 1, 8, 2, 3, 1, 1, 1 + 2 * UFP4_COUNTER_COUNT};

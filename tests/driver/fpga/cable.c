@@ -28,7 +28,7 @@ static uint8_t *memory(void *user, uint32_t address, uint32_t bytes) {
   return ufp4_sim_memory(cable->sim, address, bytes);
 }
 
-// A core of 1 MHz.
+// Waits as a core of 1 MHz would.
 static int wait_interrupt(void *user, unsigned ms) {
   const cable_t *cable = user;
   return ufp4_sim_wait_interrupt(cable->sim, 1000ull * ms) == UFP4_SIM_OK;

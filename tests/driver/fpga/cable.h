@@ -15,17 +15,17 @@ typedef struct {
   ufp4_sim_t *sim;
   fake_board_t *board;
   fake_faults_t to, from;
-  char path[64], name[80];  // a link to the terminal; the backend
+  char path[64], name[80];  // a link to the terminal; the name of the backend
   int terminal;
   pthread_t thread;
   atomic_int stop;
   uint64_t bytes;                // from the host
-  uint64_t reset_at, replug_at;  // after so many; 0: never
-  uint32_t offset, value;        // a register that reads as something else
-  uint64_t until_resets;         // by the board, of the core: then as itself; 0: never
+  uint64_t reset_at, replug_at;  // after so many bytes; 0: never
+  uint32_t offset, value;        // this register reads as that value
+  uint64_t until_resets;         // until the board has reset the core so often; 0: always
 } cable_t;
 
-/** Connected, but not served before cable_start, which returns it. */
+/** Makes a cable that is connected but not served before cable_start, which returns it. */
 cable_t *cable_make(void);
 cable_t *cable_start(cable_t *cable);
 void cable_end(cable_t *cable);

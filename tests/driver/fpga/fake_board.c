@@ -8,7 +8,7 @@ enum { OK, UNKNOWN, REFUSED, BUS, NO_SESSION, OUT_OF_ORDER };
 
 // --- Numbers ------------------------------------------------------------------------------------
 
-// IEEE 802.3, bit by bit.
+// Computes the CRC-32 of IEEE 802.3 bit by bit.
 static uint32_t crc_from(uint32_t key, const uint8_t *bytes, size_t count) {
   uint32_t crc = ~key;
   for (size_t i = 0; i < count; i++) {
@@ -32,7 +32,7 @@ static void put(uint8_t *out, int bytes, uint32_t value) {
   for (int i = 0; i < bytes; i++) out[i] = (uint8_t)(value >> 8 * i);
 }
 
-// --- Out ----------------------------------------------------------------------------------------
+// --- Answers ------------------------------------------------------------------------------------
 
 static void emit(fake_board_t *board, uint8_t byte) {
   if (board->out_bytes == board->out_capacity) {
@@ -54,7 +54,8 @@ static void emit_escaped(fake_board_t *board, const uint8_t *bytes, size_t count
   }
 }
 
-// Header and data lie in @p answer, but for what is made anew.
+// Sends an answer whose header and data lie in @p bytes, with the fields that change on each repeat
+// made anew.
 static void answer(fake_board_t *board, uint32_t key, uint8_t *bytes, unsigned length,
                    unsigned round) {
   uint8_t crc[4];
@@ -113,7 +114,7 @@ static unsigned do_register(fake_board_t *board, const request_t *r, uint8_t *ou
 static unsigned do_memory(fake_board_t *board, const request_t *r, uint8_t *out, unsigned *length) {
   const uint32_t bytes = r->command == 6 ? get(r->data, 4) : r->length;
   uint8_t *memory = board->core.memory(board->core.user, r->address, bytes);
-  if (board->march_reads > 0) return BUS;  // in truth it waits
+  if (board->march_reads > 0) return BUS;  // a real board waits instead
   if (memory == NULL || bytes == 0) return REFUSED;
   if (r->command == 4) memcpy(out, memory, *length = bytes);
   if (r->command == 5) memcpy(memory, r->data, bytes);
@@ -162,7 +163,7 @@ static unsigned execute(fake_board_t *board, const request_t *r, uint8_t *out, u
   }
 }
 
-// --- Rules --------------------------------------------------------------------------------------
+// --- Rules of the protocol ----------------------------------------------------------------------
 
 static void run(fake_board_t *board, uint32_t count, const request_t *request, unsigned round) {
   const uint8_t number = (uint8_t)count;
@@ -211,7 +212,7 @@ static void take_frame(fake_board_t *board) {
   }
 }
 
-// Before a session nobody knows the key, and nothing but HELLO is executed.
+// Before a session the key is unknown, and only HELLO is executed.
 static int is_right(const fake_board_t *board) {
   const unsigned bytes = board->in_bytes, number = board->in[0];
   const uint32_t got = get(board->in + bytes - 4, 4);

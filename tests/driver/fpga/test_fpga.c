@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend fpga: a board in C behind a pseudo-terminal, in front of the simulated core.
+// Tests the backend fpga with a board in C behind a pseudo-terminal, in front of the simulated
+// core.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -101,7 +102,7 @@ TEST(a_layer_equals_the_model) {
   cable_end(cable);
 }
 
-/** The next program begins anew, whatever the last one left. */
+/** Each program starts afresh, although the last one left a job running. */
 TEST(opens_again_and_again) {
   cable_t *cable = cable_start(cable_make());
   layer_t *layer = make_layer(TOKENS);
@@ -115,7 +116,7 @@ TEST(opens_again_and_again) {
   cable_end(cable);
 }
 
-// --- Bad lines ----------------------------------------------------------------------------------
+// --- Damaged lines ------------------------------------------------------------------------------
 
 SLOW_TEST(faults_change_no_bit) {
   for (uint64_t seed = 1; seed <= 2; seed++) {
@@ -132,7 +133,7 @@ SLOW_TEST(faults_change_no_bit) {
   }
 }
 
-/** One byte in a hundred. */
+/** One byte in a hundred is damaged. */
 SLOW_TEST(many_faults_change_no_bit) {
   cable_t *cable = cable_make();
   cable->to = (fake_faults_t){.state = check_stream(1), .one_in = 100};
@@ -156,7 +157,7 @@ SLOW_TEST(many_faults_change_no_bit) {
   cable_end(cable);
 }
 
-/** Out and in again, under the same name: nothing is lost. */
+/** The cable is pulled out and plugged in under the same name, and no data are lost. */
 SLOW_TEST(a_cable_that_comes_back_goes_on) {
   for (int i = 0; i < 4; i++) {
     cable_t *cable = cable_make();
@@ -178,7 +179,7 @@ static void check_lost(int64_t index, ufp4_device_t *device, const char *words) 
   check_bits(index, ufp4_device_reset(device), UFP4_ERROR_DEVICE, "reset");
 }
 
-/** Amid a job, too. */
+/** Some of the resets fall into a job. */
 SLOW_TEST(a_reset_board_is_a_lost_device) {
   for (int i = 0; i < 4; i++) {
     cable_t *cable = cable_make();
@@ -201,7 +202,7 @@ TEST(a_job_that_does_not_end_is_told_of) {
   ufp4_device_t *device;
   options.configuration = NULL;
   options.max_cycles = 100000;
-  cable->offset = UFP4_REG_RING_HEAD;  // it stands still
+  cable->offset = UFP4_REG_RING_HEAD;  // the ring head does not advance
   check_bits(0, ufp4_device_open(cable_start(cable)->name, &options, &device), UFP4_OK, "open");
   check_bits(0, stand_run(device, &fence, NULL), UFP4_ERROR_TIMEOUT, "job");
   const char *text = ufp4_device_message(device);
@@ -210,7 +211,8 @@ TEST(a_job_that_does_not_end_is_told_of) {
   cable_end(cable);
 }
 
-/** The board takes the core off the bus, once as it is opened and once for each reset that asks. */
+/** The board resets the core, because its own reset does not end: once when the device is opened,
+ * and once for each later reset. */
 SLOW_TEST(a_core_whose_reset_does_not_end_is_reset_by_the_board) {
   cable_t *cable = cable_make();
   cable->value = 8;  // resetting
@@ -269,7 +271,8 @@ static void check_refused(int64_t index, const cable_t *cable, const char *confi
              words);
 }
 
-/** A second program is told who has the port; when that one ends, it gets it. */
+/** A second program is told which process has the port, and gets the port once that process closes
+ * it. */
 TEST(rejects_a_port_in_use) {
   cable_t *cable = cable_start(cable_make());
   ufp4_device_t *device = get_device(cable);
@@ -348,7 +351,7 @@ static void check_memory(int64_t index, ufp4_device_t *device, uint64_t tested) 
   check_bits(index, result.failed, 0, "wrong bytes");
 }
 
-/** By the host, and where the board has a march of its own by that. */
+/** The host tests the memory, or the board does if it has a march test. */
 SLOW_TEST(memory_is_tested) {
   for (unsigned march = 0; march < 2; march++) {
     cable_t *cable = cable_make();
@@ -365,7 +368,7 @@ SLOW_TEST(memory_is_tested) {
   }
 }
 
-/** One that an earlier program has begun is waited for, before memory is asked for anything. */
+/** The driver waits for a march that an earlier program has started, before it accesses memory. */
 TEST(a_march_under_way_is_waited_for) {
   cable_t *cable = cable_make();
   cable->board->march = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend fpga on the simulated board, with more damage than the program's tests have.
+// Tests the backend fpga on the simulated board, with more damage than the program's tests have.
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void run_layer(ufp4_device_t *device, const float *x, const float *w, flo
   ufp4_linear_free(linear);
 }
 
-/** One byte in a hundred, with frames of 64 bytes: data and core's registers alike. */
+/** One byte in a hundred is damaged, in data and register accesses alike; frames have 64 bytes. */
 SLOW_TEST(many_faults_change_no_bit) {
   static float y[2][TOKENS * COUT];
   check_random_t random = check_random();

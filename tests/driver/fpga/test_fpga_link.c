@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's end of the board link, against a board in C over a wire in which time is counted and
-// bytes get lost.
+// Tests the host's end of the board link against a board in C, over a wire that counts time and
+// loses bytes.
 #include <string.h>
 
 #include "check.h"
@@ -31,7 +31,7 @@ TEST(faults_cost_repeats_and_never_data) {
   }
 }
 
-/** One byte in a hundred, with frames of 64 bytes. */
+/** One byte in a hundred is damaged; frames have 64 bytes. */
 TEST(many_faults_with_short_frames) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     wire_t *wire = wire_open(100, check_stream(seed));
@@ -45,8 +45,8 @@ TEST(many_faults_with_short_frames) {
   }
 }
 
-/** One byte in 200 of each way: long frames hardly get through, and what the driver sends is short.
- */
+/** One byte in 200 is damaged in each direction, so that few long frames get through and the driver
+ * sends short ones. */
 TEST(a_line_that_damages_much_gets_short_frames) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     wire_t *wire = wire_open(200, check_stream(seed));
@@ -58,9 +58,9 @@ TEST(a_line_that_damages_much_gets_short_frames) {
   }
 }
 
-/** Three bytes in a hundred of each way, from the beginning: a frame that has been cut keeps its
- * length, so those of a new session are short. One line in eight lets no HELLO through in the
- * driver's patience. */
+/** Three bytes in a hundred are damaged in each direction from the beginning. A frame whose data
+ * bytes were lost still claims its full length, so that a new session starts with short frames. On
+ * one line in eight no HELLO gets through within the driver's patience. */
 TEST(a_line_that_damages_three_in_a_hundred_serves) {
   int opened = 0;
   for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -83,8 +83,8 @@ TEST(a_line_that_damages_three_in_a_hundred_serves) {
   check_that(0, opened >= 10, "%d of 20 sessions", opened);
 }
 
-/** From one moment to the next, with a window of long frames on the way, of which one in 160 gets
- * through: one line in some hundreds is silent for all of the driver's patience. */
+/** The line goes bad in an instant, with a window of long frames on the way, of which one in 160
+ * gets through. One line in some hundreds is silent for all of the driver's patience. */
 TEST(a_line_that_goes_bad_is_not_given_up) {
   static uint8_t bytes[MEMORY];
   int given_up = 0;
@@ -105,7 +105,7 @@ TEST(a_line_that_goes_bad_is_not_given_up) {
   check_that(0, given_up <= 2, "%d of 10 lines were given up", given_up);
 }
 
-/** And a line that has been mended gets long ones. */
+/** Once the line is mended, frames grow to full length again. */
 TEST(frames_grow_where_nothing_is_damaged) {
   static uint8_t bytes[MEMORY];
   wire_t *wire = wire_open(100, check_stream(1));
@@ -120,7 +120,7 @@ TEST(frames_grow_where_nothing_is_damaged) {
   wire_close(wire, link);
 }
 
-/** More than once around the numbers, with a window of each size. */
+/** The numbers wrap around more than once with a window of each size. */
 TEST(windows_of_every_size) {
   for (unsigned window = 1; window <= LINK_WINDOW_MAX; window++) {
     wire_t *wire = wire_open(2000, check_stream(window));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's end of the board link: what ends a session, and what does not.
+// Tests what ends a session of the board link, at the host's end, and what does not.
 #include <string.h>
 
 #include "check.h"
@@ -14,7 +14,7 @@ static void check_ended(int64_t index, link_t *link, ufp4_status_t status, const
   check_bits(index, link_flush(link), UFP4_ERROR_DEVICE, "afterwards");
 }
 
-/** Not executed, and said to be what it is. */
+/** The request is not executed, and the message says that the board was reset. */
 TEST(a_reset_ends_the_session) {
   static uint8_t bytes[MEMORY];
   wire_t *wire = wire_open(0, 1);
@@ -55,13 +55,13 @@ TEST(a_wire_without_a_board_says_what_came) {
   }
 }
 
-// 20 frames, of which the first have gone out when it returns.
+// Writes 20 frames, the first of which have been sent when it returns.
 static void begin_writing(wire_t *wire, link_t *link, const uint8_t bytes[20 << 10]) {
   check_bits(0, transfer_write(link, 0, bytes, 20 << 10), UFP4_OK, "write: %s", link_message(link));
   wire_pass(wire, 10000000);
 }
 
-/** The host does something else for twice its patience, with answers or without. */
+/** The host pauses for twice its patience; bytes on the way are lost or wait. */
 TEST(a_pause_of_the_host_loses_nothing) {
   static uint8_t bytes[20 << 10], got[20 << 10];
   check_random_t random = check_random();
@@ -84,7 +84,8 @@ TEST(a_pause_of_the_host_loses_nothing) {
   }
 }
 
-// What is lost is found as soon as ever: the pause was no time there and back.
+// Checks that a loss is found as soon as usual, because the pause does not count as round-trip
+// time.
 static void check_soon(int64_t index, wire_t *wire, link_t *link) {
   const uint64_t began = wire->ns;
   check_bits(index, transfer_register(link, 8, 1), UFP4_OK, "register");
@@ -103,7 +104,7 @@ TEST(a_pause_of_the_host_is_not_the_boards) {
   wire_close(wire, link);
 }
 
-/** A stop amid a wait loses nothing either: the whole process is stopped. */
+/** The whole process is stopped in the middle of a wait, which loses nothing either. */
 TEST(a_stopped_host_loses_nothing) {
   static uint8_t bytes[20 << 10];
   for (uint64_t at = 1; at < 40; at++) {
@@ -119,7 +120,7 @@ TEST(a_stopped_host_loses_nothing) {
   }
 }
 
-/** A board that always answers, and never what it should. */
+/** The board always answers, but never with the expected answer. */
 TEST(a_board_out_of_order_is_given_up) {
   uint8_t bytes[64];
   wire_t *wire = wire_open(0, 1);
@@ -134,7 +135,7 @@ TEST(a_board_out_of_order_is_given_up) {
   wire_close(wire, link);
 }
 
-/** A port that can be opened each time, and fails each time. */
+/** The port can be opened each time, but fails each time. */
 TEST(a_stream_that_only_begins_anew_is_given_up) {
   uint8_t bytes[64];
   wire_t *wire = wire_open(0, 1);
@@ -160,7 +161,7 @@ TEST(an_interrupted_stream_goes_on) {
   }
 }
 
-/** What an earlier program left on the way is not taken for an answer. */
+/** Answers that an earlier program left on the way are ignored. */
 TEST(a_new_session_forgets_the_old) {
   static uint8_t bytes[20000], got[20000];
   check_random_t random = check_random();
@@ -177,7 +178,7 @@ TEST(a_new_session_forgets_the_old) {
   wire_close(wire, NULL);
 }
 
-/** The answer to an earlier program's HELLO is not taken for one's own. */
+/** The answer to an earlier program's HELLO is ignored. */
 TEST(a_late_identity_is_another_sessions) {
   wire_t *wire = wire_open(0, 1);
   link_options_t options = link_options_default();
@@ -197,9 +198,8 @@ TEST(a_late_identity_is_another_sessions) {
   wire_close(wire, link);
 }
 
-/** The timeout follows the answers, also where the first ones come after it. */
-/** One that is whole, has the number of the request that waits, and says another time's data: 256
- * requests late, and of a session before. */
+/** The old answer is whole, has the number of the waiting request and holds older data: it is 256
+ * requests late, or from an earlier session. */
 TEST(an_old_answer_is_not_new) {
   for (int anew = 0; anew < 2; anew++) {
     uint8_t old[64], got[8];

@@ -47,7 +47,7 @@ ufp4_status_t transfer_register(link_t *link, uint32_t offset, uint8_t value) {
 static void check_once(int64_t index, const wire_t *wire) {
   for (uint64_t i = 1; i < wire->board->executions && i < FAKE_LOG; i++) {
     const uint8_t want = (uint8_t)(wire->board->log[i - 1] + 1);
-    if (wire->board->log[i] == 0 && i < 20) continue;  // HELLO once more
+    if (wire->board->log[i] == 0 && i < 20) continue;  // HELLO was sent again
     if (!check_bits(index, wire->board->log[i], want, "number executed at place %d", (int)i))
       return;
   }

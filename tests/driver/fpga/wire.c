@@ -32,7 +32,7 @@ static uint8_t take(way_t *way) {
   return byte;
 }
 
-// What has arrived at the board is done there.
+// Lets the board handle the bytes that have arrived.
 static void work(wire_t *wire) {
   while (arrived(wire, &wire->to)) {
     fake_board_byte(wire->board, take(&wire->to));
@@ -115,7 +115,9 @@ static int register_read(void *user, uint32_t offset, uint32_t *value) {
 static int register_write(void *user, uint32_t offset, uint32_t value) {
   wire_t *wire = user;
   wire->register_writes++;
-  if (offset / 4 < REGISTERS) wire->registers[offset / 4] += value;  // twice is not once
+  if (offset / 4 < REGISTERS)
+    wire->registers[offset / 4] += value;  // adding shows a write that is
+                                           // executed twice
   return offset / 4 < REGISTERS;
 }
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# cross.sh SOURCE BUILD STAND_IN EMULATOR COMPILER: builds the driver for another machine, what of it needs no library but C's, and
-# runs a layer there on a mapped core, the stand-in on this machine. Status 77: skipped.
+# cross.sh SOURCE BUILD STAND_IN EMULATOR COMPILER builds those parts of the driver that need only the C library for another
+# machine, and runs a layer there on a mapped core, for which the stand-in on this machine acts. Status 77: skipped.
 set -euo pipefail
 source=$1 build=$2 stand_in=$3 emulator=$4 compiler=$5
 for tool in "$compiler" "$emulator"; do
   command -v "$tool" >/dev/null || { echo "skipped: needs $tool (./ufp4 test --full installs it)"; exit 77; }
 done
 rm -rf "$build"
-device=$(mktemp -d) # the name of a socket is short
+device=$(mktemp -d) # socket names must be short
 trap 'rm -rf "$device"' EXIT
 mkdir -p "$build" "$device"/{run/lock,sys/class/uio/uio7/maps/map{0,1}}
 cd "$source"
@@ -23,7 +23,8 @@ for file in $(find cmodel/src -name "*.c") drivers/src/{bare,port,device,layer}/
   ((++n % 2)) || wait
 done
 wait
-# The board link's checksum, which no mapped core has; libatomic where there are no instructions for bytes.
+# crc32 is for the board link, which a mapped core does not use; libatomic is for machines without byte-wise atomic
+# instructions.
 atomic=$("$compiler" -print-file-name=libatomic.so)
 [[ $atomic == /* ]] && atomic=-latomic || atomic=
 "$compiler" -o "$build/run_layer" "$build"/*.o -Wl,--defsym=crc32=0 -lm -lpthread -ldl $atomic

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PROGRAM BACKEND CALL opens a core, has a job done by it, says "open" and waits for a line:
-// meanwhile another program opens the core. Then it makes the call and resets the device, and says
-// what either returns. The call "wait" is the one that waits for the job.
+// PROGRAM BACKEND CALL opens a core, runs a job on it, prints "open" and waits for a line, while
+// another program opens the core. Then it makes the call, resets the device, and prints the status
+// of both. The call "wait" waits for the job.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer's three passes on a mapped core, compared with the golden model: what cross.sh builds for
-// other machines, of the driver's files that need no library but C's. PROGRAM BACKEND.
+// PROGRAM BACKEND runs a layer's three passes on a mapped core and compares them with the golden
+// model. cross.sh builds it for other machines from those files of the driver that need only the C
+// library.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core that is mapped, without hardware: PROGRAM FOLDER CONFIGURATION FAULT. The timed model with
-// the golden model's data behind FOLDER/memory, a file that both sides map, and FOLDER/socket, on
-// which trap.c tells of each access to a register and gets the UIO device's interrupts. A client's
-// first byte says what it is: R registers, I interrupts. FAULT: none, or what is wrong with it:
-// "deaf" never has an interrupt, "elsewhere" sees another memory than the host, "slow" has 6000
-// cycles a second, and so have "loses", whose first interrupt is its last, and "dies", whose last
-// cycle is the 20,000th. FOLDER/writes gets a line for each write to a register: the number of the
-// process that writes, the offset and the value.
+// PROGRAM FOLDER CONFIGURATION FAULT stands in for the hardware of a mapped core. The timed model
+// with the golden model's data works on FOLDER/memory, a file that both sides map. Through
+// FOLDER/socket trap.c reports each register access and gets the interrupts of the UIO device; the
+// first byte of a client says which: R registers, I interrupts. FAULT is "none" or the defect:
+// "deaf" never raises an interrupt, "elsewhere" sees another memory than the host, and "slow" runs
+// 6000 cycles a second. So do "loses", whose first interrupt is its last, and "dies", whose last
+// cycle is the 20,000th. FOLDER/writes gets a line for each register write: the number of the
+// writing process, the offset and the value.
 #define _GNU_SOURCE  // struct ucred
 #include "stand_in.h"
 
@@ -30,15 +30,15 @@ enum { CLIENTS = 8, SLICE = 2000, SLOW_HZ = 6000, LAST = 20000 };
 typedef struct {
   ufp4_timed_t *timed;
   executor_t executor;
-  struct pollfd files[1 + CLIENTS];  // the first takes clients
+  struct pollfd files[1 + CLIENTS];  // the first accepts clients
   char kinds[1 + CLIENTS];
   const char *fault;
-  int armed;      // an interrupt is told of once each time it is enabled
-  uint32_t told;  // how often, with those that were lost
+  int armed;      // an interrupt is reported once each time it is enabled
+  uint32_t told;  // the number of interrupts, lost ones included
   uint32_t tail, head;
   FILE *writes;
   double began;         // in seconds
-  uint32_t last[1024];  // read of each register
+  uint32_t last[1024];  // the last value read of each register
 } stand_in_t;
 
 // --- The timed model's host ---------------------------------------------------------------------
@@ -134,7 +134,8 @@ static void note(const stand_in_t *core, int file, const stand_in_access_t *acce
   fflush(core->writes);
 }
 
-// The model's time goes on in these calls, so those of a dead core are not the model's.
+// Serves one access. Accesses advance the model's time, so those of a dead core get the last values
+// instead.
 static int access_register(stand_in_t *core, int file) {
   stand_in_access_t access;
   if (read(file, &access, sizeof access) != (ssize_t)sizeof access) return 0;
@@ -181,7 +182,7 @@ static void tell(stand_in_t *core) {
       core->files[i].fd = -1;
 }
 
-// Cycles that may pass now.
+// Returns how many cycles may pass now.
 static uint64_t slice(const stand_in_t *core) {
   const uint64_t cycles = ufp4_timed_cycles(core->timed);
   struct timespec now;
@@ -193,7 +194,7 @@ static uint64_t slice(const stand_in_t *core) {
   return goes ? 100 : 0;
 }
 
-// Time passes while something may happen, as fast as the model goes, or as the fault says.
+// Lets time pass while something may happen, as fast as the model runs or as the fault says.
 static int step(stand_in_t *core) {
   const uint64_t cycles = slice(core);
   if (cycles == 0) return 1;

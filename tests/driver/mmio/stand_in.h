@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol between the stand-in for a mapped core and the trap in front of the program.
+// The protocol between the stand-in for a mapped core and the trap in the program.
 #ifndef UFP4_TEST_STAND_IN_H
 #define UFP4_TEST_STAND_IN_H
 
@@ -10,7 +10,7 @@
 #define STAND_IN_BYTES (64ull << 20)
 
 typedef struct {
-  uint32_t writes, offset, value;  // answered by itself, a read with its value
+  uint32_t writes, offset, value;  // the answer to a read is the same with its value
 } stand_in_access_t;
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a program: /dev/uio7, /dev/udmabuf7 and /dev/mem, and what sysfs says of them, are
-// those of the stand-in whose folder UFP4_STAND_IN names. The page of registers may not be touched:
-// each access traps, goes to the stand-in, and the instruction is passed over. UFP4_STAND_IN_FAULT:
-// "short" maps half of the memory twice, "none" has zeros in place of registers, "unlocked" gives
-// every lock to everybody.
+// This library is preloaded into a program and redirects /dev/uio7, /dev/udmabuf7, /dev/mem and
+// their sysfs files to the stand-in whose folder UFP4_STAND_IN names. The page of registers is
+// inaccessible: each access traps, goes to the stand-in, and the instruction is skipped.
+// UFP4_STAND_IN_FAULT: "short" maps half of the memory twice, "none" has zeros in place of
+// registers, "unlocked" grants every lock to everybody.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,7 +44,7 @@ static int call_stand_in(char kind) {
   return -1;
 }
 
-// Where nobody answers, a bus has ones.
+// A bus without a target reads as ones.
 static uint32_t access_register(uint32_t writes, uint32_t offset, uint32_t value) {
   stand_in_access_t access = {writes, offset, value};
   if (has_fault("none")) return 0;
@@ -55,7 +55,8 @@ static uint32_t access_register(uint32_t writes, uint32_t offset, uint32_t value
 }
 
 #if defined(__x86_64__)
-// mov of 32 bits between a register and memory. @return the bytes of the instruction, 0: another.
+// Decodes a 32-bit mov between a register and memory. @return the bytes of the instruction, or 0 if
+// it is another one.
 static unsigned read_mov(const uint8_t *code, int *writes, unsigned *number) {
   static const int order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
                                 REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
@@ -85,7 +86,7 @@ static int pass_over(ucontext_t *context, uint32_t offset) {
   return 1;
 }
 #elif defined(__aarch64__)
-// ldr and str of 32 bits: the register is in the lowest bits, bit 22 says which of the two it is.
+// In the 32-bit ldr and str the lowest bits are the register, and bit 22 tells the two apart.
 static int pass_over(ucontext_t *context, uint32_t offset) {
   const uint32_t code = *(const uint32_t *)context->uc_mcontext.pc, number = code & 31;
   if ((code & 0xBB000000) != 0xB9000000 && (code & 0xFF000000) != 0xB8000000) return 0;
@@ -97,9 +98,9 @@ static int pass_over(ucontext_t *context, uint32_t offset) {
   return 1;
 }
 #elif defined(__riscv)
-// lw and sw, or what they are in 16 bits.
+// Handles lw and sw, and their compressed forms.
 static int pass_over(ucontext_t *context, uint32_t offset) {
-  unsigned long *registers = context->uc_mcontext.__gregs;  // the program counter in place of zero
+  unsigned long *registers = context->uc_mcontext.__gregs;  // the program counter is in place of x0
   const uint16_t *at = (const uint16_t *)registers[0];
   const int is_short = (at[0] & 3) != 3;
   const uint32_t code = is_short ? at[0] : at[0] | (uint32_t)at[1] << 16;
@@ -136,7 +137,7 @@ static void *map_registers(void) {
 
 // --- Files --------------------------------------------------------------------------------------
 
-// The path in the stand-in's folder of a file that is there, or NULL.
+// Returns the stand-in's file for a path that it provides, or NULL.
 static const char *path_there(const char *path, char *target, size_t size) {
   static const char *const prefixes[] = {"/sys/class/", "/run/lock/"};
   const char *folder = getenv("UFP4_STAND_IN");

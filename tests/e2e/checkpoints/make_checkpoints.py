@@ -26,7 +26,7 @@ PACKAGES = {
     "nvidia-modelopt": "0.47.0",
     "torchao": "0.18.0",
 }
-# 448 * 6 / 2^13: the tensor scale of a weight with this largest number is a power of two, so decoding rounds nothing.
+# 448 * 6 / 2^13: with this largest number a weight's tensor scale is a power of two, so that decoding rounds nothing.
 EXACT = 0.328125
 LAYER = "model.layers.0."
 EXACT_LAYER, OTHER_LAYER = LAYER + "mlp.down_proj", LAYER + "self_attn.o_proj"
@@ -38,7 +38,7 @@ def skip(why):
 
 
 def import_packages():
-    """Or exit 77 where they are not those of PACKAGES."""
+    """Imports the packages, or exits with 77 if their versions are not those of PACKAGES."""
     from importlib import metadata
 
     for name, version in PACKAGES.items():
@@ -54,7 +54,7 @@ def import_packages():
 
 
 def write_decoded(folder, layers):
-    """Of layers {name: (weight as the package decodes it, whether every step was exact)}."""
+    """Writes layers {name: (weight as the package decodes it, whether every step was exact)}."""
     tensors = {name: weight.float() if exact else weight.to(torch.bfloat16) for name, (weight, exact) in layers.items()}
     path = folder / "decoded.safetensors"
     save_file({name: t.contiguous() for name, t in tensors.items()}, path, metadata=PACKAGES)
@@ -63,7 +63,7 @@ def write_decoded(folder, layers):
 
 
 def gaussian(rows, cols, seed, largest=None):
-    """BF16 weights [rows][cols]; their largest number, where given, is that."""
+    """Returns BF16 weights [rows][cols]; their largest number is `largest`, if given."""
     generator = random.Random(f"{rows} {cols} {seed}")
     weight = torch.tensor([[generator.gauss(0, 0.08) for _ in range(cols)] for _ in range(rows)], dtype=torch.bfloat16)
     if largest is not None:
@@ -73,7 +73,7 @@ def gaussian(rows, cols, seed, largest=None):
 
 
 def tiny_llama():
-    """A model with one block; its down_proj has the largest number EXACT."""
+    """Returns a model with one block, whose down_proj has the largest number EXACT."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
@@ -103,7 +103,7 @@ def module_of(model, layer):
 
 
 def set_parameters(module):
-    """The scales of a weight, by the formulas of compressed-tensors."""
+    """Sets the scales of a weight by the formulas of compressed-tensors."""
     from compressed_tensors.quantization.utils import calculate_qparams, generate_gparam
 
     args = module.quantization_scheme.weights
@@ -197,7 +197,7 @@ def save_torchao(folder, weights):
 
 
 def large_blocks(rows, cols, block):
-    """A weight of many rows, each block of which holds one number: the swizzled scales alone differ."""
+    """Returns a weight of many rows whose blocks hold one number each, so that only the swizzled scales differ."""
     generator = random.Random(5)
     numbers = [
         [generator.gauss(0, 1) * 2.0 ** generator.randrange(-3, 4) for _ in range(cols // block)] for _ in range(rows)
@@ -243,7 +243,8 @@ def make_torchao_mxfp4(folder):
 
 
 def mxfp4_experts(experts, rows, cols, seed):
-    """(blocks [experts][rows][groups][16], scales [experts][rows][groups]) of random weights, quantized by ModelOpt."""
+    """Returns (blocks [experts][rows][groups][16], scales [experts][rows][groups]) of random weights, quantized by
+    ModelOpt."""
     from modelopt.torch.quantization.qtensor import MXFP4QTensor
 
     weight = gaussian(experts * rows, cols, seed)
@@ -256,7 +257,7 @@ def mxfp4_experts(experts, rows, cols, seed):
 
 
 def make_gpt_oss(folder, prefix, names, ending, config):
-    """By hand after transformers' integrations/mxfp4.py; decoded by it."""
+    """Makes a checkpoint by hand after transformers' integrations/mxfp4.py, which also decodes it."""
     from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
     tensors, decoded = {}, {}
@@ -271,7 +272,7 @@ def make_gpt_oss(folder, prefix, names, ending, config):
 
 
 def makers():
-    """{name of a folder: what makes its contents}"""
+    """Returns {name of a folder: function that makes its contents}."""
     return {
         "compressed-tensors-nvfp4": lambda f: make_compressed_tensors(f, "NVFP4", "4KB"),
         "compressed-tensors-mxfp4": lambda f: make_compressed_tensors(f, "MXFP4A16", "1GB"),
@@ -296,7 +297,7 @@ def makers():
 
 
 def contents(path):
-    """What must be equal; the order of the keys in a JSON object need not."""
+    """Returns what must be equal in a file; the order of the keys in a JSON object may differ."""
     data = path.read_bytes()
     if path.name.endswith(".gz"):
         data = gzip.decompress(data)

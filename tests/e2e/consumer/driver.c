@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FPROP of a linear layer of equal numbers, on the backend that the argument names (default model).
+// Runs FPROP of a linear layer of equal numbers on the backend that the argument names (default:
+// model).
 #include <stdio.h>
 #include <ufp4.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers of the driver from C++.
+// Includes the headers of the driver in C++.
 #include <ufp4.h>
 #include <ufp4_file.h>
 

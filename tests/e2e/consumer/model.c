@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worked example of docs/reference/numerics.md, section 7: a block to E1M2, and its product
-// with itself.
+// Runs the worked example of docs/reference/numerics.md, section 7: a block quantized to E1M2, and
+// its product with itself.
 #include <stdio.h>
 #include <string.h>
 #include <ufp4/gemm.h>
 #include <ufp4/recipe.h>
 #include <ufp4/tensor.h>
 
-// A name that the library has inside must not be its user's concern.
+// This name is also one of the library's internal functions and must not collide with it.
 int file_write(void);
 int file_write(void) {
   return 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every header of the golden model from C++, and a few of its functions.
+// Includes every header of the golden model in C++ and calls a few functions.
 #include <ufp4/combination.h>
 #include <ufp4/format.h>
 #include <ufp4/gemm.h>

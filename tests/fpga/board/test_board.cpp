@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole simulated board through the bytes of its link: the core's registers and memory, its jobs
-// beside the link's traffic, its reset amid a job, and the board's own reset.
-// The first argument is the board's memory.
+// Tests a whole simulated board through the bytes of its link: the core's registers and memory,
+// jobs during link traffic, a reset of the core amid a job, and the reset of the board. The first
+// argument is the board's memory.
 
 #include <algorithm>
 #include <cstring>
@@ -28,7 +28,7 @@ bool is_sdram() {  // or DRAM
   return std::strcmp(memory, "block") != 0;
 }
 
-/** A host that sends one request after the other. */
+/** A host that sends one request after another. */
 class Host {
  public:
   explicit Host(unsigned cycles_per_byte = 1) : random_(check_random()) {
@@ -80,7 +80,7 @@ class Host {
   uint32_t peek(uint32_t offset) {
     return word_of(read(kRegisterRead, offset, 4));
   }
-  /** Any number of bytes. */
+  /** Writes any number of bytes. */
   void put(uint32_t address, const Bytes &data) {
     for (size_t i = 0; i < data.size(); i += kMostData)
       write(
@@ -192,7 +192,7 @@ TEST(memory_keeps_what_is_written) {
   }
 }
 
-// Bytes of a word beside those that are written stay.
+// A write leaves the other bytes of its words unchanged.
 TEST(writes_change_no_neighbour) {
   Host host;
   host.hello();
@@ -215,8 +215,8 @@ TEST(jobs_of_the_core_run) {
   for (uint32_t job = 1; job < 10; job++) host.fence(0xABC00000 + job);
 }
 
-// A GEMM alone, and with the link writing and reading beside it all the time: the same bits, and
-// the link's own.
+// A GEMM runs alone, and then while the link writes and reads all the time: D has the same bits,
+// and the link reads its own data.
 TEST(link_and_core_share_memory) {
   Host host;
   host.hello();
@@ -242,7 +242,7 @@ TEST(link_and_core_share_memory) {
   check_bits(0, host.checksum(kD, kDBytes), alone, "checksum of D");
 }
 
-// Whenever the core is reset amid a job, the next one is right, and only D may have changed.
+// The core is reset at any point of a job. The next job must be right, and only D may have changed.
 TEST(core_is_reset_amid_a_job) {
   Host host;
   host.hello();
@@ -271,7 +271,7 @@ TEST(reset_ends_the_session) {
   host.rings();
   host.put(kElsewhere, {1, 2, 3});
   host.send({host.next, kWait, 0, 2, 0, {0xFF, 0xFF}});
-  // An SDRAM that still starts up answers a write that it has not done.
+  // An SDRAM that still powers up acknowledges a write before it is done.
   ufp4_board_sim_step(host.board, 10000);
   ufp4_board_sim_reset(host.board);
   host.peer = {};
@@ -282,10 +282,10 @@ TEST(reset_ends_the_session) {
   check_bits(1, host.peek(UFP4_REG_IRQ_MASK), 0, "interrupt mask");
 }
 
-// The window filled at a byte a cycle, writes and then reads.
+// The window is full at a byte a cycle, first of writes and then of reads.
 TEST(keeps_the_line_busy) {
   constexpr unsigned kFrames = 60;
-  // A read from SDRAM begins late.
+  // A read from SDRAM has a long latency.
   const double least = is_sdram() ? 0.85 : 0.95;
   for (unsigned reads = 0; reads < 2; reads++) {
     Host host;
@@ -324,8 +324,8 @@ TEST(leds_tell) {
   check_bits(3, ufp4_board_sim_leds(host.board), 0x5A, "LEDs when forced");
 }
 
-// All of an SDRAM: 100 million cycles. What the link asks of memory meanwhile waits. Block RAM has
-// no march.
+// The march tests all of an SDRAM in 100 million cycles, during which the link's memory accesses
+// wait. Block RAM has no march.
 FULL_TEST(march_passes) {
   Host host;
   host.hello();

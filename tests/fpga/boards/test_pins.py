@@ -15,7 +15,7 @@ def pin_files():
 
 
 def ports(top):
-    """Each bit of each port, as a pin file names it."""
+    """Returns each bit of each port, named as in a pin file."""
     text = top.read_text()
     head = text[text.index(") (") : text.index(");")]
     for width, name in PORT.findall(head):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: test_report.py REPORT_PY PROPERTY: what the report of a board says of its clocks."""
+"""usage: test_report.py REPORT_PY PROPERTY: tests what a board's report says about its clocks."""
 
 import json
 import pathlib
@@ -16,7 +16,7 @@ NETLIST = {
 
 
 def report(achieved, *pins):
-    """Of a netlist of one flip-flop whose clock has to be 24 MHz."""
+    """Reports on a netlist of one flip-flop whose clock must reach 24 MHz."""
     found = {
         "utilization": {"TRELLIS_FF": {"used": 1, "available": 9}},
         "fmax": {"clk": {"achieved": achieved, "constraint": 24.0}},
@@ -36,7 +36,7 @@ def test_says_that_a_clock_is_fast_enough():
 
 
 def test_says_that_a_clock_is_too_slow():
-    # fpga/build.sh fails on these words.
+    # fpga/build.sh recognizes failure by these words.
     assert "clock:     23.9 MHz of 24.0 MHz, too slow (clk)" in report(23.9, "pins.lpf")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fpga/synth_xilinx.sh with a yosys that writes counts and does nothing else. test_synth_xilinx.py ROOT TEST"""
+"""Tests fpga/synth_xilinx.sh with a yosys stub that only writes counts. test_synth_xilinx.py ROOT TEST"""
 
 import json
 import os
@@ -13,7 +13,8 @@ ROOT = pathlib.Path(sys.argv[1])
 
 
 def run(*words, yosys=True, **cells):
-    """In a checkout without an environment: status, output, errors, and what yosys was asked."""
+    """Runs the script in a checkout without an environment. Returns status, output, errors, and the script given to
+    yosys."""
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
         for part in ("rtl", "fpga"):

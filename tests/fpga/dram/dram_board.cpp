@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board of dram_board.sv with its two clocks, which are no multiple of each other, behind
-// sim/board's interface.
+// The board of dram_board.sv behind sim/board's interface, with two clocks whose periods are not
+// multiples of each other.
 #include <verilated.h>
 
 #include <cstdio>
@@ -56,7 +56,7 @@ class DramBoard final : public Board {
     }
   }
 
-  // The processor's work after a reset, in one go: no host waits for it.
+  // Runs the processor's DRAM training after a reset at once, so that no host waits for it.
   void train() {
     const uint64_t from = now_;
     const uint8_t rx = model_->rx_valid_i, tx = model_->tx_ready_i;

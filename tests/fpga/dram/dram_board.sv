@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A board whose memory is LiteDRAM's: as fpga/boards/orangecrab_ddr has them, without pins and UART; the core is that of tiny.
+// A board with LiteDRAM as its memory, like fpga/boards/orangecrab_ddr but without pins and UART. The core is that of tiny.
 module dram_board (
   input  logic       clk_i,
   input  logic       dram_clk_i,

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh SOURCE BUILD UFP4 PYTHON: a board with LiteDRAM and a model of its DRAM, in Verilator, which the processor trains; then
-# properties of ../board's test on it, and a layer by the program UFP4, equal to the golden model. Status 77: skipped.
+# run.sh SOURCE BUILD UFP4 PYTHON runs a board with LiteDRAM and a model of its DRAM in Verilator. The processor trains the
+# DRAM; then properties of ../board's test run, and the program UFP4 runs a layer that must equal the golden model.
+# Status 77: skipped.
 set -euo pipefail
 source=$1 build=$2 ufp4=$3 python=$4
 here=$source/tests/fpga/dram
@@ -13,7 +14,7 @@ done
 mkdir -p "$build"
 cd "$build"
 UFP4_LITEX_PYTHON=$python "$source/fpga/boards/litex/dram.sh" made --sim
-# The ROM is read when a model starts, from the current folder.
+# A model reads the ROM from the current folder when it starts.
 cd made
 include=$(verilator --getenv VERILATOR_ROOT)/include
 verilator --cc --build -j 2 -O3 -fno-dfg --assert --x-assign fast --x-initial unique -Wno-fatal -Wno-lint -Werror-USERERROR \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board's bus with block memory behind it, each channel of which can be stalled, and what AXI asks of the bus.
+// The board's bus with block memory behind it. Each channel can be stalled, and assertions check AXI's rules for the bus.
 module bus_unit #(
   localparam int unsigned BUS_BYTES = 8
 ) (
@@ -99,7 +99,7 @@ module bus_unit #(
     .axi_rdata_o(rdata_o)
   );
 
-  // What is offered stays until it is taken, whatever happens to the core.
+  // An offer stays until it is taken, whatever happens to the core.
   logic        ar_waits_q, aw_waits_q, w_waits_q;
   logic [50:0] ar, aw, ar_q, aw_q;
   logic [72:0] w, w_q;

@@ -54,7 +54,7 @@ Bytes slip(const Bytes &frame) {
   return line;
 }
 
-// Counts are those of the last 128 requests and the next 127.
+// Expands a number to the count nearest to expected_: one of the last 128 requests or the next 127.
 uint32_t Peer::count_of(uint8_t number) const {
   uint32_t count = (expected_ & ~0xFFu) | number;
   if (static_cast<int32_t>(count - expected_) < -128) count += 256;
@@ -107,7 +107,7 @@ bool Peer::parse() {
   return true;
 }
 
-// Takes over what the answer says of the session.
+// Takes over the state of the session from the answer.
 void Peer::keep() {
   if (greets_ && answer.status == kOk) {
     in_session_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of the board link, as a host makes and reads them (docs/reference/link.md). Independent of
-// the driver's: what the RTL is tested against.
+// Frames of the board link as a host makes and reads them (docs/reference/link.md). This code is
+// independent of the driver's and tests the RTL.
 #ifndef UFP4_TESTS_FRAME_H
 #define UFP4_TESTS_FRAME_H
 
@@ -46,24 +46,25 @@ struct Answer {
   Bytes data;
 };
 
-/** Four bytes, lowest first. */
+/** Four bytes, least significant first. */
 Bytes word(uint32_t value);
 uint32_t word_of(const Bytes &data, std::size_t offset = 0);
-/** zlib's. */
+/** The CRC-32 of zlib. */
 uint32_t crc32_of(const Bytes &data);
 
-/** A frame with its ends and escapes: what goes over the line. */
+/** Returns a frame with its END bytes and escapes, as it goes over the line. */
 Bytes slip(const Bytes &frame);
 
-/** A host's end: makes frames, takes those that a board sends, and keeps the session between. */
+/** The host's end: makes frames, takes the board's frames, and keeps the state of the session. */
 class Peer {
  public:
-  /** The frame of @p request, whose length is sent as it is; behind a HELLO wait for its answer. */
+  /** Returns the frame of @p request, whose length field is sent as it is. After a HELLO the caller
+   * must wait for its answer. */
   Bytes line(const Request &request);
-  /** @return whether @p byte ended an answer that is right; it is answer then. */
+  /** @return whether @p byte completed a valid answer, which is then in answer. */
   bool take(uint8_t byte);
   Answer answer{};
-  unsigned wrong = 0;  // frames that were not right
+  unsigned wrong = 0;  // frames that were invalid
 
  private:
   bool parse();
@@ -72,8 +73,9 @@ class Peer {
   uint32_t key_of(uint8_t number) const;
   Bytes frame_;
   bool escaped_ = false, bad_ = false;
-  bool greets_ = false, in_session_ = false;  // the answer to HELLO is due; one has come
-  uint32_t nonce_ = 0, expected_ = 0;         // of the session; behind the latest answer
+  bool greets_ = false, in_session_ = false;  // the answer to HELLO is awaited; it has come
+  uint32_t nonce_ = 0, expected_ = 0;         // the session's nonce; the count after the latest
+                                              // answer
 };
 
 }  // namespace link_test

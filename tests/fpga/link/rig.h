@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link alone between a line of bytes and models of what it reaches: memory behind AXI4, some of
-// which answers with errors, and registers behind AXI4-Lite that show how often they are reached.
+// The link alone, between a line of bytes and models of its targets: memory behind AXI4, part of
+// which answers with errors, and registers behind AXI4-Lite that count accesses.
 #ifndef UFP4_TESTS_LINK_RIG_H
 #define UFP4_TESTS_LINK_RIG_H
 
@@ -19,11 +19,11 @@ extern "C" {
 
 namespace link_test {
 
-constexpr uint32_t kMemory = 65536;     // as the link is verilated
-constexpr uint32_t kFaulty = 0xF000;    // from here on memory answers SLVERR
-constexpr unsigned kMillisecond = 100;  // in cycles, likewise
+constexpr uint32_t kMemory = 65536;     // as in the Verilated link
+constexpr uint32_t kFaulty = 0xF000;    // memory answers SLVERR from here on
+constexpr unsigned kMillisecond = 100;  // in cycles, as in the Verilated link
 constexpr uint16_t kCounter = 0x40;     // a register that counts its reads
-constexpr uint16_t kErrors = 0x80;      // one that answers SLVERR
+constexpr uint16_t kErrors = 0x80;      // a register that answers SLVERR
 constexpr uint64_t kPatience = 400000;  // cycles for an answer
 
 inline Bytes part(const Bytes &bytes, size_t offset, size_t count) {
@@ -39,7 +39,8 @@ inline void same(int64_t index, const Bytes &got, const Bytes &want, const char 
       return;
 }
 
-/** How fast the models are: cycles of latency at most, and one in so many cycles not ready. */
+/** The speed of the models: the largest latency in cycles; in one of so many cycles they are not
+ * ready. */
 struct Pace {
   unsigned latency = 0, stall = 0, tx_stall = 0, cycles_per_byte = 1;
 };
@@ -64,7 +65,7 @@ class Rig {
     line.clear();
   }
 
-  /** One cycle: a byte of the line, the models, the clock. */
+  /** Runs one cycle: a byte of the line, the models, the clock. */
   void cycle() {
     Model &m = *model_;
     m.rx_valid_i = wait_ == 0 && !line.empty();
@@ -92,7 +93,8 @@ class Rig {
     m.core_reset_done_i = seen.core_reset && !m.core_reset_done_i && ++reset_cycles % 16 == 0;
   }
 
-  /** Puts a request on the line, with the length of its data unless it asks for some. */
+  /** Puts a request on the line. Its length field is that of its data, or that of the data it asks
+   * for. */
   void send(const Request &request) {
     for (uint8_t byte : peer.line(request)) line.push_back(byte);
   }
@@ -105,7 +107,7 @@ class Rig {
     return {sequence, command, round, length, address, {}};
   }
 
-  /** The next right answer, or none within @p cycles. */
+  /** Returns the next valid answer, or none within @p cycles. */
   std::optional<Answer> answer(uint64_t cycles = kPatience) {
     for (uint64_t end = now + cycles; now < end; cycle()) {
       while (!sent.empty()) {
@@ -117,8 +119,8 @@ class Rig {
     return std::nullopt;
   }
 
-  /** Sends a request and checks that its answer is @p status with its number and round. @return the
-   * data. */
+  /** Sends a request and checks that the answer has @p status and the request's number and round.
+   * @return the data. */
   Bytes ask(const Request &what, Status status = kOk) {
     send(what);
     const auto got = answer();
@@ -130,14 +132,14 @@ class Rig {
     check_bits(what.sequence, got->round, what.round & 7, "round");
     return got->data;
   }
-  /** Asks with the next sequence number. */
+  /** Makes a request with the next sequence number. */
   Bytes run(Command command, uint32_t address, const Bytes &data, Status status = kOk) {
     return ask(request(next++, command, address, data), status);
   }
   Bytes read(Command command, uint32_t address, uint16_t length, Status status = kOk) {
     return ask(reading(next++, command, address, length), status);
   }
-  /** HELLO; the session's first number is @p sequence + 1. */
+  /** Sends HELLO; the session's first number is @p sequence + 1. */
   Bytes hello(uint8_t sequence = 0, uint32_t nonce = 0x12345678) {
     next = static_cast<uint8_t>(sequence + 1);
     return ask(request(sequence, kHello, 0, word(nonce)));
@@ -146,7 +148,7 @@ class Rig {
   Bytes random_bytes(size_t count) {
     Bytes bytes(count);
     for (auto &byte : bytes) byte = static_cast<uint8_t>(check_next(&random_));
-    // Enough of what is escaped.
+    // Many bytes need an escape.
     for (size_t i = 0; i < count; i += 7)
       if (check_below(&random_, 2)) bytes[i] = check_below(&random_, 2) ? 0xC0 : 0xDB;
     return bytes;
@@ -170,7 +172,7 @@ class Rig {
   struct Beat {
     uint64_t address, due;
   };
-  /** The outputs as the clock's edge finds them. */
+  /** The outputs sampled before the clock edge. */
   struct Seen {
     bool tx_valid, core_reset, arvalid, rready, awvalid, wvalid, bready;
     bool axil_awvalid, axil_wvalid, axil_bready, axil_arvalid, axil_rready;
@@ -208,7 +210,7 @@ class Rig {
     return reinterpret_cast<uint8_t *>(&port);
   }
 
-  // --- AXI4: each channel by itself; what is offered stays ---
+  // --- AXI4: independent channels; an offer stays until it is taken ---
   void drive_memory() {
     Model &m = *model_;
     m.m_axi_arready_i = !memory_blocked && goes(pace_.stall);
@@ -281,7 +283,7 @@ class Rig {
     if (seen.axil_awvalid && m.m_axil_awready_i) write_address_ = seen.axil_awaddr;
     if (seen.axil_wvalid && m.m_axil_wready_i) write_data_ = seen.axil_wdata;
     if (write_address_ && write_data_) {
-      // What is written as one is cleared, as in irq_status.
+      // Writing a one clears the bit, as in irq_status.
       registers[*write_address_] &= ~*write_data_;
       writes[*write_address_]++;
       m.m_axil_bresp_i = *write_address_ == kErrors ? 2 : 0;

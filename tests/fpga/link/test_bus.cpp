@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board's bus with block memory behind it: bursts of the core's kind and single beats of the
-// link, at random and against stalls of every channel; and the core taken off and reset amid its
+// Tests the board's bus with block memory behind it: random bursts like the core's and single beats
+// of the link, with stalls of every channel; and the core is disconnected and reset amid its
 // bursts.
 
 #include <algorithm>
@@ -33,12 +33,12 @@ struct Beat {
   uint8_t strobes;
 };
 
-/** One master: what it will ask for and what is due back. The core is 0, the link 1. */
+/** One master: its pending requests and the answers that are due. The core is 0, the link 1. */
 struct Master {
   std::deque<Burst> reads, writes;  // the first is at the port
   std::deque<Beat> beats;           // of writes
-  std::deque<Burst> reads_due;      // taken, in order; of the first so many beats have come
-  std::deque<Burst> writes_due;     // taken, not answered
+  std::deque<Burst> reads_due;      // accepted, in order; `come` beats of the first have arrived
+  std::deque<Burst> writes_due;     // accepted, not answered
   unsigned come = 0;
   bool ar = false, aw = false, w = false;  // offered
 
@@ -60,7 +60,7 @@ class Traffic {
     model_->final();
   }
 
-  /** A write of random bytes, with random strobes or all, of a master. */
+  /** Queues a write of random bytes by a master, with random strobes or all. */
   void write(unsigned who, const Burst &burst, bool whole = false) {
     masters_[who].writes.push_back(burst);
     for (unsigned i = 0; i < burst.beats; i++) {
@@ -75,7 +75,8 @@ class Traffic {
   void read(unsigned who, const Burst &burst) {
     masters_[who].reads.push_back(burst);
   }
-  /** Random bursts of both masters: writes in one half of each one's memory, reads in the other. */
+  /** Queues random bursts of both masters: writes in one half of each one's memory, reads in the
+   * other. */
   void add(unsigned count, unsigned half, bool core_writes = true) {
     for (unsigned n = 0; n < count; n++) {
       for (unsigned who = 0; who < 2; who++) {
@@ -106,13 +107,13 @@ class Traffic {
     return check_below(&random_, bound);
   }
   void cycle();
-  /** Takes the core off; it gives and takes nothing more, if it @p hangs. */
+  /** Disconnects the core; if it @p hangs, it makes and accepts no more transfers. */
   void reset_core(bool hangs);
   unsigned hold();
 
   Bytes want = Bytes(kMemory);
   bool hold_now = false;
-  bool beats_wait = false;  // of the core's writes, for all of its reads
+  bool beats_wait = false;  // the core's write beats wait for all of its reads
   unsigned reads_checked = 0, errors = 0;
 
  private:
@@ -132,7 +133,7 @@ class Traffic {
   int64_t now_ = 0;
 };
 
-// What is offered stays offered.
+// An offer stays until it is taken.
 void Traffic::offer(unsigned who) {
   Master &m = masters_[who];
   if (!m.reads.empty()) m.ar = m.ar || goes();
@@ -284,7 +285,7 @@ TEST(bursts_of_both_masters) {
   }
 }
 
-// Neither waits for ever: the link moves while the core has bursts without end, and the other way.
+// One master always gets through while the other has endless bursts.
 TEST(neither_master_starves) {
   for (unsigned who = 0; who < 2; who++) {
     Traffic traffic(0);
@@ -303,14 +304,14 @@ TEST(neither_master_starves) {
   }
 }
 
-// Whatever the core has under way, and whether it still gives and takes or not: what it wrote may
-// or may not be there, all else is right, the link's bursts too.
+// The core may have any bursts under way and may hang. Its own writes may or may not arrive; all
+// else must be right, the link's bursts included.
 TEST(core_is_taken_off) {
   for (unsigned stall : {0u, 3u}) {
     Traffic traffic(stall);
     traffic.fill();
     for (unsigned round = 0; round < 200; round++) {
-      // The core writes one burst's place over and over, and reads elsewhere.
+      // The core writes the place of one burst over and over, and reads elsewhere.
       traffic.add(20, 0, false);
       for (unsigned n = 0; n < 20; n++) traffic.write(0, {0, 1 + traffic.below(kMostBeats), n % 4});
       for (unsigned i = traffic.below(120); i > 0; i--) traffic.cycle();
@@ -339,7 +340,7 @@ TEST(nothing_moves_while_held) {
   check_that(0, waited > 50, "%u cycles until all was held", waited);
 }
 
-// A beat a cycle each way, without a gap between bursts.
+// The bus moves a beat per cycle in each direction, without gaps between bursts.
 TEST(memory_is_as_fast_as_the_bus) {
   Traffic traffic(0);
   traffic.fill();

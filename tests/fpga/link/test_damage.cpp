@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board link alone on damaged lines: what is not whole and right is never executed.
+// Tests the board link alone on damaged lines: a frame that is not whole and correct is never
+// executed.
 
 #include "Vlink8.h"
 #include "rig.h"
@@ -11,8 +12,9 @@ using Narrow = Rig<Vlink8>;
 
 // --- Damaged lines ------------------------------------------------------------------------------
 
-// Every single damage of one short frame: no answer but the right one, and memory as it was or as
-// it should be. From number 101 damage of bit 7 is 128 ahead, where the key is another.
+// Makes every single damage to a short frame: only a correct answer may come, and memory is
+// unchanged or as written. From number 101 on, damage of bit 7 makes a number 128 ahead, which has
+// another key.
 void damage_a_frame(uint8_t first) {
   Narrow rig;
   rig.hello(first);
@@ -29,7 +31,7 @@ void damage_a_frame(uint8_t first) {
       rig.line.insert(rig.line.end(), bad.begin(), bad.end());
       rig.line.push_back(0xC0);
       const auto got = rig.answer(80);
-      // Where only an END is gone or doubled the frame may be whole.
+      // If only an END is lost or doubled, the frame may be whole.
       if (got) {
         check_that(static_cast<int64_t>(at), ends, "damage %u was answered", kind);
         rig.hello(first);
@@ -39,7 +41,7 @@ void damage_a_frame(uint8_t first) {
       std::copy(before.begin(), before.end(), rig.memory.begin() + 0x100);
     }
   }
-  // Numbers are as they were, so that the frame now is executed.
+  // The numbers have not advanced, so the frame is executed now.
   rig.hello(first);
   rig.run(kMemoryWrite, 0x102, {1, 0xC0, 3, 0xDB});
   same(0, part(rig.memory, 0x102, 4), {1, 0xC0, 3, 0xDB}, "memory");
@@ -50,7 +52,7 @@ TEST(no_damage_of_a_frame_is_executed) {
   damage_a_frame(100);
 }
 
-// A frame whose CRC is right but whose size is not what it says, and ones that are too long.
+// Frames have a correct CRC but a wrong length field, or are too long.
 TEST(rejects_wrong_sizes) {
   Narrow rig;
   rig.hello();
@@ -74,8 +76,8 @@ TEST(rejects_wrong_sizes) {
   same(0, rig.read(kBoardRead, 0x10, 4), word(dropped), "frames dropped");
 }
 
-// A host that sends one request after the other over a line that drops, doubles, flips and cuts in
-// both directions: everything happens once, and what is read is right.
+// A host that sends one request after another over a line that drops, doubles, flips and cuts bytes
+// in both directions. Everything must happen once, and data read must be right.
 class Faults {
  public:
   static constexpr unsigned kTries = 100;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board link alone, against the page of its protocol: its commands, alignments, and errors.
+// Tests the board link alone against the page of its protocol: its commands, alignments, and
+// errors.
 
 #include "Vlink64.h"
 #include "Vlink8.h"
@@ -58,7 +59,7 @@ TEST(rejects_bad_registers) {
   check_bits(0, rig.reads.size() + rig.writes.size(), 0, "accesses");
 }
 
-// Every offset in a beat and a few lengths around one, two and many beats.
+// Covers every offset in a beat, and lengths around one, two and more beats.
 template <typename Model>
 void alignments(const Pace &pace, unsigned step) {
   Rig<Model> rig(pace);
@@ -138,7 +139,7 @@ TEST(errors_of_the_bus_are_told) {
   check_bits(2, rig.read(kMemoryRead, kFaulty, 4, kBus).size(), 0, "data");
   rig.run(kMemoryWrite, kFaulty - 20, Bytes(21), kBus);
   rig.run(kMemoryChecksum, 0, word(kMemory), kBus);
-  // The next ones are none the worse for it.
+  // The next requests are not affected.
   const Bytes data = rig.random_bytes(20);
   rig.run(kMemoryWrite, kFaulty - 20, data);
   same(0, rig.read(kMemoryRead, kFaulty - 20, 20), data, "read");
@@ -170,7 +171,7 @@ TEST(wait_ends_with_the_interrupt) {
   rig.irq = true;
   const auto answer = rig.answer(100);
   check_that(1, answer && answer->status == kOk && answer->irq, "no answer after the interrupt");
-  // Now at once; and every answer has the level.
+  // The wait ends at once now, and every answer has the level of the interrupt.
   rig.run(kWait, 0, {0xFF, 0xFF});
   rig.irq = false;
   rig.run(kPing, 0, {});
@@ -198,7 +199,7 @@ TEST(board_registers) {
 TEST(rejects_bad_board_registers) {
   Narrow rig;
   rig.hello();
-  // This one has no march.
+  // This board has no march.
   for (uint32_t address : {0x04u, 0x08u, 0x0Cu, 0x24u, 0x02u, 0x100u, 0x80000000u})
     rig.read(kBoardRead, address, 4, kRefused);
   for (uint32_t address : {0x04u, 0x10u, 0x14u, 0x18u, 0x1Cu, 0x24u})

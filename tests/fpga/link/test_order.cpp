@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board link alone: sequence numbers, repeats, sessions, and the window.
+// Tests the board link alone: sequence numbers, repeats, sessions, and the window.
 
 #include "Vlink8.h"
 #include "rig.h"
@@ -22,13 +22,13 @@ TEST(nothing_runs_without_a_session) {
   rig.run(kPing, 0, {1});
   rig.reset();
   rig.ask(rig.request(rig.next, kMemoryWrite, 0, {1, 2, 3}), kNoSession);
-  rig.peer = {};  // a frame of another session
+  rig.peer = {};  // the next frame is of another session
   rig.ask(rig.request(rig.next, kMemoryWrite, 0, {1, 2, 3}), kNoSession);
   check_that(0, rig.memory == before && rig.reads.empty(), "something has been executed");
 }
 
-// Each of the last eight again, with another round: the data are those of then; nothing is executed
-// twice. Through the whole range of numbers.
+// Repeats each of the last eight requests with another round. The answers have the old data, and
+// nothing is executed twice. The numbers pass through their whole range.
 TEST(repeats_are_not_executed) {
   Narrow rig(kSlow);
   rig.hello(250);
@@ -40,7 +40,7 @@ TEST(repeats_are_not_executed) {
       const auto again = rig.reading(old, kRegisterRead, kCounter, 4, static_cast<uint8_t>(back));
       check_bits(n, word_of(rig.ask(again)), n - back, "count, %u back", back);
     }
-    // What has the number says nothing of what is repeated.
+    // Only the number selects the answer to repeat; the command is ignored.
     check_bits(n, word_of(rig.ask(rig.request(sequence, kMemoryWrite, 0, {9, 9}, 5))), n, "count");
   }
   check_bits(0, rig.reads[kCounter], 24, "reads of the counter");
@@ -59,7 +59,8 @@ TEST(repeats_keep_status_and_interrupt_of_now) {
   check_bits(1, rig.ask(rig.request(2, kPing, 0, {}, 1)).size(), 1008, "bytes, again");
 }
 
-// An answer that still waits to be sent when its slot's next one is executed stays whole.
+// A repeated answer that waits to be sent stays whole while the next request for its slot is
+// executed.
 TEST(repeats_are_whole_while_the_next_runs) {
   Narrow rig;
   rig.hello();
@@ -99,7 +100,7 @@ TEST(out_of_order_names_what_is_expected) {
     out_of_order(rig, static_cast<uint8_t>(number), 11, static_cast<uint8_t>(number % 16));
   }
   for (unsigned n = 0; n < 9; n++) rig.run(kPing, 0, {});
-  out_of_order(rig, 11, 20, 1);  // the ninth back
+  out_of_order(rig, 11, 20, 1);  // nine requests back
   rig.ask(rig.request(12, kPing, 0, {}));
   check_that(0, rig.memory == before, "memory has changed");
 }
@@ -112,14 +113,14 @@ TEST(hello_begins_anew) {
   out_of_order(rig, 3, 4, 0);
   out_of_order(rig, 2, 4, 0);
   check_bits(0, rig.run(kPing, 0, {5}).size(), 1, "bytes");
-  // Twice the same: a repeated HELLO is executed.
+  // A repeated HELLO is executed again.
   rig.hello(3);
   check_bits(1, rig.run(kPing, 0, {5, 6}).size(), 2, "bytes");
   rig.ask(rig.request(4, kHello, 0, {5}), kRefused);
   check_bits(2, rig.ask(rig.request(4, kPing, 0, {})).size(), 2, "bytes, again");
 }
 
-// A whole frame that is 256 requests late, or of a session before, has the number that is expected.
+// An old frame, 256 requests late or from an earlier session, is whole and has the expected number.
 TEST(old_requests_are_dropped) {
   Narrow rig;
   rig.hello(200);
@@ -138,7 +139,7 @@ TEST(old_requests_are_dropped) {
   }
 }
 
-// Before HELLO is executed the key is not known, and no CRC is right.
+// Before HELLO is executed the key is unknown, so that no CRC is correct.
 TEST(nothing_behind_a_hello_is_executed) {
   Narrow rig;
   const Bytes before = rig.memory;
@@ -156,7 +157,7 @@ TEST(nothing_behind_a_hello_is_executed) {
 
 // --- The window ---------------------------------------------------------------------------------
 
-// Memory that takes nothing while eight of the longest frames come: none is lost.
+// The memory blocks while eight of the longest frames come; none is lost.
 TEST(window_of_full_frames) {
   Narrow rig;
   rig.hello();
@@ -177,7 +178,7 @@ TEST(window_of_full_frames) {
   same(0, rig.read(kBoardRead, 0x10, 4), word(0), "frames dropped");
 }
 
-// What finds no room is dropped, and what is there stays.
+// Frames that find no room are dropped, and the earlier ones stay.
 TEST(more_than_the_window_is_dropped) {
   Narrow rig;
   rig.hello();
@@ -197,7 +198,7 @@ TEST(more_than_the_window_is_dropped) {
   same(0, rig.read(kBoardRead, 0x10, 4), word(20 - answers), "frames dropped");
 }
 
-// Writes and reads at the line's pace, a byte a cycle.
+// Writes and reads keep the line's pace, a byte a cycle.
 TEST(keeps_the_line_busy) {
   constexpr unsigned kFrames = 40;
   for (unsigned reads = 0; reads < 2; reads++) {

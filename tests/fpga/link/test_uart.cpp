@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link behind its UART, bit by bit, at clocks that are no multiple of the rate and hosts whose
-// rate is a little off.
+// Tests the link behind its UART, bit by bit, at clocks that are not a multiple of the bit rate,
+// and with hosts whose rate is slightly off.
 
 #include <cmath>
 #include <deque>
@@ -18,11 +18,12 @@ namespace {
 
 using namespace link_test;
 
-/** A host with a clock of its own; times are in cycles of the board's. */
+/** A host with a clock of its own; times are in cycles of the board. */
 template <typename Model>
 class Uart {
  public:
-  /** @p bit: cycles of one of the host's bits. @p board_bit: what the board's should be. */
+  /** @p bit: the length of the host's bits in cycles. @p board_bit: the nominal length of the
+   * board's. */
   Uart(double bit, double board_bit) : bit_(bit), board_bit_(board_bit) {
     model_->rx_i = 1;
     model_->rst_ni = 0;
@@ -50,12 +51,12 @@ class Uart {
   std::deque<uint8_t> line;  // bytes to send
   Bytes heard;               // by the board
   Bytes got;                 // by the host
-  double late = 0;           // the most that an edge of the board's is off, in cycles
-  unsigned glitch = 0;       // cycles of a low level that is no start bit
-  bool stop = true;          // of the host's bytes
+  double late = 0;           // the largest deviation of the board's edges, in cycles
+  unsigned glitch = 0;       // cycles of a low level that is too short for a start bit
+  bool stop = true;          // the host sends stop bits
 
  private:
-  // Start, data from the lowest, stop; without a gap.
+  // Returns the level of the line: start bit, data from the lowest bit, stop bit, without gaps.
   bool level() {
     if (glitch > 0) {
       glitch--;
@@ -76,7 +77,7 @@ class Uart {
     return bit == 0 ? false : bit == 9 ? stop : line.front() >> (bit - 1) & 1;
   }
 
-  // Samples in the middle of bits, and how far each edge is from where it should be.
+  // Samples in the middle of bits, and measures the deviation of each edge.
   void listen(bool tx) {
     const double since = now_ - started_;
     if (!receiving_ && !tx) {
@@ -109,7 +110,7 @@ class Uart {
   unsigned bits_ = 0, byte_ = 0;
 };
 
-// HELLO and a PING through it, with hosts whose rate is off by so much.
+// Sends HELLO and a PING by hosts whose rate is off by up to @p most.
 template <typename Model>
 void frames(double board_bit, double most) {
   for (double off : {0.0, most, -most}) {
@@ -139,7 +140,7 @@ TEST(frames_at_4_cycles) {
   frames<Vuart12>(4, 0.02);
 }
 
-// A byte without a stop bit is not heard, nor is a low level shorter than half a bit.
+// A byte without a stop bit is ignored, and so is a low level shorter than half a bit.
 TEST(rejects_broken_bytes) {
   Uart<Vuart25> uart(25.0 / 3, 25.0 / 3);
   uart.glitch = 3;

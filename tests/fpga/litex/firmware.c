@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware for the LiteX SoC of soc.py: the bare driver runs a GEMM of operands that it packs
-// itself, then the jobs of a layer's three passes, and compares with what the golden model made
-// (golden.h, of make_golden.c). The processor waits for the core's interrupt. Addresses of
-// registers come from the SoC, as macros.
+// Firmware for the LiteX SoC of soc.py. The bare driver runs a GEMM of operands that it packs
+// itself, then the jobs of a layer's three passes, and compares the results with the golden model's
+// (golden.h, written by make_golden.c). The processor waits for the core's interrupt. The SoC
+// defines the register addresses as macros.
 #include "golden.h"
 #include "ufp4_bare.h"
 
@@ -53,14 +53,14 @@ static void mask_interrupts(uint32_t mask) {  // VexRiscv's own register
 
 void isr(void) {
   interrupts++;
-  mask_interrupts(0);  // until the core has been looked at
+  mask_interrupts(0);  // until the driver has polled the core
 }
 
 static void wait_for_interrupt(void) {
   const uint32_t before = interrupts;
   mask_interrupts(1u << UFP4_INTERRUPT);
   while (interrupts == before)
-    __asm__ volatile("" ::: "memory");  // in ROM: the SDRAM is the core's
+    __asm__ volatile("" ::: "memory");  // the loop runs from ROM and leaves the SDRAM to the core
 }
 
 // --- The core -----------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ static void wait_for_interrupt(void) {
 static ufp4_bare_mapped_t mapped;
 static ufp4_bare_t core;
 
-// The processor's cache writes through, and does not see what the core writes.
+// Invalidates the processor's cache, which writes through and does not see the core's writes.
 static void forget_cache(void) {
   __asm__ volatile(".word 0x500F" ::: "memory");
 }
@@ -95,7 +95,7 @@ static ufp4_status_t start(void) {
   return status == UFP4_OK ? ufp4_bare_set_up(&core) : status;
 }
 
-// All of @p count jobs at once. @return how many ended well
+// Submits @p count jobs at once and waits for all. @return how many ended well
 static uint32_t run(const uint8_t jobs[][UFP4_DESCRIPTOR_BYTES], uint32_t count) {
   uint32_t good = 0, ended = 0, fatal = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -114,7 +114,7 @@ static uint32_t run(const uint8_t jobs[][UFP4_DESCRIPTOR_BYTES], uint32_t count)
   return good;
 }
 
-// --- What is compared ---------------------------------------------------------------------------
+// --- Comparison ---------------------------------------------------------------------------------
 
 static void clear(const golden_data_t *of) {
   static const uint8_t zero[4];
@@ -149,7 +149,7 @@ static int check(const golden_data_t *of, uint32_t good, uint32_t jobs) {
   return wrong == 0 && good == jobs;
 }
 
-// Panels that the firmware makes itself.
+// Packs an operand into panels.
 static void pack(const golden_operand_t *operand) {
   const ufp4_operand_t in = {.rows = operand->rows,
                              .cols = operand->cols,
@@ -164,12 +164,13 @@ static void pack(const golden_operand_t *operand) {
 
 int main(void) {
   int equal = 1;
-  CSR(SDRAM_DFII_CONTROL) = 0x1;  // LiteDRAM's controller has the SDRAM; this model needs no set-up
+  CSR(SDRAM_DFII_CONTROL) = 0x1;  // LiteDRAM's controller takes over the SDRAM, which needs no
+                                  // set-up in this model
   if (start() != UFP4_OK) return say("end: no core\n"), 1;
   __asm__ volatile("csrs mstatus, %0" ::"r"(8));
   write_tensors();
   for (unsigned i = 0; i < 2; i++) pack(&golden_operands[i]);
-  // These bytes are in the processor's cache when the core writes others.
+  // Reading puts these bytes into the processor's cache before the core writes others.
   equal &= differing(&golden_product) != 0;
   equal &= check(&golden_product, run(golden_product_jobs, 1), 1);
   const uint32_t jobs = sizeof golden_jobs / sizeof golden_jobs[0];

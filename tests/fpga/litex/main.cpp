@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The LiteX SoC in Verilator: prints what its serial port says until a line begins with "end", or
-// for so many cycles as the argument says. Status 0 if the line came.
+// Runs the LiteX SoC in Verilator and prints the output of its serial port until a line begins with
+// "end", or for as many cycles as the argument says. The status is 0 if that line came.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

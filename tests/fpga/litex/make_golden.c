@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes golden.h for firmware.c: the jobs of a training step of one layer, and a GEMM of operands
-// that the firmware packs, with inputs and the golden model's outputs. PROGRAM CONFIGURATION BASE:
-// the address of the SoC's memory.
+// PROGRAM CONFIGURATION BASE writes golden.h for firmware.c: the jobs of a training step of one
+// layer, and a GEMM of operands that the firmware packs, with inputs and the golden model's
+// outputs. BASE is the address of the SoC's memory.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "ufp4_schedule.h"
 
 enum { TOKENS = 20, CIN = 24, COUT = 17, M = 18, N = 5, K = 40, PLAIN = 4 };
-// The address at which the device of the jobs has its memory, and that at which the SoC has it.
+// The memory addresses of the device that makes the jobs, and of the SoC.
 #define MEMORY_BASE 0x80000000ull
 static uint64_t base;
 static ufp4_device_t *device;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh SOURCE BUILD GOLDEN PYTHON: the core in a LiteX SoC in Verilator, driven by firmware on its VexRiscv. GOLDEN is
-# make_golden, PYTHON one that has LiteX. Status 77: skipped.
+# run.sh SOURCE BUILD GOLDEN PYTHON runs the core in a LiteX SoC in Verilator, driven by firmware on its VexRiscv. GOLDEN is
+# make_golden, PYTHON a Python with LiteX. Status 77: skipped.
 set -euo pipefail
 source=$1 build=$2 golden=$3 python=$4
 here=$source/tests/fpga/litex start=$source/fpga/boards/litex configuration=tiny-quant
@@ -15,7 +15,7 @@ mkdir -p "$build"
 cd "$build"
 "$golden" "$configuration" 0x40000000 >golden.h
 
-# The SoC first without a program, for its addresses: they are macros of the firmware.
+# The SoC is first built without a program for its addresses, which are macros in the firmware.
 soc() { "$python" -B "$here/soc.py" "$build/soc" "$1" "$configuration" >soc.log 2>&1 || { tail -n 20 soc.log; exit 1; }; }
 head -c 4 /dev/zero >firmware.bin
 ! "$python" -B "$here/soc.py" "$build/with_l2" "$build/firmware.bin" "$configuration" 8192 >l2.log 2>&1 && grep -q "this SoC has an L2 cache" l2.log ||
@@ -37,7 +37,7 @@ riscv64-unknown-elf-gcc -march=rv32im_zicsr -mabi=ilp32 -std=c11 -Os -ffreestand
 riscv64-unknown-elf-objcopy -O binary firmware.elf firmware.bin
 soc "$build/firmware.bin"
 
-# The model is built again where a source has changed; the program is read when it starts.
+# The model is rebuilt if a source has changed; it reads the program when it starts.
 cd soc
 hash=$(sed '/^\/\/ .*20[0-9][0-9]-/d' soc.v $(cat sources.txt) "$here/main.cpp" | sha256sum)
 if [[ ! -x obj/soc || $(cat hash 2>/dev/null) != "$hash" ]]; then

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""soc.py BUILD FIRMWARE.bin CONFIGURATION [L2_BYTES]: a LiteX SoC for Verilator, with VexRiscv, an SDRAM model and the
-core, whose ROM is the firmware. Writes BUILD/soc.v, with the files that it reads in ROM and sources.txt, the other
+"""soc.py BUILD FIRMWARE.bin CONFIGURATION [L2_BYTES] makes a LiteX SoC for Verilator, with VexRiscv, an SDRAM model and
+the core; its ROM contains the firmware. Writes BUILD/soc.v, the files that it reads in ROM, sources.txt with the other
 files, and csr.json."""
 
 import os
@@ -36,7 +36,7 @@ CLOCK = 100_000_000
 
 
 class Clock(LiteXModule):
-    """As litex_sim has it: in reset for the first cycle."""
+    """Like litex_sim's clock, it holds reset during the first cycle."""
 
     def __init__(self, clock):
         self.cd_sys = ClockDomain("sys")

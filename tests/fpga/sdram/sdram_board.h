@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SDRAM controller, a chip that checks what is done to it, and a master that checks what it
-// gets.
+// The SDRAM controller, a chip that checks every command, and a master that checks all data.
 #ifndef UFP4_SDRAM_BOARD_H
 #define UFP4_SDRAM_BOARD_H
 
@@ -23,7 +22,7 @@ constexpr unsigned kBeatBytes = 8;
 constexpr uint64_t kRowBytes = 1024;
 constexpr uint64_t kLimit = 4000000;
 
-/** A burst on its way: what a read has to give, what a write has to send. */
+/** A burst in flight: the expected data of a read, or the data of a write. */
 struct Burst {
   bool write;
   uint8_t id;
@@ -33,7 +32,7 @@ struct Burst {
   std::vector<uint8_t> strobes;
 };
 
-/** A board: controller, chip, and a master with the bursts it still has to begin. */
+/** A board: controller, chip, and a master with its queue of bursts. */
 template <typename Model>
 class Board {
  public:
@@ -46,15 +45,15 @@ class Board {
       std::memcpy(&want_[a], row(a), kRowBytes);
   }
 
-  /** Gaps in what the master offers and takes. */
+  /** Makes the master pause between its offers and before it accepts. */
   bool gaps = false;
-  /** Reads and writes that the master has in flight at once. */
+  /** The number of reads and of writes that the master has in flight at once. */
   unsigned in_flight = 8;
 
   void read(uint64_t address, unsigned beats) {
     queue_.push_back({false, id(), address, beats, {}, {}});
   }
-  /** Random data; strobes are all on but in every other burst. */
+  /** Queues a write of random data; every other burst has random strobes. */
   void write(uint64_t address, unsigned beats) {
     Burst burst{true, id(), address, beats, {}, {}};
     const bool partial = check_below(&random_, 2) == 0;
@@ -71,7 +70,7 @@ class Board {
     for (int i = 0; i < 3; i++) cycle();
     model_->rst_ni = 1;
   }
-  /** Runs until all is done. @return the cycles that took. */
+  /** Runs until everything is done. @return the cycles that this took. */
   uint64_t run() {
     const uint64_t start = cycle_;
     while (!done() && cycle_ - start < kLimit && chip_->message().empty()) cycle();
@@ -126,7 +125,7 @@ class Board {
   static bool inside(uint64_t address) {
     return address < SdramChip::kBytes;
   }
-  // The row of bytes, at the place that ufp4_sdram documents.
+  // Returns the row of an address, at the place that ufp4_sdram documents.
   uint16_t *row(uint64_t address) {
     return &chip_->word(address >> 10 & 3, static_cast<unsigned>(address >> 12), 0);
   }
@@ -146,7 +145,7 @@ class Board {
     return a.address < b.address + b.beats * kBeatBytes &&
            b.address < a.address + a.beats * kBeatBytes;
   }
-  // The next burst waits for those it meets, as a master does that wants to know what it reads.
+  // A burst waits for those that it overlaps, so that the result of a read is defined.
   bool may_begin(const Burst &next) const {
     const auto meets = [&](const Burst &b) { return meet(next, b); };
     return (next.write ? writes_ : reads_).size() < in_flight &&

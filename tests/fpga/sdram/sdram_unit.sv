@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_sdram, for tests/fpga/sdram; while the march is busy its master has the AXI side, else the ports have it.
+// ufp4_sdram for tests/fpga/sdram. Its AXI side belongs to the march while that is busy, else to the ports.
 module sdram_unit #(
   parameter int unsigned ClockHz = 24_000_000,
   parameter int unsigned CasLatency = 2
@@ -43,7 +43,7 @@ module sdram_unit #(
   output ufp4_sdram_pkg::pins_t pins_o,
   input  logic [15:0] dq_i
 );
-  // A quarter of a bank's rows and all banks: what the march tests here, in a time that a test may take.
+  // Here the march tests a quarter of the rows of all banks, which takes no longer than a test may.
   localparam int unsigned MARCH_BYTES = 32'h4_0000;
 
   ufp4_axi_pkg::request_t request, march;

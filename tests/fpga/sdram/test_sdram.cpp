@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SDRAM controller between an AXI master of the core's kind and a chip that checks what is done
-// to it, at two clocks; and the memory march on chips with faults.
+// Tests the SDRAM controller, at two clocks, between an AXI master like the core and a chip that
+// checks every command; and the memory march on chips with faults.
 
 #include <cmath>
 #include <cstdio>
@@ -23,7 +23,8 @@ using ufp4::SdramTimes;
 constexpr uint64_t kPage = 4096;
 constexpr double kClock24 = 24e6, kClock133 = 133e6;
 
-// Eight regions of 4 KiB, two rows of each bank: rows are left, met again and closed all the time.
+// Returns one of eight regions of 4 KiB, two rows of each bank, so that rows are often hit, missed
+// and closed.
 uint64_t region(check_random_t *random) {
   return (check_below(random, 2) ? 0x1FF8000 : 0x5000) + check_below(random, 4) * kPage;
 }
@@ -67,7 +68,8 @@ TEST(random_traffic_at_133_mhz) {
   random_traffic<Vsdram133>(kClock133);
 }
 
-// Bytes a cycle, in hundredths, of bursts of 2 KiB one behind the other; refreshes are among them.
+// Returns the bandwidth of adjacent bursts of 2 KiB, refreshes included, in hundredths of bytes per
+// cycle.
 template <typename Model>
 unsigned bandwidth(double clock_hz, bool write, bool read) {
   constexpr unsigned kBursts = 64, kBeats = 256;
@@ -97,7 +99,7 @@ TEST(moves_two_bytes_a_cycle) {
   check_that(2, both >= 190, "both: %u bytes in 100 cycles", both);
 }
 
-// From the cycle of the address to that of the beat, both counted, where the row is open.
+// The count includes the cycles of the address and of the beat; the row is open.
 TEST(answers_in_nine_cycles) {
   Board<Vsdram24> board(kClock24);
   board.reset();
@@ -107,7 +109,7 @@ TEST(answers_in_nine_cycles) {
   check_bits(0, board.run(), 10, "cycles of a read");
 }
 
-// No traffic: the pauses between refreshes are the longest that the controller makes.
+// Without traffic the pauses between refreshes are the longest that the controller makes.
 TEST(refreshes_when_idle) {
   constexpr unsigned kCycles = 50000;
   Board<Vsdram24> board(kClock24);
@@ -119,7 +121,7 @@ TEST(refreshes_when_idle) {
              static_cast<unsigned long long>(board.chip().refreshes()));
 }
 
-// A reset amid traffic: the controller powers the chip up again, and what is written then is there.
+// After a reset amid traffic the controller powers the chip up again, and new data are kept.
 TEST(powers_up_again_after_a_reset) {
   Board<Vsdram24> board(kClock24);
   board.reset();
@@ -133,15 +135,15 @@ TEST(powers_up_again_after_a_reset) {
   board.compare();
 }
 
-// The chip wants each time a clock longer than the controller was made for: it must say so. That
-// also shows that the controller wastes no cycle there. (tRRD is shorter than what an activate and
-// its read take.)
+// The chip demands one time that is a clock longer than the controller keeps, and must complain.
+// This also shows that the controller wastes no cycle there. (tRRD is shorter than an activate and
+// its read.)
 TEST(rejects_times_that_are_short) {
   constexpr double kClock = 1e9 / kClock133;
   static const struct {
     const char *name;
     double SdramTimes::*time;
-    unsigned clocks;  // the pause begins some before the reset ends
+    unsigned clocks;  // the pause before power-up begins some clocks before the reset ends
   } times[] = {
       {"tRCD", &SdramTimes::rcd, 1}, {"tRP", &SdramTimes::rp, 1},
       {"tRAS", &SdramTimes::ras, 1}, {"tRC", &SdramTimes::rc, 1},
@@ -170,7 +172,7 @@ TEST(rejects_refreshes_that_are_late) {
              board.chip().message().c_str());
 }
 
-// One command after the other, of which the last breaks a rule.
+// Commands in sequence, of which the last breaks a rule.
 enum { kMode = 0, kRefresh = 1, kPrecharge = 2, kActivate = 3, kWrite = 4, kRead = 5, kNop = 7 };
 struct Step {
   unsigned command, address, bank, then;  // then: edges without a command
@@ -178,7 +180,8 @@ struct Step {
 };
 struct Rule {
   const char *says;
-  unsigned pause, skip;  // edges before the first command, and which of the power-up is left out
+  unsigned pause, skip;  // edges before the first command, and the step of the power-up that is
+                         // left out
   std::vector<Step> steps;
 };
 const std::vector<Rule> kRules = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm_kernels_run KERNEL PROGRAM [ARGUMENTS]: runs the program with that GEMM kernel, or says why
-// it is skipped.
+// the test is skipped.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts fp32 and nv, and exact with a tensor scale (numerics.md 5): every legal pair of
-// formats on odd shapes, and properties that need no reference model.
+// Tests contracts fp32 and nv, and exact with a tensor scale (numerics.md 5): every legal pair of
+// formats on odd shapes against the reference model, and properties that need no reference model.
 #include <stdlib.h>
 #include <string.h>
 
 #include "pair.h"
 #include "ufp4/format.h"
 
-/** K around every multiple of 16, 32 and 64. */
+/** K is at and beside multiples of 16, 32 and 64. */
 static const int shapes[][3] = {{1, 1, 1},   {2, 3, 15},   {3, 2, 16},  {5, 4, 17},   {4, 7, 31},
                                 {9, 2, 32},  {3, 17, 33},  {17, 3, 48}, {6, 5, 63},   {5, 6, 64},
                                 {7, 4, 65},  {2, 33, 79},  {4, 4, 81},  {33, 2, 130}, {3, 5, 257},
                                 {8, 16, 96}, {16, 8, 112}, {2, 2, 1040}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
-/** Every legal combination with a contract on every shape. */
+/** Checks every legal combination with the contract on every shape. */
 static void sweep(ufp4_contract_t contract, ufp4_dtype_t dtype, fixture_scales_t scales) {
   check_random_t random = check_random();
   for (int i = 0; i < LEGAL_GEMM_COUNT * SHAPES; i++) {
@@ -61,7 +61,7 @@ SLOW_TEST(large_shapes) {
 }
 
 TEST(levels_at_their_ends) {
-  // Exponents of E4M3 as far as they go, and tensor scales whose product is Inf, 0 or subnormal.
+  // Includes the extreme E4M3 exponents, and tensor scales whose product is Inf, 0 or subnormal.
   static const int exponents[][2] = {{32767, 32767}, {-32768, -32768}, {-32768, 32767}, {-64, -60},
                                      {80, 75},       {75, 65},         {-64, -64},      {-40, -40},
                                      {-121, -121},   {162, 162},       {70, 70},        {-60, -70}};
@@ -137,7 +137,8 @@ TEST(nv_starts_from_c) {
 }
 
 TEST(nv_near_cancellation) {
-  // C is the negative of the product, up to a few last places: what the truncated bits leave shows.
+  // C is the negative of the product, up to a few last places, so that D shows the bits that
+  // truncation leaves.
   check_random_t random = check_random();
   for (int i = 0; i < LEGAL_GEMM_COUNT * 20; i++) {
     const legal_gemm_t what = legal_gemm_combination(i % LEGAL_GEMM_COUNT);
@@ -157,7 +158,7 @@ TEST(nv_near_cancellation) {
 
 // --- Properties ---------------------------------------------------------------------------------
 
-/** D of a pair as it is, F32. */
+/** Computes the D of a pair in F32. */
 static void run(const pair_t *p, int threads, uint32_t *d) {
   ufp4_gemm_t how = pair_plain(p, UFP4_DTYPE_F32);
   how.threads = threads;
@@ -214,7 +215,7 @@ TEST(one_block_is_the_same_with_fp32_as_exactly) {
 }
 
 TEST(small_integers_are_the_same_with_every_contract) {
-  // Scales of one binade: nothing is rounded or truncated anywhere.
+  // The scales span one binade, so that no contract rounds or truncates.
   check_random_t random = check_random();
   for (int i = 0; i < 5 * 20; i++) {
     pair_t p =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts fp32 and nv where they go wrong first, worked by hand: zeros, overflow, NaN, order,
-// alignment.
+// Tests corner cases of contracts fp32 and nv against results worked out by hand: zeros, overflow,
+// NaN, order, alignment.
 #include <stdlib.h>
 
 #include "pair.h"
@@ -9,7 +9,7 @@
 #define NAN_F32 0x7FC00000u
 #define NAN_NV 0x7FFFFFFFu
 
-/** An operand of one row with all codes and scales zero. */
+/** Creates an operand of one row with all codes and scales zero. */
 static ufp4_operand_t blank(ufp4_elem_t elem, ufp4_scale_t scale, int cols) {
   ufp4_operand_t out;
   if (ufp4_operand_create_scaled(elem, scale, 1, cols, &out) != UFP4_OK) abort();
@@ -22,7 +22,7 @@ static void set_block(ufp4_operand_t *operand, int64_t i, uint8_t code, uint32_t
   fixture_set_scale(operand, i, scale);
 }
 
-/** D of two operands of one row, by the reference model too; frees them. */
+/** Returns D of two one-row operands, checks it against the reference model, and frees them. */
 static uint32_t product(ufp4_operand_t a, ufp4_operand_t b, ufp4_contract_t contract, float alpha) {
   const ufp4_gemm_t how = {
       .contract = contract, .d_dtype = UFP4_DTYPE_F32, .alpha = alpha, .kernel = fixture_kernel()};
@@ -34,7 +34,7 @@ static uint32_t product(ufp4_operand_t a, ufp4_operand_t b, ufp4_contract_t cont
   return d;
 }
 
-/** Two blocks of one product each: 1 * code with scales a and b. */
+/** Multiplies two blocks of one product each: 1 * code with scales a and b. */
 static uint32_t two_blocks(ufp4_scale_t scale, ufp4_contract_t contract, const uint8_t codes[2],
                            const uint32_t a[2], const uint32_t b[2]) {
   const int width = ufp4_scale_block(scale);
@@ -48,28 +48,29 @@ static uint32_t two_blocks(ufp4_scale_t scale, ufp4_contract_t contract, const u
 }
 
 TEST(extremes_worked) {
-  // E2M1 code 2 is 1, 10 is -1. E8M0 byte 127 is 1.
+  // E2M1 code 2 is 1, code 10 is -1. E8M0 byte 127 is 1.
   static const struct {
     ufp4_scale_t scale;
     ufp4_contract_t contract;
     uint8_t codes[2];
     uint32_t a[2], b[2], want;
   } table[] = {
-      // 2^-127 squared is under half of 2^-149: 0, and -0 becomes +0 at the end.
+      // 2^-127 squared is less than half of 2^-149, so the result is 0; -0 becomes +0 at the end.
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_FP32, {10, 10}, {0, 0}, {0, 0}, 0x00000000},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_NV, {10, 10}, {0, 0}, {0, 0}, 0x00000000},
-      // -2^-149 stays.
+      // -2^-149 is representable.
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_FP32, {10, 0}, {0, 0}, {105, 0}, 0x80000001},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_NV, {10, 0}, {0, 0}, {105, 0}, 0x80000001},
-      // 2^-150 is a tie, to even; nv truncates. With more beside it fp32 has rounded already.
+      // 2^-150 is a tie that fp32 rounds to even and nv truncates. Two of them make 2^-149, but
+      // fp32 has rounded the first one by then.
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_FP32, {2, 2}, {0, 0}, {104, 104}, 0x00000000},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_NV, {2, 2}, {0, 0}, {104, 104}, 0x00000001},
-      // 2^254: Inf, and what follows does not bring it back.
+      // 2^254 overflows to Inf, and later products cannot bring it back.
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_FP32, {2, 10}, {254, 254}, {254, 254}, 0x7F800000},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_NV, {2, 10}, {254, 254}, {254, 254}, 0x00000000},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_NV, {10, 0}, {254, 0}, {254, 0}, 0xFF800000},
-      // FP32 scales: Inf - Inf; Inf * 0; a scale product that underflows before the dot could lift
-      // it.
+      // FP32 scales: Inf - Inf; Inf * 0; a product of scales that underflows before the dot product
+      // could lift it.
       {UFP4_SCALE_FP32,
        UFP4_CONTRACT_FP32,
        {2, 10},
@@ -79,7 +80,7 @@ TEST(extremes_worked) {
       {UFP4_SCALE_FP32, UFP4_CONTRACT_FP32, {0, 0}, {0x7F7FFFFF, 0}, {0x7F7FFFFF, 0}, NAN_F32},
       {UFP4_SCALE_FP32, UFP4_CONTRACT_FP32, {7, 0}, {1, 0}, {0x3E800000, 0}, 0x00000000},
       {UFP4_SCALE_FP32, UFP4_CONTRACT_FP32, {7, 0}, {3, 0}, {0x3F000000, 0}, 0x0000000C},
-      // 0 times a NaN scale.
+      // 0 times a NaN scale is NaN.
       {UFP4_SCALE_E4M3, UFP4_CONTRACT_FP32, {0, 2}, {0x7F, 0x38}, {0x38, 0x38}, NAN_F32},
       {UFP4_SCALE_E4M3, UFP4_CONTRACT_NV, {0, 2}, {0xFF, 0x38}, {0x38, 0x38}, NAN_NV},
       {UFP4_SCALE_E8M0, UFP4_CONTRACT_FP32, {2, 0}, {127, 127}, {127, 0xFF}, NAN_F32},
@@ -99,8 +100,8 @@ TEST(extremes_worked) {
 }
 
 TEST(nv_alignment_worked) {
-  // One product, 1 * 1 or -1 * 1, and C; the cut is 35 places under the largest exponent, that of a
-  // subnormal number or scale being the one of the smallest normal.
+  // The sum is one product, 1 * 1 or -1 * 1, and C. Bits are cut 35 places below the largest
+  // exponent, where a subnormal number or scale has the exponent of the smallest normal one.
   static const struct {
     ufp4_scale_t scale;
     uint8_t code;
@@ -115,13 +116,13 @@ TEST(nv_alignment_worked) {
       {UFP4_SCALE_E4M3, 2, 0x38, 0x38, 0xAE000000, 0x3F7FFFFF},
       {UFP4_SCALE_E4M3, 2, 0x38, 0x38, 0xAD800000, 0x3F800000},
       {UFP4_SCALE_E4M3, 2, 0x01, 0x01, 0xA8000000,
-       0x367FFFFF},  // 2^-18 - 2^-47: both scales subnormal
+       0x367FFFFF},  // 2^-18 - 2^-47: both scales are subnormal
       {UFP4_SCALE_E4M3, 2, 0x01, 0x01, 0xA7800000,
        0x36800000},  // 2^-48 is under the cut at 2^(-6 - 6 - 35)
       {UFP4_SCALE_E4M3, 2, 0x08, 0x01, 0xA7800000,
-       0x38000000},  // 2^-15, and the smallest normal scale has -6 too
-      {UFP4_SCALE_E4M3, 0, 0x78, 0x78, 0x35800000, 0x00000000},  // a zero dot aligns too: 2^-20 is
-                                                                 // under the cut at 2^-19
+       0x38000000},  // 2^-15; the smallest normal scale has exponent -6 too
+      {UFP4_SCALE_E4M3, 0, 0x78, 0x78, 0x35800000, 0x00000000},  // a zero dot product aligns too:
+                                                                 // 2^-20 is under the cut at 2^-19
       {UFP4_SCALE_E4M3, 0, 0x78, 0x78, 0x36000000, 0x36000000},
   };
   for (int i = 0; i < (int)(sizeof table / sizeof table[0]); i++) {
@@ -142,7 +143,7 @@ TEST(nv_alignment_worked) {
 }
 
 TEST(fp32_rounds_in_increasing_k) {
-  // 2^24 + 1 + 1: each 1 is a tie to even and lost; 1 + 1 + 2^24 keeps both.
+  // In 2^24 + 1 + 1 each 1 is a tie to even and lost, while 1 + 1 + 2^24 keeps both.
   for (int big = 0; big < 3; big++) {
     ufp4_operand_t a = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 48),
                    b = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 48);
@@ -152,8 +153,8 @@ TEST(fp32_rounds_in_increasing_k) {
       set_block(&b, i, 2, large ? 0x78 : 0x08);
       if (!large) a.codes[8 * i] = 1, b.scales[i] = 0x01;  // 0.5 * 2^-9 = 2^-10
     }
-    // 2^16 + 2^-10 + 2^-10: 26 places apart, so the small ones are lost after the large one, and
-    // kept by none.
+    // 2^16 + 2^-10 + 2^-10: the terms are 26 places apart, so FP32 loses the small ones in any
+    // order.
     const uint32_t want = reference_f32_round(0, 1, 16);
     check_bits(big, product(a, b, UFP4_CONTRACT_FP32, 1), want, "large block %d", big);
   }
@@ -182,7 +183,7 @@ TEST(nan_of_nv_survives_scaling) {
 }
 
 TEST(nan_made_after_nv_is_nv_s_too) {
-  // The accumulator is a number; only alpha makes the NaN.
+  // The accumulator is a number; the NaN comes from alpha alone.
   static const uint32_t scalings[] = {0x7FC00000, 0xFFFFFFFF, 0x7F800000, 0xFF800000};
   for (int i = 0; i < 4; i++) {
     ufp4_operand_t a = blank(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 16),

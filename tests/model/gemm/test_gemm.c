@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// D = alpha A B^T + C with the exact contract (numerics.md 5).
+// Tests D = alpha A B^T + C with the exact contract (numerics.md 5).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 
 static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
 
-/** M, N, K around every size at which a blocked implementation changes its path. */
+/** M, N and K are at and beside every size at which a blocked implementation changes its path. */
 static const int shapes[][3] = {{1, 1, 1},    {1, 1, 16},   {2, 3, 17},    {16, 16, 16},
                                 {17, 15, 33}, {5, 64, 47},  {64, 5, 129},  {33, 47, 130},
                                 {1, 100, 31}, {100, 1, 31}, {31, 33, 256}, {65, 63, 65},
                                 {3, 5, 1040}, {8, 4, 15},   {4, 16, 48},   {129, 20, 8}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
-/** Options without alpha, C and sums. */
+/** Returns options without alpha, C and sums. */
 static ufp4_gemm_t plain(ufp4_dtype_t dtype) {
   return (ufp4_gemm_t){
       .contract = UFP4_CONTRACT_EXACT, .d_dtype = dtype, .alpha = 1, .kernel = fixture_kernel()};
@@ -78,7 +78,7 @@ static int64_t quanta(ufp4_elem_t elem, unsigned code) {
 }
 
 TEST(every_product_of_codes) {
-  // One pair of elements per GEMM of 16 x 16 outputs: A's row i holds code i, B's row j code j.
+  // Each output is one product of two elements: row i of A holds code i, row j of B code j.
   for (int formats = 0; formats < 9; formats++) {
     check_random_t random = check_random();
     pair_t p = pair_random(&random, formats, (const int[3]){16, 16, 1}, FIXTURE_SCALES_ANY);
@@ -121,7 +121,7 @@ TEST(every_product_of_scales) {
   pair_free(&p);
 }
 
-/** A and B whose second half is the negative of A's first half against the same B: every sum is
+/** The second half of A is the negative of its first half and meets the same B, so every sum is
  * zero. */
 TEST(cancelling_sums_are_plus_zero) {
   check_random_t random = check_random();
@@ -184,8 +184,7 @@ TEST(accumulate_adds_before_rounding) {
   }
 }
 
-/** A sum that stands half-way between two FP32 numbers, or two BF16 numbers, or one unit beside
- * that. */
+/** Returns a sum half-way between two neighbours of FP32 or BF16, or one unit beside that. */
 static int64_t sum_near_tie(check_random_t *random, int bits) {
   const int64_t odd = (int64_t)(check_next(random) >> (64 - bits)) | 1 | 1 << (bits - 1);
   const int64_t sum =
@@ -194,8 +193,8 @@ static int64_t sum_near_tie(check_random_t *random, int bits) {
 }
 
 TEST(sums_around_ties_are_rounded_once) {
-  // Zero operands: D is the rounded sum that came in. BF16 goes through FP32, and must, where the
-  // unit beside a tie is lost.
+  // The operands are zero, so D is the incoming sum, rounded. BF16 is rounded from FP32, which
+  // loses the unit beside a tie.
   check_random_t random = check_random();
   for (int i = 0; i < 9 * 60; i++) {
     pair_t p = pair_random(&random, i % 9, (const int[3]){9, 40, 16}, FIXTURE_SCALES_ANY);
@@ -212,7 +211,7 @@ TEST(sums_around_ties_are_rounded_once) {
   }
 }
 
-/** Blocks [first, first + count) of an operand; free with ufp4_operand_free. */
+/** Copies blocks [first, first + count) of an operand; free it with ufp4_operand_free. */
 static ufp4_operand_t slice(const ufp4_operand_t *in, int64_t first, int64_t count) {
   ufp4_operand_t out;
   if (ufp4_operand_create(in->elem, in->rows, 16 * count, &out) != UFP4_OK) abort();
@@ -228,7 +227,7 @@ static ufp4_operand_t slice(const ufp4_operand_t *in, int64_t first, int64_t cou
 #define SPLIT_M 21
 #define SPLIT_N 18
 
-/** The sums of blocks [first, first + count), added to those in @p sums. */
+/** Adds the sums of blocks [first, first + count) to @p in. */
 static void accumulate_part(const pair_t *p, int64_t first, int64_t count, ufp4_dtype_t dtype,
                             const int64_t *in, void *out) {
   ufp4_operand_t a = slice(&p->a, first, count), b = slice(&p->b, first, count);
@@ -252,7 +251,7 @@ TEST(any_split_of_k_gives_the_same_bits) {
     const ufp4_gemm_t how = plain(UFP4_DTYPE_F32);
     if (ufp4_gemm(&p.a, &p.b, &how, whole, SPLIT_N) != UFP4_OK) abort();
     int64_t last = blocks;
-    while (last > 1) {  // parts from the end, of random length; the first part rounds
+    while (last > 1) {  // parts of random length, from the end; the first part rounds
       const int64_t count = 1 + check_below(&random, (uint32_t)(last - 1));
       int64_t next[SPLIT_M * SPLIT_N];
       last -= count;
@@ -295,8 +294,8 @@ TEST(sign_of_a_scale_byte_is_ignored) {
 }
 
 SLOW_TEST(largest_k_of_largest_operands) {
-  // 2^20 products of 144 * 448^2 in units of 2^-20: 2^16 blocks of 2304 * (448 * 2^9)^2, 2^62.8,
-  // still fits.
+  // 2^20 products of 144 * 448^2 in units of 2^-20 are 2^16 blocks of 2304 * (448 * 2^9)^2, that is
+  // 2^62.8, which still fits.
   const int shape[3] = {2, 3, UFP4_MAX_DIM};
   check_random_t random = check_random();
   for (int formats = 0; formats < 9; formats += 4) {
@@ -305,7 +304,7 @@ SLOW_TEST(largest_k_of_largest_operands) {
     pair_check(formats, &p, &i64);
     pair_check(formats, &p, &f32);
     for (int64_t i = 0; i < p.a.blocks * 16; i++)
-      p.a.codes[i] ^= formats == 8 ? 0xFF : 0x88;  // -8 to 7; others change sign
+      p.a.codes[i] ^= formats == 8 ? 0xFF : 0x88;  // -8 becomes 7; other formats change sign
     pair_check(formats, &p, &i64);
     pair_free(&p);
   }
@@ -324,7 +323,8 @@ SLOW_TEST(large_shapes) {
 }
 
 TEST(uniform_formats_give_the_same_product) {
-  // E1M2 and INT4 from the same data: the same scale bytes, t larger by 2, and then the same D.
+  // E1M2 and INT4 from the same data have the same scale bytes and a t that differs by 2, and so
+  // the same D.
   check_random_t random = check_random();
   for (int i = 0; i < 16; i++) {
     uint32_t x[20 * 50], w[30 * 50], d[2][600];
@@ -354,9 +354,9 @@ TEST(uniform_formats_give_the_same_product) {
 }
 
 TEST(rht_on_both_operands_keeps_the_product) {
-  // Rows that are multiples of a Hadamard row transform to a single element; a multiple of qmax
-  // makes scale and code exact. So quantizing loses nothing, and D is the product of the tensors as
-  // they were: -2 * 16 * size^2 where i = j, else 0.
+  // Rows that are multiples of a Hadamard row transform to a single element, and a multiple of qmax
+  // makes scale and code exact. Quantization therefore loses nothing, and D is the product of the
+  // original tensors: -2 * 16 * size^2 where i = j, else 0.
   static const float size[3] = {3, 7, 7};
   static float x[16 * 16], w[16 * 16];
   for (int f = 0; f < 3; f++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of the fast GEMMs with small bounds, drawn for each call: what else takes operands of
-// hundreds of megabytes, as several depths of K, panels of B that threads do not share, shares of A
-// of one panel, is met by small ones. This program has gemm/blocked.c for itself; the library's own
-// is not linked.
+// Tests the loops of the fast GEMMs with small blocking bounds, drawn for each call. Several depths
+// of K, panels of B that threads do not share and shares of A of one panel otherwise occur only
+// with operands of hundreds of megabytes. This program includes gemm/blocked.c itself; the
+// library's copy is not linked.
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static struct {
 static const int THREADS[] = {1, 2, 3, 5, 13, 16};
 #define THREAD_COUNTS ((int)(sizeof THREADS / sizeof THREADS[0]))
 
-// Multiples of what any kernel has as tile and chunk.
+// Bounds are multiples of the tiles and chunks of every kernel.
 static void draw_bounds(check_random_t *random, int private) {
   bounds.rows = 64 * (1 + check_below(random, 3));
   bounds.cols = 64 * (1 + check_below(random, 3));
@@ -38,7 +38,7 @@ static int drawn_shape(check_random_t *random, int most) {
   return 1 + (int)check_below(random, check_below(random, 3) ? (uint32_t)most : 40);
 }
 
-// Large enough for any drawn shape, with a gap after each row.
+// D holds any drawn shape, with a gap after each row.
 enum { MOST = 300, LD = MOST + 20 };
 static _Alignas(64) uint8_t got[MOST * LD * 8], want[MOST * LD * 8];
 
@@ -64,7 +64,8 @@ static void check_equal(int64_t index, const pair_t *p, const ufp4_gemm_t *how) 
              (long long)bounds.stream, (long long)bounds.macs, (long long)bounds.shared, at, LD);
 }
 
-/** One pair of operands by each kernel, with each number of threads, and other bounds each time. */
+/** Multiplies one pair of operands by each kernel with each number of threads, drawing new bounds
+ * each time. */
 static void check_pair(check_random_t *random, const pair_t *p, int64_t index, int private) {
   ufp4_gemm_t how = pair_plain(p, check_below(random, 4) ? UFP4_DTYPE_F32 : UFP4_DTYPE_BF16);
   how.kernel = UFP4_KERNEL_PORTABLE;

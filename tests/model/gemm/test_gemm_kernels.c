@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every GEMM kernel gives the bits of the portable one. The kernel is that of UFP4_KERNEL (unset:
-// the fastest); the portable one has the reference model as its witness (test_gemm.c), and so have
-// all in the runs that CMakeLists.txt adds.
+// Checks that every GEMM kernel gives the bits of the portable one. UFP4_KERNEL selects the kernel
+// (unset: the fastest). The reference model checks the portable kernel (test_gemm.c) and, in the
+// runs that CMakeLists.txt adds, all others.
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +11,13 @@
 
 // --- Operands -----------------------------------------------------------------------------------
 
-/** Which path a tile takes depends on its scales; each of these drives another mix of paths. */
+/** The path of a tile depends on its scales; each of these kinds exercises another mix of paths. */
 typedef enum {
   SCALES_NEAR,       ///< two binades
   SCALES_SPREAD,     ///< seven binades, some zero
-  SCALES_OUTLIERS,   ///< two binades, one in 32 sixteen times that
+  SCALES_OUTLIERS,   ///< two binades, one in 32 sixteen times larger
   SCALES_ANY,        ///< every byte but NaN, sign bit included
-  SCALES_SUBNORMAL,  ///< the smallest, zero included
+  SCALES_SUBNORMAL,  ///< the smallest scales, zero included
   SCALES_POWERS,     ///< significands 8 only, all exponents
   SCALES_LARGEST,    ///< 448, codes of the largest magnitude
   SCALES_NAN,        ///< any, a few NaN
@@ -74,8 +74,7 @@ static int64_t dimension(check_random_t *random, uint32_t usual, uint32_t rare) 
   return 1 + (int64_t)check_below(random, check_below(random, 4) == 0 ? rare : usual);
 }
 
-/** Everything drawn: shape, formats, scales, exponents, alpha, C, sums from outside, type, threads.
- */
+/** Draws shape, formats, scales, exponents, alpha, C, sums from outside, type and threads. */
 static void check_drawn(check_random_t *random, int64_t index) {
   const int64_t m = dimension(random, 40, 200), n = dimension(random, 40, 200),
                 k = dimension(random, 300, 5000);
@@ -128,16 +127,16 @@ TEST(every_pair_of_scale_mixes) {
   }
 }
 
-/** All blocks of a row have scale byte @p high but one, which has @p low: relative to it the others
- * are as large as can be. */
+/** Sets one block of each row to scale byte @p low and all others to @p high, so that their ratio
+ * to it is as large as possible. */
 static void set_scales(ufp4_operand_t *x, uint8_t high, uint8_t low) {
   for (int64_t i = 0; i < x->rows * x->blocks; i++)
     x->scales[i] = i % x->blocks == x->blocks / 2 ? low : high;
 }
 
-// The limits of the fast paths lie at products of scales of 2^15 and 2^26 and at sums of 2^31 and
-// 2^42. With each pair of ranges, the significands 8 and 15, and codes that all add up, they are
-// met from both sides.
+// The fast paths are limited to products of scales up to 2^15 and 2^26 and to sums up to 2^31 and
+// 2^42. Each pair of ranges, the significands 8 and 15, and codes whose products all add up reach
+// these limits from both sides.
 static void check_ranges(int largest, int formats) {
   static const uint8_t significands[][2] = {{0, 0}, {7, 0}, {0, 7}, {7, 7}};
   check_random_t random = check_random();
@@ -166,15 +165,15 @@ TEST(limits_with_random_codes) {
   for (int formats = 0; formats < 9; formats++) check_ranges(0, formats);
 }
 
-/** The smallest normal scale everywhere, but in one pair of blocks @p byte. */
+/** Sets one pair of blocks to @p byte and every other scale to the smallest normal one. */
 static void set_pair(ufp4_operand_t *x, int byte) {
   for (int64_t i = 0; i < x->rows * x->blocks; i++) {
     x->scales[i] = (uint8_t)(i % x->blocks / 2 != 2 ? 8 : byte < 0x7F ? byte : 0x7E);
   }
 }
 
-// The limit of 2^15 where one pair of blocks alone is beyond it, and multiplied in another way than
-// the others.
+// One pair of blocks alone exceeds the limit of 2^15, so it is multiplied on another path than the
+// others.
 TEST(limits_of_one_pair_of_blocks) {
   check_random_t random = check_random();
   ufp4_operand_t a = operand(&random, 9, 512, SCALES_NEAR),
@@ -194,7 +193,8 @@ TEST(limits_of_one_pair_of_blocks) {
   ufp4_operand_free(&b);
 }
 
-/** Row j of b ends after its own number of blocks; the second half of the rows is negative. */
+/** Fills row j of b with the largest codes up to a block of its own; the second half of the rows is
+ * negative. */
 static void largest_rows(check_random_t *random, ufp4_operand_t *b) {
   fill_codes(random, 1, b);
   for (int64_t j = 0; j < b->rows; j++) {
@@ -311,7 +311,7 @@ TEST(rejects_unknown_kernel_names) {
 
 // --- Contracts that round along K: jobs ---------------------------------------------------------
 
-/** A random legal combination with @p contract. */
+/** Draws a legal combination with @p contract. */
 static int combination(check_random_t *random, ufp4_contract_t contract) {
   for (;;) {
     const int n = (int)check_below(random, LEGAL_GEMM_COUNT);
@@ -320,15 +320,14 @@ static int combination(check_random_t *random, ufp4_contract_t contract) {
   }
 }
 
-/** Some blocks of 32 lose their codes; the quantizer gives such blocks the smallest scale, so now
- * and then they get it.
- */
+/** Zeroes the codes of some blocks of 32, and the scale of half of these. The quantizer gives a
+ * zero block the smallest scale. */
 static void clear_blocks(check_random_t *random, ufp4_operand_t *x) {
   for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) {
     if (check_below(random, 8) != 0) continue;
     const int64_t row = i / x->scale_blocks, group = i % x->scale_blocks * (x->block / 16);
     const int64_t groups = group + x->block / 16 > x->blocks ? 1 : x->block / 16;
-    // Codes of 0 and -0.
+    // Zeros of both signs.
     const int code = x->elem != UFP4_ELEM_INT4 && check_below(random, 2) ? 0x88 : 0;
     memset(x->codes + (row * x->blocks + group) * 8, code, (size_t)groups * 8);
     if (check_below(random, 2)) fixture_set_scale(x, i, 0);
@@ -345,7 +344,7 @@ static ufp4_gemm_t options(check_random_t *random, const pair_t *p, const float 
   return how;
 }
 
-/** Everything drawn: shape, formats, scales, levels, alpha, C, type, threads. */
+/** Draws shape, formats, scales, levels, alpha, C, type and threads. */
 static void check_rounding_drawn(check_random_t *random, int64_t index, ufp4_contract_t contract) {
   const int shape[3] = {(int)dimension(random, 40, 150), (int)dimension(random, 40, 150),
                         (int)dimension(random, 300, contract == UFP4_CONTRACT_NV ? 1000 : 5000)};
@@ -389,7 +388,7 @@ static ufp4_operand_t near_operand(check_random_t *random, ufp4_elem_t elem, ufp
   return fixture_operand_scaled(random, elem, scale, rows, cols, FIXTURE_SCALES_NEAR);
 }
 
-/** Both ends of the range occur. */
+/** Draws scales from @p least to @p most; each row of scales has both ends. */
 static void fill_scales(check_random_t *random, int least, int most, ufp4_operand_t *x) {
   for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) {
     const int drawn = least + (int)check_below(random, (uint32_t)(most - least) + 1);
@@ -397,8 +396,8 @@ static void fill_scales(check_random_t *random, int least, int most, ufp4_operan
   }
 }
 
-/** E8M0 exponents whose sums, as exponent fields of FP32 numbers, are from @p least to @p least + 2
- * * @p spread. */
+/** Draws E8M0 exponents whose sums, as exponent fields of FP32 numbers, lie between @p least and @p
+ * least + 2 * @p spread. */
 static void check_e8m0(check_random_t *random, int64_t index, int least, int spread) {
   const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_FP32, .d_dtype = UFP4_DTYPE_F32, .alpha = 1};
   ufp4_operand_t a = near_operand(random, (ufp4_elem_t)(index % 3), UFP4_SCALE_E8M0, 9, 100);
@@ -413,7 +412,7 @@ static void check_e8m0(check_random_t *random, int64_t index, int least, int spr
   ufp4_operand_free(&b);
 }
 
-/** On either side of each end; subnormal and infinite sums too. */
+/** The exponents lie on either side of each end; subnormal and infinite sums occur. */
 TEST(e8m0_exponents_at_the_ends) {
   check_random_t random = check_random();
   for (int i = 0; i < 9 * 40; i++) {
@@ -430,7 +429,8 @@ static uint32_t scale_at_an_end(check_random_t *random) {
   return check_below(random, 0x7F800000);
 }
 
-/** FP32 scales whose product is subnormal, zero or infinite, and infinity times a dot of zero. */
+/** The products of FP32 scales are subnormal, zero or infinite; some multiply infinity by a zero
+ * dot product. */
 TEST(fp32_scales_at_the_ends) {
   check_random_t random = check_random();
   const ufp4_gemm_t how = {.contract = UFP4_CONTRACT_FP32, .d_dtype = UFP4_DTYPE_F32, .alpha = 1};
@@ -448,7 +448,7 @@ TEST(fp32_scales_at_the_ends) {
   }
 }
 
-/** Every E4M3 scale of A with every one of B, zero, subnormals and NaN included. */
+/** Multiplies every E4M3 scale of A by every one of B, zero, subnormals and NaN included. */
 TEST(every_pair_of_e4m3_scales) {
   check_random_t random = check_random();
   ufp4_operand_t a = near_operand(&random, UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, 128, 16);
@@ -467,8 +467,8 @@ TEST(every_pair_of_e4m3_scales) {
 
 // --- The same: shapes ---------------------------------------------------------------------------
 
-/** The bounds that gemm/blocked.c ships with: columns of macro-tiles and streamed results, and rows
- * and depths. */
+/** The shapes exceed the bounds that gemm/blocked.c ships with, so that macro-tiles have several
+ * columns and results are streamed, or there are several rows and depths. */
 SLOW_TEST(beyond_the_bounds) {
   static const int shapes[][3] = {{1100, 2128, 130}, {1100, 32, 4200}};
   check_random_t random = check_random();

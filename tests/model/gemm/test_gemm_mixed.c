@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMMs with elements mixed (numerics.md 5), each contract by each kernel: the quanta of a block
-// are those of the grid that bit 7 of its scale byte names.
+// Tests GEMMs with mixed elements (numerics.md 5), each contract by each kernel: bit 7 of a block's
+// scale byte selects the grid of its quanta.
 #include <stdlib.h>
 
 #include "pair.h"
@@ -9,7 +9,7 @@
 static const ufp4_kernel_t kernels[] = {UFP4_KERNEL_PORTABLE, UFP4_KERNEL_AVX2, UFP4_KERNEL_AVX512};
 #define KERNELS ((int)(sizeof kernels / sizeof kernels[0]))
 
-/** Pair @p n of 7 in which one side is mixed, or both are. */
+/** Returns pair @p n of 7 in which one or both operands are mixed. */
 static pair_t pair_of(check_random_t *random, int n, ufp4_scale_t scale, const int shape[3],
                       fixture_scales_t scales) {
   const ufp4_elem_t other = (ufp4_elem_t)(n % 4);
@@ -53,7 +53,7 @@ TEST(nv) {
   sweep(UFP4_CONTRACT_NV);
 }
 
-// Every code under every scale byte, times 1 at that place of B and nothing elsewhere.
+// Each sum is one code under one scale byte times 1; B is zero elsewhere.
 TEST(every_code_with_every_scale_byte) {
   enum { BYTES = 256, CODES = 16 };
   ufp4_operand_t a, ones;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMMs of arguments that are none, and of formats, contracts and options that do not go together:
-// refused, with D as it was.
+// Tests that ufp4_gemm refuses invalid arguments and illegal combinations of formats, contracts and
+// options, and leaves D unchanged.
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ typedef struct {
   int64_t ld;
 } call_t;
 
-/** A legal call: 4 x 5 x 40, scales near 1. */
+/** Returns a legal call: 4 x 5 x 40, scales near 1. */
 static call_t call(ufp4_elem_t elem, ufp4_scale_t scale, ufp4_contract_t contract) {
   check_random_t random = check_random();
   const call_t c = {fixture_operand_scaled(&random, elem, scale, 4, 40, FIXTURE_SCALES_NEAR),
@@ -37,7 +37,7 @@ static void check_status(int64_t index, const call_t *c, ufp4_status_t status, c
   check_bits(index, (uint64_t)ufp4_gemm(&c->a, &c->b, &c->how, d, c->ld), status, "%s", what);
   if (status != UFP4_OK)
     check_that(index, memcmp(d, before, sizeof d) == 0, "%s: output touched", what);
-  if (c->ld < 5) return;  // of D alone
+  if (c->ld < 5) return;  // this limit concerns D alone
   check_bits(index, (uint64_t)ufp4_gemm_check(&c->a, &c->b, &c->how, NULL), status,
              "%s: asked first", what);
 }
@@ -46,7 +46,8 @@ static void check_refused(int64_t index, const call_t *c, const char *what) {
   check_status(index, c, UFP4_ERROR_ARGUMENT, what);
 }
 
-/** The GEMM and the table refuse elements with a scale and a contract. */
+/** Checks that the GEMM and the table of combinations both refuse the elements with this scale and
+ * contract. */
 static void check_combination(int64_t index, ufp4_elem_t a, ufp4_elem_t b, ufp4_scale_t scale,
                               ufp4_contract_t contract) {
   ufp4_message_t message = {""};
@@ -75,7 +76,7 @@ TEST(accepts_what_is_legal) {
 }
 
 TEST(rejects_combinations) {
-  // With this scale and this contract both operands may have these elements.
+  // elems: the elements that both operands may have with this scale and contract.
   enum { E2M1 = 1 << UFP4_ELEM_E2M1, E1M2 = 1 << UFP4_ELEM_E1M2 };
   static const struct {
     ufp4_scale_t scale;
@@ -96,7 +97,7 @@ TEST(rejects_combinations) {
   }
 }
 
-// They are the model's alone.
+// Only the model multiplies these elements.
 TEST(rejects_nvfp4_with_other_elements_on_cores_and_gpus) {
   for (int i = 0; i < 2 * 9 * 2; i++) {
     const char *backend = i % 2 ? "cuda" : "rtl";
@@ -247,7 +248,7 @@ TEST(rejects_on_rtl_what_only_the_model_has) {
              UFP4_OK, "FP32 scales on the model");
 }
 
-/** Changes to a legal call. */
+/** Each row changes a legal call so that it becomes illegal. */
 static void check_rows(const row_t *rows, size_t count) {
   call_t good = call(UFP4_ELEM_E2M1, UFP4_SCALE_E4M3, UFP4_CONTRACT_EXACT);
   for (size_t i = 0; i < count; i++) {
@@ -292,7 +293,7 @@ TEST(rejects_sizes) {
                           {"K", {SET(a.cols, bad[i]), SET(b.cols, bad[i])}}};
     check_rows(rows, 3);
   }
-  // Only K is wrong, and its counts of blocks go with it.
+  // K is too large, and the counts of blocks are consistent with it, so that K is the only error.
   const int64_t blocks = UFP4_MAX_DIM / 16 + 1;
   const row_t k = {"K of 2^20 + 1",
                    {SET(a.cols, UFP4_MAX_DIM + 1), SET(b.cols, UFP4_MAX_DIM + 1),
@@ -314,7 +315,7 @@ TEST(rejects_block_counts_and_short_rows) {
   }
 }
 
-/** Changes to a legal call, and words of the reason. */
+/** Checks each change to a legal call, and that the message contains the expected words. */
 static void check_reasons(const row_t *rows, size_t count, ufp4_scale_t scale) {
   const call_t good = call(UFP4_ELEM_E2M1, scale, UFP4_CONTRACT_EXACT);
   call_t c;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that an address space does not hold. What they refuse differs by host, so tests/portable
-// runs these on 32 bits too.
+// Sizes that an address space does not hold. The refusals differ by host, so tests/portable runs
+// these on 32 bits too.
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,7 @@ TEST(rejects_more_than_there_can_be) {
   check_bits(5, ufp4_matrix_bytes((int64_t)1 << 62, 1, 2), UFP4_TOO_MANY_BYTES, "2^63");
 }
 
-// Where addresses have 64 bits they do fit, and may be there.
+// With 64-bit addresses the sizes fit, and the memory may be available.
 TEST(rejects_tensors_for_more_than_32_bits) {
   static const char header[] =
       "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1048576, 4096), "

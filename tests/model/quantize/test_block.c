@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block through the quantizer (numerics.md 3 and 4): scale, codes, flags, for every combination
-// of options.
+// Tests the quantization of one block (numerics.md 3 and 4): scale, codes and flags for every
+// combination of options.
 #include <stdio.h>
 
 #include "fixture.h"
@@ -11,7 +11,7 @@
 #define NAN_FLAG UFP4_FLAG_NAN
 #define SATURATED UFP4_FLAG_ROW_SATURATED
 
-/** Option set @p n of element x RHT x rounding x scale rounding. */
+/** Returns option set @p n of element x RHT x rounding x scale rounding. */
 static ufp4_quantize_t options(int n) {
   static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
   const ufp4_quantize_t how = {
@@ -28,7 +28,7 @@ static unsigned flags_of(unsigned slow) {
          (slow & REFERENCE_FLAG_SATURATED ? SATURATED : 0u);
 }
 
-/** Both models on one block. */
+/** Compares both models on one block. */
 static void check_block(int64_t index, const uint32_t bits[16], const ufp4_quantize_t *how, int t,
                         const uint8_t random[16]) {
   static const char *const names[] = UFP4_ELEM_NAMES;
@@ -50,7 +50,7 @@ static void check_block(int64_t index, const uint32_t bits[16], const ufp4_quant
   }
 }
 
-/** The tensor exponent of the block alone. */
+/** Returns the tensor exponent of the block alone. */
 static int own_exponent(const uint32_t bits[16], const ufp4_quantize_t *how) {
   const reference_quantize_t reference_how = fixture_slow_options(how);
   return reference_tensor_exponent(bits, 1, 16, &reference_how);
@@ -60,8 +60,8 @@ static void random_bytes(check_random_t *random, uint8_t bytes[16]) {
   for (int i = 0; i < 16; i++) bytes[i] = (uint8_t)check_next(random);
 }
 
-/** @p count blocks of a distribution through every option set, with exponents near the block's own.
- */
+/** Quantizes @p count blocks of a distribution with every option set and exponents near the block's
+ * own. */
 static void sweep(fixture_distribution_t distribution, int count) {
   check_random_t random = check_random();
   for (int i = 0; i < count * OPTIONS; i++) {
@@ -83,7 +83,7 @@ SLOW_TEST(every_distribution_at_length) {
   for (int d = 0; d < FIXTURE_DISTRIBUTIONS; d++) sweep((fixture_distribution_t)d, 2500);
 }
 
-/** units * 2^exponent as FP32; exact for what is asked here. */
+/** Returns units * 2^exponent as FP32, which is exact for the arguments used here. */
 static uint32_t exact(int64_t units, int exponent) {
   return reference_f32_round(0, (reference_u128_t)units, exponent);
 }
@@ -93,7 +93,7 @@ static uint32_t nudge(uint32_t bits, int by, int negative) {
 }
 
 TEST(codes_around_every_nearest_boundary) {
-  // Element 0 is qmax * s * 2^-t, so that s is the scale; the others stand at half-way points and
+  // Element 0 is qmax * s * 2^-t, which makes s the scale; the others are at half-way points and
   // one step beside them.
   for (int n = 0; n < OPTIONS; n++) {
     const ufp4_quantize_t how = options(n);
@@ -115,7 +115,8 @@ TEST(codes_around_every_nearest_boundary) {
 }
 
 TEST(codes_around_every_stochastic_boundary) {
-  // The same, with elements at low + size * (2 r + 1) / 512: exactly there the code must stay down.
+  // The same, with elements at low + size * (2 r + 1) / 512, where stochastic rounding must still
+  // round down.
   check_random_t random = check_random();
   for (int n = 0; n < OPTIONS; n++) {
     const ufp4_quantize_t how = options(n);
@@ -139,8 +140,8 @@ TEST(codes_around_every_stochastic_boundary) {
 }
 
 TEST(scales_around_every_boundary) {
-  // amax at every scale (i even) and half-way to the next (i odd), and one step beside; t within
-  // and at its ends.
+  // amax is at every scale (i even) or half-way to the next (i odd), and one step beside; t lies
+  // within its range and at both ends.
   for (int n = 0; n < OPTIONS; n++) {
     const ufp4_quantize_t how = options(n);
     const reference_elem_t elem = fixture_slow_options(&how).elem;

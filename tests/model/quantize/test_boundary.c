@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales and codes at and beside each boundary, for the scales other than E4M3 (numerics.md 4);
-// test_block.c has E4M3.
+// Tests scales and codes at and beside each boundary for every scale format but E4M3 (numerics.md
+// 4), which test_block.c covers.
 #include <stdlib.h>
 
 #include "fixture.h"
@@ -25,7 +25,7 @@ static uint32_t *next_row(rows_t *rows) {
   return rows->bits + WIDTH * rows->rows++;
 }
 
-/** Both models on all the rows; frees them. */
+/** Compares both models on all rows and frees them. */
 static void check_rows(int64_t index, rows_t *rows, const ufp4_quantize_t *how) {
   fixture_tensor_t in = fixture_tensor_of(rows->bits, rows->rows, WIDTH);
   fixture_check_tensor(index, &in, how);
@@ -33,15 +33,15 @@ static void check_rows(int64_t index, rows_t *rows, const ufp4_quantize_t *how) 
   free(rows->bits);
 }
 
-/** The FP32 number nearest units * 2^exponent, steps further on, with a sign; at most the largest.
- */
+/** Returns the FP32 number @p steps after the one nearest to units * 2^exponent, with a sign; the
+ * largest finite number is the limit. */
 static uint32_t beside(uint64_t units, int exponent, int steps, int negative) {
   const uint32_t bits = reference_f32_round(0, units, exponent) + (uint32_t)steps;
   const uint32_t kept = bits > 0x80000000u ? 0 : bits > 0x7F7FFFFFu ? 0x7F7FFFFFu : bits;
   return kept | (uint32_t)negative << 31;
 }
 
-/** Options n of element and rounding with a scale. */
+/** Returns option set n of element and rounding with a scale. */
 static ufp4_quantize_t options(int n, ufp4_scale_t scale, ufp4_scale_round_t scale_round) {
   const ufp4_quantize_t how = {.elem = (ufp4_elem_t)(n % 3),
                                .scale = scale,
@@ -56,8 +56,8 @@ static reference_elem_t reference_elem(const ufp4_quantize_t *how) {
   return fixture_slow_options(how).elem;
 }
 
-/** A boundary of element j of a row, in quanta / 1024: half-way between two magnitudes; or, for SR,
- * where its own random byte puts it. */
+/** Returns a rounding boundary of element j of a row, in quanta / 1024: half-way between two
+ * magnitudes, or, with SR, the point that the element's random byte determines. */
 static uint64_t boundary(const ufp4_quantize_t *how, int64_t row, int j) {
   const reference_elem_t elem = reference_elem(how);
   const int k = j % 7, low = reference_elem_magnitude(elem, k),
@@ -69,8 +69,8 @@ static uint64_t boundary(const ufp4_quantize_t *how, int64_t row, int j) {
   return (uint64_t)(1024 * low + 2 * size * (2 * random[j % 16] + 1));
 }
 
-/** A row whose scale is units * 2^exponent: element 0 (of each block) is qmax times that, the
- * others stand at boundaries and up to two steps beside them. */
+/** Appends a row whose scale is units * 2^exponent: element 0 of each block is qmax times that, and
+ * the others are at boundaries and up to two steps beside them. */
 static void boundary_row(rows_t *rows, const ufp4_quantize_t *how, uint64_t units, int exponent,
                          int steps) {
   const int frac = reference_elem_frac(reference_elem(how));
@@ -85,7 +85,7 @@ static void boundary_row(rows_t *rows, const ufp4_quantize_t *how, uint64_t unit
 }
 
 TEST(e8m0_scales_around_every_boundary) {
-  // amax at each power of two and at each qmax * 2^k, and beside them.
+  // amax is at and beside each power of two and each qmax * 2^k.
   for (int n = 0; n < 3 * 2; n++) {
     const ufp4_quantize_t how =
         options(n % 3, UFP4_SCALE_E8M0, n / 3 ? UFP4_SCALE_ROUND_UP : UFP4_SCALE_ROUND_DOWN);
@@ -114,7 +114,8 @@ TEST(e8m0_codes_around_every_boundary) {
 }
 
 TEST(e8m0_down_clips_the_top) {
-  // amax in the upper part of its binade, where the scale is too small for it: codes saturate.
+  // amax is in the upper part of its binade, where the scale is too small for it and codes
+  // saturate.
   for (int n = 0; n < 6; n++) {
     const ufp4_quantize_t how = options(n, UFP4_SCALE_E8M0, UFP4_SCALE_ROUND_DOWN);
     rows_t rows = rows_of(512);
@@ -127,7 +128,7 @@ TEST(e8m0_down_clips_the_top) {
   }
 }
 
-/** Scales with few significant bits, so that boundaries are FP32 numbers, and with many. */
+/** Returns a scale with few significant bits, whose boundaries are FP32 numbers, or with many. */
 static uint64_t scale_units(check_random_t *random, int i) {
   return 1 + check_below(random, i % 2 ? 1 << 10 : (1 << 24) - 1);
 }
@@ -146,7 +147,8 @@ TEST(fp32_codes_around_every_boundary) {
 }
 
 TEST(fp32_scales_of_the_smallest_and_largest) {
-  // amax / qmax under half of 2^-149 is kept at 2^-149; subnormal quotients; the largest.
+  // amax / qmax under half of 2^-149 still gives the scale 2^-149; other rows have subnormal
+  // quotients and the largest ones.
   for (int n = 0; n < 6; n++) {
     const ufp4_quantize_t how = options(n, UFP4_SCALE_FP32, UFP4_SCALE_ROUND_RNE);
     rows_t rows = rows_of(1200);
@@ -163,8 +165,8 @@ TEST(fp32_scales_of_the_smallest_and_largest) {
 }
 
 TEST(fp32_scale_of_a_transform_beyond_the_largest) {
-  // 16 of the largest number, signs along a Hadamard row, sum to 4 times it: only the scale is
-  // clamped.
+  // Sixteen of the largest number, with the signs of a Hadamard row, sum to 4 times that number:
+  // only the scale is clamped.
   for (int n = 0; n < 6; n++) {
     ufp4_quantize_t how = options(n, UFP4_SCALE_FP32, UFP4_SCALE_ROUND_RNE);
     how.rht = UFP4_RHT_INTEGER;
@@ -183,8 +185,7 @@ TEST(fp32_scale_of_a_transform_beyond_the_largest) {
 
 // --- NVFP4: the first row holds the tensor's amax -----------------------------------------------
 
-/** Magnitudes of the largest number of the tensor; the first few are under what S can lift to 2688.
- */
+/** The largest magnitude of the tensor; S cannot lift the first few to 2688. */
 static const uint32_t largest[] = {
     0x00000001, 0x00000003, 0x00400000, 0x00800000, 0x05280000, 0x05280001, 0x05A80000, 0x33333333,
     0x3F800000, 0x3F7FFFFF, 0x45280000, 0x40C00000, 0x42F6E979, 0x7F7FFFFF, 0x7F000000, 0x60AD78EC};
@@ -196,7 +197,7 @@ static ufp4_quantize_t nvfp4(int n) {
   return how;
 }
 
-/** units * 2^exponent * amax as the nearest FP32 number. */
+/** Returns the FP32 number nearest to units * 2^exponent * amax. */
 static uint32_t share(uint32_t amax, uint64_t units, int exponent, int steps) {
   const reference_real_t x = reference_f32_real(amax);
   const uint32_t bits = reference_f32_quotient(0, (reference_u128_t)x.magnitude * units,
@@ -206,7 +207,7 @@ static uint32_t share(uint32_t amax, uint64_t units, int exponent, int steps) {
 }
 
 SLOW_TEST(nvfp4_scales_around_every_boundary) {
-  // amax_b / amax at each E4M3 number and half-way to the next, times 6 / 2688, and up to three
+  // amax_b / amax is at each E4M3 number and half-way to the next, times 6 / 2688, and up to three
   // steps beside.
   for (int n = 0; n < LARGEST * 2; n++) {
     const ufp4_quantize_t how = nvfp4(n);
@@ -246,8 +247,8 @@ SLOW_TEST(nvfp4_codes_around_every_boundary) {
 }
 
 TEST(nvfp4_blocks_that_underflow) {
-  // Under half of 2^-9 the scale is 0, the reciprocal the largest number, and all but the smallest
-  // codes are +-6.
+  // Under half of 2^-9 the scale is 0, so the reciprocal is the largest number and all but the
+  // smallest codes are +-6.
   const ufp4_quantize_t how = nvfp4(0);
   rows_t rows = rows_of(2);
   next_row(&rows)[0] = 0x3F800000;
@@ -298,14 +299,15 @@ TEST(nvfp4_poisoned_tiles_are_left_out_of_amax) {
     }
     rows.bits[20 * WIDTH + 20] = largest[n / 2];
     rows.bits[22 * WIDTH + 21] =
-        n % 3 ? 0x7F800000 : 0x7FC00000;  // beside the largest in 2-D, not in 1-D
+        n % 3 ? 0x7F800000 : 0x7FC00000;  // in the tile of the largest number in 2-D, in another
+                                          // block in 1-D
     check_rows(n, &rows, &how);
   }
 }
 
 TEST(nvfp4_copies_have_their_own_amax_after_the_transform) {
-  // One row of ones: along the row the transform makes 4 of 16 ones, along the columns it spreads
-  // each one out.
+  // In a row of ones the transform along the row makes 4 of each 16 ones; along the columns it
+  // spreads each one.
   static float x[16 * 16];
   for (int j = 0; j < 16; j++) x[j] = 1;
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, 16, 16, 16, x};
@@ -322,7 +324,8 @@ TEST(nvfp4_copies_have_their_own_amax_after_the_transform) {
 }
 
 SLOW_TEST(bf16_transform_at_the_ends_of_the_range) {
-  // Inputs that round to Inf, sums that do, sums under the smallest BF16 number, ties of BF16.
+  // Covers inputs that round to Inf, sums that overflow, sums under the smallest BF16 number, and
+  // ties of BF16.
   static const uint32_t table[] = {0x7F7FFFFF, 0x7F7F7FFF, 0x7F7F8000, 0x7F000000, 0x7E800000,
                                    0x00000001, 0x00008000, 0x00010000, 0x80018000, 0x3F808000,
                                    0xBF818000, 0x3B800000, 0x7F800000, 0x00000000};
@@ -345,8 +348,8 @@ SLOW_TEST(bf16_transform_at_the_ends_of_the_range) {
 }
 
 TEST(bf16_transform_of_large_numbers_that_cancel) {
-  // Two large numbers of opposite sign leave a few units of the smallest: where one is subtracted,
-  // 7 of them over 4.
+  // Two large numbers of opposite sign cancel, which leaves a few units of the smallest BF16
+  // number.
   check_random_t random = check_random();
   ufp4_quantize_t how = options(0, UFP4_SCALE_E4M3, UFP4_SCALE_ROUND_RNE);
   how.rht = UFP4_RHT_BF16;

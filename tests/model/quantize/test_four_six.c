@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scale rounding 46 (numerics.md 2): each block takes its scale for a largest code of 6 or 4.
+// Tests scale rounding 46 (numerics.md 2), which gives each block a scale for a largest code of 6
+// or of 4, whichever errs less.
 #include <stdlib.h>
 
 #include "fixture.h"
@@ -20,19 +21,19 @@ static ufp4_quantize_t four_six(ufp4_layout_t layout, ufp4_round_t round) {
                            .seed = 7};
 }
 
-// Blocks that say beforehand what is right; the first one makes S 1.
+// The blocks have known results; the largest number of the first one makes S 1.
 TEST(blocks_take_the_better_of_four_and_six) {
   static const struct {
     float x[4];
     uint8_t scale, codes[4];
   } blocks[] = {
-      {{1536}, 0x78, {7}},                     // 6 x 256 and 4 x 384, both exact: a tie is 6
-      {{8, 6, 4, -2}, 0x40, {6, 5, 4, 10}},    // by 2 exactly as 4, 3, 2, -1
-      {{12, 8, 6, -4}, 0x40, {7, 6, 5, 12}},   // by 2 exactly as 6, 4, 3, -2
+      {{1536}, 0x78, {7}},                     // 6 x 256 and 4 x 384 are both exact: a tie takes 6
+      {{8, 6, 4, -2}, 0x40, {6, 5, 4, 10}},    // scaled by 2 exactly 4, 3, 2, -1
+      {{12, 8, 6, -4}, 0x40, {7, 6, 5, 12}},   // scaled by 2 exactly 6, 4, 3, -2
       {{12, 10, 10, 10}, 0x44, {6, 5, 5, 5}},  // 10 is nearer to 9 than to 8 or 12
       {{12, 10, 0, 0}, 0x44, {6, 5}},          // 1 against 4
-      {{0.001f, -0.001f}, 0x00, {7, 15}},      // both scales underflow: all is lost alike
-      {{0.0045f}, 0x01, {4}},                  // only that of 6 does
+      {{0.001f, -0.001f}, 0x00, {7, 15}},      // both scales underflow: both lose everything
+      {{0.0045f}, 0x01, {4}},                  // only the scale for 6 underflows
   };
   enum { BLOCKS = sizeof blocks / sizeof blocks[0] };
   uint32_t bits[16 * BLOCKS] = {0};
@@ -52,7 +53,7 @@ TEST(blocks_take_the_better_of_four_and_six) {
   fixture_tensor_free(&in);
 }
 
-// Few numbers on both grids, and their neighbours: errors that are equal or nearly so.
+// The numbers lie on and beside both grids, so that the two errors are equal or nearly so.
 TEST(blocks_whose_errors_are_near) {
   static const float grid[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 8, 12, 10, 5, 7, 9, 16.0f / 3, 1.25f};
   check_random_t random = check_random();
@@ -90,7 +91,7 @@ static double squared_error(const fixture_tensor_t *in, const ufp4_quantize_t *h
   return sum;
 }
 
-// It has both choices: the error of Gaussian numbers is a fifth smaller or so.
+// The choice reduces the error of Gaussian numbers by about a fifth.
 TEST(errs_less_than_scales_for_six) {
   check_random_t random = check_random();
   for (int i = 0; i < 20; i++) {

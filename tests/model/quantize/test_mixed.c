@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements mixed (numerics.md 1 and 4): each block is E2M1 or uniform, and bit 7 of its scale says
-// which.
+// Tests mixed elements (numerics.md 1 and 4): each block is E2M1 or uniform, as bit 7 of its scale
+// byte says.
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static ufp4_operand_t quantized(const fixture_tensor_t *in, const ufp4_quantize_
 
 // --- Decoding -----------------------------------------------------------------------------------
 
-// Every code under every scale byte: the value is that of the grid that bit 7 names.
+// Bit 7 of a scale byte selects the grid from which each code takes its value.
 TEST(every_code_with_every_scale_byte) {
   ufp4_operand_t x;
   float values[256 * 16];
@@ -42,7 +42,7 @@ TEST(every_code_with_every_scale_byte) {
   ufp4_operand_free(&x);
 }
 
-// Bit 7 of a scale byte means nothing in operands of other elements.
+// Operands of other elements ignore bit 7 of a scale byte.
 TEST(bit_7_of_other_elements_is_ignored) {
   check_random_t random = check_random();
   for (int elem = 0; elem < UFP4_ELEM_COUNT; elem++) {
@@ -59,8 +59,8 @@ TEST(bit_7_of_other_elements_is_ignored) {
 
 // --- The choice ---------------------------------------------------------------------------------
 
-// 42 is 6 x 7 and 3.5 x 12, both exact; the errors, in 512ths of a quantum times the scale, are
-// those of the second number.
+// 42 is 6 x 7 and 3.5 x 12, both exact, so the second number alone makes the errors. The comments
+// give both errors in 512ths of a quantum times the scale.
 TEST(blocks_whose_errors_are_near) {
   static const struct {
     float x;
@@ -84,7 +84,7 @@ TEST(blocks_whose_errors_are_near) {
   }
   fixture_tensor_t in = fixture_tensor_of(bits, 1, 16 * BLOCKS);
   for (int n = 0; n < 2 * KERNELS; n++) {
-    // A power of two more or less changes nothing.
+    // The tensor exponent, given or not, changes the scales by a power of two and no codes.
     ufp4_quantize_t how = {
         .elem = UFP4_ELEM_MIXED, .kernel = kernels[n / 2], .exponent_given = n % 2};
     if (!ufp4_kernel_available(how.kernel)) continue;
@@ -120,7 +120,8 @@ TEST(zero_and_poisoned_blocks_have_no_grid) {
   fixture_tensor_free(&in);
 }
 
-/** Option set n: layout, transform, rounding, scale rounding; NVFP4 where the last allows it. */
+/** Returns option set n: layout, transform, rounding, scale rounding, and NVFP4 scales where the
+ * scale rounding allows them. */
 static ufp4_quantize_t options(check_random_t *random, int n) {
   ufp4_quantize_t how = {.elem = UFP4_ELEM_MIXED,
                          .layout = (ufp4_layout_t)(n % 2),
@@ -140,7 +141,7 @@ static ufp4_quantize_t options(check_random_t *random, int n) {
 }
 #define OPTIONS 36
 
-// Both models, every legal combination, every distribution.
+// Compares both models for every legal combination and every distribution.
 SLOW_TEST(as_the_second_model) {
   static const int shapes[][2] = {{1, 1}, {5, 17}, {17, 33}, {33, 49}, {2, 130}, {20, 60}};
   check_random_t random = check_random();
@@ -161,8 +162,8 @@ SLOW_TEST(as_the_second_model) {
   }
 }
 
-// Numbers on the points of both grids and beside them: errors that are equal or nearly so, in rows
-// and in tiles.
+// The numbers lie on and beside points of both grids, so that the errors of rows and tiles are
+// equal or nearly so.
 TEST(near_errors_as_the_second_model) {
   check_random_t random = check_random();
   for (int i = 0; i < 9; i++) {
@@ -187,8 +188,8 @@ TEST(near_errors_as_the_second_model) {
   }
 }
 
-// The grid is chosen before anything is drawn, so that the drawn codes have no bias: scales, grids
-// included, are those of rounding to nearest.
+// The grid is chosen before random bytes are drawn, so that the codes have no bias: scales, grids
+// included, equal those of rounding to nearest.
 TEST(the_choice_does_not_see_the_random_bytes) {
   check_random_t random = check_random();
   for (int i = 0; i < OPTIONS; i++) {
@@ -208,7 +209,7 @@ TEST(the_choice_does_not_see_the_random_bytes) {
   }
 }
 
-// --- What it is for -----------------------------------------------------------------------------
+// --- Accuracy -----------------------------------------------------------------------------------
 
 static double squared_error(const fixture_tensor_t *in, const ufp4_quantize_t *how) {
   static float decoded[64 * 64];
@@ -223,7 +224,8 @@ static double squared_error(const fixture_tensor_t *in, const ufp4_quantize_t *h
   return sum;
 }
 
-// The error of Gaussian numbers is 0.6 dB less than E1M2's and 1.4 dB less than E2M1's or so.
+// The error of Gaussian numbers is about 0.6 dB less than that of E1M2 and 1.4 dB less than that of
+// E2M1.
 TEST(errs_less_than_either_grid) {
   check_random_t random = check_random();
   for (int i = 0; i < 20; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads of the quantizer: the same bits, whatever their number.
+// Tests that the number of threads does not change the bits of the quantizer.
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,8 @@ static void check_threads(int64_t index, const ufp4_matrix_t *in, ufp4_quantize_
   ufp4_operand_free(&want);
 }
 
-// Both axes, roundings and transforms, with t from the data and given, by one kernel.
+// Checks both axes, roundings and transforms with one kernel, with t from the data and with t
+// given.
 static void check_kernel(ufp4_kernel_t kernel) {
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, ROWS, COLS - 3, COLS, numbers};
   const ufp4_matrix_t halves = {UFP4_DTYPE_BF16, ROWS, COLS, COLS + 6, numbers};
@@ -88,7 +89,7 @@ TEST(parts_without_a_number_ask_for_no_exponent) {
 TEST(other_scales_take_threads_too) {
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, ROWS, COLS, COLS, numbers};
   fill();
-  // Every seventh has every value of each of their choices, of which none has seven.
+  // No option has seven values, so every seventh combination covers each value of each option.
   for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n += check_draws(7, 1)) {
     ufp4_quantize_t how = legal_quantize_combination(n);
     how.axis = (ufp4_axis_t)(n / 2 & 1);

@@ -19,7 +19,7 @@ static uint64_t block_codes(const ufp4_operand_t *x, int64_t group) {
   return codes;
 }
 
-/** One tensor by both; @return its blocks. */
+/** Quantizes one tensor by the tested and the portable kernel. @return its number of blocks. */
 static int64_t check_both(int64_t index, const ufp4_matrix_t *in, const ufp4_quantize_t *how) {
   ufp4_quantize_t tested = *how, portable = *how;
   ufp4_operand_t got, want;
@@ -55,7 +55,7 @@ static int64_t check_both(int64_t index, const ufp4_matrix_t *in, const ufp4_qua
 
 // --- Options ------------------------------------------------------------------------------------
 
-/** Option set n of 3 x 2 x 2 x 2 x 2: element, RHT, rounding, axis, scale rounding. */
+/** Returns option set n of 3 x 2 x 2 x 2 x 2: element, RHT, rounding, axis, scale rounding. */
 static ufp4_quantize_t options(int n) {
   static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
   const ufp4_quantize_t how = {
@@ -82,7 +82,7 @@ static ufp4_quantize_t drawn_options(check_random_t *random) {
 
 // --- Properties ---------------------------------------------------------------------------------
 
-/** A tensor of a distribution, its size and options drawn. */
+/** Checks a tensor of a distribution with drawn size and options. */
 static int64_t check_drawn(check_random_t *random, int64_t index,
                            fixture_distribution_t distribution) {
   const ufp4_quantize_t how = drawn_options(random);
@@ -112,7 +112,7 @@ SLOW_TEST(many_blocks) {
   }
 }
 
-/** A dense tensor of the caller's numbers, along either axis as @p how says. */
+/** Checks a dense tensor of the caller's numbers, along the axis that @p how names. */
 static void check_numbers(int64_t index, const uint32_t *numbers, int64_t blocks,
                           const ufp4_quantize_t *how) {
   ufp4_matrix_t in = {UFP4_DTYPE_F32, blocks, 16, 16, numbers};
@@ -126,8 +126,8 @@ static void check_numbers(int64_t index, const uint32_t *numbers, int64_t blocks
   free(turned);
 }
 
-// Element 0 makes the scale; the others are multiples of a sixteenth of it, of a quarter quantum or
-// less: ties for each significand, and what lies one step beside them.
+// Element 0 determines the scale; the others are multiples of a sixteenth of it, which is a quarter
+// quantum or less. This gives ties for each significand, and numbers one step beside them.
 TEST(ties_of_every_significand) {
   enum { COUNT = 8 * 64 };
   uint32_t *numbers = malloc(COUNT * 16 * sizeof *numbers);
@@ -148,15 +148,15 @@ TEST(ties_of_every_significand) {
   free(numbers);
 }
 
-/** Row @p j of the Hadamard matrix and of the mask: the sign of element i in sum j. */
+/** Returns the sign of element i in sum j: row @p j of the Hadamard matrix times the mask. */
 static int sign_in_sum(uint16_t mask, int j, int i) {
   return (__builtin_popcount((unsigned)(i & j)) + (mask >> i & 1)) & 1 ? -1 : 1;
 }
 
-/** A block whose sum j is the product of @p target and the scale's quantum, plus @p units, where
- * the sums of the others are that or 7 (E2M1: 12) quanta. Elements 0 and 1 (that is why j is odd)
- * make it; the others are truncated by nearly a unit each, all to the same side. @return 0: it
- * cannot be. */
+/** Makes a block whose sum j is @p target quanta of the scale plus @p units, and whose other sums
+ * are that or 7 (E2M1: 12) quanta. Elements 0 and 1 determine the sums, for which j must be odd;
+ * the others are truncated by nearly a unit each, all to the same side. @return 0 if there is no
+ * such block. */
 static int near_boundary(check_random_t *random, const ufp4_quantize_t *how, int j, double target,
                          int units, uint32_t numbers[16]) {
   const int odd = how->elem == UFP4_ELEM_E2M1 ? 3 : 7;
@@ -179,8 +179,8 @@ static int near_boundary(check_random_t *random, const ufp4_quantize_t *how, int
   return 1;
 }
 
-// The bits that the transform truncates decide codes here, with as many of them as there can be.
-// Among 16 blocks one counts, and there are few: kernels may treat many such blocks differently.
+// Each sum lies so near a boundary that the truncated bits decide its code. Only one block of 16 is
+// of this kind, because kernels may treat many such blocks differently.
 static void check_boundaries(check_random_t *random, int64_t index, const ufp4_quantize_t *how) {
   enum { COUNT = 16 * 14 };
   static const int low[2][7] = {{0, 1, 2, 3, 4, 5, 6}, {0, 1, 2, 3, 4, 6, 8}},
@@ -210,8 +210,7 @@ TEST(truncated_sums_at_boundaries) {
   }
 }
 
-// Sums in floats that overflow to infinities of both signs, whose sum is no number, beside sums
-// that do not.
+// Some float sums overflow to infinities of both signs, whose sum is NaN; others do not.
 TEST(transforms_that_overflow_both_ways) {
   uint32_t numbers[16 * 16];
   for (int n = 0; n < OPTIONS * 45; n++) {
@@ -231,8 +230,8 @@ TEST(transforms_that_overflow_both_ways) {
   }
 }
 
-// Vectors decline some blocks: these have exponents of the largest magnitude at both ends of where
-// they do, and there are blocks of zeros and of NaN among others.
+// Vector code leaves some blocks to scalar code. The largest exponents lie on both sides of its
+// limits, and some blocks are zero or have a NaN.
 TEST(tiles_of_mixed_exponents) {
   enum { COUNT = 256 };
   static const int exponents[] = {0, 1, 2, 38, 39, 40, 41, 127, 228, 229, 230, 231, 253, 254, 255};
@@ -259,7 +258,7 @@ TEST(tiles_of_mixed_exponents) {
   free(numbers);
 }
 
-// Scales from under the smallest to over the largest, for each tensor exponent.
+// Scales range from under the smallest to over the largest, for each tensor exponent.
 TEST(every_given_exponent) {
   check_random_t random = check_random();
   for (int i = 0; i < 60 * 6; i++) {
@@ -273,7 +272,7 @@ TEST(every_given_exponent) {
   }
 }
 
-// All blocks alike, so that all have the largest scale there is.
+// All blocks are equal, so that all have the largest scale.
 TEST(equal_blocks) {
   uint32_t numbers[64 * 16];
   for (int i = 0; i < OPTIONS * 32; i++) {
@@ -296,7 +295,7 @@ TEST(every_small_shape) {
   }
 }
 
-// More rows and blocks than the column walk takes at a time.
+// The tensor has more rows and blocks than one strip of the column walk.
 TEST(several_strips) {
   static const int shapes[][2] = {{300, 530}, {128, 272}, {144, 256},
                                   {530, 300}, {4200, 40}, {40, 4200}};
@@ -311,7 +310,7 @@ TEST(several_strips) {
   }
 }
 
-// Codes of 4 MiB and more are stored another way. There are more columns than a strip has.
+// Codes of 4 MiB and more are stored on another path. There are more columns than a strip has.
 TEST(column_copy_of_a_large_tensor) {
   enum { ROWS = 1664, COLS = 5200 };
   uint32_t *numbers = malloc((size_t)ROWS * COLS * sizeof *numbers);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the measures of a rounding with the same computed from decoded values, and by hand.
+// Compares the measures of a rounding with the same measures computed from decoded values, and with
+// results worked out by hand.
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 enum { ROWS = 18, COLS = 40, GROUP = 16, MOST = 48 * 48 };
 
-// Loads what enters the rounding, of a group of 16.
+// Loads a group of 16 as it enters the rounding, after the transform.
 static void load(const float x[GROUP], ufp4_rht_t rht, double y[GROUP]) {
   const reference_quantize_t how = {.rht = (reference_rht_t)rht, .mask = UFP4_RHT_DEFAULT_MASK};
   uint32_t bits[GROUP];
@@ -21,7 +22,8 @@ static void load(const float x[GROUP], ufp4_rht_t rht, double y[GROUP]) {
   }
 }
 
-// The tensor, or the transposed one, in whole groups, rotated if the operand is. @return columns.
+// Copies the tensor, transposed for the column axis, in whole groups, and transforms it if the
+// operand is transformed. @return its number of columns.
 static int64_t prepare(const float *x, const ufp4_quantize_t *how, double *a) {
   int by_columns = how->axis == UFP4_AXIS_COL;
   int64_t rows = by_columns ? COLS : ROWS, k = by_columns ? ROWS : COLS;
@@ -85,7 +87,7 @@ static void check_way(const float *x, const ufp4_quantize_t *how) {
     shrink += fabs(v) - fabs(a[i]), size += fabs(a[i]);
   }
   check_bits(2, ufp4_rounding_measure(&in, how, &got), UFP4_OK, "measure");
-  // Decoded values are rounded to FP32: 6e-8 of each.
+  // The tolerances cover the rounding of decoded values to FP32, 6e-8 of each.
   check_near(got.kept, dot / signal, 1e-7, "kept signal", how);
   check_near(got.sqnr_db, 10 * log10(signal / noise), 1e-5, "SQNR", how);
   check_near(got.bias_percent, 100 * shrink / size, 1e-5, "bias", how);
@@ -133,8 +135,8 @@ TEST(e8m0_scales) {
   check_scale(UFP4_ELEM_E2M1, UFP4_SCALE_E8M0, UFP4_RHT_NONE);
 }
 
-// One block with scale 1 and a largest value of 7: 0.5 is a tie and goes to 0, 1.5 one that goes to
-// 2, 3.25 goes to 3; ten zeros stay.
+// One block has scale 1 and a largest value of 7: the tie 0.5 goes to 0, the tie 1.5 to 2, and 3.25
+// to 3; ten zeros remain.
 TEST(by_hand) {
   const float x[GROUP] = {7, 0.5f, 1.5f, -3.25f, -1, 2};
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, GROUP, GROUP, x};
@@ -165,22 +167,22 @@ static void check_exact(const float x[GROUP], ufp4_scale_t scale, ufp4_rht_t rht
   check_that(0, isinf(got.sqnr_db) && got.sqnr_db > 0, "SQNR %g", got.sqnr_db);
 }
 
-// What the transform itself rounds away is no error: 1 + 2^-8 is 1 in BF16, and 2^-30 is lost
-// beside 1 where significands are aligned.
+// The rounding inside the transform does not count as error: BF16 rounds 1 + 2^-8 to 1, and the
+// alignment of significands loses 2^-30 beside 1.
 TEST(the_transform_costs_nothing) {
   const float rounded[GROUP] = {0x1.01p0f}, aligned[GROUP] = {1, 0x1p-30f};
   check_exact(rounded, UFP4_SCALE_NVFP4, UFP4_RHT_BF16);
   check_exact(aligned, UFP4_SCALE_E8M0, UFP4_RHT_INTEGER);
 }
 
-// Two numbers of a transform of 64 points become 7 or 1 of either sign in each of its four groups.
-// A scale of 1 meets them all; another group's numbers, or signs, it would not.
+// A transform of 64 points makes 7 or 1 of either sign from two numbers in each of its four groups,
+// all exact with scale 1. The numbers or signs of another group would show as an error.
 TEST(a_transform_over_four_groups) {
   float x[64] = {0};
   x[0] = 32, x[41] = 24;
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, 64, 64, x};
   const ufp4_quantize_t how = {.elem = UFP4_ELEM_INT4,
-                               .exponent_given = 1,  // and 0: the scale of 7 is 1
+                               .exponent_given = 1,  // 0, so that 7 has scale 1
                                .rht = UFP4_RHT_INTEGER,
                                .rht_mask = UFP4_RHT_DEFAULT_MASK,
                                .rht_size = 64};
@@ -192,7 +194,8 @@ TEST(a_transform_over_four_groups) {
   check_near(got.share[0] + got.share[6] + got.share[8] + got.share[14], 1, 0, "7 and 1", &how);
 }
 
-// A group with a NaN has no error: it is counted apart, and the other one is as if it stood alone.
+// A group with a NaN is counted apart and adds no error; the other group is measured as if it stood
+// alone.
 TEST(a_group_with_a_nan_is_counted_apart) {
   uint16_t x[2 * GROUP] = {0x7FC0};
   x[GROUP] = 0x40E0, x[GROUP + 1] = 0x3F00;  // 7 and 0.5 in BF16
@@ -205,7 +208,7 @@ TEST(a_group_with_a_nan_is_counted_apart) {
   check_near(got.kept, 49 / 49.25, 1e-15, "kept signal", &how);
 }
 
-// Codes are all zeros, and the scale is beyond double, where a given exponent is that low.
+// With such a low exponent all codes are zero and the scale exceeds the range of double.
 TEST(an_exponent_far_too_low_loses_everything) {
   const float x[GROUP] = {1, -3};
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, 1, GROUP, GROUP, x};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole tensors with every scale format, layout and transform (numerics.md 2 to 4): what is legal
-// equals the second model, what is not is refused.
+// Tests whole tensors with every scale format, layout and transform (numerics.md 2 to 4): legal
+// combinations equal the reference model, others are refused.
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,8 +73,8 @@ static ufp4_operand_t quantized(const fixture_tensor_t *in, const ufp4_quantize_
   return out;
 }
 
-/** Whether codes and scales of two operands are equal, scales apart by a factor of 2^@p shift (E8M0
- * and FP32). */
+/** Checks that two operands have equal codes, and scales that differ by a factor of 2^@p shift
+ * (E8M0 and FP32). */
 static void check_same_magnitudes(int64_t index, const ufp4_operand_t *x, const ufp4_operand_t *y,
                                   int shift) {
   for (int64_t i = 0; i < x->rows * x->scale_blocks; i++) {
@@ -106,7 +106,7 @@ TEST(exponents_given_to_tiles) {
 }
 
 TEST(uniform_formats_with_nvfp4_have_the_same_scales) {
-  // All of S, Sd and the products differ by a power of two: no rounding differs.
+  // S, Sd and their products all differ by a power of two, so all roundings are equal.
   check_random_t random = check_random();
   for (int i = 0; i < 2 * 3 * 24; i++) {
     ufp4_quantize_t how = {.elem = UFP4_ELEM_INT4,
@@ -129,7 +129,7 @@ TEST(uniform_formats_with_nvfp4_have_the_same_scales) {
 }
 
 TEST(uniform_formats_differ_by_two_binades) {
-  // E1M2 is INT4 over 4: scales a factor of 4 apart, and the same quanta.
+  // E1M2 is INT4 divided by 4, so the scales differ by a factor of 4 and the quanta are equal.
   check_random_t random = check_random();
   for (int i = 0; i < 2 * 24; i++) {
     ufp4_quantize_t how = {
@@ -149,8 +149,8 @@ TEST(uniform_formats_differ_by_two_binades) {
 }
 
 TEST(square_tiles_do_not_care_for_the_axis) {
-  // With one scale for 16x16 the column copy is the row copy transposed: the same weights in both
-  // directions.
+  // With one scale per 16x16 tile the column copy is the transposed row copy, so that both
+  // directions use the same weights.
   check_random_t random = check_random();
   static const ufp4_scale_t scales[] = {UFP4_SCALE_NVFP4, UFP4_SCALE_E4M3, UFP4_SCALE_FP32};
   for (int i = 0; i < 36; i++) {
@@ -220,8 +220,8 @@ TEST(e8m0_poisons_32_columns) {
 }
 
 TEST(bf16_transform_of_small_integers_is_the_integer_one) {
-  // Sums of 16 integers up to 7, over 4, fit BF16's eight bits: both transforms are exact, so all
-  // bits are equal.
+  // The sums of 16 integers up to 7, over 4, fit in the eight bits of BF16. Both transforms are
+  // exact, so all bits are equal.
   check_random_t random = check_random();
   for (int i = 0; i < 60; i++) {
     ufp4_quantize_t how = legal_quantize_combination(i % 3);
@@ -262,7 +262,8 @@ TEST(zero_blocks_have_zero_scale_and_codes) {
 }
 
 TEST(only_e4m3_saturates) {
-  // FP32's largest with E8M0 up wants 2^127 * 1.75 and does not get it; that is no flag.
+  // The largest FP32 number with E8M0 rounded up needs a scale of 2^127 * 1.75, which does not
+  // exist; this sets no flag.
   for (int n = 0; n < LEGAL_QUANTIZE_COUNT; n++) {
     ufp4_quantize_t how = legal_quantize_combination(n);
     if (!legal_quantize(&how) || how.scale == UFP4_SCALE_E4M3) continue;
@@ -308,8 +309,8 @@ TEST(dequantize_matches_second_model) {
 
 static const float ordinary[64] = {1};
 
-/** Refused by the quantizer, which leaves its output, and by the table, which says why, on any
- * backend. */
+/** Checks that the quantizer refuses @p how and leaves its output unchanged, and that the table
+ * refuses it on any backend with a reason. */
 static void check_refused(int64_t index, const ufp4_quantize_t *how, int block) {
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, 2, 32, 32, ordinary};
   ufp4_message_t message = {""};
@@ -349,8 +350,8 @@ TEST(rejects_the_block_of_another_scale) {
   }
 }
 
-// FP32 scales, which the backend cuda has but for transformed tiles, and the uniform grids with
-// NVFP4's levels.
+// FP32 scales and the uniform grids with NVFP4 levels. The backend cuda has FP32 scales, except for
+// transformed tiles.
 static int on_no_core(const ufp4_quantize_t *how) {
   return how->scale == UFP4_SCALE_FP32 ||
          (how->scale == UFP4_SCALE_NVFP4 && how->elem != UFP4_ELEM_E2M1);

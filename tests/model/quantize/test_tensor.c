@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole tensors through the quantizer: shapes, axes, exponents, random bytes by position, and back
-// (numerics.md 2 to 4).
+// Tests the quantization of whole tensors: shapes, axes, exponents, random bytes by position, and
+// dequantization (numerics.md 2 to 4).
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static const int shapes[][2] = {{1, 1},   {1, 16},  {16, 1},   {3, 5},   {5, 17}
                                 {1, 257}, {257, 1}, {15, 130}, {47, 18}};
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
-/** Option set n of 3 x 2 x 2 x 2 x 2: element, RHT, rounding, scale rounding, axis. */
+/** Returns option set n of 3 x 2 x 2 x 2 x 2: element, RHT, rounding, scale rounding, axis. */
 static ufp4_quantize_t options(int n) {
   static const ufp4_elem_t elems[] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2, UFP4_ELEM_INT4};
   const ufp4_quantize_t how = {
@@ -66,8 +66,8 @@ TEST(exponents_given) {
   }
 }
 
-/** Equal numbers but for one block, whose scale quotient is on one side or the other of 448, the
- * largest scale, and of 464, from where the next one would be nearer. */
+/** All numbers are equal except in one block, whose scale quotient lies on either side of 448, the
+ * largest scale, or of 464, the midpoint to the next scale if there were one. */
 TEST(saturates_from_448_on) {
   enum { ROWS = 40, COLS = 48 };
   const float quotients[] = {448.0f, nextafterf(448.0f, 512), 455.0f, nextafterf(464.0f, 0), 464.0f,
@@ -83,7 +83,8 @@ TEST(saturates_from_448_on) {
     uint32_t bits[ROWS * COLS];
     for (int j = 0; j < ROWS * COLS; j++) bits[j] = ufp4_f32_bits(unit * (how.rht ? 16 : 100));
     uint32_t *block = &bits[16 * check_below(&random, ROWS * COLS / 16)];
-    // Sixteen equal numbers, whose signs the mask takes away, the transform makes four times one.
+    // The mask cancels the signs of these sixteen equal numbers, so the transform makes one number,
+    // four times as large.
     for (int j = 0; j < 16 && how.rht; j++)
       block[j] = ufp4_f32_bits((how.rht_mask >> j & 1 ? -1.0f : 1.0f) * unit * quotient / 4);
     if (!how.rht) block[check_below(&random, 16)] = ufp4_f32_bits(unit * quotient);
@@ -153,8 +154,7 @@ TEST(exponent_is_zero_without_clean_data) {
 }
 
 TEST(stochastic_rounding_depends_on_position_only) {
-  // With t given, the codes of block g are those of its data and random bytes g, whatever the rest
-  // of the tensor is.
+  // With t given, the codes of block g depend only on its data and on random bytes g.
   check_random_t random = check_random();
   for (int i = 0; i < 24; i++) {
     ufp4_quantize_t how = options(6 + i % 6);
@@ -177,7 +177,7 @@ TEST(stochastic_rounding_depends_on_position_only) {
   }
 }
 
-/** How many codes two quantizations of the same data differ in. */
+/** Returns in how many codes two quantizations of the same data differ. */
 static int differing(const ufp4_matrix_t *in, const ufp4_quantize_t *x, const ufp4_quantize_t *y) {
   ufp4_operand_t a, b;
   int count = 0;
@@ -229,8 +229,8 @@ TEST(padding_without_rht_is_zero) {
 }
 
 TEST(dequantized_gaussian_is_near) {
-  // A sanity check that owes nothing to either model: half a step of the largest cell is 1/6 of
-  // amax for E2M1, 1/14 for E1M2, and the scale is at most 1/16 off.
+  // This bound does not depend on either model: half a step of the largest cell is 1/6 of amax for
+  // E2M1 and 1/14 for E1M2, and the scale is off by at most 1/16.
   check_random_t random = check_random();
   for (int n = 0; n < 2; n++) {
     const ufp4_quantize_t how = options(n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of the quantizer's calls that must be refused, leaving the output as it was.
+// Tests that the quantizer refuses invalid arguments and leaves its output unchanged.
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +80,7 @@ TEST(rejects_words_that_are_unknown) {
       {"rht", {SET(how.rht, UFP4_RHT_COUNT)}},
       {"rht", {SET(how.rht, UFP4_RHT_COUNT + 1)}},
       {"rht", {SET(how.rht, UINT32_MAX)}},
-      // The tensor exponent is not asked for, or does not depend on these.
+      // Only the quantizer refuses these, because the tensor exponent does not depend on them.
       {"round", {SET(how.round, UFP4_ROUND_COUNT)}},
       {"scale_round", {SET(how.scale_round, UFP4_SCALE_ROUND_COUNT)}},
       {"exponent", {SET(how.exponent_given, 1), SET(how.exponent, 32768)}},
@@ -98,7 +98,7 @@ TEST(rejects_words_that_are_unknown) {
              UFP4_ERROR_ARGUMENT, "create");
 }
 
-/** An operand of 2 x 5 with its arrays. */
+/** Creates an operand of 2 x 5 with its arrays. */
 static ufp4_operand_t small_operand(void) {
   ufp4_operand_t out;
   if (ufp4_operand_create(UFP4_ELEM_E1M2, 2, 5, &out) != UFP4_OK) abort();

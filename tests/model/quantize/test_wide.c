@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of 32, 64 and 128 with E4M3 scales, transforms of 32 and 64 points, and their products
-// (numerics.md 2, 3 and 5), against the second model.
+// Tests blocks of 32, 64 and 128 with E4M3 scales, transforms of 32 and 64 points, and their
+// products against the reference model (numerics.md 2, 3 and 5).
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 
 static const int blocks[] = {16, 32, 64, 128}, points[] = {0, 16, 32, 64};
 
-/** Case n of 3 x 4 x 4 x 2 x 2 x 2: element, block, points, rounding, scale rounding, axis; a mask
- * of as many bits. */
+/** Returns case n of 3 x 4 x 4 x 2 x 2 x 2: element, block, points, rounding, scale rounding, axis;
+ * the mask has one bit per point. */
 static ufp4_quantize_t options(check_random_t *random, int n) {
   const int size = points[n / 12 % 4];
   const ufp4_quantize_t how = {
@@ -33,7 +33,8 @@ static ufp4_quantize_t options(check_random_t *random, int n) {
 }
 #define OPTIONS 384
 
-/** A length that the transform takes; without a large one any. */
+/** Draws a length that a transform of @p size points accepts; any length without a larger
+ * transform. */
 static int length_of(check_random_t *random, int size) {
   const int length = 1 + (int)check_below(random, 300);
   return size > 16 ? (length + size - 1) / size * size : length;
@@ -85,7 +86,7 @@ static ufp4_operand_t quantized(const fixture_tensor_t *in, const ufp4_quantize_
   return out;
 }
 
-// Threads change nothing, and neither do kernels.
+// The number of threads and the kernel do not change the bits.
 TEST(threads_and_kernels_do_not_show) {
   check_random_t random = check_random();
   for (int i = 0; i < OPTIONS; i += 7) {
@@ -111,7 +112,7 @@ TEST(threads_and_kernels_do_not_show) {
 
 // --- Products -----------------------------------------------------------------------------------
 
-/** D and the sums of two operands, on every kernel. */
+/** Checks D and the sums of two operands with every kernel. */
 static void check_products(int64_t index, const ufp4_operand_t *a, const ufp4_operand_t *b) {
   reference_operand_t slow_a = fixture_slow_operand(a), slow_b = fixture_slow_operand(b);
   int64_t sums[16 * 16];
@@ -144,7 +145,8 @@ TEST(products_equal_the_second_model) {
     for (int n = 0; n < 2; n++) {
       how.axis = UFP4_AXIS_ROW;
       how.elem = (ufp4_elem_t)check_below(&random, 3);
-      how.block = n ? blocks[check_below(&random, 4)] : how.block;  // they may differ
+      how.block = n ? blocks[check_below(&random, 4)] : how.block;  // the blocks of the operands
+                                                                    // may differ
       fixture_tensor_t in =
           fixture_tensor(&random, 1 + (int)check_below(&random, 16), cols,
                          i % 5 ? FIXTURE_OUTLIERS : FIXTURE_SPECIAL, UFP4_DTYPE_F32, how.axis);
@@ -157,8 +159,8 @@ TEST(products_equal_the_second_model) {
   }
 }
 
-// The transform cancels: with all sizes a product of codes that hold the numbers exactly is near
-// that of the numbers, and not twice or half of it.
+// The transform cancels: where codes hold the numbers exactly, the product of codes is near that of
+// the numbers at every size, and not twice or half of it.
 TEST(the_transform_cancels_in_the_product) {
   check_random_t random = check_random();
   for (int i = 0; i < 4 * 4 * 3; i++) {
@@ -175,7 +177,7 @@ TEST(the_transform_cancels_in_the_product) {
     check_bits(i, (uint64_t)ufp4_gemm(&x, &x, &gemm, &d, 1), UFP4_OK, "gemm");
     check_that(i, fabs((double)d / want - 1) < 0.05, "block %d, points %d: %g, want %g", how.block,
                how.rht_size, (double)d, want);
-    // And the transform undone gives the numbers back.
+    // Undoing the transform returns the numbers.
     static float back[512];
     check_bits(i, (uint64_t)ufp4_dequantize(&x, 512, back, 512), UFP4_OK, "dequantize");
     const int size = ufp4_how_points(&how);
@@ -230,7 +232,7 @@ TEST(rejects_what_has_no_larger_blocks) {
                       (how.rht != UFP4_RHT_BF16 || (!transformed && how.block == 0));
     ufp4_message_t message = {""};
     const ufp4_status_t status = ufp4_combination_quantize(&how, 0, NULL, &message);
-    if (!transformed && how.block == 0) continue;  // as without
+    if (!transformed && how.block == 0) continue;  // legal without these options
     check_bits(i, status, legal ? UFP4_OK : UFP4_ERROR_ARGUMENT, "'%s'", message.text);
     check_bits(i, ufp4_combination_quantize(&how, 0, "model", NULL), status, "model");
     static const char *const others[] = {"rtl", "tlm", "systemc", "fpga:/dev/null", "cuda"};
@@ -278,7 +280,8 @@ TEST(rejects_other_contracts_and_other_transforms) {
     if (ufp4_quantize(&in, &how[i], &x[i]) != UFP4_OK) abort();
     for (int contract = 0; contract < UFP4_CONTRACT_COUNT; contract++) {
       const ufp4_gemm_t gemm = {.alpha = 1, .contract = (ufp4_contract_t)contract};
-      // 64 points are two transforms of 32 to a core's blocks of 16: nothing to tell them by.
+      // An operand transformed by 64 points carries no mark (half is set for 32 points only), so
+      // that no contract can refuse it.
       const int legal = contract == UFP4_CONTRACT_EXACT || i > 1;
       check_bits(i, ufp4_gemm_check(&x[i], &x[i], &gemm, NULL),
                  legal ? UFP4_OK : UFP4_ERROR_ARGUMENT, "contract %d", contract);

@@ -11,7 +11,7 @@
 #define STALL_KINDS_BITS 8
 #define SEEDS_APART 1000003u
 
-// State of the property that is running; a test program is single-threaded.
+// State of the running property; a test program is single-threaded.
 static struct {
   uint64_t seed;
   int seeded;
@@ -104,7 +104,7 @@ int check_main(int argc, char **argv) {
   return good && found ? 0 : 1;
 }
 
-// Programs without check_main have a seed too.
+// Programs without check_main get a seed here.
 static uint64_t seed(void) {
   if (!now.seeded) now.seed = check_seed_of(NULL);
   now.seeded = 1;

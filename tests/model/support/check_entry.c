@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// main of a test program that has none: the linker takes it from the library only then.
+// The main of a test program that defines none; only then does the linker take it from the library.
 #include "check.h"
 
 int main(int argc, char **argv) {

@@ -12,7 +12,8 @@ static uint32_t bits_of(double value) {
   return bits;
 }
 
-/** The sum of twelve uniform numbers less its mean: near enough to a standard Gaussian. */
+/** Returns the sum of twelve uniform numbers less its mean, which is close enough to a standard
+ * Gaussian. */
 static double gaussian(check_random_t *random) {
   double sum = -6;
   for (int i = 0; i < 12; i++) sum += (double)(check_next(random) >> 11) / 9007199254740992.0;
@@ -120,8 +121,8 @@ reference_operand_t fixture_slow_operand(const ufp4_operand_t *operand) {
   return out;
 }
 
-/** Any scale that is a number, sign bit included where it means nothing; or one of a few binades
- * around 1. */
+/** Returns any scale that is a number, with a random sign bit if the format ignores it, or one
+ * within a few binades of 1. */
 static uint32_t any_scale(check_random_t *random, ufp4_scale_t scale, int near) {
   switch (scale) {
     case UFP4_SCALE_E8M0:
@@ -159,7 +160,7 @@ ufp4_operand_t fixture_operand_scaled(check_random_t *random, ufp4_elem_t elem, 
                                       int64_t rows, int64_t cols, fixture_scales_t scales) {
   ufp4_operand_t out;
   if (ufp4_operand_create_scaled(elem, scale, rows, cols, &out) != UFP4_OK) abort();
-  // The largest magnitude: INT4 -8 is code 8, E2M1 and E1M2 have it as codes 7 and 15.
+  // The code of the largest magnitude is 8 in INT4 (-8), and 7 and 15 in E2M1 and E1M2.
   const uint8_t largest = elem == UFP4_ELEM_INT4 ? 0x88 : 0x77;
   for (int64_t i = 0; i < rows * out.blocks * 8; i++) {
     out.codes[i] = scales == FIXTURE_SCALES_MAX ? largest : (uint8_t)check_next(random);
@@ -246,8 +247,8 @@ void fixture_tensor_free(fixture_tensor_t *tensor) {
   free(tensor->blocked);
 }
 
-/** The exponent that the reference model finds, compared with the golden model's; 0 with scales
- * that have none. */
+/** Compares the exponent that the reference model finds with the golden model's; it is 0 for scales
+ * without an exponent. */
 static int check_exponent(int64_t index, const fixture_tensor_t *in, const ufp4_quantize_t *how,
                           const char *what) {
   const reference_quantize_t reference_how = fixture_slow_options(how);

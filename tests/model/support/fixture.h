@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs for both models, and the comparison of their operands.
+// Inputs for both models, and the comparison of the resulting operands.
 #ifndef UFP4_FIXTURE_H
 #define UFP4_FIXTURE_H
 
@@ -18,7 +18,7 @@ typedef enum {
   FIXTURE_WILD,       ///< any finite pattern
   FIXTURE_SUBNORMAL,  ///< subnormals and the smallest normals
   FIXTURE_SPARSE,     ///< mostly zeros of both signs
-  FIXTURE_TIES,  ///< odd multiples of 1/8 and their neighbours: cell boundaries when the scale is a
+  FIXTURE_TIES,  ///< odd multiples of 1/8 and their neighbours: cell boundaries if the scale is a
                  ///< power of two
   FIXTURE_NEAR,  ///< exponents within a few binades of each other
   FIXTURE_SPECIAL,  ///< now and then a NaN or an Inf
@@ -29,9 +29,9 @@ uint32_t fixture_number(check_random_t *random, fixture_distribution_t distribut
 void fixture_numbers(check_random_t *random, fixture_distribution_t distribution, uint32_t *bits,
                      int64_t count);
 
-/** The same options for the reference model. */
+/** Returns the same options for the reference model. */
 reference_quantize_t fixture_slow_options(const ufp4_quantize_t *how);
-/** The same operand for the reference model; free with reference_operand_free. */
+/** Returns the same operand for the reference model; free it with reference_operand_free. */
 reference_operand_t fixture_slow_operand(const ufp4_operand_t *operand);
 
 typedef enum {
@@ -41,15 +41,16 @@ typedef enum {
   FIXTURE_SCALES_NEAR,  ///< within 14 binades (E4M3: 6)
   FIXTURE_SCALES_COUNT
 } fixture_scales_t;
-/** An operand with random codes (INT4 -8 and -0 included) and scales; aborts the program without
- * memory. */
+/** Creates an operand with random codes (INT4 -8 and -0 included) and scales; aborts the program
+ * without memory. */
 ufp4_operand_t fixture_operand_scaled(check_random_t *random, ufp4_elem_t elem, ufp4_scale_t scale,
                                       int64_t rows, int64_t cols, fixture_scales_t scales);
-/** Makes an operand with E4M3 scales in the same way. */
+/** Does the same with E4M3 scales. */
 ufp4_operand_t fixture_operand(check_random_t *random, ufp4_elem_t elem, int64_t rows, int64_t cols,
                                fixture_scales_t scales);
 
-/** Every code, padding included, every scale, the tensor's exponent and scale, and the flags. */
+/** Compares every code, padding included, every scale, the tensor's exponent and scale, and the
+ * flags. */
 void fixture_check_operand(const ufp4_operand_t *got, const reference_operand_t *want,
                            const char *what);
 
@@ -65,15 +66,16 @@ typedef struct {
 fixture_tensor_t fixture_tensor(check_random_t *random, int rows, int cols,
                                 fixture_distribution_t distribution, ufp4_dtype_t dtype,
                                 ufp4_axis_t axis);
-/** Numbers of the caller's, @p blocked dense, along the row axis. */
+/** Makes a tensor of the caller's numbers, @p blocked dense, along the row axis. */
 fixture_tensor_t fixture_tensor_of(const uint32_t *blocked, int64_t rows, int64_t cols);
 void fixture_tensor_free(fixture_tensor_t *tensor);
 
-/** Both models on the same tensor; the kernel is fixture_kernel(), whatever the options say. */
+/** Compares both models on the same tensor; the kernel is fixture_kernel(), whatever the options
+ * say. */
 void fixture_check_tensor(int64_t index, const fixture_tensor_t *in,
                           const ufp4_quantize_t *options);
 
-/** The kernel to test: the environment's UFP4_KERNEL, or the fastest. */
+/** Returns the kernel under test: the environment's UFP4_KERNEL, or the fastest. */
 ufp4_kernel_t fixture_kernel(void);
 
 #endif

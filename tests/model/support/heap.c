@@ -13,7 +13,7 @@ static struct {
   atomic_long asked;        // allocations since the last arm()
   atomic_long outstanding;  // not freed yet
   long fail_at;             // this one fails; -1: none
-  int and_after;            // and so do all that follow
+  int and_after;            // the allocations after it fail too
 } heap = {.fail_at = -1};
 
 static int fails(void) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All combinations of options, and which of them the tables of numerics.md allow: the tests' own
-// reading of those tables.
+// All combinations of options, and which of them the tables of numerics.md allow. This is the
+// tests' own reading of those tables.
 #ifndef UFP4_LEGAL_H
 #define UFP4_LEGAL_H
 
@@ -8,10 +8,10 @@
 #include "ufp4/quantize.h"
 
 #define LEGAL_QUANTIZE_COUNT (3 * 4 * 2 * 3 * 2 * 4)
-/** Combination n of element, scale, layout, transform, rounding and scale rounding; masks, seeds
- * and ids differ. */
+/** Returns combination n of element, scale, layout, transform, rounding and scale rounding; masks,
+ * seeds and ids differ. */
 ufp4_quantize_t legal_quantize_combination(int n);
-/** Sections 2 and 4. */
+/** Returns whether sections 2 and 4 allow it. */
 int legal_quantize(const ufp4_quantize_t *how);
 
 typedef struct {
@@ -21,10 +21,10 @@ typedef struct {
 } legal_gemm_t;
 
 #define LEGAL_GEMM_COUNT (3 * 3 * 4 * 3)
-/** Combination n of the elements of A and B, scale and contract; the first nine are E4M3 and exact.
- */
+/** Returns combination n of the elements of A and B, scale and contract; the first nine are E4M3
+ * and exact. */
 legal_gemm_t legal_gemm_combination(int n);
-/** Sections 1, 2 and 5. */
+/** Returns whether sections 1, 2 and 5 allow it. */
 int legal_gemm(const legal_gemm_t *c);
 
 #endif

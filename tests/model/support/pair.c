@@ -37,7 +37,7 @@ static int64_t exact_sum(const pair_t *p, const ufp4_gemm_t *how, int64_t i, int
   return reference_gemm_sum(&p->reference_a, i, &p->reference_b, j, start);
 }
 
-/** Output (i, j) of the reference model, before it is rounded to BF16. */
+/** Returns output (i, j) of the reference model before it is rounded to BF16. */
 static uint32_t rounded(const pair_t *p, const ufp4_gemm_t *how, int64_t i, int64_t j) {
   const uint32_t alpha = ufp4_f32_bits(how->alpha),
                  c = how->c ? ufp4_f32_bits(how->c[i * how->c_ld + j]) : 0;

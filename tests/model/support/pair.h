@@ -10,15 +10,15 @@
 typedef struct {
   legal_gemm_t what;
   ufp4_operand_t a, b;
-  reference_operand_t reference_a, reference_b;  ///< while they are compared
+  reference_operand_t reference_a, reference_b;  ///< filled in while they are compared
 } pair_t;
 
-/** Random operands of combination @p n, @p shape M, N, K. */
+/** Draws operands of combination @p n and @p shape M, N, K. */
 pair_t pair_random(check_random_t *random, int n, const int shape[3], fixture_scales_t scales);
-/** Tensor exponents or tensor scales, whichever the format has. */
+/** Sets the tensor exponents or the tensor scales, whichever the format has. */
 void pair_set_level(pair_t *p, int t_a, int t_b);
 void pair_free(pair_t *p);
-/** Options without alpha and C. */
+/** Returns options without alpha and C. */
 ufp4_gemm_t pair_plain(const pair_t *p, ufp4_dtype_t dtype);
 /** Runs the golden GEMM into rows with a gap after each, and compares all, the gap
  * included. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of changes to a call that was good: each row is refused.
+// Tables of changes to a legal call, each of which makes the call be refused.
 #ifndef UFP4_TEST_ROWS_H
 #define UFP4_TEST_ROWS_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/** The members of a call_t, a type of the test's own, that a row changes; those of 0 bytes do not
- * count. Values are written little-endian. */
+/** The members that a row changes in a call_t, a type that the test defines; a member of 0 bytes is
+ * unused. Values are written little-endian. */
 typedef struct {
   const char *what;
   struct {

@@ -21,7 +21,7 @@ static int get(void *data, size_t size, size_t count) {
   return fread(data, size, count, stdin) == count;
 }
 
-/** Writes an operand. @return whether that went well. */
+/** Writes an operand. @return whether all writes succeeded. */
 static int put_operand(const ufp4_operand_t *operand) {
   reference_operand_t flat = fixture_slow_operand(operand);
   const int32_t exponent = flat.t;
@@ -32,7 +32,7 @@ static int put_operand(const ufp4_operand_t *operand) {
   return ok;
 }
 
-/** Reads an operand that has its arrays. */
+/** Reads an operand whose arrays are allocated. */
 static int get_operand(ufp4_operand_t *operand) {
   int ok = 1;
   for (int64_t i = 0; ok && i < operand->rows * operand->blocks * 8; i++) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the golden model's program `pipe` for the witnesses, and decodes what it says with tables of its own."""
+"""Runs the golden model's program `pipe` for the witnesses, and decodes its output with tables of its own."""
 
 import pathlib
 import subprocess
@@ -20,7 +20,7 @@ CONTRACTS = {"exact": 0, "fp32": 1, "nv": 2}
 MAGNITUDES = {"e2m1": [0, 0.5, 1, 1.5, 2, 3, 4, 6], "e1m2": [k / 4 for k in range(8)]}
 VALUES = {name: np.array(half + [-x for x in half], np.float64) for name, half in MAGNITUDES.items()}
 VALUES["int4"] = np.array(list(range(8)) + list(range(-8, 0)), np.float64)
-# E4M3, sign ignored: subnormals m * 2^-9, else (8 + m) * 2^(e - 10).
+# E4M3 with the sign ignored: subnormals are m * 2^-9, others (8 + m) * 2^(e - 10).
 E4M3 = np.array([m * 2.0**-9 if e == 0 else (8 + m) * 2.0 ** (e - 10) for e in range(16) for m in range(8)] * 2)
 E4M3[[0x7F, 0xFF]] = np.nan
 
@@ -41,7 +41,7 @@ class Operand:
         return self.codes.astype(np.uint8).tobytes() + self.scales.astype(np.uint32).tobytes() + tail
 
     def scale_values(self):
-        """Block scales as float64, tensor scale and exponent apart."""
+        """Returns block scales as float64, without tensor scale and exponent."""
         if self.scale == "e8m0":
             return np.where(self.scales == 255, np.nan, np.ldexp(1.0, self.scales.astype(np.int64) - 127))
         if self.scale == "fp32":
@@ -49,7 +49,7 @@ class Operand:
         return E4M3[self.scales]
 
     def decoded(self):
-        """element * scale as float64, exact."""
+        """Returns element * scale as float64, which is exact."""
         repeated = np.repeat(self.scale_values(), block_of(self.scale), axis=1)[:, : self.codes.shape[1]]
         return VALUES[self.elem][self.codes] * repeated
 
@@ -60,7 +60,7 @@ def run(program, arguments, data):
 
 
 def quantize(program, x, elem, scale, layout=0, axis=0, rht=0, scale_round=0):
-    """x float32 [rows][cols] by the golden model."""
+    """Quantizes x, float32 [rows][cols], by the golden model."""
     options = [ELEMS[elem], SCALES[scale], layout, axis, rht, scale_round, *x.shape]
     out = run(program, ["quantize", *options], np.ascontiguousarray(x, np.float32).tobytes())
     rows, cols = x.shape if axis == 0 else x.shape[::-1]
@@ -73,14 +73,14 @@ def quantize(program, x, elem, scale, layout=0, axis=0, rht=0, scale_round=0):
 
 
 def gemm(program, a, b, contract):
-    """A B^T as FP32 patterns [m][n] by the golden model."""
+    """Returns A B^T as FP32 patterns [m][n] by the golden model."""
     m, n = a.codes.shape[0], b.codes.shape[0]
     options = [ELEMS[a.elem], ELEMS[b.elem], SCALES[a.scale], CONTRACTS[contract], m, n, a.cols]
     return np.frombuffer(run(program, ["gemm", *options], a.tobytes() + b.tobytes()), np.uint32).reshape(m, n)
 
 
 class Comparison:
-    """Counts, prints the first mismatches, and gives the exit status."""
+    """Counts and prints the first mismatches, and determines the exit status."""
 
     def __init__(self):
         self.compared = self.wrong = 0
@@ -100,7 +100,7 @@ class Comparison:
 
 
 def tensors(seed):
-    """Test tensors of many kinds, named; the same for the same seed."""
+    """Returns named test tensors of many kinds, the same for the same seed."""
     rng = np.random.default_rng(stand.stream(seed))
     shapes = [(1, 1), (16, 16), (5, 40), (33, 49), (48, 130)]
     for shape in shapes:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalar casts against NVIDIA's own, as their headers compute them on the host: a third-party
-// witness.
+// Tests the scalar casts against NVIDIA's own, as the CUDA headers compute them on the host: a
+// third-party witness.
 #include "fixture.h"
 #include "ufp4/format.h"
 #include "witness_cuda.h"

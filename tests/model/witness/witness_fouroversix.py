@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four Over Six by its authors' package, against the golden model: witness_fouroversix.py PIPE.
+"""Compares Four Over Six by its authors' package with the golden model: witness_fouroversix.py PIPE.
 
-The package's reference runs on any processor. It works in the type of its input, and its last step takes BF16 alone;
-here its input is FP32 and that step gets the same values as BF16, which holds them all, so that everything before it is
-FP32. Three things still differ: it divides by the tensor scale where numerics.md multiplies by S, it divides by each
-scale where numerics.md multiplies by e, and it keeps scales at 2^-6 or more. So tensors are scaled to make S a power of
-two, blocks whose scale is under 2^-6 are left out, and a block may differ where either choice of scale is a near tie:
-where the errors differ by less than 1 part in 10^5, or a scale or a code is within 1 part in 10^5 of a boundary. Exits
-0, 1, or 77 without numpy, torch or the package.
+The package's reference runs on any processor. It works in the type of its input, but its last step accepts only BF16.
+Here its input is FP32 and that step gets the same values as BF16, which holds them all, so that everything before it is
+FP32. Three differences remain: the package divides by the tensor scale where numerics.md multiplies by S, it divides by
+each scale where numerics.md multiplies by e, and it keeps scales at 2^-6 or more. Tensors are therefore scaled so that
+S is a power of two, blocks with a scale under 2^-6 are left out, and a block may differ if either choice of scale is a
+near tie: if the errors differ by less than 1 part in 10^5, or a scale or a code is within 1 part in 10^5 of a boundary.
+Exits 0, 1, or 77 without numpy, torch or the package.
 """
 
 import sys
@@ -29,11 +29,11 @@ MIDDLES = {"e2m1": (E2M1[1:] + E2M1[:-1]) / 2, "e4m3": (E4M3[1:] + E4M3[:-1]) / 
 
 to_codes = reference.quantize_bf16_to_unpacked_fp4
 reference.quantize_bf16_to_unpacked_fp4 = lambda x: to_codes(x.to(torch.bfloat16))
-reference.to_blocked = lambda scales: scales  # rows of scales as they are
+reference.to_blocked = lambda scales: scales  # leaves the rows of scales unchanged
 
 
 def authors(x):
-    """Codes, scale bytes and tensor scale, of rows of blocks of 16."""
+    """Returns codes, scale bytes and tensor scale of rows of blocks of 16, by the authors' package."""
     codes, scales, tensor = reference.quantize_to_fp4(torch.from_numpy(x))
     codes = codes.numpy()
     unpacked = np.stack([codes & 15, codes >> 4], axis=-1).reshape(x.shape)
@@ -41,13 +41,14 @@ def authors(x):
 
 
 def near_boundary(values, middles):
-    """Whether any number along the last axis is close to a midpoint."""
+    """Returns whether any number along the last axis is close to a midpoint."""
     distance = np.abs(values[..., None] / middles - 1).min(axis=-1)
     return (distance < NEAR).any(axis=-1)
 
 
 def near_ties(x):
-    """Blocks in which float64 arithmetic says that a rounding, or the choice, is too close to call; and small ones."""
+    """Returns the blocks in which a rounding or the choice is too close to call, by float64 arithmetic; and the small
+    blocks."""
     blocks = np.abs(x.astype(np.float64)).reshape(x.shape[0], -1, 16)
     peaks, doubtful, errors = blocks.max(axis=-1), np.zeros(blocks.shape[:2], bool), []
     for target in (6, 4):
@@ -63,7 +64,7 @@ def near_ties(x):
 
 
 def tensors(seed):
-    """Rows of whole blocks whose largest number is 1536."""
+    """Returns rows of whole blocks whose largest number is 1536."""
     for name, x in pipe.tensors(seed):
         if name not in ("gaussian", "outliers", "bf16", "sparse"):
             continue
@@ -83,7 +84,7 @@ def main(program):
             codes, scales, tensor = authors(x)
             sure = ~near_ties(x)
             compared, blocks = compared + sure.sum(), blocks + sure.size
-            # In a block of zeros the package has -0 and a smallest scale.
+            # The package gives a block of zeros -0 and the smallest scale.
             zero = np.abs(x).reshape(*sure.shape, 16).max(axis=-1) == 0
             keep = sure & ~zero
             comparison.bits(f"{what}: tensor scale", got.tensor_scale.view(np.uint32), tensor.view(np.uint32))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GEMM contracts in Python against the golden model: witness_gemm.py PIPE.
+"""Compares GEMM contracts in Python with the golden model: witness_gemm.py PIPE.
 
 exact: a float64 matrix product of the decoded operands, whose sums stay under 2^53 units here, rounded once by numpy.
-fp32 and nv: fractions, so that nothing rounds but what the contract says; nv as MMA-Sim (arXiv 2511.10909) describes
-Blackwell's block-scaled instruction. Exits 0, 1, or 77 without numpy.
+fp32 and nv: fractions, so that only the contract's own roundings occur; nv follows the description of Blackwell's
+block-scaled instruction in MMA-Sim (arXiv 2511.10909). Exits 0, 1, or 77 without numpy.
 """
 
 import sys
@@ -20,19 +20,20 @@ def two_to(exponent):
 
 
 def exponent_of(x):
-    """floor(log2 x) of a positive fraction."""
+    """Returns floor(log2 x) of a positive fraction."""
     guess = x.numerator.bit_length() - x.denominator.bit_length()
     return guess if two_to(guess) <= x else guess - 1
 
 
 def to_f32(x, nearest=True):
-    """The FP32 pattern of a fraction: nearest even, or toward zero with overflow to Inf; no sign for zero."""
+    """Rounds a fraction to an FP32 pattern: nearest, ties to even, or toward zero with overflow to Inf; zero has no
+    sign."""
     if x == 0:
         return 0
     sign, x = (0x80000000, -x) if x < 0 else (0, x)
     exponent = max(exponent_of(x), -126)
     scaled = x * two_to(23 - exponent)
-    whole = round(scaled) if nearest else int(scaled)  # round() of a fraction is nearest even
+    whole = round(scaled) if nearest else int(scaled)  # round() of a fraction rounds ties to even
     pattern = ((exponent + 126) << 23) + whole
     return sign | min(pattern, INF) if pattern else sign * nearest
 
@@ -46,7 +47,7 @@ def finite(pattern):
 
 
 def fp32_add(accumulator, block):
-    """RNE32(accumulator + block)."""
+    """Returns RNE32(accumulator + block)."""
     return to_f32(from_f32(accumulator) + block) if finite(accumulator) else accumulator
 
 
@@ -57,7 +58,7 @@ def nv_exponent(scale, pattern):
 
 
 def nv_step(accumulator, groups):
-    """groups: (value, exponent); all aligned to the largest exponent, 35 places kept of each."""
+    """Adds groups of (value, exponent), all aligned to the largest exponent, with 35 places kept of each."""
     own = max((accumulator >> 23 & 255) - 127, -126)
     unit = two_to(max([own] + [e for _, e in groups]) - 35)
     total = sum(int(x / unit) for x in [from_f32(accumulator)] + [x for x, _ in groups]) * unit
@@ -65,7 +66,7 @@ def nv_step(accumulator, groups):
 
 
 def dots(a, b, i, j, width):
-    """Exact dot products of consecutive pieces, scales apart."""
+    """Returns exact dot products of consecutive pieces, without scales."""
     x, y = pipe.VALUES[a.elem][a.codes[i]], pipe.VALUES[b.elem][b.codes[j]]
     return [Fraction(float(x[k : k + width] @ y[k : k + width])) for k in range(0, len(x), width)]
 
@@ -106,7 +107,7 @@ def nv(a, b, i, j):
 
 
 def finish(a, b, pattern):
-    """Times 2^-(tA + tB), times RNE32(SdA * SdB)."""
+    """Multiplies by 2^-(tA + tB), then by RNE32(SdA * SdB)."""
     if not finite(pattern):
         return pattern
     pattern = to_f32(from_f32(pattern) * two_to(-a.exponent - b.exponent)) if pattern & 0x7FFFFFFF else 0
@@ -117,7 +118,7 @@ def finish(a, b, pattern):
 
 
 def exact(a, b):
-    """The whole matrix at once."""
+    """Computes the whole matrix at once."""
     with np.errstate(all="ignore"):
         product = (a.decoded() @ b.decoded().T).astype(np.float64)
         d = (np.ldexp(product, -a.exponent - b.exponent) + 0.0).astype(np.float32)
@@ -126,7 +127,7 @@ def exact(a, b):
     return np.where(np.isnan(d), np.uint32(NAN), d.view(np.uint32))
 
 
-# Kinds of random operands: any scales; scales near each other; with NaN; few codes not zero; groups that cancel.
+# Kinds of random operands: any scales; scales near each other; with NaN; few nonzero codes; groups that cancel.
 KINDS = range(5)
 
 
@@ -147,7 +148,7 @@ def random_scales(rng, scale, shape, kind):
 def random_operand(rng, elem, scale, rows, cols, kind):
     width = -(-cols // 16) * 16
     codes = rng.integers(0, 16, (rows, width), dtype=np.uint8)
-    if kind == 3:  # few codes that are not zero, so that groups are far under their scales' exponents
+    if kind == 3:  # few nonzero codes, so that groups are far below their scales' exponents
         codes[rng.random((rows, width)) < 0.8] = 0
     scales = random_scales(rng, scale, (rows, -(-cols // pipe.block_of(scale))), kind)
     tensor_scale = np.float32(rng.random() + 0.5) if scale == "nvfp4" else np.float32(1)
@@ -156,7 +157,7 @@ def random_operand(rng, elem, scale, rows, cols, kind):
 
 
 def cancel(a, b):
-    """In each step of 64 the second group becomes the first's negative, so that what is far below the two shows."""
+    """Makes the second group in each step of 64 the negative of the first, so that much smaller terms show."""
     a.scales, b.scales = a.scales.copy(), b.scales.copy()
     for operand, flip in ((a, 8), (b, 0)):
         for first in range(0, operand.codes.shape[1] - 16, 64):
@@ -166,7 +167,7 @@ def cancel(a, b):
 
 
 def cases():
-    """Elements of A and B, scale, contract."""
+    """Yields elements of A and B, scale, contract."""
     scales_of = {"exact": ["e4m3", "nvfp4"], "fp32": list(pipe.SCALES), "nv": ["e4m3", "nvfp4", "e8m0"]}
     for contract, scales in scales_of.items():
         for scale in scales:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MXFP4 as gfloat (PyPI) encodes it, against the golden model: witness_gfloat.py PIPE.
+"""Compares MXFP4 as gfloat (PyPI) encodes it with the golden model: witness_gfloat.py PIPE.
 
 gfloat computes the scale of the OCP specification (rounded down) and encodes scale and elements by itself, -0 included.
-Left out: NaN and Inf, which gfloat's scale does not know; the sign of zeros in blocks of zeros, which the golden model
-drops. Exits 0, 1, or 77 without numpy or gfloat.
+Left out are NaN and Inf, which gfloat's scale does not support, and the sign of zeros in blocks of zeros, which the
+golden model drops. Exits 0, 1, or 77 without numpy or gfloat.
 """
 
 import sys
@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
 
 
 def reference(block):
-    """Scale byte and codes of up to 32 numbers."""
+    """Returns the scale byte and the codes of up to 32 numbers."""
     values = block.astype(np.float64)
     scale = gfloat.compute_scale_amax(mxfp4.etype.emax, values)
     encoded = list(gfloat.encode_block(mxfp4, scale, values / scale))

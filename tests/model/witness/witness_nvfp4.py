@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVFP4 as published, and its two levels with E1M2 and INT4 (NVINT4), in plain float32 numpy, against the golden model.
+"""Compares NVFP4 as published, and its two levels with E1M2 and INT4 (NVINT4), with the golden model.
 
 usage: witness_nvfp4.py PIPE
 
-The formula is that of NVIDIA's NVFP4 recipe (arXiv 2509.25149) in the order of its public reference: two levels of
-scales, 1x16 blocks, 16x16 tiles, and the random Hadamard transform with BF16 inputs and results, signs included. Left
-out: NaN and Inf, where the reference has no blocks of NaN; and the sign of zero in blocks of zeros, which the golden
-model drops. Exits 0, 1, or 77 without numpy.
+The formula, in plain float32 numpy, is that of NVIDIA's NVFP4 recipe (arXiv 2509.25149) in the order of its public
+reference: two levels of scales, 1x16 blocks, 16x16 tiles, and the random Hadamard transform with BF16 inputs and
+results, signs included. Left out are NaN and Inf, because the reference has no blocks of NaN, and the sign of zero in
+blocks of zeros, which the golden model drops. Exits 0, 1, or 77 without numpy.
 """
 
 import itertools
@@ -23,20 +23,20 @@ GRIDS = {elem: np.abs(pipe.VALUES[elem][:8]) for elem in pipe.ELEMS}
 
 
 def nearest(grid, x):
-    """Index of the nearest grid value, ties to the even index; x float64, not negative."""
+    """Returns the index of the nearest grid value, ties to the even index; x is float64, not negative."""
     upper = np.searchsorted(grid, x).clip(1, len(grid) - 1)
     below, above = x - grid[upper - 1], grid[upper] - x
     return np.where((above < below) | ((above == below) & (upper % 2 == 0)), upper, upper - 1)
 
 
 def bf16(x):
-    """float64 to BF16 values, one rounding, nearest even; the numbers here are far from overflow."""
+    """Rounds float64 to BF16 values once, nearest, ties to even; the numbers here are far from overflow."""
     exponent = np.maximum(np.frexp(x)[1] - 8, -133)
     return np.ldexp(np.rint(np.ldexp(x, -exponent)), exponent)
 
 
 def transform(x):
-    """Blocks of 16 along the rows, padded with zeros. Sums are exact in float64 within 2^40."""
+    """Transforms blocks of 16 along the rows, padded with zeros. Sums are exact in float64 within 2^40."""
     rows, cols = x.shape
     padded = np.zeros((rows, -(-cols // 16) * 16))
     padded[:, :cols] = bf16(x.astype(np.float64))
@@ -46,7 +46,7 @@ def transform(x):
 
 
 def reference(x, tall, elem):
-    """Codes, scale bytes and tensor scale; a scale covers tall rows by 16 columns."""
+    """Returns codes, scale bytes and tensor scale; a scale covers `tall` rows by 16 columns."""
     rows, cols = x.shape
     grid, qmax = GRIDS[elem], F32(GRIDS[elem][-1])
     padded = np.zeros((-(-rows // tall) * tall, -(-cols // 16) * 16), F32)

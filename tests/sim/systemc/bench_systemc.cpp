@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_systemc [configuration [size [dram]]]: how fast the modules are, against what is in them
-// without SystemC: a GEMM of size x size x size, timed models with the golden model's bits. The
-// last line is of a timed module whose memory is outside, against a timed model that skips no
-// cycle.
+// bench_systemc [configuration [size [dram]]]: compares the speed of the SystemC modules with that
+// of the models inside them. The job is a GEMM of size x size x size; timed models compute the
+// golden model's bits. The last line compares a timed module with outside memory with a timed model
+// that skips no cycle.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,8 +23,8 @@ struct Measured {
   uint64_t cycles;
 };
 
-// The fastest of some runs of the same job, each with the number it gets and then its interrupt
-// cleared.
+// Returns the fastest of several runs of the same job. run gets its number; clear then clears the
+// interrupt.
 template <typename Run, typename Clear, typename Cycles>
 Measured measure(Run run, Clear clear, Cycles cycles) {
   Measured best{1e9, 0};
@@ -149,7 +149,7 @@ int sc_main(int argc, char **argv) {
   Rig timed(
       "timed", Kind::kTimed, memory,
       [&](Rig &rig) {
-        rig.run(200000000);  // when the other is done
+        rig.run(200000000);  // after the other rig is done
         body (&measured[1])(rig);
       },
       options_of(configuration));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests of the SystemC modules share this: jobs, memories, a rig on each module.
+// Jobs, memories, and rigs on each module, which the tests of the SystemC modules share.
 #ifndef UFP4_TEST_SYSTEMC_CASES_H
 #define UFP4_TEST_SYSTEMC_CASES_H
 
@@ -7,7 +7,7 @@
 
 #include "plain.h"
 
-/** Jobs for a configuration, random ones. */
+/** Random jobs for a configuration. */
 struct Jobs {
   explicit Jobs(const char *configuration = "small") {
     twin.random = check_random();
@@ -31,7 +31,7 @@ inline const twin_memory_t memories[] = {{100, 0, 0, nullptr}, {0, 0, 0, nullptr
                                          {20, 0, 0, "lpddr5"}, {0, 9, 0, "hbm3"}};
 inline constexpr size_t kMemories = sizeof memories / sizeof memories[0];
 
-/** Small numbers where operands may lie. */
+/** Fills the places of operands with small numbers. */
 inline void fill(uint8_t *memory) {
   check_random_t random = check_random();
   for (uint64_t i = 1; i <= TWIN_PLACES; i++) {
@@ -42,7 +42,7 @@ inline void fill(uint8_t *memory) {
   }
 }
 
-/** Both edges of the interrupt, in the same cycles. */
+/** Checks that both have the same number of interrupt edges, in the same cycles. */
 inline void same_edges(const Rig &got, const Rig &want) {
   check_bits(0, got.edges.size(), want.edges.size(), "edges of the interrupt of %s", got.name());
   for (size_t i = 0; i < got.edges.size() && i < want.edges.size(); i++) {
@@ -51,7 +51,8 @@ inline void same_edges(const Rig &got, const Rig &want) {
   }
 }
 
-/** On both modules, side by side; the body ends the property. @p alike: both get the same jobs. */
+/** Runs @p body on both modules side by side; the test ends when both have ended. @p alike: both
+ * get the same jobs. */
 inline void on_both(const Rig::Body &body, bool alike = false) {
   static unsigned ends;
   ends = 0;
@@ -66,7 +67,7 @@ inline void on_both(const Rig::Body &body, bool alike = false) {
   if (alike) same_edges(timed, rtl);
 }
 
-/** A register by transport_dbg. @return the bytes that it gave */
+/** Reads a register by transport_dbg. @return the bytes that it returned */
 inline unsigned debug_read(Rig &rig, uint32_t offset, uint32_t *seen) {
   tlm::tlm_generic_payload payload;
   payload.set_read();
@@ -76,7 +77,7 @@ inline unsigned debug_read(Rig &rig, uint32_t offset, uint32_t *seen) {
   return rig.host->transport_dbg(payload);
 }
 
-/** The text that SystemC reports of a run, or an empty one. */
+/** Returns the text of the error that SystemC reports during @p run, or an empty one. */
 inline std::string report_of(const std::function<void()> &run) {
   try {
     run();

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs the example platform with CORES cores of each module: bits are the golden model's, cycles and times are the same.
+# Runs the example platform with CORES cores of each module: the bits must be the golden model's, and cycles and times
+# equal.
 foreach(model rtl timed)
   execute_process(COMMAND ${PROGRAM} ${model} ${CORES} OUTPUT_VARIABLE printed RESULT_VARIABLE status)
   string(REGEX MATCHALL "core [^\n]*" ${model} "${printed}")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mains of a test program: SystemC's, which the library of tests has another one of, and the
-// one that SystemC calls.
+// The mains of a test program: SystemC's, because the tests' library has another main, and the
+// sc_main that SystemC calls.
 #include <systemc>
 
 extern "C" {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain harness, given what a rig is given.
+// The plain harness with the interface of a rig.
 #ifndef UFP4_TEST_SYSTEMC_PLAIN_H
 #define UFP4_TEST_SYSTEMC_PLAIN_H
 

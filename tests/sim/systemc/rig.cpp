@@ -53,7 +53,7 @@ void Way::b_transport(tlm::tlm_generic_payload &payload, sc_core::sc_time &delay
   under_way_--;
 }
 
-// Each of the ways in which a target may answer, in turn.
+// Answers in each of the ways that a target may, in turn.
 tlm::tlm_sync_enum Way::nb_transport_fw(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
                                         sc_core::sc_time &delay) {
   if (phase == tlm::END_RESP) {
@@ -78,7 +78,7 @@ tlm::tlm_sync_enum Way::nb_transport_fw(tlm::tlm_generic_payload &payload, tlm::
   return turn == 3 ? tlm::TLM_ACCEPTED : tlm::TLM_UPDATED;
 }
 
-// The rest, from a thread.
+// Sends the remaining phases from a thread.
 void Way::respond(tlm::tlm_generic_payload &payload, bool requested, sc_core::sc_time delay) {
   tlm::tlm_phase phase = tlm::END_REQ;
   sc_core::sc_time now = sc_core::SC_ZERO_TIME;

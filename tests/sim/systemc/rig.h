@@ -14,10 +14,11 @@ extern "C" {
 #include "jobs.h"
 }
 
-/** The part of a memory that a target lets be reached directly; windows are of 64 KiB. */
+/** The part of a memory that a target grants by DMI; windows have 64 KiB. */
 enum class Dmi { kAll, kWindows, kReadOnly, kNone };
 
-/** Between a core and its memory: passes everything on, but what a test wants to go otherwise. */
+/** Stands between a core and its memory and passes everything on, except for the changes that a
+ * test requests. */
 class Way : public sc_core::sc_module {
  public:
   tlm_utils::simple_target_socket<Way> from;
@@ -25,16 +26,16 @@ class Way : public sc_core::sc_module {
 
   explicit Way(const sc_core::sc_module_name &name);
 
-  /** Transactions of that command from this address on are not done and answered so. */
+  /** Transactions with this command in this range of addresses are not done and get this answer. */
   tlm::tlm_command fails = tlm::TLM_IGNORE_COMMAND;
   uint64_t address = 0, until = ~uint64_t{0};
   tlm::tlm_response_status answer = tlm::TLM_OK_RESPONSE;
   Dmi dmi = Dmi::kAll;
-  bool no_debug = false;  // nor by transport_dbg
-  bool waits = false;     // instead of adding to the delay
-  unsigned most = 0;      // transactions that were under way at once
-  bool late = false;      // nb_transport: answers come in all ways, not complete with the request
-  bool twice = false;     // and one that comes late a second time
+  bool no_debug = false;  // transport_dbg is refused too
+  bool waits = false;     // wait instead of adding to the delay
+  unsigned most = 0;      // the most transactions that were in flight at once
+  bool late = false;      // nb_transport: answer in all legal ways, not only with the request
+  bool twice = false;     // send late answers a second time
   uint64_t began = 0, ended = 0;  // nb_transport: requests and responses
   uint64_t reads = 0, writes = 0;
 
@@ -46,14 +47,13 @@ class Way : public sc_core::sc_module {
   bool get_direct_mem_ptr(tlm::tlm_generic_payload &payload, tlm::tlm_dmi &direct);
   unsigned transport_dbg(tlm::tlm_generic_payload &payload);
   unsigned under_way_ = 0;
-  bool requested_ = false;  // a request has not been ended
+  bool requested_ = false;  // a request has not been accepted yet
 };
 
-/** The registers that a host writes before it gives jobs: offsets and values. */
+/** The registers that a host writes before it submits jobs: offsets and values. */
 const std::vector<std::pair<uint32_t, uint32_t>> &set_up_registers();
 
-/** The options of a configuration, all others as they come; a rig sets those that are the
- * memory's. */
+/** Returns the default options of a configuration; a rig sets those of the memory. */
 Ufp4CoreOptions options_of(const char *configuration);
 
 enum class Kind { kRtl, kTimed };
@@ -62,25 +62,25 @@ class Rig : public sc_core::sc_module {
  public:
   using Body = std::function<void(Rig &)>;
 
-  /** @p body is the host's thread. */
+  /** @p body runs as the host's thread. */
   Rig(const sc_core::sc_module_name &name, Kind kind, twin_memory_t memory, Body body,
       const Ufp4CoreOptions &options = options_of("small"));
 
-  /** One transaction to the registers. */
+  /** Makes one transaction to the registers. */
   tlm::tlm_response_status transport(tlm::tlm_command command, uint64_t address, void *data,
                                      unsigned bytes, unsigned char *enables = nullptr);
   uint32_t read(uint32_t offset);
   void write(uint32_t offset, uint32_t value);
-  /** Until the interrupt is high, at most that long. @return whether it is */
+  /** Waits until the interrupt is high, at most that long. @return whether it is */
   bool wait_interrupt(uint64_t cycles = 10000000);
   void run(uint64_t cycles);
   uint64_t cycles() const {
     return sc_core::sc_time_stamp().value() / period.value();
   }
   void set_up();
-  /** The pin, for 20 cycles. */
+  /** Drives the reset pin for 20 cycles. */
   void pulse_reset();
-  /** Gives the jobs with one write of ring_tail; the last one has an interrupt. */
+  /** Submits the jobs with one write of ring_tail; the last one raises an interrupt. */
   void ring(const std::vector<twin_job_t> &jobs);
   ufp4_completion_t completion(uint32_t index);
 
@@ -93,14 +93,14 @@ class Rig : public sc_core::sc_module {
   sc_core::sc_signal<bool, sc_core::SC_MANY_WRITERS> reset;
   sc_core::sc_signal<bool> irq;
   uint32_t tail = 0;
-  /** The edges of the interrupt: cycles, each with the level from then on. */
+  /** The edges of the interrupt: cycles, each with the level after it. */
   std::vector<std::pair<uint64_t, bool>> edges;
 
  private:
   Body body_;
 };
 
-/** The descriptors of a list as they are rung. */
+/** Returns the descriptors of a list as ring() submits them. */
 std::vector<twin_job_t> rung(const std::vector<twin_job_t> &jobs, uint32_t tail);
 
 #endif

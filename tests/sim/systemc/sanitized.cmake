@@ -4,7 +4,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} --build ${BUILD} --target test_sim_syst
 file(STRINGS ${SOURCE} lines REGEX "^(SLOW_)?TEST\\(")
 foreach(line ${lines})
   string(REGEX REPLACE "^[A-Z_]+\\(([a-z0-9_]+)\\).*" "\\1" property "${line}")
-  # A report that ends the simulation leaves threads where they stand, with what they hold.
+  # A report that ends the simulation stops threads in place, so that their memory counts as leaked.
   set(ENV{ASAN_OPTIONS} detect_leaks=1)
   if(property MATCHES rejects)
     set(ENV{ASAN_OPTIONS} detect_leaks=0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which an arbiter serves, and a memory with banks.
+// Tests the order in which an arbiter serves, and a memory with banks.
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ sc_time ns(double count) {
   return {count, sc_core::SC_NS};
 }
 
-/** Notes who comes when; addresses are numbers of initiators. */
+/** Records who comes when; addresses are the numbers of initiators. */
 struct Target : sc_core::sc_module {
   tlm_utils::simple_target_socket<Target> socket{"socket"};
   sc_time answers = ns(100);
@@ -43,7 +43,7 @@ struct Initiator : sc_core::sc_module {
 
   explicit Initiator(const sc_core::sc_module_name &name) : sc_module(name) {}
 
-  /** @return when it has its answer. */
+  /** @return the time of its answer. */
   sc_time read(uint64_t address, sc_time delay = sc_core::SC_ZERO_TIME) {
     tlm::tlm_generic_payload payload;
     uint64_t data = 0;
@@ -72,8 +72,8 @@ struct Stand {
       initiators[i]->socket.bind(arbiter.from[i]);
     }
   }
-  /** One reads at a time, having let @p deltas pass; its answer comes as if there were no arbiter.
-   */
+  /** Makes an initiator read at a time, after @p deltas delta cycles. The answer must come as if
+   * there were no arbiter. */
   void at(sc_time when, unsigned who, unsigned deltas = 0) {
     sc_core::sc_spawn([this, when, who, deltas] {
       sc_core::wait(when);
@@ -92,7 +92,8 @@ struct Stand {
 
 }  // namespace
 
-/** In whatever order and delta cycle of it they come; the turn goes on where it was. */
+/** Requests of one instant are served in turn, in whatever order and delta cycle they come; the
+ * next turn starts where the last one ended. */
 TEST(serves_an_instant_in_turn) {
   Stand stand;
   for (unsigned i = 0; i < kPorts; i++) stand.at(ns(10), 3 - i, 2 * i);
@@ -102,7 +103,7 @@ TEST(serves_an_instant_in_turn) {
   stand.check_order({0, 1, 2, 3, 1, 2, 3, 0, 1});
 }
 
-/** One of each port, then the next; those of a port in their order. */
+/** A turn serves one request of each port; the requests of a port keep their order. */
 TEST(serves_each_port_once_in_a_turn) {
   Stand stand;
   for (unsigned i = 0; i < 3; i++) stand.at(ns(10), 2);
@@ -112,7 +113,7 @@ TEST(serves_each_port_once_in_a_turn) {
   stand.check_order({1, 2, 1, 2, 2});
 }
 
-/** Also what comes before its time. */
+/** Requests that come before their time are ordered by time too. */
 TEST(serves_by_time) {
   Stand stand;
   sc_core::sc_spawn([&] {
@@ -150,8 +151,8 @@ TEST(rejects_an_arbiter_without_a_port) {
              report.c_str());
 }
 
-/** One that is ahead by its quantum is served when its time has come, and does not hold up what
- * another asks for before that: of the same bank, another row. */
+/** A request that is ahead by its quantum is served at its own time. It does not delay an earlier
+ * one of another initiator for another row of the same bank. */
 TEST(memory_with_banks_serves_by_time) {
   constexpr uint64_t kOtherRow = 1 << 19;
   Ufp4Memory memory("memory", 0, 1 << 20, ns(20), "lpddr5"),

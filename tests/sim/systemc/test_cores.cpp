@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several timed cores on one bus (ufp4_timed_bus_t) have the cycles of as many RTL cores behind
-// Ufp4Arbiter and a bus of the same width and latency, or an Ufp4Memory with the same banks.
+// Tests that several timed cores on one bus (ufp4_timed_bus_t) take the cycles of as many RTL cores
+// behind Ufp4Arbiter and a bus of the same width and latency, or behind an Ufp4Memory with the same
+// banks.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -14,7 +15,7 @@ namespace {
 using sc_core::sc_time;
 
 constexpr unsigned kMost = 4;
-constexpr uint64_t kPart = 1 << 16;  // of each core's rings
+constexpr uint64_t kPart = 1 << 16;  // for the rings of each core
 constexpr uint64_t kRing = TWIN_RING * UFP4_DESCRIPTOR_BYTES;
 constexpr uint64_t kLimit = 100000000;
 
@@ -22,8 +23,8 @@ uint64_t ring_of(unsigned core) {
   return TWIN_BASE + core * kPart;
 }
 
-/** Data of all share its width, reads and writes each, or with 0 bytes nothing; an answer comes
- * with the latency. */
+/** A bus whose width all data share, reads and writes apart; with 0 bytes the width is unlimited.
+ * Answers come with the latency. */
 class SharedBus : public sc_core::sc_module {
  public:
   tlm_utils::simple_target_socket<SharedBus> from{"from"};
@@ -54,7 +55,7 @@ class SharedBus : public sc_core::sc_module {
   sc_time free_[2];
 };
 
-/** One of the RTL cores, and the timed one that does the same. */
+/** An RTL core and its timed counterpart. */
 struct Twin {
   sc_core::sc_signal<bool> irq, reset;
   std::unique_ptr<Ufp4CoreRtl> core;
@@ -66,7 +67,7 @@ struct Twin {
   unsigned jobs = 0;
 };
 
-/** All of them, the same host in front of both sides. */
+/** All twins, with the same host in front of both sides. */
 class Platform : public sc_core::sc_module {
  public:
   Platform(const sc_core::sc_module_name &name, unsigned cores, unsigned latency, unsigned bytes,
@@ -130,7 +131,7 @@ class Platform : public sc_core::sc_module {
   uint64_t cycle() const {
     return sc_core::sc_time_stamp().value() / period_.value();
   }
-  // Both have come as far since the first access.
+  // Checks that the same time has passed on both sides since the first access.
   void same_time(const char *what) {
     const uint64_t timed = ufp4_timed_cycles(twins_[0]->timed);
     if (began_ == 0) began_ = timed - cycle();
@@ -202,7 +203,7 @@ class Platform : public sc_core::sc_module {
 
   void host() {
     const auto cores = static_cast<unsigned>(twins_.size());
-    // What refreshes its banks has one time for both.
+    // Refreshes of the banks depend on absolute time, which must be equal on both sides.
     check_bits(0, ufp4_timed_run(twins_[0]->timed, cycle()), UFP4_TIMED_OK, "the same time");
     for (unsigned i = 0; i < cores; i++) set_up(i);
     for (unsigned round = 0; round < 6; round++) {

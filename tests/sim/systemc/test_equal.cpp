@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core's SystemC modules have the cycles and bits of the plain harness.
+// Tests that the core's SystemC modules have the cycles and bits of the plain harness.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -8,8 +8,7 @@
 
 namespace {
 
-/** A rig and the plain harness doing the same, compared in every cycle count that a host can see.
- */
+/** Drives a rig and the plain harness alike, and compares every cycle count that a host can see. */
 class Pair {
  public:
   Pair(Rig &rig, Plain &plain) : rig_(rig), plain_(plain) {}
@@ -80,13 +79,13 @@ class Pair {
   Plain &plain_;
 };
 
-// Each memory has a rig; all run side by side.
+// Runs a rig for each memory, side by side.
 void compare(Kind kind, unsigned count, Ufp4CoreOptions options) {
   options.sleep = false;
   std::vector<std::unique_ptr<Rig>> rigs;
   unsigned done = 0, all = 0;
   for (const twin_memory_t &memory : memories) {
-    // What the target of a timed module answers within a cycle it has a cycle later.
+    // A timed module gets an answer a cycle later if its target answers within a cycle.
     if (options.outside && memory.latency < 2 && memory.dram == nullptr) continue;
     all++;
     const auto body = [&, memory](Rig &rig) {
@@ -116,12 +115,12 @@ void compare(Kind kind, unsigned count, Ufp4CoreOptions options) {
 
 }  // namespace
 
-/** Every cycle count and every byte of memory. */
+/** Compares every cycle count and every byte of memory. */
 SLOW_TEST(rtl_equals_the_harness) {
   compare(Kind::kRtl, 12, options_of("small"));
 }
 
-/** By nb_transport too, where the target completes with the request. */
+/** nb_transport gives the same cycles if the target completes with the request. */
 SLOW_TEST(non_blocking_equals_the_harness) {
   Ufp4CoreOptions options = options_of("small");
   options.non_blocking = true;
@@ -132,7 +131,7 @@ SLOW_TEST(timed_equals_the_harness) {
   compare(Kind::kTimed, 12, options_of("small"));
 }
 
-/** The time is the target's. */
+/** The target determines the time. */
 SLOW_TEST(timed_with_memory_outside_equals_the_harness) {
   Ufp4CoreOptions options = options_of("small");
   options.outside = true;
@@ -151,7 +150,7 @@ SLOW_TEST(timed_equals_the_harness_of_default) {
 
 namespace {
 
-// D += A B^T in place, which must not be done twice; then some of any kind.
+// Returns a GEMM D += A B^T in place, which must not be done twice, and some others.
 std::vector<twin_job_t> gemms(Jobs &jobs) {
   auto list = jobs.gemm(40, 40, 300);
   ufp4_gemm_descriptor_t &gemm = list[0].gemm;
@@ -178,7 +177,7 @@ void poll(Rig &rig) {
     pair.run(37);
   }
   pair.finish(list);
-  // More jobs while some run.
+  // Submits more jobs while some run.
   pair.ring(list);
   pair.run(200);
   pair.ring(list);
@@ -193,7 +192,7 @@ void poll(Rig &rig) {
 
 namespace {
 
-// Whatever a host may write amid jobs, as often as it reads.
+// Makes every write that is legal amid jobs, as often as reads.
 void write_amid_jobs(Rig &rig) {
   Jobs jobs;
   check_random_t random = check_random();
@@ -226,14 +225,14 @@ void write_amid_jobs(Rig &rig) {
           pair.counters();
           break;
         default:
-          // Another job, behind what is not fetched yet or not.
+          // Submits another job, whether or not the earlier ones have been fetched.
           if (polls > 12) break;
           pair.ring(jobs.gemm(5, 6, 7));
           given++;
       }
       const uint32_t mask = pair.read(UFP4_REG_IRQ_MASK);
       const bool raised = pair.read(UFP4_REG_IRQ_STATUS) & mask;
-      // One that rises while the register is read is another one.
+      // The interrupt may rise during the read, and then the status does not show it.
       if (raised) pair.same(rig.irq.read(), 1, "interrupt");
       pair.run(check_below(&random, 400));
     }
@@ -260,8 +259,8 @@ TEST(a_host_that_writes_amid_jobs_sees_the_same) {
   same_edges(timed, rtl);
 }
 
-/** A host that does not wait for the interrupt sees what is there at that moment, however far ahead
- * the model is; and what it has run ahead is done once. */
+/** A polling host sees the state of that moment, however far ahead the model is, and the work that
+ * the model has done ahead is not repeated. */
 TEST(a_polling_host_sees_the_same) {
   on_both(poll, true);
 }
@@ -274,7 +273,7 @@ uint32_t head_of(Rig &rig) {
   return seen;
 }
 
-// All that a host may do that changes no job.
+// Makes the accesses that change no job.
 void poll_by_access(Rig &rig, unsigned polls) {
   rig.write(UFP4_REG_IRQ_STATUS, 3);
   rig.write(UFP4_REG_CONTROL, 1 + polls % 3);
@@ -285,7 +284,7 @@ void poll_by_access(Rig &rig, unsigned polls) {
   rig.read(UFP4_REG_STATUS);
 }
 
-// Steps of the timed model for a job of some thousand cycles.
+// Returns the steps of the timed model for a job of some thousand cycles.
 uint64_t steps_of(Rig &rig, Jobs &jobs, const std::function<void(unsigned)> &poll,
                   unsigned *polls) {
   const auto *core = dynamic_cast<const Ufp4CoreTimed *>(rig.core.get());
@@ -300,8 +299,8 @@ uint64_t steps_of(Rig &rig, Jobs &jobs, const std::function<void(unsigned)> &pol
 
 }  // namespace
 
-/** A count of work, not of seconds: every cycle twice at most, whether there are many polls or few,
- * by transport or for debugging. */
+/** Counts work instead of seconds: every cycle is stepped at most twice, whether polls are many or
+ * few, and whether they use transport or debug reads. */
 TEST(polling_does_not_repeat_what_has_been_run) {
   Rig rig("timed", Kind::kTimed, memories[3], [](Rig &rig) {
     Jobs jobs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the bus, what stops a core, and a soft reset: the timed module ends a job with the
-// status of the RTL, and in its cycle.
+// Tests bus errors, the errors that stop a core, and soft reset: the timed module ends a job with
+// the RTL's status in the RTL's cycle.
 #include <cstring>
 #include <string>
 
@@ -11,7 +11,7 @@ namespace {
 /** The events that a host sees: cycles of interrupts and jobs, statuses. */
 using Seen = std::vector<uint64_t>;
 
-// A list whose end is looked at, whatever its status.
+// Runs a list and records how it ends, whatever its status.
 void see(Rig &rig, const std::vector<twin_job_t> &list, Seen *seen) {
   rig.ring(list);
   check_that(0, rig.wait_interrupt(), "no interrupt of %s", rig.name());
@@ -60,7 +60,7 @@ void set_up_for_errors(Rig &rig) {
   rig.write(UFP4_REG_IRQ_MASK, 7);
 }
 
-// One of each kind, of several macro-tiles or strips.
+// Returns a job of one kind that has several macro-tiles or strips.
 std::vector<twin_job_t> one_of(Jobs &jobs, unsigned kind) {
   twin_job_t job = kind % 3 == 0 ? timing_gemm(&jobs.twin, 90, 80, 200)
                                  : timing_quant(&jobs.twin, 150, 70, kind % 3 == 1);
@@ -68,7 +68,7 @@ std::vector<twin_job_t> one_of(Jobs &jobs, unsigned kind) {
   return {job};
 }
 
-// Bursts beyond an address are answered with an error; jobs of each kind run into that.
+// Answers bursts beyond an address with an error while jobs of each kind run.
 void meet_errors(Rig &rig, Seen *seen) {
   Jobs jobs(rig.configuration.c_str());
   set_up_for_errors(rig);
@@ -78,7 +78,7 @@ void meet_errors(Rig &rig, Seen *seen) {
     const bool gemm = kind % 3 == 0;
     rig.way.fails = kind / 3 % 2 != 0 ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND;
     rig.way.answer = kind % 2 ? tlm::TLM_ADDRESS_ERROR_RESPONSE : tlm::TLM_GENERIC_ERROR_RESPONSE;
-    // From somewhere in what it reads or writes on.
+    // The errors start somewhere within the data that the job reads or writes.
     const uint64_t place = rig.way.fails == tlm::TLM_READ_COMMAND
                                ? (gemm ? job[0].gemm.a_codes_addr : job[0].quant.src_addr)
                                : (gemm ? job[0].gemm.d_addr : job[0].quant.row_codes_addr);
@@ -94,7 +94,7 @@ void meet_errors(Rig &rig, Seen *seen) {
 
 }  // namespace
 
-/** Where a burst is answered with an error, the job ends in the RTL's cycle with its code. */
+/** A job whose burst gets an error ends in the RTL's cycle with the RTL's code. */
 SLOW_TEST(timed_with_memory_outside_meets_errors_as_the_rtl_does) {
   check_same(memories[3], true, meet_errors);
 }
@@ -107,7 +107,7 @@ SLOW_TEST(timed_meets_errors_as_the_rtl_of_small_fp32_does) {
   check_same(memories[3], true, meet_errors, "small-fp32");
 }
 
-/** Operands, results or both lie where there is no memory, wholly or from somewhere on. */
+/** Operands or results lie outside of memory, wholly or in part. */
 SLOW_TEST(addresses_outside_end_the_job) {
   const auto body = [](Rig &rig, Seen *seen) {
     Jobs jobs;
@@ -135,7 +135,7 @@ SLOW_TEST(addresses_outside_end_the_job) {
 
 namespace {
 
-// Completions that the target refuses, of jobs with an interrupt and without.
+// Refuses completions of jobs with and without an interrupt.
 void refuse_completions(Rig &rig, Seen *seen) {
   Jobs jobs;
   set_up_for_errors(rig);
@@ -160,7 +160,7 @@ void refuse_completions(Rig &rig, Seen *seen) {
 
 }  // namespace
 
-/** What the bus has refused is not in memory, and the core tells of it in the RTL's cycle. */
+/** A refused completion is not in memory, and the core reports it in the RTL's cycle. */
 TEST(a_refused_completion_is_not_written) {
   check_same(memories[3], false, refuse_completions);
 }
@@ -169,8 +169,8 @@ TEST(a_refused_completion_is_not_written_to_memory_outside) {
   check_same(memories[3], true, refuse_completions);
 }
 
-/** Rings that are not in memory: a descriptor that is not read, a completion that is not written.
- */
+/** The rings lie outside of memory, so that a descriptor is not read, or a completion not
+ * written. */
 TEST(rings_outside_are_errors) {
   const auto body = [](Rig &rig, Seen *seen) {
     Jobs jobs;
@@ -201,7 +201,7 @@ TEST(rings_outside_are_errors) {
   check_same(memories[3], false, body);
 }
 
-/** Errors that stop a core, and a soft reset amid jobs. */
+/** Covers the errors that stop a core, and a soft reset amid jobs. */
 SLOW_TEST(what_stops_a_core_is_the_same) {
   const auto body = [](Rig &rig, Seen *seen) {
     Jobs jobs;
@@ -235,7 +235,7 @@ SLOW_TEST(what_stops_a_core_is_the_same) {
   check_same({20, 7, 0, nullptr}, false, body);
 }
 
-/** A stopped core goes on with what QUANT has read already, long after the bus has fallen quiet. */
+/** A stopped core still processes what QUANT has read, long after the bus has become idle. */
 SLOW_TEST(a_stopped_core_still_quantizes) {
   const auto body = [](Rig &rig, Seen *seen) {
     Jobs jobs;
@@ -259,7 +259,7 @@ SLOW_TEST(a_stopped_core_still_quantizes) {
   check_same({20, 7, 0, nullptr}, false, body);
 }
 
-/** And with a memory outside. */
+/** The same with an outside memory. */
 SLOW_TEST(timed_with_memory_outside_resets_as_the_rtl_does) {
   const auto body = [](Rig &rig, Seen *seen) {
     Jobs jobs;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the SystemC modules' sockets, their reset and sleep.
+// Tests the rules of the SystemC modules' sockets, their reset and their sleep.
 #include <cstring>
 #include <string>
 
 // clang-format off
 #include "cases.h"
-// Behind what it does not include itself.
+// This header does not include what it needs, so it comes after the others.
 #include <tlm_utils/tlm_quantumkeeper.h>
 // clang-format on
 
@@ -13,7 +13,7 @@
 
 namespace {
 
-// A GEMM ends well.
+// Checks that a GEMM ends well.
 void check_serving(Rig &rig) {
   static Jobs jobs;
   rig.ring(jobs.gemm(20, 30, 40));
@@ -58,7 +58,7 @@ TEST(rejects_what_is_no_access) {
         {tlm::TLM_READ_COMMAND, 4096, 4, tlm::TLM_ADDRESS_ERROR_RESPONSE},
         {tlm::TLM_WRITE_COMMAND, ~uint64_t{3}, 4, tlm::TLM_ADDRESS_ERROR_RESPONSE},
         {tlm::TLM_IGNORE_COMMAND, 0, 4, tlm::TLM_COMMAND_ERROR_RESPONSE},
-        {tlm::TLM_READ_COMMAND, 4092, 4, tlm::TLM_OK_RESPONSE},  // nothing is there: zero
+        {tlm::TLM_READ_COMMAND, 4092, 4, tlm::TLM_OK_RESPONSE},  // no register: zero
     };
     for (const auto &each : cases) {
       const auto got = rig.transport(each.command, each.address, &data, each.bytes);
@@ -68,7 +68,7 @@ TEST(rejects_what_is_no_access) {
   });
 }
 
-/** Amid a job and without time; the registers of the RTL cannot be seen so. */
+/** The reads come amid a job and take no time; the RTL module has no debug reads. */
 TEST(debug_reads_have_no_side_effects) {
   on_both([](Rig &rig) {
     static Jobs jobs;
@@ -91,8 +91,7 @@ TEST(debug_reads_have_no_side_effects) {
 
 // --- The memory socket --------------------------------------------------------------------------
 
-/** Several bursts are under way at once, and what a target does not say in its delay it may wait.
- */
+/** Several bursts are in flight at once; a target may wait instead of adding to the delay. */
 TEST(memory_may_wait) {
   on_both([](Rig &rig) {
     rig.way.waits = true;
@@ -106,7 +105,7 @@ TEST(memory_may_wait) {
 
 namespace {
 
-// A GEMM whose bursts of one kind are answered with an error; the core serves on.
+// Runs a GEMM whose bursts of one kind get an error; the core must then serve another one.
 void check_error(Rig &rig, tlm::tlm_command fails, tlm::tlm_response_status answer,
                  uint32_t status) {
   static Jobs jobs;
@@ -123,7 +122,7 @@ void check_error(Rig &rig, tlm::tlm_command fails, tlm::tlm_response_status answ
 
 }  // namespace
 
-/** Responses that come later, in another order than the requests. */
+/** Responses come later, and in another order than the requests. */
 TEST(non_blocking_takes_phases_as_they_come) {
   Ufp4CoreOptions options = options_of("small");
   options.non_blocking = true;
@@ -160,7 +159,7 @@ TEST(memory_errors_end_the_job) {
   sc_core::sc_start();
 }
 
-/** Answers that come later than their requests, with a reset amid them. */
+/** Answers come later than their requests, and a reset falls among them. */
 SLOW_TEST(timed_with_memory_outside_waits_as_the_rtl_does) {
   std::vector<uint64_t> cycles[2];
   const auto body_of = [](std::vector<uint64_t> *out) {
@@ -194,11 +193,12 @@ SLOW_TEST(timed_with_memory_outside_waits_as_the_rtl_does) {
   }
 }
 
-/** A core that has reported an error answers with one, whoever has caught the report. */
+/** A core that has reported an error answers every access with one, whoever has caught the
+ * report. */
 TEST(timed_answers_after_an_error) {
   unsigned caught = 0;
   Ufp4CoreOptions options = options_of("small");
-  options.outside = true;  // or what cannot be reached would not be memory
+  options.outside = true;  // otherwise an unreachable address would not count as memory
   const auto body = [&caught](Rig &rig) {
     uint32_t value = 0;
     rig.set_up();
@@ -238,7 +238,7 @@ TEST(timed_rejects_memory_that_it_cannot_reach) {
 
 namespace {
 
-// Jobs of each kind on small numbers, with D where C is.
+// Runs jobs of each kind on small numbers, with D in place of C.
 void use_memory(Rig &rig) {
   Jobs jobs;
   fill(rig.memory.at(TWIN_BASE, 1));
@@ -264,7 +264,7 @@ void use_memory(Rig &rig) {
 
 }  // namespace
 
-/** Whatever of it the target gives by DMI: each byte and each cycle is the RTL's. */
+/** Each byte and each cycle equals the RTL's, whatever the target grants by DMI. */
 TEST(timed_works_in_memory_with_little_dmi_or_none) {
   const Dmi all[] = {Dmi::kAll, Dmi::kWindows, Dmi::kReadOnly, Dmi::kNone};
   std::vector<std::unique_ptr<Rig>> rigs;
@@ -301,7 +301,7 @@ TEST(rejects_a_second_response) {
   check_report(report_of([] { sc_core::sc_start(); }), "a transaction that has had one");
 }
 
-/** A loosely timed host ahead of the kernel, as far as its quantum lets it: zero, or much. */
+/** A loosely timed host is ahead of the kernel by up to its quantum: zero, or much. */
 TEST(a_host_may_be_ahead) {
   on_both([](Rig &rig) {
     rig.run(20);  // out of reset
@@ -364,7 +364,7 @@ TEST(rejects_unbound_sockets) {
 
 // --- Reset and sleep ----------------------------------------------------------------------------
 
-/** Amid jobs, while bursts are under way; pulses of any length. */
+/** The pulses fall into jobs whose bursts are in flight, and have any length. */
 TEST(reset_amid_jobs) {
   Plain plain(memories[3]);
   plain.reset();
@@ -398,7 +398,7 @@ TEST(reset_amid_jobs) {
   });
 }
 
-/** The interrupt goes, and does not come back when the access ends. */
+/** The interrupt falls, and does not rise again when the access ends. */
 TEST(reset_amid_an_access) {
   on_both([](Rig &rig) {
     static Jobs jobs;
@@ -424,8 +424,8 @@ TEST(reset_amid_an_access) {
   });
 }
 
-/** Whether it still watches, falls asleep or sleeps: an access takes as long as of a core that does
- * not sleep. */
+/** An access takes the time of a core that never sleeps, whether the core is awake, falls asleep or
+ * sleeps. */
 TEST(a_core_that_falls_asleep_holds_up_no_host) {
   Rig rig("rtl", Kind::kRtl, memories[0], [](Rig &rig) {
     rig.set_up();
@@ -444,7 +444,7 @@ TEST(a_core_that_falls_asleep_holds_up_no_host) {
   sc_core::sc_start();
 }
 
-/** A millisecond of nothing costs no cycle; then the core wakes. */
+/** An idle millisecond costs no cycles; then the core wakes. */
 TEST(an_idle_core_sleeps) {
   Rig rig("rtl", Kind::kRtl, memories[0], [](Rig &rig) {
     rig.set_up();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks and memories at other time resolutions of the kernel, and other periods: the cycles are
-// those at a picosecond, or the time is refused by name.
+// Tests clocks and memories at other time resolutions of the kernel, and other clock periods: the
+// cycles are those at a picosecond, or the module refuses the time by name.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-// In nanoseconds.
+// Clock periods in nanoseconds.
 const double periods[] = {0.333, 0.5, 1, 1.25, 2};
 const char *const drams[] = {nullptr, "lpddr5", "hbm3"};
 constexpr uint64_t kFsOfNs = 1000000;
@@ -20,10 +20,11 @@ bool whole(double period, uint64_t resolution_fs) {
   return static_cast<uint64_t>(period * kFsOfNs + 0.5) % resolution_fs == 0;
 }
 
-/** The times that a host sees of a core: the cycle of each interrupt, and those of each job. */
+/** The times that a host sees of a core: the cycle of each interrupt, and the cycles of each
+ * job. */
 using Seen = std::vector<uint64_t>;
 
-// Lists of jobs, with a reset amid one: what has banks keeps its time then.
+// Runs lists of jobs with a reset amid one, during which a memory with banks keeps its time.
 void watch(Rig &rig, Seen *seen) {
   Jobs jobs;
   for (unsigned i = 0; i < 4; i++) {
@@ -43,7 +44,7 @@ void watch(Rig &rig, Seen *seen) {
   }
 }
 
-/** Every period that is whole at this resolution and at a picosecond, each memory, each module, at
+/** Runs every period that is a multiple of this resolution, with each memory and each module, at
  * once. */
 Seen watch_all(uint64_t resolution_fs) {
   struct One {
@@ -82,7 +83,7 @@ Seen watch_all(uint64_t resolution_fs) {
   return together;
 }
 
-// Sees the same at a resolution of a picosecond, in a process of its own.
+// Returns the times at a resolution of a picosecond, from a process of its own.
 Seen at_a_picosecond(uint64_t resolution_fs) {
   int ends[2];
   check_bits(0, static_cast<uint64_t>(pipe(ends)), 0, "a pipe");
@@ -116,7 +117,7 @@ void check_resolution(double value, sc_core::sc_time_unit unit, uint64_t resolut
   }
 }
 
-// Checks what each module says of a time.
+// Checks the message with which each module refuses a time.
 void check_refused(const Ufp4Time &time, const char *words) {
   Ufp4CoreOptions options = options_of("small");
   options.period = time;

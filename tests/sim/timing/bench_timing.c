@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_timing [configuration]: how fast the timed model is, cycle by cycle and with its skips.
+// bench_timing [configuration]: measures the speed of the timed model, with and without skipping
+// cycles.
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +53,7 @@ static twin_job_t quant(uint32_t rows, uint32_t cols) {
   return (twin_job_t){.quant = job};
 }
 
-// The Verilated core, for comparison.
+// Measures the Verilated core for comparison.
 static void measure_rtl(const char *configuration, twin_job_t job) {
   char message[200] = "";
   const ufp4_sim_options_t options = {.configuration = configuration,
@@ -79,8 +80,8 @@ static void measure_rtl(const char *configuration, twin_job_t job) {
   ufp4_sim_close(sim);
 }
 
-// A layer of a 7B model, forward and backward, on 4096 tokens: its linear layers' GEMMs, and an
-// AMAX and a QUANT of each operand before them.
+// Makes the jobs of a layer of a 7B model, forward and backward, on 4096 tokens: the GEMMs of its
+// linear layers, and an AMAX and a QUANT of each operand before them.
 static unsigned layer_7b(twin_job_t jobs[TWIN_RING]) {
   static const uint32_t shapes[7][2] = {{4096, 4096},  {4096, 4096},  {4096, 4096}, {4096, 4096},
                                         {4096, 11008}, {4096, 11008}, {11008, 4096}};

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: hollow.py SOURCE BUILD CONFIGURATION SIZE
 
-The RTL without its arithmetic, as the oracle of the timed model where the RTL is too slow: what no ready or valid
-depends on gives 0, all control stays as it is. Verilated in BUILD in the place of the RTL, it is compared with the
-timed model in jobs of sizes to SIZE (test_sim_timing, equals_configuration)."""
+Compares the timed model with the RTL without its arithmetic, where the whole RTL is too slow. Outputs on which no ready
+or valid depends give 0, and all control is unchanged. Verilator compiles this RTL in BUILD, and jobs of sizes up to
+SIZE are compared (test_sim_timing, equals_configuration)."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-# Modules whose outputs are data alone.
+# Modules whose outputs are only data.
 ARITHMETIC = (
     "array/ufp4_array",
     "mem/ufp4_sram_checked",
@@ -31,7 +31,7 @@ HEAD_ENDS = "\n);\n"
 
 
 def hollow(text):
-    """A module's ports with each output 0."""
+    """Returns a module with the same ports whose outputs are all 0."""
     end = text.index(HEAD_ENDS) + len(HEAD_ENDS)
     outputs = OUTPUT.findall(text[:end])
     assert outputs and len(outputs) == len(re.findall(r"^\s*output\b", text[:end], re.M)), text[:end]

@@ -7,12 +7,12 @@ static uint32_t below(twin_t *twin, uint32_t bound) {
   return check_below(&twin->random, bound);
 }
 
-// 1 to @p limit, of small ones more than their share.
+// Returns a size from 1 to @p limit; small sizes are frequent.
 static uint32_t size(twin_t *twin, uint32_t limit) {
   return 1 + below(twin, below(twin, 3) ? limit : 20);
 }
 
-// A place of its own for everything, at any distance from a page.
+// Returns an address in a region of its own, at any distance from a page boundary.
 static uint64_t place(twin_t *twin, unsigned index) {
   return TWIN_BASE + (1 + index % TWIN_PLACES) * TWIN_PLACE_BYTES +
          (uint64_t)UFP4_ALIGN_BYTES * below(twin, 256);
@@ -26,7 +26,7 @@ static uint32_t byte_stride(twin_t *twin, uint64_t bytes) {
   return ((uint32_t)bytes + 127) / 128 * 128 + 128 * below(twin, 3);
 }
 
-// An element format that this core multiplies.
+// Returns an element format that this core multiplies.
 static uint8_t elem(twin_t *twin) {
   switch (twin->configuration.formats) {
     case UFP4_FORMATS_E2M1:
@@ -122,7 +122,7 @@ static twin_job_t refused(twin_t *twin, twin_job_t job) {
       job.header.opcode = 9;
       break;
     case 1:
-      job.gemm.m = 0;  // rows, of a QUANT
+      job.gemm.m = 0;  // the rows of a QUANT
       break;
     case 2:
       job.header.flags = 4;
@@ -133,12 +133,12 @@ static twin_job_t refused(twin_t *twin, twin_job_t job) {
       break;
     case 4:
       if (gemm) job.gemm.d_addr = 1ull << UFP4_ADDR_BITS;
-      // Its first row is in the address space, its second one is not.
+      // The first row lies within the address space, the second one outside.
       if (!gemm) job.quant.src_addr = (1ull << UFP4_ADDR_BITS) - UFP4_ALIGN_BYTES;
       if (!gemm) job.quant.rows = 2;
       break;
     default:
-      // A slot that nobody wrote, or that there is not.
+      // A slot that no job has written, or that does not exist.
       if (gemm) job.gemm.a_mode = UFP4_MODE_SLOT, job.gemm.a_exponent = 63;
       if (!gemm) job.quant.row_exponent = 64, job.quant.row_mode |= UFP4_MODE_SLOT;
   }
@@ -155,7 +155,7 @@ twin_job_t timing_job(twin_t *twin, uint32_t limit) {
   return kind == 2 || kind == 3 ? refused(twin, job) : job;
 }
 
-// Draws the jobs that a job names of those before it.
+// Draws which earlier jobs a job names.
 static void name_dependences(twin_t *twin, twin_job_t *jobs, unsigned job) {
   ufp4_header_descriptor_t *header = &jobs[job].header;
   if (below(twin, 8) == 0) return;

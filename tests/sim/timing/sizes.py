@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: sizes.py BUILD COUNT PES [EQUAL [WHOLE]]
 
-Cores of any size against their RTL: takes one at an edge, and draws COUNT legal configurations of up to PES processing
-elements, by UFP4_TEST_SEED, builds their RTL in the folder BUILD, and compares each with the timed model in jobs, lists
-of jobs and training steps (test_sim_timing, equals_made_configuration). 200 of them: sizes.py FOLDER 200 1024
-FOLDER/equal.txt 8; the file EQUAL gets the names of those that were equal, and who stops the script and starts it again
-goes on with the others. Those that differ are listed at the end.
+Compares cores of any size with their RTL: the edge cases, and COUNT legal configurations of up to PES processing
+elements, drawn by UFP4_TEST_SEED. Their RTL is built in the folder BUILD, and each is compared with the timed model in
+jobs, lists of jobs and training steps (test_sim_timing, equals_made_configuration). For 200 of them: sizes.py FOLDER
+200 1024 FOLDER/equal.txt 8. The file EQUAL gets the names of those that were equal, and a script that is stopped and
+started again goes on with the others. Those that differ are listed at the end.
 
-With WHOLE only each WHOLE-th is the RTL as it is. The others are the RTL without its arithmetic (hollow.py), which is
-some times cheaper to build and to run, and whose cycles are the same (equals_hollow_default); they come first."""
+With WHOLE only every WHOLE-th is the whole RTL. The others lack the arithmetic (hollow.py), which makes them several
+times cheaper to build and to run and does not change their cycles (equals_hollow_default); they come first."""
 
 import os
 import pathlib
@@ -22,13 +22,13 @@ from hollow import hollow_rtl
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 SPEC = tomllib.loads((SOURCE / "cmodel/spec/ufp4.toml").read_text())
-AT_A_TIME = 8  # that one program holds
-# Few that are drawn have them: a drain wider than the bus; the narrow QUANT that makes elements mixed.
+AT_A_TIME = 8  # configurations per program
+# Rarely drawn cases: a drain wider than the bus, and the narrow QUANT that makes mixed elements.
 EDGES = ["1x8-16x64-c8-b8-q16", "1x1-16x16-c8-b8-q2-l4-mixed"]
 
 
 def in_python(text):
-    """An expression of the specification, which has one choice at most."""
+    """Translates an expression of the specification, which has at most one choice, to Python."""
     text = re.sub(r"^(.*) \? (.*) : (.*)$", r"(\2) if (\1) else (\3)", text)
     return text.replace("&&", "and").replace("||", "or").replace("~x", "-x - 1").replace(" / ", " // ")
 
@@ -48,7 +48,7 @@ def rules():
 
 
 def drawn(draw, most, legal):
-    """The name of a legal configuration."""
+    """Returns the name of a legal configuration."""
     while True:
         c = {
             "rows": draw.randint(1, 32),
@@ -101,7 +101,7 @@ def call(seconds, *command, **environment):
 
 
 def compare(build, rtl, names, equal):
-    """The names of those that differ, or cannot be built."""
+    """Returns the names of those that differ, or cannot be built."""
     different = []
     try:
         call(

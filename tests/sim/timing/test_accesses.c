@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timed model counts as many reads and writes of each kind of memory as the RTL's enables do.
+// Tests that the timed model counts as many reads and writes of each kind of memory as the RTL's
+// enables show.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static void one(twin_t *twin, twin_job_t job) {
   twin_run(twin, &job, 1);
 }
 
-// Chunks of K, what is added to D and what is not, both jobs of QUANT, and some that are drawn.
+// Runs several chunks of K, D with and without addends, both jobs of QUANT, and drawn jobs.
 static void run_jobs(twin_t *twin) {
   const uint32_t contract = twin->configuration.contract;
   twin_job_t gemm = timing_gemm(twin, 21, 37, 300);
@@ -91,7 +92,8 @@ TEST(equal_on_small_nv) {
   compare("small-nv", fast);
 }
 
-// One of other lanes, or with the narrow QUANT (CMakeLists.txt names them).
+// This compares a configuration with other lanes, or with the narrow QUANT (CMakeLists.txt names
+// them).
 FULL_TEST(equal_on_configuration) {
   const char *configuration = getenv("UFP4_TEST_CONFIGURATION");
   compare(configuration ? configuration : "small", fast);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several timed cores on one memory: cycles that they skip together change nothing.
+// Tests that several timed cores on one memory skip cycles together without changing results.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +17,12 @@ typedef struct {
   ufp4_completion_t done[TWIN_RING];
 } core_t;
 
-// The times and counters that are seen of one core.
+// The observed times and counters of one core.
 typedef struct {
   uint64_t jobs[JOBS], counters[UFP4_COUNTER_COUNT], cycles, stepped;
 } seen_t;
 
-// The load of a run: jobs of each core.
+// The load of a run: the jobs of each core.
 typedef struct {
   const char *configuration;
   unsigned cores, latency, bandwidth;
@@ -94,7 +94,8 @@ static void run(const load_t *load, int every_cycle, seen_t seen[CORES]) {
   free(cores);
 }
 
-// Both ways; @return which part of the cycles was stepped where not every one is.
+// Runs a load with and without skipping and compares. @return the share of cycles that were stepped
+// with skipping.
 static double compare(unsigned index, const load_t *load) {
   seen_t want[CORES] = {0}, got[CORES] = {0};
   double stepped = 0, cycles = 0;
@@ -115,12 +116,12 @@ static double compare(unsigned index, const load_t *load) {
 
 // --- Loads --------------------------------------------------------------------------------------
 
-// From half as much to all of it.
+// Returns a number from half of @p most to all of it.
 static uint32_t about(twin_t *twin, uint32_t most) {
   return most - check_below(&twin->random, most / 2 + 1);
 }
 
-// So many macro-tiles a side and chunks of k, or fewer.
+// Draws a GEMM of at most so many macro-tiles per side and chunks of k.
 static twin_job_t draw_gemm(twin_t *twin, uint32_t tiles, uint32_t chunks) {
   const ufp4_configuration_t *core = &twin->configuration;
   return timing_gemm(twin, about(twin, core->rows * core->tile_rows * tiles),
@@ -128,7 +129,7 @@ static twin_job_t draw_gemm(twin_t *twin, uint32_t tiles, uint32_t chunks) {
                      about(twin, chunks * 16 * core->chunk));
 }
 
-// Draws jobs of its own for each core, side by side or not.
+// Draws separate jobs for each core; some overlap.
 static void draw_jobs(twin_t *twin, load_t *load, uint32_t tiles, uint32_t chunks) {
   for (unsigned i = 0; i < load->cores; i++) {
     for (unsigned j = 0; j < JOBS; j++) {
@@ -143,7 +144,7 @@ static void draw_jobs(twin_t *twin, load_t *load, uint32_t tiles, uint32_t chunk
   }
 }
 
-// Rows of operands and of D lie in their pages alike.
+// Aligns operands and D so that all rows lie alike in their pages.
 static void align_rows(ufp4_gemm_descriptor_t *gemm) {
   const uint32_t one = 16;
   for (gemm->a_stride_blocks = 8; gemm->a_stride_blocks * one < gemm->k;)
@@ -153,7 +154,7 @@ static void align_rows(ufp4_gemm_descriptor_t *gemm) {
   gemm->d_stride_bytes = 4096;
 }
 
-// Parts of one GEMM that are nearly alike, as explore has them.
+// Draws nearly equal parts of one GEMM, as explore makes them.
 static void draw_parts(twin_t *twin, load_t *load, uint32_t tiles, uint32_t chunks) {
   const uint32_t m = twin->configuration.rows * twin->configuration.tile_rows;
   for (unsigned j = 0; j < JOBS; j++) {
@@ -198,7 +199,7 @@ SLOW_TEST(skips_of_several_cores_change_nothing_of_many) {
   compare_on("large", check_draws(1, 4), 2, 3);
 }
 
-// Chunks so short that loops end within a stretch.
+// The chunks are so short that loops end within a stretch.
 SLOW_TEST(skips_of_small_chunks_change_nothing) {
   compare_on("rows=8:cols=8:tile_rows=2:tile_cols=2:chunk=8:bus=64:quant=0", check_draws(2, 8), 20,
              12);
@@ -206,8 +207,8 @@ SLOW_TEST(skips_of_small_chunks_change_nothing) {
              14, 12);
 }
 
-// A narrow memory, in which rows of D of several lengths wait for their turn: of a macro-tile cut
-// by the edge, or by pages. Of some cores the same.
+// Draws jobs for a narrow memory, on which writes of rows of D with several lengths queue, because
+// the edge or pages cut macro-tiles. Some cores get the same jobs.
 static void draw_edges(twin_t *twin, load_t *load) {
   const ufp4_configuration_t *core = &twin->configuration;
   const uint32_t tile_m = core->rows * core->tile_rows, tile_n = core->cols * core->tile_cols;
@@ -252,7 +253,7 @@ SLOW_TEST(skips_know_how_long_a_write_is_of_many) {
   compare_edges("tiny-quant", check_draws(4, 40));
 }
 
-// --- Who else is on the memory ------------------------------------------------------------------
+// --- Other users of the memory ------------------------------------------------------------------
 
 static void give(core_t *core, const twin_job_t *job, unsigned times) {
   for (unsigned i = 0; i < times; i++) core->ring[i] = *job;
@@ -260,7 +261,7 @@ static void give(core_t *core, const twin_job_t *job, unsigned times) {
   ufp4_timed_register_write(core->timed, UFP4_REG_RING_TAIL, times);
 }
 
-// It stops amid its job.
+// Stops a core amid its job.
 static void hang(core_t *core, const twin_job_t *job) {
   ufp4_timed_register_write(core->timed, UFP4_REG_WATCHDOG, 2000);
   give(core, job, 2);
@@ -277,7 +278,7 @@ static twin_job_t long_job(const load_t *load) {
   return job;
 }
 
-// A core that hangs is told from one that works, though the other one's cycles are skipped.
+// The model notices that one core hangs although the cycles of the other, which works, are skipped.
 TEST(skips_of_one_leave_a_core_that_hangs) {
   const load_t load = {.configuration = "small", .cores = 2, .latency = 100, .bandwidth = 16};
   const twin_job_t job = long_job(&load);
@@ -301,7 +302,7 @@ TEST(skips_of_one_leave_a_core_that_hangs) {
   }
 }
 
-// A core of which every cycle is stepped holds up the others no longer than it is there.
+// A core that steps every cycle prevents the skips of others only while it is open.
 TEST(a_stepped_core_that_leaves_stops_no_skips) {
   const load_t load = {.configuration = "small", .cores = 1, .latency = 100, .bandwidth = 16};
   const twin_job_t job = long_job(&load);
@@ -322,7 +323,7 @@ TEST(a_stepped_core_that_leaves_stops_no_skips) {
   free(cores);
 }
 
-// Cores whose parts are alike meet the same joint state again and again.
+// Cores with equal parts reach the same joint state again and again.
 TEST(joint_states_come_again) {
   twin_t twin = {.random = check_random()};
   twin_configure(&twin, "small");

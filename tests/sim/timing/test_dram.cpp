@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memories with banks: what their accesses take, worked out from the table of timings by hand.
+// Tests memories with banks: the times of accesses equal those worked out by hand from the table of
+// timings.
 #include "dram.h"
 
 extern "C" {
@@ -10,7 +11,7 @@ namespace {
 
 using ufp4::Dram;
 
-constexpr uint64_t kTurn = 256;  // bytes of a channel before the next one's
+constexpr uint64_t kTurn = 256;  // bytes in a channel before the next channel's turn
 
 const ufp4_dram_t all[UFP4_DRAM_COUNT] = UFP4_DRAMS;
 
@@ -18,8 +19,8 @@ uint64_t clocks(const ufp4_dram_t &d, uint64_t count) {
   return count * d.clock_ps * 1000;
 }
 
-// The address of that turn of the first channel: each bit of the turn's number moves it to another
-// channel, from which the lowest bits bring it back.
+// Returns the address of that turn of the first channel. Each bit of the turn's number moves the
+// address to another channel, and the lowest bits undo that.
 uint64_t turn_of_first(const ufp4_dram_t &d, uint64_t turn) {
   unsigned bits = 0;
   while (uint64_t{1} << bits < d.channels) bits++;
@@ -28,8 +29,8 @@ uint64_t turn_of_first(const ufp4_dram_t &d, uint64_t turn) {
   return (turn * d.channels + moved) * kTurn;
 }
 
-// Addresses of that channel: its first access; another row of the bank; another bank of the group.
-// Row 17 is in the bank of row 0, since both digits of 17 to the base of 16 banks are 1.
+// Addresses in the first channel: its first access, another row of the same bank, another bank of
+// the group. Row 17 is in the bank of row 0, because both digits of 17 to base 16 are 1.
 uint64_t first(const ufp4_dram_t &) {
   return 0;
 }
@@ -61,7 +62,7 @@ TEST(rows_open_stay_open_and_close) {
   }
 }
 
-/** A row is open for its time before it closes. */
+/** A row stays open for its minimum time before it closes. */
 TEST(rows_close_not_too_early) {
   for (const ufp4_dram_t &d : all) {
     Dram reads(d), writes(d);
@@ -79,7 +80,7 @@ TEST(the_bus_turns) {
   for (const ufp4_dram_t &d : all) {
     Dram dram(d);
     const uint64_t later = 2 * d.rc,
-                   group = first(d) + d.access_bytes;  // the next access is another group's
+                   group = first(d) + d.access_bytes;  // the next access is in another group
     dram.serve(0, false, first(d), kTurn);
     check_time(d, dram.serve(clocks(d, later), true, first(d), 1), later + d.cwl + d.burst,
                "a write");
@@ -95,13 +96,14 @@ TEST(the_bus_turns) {
   }
 }
 
-/** Of the accesses that follow each other each is of another group. */
+/** Adjacent accesses are in different groups. */
 TEST(a_channel_reads_along_its_rows_without_a_gap) {
   for (const ufp4_dram_t &d : all) {
     Dram dram(d);
     const uint64_t turns = uint64_t{d.row_bytes} * d.groups / kTurn;
     const uint64_t accesses = uint64_t{d.row_bytes} * d.groups / d.access_bytes;
-    const uint64_t opened = d.rcd_read + 3 * d.rrd_other;  // all groups' rows, then nothing waits
+    const uint64_t opened = d.rcd_read + 3 * d.rrd_other;  // the rows of all groups open first;
+                                                           // nothing waits after that
     uint64_t took = 0;
     for (uint64_t i = 0; i < turns; i++) {
       took = dram.serve(0, false, turn_of_first(d, i), kTurn);
@@ -117,7 +119,7 @@ TEST(a_channel_reads_along_its_rows_without_a_gap) {
 TEST(four_rows_are_opened_in_a_window) {
   for (const ufp4_dram_t &d : all) {
     Dram dram(d);
-    // Later, since 0 is taken for never.
+    // The test starts late, because time 0 means never.
     const uint64_t now = clocks(d, d.rc);
     for (uint64_t i = 0; i < 4; i++) dram.serve(now, false, first(d) + i * d.access_bytes, 1);
     check_time(
@@ -136,7 +138,7 @@ TEST(refresh_closes_all_rows_of_a_channel) {
                "just before");
     check_time(d, dram.serve(clocks(d, due), false, first(d), 1),
                due + d.rtp - 1 + d.rp + d.refresh + d.rcd_read + data, "one that is due");
-    // Refreshes that came while nothing was asked for are over.
+    // Refreshes that became due while the memory was idle are over.
     const uint64_t later = 10 * due + d.refresh + 1;
     check_time(d, dram.serve(clocks(d, later), false, first(d), 1), later + d.rcd_read + data,
                "much later");
@@ -154,7 +156,8 @@ TEST(refresh_comes_to_all_channels_at_once) {
   }
 }
 
-/** As many addresses as there are channels, any power of two apart from a turn on. */
+/** As many addresses as there are channels, any power of two from a turn upwards apart, reach all
+ * channels. */
 TEST(rows_of_a_matrix_reach_all_channels) {
   for (const ufp4_dram_t &d : all) {
     for (uint64_t stride = kTurn; stride <= uint64_t{1} << 30; stride *= 2) {
@@ -167,7 +170,7 @@ TEST(rows_of_a_matrix_reach_all_channels) {
   }
 }
 
-/** As many rows as there are banks, that without a hash all are in one bank. */
+/** As many rows as there are banks would all be in one bank without the hash. */
 TEST(rows_a_power_of_two_apart_are_in_all_banks) {
   for (const ufp4_dram_t &d : all) {
     Dram dram(d);
@@ -185,7 +188,7 @@ TEST(rows_a_power_of_two_apart_are_in_all_banks) {
   }
 }
 
-/** Where the number of channels is no power of two the digits are added. */
+/** If the number of channels is not a power of two, the hash adds the digits. */
 TEST(any_number_of_channels_is_reached) {
   for (const char *name : {"hbm3:24", "hbm3:12", "lpddr5:6", "hbm3:33"}) {
     const ufp4_dram_t d = ufp4_find_dram(name);
@@ -199,7 +202,7 @@ TEST(any_number_of_channels_is_reached) {
   }
 }
 
-/** What one channel does another one does not see. */
+/** An access to one channel does not delay another channel. */
 TEST(channels_share_nothing) {
   for (const ufp4_dram_t &d : all) {
     Dram dram(d);

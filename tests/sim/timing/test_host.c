@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what a host sees of the timed model amid jobs, what the model asks of its host, and what it
-// refuses.
+// Tests what a host sees of the timed model amid jobs, which calls the model makes to its host, and
+// what it refuses.
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static void same_registers(twin_t *twin) {
   }
 }
 
-// Looked at a few hundred times, and slowed down by it.
+// The host reads the registers a few hundred times, which slows the jobs down.
 SLOW_TEST(registers_amid_jobs_are_the_same) {
   for (uint64_t stall = 0; stall < 4; stall++) {
     twin_t *twin = twin_open("small", (twin_memory_t){30, 0, stall, NULL}, 0);
@@ -69,7 +69,7 @@ TEST(reset_amid_jobs_is_the_same) {
   twin_close(twin);
 }
 
-// A core that has been stopped, and the reset that ends that.
+// Soft-resets a stopped core and compares it during and after the reset.
 static void same_after_reset(twin_t *twin, unsigned wait) {
   twin_write(twin, UFP4_REG_CONTROL, SOFT_RESET);
   twin_cycles(twin, wait);
@@ -97,7 +97,7 @@ SLOW_TEST(soft_reset_amid_jobs_is_the_same) {
   }
 }
 
-// A latency that the watchdog does not wait for; in time, or when it is too late.
+// The latency exceeds the watchdog's limit; the host looks in time, or too late.
 TEST(watchdog_is_the_same) {
   for (unsigned i = 0; i < 8; i++) {
     twin_t *twin = twin_open("small", (twin_memory_t){900, 0, 0, NULL}, 0);
@@ -122,7 +122,7 @@ TEST(ring_overflow_is_the_same) {
     for (unsigned j = 0; j < 3; j++) jobs[j] = timing_gemm(twin, 20, 20, 100);
     twin_give(twin, jobs, 3);
     twin_cycles(twin, 90 * i);
-    // Too far ahead; moved back.
+    // The tail is too far ahead, or moved back.
     twin_write(twin, UFP4_REG_RING_TAIL, i % 2 ? TWIN_RING + 4 : 2);
     twin_cycles(twin, 5 * i);
     same_registers(twin);
@@ -134,11 +134,11 @@ TEST(ring_overflow_is_the_same) {
   twin_close(twin);
 }
 
-// --- What it asks of its host -------------------------------------------------------------------
+// --- Calls to the host --------------------------------------------------------------------------
 
 typedef struct {
   twin_job_t ring[TWIN_RING];
-  uint32_t done, written;  // jobs and completions, in the order of the ring
+  uint32_t done, written;  // jobs and completions, which come in the order of the ring
   int read_fails, write_fails, execute_fails;
 } host_t;
 
@@ -184,7 +184,7 @@ static ufp4_timed_t *open_host(host_t *host, unsigned latency) {
   return timed;
 }
 
-// An AMAX into slot 5, a QUANT that reads it, a GEMM.
+// Makes an AMAX into slot 5, a QUANT that reads it, and a GEMM.
 static void three_jobs(host_t *host) {
   twin_t twin = {.random = check_random()};
   twin_configure(&twin, "small");
@@ -217,7 +217,7 @@ TEST(jobs_are_done_once_each_in_order) {
   ufp4_timed_close(timed);
 }
 
-// --- What it refuses ----------------------------------------------------------------------------
+// --- Refusals -----------------------------------------------------------------------------------
 
 TEST(rejects_an_unknown_configuration) {
   char message[200] = "";
@@ -230,7 +230,7 @@ TEST(rejects_an_unknown_configuration) {
   check_bits(0, (uint64_t)ufp4_timed_has("large"), 1, "has large");
 }
 
-// Runs the three jobs, and expects a failure that says @p why.
+// Runs the three jobs and expects a failure with the text @p why.
 static void fails(host_t *host, const char *why) {
   three_jobs(host);
   ufp4_timed_t *timed = open_host(host, 20);
@@ -246,7 +246,8 @@ TEST(rejects_what_the_host_cannot_do) {
   fails(&(host_t){.execute_fails = 1}, "could not do job 0");
 }
 
-// A core that is stopped is told of by its registers, and hangs where nobody may know.
+// The registers show that a core has stopped; with that interrupt masked, a wait for the core would
+// never end.
 TEST(rejects_a_wait_for_a_core_that_hangs) {
   host_t host = {.done = 0};
   three_jobs(&host);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A time line is the same of the RTL and of the timed model, event by event, and has the counters'
-// cycles.
+// Tests that the RTL and the timed model give the same time line, event by event, and that it
+// agrees with the counters.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static const twin_memory_t memories[] = {{100, 0, 0, NULL}, {0, 0, 0, NULL},    
                                          {3, 0, 1, NULL},   {50, 3, 2, NULL},    {1, 13, 0, NULL},
                                          {33, 33, 4, NULL}, {30, 0, 0, "lpddr5"}};
 
-// Cycles of a time line that a counter counts too.
+// Returns the cycles of a time line that a counter also counts.
 static uint64_t cycles_at(const twin_line_t *line, ufp4_track_t track, ufp4_at_t what) {
   uint64_t cycles = 0;
   for (unsigned i = 0; i < line->count; i++) {
@@ -40,7 +40,7 @@ static void has_the_counters(twin_t *twin) {
   }
 }
 
-// The events of a track do not overlap, and two that are alike do not touch.
+// Checks that the events of a track do not overlap, and that equal events are not adjacent.
 static void is_in_order(const twin_line_t *line) {
   for (unsigned track = 0; track < UFP4_TRACK_COUNT; track++) {
     const ufp4_timeline_event_t *last = NULL;
@@ -108,7 +108,7 @@ FULL_TEST(equals_configuration) {
   compare(configuration != NULL ? configuration : "small", 2, 80);
 }
 
-// A sink that wants no more gets what is under way, and the cycles are skipped again.
+// A sink that is full still gets the events under way, and after that cycles are skipped again.
 TEST(ends_where_the_sink_does) {
   twin_t *twin = twin_open_lined("small", memories[0], 100);
   twin_job_t job = timing_gemm(twin, 60, 60, 60);

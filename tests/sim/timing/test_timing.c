@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timed model has the RTL's cycles: of each job, in each counter, of each list, tolerance 0.
+// Tests that the timed model has the RTL's cycles exactly, for each job, counter and list.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 #include "base/configuration.h"
 #include "jobs.h"
 
-// How much of a configuration to compare.
+// How much to compare of a configuration.
 typedef struct {
   const char *configuration;
-  unsigned memories, jobs, lists;  // jobs and lists of each memory
-  uint32_t limit;                  // of sizes
-  int banks;                       // memories that have them
-  unsigned steps;                  // of each memory
+  unsigned memories, jobs, lists;  // jobs and lists with each memory
+  uint32_t limit;                  // limit of sizes
+  int banks;                       // use memories with banks
+  unsigned steps;                  // training steps with each memory
 } amount_t;
 
 static const twin_memory_t memories[] = {{100, 0, 0, NULL}, {0, 0, 0, NULL},   {20, 7, 0, NULL},
@@ -68,7 +68,7 @@ TEST(equals_small_nv) {
   compare((amount_t){"small-nv", 12, 6, 1, 70, 0, 0});
 }
 
-/** Each address matters: which bank it is in, and whether its row is open. */
+/** Each address matters, because it determines the bank and whether its row is open. */
 TEST(equals_small_with_banks) {
   compare((amount_t){"small", 4, 10, 2, 70, 1, 0});
 }
@@ -81,7 +81,7 @@ SLOW_TEST(equals_default) {
   compare((amount_t){"default", 12, 10, 2, 300, 0, 0});
 }
 
-// Ten times as much of what every build simulates.
+// Ten times the amount for the configurations that every build simulates.
 FULL_TEST(equals_all) {
   compare((amount_t){"small", 12, 80, 10, 100, 0, 0});
   compare((amount_t){"small-fp32", 12, 40, 5, 100, 0, 0});
@@ -116,7 +116,8 @@ FULL_TEST(equals_made_configuration) {
   compare((amount_t){configuration, 2, 4, 1, 60, 1, 1});
 }
 
-// So many macro-tiles a side and chunks of k at most, on any memory: skipped or not, the same.
+// Checks that skipping changes nothing, for at most so many macro-tiles per side and chunks of k,
+// on any memory.
 static void skips_change_nothing_within(const char *configuration, unsigned runs, uint32_t tiles,
                                         uint32_t chunks) {
   twin_t twin = {.random = check_random()};
@@ -161,7 +162,7 @@ SLOW_TEST(skips_change_nothing) {
   }
 }
 
-// A legal configuration of any size.
+// Draws a legal configuration of any size.
 static void draw_configuration(check_random_t *random, char name[UFP4_CONFIGURATION_NAME]) {
   static const char *const contracts[] = UFP4_CONTRACT_NAMES, *const targets[] = UFP4_TARGET_NAMES;
   static const uint32_t quants[] = {0, 2, 16, 64};
@@ -206,8 +207,8 @@ FULL_TEST(skips_change_nothing_in_many) {
   }
 }
 
-// Rows whose length is no power of two lie differently in their pages each, and still most of their
-// cycles are skipped: those that are stepped cost time, whatever the machine.
+// Rows whose length is not a power of two each lie differently in their pages, and most of their
+// cycles must still be skipped, because stepped cycles take time.
 TEST(odd_sizes_skip_as_many_cycles) {
   static const uint32_t sizes[][3] = {
       {768, 2304, 1025}, {1025, 768, 2305}, {2305, 769, 1025}, {2304, 768, 1031}};
@@ -230,8 +231,8 @@ TEST(odd_sizes_skip_as_many_cycles) {
   }
 }
 
-// Units that are not in use, as the narrow QUANT of a wide one or the slots of an epilogue, hinder
-// no skip: strips come again at once, and so do the chunks of a GEMM where the memory is slow.
+// Units that are not in use, such as the narrow QUANT of a wide one or the slots of an epilogue, do
+// not prevent skips. Strips repeat at once, and so do the chunks of a GEMM on a slow memory.
 TEST(slow_memories_skip_cycles) {
   const uint64_t gib = 1ull << 30;
   const twin_job_t jobs[2] = {{.quant = {.opcode = UFP4_OPCODE_AMAX,
@@ -262,7 +263,7 @@ TEST(slow_memories_skip_cycles) {
   }
 }
 
-// A constant that is off by one is seen.
+// A constant that is off by one must be noticed.
 TEST(sees_a_wrong_latency) {
   twin_t *twin = twin_open("small", memories[0], 1);
   twin_job_t job = timing_gemm(twin, 40, 40, 40);

@@ -12,7 +12,7 @@
 #define FLAG_INTERRUPT 1u
 #define SNAPSHOT 1u
 
-// A call that has ended in a way that none should leaves nothing to compare.
+// Ends the program on a call that failed, because nothing is left to compare.
 static void must(int ok, const char *what, const char *message) {
   if (ok) return;
   fprintf(stderr, "%s: %s\n", what, message);

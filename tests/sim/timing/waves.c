@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Whether a part of a signal is more than a number; of an access all hold, in each cycle.
+// A condition: a part of a signal exceeds a number. An access happens in each cycle in which all
+// conditions hold.
 typedef struct {
   fstHandle signal;
   unsigned shift;
@@ -17,7 +18,7 @@ typedef struct {
   term_t terms[3];
   ufp4_sram_t kind;
   int writes;
-  unsigned words;  // that are then accessed
+  unsigned words;  // the number of words that such an access reads or writes
 } rule_t;
 
 typedef struct {
@@ -30,8 +31,8 @@ typedef struct {
   variable_t *variables;
   rule_t *rules;
   unsigned variable_count, rule_count;
-  uint64_t *values;  // of signals, their lowest 64 bits
-  uint64_t edge;     // the next rising one
+  uint64_t *values;  // of signals, the lowest 64 bits
+  uint64_t edge;     // the next rising edge
   waves_accesses_t *found;
 } waves_t;
 
@@ -47,7 +48,7 @@ static void rule(waves_t *waves, ufp4_sram_t kind, int writes, unsigned words, t
   waves->rules[waves->rule_count++] = (rule_t){{a, b, c}, kind, writes, words};
 }
 
-// --- Which signals say it -----------------------------------------------------------------------
+// --- The signals of accesses --------------------------------------------------------------------
 
 static const variable_t *find(const waves_t *waves, const char *scope, const char *name) {
   for (unsigned i = 0; i < waves->variable_count; i++) {
@@ -66,8 +67,8 @@ static term_t bit(const variable_t *variable, unsigned shift) {
 
 static const term_t always = {0};
 
-// The enables of a memory itself, by its path; those inside lanes and PEs of the contract exact are
-// in no waveform.
+// Adds the enables of a memory, found by its path. Waveforms do not have those inside lanes and PEs
+// of contract exact.
 static int enables(waves_t *waves, const variable_t *variable) {
   static const struct {
     const char *part;
@@ -93,7 +94,7 @@ static int enables(waves_t *waves, const variable_t *variable) {
   return 0;
 }
 
-// Adds the rules of the lanes, at their pins: each lane has codes and scales.
+// Adds the rules of the lanes at their pins: each lane has codes and scales.
 static void lane(waves_t *waves, int side, unsigned index, const variable_t *valid, unsigned shift,
                  const variable_t *first, unsigned first_shift, const variable_t *lanes) {
   const term_t inside = {lanes->signal, 0, UINT64_MAX, index};
@@ -114,8 +115,8 @@ static void lane_writes(waves_t *waves, int side, unsigned lanes) {
   }
 }
 
-// Adds the rules of the PEs of a row of the contract exact, by the control words that they get:
-// valid, keep, load, write, bank and index; of narrower PEs behind two bits of steps.
+// Adds the rules of the PEs in a row of contract exact, by their control words: valid, keep, load,
+// write, bank and index; narrower PEs have two bits of steps before these.
 static void sums(waves_t *waves, const char *scope, unsigned index_bits, unsigned cols) {
   const variable_t *control = find(waves, scope, "control");
   const variable_t *drain = find(waves, scope, "drain_read");
@@ -172,7 +173,7 @@ static int understand(waves_t *waves, void *reader, const ufp4_configuration_t *
   return array(waves, core);
 }
 
-// --- How often ----------------------------------------------------------------------------------
+// --- Counting -----------------------------------------------------------------------------------
 
 static void count_edges(waves_t *waves, uint64_t until) {
   for (; waves->edge <= until; waves->edge += 2) {
@@ -189,8 +190,8 @@ static void count_edges(waves_t *waves, uint64_t until) {
   }
 }
 
-// A register sees what was there before its edge: what changes at an even time, at which the clock
-// rises, comes after it.
+// A register samples the values before its edge. The clock rises at even times, so changes at such
+// a time come after the edge.
 static void changed(void *user, uint64_t time, fstHandle signal, const unsigned char *value) {
   waves_t *waves = user;
   count_edges(waves, time);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often the RTL has read and written its memories, from its waveforms.
+// Counts how often the RTL has read and written its memories, from its waveforms.
 #ifndef UFP4_TEST_TIMING_WAVES_H
 #define UFP4_TEST_TIMING_WAVES_H
 
@@ -11,9 +11,8 @@ typedef struct {
   uint64_t reads[UFP4_SRAM_COUNT], writes[UFP4_SRAM_COUNT];
 } waves_accesses_t;
 
-/** Counts the rising edges of the clock in front of which an enable is high, of each memory but
- * those of parity, in the form for cells. @return 0 if the file cannot be read, or has a memory of
- * no kind. */
+/** Counts the rising clock edges before which an enable is high, for each memory except parity, in
+ * the form for cells. @return 0 if the file cannot be read, or has a memory of unknown kind. */
 int waves_accesses(const char *path, const ufp4_configuration_t *core, waves_accesses_t *found);
 
 #endif
