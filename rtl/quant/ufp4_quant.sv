@@ -59,8 +59,6 @@ module ufp4_quant #(
   import ufp4_spec_pkg::*;
 
   localparam int unsigned BUS_W   = $clog2(BusBytes);
-  localparam int unsigned INDEX_W = AddrW - 7;
-  localparam int unsigned GROUP_W = 40;  // counts the blocks of any tensor
   localparam int unsigned LANES   = Width > 16 ? Width / 16 : 1;
 
   if (SegBytes < 2 * BusBytes || SegBytes < 128 || SegBytes > 256 * BusBytes || SegBytes != (1 << $clog2(SegBytes)))
@@ -195,11 +193,10 @@ module ufp4_quant #(
   logic [1:0]                  index_step, write_done;
   logic [1:0][LANES-1:0][63:0] out_codes;
   logic [1:0][LANES-1:0][7:0]  out_scale;
-  logic [1:0][INDEX_W-1:0]     index;
+  ufp4_quant_pkg::unit_t [1:0] index;
   logic [1:0][15:0]            t_found;
   ufp4_quant_pkg::job_t [1:0]  job;        // of a copy
-  logic [1:0][GROUP_W-1:0]     row_step, tile_step, strip_step;
-  logic [1:0][INDEX_W-1:0]     group_unit_step, unit_step, units_step;
+  ufp4_quant_pkg::steps_t [1:0] steps;
   logic [16:0]                 tiles;      // along a row: 16x16, with E8M0 32x32
   logic [1:0]                  side;       // tiles that pass side by side, log2
   logic [16:0]                 groups;     // along a row, of tiles that do
@@ -223,15 +220,26 @@ module ufp4_quant #(
   assign side   = LANES == 1 || e8m0_q ? 2'd0 : f32_q ? 2'd1 : 2'd2;
   assign groups = (tiles + (17'd1 << side) - 17'd1) >> side;
 
-  // Counter of the random bytes, row * blocks + block: rows of a tile, tiles of a strip, strips; 32x32 tiles are
-  // twice as far apart.
-  assign row_step   = {GROUP_W'(col_tiles_q), GROUP_W'(row_tiles_q)};
-  assign tile_step  = {GROUP_W'(strip_blocks_q[1]), GROUP_W'(1) << e8m0_q};
-  assign strip_step = {GROUP_W'(1) << e8m0_q, GROUP_W'(strip_blocks_q[0])};
-  // Unit of a tile, group * stride + block: tiles of a strip, strips. A 32x32 tile is two groups of two blocks.
-  assign group_unit_step = {INDEX_W'(desc_i.col_stride_blocks), INDEX_W'(desc_i.row_stride_blocks)};
-  assign unit_step  = {INDEX_W'(stride_q[1]), INDEX_W'(1) << e8m0_q};
-  assign units_step = {INDEX_W'(1) << e8m0_q, INDEX_W'(stride_q[0])};
+  // The counter of the random bytes is row * blocks + block, and 32x32 tiles are twice as far apart; the number of a
+  // tile's unit is group * stride + block, and a 32x32 tile is two groups of two blocks.
+  assign steps[0] = '{
+    row:        ufp4_quant_pkg::group_t'(row_tiles_q),
+    lane:       ufp4_quant_pkg::group_t'(1) << e8m0_q,
+    tile:       ufp4_quant_pkg::group_t'(1) << e8m0_q << side,
+    strip:      ufp4_quant_pkg::group_t'(strip_blocks_q[0]),
+    unit_group: ufp4_quant_pkg::unit_t'(desc_i.row_stride_blocks),
+    unit_tile:  ufp4_quant_pkg::unit_t'(1) << e8m0_q << side,
+    unit_strip: ufp4_quant_pkg::unit_t'(stride_q[0])
+  };
+  assign steps[1] = '{
+    row:        ufp4_quant_pkg::group_t'(col_tiles_q),
+    lane:       ufp4_quant_pkg::group_t'(strip_blocks_q[1]),
+    tile:       ufp4_quant_pkg::group_t'(strip_blocks_q[1]) << side,
+    strip:      ufp4_quant_pkg::group_t'(1) << e8m0_q,
+    unit_group: ufp4_quant_pkg::unit_t'(desc_i.col_stride_blocks),
+    unit_tile:  ufp4_quant_pkg::unit_t'(stride_q[1]),
+    unit_strip: ufp4_quant_pkg::unit_t'(1) << e8m0_q
+  };
 
   if (Width >= 16) begin : gen_wide
     logic                         row_valid, row_ready, row_last, row_blank;
@@ -269,10 +277,8 @@ module ufp4_quant #(
     );
 
     ufp4_quant_lanes #(
-      .GroupW(GROUP_W),
-      .IndexW(INDEX_W),
-      .Lanes (LANES),
-      .Mixed (Mixed)
+      .Lanes(LANES),
+      .Mixed(Mixed)
     ) u_lanes (
       .clk_i,
       .rst_ni,
@@ -282,13 +288,7 @@ module ufp4_quant #(
       .enable_i     (enable_q),
       .tiles_i      (groups),
       .unit_tiles_i ({tiles, groups}),
-      .row_step_i   (row_step),
-      .lane_step_i  (tile_step),
-      .tile_step_i  ({tile_step[1] << side, tile_step[0] << side}),
-      .strip_step_i (strip_step),
-      .group_unit_step_i(group_unit_step),
-      .unit_step_i  ({unit_step[1], unit_step[0] << side}),
-      .units_step_i (units_step),
+      .steps_i      (steps),
       .row_valid_i  (row_valid),
       .row_ready_o  (row_ready),
       .row_words_i  (row_words),
@@ -346,23 +346,14 @@ module ufp4_quant #(
       .blank_o    (pair_blank)
     );
 
-    ufp4_quant_serial #(
-      .GroupW(GROUP_W),
-      .IndexW(INDEX_W),
-      .Mixed (Mixed)
-    ) u_serial (
+    ufp4_quant_serial #(.Mixed(Mixed)) u_serial (
       .clk_i,
       .rst_ni,
       .start_i      (start),
       .finish_i     (state_q == Settle),
       .job_i        (job),
       .tiles_i      (groups),
-      .row_step_i   (row_step),
-      .tile_step_i  (tile_step),
-      .strip_step_i (strip_step),
-      .group_unit_step_i(group_unit_step),
-      .unit_step_i  (unit_step),
-      .units_step_i (units_step),
+      .steps_i      (steps),
       .block_valid_i(pair_valid),
       .block_ready_o(pair_ready),
       .block_words_i(pair_words),

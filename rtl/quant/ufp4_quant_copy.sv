@@ -10,8 +10,6 @@
 // Latency: that of ufp4_quant_block.
 // Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_block.
 module ufp4_quant_copy #(
-  parameter int unsigned GroupW = 40,
-  parameter int unsigned IndexW = 33,
   parameter int unsigned Lanes = 1,
   parameter bit Mixed = 1'b0
 ) (
@@ -21,16 +19,10 @@ module ufp4_quant_copy #(
   input  logic                         start_i,
   input  logic                         finish_i,
 
-  input  ufp4_quant_pkg::job_t job_i,
+  input  ufp4_quant_pkg::job_t         job_i,
   input  logic [16:0]                  tiles_i,       // of a strip, in a lane
   input  logic [16:0]                  unit_tiles_i,  // of a strip, that have a number
-  input  logic [GroupW-1:0]            row_step_i,
-  input  logic [GroupW-1:0]            lane_step_i,
-  input  logic [GroupW-1:0]            tile_step_i,
-  input  logic [GroupW-1:0]            strip_step_i,
-  input  logic [IndexW-1:0]            group_unit_step_i,
-  input  logic [IndexW-1:0]            unit_step_i,
-  input  logic [IndexW-1:0]            units_step_i,
+  input  ufp4_quant_pkg::steps_t       steps_i,
 
   input  logic                         block_valid_i,
   output logic                         block_ready_o,
@@ -45,7 +37,7 @@ module ufp4_quant_copy #(
   output logic                         out_last_o,
   output logic                         out_blank_o,
   input  logic                         index_step_i,
-  output logic [IndexW-1:0]            index_o,
+  output ufp4_quant_pkg::unit_t        index_o,
 
   output logic                         nan_o,
   output logic                         saturated_o,
@@ -69,10 +61,10 @@ module ufp4_quant_copy #(
 
   for (genvar l = 0; l < Lanes; l++) begin : gen_lane
     logic              nan, saturated;
-    logic [GroupW-1:0] group;
+    ufp4_quant_pkg::group_t group;
 
     ufp4_quant_index #(
-      .Width (GroupW),
+      .Width (ufp4_quant_pkg::GROUP_BITS),
       .Blocks(16)
     ) u_group (
       .clk_i,
@@ -80,10 +72,10 @@ module ufp4_quant_copy #(
       .start_i,
       .step_i      (group_take[l]),
       .tiles_i,
-      .first_i     (GroupW'(GroupW'(l) * lane_step_i)),
-      .block_step_i(row_step_i),
-      .tile_step_i,
-      .strip_step_i,
+      .first_i     (ufp4_quant_pkg::group_t'(l) * steps_i.lane),
+      .block_step_i(steps_i.row),
+      .tile_step_i (steps_i.tile),
+      .strip_step_i(steps_i.strip),
       .index_o     (group)
     );
 
@@ -164,7 +156,7 @@ module ufp4_quant_copy #(
   );
 
   ufp4_quant_index #(
-    .Width (IndexW),
+    .Width (ufp4_quant_pkg::UNIT_BITS),
     .Blocks(1),
     .Halves(Lanes == 1)
   ) u_unit (
@@ -174,9 +166,9 @@ module ufp4_quant_copy #(
     .step_i      (index_step_i),
     .tiles_i     (unit_tiles_i),
     .first_i     ('0),
-    .block_step_i(group_unit_step_i),
-    .tile_step_i (unit_step_i),
-    .strip_step_i(units_step_i),
+    .block_step_i(steps_i.unit_group),
+    .tile_step_i (steps_i.unit_tile),
+    .strip_step_i(steps_i.unit_strip),
     .index_o
   );
 

@@ -6,8 +6,6 @@
 // the row copy as it is, to the column copy through ufp4_quant_transpose. memory_error_o is a pulse.
 // Throughput: a row a cycle. Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant.
 module ufp4_quant_lanes #(
-  parameter int unsigned GroupW = 40,
-  parameter int unsigned IndexW = 33,
   parameter int unsigned Lanes = 1,
   parameter bit Mixed = 1'b0
 ) (
@@ -17,17 +15,11 @@ module ufp4_quant_lanes #(
   input  logic                         start_i,
   input  logic                         finish_i,
 
-  input  ufp4_quant_pkg::job_t [1:0] job_i,
+  input  ufp4_quant_pkg::job_t [1:0]   job_i,
   input  logic [1:0]                   enable_i,
   input  logic [16:0]                  tiles_i,
   input  logic [1:0][16:0]             unit_tiles_i,
-  input  logic [1:0][GroupW-1:0]       row_step_i,
-  input  logic [1:0][GroupW-1:0]       lane_step_i,
-  input  logic [1:0][GroupW-1:0]       tile_step_i,
-  input  logic [1:0][GroupW-1:0]       strip_step_i,
-  input  logic [1:0][IndexW-1:0]       group_unit_step_i,
-  input  logic [1:0][IndexW-1:0]       unit_step_i,
-  input  logic [1:0][IndexW-1:0]       units_step_i,
+  input  ufp4_quant_pkg::steps_t [1:0] steps_i,
 
   input  logic                         row_valid_i,
   output logic                         row_ready_o,
@@ -42,7 +34,7 @@ module ufp4_quant_lanes #(
   output logic [1:0]                   out_last_o,
   output logic [1:0]                   out_blank_o,
   input  logic [1:0]                   index_step_i,
-  output logic [1:0][IndexW-1:0]       index_o,
+  output ufp4_quant_pkg::unit_t [1:0]  index_o,
 
   output logic [1:0]                   nan_o,
   output logic [1:0]                   saturated_o,
@@ -83,10 +75,8 @@ module ufp4_quant_lanes #(
 
   for (genvar c = 0; c < 2; c++) begin : gen_copy
     ufp4_quant_copy #(
-      .GroupW(GroupW),
-      .IndexW(IndexW),
-      .Lanes (Lanes),
-      .Mixed (Mixed)
+      .Lanes(Lanes),
+      .Mixed(Mixed)
     ) u_copy (
       .clk_i,
       .rst_ni,
@@ -95,13 +85,7 @@ module ufp4_quant_lanes #(
       .job_i        (job_i[c]),
       .tiles_i,
       .unit_tiles_i (unit_tiles_i[c]),
-      .row_step_i   (row_step_i[c]),
-      .lane_step_i  (lane_step_i[c]),
-      .tile_step_i  (tile_step_i[c]),
-      .strip_step_i (strip_step_i[c]),
-      .group_unit_step_i(group_unit_step_i[c]),
-      .unit_step_i  (unit_step_i[c]),
-      .units_step_i (units_step_i[c]),
+      .steps_i      (steps_i[c]),
       .block_valid_i(block_valid[c]),
       .block_ready_o(block_ready[c]),
       .block_words_i(block_words[c]),

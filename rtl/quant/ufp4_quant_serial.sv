@@ -6,8 +6,6 @@
 // Latency: that of ufp4_quant_serial_block. Test: tests/rtl/quant (inside the engine).
 // Timed model: sim/src/timing/quant/quant_serial.
 module ufp4_quant_serial #(
-  parameter int unsigned GroupW = 40,
-  parameter int unsigned IndexW = 33,
   parameter bit Mixed = 1'b0
 ) (
   input  logic                   clk_i,
@@ -18,12 +16,7 @@ module ufp4_quant_serial #(
 
   input  ufp4_quant_pkg::job_t [1:0] job_i,
   input  logic [16:0]            tiles_i,
-  input  logic [1:0][GroupW-1:0] row_step_i,
-  input  logic [1:0][GroupW-1:0] tile_step_i,
-  input  logic [1:0][GroupW-1:0] strip_step_i,
-  input  logic [1:0][IndexW-1:0] group_unit_step_i,
-  input  logic [1:0][IndexW-1:0] unit_step_i,
-  input  logic [1:0][IndexW-1:0] units_step_i,
+  input  ufp4_quant_pkg::steps_t [1:0] steps_i,
 
   input  logic                   block_valid_i,
   output logic                   block_ready_o,
@@ -39,7 +32,7 @@ module ufp4_quant_serial #(
   output logic                   out_last_o,
   output logic                   out_blank_o,
   input  logic [1:0]             index_step_i,
-  output logic [1:0][IndexW-1:0] index_o,
+  output ufp4_quant_pkg::unit_t [1:0] index_o,
 
   output logic                   nan_o,
   output logic [1:0]             saturated_o,
@@ -97,11 +90,15 @@ module ufp4_quant_serial #(
     nan_q <= nan_d;
   end
 
+  // One lane has no lane beside it.
+  logic unused_steps;
+  assign unused_steps = ^{steps_i[0].lane, steps_i[1].lane};
+
   for (genvar c = 0; c < 2; c++) begin : gen_copy
-    logic [GroupW-1:0] number;
+    ufp4_quant_pkg::group_t number;
 
     ufp4_quant_index #(
-      .Width (GroupW),
+      .Width (ufp4_quant_pkg::GROUP_BITS),
       .Blocks(16)
     ) u_group (
       .clk_i,
@@ -110,15 +107,15 @@ module ufp4_quant_serial #(
       .step_i      (group_take[c]),
       .tiles_i,
       .first_i     ('0),
-      .block_step_i(row_step_i[c]),
-      .tile_step_i (tile_step_i[c]),
-      .strip_step_i(strip_step_i[c]),
+      .block_step_i(steps_i[c].row),
+      .tile_step_i (steps_i[c].tile),
+      .strip_step_i(steps_i[c].strip),
       .index_o     (number)
     );
     assign group[c] = 64'(number);
 
     ufp4_quant_index #(
-      .Width (IndexW),
+      .Width (ufp4_quant_pkg::UNIT_BITS),
       .Blocks(1)
     ) u_unit (
       .clk_i,
@@ -127,9 +124,9 @@ module ufp4_quant_serial #(
       .step_i      (index_step_i[c]),
       .tiles_i,
       .first_i     ('0),
-      .block_step_i(group_unit_step_i[c]),
-      .tile_step_i (unit_step_i[c]),
-      .strip_step_i(units_step_i[c]),
+      .block_step_i(steps_i[c].unit_group),
+      .tile_step_i (steps_i[c].unit_tile),
+      .strip_step_i(steps_i[c].unit_strip),
       .index_o     (index_o[c])
     );
 
