@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The core: AXI4-Lite registers and command unit, QUANT engine, GEMM engine, AXI4 memory masters.
 //
-// Contract: docs/ip/registers.md (registers, descriptors, completions), docs/reference/numerics.md (every bit of the results),
-// docs/ip/architecture.md (block diagram). All ports are plain vectors and, but for the AXI4-Lite read address, start or
-// end in flip-flops. rst_ni is synchronous. AXI4: 40-bit addresses, 8 * BusBytes data, INCR bursts of full beats that
-// do not cross 4 KiB; the ID is the memory client: 0 command unit, 1 GEMM (reads: operands),
-// 2 writes: QUANT, reads: what a GEMM adds to D, 3 reads: QUANT.
+// Contract: docs/ip/registers.md (registers, descriptors, completions), docs/reference/numerics.md
+// (every bit of the results), docs/ip/architecture.md (block diagram). All ports are plain vectors,
+// and all except the AXI4-Lite read address start or end in flip-flops. rst_ni is synchronous.
+// AXI4: 40-bit addresses, 8 * BusBytes data bits, INCR bursts of full beats that do not cross 4
+// KiB. The ID is the memory client: 0 command unit, 1 GEMM (reads: operands), 2 QUANT for writes
+// and the addends of GEMM for reads, 3 QUANT for reads.
 // Test: tests/rtl/core. Timed model: sim/src/timing/core.
 module ufp4_top
   import ufp4_spec_pkg::*;
@@ -77,10 +78,10 @@ module ufp4_top
   input  logic [1:0]            m_axi_bresp_i
 );
 
-  // --- Parameters that do not go together ---------------------------------------------------------------------------
+  // --- Illegal parameters ------------------------------------------------------------------------
 
-  // The line that says what is legal is not to be lost among others: what is below is elaborated with a small legal set
-  // then.
+  // With illegal parameters the core below is elaborated with a small legal set, so that the error
+  // line that says what is legal is not lost among others.
   localparam bit BusLegal = ufp4_shape_pkg::bus_legal(BusBytes);
   localparam bit ArrayLegal = ufp4_shape_pkg::array_legal(Rows, Cols);
   localparam bit TileLegal = !ArrayLegal || ufp4_shape_pkg::tile_legal(Rows, Cols, TileRows, TileCols);
@@ -131,7 +132,8 @@ module ufp4_top
   end
 
 `ifndef SYNTHESIS
-  // A simulator that takes these lines as warnings would run the small set in the place of what was asked for.
+  // This stops a simulator that takes $error at elaboration as a warning, and would run the small
+  // set.
   if (!Legal) begin : gen_illegal
     initial $fatal(1, "ufp4_top: parameters that do not go together; the elaboration says which");
   end
@@ -155,12 +157,13 @@ module ufp4_top
   localparam int unsigned COMMAND = 0;
   localparam int unsigned GEMM = 1;
   localparam int unsigned QUANT = 2;
-  // Reads are served by rank: what holds up the array first. Of operands and addends ufp4_gemm says which that is.
+  // Reads are served by rank: first the clients that hold up the array. ufp4_gemm decides between
+  // operands and addends.
   localparam int unsigned READ_ADDEND = 2;
   localparam int unsigned READ_QUANT = 3;
   localparam logic [1:0] BURST_INCR = 2'b01;
 
-  // --- Memory masters ----------------------------------------------------------------------------------------------
+  // --- Memory masters ----------------------------------------------------------------------------
 
   ufp4_memory_pkg::request_t [READERS-1:0]        rd_req;
   ufp4_memory_pkg::read_response_t [READERS-1:0]  rd_rsp;
@@ -238,7 +241,7 @@ module ufp4_top
   assign m_axi_arburst_o = BURST_INCR;
   assign m_axi_awburst_o = BURST_INCR;
 
-  // --- Host side: registers, slots, counters, watchdog and soft reset ----------------------------------------------
+  // --- Host side: registers, slots, counters, watchdog and soft reset ----------------------------
 
   logic [ADDR_BITS-1:0]     ring_base, completion_base;
   logic [3:0]               ring_log2;
@@ -313,7 +316,7 @@ module ufp4_top
     .count_i              (count)
   );
 
-  // --- Command unit and engines ------------------------------------------------------------------------------------
+  // --- Command unit and engines ------------------------------------------------------------------
 
   gemm_descriptor_t  gemm_desc;
   quant_descriptor_t quant_desc;
@@ -468,7 +471,7 @@ module ufp4_top
       .wr_dat_strb_o      (wr_dat_strb[QUANT])
     );
   end else begin : gen_no_quant
-    // No QUANT or AMAX job starts: the command unit refuses them.
+    // No QUANT or AMAX job starts, because the command unit refuses them.
     assign quant_start_ready = 1'b0;
     assign {quant_done, quant_read_error, quant_write_error, quant_memory_error, quant_flags} = '0;
     assign {row_result, col_result, panels} = '0;
@@ -480,7 +483,7 @@ module ufp4_top
                             wr_rsp[QUANT]};
   end
 
-  // --- What each cycle and each event is counted as ----------------------------------------------------------------
+  // --- Performance events ------------------------------------------------------------------------
 
   ufp4_events u_events (
     .active_i           (active),

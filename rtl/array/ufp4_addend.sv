@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads ahead what is added to D: unrounded sums (i64) and C (f32), in the order of the drain.
+// Reads the addends of D ahead of the drain: unrounded sums (i64) and C (f32), in the order in
+// which the drain takes them.
 //
-// Both are row-major tensors of the shape of D. A row of a macro-tile is one request for each that the job has (sums,
-// then C), made as soon as the Beats of its buffer have room. The drain takes an array row: take_i promises it
-// the beats that sums_ready_o and c_ready_o said are there; upper_i says that its sums need the second of their two
-// beats. sums_ready_o and c_ready_o: at least sums_need_i and c_need_i beats are. sums_read_i and c_read_i then take one beat each, whose data are there in the next cycle and hold.
-// cancel_i: the drain has ended, be it early; nothing more is asked for. idle_o: nor is anything still to come.
-// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model: sim/src/timing/array/addend.
+// Both are row-major tensors of the shape of D. Each row of a macro-tile is one request per tensor
+// that the job has, sums before C, made as soon as the buffer of Beats beats has room for it.
+// sums_ready_o and c_ready_o say that at least sums_need_i and c_need_i beats are buffered. With
+// take_i the drain reserves beats for an array row; upper_i says that its sums need both of their
+// two beats. sums_read_i and c_read_i then take one beat each, whose data appear in the next cycle
+// and hold. After cancel_i (the drain has ended, perhaps early) nothing more is requested; idle_o
+// says that nothing is outstanding either.
+//
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model:
+// sim/src/timing/array/addend.
 module ufp4_addend #(
   parameter int unsigned Rows = 16,
   parameter int unsigned Cols = 16,
@@ -21,7 +26,7 @@ module ufp4_addend #(
   input  logic                            start_i,
   input  logic                            cancel_i,
   output logic                            idle_o,
-  // Each part of the engine uses its own fields of the descriptor.
+  // Every unit of the engine reads only some fields of the descriptor.
   // verilator lint_off UNUSEDSIGNAL
   input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
   // verilator lint_on UNUSEDSIGNAL
@@ -35,8 +40,8 @@ module ufp4_addend #(
   output logic [8*DrainBytes-1:0]         sums_data_o,
   input  logic                            c_read_i,
   output logic [8*DrainBytes-1:0]         c_data_o,
-  output logic                            read_error_o,    // of the bus
-  output logic                            memory_error_o,  // of the buffers' parity (ufp4_sram_checked)
+  output logic                            read_error_o,    // an error response of the bus
+  output logic                            memory_error_o,  // a parity error of the buffers (ufp4_sram_checked)
   // Read client.
   output ufp4_memory_pkg::request_t       rd_req_o,
   input  ufp4_memory_pkg::read_response_t rd_rsp_i,
@@ -62,7 +67,7 @@ module ufp4_addend #(
   assign has_sums = desc_i.d_mode[D_MODE_SUMS_BIT];
   assign has_c = desc_i.d_mode[D_MODE_C_BIT];
 
-  // --- Requests ---
+  // --- Requests ----------------------------------------------------------------------------------
   logic next_tile, last_col, last_tile;
   logic [RowsWidth-1:0] rows;
   logic [ColsWidth-1:0] cols;
@@ -78,7 +83,8 @@ module ufp4_addend #(
     .last_o(last_tile)
   );
 
-  // Addresses of this row, of the first row in this macro-tile, and in this row of macro-tiles.
+  // addr: of the current row; tile_addr: of the first row of the macro-tile; band_addr: of the
+  // first row of this row of macro-tiles.
   logic active_d, active_q, stream_d, stream_q, last_row, fits, issue, note_ready;
   logic [RowsWidth-1:0] row_d, row_q;
   ufp4_memory_pkg::read_response_t rsp;
@@ -86,7 +92,8 @@ module ufp4_addend #(
   logic [39:0] req_addr_q;
   logic [8:0] req_beats_q;
   logic [1:0][39:0] addr_d, addr_q, tile_addr_d, tile_addr_q, band_addr_d, band_addr_q;
-  // Room in each buffer but for the beat that was read in the last cycle: the drain knows late in a cycle what it reads.
+  // Room in each buffer, without the beat that was read in the last cycle, because the drain
+  // decides late in a cycle what it reads.
   logic [1:0][IndexWidth:0] room_d, room_q;
   logic [1:0] read, freed_q;
   logic [RowBeatsWidth-1:0] top_beat, beats;
@@ -173,7 +180,7 @@ module ufp4_addend #(
   );
   assign read_error_o = rsp.valid & rsp.err;
 
-  // --- Responses: a note for each request says whose beats come ---
+  // --- Responses: a note for each request says whose beats come ----------------------------------
   logic note_valid, note_stream, note_done;
   logic [RowBeatsWidth-1:0] note_beats, beat_q;
   ufp4_fifo #(.Width(RowBeatsWidth + 1), .Depth(16)) u_notes (
@@ -195,7 +202,7 @@ module ufp4_addend #(
     end
   end
 
-  // --- Buffers ---
+  // --- Buffers -----------------------------------------------------------------------------------
   logic [1:0] write;
   logic [1:0][IndexWidth-1:0] head_q, tail_q;
   logic [1:0][IndexWidth:0] here_d, here_q;

@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows x Cols processing elements and the operand memories that feed them, in the form that Target and Contract pick: for
-// simulators and the contract exact ufp4_array_words, else ufp4_systolic. At these ports they differ in the stages of a PE
-// (ufp4_pe_pkg), in what rows and columns that were not loaded give, and in parity, which the former has not.
+// Rows x Cols processing elements and the operand memories that feed them. Target and Contract
+// choose the form: ufp4_array_words for simulators with the contract exact, otherwise
+// ufp4_systolic. At these ports the forms differ in the number of PE stages (ufp4_pe_pkg), in the
+// results of rows and columns that were not loaded, and in parity, which ufp4_array_words does not
+// have.
 //
-// A feed names a block of two sub-tiles: lane 0 of each side reads its operand memory in the same cycle, row r
-// and column c r and c cycles later, so that PE (r, c) takes both operands r + c + 2 cycles after the feed. Where Share
-// PEs a side take an operand in the same cycle, it is r / Share and c / Share. With fewer Lanes a
-// block is fed in 16 / Lanes steps, lowest elements first; what comes of it takes place at the last.
-// feed_control_i is {keep, load, write, bank, index} of ufp4_pe (contract fp32: hold and join before that, ufp4_pe_fp32;
-// contract nv: first and turn before it, ufp4_pe_nv). (Rows - 1) / Share + (Cols - 1) / Share + 2 + stages (ufp4_pe_pkg) cycles
-// after a feed its sum can be read.
-// NaN flags go by macro-tile, even or odd (parity); feed_clear_a_i and feed_clear_b_i start
-// those of the feed's sub-tile anew. The first feed_lanes_a_i rows and feed_lanes_b_i columns of these sub-tiles have been
-// loaded; no others are read.
-// Operand memories: a beat of write_data_i holds one block of BusBytes/8
-// rows as bit planes, write_scales_i their scales, for the set of lanes that we_a_i or we_b_i selects. elem_a_i, elem_b_i and
-// e8m0_i are those of what is written and of what is fed. No block is written between its steps; the first feed after a reset
-// is a block's first.
-// Drain: the sums (words of accumulator memories, ufp4_pe_pkg) of row drain_row_i and of DrainCols columns, set drain_set_i of them, of
-// sub-tile (drain_tile_a_i, drain_tile_b_i), stand at drain_data_o two cycles after drain_read_i; cycles with
-// drain_enable_i low do not count. The NaN flags of that row and those columns in macro-tile drain_parity_i are
-// combinational.
-// error_o, three cycles after a drain (four after the read of an operand): a sum drained, one that it was made of, or
-// an operand has changed in its memory (Parity: ufp4_sum_banks, ufp4_sram_checked).
+// Feed: a feed names a block of two sub-tiles. Lane 0 of each side reads its operand memory in the
+// same cycle, row r and column c read r and c cycles later, and PE (r, c) receives both operands r
+// + c + 2 cycles after the feed. Where Share PEs per side take an operand in the same cycle, r /
+// Share and c / Share replace r and c. With fewer than 16 Lanes a block is fed in 16 / Lanes steps,
+// lowest elements first, and its control takes effect at the last step. feed_control_i is {keep,
+// load, write, bank, index} of ufp4_pe; the contract fp32 puts hold and join before them
+// (ufp4_pe_fp32), nv puts first and turn before them (ufp4_pe_nv). The sum can be read (Rows - 1) /
+// Share + (Cols - 1) / Share + 2 + stages (ufp4_pe_pkg) cycles after the feed.
+// Only the first feed_lanes_a_i rows and feed_lanes_b_i columns of the sub-tiles have been loaded,
+// and only they are read. feed_clear_a_i and feed_clear_b_i clear the NaN flags of the feed's
+// sub-tiles; flags are kept for even and odd macro-tiles (feed_parity_i).
+//
+// Operand memories: a beat of write_data_i is one block of BusBytes / 8 rows as bit planes, and
+// write_scales_i their scales; we_a_i or we_b_i selects the set of lanes. elem_a_i, elem_b_i and
+// e8m0_i apply both to what is written and to what is fed. No block is written between its steps;
+// the first feed after a reset is the first step of a block.
+//
+// Drain: the sums (words of accumulator memories, ufp4_pe_pkg) of row drain_row_i and of the
+// DrainCols columns of set drain_set_i, in sub-tile (drain_tile_a_i, drain_tile_b_i), appear at
+// drain_data_o two cycles after drain_read_i; cycles with drain_enable_i low do not count. The NaN
+// flags of that row and those columns in macro-tile drain_parity_i are combinational.
+//
+// error_o rises three cycles after a drain, or four after the read of an operand, when a drained
+// sum, a sum that it was made of, or an operand has changed in its memory (Parity: ufp4_sum_banks,
+// ufp4_sram_checked).
 // Tests: tests/rtl/array.
 module ufp4_array #(
   parameter int unsigned Rows = 16,

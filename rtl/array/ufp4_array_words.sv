@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The array of the contract exact in the form for simulators: few operations on words. No operand moves: each lane keeps
-// what it read last in a ring, and a PE takes what is as old as its way there is long. A PE does all its arithmetic in its
-// last stage.
-// One line of control serves all: what has been fed i cycles ago. PE (r, c) is r / Share + c / Share behind; its block is
-// read by the lanes, passes two stages, of which the second loads sums, and is added and written in the third.
-// Operand memories hold words (ufp4_words_pkg) and scales as numbers, in units of 2^-9; the sums of a column's PEs are in
-// one memory. There is no parity.
-// Tests: tests/rtl/array.
+// The array of the contract exact in the form for simulators, which does few operations on machine
+// words. No operand moves: each lane keeps its latest reads in a ring, and a PE takes the entry
+// whose age is the length of its path. A PE does all its arithmetic in its last stage.
+//
+// One delay line of control serves all PEs: entry i is what was fed i cycles ago. PE (r, c) is r /
+// Share + c / Share cycles behind; after the lanes have read its block, the block passes two
+// stages, the second of which loads the sum, and the third adds and writes. Operand memories hold
+// words (ufp4_words_pkg), and scales as numbers in units of 2^-9. One memory holds the sums of all
+// PEs of a column. There is no parity.
+// Contract: that of the ports of ufp4_array. Tests: tests/rtl/array.
 module ufp4_array_words #(
   parameter int unsigned Rows = 16,
   parameter int unsigned Cols = 16,
@@ -69,13 +71,14 @@ module ufp4_array_words #(
   output logic [Rows-1:0]            drain_nan_a_o,
   output logic [DrainCols-1:0]       drain_nan_b_o
 );
-  // The longest way to a PE along one side, and along both.
+  // The longest path to a PE along one side, and along both.
   localparam int unsigned Last = ((Rows > Cols ? Rows : Cols) - 1) / Share;
   localparam int unsigned Skew = (Rows - 1) / Share + (Cols - 1) / Share;
 
-  // --- What has been fed i cycles ago ---------------------------------------------------------------------------------
+  // --- Feeds of i cycles ago ---------------------------------------------------------------------
   for (genvar i = 0; i <= Skew + 4; i++) begin : gen_fed
-    // A step of a block, its first, its last; what to do with the block.
+    // step: of a block; first: it is the first one; valid: it is the last one, which control
+    // belongs to.
     logic step, first, valid, keep, load, put, bank;
     logic [IndexWidth-1:0] index;
     if (i == 0) begin : gen_now
@@ -90,7 +93,8 @@ module ufp4_array_words #(
         index <= gen_fed[i-1].index;
       end
     end
-    // The lanes take this of a feed: addresses, how many lanes read, and which NaN flags are written or start anew.
+    // The part of a feed that lanes use: addresses, the number of lanes that read, and which NaN
+    // flags are written or cleared.
     if (i <= Last) begin : gen_address
       logic parity, clear_a, clear_b;
       logic [AddrWidthA-1:0] addr_a;
@@ -115,8 +119,8 @@ module ufp4_array_words #(
     end
   end
 
-  // --- Lanes: those of the rows, then those of the columns ------------------------------------------------------------
-  // What a lane reads is used at most Last + 4 cycles later.
+  // --- Lanes: those of the rows, then those of the columns ---------------------------------------
+  // An entry is used at most Last + 4 cycles after its read.
   localparam int unsigned AgeWidth = $clog2(Last + 5);
   logic [AgeWidth-1:0] now_q;
   always_ff @(posedge clk_i) now_q <= rst_ni ? now_q + 1'b1 : '0;
@@ -150,7 +154,7 @@ module ufp4_array_words #(
     logic [3:0] sig, exp;
     logic nan_byte;
     ufp4_scale_decode u_scale_decode (.byte_i(scale_byte[6:0]), .sig_o(sig), .exp_o(exp), .nan_o(nan_byte));
-    // A block's codes are read on this grid: with mixed the scale's bit 7 chooses it.
+    // The grid of the block's codes: with ELEM_MIXED bit 7 of the scale chooses it.
     logic [7:0] grid;
     assign grid = (elem != ufp4_spec_pkg::ELEM_MIXED) ? elem :
                   scale_byte[7] ? ufp4_spec_pkg::ELEM_E1M2 : ufp4_spec_pkg::ELEM_E2M1;
@@ -168,7 +172,7 @@ module ufp4_array_words #(
       end
     end
 
-    // The rings. With fewer lanes the words of a step are in the first ones.
+    // The rings. With fewer Lanes the words of a step are in the first rings.
     logic [63:0] ring0[1<<AgeWidth], ring1[1<<AgeWidth], ring2[1<<AgeWidth], ring3[1<<AgeWidth];
     logic [63:0] ring_scale[1<<AgeWidth];
     logic read_q, nan_byte_q, clear_q;
@@ -211,7 +215,7 @@ module ufp4_array_words #(
       end
     end
 
-    // NaN scales among the blocks read, by macro-tile, even or odd, and sub-tile.
+    // NaN flags, by parity of the macro-tile and sub-tile: a block that was read had a NaN scale.
     logic [(2<<TileWidth)-1:0] nan_q;
     always_ff @(posedge clk_i) begin
       if (read_q) nan_q[flag_q] <= nan_byte_q | (nan_q[flag_q] & ~clear_q);
@@ -221,12 +225,13 @@ module ufp4_array_words #(
   assign drain_nan_a_o = nan[Rows-1:0];
   assign drain_nan_b_o = nan[Rows+drain_set_i*DrainCols+:DrainCols];
 
-  // --- Processing elements --------------------------------------------------------------------------------------------
-  // Two banks of sums each.
+  // --- Processing elements -----------------------------------------------------------------------
+  // Each PE has two banks of sums.
   logic [63:0] sums[Cols][Rows][2<<IndexWidth];
   for (genvar r = 0; r < Rows; r++) begin : gen_row
     for (genvar c = 0; c < Cols; c++) begin : gen_col
-      // Fed so long ago; read by the lanes two cycles after that and its way there.
+      // The age of the feed that the PE adds in this cycle: its path and four cycles, the first two
+      // of which the lanes take to read.
       localparam int unsigned Fed = r / Share + c / Share + 4;
       logic [AgeWidth-1:0] a, b;
       assign a = now_q - AgeWidth'(c / Share + 4);
@@ -259,7 +264,7 @@ module ufp4_array_words #(
     end
   end
 
-  // --- Drain ----------------------------------------------------------------------------------------------------------
+  // --- Drain -------------------------------------------------------------------------------------
   logic drain_valid_q;
   always_ff @(posedge clk_i) begin
     if (drain_enable_i) drain_valid_q <= drain_read_i;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the k blocks of a macro-tile in chunks: blocks_o of left_o that are left are the chunk at hand, next_i goes to the
-// next one, behind the last one to the first one of the next macro-tile.
+// Walks the k blocks of a macro-tile in chunks. left_o blocks are left, and blocks_o of them are
+// the current chunk; next_i moves to the next chunk, or from the last one to the first of the next
+// macro-tile.
 //
-// A chunk has Chunk blocks. Of what is left behind the last whole one the two last chunks share, so that the first chunk of
-// the next macro-tile, whose loads go on while the last one is multiplied, has something to hide behind. Chunks begin at
-// multiples of Step blocks, a power of two up to Chunk: where beats of the bus begin, and no pair or group of scales ends.
+// A chunk has Chunk blocks, but the last two chunks share what is left after the last whole one:
+// the first chunk of the next macro-tile is loaded while the last one is multiplied, and a short
+// last chunk would not hide that load. Chunks begin at multiples of Step blocks, a power of two up
+// to Chunk, where a beat of the bus begins and no pair or group of scales is split.
+//
 // Tests: tests/rtl/array, tests/rtl/formal/formal_load_request. Timed model: sim/src/timing/shape.
 module ufp4_chunk_walk #(
   parameter int unsigned Chunk = 16,
@@ -19,11 +22,11 @@ module ufp4_chunk_walk #(
   output logic        first_o,
   output logic        last_o
 );
-  localparam int unsigned Width = $clog2(2 * Chunk);  // of what two chunks have
+  localparam int unsigned Width = $clog2(2 * Chunk);  // of the blocks of two chunks
   localparam int unsigned StepWidth = $clog2(Step);
 
-  // What is left, and the chunk of it, are made ready for either next chunk, so that only a choice stands behind next_i, which
-  // comes late, and no logic before the outputs.
+  // The state after either kind of step is prepared in advance, so that only a multiplexer depends
+  // on next_i, which comes late, and the outputs come straight from registers.
   logic [16:0] left_q, after;
   logic [8:0] blocks_q;
   logic first_q, last_q;

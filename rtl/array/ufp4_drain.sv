@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Empties accumulator banks into D: reads array rows of sums, sends them through the epilogue, and writes each row of a
-// macro-tile as one burst.
+// Empties accumulator banks into D: reads array rows of sums, sends them through the epilogue, and
+// writes each row of a macro-tile as one burst.
 //
-//   D = epilogue(sums), as FP32, as RNE to BF16 of that, or (i64) the sums themselves; NaN where a scale of the row
-//   or the column was NaN
+//   D = epilogue(sums), as FP32, as BF16 (RNE of the FP32), or as the sums themselves (i64);
+//   NaN where a scale of the row or of the column was NaN
 //
-// ready_i counts rows of sub-tiles that may be read. Macro-tiles are in both banks by turns, or all in bank 1
-// (one_bank_i: ufp4_sequencer). drained_o frees a bank.
-// Stages: 0 read, 1 the array picks the row, 2 earlier sums are added, 3 their carries, 4 to 8 rounding, then ALU_STAGES for
-// each operation; the last goes into beats. All wait while the output beat does. An array row is read every cycle, every
-// other where sums come or go (two beats) or two operations share a lane's unit, every fourth with three operations; always
-// in step with the cycles that are counted in slot_q, so that no two rows meet in that unit.
-// Of an array row DrainCols columns are read at once, the largest power of two that the columns are whole sets of. The
-// bus takes as many FP32 results a beat; two reads make a beat of BF16, and unrounded sums two beats of a read.
-// Strobes end at the last column of D. idle_o: nothing is left here.
-// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model: sim/src/timing/array/drain.
+// ready_i is a pulse per row of sub-tiles that may be read. Macro-tiles alternate between the two
+// banks, or are all in bank 1 (one_bank_i: ufp4_sequencer). drained_o frees a bank. idle_o: nothing
+// is left here.
+//
+// Stages: 0 read, 1 the array picks the row, 2 earlier sums are added, 3 their carries, 4 to 8
+// rounding, then ALU_STAGES per operation; the last one fills beats. All stages wait while the
+// output beat waits. An array row is read every cycle; every other cycle where unrounded sums are
+// read or written (two beats) or two operations share a lane's unit; every fourth with three
+// operations. Reads keep to the phase of slot_q, so that no two rows meet in that unit.
+//
+// A read takes DrainCols columns, the largest power of two that divides Cols, and a beat has as
+// many FP32 results. Two reads fill a beat of BF16; unrounded sums take two beats per read. Strobes
+// end at the last column of D.
+//
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model:
+// sim/src/timing/array/drain.
 module ufp4_drain #(
   parameter int unsigned Rows = 16,
   parameter int unsigned Cols = 16,
@@ -22,7 +28,7 @@ module ufp4_drain #(
   parameter int unsigned TileCols = 8,
   parameter int unsigned DrainCols = 16,
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
-  parameter int unsigned SumWidth = 64,  // of an accumulator's word (ufp4_pe_pkg)
+  parameter int unsigned SumWidth = 64,  // width of an accumulator word (ufp4_pe_pkg)
   localparam int unsigned BusBytes = 4 * DrainCols,
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1,
   localparam int unsigned TileWidthA = $clog2(TileRows),
@@ -34,13 +40,13 @@ module ufp4_drain #(
   input  logic                             clk_i,
   input  logic                             rst_ni,
   input  logic                             start_i,
-  // Each part of the engine uses its own fields of the descriptor.
+  // Every unit of the engine reads only some fields of the descriptor.
   // verilator lint_off UNUSEDSIGNAL
   input  ufp4_spec_pkg::gemm_descriptor_t  desc_i,
   // verilator lint_on UNUSEDSIGNAL
   input  logic signed [17:0]               exponent_i,
   input  logic                             one_bank_i,
-  // Loader: whether more macro-tiles come than tiles_i.
+  // From the loader: macro-tiles beyond tiles_i follow while loading_i is high.
   input  logic                             loading_i,
   input  logic [2:0]                       tiles_i,
   input  logic                             ready_i,
@@ -59,7 +65,7 @@ module ufp4_drain #(
   input  logic [SumWidth*DrainCols-1:0]    drain_data_i,
   input  logic [Rows-1:0]                  drain_nan_a_i,
   input  logic [DrainCols-1:0]             drain_nan_b_i,
-  // The numbers that are added come from ufp4_addend by these ports.
+  // From ufp4_addend: the numbers to add.
   output logic [RowBeatsWidth-1:0]         sums_need_o,
   output logic [RowBeatsWidth-1:0]         c_need_o,
   input  logic                             sums_ready_i,
@@ -85,7 +91,7 @@ module ufp4_drain #(
   localparam int unsigned ColsWidth = $clog2(TileN + 1);
   localparam int unsigned ReadWidth = $clog2(TileN / DrainCols);
   localparam int unsigned CountWidth = $clog2(DrainCols + 1);
-  // Sums become ready a macro-tile ahead of the drain at most, and while it drains the one before.
+  // Rows of sums that wait: at most those of the macro-tile that is drained and of the next one.
   localparam int unsigned CreditWidth = $clog2(2 * TileRows + 1);
 
   logic next_tile, last_col, last_tile, unused_last;
@@ -109,8 +115,9 @@ module ufp4_drain #(
   assign has_sums = desc_i.d_mode[D_MODE_SUMS_BIT];
   assign has_c = desc_i.d_mode[D_MODE_C_BIT];
 
-  // Operations after the rounding, the slots that a row takes, and by number of operations whether the last stage is the one
-  // behind these; at the top, whether it is that of unrounded sums. Of the job, and known long before its first row.
+  // Constants of the job, known long before its first row: the number of operations after rounding,
+  // the bits of slot_q that are zero at each read, and which stage is the last: bit n of ends_q for
+  // n operations, bit 4 for unrounded sums.
   logic [1:0] operations_d, operations_q, slot_mask_q;
   logic [4:0] ends_q;
   always_comb begin
@@ -123,9 +130,10 @@ module ufp4_drain #(
     ends_q <= {wide, {4{~wide}} & (4'd1 << operations_d)};
   end
 
-  // The next read is at this place: at this row of the macro-tile, which this sub-tile and this array row have; and it
-  // is this read of the row, which gives the sub-tile and the set of columns. The addresses are those of this row of D,
-  // of the first row in this macro-tile, and of the first in this row of macro-tiles.
+  // The place of the next read: the row of the macro-tile, its sub-tile and array row, and the
+  // number of the read within the row, which gives the sub-tile and the set of columns. addr is
+  // that of this row of D, tile_addr of the first row of the macro-tile, band_addr of the first row
+  // of this row of macro-tiles.
   logic active_d, active_q, open_d, open_q, parity_d, parity_q;
   logic [CreditWidth-1:0] credit_d, credit_q;
   logic [2:0] tiles_d, tiles_q;
@@ -146,8 +154,9 @@ module ufp4_drain #(
   logic [CountWidth-1:0] last_count_q;
   logic last_upper_q, upper;
 
-  // The macro-tile's last row, last read of a row, last beat of unrounded sums, and how many columns the last read has. A
-  // macro-tile is open two cycles after the one before at the earliest, so nothing waits for these.
+  // The last row of the macro-tile, the last read of a row, the last beat of unrounded sums, and
+  // the number of columns of the last read. These registers are right in time because a macro-tile
+  // opens two or more cycles after the one before.
   always_ff @(posedge clk_i) begin
     top_row_q <= rows - 1'b1;
     top_read_q <= ReadWidth'((cols - 1'b1) / ColsWidth'(DrainCols));
@@ -269,8 +278,9 @@ module ufp4_drain #(
     assign drain_set_o = set_q;
   end
 
-  // One request for a row. From then on the port is the row's, and another client's data wait behind it: a row asks when
-  // its first sums are DRAIN_ASK_STAGES from the last stage, or when the next row's need the place of its request.
+  // Each row is one request. Once accepted, it owns the port, and the data of other clients wait
+  // behind it: so a row asks only when its first sums are DRAIN_ASK_STAGES before the last stage,
+  // or when the next row needs the request register.
   localparam int unsigned Last = DRAIN_STAGES + 3 * ALU_STAGES;
   localparam int unsigned WaitWidth = $clog2(Last);
   logic asks, waited_q;  // wait_q == 0
@@ -309,8 +319,8 @@ module ufp4_drain #(
     end
   end
 
-  // These travel with the sums: how many columns D has here, the half of a BF16 beat, and the ends. Nothing goes
-  // further than the last stage that the job needs.
+  // This note travels with the sums: the number of columns of D here, the half of a BF16 beat, and
+  // whether the read is the last of its row. Nothing moves past the last stage that the job needs.
   typedef struct packed {
     logic [CountWidth-1:0] count;
     logic half;
@@ -359,13 +369,13 @@ module ufp4_drain #(
       drained_bank_o <= drain_bank_o;
     end
   end
-  // The bank's last sums have left the PEs.
+  // The last sums of the bank have left the PEs.
   assign drained_o = enable & valid_q[1] & last_sums_q;
 
-  // The lower half of the earlier sums waits for the upper one.
+  // The lower half of the earlier sums waits here for the upper half.
   logic [8*BusBytes-1:0] sums_low_q;
-  // A row begins when all that is added to it is there: the data of a write never wait for a read, which a memory
-  // that serves one burst at a time would not serve.
+  // A row begins only when all its addends are buffered: write data must never wait for a read,
+  // because a memory that serves one burst at a time would not serve that read.
   assign sums_need_o = at_first_q ? RowBeatsWidth'(top_half_q) + 1'b1 : RowBeatsWidth'(upper) + 1'b1;
   assign c_need_o = at_first_q ? RowBeatsWidth'(top_read_q) + 1'b1 : RowBeatsWidth'(1);
   assign addend_take_o = read & enable;
@@ -394,9 +404,9 @@ module ufp4_drain #(
     .f32_o(f32)
   );
 
-  // Beats. The upper half of a row of unrounded sums follows the lower one.
+  // Output beats. The upper half of a row of unrounded sums follows the lower half.
   function automatic logic [15:0] to_bf16(logic [31:0] x);
-    // The NaN of the contract nv.
+    // The NaN of the contract nv has all bits set, and rounding would change it.
     if (Contract == 32'(CONTRACT_NV) && (&x[30:0])) return 16'h7FFF;
     return 16'((x + 32'h7FFF + 32'(x[16])) >> 16);
   endfunction
@@ -404,7 +414,7 @@ module ufp4_drain #(
   logic [CountWidth-1:0] upper_count_q;
   logic [16*DrainCols-1:0] low_data_q, half_data;
   logic [2*DrainCols-1:0] low_strb_q, half_strb;
-  assign arrives = |at_end;  // low while nothing is valid, whatever the stage: no job has named one yet
+  assign arrives = |at_end;  // low while nothing is valid, even before the first job has set ends_q
   assign upper_d = wide & arrives & (last_note.count > CountWidth'(DrainCols / 2));
   assign full_d = upper_out_q | (arrives & (~bf16 | last_note.half | last_note.last_read));
   assign enable = ~wr_dat_valid_o | wr_rsp_i.dat_ready;
@@ -453,7 +463,7 @@ module ufp4_drain #(
 
   assign idle_o = ~active_q & ~req_valid_q & ~(|valid_q) & ~upper_out_q & ~wr_dat_valid_o;
 
-  // The engine looks at the rest.
+  // ufp4_gemm uses the rest.
   logic unused_rsp;
   assign unused_rsp = ^{wr_rsp_i.idle, wr_rsp_i.err, wr_rsp_i.answer};
 endmodule

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the sums of an array row to the elements of D, a lane for each column.
+// Turns the sums of an array row into elements of D, with one lane per column.
 //
-//   sum = accumulator + earlier sums, where there are some;  INT64_MIN stands for NaN     (contract exact)
-//   sum = accumulator, an FP32 number                                                       (contracts fp32, nv)
-//   r   = RNE32(sum * 2^exponent);  then as far as present, one RNE32 each:  r * tensor scale,  r * alpha,  r + C
+//   sum = accumulator + earlier sums, if any; INT64_MIN stands for NaN                 (contract exact)
+//   sum = accumulator, an FP32 number                                             (contracts fp32, nv)
+//   r   = RNE32(sum * 2^exponent), then, each if present and each RNE32:
+//         r * tensor scale, r * alpha, r + C
 //
-// accumulator_i (words of accumulator memories), poisoned_i and the earlier sums come with valid_i[2]; sum_o goes with
-// valid_i[DRAIN_SUM_STAGES], f32_o with the last stage the job needs: DRAIN_STAGES and ALU_STAGES more for each operation
-// (ufp4_drain says which rows these bits are). A lane has one unit for all operations: rows whose operations would meet in
-// it must not be that close, and ALU_STAGES is odd. enable_i moves all.
-// Contract nv: every NaN is 0x7FFFFFFF at the end.
-// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model: sim/src/timing/array/drain.
+// accumulator_i (words of accumulator memories), poisoned_i and the earlier sums arrive with
+// valid_i[2]. sum_o is valid with valid_i[DRAIN_SUM_STAGES], and f32_o with the last stage that the
+// job needs: DRAIN_STAGES, and ALU_STAGES more per operation (the bits of valid_i are the stages of
+// ufp4_drain). A lane has one unit for all operations, so the drain must keep rows apart whose
+// operations would meet in that unit, and ALU_STAGES is odd. All registers move with enable_i. With
+// the contract nv every NaN becomes 0x7FFFFFFF at the end.
+//
+// Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array. Timed model:
+// sim/src/timing/array/drain.
 module ufp4_epilogue #(
   parameter int unsigned Cols = 16,
   parameter int unsigned Contract = 32'(ufp4_spec_pkg::CONTRACT_EXACT),
-  parameter int unsigned SumWidth = 64,             // of an accumulator's word (ufp4_pe_pkg)
+  parameter int unsigned SumWidth = 64,             // width of an accumulator word (ufp4_pe_pkg)
   localparam int unsigned Rounded = ufp4_spec_pkg::DRAIN_STAGES,
   localparam int unsigned Operation = ufp4_spec_pkg::ALU_STAGES,
   localparam int unsigned Top = Rounded - 1 + 3 * Operation
 ) (
   input  logic                            clk_i,
-  // Each part of the engine uses its own fields of the descriptor.
+  // Every unit of the engine reads only some fields of the descriptor.
   // verilator lint_off UNUSEDSIGNAL
   input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
   // verilator lint_on UNUSEDSIGNAL
@@ -30,7 +34,7 @@ module ufp4_epilogue #(
   input  logic [1:0]                      operations_i,
   input  logic [SumWidth*Cols-1:0]        accumulator_i,
   input  logic [Cols-1:0]                 poisoned_i,
-  // The lower and the upper half of the earlier sums, and C, when an addition takes them.
+  // The lower and the upper half of the earlier sums; C, valid when an addition takes it.
   input  logic [32*Cols-1:0]              sums_low_i,
   input  logic [32*Cols-1:0]              sums_high_i,
   output logic                            c_read_o,
@@ -48,7 +52,7 @@ module ufp4_epilogue #(
   assign has_scale = desc_i.scale == SCALE_NVFP4;
   assign has_c = desc_i.d_mode[D_MODE_C_BIT];
 
-  // Which operation begins in this cycle, of which a job has up to three; C's is the last.
+  // Operation i of the up to three of a job begins in this cycle; C is added by the last one.
   logic [2:0] begins, is_add;
   logic [Operation-1:0] operate;
   logic add, again;
@@ -60,7 +64,7 @@ module ufp4_epilogue #(
   assign add = |(begins & is_add);
   assign again = |begins[2:1];
   assign factor = (has_scale & ~again) ? desc_i.tensor_scale : desc_i.alpha;
-  // A row in stage n of an operation, whichever it is; C is read a cycle before the first.
+  // operate[n]: a row is in stage n of any operation. C is read a cycle before the first stage.
   assign operate[0] = enable_i & (|begins);
   for (genvar n = 1; n < Operation; n++) begin : gen_operate
     assign operate[n] = enable_i & (valid_i[Rounded+n] | valid_i[Rounded+n+Operation] | valid_i[Rounded+n+2*Operation]);
@@ -83,7 +87,8 @@ module ufp4_epilogue #(
   for (genvar c = 0; c < Cols; c++) begin : gen_lane
     logic [31:0] rounded, result;
     if (Contract == 32'(CONTRACT_EXACT)) begin : gen_exact
-      // Segments of 16 bits are added, each with the carry into it, if the word has one; then the carries out of them.
+      // The first addition works on segments of 16 bits, each with the carry into it if the word
+      // has one; ufp4_sum_resolve then adds the carries out of them.
       logic [63:0] earlier, resolved, sum_q;
       logic [66:0] word, word_d, word_q;
       logic [2:0] zero, zero_q;

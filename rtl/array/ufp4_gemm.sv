@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM engine: D [m][n] = A [m][k] times B [n][k] transposed, contract exact, fp32 or nv (Contract), operands panel-major
-// in memory.
+// GEMM engine: D [m][n] = A [m][k] times B [n][k] transposed, under the contract exact, fp32 or nv
+// (parameter Contract). Both operands are panel-major in memory.
 //
-//   D = RNE32(sum of block products * 2^-(tA + tB)), and what the descriptor adds to that
-//                                                                                      docs/reference/numerics.md, 5
-// memory -> load -> operand lanes -> array -> drain -> memory, under the sequencer; addend reads for the drain, as a
-// read client of its own. The descriptor has been checked and is stable from start to done; exponents are the
-// resolved t. Reads and writes follow the client rules of docs/ip/interfaces.md. done_valid_o comes when every read has
-// come back and every write is answered; an error of the bus or of a memory's parity is remembered, and the engine ends
-// after the macro-tile it is at. From the cycle after the start to done, exactly one of busy_o (the array is fed) and
-// the stalls is high in each cycle. Which parameters go together: ufp4_shape_pkg, which ufp4_top asks.
+//   D = RNE32(sum of block products * 2^-(tA + tB)), then the additions that the descriptor asks for
+//                                                               docs/reference/numerics.md, 5
+//
+// Data flow: memory -> load -> operand lanes -> array -> drain -> memory. The sequencer controls
+// the array; the addend unit reads what the drain adds, as a read client of its own.
+//
+// The descriptor has been checked, and is stable from start to done; the exponents are the resolved
+// t. Reads and writes follow the client rules of docs/ip/interfaces.md. done_valid_o rises when
+// every read has returned and every write is answered. An error of the bus or of a memory's parity
+// is remembered, and the engine then ends after the current macro-tile. From the cycle after the
+// start until done, exactly one of busy_o (the array is fed) and the stall outputs is high in each
+// cycle. ufp4_shape_pkg decides which parameters go together; ufp4_top checks it.
+//
 // Golden: ufp4_gemm; tests/rtl/array. Timed model: sim/src/timing/array/gemm.
 module ufp4_gemm #(
   parameter int unsigned Rows = 16,
@@ -30,8 +35,8 @@ module ufp4_gemm #(
   input  ufp4_spec_pkg::gemm_descriptor_t  desc_i,
   input  logic [15:0]                      a_exponent_i,
   input  logic [15:0]                      b_exponent_i,
-  // Of A and B, while panels_held_i says so, only panels_i row groups are in memory, a number that holds from the next cycle
-  // on.
+  // While bit 0 (A) or bit 1 (B) of panels_held_i is set, only the first panels_i row groups of
+  // that operand may be read: they are in memory from the next cycle on.
   input  logic [1:0]                       panels_held_i,
   input  logic [16:0]                      panels_i,
   output logic                             done_valid_o,
@@ -69,8 +74,9 @@ module ufp4_gemm #(
   localparam int unsigned AddrWidthA = 1 + TileWidthA + $clog2(Chunk);
   localparam int unsigned AddrWidthB = 1 + TileWidthB + $clog2(Chunk);
   localparam int unsigned RowWidth = (Rows > 1) ? $clog2(Rows) : 1;
-  // Inside, a beat of operands is one block of LoadRows rows, of which both sides of the array are whole sets; and a
-  // beat of D is DrainCols FP32 results, of which a row of the array is. Both are brought to the width of the bus here.
+  // The engine has beats of its own: a beat of operands is one block of LoadRows rows, which
+  // divides both sides of the array; a beat of D is DrainCols FP32 results, which divides a row of
+  // the array. The width converters below adapt both to the bus.
   localparam int unsigned LoadRows = ufp4_shape_pkg::load_rows(Rows, Cols, BusBytes);
   localparam int unsigned LoadBytes = 8 * LoadRows;
   localparam int unsigned DrainCols = ufp4_shape_pkg::power_of_two_in(Cols);
@@ -81,11 +87,12 @@ module ufp4_gemm #(
   localparam bit Exact = Contract == 32'(ufp4_spec_pkg::CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
   localparam int unsigned FeedWidth = TileWidthA + TileWidthB + (Exact ? 4 : 6);
-  // Chunks begin at multiples of this many blocks: a beat of scales, a pair of E8M0, a group of nv.
+  // Chunks begin at multiples of this many blocks, so that no beat of scales, pair of E8M0 blocks
+  // or group of nv is split.
   localparam int unsigned ChunkStepLeast = Nv ? 4 : 2;
   localparam int unsigned ChunkStep = (BusBytes / 16 > ChunkStepLeast) ? BusBytes / 16 : ChunkStepLeast;
-  // The form of a PE gives these: its stages, the cycles after which a sum can be loaded again, and how many PEs a side
-  // share the registers that pass an operand on.
+  // Properties of the form of the PE: its stages, the cycles until a sum can be loaded again, and
+  // how many PEs per side share the registers that pass an operand on.
   localparam int unsigned PeStages = ufp4_pe_pkg::stages(Target, Contract);
   localparam int unsigned PeReturn = Exact ? PeStages - ufp4_pe_pkg::stage_load(Target) + 1 : 2;
   localparam int unsigned PeShare = ufp4_pe_pkg::share(Target);
@@ -94,7 +101,7 @@ module ufp4_gemm #(
   assign start_ready_o = ~active_q;
   assign start = start_valid_i & start_ready_o;
 
-  // Exponent of the sums' unit, negative; FP32 sums have none.
+  // Negated exponent of the unit of the sums; FP32 sums have no unit.
   function automatic logic [17:0] frac(logic [7:0] elem);
     unique case (elem)
       ELEM_E2M1: return 18'(FRAC_E2M1);
@@ -161,8 +168,9 @@ module ufp4_gemm #(
     .rd_rsp_data_i
   );
 
-  // Operands go before addends until the array has had the first chunk. From then on they come a chunk ahead, and
-  // addends for which the drain waits hold up the array: addends go first, but no request that waits is taken back.
+  // Operands have priority until the array has received its first chunk. From then on they arrive a
+  // chunk ahead, and missing addends hold up the drain and so the array: addends have priority. A
+  // waiting request is never withdrawn.
   logic fed_q, waits_q, ask_operands;
   assign ask_operands = load_req.valid & (waits_q | ~(fed_q & add_req_o.valid));
   assign rd_req_o     = '{valid: ask_operands, addr: load_req.addr, beats: load_req.beats};
@@ -388,7 +396,7 @@ module ufp4_gemm #(
     .dat_strb_o(wr_dat_strb_o)
   );
 
-  // A write accepted in the last cycle may not have lowered the master's idle yet.
+  // The master's idle may not have fallen yet for a write accepted in the last cycle.
   logic quiet;
   assign quiet = active_q & drain_idle & addend_idle & out_rsp.idle;
   assign done_valid_o = quiet & quiet_q;

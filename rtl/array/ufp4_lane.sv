@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row's (or column's) share of the operand memories, and its decoder: what enters the array at one edge
-// position.
+// The operand memories of one row or column of the array, and the decoder behind them, which drives
+// the array at that edge position.
 //
-// read_i with the address {slot, sub-tile, block} at cycle t gives the decoded operand, mag_o and rest_o =
-// {sign, sig, exp}, at t + 2: sig and exp are of ufp4_scale_decode, or (contract fp32) of ufp4_scale_number, which
-// also knows E8M0, or (contract nv) of ufp4_scale_split, with a bit above it for elements of E1M2. Codes arrive as bit
-// planes (ufp4_elem_decode), one block a word, each with its scale, of whose byte bit 7 is the grid of a block of elements
-// mixed. Both of those have one unit, so that nothing behind the decoder knows of them.
-// Fewer Lanes: a block is read in 16 / Lanes steps, one for each read_i, from the one of first_i on; each gives its
-// elements.
-// NaN scales among the blocks read are
-// remembered per sub-tile, for the macro-tile that is fed and the one before (parity): nan_o for (nan_parity_i,
-// nan_tile_i). clear_i with a read starts that flag anew.
-// error_o: of the parity of these memories.
+// A read (read_i with the address {slot, sub-tile, block}) in cycle t gives the decoded operand in
+// cycle t + 2: mag_o, and rest_o = {sign, sig, exp}. The contract decides the form of sig and exp:
+// ufp4_scale_decode for exact, ufp4_scale_number, which also decodes E8M0, for fp32, and
+// ufp4_scale_split with one more bit for E1M2 elements for nv. The memory holds a block per word as
+// bit planes (ufp4_elem_decode), and a scale byte per block. With ELEM_MIXED bit 7 of the scale
+// byte gives the grid of the block; both grids decode to the same unit, so nothing behind the
+// decoder depends on it. With fewer than 16 Lanes a block is read in 16 / Lanes steps, one per
+// read_i, beginning with the one that has first_i.
+//
+// The lane keeps a NaN flag per sub-tile, for the macro-tile that is fed and the one before
+// (parity): nan_o is the flag of (nan_parity_i, nan_tile_i), set when a block read had a NaN scale.
+// A read with clear_i restarts that flag. error_o reports the parity of the memories.
 // Tests: tests/rtl/array.
 module ufp4_lane #(
   parameter int unsigned Tiles = 8,
@@ -81,7 +82,7 @@ module ufp4_lane #(
     end
   end
 
-  // The elements of this step, as planes.
+  // The planes of the elements of this step.
   logic [4*Lanes-1:0] part;
   if (Lanes < 16) begin : gen_steps
     logic [$clog2(16 / Lanes)-1:0] step_q;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader of the GEMM engine: brings operands from memory into the lanes' memories, a chunk of k blocks at a time.
+// The loader of the GEMM engine: brings operands from memory into the memories of the lanes, one
+// chunk of k blocks at a time.
 //
-// ufp4_load_request asks, ufp4_load_write takes what comes; notes go from the one to the other. Inside, a beat is
-// LoadBytes, one block of LoadBytes / 8 rows; the read client is as wide as the bus.
-// held_o, loading_o, tiles_o, stop_i, panels_*: as of ufp4_load_request; loaded_o, retire_*, write_*, we_*, waddr_*: as
-// of ufp4_load_write. read_error_o (of the bus) and memory_error_o (of a memory's parity) are pulses.
+// ufp4_load_request makes the requests and passes a note for each to ufp4_load_write, which takes
+// the data. A beat between them is LoadBytes, one block of LoadBytes / 8 rows; the read client has
+// the width of the bus. ufp4_load_request describes held_o, loading_o, tiles_o, stop_i and
+// panels_*; ufp4_load_write describes loaded_o, retire_*, write_*, we_* and waddr_*. read_error_o
+// (bus) and memory_error_o (parity) are pulses.
 // Tests: tests/rtl/array.
 module ufp4_load #(
   parameter int unsigned Rows = 16,

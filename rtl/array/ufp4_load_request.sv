@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks for operands: for every macro-tile and chunk of k blocks, the panel groups of A and B that exist, in the
-// order A0, B0, B1, .. B(last), A1, .. A(last), for each group its scales, then its codes.
+// Requests operands: for every macro-tile and every chunk of k blocks (ufp4_chunk_walk) the panel
+// groups of A and B that exist, in the order A0, B0, B1, .. B(last), A1, .. A(last); of each group
+// first the scales, then the codes.
 //
-// Chunks are those of ufp4_chunk_walk.
-// A chunk goes into one of two slots, in turn; it starts when one is free (release_i frees one). Beside each
-// request goes a note for ufp4_load_write: {slot, side (1: B), codes, first group, beats}. Memory layout:
-// docs/ip/architecture.md, "Operands in memory".
-// panels_held_i (A, B): only the first panels_i row groups of that operand, a number that holds from the next cycle on, may
-// be asked for; held_o: that is what the loader waits for.
-// stop_i: no macro-tile follows the one at hand. Whoever works behind the loader has seen the last tile when loading_o
-// is low and its own count of tiles is tiles_o; none is eight behind.
+// Chunks fill two slots in turn, and one starts when a slot is free; release_i frees one. Each
+// request comes with a note for ufp4_load_write: {slot, side (1: B), codes, first group, beats}.
+// The memory layout is in docs/ip/architecture.md, "Operands in memory". While panels_held_i says
+// so (bit 0 A, bit 1 B), only the first panels_i row groups of that operand may be requested, which
+// are in memory from the next cycle on; held_o says that the loader waits for more. After stop_i no
+// macro-tile follows the current one. A unit behind the loader has seen the last macro-tile when
+// loading_o is low and its own count equals tiles_o; the three bits suffice because no unit is
+// eight macro-tiles behind.
 // Tests: tests/rtl/array. Timed model: sim/src/timing/array/load.
 module ufp4_load_request #(
   parameter int unsigned TileM = 128,
@@ -23,7 +24,7 @@ module ufp4_load_request #(
   input  logic                            clk_i,
   input  logic                            rst_ni,
   input  logic                            start_i,
-  // Each part of the engine uses its own fields of the descriptor.
+  // Every unit of the engine reads only some fields of the descriptor.
   // verilator lint_off UNUSEDSIGNAL
   input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
   // verilator lint_on UNUSEDSIGNAL
@@ -60,8 +61,8 @@ module ufp4_load_request #(
     .last_o(last_tile)
   );
 
-  // The request at hand is for the chunk in this slot, for a group of a side, for scales or codes. Positions count k
-  // blocks from the start of an operand.
+  // The current request: slot, side, group, and scales or codes. Positions count k blocks from the
+  // start of an operand.
   logic active_d, active_q, chunk_d, chunk_q, slot_d, slot_q, side_d, side_q, codes_d, codes_q;
   logic [1:0] free_d, free_q;
   logic [2:0] tiles_d, tiles_q;
@@ -69,8 +70,8 @@ module ufp4_load_request #(
   logic [16:0] k_d, k_q;
   logic [32:0] tile_a_d, tile_a_q, tile_b_d, tile_b_q, at_a_d, at_a_q, at_b_d, at_b_q;
 
-  // What only the next chunk needs follows its end a cycle later, since fire comes late and the next chunk asks for nothing
-  // before the cycle after that.
+  // State that only the next chunk needs is updated a cycle after the chunk ends, because fire
+  // comes late and the next chunk makes no request before the cycle after that.
   logic last_group_a, last_group_b, fire, end_chunk, end_tile, last_chunk, unused_first;
   logic [16:0] unused_left;
   logic [8:0] blocks;
@@ -94,9 +95,10 @@ module ufp4_load_request #(
   assign loading_o = active_q;
   assign tiles_o = tiles_q;
 
-  // Of the macro-tile's row groups so many are there, up to all. Where a macro-tile begins changes at least a cycle before it
-  // asks for anything, so this is right by then. Whether the group at hand is there is known from a register: it is made
-  // ready for this group and for the next one, since fire comes late.
+  // The number of row groups of the macro-tile that are in memory. The start of the macro-tile
+  // changes at least a cycle before its first request, so this is right in time. A register says
+  // whether the current group is missing; both this group and the next one are compared in advance,
+  // because fire comes late.
   logic [16:0] tile_group_a_d, tile_group_a_q, tile_group_b_d, tile_group_b_q;
   logic [GroupWidth:0] there_a, there_b;
   logic missing_q, side_next;
@@ -106,7 +108,7 @@ module ufp4_load_request #(
     left = 18'(panels) - 18'(first);
     return left < 0 ? '0 : left >= 18'sd1 << GroupWidth ? {1'b1, {GroupWidth{1'b0}}} : left[GroupWidth:0];
   endfunction
-  // A0, then those of B, then the others of A.
+  // The order of groups: A0, all of B, the rest of A.
   assign side_next = side_q ? !last_group_b : group_q == 0;
   assign group_next = side_next && !side_q ? '0 : side_next || !side_q ? group_q + 1'b1 : GroupWidth'(1);
   assign there_a = there(panels_i, tile_group_a_q);
@@ -156,14 +158,14 @@ module ufp4_load_request #(
       chunk_d = 1'b1;
       free_d = free_q - 2'd1 + 2'(release_i);
     end
-    // From one group to the next.
+    // To the next group.
     if (fire && codes_q) begin
       side_d = side_next;
       group_d = group_next;
       if (!side_next) at_a_d = at_a_q + 33'(desc_i.a_stride_blocks);
       if (side_q && side_next) at_b_d = at_b_q + 33'(desc_i.b_stride_blocks);
     end
-    // From one chunk to the next, from one macro-tile to the next.
+    // To the next chunk, or to the next macro-tile.
     if (end_chunk) begin
       chunk_d = 1'b0;
       slot_d = ~slot_q;

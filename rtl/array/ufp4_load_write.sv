@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts operand beats into the lanes' memories, and counts the whole panel groups in each of the two slots.
+// Writes operand beats into the memories of the lanes, and counts the complete panel groups in each
+// of the two slots.
 //
-// A note of ufp4_load_request says what the next beats are: a group's scales, which wait in a buffer here, then its
-// codes. A beat of codes is one block of the next BeatRows rows, which are neighbouring lanes of one sub-tile; with it go
-// the scales of the same block and rows. Codes are turned into bit planes here, once, so that the array need not.
-// loaded_o counts a group as soon as a feed of it may start;
-// retire_i zeroes the count of a slot. Every beat is taken at once; writes are registered.
+// A note from ufp4_load_request describes the next beats: the scales of a group, which wait in a
+// buffer here, or its codes. A beat of codes is one block of the next BeatRows rows, which are
+// neighbouring lanes of one sub-tile; it is written together with the scales of the same block and
+// rows. Codes become bit planes here, once for each write, so that the array need not convert them
+// at each read. loaded_o counts a group as soon as a feed of the group may start; retire_i clears
+// the count of a slot. Every beat is taken at once; writes are registered.
 // Tests: tests/rtl/array. Timed model: sim/src/timing/array/load.
 module ufp4_load_write #(
   parameter int unsigned Rows = 16,
@@ -38,7 +40,7 @@ module ufp4_load_write #(
   input  logic                       retire_slot_i,
   output logic [8*BusBytes-1:0]      write_data_o,
   output logic [8*BeatRows-1:0]      write_scales_o,
-  output logic                       error_o,       // of the parity of its memory
+  output logic                       error_o,       // parity error of the buffer
   output logic [SetsA-1:0]           we_a_o,
   output logic [AddrWidthA-1:0]      waddr_a_o,
   output logic [SetsB-1:0]           we_b_o,
@@ -52,8 +54,8 @@ module ufp4_load_write #(
   localparam int unsigned SetWidth = (SetsMost > 1) ? $clog2(SetsMost) : 1;
   localparam int unsigned TileWidth = (TileWidthA > TileWidthB) ? TileWidthA : TileWidthB;
 
-  // Sixteen nibbles to four planes of sixteen bits, {lane, bit} to {bit, lane}: four exchanges of two index
-  // bits, wires in hardware.
+  // Converts sixteen nibbles to four planes of sixteen bits, {lane, bit} to {bit, lane}, by four
+  // exchanges of two index bits, which are only wires in hardware.
   function automatic logic [63:0] exchange(logic [63:0] x, logic [63:0] mask, int unsigned distance);
     return (x & ~(mask | (mask << distance))) | ((x & mask) << distance) | ((x >> distance) & mask);
   endfunction
@@ -96,8 +98,8 @@ module ufp4_load_write #(
     end
   end
 
-  // The first row of a beat of codes goes to this set of lanes and this sub-tile. A group goes on where the one before
-  // it on its side ended; each of its blocks starts there.
+  // The set of lanes and the sub-tile of the first row of a beat of codes. Each block of a group
+  // starts where the previous group of its side ended.
   typedef struct packed {
     logic [TileWidth-1:0] tile;
     logic [SetWidth-1:0] lanes;
@@ -136,7 +138,7 @@ module ufp4_load_write #(
     end
   end
 
-  // The scales that go with a beat of codes are an eighth of a beat of their own, in the same order.
+  // A beat of codes needs an eighth of a beat of scales, in the same order.
   logic [8*BusBytes-1:0] scales;
   logic [2:0] eighth_q;
   ufp4_sram_checked #(.Width(8 * BusBytes), .Depth(ScaleBeats)) u_waiting (

@@ -1,25 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processing element: one 16-element block product per cycle, added to a running sum; owns one output of each
-// sub-tile.
+// Processing element of the contract exact: adds one 16-element block product per cycle to a
+// running sum, and owns one output of each sub-tile.
 //
-//   sum = base + (dot(a, b) * a_sig * b_sig << (a_exp + b_exp))      unit 2^-(18 + fracA + fracB), 64 bits, exact
+//   sum = base + (dot(a, b) * a_sig * b_sig << (a_exp + b_exp))
+//                                                unit 2^-(18 + fracA + fracB), 64 bits, exact
 //
-// base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0 (load).
-// Operands, as bit planes mag (ufp4_elem_decode) and as rest {sign[15:0], sig[3:0], exp[3:0]},
-// pass on to the right (a) and down (b) one cycle later. Stages (their number: ufp4_pe_pkg): dot product (the form for
-// cells: its tree, then its last addition), significands multiplied in, memory read, then accumulate, memory write; that
-// for FPGAs has more between. The control word of a stage is {valid,
-// keep, load, write, bank, index}, keep set and load clear where it is not valid: the array's control registers of this
-// column and those after it. valid_i is of the stage that makes the significands' product, control_load_i of the
-// memory read, control_sum_i of that which accumulates, and base_i, {keep, load}, of the one before it, where the form
-// for cells chooses what is added to.
-// Formats: what the form for cells multiplies; others multiply all.
-// Lanes below 16: a block's products come in 16 / Lanes steps, which ufp4_dot_part adds up; step_i says that there is one
-// and first_i that it is the block's first, in the second stage. Valid control is with the last step. With 16 lanes and
-// ClockEnables step_i says that there is a block in the first stage: without, the operands are those of the cycle before.
-// Two memories, banks, of Depth sums (words of ufp4_sum_exact); bank says where to write. What a drain reads
-// appears at drain_data_o in the next cycle, its parity one later; there is no drain of bank 0 while there are loads.
-// Simulators have another form for the whole array (ufp4_array_words).
+// base is zero, the running sum (keep), or the partial sum that an earlier chunk left in bank 0
+// (load). Operands are bit planes mag (ufp4_elem_decode) and rest {sign[15:0], sig[3:0], exp[3:0]};
+// they pass on to the right (a) and down (b) one cycle later.
+//
+// Stages (their number is in ufp4_pe_pkg): dot product (in the form for cells the tree, then its
+// last addition), product with the significands, memory read, accumulation, memory write. The form
+// for FPGAs has more stages in between. The control word of a stage is {valid, keep, load, write,
+// bank, index}; in a cycle that is not valid, keep is set and load clear. The control registers are
+// outside: the array shares those of a column with the columns after it. valid_i belongs to the
+// stage that multiplies the significands, control_load_i to the memory read, control_sum_i to the
+// accumulation, and base_i, {keep, load}, to the stage before it, where the form for cells chooses
+// base.
+//
+// Formats limits the formats that the form for cells multiplies; the other forms multiply all of
+// them. With fewer than 16 Lanes ufp4_dot_part adds up a block in 16 / Lanes steps. step_i (a step)
+// and first_i (the first one of a block) belong to the second stage, and control is valid with the
+// last step. With 16 Lanes and ClockEnables, step_i says that there is a block in the first stage;
+// otherwise the operand registers keep the block before.
+//
+// There are two memories (banks) of Depth sums (words of ufp4_sum_exact); bank names the one to
+// write. A drained sum appears at drain_data_o in the next cycle, and its parity one cycle later.
+// Bank 0 is not drained while sums are loaded from it. The array for simulators has PEs of its own
+// (ufp4_pe_words).
+//
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array.
 module ufp4_pe #(
   parameter int unsigned Depth = 64,
@@ -58,11 +67,11 @@ module ufp4_pe #(
     $error("ufp4_pe: simulators have ufp4_pe_words");
   end
 
-  // One compiled function for all PEs of a simulated array.
+  // This pragma makes one compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 
-  // In every cycle: an enable would have to be paid for, unless it becomes a clock gate. E1M2 has no magnitude with the
-  // uppermost plane.
+  // The registers are clocked in every cycle, because an enable costs gates unless it becomes a
+  // clock gate. The uppermost plane of E1M2 magnitudes is always zero.
   localparam bit Enabled = ufp4_pe_pkg::ClockEnables && Target == 32'(ufp4_spec_pkg::TARGET_ASIC) && Lanes == 16;
   localparam int unsigned Planes = (Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2)) ? 3 : 4;
   always_ff @(posedge clk_i) if (!Enabled || step_i) begin
@@ -125,7 +134,7 @@ module ufp4_pe #(
       );
     end
 
-    // The scales wait for the dot product.
+    // The scales are delayed to meet the dot product.
     logic [7:0] sig;
     logic [4:0] exp;
     logic load_q;
@@ -157,7 +166,7 @@ module ufp4_pe #(
     logic unused_control;
     assign unused_control = valid_i ^ take ^ (^base_i);
   end else begin : gen_steps
-    // The scales that go with it are those passed on.
+    // The scales of this dot product are those in the output registers.
     logic signed [12:0] dot;
     if (Lanes < 16) begin : gen_part
       ufp4_dot_part #(
@@ -174,8 +183,9 @@ module ufp4_pe #(
         .dot_o(dot)
       );
     end else begin : gen_cells
-      // The two words of the tree are added in the next stage. The tree makes them inverted, and registers give out
-      // inverted what they take in most libraries: no inverter is on the way.
+      // The two words of the tree are added in the next stage. The tree gives them inverted, and
+      // the registers of most libraries output the inverse of their input, so the path has no
+      // inverter.
       logic [12:0] sum_d, carry_d, sum_nq, carry_nq, added;
       logic unused_carry;
       ufp4_dot_tree #(.Formats(Formats)) u_tree (

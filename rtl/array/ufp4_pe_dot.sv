@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dot product of 16 pairs of elements for the PEs of the contracts fp32 and nv, in the form that Target picks, and what
-// goes with it.
+// Dot product of 16 pairs of elements for the PEs of the contracts fp32 and nv, in the form that
+// Target chooses, and the scales that belong to it.
 //
-//   dot_o = sum over i of a[i] * b[i], in units of 2^-2        combinational; TARGET_FPGA: DotStages cycles (ufp4_pe_pkg)
+//   dot_o = sum over i of a[i] * b[i], in units of 2^-2
 //   scale_a_o, scale_b_o = the scales that came with these elements
+//   combinational; with TARGET_FPGA DotStages cycles (ufp4_pe_pkg)
 //
-// A side's rest is {sign[15:0], scale[12:0]}; magnitudes and signs are as ufp4_elem_decode makes them for the Target.
+// The rest of a side is {sign[15:0], scale[12:0]}; magnitudes and signs come from ufp4_elem_decode
+// in the form for the Target.
 // Golden: none of its own, part of ufp4_gemm; tests/rtl/array.
 module ufp4_pe_dot #(
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC),

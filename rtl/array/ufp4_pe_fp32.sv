@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processing element of the contract fp32: one 16-element block product per cycle, added to a running FP32 sum; owns
-// one output of each sub-tile.
+// Processing element of the contract fp32: adds one 16-element block product per cycle to a running
+// FP32 sum, and owns one output of each sub-tile.
 //
-//   sum = RNE32(base + block)        one rounding for each block of scales (ufp4_sum_fp32)
+//   sum = RNE32(base + block)        one rounding per block of scales (ufp4_sum_fp32)
 //
-// As ufp4_pe, but for the operands' rest {sign[15:0], sig[3:0], exp[8:0]} (ufp4_scale_number) and two more bits of
-// control, {valid, hold, join, keep, load, write, bank, index}: hold leaves a dot product to the next one of the same sum,
-// which joins it. The banks hold FP32 numbers. Steps of fewer Lanes are added up in the first stage.
-// A sum is on its way for TURN_CYCLES: the blocks of an output come in that many cycles, or a multiple, and those of
-// others between them (ufp4_sequencer).
+// It differs from ufp4_pe in the rest of the operands, {sign[15:0], sig[3:0], exp[8:0]}
+// (ufp4_scale_number), and in two more bits of control, {valid, hold, join, keep, load, write,
+// bank, index}: hold keeps a dot product for the next one of the same sum, which joins it. The
+// banks hold FP32 numbers. With fewer than 16 Lanes the first stage adds up the steps of a block. A
+// sum takes TURN_CYCLES to return, so the blocks of one output are a multiple of that apart, and
+// blocks of other outputs fill the cycles between (ufp4_sequencer).
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array.
 module ufp4_pe_fp32 #(
   parameter int unsigned Depth = 64,
@@ -43,10 +44,10 @@ module ufp4_pe_fp32 #(
   output logic [31:0]             drain_data1_o,
   output logic [1:0]              drain_parity_o
 );
-  // One compiled function for all PEs of a simulated array.
+  // This pragma makes one compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 
-  // The scales of both sides, dot_a and dot_b, come with their block's dot product.
+  // dot_a and dot_b are the scales of both sides for this dot product.
   logic signed [12:0] dot;
   logic [12:0] dot_a, dot_b;
   if (Lanes < 16) begin : gen_part
@@ -94,7 +95,7 @@ module ufp4_pe_fp32 #(
     assign unused_step = step_i ^ first_i;
   end
 
-  // Operands move on in every cycle, where there is no enable to be paid for.
+  // Only the simulated form has an enable here; in hardware it would cost gates.
   always_ff @(posedge clk_i) begin
     if (valid1_i || Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin
       a_mag_o <= a_mag_i;
@@ -104,7 +105,7 @@ module ufp4_pe_fp32 #(
     end
   end
 
-  // Each stage looks at its own bits.
+  // Each stage uses only some bits of its control word.
   logic valid2, hold2, join2, load, keep4, load4, write, bank7;
   logic [IndexWidth-1:0] index3, index7;
   assign {valid2, hold2, join2} = control2_i[ControlWidth-1-:3];

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processing element of the contract nv: one 16-element block product per cycle, four of them added to a running FP32
-// sum at once; owns one output of each sub-tile.
+// Processing element of the contract nv: takes one 16-element block product per cycle and adds
+// groups of four of them to a running FP32 sum; owns one output of each sub-tile.
 //
-//   sum = RZ32 of base and a group of blocks, aligned and truncated        once for each 64 elements (ufp4_sum_nv)
+//   sum = RZ32 of base and a group of blocks, aligned and truncated, once per 64 elements (ufp4_sum_nv)
 //
-// As ufp4_pe_fp32, but for the operands' rest {sign[15:0], sig[3:0], fine, exp[7:0]} (ufp4_scale_split; fine: the
-// elements' unit is 2^-2, else 2^-1) and the control {valid, first, turn, keep, load, write, bank, index}: first is high with
-// the first block of a group, whose turn, keep, load, write, bank and index count. A group has four cycles, whether it has
-// four blocks or fewer. There are two running sums, of turn 0 and 1: a sum is on its way for TURN_CYCLES_NV, after which
-// the next group of the same turn may come; that of the other comes between (ufp4_sequencer).
+// It differs from ufp4_pe_fp32 in the rest of the operands, {sign[15:0], sig[3:0], fine, exp[7:0]}
+// (ufp4_scale_split; with fine the unit of the elements is 2^-2, otherwise 2^-1), and in the
+// control, {valid, first, turn, keep, load, write, bank, index}: first marks the first block of a
+// group, and the other fields of that block are those of the group. A group takes four cycles even
+// if it has fewer blocks. There are two running sums, turn 0 and 1: a sum takes TURN_CYCLES_NV to
+// return, during which a group of the other turn may come (ufp4_sequencer).
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/array.
 module ufp4_pe_nv #(
   parameter int unsigned Depth = 64,
@@ -42,10 +43,10 @@ module ufp4_pe_nv #(
   output logic [31:0]             drain_data1_o,
   output logic [1:0]              drain_parity_o
 );
-  // One compiled function for all PEs of a simulated array.
+  // This pragma makes one compiled function for all PEs of a simulated array.
   /*verilator no_inline_module*/
 
-  // The scales of both sides, dot_a and dot_b, come with their block's dot product.
+  // dot_a and dot_b are the scales of both sides for this dot product.
   logic signed [12:0] dot;
   logic [12:0] dot_a, dot_b;
   ufp4_pe_dot #(.Target(Target), .Formats(Formats)) u_dot (
@@ -59,7 +60,7 @@ module ufp4_pe_nv #(
     .scale_b_o(dot_b)
   );
 
-  // Operands move on in every cycle, where there is no enable to be paid for.
+  // Only the simulated form has an enable here; in hardware it would cost gates.
   always_ff @(posedge clk_i) begin
     if (valid1_i[1] || Target != 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin
       a_mag_o <= a_mag_i;
@@ -69,7 +70,7 @@ module ufp4_pe_nv #(
     end
   end
 
-  // Each stage looks at its own bits.
+  // Each stage uses only some bits of its control word.
   logic load, turn4, turn5, keep5, load5, turn12, write12, bank12, begins, finish, write;
   logic [IndexWidth-1:0] index4, index12;
   assign load = (&control4_i[ControlWidth-1-:2]) & control4_i[IndexWidth+2];

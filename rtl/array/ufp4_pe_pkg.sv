@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages of a processing element, by contract and form: operands enter in stage 1, and the sum can be read from memory
-// after the last. ufp4_systolic lets control words travel as far, ufp4_sequencer waits as long before a drain.
-// Timed model: sim/src/timing/shape.
+// Stages of a processing element, by contract and form. Operands enter in stage 1, and the sum can
+// be read from memory after the last stage. ufp4_systolic delays control words by these numbers,
+// and ufp4_sequencer waits for them before a drain. Timed model: sim/src/timing/shape.
 package ufp4_pe_pkg;
   import ufp4_spec_pkg::*;
 
-  // The dot product for FPGAs (ufp4_dot_relative) has this many; in the other forms it is there in stage 1.
+  // Stages of the dot product for FPGAs (ufp4_dot_relative); in the other forms it is ready in
+  // stage 1.
   localparam int unsigned DotStages = DOT_STAGES_FPGA;
   function automatic int unsigned dot_stages(int unsigned target);
     return (target == 32'(TARGET_FPGA)) ? DotStages : 0;
@@ -18,15 +19,17 @@ package ufp4_pe_pkg;
     return (target == 32'(TARGET_ASIC)) ? PE_STAGES_ASIC : PE_STAGES_SIMULATOR;
   endfunction
 
-  // How many PEs a side share the registers that pass an operand on (ufp4_systolic).
+  // The number of PEs per side that share the registers that pass an operand on (ufp4_systolic).
   function automatic int unsigned share(int unsigned target);
     return (target == 32'(TARGET_ASIC)) ? PE_SHARE_ASIC : 1;
   endfunction
 
-  // Every reset of the core lasts as long, or longer: what PEs check of sums is over then (ufp4_sum_banks).
+  // Every reset of the core lasts at least this long, so that the parity checks of sums in the PEs
+  // have ended (ufp4_sum_banks).
   localparam int unsigned ResetCycles = RESET_CYCLES;
 
-  // Fewer lanes than a block has elements: where its steps are added up (ufp4_dot_part).
+  // With fewer than 16 Lanes: whether the adder of the steps has a register in front
+  // (ufp4_dot_part), and its stage.
   function automatic bit part_registered(int unsigned target, int unsigned contract);
     return target == 32'(TARGET_FPGA) || (target == 32'(TARGET_ASIC) && contract == 32'(CONTRACT_EXACT));
   endfunction
@@ -34,24 +37,26 @@ package ufp4_pe_pkg;
     return part_registered(target, contract) ? 2 : 1;
   endfunction
 
-  // The form for cells, contract exact, 16 lanes: registers of stage 1 have an enable, which flows that make clock gates want
-  // (./ufp4 ppa --gated), and others would pay gates for. Bits and cycles are the same.
+  // Form for cells, contract exact, 16 Lanes: gives the registers of stage 1 an enable, for flows
+  // that insert clock gates (./ufp4 ppa --gated). Other flows would pay gates for the enable. Bits
+  // and cycles do not change.
 `ifdef UFP4_CLOCK_ENABLES
   localparam bit ClockEnables = 1'b1;
 `else
   localparam bit ClockEnables = 1'b0;
 `endif
 
-  // Contract exact: bits of a word in an accumulator memory, where the form for cells keeps carries of its own.
+  // Contract exact: width of an accumulator word. The form for cells keeps carries of its own in
+  // it.
   function automatic int unsigned sum_width(int unsigned target);
     return (target == 32'(TARGET_ASIC)) ? 67 : 64;
   endfunction
-  // With any contract a word in an accumulator memory has so many bits.
+  // Width of an accumulator word with any contract.
   function automatic int unsigned word_width(int unsigned target, int unsigned contract);
     return (contract == 32'(CONTRACT_EXACT)) ? sum_width(target) : 32;
   endfunction
 
-  // Contract exact: where valid is wanted, where the sum to be loaded is read, and where the control of the sum enters.
+  // Contract exact: the stages of valid_i, of the memory read, and of control_sum_i of ufp4_pe.
   localparam int unsigned StageValid = 2;
   function automatic int unsigned stage_load(int unsigned target);
     return (target == 32'(TARGET_FPGA)) ? DotStages + PE_LOAD_STAGE_FPGA : PE_LOAD_STAGE;

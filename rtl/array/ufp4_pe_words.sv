@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processing element of the contract exact, the form for simulators: what ufp4_pe does with a block, in one step.
+// Processing element of the contract exact in the form for simulators, which computes in one step
+// what ufp4_pe computes in several stages.
 //
-//   sum = base + dot(a, b) * a_scale * b_scale                 unit 2^-(18 + fracA + fracB), 64 bits, exact
+//   sum = base + dot(a, b) * a_scale * b_scale        unit 2^-(18 + fracA + fracB), 64 bits, exact
 //
-// base is zero, the running sum (keep), or the sum loaded (load). Operands are words (ufp4_words_pkg), with fewer Lanes than
-// a block has elements those of a step in the first Lanes / 4, the others zero; scales are numbers in units of 2^-9. step_i
-// says that there is a step, first_i that it is the block's first; valid_i, with the last one, that sum_o counts and is kept.
-// sum_o is combinational.
+// base is zero, the running sum (keep), or the loaded sum (load). Operands are words
+// (ufp4_words_pkg); with fewer than 16 Lanes the words of a step are the first Lanes / 4, and the
+// others are zero. Scales are numbers in units of 2^-9. step_i marks a step and first_i the first
+// step of a block; valid_i, with the last step, makes sum_o the running sum. sum_o is
+// combinational.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors, tests/rtl/array.
 module ufp4_pe_words #(
   parameter int unsigned Lanes = 16

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides what the array is fed: macro-tiles, in each the chunks of k, in each the sub-tiles row by row, in
-// each its blocks, one a cycle; where PEs have fewer lanes than a block has elements, one in 16 / Lanes steps.
+// Decides what the array is fed. The order is: macro-tiles, in each the chunks of k, in each the
+// sub-tiles row by row, in each the blocks, one per cycle; with fewer than 16 Lanes a block takes
+// 16 / Lanes cycles.
 //
-// A feed needs its panel groups (loaded_i) and, in the last chunk, an accumulator bank that is drained. Final
-// sums always go to a bank from which nothing is loaded, so that the drain follows right behind: where K is one
-// chunk, the banks take turns; otherwise partial sums stay in bank 0, and the last chunk loads from there and
-// writes to bank 1. Operand slots take turns. feed_* is registered; busy_o and the stalls describe the
-// decision, one cycle earlier.
-// Contract nv: groups of four blocks have four cycles each, also the last one of K, which may have fewer; the cycles
-// without a block count as stalls of the accumulator.
-// Contracts fp32 and nv: a sum is on its way through its PE for TURN_CYCLES (_NV), so that as many cycles are filled by a
-// turn of sub-tiles: a block, or group, of each, then the next of each. With fp32 sums come round in every cycle, so each
-// sub-tile of a turn has its own phase; a feed waits for it, up to three cycles after a stall, and a turn with fewer
-// sub-tiles leaves cycles empty. With nv a turn is two sub-tiles, and one that is alone waits after each of its groups. These
-// cycles count as stalls of the accumulator, too.
-// When a chunk's last block is fed the slot is retired, and released once the last
-// lane has read it. ready_o, a pulse, tells the drain that a row of sub-tiles is in its bank.
+// A feed waits for its panel groups (loaded_i) and, in the last chunk, for a drained accumulator
+// bank. Final sums go to a bank from which nothing is loaded, so that the drain can follow at once:
+// if K is one chunk, macro-tiles alternate between the banks; otherwise partial sums stay in bank
+// 0, and the last chunk loads them from there and writes to bank 1. Operand slots alternate. feed_*
+// is registered; busy_o and the stalls describe the decision, one cycle earlier. When the last
+// block of a chunk is fed its slot is retired, and released once the last lane has read it.
+// ready_o, a pulse, tells the drain that a row of sub-tiles is in its bank.
+//
+// With the contracts fp32 and nv a sum takes TURN_CYCLES (_NV) through its PE. A turn of several
+// sub-tiles fills these cycles: one block, or group, of each sub-tile in turn. With fp32 a sum
+// returns in every TURN_CYCLES-th cycle, so each sub-tile of a turn has its own phase; a feed waits
+// up to three cycles for its phase after a stall, and a turn of fewer sub-tiles leaves cycles
+// empty. With nv a turn is two sub-tiles, and a sub-tile that is alone waits after each of its
+// groups. A group of four blocks always takes four cycles, even if the last one of K has fewer
+// blocks. All these empty cycles count as accumulator stalls.
 // Tests: tests/rtl/array. Timed model: sim/src/timing/array/sequencer.
 module ufp4_sequencer #(
   parameter int unsigned Rows = 16,
@@ -43,11 +45,11 @@ module ufp4_sequencer #(
   input  logic                            clk_i,
   input  logic                            rst_ni,
   input  logic                            start_i,
-  // Each part of the engine uses its own fields of the descriptor.
+  // Every unit of the engine reads only some fields of the descriptor.
   // verilator lint_off UNUSEDSIGNAL
   input  ufp4_spec_pkg::gemm_descriptor_t desc_i,
   // verilator lint_on UNUSEDSIGNAL
-  // Loader: whether more macro-tiles come than tiles_i.
+  // From the loader: macro-tiles beyond tiles_i follow while loading_i is high.
   input  logic                            loading_i,
   input  logic [2:0]                      tiles_i,
   // Operand slots.
@@ -80,7 +82,8 @@ module ufp4_sequencer #(
   localparam int unsigned TileN = Cols * TileCols;
   localparam int unsigned RowsWidth = $clog2(TileM + 1);
   localparam int unsigned ColsWidth = $clog2(TileN + 1);
-  // A lane reads at most this many cycles after the feed; sums are in memory, for sure, this long after it.
+  // LaneDelay: cycles from a feed until the last lane has read. SumDelay: until every sum of the
+  // feed is in memory.
   localparam int unsigned LaneDelay = (Rows > Cols) ? Rows : Cols;
   localparam int unsigned SumDelay = (Rows - 1) / PeShare + (Cols - 1) / PeShare + 2 + PeStages;
 
@@ -127,7 +130,7 @@ module ufp4_sequencer #(
 
   // Ends of the loops. padding: the last group of four has no such block.
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
-  // A group begins at this block: the next sub-tile of a turn begins at the same one.
+  // The block with which the group begins; the next sub-tile of a turn begins with the same block.
   assign group = Nv ? block_q & ~BlockWidth'(3) : block_q;
   logic [8:0] last_place;
   logic padding, last_block, last_b, last_a, single;
@@ -140,7 +143,8 @@ module ufp4_sequencer #(
   assign last_block = 9'(block_q) == last_place;
   assign last_b = end_b >= cols;
   assign last_a = end_a >= rows;
-  // Sub-tiles of a turn, or one, stay in the PEs' registers from chunk to chunk.
+  // single: the macro-tile has only one sub-tile, or one turn, whose sums stay in the registers of
+  // the PEs from chunk to chunk.
   localparam int unsigned Steps = 16 / Lanes;
   localparam bit Fp32 = Contract == 32'(ufp4_spec_pkg::CONTRACT_FP32);
   localparam int unsigned Turn = Fp32 ? ufp4_spec_pkg::TURN_CYCLES / Steps : Nv ? ufp4_spec_pkg::TURN_CYCLES_NV / 4 : 1;
@@ -149,15 +153,16 @@ module ufp4_sequencer #(
     for (int unsigned a = 1; a <= Turn; a++) single |= (32'(rows) <= a * Rows) & (32'(cols) <= (Turn / a) * Cols);
   end
 
-  // Groups in the slot: A0, B0, .., B(last), A1, ..; the one needed last must have come. The last sub-tile may end behind
-  // the last group, unless a group is whole sub-tiles.
+  // Groups arrive in the slot in the order A0, B0, .., B(last), A1, ..; need is the number up to
+  // the last one that the feed uses. If a group is not a whole number of sub-tiles, the last
+  // sub-tile may extend beyond the last group.
   logic [CountWidth-1:0] group_a, group_b, groups_b, need;
   assign group_a = CountWidth'((((16 % Rows != 0 && last_a) ? 32'(rows) : 32'(end_a)) - 1) / 16);
   assign group_b = CountWidth'((((16 % Cols != 0 && last_b) ? 32'(cols) : 32'(end_b)) - 1) / 16);
   assign groups_b = CountWidth'((32'(cols) + 15) / 16);
   assign need = (group_a == 0) ? group_b + CountWidth'(2) : groups_b + group_a + CountWidth'(1);
 
-  // Rows and columns of the sub-tile that these groups have.
+  // The rows and columns of the sub-tile that these groups cover.
   logic [LaneWidthA-1:0] lanes_a;
   logic [LaneWidthB-1:0] lanes_b;
   assign lanes_a = LaneWidthA'(least(16 * ((32'(rows) + 15) / 16) - Rows * 32'(tile_a_q), Rows));
@@ -185,7 +190,7 @@ module ufp4_sequencer #(
     end
   end
 
-  // The job alone decides this, long before its first feed.
+  // Constant of the job, right long before its first feed.
   always_ff @(posedge clk_i) many_chunks_q <= k_blocks > 17'(Chunk);
   assign bank = many_chunks_q ? last_chunk : parity_q;
   assign operands_here = loaded_i[slot_q] >= need;
@@ -194,7 +199,7 @@ module ufp4_sequencer #(
   assign busy_o = feed & ~padding;
   assign stall_accumulator_o = active_q & (~bank_free | ((padding | ~in_phase) & operands_here));
   assign stall_operand_o = active_q & bank_free & ~operands_here;
-  // A block, or group, of the sub-tile ends.
+  // The last step of a block, or of a group, is fed.
   assign fed = feed & last_step & (~Nv | (&block_q[1:0]));
   assign end_row = fed & last_block & last_b;
   assign end_chunk = end_row & last_a;
@@ -205,8 +210,9 @@ module ufp4_sequencer #(
   assign retire_o = end_chunk;
   assign retire_slot_o = slot_q;
 
-  // A chunk comes back to the sub-tile that the one before ended with after two cycles or more (two sub-tiles, one block
-  // left of k). Where a sum can be loaded only PeReturn cycles after its block, short chunks of few sub-tiles wait.
+  // The next chunk reaches the last sub-tile of the current one after as few as two cycles (two
+  // sub-tiles, one block of k left). Where a sum can be loaded only PeReturn cycles after its
+  // block, short chunks of few sub-tiles wait.
   if (PeReturn <= 2) begin : gen_returned
     assign returned = 1'b1;
   end else begin : gen_wait
@@ -226,7 +232,8 @@ module ufp4_sequencer #(
     end
   end
 
-  // Where the turn at hand begins, the place in it, and whether the sub-tile at hand is its last.
+  // turn_a, turn_b: the first sub-tile of the current turn; place: the current position in the
+  // turn; turn_end: the current sub-tile is the last one of the turn.
   logic turn_end;
   logic [1:0] place;
   logic [TileWidthA-1:0] turn_a, next_a;
@@ -260,7 +267,7 @@ module ufp4_sequencer #(
   end
 
   if (Fp32) begin : gen_phase
-    // The phase counts from a job's first feed on.
+    // The phase counts from the first feed of a job.
     logic [1:0] phase_q;
     logic begun_q;
     assign in_phase = phase_q == (2'(32'(place) * Steps) | step);
@@ -272,7 +279,7 @@ module ufp4_sequencer #(
     logic unused_step;
     assign unused_step = ^step;
     if (Nv) begin : gen_pause
-      // The group after that of a sub-tile alone may be of the same sum.
+      // A lone sub-tile waits after its group, because the next group may belong to the same sum.
       logic [2:0] pause_q;
       assign in_phase = pause_q == 3'd0;
       always_ff @(posedge clk_i) begin
@@ -345,8 +352,8 @@ module ufp4_sequencer #(
     block_q <= block_d;
   end
 
-  // A lone sub-tile, or turn, goes on in the PE's registers: its sum would not be back in memory in time for the next
-  // chunk.
+  // A lone sub-tile or turn keeps its sums in the registers of the PEs, because they would not be
+  // in memory in time for the next chunk.
   logic first_block, first_sum, last_sum, hold, join_held;
   logic [IndexWidth+3:0] control;
   logic [FeedWidth-1:0] feed_control;
@@ -361,7 +368,7 @@ module ufp4_sequencer #(
     logic unused_join;
     assign unused_join = join_held;
   end else if (Nv) begin : gen_nv
-    // What counts of a group is the control of its first block.
+    // The control of a group is that of its first block.
     assign first_sum = (block_q >> 2) == 0;
     assign last_sum = (9'(block_q) | 9'd3) == last_place;
     assign {hold, join_held} = 2'b00;
@@ -369,7 +376,7 @@ module ufp4_sequencer #(
     logic unused_join;
     assign unused_join = join_held;
   end else begin : gen_fp32
-    // Two blocks have one scale with E8M0: the first is held for the second, where there is one.
+    // With E8M0 two blocks share a scale: the first is held for the second, if there is one.
     logic pairs;
     assign pairs = desc_i.scale == ufp4_spec_pkg::SCALE_E8M0;
     assign first_sum = (block_q >> pairs) == 0;
@@ -398,7 +405,8 @@ module ufp4_sequencer #(
     end
   end
 
-  // These follow a feed at a fixed distance: a slot is free, and a row of sub-tiles is in its bank.
+  // Two events follow a feed at a fixed distance: a slot becomes free, and a row of sub-tiles is in
+  // its bank.
   logic [LaneDelay-1:0] release_q;
   logic [SumDelay-1:0] ready_q;
   always_ff @(posedge clk_i) begin

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two memories of a PE, banks, of Depth sums each: one write a cycle, to the banks of write_i; bank 0 read at a load,
-// either at a drain (bank 0 not at the time of a load). Data appear in the next cycle.
-// A sum has a bit of parity, in a memory of its own and a cycle behind the sum in writes and reads alike: parity_o,
-// of banks 1 and 0, is that of the drain two cycles ago, and stays until the next read. What is drained is compared
-// with it at the array's edge. What is loaded is compared here: if it has changed, the parity of the sum that is
-// made of it is written wrong on purpose, so that it is found when that is drained. So no sum may be read that was
-// never written. A reset of fewer than Lag + 1 cycles, or three, leaves such a check under way, which marks the next sum;
-// with several sums on their way, one of fewer than four cycles.
-// Without Parity parity_o means nothing. With InWord a sum and its parity are one word: parity_o has the same cycles, but what
-// is written wrong on purpose must be known a cycle earlier.
+// The two accumulator memories (banks) of a PE, of Depth sums each. One write per cycle goes to the
+// banks that write_i names; a load reads bank 0, and a drain reads either bank (not bank 0 during a
+// load). Data appear in the next cycle.
+//
+// A sum has a parity bit in a memory of its own, written and read one cycle after the sum.
+// parity_o, of banks 1 and 0, belongs to the drain two cycles ago, and holds until the next read.
+// The array compares drained sums with their parity at its edge. Loaded sums are compared here: if
+// one has changed, the parity of the sum made of it is inverted on purpose, so that the drain of
+// that sum reports it. Hence no sum may be read that was never written. A reset shorter than Lag +
+// 1 cycles, or three if that is more, would leave such a check running, which marks the next sum;
+// with several sums under way (Turns, Marks) the limit is four cycles. Without Parity parity_o is
+// meaningless. With InWord a sum and its parity are one word: parity_o has the same timing, but the
+// inversion must be known a cycle earlier.
 // Tests: tests/rtl/array, tests/rtl/fault, in both forms.
 module ufp4_sum_banks #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,
   parameter bit Parity = 1'b1,
   parameter bit InWord = ufp4_memory_pkg::ParityInWord,
-  parameter int unsigned Lag = 2,  // cycles from the load of a chunk of one block to the write of its sum
-  parameter int unsigned Turns = 1,  // sums on their way, each loaded and written in cycles of its own, every Turns
-  parameter int unsigned Marks = 1,  // sums on their way, told apart by load_mark_i and write_mark_i
+  parameter int unsigned Lag = 2,  // cycles from the load for a chunk of one block to the write of its sum
+  parameter int unsigned Turns = 1,  // running sums, each loaded and written only in every Turns-th cycle
+  parameter int unsigned Marks = 1,  // running sums that load_mark_i and write_mark_i tell apart
   localparam int unsigned IndexWidth = $clog2(Depth)
 ) (
   input  logic                  clk_i,
@@ -62,15 +65,15 @@ module ufp4_sum_banks #(
     $error("ufp4_sum_banks: a reset of ResetCycles is too short for this Lag");
   end
   if (Parity) begin : gen_parity
-    // From the load to the cycle before that in which the parity of the sum is written.
+    // Cycles from a load to the last one before the parity of the sum is written.
     localparam int unsigned Until = Lag - 32'(InWord);
-    // Where there is time, what the memory shows is registered before any gate: block RAMs are slow to show it. The
-    // register of ufp4_sum_chains holds the same; synthesis makes one of them.
+    // If there is time, the output of the memory is registered before any gate, because block RAMs
+    // are slow. The register of ufp4_sum_chains holds the same value, and synthesis merges the two.
     localparam int unsigned Shown = (Until > 3 && Marks == 1) ? 1 : 0;
-    logic [1:0] write;  // of the parity
+    logic [1:0] write;  // of the parity memories
     logic write_mark;
     logic load_q, wrong_q, wrong, changed, late;
-    // Four bits to one in the first cycle, these to one in the second.
+    // Four bits are folded into one in the first cycle, and all of these into one in the second.
     localparam int unsigned Fold = (Width + 3) / 4;
     logic [4*Fold-1:0] loaded;
     logic [Fold-1:0] loaded_fold_q;
@@ -92,7 +95,7 @@ module ufp4_sum_banks #(
       loaded_fold_q <= loaded[0+:Fold] ^ loaded[Fold+:Fold] ^ loaded[2*Fold+:Fold] ^ loaded[3*Fold+:Fold];
       check_q <= check;
     end
-    // Not before the sum of the load before this one has been written.
+    // A mark is set only after the sum of the previous load has been written.
     if (Marks > 1) begin : gen_marks
       logic [Marks-1:0] marks_q;
       logic late_mark;
@@ -110,7 +113,8 @@ module ufp4_sum_banks #(
         end
       end
     end else if (Turns > 1) begin : gen_turns
-      // Marks go round with the sums; that of a sum is at the end in the cycles in which its parity may be written.
+      // Marks rotate with the sums; the mark of a sum is in the last place in the cycles in which
+      // its parity may be written.
       localparam int unsigned Place = Turns + 1 + Shown - Lag + 32'(InWord);
       logic [Turns-1:0] marks_q;
       assign late = changed;

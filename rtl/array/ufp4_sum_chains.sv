@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PE of the exact contract scales a dot product and adds it to a running sum; this is the form for FPGAs.
+// Scales a dot product and adds it to the running sum of a PE of the contract exact: the form for
+// FPGAs.
 //
 //   sum = base + ((-1)^negative * dot * sig << exp)          64 bits, exact
 //
-// base is zero, the running sum (keep), or a sum from memory (load). It is made of adders of two operands on carry
-// chains, which are kept apart; a sign is inverted with the last step of the shift. It takes a block each cycle. Of its
-// stages 1 chooses the rows of the product, 2 and 3 add them, 4 and 5 shift, 6 adds the lower half, 7 the upper half
-// with the carry of the lower one; after it sum_o is whole. dot_i, negative_i, sig_i and exp_i are of stage 1, load_i
-// and loaded_i of stage 4, valid_i and keep_i of stage 6. A block RAM is slow to show what it reads: a register of its
-// own takes that, beside it.
+// base is zero, the running sum (keep), or a sum from memory (load). Adders have two operands, each
+// on a carry chain of its own; the last step of the shift inverts for the sign. One block enters
+// per cycle. Stage 1 chooses the rows of the product, 2 and 3 add them, 4 and 5 shift, 6 adds the
+// lower half, 7 the upper half with the carry of the lower one; then sum_o is complete. dot_i,
+// negative_i, sig_i and exp_i belong to stage 1, load_i and loaded_i to stage 4, valid_i and keep_i
+// to stage 6. loaded_i has a register of its own, because a block RAM is slow.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_chains (
   input  logic               clk_i,
@@ -22,7 +23,8 @@ module ufp4_sum_chains (
   input  logic               keep_i,
   output logic [63:0]        sum_o
 );
-  // The dot product for each bit of the significands, or zero, which a flip-flop's reset does without logic.
+  // The dot product, or zero, for each bit of the significands. The reset of the flip-flops gates
+  // it without logic.
   logic [7:0][12:0] gated_q;
   for (genvar i = 0; i < 8; i++) begin : gen_gated
     always_ff @(posedge clk_i) begin
@@ -34,7 +36,7 @@ module ufp4_sum_chains (
     end
   end
 
-  // Pairs of rows of the product, then their sum.
+  // Sums of two rows of the product, then of all.
   (* keep *) logic [3:0][14:0] rows;
   (* keep *) logic [1:0][17:0] pairs;
   (* keep *) logic [19:0] product;
@@ -49,7 +51,7 @@ module ufp4_sum_chains (
   logic unused_pairs;
   assign unused_pairs = ^pairs[1][17:16];
 
-  // The shift of 0 to 28 bits, a step for each bit of the exponent.
+  // The shift by 0 to 28, one step per bit of the exponent.
   logic signed [19:0] product_q;
   logic signed [20:0] by1;
   logic signed [22:0] by2;
@@ -72,7 +74,7 @@ module ufp4_sum_chains (
     negative_q <= {negative_q[4:1], negative_i};
   end
 
-  // The lower half, and a stage later the upper.
+  // The lower half, and one stage later the upper half.
   logic load_q;
   logic [63:0] shown_q, loaded_q;
   logic [31:0] base_low, low, low_q, late_q, high_q, term_high_q, loaded_high_q;

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PE of the exact contract scales a dot product and adds it to a running sum.
+// Scales a dot product and adds it to the running sum of a PE of the contract exact: the form for
+// cells. (The form for FPGAs is ufp4_sum_chains; ufp4_pe_words includes that for simulators.)
 //
 //   sum = base + (dot * a_sig * b_sig << (a_exp + b_exp))          64 bits, exact
 //
-// base is zero, the running sum (keep), or a sum from memory (load). Stage 1 takes dot_i and the scales, 2 multiplies
-// and shifts, 3 adds. valid_i is of stage 1; keep_i, load_i and loaded_i are of stage 2, where keep_i must be set and
-// load_i clear while that stage has no block. sum_o is stage 3's result before its register.
+// base is zero, the running sum (keep), or a sum from memory (load). Stage 1 takes dot_i and the
+// scales, 2 multiplies and shifts, 3 adds. valid_i belongs to stage 1; keep_i, load_i and loaded_i
+// belong to stage 2, where keep_i must be set and load_i clear while the stage has no block. sum_o
+// is the result of stage 3 before its register.
 //
-// The sum is four segments of 16 bits, and a carry out of the lower three stays in a bit of its own, {carries[2:0],
-// sum[63:0]}, which enters the next segment with the next block. So a word in memory has 67 bits; ufp4_sum_resolve adds
-// the carries at the drain. The bits that no block reaches only count, up for a carry and down for a sign. No register
-// waits for valid: where a stage has no block its significand product is zero, and the sum stays. The register after the
-// adder takes what the next block is added to, inverted, which saves an inverter a bit where gates and flip-flops invert:
-// nothing but that stands before the adder, and the wide control of the gates behind it has as long as the adder takes.
-// Formats says whose dot products these are. With E2M1 they reach 16 * 12 * 12 = 2304, else 16 * 8 * 8 = 1024, for
-// which a bit less will do: dot_i[12] is not looked at.
-// This is the form for cells; that for FPGAs is ufp4_sum_chains, that for simulators is in ufp4_pe_words.
+// The sum is four segments of 16 bits. The carry out of each of the lower three is kept in a bit of
+// its own, {carries[2:0], sum[63:0]}, and enters the next segment with the next block, so that no
+// carry passes more than one segment in a cycle. A word in memory therefore has 67 bits, and
+// ufp4_sum_resolve adds the carries at the drain. The bits above every block product only count: up
+// for a carry, down for a sign. No register has an enable: without a block the significand product
+// of a stage is zero, and the sum does not change. The register behind the adder holds base for the
+// next block, inverted, which saves one inverter per bit in libraries whose gates and flip-flops
+// invert; only this register is in front of the adder, and its wide select has as long as the adder
+// takes. With E2M1 among the Formats a dot product reaches 16 * 12 * 12 = 2304, otherwise 16 * 8 *
+// 8 = 1024, which needs one bit less: dot_i[12] is then unused.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_exact #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
@@ -35,13 +38,14 @@ module ufp4_sum_exact #(
   localparam bit Uniform = Formats == 32'(ufp4_spec_pkg::FORMATS_UNIFORM) ||
                            Formats == 32'(ufp4_spec_pkg::FORMATS_E1M2);
   localparam int unsigned DotWidth = Uniform ? 12 : 13;
-  // So three times the dot product has one bit more, and with the significands, 15 * 15 at most, it has seven.
+  // Three times the dot product has one bit more; its product with the significands, at most 15 *
+  // 15, has seven more.
   localparam int unsigned ScaledWidth = DotWidth + 7;
-  localparam int unsigned TermWidth = ScaledWidth + 6;  // shifted by up to seven, without its sign
+  localparam int unsigned TermWidth = ScaledWidth + 6;  // after a shift by up to seven, without the sign
   logic [DotWidth-1:0] dot;
   assign dot = dot_i[DotWidth-1:0];
 
-  // The dot product and three times it, of which bit 0 and the sign are the same.
+  // The dot product and three times it, which share bit 0 and the sign.
   logic [DotWidth-1:1] triple;
   logic unused_triple;
   ufp4_ripple #(.Width(DotWidth - 1)) u_triple (
@@ -51,8 +55,8 @@ module ufp4_sum_exact #(
     .sum_o(triple),
     .carry_o(unused_triple)
   );
-  // The scales' product, row by row: with a library's full adders, and without, that is smaller than what yosys makes
-  // of a product.
+  // The product of the significands, row by row: smaller than the multiplier that yosys builds,
+  // with and without the full adders of a library.
   logic [3:0] a_sig;
   logic [7:0] sig;
   assign a_sig = a_sig_i & {4{valid_i}};
@@ -79,7 +83,8 @@ module ufp4_sum_exact #(
     end
   end
 
-  // Stage 2 has these, and of each two bits of the scales' product what they choose: three times, twice, once.
+  // Registers of stage 2: the dot product, three times it, and for every two bits of the
+  // significand product the multiple they choose (three, two or one).
   logic [DotWidth-1:0] once;
   logic [DotWidth-1:1] thrice;
   logic [3:0][2:0] digit_d, digit;
@@ -94,7 +99,7 @@ module ufp4_sum_exact #(
     exp <= 5'(a_exp_i) + 5'(b_exp_i);
   end
 
-  // A row for every two bits of the product: what it chooses, and the sign.
+  // One row for every two bits of the significand product: the chosen multiple and its sign.
   logic [3:0][DotWidth-1:0] times;
   logic [3:0] minus;
   for (genvar j = 0; j < 4; j++) begin : gen_times
@@ -103,9 +108,10 @@ module ufp4_sum_exact #(
     assign minus[j] = once[DotWidth-1] & |digit[j];
   end
 
-  // The sign of row 3 is that of the sum. In those of the others there is, in place of -2^n for a sign, 2^n for none; in
-  // row 0 two columns above the sign, as in row 1. With n from DotWidth that is 2^(n+3) too much in rows 0 and 1 together
-  // and 2^(n+4) in row 2: 13 * 2^(n+3) completes them, to sixteen times it.
+  // Row 3 keeps its sign. In the other rows the sign -2^n is replaced by 2^n where the row is not
+  // negative; in row 0 it is moved two columns up, to that of row 1. With n counted from DotWidth
+  // this adds 2^(n+3) too much in rows 0 and 1 together and 2^(n+4) in row 2; the constant 13 *
+  // 2^(n+3) completes them to sixteen times 2^(n+3).
   logic [3:0][ScaledWidth-1:0] row;
   assign row[0] = {4'd13, ~minus[0], {2{minus[0]}}, times[0]};
   for (genvar j = 1; j < 4; j++) begin : gen_row
@@ -136,7 +142,7 @@ module ufp4_sum_exact #(
     .sum_o(scaled),
     .carry_o(unused_scaled)
   );
-  // The shift up to seven.
+  // The shift by up to seven.
   logic signed [TermWidth:0] by1, by2, by4;
   logic [TermWidth-1:0] bits;
   assign by1 = exp[0] ? (TermWidth+1)'(signed'({scaled, 1'b0})) : (TermWidth+1)'(signed'(scaled));
@@ -146,8 +152,8 @@ module ufp4_sum_exact #(
     bits <= by4[TermWidth-1:0];
   end
 
-  // Its sign is that of the dot product, and there before its bits: above them it has registers of its own, so that fewer
-  // gates stand before the adder.
+  // The sign of the term is that of the dot product, known before its bits. Sign bits above the
+  // term come from registers of their own, so that fewer gates are in front of the adder.
   logic [3:0] by_d, by_q, sign_d, sign_q;
   assign by_d = {exp[4:3] == 2'd3, exp[4:3] == 2'd2, exp[4:3] == 2'd1, exp[4:3] == 2'd0};
   assign sign_d = {4{|minus}} & {1'b1, ~by_d[3], by_d[0] | by_d[1], by_d[0]};
@@ -156,7 +162,7 @@ module ufp4_sum_exact #(
     sign_q <= sign_d;
   end
 
-  // This is added below Counted; above it there is the sign alone.
+  // The term below Counted; above, only the sign is added.
   localparam int unsigned Counted = TermWidth + 24;
   logic [Counted-1:0] term;
   assign term = ({Counted{by_q[0]}} & Counted'(bits)) | ({Counted{by_q[1]}} & Counted'({bits, 8'd0})) |
@@ -176,7 +182,8 @@ module ufp4_sum_exact #(
       .carry_o(carry[i])
     );
   end
-  // A carry and no sign counts up, a sign and no carry down: a bit turns where those below it have all turned, and go on.
+  // A carry without a sign counts up, a sign without a carry counts down: a bit toggles if all bits
+  // below it have toggled and propagate.
   for (genvar i = Counted; i < 64; i++) begin : gen_counted
     logic turn;
     if (i == Counted) begin : gen_first

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PE of the contract fp32 scales a dot product and adds it to a running FP32 sum.
+// Scales a dot product and adds it to the running FP32 sum of a PE of the contract fp32.
 //
-//   sum = RNE32(base + dot * a_sig * b_sig * 2^(a_exp + b_exp - 258))        the block of unbounded exponent, unrounded
+//   sum = RNE32(base + dot * a_sig * b_sig * 2^(a_exp + b_exp - 258))
+//                                          the block product is unrounded, its exponent unbounded
 //
-// base is +0, the running sum (keep), or a sum from memory (load). Subnormals are kept, a sum over range becomes an
-// infinity, which stays, and every zero is +0. With scales of 32 elements the second dot product of a pair is added to
-// the first (join), which was held (no add_i for it).
-// Stage 1 takes dot_i and the scales, 2 joins and multiplies, 3 normalizes, 4 aligns, 5 adds, 6 normalizes, 7 rounds.
-// The registers behind the last four are a ring: TURN_CYCLES running sums, each of which comes to stage 4 in every such
-// cycle, and so does what is held to stage 2. A cycle without add_i adds zero, which changes no sum.
-// valid1_i is of stage 1, valid2_i, add_i and join_i are of stage 2, the rest of the control is of stage 4; sum_o is
-// stage 7's result before its register.
+// base is +0, the running sum (keep), or a sum from memory (load). Subnormals are kept, a sum
+// beyond the range becomes an infinity, which stays, and every zero is +0. With scales of 32
+// elements the first dot product of a pair is held (without add_i), and the second is added to it
+// (join). Stage 1 takes dot_i and the scales, 2 joins and multiplies, 3 normalizes, 4 aligns, 5
+// adds, 6 normalizes, 7 rounds. The registers of the last four stages are a ring of TURN_CYCLES
+// running sums: each sum is in stage 4 in every TURN_CYCLES-th cycle, and a held dot product in
+// stage 2 likewise. A cycle without add_i adds zero, which changes no sum. valid1_i belongs to
+// stage 1, valid2_i, add_i and join_i to stage 2, the other controls to stage 4; sum_o is the
+// result of stage 7 before its register.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_fp32 (
   input  logic               clk_i,
@@ -41,7 +43,8 @@ module ufp4_sum_fp32 (
     end
   end
 
-  // At most 2304 * 225 with E4M3, 4608 with E8M0, whose significands are 1: 19 bits.
+  // The scaled dot product has 19 bits: at most 2304 * 225 with E4M3, and 4608 with E8M0, whose
+  // significands are 1.
   logic signed [TURN_CYCLES-1:0][12:0] held_q;
   logic signed [13:0] dot;
   logic [12:0] dot_magnitude;
@@ -57,7 +60,7 @@ module ufp4_sum_fp32 (
     scaled_exp_q <= exp_q;
   end
 
-  // Its leading one to bit 18.
+  // Moves its leading one to bit 18.
   logic s16, s8, s4, s2, s1;
   logic [18:0] by16, by8, by4, by2, by1;
   logic [4:0] scaled_zeros;
@@ -73,8 +76,8 @@ module ufp4_sum_fp32 (
   assign by1 = s1 ? by2 << 1 : by2;
   assign scaled_zeros = {s16, s8, s4, s2, s1};
 
-  // The block as an FP32 number of any exponent: sign, exponent field, upper bits of the significand. A block of zero
-  // is below all others, so that it is never the larger one.
+  // The block product as an FP32 number of any exponent: sign, exponent field, upper bits of the
+  // significand. Zero gets an exponent below all others, so that it is never the larger operand.
   logic block_sign_q;
   logic signed [10:0] block_field_q;
   logic [18:0] block_sig_q;
@@ -94,8 +97,8 @@ module ufp4_sum_fp32 (
   assign base_sig = {base[30:23] != 8'd0, base[22:0]};
   assign base_infinite = &base[30:23];
 
-  // The one of the smaller exponent is moved under the other; three bits below it: guard, round, and all the rest in
-  // one.
+  // Shifts the operand with the smaller exponent to the other one, and keeps three bits below:
+  // guard, round and sticky.
   logic signed [10:0] above;
   logic swap;
   logic [10:0] distance;
@@ -133,7 +136,7 @@ module ufp4_sum_fp32 (
     magnitude_q <= sum[28] ? 28'(-sum) : sum[27:0];
   end
 
-  // Its leading one to bit 27, or as far as the smallest exponent allows.
+  // Moves the leading one to bit 27, or as far as the smallest exponent allows.
   logic z16, z8, z4, z2, z1;
   logic [15:0] top16;
   logic [7:0] top8;
@@ -162,7 +165,7 @@ module ufp4_sum_fp32 (
     normal_q <= magnitude_q << up_by;
   end
 
-  // The leading one is added into the exponent field, which therefore starts one lower.
+  // The leading one is added into the exponent field, which is therefore one less.
   logic up, over;
   logic [31:0] rounded;
   logic [30:0] number;

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PE of the contract nv takes four dot products, a group, and a running FP32 sum: they are aligned to the largest of
-// their exponents, truncated, added, and rounded toward zero.
+// Adds a group of four dot products to the running FP32 sum of a PE of the contract nv: all five
+// are aligned to the largest of their exponents, truncated, added, and rounded toward zero.
 //
-//   e   = a_exp + b_exp - 254 of each, the exponent of base (-126 where it is subnormal or zero);  E = the largest
-//   sum = RZ32(trunc(base) + trunc(dot * a_sig * b_sig * 2^(e - 8 - a_fine - b_fine)) + ..)    to multiples of 2^(E - 35)
+//   e   = a_exp + b_exp - 254 of each product; of base its exponent (-126 if subnormal or zero)
+//   E   = the largest e
+//   sum = RZ32(trunc(base) + trunc(dot * a_sig * b_sig * 2^(e - 8 - a_fine - b_fine)) + ..)
+//         where trunc drops what is no multiple of 2^(E - 35)
 //
-// base is +0, one of two running sums (keep, turn), or a sum from memory (load). Subnormals are kept, over range gives an
-// infinity, which stays, and every zero is +0. A group has four cycles, from the first dot product on (first_i); one that
-// is not there (valid1_i low) counts as nothing.
-// Stages, counted from the first dot product: 1 takes it and the scales, 2 makes it a magnitude, 3 multiplies; 5 compares
-// exponents, 6 aligns base and the first, 7 the next two, 8 the last; each is added a stage later; 10 makes the total a
-// magnitude, 11 counts its zeros, 12 normalizes. valid1_i and first_i are of stage 1, valid2_i of stage 2; begin_i, turn_i,
-// keep_i, load_i and loaded_i of stage 5, align_i of 6, last_i of 8, end_i of 9, finish_i and finish_turn_i of 12; sum_o is
-// stage 12's result before its register.
-// Groups may follow each other every four cycles, those of a sum every eight.
+// base is +0, one of two running sums (keep, turn), or a sum from memory (load). Subnormals are
+// kept, a sum beyond the range becomes an infinity, which stays, and every zero is +0. A group
+// takes four cycles from its first dot product (first_i); a product that is missing (valid1_i low)
+// contributes nothing.
+// Stages, counted from the first dot product: 1 takes it and the scales, 2 makes it a magnitude, 3
+// multiplies; 5 compares exponents, 6 aligns base and the first product, 7 the next two, 8 the
+// last, and each is added a stage later; 10 makes the total a magnitude, 11 counts its zeros, 12
+// normalizes. valid1_i and first_i belong to stage 1, valid2_i to 2, begin_i, turn_i, keep_i,
+// load_i and loaded_i to 5, align_i to 6, last_i to 8, end_i to 9, finish_i and finish_turn_i to
+// 12; sum_o is the result of stage 12 before its register. Groups may start every four cycles, and
+// those of one sum every eight.
 // Golden: ufp4_gemm; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_sum_nv (
   input  logic               clk_i,
@@ -39,7 +43,7 @@ module ufp4_sum_nv (
   input  logic               finish_turn_i,
   output logic [31:0]        sum_o
 );
-  // Exponents count from -254 on; that of the unit of a product's last bit, from -256 - 35 + 27.
+  // Exponents count from -254; the unit of the last bit of a product counts from -256 - 35 + 27.
   logic signed [12:0] dot_q;
   logic [7:0] sig_q;
   logic [8:0] exp, unit_q, largest_product_q;
@@ -51,7 +55,7 @@ module ufp4_sum_nv (
     if (valid1_i && (first_i || exp > largest_product_q)) largest_product_q <= exp;
   end
 
-  // At most 2304 * 225: 19 bits.
+  // The product has 19 bits: at most 2304 * 225.
   logic magnitude_sign_q;
   logic [8:0] magnitude_unit_q;
   logic [11:0] dot_magnitude_q;
@@ -63,7 +67,7 @@ module ufp4_sum_nv (
     magnitude_sig_q <= sig_q;
   end
 
-  // Products wait until all exponents of the group are known: {sign, unit, magnitude}.
+  // Products wait here until all exponents of the group are known: {sign, unit, magnitude}.
   logic [28:0] wait4_q, wait5_q, wait6_q;
   always_ff @(posedge clk_i) begin
     wait4_q <= {magnitude_sign_q, magnitude_unit_q, 19'(dot_magnitude_q) * 19'(magnitude_sig_q)};
@@ -88,8 +92,8 @@ module ufp4_sum_nv (
     end
   end
 
-  // Two are aligned in a cycle: the older product, and base or the younger one. A negative one is inverted, and its 1
-  // added apart.
+  // Each cycle aligns two operands: the older product, and base or the younger product. A negative
+  // operand is inverted here, and its 1 is added separately.
   logic [8:0] older_down, other_down;
   logic [45:0] other, older_aligned, other_aligned;
   logic [46:0] older_q, other_q;
@@ -106,8 +110,9 @@ module ufp4_sum_nv (
     other_q <= {other_sign, other_aligned ^ {46{other_sign}}};
   end
 
-  // Under 4 * 2304 * 225 / 4 * 2^29 + 2^36: 48 bits. Three numbers are made two, whose lowest bits have room for the ones.
-  // The upper half is added with and without the lower one's carry.
+  // The total is below 4 * 2304 * 225 / 4 * 2^29 + 2^36, which has 48 bits. A carry-save step
+  // reduces three numbers to two, whose free lowest bits take the ones. The upper half is added for
+  // both values of the carry from the lower one.
   logic [48:0] so_far, older, adding, two_sum, two_carry, total_q;
   logic [25:0] lower;
   logic [23:0] upper0, upper1;
@@ -122,12 +127,12 @@ module ufp4_sum_nv (
   assign upper1 = two_sum[48:25] + two_carry[48:25] + 24'd1;
   always_ff @(posedge clk_i) total_q <= {lower[25] ? upper1 : upper0, lower[24:0]};
 
-  // These go with the total until the next group ends: top, which is the exponent field of bit 47, and whether base is
-  // infinite, with its sign.
+  // Attributes of the total, kept until the next group ends: top, the exponent field of bit 47; and
+  // whether base is infinite, with its sign.
   logic [8:0] top_q;
   logic infinite_q, sign_q, sign11_q, sign12_q;
   logic [47:0] negated, magnitude_q;
-  // Above the lowest one all bits are inverted.
+  // Negation inverts all bits above the lowest one.
   assign negated[19:0] = -total_q[19:0];
   assign negated[47:20] = (total_q[19:0] == 20'd0) ? -total_q[47:20] : ~total_q[47:20];
   always_ff @(posedge clk_i) begin
@@ -140,7 +145,8 @@ module ufp4_sum_nv (
     magnitude_q <= total_q[48] ? negated : total_q[47:0];
   end
 
-  // Its leading one goes to bit 47, or as far as the smallest exponent allows: a one is put where that is.
+  // Moves the leading one to bit 47, or as far as the smallest exponent allows: a one is inserted
+  // at that limit before the zeros are counted.
   logic z32, z16, z8, z4, z2, z1;
   logic [47:0] limited;
   logic [31:0] top32;
@@ -171,7 +177,7 @@ module ufp4_sum_nv (
     moving_q <= magnitude_q;
   end
 
-  // What is below bit 24 is cut off. Without the leading one in bit 47 the number is subnormal.
+  // Bits below 24 are truncated. Without a leading one in bit 47 the number is subnormal.
   logic [8:0] field;
   logic [47:0] moved;
   logic [30:0] number;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A word of four segments of 16 bits and the carries into the upper three, which no segment has taken in yet, to the sum of
-// both, modulo 2^64: what ufp4_sum_exact keeps in the form for cells, and ufp4_epilogue makes of it and earlier sums.
-// A segment takes in its own carry and that of the segment below, none, one or both of them. It is there with 0, 1
-// and 2 added before the carries are known, so a carry passes two gates a segment.
-// Combinational. Tests: tests/rtl/vectors.
+// Adds the pending carries of an accumulator word modulo 2^64. The word is four segments of 16 bits
+// and the carries into the upper three (ufp4_sum_exact in the form for cells; ufp4_epilogue makes
+// such words too when it adds earlier sums). A segment takes its own carry and that of the segment
+// below: none, one or both. Each segment is computed for 0, 1 and 2 before the carries are known,
+// so that a carry passes two gates per segment. Combinational. Tests: tests/rtl/vectors.
 module ufp4_sum_resolve (
   input  logic [66:0] word_i,
   output logic [63:0] sum_o,
-  output logic [2:0]  zero_o    // the lower three segments of the sum are zero, each for itself
+  output logic [2:0]  zero_o    // each of the lower three segments of the sum is zero
 );
   for (genvar i = 0; i < 4; i++) begin : gen_segment
-    logic own, below;  // carries into the segment
+    logic own, below;  // carries into the segment: of the word, and out of the segment below
     logic [15:0] plus0, plus1, plus2;
     assign plus0 = word_i[16*i+:16];
     assign plus1 = plus0 + 16'd1;

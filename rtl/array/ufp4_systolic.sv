@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The array (ufp4_array, which says what its ports are) as it is for cells and FPGAs, and for simulators with the contracts
-// fp32 and nv: Rows x Cols processing elements between their operand lanes; a enters at the left edge and moves right, b at
-// the top and moves down. Where Share PEs a side take an operand in the same cycle they pass it on as one.
-// Control travels with a through the stages of a PE (ufp4_pe_pkg).
-// Tests: tests/rtl/array.
+// The array in the form for cells and FPGAs, and for simulators with the contracts fp32 and nv:
+// Rows x Cols processing elements between their operand lanes. Operand a enters at the left edge
+// and moves right, b enters at the top and moves down. Share PEs per side that take an operand in
+// the same cycle pass it on as one. Control travels with a through the stages of a PE
+// (ufp4_pe_pkg).
+// Contract: that of the ports of ufp4_array. Tests: tests/rtl/array.
 module ufp4_systolic #(
   parameter int unsigned Rows = 16,
   parameter int unsigned Cols = 16,
@@ -76,12 +77,12 @@ module ufp4_systolic #(
   localparam bit Nv = Contract == 32'(ufp4_spec_pkg::CONTRACT_NV);
   localparam int unsigned ControlWidth = FeedWidth + 1;
   localparam int unsigned RestWidth = Lanes + (Exact ? 8 : 13);
-  // On top of the control of a block: any of its steps, the first one.
+  // Two more bits with the control of a block: there is a step, and it is the first.
   localparam int unsigned WordWidth = ControlWidth + ((Lanes < 16) ? 2 : 0);
-  // The stage in which the steps of a block are added up.
+  // The stage that adds up the steps of a block.
   localparam int unsigned PartStage = ufp4_pe_pkg::stage_part(Target, Contract);
 
-  // Stages of the control words; contracts fp32 and nv count theirs from the dot product.
+  // Stages of the control words. Those of the contracts fp32 and nv count from the dot product.
   localparam int unsigned DotStages = ufp4_pe_pkg::dot_stages(Target);
   localparam int unsigned StageLoad = ufp4_pe_pkg::stage_load(Target);
   localparam int unsigned StageSum = Exact ? ufp4_pe_pkg::stage_sum(Target) : ufp4_pe_pkg::stages(Target, Contract);
@@ -91,7 +92,7 @@ module ufp4_systolic #(
   logic [WordWidth-1:0] feed_control;
   always_comb begin
     block_control = {feed_valid_i & feed_last_i, feed_control_i};
-    // A cycle without a feed keeps sums and loads none.
+    // A cycle without a feed keeps the sum and loads none.
     if (!block_control[ControlWidth-1]) block_control[IndexWidth+2+:2] = 2'b10;
   end
   if (Lanes < 16) begin : gen_feed_steps
@@ -102,7 +103,8 @@ module ufp4_systolic #(
     assign unused_first = feed_first_i;
   end
 
-  // Drain: the sums of one row, read in one cycle, handed on as words in the next, checked in the one after.
+  // Drain: the sums of one row are read in one cycle, handed on as words in the next, and checked
+  // in the third.
   logic drain_valid_q, drain_bank_q, check_q, bank_checked_q;
   logic [Rows-1:0] drain_row_q, row_checked_q;
   logic [DrainSetWidth-1:0] drain_set_q, set_checked_q;
@@ -185,9 +187,10 @@ module ufp4_systolic #(
       .error_o(lane_error_a[r])
     );
 
-    // Two cycles for the lane, then one per column, and for the stages after the first; rows that share theirs have one.
+    // A control word is delayed two cycles for the lane, one per column, and one for each stage
+    // after the first. Rows that share registers share the delay line.
     for (genvar j = 0; j < ((r % Share == 0) ? ControlCycles : 0); j++) begin : gen_control
-      // The steps of a block go no further than the stage that adds them up.
+      // The bits of the steps end at the stage that adds them up.
       // verilator lint_off UNUSEDSIGNAL
       logic [WordWidth-1:0] word_d, word_q;
       // verilator lint_on UNUSEDSIGNAL
@@ -244,7 +247,7 @@ module ufp4_systolic #(
         assign b_rest_in = gen_row[r-1].gen_col[c].b_rest;
       end
 
-      // The step that the PE adds up. Contract nv has whole blocks only.
+      // The step that the PE adds up; the contract nv has only whole blocks.
       // verilator lint_off UNUSEDSIGNAL
       logic step, first;
       // verilator lint_on UNUSEDSIGNAL
@@ -337,7 +340,7 @@ module ufp4_systolic #(
           .drain_parity_o(sum_parity)
         );
       end
-      // The drain has read this: one word of the column, whose parity comes a cycle later.
+      // One word of the column, as the drain reads it; its parity follows a cycle later.
       logic [SumWidth-1:0] word, column_word;
       logic column_parity;
       assign word = drain_bank_q ? sum1 : sum0;
@@ -351,7 +354,7 @@ module ufp4_systolic #(
     end
   end
 
-  // Columns: feed moves along the top edge.
+  // Columns: the feed moves along the top edge.
   logic [Cols-1:0] nan_b, lane_error_b;
   for (genvar c = 0; c < Cols; c++) begin : gen_lane_b
     logic valid, first, parity, clear;
@@ -442,7 +445,8 @@ module ufp4_systolic #(
       if (drain_enable_i && drain_valid_q) drain_data_o[SumWidth*c+:SumWidth] <= word;
     end
     if (Parity) begin : gen_check
-      // As in ufp4_sum_banks four bits are folded to one, and a cycle later these to one.
+      // As in ufp4_sum_banks, four bits are folded into one, and a cycle later all of these into
+      // one.
       logic [4*Fold-1:0] bits;
       logic [Fold-1:0] fold_q;
       assign bits = (4 * Fold)'(word);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the macro-tiles of D row by row, (0,0), (0,1), ..: the loader, the sequencer and the drain each have
-// one. rows_o and cols_o are what the tile holds of D, 1 to TileM and TileN. next_i moves on; after the last
-// tile it does not matter.
+// Walks the macro-tiles of D row by row: (0,0), (0,1), .. The loader, the sequencer, the drain and
+// the addend unit have one each. rows_o (1 to TileM) and cols_o (1 to TileN) are the part of D in
+// the current macro-tile. next_i moves on; the outputs after the last macro-tile are meaningless.
 // Timed model: sim/src/timing/array/tile_walk.
 module ufp4_tile_walk #(
   parameter int unsigned TileM = 128,
@@ -19,8 +19,9 @@ module ufp4_tile_walk #(
   output logic                 last_col_o,
   output logic                 last_o
 );
-  // What is left of D from this tile on, and what the tile holds of it. Both are made ready for either next tile, so that
-  // only a choice stands behind next_i, which comes late, and no logic before the outputs.
+  // The rows and columns of D from the current macro-tile on. The state after either kind of step
+  // is prepared in advance, so that only a multiplexer depends on next_i, which comes late, and the
+  // outputs come straight from registers.
   logic [20:0] m_left_q, n_left_q, m_next, n_next;
   logic last_row_q, last_col_q;
   logic [RowsWidth-1:0] rows_q;

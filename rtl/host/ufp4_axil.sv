@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// AXI4-Lite subordinate: turns bus transactions into single-cycle register accesses.
+// AXI4-Lite subordinate: turns bus transactions into register accesses of one cycle.
 //
-// Contract: one access at a time in each direction; every access is answered OKAY. write_o pulses once per write, with
-// strobes, whatever order address and data came in; read_o pulses with read_addr_o and read_data_i is sampled in the
-// same cycle. Latency: two cycles a write, one a read. All bus outputs come from flip-flops.
-// Spec: AMBA AXI4-Lite, docs/ip/registers.md. Test: tests/rtl/core. Timed model: sim/src/timing/host/registers.
+// Contract: one access at a time in each direction; every access is answered OKAY. write_o pulses
+// once per write, with strobes, in whatever order address and data arrived. read_o pulses with
+// read_addr_o, and read_data_i is sampled in the same cycle. Latency: two cycles for a write, one
+// for a read. All bus outputs come from flip-flops.
+// Spec: AMBA AXI4-Lite, docs/ip/registers.md.
+// Test: tests/rtl/core. Timed model: sim/src/timing/host/registers.
 module ufp4_axil #(
   parameter int unsigned AddrW = 12
 ) (
@@ -36,7 +38,7 @@ module ufp4_axil #(
   input  logic [31:0]      read_data_i
 );
 
-  // --- Writes: address and data are held until both are there and the last answer is gone --------------------------
+  // --- Writes: address and data wait for each other and for the last response to leave -----------
 
   logic             aw_full_d, aw_full_q, w_full_d, w_full_q, bvalid_d, bvalid_q;
   logic [AddrW-1:0] awaddr_q;
@@ -55,7 +57,7 @@ module ufp4_axil #(
   assign w_full_d  = write_o ? 1'b0 : (w_full_q || wvalid_i);
   assign bvalid_d  = write_o || (bvalid_q && !bready_i);
 
-  // --- Reads -------------------------------------------------------------------------------------------------------
+  // --- Reads -------------------------------------------------------------------------------------
 
   logic        rvalid_d, rvalid_q;
   logic [31:0] rdata_q;

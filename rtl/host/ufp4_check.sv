@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of a descriptor that need no arithmetic over several cycles: all but regions and slots.
+// The checks of a descriptor that need no arithmetic over several cycles: all except regions and
+// slots.
 //
-// Contract: each output is high if any rule of that status is broken, docs/ip/registers.md "Values of core_status";
-// which status wins, and what a broken size makes of the others, is the command unit's business (the lowest code).
-// Fields that a command ignores are not looked at: those of a copy that is not enabled, and for AMAX round, scale_round
-// and everything after col_exponent.
-// Latency: two cycles; desc_i holds still meanwhile. Golden: drivers/backends/model. Test: tests/rtl/core (one descriptor
-// per rule, then random ones).
-// Timed model: sim/src/timing/host/descriptor.
+// Contract: an output is high if any rule of its status is broken (docs/ip/registers.md, "Values of
+// core_status"). Several may be high: the command unit reports the lowest status. Fields that the
+// command ignores are not checked: those of a copy that is not enabled, and for AMAX round,
+// scale_round and everything after col_exponent.
+// Latency: two cycles, during which desc_i is stable. Golden: drivers/backends/model. Test:
+// tests/rtl/core (one descriptor per rule, then random ones). Timed model:
+// sim/src/timing/host/descriptor.
 module ufp4_check
   import ufp4_spec_pkg::*;
 #(
@@ -36,12 +37,12 @@ module ufp4_check
     return size == '0 || size > MAX_DIM;
   endfunction
 
-  // An unknown dtype counts as four bytes.
+  // An unknown dtype counts as four bytes; unsupported reports it.
   function automatic logic [1:0] log2_bytes(logic [7:0] dtype);
     return (dtype == DTYPE_BF16) ? 2'd1 : (dtype == DTYPE_I64) ? 2'd3 : 2'd2;
   endfunction
 
-  // Whether the PEs multiply this element format.
+  // The PEs multiply this element format.
   function automatic logic multiplies(logic [7:0] elem);
     return (elem == ELEM_E2M1 && Formats inside {32'(FORMATS_ALL), 32'(FORMATS_E2M1)}) ||
            (elem == ELEM_E1M2 && Formats != 32'(FORMATS_E2M1)) ||
@@ -49,17 +50,17 @@ module ufp4_check
            (elem == ELEM_MIXED && Formats == 32'(FORMATS_ALL));
   endfunction
 
-  // a < b, in halves, with carries half as long.
+  // a < b, in two halves, whose carry chains are half as long.
   function automatic logic below(logic [35:0] a, logic [35:0] b);
     return a[35:18] < b[35:18] || (a[35:18] == b[35:18] && a[17:0] < b[17:0]);
   endfunction
 
-  // A row of `length` elements of a dtype in a stride of bytes.
+  // A row of `length` elements does not fit in the stride in bytes, or the stride is misaligned.
   function automatic logic bad_stride(logic [31:0] stride, logic [31:0] length, logic [7:0] dtype);
     return stride[ALIGN_W-1:0] != '0 || below(36'(stride), 36'(length) << log2_bytes(dtype));
   endfunction
 
-  // A row of `length` elements in a stride of 16-element blocks.
+  // The same for a stride in 16-element blocks.
   function automatic logic bad_blocks(logic [31:0] stride, logic [31:0] length);
     return stride[BLOCKS_W-1:0] != '0 || below({stride, 4'd0}, 36'(length));
   endfunction
@@ -80,7 +81,7 @@ module ufp4_check
   assign row      = quant.row_mode[MODE_ENABLE_BIT];
   assign col      = quant.col_mode[MODE_ENABLE_BIT];
 
-  // --- QUANT and AMAX ----------------------------------------------------------------------------------------------
+  // --- QUANT and AMAX ----------------------------------------------------------------------------
 
   logic src_misaligned, row_misaligned, col_misaligned, source_unsupported, copies_unsupported;
   logic e4m3_unsupported, e8m0_unsupported;
@@ -95,8 +96,8 @@ module ufp4_check
   assign source_unsupported = !(quant.src_dtype inside {DTYPE_F32, DTYPE_BF16}) ||
       !(quant.elem inside {ELEM_E2M1, ELEM_E1M2, ELEM_INT4} || (Mixed && quant.elem == ELEM_MIXED)) ||
       (quant.row_mode & ~COPY_MODES) != '0 || (quant.col_mode & ~COPY_MODES) != '0 || !(row || col);
-  // E8M0 knows neither transform nor tensor exponent, has its own directions of rounding, and no bit for the grid of a block
-  // of elements mixed.
+  // E8M0 has no transform, no tensor exponent, its own directions of rounding, and no bit for the
+  // grid of an ELEM_MIXED block.
   assign e4m3_unsupported = quant.scale != SCALE_E4M3 || !(quant.scale_round inside {SCALE_ROUND_RNE, SCALE_ROUND_UP});
   assign e8m0_unsupported = quant.scale != SCALE_E8M0 || (Mixed && quant.elem == ELEM_MIXED) ||
       !(quant.scale_round inside {SCALE_ROUND_UP, SCALE_ROUND_DOWN}) ||
@@ -105,7 +106,7 @@ module ufp4_check
   assign copies_unsupported = !(quant.round inside {ROUND_RNE, ROUND_SR}) || (e4m3_unsupported && e8m0_unsupported) ||
       quant.reserved0 != '0;
 
-  // --- GEMM --------------------------------------------------------------------------------------------------------
+  // --- GEMM --------------------------------------------------------------------------------------
 
   logic gemm_misaligned, gemm_unsupported, sums_misaligned, c_misaligned, nvfp4, wide, has_sums, has_alpha, has_c;
 
@@ -123,9 +124,10 @@ module ufp4_check
       bad_blocks(gemm.a_stride_blocks, gemm.k) || bad_blocks(gemm.b_stride_blocks, gemm.k) ||
       bad_stride(gemm.d_stride_bytes, gemm.n, gemm.d_dtype) || sums_misaligned || c_misaligned;
 
-  // Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32 and nv, and has no bit for the
-  // grid of a block of elements mixed; NVFP4 is E2M1 and mixed alone, with a tensor scale that is neither negative nor NaN;
-  // nv has no INT4, and C, with which its sums would begin, is not here.
+  // Rules: only the contract exact has unrounded sums, without alpha and C. Only fp32 and nv have
+  // E8M0, which has no bit for the grid of an ELEM_MIXED block. NVFP4 requires E2M1 or ELEM_MIXED,
+  // and a tensor scale that is neither negative nor NaN. nv has no INT4, and no C, because its sums
+  // would have to begin with C.
   localparam bit Exact = Contract == 32'(CONTRACT_EXACT);
   localparam bit Nv = Contract == 32'(CONTRACT_NV);
   logic any_mixed;
@@ -141,7 +143,7 @@ module ufp4_check
       (gemm.a_mode & ~OPERAND_MODES) != '0 || (gemm.b_mode & ~OPERAND_MODES) != '0 ||
       (gemm.d_mode & ~D_MODES) != '0 || (wide && (has_alpha || has_c)) || gemm.reserved0 != '0;
 
-  // --- Verdicts: what is broken, then by command whether it counts -------------------------------------------------
+  // --- Verdicts: the broken rules, then those that apply to the command --------------------------
 
   typedef struct packed {
     logic opcode, header, no_gemm_panels;
@@ -184,7 +186,7 @@ module ufp4_check
     unsupported_o <= unsupported_d;
   end
 
-  // The fields that only other units read.
+  // Other units read the remaining fields.
   logic unused;
   assign unused = ^{header, quant, gemm};
 

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command unit: fetches descriptors from the ring, checks them, gives them to the engines, writes completions.
+// Command unit: fetches descriptors from the ring, checks them, dispatches them to the engines, and
+// writes completions.
 //
-// Contract: jobs are fetched, and completed, in the order of the ring; those of one engine also run in that order. A job
-// without the flag `overlap` starts when all earlier ones are done, a fence always; one with it, when those that it
-// names are (ufp4_issue). Each job waits only for earlier ones, so the oldest that is not done can always go on: no
-// graph of jobs stands still. A descriptor that breaks a rule starts nothing; its completion carries the lowest
-// status that applies, and the next job runs. A descriptor whose own fetch failed on the bus completes as job 0 with
-// read_error. cycles in the completion: from the cycle after an engine took the job to the one in which it was done,
-// inclusive; 0 where no engine ran. Flags and exponent slots are given only with status ok.
-// Spec: docs/ip/registers.md, docs/ip/architecture.md "Command unit". Golden: drivers/backends/model. Test: tests/rtl/core.
-// Timed model: sim/src/timing/core.
+// Contract: jobs are fetched, and completed, in the order of the ring; the jobs of one engine also
+// run in that order. A job without the flag `overlap` starts when all earlier jobs are done, and a
+// fence always does; a job with it starts when the jobs that it names are done (ufp4_issue). A job
+// waits only for earlier ones, so the oldest unfinished job can always proceed, and no graph of
+// jobs deadlocks. A descriptor that breaks a rule starts nothing: its completion carries the lowest
+// status that applies, and the next job runs. A descriptor whose fetch failed on the bus completes
+// as job 0 with read_error. The cycles of a completion count from the cycle after an engine took
+// the job to the cycle in which it was done, inclusive; 0 if no engine ran. Flags and exponent
+// slots are given only with status ok.
+// Spec: docs/ip/registers.md, docs/ip/architecture.md "Command unit". Golden:
+// drivers/backends/model.
+// Test: tests/rtl/core. Timed model: sim/src/timing/core.
 module ufp4_command
   import ufp4_spec_pkg::*;
 #(
@@ -29,12 +33,12 @@ module ufp4_command
   input  logic [ADDR_BITS-1:0]             completion_base_i,
   output logic [31:0]                      head_o,
   output logic                             active_o,            // there is a job
-  output logic                             quant_running_o,     // the QUANT engine is at work
-  output logic                             retire_o,            // one cycle per completed job
+  output logic                             quant_running_o,     // the QUANT engine is running
+  output logic                             retire_o,            // high for one cycle per completed job
   output logic                             irq_done_o,
   output logic                             irq_error_o,
 
-  // Exponent slots: 0 of GEMM, 1 of QUANT, which also writes
+  // Exponent slots (0: GEMM, 1: QUANT, which also writes)
   output logic [1:0][5:0]                  slot_index_o,
   input  logic [1:0]                       slot_valid_i,
   input  logic [1:0][15:0]                 slot_exponent_i,
@@ -45,7 +49,7 @@ module ufp4_command
   output gemm_descriptor_t                 gemm_desc_o,
   output logic [15:0]                      gemm_a_exponent_o,
   output logic [15:0]                      gemm_b_exponent_o,
-  output logic [1:0]                       gemm_panels_held_o,  // A, B: only what QUANT has finished
+  output logic [1:0]                       gemm_panels_held_o,  // A (0) and B (1): only panels that QUANT has finished
   output logic                             gemm_start_valid_o,
   input  logic                             gemm_start_ready_i,
   input  logic                             gemm_done_valid_i,
@@ -83,7 +87,7 @@ module ufp4_command
   localparam int unsigned FLAG_OVERLAP = 1;
   localparam logic [4:0] WINDOW = 5'd16;
 
-  // --- The next job ------------------------------------------------------------------------------------------------
+  // --- The next job ------------------------------------------------------------------------------
 
   logic [31:0]                   next;
   logic                          front_busy, job_valid, job_ready, job_lost;
@@ -118,7 +122,7 @@ module ufp4_command
 
   assign header = job_desc[$bits(header_descriptor_t)-1:0];
 
-  // --- Where it goes -----------------------------------------------------------------------------------------------
+  // --- Dispatch ----------------------------------------------------------------------------------
 
   logic [1:0]       job_is, give, lane_ready, running, started, finish;
   logic [1:0][3:0]  tag;
@@ -127,7 +131,7 @@ module ufp4_command
   logic [1:0][63:0] finish_cycles;
   logic [15:0]      done;
   logic [31:0]      head;
-  logic [4:0]       undone_d, undone_q;   // jobs in the engines' hands
+  logic [4:0]       undone_d, undone_q;   // jobs that engines have taken and not finished
   logic [4:0]       window;
   logic             may_enter, to_engine, overlap;
 
@@ -135,7 +139,7 @@ module ufp4_command
   assign job_is[QUANT] = header.opcode == OPCODE_QUANT || header.opcode == OPCODE_AMAX;
   assign to_engine     = job_status == CORE_STATUS_OK && job_is != '0;
   assign overlap       = job_is != '0 && header.flags[FLAG_OVERLAP];
-  // There are never more than WINDOW between the two.
+  // next and head are never more than WINDOW apart.
   assign window        = next[4:0] - head[4:0];
   assign may_enter     = job_valid && window < WINDOW && (overlap || undone_q == '0);
   assign give          = job_is & {2{may_enter && to_engine}};
@@ -151,7 +155,7 @@ module ufp4_command
   assign active_o        = front_busy || next != head;
   assign quant_running_o = running[QUANT];
 
-  // --- Engines -----------------------------------------------------------------------------------------------------
+  // --- Engines -----------------------------------------------------------------------------------
 
   logic [1:0]  unused_panels;
   logic        unused_gemm_write, unused_running;
@@ -241,7 +245,7 @@ module ufp4_command
     .finish_cycles_o      (finish_cycles[QUANT])
   );
 
-  // --- Completions -------------------------------------------------------------------------------------------------
+  // --- Completions -------------------------------------------------------------------------------
 
   ufp4_retire #(
     .BusBytes(BusBytes)
@@ -273,7 +277,7 @@ module ufp4_command
     .wr_dat_strb_o
   );
 
-  // The fields that only other units read.
+  // Other units read the remaining fields.
   logic unused;
   assign unused = ^header;
 

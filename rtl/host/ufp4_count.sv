@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A counter of 64 bits. Whether its low part is full is known a cycle ahead, so no carry passes both parts.
+// A counter of 64 bits. A register knows a cycle ahead that the low part is full, so that no carry
+// passes through both parts.
 // Tests: tests/rtl/core, tests/rtl/formal.
 module ufp4_count #(
   parameter int unsigned Low = 24  // bits of the low part

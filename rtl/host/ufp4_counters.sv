@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Performance counters with a snapshot (docs/ip/registers.md, "Performance counters").
 //
-// Contract: counter i counts the cycles with event_i[i] high, modulo 2^64. A snapshot copies all of them in one cycle;
-// clearing sets all to zero, and that cycle itself is counted nowhere; both in one cycle: the copy is taken first.
-// The first counter is the sum of the next eight because event_i[COUNTER_CYCLES] is high in every cycle and exactly one
-// of the eight is: asserted here.
+// Contract: counter i counts the cycles with event_i[i] high, modulo 2^64. A snapshot copies all
+// counters in one cycle. A clear sets all to zero, and the cycle of the clear is not counted; with
+// both in one cycle the copy comes first. The first counter equals the sum of the next eight,
+// because event_i[COUNTER_CYCLES] is high in every cycle together with exactly one of the eight; an
+// assertion checks this.
 // Latency: two cycles. Test: tests/rtl/core. Timed model: sim/src/timing/host/registers.
 module ufp4_counters
   import ufp4_spec_pkg::*;
@@ -17,12 +18,13 @@ module ufp4_counters
   input  logic                     clear_i,
 
   input  logic [3:0]               select_i,
-  output logic [63:0]              value_o      // of the snapshot; zero where there is no such counter
+  output logic [63:0]              value_o      // from the snapshot; zero if the counter does not exist
 );
 
   logic [63:0] snapshot_q [COUNTER_COUNT];
 
-  // Everything is a cycle late, and so at the right time to each other: events come from far away.
+  // All inputs are registered, because events come from far away; the common delay keeps their
+  // order.
   logic [COUNTER_COUNT-1:0] event_q;
   logic clear_q, take_q;
   always_ff @(posedge clk_i) begin

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of an engine: clk_i, or, in the form for simulators, a clock that stands still some cycles after a job until the
-// next one is offered. A simulator has no work with what has no clock; an engine without a job does nothing either way.
-// start_ready_i is high while the engine has no job; wake_i is what may come to it then: a start, and what the bus should not
-// send, for the engine's assertions to see.
+// The clock of an engine. It is clk_i, except in the form for simulators, where it stops some
+// cycles after a job and runs again when the next one is offered: a simulator has no work for logic
+// without a clock, and an engine without a job does nothing either way. start_ready_i is high while
+// the engine has no job. wake_i is everything that may reach an idle engine: a start, and beats
+// that the bus should not send, so that the assertions of the engine see them.
 // Tests: tests/rtl/quant (engine_clock), tests/rtl/core.
 module ufp4_engine_clock #(
   parameter int unsigned Target = 32'(ufp4_spec_pkg::TARGET_ASIC)
@@ -14,7 +15,8 @@ module ufp4_engine_clock #(
   output logic clk_o
 );
   if (Target == 32'(ufp4_spec_pkg::TARGET_SIMULATOR)) begin : gen_stops
-    // Checks of parity may still be on their way when a job has ended.
+    // Parity checks may still be under way when a job has ended, so the clock runs on for eight
+    // cycles.
     logic [3:0] idle_q;
     logic runs;
     always_ff @(posedge clk_i) begin

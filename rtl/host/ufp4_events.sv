@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The event of each performance counter (docs/ip/registers.md, "Performance counters").
 //
-// Contract: event_o[i] is high in each cycle that counter i counts. Every cycle is a cycle, and is of exactly one of the
-// eight kinds from ARRAY_BUSY to IDLE: of the GEMM engine first, which is busy or says what it waits for; else of QUANT;
-// else of the command unit, where a job is under way; else idle. QUANT_BESIDE counts those of QUANT beside a GEMM.
+// Contract: event_o[i] is high in each cycle that counter i counts. Every cycle is one of exactly
+// eight kinds, ARRAY_BUSY to IDLE, in this order of priority: GEMM (busy, or one of its stalls),
+// QUANT, the command unit while a job is under way, idle. QUANT_BESIDE counts the QUANT cycles
+// beside a GEMM.
 // Latency: none. Test: tests/rtl/core. Timed model: sim/src/timing/core.
 module ufp4_events
   import ufp4_spec_pkg::*;

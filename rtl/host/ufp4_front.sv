@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fetches descriptors from the ring, one ahead of what runs, and checks them.
+// Fetches descriptors from the ring, one ahead of the running jobs, and checks them.
 //
-// Contract: the descriptors from ring_head on come out in the order of the ring, each with the lowest status that
-// applies to it (exponent slots are looked at later: bad_slot is the highest of these codes). next_o is the ring index
-// of the one that is offered or fetched. Handshake of the job: valid/ready, stable until taken.
-// Latency: about 55 cycles and a memory round trip. Spec: docs/ip/architecture.md "Command unit". Test: tests/rtl/core.
-// Timed model: sim/src/timing/host/command.
+// Contract: descriptors leave in the order of the ring, from index 0 after a reset, each with the
+// lowest status that applies. Exponent slots are checked later, which keeps this rule because
+// bad_slot is the highest of these codes. next_o is the ring index of the descriptor that is
+// fetched or offered. The job is a valid/ready stream, stable until taken.
+// Latency: about 55 cycles and a memory round trip. Spec: docs/ip/architecture.md "Command unit".
+// Test: tests/rtl/core. Timed model: sim/src/timing/host/command.
 module ufp4_front
   import ufp4_spec_pkg::*;
 #(
@@ -28,7 +29,7 @@ module ufp4_front
   input  logic                            job_ready_i,
   output logic [8*DESCRIPTOR_BYTES-1:0]   job_desc_o,
   output logic [15:0]                     job_status_o,
-  output logic                            job_lost_o,  // the fetch itself failed: the descriptor means nothing
+  output logic                            job_lost_o,  // the fetch failed, and the descriptor is meaningless
 
   output ufp4_memory_pkg::request_t       rd_req_o,
   input  ufp4_memory_pkg::read_response_t rd_rsp_i,
@@ -40,11 +41,11 @@ module ufp4_front
   localparam int unsigned DESC_BEATS = DESCRIPTOR_BYTES / BusBytes;
 
   typedef enum logic [2:0] {
-    StateIdle,       // until the ring holds a descriptor
-    StateRequest,    // asking for it
-    StateFetch,      // its beats
-    StateCheck,      // rules and regions
-    StateOffer       // until it is taken
+    StateIdle,       // waits for a descriptor in the ring
+    StateRequest,    // requests the descriptor
+    StateFetch,      // receives its beats
+    StateCheck,      // checks rules and regions
+    StateOffer       // waits until the descriptor is taken
   } state_e;
 
   state_e            state_d, state_q;
@@ -59,7 +60,7 @@ module ufp4_front
   logic              last_beat, regions_start, regions_done, regions_bad;
   logic [14:0]       ring_index, ring_mask_q;
 
-  // The ring's length is known long before its first job.
+  // This register is right in time: the length of the ring is set long before its first job.
   always_ff @(posedge clk_i) ring_mask_q <= ~(15'h7FFF << ring_log2_i);
   assign ring_index     = next_q[14:0] & ring_mask_q;
   assign next_o         = next_q;
@@ -72,7 +73,7 @@ module ufp4_front
                             beats: 9'(DESC_BEATS)};
   assign rd_rsp_ready_o = 1'b1;
   assign job_status_o   = status_q;
-  // In two parts; before it is asked for.
+  // The address is computed in two parts, ahead of the request.
   assign ring_low       = 23'(ring_base_i[21:0]) + (23'(ring_index) << $clog2(DESCRIPTOR_BYTES));
   always_ff @(posedge clk_i) ring_addr_q <= {ring_base_i[ADDR_BITS-1:22] + 18'(ring_low[22]), ring_low[21:0]};
 
@@ -102,7 +103,7 @@ module ufp4_front
     .bad_o  (regions_bad)
   );
 
-  // The checks are done before the regions are.
+  // These checks end before regions_done.
   always_comb begin
     if (fetch_err_q)      status_d = CORE_STATUS_READ_ERROR;
     else if (bad_opcode)  status_d = CORE_STATUS_BAD_OPCODE;
@@ -149,7 +150,7 @@ module ufp4_front
     end
   end
 
-  // Beats come in from the top, so the first one ends at the bottom.
+  // Beats shift in from the top, so the first one ends at the bottom.
   always_ff @(posedge clk_i) begin
     if (rd_rsp_i.valid) desc_q <= DESC_W'({rd_rsp_data_i, desc_q} >> (8 * BusBytes));
     beat_q        <= beat_d;

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watchdog and soft reset: finds a core that has stopped, and brings it back with a legal bus.
+// Watchdog and soft reset: detects a core that has stopped, and restarts it without breaking bus
+// rules.
 //
-// Watchdog: when for watchdog_i cycles (0: never) there is work and nothing moves, fatal_o rises, and irq_fatal_o for
-// one cycle; halt_o keeps the memory masters from beginning another burst. fatal_code_o says what was missing then:
-// bit 0 something at all, bit 1 read beats, bit 2 write answers. Only a reset ends this state. A ring with more
-// descriptors than places, or a tail that goes back (overflow_i), stops the core at once, bit 3: what it would fetch
-// has been overwritten, or was never given.
+// Watchdog: when there is work and nothing moves for watchdog_i cycles (0: never), fatal_code_o
+// becomes nonzero and irq_fatal_o is high for one cycle; halt_o then keeps the memory masters from
+// beginning another burst. fatal_code_o says what was missing: bit 0 is always set, bit 1 read
+// beats, bit 2 write answers. Only a reset ends this state. A ring with more descriptors than
+// places, or a tail that moved back (overflow_i), stops the core at once with bit 3: the
+// descriptors it would fetch were overwritten, or were never written.
 //
-// Soft reset: from the cycle after soft_reset_i the core behind the masters is in reset (core_rst_no) and the masters
-// flush: bursts that have begun are ended without effect, answers are swallowed. When none is pending the core is
-// released, after ResetCycles at the earliest: what the array still checks of its sums then marks none of the next
-// job's. A soft reset in a soft reset does not begin anew. If the bus is quiet for watchdog_i cycles (65536 where that
-// is 0) with every address and every beat taken, the rest of the answers are given up (forget_o). While an address or a
-// beat of ours is not taken, AXI has no way out but a reset of the bus, and the core stays in reset: resetting_o.
+// Soft reset: from the cycle after soft_reset_i, the core behind the masters is in reset
+// (core_rst_no) and the masters flush: they end started bursts without effect and discard answers.
+// When nothing is pending the core leaves reset, but not before ResetCycles, so that a parity check
+// of sums that is still under way in the array does not mark a sum of the next job. A soft reset
+// during a soft reset does not restart it. If the bus is quiet for watchdog_i cycles (65536 if that
+// is 0) after every address and beat was taken, missing answers are given up (forget_o). While the
+// bus has not taken an address or a beat, AXI allows no way out except a reset of the bus, and the
+// core stays in reset (resetting_o).
 // Spec: docs/ip/architecture.md, "Watchdog and soft reset". Tests: tests/rtl/core, tests/rtl/fault.
 // Timed model: sim/src/timing/core.
 module ufp4_guard (
@@ -26,7 +30,7 @@ module ufp4_guard (
   input  logic        moved_i,         // a handshake on the bus, or a step of the array
   input  logic        reads_pending_i,
   input  logic        writes_pending_i,
-  input  logic        sending_i,       // an address or a beat has not been taken yet
+  input  logic        sending_i,       // the bus has not taken an address or a beat
 
   output logic        core_rst_no,
   output logic        flush_o,
@@ -42,7 +46,7 @@ module ufp4_guard (
   localparam int unsigned LeftWidth = $clog2(ResetCycles);
 
   logic        resetting_d, resetting_q, quiet, expired;
-  logic [LeftWidth-1:0] left_d, left_q;  // cycles that the soft reset lasts yet, after this one
+  logic [LeftWidth-1:0] left_d, left_q;  // cycles that the soft reset lasts at least after this one
   logic [31:0] limit, still_d, still_q;
   logic [3:0]  fatal_d, fatal_q;
 

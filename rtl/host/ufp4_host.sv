@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side of the core: the register port with the registers, exponent slots and counters behind it, and what the
-// host may have to stop: watchdog and soft reset.
+// The host side of the core: the register port with registers, exponent slots and counters, and the
+// watchdog and soft reset.
 //
-// Contract: docs/ip/registers.md; that of the ports from moved_i to halt_o is ufp4_guard's. core_rst_no is the reset of
-// all that works on jobs, the slots among it. All but the AXI4-Lite read address starts or ends in flip-flops.
+// Contract: docs/ip/registers.md; ufp4_guard describes the ports from moved_i to halt_o.
+// core_rst_no resets everything that works on jobs, including the slots. All paths except the
+// AXI4-Lite read address start or end in flip-flops.
 // Test: tests/rtl/core. Timed model: sim/src/timing/core.
 module ufp4_host
   import ufp4_spec_pkg::*;
@@ -40,7 +41,7 @@ module ufp4_host
   input  logic                     s_axil_rready_i,
   output logic [31:0]              s_axil_rdata_o,
 
-  // Command unit: ring, interrupts, slots (0 of GEMM, 1 of QUANT, which also writes)
+  // Command unit: ring, interrupts, slots (0: GEMM, 1: QUANT, which also writes)
   output logic [ADDR_BITS-1:0]     ring_base_o,
   output logic [3:0]               ring_log2_o,
   output logic [31:0]              ring_tail_o,

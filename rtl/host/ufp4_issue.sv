@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the jobs of one engine: keeps one waiting beside the one that runs, waits for what a job depends on, resolves its
-// exponent slots, starts the engine, and reports how it ended.
+// Runs the jobs of one engine: holds one waiting job beside the running one, waits for dependences,
+// resolves exponent slots, starts the engine, and reports how the job ended.
 //
-// Contract: jobs run in the order in which they are given. A job starts when the job that `after` names is done, and
-// the jobs that `panels` names have at least started; while it runs, panels_held_o tells for A (bit 0) and B (bit 1)
-// whether it may use only the row groups that ufp4_quant_progress has counted. A distance d names the job d places
-// earlier in the ring; 0, or one whose completion is written already, is no dependence. finish_o is a pulse with
-// finish_*; tags are ring indices modulo WINDOW. Where AMAX names one slot twice, the column copy's exponent stays.
-// Latency: four cycles from the end of a job to the start of the next. Spec: docs/ip/architecture.md "Dependences".
-// Test: tests/rtl/core. Timed model: sim/src/timing/host/command.
+// Contract: jobs run in the order in which they are given. A job starts when the job that `after`
+// names is done and the jobs that `panels` names have at least started; while it runs,
+// panels_held_o says for A (bit 0) and B (bit 1) that it may use only the row groups that
+// ufp4_quant_progress has counted. A distance d names the job d places earlier in the ring; 0, or a
+// job whose completion is already written, is no dependence. finish_o is a pulse with finish_*;
+// tags are ring indices modulo WINDOW. If AMAX names one slot twice, the exponent of the column
+// copy remains.
+// Latency: four cycles from the end of a job to the start of the next.
+// Spec: docs/ip/architecture.md "Dependences". Test: tests/rtl/core. Timed model:
+// sim/src/timing/host/command.
 module ufp4_issue
   import ufp4_spec_pkg::*;
 #(
@@ -23,10 +26,10 @@ module ufp4_issue
   input  logic [DescW-1:0]  job_desc_i,
   input  logic [3:0]        job_tag_i,
 
-  // The jobs beside this one
+  // Other jobs
   input  logic [3:0]        head_i,            // tag of the oldest job whose completion is not written
-  input  logic [15:0]       done_i,            // by tag, of the jobs from there on
-  input  logic              other_running_i,   // the other engine's job has started and is not done
+  input  logic [15:0]       done_i,            // done flags by tag, of the jobs from head_i on
+  input  logic              other_running_i,   // the job of the other engine has started and is not done
   input  logic [3:0]        other_tag_i,
   input  logic              other_finish_i,    // that job is done from the next cycle on
 
@@ -37,8 +40,8 @@ module ufp4_issue
   output logic [15:0]       slot_write_exponent_o,
 
   output logic [DescW-1:0]  desc_o,
-  output logic [15:0]       a_exponent_o,      // also of the row copy
-  output logic [15:0]       b_exponent_o,      // also of the column copy
+  output logic [15:0]       a_exponent_o,      // QUANT: exponent of the row copy
+  output logic [15:0]       b_exponent_o,      // QUANT: exponent of the column copy
   output logic [1:0]        panels_held_o,
   output logic              start_valid_o,
   input  logic              start_ready_i,
@@ -51,7 +54,7 @@ module ufp4_issue
   input  logic [15:0]       done_col_exponent_i,
 
   output logic              running_o,         // the engine is at work
-  output logic              started_o,         // from then until the job is done
+  output logic              started_o,         // from the start until the job is done, stores of AMAX included
   output logic [3:0]        tag_o,
   output logic              finish_o,
   output logic [15:0]       finish_status_o,
@@ -60,15 +63,15 @@ module ufp4_issue
 );
 
   typedef enum logic [3:0] {
-    StateEmpty,      // until there is a job
-    StateWait,       // for the jobs it depends on
-    StateSlotA,      // exponent of A or the row copy
-    StateSlotB,      // exponent of B or the column copy
-    StateStart,      // handing the job to the engine
-    StateRun,        // until the engine is done
-    StateStoreA,     // AMAX: results into the slots
+    StateEmpty,      // waits for a job
+    StateWait,       // waits for the jobs that it depends on
+    StateSlotA,      // resolves the exponent of A or the row copy
+    StateSlotB,      // resolves the exponent of B or the column copy
+    StateStart,      // offers the job to the engine
+    StateRun,        // waits for the engine
+    StateStoreA,     // AMAX writes its results into the slots
     StateStoreB,
-    StateFinish      // reporting
+    StateFinish      // reports how the job ended
   } state_e;
 
   state_e           state_d, state_q;
@@ -89,19 +92,19 @@ module ufp4_issue
   assign gemm    = desc_q;
   assign is_amax = !Gemm && header.opcode == OPCODE_AMAX;
 
-  // The fields that only other units read.
+  // Other units read the remaining fields.
   logic unused;
   assign unused = ^{header, quant, gemm};
 
-  // --- Dependences -------------------------------------------------------------------------------------------------
+  // --- Dependences -------------------------------------------------------------------------------
 
-  // Whether the job `distance` places earlier is done. What lies before head_i is.
+  // The job `distance` places earlier is done; every job before head_i is.
   function automatic logic is_done(logic [3:0] distance, logic [3:0] tag, logic [3:0] head, logic [15:0] done);
     return distance == '0 || distance > tag - head || done[tag - distance];
   endfunction
 
   logic       after_done;
-  logic [1:0] panels_done, panels_started, named;  // named: the other engine's job is the one that panels names
+  logic [1:0] panels_done, panels_started, named;  // named: panels names the job of the other engine
 
   assign after_done     = is_done(header.after[3:0], tag_q, head_i, done_i);
   assign panels_done[0] = is_done(header.panels[3:0], tag_q, head_i, done_i);
@@ -112,7 +115,7 @@ module ufp4_issue
     assign panels_started[i] = panels_done[i] || (other_running_i && named[i]);
   end
 
-  // While the job runs, what it waits for is done in the cycle after the other engine has finished it.
+  // While the job runs, a dependence ends in the cycle after the other engine has finished its job.
   logic [1:0] held_d, held_q;
   assign held_d = (state_q == StateRun ? held_q : ~panels_done) & ~({2{other_finish_i}} & named);
   always_ff @(posedge clk_i) begin
@@ -120,7 +123,7 @@ module ufp4_issue
   end
   assign panels_held_o = held_q;
 
-  // --- Exponents: a value in the descriptor, a slot to read, or (AMAX) a slot to write -----------------------------
+  // --- Exponents: a value in the descriptor, a slot to read, or (AMAX) a slot to write -----------
 
   logic        at_b, wanted, uses_slot, slot_bad;
   logic [7:0]  mode;
@@ -152,7 +155,7 @@ module ufp4_issue
     .clk_i, .clear_i(state_q inside {StateEmpty, StateFinish}), .count_i(state_q == StateRun), .count_o(cycles)
   );
 
-  // --- States ------------------------------------------------------------------------------------------------------
+  // --- States ------------------------------------------------------------------------------------
 
   assign desc_o          = desc_q;
   assign a_exponent_o    = a_exponent_q;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that every region of memory that a descriptor names lies within the address width.
+// Checks that every memory region of a descriptor lies within the address width.
 //
-// Contract: a region starts at addr and ends at addr + ((groups * stride) << shift) + tail: a plain tensor has
-// groups = rows - 1, stride in bytes, shift 0, tail = the bytes of a row; an operand has groups = ceil(rows / 16),
-// stride in blocks, shift 7 for codes and 4 for scales. bad_o: an address has a bit above ADDR_BITS, or an end lies
-// beyond 2^ADDR_BITS. Sizes over MAX_DIM give no sensible answer, and need none: bad_size is the lower code.
-// Latency: nine cycles for each region in use, two for each that is not, and one; done_o for one cycle. Four bits of
-// groups are multiplied per cycle, the lowest first. Opcode fence has no regions. Golden: drivers/backends/model.
-// Test: tests/rtl/core.
-// Timed model: sim/src/timing/host/descriptor.
+// Contract: a region starts at addr and ends at addr + ((groups * stride) << shift) + tail. A plain
+// tensor has groups = rows - 1, stride in bytes, shift 0 and tail = the bytes of a row; an operand
+// has groups = ceil(rows / 16), stride in blocks, and shift 7 for codes or 4 for scales. bad_o: an
+// address has a bit above ADDR_BITS, or an end lies beyond 2^ADDR_BITS. Sizes above MAX_DIM give no
+// meaningful answer, which is harmless because bad_size is the lower code. The opcode fence has no
+// regions.
+// Latency: nine cycles per region in use, two per region that is not, and one more; done_o lasts
+// one cycle. Four bits of groups are multiplied per cycle, the lowest first. Golden:
+// drivers/backends/model.
+// Test: tests/rtl/core. Timed model: sim/src/timing/host/descriptor.
 module ufp4_regions
   import ufp4_spec_pkg::*;
 (
@@ -22,7 +24,7 @@ module ufp4_regions
 );
 
   localparam int unsigned REGIONS = 7;
-  localparam int unsigned DIGITS = 5;             // of four bits: groups below 2^20
+  localparam int unsigned DIGITS = 5;             // digits of four bits: groups are below 2^20
   localparam int unsigned CODES_SHIFT = $clog2(PANEL_CODE_BYTES);
   localparam int unsigned SCALES_SHIFT = $clog2(PANEL_SCALE_BYTES);
 
@@ -36,7 +38,7 @@ module ufp4_regions
     logic [23:0] tail;
   } region_t;
 
-  // An unknown dtype counts as four bytes.
+  // An unknown dtype counts as four bytes; ufp4_check refuses it.
   function automatic region_t plain(logic enabled, logic [63:0] addr, logic [23:0] rows, logic [31:0] stride,
                                     logic [20:0] length, logic [7:0] dtype);
     return '{enabled: enabled, addr: addr, rows: rows, panels: 1'b0, stride: stride, shift: 3'd0,
@@ -57,7 +59,7 @@ module ufp4_regions
   assign row   = quant.opcode == OPCODE_QUANT && quant.row_mode[MODE_ENABLE_BIT];
   assign col   = quant.opcode == OPCODE_QUANT && quant.col_mode[MODE_ENABLE_BIT];
 
-  // --- The region at hand ------------------------------------------------------------------------------------------
+  // --- The current region ------------------------------------------------------------------------
 
   logic [2:0]  index_d, index_q;
   region_t     quant_region, gemm_region, region_d, region_q;
@@ -94,8 +96,11 @@ module ufp4_regions
     endcase
   end
 
-  // --- Its end, in steps: the region itself; groups, and where the region would end without them; DIGITS digits times
-  // stride, each added up in the step after; then the end, which is looked at in the next region's first step. --------
+  // --- Its end -----------------------------------------------------------------------------------
+
+  // Steps: the region; groups, and where the region would end without them; DIGITS digits times
+  // stride, each added in the step after; the end, which the first step of the next region
+  // compares.
 
   localparam logic [3:0] StepGroups = 4'd1;
   localparam logic [3:0] StepDigit = 4'd2;
@@ -108,12 +113,12 @@ module ufp4_regions
   logic [40:0]       base_d, base_q;          // addr + tail
   logic [1:0][19:0]  digit_q;                 // a digit times the halves of stride
   logic [35:0]       upper, columns, carries;
-  logic [36:0]       sum;                     // of the digits so far and this one, in units of this one
-  logic [32:0]       product_q;               // without its lowest digits
-  logic [19:0]       low_q;                   // these
+  logic [36:0]       sum;                     // of the products up to this digit, in units of this digit
+  logic [32:0]       product_q;               // the product without its lowest digits
+  logic [19:0]       low_q;                   // its lowest digits
   logic [58:0]       moved;
   logic [41:0]       end_d, end_q;            // addr + tail + (groups * stride << shift), modulo 2^41
-  logic              over_q;                  // beyond that
+  logic              over_q;                  // the end is at or above 2^41
   logic              high_q, region_bad;      // an address bit above ADDR_BITS
 
   assign counted  = region_q.rows + (region_q.panels ? 24'd15 : '1);
@@ -122,7 +127,7 @@ module ufp4_regions
     .a_i(region_q.addr[ADDR_BITS-1:0]), .b_i(ADDR_BITS'(region_q.tail)), .sum_o(base_d)
   );
 
-  // Three terms to two of the same sum.
+  // A carry-save step reduces three terms to two.
   assign upper   = {digit_q[1], 16'd0};
   assign columns = 36'(product_q) ^ upper ^ 36'(digit_q[0]);
   assign carries = 36'({(product_q & upper[32:0]) | ((product_q | upper[32:0]) & 33'(digit_q[0])), 1'b0});
@@ -180,7 +185,7 @@ module ufp4_regions
     high_q <= region_q.addr[63:ADDR_BITS] != '0;
   end
 
-  // The fields that only other units read.
+  // Other units read the remaining fields.
   logic unused;
   assign unused = ^{quant, gemm};
 

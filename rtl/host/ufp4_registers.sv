@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The register file that the host sees (docs/ip/registers.md).
 //
-// Contract: as in the table there; offsets and meanings come from cmodel/spec/ufp4.toml. A read of any other offset
-// gives zero, a write to it is ignored. Byte strobes are honoured. An event sets its bit of irq_status in the next
-// cycle and wins over a clear in the same one. read_data_o is combinational.
+// Contract: the table of that page, whose offsets and meanings come from cmodel/spec/ufp4.toml.
+// Reads of other offsets give zero, and writes to them are ignored. Byte strobes are honoured. An
+// event sets its bit of irq_status in the next cycle, and wins over a clear in the same cycle.
+// read_data_o is combinational.
 // Test: tests/rtl/core. Timed model: sim/src/timing/host/registers.
 module ufp4_registers
   import ufp4_spec_pkg::*;
@@ -44,7 +45,7 @@ module ufp4_registers
   // Watchdog and soft reset
   output logic                 soft_reset_o,
   output logic [31:0]          watchdog_o,
-  input  logic                 resetting_i,      // the ring is emptied and interrupts are forgotten
+  input  logic                 resetting_i,      // empties the ring and clears interrupts
   input  logic                 irq_fatal_i,
   input  logic [3:0]           fatal_code_i,
   output logic                 overflow_o,
@@ -62,7 +63,7 @@ module ufp4_registers
 );
 
   localparam logic [2:0] QUANT_LOG2 = Quant == 0 ? 3'd0 : 3'($clog2(Quant));
-  localparam int unsigned BASE_LOW = $clog2(ALIGN_BYTES);   // bits of a ring base that are always zero
+  localparam int unsigned BASE_LOW = $clog2(ALIGN_BYTES);   // low bits of a ring base that are always zero
 
   function automatic logic [31:0] strobed(logic [31:0] old, logic [31:0] data, logic [3:0] strb);
     for (int unsigned i = 0; i < 4; i++) begin
@@ -74,7 +75,7 @@ module ufp4_registers
   logic [ADDR_BITS-1:0] ring_base_d, ring_base_q, completion_base_d, completion_base_q;
   logic [3:0]           ring_log2_d, ring_log2_q;
   logic [31:0]          ring_tail_d, ring_tail_q, watchdog_d, watchdog_q, ahead;
-  logic                 back_d, back_q;   // the tail was written behind where it was
+  logic                 back_d, back_q;   // a write moved the tail back
 
   assign ring_base_o       = ring_base_q;
   assign completion_base_o = completion_base_q;
@@ -85,9 +86,9 @@ module ufp4_registers
   assign overflow_o        = ahead > 32'd1 << ring_log2_q || back_q;
   assign irq_o             = |(irq_status_q & irq_mask_q);
 
-  // --- Writes ------------------------------------------------------------------------------------------------------
+  // --- Writes ------------------------------------------------------------------------------------
 
-  // The new value of the addressed register, where it is a plain one.
+  // The new value of the addressed register, if it is a plain one.
   logic [31:0] old, value;
 
   always_comb begin
@@ -100,7 +101,7 @@ module ufp4_registers
       REG_WATCHDOG:           old = watchdog_q;
       REG_COMPLETION_BASE_LO: old = completion_base_q[31:0];
       REG_COMPLETION_BASE_HI: old = 32'(completion_base_q[ADDR_BITS-1:32]);
-      default:                old = '0;                      // control and irq_status: bits not strobed are zero
+      default:                old = '0;                      // control and irq_status: bits without a strobe are zero
     endcase
   end
 
@@ -166,7 +167,7 @@ module ufp4_registers
     end
   end
 
-  // --- Reads -------------------------------------------------------------------------------------------------------
+  // --- Reads -------------------------------------------------------------------------------------
 
   logic [31:0] plain;
   logic        in_counters, in_slots;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers how the jobs under way have ended, and writes their completions in the order of the ring.
+// Records how the jobs under way have ended, and writes their completions in the order of the ring.
 //
-// Contract: a job enters with enter_i under the tag enter_tag_i (its ring index modulo 16; at most 16 are inside), done
-// already (enter_done_i, with its status) or to be finished later by engine e with finish_i[e]. done_o: by tag, of
-// the jobs that are inside. head_o is the ring index of the oldest one, and counts on when memory has answered its
-// completion; an error of that write raises irq_error_o, there is no other place to report it.
-// Spec: docs/ip/registers.md "Completion". Test: tests/rtl/core. Timed model: sim/src/timing/host/command.
+// Contract: a job enters with enter_i under the tag enter_tag_i (its ring index modulo 16; at most
+// 16 are inside). It is either done already (enter_done_i, with its status), or engine e finishes
+// it later with finish_i[e]. done_o has a bit per tag for the jobs inside. head_o is the ring index
+// of the oldest one, and advances when memory has answered the write of its completion. An error of
+// that write raises irq_error_o, because there is no other place to report it.
+// Spec: docs/ip/registers.md "Completion". Test: tests/rtl/core. Timed model:
+// sim/src/timing/host/command.
 module ufp4_retire
   import ufp4_spec_pkg::*;
 #(
@@ -32,7 +34,7 @@ module ufp4_retire
 
   output logic [31:0]                      head_o,
   output logic [15:0]                      done_o,
-  output logic                             retire_o,  // one cycle per completed job
+  output logic                             retire_o,  // high for one cycle per completed job
   output logic                             irq_done_o,
   output logic                             irq_error_o,
 
@@ -43,16 +45,16 @@ module ufp4_retire
   output logic [BusBytes-1:0]              wr_dat_strb_o
 );
 
-  // A completion is one beat, or two where the bus is only 8 bytes wide.
+  // A completion is one beat, or two on a bus of 8 bytes.
   localparam int unsigned DONE_BEATS = (BusBytes < COMPLETION_BYTES) ? COMPLETION_BYTES / BusBytes : 1;
   localparam int unsigned BEAT_W = $clog2(BusBytes);
   localparam logic [ADDR_BITS-1:0] BUS_MASK = (ADDR_BITS'(1) << BEAT_W) - ADDR_BITS'(1);
   localparam int unsigned COMPLETION_W = $clog2(COMPLETION_BYTES);
   localparam int unsigned STATUS_W = $clog2(CORE_STATUS_CANCELLED + 1);
 
-  // --- Jobs under way ----------------------------------------------------------------------------------------------
+  // --- Jobs under way ----------------------------------------------------------------------------
 
-  // How an engine has ended a job.
+  // How an engine ended a job.
   typedef struct packed {
     logic [STATUS_W-1:0] status;
     logic [2:0]          flags;
@@ -60,11 +62,11 @@ module ufp4_retire
   } ending_t;
 
   logic [15:0]         done_d, done_q, irq_q;
-  logic [15:0]         ended_q;         // by an engine, not when it entered
+  logic [15:0]         ended_q;         // an engine has ended the job, so its ending is in ending_q
   logic [31:0]         job_q    [16];
-  logic [STATUS_W-1:0] entered_q [16];  // status of one that was done then
+  logic [STATUS_W-1:0] entered_q [16];  // status of a job that was done when it entered
   ending_t             ending_q [16];
-  ending_t             ending;          // of the oldest
+  ending_t             ending;          // ending of the oldest job
   logic [31:0]         head_d, head_q;
   logic [3:0]          at;
 
@@ -89,8 +91,8 @@ module ufp4_retire
     else done_q <= done_d;
   end
 
-  // Each of these is written in one place, so that it can be a memory. Of two jobs that end at once the second's ending is
-  // written a cycle later, before anyone looks.
+  // Each array has one write port, so that it can be a memory. If two jobs end at once, the ending
+  // of the second is written a cycle later, before it is read.
   logic       wait_d, wait_q;
   logic [3:0] wait_tag_q;
   ending_t    wait_ending_q;
@@ -131,12 +133,12 @@ module ufp4_retire
   end
 `endif
 
-  // --- Completions -------------------------------------------------------------------------------------------------
+  // --- Completions -------------------------------------------------------------------------------
 
   typedef enum logic [1:0] {
-    StateIdle,       // until the oldest job is done
-    StateComplete,   // offering the completion and its beats
-    StateRetire      // until memory has answered
+    StateIdle,       // waits until the oldest job is done
+    StateComplete,   // offers the completion and its beats
+    StateRetire      // waits for the answer of memory
   } state_e;
 
   state_e               state_d, state_q;
@@ -147,12 +149,12 @@ module ufp4_retire
   logic [19:0]          address_low;
   logic [ADDR_BITS-1:0] completion_addr;
 
-  // The ring's length is known long before its first job.
+  // This register is right in time: the length of the ring is set long before its first job.
   always_ff @(posedge clk_i) ring_mask_q <= ~(15'h7FFF << ring_log2_i);
   assign ring_index      = head_q[14:0] & ring_mask_q;
   assign completion      = '{job: job_q[at], status: 16'(ending.status), flags: 16'(ending.flags),
                              cycles: ending.cycles};
-  // In two parts; before it is asked for.
+  // The address is computed in two parts, ahead of the request.
   assign address_low     = 20'(completion_base_i[18:0]) + (20'(ring_index) << COMPLETION_W);
   always_ff @(posedge clk_i) begin
     completion_addr <= {completion_base_i[ADDR_BITS-1:19] + 21'(address_low[19]), address_low[18:0]};
@@ -166,7 +168,7 @@ module ufp4_retire
     assign wr_dat_data_o = beat_q[0] ? completion[127:64] : completion[63:0];
     assign wr_dat_strb_o = '1;
   end else begin : gen_wide
-    // The one place in the beat that the address selects.
+    // The strobes select the place in the beat.
     assign wr_dat_data_o = {BusBytes / COMPLETION_BYTES{completion}};
     assign wr_dat_strb_o = BusBytes'({COMPLETION_BYTES{1'b1}}) << completion_addr[BEAT_W-1:0];
   end

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exponent slots: SLOTS tensor exponents that AMAX writes and QUANT and GEMM read by number.
+// The exponent slots: SLOTS tensor exponents, which AMAX writes and QUANT and GEMM read by number.
 //
-// Contract: a slot is valid once it was written, until reset. There are three asynchronous read ports: two for the
-// command unit, one for the registers.
-// Spec: docs/ip/registers.md, "Exponent slots". Test: tests/rtl/core. Timed model: sim/src/timing/host/command.
+// Contract: a slot is valid from its first write until reset. There are three asynchronous read
+// ports, two for the command unit and one for the registers.
+// Spec: docs/ip/registers.md, "Exponent slots". Test: tests/rtl/core.
+// Timed model: sim/src/timing/host/command.
 module ufp4_slots
   import ufp4_spec_pkg::*;
 #(

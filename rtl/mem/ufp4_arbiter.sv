@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choice among Clients requests: in turn, or by rank.
+// Chooses among Clients requests, round robin or by rank.
 //
-// Contract, Ranked: grant_o names the first requesting client. Else it names a requesting client if there is one; after advance_i the granted client has the lowest
-// priority, so no client waits for more than Clients - 1 others. Combinational from request_i to grant_o.
-// Test: tests/rtl/core (through the AXI masters of the whole core). Timed model: sim/src/timing/mem/masters.
+// Contract: with Ranked, grant_o is the lowest requesting client. Otherwise grant_o is a requesting
+// client if there is one, and advance_i gives the granted client the lowest priority, so that no
+// client waits for more than Clients - 1 others. Combinational from request_i to grant_o.
+// Test: tests/rtl/core (through the AXI masters of the whole core).
+// Timed model: sim/src/timing/mem/masters.
 module ufp4_arbiter #(
   parameter int unsigned Clients = 3,
   parameter bit Ranked = 1'b0,
@@ -17,7 +19,7 @@ module ufp4_arbiter #(
   output logic [IdW-1:0]     grant_o
 );
 
-  // The first client after the last one served, else the first from zero.
+  // The first requesting client after the last one served, otherwise the first from zero.
   logic [IdW-1:0] last_d, last_q;
 
   always_comb begin

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the memory clients' requests, in turn or (Ranked) the lowest client's first, and cuts each into AXI4 bursts.
+// Takes the requests of the memory clients, round robin or (Ranked) the lowest client first, and
+// cuts each request into AXI4 bursts.
 //
-// Contract: a request (addr, beats) of client c, 1 <= beats <= 256, addr a multiple of BusBytes, leaves as INCR bursts
-// that cover the same bytes in order; none crosses a 4 KiB boundary. Requests of one client keep their order.
-// Throughput: one burst per cycle. Handshakes: req_ready_o of one client at a time; the burst stream is valid/ready.
+// Contract: a request (addr, beats) of client c, with 1 <= beats <= 256 and addr a multiple of
+// BusBytes, leaves as INCR bursts that cover the same bytes in order; no burst crosses a 4 KiB
+// boundary. Requests of one client keep their order. Throughput: one burst per cycle. Handshakes:
+// req_ready_o is high for one client at a time; the burst stream is valid/ready.
 // Spec: AMBA AXI4 A3.4.1. Test: tests/rtl/core. Timed model: sim/src/timing/mem/masters.
 module ufp4_axi_burst #(
   parameter int unsigned Clients = 3,
@@ -35,7 +37,7 @@ module ufp4_axi_burst #(
   logic [IdW-1:0]     id_q, grant;
   logic [AddrW-1:0]   addr_d, addr_q;
   logic [8:0]         beats_d, beats_q;
-  logic               accept, last_d, last_q;  // what is left ends before the next boundary
+  logic               accept, last_d, last_q;  // the rest of the request ends before the next boundary
   logic [8:0]         piece;
 
   for (genvar c = 0; c < Clients; c++) begin : gen_valid
@@ -53,7 +55,8 @@ module ufp4_axi_burst #(
     .grant_o  (grant)
   );
 
-  // 512 beats of 8 bytes fit a page, so ten bits; a piece is never longer than its request.
+  // A page has up to 512 beats of 8 bytes, which takes ten bits; a piece is never longer than its
+  // request.
   function automatic logic [9:0] beats_to_boundary(input logic [11:BEAT_W] at);
     return 10'(PAGE_BEATS) - 10'(at);
   endfunction
@@ -85,7 +88,7 @@ module ufp4_axi_burst #(
       last_d  = 10'(beats_d) <= beats_to_boundary(addr_d[11:BEAT_W]);
     end else if (busy_q && burst_ready_i) begin
       busy_d  = !last_q;
-      addr_d  = {addr_q[AddrW-1:12] + 1'b1, 12'd0};  // what is left begins at the next 4 KiB
+      addr_d  = {addr_q[AddrW-1:12] + 1'b1, 12'd0};  // the rest begins at the next 4 KiB boundary
       beats_d = beats_q - piece;
       last_d  = 10'(beats_d) <= 10'(PAGE_BEATS);
     end

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // AXI4 read master shared by Clients memory clients (docs/ip/interfaces.md, "Memory clients").
 //
-// Contract: where several clients ask, the lowest is served first; none asks for ever. The beats that a client gets are those of its requests, in order; different clients' beats may interleave.
-// The AXI ID is the client's number. There is no limit on bursts in flight: a client asks only for what it can take,
-// so a beat never waits for long and none blocks another client's.
-// halt_i: no further burst is begun. flush_i: besides, no client is listened to any more, and beats that still come
-// back are taken and dropped; pending_o falls with the last of it. forget_i: what is pending will never come, and
-// counts no more.
+// Contract: of several requesting clients the lowest is served first; none may request without end.
+// A client receives the beats of its requests in order; beats of different clients may interleave.
+// The AXI ID is the number of the client. Bursts in flight are not limited, because a client
+// requests only what it can accept, so that no beat waits for long or blocks another client. With
+// halt_i no further burst begins. With flush_i, in addition, requests of clients are ignored and
+// returning beats are taken and dropped; pending_o falls with the last one. After forget_i nothing
+// is pending: the missing beats will never come.
 // Latency: two cycles to the AR channel, one back from R. All AXI outputs come from flip-flops.
 // Test: tests/rtl/core. Timed model: sim/src/timing/mem/masters.
 module ufp4_axi_read #(
@@ -22,9 +23,9 @@ module ufp4_axi_read #(
   input  logic                                          halt_i,
   input  logic                                          flush_i,
   input  logic                                          forget_i,
-  output logic                                          pending_o,  // a burst has begun whose last beat has not come
+  output logic                                          pending_o,  // a burst has begun, and its last beat has not come
 
-  // One data bus for all clients: a beat belongs to the one whose response is valid.
+  // All clients share one data bus: the beat belongs to the client whose response is valid.
   input  ufp4_memory_pkg::request_t [Clients-1:0]       req_i,
   output ufp4_memory_pkg::read_response_t [Clients-1:0] rsp_o,
   input  logic [Clients-1:0]                            rsp_ready_i,
@@ -44,7 +45,7 @@ module ufp4_axi_read #(
   input  logic                                          rlast_i
 );
 
-  // More than a client can have in flight.
+  // Wide enough for the bursts that a client can have in flight.
   localparam int unsigned COUNT_W = 10;
 
   logic [Clients-1:0] req_ready, rsp_valid;
@@ -79,7 +80,7 @@ module ufp4_axi_read #(
     .busy_o       (unused_busy)
   );
 
-  // The bursts that each client has begun, less those whose last beat has come.
+  // Bursts of each client that have begun and whose last beat has not come.
   logic [Clients-1:0][COUNT_W-1:0] count_d, count_q;
   logic                            may_begin;
 
@@ -101,7 +102,7 @@ module ufp4_axi_read #(
     .out_data_o ({arid_o, araddr_o, arlen_o})
   );
 
-  // SLVERR and DECERR are the responses with the upper bit set.
+  // The upper bit of the response is set for SLVERR and DECERR.
   ufp4_skid #(
     .Width(IdW + DataW + 2)
   ) u_r (
@@ -118,8 +119,9 @@ module ufp4_axi_read #(
   logic unused_rresp;
   assign unused_rresp = rresp_i[0];
 
-  // A beat with an ID that is no client's is a fault of the interconnect; it is dropped, not kept for ever. So is one
-  // that comes while its client has none due: late, of a burst that was given up.
+  // A beat with the ID of no client is a fault of the interconnect; it is dropped, so that it does
+  // not block the channel. A beat for a client that expects none is late, of a burst that was given
+  // up; it is dropped as well.
   always_comb begin
     rsp_valid = '0;
     r_ready   = 1'b1;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // AXI4 write master shared by Clients memory clients (docs/ip/interfaces.md, "Memory clients").
 //
-// Contract: the k-th beat that a client gives belongs to the k-th beat of its requests. Beats may be offered before
-// their request, but a client never waits for a beat to be taken before it makes the request: beats leave in the order
-// of the bursts. idle: every request accepted so far has been answered; err: pulses with an answer that is not
-// OKAY, at least one cycle before idle rises for it. Up to 2^CountW - 1 bursts of a client, and QueueDepth
-// bursts whose beats have not left, are in flight.
-// halt_i: no further burst is begun. flush_i: besides, no client is listened to any more; bursts that have begun get
-// beats without strobes; pending_o falls with the last answer. forget_i: answers that are missing will never come, and
-// count no more.
-// Latency: two cycles to the AW channel, one to W. All AXI outputs come from flip-flops; the AXI ID is the client.
+// Contract: the k-th beat of a client belongs to the k-th beat of its requests. A client may offer
+// beats before their request, but must not wait for a beat to be taken before it makes the request:
+// beats leave in the order of the bursts. idle: every request accepted so far has been answered.
+// err pulses with an answer that is not OKAY, at least one cycle before idle rises for it. Up to
+// 2^CountW - 1 bursts per client, and QueueDepth bursts whose beats have not left, are in flight.
+// With halt_i no further burst begins. With flush_i, in addition, clients are ignored and started
+// bursts get beats without strobes; pending_o falls with the last answer. After forget_i nothing is
+// pending: the missing answers will never come.
+// Latency: two cycles to the AW channel, one to W. All AXI outputs come from flip-flops; the AXI ID
+// is the number of the client.
 // Test: tests/rtl/core. Timed model: sim/src/timing/mem/masters.
 module ufp4_axi_write #(
   parameter int unsigned Clients = 3,
@@ -26,8 +27,8 @@ module ufp4_axi_write #(
   input  logic                                           halt_i,
   input  logic                                           flush_i,
   input  logic                                           forget_i,
-  output logic                                           pending_o,    // a burst has begun that has not been answered
-  output logic                                           beats_due_o,  // and one whose beats have not all left
+  output logic                                           pending_o,    // a burst has begun and has not been answered
+  output logic                                           beats_due_o,  // a burst has beats left to send
 
   input  ufp4_memory_pkg::request_t [Clients-1:0]        req_i,
   output ufp4_memory_pkg::write_response_t [Clients-1:0] rsp_o,
@@ -53,7 +54,7 @@ module ufp4_axi_write #(
   input  logic [1:0]                                     bresp_i
 );
 
-  // --- Requests: cut into bursts, one stream to the AW channel and one to the order of the beats -------------------
+  // --- Requests: cut into bursts, for the AW channel and for the order of the beats ---
 
   logic [Clients-1:0] req_ready, dat_ready, idle, err, answer;
 
@@ -101,7 +102,7 @@ module ufp4_axi_write #(
     .out_data_o ({awid_o, awaddr_o, awlen_o})
   );
 
-  // --- Beats: in the order of the bursts, without waiting for the address to be taken ------------------------------
+  // --- Beats: in the order of the bursts, without waiting for AW ---------------------------------
 
   logic           order_valid, order_pop;
   logic [IdW-1:0] order_id;
@@ -147,13 +148,13 @@ module ufp4_axi_write #(
     .out_data_o ({wdata_o, wstrb_o, wlast_o})
   );
 
-  // --- Answers: counted per client ---------------------------------------------------------------------------------
+  // --- Answers: counted per client ---------------------------------------------------------------
 
   logic                           answer_valid, answer_err;
   logic [IdW-1:0]                 answer_id;
   logic [Clients-1:0][CountW-1:0] count_d, count_q;
 
-  // Answers are always taken at once; the slice only registers them.
+  // Answers are always taken at once; this slice only registers them.
   ufp4_skid #(
     .Width(IdW + 1)
   ) u_b (
@@ -176,7 +177,7 @@ module ufp4_axi_write #(
 
   always_comb begin
     for (int unsigned c = 0; c < Clients; c++) begin
-      // One that is not due comes late, of a burst that was given up.
+      // An answer that the client does not expect is late, of a burst that was given up.
       answer[c]  = answer_valid && answer_id == IdW'(c) && count_q[c] != '0;
       err[c]     = answer[c] && answer_err;
       idle[c]    = !cutting[c] && count_q[c] == '0;

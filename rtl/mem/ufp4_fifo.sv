@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// First in, first out: Depth words of Width bits in flip-flops, for short queues (deep ones belong in ufp4_sram).
+// FIFO of Depth words of Width bits in flip-flops, for short queues (deep ones belong in
+// ufp4_sram).
 //
-// Contract: words leave in the order they came; in_ready_o is low only while Depth words are inside.
-// Latency: a word is visible at the output in the cycle after it was accepted. Throughput: one in and one out per
-// cycle. Neither handshake depends combinationally on the other side. Depth is a power of two.
-// Test: tests/rtl/core (through the AXI masters of the whole core). Timed model: sim/src/timing/mem/ring.
+// Contract: in_ready_o is low only while Depth words are inside. Latency: a word is visible at the
+// output in the cycle after it was accepted. Throughput: one word in and one out per cycle. Neither
+// handshake depends combinationally on the other side. Depth is a power of two.
+// Test: tests/rtl/core (through the AXI masters of the whole core). Timed model:
+// sim/src/timing/mem/ring.
 module ufp4_fifo #(
   parameter int unsigned Width = 8,
   parameter int unsigned Depth = 16
@@ -28,7 +30,7 @@ module ufp4_fifo #(
   end
 
   logic [Width-1:0] mem [Depth];
-  // One bit more than an index, so that full and empty differ.
+  // One bit more than an index tells full from empty.
   logic [INDEX_W:0] head_d, head_q, tail_d, tail_q;
   logic             push, pop;
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Register slice of a valid/ready stream: cuts every combinational path between its two sides.
 //
-// Contract: words leave in the order they came, unchanged. Latency one cycle, throughput one word per cycle; the
-// second register is written only when the output stalls. Every AXI channel of ufp4_top ends in one, so that the
-// ports of the core are driven from, and end in, flip-flops.
-// Test: tests/rtl/core (through the AXI masters of the whole core). Timed model: sim/src/timing/mem/masters.
+// Contract: words leave unchanged and in order. Latency one cycle, throughput one word per cycle;
+// the second register is written only when the output stalls. Every AXI channel of ufp4_top ends in
+// a slice, so that the ports of the core start and end in flip-flops.
+// Test: tests/rtl/core (through the AXI masters of the whole core).
+// Timed model: sim/src/timing/mem/masters.
 module ufp4_skid #(
   parameter int unsigned Width = 8
 ) (

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one memory wrapper: one write port, one read port, read data one cycle after the address and held until
-// the next read. A read of the word being written in the same cycle returns the old word; nobody here depends
-// on it. Contents are undefined until written. A memory macro replaces the body. ufp4_sram_checked and ufp4_sum_banks
-// add its parity. With UFP4_MEMORY_BIST a self test can have the memory's pins (ufp4_sram_pins).
+// The only memory wrapper: one write port and one read port. Read data appear one cycle after the
+// address and hold until the next read. A read of the word that is written in the same cycle
+// returns the old word, which no unit depends on. Contents are undefined until written. A memory
+// macro replaces the body. ufp4_sram_checked and ufp4_sum_banks add parity. With UFP4_MEMORY_BIST a
+// self test can take over the pins of the memory (ufp4_sram_pins).
 module ufp4_sram #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory, ufp4_sram, with parity. error_o is high for one cycle, three cycles after a read, if the word does not have
-// the parity that it was written with: a bit of it has changed. So no word may be read that was never written. Parity
-// is kept in a memory of its own, a cycle behind the data in writes and reads alike, so that reads see what the data
-// see; with InWord in the word itself, made in the cycle of the write. Without Parity error_o is never set.
-// Tests: tests/rtl/memories and tests/rtl/fault, in both forms; every test of the core sees it silent.
+// A memory (ufp4_sram) with parity. error_o is high for one cycle, three cycles after a read, if
+// the parity of the word differs from that of the write: a bit has changed. Hence no word may be
+// read that was never written. Parity is kept in a memory of its own, written and read one cycle
+// after the data, so that a read finds the parity of the data that it found; with InWord it is part
+// of the word, computed in the cycle of the write. Without Parity error_o is always low.
+// Tests: tests/rtl/memories and tests/rtl/fault, in both forms; error_o stays low in every test of
+// the core.
 module ufp4_sram_checked #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,
@@ -34,12 +36,12 @@ module ufp4_sram_checked #(
   assign rdata_o = rdata[Width-1:0];
 
   if (Parity) begin : gen_parity
-    // Four bits to one in the first cycle, these to one in the second: what reads a memory's output or feeds its input has
-    // one gate more.
+    // Four bits are folded into one in the first cycle, and all of these into one in the second, so
+    // that the paths from and to the memory have only one gate more.
     localparam int unsigned Fold = (Width + 3) / 4;
     logic [4*Fold-1:0] read_data;
     logic [Fold-1:0] read_fold_q;
-    logic read_q, check_q, parity;  // parity: two cycles after the read
+    logic read_q, check_q, parity;  // parity is valid two cycles after the read
     assign read_data = (4 * Fold)'(rdata_o);
 
     if (InWord) begin : gen_in_word

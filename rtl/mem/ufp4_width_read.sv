@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A read client of ClientBytes on a read port of BusBytes (docs/ip/interfaces.md, "Memory clients").
+// Connects a read client of ClientBytes to a read port of BusBytes (docs/ip/interfaces.md, "Memory
+// clients").
 //
-// Contract: the client's requests are whole beats of its own width, at multiples of it; each becomes one request of the
-// port, with the port's beats that hold it. On a wider port a beat holds several of the client's, which get them one
-// a cycle; on a narrower one several make one of the client's, with an error if one of them had one, and the client
-// asks for no more than 256 of the port's. Order and rules of the client are kept.
+// Contract: the requests of the client are whole beats of its own width, at multiples of that
+// width. Each becomes one request for the beats of the port that contain it. A beat of a wider port
+// holds several beats of the client, which receives one per cycle. Several beats of a narrower port
+// make one beat of the client, with an error if any of them had one; the client then requests at
+// most 256 beats of the port. The order and the rules of the client are kept.
 // Latency: none on a wider port. Test: tests/rtl/array. Timed model: sim/src/timing/mem/width.
 module ufp4_width_read #(
   parameter int unsigned ClientBytes = 64,
@@ -63,7 +65,7 @@ module ufp4_width_read #(
     assign rsp_data_o  = rsp_data_i[8*ClientBytes*part +: 8*ClientBytes];
     assign take        = rsp_i.valid && note_valid && rsp_ready_i;
     assign note_done   = take && left == 9'd1;
-    // Data that nobody waits for are dropped.
+    // Unexpected data are dropped.
     assign rsp_ready_o = !note_valid || note_done || (take && part == PART_W'(PARTS - 1));
 
     always_ff @(posedge clk_i) begin

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A write client of ClientBytes on a write port of BusBytes (docs/ip/interfaces.md, "Memory clients").
+// Connects a write client of ClientBytes to a write port of BusBytes (docs/ip/interfaces.md,
+// "Memory clients").
 //
-// Contract: the client's requests are whole beats of its own width, at multiples of it; each becomes one request of the
-// port, with the port's beats that hold it. On a wider port several of the client's beats gather in one, and what they
-// leave open has no strobe; on a narrower one each goes out in parts, and the client asks for no more than 256 of
-// those. Order and rules of the client are kept. idle: nothing of the client is in here either.
-// Latency: 1 cycle for the beats, none for requests; none at all where the widths are the same. Test: tests/rtl/array.
-// Timed model: sim/src/timing/mem/width.
+// Contract: the requests of the client are whole beats of its own width, at multiples of that
+// width. Each becomes one request for the beats of the port that contain it. Several beats of the
+// client are gathered in a beat of a wider port, whose other bytes have no strobe. A narrower port
+// takes a beat of the client in parts, and the client requests at most 256 parts. The order and the
+// rules of the client are kept. idle: nothing of the client is in this unit either.
+// Latency: one cycle for beats and none for requests; none at all if the widths are equal.
+// Test: tests/rtl/array. Timed model: sim/src/timing/mem/width.
 module ufp4_width_write #(
   parameter int unsigned ClientBytes = 64,
   parameter int unsigned BusBytes = 64,
@@ -114,7 +116,7 @@ module ufp4_width_write #(
     assign dat_ready = !full_q || (last && rsp_i.dat_ready);
     assign take      = dat_valid_i && dat_ready;
 
-    // The next part moves down.
+    // The next part shifts down.
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         full_q <= 1'b0;

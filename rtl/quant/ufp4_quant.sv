@@ -69,7 +69,7 @@ module ufp4_quant #(
     $error("ufp4_quant: Chunks must be a power of two from 2");
   end
 
-  // --- What the descriptor says: worked out once, in the cycle after start ------------------------------
+  // --- What the descriptor says: worked out once, in the cycle after start -----------------------
 
   logic        start;                    // of everything below, one cycle later still
   logic        setup, amax_q, f32_q, e8m0_q;
@@ -109,7 +109,7 @@ module ufp4_quant #(
   logic unused_desc;
   assign unused_desc = ^desc_i;
 
-  // --- Control ------------------------------------------------------------------------------------------
+  // --- Control -----------------------------------------------------------------------------------
 
   typedef enum logic [2:0] {
     Idle,
@@ -160,7 +160,7 @@ module ufp4_quant #(
   assign done_write_error_o = write_error_q;
   assign done_memory_error_o = memory_error_q;
 
-  // --- Asking memory for the source ------------------------------------------------------------------------
+  // --- Asking memory for the source --------------------------------------------------------------
 
   logic       free, loading;
   logic [4:0] strips;
@@ -186,7 +186,7 @@ module ufp4_quant #(
     .rd_req_ready_i(rd_rsp_i.req_ready)
   );
 
-  // --- Blocks to codes and scales ------------------------------------------------------------------------
+  // --- Blocks to codes and scales ----------------------------------------------------------------
 
   logic                        strip_end;
   logic [1:0]                  out_valid, out_ready, out_last, out_blank, nan, saturated, amax_done;
@@ -394,7 +394,7 @@ module ufp4_quant #(
   assign done_row_exponent_o = t_found[0];
   assign done_col_exponent_o = t_found[1];
 
-  // --- Codes and scales to memory --------------------------------------------------------------------------
+  // --- Codes and scales to memory ----------------------------------------------------------------
 
   if (LANES > 1) begin : gen_write_wide
     logic [2:0] last_units;

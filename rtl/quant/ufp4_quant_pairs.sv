@@ -51,7 +51,7 @@ module ufp4_quant_pairs #(
   localparam int unsigned SEG_W     = $clog2(SegBytes);
   localparam int unsigned COUNT_W   = $clog2(Chunks + 1);
 
-  // --- Arrival ----------------------------------------------------------------------------------
+  // --- Arrival -----------------------------------------------------------------------------------
 
   logic              w_take, chunk_in;
   logic [3:0]        w_row;
@@ -81,7 +81,7 @@ module ufp4_quant_pairs #(
   assign rd_rsp_ready_o = 1'b1;
   assign error_o        = rd_rsp_valid_i && rd_rsp_err_i;
 
-  // --- Tiles: which pair to read next -------------------------------------------------------------
+  // --- Tiles: which pair to read next ------------------------------------------------------------
 
   // A row or a column of the tile, half of it, a pair of it.
   typedef struct packed {
@@ -181,7 +181,7 @@ module ufp4_quant_pairs #(
     strips_q <= strips_d;
   end
 
-  // --- The buffer: two banks ------------------------------------------------------------------------
+  // --- The buffer: two banks ---------------------------------------------------------------------
 
   logic [1:0]        in_tensor, read, bank_error;
   logic [1:0][63:0]  data;
@@ -222,7 +222,7 @@ module ufp4_quant_pairs #(
 
   assign memory_error_o = |bank_error;
 
-  // --- Beats to pairs ----------------------------------------------------------------------------------
+  // --- Beats to pairs ----------------------------------------------------------------------------
 
   // This stands beside the beats at the banks' outputs.
   typedef struct packed {

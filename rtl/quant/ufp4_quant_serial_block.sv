@@ -93,7 +93,7 @@ module ufp4_quant_serial_block #(
     end
   end
 
-  // --- Blocks wait for their largest number -----------------------------------------------------------
+  // --- Blocks wait for their largest number ------------------------------------------------------
 
   // Two places for blocks, or 32-blocks.
   typedef struct packed {
@@ -210,7 +210,7 @@ module ufp4_quant_serial_block #(
     end
   end
 
-  // --- Transform, and the largest magnitude behind it -----------------------------------------------------
+  // --- Transform, and the largest magnitude behind it --------------------------------------------
 
   logic [12:0][2:0] rht_k;
   logic [12:0]      rht_here;
@@ -239,7 +239,7 @@ module ufp4_quant_serial_block #(
     if (advance && (beat_q[STORE].k == 3'd0 || pair_peak > amax_q)) amax_q <= pair_peak;
   end
 
-  // --- Scale --------------------------------------------------------------------------------------------
+  // --- Scale -------------------------------------------------------------------------------------
 
   logic [2:0]  scale_en;
   logic        scale_rht, scale_copy, zero, saturated;
@@ -319,7 +319,7 @@ module ufp4_quant_serial_block #(
     end
   end
 
-  // --- Blocks wait for their scale ----------------------------------------------------------------------
+  // --- Blocks wait for their scale ---------------------------------------------------------------
 
   logic             store_place_q, fetch_place_q;
   logic [1:0][31:0] fetched;
@@ -350,7 +350,7 @@ module ufp4_quant_serial_block #(
 
   assign memory_error_o = |error;
 
-  // --- Random bytes: made in one block's time, used in the next ---------------------------------------------
+  // --- Random bytes: made in one block's time, used in the next ----------------------------------
 
   logic [7:0]       random_en_q;
   logic [127:0]     made;
@@ -384,7 +384,7 @@ module ufp4_quant_serial_block #(
     end
   end
 
-  // --- Two dividers -----------------------------------------------------------------------------------------
+  // --- Two dividers ------------------------------------------------------------------------------
 
   logic [4:1][3:0] sig_q;
   logic [1:0][3:0] codes;
@@ -410,7 +410,7 @@ module ufp4_quant_serial_block #(
     .codes_o  (codes)
   );
 
-  // --- What leaves ------------------------------------------------------------------------------------------
+  // --- What leaves -------------------------------------------------------------------------------
 
   kind_t       out_kind;
   logic [7:0]  out_scale;

@@ -44,7 +44,7 @@ module ufp4_quant_serial_mixed (
 
   import ufp4_spec_pkg::ELEM_E1M2;
 
-  // --- The second grid ----------------------------------------------------------------------------------
+  // --- The second grid ---------------------------------------------------------------------------
 
   logic [15:0]      t;  // where it would be no 16-bit number, both are beyond all data
   logic             saturated, unused_zero;
@@ -97,7 +97,7 @@ module ufp4_quant_serial_mixed (
     .codes_o   (codes)
   );
 
-  // --- The choice -----------------------------------------------------------------------------------------
+  // --- The choice --------------------------------------------------------------------------------
 
   logic [6:0]      scale_q;
   logic            saturated_q, better, further, second;
@@ -136,7 +136,7 @@ module ufp4_quant_serial_mixed (
 
   assign second = mixed_i && better;
 
-  // --- What leaves ------------------------------------------------------------------------------------------
+  // --- What leaves -------------------------------------------------------------------------------
 
   logic [1:0][1:0][1:0][3:0] wait_q;   // a pair's, for two cycles; by grid and half
   logic [1:0][1:0][7:0][3:0] codes_q;  // then beside the others of its block

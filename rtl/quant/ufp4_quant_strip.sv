@@ -58,7 +58,7 @@ module ufp4_quant_strip #(
   localparam int unsigned F32_W      = BusBytes > 64 ? 4 : BUS_W - 2;  // elements of a row in a beat, log2
   localparam int unsigned BF16_W     = BusBytes > 32 ? 4 : BUS_W - 1;
 
-  // --- Arrival ----------------------------------------------------------------------------------
+  // --- Arrival -----------------------------------------------------------------------------------
 
   logic              w_take, chunk_in;
   logic [3:0]        w_row;
@@ -88,7 +88,7 @@ module ufp4_quant_strip #(
   assign rd_rsp_ready_o = 1'b1;
   assign error_o        = rd_rsp_valid_i && rd_rsp_err_i;
 
-  // --- Tiles: which beat to read next -------------------------------------------------------------
+  // --- Tiles: which beat to read next ------------------------------------------------------------
 
   logic [COUNT_W-1:0] full_d, full_q;      // chunks that are here
   logic [SLOT_W-1:0]  slot_d, slot_q;
@@ -180,7 +180,7 @@ module ufp4_quant_strip #(
     strips_q <= strips_d;
   end
 
-  // --- The buffer -----------------------------------------------------------------------------------
+  // --- The buffer --------------------------------------------------------------------------------
 
   logic [DataW-1:0]  data;
   logic [BEAT_W-1:0] read_beat;
@@ -203,7 +203,7 @@ module ufp4_quant_strip #(
     .error_o(memory_error_o)
   );
 
-  // --- Beats to rows ----------------------------------------------------------------------------------
+  // --- Beats to rows -----------------------------------------------------------------------------
 
   // This stands beside the beat at the buffer's output.
   typedef struct packed {

@@ -50,7 +50,7 @@ module ufp4_quant_write #(
   localparam int unsigned CODE_BEATS   = 128 / BusBytes;
   localparam int unsigned SCALE_BEATS  = BusBytes > 16 ? 1 : 16 / BusBytes;
 
-  // --- Collect ----------------------------------------------------------------------------------------
+  // --- Collect -----------------------------------------------------------------------------------
 
   logic [1:0]      take;
   logic [1:0][5:0] in_count_d, in_count_q;
@@ -101,7 +101,7 @@ module ufp4_quant_write #(
     blank_q <= blank_d;
   end
 
-  // --- Write: a request and its beats for the codes, then for the scales -------------------------------
+  // --- Write: a request and its beats for the codes, then for the scales -------------------------
 
   logic                busy_d, busy_q, scales_phase_d, scales_phase_q, asked_d, asked_q;
   logic [4:0]          beat_d, beat_q;

@@ -51,7 +51,7 @@ module ufp4_quant_write_wide #(
   localparam int unsigned SLOT_W  = $clog2(Slots);
   localparam int unsigned COUNT_W = $clog2(Slots + 1);
 
-  // --- Collect ----------------------------------------------------------------------------------------
+  // --- Collect -----------------------------------------------------------------------------------
 
   // A block goes to this place.
   typedef struct packed {
@@ -114,7 +114,7 @@ module ufp4_quant_write_wide #(
     blank_q <= blank_d;
   end
 
-  // --- Which units a group has --------------------------------------------------------------------------
+  // --- Which units a group has -------------------------------------------------------------------
 
   logic [1:0][17:0]  left_d, left_q;  // groups of this strip that have not been asked for
   logic [SLOT_W-1:0] slot;
@@ -138,7 +138,7 @@ module ufp4_quant_write_wide #(
     left_q <= left_d;
   end
 
-  // --- Requests: codes, then scales --------------------------------------------------------------------
+  // --- Requests: codes, then scales --------------------------------------------------------------
 
   // The beats of a request need these of it.
   typedef struct packed {
@@ -269,7 +269,7 @@ module ufp4_quant_write_wide #(
     .out_data_o (note)
   );
 
-  // --- Their beats ------------------------------------------------------------------------------------------
+  // --- Their beats -------------------------------------------------------------------------------
 
   logic              dat_valid_d, dat_valid_q, load, load_codes, scales_out_q, fresh_q, fresh_joined_q;
   logic [1:0]        beat_d, beat_q, load_unit, fresh_unit_q;

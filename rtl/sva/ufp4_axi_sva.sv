@@ -76,7 +76,7 @@ module ufp4_axi_sva
   input logic [1:0]            m_axi_bresp_i
 );
 
-  // --- Limits: docs/ip/interfaces.md, "How much is in flight" --------------------------------------------------------
+  // --- Limits: docs/ip/interfaces.md, "How much is in flight" ------------------------------------
 
   localparam int unsigned GROUPS    = (Rows * TileRows + Cols * TileCols) / PANEL_ROWS;
   localparam int unsigned SUM_BYTES = 8 * Cols * TileCols;
@@ -100,7 +100,7 @@ module ufp4_axi_sva
   localparam int unsigned MAX_HELD        = 32;  // cycles that a beat of read data waits
   localparam int unsigned SIZE            = $clog2(BusBytes);
 
-  // --- Reset ---------------------------------------------------------------------------------------------------------
+  // --- Reset -------------------------------------------------------------------------------------
 
   logic begun_q = 1'b0, in_reset_q = 1'b0, on;
   assign on = rst_ni && begun_q;
@@ -113,7 +113,7 @@ module ufp4_axi_sva
       {irq_o, s_axil_bvalid_o, s_axil_rvalid_o, m_axi_arvalid_o, m_axi_awvalid_o, m_axi_wvalid_o} == '0)
     else $error("ufp4 bus rule: %s", "a valid or the interrupt is high in reset");
 
-  // --- What the rules remember ---------------------------------------------------------------------------------------
+  // --- What the rules remember -------------------------------------------------------------------
 
   // Reads of each ID that are in flight; in reads_left without the one that ends now. Lengths, the oldest at first_q.
   logic [3:0][8:0] reads_q, reads_left, beats_q;
@@ -156,7 +156,7 @@ module ufp4_axi_sva
   logic [2:0]  port_addresses_q, port_addresses_d, port_data_q, port_data_d, mask, mask_q;
   logic        port_read_q, port_aw_taken, port_w_taken, port_answer, b_waits_q, done, soft_q;
 
-  // --- Addresses of bursts -------------------------------------------------------------------------------------------
+  // --- Addresses of bursts -----------------------------------------------------------------------
 
   function automatic logic in_page(logic [11:0] offset, logic [7:0] len);
     return 32'(offset) + (32'(len) + 1) * BusBytes <= 4096;
@@ -209,7 +209,7 @@ module ufp4_axi_sva
   assign aw_bursts = 9'(WRITE_BURSTS[m_axi_awid_o]);
   assign aw_fits   = fits(m_axi_awlen_o, WRITE_BYTES[m_axi_awid_o]);
 
-  // --- Read data -----------------------------------------------------------------------------------------------------
+  // --- Read data ---------------------------------------------------------------------------------
 
   `UFP4_RULE(r_taken, m_axi_rvalid_i && !m_axi_rready_o |-> held_q < 6'(MAX_HELD),
       "R: a beat waits for more than 32 cycles")
@@ -240,7 +240,7 @@ module ufp4_axi_sva
     if (ar_taken) len_q[m_axi_arid_o][next_q[m_axi_arid_o]] <= m_axi_arlen_o;
   end
 
-  // --- Write data ----------------------------------------------------------------------------------------------------
+  // --- Write data --------------------------------------------------------------------------------
 
   `UFP4_RULE(w_waits, m_axi_wvalid_o && !m_axi_wready_i |=>
       m_axi_wvalid_o && $stable({m_axi_wdata_o, m_axi_wstrb_o, m_axi_wlast_o}),
@@ -323,7 +323,7 @@ module ufp4_axi_sva
     end
   end
 
-  // --- What the memory owes ------------------------------------------------------------------------------------------
+  // --- What the memory owes ----------------------------------------------------------------------
 
   if (Memory) begin : gen_memory
     logic [7:0] oldest_len;
@@ -345,7 +345,7 @@ module ufp4_axi_sva
         "B: an answer to a burst whose address or data have not all been taken")
   end
 
-  // --- Register port -------------------------------------------------------------------------------------------------
+  // --- Register port -----------------------------------------------------------------------------
 
   `UFP4_RULE(s_r_waits, s_axil_rvalid_o && !s_axil_rready_i |=>
       s_axil_rvalid_o && $stable({s_axil_rdata_o, s_axil_rresp_o}),
@@ -377,7 +377,7 @@ module ufp4_axi_sva
         "W of the registers: valid fell or its payload changed before ready")
   end
 
-  // --- Interrupt: its mask, and why it falls -------------------------------------------------------------------------
+  // --- Interrupt: its mask, and why it falls -----------------------------------------------------
 
   `UFP4_RULE(irq_unmasked, irq_o |-> mask != 0,
       "irq is high, and irq_mask is 0")
