@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of two numbers, in two halves, of which the upper one is there for either carry: synthesis makes of `+` a carry
-// that passes every bit, here it passes half as many.
-// Combinational. Its tests are those of the modules that have it inside.
+// The sum of two numbers, in two halves: the upper half is computed for both values of the carry
+// from the lower one. Synthesis turns `+` into a carry through all bits; here it passes half of
+// them. Combinational. Tested inside the modules that contain it.
 module ufp4_add_halves #(
   parameter int unsigned Width = 40
 ) (

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes of three words two of the same sum, modulo 2^Width, without carries between columns, both inverted:
+// Carry-save adder: reduces three words to two with the same sum, modulo 2^Width, without carries
+// between columns. Both outputs are inverted:
 //
 //   a + b + c = ~sum_no + ~carry_no          the lowest bit of ~carry_no is ~vacant_ni
 //
-// Given inverted words, the outputs are the true ones (ufp4_full_adder). vacant_ni, inverted as carry_no is, is one more
-// bit that the sum takes in where a carry word has none of its own.
-// Combinational. Tests: tests/rtl/vectors.
+// With inverted inputs the outputs are true (ufp4_full_adder). The lowest bit of a carry word is
+// free, and vacant_ni, inverted like carry_no, lets the sum take one more bit there. Combinational.
+// Tests: tests/rtl/vectors.
 module ufp4_carry_save #(
   parameter int unsigned Width = 16
 ) (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A word some cycles later. It is not reset: once the cycles have passed, the word that went in comes out.
+// Delays a word by Cycles cycles. The registers have no reset, so the output is undefined until
+// then.
 module ufp4_delay #(
   parameter int unsigned Width = 8,
   parameter int unsigned Cycles = 1

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes of the quantizer: code = round(|x| * 2^t / s) on the element grid, exact quotient, saturating, as
-// a pipeline.
+// Lanes of the quantizer as a pipeline: code = round(|x| * 2^t / s) on the element grid, from the
+// exact quotient, saturating.
 //
-// Contract: a lane of payload_i is {sign, 3 bits, 28-bit significand} and shift = base_i (rht_i), or an FP32
-// number and shift = base_i - its biased exponent (ufp4_e4m3_scale gives base_i). The dividend |x| * 2^t *
-// 2^frac * 2^9 (the 2^-9 is the scale's unit) is the significand * 2^(17 - shift); divided by sig_i it is in
-// quanta. 4 integer bits (more saturates), 9 fraction bits and a sticky bit decide every rounding: nearest,
-// ties to even; or up iff the fraction of its own cell is over (random_i + 1/2)/256.
-// Stage k runs with en_i[k] high: align, four divider stages (4, 3, 3, 3 steps of a restoring divider with a
-// 5-bit subtractor), round. sig_i[k] goes with stage k, payload_i and base_i with stage 0, random_i with
-// stage 5. quotient_o, {16 quanta or more, the quotient without its sticky bit}, is what stage 5 rounds.
+// Contract: a lane of payload_i is {sign, 3 bits, 28-bit significand} with shift = base_i (rht_i),
+// or an FP32 number with shift = base_i - its biased exponent; ufp4_e4m3_scale gives base_i. The
+// dividend |x| * 2^t * 2^frac * 2^9 (2^-9 is the unit of the scale) is significand * 2^(17 -
+// shift); divided by sig_i it is in quanta. 4 integer bits (more saturates), 9 fraction bits and a
+// sticky bit decide every rounding: to nearest, ties to even; or, stochastic, up if and only if the
+// fraction within its cell exceeds (random_i + 1/2)/256.
+// Stages: stage k moves with en_i[k]: align, four divider stages (4, 3, 3, 3 steps of a restoring
+// divider with a 5-bit subtractor), round. sig_i[k] belongs to stage k, payload_i and base_i to
+// stage 0, random_i to stage 5. quotient_o = {16 quanta or more, quotient without its sticky bit}
+// is the input of stage 5.
 // Golden: ufp4_quantize_block. Spec: numerics.md 4. Test: tests/rtl/vectors.
 module ufp4_divide_round #(
   parameter int unsigned Lanes = 16
@@ -31,14 +33,14 @@ module ufp4_divide_round #(
   import ufp4_spec_pkg::ELEM_E2M1;
   import ufp4_spec_pkg::ELEM_INT4;
 
-  // A lane fills a word: simulators move words.
+  // A lane fills a machine word, because simulators move words fastest.
   typedef struct packed {
     logic [11:0] zero;
     logic        sign;
     logic        over;       // the quotient is 16 quanta or more
     logic        sticky;     // dividend bits below the fixed point
     logic [3:0]  remainder;
-    logic [12:0] quotient;   // dividend bits not yet used above, quotient bits below
+    logic [12:0] quotient;   // unused dividend bits above, quotient bits below
   } state_t;
 
   // Fixed point with 8 integer and 9 fraction bits: the significand times 2^17, shifted right.
@@ -64,7 +66,7 @@ module ufp4_divide_round #(
     return out;
   endfunction
 
-  // The remainder is under sig_i, so the difference lies in -15..14 and its sign is bit 4.
+  // The remainder is below sig_i, so the difference lies in -15..14 and bit 4 is its sign.
   function automatic state_t divide_step(input state_t in, input logic [3:0] sig);
     state_t     out;
     logic [4:0] difference;
@@ -82,8 +84,8 @@ module ufp4_divide_round #(
   function automatic logic [3:0] round(input state_t in, input logic [7:0] elem, input logic sr,
                                        input logic [7:0] random);
     logic [3:0]  whole;
-    logic [11:0] fraction, threshold;  // of the cell, with the sticky bit last
-    logic [2:0]  below, magnitude;     // code of the cell's lower end
+    logic [11:0] fraction, threshold;  // fraction within the cell, with the sticky bit last
+    logic [2:0]  below, magnitude;     // below: code of the lower end of the cell
     logic        sticky, up, full, unused_zero;
     unused_zero = ^in.zero;
     whole    = in.quotient[12:9];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dot product of sixteen pairs of decoded elements, exact: the form for cells, in one step.
+// Exact dot product of sixteen pairs of decoded elements: the form for cells, in one step.
 //
 //   dot = sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag          |dot| <= 2304
 //
-// The exact PE takes the tree by itself and has a register before the last addition.
-// Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/vectors.
+// The PE of the contract exact instantiates the tree itself, with a register before the last
+// addition. Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/vectors.
 module ufp4_dot #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
 ) (

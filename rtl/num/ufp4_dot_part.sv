@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dot product of sixteen pairs of decoded elements in steps of Lanes pairs, exact; one form for all targets.
+// Exact dot product of sixteen pairs of decoded elements in steps of Lanes pairs; one form for all
+// targets.
 //
-//   dot = (first ? 0 : dot of the step before) + sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag
+//   dot = (first ? 0 : dot of the step before)
+//         + sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag          |dot| <= 2304
 //
-// Magnitudes are binary (ufp4_elem_decode, Binary = 1), as planes. dot_o is combinational behind the operands, or, where
-// Registered, behind a register for the sum of the lanes; step_i and first_i go with it. |dot| <= 2304.
+// Magnitudes are binary planes (ufp4_elem_decode, Binary = 1). dot_o is combinational from the
+// operands or, with Registered, from a register for the sum of the lanes; step_i and first_i belong
+// to dot_o.
 // Golden: none of its own, part of ufp4_gemm; tests/rtl/array.
 module ufp4_dot_part #(
   parameter int unsigned Lanes = 4,
@@ -19,7 +22,7 @@ module ufp4_dot_part #(
   input  logic               first_i,
   output logic signed [12:0] dot_o
 );
-  // At most 144 a lane.
+  // A product is at most 144.
   logic signed [Lanes-1:0][8:0] product;
   for (genvar l = 0; l < Lanes; l++) begin : gen_lane
     logic [3:0] a, b;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dot product of sixteen pairs of decoded elements, exact: the form for simulators.
+// Exact dot product of sixteen pairs of decoded elements: the form for simulators.
 //
 //   dot = sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag          |dot| <= 2304
 //
-// Operands are the sign and binary magnitude planes of ufp4_elem_decode, whose invariant (p3 set: p1 = p0 = 0) lets
-// partial products of one weight that can't both be set share a plane: 13 planes instead of 16. The products
-// a_i b_j stay planes of 16 lanes, four in a 64-bit word, and are counted in fields that double in width; every
-// addition has a constant zero above each field, so that no carry crosses fields: few word operations.
-// ufp4_dot is the same in a third fewer cells.
-// Sign: plane ^ negative counts -x as weight - x per lane; 193,
-// the sum of the weights, times the negative lanes is taken off.
-// Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/vectors.
+// Operands are the sign and binary magnitude planes of ufp4_elem_decode. Because p3 excludes p1 and
+// p0, partial products of one weight that cannot both be set share a plane: 13 planes instead of
+// 16. The partial products a_i b_j stay planes of 16 lanes, four in a 64-bit word, and are counted
+// in fields that double in width. Each addition has a constant zero above every field, so no carry
+// crosses fields, and few word operations are enough. ufp4_dot needs a third fewer cells. Signs:
+// plane ^ negative counts -x as weight - x in each lane, so 193, the sum of the weights, times the
+// number of negative lanes is subtracted at the end. Combinational. Golden: none of its own, part
+// of ufp4_gemm; tests/rtl/vectors.
 module ufp4_dot_planes (
   input  logic [15:0]        a_sign_i,
   input  logic [63:0]        a_mag_i,
@@ -28,8 +28,8 @@ module ufp4_dot_planes (
   assign b = b_mag_i;
   assign neg = {4{a_sign_i ^ b_sign_i}};
 
-  // Planes by log2 of their weight: even {6, 4, 2, 0}; odd_a and odd_b {5, 3, 1, -}; mixed {negative lanes, 2,
-  // 4, 2}.
+  // Planes by log2 of their weight: even {6, 4, 2, 0}; odd_a and odd_b {5, 3, 1, -}; mixed
+  // {negative lanes, 2, 4, 2}.
   logic [63:0] even, odd_a, odd_b, swap, mixed;
   assign even = (a & b) ^ neg;
   assign odd_a = ((a & (b << 16)) | ((a & (b >> 48)) << 32)) ^ (neg << 16);
@@ -48,12 +48,12 @@ module ufp4_dot_planes (
   assign odd4 = ((odd_a2 & MASK2) + ((odd_a2 >> 2) & MASK2)) + ((odd_b2 & MASK2) + ((odd_b2 >> 2) & MASK2));
   assign mixed4 = (mixed2 & MASK2) + ((mixed2 >> 2) & MASK2);
 
-  // The odd planes weigh half of the even ones in the same field.
+  // The odd planes have half the weight of the even ones in the same field.
   logic [63:0] main8, mixed8;
   assign main8 = ((even4 & MASK4) << 1) + ((even4 >> 3) & (MASK4 << 1)) + ((odd4 & MASK4) + ((odd4 >> 4) & MASK4));
   assign mixed8 = (mixed4 & MASK4) + ((mixed4 >> 4) & MASK4);
 
-  // Counts end below the top of their fields.
+  // The counts leave the uppermost bits of their fields unused.
   // verilator lint_off UNUSEDSIGNAL
   logic [63:0] main16, mixed16;
   assign main16 = (main8 & MASK8) + ((main8 >> 8) & MASK8);

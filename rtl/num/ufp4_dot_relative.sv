@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dot product of sixteen pairs of decoded elements, exact: the form for FPGAs, a tree of adders on carry chains.
+// Exact dot product of sixteen pairs of decoded elements: the form for FPGAs, a tree of adders on
+// carry chains.
 //
-//   (-1)^negative * dot = sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag          |dot| <= 2304
+//   (-1)^negative * dot = sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag     |dot| <= 2304
 //
-// Operands are the sign and magnitude planes of ufp4_elem_decode (Binary = 0). All is relative to the sign of lane 0,
-// negative_o: a lane of another sign enters inverted, and the one that completes its complement is the carry into one of
-// the fifteen adders. The inversion costs no logic, it fits into the last step of the shift.
-// Nodes are kept, so that no synthesizer makes carry-save adders of them.
-// Six stages: a new product each cycle, and its dot product six cycles later.
+// Operands are the sign and magnitude planes of ufp4_elem_decode (Binary = 0). All signs are
+// relative to that of lane 0 (negative_o): a lane with another sign enters inverted, and the one
+// that completes its complement is the carry input of one of the fifteen adders. The inversion
+// costs no logic, because it fits into the last step of the shift. The nodes have a keep attribute,
+// so that no synthesizer turns them into carry-save adders.
+// Latency: six stages; a new product each cycle.
 // Golden: none of its own, part of ufp4_gemm; tests/rtl/vectors.
 module ufp4_dot_relative (
   input  logic               clk_i,
@@ -18,7 +20,7 @@ module ufp4_dot_relative (
   output logic signed [12:0] dot_o,
   output logic               negative_o
 );
-  // minus[s]: as they are after stage s; lane 0's is the sign of the whole.
+  // minus[s]: the relative signs after stage s; lane 0 has the sign of the whole.
   logic [15:0] sign;
   logic [6:1][15:0] minus_q;
   assign sign = a_sign_i ^ b_sign_i;
@@ -26,7 +28,7 @@ module ufp4_dot_relative (
     minus_q <= {minus_q[5:1], sign ^ {{15{sign[0]}}, 1'b0}};
   end
 
-  // 1: products of the lower bits of the lanes, 2: shifted and signed.
+  // Stage 1 multiplies the lower bits of the lanes, stage 2 shifts and applies the sign.
   logic [15:0][8:0] lane_q;
   for (genvar l = 0; l < 16; l++) begin : gen_lane
     logic a_h, b_h, a2, a1, a0, b2, b1, b0;
@@ -52,7 +54,7 @@ module ufp4_dot_relative (
       u_q <= u;
     end
 
-    // At most 21 is shifted once, and 9 twice.
+    // A product of at most 21 is shifted once, one of at most 9 twice.
     logic [6:0] once;
     logic [7:0] twice;
     assign once = h_q[1] ? {u_q[4:0], 2'd0} : {1'b0, u_q};
@@ -62,7 +64,7 @@ module ufp4_dot_relative (
     end
   end
 
-  // 3 to 6: level by level.
+  // Stages 3 to 6 are the levels of the tree.
   (* keep *) logic [7:0][9:0] pair;
   (* keep *) logic [3:0][10:0] quad;
   (* keep *) logic [1:0][11:0] half;

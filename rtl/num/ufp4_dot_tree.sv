@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dot product of sixteen pairs of decoded elements, exact, as two words: the form for cells.
+// Exact dot product of sixteen pairs of decoded elements, as two words: the form for cells.
 //
-//   sum + carry = sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag          |dot| <= 2304, modulo 2^13
+//   sum + carry = sum over lanes of (-1)^(a_sign ^ b_sign) * a_mag * b_mag
+//                                                               |dot| <= 2304, modulo 2^13
 //
-// Operands are the sign and binary magnitude planes of ufp4_elem_decode. Minus x is counted as ~x + 1 - 256, with fifteen
-// lanes' ones in one count of the negative lanes (uniform formats, whose products end at 64: + 1 - 128; E1M2 alone, at
-// 49: + 1 - 64). Fewer formats leave out what their magnitudes cannot reach. Words enter the tree where its levels have room
-// for them, true or inverted as the cells of that level (ufp4_full_adder) want them.
+// Operands are the sign and binary magnitude planes of ufp4_elem_decode. -x enters as ~x + 1 - 256,
+// and one count of the negative lanes provides the ones of fifteen lanes. Uniform formats, whose
+// products are at most 64, use ~x + 1 - 128; E1M2 alone, at most 49, ~x + 1 - 64. Restricted
+// Formats leave out logic that their magnitudes cannot reach. Words enter the tree at the levels
+// that have room for them, true or inverted as the cells of that level (ufp4_full_adder) need them.
 // Combinational. Golden: none of its own, part of ufp4_gemm; tests/rtl/vectors.
 module ufp4_dot_tree #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL)
@@ -29,9 +31,10 @@ module ufp4_dot_tree #(
   assign {a3, a2, a1, a0} = {a_mag_i[63:48] & {16{Large}}, a_mag_i[47:0]};
   assign {b3, b2, b1, b0} = {b_mag_i[63:48] & {16{Large}}, b_mag_i[47:0]};
 
-  // Products of the magnitudes, column by column, for all lanes at once. a3 excludes a1 and a0, b3 excludes b1 and b0: of
-  // a1 b3 and a3 b1 at most one is set, they are one bit of column 4 (sixteen). Those of column 5 (by_four) are both set
-  // in 12 times 12 alone. The carry from column 1, of 3 times 3 in the lowest planes, is there only with a1 b1: the two
+  // Products of the magnitudes, column by column, for all lanes at once. a3 excludes a1 and a0, and
+  // b3 excludes b1 and b0. Hence at most one of a1 b3 and a3 b1 is set, and they share a bit of
+  // column 4 (sixteen); the two terms of column 5 (by_four) are both set only in 12 times 12. A
+  // carry from column 1, of 3 times 3 in the lowest planes, occurs only with a1 b1: together they
   // are one bit of column 2 (middle) or, with a0 b0, one of column 3.
   logic [15:0] unit, middle, outer, sixteen, by_four;
   logic [7:0][15:0] columns;
@@ -42,9 +45,11 @@ module ufp4_dot_tree #(
   assign sixteen = (a1 | b1) & (a3 | b3);
   assign by_four = (a3 & b2) | (a2 & b3);
   if (Formats == 32'(ufp4_spec_pkg::FORMATS_E2M1)) begin : gen_e2m1
-    // a2 excludes a0 too. Column 3 has two bits, a1 b2 or a3 b0 (left), and a2 b1 or a0 b3 (right); a carry comes with one
-    // of them (6 times 3), that of 3 times 3 with none. Where fours meets sixteen (6 times 12), both and by_four are one of
-    // column 6; where it meets a3 b3 (12 times 12), by_four is two of column 5, and they are one of column 7 with a3 b3.
+    // In E2M1 a2 excludes a0 too. Column 3 has two bits: left, a1 b2 or a3 b0, and right, a2 b1 or
+    // a0 b3. A carry into it occurs with one of them (6 times 3); the carry of 3 times 3 occurs
+    // with neither. If fours and sixteen are both set (6 times 12), they and by_four are one bit of
+    // column 6. If fours and a3 b3 are both set (12 times 12), by_four counts as two bits of column
+    // 5, and with a3 b3 they make one bit of column 7.
     logic [15:0] from2, from3, left, right, fours, sum4, over4;
     assign from2 = middle & outer;
     assign left = (a1 | b0) & (a3 | b2);
@@ -64,11 +69,13 @@ module ufp4_dot_tree #(
       unit
     };
   end else begin : gen_any
-    // In column 3 a3 b0 and a0 b3 exclude each other and the carry of 3 times 3 (eight). Where both terms of outer are
-    // set, so is a0 b0, and middle is not. a2 b1 and a1 b2 come together in products of 6 and 7: they are 16, and there is
-    // another 16, which is a2 b2 or, in 7 times 7, from2 and eight (which from3 leaves out). Both are to5, and a2 b2 is
-    // top in 7 times 7 alone. Where top meets sixteen (6 or 7 times 12), they and by_four are one of column 6, and half3
-    // keeps by_four out of to5; p7 is 12 times 12. Where a3 is 8 alone, it excludes a2 too.
+    // In column 3, a3 b0, a0 b3 and the carry of 3 times 3 exclude each other (eight). If both
+    // terms of outer are set, so is a0 b0, and middle is not. a2 b1 and a1 b2 are both set only in
+    // products of 6 and 7: together they are 16, and there is another 16, which is a2 b2 or, in 7
+    // times 7, from2 and eight (which from3 leaves out). Both are counted in to5; a2 b2 is top only
+    // in 7 times 7. If top and sixteen are both set (6 or 7 times 12), they and by_four are one bit
+    // of column 6, and half3 keeps by_four out of to5; p7 is 12 times 12. Where a3 means only 8, it
+    // excludes a2 too.
     localparam logic [15:0] Twelve = {16{Formats == 32'(ufp4_spec_pkg::FORMATS_ALL)}};
     logic [15:0] from2, half3, eight, sum3, from3, top, sum4, to5, p7;
     assign top = a2 & b2 & ~middle;
@@ -95,7 +102,8 @@ module ufp4_dot_tree #(
   logic unused_columns;
   assign unused_columns = ^columns;
 
-  // Negative lanes, but the last: two counts of seven, and their sum with one more.
+  // Counts the negative lanes except the last: two counts of seven, and their sum with one more
+  // lane.
   logic [1:0][2:0] seven;
   for (genvar i = 0; i < 2; i++) begin : gen_seven
     logic [6:0] n;
@@ -115,8 +123,8 @@ module ufp4_dot_tree #(
     .carry_o(count[3])
   );
 
-  // Words of the tree. The last lane's correction is a bit above its product and one below a carry word; the constants
-  // of all lanes, -16 * 256, are ones on top of the count's word.
+  // Words of the tree. The correction of the last lane is a bit above its product and a bit below a
+  // carry word. The constants of all lanes, -16 * 256, are ones above the count in its word.
   logic [15:0][12:0] lane;
   logic [12:0] count_word;
   for (genvar l = 0; l < 16; l++) begin : gen_word
@@ -127,7 +135,8 @@ module ufp4_dot_tree #(
   end
   assign count_word = {(9 - Planes)'(~0), ~count, (Planes - 4)'(0), count};
 
-  // Levels 1 (twelve lanes), 2 (and one more), 3 (and three), 4. Odd levels give inverted words.
+  // Level 1 takes twelve lanes, level 2 one more, level 3 three more; odd levels give inverted
+  // words.
   logic [7:0][12:0] level1;
   logic [5:0][12:0] level2, level3;
   logic [3:0][12:0] level4;
@@ -173,7 +182,8 @@ module ufp4_dot_tree #(
     );
   end
 
-  // Levels 5 to 7, a word each: three of level 4, the count, and the fourth, which is true again at level 7.
+  // Levels 5 to 7 add one word each: three words of level 4 first, then the count, then the fourth
+  // word of level 4, which has the right polarity again at level 7.
   logic [12:0] sum5, sum6, sum7, carry5, carry6, carry7;
   ufp4_carry_save #(.Width(13)) u_level5 (
     .a_i(level4[0]),

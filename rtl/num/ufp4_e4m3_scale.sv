@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The E4M3 scale of a block: s = amax * 2^t / qmax, the exact quotient rounded once, nearest even or up, as a
-// pipeline.
+// The E4M3 scale of a block as a pipeline: s = amax * 2^t / qmax, the exact quotient rounded once,
+// to nearest even or up.
 //
-// Contract: amax = amax_i * 2^(exponent_i - (rht_i ? 152 : 154)). After stage 0: normal_o = amax_i with its
-// leading one at bit 27, power_o = exponent_i + 27 - leading zeros, so amax = normal_o * 2^(power_o - (rht_i
-// ? 179 : 181)); zero_o.
-// After stage 2: scale_o (a byte; at least 1, at most 0x7E; amax_i > 0), saturated_o (the quotient is over
-// 448), and what the divider needs: sig_o, scale = sig_o * 2^(exp - 9), and base_o, the distance by which an
-// element's significand with biased exponent e must be shifted right, plus e (ufp4_divide_round), clamped to
-// 0..511.
-// qmax is 3 or 7 times a power of two, so the quotient's leading bits come from a table of 8 leading bits divided by it:
-// a synthesizer that does not see through a division by a constant makes a subtractor for each bit of it, one behind the
-// other.
-// Stage k runs with en_i[k] high; exponent_i goes with stage 0 (power), exponent_base_i with stage 1 (base).
+// Contract: amax = amax_i * 2^(exponent_i - (rht_i ? 152 : 154)). After stage 0: normal_o is amax_i
+// with its leading one at bit 27, and power_o = exponent_i + 27 - leading zeros, so amax = normal_o
+// * 2^(power_o - (rht_i ? 179 : 181)); zero_o. After stage 2: the byte scale_o (1 to 0x7E; for
+// amax_i > 0); saturated_o, if the quotient exceeds 448; and the inputs of the divider
+// (ufp4_divide_round): sig_o, with scale = sig_o * 2^(exp - 9), and base_o, the right shift of an
+// element significand with biased exponent e, plus e, clamped to 0..511.
+// Stages: stage k moves with en_i[k]; exponent_i belongs to stage 0 (power), exponent_base_i to
+// stage 1 (base). qmax is 3 or 7 times a power of two, so a table gives the leading bits of the
+// quotient from 8 leading bits. Synthesizers that do not see through a division by a constant would
+// build a chain of one subtractor per bit.
 // Golden: ufp4_quantize_block. Spec: numerics.md 2. Test: tests/rtl/vectors.
 module ufp4_e4m3_scale (
   input  logic        clk_i,
@@ -51,7 +50,7 @@ module ufp4_e4m3_scale (
     logic [27:0] normal;
   } normal_t;
 
-  // Quotient of the leading bits, floor, and whether anything is left over.
+  // Quotient of the leading bits, rounded down; rest: the division leaves a remainder.
   typedef struct packed {
     logic signed [9:0] base;
     logic [6:0]        quotient;  // 18..36 (by 7) or 42..85 (by 3)
@@ -66,8 +65,9 @@ module ufp4_e4m3_scale (
     logic [8:0] base;
   } scale_t;
 
-  // By the divisor (1: that of E2M1) and the seven bits behind the leading one: the quotient, rounded down, and whether
-  // anything is left. One table for both: its address is then no register, which a synthesizer would move behind the table.
+  // Table of quotients, rounded down, and whether there is a remainder; its index is the divisor
+  // (1: that of E2M1) and the seven bits after the leading one. There is one table for both
+  // divisors because a synthesizer would otherwise move the register of the index behind the table.
   function automatic logic [255:0][7:0] quotients();
     logic [255:0][7:0] out;
     for (int unsigned k = 0; k < 256; k++) begin
@@ -80,7 +80,7 @@ module ufp4_e4m3_scale (
   endfunction
   localparam logic [255:0][7:0] QUOTIENTS = quotients();
 
-  // Powers of two in qmax; fraction bits of the element.
+  // The power of two in qmax, and the fraction bits of the element.
   function automatic logic signed [2:0] qmax_power(input logic [7:0] elem);
     return elem == ELEM_E2M1 ? 3'(QMAX_EXPONENT_E2M1) : elem == ELEM_E1M2 ? 3'(QMAX_EXPONENT_E1M2) :
                                                                             3'(QMAX_EXPONENT_INT4);
@@ -120,7 +120,8 @@ module ufp4_e4m3_scale (
     return out;
   endfunction
 
-  // base_o without the scale's exponent, clamped to a range beyond which nothing changes.
+  // base_o without the exponent of the scale, clamped to a range beyond which the result is the
+  // same.
   function automatic logic signed [9:0] base_of_block(input logic rht, input logic [7:0] elem, input logic [15:0] t,
                                                       input logic [7:0] exponent);
     logic signed [17:0] base;
@@ -129,7 +130,8 @@ module ufp4_e4m3_scale (
     return base < -18'sd16 ? -10'sd16 : base > 18'sd511 ? 10'sd511 : 10'(base);
   endfunction
 
-  // The scale, significand and base that belong to a byte. The carry makes it one more than LARGEST at most.
+  // The scale, significand and base for a byte. A carry makes the byte at most one more than
+  // LARGEST.
   function automatic scale_t of_byte(input logic [7:0] in, input logic signed [9:0] base_block);
     scale_t             out;
     logic [3:0]         exp_scale;
@@ -143,12 +145,12 @@ module ufp4_e4m3_scale (
     return out;
   endfunction
 
-  // Four significant bits, fewer where the exponent would fall under that of the subnormals. The byte of a subnormal is its
-  // significand, of a normal number 8 * exp + significand: a carry does what it should. Both bytes are followed to the end,
-  // since the carry is known last.
+  // Rounds to four significant bits, fewer for a subnormal. The byte of a subnormal is its
+  // significand, and that of a normal number is 8 * exp + significand, so a carry gives the right
+  // byte. Both bytes are computed to the end, because the carry is known last.
   function automatic scale_t round(input quotient_t in, input logic up);
     scale_t            out;
-    logic signed [5:0] field;           // exponent field of a normal number
+    logic signed [5:0] field;           // the exponent field if the number is normal
     logic [11:0]       normal, kept;
     logic [7:0]        floor;
     logic              rest, increment;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The E8M0 scale of a block, 2^(scale_o - 127), as a pipeline beside ufp4_e4m3_scale, whose first stage it
-// shares.
+// The E8M0 scale of a block, 2^(scale_o - 127), as a pipeline beside ufp4_e4m3_scale, whose first
+// stage it shares.
 //
-// Contract: amax = normal_i * 2^(power_i - 181), normal_i in 2^27..2^28-1, as ufp4_e4m3_scale gives it after
-// its stage 0 without the transform. Down: floor(log2 amax) - emax; up: the smallest k with amax <= qmax * 2^k;
-// clamped to -127..127. After stage 2: the byte, and base_o as the divider wants it (ufp4_divide_round) with
-// the significand 8: the scale is 8 * 2^(exp - 9) with exp = scale_o - 121.
-// With join_i, while the first half of a 32-block is in stage 2 and the second comes to stage 1, both go on with the larger of
-// their scales; normal_i of a half of zeros is 0.
-// Stage k runs with en_i[k] high; normal_i and power_i go with stage 1.
+// Contract: amax = normal_i * 2^(power_i - 181), with normal_i in 2^27..2^28-1, as ufp4_e4m3_scale
+// gives it after stage 0 without the transform. Rounding down: floor(log2 amax) - emax; up: the
+// smallest k with amax <= qmax * 2^k; both clamped to -127..127. After stage 2: the byte, and
+// base_o for the divider (ufp4_divide_round) with the significand 8: the scale is 8 * 2^(exp - 9)
+// with exp = scale_o - 121. With join_i, which is set while the first half of a block of 32 is in
+// stage 2 and the second enters stage 1, both halves continue with the larger of their scales;
+// normal_i of a half of zeros is 0.
+// Stages: stage k moves with en_i[k]; normal_i and power_i belong to stage 1.
 // Golden: ufp4_quantize. Spec: numerics.md 2. Test: tests/rtl/vectors.
 module ufp4_e8m0_scale (
   input  logic        clk_i,
@@ -26,8 +27,8 @@ module ufp4_e8m0_scale (
 
   import ufp4_spec_pkg::*;
 
-  // LIMIT is qmax's significand with the leading one at bit 27, EMAX is qmax's exponent. E1M2 and INT4 have one
-  // significand, E2M1 and INT4 one exponent.
+  // LIMIT is the significand of qmax with its leading one at bit 27, EMAX the exponent of qmax.
+  // E1M2 and INT4 share a significand, E2M1 and INT4 an exponent.
   localparam logic [27:0] LIMIT_E2M1 = 28'(QMAX_ODD_E2M1) << 28 - $clog2(QMAX_ODD_E2M1 + 1);
   localparam logic [27:0] LIMIT_UNIFORM = 28'(QMAX_ODD_INT4) << 28 - $clog2(QMAX_ODD_INT4 + 1);
   localparam int EMAX_E2M1 = QMAX_EXPONENT_E2M1 + $clog2(QMAX_ODD_E2M1 + 1) - 1;
@@ -38,7 +39,7 @@ module ufp4_e8m0_scale (
     $error("ufp4_e8m0_scale: qmax of E1M2 and INT4 must have one significand, of E2M1 and INT4 one exponent");
   end
 
-  logic signed [9:0] biased, biased_d, biased_q, whole;  // the exponent plus 127, not clamped
+  logic signed [9:0] biased, biased_d, biased_q, whole;  // exponent plus 127, before clamping
   logic [7:0]        scale_q;
   logic [8:0]        base_q;
   logic [7:0]        scale_d;

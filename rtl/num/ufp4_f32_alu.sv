@@ -3,11 +3,12 @@
 //
 //   f32 = add_i ? RNE32(a + b) : RNE32(a * b)
 //
-// IEEE 754 with subnormals in and out; any NaN that comes in or is made gives 0x7FC00000.
+// IEEE 754 with subnormal inputs and outputs; every NaN result is 0x7FC00000.
 //
-// Seven stages (ALU_STAGES), stage n moves when en_i[n] is high, and stage 0 takes a_i and b_i; f32_o is there after the
-// seventh edge. Stage 0 finds the larger one of two summands, 1 moves the smaller one under it and inverts it
-// for a difference, or multiplies the halves of two factors, 2 adds; the rest is ufp4_f32_round's, which sums and products share.
+// Latency: seven stages (ALU_STAGES); stage n moves with en_i[n], stage 0 takes a_i and b_i, and
+// f32_o is valid after the seventh edge. Stage 0 finds the larger summand. Stage 1 aligns the
+// smaller one to it and inverts it for a difference, or multiplies the halves of two factors. Stage
+// 2 adds. The others are those of ufp4_f32_round, which sums and products share.
 // Golden: the host's float; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_f32_alu (
   input  logic        clk_i,
@@ -17,7 +18,7 @@ module ufp4_f32_alu (
   input  logic [31:0] b_i,
   output logic [31:0] f32_o
 );
-  // Aligned sums have three bits below the larger significand's: guard, round, and all the rest in one.
+  // Aligned sums have three bits below the larger significand: guard, round and sticky.
   localparam int unsigned SumBits = 28;
   localparam int unsigned ProductBits = 48;
   localparam int unsigned HalfBits = 12;
@@ -25,7 +26,7 @@ module ufp4_f32_alu (
   function automatic logic [23:0] significand(logic [30:0] x);
     return {|x[30:23], x[22:0]};
   endfunction
-  // The exponent field of the significand's unit: a subnormal counts as 1.
+  // The exponent field that the unit of the significand has: 1 for a subnormal.
   function automatic logic [7:0] exponent(logic [7:0] field);
     return {field[7:1], field[0] | ~(|field)};
   endfunction
@@ -38,7 +39,7 @@ module ufp4_f32_alu (
     logic infinite;
   } kind_t;
 
-  // Stage 0. Magnitudes are compared in halves, with carries half as long.
+  // Stage 0. Magnitudes are compared in two halves, whose carry chains are half as long.
   logic b_larger, b_larger_q, add_q;
   logic [31:0] a_q, b_q;
   assign b_larger = (b_i[30:15] > a_i[30:15]) | ((b_i[30:15] == a_i[30:15]) & (b_i[14:0] > a_i[14:0]));
@@ -54,8 +55,8 @@ module ufp4_f32_alu (
   logic [2*SumBits-1:0] moved;
   logic [SumBits-1:0] less_sum;
   logic [23:0] a_sig, b_sig;
-  logic [3:0][2*HalfBits-1:0] part_q;  // of a product: low by low, low by high, high by low, high by high
-  logic [1:0][SumBits-1:0] term_q;     // of a sum
+  logic [3:0][2*HalfBits-1:0] part_q;  // partial products: low by low, low by high, high by low, high by high
+  logic [1:0][SumBits-1:0] term_q;     // terms of a sum
   logic [9:0] exponent_q;
   logic minus_q, a_nan, b_nan, a_inf, b_inf, differ;
   kind_t [2:1] kind_q;
@@ -97,7 +98,8 @@ module ufp4_f32_alu (
     end
   end
 
-  // Stage 2: sum or product at the top of the 64 bits that are rounded. Three terms of the product become two.
+  // Stage 2: the sum or the product, at the top of the 64 bits to round. A carry-save step reduces
+  // three terms of the product to two.
   logic [SumBits-1:0] sum;
   logic unused_carry, unused_upper;
   logic [ProductBits-1:0] product;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds what adders and multipliers leave behind to FP32.
+// Rounds the results of adders and multipliers to FP32.
 //
 //   f32 = RNE32(magnitude * 2^exponent) with its sign      exponent unbounded before rounding
 //
-// IEEE overflow; gradual underflow keeps the sign. A magnitude of zero gives a zero of sign zero_sign_i. nan_i and
-// inf_i override the number: 0x7FC00000, and infinity with sign_i.
+// IEEE overflow; gradual underflow keeps the sign. A magnitude of zero gives a zero with the sign
+// zero_sign_i. nan_i and inf_i override the number with 0x7FC00000 and with an infinity of sign_i.
 //
-// Four stages, stage n moves when en_i[n] is high: the leading one's byte comes to the top, then the leading one itself,
-// then a subnormal is shifted down to its place, then the number is rounded; f32_o is there after the fourth edge.
+// Latency: four stages; stage n moves with en_i[n], and f32_o is valid after the fourth edge. Stage
+// 0 moves the byte of the leading one to the top, 1 the leading one itself, 2 shifts a subnormal
+// down to its place, 3 rounds.
 // Golden: ufp4_f32_from_scaled; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_f32_round (
   input  logic               clk_i,
@@ -20,11 +21,11 @@ module ufp4_f32_round (
   input  logic               inf_i,
   output logic [31:0]        f32_o
 );
-  // Significands are 24 bits, guard and sticky; after stage 0 with up to seven zeros before them.
+  // Significands have 24 bits, guard and sticky, and after stage 0 up to seven zeros in front.
   localparam int SigBits = 26;
   localparam int HeadBits = SigBits - 1 + 7;
 
-  // Leading zeros of eight bits, 7 where all are zero.
+  // The leading zeros of eight bits, or 7 if all are zero.
   function automatic logic [2:0] leading_zeros(logic [7:0] bits);
     logic [2:0] zeros;
     zeros = 3'd7;
@@ -34,7 +35,7 @@ module ufp4_f32_round (
     return zeros;
   endfunction
 
-  logic [2:0] sign_q, nan_q, infinite_q, nonzero_q;  // by stage
+  logic [2:0] sign_q, nan_q, infinite_q, nonzero_q;  // index: stage
 
   // Stage 0.
   logic [7:0] bytes;
@@ -60,7 +61,7 @@ module ufp4_f32_round (
     end
   end
 
-  // Stage 1. biased: the exponent field that a normal number has.
+  // Stage 1. biased: the exponent field if the number is normal.
   logic [2:0] zeros;
   logic [HeadBits-1:0] bit_first;
   logic [SigBits-1:0] sig_q;
@@ -78,7 +79,7 @@ module ufp4_f32_round (
     end
   end
 
-  // Stage 2. The leading one of a normal number is in its exponent field.
+  // Stage 2. The exponent field implies the leading one of a normal number.
   logic normal, over_q, guard_q, sticky_q;
   logic [4:0] shift;
   logic [2*SigBits-1:0] placed;

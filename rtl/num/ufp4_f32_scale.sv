@@ -3,9 +3,10 @@
 //
 //   f32 = RNE32(number * 2^exponent)     exponent unbounded before rounding
 //
-// IEEE overflow; gradual underflow keeps its sign; a zero gives +0, an infinity stays, any NaN gives 0x7FC00000.
+// IEEE overflow; gradual underflow keeps the sign; a zero gives +0, an infinity stays, and every
+// NaN result is 0x7FC00000.
 //
-// Five stages, as ufp4_i64_to_f32. exponent_i is constant over a job.
+// Latency: five stages, as in ufp4_i64_to_f32. exponent_i is constant during a job.
 // Golden: ufp4_gemm, contract fp32; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_f32_scale (
   input  logic               clk_i,
@@ -14,7 +15,8 @@ module ufp4_f32_scale (
   input  logic [31:0]        number_i,
   output logic [31:0]        f32_o
 );
-  // Beyond 2^(+-1000) every number but zero is infinite, or zero.
+  // The exponent is clamped to +-1000, beyond which every number except zero overflows or becomes
+  // zero.
   logic leading, largest, fraction;
   logic signed [11:0] scale, exponent_q;
   logic [23:0] significand_q;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full adder with inverted outputs, the cell of the adders of the form for cells: 2 * ~carry_no + ~sum_no = a + b + c.
+// Full adder with inverted outputs, the cell of the adders in the form for cells: 2 * ~carry_no +
+// ~sum_no = a + b + c.
 //
-// The function is its own dual: of inverted operands the outputs are the true sum and carry. So cells in a row or in a
-// tree need no inverters between them, and a library that has such a cell can put it in place (fpga/cells).
-// Combinational. Tests: tests/rtl/vectors.
+// The function is its own dual: inverted operands give the true sum and carry. Cells in a row or a
+// tree therefore need no inverters between them, and a library that has such a cell can replace
+// this module (fpga/cells). Combinational. Tests: tests/rtl/vectors.
 module ufp4_full_adder (
   input  logic a_i,
   input  logic b_i,
@@ -11,7 +12,8 @@ module ufp4_full_adder (
   output logic carry_no,
   output logic sum_no
 );
-  // The carry as a choice: yosys makes a smaller dot product of it than of a majority (docs/results/silicon.md).
+  // The carry is a multiplexer, because yosys then makes a smaller dot product than from a majority
+  // gate (docs/results/silicon.md).
   logic differ;
   assign differ = a_i ^ b_i;
   assign carry_no = ~(differ ? c_i : a_i);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which grid a block of elements mixed takes, of both of which it has the quotients, as a pipeline.
+// Chooses the grid of an ELEM_MIXED block from its quotients on both grids, as a pipeline.
 //
-//   second_o = scale 1 * sum |q1 - 512 c1| < scale 0 * sum |q0 - 512 c0|, c the quanta of the nearest code
+//   second_o = scale 1 * sum |q1 - 512 c1| < scale 0 * sum |q0 - 512 c0|,
+//              where c are the quanta of the nearest code
 //
-// Contract: quotient_i, of grids 0 (E2M1) and 1 (uniform), is {16 quanta or more, the quotient in quanta with 9 fraction
-// bits}, as ufp4_divide_round has it; what is 16 or more counts as 16. Scales are sig_i times a power of two, that of grid 1
-// twice that of grid 0 where further_i says so.
-// Stage k runs with en_i[k] high: sums of 4 lanes, of all, times sig. quotient_i goes with stage 0, first_i with stage 1,
-// sig_i with stage 2; further_i with second_o, which is combinational behind stage 2. A distance to a code above is one's
-// complement, and a one beside it.
-// Of fewer Lanes than 16 a block comes in turns: stage 1 adds to what it has, but of the first one, first_i, and stage 2
-// runs behind the last. With 16 first_i is high.
+// Contract: quotient_i, on grids 0 (E2M1) and 1 (uniform), is {16 quanta or more, quotient in
+// quanta with 9 fraction bits}, as ufp4_divide_round gives it; 16 quanta or more count as 16.
+// Scales are sig_i times a power of two, which for grid 1 is twice that of grid 0 if further_i is
+// set.
+// Stages: stage k moves with en_i[k]: sums of 4 lanes, the sum of all, the product with sig.
+// quotient_i belongs to stage 0, first_i to stage 1, sig_i to stage 2, and further_i to second_o,
+// which is combinational after stage 2. The distance to a code above is a one's complement plus a
+// separate one. With fewer than 16 Lanes a block arrives in several parts: stage 1 accumulates,
+// restarting at the first part (first_i), and stage 2 moves after the last. With 16 Lanes first_i
+// is always high.
 // Golden: ufp4_quantize_block. Spec: numerics.md 4, The choice of a grid. Test: tests/rtl/vectors.
 module ufp4_grid_choice #(
   parameter int unsigned Lanes = 16
@@ -24,20 +27,21 @@ module ufp4_grid_choice #(
   output logic                        second_o
 );
 
-  localparam int unsigned SIDE = Lanes < 4 ? Lanes : 4;  // lanes that are summed at a time
+  localparam int unsigned SIDE = Lanes < 4 ? Lanes : 4;  // lanes per sum of stage 0
   localparam int unsigned PARTS = Lanes / SIDE;
 
-  // Distances are magnitude + one.
+  // A distance is magnitude + one.
   typedef struct packed {
     logic        one;
     logic [12:0] magnitude;
   } distance_t;
 
-  // 0 1 2 3 4 6 8 12: cells of 1 quantum up to 4, of 2 up to 8, of 4 up to 12; 4 quanta at most.
+  // The codes are 0 1 2 3 4 6 8 12: cells of 1 quantum up to 4, of 2 up to 8, of 4 up to 12. The
+  // distance is at most 4 quanta.
   function automatic distance_t of_e2m1(input logic [13:0] quotient);
     distance_t   out;
     logic        from4, from8;
-    logic [10:0] offset;  // in the cell, from the code below
+    logic [10:0] offset;  // distance from the code below
     {from8, from4} = quotient[12:11];
     offset  = from8 ? quotient[10:0] : from4 ? {1'b0, quotient[9:0]} : {2'd0, quotient[8:0]};
     out.one = from8 ? quotient[10] && !from4 : from4 ? quotient[9] : quotient[8];
@@ -50,7 +54,7 @@ module ufp4_grid_choice #(
     return out;
   endfunction
 
-  // 0 to 7; 9 quanta at most.
+  // The codes are 0 to 7. The distance is at most 9 quanta.
   function automatic distance_t of_uniform(input logic [13:0] quotient);
     distance_t  out;
     logic       over;

@@ -3,20 +3,23 @@
 //
 //   f32 = RNE32(sum * 2^exponent)     exponent unbounded before rounding
 //
-// IEEE overflow; gradual underflow keeps its sign; a sum of zero is +0. The most negative sum stands for NaN.
+// IEEE overflow; gradual underflow keeps the sign; a sum of zero gives +0. The most negative sum
+// stands for NaN.
 //
-// Five stages, stage n moves when en_i[n] is high: the magnitude, then those of ufp4_f32_round; f32_o is there after
-// the fifth edge. exponent_i is constant over a job.
+// Latency: five stages; stage n moves with en_i[n], and f32_o is valid after the fifth edge. The
+// first stage makes the magnitude, the others are those of ufp4_f32_round. exponent_i is constant
+// during a job.
 // Golden: ufp4_f32_from_scaled; docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_i64_to_f32 (
   input  logic               clk_i,
   input  logic [4:0]         en_i,
   input  logic signed [17:0] exponent_i,
   input  logic [63:0]        sum_i,
-  input  logic [2:0]         zero_i,       // its lower three segments of 16 bits are zero, each for itself
+  input  logic [2:0]         zero_i,       // each of the lower three segments of 16 bits of sum_i is zero
   output logic [31:0]        f32_o
 );
-  // A negative sum's magnitude by segments: one is negated where all below it are zero, otherwise inverted.
+  // The magnitude of a negative sum: a segment is negated if all below it are zero, and otherwise
+  // inverted.
   logic [63:0] negated, magnitude_q;
   logic [3:0] zero_below;
   assign zero_below = {&zero_i, &zero_i[1:0], zero_i[0], 1'b1};
@@ -24,7 +27,8 @@ module ufp4_i64_to_f32 (
     assign negated[16*i+:16] = ~sum_i[16*i+:16] + {15'd0, zero_below[i]};
   end
 
-  // Beyond 2^(+-1000) every sum but zero is infinite, or zero.
+  // The exponent is clamped to +-1000, beyond which every sum except zero overflows or becomes
+  // zero.
   logic signed [11:0] exponent_q;
   logic sign_q, nan_q;
   always_ff @(posedge clk_i) begin

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The largest of 16 unsigned numbers, each in the low Width bits of a 32-bit lane.
 //
-// Contract: largest_o = max of the lanes. Stage k runs in a cycle with en_i[k] high: each finds the larger of two, twice.
-// Latency: 2 enabled stages.
+// Latency: two stages; stage k moves with en_i[k] and compares twice in a row.
 // Spec: numerics.md 2 (amax). Test: tests/rtl/vectors (inside the block pipeline).
 module ufp4_max16 #(
   parameter int unsigned Width = 31
@@ -35,7 +34,7 @@ module ufp4_max16 #(
     if (en_i[1]) largest_o <= largest(quarter_q);
   end
 
-  // The lanes carry more than the number, a sign for example.
+  // The lanes carry more than the number, for example a sign.
   logic unused_lanes;
   assign unused_lanes = ^lanes_i;
 

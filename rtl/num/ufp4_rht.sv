@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-point random Hadamard transform of one block of FP32 numbers in integers, as a pipeline.
 //
-// Contract: out_o lane i = {sign, 3'b0, |y_i|}, y = H16 (sign_j v_j), v_j the significand of word j aligned
-// to exponent_i (the block's largest, at least 1) and truncated; unit 2^(exponent - 152), the 1/4 included; a
-// zero has sign 0.
-// bypass_i: the words pass through as they are. Stage k runs in a cycle with en_i[k] high; exponent_i goes
-// with stage 0.
-// Latency: 6 enabled stages (align, butterflies 1, 2, 4, 8, magnitude). No rounding but the truncation.
+// Contract: lane i of out_o is {sign, 3'b0, |y_i|}, with y = H16 (sign_j v_j) and v_j the
+// significand of word j aligned to exponent_i (the largest of the block, at least 1) and truncated.
+// The unit is 2^(exponent - 152), which includes the factor 1/4; a zero has sign 0. With bypass_i
+// the words pass unchanged.
+// Latency: six stages (align, butterflies 1, 2, 4, 8, magnitude); stage k moves with en_i[k], and
+// exponent_i belongs to stage 0. The truncation is the only rounding.
 // Golden: ufp4_rht_block. Spec: numerics.md 3. Test: tests/rtl/vectors.
 module ufp4_rht (
   input  logic              clk_i,
@@ -26,7 +26,7 @@ module ufp4_rht (
     );
   end
 
-  // Two's complement: aligned in 25 bits, and each stage of butterflies needs one more.
+  // Two's complement: aligned numbers have 25 bits, and each stage of butterflies adds one.
   logic [4:0][15:0][31:0] stage_q;
   logic [15:0][31:0]      out_q;
 
@@ -36,7 +36,8 @@ module ufp4_rht (
     if (en_i[0]) stage_q[0] <= bypass_i ? words_i : aligned;
   end
 
-  // Butterflies at the distances 1, 2, 4 and 8: sums below, differences above.
+  // Butterflies at distances 1, 2, 4 and 8: the lower lane gets the sum, the upper one the
+  // difference.
   for (genvar s = 1; s < 5; s++) begin : gen_stage
     localparam int unsigned HALF = 1 << (s - 1);
     localparam int unsigned WIDTH = 25 + s;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aligns one FP32 number to its block's largest exponent, with which the Hadamard transform begins.
+// Aligns one FP32 number to the largest exponent of its block, for the Hadamard transform.
 //
-// Contract: aligned_o = the number's significand, shifted right by largest_i less its exponent (largest_i: the block's
-// largest, at least 1), truncated, negated if its sign or else flip_i is set; two's complement in bits 28..0. Combinational.
+// Contract: aligned_o is the significand of the number, shifted right by largest_i (the largest
+// exponent of the block, at least 1) minus its own exponent, truncated, and negated if exactly one
+// of its sign and flip_i is set; two's complement in bits 28..0. Combinational.
 // Golden: ufp4_rht_block. Spec: numerics.md 3. Test: tests/rtl/vectors (inside the transform).
 module ufp4_rht_align (
   input  logic [31:0] word_i,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transform of ufp4_rht two numbers a cycle: a block passes as eight pairs, with one butterfly a stage.
+// The transform of ufp4_rht at two numbers per cycle: a block passes as eight pairs, with one
+// butterfly per stage.
 //
-// Contract: pair k of a block, elements 2k and 2k+1, comes k cycles after the first; after 13 cycles pair k leaves, elements
-// k and k+8, as lanes of ufp4_rht. In a cycle with en_i low everything stands. k_i[n] and rht_i[n] say what the n-th
-// cycle after words_i holds: k of a pair (0 where there is none), and whether it is transformed. exponent_i goes with words_i.
-// Between two stages the lane changes places with one bit of k: the other lane waits 1, 2, 4 cycles.
+// Contract: pair k of a block, elements 2k and 2k+1, enters k cycles after the first; 13 cycles
+// later pair k leaves, elements k and k+8, in the form of the lanes of ufp4_rht. Nothing moves in a
+// cycle with en_i low. k_i[n] and rht_i[n] describe the pair that entered n cycles ago: its k (0 if
+// there is none), and whether it is transformed. exponent_i belongs to words_i. Between two stages
+// the lane index is swapped with one bit of k, for which the other lane waits 1, 2 or 4 cycles.
 // Golden: ufp4_rht_block. Spec: numerics.md 3. Test: tests/rtl/quant (inside the engine).
 module ufp4_rht_pairs (
   input  logic             clk_i,
@@ -44,7 +46,7 @@ module ufp4_rht_pairs (
     end
   end
 
-  // The cycles after words_i in which a stage's register and what follows it are read: stage s swaps bit s - 1.
+  // The cycle after words_i in which stage s reads its register and rht_i; stage s swaps bit s - 1.
   localparam int unsigned AT [4] = '{1, 3, 6, 11};
 
   for (genvar s = 0; s < 4; s++) begin : gen_stage

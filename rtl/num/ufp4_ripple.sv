@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sum of two words and a carry, bit by bit: {carry_o, sum_o} = a + b + c. Every other bit is added inverted, so that the
-// carry needs no inverter (ufp4_full_adder). Bits from Cells up are gates for the synthesizer to arrange, for sums
-// that would be late: a library's full adder is small, not fast.
-// Combinational. Tests: tests/rtl/vectors.
+// Sum of two words and a carry, bit by bit: {carry_o, sum_o} = a + b + c. Every other bit is added
+// inverted, so that the carry needs no inverter (ufp4_full_adder). Bits from Cells on are plain
+// gates that the synthesizer may restructure, for sums whose timing is critical: the full adder of
+// a library is small, not fast. Combinational. Tests: tests/rtl/vectors.
 module ufp4_ripple #(
   parameter int unsigned Width = 16,
   parameter int unsigned Cells = Width

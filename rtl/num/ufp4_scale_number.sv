@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes a scale byte of an operand, E4M3 or E8M0, to its significand and exponent, the unit of the elements included.
+// Decodes the scale byte of an operand, E4M3 or E8M0, to significand and exponent, including the
+// unit of the elements.
 //
 //   scale * 2^-frac = sig * 2^(exp - 129)        sig 0..15, exp 0..256
 //
-// The sign bit of E4M3 is ignored. A NaN byte (E4M3 0x7F and 0xFF, E8M0 0xFF) raises nan_o; sig and exp are then
-// without meaning.
-// Combinational. Golden: ufp4_gemm, contract fp32; docs/reference/numerics.md, 2; tests/rtl/vectors.
+// The sign bit of E4M3 is ignored. A NaN byte (E4M3 0x7F and 0xFF, E8M0 0xFF) raises nan_o, and sig
+// and exp are then meaningless. Combinational. Golden: ufp4_gemm, contract fp32;
+// docs/reference/numerics.md, 2; tests/rtl/vectors.
 module ufp4_scale_number
   import ufp4_spec_pkg::*;
 (

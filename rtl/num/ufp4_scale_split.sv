@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scale byte of an operand, E4M3 or E8M0, as the contract nv splits it: its alignment takes the exponent alone.
+// Splits the scale byte of an operand, E4M3 or E8M0, for the contract nv, which aligns by the
+// exponent alone.
 //
-//   scale = sig * 2^(exp - 130)        sig 0..15, exp 0..255: E4M3 zero 1, subnormal 121; E8M0 its byte, sig 8
+//   scale = sig * 2^(exp - 130)        sig 0..15, exp 0..255
+//   exp of an E4M3 zero is 1, of a subnormal 121; E8M0 has exp = its byte and sig 8
 //
-// The sign bit of E4M3 is ignored. A NaN byte (E4M3 0x7F and 0xFF, E8M0 0xFF) raises nan_o; sig and exp are then
-// without meaning.
-// Combinational. Golden: ufp4_gemm, contract nv; docs/reference/numerics.md, 5; tests/rtl/vectors.
+// The sign bit of E4M3 is ignored. A NaN byte (E4M3 0x7F and 0xFF, E8M0 0xFF) raises nan_o, and sig
+// and exp are then meaningless. Combinational. Golden: ufp4_gemm, contract nv;
+// docs/reference/numerics.md, 5; tests/rtl/vectors.
 module ufp4_scale_split (
   input  logic [7:0] byte_i,
   input  logic       e8m0_i,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threefry-4x32 with 12 rounds as a pipeline: 16 random bytes a cycle from a position, no multiplier.
+// Threefry-4x32 with 12 rounds as a pipeline: 16 random bytes per cycle from a position, without a
+// multiplier.
 //
-// Contract: words_o = threefry4x32_12(key = (seed, 0, 0), counter = (group, tensor_id)), low words first;
-// element i of a block uses byte i of words_o. Stage k runs in a cycle with en_i[k] high; words_o belongs to
-// the group_i taken by en_i[0]. seed_i and tensor_id_i must hold still while anything is inside.
-// Shared: one stage does the work of all, a block at a time: one bit of en_i is high in a cycle, and stays high while stop_i
-// is, the next one in the next. stop_i comes late, so it decides on nothing but whether the stage keeps its words.
-// Latency: 16 enabled stages, each a round or a key; Shared: 8, each two of these.
+// Contract: words_o = threefry4x32_12(key = (seed, 0, 0), counter = (group, tensor_id)), low words
+// first; element i of a block uses byte i of words_o. Stage k moves with en_i[k]; words_o belongs
+// to the group_i that en_i[0] took. seed_i and tensor_id_i are stable while anything is inside.
+// With Shared one stage does the work of all, for one block at a time: en_i has one bit set per
+// cycle, in the order 0 to 7, and the same bit stays set while stop_i is high. stop_i comes late in
+// a cycle, so it only decides whether the stage keeps its words. Without Shared stop_i is ignored.
+// Latency: 16 stages, each a round or a key injection; with Shared 8, each two of these.
 // Golden: ufp4_random_block. Spec: numerics.md 4. Source: Salmon et al., SC'11; Random123.
 // Test: tests/rtl/vectors.
 module ufp4_threefry #(
@@ -15,7 +17,7 @@ module ufp4_threefry #(
 ) (
   input  logic              clk_i,
   input  logic [STAGES-1:0] en_i,
-  input  logic              stop_i,  // with Shared
+  input  logic              stop_i,  // used only with Shared
 
   input  logic [63:0]       seed_i,
   input  logic [63:0]       tensor_id_i,
@@ -25,7 +27,8 @@ module ufp4_threefry #(
 
   typedef logic [3:0][31:0] words_t;
 
-  // Rotations by round modulo 8, and the parity of the key schedule (Random123, threefry.h).
+  // Rotations by the number of the round modulo 8, and the parity of the key schedule (Random123,
+  // threefry.h).
   localparam logic [7:0][4:0] ROTATE_LOW  = {5'd18, 5'd25, 5'd17, 5'd6, 5'd23, 5'd13, 5'd11, 5'd10};
   localparam logic [7:0][4:0] ROTATE_HIGH = {5'd20, 5'd10, 5'd11, 5'd20, 5'd5, 5'd27, 5'd21, 5'd26};
   localparam logic [31:0] PARITY = 32'h1BD11BDA;
@@ -34,7 +37,8 @@ module ufp4_threefry #(
     return (word << by) | (word >> (6'd32 - {1'b0, by}));
   endfunction
 
-  // An even round pairs words 0,1 and 2,3. An odd one pairs 0,3 and 2,1: words 1 and 3 change places before and after it.
+  // An even round pairs words 0,1 and 2,3. An odd round pairs 0,3 and 2,1, so words 1 and 3 are
+  // exchanged before and after it.
   function automatic words_t change(input words_t x, input logic places);
     return places ? {x[1], x[2], x[3], x[0]} : x;
   endfunction
@@ -50,8 +54,7 @@ module ufp4_threefry #(
     return x;
   endfunction
 
-  // Key words 2 and 3 are zero, so an injection is at most three additions of a key word and one of a
-  // constant.
+  // Key words 2 and 3 are zero, so an injection adds at most three key words and one constant.
   function automatic words_t inject(input words_t x, input logic [31:0] k0, input logic [31:0] k1,
                                     input logic [1:0] step);
     logic [31:0] k4;
@@ -69,9 +72,10 @@ module ufp4_threefry #(
   assign {k1, k0} = seed_i;
 
   if (Shared) begin : gen_shared
-    // Each step does two of the 12 rounds and 4 keys, in their order: K0 0, 1 2, 3 K1, 4 5, 6 7, K2 8, 9 10, 11 K3.
+    // Each step does two of the 12 rounds and 4 injections, in their order: K0 0, 1 2, 3 K1, 4 5, 6
+    // 7, K2 8, 9 10, 11 K3.
     words_t     words_q, first, second;
-    logic       first_odd;  // of the two rounds; the second is even then
+    logic       first_odd;  // the first of the two rounds is odd, and the second even
     logic [2:0] number_first, number_second;
 
     always_comb begin
@@ -91,7 +95,8 @@ module ufp4_threefry #(
     end
     assign words_o = words_q;
   end else begin : gen_pipeline
-    // A key, or a round: stages 0, 5, 10 and 15 inject one. Words 2 and 3 are those of the tensor until round 0.
+    // Stages 0, 5, 10 and 15 inject a key, the others do a round. Words 2 and 3 are those of the
+    // tensor until round 0.
     for (genvar s = 0; s < STAGES; s++) begin : gen_stage
       words_t words;
       if (s == 0) begin : gen_first

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements as words, for the form of the array that simulators like: they multiply 64-bit words as fast as they add them.
+// Elements as 64-bit words, for the form of the array for simulators, whose hosts multiply words as
+// fast as they add them.
 //
-// Four elements, quanta (ufp4_elem_quanta), are a polynomial in 2^16, a the one way and b the other:
+// Four elements, in quanta (ufp4_elem_quanta), are a polynomial in 2^16; a and b have opposite
+// orders:
 //
-//   word(a) = sum over f of a(f) * 2^(16 f)       word(b) = sum over f of b(f) * 2^(16 (3 - f))        modulo 2^64
+//   word(a) = sum over f of a(f) * 2^(16 f)                                       modulo 2^64
+//   word(b) = sum over f of b(f) * 2^(16 (3 - f))
 //
-// so the top field of word(a) * word(b) collects the products of elements of one lane, and three fields below it products of
-// different lanes. In the sum of four such products these are less than half of the top field's unit together (1728 2^32 +
-// 1152 2^16 + 576 < 2^47), and rounding takes them off. The dot product of sixteen lanes is at most 2304.
+// The top field of word(a) * word(b) is the sum of the products of equal lanes; the three fields
+// below have products of different lanes. In the sum of four such words these lower fields amount
+// to less than half the unit of the top field (1728 2^32 + 1152 2^16 + 576 < 2^47), so rounding
+// removes them. The dot product of sixteen lanes is at most 2304.
 package ufp4_words_pkg;
   import ufp4_spec_pkg::ELEM_E2M1;
   import ufp4_spec_pkg::ELEM_INT4;
 
-  // Half the unit of the top field.
+  // Half the unit of the top field, for rounding.
   localparam logic [63:0] Half = 64'h0000_8000_0000_0000;
 
-  // A block's codes, bit planes {c3[15:0], c2, c1, c0}, as sixteen nibbles, those of lane 4 k + f in place 4 f + k: the
-  // planes' number and the lower two bits of the lane's change places.
+  // Converts the bit planes of a block {c3[15:0], c2, c1, c0} to sixteen nibbles, with the nibble
+  // of lane 4 k + f in place 4 f + k: the number of the plane and the lower two bits of the lane
+  // change places.
   function automatic logic [63:0] nibbles(logic [63:0] planes);
     logic [63:0] half, quarter;
     half = ((planes >> 30) ^ planes) & 64'h0000_0000_CCCC_CCCC;
@@ -25,7 +30,8 @@ package ufp4_words_pkg;
     return half ^ quarter ^ (quarter << 15);
   endfunction
 
-  // Word k of a block of such nibbles: elements 4 k to 4 k + 3, which are nibbles k, k + 4, k + 8 and k + 12.
+  // Word k of a block of such nibbles: elements 4 k to 4 k + 3, which are nibbles k, k + 4, k + 8
+  // and k + 12.
   function automatic logic [63:0] word(logic [7:0] elem, logic [63:0] block, int unsigned k, bit reverse);
     localparam logic [63:0] Ones = 64'h0001_0001_0001_0001;
     logic [63:0] code, low, negative, magnitude;
@@ -34,7 +40,7 @@ package ufp4_words_pkg;
     negative = (code >> 3) & Ones;
     low = code & (64'd7 * Ones);
     if (elem == ELEM_E2M1) begin
-      // 0 1 2 3 4 6 8 12: from 4 on (2 + bit 0) << (1 + bit 1).
+      // The magnitudes are 0 1 2 3 4 6 8 12: from 4 on (2 + bit 0) << (1 + bit 1).
       logic [63:0] from4, twice;
       from4 = (low >> 2) & Ones;
       twice = (low >> 1) & from4;
@@ -43,7 +49,7 @@ package ufp4_words_pkg;
     end else begin
       magnitude = low;
     end
-    // E2M1 and E1M2 are signs and magnitudes, INT4 is two's complement.
+    // E2M1 and E1M2 are sign and magnitude, INT4 is two's complement.
     if (elem == ELEM_INT4) return magnitude - (negative << 3);
     return magnitude - ((magnitude & (negative * 64'd15)) << 1);
   endfunction
