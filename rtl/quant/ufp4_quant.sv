@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANT engine: one read of a row-major tensor gives its row copy, its column copy or both, quantized,
-// panel-major; AMAX makes the same walk and gives their tensor exponents.
+// QUANT engine: one read of a row-major tensor gives its row copy, its column copy or both,
+// quantized and panel-major. AMAX makes the same walk and gives the tensor exponents of the copies.
 //
-// With E8M0 scales a block is 32 elements: tiles of 32x32, whose rows and columns pass in halves of 16.
-//
-// Contract: as ufp4_quantize and ufp4_tensor_exponent for each copy. desc_i is valid and, with the exponents,
-// stable from start until done. Errors of the bus and of memories are sticky: the engine ends after the strip it
-// reads (with E8M0 scales the two), and done comes when every read has returned and every write is answered. Codes
-// and scales outside of the copies' units are never written.
-// Width: numbers a cycle. 16: both copies at once, each in a pipeline of its own. 2: one after the other in one, for a bus
-// of 8 bytes; far smaller. 64, for a bus of 128 bytes: as 16, four tiles side by side (of FP32 the two that a beat brings,
-// with E8M0 scales one).
-// Mixed: elements mixed too.
-// Throughput: a 16x16 tile, or those side by side, in 16 cycles, both copies (Width 2: 128 cycles a copy), or as fast as
-// memory gives it. Source rows are read in segments of SegBytes; Chunks times 16 segments are in flight or in the buffer:
-// the least that keeps up with FP32 at a latency of 200 cycles on a 64-byte bus (92 % there, 97 % at 100), and with E8M0
-// scales on one of 16.
-// Spec: numerics.md 1 to 4, docs/ip/architecture.md. Test: tests/rtl/quant. Timed model: sim/src/timing/quant/quant.
+// Contract: as ufp4_quantize and ufp4_tensor_exponent for each copy. desc_i is valid, and with the
+// exponents stable, from start until done. Errors of the bus and of memories are sticky: the engine
+// ends after the strip that it reads (after both, with E8M0 scales). done comes when every read has
+// returned and every write is answered. Bytes outside the units of the copies are never written.
+// With E8M0 scales a block has 32 elements: tiles are 32x32, and their rows and columns pass in
+// halves of 16.
+// Width: numbers per cycle. With 16 each copy has a pipeline of its own. With 2, for a bus of 8
+// bytes, both copies share a far smaller one. With 64, for a bus of 128 bytes, the pipelines take
+// four tiles side by side (FP32: the two that a beat brings; E8M0 scales: one).
+// Mixed: also quantizes to ELEM_MIXED.
+// Throughput: a 16x16 tile (or the tiles side by side) takes 16 cycles for both copies, and with
+// Width 2 128 cycles per copy, if memory is fast enough. Source rows are read in segments of
+// SegBytes, and Chunks times 16 segments are in flight or buffered: the least that keeps up with
+// FP32 at a latency of 200 cycles on a 64-byte bus (92 % there, 97 % at 100), and with E8M0 scales
+// on a 16-byte bus.
+// Spec: numerics.md 1 to 4, docs/ip/architecture.md. Test: tests/rtl/quant.
+// Timed model: sim/src/timing/quant/quant.
 module ufp4_quant #(
   parameter int unsigned BusBytes = 64,
   parameter int unsigned SegBytes = BusBytes > 64 ? 256 : 128,
@@ -35,7 +37,7 @@ module ufp4_quant #(
   input  logic [15:0]                      row_exponent_i,
   input  logic [15:0]                      col_exponent_i,
 
-  output logic [16:0]                      panels_o,  // row groups of the row copy that are in memory in the next cycle
+  output logic [16:0]                      panels_o,  // row groups of the row copy in memory from the next cycle on
   output logic                             done_valid_o,
   output logic                             done_read_error_o,
   output logic                             done_write_error_o,
@@ -69,19 +71,19 @@ module ufp4_quant #(
     $error("ufp4_quant: Chunks must be a power of two from 2");
   end
 
-  // --- What the descriptor says: worked out once, in the cycle after start -----------------------
+  // --- Fields of the descriptor, decoded once, in the cycle after start --------------------------
 
-  logic        start;                    // of everything below, one cycle later still
+  logic        start;                    // starts everything below, a cycle after setup
   logic        setup, amax_q, f32_q, e8m0_q;
-  logic [1:0]  enable_q, rht_q;          // bit 0 row copy, bit 1 column copy
+  logic [1:0]  enable_q, rht_q;          // bit 0: row copy, bit 1: column copy
   logic [20:0] rows_q, cols_q;
   logic [16:0] row_tiles_q, col_tiles_q; // blocks along a row; along a column
   logic [19:0] row_beats_q;
   logic [22:0] row_bytes;
   logic        e8m0;
   logic [16:0] row_tiles, col_tiles;
-  logic [1:0][21:0] strip_blocks_q;      // in 16 rows of the tensor, in 16 columns; with E8M0 scales in 32
-  logic [1:0][32:0] stride_q;            // in blocks, from a row group to the next; with E8M0 to the next but one
+  logic [1:0][21:0] strip_blocks_q;      // per 16 rows and per 16 columns of the tensor (32 with E8M0)
+  logic [1:0][32:0] stride_q;            // in blocks, to the next row group (with E8M0 to the second next)
 
   assign e8m0      = desc_i.opcode == OPCODE_QUANT && desc_i.scale == SCALE_E8M0;
   assign row_tiles = 17'((desc_i.cols[20:0] + 21'd15) >> 4);
@@ -105,7 +107,7 @@ module ufp4_quant #(
     end
   end
 
-  // The command unit has looked at the rest of the descriptor.
+  // The command unit checks the rest of the descriptor.
   logic unused_desc;
   assign unused_desc = ^desc_i;
 
@@ -113,11 +115,11 @@ module ufp4_quant #(
 
   typedef enum logic [2:0] {
     Idle,
-    Setup,   // the descriptor's fields are worked out
+    Setup,   // decodes the fields of the descriptor
     Start,
-    Run,     // until both copies have left
-    Settle,  // the write master has seen the last request
-    Drain,   // until the writes are answered
+    Run,     // until both copies have left the pipelines
+    Settle,  // the write master sees the last request
+    Drain,   // until all writes are answered
     Done
   } state_e;
 
@@ -160,7 +162,7 @@ module ufp4_quant #(
   assign done_write_error_o = write_error_q;
   assign done_memory_error_o = memory_error_q;
 
-  // --- Asking memory for the source --------------------------------------------------------------
+  // --- Read requests for the source --------------------------------------------------------------
 
   logic       free, loading;
   logic [4:0] strips;
@@ -195,11 +197,11 @@ module ufp4_quant #(
   logic [1:0][LANES-1:0][7:0]  out_scale;
   ufp4_quant_pkg::unit_t [1:0] index;
   logic [1:0][15:0]            t_found;
-  ufp4_quant_pkg::job_t [1:0]  job;        // of a copy
+  ufp4_quant_pkg::job_t [1:0]  job;        // settings by copy
   ufp4_quant_pkg::steps_t [1:0] steps;
-  logic [16:0]                 tiles;      // along a row: 16x16, with E8M0 32x32
-  logic [1:0]                  side;       // tiles that pass side by side, log2
-  logic [16:0]                 groups;     // along a row, of tiles that do
+  logic [16:0]                 tiles;      // tiles along a row: 16x16, with E8M0 32x32
+  logic [1:0]                  side;       // log2 of the tiles that pass side by side
+  logic [16:0]                 groups;     // groups of such tiles along a row
 
   for (genvar c = 0; c < 2; c++) begin : gen_job
     assign job[c] = '{
@@ -220,8 +222,9 @@ module ufp4_quant #(
   assign side   = LANES == 1 || e8m0_q ? 2'd0 : f32_q ? 2'd1 : 2'd2;
   assign groups = (tiles + (17'd1 << side) - 17'd1) >> side;
 
-  // The counter of the random bytes is row * blocks + block, and 32x32 tiles are twice as far apart; the number of a
-  // tile's unit is group * stride + block, and a 32x32 tile is two groups of two blocks.
+  // The counter of the random bytes is row * blocks + block, and 32x32 tiles are twice as far
+  // apart. The number of the unit of a tile is group * stride + block, and a 32x32 tile has two
+  // groups of two blocks.
   assign steps[0] = '{
     row:        ufp4_quant_pkg::group_t'(row_tiles_q),
     lane:       ufp4_quant_pkg::group_t'(1) << e8m0_q,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the largest amax of a copy and turns it into the tensor exponent.
+// Keeps the largest amax of a copy and converts it to the tensor exponent.
 //
-// Contract: exponent_o = the largest t with amax * 2^t / qmax <= 448 exactly, amax over the clean blocks from
-// start_i to finish_i; 0 without any. amax comes as ufp4_e4m3_scale gives it: normal * 2^(power - (rht_i ?
-// 179 : 181)), normal in 2^27..2^28-1.
+// Contract: exponent_o is the largest t with amax * 2^t / qmax <= 448 exactly, where amax is the
+// largest over the clean blocks from start_i to finish_i; without any it is 0. amax comes in the
+// form of ufp4_e4m3_scale, normal * 2^(power - (rht_i ? 179 : 181)) with normal in 2^27..2^28-1.
 // Golden: ufp4_tensor_exponent. Spec: numerics.md 2. Test: tests/rtl/quant.
 module ufp4_quant_amax #(
   parameter bit Mixed = 1'b0
@@ -11,7 +11,7 @@ module ufp4_quant_amax #(
   input  logic        clk_i,
 
   input  logic        start_i,
-  input  logic        finish_i,   // work out exponent_o
+  input  logic        finish_i,   // computes exponent_o
   input  logic        rht_i,
   input  logic [7:0]  elem_i,
   input  logic        clean_i,
@@ -22,8 +22,8 @@ module ufp4_quant_amax #(
 
   import ufp4_spec_pkg::*;
 
-  // 448 qmax is 7 * odd * 2^(6 + exponent): the significand with the leading one at bit 27, and floor(log2). E1M2, INT4 and
-  // mixed have one significand, E2M1 and INT4 one power.
+  // 448 qmax is 7 * odd * 2^(6 + exponent); LIMIT is its significand with the leading one at bit
+  // 27, POWER its floor(log2). E1M2, INT4 and mixed share a significand, E2M1 and INT4 a power.
   localparam int unsigned BITS_E2M1 = $clog2(7 * QMAX_ODD_E2M1 + 1);
   localparam int unsigned BITS_UNIFORM = $clog2(7 * QMAX_ODD_INT4 + 1);
   localparam logic [27:0] LIMIT_E2M1 = 28'(7 * QMAX_ODD_E2M1) << 28 - BITS_E2M1;
@@ -39,11 +39,11 @@ module ufp4_quant_amax #(
   end
 
   logic        any_q;
-  logic [36:0] largest_q;  // power, then normal: ordered as the values are
+  logic [36:0] largest_q;  // power above normal, so that the order is that of the values
   logic [15:0] exponent_q;
 
-  // floor(log2) of the limit, less that of amax: power - 152 with the transform, power - 154 without; one
-  // less where the limit's significand is the smaller one.
+  // floor(log2) of the limit minus that of amax, which is power - 152 with the transform and power
+  // - 154 without; one less if the significand of amax exceeds that of the limit.
   function automatic logic [15:0] exponent(input logic [36:0] largest, input logic [7:0] elem, input logic rht);
     logic [15:0] limit_power;
     logic        over;

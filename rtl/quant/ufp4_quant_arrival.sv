@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source's beats go to these places of the strip buffer as they arrive: chunk after chunk, and in it row after row.
+// Gives each arriving beat of the source its place in the strip buffer: chunk after chunk, and row
+// after row within a chunk.
 //
-// Contract: while take_o, the beat belongs at beat_o of row row_o of the chunk at slot_o (modulo Chunks); chunk_o: it is
-// the chunk's last. loading_i and strips_i come from ufp4_quant_load, which asks for the beats in the same order.
+// Contract: while take_o, the beat goes to beat_o of row row_o of the chunk in slot_o (modulo
+// Chunks); chunk_o marks the last beat of the chunk. loading_i and strips_i come from
+// ufp4_quant_load, which requests the beats in the same order.
 // Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_walk.
 module ufp4_quant_arrival #(
   parameter int unsigned SegBeats = 4,

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block pipeline: 16 FP32 numbers in, 16 codes and an E4M3 or E8M0 scale out, one block a cycle.
+// Block pipeline: takes 16 FP32 numbers and gives 16 codes and an E4M3 or E8M0 scale, one block per
+// cycle.
 //
-// Contract: as ufp4_quantize_block, with RHT and stochastic rounding as configured; the random bytes of the
-// n-th block since start are those of group_i at the time group_take_o is high for the n-th time, which is when the block
-// leaves stage 1. A block
-// with NaN or Inf: scale 0x7F, codes 0, nan_o. With amax no block comes out; amax_valid_o shows each
-// block's amax instead (ufp4_e4m3_scale).
-// With e8m0 the blocks are halves of 32-blocks, the lower elements first: both come out with the scale of the
-// whole. The first half waits in stage 1 for the second, so that their scales are found one after the other. Neither rht
-// nor amax then.
-// Mixed: elements mixed too, each block on the grid that errs less (ufp4_grid_choice), which bit 7 of its scale says. E2M1
-// is quantized as every element, the second grid as E1M2 with t - 1, in a scale and dividers of its own.
-// Latency: 18 cycles, with Mixed 21, of a first half one more.
-// Handshakes: valid/ready; the pipe stands still while the output waits. Configuration
-// inputs hold still while anything is inside.
-// Spec: numerics.md 3, 4. Tests: tests/rtl/quant, tests/rtl/vectors. Timed model: sim/src/timing/quant/quant_block.
+// Contract: as ufp4_quantize_block, with RHT and stochastic rounding as configured. The random
+// bytes of the n-th block since start are those of group_i in the cycle of the n-th group_take_o,
+// in which the block leaves stage 1. A block with NaN or Inf gives the scale 0x7F, codes 0 and
+// nan_o. With amax no block comes out, and amax_valid_o presents the amax of each block
+// (ufp4_e4m3_scale). With e8m0 the blocks are halves of blocks of 32, lower elements first, and
+// both come out with the scale of the whole. The first half waits in stage 1 for the second, so
+// that their scales are computed one right after the other. e8m0 excludes rht and amax.
+// Mixed: also supports ELEM_MIXED, where each block takes the grid with the smaller error
+// (ufp4_grid_choice), given by bit 7 of its scale. The first grid is quantized as E2M1, the second
+// as E1M2 with t - 1, by a scale unit and dividers of its own.
+// Latency: 18 cycles, with Mixed 21; one more for a first half.
+// Handshakes: valid/ready; the pipeline stops while the output waits. Configuration inputs are
+// stable while anything is inside.
+// Spec: numerics.md 3, 4. Tests: tests/rtl/quant, tests/rtl/vectors.
+// Timed model: sim/src/timing/quant/quant_block.
 module ufp4_quant_block #(
   parameter bit Mixed = 1'b0
 ) (
@@ -30,7 +32,7 @@ module ufp4_quant_block #(
   output logic              in_ready_o,
   input  logic [15:0][31:0] in_words_i,
   input  logic              in_last_i,    // travels with the block
-  input  logic              in_blank_i,   // likewise
+  input  logic              in_blank_i,   // travels with the block
 
   output logic              amax_valid_o,
   output logic              amax_last_o,
@@ -49,8 +51,8 @@ module ufp4_quant_block #(
   output logic              out_saturated_o
 );
 
-  // Registers after stage: 1 largest exponent, 2-7 RHT, 8-9 largest magnitude, 10-12 scale, 13-17 divide, 18 round; with
-  // Mixed 18-20 the errors of both grids, 21 the better one.
+  // Results of the stages: 1 largest exponent, 2-7 RHT, 8-9 largest magnitude, 10-12 scale, 13-17
+  // quotients, 18 codes; with Mixed 18-20 the errors of both grids, 21 the better grid.
   localparam int unsigned STAGES = Mixed ? ufp4_spec_pkg::QUANT_BLOCK_STAGES_MIXED : ufp4_spec_pkg::QUANT_BLOCK_STAGES;
   localparam int unsigned AMAX_STAGE = ufp4_spec_pkg::QUANT_BLOCK_AMAX_STAGE;
 
@@ -58,10 +60,10 @@ module ufp4_quant_block #(
   logic [STAGES:0]   valid_d, valid_q, last_d, last_q, blank_d, blank_q;
   logic [STAGES:1]   en;
 
-  logic [10:1]       second_d, second_q;  // the stage holds the second half of a 32-block, and the next one the first
+  logic [10:1]       second_d, second_q;  // the stage holds a second half, and the next stage its first half
   logic              hold;
 
-  // Control: valid_q[s] says that the registers of stage n hold a block.
+  // Control: valid_q[s] says that the registers of stage s hold a block.
   assign advance    = !valid_q[STAGES] || out_ready_i;
   assign in_ready_o = advance;
   assign hold       = job_i.e8m0 && valid_q[1] && !second_q[1] && !in_valid_i;
@@ -80,7 +82,7 @@ module ufp4_quant_block #(
       last_d[1] = hold ? last_q[1] : in_last_i;
       blank_d = {blank_q[STAGES-1:0], 1'b0};
       blank_d[1] = hold ? blank_q[1] : in_blank_i;
-      // What enters behind a first half is a second one.
+      // The block that follows a first half is a second half.
       second_d = {second_q[9:1], job_i.e8m0 && in_valid_i && valid_q[1] && !second_q[1]};
     end
   end
@@ -95,14 +97,14 @@ module ufp4_quant_block #(
 
   assign en = !advance ? '0 : hold ? {valid_d[STAGES:2], 1'b0} : valid_d[STAGES:1];
 
-  // Stages 1 to 9: the block's largest exponent, at least 1, the transform, and the largest magnitude, of a block without
-  // transform as FP32.
+  // Stages 1 to 9: the largest exponent of the block, at least 1; the transform; and the largest
+  // magnitude, which is FP32 without the transform.
   logic [15:0][31:0] words_q, transformed;
   logic [10:1][7:0]  exponent_q;
   logic [30:0]       peak;
-  logic [12:8][15:0][31:0] elements_q;  // from the transform to the divider
+  logic [12:8][15:0][31:0] elements_q;  // elements on their way from the transform to the dividers
 
-  // That of a subnormal is 1.
+  // The exponent of a subnormal counts as 1.
   function automatic logic [7:0] largest_exponent(input logic [15:0][31:0] words);
     logic [7:0] node [32];
     for (int unsigned i = 0; i < 16; i++) node[16+i] = words[i][30:23];
@@ -135,7 +137,7 @@ module ufp4_quant_block #(
 
   // Stages 10 to 12: the scale.
   logic        zero, saturated, mixed;
-  logic [7:0]  elem;  // of elements mixed the first grid's
+  logic [7:0]  elem;  // the first grid if the format is ELEM_MIXED
   logic [7:0]  scale, scale_e4m3, scale_e8m0;
   logic [3:0]  scale_sig, sig_e4m3;
   logic [8:0]  scale_base, base_e4m3, base_e8m0;
@@ -188,7 +190,7 @@ module ufp4_quant_block #(
   kind_t [12:11] kind_q;
 
   assign kind   = '{nan: exponent_q[10] == 8'hFF, zero: zero};
-  // This is the kind of both halves of a block of 32 together.
+  // The kind of a whole block of 32, from both halves.
   assign joined = '{nan: kind.nan || kind_q[11].nan, zero: kind.zero && kind_q[11].zero};
 
   assign amax_valid_o = valid_q[AMAX_STAGE] && job_i.amax;
@@ -196,7 +198,7 @@ module ufp4_quant_block #(
   assign amax_nan_o   = kind.nan;
   assign amax_clean_o = !kind.nan && !kind.zero;
 
-  // Beside the divider: the scale byte and the kind.
+  // The scale byte and the kind travel beside the divider.
   typedef struct packed {
     logic       nan;
     logic       saturated;
@@ -264,7 +266,8 @@ module ufp4_quant_block #(
   );
 
   if (Mixed) begin : gen_mixed
-    // Stages 10 to 12: the second grid's scale. Where t - 1 is no 16-bit number, both are beyond all data.
+    // Stages 10 to 12: the scale of the second grid. If t - 1 is no 16-bit number, both scales are
+    // beyond all data anyway.
     logic [15:0] exponent;
     logic        own_saturated, unused_zero;
     logic [8:0]  own_base, unused_power;
@@ -293,10 +296,10 @@ module ufp4_quant_block #(
       .base_o           (own_base)
     );
 
-    // Stages 13 to 18: its dividers.
+    // Stages 13 to 18: the dividers of the second grid.
     typedef struct packed {
       logic       saturated;
-      logic       further;    // its scale has an exponent one up
+      logic       further;    // the exponent of its scale is one more
       logic [6:0] scale;
       logic [3:0] sig;
     } other_t;

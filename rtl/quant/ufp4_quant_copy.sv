@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One copy of the tensor: its blocks in the order of the walk to codes and scales, the address of each panel
-// unit, and for AMAX the tensor exponent. Lanes tiles side by side pass in step, a block of each at once.
+// One copy of the tensor: converts its blocks, in the order of the walk, to codes and scales,
+// numbers the panel units, and finds the tensor exponent for AMAX. Lanes tiles side by side pass in
+// step, one block of each at a time.
 //
-// Contract: the steps are those of ufp4_quant_index, for the counter of the random bytes (row, tile, strip; lane_step_i:
-// from a lane's tile to the next one's) and for the number of the panel unit (row group, unit, units; with more lanes than
-// one two units follow each other with e8m0 and have one number). A lane without a tile has zeros; with e8m0 only the
-// first lane counts. Flags and amax_done_o (the last block has been seen)
-// are sticky from start_i on; exponent_o is valid from the cycle after finish_i. Handshakes: valid/ready.
-// Latency: that of ufp4_quant_block.
+// Contract: steps_i drives ufp4_quant_index for the counter of the random bytes (row, tile, strip;
+// lane is the distance between the tiles of neighbouring lanes) and for the number of the panel
+// unit (row group, tile, strip; with more than one lane and e8m0 two units follow each other and
+// share a number). A lane without a tile gets zeros; with e8m0 only the first lane counts. Flags
+// and amax_done_o (the last block has been seen) are sticky from start_i on; exponent_o is valid
+// from the cycle after finish_i.
+// Handshakes: valid/ready. Latency: that of ufp4_quant_block.
 // Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_block.
 module ufp4_quant_copy #(
   parameter int unsigned Lanes = 1,
@@ -20,8 +22,8 @@ module ufp4_quant_copy #(
   input  logic                         finish_i,
 
   input  ufp4_quant_pkg::job_t         job_i,
-  input  logic [16:0]                  tiles_i,       // of a strip, in a lane
-  input  logic [16:0]                  unit_tiles_i,  // of a strip, that have a number
+  input  logic [16:0]                  tiles_i,       // tiles of a strip in a lane
+  input  logic [16:0]                  unit_tiles_i,  // tiles of a strip that have a number
   input  ufp4_quant_pkg::steps_t       steps_i,
 
   input  logic                         block_valid_i,
@@ -45,7 +47,7 @@ module ufp4_quant_copy #(
   output logic [15:0]                  exponent_o
 );
 
-  // AMAX looks at this of a block, or of those of all lanes: the largest of the clean ones is the largest.
+  // The amax of a block, or of the blocks of all lanes: the largest clean one.
   typedef struct packed {
     logic        clean;
     logic [8:0]  power;
@@ -110,7 +112,7 @@ module ufp4_quant_copy #(
     assign out_saturated[l] = saturated && (l == 0 || !job_i.e8m0);
   end
 
-  // All lanes are in step.
+  // All lanes are in step, so the first one speaks for all.
   assign block_ready_o = block_ready[0];
   assign out_valid_o   = out_valid[0];
   assign out_last_o    = out_last[0];
@@ -122,7 +124,7 @@ module ufp4_quant_copy #(
     logic  amax_valid_q, amax_last_q, amax_nan_q;
     amax_t amax_q;
 
-    // A tree: node n has the children 2n and 2n+1.
+    // A tree in which node n has the children 2n and 2n+1.
     function automatic amax_t largest(input amax_t [Lanes-1:0] in);
       amax_t [2*Lanes-1:0] node;
       node = {in, (Lanes * $bits(amax_t))'(0)};

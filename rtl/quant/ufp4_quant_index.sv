@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that follows the engine's walk: blocks of a tile, tiles of a strip, strips; with pair_i twice as many
-// blocks, each in two halves if there are Halves.
+// Computes a number that follows the walk of the engine over the blocks of a tile, the tiles of a
+// strip, and the strips. With pair_i there are twice as many blocks, each in two halves if Halves
+// is set.
 //
-// Contract: index_o = first_i + block * block_step_i + tile * tile_step_i + strip * strip_step_i for the current block
-// (0 to Blocks-1), tile (0 to tiles_i-1) and strip, with pair_i (0 to 2 Blocks-1) one more for the second half; start_i
-// goes to the first, step_i to the next, from the second cycle after start_i on. The steps are constant from start_i on.
-// No multiplier, and no sum behind another: where the next tile and the next strip begin is known before.
-// Used for the counter of the random bytes and for the addresses of panel units.
+// Contract: index_o = first_i + block * block_step_i + tile * tile_step_i + strip * strip_step_i
+// for the current block (0 to Blocks-1), tile (0 to tiles_i-1) and strip. With pair_i block is 0 to
+// 2 Blocks-1, and the second half of a block has one more. start_i goes to the first block, step_i
+// to the next, from the second cycle after start_i on. The steps are constant from start_i on.
+// There is no multiplier, and no adder behind another: the starts of the next tile and strip are
+// computed in advance. The numbers are the counter of the random bytes and that of the panel units.
 // Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_write_wide.
 module ufp4_quant_index #(
   parameter int unsigned Width = 40,
@@ -30,11 +32,11 @@ module ufp4_quant_index #(
 
   logic               half_q;
   logic [BLOCK_W-1:0] block_q;
-  logic [16:0]        tiles_q;  // from this tile on
-  logic               last_q;   // it is the strip's last
-  logic [Width-1:0]   index_q, step_q, tile_q, strip_q;  // tile_q, strip_q: of the next ones
-  logic               begun_q;  // they are yet to be moved on from the first
-  logic               pair_q;   // apart from what else looks at it
+  logic [16:0]        tiles_q;  // tiles of the strip from this one on
+  logic               last_q;   // this tile is the last of the strip
+  logic [Width-1:0]   index_q, step_q, tile_q, strip_q;  // tile_q, strip_q: the starts of the next tile and strip
+  logic               begun_q;  // tile_q and strip_q still hold the first number
+  logic               pair_q;   // a register of its own, to divide the load
   logic               halves, first_half, tile_end, strip_end;
 
   assign index_o    = index_q;
@@ -62,7 +64,7 @@ module ufp4_quant_index #(
   logic [Width-1:0] step, block_next, tile_next, strip_next;
   logic [3:0]       unused_carry;
 
-  // Less one, from a second half.
+  // The step from a second half is one less.
   ufp4_add_halves #(
     .Width(Width)
   ) u_step (

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both copies of the tensor (0 row, 1 column), each in a pipeline of its own: rows of Lanes tiles side by side to codes and
-// scales.
+// Both copies of the tensor (0 row, 1 column), each in a pipeline of its own: converts rows of
+// Lanes tiles side by side to codes and scales.
 //
-// Contract: that of ufp4_quant_copy for each copy that enable_i names. Each row goes to both copies in the same cycle: to
-// the row copy as it is, to the column copy through ufp4_quant_transpose. memory_error_o is a pulse.
-// Throughput: a row a cycle. Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant.
+// Contract: that of ufp4_quant_copy for each copy that enable_i names. A row enters both copies in
+// the same cycle: the row copy directly, the column copy through ufp4_quant_transpose.
+// memory_error_o is a pulse.
+// Throughput: one row per cycle. Test: tests/rtl/quant (inside the engine).
+// Timed model: sim/src/timing/quant/quant.
 module ufp4_quant_lanes #(
   parameter int unsigned Lanes = 1,
   parameter bit Mixed = 1'b0
@@ -43,7 +45,7 @@ module ufp4_quant_lanes #(
   output logic                         memory_error_o
 );
 
-  // Rows to blocks: the row itself, and the columns of its tile.
+  // Blocks: the row itself, and the columns of its tile.
   logic [1:0]                        block_valid, block_ready, block_last, block_blank;
   logic [1:0][Lanes-1:0][15:0][31:0] block_words;
   logic                              transpose_ready;

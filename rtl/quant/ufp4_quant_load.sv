@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks memory for the source tensor, segment by segment, as far ahead as the strip buffer has room.
+// Requests the source tensor from memory, segment by segment, as far ahead as the strip buffer has
+// room.
 //
-// Contract: one request per segment in the order of ufp4_quant_walk; a chunk is begun only when one of the
-// buffer's Chunks places is free: free_i gives one back. Beats past the end of a row are not asked for. stop_i: no
-// strip follows the one at hand; whoever works behind has seen the last strip when loading_o is low and its own count
-// of strips is strips_o (with pair_i of two at a time); none is 32 behind.
+// Contract: there is one request per segment, in the order of ufp4_quant_walk. A chunk begins only
+// when one of the Chunks places of the buffer is free; free_i returns one. Beats past the end of a
+// row are not requested. After stop_i no strip follows the current one. A unit behind has seen the
+// last strip when loading_o is low and its own count of strips equals strips_o (with pair_i the
+// count is of two at a time); the five bits suffice because no unit is 32 behind.
 // Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_walk.
 module ufp4_quant_load #(
   parameter int unsigned BusBytes = 64,
@@ -64,7 +66,7 @@ module ufp4_quant_load #(
   assign strips_o  = strips_q;
   assign strips_d  = start_i ? '0 : strips_q + 5'(step && row_last && !below && chunk_last);
 
-  // The next row of the chunk, the next chunk and the next strip begin at these addresses.
+  // The addresses at which the next row of the chunk, the next chunk and the next strip begin.
   logic [AddrW-1:0] next_row, next_chunk, next_strip;
   logic [2:0]       unused_carry;
 

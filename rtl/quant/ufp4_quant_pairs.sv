@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strip buffer of the narrow engine, on a bus of 8 bytes: keeps Chunks chunks of the source (16 rows of SegBytes bytes) as
-// they arrive and gives out the rows, then the columns of their tiles, tile by tile, two numbers a cycle. With pair_i strips
-// are taken in twos and tiles are 32x32: rows and columns go out in two halves.
+// Strip buffer of the narrow engine, on a bus of 8 bytes: stores Chunks chunks of the source (16
+// rows of SegBytes bytes) as they arrive, and outputs the rows and then the columns of their tiles,
+// tile by tile, two numbers per cycle. With pair_i strips are taken in twos and tiles are 32x32,
+// whose rows and columns leave in two halves.
 //
-// Contract: eight pairs are a block, elements 2k and 2k+1 in words_o, as FP32 (BF16 is widened; what lies beyond the
-// tensor is +0); 16 blocks (32 of two halves) of each copy that enable_i names, of every tile; copy_o: 0 a row, 1 a
-// column; last_o is on the last block of the copy; blank_o: the block's 16x16 quarter is not in the tensor. free_o: a
-// chunk's place is free again. Even rows lie in one bank, odd ones in the other, so that a pair of a column is one read
-// of each.
-// Responses are always taken (ufp4_quant_load asks only for what has a place); error_o (of the bus) and
-// memory_error_o (of the buffer's parity) are pulses. Handshake of the pairs: valid/ready.
-// Throughput: a pair a cycle. Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_serial.
+// Contract: words_o has elements 2k and 2k+1 of a block as FP32 (BF16 is widened; elements outside
+// the tensor are +0), and eight pairs are a block. Each tile gives 16 blocks (with pair_i 32 of two
+// halves) of each copy that enable_i names. copy_o: 0 a row, 1 a column; last_o marks the last
+// block of the copy; blank_o: the 16x16 quarter of the block is outside the tensor. free_o: the
+// place of a chunk is free again. Even rows are in one bank and odd rows in the other, so that a
+// pair of a column is one read of each. Responses are always taken, because ufp4_quant_load
+// requests only data that has a place. error_o (bus) and memory_error_o (parity of the buffer) are
+// pulses.
+// Handshakes: valid/ready for the pairs. Throughput: one pair per cycle.
+// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_serial.
 module ufp4_quant_pairs #(
   parameter int unsigned SegBytes = 128,
   parameter int unsigned Chunks = 4
@@ -24,10 +27,10 @@ module ufp4_quant_pairs #(
   input  logic [1:0]       enable_i,
   input  logic [20:0]      rows_i,
   input  logic [20:0]      cols_i,
-  input  logic [16:0]      tiles_i,       // of a strip
+  input  logic [16:0]      tiles_i,       // tiles of a strip
   input  logic [19:0]      row_beats_i,
   output logic             free_o,
-  input  logic             loading_i,     // of ufp4_quant_load
+  input  logic             loading_i,     // from ufp4_quant_load
   input  logic [4:0]       strips_i,
 
   input  logic             rd_rsp_valid_i,
@@ -83,24 +86,24 @@ module ufp4_quant_pairs #(
 
   // --- Tiles: which pair to read next ------------------------------------------------------------
 
-  // A row or a column of the tile, half of it, a pair of it.
+  // Position within the tile: the row or column, its half, and the pair.
   typedef struct packed {
-    logic       upper;  // of 32 lines
+    logic       upper;  // the upper 16 of 32 lines
     logic [3:0] line;
     logic       half;
     logic [2:0] k;
   } place_t;
 
-  logic               run_d, run_q;        // there are tiles left
-  logic [COUNT_W-1:0] full_d, full_q;      // chunks that are here
+  logic               run_d, run_q;        // there are tiles to output
+  logic [COUNT_W-1:0] full_d, full_q;      // complete chunks in the buffer
   logic [SLOT_W-1:0]  slot_d, slot_q;
   logic [SEG_W-1:0]   offset_d, offset_q;  // byte of the segment at which the tile begins
   logic               copy_d, copy_q;
   place_t             at_d, at_q;
-  logic [16:0]        tiles_d, tiles_q;    // 16 columns each, of the strip from this tile on
+  logic [16:0]        tiles_d, tiles_q;    // 16x16 tiles of the strip from this one on
   logic [20:0]        rows_d, rows_q;      // rows from this strip on
-  logic [4:0]         strips_d, strips_q;  // strips that have left
-  logic               owe_d, owe_q;        // a second place is free
+  logic [4:0]         strips_d, strips_q;  // strips that have been output
+  logic               owe_d, owe_q;        // a second place is to be freed
   logic [SEG_W:0]     offset_next;
   logic               right, lower, lower_here, block_end, copy_end, tile_end, tile_last, strip_last, chunk_done,
                       chunks_out, issue, issue_ready;
@@ -132,7 +135,7 @@ module ufp4_quant_pairs #(
     strips_d = strips_q;
     if (issue) begin
       at_d.k = at_q.k + 3'd1;
-      // Of the halves of a block, the second follows the first.
+      // The second half of a block follows the first.
       if (block_end) at_d = {at_q[8:3] + (pair_i ? 6'd1 : 6'd2), 3'd0};
       if (copy_end) begin
         at_d   = '0;
@@ -185,7 +188,7 @@ module ufp4_quant_pairs #(
 
   logic [1:0]        in_tensor, read, bank_error;
   logic [1:0][63:0]  data;
-  logic [SEG_W-1:0]  place;                  // byte of the segment, of the pair's first column
+  logic [SEG_W-1:0]  place;                  // byte of the segment, for the first column of the pair
   logic [3:0]        column;
   logic              beyond_right, last_tile;
 
@@ -195,14 +198,14 @@ module ufp4_quant_pairs #(
   assign beyond_right = right && tiles_q == 17'd1;
   assign last_tile    = tiles_q == (right ? 17'd2 : 17'd1);
 
-  // Whether the tensor has the pair's first and second number.
+  // in_tensor: the first and the second number of the pair are inside the tensor.
   for (genvar i = 0; i < 2; i++) begin : gen_inside
     logic [3:0] row, col;
     assign row = copy_q ? {at_q.k, 1'(i)} : at_q.line;
     assign col = copy_q ? at_q.line : {at_q.k, 1'(i)};
     assign in_tensor[i] = {16'd0, lower, row} < rows_q && !beyond_right &&
                           !(last_tile && cols_i[3:0] != 4'd0 && col >= cols_i[3:0]);
-    // Of a row's pair the second is in the first one's beat.
+    // In a row the second number of a pair is in the beat of the first.
     assign read[i] = copy_q ? in_tensor[i] : in_tensor[0] && at_q.line[0] == 1'(i);
 
     ufp4_sram_checked #(
@@ -224,14 +227,14 @@ module ufp4_quant_pairs #(
 
   // --- Beats to pairs ----------------------------------------------------------------------------
 
-  // This stands beside the beats at the banks' outputs.
+  // Attributes of the beats at the outputs of the banks.
   typedef struct packed {
     logic       copy;
     logic       last;
     logic       blank;
-    logic       odd;     // a row of the second bank
-    logic [1:0] half;    // of the beat, in BF16 numbers
-    logic [1:0] mask;    // numbers that are inside the tensor
+    logic       odd;     // the row is in the second bank
+    logic [1:0] half;    // which BF16 number of the beat
+    logic [1:0] mask;    // numbers inside the tensor
   } read_t;
 
   logic             b_valid_d, b_valid_q, c_valid_d, c_valid_q, c_ready;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// All stages of QUANT follow these settings of a job for one copy of a tensor.
+// Types that the stages of QUANT share: the settings of a job for one copy of a tensor, and the
+// steps of its walk.
 package ufp4_quant_pkg;
   typedef struct packed {
-    logic        amax;       // only the largest number is wanted: no block comes out
+    logic        amax;       // only the largest number is needed, and no block comes out
     logic        rht;
     logic [15:0] rht_mask;   // bit i negates element i
     logic [7:0]  elem;

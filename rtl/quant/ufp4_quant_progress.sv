@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says how many strips of the row copy are in memory, so that a GEMM may use them while QUANT goes on.
+// Counts the strips of the row copy that are in memory, so that a GEMM may use them while QUANT
+// goes on.
 //
-// Contract: panels_o counts the strips whose writes have all been answered, from start_i on, some time after the
-// answer; it is the count that holds from the next cycle on. Each request is one burst (a panel unit never crosses 4 KiB),
-// and answers come in the order of the bursts (one AXI ID), so a strip is in memory once as many answers have come as
-// writes were under way when it was handed over. One strip is watched at a time; those handed over meanwhile are counted
-// with the next one. With pair_i they come in twos, and the count may end one over.
-// Spec: docs/ip/architecture.md "Dependences". Test: tests/rtl/core. Timed model: sim/src/timing/quant/quant_write.
+// Contract: panels_o counts the strips since start_i whose writes have all been answered, and may
+// lag behind the answers; the strips are in memory from the next cycle on. Each request is one
+// burst, because a panel unit never crosses 4 KiB, and answers come in the order of the bursts,
+// because there is one AXI ID. So a strip is in memory after as many answers as writes were under
+// way when it was handed over. One strip is watched at a time, and strips handed over meanwhile are
+// counted with the next one. With pair_i strips come in twos, and the final count may be one too
+// many.
+// Spec: docs/ip/architecture.md "Dependences". Test: tests/rtl/core.
+// Timed model: sim/src/timing/quant/quant_write.
 module ufp4_quant_progress (
   input  logic        clk_i,
   input  logic        rst_ni,
@@ -19,8 +23,8 @@ module ufp4_quant_progress (
   output logic [16:0] panels_o
 );
 
-  logic [9:0]  under_way_d, under_way_q;  // writes without an answer
-  logic [9:0]  left_d, left_q;            // answers until the strips that are watched are in memory
+  logic [9:0]  under_way_d, under_way_q;  // writes that are not answered
+  logic [9:0]  left_d, left_q;            // answers until the watched strips are in memory
   logic [16:0] handed_d, handed_q, watched_d, watched_q, panels_d, panels_q;
 
   assign panels_o = panels_d;

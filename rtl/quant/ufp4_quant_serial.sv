@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both copies of the tensor through one block pipeline: as two ufp4_quant_copy, for blocks that come in pairs of numbers.
+// Both copies of the tensor through one block pipeline: does the work of two ufp4_quant_copy for
+// blocks that arrive in pairs of numbers.
 //
-// Contract: that of ufp4_quant_copy for each copy (0 row, 1 column), whose blocks come one after the other with their
-// copy in block_copy_i; of the outputs out_codes_o to out_blank_o, one serves both. memory_error_o is a pulse.
+// Contract: that of ufp4_quant_copy for each copy (0 row, 1 column). Blocks arrive one after the
+// other, with their copy in block_copy_i; out_codes_o to out_blank_o are shared by both copies.
+// memory_error_o is a pulse.
 // Latency: that of ufp4_quant_serial_block. Test: tests/rtl/quant (inside the engine).
 // Timed model: sim/src/timing/quant/quant_serial.
 module ufp4_quant_serial #(
@@ -90,7 +92,7 @@ module ufp4_quant_serial #(
     nan_q <= nan_d;
   end
 
-  // One lane has no lane beside it.
+  // There is one lane only.
   logic unused_steps;
   assign unused_steps = ^{steps_i[0].lane, steps_i[1].lane};
 

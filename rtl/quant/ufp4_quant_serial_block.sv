@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block pipeline of the narrow engine, for both copies: eight pairs of FP32 numbers in, 16 codes and an E4M3 or E8M0 scale
-// out, a pair a cycle.
+// Block pipeline of the narrow engine, for both copies: takes eight pairs of FP32 numbers per block
+// and gives 16 codes and an E4M3 or E8M0 scale, at one pair per cycle.
 //
-// Contract: as ufp4_quant_block, but for what depends on the copy, which comes with a block: of rht, exponent and
-// tensor_id that of the block, and group_i at the time group_take_o is high for the block's copy. amax_copy_o goes with
-// amax_valid_o, out_copy_o with out_valid_o.
-// A block waits in a memory until its largest number is known (with e8m0 both halves of a 32-block), then passes the
-// transform, waits in a second memory for its scale, and passes two dividers. Beats do not stop on their way but
-// all together, while the output waits; beat_q[n] is what the n-th cycle after the first memory's read holds.
-// Mixed: elements mixed too, as in ufp4_quant_block: a scale and two dividers of the second grid beside the first's. The
-// codes of both grids wait until all eight pairs have been seen, so a block, of any element, takes two cycles more.
-// memory_error_o: of the parity of the two, a pulse.
-// Spec: numerics.md 3, 4. Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_serial.
+// Contract: as ufp4_quant_block, except for the inputs that depend on the copy of the block: rht,
+// exponent and tensor_id are those of its copy, and group_i is taken in the cycle of group_take_o
+// for that copy. amax_copy_o belongs to amax_valid_o, out_copy_o to out_valid_o. A block waits in a
+// memory until its largest number is known (with e8m0 that of both halves of a block of 32), passes
+// the transform, waits in a second memory for its scale, and passes two dividers. All beats move
+// together and stop together while the output waits; beat_q[n] is the pair that was read from the
+// first memory n cycles ago.
+// Mixed: also supports ELEM_MIXED as ufp4_quant_block does, with a scale unit and two dividers for
+// the second grid. The codes of both grids wait until all eight pairs have been seen, so blocks of
+// every format take two cycles more. memory_error_o, a pulse, reports the parity of the two
+// memories.
+// Spec: numerics.md 3, 4. Test: tests/rtl/quant (inside the engine).
+// Timed model: sim/src/timing/quant/quant_serial.
 module ufp4_quant_serial_block #(
   parameter bit Mixed = 1'b0
 ) (
@@ -51,17 +54,18 @@ module ufp4_quant_serial_block #(
   output logic             memory_error_o
 );
 
-  // Cycles after the read of a pair in which something begins with it. What takes a whole block begins with the last one.
-  localparam int unsigned SCALE  = ufp4_spec_pkg::QUANT_SERIAL_SCALE_STAGE;  // the largest is known: three cycles
-  localparam int unsigned STORE  = SCALE - 1;   // transformed
+  // The cycle after the read of a pair in which each step begins with that pair. A step that takes
+  // a whole block begins with the last pair.
+  localparam int unsigned SCALE  = ufp4_spec_pkg::QUANT_SERIAL_SCALE_STAGE;  // the largest is known; takes three cycles
+  localparam int unsigned STORE  = SCALE - 1;   // the pair is transformed
   localparam int unsigned ALIGN  = STORE - 13;
   localparam int unsigned PLAIN  = ufp4_spec_pkg::QUANT_SERIAL_STAGES;
   localparam int unsigned OUT    = Mixed ? ufp4_spec_pkg::QUANT_SERIAL_STAGES_MIXED : PLAIN;
   localparam int unsigned CODES  = PLAIN - 1;
   localparam int unsigned ROUND  = CODES - 1;
-  localparam int unsigned DIVIDE = ROUND - 5;   // the scale is known: SCALE + 3 of the last pair is this of the first
+  localparam int unsigned DIVIDE = ROUND - 5;   // the scale is known: SCALE + 3 cycles after the read of the last pair
   localparam int unsigned FETCH  = DIVIDE - 1;
-  localparam int unsigned RANDOM = ROUND - 9;   // eight cycles, and one to take what they made, until just before ROUND
+  localparam int unsigned RANDOM = ROUND - 9;   // eight cycles and one to take the bytes, which ends just before ROUND
 
   typedef struct packed {
     logic       valid;
@@ -69,14 +73,14 @@ module ufp4_quant_serial_block #(
     logic [2:0] k;
   } beat_t;
 
-  // Both copies have it alike, but for what is looked up by copy.
+  // Settings that both copies share; the others are looked up by copy.
   ufp4_quant_pkg::job_t job;
   assign job = job_i[0];
 
   logic              advance;
   beat_t             beat_issue;
   beat_t [OUT:1]     beat_q;
-  logic [OUT:1]      ends;               // the block's last beat
+  logic [OUT:1]      ends;               // the last beat of a block
 
   assign advance = !ends[OUT] || out_ready_i;
 
@@ -95,12 +99,12 @@ module ufp4_quant_serial_block #(
 
   // --- Blocks wait for their largest number ------------------------------------------------------
 
-  // Two places for blocks, or 32-blocks.
+  // There are two places, each for a block or a block of 32.
   typedef struct packed {
     logic [30:0] peak;   // largest magnitude
     logic        copy;
     logic        last;
-    logic [1:0]  blank;  // of each half
+    logic [1:0]  blank;  // by half
   } block_t;
 
   logic             w_take, w_place_d, w_place_q, w_half_d, w_half_q, r_place_d, r_place_q, r_half_d, r_half_q;
@@ -176,14 +180,14 @@ module ufp4_quant_serial_block #(
     .error_o(error[0])
   );
 
-  // This is known of a block when it leaves, and is kept until its scale is made: up to three blocks are between.
+  // Attributes of a block from its read until its scale is made; up to three blocks are in between.
   typedef struct packed {
     logic [30:0] peak;
     logic        last;
     logic        blank;
   } shape_t;
 
-  // That of a subnormal is 1.
+  // The exponent of a subnormal counts as 1.
   function automatic logic [7:0] exponent_of(input logic [7:0] field);
     return field == 8'd0 ? 8'd1 : field;
   endfunction
@@ -210,7 +214,7 @@ module ufp4_quant_serial_block #(
     end
   end
 
-  // --- Transform, and the largest magnitude behind it --------------------------------------------
+  // --- Transform, and the largest magnitude after it ---------------------------------------------
 
   logic [12:0][2:0] rht_k;
   logic [12:0]      rht_here;
@@ -243,7 +247,7 @@ module ufp4_quant_serial_block #(
 
   logic [2:0]  scale_en;
   logic        scale_rht, scale_copy, zero, saturated;
-  logic [7:0]  scale_e4m3, scale_e8m0, elem;  // elem: of elements mixed the first grid's
+  logic [7:0]  scale_e4m3, scale_e8m0, elem;  // elem: the first grid if the format is ELEM_MIXED
   logic [27:0] amax;
   logic [3:0]  sig_e4m3, sig;
   logic [8:0]  base_e4m3, base_e8m0, base;
@@ -252,7 +256,7 @@ module ufp4_quant_serial_block #(
   assign mixed      = Mixed && job.elem == ufp4_spec_pkg::ELEM_MIXED;
   assign elem       = mixed ? ufp4_spec_pkg::ELEM_E2M1 : job.elem;
   assign scale_en   = advance ? {ends[SCALE+2], ends[SCALE+1], ends[SCALE]} : '0;
-  // A block's three cycles are over before the next one's begin.
+  // The three cycles of a block end before those of the next one begin.
   assign scale_copy = ends[SCALE] ? beat_q[SCALE].copy : ends[SCALE+1] ? beat_q[SCALE+1].copy : beat_q[SCALE+2].copy;
   assign scale_rht  = job_i[scale_copy].rht;
   assign nan        = shape.peak[30:23] == 8'hFF;
@@ -298,7 +302,7 @@ module ufp4_quant_serial_block #(
   assign amax_nan_o   = nan;
   assign amax_clean_o = !nan && !zero;
 
-  // Beside the scale, then until the codes are there.
+  // Attributes beside the scale, then until the codes are complete.
   typedef struct packed {
     logic last;
     logic blank;
@@ -350,18 +354,18 @@ module ufp4_quant_serial_block #(
 
   assign memory_error_o = |error;
 
-  // --- Random bytes: made in one block's time, used in the next ----------------------------------
+  // --- Random bytes: made during one block, used during the next ---------------------------------
 
   logic [7:0]       random_en_q;
   logic [127:0]     made;
-  logic [1:0][63:0] random_q;  // of elements 0 to 7 and 8 to 15
+  logic [1:0][63:0] random_q;  // bytes for elements 0 to 7 and 8 to 15
 
   always_comb begin
     group_take_o = '0;
     group_take_o[beat_q[RANDOM].copy] = advance && job.sr && beat_q[RANDOM].valid && beat_q[RANDOM].k == 3'd0;
   end
 
-  // The step of the beat at RANDOM.
+  // The step of Threefry for the beat at RANDOM.
   always_ff @(posedge clk_i) begin
     if (advance) random_en_q <= 8'(job.sr && beat_q[RANDOM-1].valid) << beat_q[RANDOM-1].k;
   end
@@ -410,7 +414,7 @@ module ufp4_quant_serial_block #(
     .codes_o  (codes)
   );
 
-  // --- What leaves -------------------------------------------------------------------------------
+  // --- Outputs -----------------------------------------------------------------------------------
 
   kind_t       out_kind;
   logic [7:0]  out_scale;
@@ -422,7 +426,7 @@ module ufp4_quant_serial_block #(
       $error("ufp4_quant_serial_block: QUANT_SERIAL_STAGES_MIXED must be QUANT_SERIAL_STAGES + 2");
     end
 
-    // What is taken at DIVIDE stays for eight cycles.
+    // Registers that are loaded at DIVIDE hold for eight cycles.
     if (OUT - 1 > DIVIDE + 8) begin : gen_check_scale
       $error("ufp4_quant_serial_block: both grids' scales must stay until the choice");
     end

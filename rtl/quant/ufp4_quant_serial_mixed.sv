@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements mixed need this beside ufp4_quant_serial_block: scale and dividers of the second grid, and the choice between
-// both.
+// The part of ufp4_quant_serial_block that ELEM_MIXED needs: the scale and the dividers of the
+// second grid, and the choice between both grids.
 //
-// Contract: inputs up to random_i are those of the block's ufp4_e4m3_scale, whose tensor exponent t is the tensor's, and of
-// its ufp4_divide_round; quotient_i and codes_i that one's outputs. pair_i[0] is high while quotient_i is a pair's of a block,
-// pair_i[1] a cycle later, with first_i if it is the first pair, pair_i[2] two more. last_i[0] is high while the last pair is
-// in stage 0 of the dividers, seven cycles before last_i[1]; this one is a cycle after the last pair's pair_i[1], last_i[2] a
-// cycle later. scale_i and saturated_i are the first grid's from behind last_i[0] to last_i[2]. From then on codes_o, scale_o
-// and saturated_o are of the better grid, without mixed_i of the first, for eight cycles at least.
-// Nothing moves but with advance_i. The second grid is E1M2 with t - 1.
-// Two scales, each of which holds its results for the eight cycles of a block: one unit in turn would need them held beside
-// it. Both have the same first stage, which synthesis finds.
-// Golden: ufp4_quantize_block. Spec: numerics.md 4, The choice of a grid. Test: tests/rtl/quant, tests/rtl/vectors.
+// Contract: the inputs up to random_i are those of the ufp4_e4m3_scale of the block, with the
+// tensor exponent t of the tensor, and of its ufp4_divide_round; quotient_i and codes_i are outputs
+// of that divider. pair_i[0] is high while quotient_i belongs to a pair of a block, pair_i[1] a
+// cycle later, together with first_i if it is the first pair, and pair_i[2] two more cycles later.
+// last_i[0] is high while the last pair is in stage 0 of the dividers, seven cycles before
+// last_i[1], which is a cycle after pair_i[1] of the last pair; last_i[2] is a cycle later. scale_i
+// and saturated_i are those of the first grid from the cycle after last_i[0] to last_i[2]. From
+// then on codes_o, scale_o and saturated_o are those of the better grid (without mixed_i of the
+// first grid), for at least eight cycles. Nothing moves without advance_i. The second grid is E1M2
+// with t - 1. There are two scale units, each of which holds its results for the eight cycles of a
+// block; one unit in turn would need extra registers for that. Synthesis merges their equal first
+// stages.
+// Golden: ufp4_quantize_block. Spec: numerics.md 4, The choice of a grid.
+// Test: tests/rtl/quant, tests/rtl/vectors.
 module ufp4_quant_serial_mixed (
   input  logic             clk_i,
 
@@ -46,7 +50,7 @@ module ufp4_quant_serial_mixed (
 
   // --- The second grid ---------------------------------------------------------------------------
 
-  logic [15:0]      t;  // where it would be no 16-bit number, both are beyond all data
+  logic [15:0]      t;  // if t - 1 is no 16-bit number, both scales are beyond all data
   logic             saturated, unused_zero;
   logic [8:0]       base, unused_power;
   logic [27:0]      unused_normal;
@@ -114,13 +118,13 @@ module ufp4_quant_serial_mixed (
     return {of[6:3] != 4'd0, of[2:0]};
   endfunction
 
-  // That of a subnormal is that of the smallest normal number.
+  // A subnormal has the exponent of the smallest normal number.
   function automatic logic is_odd(input logic [3:0] field);
     return field[0] || field == 4'd0;
   endfunction
 
   assign weight  = {significand_of(scale_q), significand_of(scale_i[6:0])};
-  assign further = is_odd(scale_q[6:3]) != is_odd(scale_i[6:3]);  // one up, or none
+  assign further = is_odd(scale_q[6:3]) != is_odd(scale_i[6:3]);  // the exponents differ by one or not at all
 
   ufp4_grid_choice #(
     .Lanes(2)
@@ -136,10 +140,10 @@ module ufp4_quant_serial_mixed (
 
   assign second = mixed_i && better;
 
-  // --- What leaves -------------------------------------------------------------------------------
+  // --- Outputs -----------------------------------------------------------------------------------
 
-  logic [1:0][1:0][1:0][3:0] wait_q;   // a pair's, for two cycles; by grid and half
-  logic [1:0][1:0][7:0][3:0] codes_q;  // then beside the others of its block
+  logic [1:0][1:0][1:0][3:0] wait_q;   // the codes of a pair for two cycles, by grid and half
+  logic [1:0][1:0][7:0][3:0] codes_q;  // then with the other codes of the block
   logic                      second_q, out_saturated_q;
   logic [7:0]                out_scale_q;
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strip buffer: keeps Chunks chunks of the source (16 rows of SegBytes bytes each) as they arrive and gives
-// out the rows of their 16x16 tiles, tile by tile from left to right, strip by strip. With pair_i strips are taken in
-// twos and tiles are 32x32: each row goes out in two halves, left and right.
-// With 4 Lanes, on a bus of 128 bytes, the tiles of a beat go out at once: 4 of BF16, 2 of FP32; with pair_i one, in the
-// first lane.
+// Strip buffer: stores Chunks chunks of the source (16 rows of SegBytes bytes each) as they arrive,
+// and outputs the rows of their 16x16 tiles, tile by tile from left to right, strip by strip. With
+// pair_i strips are taken in twos and tiles are 32x32, whose rows leave in two halves, left and
+// right. With 4 Lanes, on a bus of 128 bytes, the tiles of a beat leave at once: 4 of BF16, 2 of
+// FP32; with pair_i one, in the first lane.
 //
-// Contract: row_words_o is 16 elements of each lane as FP32 (BF16 is widened; what lies beyond the tensor is +0); every
-// tile gives 16 rows, or 32 of two halves; row_last_o is on the last row of the last tile; row_blank_o: the 16x16
-// quarter of this half row is not in the tensor. free_o: a chunk's place is free again.
-// Responses are always taken (ufp4_quant_load asks only for what has a place); error_o (of the bus) and
-// memory_error_o (of the buffer's parity) are pulses. Handshake
-// of the rows: valid/ready. Timed model: sim/src/timing/quant/quant_strip.
-// Throughput: one row a cycle, or as many cycles as it has beats. Test: tests/rtl/quant (inside the engine).
+// Contract: row_words_o has 16 elements per lane as FP32 (BF16 is widened; elements outside the
+// tensor are +0). Each tile gives 16 rows, or 32 of two halves. row_last_o marks the last row of
+// the last tile; row_blank_o: the 16x16 quarter of this half row is outside the tensor. free_o: the
+// place of a chunk is free again. Responses are always taken, because ufp4_quant_load requests only
+// data that has a place. error_o (bus) and memory_error_o (parity of the buffer) are pulses.
+// Handshakes: valid/ready for the rows. Throughput: one row per cycle, or as many cycles as it has
+// beats.
+// Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_strip.
 module ufp4_quant_strip #(
   parameter int unsigned BusBytes = 64,
   parameter int unsigned SegBytes = 128,
@@ -27,10 +28,10 @@ module ufp4_quant_strip #(
   input  logic                         f32_i,
   input  logic [20:0]                  rows_i,
   input  logic [20:0]                  cols_i,
-  input  logic [16:0]                  tiles_i,       // of a strip
+  input  logic [16:0]                  tiles_i,       // tiles of a strip
   input  logic [19:0]                  row_beats_i,
   output logic                         free_o,
-  input  logic                         loading_i,     // of ufp4_quant_load
+  input  logic                         loading_i,     // from ufp4_quant_load
   input  logic [4:0]                   strips_i,
 
   input  logic                         rd_rsp_valid_i,
@@ -55,7 +56,7 @@ module ufp4_quant_strip #(
   localparam int unsigned COUNT_W    = $clog2(Chunks + 1);
   localparam int unsigned F32_BEATS  = BusBytes > 64 ? 1 : 64 / BusBytes;
   localparam int unsigned BF16_BEATS = BusBytes > 32 ? 1 : 32 / BusBytes;
-  localparam int unsigned F32_W      = BusBytes > 64 ? 4 : BUS_W - 2;  // elements of a row in a beat, log2
+  localparam int unsigned F32_W      = BusBytes > 64 ? 4 : BUS_W - 2;  // log2 of the elements of a row in a beat
   localparam int unsigned BF16_W     = BusBytes > 32 ? 4 : BUS_W - 1;
 
   // --- Arrival -----------------------------------------------------------------------------------
@@ -90,23 +91,23 @@ module ufp4_quant_strip #(
 
   // --- Tiles: which beat to read next ------------------------------------------------------------
 
-  logic [COUNT_W-1:0] full_d, full_q;      // chunks that are here
+  logic [COUNT_W-1:0] full_d, full_q;      // complete chunks in the buffer
   logic [SLOT_W-1:0]  slot_d, slot_q;
   logic [SEG_W-1:0]   offset_d, offset_q;  // byte of the segment at which the tile begins
-  logic [SEG_W-1:0]   place;               // at which this row of it does
+  logic [SEG_W-1:0]   place;               // byte of the segment at which this half row begins
   logic [4:0]         row_d, row_q;
-  logic               half_d, half_q;      // the right one
+  logic               half_d, half_q;      // the right half
   logic [2:0]         beat_d, beat_q;
-  logic [16:0]        tiles_d, tiles_q;    // 16 columns each, of the strip from this tile on
+  logic [16:0]        tiles_d, tiles_q;    // 16x16 tiles of the strip from this one on
   logic [20:0]        rows_d, rows_q;      // rows from this strip on
-  logic [4:0]         strips_d, strips_q;  // strips that have left
+  logic [4:0]         strips_d, strips_q;  // strips that have been output
   logic [SEG_W:0]     offset_next;
   logic               row_here, beat_last, rows_end, lower_here, tile_last, strip_last, chunk_done, chunk_out;
   logic               beyond_right, beyond_below, above_kept, here, issue, issue_ready;
-  logic [1:0]         side;                // tiles beside each other that go out before the next ones, log2
+  logic [1:0]         side;                // log2 of the tiles that leave side by side
 
   assign side        = pair_i ? 2'd1 : Lanes == 1 ? 2'd0 : f32_i ? 2'd1 : 2'd2;
-  // Of a 32x32 tile the right and the lower half may lie beyond the tensor.
+  // The right and the lower half of a 32x32 tile may be outside the tensor.
   assign beyond_right = half_q && tiles_q == 17'd1;
   assign lower_here   = rows_q > 21'd16;
   assign beyond_below = row_q[4] && !lower_here;
@@ -117,7 +118,7 @@ module ufp4_quant_strip #(
   assign strip_last  = rows_q <= (pair_i ? 21'd32 : 21'd16) || (!loading_i && strips_q + 5'd1 == strips_i);
   assign offset_next = {1'b0, offset_q} + ((f32_i ? (SEG_W+1)'(64) : (SEG_W+1)'(32)) << side);
   assign chunk_done  = tile_last || offset_next[SEG_W];
-  // Until the last tile of its chunk the upper one stays in front of the lower one.
+  // The upper chunk stays in front of the lower one until its last tile is done.
   assign above_kept  = row_q[4] && !chunk_done;
   assign here        = beyond_below || (above_kept ? full_q > COUNT_W'(1) : full_q != '0);
   assign issue       = here && issue_ready;
@@ -163,7 +164,8 @@ module ufp4_quant_strip #(
   end
 
   always_ff @(posedge clk_i) begin
-    // A row below the tensor needs no chunk, so there must be none before the first start.
+    // A row below the tensor needs no chunk, so these are reset: nothing may leave before the first
+    // start.
     if (!rst_ni) begin
       full_q <= '0;
       row_q  <= 5'd0;
@@ -184,7 +186,7 @@ module ufp4_quant_strip #(
 
   logic [DataW-1:0]  data;
   logic [BEAT_W-1:0] read_beat;
-  logic              beat_here;            // the tensor has elements in it
+  logic              beat_here;            // the beat has elements of the tensor
 
   assign place     = offset_q + (!half_q ? '0 : f32_i ? SEG_W'(64) : SEG_W'(32));
   assign read_beat = place[SEG_W-1:BUS_W] + BEAT_W'(beat_q);
@@ -205,14 +207,14 @@ module ufp4_quant_strip #(
 
   // --- Beats to rows -----------------------------------------------------------------------------
 
-  // This stands beside the beat at the buffer's output.
+  // Attributes of the beat at the output of the buffer.
   typedef struct packed {
-    logic        finish;  // the row's last beat
-    logic        last;    // of the last row of the last tile
-    logic        blank;   // of a quarter that is not in the tensor
-    logic        upper;   // the first lane's BF16 row is in the upper half of what has been gathered
-    logic        high;    // which is in the upper half of a beat of 128 bytes
-    logic [Lanes-1:0][15:0] mask;  // elements that are inside the tensor
+    logic        finish;  // the last beat of the row
+    logic        last;    // belongs to the last row of the last tile
+    logic        blank;   // belongs to a quarter outside the tensor
+    logic        upper;   // the BF16 row of the first lane is in the upper half of the gathered words
+    logic        high;    // the gathered words are the upper half of a beat of 128 bytes
+    logic [Lanes-1:0][15:0] mask;  // elements inside the tensor
   } beat_t;
 
   logic        b_valid_d, b_valid_q, c_valid_d, c_valid_q, c_ready, b_take;
@@ -257,8 +259,8 @@ module ufp4_quant_strip #(
     b_q <= b_d;
   end
 
-  // The beats of a row shift in from above; none where the tensor has none. Of a beat of 128 bytes a lane has its half, or
-  // a quarter.
+  // The beats of a row shift in from above; a beat outside the tensor is skipped. Of a beat of 128
+  // bytes a lane takes its half or quarter.
   logic [Lanes-1:0][511:0] gathered;
   logic [Lanes-1:0]        in_upper;
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposing tile buffer: 16 rows of 16 elements in, the 16 columns out, double-buffered; or 32 rows of 32, each
-// row and each column in two halves. Lanes tiles side by side, of 32x32 only the first.
+// Transposing tile buffer, double-buffered: takes 16 rows of 16 elements and gives the 16 columns;
+// with pair_i 32 rows of 32, where each row and each column passes in two halves. Lanes tiles pass
+// side by side, of 32x32 only the first.
 //
-// Contract: the j-th output of a tile is element j of each of its rows in order; out_last_o is on the last
-// column of the tile whose last row had in_last_i. With pair_i the halves of a row come and those of a column go
-// one after the other; in_blank_i says that its 16x16 quarter of the tile is not in the tensor, out_blank_o likewise.
-// Element (i, j) of a quarter lies in bank i xor j at address i, so that
-// rows and columns are both one access to each bank. Throughput: one row in and one column out a cycle.
-// Handshakes: valid/ready.
+// Contract: the j-th output of a tile is element j of each of its rows, in order; out_last_o marks
+// the last column of the tile whose last row had in_last_i. With pair_i the halves of a row, and
+// those of a column, follow each other; in_blank_i and out_blank_o say that the 16x16 quarter of a
+// half is outside the tensor. Element (i, j) of a quarter is in bank i xor j at address i, so that
+// a row and a column are each one access per bank.
+// Throughput: one row in and one column out per cycle. Handshakes: valid/ready.
 // Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_strip.
 module ufp4_quant_transpose #(
   parameter int unsigned Lanes = 1
@@ -27,10 +28,10 @@ module ufp4_quant_transpose #(
   output logic [Lanes-1:0][15:0][31:0] out_words_o,
   output logic                         out_last_o,
   output logic                         out_blank_o,
-  output logic                         memory_error_o   // of the parity of its memory, a pulse
+  output logic                         memory_error_o   // parity of the memory, a pulse
 );
 
-  // Lane i of the result is lane i xor index.
+  // Lane i of the result is lane i xor index of the input.
   function automatic logic [15:0][31:0] exchange(input logic [15:0][31:0] in, input logic [3:0] index);
     logic [15:0][31:0] out, prior;
     out = in;
@@ -41,9 +42,9 @@ module ufp4_quant_transpose #(
     return out;
   endfunction
 
-  // A row or a column, and which half of it.
+  // A row or a column, and its half.
   typedef struct packed {
-    logic       upper;  // of 32 lines
+    logic       upper;  // the upper 16 of 32 lines
     logic [3:0] line;
     logic       half;
   } line_t;
@@ -63,11 +64,11 @@ module ufp4_quant_transpose #(
   line_t             w_line_d, w_line_q, r_line_d, r_line_q;
   logic [3:0]        b_col_d, b_col_q;
   logic [1:0]        full_d, full_q, last_d, last_q;
-  logic [1:0]        right_d, right_q, lower_d, lower_q;  // these quarters are blank
+  logic [1:0]        right_d, right_q, lower_d, lower_q;  // the right and the lower quarters are blank
   logic              b_valid_d, b_valid_q, b_last_d, b_last_q, b_blank_d, b_blank_q, c_valid_d, c_valid_q;
   logic [Lanes-1:0][15:0][31:0] stored_q, fetched;
 
-  // The last column may be leaving: the next row is stored one cycle later.
+  // A row may enter while the last column leaves, because it is stored a cycle later.
   assign in_ready_o = !full_q[w_tile_q] || (r_finish && r_tile_q == w_tile_q);
   assign w_take     = in_valid_i && in_ready_o;
   assign w_finish   = w_take && is_last(w_line_q, pair_i);
@@ -81,7 +82,8 @@ module ufp4_quant_transpose #(
     last_d  = last_q;
     right_d = right_q;
     lower_d = lower_q;
-    // The first row's right half, and the first row of the lower ones.
+    // The right half of the first row, and the first row of the lower half, decide which quarters
+    // are blank.
     if (w_take && w_line_q == 6'd1) right_d[w_tile_q] = in_blank_i;
     if (w_take && w_line_q == 6'd32) lower_d[w_tile_q] = in_blank_i;
     if (s_finish_q) begin
@@ -133,7 +135,7 @@ module ufp4_quant_transpose #(
     b_blank_q <= b_blank_d;
   end
 
-  // A row is exchanged, then stored.
+  // A row is exchanged first and stored a cycle later.
   always_ff @(posedge clk_i) begin
     if (w_take) begin
       for (int unsigned l = 0; l < Lanes; l++) stored_q[l] <= exchange(in_words_i[l], w_line_q.line);
@@ -145,7 +147,7 @@ module ufp4_quant_transpose #(
 
   logic [Lanes-1:0][15:0] error;
   for (genvar l = 0; l < Lanes; l++) begin : gen_lane
-    localparam int unsigned PLACE_W = l == 0 ? 6 : 4;  // without quarters
+    localparam int unsigned PLACE_W = l == 0 ? 6 : 4;  // the other lanes have no quarters
     for (genvar b = 0; b < 16; b++) begin : gen_bank
       ufp4_sram_checked #(
         .Width(32),

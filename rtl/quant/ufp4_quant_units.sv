@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANT collects its blocks here: four units of each copy (0 row, 1 column), of 16 blocks each, with codes and scales,
-// of which it makes beats of the bus.
+// Buffer in which QUANT collects blocks: four units of each copy (0 row, 1 column), of 16 blocks
+// each, with codes and scales, read as beats of the bus.
 //
-// take_i: a block of a copy comes to its unit; those of a unit come in order. load_i: a beat of a unit's codes, or of its
-// scales, is at data_o from the next cycle on until that after the next load_i; a wide beat of scales holds them at every
-// place they can have. A unit is loaded from the second cycle after its last block on. Every 64 bits have a parity bit,
-// which is written a cycle after them; error_o, for one cycle, two cycles after load_i: a bit of what was loaded, or its
-// parity, has changed.
-// Several words are read at once, in the cycle of load_i: flip-flops, or the tables of an FPGA.
+// take_i stores a block of a copy in its unit; the blocks of a unit come in order. load_i reads a
+// beat of the codes or the scales of a unit, which is at data_o from the next cycle until the cycle
+// after the next load_i; a wide beat of scales has them at every place that they can have. A unit
+// may be loaded from the second cycle after its last block on. Every 64 bits have a parity bit,
+// written a cycle after them; error_o is high for one cycle, two cycles after load_i, if a loaded
+// bit or its parity has changed. Several words are read at once in the cycle of load_i, so the
+// memory is flip-flops, or the tables of an FPGA.
 // Tests: tests/rtl/quant (inside the engine), tests/rtl/fault.
 module ufp4_quant_units #(
   parameter int unsigned BusBytes = 64,
@@ -30,7 +31,7 @@ module ufp4_quant_units #(
   output logic             error_o
 );
 
-  localparam int unsigned WORDS = BusBytes / 8;  // of 64 bits in a beat: blocks of codes, halves of the scales
+  localparam int unsigned WORDS = BusBytes / 8;  // words of 64 bits per beat: blocks of codes, or halves of the scales
 
   logic [63:0]  codes [128];         // {copy, unit, block}
   logic [0:0]   codes_parity [128];
@@ -45,7 +46,8 @@ module ufp4_quant_units #(
     assign begun[c] = block_q[c][2:0] != 3'd0;
   end
 
-  // Both copies in one process: what an always_ff writes, here the whole memory, no other process may write.
+  // One process writes for both copies, because no other process may write a memory that an
+  // always_ff writes.
   always_ff @(posedge clk_i) begin
     for (int unsigned c = 0; c < 2; c++) begin
       if (take_i[c]) begin

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_quant_units of the narrow engine, on a bus of 8 bytes, in one memory.
+// The buffer of ufp4_quant_units for the narrow engine, on a bus of 8 bytes, in one memory.
 //
-// take_i: a block of one of the copies, one in two cycles at the most; all blocks of a unit come (with those of a second one
-// in turn) without one of another. load_i: as ufp4_quant_units, but error_o comes a cycle later.
+// take_i stores a block of one of the copies, at most one in two cycles. All blocks of a unit (or
+// of two units in turn) come without a block of another unit in between. load_i works as in
+// ufp4_quant_units, except that error_o comes a cycle later.
 // Tests: tests/rtl/quant (inside the engine).
 module ufp4_quant_units_serial (
   input  logic             clk_i,
@@ -23,8 +24,8 @@ module ufp4_quant_units_serial (
 );
 
   logic             copy;
-  logic [1:0][55:0] scales_q;       // of a unit's last blocks, for an even and an odd unit
-  logic             put_scales_q;   // eight scales are a word, a cycle after the codes of the last
+  logic [1:0][55:0] scales_q;       // scales of the last blocks of an even and an odd unit
+  logic             put_scales_q;   // write a word of eight scales, a cycle after the codes of the last
   logic [63:0]      word_q;
   logic [7:0]       place_q;        // {copy, unit, scales, block or half}
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wide QUANT collects its blocks here: Slots groups of each copy (0 row, 1 column), of four units each (with pair_i
-// of two), with codes and scales, of which it makes beats of 128 bytes.
+// The buffer of ufp4_quant_units for the wide engine: Slots groups of each copy (0 row, 1 column),
+// of four units each (with pair_i two), read as beats of 128 bytes.
 //
-// take_i: a block of each unit of a group comes (with pair_i one block, of unit take_half_i, in lane 0). load_i: a unit's 16
-// blocks are at codes_o and its scales at scales_o from the next cycle on until that after the next load_i. error_o, for one
-// cycle, three cycles after load_i: a bit of what was loaded, or its parity, has changed.
-// Block j of unit u lies in bank j xor 4u: blocks of four units go to four banks, those of one unit to all 16.
+// take_i stores a block of each unit of a group (with pair_i one block, of unit take_half_i, from
+// lane 0). load_i reads a unit: its 16 blocks are at codes_o and its scales at scales_o from the
+// next cycle until the cycle after the next load_i. error_o is high for one cycle, three cycles
+// after load_i, if a loaded bit or its parity has changed. Block j of unit u is in bank j xor 4u,
+// so that the blocks of four units go to four banks, and those of one unit to all 16.
 // Tests: tests/rtl/quant (inside the engine).
 module ufp4_quant_units_wide #(
   parameter int unsigned Slots = 4,
@@ -30,12 +31,12 @@ module ufp4_quant_units_wide #(
   output logic                  error_o
 );
 
-  logic [1:0][15:0][71:0] loaded;  // a block's scale and codes, by copy and bank
+  logic [1:0][15:0][71:0] loaded;  // scale and codes of a block, by copy and bank
   logic [1:0][15:0]       error;
 
   for (genvar c = 0; c < 2; c++) begin : gen_copy
     for (genvar q = 0; q < 4; q++) begin : gen_quad
-      logic [1:0]  unit;           // the one whose block is for these four banks
+      logic [1:0]  unit;           // the unit whose block goes to these four banks
       logic        take;
       logic [71:0] word;
 

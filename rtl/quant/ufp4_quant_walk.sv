@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the row segments of a tensor in the order they are read: rows of a chunk, chunks of a strip, strips; with
-// pair_i strips are taken in twos, and the chunk of the upper one is followed by that of the lower one.
+// Walks the row segments of a tensor in the order in which they are read: rows of a chunk, chunks
+// of a strip, strips. With pair_i strips are taken in twos, and each chunk of the upper strip is
+// followed by the one below.
 //
-// Contract: a strip is 16 rows (the last may have fewer), a chunk SegBeats beats of each of its rows (the
-// last of a strip may have fewer), a segment one row of a chunk. From start_i on, the outputs describe the
-// current segment while active_o; step_i goes to the next. stop_i: the strip at hand (with pair_i both) is the last
-// one.
+// Contract: a strip is 16 rows (the last may have fewer), a chunk SegBeats beats of each of its
+// rows (the last of a strip may have fewer), a segment one row of a chunk. From start_i on the
+// outputs describe the current segment while active_o; step_i goes to the next. stop_i makes the
+// current strip (with pair_i both) the last one.
 // Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_walk.
 module ufp4_quant_walk #(
   parameter int unsigned SegBeats = 4
@@ -25,7 +26,7 @@ module ufp4_quant_walk #(
   output logic [8:0]  beats_o,       // beats of this segment
   output logic        row_last_o,    // last segment of the chunk
   output logic        below_o,       // the chunk below this one follows it
-  output logic        chunk_last_o   // in the last chunk of the strip, or the last two
+  output logic        chunk_last_o   // in the last chunk of the strip (with pair_i the last two)
 );
 
   logic        active_d, active_q;
@@ -34,7 +35,7 @@ module ufp4_quant_walk #(
   logic [3:0]  row_d, row_q;
   logic        lower_d, lower_q;     // in the lower strip of two
   logic        strip_last, two;
-  logic [20:0] left;                 // rows from this chunk's first on
+  logic [20:0] left;                 // rows from the first of this chunk on
 
   assign active_o     = active_q;
   assign row_o        = row_q;

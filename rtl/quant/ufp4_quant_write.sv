@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Panel writer: collects the blocks of both copies (0 row, 1 column) to panel units and writes them to
-// memory.
+// Panel writer: collects the blocks of both copies (0 row, 1 column) into panel units and writes
+// them to memory.
 //
-// Contract: 16 blocks of a copy are one unit, with pair_i 32 are two, in turn: 128 bytes of codes at codes_addr +
-// 128 n, 16 bytes of scales at scales_addr + 16 n (docs/ip/architecture.md), n = index_i when the unit is written;
-// index_step_o then asks for the next. A unit whose blocks are in_blank_i is stepped over. done_o: the unit that came
-// with in_last_i has been handed over. Four units of each copy fit, so one or two fill while others leave.
-// strip_end_o pulses when the last unit of a strip of the row copy (with pair_i of two of them), units_i units, has
-// been handed over. memory_error_o pulses when a bit of what was collected has changed, two cycles
-// after a beat is loaded (ufp4_quant_units): before the engine ends, which after done_o waits for the answers.
-// Handshakes: valid/ready. Throughput: 128/BusBytes + max(1, 16/BusBytes) + 1 cycles a unit.
+// Contract: 16 blocks of a copy are one unit; with pair_i 32 blocks are two units, in turn. A unit
+// is 128 bytes of codes at codes_addr + 128 n and 16 bytes of scales at scales_addr + 16 n
+// (docs/ip/architecture.md), with n = index_i when the unit is written; index_step_o then advances
+// the index. A unit of in_blank_i blocks is skipped. done_o: the unit that had in_last_i has been
+// handed over. Four units of each copy fit, so that one or two fill while others leave. strip_end_o
+// pulses when the last of the units_i units of a strip of the row copy (with pair_i of two strips)
+// has been handed over. memory_error_o pulses when a collected bit has changed, two cycles after
+// the load of a beat (ufp4_quant_units); that is before the engine ends, because after done_o it
+// waits for the answers.
+// Handshakes: valid/ready. Throughput: 128/BusBytes + max(1, 16/BusBytes) + 1 cycles per unit.
 // Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_write.
 module ufp4_quant_write #(
   parameter int unsigned BusBytes = 64,
-  parameter bit Serial = 1'b0,                // one copy's block at a time, see ufp4_quant_units_serial
+  parameter bit Serial = 1'b0,                // blocks of one copy at a time (ufp4_quant_units_serial)
   localparam int unsigned AddrW = ufp4_spec_pkg::ADDR_BITS,
   localparam int unsigned DataW = 8 * BusBytes,
   localparam int unsigned IndexW = AddrW - 7
@@ -76,7 +78,7 @@ module ufp4_quant_write #(
         blank_d[c][in_unit_q[c]] = in_blank_i[c];
       end
       if (index_step_o[c]) full_d[c][out_unit_q[c]] = 1'b0;
-      // The next job's first unit is the first one.
+      // The next job begins with the first unit.
       if (start_i) begin
         in_count_d[c] = '0;
         out_unit_d[c] = '0;
@@ -108,11 +110,11 @@ module ufp4_quant_write #(
   logic [1:0]          done_d, done_q;
   logic                all_d, all_q;  // every beat of the phase is loaded
   logic                load, loaded, phase_end, begin_unit, step_over;
-  logic                blank_unit_q, last_unit_q;  // of the unit at hand
+  logic                blank_unit_q, last_unit_q;  // of the current unit
   logic [1:0]          unit;
   logic                dat_valid_d, dat_valid_q;
   logic [BusBytes-1:0] strb_q;
-  logic [AddrW-1:0]    addr_q;        // of the phase
+  logic [AddrW-1:0]    addr_q;        // address of the phase
   logic [4:0]          beats;
 
   assign unit     = out_unit_q[copy_q];
@@ -142,7 +144,7 @@ module ufp4_quant_write #(
       all_d   = 1'b0;
     end
     if (!busy_q) begin
-      // The other copy first, so that neither waits for more than one unit.
+      // The other copy has priority, so that neither waits for more than one unit.
       busy_d = begin_unit;
       copy_d = full_q[!copy_q] != '0 ? !copy_q : copy_q;
     end else if (phase_end) begin
@@ -176,7 +178,8 @@ module ufp4_quant_write #(
     end
   end
 
-  // The next unit's codes go to these addresses, one for each copy, and the scales of the one at hand to scales_at.
+  // codes_at: where the codes of the next unit of each copy go; scales_at: where the scales of the
+  // current unit go.
   logic [1:0][AddrW-1:0] codes_at;
   logic [AddrW-1:0]      scales_at;
   logic [2:0]            unused_carry;
@@ -204,11 +207,11 @@ module ufp4_quant_write #(
     else if (phase_end) addr_q <= scales_at;
   end
 
-  // The engine looks at the rest of the response.
+  // The engine uses the rest of the response.
   logic unused;
   assign unused = ^{unused_carry, addr_q[3:0], wr_rsp_i.idle, wr_rsp_i.err, wr_rsp_i.answer};
 
-  logic [18:0] units_d, units_q;  // of this strip of the row copy, left to hand over
+  logic [18:0] units_d, units_q;  // units of this strip of the row copy that are not handed over
 
   assign strip_end_o = index_step_o[0] && units_q == 19'd1;
 
@@ -264,7 +267,7 @@ module ufp4_quant_write #(
     );
   end
 
-  // Of the places that a wide beat of scales fills the strobe picks one.
+  // The strobe selects one of the places that a wide beat of scales fills.
   logic [BusBytes-1:0] scale_strobe;
 
   if (BusBytes > 16) begin : gen_place

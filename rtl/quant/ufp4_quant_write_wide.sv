@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Panel writer of the wide engine, on a bus of 128 bytes: collects the blocks of four tiles side by side to panel units, of
-// both copies (0 row, 1 column), and writes them to memory.
+// Panel writer of the wide engine, on a bus of 128 bytes: collects the blocks of four tiles side by
+// side into panel units of both copies (0 row, 1 column), and writes them to memory.
 //
-// Contract: 16 blocks of a copy from each of four lanes are a group of up to four units, of which there are two_i ? 2 : 4,
-// in the last of the groups_i groups of a strip last_units_i. Those of the row copy follow each other in memory: one request
-// of codes, cut at 4 KiB, and one of scales. Those of the column copy have two requests each. With pair_i only lane 0
-// counts, and 32 blocks are two units of either copy, in turn, that follow each other; those that are in_blank_i are left
-// out, and groups_i are of two strips. A unit's place is that of ufp4_quant_write, for n = index_i: of the group's first
-// unit where they follow each other, else of each; index_step_o then asks for the next.
-// done_o, strip_end_o, memory_error_o: as ufp4_quant_write, but memory_error_o comes a cycle later. No request crosses
-// 4 KiB. Slots groups of each copy fit.
-// Handshakes: valid/ready. Throughput: a request and a beat a cycle: row copy 5 cycles a group of four, column copy 8.
-// Requests run ahead of beats, by up to four.
+// Contract: 16 blocks of a copy from each of four lanes are a group of up to four units: two_i ? 2
+// : 4 units, and last_units_i in the last of the groups_i groups of a strip. The units of the row
+// copy follow each other in memory, so a group has one request of codes, cut at 4 KiB, and one of
+// scales; each unit of the column copy has two requests of its own. With pair_i only lane 0 counts,
+// and 32 blocks are two units of either copy, in turn, that follow each other; in_blank_i units are
+// left out, and groups_i counts those of two strips. The place of a unit is that of
+// ufp4_quant_write for n = index_i, where n belongs to the first unit of the group if its units
+// follow each other, and otherwise to each unit; index_step_o then advances the index. done_o,
+// strip_end_o and memory_error_o are as in ufp4_quant_write, except that memory_error_o comes a
+// cycle later. No request crosses 4 KiB. Slots groups of each copy fit.
+// Handshakes: valid/ready. Throughput: one request and one beat per cycle: a group of four takes 5
+// cycles for the row copy, 8 for the column copy. Requests run up to four ahead of their beats.
 // Test: tests/rtl/quant (inside the engine). Timed model: sim/src/timing/quant/quant_write_wide.
 module ufp4_quant_write_wide #(
   parameter int unsigned Slots = 4,
@@ -53,7 +55,7 @@ module ufp4_quant_write_wide #(
 
   // --- Collect -----------------------------------------------------------------------------------
 
-  // A block goes to this place.
+  // The place of a block.
   typedef struct packed {
     logic [SLOT_W-1:0] slot;
     logic [3:0]        block;
@@ -63,9 +65,9 @@ module ufp4_quant_write_wide #(
   logic                       ask_end, ask_copy_d, ask_copy_q;
   logic [1:0]                 take, fill, asked, free;
   place_t [1:0]               in_d, in_q;
-  logic [1:0][SLOT_W-1:0]     ask_d, ask_q, out_d, out_q;   // slots to ask for, to load from
-  logic [1:0][COUNT_W-1:0]    filled_d, filled_q;           // slots
-  logic [1:0][COUNT_W-1:0]    waiting_d, waiting_q;         // of these, not asked for yet
+  logic [1:0][SLOT_W-1:0]     ask_d, ask_q, out_d, out_q;   // slots of the next request and of the next load
+  logic [1:0][COUNT_W-1:0]    filled_d, filled_q;           // full slots
+  logic [1:0][COUNT_W-1:0]    waiting_d, waiting_q;         // full slots that are not requested
   logic [1:0][Slots-1:0]      last_d, last_q;
   logic [1:0][Slots-1:0][1:0] blank_d, blank_q;             // by half
 
@@ -87,7 +89,7 @@ module ufp4_quant_write_wide #(
         last_d[c][in_q[c].slot]                = in_last_i[c];
         blank_d[c][in_q[c].slot][in_q[c].half] = in_blank_i[c];
       end
-      // The next job's first group is in the first slot.
+      // The next job begins with the first slot.
       if (start_i) begin
         in_d[c]  = '0;
         ask_d[c] = '0;
@@ -114,9 +116,9 @@ module ufp4_quant_write_wide #(
     blank_q <= blank_d;
   end
 
-  // --- Which units a group has -------------------------------------------------------------------
+  // --- Units of a group --------------------------------------------------------------------------
 
-  logic [1:0][17:0]  left_d, left_q;  // groups of this strip that have not been asked for
+  logic [1:0][17:0]  left_d, left_q;  // groups of this strip that are not requested
   logic [SLOT_W-1:0] slot;
   logic              joined;          // the units follow each other
   logic [2:0]        count;
@@ -140,7 +142,7 @@ module ufp4_quant_write_wide #(
 
   // --- Requests: codes, then scales --------------------------------------------------------------
 
-  // The beats of a request need these of it.
+  // Attributes of a request that its beats need.
   typedef struct packed {
     logic       copy;
     logic       joined;
@@ -148,15 +150,15 @@ module ufp4_quant_write_wide #(
     logic       empty;    // no request: a group without units
     logic       release_slot;
     logic [1:0] first;    // unit
-    logic [2:0] count;    // beats of codes; of scales those in the one beat
-    logic [2:0] place;    // of the first one's scales in the beat
+    logic [2:0] count;    // beats of codes, or units in the beat of scales
+    logic [2:0] place;    // place of the scales of the first unit in the beat
   } note_t;
 
   logic             busy_d, busy_q, scales_d, scales_q, note_ready, note_valid, note_pop;
   logic [1:0]       first_d, first_q;    // unit of the request
   logic [AddrW-1:0] addr_d, addr_q;
   logic [1:0]       done_d, done_q;
-  logic [1:0]       others;              // a group beside the one that is asked for
+  logic [1:0]       others;              // the copy has a group besides the current one
   logic [2:0]       rest, to_page, run, after;
   logic             request_end, codes_end, set_end, step_over, begin_slot;
   note_t            note_in, note;
@@ -164,7 +166,7 @@ module ufp4_quant_write_wide #(
   assign rest    = count - 3'(first_q);
   assign to_page = addr_q[11:9] == 3'd7 ? 3'd4 - {1'b0, addr_q[8:7]} : 3'd4;
   assign run     = !joined ? 3'd1 : rest < to_page ? rest : to_page;
-  assign after   = 3'(first_q) + run;    // the unit behind those of the request
+  assign after   = 3'(first_q) + run;    // the unit after those of the request
 
   assign step_over   = busy_q && note_ready && count == 3'd0;
   assign wr_req_o    = '{valid: busy_q && note_ready && count != 3'd0, addr: {addr_q[AddrW-1:7], 7'd0},
@@ -178,7 +180,7 @@ module ufp4_quant_write_wide #(
     assign others[c]       = waiting_q[c] > COUNT_W'(busy_q && ask_copy_q == 1'(c));
     assign index_step_o[c] = (codes_end || step_over) && ask_copy_q == 1'(c);
   end
-  // Behind a group that was stepped over the index is not there yet.
+  // After a skipped group the index is not valid yet.
   assign begin_slot = (!busy_q || (ask_end && !step_over)) && others != '0;
 
   always_comb begin
@@ -199,14 +201,14 @@ module ufp4_quant_write_wide #(
       if (last_q[ask_copy_q][slot]) done_d[ask_copy_q] = 1'b1;
     end
     if (begin_slot) begin
-      // The other copy first.
+      // The other copy has priority.
       busy_d     = 1'b1;
       ask_copy_d = others[!ask_copy_q] ? !ask_copy_q : ask_copy_q;
     end
   end
 
-  // The next units' codes go to these addresses, one for each copy, and the scales of those at hand to scales_at. The
-  // index has been stepped with the codes, at least a cycle before the next ones begin.
+  // codes_at: where the next codes of each copy go; scales_at: where the scales of the current
+  // units go. The index was stepped with the codes, at least a cycle before the next ones begin.
   logic [1:0][AddrW-1:0] codes_at;
   logic [AddrW-1:0]      scales_at;
   logic [2:0]            unused_carry;
@@ -269,13 +271,13 @@ module ufp4_quant_write_wide #(
     .out_data_o (note)
   );
 
-  // --- Their beats -------------------------------------------------------------------------------
+  // --- Beats -------------------------------------------------------------------------------------
 
   logic              dat_valid_d, dat_valid_q, load, load_codes, scales_out_q, fresh_q, fresh_joined_q;
   logic [1:0]        beat_d, beat_q, load_unit, fresh_unit_q;
   logic [15:0][63:0] codes;
   logic [15:0][7:0]  scales;
-  logic [3:0][127:0] places_q;     // scales at the places of a beat that a group's can have, which are there twice
+  logic [3:0][127:0] places_q;     // scales at the places of half a beat; both halves are the same
   logic [63:0]       scale_strobe;
   logic [127:0]      strb_q;
 
@@ -324,7 +326,7 @@ module ufp4_quant_write_wide #(
     .error_o     (memory_error_o)
   );
 
-  // A bit for each byte of the units' scales.
+  // One bit for each byte of the scales.
   assign scale_strobe = ~(~64'd0 << {note.count, 4'd0});
 
   always_ff @(posedge clk_i) begin
@@ -333,7 +335,7 @@ module ufp4_quant_write_wide #(
       fresh_joined_q <= note.joined;
       fresh_unit_q   <= load_unit;
     end
-    // A unit's scales go to its place, or where it may be anywhere to all.
+    // The scales of a unit go to its place, or to all places if they can be anywhere.
     for (int unsigned i = 0; i < 4; i++) begin
       if (fresh_q && (!fresh_joined_q || (two_i ? fresh_unit_q[0] == i[0] : fresh_unit_q == 2'(i)))) begin
         places_q[i] <= scales;
@@ -350,7 +352,7 @@ module ufp4_quant_write_wide #(
   assign wr_dat_strb_o  = strb_q;
   assign done_o         = done_q & {2{!note_valid && !dat_valid_q}};
 
-  // The engine looks at the rest of the response.
+  // The engine uses the rest of the response.
   logic unused;
   assign unused = ^{unused_carry, addr_q[3:0], wr_rsp_i.idle, wr_rsp_i.err, wr_rsp_i.answer};
 
