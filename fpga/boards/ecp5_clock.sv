@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of a board on an ECP5: its PLL, from OscillatorHz over PllHz, which both must divide.
+// The clock of a board with an ECP5, from its PLL. OscillatorHz and ClockHz must both divide PllHz.
 module ecp5_clock #(
   parameter int unsigned OscillatorHz = 25_000_000,
   parameter int unsigned PllHz = 600_000_000,
@@ -15,7 +15,7 @@ module ecp5_clock #(
 
   logic feedback;
 
-  // The loop filter's settings are ecppll's; without them it is off.
+  // The loop filter settings are those of ecppll; without them the filter is off.
   (* ICP_CURRENT = "12", LPF_RESISTOR = "8", MFG_ENABLE_FILTEROPAMP = "1", MFG_GMCREF_SEL = "2" *)
   EHXPLLL #(
     .CLKI_DIV    (1),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole board but for its pins: the core, its memory, and the link to a host as a stream of bytes.
+// A whole board except its pins: the core, its memory, and the link to a host as a stream of bytes.
 //
-// Contract: docs/reference/link.md. rx: a byte for each cycle of rx_valid_i; tx: valid/ready. Memory: 0 block RAM of
-// MemoryBytes, 1 SDRAM (ufp4_sdram, whose pins come out; without it they are idle), 2 DRAM, whose beats come out (for
-// ufp4_dram_port). Board: a name of up to 16 characters.
-// leds_o: 0 blinks; 1 the core moves data; 2 an access of the core, or the march, has failed since reset; 3 bytes come
-// or go on the link. 1 and 3 are stretched to be seen. rst_ni is synchronous; a cycle is enough. Test: tests/fpga.
+// Contract: docs/reference/link.md. rx brings one byte per cycle of rx_valid_i; tx is valid/ready.
+// Memory selects 0 block RAM of MemoryBytes, 1 SDRAM (ufp4_sdram; sdram_o is idle otherwise), or 2
+// DRAM, whose beats leave through dram_o for ufp4_dram_port. Board is a name of up to 16
+// characters. leds_o: 0 blinks; 1 the core moves data; 2 an access of the core or the march has
+// failed since reset; 3 bytes move on the link. LEDs 1 and 3 are stretched so that they can be
+// seen. rst_ni is synchronous; one cycle is enough. Test: tests/fpga.
 module ufp4_board #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Cols = 1,
@@ -46,7 +47,7 @@ module ufp4_board #(
     $error("ufp4_board: Memory is 0, block RAM, 1, SDRAM, or 2, DRAM");
   end
 
-  // --- The core -----------------------------------------------------------------------------------------------------
+  // --- The core ----------------------------------------------------------------------------------
 
   logic                    irq, core_rst_n;
   logic                    axil_awvalid, axil_awready, axil_wvalid, axil_wready, axil_bvalid, axil_bready;
@@ -64,7 +65,7 @@ module ufp4_board #(
   logic [BusBytes-1:0]     core_wstrb;
   logic [8*BusBytes-1:0]   rdata;
   ufp4_axi_pkg::answer_t   answer;
-  // All bursts are INCR, of full beats; the bus counts them.
+  // All bursts are INCR of full beats, and the bus counts their beats.
   logic                    unused_wlast;
   logic [2:0]              unused_arsize, unused_awsize;
   logic [1:0]              unused_arburst, unused_awburst;
@@ -134,7 +135,7 @@ module ufp4_board #(
     .m_axi_bresp_i   (answer.bresp)
   );
 
-  // --- The link -----------------------------------------------------------------------------------------------------
+  // --- The link ----------------------------------------------------------------------------------
 
   logic [8:0]            leds_forced;
   logic                  core_reset, core_reset_done, march_start, march_busy, march_done, march_failed;
@@ -206,7 +207,7 @@ module ufp4_board #(
     .m_axi_bresp_i    (answer.bresp)
   );
 
-  // --- The bus and memory -------------------------------------------------------------------------------------------
+  // --- The bus and memory ------------------------------------------------------------------------
 
   logic                   busy, bus_error, hold, held;
   ufp4_axi_pkg::request_t request;
@@ -294,7 +295,7 @@ module ufp4_board #(
     .dram_i
   );
 
-  // --- LEDs ---------------------------------------------------------------------------------------------------------
+  // --- LEDs --------------------------------------------------------------------------------------
 
   localparam int unsigned BLINK_W = $clog2(ClockHz);
   localparam int unsigned STRETCH_W = BLINK_W - 5;   // some 30 to 60 ms

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board's bus: the core and the link share one memory, and the core can be taken off to be reset.
+// The bus of a board: the core and the link share one memory, and the core can be disconnected for
+// a reset.
 //
-// Contract: bursts pass unchanged and in the order in which they were taken, the two masters in turn where both ask;
-// the core's IDs have a 0 in front, the link's a 1. Beats of writes follow their address: one burst at a time.
-// core_reset_i: no further burst of the core is taken; those that were end, writes without strobes where the core gives
-// no beats, and what comes back is dropped. Then core_rst_no is low for RESET_CYCLES, and core_reset_done_o ends it.
-// After rst_ni, too, it stays low for as long: the core wants more cycles than one.
-// hold_i: no further burst of the link and no further write of the core is taken and, when the core's writes have ended,
-// no further read. held_o: nothing of the core is under way (of the link there is nothing, where the link itself asks for this).
+// Contract: bursts pass unchanged and in the order in which they were taken; the two masters take
+// turns when both ask. IDs get a 0 in front for the core and a 1 for the link. The beats of a write
+// follow its address, one burst at a time. With core_reset_i no further burst of the core is taken.
+// Bursts already taken end: writes without strobes when the core gives no beats, and returning data
+// are dropped. Then core_rst_no is low for RESET_CYCLES, and core_reset_done_o ends the request.
+// core_rst_no is low for as long after rst_ni, because the core needs more than one cycle. With
+// hold_i no further burst of the link and no further write of the core is taken; when the writes of
+// the core have ended, no further read either. held_o: nothing of the core is under way. (Nothing
+// of the link is under way when the link itself makes this request.)
 // Latency: none. Test: tests/fpga.
 module ufp4_board_bus #(
   parameter int unsigned BusBytes = 8,
@@ -20,8 +23,8 @@ module ufp4_board_bus #(
   input  logic                  core_reset_i,
   output logic                  core_reset_done_o,
   output logic                  core_rst_no,
-  output logic                  core_busy_o,         // it moves data
-  output logic                  error_o,             // an answer to it is an error
+  output logic                  core_busy_o,         // the core moves data
+  output logic                  error_o,             // an answer to the core is an error
   input  logic                  hold_i,
   output logic                  held_o,
 
@@ -44,7 +47,8 @@ module ufp4_board_bus #(
   output logic                  core_bvalid_o,
   input  logic                  core_bready_i,
 
-  // Single beats; what comes back from memory goes to both, with a valid to one.
+  // The link makes single beats. Responses of memory go to both masters, with valid for one of
+  // them.
   input  logic                  link_arvalid_i,
   output logic                  link_arready_o,
   input  logic [AddrBits-1:0]   link_araddr_i,
@@ -68,12 +72,12 @@ module ufp4_board_bus #(
   output logic [BusBytes-1:0]    axi_wstrb_o
 );
   localparam int unsigned RESET_CYCLES = 16;
-  localparam int unsigned COUNT_W = 8;   // of bursts, more than a memory takes at once
+  localparam int unsigned COUNT_W = 8;   // width of counts of bursts, more than a memory takes at once
 
-  logic       off_q, beats_off_q;   // the core has been taken off; its beats of writes too
+  logic       off_q, beats_off_q;   // the core is disconnected; its write beats too
   logic       hold_reads_q;
 
-  // --- Addresses of reads: the choice holds while it waits ----------------------------------------------------------
+  // --- Addresses of reads: the choice holds while it waits ---------------------------------------
 
   logic ar_core, ar_link, ar_hold_q, ar_last_q;
 
@@ -92,7 +96,7 @@ module ufp4_board_bus #(
   assign link_rvalid_o      = axi_i.rvalid && axi_i.rid[CoreIdBits];
   assign axi_heard_o.rready = axi_i.rid[CoreIdBits] ? link_rready_i : core_rready_i || off_q;
 
-  // --- Writes: an address, then its beats ---------------------------------------------------------------------------
+  // --- Writes: an address, then its beats --------------------------------------------------------
 
   logic       aw_core, aw_link, aw_hold_q, aw_last_q, beats_q, beat;
   logic [7:0] left_q;
@@ -108,7 +112,7 @@ module ufp4_board_bus #(
   assign core_awready_o = aw_core && axi_taken_i.awready;
   assign link_awready_o = aw_link && axi_taken_i.awready;
 
-  // aw_last_q is whose beats they are.
+  // aw_last_q names the master of these beats.
   assign axi_o.wvalid  = beats_q && (aw_last_q ? link_wvalid_i : core_wvalid_i || beats_off_q);
   assign axi_wdata_o   = aw_last_q ? link_wdata_i : core_wdata_i & {8*BusBytes{!beats_off_q}};
   assign axi_wstrb_o   = aw_last_q ? link_wstrb_i : core_wstrb_i & {BusBytes{!beats_off_q}};
@@ -143,7 +147,7 @@ module ufp4_board_bus #(
     else if (beat) left_q <= left_q - 8'd1;
   end
 
-  // --- Reset of the core: when nothing of it is under way -----------------------------------------------------------
+  // --- Reset of the core: when nothing of it is under way ----------------------------------------
 
   logic [COUNT_W-1:0]              reads_q, writes_q;
   logic [$clog2(RESET_CYCLES)-1:0] cycles_q;
@@ -174,7 +178,7 @@ module ufp4_board_bus #(
       writes_q     <= writes_q + COUNT_W'(write_begins) - COUNT_W'(write_ends);
       hold_reads_q <= hold_i && (hold_reads_q || (writes_q == '0 && !axi_o.awvalid && !beats_q));
       off_q        <= core_reset_i && !core_reset_done_o;
-      // A beat that is offered stays as it is until it is taken.
+      // An offered beat must not change until it is taken.
       beats_off_q  <= core_reset_i && !core_reset_done_o && (beats_off_q || !axi_o.wvalid || axi_taken_i.wready);
       resetting_q  <= !core_reset_done_o && (resetting_q || (off_q && quiet));
     end

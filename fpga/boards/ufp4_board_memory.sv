@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A board's memory: block RAM, or SDRAM or DRAM with a march.
+// The memory of a board: block RAM, or SDRAM or DRAM with a memory march.
 //
-// Contract: the AXI side is that of ufp4_block_memory; block RAM has no march; what is not there is idle. A march
-// that is started (march_start_i, a pulse) waits with hold_o until held_i: until what is under way has ended and
-// nothing more comes.
-// march_*: as ufp4_memory_march has them; busy while it waits, too. Test: tests/fpga.
+// Contract: the AXI side is that of ufp4_block_memory; block RAM has no march, and the ports of
+// absent memories are idle. After march_start_i, a pulse, the march waits with hold_o until held_i,
+// when everything under way has ended and nothing more comes. march_* are those of
+// ufp4_memory_march, and march_busy_o is also high during the wait. Test: tests/fpga.
 module ufp4_board_memory #(
   parameter int unsigned BusBytes = 8,
-  parameter int unsigned Memory = 0,   // as ufp4_board has it
+  parameter int unsigned Memory = 0,   // as in ufp4_board
   parameter int unsigned ClockHz = 25_000_000,
   parameter int unsigned MemoryBytes = 32'h4_0000
 ) (
@@ -39,7 +39,7 @@ module ufp4_board_memory #(
   localparam ufp4_sdram_pkg::pins_t SDRAM_IDLE = '{cs_n: 1'b1, ras_n: 1'b1, cas_n: 1'b1, we_n: 1'b1, default: '0};
 
   if (Memory != 0) begin : gen_march
-    // --- The march: memory is its own while it runs -----------------------------------------------------------------
+    // --- The march: it owns the memory while it runs ---------------------------------------------
 
     logic                   waits_q, march_busy, march_done;
     ufp4_axi_pkg::request_t march_request;

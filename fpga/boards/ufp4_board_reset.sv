@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A board's reset: while its clock is not locked, and while a button is pressed. Ends some cycles after the last of its
-// causes, with a clock edge.
+// The reset of a board: active while its clock is not locked and while a button is pressed. It ends
+// with a clock edge, some cycles after the last cause.
 module ufp4_board_reset (
   input  logic clk_i,
   input  logic locked_i,   // asynchronous

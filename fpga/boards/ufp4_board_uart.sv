@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A board behind a clock and pins: ufp4_board with its reset and a UART, 8N1, of Baud.
+// A board without clock and pins: ufp4_board with its reset and a UART, 8N1, of Baud.
 //
-// A board's top adds the clock, of which Baud must be a whole number of cycles, at least four, and the pins. locked_i and
-// pressed_i are asynchronous and hold the reset; where there is no PLL locked_i is 1. sdram_o is idle without SDRAM,
-// dram_o without DRAM. The other parameters and leds_o are those of ufp4_board. Test: tests/fpga/board.
+// The top of a board adds the pins and the clock, whose rate must be a whole multiple of Baud, at
+// least four times. locked_i and pressed_i are asynchronous and hold the reset; without a PLL
+// locked_i is 1. sdram_o is idle without SDRAM, dram_o without DRAM. The other parameters and
+// leds_o are those of ufp4_board.
+// Test: tests/fpga/board.
 module ufp4_board_uart #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Cols = 1,

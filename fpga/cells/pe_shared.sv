@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four by four processing elements as they share operand registers in an array of the form for cells (ufp4_systolic,
-// Share), for the rows pe_shared of ./ufp4 ppa. The registers that pass codes on are those before it, which this group
-// takes from its neighbours; those that pass scales on are its own, whose outputs it looks at. So it has as many as in
-// the array, and paths from them start there.
-// Control: with what else of the array belongs to a group: registers of its control words and of the drain's, and for
-// each PE what chooses a bank's word and hands it down the column.
+// Four by four processing elements that share operand registers, as in an array of the form for
+// cells (ufp4_systolic, Share), for the rows pe_shared of ./ufp4 ppa. The registers that pass codes
+// on are those in front of this group, which it takes from its neighbours; those that pass scales
+// on are its own, and it uses their outputs. So the group has as many registers as in the array,
+// and paths begin there.
+// Control: everything else of the array that belongs to a group: registers of its control words and
+// of those of the drain, and for each PE the logic that selects the word of a bank and passes it
+// down the column.
 module pe_shared #(
   parameter int unsigned Formats = 32'(ufp4_spec_pkg::FORMATS_ALL),
   parameter bit Parity = 1'b0,
@@ -17,7 +19,7 @@ module pe_shared #(
   input  logic [10:0]               control_load_i,
   input  logic [1:0]                base_i,
   input  logic [10:0]               control_sum_i,
-  input  logic                      codes_step_i,    // with ClockEnables: of the registers for codes, and of the PEs
+  input  logic                      codes_step_i,    // with ClockEnables: enable of the code registers and the PEs
   input  logic                      step_i,
   input  logic [80*Share-1:0]       a_codes_i,
   input  logic [8*Share-1:0]        a_scales_i,
@@ -27,7 +29,7 @@ module pe_shared #(
   output logic [8*Share-1:0]        b_scales_o,
   input  logic [2*Share-1:0]        drain_read_i,
   input  logic [5:0]                drain_index_i,
-  input  logic [2*Share-1:0]        drain_pick_i,    // of each row: {one of its words is handed down, of bank 1}
+  input  logic [2*Share-1:0]        drain_pick_i,    // for each row: {a word is passed down, it is of bank 1}
   input  logic [67*Share-1:0]       drain_above_i,
   output logic [67*Share-1:0]       drain_below_o,
   output logic [67*Share*Share-1:0] drain_data0_o,

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of ufp4_top's ports (docs/ip/interfaces.md) as concurrent assertions: for simulators and formal tools.
+// The rules of the ports of ufp4_top (docs/ip/interfaces.md) as concurrent assertions, for
+// simulators and formal tools.
 //
-// Contract: each rule is an assertion with a name of its own; one that is broken ends in $error with a line that says
-// which. Memory 1, Host 1: also what the memory and the host owe. No rule is asked before the first edge in reset.
-// Once the memory has lost an answer, the counts of what is in flight hold again after the next reset. After a soft reset
-// irq may fall and beats may be without strobes, until the host writes a register while no write is in flight.
-// Files: rtl/sva.f, with ufp4_axi_bind.sv, which binds this to each ufp4_top. Test: tests/rtl/sva breaks each rule.
+// Contract: each rule is an assertion with a name of its own; a broken rule ends in $error with a
+// line that names it. With Memory = 1 and Host = 1 the duties of the memory and of the host are
+// checked too. No rule applies before the first clock edge in reset. If the memory loses an answer,
+// the counts of bursts in flight are right again only after the next reset. After a soft reset irq
+// may fall and beats may be without strobes, until the host writes a register while no write is in
+// flight. Files: rtl/sva.f, and ufp4_axi_bind.sv, which binds this module to each ufp4_top.
+// Test: tests/rtl/sva breaks each rule.
 `define UFP4_RULE(NAME, PROPERTY, TEXT) \
   NAME: assert property (@(posedge clk_i) disable iff (!on) PROPERTY) else $error("ufp4 bus rule: %s", TEXT);
 
@@ -85,19 +88,19 @@ module ufp4_axi_sva
   localparam int unsigned LOADS     = 4 * GROUPS < 32 ? 4 * GROUPS : 32;
   localparam int unsigned STRIPS    = Quant == 0 ? 0 : LONG ? 256 : BusBytes >= 16 ? 128 : 64;
 
-  // The limits of each ID; a request may be two bursts. 0 bursts: there is no such ID.
+  // Limits by ID; a request may be two bursts. An ID with 0 bursts does not exist.
   localparam int unsigned READ_BURSTS [4] = '{1, 2 * LOADS, 32, STRIPS};
   localparam int unsigned READ_BYTES [4]  = '{DESCRIPTOR_BYTES, PANEL_CODE_BYTES * Chunk, SUM_BYTES, LONG ? 256 : 128};
   localparam int unsigned WRITE_BURSTS [4] = '{1, 255, Quant == 0 ? 0 : 255, 0};
   localparam int unsigned WRITE_BYTES [4] = '{COMPLETION_BYTES, SUM_BYTES, UNITS * PANEL_CODE_BYTES, 0};
-  // Strobes begin and end at multiples of GRAIN bytes. EMPTY: a beat may have none, as FP32 results that are wider than
-  // the bus leave some.
+  // Strobes begin and end at multiples of GRAIN bytes. EMPTY: a beat may have none, which happens
+  // when the FP32 results of a drain beat are wider than the bus.
   localparam int unsigned GRAIN [4]       = '{COMPLETION_BYTES, 2, PANEL_SCALE_BYTES, 1};
   localparam bit          EMPTY [4]       = '{1'b0, 4 * (Cols & (~Cols + 1)) > BusBytes, 1'b0, 1'b0};
   localparam int unsigned MAX_READS       = 256;
-  localparam int unsigned MAX_BEGUN       = 18;  // write bursts with an address, of whose data some are missing
-  localparam int unsigned MAX_EARLY       = 2;   // write bursts with data and no address
-  localparam int unsigned MAX_HELD        = 32;  // cycles that a beat of read data waits
+  localparam int unsigned MAX_BEGUN       = 18;  // write bursts with an address whose data are incomplete
+  localparam int unsigned MAX_EARLY       = 2;   // write bursts with data but no address
+  localparam int unsigned MAX_HELD        = 32;  // cycles that a beat of read data may wait
   localparam int unsigned SIZE            = $clog2(BusBytes);
 
   // --- Reset -------------------------------------------------------------------------------------
@@ -113,9 +116,10 @@ module ufp4_axi_sva
       {irq_o, s_axil_bvalid_o, s_axil_rvalid_o, m_axi_arvalid_o, m_axi_awvalid_o, m_axi_wvalid_o} == '0)
     else $error("ufp4 bus rule: %s", "a valid or the interrupt is high in reset");
 
-  // --- What the rules remember -------------------------------------------------------------------
+  // --- State of the rules ------------------------------------------------------------------------
 
-  // Reads of each ID that are in flight; in reads_left without the one that ends now. Lengths, the oldest at first_q.
+  // Reads in flight by ID; reads_left is without a read that ends in this cycle. Lengths are in a
+  // ring whose oldest entry is at first_q.
   logic [3:0][8:0] reads_q, reads_left, beats_q;
   logic [3:0][7:0] first_q, next_q;
   logic [7:0]      len_q [4][MAX_READS];
@@ -123,7 +127,8 @@ module ufp4_axi_sva
   logic [8:0]      ar_bursts, aw_bursts;
   logic            ar_fits, aw_fits, ar_taken, r_taken_now;
 
-  // Write bursts: addresses without all of their data, and data without their address, the oldest first.
+  // Write bursts: addresses whose data are incomplete, and data without their address, the oldest
+  // first.
   typedef struct packed {
     logic [1:0] id;
     logic [8:0] beats;
@@ -131,15 +136,15 @@ module ufp4_axi_sva
 
   typedef struct packed {
     logic [8:0] beats;
-    logic       last;    // wlast has come
-    logic       on;      // the strobe of the byte before
-    logic       begun;   // a strobe was on
-    logic       gap;     // one was on, one off, and one on
-    logic       empty;   // all of a beat were off
-    logic [6:0] places;  // where strobes go on or off, all ORed
+    logic       last;    // wlast was seen
+    logic       on;      // the strobe of the previous byte
+    logic       begun;   // a strobe was set
+    logic       gap;     // a strobe was set again after one that was not
+    logic       empty;   // a beat had no strobe
+    logic [6:0] places;  // the places at which strobes change, ORed
   } data_t;
 
-  // The oldest data's state of the strobes is of no more use.
+  // The strobe state of the oldest data has no further use.
   // verilator lint_off UNUSEDSIGNAL
   address_t        address, addresses_q [32], addresses_next [32];
   data_t           oldest, data_q [4], data_next [4];
@@ -149,7 +154,8 @@ module ufp4_axi_sva
   logic            aw_taken, w_taken, wrong_last, whole, in_element, may_be_empty;
   logic [3:0][8:0] writes_q, writes_left, unanswered_q;
 
-  // Writes that have been taken, the oldest first. A write takes effect in the cycle before its answer comes.
+  // Writes that the register port has taken, the oldest first. A write takes effect in the cycle
+  // before its answer.
   logic [11:0] port_address_q [4], done_address;
   logic [31:0] port_word_q [4];
   logic [3:0]  port_strb_q [4];
@@ -279,7 +285,8 @@ module ufp4_axi_sva
     end
   endfunction
 
-  // This cycle's address and beat join the others; then the oldest burst is held against the oldest data.
+  // The address and the beat of this cycle join the others; then the oldest address is compared
+  // with the oldest data.
   always_comb begin
     addresses_next = addresses_q;
     addresses_d    = addresses_n_q;
@@ -323,7 +330,7 @@ module ufp4_axi_sva
     end
   end
 
-  // --- What the memory owes ----------------------------------------------------------------------
+  // --- Duties of the memory ----------------------------------------------------------------------
 
   if (Memory) begin : gen_memory
     logic [7:0] oldest_len;

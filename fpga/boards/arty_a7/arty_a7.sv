@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arty A7 (XC7A35T or XC7A100T): ufp4_board_uart with block RAM, UART over USB. Tried neither in Vivado nor on a board.
+// Arty A7 (XC7A35T or XC7A100T): ufp4_board_uart with block RAM and the UART over USB. Not tried in
+// Vivado or on a board.
 //
-// Clock: the MMCM makes 960 MHz of the oscillator's 100 MHz, and ClockHz of that; of 24 MHz 3 Mbaud are 8 cycles.
-// Reset: the button RESET, and until the MMCM is locked. LEDs 4 to 7: ufp4_board's 0 to 3. Pins: arty_a7.xdc.
+// Clock: the MMCM makes 960 MHz from the oscillator's 100 MHz, and ClockHz from that; at 24 MHz a
+// bit of 3 Mbaud is 8 cycles. Reset: the button RESET, and until the MMCM is locked. LEDs 4 to 7
+// are 0 to 3 of ufp4_board.
+// Pins: arty_a7.xdc.
 // Build: fpga/boards/arty_a7/vivado.tcl.
 module arty_a7 #(
   parameter int unsigned Rows = 1,

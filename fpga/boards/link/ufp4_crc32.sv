@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32 of IEEE 802.3, as zlib's, of one more byte. Combinational. It starts with all ones; what is sent is the
-// complement, lowest byte first. Behind a right CRC it is 0xDEBB20E3.
-// Formula: crc_o = the remainder of (crc_i + data_i) * x^8 by 0x104C11DB7, all bits reflected. Test: tests/fpga.
+// CRC-32 of IEEE 802.3 (that of zlib), advanced by one byte. Combinational. The CRC begins with all
+// ones; its complement is sent, lowest byte first. After a right CRC the value is 0xDEBB20E3.
+// Formula: crc_o = the remainder of (crc_i + data_i) * x^8 by 0x104C11DB7, all bits reflected.
+// Test: tests/fpga.
 module ufp4_crc32 (
   input  logic [31:0] crc_i,
   input  logic [7:0]  data_i,

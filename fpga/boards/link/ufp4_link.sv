@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board link: requests of a host, in frames on a stream of bytes, read and write the core's registers, memory and
-// the board's registers; answers go back the same way. Protocol: docs/reference/link.md.
+// The board link: requests of a host, in frames on a stream of bytes, read and write the registers
+// of the core, the memory and the registers of the board; answers return the same way. Protocol:
+// docs/reference/link.md.
 //
-// Contract: a frame that is not whole and right changes nothing and gets no answer; each sequence number is executed
-// once, and its answer repeated when it comes again. rx: a byte for each cycle of rx_valid_i, without back-pressure; a
-// window of the longest frames finds room. tx: valid/ready. Memory is MemoryBytes from address 0.
-// AXI4: single beats of the bus with ID 0. Throughput: a byte a cycle each way. Test: tests/fpga.
+// Contract: an incomplete or wrong frame changes nothing and gets no answer. Each sequence number
+// is executed once; if it comes again its answer is repeated. rx brings one byte per cycle of
+// rx_valid_i, without back-pressure, and a window of the longest frames has room. tx is
+// valid/ready. Memory is MemoryBytes from address 0. AXI4: single beats of the bus with ID 0.
+// Throughput: one byte per cycle each way.
+// Test: tests/fpga.
 module ufp4_link
   import ufp4_link_pkg::*;
 #(
@@ -27,7 +30,7 @@ module ufp4_link
   input  logic                  tx_ready_i,
   output logic [7:0]            tx_data_o,
 
-  output logic [8:0]            leds_o,              // forced when the highest bit is set
+  output logic [8:0]            leds_o,              // forced while the highest bit is set
   output logic                  core_reset_o,        // until done
   input  logic                  core_reset_done_i,
   output logic                  march_start_o,
@@ -74,7 +77,7 @@ module ufp4_link
   input  logic [1:0]            m_axi_bresp_i
 );
 
-  // --- Frames -------------------------------------------------------------------------------------------------------
+  // --- Frames ------------------------------------------------------------------------------------
 
   logic        in_valid, in_ready, dropped, repeated, session, hello_done;
   logic [31:0] nonce, expected;
@@ -128,7 +131,7 @@ module ufp4_link
     .rdata_o(load_data)
   );
 
-  // --- Requests -----------------------------------------------------------------------------------------------------
+  // --- Requests ----------------------------------------------------------------------------------
 
   logic        access_valid, access_board, access_write, access_done;
   logic [31:0] access_address, access_write_data, access_data, axil_data, board_data;
@@ -191,7 +194,7 @@ module ufp4_link
     .memory_out_data_i (memory_out_data)
   );
 
-  // --- What they reach ----------------------------------------------------------------------------------------------
+  // --- Targets of requests -----------------------------------------------------------------------
 
   ufp4_link_registers #(.March(Sdram)) u_registers (
     .clk_i,

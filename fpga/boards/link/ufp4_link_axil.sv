@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link's AXI4-Lite master: one access at a time.
+// The AXI4-Lite master of the link: one access at a time.
 //
-// Contract: an access holds valid_i, write_i, address_i and data_i until done_o, with which error_o says whether the
-// answer was an error, and a read's word is data_o. Test: tests/fpga.
+// Contract: an access holds valid_i, write_i, address_i and data_i until done_o. With done_o,
+// error_o says that the answer was an error, and data_o is the word of a read. Test: tests/fpga.
 module ufp4_link_axil (
   input  logic        clk_i,
   input  logic        rst_ni,
@@ -32,7 +32,7 @@ module ufp4_link_axil (
   input  logic [31:0] m_axil_rdata_i,
   input  logic [1:0]  m_axil_rresp_i
 );
-  // Whether the access's address and its data have been taken.
+  // The address and the data of the access have been taken.
   logic address_q, data_q;
 
   assign m_axil_awvalid_o = valid_i && write_i && !address_q;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link's executor: requests in, one at a time and in order; answers out (docs/reference/link.md).
+// The executor of the link: takes requests one at a time and in order, and gives answers
+// (docs/reference/link.md).
 //
-// Contract: the request with the expected sequence number is executed, once; its status and length are kept, and its
-// data in the memory of answers, in the slot of its number modulo WINDOW. One of the last WINDOW executed is answered
-// again from there. Any other is OUT_OF_ORDER, and before the first HELLO since reset all are NO_SESSION. HELLO is
-// always executed and begins the numbers anew.
-// Handshakes: requests and answers valid/ready; an access holds *_valid_o until *_done_i. A request of n bytes takes
-// n + 13 cycles and the time of its accesses. Test: tests/fpga.
+// Contract: the request with the expected sequence number is executed once. Its status and length
+// are kept, and its data in the memory of answers, in the slot of its number modulo WINDOW; one of
+// the last WINDOW requests is answered again from there. Any other number is OUT_OF_ORDER, and
+// before the first HELLO since reset every request is NO_SESSION. HELLO is always executed and
+// restarts the numbers.
+// Handshakes: requests and answers are valid/ready; an access holds *_valid_o until *_done_i. A
+// request of n bytes takes n + 13 cycles and the time of its accesses. Test: tests/fpga.
 module ufp4_link_execute
   import ufp4_link_pkg::*;
 #(
@@ -69,9 +71,9 @@ module ufp4_link_execute
   input  logic [7:0]  memory_out_data_i
 );
   typedef enum logic [3:0] {
-    HEADER,    // takes a request's header
-    DECIDE,    // executed, repeated or refused
-    SKIP,      // takes the data of one that is not executed
+    HEADER,    // takes the header of a request
+    DECIDE,    // decides: executed, repeated or refused
+    SKIP,      // takes the data of a request that is not executed
     COLLECT,   // takes up to four bytes of data
     IDENTITY, ECHO, STORE, LOAD, SUM, PAUSE, ACCESS,
     RESULT,    // stores the word that an access or a sum gave
@@ -80,25 +82,25 @@ module ufp4_link_execute
 
   localparam logic [31:0] MILLISECOND = 32'(ClockHz / 1000);
 
-  // --- The request --------------------------------------------------------------------------------------------------
+  // --- The request -------------------------------------------------------------------------------
 
   state_e      state_d, state_q;
   request_t    request_q;
   command_e    command;
   logic [31:0] data_d, data_q;
-  logic [9:0]  left_d, left_q, done_d, done_q;   // bytes of data not taken; of the answer stored
+  logic [9:0]  left_d, left_q, done_d, done_q;   // bytes of data not taken; bytes of the answer stored
   logic        take, store, word;
 
   assign command = command_e'(request_q.command);
   assign take    = in_valid_i && in_ready_o;
   assign word    = request_q.length == 16'd4;
 
-  // --- Sequence numbers ---------------------------------------------------------------------------------------------
+  // --- Sequence numbers --------------------------------------------------------------------------
 
   logic        session_q, fresh, again, hello, executed_d, executed_q;
-  logic [31:0] expected_q, nonce_q;   // the count of the request that comes next; the session's
+  logic [31:0] expected_q, nonce_q;   // the count of the next request; the nonce of the session
   logic [7:0]  back;
-  logic [3:0]  stored_q;              // how many of the last answers may be repeated
+  logic [3:0]  stored_q;              // number of answers that may be repeated
   status_e     status_d, status_q;
   logic [9:0]  length_d, length_q;
   logic [13:0] slots [WINDOW];
@@ -110,7 +112,7 @@ module ufp4_link_execute
   assign fresh = back == 8'd0;
   assign slot  = slots[request_q.sequence_number[2:0]];
 
-  // --- What is refused ----------------------------------------------------------------------------------------------
+  // --- Refusals ----------------------------------------------------------------------------------
 
   logic [31:0] range;
   logic        outside, refused, known;
@@ -133,13 +135,13 @@ module ufp4_link_execute
     endcase
   end
 
-  // --- What a header leads to ---------------------------------------------------------------------------------------
+  // --- Decision on a header ----------------------------------------------------------------------
 
   state_e  decided_state;
   status_e decided_status;
   logic    runs, repeats, slot_busy;
 
-  // The answer that was in this slot must have left.
+  // The previous answer of this slot must have left.
   assign slot_busy = sending_i && sending_slot_i == request_q.sequence_number[2:0];
   assign runs      = hello || (session_q && fresh);
   assign repeats   = !hello && session_q && again;
@@ -165,7 +167,7 @@ module ufp4_link_execute
     else if (!runs || !known || refused) decided_state = SKIP;
   end
 
-  // --- The states ---------------------------------------------------------------------------------------------------
+  // --- The states --------------------------------------------------------------------------------
 
   logic        tick;
   logic [31:0] cycles_q, crc_q, crc;
@@ -200,7 +202,7 @@ module ufp4_link_execute
     if (state_q == COLLECT) memory_start_o = state_d == SUM;
   end
 
-  // Bytes: of the header, then of the data still to be taken and of the answer.
+  // Counts bytes of the header, then of the data to be taken and of the answer.
   always_comb begin
     left_d = left_q - 10'(take);
     done_d = done_q + 10'(store);
@@ -235,7 +237,7 @@ module ufp4_link_execute
     endcase
   end
 
-  // The word that comes in, goes out, or counts down.
+  // The word is received, sent, or counted down.
   always_comb begin
     data_d = data_q;
     unique case (state_q)
@@ -284,7 +286,7 @@ module ufp4_link_execute
     end
   end
 
-  // --- The answer ---------------------------------------------------------------------------------------------------
+  // --- The answer --------------------------------------------------------------------------------
 
   logic keyless;
 
@@ -310,7 +312,7 @@ module ufp4_link_execute
                       memory_bytes: 32'(MemoryBytes), memory_base: 32'd0, flags: {14'd0, Sdram, Sdram},
                       data_bytes: 16'(DATA_BYTES), window: 16'(WINDOW), version: 16'(VERSION)};
 
-  // A string has its last character lowest; in the frame the first one is.
+  // The last character of a string is the lowest byte; in the frame the first one is.
   function automatic logic [127:0] name(logic [127:0] text);
     name = '0;
     for (int unsigned i = 0; i < 16; i++) begin
@@ -333,7 +335,7 @@ module ufp4_link_execute
   assign store_slot_o   = request_q.sequence_number[2:0];
   assign store_offset_o = done_q;
 
-  // --- Accesses, memory, and time -----------------------------------------------------------------------------------
+  // --- Accesses, memory, and time ----------------------------------------------------------------
 
   assign access_valid_o     = state_q == ACCESS;
   assign access_board_o     = command == COMMAND_BOARD_READ || command == COMMAND_BOARD_WRITE;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link's AXI4 master: a stream of bytes to or from a range of memory, at any alignment.
+// The AXI4 master of the link: a stream of bytes to or from a range of memory, at any alignment.
 //
-// Contract: from a cycle with start_i on, bytes_i bytes from address_i: of a write they are taken from in_*, of a read
-// they come at out_*, both valid/ready. Transfers are single beats of the bus, at multiples of it, all with ID 0; a
-// write's strobes are those of its bytes. idle_o rises when the last byte has come out, or its write has been answered;
-// error_o then says whether an answer was an error. The next start_i is when idle_o is high.
-// Throughput: a byte a cycle, if memory answers within the time of Ahead beats. Test: tests/fpga.
+// Contract: after start_i, bytes_i bytes from address_i are transferred: a write takes them from
+// in_*, a read gives them at out_*, both valid/ready. Transfers are aligned single beats of the
+// bus, all with ID 0; the strobes of a write cover its bytes. idle_o rises when the last byte has
+// left, or its write was answered; error_o then says that an answer was an error. start_i comes
+// only while idle_o is high.
+// Throughput: one byte per cycle, if memory answers within the time of Ahead beats. Test:
+// tests/fpga.
 module ufp4_link_memory #(
   parameter int unsigned BusBytes = 8,
   parameter int unsigned Ahead = 4,
@@ -50,12 +52,12 @@ module ufp4_link_memory #(
   localparam int unsigned BEAT_W = $clog2(BusBytes);
   localparam int unsigned DUE_W = $clog2(Ahead + 1);
 
-  // --- The range, byte by byte --------------------------------------------------------------------------------------
+  // --- The range, byte by byte -------------------------------------------------------------------
 
   logic [31:0]           address_q, left_q;
   logic [BEAT_W-1:0]     offset;
   logic                  reading_q, writing_q, step, ends, beat_ends;
-  logic [DUE_W-1:0]      due_q;     // reads: beats asked for that have not been used up; writes: not answered
+  logic [DUE_W-1:0]      due_q;     // reads: beats requested and not used up; writes: not answered
   logic                  begins, finished, error_q;
 
   assign offset    = address_q[BEAT_W-1:0];
@@ -64,9 +66,9 @@ module ufp4_link_memory #(
   assign idle_o    = left_q == '0 && due_q == '0;
   assign error_o   = error_q;
 
-  // --- Reads: beats wait in a short queue, with room for all that are due -------------------------------------------
+  // --- Reads: beats wait in a short queue that has room for all that are due ---------------------
 
-  logic [31-BEAT_W:0]    ask_q, ask_last_q;   // in beats
+  logic [31-BEAT_W:0]    ask_q, ask_last_q;   // addresses in beats
   logic                  asking_q, queue_valid, queue_ready, queue_error;
   logic [8*BusBytes-1:0] queue_data;
   logic                  ask;
@@ -89,7 +91,7 @@ module ufp4_link_memory #(
   assign out_valid_o    = queue_valid && reading_q;
   assign out_data_o     = queue_data[8*offset+:8];
 
-  // --- Writes: bytes gather in a beat, which leaves as address and data, each when it is taken ----------------------
+  // --- Writes: bytes gather in a beat, which leaves as address and data, each when it is taken ---
 
   logic                  aw_q, w_q, leaves;
   logic [31-BEAT_W:0]    aw_address_q;
@@ -113,7 +115,7 @@ module ufp4_link_memory #(
   assign m_axi_wstrb_o   = w_strb_q;
   assign m_axi_bready_o  = 1'b1;
 
-  // --- Both ---------------------------------------------------------------------------------------------------------
+  // --- Both --------------------------------------------------------------------------------------
 
   assign step     = (out_valid_o && out_ready_i) || (in_valid_i && in_ready_o);
   assign begins   = ask || (beat_ends && writing_q);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board link's numbers (docs/reference/link.md).
+// Constants of the board link (docs/reference/link.md).
 package ufp4_link_pkg;
   localparam int unsigned VERSION = 2;
   localparam int unsigned WINDOW = 8;
-  localparam int unsigned DATA_BYTES = 1008;      // the most of a frame
+  localparam int unsigned DATA_BYTES = 1008;      // at most in a frame
   localparam int unsigned HEADER_BYTES = 8;       // of a request
   localparam int unsigned CRC_BYTES = 4;
   localparam int unsigned IDENTITY_BYTES = 44;
@@ -45,7 +45,7 @@ package ufp4_link_pkg;
     logic [7:0]  sequence_number;
   } request_t;
 
-  // Its data are in the slot of its sequence number, modulo WINDOW.
+  // The data are in the slot of the sequence number, modulo WINDOW.
   typedef struct packed {
     logic [31:0] key;
     logic [9:0]  length;
@@ -54,8 +54,9 @@ package ufp4_link_pkg;
     logic [7:0]  sequence_number;
   } answer_t;
 
-  // The value with which a CRC begins in a session, as zlib takes it: the nonce and the request's count without its low
-  // byte. The count is the one nearest to what is expected that has this low byte.
+  // The start value of a CRC in a session, in the form of zlib: the nonce and the count of the
+  // request without its low byte. The count is the one nearest to the expected count that has this
+  // low byte.
   function automatic logic [31:0] key_of(logic [31:0] nonce, logic [7:0] sequence_number, logic [31:0] expected);
     logic [7:0]  ahead;
     logic [31:0] count;
@@ -64,7 +65,7 @@ package ufp4_link_pkg;
     return nonce ^ (count & 32'hFFFF_FF00);
   endfunction
 
-  // Whether a frame's length is what its sender wants back, not what follows.
+  // The length of the frame is the size of the answer, not of the data that follow.
   function automatic logic asks(logic [3:0] command);
     return command inside {COMMAND_REGISTER_READ, COMMAND_MEMORY_READ, COMMAND_BOARD_READ};
   endfunction

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link's receive side: bytes of the line become whole right frames in a ring of block RAM.
+// The receive side of the link: collects the bytes of the line into complete right frames in a ring
+// of block RAM.
 //
-// Contract: a frame is kept if its framing and CRC are right, its size is the one that its header says, and there is
-// room; any other is dropped (dropped_o, a pulse). The CRC of HELLO is plain, that of another request has the session's
-// key. Without a session (session_i low) nobody knows the key, so any CRC will do: the executor only answers such a
-// frame. One that comes behind HELLO and before hello_done_i, when the key is not known yet, is dropped. Only whole
-// frames are ever seen at the output: header and data, without CRC, one behind the other. RECEIVE_BYTES hold a window
-// of the longest frames. A byte a cycle is taken, without back-pressure.
-// Output: valid/ready, a byte a cycle. Test: tests/fpga.
+// Contract: a frame is kept if its framing and CRC are right, its size matches its header, and
+// there is room; otherwise it is dropped (dropped_o, a pulse). The CRC of HELLO is plain; that of
+// other requests has the key of the session. Without a session (session_i low) the key is unknown
+// and any CRC is accepted, because the executor only answers such a frame. A frame after HELLO and
+// before hello_done_i is dropped, because the new key is not known yet. The output has only
+// complete frames, header and data without CRC, one after the other. RECEIVE_BYTES hold a window of
+// the longest frames. One byte per cycle is taken, without back-pressure. Output: valid/ready, one
+// byte per cycle. Test: tests/fpga.
 module ufp4_link_receive
   import ufp4_link_pkg::*;
 (
@@ -18,7 +20,7 @@ module ufp4_link_receive
   input  logic [7:0] rx_data_i,
   output logic       dropped_o,
 
-  // The session, as the executor has it; hello_done_i: a HELLO has been executed or refused.
+  // The session, from the executor; hello_done_i: a HELLO was executed or refused.
   input  logic        session_i,
   input  logic [31:0] nonce_i,
   input  logic [31:0] expected_i,
@@ -28,18 +30,18 @@ module ufp4_link_receive
   input  logic       ready_i,
   output logic [7:0] data_o
 );
-  localparam int unsigned POINTER_W = $clog2(RECEIVE_BYTES) + 1;   // one bit more, so that full and empty differ
+  localparam int unsigned POINTER_W = $clog2(RECEIVE_BYTES) + 1;   // one bit more tells full from empty
   localparam int unsigned COUNT_W = 10;
   localparam logic [COUNT_W-1:0] MOST = COUNT_W'(HEADER_BYTES + DATA_BYTES + CRC_BYTES);
   localparam logic [COUNT_W-1:0] LEAST = COUNT_W'(HEADER_BYTES + CRC_BYTES);
   localparam logic [31:0] RESIDUE = 32'hDEBB_20E3;
 
-  // --- Framing and CRC ----------------------------------------------------------------------------------------------
+  // --- Framing and CRC ---------------------------------------------------------------------------
 
   logic               byte_valid, ends, broken, store, room, right, started, bad_q, asks_q;
-  logic               crc_right, hello_q, waits_q;   // waits_q: a HELLO is on its way to the executor
+  logic               crc_right, hello_q, waits_q;   // waits_q: a HELLO is under way to the executor
   logic [7:0]         byte_data;
-  logic [31:0]        crc_q, crc, keyed_q, keyed;    // whether it is HELLO is known with the second byte
+  logic [31:0]        crc_q, crc, keyed_q, keyed;    // the second byte tells whether the frame is HELLO
   logic [COUNT_W-1:0] count_q;
   logic [15:0]        length_q, due;
 
@@ -72,7 +74,7 @@ module ufp4_link_receive
   assign right     = !bad_q && !broken && crc_right && 17'(count_q) == 17'(LEAST) + 17'(due);
   assign dropped_o = ends && started && !right;
 
-  // --- The ring: what is behind commit_q is a frame that may still be dropped ---------------------------------------
+  // --- The ring: the frame after commit_q may still be dropped -----------------------------------
 
   logic [POINTER_W-1:0] commit_q, read_q, write;
   logic                 read, valid_q;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board's own registers (docs/reference/link.md).
+// The registers of the board itself (docs/reference/link.md).
 //
-// Contract: an access holds valid_i until done_o, in the same cycle but for the reset of the core, which lasts until
-// core_reset_done_i. status_o: REFUSED for a register that does not exist or that cannot be written. The read of the
-// low half of the cycles keeps the high half for the next read of it. Test: tests/fpga.
+// Contract: an access holds valid_i until done_o, which comes in the same cycle, except for the
+// reset of the core, which lasts until core_reset_done_i. status_o is REFUSED for a register that
+// does not exist or cannot be written. A read of the low half of the cycle counter keeps the high
+// half for the next read of that half.
+// Test: tests/fpga.
 module ufp4_link_registers
   import ufp4_link_pkg::*;
 #(
@@ -22,7 +24,7 @@ module ufp4_link_registers
 
   input  logic        dropped_i,
   input  logic        repeated_i,
-  output logic [8:0]  leds_o,              // forced when the highest bit is set
+  output logic [8:0]  leds_o,              // forced while the highest bit is set
   output logic        core_reset_o,
   input  logic        core_reset_done_i,
   output logic        march_start_o,

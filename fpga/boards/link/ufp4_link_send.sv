@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link's send side: an answer of a header and stored data becomes a frame on the line.
+// The send side of the link: makes a frame of the header of an answer and its stored data.
 //
-// Contract: taken with valid_i && ready_o, an answer leaves as header (with the level of irq_i of then), its data,
-// which are read from the memory of answers, and CRC-32. busy_o: it has not left; its data must stay until then.
-// Throughput: a byte a cycle. Test: tests/fpga.
+// Contract: an answer that is taken with valid_i && ready_o leaves as header (with the level of
+// irq_i at that time), its data, which are read from the memory of answers, and CRC-32. While
+// busy_o is high the answer has not left, and its data must stay. Throughput: one byte per cycle.
+// Test: tests/fpga.
 module ufp4_link_send
   import ufp4_link_pkg::*;
 (
@@ -31,7 +32,7 @@ module ufp4_link_send
 
   state_e      state_d, state_q;
   logic [31:0] header_q, crc_q, crc, check_q;
-  logic [9:0]  left_d, left_q, length_q;   // bytes of this state; of the data
+  logic [9:0]  left_d, left_q, length_q;   // bytes left in this state; bytes of the data
   logic [7:0]  data;
   logic        taken, ends;
   logic [2:0]  slot_q;
@@ -49,7 +50,7 @@ module ufp4_link_send
     endcase
   end
 
-  // The next byte of the data is read when the one before it, or the header's last, leaves.
+  // The next data byte is read when the byte before it, or the last of the header, leaves.
   assign read_o        = taken && (state_q == STORED ? !ends : state_q == HEADER && ends);
   assign read_offset_o = state_q == STORED ? length_q - left_q + 10'd1 : 10'd0;
 

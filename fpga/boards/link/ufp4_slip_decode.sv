@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// SLIP framing (RFC 1055), taken off: bytes of a line become bytes of frames.
+// Removes SLIP framing (RFC 1055): turns the bytes of a line into bytes of frames.
 //
-// Contract: with each byte of the line, in the same cycle, at most one of byte_o (data_o is the frame's next byte),
-// end_o (the frame's end; also of an empty one) and error_o (what stands behind an escape is none, or the frame ends
-// there; an error at a frame's end comes with end_o). Test: tests/fpga.
+// Contract: each byte of the line raises in the same cycle at most one of byte_o (data_o is the
+// next byte of the frame), end_o (end of a frame, possibly empty) and error_o (an invalid byte
+// after an escape, or the end of the frame there; an error at the end of a frame comes with end_o).
+// Test: tests/fpga.
 module ufp4_slip_decode
   import ufp4_link_pkg::*;
 (

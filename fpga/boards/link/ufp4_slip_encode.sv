@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// SLIP framing (RFC 1055), put on: bytes of frames become bytes of a line.
+// Adds SLIP framing (RFC 1055): turns the bytes of frames into bytes of a line.
 //
-// Contract: END before and behind each frame; END and ESC in a frame are escaped. Both sides are valid/ready; a byte is
-// taken with the last of what it becomes, the frame's last one with END. Test: tests/fpga.
+// Contract: END comes before and after each frame; END and ESC within a frame are escaped. Both
+// sides are valid/ready; a byte is taken with the last byte that it becomes, and the last one of a
+// frame with END.
+// Test: tests/fpga.
 module ufp4_slip_encode
   import ufp4_link_pkg::*;
 (

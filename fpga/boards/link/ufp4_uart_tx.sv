@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // UART transmitter, 8N1.
 //
-// Contract: each byte that is taken leaves as a start bit, its bits from the lowest, and a stop bit. The clock is
-// counted in steps of Baud modulo ClockHz, so the rate is exact in the mean; an edge is at most one cycle late.
-// Throughput: a byte every ten bits, without a gap. Test: tests/fpga.
+// Contract: each byte leaves as a start bit, its bits from the lowest on, and a stop bit. The clock
+// is counted in steps of Baud modulo ClockHz, so that the rate is exact on average; an edge is at
+// most one cycle late.
+// Throughput: one byte every ten bits, without a gap. Test: tests/fpga.
 module ufp4_uart_tx #(
   parameter int unsigned ClockHz = 25_000_000,
   parameter int unsigned Baud = 3_000_000
@@ -21,7 +22,7 @@ module ufp4_uart_tx #(
   logic [PHASE_W-1:0] phase_q, phase;
   logic               tick;
   logic [3:0]         left_q;   // bits that have not ended
-  logic [8:0]         bits_q;   // the present one is the lowest
+  logic [8:0]         bits_q;   // the current one is the lowest
 
   assign phase   = phase_q + PHASE_W'(Baud);
   assign tick    = phase >= PHASE_W'(ClockHz);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AXI4 between a board's bus and its memory, by who drives what when: no signal of one struct waits for another of it.
-// Bursts are INCR, of full beats; data and strobes go beside, as wide as the bus.
+// AXI4 between the bus of a board and its memory, grouped by driver and time, so that no signal of
+// a struct depends on another signal of that struct. Bursts are INCR of full beats; data and
+// strobes of the width of the bus go beside.
 package ufp4_axi_pkg;
   import ufp4_spec_pkg::ADDR_BITS;
   localparam int unsigned ID_BITS = 3;

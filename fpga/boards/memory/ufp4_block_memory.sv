@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block RAM as the core's memory: an AXI4 subordinate of MemoryBytes from address 0.
+// Block RAM as the memory of the core: an AXI4 subordinate of MemoryBytes from address 0.
 //
-// Contract: INCR bursts of full beats that do not cross 4 KiB, as ufp4_top makes them; WLAST ends a burst of writes.
-// Answers are in order and carry their burst's ID. Outside of the memory reads give DECERR, and writes do nothing and
-// are answered DECERR. Contents are undefined until written.
-// Latency: two cycles from an address to its first beat, one from the last beat to the answer. Throughput: a beat a
-// cycle each way, without a gap between bursts. MemoryBytes is a multiple of 4096. Test: tests/fpga.
+// Contract: INCR bursts of full beats that do not cross 4 KiB, as ufp4_top makes them; WLAST ends a
+// burst of writes. Answers are in order and carry the ID of their burst. Outside the memory reads
+// and writes are answered with DECERR, and writes have no effect. Contents are undefined until
+// written. MemoryBytes is a multiple of 4096.
+// Latency: two cycles from an address to its first beat, one from the last beat to the answer.
+// Throughput: one beat per cycle each way, without a gap between bursts. Test: tests/fpga.
 module ufp4_block_memory #(
   parameter int unsigned BusBytes = 8,
   parameter int unsigned MemoryBytes = 32'h4_0000,
@@ -32,7 +33,7 @@ module ufp4_block_memory #(
     $error("ufp4_block_memory: MemoryBytes must be a multiple of 4096");
   end
 
-  // --- Reads: an address becomes reads of the RAM, whose output waits for rready ------------------------------------
+  // --- Reads: an address becomes reads of the RAM, whose output waits for rready -----------------
 
   logic              arready, read_q, read_outside_q, read, read_last, rvalid_q, rlast_q, r_outside_q;
   logic [ufp4_axi_pkg::ID_BITS-1:0] read_id_q, rid_q;
@@ -70,7 +71,7 @@ module ufp4_block_memory #(
     end
   end
 
-  // --- Writes: beats follow the address that was taken --------------------------------------------------------------
+  // --- Writes: beats follow the address that was taken -------------------------------------------
 
   logic              awready, wready, write_q, write_outside_q, write, write_last, bvalid_q, b_outside_q;
   logic [ufp4_axi_pkg::ID_BITS-1:0] write_id_q, bid_q;
@@ -108,7 +109,8 @@ module ufp4_block_memory #(
     end
   end
 
-  // A memory for each byte of a beat: strobes are then its write enables, which every family of block RAMs has.
+  // There is one memory per byte of a beat, so that strobes become write enables, which every
+  // family of block RAMs has.
   for (genvar b = 0; b < BusBytes; b++) begin : gen_byte
     ufp4_sram #(.Width(8), .Depth(WORDS)) u_sram (
       .clk_i,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beats between a board and its DRAM, by who drives what: one command for each, data that were read in their order.
+// Beats between a board and its DRAM, grouped by driver: one command per beat; read data return in
+// order.
 package ufp4_dram_pkg;
   localparam int unsigned BYTES = 32'h800_0000;
   localparam int unsigned INDEX_BITS = $clog2(BYTES / 8);
@@ -15,8 +16,8 @@ package ufp4_dram_pkg;
 
   typedef struct packed {
     logic        ready;
-    logic        failed;   // the DRAM was not trained, or its test has failed: what is read is nothing
-    logic        valid;    // of data; they are not waited for
+    logic        failed;   // the DRAM was not trained, or its test failed: read data are meaningless
+    logic        valid;    // of data, which have no back-pressure
     logic [63:0] data;
   } answer_t;
 endpackage

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A board's beats of 8 bytes on a LiteDRAM port of 16, in the board's clock.
-// Its module is made by fpga/boards/litex/ufp4_dram.py.
+// Connects the beats of 8 bytes of a board to a LiteDRAM port of 16 bytes, in the clock of the
+// board. fpga/boards/litex/ufp4_dram.py makes the LiteDRAM module.
 //
-// Contract: nothing is given out before init_done_i, and nothing else then has to be waited for. The data of a write go
-// one cycle before its command, at the least: they cross to the DRAM's clock by another queue, and have to be there when
-// the command is. Up to Depth reads are under way, no more, or LiteDRAM's queue overflows.
-// Throughput: a read a cycle, a write each two. Test: tests/fpga/dram.
+// Contract: no command leaves before init_done_i; after that no other condition exists. The data of
+// a write leave at least one cycle before its command, because they cross to the clock of the DRAM
+// by another queue and must be there when the command is. At most Depth reads are under way,
+// because the queue of LiteDRAM would overflow.
+// Throughput: one read per cycle, one write every two. Test: tests/fpga/dram.
 module ufp4_dram_port #(
   parameter int unsigned Depth = 16
 ) (
@@ -48,7 +49,7 @@ module ufp4_dram_port #(
     else sent_q <= sent_q ? !cmd_ready_i : wdata_valid_o && wdata_ready_i;
   end
 
-  // Which half a read wants.
+  // The half of the 16 bytes that a read takes.
   ufp4_fifo #(.Width(1), .Depth(Depth)) u_half (
     .clk_i,
     .rst_ni,

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory march: writes and reads all of a memory over AXI4, and says what it found.
+// Memory march: writes and reads a whole memory over AXI4, and reports what it found.
 //
-// Contract: start_i (one cycle, while not busy) begins. Then busy_o; at its end done_o, with failed_o if a beat was not
-// what was written or had an error response, fails_o the number of such beats and first_o the address of the first one
-// that was met. done_o, failed_o, first_o and fails_o stay until the next start. Memory is not what it was.
-// What is written: the 16-bit word at byte 2i is i[15:0] ^ {2{i[23:16]}} ^ {8{i[25:24]}}, or the complement; addresses that differ in
-// one line have different words. Blocks of BurstBeats beats, four passes:
-//   upwards: write; upwards: read, write the complement; downwards: read it, write the even bytes of the word (the odd
-//   ones masked); upwards: read that.
-// Each bit has then held both values, and each byte mask has masked and not masked.
-// AXI: one burst in flight, of BurstBeats beats, aligned; ID 0. Six beats are moved for each beat of memory.
+// Contract: start_i (one cycle, while not busy) begins, and busy_o is high until the end. Then
+// done_o, with failed_o if a beat was not what was written or had an error response, fails_o the
+// number of such beats, and first_o the address of the first one that was met. These outputs hold
+// until the next start. The contents of memory are lost.
+// Data: the 16-bit word at byte 2i is i[15:0] ^ {2{i[23:16]}} ^ {8{i[25:24]}}, or its complement;
+// addresses that differ in one line have different words. There are four passes over blocks of
+// BurstBeats beats:
+//   upwards:   write
+//   upwards:   read, write the complement
+//   downwards: read that, write the even bytes of the word (the odd ones masked)
+//   upwards:   read that
+// Each bit then has held both values, and each byte mask has been on and off.
+// AXI: one aligned burst of BurstBeats beats in flight, with ID 0. Six beats move for each beat of
+// memory.
 // Test: tests/fpga/sdram.
 module ufp4_memory_march #(
   parameter int unsigned BusBytes = 8,
@@ -55,7 +60,7 @@ module ufp4_memory_march #(
   logic [DATA_W-1:0]  word, want;
   logic [INDEX_W-1:0] index;
 
-  // --- What belongs at a beat ----------------------------------------------------------------------------------------
+  // --- Data of a beat ----------------------------------------------------------------------------
 
   assign index = {block_q, beat_q};
 
@@ -69,7 +74,7 @@ module ufp4_memory_march #(
   assign axi_wdata_o = pass_q == UP ? ~word : word;
   assign axi_wstrb_o = {WORDS{pass_q != DOWN, 1'b1}};
 
-  // --- Blocks: in each pass a read, a write, or both -----------------------------------------------------------------
+  // --- Blocks: in each pass a read, a write, or both ---------------------------------------------
 
   assign last_beat  = &beat_q;
   assign last_block = pass_q == DOWN ? block_q == '0 : &block_q;
@@ -91,7 +96,7 @@ module ufp4_memory_march #(
         end
       end
       SEND: begin
-        // Address and beats, each when it is taken.
+        // The address and the beats leave independently.
         address_d = address_q || axi_taken_i.awready;
         if (axi_taken_i.wready && axi_o.wvalid) beat_d = beat_q + 1'b1;
         if (axi_taken_i.wready && axi_o.wvalid && last_beat) state_d = ANSWER;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A 16-bit SDRAM of 32 MB (ufp4_sdram_pkg) as the core's memory: an AXI4 subordinate from address 0.
+// A 16-bit SDRAM of 32 MB (ufp4_sdram_pkg) as the memory of the core: an AXI4 subordinate from
+// address 0.
 //
-// Contract: the AXI side is that of ufp4_block_memory. Byte a of memory is in bank a[11:10] (a burst that leaves a row
-// goes on in another bank), row a[24:12], column a[9:1]. A beat is one burst of BusBytes / 2 words.
-// Pins: driven from flip-flops here as they are; the SDRAM's clock is clk_i inverted, so that each side samples half a
-// cycle after the other has changed. dq_oe_o: dq_o drives the pins.
-// Latency: from an address to its first beat 9 cycles (CasLatency 2, 4 words, open row). Throughput: 2 bytes a cycle.
-// Before the power-up sequence is over (200 us) requests wait. Test: tests/fpga/sdram.
+// Contract: the AXI side is that of ufp4_block_memory. Byte a of memory is in bank a[11:10] (a
+// burst that leaves a row continues in another bank), row a[24:12], column a[9:1]. A beat is one
+// burst of BusBytes / 2 words. Requests wait until the power-up sequence has ended (200 us).
+// Pins: flip-flops here drive them directly. The clock of the SDRAM is clk_i inverted, so that each
+// side samples half a cycle after the other has changed. dq_oe_o: dq_o drives the pins.
+// Latency: 9 cycles from an address to its first beat (CasLatency 2, 4 words, open row).
+// Throughput: 2 bytes per cycle. Test: tests/fpga/sdram.
 module ufp4_sdram
   import ufp4_sdram_pkg::*;
 #(
@@ -40,7 +42,7 @@ module ufp4_sdram
     $error("ufp4_sdram: a beat has 4, 8 or 16 bytes, and the CAS latency is 2 or 3");
   end
 
-  // --- Beats and their commands -------------------------------------------------------------------------------------
+  // --- Beats and their commands ------------------------------------------------------------------
 
   logic                  beat_valid, beat_ready, beat_write, data_valid, up;
   logic [INDEX_W-1:0]    beat_index;
@@ -94,10 +96,10 @@ module ufp4_sdram
     .addr_o       (address)
   );
 
-  // --- Words to write: the first one with the command ---------------------------------------------------------------
+  // --- Words to write: the first one with the command --------------------------------------------
 
   logic                write_go;
-  logic [WORDS-1:0]    writing_d, writing_q;   // a bit for each word to come, the present one the lowest
+  logic [WORDS-1:0]    writing_d, writing_q;   // a bit for each word to come, the current one the lowest
   logic [DATA_W-1:0]   words_d, words_q;
   logic [BusBytes-1:0] masks_d, masks_q;
 
@@ -127,10 +129,10 @@ module ufp4_sdram
   assign sdram_o = '{cke: 1'b1, cs_n: 1'b0, ras_n: command[2], cas_n: command[1], we_n: command[0],
                      ba: bank, a: address, dqm: dqm_q, dq_oe: writing_q[0], dq: words_q[WORD_W-1:0]};
 
-  // --- Words that were read: each is on the pins at the end of the cycle CasLatency after its command's --------------
+  // --- Words that were read: each is on the pins at the end of the cycle CasLatency after its command's ---
 
   localparam int unsigned READ_W = CasLatency + WORDS - 1;
-  logic [READ_W:0] reading_q;   // a bit for each read, and cycle since its command
+  logic [READ_W:0] reading_q;   // a bit for each read and each cycle since its command
   logic            read_go;
 
   assign read_go    = beat_ready && !beat_write;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AXI4 side of SDRAM or DRAM: two streams of bursts become one of beats; results go back in order.
+// The AXI4 side of SDRAM or DRAM: merges two streams of bursts into one stream of beats; results
+// return in order.
 //
-// Contract: as ufp4_block_memory (INCR bursts of full beats that do not cross 4 KiB). A read beat is given out only
-// when there is room for its data, a write beat only with its data: neither channel waits for the other's master. A
-// burst goes on until it has nothing to give out, or ends; then it is the other direction's turn. A write is answered
-// when its last beat is given out: beats that are given out later see it. Outside of the memory: DECERR, no strobes.
+// Contract: that of ufp4_block_memory (INCR bursts of full beats that do not cross 4 KiB). A read
+// beat is issued only when there is room for its data, and a write beat only with its data, so that
+// neither channel waits for the master of the other. A burst continues until it ends or has nothing
+// to issue; then it is the turn of the other direction. A write is answered when its last beat is
+// issued, because beats issued later see it. Outside the memory: DECERR, no strobes.
 // Latency: two cycles from an address to its first beat. Test: tests/fpga/sdram.
 module ufp4_sdram_beats
   import ufp4_axi_pkg::ID_BITS;
 #(
   parameter int unsigned BusBytes = 8,
   parameter int unsigned MemoryBits = 25,
-  parameter int unsigned Depth = 16,          // of the queues of data, in beats
+  parameter int unsigned Depth = 16,          // depth of the data queues, in beats
   localparam int unsigned AddrBits = ufp4_spec_pkg::ADDR_BITS,
   localparam int unsigned BeatW = $clog2(BusBytes),
   localparam int unsigned DataW = 8 * BusBytes
@@ -27,7 +29,7 @@ module ufp4_sdram_beats
   input  logic [BusBytes-1:0]         axi_wstrb_i,
   output logic [DataW-1:0]            axi_rdata_o,
 
-  input  logic                        failed_i,   // memory does not work: as if all of it were outside
+  input  logic                        failed_i,   // memory does not work: every address counts as outside
   output logic                        beat_valid_o,
   input  logic                        beat_ready_i,
   output logic                        beat_write_o,
@@ -35,7 +37,7 @@ module ufp4_sdram_beats
   output logic [DataW-1:0]            beat_data_o,
   output logic [BusBytes-1:0]         beat_strb_o,
 
-  // The data of the read beats, in their order, some time later.
+  // The data of the read beats, in their order, some cycles later.
   input  logic                        data_valid_i,
   input  logic [DataW-1:0]            data_i
 );
@@ -47,7 +49,7 @@ module ufp4_sdram_beats
     logic               busy;
     logic [ID_BITS-1:0]  id;
     logic [INDEX_W-1:0] index;
-    logic [7:0]         left;   // beats behind this one
+    logic [7:0]         left;   // beats after this one
   } burst_t;
 
   burst_t              read_d, read_q, write_d, write_q;
@@ -57,7 +59,7 @@ module ufp4_sdram_beats
   logic [BusBytes-1:0] w_strb;
   logic [ROOM_W-1:0]   room_d, room_q;
 
-  // --- Bursts -------------------------------------------------------------------------------------------------------
+  // --- Bursts ------------------------------------------------------------------------------------
 
   assign axi_taken_o.arready = !read_q.busy;
   assign axi_taken_o.awready = !write_q.busy;
@@ -77,7 +79,7 @@ module ufp4_sdram_beats
       write_d = '{busy: 1'b1, id: axi_i.awid, index: axi_i.awaddr[AddrBits-1:BeatW], left: axi_i.awlen};
   end
 
-  // --- One beat after the other -------------------------------------------------------------------------------------
+  // --- One beat after the other ------------------------------------------------------------------
 
   assign space     = !beat_valid_o || beat_ready_i;
   assign read_may  = read_q.busy && room_q != '0;
@@ -119,7 +121,7 @@ module ufp4_sdram_beats
     end
   end
 
-  // --- Queues: what is to be written, answers to writes, whose the read data are, and those -------------------------
+  // --- Queues: write data, answers to writes, owners of read data, read data ---------------------
 
   ufp4_fifo #(.Width(DataW + BusBytes), .Depth(Depth)) u_w (
     .clk_i,
@@ -170,7 +172,7 @@ module ufp4_sdram_beats
   );
   assign axi_o.rresp = {2{r_error}};
 
-  // A beat's room is kept from the time it is given out; WLAST says what the burst's length has said.
+  // Room for a beat is reserved when it is issued; WLAST repeats what the length of the burst says.
   logic unused;
   assign unused = ^{tag_valid, tag_ready, data_ready, axi_i.wlast, axi_i.araddr[BeatW-1:0],
                     axi_i.awaddr[BeatW-1:0]};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands of an SDRAM: power-up, refresh in time, rows that stay open, one burst of BurstWords for each beat.
+// The commands of an SDRAM: power-up, refresh in time, open rows, one burst of BurstWords per beat.
 //
-// Contract: beats are taken in order, each with its read or write command (beat_ready_o is that command's cycle, before
-// the register of the pins); between commands there are at least Timing's cycles, between refreshes at most
-// Timing.refresh. A row stays open until another of its bank is wanted, or a refresh. While a burst takes its cycles
-// the next beat's row is opened. A write follows a read when its words have left the pins for half a cycle.
-// Latency: one cycle to the pins. Throughput: a burst every BurstWords cycles where rows are open.
+// Contract: beats are taken in order, each with its read or write command (beat_ready_o is high in
+// the cycle of the command, before the register of the pins). Commands are at least as far apart as
+// Timing requires, and refreshes at most Timing.refresh. A row stays open until another row of its
+// bank is needed, or a refresh. While a burst takes its cycles the row of the next beat is opened.
+// A write follows a read when the words of the read have left the pins for half a cycle.
+// Latency: one cycle to the pins. Throughput: a burst every BurstWords cycles while rows are open.
 // Proof: tests/rtl/formal/formal_sdram_control.sv. Test: tests/fpga/sdram.
 module ufp4_sdram_control
   import ufp4_sdram_pkg::*;
@@ -24,7 +25,7 @@ module ufp4_sdram_control
   input  logic [ROW_BITS-1:0]    beat_row_i,
   input  logic [COLUMN_BITS-1:0] beat_column_i,
 
-  output logic                   up_o,        // the power-up sequence is over
+  output logic                   up_o,        // the power-up sequence has ended
   output command_e               command_o,
   output logic [BANK_BITS-1:0]   bank_o,
   output logic [ROW_BITS-1:0]    addr_o
@@ -32,7 +33,8 @@ module ufp4_sdram_control
   localparam int unsigned TURN = CasLatency + BurstWords;       // read to write
   localparam int unsigned RECOVERY = BurstWords - 1 + 32'(Timing.wr);  // write to precharge
   localparam int unsigned BUSY = 32'(Timing.ras) > RECOVERY ? 32'(Timing.ras) : RECOVERY;
-  // From the end of the interval to the refresh there is at the most a command's aftermath and a precharge.
+  // Between the end of the interval and the refresh there is at most the rest of a command and a
+  // precharge.
   localparam int unsigned CYCLE = Timing.rc > Timing.rfc ? 32'(Timing.rc) : 32'(Timing.rfc);
   localparam int unsigned SLACK = BUSY + 32'(Timing.rp) + CYCLE + 3;
   localparam int unsigned INTERVAL = 32'(Timing.refresh) - SLACK;
@@ -47,7 +49,8 @@ module ufp4_sdram_control
     $error("ufp4_sdram_control: the clock is too slow for a beat between two refreshes");
   end
 
-  // A command may come when the counters before it are 0; n cycles after the cause is a count of n - 1.
+  // A command may come when the counters that concern it are 0; n cycles after the cause is a count
+  // of n - 1.
   typedef logic [COUNT_W-1:0] count_t;
   function automatic count_t after(int unsigned cycles);
     return count_t'(cycles - 1);
@@ -59,12 +62,12 @@ module ufp4_sdram_control
     return a == '0 ? '0 : a - count_t'(1);
   endfunction
 
-  // --- Power-up: a pause, a precharge of all, refreshes, the mode register ------------------------------------------
+  // --- Power-up: a pause, a precharge of all, refreshes, the mode register -----------------------
 
   typedef enum logic [2:0] {PAUSE, CLOSE, FRESH, SET, RUN} state_e;
   state_e      state_d, state_q;
-  logic [3:0]  left_d, left_q;         // refreshes of the power-up
-  logic [15:0] wait_d, wait_q;         // before the next command of the power-up; then the refresh interval
+  logic [3:0]  left_d, left_q;         // refreshes left in the power-up
+  logic [15:0] wait_d, wait_q;         // cycles to the next power-up command; then the refresh interval
   logic        run, due, waited;
 
   assign run    = state_q == RUN;
@@ -72,7 +75,7 @@ module ufp4_sdram_control
   assign waited = wait_q == '0;
   assign due    = run && waited;
 
-  // --- Which command ------------------------------------------------------------------------------------------------
+  // --- Choice of the command ---------------------------------------------------------------------
 
   logic [BANKS-1:0]               open_d, open_q;
   logic [BANKS-1:0][ROW_BITS-1:0] row_d, row_q;
@@ -144,7 +147,7 @@ module ufp4_sdram_control
     endcase
   end
 
-  // --- What each command makes the next ones wait for ---------------------------------------------------------------
+  // --- Waits that each command causes ------------------------------------------------------------
 
   always_comb begin
     open_d  = open_q;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A 16-bit SDRAM of 32 MB: geometry, commands, and times as the slowest data sheet among its kind has them.
+// A 16-bit SDRAM of 32 MB: geometry, commands, and the slowest times among the data sheets of such
+// chips.
 //
-// The ULX3S has a MT48LC16M16A2-6A, an IS42S16160G-7 or a W9825G6KH-6 (its manual and schematic). These times are at
-// least those of every grade in the data sheets of AS4C16M16SA (rev. 3.0, table 16) and W9825G6JH (rev. A04, 9.5), and
-// of the grades -75 of MT48LC16M16A2 and -7 of IS42S16160D.
+// The ULX3S has a MT48LC16M16A2-6A, an IS42S16160G-7 or a W9825G6KH-6 (its manual and schematic).
+// These times are at least those of every grade in the data sheets of AS4C16M16SA (rev. 3.0, table
+// 16) and W9825G6JH (rev. A04, 9.5), and of the grades -75 of MT48LC16M16A2 and -7 of IS42S16160D.
 package ufp4_sdram_pkg;
   localparam int unsigned WORD_BYTES = 2;
   localparam int unsigned BANK_BITS = 2;
@@ -24,7 +25,7 @@ package ufp4_sdram_pkg;
     NOP       = 3'b111
   } command_e;
 
-  // The pins that drive the chip; without SDRAM it is idle.
+  // The pins that drive the chip; they are idle without SDRAM.
   typedef struct packed {
     logic                 cke;
     logic                 cs_n;
@@ -38,10 +39,10 @@ package ufp4_sdram_pkg;
     logic [15:0]          dq;
   } pins_t;
 
-  localparam int unsigned ALL_BANKS = 10;          // the address bit that makes a precharge one of all banks
+  localparam int unsigned ALL_BANKS = 10;          // this address bit makes a precharge apply to all banks
   localparam int unsigned POWER_UP_REFRESHES = 8;
 
-  // Cycles between two commands, and of the longest waits.
+  // Cycles between two commands, and the longest intervals.
   typedef struct packed {
     logic [3:0]  rcd;       // activate to read or write, same bank
     logic [3:0]  rp;        // precharge to activate or refresh
@@ -51,7 +52,7 @@ package ufp4_sdram_pkg;
     logic [3:0]  rrd;       // activate to activate, other bank
     logic [3:0]  wr;        // last word written to precharge
     logic [3:0]  mrd;       // mode register to any command
-    logic [15:0] refresh;   // from one refresh to the next, at the most
+    logic [15:0] refresh;   // from one refresh to the next, at most
     logic [15:0] power_up;  // before the first command
   } timing_t;
 

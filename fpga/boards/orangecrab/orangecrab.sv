@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// OrangeCrab r0.2 (LFE5U-25F): ufp4_board_uart with block RAM, its UART on two pins of the header.
+// OrangeCrab r0.2 (LFE5U-25F): ufp4_board_uart with block RAM, and the UART on two pins of the
+// header.
 //
-// Clock: the PLL makes 576 MHz of the oscillator's 48 MHz, and ClockHz of that; of 24 MHz 3 Mbaud are 8 cycles.
-// UART, 3.3 V: pin 0 is the input (an adapter's TX), pin 1 the output. Reset: the user button, and until the PLL
-// is locked. LED: green blinks; red: error; blue: the core works, or the link. Pins: orangecrab.lpf.
-// Build: fpga/build.sh orangecrab.
+// Clock: the PLL makes 576 MHz from the oscillator's 48 MHz, and ClockHz from that; at 24 MHz a bit
+// of 3 Mbaud is 8 cycles. Reset: the user button, and until the PLL is locked.
+// UART, 3.3 V: pin 0 is the input (TX of an adapter), pin 1 the output. LED: green blinks; red is
+// an error; blue says that the core or the link works.
+// Pins: orangecrab.lpf. Build: fpga/build.sh orangecrab.
 module orangecrab #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Cols = 1,

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// OrangeCrab r0.2 (LFE5U-25F): ufp4_board_uart with its 128 MB of DDR3, its UART on two pins of the header.
+// OrangeCrab r0.2 (LFE5U-25F): ufp4_board_uart with the 128 MB of DDR3, and the UART on two pins of
+// the header.
 //
-// Clock: the PLL makes 576 MHz of the oscillator's 48 MHz, and ClockHz of that; of 24 MHz 3 Mbaud are 8 cycles. ufp4_dram
-// (LiteDRAM, made by fpga/boards/litex/dram.sh) has the other PLL, and 48 MHz; the DRAM's clock is 96 MHz.
-// UART, 3.3 V: pin 0 is the input (an adapter's TX), pin 1 the output. Reset: the user button, and until the PLL
-// is locked. LED: green blinks; red: error; blue: the core works, or the link. Pins: orangecrab_ddr.lpf.
-// Build: fpga/build.sh orangecrab_ddr.
+// Clock: the PLL makes 576 MHz from the oscillator's 48 MHz, and ClockHz from that; at 24 MHz a bit
+// of 3 Mbaud is 8 cycles. ufp4_dram (LiteDRAM, made by fpga/boards/litex/dram.sh) has the other
+// PLL, and the 48 MHz; the clock of the DRAM is 96 MHz. Reset: the user button, and until the PLL
+// is locked.
+// UART, 3.3 V: pin 0 is the input (TX of an adapter), pin 1 the output. LED: green blinks; red is
+// an error; blue says that the core or the link works.
+// Pins: orangecrab_ddr.lpf. Build: fpga/build.sh orangecrab_ddr.
 module orangecrab_ddr #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Cols = 1,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ULX3S (LFE5U-85F, 32 MB of SDRAM, FT231X): ufp4_board_uart with its clock and pins.
 //
-// Clock: the PLL makes 600 MHz of the oscillator's 25 MHz, and ClockHz of that: one clock for all, of which 3 Mbaud are
-// a whole number of cycles (24 MHz: 8, 30 MHz: 10), so that the UART's rate has no error but the oscillator's.
-// The SDRAM's clock is the inverse of it, made by an output register. Reset: the button FIRE1, and until the PLL is
-// locked. LEDs: those of ufp4_board. Pins: ulx3s.lpf. Build: fpga/build.sh ulx3s.
+// Clock: the PLL makes 600 MHz from the oscillator's 25 MHz, and ClockHz from that, one clock for
+// everything. A bit of 3 Mbaud is a whole number of cycles (24 MHz: 8, 30 MHz: 10), so that the
+// rate of the UART has only the error of the oscillator. The clock of the SDRAM is the inverse,
+// made by an output register. Reset: the button FIRE1, and until the PLL is locked. LEDs: those of
+// ufp4_board.
+// Pins: ulx3s.lpf. Build: fpga/build.sh ulx3s.
 module ulx3s #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Cols = 1,
@@ -92,7 +94,7 @@ module ulx3s #(
     .dram_i    ('0)
   );
 
-  // --- Pins of the SDRAM: its clock is low in the first half of a cycle ----------------------------------------------
+  // --- Pins of the SDRAM: its clock is low in the first half of a cycle --------------------------
 
   assign {sdram_cke, sdram_csn, sdram_rasn, sdram_casn, sdram_wen} =
          {sdram.cke, sdram.cs_n, sdram.ras_n, sdram.cas_n, sdram.we_n};
