@@ -118,17 +118,21 @@ class Coming {
     }
   }
 
-  /** Before a clock edge. */
+  /** Before a clock edge: a row group is counted in one cycle, and its bytes are in memory in the
+   * next one. */
   void drive(uint64_t cycle, int64_t beats_read, Vgemm_engine *m) {
-    if (came_ < groups_ && cycle - last_ == panels_.every) {
-      if (came_ > 0 && beats_read == beats_read_) unread++;
-      each_part(came_++, [&](uint64_t index, uint64_t bytes) {
+    if (here_ < came_) {
+      each_part(here_++, [&](uint64_t index, uint64_t bytes) {
         std::copy_n(&whole_[index], bytes, &data_[index]);
       });
+    }
+    if (came_ < groups_ && cycle - last_ == panels_.every) {
+      if (came_ > 0 && beats_read == beats_read_) unread++;
+      came_++;
       last_ = cycle;
       beats_read_ = beats_read;
     }
-    const bool held = came_ < groups_ || cycle - last_ < panels_.stays;
+    const bool held = here_ < groups_ || cycle - last_ < panels_.stays;
     m->panels_held_i = static_cast<uint8_t>(held ? panels_.held : 0);
     m->panels_i = static_cast<uint32_t>(held ? came_ + (came_ == groups_ ? panels_.over : 0) : 0);
   }
@@ -157,8 +161,9 @@ class Coming {
   const std::vector<uint8_t> &whole_;
   std::vector<uint8_t> &data_;
   std::vector<Side> sides_;
-  int64_t groups_ = 0, came_ = 0, beats_read_ = 0;
-  uint64_t last_ = 0;  ///< when one came
+  int64_t groups_ = 0, came_ = 0, here_ = 0;  ///< all of them, those counted, those in memory
+  int64_t beats_read_ = 0;                    ///< when one was counted
+  uint64_t last_ = 0;                         ///< cycle in which one was counted
 };
 
 /** Cycles without a job: nothing is asked for, written or ended. */
