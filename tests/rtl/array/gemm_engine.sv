@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GEMM engine with its two read clients as one, so that one memory serves both: requests by turns, responses in
-// their order. All ports are plain. Tests only.
+// The GEMM engine with its two read clients merged, so that one memory serves both: requests
+// alternate, and responses keep their order. All ports are plain. Tests only.
 module gemm_engine #(
   parameter int unsigned Rows = 16,
   parameter int unsigned Cols = 16,
@@ -55,7 +55,7 @@ module gemm_engine #(
   ufp4_memory_pkg::request_t wr_req;
   logic [1:0] rsp_ready;
 
-  // A request that waits keeps its turn.
+  // A waiting request keeps its turn.
   logic turn, last_q, held_q, note_valid, note_ready, note_client, note_done;
   logic [8:0] note_beats, beat_q;
   assign turn = held_q ? last_q : (req[!last_q].valid ? !last_q : last_q);

@@ -16,7 +16,7 @@ static size_t element_bytes(const Job &job) {
   return job.dtype == UFP4_DTYPE_F32 ? 4 : job.dtype == UFP4_DTYPE_BF16 ? 2 : 8;
 }
 
-/** The stride of a plain tensor of D's shape, in bytes, now and then wider than it has to be. */
+/** The stride in bytes of a plain tensor of the shape of D, sometimes wider than necessary. */
 int64_t Engine::stride(const Job &job, size_t element) {
   return static_cast<int64_t>(round_up(static_cast<uint64_t>(job.n) * element, 128) +
                               128 * check_below(&random, 2));
@@ -81,7 +81,7 @@ void Engine::describe(const Job &job, const Place &p) {
   m.b_exponent_i = static_cast<uint16_t>(job.b_exponent);
 }
 
-/** Exactly one state a cycle. */
+/** Checks that exactly one state is high in each cycle. */
 void Engine::count(Outcome *out) {
   const unsigned high =
       m.busy_o + m.stall_operand_o + m.stall_panel_o + m.stall_accumulator_o + m.stall_drain_o;
@@ -96,11 +96,10 @@ void Engine::count(Outcome *out) {
   out->drain += m.stall_drain_o;
 }
 
-/** Brings the row groups of a job's operands one by one. */
+/** Delivers the row groups of the operands of a job one by one. */
 class Coming {
  public:
-  /** @p whole is memory with all of them; @p data gets random bytes where those of @p panels are.
-   */
+  /** @p whole is memory with all row groups; in @p data those of @p panels become random bytes. */
   Coming(const Job &job, const Place &p, const Panels &panels, const std::vector<uint8_t> &whole,
          std::vector<uint8_t> *data, check_random_t random)
       : panels_(panels), whole_(whole), data_(*data) {
@@ -118,8 +117,8 @@ class Coming {
     }
   }
 
-  /** Before a clock edge: a row group is counted in one cycle, and its bytes are in memory in the
-   * next one. */
+  /** Sets the inputs before a clock edge. A row group is counted in one cycle, and its bytes are in
+   * memory in the next one. */
   void drive(uint64_t cycle, int64_t beats_read, Vgemm_engine *m) {
     if (here_ < came_) {
       each_part(here_++, [&](uint64_t index, uint64_t bytes) {
@@ -161,12 +160,12 @@ class Coming {
   const std::vector<uint8_t> &whole_;
   std::vector<uint8_t> &data_;
   std::vector<Side> sides_;
-  int64_t groups_ = 0, came_ = 0, here_ = 0;  ///< all of them, those counted, those in memory
-  int64_t beats_read_ = 0;                    ///< when one was counted
-  uint64_t last_ = 0;                         ///< cycle in which one was counted
+  int64_t groups_ = 0, came_ = 0, here_ = 0;  ///< row groups: all, counted, in memory
+  int64_t beats_read_ = 0;                    ///< at the time of the last count
+  uint64_t last_ = 0;                         ///< cycle of the last count
 };
 
-/** Cycles without a job: nothing is asked for, written or ended. */
+/** Runs cycles without a job: nothing is requested, written or ended. */
 void Engine::rest(uint32_t cycles) {
   for (uint32_t i = 0; i < cycles; i++) {
     memory.drive(0);
@@ -256,7 +255,7 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
   }
 }
 
-/** Sums of every size, and now and then NaN. */
+/** Draws sums of every size, and sometimes NaN. */
 void Engine::draw_sums(const Job &job, const Place &p) {
   for (int64_t i = 0; i < job.m; i++) {
     for (int64_t j = 0; j < job.n; j++) {
@@ -267,8 +266,8 @@ void Engine::draw_sums(const Job &job, const Place &p) {
   }
 }
 
-/** C: anything; zeros of both signs; what cancels D, all of it or all but a few bits; what is about
- * as large. */
+/** Draws C: random bits, zeros of both signs, values that cancel D completely or except for a few
+ * bits, and values about as large as D. */
 void Engine::draw_c(const Job &job, const Place &p, const ufp4_operand_t &a,
                     const ufp4_operand_t &b, ufp4_gemm_t how) {
   std::vector<uint32_t> plain(static_cast<size_t>(job.m * job.n));
@@ -288,7 +287,7 @@ void Engine::draw_c(const Job &job, const Place &p, const ufp4_operand_t &a,
   }
 }
 
-/** Memory as the job must leave it; fills in what the job adds. */
+/** The memory that the job must leave; also draws the tensors that the job adds. */
 std::vector<uint8_t> Engine::expect(const Job &job, const Place &p, const ufp4_operand_t &a,
                                     const ufp4_operand_t &b) {
   ufp4_gemm_t how = {};
@@ -342,7 +341,7 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour, const Flip *flip
       ((job.m + kRows - 1) / kRows) * ((job.n + kCols - 1) / kCols) * ((job.k + 15) / 16) * kSteps;
   const bool reported = outcome.flipped && outcome.memory_error;
   if (reported || behaviour.read_error >= 0 || behaviour.write_error >= 0) {
-    // The job may end early. This memory's error answers carry the data all the same.
+    // The job may end early. This memory returns the right data together with an error.
     for (size_t i = 0; i < want.size(); i++) {
       if (memory.data[i] == before[i]) want[i] = before[i];
     }

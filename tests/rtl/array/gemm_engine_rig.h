@@ -31,8 +31,8 @@ constexpr uint32_t kShort =
 constexpr int64_t kSteps = 16 / UFP4_TEST_LANES;            ///< cycles of a block
 constexpr bool kExact = UFP4_TEST_CONTRACT == UFP4_CONTRACT_EXACT;
 constexpr bool kNv = UFP4_TEST_CONTRACT == UFP4_CONTRACT_NV;
-/** The element formats of the PEs and of the contract are kElems: from kFirstElem to kLastElem, and
- * where a block may have either grid, mixed. */
+/** The element formats that the PEs and the contract have in common are kElems: kFirstElem to
+ * kLastElem, and mixed if a block may have either grid. */
 constexpr unsigned kFormats = UFP4_TEST_FORMATS;
 constexpr unsigned kFirstElem = kFormats == UFP4_FORMATS_UNIFORM || kFormats == UFP4_FORMATS_E1M2
                                     ? UFP4_ELEM_E1M2
@@ -72,12 +72,12 @@ struct Outcome {
                ///< one
 };
 
-/** Operands whose row groups come one by one, as the QUANT engine makes them. */
+/** Operands whose row groups come one by one, as the QUANT engine writes them. */
 struct Panels {
   unsigned held;   ///< bit 0: A is such, bit 1: B
   uint64_t every;  ///< cycles from one group to the next
-  uint64_t stays;  ///< cycles from the last group on in which they are still held
-  unsigned over;   ///< what the count is then more than the groups are
+  uint64_t stays;  ///< cycles after the last group in which the operands are still held
+  unsigned over;   ///< excess of the count over the number of groups in these cycles
 };
 
 class Coming;
@@ -96,13 +96,13 @@ class Engine {
     m.final();
   }
 
-  /** Runs one job and compares everything it may and may not have changed; but for D where it
-     reports @p flip, which a job may end before. Until a row group of @p panels comes, its place
-     holds random bytes. */
+  /** Runs one job and compares everything that it may and may not have changed, except D if the job
+   * reports @p flip, because it may then end early. Until a row group of @p panels comes, its place
+   * holds random bytes. */
   Outcome run(const Job &job, const Behaviour &behaviour, const Flip *flip = nullptr,
               const Panels *panels = nullptr);
 
-  /** The paths of all memories with parity, and of those of their parity. */
+  /** The paths of all memories with parity, and of their parity. */
   std::vector<std::string> checked_memories() const;
 
   Vgemm_engine m;

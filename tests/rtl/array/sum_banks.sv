@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memories of a PE (ufp4_sum_banks), in the form that is defined, for each distance of a sum from its load that the PEs have (Lag), of 64-bit words,
-// and a way to flip a bit in them. Tests only.
+// The memories of a PE (ufp4_sum_banks) in the form that the defines select, one for each distance
+// from a load to the write of its sum (Lag) that the PEs have, with 64-bit words and a way to flip
+// a bit. Tests only.
 module sum_banks #(
   localparam int unsigned Width = 64,
   localparam int unsigned Depth = 16,
@@ -8,7 +9,7 @@ module sum_banks #(
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
-  input  logic [1:0]            pe_i,  // which of Lags is meant; the others see neither writes nor reads
+  input  logic [1:0]            pe_i,  // the index in Lags; the other memories see neither writes nor reads
   input  logic [1:0]            write_i,
   input  logic [IndexWidth-1:0] write_index_i,
   input  logic [Width-1:0]      sum_i,
@@ -18,8 +19,8 @@ module sum_banks #(
   input  logic                  load_mark_i,
   input  logic [1:0]            drain_i,
   input  logic [IndexWidth-1:0] drain_index_i,
-  input  logic [1:0]            flip_i,  // in the memory of a bank
-  input  logic [1:0]            flip_parity_i,  // in its parity's
+  input  logic [1:0]            flip_i,  // flips a bit in the memory of a bank
+  input  logic [1:0]            flip_parity_i,  // flips a bit in the memory of its parity
   input  logic [IndexWidth-1:0] flip_index_i,
   input  logic [5:0]            flip_bit_i,
   output logic [Width-1:0]      data0_o,

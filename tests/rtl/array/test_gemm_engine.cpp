@@ -24,17 +24,18 @@ Job job_of(int64_t m, int64_t n, int64_t k) {
   return job;
 }
 
-/** Draws of @p all by an engine that is not one of the first (CMakeLists.txt): with --full all. */
+/** The number of draws, out of @p all, for an engine that is not one of the first (CMakeLists.txt);
+ * with --full all of them. */
 int draws(int all) {
   return check_draws((all + UFP4_TEST_PART - 1) / UFP4_TEST_PART, all);
 }
 
-/** The modes of D that the contract has: unrounded sums are of the contract exact; the engine has
- * no C for nv. */
+/** The modes of D that the contract has: only the contract exact has unrounded sums, and nv has no
+ * C. */
 constexpr uint8_t kAddends = (kNv ? 0 : UFP4_D_MODE_C) | (kExact ? UFP4_D_MODE_SUMS : 0);
 constexpr uint8_t kModes = UFP4_D_MODE_ALPHA | kAddends;
 
-/** Everything drawn but the shape. */
+/** Draws everything except the shape. */
 Job random_job(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   Job job = job_of(m, n, k);
   job.a_elem = elem_of(check_below(random, kElems));
@@ -48,7 +49,7 @@ Job random_job(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   return job;
 }
 
-/** Draws a job with something added, factors, and unrounded sums. */
+/** Draws a job with addends, factors, and unrounded sums. */
 Job random_epilogue(check_random_t *random, int64_t m, int64_t n, int64_t k) {
   const uint32_t any = static_cast<uint32_t>(check_next(random));
   const float alphas[] = {1.0f,   -0.0f, 0.5f,     -3.3f, 1e-38f,
@@ -105,8 +106,8 @@ SLOW_TEST(odd_shapes) {
   }
 }
 
-/** Chunks of every length after a full one, on few sub-tiles: partial sums go out to memory and
- * come back at once. */
+/** Chunks of every length follow a full one, on few sub-tiles: partial sums go to memory and return
+ * at once. */
 SLOW_TEST(partial_sums_come_back_in_time) {
   Engine engine;
   for (int64_t k = 240; k <= 560; k += 16 * (draws(4) == 4 ? 1 : 3)) {
@@ -117,8 +118,8 @@ SLOW_TEST(partial_sums_come_back_in_time) {
       engine.run(job, kCalm);
     }
   }
-  // On as many sub-tiles as a PE has stages between memory and memory, one block after a full
-  // chunk.
+  // The number of sub-tiles equals the number of stages of a PE from memory to memory, with one
+  // block after a full chunk.
   for (int64_t k = 272; k <= 528; k += 256) {
     for (int64_t tiles = 5; tiles <= 8; tiles++) {
       engine.run(random_job(&engine.random, kRows, kCols * tiles, k), kCalm);
@@ -175,7 +176,7 @@ TEST(errors_are_reported_and_forgotten) {
   check_bits(1, outcome.read_error + 2u * outcome.write_error + 4u * outcome.memory_error, 2,
              "write error");
   engine.run(job, kCalm);
-  // The macro-tile at hand is the last one, or the next, which is being loaded.
+  // The current macro-tile is the last one, or the next, which is being loaded.
   const Job large = job_of(kTileM * 6, kTileN, 40);
   outcome = engine.run(large, {7, 0, 2, -1});
   check_that(
@@ -185,7 +186,7 @@ TEST(errors_are_reported_and_forgotten) {
   engine.run(large, kCalm);
 }
 
-/** Errors are forgotten, too, where sums and C are read, and have been read ahead of the end. */
+/** Errors are also forgotten when sums and C are read, and were read ahead of the end. */
 SLOW_TEST(errors_beside_addends_are_forgotten) {
   Engine engine;
   for (int i = 0; i < draws(16); i++) {
@@ -201,8 +202,8 @@ SLOW_TEST(errors_beside_addends_are_forgotten) {
   }
 }
 
-/** A bit flips in every word of a memory while a job runs: D is right, or the job says so, which
- * each kind of memory does now and then. */
+/** A bit flips in every word of a memory while a job runs: either D is right, or the job reports an
+ * error; each kind of memory leads to some reports. */
 SLOW_TEST(flipped_bits_are_reported) {
   Engine engine;
   std::map<std::string, std::vector<std::string>> kinds;
@@ -210,8 +211,8 @@ SLOW_TEST(flipped_bits_are_reported) {
     if (kAddends || path.find("u_addend") == std::string::npos)
       kinds[kind_of_memory(path)].push_back(path);
   }
-  // Scales that wait, addends; in the array codes and scales of both sides, and two banks of sums;
-  // each with its parity.
+  // The memories: waiting scales, addends; in the array codes and scales of both sides, and two
+  // banks of sums; each with its parity.
   const size_t in_array = UFP4_TEST_TARGET == UFP4_TARGET_SIMULATOR ? 0 : 6;
   check_bits(0, kinds.size(), 2 * (1 + (kAddends ? 1 : 0) + in_array), "kinds of memories");
   for (const auto &kind : kinds) {
@@ -235,7 +236,7 @@ SLOW_TEST(flipped_bits_are_reported) {
   }
 }
 
-/** Jobs of random shapes, one after the other on the same engine: @p draw gives them. */
+/** Jobs of random shapes run one after the other on the same engine; @p draw gives them. */
 void random_jobs(Job (*draw)(check_random_t *, int64_t, int64_t, int64_t), int count, uint32_t side,
                  uint32_t k) {
   Engine engine;
@@ -256,7 +257,7 @@ TEST(random_jobs_large) {
 FULL_TEST(random_jobs_many) {
   random_jobs(random_job, 150, kLong, 700);
 }
-// With everything that may follow the sums.
+// Jobs with every operation that may follow the sums.
 TEST(random_epilogues_small) {
   random_jobs(random_epilogue, 80, kShort, 300);
 }
@@ -267,8 +268,8 @@ FULL_TEST(random_epilogues_many) {
   random_jobs(random_epilogue, 150, kLong, 700);
 }
 
-/** Every set of things that follow the sums, with rows of sums that come one by one and many at
- * once. */
+/** Every combination of operations after the sums, with rows of sums that arrive one by one and
+ * many at once. */
 TEST(every_epilogue) {
   Engine engine;
   for (unsigned i = 0; i < 2 * 8 * (kExact ? 3 : 2); i++) {
@@ -287,7 +288,7 @@ TEST(every_epilogue) {
   }
 }
 
-/** None is read before it is there. */
+/** No row group is read before it is in memory. */
 TEST(operands_come_by_row_groups) {
   Engine engine;
   uint64_t waited = 0;
@@ -304,8 +305,8 @@ TEST(operands_come_by_row_groups) {
   check_that(0, waited > 0, "no operand was waited for");
 }
 
-/** Where they take their time each is read before the next one comes, and the last one while they
- * are still held. */
+/** If row groups come slowly, each one is read before the next comes, and the last one while the
+ * operands are still held. */
 TEST(row_groups_are_read_at_once) {
   Engine engine;
   const uint64_t of_a_tile =
@@ -321,8 +322,8 @@ TEST(row_groups_are_read_at_once) {
   }
 }
 
-/** Where a sum has few blocks it is a bank of accumulators that is waited for, until its sums have
- * left: row by row, which takes longer than the blocks if there are more rows than steps. */
+/** With few blocks per sum the array waits for an accumulator bank until its sums have left, row by
+ * row, which takes longer than the blocks if there are more rows than steps. */
 TEST(short_sums_wait_for_their_bank) {
   constexpr int64_t blocks = UFP4_TEST_CONTRACT == UFP4_CONTRACT_NV ? 4 : 1;
   Engine engine;
@@ -333,11 +334,11 @@ TEST(short_sums_wait_for_their_bank) {
              static_cast<unsigned long long>(o.cycles));
 }
 
-/** Cycles on a calm memory of latency 100: at least 90 % of the array's peak where the shape allows
- * it, and the bus, which the named configurations have as wide as a row of results. */
+/** On a calm memory of latency 100 the array is busy for at least 90 % of its peak, if the shape
+ * and the bus allow it; the bus of the named configurations is as wide as a row of results. */
 TEST(utilization) {
   Engine engine;
-  // The blocks of a sub-tile take at least twice as long as its rows do on the bus.
+  // The blocks of a sub-tile take at least twice as long as its rows take on the bus.
   const int64_t m = 4 * kTileM, n = 4 * kTileN, k = std::max(int64_t{512}, 32 * kRows);
   const Outcome o = engine.run(job_of(m, n, k), {100, 0, -1, -1});
   const uint64_t percent = 100 * o.busy / o.cycles;

@@ -17,13 +17,13 @@ namespace {
 
 constexpr unsigned kPes = 4, kBanks = 2, kDepth = 16, kWidth = 64;
 
-/** A sum in a memory, and whether its parity is to be wrong. */
+/** A sum in a memory; wrong: its parity must be wrong. */
 struct Sum {
   bool written, wrong;
   uint64_t value;
 };
 
-/** A sum on its way to be written in some cycle. */
+/** A sum that will be written in a given cycle. */
 struct Write {
   int64_t cycle;
   unsigned bank, index, mark;
@@ -44,7 +44,7 @@ class Banks {
     m.final();
   }
 
-  /** As long as rst_ni is held at least (docs/ip/interfaces.md). */
+  /** Holds the reset for the minimum time of rst_ni (docs/ip/interfaces.md). */
   void reset() {
     writes_.clear();
     ends_ = {};
@@ -53,16 +53,17 @@ class Banks {
     m.rst_ni = 1;
   }
 
-  /** A sub-tile's blocks of a chunk: the sum is loaded, or new, and written to a bank. Returns with
-   * the last block, or with the first where the next sub-tile's come between them. */
+  /** The blocks of a chunk for one sub-tile: the sum is loaded, or new, and written to a bank.
+   * Returns at the last block, or at the first if the blocks of the next sub-tile come in between.
+   * */
   void chunk(bool load, unsigned index, unsigned bank, unsigned blocks) {
     const unsigned mark = below(marks_);
     while (end_of(mark) > cycle_ || (marks_ > 1 && (end_of(1 - mark) - cycle_) % lag_ == 0)) tick();
     m.load_i = load;
     m.load_index_i = static_cast<uint8_t>(load ? index : below(kDepth));
     m.load_mark_i = static_cast<uint8_t>(mark);
-    // With marks it is blocks of as many cycles as a sum is on its way. Two sums are never written
-    // in the same cycle.
+    // With marks the blocks take as many cycles as a sum takes to return. Two sums are never
+    // written in the same cycle.
     const int64_t apart = marks_ > 1 ? lag_ : turns_, end = cycle_ + (blocks - 1) * apart;
     const Write write = {end + lag_, bank, index, mark, load && sums_[0][index].wrong};
     writes_.insert(
@@ -74,7 +75,7 @@ class Banks {
     while (turns_ * marks_ == 1 && cycle_ <= end) tick();
   }
 
-  /** Flips a bit of a sum, or its bit of parity. */
+  /** Flips a bit of a sum, or its parity bit. */
   void flip(unsigned bank, unsigned index, unsigned bit, bool parity) {
     (parity ? m.flip_parity_i : m.flip_i) = static_cast<uint8_t>(1u << bank);
     m.flip_index_i = static_cast<uint8_t>(index);
@@ -84,7 +85,8 @@ class Banks {
     tick();
   }
 
-  /** Reads a sum at the next tick, which compares it; the one after compares its parity. */
+  /** Reads a sum at the next tick, which compares the sum; the tick after that compares its parity.
+   * */
   void drain(unsigned bank, unsigned index) {
     m.drain_i = static_cast<uint8_t>(1u << bank);
     m.drain_index_i = static_cast<uint8_t>(index);
@@ -123,7 +125,7 @@ class Banks {
     while (!reads_.empty() && reads_.front().cycle + 2 <= cycle_) reads_.pop_front();
   }
 
-  /** Until all sums are written, and their parity. */
+  /** Runs until all sums and their parity are written. */
   void settle() {
     for (unsigned i = 0; i < lag_ + 8 + 4 * (marks_ > 1 ? lag_ : turns_); i++) tick();
   }
@@ -131,8 +133,8 @@ class Banks {
   unsigned below(unsigned n) {
     return static_cast<unsigned>(check_below(&random_, n));
   }
-  /** A sum of the bank that is there, with its parity, and not on its way to be another; or kDepth.
-   */
+  /** A sum that is in the bank with its parity and is not being replaced; kDepth if there is none.
+   * */
   unsigned some(unsigned bank) {
     const unsigned start = below(kDepth);
     for (unsigned i = 0; i < kDepth; i++) {
@@ -144,7 +146,7 @@ class Banks {
     return kDepth;
   }
 
-  /** All that is there is read. */
+  /** Reads all sums. */
   void drain_all() {
     settle();
     for (unsigned bank = 0; bank < kBanks; bank++) {
@@ -178,8 +180,8 @@ class Banks {
   std::deque<Read> reads_;
 };
 
-/** Chunks of one to four blocks, next to each other or not, with drains of the other bank beside
- * them; flips is how many of a hundred chunks have a bit flipped before them. */
+/** Chunks of one to four blocks, with or without gaps, beside drains of the other bank; flips is
+ * how many of a hundred chunks have a bit flipped before them. */
 void random_chunks(unsigned flips) {
   for (unsigned pe = 0; pe < kPes; pe++) {
     Banks banks(pe);
@@ -208,8 +210,8 @@ TEST(flipped_bits_are_seen) {
   random_chunks(10);
 }
 
-/** Each bit of a sum, and of its parity: drained, and in a sum that is continued, beside others
- * that are not. */
+/** Each bit of a sum and of its parity flips, in a drained sum and in a continued one, beside
+ * others that do not change. */
 TEST(each_bit) {
   for (unsigned pe = 0; pe < kPes; pe++) {
     for (unsigned bit = 0; bit <= kWidth; bit++) {
@@ -225,7 +227,7 @@ TEST(each_bit) {
   }
 }
 
-/** A reset at any distance from a load forgets what was loaded; what is summed then is right. */
+/** A reset at any distance from a load forgets the loaded sum, and the next sums are right. */
 TEST(reset_forgets) {
   for (unsigned pe = 0; pe < kPes; pe++) {
     for (unsigned wait = 0; wait < 8; wait++) {

@@ -90,7 +90,7 @@ class Traffic {
     halt_ = cycle;
   }
 
-  /** Runs until all is done. @return the cycles that took. */
+  /** Runs until everything is done. @return the number of cycles */
   uint64_t run() {
     *pins_.rst_n = 0;
     for (int i = 0; i < 3; i++) cycle();
@@ -127,8 +127,8 @@ class Traffic {
  private:
   static constexpr uint64_t kHalt = 1000, kBegun = kHalt / 10;  // by then, what had begun has gone
 
-  // The promises of the masters by themselves: three clients, each write counted, strobes as the
-  // client gives them.
+  // The guarantees of the masters alone: three clients, each write counted, strobes as the client
+  // gives them.
   static ufp4::Limits limits() {
     constexpr unsigned kReads = 1023, kWrites = 255;
     ufp4::Limits limits;
@@ -194,7 +194,7 @@ class Traffic {
     return !gaps_ || check_below(&random_, 3) != 0;
   }
 
-  // Sets the pins that the clients show in the next cycle; an offer stays until it is taken.
+  // Sets the pins of the clients for the next cycle; an offer stays until taken.
   void offer() {
     for (unsigned c = 0; c < kClients; c++) {
       Client &r = readers_[c], &w = writers_[c];
@@ -252,7 +252,8 @@ class Traffic {
 
   void take_write(unsigned c) {
     Client &w = writers_[c];
-    // Whoever sees idle must have seen the errors of all that was accepted before this cycle.
+    // When a client sees idle, it must have seen the errors of everything accepted before this
+    // cycle.
     if (model_->wr_idle_o >> c & 1) {
       check_bits(static_cast<int64_t>(cycle_), w.errors, w.errors_due,
                  "errors of client %u when it is idle", c);
@@ -367,8 +368,8 @@ SLOW_TEST(three_clients_wide) {
   three_clients<Vaxi64>();
 }
 
-// One client alone, bursts of 1 KiB behind 200 cycles of latency: enough are in flight to move a
-// beat in nearly each cycle.
+// One client alone makes bursts of 1 KiB with a latency of 200 cycles: enough are in flight to move
+// a beat in nearly every cycle.
 TEST(keeps_the_bus_busy) {
   constexpr unsigned kBeats = 16, kRequests = 200;
   for (int writes = 0; writes < 2; writes++) {
@@ -387,7 +388,8 @@ TEST(keeps_the_bus_busy) {
   }
 }
 
-// The bus takes any number of bursts and answers late: the master stops at what it can count.
+// The bus takes any number of bursts and answers late: the master stops at the number that it can
+// count.
 TEST(counts_its_writes) {
   constexpr unsigned kRequests = 600, kCounted = 255;
   Traffic<Vaxi8> traffic(2000, 0, 0, false, kRequests);
@@ -396,7 +398,7 @@ TEST(counts_its_writes) {
   check_bits(0, traffic.most_writes(), kCounted, "writes in flight");
 }
 
-// What has begun ends, nothing else begins though the clients go on asking, and nothing is lost.
+// Started bursts end, no other begins although the clients keep requesting, and nothing is lost.
 TEST(halted_masters_begin_no_burst) {
   constexpr unsigned kBeats = 8, kRequests = 100;
   for (unsigned writes = 0; writes < 2; writes++) {

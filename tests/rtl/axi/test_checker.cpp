@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned kBusBytes = 64;
 
-// The pins of a master under our hand; by default it does nothing.
+// The pins of a master that the test controls; by default the master does nothing.
 struct Forged {
   uint8_t rst_n = 1, arvalid = 0, arready = 0, arid = 1, arlen = 0, arsize = 6, arburst = 1;
   uint64_t araddr = 0x1000, awaddr = 0x1000;
@@ -51,7 +51,7 @@ struct Forged {
 
 using Step = std::function<void(Forged &)>;
 
-// The core `default` but for the writes of ID 1, of which two may be in flight.
+// The core `default`, except that two writes of ID 1 may be in flight.
 ufp4::Limits limits() {
   ufp4::Limits limits;
   limits.reads[0] = {1, 128, 0};
@@ -61,7 +61,7 @@ ufp4::Limits limits() {
   return limits;
 }
 
-// Runs the steps, one a cycle; the message must then contain @p text, or be empty where that is
+// Runs the steps, one per cycle; the message must then contain @p text, or be empty if that is
 // empty.
 template <typename Rules>
 void run_with(int64_t index, Forged &forged, Rules &rules, std::initializer_list<Step> steps,
@@ -116,14 +116,14 @@ TEST(checker_passes_legal_bursts) {
       {offer_write, offer_beat, [](Forged &f) { f.wready = 1; }, [](Forged &f) { f.wlast = 1; },
        [](Forged &f) { f.wvalid = 0; }},
       "");
-  // Until the first edge of a reset anything may be there.
+  // Before the first edge of a reset any level is allowed.
   run(3,
       {[](Forged &f) { f.rst_n = 0, f.arvalid = 1, f.arburst = 3; },
        [](Forged &f) { f.arvalid = 0; }},
       "");
 }
 
-// Nothing that was offered or in flight binds who was reset.
+// After a reset nothing from before it, offered or in flight, is binding.
 TEST(checker_forgets_in_reset) {
   const Step reset = [](Forged &f) { f.rst_n = f.arvalid = f.awvalid = f.wvalid = 0; };
   const Step burst = [](Forged &f) { f.rst_n = f.awvalid = f.awready = 1, f.awlen = 0; };
@@ -250,7 +250,7 @@ TEST(rejects_bad_strobes) {
   run(10, {address, [&](Forged &f) { beat(0, 64, 1)(f), hole(f); }},
       "the strobes of a burst have a gap");
 
-  // A soft reset lets beats without strobes end what had begun.
+  // A soft reset allows beats without strobes for bursts that have begun.
   Forged forged;
   const ufp4::Pins pins = forged.pins();
   ufp4::Checker checker(pins, kBusBytes, limits());
@@ -291,7 +291,7 @@ TEST(checker_passes_register_accesses) {
   const Step data = [](Forged &f) { f.port_awvalid = 0, f.port_wvalid = 1; };
   const Step answer = [](Forged &f) { f.port_awvalid = f.port_wvalid = 0, f.port_bvalid = 1; };
   run_port(1, {address, data, answer, quiet, data, address, answer, quiet}, "");
-  // The next write may be taken while an answer waits; a reset forgets.
+  // The next write may be taken while an answer waits; a reset clears both.
   run_port(2,
            {address, data,
             [&](Forged &f) { answer(f), f.port_bready = 0, f.port_awvalid = f.port_wvalid = 1; }},

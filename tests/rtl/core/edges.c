@@ -107,7 +107,7 @@ static void write_ties(pair_t *pair, const ufp4_quant_descriptor_t *quant) {
   uint32_t numbers[ROWS][COLS];
   for (uint32_t tile = 0; tile < ROWS * COLS / (BLOCK * BLOCK); tile++) {
     const uint32_t top = tile % 2 * BLOCK, left = tile / 2 * BLOCK;
-    // E8M0 has powers of two alone.
+    // E8M0 scales are powers of two.
     const uint32_t significand = quant->scale == UFP4_SCALE_E8M0 ? 8 : 8 + below(pair, 8);
     for (uint32_t r = 0; r < BLOCK; r++) {
       double line[BLOCK];
@@ -214,7 +214,7 @@ void largest_products(pair_t *pair) {
   ufp4_gemm_descriptor_t *g = &gemm.gemm;
   g->scale = UFP4_SCALE_E4M3;
   g->d_mode = 0;
-  // Every bit of the sums is to be seen, where D can have them.
+  // Every bit of the sums must be visible, if D can have them.
   if (pair->contract == UFP4_CONTRACT_EXACT) g->d_dtype = UFP4_DTYPE_I64;
   g->d_stride_bytes = 32 * sizeof(int64_t);
   write_largest(pair, g->a_codes_addr, g->a_scales_addr, g->a_stride_blocks, g->a_elem);

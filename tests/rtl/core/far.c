@@ -6,7 +6,7 @@
 #include "random_jobs.h"
 #include "ufp4/format.h"
 
-// Every tensor has a window of its own, in which it lies anywhere.
+// Every tensor has a window of its own, and lies anywhere in it.
 #define WINDOW_BYTES (1ull << 37)
 #define WINDOWS 8u
 #define EXTENT_BYTES (1ull << 36)
@@ -74,7 +74,7 @@ static map_t map_quant(pair_t *pair, ufp4_quant_descriptor_t *q) {
 }
 
 static map_t map_gemm(pair_t *pair, ufp4_gemm_descriptor_t *g) {
-  // Half of the time C or the sums, of which the core reads ahead, are in the last window.
+  // Half of the time C or the sums, which the core reads ahead, are in the last window.
   map_t map = {.window = below(pair, 2) ? 1 + below(pair, 2) : below(pair, WINDOWS)};
   add_panels(pair, &map, &g->a_codes_addr, &g->a_scales_addr, &g->a_stride_blocks, g->m);
   add_panels(pair, &map, &g->b_codes_addr, &g->b_scales_addr, &g->b_stride_blocks, g->n);

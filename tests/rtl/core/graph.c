@@ -5,7 +5,7 @@
 #include "random_jobs.h"
 #include "stand.h"
 
-// The resources that jobs read and write, from which follows what each depends on.
+// The resources that jobs read and write; they determine the dependences.
 enum { SLOT_X, SLOT_W, SLOT_D, TENSOR_X, TENSOR_W, OPERAND_X, OPERAND_W, RESULT, RESOURCES };
 
 static int is_gemm(const ufp4_descriptor_t *job) {
@@ -36,7 +36,7 @@ static void add_job(graph_t *graph, const ufp4_descriptor_t *job, unsigned reads
   graph->access[graph->count++] = (access_t){reads, writes};
 }
 
-// Names what a job depends on: panels where it can, and the rest by `after`.
+// Names the dependences of a job: panels where possible, and the rest by `after`.
 static void name_dependences(pair_t *pair, graph_t *graph, int job) {
   ufp4_header_descriptor_t *header = &graph->jobs[job].header;
   if (header->opcode == UFP4_OPCODE_FENCE || below(pair, 12) == 0) return;
@@ -74,7 +74,7 @@ void random_graph(pair_t *pair, graph_t *graph, uint32_t limit) {
   write_source(pair, &w.quant, FIXTURE_GAUSSIAN);
   const ufp4_descriptor_t amax_x = amax_of(&x), amax_w = amax_of(&w), amax_d = amax_of(&d),
                           fence = stand_fence(0);
-  // To the GEMM one scale byte is as good as another.
+  // For the GEMM any scale byte will do.
   if (below(pair, 3) == 0) x = e8m0_of(pair, &x);
   if (below(pair, 3) == 0) d = e8m0_of(pair, &d);
   graph->count = 0;

@@ -151,8 +151,8 @@ static int is_output(const ufp4_descriptor_t *job, uint64_t address) {
                 address));
 }
 
-// A job that met a bus error has left its output, and nothing else, in no defined state: the model
-// takes over what the core left there.
+// A job with a bus error leaves its output, and nothing else, undefined: the model takes over the
+// bytes that the core left there.
 static void pair_reconcile(pair_t *pair, const ufp4_descriptor_t *job, const char *what) {
   for (int i = 0; i < 2; i++) {
     pair_must(pair->device[i],
@@ -168,7 +168,7 @@ static void pair_reconcile(pair_t *pair, const ufp4_descriptor_t *job, const cha
             ufp4_buffer_write(pair->device[1], pair->address, pair->memory[0], pair->bytes));
 }
 
-// The counters of one job: all of its cycles are of its own kind.
+// Checks the counters of one job: all of its cycles are of its own kind.
 static void check_counters(pair_t *pair, const ufp4_descriptor_t *job,
                            const ufp4_completion_t *done, const uint64_t before[UFP4_COUNTER_COUNT],
                            const uint64_t after[UFP4_COUNTER_COUNT]) {
@@ -239,7 +239,7 @@ ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *wanted, const
   for (int i = 0; i < 2; i++) {
     uint32_t number;
     ufp4_status_t status = ufp4_submit(pair->device[i], job, &number);
-    // The driver lets no job near the rings.
+    // The driver refuses jobs that touch the rings.
     if (i == 0 && status == UFP4_ERROR_ARGUMENT) {
       check_bits(pair->jobs, ufp4_submit(pair->device[1], job, NULL), status, "submit of %s", what);
       return UFP4_CORE_STATUS_BAD_ADDRESS;

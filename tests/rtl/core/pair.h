@@ -45,7 +45,7 @@ typedef struct {
   uint32_t mixed;        ///< likewise
 } pair_t;
 
-/** Ends the program if a call to the driver has failed. */
+/** Ends the program if a call to the driver failed. */
 void pair_must(ufp4_device_t *device, ufp4_status_t status);
 /** Both devices, with @p d_places for D and for each of what is added to it; ends the program on
  * failure. */
@@ -59,9 +59,9 @@ pair_t pair_open_long(const setting_t *setting, uint64_t seed);
 pair_t pair_open_far(const setting_t *setting, uint64_t seed);
 void pair_close(pair_t *pair);
 void pair_write(pair_t *pair, uint64_t address, const void *data, uint64_t bytes);
-/** Garbage everywhere, so that a read or a write in the wrong place shows. */
+/** Fills memory with garbage, so that an access in a wrong place shows. */
 void pair_scramble(pair_t *pair);
-/** Checks that all places have the same bytes on both. */
+/** Checks that all places have the same bytes on both devices. */
 void pair_compare(pair_t *pair, const char *what);
 /** Runs a job on both and checks status, flags and the core's counters. Garbage stands in the
    fields of what the job has not: sums, C, alpha, the tensor scale; a copy; of AMAX all that is

@@ -8,7 +8,7 @@ uint32_t below(pair_t *pair, uint32_t bound) {
   return check_below(&pair->random, bound);
 }
 
-// An address in a place, aligned, not always at its start.
+// An aligned address in a place, not always at its start.
 static uint64_t place(pair_t *pair, uint64_t index) {
   if (index > D) index = D + (index - D) * pair->d_places;
   return pair->address + index * pair->place_bytes + (uint64_t)UFP4_ALIGN_BYTES * below(pair, 64);
@@ -71,7 +71,7 @@ ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsig
   return (ufp4_descriptor_t){.quant = q};
 }
 
-// The same job with E8M0 scales, which know neither transform nor exponent.
+// The same job with E8M0 scales, which have neither transform nor exponent.
 ufp4_descriptor_t e8m0_of(pair_t *pair, const ufp4_descriptor_t *quant) {
   ufp4_descriptor_t e8m0 = *quant;
   e8m0.quant.scale = UFP4_SCALE_E8M0;
@@ -93,7 +93,7 @@ uint32_t dtype_size(uint8_t dtype) {
   return dtype == UFP4_DTYPE_BF16 ? 2 : dtype == UFP4_DTYPE_I64 ? 8 : 4;
 }
 
-// Sums of every size, and now and then NaN.
+// Draws sums of every size, and sometimes NaN.
 static void write_sums(pair_t *pair, const ufp4_gemm_descriptor_t *gemm) {
   int64_t row[LONG_SIDE];
   for (uint32_t r = 0; r < gemm->m; r++) {
@@ -106,8 +106,8 @@ static void write_sums(pair_t *pair, const ufp4_gemm_descriptor_t *gemm) {
   }
 }
 
-// Draws what enters D beside the product; C is garbage, and as good. All fields are legal, in use
-// or not.
+// Draws the other inputs of D; C is garbage, which serves as well. All fields are legal, used or
+// not.
 static void random_addends(pair_t *pair, ufp4_gemm_descriptor_t *g) {
   const float alphas[] = {0.5f, -1.7f, 1e-30f, 2e19f};
   g->d_mode = (uint8_t)below(pair, 8);
@@ -125,7 +125,7 @@ static void random_addends(pair_t *pair, ufp4_gemm_descriptor_t *g) {
   if (g->d_mode & UFP4_D_MODE_SUMS) write_sums(pair, g);
 }
 
-// The GEMM of the row copies; an operand that has not been quantized is garbage, and as good.
+// The GEMM of the row copies; an operand that was not quantized is garbage, which serves as well.
 ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t *x,
                               const ufp4_quant_descriptor_t *w) {
   ufp4_gemm_descriptor_t g = {.opcode = UFP4_OPCODE_GEMM, .m = x->rows, .n = w->rows, .k = x->cols};
@@ -169,7 +169,8 @@ void quantize(pair_t *pair, const ufp4_descriptor_t *quant, fixture_distribution
   pair_compare(pair, "QUANT");
 }
 
-// Scales of 32 elements, each in two units: close to each other, or any, or now and then NaN.
+// Scales of 32 elements, each stored for two units: close to each other, arbitrary, or sometimes
+// NaN.
 static void write_e8m0(pair_t *pair, uint64_t address, uint32_t rows, uint32_t stride_blocks) {
   const uint32_t kind = below(pair, 3), pairs = (rows + 15) / 16 * stride_blocks / 2;
   for (uint32_t i = 0; i < pairs; i++) {
@@ -193,7 +194,7 @@ void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k) {
   const uint16_t slot = (uint16_t)(4 * below(pair, UFP4_SLOTS / 4));
   ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, slot);
   ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, (uint16_t)(slot + 2));
-  // Now and then an exponent from outside, which may saturate.
+  // Sometimes the exponent comes from outside, and may saturate.
   if (below(pair, 4) == 0) {
     x.quant.row_mode &= (uint8_t)~UFP4_MODE_SLOT;
     x.quant.row_exponent = (uint16_t)(below(pair, 40) - 20);
@@ -219,7 +220,7 @@ void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k) {
   pair_compare(pair, "QUANT with E8M0 scales");
 }
 
-// E4M3 scales of every size, with the bit that means nothing but for elements mixed, without NaN.
+// E4M3 scales of every size without NaN, with the bit that only mixed elements use.
 static void write_scales(pair_t *pair, const ufp4_quant_descriptor_t *quant) {
   const uint64_t blocks = (uint64_t)((quant->rows + 15) / 16) * quant->row_stride_blocks;
   for (uint64_t i = 0; i < blocks; i++) {
@@ -233,7 +234,7 @@ static void write_scales(pair_t *pair, const ufp4_quant_descriptor_t *quant) {
 void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs) {
   ufp4_descriptor_t x = random_quant(pair, m, k, SOURCE_X, X_CODES, 0);
   ufp4_descriptor_t w = random_quant(pair, n, k, SOURCE_W, W_CODES, 2);
-  // Of many scales that are garbage one is NaN, and nothing else is to be seen.
+  // Among many garbage scales one is NaN, and would hide everything else.
   if (k > 128) {
     write_scales(pair, &x.quant);
     write_scales(pair, &w.quant);
@@ -243,7 +244,7 @@ void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs) {
     w.quant.elem = below(pair, 2) ? x.quant.elem : (uint8_t)below(pair, UFP4_ELEM_KINDS);
     x.quant.row_mode = w.quant.row_mode = 0;
     ufp4_descriptor_t gemm = random_gemm(pair, &x.quant, &w.quant);
-    // Of the first one, and of every second from there, all bits of the product are to be seen.
+    // For the first job, and every second one after it, all bits of the product are visible.
     while (run % 2 == 0 &&
            (gemm.gemm.d_dtype == UFP4_DTYPE_BF16 || gemm.gemm.d_mode & UFP4_D_MODE_C)) {
       gemm = random_gemm(pair, &x.quant, &w.quant);

@@ -8,7 +8,7 @@
 
 /** Uniform in [0, bound). */
 uint32_t below(pair_t *pair, uint32_t bound);
-/** 1 to @p limit, of small ones more than their share. */
+/** 1 to @p limit, small ones more often. */
 uint32_t random_size(pair_t *pair, uint32_t limit);
 uint32_t dtype_size(uint8_t dtype);
 
@@ -19,11 +19,12 @@ void write_source(pair_t *pair, const ufp4_quant_descriptor_t *quant,
  * are in @p slot and in the next one. */
 ufp4_descriptor_t random_quant(pair_t *pair, uint32_t rows, uint32_t cols, unsigned source,
                                unsigned codes, uint16_t slot);
-/** The same job with E8M0 scales, which know neither transform nor exponent. */
+/** The same job with E8M0 scales, which have neither transform nor exponent. */
 ufp4_descriptor_t e8m0_of(pair_t *pair, const ufp4_descriptor_t *quant);
 /** The AMAX before a QUANT. */
 ufp4_descriptor_t amax_of(const ufp4_descriptor_t *quant);
-/** The GEMM of the row copies; an operand that has not been quantized is garbage, and as good. */
+/** The GEMM of the row copies; an operand that was not quantized is garbage, which serves as well.
+ * */
 ufp4_descriptor_t random_gemm(pair_t *pair, const ufp4_quant_descriptor_t *x,
                               const ufp4_quant_descriptor_t *w);
 

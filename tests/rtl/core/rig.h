@@ -35,7 +35,7 @@ enum { AMAX_X, QUANT_X, AMAX_W, QUANT_W, GEMM, JOBS, NONE = JOBS, ALL };
 #define STATUS_FATAL 4u
 #define STATUS_RESETTING 8u
 #define WATCHDOG_CYCLES 5000u
-// No job of these is longer.
+// No job of these takes longer.
 #define JOB_CYCLES 200000u
 
 typedef struct {
@@ -54,50 +54,51 @@ uint64_t place(unsigned index);
 uint8_t *image(rig_t *rig);
 ufp4_descriptor_t quant_job(unsigned opcode, unsigned source, unsigned codes, uint32_t rows,
                             uint16_t slot);
-/** One of the five. */
+/** One of the five jobs. */
 ufp4_descriptor_t job(unsigned which);
-/** The five side by side, in the order in which rig_submit_side_by_side gives them, and the first
- * once more. */
+/** The five jobs side by side, in the order in which rig_submit_side_by_side gives them, and the
+ * first once more. */
 #define SIDE_BY_SIDE 6
 extern const unsigned rig_side_by_side[SIDE_BY_SIDE];
 
 rig_t rig_open(const char *configuration, unsigned latency, uint64_t stall_seed);
 void rig_close(rig_t *rig);
-/** Garbage everywhere, and two tensors. */
+/** Fills memory with garbage and two tensors. */
 void rig_fill(rig_t *rig);
 /** Copies the bytes at the places to the model's memory. */
 void rig_copy_to_model(rig_t *rig);
-/** One of the five in the configuration's contract. */
+/** One of the five jobs in the contract of the configuration. */
 ufp4_descriptor_t rig_job(const rig_t *rig, unsigned which);
 void rig_run_model(rig_t *rig, const ufp4_descriptor_t *descriptor);
-/** A job on both, which must end well. */
+/** Runs a job on both devices; it must end well. */
 ufp4_completion_t rig_run_both(rig_t *rig, const ufp4_descriptor_t *descriptor);
 ufp4_completion_t run_good(rig_t *rig, unsigned which);
 /** Reads the bytes at the places in the model's memory, IMAGE_BYTES of them. */
 void rig_read_model(rig_t *rig, uint8_t *want);
 /** Checks that both memories are equal. */
 void rig_compare(rig_t *rig, const char *after);
-/** All five jobs on both, and the same memory. @param cycles of each, or NULL */
+/** Runs all five jobs on both devices, which must end with the same memory. @param cycles of each
+ * job, or NULL */
 void rig_chain(rig_t *rig, uint64_t cycles[JOBS], const char *after);
-/** Everything before job `which` is done, and the image is remembered. */
+/** Does everything before job `which` and records the image. */
 void prepare(rig_t *rig, unsigned which);
-/** New tensors, and the image is remembered; no interrupt is left. */
+/** Draws new tensors and records the image; no interrupt is pending. */
 void rig_prepare(rig_t *rig);
-/** The chain with QUANT beside GEMM, all of it in the ring: AMAX X and W, QUANT W and X, GEMM on
-   their row groups, and AMAX X again beside it. */
+/** Puts the chain with QUANT beside GEMM into the ring: AMAX X and W, QUANT W and X, GEMM on their
+ * row groups, and AMAX X again beside it. */
 void rig_submit_side_by_side(rig_t *rig);
 uint64_t rig_count(rig_t *rig, ufp4_counter_t counter);
-/** Whether a byte of the image is of the output of job `which`: one of the five, NONE, or ALL of
- * them. */
+/** Returns whether a byte of the image belongs to the output of job `which`: one of the five, NONE,
+ * or ALL. */
 int rig_is_output(unsigned which, uint64_t address);
-/** Checks that nothing has changed since the image was remembered but the output of job `which`,
- * NONE or ALL. */
+/** Checks that only the output of job `which` (NONE, ALL) has changed since the image was recorded.
+ * */
 void check_outside(rig_t *rig, unsigned which, const char *after);
 /** Checks that no exponent slot has been written. */
 void check_slots(rig_t *rig, const char *after);
-/** Resets the core by its register, waits for the end of that, and checks the registers. */
+/** Resets the core by its register, waits for the end of the reset, and checks the registers. */
 void soft_reset(rig_t *rig);
-/** Resets the core by its pin, checks the registers, and sets up those that the jobs need. */
+/** Resets the core by its pin, checks the registers, and sets up those that jobs need. */
 void pin_reset(rig_t *rig);
 
 #endif

@@ -8,7 +8,7 @@
 _Static_assert(RULES_DATA == STAND_DATA && RULES_END == STAND_MEMORY + STAND_MEMORY_BYTES,
                "the rules are of another memory");
 
-// A refused job leaves memory as it was, but for its completion.
+// A refused job changes nothing in memory except its completion.
 static void check_rules(stand_t *stand, const ufp4_descriptor_t *good, const rule_t *rules) {
   static uint8_t before[STAND_MEMORY + STAND_MEMORY_BYTES - STAND_DATA];
   const uint8_t *data = ufp4_sim_memory(stand->sim, STAND_DATA, sizeof before);
@@ -67,7 +67,7 @@ TEST(rejects_no_copy) {
   stand_close(&stand);
 }
 
-// A copy that is not wanted may say anything; its mode bits must still be known ones.
+// The fields of a disabled copy may have any value, but its mode bits must be known ones.
 TEST(ignores_the_copy_that_is_not_wanted) {
   stand_t stand = stand_open("small", 1, 0, 0);
   ufp4_descriptor_t quant = good_quant(UFP4_OPCODE_QUANT);
@@ -85,7 +85,7 @@ TEST(ignores_the_copy_that_is_not_wanted) {
   stand_close(&stand);
 }
 
-// The sizes at the limit pass the checks where the address space holds them.
+// Sizes at the limit pass the checks if the tensors fit in the address space.
 TEST(accepts_sizes_at_the_limit) {
   stand_t stand = stand_open("small", 1, 0, 0);
   ufp4_descriptor_t gemm = good_gemm();
@@ -111,8 +111,8 @@ TEST(accepts_sizes_at_the_limit) {
   stand_close(&stand);
 }
 
-// A row that its stride just holds, and one that is longer by each power of two of elements. Slots
-// that were never written end a GEMM that passes the checks.
+// A row that just fits in its stride, and rows longer by each power of two of elements. Slots that
+// were never written end a GEMM that passes the other checks.
 static void try_row(stand_t *stand, const ufp4_descriptor_t *fits, uint32_t *length,
                     ufp4_descriptor_t *job, ufp4_core_status_t passes) {
   const uint32_t whole = *length;
@@ -169,7 +169,7 @@ TEST(rejects_bad_gemm_with_e8m0_scales) {
   check_all("small-nv", gemm, gemm_e8m0_rules, NULL);
 }
 
-// A descriptor that breaks one rule more at each step: the lowest status that applies wins.
+// The descriptor breaks one rule more at each step: the lowest status that applies wins.
 TEST(rejects_with_the_lowest_status) {
   stand_t stand = stand_open("small", 1, 0, 0);
   ufp4_descriptor_t gemm = good_gemm(), quant = good_quant(UFP4_OPCODE_QUANT);

@@ -24,7 +24,7 @@ TEST(one_number) {
   rig_close(&rig);
 }
 
-// X times its own transpose, while X is quantized.
+// X is multiplied by its own transpose while it is quantized.
 TEST(both_operands_from_the_job_before) {
   rig_t rig = rig_open("small", 10, 0);
   prepare(&rig, QUANT_X);
@@ -74,7 +74,7 @@ TEST(every_epilogue) {
   rig_close(&rig);
 }
 
-// NVFP4, which random jobs draw seldom, in each contract.
+// NVFP4, which is rare among random jobs, in each contract.
 static void tensor_scale_of(const char *configuration) {
   rig_t rig = rig_open(configuration, 10, 0);
   prepare(&rig, GEMM);
@@ -95,7 +95,7 @@ TEST(tensor_scale_in_each_contract) {
   tensor_scale_of("small-nv");
 }
 
-// One read and one write that memory answers late: the cycles of a job of either engine.
+// Memory answers one read and one write late, which shows in the cycles of a job of either engine.
 SLOW_TEST(cycles_of_slow_jobs) {
   enum { LATENCY = 100000, MOST = 300 };
   rig_t rig = rig_open("small", LATENCY, 0);
@@ -121,7 +121,7 @@ SLOW_TEST(cycles_of_slow_jobs) {
   rig_close(&rig);
 }
 
-// Behind a long job as many as the core holds are refused: they wait for it, and end in their
+// After a long job as many jobs as the core holds are refused: they wait for it, and end in their
 // order.
 TEST(as_many_jobs_as_the_core_holds) {
   rig_t rig = rig_open("small", 10, 0);
@@ -163,14 +163,14 @@ static void name_dependence(ufp4_descriptor_t *descriptor, unsigned by, uint32_t
                                                                : 0);
 }
 
-// Jobs that are refused, so that they are done at once.
+// Refused jobs, which are done at once.
 static void put_refused(rig_t *rig, uint32_t count) {
   ufp4_descriptor_t refused = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 0, 0);
   refused.header.flags = OVERLAPS;
   for (uint32_t i = 0; i < count; i++) stand_put(&rig->stand, &refused);
 }
 
-// Two jobs so many places apart, of which the second has to wait for the first.
+// Two jobs this many places apart, of which the second must wait for the first.
 static void compare_apart(rig_t *rig, const ufp4_descriptor_t *first,
                           const ufp4_descriptor_t *second, uint32_t distance, const char *what) {
   memset(image(rig) + D * PLACE_BYTES, GARBAGE, PLACE_BYTES);
@@ -187,8 +187,8 @@ static void compare_apart(rig_t *rig, const ufp4_descriptor_t *first,
   rig_compare(rig, what);
 }
 
-// A GEMM behind the QUANT that makes an operand of it, of which there is garbage until then. It
-// takes the last rows before the QUANT has written them, unless it waits.
+// A GEMM follows the QUANT that makes one of its operands, which is garbage until then. Without
+// waiting it would take the last rows before the QUANT has written them.
 static void depend(rig_t *rig, unsigned by, uint32_t distance) {
   ufp4_descriptor_t quant = job(by == BY_PANELS_OF_B ? QUANT_W : QUANT_X), gemm = job(GEMM);
   rig->runs++;
@@ -203,7 +203,7 @@ static void depend(rig_t *rig, unsigned by, uint32_t distance) {
   compare_apart(rig, &quant, &gemm, distance, "a dependence");
 }
 
-// A QUANT behind a GEMM that reads, again and again, what it overwrites.
+// A QUANT follows a GEMM that repeatedly reads the tensor that the QUANT overwrites.
 static void overwrite(rig_t *rig, uint32_t distance) {
   ufp4_descriptor_t gemm = job(GEMM), quant = job(QUANT_W);
   rig->runs++;
@@ -224,7 +224,8 @@ SLOW_TEST(dependences_of_each_distance) {
   rig_close(&rig);
 }
 
-// What is named has long ended, and others that have not are between: there is nothing to wait for.
+// The named job has ended long ago, and unfinished jobs are in between: there is nothing to wait
+// for.
 SLOW_TEST(dependences_on_what_has_ended) {
   rig_t rig = rig_open("small", 10, 0);
   prepare(&rig, GEMM);
@@ -252,7 +253,7 @@ SLOW_TEST(dependences_on_what_has_ended) {
 
 // --- Two engines --------------------------------------------------------------------------------
 
-// A job of each engine, the second so many cycles after the first.
+// A job of each engine; the second one starts this many cycles after the first.
 static void two_jobs(rig_t *rig, const ufp4_descriptor_t *first, const ufp4_descriptor_t *second,
                      uint64_t later) {
   const uint32_t at = rig->stand.tail;
@@ -301,8 +302,7 @@ SLOW_TEST(engines_end_in_any_order) {
   rig_close(&rig);
 }
 
-// Two jobs that are refused, the second so many cycles after the first: one enters while the other
-// leaves.
+// Two refused jobs, the second this many cycles after the first: one enters while the other leaves.
 TEST(jobs_enter_while_others_leave) {
   rig_t rig = rig_open("small", 5, 0);
   ufp4_descriptor_t refused = quant_job(UFP4_OPCODE_AMAX, X, X_CODES, 0, 0);
@@ -323,7 +323,7 @@ TEST(jobs_enter_while_others_leave) {
   rig_close(&rig);
 }
 
-// Beats of bursts that have begun are still sent, and no others: wherever a reset comes, or an
+// Beats of started bursts are still sent, and no others, at whatever time a reset comes or an
 // overflown ring halts the core.
 static void stop_between_beats(int overflow) {
   rig_t rig = rig_open("small", 20, 3);

@@ -19,7 +19,7 @@ static void fail_bus(rig_t *rig, unsigned which, ufp4_sim_fault_t fault, uint32_
   const uint32_t irq = stand_read(&rig->stand, UFP4_REG_IRQ_STATUS);
   check_bits(rig->runs, irq & 2, 2, "irq_status, job %u with fault %d at %u", which, (int)fault,
              nth);
-  // The error of the completion's own write has no other place.
+  // An error of the write of the completion has no other place.
   if (read)
     check_bits(rig->runs, done.status, UFP4_CORE_STATUS_READ_ERROR, "status of job %u, beat %u",
                which, nth);
@@ -57,8 +57,8 @@ SLOW_TEST(bus_error_ends_the_job_with_its_code) {
   bus_errors("small-nv", 5, 2);
 }
 
-// A descriptor with an error in one of its beats is none: it has an entry that says so, and nothing
-// is written.
+// A descriptor with an error in one of its beats is no job: its completion says so, and nothing
+// else is written.
 static void descriptor_errors(const char *configuration, unsigned beats) {
   rig_t rig = rig_open(configuration, 20, 0);
   rig_chain(&rig, NULL, "nothing");
@@ -79,8 +79,7 @@ TEST(bus_error_in_the_descriptor_ends_it) {
   descriptor_errors("default", 2);
 }
 
-// A job where no memory is ends after the macro-tile or the strip at hand, not after all it asked
-// for.
+// A job outside memory ends after the current macro-tile or strip, not after all of its requests.
 static void ends_soon(const char *configuration) {
   rig_t rig = rig_open(configuration, 20, 0);
   ufp4_descriptor_t gemm = rig_job(&rig, GEMM), quant = rig_job(&rig, QUANT_X);
@@ -125,7 +124,7 @@ TEST(bus_error_ends_the_job_soon) {
 
 // --- The end of memory --------------------------------------------------------------------------
 
-// Whatever was read before, the first read where no memory is ends the job.
+// The first read outside memory ends the job, whatever was read before.
 static void ends_of_memory(const char *configuration) {
   enum { COLS = 16, SOURCE_BYTES = 128, PANEL_BYTES = 8 * UFP4_PANEL_CODE_BYTES };
   const uint64_t end = STAND_MEMORY + STAND_MEMORY_BYTES;
@@ -188,8 +187,8 @@ static ended_t ended(rig_t *rig, uint32_t first, ufp4_core_status_t code) {
   return result;
 }
 
-// The results of jobs that need no failed one have the model's bytes. With garbage for an exponent
-// or an operand a job ends well.
+// Jobs that do not depend on a failed one give the bytes of the model. A job with garbage as
+// exponent or operand ends well.
 static void compare_the_others(rig_t *rig, const ended_t *jobs) {
   uint8_t *want = malloc(IMAGE_BYTES);
   const uint8_t *got = image(rig);
@@ -228,9 +227,8 @@ static int all_nonzero(const unsigned *counts, unsigned count) {
   return i == count;
 }
 
-// Over all errors, each kind of job has failed at least once: @p times errors are spread over all
-// beats, and where they have missed a kind, others fall anywhere. Answers to writes are fewer than
-// @p answers.
+// Over all errors each kind of job fails at least once: @p times errors are spread over all beats,
+// and if they miss a kind, more fall anywhere. There are fewer answers to writes than @p answers.
 static void errors_side_by_side(const char *configuration, uint64_t stall_seed, unsigned times,
                                 uint32_t answers) {
   rig_t rig = rig_open(configuration, 30, stall_seed);
@@ -254,7 +252,7 @@ static void errors_side_by_side(const char *configuration, uint64_t stall_seed, 
         ended(&rig, first, read ? UFP4_CORE_STATUS_READ_ERROR : UFP4_CORE_STATUS_WRITE_ERROR);
     const uint32_t irq = stand_read(&rig.stand, UFP4_REG_IRQ_STATUS);
     check_bits(rig.runs, irq & IRQ_FATAL, 0, "fatal after a bus error");
-    // The error of a completion's own write has no other place than irq_status.
+    // An error of the write of a completion is only reported in irq_status.
     if (read || jobs.failed >= 0)
       check_bits(rig.runs, irq & 2, jobs.failed >= 0 ? 2 : 0, "irq_status after a bus error");
     if (read) check_that(rig.runs, jobs.failed >= 0, "no job has the read error");
@@ -275,8 +273,8 @@ SLOW_TEST(bus_error_with_both_engines_at_work) {
   errors_side_by_side("small-nv", 5, 24, 100);
 }
 
-// A GEMM on the row groups of a QUANT that writes none, because all its reads fail or because it is
-// refused: it takes what lies there, and ends.
+// A GEMM uses the row groups of a QUANT that writes none, because all its reads fail or because it
+// is refused: the GEMM takes what is in memory, and ends.
 static void panels_that_never_come(const char *configuration) {
   rig_t rig = rig_open(configuration, 20, 0);
   rig_chain(&rig, NULL, "nothing");

@@ -91,7 +91,7 @@ static void check_after(const example_t *example, unsigned count, uint8_t *memor
   }
 }
 
-// Everything that the page does not say is garbage.
+// Everything that the page does not specify is garbage.
 static void fill(const example_t *example, uint8_t *memory) {
   check_random_t random = check_random();
   for (uint64_t i = 0; i < MEMORY_BYTES; i++) memory[i] = (uint8_t)check_next(&random);
@@ -213,7 +213,7 @@ TEST(exponents_have_sixteen_bits_with_a_sign) {
   same_on_both(change_exponents, EXPONENTS * EXPONENTS);
 }
 
-// Code 1 in element k of row 0 of A and of B, which is none of theirs.
+// Code 1 in element k of row 0 of A and of B, which the page does not have.
 TEST(codes_beyond_k_change_d) {
   static place_t place;
   float d[2];
@@ -229,7 +229,7 @@ TEST(codes_beyond_k_change_d) {
   ufp4_device_close(place.device);
 }
 
-// A descriptor that the bus does not give has no interrupt flag.
+// A descriptor that was lost on the bus has no interrupt flag.
 TEST(a_descriptor_that_was_not_fetched_sets_error_alone) {
   stand_t stand = stand_open("small", 5, 0, 0);
   ufp4_descriptor_t fence = stand_fence(7);

@@ -18,13 +18,13 @@ static void reset_in(rig_t *rig, reset_t *reset, unsigned which, uint64_t cycle)
   check_bits(rig->runs, ufp4_sim_run(rig->stand.sim, cycle), UFP4_SIM_OK, "run");
   reset(rig);
   check_outside(rig, which, "a reset");
-  // What comes back late must find nobody.
+  // A late answer must not reach anyone.
   check_bits(rig->runs, ufp4_sim_run(rig->stand.sim, 500), UFP4_SIM_OK, "run: %s",
              ufp4_sim_message(rig->stand.sim));
   check_outside(rig, which, "a reset and a while");
   check_slots(rig, "a reset");
   rig_chain(rig, NULL, "a reset");
-  // With nothing in flight, and nothing left of what was, a soft reset has nothing to wait for.
+  // With nothing in flight and no state left, a soft reset has nothing to wait for.
   const uint64_t start = ufp4_sim_cycles(rig->stand.sim);
   soft_reset(rig);
   check_that(rig->runs, ufp4_sim_cycles(rig->stand.sim) - start < 200,
@@ -131,7 +131,7 @@ SLOW_TEST(reset_with_both_engines_at_work) {
   resets_side_by_side(pin_reset, "default", 1, 12);
 }
 
-// Whatever is lost, the watchdog speaks, or the jobs all end (where the fault came after them).
+// Whatever is lost, either the watchdog fires, or all jobs end (if the fault came after them).
 static void losses_side_by_side(const char *configuration, unsigned times) {
   rig_t rig = rig_open(configuration, 40, 0);
   for (unsigned i = 0; i < times; i++) {
@@ -195,7 +195,7 @@ static void losses(reset_t *reset, const char *configuration, uint64_t stall_see
     const uint32_t beats = (uint32_t)(rig_count(&rig, UFP4_COUNTER_READ_BEATS) - before);
     for (unsigned i = 0; i < each; i++) {
       lose(&rig, reset, which, UFP4_SIM_FAULT_READ_LOST, 1 + check_below(&rig.random, beats));
-      // Every job has the answer to its completion, QUANT and GEMM more.
+      // Every job has one answer, to its completion; QUANT and GEMM have more.
       lose(&rig, reset, which, UFP4_SIM_FAULT_WRITE_LOST,
            which == AMAX_X || which == AMAX_W ? 1 : 1 + check_below(&rig.random, 40));
     }
@@ -214,7 +214,7 @@ SLOW_TEST(lost_answer_is_fatal_and_reset_recovers) {
   losses(pin_reset, "default", 3, 1);
 }
 
-// With the watchdog off nothing is fatal, and a soft reset waits for what is lost.
+// With the watchdog off nothing is fatal, and a soft reset waits for the lost answer.
 static rig_t soft_reset_that_waits(void) {
   rig_t rig = rig_open("small", 10, 0);
   stand_write(&rig.stand, UFP4_REG_WATCHDOG, 0);
@@ -254,8 +254,8 @@ SLOW_TEST(reset_in_soft_reset) {
 
 // --- Late answers -------------------------------------------------------------------------------
 
-// A soft reset that gives up what is only late: the descriptor's job has been at work for @p
-// cycles, its answers take 400. What comes afterwards is nobody's, and holds up no other client.
+// A soft reset gives up answers that are only late: the job of the descriptor has run for @p
+// cycles, and its answers take 400. Later answers belong to nobody, and block no other client.
 static void late_answers(rig_t *rig, const ufp4_descriptor_t *descriptor, uint64_t cycles,
                          int next_at_once) {
   prepare(rig, GEMM);
@@ -292,7 +292,7 @@ SLOW_TEST(late_answers_are_nobodys) {
   answers_too_late(520);
 }
 
-// A long job is no standstill, and an idle core is none.
+// A long job is not hung, and neither is an idle core.
 TEST(watchdog_spares_the_living) {
   rig_t rig = rig_open("small", 200, 0);
   stand_write(&rig.stand, UFP4_REG_WATCHDOG, 500);
@@ -327,8 +327,8 @@ TEST(rejects_ring_overflow) {
   rig_close(&rig);
 }
 
-// A tail that goes back to @p kept jobs of three, all of which have been fetched, while the first
-// is at work. Behind them lies a job that was never given.
+// The tail moves back to @p kept jobs of three, all of which are fetched while the first one runs.
+// After them is a job that was never given.
 static void takes_back(rig_t *rig, uint32_t kept) {
   ufp4_descriptor_t amax = job(AMAX_X), refused = stand_fence(1), unsubmitted = job(GEMM);
   refused.header.opcode = 99;

@@ -19,7 +19,7 @@ static void chains(const setting_t *settings, size_t count, int runs, uint32_t l
     pair_t pair = pair_open(&settings[i], i, d_places);
     pair_scramble(&pair);
     for (int run = 0; run < runs; run++) chain(&pair, limit);
-    // These have more than two chunks of k, whatever the configuration's are.
+    // These jobs have more than two chunks of k in every configuration.
     chain_of(&pair, 1 + below(&pair, 20), 1 + below(&pair, 20), 1025 + below(&pair, 100));
     pair_close(&pair);
   }
@@ -137,7 +137,7 @@ FULL_TEST(equal_the_model_on_large) {
 
 // --- K in parts ---
 
-// A job over k elements from block @p first on, in place of all of @p whole's.
+// A job over k elements from block @p first on, in place of the whole k of @p whole.
 static ufp4_descriptor_t part_of(const ufp4_descriptor_t *whole, uint32_t first, uint32_t k) {
   ufp4_descriptor_t part = *whole;
   ufp4_gemm_descriptor_t *g = &part.gemm;
@@ -166,7 +166,7 @@ static void compare_rows(pair_t *pair, const ufp4_gemm_descriptor_t *a,
   }
 }
 
-// Part after part of K, each on the sums of those before: the same D as in one job.
+// Parts of K, each added to the sums of those before, give the same D as one job.
 static void split(pair_t *pair) {
   const uint32_t m = random_size(pair, 150), n = random_size(pair, 150), k = 129 + below(pair, 600);
   const uint16_t slot = (uint16_t)(4 * below(pair, UFP4_SLOTS / 4));
@@ -225,7 +225,7 @@ static void mutate(pair_t *pair, ufp4_descriptor_t *job) {
   const int gemm = job->header.opcode == UFP4_OPCODE_GEMM;
   const uint8_t *kept = gemm ? gemm_kept : quant_kept;
   const size_t count = gemm ? sizeof gemm_kept : sizeof quant_kept;
-  // Mostly the fields that have rules; single bits as often as whole bytes.
+  // Mostly fields that have rules; single bits as often as whole bytes.
   const uint32_t at = below(pair, below(pair, 4) ? 116 : UFP4_DESCRIPTOR_BYTES);
   if (memchr(kept, (int)at, count) != NULL) return;
   const uint32_t change = below(pair, 2) ? 1u << below(pair, 8) : below(pair, 256);
@@ -294,8 +294,8 @@ static void special_copies(pair_t *pair) {
   }
 }
 
-// Both copies of BF16 beside a GEMM that writes far more than it reads: the blocks wait in the
-// middle of QUANT.
+// Both copies of BF16 are made beside a GEMM that writes far more than it reads, so that blocks
+// wait in the middle of QUANT.
 static void copies_beside_gemm(pair_t *pair) {
   static graph_t graph;
   ufp4_descriptor_t quant = random_quant(pair, 49, 64, SOURCE_X, X_CODES, 0);
@@ -320,7 +320,7 @@ static void copies_beside_gemm(pair_t *pair) {
   }
 }
 
-// Each seed but 0 makes other channels of memory slow.
+// Each seed except 0 makes other channels of memory slow.
 static void reference_channels(const char *configuration, uint64_t seeds) {
   for (uint64_t seed = 0; seed <= seeds; seed++) {
     const setting_t setting = {configuration, 5, 0, seed};
@@ -381,8 +381,8 @@ SLOW_TEST(long_quants_on_small) {
   long_quants(&small);
 }
 
-// A memory that lets no read go on beside a write, or no write beside a read, by the seed: what the
-// core writes must not wait for what it reads, nor the other way.
+// By the seed, the memory allows no read beside a write, or no write beside a read: writes of the
+// core must not wait for its reads, nor reads for writes.
 static void turns(const char *configuration, int runs, uint32_t limit) {
   static graph_t graph;
   for (uint64_t seed = 4; seed < 12; seed++) {

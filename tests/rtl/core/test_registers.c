@@ -42,8 +42,8 @@ TEST(reads_zero_between_words) {
   stand_close(&stand);
 }
 
-// Each register that can be written keeps the bits it has, of the bytes that are written, and no
-// other register changes.
+// Each writable register keeps the bits that it has, in the bytes that are written, and no other
+// register changes.
 TEST(keeps_what_is_written) {
   static const struct {
     uint32_t offset, mask;
@@ -77,8 +77,8 @@ TEST(keeps_what_is_written) {
   stand_close(&stand);
 }
 
-// Everything that is not a register reads as zero, whatever was written to it, and the read-only
-// ones stay.
+// Every other offset reads as zero, whatever was written to it, and read-only registers do not
+// change.
 TEST(rejects_writes_elsewhere) {
   stand_t stand = stand_open("small", 1, 0, 0);
   const uint32_t head = stand_read(&stand, UFP4_REG_RING_HEAD);
@@ -141,7 +141,7 @@ TEST(counters_count_idle_cycles) {
   for (int i = UFP4_COUNTER_ARRAY_BUSY; i < UFP4_COUNTER_COUNT; i++) {
     if (i != UFP4_COUNTER_IDLE) check_bits(i, after[i], 0, "counter of an idle core");
   }
-  // A snapshot stands still until the next one.
+  // A snapshot does not change until the next one.
   ufp4_sim_run(stand.sim, 1000);
   for (unsigned i = 0; i < UFP4_COUNTER_COUNT; i++)
     held[i] = stand_read(&stand, UFP4_REG_COUNTER_BASE + 8 * i);

@@ -29,8 +29,7 @@ TEST(wrap_around) {
   }
 }
 
-// The head counts on through 2^32 only after months; its place in the ring is what wraps, at every
-// size.
+// The head passes 2^32 only after months; here its place in the ring wraps, at every size.
 TEST(of_each_size) {
   for (uint32_t log2 = 0; log2 <= STAND_RING_LOG2; log2++) {
     stand_t stand = stand_open("small", 1, 0, 0);
@@ -52,7 +51,7 @@ TEST(of_each_size) {
   }
 }
 
-// Writes the bytes of the tail that change, and nonsense beside them.
+// Writes the bytes of the tail that change, with nonsense in the other bytes.
 static void write_doorbell(stand_t *stand, uint32_t from, uint64_t nonsense) {
   unsigned strobes = 0;
   uint32_t kept = 0;
@@ -66,7 +65,7 @@ static void write_doorbell(stand_t *stand, uint32_t from, uint64_t nonsense) {
   stand_write_bytes(stand, UFP4_REG_RING_TAIL, stand->tail ^ ((uint32_t)nonsense & kept), strobes);
 }
 
-// Submits @p count fences to a ring of 2^log2 with one doorbell, and looks at their completions.
+// Submits @p count fences to a ring of 2^log2 with one doorbell, and checks their completions.
 static void fill(stand_t *stand, uint32_t log2, uint32_t count, uint64_t nonsense) {
   const uint32_t from = stand->tail, mask = (1u << log2) - 1;
   uint8_t *ring = ufp4_sim_memory(stand->sim, stand->ring, sizeof(ufp4_descriptor_t) << log2);
@@ -89,7 +88,8 @@ static void fill(stand_t *stand, uint32_t log2, uint32_t count, uint64_t nonsens
   }
 }
 
-// Larger ones, whose places have more bits than the tags of the jobs inside: full at once, then on.
+// Larger rings, whose places have more bits than the tags of the jobs inside: full at once, then
+// continued.
 TEST(of_larger_sizes) {
   for (uint32_t log2 = 7; log2 <= 9; log2++) {
     stand_t stand = stand_open("small", 1, 0, 0);
@@ -122,8 +122,7 @@ FULL_TEST(of_each_large_size) {
   }
 }
 
-// Every address bit alone, and all but it: the one for the descriptors, the other for the
-// completions, and in turn.
+// One ring at each address bit alone and the other at all address bits except it, in both orders.
 TEST(at_every_address) {
   stand_t stand = stand_open_everywhere("small");
   const uint64_t end = 1ull << UFP4_ADDR_BITS, all = end - UFP4_ALIGN_BYTES;
@@ -144,7 +143,7 @@ TEST(at_every_address) {
   stand_close(&stand);
 }
 
-// A completion is 16 bytes of a wider beat: its neighbours stay.
+// A completion is 16 bytes of a wider beat; the other bytes do not change.
 TEST(completion_leaves_neighbours) {
   stand_t stand = stand_open("default", 1, 0, 0);
   uint8_t *ring = ufp4_sim_memory(stand.sim, STAND_COMPLETIONS - 64, 64 + 512);
@@ -211,7 +210,7 @@ TEST(rejects_completion_ring_outside_memory) {
   stand_close(&stand);
 }
 
-// Each bit of the tail: one alone is more than the ring has places.
+// Each bit of the tail alone exceeds the number of places in the ring.
 TEST(rejects_a_tail_too_far_by_each_bit) {
   stand_t stand = stand_open("small", 1, 0, 0);
   for (uint32_t bit = STAND_RING_LOG2 + 1; bit < 32; bit++) {

@@ -56,7 +56,7 @@ TEST(rejects_memory_outside) {
   stand_close(&stand);
 }
 
-// A wait that ends early has changed nothing: the job goes on.
+// A wait that ends early changes nothing: the job continues.
 TEST(limit_ends_a_wait) {
   ufp4_device_options_t options = ufp4_device_options_default();
   ufp4_device_t *device = NULL;
@@ -78,7 +78,7 @@ TEST(limit_ends_a_wait) {
   ufp4_device_close(device);
 }
 
-// Jobs that a reset has ended are cancelled, those after it run.
+// Jobs that a reset ended are cancelled; later ones run.
 TEST(reset_cancels_jobs) {
   ufp4_device_options_t options = ufp4_device_options_default();
   ufp4_device_t *device = NULL;
@@ -135,7 +135,7 @@ static uint64_t fence_cycles(unsigned latency) {
   return cycles;
 }
 
-// Memory falls silent before it gives the descriptor, and before it answers the completion.
+// Memory stops answering before it gives the descriptor, and before it answers the completion.
 SLOW_TEST(hang_is_reported) {
   check_hang(0, 5, "AR waiting for ready");
   check_hang(1, fence_cycles(10) - 5, "0 writes, 1 answers");

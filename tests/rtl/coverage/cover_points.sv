@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events that should have happened at least once in the tests: cover points, bound to the core where its coverage is
-// counted. Each is named by what it sees; tests/rtl/coverage/run.py lists those that no test reached. None is in a
-// generate loop, all turns of which would be counted together.
+// Cover points: events that the tests should reach at least once, bound to the core where coverage
+// is counted. The name of each tells the event; tests/rtl/coverage/run.py lists those that no test
+// reached. None is in a generate loop, because all its instances would be counted together.
 
 `define POINT(name, condition) name: cover property (@(posedge clk_i) disable iff (!rst_ni) condition);
 
@@ -120,7 +120,8 @@ module cover_gemm
   `POINT(nv_e8m0, starts && nv && desc_i.scale == SCALE_E8M0)
   `POINT(nvfp4_with_a_tensor_scale, starts && desc_i.scale == SCALE_NVFP4 && desc_i.tensor_scale != 32'h3F80_0000)
 
-  // Sums in, alpha, C; unrounded sums out take neither alpha nor C.
+  // Combinations of earlier sums, alpha and C; a job that writes unrounded sums has neither alpha
+  // nor C.
   `POINT(f32_plain, starts && desc_i.d_dtype == DTYPE_F32 && desc_i.d_mode[2:0] == 3'd0)
   `POINT(f32_sums, starts && desc_i.d_dtype == DTYPE_F32 && desc_i.d_mode[2:0] == 3'd1)
   `POINT(f32_alpha, starts && desc_i.d_dtype == DTYPE_F32 && desc_i.d_mode[2:0] == 3'd2)
@@ -295,8 +296,8 @@ module cover_axi_write (
   assign address_taken = awvalid_o && awready_i;
   assign beat_taken    = wvalid_o && wready_i;
 
-  // Addresses that have been taken, less bursts whose last beat has been. Where there are no more of them, a beat is of
-  // a burst whose address has not been taken.
+  // Addresses taken minus bursts whose last beat has passed. If there is none, the beat belongs to
+  // a burst whose address was not taken.
   logic signed [5:0] ahead_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) ahead_q <= '0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_dpi_pkg against the reference model: the text vectors of tests/golden (+golden=FOLDER), one file or one set of
-// calls for each +property=NAME.
+// Tests ufp4_dpi_pkg against the reference model: the text vectors of tests/golden
+// (+golden=FOLDER), one file or one set of calls for each +property=NAME.
 module dpi_tb;
   import ufp4_spec_pkg::*;
   import ufp4_dpi_pkg::*;
@@ -15,7 +15,7 @@ module dpi_tb;
     if (mismatches <= 5) $display("%s, comparison %0d: got %h, want %h", what, compared, have, want);
   endtask
 
-  // Behind the three lines of its header.
+  // Opens the file after the three lines of its header.
   task automatic open(input string name);
     $sformat(path, "%0s/%s", folder, name);
     file = $fopen(path, "r");
@@ -27,7 +27,7 @@ module dpi_tb;
     return character >= "a" ? 4'(character - "a" + 8'd10) : 4'(character - "0");
   endfunction
 
-  // --- Words of the files -------------------------------------------------------------------------------------
+  // --- Words of a file ---------------------------------------------------------------------------
 
   reg [8*10-1:0] elem_word, scale_word, layout_word, transform_word, round_word, scale_round_word, flags_word;
 
@@ -53,7 +53,7 @@ module dpi_tb;
     return name == "nan" ? 1 : name == "saturated" ? 2 : name == "none" ? 0 : 3;
   endfunction
 
-  // --- Scalars and blocks ---------------------------------------------------------------------------------------
+  // --- Scalars and blocks ------------------------------------------------------------------------
 
   task automatic casts();
     int unsigned f32, e2m1, e1m2, int4, e4m3, down, up, bf16;
@@ -71,7 +71,7 @@ module dpi_tb;
     end
   endtask
 
-  // A value cast to its own format is itself; and a few values by hand.
+  // A value cast to its own format does not change; and a few values computed by hand.
   task automatic values();
     for (int code = 0; code < 256; code++) begin
       if (code % 128 != 127) same("e4m3", 64'(e4m3_cast(e4m3_value(8'(code)))), 64'(code));
@@ -158,9 +158,9 @@ module dpi_tb;
          64'(-1));
   endtask
 
-  // --- Matrices ---------------------------------------------------------------------------------------------------
+  // --- Matrices ----------------------------------------------------------------------------------
 
-  localparam int Cols = 20;  // of scale.txt, in 2 rows
+  localparam int Cols = 20;  // columns of scale.txt, which has 2 rows
 
   task automatic matrices();
     int unsigned     x [2*Cols], scales [4], want;
@@ -168,7 +168,7 @@ module dpi_tb;
     int              mask, t_want, t, flags, width, count, digits;
     int unsigned     number, tensor_scale, tensor_want;
     longint unsigned seed, tensor_id;
-    reg [255:0]      codes_text;  // two rows of 32, element 0 of the first one in the highest digit
+    reg [255:0]      codes_text;  // two rows of 32, element 0 of the first row in the highest digit
     reg [8*40-1:0]   scales_text;
     quantize_t       how;
     open("scale.txt");
@@ -202,12 +202,12 @@ module dpi_tb;
     end
   endtask
 
-  localparam int K = 80;  // of contract.txt, one row each
+  localparam int K = 80;  // k of contract.txt, one row each
 
   reg [8*K-1:0]  codes_text;
   reg [8*40-1:0] scales_text;
 
-  // One operand of a line, behind the name of its elements.
+  // One operand of a line, after the name of its elements.
   task automatic read_operand(input int scale, output operand_t operand, output byte unsigned codes[K],
                               output int unsigned scales[5]);
     int t, tensor_scale, digits, count;
@@ -244,7 +244,7 @@ module dpi_tb;
     end
   endtask
 
-  // The worked example of docs/reference/numerics.md, 7: sums, sums added, alpha and C.
+  // The worked example of docs/reference/numerics.md, 7: sums, earlier sums, alpha and C.
   task automatic sums();
     int unsigned  x [16] = '{32'h3F000000, 32'hBFA00000, 32'h40400000, 32'h3F400000, 32'hBE000000, 32'h40200000,
                              32'hC0C00000, 32'h3F800000, 32'h00000000, 32'h40900000, 32'hC0000000, 32'h3E800000,
@@ -279,7 +279,7 @@ module dpi_tb;
     same("2 x 119.4375 + 0.5", 64'(d[0]), 64'h436F6000);
   endtask
 
-  // Status 1, and a message that says the words.
+  // Expects status 1 and a message that contains the words.
   task automatic refused(input string words, input int status);
     string text = message();
     bit    found = 0;
@@ -289,7 +289,7 @@ module dpi_tb;
     same("message", 64'(found), 64'd1);
   endtask
 
-  // Refuses arrays that do not fit, and values that do not exist.
+  // Arrays that do not fit and values that do not exist are refused.
   task automatic refuses();
     int unsigned  x [32], scales [2], c [4], d [4], tensor_scale;
     byte unsigned codes [32], scale;
@@ -334,7 +334,7 @@ module dpi_tb;
     refused("with contract nv the sums begin with C", gemm(1, 1, 16, times, codes, scales, codes, scales, c, d));
     refused("rounds is 73; here it is 0 to 72", threefry4x32(73, 128'd0, 128'd0, words));
     same("status", 64'(threefry4x32(10, 128'd0, 128'd0, words)), 64'd0);
-    refused("rounds is 73", 1); // that of the last one that was refused
+    refused("rounds is 73", 1); // of the last refused call
     same("status", 64'(quantize_block(512'd0, 0, 0, 16'd0, 0, 2, 0, words, block_codes, scale)), 64'(-1));
     refused("scale_round is 2; here it is 0 to 1", 1);
     same("no such element", 64'(elem_quanta(5, 8'd1)), 64'd0);

@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/** Sorts what can be flipped: given an instance's path and a variable's name, the number of its
- * structure, or -1. */
+/** Sorts the bits that can be flipped: given the path of an instance and the name of a variable,
+ * returns the number of its structure, or -1. */
 typedef int fault_sort_t(const char *path, const char *name);
 
 /** Bits of structure @p structure in the core that was opened last. */
@@ -21,9 +21,9 @@ void fault_plan(fault_sort_t *sort, int structure, uint64_t bit, uint64_t cycles
 /** Likewise, but flips a bit of every word of the structure's memories, all in the same cycle: the
  * highest is 0, the next 1, and after the lowest comes the highest again. */
 void fault_plan_words(fault_sort_t *sort, int structure, uint64_t bit, uint64_t cycles);
-/** Whether the planned flip has happened. */
+/** Returns whether the planned flip has happened. */
 int fault_done(void);
-/** Which bit it was, the last one of several: path, name, word and bit. */
+/** Returns the flipped bit, the last one of several: path, name, word and bit. */
 const char *fault_name(void);
 
 #ifdef __cplusplus

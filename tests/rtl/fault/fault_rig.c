@@ -137,7 +137,7 @@ void draw_jobs(rig_t *rig, uint32_t second_chunk) {
   const ufp4_descriptor_t other = quant_job(W, CODES_W, n, k, elem);
   run_good(rig, QUANT_JOB, &other, rig->before);
   run_good(rig, QUANT_JOB, &rig->jobs[QUANT_JOB], rig->before);
-  // So that the QUANT job under fault has something to change.
+  // The QUANT job under fault then has something to change.
   memset(rig->before + CODES_XT * PLACE_BYTES, 0x5A, 2 * PLACE_BYTES);
   for (int kind = GEMM_JOB; kind <= QUANT_JOB; kind++)
     run_good(rig, (kind_t)kind, &rig->jobs[kind], rig->after[kind]);

@@ -10,7 +10,7 @@
 
 typedef enum { ANY_JOB, GEMM_JOB, QUANT_JOB, LONG_GEMM_JOB } kind_t;
 
-/** The outcome of a job. NO_END: neither does it end nor is the core stopped by its watchdog. */
+/** The outcome of a job. NO_END: the job does not end, and the watchdog does not stop the core. */
 typedef enum { MASKED, STATUS, WATCHDOG, BUS_RULE, NO_END, SILENT, OUTCOMES } outcome_t;
 
 typedef struct {
@@ -29,16 +29,16 @@ void rig_close(rig_t *rig);
  * not long), at least two sub-tiles a side, and a last row of sub-tiles that goes beyond the edge.
  */
 void draw_jobs(rig_t *rig, uint32_t second_chunk);
-/** The hash of all that the job of @p kind leaves in memory. */
+/** The hash of everything that the job of @p kind leaves in memory. */
 uint64_t hash_after(const rig_t *rig, int kind);
-/** A core with memory as it is before the jobs. */
+/** A core with the memory from before the jobs. */
 stand_t open_core(const rig_t *rig);
 /** Gives the core the same memory again. */
 void restore_memory(const rig_t *rig, stand_t *stand);
 /** Until the core has ended all jobs, or stopped, or taken far longer than the job of @p kind does.
  * @return MASKED for now if it ended them */
 outcome_t drain(const rig_t *rig, stand_t *stand, kind_t kind);
-/** One job; what memory and completion say afterwards. */
+/** Runs one job and judges it by memory and completion. */
 outcome_t run_one(const rig_t *rig, stand_t *stand, kind_t kind);
 /** With memory as before the jobs again, and an empty ring. @return whether it does not end */
 int soft_reset(const rig_t *rig, stand_t *stand);

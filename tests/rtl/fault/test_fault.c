@@ -51,8 +51,8 @@ static const structure_t structures[] = {
     {"parity of all memories", "u_parity", "mem", ANY_JOB, 0},
     {"parity of all memories", "u_write.gen_parallel.u_units", "codes_parity", QUANT_JOB, 0},
     {"parity of all memories", "u_write.gen_parallel.u_units", "scales_parity", QUANT_JOB, 0},
-    // The row of PEs is beyond the edge in the sub-tile before: the sum that takes the place of
-    // this one is not drained.
+    // In the previous sub-tile the row of PEs is beyond the edge, and the sum that this one
+    // replaces is not drained.
     {"a sum that waits, of one PE", "gen_row[1].gen_col[0].gen_exact.u_pe.u_banks.u_bank0", "mem",
      LONG_GEMM_JOB, 67},
     {"operand memories: codes", "u_codes", "mem", GEMM_JOB, 0},
@@ -84,9 +84,9 @@ static int ends_with(const char *text, const char *end) {
   return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-// Whether a signal is state, of those that fault.vlt names and the pins of the core. The ones that
-// the array hands on are registers behind its first row and column; there, and elsewhere in the
-// array, the same names are wires.
+// Tells whether a signal is state, among those that fault.vlt names and the pins of the core. The
+// signals that the array passes on are registers after its first row and column; there, and
+// elsewhere in the array, the same names are wires.
 static int is_state(const char *path, const char *name) {
   if (strchr(name, '_') || strcmp(name, "mem") == 0) return !ends_with(name, "_i");
   const char *place = strrchr(path, '.');
@@ -94,7 +94,7 @@ static int is_state(const char *path, const char *name) {
   return strncmp(place, ".gen_row[", 9) == 0 || strncmp(place, ".gen_lane_b[", 12) == 0;
 }
 
-// The first line of the table that fits; lines of one title are one structure, known by its first
+// The first matching line of the table; lines with one title are one structure, known by its first
 // line.
 static int sort(const char *path, const char *name) {
   for (size_t i = 0; i < STRUCTURES; i++) {
@@ -112,10 +112,10 @@ static uint64_t bits_of(int structure) {
   return only != 0 && only < bits ? only : bits;
 }
 
-// Runs a job, in which a fault is planned, and once more.
+// Runs a job with a planned fault, and once more without.
 static outcome_t run_with_fault(rig_t *rig, stand_t *stand, kind_t kind) {
   outcome_t outcome = run_one(rig, stand, kind);
-  // What the fault has left behind must not come to light in the next job.
+  // State that the fault left behind must not affect the next job.
   if (outcome == MASKED) {
     restore_memory(rig, stand);
     outcome = run_one(rig, stand, kind);
@@ -159,7 +159,7 @@ static char memories[MAX_MEMORIES][200];
 static unsigned memory_count;
 static const char *memory_wanted;
 
-// Memories named `mem` have parity, and the units that QUANT collects. FIFOs have none: the table
+// Memories named `mem` and the units that QUANT collects have parity. FIFOs have none; the table
 // counts them among the registers beside them.
 static int has_parity(const char *path, const char *name) {
   if (ends_with(path, ".u_units"))
@@ -181,15 +181,15 @@ static int sort_wanted(const char *path, const char *name) {
   return has_parity(path, name) && strcmp(whole, memory_wanted) == 0 ? 0 : -1;
 }
 
-// The highest of a word, where its parity is if that is in the word, or any.
+// Draws the highest bit of a word, which is its parity if that is in the word, or any bit.
 static uint64_t draw_bit(rig_t *rig) {
   return check_below(&rig->random, 2) != 0 ? 0 : check_next(&rig->random);
 }
 
-// Flips a bit of every word of the memory, at random times of random jobs, until one ends with an
-// error. Sums are looked at where a PE goes on with them and where they are drained: theirs takes
-// jobs enough to meet both.
-// @return the number of jobs, 0: none of MOST_JOBS did, or one ended in another way
+// Flips a bit of every word of the memory at random times of random jobs, until one ends with an
+// error. Sums are checked both where a PE continues them and where they are drained, so memories of
+// sums take enough jobs to reach both. @return the number of jobs, or 0 if none of MOST_JOBS
+// reported an error, or one ended in another way
 static unsigned jobs_until_error(rig_t *rig) {
   const int sums = strstr(memory_wanted, "u_banks") != NULL;
   const kind_t kind = strstr(memory_wanted, "u_quant") ? QUANT_JOB : GEMM_JOB;
@@ -230,9 +230,8 @@ static int sort_loaded_sums(const char *path, const char *name) {
   return strstr(path, "u_bank0") && strcmp(name, "mem") == 0 ? 0 : -1;
 }
 
-// A soft reset while PEs find that sums have changed: what they were about to mark must not be in
-// the next job.
-// @return how many next jobs were not right
+// A soft reset comes while PEs detect changed sums: the pending marks must not reach the next job.
+// @return the number of next jobs that were not right
 static unsigned reset_among_errors(rig_t *rig) {
   unsigned bad = 0;
   for (unsigned i = 0; i < RESETS; i++) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_arbiter: grants only a client that asks; a client that keeps asking is served after at most Clients - 1 others.
+// ufp4_arbiter: grants only a requesting client; a client that keeps requesting is served after at
+// most Clients - 1 others.
 module formal_arbiter #(
   parameter int unsigned Clients = 3
 ) (
@@ -14,12 +15,12 @@ module formal_arbiter #(
   logic [ID_W-1:0] grant;
   ufp4_arbiter #(.Clients(Clients)) u_dut (.clk_i, .rst_ni(rst_n), .request_i, .advance_i, .grant_o(grant));
 
-  // How many others have been served while client c has been asking.
+  // The number of other clients served while client c has been requesting.
   logic advance;
   assign advance = advance_i & (|request_i);
   for (genvar c = 0; c < Clients; c++) begin : gen_client
     logic [ID_W:0] others;
-    // How many clients come before c in turn.
+    // The number of clients before c in the order of turns.
     logic [ID_W:0] turn;
     assign turn = (ID_W + 1)'((c + Clients - 1 - 32'(u_dut.last_q)) % Clients);
     always_ff @(posedge clk_i) begin
@@ -27,7 +28,7 @@ module formal_arbiter #(
       else if (advance) others <= others + 1'b1;
       if (rst_n) begin
         assert (others < (ID_W + 1)'(Clients));
-        // Invariant that makes it inductive.
+        // Invariant needed for the induction.
         assert (others + turn < (ID_W + 1)'(Clients));
         cover (others == (ID_W + 1)'(Clients - 1) && advance && grant == ID_W'(c));
       end

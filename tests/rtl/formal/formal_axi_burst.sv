@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_axi_burst: no burst crosses 4 KiB or is longer than 256 beats; the bursts of a request cover its bytes, each once
-// and in order; an offered burst stays; a client is listened to only when it asks.
+// ufp4_axi_burst: no burst crosses 4 KiB or is longer than 256 beats; the bursts of a request cover
+// its bytes once and in order; an offered burst stays; only a requesting client is accepted.
 module formal_axi_burst #(
   parameter int unsigned BusBytes = 64
 ) (
@@ -34,7 +34,7 @@ module formal_axi_burst #(
     .busy_o(busy)
   );
 
-  // The request that is being cut: what is still to be covered of it.
+  // The current request: the part that is not covered yet.
   logic        open;
   logic [0:0]  owner;
   logic [39:0] next_addr;
@@ -65,7 +65,7 @@ module formal_axi_burst #(
   end
 
   always_ff @(posedge clk_i) begin
-    // The client's duties.
+    // Duties of the clients.
     assume (req_beats0_i >= 9'd1 && req_beats0_i <= 9'd256 && req_addr0_i[BEAT_W-1:0] == '0);
     assume (req_beats1_i >= 9'd1 && req_beats1_i <= 9'd256 && req_addr1_i[BEAT_W-1:0] == '0);
     if (rst_n) begin
@@ -74,9 +74,9 @@ module formal_axi_burst #(
       if (valid) assert (13'(addr[11:0]) + ((13'(len) + 13'd1) << BEAT_W) <= 13'd4096);
       if (waiting) assert (valid && {id, addr, len} == held);
       assert ((taken & ~req_valid_i) == 0 && taken != 2'b11);
-      // Taken only when nothing of the last one is left.
+      // A request is taken only when nothing of the last one is left.
       if (|taken) assert (!open || (burst_ready_i && left == 9'(len) + 9'd1));
-      // Invariants that make it inductive.
+      // Invariants needed for the induction.
       if (open) assert (left >= 9'd1 && left <= 9'd256 && next_addr[BEAT_W-1:0] == '0);
       if (open) assert (u_dut.beats_q == left && u_dut.addr_q == next_addr);
       if (open) assert (u_dut.last_q == (17'(addr[11:0]) + (17'(left) << BEAT_W) <= 17'd4096));

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_axi_read with two clients behind an interconnect that answers each ID's bursts in order and otherwise as it
-// likes: the handshake on AR, legal bursts, beats to the client that asked, each once and in order, pending, halt. Beats
-// carry their ID and a number. Bounded: everything within the depth.
+// ufp4_axi_read with two clients and an interconnect that answers the bursts of each ID in order
+// and is otherwise free: the handshake on AR, legal bursts, beats to the requesting client, each
+// once and in order, pending, halt. Beats carry their ID and a number. Bounded: all behaviours
+// within the depth.
 module formal_axi_read (
   input logic             clk_i,
   input logic             halt_i,
   input logic [1:0]       req_valid_i,
   input logic [1:0][39:0] req_addr_i,
-  input logic [1:0][1:0]  req_beats_i,   // less one
+  input logic [1:0][1:0]  req_beats_i,   // minus one
   input logic [1:0]       rsp_ready_i,
   input logic             arready_i,
   input logic             rvalid_i,
@@ -34,7 +35,8 @@ module formal_axi_read (
 
   assign rsp_err = rsp[0].err;
 
-  // The state of each ID: bursts in order (their lengths), beats sent of the oldest, beats sent and received in all.
+  // The state of each ID: the lengths of its bursts in order, the beats sent of the oldest burst,
+  // and the beats sent and received in total.
   logic [1:0][7:0][7:0] queue;
   logic [1:0][2:0] queued, ended;
   logic [1:0][7:0] sent_now, sent, got, asked;
@@ -95,25 +97,27 @@ module formal_axi_read (
   end
 
   always_ff @(posedge clk_i) begin
-    // Around one boundary of 4 KiB: the cutter itself is proved for all addresses (formal_axi_burst).
+    // Addresses are around one boundary of 4 KiB, because formal_axi_burst proves the cutter for
+    // all addresses.
     for (int c = 0; c < 2; c++) begin
       assume (req_addr_i[c][2:0] == '0);
       assume (req_addr_i[c][39:6] == 34'd63 || req_addr_i[c][39:6] == 34'd64);
     end
     if (rst_n && rvalid_i) assume (queued[rid_i] != ended[rid_i]);
     if (rst_n && r_waits) assume (rvalid_i && {rid_i, rresp_i} == r_held);
-    // The harness remembers only so many bursts.
+    // The harness has room for only this many bursts.
     if (rst_n) assume (queued[0] - ended[0] < 3'd7 && queued[1] - ended[1] < 3'd7);
     if (rst_n) begin
       if (ar_waits) assert (arvalid && {arid, araddr, arlen} == ar_held);
       if (arvalid) assert (13'(araddr[11:0]) + ((13'(arlen) + 13'd1) << 3) <= 13'd4096 && araddr[2:0] == '0);
-      // A beat is offered to one client until it takes it: the one that has asked, in order, with its own error.
+      // A beat is offered until taken, to the one client that requested it, in order, with its own
+      // error.
       assert (rsp_valid != 2'b11);
       if (rsp_waits != '0) assert (rsp_valid == rsp_waits && {rsp_err, rsp_data} == rsp_held);
       for (int c = 0; c < 2; c++) begin
         if (rsp_valid[c]) assert (rsp_data[8:0] == {1'(c), got[c]} && rsp_data[9] == rsp_err && rsp_data[63:10] == '0);
         if (rsp_valid[c]) assert (got[c] < asked[c] && got[c] < sent[c]);
-        // Nothing is lost: what is not with a client is in the slice, two beats at most.
+        // Nothing is lost: beats that no client has are in the slice, two at most.
         assert (got[c] <= sent[c] && sent[0] + sent[1] - got[0] - got[1] <= 8'd2);
       end
       if (!pending) assert (!arvalid && queued == ended && got == sent);

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_axi_write with two clients behind an interconnect that keeps AXI's rules and does what it likes otherwise: the
-// handshakes on AW and W, legal bursts, beats of each burst (number, owner, order, last), the bound on what is
-// outstanding, idle, halt. Beats carry their client and a number. Bounded: everything within the depth.
+// ufp4_axi_write with two clients and an interconnect that keeps the rules of AXI and is otherwise
+// free: the handshakes on AW and W, legal bursts, the beats of each burst (number, owner, order,
+// last), the bound on outstanding bursts, idle, halt. Beats carry their client and a number.
+// Bounded: all behaviours within the depth.
 module formal_axi_write (
   input logic              clk_i,
   input logic              halt_i,
   input logic [1:0]        req_valid_i,
   input logic [1:0][39:0]  req_addr_i,
-  input logic [1:0][1:0]   req_beats_i,   // less one
+  input logic [1:0][1:0]   req_beats_i,   // minus one
   input logic [1:0]        dat_valid_i,
   input logic              awready_i,
   input logic              wready_i,
   input logic              bvalid_i,
   input logic              bid_i,
   input logic [1:0]        bresp_i,
-  input logic [2:0]        burst_i        // which burst's beats are counted
+  input logic [2:0]        burst_i        // the burst whose beats are counted
 );
   localparam int unsigned BUS_BYTES = 8;
   localparam int unsigned BOUND = 3;      // CountW = 2
@@ -59,7 +60,7 @@ module formal_axi_write (
     .bready_o(bready)
   );
 
-  // Counts of what has passed on each channel, and the owners of the bursts that wait for their answer.
+  // Counts of transfers on each channel, and the owners of the bursts that wait for their answer.
   logic [4:0] aw_count, w_count, b_seen;
   logic [1:0][4:0] aw_of, complete_of, answered_of;
   logic [31:0] aw_owner;
@@ -78,7 +79,7 @@ module formal_axi_write (
   logic [2:0] halted;
   logic b_waits;
   logic [2:0] b_held;
-  // A burst whose address and last beat have both been taken may be answered.
+  // A burst may be answered once its address and its last beat have been taken.
   logic completes;
   assign completes = b_seen < aw_count && b_seen < w_count;
 
@@ -126,8 +127,8 @@ module formal_axi_write (
   end
 
   always_ff @(posedge clk_i) begin
-    // The duties of clients and interconnect. Addresses are around one boundary of 4 KiB, since the cutter itself is
-    // proved for all addresses (formal_axi_burst).
+    // Duties of the clients and the interconnect. Addresses are around one boundary of 4 KiB,
+    // because formal_axi_burst proves the cutter for all addresses.
     for (int c = 0; c < 2; c++) begin
       assume (req_addr_i[c][2:0] == '0);
       assume (req_addr_i[c][39:6] == 34'd63 || req_addr_i[c][39:6] == 34'd64);
@@ -139,21 +140,22 @@ module formal_axi_write (
       if (aw_waits) assert (awvalid && {awid, awaddr, awlen} == aw_held);
       if (w_waits) assert (wvalid && {wdata, wstrb, wlast} == w_held);
       if (awvalid) assert (13'(awaddr[11:0]) + ((13'(awlen) + 13'd1) << 3) <= 13'd4096 && awaddr[2:0] == '0);
-      // A client's beats leave in the order in which it gave them, with their strobes.
+      // The beats of a client leave in the order given, with their strobes.
       if (wvalid) assert (wdata[7:0] == left_beat[wdata[8]] && wdata[63:9] == '0 && wstrb == '1);
-      // Any burst has as many beats as its address says, the last one marked, all of the client whose ID it has.
+      // Every burst has as many beats as its address says, the last one marked, all from the client
+      // whose ID it has.
       if (watched_aw && watched_w) assert (watched_beats == watched_len + 8'd1 && watched_beat_owner == watched_owner);
       if (watched_aw && !watched_w) assert (watched_beats <= watched_len);
       if (watched_begun && wvalid && w_count == 5'(burst_i)) assert (wdata[8] == watched_beat_owner);
       for (int c = 0; c < 2; c++) begin
         assert (aw_of[c] - answered_of[c] <= 5'(BOUND));
         assert (left_beat[c] <= asked[c]);
-        // Idle: all that was asked for has been sent and answered.
+        // Idle: everything requested has been sent and answered.
         if (idle[c]) assert (aw_of[c] == answered_of[c] && left_beat[c] == asked[c]);
         if (err[c]) assert (answer[c]);
       end
       if (!pending) assert (!awvalid && aw_of == answered_of);
-      // A halt of some cycles lets out what was in the slice, and nothing more.
+      // During a halt only the contents of the slice leave.
       if (halted >= 3'd6 && aw_count == 5'd0) assert (!awvalid || aw_waits);
       assert (bready);
       cover (aw_of[0] == 5'd2 && asked[0] <= 8'd4);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_axil: each write on the bus becomes one register write with its own address, data and strobes, whatever order they
-// came in, and is answered once; each read is answered once with what the register gave; answers stay until taken.
+// ufp4_axil: each write on the bus becomes one register write with its own address, data and
+// strobes, in whatever order these arrived, and is answered once; each read is answered once with
+// the value of the register; answers stay until taken.
 module formal_axil (
   input logic        clk_i,
   input logic        awvalid_i,
@@ -67,8 +68,8 @@ module formal_axil (
       if (rvalid) assert (rdata == result);
       if (b_wait) assert (bvalid);
       if (r_wait) assert (rvalid && rdata == r_held);
-      if (aw_in && w_in && !b_due) assert (write);  // never stuck
-      // Invariants that make it inductive.
+      if (aw_in && w_in && !b_due) assert (write);  // it never stops
+      // Invariants needed for the induction.
       assert (awready == !aw_in && wready == !w_in);
       if (aw_in) assert (u_dut.awaddr_q == addr);
       if (w_in) assert (u_dut.wdata_q == data && u_dut.wstrb_q == strb);

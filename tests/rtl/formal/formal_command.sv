@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_command with any descriptors in the ring, up to eight, behind engines that work for up to six cycles and a
-// memory that answers within two: order, dependences, completions, and that it never stands still. The unit that fetches and checks descriptors
-// is replaced by the one below; exponents are values. Bounded: everything within the depth.
+// ufp4_command with any descriptors in the ring, up to eight, engines that work for up to six
+// cycles, and a memory that answers within two: order, dependences, completions, and absence of
+// deadlock. The module below replaces the unit that fetches and checks descriptors; exponents are
+// values. Bounded: all behaviours within the depth.
 module ufp4_front
   import ufp4_spec_pkg::*;
 #(
   parameter int unsigned BusBytes = 128,
-  parameter int unsigned Contract = 0,  // the checks are not here
+  parameter int unsigned Contract = 0,  // there are no checks here
   parameter int unsigned Formats = 0,
   parameter int unsigned Quant = 16,
   parameter bit Mixed = 1'b0
@@ -28,7 +29,8 @@ module ufp4_front
   output logic                            rd_rsp_ready_o,
   input  logic [8*BusBytes-1:0]           rd_rsp_data_i
 );
-  // A job whenever rd_rsp_i.valid says so; refused where bit 1023 of the descriptor is set, lost where there is an error.
+  // There is a job whenever rd_rsp_i.valid says so; it is refused if bit 1023 of the descriptor is
+  // set, and lost with an error.
   logic [31:0] next_q;
   logic valid_q, lost_q;
   logic [8*DESCRIPTOR_BYTES-1:0] desc_q;
@@ -71,8 +73,8 @@ module formal_command
   input logic        idle_i
 );
   localparam int unsigned SLOW = 2;        // cycles until memory answers, or an engine takes a job
-  localparam int unsigned WORK = 6;        // cycles of an engine's job
-  localparam int unsigned STILL = 10;      // cycles without a step that can only be a deadlock
+  localparam int unsigned WORK = 6;        // cycles of a job in an engine
+  localparam int unsigned STILL = 10;      // cycles without progress that can only be a deadlock
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
 
@@ -134,7 +136,7 @@ module formal_command
     .wr_dat_strb_o()
   );
 
-  // The state of each job by its place in the ring: what it is, and how far it has come.
+  // The state of each job, by its place in the ring: its kind and its progress.
   logic [7:0] entered, engine, gemm, alone, started, done;
   logic [7:0][3:0] after, panel_a, panel_b;
   logic [7:0][7:0] number;
@@ -146,7 +148,8 @@ module formal_command
   logic [1:0] reference_req, reference_dat, reference_idle;
   logic [3:0] still;
   logic stepped;
-  // The job whose row groups the QUANT engine counts, its latest one; the GEMM's panels; how they were a cycle ago.
+  // The latest QUANT job, whose row groups are counted; the panels of the GEMM; both as they were a
+  // cycle ago.
   logic counting, gemm_before;
   logic [2:0] counted;
   logic [1:0] held_before;
@@ -159,7 +162,7 @@ module formal_command
   assign panel = {panel_b[at[0]], panel_a[at[0]]};
   assign stepped = u_dut.job_ready || retire || fire != '0 || done_i != '0;
 
-  // Whether a dependence of job j on the one d places earlier is met by those in `met`.
+  // The dependence of job j on the job d places earlier is met by the jobs in `met`.
   function automatic logic is_met(logic [3:0] d, logic [2:0] j, logic [7:0] met);
     return d == '0 || d > 4'(j) || met[j - d[2:0]];
   endfunction
@@ -212,37 +215,38 @@ module formal_command
 
       for (int e = 0; e < 2; e++) begin
         if (fire[e]) begin
-          // A job of this engine, once, and after those of its engine before it.
+          // It is a job of this engine, started once, and after the earlier jobs of its engine.
           assert (entered[at[e]] && engine[at[e]] && gemm[at[e]] == (e == 0) && !started[at[e]] && !busy[e]);
           for (int j = 0; j < 8; j++) begin
             if (3'(j) < at[e]) assert (done[j] || !engine[j] || gemm[j] != gemm[at[e]]);
-            // One without `overlap` is alone.
+            // A job without `overlap` runs alone.
             if (3'(j) < at[e] && alone[at[e]]) assert (done[j]);
           end
-          // What it depends on is done, or, by its panels, at work.
+          // Its dependences are done, or, for panels, at least started.
           assert (is_met(after[at[e]], at[e], done));
           assert (is_met(panel_a[at[e]], at[e], done | started) && is_met(panel_b[at[e]], at[e], done | started));
         end
       end
-      // The GEMM takes panels as they are only where all of them are written, and from then on.
+      // The GEMM treats panels as complete only when all of them are written, and from then on.
       if (busy[0] && !held[0]) assert (is_met(panel_a[at[0]], at[0], done));
       if (busy[0] && !held[1]) assert (is_met(panel_b[at[0]], at[0], done));
       if (busy[0]) assert (held == ~u_dut.u_issue_gemm.panels_done);
-      // While it waits for some of them, it is those of the job that it names that are counted; it waits from its start
-      // on or not at all, and no other QUANT starts to count.
+      // While it waits for panels, those of the job that it names are counted. It waits from its
+      // start on or not at all, and no other QUANT starts meanwhile.
       for (int i = 0; i < 2; i++) begin
         if ((busy[0] || fire[0]) && held[i]) begin
           assert (counting && panel[i] != '0 && counted == at[0] - panel[i][2:0] && !fire[1]);
           assert (!gemm_before || held_before[i]);
         end
       end
-      // A completion is written and counted of a job that is done, in order, with its number and status.
+      // A completion is written and counted only for a job that is done, in order, with its number
+      // and status.
       if (req_valid) assert (addr == '0 && entered[head[2:0]] && done[head[2:0]]);
       if (dat_valid) assert (data[31:0] == 32'(number[head[2:0]]) && data[47:32] == status[head[2:0]]);
       if (retire) assert (entered[head[2:0]] && done[head[2:0]]);
       assert (head <= u_dut.next && u_dut.next <= 32'd8);
       if (!active) assert (head == u_dut.next);
-      // Never still.
+      // Progress never stops.
       assert (still < 4'(STILL));
       cover (fire[0] && held[0] && busy[1] && panel_a[at[0]] != '0);
       cover (busy[0] && gemm_before && held_before[1] && !held[1]);

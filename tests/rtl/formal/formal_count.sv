@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_count: each count adds one to all 64 bits, also where its low part is full; by k-induction, so from every number. The
-// low part has 3 bits here, so that a bug of its carry is met in a few cycles.
+// ufp4_count: each count adds one to all 64 bits, also when the low part is full; by k-induction,
+// so from every value. The low part has 3 bits here, so that a few cycles reach a bug of its carry.
 module formal_count #(
   parameter int unsigned Low = 3
 ) (
@@ -18,7 +18,7 @@ module formal_count #(
     if (!begun) assume (clear_i);
     if (begun) begin
       assert (count == wanted);
-      assert (u_dut.full_q == &u_dut.low_q);  // makes it inductive
+      assert (u_dut.full_q == &u_dut.low_q);  // needed for the induction
       cover (count == 64'd9);
     end
   end

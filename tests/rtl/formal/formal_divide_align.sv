@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The alignment of ufp4_divide_round, a lane: significand * 2^17 shifted right by base - exponent (0 to 63), what falls
-// off in a sticky bit, and whether 16 quanta or more; for FP32 numbers, subnormals included, and transformed integers.
-// All inputs are arbitrary and held.
+// The alignment of ufp4_divide_round, one lane: significand * 2^17 shifted right by base - exponent
+// (0 to 63), the bits shifted out in a sticky bit, and whether the result is 16 quanta or more; for
+// FP32 numbers, including subnormals, and transformed integers. All inputs are arbitrary and held.
 module formal_divide_align (
   input logic clk_i
 );
@@ -33,7 +33,7 @@ module formal_divide_align (
   logic [1:0] age = '0;
   always_ff @(posedge clk_i) if (age != 2'd3) age <= age + 1'b1;
 
-  // |x| of an FP32 number is significand * 2^(exponent - 150), a subnormal's exponent being 1.
+  // |x| of an FP32 number is significand * 2^(exponent - 150), with exponent 1 for a subnormal.
   logic [27:0] significand;
   logic [9:0] exponent, shift;
   always_comb begin
@@ -46,7 +46,7 @@ module formal_divide_align (
     end
     shift = {1'b0, base} - exponent;
     if ({1'b0, base} < exponent) shift = 10'd0;
-    if (shift > 10'd63) shift = 10'd63;  // everything has fallen off since 45
+    if (shift > 10'd63) shift = 10'd63;  // from 45 on every bit is shifted out
   end
 
   logic [16:0] low;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_divide_round behind its alignment, a lane, against the specification by multiplication (docs/reference/numerics.md, 4): with
-// q = fixed / (Sig * 2^9) in quanta the code reaches c where q is over the threshold between c - 1 and c: its midpoint
-// (nearest; at it where c is even), or (r + 1/2)/256 of the cell (stochastic). The shift is 18, so that fixed has one
-// bit more than the divider sees, the sticky one; formal_divide_align proves the alignment for all shifts.
-// All inputs are arbitrary and held while they go through the pipeline.
+// One lane of ufp4_divide_round after its alignment, against the specification by multiplication
+// (docs/reference/numerics.md, 4): with q = fixed / (Sig * 2^9) in quanta, the code reaches c if q
+// is above the threshold between c - 1 and c: the midpoint (nearest; also at the midpoint if c is
+// even), or (r + 1/2)/256 of the cell (stochastic). The shift is 18, so that fixed has one bit more
+// than the divider sees, the sticky bit; formal_divide_align proves the alignment for all shifts.
+// All inputs are arbitrary, and held while they pass through the pipeline.
 module formal_divide_steps #(
   parameter int unsigned Elem = 0,
   parameter int unsigned Sig = 15
 ) (
   input logic clk_i
 );
-  // Registers that nothing writes: arbitrary, and constant.
+  // Registers that nothing writes are arbitrary and constant.
   logic sr, sign;
   logic [27:0] significand;
   logic [7:0] random;
@@ -48,7 +49,7 @@ module formal_divide_steps #(
   logic [2:0] magnitude;
   logic [3:0] want;
   logic [18:0] bound;
-  logic tie;  // just between two codes
+  logic tie;  // exactly between two codes
   always_comb begin
     magnitude = '0;
     bound = '0;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_load_request beside a model of its walk, in front of a QUANT that may still be writing its operands. Each request is
-// the next one of the order in the unit's contract: its side, row group and blocks of k are told from its address. It is
-// made as soon as its chunk has a slot and its row group need not be waited for, and not before; the job ends after its
-// last one, or with the macro-tile in which stop_i came. By k-induction, for operands of any size of up to 1,024 blocks
-// of k, whose row groups lie 1,024 blocks (A) and 4,096 (B) apart.
+// ufp4_load_request beside a model of its walk, with a QUANT that may still be writing its
+// operands. Each request is the next one in the order of the unit's contract; its address tells the
+// side, the row group and the blocks of k. It is made as soon as its chunk has a slot and its row
+// group is in memory or not held, and not before. The job ends after its last request, or with the
+// macro-tile in which stop_i came. By k-induction, for operands of any size with up to 1,024 blocks
+// of k, whose row groups lie 1,024 blocks (A) and 4,096 blocks (B) apart.
 module formal_load_request
   import ufp4_spec_pkg::*;
 #(
-  parameter int unsigned GroupsA = 4,  // of a macro-tile
+  parameter int unsigned GroupsA = 4,  // row groups of a macro-tile
   parameter int unsigned GroupsB = 2,
   parameter int unsigned Chunk = 16
 ) (
@@ -29,7 +30,7 @@ module formal_load_request
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
 
-  // B lies behind A.
+  // B is after A in memory.
   gemm_descriptor_t desc;
   logic [1:0][39:0] codes_addr, scales_addr;
   assign codes_addr = {codes_addr_i + (40'd1 << 36), codes_addr_i};
@@ -56,28 +57,30 @@ module formal_load_request
     .stop_i, .loading_o(loading), .tiles_o(tiles), .rd_req_o(req), .rd_req_ready_i(req_ready_i), .note_valid_o(note_valid), .note_ready_i, .note_o(note)
   );
 
-  // The block and the row group that the request at hand is for.
+  // The block and the row group of the current request.
   logic [39:0] block;
   logic [16:0] group;
   assign block = note[10] ? (addr - codes_addr[note[11]]) >> 7 : (addr - scales_addr[note[11]]) >> 4;
   assign group = note[11] ? block[28:12] : block[26:10];
 
-  // The model: row groups of both operands and blocks of k; the macro-tile, chunk and group of it that come next.
+  // The model: the row groups of both operands and the blocks of k; the macro-tile, chunk and group
+  // that come next.
   logic        run, in_chunk, slot, side, codes;
   logic [1:0]  free;
   logic [2:0]  ended;
   logic [16:0] groups_a, groups_b, tile_a, tile_b, in_tile, last_a, last_b;
   logic [10:0] k_blocks, k_at, blocks;
   logic        may_ask, asks, end_chunk, end_tile;
-  logic [16:0] panels;  // the row groups that are there: panels_i says it a cycle before
+  logic [16:0] panels;  // row groups in memory, which panels_i announces a cycle before
   always_ff @(posedge clk_i) panels <= panels_i;
   assign groups_a = 17'((m_i + 21'd15) >> 4);
   assign groups_b = 17'((n_i + 21'd15) >> 4);
   assign k_blocks = 11'((16'(k_i) + 16'd15) >> 4);
   assign last_a = (groups_a - tile_a > 17'(GroupsA) ? 17'(GroupsA) : groups_a - tile_a) - 17'd1;
   assign last_b = (groups_b - tile_b > 17'(GroupsB) ? 17'(GroupsB) : groups_b - tile_b) - 17'd1;
-  // The two last chunks share what is left behind the whole ones, from a multiple of 4 blocks, a beat of scales, on: as
-  // many as leave the last one the larger half, or, where that is too long, 4 more.
+  // The last two chunks share the blocks after the whole ones. The split is at a multiple of 4
+  // blocks (a beat of scales) and leaves the last chunk the larger half, or, if that is too long, 4
+  // blocks less.
   logic [10:0] left, shared;
   assign left = k_blocks - k_at;
   assign shared = left / 11'd8 * 11'd4;
@@ -102,7 +105,7 @@ module formal_load_request
       if (run && !in_chunk && free != '0) in_chunk <= 1'b1;
       if (asks) codes <= !codes;
       if (asks && codes) begin
-        // A0, all of B, the others of A.
+        // The order of groups: A0, all of B, the rest of A.
         if (side ? in_tile != last_b : in_tile != '0) in_tile <= in_tile + 17'd1;
         else {side, in_tile} <= side ? {1'b0, 17'd1} : {1'b1, 17'd0};
       end
@@ -123,7 +126,7 @@ module formal_load_request
     return a < b ? a : b;
   endfunction
 
-  // The job's own fields stay as they are.
+  // The fields of the job do not change.
   logic [136:0] job, job_before;
   assign job = {m_i, n_i, k_i, codes_addr_i, scales_addr_i};
   always_ff @(posedge clk_i) job_before <= job;
@@ -132,7 +135,7 @@ module formal_load_request
     if (rst_n) begin
       assume (m_i != '0 && m_i <= MOST && n_i != '0 && n_i <= MOST && k_i != '0 && k_i <= 15'd16384);
       assume (!run || job == job_before);
-      assume (!run || !release_i || free != 2'd2);  // what is released was taken
+      assume (!run || !release_i || free != 2'd2);  // only a taken slot is released
 
       assert (loading == run && u_dut.chunk_q == in_chunk);
       assert (note_valid == asks && req_valid == (in_chunk && may_ask && note_ready_i));
@@ -145,7 +148,7 @@ module formal_load_request
         assert (beats == (codes ? 9'(blocks * 2) : 9'((blocks + 11'd3) >> 2)));
       end
 
-      // Invariants that make it inductive.
+      // Invariants needed for the induction.
       if (run) begin
         assert (tile_a < groups_a && tile_b < groups_b && k_at < k_blocks && k_at[1:0] == '0);
         assert ({u_dut.free_q, u_dut.slot_q, u_dut.side_q, u_dut.codes_q} == {free, slot, side, codes});
@@ -156,7 +159,7 @@ module formal_load_request
         if (!in_chunk) assert (!side && !codes && in_tile == '0);
         if (in_chunk) assert (!u_dut.end_chunk_q);
       end
-      // But for the cycle behind the end of a chunk.
+      // Except in the cycle after the end of a chunk.
       if (run && !u_dut.end_chunk_q) begin
         assert (u_dut.u_chunks.left_q == 17'(left) && u_dut.u_chunks.blocks_q == 9'(blocks));
         assert (u_dut.u_chunks.last_q == (left <= 11'(Chunk)));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_quant_progress: a strip counts only when every write asked for up to its handing over has been answered, and counts
-// once as many writes have been answered after that as were then under way. For an arbitrary strip of a job, whatever
-// the order of requests, answers and strips, by k-induction: jobs of any length, any number of them.
+// ufp4_quant_progress: a strip counts only when every write that was requested before it was handed
+// over has been answered, and it does count once as many writes have been answered as were under
+// way then. Proved for an arbitrary strip of a job and any order of requests, answers and strips,
+// by k-induction: for any number of jobs of any length.
 module formal_quant_progress (
   input logic clk_i,
   input logic pair_i,
@@ -9,7 +10,7 @@ module formal_quant_progress (
   input logic request_i,
   input logic answer_i,
   input logic strip_end_i,
-  input logic mark_i        // this strip, if one is handed over, is the one that is followed
+  input logic mark_i        // the strip handed over in this cycle is the one to follow
 );
   localparam logic [9:0] MOST = '1;  // writes under way at once
 
@@ -20,15 +21,16 @@ module formal_quant_progress (
   ufp4_quant_progress u_dut (
     .clk_i, .rst_ni(rst_n), .pair_i, .start_i, .request_i, .answer_i, .strip_end_i, .panels_o(panels_next)
   );
-  // The count that holds in this cycle.
+  // The count for this cycle.
   always_ff @(posedge clk_i) panels <= rst_n ? panels_next : '0;
 
-  // Writes without an answer; strips handed over; of the followed strip: how many came before it, how many with it, the
-  // answers to its own writes that are missing (pending), then those to the writes behind it (rest).
+  // Unanswered writes; strips handed over; for the followed strip: the number of strips before it
+  // and with it, the missing answers to its own writes (pending), then those to the writes after it
+  // (rest).
   logic        following;
   logic [9:0]  under_way, pending, rest, under_way_next;
   logic [16:0] handed, earlier, with_it;
-  logic [1:0]  settled;  // cycles since nothing that counts has been missing
+  logic [1:0]  settled;  // cycles since the last relevant answer
   logic [1:0]  quiet;    // cycles without a write under way or a strip
   assign under_way_next = under_way + 10'(request_i) - 10'(answer_i);
   always_ff @(posedge clk_i) begin
@@ -47,7 +49,7 @@ module formal_quant_progress (
           earlier <= handed;
           with_it <= handed + (17'd1 << pair_i);
           pending <= under_way_next;
-          rest <= under_way_next;  // of no account unless pending is 0
+          rest <= under_way_next;  // meaningless unless pending is 0
         end else if (pending != '0) begin
           pending <= pending - 10'(answer_i);
           rest <= under_way_next;
@@ -71,7 +73,7 @@ module formal_quant_progress (
       if (quiet >= 2'd2) assert (panels == handed);
       assert (panels <= handed);
 
-      // Invariants that make it inductive.
+      // Invariants needed for the induction.
       assert (panels == u_dut.panels_q);
       assert (u_dut.under_way_q == under_way && u_dut.handed_q == handed);
       assert (u_dut.left_q <= under_way && panels <= u_dut.watched_q && u_dut.watched_q <= handed);

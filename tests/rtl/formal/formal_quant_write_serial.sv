@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_quant_write with ufp4_quant_units_serial, on a bus of 8 bytes. For an arbitrary word of what is collected: it is
-// written, then read or stepped over, then written again, and a word of scales has an arbitrary block's scale where it
-// belongs. Requests lie where the index says, codes before scales, and stay until they are taken; as many beats are given
-// as were asked for; a strip counts as handed over with the last of its units. By k-induction: units without end.
+// ufp4_quant_write with ufp4_quant_units_serial, on a bus of 8 bytes. An arbitrary word of the
+// buffer is written, then read or skipped, then written again, and a word of scales has the scale
+// of an arbitrary block at its place. Requests lie where the index says, codes before scales, and
+// stay until taken; as many beats are given as were requested; a strip counts as handed over with
+// the last of its units. By k-induction, so for any number of units.
 module ufp4_sram_checked #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64
@@ -21,7 +22,7 @@ module ufp4_sram_checked #(
 endmodule
 
 module formal_quant_write_serial #(
-  parameter bit Full = 1'b0  // one job, and blocks come as fast as they can: to see more in fewer cycles
+  parameter bit Full = 1'b0  // one job with blocks as fast as possible, to reach more in fewer cycles
 ) (
   input logic             clk_i,
   input logic             start_i,
@@ -29,9 +30,9 @@ module formal_quant_write_serial #(
   input logic [18:0]      units_i,
   input logic [1:0][32:0] codes_at_i,   // in units
   input logic [1:0][35:0] scales_at_i,  // in units of scales
-  input logic [1:0][32:0] index_i,      // the next ones
-  input logic [7:0]       follow_i,     // the word
-  input logic [3:0]       block_i,      // the block, of the word's unit
+  input logic [1:0][32:0] index_i,      // the next indices
+  input logic [7:0]       follow_i,     // the word to follow
+  input logic [3:0]       block_i,      // a block of the unit of that word
   input logic             in_valid_i,
   input logic             in_copy_i,
   input logic [7:0]       in_scale_i,
@@ -40,12 +41,12 @@ module formal_quant_write_serial #(
   input logic             req_ready_i,
   input logic             dat_ready_i
 );
-  logic held = 1'b0, rst_n = 1'b0;  // for two cycles: some registers follow those that are reset
+  logic held = 1'b0, rst_n = 1'b0;  // reset lasts two cycles, because some registers follow those with a reset
   always_ff @(posedge clk_i) {rst_n, held} <= {held, 1'b1};
   logic [1:0] age = 2'd0;
   always_ff @(posedge clk_i) if (rst_n && age != 2'd3) age <= age + 2'd1;
 
-  // A job's options, which stay.
+  // The options of a job, which do not change.
   logic             begun, job, pair;
   logic [18:0]      units;
   logic [1:0][39:0] codes_addr, scales_addr;
@@ -91,7 +92,7 @@ module formal_quant_write_serial #(
     .wr_dat_valid_o(dat_valid), .wr_dat_data_o(dat_data), .wr_dat_strb_o(dat_strb)
   );
 
-  // Blocks of a unit that are there.
+  // The number of blocks that a unit has.
   function automatic logic [4:0] blocks_of(input logic full, input logic [5:0] count, input logic [1:0] at,
                                            input logic in_turn);
     logic [4:0] there;
@@ -106,18 +107,18 @@ module formal_quant_write_serial #(
     return full;
   endfunction
 
-  // The unit that leaves; the word that is followed, and its unit.
+  // The unit that leaves, the followed word, and the unit of that word.
   logic       copy, take, took, of_copy, of_scales, leaves, fresh, fresh_wanted, written, holds, mine, ask, blank;
   logic [1:0] unit, of_unit;
   logic [3:0] of_word;
   logic [4:0] there, loaded;
   logic [7:0] scale;
-  logic [5:0] owed;  // beats asked for less those taken
+  logic [5:0] owed;  // beats requested minus beats taken
   logic       any_held;
   logic [39:0] held_addr;
   logic [18:0] left;
-  logic [1:0]  mid;  // by copy: in a unit, or in two in turn
-  logic [1:0][1:0] next_unit;  // to be filled
+  logic [1:0]  mid;  // by copy: within a unit, or within two units in turn
+  logic [1:0][1:0] next_unit;  // the unit to fill next
   assign copy = u_dut.copy_q;
   assign unit = u_dut.unit;
   assign blank = u_dut.blank_q[copy][unit];
@@ -156,7 +157,7 @@ module formal_quant_write_serial #(
     else if (index_step[0]) left <= left - 19'd1;
   end
 
-  // The block's scale on its way: place in the bytes that are collected, or in the word that they become.
+  // The place of the scale of the block: in the collected bytes, or in the word made of them.
   logic [2:0] past;
   assign past = 3'(there - 5'(block) - 5'd1);
 
@@ -166,10 +167,11 @@ module formal_quant_write_serial #(
       assume (!(start_i || begun) || (!in_valid_i && u_dut.full_q == '0 && mid == '0 && !dat_valid));
       assume (job || !in_valid_i);
       assume (units_i != '0);
-      // The block pipeline gives a block in two cycles at the most, a unit or two in turn before another.
+      // The block pipeline gives at most one block in two cycles, and completes a unit, or two in
+      // turn, before another.
       if (in_valid_i) assume (!took && !mid[!in_copy_i]);
       if (Full) assume (start_i == (age == 2'd1) && in_valid_i == (age == 2'd3 && !took));
-      if (!of_scales) assume (of_word == 4'(block));  // one of them is enough
+      if (!of_scales) assume (of_word == 4'(block));  // one of the two is enough
       else assume (of_word == {3'd0, block[3]});
 
       if (u_dut.gen_serial.u_units.u_sram.we_i && u_dut.gen_serial.u_units.u_sram.waddr_i == follow) assert (!fresh);
@@ -187,7 +189,7 @@ module formal_quant_write_serial #(
       if (u_dut.full_q == '0 && !dat_valid) assert (owed == '0);
       assert (strip_end == (index_step[0] && left == 19'd1));
 
-      // Invariants that make it inductive.
+      // Invariants needed for the induction.
       assert (held && (job || !begun));
       if (job) begin
         assert (units != '0);
@@ -197,7 +199,8 @@ module formal_quant_write_serial #(
         assert (fresh == fresh_wanted && left == u_dut.units_q && left != '0);
         assert (owed == (u_dut.busy_q && u_dut.asked_q ? 6'(u_dut.beats) : 6'd0) - 6'(loaded) + 6'(dat_valid));
         for (int c = 0; c < 2; c++) begin
-          // Units are full in order, from the one that leaves next to the one before the next to be filled.
+          // The full units are consecutive, from the next one to leave to the one before the next
+          // to fill.
           assert (u_dut.in_unit_q[c] ==
                   (pair ? {u_dut.in_count_q[c][5], u_dut.in_count_q[c][0]} : u_dut.in_count_q[c][5:4]));
           assert (u_dut.full_q[c] == in_order(u_dut.out_unit_q[c], next_unit[c], u_dut.full_q[c] != '0));

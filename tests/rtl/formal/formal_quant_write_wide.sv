@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_quant_write_wide beside a model of what a group needs: each request is the next one of its group, lies where the index
-// says, does not cross 4 KiB and stays until it is taken; as many beats are given as were asked for, and none before its
-// request is taken; a strip counts as handed over with the last request of its last group. By k-induction: groups without
-// end, of any kind, at any addresses. What is collected (ufp4_quant_units_wide) is left out.
+// ufp4_quant_write_wide beside a model of the needs of a group. Each request is the next one of its
+// group, lies where the index says, does not cross 4 KiB, and stays until taken. As many beats are
+// given as were requested, and none before its request is taken. A strip counts as handed over with
+// the last request of its last group. By k-induction, so for any number of groups of any kind at
+// any addresses. The collected blocks (ufp4_quant_units_wide) are left out.
 module ufp4_quant_units_wide #(
   parameter int unsigned Slots = 4,
   localparam int unsigned SlotW = $clog2(Slots)
@@ -29,7 +30,7 @@ module ufp4_quant_units_wide #(
 endmodule
 
 module formal_quant_write_wide #(
-  parameter bit Full = 1'b0  // one job, and blocks come as fast as they can: to see more in fewer cycles
+  parameter bit Full = 1'b0  // one job with blocks as fast as possible, to reach more in fewer cycles
 ) (
   input logic             clk_i,
   input logic             start_i,
@@ -39,7 +40,7 @@ module formal_quant_write_wide #(
   input logic [17:0]      groups_i,
   input logic [1:0][32:0] codes_at_i,   // in units
   input logic [1:0][32:0] scales_at_i,  // in beats
-  input logic [1:0][32:0] index_i,      // the next ones
+  input logic [1:0][32:0] index_i,      // the next indices
   input logic [1:0]       in_valid_i,
   input logic [1:0]       in_last_i,
   input logic [1:0]       in_blank_i,
@@ -47,12 +48,12 @@ module formal_quant_write_wide #(
   input logic             dat_ready_i
 );
   localparam int unsigned SLOTS = 2;
-  logic held = 1'b0, rst_n = 1'b0;  // for two cycles: some registers follow those that are reset
+  logic held = 1'b0, rst_n = 1'b0;  // reset lasts two cycles, because some registers follow those with a reset
   always_ff @(posedge clk_i) {rst_n, held} <= {held, 1'b1};
   logic [1:0] age = 2'd0;
   always_ff @(posedge clk_i) if (rst_n && age != 2'd3) age <= age + 2'd1;
 
-  // A job's options, which stay.
+  // The options of a job, which do not change.
   logic             begun, pair, two;
   logic [2:0]       last_units;
   logic [17:0]      groups;
@@ -67,7 +68,7 @@ module formal_quant_write_wide #(
   ufp4_memory_pkg::request_t req;
   assign {req_valid, addr, beats} = req;
 
-  // Where units follow each other, a group begins at a multiple of what it can have.
+  // If units follow each other, a group begins at a multiple of its largest size.
   function automatic logic [32:0] aligned(input logic [32:0] in, input logic joined, input logic in_twos);
     return joined ? (in_twos ? {in[32:1], 1'b0} : {in[32:2], 2'b00}) : in;
   endfunction
@@ -99,12 +100,12 @@ module formal_quant_write_wide #(
     .wr_dat_valid_o(dat_valid), .wr_dat_data_o(dat_data), .wr_dat_strb_o(dat_strb)
   );
 
-  // The group at hand: how many units' codes and scales have been asked for; the index of the unit, or of the group where
-  // they follow each other.
+  // The current group: how many codes and scales of its units are requested; the index of the unit,
+  // or of the group if its units follow each other.
   logic        copy, joined, ask, codes_next, ask_end;
   logic [2:0]  units, codes_asked, scales_asked, codes_now, scales_now;
   logic [32:0] at;
-  logic [4:0]  owed;  // beats asked for less those taken
+  logic [4:0]  owed;  // beats requested minus beats taken
   logic [17:0] left;
   logic        any_held, job;
   logic [39:0] held_addr;
@@ -114,7 +115,8 @@ module formal_quant_write_wide #(
   assign units = u_dut.count;
   assign ask_end = u_dut.ask_end;
   assign ask = req_valid && req_ready_i;
-  // The codes of what follows each other go first, else a unit's codes and its scales take turns.
+  // The codes of units that follow each other come first; otherwise the codes and the scales of a
+  // unit alternate.
   assign codes_next = joined ? codes_asked != units : codes_asked == scales_asked;
   assign codes_now = codes_asked + (ask && codes_next ? beats[2:0] : 3'd0);
   assign scales_now = scales_asked + (ask && !codes_next ? (joined ? units : 3'd1) : 3'd0);
@@ -135,7 +137,7 @@ module formal_quant_write_wide #(
     end
   end
 
-  // The queue between requests and beats: how many beats are in it, and how many groups that end.
+  // The queue between requests and beats: the number of beats in it, and of groups that end in it.
   logic [2:0]      queued;
   logic [1:0]      place;
   logic [4:0]      beats_queued;
@@ -144,7 +146,7 @@ module formal_quant_write_wide #(
   logic            of_copy, of_joined, of_scales, of_empty, of_release;
   logic [1:0]      of_first;
   logic [2:0]      of_units, of_place;
-  logic            tail_ends;  // the last one is a group's last
+  logic            tail_ends;  // the last beat is the last of a group
   assign queued = u_dut.u_notes.tail_q - u_dut.u_notes.head_q;
   always_comb begin
     beats_queued = '0;
@@ -186,7 +188,7 @@ module formal_quant_write_wide #(
       assert (strip_end == (ask_end && !copy && left == 18'd1));
       if (u_dut.filled_q == '0 && !dat_valid) assert (owed == '0);
 
-      // Invariants that make it inductive.
+      // Invariants needed for the induction.
       if (!begun && job) begin
         assert (last_units >= 3'd1 && last_units <= (two ? 3'd2 : 3'd4) && groups != '0 && (two || !pair));
         assert (u_dut.left_q[0] == left);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_sdram_control with any beats: the order of the power-up, every time between commands, no command to a bank in the
-// wrong state, a refresh never later than its limit, and one read or write for each beat, in its row. By k-induction: the
-// ages of commands, kept here, and the counters that wait for them add up to no less than the time.
+// ufp4_sdram_control with any beats: the order of the power-up, all times between commands, no
+// command to a bank in the wrong state, no refresh later than its limit, and one read or write per
+// beat, in its row. By k-induction: the ages of commands that are kept here and the counters that
+// wait for them add up to at least the required time.
 module formal_sdram_control
   import ufp4_sdram_pkg::*;
 (
@@ -14,13 +15,14 @@ module formal_sdram_control
 );
   localparam int unsigned BURST = 4;
   localparam int unsigned CAS = 2;
-  // Short, so that much happens in few cycles, and each longer than what other times leave it.
+  // Times are short, so that much happens in few cycles, and each is longer than the other times
+  // already enforce.
   localparam timing_t T = '{rcd: 2, rp: 2, ras: 7, rc: 10, rfc: 2, rrd: 5, wr: 2, mrd: 3, refresh: 40, power_up: 2};
   localparam int unsigned RECOVERY = BURST - 1 + 32'(T.wr);
   localparam int unsigned TURN = CAS + BURST;
   localparam int unsigned BUSY = 7;
   localparam int unsigned OLD = 63;
-  // The controller's: states, and its refresh interval.
+  // Copies of constants of the controller: its states and its refresh interval.
   localparam logic [2:0] PAUSE = 3'd0;
   localparam logic [2:0] CLOSE = 3'd1;
   localparam logic [2:0] FRESH = 3'd2;
@@ -39,7 +41,8 @@ module formal_sdram_control
     .beat_column_i, .up_o(up), .command_o(pins_command), .bank_o(pins_bank), .addr_o(pins_addr)
   );
 
-  // The command that is at the pins in the next cycle, and the ages of those before it: 1 in the cycle after it.
+  // The command at the pins in the next cycle, and the ages of earlier commands: 1 in the cycle
+  // after the command.
   command_e    command;
   logic [1:0]  bank;
   logic [12:0] addr;
@@ -99,14 +102,14 @@ module formal_sdram_control
       if (u_dut.open_wait_q[b] > most_wait) most_wait = u_dut.open_wait_q[b];
     end
   end
-  logic [7:0] to_refresh;   // cycles from the end of the interval, where it has ended
+  logic [7:0] to_refresh;   // cycles since the end of the interval, if it has ended
   assign to_refresh = open == '0 ? 8'(most_wait) :
                       8'(most_close) + 8'd1 + (8'(most_wait) > 8'(T.rp) ? 8'(most_wait) : 8'(T.rp));
 
   always_ff @(posedge clk_i) begin
     if (rst_n) begin
       if (was) assert ({pins_command, pins_bank, pins_addr} == was_pins);
-      // --- What the data sheet says ---
+      // --- Rules of the data sheet ---------------------------------------------------------------
       if (command == ACTIVATE) begin
         assert (set && mode >= 6'(T.mrd) && !open[bank]);
         assert (closed[bank] >= 6'(T.rp));
@@ -141,7 +144,7 @@ module formal_sdram_control
       if (command == MODE) assert (refreshes == 4'd8 && bank == 2'd0 && addr == 13'h022);
       assert (command != STOP);
       if (set) assert (refreshed <= 6'(T.refresh));
-      // --- What makes it inductive ---
+      // --- Invariants needed for the induction ---------------------------------------------------
       assert (set == up && u_dut.state_q <= 3'd4);
       if (u_dut.state_q == PAUSE || u_dut.state_q == CLOSE)
         assert (!closed_all && refreshes == '0 && refreshed == 6'(OLD) && u_dut.wait_q <= 16'(T.power_up));

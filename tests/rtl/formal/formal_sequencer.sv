@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_sequencer of the contracts fp32 and nv, beside a model of the sums that its PEs have. fp32: a ring of TURN_CYCLES sums,
-// of which another one comes to the adder in each cycle, whether something is fed or not. nv: two, told apart by the feed's
-// turn, each there TURN_CYCLES_NV after its last group has begun; a group is fed in four cycles without a gap. A feed that
-// keeps its sum finds the sum of its own sub-tile, with all blocks before it and none behind; one that does not begins with
-// block 0; one that loads comes when the sum of its sub-tile is back in memory; no sum is left before it was written, and at
-// the end each is whole. For any stalls, all there is within the depth; a slot has no fewer operands than before until it is
-// retired, on which groups rely.
+// ufp4_sequencer for the contracts fp32 and nv, beside a model of the sums in its PEs. With fp32
+// the sums are a ring of TURN_CYCLES, of which the next one reaches the adder in each cycle, fed or
+// not. With nv there are two, told apart by the turn of the feed, and each returns TURN_CYCLES_NV
+// after its last group began; a group is fed in four cycles without a gap. A feed that keeps its
+// sum finds the sum of its own sub-tile, with all earlier blocks and none of the later ones. A feed
+// that does not keep begins with block 0, and one that loads comes after the sum of its sub-tile
+// has returned to memory. No sum is dropped before it was written, and at the end each is complete.
+// Bounded: any stalls within the depth, where a slot never has fewer operands than before until it
+// is retired, which groups rely on.
 module formal_sequencer
   import ufp4_spec_pkg::*;
 #(
@@ -30,7 +32,7 @@ module formal_sequencer
   localparam bit Nv = Contract == 32'(CONTRACT_NV);
   localparam int unsigned Stages = Nv ? PE_STAGES_NV : PE_STAGES_FP32;
   localparam int unsigned Places = Nv ? 2 : TURN_CYCLES;
-  localparam int unsigned Return = Nv ? Stages - 3 : Stages - 2;  // from a block that is written to one that loads
+  localparam int unsigned Return = Nv ? Stages - 3 : Stages - 2;  // cycles from a block that writes to one that loads
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
 
@@ -56,7 +58,7 @@ module formal_sequencer
   );
   // verilator lint_on PINCONNECTEMPTY
 
-  // Which block it is: of its chunk, from the operands' address; chunks from the sums' history.
+  // The block within its chunk, from the operand address; the history of the sums gives the chunk.
   logic hold, join_held, first, turn, keep, load, write, bank, adds;
   logic [A+B-1:0] tile;
   logic [1:0] block;
@@ -66,7 +68,8 @@ module formal_sequencer
   assign block = u_dut.feed_addr_a_o[1:0];
   assign adds = valid && last_step;
 
-  // The sums: who has each, and how many blocks of k are in it. What is held goes round as well.
+  // The sums: the sub-tile of each, and its number of blocks of k. A held dot product travels with
+  // its sum.
   typedef struct packed {
     logic used;
     logic stored;
@@ -76,9 +79,10 @@ module formal_sequencer
   } sum_t;
   sum_t [Places-1:0] sums;
   logic running;
-  logic [(1<<(A+B))-1:0][3:0] blocks_stored;  // of each sub-tile, in memory
-  logic [(1<<(A+B))-1:0][3:0] since;          // cycles from its last write on
-  // Contract nv: cycles from the first block of the last group on, of any and of each turn's; its sub-tile and turn.
+  logic [(1<<(A+B))-1:0][3:0] blocks_stored;  // blocks of k in the sum in memory, by sub-tile
+  logic [(1<<(A+B))-1:0][3:0] since;          // cycles since its last write
+  // Contract nv: cycles since the first block of the last group, of any turn and of each turn; the
+  // sub-tile and turn of that group.
   logic [3:0] since_group;
   logic [1:0][3:0] since_turn;
   logic [A+B:0] group;
@@ -145,16 +149,16 @@ module formal_sequencer
       assume (!running || (job == job_before && !start_i));
       assume (running || start_i);
       if (running && adds) begin
-        // Nothing but the sum that goes on may be in its place, or one that was written.
+        // The place holds the sum that continues, or one that was written.
         if (keep || !first) assert (here.used && here.tile == tile);
         else assert (!here.used || here.stored || here.tile == tile);
         if (join_held) assert (here.held && here.tile == tile);
         else assert (!here.held);
         if (first && load && !hold) assert (32'(since[tile]) >= Return && blocks_stored[tile] != '0);
-        // A sum that begins without one from memory is the first of its sub-tile.
+        // A sum that begins without a load is the first of its sub-tile.
         if (first && !keep && !load && !hold) assert (blocks_stored[tile] == '0);
         assert (next.blocks <= k_blocks);
-        // Block by block: within a chunk the sum has those before it.
+        // Blocks are in order: within a chunk the sum has all earlier ones.
         if (!hold) assert (next.blocks[0] == ~block[0]);
         if (Nv) begin
           assert (next.blocks[1:0] == block + 2'd1);

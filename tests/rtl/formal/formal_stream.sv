@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_fifo, or ufp4_skid: no word is lost, doubled, changed or reordered; ready is low only when it is full, valid only
-// when empty; an offered word stays. For an arbitrary word of the stream, by k-induction: all streams of any length.
+// ufp4_fifo or ufp4_skid: no word is lost, duplicated, changed or reordered; ready is low only when
+// full, valid is low only when empty; an offered word stays. Proved for an arbitrary word of the
+// stream by k-induction, so for streams of any length.
 module formal_stream #(
   parameter bit Skid = 1'b0,
   parameter int unsigned Width = 4,
@@ -10,7 +11,7 @@ module formal_stream #(
   input logic             in_valid_i,
   input logic [Width-1:0] in_data_i,
   input logic             out_ready_i,
-  input logic             mark_i       // this word, if it is pushed, is the one that is followed
+  input logic             mark_i       // the word pushed in this cycle is the one to follow
 );
   localparam int unsigned COUNT_W = $clog2(DEPTH + 1);
 
@@ -24,7 +25,7 @@ module formal_stream #(
   assign push = in_valid_i & in_ready;
   assign pop = out_valid & out_ready_i;
 
-  // Words inside, and where the followed one is: words ahead of it.
+  // The number of words inside, and the number of words ahead of the followed one.
   logic [COUNT_W-1:0] count, ahead;
   logic               following;
   logic [Width-1:0]   data;
@@ -56,7 +57,7 @@ module formal_stream #(
       assert (out_valid == (count != 0));
       if (following && ahead == 0) assert (out_data == data);
       if (waiting) assert (out_valid && out_data == held);
-      // Invariants that make it inductive.
+      // Invariants needed for the induction.
       assert (count <= COUNT_W'(DEPTH));
       if (following) assert (ahead < count);
       cover (count == COUNT_W'(DEPTH));
@@ -64,7 +65,7 @@ module formal_stream #(
     end
   end
 
-  // Invariants of each.
+  // Invariants of each unit.
   if (Skid) begin : gen_skid
     ufp4_skid #(.Width(Width)) u_dut (
       .clk_i, .rst_ni(rst_n), .in_valid_i, .in_ready_o(in_ready), .in_data_i,

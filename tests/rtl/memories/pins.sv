@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory with pins for a self test: a test in the place of ufp4_sram_pins writes and reads every word while the core's side
-// asks for something else, and then the core has its memory. Tests only.
+// A memory with pins for a self test. The test, in the place of ufp4_sram_pins, writes and reads
+// every word while the core side makes other accesses; then the core owns the memory. Tests only.
 module ufp4_sram_pins #(
   parameter int unsigned Width = 64,
   parameter int unsigned Depth = 64,
@@ -13,7 +13,7 @@ module ufp4_sram_pins #(
   output logic [Width-1:0]     wdata_o,
   input  logic [Width-1:0]     rdata_i
 );
-  // Writes of all words, reads of all, twice with the other bits, then nothing.
+  // Writes all words and reads them, then again with the other bits, then does nothing.
   int unsigned step;
   logic read_q;
   logic [Width-1:0] want_q;
@@ -39,7 +39,8 @@ module pins;
   logic clk = 1'b0;
   int unsigned cycle = 0;
   logic [Width-1:0] rdata;
-  // The core writes all words in 12 cycles, in another order than the test, again and again, and reads the one that it has written before.
+  // The core repeatedly writes all words in 12 cycles, in another order than the test, and reads
+  // the word that it has written before.
   logic [3:0] at, last;
   assign at = 4'((5 * cycle + 3) % Depth);
   assign last = 4'((5 * cycle + 10) % Depth);
@@ -47,7 +48,7 @@ module pins;
     .clk_i(clk), .we_i(1'b1), .waddr_i(at), .wdata_i(Width'(cycle)), .re_i(1'b1), .raddr_i(last), .rdata_o(rdata));
   always @(posedge clk) begin
     cycle <= cycle + 1;
-    // From the second word on that it has written after the test.
+    // From the second word that it has written after the test.
     if (cycle > 4 * Depth + 2 && rdata !== Width'(cycle - 2)) $fatal(1, "the core reads another word than it has written");
     if (cycle == 6 * Depth) begin
       $display("4 passes over %0d words, then the core's", Depth);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memories with parity (ufp4_sram_checked) of several widths, each with its parity beside the words and in them, and a way to
-// flip a bit. Tests only.
+// Memories with parity (ufp4_sram_checked) of several widths, each with its parity beside the words
+// and in the words, and a way to flip a bit. Tests only.
 module sram_checked #(
   localparam int unsigned Most = 67,
   localparam int unsigned Depth = 8,
   localparam int unsigned Memories = 12
 ) (
   input  logic                     clk_i,
-  input  logic [3:0]               which_i,  // of the memories; the others see neither writes nor reads
+  input  logic [3:0]               which_i,  // index of the memory; the others see neither writes nor reads
   input  logic                     we_i,
   input  logic [$clog2(Depth)-1:0] waddr_i,
   input  logic [Most-1:0]          wdata_i,
@@ -15,12 +15,13 @@ module sram_checked #(
   input  logic [$clog2(Depth)-1:0] raddr_i,
   input  logic                     flip_i,
   input  logic [$clog2(Depth)-1:0] flip_addr_i,
-  input  logic [6:0]               flip_bit_i,  // the width: its parity
+  input  logic [6:0]               flip_bit_i,  // a value of Width flips the parity
   output logic [Most-1:0]          rdata_o,
   output logic                     error_o,
   output logic [6:0]               width_o
 );
-  // One bit, a quarter of one and of two bits, quarters that are whole and that are not, the word of a QUANT lane and of sums.
+  // Widths of one bit, with quarters of one and two bits, with whole and partial quarters, the word
+  // of a QUANT lane, and that of sums.
   localparam int unsigned Widths[Memories/2] = '{1, 4, 6, 8, 64, 67};
   logic [Memories-1:0][Most-1:0] rdata;
   logic [Memories-1:0] error;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kMemories = 12, kDepth = 8, kErrorCycles = 3;
 
-/** A word, its bits in pieces of 32, and how many of them and of its parity are wrong. */
+/** A word in pieces of 32 bits, and the number of wrong bits in it and its parity. */
 struct Word {
   std::array<uint32_t, 3> bits;
   unsigned wrong;
@@ -44,7 +44,7 @@ class Memory {
   unsigned below(unsigned n) {
     return static_cast<unsigned>(check_below(&random_, n));
   }
-  /** Something random, at the next tick. */
+  /** Makes a random access at the next tick. */
   void write(unsigned index) {
     Word word = {};
     for (unsigned bit = 0; bit < width_; bit++) word.bits[bit / 32] |= below(2) << bit % 32;
@@ -53,13 +53,14 @@ class Memory {
     for (unsigned i = 0; i < 3; i++) m.wdata_i[i] = word.bits[i];
     words_[index] = word;
   }
-  /** At the next tick, which compares the word; the second after it compares the error. */
+  /** Reads at the next tick, which compares the word; the second tick after that compares the
+   * error. */
   void read(unsigned index) {
     m.re_i = 1;
     m.raddr_i = static_cast<uint8_t>(index);
     reads_.push_back({cycle_, index, words_[index]});
   }
-  /** One bit of a word, at the width its parity; nothing is under way then. */
+  /** Flips one bit of a word, or its parity if the bit is the width; nothing is under way then. */
   void flip(unsigned index, unsigned bit) {
     settle();
     m.flip_i = 1;
@@ -107,7 +108,7 @@ class Memory {
   std::deque<Read> reads_;
 };
 
-/** Each bit of a word and of its parity, the other words being read before and behind it. */
+/** Each bit of a word and of its parity flips; the other words are read before and after it. */
 TEST(each_flipped_bit_is_seen) {
   for (unsigned which = 0; which < kMemories; which++) {
     Memory memory(which);
@@ -126,7 +127,7 @@ TEST(each_flipped_bit_is_seen) {
   }
 }
 
-/** Writes and reads beside each other, of other words or the one that was written just before. */
+/** Writes and reads at the same time, of different words or of the word that was just written. */
 TEST(words_are_kept) {
   for (unsigned which = 0; which < kMemories; which++) {
     Memory memory(which);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of an engine in the form for simulators, which stops it, and in the others, which do not. Tests only.
+// The clock of an engine in the form for simulators, which stops it, and in the other forms, which
+// do not. Tests only.
 module engine_clock (
   input  logic clk_i,
   input  logic rst_ni,

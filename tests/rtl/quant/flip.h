@@ -43,7 +43,7 @@ inline void flip_bits(VerilatedContext &context, const Flip &flip) {
   });
 }
 
-/** A memory's path without the indices that tell it from others of its kind. */
+/** The path of a memory without the indices that distinguish it from others of its kind. */
 inline std::string kind_of_memory(const std::string &path) {
   std::string kind;
   for (const char c : path) {

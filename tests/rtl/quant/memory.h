@@ -14,13 +14,13 @@ extern "C" {
 #include "check.h"
 }
 
-/** How the memory behaves. */
+/** The behaviour of the memory. */
 struct Behaviour {
   unsigned
       latency;     ///< cycles from a request to its first beat, or from the last beat to the answer
   unsigned stall;  ///< a handshake waits with chance stall/16
   int64_t read_error;   ///< this beat of a job is answered with an error; -1: none
-  int64_t write_error;  ///< this write request of a job is; -1: none
+  int64_t write_error;  ///< this write request of a job is answered with an error; -1: none
 };
 
 constexpr Behaviour kCalm = {1, 0, -1, -1};
@@ -37,7 +37,7 @@ inline uint64_t round_up(uint64_t value, uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-/** Bytes that one request has written, those that its strobes named. */
+/** The bytes that one request has written, according to its strobes. */
 struct Written {
   uint64_t first, bytes;
 };
@@ -62,7 +62,7 @@ class Memory {
     m_.wr_err_i = 0;
   }
 
-  /** Inputs of this cycle, before the clock edge. */
+  /** Sets the inputs of this cycle, before the clock edge. */
   void drive(uint64_t cycle) {
     m_.rd_req_ready_i = go();
     m_.wr_req_ready_i = go();
@@ -80,7 +80,7 @@ class Memory {
     m_.wr_idle_i = writes_.empty() && answers_.empty() && !m_.wr_err_i;
   }
 
-  /** Notes what the clock edge will take. */
+  /** Records the transfers of the clock edge. */
   void clock(uint64_t cycle) {
     watch();
     if (m_.rd_req_valid_o && m_.rd_req_ready_i) take_read(cycle);
@@ -90,7 +90,7 @@ class Memory {
     while (!writes_.empty() && !beats_.empty()) store(cycle);
   }
 
-  /** Nothing is under way. */
+  /** Returns whether nothing is under way. */
   bool quiet() const {
     return reads_.empty() && writes_.empty() && beats_.empty() && answers_.empty() &&
            (taken_ || !m_.rd_rsp_valid_i);
@@ -101,16 +101,16 @@ class Memory {
   int64_t beats_read = 0, requests_written = 0;
   bool writes_are_bursts = false;  ///< no write may cross 4 KiB
   bool answers = false;            ///< a write is answered in this cycle
-  std::vector<Written> answered;   ///< what those have written that have been since the job began
+  std::vector<Written> answered;   ///< bytes of the writes answered since the job began
 
  private:
   struct Read {
     uint64_t due;
-    std::vector<uint8_t> bytes;  ///< as they were when it was asked for
+    std::vector<uint8_t> bytes;  ///< the bytes at the time of the request
     size_t at;                   ///< the next beat
   };
   struct Write {
-    uint64_t at;  ///< of the next beat
+    uint64_t at;  ///< address of the next beat
     unsigned beats;
     bool error;
     Written written;
@@ -166,7 +166,7 @@ class Memory {
     if (read.at == read.bytes.size()) reads_.pop_front();
   }
 
-  /** Without a beat its signals are anything. */
+  /** Without a beat the data and error signals are random. */
   void offer_nothing() {
     uint64_t words[kBus / 8];
     for (uint64_t &word : words) word = check_next(&random_);
@@ -203,7 +203,7 @@ class Memory {
     writes_.pop_front();
   }
 
-  /** Streams hold still while they wait. */
+  /** Checks that streams do not change while they wait. */
   void watch() {
     Held now{};
     now.read = m_.rd_req_valid_o && !m_.rd_req_ready_i;

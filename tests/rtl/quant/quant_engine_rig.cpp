@@ -45,8 +45,8 @@ uint32_t Engine::number(const Job &job, int64_t index) {
   return bits;
 }
 
-/** Random bytes everywhere, so that what lies beside the tensor is garbage, NaN and Inf included;
- * then the tensor. */
+/** Fills memory with random bytes, so that everything beside the tensor is garbage, including NaN
+ * and Inf; then stores the tensor. */
 void Engine::fill(const Job &job, const Place &p) {
   for (size_t i = 0; i < memory.data.size(); i += 8) {
     const uint64_t word = check_next(&random);
@@ -100,8 +100,8 @@ void Engine::describe(const Job &job, const Place &p, bool amax) {
   m.col_exponent_i = static_cast<uint16_t>(job.t[1]);
 }
 
-/** Row groups of the row copy that are said to be in memory: every write to them has been answered.
- */
+/** Checks the row groups of the row copy that are reported to be in memory: every write to them has
+ * been answered. */
 void Engine::check_panels(const Job &job, const Place &p, int64_t from, int64_t end) {
   const uint64_t units = static_cast<uint64_t>((job.cols + 15) / 16);
   for (int64_t group = from; group < std::min(end, (job.rows + 15) / 16); group++) {
@@ -128,7 +128,7 @@ Outcome Engine::simulate(const Behaviour &behaviour, uint64_t limit, const Job &
   memory.reset(behaviour, random);
   check_next(&random);
   m.start_valid_i = 1;
-  // The last writes are counted a little after they are answered; the next job may start before.
+  // The last writes are counted a little after their answer, and the next job may start before.
   out.rests = check_below(&random, 2);
   int left = out.rests ? 5 : 1;
   int64_t panels = 0;
@@ -165,7 +165,7 @@ Outcome Engine::simulate(const Behaviour &behaviour, uint64_t limit, const Job &
   return out;
 }
 
-/** AMAX does not look at the scale. */
+/** AMAX ignores the scale. */
 static ufp4_quantize_t copy_options(const Job &job, int c, bool amax) {
   ufp4_quantize_t how = job.how;
   how.axis = c ? UFP4_AXIS_COL : UFP4_AXIS_ROW;
@@ -194,8 +194,8 @@ void Engine::compare(const Job &job, const Place &p, const std::vector<uint8_t> 
                 job.how.round == UFP4_ROUND_SR ? " sr" : "",
                 job.how.scale_round == UFP4_SCALE_ROUND_UP ? " up" : "");
   if (!check_that(0, outcome.ended, "%s: no end within the limit", what)) return;
-  // An error ends the job early: what was not written stays, and flags and exponents mean nothing.
-  // With one of a memory neither do the bytes that were written.
+  // An error ends the job early: unwritten bytes keep their value, and flags and exponents are
+  // meaningless. After a memory error the written bytes are meaningless too.
   const bool cut = outcome.read_error || outcome.write_error || outcome.memory_error;
   std::vector<uint8_t> inverse = before;
   if (outcome.memory_error) {
@@ -244,7 +244,7 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour, bool amax, const
       static_cast<uint64_t>((job.rows + 15) / 16) * static_cast<uint64_t>((job.cols + 15) / 16);
   const Outcome outcome =
       simulate(behaviour, 20000 + tiles * 4000 + tiles * 64 * behaviour.latency, job, p, flip);
-  // This memory gives and takes the right data with an error too.
+  // This memory transfers the right data even with an error.
   compare(job, p, before, outcome, amax);
   const unsigned errors = (behaviour.read_error >= 0) + 2u * (behaviour.write_error >= 0);
   check_bits(0, outcome.read_error + 2u * outcome.write_error, errors,
@@ -252,7 +252,7 @@ Outcome Engine::run(const Job &job, const Behaviour &behaviour, bool amax, const
   check_that(0, outcome.flipped || !outcome.memory_error,
              "an error of a memory in which no bit has flipped");
   if (!amax && job.copies & kRow && errors == 0 && !outcome.memory_error && outcome.rests) {
-    // E8M0 counts in twos.
+    // With E8M0 row groups are counted in twos.
     const int64_t groups = (job.rows + 15) / 16, pair = job.how.scale == UFP4_SCALE_E8M0 ? 2 : 1;
     check_bits(job.rows, static_cast<uint64_t>(outcome.panels),
                static_cast<uint64_t>((groups + pair - 1) / pair * pair),

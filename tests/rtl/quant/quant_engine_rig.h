@@ -72,8 +72,8 @@ class Engine {
     m.final();
   }
 
-  /** Runs one job and compares everything it may and may not have changed; but for the copies where
-     it reports @p flip, which a job may end before. */
+  /** Runs one job and compares everything that it may and may not have changed, except the copies
+   * if the job reports @p flip, because it may then end early. */
   Outcome run(const Job &job, const Behaviour &behaviour, bool amax, const Flip *flip = nullptr);
 
   Vquant_engine m;
@@ -102,9 +102,9 @@ class Engine {
 size_t element_bytes(const Job &job);
 /** A job with both copies of E1M2, transformed and rounded stochastically. */
 Job job_of(int64_t rows, int64_t cols);
-/** Blocks of 32 with E8M0 scales, which know neither transform nor exponent. */
+/** Blocks of 32 with E8M0 scales, which have neither transform nor exponent. */
 void use_e8m0(Job &job, check_random_t *random);
-/** Everything drawn but the shape. */
+/** Draws everything except the shape. */
 Job random_job(check_random_t *random, int64_t rows, int64_t cols);
 
 }  // namespace quant_engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block pipeline of the QUANT engine with AMAX behind it. Tests only.
+// The block pipeline of the QUANT engine, followed by AMAX. Tests only.
 module quant_units (
   input  logic              clk_i,
   input  logic              rst_ni,

@@ -22,8 +22,8 @@ class Clocks {
     m.final();
   }
 
-  /** The inputs change behind a rising edge, and more than once; what they are in the end holds for
-   * the next one. */
+  /** The inputs change after a rising edge, and more than once; their final values hold for the
+   * next edge. */
   void cycle(bool rst_n, bool wake, bool ready) {
     const bool before = m.stopped_o;
     for (int i = 0; i < 2; i++) {
@@ -62,7 +62,7 @@ class Clocks {
   uint64_t idle_ = 0;  // cycles since the last one with a job
 };
 
-/** Each number of cycles without a job, and what ends them. */
+/** Each number of cycles without a job, and each way in which they end. */
 TEST(each_pause) {
   for (unsigned pause = 0; pause < 40; pause++) {
     for (unsigned end = 0; end < 6; end++) {

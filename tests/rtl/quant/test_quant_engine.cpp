@@ -80,8 +80,8 @@ TEST(special_values) {
   }
 }
 
-/** Somewhere in the row copy a block whose scale quotient is @p quotient; of all others it is under
- * 200. */
+/** Places a block with the scale quotient @p quotient somewhere in the row copy; all others are
+ * below 200. */
 Job saturating_job(check_random_t *random, ufp4_elem_t elem, bool rht, float quotient) {
   Job job = random_job(random, 16 + check_below(random, 30), 16 + check_below(random, 50));
   job.dtype = UFP4_DTYPE_F32;
@@ -100,14 +100,16 @@ Job saturating_job(check_random_t *random, ufp4_elem_t elem, bool rht, float quo
       row = check_below(random, static_cast<uint32_t>(job.rows)),
                  block = check_below(random, blocks);
   float *to = &job.numbers[static_cast<size_t>(row * job.cols + 16 * block)];
-  // Sixteen equal numbers, whose signs the mask takes away, the transform makes four times one.
+  // The mask removes the signs of sixteen equal numbers, and the transform makes four times one of
+  // them.
   for (unsigned i = 0; i < 16 && rht; i++)
     to[i] = (job.how.rht_mask >> i & 1 ? -1.0f : 1.0f) * unit * quotient / 4;
   if (!rht) to[check_below(random, 16)] = unit * quotient;
   return job;
 }
 
-/** On both sides of 448, the largest scale, and of 464, from where the next one would be nearer. */
+/** Quotients on both sides of 448, the largest scale, and of 464, above which the next scale would
+ * be nearer. */
 TEST(saturates_from_448_on) {
   Engine engine;
   const float past = std::nextafter(448.0f, 512.0f), short_of = std::nextafter(464.0f, 0.0f);
@@ -147,7 +149,7 @@ TEST(read_error_is_reported) {
   for (const int64_t beat : {0, 5, 30}) {
     for (const bool amax : {false, true}) {
       engine.run(job, {7, 3, beat, -1}, amax);
-      // The next job is clean again, and says so.
+      // The next job has no error, and reports none.
       engine.run(job, kCalm, amax);
     }
   }
@@ -189,8 +191,8 @@ bool flip_once(Engine *engine, Flip flip) {
   return engine->run(job, behaviour, amax, &flip).memory_error;
 }
 
-/** A bit flips in every word of a memory while a job runs: the copies are right, or the job says
- * so, which it does now and then for each bit of a word (of wide ones for some). */
+/** A bit flips in every word of a memory while a job runs: either the copies are right, or the job
+ * reports an error; each bit of a word leads to some reports (some bits of wide words). */
 SLOW_TEST(flipped_bits_are_reported) {
   Engine engine;
   std::map<std::string, std::vector<Flip>> kinds;
@@ -218,8 +220,8 @@ SLOW_TEST(flipped_bits_are_reported) {
   }
 }
 
-/** One bit of one word of what is collected: a beat has several words, and no other speaks for it.
- */
+/** One bit of one word of the collected units flips: a beat has several words, and each must be
+ * checked by itself. */
 SLOW_TEST(flipped_words_of_a_beat_are_reported) {
   Engine engine;
   constexpr unsigned kWords = kBus / 8;
@@ -227,11 +229,11 @@ SLOW_TEST(flipped_words_of_a_beat_are_reported) {
     if (path.find("u_units") == std::string::npos) return;
     const unsigned places = static_cast<unsigned>(variable.unpacked().elements());
     const unsigned bits = static_cast<unsigned>(variable.packed().elements());
-    // A beat of the narrow engine is one word, and of the wide one's each has a memory of its own:
-    // any place of it will do.
+    // A beat of the narrow engine is one word, and each beat of the wide one has a memory of its
+    // own, so any place will do.
     const bool own = kWidth != 16;
     const unsigned lanes = own ? 1 : path.find(".codes") != std::string::npos ? kWords : 2;
-    // Both halves of a unit's scales are in one word, each with a bit of parity.
+    // Both halves of the scales of a unit are in one word, each with a parity bit.
     const bool in_one = bits == 128;
     for (unsigned lane = 0; lane < lanes; lane++) {
       bool reported = false;

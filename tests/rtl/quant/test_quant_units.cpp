@@ -44,7 +44,7 @@ ufp4_quantize_t options(int n, ufp4_scale_t scale) {
   return how;
 }
 
-/** The pipeline and its clock; a cycle is idle at one of its ends with chance n/8. */
+/** The pipeline and its clock; with chance n/8 a cycle is idle at one end of the pipeline. */
 class Pipe {
  public:
   Pipe() : random_(check_random()) {
@@ -84,7 +84,7 @@ class Pipe {
     std::memcpy(m.in_words_i.data(), block, 64);
   }
 
-  /** All blocks but the first @p past, one after the other, with one option set. */
+  /** Runs all blocks except the first @p past, one after the other, with one option set. */
   template <typename AnyBlock>
   void run(const std::vector<AnyBlock> &blocks, const ufp4_quantize_t &how, unsigned in_idle = 0,
            unsigned out_idle = 0, size_t past = 0) {
@@ -108,7 +108,8 @@ class Pipe {
   check_random_t random_;
 };
 
-/** Whether one block with E4M3 scales saturates; the operand has the flags of all blocks. */
+/** Returns whether one block with E4M3 scales saturates; the operand has the flags of all blocks.
+ * */
 bool saturates(size_t block, const uint32_t *bits, const ufp4_quantize_t &how) {
   uint8_t random[16], codes[16], scale;
   ufp4_random_block(how.seed, how.tensor_id, block, random);
@@ -191,7 +192,7 @@ TEST(block_amax) {
     std::vector<Block> blocks(1 + check_below(&random, 4));
     const auto distribution = static_cast<fixture_distribution_t>(i / 6 % FIXTURE_DISTRIBUTIONS);
     for (Block &block : blocks) fixture_numbers(&random, distribution, block.data(), 16);
-    // At and next to the limit itself: 21 and 49 times a power of two.
+    // At the limit itself and next to it: 21 and 49 times a power of two.
     if (i % 5 == 0) blocks[0].fill(0);
     if (i % 5 == 0)
       blocks[0][5] =
@@ -230,8 +231,8 @@ TEST(block_amax) {
 // --- E8M0: two halves for each block of 32 ------------------------------------------------------
 
 TEST(e8m0_every_power_and_its_neighbours) {
-  // The largest number at each power of two, at each qmax times one, and two units to both sides;
-  // in either half.
+  // The largest number at each power of two, at each qmax times a power of two, and two units to
+  // both sides, in either half.
   Pipe pipe;
   for (int n = 0; n < kE8m0Options; n++) {
     std::vector<Wide> blocks;
@@ -253,7 +254,7 @@ TEST(e8m0_every_power_and_its_neighbours) {
 }
 
 TEST(e8m0_ties) {
-  // Elements at the cells' ends and midpoints, and a unit in the last place to both sides, for
+  // Elements at the ends and midpoints of cells, and one unit in the last place to both sides, for
   // every scale.
   Pipe pipe;
   for (int n = 0; n < kE8m0Options; n++) {
@@ -290,7 +291,7 @@ TEST(e8m0_special_values) {
         block.fill(b);
         block[place] = a;
         blocks.push_back(block);
-        // One half of zeros with signs.
+        // One half has only zeros, with signs.
         for (size_t i = 0; i < 16; i++) block[i ^ (place & 16)] = i % 2 ? 0x80000000 : 0;
         blocks.push_back(block);
       }

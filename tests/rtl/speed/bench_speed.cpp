@@ -51,12 +51,12 @@ class Array {
     fill();
   }
 
-  // A model leaves the thread's context, which was the core's when that was last at work.
+  // A model must leave the context of the thread, which is that of the last core at work.
   ~Array() {
     Verilated::threadContextp(&context_);
   }
 
-  // As many cycles as the GEMM has blocks for each PE; returns CPU seconds for each MAC.
+  // Runs as many cycles as the GEMM has blocks per PE; returns CPU seconds per MAC.
   double run() {
     const auto &core = default_core();
     const auto cycles = int64_t(kMacs / 16 / core.rows / core.cols);
@@ -73,7 +73,7 @@ class Array {
     model_.eval();
   }
 
-  // Every word of every operand memory.
+  // Writes every word of every operand memory.
   void fill() {
     std::mt19937 random(1);
     const auto &core = default_core();
@@ -150,7 +150,7 @@ class Core {
     ufp4_device_close(device_);
   }
 
-  // CPU seconds for each MAC, with what host and memory take.
+  // CPU seconds per MAC, including host and memory.
   double run() {
     static std::vector<float> d(size_t(kSize * kSize));
     const double start = cpu_seconds();

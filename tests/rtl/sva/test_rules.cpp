@@ -94,7 +94,8 @@ class Printed {
   int kept_ = -1;
 };
 
-// The assertions that fail in these steps, one step a cycle; what is valid is so for one step.
+// Returns the assertions that fail in these steps; each step is one cycle, and a valid lasts one
+// step.
 std::set<std::string> broken_by(const Steps &steps) {
   VerilatedContext context;
   context.fatalOnError(false);
@@ -295,7 +296,7 @@ TEST(each_fault_breaks_its_rule_and_no_other) {
   check_cases(faults());
 }
 
-// Every label of an assertion in the source has a fault above.
+// Every label of an assertion in the source is broken by a case above.
 TEST(each_rule_has_a_fault) {
   std::set<std::string> broken, named;
   for (const Case &fault : faults()) broken.insert(fault.rule);
@@ -326,7 +327,7 @@ TEST(legal_traffic_breaks_no_rule) {
       {"", {two_beats(aw), w_first, w, b_held, b}},
       {"", times(18, aw)},
       {"", times(255, aw_w)},
-      // Data before their address.
+      // Data come before their address.
       {"", {w, w, aw, aw, b, b}},
       {"", {w_first, two_beats(aw), w, b}},
       {"", {w_first, w, two_beats(aw), b}},
@@ -334,8 +335,8 @@ TEST(legal_traffic_breaks_no_rule) {
       {"", {two_beats(aw), strobes(w_first, 0xC0), strobes(w, 0x03)}},
       {"", {aw, strobes(w, 0x3C)}},
       {"", {and_then(two_beats(aw), id0), w_first, w}},
-      // After a soft reset beats without strobes end what had begun, and the interrupt is
-      // forgotten.
+      // After a soft reset beats without strobes end the started bursts, and the interrupt is
+      // cleared.
       {"", {write_of(kControl, 4), port_b, two_beats(aw), strobes(w_first, 0xFF), strobes(w, 0)}},
       {"",
        {write_of(kIrqMask, 7), port_b, irq_rises, write_of(kControl, 4), port_b, idle, irq_falls}},
@@ -349,7 +350,7 @@ TEST(legal_traffic_breaks_no_rule) {
       {"",
        {write_of(kIrqMask, 1), port_b, irq_rises, write_of(kIrqMask, 0),
         and_then(port_b, irq_falls)}},
-      // A reset forgets, and until its first edge anything may be there.
+      // A reset clears the state of the rules, and before its first edge any level is allowed.
       {"", {ar_held, reset, reset, ar, r}},
       {"", {two_beats(aw), w_first, reset, reset, and_then(aw, DO(v.m_axi_awlen_o = 0)), w, b}},
       {"", {port_ar, reset, reset, port_ar, port_r}},

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dot product of two blocks, decoded, in its combinational forms side by side: ufp4_dot for all formats and for
-// those of the two operands alone, and ufp4_dot_planes. Tests only.
+// The decoded dot product of two blocks in its combinational forms side by side: ufp4_dot for all
+// formats and for only those of the two operands, and ufp4_dot_planes. Tests only.
 module dot_forms (
   input  logic [7:0]  a_elem_i,
   input  logic [7:0]  b_elem_i,
   input  logic [63:0] a_planes_i,
   input  logic [63:0] b_planes_i,
   output logic [12:0] dot_o,
-  output logic [25:0] others_o  // {planes, the fewest formats that hold both operands'}
+  output logic [25:0] others_o  // {planes, ufp4_dot for the fewest formats that hold both operands}
 );
   import ufp4_spec_pkg::*;
   logic [15:0] a_sign, b_sign;

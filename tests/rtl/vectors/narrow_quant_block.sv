@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ufp4_quant_serial_block against the records of `ufp4 vectors quant_block`: simulate with +quant_block=FILE.
-// One block at a time through the pipeline of the narrow engine, in eight pairs, and through that which makes elements
-// mixed, too; records of these are for it alone. Every other block is of the column copy, and the copy that it is not of
-// has another transform, exponent, tensor id and group. The output waits a while for every third block.
+// Runs ufp4_quant_serial_block against the records of `ufp4 vectors quant_block`: simulate with
+// +quant_block=FILE. Each block passes alone, in eight pairs, through the plain pipeline and
+// through the one with Mixed; only the latter takes ELEM_MIXED records. Every other block is of the
+// column copy, and the copy that the block does not belong to has another transform, exponent,
+// tensor id and group. The output waits for a while for every third block.
 `include "readers.svh"
 module narrow_quant_block;
   `READER_quant_block

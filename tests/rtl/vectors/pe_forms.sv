@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of a PE on a block, in its three forms (Target) side by side: decoders, dot product, scales, running sum,
-// and what the drain makes of the sum. loaded_i is a word as in the memories of the form for cells: three carries and
-// 64 bits; the others load its value. Where ufp4_sum_resolve marks a segment wrongly as zero, or as another number, the
-// sum of the form for cells is spoilt. Operands are held from the cycle of valid1_i until the sums are there, which is
-// CYCLES after it, for the form with the most stages. Tests only.
+// The work of a PE on a block in its three forms (Target) side by side: decoders, dot product,
+// scales, running sum, and the sum as the drain resolves it. loaded_i is a word of the memories in
+// the form for cells, three carries and 64 bits; the other forms load its value. If
+// ufp4_sum_resolve marks a segment as zero wrongly, the sum of the form for cells is spoilt.
+// Operands are held from the cycle of valid1_i until the sums are complete, CYCLES later for the
+// form with the most stages. Tests only.
 module pe_forms (
   input  logic         clk_i,
   input  logic [7:0]   a_elem_i,
@@ -41,8 +42,8 @@ module pe_forms (
   ufp4_elem_decode u_a (.elem_i(a_elem_i), .uniform_i(1'b0), .code_i(a_planes_i), .sign_o(a_sign), .mag_o(a_mag));
   ufp4_elem_decode u_b (.elem_i(b_elem_i), .uniform_i(1'b0), .code_i(b_planes_i), .sign_o(b_sign), .mag_o(b_mag));
 
-  // Cells.
-  // A block is taken in the cycle of valid1_i: others see garbage.
+  // Cells: the block is taken in the cycle of valid1_i, and in other cycles the operands are
+  // garbage.
   logic [63:0] cells_q;
   logic signed [12:0] dot_taken;
   logic [3:0] a_sig_taken, b_sig_taken, a_exp_taken, b_exp_taken;
@@ -69,7 +70,7 @@ module pe_forms (
     if (valid3_i) cells_q <= right(sum, sum_zero) && right(loaded, loaded_zero) ? sum : ~sum;
   end
 
-  // FPGAs: control as late as the sum needs it, which is two stages before the last.
+  // FPGAs: control arrives when the sum needs it, two stages before the last.
   logic [12:0] relative;
   logic negative;
   logic [15:0] a_shifted_sign, b_shifted_sign;
@@ -133,6 +134,6 @@ module pe_forms (
     if (valid3_i) words_q <= at_once;
   end
 
-  // By number of the target.
+  // Indexed by the number of the target.
   assign sums_o = {words_q, chains, cells_q};
 endmodule

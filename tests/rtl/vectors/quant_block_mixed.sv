@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_quant_block that makes elements mixed, as it is without parameters; out_o is {out_valid_o, codes, scale, NaN,
+// ufp4_quant_block with Mixed, without parameters; out_o is {out_valid_o, codes, scale, NaN,
 // saturated}. Tests only.
 module quant_block_mixed (
   input  logic                 clk_i,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ufp4_divide_round against the records of `ufp4 vectors divide_round`: simulate with +divide_round=FILE.
-// One block at a time through the pipeline, held in each stage while another comes up behind it.
+// Runs ufp4_divide_round against the records of `ufp4 vectors divide_round`: simulate with
+// +divide_round=FILE. One block at a time passes through the pipeline, and is held in each stage
+// while another follows behind.
 `include "readers.svh"
 module read_divide_round;
   `READER_divide_round

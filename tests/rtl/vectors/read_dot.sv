@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ufp4_elem_decode and ufp4_dot, in its forms, against the records of `ufp4 vectors dot`:
-// simulate with +dot=FILE. Codes become bit planes on the way.
+// Runs ufp4_elem_decode and the forms of ufp4_dot against the records of `ufp4 vectors dot`:
+// simulate with +dot=FILE. The codes are converted to bit planes here.
 `include "readers.svh"
 module read_dot;
   `READER_dot

@@ -18,7 +18,8 @@ module read_e8m0_scale;
       read_record;
       en = 2'b01;
       tick;
-      // Another block before the first stage, which does not move, before the second one does and with it; then none.
+      // Another block is at the inputs before the first stage moves, before the second moves, and
+      // with it; then none.
       {in_power, in_normal} = ~{in_power, in_normal};
       en = 2'b00;
       tick;

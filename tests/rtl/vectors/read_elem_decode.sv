@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ufp4_elem_decode against the records of `ufp4 vectors elem_decode`: simulate with +elem_decode=FILE. The code is in
-// one lane after the other, among others of which each bit is another one.
+// Runs ufp4_elem_decode against the records of `ufp4 vectors elem_decode`: simulate with
+// +elem_decode=FILE. Each code passes through every lane in turn, while the other lanes hold codes
+// of which every bit differs.
 `include "readers.svh"
 module read_elem_decode;
   `READER_elem_decode

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs ufp4_f32_alu against the records of `ufp4 vectors f32_alu`: simulate with +f32_alu=FILE.
-// What comes while the stages are not enabled changes nothing.
+// Inputs that change while a stage is not enabled must have no effect.
 `include "readers.svh"
 module read_f32_alu;
   `READER_f32_alu

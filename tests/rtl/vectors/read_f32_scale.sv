@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ufp4_f32_scale against the records of `ufp4 vectors f32_scale`: simulate with +f32_scale=FILE.
-// What comes while a stage is not enabled changes nothing.
+// Runs ufp4_f32_scale against the records of `ufp4 vectors f32_scale`: simulate with
+// +f32_scale=FILE. Inputs that change while a stage is not enabled must have no effect.
 `include "readers.svh"
 module read_f32_scale;
   `READER_f32_scale

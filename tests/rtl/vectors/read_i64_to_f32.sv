@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ufp4_i64_to_f32 against the records of `ufp4 vectors i64_to_f32`:
-// simulate with +i64_to_f32=FILE. Icarus Verilog takes it too.
+// Runs ufp4_i64_to_f32 against the records of `ufp4 vectors i64_to_f32`: simulate with
+// +i64_to_f32=FILE. Icarus Verilog can run it too.
 `include "readers.svh"
 module read_i64_to_f32;
   `READER_i64_to_f32
@@ -21,14 +21,15 @@ module read_i64_to_f32;
       judge(f32 === want_f32);
       if (shown) $display("  got %h", f32);
     end
-    // The most negative sum stands for NaN: no record, but the unit's contract.
+    // The most negative sum stands for NaN by the contract of the unit; no record has it.
     in_sum = {1'b1, 63'd0};
     repeat (5) tick;
     if (f32 !== 32'h7FC0_0000) begin
       mismatches = mismatches + 1;
       $display("NaN: got %h", f32);
     end
-    // Nor is there one of stages that wait: 3 goes up a stage at a time, and -5 follows it to the stage behind.
+    // No record covers stages that wait: 3 moves up one stage at a time, and -5 follows to the
+    // stage behind.
     in_exponent = 0;
     for (stage = 0; stage < 5; stage = stage + 1) begin
       in_sum = 64'd3;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the units of a PE, in their three forms, against the records of `ufp4 vectors pe`: simulate with +pe=FILE. Each
-// block is added in one copy of them to the record's sum, which is loaded with carries of its own, and in another to
-// what the register holds, in runs of 64 blocks. A record is held for 13 cycles, the most stages that a form has.
+// Runs the units of a PE, in their three forms, against the records of `ufp4 vectors pe`: simulate
+// with +pe=FILE. One copy of the units adds each block to the sum of the record, loaded with
+// carries of its own; the other adds it to its register, in runs of 64 blocks. A record is held for
+// 13 cycles, the most stages that a form has.
 `include "readers.svh"
 module read_pe;
   `READER_pe
@@ -41,7 +42,8 @@ module read_pe;
     while (!$feof(file)) begin
       read_record;
       carries = records[2:0];
-      // The first of a run neither keeps nor loads: from zero, whatever was before and whatever could be loaded.
+      // The first block of a run neither keeps nor loads: it starts from zero, whatever was before
+      // and whatever could be loaded.
       keep = records % 64 != 0;
       want_kept = (keep ? want_kept : 64'd0) + {{16{want_term[47]}}, want_term};
       valid = 3'b001;

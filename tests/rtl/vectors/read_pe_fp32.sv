@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the units of a PE of the contract fp32 against the records of `ufp4 vectors pe_fp32`: simulate with
-// +pe_fp32=FILE. A block of 16 in one step; one of 32 in two, the first held for the second, which comes when the ring of
-// sums has gone round once.
+// Runs the units of a PE of the contract fp32 against the records of `ufp4 vectors pe_fp32`:
+// simulate with +pe_fp32=FILE. A block of 16 is one step; a block of 32 is two, the first held for
+// the second, which comes after one turn of the ring of sums.
 `include "readers.svh"
 module read_pe_fp32;
   `READER_pe_fp32
@@ -43,7 +43,7 @@ module read_pe_fp32;
     end
   end
 
-  // A cycle of stage 1, and one of stage 2. What enters in other cycles is no block.
+  // One cycle of stage 1, and one of stage 2. Operands of other cycles are no block.
   task take(input adds, input joins);
     begin
       valid = 2'b01;
@@ -69,7 +69,7 @@ module read_pe_fp32;
       end
       take(1'b1, e8m0);
       tick;
-      // Stage 4 of the block, then that of the next sum of the ring, which begins with nothing.
+      // Stage 4 of the block, then that of the next sum of the ring, which starts from zero.
       {keep, load} = 2'b01;
       tick;
       {keep, load} = 2'b00;
@@ -80,7 +80,7 @@ module read_pe_fp32;
       #1 got_sum = sum;
       tick;
       #1 got_other = sum;
-      // Both go round, and the one goes where it is not kept.
+      // Both sums make a turn, and the one that is not kept disappears.
       repeat (3) tick;
       #1 got_kept = sum;
       tick;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the units of a PE of the contract nv against the records of `ufp4 vectors pe_nv`: simulate with +pe_nv=FILE. The
-// groups of a step enter one a cycle; steps of zeros follow without a gap: one begins the sum of the other turn, then each
-// turn keeps its sum, and in the end that of the record goes. The records' turns alternate.
+// Runs the units of a PE of the contract nv against the records of `ufp4 vectors pe_nv`: simulate
+// with +pe_nv=FILE. The blocks of a step enter one per cycle; steps of zeros follow without a gap:
+// one begins the sum of the other turn, then each turn keeps its sum, and at the end the sum of the
+// record is dropped. The turns of records alternate.
 `include "readers.svh"
 module read_pe_nv;
   `READER_pe_nv
@@ -48,7 +49,7 @@ module read_pe_nv;
     begin
       first = cycle % 4 == 0;
       valid = cycle < 4 ? cycle < in_groups : first && cycle < 20;
-      // What enters without valid is no group.
+      // Operands without valid are no group.
       {a_group, b_group, a_scale, b_scale} = ~144'd0;
       if (valid && cycle < 4) begin
         {a_group, b_group} = {in_a_codes[64*cycle+:64], in_b_codes[64*cycle+:64]};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ufp4_quant_block against the records of `ufp4 vectors quant_block`: simulate with +quant_block=FILE.
-// One block at a time through the pipeline, and through that which makes elements mixed, too; records of these are for it
-// alone. PLAIN_ONLY leaves it out.
+// Runs ufp4_quant_block against the records of `ufp4 vectors quant_block`: simulate with
+// +quant_block=FILE. Each block passes alone through the plain pipeline and through the one with
+// Mixed; only the latter takes ELEM_MIXED records. PLAIN_ONLY leaves the latter out.
 `include "readers.svh"
 module read_quant_block;
   `READER_quant_block

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ufp4_rht against the records of `ufp4 vectors rht`: simulate with +rht=FILE.
-// One block at a time through the pipeline.
+// Runs ufp4_rht against the records of `ufp4 vectors rht`: simulate with +rht=FILE. One block at a
+// time passes through the pipeline.
 `include "readers.svh"
 module read_rht;
   `READER_rht
@@ -19,7 +19,7 @@ module read_rht;
       judge(out === want_out);
       if (shown) $display("  got %h", out);
     end
-    // Without the transform the last record's words pass as they are, and their complement.
+    // Without the transform the words of the last record, and their complements, pass unchanged.
     bypass = 1'b1;
     repeat (2) begin
       in_words = ~in_words;

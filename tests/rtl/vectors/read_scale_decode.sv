@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ufp4_scale_decode against the records of `ufp4 vectors scale_decode`:
-// simulate with +scale_decode=FILE. Icarus Verilog takes it too.
+// Runs ufp4_scale_decode against the records of `ufp4 vectors scale_decode`: simulate with
+// +scale_decode=FILE. Icarus Verilog can run it too.
 `include "readers.svh"
 module read_scale_decode;
   `READER_scale_decode

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A top that is not ours, with the core `tiny` for FPGAs in it, whose buses nobody drives. Rows counts what it likes.
+// The top of another project, with the core `tiny` for FPGAs in it, whose buses nobody drives. Its
+// parameter Rows has a meaning of its own.
 module stranger #(
   parameter int unsigned Rows = 1,
   parameter int unsigned Depth = 1
