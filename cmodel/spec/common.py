@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What several outputs read of ufp4.toml in the same way: fields with their places, enumerations and grids."""
 
+import textwrap
+
 TYPE_BYTES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
 QUANTIZE_KEYS = ("scale", "elem", "layout", "rht", "block", "rht_size", "scale_round", "backend")
 GEMM_KEYS = ("scale", "contract", "elem", "backend")
+
+
+def sv_comment(text):
+    """The lines of a comment in a package of SystemVerilog."""
+    return textwrap.wrap(text, 100, initial_indent="  // ", subsequent_indent="  // ")
 
 
 def layout(fields, total):

@@ -252,7 +252,7 @@ def sv_package(spec):
         "// Enumerations, descriptor structs, register offsets and counter indices of the core.",
         "package ufp4_spec_pkg;",
         "",
-        "  // The whole specification: what one elaboration has no use for is still part of it.",
+        "  // Each elaboration uses only a part of the specification.",
         "  // verilator lint_off UNUSEDPARAM",
         "",
     ]
@@ -264,13 +264,13 @@ def sv_package(spec):
     ]
     for name, value in spec["limit"].items():
         out.append(f"  localparam int unsigned {name.upper()} = {value};")
-    out += ["", "  // Stages and cycles that the timed model counts, too."]
+    out += ["", "  // Stages and cycles, which the timed model counts too."]
     for name, entry in spec["pipeline"].items():
         out.append(f"  localparam int unsigned {name.upper()} = {entry['value']};  // {entry['doc']}")
     out.append("")
     for name, doc, values in common.enums(spec):
         width = {"core_status": 16}.get(name, 8)
-        out.append(f"  // {doc}.")
+        out += common.sv_comment(f"{doc}.")
         for value, number, _ in values:
             out.append(f"  localparam logic [{width - 1}:0] {up(name, value)} = {width}'d{number};")
         out.append("")
@@ -346,7 +346,7 @@ def sv_struct(name, doc, fields, total):
         if field is None:
             field, reserved = f"reserved{reserved}", reserved + 1
         rows.append(f"    logic [{8 * size - 1}:0] {field};  // byte {offset}")
-    return [f"  // {doc}", "  typedef struct packed {"] + rows[::-1] + [f"  }} {name};", ""]
+    return [*common.sv_comment(doc), "  typedef struct packed {", *rows[::-1], f"  }} {name};", ""]
 
 
 def sv_configurations(spec):

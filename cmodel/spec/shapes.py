@@ -3,6 +3,8 @@
 
 import re
 
+import common
+
 
 def expression_of(spec, text, prefix, constant):
     """A value or a rule with its functions and constants as a language has them."""
@@ -37,22 +39,17 @@ def sv_package(spec, note):
     out = [
         f"// {note}",
         "// SPDX-License-Identifier: Apache-2.0",
-        (
-            "// Which parameters of ufp4_top go together (docs/ip/architecture.md, Shapes of the array), "
-            "and what follows from them."
-        ),
-        (
-            "// ufp4_top checks with it; what it elaborates below itself is always a legal set. "
-            "A rule is asked of what fulfils those"
-        ),
-        "// before it. Test: rtl.top.rejects_*. In C: cmodel/src/base/shape.h.",
+        "// Which parameters of ufp4_top go together (docs/ip/architecture.md, Shapes of the array), and",
+        "// values derived from them. ufp4_top checks the rules, and always elaborates a legal set below",
+        "// itself. Each rule assumes those before it. Test: rtl.top.rejects_*. In C:",
+        "// cmodel/src/base/shape.h.",
         "package ufp4_shape_pkg;",
         "  import ufp4_spec_pkg::*;",
     ]
     for s in spec["shape"]:
         out += [
             "",
-            f"  // {s['doc']}",
+            *common.sv_comment(s["doc"]),
             f"  function automatic int unsigned {s['name']}({arguments(s)});",
             f"    return {expression(s['value'])};",
             "  endfunction",
@@ -60,7 +57,7 @@ def sv_package(spec, note):
     for rule in spec["legal"]:
         out += [
             "",
-            f"  // {rule['says'][0].upper()}{rule['says'][1:]}.",
+            *common.sv_comment(f"{rule['says'][0].upper()}{rule['says'][1:]}."),
             f"  function automatic bit {rule['name']}_legal({arguments(rule)});",
             f"    return {expression(rule['rule'])};",
             "  endfunction",

@@ -12,17 +12,17 @@
 // Stages (their number is in ufp4_pe_pkg): dot product (in the form for cells the tree, then its
 // last addition), product with the significands, memory read, accumulation, memory write. The form
 // for FPGAs has more stages in between. The control word of a stage is {valid, keep, load, write,
-// bank, index}; in a cycle that is not valid, keep is set and load clear. The control registers are
-// outside: the array shares those of a column with the columns after it. valid_i belongs to the
-// stage that multiplies the significands, control_load_i to the memory read, control_sum_i to the
-// accumulation, and base_i, {keep, load}, to the stage before it, where the form for cells chooses
-// base.
+// bank, index}; in a cycle that is not valid, keep is set and load clear. The array delays control
+// words along a row, so the stages of a PE use the registers of its column and of the columns after
+// it. valid_i belongs to the stage that multiplies the significands, control_load_i to the memory
+// read, control_sum_i to the accumulation, and base_i, {keep, load}, to the stage before it, where
+// the form for cells chooses base.
 //
 // Formats limits the formats that the form for cells multiplies; the other forms multiply all of
 // them. With fewer than 16 Lanes ufp4_dot_part adds up a block in 16 / Lanes steps. step_i (a step)
 // and first_i (the first one of a block) belong to the second stage, and control is valid with the
-// last step. With 16 Lanes and ClockEnables, step_i says that there is a block in the first stage;
-// otherwise the operand registers keep the block before.
+// last step. With 16 Lanes and ClockEnables step_i says that the first stage has a block; in a
+// cycle without one the operand registers hold.
 //
 // There are two memories (banks) of Depth sums (words of ufp4_sum_exact); bank names the one to
 // write. A drained sum appears at drain_data_o in the next cycle, and its parity one cycle later.

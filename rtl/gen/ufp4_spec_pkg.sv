@@ -3,7 +3,7 @@
 // Enumerations, descriptor structs, register offsets and counter indices of the core.
 package ufp4_spec_pkg;
 
-  // The whole specification: what one elaboration has no use for is still part of it.
+  // Each elaboration uses only a part of the specification.
   // verilator lint_off UNUSEDPARAM
 
   localparam logic [31:0] CORE_ID = 32'h55465034;
@@ -21,31 +21,32 @@ package ufp4_spec_pkg;
   localparam int unsigned DESCRIPTOR_BYTES = 128;
   localparam int unsigned COMPLETION_BYTES = 16;
 
-  // Stages and cycles that the timed model counts, too.
-  localparam int unsigned DOT_STAGES_FPGA = 6;  // stages of the dot product for FPGAs; elsewhere it is in stage 1
+  // Stages and cycles, which the timed model counts too.
+  localparam int unsigned DOT_STAGES_FPGA = 6;  // stages of the dot product for FPGAs; other forms have it in stage 1
   localparam int unsigned PE_STAGES_ASIC = 4;  // stages of a PE, contract exact, for cells
   localparam int unsigned PE_STAGES_SIMULATOR = 3;  // stages of a PE, contract exact, for simulators
-  localparam int unsigned PE_STAGES_FPGA = 8;  // stages of a PE behind its dot product, contract exact, for FPGAs
-  localparam int unsigned PE_STAGES_FP32 = 7;  // stages of a PE behind its dot product, contract fp32
+  localparam int unsigned PE_STAGES_FPGA = 8;  // stages of a PE after its dot product, contract exact, for FPGAs
+  localparam int unsigned PE_STAGES_FP32 = 7;  // stages of a PE after its dot product, contract fp32
   localparam int unsigned TURN_CYCLES = 4;  // cycles after which a PE of the contract fp32 returns to a sum
-  localparam int unsigned PE_STAGES_NV = 12;  // stages of a PE behind its dot product, contract nv
+  localparam int unsigned PE_STAGES_NV = 12;  // stages of a PE after its dot product, contract nv
   localparam int unsigned TURN_CYCLES_NV = 8;  // cycles after which a PE of the contract nv returns to a sum
-  localparam int unsigned PE_LOAD_STAGE = 2;  // stage in which a PE reads the sum to be loaded, contract exact
-  localparam int unsigned PE_LOAD_STAGE_FPGA = 3;  // that stage behind the dot product, for FPGAs
-  localparam int unsigned PE_SHARE_ASIC = 4;  // PEs a side that share the registers that pass an operand on, for cells
-  localparam int unsigned DRAIN_SUM_STAGES = 4;  // stages of the drain, from the read of a sum until all is added to it
-  localparam int unsigned DRAIN_STAGES = 9;  // stages of it to the sum as FP32
-  localparam int unsigned DRAIN_ASK_STAGES = 3;  // stages before the last one, in which a row of D asks for the port
-  localparam int unsigned ALU_STAGES = 7;  // stages of an operation behind that, an odd number
-  localparam int unsigned QUANT_BLOCK_STAGES = 18;  // stages of QUANT's block pipeline
-  localparam int unsigned QUANT_BLOCK_STAGES_MIXED = 21;  // the same, where it makes elements mixed
-  localparam int unsigned QUANT_BLOCK_AMAX_STAGE = 10;  // stage of it in which AMAX has the block's largest number
-  localparam int unsigned QUANT_SERIAL_STAGES = 32;  // stages of the narrow QUANT, from a block's last pair to codes
-  localparam int unsigned QUANT_SERIAL_STAGES_MIXED = 34;  // the same, where it makes elements mixed: always two more
-  localparam int unsigned QUANT_SERIAL_SCALE_STAGE = 15;  // stage of it in which the block's largest number is known
+  localparam int unsigned PE_LOAD_STAGE = 2;  // stage in which a PE reads the sum to load, contract exact
+  localparam int unsigned PE_LOAD_STAGE_FPGA = 3;  // that stage for FPGAs, counted after the dot product
+  localparam int unsigned PE_SHARE_ASIC = 4;  // PEs per side that share the registers passing an operand on, for cells
+  localparam int unsigned DRAIN_SUM_STAGES = 4;  // stages of the drain, from the read of a sum to the end of additions
+  localparam int unsigned DRAIN_STAGES = 9;  // stages of the drain until the sum is FP32
+  localparam int unsigned DRAIN_ASK_STAGES = 3;  // stages before the last one, in which a row of D requests the port
+  localparam int unsigned ALU_STAGES = 7;  // stages of each operation after that, an odd number
+  localparam int unsigned QUANT_BLOCK_STAGES = 18;  // stages of the block pipeline of QUANT
+  localparam int unsigned QUANT_BLOCK_STAGES_MIXED = 21;  // the same with Mixed
+  localparam int unsigned QUANT_BLOCK_AMAX_STAGE = 10;  // stage of that pipeline in which AMAX has the largest number
+  localparam int unsigned QUANT_SERIAL_STAGES = 32;  // narrow QUANT: stages from the last pair of a block to its codes
+  localparam int unsigned QUANT_SERIAL_STAGES_MIXED = 34;  // the same with Mixed, always two more
+  localparam int unsigned QUANT_SERIAL_SCALE_STAGE = 15;  // stage in which the largest number of a block is known
   localparam int unsigned RESET_CYCLES = 8;  // cycles of any reset of the core
 
-  // 4-bit element format; mixed is E2M1 or a uniform grid by the block, as bit 7 of its scale byte says.
+  // 4-bit element format; mixed is E2M1 or a uniform grid by the block, as bit 7 of its scale byte
+  // says.
   localparam logic [7:0] ELEM_E2M1 = 8'd0;
   localparam logic [7:0] ELEM_E1M2 = 8'd1;
   localparam logic [7:0] ELEM_INT4 = 8'd2;
@@ -66,7 +67,8 @@ package ufp4_spec_pkg;
   localparam logic [7:0] ROUND_RNE = 8'd0;
   localparam logic [7:0] ROUND_SR = 8'd1;
 
-  // Block scale rounding: nearest, ties to even; up; down; or nearest for a largest code of 6 or of 4, whichever errs less.
+  // Block scale rounding: nearest, ties to even; up; down; or nearest for a largest code of 6 or of
+  // 4, whichever errs less.
   localparam logic [7:0] SCALE_ROUND_RNE = 8'd0;
   localparam logic [7:0] SCALE_ROUND_UP = 8'd1;
   localparam logic [7:0] SCALE_ROUND_DOWN = 8'd2;
@@ -77,7 +79,8 @@ package ufp4_spec_pkg;
   localparam logic [7:0] RHT_INTEGER = 8'd1;
   localparam logic [7:0] RHT_BF16 = 8'd2;
 
-  // The elements that share a scale are those of a block of one row; or of a tile of 16 rows by one block.
+  // The elements that share a scale are those of a block of one row; or of a tile of 16 rows by one
+  // block.
   localparam logic [7:0] LAYOUT_1D = 8'd0;
   localparam logic [7:0] LAYOUT_2D = 8'd1;
 
@@ -86,12 +89,14 @@ package ufp4_spec_pkg;
   localparam logic [7:0] CONTRACT_FP32 = 8'd1;
   localparam logic [7:0] CONTRACT_NV = 8'd2;
 
-  // The RTL's arithmetic is shaped for cells, FPGAs or simulators (an elaboration parameter; the bits are the same).
+  // The RTL's arithmetic is shaped for cells, FPGAs or simulators (an elaboration parameter; the
+  // bits are the same).
   localparam logic [7:0] TARGET_ASIC = 8'd0;
   localparam logic [7:0] TARGET_FPGA = 8'd1;
   localparam logic [7:0] TARGET_SIMULATOR = 8'd2;
 
-  // Element formats that a PE multiplies (an elaboration parameter): all; E2M1 alone; E1M2 and INT4; E1M2 alone.
+  // Element formats that a PE multiplies (an elaboration parameter): all; E2M1 alone; E1M2 and
+  // INT4; E1M2 alone.
   localparam logic [7:0] FORMATS_ALL = 8'd0;
   localparam logic [7:0] FORMATS_E2M1 = 8'd1;
   localparam logic [7:0] FORMATS_UNIFORM = 8'd2;
@@ -151,7 +156,8 @@ package ufp4_spec_pkg;
     logic [7:0] opcode;  // byte 0
   } header_descriptor_t;
 
-  // QUANT and AMAX: a row-major tensor [rows][cols] to its row copy and/or its column copy (AMAX: to their tensor exponents). With neither it is `unsupported`.
+  // QUANT and AMAX: a row-major tensor [rows][cols] to its row copy and/or its column copy (AMAX:
+  // to their tensor exponents). With neither it is `unsupported`.
   typedef struct packed {
     logic [183:0] reserved0;  // byte 105
     logic [7:0] scale;  // byte 104
@@ -221,7 +227,8 @@ package ufp4_spec_pkg;
     logic [7:0] opcode;  // byte 0
   } gemm_descriptor_t;
 
-  // 16 bytes, written to the completion ring in the order of the descriptors, not in that in which jobs end.
+  // 16 bytes, written to the completion ring in the order of the descriptors, not in that in which
+  // jobs end.
   typedef struct packed {
     logic [63:0] cycles;  // byte 8
     logic [15:0] flags;  // byte 6

@@ -8,47 +8,47 @@
 
 namespace ufp4::timing {
 
-/** Stages of the dot product for FPGAs; elsewhere it is in stage 1. */
+/** Stages of the dot product for FPGAs; other forms have it in stage 1. */
 constexpr uint32_t kDotStagesFpga = 6;
 /** Stages of a PE, contract exact, for cells. */
 constexpr uint32_t kPeStagesAsic = 4;
 /** Stages of a PE, contract exact, for simulators. */
 constexpr uint32_t kPeStagesSimulator = 3;
-/** Stages of a PE behind its dot product, contract exact, for FPGAs. */
+/** Stages of a PE after its dot product, contract exact, for FPGAs. */
 constexpr uint32_t kPeStagesFpga = 8;
-/** Stages of a PE behind its dot product, contract fp32. */
+/** Stages of a PE after its dot product, contract fp32. */
 constexpr uint32_t kPeStagesFp32 = 7;
 /** Cycles after which a PE of the contract fp32 returns to a sum. */
 constexpr uint32_t kTurnCycles = 4;
-/** Stages of a PE behind its dot product, contract nv. */
+/** Stages of a PE after its dot product, contract nv. */
 constexpr uint32_t kPeStagesNv = 12;
 /** Cycles after which a PE of the contract nv returns to a sum. */
 constexpr uint32_t kTurnCyclesNv = 8;
-/** Stage in which a PE reads the sum to be loaded, contract exact. */
+/** Stage in which a PE reads the sum to load, contract exact. */
 constexpr uint32_t kPeLoadStage = 2;
-/** That stage behind the dot product, for FPGAs. */
+/** That stage for FPGAs, counted after the dot product. */
 constexpr uint32_t kPeLoadStageFpga = 3;
-/** PEs a side that share the registers that pass an operand on, for cells. */
+/** PEs per side that share the registers passing an operand on, for cells. */
 constexpr uint32_t kPeShareAsic = 4;
-/** Stages of the drain, from the read of a sum until all is added to it. */
+/** Stages of the drain, from the read of a sum to the end of additions. */
 constexpr uint32_t kDrainSumStages = 4;
-/** Stages of it to the sum as FP32. */
+/** Stages of the drain until the sum is FP32. */
 constexpr uint32_t kDrainStages = 9;
-/** Stages before the last one, in which a row of D asks for the port. */
+/** Stages before the last one, in which a row of D requests the port. */
 constexpr uint32_t kDrainAskStages = 3;
-/** Stages of an operation behind that, an odd number. */
+/** Stages of each operation after that, an odd number. */
 constexpr uint32_t kAluStages = 7;
-/** Stages of QUANT's block pipeline. */
+/** Stages of the block pipeline of QUANT. */
 constexpr uint32_t kQuantBlockStages = 18;
-/** The same, where it makes elements mixed. */
+/** The same with Mixed. */
 constexpr uint32_t kQuantBlockStagesMixed = 21;
-/** Stage of it in which AMAX has the block's largest number. */
+/** Stage of that pipeline in which AMAX has the largest number. */
 constexpr uint32_t kQuantBlockAmaxStage = 10;
-/** Stages of the narrow QUANT, from a block's last pair to codes. */
+/** Narrow QUANT: stages from the last pair of a block to its codes. */
 constexpr uint32_t kQuantSerialStages = 32;
-/** The same, where it makes elements mixed: always two more. */
+/** The same with Mixed, always two more. */
 constexpr uint32_t kQuantSerialStagesMixed = 34;
-/** Stage of it in which the block's largest number is known. */
+/** Stage in which the largest number of a block is known. */
 constexpr uint32_t kQuantSerialScaleStage = 15;
 /** Cycles of any reset of the core. */
 constexpr uint32_t kResetCycles = 8;

@@ -18,10 +18,10 @@ SECONDS = 3600
 
 
 class Unit:
-    """files of the RTL; bugs: (file, what stands there, what to put in its place); mode prove (k-induction) or bmc (all
-    there is within depth). Covers and bugs are looked for in `seen` cycles after an induction, else within depth: a
-    proof must itself look as far as what it is said to see. narrow: parameters with which they are looked for. shallow:
-    the cycles of --shallow, which has the same parameters. top: the harness, where it is not formal_ and the unit."""
+    """files: of the RTL. bugs: (file, text, its replacement). mode: prove (k-induction) or bmc (all behaviours within
+    depth). Covers and bugs are searched in `seen` cycles after an induction, and otherwise within depth, because a
+    bounded proof must reach what it claims to find. narrow: parameters for these searches. shallow: the cycles of
+    --shallow, which has the parameters of the proof. top: the harness, if it is not formal_UNIT."""
 
     def __init__(self, files, bugs, mode="prove", depth=4, parameters=(), seen=20, narrow=(), shallow=2, top=None):
         self.files, self.bugs, self.mode, self.depth, self.parameters = files, bugs, mode, depth, parameters

@@ -21,7 +21,7 @@ import readers  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 READERS = HERE.parent / "vectors"
 RTL = HERE.parents[2] / "rtl"
-# The units of ufp4 vectors, and the modules that their readers need.
+# The units of `ufp4 vectors`, and the modules that their readers need.
 UNITS = {
     "elem_decode": ["ufp4_elem_decode"],
     "scale_decode": ["ufp4_scale_decode"],

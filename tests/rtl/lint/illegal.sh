@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# illegal.sh VERILATOR RTL FOLDER PARAMETER..: builds ufp4_top with an illegal set of parameters where warnings do not stop
-# Verilator, and runs it: it must stop before its first cycle. What is below ufp4_top is cut to its ports, to compile fast.
+# illegal.sh VERILATOR RTL FOLDER PARAMETER..: builds ufp4_top with an illegal set of parameters,
+# with warnings that do not stop Verilator, and runs it: it must stop before its first cycle. The
+# modules below ufp4_top are cut to their ports, to compile fast.
 set -euo pipefail
 verilator=$1 rtl=$2 folder=$3
 shift 3

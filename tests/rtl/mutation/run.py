@@ -24,7 +24,7 @@ import readers  # noqa: E402
 RTL = HERE.parents[2] / "rtl"
 CPU_SECONDS = 40  # for one test
 WIDTH = 12  # bits of the number that picks a mutant
-# Units whose reader has another name. What a reader needs beside the unit is found by module name.
+# Units whose reader has another name. The other modules of a reader are found by name.
 READER = {
     "dot_relative": "pe",
     "sum_exact": "pe",
@@ -33,7 +33,7 @@ READER = {
     "sum_nv": "pe_nv",
     "max16": "quant_block",
 }
-# A unit that has other widths in each place is mutated in the unit that has it inside.
+# A unit with several widths is mutated within the unit that instantiates it.
 INSIDE = {"max16": "quant_block"}
 PICK = """#include <cstdlib>
 extern "C" int ufp4_mutant(void) {
@@ -71,7 +71,7 @@ def make_netlist(args, folder):
         f"write_rtlil unit.il; {select}mutate -list {args.count} -seed {args.seed} -o list.ys"
     )
     call(folder, [args.yosys, "-q", "-p", script], 900, "yosys")
-    # A gate in a clock line would make a second clock, which races with the first.
+    # A gate in a clock line would make a second clock, and a race with the first.
     commands = [line for line in (folder / "list.ys").read_text().splitlines() if " -port CLK " not in line]
     script = "".join(
         f"mutate -ctrl mutant {WIDTH} {number} {command.removeprefix('mutate ')}\n"
@@ -80,7 +80,7 @@ def make_netlist(args, folder):
     (folder / "mutants.ys").write_text(f"read_rtlil unit.il\n{script}write_verilog -noattr mutants.v\n")
     call(folder, [args.yosys, "-q", "-s", "mutants.ys"], 900, "yosys")
     text = (folder / "mutants.v").read_text()
-    # A reader may name parameters; the mutants are of one set of them.
+    # A reader may set parameters; the mutants have one set of them.
     text = text.replace(f"module {top}(", f"module {top} #(parameter Formats = 0, Extra = 0)(", 1)
     text, ports = re.subn(r"\bmutant, |, mutant\b", "", text, count=1)
     text, inputs = re.subn(

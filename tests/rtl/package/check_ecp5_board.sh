@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# FuseSoC's project of a board with an ECP5: its Verilog is of the configuration, with the board's memory, is what Verilator reads
-# with the FPGA's cells, without parameters, its clock's cell has the settings that are attributes, and the tools get the board's pins, device and speed.
+# check_ecp5_board.sh FUSESOC VERILATOR ROOT WORK BOARD CONFIGURATION: checks the FuseSoC project of
+# a board with an ECP5. Its Verilog is that of the configuration with the memory of the board, has
+# no parameters, and can be read by Verilator with the cells of the FPGA; the clock cell has its
+# settings as attributes; and the tools get the pins, device and speed of the board.
 # usage: check_ecp5_board.sh FUSESOC VERILATOR ROOT WORK BOARD CONFIGURATION
 set -euo pipefail
 fusesoc=$1 verilator=$2 root=$3 work=$4 board=$5 configuration=$6
@@ -19,7 +21,7 @@ grep -q "on the board $board, configuration: $configuration\." "$verilog" || { e
 [[ $parameters == *-GMemory=1* ]] && memory=gen_sdram || memory=gen_block
 grep -qE "u_memory\.(gen_march\.)?$memory\." "$verilog" || { echo "the memory is another one than $memory"; exit 1; }
 grep -q 'ICP_CURRENT = "12"' "$verilog" || { echo "the PLL has lost its attributes"; exit 1; }
-# Written bit by bit a memory takes a block RAM for each bit.
+# A memory that is written bit by bit would take a block RAM per bit.
 ! grep -qE 'u_sram\.mem .*\]\[([0-9]+):\1\] <=' "$verilog" || { echo "memories are written bit by bit"; exit 1; }
 made=$(grep -m 1 nextpnr-ecp5 Makefile)
 for option in "--$device" "--package $package" "--speed $speed" "--lpf src/[^ ]*/$board.lpf"; do

@@ -15,7 +15,8 @@ CORE = ["-F", ROOT / "rtl/rtl.f", "-F", ROOT / "rtl/sva.f"]
 STRANGER = pathlib.Path(__file__).resolve().parent / "stranger/stranger.sv"
 DEFINES = ["UFP4_PARITY_IN_WORD", "UFP4_MEMORY_BIST", "UFP4_CLOCK_ENABLES", "SYNTHESIS"]
 
-# A stranger's compilation unit has this before the core: its directives, and names of ours that are others' there.
+# The compilation unit of another project has this before the core: its directives, and our names
+# with other meanings.
 BEFORE = """`timescale 1ns/1ps
 `default_nettype none
 `define READERS 7

@@ -54,7 +54,8 @@ def tables(text):
 def macro(unit, columns):
     inputs = [name for name, _, result in columns if not result]
     read = [f"want_{name}" if result else f"read_{name}" for name, _, result in columns]
-    # That $fscanf changes a variable escapes Verilator 5.006: operands are read into others, and assigned.
+    # Verilator 5.006 misses that $fscanf changes a variable, so operands are read into variables of
+    # their own and assigned.
     declared = (
         f"  reg [{width - 1}:0] {f'want_{name}' if result else f'read_{name}, in_{name}'};\n"
         for name, width, result in columns
