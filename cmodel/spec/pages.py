@@ -166,8 +166,8 @@ def formats(spec, note):
     )
     mixed, grids = spec["mixed"], common.mixed_grids(spec)
     out += [
-        "Elements mixed have one of two grids in each block, and bit 7 of the block's scale byte says which.",
-        "Both are sign magnitude, and their quanta are of the same size, so no sum changes its unit.",
+        "With elements mixed each block has one of two grids, which bit 7 of the block's scale byte selects.",
+        "Both grids are sign magnitude with quanta of the same size, so the unit of a sum does not depend on the grid.",
         "",
     ]
     out += table(
@@ -180,28 +180,28 @@ def formats(spec, note):
     out += [
         "## What goes together",
         "",
-        "What stands in no row is illegal everywhere: a usage error, exit status 2.",
-        "What stands in a row that does not name the backend's class is legal, but not there: exit status 3.",
-        "Of the class core are "
+        "A combination in no row is illegal on every backend: a usage error, exit status 2.",
+        "A combination in a row that does not name the backend is legal, but that backend lacks it: exit status 3.",
+        "In the column backend, core stands for "
         + ", ".join(b for b, c in spec["backend"].items() if c == "core")
-        + " and ports of one's own.",
-        "Elements are rounded to nearest even or stochastically in every row.",
+        + " and your own ports.",
+        "Every row allows both roundings of elements, to nearest even and stochastic.",
         "",
         "### Quantizing",
         "",
-        "Without a block of one's own a scale belongs to "
+        "Unless a block size is given, a scale belongs to "
         + ", ".join(
             f"{block} elements ({name})"
             for name, block in zip(spec["enum"]["scale"]["values"], spec["enum"]["scale"]["block"])
         )
         + ", or to as many columns of 16 rows (layout 2d).",
         (
-            "Blocks of other sizes, and transforms of 32 and 64 points (rht size), go with the contract exact alone, "
-            "and are software only: no core has them."
+            "Blocks of other sizes, and transforms of 32 and 64 points (rht size), need the contract exact, and only "
+            "the golden model has them."
         ),
         (
-            "On a core, QUANT has E4M3 in the layout 1d without the transform bf16, and E8M0 without a transform; "
-            "elements mixed with the parameter Mixed alone."
+            "On a core, QUANT makes E4M3 scales in the layout 1d without a transform or with the integer one, and "
+            "E8M0 scales without a transform; it makes elements mixed only with E4M3 scales and the parameter Mixed."
         ),
         "For the other rows that name core the host quantizes, with the same bits, and the core multiplies.",
         "",
@@ -211,8 +211,8 @@ def formats(spec, note):
         "### GEMM",
         "",
         "Both operands have the same scale format; their elements may differ.",
-        "With the contract nv a core does not add C; the model, and a GPU, begin with it.",
-        "Of GPUs those of compute capability 12.x alone have the contract nv.",
+        "With the contract nv a core does not add C; the model and a GPU begin the sum with C.",
+        "The contract nv on a GPU needs compute capability 12.x.",
         "",
     ]
     out += combinations_table(spec["gemm_combination"], common.GEMM_KEYS)

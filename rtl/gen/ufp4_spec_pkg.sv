@@ -156,8 +156,8 @@ package ufp4_spec_pkg;
     logic [7:0] opcode;  // byte 0
   } header_descriptor_t;
 
-  // QUANT and AMAX: a row-major tensor [rows][cols] to its row copy and/or its column copy (AMAX:
-  // to their tensor exponents). With neither it is `unsupported`.
+  // QUANT and AMAX: make the row copy, the column copy or both of a row-major tensor [rows][cols]
+  // (AMAX: their tensor exponents). A job with neither is `unsupported`.
   typedef struct packed {
     logic [183:0] reserved0;  // byte 105
     logic [7:0] scale;  // byte 104
@@ -227,8 +227,8 @@ package ufp4_spec_pkg;
     logic [7:0] opcode;  // byte 0
   } gemm_descriptor_t;
 
-  // 16 bytes, written to the completion ring in the order of the descriptors, not in that in which
-  // jobs end.
+  // 16 bytes, written to the completion ring in the order of the descriptors, not in the order in
+  // which jobs end.
   typedef struct packed {
     logic [63:0] cycles;  // byte 8
     logic [15:0] flags;  // byte 6

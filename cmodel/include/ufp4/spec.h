@@ -126,14 +126,14 @@ typedef enum {
   UFP4_CORE_STATUS_OK = 0,  ///< the job is done
   UFP4_CORE_STATUS_BAD_OPCODE = 1,  ///< unknown opcode
   UFP4_CORE_STATUS_BAD_SIZE = 2,  ///< a size is zero or over its limit
-  UFP4_CORE_STATUS_MISALIGNED = 3,  ///< an address or a stride is not a multiple of what it must be, or a stride is shorter than a row
+  UFP4_CORE_STATUS_MISALIGNED = 3,  ///< an address or a stride lacks its alignment, or a stride is shorter than a row
   UFP4_CORE_STATUS_BAD_ADDRESS = 4,  ///< an address, or the end of a region, lies beyond the address width
   UFP4_CORE_STATUS_UNSUPPORTED = 5,  ///< a field holds a value this configuration does not implement, or a reserved byte is not zero
   UFP4_CORE_STATUS_BAD_SLOT = 6,  ///< an exponent slot is out of range, or was never written
   UFP4_CORE_STATUS_READ_ERROR = 7,  ///< the bus answered a read with SLVERR or DECERR
   UFP4_CORE_STATUS_WRITE_ERROR = 8,  ///< the bus answered a write with SLVERR or DECERR
-  UFP4_CORE_STATUS_MEMORY_ERROR = 9,  ///< a word that was read from a memory inside the core had not the parity it was written with
-  UFP4_CORE_STATUS_CANCELLED = 10,  ///< never in a completion: what the driver says of a job that a soft reset ended
+  UFP4_CORE_STATUS_MEMORY_ERROR = 9,  ///< a word read from a memory inside the core had a parity error
+  UFP4_CORE_STATUS_CANCELLED = 10,  ///< never in a completion: the driver reports it for a job that a soft reset ended
 } ufp4_core_status_t;
 #define UFP4_CORE_STATUS_COUNT 11
 #define UFP4_CORE_STATUS_NAMES {"ok", "bad_opcode", "bad_size", "misaligned", "bad_address", "unsupported", "bad_slot", "read_error", "write_error", "memory_error", "cancelled"}
@@ -245,12 +245,12 @@ typedef struct {
 #define UFP4_DESCRIPTOR_BYTES 128
 #define UFP4_COMPLETION_BYTES 16
 
-#define UFP4_MODE_ENABLE 1u  ///< this copy is wanted
-#define UFP4_MODE_RHT 2u  ///< Hadamard transform before quantizing
+#define UFP4_MODE_ENABLE 1u  ///< make this copy
+#define UFP4_MODE_RHT 2u  ///< apply the Hadamard transform before quantizing
 #define UFP4_MODE_SLOT 4u  ///< the exponent field names a slot, not a value
-#define UFP4_D_MODE_SUMS 1u  ///< the unrounded sums at sums_addr are added before the rounding
-#define UFP4_D_MODE_ALPHA 2u  ///< times alpha
-#define UFP4_D_MODE_C 4u  ///< plus C
+#define UFP4_D_MODE_SUMS 1u  ///< add the unrounded sums at sums_addr before the rounding
+#define UFP4_D_MODE_ALPHA 2u  ///< multiply by alpha
+#define UFP4_D_MODE_C 4u  ///< add C
 #define UFP4_FLAG_NAN 1u  ///< a block of the data held NaN or Inf
 #define UFP4_FLAG_ROW_SATURATED 2u  ///< a scale quotient of the row copy was over 448
 #define UFP4_FLAG_COL_SATURATED 4u  ///< a scale quotient of the column copy was over 448
@@ -266,7 +266,7 @@ typedef struct {
 static_assert(sizeof(ufp4_header_descriptor_t) == 8, "ufp4_header_descriptor_t");
 #define UFP4_HEADER_DESCRIPTOR_WIDTHS {1, 1, 1, 1, 4}
 
-/** QUANT and AMAX: a row-major tensor [rows][cols] to its row copy and/or its column copy (AMAX: to their tensor exponents). With neither it is `unsupported`. */
+/** QUANT and AMAX: make the row copy, the column copy or both of a row-major tensor [rows][cols] (AMAX: their tensor exponents). A job with neither is `unsupported`. */
 typedef struct {
   uint8_t opcode;  ///< 0: quant or amax
   uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: start before all earlier jobs are done (a fence ignores it)
@@ -281,12 +281,12 @@ typedef struct {
   uint8_t elem;  ///< 29: element format of both copies
   uint8_t round;  ///< 30: round (AMAX ignores it)
   uint8_t scale_round;  ///< 31: scale_round (AMAX ignores it)
-  uint8_t row_mode;  ///< 32: copy mode bits of the row copy (without enable the others are ignored, but with scale e8m0)
+  uint8_t row_mode;  ///< 32: copy mode bits of the row copy (without enable the other bits are ignored, except with scale e8m0)
   uint8_t col_mode;  ///< 33: copy mode bits of the column copy (the same)
   uint16_t rht_mask;  ///< 34: bit i set negates element i of every block, where RHT is on
   uint16_t row_exponent;  ///< 36: tensor exponent t of the row copy, signed, any of -32768..32767, or its slot: a block's scale is its largest magnitude times 2^t / qmax (with scale e8m0: 0); AMAX: the slot to write, whatever the mode bit slot
-  uint16_t col_exponent;  ///< 38: tensor exponent t of the column copy, likewise, or its slot (with scale e8m0: 0); AMAX: the slot to write; if that of the row copy is the same, this one stays
-  uint64_t row_codes_addr;  ///< 40: codes of the row copy, panel-major (AMAX ignores it, and all that follow, reserved bytes too)
+  uint16_t col_exponent;  ///< 38: tensor exponent t of the column copy, likewise, or its slot (with scale e8m0: 0); AMAX: the slot to write; if the row copy has the same slot, the exponent of the column copy stays in it
+  uint64_t row_codes_addr;  ///< 40: codes of the row copy, panel-major (AMAX ignores this field and all that follow, also reserved bytes)
   uint64_t row_scales_addr;  ///< 48: scales of the row copy
   uint64_t col_codes_addr;  ///< 56: codes of the column copy
   uint64_t col_scales_addr;  ///< 64: scales of the column copy
@@ -295,7 +295,7 @@ typedef struct {
   uint64_t seed;  ///< 80: key of the random bytes
   uint64_t row_tensor_id;  ///< 88: upper counter words of the row copy's random bytes
   uint64_t col_tensor_id;  ///< 96: upper counter words of the column copy's random bytes
-  uint8_t scale;  ///< 104: scale format: e4m3, with scale_round rne or up; or e8m0, with up or down, and no copy mode bit but enable
+  uint8_t scale;  ///< 104: scale format: e4m3, with scale_round rne or up; or e8m0, with up or down, and no copy mode bit except enable
   uint8_t reserved0[23];  ///< 105: zero
 } ufp4_quant_descriptor_t;
 static_assert(sizeof(ufp4_quant_descriptor_t) == 128, "ufp4_quant_descriptor_t");
@@ -318,7 +318,7 @@ typedef struct {
   uint8_t a_mode;  ///< 24: bit 2: a_exponent is a slot
   uint8_t b_mode;  ///< 25: bit 2: b_exponent is a slot
   uint8_t scale;  ///< 26: scale format of both operands
-  uint8_t d_mode;  ///< 27: what enters D beside the product: mode bits of D
+  uint8_t d_mode;  ///< 27: what is added to the product or multiplies it: mode bits of D
   uint16_t a_exponent;  ///< 28: tensor exponent tA, signed, or its slot; any of -32768..32767: D is the sum times 2^-(tA + tB), with every scale (but not with d_dtype i64)
   uint16_t b_exponent;  ///< 30: tensor exponent tB, or its slot; likewise
   uint64_t a_codes_addr;  ///< 32: codes of A
@@ -329,12 +329,12 @@ typedef struct {
   uint32_t a_stride_blocks;  ///< 72: k blocks from one row group of A to the next
   uint32_t b_stride_blocks;  ///< 76: k blocks from one row group of B to the next
   uint32_t d_stride_bytes;  ///< 80: bytes from one row of D to the next
-  uint32_t c_stride_bytes;  ///< 84: bytes from one row of C to the next (this and all that follow: ignored without their mode bit)
+  uint32_t c_stride_bytes;  ///< 84: bytes from one row of C to the next (this field and all that follow are ignored without their mode bit)
   uint64_t c_addr;  ///< 88: C, f32, row-major
   uint64_t sums_addr;  ///< 96: unrounded sums, i64 in the unit of this job, row-major
-  uint32_t sums_stride_bytes;  ///< 104: bytes from one row of them to the next
+  uint32_t sums_stride_bytes;  ///< 104: bytes from one row of these sums to the next
   uint32_t alpha;  ///< 108: factor, an FP32 number
-  uint32_t tensor_scale;  ///< 112: RNE32(SdA SdB), an FP32 number, +0 to +Inf; negative numbers, -0 too, and NaN are unsupported (ignored but with scale nvfp4)
+  uint32_t tensor_scale;  ///< 112: RNE32(SdA SdB), an FP32 number, +0 to +Inf; negative numbers, also -0, and NaN are unsupported (ignored unless scale is nvfp4)
   uint8_t reserved0[12];  ///< 116: zero
 } ufp4_gemm_descriptor_t;
 static_assert(sizeof(ufp4_gemm_descriptor_t) == 128, "ufp4_gemm_descriptor_t");
@@ -348,7 +348,7 @@ typedef union {
   uint8_t bytes[UFP4_DESCRIPTOR_BYTES];
 } ufp4_descriptor_t;
 
-/** 16 bytes, written to the completion ring in the order of the descriptors, not in that in which jobs end. */
+/** 16 bytes, written to the completion ring in the order of the descriptors, not in the order in which jobs end. */
 typedef struct {
   uint32_t job;  ///< 0: the descriptor's job number
   uint16_t status;  ///< 4: what happened
@@ -358,44 +358,44 @@ typedef struct {
 static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 #define UFP4_COMPLETION_WIDTHS {4, 2, 2, 8}
 
-#define UFP4_REG_ID 0x000u  ///< ro: 'UFP4' in ASCII, U on top
+#define UFP4_REG_ID 0x000u  ///< ro: 'UFP4' in ASCII, U in the top byte
 #define UFP4_REG_VERSION 0x004u  ///< ro: of the interface: major [31:16] major; minor [15:8] minor; patch [7:0] patch
-#define UFP4_REG_CONFIG_ARRAY 0x008u  ///< ro: the PE array: rows [7:0] rows; cols [15:8] columns; lanes [23:16] elements a PE multiplies a cycle; contract [25:24] accumulation contract; formats [27:26] element formats that a PE multiplies; quant [28] 1: there is a QUANT engine; quant_log2 [31:29] log2 of the numbers that it takes a cycle
-#define UFP4_REG_CONFIG_TILE 0x00Cu  ///< ro: the macro-tile, in outputs: tile_rows [15:0] rows; tile_cols [31:16] columns
+#define UFP4_REG_CONFIG_ARRAY 0x008u  ///< ro: shape and formats of the PE array: rows [7:0] rows; cols [15:8] columns; lanes [23:16] elements a PE multiplies a cycle; contract [25:24] accumulation contract; formats [27:26] element formats that a PE multiplies; quant [28] 1: there is a QUANT engine; quant_log2 [31:29] log2 of the numbers that the QUANT engine takes a cycle
+#define UFP4_REG_CONFIG_TILE 0x00Cu  ///< ro: size of the macro-tile in outputs: tile_rows [15:0] rows; tile_cols [31:16] columns
 #define UFP4_REG_CONFIG_MEMORY 0x010u  ///< ro: buses and memories: bus_bytes [7:0] bytes of the data bus; addr_bits [15:8] bits of an address; chunk [23:16] k blocks in an operand chunk; slots [31:24] exponent slots
-#define UFP4_REG_CONFIG_QUANT 0x014u  ///< ro: the QUANT engine; a core of an earlier version reads 0: mixed [0] 1: it makes elements mixed
-#define UFP4_REG_CONTROL 0x020u  ///< wo: write 1 to (counters: both at once takes the snapshot first): snapshot [0] take a snapshot of the counters; clear [1] clear them; soft_reset [2] soft reset
-#define UFP4_REG_STATUS 0x024u  ///< ro: what the core is doing: busy [0] a job is under way; stays 1 in a core that has been stopped; empty [1] the ring is empty; stopped [2] the core has been stopped: by its watchdog, or by a wrong ring_tail (fatal); resetting [3] a soft reset is under way
-#define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: why there is an interrupt; write 1 to clear: completion [0] a job with its interrupt flag set has completed, be it with an error; error [1] a job ended with a status other than ok, or its completion could not be written; a descriptor that could not be fetched sets this bit alone; stopped [2] the core has been stopped: by its watchdog, or by a wrong ring_tail (fatal)
+#define UFP4_REG_CONFIG_QUANT 0x014u  ///< ro: the QUANT engine; a core of an earlier version reads 0: mixed [0] 1: the engine makes elements mixed
+#define UFP4_REG_CONTROL 0x020u  ///< wo: commands: write 1 to a bit; with snapshot and clear together the snapshot comes first: snapshot [0] take a snapshot of the counters; clear [1] clear the counters; soft_reset [2] begin a soft reset
+#define UFP4_REG_STATUS 0x024u  ///< ro: state of the core: busy [0] a job is under way; stays 1 in a core that has been stopped; empty [1] the ring is empty; stopped [2] the core has been stopped: by its watchdog, or by a wrong ring_tail (fatal); resetting [3] a soft reset is under way
+#define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: causes of the interrupt; write 1 to clear: completion [0] a job with its interrupt flag set has completed, with or without an error; error [1] a job ended with a status other than ok, or its completion could not be written; a descriptor that could not be fetched sets only this bit; stopped [2] the core has been stopped: by its watchdog, or by a wrong ring_tail (fatal)
 #define UFP4_REG_IRQ_MASK 0x02Cu  ///< rw: which bits of irq_status raise the interrupt: completion [0] completion; error [1] error; stopped [2] stopped
-#define UFP4_REG_RING_BASE_LO 0x030u  ///< rw: descriptor ring: address, a multiple of 128, lower word; a ring beyond the last address goes on at 0; write only while the ring is empty: value [31:7] bits 31..7
+#define UFP4_REG_RING_BASE_LO 0x030u  ///< rw: descriptor ring: address, a multiple of 128, lower word; a ring that passes the last address continues at 0; write only while the ring is empty: value [31:7] bits 31..7
 #define UFP4_REG_RING_BASE_HI 0x034u  ///< rw: descriptor ring: address, upper word: value [7:0] bits 39..32
 #define UFP4_REG_RING_LOG2 0x038u  ///< rw: size of the ring; write only while the ring is empty: value [3:0] log2 of the number of descriptors, 0..15
 #define UFP4_REG_RING_TAIL 0x03Cu  ///< rw: free-running 32-bit count of descriptors that the host has written; writing it is the doorbell (ignored while a soft reset is under way)
 #define UFP4_REG_RING_HEAD 0x040u  ///< ro: free-running 32-bit count of descriptors whose completion is written
-#define UFP4_REG_COMPLETION_BASE_LO 0x044u  ///< rw: completion ring (as many entries as the descriptor ring): address, a multiple of 128, lower word; a ring beyond the last address goes on at 0; write only while the ring is empty: value [31:7] bits 31..7
+#define UFP4_REG_COMPLETION_BASE_LO 0x044u  ///< rw: completion ring (as many entries as the descriptor ring): address, a multiple of 128, lower word; a ring that passes the last address continues at 0; write only while the ring is empty: value [31:7] bits 31..7
 #define UFP4_REG_COMPLETION_BASE_HI 0x048u  ///< rw: completion ring: address, upper word: value [7:0] bits 39..32
-#define UFP4_REG_WATCHDOG 0x04Cu  ///< rw: cycles without any progress, while there is a job, after which the core is stopped; 0: never
-#define UFP4_REG_FATAL 0x050u  ///< ro: what the stopped core was waiting for; zero if it was not stopped: stopped [0] it was stopped; read [1] read beats; write [2] write answers; ring [3] ring_tail was more than the size of the ring ahead of ring_head, or went back
+#define UFP4_REG_WATCHDOG 0x04Cu  ///< rw: cycles without any progress, while there is a job, after which the watchdog stops the core; 0: never
+#define UFP4_REG_FATAL 0x050u  ///< ro: what the core was waiting for when it was stopped; zero if it was not stopped: stopped [0] the core was stopped; read [1] read beats; write [2] write responses; ring [3] ring_tail was more than the size of the ring ahead of ring_head, or went back
 #define UFP4_REG_COUNTER_BASE 0x100u
 #define UFP4_REG_SLOT_BASE 0x400u
 #define UFP4_REG_SIZE 0x1000u
 
 /** Performance counters, by index. */
 typedef enum {
-  UFP4_COUNTER_CYCLES = 0,  ///< clock cycles since the counters were cleared; the sum of the next eight
+  UFP4_COUNTER_CYCLES = 0,  ///< clock cycles since the counters were cleared; equals the sum of the next eight
   UFP4_COUNTER_ARRAY_BUSY = 1,  ///< cycles in which the array was fed one step (every PE one block product)
   UFP4_COUNTER_STALL_OPERAND = 2,  ///< GEMM: the array waited for operand data from memory
   UFP4_COUNTER_STALL_PANEL = 3,  ///< GEMM: the array waited for row groups of an operand that QUANT had not written yet
   UFP4_COUNTER_STALL_ACCUMULATOR = 4,  ///< GEMM: the array waited for an accumulator bank that was still draining, or (contract nv) the last group of K has fewer than four blocks, or (contracts fp32 and nv) for the turn of its sum
-  UFP4_COUNTER_STALL_DRAIN = 5,  ///< GEMM: everything fed, results on their way to memory
+  UFP4_COUNTER_STALL_DRAIN = 5,  ///< GEMM: everything has been fed, and results are on their way to memory
   UFP4_COUNTER_QUANT = 6,  ///< QUANT or AMAX was running and no GEMM was
   UFP4_COUNTER_COMMAND = 7,  ///< fetching and decoding a descriptor, writing a completion
   UFP4_COUNTER_IDLE = 8,  ///< nothing to do
   UFP4_COUNTER_READ_BEATS = 9,  ///< data beats read
   UFP4_COUNTER_WRITE_BEATS = 10,  ///< data beats written
   UFP4_COUNTER_JOBS = 11,  ///< completions, also of fences and of refused jobs
-  UFP4_COUNTER_QUANT_BESIDE = 12,  ///< QUANT or AMAX was running, and a GEMM too
+  UFP4_COUNTER_QUANT_BESIDE = 12,  ///< QUANT or AMAX was running, and so was a GEMM
 } ufp4_counter_t;
 #define UFP4_COUNTER_COUNT 13
 #define UFP4_COUNTER_NAMES {"cycles", "array_busy", "stall_operand", "stall_panel", "stall_accumulator", "stall_drain", "quant", "command", "idle", "read_beats", "write_beats", "jobs", "quant_beside"}
