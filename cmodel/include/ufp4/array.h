@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalar functions of format.h and rht.h over whole tensors, for callers to whom a call is
-// dear.
+// The scalar functions of format.h and rht.h applied to whole tensors, so that a binding of another
+// language makes one call per tensor.
 #ifndef UFP4_ARRAY_H
 #define UFP4_ARRAY_H
 
@@ -29,13 +29,12 @@ typedef enum {
  * under cols, or no such format. */
 ufp4_status_t ufp4_cast(const ufp4_matrix_t *in, ufp4_cast_t format, uint8_t *codes);
 
-/** The transform of each block of 16 along the rows of @p in (F32 or BF16), zeros beyond cols: out
- * [rows][16 * ceil(cols/16)]. INTEGER: out[i] * 2^(E - 152) of ufp4_rht_block, exact as a double;
- * BF16: ufp4_rht_block_bf16. NaN in blocks that these refuse. UFP4_ERROR_ARGUMENT as ufp4_cast; and
- * @p rht NONE. */
+/** Transforms each block of 16 along the rows of @p in (F32 or BF16) into out [rows][16 *
+ * ceil(cols/16)]; positions beyond cols count as zeros. INTEGER: out[i] * 2^(E - 152) of
+ * ufp4_rht_block, which a double holds exactly; BF16: the result of ufp4_rht_block_bf16. A block
+ * that these functions refuse becomes NaN. UFP4_ERROR_ARGUMENT: as ufp4_cast, or @p rht NONE. */
 ufp4_status_t ufp4_rht(const ufp4_matrix_t *in, ufp4_rht_t rht, uint16_t mask, double *out);
-/** Undoes the transform of @p count blocks that follow each other, each as ufp4_rht_undo_points
- * does. */
+/** Undoes the transform of @p count adjacent blocks, each as ufp4_rht_undo_points does. */
 void ufp4_rht_undo_all(float *blocks, int64_t count, int points, uint64_t mask);
 
 #ifdef __cplusplus

@@ -22,11 +22,11 @@ typedef struct {
   const void *data;
 } ufp4_matrix_t;
 
-/** No allocation can have this size, nor a few bytes more. */
+/** More bytes than any allocation can have; a few more can be added without overflow. */
 #define UFP4_TOO_MANY_BYTES ((size_t)PTRDIFF_MAX + 1)
 
-/** rows * cols * element_bytes, to allocate; UFP4_TOO_MANY_BYTES where the address space does not
- * hold as much. */
+/** Returns rows * cols * element_bytes, or UFP4_TOO_MANY_BYTES if the address space cannot hold as
+ * many. */
 size_t ufp4_matrix_bytes(int64_t rows, int64_t cols, size_t element_bytes);
 
 #ifdef __cplusplus

@@ -26,12 +26,13 @@ int ufp4_rht_block_bf16(const uint32_t bits[16], uint16_t mask, uint32_t out[16]
  * +0. NaN, and a sum that meets Inf of both signs, gives 0x7FC00000. Numerics.md 2, Decoding. */
 void ufp4_rht_undo(float block[16], uint16_t mask);
 
-/** The transform of @p points numbers, 32 or 64: out[i] * 2^(E - 151) = sum_j H[i][j] * sign_j *
- * v_j, over 4 or 8, where v_j has lost one bit more than with 16 points, or two.
- *  @return as ufp4_rht_block. |out| < 2^28. */
+/** Transforms @p points numbers, 32 or 64: out[i] * 2^(E - 151) = sum_j H[i][j] * sign_j * v_j,
+ * divided by 4 (32 points) or 8 (64 points). v_j keeps one bit less than in a transform of 16
+ * points, and with 64 points two bits less.
+ * @return as ufp4_rht_block. |out| < 2^28. */
 int ufp4_rht_points(const uint32_t *bits, int points, uint64_t mask, int32_t *out);
 /** Undoes a transform of 16, 32 or 64 points as ufp4_rht_undo does; the sum is divided by 4, 8 and
- * 8. */
+ * 8, respectively. */
 void ufp4_rht_undo_points(float *block, int points, uint64_t mask);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The status that ufp4 functions return, and the message that goes with it.
+// Status codes of ufp4 functions, and the error message that goes with them.
 #ifndef UFP4_STATUS_H
 #define UFP4_STATUS_H
 
@@ -7,21 +7,22 @@
 extern "C" {
 #endif
 
-/** Outcome of a call. A call that does not return UFP4_OK has changed nothing that the caller can
- * see, unless its own comment says otherwise. */
+/** The outcome of a call. A call that does not return UFP4_OK has changed nothing that the caller
+ * can see, unless its own comment says otherwise. */
 typedef enum {
   UFP4_OK = 0,
   UFP4_ERROR_ARGUMENT,     ///< an argument is out of range, or arguments contradict each other
-  UFP4_ERROR_UNSUPPORTED,  ///< legal, but not on this device or configuration
-  UFP4_ERROR_MEMORY,       ///< the host, or the device's memory, is exhausted
-  UFP4_ERROR_IO,           ///< a file's name is at fault: not there, not allowed, not a file
-  UFP4_ERROR_FORMAT,       ///< a file is not what it should be
-  UFP4_ERROR_DEVICE,   ///< the device is absent, is not the one this driver knows, or failed; it
+  UFP4_ERROR_UNSUPPORTED,  ///< legal, but not supported by this device or configuration
+  UFP4_ERROR_MEMORY,       ///< the memory of the host or of the device is exhausted
+  UFP4_ERROR_IO,           ///< a file cannot be opened: it is missing, forbidden or not a regular
+                           ///< file
+  UFP4_ERROR_FORMAT,       ///< the contents of a file are invalid
+  UFP4_ERROR_DEVICE,   ///< the device is absent, is not one that this driver knows, or failed; it
                        ///< must be closed
-  UFP4_ERROR_JOB,      ///< a job ended with an error of its own; the device keeps serving
+  UFP4_ERROR_JOB,      ///< a job ended with an error; the device keeps serving
   UFP4_ERROR_TIMEOUT,  ///< the time or cycle limit passed; jobs may still be running
-  UFP4_ERROR_STORAGE,  ///< a file could not be read or written whole: no room, a limit on its size,
-                       ///< a broken disk
+  UFP4_ERROR_STORAGE,  ///< a file could not be read or written completely: disk full, size limit,
+                       ///< I/O error
 } ufp4_status_t;
 
 /** One line that says what was wrong, where, and what would be right. */
@@ -29,8 +30,8 @@ typedef struct {
   char text[512];
 } ufp4_message_t;
 
-/** Formats one line into @p message (may be NULL), cut at its beginning where it does not fit;
- * control characters become question marks. */
+/** Formats one line into @p message (may be NULL). A line that does not fit loses its beginning,
+ * and control characters become question marks. */
 void ufp4_message_set(ufp4_message_t *message, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

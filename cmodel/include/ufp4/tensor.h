@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/** A plain tensor that owns its data: ld = cols. */
+/** A plain tensor that owns its data, with ld = cols. */
 typedef struct {
   ufp4_matrix_t view;
   void *data;
@@ -22,13 +22,13 @@ typedef struct {
 
 void ufp4_tensor_free(ufp4_tensor_t *tensor);
 
-/** Reads a 2-D .npy. float64 and float16 become F32 (nearest even); BF16 stays BF16; @p
- * uint16_is_bf16 reads uint16 as BF16; int64 is read as I64. Fortran order is transposed on the
- * way. */
+/** Reads a 2-D .npy file. float64 and float16 become F32 (nearest even); BF16 stays BF16; uint16
+ * is read as BF16 if @p uint16_is_bf16 is set; int64 is read as I64. Fortran order is
+ * transposed. */
 ufp4_status_t ufp4_tensor_read(const char *path, int uint16_is_bf16, ufp4_tensor_t *out,
                                ufp4_message_t *message);
-/** Writes a .npy: float32, uint16 (BF16) or int64. The file is written beside the target and then
- * renamed, so that a failure leaves the old one. */
+/** Writes a .npy file: float32, uint16 (BF16) or int64. The file is written beside the target and
+ * then renamed, so that a failure leaves the old file in place. */
 ufp4_status_t ufp4_tensor_write(const char *path, const ufp4_matrix_t *matrix,
                                 ufp4_message_t *message);
 /** Writes uint8 codes [rows][cols] as ufp4_tensor_write does. */

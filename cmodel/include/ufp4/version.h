@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that meets the library at run time, such as a binding of another language, asks these
-// first.
+// Version and structure sizes, which a program that loads the library at run time, such as a
+// binding of another language, checks first.
 #ifndef UFP4_VERSION_H
 #define UFP4_VERSION_H
 
@@ -11,12 +11,12 @@
 extern "C" {
 #endif
 
-/** The version of the library that is loaded: major << 16 | minor << 8 | patch. The macros
- * UFP4_VERSION_MAJOR, .. (spec.h) are that of the headers. */
+/** Returns the version of the loaded library: major << 16 | minor << 8 | patch. The macros
+ * UFP4_VERSION_MAJOR, ... (spec.h) give that of the headers. */
 uint32_t ufp4_version(void);
 
-/** sizeof of a public structure in this library, by its name, as in "ufp4_operand_t": a layout that
- * was typed elsewhere must be as large. 0: no such structure. */
+/** Returns sizeof of a public structure in this library by its name, such as "ufp4_operand_t", so
+ * that a binding can check its own declaration of the layout. 0: no such structure. */
 size_t ufp4_struct_bytes(const char *name);
 
 #ifdef __cplusplus
