@@ -12,9 +12,9 @@ namespace ufp4 {
 class Board {
  public:
   virtual ~Board() = default;
-  /** One rising edge of the clock, and what follows from it. */
+  /** Simulates one rising clock edge and settles the signals after it. */
   virtual void cycle() = 0;
-  /** Whether an assertion in the RTL has failed; the model has printed which. */
+  /** Returns whether an RTL assertion has failed; the model has printed which one. */
   virtual bool failed() const = 0;
 
   /** Ports of ufp4_board; inputs are written between two cycles. */
@@ -27,7 +27,7 @@ class Board {
 /** @p name: configuration/memory. @return nullptr if there is no such board. */
 std::unique_ptr<Board> make_board(const std::string &name, uint64_t seed);
 bool has_board(const std::string &name);
-/** All that there are, for a message. */
+/** Returns the names of all boards, for a message. */
 const char *board_names();
 
 }  // namespace ufp4

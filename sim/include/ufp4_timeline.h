@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A time line: what each unit of a core was doing, from cycle to cycle. The simulated core
-// (ufp4_sim.h) and the timed model (ufp4_timed.h) give the same one.
+// The timeline: the activity of each unit of a core, cycle by cycle. The simulated core
+// (ufp4_sim.h) and the timed model (ufp4_timed.h) produce the same one.
 #ifndef UFP4_TIMELINE_H
 #define UFP4_TIMELINE_H
 
@@ -13,10 +13,10 @@ extern "C" {
 typedef enum {
   UFP4_TRACK_COMMAND,  ///< the command unit
   UFP4_TRACK_QUANT,    ///< the QUANT engine: QUANT and AMAX
-  UFP4_TRACK_LOAD,     ///< of the GEMM engine: memory to operands
+  UFP4_TRACK_LOAD,     ///< load of the GEMM engine: memory to operand memories
   UFP4_TRACK_ARRAY,    ///< the array
-  UFP4_TRACK_DRAIN,    ///< sums to memory
-  UFP4_TRACK_READ,     ///< AXI, beats of data
+  UFP4_TRACK_DRAIN,    ///< drain: sums to memory
+  UFP4_TRACK_READ,     ///< data beats on AXI
   UFP4_TRACK_WRITE,
   UFP4_TRACK_COUNT,
 } ufp4_track_t;
@@ -24,42 +24,42 @@ typedef enum {
 #define UFP4_TRACK_NAMES \
   {"command", "QUANT", "GEMM load", "GEMM array", "GEMM drain", "AXI read", "AXI write"}
 
-/** The activities of a unit. NONE is never an event. */
+/** Activities of a unit. An event never has the activity NONE. */
 typedef enum {
   UFP4_AT_NONE,
   UFP4_AT_FETCH,     ///< command: a descriptor is read
-  UFP4_AT_CHECK,     ///< its rules and regions are looked at
-  UFP4_AT_OFFER,     ///< it waits for its engine's queue, or without overlap for all jobs
+  UFP4_AT_CHECK,     ///< the descriptor's rules and regions are checked
+  UFP4_AT_OFFER,     ///< the job waits for its engine's queue, or without overlap for all jobs
   UFP4_AT_COMPLETE,  ///< a completion is written
-  UFP4_AT_AMAX,      ///< QUANT: numbers go in, by opcode
+  UFP4_AT_AMAX,      ///< QUANT, by opcode: numbers go in
   UFP4_AT_QUANT,
-  UFP4_AT_START,          ///< the descriptor is worked out
-  UFP4_AT_LAST_BLOCKS,    ///< all numbers are in
-  UFP4_AT_LOAD,           ///< load: beats are on their way
+  UFP4_AT_START,          ///< the descriptor is decoded
+  UFP4_AT_LAST_BLOCKS,    ///< all numbers are in, and the last blocks are processed
+  UFP4_AT_LOAD,           ///< load: beats are under way
   UFP4_AT_ASK,            ///< a request waits for the bus
-  UFP4_AT_BUSY,           ///< array: it is fed
+  UFP4_AT_BUSY,           ///< array: it is being fed
   UFP4_AT_DRAIN,          ///< drain: sums go out
-  UFP4_AT_BEAT_COMMAND,   ///< AXI: a beat of a descriptor or a completion moves
-  UFP4_AT_BEAT_OPERANDS,  ///< of codes or scales
-  UFP4_AT_BEAT_ADDEND,    ///< of C or of sums
-  UFP4_AT_BEAT_QUANT,     ///< of QUANT's source or result
-  UFP4_AT_BEAT_D,         ///< of D
-  UFP4_AT_STALL_JOB,      ///< an engine's next job waits for the one that it depends on
-  UFP4_AT_STALL_SOURCE,   ///< QUANT: no numbers have come
+  UFP4_AT_BEAT_COMMAND,   ///< AXI: a data beat moves, of a descriptor or a completion
+  UFP4_AT_BEAT_OPERANDS,  ///< codes or scales
+  UFP4_AT_BEAT_ADDEND,    ///< C or earlier sums
+  UFP4_AT_BEAT_QUANT,     ///< QUANT's source or result
+  UFP4_AT_BEAT_D,         ///< D
+  UFP4_AT_STALL_JOB,      ///< an engine's next job waits for a job it depends on
+  UFP4_AT_STALL_SOURCE,   ///< QUANT: no input has arrived
   UFP4_AT_STALL_OUTPUT,   ///< QUANT: codes wait to be written
-  UFP4_AT_STALL_ANSWER,   ///< writes have left, and memory has not answered
-  UFP4_AT_STALL_FULL,     ///< load: both operand memories are taken
+  UFP4_AT_STALL_ANSWER,   ///< the last writes have not been answered
+  UFP4_AT_STALL_FULL,     ///< load: both operand memories are full
   UFP4_AT_STALL_OPERAND,  ///< array: as the counters of these names
-  UFP4_AT_STALL_PANEL,    ///< also load: what QUANT has not written yet
+  UFP4_AT_STALL_PANEL,    ///< also load: QUANT has not written the panel yet
   UFP4_AT_STALL_ACCUMULATOR,
   UFP4_AT_STALL_DRAIN,
-  UFP4_AT_STALL_SUMS,     ///< drain: none are ready
-  UFP4_AT_STALL_ADDEND,   ///< drain: C or the earlier sums have not come
-  UFP4_AT_STALL_REQUEST,  ///< drain: the bus has not taken the last row's request
-  UFP4_AT_STALL_WRITE,    ///< drain: the bus has not taken its beat
-  UFP4_AT_STALL_DATA,     ///< AXI write: a burst's next beat is not there
-  UFP4_AT_STALL_MEMORY,   ///< AXI: memory gives or takes no beat
-  UFP4_AT_STALL_CORE,     ///< AXI read: the core does not take the beat
+  UFP4_AT_STALL_SUMS,     ///< drain: no sums are ready
+  UFP4_AT_STALL_ADDEND,   ///< drain: C or the earlier sums have not arrived
+  UFP4_AT_STALL_REQUEST,  ///< drain: the bus has not accepted the last row's request
+  UFP4_AT_STALL_WRITE,    ///< drain: the bus has not accepted the write beat
+  UFP4_AT_STALL_DATA,     ///< AXI write: the next beat of a burst is not ready
+  UFP4_AT_STALL_MEMORY,   ///< AXI: memory neither gives nor accepts a beat
+  UFP4_AT_STALL_CORE,     ///< AXI read: the core does not accept the beat
   UFP4_AT_COUNT,
 } ufp4_at_t;
 
@@ -99,20 +99,20 @@ typedef enum {
    "stall: memory",      \
    "stall: core"}
 
-/** A unit had this activity in all cycles from begin on and before end, and another one before and
- * after. */
+/** A unit had this activity in every cycle from begin up to, but not including, end, and different
+ * ones just before and after. */
 typedef struct {
   uint64_t begin, end;
-  uint32_t job;  ///< of QUANT and the GEMM's units; 0 of the others
+  uint32_t job;  ///< the job of QUANT and the GEMM's units; 0 for the others
   uint8_t track, at;
 } ufp4_timeline_event_t;
 
-/** The receiver of the events. They come in the order in which they end, those that end in one
+/** The receiver of events, which arrive in the order of their ends, and those that end in the same
  * cycle in the order of the tracks. */
 typedef struct {
   void *user;
-  /** @return 0 to go on; any other value ends the time line here. What is under way is then still
-   * given, and what that call returns does not matter. */
+  /** @return 0 to continue; any other value ends the timeline here. The activities under way are
+   * still delivered, and the return values of these calls are ignored. */
   int (*event)(void *user, const ufp4_timeline_event_t *event);
 } ufp4_timeline_sink_t;
 

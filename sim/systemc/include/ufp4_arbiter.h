@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several initiators in front of one TLM-2.0 target, in an order that is defined.
+// Several initiators share one TLM-2.0 target in a defined order.
 #ifndef UFP4_ARBITER_H
 #define UFP4_ARBITER_H
 
@@ -9,21 +9,22 @@
 #include "ufp4_systemc.h"
 
 /**
- * Serves what comes to its ports by time, and what comes at the same instant in turn: one
- * transaction of each port that has any, beginning behind the port that was served last, until none
- * is left. Those of one port keep their order. So a run does not depend on the order in which the
- * kernel wakes processes, nor on which module of the core is behind a port.
+ * Serves transactions in the order of their times, and those of the same instant round-robin: one
+ * transaction of each port that has any, starting behind the port that was served last, until none
+ * is left. Transactions of one port keep their order. A run therefore does not depend on the order
+ * in which the kernel wakes processes, nor on which core module is behind a port.
  *
- * It is for transactions by b_transport, of threads, and for nb_transport as the sockets of
- * tlm_utils turn it into that. A transaction first waits for the delay that it comes with; then for
- * one time resolution of the kernel, after which all of its instant are here; then its own thread
- * takes it to the target. So several can be under way at once, and one that the target holds up
- * holds up no other. The target sees all of them one resolution late, and the arbiter takes that
- * off the delay that the target adds: what comes back is as if it had not been there, unless the
- * target waits instead of adding to the delay, or adds less than a resolution. The order is all
- * that it decides: the time that a transaction has to wait for others is the target's to say.
+ * The arbiter takes transactions by b_transport from threads, and nb_transport as the sockets of
+ * tlm_utils convert it. A transaction first waits for its annotated delay, and then for one time
+ * resolution of the kernel, so that all transactions of the same instant have arrived; its own
+ * thread then takes it to the target. Several transactions can therefore be under way at once, and
+ * one that the target delays does not delay the others. The target sees all of them one resolution
+ * late, and the arbiter subtracts this from the delay that the target adds. The arbiter is thus
+ * invisible in time, unless the target waits instead of adding to the delay, or adds less than one
+ * resolution. It decides only the order; the target decides how long a transaction waits for
+ * others.
  *
- * transport_dbg and direct memory pass without order or time.
+ * transport_dbg and direct memory access pass through without order or time.
  */
 class UFP4_SYSTEMC_API Ufp4Arbiter final : public sc_core::sc_module {
  public:
@@ -32,8 +33,8 @@ class UFP4_SYSTEMC_API Ufp4Arbiter final : public sc_core::sc_module {
   sc_core::sc_vector<Port> from;
   tlm_utils::simple_initiator_socket<Ufp4Arbiter> to;
 
-  /** @p ports: initiators, one at least; each binds to one of `from`, where its index is its turn.
-   */
+  /** @p ports: the number of initiators, at least one. Each binds to an element of `from`; its
+   * index is its turn. */
   Ufp4Arbiter(const sc_core::sc_module_name &name, unsigned ports);
   ~Ufp4Arbiter() override;
 
@@ -41,7 +42,8 @@ class UFP4_SYSTEMC_API Ufp4Arbiter final : public sc_core::sc_module {
   struct Request {
     sc_core::sc_time at;
     sc_core::sc_event granted;
-    /** Leaves the queue with its thread, which may be killed while it waits. */
+    /** Removes the request from the queue when its thread, which may be killed while it waits,
+     * ends. */
     std::deque<Request *> *queue = nullptr;
     ~Request();
   };
