@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several outputs read of ufp4.toml in the same way: fields with their places, enumerations and grids."""
+"""Accessors of ufp4.toml that several outputs share: field layouts, enumerations and grids."""
 
 import textwrap
 
@@ -14,7 +14,7 @@ def sv_comment(text):
 
 
 def layout(fields, total):
-    """Yields (offset, bytes, name or None, doc) without gaps; None is a reserved run."""
+    """Yields (offset, bytes, name, doc) of all fields without gaps; reserved bytes have the name None."""
     at, gap = 0, 0
     for offset, kind, name, doc in fields:
         size = TYPE_BYTES[kind]
@@ -48,6 +48,6 @@ def all_quanta(f):
 
 
 def mixed_grids(spec):
-    """The formats whose codes the blocks of mixed have, with the frac of mixed."""
+    """The formats of the two grids of mixed, with the frac of mixed."""
     formats = {f["name"]: f for f in spec["format"]}
     return [formats[name] | {"frac": spec["mixed"]["frac"]} for name in spec["mixed"]["grids"]]

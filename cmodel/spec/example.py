@@ -26,7 +26,7 @@ def code_b(row, k):
 
 
 def e4m3(byte):
-    """The value of a scale byte, None for NaN; its sign is ignored."""
+    """The value of a scale byte without its sign; None for NaN."""
     e, m = byte >> 3 & 15, byte & 7
     if (e, m) == (15, 7):
         return None
@@ -40,7 +40,7 @@ def quanta(spec, elem, code):
 
 
 def dot(spec, i, j, block):
-    """Of the quanta of one block: what the core sums as an integer."""
+    """The dot product of the quanta of one block, which the core sums as an integer."""
     ks = range(16 * block, 16 * block + 16)
     return sum(quanta(spec, 0, code_a(i, k)) * quanta(spec, 1, code_b(j, k)) for k in ks)
 
@@ -66,7 +66,7 @@ def element(spec, i, j):
 
 
 def codes_bytes(code, rows, block):
-    """A unit of codes: row r in bytes 8r to 8r + 7, the even element of two in the low nibble."""
+    """A panel unit of codes: row r in bytes 8r to 8r + 7, even elements in the low nibbles."""
     out = bytearray()
     for r in range(16):
         nibbles = [code(r, 16 * block + k) if r < rows else 0 for k in range(16)]
@@ -79,7 +79,7 @@ def scales_bytes(scales, block):
 
 
 def descriptor(spec):
-    """(field, offset, bytes, value) of each field that is not 0; the rest of the 128 bytes is."""
+    """(field, offset, bytes, value) of each non-zero field of the descriptor."""
     of = lambda name, value: spec["enum"][name]["values"].index(value)
     values = {
         "opcode": of("opcode", "gemm"),
@@ -124,7 +124,7 @@ def dump(address, data):
 
 
 def registers(spec):
-    """(name, value) in the order of the writes."""
+    """(name, value) of the register writes, in their order."""
     named = {r["name"]: r["offset"] for r in spec["register"]}
     writes = [
         ("ring_base_lo", RING),
@@ -139,7 +139,7 @@ def registers(spec):
 
 
 def worked(spec):
-    """D[1][0] in words: a subnormal scale, and a sign that is ignored."""
+    """Explains D[1][0], which has a subnormal scale and a scale whose sign is ignored."""
     dots = [dot(spec, 1, 0, block) for block in range(2)]
     a, b = [e4m3(s) for s in A_SCALES[1]], [e4m3(s) for s in B_SCALES[0]]
     value = element(spec, 1, 0)
@@ -246,7 +246,7 @@ def page(spec, note, table):
 
 
 def before(spec):
-    """(address, bytes) of what the host writes to memory."""
+    """(address, bytes) of the data that the host writes to memory."""
     out = [(RING, descriptor_bytes(spec))]
     for at, scales_at, code, scales in (
         (A_CODES, A_SCALES_AT, code_a, A_SCALES),
@@ -259,7 +259,7 @@ def before(spec):
 
 
 def after(spec):
-    """(address, bytes) of what the core has written, but for the cycles in the completion."""
+    """(address, bytes) of the data that the core writes, without the cycles in the completion."""
     rows = [b"".join(f32(element(spec, i, j)).to_bytes(4, "little") for j in range(N)) for i in range(M)]
     return [
         *((D + D_STRIDE * i, row) for i, row in enumerate(rows)),
@@ -268,7 +268,7 @@ def after(spec):
 
 
 def sv_lines(name, parts):
-    """A constant of the lines of 16 bytes: address, how many they are, byte i in bits 8 i + 7 to 8 i."""
+    """A constant of lines of up to 16 bytes: address, number of bytes, byte i in bits 8 i + 7 to 8 i."""
     lines = [(at + i, data[i : i + 16]) for at, data in parts for i in range(0, len(data), 16)]
     rows = [f"    '{{40'h{at:010x}, 5'd{len(data)}, 128'h{data[::-1].hex():0>32}}}" for at, data in lines]
     return [f"  localparam line_t {name}[{len(rows)}] = '{{", ",\n".join(rows), "  };"]

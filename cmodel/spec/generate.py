@@ -40,7 +40,7 @@ def c_header(spec):
         "",
         "#include <stdint.h>",
         "",
-        "// This is as <assert.h> has it, which a compiler without a C library lacks.",
+        "// <assert.h> defines this, but a compiler without a C library lacks the header.",
         "#if !defined(__cplusplus) && !defined(static_assert)",
         "#define static_assert _Static_assert",
         "#endif",
@@ -73,12 +73,12 @@ def c_header(spec):
     out += [
         "  }",
         "#define UFP4_ELEM_FRAC " + by_elem(lambda f: f["frac"]),
-        "/** The largest magnitude that the quantizer emits: qmax = odd * 2^exponent. */",
+        "/** qmax, the largest magnitude that the quantizer emits: odd * 2^exponent. */",
         "#define UFP4_ELEM_QMAX_ODD " + by_elem(lambda f: qmax(f)[0]),
         "#define UFP4_ELEM_QMAX_EXPONENT " + by_elem(lambda f: qmax(f)[1]),
         "/** The largest magnitude of any code, in quanta. */",
         "#define UFP4_ELEM_LARGEST " + by_elem(lambda f: max(map(abs, common.all_quanta(f)))),
-        "/** The same of mixed, and the elements whose quanta and coding a block has, by bit 7 of its scale byte. */",
+        "/** The same for mixed, and the elements whose quanta and coding a block uses, by bit 7 of its scale. */",
         f"#define UFP4_MIXED_FRAC {mixed['frac']}",
         f"#define UFP4_MIXED_QMAX_ODD {odd}",
         f"#define UFP4_MIXED_QMAX_EXPONENT ({exponent})",
@@ -88,13 +88,13 @@ def c_header(spec):
     ]
     classes, backends = spec["backend_classes"], spec["backend"]
     out += [
-        "/** Elements that share a scale, by ufp4_scale_t. */",
+        "/** Elements per scale, by ufp4_scale_t. */",
         "#define UFP4_SCALE_BLOCK {" + ", ".join(str(b) for b in spec["enum"]["scale"]["block"]) + "}",
         "",
-        "/** Classes of backends, by their bit in the tables below. */",
+        "/** Classes of backends, numbered by their bits in the tables below. */",
         "#define UFP4_BACKEND_CLASS_NAMES {" + ", ".join(f'"{c}"' for c in classes) + "}",
         f"#define UFP4_BACKEND_CLASS_COUNT {len(classes)}",
-        "/** Backends, and the class of each. */",
+        "/** Backends and their classes. */",
         "#define UFP4_BACKEND_NAMES {" + ", ".join(f'"{b}"' for b in backends) + "}",
         "#define UFP4_BACKEND_CLASSES {" + ", ".join(str(classes.index(c)) for c in backends.values()) + "}",
         f"#define UFP4_BACKEND_COUNT {len(backends)}",
@@ -102,13 +102,15 @@ def c_header(spec):
     ]
     for key, sizes in SIZES.items():
         out += [
-            f"/** {key} may have these values, by their bits in the table below. */",
+            f"/** Legal values of {key}, numbered by their bits in the table below. */",
             f"#define {up('ufp4', key + 's')} {{" + ", ".join(map(str, sizes)) + "}",
             f"#define {up('ufp4', key, 'names')} {{" + ", ".join(f'"{size}"' for size in sizes) + "}",
             f"#define {up('ufp4', key, 'count')} {len(sizes)}",
         ]
-    out += c_combinations(spec, "quantize", common.QUANTIZE_KEYS, "These can be quantized (ufp4_combination_quantize).")
-    out += c_combinations(spec, "gemm", common.GEMM_KEYS, "There are these GEMMs (ufp4_combination_gemm).")
+    out += c_combinations(
+        spec, "quantize", common.QUANTIZE_KEYS, "Legal combinations of the quantizer (ufp4_combination_quantize)."
+    )
+    out += c_combinations(spec, "gemm", common.GEMM_KEYS, "Legal combinations of GEMM (ufp4_combination_gemm).")
     for name, value in spec["limit"].items():
         number = f"0x{value:X}" if "mask" in name else value
         out.append(f"#define {up('ufp4', name)} {number}")
@@ -138,7 +140,7 @@ def c_header(spec):
     window = spec["register_window"]
     for name, value in window.items():
         out.append(f"#define {up('ufp4_reg', name)} 0x{value:X}u")
-    out += ["", "/** Performance counters, by index. */", "typedef enum {"]
+    out += ["", "/** Indices of the performance counters. */", "typedef enum {"]
     out += [f"  {up('ufp4_counter', c['name'])} = {i},  ///< {c['doc']}" for i, c in enumerate(spec["counter"])]
     out += [
         "} ufp4_counter_t;",
@@ -151,7 +153,7 @@ def c_header(spec):
         ),
         "",
         f"#define UFP4_CONFIGURATION_NAME {names.CONFIGURATION_NAME}  ///< bytes of its name",
-        "/** One configuration; rows and cols in PEs, tiles in units of the array. */",
+        "/** A configuration; rows and cols are in PEs, tiles in units of the array. */",
         "typedef struct {",
         "  char name[UFP4_CONFIGURATION_NAME];  ///< given, or made of the rest",
     ]
@@ -169,19 +171,19 @@ def c_header(spec):
 
 
 def configuration_keys(spec):
-    """What a configuration is; the form that is simulated changes nothing that anyone sees."""
+    """The keys that define a configuration; the target that is simulated is not visible from outside."""
     return [k for k in spec["configuration"][0] if k not in ("name", "simulated", "on_demand")]
 
 
 def configuration_value(spec, configuration, key):
-    """A number; of a name, its place in the enumeration of the key."""
+    """The value as a number; a name is its position in the key's enumeration."""
     value = configuration[key]
     return value if isinstance(value, int) else spec["enum"][key]["values"].index(value)
 
 
 def elem_counts(spec):
     return [
-        "/** Elements with a table of 16 codes of their own; and all, with mixed, which has none and is the last. */",
+        "/** The number of elements with their own table of codes, and of all, including mixed. */",
         f"#define UFP4_ELEM_COUNT {len(spec['format'])}",
         f"#define UFP4_ELEM_KINDS {len(spec['format']) + 1}",
     ]
@@ -200,7 +202,7 @@ SETS = ("elem", "layout", "rht", "block", "rht_size", "scale_round", "contract",
 
 
 def c_combinations(spec, kind, keys, doc):
-    """A struct of a value and sets of values, a bit each, and its rows."""
+    """The declaration of a struct of one value and of bit sets of values, and its rows."""
     numbers = {name: {v: n for v, n, _ in values} for name, _, values in common.enums(spec)}
     numbers["backend"] = {v: n for n, v in enumerate(spec["backend_classes"])}
     numbers |= {key: {v: n for n, v in enumerate(sizes)} for key, sizes in SIZES.items()}
@@ -227,7 +229,7 @@ def c_combinations(spec, kind, keys, doc):
 
 
 def c_struct(name, doc, fields, total):
-    """A struct, and the bytes of its members in order, for a machine that has them in another order."""
+    """The declaration of a struct, and the sizes of its members in order, for big-endian machines."""
     out = [f"/** {doc} */", "typedef struct {"]
     reserved, widths = 0, []
     for offset, size, field, text in common.layout(fields, total):
@@ -284,7 +286,7 @@ def sv_package(spec):
     for f in spec["format"]:
         out.append(f"  localparam int unsigned {up('frac', f['name'])} = {f['frac']};")
     out.append(f"  localparam int unsigned {up('frac', spec['mixed']['name'])} = {spec['mixed']['frac']};")
-    out += ["", "  // The largest magnitude that the quantizer emits: qmax = odd * 2^exponent."]
+    out += ["", "  // qmax, the largest magnitude that the quantizer emits: odd * 2^exponent."]
     for f in spec["format"]:
         odd, exponent = qmax(f)
         out.append(f"  localparam int unsigned {up('qmax_odd', f['name'])} = {odd};")
@@ -340,7 +342,7 @@ def timed_header(spec):
 
 
 def sv_struct(name, doc, fields, total):
-    """A packed struct whose bit 8i is bit 0 of byte i in memory: last byte first."""
+    """A packed struct in which bit 8i is bit 0 of byte i in memory, so its last byte comes first."""
     rows, reserved = [], 0
     for offset, size, field, _ in common.layout(fields, total):
         if field is None:
@@ -380,7 +382,7 @@ def sv_configurations(spec):
 
 
 def register_doc(r):
-    """The doc of a register with those of its fields."""
+    """The doc of a register followed by the docs of its fields."""
     bits = [
         f"{n} [{msb}:{lsb}] {doc}" if msb > lsb else f"{n} [{lsb}] {doc}" for n, msb, lsb, doc in r.get("fields", [])
     ]

@@ -7,8 +7,8 @@ import re
 
 RTL = pathlib.Path(__file__).resolve().parents[2] / "rtl"
 BOARDS = RTL.parent / "fpga/boards"
-# Boards of Vivado's flow, and their parts; those of the flow for ECP5, and their configurations. A board's target has
-# its name, with a configuration other than tiny BOARD_CONFIGURATION.
+# The boards of the Vivado flow with their parts, and those of the ECP5 flow with their configurations. A board's target
+# is called BOARD, or BOARD_CONFIGURATION for a configuration other than tiny.
 VIVADO = {"arty_a7": "xc7a35ticsg324-1L"}
 TRELLIS = {"ulx3s": ["tiny", "board"], "orangecrab": ["tiny"]}
 PARAMETERS = {
@@ -41,8 +41,8 @@ def version_word(spec):
 
 
 def fusesoc(spec, value, note):
-    """value(configuration, key) is a number, of names too. FuseSoC gives a user's top the parameters of the target
-    `default` of what it depends on, so that one has none."""
+    """value(configuration, key) returns a number, also for names. FuseSoC gives a user's top the parameters of the
+    target `default` of its dependencies, so this target has none."""
     out = [
         "CAPI=2:",
         f"# {note}",

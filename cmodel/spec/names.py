@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names by which programs find values: tables in C, and what the Python package needs (drivers/python)."""
+"""Tables of the names of values, in C and for the Python package (drivers/python)."""
 
 CONFIGURATION_NAME = 80  # bytes
-# An option of the program may be one of these words as a whole: ELEM_WORDS and so on, in the order of the values.
+# Values of program options: ELEM_WORDS and so on, in the order of the values.
 WORDS = (
     "elem",
     "scale",
@@ -20,7 +20,7 @@ WORDS = (
 
 
 def c_header(spec, note, values_of):
-    """Tables of all names, and the one search in them."""
+    """Tables of all names and the function that searches them."""
     counts = (
         [name.upper() for name, _, _ in values_of]
         + [size.upper() for size in spec["sizes"]]
@@ -29,7 +29,7 @@ def c_header(spec, note, values_of):
     out = [
         f"// {note}",
         "// SPDX-License-Identifier: Apache-2.0",
-        "// Names by value, and the value of a name.",
+        "// Tables of names by value, and the search for the value of a name.",
         "#ifndef UFP4_NAMES_H",
         "#define UFP4_NAMES_H",
         "",
@@ -61,7 +61,7 @@ def c_header(spec, note, values_of):
         [
             *out,
             "",
-            "/** The place of what is called @p text, of @p length bytes; @p count: nothing is. */",
+            "/** Returns the index of the name @p text, of @p length bytes, or @p count if there is none. */",
             (
                 "static inline unsigned names_find(const char *text, size_t length, const char *const *names, "
                 "unsigned count) {"

@@ -23,7 +23,7 @@ def bits(msb, lsb):
 
 
 def drawing(r):
-    """Where the fields of a register lie, the uppermost bits first; what is in no field is empty."""
+    """Draws the fields of a register, uppermost bits first; bits outside fields are empty."""
     cells, above = [], 31
     for name, msb, lsb, _ in sorted(r["fields"], key=lambda field: -field[1]):
         if msb < above:
@@ -36,7 +36,7 @@ def drawing(r):
 
 
 def fields(r):
-    """A register's drawing, and a row for each of its fields."""
+    """Returns a register's drawing and a table with a row per field."""
     return (
         [f"### {r['name']}", ""]
         + drawing(r)
@@ -57,7 +57,7 @@ def registers(spec, note):
         "## Registers",
         "",
         "AXI4-Lite, 32 bits wide.",
-        "Any other offset, and any bit that is in no field, reads as zero and ignores writes.",
+        "All other offsets, and all bits outside fields, read as zero and ignore writes.",
         "A write changes only the bytes whose strobes are high; a write without strobes changes nothing.",
         "`reset` is the value after reset, `-` where the core's parameters decide; counters and slots then read as 0.",
         "Access is ro (read only), wo (write only), rw (both) or w1c (write 1 to clear).",

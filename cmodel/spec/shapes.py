@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which parameters of a core go together, and what follows from them, in SystemVerilog and C."""
+"""The legal parameters of a core and the constants derived from them, in SystemVerilog and C."""
 
 import re
 
@@ -7,14 +7,14 @@ import common
 
 
 def expression_of(spec, text, prefix, constant):
-    """A value or a rule with its functions and constants as a language has them."""
+    """Translates the functions and constants of a value or a rule to a language."""
     for s in spec["shape"]:
         text = re.sub(rf"\b{s['name']}\(", f"{prefix}{s['name']}(", text)
     return re.sub(r"\b[A-Z][A-Z0-9_]+\b", lambda found: constant(found[0]), text)
 
 
 def folded(text, width):
-    """An expression in lines of an indent of 9, each but the last with an && at its end."""
+    """Breaks an expression behind each && into lines indented by 9."""
     lines = [""]
     for part in text.split(" && "):
         if lines[-1] and len(lines[-1]) + len(part) > width:
@@ -24,7 +24,7 @@ def folded(text, width):
 
 
 def check_words(spec, top):
-    """ufp4_top refuses in the words of the rules, as literals: not every tool takes parameters there."""
+    """Checks that ufp4_top has the rules' messages, as literals because not every tool takes parameters in $error."""
     for rule in spec["legal"]:
         if f'$error("ufp4_top: {rule["says"]}");' not in top:
             raise SystemExit(f"rtl/ufp4_top.sv does not say: {rule['says']}")
@@ -66,7 +66,7 @@ def sv_package(spec, note):
 
 
 def memory_bits(spec, expression):
-    """C's function of the bits of all memories, as docs/tools/memories.py lists them."""
+    """The C function that counts the bits of all memories that docs/tools/memories.py lists."""
     used = sorted(
         {
             word
@@ -77,17 +77,17 @@ def memory_bits(spec, expression):
     )
     names = [name for name in used if name in spec["configuration"][0]]
     out = [
-        "/** The least power of two from x on. */",
+        "/** The smallest power of two >= x. */",
         "static inline uint32_t shape_power_of_two_from(uint32_t x) {",
         "  uint32_t power = 1;",
         "  while (power < x) power *= 2;",
         "  return power;",
         "}",
-        "/** Memories of a kind, their words, and the bits of a word without its parity. */",
+        "/** The number of memories of a kind, their words, and the bits per word without parity. */",
         "typedef struct {",
         "  uint32_t count, words, bits;",
         "} shape_memory_t;",
-        "/** Those of a core in the form for cells, by ufp4_sram_t. */",
+        "/** The memories of a core whose target is cells, by ufp4_sram_t. */",
         "static inline void shape_memories(const ufp4_configuration_t *c, shape_memory_t memories[UFP4_SRAM_COUNT]) {",
         *(f"  const uint32_t {name} = c->{name};" for name in names),
         "  const uint32_t target = (uint32_t)UFP4_TARGET_ASIC;",
@@ -100,7 +100,7 @@ def memory_bits(spec, expression):
     return [
         *out,
         "}",
-        "/** Bits of all of them, each word with its parity. */",
+        "/** The bits of all these memories, including parity. */",
         "static inline uint64_t shape_memory_bits(const ufp4_configuration_t *c) {",
         "  shape_memory_t memories[UFP4_SRAM_COUNT];",
         "  uint64_t bits = 0;",
@@ -118,7 +118,7 @@ def c_header(spec, note):
     out = [
         f"// {note}",
         "// SPDX-License-Identifier: Apache-2.0",
-        "// Which parameters of a core go together, and what follows from them: ufp4_shape_pkg in C.",
+        "// The legal parameters of a core and the constants derived from them: ufp4_shape_pkg in C.",
         "#ifndef UFP4_SHAPE_H",
         "#define UFP4_SHAPE_H",
         "",
@@ -142,7 +142,7 @@ def c_header(spec, note):
             "}",
         ]
     out += [
-        "/** This says in the words of ufp4_top what is wrong with a configuration; NULL: it is legal. */",
+        "/** Returns ufp4_top's message about an illegal configuration, or NULL if it is legal. */",
         "static inline const char *shape_refusal(const ufp4_configuration_t *c) {",
     ]
     for rule in spec["legal"]:
@@ -153,7 +153,7 @@ def c_header(spec, note):
     targets = spec["enum"]["target"]["values"]
     out += ["  return NULL;", "}", *memory_bits(spec, expression)]
     out += [
-        "/** The targets in whose form the named configurations are simulated, in their order. */",
+        "/** The targets for which the named configurations are simulated, in their order. */",
         "#define SHAPE_TARGETS {" + ", ".join(str(targets.index(c["simulated"])) for c in spec["configuration"]) + "}",
         "// clang-format on",
         "",

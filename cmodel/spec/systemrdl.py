@@ -11,7 +11,7 @@ def text(doc):
 
 
 def reset_value(spec, r):
-    """Of a register after reset; None where the core's parameters decide."""
+    """The value of a register after reset; None if the core's parameters determine it."""
     value = {"id": spec["id"], "version": manifests.version_word(spec)}.get(r["name"], r.get("reset", 0))
     return None if value == "parameters" else value
 

@@ -7,18 +7,18 @@
 package ufp4_shape_pkg;
   import ufp4_spec_pkg::*;
 
-  // The largest power of two that divides x; 0 for 0.
+  // The largest power of two that divides x, or 0 for x = 0.
   function automatic int unsigned power_of_two_in(int unsigned x);
     return x & (~x + 1);
   endfunction
 
-  // Rows that are loaded in a cycle: a power of two that divides both sides of the array, as the
-  // bus allows.
+  // Rows that are loaded per cycle: the largest power of two that divides both sides of the array
+  // and fits the bus.
   function automatic int unsigned load_rows(int unsigned rows, int unsigned cols, int unsigned bus_bytes);
     return power_of_two_in(rows | cols) < bus_bytes / 8 ? power_of_two_in(rows | cols) : bus_bytes / 8;
   endfunction
 
-  // Reads of the array that a row of a macro-tile takes.
+  // Reads of the array's sums that drain one row of a macro-tile.
   function automatic int unsigned drain_reads(int unsigned cols, int unsigned tile_cols);
     return cols == 0 ? 0 : cols * tile_cols / power_of_two_in(cols);
   endfunction

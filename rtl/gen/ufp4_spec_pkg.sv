@@ -67,8 +67,8 @@ package ufp4_spec_pkg;
   localparam logic [7:0] ROUND_RNE = 8'd0;
   localparam logic [7:0] ROUND_SR = 8'd1;
 
-  // Block scale rounding: nearest, ties to even; up; down; or nearest for a largest code of 6 or of
-  // 4, whichever errs less.
+  // Block scale rounding: nearest, ties to even; up; down; or nearest with largest code 6 or 4, by
+  // the smaller error.
   localparam logic [7:0] SCALE_ROUND_RNE = 8'd0;
   localparam logic [7:0] SCALE_ROUND_UP = 8'd1;
   localparam logic [7:0] SCALE_ROUND_DOWN = 8'd2;
@@ -79,8 +79,7 @@ package ufp4_spec_pkg;
   localparam logic [7:0] RHT_INTEGER = 8'd1;
   localparam logic [7:0] RHT_BF16 = 8'd2;
 
-  // The elements that share a scale are those of a block of one row; or of a tile of 16 rows by one
-  // block.
+  // Elements that share a scale: a block of one row; or a tile of 16 rows by one block.
   localparam logic [7:0] LAYOUT_1D = 8'd0;
   localparam logic [7:0] LAYOUT_2D = 8'd1;
 
@@ -89,8 +88,8 @@ package ufp4_spec_pkg;
   localparam logic [7:0] CONTRACT_FP32 = 8'd1;
   localparam logic [7:0] CONTRACT_NV = 8'd2;
 
-  // The RTL's arithmetic is shaped for cells, FPGAs or simulators (an elaboration parameter; the
-  // bits are the same).
+  // Target of the RTL's arithmetic: standard cells, FPGAs or simulators (an elaboration parameter;
+  // the bits are the same).
   localparam logic [7:0] TARGET_ASIC = 8'd0;
   localparam logic [7:0] TARGET_FPGA = 8'd1;
   localparam logic [7:0] TARGET_SIMULATOR = 8'd2;
@@ -137,7 +136,7 @@ package ufp4_spec_pkg;
   localparam int unsigned FRAC_INT4 = 0;
   localparam int unsigned FRAC_MIXED = 1;
 
-  // The largest magnitude that the quantizer emits: qmax = odd * 2^exponent.
+  // qmax, the largest magnitude that the quantizer emits: odd * 2^exponent.
   localparam int unsigned QMAX_ODD_E2M1 = 3;
   localparam int QMAX_EXPONENT_E2M1 = 1;
   localparam int unsigned QMAX_ODD_E1M2 = 7;

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-// This is as <assert.h> has it, which a compiler without a C library lacks.
+// <assert.h> defines this, but a compiler without a C library lacks the header.
 #if !defined(__cplusplus) && !defined(static_assert)
 #define static_assert _Static_assert
 #endif
@@ -23,7 +23,7 @@ typedef enum {
   UFP4_ELEM_INT4 = 2,
   UFP4_ELEM_MIXED = 3,
 } ufp4_elem_t;
-/** Elements with a table of 16 codes of their own; and all, with mixed, which has none and is the last. */
+/** The number of elements with their own table of codes, and of all, including mixed. */
 #define UFP4_ELEM_COUNT 3
 #define UFP4_ELEM_KINDS 4
 #define UFP4_ELEM_NAMES {"e2m1", "e1m2", "int4", "mixed"}
@@ -55,7 +55,7 @@ typedef enum {
 #define UFP4_ROUND_COUNT 2
 #define UFP4_ROUND_NAMES {"rne", "sr"}
 
-/** Block scale rounding: nearest, ties to even; up; down; or nearest for a largest code of 6 or of 4, whichever errs less. */
+/** Block scale rounding: nearest, ties to even; up; down; or nearest with largest code 6 or 4, by the smaller error. */
 typedef enum {
   UFP4_SCALE_ROUND_RNE = 0,
   UFP4_SCALE_ROUND_UP = 1,
@@ -74,7 +74,7 @@ typedef enum {
 #define UFP4_RHT_COUNT 3
 #define UFP4_RHT_NAMES {"none", "integer", "bf16"}
 
-/** The elements that share a scale are those of a block of one row; or of a tile of 16 rows by one block. */
+/** Elements that share a scale: a block of one row; or a tile of 16 rows by one block. */
 typedef enum {
   UFP4_LAYOUT_1D = 0,
   UFP4_LAYOUT_2D = 1,
@@ -91,7 +91,7 @@ typedef enum {
 #define UFP4_CONTRACT_COUNT 3
 #define UFP4_CONTRACT_NAMES {"exact", "fp32", "nv"}
 
-/** The RTL's arithmetic is shaped for cells, FPGAs or simulators (an elaboration parameter; the bits are the same). */
+/** Target of the RTL's arithmetic: standard cells, FPGAs or simulators (an elaboration parameter; the bits are the same). */
 typedef enum {
   UFP4_TARGET_ASIC = 0,
   UFP4_TARGET_FPGA = 1,
@@ -128,7 +128,7 @@ typedef enum {
   UFP4_CORE_STATUS_BAD_SIZE = 2,  ///< a size is zero or over its limit
   UFP4_CORE_STATUS_MISALIGNED = 3,  ///< an address or a stride lacks its alignment, or a stride is shorter than a row
   UFP4_CORE_STATUS_BAD_ADDRESS = 4,  ///< an address, or the end of a region, lies beyond the address width
-  UFP4_CORE_STATUS_UNSUPPORTED = 5,  ///< a field holds a value this configuration does not implement, or a reserved byte is not zero
+  UFP4_CORE_STATUS_UNSUPPORTED = 5,  ///< a field holds a value that this configuration does not implement, or a reserved byte is not zero
   UFP4_CORE_STATUS_BAD_SLOT = 6,  ///< an exponent slot is out of range, or was never written
   UFP4_CORE_STATUS_READ_ERROR = 7,  ///< the bus answered a read with SLVERR or DECERR
   UFP4_CORE_STATUS_WRITE_ERROR = 8,  ///< the bus answered a write with SLVERR or DECERR
@@ -146,38 +146,38 @@ typedef enum {
     {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1}, \
   }
 #define UFP4_ELEM_FRAC {1, 2, 0}
-/** The largest magnitude that the quantizer emits: qmax = odd * 2^exponent. */
+/** qmax, the largest magnitude that the quantizer emits: odd * 2^exponent. */
 #define UFP4_ELEM_QMAX_ODD {3, 7, 7}
 #define UFP4_ELEM_QMAX_EXPONENT {1, -2, 0}
 /** The largest magnitude of any code, in quanta. */
 #define UFP4_ELEM_LARGEST {12, 7, 8}
-/** The same of mixed, and the elements whose quanta and coding a block has, by bit 7 of its scale byte. */
+/** The same for mixed, and the elements whose quanta and coding a block uses, by bit 7 of its scale. */
 #define UFP4_MIXED_FRAC 1
 #define UFP4_MIXED_QMAX_ODD 7
 #define UFP4_MIXED_QMAX_EXPONENT (-1)
 #define UFP4_MIXED_LARGEST 12
 #define UFP4_MIXED_GRIDS {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2}
 
-/** Elements that share a scale, by ufp4_scale_t. */
+/** Elements per scale, by ufp4_scale_t. */
 #define UFP4_SCALE_BLOCK {16, 16, 32, 16}
 
-/** Classes of backends, by their bit in the tables below. */
+/** Classes of backends, numbered by their bits in the tables below. */
 #define UFP4_BACKEND_CLASS_NAMES {"model", "core", "cuda"}
 #define UFP4_BACKEND_CLASS_COUNT 3
-/** Backends, and the class of each. */
+/** Backends and their classes. */
 #define UFP4_BACKEND_NAMES {"model", "rtl", "tlm", "systemc", "fpga", "mmio", "cuda"}
 #define UFP4_BACKEND_CLASSES {0, 1, 1, 1, 1, 1, 2}
 #define UFP4_BACKEND_COUNT 7
 
-/** block may have these values, by their bits in the table below. */
+/** Legal values of block, numbered by their bits in the table below. */
 #define UFP4_BLOCKS {16, 32, 64, 128}
 #define UFP4_BLOCK_NAMES {"16", "32", "64", "128"}
 #define UFP4_BLOCK_COUNT 4
-/** rht_size may have these values, by their bits in the table below. */
+/** Legal values of rht_size, numbered by their bits in the table below. */
 #define UFP4_RHT_SIZES {16, 32, 64}
 #define UFP4_RHT_SIZE_NAMES {"16", "32", "64"}
 #define UFP4_RHT_SIZE_COUNT 3
-/** These can be quantized (ufp4_combination_quantize). Sets have bit i for value i. */
+/** Legal combinations of the quantizer (ufp4_combination_quantize). Sets have bit i for value i. */
 typedef struct {
   unsigned scale;
   unsigned elems;
@@ -208,7 +208,7 @@ typedef struct {
     {3u, 7u, 2u, 2u, 1u, 1u, 1u, 1u}, \
   }
 
-/** There are these GEMMs (ufp4_combination_gemm). Sets have bit i for value i. */
+/** Legal combinations of GEMM (ufp4_combination_gemm). Sets have bit i for value i. */
 typedef struct {
   unsigned scale;
   unsigned contracts;
@@ -247,21 +247,21 @@ typedef struct {
 
 #define UFP4_MODE_ENABLE 1u  ///< make this copy
 #define UFP4_MODE_RHT 2u  ///< apply the Hadamard transform before quantizing
-#define UFP4_MODE_SLOT 4u  ///< the exponent field names a slot, not a value
+#define UFP4_MODE_SLOT 4u  ///< the exponent field is a slot number, not a value
 #define UFP4_D_MODE_SUMS 1u  ///< add the unrounded sums at sums_addr before the rounding
 #define UFP4_D_MODE_ALPHA 2u  ///< multiply by alpha
 #define UFP4_D_MODE_C 4u  ///< add C
 #define UFP4_FLAG_NAN 1u  ///< a block of the data held NaN or Inf
-#define UFP4_FLAG_ROW_SATURATED 2u  ///< a scale quotient of the row copy was over 448
-#define UFP4_FLAG_COL_SATURATED 4u  ///< a scale quotient of the column copy was over 448
+#define UFP4_FLAG_ROW_SATURATED 2u  ///< a scale quotient of the row copy exceeded 448
+#define UFP4_FLAG_COL_SATURATED 4u  ///< a scale quotient of the column copy exceeded 448
 
 /** The first 8 bytes of every descriptor. */
 typedef struct {
   uint8_t opcode;  ///< 0: what to do (opcode)
-  uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: start before all earlier jobs are done (a fence ignores it)
-  uint8_t after;  ///< 2: with overlap: start when the job this many places earlier in the ring is done; 1..15, 0: none (ignored without overlap and by a fence; over 15 always refused)
-  uint8_t panels;  ///< 3: GEMM with overlap: A in bits 3..0, B in bits 7..4 is the row copy of the QUANT job this many places earlier, used as its row groups are written; 0: none (ignored without overlap; refused in other jobs)
-  uint32_t job;  ///< 4: any number; comes back in the completion
+  uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: do not wait until all earlier jobs are done (a fence ignores it)
+  uint8_t after;  ///< 2: with overlap: wait until the job this many places earlier in the ring is done; 1..15, 0: do not wait (ignored without overlap and by a fence; over 15 always refused)
+  uint8_t panels;  ///< 3: GEMM with overlap: A (bits 3..0), B (bits 7..4) is the row copy of the QUANT job this many places earlier, read as its row groups are written; 0: none (ignored without overlap; refused in other jobs)
+  uint32_t job;  ///< 4: any number; it is returned in the completion
 } ufp4_header_descriptor_t;
 static_assert(sizeof(ufp4_header_descriptor_t) == 8, "ufp4_header_descriptor_t");
 #define UFP4_HEADER_DESCRIPTOR_WIDTHS {1, 1, 1, 1, 4}
@@ -269,14 +269,14 @@ static_assert(sizeof(ufp4_header_descriptor_t) == 8, "ufp4_header_descriptor_t")
 /** QUANT and AMAX: make the row copy, the column copy or both of a row-major tensor [rows][cols] (AMAX: their tensor exponents). A job with neither is `unsupported`. */
 typedef struct {
   uint8_t opcode;  ///< 0: quant or amax
-  uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: start before all earlier jobs are done (a fence ignores it)
-  uint8_t after;  ///< 2: with overlap: start when the job this many places earlier in the ring is done; 1..15, 0: none (ignored without overlap and by a fence; over 15 always refused)
-  uint8_t panels;  ///< 3: GEMM with overlap: A in bits 3..0, B in bits 7..4 is the row copy of the QUANT job this many places earlier, used as its row groups are written; 0: none (ignored without overlap; refused in other jobs)
-  uint32_t job;  ///< 4: any number; comes back in the completion
+  uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: do not wait until all earlier jobs are done (a fence ignores it)
+  uint8_t after;  ///< 2: with overlap: wait until the job this many places earlier in the ring is done; 1..15, 0: do not wait (ignored without overlap and by a fence; over 15 always refused)
+  uint8_t panels;  ///< 3: GEMM with overlap: A (bits 3..0), B (bits 7..4) is the row copy of the QUANT job this many places earlier, read as its row groups are written; 0: none (ignored without overlap; refused in other jobs)
+  uint32_t job;  ///< 4: any number; it is returned in the completion
   uint32_t rows;  ///< 8: rows of the source
   uint32_t cols;  ///< 12: columns of the source
   uint64_t src_addr;  ///< 16: source tensor, row-major
-  uint32_t src_stride_bytes;  ///< 24: bytes from one source row to the next, at least a row, also where there is one row only
+  uint32_t src_stride_bytes;  ///< 24: bytes from one source row to the next, at least the length of a row, even if there is only one row
   uint8_t src_dtype;  ///< 28: dtype of the source: f32 or bf16
   uint8_t elem;  ///< 29: element format of both copies
   uint8_t round;  ///< 30: round (AMAX ignores it)
@@ -304,16 +304,16 @@ static_assert(sizeof(ufp4_quant_descriptor_t) == 128, "ufp4_quant_descriptor_t")
 /** GEMM: D [m][n] = A [m][k] times B [n][k] transposed, both operands panel-major. */
 typedef struct {
   uint8_t opcode;  ///< 0: gemm
-  uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: start before all earlier jobs are done (a fence ignores it)
-  uint8_t after;  ///< 2: with overlap: start when the job this many places earlier in the ring is done; 1..15, 0: none (ignored without overlap and by a fence; over 15 always refused)
-  uint8_t panels;  ///< 3: GEMM with overlap: A in bits 3..0, B in bits 7..4 is the row copy of the QUANT job this many places earlier, used as its row groups are written; 0: none (ignored without overlap; refused in other jobs)
-  uint32_t job;  ///< 4: any number; comes back in the completion
+  uint8_t flags;  ///< 1: bit 0: raise the completion interrupt; bit 1, overlap: do not wait until all earlier jobs are done (a fence ignores it)
+  uint8_t after;  ///< 2: with overlap: wait until the job this many places earlier in the ring is done; 1..15, 0: do not wait (ignored without overlap and by a fence; over 15 always refused)
+  uint8_t panels;  ///< 3: GEMM with overlap: A (bits 3..0), B (bits 7..4) is the row copy of the QUANT job this many places earlier, read as its row groups are written; 0: none (ignored without overlap; refused in other jobs)
+  uint32_t job;  ///< 4: any number; it is returned in the completion
   uint32_t m;  ///< 8: rows of A and D
   uint32_t n;  ///< 12: rows of B, columns of D
-  uint32_t k;  ///< 16: contraction length in elements; operands hold ceil(k/16) blocks, and in the last one the codes of elements k and on must be 0, or what QUANT wrote there after a transform: the core multiplies them too
+  uint32_t k;  ///< 16: contraction length in elements; operands hold ceil(k/16) blocks; in the last block the codes from element k on must be 0, or those that QUANT wrote after a transform, because the core multiplies them too
   uint8_t a_elem;  ///< 20: element format of A
   uint8_t b_elem;  ///< 21: element format of B
-  uint8_t d_dtype;  ///< 22: dtype of D: f32, bf16 or i64 (the unrounded sums: no alpha, no C; earlier sums may be added)
+  uint8_t d_dtype;  ///< 22: dtype of D: f32, bf16 or i64 (the unrounded sums, without alpha and C; earlier sums may be added)
   uint8_t contract;  ///< 23: accumulation contract
   uint8_t a_mode;  ///< 24: bit 2: a_exponent is a slot
   uint8_t b_mode;  ///< 25: bit 2: b_exponent is a slot
@@ -351,7 +351,7 @@ typedef union {
 /** 16 bytes, written to the completion ring in the order of the descriptors, not in the order in which jobs end. */
 typedef struct {
   uint32_t job;  ///< 0: the descriptor's job number
-  uint16_t status;  ///< 4: what happened
+  uint16_t status;  ///< 4: outcome of the job (core_status)
   uint16_t flags;  ///< 6: nan and saturation flags
   uint64_t cycles;  ///< 8: clock cycles from the start of the job to its end
 } ufp4_completion_t;
@@ -359,15 +359,15 @@ static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 #define UFP4_COMPLETION_WIDTHS {4, 2, 2, 8}
 
 #define UFP4_REG_ID 0x000u  ///< ro: 'UFP4' in ASCII, U in the top byte
-#define UFP4_REG_VERSION 0x004u  ///< ro: of the interface: major [31:16] major; minor [15:8] minor; patch [7:0] patch
-#define UFP4_REG_CONFIG_ARRAY 0x008u  ///< ro: shape and formats of the PE array: rows [7:0] rows; cols [15:8] columns; lanes [23:16] elements a PE multiplies a cycle; contract [25:24] accumulation contract; formats [27:26] element formats that a PE multiplies; quant [28] 1: there is a QUANT engine; quant_log2 [31:29] log2 of the numbers that the QUANT engine takes a cycle
+#define UFP4_REG_VERSION 0x004u  ///< ro: version of the interface: major [31:16] major; minor [15:8] minor; patch [7:0] patch
+#define UFP4_REG_CONFIG_ARRAY 0x008u  ///< ro: shape and formats of the PE array: rows [7:0] rows; cols [15:8] columns; lanes [23:16] elements that a PE multiplies per cycle; contract [25:24] accumulation contract; formats [27:26] element formats that a PE multiplies; quant [28] 1: there is a QUANT engine; quant_log2 [31:29] log2 of the numbers that the QUANT engine takes a cycle
 #define UFP4_REG_CONFIG_TILE 0x00Cu  ///< ro: size of the macro-tile in outputs: tile_rows [15:0] rows; tile_cols [31:16] columns
-#define UFP4_REG_CONFIG_MEMORY 0x010u  ///< ro: buses and memories: bus_bytes [7:0] bytes of the data bus; addr_bits [15:8] bits of an address; chunk [23:16] k blocks in an operand chunk; slots [31:24] exponent slots
+#define UFP4_REG_CONFIG_MEMORY 0x010u  ///< ro: buses and memories: bus_bytes [7:0] width of the data bus in bytes; addr_bits [15:8] width of an address in bits; chunk [23:16] k blocks in an operand chunk; slots [31:24] exponent slots
 #define UFP4_REG_CONFIG_QUANT 0x014u  ///< ro: the QUANT engine; a core of an earlier version reads 0: mixed [0] 1: the engine makes elements mixed
 #define UFP4_REG_CONTROL 0x020u  ///< wo: commands: write 1 to a bit; with snapshot and clear together the snapshot comes first: snapshot [0] take a snapshot of the counters; clear [1] clear the counters; soft_reset [2] begin a soft reset
-#define UFP4_REG_STATUS 0x024u  ///< ro: state of the core: busy [0] a job is under way; stays 1 in a core that has been stopped; empty [1] the ring is empty; stopped [2] the core has been stopped: by its watchdog, or by a wrong ring_tail (fatal); resetting [3] a soft reset is under way
+#define UFP4_REG_STATUS 0x024u  ///< ro: state of the core: busy [0] a job is under way; remains 1 if the core has been stopped; empty [1] the ring is empty; stopped [2] the core has been stopped by its watchdog or by an invalid ring_tail (see fatal); resetting [3] a soft reset is under way
 #define UFP4_REG_IRQ_STATUS 0x028u  ///< w1c: causes of the interrupt; write 1 to clear: completion [0] a job with its interrupt flag set has completed, with or without an error; error [1] a job ended with a status other than ok, or its completion could not be written; a descriptor that could not be fetched sets only this bit; stopped [2] the core has been stopped: by its watchdog, or by a wrong ring_tail (fatal)
-#define UFP4_REG_IRQ_MASK 0x02Cu  ///< rw: which bits of irq_status raise the interrupt: completion [0] completion; error [1] error; stopped [2] stopped
+#define UFP4_REG_IRQ_MASK 0x02Cu  ///< rw: bits of irq_status that raise the interrupt: completion [0] completion; error [1] error; stopped [2] stopped
 #define UFP4_REG_RING_BASE_LO 0x030u  ///< rw: descriptor ring: address, a multiple of 128, lower word; a ring that passes the last address continues at 0; write only while the ring is empty: value [31:7] bits 31..7
 #define UFP4_REG_RING_BASE_HI 0x034u  ///< rw: descriptor ring: address, upper word: value [7:0] bits 39..32
 #define UFP4_REG_RING_LOG2 0x038u  ///< rw: size of the ring; write only while the ring is empty: value [3:0] log2 of the number of descriptors, 0..15
@@ -381,20 +381,20 @@ static_assert(sizeof(ufp4_completion_t) == 16, "ufp4_completion_t");
 #define UFP4_REG_SLOT_BASE 0x400u
 #define UFP4_REG_SIZE 0x1000u
 
-/** Performance counters, by index. */
+/** Indices of the performance counters. */
 typedef enum {
   UFP4_COUNTER_CYCLES = 0,  ///< clock cycles since the counters were cleared; equals the sum of the next eight
-  UFP4_COUNTER_ARRAY_BUSY = 1,  ///< cycles in which the array was fed one step (every PE one block product)
+  UFP4_COUNTER_ARRAY_BUSY = 1,  ///< cycles in which the array was fed one step (one block product in every PE)
   UFP4_COUNTER_STALL_OPERAND = 2,  ///< GEMM: the array waited for operand data from memory
-  UFP4_COUNTER_STALL_PANEL = 3,  ///< GEMM: the array waited for row groups of an operand that QUANT had not written yet
-  UFP4_COUNTER_STALL_ACCUMULATOR = 4,  ///< GEMM: the array waited for an accumulator bank that was still draining, or (contract nv) the last group of K has fewer than four blocks, or (contracts fp32 and nv) for the turn of its sum
+  UFP4_COUNTER_STALL_PANEL = 3,  ///< GEMM: the array waited for row groups of an operand that QUANT had yet to write
+  UFP4_COUNTER_STALL_ACCUMULATOR = 4,  ///< GEMM: the array waited for an accumulator bank that was still draining, or (contracts fp32 and nv) until its sum could be accumulated into again, or (contract nv) because the last group of K has fewer than four blocks
   UFP4_COUNTER_STALL_DRAIN = 5,  ///< GEMM: everything has been fed, and results are on their way to memory
   UFP4_COUNTER_QUANT = 6,  ///< QUANT or AMAX was running and no GEMM was
-  UFP4_COUNTER_COMMAND = 7,  ///< fetching and decoding a descriptor, writing a completion
-  UFP4_COUNTER_IDLE = 8,  ///< nothing to do
+  UFP4_COUNTER_COMMAND = 7,  ///< a descriptor was fetched or decoded, or a completion was written
+  UFP4_COUNTER_IDLE = 8,  ///< the core had no job
   UFP4_COUNTER_READ_BEATS = 9,  ///< data beats read
   UFP4_COUNTER_WRITE_BEATS = 10,  ///< data beats written
-  UFP4_COUNTER_JOBS = 11,  ///< completions, also of fences and of refused jobs
+  UFP4_COUNTER_JOBS = 11,  ///< completions, including those of fences and of refused jobs
   UFP4_COUNTER_QUANT_BESIDE = 12,  ///< QUANT or AMAX was running, and so was a GEMM
 } ufp4_counter_t;
 #define UFP4_COUNTER_COUNT 13
@@ -419,7 +419,7 @@ typedef enum {
 #define UFP4_SRAM_COUNT 13
 
 #define UFP4_CONFIGURATION_NAME 80  ///< bytes of its name
-/** One configuration; rows and cols in PEs, tiles in units of the array. */
+/** A configuration; rows and cols are in PEs, tiles in units of the array. */
 typedef struct {
   char name[UFP4_CONFIGURATION_NAME];  ///< given, or made of the rest
   uint32_t rows;
