@@ -8,15 +8,15 @@
 #include "base/names.h"
 #include "base/shape.h"
 
-/** The parser's state: the parameters that the text has given so far. */
+/** The state of the parser. */
 typedef struct {
   ufp4_configuration_t core;
-  uint32_t target, tile_m, tile_n;  // a macro-tile in outputs, or 0
+  uint32_t target, tile_m, tile_n;  // macro-tile in outputs, or 0
   int tiled;                        // tile_m and tile_n were given
-  unsigned given;                   // what keys have said: SAYS_*
+  unsigned given;                   // properties that are set: SAYS_*
 } parse_t;
 
-/** A parameter sets some of these properties; two that set the same one exclude each other. */
+/** Properties that a parameter sets. Two parameters that set the same one exclude each other. */
 enum {
   SAYS_ROWS = 1 << 0,
   SAYS_COLS = 1 << 1,
@@ -67,7 +67,8 @@ static uint32_t *field_at(parse_t *parse, size_t offset) {
   return (uint32_t *)(void *)((char *)parse + offset);
 }
 
-// A whole number below 2^20, which is beyond all that is legal. @return what follows, or NULL.
+// Reads a whole number below 2^20, which exceeds every legal value. @return the text behind it, or
+// NULL.
 static const char *read_number(const char *text, uint32_t *number) {
   char *end;
   if (*text < '0' || *text > '9') return NULL;
@@ -97,7 +98,7 @@ static ufp4_status_t refuse(ufp4_message_t *message, const char *text, const cha
   return UFP4_ERROR_ARGUMENT;
 }
 
-// Refuses a value: the message tells what the key takes, and that it does not take this value.
+// Refuses a value with a message that tells which values the key takes.
 static ufp4_status_t refuse_value(ufp4_message_t *message, const char *text, const parameter_t *key,
                                   const char *value) {
   const char *number = strstr(value, "..") == NULL ? "a whole number below 2^20"
@@ -149,13 +150,13 @@ static ufp4_status_t parse_text(const char *text, parse_t *parse, ufp4_message_t
 
 // --- Names that are made ------------------------------------------------------------------------
 
-// @return what follows @p before and a number, or NULL.
+// Reads @p before and a number. @return the text behind them, or NULL.
 static const char *read_part(const char *text, const char *before, uint32_t *number) {
   if (text == NULL || strncmp(text, before, strlen(before)) != 0) return NULL;
   return read_number(text + strlen(before), number);
 }
 
-// One of the words behind a dash, but for the first, which a name leaves out.
+// Reads one of the words behind a dash. The first word is the default, which a name leaves out.
 static const char *read_word(const char *text, const char *const words[], uint32_t count,
                              uint32_t *value) {
   for (uint32_t i = 1; text != NULL && *text == '-' && i < count; i++) {
@@ -211,7 +212,8 @@ static int find_name(const char *name, parse_t *parse) {
   return 0;
 }
 
-// A macro-tile in outputs to one in sub-tiles; 0, which is refused, where it is none.
+// Converts a macro-tile from outputs to sub-tiles; 0, which is refused later, if it is not a
+// multiple.
 static void divide_tile(parse_t *parse) {
   ufp4_configuration_t *c = &parse->core;
   if (!parse->tiled) return;
@@ -234,7 +236,7 @@ static ufp4_status_t refuse_name(ufp4_message_t *message, const char *name) {
   return UFP4_ERROR_ARGUMENT;
 }
 
-// In the RTL's words, and which values they are about, with those that were left out.
+// Refuses a shape in the RTL's words, and lists all values, including the defaults.
 static ufp4_status_t refuse_shape(ufp4_message_t *message, const char *text, const parse_t *parse,
                                   const char *refusal) {
   const ufp4_configuration_t *c = &parse->core;

@@ -10,25 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** One package. Times in its clocks, but for the clock itself. */
+/** Parameters of one package. Times are in clock cycles except clock_ps. */
 typedef struct {
   const char *name;
-  uint32_t channels;      ///< that share nothing: of HBM3 pseudo-channels; 0: there is no memory
-  uint32_t groups;        ///< of banks, a channel
-  uint32_t banks;         ///< a group
-  uint32_t row_bytes;     ///< of a bank
-  uint32_t access_bytes;  ///< of a burst on a channel's pins
+  uint32_t channels;      ///< independent channels (HBM3: pseudo-channels); 0: no memory
+  uint32_t groups;        ///< bank groups per channel
+  uint32_t banks;         ///< banks per group
+  uint32_t row_bytes;     ///< bytes of a bank's row
+  uint32_t access_bytes;  ///< bytes of a burst on a channel's pins
   uint32_t clock_ps;
-  uint32_t burst;                      ///< an access on the pins
-  uint32_t cl, cwl;                    ///< command to data, of a read, of a write
-  uint32_t rcd_read, rcd_write;        ///< row opened to command
-  uint32_t rp, ras, rc;                ///< closed to opened; opened to closed, to opened again
-  uint32_t rtp, wr;                    ///< read, and the end of a write's data, to closed
-  uint32_t ccd_other, ccd_same;        ///< command to command alike, by group of banks
-  uint32_t wtr_other, wtr_same;        ///< end of a write's data to read
-  uint32_t rtw_gap;                    ///< on the pins, between read and write
-  uint32_t rrd_other, rrd_same, faw;   ///< opened to opened; to the fourth after it
-  uint32_t refresh_interval, refresh;  ///< of all banks of a channel
+  uint32_t burst;                      ///< duration of a burst on the pins
+  uint32_t cl, cwl;                    ///< read or write command to data
+  uint32_t rcd_read, rcd_write;        ///< activate to read, to write
+  uint32_t rp, ras, rc;                ///< precharge to activate; activate to precharge, to
+                                       ///< activate
+  uint32_t rtp, wr;                    ///< read to precharge; end of write data to precharge
+  uint32_t ccd_other, ccd_same;        ///< command to the same command, in another or the same
+                                       ///< group
+  uint32_t wtr_other, wtr_same;        ///< end of write data to read, likewise
+  uint32_t rtw_gap;                    ///< gap on the pins between read and write data
+  uint32_t rrd_other, rrd_same, faw;   ///< activate to activate, likewise; window of four activates
+  uint32_t refresh_interval, refresh;  ///< interval and duration of a channel's refresh
 } ufp4_dram_t;
 
 #define UFP4_DRAM_COUNT 2
@@ -42,14 +44,14 @@ typedef struct {
     2, 4, 8, 12, 2, 8, 8, 24, 6240, 560}}
 // clang-format on
 
-/** The bandwidth of its pins, reads and writes together, in bytes a nanosecond. */
+/** Returns the bandwidth of the pins, shared by reads and writes, in bytes per nanosecond. */
 static inline double ufp4_dram_bandwidth(const ufp4_dram_t *dram) {
   return 1000.0 * dram->channels * dram->access_bytes / ((double)dram->burst * dram->clock_ps);
 }
 
-/** The memory @p name: "hbm3", or with other channels than a package's, 1 to
- * UFP4_DRAM_MAX_CHANNELS, "hbm3:8". @return one without channels if none is called so, or @p name
- * is NULL. */
+/** Finds the memory @p name: "hbm3", or "hbm3:8" with another number of channels, 1 to
+ * UFP4_DRAM_MAX_CHANNELS. @return a memory without channels if there is none of this name, or @p
+ * name is NULL. */
 static inline ufp4_dram_t ufp4_find_dram(const char *name) {
   static const ufp4_dram_t all[UFP4_DRAM_COUNT] = UFP4_DRAMS;
   ufp4_dram_t none;

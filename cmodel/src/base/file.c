@@ -36,7 +36,7 @@ static int grow(file_bytes_t *bytes, size_t *capacity) {
   return 1;
 }
 
-// A file that is not regular, of which only reading tells how long it is.
+// Reads a file that is not regular, whose length is known only at its end.
 static ufp4_status_t read_all(FILE *file, const char *path, file_bytes_t *out,
                               ufp4_message_t *message) {
   size_t capacity = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: read by ranges (file.c); written without their name and then given it (file_out.c).
+// Files: ranges are read from them (file.c); new ones are written without a name, and named when
+// complete (file_out.c).
 #ifndef UFP4_FILE_H
 #define UFP4_FILE_H
 
@@ -15,76 +16,77 @@ typedef struct {
   size_t size;
 } file_bytes_t;
 
-/** A file of which ranges are read: of a regular one when they are asked for; any other lies in
- * memory. */
+/** A file from which ranges are read. A regular file is read on demand; any other is read into
+ * memory when it is opened. */
 typedef struct {
   const char *path;
-  FILE *stream;        // regular
-  file_bytes_t bytes;  // any other
+  FILE *stream;        // of a regular file
+  file_bytes_t bytes;  // of any other file
   uint64_t size;
 } file_ranges_t;
 
 ufp4_status_t file_ranges_open(const char *path, file_ranges_t *out, ufp4_message_t *message);
 void file_ranges_close(file_ranges_t *file);
-/** @p offset + @p bytes is at most file->size. */
+/** Reads a range; @p offset + @p bytes is at most file->size. */
 ufp4_status_t file_range_read(const file_ranges_t *file, uint64_t offset, uint64_t bytes, void *out,
                               ufp4_message_t *message);
 
 // --- Failures -----------------------------------------------------------------------------------
 
-/** The status for the errno of a call on a file: UFP4_ERROR_STORAGE where the environment is at
- * fault (no room, a limit, a broken disk), UFP4_ERROR_IO where the name is. */
+/** Returns the status for the errno of a file operation: UFP4_ERROR_STORAGE if the environment is
+ * at fault (no room, a limit, an I/O error), UFP4_ERROR_IO if the name is. */
 ufp4_status_t file_status(int error);
-/** "PATH: cannot DOING: reason", by errno. */
+/** Formats "PATH: cannot DOING: reason" from errno. */
 ufp4_status_t file_fail(const char *path, const char *doing, ufp4_message_t *message);
 
 // --- Writing ------------------------------------------------------------------------------------
 
-/** Finds the file to which a write to @p path goes: symbolic links are followed to their end, which
- * need not be there yet. A name that leads to anything but a regular file or a free name, or into
- * /dev (but /dev/shm) or /proc, is an error.
- * @param[out] target malloc'ed. */
+/** Finds the file to which a write to @p path goes. Symbolic links are followed to their end,
+ * which need not exist yet. It is an error if the name leads to something other than a regular file
+ * or a free name, or into /dev (except /dev/shm) or /proc.
+ *  @param[out] target malloc'ed. */
 ufp4_status_t file_target(const char *path, char **target, ufp4_message_t *message);
 
-/** A name in the folder of @p target, of this process, that is no longer than any may be;
- * malloc'ed, or NULL. */
+/** Makes a file name in the folder of @p target that is unique to this process and within the
+ * length limit; malloc'ed, or NULL. */
 char *file_beside(const char *target);
 
-/** A file that takes its name only when it is whole. Until then it has none, where the file system
- * can do that, and goes with the process; else one in the target's folder, and the signals of this
- * thread wait. It has the mode of the file that it replaces. */
+/** A file that gets its name only when it is complete. If the file system supports nameless files,
+ * it has no name until then, and vanishes if the process ends; otherwise it has another name in the
+ * target's folder, and this thread's signals are blocked meanwhile. It gets the mode of the file
+ * that it replaces. */
 typedef struct {
   FILE *stream;
-  char *path, *target;  ///< as named, and with links followed
-  char *beside;         ///< its name until it is whole
-  int named;            ///< it has that name
-  int waiting;          ///< signals of this thread wait while it has
-  sigset_t signals;     ///< and those that waited before
+  char *path, *target;  ///< as given, and with links followed
+  char *beside;         ///< the temporary name
+  int named;            ///< the file has the temporary name
+  int waiting;          ///< signals are blocked
+  sigset_t signals;     ///< the signal mask before that
 } file_out_t;
 
 ufp4_status_t file_out_open(const char *path, file_out_t *out, ufp4_message_t *message);
-/** Whether everything that was written has arrived, to be asked before one of several takes its
- * name. */
+/** Checks that everything has been written, so that a caller with several files can do this before
+ * naming the first. */
 ufp4_status_t file_out_flush(file_out_t *out, ufp4_message_t *message);
-/** Takes it back: the target is as it was. Frees @p out. */
+/** Drops the file; the target is unchanged. Frees @p out. */
 void file_out_discard(file_out_t *out);
-/** Gives it the target's name if everything that was written has arrived; after any failure the
- * target is as it was and nothing is left beside it. Frees @p out. */
+/** Gives the file its target's name if everything was written; after a failure the target is
+ * unchanged and no temporary file remains. Frees @p out. */
 ufp4_status_t file_out_close(file_out_t *out, ufp4_message_t *message);
 
-/** A function that writes a file's contents; its failures are seen in the stream. */
+/** A function that writes a file's contents; errors are detected from the stream. */
 typedef void (*file_put_t)(const void *context, FILE *stream);
 /** Opens a file_out_t, lets @p put write its contents, and closes it. */
 ufp4_status_t file_write_by(const char *path, file_put_t put, const void *context,
                             ufp4_message_t *message);
 
-/** One part of what is to be written. */
+/** A part of the contents. */
 typedef struct {
   const void *data;
   size_t size;
 } file_part_t;
 
-/** Writes the parts one after the other, as file_write_by does. */
+/** Writes a file from parts in their order, as file_write_by does. */
 ufp4_status_t file_write(const char *path, const file_part_t *parts, int count,
                          ufp4_message_t *message);
 

@@ -18,7 +18,7 @@ static ufp4_status_t fail_memory(const char *path, ufp4_message_t *message) {
 
 // --- Where a name leads -------------------------------------------------------------------------
 
-#define MAX_LINKS 40  // as the kernel's
+#define MAX_LINKS 40  // as in the Linux kernel
 #define BESIDE_BYTES 48
 
 static int is_within(const char *path, const char *folder) {
@@ -26,8 +26,8 @@ static int is_within(const char *path, const char *folder) {
   return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-// The name with the links of its folder resolved, malloc'ed; NULL, and errno, where the folder is
-// not there.
+// Resolves the links of the path's folder; malloc'ed. Returns NULL and sets errno if the folder
+// does not exist.
 static char *with_real_folder(const char *path) {
   const char *slash = strrchr(path, '/');
   char *folder =
@@ -43,8 +43,8 @@ static char *with_real_folder(const char *path) {
   return whole;
 }
 
-// Returns the target of the link at @p path. A relative one is resolved from the link's folder;
-// malloc'ed.
+// Returns the target of the link at @p path, malloc'ed. A relative target is resolved from the
+// link's folder.
 static char *read_link(const char *path) {
   char text[PATH_MAX];
   ssize_t length = readlink(path, text, sizeof text - 1);
@@ -57,18 +57,19 @@ static char *read_link(const char *path) {
   return target;
 }
 
-// Devices and the open files of processes; what is replaced there is lost for all.
+// Recognizes devices and the open files of processes, because replacing one would destroy it for
+// all.
 static int is_special(const char *path) {
   return is_within(path, "/proc") || (is_within(path, "/dev") && !is_within(path, "/dev/shm"));
 }
 
-// One link of the chain: *at becomes what it names. @return 1 where there is more to follow.
+// Follows one link: *at becomes its target. @return 1 if the target may be a link, too.
 static int follow(char **path, struct stat *about) {
   char *real = with_real_folder(*path);
   free(*path);
   *path = real;
   if (real == NULL || is_special(real)) return 0;
-  if (lstat(real, about) != 0) about->st_mode = S_IFREG;  // it will be
+  if (lstat(real, about) != 0) about->st_mode = S_IFREG;  // the file will be created
   if (!S_ISLNK(about->st_mode)) return 0;
   *path = read_link(real);
   free(real);
@@ -95,8 +96,8 @@ ufp4_status_t file_target(const char *path, char **target, ufp4_message_t *messa
 
 // --- A file without its name --------------------------------------------------------------------
 
-// A file without a name, which goes with the process however that ends; -1 where the file system
-// has none, or where there is no /proc by which to name it.
+// Creates a nameless file, which vanishes with the process however that ends. Returns -1 if the
+// file system does not support it, or if there is no /proc, through which it is named later.
 static int open_nameless(const char *target) {
   if (access("/proc/self/fd", X_OK) != 0) return -1;
   char *folder = strdup(target);
@@ -108,7 +109,7 @@ static int open_nameless(const char *target) {
   return descriptor;
 }
 
-// Makes a name in the target's folder that is no longer than any name may be.
+// Makes a name in the target's folder that is within the length limit.
 static void name_beside(const char *target, int attempt, char *beside) {
   const int folder = (int)(strrchr(target, '/') - target) + 1;
   snprintf(beside, (size_t)folder + BESIDE_BYTES, "%.*s.ufp4-%ld-%d.tmp", folder, target,
@@ -124,8 +125,8 @@ char *file_beside(const char *target) {
   return beside;
 }
 
-// Opens a file under a name that nobody has. Signals wait until it is renamed or removed, so that
-// none is left behind.
+// Opens a file under an unused name. Signals are blocked until it is renamed or removed, so that no
+// such file is left behind.
 static int open_named(file_out_t *out) {
   sigset_t all;
   int descriptor = -1;
@@ -141,7 +142,7 @@ static int open_named(file_out_t *out) {
   return descriptor;
 }
 
-// Gives the file the mode of the one that it replaces, if there is one.
+// Gives the file the mode of the file that it replaces, if there is one.
 static void keep_mode(const file_out_t *out, int descriptor) {
   struct stat about;
   if (stat(out->target, &about) == 0) (void)fchmod(descriptor, about.st_mode & 0777);
@@ -179,7 +180,7 @@ ufp4_status_t file_out_open(const char *path, file_out_t *out, ufp4_message_t *m
   return status;
 }
 
-// Gives a nameless file a name that nobody has, beside the target.
+// Gives a nameless file an unused name beside the target.
 static int name_it(file_out_t *out) {
   char self[64];
   snprintf(self, sizeof self, "/proc/self/fd/%d", fileno(out->stream));
@@ -191,7 +192,7 @@ static int name_it(file_out_t *out) {
   return out->named;
 }
 
-// An earlier write may have failed, whose errno is gone.
+// The errno of an earlier failed write is lost.
 static int flush(FILE *stream) {
   if (!ferror(stream)) return fflush(stream) == 0;
   if (file_status(errno) != UFP4_ERROR_STORAGE) errno = EIO;

@@ -5,7 +5,7 @@
 
 #include "ufp4/status.h"
 
-#define LONGEST 16384  // a few paths of the greatest length
+#define LONGEST 16384  // several paths of the greatest length
 
 void ufp4_message_set(ufp4_message_t *message, const char *format, ...) {
   static const char cut[] = "...";
@@ -15,13 +15,13 @@ void ufp4_message_set(ufp4_message_t *message, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  // Names come first and the reason behind them: of what does not fit, the end is kept.
+  // Names come first and the reason last, so a message that is too long keeps its end.
   const size_t length = strlen(text), room = sizeof message->text - 1;
   if (length > room) memcpy(text + length - room, cut, strlen(cut));
   memcpy(message->text, length > room ? text + length - room : text,
          (length > room ? room : length) + 1);
-  // Names from files and from the command line stand in it: whatever they hold, it stays one line
-  // of text.
+  // Names from files and from the command line may hold any characters; the message must stay one
+  // line of text.
   for (char *at = message->text; *at != '\0'; at++) {
     if ((unsigned char)*at < ' ' || *at == 0x7F) *at = '?';
   }

@@ -5,7 +5,8 @@
 
 #include "ufp4/kernel.h"
 
-/** @p asked, which is available, or the fastest available for UFP4_KERNEL_FASTEST. */
+/** Returns @p asked, which must be available, or the fastest available kernel for
+ * UFP4_KERNEL_FASTEST. */
 ufp4_kernel_t ufp4_kernel_chosen(ufp4_kernel_t asked);
 
 #endif

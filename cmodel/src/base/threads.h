@@ -6,11 +6,11 @@
 
 #define MAX_THREADS 256
 
-/** Threads of a caller who asks for @p asked: as many as the machine has processors for 0. */
+/** Returns the number of threads for a request of @p asked; 0 means one per processor. */
 int threads_asked(uint64_t asked);
 
-/** Calls run(argument[i]) for i < count, each but the first in a thread of its own; what cannot
- * have one is called by the caller's. */
+/** Calls run(argument[i]) for i < count, each except the first in a new thread. If a thread cannot
+ * be created, the caller's thread runs its part. */
 void threads_run(void (*run)(void *), void *const *argument, int count);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops around a fast kernel. D is cut into macro-tiles, each computed by one thread; K is cut
-// into depths whose panels fit the caches; between two depths the sums stay in memory. Panels of A
-// are packed by the thread that uses them; those of B by the first that wants them, for all threads
-// where there is one depth only.
+// The loops around a fast kernel. D is divided into macro-tiles, each computed by one thread. K is
+// divided into depths whose panels fit the caches; between two depths the sums stay in memory.
+// Panels of A are packed by the thread that uses them. If there is only one depth, each panel of B
+// is packed once, by the first thread that needs it, for all threads.
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,23 +13,23 @@
 #include "base/threads.h"
 #include "gemm/kernel.h"
 
-// Bounds; a test has smaller ones.
+// Bounds, which a test reduces.
 #ifndef MACRO_ROWS
-#define MACRO_ROWS 1024  // of D, at most, where sums have to be kept
+#define MACRO_ROWS 1024  // of D, at most, if sums have to be kept
 #define MACRO_COLS 2048
 #define DEPTH_BLOCKS 256          // k blocks packed at a time: 4096 elements
 #define NEAR_BYTES (768 << 10)    // panels of A that stay in the second-level cache
-#define STREAM_BYTES (2 << 20)    // of D: more than a near cache could keep
-#define THREAD_MACS 4000000       // less work than this is not worth starting a thread for
-#define SHARED_BYTES (256 << 20)  // panels of B, at most, that all threads share
+#define STREAM_BYTES (2 << 20)    // D of more bytes does not stay in a near cache
+#define THREAD_MACS 4000000       // work below which a thread is not worth starting
+#define SHARED_BYTES (256 << 20)  // most bytes of panels of B that all threads share
 #endif
-#define HUGE_BYTES (2 << 20)  // a huge page; worth asking for where one is filled
-#define UNITS 4               // macro-tiles for each thread, so that none waits long for the last
+#define HUGE_BYTES (2 << 20)  // a huge page, which is worth requesting if it is filled
+#define UNITS 4               // macro-tiles per thread, so that no thread waits long for the last
 
-// The size of macro-tiles, in panels, and of a depth, in chunks.
+// The size of macro-tiles in panels, and of a depth in chunks.
 typedef struct {
   int64_t a_panels, b_panels, chunks;
-  int64_t down, count;    // macro-tiles in a column of D, and in all
+  int64_t down, count;    // macro-tiles in a column of D, and in total
   int one_depth, shared;  // shared: B is packed once
 } plan_t;
 
@@ -47,24 +47,25 @@ typedef struct {
   plan_t plan;
   atomic_llong *next;
   int number, of;
-  b_store_t b;   // of all of B, or of a macro-tile
-  void *memory;  // of all below, and of b if it is this worker's own
+  b_store_t b;   // panels of all of B, or of a macro-tile
+  void *memory;  // owns the memory of everything below, and of b if it is this worker's own
   uint8_t *a, *table, *sums;
   uint8_t *a_poisoned;
 } worker_t;
 
 // One macro-tile at one depth.
 typedef struct {
-  int64_t row, col;  // of D
+  int64_t row, col;  // position in D
   int64_t a_panels, b_panels;
-  int64_t b_first;  // in the store
+  int64_t b_first;  // position in the store
   int64_t block, chunks;
   int first, last;
 } step_t;
 
 // --- One macro-tile -----------------------------------------------------------------------------
 
-// Panels begin..end of A. They lie by chunk, but are packed by row, as memory likes to be read.
+// Packs panels begin..end of A. They are stored by chunk but packed by row, because memory is read
+// fastest that way.
 static void pack_a(const worker_t *w, const step_t *s, int64_t begin, int64_t end) {
   const gemm_kernel_t *kernel = w->kernel;
   for (int64_t p = begin; p < end; p++) {
@@ -105,8 +106,8 @@ static size_t tile_bytes(const gemm_kernel_t *kernel) {
   return kernel->sum_bytes * (size_t)(kernel->tile_rows * kernel->tile_cols);
 }
 
-// The sums of panel i of A, the first of a share, and panel j of B. They outlive the share only if
-// there is another depth, which adds to them.
+// Returns the sums of panel i of A (the first panel of a share) and panel j of B. They are kept
+// beyond the share only if another depth adds to them.
 static uint8_t *sums_at(const worker_t *w, const step_t *s, int64_t i, int64_t j) {
   return w->sums + (w->plan.one_depth ? 0 : (size_t)(j * s->a_panels + i) * tile_bytes(w->kernel));
 }
@@ -121,7 +122,7 @@ static gemm_tile_t tile_at(const worker_t *w, const step_t *s, int64_t i, int64_
   return tile;
 }
 
-// The rows of D lie far apart; without this each store would wait for memory.
+// The rows of D are far apart, so without this prefetch each store would wait for memory.
 static void prefetch(const gemm_job_t *job, const gemm_tile_t *tile) {
   int64_t size = job->how->d_dtype == UFP4_DTYPE_I64   ? 8
                  : job->how->d_dtype == UFP4_DTYPE_F32 ? 4
@@ -131,13 +132,13 @@ static void prefetch(const gemm_job_t *job, const gemm_tile_t *tile) {
   }
 }
 
-// Meanwhile the next panel of B comes nearer, a share of it with each tile.
+// Each tile meanwhile prefetches a part of the next panel of B.
 static inline void fetch_share(const uint8_t *from, size_t bytes) {
   for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 2);
 }
 
-// Panels begin..end of A by chunk c of panel j of B, which with its table stays in the nearest
-// cache for all of them.
+// Multiplies panels begin..end of A by chunk c of panel j of B, which stays in the nearest cache,
+// with its table, for all of them.
 static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, int64_t end,
                            int64_t j, int64_t c) {
   const gemm_kernel_t *kernel = w->kernel;
@@ -162,7 +163,7 @@ static void multiply_chunk(const worker_t *w, const step_t *s, int64_t begin, in
   }
 }
 
-// Even shares, so that no short one pays for its own tables.
+// Shares are even, so that no short share pays for its own tables.
 static int64_t share_at_most(const gemm_kernel_t *kernel, int64_t chunks) {
   return max_i64(NEAR_BYTES / (chunks * (int64_t)kernel->a_bytes), 1);
 }
@@ -171,7 +172,7 @@ static int64_t share_of(const gemm_kernel_t *kernel, int64_t a_panels, int64_t c
   return divide_up(a_panels, divide_up(a_panels, share_at_most(kernel, chunks)));
 }
 
-// Threads that share B begin at different panels of it: each packs its part.
+// Threads that share B start at different panels, so that each packs a part of it.
 static void multiply(const worker_t *w, const step_t *s) {
   const int64_t share = share_of(w->kernel, s->a_panels, s->chunks),
                 start = s->b_panels * w->number / w->of;
@@ -222,8 +223,8 @@ static void run_worker(void *argument) {
 
 // --- Plan and memory ----------------------------------------------------------------------------
 
-// How many rows of macro-tiles and columns: two macro-tiles or more for each thread, as long as
-// they are worth packing all they need.
+// Chooses the number of rows and columns of macro-tiles: at least two macro-tiles per thread, as
+// long as they are large enough for the packing.
 static void cut(int64_t rows, int64_t cols, const gemm_kernel_t *kernel, int threads, int64_t *down,
                 int64_t *across) {
   while (threads > 1 && *down * *across < 2 * threads && (*down < rows || *across < cols)) {
@@ -236,8 +237,8 @@ static void cut(int64_t rows, int64_t cols, const gemm_kernel_t *kernel, int thr
   }
 }
 
-// Does the same where B is packed once: a macro-tile is then a share of A, and as far as there are
-// rows each thread gets as many of them.
+// Does the same if B is packed once: a macro-tile is then a share of A, and each thread gets as
+// many of them if there are enough rows.
 static void cut_shared(int64_t rows, int64_t cols, int threads, int64_t near, int64_t *down,
                        int64_t *across) {
   *down = max_i64(divide_up(rows, near), divide_up(UNITS * threads, *across));
@@ -275,9 +276,9 @@ static size_t take(size_t *used, size_t bytes) {
   return at;
 }
 
-// Huge pages keep the panels from colliding in the caches. @return what to free; @p place is in it,
-// aligned. (malloc keeps what it has mapped once for the next call, aligned_alloc maps and clears
-// such large memory again each time.)
+// Allocates memory in huge pages, which keeps the panels from colliding in the caches. @return the
+// pointer to free; @p place is aligned and lies inside. (malloc keeps memory that it has mapped for
+// the next call; aligned_alloc maps and clears such large memory every time.)
 static void *scratch(size_t bytes, uint8_t **place) {
   const size_t alignment = bytes >= HUGE_BYTES ? HUGE_BYTES : 64;
   uint8_t *memory = malloc(bytes + alignment);
@@ -290,7 +291,7 @@ static void *scratch(size_t bytes, uint8_t **place) {
   return memory;
 }
 
-// Room for panels of B in memory that is asked for when @p memory is still NULL.
+// Places panels of B in memory, which is allocated if @p memory is still NULL.
 static void take_b(const worker_t *w, int64_t panels, uint8_t *memory, size_t *used, b_store_t *b) {
   const gemm_kernel_t *kernel = w->kernel;
   const size_t at = take(used, ufp4_matrix_bytes(panels, w->plan.chunks, kernel->b_bytes));
@@ -300,7 +301,7 @@ static void take_b(const worker_t *w, int64_t panels, uint8_t *memory, size_t *u
   *b = (b_store_t){memory + at, memory + poisoned, (atomic_uchar *)(memory + states)};
 }
 
-// @return what to free; NULL: no memory.
+// @return the pointer to free, or NULL if memory is exhausted.
 static void *create_shared(worker_t *like) {
   const int64_t panels = divide_up(like->job->b->rows, like->kernel->tile_cols);
   uint8_t *memory = NULL;
@@ -318,9 +319,9 @@ static int worker_create(const worker_t *like, int number, worker_t *w) {
   const gemm_kernel_t *kernel = like->kernel;
   const plan_t *plan = &like->plan;
   const int64_t share = share_of(kernel, plan->a_panels, plan->chunks);
-  // A last depth of fewer chunks may have larger shares.
+  // The last depth may have fewer chunks, and therefore larger shares.
   const int64_t a_panels = max_i64(share * plan->chunks, NEAR_BYTES / (int64_t)kernel->a_bytes);
-  // Shares are even, so a last step of fewer panels of A may have larger ones.
+  // Shares are even, so the last step, with fewer panels of A, may have larger ones.
   const int64_t most = min_i64(plan->a_panels, share_at_most(kernel, plan->chunks));
   const int64_t tiles = plan->one_depth ? most : plan->a_panels * plan->b_panels;
   size_t used = 0;
@@ -348,7 +349,7 @@ static int useful_threads(const gemm_job_t *job) {
   return (int)min_i64(min_i64(work, MAX_THREADS), job->how->threads > 1 ? job->how->threads : 1);
 }
 
-// Whole lines of a large FP32 result need not be read before they are written.
+// Whole cache lines of a large FP32 result need not be read before they are written.
 static int streams(const gemm_job_t *job) {
   return job->how->d_dtype == UFP4_DTYPE_F32 && job->d_ld % 16 == 0 &&
          (uintptr_t)job->d % 64 == 0 &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides what may be multiplied, and how. The golden model, the driver, the program and the DPI-C
-// library ask it.
+// Decides whether a GEMM is legal and which contract it uses, for the golden model, the driver, the
+// program and the DPI-C library.
 #include "base/names.h"
 #include "tensor/operand.h"
 #include "ufp4/combination.h"
@@ -60,8 +60,8 @@ static ufp4_status_t check_sums(const ufp4_gemm_t *how, ufp4_message_t *message)
   return UFP4_OK;
 }
 
-// Larger blocks and transforms than those of cores: sums that are not rounded on the way do not
-// show them.
+// Blocks and transforms larger than a core's require the contract exact, whose sums are not rounded
+// and do not depend on them.
 static ufp4_status_t check_wide(const ufp4_operand_t *a, const ufp4_operand_t *b,
                                 const ufp4_gemm_t *how, ufp4_message_t *message) {
   if (a->half != b->half) {
@@ -75,7 +75,7 @@ static ufp4_status_t check_wide(const ufp4_operand_t *a, const ufp4_operand_t *b
   return UFP4_ERROR_ARGUMENT;
 }
 
-// C is nv's accumulator: nothing may scale what comes out.
+// C is the initial accumulator of nv, so the result must not be scaled.
 static ufp4_status_t check_nv(const ufp4_operand_t *a, const ufp4_operand_t *b,
                               const ufp4_gemm_t *how, ufp4_message_t *message) {
   const int scaled =

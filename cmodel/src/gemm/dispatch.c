@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the GEMM: each goes to the fastest code there is for it.
+// The public GEMM calls: each selects the fastest code for its operands.
 #include <stdlib.h>
 
 #include "base/processor.h"
@@ -13,7 +13,7 @@ static const gemm_kernel_t *exact_avx512(const gemm_job_t *job) {
                                                                         : gemm_avx512();
 }
 
-// NULL: portable.
+// NULL: the portable code.
 static const gemm_kernel_t *kernel_of(const gemm_job_t *job) {
   const ufp4_gemm_t *how = job->how;
   switch (ufp4_kernel_chosen(how->kernel)) {
@@ -32,7 +32,7 @@ static ufp4_status_t run(const gemm_job_t *job) {
   return job->how->contract == UFP4_CONTRACT_EXACT ? gemm_portable(job) : gemm_rounding(job);
 }
 
-// Makes the same operand with a scale for each 16 elements, which gives the same exact sums. The
+// Makes the same operand with one scale per 16 elements, which gives the same exact sums. The
 // caller frees its scales.
 static ufp4_status_t repeat_scales(const ufp4_operand_t *in, ufp4_operand_t *out) {
   *out = *in;

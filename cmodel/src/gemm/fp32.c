@@ -3,9 +3,9 @@
 // scales.
 #include "gemm/micro.h"
 
-// E4M3: dot (12 bits) times two significands of 4 bits is exact in FP32, and nowhere near its ends,
-// so the sum is the only rounding. FP32 scales: RN(RN(sA * sB) * dot), the product first, and dot
-// as a value.
+// E4M3: the dot (12 bits) times two significands of 4 bits is exact in FP32 and far from over- and
+// underflow, so the addition is the only rounding. FP32 scales: RN(RN(sA * sB) * dot): the product
+// of scales is rounded first, and the dot is a value.
 HOT static void micro_f32(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col,
                           int frac, float sums[MICRO_ROWS][MICRO_COLS]) {
   const int16_t *qa = a->quanta + row * a->groups * BLOCK,
@@ -26,8 +26,8 @@ HOT static void micro_f32(const unpacked_t *a, int64_t row, const unpacked_t *b,
 
 // E8M0: the block, 13 bits times a power of two, is exact in double; so is its sum with acc, or one
 // of the two is so small against the other that it cannot change how the sum rounds to FP32 (double
-// has over 2 * 24 + 2 bits). Where FP32 is subnormal its last place is fixed, and what is not exact
-// in double is under half of it.
+// has over 2 * 24 + 2 bits). If FP32 is subnormal, its last place is fixed, and the part that is
+// not exact in double is under half of it.
 HOT static void micro_f64(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col,
                           int frac, float sums[MICRO_ROWS][MICRO_COLS]) {
   const int64_t blocks = a->groups / 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts that round along K share this: both operands unpacked, and small tiles of D of
-// which each output is one accumulator, fed in increasing k (rounding.c has the loops). Neither the
-// tiles nor the threads can show in the bits.
+// The contracts that round along K: both operands are unpacked and D is divided into small tiles.
+// Each output is one accumulator that adds its blocks in increasing k (rounding.c has the loops),
+// so neither the tiles nor the threads change the bits.
 #ifndef UFP4_GEMM_MICRO_H
 #define UFP4_GEMM_MICRO_H
 
@@ -11,21 +11,22 @@
 #define MICRO_ROWS 4  // the dot products of 4 x 16 outputs stay in vector registers
 #define MICRO_COLS 16
 
-/** Panels of `width` rows; in a panel, group by group of 16, quanta [16][width], and block by block
- * [width] of all else. Rows that pad the last panel, and groups that pad the last block, are zero.
- */
+/** Panels of `width` rows. A panel has quanta [16][width] for each group of 16, and [width] of
+ * everything else for each block. Rows that pad the last panel, and groups that pad the last block,
+ * are zero. */
 typedef struct {
   int64_t rows, width;
-  int64_t groups;        ///< of 16; a multiple of block_groups
+  int64_t groups;        ///< groups of 16; a multiple of block_groups
   int64_t block_groups;  ///< groups that share a scale
   int16_t *quanta;
   float *scales;          ///< 0 for NaN
-  int32_t *significands;  ///< of scales, in eighths: 8..15 where they are normal numbers
+  int32_t *significands;  ///< scales in eighths: 8..15 if they are normal numbers
   int32_t *exponents;     ///< scale = significand / 8 * 2^exponent; a scale of zero has -126
   uint8_t *poisoned;      ///< [rows]: some scale of the row is NaN
 } unpacked_t;
 
-/** Adds all of K to the accumulators of the panels from row @p row of A and @p col of B on. */
+/** Adds all blocks along K to the accumulators of the panels from row @p row of A and @p col of B
+ * on. */
 typedef void (*gemm_micro_t)(const unpacked_t *a, int64_t row, const unpacked_t *b, int64_t col,
                              int frac, float sums[MICRO_ROWS][MICRO_COLS]);
 

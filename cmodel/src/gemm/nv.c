@@ -10,13 +10,13 @@
 #define FRACTION_BITS 35
 #define F32_INF 0x7F800000u
 
-// One term of a step: (-1)^negative * magnitude * 2^(unit + exponent).
+// A term of a step: (-1)^negative * magnitude * 2^(unit + exponent).
 typedef struct {
   int64_t magnitude;
   int negative, unit, exponent;
 } term_t;
 
-// The term in units of the sum's last place, its magnitude truncated; at most 2^19 * 2^29.
+// Returns the term in units of the sum's last place, its magnitude truncated; at most 2^19 * 2^29.
 static int64_t aligned(const term_t *term, int largest) {
   int shift = FRACTION_BITS + term->unit + term->exponent - largest;
   int64_t magnitude = shift >= 0    ? term->magnitude << shift
@@ -33,7 +33,7 @@ static term_t accumulator_term(uint32_t bits) {
   return term;
 }
 
-// sum * 2^exponent toward zero; never -0; from 2^128 on Inf.
+// Rounds sum * 2^exponent toward zero; never -0; 2^128 and above gives Inf.
 static uint32_t toward_zero(int64_t sum, int exponent) {
   if (sum == 0) return 0;
   uint32_t sign = sum < 0 ? UINT32_C(1) << 31 : 0;

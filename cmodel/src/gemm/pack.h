@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packings of the fast GEMMs share these functions.
+// Functions that the packings of the fast GEMMs share.
 #ifndef UFP4_GEMM_PACK_H
 #define UFP4_GEMM_PACK_H
 
@@ -12,28 +12,29 @@ static inline int gemm_largest_quanta(ufp4_elem_t elem) {
   return elem == UFP4_ELEM_MIXED ? UFP4_MIXED_LARGEST : largest[elem];
 }
 
-/** Whether no block of it has the codes of E2M1, whose largest is 12. */
+/** Whether an operand has no blocks of E2M1, whose largest magnitude is 12. */
 static inline int gemm_is_uniform(ufp4_elem_t elem) {
   return elem == UFP4_ELEM_E1M2 || elem == UFP4_ELEM_INT4;
 }
 
-/** How far A's elements may be shifted in 8 bits: E2M1's 12 becomes 96, E1M2's 7 112, INT4's -8
- * -128. A dot with any B, whose largest is 12, then is 24576 at most. */
+/** Returns by how many bits A's elements may be shifted within 8 bits: E2M1's 12 becomes 96,
+ * E1M2's 7 112, INT4's -8 -128. A dot with any B, whose largest magnitude is 12, is then 24576 at
+ * most. */
 static inline int gemm_absorb_of(ufp4_elem_t elem) {
   return gemm_is_uniform(elem) ? 4 : 3;
 }
 
-/** How many blocks of @p chunk there are from @p block on. */
+/** Returns how many of @p chunk blocks there are from @p block on. */
 static inline int64_t gemm_chunk_blocks(const ufp4_operand_t *x, int64_t block, int64_t chunk) {
   return x->blocks - block < chunk ? x->blocks - block : chunk;
 }
 
-/** Fraction bits of a product. */
+/** Returns the fraction bits of a product. */
 static inline int gemm_frac_of(const gemm_job_t *job) {
   return ufp4_elem_frac(job->a->elem) + ufp4_elem_frac(job->b->elem);
 }
 
-/** 2^exponent, a normal number. */
+/** Returns 2^exponent, which must be a normal number. */
 static inline float gemm_power(int exponent) {
   return ufp4_f32_value((uint32_t)(127 + exponent) << 23);
 }

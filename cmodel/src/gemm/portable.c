@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact GEMM on any processor. Operands are unpacked to quanta once; then every block product
-// is a 16-bit integer (2304 at most), which the two scales carry into the 64-bit sum of its output.
-// Integer sums have no order, so neither the tiling nor the threads can show in the bits.
+// The exact GEMM for any processor. Operands are unpacked to quanta once. Every block product is
+// then a 16-bit integer (2304 at most), which is multiplied by the two scales and added to the
+// 64-bit sum of its output. The order of integer additions does not matter, so neither the tiling
+// nor the threads change the bits.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,15 +18,15 @@
 #define MICRO_COLS 32
 #define DOTS 16
 #define TILE_ROWS 64         // a unit of work: 64 x 32 outputs
-#define CHUNK_BLOCKS 64      // blocks for which its part of B stays in the nearest cache
-#define THREAD_MACS 2000000  // less work than this is not worth starting a thread for
+#define CHUNK_BLOCKS 64      // blocks for which a part of B stays in the nearest cache
+#define THREAD_MACS 2000000  // work below which a thread is not worth starting
 
 typedef int16_t dots_t __attribute__((vector_size(2 * DOTS)));
 
 // --- Unpacked operands --------------------------------------------------------------------------
 
-// Groups of `width` rows; in a group, block by block, quanta [16][width] and scales [width]. Rows
-// that pad the last group are zero.
+// Panels of `width` rows. A panel has quanta [16][width] and scales [width] for each block. Rows
+// that pad the last panel are zero.
 typedef struct {
   int64_t rows, blocks, width;
   int16_t *quanta;

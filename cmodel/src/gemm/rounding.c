@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts that round along K, fp32 and nv, for whole operands.
+// Runs the contracts that round along K, fp32 and nv, on whole operands.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "ufp4/format.h"
 
 #define TILE_ROWS 64         // a unit of work: 64 x 16 outputs
-#define THREAD_MACS 1000000  // less work than this is not worth starting a thread for
+#define THREAD_MACS 1000000  // work below which a thread is not worth starting
 
 // --- Unpacked operands --------------------------------------------------------------------------
 
@@ -54,8 +54,8 @@ static void fill_codes(const ufp4_operand_t *in, int64_t row, unpacked_t *out) {
   }
 }
 
-// Scales of bytes as the contract nv splits them: a subnormal has the exponent of the smallest
-// normal number.
+// Splits scale bytes as contract nv does: a subnormal has the exponent of the smallest normal
+// number.
 static int split_scale(const ufp4_operand_t *in, int64_t from, int32_t *significand,
                        int32_t *exponent) {
   uint8_t byte = in->scales[from];
@@ -103,12 +103,12 @@ typedef struct {
   const gemm_job_t *job;
   gemm_micro_t micro;
   unpacked_t a, b;
-  int frac;  // of products
+  int frac;  // fraction bits of products
   int64_t tiles;
   atomic_llong next_tile;
 } work_t;
 
-// nv alone starts from C.
+// Only nv starts from C.
 static void start_sums(const work_t *work, int64_t row, int64_t col,
                        float sums[MICRO_ROWS][MICRO_COLS]) {
   const ufp4_gemm_t *how = work->job->how;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of every contract, output by output.
+// The last step of every contract, one output at a time.
 #include "gemm/store.h"
 
 #include "ufp4/format.h"
@@ -11,7 +11,7 @@ static int64_t whole_sum(const gemm_job_t *job, int poisoned, int64_t sum, int64
   return (int64_t)((uint64_t)sum + (uint64_t)earlier);
 }
 
-// Each line is one operation, rounded once; a factor and C enter only where present.
+// Each line is one operation, rounded once; the factor and C apply only if present.
 static float finished(const gemm_job_t *job, float value, int64_t i, int64_t j) {
   const ufp4_gemm_t *how = job->how;
   const int nv = how->contract == UFP4_CONTRACT_NV;
@@ -55,7 +55,7 @@ void gemm_store_tile(const gemm_job_t *job, const gemm_tile_t *tile, const int64
 
 // --- Accumulators of FP32 -----------------------------------------------------------------------
 
-// RNE32(sum * 2^exponent); a zero is +0, Inf and NaN stay.
+// RNE32(sum * 2^exponent); a zero is +0, and Inf and NaN are kept.
 static float rescaled(float sum, int exponent) {
   uint32_t bits = ufp4_f32_bits(sum);
   int field = bits >> 23 & 0xFF;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packings of the AVX2 GEMMs share this: codes to bytes, and quads of k by column. Only files
-// that are compiled with AVX2 may include it.
+// Functions that the packings of the AVX2 GEMMs share: codes to bytes, and quads of k by column.
+// Only files that are compiled with AVX2 may include this header.
 #ifndef UFP4_GEMM_AVX2_CODES_H
 #define UFP4_GEMM_AVX2_CODES_H
 
@@ -10,9 +10,9 @@
 #include "number/lanes.h"
 #include "ufp4/format.h"
 
-#define OFFSET 16  // more than any quanta
+#define OFFSET 16  // larger than any quanta
 
-// Bytes by code.
+// Selects bytes by code.
 INLINE __m128i quanta_table(ufp4_elem_t elem, int shift, int offset) {
   int8_t bytes[16];
   for (unsigned code = 0; code < 16; code++) {
@@ -21,8 +21,8 @@ INLINE __m128i quanta_table(ufp4_elem_t elem, int shift, int offset) {
   return _mm_loadu_si128((const __m128i *)bytes);
 }
 
-// The tables of both grids of mixed, by bit 7 of a block's scale byte; of other elements the same
-// one.
+// Makes the tables of both grids of mixed, indexed by bit 7 of a block's scale byte; other elements
+// have the same table twice.
 INLINE void quanta_tables(ufp4_elem_t elem, int shift, int offset, __m128i of_bit[2]) {
   for (unsigned bit = 0; bit < 2; bit++)
     of_bit[bit] = quanta_table(ufp4_elem_grid(elem, (uint8_t)(bit << 7)), shift, offset);
@@ -36,7 +36,7 @@ INLINE __m128i decode(const uint8_t codes[CODE_BYTES], __m128i table) {
   return _mm_shuffle_epi8(table, nibbles);
 }
 
-// Decodes two blocks, one in each half. The second need not exist: its codes are then 0.
+// Decodes two blocks, one in each half. If the second does not exist, its codes are 0.
 INLINE __m256i decode_two(const uint8_t *codes, int both, __m256i tables) {
   const __m128i bytes =
       both ? _mm_loadu_si128((const __m128i *)codes) : _mm_loadl_epi64((const __m128i *)codes);
@@ -45,7 +45,7 @@ INLINE __m256i decode_two(const uint8_t *codes, int both, __m256i tables) {
   return _mm256_shuffle_epi8(tables, _mm256_and_si256(nibbles, _mm256_set1_epi8(15)));
 }
 
-// Minus the sums of the even words and of the odd ones.
+// Minus the sums of the even words and of the odd words.
 INLINE void put_minus_sums(__m128i words, int16_t out[2]) {
   words = _mm_add_epi16(words, _mm_srli_si128(words, 8));
   words = _mm_sub_epi16(_mm_setzero_si128(), _mm_add_epi16(words, _mm_srli_si128(words, 4)));
@@ -58,7 +58,7 @@ INLINE void put_start(__m128i elements, int16_t start[2]) {
   put_minus_sums(_mm_maddubs_epi16(_mm_set1_epi8(OFFSET), elements), start);
 }
 
-// The quads of 8 columns, from 16 bytes of each: quad q to to + q * step.
+// Stores the quads of 8 columns, from 16 bytes of each: quad q at to + q * step.
 INLINE void store_quads(const __m128i bytes[8], uint8_t *out, size_t step) {
   __m256i v[4];
   for (int i = 0; i < 4; i++)

@@ -11,10 +11,10 @@
 #include "gemm/avx2/row.h"
 #include "gemm/store.h"
 
-#define FEW_ROWS 3  // of which the registers hold the dots and sums
+#define FEW_ROWS 3  // rows whose dots and sums fit the registers
 #define VECTOR 32   // bytes
 
-// The scales of B's pair as words, of 8 columns.
+// Loads the scales of B's pair for 8 columns as words.
 INLINE __m256i scale_words(const b_panel_t *b, int p, int c) {
   const __m256i *even = (const __m256i *)(b->scale[2 * p] + c),
                 *odd = (const __m256i *)(b->scale[2 * p + 1] + c);
@@ -48,14 +48,14 @@ INLINE __m256i load(const void *from) {
   return _mm256_load_si256(from);
 }
 
-// Says that v is changed here: so the compiler keeps it in a register, and adds in the order
-// written. Left alone it adds in another, which needs more registers than there are, or loads v for
+// Tells the compiler that v changes here, so that it keeps v in a register and adds in the order
+// written. Otherwise it adds in an order that needs more registers than there are, or loads v for
 // each use.
 INLINE void settle(__m256i *v) {
   __asm__("" : "+x"(*v));
 }
 
-// The dots of FEW_ROWS rows and 16 columns with a pair of blocks.
+// Computes the dots of FEW_ROWS rows and 16 columns for a pair of blocks.
 INLINE void dots(const a_panel_t *a, const b_panel_t *b, int p, int r0, __m256i dot[FEW_ROWS][2]) {
 #pragma GCC unroll 3
   for (int r = 0; r < FEW_ROWS; r++) dot[r][0] = dot[r][1] = broadcast4(a->pair[p].start[r0 + r]);
@@ -79,7 +79,7 @@ INLINE __m256i base_of(const a_panel_t *a, const b_panel_t *b, int r, int c) {
   return _mm256_add_epi64(_mm256_set1_epi64x(a->base[r]), load(b->base + c));
 }
 
-// Adds 4 sums times 2^(the exponents they are relative to).
+// Adds 4 sums, shifted by the exponents to which they are relative.
 INLINE void add_four(const a_panel_t *a, const b_panel_t *b, int r, int c, __m256i sum, int first,
                      int64_t *sums) {
   __m256i *to = (__m256i *)(sums + r * COLS + c);
@@ -129,8 +129,8 @@ INLINE void narrow_rows(const a_panel_t *a, const b_panel_t *b, const table_t *t
   }
 }
 
-// Adds the scaled dots of 8 columns to the sums of the even ones and of the odd ones. A dot times
-// A's scale is under 24576 * 15 * 2^11 < 2^30, so that 32 bits hold it.
+// Adds the scaled dots of 8 columns to the sums of the even columns and of the odd ones. 32 bits
+// hold a dot times A's scale, because it is under 24576 * 15 * 2^11 < 2^30.
 INLINE void add_wide(__m256i dot, __m256i scale_a, __m256i scale_b, __m256i sum[2]) {
   __m256i scaled = _mm256_mullo_epi32(dot, scale_a);
   sum[0] = _mm256_add_epi64(sum[0], _mm256_mul_epi32(scaled, scale_b));
@@ -189,7 +189,8 @@ static void multiply(const void *a_panel, const void *b, const void *table, int 
 
 // --- Results ------------------------------------------------------------------------------------
 
-// 8 sums that are_small as FP32: exact as doubles, then rounded once, times 2^exponent exactly.
+// Converts 8 sums for which are_small holds to FP32: they are exact as doubles, then rounded once,
+// and the product with 2^exponent is exact.
 INLINE __m256 rounded(const int64_t *sums, __m256 unit) {
   const __m256i magic = _mm256_set1_epi64x(0x4338000000000000);  // 1.5 * 2^52
   __m256d low = _mm256_castsi256_pd(_mm256_add_epi64(load(sums), magic));
@@ -199,7 +200,7 @@ INLINE __m256 rounded(const int64_t *sums, __m256 unit) {
   return _mm256_mul_ps(_mm256_insertf128_ps(_mm256_castps128_ps256(four), next, 1), unit);
 }
 
-// Whether -2^51 <= sum < 2^51 for all of a tile's.
+// Whether -2^51 <= sum < 2^51 for all sums of a tile.
 static int are_small(const int64_t *sums) {
   const __m256i half = _mm256_set1_epi64x(INT64_C(1) << 51);
   __m256i bits = _mm256_setzero_si256();
@@ -211,7 +212,8 @@ static int are_small(const int64_t *sums) {
 static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *from) {
   const int64_t *sums = from;
   const ufp4_gemm_t *how = job->how;
-  // Whether 2^exponent times any sum is a normal number, or Inf as it should be.
+  // Whether 2^exponent times any sum is a normal number, or overflows to Inf as the contract
+  // requires.
   int normal = how->d_dtype != UFP4_DTYPE_I64 && job->exponent >= -126 && job->exponent <= 127;
   if (!normal || how->accumulate != NULL || is_poisoned(tile, ROWS) || !are_small(sums)) {
     gemm_store_tile(job, tile, sums, COLS);

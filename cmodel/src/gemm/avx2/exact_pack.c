@@ -12,11 +12,11 @@
 #define VECTOR 32
 #define MAX_ABSORB 4
 
-// The scales of one row's chunk, in the bytes of a vector.
+// The scales of one row's chunk, one per byte of a vector.
 typedef struct {
   uint8_t significand[VECTOR],
       excess[VECTOR];  // 0 where the scale is zero or NaN, and beyond the operand
-  uint32_t bit;        // 7 of each byte
+  uint32_t bit;        // bit 7 of each scale byte
   int base;
   int nan, subnormal;
 } scales_t;
@@ -42,7 +42,7 @@ static void load_scales(const uint8_t *bytes, int64_t blocks, scales_t *s) {
   __m256i low = _mm256_and_si256(byte, _mm256_set1_epi8(7));
   __m256i significand = _mm256_or_si256(low, _mm256_and_si256(normal, _mm256_set1_epi8(8)));
   __m256i exponent = _mm256_sub_epi8(field, _mm256_and_si256(normal, one));
-  // Any number does where all scales are zero.
+  // If all scales are zero, any number will do.
   s->base = smallest_byte(_mm256_or_si256(exponent, _mm256_and_si256(empty, _mm256_set1_epi8(15))));
   s->nan = !_mm256_testz_si256(nan, nan);
   s->bit = (uint32_t)_mm256_movemask_epi8(loaded);
@@ -86,8 +86,8 @@ INLINE void bound_scales(const scales_t *s, const uint8_t shift[CHUNK], int32_t 
   if (total > *norm2) *norm2 = total;
 }
 
-// How far each block's elements are shifted (one more: they are zero, as is its scale), and what is
-// left for the scale.
+// Splits each block's excess into the shift of its elements and the rest, which goes into the
+// scale. The shift MAX_ABSORB + 1 marks a zero scale and makes the elements zero.
 INLINE void split_excess(const scales_t *s, int absorb, uint8_t absorbed[VECTOR],
                          uint8_t shift[VECTOR]) {
   __m256i excess = _mm256_loadu_si256((const __m256i *)s->excess);
@@ -144,7 +144,7 @@ void gemm_avx2_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void *o
   panel->norm2 = 0;
   panel->tabled = 1;
   for (int r = 0; r < ROWS; r++) {
-    // Rows beyond the operand are the last one once more: their sums are not stored.
+    // Rows beyond the operand repeat the last one, because their sums are not stored.
     const int64_t at = (row + r < a->rows ? row + r : a->rows - 1) * a->blocks + block;
     scales_t s;
     load_scales(a->scales + at, blocks, &s);
@@ -166,7 +166,7 @@ static void pack_scales_b(int32_t scale[COLS][CHUNK], b_panel_t *panel) {
   }
 }
 
-// A pair of blocks of 8 columns.
+// Packs a pair of blocks of 8 columns.
 INLINE void pack_elements_b(const uint8_t *const codes[8], const uint32_t bits[8], int k, int both,
                             const __m256i tables[4], uint8_t out[8][COLS][4]) {
   __m256i v[8];
@@ -207,7 +207,7 @@ void gemm_avx2_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void *o
   }
   panel->scale_max = largest(top);
   pack_scales_b(scale, panel);
-  // The largest dot belongs to the pair of formats: it is charged to B.
+  // The bound includes the largest dot, which depends on both formats; it is charged to B.
   double dot = BLOCK * gemm_largest_quanta(job->a->elem) * gemm_largest_quanta(b->elem);
   panel->norm2 *= dot * dot;
   for (int k = 0; k < blocks; k += 2) {

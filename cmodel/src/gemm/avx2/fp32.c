@@ -10,7 +10,7 @@
 #include "gemm/avx2/row.h"
 #include "gemm/store.h"
 
-#define FEW_ROWS 3  // of which the registers hold the half dots and accumulators
+#define FEW_ROWS 3  // rows whose half dots and accumulators fit the registers
 
 // --- Products -----------------------------------------------------------------------------------
 
@@ -24,7 +24,7 @@ INLINE __m256i load(const void *from) {
   return _mm256_load_si256(from);
 }
 
-// Says that v is changed here: so the compiler keeps it in a register, and adds in the order
+// Tells the compiler that v changes here, so that it keeps v in a register and adds in the order
 // written.
 INLINE void settle(__m256i *v) {
   __asm__("" : "+x"(*v));
@@ -35,7 +35,7 @@ INLINE void start_dots(const a_panel_t *a, int g, int r0, __m256i dot[FEW_ROWS][
   for (int r = 0; r < FEW_ROWS; r++) dot[r][0] = dot[r][1] = broadcast4(a->group[g].start[r0 + r]);
 }
 
-// Adds the half dots of FEW_ROWS rows and 16 columns with a group.
+// Computes the half dots of FEW_ROWS rows and 16 columns for a group.
 INLINE void add_half_dots(const a_panel_t *a, const b_panel_t *b, int g, int r0,
                           __m256i dot[FEW_ROWS][2]) {
 #pragma GCC unroll 4
@@ -123,8 +123,8 @@ static void multiply_e8m0(const a_panel_t *a, const b_panel_t *b, int r0, int fi
   store_sums(acc, sums);
 }
 
-// One rounding to double, one to FP32 (gemm/fp32.c says why that is one rounding). The exponent is
-// that of an FP32 number, unlimited.
+// Rounds once to double and once to FP32, which gives the same as a single rounding (gemm/fp32.c
+// says why). The exponent is that of an FP32 number with unlimited range.
 INLINE __m128 add_wide(__m128i dot, __m128i exponent, __m128 acc) {
   const __m256i biased =
       _mm256_add_epi64(_mm256_cvtepi32_epi64(exponent), _mm256_set1_epi64x(1023 - 127));
@@ -206,7 +206,7 @@ static void multiply(const void *a_panel, const void *b_panel, const void *table
 
 // --- Results ------------------------------------------------------------------------------------
 
-// Adding zero makes -0 (of a sum under the smallest number) +0, and changes nothing else.
+// Adding zero turns -0 (of a sum under the smallest number) into +0 and changes nothing else.
 INLINE __m256 scaled_sum(const float *from, __m256 unit) {
   return _mm256_mul_ps(_mm256_add_ps(_mm256_load_ps(from), _mm256_setzero_ps()), unit);
 }
@@ -218,8 +218,8 @@ static void store(const gemm_job_t *job, const gemm_tile_t *tile, const void *fr
     gemm_store_tile_f32(job, tile, sums, COLS);
     return;
   }
-  // 2^-(tA + tB) is a normal number: multiplying by it rounds once. FP32 scales can overflow to NaN
-  // on the way: there store_row looks.
+  // 2^-(tA + tB) is a normal number, so multiplying by it rounds once. FP32 scales can overflow to
+  // NaN, which store_row handles.
   const __m256 unit = _mm256_castsi256_ps(_mm256_set1_epi32((127 + exponent) << 23));
   const int plain = is_plain(job, tile) && job->a->scale != UFP4_SCALE_FP32;
   for (int r = 0; r < tile->rows; r++) {

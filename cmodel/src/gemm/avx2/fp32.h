@@ -3,9 +3,9 @@
 // B, in chunks of 32 groups of 16 elements.
 //
 // A vector holds quads of k of 8 columns of B. A's quad is broadcast against it: vpmaddubsw and
-// three 16-bit additions make two half dots of a group for each of the 8 columns. vpmaddubsw wants
-// one side unsigned, so B's quanta carry OFFSET; its correction is where the half dots start. Then
-// by the format of the scales:
+// three 16-bit additions make two half dots of a group for each of the 8 columns. vpmaddubsw
+// requires one unsigned operand, so B's quanta have OFFSET added; the half dots start from the
+// correction for it. The scale format determines the rest:
 //
 // E4M3 and NVFP4: A's scale is an integer under 2^18 times 2^-9. Up to 3 bits of its shift go into
 // A's elements, and with the rest, under 2^15, vpmaddwd multiplies the half dots while it adds
@@ -23,13 +23,14 @@
 #define COLS 16
 #define CHUNK 32
 
-// A group of A's rows; groups are read in order.
+// A group of A's rows, in the order in which groups are read.
 typedef struct {
   int8_t elements[ROWS][16];
-  int16_t start[ROWS][2];  // where the half dots start; E8M0: of both groups, in the first's place
+  int16_t start[ROWS][2];  // initial values of the half dots; E8M0: of both groups, in the first
+                           // one
   union {
-    uint16_t integer[ROWS][2];  // E4M3: twice
-    uint32_t exponent[ROWS];    // E8M0: of FP32 numbers, not biased
+    uint16_t integer[ROWS][2];  // E4M3: the same value twice
+    uint32_t exponent[ROWS];    // E8M0: unbiased exponents of FP32 numbers
     float scale[ROWS];          // FP32
   };
   uint8_t padding[16];
@@ -39,13 +40,13 @@ typedef struct {
   a_group_t group[CHUNK];
   int32_t groups;
   int32_t scale_format;                // ufp4_scale_t
-  int32_t exponent_min, exponent_max;  // E8M0: over the blocks that are not zero
-  float unit;                          // of dots
+  int32_t exponent_min, exponent_max;  // E8M0: over the non-zero blocks
+  float unit;                          // the unit of dots
   uint8_t padding[44];
 } a_panel_t;
 
 typedef struct {
-  uint8_t elements[CHUNK][4][COLS][4];  // by quad, column
+  uint8_t elements[CHUNK][4][COLS][4];  // [group][quad][column]
   union {
     float scale[CHUNK][COLS];       // E4M3: times 2^-(9 + frac), A's unit; FP32
     int32_t exponent[CHUNK][COLS];  // E8M0: less 127 and frac, where FP32 has it; may be negative

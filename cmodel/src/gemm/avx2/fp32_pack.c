@@ -7,21 +7,21 @@
 #ifdef __AVX2__
 #include "gemm/avx2/codes.h"
 
-#define MAX_SHIFT 11  // of a significand under 16 in 15 bits
-#define TOP_SHIFT 14  // of E4M3
+#define MAX_SHIFT 11  // keeps a significand under 16 within 15 bits
+#define TOP_SHIFT 14  // the largest shift of E4M3
 #define NONE (TOP_SHIFT - MAX_SHIFT + 1)
 
 // The scales of one row's chunk, by group.
 typedef struct {
-  uint32_t bits[CHUNK];     // E8M0 and E4M3: the byte; FP32: of the number; 0 for NaN
-  uint8_t elements[CHUNK];  // how far A's are shifted; NONE where the codes do not count
-  uint8_t bit[CHUNK];       // E4M3: 7 of the byte
-  int32_t least, most;      // E8M0: of the bytes of blocks that are not zero
+  uint32_t bits[CHUNK];     // E8M0 and E4M3: the byte; FP32: the bit pattern; 0 for NaN
+  uint8_t elements[CHUNK];  // shift of A's elements; NONE where the codes do not matter
+  uint8_t bit[CHUNK];       // E4M3: bit 7 of the byte
+  int32_t least, most;      // E8M0: smallest and largest byte of non-zero blocks
   int nan;
 } scales_t;
 
-// A scale is (byte & 7) + 8 shifted by what the byte's exponent is over 1, times 2^-9; a subnormal
-// one is the byte.
+// Splits a scale byte: a normal scale is (byte & 7) + 8, shifted left by its exponent field minus
+// 1, times 2^-9; a subnormal scale is byte * 2^-9.
 INLINE uint32_t shift_of(uint32_t byte) {
   return byte < 8 ? 0 : (byte >> 3) - 1;
 }
@@ -57,7 +57,7 @@ static void load_fp32(const float *from, int64_t groups, scales_t *s) {
   s->nan = nan != 0;
 }
 
-// Whether a group of codes has one whose quanta are not 0.
+// Whether a group contains a code with non-zero quanta.
 INLINE int is_nonzero(const uint8_t codes[CODE_BYTES], ufp4_elem_t elem) {
   uint64_t all;
   memcpy(&all, codes, sizeof all);
@@ -65,7 +65,7 @@ INLINE int is_nonzero(const uint8_t codes[CODE_BYTES], ufp4_elem_t elem) {
   return (all & (elem == UFP4_ELEM_INT4 ? UINT64_MAX : UINT64_C(0x7777777777777777))) != 0;
 }
 
-// A block of zeros has any exponent: here the row's smallest, so that it widens no range.
+// The exponent of a block of zeros is arbitrary: the row's smallest does not widen the range.
 static void load_e8m0(const uint8_t *bytes, const uint8_t *codes, int64_t groups, ufp4_elem_t elem,
                       scales_t *s) {
   s->least = 255;
@@ -118,7 +118,7 @@ static void put_scales_a(const scales_t *s, int r, a_panel_t *panel) {
 static void put_elements_a(const uint8_t *codes, const scales_t *s, __m128i tables[NONE + 1][2],
                            int r, a_panel_t *panel) {
   const int pairs = panel->scale_format == UFP4_SCALE_E8M0;
-  // E8M0 takes groups by two.
+  // E8M0 scales cover two groups.
   for (int g = 0; g < panel->groups + (pairs ? panel->groups % 2 : 0); g++) {
     const int inside = g < panel->groups;
     const __m128i elements = inside
@@ -147,7 +147,7 @@ void gemm_avx2_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group, 
   panel->exponent_max = 0;
   panel->unit = gemm_power(-gemm_frac_of(job));
   for (int r = 0; r < ROWS; r++) {
-    // Rows beyond the operand are the last one once more: their sums are not stored.
+    // Rows beyond the operand repeat the last one, because their sums are not stored.
     const int64_t row = first + r < a->rows ? first + r : a->rows - 1;
     scales_t s;
     load_scales(a, row, group, panel->groups, &s);

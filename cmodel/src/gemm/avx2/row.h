@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AVX2 GEMMs share their end: a row of 16 rounded sums goes to D. Only files that are compiled
-// with AVX2 may include it.
+// The last step of the AVX2 GEMMs: stores a row of 16 rounded sums in D. Only files that are
+// compiled with AVX2 may include this header.
 #ifndef UFP4_GEMM_AVX2_ROW_H
 #define UFP4_GEMM_AVX2_ROW_H
 
@@ -44,7 +44,7 @@ static inline void store_row(const gemm_job_t *job, const gemm_tile_t *tile, int
   }
 }
 
-// FP32, nothing but the sum, all columns.
+// The fast case: FP32, only the sum, all columns.
 static inline int is_plain(const gemm_job_t *job, const gemm_tile_t *tile) {
   return gemm_is_bare(job) && tile->cols == ROW_COLS;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packings of the AVX-512 GEMMs share this: codes to bytes, and transposes. Only files that are
-// compiled with AVX-512 may include it.
+// Functions that the packings of the AVX-512 GEMMs share: codes to bytes, and transposes. Only
+// files that are compiled with AVX-512 may include this header.
 #ifndef UFP4_GEMM_AVX512_CODES_H
 #define UFP4_GEMM_AVX512_CODES_H
 
@@ -33,8 +33,8 @@ INLINE __m512i table_of(const quanta_tables_t *tables, unsigned bits) {
   return _mm512_mask_blend_epi64((__mmask8)halves[bits & 15], tables->of_bit[0], tables->of_bit[1]);
 }
 
-// 64 quanta of 4 blocks, one block per 128-bit lane; code 0 for blocks that @p wanted does not
-// name, which are not read.
+// Decodes 64 quanta of 4 blocks, one block per 128-bit lane. Blocks that @p wanted does not select
+// are not read and have code 0.
 INLINE __m512i load_quanta(const uint8_t *codes, __mmask8 wanted, __m512i table) {
   __m512i words = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi64(wanted, codes));
   words =

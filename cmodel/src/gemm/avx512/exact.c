@@ -13,7 +13,7 @@
 #include "gemm/avx512/store.h"
 
 #define DIGIT 11
-#define FEW_ROWS 4  // of whose wide sums the registers hold no more
+#define FEW_ROWS 4  // rows whose wide sums fit the registers
 
 // --- Which of them ------------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ INLINE uint32_t narrow_pairs(const a_panel_t *a, const b_panel_t *b) {
 static void prepare(const void *from, void *out) {
   const b_panel_t *b = from;
   table_t *table = out;
-  // Beyond this no product of scales is looked up.
+  // No product of scales at or above this bound comes from the table.
   if (!sum_fits(SMALLEST_MAX * SMALLEST_MAX, b->norm2, 0)) return;
   for (int p = 0; p < PAIRS; p++) {
     const __m512i scale =
@@ -65,7 +65,7 @@ INLINE __m512i broadcast4(const void *from) {
   return _mm512_set1_epi32(value);
 }
 
-// The dots of one row and 16 columns with a pair of blocks.
+// Computes the dots of one row and 16 columns for a pair of blocks.
 INLINE void dots(const a_panel_t *a, int p, int r, const __m512i b[8], __m512i dot[2]) {
   dot[0] = dot[1] = broadcast8(a->pair[p].start[r]);
 #pragma GCC unroll 4
@@ -76,7 +76,7 @@ INLINE void dots(const a_panel_t *a, int p, int r, const __m512i b[8], __m512i d
   }
 }
 
-// Packs the dots into words, so that those of a column with both blocks lie side by side.
+// Packs the dots into words, so that both blocks of a column lie side by side.
 INLINE __m512i packed_dots(const a_panel_t *a, int p, int r, const __m512i b[8]) {
   __m512i dot[2];
   dots(a, p, r, b, dot);
@@ -95,7 +95,7 @@ INLINE __m512i looked_up(const a_panel_t *a, int p, int r, const table_t *table)
   return _mm512_mask_loadu_epi16(even, 0xAAAAAAAA, entries + a->pair[p].entry[r][1]);
 }
 
-// The products of the significands, normal ones.
+// The products of normal significands.
 INLINE __m512i multiplied(const a_panel_t *a, const b_panel_t *b, int p, int r) {
   const __m512i entry = broadcast4(a->pair[p].entry[r]);
   const __m512i significand = _mm512_add_epi16(_mm512_srli_epi16(entry, 6), _mm512_set1_epi16(8));
@@ -118,9 +118,9 @@ INLINE void add_one_digit(const a_panel_t *a, const b_panel_t *b, const table_t 
   }
 }
 
-// For products of scales under 2^26. Where the shift exceeds 11 both significands are 8 at least,
-// so it is 19 at most, and the bits above the lowest DIGIT come from shifting product << 8, still a
-// word, down.
+// Handles products of scales under 2^26. If the shift exceeds 11, both significands are at least 8,
+// so the shift is at most 19, and the bits above the lowest DIGIT come from a right shift of
+// product << 8, which still fits a word.
 INLINE void add_two_digits(const a_panel_t *a, const b_panel_t *b, int p, __m512i low_sum[ROWS],
                            __m512i high_sum[ROWS]) {
   const __m512i low_bits = _mm512_set1_epi16((1 << DIGIT) - 1), top = _mm512_set1_epi16(8 + DIGIT);
@@ -157,8 +157,7 @@ static void multiply_one_digit(const a_panel_t *a, const b_panel_t *b, const tab
   add_sums(a, b, sum, first, sums);
 }
 
-// One digit in the pairs that @p narrow says, two in the others. What the sums lose above 32 bits
-// they do not have.
+// Uses one digit in the pairs of @p narrow and two in the others. Sums are modulo 2^32.
 static void multiply_mixed(const a_panel_t *a, const b_panel_t *b, const table_t *table,
                            uint32_t narrow, int first, int64_t *sums) {
   const uint32_t all = (1u << a->pairs) - 1;
@@ -191,8 +190,8 @@ static void multiply_two_digits(const a_panel_t *a, const b_panel_t *b, int firs
   }
 }
 
-// B's scales as 32-bit numbers in the order of the dots: of the even and of the odd blocks, each in
-// the low half of a 64-bit lane, where vpmuldq looks.
+// Extends B's scales to 32 bits in the order of the dots, for even and odd blocks, each in the low
+// half of a 64-bit lane, which vpmuldq reads.
 INLINE void wide_scales(const b_panel_t *b, int p, __m512i even[2], __m512i odd[2]) {
   const __m512i zero = _mm512_setzero_si512(), significand = _mm512_load_si512(b->significand[p]);
   const __m512i shift = _mm512_load_si512(b->shift[p]);

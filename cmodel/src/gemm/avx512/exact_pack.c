@@ -9,15 +9,15 @@
 #include "gemm/avx512/codes.h"
 #include "gemm/avx512/scales.h"
 
-#define OFFSET 16  // more than any quanta
+#define OFFSET 16  // larger than any quanta
 
-// Quads of each pair of blocks side by side.
+// Puts the quads of each pair of blocks side by side.
 INLINE __m512i interleave_pairs(__m512i quanta) {
   const __m512i order = _mm512_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15);
   return _mm512_permutexvar_epi32(order, quanta);
 }
 
-// The values of A's rows that are gathered before they are transposed: those of a row's 16 pairs.
+// Values of A's rows that are gathered before they are transposed: those of a row's 16 pairs.
 typedef struct {
   _Alignas(64) int32_t start[ROWS][PAIRS][2];
   __m512i shift[ROWS], scale[ROWS], entry[ROWS];
@@ -26,7 +26,8 @@ typedef struct {
 static void pack_a_elements(const uint8_t *codes, int64_t blocks, const quanta_tables_t *tables,
                             const scales_t *s, __m512i absorbed, int r, a_rows_t *rows,
                             a_panel_t *panel) {
-  // A shift of bytes: of words, without the bits that cross. A zero scale makes its elements zero.
+  // Shifts bytes: shifts words and clears the bits that cross a byte. A zero scale makes its
+  // elements zero.
   __m512i keep = _mm512_sllv_epi16(_mm512_set1_epi16(0xFF), absorbed);
   keep = _mm512_and_si512(keep, _mm512_set1_epi16(0xFF));
   keep = _mm512_or_si512(keep, _mm512_slli_epi16(keep, 8));
@@ -53,7 +54,7 @@ static __m512i larger_scales(__m512i largest, __m512i significand, __m512i shift
   return _mm512_max_epi32(largest, _mm512_max_epi32(even, odd));
 }
 
-// The largest of each pair, and of all.
+// The largest value of each pair, and of all pairs.
 static int32_t pack_largest(__m512i largest, int32_t pair_max[PAIRS]) {
   _mm512_store_si512(pair_max, _mm512_min_epi32(largest, _mm512_set1_epi32(PAIR_MAX)));
   return _mm512_reduce_max_epi32(largest);
@@ -131,7 +132,7 @@ void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void 
   panel->pairs = (int32_t)((blocks + 1) / 2);
   panel->norm2 = SMALLEST_MAX * SMALLEST_MAX;
   for (int r = 0; r < ROWS; r++) {
-    // Rows beyond the operand are the last one once more: their sums are not stored.
+    // Rows beyond the operand repeat the last one, because their sums are not stored.
     const int64_t at = (row + r < a->rows ? row + r : a->rows - 1) * a->blocks + block;
     codes[r] = a->codes + at * CODE_BYTES;
     s[r] = load_scales(a->scales + at, blocks);
@@ -143,10 +144,10 @@ void gemm_avx512_pack_a(const gemm_job_t *job, int64_t row, int64_t block, void 
   }
   panel->scale_max = pack_largest(largest, panel->pair_max);
   if (subnormal) panel->scale_max = SUBNORMAL;
-  // After the scales of all rows, which need long for themselves.
+  // This follows the scales of all rows, which have a long latency.
   for (int r = 0; r < ROWS; r++)
     pack_a_elements(codes[r], blocks, &tables, &s[r], absorbed[r], r, &rows, panel);
-  // The values beyond the chunk's blocks are transposed too, but are of no use.
+  // The values beyond the chunk's blocks are transposed but never used.
   transpose_starts(&rows, panel);
   transpose_factors(&rows, panel);
 }
@@ -206,7 +207,7 @@ void gemm_avx512_pack_b(const gemm_job_t *job, int64_t row, int64_t block, void 
     shift[c] = s.excess;
   }
   panel->scale_max = pack_largest(largest, panel->pair_max);
-  // The largest dot belongs to the pair of formats: it is charged to B.
+  // The bound includes the largest dot, which depends on both formats; it is charged to B.
   double dot = BLOCK * gemm_largest_quanta(job->a->elem) * gemm_largest_quanta(b->elem);
   panel->norm2 *= dot * dot;
   pack_b_elements(codes, bits, blocks, &tables, panel);

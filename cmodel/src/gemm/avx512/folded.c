@@ -11,7 +11,7 @@
 #include "gemm/avx512/row.h"
 #include "gemm/avx512/store.h"
 
-#define WIDE_ROWS 4  // of whose two sums the registers hold no more
+#define WIDE_ROWS 4  // rows whose two sums fit the registers
 
 INLINE __m512i broadcast4(const void *from) {
   int32_t value;
@@ -27,7 +27,7 @@ INLINE void load_block(const b_panel_t *b, int64_t k, __m512i out[2][4]) {
   }
 }
 
-// The dots of one row and 32 columns with a block, and by how much each is to be shifted.
+// Computes the dots of one row and 32 columns for a block, and the shift of each.
 INLINE void dots(const a_panel_t *a, const b_panel_t *b, int64_t k, int r, __m512i quads[2][4],
                  __m512i dot[2], __m512i excess[2]) {
   dot[0] = dot[1] = broadcast4(&a->block[k].start[r]);
@@ -65,9 +65,9 @@ static void multiply_narrow(const a_panel_t *a, const b_panel_t *b, int first, i
   }
 }
 
-// A shifted dot may have 46 bits. Its sum modulo 2^32 comes as above; which multiple of 2^32 is
-// missing, from the sum of floor(dot * 2^(excess - 20)): under 32 * 16 * 120^2 * 2^8 < 2^31, and 32
-// * 2^20 from the truth at most.
+// Handles shifted dots, which may have 46 bits. The sum modulo 2^32 is computed as above. The
+// missing multiple of 2^32 follows from the sum of floor(dot * 2^(excess - 20)), which is under 32
+// * 16 * 120^2 * 2^8 < 2^31 and differs from the exact value by 32 * 2^20 at most.
 INLINE void add_twice(__m512i dot, __m512i excess, __m512i sum[2]) {
   const __m512i down = _mm512_sub_epi32(_mm512_set1_epi32(33), excess);
   sum[0] = _mm512_add_epi32(sum[0], _mm512_sllv_epi32(dot, excess));

@@ -4,15 +4,15 @@
 //
 // Elements carry the significands of their scales: 7 * 15 and 8 * 15 fit a byte. A vector holds one
 // quad of k of 16 columns of B; A's quad is broadcast against it, so four vpdpbusd give the folded
-// dots of a block by 16 columns. vpdpbusd wants one side unsigned, so B's elements carry
-// FOLDED_OFFSET; its correction, -FOLDED_OFFSET times the sum of A's block, is where the dot
-// starts.
+// dots of a block by 16 columns. vpdpbusd requires one unsigned operand, so B's elements have
+// FOLDED_OFFSET added; the dot starts from the correction for it, -FOLDED_OFFSET times the sum of
+// A's block.
 //
 // Exponents of scales are taken relative to the smallest of the row's chunk; a dot is shifted by
-// the sum of what its two exceed those, and added. These are not multiplications, which share two
-// pipes and so bound the speed. It holds in 32 bits where a chunk's sum stays under 2^31 by
-// Cauchy-Schwarz from the scales (on its way there it may wrap). All else is summed twice: modulo
-// 2^32, and without the lowest bits.
+// the sum of both excesses, and added. Shifts are used because all multiplications share two ports,
+// which limit the speed. 32 bits suffice if, by Cauchy-Schwarz from the scales, a chunk's sum stays
+// under 2^31 (intermediate sums may wrap). Otherwise it is summed twice: modulo 2^32, and without
+// the lowest bits.
 //
 // Sums lie by row, then 16 columns: the even ones, then the odd ones, as 32-bit lanes become 64-bit
 // ones cheaply.
@@ -24,18 +24,18 @@
 #define ROWS 8
 #define COLS 32
 #define CHUNK 32
-#define FOLDED_OFFSET 128  // more than any quanta times a significand
+#define FOLDED_OFFSET 128  // larger than any quanta times a significand
 
-// A block of A's rows; whole cache lines, read in order.
+// A block of A's rows: whole cache lines, in the order in which they are read.
 typedef struct {
   int8_t elements[ROWS][16];
-  int32_t start[ROWS];   // where the dots start
+  int32_t start[ROWS];   // initial values of the dots
   int32_t excess[ROWS];  // exponent - base
 } a_block_t;
 
 typedef struct {
   a_block_t block[CHUNK];
-  int64_t base[ROWS];  // smallest exponent of a row
+  int64_t base[ROWS];  // smallest exponent of each row
   double norm2;        // the largest over the rows of the sum of squares of significand << excess
   int64_t blocks;
   uint8_t padding[48];

@@ -41,7 +41,7 @@ void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block
   panel->blocks = gemm_chunk_blocks(a, block, CHUNK);
   panel->norm2 = 0;
   for (int r = 0; r < ROWS; r++) {
-    // Rows beyond the operand are the last one once more: their sums are not stored.
+    // Rows beyond the operand repeat the last one, because their sums are not stored.
     const int64_t at = (row + r < a->rows ? row + r : a->rows - 1) * a->blocks + block;
     const scales_t s = load_scales(a->scales + at, panel->blocks);
     const double norm2 = scales_norm2(&s);
@@ -52,7 +52,7 @@ void gemm_avx512_folded_pack_a(const gemm_job_t *job, int64_t row, int64_t block
     excess[ROWS + r] = _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(s.excess, 1));
     pack_a_row(a->codes + at * CODE_BYTES, table, &s, r, start, panel);
   }
-  // The values beyond the chunk's blocks are transposed too, but are of no use.
+  // The values beyond the chunk's blocks are transposed but never used.
   transpose_dwords(excess);
   transpose_dwords(start);
   for (int64_t k = 0; k < panel->blocks; k++) {
@@ -113,7 +113,7 @@ void gemm_avx512_folded_pack_b(const gemm_job_t *job, int64_t row, int64_t block
   panel->norm2 = 0;
   for (int half = 0; half < 2; half++)
     pack_half_b(job, row + 16 * half, block, half, panel, poisoned + 16 * half);
-  // The largest dot belongs to the pair of formats: it is charged to B.
+  // The bound includes the largest dot, which depends on both formats; it is charged to B.
   const double dot = BLOCK * gemm_largest_quanta(job->a->elem) * gemm_largest_quanta(job->b->elem);
   panel->norm2 *= dot * dot;
 }

@@ -48,7 +48,7 @@ INLINE void load_group(const b_panel_t *b, int g, __m512i out[2][4]) {
   }
 }
 
-// Adds the dots of one row and 32 columns with a group.
+// Computes the dots of one row and 32 columns for a group.
 INLINE void add_dots(const a_panel_t *a, int g, int r, __m512i b[2][4], __m512i dot[2]) {
 #pragma GCC unroll 4
   for (int q = 0; q < 4; q++) {
@@ -74,8 +74,8 @@ INLINE void store_sums(__m512 acc[ROWS][2], float *sums) {
   }
 }
 
-// The next panel of A and the next sums follow these; a share of them each time. (After the last it
-// is harmless.)
+// Prefetches a share of the next panel of A and of the next sums, which lie behind these. (After
+// the last panel this is harmless.)
 INLINE void fetch_next(const a_panel_t *a, int g, const float *sums) {
   const size_t share = sizeof *a / CHUNK;
   const char *next = (const char *)(a + 1) + (size_t)g * share;
@@ -108,8 +108,8 @@ static void multiply_e4m3(const a_panel_t *a, const b_panel_t *b, const table_t 
   store_sums(acc, sums);
 }
 
-// One rounding to double, one to FP32 (gemm/fp32.c says why that is one rounding). The exponent is
-// that of an FP32 number, unlimited.
+// Rounds once to double and once to FP32, which gives the same as a single rounding (gemm/fp32.c
+// says why). The exponent is that of an FP32 number with unlimited range.
 INLINE __m256 add_wide(__m256i dot, __m256i exponent, __m256 acc) {
   const __m512i bits = _mm512_slli_epi64(
       _mm512_add_epi64(_mm512_cvtepi32_epi64(exponent), _mm512_set1_epi64(1023 - 127)), 52);

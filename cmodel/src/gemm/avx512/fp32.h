@@ -3,13 +3,13 @@
 // rows of B, in chunks of 16 groups of 16 elements; its accumulators stay in registers for a chunk.
 //
 // A vector holds one quad of k of 16 columns of B; A's quad is broadcast against it, so four
-// vpdpbusd give the dots of a group by 16 columns. vpdpbusd wants one side unsigned, so B's quanta
-// carry OFFSET; its correction is where the dot starts. Then one fma adds the block: the dot is an
-// integer under 2^13 and its factor a number of FP32, so the fma's is the one rounding. The factor
-// by the format of the scales:
+// vpdpbusd give the dots of a group by 16 columns. vpdpbusd requires one unsigned operand, so B's
+// quanta have OFFSET added; the dot starts from the correction for it. Then one fma adds the block:
+// the dot is an integer under 2^13 and its factor a number of FP32, so the fma's rounding is the
+// only one. The factor depends on the scale format:
 //
-// E4M3 and NVFP4: the product of two scales has 8 significant bits, so it fits BF16. A table
-// holds 8..15 times the panel's 32 scales of B for each group; A's significand (any scale's, a
+// E4M3 and NVFP4: the product of two scales has 8 significant bits, so it fits BF16. A table holds
+// 8..15 times the panel's 32 scales of B for each group; A's significand (any scale's, a
 // subnormal's too, is one of these 8) chooses the line, and A's exponent is added to the exponents.
 // E8M0: the sum of the exponents. Where that leaves the normal numbers of FP32 the tile's chunk is
 // summed by way of doubles; what that keeps of the bits is what gemm/fp32.c says. FP32: RN(RN(sA *
@@ -24,7 +24,7 @@
 #define ROWS 8
 #define COLS 32
 #define CHUNK 16
-#define OFFSET 16  // more than any quanta
+#define OFFSET 16  // larger than any quanta
 #define SIGNIFICANDS 8
 
 typedef struct {
@@ -32,15 +32,15 @@ typedef struct {
   int32_t start[ROWS][CHUNK];
   union {
     struct {
-      uint32_t exponent[ROWS][CHUNK];  // E4M3: of BF16 numbers, in both halves; E8M0: of FP32
-                                       // numbers, not biased
-      uint32_t line[ROWS][CHUNK];      // E4M3: of the table, in bytes
+      uint32_t exponent[ROWS][CHUNK];  // E4M3: exponents of BF16 numbers, in both halves; E8M0:
+                                       // unbiased exponents of FP32 numbers
+      uint32_t line[ROWS][CHUNK];      // E4M3: byte offset in the table
     };
     float scale[ROWS][CHUNK];  // FP32
   };
   int32_t groups;
   int32_t scale_format;                // ufp4_scale_t
-  int32_t exponent_min, exponent_max;  // E8M0: over the blocks that are not zero
+  int32_t exponent_min, exponent_max;  // E8M0: over the non-zero blocks
   float magic;                         // FP32: 1.5 * 2^(23 - frac)
   uint8_t padding[44];
 } a_panel_t;
@@ -56,7 +56,7 @@ typedef struct {
   uint8_t padding[48];
 } b_panel_t;
 
-// Words as BF16: of column c at 2c, of column 16 + c at 2c + 1.
+// Words as BF16 numbers: column c at 2c, column 16 + c at 2c + 1.
 typedef struct {
   uint16_t lines[CHUNK][SIGNIFICANDS][COLS];
 } table_t;

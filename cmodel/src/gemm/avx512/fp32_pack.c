@@ -11,10 +11,10 @@
 // The scales of one row's chunk.
 typedef struct {
   __m512 value;         // E4M3 and FP32, by group; 0 for NaN
-  __m512i exponent;     // E8M0, by block of two groups: the byte, in the block's both lanes
-  __mmask16 wanted;     // groups whose codes count
-  __mmask16 bit;        // E4M3: 7 of each byte
-  int32_t least, most;  // E8M0: of the bytes of blocks that are not zero
+  __m512i exponent;     // E8M0, by block of two groups: the byte, in both lanes of the block
+  __mmask16 wanted;     // groups whose codes matter
+  __mmask16 bit;        // E4M3: bit 7 of each byte
+  int32_t least, most;  // E8M0: smallest and largest byte of non-zero blocks
   int nan;
 } scales_t;
 
@@ -28,7 +28,7 @@ static scales_t load_e4m3(const uint8_t *bytes, int64_t groups) {
   const __m512i byte = _mm512_and_si512(_mm512_cvtepu8_epi32(loaded), largest);
   const __mmask16 nan = _mm512_cmpeq_epi32_mask(byte, largest);
   const __mmask16 subnormal = _mm512_cmple_epi32_mask(byte, low);
-  // A normal number has the fields of an FP32 number, its exponent another bias; a subnormal one is
+  // A normal scale has the fields of an FP32 number with another exponent bias; a subnormal one is
   // a multiple of 2^-9.
   __m512i bits = _mm512_add_epi32(_mm512_slli_epi32(byte, 20), _mm512_set1_epi32((127 - 7) << 23));
   __m512 value = _mm512_mask_mul_ps(_mm512_castsi512_ps(bits), subnormal, _mm512_cvtepi32_ps(byte),
@@ -47,7 +47,7 @@ static scales_t load_fp32(const float *scales, int64_t groups) {
                     .wanted = (__mmask16)(clean & lanes_mask(groups))};
 }
 
-// Which groups have a code whose quanta are not 0.
+// Selects the groups that contain a code with non-zero quanta.
 static __mmask16 nonzero_groups(const uint8_t *codes, int64_t groups, ufp4_elem_t elem) {
   // INT4 has no -0: its code 8 is -8.
   const __m512i magnitude = _mm512_set1_epi8(elem == UFP4_ELEM_INT4 ? -1 : 0x77);
@@ -59,7 +59,7 @@ static __mmask16 nonzero_groups(const uint8_t *codes, int64_t groups, ufp4_elem_
   return (__mmask16)(some_low | some_high << 8);
 }
 
-// A block of zeros has any exponent: here the row's smallest, so that it widens no range.
+// The exponent of a block of zeros is arbitrary: the row's smallest does not widen the range.
 static scales_t load_e8m0(const uint8_t *bytes, const uint8_t *codes, int64_t groups,
                           ufp4_elem_t elem) {
   const __mmask16 inside = lanes_mask(groups);
@@ -94,8 +94,8 @@ static void put_scales_a(const scales_t *s, int r, a_panel_t *panel) {
     panel->exponent_min = s->least < panel->exponent_min ? s->least : panel->exponent_min;
     panel->exponent_max = s->most > panel->exponent_max ? s->most : panel->exponent_max;
   } else {
-    // value = (8 + line) / 8 * 2^(exponent - 9); 0 has no codes that count, and any line and
-    // exponent do.
+    // value = (8 + line) / 8 * 2^(exponent - 9). The codes of a zero scale do not matter, so any
+    // line and exponent will do for it.
     const __m512i bits =
         _mm512_max_epi32(_mm512_castps_si512(s->value), _mm512_set1_epi32((127 - 9) << 23));
     __m512i exponent = _mm512_sub_epi32(_mm512_srli_epi32(bits, 23), _mm512_set1_epi32(127 - 9));
@@ -134,7 +134,7 @@ void gemm_avx512_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group
   panel->exponent_max = 0;
   panel->magic = a->scale == UFP4_SCALE_FP32 ? 1.5f * gemm_power(23 - gemm_frac_of(job)) : 0.0f;
   for (int r = 0; r < ROWS; r++) {
-    // Rows beyond the operand are the last one once more: their sums are not stored.
+    // Rows beyond the operand repeat the last one, because their sums are not stored.
     const int64_t row = first + r < a->rows ? first + r : a->rows - 1;
     const scales_t s = load_scales(a, row, group, panel->groups);
     if (s.nan && first + r < a->rows) poisoned[r] = 1;
@@ -143,7 +143,7 @@ void gemm_avx512_fp32_pack_a(const gemm_job_t *job, int64_t first, int64_t group
     wanted[r] = s.wanted;
     bits[r] = s.bit;
   }
-  // After the scales of all rows, which need long for themselves.
+  // This follows the scales of all rows, which have a long latency.
   for (int r = 0; r < ROWS; r++)
     put_elements_a(codes[r], panel->groups, wanted[r], bits[r], &tables, r, panel);
 }
@@ -161,7 +161,7 @@ static void put_elements_b(const uint8_t *const codes[16], int64_t groups,
   }
 }
 
-// The scales of a row of B as FP32 numbers; those of E8M0 stay integers, in the place of the
+// Loads the scales of a row of B as FP32 numbers; E8M0 scales stay integers, in the position of the
 // exponent field.
 static __m512i scale_b(const gemm_job_t *job, const scales_t *s, b_panel_t *panel) {
   const int frac = gemm_frac_of(job);

@@ -7,7 +7,7 @@
 #include "gemm/avx512/row.h"
 #include "gemm/store.h"
 
-// Adding zero makes -0 (of a sum under the smallest number) +0, and changes nothing else.
+// Adding zero turns -0 (of a sum under the smallest number) into +0 and changes nothing else.
 INLINE __m512 load_sum(const float *from) {
   return _mm512_add_ps(_mm512_load_ps(from), _mm512_setzero_ps());
 }
@@ -17,7 +17,7 @@ INLINE __mmask16 poisoned_columns(const uint8_t *poisoned) {
   return _mm_test_epi8_mask(bytes, bytes);
 }
 
-// 2^-(tA + tB) is a normal number: multiplying by it rounds once.
+// 2^-(tA + tB) is a normal number, so multiplying by it rounds once.
 static void store_half(const gemm_job_t *job, const gemm_tile_t *tile, int half, __m512 unit,
                        const float *sums) {
   const __mmask16 nan = poisoned_columns(tile->col_poisoned + 16 * half);
@@ -30,7 +30,7 @@ static void store_half(const gemm_job_t *job, const gemm_tile_t *tile, int half,
   }
 }
 
-// The usual case: FP32, nothing but the sum, a whole tile.
+// The fast case: FP32, only the sum, a whole tile.
 static void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, __m512 unit,
                         const float *sums) {
   float *to = (float *)job->d + tile->row * job->d_ld + tile->col;
@@ -47,7 +47,7 @@ static void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, __m512 u
   }
 }
 
-// FP32 scales can overflow to NaN on the way: there store_row looks.
+// FP32 scales can overflow to NaN, which store_row handles.
 static int is_plain(const gemm_job_t *job, const gemm_tile_t *tile) {
   int poisoned = poisoned_columns(tile->col_poisoned) | poisoned_columns(tile->col_poisoned + 16);
   for (int r = 0; r < ROWS; r++) poisoned |= tile->row_poisoned[r];

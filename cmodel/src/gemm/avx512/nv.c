@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract nv for AVX-512: gemm/nv.c's arithmetic, 16 columns at a time. A term is aligned by
-// one shift, because (magnitude << all of its fraction bits) >> (largest - exponent) truncates as
-// it should; the sum's conversion, rounding toward zero, and its scaling, rounding toward zero once
-// more where FP32 is subnormal, truncate as one would.
+// Contract nv for AVX-512: the arithmetic of gemm/nv.c, 16 columns at a time. A term is aligned by
+// one shift, because (magnitude << all of its fraction bits) >> (largest - exponent) truncates in
+// the same way. Converting and scaling the sum both round toward zero (the latter if FP32 is
+// subnormal), which gives the same as one rounding toward zero.
 #include "gemm/micro.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
@@ -31,8 +31,8 @@ static inline terms_t accumulator_terms(__m512 sums) {
   return terms;
 }
 
-// sum[half] += the terms in units of 2^(largest - FRACTION_BITS); fraction: how many bits of that a
-// magnitude has less.
+// sum[half] += the terms in units of 2^(largest - FRACTION_BITS); fraction is the number of these
+// bits that a magnitude lacks.
 static inline void add_aligned(const terms_t *terms, __m512i largest, unsigned fraction,
                                __m512i sum[2]) {
   const __m512i down = _mm512_sub_epi32(largest, terms->exponent);
@@ -49,8 +49,8 @@ static inline void add_aligned(const terms_t *terms, __m512i largest, unsigned f
   }
 }
 
-// sum * 2^(largest - FRACTION_BITS) toward zero; from 2^128 on Inf. A zero may be -0: what comes
-// after does not look at its sign.
+// Rounds sum * 2^(largest - FRACTION_BITS) toward zero; 2^128 and above gives Inf. A zero may be
+// -0, because its sign is not used later.
 static inline __m512 toward_zero(const __m512i sum[2], __m512i largest) {
   const __m256 low = _mm512_cvt_roundepi64_ps(sum[0], TOWARD_ZERO);
   const __m256 high = _mm512_cvt_roundepi64_ps(sum[1], TOWARD_ZERO);
@@ -99,7 +99,7 @@ static void row_step(const place_of_t *p, int64_t first, int count, int r,
   add_aligned(&start, largest, FRACTION_BITS - 23, sum);
   for (int g = 0; g < count; g++)
     add_aligned(&groups[g], largest, (unsigned)(FRACTION_BITS - 6 - p->frac), sum);
-  // Inf and NaN stay.
+  // Inf and NaN are kept.
   const __m512i field = _mm512_and_si512(_mm512_castps_si512(before), exponents);
   const __mmask16 finite = _mm512_cmpneq_epi32_mask(field, exponents);
   _mm512_storeu_ps(sums, _mm512_mask_mov_ps(before, finite, toward_zero(sum, largest)));

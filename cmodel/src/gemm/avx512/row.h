@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AVX-512 GEMMs share their end: a row of 16 rounded sums goes to D. Only files that are
-// compiled with AVX-512 may include it.
+// The last step of the AVX-512 GEMMs: stores a row of 16 rounded sums in D. Only files that are
+// compiled with AVX-512 may include this header.
 #ifndef UFP4_GEMM_AVX512_ROW_H
 #define UFP4_GEMM_AVX512_ROW_H
 
@@ -10,7 +10,7 @@
 #include "number/lanes.h"
 #include "ufp4/format.h"
 
-// 2^exponent; any number for an exponent of which there is no such normal one.
+// Returns 2^exponent, or an arbitrary number if that is not a normal one.
 INLINE __m512 unit_of(int exponent) {
   return _mm512_castsi512_ps(_mm512_set1_epi32((int)((unsigned)(127 + exponent) << 23)));
 }
@@ -22,8 +22,8 @@ INLINE __m256i to_bf16(__m512 value) {
   return _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16));
 }
 
-// D[i][j..j+15] where @p inside says so. Each line is one operation, rounded once; lanes of @p nan
-// are NaN.
+// Stores D[i][j..j+15] where @p inside is set. Each line is one operation, rounded once; lanes of
+// @p nan are NaN.
 INLINE void store_row(const gemm_job_t *job, __m512 value, __mmask16 nan, __mmask16 inside,
                       int64_t i, int64_t j) {
   const ufp4_gemm_t *how = job->how;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packings of the exact AVX-512 GEMMs share this: E4M3 scales of a row's chunk of 32 blocks,
-// relative to the smallest exponent among them. Only files that are compiled with AVX-512 may
-// include it.
+// E4M3 scales of a row's chunk of 32 blocks, relative to the smallest exponent among them, for the
+// packings of the exact AVX-512 GEMMs. Only files that are compiled with AVX-512 may include this
+// header.
 #ifndef UFP4_GEMM_AVX512_SCALES_H
 #define UFP4_GEMM_AVX512_SCALES_H
 
@@ -11,9 +11,9 @@
 
 // The scales of one row's chunk, a block per 16-bit lane.
 typedef struct {
-  __m512i significand, excess;  // of blocks whose scale is zero or NaN: 0
+  __m512i significand, excess;  // 0 for blocks whose scale is zero or NaN
   __mmask32 zero;
-  __mmask32 bit;  // 7 of each byte
+  __mmask32 bit;  // bit 7 of each scale byte
   int base;
   int subnormal;  // some non-zero significand is under 8
   int nan;
@@ -38,8 +38,7 @@ INLINE scales_t load_scales(const uint8_t *bytes, int64_t blocks) {
   s.significand = _mm512_or_si512(low, _mm512_maskz_set1_epi16(normal, 8));
   s.subnormal = (__mmask32)(~normal & ~s.zero) != 0;
   __m512i exponent = _mm512_maskz_sub_epi16(normal, field, _mm512_set1_epi16(1));
-  // The smallest exponent, among those of non-zero scales only; any number does where there are
-  // none.
+  // The smallest exponent of the non-zero scales; if there are none, any number will do.
   __m512i among = _mm512_mask_mov_epi16(exponent, s.zero, _mm512_set1_epi16(15));
   __m512i wide = _mm512_min_epi16(among, _mm512_srli_epi32(among, 16));
   s.base = _mm512_reduce_min_epi32(_mm512_and_si512(wide, _mm512_set1_epi32(0xFFFF)));
@@ -47,7 +46,7 @@ INLINE scales_t load_scales(const uint8_t *bytes, int64_t blocks) {
   return s;
 }
 
-// The sum of squares of significand << excess, numbers under 2^18; it is rounded.
+// The sum of squares of significand << excess, numbers under 2^18, rounded.
 INLINE double scales_norm2(const scales_t *s) {
   const __m512i low = _mm512_set1_epi32(0xFFFF);
   __m512i even =
@@ -59,12 +58,12 @@ INLINE double scales_norm2(const scales_t *s) {
   return (double)_mm512_reduce_add_ps(sum);
 }
 
-// Which of blocks 4g..4g+3 exist.
+// Selects those of blocks 4g..4g+3 that exist.
 INLINE __mmask8 four_of(int64_t blocks, int g) {
   return (__mmask8)(blocks >= 4 * g + 4 ? 15u : (1u << (blocks - 4 * g)) - 1);
 }
 
-// Bytes times a factor, the same for both bytes of a word; products fit a byte.
+// Multiplies bytes by a factor, the same for both bytes of a word; products fit a byte.
 INLINE __m512i times(__m512i bytes, __m512i factor) {
   const __m512i low = _mm512_set1_epi16(0xFF);
   __m512i even = _mm512_mullo_epi16(_mm512_and_si512(bytes, low), factor);
@@ -72,7 +71,7 @@ INLINE __m512i times(__m512i bytes, __m512i factor) {
   return _mm512_mask_mov_epi8(odd, 0x5555555555555555, even);
 }
 
-// The words of blocks 4g..4g+3, each over its 128-bit lane.
+// Repeats the words of blocks 4g..4g+3 over their 128-bit lanes.
 INLINE __m512i spread(__m512i words, int g) {
   const __m512i lanes =
       _mm512_set_epi64(0x0003000300030003, 0x0003000300030003, 0x0002000200020002,

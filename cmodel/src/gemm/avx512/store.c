@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of the exact AVX-512 GEMMs: sums to D.
+// Results of the exact AVX-512 GEMMs: 64-bit sums to D.
 #include "gemm/kernel.h"
 #include "number/lanes.h"
 #include "ufp4/format.h"
@@ -10,7 +10,7 @@
 #include "gemm/avx512/store.h"
 #include "gemm/store.h"
 
-// 16 sums of a row of D, in order, and which of them are NaN.
+// Loads 16 sums of a row of D in order, and the mask of those that are NaN.
 typedef struct {
   __m512i sum[2];
   __mmask16 nan;
@@ -33,7 +33,7 @@ INLINE void accumulate(const int64_t *from, __mmask16 inside, row_sums_t *row) {
   }
 }
 
-// One rounding, the conversion's: times 2^exponent then is exact.
+// The conversion rounds once; the multiplication by 2^exponent is then exact.
 INLINE __m512 rounded(__m512i sum0, __m512i sum1, __m512i order, __m512 unit) {
   const __m512 low = _mm512_castps256_ps512(_mm512_cvtepi64_ps(sum0));
   const __m512 high = _mm512_castps256_ps512(_mm512_cvtepi64_ps(sum1));
@@ -48,8 +48,8 @@ INLINE void store_i64(int64_t *out, __mmask16 inside, const row_sums_t *row) {
   }
 }
 
-// 16 columns, @p sums theirs. For exponents with which 2^exponent times any sum is a normal number,
-// or Inf as it should.
+// Stores 16 columns with the sums @p sums. 2^exponent times any sum must be a normal number, or
+// overflow to Inf as the contract requires.
 static void store_columns(const gemm_job_t *job, const gemm_tile_t *tile, int first, int ld,
                           const int64_t *sums) {
   const ufp4_gemm_t *how = job->how;
@@ -73,7 +73,7 @@ static void store_columns(const gemm_job_t *job, const gemm_tile_t *tile, int fi
   }
 }
 
-// The usual case: FP32, nothing but the sum, a whole tile.
+// The fast case: FP32, only the sum, a whole tile.
 INLINE void store_plain(const gemm_job_t *job, const gemm_tile_t *tile, int cols,
                         const int64_t *sums) {
   const __m512 unit = unit_of(job->exponent);

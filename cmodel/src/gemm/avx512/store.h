@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 64-bit sums of the exact AVX-512 GEMMs: chunks added to them, and the end of a tile. A tile's
-// sums lie by row, then 16 columns: the 8 even ones, then the 8 odd ones, as 32-bit lanes become
-// 64-bit ones cheaply. For files compiled with AVX-512 only.
+// The 64-bit sums of the exact AVX-512 GEMMs: adding chunks to them, and storing a tile. A tile's
+// sums are stored by row, then by 16 columns, the 8 even ones before the 8 odd ones, because 32-bit
+// lanes are cheaply extended to 64 bits in this order. Only files that are compiled with AVX-512
+// may include this header.
 #ifndef UFP4_GEMM_AVX512_STORE_H
 #define UFP4_GEMM_AVX512_STORE_H
 
@@ -10,9 +11,9 @@
 #include "gemm/kernel.h"
 #include "number/lanes.h"
 
-#define STORE_ROWS 8  // of a tile
+#define STORE_ROWS 8  // rows of a tile
 
-// Adds 8 sums times 2^(the exponents they are relative to).
+// Adds 8 sums, shifted by the exponents to which they are relative.
 INLINE void add_whole(__m512i sum, int64_t base_a, const int64_t base_b[8], int first,
                       int64_t *out) {
   const __m512i base = _mm512_add_epi64(_mm512_set1_epi64(base_a), _mm512_load_si512(base_b));
@@ -21,8 +22,8 @@ INLINE void add_whole(__m512i sum, int64_t base_a, const int64_t base_b[8], int 
   _mm512_store_si512(out, sum);
 }
 
-// Does the same for 16 columns whose sums have 32 bits: each goes to the top of 64 bits, and is
-// then shifted down to its exponent's place.
+// Does the same for 16 columns with 32-bit sums: each is moved to the top of 64 bits and then
+// shifted down to the position of its exponent.
 INLINE void add_narrow(__m512i sum, int64_t base_a, const int64_t base_b[2][8], int first,
                        int64_t *out) {
   const __m512i room = _mm512_set1_epi64(32 - base_a),
@@ -36,7 +37,7 @@ INLINE void add_narrow(__m512i sum, int64_t base_a, const int64_t base_b[2][8], 
   }
 }
 
-// The even or odd ones of 16 numbers.
+// The even or the odd ones of 16 numbers.
 INLINE __m512i extended(__m512i sum, int odd) {
   return _mm512_srai_epi64(odd ? sum : _mm512_slli_epi64(sum, 32), 32);
 }
