@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C side of ufp4_dpi_pkg.sv, where each function is documented: unpacks the arguments and calls
-// the golden model. A packed vector comes as 32-bit words, the lowest first; a packed struct so
-// too, its last member first. Simulators compile it as C or as C++ (Verilator, on its command
-// line): it is both, and C11 and C++11 take it without a warning.
+// The C side of ufp4_dpi_pkg.sv, which documents each function: unpacks the arguments and calls the
+// golden model. Packed vectors arrive as 32-bit words, lowest first, and packed structs likewise,
+// with the last member first. Simulators compile this file as C or as C++ (Verilator, on its
+// command line), so it is valid as both, without warnings as C11 and as C++11.
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +23,8 @@ extern "C" {
 
 // --- Why a call failed --------------------------------------------------------------------------
 
-// The one exception to "no global state": a DPI function has nowhere else to leave a text. One for
-// each thread, so that a simulator of several sees the reason of its own call.
+// The one exception to "no global state", because a DPI function has no other way to return a text.
+// Each thread has its own, so that a multithreaded simulator reports the reason of its own call.
 static THREAD_LOCAL ufp4_message_t last;
 
 const char *ufp4_dpi_message(void) {
@@ -154,7 +154,7 @@ int ufp4_dpi_block_dot(int a_elem, int b_elem, const svBitVecVal *a_codes,
   return sum;
 }
 
-// A block as an operand of one row: packed as the golden model packs it, two codes a byte, low
+// Makes an operand of one row from a block, packed as in the golden model, two codes to a byte, low
 // nibble first.
 static ufp4_operand_t block_operand(int elem, const svBitVecVal *words, uint8_t packed[8],
                                     uint8_t *scale) {
@@ -197,7 +197,7 @@ unsigned ufp4_dpi_f32_from_scaled(long long sum, int exponent) {
 
 // --- Matrices -----------------------------------------------------------------------------------
 
-// An open array, and what it is called in the package.
+// An open array, and its name in the package.
 typedef struct {
   svOpenArrayHandle handle;
   const char *name;
@@ -220,7 +220,8 @@ static int holds(array_t array, int64_t rows, int64_t cols) {
   return 0;
 }
 
-// The element at the index-th lowest index; indices fit an int where holds() was true.
+// Returns the element at the index-th lowest index; an int holds any index for which holds() is
+// true.
 static void *at(array_t array, int64_t index) {
   return svGetArrElemPtr1(array.handle, svLow(array.handle, 1) + (int)index);
 }
@@ -339,7 +340,7 @@ int ufp4_dpi_quantize(int rows, int cols, const svBitVecVal *how_words, const sv
 enum { O_TENSOR_SCALE = 0, O_EXPONENT, O_ELEM, O_WORDS };
 enum { G_B = 0, G_A = O_WORDS, G_ADD = 2 * O_WORDS, G_ALPHA, G_SCALE, G_CONTRACT };
 
-// An operand of a GEMM as it is passed, with the names of what may be wrong with it.
+// An operand argument of a GEMM, with names for error messages.
 typedef struct {
   const svBitVecVal *words;
   array_t codes, scales;
@@ -390,7 +391,8 @@ static int get_scales(array_t scales, ufp4_operand_t *out) {
   return 1;
 }
 
-// [rows][k] codes and their scales as an operand; freed by the caller where the status is UFP4_OK.
+// Makes an operand from [rows][k] codes and their scales; the caller frees it if the status is
+// UFP4_OK.
 static int get_operand(const side_t *side, svBitVecVal scale, int rows, int k,
                        ufp4_operand_t *out) {
   if (!check_side(side, scale, rows, k)) return UFP4_ERROR_ARGUMENT;
@@ -409,8 +411,8 @@ static int get_operand(const side_t *side, svBitVecVal scale, int rows, int k,
   return UFP4_ERROR_ARGUMENT;
 }
 
-// The arrays of the addend c and of the result d. Their elements have that many bytes; c is read
-// only if add is set.
+// The arrays of the addend c and of the result d, with their bytes per element; c is read only if
+// add is set.
 typedef struct {
   array_t c, d;
   size_t element;
@@ -444,7 +446,7 @@ static int multiply_operands(const ufp4_operand_t *a, const ufp4_operand_t *b, u
   return (int)status;
 }
 
-// Both GEMMs; the arrays in the order of their arguments.
+// Runs either GEMM; the arrays are in the order of the package's arguments.
 static int multiply(int m, int n, int k, const svBitVecVal *s, ufp4_gemm_t *how,
                     const svOpenArrayHandle arrays[6]) {
   const side_t sides[2] = {side_of(0, s + G_A, arrays[0], arrays[1]),

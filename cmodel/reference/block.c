@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16 numbers of a block as they enter the quantizer (numerics.md 3): plain, or transformed.
+// The 16 numbers of a block as inputs of the quantizer (numerics.md 3): plain, or transformed.
 #include "reference.h"
 
 /** (-1)^popcount(i & j). */
@@ -11,7 +11,7 @@ static int hadamard(int i, int j) {
   return sign;
 }
 
-/** The significand aligned to the biased exponent @p largest, truncated, with its sign. */
+/** Returns the significand aligned to the biased exponent @p largest, truncated, with its sign. */
 static int64_t aligned(uint32_t bits, int largest) {
   const reference_real_t x = reference_f32_real(bits);
   const int shift =
@@ -38,8 +38,8 @@ int reference_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16])
   return largest;
 }
 
-/** The exact sum of row @p j of the matrix times the block, a fourth of it (of more points an
- * eighth) rounded once. */
+/** Returns the exact sum of row @p j of the matrix times the block, divided by 4 (16 points) or 8,
+ * rounded once. */
 static uint32_t undo_row(const uint32_t *bits, int points, int j) {
   reference_sum_t sum = {0};
   int inf[2] = {0, 0};  // whether there is a term of +Inf, of -Inf
@@ -68,8 +68,8 @@ void reference_rht_undo(const uint32_t *bits, int points, uint64_t mask, uint32_
   }
 }
 
-/** NVIDIA's variant: BF16 in, the exact sum, BF16 out; zero is +0, however it came about. @return 0
- * if not finite. */
+/** Computes NVIDIA's variant: BF16 inputs, exact sums, BF16 results; every zero is +0. @return 0
+ * if a number is not finite. */
 static int rht_bf16(const uint32_t bits[16], uint16_t mask, reference_real_t out[16]) {
   for (int i = 0; i < 16; i++) {
     reference_sum_t sum = {0};

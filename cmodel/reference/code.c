@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scale of a largest number, and the code of a number with a scale (numerics.md 2 and 4).
-// Quotients are never formed: x / s against a bound is x against bound * s.
+// The scale for a largest number, and the code of a number with a scale (numerics.md 2 and 4).
+// Quotients are never formed: x / s is compared with a bound by comparing x with bound * s.
 #include "code.h"
 
 #define E4M3_MAX 0x7E  // 448
@@ -53,7 +53,7 @@ reference_elem_t reference_full_elem(reference_elem_t elem) {
 
 int reference_exponent_of(reference_elem_t elem, reference_real_t amax) {
   if (amax.magnitude == 0) return 0;
-  int t = 1000;  // far above any that FP32 data can need
+  int t = 1000;  // far above the exponents of FP32 data
   while (reference_compare_quotient(reference_full_elem(elem), amax, t,
                                     reference_e4m3_units(E4M3_MAX), 0) > 0)
     t--;
@@ -75,8 +75,8 @@ uint8_t reference_e4m3_scale(reference_elem_t elem, reference_real_t amax, int t
   return byte == 0 ? 1 : byte;
 }
 
-/** Up: the smallest k with amax <= qmax * 2^k. Down: the largest with 2^(k + emax) <= amax. Both
- * from -127 to 127. */
+/** Returns the E8M0 exponent, from -127 to 127. Up: the smallest k with amax <= qmax * 2^k. Down:
+ * the largest k with 2^(k + emax) <= amax. */
 static uint8_t e8m0_scale(reference_elem_t elem, reference_real_t amax, int up) {
   static const int emax[REFERENCE_ELEM_COUNT] = {
       [REFERENCE_E2M1] = 2, [REFERENCE_E1M2] = 0, [REFERENCE_INT4] = 2};
@@ -92,7 +92,7 @@ static uint8_t e8m0_scale(reference_elem_t elem, reference_real_t amax, int up) 
   return (uint8_t)(k + 127);
 }
 
-/** RN(amax / qmax), at least the smallest and at most the largest number. */
+/** Returns RN(amax / qmax), clamped to the smallest and the largest number. */
 static uint32_t fp32_scale(reference_elem_t elem, reference_real_t amax) {
   const reference_u128_t qmax = (reference_u128_t)reference_elem_magnitude(elem, 7);
   const uint32_t s =
@@ -103,7 +103,7 @@ static uint32_t fp32_scale(reference_elem_t elem, reference_real_t amax) {
 
 // --- NVIDIA's two levels, in float32 and in its order -------------------------------------------
 
-/** The smaller of two patterns that are no NaN and not negative. */
+/** Returns the smaller of two patterns that are neither NaN nor negative. */
 static uint32_t smaller(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
@@ -133,7 +133,7 @@ int reference_quarters(reference_elem_t elem) {
   return reference_elem_magnitude(elem, 7) * 4 >> reference_elem_frac(elem);
 }
 
-/** clamp(x * e, +-qmax), the sign apart. */
+/** Returns clamp(x * e, +-qmax) without its sign. */
 static reference_real_t nvfp4_product(reference_elem_t elem, reference_real_t x, uint8_t scale,
                                       const reference_level_t *level) {
   const uint32_t qmax = reference_f32_round(0, (reference_u128_t)reference_quarters(elem), -2);
@@ -145,7 +145,7 @@ static reference_real_t nvfp4_product(reference_elem_t elem, reference_real_t x,
 
 // --- Codes --------------------------------------------------------------------------------------
 
-/** |x| / s in quanta against bound * 2^-bound_frac. */
+/** Compares |x| / s in quanta with bound * 2^-bound_frac. */
 static int compare_code(reference_elem_t elem, reference_real_t x, reference_real_t s, int bound,
                         int bound_frac) {
   const reference_u128_t right = (reference_u128_t)bound * s.magnitude;
@@ -163,8 +163,8 @@ int reference_nearest_magnitude(reference_elem_t elem, reference_real_t x, refer
   return k;
 }
 
-/** The cell from magnitude k to k + 1 that holds the quotient; up iff it is past low + size * (2 r
- * + 1) / 512. */
+/** Rounds a quotient in the cell from magnitude k to k + 1: up iff it exceeds low + size * (2 r +
+ * 1) / 512. */
 static int stochastic_magnitude(reference_elem_t elem, reference_real_t x, reference_real_t s,
                                 uint8_t r) {
   int k = 0;

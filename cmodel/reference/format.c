@@ -13,7 +13,7 @@ reference_elem_t reference_elem_grid(reference_elem_t elem, uint32_t scale) {
 
 int reference_elem_magnitude(reference_elem_t elem, int k) {
   static const int e2m1[8] = {0, 1, 2, 3, 4, 6, 8, 12};
-  return elem == REFERENCE_E2M1 ? e2m1[k] : k;  // the others are uniform
+  return elem == REFERENCE_E2M1 ? e2m1[k] : k;  // the other grids are uniform
 }
 
 int reference_elem_frac(reference_elem_t elem) {
@@ -55,8 +55,8 @@ uint8_t reference_elem_cast(reference_elem_t elem, uint32_t bits) {
   const reference_real_t x = reference_f32_real(bits);
   int k = 0;
   for (; k < 7; k++) {
-    // 2 |x| against the sum of two neighbours, in quanta; a tie goes to the even one of k and k
-    // + 1.
+    // Compares 2 |x| with the sum of two neighbours, in quanta; a tie goes to the even one of k and
+    // k + 1.
     const int sum = reference_elem_magnitude(elem, k) + reference_elem_magnitude(elem, k + 1);
     const int c = reference_compare(x.magnitude, x.exponent + reference_elem_frac(elem) + 1,
                                     (reference_u128_t)sum, 0);
@@ -95,7 +95,7 @@ uint8_t reference_e8m0_cast(uint32_t bits, int up) {
   if (reference_f32_is_nan(bits)) return 255;
   if (!reference_f32_is_finite(bits)) return 254;
   const reference_real_t x = reference_f32_real(bits);
-  // Down: the largest power not above |x|; up: the smallest not below it. The ends are 2^-127 and
+  // Down: the largest power of two not above |x|; up: the smallest not below it; within 2^-127 and
   // 2^127.
   uint8_t k = up ? 0 : 254;
   if (up) {
@@ -124,7 +124,8 @@ uint16_t reference_bf16_cast(uint32_t bits) {
       above = middle;
     }
   }
-  // The FP32 pattern half-way between two BF16 neighbours is the number half-way too.
+  // The FP32 pattern half-way between two BF16 neighbours also has the value half-way between
+  // theirs.
   const int past_half = reference_real_compare(x, reference_f32_real((below << 16) + 0x8000));
   return (uint16_t)((past_half > 0 || (past_half == 0 && below % 2 == 1) ? above : below) | sign);
 }

@@ -7,12 +7,12 @@
 #define F32_INF 0x7F800000u
 #define F32_SIGN 0x80000000u
 
-/** The pattern of the scale that covers a group. */
+/** Returns the pattern of the scale of a group. */
 static uint32_t scale_at(const reference_operand_t *operand, int64_t row, int64_t group) {
   return operand->scales[row * operand->scale_blocks + 16 * group / operand->block];
 }
 
-/** The quanta at position k of a row. */
+/** Returns the quanta at position k of a row. */
 static int quanta_at(const reference_operand_t *x, int64_t row, int64_t k) {
   const reference_elem_t grid = reference_elem_grid(x->elem, scale_at(x, row, k / 16));
   return reference_elem_quanta(grid, x->codes[row * x->groups * 16 + k]);
@@ -55,7 +55,7 @@ int64_t reference_gemm_sum(const reference_operand_t *a, int64_t i, const refere
 
 // --- fp32 ---------------------------------------------------------------------------------------
 
-/** acc = RNE32(acc + block), where a block of FP32 scales is RN(RN(sA * sB) * dot). */
+/** Returns acc = RNE32(acc + block), where a block with FP32 scales is RN(RN(sA * sB) * dot). */
 static uint32_t fp32_step(const reference_operand_t *a, const reference_operand_t *b, uint32_t acc,
                           int quanta, uint32_t bits_a, uint32_t bits_b) {
   reference_real_t scale_a, scale_b;
@@ -87,7 +87,7 @@ uint32_t reference_gemm_fp32(const reference_operand_t *a, int64_t i, const refe
 #define NV_FRACTION 35
 #define NV_ZERO (-126)
 
-/** The exponent of a scale that the alignment sees. */
+/** Returns the exponent of a scale that the alignment uses. */
 static int nv_scale_exponent(reference_scale_t scale, uint32_t bits) {
   const int byte = (int)(bits & 0x7F);
   if (scale == REFERENCE_SCALE_E8M0) return (int)bits - 127;
@@ -100,7 +100,7 @@ static int nv_accumulator_exponent(uint32_t bits) {
   return field == 0 ? -126 : field - 127;
 }
 
-/** |x| in units of 2^unit, truncated, with its sign; what is asked for here is under 2^100. */
+/** Returns |x| in units of 2^unit, truncated, with its sign; results here are under 2^100. */
 static reference_i128_t nv_aligned(reference_real_t x, int unit) {
   const int shift = x.exponent - unit;
   reference_i128_t magnitude = (reference_i128_t)x.magnitude;
@@ -109,7 +109,7 @@ static reference_i128_t nv_aligned(reference_real_t x, int unit) {
   return x.negative ? -magnitude : magnitude;
 }
 
-/** sum * 2^unit rounded toward zero to FP32; Inf from 2^128 on; never -0. */
+/** Rounds sum * 2^unit toward zero to FP32; 2^128 and above gives Inf; never -0. */
 static uint32_t nv_truncate(reference_i128_t sum, int unit) {
   const reference_u128_t magnitude = (reference_u128_t)(sum < 0 ? -sum : sum);
   const uint32_t sign = sum < 0 ? F32_SIGN : 0;
@@ -127,13 +127,13 @@ static uint32_t nv_truncate(reference_i128_t sum, int unit) {
   return below == 0 ? 0 : below | sign;
 }
 
-/** One group of a step: its exact value, and the exponent with which it is aligned. */
+/** A group of a step: its exact value, and the exponent by which it is aligned. */
 typedef struct {
   reference_real_t value;
   int exponent;
 } nv_group_t;
 
-/** Groups beyond the operands are padding: scale byte 0. @return 0 for a NaN scale. */
+/** Groups beyond the operands are padding with scale byte 0. @return 0 for a NaN scale. */
 static int nv_load(const reference_operand_t *a, int64_t i, const reference_operand_t *b, int64_t j,
                    int64_t g, nv_group_t *group) {
   const int inside = g < a->groups;
@@ -174,7 +174,7 @@ uint32_t reference_gemm_nv(const reference_operand_t *a, int64_t i, const refere
 
 // --- After each contract ------------------------------------------------------------------------
 
-/** Times the tensor scales, times alpha, plus C, each one operation, where present. */
+/** Multiplies by the tensor scales and alpha, and adds C, each in one operation, if present. */
 static uint32_t finish(const reference_operand_t *a, const reference_operand_t *b, uint32_t d,
                        const uint32_t *alpha, const uint32_t *c) {
   if (a->scale == REFERENCE_SCALE_NVFP4)

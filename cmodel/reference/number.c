@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact comparison, and FP32 rounding by search: the result is the pattern whose number is nearest.
+// Exact comparison, and FP32 rounding by search: the result is the pattern with the nearest value.
 #include "reference.h"
 
 #define F32_NAN 0x7FC00000u
@@ -16,7 +16,8 @@ int reference_compare(reference_u128_t a, int p, reference_u128_t b, int q) {
   if (a == 0 || b == 0) return (a != 0) - (b != 0);
   const int top_a = width(a) + p, top_b = width(b) + q;
   if (top_a != top_b) return top_a > top_b ? 1 : -1;
-  // Same leading bit: with both moved to the top of the word, plain order decides.
+  // If both have the same leading bit, shifting it to the top of the word allows a plain
+  // comparison.
   a <<= 128 - width(a);
   b <<= 128 - width(b);
   return (a > b) - (a < b);
@@ -43,8 +44,8 @@ reference_real_t reference_f32_real(uint32_t bits) {
 
 uint32_t reference_f32_quotient(int negative, reference_u128_t numerator, int exponent,
                                 reference_u128_t denominator) {
-  // The largest finite pattern that is not above the number; `above` stands for 2^128 when it is
-  // the pattern of Inf.
+  // Returns the largest finite pattern that is not above the number; the pattern of Inf stands for
+  // 2^128 as `above`.
   uint32_t below = 0, above = F32_INF;
   while (above - below > 1) {
     const uint32_t middle = below + (above - below) / 2;
@@ -111,7 +112,8 @@ static int big_compare(const reference_big_t *a, const reference_big_t *b) {
   return 0;
 }
 
-/** The difference of a sum's parts, @p larger the greater, against magnitude * 2^exponent. */
+/** Compares the difference of a sum's parts, of which @p larger is the greater, with magnitude *
+ * 2^exponent. */
 static int difference_compare(const reference_big_t *larger, const reference_big_t *smaller,
                               uint64_t magnitude, int exponent) {
   const reference_real_t x = {0, magnitude, exponent};
@@ -138,7 +140,7 @@ uint32_t reference_sum_round(const reference_sum_t *sum, int drop) {
       above = middle;
     }
   }
-  // The next pattern's magnitude is larger by 2^drop in the same units.
+  // The magnitude of the next pattern is larger by 2^drop in the same units.
   const reference_real_t x = reference_f32_real(below << drop);
   const int past_half =
       difference_compare(larger, smaller, 2 * x.magnitude + (1ull << drop), x.exponent - 1);

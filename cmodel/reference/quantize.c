@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizing tensors (numerics.md 2 and 4): tiles of numbers that share a scale, and what a tile
-// chooses.
+// Quantizes tensors (numerics.md 2 and 4): tiles of numbers that share a scale, and the choices
+// that a tile makes.
 #include <stdlib.h>
 
 #include "code.h"
@@ -14,8 +14,8 @@
 typedef struct {
   int poisoned;
   reference_real_t amax;
-  int target;             ///< of the largest code, in quarters: 4 x 6, or with 4/6 perhaps 4 x 4
-  reference_elem_t grid;  ///< of its codes
+  int target;             ///< the largest code in quarters: 4 x 6, or with 4/6 possibly 4 x 4
+  reference_elem_t grid;  ///< grid of its codes
 } summary_t;
 
 static void summarize(summary_t *summary, const reference_block_t *block) {
@@ -26,14 +26,14 @@ static void summarize(summary_t *summary, const reference_block_t *block) {
   }
 }
 
-/** How the grid of a tile is quantized, as if it were an element like others. */
+/** Returns how to quantize on a tile's grid, as if it were an element. */
 static reference_quantize_t how_of(const summary_t *tile, const reference_quantize_t *how) {
   reference_quantize_t own = *how;
   own.elem = tile->grid;
   return own;
 }
 
-/** The scale of a tile, without the bit that says its grid. @return flags. */
+/** Computes the scale of a tile, without the bit for its grid. @return flags. */
 static unsigned tile_scale(const summary_t *tile, const reference_quantize_t *how,
                            const reference_level_t *level, uint32_t *scale) {
   *scale = tile->poisoned ? reference_scale_nan(how->scale) : 0;
@@ -48,7 +48,7 @@ static unsigned tile_scale(const summary_t *tile, const reference_quantize_t *ho
   return over ? REFERENCE_FLAG_SATURATED : 0;
 }
 
-/** The codes of 16 numbers of a tile. */
+/** Computes the codes of 16 numbers of a tile. */
 static void tile_codes(const reference_block_t *block, const summary_t *tile, uint32_t scale,
                        const reference_quantize_t *how, const reference_level_t *level,
                        const uint8_t random[16], uint8_t codes[16]) {
@@ -57,14 +57,14 @@ static void tile_codes(const reference_block_t *block, const summary_t *tile, ui
     codes[i] = empty ? 0 : reference_code_of(block->x[i], scale, how, level, random[i]);
 }
 
-/** The scale byte or pattern that stands in the operand: mixed has its grid in bit 7. */
+/** Returns the scale byte or pattern that the operand holds; for mixed, bit 7 is the grid. */
 static uint32_t stored_scale(const summary_t *tile, uint32_t scale) {
   return tile->grid == REFERENCE_HALVES ? scale | 0x80 : scale;
 }
 
 // --- Tensors ------------------------------------------------------------------------------------
 
-/** A tensor as it enters the quantizer, in groups of 16 along its rows, and the tiles that share a
+/** The groups of 16 along a tensor's rows that enter the quantizer, and the tiles that share a
  * scale. */
 typedef struct {
   int64_t rows, groups;
@@ -78,7 +78,7 @@ static summary_t *tile_at(const loaded_t *in, int64_t row, int64_t group) {
   return &in->tile[row / in->tall * in->tile_cols + group / in->wide];
 }
 
-/** Block b of a row, padded with +0. */
+/** Loads block b of a row, padded with +0. */
 static void gather(const uint32_t *row, int64_t cols, int64_t b, uint32_t bits[16]) {
   for (int i = 0; i < 16; i++) bits[i] = 16 * b + i < cols ? row[16 * b + i] : 0;
 }
@@ -87,7 +87,7 @@ static int block_of(const reference_quantize_t *how) {
   return how->block != 0 ? how->block : reference_scale_block(how->scale);
 }
 
-/** Group @p b of a row as it enters the quantizer. */
+/** Loads group @p b of a row as an input of the quantizer. */
 static reference_block_t load_group(const uint32_t *row, int64_t cols, int64_t b,
                                     const reference_quantize_t *how) {
   uint32_t group[64];
@@ -121,7 +121,7 @@ static void unload(loaded_t *in) {
   free(in->tile);
 }
 
-/** The largest magnitude in tiles without NaN or Inf. */
+/** Returns the largest magnitude in tiles without NaN or Inf. */
 static reference_real_t clean_amax(const loaded_t *in) {
   reference_real_t amax = {0, 0, 0};
   for (int64_t i = 0; i < in->tile_rows * in->tile_cols; i++) {
@@ -147,9 +147,8 @@ static reference_level_t level_of(const loaded_t *in, const reference_quantize_t
   return (reference_level_t){how->scale == REFERENCE_SCALE_E4M3 ? t : 0, F32_ONE, F32_ONE};
 }
 
-/** The squared error of a tile with a scale for codes up to @p target quarters, its rows one after
- * the other; @p how has the grid for its element.
- */
+/** Returns the squared error of a tile with a scale for codes up to @p target quarters, row after
+ * row; the element of @p how is its grid. */
 static uint32_t tile_error(const loaded_t *in, int64_t tile_row, int64_t group, int target,
                            const reference_quantize_t *how, const reference_level_t *level) {
   const summary_t *tile = &in->tile[tile_row * in->tile_cols + group];
@@ -171,7 +170,7 @@ static uint32_t tile_error(const loaded_t *in, int64_t tile_row, int64_t group, 
   return error;
 }
 
-/** 4 where it leaves the smaller error, else 6. */
+/** Chooses 4 if it has the smaller error, otherwise 6. */
 static void choose_targets(loaded_t *in, const reference_quantize_t *how,
                            const reference_level_t *level) {
   for (int64_t i = 0; i < in->tile_rows * in->tile_cols; i++) {
@@ -181,13 +180,13 @@ static void choose_targets(loaded_t *in, const reference_quantize_t *how,
     const int64_t row = i / in->tile_cols, group = i % in->tile_cols;
     const uint32_t four = tile_error(in, row, group, 16, how, level);
     const uint32_t six = tile_error(in, row, group, 24, how, level);
-    if (four < six) tile->target = 16;  // patterns of positive numbers compare as these do
+    if (four < six) tile->target = 16;  // patterns of positive numbers compare like the numbers
   }
 }
 
 // --- Mixed: the grid of a tile ------------------------------------------------------------------
 
-/** |x| * 2^t / s in 512ths of a quantum, truncated, and at most 16 quanta. */
+/** Returns |x| * 2^t / s in 512ths of a quantum, truncated, and at most 16 quanta. */
 static int truncated_quotient(reference_elem_t grid, reference_real_t x, int t, int units) {
   int below = 0, above = 16 * 512 + 1;
   while (above - below > 1) {
@@ -199,7 +198,7 @@ static int truncated_quotient(reference_elem_t grid, reference_real_t x, int t, 
   return below;
 }
 
-/** The distances of 16 quotients to their nearest codes, in 512ths of a quantum. */
+/** Sums the distances of 16 quotients to their nearest codes, in 512ths of a quantum. */
 static int64_t block_distance(const reference_block_t *block, reference_elem_t grid, int t,
                               uint8_t scale) {
   reference_real_t s;
@@ -216,7 +215,7 @@ static int64_t block_distance(const reference_block_t *block, reference_elem_t g
   return sum;
 }
 
-/** The sum of a tile's distances times its scale: E4M3. */
+/** Returns the sum of a tile's distances times its scale, for E4M3. */
 static int64_t weighted_distance(const loaded_t *in, int64_t tile_row, int64_t group,
                                  const reference_quantize_t *how, int t) {
   const summary_t *tile = &in->tile[tile_row * in->tile_cols + group];
@@ -228,13 +227,13 @@ static int64_t weighted_distance(const loaded_t *in, int64_t tile_row, int64_t g
   return sum * reference_e4m3_units(scale);
 }
 
-/** Halves where they leave the smaller error, else E2M1. */
+/** Chooses halves if they have the smaller error, otherwise E2M1. */
 static void choose_grids(loaded_t *in, const reference_quantize_t *how,
                          const reference_level_t *level) {
   reference_quantize_t e2m1 = *how, halves = *how;
   e2m1.elem = REFERENCE_E2M1;
   halves.elem = REFERENCE_HALVES;
-  e2m1.stochastic = halves.stochastic = 0;  // the choice does not see the random bytes
+  e2m1.stochastic = halves.stochastic = 0;  // the choice does not depend on the random bytes
   for (int64_t i = 0; i < in->tile_rows * in->tile_cols; i++) {
     summary_t *tile = &in->tile[i];
     const int64_t row = i / in->tile_cols, group = i % in->tile_cols;
@@ -250,7 +249,7 @@ static void choose_grids(loaded_t *in, const reference_quantize_t *how,
   }
 }
 
-/** The grid of each tile, which but for mixed is the element's own. */
+/** Sets the grid of each tile, which is the element's own unless the elements are mixed. */
 static void set_grids(loaded_t *in, const reference_quantize_t *how,
                       const reference_level_t *level) {
   for (int64_t i = 0; i < in->tile_rows * in->tile_cols; i++) in->tile[i].grid = how->elem;

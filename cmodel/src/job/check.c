@@ -70,7 +70,7 @@ panel_t gemm_b_panel(const ufp4_gemm_descriptor_t *gemm) {
                    ceil_div(gemm->k, 16), gemm->b_mode,        gemm->b_exponent};
 }
 
-// Elements mixed have blocks of E2M1 and uniform ones, so they take PEs of all formats.
+// Blocks of mixed are E2M1 or uniform, so only PEs of all formats multiply them.
 int configuration_multiplies(const ufp4_configuration_t *configuration, unsigned elem) {
   if (elem >= UFP4_ELEM_KINDS) return 0;
   switch (configuration->formats) {
@@ -104,7 +104,7 @@ static int region_is_beyond(uint64_t address, uint64_t bytes) {
   return address >= limit || bytes > limit - address;
 }
 
-// The whole region counts, its padding blocks included.
+// The whole region is checked, including padding blocks.
 static int panel_is_beyond(const panel_t *panel) {
   uint64_t units = panel_groups(panel) * panel->stride_blocks;
   return region_is_beyond(panel->codes, units * UFP4_PANEL_CODE_BYTES) ||
@@ -127,7 +127,7 @@ static int slot_is_bad(const panel_t *panel, const slots_t *slots) {
   return panel->exponent >= UFP4_SLOTS || !slots->written[panel->exponent];
 }
 
-// The copies that a QUANT or AMAX asks for.
+// Returns the copies that a QUANT or AMAX requests.
 static int enabled_panels(const ufp4_quant_descriptor_t *quant, panel_t panels[2]) {
   int count = 0;
   if (quant->row_mode & UFP4_MODE_ENABLE) panels[count++] = quant_row_panel(quant);
@@ -135,8 +135,8 @@ static int enabled_panels(const ufp4_quant_descriptor_t *quant, panel_t panels[2
   return count;
 }
 
-// E8M0 knows neither transform nor tensor exponent, has its own directions of rounding, and no bit
-// for the grid of a block of elements mixed.
+// E8M0 has no transform, no tensor exponent, its own rounding directions, and no bit for the grid
+// of elements mixed.
 static int e8m0_is_unsupported(const ufp4_quant_descriptor_t *quant) {
   panel_t panels[2];
   const int count = enabled_panels(quant, panels);
@@ -148,7 +148,7 @@ static int e8m0_is_unsupported(const ufp4_quant_descriptor_t *quant) {
   return quant->scale_round != UFP4_SCALE_ROUND_UP && quant->scale_round != UFP4_SCALE_ROUND_DOWN;
 }
 
-// Fields that AMAX ignores: round, scale_round, and everything from row_codes_addr on.
+// AMAX ignores round, scale_round, and everything from row_codes_addr on.
 static int quant_is_unsupported(const ufp4_quant_descriptor_t *quant,
                                 const ufp4_configuration_t *core) {
   const ufp4_descriptor_t *any = (const ufp4_descriptor_t *)quant;
@@ -190,19 +190,19 @@ static ufp4_core_status_t check_quant(const ufp4_quant_descriptor_t *quant,
   return UFP4_CORE_STATUS_OK;
 }
 
-// The product of two tensor scales, rounded: not negative and no NaN.
+// The rounded product of two tensor scales is not negative and not NaN.
 static int tensor_scale_is_bad(uint32_t bits) {
   return bits > 0x7F800000u;
 }
 
-// E2M1, or with it in each block.
+// Whether blocks of the element can be E2M1.
 static int elem_has_e2m1(unsigned elem) {
   return elem == UFP4_ELEM_E2M1 || elem == UFP4_ELEM_MIXED;
 }
 
-// Unrounded sums are of the contract exact, and take no alpha and no C; E8M0 is of fp32 and nv, and
-// has no bit for the grid of a block of elements mixed; NVFP4 is E2M1 and mixed alone. nv has no
-// INT4, and no C: its sums would begin with it.
+// Unrounded sums require contract exact, without alpha and C. E8M0 requires fp32 or nv, and has no
+// bit for the grid of elements mixed. NVFP4 requires E2M1 or mixed. nv has no INT4, and no C, with
+// which its accumulation would have to start.
 static int gemm_is_unsupported(const ufp4_gemm_descriptor_t *gemm,
                                const ufp4_configuration_t *core) {
   const int exact = core->contract == UFP4_CONTRACT_EXACT;
@@ -331,7 +331,7 @@ static ufp4_core_status_t check_bus(const ufp4_descriptor_t *descriptor, region_
   }
 }
 
-// A descriptor that the core refuses is no concern here, since the timed model refuses it, too.
+// A descriptor that the core refuses needs no check here, because the timed model refuses it, too.
 ufp4_status_t check_inside(const char *backend, const ufp4_descriptor_t *descriptor,
                            const ufp4_configuration_t *configuration, region_t memory,
                            ufp4_message_t *message) {

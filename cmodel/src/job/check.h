@@ -32,16 +32,16 @@ typedef struct {
   uint8_t dtype;
 } plain_t;
 
-/** Bytes of a plain element; a dtype without a meaning counts as 4, so that each malformed
+/** Returns the bytes of a plain element. An invalid dtype counts as 4, so that each malformed
  * descriptor has one defined status. */
 uint32_t dtype_bytes(uint8_t dtype);
-/** Bytes from the first to behind the last used byte of a row-major region. */
+/** Returns the bytes from the start of a row-major region to the end of its last used byte. */
 uint64_t plain_bytes(uint32_t rows, uint32_t stride_bytes, uint64_t row_bytes);
-/** Bytes from the first to behind the last used byte of a tensor. */
+/** Returns the bytes from the start of a tensor to the end of its last used byte. */
 uint64_t plain_region_bytes(const plain_t *plain);
-/** D, then the sums and the C that the job reads. @return how many */
+/** Lists D, then the sums and the C that the job reads. @return their number */
 int gemm_plains(const ufp4_gemm_descriptor_t *gemm, plain_t plains[3]);
-/** Panel units from the first to behind the last used one. */
+/** Returns the panel units from the first to the last used one. */
 uint64_t panel_units(const panel_t *panel);
 
 panel_t quant_row_panel(const ufp4_quant_descriptor_t *quant);
@@ -49,25 +49,25 @@ panel_t quant_col_panel(const ufp4_quant_descriptor_t *quant);
 panel_t gemm_a_panel(const ufp4_gemm_descriptor_t *gemm);
 panel_t gemm_b_panel(const ufp4_gemm_descriptor_t *gemm);
 
-/** Whether the PEs of a core multiply an element format. */
+/** Returns whether the PEs of a core multiply an element format. */
 int configuration_multiplies(const ufp4_configuration_t *configuration, unsigned elem);
-/** The lowest status code that applies to a core of this configuration, UFP4_CORE_STATUS_OK if none
- * does; bus errors are not among them. */
+/** Returns the lowest status code that applies on a core of this configuration, or
+ * UFP4_CORE_STATUS_OK; bus errors are not checked. */
 ufp4_core_status_t check_descriptor(const ufp4_descriptor_t *descriptor,
                                     const ufp4_configuration_t *configuration,
                                     const slots_t *slots);
 
-/** Memory on the bus. */
+/** The memory on the bus. */
 typedef struct {
   uint64_t base, bytes;
 } region_t;
 
-/** The status with which a legal job ends on a bus with that memory and no other: ok, read_error or
- * write_error. */
+/** Returns the status with which a legal job ends on a bus where there is only this memory: ok,
+ * read_error or write_error. */
 ufp4_core_status_t check_quant_bus(const ufp4_quant_descriptor_t *quant, region_t memory);
 ufp4_core_status_t check_gemm_bus(const ufp4_gemm_descriptor_t *gemm, region_t memory);
-/** For a backend whose core is the timed model. Returns UFP4_ERROR_UNSUPPORTED, with a message, for
- * a legal job that the bus would answer with an error. */
+/** Checks a job for a backend whose core is the timed model: returns UFP4_ERROR_UNSUPPORTED, with
+ * a message, if the bus would answer a legal job with an error. */
 ufp4_status_t check_inside(const char *backend, const ufp4_descriptor_t *descriptor,
                            const ufp4_configuration_t *configuration, region_t memory,
                            ufp4_message_t *message);

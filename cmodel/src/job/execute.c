@@ -57,7 +57,7 @@ static ufp4_quantize_t quant_how(const executor_t *executor, const ufp4_quant_de
   return how;
 }
 
-// Without a way out of a loop: many numbers at a time.
+// The loop has no early exit, so that it is vectorized.
 UFP4_HOT static int words_have_nan(const uint32_t *words, int64_t count) {
   uint32_t found = 0;
   for (int64_t i = 0; i < count; i++) found |= (words[i] & 0x7F800000u) == 0x7F800000u;
@@ -140,7 +140,7 @@ static ufp4_status_t run_quant(executor_t *executor, const ufp4_quant_descriptor
 
 // --- GEMM ---------------------------------------------------------------------------------------
 
-// A tensor scale of both operands whose product, rounded, is the one of the descriptor, which may
+// Finds tensor scales of both operands whose rounded product is that of the descriptor, which may
 // be 0 or infinite.
 static float tensor_scale(uint32_t product, int is_a) {
   if (product == 0) return 0x1p-149f;

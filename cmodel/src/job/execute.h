@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden model behind the descriptors of the core: what the core must do, without its cycles.
+// Executes descriptors on the golden model: the core's results without its cycles.
 #ifndef UFP4_JOB_EXECUTE_H
 #define UFP4_JOB_EXECUTE_H
 
@@ -15,12 +15,12 @@ typedef struct {
   slots_t slots;
 } executor_t;
 
-/** Gives an executor whose other fields are set its memory, all zero. UFP4_ERROR_MEMORY: the host
- * has no room for it. */
+/** Allocates the memory, all zero, of an executor whose other fields are set. UFP4_ERROR_MEMORY:
+ * the host's memory is exhausted. */
 ufp4_status_t executor_open(executor_t *executor);
 void executor_close(executor_t *executor);
-/** Does one job, and fills in status and flags of its completion; of one with another status than
- * ok memory and slots are as before. UFP4_ERROR_MEMORY: the host is out of memory. */
+/** Executes one job and fills in status and flags of its completion. Unless the status is ok,
+ * memory and slots are unchanged. UFP4_ERROR_MEMORY: the host's memory is exhausted. */
 ufp4_status_t executor_run(executor_t *executor, const ufp4_descriptor_t *descriptor,
                            ufp4_completion_t *done);
 

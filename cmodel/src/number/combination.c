@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows of a table fit all values so far, and which of those fit the next one too? The value
-// at which none is left is the one to complain about, and the rows before it say what would be
-// right.
+// Searches a table of legal combinations: each value in turn narrows the set of rows that fit. The
+// value at which no row is left is reported as the error, and the rows left before it give the
+// values that would be legal.
 #include "ufp4/combination.h"
 
 #include <stddef.h>
@@ -20,25 +20,25 @@ static const unsigned backend_classes[UFP4_BACKEND_COUNT] = UFP4_BACKEND_CLASSES
 static_assert(UFP4_QUANTIZE_COMBINATION_COUNT <= 32 && UFP4_GEMM_COMBINATION_COUNT <= 32,
               "a bit for each row");
 
-// A table, and what is left of it. A cell is a set of values, a bit each; the scale alone is a
-// number.
+// A table and the rows of it that are left. Cells are sets of values, one bit each, except that the
+// scale is a number.
 typedef struct {
   const void *rows;
   size_t row_bytes;
   unsigned count;
-  uint32_t left;  // rows that fit all values so far, a bit each
+  uint32_t left;  // rows that fit all values so far, one bit each
   unsigned scale_value;
   const char *scale;
   ufp4_message_t *message;
 } search_t;
 
-// A value, and where a row has its set.
+// A value, and the offset of its set in a row.
 typedef struct {
   const char *what;
   const char *const *names;
   unsigned count, value;
   size_t offset;
-  int number;  // that was given, where there are names for some alone
+  int number;  // the given number, if only some numbers have names
 } field_t;
 
 static unsigned cell(const search_t *search, unsigned row, size_t offset) {
@@ -47,7 +47,7 @@ static unsigned cell(const search_t *search, unsigned row, size_t offset) {
   return value;
 }
 
-// The set of values that the rows that are left allow.
+// Returns the set of values that the remaining rows allow.
 static unsigned values_left(const search_t *search, size_t offset) {
   unsigned set = 0;
   for (unsigned r = 0; r < search->count; r++)
@@ -55,7 +55,7 @@ static unsigned values_left(const search_t *search, size_t offset) {
   return set;
 }
 
-// "a, b or c".
+// Formats "a, b or c".
 static void list_names(unsigned set, const char *const *names, unsigned count, char *text,
                        size_t size) {
   size_t used = 0;
@@ -78,8 +78,8 @@ static ufp4_status_t start(search_t *search, unsigned scale) {
   return UFP4_OK;
 }
 
-// Keeps the rows that fit this value too; where there is none, @p before, the fields that were
-// looked at first, say why.
+// Keeps the rows that fit this value, too. If there is none, the message lists the fields from @p
+// before on, which were checked first.
 static ufp4_status_t narrow(search_t *search, const field_t *field, const field_t *before) {
   uint32_t fit = 0;
   for (unsigned r = 0; r < search->count && field->value < field->count; r++) {
@@ -111,7 +111,7 @@ static ufp4_status_t narrow_all(search_t *search, unsigned scale, const field_t 
   return status;
 }
 
-// The class of a backend ("fpga:PORT" is the backend fpga), or the class that has this name.
+// Returns the class of a backend ("fpga:PORT" is the backend fpga), or the class with this name.
 static unsigned find_class(const char *name) {
   const size_t length = strcspn(name, ":");
   const unsigned backend = names_find(name, length, backend_names, UFP4_BACKEND_COUNT);
@@ -126,7 +126,7 @@ static unsigned backends_of(unsigned classes) {
   return set;
 }
 
-// The fields before @p missing without which a row that is left has its value.
+// Lists the fields before @p missing whose values exclude the remaining rows that allow its value.
 static void name_reasons(const search_t *own, const field_t *fields, const field_t *missing,
                          char *text, size_t size) {
   size_t used = 0;
@@ -142,8 +142,9 @@ static void name_reasons(const search_t *own, const field_t *fields, const field
   }
 }
 
-// The first value that no row of the backend has beside those before it, and @p reasons, which of
-// them are in its way; where no row has the scale, or all values together, there is none to blame.
+// Finds the first value that no row of the backend allows together with those before it, and in @p
+// reasons those that exclude it. If no row has the scale, or the combination fails only as a whole,
+// no single value is named.
 static void name_missing(const search_t *search, const field_t *backend, const field_t *fields,
                          unsigned count, char *text, char *reasons, size_t size) {
   search_t own = *search;
@@ -161,7 +162,7 @@ static void name_missing(const search_t *search, const field_t *backend, const f
   name_reasons(&all, fields, &fields[i], reasons, size);
 }
 
-// The last question: legal, but here?
+// The backend is checked last, because the combination may be legal elsewhere.
 static ufp4_status_t check_backend(search_t *search, const char *backend, size_t offset,
                                    const field_t *fields, unsigned count) {
   if (backend == NULL) return UFP4_OK;

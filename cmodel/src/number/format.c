@@ -50,8 +50,8 @@ float ufp4_elem_block_value(ufp4_elem_t elem, uint8_t scale, unsigned code) {
 }
 
 // Magnitudes of FP32 numbers compare as their bit patterns do, so the code is the number of
-// midpoints below. A tie at the midpoint above an odd code goes up: there "at least the midpoint"
-// is "more than the pattern before it".
+// midpoints that are passed. A tie at the midpoint above an odd code goes up: there "at least the
+// midpoint" is "more than the pattern before it".
 static uint8_t nearest_code(ufp4_elem_t elem, uint32_t magnitude) {
   uint8_t code = 0;
   for (unsigned c = 0; c < 7; c++) {
@@ -83,7 +83,7 @@ float ufp4_e4m3_value(uint8_t byte) {
   return ufp4_f32_value((uint32_t)(byte & 0x80) << 24 | ufp4_f32_from_scaled(sig, exp - 9));
 }
 
-// magnitude / 2^shift to nearest even; magnitude <= 2^63.
+// Returns magnitude / 2^shift rounded to nearest even; magnitude <= 2^63.
 static uint64_t shift_nearest(uint64_t magnitude, int shift) {
   if (shift <= 0) return magnitude << -shift;
   if (shift > 63) return 0;
@@ -93,13 +93,14 @@ static uint64_t shift_nearest(uint64_t magnitude, int shift) {
   return kept + (rest > half || (rest == half && (kept & 1)));
 }
 
-// significand * 2^exponent to an E4M3 byte, nearest even, saturating at 448; significand < 2^24.
+// Rounds significand * 2^exponent to an E4M3 byte, nearest even, saturating at 448; significand <
+// 2^24.
 static uint8_t nearest_e4m3(uint32_t significand, int exponent) {
   if (significand == 0) return 0;
   int top = 31 - __builtin_clz(significand) + exponent;
   if (top > 8) return 0x7E;
   int binade = top < -6 ? -6 : top;
-  // A carry out of the significand lands in the exponent field, as it should.
+  // A carry out of the significand correctly increments the exponent field.
   int byte = (binade + 6) * 8 + (int)shift_nearest(significand, binade - 3 - exponent);
   return (uint8_t)(byte > 0x7E ? 0x7E : byte);
 }
@@ -119,8 +120,7 @@ uint8_t ufp4_e8m0_cast(float value, int up) {
   if (magnitude > F32_INF) return 0xFF;
   uint32_t field = magnitude >> 23;
   uint32_t fraction = magnitude & 0x7FFFFFu;
-  // Exponent field 0 stands for 2^-127 here, which as an FP32 number is the subnormal with fraction
-  // 0x400000.
+  // Exponent field 0 stands for 2^-127 here, which in FP32 is the subnormal with fraction 0x400000.
   if (up && fraction > (field == 0 ? 0x400000u : 0)) field++;
   return (uint8_t)(field > 254 ? 254 : field);
 }
@@ -149,13 +149,13 @@ uint32_t ufp4_f32_from_scaled(int64_t sum, int exponent) {
   if (sum == 0) return 0;
   uint32_t sign = sum < 0 ? UINT32_C(1) << 31 : 0;
   uint64_t magnitude = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
-  // Further out every sum overflows or underflows alike.
+  // Beyond these exponents every sum overflows, or underflows, in the same way.
   int bounded = exponent > 1000 ? 1000 : exponent < -1000 ? -1000 : exponent;
   int top = 63 - __builtin_clzll(magnitude) + bounded;
   if (top > 127) return sign | F32_INF;
   int binade = top < -126 ? -126 : top;
   uint64_t significand = shift_nearest(magnitude, binade - 23 - bounded);
-  // The significand's leading one, and a carry, are added into the exponent field; past 254 that is
-  // Inf.
+  // The significand's leading one, and a carry, are added to the exponent field; above 254 this
+  // gives Inf.
   return sign | (((uint32_t)(binade + 126) << 23) + (uint32_t)significand);
 }

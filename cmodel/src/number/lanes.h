@@ -14,28 +14,29 @@
 #endif
 
 #define BLOCK 16
-#define CODE_BYTES 8  // of a block
+#define CODE_BYTES 8  // bytes of a block's codes
 #define LANES 8
 
-// Where a float appears, each operation rounds to its type (on 32-bit x86: -msse2 -mfpmath=sse).
+// Each float operation must round to its type (on 32-bit x86: -msse2 -mfpmath=sse).
 static_assert(FLT_EVAL_METHOD == 0, "float operations have more bits than float");
 
-// The hot functions are compiled for AVX2 too, chosen when the program is loaded; all of them are
-// integer code or FP32 operations that are rounded one by one, so the bits cannot differ. The
-// sanitizers cannot instrument code that runs while the loader still resolves symbols.
+// Hot functions are also compiled for AVX2, and the version is chosen when the program is loaded.
+// They consist of integer code and of FP32 operations that are rounded one by one, so the bits
+// cannot differ. The sanitizers cannot instrument code that runs while the loader still resolves
+// symbols.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && __GNUC__ >= 12 && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define HOT __attribute__((target_clones("default", "arch=x86-64-v3")))
 #else
 #define HOT
 #endif
-// Helpers of hot functions: inlined into each of their versions.
+// Helpers of hot functions are inlined into each of their versions.
 #define INLINE static inline __attribute__((always_inline))
 
 typedef int32_t lanes_t __attribute__((vector_size(4 * LANES)));
 typedef uint32_t ulanes_t __attribute__((vector_size(4 * LANES)));
 
-/** yes where @p mask is all ones, no where it is zero. */
+/** Selects yes where @p mask is all ones, no where it is zero. */
 INLINE lanes_t select_lanes(lanes_t mask, lanes_t yes, lanes_t no) {
   return (mask & yes) | (~mask & no);
 }
@@ -48,33 +49,35 @@ INLINE lanes_t max_lanes(lanes_t a, lanes_t b) {
   return select_lanes(a > b, a, b);
 }
 
-/** The same number in every lane. */
+/** Sets every lane to the same number. */
 INLINE lanes_t all_lanes(int32_t value) {
   return (lanes_t){0} + value;
 }
 
-/** Biased exponent of FP32 numbers, 1 for subnormals and zero; 255 for NaN and Inf. */
+/** Returns the biased exponents of FP32 numbers: 1 for subnormals and zero, 255 for NaN and
+ * Inf. */
 INLINE lanes_t exponent_lanes(ulanes_t bits) {
   lanes_t field = (lanes_t)(bits >> 23 & 0xFF);
   return field - (field == 0);
 }
 
-/** Significand of FP32 numbers, hidden bit included. */
+/** Returns the significands of FP32 numbers, including the hidden bit. */
 INLINE lanes_t significand_lanes(ulanes_t bits) {
   lanes_t hidden = ((lanes_t)(bits & 0x7F800000u) != 0) & 0x800000;
   return (lanes_t)(bits & 0x7FFFFFu) | hidden;
 }
 
-/** Transforms each block of a tile as ufp4_rht_block does; lanes that hold NaN or Inf have exponent
- * 0 and undefined numbers. */
+/** Transforms each block of a tile as ufp4_rht_block does; lanes with NaN or Inf get exponent 0
+ * and undefined numbers. */
 void ufp4_rht_tile(const ulanes_t bits[BLOCK], uint16_t mask, lanes_t out[BLOCK],
                    lanes_t *exponent);
 
-/** Transforms each block of a tile in place as ufp4_rht_block_bf16 does; lanes that this refuses
+/** Transforms each block of a tile in place as ufp4_rht_block_bf16 does; blocks that this refuses
  * become NaN. */
 void ufp4_rht_tile_bf16(ulanes_t bits[BLOCK], uint16_t mask);
 
-/** The random words of the block groups first, first + step, ..: words[w] holds word w of each. */
+/** Draws the random words of the block groups first, first + step, ..: words[w] holds word w of
+ * each. */
 void ufp4_random_tile(uint64_t seed, uint64_t tensor_id, uint64_t first, uint64_t step,
                       ulanes_t words[4]);
 

@@ -10,8 +10,8 @@ INLINE lanes_t largest_exponent(const ulanes_t bits[BLOCK]) {
   return largest;
 }
 
-// Significands of element i, aligned to the block's largest exponent and truncated, with the sign
-// that the mask leaves.
+// Computes the significands of element i, aligned to the block's largest exponent and truncated,
+// with the sign after the mask.
 INLINE void align(ulanes_t bits, lanes_t largest, uint32_t flip, lanes_t *out) {
   lanes_t shift = min_lanes(largest - exponent_lanes(bits), all_lanes(31));
   lanes_t negative = (lanes_t)(bits ^ flip) >> 31;
@@ -54,16 +54,16 @@ int ufp4_rht_block(const uint32_t bits[16], uint16_t mask, int32_t out[16]) {
 
 // --- The BF16 variant ---------------------------------------------------------------------------
 
-// A BF16 number is m * 2^(e - 134), m with 8 bits and a sign, e from 1 to 254. While the exponents
-// of a block span no more than this, sums of 16 are exact in 32 bits.
+// A BF16 number is m * 2^(e - 134), m with 8 bits and a sign, e from 1 to 254. If the exponents of
+// a block span at most this, sums of 16 are exact in 32 bits.
 #define NARROW_SPAN 18
 #define NO_LOW 255
 #define BF16_INF 0x7F80
 
 typedef struct {
-  lanes_t m[BLOCK];  // with the sign that the mask leaves
+  lanes_t m[BLOCK];  // with the sign after the mask
   lanes_t e[BLOCK];
-  lanes_t low, high;  // exponents of the numbers that are not zero
+  lanes_t low, high;  // exponents of the non-zero numbers
   lanes_t poisoned;
 } bf16_tile_t;
 
@@ -71,8 +71,8 @@ INLINE void bf16_unpack(const ulanes_t bits[BLOCK], uint16_t mask, bf16_tile_t *
   out->low = all_lanes(NO_LOW);
   out->high = out->poisoned = (lanes_t){0};
   for (unsigned i = 0; i < BLOCK; i++) {
-    // A carry out of the significand lands in the exponent field; NaN and Inf are as large as they
-    // come already.
+    // A carry out of the significand correctly increments the exponent field; NaN and Inf already
+    // have the largest exponent.
     lanes_t special = exponent_lanes(bits[i]) == 255;
     ulanes_t rounded = (bits[i] + 0x7FFF + (bits[i] >> 16 & 1)) & 0xFFFF0000u;
     lanes_t magnitude = significand_lanes(rounded) >> 16;
@@ -96,18 +96,18 @@ INLINE void floor_log2(lanes_t a, lanes_t *out) {
   }
 }
 
-// sum * 2^(low - 136) to BF16, nearest even: FP32 bit patterns; those of Inf where it is.
+// Rounds sum * 2^(low - 136) to BF16, nearest even, as FP32 bit patterns; overflow gives Inf.
 INLINE void bf16_round(lanes_t sum, lanes_t low, ulanes_t *out) {
   lanes_t negative = sum >> 31, top;
   lanes_t magnitude = (sum ^ negative) - negative;
   floor_log2(magnitude, &top);
-  // Eight bits stay, or what stands above the place of the smallest subnormal, 2^-133.
+  // Eight bits are kept, or those down to the last place of subnormals, 2^-133.
   lanes_t shift = max_lanes(top - 7, 3 - low);
   lanes_t right = max_lanes(shift, all_lanes(0)), left = max_lanes(-shift, all_lanes(0));
   lanes_t kept = (magnitude >> right) << left;
   lanes_t rest = 2 * (magnitude - ((magnitude >> right) << right)), whole = all_lanes(1) << right;
   kept -= (rest > whole) | ((rest == whole) & -(kept & 1));
-  // A carry out of the significand lands in the exponent field, as it should.
+  // A carry out of the significand correctly increments the exponent field.
   lanes_t pattern = ((low + shift - 3) * 128 + kept) & (magnitude != 0);
   *out = (ulanes_t)(min_lanes(pattern, all_lanes(BF16_INF)) << 16) |
          ((ulanes_t)(negative & (pattern != 0)) << 31);
@@ -128,7 +128,7 @@ INLINE void bf16_transform(const bf16_tile_t *tile, ulanes_t out[BLOCK]) {
 
 #define LIMBS 9  // of 32 bits: 2^253 * 2^8 * 16 and a sign
 
-// Limbs of any sign to limbs of 32 bits; @return the carry out of the last.
+// Normalizes signed limbs to 32 bits each; @return the carry out of the last limb.
 static int64_t propagate(int64_t limbs[LIMBS]) {
   int64_t carry = 0;
   for (unsigned i = 0; i < LIMBS; i++) {
@@ -139,8 +139,8 @@ static int64_t propagate(int64_t limbs[LIMBS]) {
   return carry;
 }
 
-// The upper 24 bits or more of a number in limbs, at most 28; its lowest bit is sticky. The number
-// is that times 2^exponent.
+// Reduces a number in limbs to at most 28 of its upper bits, at least 24, the lowest of which is
+// sticky. The number is the result times 2^exponent.
 static int32_t leading(const int64_t limbs[LIMBS], int *exponent) {
   int i = LIMBS - 1;
   while (i > 1 && limbs[i] == 0) i--;
@@ -153,7 +153,7 @@ static int32_t leading(const int64_t limbs[LIMBS], int *exponent) {
   return (int32_t)(top >> shift) | (rest != 0);
 }
 
-// Sum `row` of lane `lane`, as sum * 2^(low - 136) with few enough bits.
+// Computes sum `row` of lane `lane`, as sum * 2^(low - 136), reduced to few enough bits.
 static int32_t wide_sum(const bf16_tile_t *tile, unsigned lane, unsigned row, int32_t *low) {
   int64_t limbs[LIMBS] = {0};
   for (unsigned i = 0; i < BLOCK; i++) {
@@ -193,9 +193,9 @@ HOT static void transform_bf16(const ulanes_t bits[BLOCK], uint16_t mask, bf16_t
 
 // --- and where they span less, as they most often do --------------------------------------------
 
-// Where the exponents of a block span no more than this, each sum on the way is an integer of 24
-// bits or fewer times 2^(low - 134): exact as FP32, and so is a fourth of it, low being 1 or more.
-// No sum of numbers under 2^(FLOAT_HIGH - 126) overflows.
+// If the exponents of a block span at most this, each intermediate sum is an integer of at most 24
+// bits times 2^(low - 134). It is exact as FP32, and so is a fourth of it, because low is at least
+// 1. No sum of numbers under 2^(FLOAT_HIGH - 126) overflows.
 #define FLOAT_SPAN 12
 #define FLOAT_HIGH 248
 
@@ -205,7 +205,8 @@ INLINE ulanes_t bf16_nearest(ulanes_t bits) {
   return (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000u;
 }
 
-// Rounded once, from FP32 to BF16, in place. @return 0 where some block of the tile forbids it.
+// Transforms in FP32, in place, with one rounding to BF16. @return 0 if a block of the tile does
+// not allow it.
 HOT static int transform_floats(ulanes_t bits[BLOCK], uint16_t mask) {
   flanes_t v[BLOCK];
   lanes_t low = all_lanes(NO_LOW << 23), high = {0};
@@ -299,7 +300,7 @@ void ufp4_rht_undo(float block[16], uint16_t mask) {
   ufp4_rht_undo_points(block, BLOCK, mask);
 }
 
-// The matrix is its own transpose, and as many times its own inverse as it has points.
+// The matrix is its own transpose, and its square is the identity times the number of points.
 void ufp4_rht_undo_points(float *block, int points, uint64_t mask) {
   double sums[64];
   for (int j = 0; j < points; j++) {
@@ -308,7 +309,7 @@ void ufp4_rht_undo_points(float *block, int points, uint64_t mask) {
       sums[j] += __builtin_parity((unsigned)(i & j)) ? -(double)block[i] : (double)block[i];
   }
   for (int j = 0; j < points; j++) {
-    // The payload and the sign of a NaN are the processor's own.
+    // The payload and the sign of a NaN depend on the processor.
     const float value = (float)((mask >> j & 1 ? -sums[j] : sums[j]) / (points > 16 ? 8 : 4));
     block[j] = value != value ? ufp4_f32_value(UFP4_F32_NAN) : value;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vectors of the quantizer (vector_walk.h) as AVX2 with FMA has them: a tile is 8 blocks, one
-// block per lane. avx512_vector.h says what each does.
+// The vector operations of the quantizer (vector_walk.h) for AVX2 with FMA: a tile is 8 blocks, one
+// block per lane. avx512_vector.h describes each operation.
 #ifndef UFP4_QUANTIZE_AVX2_VECTOR_H
 #define UFP4_QUANTIZE_AVX2_VECTOR_H
 
@@ -9,11 +9,11 @@
 
 #include "quantize/tile.h"
 
-#define TILE 8  // blocks
+#define TILE 8  // blocks of a tile
 
 typedef __m256i words_t;
 typedef __m256 floats_t;
-typedef __m256i mask_t;  // ones or zeros in each lane
+typedef __m256i mask_t;  // all ones or zero in each lane
 typedef __m128i places_t;
 
 #define V(op) _mm256_##op
@@ -157,7 +157,7 @@ INLINE floats_t nearest_integer(floats_t x) {
   return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-// The next float below where @p too_large is all ones.
+// Returns the next smaller float where @p too_large is all ones.
 INLINE floats_t lowered(floats_t x, words_t too_large) {
   return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), too_large));
 }
@@ -211,7 +211,7 @@ INLINE int bytes_of_places(places_t places, int16_t shift, int low, int high,
 
 // --- Transposes ---------------------------------------------------------------------------------
 
-// 8 x 8 words.
+// Transposes 8 x 8 words.
 INLINE void transpose_half(words_t v[8]) {
   words_t a[8], b[8];
 #pragma GCC unroll 4

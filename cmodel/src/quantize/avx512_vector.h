@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vectors of the quantizer (vector_walk.h) as AVX-512 has them: a tile is 16 blocks, one block
-// per lane.
+// The vector operations of the quantizer (vector_walk.h) for AVX-512: a tile is 16 blocks, one
+// block per lane.
 #ifndef UFP4_QUANTIZE_AVX512_VECTOR_H
 #define UFP4_QUANTIZE_AVX512_VECTOR_H
 
@@ -8,14 +8,14 @@
 
 #include "quantize/tile.h"
 
-#define TILE 16  // blocks
+#define TILE 16  // blocks of a tile
 
 typedef __m512i words_t;
 typedef __m512 floats_t;
 typedef __mmask16 mask_t;
 typedef __m256i places_t;  // a 16-bit number per block
 
-// Both instruction sets have these under the same name.
+// Intrinsics that have the same name in both instruction sets.
 #define V(op) _mm512_##op
 #define BITS(op) _mm512_##op##_si512
 
@@ -49,7 +49,7 @@ INLINE words_t load_bf16(const uint16_t *from) {
   return _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from)), 16);
 }
 
-// The first @p count elements, up to TILE; what is beyond is not read, and zero.
+// Loads the first @p count elements, up to TILE; those beyond are not read, and are zero.
 INLINE words_t load_first(const ufp4_matrix_t *in, int64_t index, int64_t count) {
   const mask_t some = (mask_t)((1 << count) - 1);
   if (in->dtype == UFP4_DTYPE_F32)
@@ -60,29 +60,30 @@ INLINE words_t load_first(const ufp4_matrix_t *in, int64_t index, int64_t count)
 
 // --- Bits ---------------------------------------------------------------------------------------
 
-// Each bit from @p a where @p by has a one, else from @p b.
+// Selects each bit from @p a where @p by has a one, otherwise from @p b.
 INLINE words_t chosen(words_t by, words_t a, words_t b) {
   return _mm512_ternarylogic_epi32(by, a, b, 0xCA);
 }
 
 #define rotated(x, by) _mm512_rol_epi32(x, by)
 
-// A vector that repeats these 128 bits.
+// Repeats these 128 bits.
 INLINE words_t quad(int w3, int w2, int w1, int w0) {
   return _mm512_set4_epi32(w3, w2, w1, w0);
 }
 
-// x with shuffled bytes of a where @p pattern says so: its 4 bits are the bytes of each word.
+// Replaces bytes of x by shuffled bytes of a where @p pattern says so: its 4 bits are the bytes of
+// each word.
 INLINE words_t shuffled_into(words_t x, unsigned pattern, words_t a, words_t order) {
   return _mm512_mask_shuffle_epi8(x, pattern * UINT64_C(0x1111111111111111), a, order);
 }
 
-// The lower halves of @p lower and the upper halves of @p upper, of each word.
+// Takes the lower half of each word of @p lower and the upper half of each word of @p upper.
 INLINE words_t upper_halves_into(words_t lower, words_t upper) {
   return _mm512_mask_blend_epi16(0xAAAAAAAA, lower, upper);
 }
 
-// For each lane the one of the 8 words at @p table that its lowest three bits name.
+// Looks up, for each lane, one of the 8 words at @p table by the lane's lowest three bits.
 INLINE words_t looked_up(const uint32_t table[8], words_t which) {
   return _mm512_permutexvar_epi32(
       which, _mm512_broadcast_i32x8(_mm256_load_si256((const __m256i *)table)));
@@ -153,7 +154,7 @@ INLINE floats_t nearest_integer(floats_t x) {
   return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT);
 }
 
-// These round numbers that are not negative toward zero.
+// Round non-negative numbers toward zero.
 INLINE floats_t float_below(words_t x) {
   return _mm512_cvt_roundepi32_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }
@@ -180,12 +181,13 @@ INLINE void store_places(int16_t *target, places_t x) {
   _mm256_storeu_si256((__m256i *)target, x);
 }
 
-// Words under 2^15; zero outside the mask.
+// Converts words under 2^15 to places; zero outside the mask.
 INLINE places_t places_of(mask_t mask, words_t x) {
   return _mm512_maskz_cvtepi32_epi16(mask, x);
 }
 
-// Places that are not zero, plus @p shift, to bytes. @return whether one leaves low .. high.
+// Adds @p shift to places that are not zero, and converts them to bytes. @return whether one is
+// outside low .. high.
 INLINE int bytes_of_places(places_t places, int16_t shift, int low, int high,
                            uint8_t target[TILE]) {
   const mask_t some = _mm256_test_epi16_mask(places, places);
@@ -212,7 +214,7 @@ INLINE void transpose(words_t v[BLOCK]) {
     b[i + 2] = _mm512_unpacklo_epi64(a[i + 1], a[i + 3]);
     b[i + 3] = _mm512_unpackhi_epi64(a[i + 1], a[i + 3]);
   }
-  // b[4g + j] has in its quarter c words 4c + j of rows 4g .. 4g + 3.
+  // b[4g + j] holds in its quarter c the words 4c + j of rows 4g .. 4g + 3.
 #pragma GCC unroll 4
   for (int j = 0; j < 4; j++) {
     a[j] = _mm512_shuffle_i32x4(b[j], b[4 + j], 0x88);
@@ -229,7 +231,7 @@ INLINE void transpose(words_t v[BLOCK]) {
   }
 }
 
-// Codes of elements 0 to 7 and 8 to 15 of each block become blocks, in order.
+// Stores the codes of elements 0 to 7 and 8 to 15 of each block as blocks, in order.
 INLINE void interleave(const words_t codes[2], words_t blocks[2]) {
   const words_t low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
                 high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -239,7 +241,7 @@ INLINE void interleave(const words_t codes[2], words_t blocks[2]) {
   blocks[1] = _mm512_permutex2var_epi64(even, high, odd);
 }
 
-// Words of 8 bytes, 8 x 8.
+// Transposes words of 8 bytes, 8 x 8.
 INLINE void transpose8(words_t v[8]) {
   words_t a[8], b[8];
 #pragma GCC unroll 4
@@ -263,8 +265,8 @@ INLINE void transpose8(words_t v[8]) {
   }
 }
 
-// Codes of 8 tiles along k, as interleave takes them: the first @p count of block i go to
-// @p target + i * step bytes; past the caches, whole lines, if @p stream.
+// Stores the codes of 8 tiles along k in interleave's order: the first @p count of block i at @p
+// target + i * step bytes; if @p stream, whole lines past the caches.
 INLINE void store_lines(const words_t codes[8][2], int count, int stream, uint8_t *target,
                         int64_t step) {
   const __mmask8 some = (__mmask8)((1 << count) - 1);

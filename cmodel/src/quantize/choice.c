@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantizes with NVFP4 scales where each block chooses between two, by Four Over Six or as mixed.
-// One walk collects the largest magnitude of each span, which is what shares a scale; a second one
-// the squared error that each of the two scales would leave; a third one encodes with the better.
-// All floats are FP32, each operation rounded once, in the order of numerics.md.
+// The first walk collects the largest magnitude of each span (the numbers that share a scale), the
+// second one the squared error of each of the two scales, and the third one encodes with the better
+// scale. All floats are FP32, each operation rounded once, in the order of numerics.md.
 #include "quantize/choice.h"
 
 #include <float.h>
@@ -19,14 +19,14 @@ typedef float flanes_t __attribute__((vector_size(4 * LANES)));
 
 enum { TARGETS = 2 };
 
-// The two targets of which a block chooses one: the share of its largest magnitude by which the
-// scale is made, and the grid of its codes. It takes the second only if that has the smaller error.
+// The two targets between which a block chooses: the factor that makes a scale from its largest
+// magnitude, and the grid of its codes. The second is chosen only if its error is smaller.
 typedef struct {
   float share[TARGETS];
-  unsigned grid[TARGETS];  // of mixed; 0 is E2M1
-  uint8_t bit[TARGETS];    // in the scale byte
-  float top;               // what S makes of the largest number
-  ufp4_round_t round;      // of the codes that are compared
+  unsigned grid[TARGETS];  // grid of mixed; 0 is E2M1
+  uint8_t bit[TARGETS];    // its bit in the scale byte
+  float top;               // S maps the tensor's largest number to this
+  ufp4_round_t round;      // rounding of the codes that are compared
 } targets_t;
 
 static targets_t targets_of(const ufp4_quantize_t *how) {
@@ -40,7 +40,7 @@ typedef struct {
   targets_t targets;
   spans_t spans;
   peaks_t peaks;
-  float (*errors)[TARGETS];  // of each span
+  float (*errors)[TARGETS];  // by span
   ufp4_operand_t *out;
 } choice_t;
 
@@ -53,7 +53,7 @@ typedef struct {
 
 // --- Second walk --------------------------------------------------------------------------------
 
-// Scales of a tile's blocks, and what its numbers are multiplied by.
+// Computes the scales of a tile's blocks and the factors of its numbers.
 static void scales_of(const choice_t *q, const visit_t *visit, const int target[LANES],
                       trial_t *out, flanes_t *factor) {
   *factor = out->scale = (flanes_t){0};
@@ -91,7 +91,7 @@ static int is_among(int t, const int target[LANES]) {
   return found;
 }
 
-// The codes of one target in the lanes that have it, the others' left as they are.
+// Stores the codes of one target in the lanes that chose it, and leaves the others unchanged.
 static void encode_target(const choice_t *q, const visit_t *visit, const int target[LANES], int t,
                           const flanes_t *factor, ufp4_round_t round, ulanes_t codes[2]) {
   ufp4_quantize_t how = ufp4_mixed_how(q->spans.how, q->targets.grid[t]);
@@ -122,8 +122,7 @@ INLINE flanes_t value_of(lanes_t code, int uniform) {
   return (flanes_t)((lanes_t)value | (code & 8) << 28);
 }
 
-// The sum of the squared errors of each block, in the unit of the scales, where nothing is out of
-// range.
+// Sums the squared errors of each block, in the unit of the scales, if nothing is out of range.
 HOT static void errors_of(const ulanes_t bits[BLOCK], float encode, const trial_t *trial,
                           int uniform, flanes_t *error) {
   *error = (flanes_t){0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizes with NVFP4 where each block chooses one of two scales: for a largest code of 6 or of 4,
-// or those of the two grids of mixed (docs/reference/numerics.md, 2 and 4).
+// The NVFP4 quantizer in which each block chooses one of two scales: for a largest code of 6 or of
+// 4 (Four Over Six), or for the two grids of mixed (docs/reference/numerics.md, 2 and 4).
 #ifndef UFP4_QUANTIZE_CHOICE_H
 #define UFP4_QUANTIZE_CHOICE_H
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast kernels, which quantize with E4M3 scales of one row: avx512.c, avx2.c, and wide.c.
+// The interface of the fast kernels, which quantize with E4M3 scales of one row: avx512.c, avx2.c,
+// and wide.c.
 #ifndef UFP4_QUANTIZE_KERNEL_H
 #define UFP4_QUANTIZE_KERNEL_H
 
 #include "quantize/walk.h"
 
-/** For E4M3 scales of one row, the transform of integers or none, and fewer than 2^32 blocks. */
+/** Requires E4M3 scales of one row, the integer transform or none, and fewer than 2^32 blocks. */
 typedef struct {
   /** Does what ufp4_source_exponent does. */
   int (*exponent)(const source_t *source, const ufp4_quantize_t *how);
@@ -14,7 +15,7 @@ typedef struct {
                             ufp4_operand_t *out);
 } quantize_kernel_t;
 
-/** NULL where the compiler does not have the instructions. */
+/** NULL if the compiler does not support the instructions. */
 const quantize_kernel_t *quantize_avx512(void);
 const quantize_kernel_t *quantize_avx2(void);
 

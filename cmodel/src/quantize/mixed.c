@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizes nothing by itself: says of a block of elements mixed with E4M3 scales which grid it
-// takes. Each grid is quantized as an element of its own. The errors are integers, as a core has
-// them: a quotient's 9 fraction bits, truncated, against the nearest code.
+// Chooses the grid of each block of elements mixed with E4M3 scales. Each grid is quantized as an
+// element of its own. The errors are integers, as in a core: a quotient with 9 fraction bits,
+// truncated, against the nearest code.
 #include "quantize/mixed.h"
 
 #include "ufp4/format.h"
 
 #define FRACTION_LOG2 9
-#define MOST_LOG2 4  // quotients from 16 quanta on count as 16
+#define MOST_LOG2 4  // larger quotients count as 16 quanta
 
 typedef float flanes_t __attribute__((vector_size(4 * LANES)));
 
@@ -17,9 +17,10 @@ ufp4_quantize_t ufp4_mixed_how(const ufp4_quantize_t *how, unsigned grid) {
   return out;
 }
 
-// floor(magnitude * 2^up / significand), at most 2^13. The dividend is cut at 2^13 significands,
-// which is under 2^17. Half more of it, once divided by a significand up to 15, is no less than
-// 1/30 away from any integer, and two roundings of floats under 2^14 err by less than 2^-9.
+// Computes floor(magnitude * 2^up / significand), at most 2^13. The dividend is limited to 2^13
+// significands, which is under 2^17. Half is added to it; the quotient by a significand of at most
+// 15 is then at least 1/30 away from any integer, while two roundings of floats under 2^14 err by
+// less than 2^-9.
 INLINE void truncated(const lanes_t *magnitude, lanes_t up, const lanes_t *significand,
                       lanes_t *out) {
   const lanes_t most = *significand << (MOST_LOG2 + FRACTION_LOG2);
@@ -34,8 +35,8 @@ INLINE void truncated(const lanes_t *magnitude, lanes_t up, const lanes_t *signi
       dividend / __builtin_convertvector(max_lanes(*significand, all_lanes(1)), flanes_t), lanes_t);
 }
 
-// The distance to the nearest of a grid's magnitudes: that of the nearest code, for what was cut
-// off lies between the same midpoints, or on one of them.
+// Computes the distance to the nearest magnitude of a grid, which is that of the nearest code,
+// because truncation does not move the quotient across a midpoint.
 INLINE void distance(const lanes_t *quotient, ufp4_elem_t grid, lanes_t *out) {
   lanes_t least = *quotient;
   for (unsigned code = 1; code < 8; code++) {
@@ -65,9 +66,9 @@ void ufp4_mixed_try(const tile_t *tile, const ufp4_quantize_t *how, int t, mixed
   }
 }
 
-// All ones where the second grid's error, times its scale, is the smaller one. An error of 256
-// numbers is under 2^21, a significand under 2^4, and the larger scale has an exponent of the other
-// or one more.
+// Sets the lanes in which the second grid has the smaller error times scale. The error of 256
+// numbers is under 2^21, a significand under 2^4, and the exponents of the two scales differ by at
+// most one.
 HOT static void second_is_better(const tile_t *tile, const mixed_t *mixed, lanes_t *second) {
   const scale_t *scale = mixed->scale;
   const lanes_t least = min_lanes(scale[0].exponent, scale[1].exponent);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizes by parts of a tensor, a thread each, with the kernel that the caller names.
-// A block, or tile of 16 rows, depends on nothing but itself, its place and with E4M3 scales the
-// tensor exponent: parts agree on the latter first, then each makes its rows.
+// Quantizes a tensor in parts, one per thread, with the caller's kernel. A block, or a tile of 16
+// rows, depends only on its own numbers, its position and, with E4M3 scales, the tensor exponent.
+// The parts therefore first agree on the exponent, and then each makes its rows.
 #include "quantize/parts.h"
 
 #include "base/integer.h"
@@ -9,7 +9,7 @@
 #include "quantize/portable.h"
 
 #define PART_ROWS 128       // whole tiles of every kernel, and whole cache lines of columns
-#define PART_NUMBERS 65536  // what is worth a thread
+#define PART_NUMBERS 65536  // numbers for which a thread is worthwhile
 #define MAX_PARTS 64
 
 typedef struct {
@@ -48,7 +48,7 @@ static int64_t rows_of_part(const source_t *source, int threads) {
   return ((units - 1) / count + 1) * PART_ROWS;
 }
 
-// The part's matrix and operand are those of the whole, begun later.
+// Makes the part's matrix and operand, which are the whole ones with another beginning.
 static void cut(part_t *part, const source_t *whole, int64_t first, int64_t rows,
                 const ufp4_operand_t *out) {
   const int by_columns = whole->axis == UFP4_AXIS_COL;

@@ -14,7 +14,7 @@ int ufp4_exponent_from_amax(int32_t m, int32_t x, ufp4_elem_t elem) {
   return 6 + qmax.exponent - shift - x - (m > limit << shift);
 }
 
-// Lane by lane, the larger of (amax, exponent) and the tile's; both normalized.
+// Lane by lane, takes the larger of (amax, exponent) and the tile's; both are normalized.
 HOT static void raise_amax(const tile_t *tile, lanes_t *amax, lanes_t *exponent) {
   lanes_t larger = (tile->amax_exponent > *exponent) |
                    ((tile->amax_exponent == *exponent) & (tile->amax > *amax));

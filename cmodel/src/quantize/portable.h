@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quantizer on any processor, for E4M3 scales of one row. The fast kernels leave single tiles
-// to it.
+// The quantizer with E4M3 scales of one row for any processor. The fast kernels leave some tiles to
+// it.
 #ifndef UFP4_QUANTIZE_PORTABLE_H
 #define UFP4_QUANTIZE_PORTABLE_H
 
 #include "quantize/walk.h"
 
-/** Largest t with m * 2^(x + t) <= 448 * qmax; m in [2^27, 2^28). */
+/** Returns the largest t with m * 2^(x + t) <= 448 * qmax; m in [2^27, 2^28). */
 int ufp4_exponent_from_amax(int32_t m, int32_t x, ufp4_elem_t elem);
 
-/** A tensor exponent, of what may be INT32_MAX: none. */
+/** Returns the tensor exponent for a value that is INT32_MAX if no block requires an exponent. */
 static inline int some_exponent(int exponent) {
   return exponent == INT32_MAX ? 0 : exponent;
 }
 
-/** Lowers *exponent to what the blocks of a place need. */
+/** Lowers *exponent to the requirement of a place's blocks. */
 void ufp4_place_exponent(const source_t *source, const ufp4_quantize_t *how, const place_t *place,
                          int *exponent);
-/** The tensor exponent; INT32_MAX where no block asks for one. */
+/** Returns the tensor exponent; INT32_MAX if no block requires one. */
 int ufp4_source_exponent(const source_t *source, const ufp4_quantize_t *how);
 
 /** Quantizes the blocks of a place with the tensor exponent of @p out; raises its flags. */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizing by FP32 products: each number times a factor of its block is rounded to a code. One
-// walk collects the largest pattern of each span, which is what shares a scale; a second one
-// derives scales and factors and encodes. Each step is a vector of 8 blocks.
+// Quantizes by FP32 products: each number times a factor of its block is rounded to a code. The
+// first walk collects the largest pattern of each span (the numbers that share a scale), and the
+// second one derives scales and factors and encodes. Each step is a vector of 8 blocks.
 //
-// With NVFP4 the product is rounded, as its definition says. With E8M0 the factor is a power of
-// two: a product that is a normal number is exact, and a smaller one is far below every boundary
-// between codes on either side of its rounding.
+// With NVFP4 the product is rounded, as its definition requires. With E8M0 the factor is a power of
+// two: a product that is a normal number is exact, and a smaller one is so far below every boundary
+// between codes that its rounding does not matter.
 #include "quantize/product.h"
 
 #include <float.h>
@@ -20,8 +20,8 @@
 
 typedef float flanes_t __attribute__((vector_size(4 * LANES)));
 
-// The magnitudes at which the codes change. Nearest: above this pattern; a tie goes up from an odd
-// code. Stochastic: above low + cell * (draw + 1/2) / 256, which FP32 holds exactly.
+// The magnitudes at which the codes change. Nearest: above this pattern; a tie rounds up from an
+// odd code. Stochastic: above low + cell * (draw + 1/2) / 256, which FP32 holds exactly.
 typedef struct {
   lanes_t nearest[7];
   flanes_t low[7], cell[7];
@@ -56,7 +56,7 @@ static grid_t grid_of(ufp4_elem_t elem) {
     const uint32_t cell = ufp4_f32_from_scaled(high - low, -ufp4_elem_frac(elem));
     grid.nearest[c] = all_lanes((int32_t)(midpoint - (c & 1)));
     grid.low[c] = all_floats(ufp4_f32_value(ufp4_f32_from_scaled(low, -ufp4_elem_frac(elem))));
-    grid.cell[c] = all_floats(ufp4_f32_value(cell) * 0x1p-9f);  // of 2 * draw + 1
+    grid.cell[c] = all_floats(ufp4_f32_value(cell) * 0x1p-9f);  // cell of 2 * draw + 1
   }
   return grid;
 }
@@ -99,10 +99,10 @@ ufp4_status_t ufp4_peaks_of(const spans_t *spans, float top, peaks_t *out) {
 
 // --- Scales -------------------------------------------------------------------------------------
 
-// Rounds numbers from 0 to 448 to E4M3, nearest even: their bytes, and the values of these.
+// Rounds numbers from 0 to 448 to E4M3, nearest even, and returns their bytes and values.
 INLINE void round_e4m3(flanes_t x, lanes_t *byte, flanes_t *value) {
   const lanes_t bits = (lanes_t)x;
-  // From 2^-6 on a carry out of the significand lands in the exponent field, as it should.
+  // From 2^-6 on a carry out of the significand correctly increments the exponent field.
   const lanes_t normal = ((bits + 0x7FFFF + (bits >> 20 & 1)) >> 20) - (120 << 3);
   // Adding 2^14 leaves multiples of 2^-9.
   const lanes_t small = (lanes_t)(x + 0x1p14f) - (lanes_t)all_floats(0x1p14f);
@@ -112,7 +112,7 @@ INLINE void round_e4m3(flanes_t x, lanes_t *byte, flanes_t *value) {
   *value = (flanes_t)select_lanes(*byte < 8, (lanes_t)multiple, (*byte + (120 << 3)) << 20);
 }
 
-// The scale bytes, and what the elements of each lane are multiplied by.
+// Computes the scale bytes and the factors of the elements of each lane.
 INLINE void nvfp4_scales(const product_t *product, flanes_t peak, lanes_t *byte, flanes_t *factor) {
   const flanes_t quotient = peak * (product->peaks.encode * (1.0f / product->qmax));
   flanes_t scale;
@@ -150,7 +150,7 @@ INLINE void stochastic(lanes_t magnitude, lanes_t draw, const grid_t *grid, lane
     *code -= magnitude > (lanes_t)(grid->low[c] + grid->cell[c] * odd);
 }
 
-// Rounds products to codes. Their magnitudes may be above qmax; none is NaN where @p keep is set.
+// Rounds products to codes. Their magnitudes may exceed qmax; none is NaN where @p keep is set.
 INLINE void encode(const ulanes_t bits[BLOCK], flanes_t factor, const ufp4_quantize_t *how,
                    const grid_t *grid, const ulanes_t random[4], lanes_t keep, ulanes_t codes[2]) {
   codes[0] = codes[1] = (ulanes_t){0};
@@ -173,7 +173,7 @@ HOT static void encode_tile(const product_t *product, const lanes_t *peaks,
                             ulanes_t codes[2]) {
   const lanes_t poisoned = *peaks >= F32_INF, keep = (*peaks != 0) & ~poisoned;
   const int nvfp4 = product->spans.how->scale == UFP4_SCALE_NVFP4;
-  // Blocks without a scale of their own take that of 1.
+  // Blocks that have no scale of their own take that of 1.
   const flanes_t peak = (flanes_t)select_lanes(keep, *peaks, all_lanes(F32_ONE));
   flanes_t factor;
   if (nvfp4) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizes a tensor by quantize.c, and measures what the rounding did to it.
+// Quantizes a tensor by quantize.c and measures the effect of the rounding.
 #include "ufp4/rounding.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ typedef struct {
   int64_t count[16], groups, groups_out, uniform;
 } sums_t;
 
-// An element of the tensor, or with @p axis COL of the transposed one; 0 beyond its end.
+// Returns an element of the tensor, or with @p axis COL of the transposed one; 0 beyond its end.
 static float element(const ufp4_matrix_t *in, ufp4_axis_t axis, int64_t r, int64_t c) {
   const int64_t row = axis == UFP4_AXIS_COL ? c : r, col = axis == UFP4_AXIS_COL ? r : c;
   if (row >= in->rows || col >= in->cols) return 0;
@@ -36,7 +36,7 @@ static void load_points(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int
   for (int i = 0; i < GROUP; i++) out[i] = ldexp((double)y[at + i], exponent - 151);
 }
 
-// Loads what enters the rounding. The group holds neither NaN nor Inf, nor does its transform.
+// Loads the input of the rounding. Neither the group nor its transform contains NaN or Inf.
 static void load_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int64_t r,
                        int64_t first, double out[GROUP]) {
   float x[GROUP];
@@ -50,8 +50,8 @@ static void load_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how, int6
   for (int i = 0; i < GROUP && how->rht == UFP4_RHT_NONE; i++) out[i] = (double)x[i];
 }
 
-// The value is that of ufp4_dequantize, but never Inf, since the transform of large numbers
-// overflows FP32. The product is exact. A tensor exponent that is given may have the scale beyond
+// Returns the value of ufp4_dequantize, except that it is never Inf, because the transform of large
+// numbers overflows FP32. The product is exact. A given tensor exponent may move the scale beyond
 // double; all codes are then zeros.
 static double decoded(double value, double scale) {
   if (value == 0) return 0;
@@ -74,8 +74,8 @@ static void add_group(const double *a, double scale, const uint8_t *codes, int c
   }
 }
 
-// By value from the lowest: sign-magnitude codes 15..9, 0..7; of INT4, two's complement, 9..15,
-// 0..7.
+// Orders codes by their values, lowest first: sign-magnitude codes 15..9, 0..7; two's complement
+// (INT4) 9..15, 0..7.
 static void put_shares(const int64_t count[16], ufp4_elem_t elem,
                        double share[UFP4_ROUNDING_VALUES]) {
   int64_t total = 0;
@@ -128,7 +128,7 @@ static void measure_group(const ufp4_matrix_t *in, const ufp4_quantize_t *how,
 }
 
 static ufp4_rounding_t result(const sums_t *s, ufp4_elem_t elem) {
-  // Nothing but zeros, or nothing at all, has none of these.
+  // These measures are undefined if there are no numbers, or only zeros.
   ufp4_rounding_t out = {
       .bias_percent = s->magnitude > 0 ? 100 * s->shrink / s->magnitude : NAN,
       .kept = s->signal > 0 ? s->dot / s->signal : NAN,

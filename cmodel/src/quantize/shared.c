@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizes what no other file does: tiles of 16 rows with E4M3 scales, all with FP32 scales, and
-// E8M0 of numbers that the integer transform has made. One walk collects the largest magnitude of
-// each span, which is what shares a scale; a second one derives the scales from it and encodes.
+// Quantizes what the other files do not: tiles of 16 rows with E4M3 scales, everything with FP32
+// scales, and E8M0 after the integer transform. The first walk collects the largest magnitude of
+// each span (the numbers that share a scale), and the second one derives the scales from it and
+// encodes.
 #include "quantize/shared.h"
 
 #include <stdlib.h>
@@ -22,8 +23,8 @@ typedef struct {
 typedef struct {
   spans_t of;
   span_t *spans;
-  int32_t (*errors)[GRIDS];  // of each span; NULL for elements of one grid
-  int t;                     // E4M3
+  int32_t (*errors)[GRIDS];  // by span; NULL unless the elements are mixed
+  int t;                     // tensor exponent of E4M3
   ufp4_operand_t *out;
 } shared_t;
 
@@ -55,7 +56,7 @@ static void collect_spans(void *state, const visit_t *visit) {
   }
 }
 
-// Over the clean spans.
+// Returns the largest magnitude of the clean spans.
 static span_t largest_span(const shared_t *shared) {
   span_t largest = {0, 0};
   for (int64_t i = 0; i < shared->of.count; i++) {
@@ -74,7 +75,7 @@ static void set_exponent(shared_t *shared) {
 
 // --- Second walk --------------------------------------------------------------------------------
 
-// The spans of a tile's lanes, as if each lane had all of its own.
+// Gathers the spans of a tile's lanes, as if each lane had its own.
 static void take_spans(const shared_t *shared, const visit_t *visit, tile_t *tile) {
   tile->amax = tile->poisoned = (lanes_t){0};
   tile->amax_exponent = all_lanes(INT32_MIN);
@@ -90,7 +91,7 @@ static void take_spans(const shared_t *shared, const visit_t *visit, tile_t *til
 // Down: floor(log2 amax) - floor(log2 qmax); up: the smallest k with amax <= qmax * 2^k.
 static int e8m0_exponent(int32_t amax, int32_t exponent, const ufp4_quantize_t *how) {
   const qmax_t qmax = ufp4_elem_qmax(how->elem);
-  int shift = __builtin_clz((unsigned)qmax.odd) - 4;  // brings it to [2^27, 2^28), as amax is
+  int shift = __builtin_clz((unsigned)qmax.odd) - 4;  // to [2^27, 2^28), like amax
   int k = exponent + shift - qmax.exponent;
   if (how->scale_round == UFP4_SCALE_ROUND_UP) k += amax > qmax.odd << shift;
   return k < -127 ? -127 : k > 127 ? 127 : k;
@@ -144,8 +145,8 @@ static unsigned encode_mixed(const shared_t *shared, const visit_t *visit, const
 #define QUOTIENT_LOG2 10
 #define QUOTIENT_MAX ((int64_t)1 << 40)  // a threshold is under 2^24 * 2^10 * 12
 
-// RN(amax / qmax), clamped: 30 bits of quotient more than the 28 of amax, and a sticky bit, round
-// as the quotient does.
+// Returns RN(amax / qmax), clamped: the quotient has 30 bits more than the 28 of amax, and with a
+// sticky bit it rounds like the exact one.
 static float f32_scale(int32_t amax, int32_t exponent, ufp4_elem_t elem) {
   const qmax_t qmax = ufp4_elem_qmax(elem);
   int64_t dividend = (int64_t)amax << 30;
@@ -154,7 +155,7 @@ static float f32_scale(int32_t amax, int32_t exponent, ufp4_elem_t elem) {
   return ufp4_f32_value(bits == 0 ? 1 : bits >= 0x7F800000u ? 0x7F7FFFFFu : bits);
 }
 
-// magnitude * 2^up with a sticky lowest bit, at most QUOTIENT_MAX.
+// Returns magnitude * 2^up with a sticky lowest bit, at most QUOTIENT_MAX.
 static int64_t fixed_point(int64_t magnitude, int up) {
   if (up >= 0)
     return up > 40 || magnitude > QUOTIENT_MAX >> up ? (magnitude != 0 ? QUOTIENT_MAX : 0)
@@ -163,8 +164,9 @@ static int64_t fixed_point(int64_t magnitude, int up) {
   return magnitude >> down | ((magnitude & (((int64_t)1 << down) - 1)) != 0);
 }
 
-// Between codes c and c + 1: rounds to c + 1 above base[c] + draw * step[c], in units of
-// 2^-QUOTIENT_LOG2 of the scale's last place. The last of the eight is never passed.
+// The thresholds between codes: a quotient between codes c and c + 1 rounds to c + 1 above base[c]
+// + draw * step[c], in units of 2^-QUOTIENT_LOG2 of the scale's last place. The last of the eight
+// is never passed.
 typedef struct {
   int64_t base[8], step[8];
 } f32_thresholds_t;
@@ -209,7 +211,7 @@ INLINE uint32_t f32_lane(const tile_t *tile, const ufp4_quantize_t *how, unsigne
   return bits;
 }
 
-// The scales are left as bit patterns in the bytes' place.
+// The scales are stored as bit patterns in place of the bytes.
 HOT static void encode_f32(const tile_t *tile, const ufp4_quantize_t *how, const ulanes_t random[4],
                            lanes_t *scale, ulanes_t codes[2]) {
   codes[0] = codes[1] = (ulanes_t){0};

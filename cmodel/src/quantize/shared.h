@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizes what neither portable.c nor product.c can: FP32 scales, and tiles of 16 rows.
+// The quantizer for scale formats and layouts that neither portable.c nor product.c supports: FP32
+// scales, and tiles of 16 rows.
 #ifndef UFP4_QUANTIZE_SHARED_H
 #define UFP4_QUANTIZE_SHARED_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizes nothing by itself: the places and the walk of spans, for choice.c, product.c, shared.c.
+// The places of spans and the walk over them, for choice.c, product.c and shared.c.
 #include "quantize/span.h"
 
 #include "quantize/tile.h"
@@ -17,8 +17,8 @@ spans_t ufp4_spans_of(const source_t *source, const ufp4_quantize_t *how) {
   return spans;
 }
 
-// One division for all blocks of a place: of row copies they follow each other, of column copies
-// they lie in adjacent rows.
+// One division suffices for all blocks of a place, because those of row copies are adjacent, and
+// those of column copies lie in adjacent rows.
 static void place_indices(const spans_t *spans, const place_t *place, int rows_log2,
                           int64_t places[LANES]) {
   const source_t *source = spans->source;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spans: what shares a scale where that is more than a group of 16, or as if it were.
+// Spans: the numbers that share a scale, when these are more than one group of 16.
 #ifndef UFP4_QUANTIZE_SPAN_H
 #define UFP4_QUANTIZE_SPAN_H
 
@@ -10,13 +10,13 @@ typedef struct {
   const source_t *source;
   const ufp4_quantize_t *how;
   int64_t rows, groups;
-  int64_t across;  ///< spans side by side: scales of a row
+  int64_t across;  ///< spans side by side: the scales of a row
   int64_t count;
 } spans_t;
 
 spans_t ufp4_spans_of(const source_t *source, const ufp4_quantize_t *how);
 
-/** A tile: where it is, the span of each of its blocks, its numbers and its random words. */
+/** A tile: its place, the span of each of its blocks, its numbers and its random words. */
 typedef struct {
   place_t place;
   int64_t spans[LANES];
@@ -27,7 +27,7 @@ typedef void visitor_t(void *state, const visit_t *visit);
 
 /** Calls @p visitor for each tile, rows in increasing order; with random words if @p draw. */
 void ufp4_visit_tiles(const spans_t *spans, int draw, visitor_t *visitor, void *state);
-/** Stores a tile: its codes, and the scale of each block, a byte or the pattern of FP32. */
+/** Stores a tile: its codes, and the scale of each block as a byte or an FP32 pattern. */
 void ufp4_store_visit(const spans_t *spans, const visit_t *visit, const lanes_t *scales,
                       const ulanes_t codes[2], ufp4_operand_t *out);
 

@@ -13,7 +13,7 @@
 
 // --- Unpack -------------------------------------------------------------------------------------
 
-// Shifts significands under 2^28 up to [2^27, 2^28); zero stays.
+// Shifts significands under 2^28 up to [2^27, 2^28); zero stays zero.
 INLINE void normalize(lanes_t *significand, lanes_t *exponent) {
   for (int step = 16; step >= 1; step /= 2) {
     lanes_t shift = (*significand < all_lanes(1 << (28 - step))) & step;
@@ -52,7 +52,7 @@ INLINE void unpack_rht(const ulanes_t bits[BLOCK], uint16_t mask, tile_t *tile) 
   tile->poisoned = largest == 0;
 }
 
-// Transforms of 2 or 4 blocks that follow each other.
+// Transforms of 2 or 4 adjacent blocks.
 static void unpack_points(const ulanes_t bits[BLOCK], int points, uint64_t mask, tile_t *tile) {
   uint32_t in[64];
   int32_t out[64];
@@ -95,12 +95,12 @@ qmax_t ufp4_elem_qmax(ufp4_elem_t elem) {
   return (qmax_t){odd[elem], exponent[elem]};
 }
 
-// amax / odd as quotient * 2^15 and a remainder. The upper 13 bits of amax leave at least 9 of
-// quotient, and E4M3 keeps 4.
+// Computes amax / odd as quotient * 2^15 and a remainder. The upper 13 bits of amax give at least 9
+// bits of quotient, of which E4M3 keeps 4.
 typedef struct {
   lanes_t quotient;
   lanes_t top;     // floor(log2(quotient))
-  lanes_t sticky;  // 1 where there is a remainder
+  lanes_t sticky;  // 1 if there is a remainder
 } ratio_t;
 
 INLINE void divide(const lanes_t *amax, int odd, ratio_t *out) {
@@ -114,16 +114,16 @@ INLINE void divide(const lanes_t *amax, int odd, ratio_t *out) {
   out->top = top - (quotient >= 2 << top);
 }
 
-// ratio * 2^exponent to E4M3 bytes: nearest even or up, at least 1, at most LARGEST_SCALE. @return
-// ones where it is over 448.
+// Rounds ratio * 2^exponent to E4M3 bytes: nearest even or up, at least 1, at most LARGEST_SCALE.
+// @return ones where it exceeds 448.
 INLINE lanes_t round_scale(const ratio_t *ratio, lanes_t exponent, int up, lanes_t *byte) {
   lanes_t binade = max_lanes(ratio->top + exponent, all_lanes(-6));
   lanes_t shift = min_lanes(binade - 3 - exponent, all_lanes(20));
   lanes_t kept = ratio->quotient >> shift;
   lanes_t rest = 2 * (ratio->quotient - (kept << shift)) + ratio->sticky;
   lanes_t half = all_lanes(1) << shift;
-  // A carry out of the significand lands in the exponent field, as it should; a larger exponent
-  // than the field's saturates.
+  // A carry out of the significand correctly increments the exponent field; an exponent beyond the
+  // field's saturates.
   lanes_t down = min_lanes(binade + 6, all_lanes(16)) * 8 + kept;
   lanes_t rounded = down - (up ? rest > 0 : rest > half - (kept & 1));
   *byte = min_lanes(max_lanes(rounded, all_lanes(1)), all_lanes(LARGEST_SCALE));
@@ -153,7 +153,8 @@ INLINE void scale_of(const tile_t *tile, const ufp4_quantize_t *how, int t, scal
 #define QUOTIENT_LOG2 10
 #define QUOTIENT_MAX (1 << 28)
 
-// Between codes c and c + 1: rounds to c + 1 above base[c] + step * 2^cell_log2[c].
+// The thresholds between codes: a quotient between codes c and c + 1 rounds to c + 1 above base[c]
+// + step * 2^cell_log2[c].
 typedef struct {
   lanes_t base[7];
   int cell_log2[7];
@@ -172,7 +173,8 @@ INLINE void thresholds_of(const ufp4_quantize_t *how, const lanes_t *significand
   }
 }
 
-// magnitude * 2^up with a sticky lowest bit, no more than QUOTIENT_MAX before it is shifted down.
+// Returns magnitude * 2^up with a sticky lowest bit, limited to QUOTIENT_MAX before it is shifted
+// down.
 INLINE void fixed_point(const lanes_t *magnitude, lanes_t up, lanes_t *out) {
   lanes_t left = min_lanes(max_lanes(up, all_lanes(0)), all_lanes(28));
   lanes_t right = min_lanes(max_lanes(-up, all_lanes(0)), all_lanes(31));
@@ -189,7 +191,7 @@ INLINE void nearest(const lanes_t *quotient, const thresholds_t *thresholds, lan
 }
 
 // step = (random byte + 1/2) / 256 of a cell of one quantum. A quotient passes the thresholds of
-// all cells below its own, fails those above, and its own one decides.
+// all cells below its own and fails those above, so only its own threshold decides.
 INLINE void stochastic(const lanes_t *quotient, const thresholds_t *thresholds, lanes_t step,
                        lanes_t *code) {
   *code = (lanes_t){0};

@@ -8,8 +8,8 @@
 #include "number/lanes.h"
 #include "ufp4/quantize.h"
 
-/** The codes of lane @p l of a tile, in the order that an operand has in memory, which is the same
- * on every host. */
+/** Returns the codes of lane @p l of a tile in the order of an operand in memory, which is the
+ * same on every host. */
 INLINE void store_codes(const ulanes_t codes[2], unsigned l, uint8_t target[CODE_BYTES]) {
   uint64_t packed = (uint64_t)codes[1][l] << 32 | codes[0][l];
   if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) packed = __builtin_bswap64(packed);
@@ -33,7 +33,7 @@ typedef struct {
   lanes_t poisoned;       ///< all ones where the block holds NaN or Inf; amax is 0 there
 } tile_t;
 
-/** Unpacks FP32 bit patterns, through the integer RHT if @p how says so. */
+/** Unpacks FP32 bit patterns, and applies the integer RHT if @p how requests it. */
 void ufp4_tile_unpack(const ulanes_t bits[BLOCK], const ufp4_quantize_t *how, tile_t *tile);
 
 /** The scales of a tile's blocks. */
@@ -45,18 +45,17 @@ typedef struct {
   lanes_t saturated;
 } scale_t;
 
-/** The E4M3 scales of a tile, for an element with a grid of its own. */
+/** Computes the E4M3 scales of a tile for an element with a single grid. */
 void ufp4_tile_scales(const tile_t *tile, const ufp4_quantize_t *how, int t, scale_t *out);
-/** The codes of a tile with scales that have at most 4 significant bits. */
+/** Computes the codes of a tile for scales of at most 4 significant bits. */
 void ufp4_tile_codes(const tile_t *tile, const ufp4_quantize_t *how, int t, const scale_t *scale,
                      const ulanes_t random[4], ulanes_t codes[2]);
 
-/** The flags of a tile with lanes that are @p saturated. */
+/** Returns the flags of a tile whose lanes @p saturated saturate. */
 unsigned ufp4_tile_flags(const tile_t *tile, const lanes_t *saturated);
 
-/** Scale bytes and codes of a tile, E4M3; codes[0] gets elements 0..7 of each block, 4 bits each,
- * codes[1] elements 8..15.
- * @return flags. */
+/** Computes scale bytes and codes of a tile with E4M3 scales; codes[0] gets elements 0..7 of each
+ * block, 4 bits each, codes[1] elements 8..15. @return flags. */
 unsigned ufp4_tile_encode(const tile_t *tile, const ufp4_quantize_t *how, int t,
                           const ulanes_t random[4], lanes_t *scale, ulanes_t codes[2]);
 

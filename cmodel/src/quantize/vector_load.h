@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads the numbers of the quantizer's tiles: vector i holds element i of TILE blocks.
+// Loads the numbers of the vector quantizer's tiles: vector i holds element i of TILE blocks.
 #ifndef UFP4_QUANTIZE_VECTOR_LOAD_H
 #define UFP4_QUANTIZE_VECTOR_LOAD_H
 
 #include "quantize/walk.h"
 
-// How far ahead the memory of row copies is fetched. The 16 streams of a column copy's tiles are
-// left to the processor, which follows that many; lines fetched by program take the places where
-// its own loads wait.
+// How far ahead the source of row copies is prefetched. The tiles of a column copy read 16 streams,
+// which the processor prefetches by itself; prefetch instructions would only occupy the buffers
+// that its own loads need.
 #define AHEAD_BYTES 8192
 
-// Row copies: TILE groups from `first` on, which is block `block` of row `row`. Column copies:
-// block `block` of TILE rows.
+// The position of a tile. Row copies: TILE groups from `first` on, which is block `block` of row
+// `row`. Column copies: block `block` of TILE rows.
 typedef struct {
   int64_t first, row, block;
 } spot_t;
 
-// Numbers that do not lie in memory as 16 whole vectors, one step apart, are copied to here, where
-// they do.
+// A buffer for numbers that do not lie in memory as 16 whole vectors, one step apart.
 typedef struct {
   uint32_t bits[TILE * BLOCK] __attribute__((aligned(64)));
 } copy_t;
@@ -26,7 +25,7 @@ static inline int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// Blocks that may run on into other rows and may be cut short at the end of one.
+// Copies blocks that may continue in other rows and may be cut short at the end of a row.
 static inline void copy_blocks(const source_t *source, const spot_t *place, copy_t *copy) {
   int64_t row = place->row, block = place->block;
   for (int i = 0; i < TILE; i++) {
@@ -41,7 +40,7 @@ static inline void copy_blocks(const source_t *source, const spot_t *place, copy
   }
 }
 
-// Columns that end within the block.
+// Copies columns that end within the block.
 static inline void copy_columns(const source_t *source, const spot_t *place, copy_t *copy) {
   const ufp4_matrix_t *in = source->in;
   const int64_t left = source->cols - place->block * BLOCK,
@@ -52,7 +51,7 @@ static inline void copy_columns(const source_t *source, const spot_t *place, cop
   }
 }
 
-// The place of a tile's 16 vectors, and how many elements there are from one to the next.
+// The place of a tile's 16 vectors in memory, and the number of elements between two of them.
 typedef struct {
   ufp4_dtype_t dtype;
   int column;
@@ -84,8 +83,8 @@ INLINE vectors_t vectors_of(const source_t *source, const spot_t *place, copy_t 
   return (vectors_t){UFP4_DTYPE_F32, words.column, copy->bits, words.column ? TILE : BLOCK};
 }
 
-// How far vector i is from the first. In row copies a vector is a block or a part of one, in column
-// copies it is an element of all blocks.
+// The offset of vector i from the first one. In row copies a vector is a block or a part of one; in
+// column copies it is one element of all blocks.
 INLINE int64_t vector_at(const vectors_t *words, int i) {
   return words->column ? i * words->step : i % TILE * words->step + i / TILE * TILE;
 }

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The grid of each block of a tile, of elements mixed. The errors are those of mixed.c, exactly.
+// Chooses the grid of each block of a tile with elements mixed. The errors are exactly those of
+// mixed.c.
 //
 // With E2M1's scale, sig * 2^e, floor(|x| * 2^k) is one dividend for both grids: a quotient in
-// 512ths is that divided by sig, or for the uniform grid by its own significand, and by 2 where its
-// scale has an exponent more. A dividend is under 2^17 and a divisor at most 30, so the quotient of
-// half more than the dividend is no less than 1/60 away from any integer; floats, truncated after
-// one rounded multiplication, make the right integer of it. There is nothing to saturate: what is
-// not left to the portable code has no quotient over 12.8 quanta.
+// 512ths is the dividend divided by sig, or for the uniform grid by that grid's significand, and by
+// 2 if its scale's exponent is larger by one. A dividend is under 2^17 and a divisor at most 30, so
+// the quotient of the dividend plus one half is at least 1/60 away from any integer; floats,
+// truncated after one rounded multiplication, therefore give the right integer. Nothing saturates,
+// because only the portable code has quotients over 12.8 quanta.
 //
-// A quotient has 13 bits, so a word holds those of two elements, and their errors are made at once.
+// A quotient has 13 bits, so a word holds the quotients of two elements, whose errors are computed
+// together.
 #ifndef UFP4_QUANTIZE_VECTOR_MIXED_H
 #define UFP4_QUANTIZE_VECTOR_MIXED_H
 
 #include "quantize/vector_scale.h"
 
-// What a dividend is multiplied by, and what is added, for the quotient in the lower half of a word
-// and for that in the upper half.
+// The factor and the addend that turn a dividend into its quotient, in the lower half of a word and
+// in the upper half.
 typedef struct {
   floats_t factor[2], addend[2];
 } division_t;
@@ -27,8 +29,8 @@ INLINE division_t division_by(words_t divisor, int offset) {
   return (division_t){{factor, V(mul_ps)(factor, upper)}, {addend, V(mul_ps)(addend, upper)}};
 }
 
-// The quotients of two elements: the fraction of the upper one, which lies in the lower half of its
-// word, gives way to the lower one.
+// Computes the quotients of two elements. The fraction of the upper one, which lies in the lower half
+// of its word, is replaced by the lower one.
 INLINE words_t quotients_of(const floats_t dividend[2], const division_t *by) {
   words_t whole[2];
   for (int i = 0; i < 2; i++) {
@@ -37,15 +39,16 @@ INLINE words_t quotients_of(const floats_t dividend[2], const division_t *by) {
   return upper_halves_into(whole[0], whole[1]);
 }
 
-// The distance to the nearest multiple of 512 is the magnitude of the lower 9 bits as a number with
-// a sign.
+// Computes the distances to the nearest multiple of 512: the magnitudes of the lower 9 bits, taken as
+// signed numbers.
 INLINE words_t uniform_errors(words_t quotients) {
   return V(srli_epi16)(V(abs_epi16)(V(slli_epi16)(quotients, 7)), 7);
 }
 
-// Of quotients that are a half, E2M1_OFFSET, more, the integer part says how far the nearest point
-// is: as far as from `near`, or where two points are as near to that, so much less than `between`.
-// Tables hold upper bytes, and the lower byte of an index, whose upper bit is set, finds 0.
+// Computes the distances to the nearest E2M1 point of quotients that have E2M1_OFFSET, a half, added.
+// The integer part selects a point, `near`. If that is no point of E2M1 but the middle between two,
+// the distance is `between` minus the distance to the middle. The tables hold the upper bytes of both;
+// bit 7 of an index's lower byte is set, for which a lookup gives 0.
 #define E2M1_OFFSET 256
 INLINE words_t e2m1_errors(words_t quotients) {
   const words_t near = quad(0x00001919, 0x19151111, 0x0F0D0B09, 0x07050301);
@@ -55,12 +58,13 @@ INLINE words_t e2m1_errors(words_t quotients) {
   return V(abs_epi16)(V(sub_epi16)(V(shuffle_epi8)(between, index), far));
 }
 
-// The sum of both halves of each word.
+// Adds both halves of each word.
 INLINE floats_t sum_of_halves(words_t x) {
   return V(cvtepi32_ps)(V(add_epi32)(V(srli_epi32)(x, 16), BITS(and)(x, V(set1_epi32)(0xFFFF))));
 }
 
-// floor(|x| * 2^k); the integers of a transform are shifted, for floats may have rounded them.
+// Computes floor(|x| * 2^k). The integers of a transform are shifted, because floats may have
+// rounded them.
 INLINE floats_t dividend_of(kind_t kind, const numbers_t *numbers, int i, words_t exponent) {
   if (!kind.rht) {
     const words_t factor = V(sub_epi32)(all_words(268u << 23), exponent);
@@ -70,7 +74,7 @@ INLINE floats_t dividend_of(kind_t kind, const numbers_t *numbers, int i, words_
   return V(cvtepi32_ps)(V(srlv_epi32)(V(abs_epi32)(numbers->v[i]), shift));
 }
 
-// The scale of the better grid, and what makes quotients of the numbers.
+// Computes the scale of the better grid, and the factor that makes quotients of the numbers.
 INLINE void choose_grids(kind_t kind, const job_t *job, numbers_t *out) {
   const words_t upper = all_words(0xFFF00000u), field = V(set1_epi32)(0x7F800000);
   const words_t e2m1 = round_ratio(kind, job, out->third);
@@ -89,7 +93,7 @@ INLINE void choose_grids(kind_t kind, const job_t *job, numbers_t *out) {
     sums[1] = V(add_epi16)(sums[1], uniform_errors(quotients_of(dividends, &by_uniform)));
   }
   const floats_t errors[2] = {sum_of_halves(sums[0]), sum_of_halves(sums[1])};
-  // The scales are a half of E2M1's ratio and twice the other.
+  // The scales are half of E2M1's ratio and twice the uniform grid's.
   const floats_t weights[2] = {as_floats(BITS(and)(e2m1, upper)),
                                V(mul_ps)(as_floats(BITS(and)(uniform, upper)), V(set1_ps)(4.0f))};
   const mask_t better =
@@ -102,8 +106,8 @@ INLINE void choose_grids(kind_t kind, const job_t *job, numbers_t *out) {
                                      as_words(reciprocal_of(kind, e2m1))));
 }
 
-// The places of scales relative to the uniform grid's: an E2M1 scale is a quarter of what its ratio
-// says, which is 16 places.
+// Places of scales relative to the uniform grid's: an E2M1 scale is a quarter of its ratio, which
+// is 16 places.
 INLINE words_t mixed_places(words_t bits, words_t uniform) {
   const words_t lower = V(sub_epi32)(bits, V(set1_epi32)(16));
   return chosen(uniform, BITS(or)(bits, V(set1_epi32)(PLACE_UNIFORM)), lower);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random words for a tile of the quantizer: Threefry-4x32 with 12 rounds, of groups under 2^32
-// (number/random.c has the portable one). A file that includes it has included a header of vectors
-// first.
+// Random words for a tile of the vector quantizer: Threefry-4x32 with 12 rounds, for groups under
+// 2^32 (number/random.c has the portable version). The including file first includes the vector
+// operations of one instruction set.
 #ifndef UFP4_QUANTIZE_VECTOR_RANDOM_H
 #define UFP4_QUANTIZE_VECTOR_RANDOM_H
 
@@ -20,9 +20,9 @@
     MIX(x2, x1, r3);               \
   } while (0)
 
-// The words of Threefry that are the same for all groups.
+// The words of Threefry that all groups share.
 typedef struct {
-  uint32_t k0, k1, k4, sum, turned;  // key words, two of them added, the second one rotated
+  uint32_t k0, k1, k4, sum, turned;  // key words, two of their sums, and one of them rotated
   uint32_t c2, c3,
       turned3;  // the third and fourth counter word after the first round; the latter rotated
 } threefry_t;
@@ -43,7 +43,7 @@ INLINE words_t all_words(uint32_t word) {
   return V(set1_epi32)((int)word);
 }
 
-// Each word is complemented: what is wanted is 255 minus each byte.
+// Each word is complemented, because 255 minus each byte is needed.
 INLINE void random_words(const threefry_t *random, words_t groups, words_t words[4]) {
   words_t x0 = V(add_epi32)(groups, all_words(random->sum));
   words_t x1 = BITS(xor)(x0, all_words(random->turned));

@@ -40,7 +40,7 @@
 
 // --- Codes --------------------------------------------------------------------------------------
 
-// In the lanes of @p uniform all cells are as wide as those from 0 on.
+// All lanes of @p uniform have cells as wide as those from 0 on.
 INLINE floats_t cell_of(kind_t kind, floats_t magnitude, floats_t reciprocal, words_t uniform) {
   floats_t from_2 = V(set1_ps)(2.0f), from_4 = V(set1_ps)(4.0f);
   if (kind.mixed) {
@@ -58,12 +58,12 @@ INLINE words_t with_sign(words_t magnitude, floats_t signs) {
   return chosen(V(set1_epi32)(INT32_MIN), as_words(signs), magnitude);
 }
 
-// Whether s is the pattern of a float, shifted.
+// Whether s is the shifted pattern of a float.
 INLINE int by_pattern(kind_t kind) {
   return kind.e2m1 && by_floats(kind);
 }
 
-// The pattern that is rounded to a code, with the sign of the quotient.
+// Returns the pattern that is rounded to a code, with the sign of the quotient.
 INLINE words_t pattern_of(floats_t q) {
   const words_t one = with_sign(as_words(V(set1_ps)(1.0f)), q);
   const words_t pattern =
@@ -71,9 +71,9 @@ INLINE words_t pattern_of(floats_t q) {
   return V(srai_epi32)(pattern, 6);
 }
 
-// How s is rounded to a code. Made of floats, what may be a tie is a doubt. Else exact ties are
-// rounded as they should: nearest ones to even, stochastic ones down, as all thresholds are one
-// multiple of 2^-16 higher.
+// The rounding of s to a code. If s comes from floats, a possible tie is a doubt. Otherwise exact
+// ties are rounded correctly: to even for nearest, and down for stochastic rounding, because all
+// thresholds are one multiple of 2^-16 higher.
 INLINE int to_even(kind_t kind) {
   return !kind.stochastic && !by_floats(kind);
 }
@@ -82,8 +82,8 @@ INLINE int ties_down(kind_t kind) {
   return kind.stochastic && !by_floats(kind);
 }
 
-// The addend of a quotient is 192, and for truncation a threshold's complement, and the window.
-// That of a pattern makes the pattern of 1 the code 0.
+// The addend of a quotient is 192, plus, for truncation, a threshold's complement and the window.
+// The addend of a pattern maps the pattern of 1 to code 0.
 INLINE words_t addend_of(kind_t kind, words_t words, int byte) {
   const int base = by_pattern(kind) ? 0x20000 : 0x43400000,
             window = by_floats(kind) ? WINDOW_BELOW(kind.e2m1) : 0;
@@ -94,13 +94,13 @@ INLINE words_t addend_of(kind_t kind, words_t words, int byte) {
   return shuffled_into(addend, 2, words, select);
 }
 
-// The lower half of s, shifted up, that a tie has.
+// The lower half of s that a tie has, shifted up.
 INLINE words_t tie_of(kind_t kind) {
   return all_words(ties_down(kind) ? 0xFFFF0000u : 0x80000000u);
 }
 
-// s of an element. In what is in doubt the lower half is the smallest there can be, or in the
-// window above that: signed where ties are made even. Where they go down it is the largest.
+// Computes s of an element. @p doubt collects the extreme of the lower halves, which shows a
+// possible tie: the smallest, in signed order if ties go to even, or the largest if ties go down.
 INLINE words_t element_code(kind_t kind, const numbers_t *numbers, int i, words_t *doubt) {
   const floats_t x = numbers->x[i], reciprocal = numbers->reciprocal;
   const words_t words = numbers->words[i / 4];
@@ -125,7 +125,7 @@ INLINE words_t element_code(kind_t kind, const numbers_t *numbers, int i, words_
   return as_words(nearest_integer(as_floats(s)));
 }
 
-// Sign and magnitude to two's complement, of each 4 bits.
+// Converts each 4 bits from sign and magnitude to two's complement.
 INLINE words_t complement(words_t codes) {
   const words_t nibbles = V(set1_epi8)(15);
   const words_t table = quad(0x090A0B0C, 0x0D0E0F00, 0x07060504, 0x03020100);
@@ -134,8 +134,7 @@ INLINE words_t complement(words_t codes) {
   return BITS(or)(low, V(slli_epi32)(high, 4));
 }
 
-// Gathers from four s the bytes that hold the codes, in the order 0, 2, 1, 3, and those that hold
-// the signs.
+// Gathers from four s the bytes with the codes, in the order 0, 2, 1, 3, and those with the signs.
 INLINE void gather(kind_t kind, const words_t s[4], words_t *codes, words_t *signs) {
   const words_t halves = quad(0x0D0C0F0E, 0x09080B0A, 0x05040706, 0x01000302);
   const words_t bytes = quad(0x0E0F0C0D, 0x0A0B0809, 0x06070405, 0x02030001);
@@ -143,12 +142,12 @@ INLINE void gather(kind_t kind, const words_t s[4], words_t *codes, words_t *sig
   words_t high = shuffled_into(s[3], 3, s[2], halves);
   *codes = shuffled_into(low, 0xA, high, bytes);
   *signs = shuffled_into(high, 5, low, bytes);
-  // Only stochastic rounding goes over 7.
+  // Only stochastic rounding can exceed 7.
   if (kind.stochastic) *codes = V(min_epu8)(*codes, V(set1_epi8)(by_pattern(kind) ? 7 : 0x47));
 }
 
-// Eight elements. In each byte: codes of the first four in the lower half, of the others in the
-// upper.
+// Packs eight elements: each byte has a code of the first four in its lower half and of the others
+// in its upper half.
 INLINE words_t pack(kind_t kind, const job_t *job, const words_t s[8], mask_t some) {
   // Elements 0, 4, 2, 6 and 1, 5, 3, 7.
   const words_t even[4] = {s[0], s[4], s[2], s[6]}, odd[4] = {s[1], s[5], s[3], s[7]};
@@ -163,7 +162,7 @@ INLINE words_t pack(kind_t kind, const job_t *job, const words_t s[8], mask_t so
   return where(some, all);
 }
 
-// @return the lanes whose codes are not certain.
+// @return the lanes whose codes are uncertain.
 INLINE mask_t encode(kind_t kind, const job_t *job, const numbers_t *numbers, words_t out[2]) {
   words_t doubt = V(set1_epi32)(by_floats(kind) ? -1 : 0);
 #pragma GCC unroll 2
@@ -184,8 +183,8 @@ INLINE mask_t encode(kind_t kind, const job_t *job, const numbers_t *numbers, wo
 
 // --- Second looks -------------------------------------------------------------------------------
 
-// The lanes where an element seems to be a tie and is not one exactly. A tie times the scale is
-// exact.
+// Returns the lanes in which an element seems to be a tie but is not exactly one. A tie times the
+// scale is exact.
 INLINE mask_t not_ties(kind_t kind, const numbers_t *numbers) {
   words_t scale_bits = BITS(and)(numbers->rounded, all_words(0xFFF00000u)),
           quarter = BITS(setzero)();
@@ -217,7 +216,7 @@ INLINE mask_t not_ties(kind_t kind, const numbers_t *numbers) {
   return wrong;
 }
 
-// Whether all numbers of a tile are BF16 numbers.
+// Whether all numbers of a tile are representable in BF16.
 INLINE int coarse(const job_t *job, const spot_t *place) {
   copy_t copy;
   words_t v[BLOCK];
@@ -230,8 +229,8 @@ INLINE int coarse(const job_t *job, const spot_t *place) {
 
 // --- Tile ---------------------------------------------------------------------------------------
 
-// Biased exponents, patterns of the largest magnitudes: of blocks that meet subnormals, overflow,
-// Inf or NaN.
+// Whether the tile has blocks with subnormals, overflow, Inf or NaN, from the biased exponents and
+// the patterns of the largest magnitudes.
 INLINE int extreme(words_t amax, int lowest) {
   const words_t low = V(set1_epi32)(lowest << 23);
   const words_t range = V(set1_epi32)((EXPONENT_HIGH - lowest) << 23);
@@ -274,7 +273,7 @@ INLINE void take_integers(kind_t kind, const job_t *job, words_t v[16], numbers_
   if (kind.mixed) out->third = ratio_of(amax, 3, sticky);
 }
 
-// Lanes where a sign may be wrong.
+// Returns the lanes where a sign may be wrong.
 INLINE mask_t near_zero(kind_t kind, floats_t least, floats_t reciprocal, mask_t some) {
   return some &
          floats_less(V(mul_ps)(least, reciprocal), V(set1_ps)(kind.e2m1 ? 0x1p-14f : 0x1p-15f));
@@ -285,17 +284,17 @@ INLINE void take_floats(kind_t kind, const job_t *job, const words_t v[16], numb
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) x[i] = as_floats(v[i]);
   transform_floats(job, x);
-  // The largest is that of the patterns, since a largest float would pass over the NaNs that
-  // infinities of both signs leave.
+  // The largest magnitude is taken from the patterns, because a float maximum would ignore the NaNs
+  // that infinities of both signs give.
   words_t patterns[16];
 #pragma GCC unroll 16
   for (int i = 0; i < 16; i++) patterns[i] = as_words(x[i]);
   floats_t amax = as_floats(largest_pattern(patterns));
-  // The largest number is 16 times smaller at most.
+  // The largest result is smaller than the largest number by a factor of at most 16.
   out->later = extreme(as_words(amax), EXPONENT_LOW + 4);
   out->unit = BITS(setzero)();
   out->ratio = as_words(V(mul_ps)(amax, V(set1_ps)(kind.e2m1 ? 0.25f / 3.0f : 0.25f / 7.0f)));
-  // Scales change at multiples of 2^19 in the pattern, or at some of them.
+  // Scales change at some or all multiples of 2^19 in the pattern.
   words_t window = V(add_epi32)(out->ratio, V(set1_epi32)(64));
   mask_t some = has(out->ratio, out->ratio);
   out->doubt = some & lacks(window, V(set1_epi32)(0x7FF80));
@@ -307,7 +306,7 @@ INLINE void take_floats(kind_t kind, const job_t *job, const words_t v[16], numb
   if (!job->int4) out->doubt |= near_zero(kind, least, reciprocal, some);
 }
 
-// All that must be known before codes can be made.
+// Measures everything that is needed before codes can be made.
 INLINE void measure_tile(kind_t kind, const job_t *job, const spot_t *place, numbers_t *out) {
   words_t v[16];
   load_tile(job->source, place, v);

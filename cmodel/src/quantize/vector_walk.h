@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector quantizer: E4M3 scales for blocks of one row, through the integer transform or none. A
-// file that includes it has included a header of vectors first, which is for one instruction set:
-// with TILE lanes, a block in each.
+// The vector quantizer: E4M3 scales for blocks of one row, with the integer transform or none. The
+// including file first includes the vector operations of one instruction set, which has TILE lanes,
+// one block per lane.
 //
-// Codes do not depend on the tensor exponent while a block's scale is a normal number, so one walk
-// makes the codes and keeps where each scale lies, and the tensor exponent is known at its end;
-// then scales become bytes. Where a scale is subnormal, saturates or belongs to a tile that the
-// vector code declined, the portable code makes the tile again.
+// While a block's scale is a normal number, its codes do not depend on the tensor exponent. One
+// walk therefore makes the codes and keeps the place of each scale; at its end the tensor exponent
+// is known, and scales become bytes. If a scale is subnormal or saturates, or the vector code
+// declined its tile, the portable code makes the tile again.
 #ifndef UFP4_QUANTIZE_VECTOR_WALK_H
 #define UFP4_QUANTIZE_VECTOR_WALK_H
 
@@ -21,7 +21,7 @@
 #define DEPTH 8  // blocks of a row whose codes fill a cache line
 #define LINE_BYTES (DEPTH * CODE_BYTES)
 #define PATIENCE 128
-#define CACHED_BYTES (4 << 20)  // codes that may stay in caches
+#define CACHED_BYTES (4 << 20)  // codes up to this size may stay in caches
 #define STRIP_COLS \
   4096  // of a column copy: their codes, DEPTH blocks deep, stay in the second cache
 
@@ -29,11 +29,11 @@ typedef void (*tile_function_t)(const job_t *job, const spot_t *place, result_t 
 
 typedef struct {
   tile_function_t first,
-      again;  // the latter where the former asks for it; NULL where it never does
+      again;  // called if first requests it; NULL if it never does
 } tiles_t;
 
-// The tiles of a column copy that are stored together: up to DEPTH of them along k, of the same
-// TILE rows.
+// Tiles of a column copy that are stored together: up to DEPTH of them along k, of the same TILE
+// rows.
 typedef struct {
   words_t codes[DEPTH][2];
   places_t places[DEPTH];
@@ -43,17 +43,17 @@ typedef struct {
 typedef struct {
   job_t job;
   tiles_t tiles;
-  int patience;  // lost where more than a third of the tiles is made again: then all are made
-                 // carefully at once
-  ufp4_operand_t *out;  // NULL: only the tensor exponent is asked for
-  words_t ratio;        // largest so far
-  int least;       // least tensor exponent of blocks left to the portable code, INT32_MAX: none yet
-  int known;       // whether out->exponent is what it will be
-  int16_t shift;   // of places to bytes, where known
-  int past_cache;  // column copies: codes go to memory past the caches; they are whole lines then
-  int16_t *places;  // [tiles][TILE], those of a walk in its order; NULL where known from the start
-  int64_t done;     // tiles
-  column_t *made;   // room for a strip; NULL for row copies, and where no codes are asked for
+  int patience;  // decreases if over a third of the tiles is made again; at 0 all tiles use the
+                 // careful variant at once
+  ufp4_operand_t *out;  // NULL: only the tensor exponent is requested
+  words_t ratio;        // the largest so far
+  int least;        // smallest tensor exponent of blocks left to the portable code, INT32_MAX: none
+  int known;        // out->exponent is final
+  int16_t shift;    // from places to bytes, if known
+  int past_cache;   // column copies: codes bypass the caches, in whole lines
+  int16_t *places;  // [tiles][TILE] in the order of the walk; NULL if known from the start
+  int64_t done;     // tiles done
+  column_t *made;   // buffer for a strip; NULL for row copies, or if no codes are requested
 } walk_t;
 
 // --- Kinds of tiles -----------------------------------------------------------------------------
@@ -128,8 +128,8 @@ static void portable_tile(walk_t *walk, const spot_t *spot) {
 
 // --- Scales -------------------------------------------------------------------------------------
 
-// The scale bytes of mixed. Both scales of a block must be normal numbers, since the choice is made
-// of them: E2M1's is up to a binade smaller.
+// Makes the scale bytes of mixed. Both scales of a block must be normal numbers, because the choice
+// compares them; E2M1's is up to a binade smaller.
 static int mixed_bytes(const walk_t *walk, places_t places, uint8_t bytes[TILE]) {
   int16_t each[TILE];
   uint8_t uniform[TILE];
@@ -147,8 +147,8 @@ static int mixed_bytes(const walk_t *walk, places_t places, uint8_t bytes[TILE])
   return later | low;
 }
 
-// Places to bytes: from 8 to 126, normal numbers up to 448. @return whether the portable code has
-// to make the tile.
+// Converts places to bytes: 8 to 126 are normal numbers up to 448. @return whether the portable
+// code must make the tile.
 static int scale_bytes(const walk_t *walk, places_t places, uint8_t bytes[TILE]) {
   if (walk->job.how->elem == UFP4_ELEM_MIXED) return mixed_bytes(walk, places, bytes);
   return bytes_of_places(places, walk->shift, 8, 126, bytes);
@@ -203,7 +203,7 @@ static void store_row_codes(const result_t *made, uint8_t *target) {
   store(target + sizeof *blocks, blocks[1]);
 }
 
-// One tile of the walk; of the second walk, that of the scales, if @p again.
+// Makes one tile of the walk, or if @p again, of the second walk, which makes scales.
 static void row_tile(walk_t *walk, const spot_t *spot, int again) {
   if (again) {
     finish_row_tile(walk, spot, load_places(walk->places + TILE * walk->done++));
@@ -238,7 +238,7 @@ static void walk_rows(walk_t *walk, int again) {
 
 // --- Column copies ------------------------------------------------------------------------------
 
-// The rows' codes of a column, from its first block on.
+// Stores the codes of a column's rows, from its first block on.
 static void store_column_codes(const walk_t *walk, const column_t *column, const spot_t *first) {
   const int stream = walk->past_cache && column->count == DEPTH;
   uint8_t *to = walk->out->codes + first->first * CODE_BYTES;
@@ -279,7 +279,7 @@ static void finish_made(walk_t *walk, const column_t *made, const spot_t *first)
   }
 }
 
-// Rows of the copy that fill no tile.
+// Handles rows of the copy that do not fill a tile.
 static void last_rows(walk_t *walk, int64_t row) {
   const source_t *source = walk->job.source;
   for (; row < source->rows; row += LANES) {
@@ -294,8 +294,8 @@ static void last_rows(walk_t *walk, int64_t row) {
   }
 }
 
-// Makes the same blocks of all rows of a strip. Tiles along the rows follow each other, so that the
-// lines of the source come in order.
+// Makes the same blocks of all rows of a strip. Tiles along the rows are adjacent, so the lines of
+// the source are read in order.
 static void make_columns(walk_t *walk, const spot_t *first, int64_t end, int count) {
   const source_t *source = walk->job.source;
   column_t *made = walk->made;
@@ -322,7 +322,7 @@ static void make_columns(walk_t *walk, const spot_t *first, int64_t end, int cou
   }
 }
 
-// How many blocks are made together: those of a line.
+// Returns how many blocks are made together: those of a cache line.
 static int together(const walk_t *walk, int64_t block) {
   const int64_t left = walk->job.source->blocks - block;
   const int ahead =
@@ -366,8 +366,8 @@ static void walk_once(walk_t *walk, int again) {
   if (walk->past_cache) _mm_sfence();
 }
 
-// The tensor exponent from the largest ratio, as ufp4_exponent_from_amax finds it from amax: amax
-// <= 448 / 2^6 * odd * 2^n where the ratio is 1.75 * 2^n at most.
+// Derives the tensor exponent from the largest ratio, as ufp4_exponent_from_amax does from amax:
+// amax <= 448 / 2^6 * odd * 2^n if the ratio is at most 1.75 * 2^n.
 static int found_exponent(const walk_t *walk) {
   const ufp4_elem_t elem = walk->job.how->elem;
   const int ratio = largest_lane(walk->ratio);
@@ -379,7 +379,8 @@ static int found_exponent(const walk_t *walk) {
   return t;
 }
 
-// Whether codes of a column copy go past the caches: rows start at the same place in a line.
+// Whether codes of a column copy bypass the caches, which requires all rows to start at the same
+// offset in a cache line.
 static int past_cache(const source_t *source, const ufp4_operand_t *out) {
   return out != NULL && source->axis == UFP4_AXIS_COL && source->blocks % DEPTH == 0 &&
          (uintptr_t)out->codes % CODE_BYTES == 0 &&
@@ -402,7 +403,7 @@ static walk_t walk_of(const source_t *source, const ufp4_quantize_t *how, ufp4_o
                  .ratio = BITS(setzero)(),
                  .least = INT32_MAX};
   turns_of((uint16_t)how->rht_mask, &walk.job);
-  // Sums of BF16 numbers are often zero, or between two codes.
+  // Sums of BF16 numbers are often zero, or lie between two codes.
   if (how->rht == UFP4_RHT_INTEGER && source->in->dtype == UFP4_DTYPE_BF16 &&
       walk.tiles.again != NULL)
     walk.tiles.first = walk.tiles.again;
@@ -419,7 +420,7 @@ static int quantize_exponent(const source_t *source, const ufp4_quantize_t *how)
 
 static ufp4_status_t quantize_twice(walk_t *walk) {
   const source_t *source = walk->job.source;
-  // There is room for as many tiles as either walk can have.
+  // The buffer has room for all tiles of either walk.
   walk->places = malloc(
       ufp4_matrix_bytes(source->rows * source->blocks / TILE + 1, TILE, sizeof *walk->places));
   if (walk->places == NULL) return UFP4_ERROR_MEMORY;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantizes nothing by itself: reads a tensor tile by tile, in either orientation.
+// Reads a tensor tile by tile, in either orientation.
 #include "quantize/walk.h"
 
 #include <string.h>
 
 #include "base/integer.h"
 
-// Columns of a strip of the column copy: wide enough to read rows in long runs, narrow enough that
-// the cache lines of codes it writes into stay near until they are full.
+// Columns of a strip of the column copy: enough to read rows in long runs, and few enough that the
+// cache lines of codes stay in a near cache until they are full.
 #define STRIP_COLS 128
 
 source_t ufp4_source_of(const ufp4_matrix_t *in, ufp4_axis_t axis) {
@@ -62,7 +62,7 @@ static void load_lane(const source_t *source, int64_t g, unsigned lane, ulanes_t
   for (int64_t i = 0; i < count; i++) bits[i][lane] = element_bits(source->in, first + i * step);
 }
 
-// A whole tile of a column copy: element i of all lanes is contiguous.
+// Reads a whole tile of a column copy: element i of all lanes is contiguous.
 static void load_rows(const ufp4_matrix_t *in, int64_t first, int64_t count, ulanes_t bits[BLOCK]) {
   for (int64_t i = 0; i < count; i++, first += in->ld) {
     if (in->dtype == UFP4_DTYPE_F32) {
@@ -74,11 +74,11 @@ static void load_rows(const ufp4_matrix_t *in, int64_t first, int64_t count, ula
   }
 }
 
-// Elements `half` to `half` + 7 of 8 blocks.
+// Reads elements `half` to `half` + 7 of 8 blocks.
 INLINE void turn_half(const float *const blocks[LANES], unsigned half, ulanes_t bits[BLOCK]) {
   ulanes_t v[LANES], w[LANES];
   for (unsigned l = 0; l < LANES; l++) memcpy(&v[l], blocks[l] + half, sizeof v[l]);
-  // Each stage interleaves vectors that are half of the square apart.
+  // Each stage interleaves vectors that are half the size of the square apart.
   for (unsigned stage = 0; stage < 3; stage++) {
     for (unsigned l = 0; l < LANES / 2; l++) {
       w[2 * l] = __builtin_shufflevector(v[l], v[l + 4], 0, 8, 1, 9, 2, 10, 3, 11);
@@ -93,7 +93,7 @@ HOT static void turn_blocks(const float *const blocks[LANES], ulanes_t bits[BLOC
   for (unsigned half = 0; half < BLOCK; half += LANES) turn_half(blocks, half, bits);
 }
 
-// A whole tile of a row copy: the elements of each lane are contiguous.
+// Reads a whole tile of a row copy: the elements of each lane are contiguous.
 static void load_blocks(const source_t *source, int64_t first, ulanes_t bits[BLOCK]) {
   const float *blocks[LANES];
   int64_t row = first / source->blocks, block = first % source->blocks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantizes with E4M3 scales of one row, for blocks of more than 16 and transforms of more than 16
-// points. A tile is 128 numbers of one row, which whole blocks and transforms fill.
+// points. A tile is 128 numbers of one row, a multiple of every block and transform.
 #include "quantize/wide.h"
 
 #include "base/integer.h"
@@ -20,7 +20,7 @@ static uint32_t bits_at(const source_t *source, int64_t row, int64_t col) {
   return ((const uint32_t *)source->in->data)[at];
 }
 
-// The lanes of a block have its largest magnitude, and are poisoned together.
+// The lanes of a block share its largest magnitude, and are poisoned together.
 static void share(tile_t *tile, unsigned lanes) {
   for (unsigned first = 0; first < LANES; first += lanes) {
     int32_t amax = 0, exponent = INT32_MIN, poisoned = 0;

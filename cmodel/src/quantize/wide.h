@@ -6,10 +6,10 @@
 #include "quantize/kernel.h"
 #include "ufp4/format.h"
 
-/** Whether @p how, which is legal, has larger blocks than its scale's own, or more points than 16.
- */
+/** Returns whether @p how, which is legal, has larger blocks than its scale's default, or more
+ * than 16 points. */
 int ufp4_how_is_wide(const ufp4_quantize_t *how);
-/** The kernel of what is. */
+/** The kernel for such quantizers. */
 const quantize_kernel_t *ufp4_quantize_wide(void);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes (docs/reference/numerics.md, 6): the settings that each named recipe stands for, and what
-// the suffixes of a name change.
+// Recipes (docs/reference/numerics.md, 6): the settings of the named recipes, and the suffixes that
+// change them.
 #include "ufp4/recipe.h"
 
 #include <stdio.h>
@@ -11,14 +11,14 @@
 #include "ufp4/format.h"
 #include "ufp4/random.h"
 
-// Both copies of a role.
+// Applies to both copies of a role.
 #define SCALES_DOWN {UFP4_SCALE_ROUND_DOWN, UFP4_SCALE_ROUND_DOWN}
 #define SCALES_UP {UFP4_SCALE_ROUND_UP, UFP4_SCALE_ROUND_UP}
 #define SCALES_46 {UFP4_SCALE_ROUND_46, UFP4_SCALE_ROUND_46}
 #define SR {UFP4_ROUND_SR, UFP4_ROUND_SR}
 
-// Recipes of one kind of scale share these settings. With E4M3 and NVFP4 dY is rounded
-// stochastically, and with E4M3 its scales are rounded up.
+// Settings shared by recipes of one kind of scale. With E4M3 and NVFP4 dY is rounded
+// stochastically, and with E4M3 its scales are then rounded up.
 #define WITH_E4M3                                                              \
   .quantized = 1, .scale = UFP4_SCALE_E4M3, .rht_mask = UFP4_RHT_DEFAULT_MASK, \
   .round = {[UFP4_ROLE_DY] = SR}, .scale_round = {[UFP4_ROLE_DY] = SCALES_UP}
@@ -149,7 +149,7 @@ uint64_t ufp4_default_mask(int points) {
 }
 
 uint64_t ufp4_recipe_mask(const ufp4_recipe_t *recipe, uint64_t seed, uint64_t step) {
-  // The random bytes of stochastic rounding have 0 in the third word of the key.
+  // The third word of the key is 1 here; it is 0 for the random bytes of stochastic rounding.
   const uint32_t key[4] = {(uint32_t)seed, (uint32_t)(seed >> 32), 1, 0};
   const uint32_t counter[4] = {(uint32_t)step, (uint32_t)(step >> 32), 0, 0};
   uint32_t words[4];
@@ -190,7 +190,7 @@ static int is_wide(const ufp4_recipe_t *recipe) {
   return recipe->rht_size > 16 || recipe->block > ufp4_scale_block(recipe->scale);
 }
 
-// The key of a setting that has no effect since no operand is transformed, or NULL.
+// Returns the key of a setting that has no effect because no operand is transformed, or NULL.
 static const char *transform_in_vain(const ufp4_recipe_t *recipe) {
   if (!recipe->quantized) return NULL;
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
@@ -231,7 +231,7 @@ ufp4_status_t ufp4_recipe_check(const ufp4_recipe_t *recipe, unsigned passes, co
 enum { KEY_RHT, KEY_SR, KEYS };
 static const char *const keys[KEYS] = {"rht", "sr"};
 
-// A suffix that has been read: whether each key is there, and its passes.
+// A parsed suffix: the keys that are present, and their passes.
 typedef struct {
   int given[KEYS];
   unsigned passes[KEYS];
@@ -253,7 +253,7 @@ static ufp4_status_t fail_suffix(ufp4_message_t *message, const ufp4_recipe_t *r
   return UFP4_ERROR_ARGUMENT;
 }
 
-// "none", or names of passes with + between them; returns why not, or NULL.
+// Reads "none", or names of passes joined by +. Returns an error message, or NULL.
 static const char *read_passes(const char *list, size_t length, unsigned *passes) {
   if (length == 4 && memcmp(list, "none", 4) == 0) return NULL;
   for (const char *end = list + length; list <= end;) {
@@ -283,7 +283,7 @@ static const char *read_wish(const char *suffix, wish_t *wish) {
   return NULL;
 }
 
-// The transform that the recipe has, or the one that goes with its scales.
+// Returns the recipe's transform, or if it has none, the usual one for its scales.
 static ufp4_rht_t transform_of(const ufp4_recipe_t *recipe) {
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     if (recipe->rht[pass] != UFP4_RHT_NONE) return recipe->rht[pass];
@@ -291,7 +291,7 @@ static ufp4_rht_t transform_of(const ufp4_recipe_t *recipe) {
   return recipe->scale == UFP4_SCALE_NVFP4 ? UFP4_RHT_BF16 : UFP4_RHT_INTEGER;
 }
 
-// The roles that the recipe rounds stochastically, a bit each; dY where there is none.
+// Returns the roles that the recipe rounds stochastically, a bit each, or dY if there is none.
 static unsigned stochastic_roles(const ufp4_recipe_t *recipe) {
   unsigned roles = 0;
   for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++)
@@ -299,7 +299,7 @@ static unsigned stochastic_roles(const ufp4_recipe_t *recipe) {
   return roles != 0 ? roles : 1u << UFP4_ROLE_DY;
 }
 
-// E4M3 scales are rounded up for the sake of stochastic rounding, else to nearest.
+// E4M3 scales are rounded up for stochastic rounding, otherwise to nearest.
 static void round_copy(ufp4_recipe_t *recipe, ufp4_role_t role, ufp4_axis_t axis,
                        ufp4_round_t round) {
   if (recipe->round[role][axis] == round) return;
@@ -323,7 +323,7 @@ static ufp4_status_t set_rounding(ufp4_recipe_t *recipe, unsigned passes, const 
       rounded = 1;
     }
     if (rounded || !(passes >> pass & 1)) continue;
-    // Every GEMM has one of any two roles, so only one role is stochastic here.
+    // Any two roles include one of every GEMM's, so exactly one role is stochastic here.
     ufp4_message_set(message, "%s%s: %s does not enter %s, and it alone is stochastic here",
                      recipe->name, suffix, role_names[stochastic >> 1], pass_names[pass]);
     return UFP4_ERROR_ARGUMENT;
@@ -331,7 +331,7 @@ static ufp4_status_t set_rounding(ufp4_recipe_t *recipe, unsigned passes, const 
   return UFP4_OK;
 }
 
-// The canonical name: rht before sr, passes in their order.
+// Appends the canonical suffix: rht before sr, passes in their order.
 static ufp4_status_t set_name(ufp4_recipe_t *recipe, const wish_t *wish, const char *suffix,
                               ufp4_message_t *message) {
   char name[2 * sizeof recipe->name];
@@ -372,7 +372,7 @@ ufp4_status_t ufp4_recipe_vary(ufp4_recipe_t *recipe, const char *suffix, ufp4_m
       made.rht[pass] = wish.passes[KEY_RHT] >> pass & 1 ? transform_of(recipe) : UFP4_RHT_NONE;
   }
   if (wish.given[KEY_RHT] &&
-      wish.passes[KEY_RHT] == 0) {  // what is said of it goes with the transform
+      wish.passes[KEY_RHT] == 0) {  // settings of the transform are reset with it
     made.rht_mask = UFP4_RHT_DEFAULT_MASK;
     made.rht_size = 0;
     made.signs = UFP4_SIGNS_FIXED;

@@ -6,7 +6,7 @@
 
 #include "ufp4/format.h"
 
-// Exact: a binary16 subnormal is a small integer times 2^-24.
+// Exact, because a binary16 subnormal is a small integer times 2^-24.
 static float f16_value(uint16_t bits) {
   uint32_t sign = (uint32_t)(bits & 0x8000u) << 16, exponent = bits >> 10 & 31,
            fraction = bits & 1023u;

@@ -10,11 +10,12 @@
 typedef enum { FILE_F32, FILE_F64, FILE_F16, FILE_BF16, FILE_I64 } file_dtype_t;
 size_t file_dtype_bytes(file_dtype_t dtype);
 
-/** A row-major tensor of rows x cols; 0 if that is empty or has more bytes than there could be. */
+/** Returns the bytes of a row-major tensor of rows x cols; 0 if it is empty or too large for the
+ * address space. */
 int file_tensor_bytes(file_dtype_t dtype, int64_t rows, int64_t cols, uint64_t *bytes);
 
-/** Files are little-endian: an element of one as the host has it, or the other way round; in @p
- * swapped where that differs. */
+/** Converts an element between the little-endian order of files and the host's, in either
+ * direction; uses @p swapped if they differ. */
 #define HOST_IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 const uint8_t *file_host_order(const uint8_t *place, size_t size, uint8_t swapped[8]);
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a .npy (numpy.lib.format, versions 1 to 3): a Python dictionary of three entries.
+// Reads the header of a .npy file (numpy.lib.format, versions 1 to 3): a Python dictionary of three
+// entries.
 #include <stdio.h>
 #include <string.h>
 
 #include "tensor/npy.h"
 
-// Walks over the dictionary's text; every read past the end gives 0.
+// A cursor on the dictionary's text; every read past the end gives 0.
 typedef struct {
   const char *at;
   const char *end;
@@ -17,9 +18,9 @@ typedef struct {
   int fortran_order;
   int dimensions;
   int64_t shape[2];
-  char key[24];       // of the entry that is being read
-  const char *fault;  // what is wrong
-  int of_key;         // with that entry
+  char key[24];       // key of the entry that is being read
+  const char *fault;  // error message
+  int of_key;         // the error concerns that entry
 } npy_header_t;
 
 static int fail_header(npy_header_t *header, const char *fault) {
@@ -136,7 +137,7 @@ static ufp4_status_t fail_dictionary(const char *path, const npy_header_t *heade
   return UFP4_ERROR_FORMAT;
 }
 
-// '<V2' is what ml_dtypes' bfloat16 looks like to numpy.
+// numpy shows ml_dtypes' bfloat16 as '<V2'.
 static int dtype_of(const char *descr, int uint16_is_bf16, file_dtype_t *dtype) {
   static const struct {
     const char *descr;
@@ -188,7 +189,7 @@ int npy_begins(const uint8_t first[NPY_MAGIC_BYTES]) {
   return memcmp(first, "\x93NUMPY", NPY_MAGIC_BYTES) == 0;
 }
 
-// Finds the dictionary, which lies behind the magic, the version and its length.
+// Finds the dictionary behind the magic, the version and its length.
 static ufp4_status_t find_header(const char *path, const file_bytes_t *file, text_t *text,
                                  ufp4_message_t *message) {
   const uint8_t *bytes = file->data;

@@ -5,7 +5,7 @@
 
 #include "tensor/npy.h"
 
-// The version 1.0 header, padded so that the data starts on a multiple of 64.
+// Makes the version 1.0 header, padded so that the data starts at a multiple of 64.
 static size_t npy_header(const char *descr, int64_t rows, int64_t cols, char out[192]) {
   static const size_t fixed = 10;
   int length = snprintf(out + fixed, 192 - fixed,
@@ -20,7 +20,7 @@ static size_t npy_header(const char *descr, int64_t rows, int64_t cols, char out
   return total;
 }
 
-// Little-endian, whatever the host is.
+// Files are little-endian on every host.
 static void put_elements(const uint8_t *from, size_t element, int64_t count, FILE *stream) {
   if (HOST_IS_LITTLE) {
     fwrite(from, element, (size_t)count, stream);

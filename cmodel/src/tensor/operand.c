@@ -20,7 +20,7 @@ static int create_ok(ufp4_elem_t elem, ufp4_scale_t scale, int64_t rows, int64_t
          rows <= UFP4_MAX_DIM && cols >= 1 && cols <= UFP4_MAX_DIM;
 }
 
-// Blocks of mixed say their grid in a byte of E4M3, and are of 16.
+// Elements mixed require E4M3 scales, whose bytes hold the grid, and blocks of 16.
 static int mixed_is_bad(ufp4_elem_t elem, ufp4_scale_t scale, int block) {
   return elem == UFP4_ELEM_MIXED &&
          ((scale != UFP4_SCALE_E4M3 && scale != UFP4_SCALE_NVFP4) || block != BLOCK);
@@ -43,7 +43,7 @@ static ufp4_status_t create(ufp4_elem_t elem, ufp4_scale_t scale, int block, int
   return out->scales == NULL && out->scales_f32 == NULL ? UFP4_ERROR_MEMORY : UFP4_OK;
 }
 
-// Moves @p made to @p out, or frees it where it has no codes.
+// Moves @p made to @p out, or frees it if it has no codes.
 static ufp4_status_t give(ufp4_operand_t *made, ufp4_operand_t *out) {
   if (made->codes == NULL) {
     ufp4_operand_free(made);
@@ -101,7 +101,7 @@ const uint8_t *ufp4_operand_scale_bytes(const ufp4_operand_t *operand, int64_t *
   return f32 ? (const uint8_t *)operand->scales_f32 : operand->scales;
 }
 
-// One scale, times 2^-t and Sd: significand * 2^exponent.
+// A scale, including 2^-t and Sd: significand * 2^exponent.
 typedef struct {
   int64_t significand;
   int exponent;
@@ -134,7 +134,7 @@ static factor_t factor_of(const ufp4_operand_t *in, int64_t index) {
   return out;
 }
 
-// 2^exponent; beyond these ends every product overflows or vanishes alike.
+// Returns 2^exponent; beyond these limits every product overflows, or vanishes, in the same way.
 static double power(int exponent) {
   const int bounded = exponent > 900 ? 900 : exponent < -900 ? -900 : exponent;
   const uint64_t bits = (uint64_t)(bounded + 1023) << 52;
@@ -143,8 +143,8 @@ static double power(int exponent) {
   return value;
 }
 
-// The values of the 16 codes, by bit 7 of the block's scale byte. A zero keeps the sign of its
-// code.
+// Tabulates the values of the 16 codes, by bit 7 of the block's scale byte. A zero keeps the sign
+// of its code.
 typedef struct {
   double of_grid[2][16];
 } values_t;
@@ -156,7 +156,8 @@ static void code_values(ufp4_elem_t elem, values_t *values) {
   }
 }
 
-// At most 4 + 4 + 24 significant bits, exact as a double; rounded once, to FP32.
+// The product has at most 4 + 4 + 24 significant bits, exact as a double, and is rounded once, to
+// FP32.
 static void dequantize_block(const uint8_t *codes, int64_t first, int64_t count, double factor,
                              const double values[16], float *out) {
   for (int64_t c = first; c < first + count; c++)

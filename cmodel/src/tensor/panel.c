@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the driver without an operating system (ufp4_bare.h) too: no header of a C library.
+// This file is also part of the driver without an operating system (ufp4_bare.h), so it includes no
+// header of a C library.
 #include "ufp4/panel.h"
 
 #define ROW_CODE_BYTES (UFP4_PANEL_CODE_BYTES / UFP4_PANEL_ROWS)
@@ -22,8 +23,8 @@ int64_t ufp4_panel_scales_bytes(int64_t rows, int64_t stride_blocks) {
   return groups(rows) * stride_blocks * UFP4_PANEL_SCALE_BYTES;
 }
 
-// A row of an operand and its places in the panels: k block b of it is code_bytes * b and
-// scale_bytes * b further on. A scale of 32 elements has a copy in both of its k blocks.
+// A row of an operand and its position in the panels: k block b is at code_bytes * b and
+// scale_bytes * b behind it. A scale of 32 elements has a copy in both of its k blocks.
 typedef struct {
   int64_t codes, scales;              // in the panels, of k block 0
   int64_t codes_plain, scales_plain;  // in the operand
@@ -36,8 +37,8 @@ static row_t row_at(const ufp4_operand_t *operand, int64_t row, int64_t stride_b
                  row * operand->scale_blocks};
 }
 
-// The scale of a k block; two blocks share one of 32 elements. (A shift by a variable would be a
-// call of libgcc's on 32 bits.)
+// Returns the scale of a k block; two blocks share a scale of 32 elements. (On 32-bit processors a
+// shift by a variable would call libgcc.)
 static int64_t scale_of(const ufp4_operand_t *operand, int64_t block) {
   return operand->block > BLOCK ? block >> 1 : block;
 }

@@ -9,8 +9,8 @@ void ufp4_tensor_free(ufp4_tensor_t *tensor) {
   *tensor = (ufp4_tensor_t){0};
 }
 
-// All of the file, but of one that is no .npy, which may be larger than the memory, its beginning
-// only.
+// Reads all of a .npy file. Only the beginning of any other file is read, because it may be larger
+// than the memory.
 static ufp4_status_t read_npy_bytes(const file_ranges_t *file, file_bytes_t *out,
                                     ufp4_message_t *message) {
   uint8_t first[NPY_MAGIC_BYTES] = {0};
