@@ -67,7 +67,7 @@ static uint64_t completion_address(const ufp4_bare_t *bare, uint32_t job) {
          UFP4_COMPLETION_BYTES * place(bare, job);
 }
 
-// The core ignores low bits of an address and high bits of a size.
+// The core ignores the low bits of an address and the high bits of a size.
 static int fits(const ufp4_bare_t *bare) {
   const uint64_t end = (uint64_t)1 << UFP4_ADDR_BITS;
   return bare->ring % UFP4_DESCRIPTOR_BYTES == 0 && bare->ring_log2 <= RING_LOG2_MAX &&
@@ -97,7 +97,8 @@ ufp4_status_t ufp4_bare_set_up(const ufp4_bare_t *bare) {
 
 // --- Jobs ---------------------------------------------------------------------------------------
 
-// Members of these widths in turn, from the host's order to the core's, or back: the same thing.
+// Converts members of these widths in turn between the host's byte order and the core's; both
+// directions are the same operation.
 static unsigned reorder(const uint8_t *from, const uint8_t *widths, unsigned count,
                         uint8_t *target) {
   unsigned at = 0;
@@ -144,9 +145,9 @@ ufp4_status_t ufp4_bare_submit_quiet(ufp4_bare_t *bare, const ufp4_descriptor_t 
   return submit(bare, descriptor, 0);
 }
 
-// The interrupt is cleared before the head is read, so a job that ends in between raises it again.
-// The interrupt of a stop is cleared once the stop is told of, not before, so that nobody waits for
-// it in vain.
+// The interrupt is cleared before the head is read, so that a job which ends in between raises it
+// again. The interrupt of a stopped core is cleared only after the stop has been reported, so that
+// nobody waits for it in vain.
 ufp4_status_t ufp4_bare_poll(const ufp4_bare_t *bare, uint32_t *ended, uint32_t *fatal) {
   uint32_t head = bare->taken;
   *fatal = 0;
@@ -211,7 +212,7 @@ ufp4_status_t ufp4_bare_counters(const ufp4_bare_t *bare, uint64_t counters[UFP4
 
 typedef uintptr_t __attribute__((may_alias)) word_t;
 
-// Orders accesses to memory and to devices, for the whole system: more than threads need.
+// Orders accesses to memory and to devices for the whole system, which is more than threads need.
 static void barrier(void) {
 #if defined(__aarch64__) || (defined(__arm__) && __ARM_ARCH >= 7)
   __asm__ volatile("dsb sy" ::: "memory");
@@ -244,7 +245,7 @@ static volatile uint8_t *mapped_at(const ufp4_bare_mapped_t *mapped, uint64_t ad
   return (volatile uint8_t *)mapped->memory + (uintptr_t)(address - mapped->memory_base);
 }
 
-// Bytes from @p at up to the next word, or all that there are.
+// Returns the bytes from @p at up to the next word boundary, or all of them if they end before it.
 static uintptr_t ragged(volatile uint8_t *at, uintptr_t bytes) {
   const uintptr_t up = -(uintptr_t)at % sizeof(word_t);
   return up < bytes ? up : bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory: first fit in a list of the buffers in use.
+// Device memory: a first-fit allocator on a list of the buffers in use.
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,8 @@ static ufp4_status_t grow(ufp4_device_t *device) {
   return UFP4_OK;
 }
 
-// The index at which a buffer of that size fits, and its address; buffer_count + 1 if nowhere.
+// Finds the index at which a buffer of that size fits, and its address; buffer_count + 1 if
+// nowhere.
 static size_t find_gap(const ufp4_device_t *device, uint64_t bytes, uint64_t *address) {
   uint64_t from = device_buffers_base(device);
   for (size_t i = 0; i <= device->buffer_count; i++) {
@@ -144,7 +145,7 @@ ufp4_status_t device_rows_read(ufp4_device_t *device, device_rows_t piece, void 
 
 #define TEST_BYTES 1048576u
 
-// Bytes that depend on their address, and on the turn.
+// Fills memory with bytes that depend on their address and on the pass.
 static void fill(uint8_t *bytes, uint64_t count, uint64_t address, unsigned turn) {
   for (uint64_t i = 0; i < count; i++) {
     const uint64_t mixed = ((address + i) ^ 0x5555u * turn) * 0x9E3779B97F4A7C15ull;
@@ -152,7 +153,7 @@ static void fill(uint8_t *bytes, uint64_t count, uint64_t address, unsigned turn
   }
 }
 
-// Compares what was read at @p address with what fill gives.
+// Compares the data read at @p address with those that fill wrote.
 static void compare(const uint8_t *got, const uint8_t *want, uint64_t count, uint64_t address,
                     ufp4_memory_test_t *result) {
   for (uint64_t i = 0; i < count; i++) {
@@ -161,7 +162,7 @@ static void compare(const uint8_t *got, const uint8_t *want, uint64_t count, uin
   }
 }
 
-// Two turns of all of it, the second with each bit the other way round.
+// Tests all memory in two passes, the second with every bit inverted.
 static ufp4_status_t test_by_host(ufp4_device_t *device, ufp4_memory_test_t *result) {
   const uint64_t first = device_buffers_base(device);
   const uint64_t end = device->memory_base + device->info.memory_bytes;

@@ -43,7 +43,7 @@ ufp4_device_options_t ufp4_device_options_default(void) {
   };
 }
 
-// One that is somewhere has more behind a colon.
+// The name of a backend with a location has it behind a colon.
 static const ufp4_backend_t *find_backend(const char *name) {
   const size_t length = strcspn(name, ":");
   for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++) {
@@ -71,7 +71,7 @@ static ufp4_status_t refuse_backend(const char *name, ufp4_message_t *message) {
   return UFP4_ERROR_ARGUMENT;
 }
 
-// A core that is there already, which is_found says, has a configuration though none is asked for.
+// A core that already exists (is_found) needs no configuration in the options.
 static ufp4_status_t check_options(const ufp4_device_options_t *options, int is_found,
                                    ufp4_message_t *message) {
   const char *name = options->configuration;

@@ -62,8 +62,8 @@ ufp4_status_t ufp4_device_reset(ufp4_device_t *device) {
   return UFP4_OK;
 }
 
-// The rings of a backend are nobody's operand: a job there would end the device, not itself. So
-// would one whose region starts before device memory and runs into them.
+// No job may have a region in the rings of a backend, or one that starts before device memory and
+// reaches into them, because it would break the device instead of only failing itself.
 static int starts_before(const ufp4_descriptor_t *descriptor, uint64_t first) {
   const ufp4_quant_descriptor_t *quant = &descriptor->quant;
   const ufp4_gemm_descriptor_t *gemm = &descriptor->gemm;
@@ -113,7 +113,7 @@ static uint64_t now_us(void) {
   return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u;
 }
 
-// The time limit is that of the whole wait, however many jobs end on the way.
+// The limit applies to the whole wait, regardless of the jobs that end meanwhile.
 static ufp4_status_t take_until(ufp4_device_t *device, uint64_t number, uint64_t timeout_us) {
   const uint64_t start = now_us();
   for (uint64_t spent = 0; device->taken < number; spent = now_us() - start) {
@@ -167,7 +167,7 @@ ufp4_status_t job_measure(ufp4_device_t *device, const ufp4_descriptor_t *descri
   uint64_t before[UFP4_COUNTER_COUNT] = {0}, after[UFP4_COUNTER_COUNT] = {0};
   ufp4_completion_t done;
   uint32_t job;
-  // Jobs that are still queued would be counted too.
+  // Queued jobs must end first, because the counters would include them.
   ufp4_status_t status = take_all(device);
   if (status == UFP4_OK) status = ufp4_device_counters(device, before);
   if (status == UFP4_OK) status = ufp4_submit(device, descriptor, &job);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which recipes a core runs by descriptors, copies and products alike.
+// Decides which recipes a core runs entirely by descriptors, both copies and products.
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -19,8 +19,8 @@ static ufp4_status_t refuse(ufp4_message_t *why, const char *format, ...) {
   return UFP4_ERROR_UNSUPPORTED;
 }
 
-/** The needs of the passes of one tensor: copies by axis, a transform of some copy, a backward
- * pass. */
+/** How the passes use a tensor: copies by axis, whether a copy is transformed, whether a backward
+ * pass reads it. */
 typedef struct {
   int copies[2], transformed, backward;
 } use_t;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole operands in the host's memory. A backend with a way of its own has it in its table; what
-// takes descriptors only gets them where they can express the job, and the host quantizes what its
-// engine cannot.
+// Whole operands in host memory. A backend with its own functions for them has these in its table.
+// A backend that takes only descriptors gets them if they can express the job; the host quantizes
+// whatever the core's engine cannot.
 #include <string.h>
 
 #include "base/names.h"
@@ -31,7 +31,7 @@ ufp4_status_t quantize_whole(ufp4_device_t *device, const ufp4_matrix_t *in,
              : device_fail(device, status, "quantize: %s", ufp4_status_string(status));
 }
 
-// On a core, if that can; where not, stats->why says so.
+// Quantizes on a core if it can; otherwise on the host, and stats->why has the reason.
 static ufp4_status_t quantize_on_core(ufp4_device_t *device, const ufp4_matrix_t *in,
                                       const ufp4_quantize_t *how, ufp4_operand_t *out,
                                       ufp4_quantize_stats_t *stats) {
@@ -72,8 +72,7 @@ int device_takes_descriptors(const ufp4_device_t *device) {
   return device->backend->gemm == NULL;
 }
 
-// The configuration that a user may have meant: one that does the job, of the same array where
-// there is one.
+// Suggests a configuration that can do the job, preferably one with the same array.
 static const char *another_core(const ufp4_configuration_t *core, ufp4_contract_t contract,
                                 ufp4_elem_t a, ufp4_elem_t b) {
   static const ufp4_configuration_t all[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
@@ -87,8 +86,8 @@ static const char *another_core(const ufp4_configuration_t *core, ufp4_contract_
   return found != NULL ? found : "none";
 }
 
-// A device that takes descriptors only multiplies and accumulates as its configuration does; others
-// may have a word on the contract.
+// A device that takes only descriptors multiplies and accumulates as its configuration does;
+// another backend may check the contract itself.
 ufp4_status_t device_check_core(ufp4_device_t *device, ufp4_contract_t contract, ufp4_elem_t a,
                                 ufp4_elem_t b) {
   const ufp4_configuration_t *core = &device->info.configuration;

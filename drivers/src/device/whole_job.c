@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GEMM of operands in the host's memory as one descriptor: everything goes into buffers, and D
-// comes back.
+// Runs a GEMM of operands in host memory as one descriptor: the inputs go into buffers, and D is
+// read back.
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ static ufp4_status_t upload_operand(work_t *work, const ufp4_operand_t *operand,
   return status;
 }
 
-// A plain tensor of the shape of D, where there is one; gives its stride.
+// Allocates a plain tensor of the shape of D, if there is one, and returns its stride.
 static ufp4_status_t upload_plain(work_t *work, const void *data, int64_t ld, uint64_t element,
                                   int buffer, uint32_t *stride_bytes) {
   const ufp4_gemm_descriptor_t *gemm = &work->descriptor.gemm;
@@ -137,7 +137,7 @@ static uint64_t operand_bytes(const ufp4_operand_t *operand) {
          buffer_bytes(ufp4_panel_scales_bytes(operand->rows, stride));
 }
 
-// Before anything is packed or sent.
+// The check precedes all packing and transfers.
 static ufp4_status_t check_room(ufp4_device_t *device, const ufp4_operand_t *a,
                                 const ufp4_operand_t *b, const ufp4_gemm_t *how) {
   uint64_t row = row_stride(b->rows, element_bytes(how->d_dtype));
@@ -159,7 +159,7 @@ ufp4_status_t gemm_by_descriptor(ufp4_device_t *device, const ufp4_operand_t *a,
   describe_addresses(&work);
   if (status == UFP4_OK) status = job_measure(device, &work.descriptor, stats, NULL);
   if (status == UFP4_OK) status = download(&work, element_bytes(how->d_dtype), d, d_ld);
-  // Memory that a job may still write must not become somebody else's.
+  // Memory that a job may still write must not be allocated to others.
   if (jobs_drain(device)) {
     for (int i = 0; i < BUFFERS; i++) ufp4_buffer_free(device, work.buffers[i]);
   }

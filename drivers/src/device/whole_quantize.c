@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor in the host's memory, quantized by the core's engine: AMAX, where there is a tensor
-// exponent to be found, and QUANT, of one copy.
+// Quantizes a tensor in host memory on the core's engine: AMAX, if a tensor exponent has to be
+// derived, and then QUANT, for one copy.
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ typedef struct {
   ufp4_device_t *device;
   const ufp4_matrix_t *in;
   const ufp4_quantize_t *how;
-  int64_t rows, cols, stride_blocks;  // of the copy
+  int64_t rows, cols, stride_blocks;  // shape of the copy
   uint64_t buffers[BUFFERS];
   ufp4_descriptor_t job;
 } work_t;
@@ -107,7 +107,7 @@ static int has_exponent(const work_t *work) {
   return work->how->scale == UFP4_SCALE_E4M3;
 }
 
-// The exponent of the copy is the slot's of a layer, or the one that was given.
+// The exponent is that of a layer's slot, or the given one.
 static void describe(work_t *work) {
   const ufp4_quantize_t *how = work->how;
   ufp4_quant_descriptor_t *quant = &work->job.quant;
@@ -143,7 +143,7 @@ static void describe(work_t *work) {
   }
 }
 
-// One of the two jobs, its cycles, and its flags.
+// Runs one of the two jobs and returns its cycles and its flags.
 static ufp4_status_t run_job(work_t *work, uint8_t opcode, uint64_t *cycles, unsigned *flags,
                              ufp4_quantize_stats_t *stats) {
   ufp4_gemm_stats_t one = {0};
@@ -197,7 +197,7 @@ ufp4_status_t quantize_by_descriptor(ufp4_device_t *device, const ufp4_matrix_t 
   ufp4_status_t status = allocate(&work);
   stats->on_core = status == UFP4_OK;
   if (status == UFP4_OK) status = make_copy(&work, out, stats);
-  // Memory that a job may still write must not become somebody else's.
+  // Memory that a job may still write must not be allocated to others.
   if (jobs_drain(device)) {
     for (int i = 0; i < BUFFERS; i++) ufp4_buffer_free(device, work.buffers[i]);
   }

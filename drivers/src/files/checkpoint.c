@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a checkpoint: one .safetensors, or those that model.safetensors.index.json names.
+// The files of a checkpoint: one .safetensors, or those listed in model.safetensors.index.json.
 #include "checkpoint.h"
 
 #include <jansson.h>
@@ -62,7 +62,7 @@ ufp4_status_t checkpoint_json(const checkpoint_t *checkpoint, const char *name, 
   return UFP4_ERROR_FORMAT;
 }
 
-// The file of that name, opened now or before.
+// Returns the file of that name, and opens it on first use.
 static ufp4_status_t open_file(checkpoint_t *checkpoint, const char *path, safetensors_t **out,
                                ufp4_message_t *message) {
   for (checkpoint_file_t *file = checkpoint->files; file != NULL; file = file->next) {
@@ -136,7 +136,7 @@ int checkpoint_has(const checkpoint_t *checkpoint, const char *name) {
   return json_object_get(checkpoint->names, name) != NULL;
 }
 
-// The path of the file that the index gives for a tensor.
+// Returns the path of the file that contains a tensor according to the index.
 static ufp4_status_t find_shard(const checkpoint_t *checkpoint, const char *name,
                                 char path[CHECKPOINT_TEXT], ufp4_message_t *message) {
   const char *shard = json_string_value(json_object_get(checkpoint->names, name));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How makers of checkpoints name the tensors of a layer in 4 bits, and which maker it was. All of
-// them pack two E2M1 codes into a byte, the first in the low nibble, along the last axis of a
-// weight [out][in].
+// The naming schemes of 4-bit layers by producer, and the detection of the producer of a
+// checkpoint. All of them pack two E2M1 codes into a byte, the first in the low nibble, along the
+// last axis of a weight [out][in].
 //
 // Sources: compressed-tensors 0.20.0 (compressors/nvfp4/base.py, compressors/mxfp4/base.py),
 // nvidia-modelopt 0.47.0 (torch/export/quant_utils.py, torch/quantization/qtensor/), torchao 0.18.0
@@ -36,7 +36,7 @@ static const checkpoint_layout_t layouts[] = {
     {.maker = "mxfp4", .codes = "_blocks", .scales = "_scales"},  // gpt-oss
     {.maker = "mxfp4",
      .codes = ".blocks",
-     .scales = ".scales"},  // gpt-oss as OpenAI's own code reads it
+     .scales = ".scales"},  // gpt-oss as read by OpenAI's own code
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
@@ -58,7 +58,7 @@ static ufp4_status_t read_text(const checkpoint_t *checkpoint, const char *file,
   return status;
 }
 
-// The maker, or nothing where no file says who it was.
+// Returns the producer, or an empty string if no file names it.
 static ufp4_status_t find_maker(const checkpoint_t *checkpoint, char maker[MAKER_BYTES],
                                 ufp4_message_t *message) {
   maker[0] = '\0';
@@ -81,7 +81,7 @@ static ufp4_status_t find_maker(const checkpoint_t *checkpoint, char maker[MAKER
 
 // --- Layers that are there ----------------------------------------------------------------------
 
-// Whether the tensors of a layer of @p length characters are named so.
+// Whether the tensors of a layer, named by @p length characters, follow this scheme.
 static int is_named(const checkpoint_t *checkpoint, const checkpoint_layout_t *layout,
                     const char *layer, size_t length) {
   char name[CHECKPOINT_TEXT];
@@ -95,7 +95,8 @@ static int is_named(const checkpoint_t *checkpoint, const checkpoint_layout_t *l
   return 1;
 }
 
-// Single characters to insert, to leave out or to replace; only the first 255 of each text count.
+// The edit distance: single characters to insert, delete or replace. Only the first 255 characters
+// of each text count.
 static int distance(const char *a, size_t a_length, const char *b) {
   int row[256];
   const size_t b_all = strlen(b), b_length = b_all < 255 ? b_all : 255;
@@ -114,11 +115,11 @@ static int distance(const char *a, size_t a_length, const char *b) {
   return row[b_length];
 }
 
-/** The layer that is nearest in name to one that is not there, for the message. */
+/** The search for the layer name nearest to a missing one, for the message. */
 typedef struct {
-  int count;         // layers in 4 bits
-  const char *name;  // the nearest of them begins with..
-  size_t length;     // ..so many characters of this
+  int count;         // number of 4-bit layers
+  const char *name;  // the nearest name is the beginning of this text..
+  size_t length;     // ..of this length
   int distance;
 } nearest_t;
 
@@ -167,7 +168,7 @@ static ufp4_status_t fail_layer(const checkpoint_t *checkpoint, const char *make
   return UFP4_ERROR_FORMAT;
 }
 
-// A layer that is not in 4 bits, or none.
+// Reports a layer that is not in 4 bits, or is missing.
 static ufp4_status_t fail_unnamed(checkpoint_t *checkpoint, const char *maker, const char *layer,
                                   ufp4_message_t *message) {
   char name[CHECKPOINT_TEXT];

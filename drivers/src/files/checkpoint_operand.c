@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer of a checkpoint as an operand: codes, scales in the order of rows, and the tensor scale.
+// Converts a layer of a checkpoint to an operand: codes, scales in row order, and the tensor scale.
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 #include "operand_shared.h"
 #include "ufp4/format.h"
 
-/** A layer, and where its tensors are. */
+/** A layer and its tensors. */
 typedef struct {
   checkpoint_t *checkpoint;
   const checkpoint_layout_t *layout;
-  char name[CHECKPOINT_TEXT];  // as messages call it: DIR_OR_FILE:LAYER
+  char name[CHECKPOINT_TEXT];  // DIR_OR_FILE:LAYER, as in messages
   char layer[CHECKPOINT_TEXT];
-  int64_t expert;  // -1: none was named
+  int64_t expert;  // -1: none given
   ufp4_message_t *message;
 } layer_t;
 
@@ -32,7 +32,7 @@ static ufp4_status_t fail(const layer_t *layer, const char *why) {
   return UFP4_ERROR_FORMAT;
 }
 
-// The tensor's name; 0 where there is no such tensor.
+// Makes the name of a tensor; returns 0 if it does not exist.
 static int name_tensor(const layer_t *layer, const char *ending, char name[CHECKPOINT_TEXT]) {
   if (ending == NULL ||
       snprintf(name, CHECKPOINT_TEXT, "%s%s", layer->layer, ending) >= CHECKPOINT_TEXT)
@@ -40,7 +40,7 @@ static int name_tensor(const layer_t *layer, const char *ending, char name[CHECK
   return checkpoint_has(layer->checkpoint, name);
 }
 
-// @p accepted has a bit for each type that may be, and @p wanted their names.
+// Finds a tensor; @p accepted has a bit for each accepted type, and @p wanted has their names.
 static ufp4_status_t find_tensor(const layer_t *layer, const char *ending, unsigned accepted,
                                  const char *wanted, tensor_t *out) {
   if (!name_tensor(layer, ending, out->name)) {
@@ -59,10 +59,10 @@ static ufp4_status_t find_tensor(const layer_t *layer, const char *ending, unsig
 
 // --- Shapes -------------------------------------------------------------------------------------
 
-/** The sizes that the shapes of codes and scales give. */
+/** Sizes derived from the shapes of codes and scales. */
 typedef struct {
   ufp4_scale_t scale;
-  int64_t experts;  // 0: the tensors are of one weight
+  int64_t experts;  // 0: the tensors hold one weight
   int64_t rows, cols, groups;
   int64_t scale_rows, scale_cols;  // of one weight, in the file
   int swizzled;
@@ -94,9 +94,9 @@ static ufp4_status_t check_scales(const layer_t *layer, shape_t *shape) {
                                                                 : fail_shape(layer, shape);
 }
 
-// Scales are [rows][groups], of experts [experts][rows][groups]; codes the same with the columns of
-// the weight, two to a byte, in place of the groups, or with the bytes of a group behind the
-// groups.
+// Scales are [rows][groups], for experts [experts][rows][groups]. Codes have the same shape, except
+// that the last dimension counts the bytes of the weight's columns, two to a byte, or that the
+// bytes of a group follow as another dimension.
 static ufp4_status_t find_shape(const layer_t *layer, const safetensors_entry_t *codes,
                                 const safetensors_entry_t *scales, shape_t *shape) {
   const int first = scales->dimensions - 2;
@@ -117,7 +117,7 @@ static ufp4_status_t find_shape(const layer_t *layer, const safetensors_entry_t 
   if (first == 1 && codes->shape[0] != shape->experts)
     return fail(layer, "codes and scales of different numbers of experts");
   ufp4_status_t status = check_scales(layer, shape);
-  // The bytes of a group behind the groups, and not the other way round.
+  // The bytes of a group must be the last dimension.
   if (status == UFP4_OK && shape->scale == UFP4_SCALE_E8M0 && codes->dimensions == first + 3 &&
       codes->shape[first + 1] != shape->scale_cols) {
     return fail(layer, "codes and scales of different numbers of blocks");
@@ -137,7 +137,7 @@ static ufp4_status_t check_expert(const layer_t *layer, const shape_t *shape) {
 
 // --- Contents -----------------------------------------------------------------------------------
 
-// The part of a tensor that belongs to the weight: all of it, or that of one expert.
+// Selects the part of a tensor that belongs to the weight: all of it, or one expert's.
 static ufp4_status_t read_part(const layer_t *layer, const tensor_t *tensor, const shape_t *shape,
                                const uint8_t **data) {
   const uint64_t parts = shape->experts == 0 ? 1 : (uint64_t)shape->experts,
@@ -152,8 +152,9 @@ static void copy_codes(const shape_t *shape, const uint8_t *from, ufp4_operand_t
     memcpy(out->codes + r * out->blocks * 8, from + (size_t)r * bytes, bytes);
 }
 
-// Swizzled: tiles of 128 rows and 4 groups, padded; in a tile, row r is the quarter r / 32 of 16
-// bytes number r % 32 (docs.nvidia.com/cuda/cublas, "1D Block Scaling Factors Layout").
+// Undoes swizzling: scales are in padded tiles of 128 rows and 4 groups, and row r of a tile is
+// quarter r / 32 of the 16 bytes number r % 32 (docs.nvidia.com/cuda/cublas, "1D Block Scaling
+// Factors Layout").
 static int64_t scale_place(const shape_t *shape, int64_t r, int64_t g) {
   if (!shape->swizzled) return r * shape->groups + g;
   const int64_t tile = r / 128 * divided_up(shape->groups, 4) + g / 4;
@@ -184,7 +185,7 @@ static ufp4_status_t read_one_float(const layer_t *layer, const tensor_t *tensor
   return status;
 }
 
-// One rounding where it divides: to the nearest reciprocal.
+// The division rounds once, to the nearest reciprocal.
 static ufp4_status_t read_tensor_scale(const layer_t *layer, const shape_t *shape, float *scale) {
   const checkpoint_layout_t *layout = layer->layout;
   tensor_t tensor;
@@ -254,7 +255,7 @@ static ufp4_status_t check_refused(const layer_t *layer) {
   return UFP4_OK;
 }
 
-// Names the tensors that are ignored in the message, though nothing is wrong.
+// Lists the ignored tensors in the message, although the call succeeds.
 static void note_ignored(const layer_t *layer) {
   char name[CHECKPOINT_TEXT], all[2 * CHECKPOINT_TEXT] = "";
   for (int i = 0; i < 2; i++) {
@@ -266,7 +267,7 @@ static void note_ignored(const layer_t *layer) {
     ufp4_message_set(layer->message, "%s: ignored, for activations: %s", layer->name, all);
 }
 
-// Splits LAYER:EXPERT, where the part behind the last colon is a number.
+// Splits LAYER:EXPERT if the part behind the last colon is a number.
 static int split_layer(const char *text, layer_t *layer) {
   const char *colon = strrchr(text, ':');
   size_t length = strlen(text);

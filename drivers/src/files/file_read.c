@@ -28,7 +28,7 @@ static ufp4_status_t read_safetensors(const char *path, size_t file_length, ufp4
   return status;
 }
 
-// Characters of the file's name in FILE.safetensors[:NAME]; 0 if the path is none.
+// Returns the length of the file name in FILE.safetensors[:NAME]; 0 for other paths.
 static size_t safetensors_length(const char *path) {
   const char *found = strstr(path, SUFFIX ":");
   if (found != NULL) return (size_t)(found - path) + strlen(SUFFIX);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading quantized operands from .safetensors of format "ufp4-1": codes, scales, and metadata in
+// Reads quantized operands from .safetensors of format "ufp4-1": codes, scales, and metadata
 // strings.
 #include <errno.h>
 #include <float.h>
@@ -29,7 +29,7 @@ static ufp4_status_t fail_value(const reader_t *reader, const char *key, const c
   return UFP4_ERROR_FORMAT;
 }
 
-// The index of a metadata value in a list of names; stays as it is where the file says nothing.
+// Looks up a metadata value in a list of names; without a value *out is unchanged.
 static ufp4_status_t read_name(const reader_t *reader, const char *key, const char *const *names,
                                int count, int *value) {
   const char *text = safetensors_metadata(reader->file, key);
@@ -102,7 +102,7 @@ static ufp4_status_t read_rht(const reader_t *reader, ufp4_quantize_t *how) {
   return UFP4_OK;
 }
 
-// Reads Sd of NVFP4; any other scale may say 1. The t of E4M3 is read_exponent's.
+// Reads Sd of NVFP4; with other scale formats the value must be 1. read_exponent reads t of E4M3.
 static ufp4_status_t read_tensor_scale(const reader_t *reader, ufp4_scale_t scale, float *value) {
   const char *text = safetensors_metadata(reader->file, "tensor_scale");
   *value = 1.0f;
@@ -149,7 +149,7 @@ static ufp4_status_t demand(const reader_t *reader, const char *key) {
   return UFP4_ERROR_FORMAT;
 }
 
-// Reads the metadata that decide how the tensors are to be read.
+// Reads the metadata that determine how the tensors are read.
 static ufp4_status_t read_format(const reader_t *reader, ufp4_quantize_t *how) {
   static const char *const formats[] = {"ufp4-1"};
   int index = 0, scale = 0;
@@ -210,7 +210,7 @@ typedef struct {
   int block;
 } layout_t;
 
-// Tells the shape that the metadata give: " (metadata: rows 3, cols 17)", or nothing.
+// Formats the shape in the metadata, " (metadata: rows 3, cols 17)", or nothing.
 static void tell_metadata(const reader_t *reader, char told[128]) {
   static const char *const keys[] = {"rows", "cols", "rht", "rht_size"};
   size_t used = 0;
@@ -238,8 +238,9 @@ static ufp4_status_t fail_shape(const reader_t *reader, const layout_t *layout) 
   return UFP4_ERROR_FORMAT;
 }
 
-// One code per byte, or two, as F4 has them. Without cols in the metadata only the number of scales
-// can tell; where both readings fit (up to half a block of bytes a row) it is one per byte.
+// Codes are stored one per byte, or two per byte (F4). Without cols in the metadata only the number
+// of scales distinguishes the two; if both fit (up to half a block of bytes per row), codes are one
+// per byte.
 static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *how,
                                  layout_t *layout) {
   int64_t width = layout->codes.cols, blocks = layout->scales.cols, rows = layout->codes.rows;
@@ -253,8 +254,8 @@ static ufp4_status_t find_layout(const reader_t *reader, const ufp4_quantize_t *
     ufp4_status_t status = read_number(reader, "cols", 1, INT64_MAX / 4, &layout->cols);
     if (status != UFP4_OK) return status;
     layout->stored = operand_stored_cols(layout->cols, how->rht);
-    // With one column a packed and an unpacked byte hold the code in the low nibble; the other
-    // nibble is padding where it is packed.
+    // With one column the code is in the low nibble of both packed and unpacked bytes; in a packed
+    // byte the other nibble is padding.
     layout->packed =
         layout->codes.dtype == SAFETENSORS_F4 || layout->stored != width || layout->stored == 1;
   }
@@ -283,7 +284,7 @@ static int copy_codes(const layout_t *layout, ufp4_operand_t *out) {
   return 1;
 }
 
-// FP32 scales may be anything but negative or infinite; every NaN is the same one.
+// FP32 scales must not be negative or infinite; every NaN becomes the same one.
 static int copy_f32_scales(const layout_t *layout, ufp4_operand_t *out) {
   int good = 1;
   for (int64_t i = 0; i < out->rows * out->scale_blocks; i++) {
@@ -339,7 +340,7 @@ static ufp4_status_t copy_tensors(const reader_t *reader, const layout_t *layout
   return status;
 }
 
-// @p accepted has a bit for each type that may be, and @p wanted their names.
+// Finds a tensor; @p accepted has a bit for each accepted type, and @p wanted has their names.
 static ufp4_status_t find_part(const reader_t *reader, const char *name, unsigned accepted,
                                const char *wanted, part_t *out) {
   safetensors_entry_t entry;

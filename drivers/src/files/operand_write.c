@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing quantized operands to .safetensors of format "ufp4-1".
+// Writes quantized operands to .safetensors of format "ufp4-1".
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 #include "ufp4/format.h"
 #include "ufp4_file.h"
 
-// An object, and whether all that was put into it is there.
+// A JSON object, and whether all insertions have succeeded.
 typedef struct {
   json_t *object;
   int complete;
 } entries_t;
 
-// Takes the value, which is NULL where memory is exhausted.
+// Inserts a value, which is NULL if memory is exhausted, and takes ownership of it.
 static void put(entries_t *entries, const char *key, json_t *value) {
   if (json_object_set_new(entries->object, key, value) != 0) entries->complete = 0;
 }
@@ -42,7 +42,7 @@ static json_t *make_flags(unsigned flags) {
                       saturated ? "saturated" : "");
 }
 
-// The object, or NULL if it is not complete.
+// Returns the object, or NULL if an insertion has failed.
 static json_t *finished(const entries_t *entries) {
   if (entries->complete) return entries->object;
   json_decref(entries->object);
@@ -80,7 +80,7 @@ static json_t *make_entry(const char *dtype, int64_t rows, int64_t cols, int64_t
                    (json_int_t)(begin + bytes));
 }
 
-// FP32 scales come first, so that they lie on a multiple of 4.
+// FP32 scales come first, so that they are aligned to 4 bytes.
 static json_t *make_entries(const ufp4_operand_t *operand, const ufp4_quantize_t *how,
                             int64_t width) {
   int f32 = operand->scales_f32 != NULL;

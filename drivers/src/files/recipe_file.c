@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe of one's own, as a JSON file (docs/reference/files.md, "Recipes").
+// Reads a recipe from a JSON file (docs/reference/files.md, "Recipes").
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "ufp4.h"
 #include "ufp4/combination.h"
 
-enum { TITLE_BYTES = 31 };  // a name has room for a suffix behind it
+enum { TITLE_BYTES = 31 };  // leaves room for a suffix
 
 typedef struct {
   const char *path;
@@ -25,7 +25,7 @@ static int find_name(const char *text, const char *const *names, unsigned count)
   return found < count ? (int)found : -1;
 }
 
-// "a, b, c": the names are ours, and short.
+// Formats "a, b, c" from a short list of our own names.
 static void list_names(const char *const *names, unsigned count, char *list) {
   list[0] = '\0';
   for (unsigned i = 0; i < count; i++) {
@@ -42,7 +42,7 @@ static ufp4_status_t fail_value(const reader_t *reader, const char *key, const c
   return UFP4_ERROR_FORMAT;
 }
 
-// One name. What the file does not say stays as it is.
+// Reads a name; a missing key leaves the setting unchanged.
 static ufp4_status_t read_name(const reader_t *reader, const char *key, const char *const *names,
                                unsigned count, unsigned *value) {
   const json_t *item = json_object_get(reader->object, key);
@@ -53,7 +53,7 @@ static ufp4_status_t read_name(const reader_t *reader, const char *key, const ch
   return UFP4_OK;
 }
 
-// One name for all, or an object of names by what they are for: roles or passes.
+// Reads one name for all, or an object of names by role or by pass.
 static ufp4_status_t read_names(const reader_t *reader, const char *key, const char *const *names,
                                 unsigned count, const char *const *of, unsigned values[3]) {
   const json_t *item = json_object_get(reader->object, key);
@@ -73,7 +73,7 @@ static ufp4_status_t read_names(const reader_t *reader, const char *key, const c
   return UFP4_OK;
 }
 
-// The axis along which a pass reads a role, or -1.
+// Returns the axis along which a pass reads a role, or -1.
 static int axis_in_pass(int role, int pass) {
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
@@ -84,7 +84,7 @@ static int axis_in_pass(int role, int pass) {
   return -1;
 }
 
-// One name for both copies of a role, or an object of names by pass.
+// Reads one name for both copies of a role, or an object of names by pass.
 static ufp4_status_t read_copies(const reader_t *reader, const char *key, const json_t *item,
                                  const char *const *names, unsigned count, int role,
                                  unsigned values[2]) {
@@ -112,7 +112,7 @@ static ufp4_status_t read_copies(const reader_t *reader, const char *key, const 
   return UFP4_OK;
 }
 
-// One name for all, or an object by role of what read_copies takes.
+// Reads one name for all roles, or an object by role of the values that read_copies accepts.
 static ufp4_status_t read_by_copy(const reader_t *reader, const char *key, const char *const *names,
                                   unsigned count, unsigned values[UFP4_ROLE_COUNT][2]) {
   const json_t *item = json_object_get(reader->object, key);
@@ -132,7 +132,7 @@ static ufp4_status_t read_by_copy(const reader_t *reader, const char *key, const
   return UFP4_OK;
 }
 
-// A list of names, a bit each.
+// Reads a list of names as a bit set.
 static ufp4_status_t read_list(const reader_t *reader, const char *key, const json_t *item,
                                const char *const *names, unsigned count, unsigned *bits) {
   size_t at;
@@ -150,7 +150,7 @@ static ufp4_status_t read_list(const reader_t *reader, const char *key, const js
   return UFP4_OK;
 }
 
-// A number of blocks, or a share of them as in "15%".
+// Reads a number of blocks, or a share of them such as "15%".
 static ufp4_status_t read_end(const reader_t *reader, const char *key, const json_t *item,
                               ufp4_model_end_t *end) {
   const char *text = json_string_value(item);
@@ -273,15 +273,15 @@ static ufp4_status_t check_keys(const reader_t *reader) {
   return UFP4_OK;
 }
 
-// It stands in a column of a table, in CSV and HTML, and is the folder of captured tensors: nothing
-// that any of them reads otherwise. UTF-8 is left as it is.
+// The name appears in table columns, in CSV and in HTML, and names the folder of captured tensors,
+// so it may not contain characters that are special in any of these. UTF-8 is unchanged.
 static int goes_into_a_name(char c) {
   const unsigned char byte = (unsigned char)c;
   return byte >= 0x80 || isalnum(byte) || (byte != '\0' && strchr("._+-", byte) != NULL);
 }
 
-// The file's "name", or the file's name without folder and ending, where '-' stands for what no
-// name has.
+// Takes "name" from the file, or else the file's name without folder and ending, with '-' in place
+// of illegal characters.
 static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
   const json_t *item = json_object_get(reader->object, "name");
   const char *slash = strrchr(reader->path, '/'), *base = slash != NULL ? slash + 1 : reader->path;
@@ -294,7 +294,7 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
   }
   if (length > TITLE_BYTES) length = TITLE_BYTES;
   int good = text[0] != '.';
-  json_t *utf8 = json_string(text);  // of a file's own name it need not be
+  json_t *utf8 = json_string(text);  // a file's name need not be UTF-8
   const int ascii_only = utf8 == NULL;
   json_decref(utf8);
   for (size_t i = 0; i < length; i++) {
@@ -319,7 +319,7 @@ static ufp4_status_t read_title(const reader_t *reader, ufp4_recipe_t *recipe) {
   return UFP4_OK;
 }
 
-// Reads the mask, and whether it stays the same in all steps.
+// Reads the mask, and whether it is fixed for all steps.
 static ufp4_status_t read_signs(const reader_t *reader, ufp4_recipe_t *recipe) {
   unsigned signs = UFP4_SIGNS_FIXED;
   ufp4_status_t status = read_name(reader, "signs", signs_names, 2, &signs);
@@ -397,7 +397,8 @@ static ufp4_status_t load(const char *path, ufp4_message_t *message, json_t **ro
   errno = 0;
   FILE *file = fopen(path, "rb");
   if (file != NULL) *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
-  const int unread = file == NULL || ferror(file);  // a folder opens, and does not read
+  const int unread = file == NULL || ferror(file);  // opening a folder succeeds, but reading it
+                                                    // fails
   const int why = errno;
   if (file != NULL) fclose(file);
   if (*root != NULL) return UFP4_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recipe as the text of the JSON file that recipe_file.c reads.
+// Formats a recipe as the JSON text that recipe_file.c reads.
 #include <inttypes.h>
 #include <jansson.h>
 
@@ -10,7 +10,7 @@ static void put(json_t *object, const char *key, const char *text) {
   json_object_set_new(object, key, json_string(text));
 }
 
-// Returns a setting that each copy has for itself, as an object by role of objects by pass.
+// Returns a per-copy setting as an object by role of objects by pass.
 static json_t *by_copy(const char *const *names, unsigned values[UFP4_ROLE_COUNT][2]) {
   json_t *all = json_object();
   for (int role = 0; role < UFP4_ROLE_COUNT; role++)
@@ -75,10 +75,10 @@ static void put_quantizer(json_t *object, const ufp4_recipe_t *r) {
 }
 
 char *ufp4_recipe_text(const ufp4_recipe_t *recipe) {
-  // A field that is new belongs into put_quantizer or put_bf16, too.
+  // New fields must also be added to put_quantizer or put_bf16.
   _Static_assert(sizeof *recipe == 224, "ufp4_recipe_text does not know all of ufp4_recipe_t");
   json_t *object = json_object(), *name = json_string(recipe->name);
-  if (name) json_object_set_new(object, "name", name);  // one that is no UTF-8 goes into no JSON
+  if (name) json_object_set_new(object, "name", name);  // JSON cannot hold a name that is not UTF-8
   if (recipe->quantized) {
     put_quantizer(object, recipe);
     put_bf16(object, recipe);

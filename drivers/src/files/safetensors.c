@@ -21,7 +21,7 @@ static uint64_t read_u64(const uint8_t *bytes) {
   return value;
 }
 
-// "data_offsets": [begin, end].
+// Reads "data_offsets": [begin, end].
 static int entry_range(const json_t *entry, uint64_t *begin, uint64_t *end) {
   const json_t *offsets = json_object_get(entry, "data_offsets");
   const json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
@@ -43,8 +43,7 @@ static int by_place(const void *left, const void *right) {
   return (a->end > b->end) - (a->end < b->end);
 }
 
-// The format demands that the tensors fill the data, one after the other; what is shorter was cut
-// off.
+// The format requires that tensors fill the data without gaps; a shorter file has been truncated.
 static ufp4_status_t check_places(const safetensors_t *file, range_t *ranges, size_t count,
                                   ufp4_message_t *message) {
   uint64_t at = 0;
@@ -100,7 +99,7 @@ static ufp4_status_t parse(safetensors_t *file, const char *text, uint64_t lengt
                            ufp4_message_t *message) {
   json_error_t error = {0};
   file->header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &error);
-  // Where an allocation of its own fails, jansson gives this code or none.
+  // jansson returns this code, or none, if one of its own allocations fails.
   enum json_error_code code =
       file->header == NULL ? json_error_code(&error) : json_error_invalid_syntax;
   if (code == json_error_out_of_memory || code == json_error_unknown) {
@@ -195,7 +194,7 @@ static safetensors_dtype_t dtype_of(const char *text) {
   return (safetensors_dtype_t)dtype;
 }
 
-// Lists as many names as have room, and "..." for the others.
+// Lists as many names as fit, and "..." for the rest.
 static void list_names(const safetensors_t *file, char names[256]) {
   static const char more[] = ", ...";
   size_t used = 0;
@@ -246,10 +245,10 @@ static ufp4_status_t read_shape(const safetensors_t *file, const json_t *shape,
   return UFP4_ERROR_FORMAT;
 }
 
-// "2 x 3".
+// Formats "2 x 3".
 static const char *shape_text(const safetensors_entry_t *entry, char text[96]) {
   size_t used = 0;
-  strcpy(text, "1");  // of no dimensions
+  strcpy(text, "1");  // no dimensions
   for (int i = 0; i < entry->dimensions && i < SAFETENSORS_DIMENSIONS; i++) {
     used += (size_t)snprintf(text + used, 96 - used, "%s%lld", i == 0 ? "" : " x ",
                              (long long)entry->shape[i]);
@@ -257,7 +256,7 @@ static const char *shape_text(const safetensors_entry_t *entry, char text[96]) {
   return text;
 }
 
-// The data of a type that is known must be as long as the shape says; no tensor is empty.
+// The data of a known type must have the length given by the shape, and no tensor is empty.
 static ufp4_status_t check_size(const safetensors_t *file, const safetensors_entry_t *entry,
                                 ufp4_message_t *message) {
   const uint64_t bits = dtypes[entry->dtype].bits;
@@ -272,7 +271,7 @@ static ufp4_status_t check_size(const safetensors_t *file, const safetensors_ent
     }
     count = side > (8 * entry->bytes + 8) / count
                 ? 0
-                : count * side;  // longer than the data: no product matters
+                : count * side;  // longer than the data, so the exact product does not matter
     if (count == 0) break;
   }
   if (count != 0 && count * bits == 8 * entry->bytes) return UFP4_OK;

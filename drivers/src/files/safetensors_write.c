@@ -11,8 +11,8 @@ typedef struct {
   int count;
 } contents_t;
 
-// Memory with room for the length and the padded JSON, and the JSON in it; NULL without memory. Not
-// json_dumps, which drops what it has no memory for.
+// Allocates room for the length and the padded JSON, and formats the JSON there; NULL if memory is
+// exhausted. (json_dumps would silently drop values for which it has no memory.)
 static uint8_t *dump(const json_t *header, size_t *length) {
   *length = json_dumpb(header, NULL, 0, JSON_COMPACT);
   uint8_t *out = *length != 0 ? malloc(8 + *length + 7) : NULL;
@@ -22,7 +22,7 @@ static uint8_t *dump(const json_t *header, size_t *length) {
   return NULL;
 }
 
-// The length, and the JSON padded with spaces.
+// Writes the length, and pads the JSON with spaces.
 static uint8_t *make_head(const json_t *header, size_t *size) {
   size_t length;
   uint8_t *out = dump(header, &length);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training GEMMs of a linear layer: AMAX and QUANT for each tensor, one read each, then GEMM on
-// the copies. On the model, and on other backends that take them where no descriptor can express
-// the recipe, it is done with whole operands in the host's memory instead, and on a GPU with
-// operands that it keeps.
+// The training GEMMs of a linear layer: AMAX and QUANT for each tensor, which each read it once,
+// then GEMM on the copies. The model, and other backends if no descriptor can express the recipe,
+// process whole operands in host memory instead; a GPU keeps the operands on the device.
 #include "linear.h"
 
 #include <stdlib.h>
@@ -54,7 +53,7 @@ static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_linear_shape
                            : UFP4_OK;
 }
 
-// Which passes are not quantized, and the copies that the others need.
+// Finds the passes that are not quantized, and the copies that the others need.
 static void plan_copies(ufp4_linear_t *linear) {
   for (int pass = 0; pass < UFP4_PASS_COUNT; pass++) {
     if (!(linear->shape.passes >> pass & 1)) continue;
@@ -139,7 +138,7 @@ static uint64_t copy_bytes(const copy_t *copy) {
          buffer_bytes((uint64_t)ufp4_panel_scales_bytes(copy->rows, copy->stride_blocks));
 }
 
-// Bytes of device memory that one GEMM of operands of the host's takes, on a device that takes
+// Returns the device memory for one GEMM of operands in host memory, on a device that takes
 // descriptors.
 static uint64_t pass_bytes(const ufp4_linear_t *linear, ufp4_pass_t pass) {
   ufp4_role_t roles[2];
@@ -152,7 +151,7 @@ static uint64_t pass_bytes(const ufp4_linear_t *linear, ufp4_pass_t pass) {
          (uint64_t)m * linear_stride_bytes(n, sizeof(float));
 }
 
-// The bytes of device memory that the layer takes at once.
+// Returns the device memory that the layer needs at the same time.
 static uint64_t layer_bytes(const ufp4_linear_t *linear) {
   const unsigned quantized = linear->shape.passes & ~linear->host_passes;
   uint64_t bytes = 0;
@@ -170,7 +169,7 @@ static uint64_t layer_bytes(const ufp4_linear_t *linear) {
   return bytes + buffer_bytes(source_bytes(linear)) + buffer_bytes(output_bytes(linear));
 }
 
-// Before anything is loaded, and not in the midst of the passes.
+// The check comes before anything is loaded, rather than in the middle of the passes.
 static ufp4_status_t check_memory(const ufp4_linear_t *linear) {
   ufp4_device_t *device = linear->device;
   const ufp4_linear_shape_t *shape = &linear->shape;
@@ -232,8 +231,8 @@ static void free_buffers(ufp4_linear_t *linear) {
 
 void ufp4_linear_free(ufp4_linear_t *linear) {
   if (linear == NULL) return;
-  // Memory that a job may still write must not become somebody else's; it then stays taken until
-  // the device is closed.
+  // Memory that a job may still write must not be allocated to others; it stays allocated until the
+  // device is closed.
   if (jobs_drain(linear->device)) free_buffers(linear);
   for (int i = 0; i < 2 * UFP4_ROLE_COUNT; i++) {
     copy_t *copy = &linear->copies[i / 2][i % 2];

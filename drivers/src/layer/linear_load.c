@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor becomes the quantized copies that a layer's passes read.
+// Makes the quantized copies of a tensor that a layer's passes read.
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +36,8 @@ static ufp4_status_t check_tensor(ufp4_linear_t *linear, ufp4_role_t role,
   return UFP4_OK;
 }
 
-// Rounds to BF16 as ufp4_bf16_cast does, and back to FP32. It needs no branches, so that it works
-// on a vector of numbers at a time.
+// Rounds to BF16 as ufp4_bf16_cast does, and back to FP32, without branches, so that the compiler
+// vectorizes it.
 UFP4_HOT void linear_round_bf16(const float *from, int64_t count, float *target) {
   for (int64_t i = 0; i < count; i++) {
     uint32_t bits;
@@ -48,7 +48,7 @@ UFP4_HOT void linear_round_bf16(const float *from, int64_t count, float *target)
   }
 }
 
-// A row of a tensor, rounded as the recipe says.
+// Rounds a row of a tensor as the recipe requires.
 static void host_row(const ufp4_matrix_t *in, int64_t row, ufp4_dtype_t wanted, float *out) {
   if (in->dtype == UFP4_DTYPE_BF16) {
     const uint16_t *from = (const uint16_t *)in->data + row * in->ld;
@@ -96,7 +96,7 @@ static ufp4_status_t load_golden(ufp4_linear_t *linear, ufp4_role_t role, ufp4_a
   return status;
 }
 
-// Copies that the backend keeps: those of @p axes, a bit each, that are wanted.
+// Makes copies that the backend keeps: those of @p axes, a bit each, that are needed.
 static ufp4_status_t load_kept(ufp4_linear_t *linear, ufp4_role_t role, unsigned axes,
                                const ufp4_matrix_t *tensor, uint64_t step) {
   copy_t *copies = linear->copies[role];
@@ -117,8 +117,7 @@ static ufp4_status_t load_kept(ufp4_linear_t *linear, ufp4_role_t role, unsigned
   return status;
 }
 
-// The values that the row copy of a tensor holds: *values is to be freed, and @p kept is a view of
-// it.
+// Returns the values of a tensor's row copy: *values must be freed, and @p kept is a view of it.
 static ufp4_status_t dequantize_rows(ufp4_linear_t *linear, const ufp4_operand_t *copy,
                                      const ufp4_quantize_t *how, float **values,
                                      ufp4_matrix_t *kept) {
@@ -134,8 +133,8 @@ static ufp4_status_t dequantize_rows(ufp4_linear_t *linear, const ufp4_operand_t
   return status;
 }
 
-// Makes the tensor that backward passes take instead: FPROP's copy, dequantized. Where no pass
-// wants that copy it is made for this.
+// Makes the tensor that backward passes use instead, by dequantizing FPROP's copy, which is made
+// here if no pass needs it.
 static ufp4_status_t keep_forward(ufp4_linear_t *linear, ufp4_role_t role,
                                   const ufp4_matrix_t *tensor, uint64_t step, float **values,
                                   ufp4_matrix_t *kept) {
@@ -205,8 +204,8 @@ static void describe_copies(ufp4_linear_t *linear, ufp4_role_t role, uint64_t st
   quant->col_tensor_id = ufp4_tensor_id(step, linear->shape.layer, role, UFP4_AXIS_COL);
 }
 
-// Queues AMAX, where there are exponents, and QUANT together, so that nothing waits for the host
-// between them. Gives the flags of QUANT.
+// Queues AMAX, if there are exponents, and QUANT together, so that nothing waits for the host
+// between them. Returns the flags of QUANT.
 static ufp4_status_t quantize(ufp4_linear_t *linear, const ufp4_quant_descriptor_t *quant,
                               unsigned *flags) {
   ufp4_descriptor_t amax = {.quant = *quant}, emit = {.quant = *quant};
@@ -227,7 +226,7 @@ static ufp4_status_t quantize(ufp4_linear_t *linear, const ufp4_quant_descriptor
   return status;
 }
 
-// The copies of QUANT.
+// Makes the copies by QUANT.
 static ufp4_status_t load_on_device(ufp4_linear_t *linear, ufp4_role_t role,
                                     const ufp4_matrix_t *tensor, uint64_t step) {
   copy_t *copies = linear->copies[role];
@@ -249,8 +248,8 @@ static ufp4_status_t load_on_device(ufp4_linear_t *linear, ufp4_role_t role,
   return status;
 }
 
-// Whole operands: on the host, or kept by the backend, in one read unless the second is made from
-// the first.
+// Makes whole operands, on the host or kept by the backend, in a single read unless the second is
+// made from the first.
 static ufp4_status_t load_copies(ufp4_linear_t *linear, ufp4_role_t role, unsigned axes,
                                  const ufp4_matrix_t *tensor, uint64_t step) {
   if (linear->device->backend->keep != NULL) return load_kept(linear, role, axes, tensor, step);
@@ -261,7 +260,7 @@ static ufp4_status_t load_copies(ufp4_linear_t *linear, ufp4_role_t role, unsign
   return status;
 }
 
-// The copies of whole operands, and what passes on the host take.
+// Makes the copies as whole operands, and the operands of passes on the host.
 static ufp4_status_t load_both(ufp4_linear_t *linear, ufp4_role_t role, const ufp4_matrix_t *tensor,
                                uint64_t step) {
   enum { ROW = 1u << UFP4_AXIS_ROW, COL = 1u << UFP4_AXIS_COL };
@@ -289,7 +288,8 @@ ufp4_status_t ufp4_linear_load(ufp4_linear_t *linear, ufp4_role_t role, const uf
   ufp4_status_t status = check_tensor(linear, role, tensor);
   if (status != UFP4_OK) return status;
   copy_t *copies = linear->copies[role];
-  // All at once: a pass must not meet one of this tensor and one of the last.
+  // All copies become valid together, because a pass must not combine a copy of this tensor with
+  // one of the previous tensor.
   linear->host_loaded[role] = 0;
   for (int axis = 0; axis < 2; axis++) {
     copies[axis].loaded = 0;

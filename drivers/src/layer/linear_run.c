@@ -25,7 +25,7 @@ static ufp4_status_t run_on_host(ufp4_linear_t *linear, ufp4_pass_t pass, float 
   return UFP4_OK;
 }
 
-// The copies that a pass takes: A, B.
+// Finds the copies that a pass reads: A, B.
 static ufp4_status_t pass_copies(ufp4_linear_t *linear, ufp4_pass_t pass, const copy_t *copies[2]) {
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shapes of a linear layer's tensors and passes, and what it needs of them.
+// The shapes of a linear layer's tensors and passes, and related properties of its recipe.
 #include "linear.h"
 
 void linear_role_shape(const ufp4_linear_shape_t *shape, ufp4_role_t role, int64_t *rows,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs of training steps in the order in which they become possible, each with what it waits
-// for (docs/ip/architecture.md, "Dependences").
+// Lists the jobs of training steps in the order in which they become possible, with the
+// dependencies of each (docs/ip/architecture.md, "Dependences").
 #include "schedule.h"
 
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 enum { BATCHES = UFP4_SCHEDULE_BATCHES, KEPT = UFP4_SCHEDULE_KEPT, NONE = -1 };
 enum { MOST_STEPS = 1024, LONGEST = 15, FLAG_OVERLAP = 2 };
 
-// Slots: the forward pass leaves exponents of column copies to the backward pass, of which each has
-// one; layers that share one have it written anew there. Those of row copies are soon used: what is
-// quantized two layers later takes them again. So it is with both of dY. QUANT and AMAX run in the
-// ring's order, and in front of the AMAX that writes a slot anew stands one that waits for the GEMM
-// which reads it last.
+// Exponent slots. The forward pass leaves the exponents of column copies, one slot each, to the
+// backward pass; layers that share a slot write it again there. Slots of row copies are used only
+// briefly and are taken again two layers later; so are both slots of dY. QUANT and AMAX run in the
+// ring's order, and an AMAX that writes a slot again follows one that waits for the last GEMM which
+// reads that slot.
 enum {
   X_SLOTS = 0,
   NEXT_X_SLOTS = X_SLOTS + BATCHES * KEPT,
@@ -34,7 +34,7 @@ typedef struct {
 
 typedef struct {
   tensor_t x[BATCHES], w, dy[BATCHES];
-  int y_written[BATCHES], dw_written;  ///< of dW the last
+  int y_written[BATCHES], dw_written;  ///< for dW, the last job
 } layer_t;
 
 typedef struct {
@@ -48,8 +48,8 @@ typedef struct {
 
 // --- Tensors ------------------------------------------------------------------------------------
 
-// The first layers have slots of their own, at least two: those that the next step's first layer
-// takes early are never shared.
+// The first layers, at least two, have their own slots, because the next step's first layer writes
+// its slots early.
 static int kept_layers(const maker_t *make) {
   if (make->plan->kept != 0) return make->plan->kept;
   return make->plan->layer_count <= KEPT ? KEPT : KEPT - 2;
@@ -174,8 +174,8 @@ static int add_amax(maker_t *make, ufp4_descriptor_t job, const tensor_t *entry,
   return add(make, &job, entry->layer, entry->batch, NONE, (int)entry->role);
 }
 
-// AMAX, where there are exponents, and QUANT, of both copies, for a step; the tensor was written by
-// a GEMM, or was there. `after` may name a later one.
+// Adds AMAX, if there are exponents, and QUANT for both copies in a step. They depend on the GEMM
+// that wrote the tensor, if any, or on `after` if that is later.
 static void quantize(maker_t *make, tensor_t *entry, int step, int after) {
   const int first = later(entry->written, after);
   ufp4_descriptor_t job = describe_quant(make, entry, (uint64_t)step);
@@ -184,11 +184,11 @@ static void quantize(maker_t *make, tensor_t *entry, int step, int after) {
   } else {
     job.quant.after = distance(make, first);
   }
-  // Behind its AMAX without a word: they are of one engine.
+  // QUANT needs no dependency on its AMAX, because both run on the same engine.
   entry->quantized = add(make, &job, entry->layer, entry->batch, NONE, (int)entry->role);
 }
 
-// Writes the exponent of a column copy into its slot again, where another layer's has been since.
+// Writes the exponent of a column copy into its slot again if another layer has overwritten it.
 static void refresh(maker_t *make, tensor_t *entry) {
   if (!has_exponents(make) || !shares_slots(make, entry->layer)) return;
   ufp4_descriptor_t job = describe_quant(make, entry, (uint64_t)make->step);
@@ -196,7 +196,8 @@ static void refresh(maker_t *make, tensor_t *entry) {
   entry->quantized = add_amax(make, job, entry, NONE);
 }
 
-// Row copies are used panel by panel as QUANT writes them, column copies when all of it is there.
+// Row copies are read panel by panel as QUANT writes them; column copies are read when they are
+// complete.
 static void name_operands(const maker_t *make, ufp4_pass_t pass, const tensor_t *const operands[2],
                           ufp4_gemm_descriptor_t *gemm) {
   ufp4_role_t roles[2];
@@ -265,8 +266,8 @@ static void wgrad(maker_t *make, int l, int b) {
   make->layers[l].dw_written = multiply(make, UFP4_PASS_WGRAD, l, b, make->buffers[l].dw[b]);
 }
 
-// Behind the last dW the old copies of a layer's weights are of no more use, and new weights can be
-// there.
+// After the last dW the old copies of a layer's weights are not read any more, and the new weights
+// are available.
 static void quantize_weights(maker_t *make, int l, int step) {
   quantize(make, &make->layers[l].w, step, make->layers[l].dw_written);
 }
@@ -282,14 +283,14 @@ static void forward(maker_t *make) {
   }
 }
 
-// The weight gradients of layer 1 come last, so that W of layer 0 can be quantized beside them for
-// the next step.
+// The weight gradients of layer 1 come last, so that W of layer 0 can be quantized for the next
+// step while they run.
 static void backward(maker_t *make) {
   const int layers = make->plan->layer_count;
   for (int l = layers; l-- > 0;) {
     layer_t *layer = &make->layers[l];
     for (int b = 0; b < make->plan->batches; b++) {
-      // The loss stands between the last output and its gradient.
+      // The loss is computed between the last output and its gradient.
       quantize(make, &layer->dy[b], make->step, l + 1 == layers ? layer->y_written[b] : NONE);
       if (b == 0) refresh(make, &layer->w);
       dgrad(make, l, b);
@@ -371,7 +372,7 @@ static ufp4_status_t check_recipe(ufp4_device_t *device, const ufp4_recipe_t *re
   return device_fail(device, status, "schedule: recipe %s: %s", recipe->name, why.text);
 }
 
-// AMAX and QUANT of five tensors and six GEMMs, three times AMAX again.
+// AMAX and QUANT of five tensors, six GEMMs, and AMAX three more times.
 enum { MOST_JOBS = 2 * (1 + 2 * BATCHES) + UFP4_PASS_COUNT * BATCHES + 1 + BATCHES };
 
 ufp4_status_t ufp4_schedule_make(ufp4_device_t *device, const ufp4_schedule_plan_t *plan,
@@ -412,7 +413,8 @@ static ufp4_status_t collect(ufp4_device_t *device, ufp4_schedule_job_t *job) {
   return status;
 }
 
-// The device keeps completions for a while only, so each is taken when the ring is full behind it.
+// The device keeps completions only for a while, so each is collected before the ring has passed
+// it.
 ufp4_status_t ufp4_schedule_run(ufp4_device_t *device, ufp4_schedule_t *schedule) {
   const int ring = (int)UFP4_QUEUE_JOBS;
   ufp4_status_t status = UFP4_OK;

@@ -19,7 +19,7 @@ int64_t ufp4_schedule_tokens(const ufp4_schedule_plan_t *plan, int layer, int ba
   return plan->batches == 1 ? tokens : (tokens + 1 - batch) / 2;
 }
 
-/** Takes memory of a device, or of none: it then only counts. */
+/** Allocates memory of a device; without a device it only adds up the sizes. */
 typedef struct {
   ufp4_device_t *device;
   uint64_t bytes;
@@ -53,7 +53,7 @@ static ufp4_schedule_tensor_t take_tensor(taker_t *taker, const ufp4_schedule_pl
   return tensor;
 }
 
-// Whether Y of a layer is X of the next.
+// Whether Y of a layer is X of the next layer.
 static int is_chained(const ufp4_schedule_plan_t *plan, int layer) {
   if (layer < 0 || layer + 1 >= plan->layer_count) return 0;
   const ufp4_schedule_layer_t *from = &plan->layers[layer], *to = from + 1;
@@ -89,7 +89,7 @@ static void take_results(taker_t *taker, const ufp4_schedule_plan_t *plan, int l
 uint64_t ufp4_schedule_bytes(const ufp4_schedule_plan_t *plan) {
   taker_t taker = {.device = NULL};
   for (int l = 0; l < plan->layer_count; l++) {
-    ufp4_schedule_buffers_t three[3] = {0};  // the layer and those beside it
+    ufp4_schedule_buffers_t three[3] = {0};  // the layer and its neighbours
     take_operands(&taker, plan, l, &three[1]);
     take_results(&taker, plan, l, &three[1]);
   }
@@ -119,7 +119,7 @@ static void release_tensor(ufp4_device_t *device, const ufp4_schedule_tensor_t *
 
 void ufp4_schedule_release(ufp4_device_t *device, const ufp4_schedule_plan_t *plan,
                            ufp4_schedule_buffers_t *buffers) {
-  // Memory that a job may still write stays taken, as in ufp4_linear_free.
+  // Memory that a job may still write stays allocated, as in ufp4_linear_free.
   if (device == NULL || plan == NULL || buffers == NULL || !jobs_drain(device)) return;
   for (int l = 0; l < plan->layer_count; l++) {
     ufp4_schedule_buffers_t *of = &buffers[l];

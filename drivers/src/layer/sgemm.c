@@ -8,7 +8,8 @@
 
 // A tile of 6 x 16 accumulators fits the registers of AVX2 and hides the latency of an addition; a
 // panel of B of 256 x 16 floats fits the first-level cache, and 48 rows of A the second. None of
-// it changes a bit: the vector lanes are columns, and sums over k wait in D between panels.
+// this changes a bit, because vector lanes are columns, and sums over k are kept in D between
+// panels.
 #define TILE_ROWS 6
 #define TILE_COLS 16
 #define PANEL_K 256
@@ -17,15 +18,14 @@
 typedef float lanes_t
     __attribute__((vector_size(TILE_COLS * sizeof(float)), aligned(4), may_alias));
 
-// The addresses at which the rows of a tile of A begin; there are `step` elements from one k to the
-// next.
+// The first elements of a tile's rows of A; consecutive k are `step` elements apart.
 typedef struct {
   const float *row[TILE_ROWS];
   int64_t step;
 } rows_t;
 
-// d [6][ld] = (add ? d : 0) + a [6][k] b [k][16], compiled for each vector length. Wider vectors do
-// the same operations.
+// Computes d [6][ld] = (add ? d : 0) + a [6][k] b [k][16], compiled for each vector length. Wider
+// vectors perform the same operations.
 UFP4_HOT static void tile(int64_t k, const rows_t *a, const float *b, float *d, int64_t ld,
                           int add) {
   lanes_t sum[TILE_ROWS] = {{0}};
@@ -37,7 +37,7 @@ UFP4_HOT static void tile(int64_t k, const rows_t *a, const float *b, float *d, 
   for (int i = 0; i < TILE_ROWS; i++) *(lanes_t *)(d + i * ld) = sum[i];
 }
 
-// A tile at the edge of D, by way of a whole one.
+// Computes a tile at the edge of D in a whole one.
 static void edge(int64_t rows, int64_t cols, int64_t k, const rows_t *a, const float *b, float *d,
                  int64_t ld, int add) {
   float whole[TILE_ROWS][TILE_COLS] = {{0}};
@@ -47,7 +47,7 @@ static void edge(int64_t rows, int64_t cols, int64_t k, const rows_t *a, const f
   for (int64_t i = 0; i < rows; i++) memcpy(d + i * ld, whole[i], bytes);
 }
 
-// A tile of fewer rows takes its last row again; what comes of it is not stored.
+// A tile with fewer rows repeats its last row, whose results are not stored.
 static rows_t rows_of(ufp4_sgemm_view_t a, int64_t first, int64_t count) {
   rows_t out = {.step = a.col};
   for (int i = 0; i < TILE_ROWS; i++)
@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) void turn(const float *in, int64_t 
                                                        int64_t out_step) {
   side_t v[SQUARE], w[SQUARE];
   for (int i = 0; i < SQUARE; i++) v[i] = *(const side_t *)(in + i * in_step);
-  // Each stage interleaves rows that are half of the square apart.
+  // Each stage interleaves rows that are half the size of the square apart.
   for (int stage = 0; stage < 3; stage++) {
     for (int i = 0; i < SQUARE / 2; i++) {
       w[2 * i] = __builtin_shufflevector(v[i], v[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
@@ -77,8 +77,7 @@ static inline __attribute__((always_inline)) void turn(const float *in, int64_t 
   for (int i = 0; i < SQUARE; i++) *(side_t *)(out + i * out_step) = v[i];
 }
 
-// Columns that each are contiguous in k: as many whole squares as there are in k. @return how many
-// of k.
+// Packs columns that are each contiguous in k, in whole squares. @return how many of k are done.
 UFP4_HOT static int64_t pack_columns(const float *from, int64_t step, int64_t k, float *out) {
   int64_t p = 0;
   for (; p + SQUARE <= k; p += SQUARE) {
@@ -88,7 +87,7 @@ UFP4_HOT static int64_t pack_columns(const float *from, int64_t step, int64_t k,
   return p;
 }
 
-// out [k][16] = up to 16 columns of B, the others zero.
+// Packs up to 16 columns of B into out [k][16], and zeros for the rest.
 static void pack_b(ufp4_sgemm_view_t b, int64_t cols, int64_t k, float *out) {
   int64_t p = 0;
   if (cols == TILE_COLS && b.col == 1) {
@@ -102,7 +101,7 @@ static void pack_b(ufp4_sgemm_view_t b, int64_t cols, int64_t k, float *out) {
   }
 }
 
-// Rows that lie side by side for each k, tile by tile [k][6]; the last tile may be short.
+// Packs rows side by side for each k, tile by tile [k][6]; the last tile may be short.
 static void pack_a(const float *from, int64_t step, int64_t rows, int64_t k, float *out) {
   for (int64_t p = 0; p < k; p++, from += step) {
     int64_t i = 0;
@@ -116,13 +115,13 @@ static void pack_a(const float *from, int64_t step, int64_t rows, int64_t k, flo
 
 typedef struct {
   ufp4_sgemm_view_t a, b;
-  const float *packed_a;  // NULL: A is read where it is
+  const float *packed_a;  // NULL: A is read in place
   float *d;
   int64_t ld;
   int add;
 } part_t;
 
-// All rows of a panel of up to 16 columns, which b [k][16] holds.
+// Computes all rows for a panel of up to 16 columns, packed in b [k][16].
 static void panel(const part_t *part, int64_t m, int64_t cols, int64_t k, const float *b,
                   float *d) {
   for (int64_t i = 0; i < m; i += TILE_ROWS, d += TILE_ROWS * part->ld) {
@@ -148,7 +147,7 @@ static void panels(const part_t *part, int64_t m, int64_t n, int64_t k) {
   }
 }
 
-// A row of A that is strided in k would touch a cache line for each element.
+// A row of A that is strided in k would touch one cache line per element.
 static void packed_panels(const part_t *all, int64_t m, int64_t n, int64_t k) {
   float packed[PACKED_ROWS * PANEL_K];
   part_t part = *all;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// FP32 matrix product with one fixed order of additions: the same bits on every machine. The
-// recipes bf16 and fp32 use it, and the parts of the language model that are not quantized
-// (attention, head); a BLAS would give other bits on each processor.
+// An FP32 matrix product with a fixed order of additions, which gives the same bits on every
+// machine; a BLAS would give different bits on each processor. The recipes bf16 and fp32 use it,
+// and so do the parts of the language model that are not quantized (attention, head).
 #ifndef UFP4_SGEMM_H
 #define UFP4_SGEMM_H
 
 #include <stdint.h>
 
-/** Element (i, j) is data[i * row + j * col]; a transposed view swaps the two. */
+/** Element (i, j) is data[i * row + j * col]; swapping the two gives the transposed view. */
 typedef struct {
   const float *data;
   int64_t row;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver of the core over whatever port leads to it: which core it is, waits and their limits,
-// messages. Rings, reset and counters are those of ufp4_bare.h.
+// The driver of the core over any port: identification, waits and their limits, messages.
+// ufp4_bare.h implements rings, reset and counters.
 #include "core.h"
 
 #include <stdio.h>
@@ -12,17 +12,18 @@
 #include "ufp4_bare.h"
 
 #define FATAL_RING 8u
-// A job of the largest size on the smallest array takes longer than anybody waits; a hang is found
-// long before this.
+// A job of the largest size on the smallest array takes longer than anyone waits, and a hang is
+// detected long before that.
 #define DEFAULT_MAX_TICKS 100000000000ull
-// How often a reset is looked at, and for how long: it has to give up what is lost.
+// The interval and the limit of polling for the end of a reset, which has to wait for lost
+// transfers.
 #define RESET_SLICE_TICKS 16u
 #define RESET_TICKS (4u * UFP4_BARE_WATCHDOG_CYCLES)
-// How often a wait with a time limit looks at the host's clock.
+// How often a wait with a time limit checks the host's clock.
 #define SLICE_TICKS 20000ull
 
-// The rings lie in the reserved memory. The watchdog is longer than any latency, and less than the
-// simulator's own patience, so that it is the core that speaks.
+// The rings are in the reserved memory. The watchdog is longer than any latency but shorter than
+// the simulator's own limit, so that the core reports the error.
 static_assert(UFP4_BARE_RING_BYTES(UFP4_QUEUE_LOG2) <= UFP4_MEMORY_RESERVED_BYTES,
               "the rings fit the reserved memory");
 static_assert(UFP4_BARE_WATCHDOG_CYCLES > 4 * UFP4_MEM_LATENCY_MAX, "no latency is a hang");
@@ -33,7 +34,7 @@ struct ufp4_backend_state {
   ufp4_message_t *message;
   ufp4_configuration_t configuration;
   uint32_t version;
-  uint64_t max_ticks;  // until the next completion
+  uint64_t max_ticks;  // limit until the next completion
 };
 
 typedef struct ufp4_backend_state state_t;
@@ -101,7 +102,7 @@ static uint32_t quant_fields(uint32_t quant) {
 
 enum { CONFIGURATION_REGISTERS = 4 };
 
-// The values that config_array, config_tile, config_memory and config_quant have in a core of this
+// Computes the values of config_array, config_tile, config_memory and config_quant for this
 // configuration.
 static void expect(const ufp4_configuration_t *configuration,
                    uint32_t values[CONFIGURATION_REGISTERS]) {
@@ -122,7 +123,7 @@ static ufp4_status_t check_register(state_t *state, const char *what, uint32_t g
   return UFP4_ERROR_DEVICE;
 }
 
-// The named one that has these registers, or NULL.
+// Returns the named configuration with these registers, or NULL.
 static const ufp4_configuration_t *find_configuration(const uint32_t got[CONFIGURATION_REGISTERS]) {
   static const ufp4_configuration_t all[UFP4_CONFIGURATION_COUNT] = UFP4_CONFIGURATIONS;
   for (int i = 0; i < UFP4_CONFIGURATION_COUNT; i++) {
@@ -149,7 +150,7 @@ static ufp4_status_t fail_configuration(state_t *state, const ufp4_configuration
   return UFP4_ERROR_DEVICE;
 }
 
-// The core must be the one that was asked for; where none was, any that has a name.
+// The core must have the requested configuration, or if none was requested, any named one.
 static ufp4_status_t check_configuration(state_t *state, const ufp4_configuration_t *want,
                                          const uint32_t got[CONFIGURATION_REGISTERS]) {
   const ufp4_configuration_t *found = find_configuration(got);
@@ -260,7 +261,7 @@ static uint64_t now_us(void) {
   return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-// A wait for the next completion: when it began, in the port's time and in the host's.
+// A wait for the next completion: its start in the port's time and in the host's.
 typedef struct {
   uint64_t ticks, us, timeout_us;
   int waited;
@@ -272,8 +273,8 @@ static ufp4_status_t time_is_up(state_t *state, uint64_t time, const char *unit)
   return UFP4_ERROR_TIMEOUT;
 }
 
-// Waits until the interrupt, in slices where a time limit asks for a look at the host's clock. The
-// time is that of the whole wait, also where interrupts come that bring no completion.
+// Waits for the interrupt, in slices if a time limit requires checks of the host's clock. The limit
+// applies to the whole wait, including interrupts without a completion.
 static ufp4_status_t wait_interrupt(state_t *state, wait_t *wait) {
   const ufp4_port_t *port = &state->port;
   for (;; wait->waited = 1) {
@@ -290,8 +291,8 @@ static ufp4_status_t wait_interrupt(state_t *state, wait_t *wait) {
   }
 }
 
-// A head that runs before the tail is that of a core which another program has reset, or which has
-// gone: the completions in memory are then old ones.
+// If the head is ahead of the tail, another program has reset the core, or the core is gone; the
+// completions in memory are then old ones.
 static ufp4_status_t check_head(state_t *state, uint32_t ended) {
   const ufp4_bare_t *bare = &state->bare;
   if (ended <= bare->submitted - bare->taken) return UFP4_OK;
