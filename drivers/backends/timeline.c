@@ -32,7 +32,7 @@ static int grow(timeline_t *t) {
   return 1;
 }
 
-// What is under way when the line is cut off still has room.
+// Leaves room for the activities that are under way when the timeline is cut off.
 static int take(void *user, const ufp4_timeline_event_t *event) {
   timeline_t *t = user;
   if (t->count == t->room && !grow(t)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core on a board behind a serial port. Memory is the board's; time is the host's, in
+// A core on a board behind a serial port. The memory is the board's, and time is the host's, in
 // microseconds.
 #include "fpga.h"
 
@@ -13,11 +13,11 @@
 #include "serial.h"
 
 #define BAUD 3000000u
-#define BAUD_MAX 12000000u  // of the fastest USB ports
-#define WAIT_MS 10u         // a longer wait is several
-#define LONG_BYTES 65536u   // a transfer that is worth a word
+#define BAUD_MAX 12000000u  // the rate of the fastest USB ports
+#define WAIT_MS 10u         // a longer wait is split
+#define LONG_BYTES 65536u   // a transfer whose progress is reported
 #define MARCH_POLL_US 10000u
-#define MARCH_CYCLES 16u  // for a byte: some times what the march takes
+#define MARCH_CYCLES 16u  // limit per byte: several times what the march takes
 #define MARCH_BUSY 1u
 #define MARCH_FAILED 4u
 
@@ -26,8 +26,8 @@ struct fpga {
   serial_t *serial;
   link_t *link;
   link_identity_t identity;
-  ufp4_message_t message;  // why something that the link did not end has failed
-  // Told of long transfers, or NULL.
+  ufp4_message_t message;  // reason of a failure that did not end the link
+  // Receives the progress of long transfers, or NULL.
   void (*progress)(void *user, uint64_t done, uint64_t all);
   void *progress_user;
 };
@@ -68,8 +68,8 @@ static void tell(const fpga_t *fpga, uint64_t done, uint64_t all) {
   if (fpga->progress != NULL && all >= LONG_BYTES) fpga->progress(fpga->progress_user, done, all);
 }
 
-// In frames, of which the window is always full. The request's data or answer are those of the
-// first.
+// Transfers data in frames and keeps the window full. The request's data or answer belong to the
+// first frame.
 static ufp4_status_t transfer(fpga_t *fpga, link_request_t request, const uint8_t *from,
                               uint8_t *target, uint64_t bytes) {
   ufp4_status_t status = UFP4_OK;
@@ -175,7 +175,7 @@ link_t *fpga_link(fpga_t *fpga) {
 
 // --- The memory march ---------------------------------------------------------------------------
 
-// While it runs, no request of the memory is answered.
+// The board answers no memory request while the march runs.
 static ufp4_status_t wait_for_march(fpga_t *fpga, uint32_t *control) {
   const uint64_t clock_hz = fpga->identity.clock_hz != 0 ? fpga->identity.clock_hz : 1000000u;
   const uint64_t limit =
@@ -202,7 +202,7 @@ void fpga_close(fpga_t *fpga) {
   free(fpga);
 }
 
-// Splits PORT@BAUD: *path is to be freed.
+// Splits PORT@BAUD; the caller frees *path.
 static ufp4_status_t split(const char *where, ufp4_message_t *message, char **path,
                            uint32_t *baud) {
   const char *at = strrchr(where, '@');
@@ -233,7 +233,7 @@ static ufp4_status_t open_link(fpga_t *fpga, const link_options_t *options,
   if (fpga->link == NULL) return UFP4_ERROR_MEMORY;
   uint32_t control = 0;
   ufp4_status_t status = link_hello(fpga->link, &fpga->identity);
-  // A memory test of an earlier program may still run.
+  // A memory test of an earlier program may still be running.
   if (status == UFP4_OK && fpga->identity.has_march) status = wait_for_march(fpga, &control);
   if (status != UFP4_OK) ufp4_message_set(message, "%s: %s", fpga->name, fpga_message(fpga));
   return status;
@@ -276,7 +276,7 @@ static ufp4_status_t backend_open(const char *name, const ufp4_device_options_t 
   fpga->progress_user = options->progress_user;
   const ufp4_port_t port = fpga_port(fpga);
   status = backend_check_memory(port.memory_base, port.memory_bytes, message);
-  // Whatever an earlier program has left the core at ends; a failure is told of by the next call.
+  // Ends whatever an earlier program left the core doing; the next call reports a failure.
   if (status == UFP4_OK) (void)write_word(fpga, LINK_BOARD_WRITE, LINK_BOARD_CORE_RESET, 1);
   if (status == UFP4_OK) status = core_open(&port, &own, configuration, 0, message, state);
   if (status != UFP4_OK) fpga_close(fpga);
@@ -292,7 +292,7 @@ static ufp4_status_t backend_info(ufp4_backend_state_t *state, ufp4_device_info_
   return core_info(state, info);
 }
 
-// The board's own march over all of its memory.
+// Runs the board's own march test over all of its memory.
 static ufp4_status_t backend_memory_test(ufp4_backend_state_t *state, ufp4_memory_test_t *result) {
   fpga_t *fpga = core_port_user(state);
   uint32_t control = 0, first = 0, count = 0;
@@ -309,7 +309,7 @@ static ufp4_status_t backend_memory_test(ufp4_backend_state_t *state, ufp4_memor
   return UFP4_OK;
 }
 
-// A core whose own reset does not end is taken off the bus by the board.
+// If the core's own reset does not end, the board takes the core off the bus and resets it.
 static ufp4_status_t backend_reset(ufp4_backend_state_t *state) {
   fpga_t *fpga = core_port_user(state);
   ufp4_status_t status = core_reset(state);

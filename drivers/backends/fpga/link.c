@@ -22,23 +22,23 @@ enum {
   STATUS_COUNT
 };
 
-#define TIMEOUT_US 20000u          // the least
-#define FIRST_TIMEOUT_US 250000u   // before any answer has come
-#define SILENT_TIMEOUT_US 250000u  // the most to which it is doubled while nothing is heard
+#define TIMEOUT_US 20000u          // the least timeout
+#define FIRST_TIMEOUT_US 250000u   // timeout before the first answer
+#define SILENT_TIMEOUT_US 250000u  // the largest timeout after doublings
 #define PAUSE_US 10000u            // the host was elsewhere: what lay here meanwhile tells no time
-#define LYING_READS 16u            // more than a window of answers and all that a port buffers
-#define PROGRESS_PATIENCES 6u      // without progress, where something is heard
-#define DATA_FIRST 64u             // in a frame, at the beginning of a session
+#define LYING_READS 16u            // reads that drain a window of answers and all buffers of a port
+#define PROGRESS_PATIENCES 6u      // limit without progress if something is heard, in patiences
+#define DATA_FIRST 64u             // data of a frame at the beginning of a session
 #define DATA_LEAST 16u
-#define DATA_GOOD 8u  // full frames without a loss, after which they may be twice as long
+#define DATA_GOOD 8u  // full frames without a loss before their length is doubled
 
-// A request whose answer has not come.
+// A request that has not been answered.
 typedef struct {
   link_request_t request;
-  uint32_t number;                        // counted since the session began
+  uint32_t number;                        // counts from the beginning of the session
   uint8_t bytes[HEADER + LINK_DATA_MAX];  // without CRC
   size_t size;
-  uint64_t sent[8];  // when it went out, by the low bits of the round
+  uint64_t sent[8];  // times of sending, by the low bits of the round
 } frame_t;
 
 typedef struct {
@@ -50,30 +50,32 @@ typedef struct {
 struct link {
   link_stream_t stream;
   link_options_t options;
-  unsigned window, data_bytes, data_most;  // a frame of this session has data_most or less
-  unsigned good;                           // full frames since data_bytes was set, or one was lost
+  unsigned window, data_bytes, data_most;  // frames of this session have at most data_most
+  unsigned good;                           // full frames since data_bytes was set or a frame was
+                                           // lost
   int in_session, failed, interrupt;
   ufp4_message_t message;
   link_counts_t counts;
 
   // The window: frame number n in slot n mod 8.
   frame_t frames[LINK_WINDOW_MAX];
-  uint32_t oldest;       // number of the first, whose low byte goes over the line
-  unsigned count, sent;  // frames in it; how many of them have gone out in this round
+  uint32_t oldest;       // number of the first frame, whose low byte is transmitted
+  unsigned count, sent;  // frames in the window; those sent in this round
   unsigned round;
   uint32_t nonce;
 
-  uint8_t out[2 * (HEADER + LINK_DATA_MAX + CRC) + 2];  // the frame that is going out
+  uint8_t out[2 * (HEADER + LINK_DATA_MAX + CRC) + 2];  // the frame that is being sent
   size_t out_bytes, out_at;
-  uint8_t in[ANSWER_HEADER + LINK_DATA_MAX + CRC];  // the frame that is coming in
+  uint8_t in[ANSWER_HEADER + LINK_DATA_MAX + CRC];  // the frame that is being received
   size_t in_bytes;
   int escaped, bad;
 
-  // Times in microseconds. Progress is an answer that was waited for, or the beginning of a call;
-  // it has been quiet since something was heard, a call began, or the stream came back.
+  // Times in microseconds. progress is the time of the last expected answer, or of the beginning of
+  // a call; quiet is the time at which something was last heard, a call began, or the stream came
+  // back.
   uint64_t progress, quiet, timer, heard;
-  uint64_t trip, deviation;  // there and back: smoothed, and how far trips lie from it
-  uint64_t looked, back;     // the last turn's end; when the host last came back from elsewhere
+  uint64_t trip, deviation;  // round trip: smoothed time, and its mean deviation
+  uint64_t looked, back;     // end of the last turn; end of the host's last pause
   unsigned silent;           // timeouts since anything was heard
   answer_t last;
 };
@@ -131,10 +133,10 @@ static ufp4_status_t fail_answer(link_t *link, const answer_t *answer) {
 
 // --- Out ----------------------------------------------------------------------------------------
 
-// A frame's CRC begins with the session, and with the part of the number that does not go over the
-// line. So a frame that is whole but old, of another session or 256 requests ago, is not right. The
-// number's low byte is left out: the frame's first byte is the same, and in the CRC the two would
-// cancel.
+// A frame's CRC also covers the session and the part of the number that is not transmitted, so that
+// an intact but old frame, of another session or of 256 requests ago, is rejected. It excludes the
+// number's low byte, because that equals the frame's first byte and the two would cancel in the
+// CRC.
 static uint32_t key_of(const link_t *link, uint32_t number) {
   return link->nonce ^ (number & ~0xFFu);
 }
@@ -163,8 +165,8 @@ static int is_overdue(link_t *link) {
          PROGRESS_PATIENCES * link->options.patience_us + extra_us(link);
 }
 
-// What a damaged byte costs grows with the frame, so frames are as long as the line lets through.
-// One that was cut for a longer line than this tells nothing.
+// The cost of a damaged byte grows with the length of its frame, so frames are as long as the line
+// allows. The loss of a frame that was made for a longer limit than the present one is ignored.
 static void lost_one(link_t *link) {
   const unsigned length = link->count > 0 ? frame_of(link, 0)->request.length : 0;
   if (length > link->data_bytes || 2 * length <= link->data_bytes) return;
@@ -181,8 +183,8 @@ static void got_one(link_t *link, unsigned length) {
   if (link->data_bytes > link->data_most) link->data_bytes = link->data_most;
 }
 
-// All that is not answered goes out again, in a new round. A frame that is half out is cut: the
-// next one's END ends it.
+// Sends all unanswered frames again, in a new round. A half-sent frame is cut off; the END of the
+// next frame terminates it.
 static ufp4_status_t go_back(link_t *link) {
   if (is_overdue(link)) return fail_silence(link, now(link) - link->progress);
   lost_one(link);
@@ -195,8 +197,8 @@ static ufp4_status_t go_back(link_t *link) {
 
 // --- In -----------------------------------------------------------------------------------------
 
-// How long a frame and its answer were under way; the round says which time it went out. An answer
-// that lay here while the host was elsewhere does not tell.
+// Measures the round trip of a frame and its answer; the round tells which transmission was
+// answered. An answer that arrived while the host paused is not used.
 static void learn(link_t *link, const frame_t *frame, const answer_t *answer) {
   const uint64_t sent = frame->sent[answer->round];
   if (frame->request.extra_us != 0 || sent < link->back) return;
@@ -247,7 +249,7 @@ static ufp4_status_t take_answer(link_t *link, const answer_t *answer) {
   return UFP4_OK;
 }
 
-// Answers for which a host and a board may not have the same session or count have no key.
+// Answers that may concern another session or count are protected without a key.
 static uint32_t answer_key(const link_t *link, const uint8_t *in) {
   const unsigned status = in[1] & 15;
   if (!link->in_session || status == STATUS_NO_SESSION || status == STATUS_ORDER) return 0;
@@ -299,7 +301,7 @@ static ufp4_status_t take_byte(link_t *link, uint8_t byte) {
 
 // --- Time ---------------------------------------------------------------------------------------
 
-// The time that all frames in the window take on the wire, both ways.
+// Returns the time on the wire of all frames in the window, in both directions.
 static uint64_t wire_us(link_t *link) {
   uint64_t bytes = 0;
   if (link->options.baud == 0) return 0;
@@ -317,7 +319,7 @@ static uint64_t timeout_us(link_t *link) {
   return time + wire_us(link) + extra_us(link);
 }
 
-// At the end of a timeout: once more, or enough. One timeout alone may be a pause of the host's.
+// Handles a timeout: sends again, or gives up. A single timeout may be a pause of the host.
 static ufp4_status_t try_again(link_t *link) {
   const uint64_t silence = now(link) - link->quiet;
   link->counts.timeouts++;
@@ -346,7 +348,7 @@ static ufp4_status_t handle_stream(link_t *link, link_stream_status_t status) {
   return fail(link);
 }
 
-// Hands out and takes in what goes, and waits for that at most @p wait_us.
+// Sends and receives what is possible, and waits for that at most @p wait_us.
 static ufp4_status_t turn(link_t *link, uint64_t wait_us) {
   uint8_t in[4096];
   size_t taken = 0, got = 0;
@@ -368,8 +370,8 @@ static ufp4_status_t turn(link_t *link, uint64_t wait_us) {
   return status;
 }
 
-// Until something happens, or the oldest frame's time is over. The host may have been elsewhere
-// meanwhile, so what lies here is read before the time is judged.
+// Waits until something happens, or the oldest frame times out. The host may have paused meanwhile,
+// so received data are read before the time is judged.
 static ufp4_status_t wait(link_t *link) {
   const uint64_t timer = link->timer, spent = now(link) - timer, limit = timeout_us(link);
   ufp4_status_t status = UFP4_OK;
@@ -379,7 +381,7 @@ static ufp4_status_t wait(link_t *link) {
   return status == UFP4_OK && link->timer == timer ? try_again(link) : status;
 }
 
-// Before it no time has passed: the caller was elsewhere, and the board need not have been slow.
+// Restarts all timers, because the time between two calls of the caller does not count.
 static void begin(link_t *link) {
   link->progress = link->quiet = link->timer = now(link);
   link->silent = 0;
@@ -468,11 +470,11 @@ ufp4_status_t link_hello(link_t *link, link_identity_t *identity) {
   ufp4_status_t status = link->failed ? UFP4_ERROR_DEVICE : UFP4_OK;
   if (status != UFP4_OK) return status;
   link->in_session = 0;
-  link->oldest &= 0xFF;  // the board counts on from this byte
+  link->oldest &= 0xFF;  // the board continues to count from this byte
   link->count = link->sent = 0;
   link->out_bytes = link->out_at = 0;
-  // Its low byte is not 0, so that a key never is: damage that makes another command a HELLO, or
-  // another status one without a key, is seen.
+  // The low byte of the number is not 0, so the key is never 0. Damage that turns another command
+  // into a HELLO, or another status into one without a key, is therefore detected.
   link->nonce = ((link->nonce ^ (uint32_t)now(link)) * 2654435761u + (uint32_t)getpid()) | 1;
   put32(data, link->nonce);
   push(link, &request);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as the board link has them.
+// Little-endian numbers in the board link's frames.
 #ifndef UFP4_LITTLE_ENDIAN_H
 #define UFP4_LITTLE_ENDIAN_H
 

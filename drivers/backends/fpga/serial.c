@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linux's own terminal structures, which take any speed; the C library's know a list of them.
+// Linux's own terminal structures accept any speed; the C library's accept only those of a list.
 #include "serial.h"
 
 #include <asm/termbits.h>
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RETRY_US 100000u  // how often a port that has vanished is looked for
+#define RETRY_US 100000u  // polling interval for a port that has vanished
 
 struct serial {
   char *path;
@@ -28,7 +28,7 @@ struct serial {
 
 // --- Open ---------------------------------------------------------------------------------------
 
-// The process that holds the lock, from the kernel's list; 0: it does not say.
+// Returns the process that holds the lock according to the kernel's list; 0 if unknown.
 static long find_holder(int file) {
   struct stat about;
   char line[256];
@@ -70,7 +70,7 @@ static ufp4_status_t fail_open(serial_t *serial) {
   return UFP4_ERROR_DEVICE;
 }
 
-// Data as they come, without control characters, flow control or a modem's lines.
+// Sets raw mode: no control characters, no flow control, no modem lines.
 static ufp4_status_t set_line(serial_t *serial) {
   struct termios2 line;
   if (ioctl(serial->file, TCGETS2, &line) != 0) {
@@ -94,7 +94,8 @@ static ufp4_status_t set_line(serial_t *serial) {
   return UFP4_OK;
 }
 
-// A USB port hands in what has come every millisecond and not every sixteen, where it knows how to.
+// Makes a USB adapter deliver received data every millisecond instead of every sixteen, if it
+// supports that.
 static void hurry(const serial_t *serial) {
   struct serial_struct about;
   if (ioctl(serial->file, TIOCGSERIAL, &about) != 0) return;
@@ -160,8 +161,8 @@ static const char *serial_message(void *user) {
   return serial->message.text;
 }
 
-// The cable is out. While the file is open, the port would come back under another name. One that
-// can be opened and fails at once is not asked without a pause, either.
+// The cable has been unplugged. The file is closed, because while it is open the port would come
+// back under another name. A port that opens but fails immediately is also polled with a pause.
 static link_stream_status_t come_back(serial_t *serial, const char *why) {
   const struct timespec pause = {.tv_nsec = 1000 * (long)RETRY_US};
   const uint64_t began = serial_now(serial);
@@ -187,7 +188,7 @@ static int wait_for(const serial_t *serial, int out, uint64_t timeout_us) {
   return poll(&file, 1, ms > 60000 ? 60000 : (int)ms) <= 0 ? 0 : file.revents;
 }
 
-// Written first and asked for room later: poll tells of room only where the buffer is nearly empty.
+// Writing is tried before poll, because poll reports room only when the buffer is almost empty.
 static link_stream_status_t serial_exchange(void *user, const uint8_t *out, size_t out_bytes,
                                             size_t *taken, uint8_t *in, size_t in_bytes,
                                             size_t *got, uint64_t timeout_us) {

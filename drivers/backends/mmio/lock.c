@@ -8,15 +8,16 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-// Reading is enough for a lock, so a file that another user has made serves. O_CREAT comes second
-// and only with O_EXCL: kernels refuse it for another user's file in a folder like /tmp.
+// Read access suffices for a lock, so a file that another user created can be used. The second open
+// uses O_CREAT with O_EXCL, because kernels refuse O_CREAT for another user's file in a sticky
+// folder such as /tmp.
 static int open_lock(const char *path) {
   for (;;) {
     const int flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
     int file = open(path, O_RDONLY | flags);
     if (file >= 0 || errno != ENOENT) return file;
     file = open(path, O_RDWR | O_CREAT | O_EXCL | flags, 0644);
-    if (file >= 0) (void)fchmod(file, 0644);  // whatever the umask says
+    if (file >= 0) (void)fchmod(file, 0644);  // regardless of the umask
     if (file >= 0 || errno != EEXIST) return file;
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core whose registers and memory are mapped into the program: by UIO, by /dev/mem, memory by a
-// u-dma-buf too. Nothing is cached on the way (files are opened with O_SYNC, memory is mapped as a
-// device's), so no cache is cleaned; time is the host's, in microseconds.
+// A core whose registers and memory are mapped into the program by UIO or /dev/mem, memory also by
+// a u-dma-buf. The mappings are uncached (files are opened with O_SYNC, memory is mapped as a
+// device), so no cache maintenance is needed. Time is the host's, in microseconds.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,29 +20,29 @@
 #include "port/core.h"
 #include "ufp4_bare.h"
 
-#define POLL_US 50u         // between two looks at a core whose interrupt nobody waits for
-#define CHECK_US 1000000u   // more than a fence takes
-#define LOOK_US 1000000u    // between two looks at a core whose interrupt is waited for
-#define STILL_US 10000000u  // a core that stands still for so long is dead
-#define GRACE_MS 10         // an interrupt is on its way no longer
-#define NONCE_OFFSET UFP4_BARE_RING_BYTES(UFP4_QUEUE_LOG2)  // in the memory: behind the rings
+#define POLL_US 50u         // interval of polling a core without interrupts
+#define CHECK_US 1000000u   // longer than a fence takes
+#define LOOK_US 1000000u    // interval of checking a core with interrupts
+#define STILL_US 10000000u  // a core that has not moved for this long is dead
+#define GRACE_MS 10         // an interrupt arrives within this time
+#define NONCE_OFFSET UFP4_BARE_RING_BYTES(UFP4_QUEUE_LOG2)  // in memory, behind the rings
 
 static_assert(NONCE_OFFSET + sizeof(uint64_t) <= UFP4_MEMORY_RESERVED_BYTES,
               "rings and nonce fit the reserved memory");
 
 typedef struct {
-  ufp4_bare_mapped_t mapped;  // the first member: what the functions of ufp4_bare.h want
+  ufp4_bare_mapped_t mapped;  // first member, as the functions of ufp4_bare.h require
   char *name;
   place_t registers, memory;
-  int registers_file, memory_file;  // or -1; the same one where both are in it
+  int registers_file, memory_file;  // or -1; equal if one file has both
   int lock_file;                    // or -1
   uint64_t nonce;                   // this program's own
-  int interrupts;                   // the device tells of them
+  int interrupts;                   // the device reports interrupts
   uint64_t looked;                  // when ring_head was last read
-  uint64_t checked, alive_at;  // when it was last seen whether the core moves, and that it does
-  uint64_t head, cycles;       // what was seen
-  int by_time;                 // the last wait has ended by its time, not by an interrupt
-  uint64_t lost;               // jobs whose interrupt never came
+  uint64_t checked, alive_at;       // when progress was last checked, and last seen
+  uint64_t head, cycles;            // their values at that check
+  int by_time;                      // the last wait ended by its time limit, not by an interrupt
+  uint64_t lost;                    // jobs whose interrupt never arrived
   ufp4_message_t message, *notes;
 } mmio_t;
 
@@ -55,11 +55,11 @@ static uint64_t mmio_now(void *user) {
 
 // --- Another program ----------------------------------------------------------------------------
 
-// The lock does not reach a program in a container, whose /run/lock is its own, nor another core
-// that was given the same memory. So each program leaves a number in the memory before it resets
-// the core, and looks for it before each write and after each read, of memory and of registers. One
-// that finds another's there trusts nothing any more and writes nothing: only what it had begun to
-// write when the other one came still arrives.
+// The lock does not exclude a program in a container with its own /run/lock, nor another core that
+// uses the same memory. Each program therefore writes a number to the memory before it resets the
+// core, and checks it before each write and after each read of memory and registers. A program that
+// finds another number stops trusting reads and stops writing; only a write that was already under
+// way still arrives.
 static void leave_nonce(mmio_t *mmio) {
   const uint64_t place = mmio->memory.address + NONCE_OFFSET;
   if (getentropy(&mmio->nonce, sizeof mmio->nonce) != 0) mmio->nonce = 0;
@@ -69,14 +69,14 @@ static void leave_nonce(mmio_t *mmio) {
 
 static ufp4_status_t check_nonce(mmio_t *mmio) {
   uint64_t got = 0;
-  __sync_synchronize();  // what was read before was read before it
+  __sync_synchronize();  // orders this after the reads that it validates
   ufp4_bare_mapped_memory_read(mmio, mmio->memory.address + NONCE_OFFSET, &got, sizeof got);
   if (got == mmio->nonce) return UFP4_OK;
   ufp4_message_set(&mmio->message, "another program has begun to use this core, or its memory");
   return UFP4_ERROR_DEVICE;
 }
 
-// What was read is trusted where nobody else had come by then.
+// A value that was read is valid if the number was still this program's afterwards.
 static ufp4_status_t mmio_register_read(void *user, uint32_t offset, uint32_t *value) {
   ufp4_bare_mapped_register_read(user, offset, value);
   return check_nonce(user);
@@ -114,14 +114,16 @@ static ufp4_status_t is_gone(mmio_t *mmio, const char *why) {
   return UFP4_ERROR_DEVICE;
 }
 
-// The kernel masks the interrupt each time it has told of it; one that is still high comes at once.
+// The kernel masks the interrupt each time it has reported it; if it is still high, it is reported
+// at once.
 static int enable(mmio_t *mmio) {
   const uint32_t on = 1;
   return write(mmio->registers_file, &on, sizeof on) == (ssize_t)sizeof on;
 }
 
-// A core that works on a long job counts its cycles, and its own watchdog ends one that hangs; so
-// only a core whose cycles stand still is given up. After a pause of the program's it begins anew.
+// A core that works on a long job counts its cycles, and its own watchdog stops one that hangs, so
+// only a core whose cycle counter stands still is given up. The check restarts after a pause of the
+// program.
 static ufp4_status_t check_alive(mmio_t *mmio) {
   const ufp4_bare_t bare = {.io = {mmio, mmio_register_read, mmio_register_write, NULL, NULL}};
   const uint64_t now = mmio_now(mmio), pause = now - mmio->checked;
@@ -143,13 +145,13 @@ static ufp4_status_t check_alive(mmio_t *mmio) {
   return UFP4_ERROR_DEVICE;
 }
 
-// The time is over: whoever waits looks at the core.
+// The time limit has passed: check the core.
 static ufp4_status_t end_by_time(mmio_t *mmio) {
   mmio->by_time = 1;
   return mmio_now(mmio) - mmio->looked >= LOOK_US ? check_alive(mmio) : UFP4_OK;
 }
 
-// Whether an interrupt comes within @p us, and of what it tells.
+// Waits for an interrupt for @p us, and reports whether one came.
 static ufp4_status_t wait_for_uio(mmio_t *mmio, uint64_t us, int *told) {
   struct pollfd file = {.fd = mmio->registers_file, .events = POLLIN};
   const int ready = poll(&file, 1, (int)((us + 999) / 1000));
@@ -160,7 +162,7 @@ static ufp4_status_t wait_for_uio(mmio_t *mmio, uint64_t us, int *told) {
   return is_gone(mmio, errno != 0 ? strerror(errno) : "end of file");
 }
 
-// An interrupt may be lost, so the core is looked at once a second all the same.
+// An interrupt may be lost, so the core is also checked once a second.
 static ufp4_status_t mmio_wait_interrupt(void *user, uint64_t limit) {
   mmio_t *mmio = user;
   mmio->message.text[0] = '\0';
@@ -206,14 +208,14 @@ static void mmio_close(void *user) {
   free(mmio);
 }
 
-// The memory device of Linux, whose offsets are physical addresses.
+// Whether the device is Linux's memory device, whose offsets are physical addresses.
 static int is_dev_mem(const place_t *place, int file) {
   struct stat told;
   if (strcmp(place->device, "/dev/mem") == 0) return 1;
   return fstat(file, &told) == 0 && S_ISCHR(told.st_mode) && told.st_rdev == makedev(1, 1);
 }
 
-// A device is one program's; /dev/mem is everybody's.
+// A device belongs to one program, but /dev/mem to all.
 static ufp4_status_t open_file(const place_t *place, ufp4_message_t *message, int *file) {
   *file = open(place->device, O_RDWR | O_SYNC | O_CLOEXEC);
   if (*file < 0) {
@@ -229,7 +231,7 @@ static ufp4_status_t open_file(const place_t *place, ufp4_message_t *message, in
   return UFP4_ERROR_DEVICE;
 }
 
-// A map may be longer than a file, and what is beyond its end kills the program.
+// A mapping may be longer than its file, and accesses beyond the end kill the program.
 static ufp4_status_t check_file(const place_t *place, int file, const char *what,
                                 ufp4_message_t *message) {
   struct stat told;
@@ -268,7 +270,8 @@ static ufp4_status_t map(const place_t *place, int file, const char *what, ufp4_
 static ufp4_status_t map_both(mmio_t *mmio, ufp4_message_t *message) {
   void *registers = NULL, *memory = NULL;
   ufp4_status_t status = open_file(&mmio->registers, message, &mmio->registers_file);
-  // Another device's address is an offset within it, which names no core to anybody else.
+  // Other devices have addresses that are offsets within them, which do not identify the core to
+  // other programs.
   if (status == UFP4_OK &&
       (mmio->registers.is_uio || is_dev_mem(&mmio->registers, mmio->registers_file)))
     status = lock_core(mmio->registers.address, message, &mmio->lock_file);
@@ -289,7 +292,7 @@ static uint64_t pattern(uint64_t index, unsigned turn) {
   return (index + 1) * 0x9E3779B97F4A7C15ull ^ (turn ? ~0ull : 0);
 }
 
-// Whether the word @p want that was written to an address is there.
+// Checks that the word @p want, written to an address, can be read back.
 static ufp4_status_t check_word(mmio_t *mmio, uint64_t address, uint64_t want,
                                 ufp4_message_t *message) {
   uint64_t got = 0;
@@ -303,8 +306,8 @@ static ufp4_status_t check_word(mmio_t *mmio, uint64_t address, uint64_t want,
   return UFP4_ERROR_DEVICE;
 }
 
-// It puts a word in each place whose distance from the first is a power of two, and in the last:
-// memory that is smaller, or none, shows there.
+// Writes a word at each distance from the start that is a power of two, and at the end, which
+// detects memory that is missing or smaller.
 static ufp4_status_t check_memory(mmio_t *mmio, ufp4_message_t *message) {
   const uint64_t base = mmio->memory.address, last = mmio->memory.bytes - 8;
   for (unsigned pass = 0; pass < 4; pass++) {
@@ -321,8 +324,8 @@ static ufp4_status_t check_memory(mmio_t *mmio, ufp4_message_t *message) {
   return UFP4_OK;
 }
 
-// A fence, whose descriptor the core reads from the memory, whose completion it writes there, and
-// whose interrupt comes.
+// Runs a fence, which checks that the core reads its descriptor from memory, writes its completion
+// there, and raises its interrupt.
 static ufp4_status_t check_sight(mmio_t *mmio, ufp4_backend_state_t *state,
                                  ufp4_message_t *message) {
   const ufp4_descriptor_t fence = {
@@ -348,7 +351,7 @@ static ufp4_status_t check_sight(mmio_t *mmio, ufp4_backend_state_t *state,
         mmio->name);
     return UFP4_ERROR_DEVICE;
   }
-  return core_set_up(state);  // counters begin with the first job
+  return core_set_up(state);  // resets the counters before the first job
 }
 
 static ufp4_status_t check_sizes(const mmio_t *mmio, ufp4_message_t *message) {
@@ -367,7 +370,7 @@ static ufp4_status_t mmio_take(ufp4_backend_state_t *state, uint64_t timeout_us,
   mmio_t *mmio = core_port_user(state);
   int told = 1;
   mmio->by_time = 0;
-  mmio->looked = mmio_now(mmio);  // core_take begins with that
+  mmio->looked = mmio_now(mmio);  // core_take begins with a check
   const ufp4_status_t status = core_take(state, timeout_us, completion);
   if (status == UFP4_OK && mmio->by_time && mmio->interrupts)
     (void)wait_for_uio(mmio, GRACE_MS * 1000u, &told);
@@ -375,7 +378,7 @@ static ufp4_status_t mmio_take(ufp4_backend_state_t *state, uint64_t timeout_us,
   return status;
 }
 
-// The program calls this at its end, and shows what it says.
+// The program calls this when it ends, and prints the notes.
 static ufp4_status_t mmio_tell(ufp4_backend_state_t *state) {
   const mmio_t *mmio = core_port_user(state);
   if (mmio->lost != 0)
@@ -438,7 +441,7 @@ static ufp4_status_t backend_open(const char *name, const ufp4_device_options_t 
   if (status == UFP4_OK) status = map_both(mmio, message);
   if (status == UFP4_OK) status = open_core(mmio, options, configuration, message, state);
   if (status == UFP4_OK) return UFP4_OK;
-  if (*state != NULL) core_close(*state);  // which closes the port
+  if (*state != NULL) core_close(*state);  // this closes the port
   if (*state == NULL) mmio_close(mmio);
   *state = NULL;
   return status;

@@ -14,7 +14,7 @@
 
 #define UIO_DEVICES 256
 
-// A number in one of sysfs's files.
+// Reads a number from a file of sysfs.
 static int read_number(const char *path, uint64_t *number) {
   char line[64], *end = line;
   FILE *file = fopen(path, "r");
@@ -38,8 +38,9 @@ static int read_line(const char *path, char line[64]) {
   return got;
 }
 
-// The device file of a name that has no folder: of the UIO device that has this name in the device
-// tree, whose number depends on what else was found first, or of a u-dma-buf, whose file has it.
+// Finds the device file for a name without a folder: that of the UIO device with this name in the
+// device tree, because UIO numbers depend on the order of detection, or that of a u-dma-buf, which
+// is named after it.
 static ufp4_status_t find_name(place_t *place, unsigned map, ufp4_message_t *message) {
   char path[320], line[64], name[sizeof place->device];
   memcpy(name, place->device, sizeof name);
@@ -73,7 +74,7 @@ ufp4_status_t place_check_loaded(ufp4_message_t *message) {
   return UFP4_ERROR_DEVICE;
 }
 
-// Map @p map of a UIO device.
+// Reads map @p map of a UIO device.
 static int find_uio(place_t *place, unsigned map) {
   char path[320];
   uint64_t skipped = 0;
@@ -85,7 +86,7 @@ static int find_uio(place_t *place, unsigned map) {
   snprintf(path, sizeof path, "/sys/class/uio/%s/maps/map%u/offset", name, map);
   place->offset = map * (uint64_t)sysconf(_SC_PAGESIZE);
   place->is_uio = 1;
-  return !read_number(path, &skipped) || skipped == 0;  // else it begins within a page
+  return !read_number(path, &skipped) || skipped == 0;  // otherwise it begins within a page
 }
 
 static int find_udmabuf(place_t *place) {
@@ -118,7 +119,7 @@ static ufp4_status_t find_device(place_t *place, unsigned map, ufp4_message_t *m
   return UFP4_ERROR_ARGUMENT;
 }
 
-// ADDRESS+SIZE.
+// Parses ADDRESS+SIZE.
 static int read_range(const char *text, place_t *place) {
   char *end;
   errno = 0;
@@ -134,7 +135,7 @@ static ufp4_status_t refuse(const char *text, ufp4_message_t *message) {
   return UFP4_ERROR_ARGUMENT;
 }
 
-// One of the two. A range without a device is of the device that stands in @p place.
+// Parses one of the two places. A range without a device belongs to the device in @p place.
 static ufp4_status_t find(char *text, unsigned map, place_t *place, ufp4_message_t *message) {
   char *at = strrchr(text, '@');
   if (map == 1 && at == NULL && read_range(text, place)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden model as a device: each job is done when it is submitted.
+// The golden model as a device: each job is executed when it is submitted.
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@
 struct ufp4_backend_state {
   executor_t executor;
   ufp4_message_t *message;
-  ufp4_completion_t done[UFP4_QUEUE_JOBS];  // of job i at i mod UFP4_QUEUE_JOBS, until taken
+  ufp4_completion_t done[UFP4_QUEUE_JOBS];  // completion of job i at i mod UFP4_QUEUE_JOBS, until
+                                            // taken
   uint64_t submitted, taken;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated core behind a port, its waveforms and its time line. Time is in cycles.
+// The simulated core behind a port, with waveforms and timeline. Time is in cycles.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,8 +13,8 @@ typedef struct {
   ufp4_sim_t *sim;
   ufp4_message_t *message;
   int rung;                    // it has been given a job
-  char *trace, *trace_beside;  // where the waveforms go, links followed, and where they are until
-                               // then; or NULL
+  char *trace, *trace_beside;  // target of the waveforms with links followed, and their temporary
+                               // file; or NULL
   timeline_t *timeline;        // or NULL
 } rtl_t;
 
@@ -77,7 +77,7 @@ static ufp4_status_t write_trace(rtl_t *rtl) {
     ufp4_message_set(rtl->message, "%s: %s", rtl->trace, ufp4_sim_message(rtl->sim));
     return UFP4_ERROR_STORAGE;
   }
-  // Of a core that has had no job there is nothing to see; what was there before stays.
+  // Waveforms of a core that has had no job are worthless, so an existing file is kept.
   if (!rtl->rung) {
     unlink(rtl->trace_beside);
     return UFP4_OK;
@@ -111,8 +111,7 @@ static ufp4_status_t rtl_trace_end(ufp4_backend_state_t *state) {
   return status != UFP4_OK ? status : trace;
 }
 
-// The waveforms get their name when they are whole; the writer adds .hier to what they are called
-// until then.
+// The waveforms get their name when they are complete; the writer adds .hier to the temporary name.
 static ufp4_status_t name_trace(rtl_t *rtl, const char *path) {
   if (path == NULL) return UFP4_OK;
   ufp4_status_t status = file_target(path, &rtl->trace, rtl->message);

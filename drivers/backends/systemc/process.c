@@ -18,18 +18,18 @@
 #include <unistd.h>
 
 #define PROGRAM_NAME "ufp4-systemc"
-// For a program to say that it is there; whatever it is, nobody waits longer.
+// Limit for the program to report that it has started, longer than any start.
 #define START_SECONDS 60
-// Behind those that the program is given.
+// File numbers after those that the program is given.
 #define FIRST_FILE 10
 
 extern char **environ;
-static const char here = 0;  // in the library that this code is in
+static const char here = 0;  // an address in the library that contains this code
 
 // --- The program --------------------------------------------------------------------------------
 
-// Beside what this code is in, where a build leaves it, or in the folder for such programs, seen
-// from the one of programs or of libraries.
+// The program is beside the library or program that contains this code, as in a build, or in the
+// installed folder for such programs, relative to that of programs or libraries.
 static int find_beside(const char *file, char path[PATH_MAX]) {
   static const char *const folders[] = {"", UFP4_LIBEXEC_FOLDER "/", "../" UFP4_LIBEXEC_FOLDER "/"};
   const char *slash = strrchr(file, '/');
@@ -64,7 +64,7 @@ static ufp4_status_t find_program(char path[PATH_MAX], ufp4_message_t *message) 
 
 // --- Start --------------------------------------------------------------------------------------
 
-// What is passed on must not lie where it is passed on to.
+// The files to be passed on must not have numbers to which files are passed.
 static int lift(int file) {
   const int lifted = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, FIRST_FILE);
   if (file >= 0) close(file);
@@ -87,7 +87,7 @@ static ufp4_status_t share_memory(process_t *process, uint64_t bytes, int *file,
   return UFP4_OK;
 }
 
-// The thread's signals may be blocked; those of the program are not.
+// This thread's signals may be blocked; those of the new program are not.
 static int spawn(process_t *process, const char *path, int socket, int memory) {
   char *const words[] = {(char[]){PROGRAM_NAME}, NULL};
   posix_spawn_file_actions_t files;
@@ -129,8 +129,8 @@ static ufp4_status_t start_program(process_t *process, const char *path, int mem
 
 // --- Calls --------------------------------------------------------------------------------------
 
-// Ends the program, if it has not ended by itself. @return how it did, as waitpid has it; -1: it is
-// somebody else's to know.
+// Ends the program if it is still running. @return its status as from waitpid; -1: another waitpid
+// has taken it.
 static int stop(process_t *process) {
   int how = -1;
   close(process->socket);
@@ -167,7 +167,7 @@ static void is_silent(process_t *process, systemc_reply_t *reply) {
 /** The outcome of a message. */
 typedef enum { NOBODY, SILENCE, ANSWER } exchange_t;
 
-// One message there and one back.
+// Sends one message and receives the reply.
 static exchange_t exchange(const process_t *process, const void *message, size_t bytes,
                            systemc_reply_t *reply) {
   ssize_t done;

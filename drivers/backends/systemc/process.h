@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process of a device: SystemC elaborates once a process and is not thread-safe.
+// The process of a device, which has its own because SystemC elaborates only once per process and
+// is not thread-safe.
 #ifndef UFP4_SYSTEMC_PROCESS_H
 #define UFP4_SYSTEMC_PROCESS_H
 
@@ -15,15 +16,15 @@ typedef struct {
   uint64_t memory_bytes;
 } process_t;
 
-/** Starts it, with memory that is zero, and waits until it has made the device that @p open names.
- * On failure there is none, and @p message says why. */
+/** Starts the process with zeroed memory, and waits until it has made the device that @p open
+ * names. On failure there is no process, and @p message says why. */
 ufp4_status_t process_start(process_t *process, const systemc_open_t *open,
                             ufp4_message_t *message);
-/** One call. @return what it was answered; UFP4_ERROR_DEVICE, with a message, where the process has
+/** Makes one call. @return its status; UFP4_ERROR_DEVICE, with a message, if the process has
  * ended. */
 ufp4_status_t process_call(process_t *process, const systemc_request_t *request,
                            systemc_reply_t *reply);
-/** Ends it, if there is one, and gives the memory back. */
+/** Ends the process, if there is one, and frees the memory. */
 void process_end(process_t *process);
 
 #endif

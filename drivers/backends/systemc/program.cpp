@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process of one device (process.h): a core, its memory and a host that does what the socket
-// says. It ends when nobody is at the other end any more.
+// The process of one device (process.h): a core, its memory and a host that executes the requests
+// from the socket. It ends when the other end of the socket is closed.
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -21,7 +21,7 @@
 namespace {
 
 const sc_core::sc_time kPeriod(1, sc_core::SC_NS);
-// More than anybody waits, and less than the kernel's time has.
+// Longer than any wait, but within the range of the kernel's time.
 constexpr uint64_t kMostCycles = uint64_t{1} << 50;
 constexpr size_t kStackBytes = 1 << 20;
 
@@ -48,7 +48,7 @@ void answer(ufp4_status_t status, uint32_t value, const std::string &message) {
   send(SYSTEMC_SOCKET, &reply, sizeof reply, MSG_NOSIGNAL);
 }
 
-// Also while the core runs.
+// This is also called while the core runs.
 void watch_host() {
   pollfd host{SYSTEMC_SOCKET, 0, 0};
   while (poll(&host, 1, -1) < 0) {
@@ -70,7 +70,7 @@ class Device : public sc_core::sc_module {
     options.bandwidth_bytes = open.bandwidth;
     options.latency_cycles = open.latency;
     options.dram = open.dram;
-    options.sleep = false;  // its time passes in calls alone
+    options.sleep = false;  // time passes only during calls
     if (open.timed) {
       core_ = std::make_unique<Ufp4CoreTimed>("core", options);
     } else {
@@ -87,7 +87,7 @@ class Device : public sc_core::sc_module {
   }
 
  private:
-  // The host's pages in place of those that the memory has made for itself.
+  // Replaces the pages that the memory has allocated by the host's.
   void share(const systemc_open_t &open) {
     void *own = memory_.at(open.memory_base, open.memory_bytes);
     if (mmap(own, open.memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, SYSTEMC_MEMORY,
@@ -139,7 +139,7 @@ class Device : public sc_core::sc_module {
   sc_core::sc_signal<bool> irq_, reset_;
 };
 
-// Says in one line what went wrong.
+// Reports an error in one line.
 std::string words_of(const sc_core::sc_report &report) {
   return report.get_msg();
 }
@@ -155,7 +155,7 @@ int sc_main(int, char **) {
     return 0;
   }
   std::thread(watch_host).detach();
-  ufp4_status_t status = UFP4_ERROR_UNSUPPORTED;  // until the device is made
+  ufp4_status_t status = UFP4_ERROR_UNSUPPORTED;  // until the device exists
   try {
     Device device("device", open);
     status = UFP4_ERROR_DEVICE;
@@ -176,7 +176,7 @@ int main(int argc, char **argv) {
                  "which start it: ufp4 gemm A B -o D.npy --backend systemc\n");
     return 2;
   }
-  std::signal(SIGINT, SIG_IGN);  // it is the host's
+  std::signal(SIGINT, SIG_IGN);  // the host handles it
   dup2(STDERR_FILENO, STDOUT_FILENO);
   setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
   return sc_core::sc_elab_and_sim(argc, argv);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core as a SystemC module behind a port, in a process of its own: Ufp4CoreRtl is the backend
-// systemc, Ufp4CoreTimed systemc:timed. Time is in cycles.
+// The core as a SystemC module behind a port, in its own process: Ufp4CoreRtl for the backend
+// systemc, Ufp4CoreTimed for systemc:timed. Time is in cycles.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct {
   process_t process;
   ufp4_message_t *message;
   ufp4_configuration_t configuration;
-  systemc_reply_t reply;  // the last one
+  systemc_reply_t reply;  // the last reply
 } systemc_t;
 
 // --- The port -----------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ static ufp4_status_t open_timed(const ufp4_device_options_t *options,
   return open_device("systemc:timed", 1, options, configuration, message, state);
 }
 
-// Refuses jobs outside of memory, as the backend tlm does.
+// Refuses jobs with regions outside of memory, as the backend tlm does.
 static ufp4_status_t submit_timed(ufp4_backend_state_t *state,
                                   const ufp4_descriptor_t *descriptor) {
   const systemc_t *systemc = core_port_user(state);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timed model behind a port: time, counters and time line are its own, data the golden model's,
-// or none. Time is in cycles.
+// The timed model behind a port. Time, counters and timeline come from the timed model; data come
+// from the golden model, or are not computed. Time is in cycles.
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +14,14 @@ typedef struct {
   ufp4_timed_t *timed;
   ufp4_message_t *message;
   uint64_t memory_bytes;
-  executor_t executor;    // its memory is the device's, or the rings alone where there are no data
+  executor_t executor;    // its memory is the device's, or if there are no data, only the rings
   timeline_t *timeline;   // or NULL
   const char *host_fail;  // why the host's part of a job failed, or NULL
 } tlm_t;
 
 // --- The timed model's host ---------------------------------------------------------------------
 
-// NULL outside of the memory that is kept.
+// Returns the host's memory at an address, or NULL outside of it.
 static uint8_t *memory_at(const tlm_t *tlm, uint64_t address, uint64_t bytes) {
   const uint64_t offset = address - UFP4_MEMORY_BASE, kept = tlm->executor.memory_bytes;
   return offset <= kept && bytes <= kept - offset ? tlm->executor.memory + offset : NULL;
@@ -48,7 +48,7 @@ static int host_write(void *user, uint64_t address, const void *data, uint32_t b
   return 0;
 }
 
-// The timed model has asked whether the slots of a job were written.
+// The timed model has already checked that the slots of a job were written.
 static int host_execute(void *user, const uint8_t descriptor[UFP4_DESCRIPTOR_BYTES],
                         uint16_t slots[UFP4_SLOTS], ufp4_completion_t *completion) {
   tlm_t *tlm = user;
@@ -230,7 +230,7 @@ static ufp4_status_t tlm_open(const ufp4_device_options_t *options,
 
 // --- Jobs ---------------------------------------------------------------------------------------
 
-// When a burst outside of memory comes back with an error the timed model does not know.
+// The timed model does not know when a burst outside of memory would return with an error.
 static ufp4_status_t tlm_submit(ufp4_backend_state_t *state, const ufp4_descriptor_t *descriptor) {
   const tlm_t *tlm = core_port_user(state);
   const region_t memory = {UFP4_MEMORY_BASE, tlm->memory_bytes};
