@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of the contract nv needs one more instruction than gpu.cuh has: the product of FP4
-// elements with E4M3 scales, which the tensor cores of compute capability 12.x have for a warp. A
-// CPU build includes tests/cuda/emulated_blackwell.h instead, which has the same name.
+// The one machine instruction that the kernel of contract nv needs beyond gpu.cuh: the product of
+// FP4 elements with E4M3 scales, which the tensor cores of compute capability 12.x compute per
+// warp. A CPU build includes tests/cuda/emulated_blackwell.h instead, which defines the same name.
 #ifndef UFP4_CUDA_BLACKWELL_CUH
 #define UFP4_CUDA_BLACKWELL_CUH
 
@@ -11,8 +11,8 @@
 #include "emulated_blackwell.h"
 #else
 
-// Only code for sm_120f (the family, 12.0 and 12.1) or sm_120a has it; elsewhere the kernel is
-// empty, and not launched.
+// Only code for sm_120f (the family, 12.0 and 12.1) or sm_120a has the instruction; elsewhere the
+// kernel is empty and never launched.
 #if defined(__CUDA_ARCH_FEAT_SM120_ALL)
 #define GPU_HAS_BLOCK_SCALES 1
 #elif defined(__CUDA_ARCH_FAMILY_SPECIFIC__)
@@ -21,10 +21,10 @@
 #define GPU_HAS_BLOCK_SCALES 0
 #endif
 
-/** D += A B of 16 x 8 x 64 E2M1, with an E4M3 scale for 16 of k: byte i of a word is the scale of k
- * from 16 i on. Of A lane 4 g has the scales of row g and lane 4 g + 1 those of row g + 8, of B
- * lane 4 g those of column g; what other lanes have does not matter. PTX ISA, "Matrix Fragments for
- * mma.m16n8k64" and "Block Scaling for mma.sync" with all selectors 0. */
+/** D += A B of 16 x 8 x 64 E2M1, with an E4M3 scale per 16 of k: byte i of a word is the scale of
+ * k from 16 i on. Lane 4 g holds A's scales of row g and B's of column g, and lane 4 g + 1 A's of
+ * row g + 8; the words of other lanes are ignored. PTX ISA, "Matrix Fragments for mma.m16n8k64" and
+ * "Block Scaling for mma.sync" with all selectors 0. */
 GPU void gpu_mma_nvfp4(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                        uint32_t scales_a, uint32_t scales_b) {
 #if GPU_HAS_BLOCK_SCALES

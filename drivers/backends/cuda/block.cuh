@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block quantizer (docs/reference/numerics.md, 3 and 4): one thread has the 16 elements of one
+// The block quantizer (docs/reference/numerics.md, 3 and 4): each thread has the 16 elements of one
 // block.
 #ifndef UFP4_CUDA_BLOCK_CUH
 #define UFP4_CUDA_BLOCK_CUH
 
 #include "number.cuh"
 
-/** The largest |x| of what shares a scale: amax * 2^exponent. */
+/** The largest |x| of all elements that share a scale: amax * 2^exponent. */
 typedef struct {
   int32_t amax;      ///< [2^27, 2^28), or 0
   int32_t exponent;  ///< INT32_MIN where amax is 0
-  int poisoned;      ///< NaN or Inf; amax is 0 then
+  int poisoned;      ///< contains NaN or Inf; amax is then 0
 } gpu_span_t;
 
 /** Shifts a significand under 2^28 up to [2^27, 2^28). */
@@ -29,7 +29,7 @@ GPU bool span_is_larger(const gpu_span_t &a, const gpu_span_t &b) {
 
 // --- Transform ----------------------------------------------------------------------------------
 
-/** All sums and differences of 16 integers, in Sylvester order, in place. */
+/** Computes all sums and differences of 16 integers, in Sylvester order, in place. */
 GPU void butterflies(uint32_t bits[16]) {
 #pragma unroll
   for (int half = 1; half < 16; half *= 2) {
@@ -43,8 +43,8 @@ GPU void butterflies(uint32_t bits[16]) {
   }
 }
 
-/** FP32 patterns to integers in units of 2^(E - 152), in place; @return E, 0 where there is NaN or
- * Inf. */
+/** Converts FP32 patterns to integers in units of 2^(E - 152), in place; @return E, or 0 if there
+ * is NaN or Inf. */
 GPU int hadamard(uint32_t bits[16], uint32_t mask) {
   int largest = 0;
 #pragma unroll
@@ -59,8 +59,8 @@ GPU int hadamard(uint32_t bits[16], uint32_t mask) {
   return largest == 255 ? 0 : largest;
 }
 
-/** The largest magnitude of FP32 patterns, or with @p exponent over 0 of integers from hadamard().
- */
+/** Returns the largest magnitude of FP32 patterns, or if @p exponent is over 0, of integers from
+ * hadamard(). */
 template <bool RHT>
 GPU gpu_span_t block_span(const uint32_t bits[16], int exponent) {
   uint32_t amax = 0;
@@ -73,7 +73,7 @@ GPU gpu_span_t block_span(const uint32_t bits[16], int exponent) {
   return span_of(f32_significand(amax), f32_exponent(amax) - 150, amax >= GPU_F32_INF);
 }
 
-/** Largest t with amax * 2^t <= 448 qmax. */
+/** Returns the largest t with amax * 2^t <= 448 qmax. */
 GPU int span_exponent(const gpu_span_t &span, int elem) {
   int limit = 7 * elem_qmax_odd(elem);  // 448 = 7 * 2^6
   int shift = __clz(limit) - 4;
@@ -82,18 +82,18 @@ GPU int span_exponent(const gpu_span_t &span, int elem) {
 
 // --- Scales -------------------------------------------------------------------------------------
 
-/** A scale as the encoder takes it. */
+/** A scale in the encoder's format. */
 typedef struct {
   uint32_t stored;    ///< the byte, or the FP32 pattern
   float significand;  ///< E4M3: value = significand * 2^(exponent - 9)
   int exponent;
   double value;    ///< FP32
   bool keep;       ///< false: all codes are 0
-  bool saturated;  ///< the quotient was over 448
+  bool saturated;  ///< the quotient exceeded 448
 } gpu_scale_t;
 
-/** amax * 2^t / qmax to E4M3, as cmodel/src/quantize/tile.c: 13 bits of amax and a sticky bit
- * suffice. */
+/** Rounds amax * 2^t / qmax to E4M3 as cmodel/src/quantize/tile.c does: 13 bits of amax and a
+ * sticky bit suffice. */
 GPU gpu_scale_t e4m3_scale(const gpu_span_t &span, int elem, bool up, int t) {
   const int odd = elem_qmax_odd(elem);
   int32_t high = span.amax >> 15;
@@ -108,8 +108,8 @@ GPU gpu_scale_t e4m3_scale(const gpu_span_t &span, int elem, bool up, int t) {
   int shift = min(binade - 3 - exponent, 20);
   int32_t kept = quotient >> shift, half = 1 << shift;
   int32_t rest = 2 * (quotient - (kept << shift)) + sticky;
-  // A carry out of the significand lands in the exponent field; a larger exponent than the field's
-  // saturates.
+  // A carry out of the significand correctly increments the exponent field; an exponent beyond the
+  // field's saturates.
   int32_t down = min(binade + 6, 16) * 8 + kept;
   int32_t rounded = down + (up ? rest > 0 : rest > half - (kept & 1));
   int32_t byte = min(max(rounded, 1), 0x7E);
@@ -120,8 +120,8 @@ GPU gpu_scale_t e4m3_scale(const gpu_span_t &span, int elem, bool up, int t) {
   return out;
 }
 
-/** RN(amax / qmax), clamped to 2^-149..FLT_MAX: 30 bits of quotient more than the 28 of amax, and a
- * sticky bit. */
+/** Returns RN(amax / qmax), clamped to 2^-149..FLT_MAX: the quotient has 30 bits more than the 28
+ * of amax, and a sticky bit. */
 GPU gpu_scale_t fp32_scale(const gpu_span_t &span, int elem) {
   gpu_scale_t out = {};
   out.keep = span.amax != 0;
@@ -138,7 +138,7 @@ GPU gpu_scale_t fp32_scale(const gpu_span_t &span, int elem) {
 
 // --- Codes --------------------------------------------------------------------------------------
 
-/** Cells between code c and c + 1: where it begins and how wide it is, in quanta. */
+/** The cell between codes c and c + 1: its beginning and its width in quanta. */
 template <int ELEM>
 GPU constexpr int cell_low(int c) {
   return ELEM == UFP4_ELEM_E2M1 ? (c < 4 ? c : c < 6 ? 2 * c - 4 : 8) : c;
@@ -148,8 +148,9 @@ GPU constexpr int cell_width(int c) {
   return ELEM == UFP4_ELEM_E2M1 ? (c < 4 ? 1 : c < 6 ? 2 : 4) : 1;
 }
 
-/** The code of a magnitude; all of it is exact, so it is the same in whatever floating-point type
- * holds it. @p unit is the scale, @p draw its part that the random byte stands for. */
+/** Returns the code of a magnitude. All operations are exact, so any floating-point type that
+ * holds the numbers gives the same code. @p unit is the scale, @p draw the part of it that the
+ * random byte selects. */
 template <int ELEM, bool SR, typename REAL>
 GPU unsigned magnitude_code(REAL magnitude, REAL unit, REAL draw) {
   unsigned code = 0;
@@ -167,8 +168,9 @@ GPU unsigned magnitude_code(REAL magnitude, REAL unit, REAL draw) {
   return code;
 }
 
-/** An integer under 2^28 as a float that compares as it does with anything of 17 significant bits
- * or less: rounded to odd, so what does not fit 24 bits is neither lost nor becomes a tie. */
+/** Converts an integer under 2^28 to a float that compares like the integer with any number of at
+ * most 17 significant bits: it is rounded to odd, so bits beyond the 24th are neither lost nor
+ * turned into a tie. */
 GPU float f32_odd(uint32_t magnitude) {
   uint32_t odd = (magnitude & ~15u) | (((magnitude & 15u) + 15u) & 16u);
   return (float)(int32_t)(magnitude < (1u << 24) ? magnitude : odd);
@@ -179,14 +181,14 @@ GPU unsigned signed_code(int elem, unsigned code, bool negative) {
   return code | (negative ? 8u : 0u);
 }
 
-/** The byte of element i as (byte + 1/2) / 256. */
+/** Returns (byte + 1/2) / 256 for the byte of element i. */
 GPU float draw_of(const uint32_t words[4], int i) {
   return ((float)(int)(words[i / 4] >> (8 * (i % 4)) & 255u) + 0.5f) * (1.0f / 256.0f);
 }
 
-/** 16 codes, E4M3 scales. Magnitudes are brought to the unit in which a quantum is the scale's
- * significand: a shift, exact or beyond all thresholds, which have 17 bits (15 x 12 x 512) at most.
- */
+/** Encodes 16 codes with an E4M3 scale. Magnitudes are shifted to the unit in which a quantum is
+ * the scale's significand; the shift is exact, or the result is beyond all thresholds, which have
+ * at most 17 bits (15 x 12 x 512). */
 template <int ELEM, bool RHT, bool SR>
 GPU uint64_t e4m3_codes(const uint32_t bits[16], int exponent, const gpu_scale_t &scale, int t,
                         const uint32_t words[4]) {
@@ -205,7 +207,8 @@ GPU uint64_t e4m3_codes(const uint32_t bits[16], int exponent, const gpu_scale_t
   return codes;
 }
 
-/** 16 codes, FP32 scales: products of 24 and 13 bits, and all numbers, are exact in double. */
+/** Encodes 16 codes with an FP32 scale. Products of 24 and 13 bits, and all numbers, are exact in
+ * double. */
 template <int ELEM, bool RHT, bool SR>
 GPU uint64_t fp32_codes(const uint32_t bits[16], int exponent, const gpu_scale_t &scale,
                         const uint32_t words[4]) {

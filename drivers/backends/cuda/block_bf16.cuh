@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transform in BF16 of one block (docs/reference/numerics.md, 3): numbers rounded to BF16,
-// exact sums of 16, a fourth of each rounded once to BF16.
+// The BF16 transform of one block (docs/reference/numerics.md, 3): numbers rounded to BF16, exact
+// sums of 16, each divided by 4 and rounded once to BF16.
 #ifndef UFP4_CUDA_BLOCK_BF16_CUH
 #define UFP4_CUDA_BLOCK_BF16_CUH
 
 #include "block.cuh"
 
 #define BF16_EXPONENT_INF 255
-#define BF16_SPAN 18  // binades of the numbers of a block within which sums fit 32 bits
+#define BF16_SPAN 18  // binades of a block's numbers within which sums fit 32 bits
 #define BF16_LIMBS 9  // of 32 bits: 2^253 * 2^8 * 16 and a sign
 
 /** BF16 numbers m * 2^(e - 134), e from 1 to 254. */
 typedef struct {
-  int32_t m[16];  ///< with the sign that the mask leaves
+  int32_t m[16];  ///< with the sign after the mask
   int32_t e[16];
-  int32_t low, high;  ///< exponents of those that are not zero; none: 255 and 0
+  int32_t low, high;  ///< exponents of the non-zero numbers; if there are none, 255 and 0
   bool poisoned;
 } bf16_block_t;
 
@@ -37,25 +37,25 @@ GPU bf16_block_t bf16_unpack(const uint32_t bits[16], uint32_t mask) {
   return out;
 }
 
-/** sum * 2^(low - 136) to BF16, nearest even, as an FP32 pattern: of Inf where it is. */
+/** Rounds sum * 2^(low - 136) to BF16, nearest even, as an FP32 pattern; overflow gives Inf. */
 GPU uint32_t bf16_rounded(int32_t sum, int low) {
   const int32_t magnitude = abs(sum);
   if (magnitude == 0) return 0;
-  // Eight bits stay, or what stands above the place of the smallest subnormal, 2^-133.
+  // Eight bits are kept, or those down to the last place of subnormals, 2^-133.
   const int shift = max(24 - __clz(magnitude), 3 - low);
   const int right = max(shift, 0), left = max(-shift, 0);
   int32_t kept = magnitude >> right;
   const int32_t rest = 2 * (magnitude - (kept << right)), whole = 1 << right;
   kept <<= left;
   kept += rest > whole || (rest == whole && (kept & 1));
-  // A carry out of the significand lands in the exponent field, as it should.
+  // A carry out of the significand correctly increments the exponent field.
   const int32_t pattern = min((low + shift - 3) * 128 + kept, BF16_EXPONENT_INF << 7);
   return (uint32_t)pattern << 16 | (sum < 0 && pattern != 0 ? 0x80000000u : 0u);
 }
 
 // --- Blocks whose exponents span more -----------------------------------------------------------
 
-/** Limbs of any sign to limbs of 32 bits; @return the carry out of the last. */
+/** Normalizes signed limbs to 32 bits each; @return the carry out of the last limb. */
 GPU int64_t bf16_propagate(int64_t limbs[BF16_LIMBS]) {
   int64_t carry = 0;
   for (int i = 0; i < BF16_LIMBS; i++) {
@@ -66,8 +66,8 @@ GPU int64_t bf16_propagate(int64_t limbs[BF16_LIMBS]) {
   return carry;
 }
 
-/** The upper bits of a number in limbs, 28 at most, the lowest of them sticky: that times
- * 2^*exponent. */
+/** Returns at most 28 upper bits of a number in limbs, the lowest of them sticky; the number is
+ * the result times 2^*exponent. */
 GPU int32_t bf16_leading(const int64_t limbs[BF16_LIMBS], int *exponent) {
   int i = BF16_LIMBS - 1;
   while (i > 1 && limbs[i] == 0) i--;
@@ -79,7 +79,7 @@ GPU int32_t bf16_leading(const int64_t limbs[BF16_LIMBS], int *exponent) {
   return (int32_t)(top >> shift) | (rest != 0);
 }
 
-/** Output @p row of the transform. */
+/** Returns output @p row of the transform. */
 GPU_FUNCTION uint32_t bf16_wide(const bf16_block_t &block, int row) {
   int64_t limbs[BF16_LIMBS] = {0};
   for (int i = 0; i < 16; i++) {
@@ -100,7 +100,8 @@ GPU_FUNCTION uint32_t bf16_wide(const bf16_block_t &block, int row) {
 
 // --- All ----------------------------------------------------------------------------------------
 
-/** FP32 patterns, in place; all NaN where a number is NaN or Inf, once rounded. */
+/** Transforms FP32 patterns in place; all become NaN if an input, rounded to BF16, is NaN or
+ * Inf. */
 GPU void hadamard_bf16(uint32_t bits[16], uint32_t mask) {
   const bf16_block_t block = bf16_unpack(bits, mask);
   const bool wide = block.high - block.low > BF16_SPAN;

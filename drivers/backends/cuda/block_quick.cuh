@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block quantizer with E4M3 scales in few instructions, the bits those of block.cuh; why is in
-// docs/results/gpu.md, "Quantizer", and tests/cuda/test_quick.c proves what is finite. For blocks
-// with |t| <= QUICK_EXPONENT whose largest magnitude is in the range of quick_range() and whose
-// scale is not saturated.
+// The block quantizer with E4M3 scales in few instructions, with the same bits as block.cuh.
+// docs/results/gpu.md, "Quantizer", has the proof, of which tests/cuda/test_quick.c checks the
+// finite part. It requires |t| <= QUICK_EXPONENT, a largest magnitude in the range of
+// quick_range(), and a scale that does not saturate.
 #ifndef UFP4_CUDA_BLOCK_QUICK_CUH
 #define UFP4_CUDA_BLOCK_QUICK_CUH
 
@@ -10,16 +10,17 @@
 
 #define QUICK_EXPONENT 80
 #define QUICK_RHT_EXPONENT 26    // the smallest biased exponent whose unit 2^(E - 152) is normal
-#define QUICK_MAGIC 12582912.0f  // 1.5 * 2^23: what is added to it becomes an integer
+#define QUICK_MAGIC 12582912.0f  // 1.5 * 2^23: adding it rounds to an integer
 #define QUICK_SMALLEST_CODE 0x00400000  // 2^-127
 
-/** 1 and -1 that the compiler does not know: additions by them go to the multiplier, which has less
- * to do than the adder. */
+/** 1 and -1, hidden from the compiler, so that additions multiplied by them run on the multiplier,
+ * which is less busy than the adder. */
 typedef struct {
   uint32_t one, minus_one;
 } quick_units_t;
 
-/** Patterns of the largest magnitude of a block that are quick: from first, count of them. */
+/** The patterns of a block's largest magnitude that this quantizer handles: `count` patterns from
+ * `first` on. */
 typedef struct {
   uint32_t first, count;
 } quick_range_t;
@@ -35,7 +36,7 @@ GPU bool quick_has(const quick_range_t &range, float amax) {
   return (uint32_t)__float_as_int(amax) - range.first < range.count;
 }
 
-/** |x| of a block, NaN where there is one. */
+/** Returns |x| of a block's largest number; NaN if it contains one. */
 GPU float quick_amax(const float (&x)[16]) {
   float amax = 0.0f;
 #pragma unroll
@@ -45,37 +46,37 @@ GPU float quick_amax(const float (&x)[16]) {
 
 // --- Division -----------------------------------------------------------------------------------
 
-/** One over a divisor: high + low, to 48 bits. */
+/** A reciprocal: high + low, to 48 bits. */
 typedef struct {
   float high, low;
 } quick_reciprocal_t;
 
-/** x / s: at each threshold and beside it on the side of the exact quotient, if high is one over s
- * or a place beside it. */
+/** Returns x / s. At each threshold and next to it the result is on the same side as the exact
+ * quotient, if high is 1 / s to within one place. */
 GPU float quick_quotient(float x, const quick_reciprocal_t &one_over) {
   return __fmaf_rn(x, one_over.high, x * one_over.low);
 }
 
-/** The rest of 1 - s high, exactly, and what it is in the quotient. */
+/** Computes 1 - s high exactly, and its effect on the quotient. */
 GPU quick_reciprocal_t quick_completed(float s, float high) {
   const quick_reciprocal_t out = {high, __fmaf_rn(-s, high, 1.0f) * high};
   return out;
 }
 
-/** This is the reciprocal of a number whose significand has four bits. */
+/** Returns the reciprocal of a number whose significand has four bits. */
 GPU quick_reciprocal_t quick_one_over(float s) {
   const float near = gpu_reciprocal(s);
   return quick_completed(s, __fmaf_rn(__fmaf_rn(-s, near, 1.0f), near, near));
 }
 
-/** The reciprocal rounded down. */
+/** Returns the reciprocal rounded down. */
 GPU float quick_below(const quick_reciprocal_t &one_over) {
   return __fadd_rd(one_over.high, one_over.low);
 }
 
 // --- Scales -------------------------------------------------------------------------------------
 
-/** A scale as the encoder takes it, in units of what is encoded. */
+/** A scale in the encoder's format, in units of the numbers to be encoded. */
 typedef struct {
   uint32_t byte;
   bool saturated;
@@ -83,9 +84,9 @@ typedef struct {
   quick_reciprocal_t one_over;
 } quick_scale_t;
 
-/** The smallest E4M3 that is not less, up to 448, of a positive number. */
+/** Returns the smallest E4M3 number, up to 448, that is not below a positive number. */
 GPU uint32_t quick_e4m3_up(float y) {
-  // A carry out of the significand lands in the exponent field, as it should; adding 1.5 * 2^14
+  // A carry out of the significand correctly increments the exponent field; adding 1.5 * 2^14
   // leaves multiples of 2^-9.
   const uint32_t normal = (((uint32_t)__float_as_int(y) + 0xFFFFFu) >> 20) - (120u << 3);
   const uint32_t tiny = (uint32_t)__float_as_int(__fadd_ru(y, 24576.0f)) - 0x46C00000u;
@@ -96,7 +97,8 @@ GPU uint32_t quick_e4m3_nearest(float y) {
   return gpu_has_e4m3() ? gpu_e4m3(y) : min(e4m3_nearest(y), 0x7Eu);
 }
 
-/** amax / qmax, qmax = odd * 2^exponent, of a number that has 2^exponent divided out. */
+/** Returns amax / qmax, where qmax = odd * 2^exponent, for a number already divided by
+ * 2^exponent. */
 template <int ELEM>
 GPU float quick_share(float scaled) {
   constexpr double share = ELEM == UFP4_ELEM_E2M1 ? 1.0 / 3 : 1.0 / 7;
@@ -104,7 +106,7 @@ GPU float quick_share(float scaled) {
   return quick_quotient(scaled, one_over);
 }
 
-/** @p amax in units of @p unit, a power of two. */
+/** Returns @p amax in units of @p unit, a power of two. */
 template <int ELEM, bool RHT>
 GPU quick_scale_t quick_scale(float amax, float unit, bool up, int t) {
   const int frac = elem_frac(ELEM);
@@ -114,10 +116,10 @@ GPU quick_scale_t quick_scale(float amax, float unit, bool up, int t) {
   quick_scale_t out;
   out.saturated = y > E4M3_MAX;
   out.byte = max(up ? quick_e4m3_up(y) : quick_e4m3_nearest(y), 1u);
-  // The bits of a byte are those of its value * 2^-120.
+  // The bits of a byte, as an FP32 pattern, have its value times 2^-120.
   const float value = __int_as_float((int32_t)(out.byte << 20)) * 0x1p120f;
   out.one_over = quick_one_over(value);
-  // Powers of two: exact, or far from all thresholds.
+  // Multiplications by powers of two are exact, or their results are far from all thresholds.
   const float quanta = f32_power(t + frac);
   out.quantum = value * f32_power(-t - frac);
   out.one_over.high *= quanta;
@@ -131,21 +133,21 @@ GPU quick_scale_t quick_scale(float amax, float unit, bool up, int t) {
 
 // --- Codes --------------------------------------------------------------------------------------
 
-/** E2M1: the width of two cells at z, at least that of the smallest. */
+/** Returns, for E2M1, the width of two cells at z, at least that of the smallest. */
 GPU float quick_binade(float z) {
   return fmaxf(__int_as_float(__float_as_int(z) & (int32_t)GPU_F32_INF), 2.0f);
 }
 
-/** The words have their codes in the lowest byte, the one above being 0; or in the third byte; or
- * in bits 24 to 22, the rest being 0. */
+/** The position of the code in each word: the lowest byte, with the next byte 0; the third byte;
+ * or bits 24 to 22, with all others 0. */
 enum { QUICK_IN_BYTE_0, QUICK_IN_BYTE_2, QUICK_IN_TOP };
 
-/** Eight codes, and signs, of which bit 31 counts, to a word. CLIPS: those over 7 become 7. */
+/** Packs eight codes, and signs (bit 31 of each word), to a word. CLIPS: codes over 7 become 7. */
 template <int ELEM, int PLACE, bool CLIPS>
 GPU uint32_t quick_pack(const uint32_t *code, const uint32_t *sign, uint32_t one) {
   constexpr bool top = PLACE == QUICK_IN_TOP, apart = ELEM == UFP4_ELEM_INT4;
   constexpr uint32_t places = top ? 0x7632 : PLACE == QUICK_IN_BYTE_2 ? 0xA6A2 : 0x1410;
-  // Two codes are in each word, four elements apart; 255 in the bytes of what is negative.
+  // Each word has two codes, four elements apart, and 255 in the bytes of negative ones.
   uint32_t p[4], s[4];
 #pragma unroll
   for (int j = 0; j < 4; j++) {
@@ -164,12 +166,12 @@ GPU uint32_t quick_pack(const uint32_t *code, const uint32_t *sign, uint32_t one
     if (apart) ones = gpu_multiply_add(ones, by, s[j]);
   }
   if (!apart) return codes;
-  // Each digit c to c + 8, or where it is negative to 8 - c: no digit borrows.
+  // Maps each digit c to c + 8, or to 8 - c if it is negative, so that no digit borrows.
   const uint32_t all = ones * 15u;
   return ((codes ^ all) - all + 0x88888888u) ^ 0x88888888u;
 }
 
-/** The same of INT4 codes plus 8, signs and all. */
+/** Packs INT4 codes plus 8, which include their signs. */
 GPU uint32_t quick_pack_shifted(const uint32_t *code, uint32_t one) {
   const uint32_t by = 16 * one;
   uint32_t codes = gpu_permute(code[3], code[7], 0x1410);
@@ -198,7 +200,7 @@ GPU void quick_codes_nearest(const float (&in)[16], float largest, const quick_s
   float z[16];
 #pragma unroll
   for (int i = 0; i < 16; i++) z[i] = quick_quotient(in[i], scale.one_over);
-  // Scales of four bits do not come to this, smaller ones may.
+  // With scales of four bits the case does not occur; with smaller ones it may.
   if (largest > scale.quantum * (thirds ? 12.75f : 7.4375f)) {
 #pragma unroll
     for (int i = 0; i < 16; i++)
@@ -218,17 +220,18 @@ GPU void quick_codes_nearest(const float (&in)[16], float largest, const quick_s
   }
 }
 
-/** Stochastic, uniform grids. With the draw d = (byte + 1/2) / 256 the code is the number of
- * integers c with x / s > c + d. The product with the reciprocal rounded down is exact in the fma,
- * and over c + d just where the quotient is. 129 - d - 2^-16 is added and the sum, in units of
- * 2^-16, rounded up: it is 129 + c or more just where the exact one is over 129 + c - 2^-16. So the
- * code is its whole part less 128, in byte 2. @p word has the complement of the byte. */
+/** Stochastic rounding on uniform grids. With the draw d = (byte + 1/2) / 256 the code is the
+ * number of integers c with x / s > c + d. The product with the reciprocal rounded down is exact in
+ * the fma, and exceeds c + d exactly if the quotient does. 129 - d - 2^-16 is added and the sum, in
+ * units of 2^-16, rounded up: it is at least 129 + c exactly if the exact sum exceeds 129 + c -
+ * 2^-16. The code is therefore its integer part minus 128, in byte 2. @p word has the complement of
+ * the byte. */
 GPU uint32_t quick_drawn_uniform(float magnitude, float below, uint32_t word, int byte) {
   const uint32_t added = gpu_permute(word, 0x4300007Fu, 0x7604u | (uint32_t)byte << 4);
   return (uint32_t)__float_as_int(__fmaf_ru(magnitude, below, __int_as_float((int32_t)added)));
 }
 
-/** The same of E2M1, whose cells are half a binade wide. */
+/** The same for E2M1, whose cells are half a binade wide. */
 GPU uint32_t quick_drawn_e2m1(float z, uint32_t word, int byte) {
   const uint32_t added = gpu_permute(word, 0x4280007Fu, 0x7604u | (uint32_t)byte << 4);
   const float binade = quick_binade(z);
@@ -238,8 +241,9 @@ GPU uint32_t quick_drawn_e2m1(float z, uint32_t word, int byte) {
   return (uint32_t)__float_as_int(quanta * __int_as_float(QUICK_SMALLEST_CODE));
 }
 
-/** @p bits: FP32 patterns, or integers of the transform, which are rounded up: of a larger number
- * only the side of a threshold matters. CLIPS: they may be over the largest code. */
+/** Encodes a block. @p bits: FP32 patterns, or integers of the transform, which are rounded up,
+ * because for a larger number only the side of a threshold matters. CLIPS: they may exceed the
+ * largest code. */
 template <int ELEM, bool RHT, bool CLIPS>
 GPU void quick_codes_drawn(const uint32_t (&bits)[16], const quick_scale_t &scale,
                            const uint32_t (&words)[4], uint32_t one, uint32_t (&out)[2]) {
@@ -266,7 +270,8 @@ GPU void quick_codes_drawn(const uint32_t (&bits)[16], const quick_scale_t &scal
 
 // --- Transform ----------------------------------------------------------------------------------
 
-/** Two stages of butterflies: six additions of two or three numbers instead of eight of two. */
+/** Computes two stages of butterflies by six additions of two or three numbers instead of eight of
+ * two. */
 GPU void quick_radix_4(uint32_t *y, int step, const quick_units_t &units) {
   const uint32_t c = y[2 * step], d = y[3 * step];
   const uint32_t sum = gpu_multiply_add(y[0], units.one, y[step]);
@@ -277,10 +282,10 @@ GPU void quick_radix_4(uint32_t *y, int step, const quick_units_t &units) {
   y[3 * step] = gpu_add_3<1, 0>(difference, c, d);
 }
 
-/** hadamard(), of x with the largest magnitude amax. */
+/** Does what hadamard() does, for x with the largest magnitude amax. */
 GPU void quick_hadamard(const float (&x)[16], float amax, uint32_t mask, const quick_units_t &units,
                         uint32_t (&y)[16]) {
-  // 2^(150 - E): an element becomes its aligned significand, truncated, with its sign.
+  // 2^(150 - E) turns an element into its aligned significand, truncated, with its sign.
   const uint32_t align = (277u << 23) - ((uint32_t)__float_as_int(amax) & GPU_F32_INF);
   if (mask == UFP4_RHT_DEFAULT_MASK) {
     const float by = __int_as_float((int32_t)align);
@@ -300,18 +305,18 @@ GPU void quick_hadamard(const float (&x)[16], float amax, uint32_t mask, const q
   for (int i = 0; i < 4; i++) quick_radix_4(y + i, 4, units);
 }
 
-/** The unit of its results, 2^(E - 152). */
+/** Returns the unit of the transform's results, 2^(E - 152). */
 GPU float quick_unit(float amax) {
   return __int_as_float((__float_as_int(amax) & (int32_t)GPU_F32_INF) - (25 << 23));
 }
 
-/** An integer under 2^28 as a float on the same side of all multiples of 32: what is cut off leaves
- * an odd multiple of 16. */
+/** Converts an integer under 2^28 to a float on the same side of all multiples of 32: cut-off bits
+ * leave an odd multiple of 16. */
 GPU float quick_odd(uint32_t y, uint32_t one) {
   return __int2float_rd((int32_t)(y | (gpu_multiply_add(y, one, 15u) & 16u)));
 }
 
-/** SIGNED: where the magnitudes of each are not needed otherwise. */
+/** SIGNED: the magnitudes are not needed separately. */
 template <bool SIGNED>
 GPU uint32_t quick_largest(const uint32_t (&y)[16]) {
   int32_t most = 0, least = 0;
@@ -326,7 +331,7 @@ GPU uint32_t quick_largest(const uint32_t (&y)[16]) {
 
 // --- Random bytes -------------------------------------------------------------------------------
 
-/** The complements of random_words(), with the additions and half of the rotations on the
+/** Computes the complements of random_words(), with the additions and half of the rotations on the
  * multiplier. */
 GPU void quick_random(uint64_t seed, uint64_t tensor_id, uint64_t group, const quick_units_t &units,
                       uint32_t (&x)[4]) {

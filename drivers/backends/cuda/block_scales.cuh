@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales and codes of a block in E8M0 and in NVFP4 (docs/reference/numerics.md, 2 and 4). Those of
-// E8M0 are encoded as E4M3's are; with NVFP4 all is FP32, each operation rounded once.
+// Scales and codes of a block with E8M0 and NVFP4 scales (docs/reference/numerics.md, 2 and 4).
+// E8M0 blocks are encoded like those of E4M3; with NVFP4 everything is FP32, and each operation is
+// rounded once.
 #ifndef UFP4_CUDA_BLOCK_SCALES_CUH
 #define UFP4_CUDA_BLOCK_SCALES_CUH
 
@@ -32,26 +33,26 @@ GPU gpu_scale_t e8m0_scale(const gpu_span_t &span, int elem, bool up) {
 
 // --- NVFP4 --------------------------------------------------------------------------------------
 
-/** Scales of a tensor: S, and the Sd that undoes it. */
+/** The scales of a tensor: S, and its inverse Sd. */
 typedef struct {
   float encode, decode;
 } nvfp4_tensor_t;
 
-/** The scale of a block, and what its numbers are multiplied by. */
+/** The scale of a block, and the factor of its numbers. */
 typedef struct {
   uint32_t stored;
   float value, factor;
   bool keep;  ///< false: all codes are 0
 } nvfp4_scale_t;
 
-/** A block asks for the tensor's largest magnitude with this number: it is the smaller, the larger
- * the magnitude is, as exponents are. */
+/** A block's request for the tensor scale: a number that decreases with the magnitude, as
+ * exponents do. */
 GPU int32_t nvfp4_asked(const gpu_span_t &span) {
   return -(int32_t)f32_from_scaled(span.amax, span.exponent);
 }
 
-/** @p asked: the smallest of a tensor, 0 where there is none; @p top: what the largest number
- * becomes */
+/** @p asked: the smallest request of a tensor, 0 if there is none; @p top: the value to which the
+ * largest number is mapped */
 GPU nvfp4_tensor_t nvfp4_tensor(int32_t asked, float top) {
   nvfp4_tensor_t out = {1.0f, 1.0f};
   if (asked == 0) return out;
@@ -61,16 +62,16 @@ GPU nvfp4_tensor_t nvfp4_tensor(int32_t asked, float top) {
   return out;
 }
 
-/** This rounds a number from 0 to 448 to E4M3: to nearest, ties to even. */
+/** Rounds a number from 0 to 448 to E4M3, to nearest, ties to even. */
 GPU uint32_t e4m3_nearest(float x) {
   const int32_t bits = __float_as_int(x);
   // Adding 2^14 leaves multiples of 2^-9.
   if (x < 0x1p-6f) return (uint32_t)(__float_as_int(x + 0x1p14f) - __float_as_int(0x1p14f));
-  // A carry out of the significand lands in the exponent field, as it should.
+  // A carry out of the significand correctly increments the exponent field.
   return (uint32_t)(((bits + 0x7FFFF + (bits >> 20 & 1)) >> 20) - (120 << 3));
 }
 
-/** @p share: one over the code that the largest magnitude is to have */
+/** @p share: the reciprocal of the code for the largest magnitude */
 GPU nvfp4_scale_t nvfp4_scale(const gpu_span_t &span, const nvfp4_tensor_t &tensor, float share) {
   nvfp4_scale_t out = {span.poisoned ? 0x7Fu : 0u, 0.0f, 0.0f, span.amax != 0};
   if (!out.keep) return out;
@@ -81,8 +82,8 @@ GPU nvfp4_scale_t nvfp4_scale(const gpu_span_t &span, const nvfp4_tensor_t &tens
   return out;
 }
 
-/** These are the codes of a block in E2M1, or on the uniform grid of mixed, whose unit is the same.
- */
+/** Makes the codes of a block in E2M1, or on the uniform grid of mixed, which has the same
+ * unit. */
 template <int GRID, bool SR>
 GPU uint64_t nvfp4_codes(const uint32_t bits[16], const nvfp4_scale_t &scale,
                          const uint32_t words[4]) {
@@ -98,8 +99,8 @@ GPU uint64_t nvfp4_codes(const uint32_t bits[16], const nvfp4_scale_t &scale,
   return codes;
 }
 
-/** This is the error that the codes leave, squared and added in the order of the elements, in the
- * unit of the scales. */
+/** Returns the squared error of the codes, added in the order of the elements, in the unit of the
+ * scales. */
 template <int GRID>
 GPU float nvfp4_error(const uint32_t bits[16], uint64_t codes, const nvfp4_scale_t &scale,
                       float encode) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of ufp4_cuda.h refuse, before anything is queued.
+// The argument checks of ufp4_cuda.h's calls, which precede all queueing.
 #ifndef UFP4_CUDA_CHECKS_CUH
 #define UFP4_CUDA_CHECKS_CUH
 
@@ -26,7 +26,7 @@ ufp4_message_t *message_of(const ufp4_cuda_call_t *call) {
   return call != nullptr ? call->message : nullptr;
 }
 
-/** Device memory that must be there, or NULL if it may be missing. */
+/** Checks device memory that is required, or may be NULL. */
 ufp4_status_t check_pointer(ufp4_message_t *message, const char *what, const void *pointer,
                             size_t align) {
   if (pointer == nullptr) return refuse(message, "there is no %s", what);
@@ -50,7 +50,7 @@ bool size_is_bad(int64_t size) {
 ufp4_status_t check_call(const ufp4_cuda_t *cuda, const ufp4_cuda_call_t *call) {
   if (cuda == nullptr || call == nullptr)
     return refuse(message_of(call), "there is no %s", cuda == nullptr ? "GPU" : "call");
-  // What is reported behind a launch must be the launch's.
+  // Clears earlier errors, so that an error after the launch is the launch's own.
   (void)cudaGetLastError();
   return UFP4_OK;
 }
@@ -117,7 +117,7 @@ ufp4_status_t check_memory_of(ufp4_message_t *message, const ufp4_cuda_operand_t
   return status == UFP4_OK ? check_pointer(message, "scales", x.scales, OPERAND_ALIGN) : status;
 }
 
-/** AMAX writes no codes, and its exponents even of NVFP4. */
+/** AMAX writes no codes, but exponents, even for NVFP4. */
 ufp4_status_t check_out(ufp4_message_t *message, const ufp4_matrix_t &in,
                         const ufp4_quantize_t &how, const ufp4_cuda_operand_t &out, bool amax) {
   const bool turned = how.axis == UFP4_AXIS_COL, nvfp4 = how.scale == UFP4_SCALE_NVFP4;
@@ -169,7 +169,7 @@ ufp4_status_t check_quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in,
 
 // --- Multiplying --------------------------------------------------------------------------------
 
-/** This checks the arguments that the size of the workspace depends on. */
+/** Checks the arguments that determine the size of the workspace. */
 ufp4_status_t check_sizes(const ufp4_cuda_t *cuda, ufp4_message_t *message,
                           const ufp4_cuda_operand_t *a, const ufp4_cuda_operand_t *b,
                           const ufp4_gemm_t *how) {

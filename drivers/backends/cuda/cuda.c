@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU behind the descriptors of the core. All CUDA is in libufp4_cuda.so (load.c); this file is
-// plain C and part of every build.
+// Executes the core's descriptors on a GPU. All CUDA code is in libufp4_cuda.so (load.c); this file
+// is plain C and part of every build.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static ufp4_status_t cuda_open(const ufp4_device_options_t *options,
   state_t *state = calloc(1, sizeof *state);
   if (state == NULL) return UFP4_ERROR_MEMORY;
   state->configuration = *configuration;
-  // These hold for descriptors; calls with whole operands can do more.
+  // These limits apply to descriptors; calls with whole operands support more.
   state->configuration.contract = UFP4_CONTRACT_EXACT;
   state->configuration.formats = UFP4_FORMATS_ALL;
   state->configuration.quant = 1;
@@ -115,7 +115,7 @@ static ufp4_status_t cuda_memory_read(state_t *state, uint64_t address, void *da
 
 ufp4_status_t ufp4_cuda_room(state_t *state, size_t bytes, room_t *room) {
   if (bytes <= room->bytes) return UFP4_OK;
-  // Which waits for the work that still uses it.
+  // Freeing waits for the work that still uses the memory.
   state->table->release(state->cuda, room->memory);
   *room = (room_t){NULL, 0};
   ufp4_status_t status = state->table->allocate(state->cuda, bytes, &room->memory);
@@ -201,7 +201,7 @@ static ufp4_status_t run_quant(state_t *state, const ufp4_quant_descriptor_t *qu
 
 // --- GEMM ---------------------------------------------------------------------------------------
 
-// The descriptor has the product of both tensors' scales.
+// The descriptor holds the product of both tensors' scales.
 static ufp4_status_t set_tensor_scales(state_t *state, const ufp4_gemm_descriptor_t *gemm,
                                        ufp4_cuda_operand_t *a, ufp4_cuda_operand_t *b) {
   const float product = ufp4_f32_value(gemm->tensor_scale);
@@ -249,8 +249,8 @@ static int any_set(const ufp4_descriptor_t *descriptor, size_t from) {
   return 0;
 }
 
-// A job may ask for something that a core can do and this backend cannot: the backend has only the
-// exact contract, and QUANT only with E4M3 scales.
+// A job may be legal on a core but unsupported here: the backend has only contract exact, and QUANT
+// only with E4M3 scales.
 static int is_unsupported(const ufp4_descriptor_t *descriptor) {
   const ufp4_gemm_descriptor_t *gemm = &descriptor->gemm;
   if (descriptor->header.opcode == UFP4_OPCODE_QUANT) {
@@ -293,7 +293,7 @@ static ufp4_status_t cuda_submit(state_t *state, const ufp4_descriptor_t *descri
   return UFP4_OK;
 }
 
-// Reading the flags waits for the job. A GPU cannot be interrupted, so there is no time limit.
+// Reading the flags waits for the job. A GPU job cannot be interrupted, so there is no time limit.
 static ufp4_status_t cuda_take(state_t *state, uint64_t timeout_us, ufp4_completion_t *completion) {
   (void)timeout_us;
   const uint64_t at = (state->taken + 1) % UFP4_QUEUE_JOBS;
@@ -324,7 +324,7 @@ static ufp4_status_t cuda_counters(state_t *state, uint64_t counters[UFP4_COUNTE
   return UFP4_OK;
 }
 
-// What is queued cannot be stopped, but it can be waited for and forgotten.
+// Queued work cannot be stopped, but it can be waited for and discarded.
 static ufp4_status_t cuda_reset(state_t *state) {
   ufp4_status_t status = state->table->synchronize(state->cuda);
   if (status != UFP4_OK) return status;

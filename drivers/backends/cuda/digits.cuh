@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract exact: values as digits. Each row has one unit for all of k, so that whole matrices of
-// digits are multiplied and nothing is done for each block. With quanta q of a block whose scale is
-// sig * 2^(e - 9):
+// Contract exact by digits. Each row has one unit for all of k, so that whole matrices of digits
+// are multiplied without any work per block. With quanta q of a block whose scale is sig * 2^(e -
+// 9):
 //   q * sig * 2^e = (d0 + 256 d1 + 2^third d2) * 2^unit,  digits -128..127
 // Two digits reach over SPAN binades of scales. Where those of a row differ by more, its unit
 // follows the smaller or the larger, whichever leaves fewer blocks that need the third: above
@@ -13,11 +13,11 @@
 
 #define DIGITS_ABOVE 16
 #define DIGITS_BELOW (-8)
-#define DIGITS_FOLD (32768 / (16 * DIGITS_CHUNK))  // chunks whose sums fit in 32 bits
+#define DIGITS_FOLD (32768 / (16 * DIGITS_CHUNK))  // chunks whose sums fit 32 bits
 #define E4M3_LARGEST_SIGNIFICAND 15
 #define E4M3_LARGEST_EXPONENT 14
 
-// Two products of 2^14 at most for each k.
+// Two products of at most 2^14 for each k.
 static_assert((int64_t)DIGITS_FOLD * 16 * DIGITS_CHUNK * 2 * (1 << 14) <= (int64_t)1 << 30,
               "sums of digits fit");
 
@@ -32,14 +32,15 @@ GPU constexpr int elem_largest(int elem) {
   return largest;
 }
 
-/** Two digits are up to 127 * 257. */
+/** The largest value of two digits is 127 * 257. */
 GPU constexpr int digits_span(int elem) {
   int span = 0;
   while (elem_largest(elem) * E4M3_LARGEST_SIGNIFICAND << (span + 1) <= 127 * 257) span++;
   return span;
 }
 
-/** Three are up to 127 * 65793, for units that follow the smallest scale and the largest. */
+/** The largest value of three digits is 127 * 65793, for units that follow the smallest scale or
+ * the largest. */
 GPU constexpr bool digits_suffice(int elem) {
   const int largest = elem_largest(elem) * E4M3_LARGEST_SIGNIFICAND;
   return largest << E4M3_LARGEST_EXPONENT <= 127 * 65793 &&
@@ -55,7 +56,7 @@ GPU int digits_span_any(int elem) {
   return elem == UFP4_ELEM_E1M2 ? spans[1] : elem == UFP4_ELEM_INT4 ? spans[2] : spans[0];
 }
 
-/** A row's unit and where its third digit is, in one word. */
+/** Packs a row's unit and the position of its third digit into one word. */
 GPU int32_t unit_pack(int unit, int third) {
   return unit | third * 256;
 }
@@ -79,8 +80,8 @@ GPU int warp_sum(int value) {
   return value;
 }
 
-/** Exponents of a lane's blocks of a row, of scales that are not zero: the smallest, the negative
- * of the largest; and how many are under @p low or over @p high. */
+/** Collects the exponents of non-zero scales in a lane's blocks of a row: the smallest, the
+ * negative of the largest, and the numbers of those under @p low and over @p high. */
 typedef struct {
   int smallest, minus_largest, under, over;
 } exponents_t;
@@ -101,7 +102,8 @@ GPU exponents_t row_exponents(const gpu_operand_t &in, int64_t blocks, int64_t r
   return found;
 }
 
-/** A warp for each row: its unit, and whether its panel of 128 rows needs third digits at all. */
+/** Computes, one row per warp, its unit, and whether its panel of 128 rows needs third digits at
+ * all. */
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
     digits_units_kernel(gpu_operand_t in, int64_t blocks, gpu_unpacked_t out) {
   const int64_t row = (int64_t)blockIdx.x * (UNPACK_THREADS / 32) + threadIdx.x / 32;
@@ -126,8 +128,8 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
 
 // --- Digits -------------------------------------------------------------------------------------
 
-/** Digits 0, 1 and 2 of four numbers, -128..127 each: adding 128 to every digit leaves bytes that
- * do not borrow. */
+/** Computes digits 0, 1 and 2 of four numbers, -128..127 each: adding 128 to every digit leaves
+ * bytes that do not borrow. */
 GPU void digits_of_four(uint32_t quanta, int weight, uint32_t (&digits)[3]) {
   uint32_t u[4];
 #pragma unroll
@@ -141,8 +143,8 @@ GPU void digits_of_four(uint32_t quanta, int weight, uint32_t (&digits)[3]) {
       0x80808080u;
 }
 
-/** Slices 0 and 1 are the two digits of every value; slice 2, the third, is written for panels that
- * need it, and its chunks that are not all zero are noted. */
+/** Slices 0 and 1 are the two digits of every value. Slice 2, the third digit, is written for
+ * panels that need it, and its chunks that are not all zero are recorded. */
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
     unpack_digits_kernel(gpu_operand_t in, int64_t blocks, gpu_unpacked_t out) {
   int64_t row, block;
@@ -180,15 +182,15 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
 
 // --- Passes over k ------------------------------------------------------------------------------
 
-/** A tile is multiplied in up to four passes over its chunks: pass 0 has the two digits of both
- * operands; bit 0 stands for A's third digit instead, bit 1 for B's. Chunks in which a third digit
- * is zero throughout are left out. */
+/** A tile is multiplied in up to four passes over its chunks: pass 0 uses the two digits of both
+ * operands; bit 0 of the pass selects A's third digit instead, bit 1 B's. Chunks in which a third
+ * digit is zero throughout are skipped. */
 typedef struct {
-  const uint32_t *thirds_a, *thirds_b;  ///< NULL: the panel has none
-  int first, chunks;                    ///< chunks from first to before chunks
+  const uint32_t *thirds_a, *thirds_b;  ///< NULL: the panel has no third digits
+  int first, chunks;                    ///< chunks from first up to, but not including, chunks
 } digits_walk_t;
 
-/** Slices that a pass takes of A (@p side 0) or B. */
+/** Returns how many slices of A (@p side 0) or B a pass uses. */
 GPU constexpr int digits_first(int pass, int side) {
   return pass >> side & 1 ? 2 : 0;
 }
@@ -205,7 +207,7 @@ GPU digits_walk_t digits_walk(const gpu_unpacked_t &a, const gpu_unpacked_t &b, 
   return walk;
 }
 
-/** The first chunk of a pass from @p from on, or one behind the walk. */
+/** Returns the first chunk of a pass from @p from on, or the end of the walk. */
 template <int PASS>
 GPU int digits_next(const digits_walk_t &walk, int from) {
   if (PASS == 0) return from;
@@ -221,9 +223,9 @@ GPU int digits_next(const digits_walk_t &walk, int from) {
   return walk.chunks;
 }
 
-/** Whether digits are no slower than gemm_kernel, by the products of digits that a chunk takes on
- * the average: 4 to 9. On an A100 its INT8 products, by NVIDIA's figures, are as many as that
- * kernel has multiply-adds for at 6. */
+/** Whether digits are at least as fast as gemm_kernel, by the average number of digit products of
+ * a chunk, 4 to 9. By NVIDIA's figures an A100 computes as many INT8 products as that kernel's
+ * multiply-adds at 6. */
 GPU bool digits_pay(const digits_walk_t &walk) {
   int products = 4 * walk.chunks;
   for (int word = 0; word < (walk.chunks + 31) / 32; word++) {
@@ -234,9 +236,9 @@ GPU bool digits_pay(const digits_walk_t &walk) {
   return products <= 5 * walk.chunks;
 }
 
-/** Sums of a pass in units of 2^-18 of both tensors' quanta, modulo 2^64: sums[i] stands for 256^i.
- * A third digit below may need a shift to the right; every one of its values is a multiple of what
- * is shifted out. */
+/** Combines the sums of a pass, in units of 2^-18 of both tensors' quanta, modulo 2^64: sums[i]
+ * has the weight 256^i. A third digit below may need a shift to the right, which is exact because
+ * every value is a multiple of it. */
 template <int PASS>
 GPU int64_t digits_value(int32_t sum_0, int32_t sum_1, int32_t sum_2, int32_t unit_a,
                          int32_t unit_b) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM of unpacked operands (unpack.cuh) by warps. Thread blocks of TILE x TILE outputs stream them
-// through shared memory, 64 elements of k at a time, several stages ahead, and take one tensor core
-// product from zero for each block of 16: its sum is exact, and what is done with it is the
-// contract's, in increasing k. So neither the tile nor the order of thread blocks can show in the
-// bits.
+// GEMM of unpacked operands (unpack.cuh) on the tensor cores of warps. Thread blocks of TILE x TILE
+// outputs stream the operands through shared memory, 64 elements of k at a time, several stages
+// ahead. For each block of 16 one tensor core product starts from zero, so its sum is exact; the
+// contract then accumulates it in increasing k. Therefore neither the tile nor the order of thread
+// blocks changes the bits.
 #ifndef UFP4_CUDA_GEMM_CUH
 #define UFP4_CUDA_GEMM_CUH
 
@@ -12,8 +12,8 @@
 
 // --- Contracts ----------------------------------------------------------------------------------
 
-/** exact: dot (2304 at most) times a's scale in units of 2^-9 is under 2^30, and goes into 64 bits
- * with b's. */
+/** Contract exact: dot (2304 at most) times A's scale in units of 2^-9 is under 2^30, and is added
+ * to 64 bits after the multiplication by B's. */
 struct gemm_exact_t {
   typedef int32_t product_t;
   typedef int32_t weight_t;
@@ -24,8 +24,8 @@ struct gemm_exact_t {
   }
 };
 
-/** fp32 with E4M3 scales folded into BF16 elements: the product is the block, exact
- * (docs/results/gpu.md); one rounding. */
+/** Contract fp32 with E4M3 scales folded into BF16 elements: the product is the exact block
+ * (docs/results/gpu.md), and the addition rounds once. */
 struct gemm_folded_t {
   typedef float product_t;
   typedef float weight_t;
@@ -36,7 +36,8 @@ struct gemm_folded_t {
   }
 };
 
-/** fp32 with any scales: RN(RN(sA sB) dot), of which only FP32 scales round; then one rounding. */
+/** Contract fp32 with any scales: RN(RN(sA sB) dot), where only FP32 scales round; the addition
+ * then rounds once. */
 struct gemm_scaled_t {
   typedef int32_t product_t;
   typedef float weight_t;
@@ -49,18 +50,18 @@ struct gemm_scaled_t {
 
 // --- Shared memory ------------------------------------------------------------------------------
 
-/** Shapes: a warp has MI x NI products of 16 x 8 outputs. */
+/** The tile shapes: a warp has MI x NI products of 16 x 8 outputs. */
 template <typename CONTRACT, int TILE>
 struct gemm_shape_t {
   enum {
     WARPS_DOWN = 2,
     WARPS_ACROSS = TILE / 32,
     THREADS = 32 * WARPS_DOWN * WARPS_ACROSS,
-    BLOCKS = TILE == 128 ? CONTRACT::BLOCKS : 0,  // a multiprocessor, at least; 0: any
+    BLOCKS = TILE == 128 ? CONTRACT::BLOCKS : 0,  // minimum per multiprocessor; 0: any
     MI = TILE / WARPS_DOWN / 16,
     NI = 4,
     STAGES = 3,
-    PIECES = GEMM_CHUNK * CONTRACT::UNIT_BYTES / 16,  // of 16 bytes, in a row of a stage
+    PIECES = GEMM_CHUNK * CONTRACT::UNIT_BYTES / 16,  // pieces of 16 bytes in a row of a stage
     SIDE_BYTES = TILE * PIECES * 16,
     WEIGHT_BYTES = CONTRACT::HAS_WEIGHTS ? GEMM_CHUNK * TILE * 4 : 0,
     STAGE_BYTES = 2 * (SIDE_BYTES + WEIGHT_BYTES),
@@ -68,14 +69,15 @@ struct gemm_shape_t {
   };
 };
 
-/** Piece p of a row has this place. It is turned by the row, so that the eight rows of a matrix
- * load are in different banks. */
+/** Returns the position of piece p of a row. It is rotated by the row, so that the eight rows of a
+ * matrix load are in different banks. */
 template <int PIECES>
 GPU int gemm_piece(int row, int p) {
   return row * PIECES + (PIECES == 4 ? p ^ (row >> 1 & 3) : p ^ (row & 7));
 }
 
-/** One operand's part of a stage: elements, and behind those of both operands the weights. */
+/** Copies one operand's part of a stage: elements, and the weights behind those of both
+ * operands. */
 template <typename CONTRACT, int TILE>
 GPU void gemm_load_side(const gpu_unpacked_t &in, int64_t row, int64_t block,
                         unsigned char *elements, unsigned char *weights) {
@@ -89,7 +91,7 @@ GPU void gemm_load_side(const gpu_unpacked_t &in, int64_t row, int64_t block,
         in.elements + ((row + r) * in.padded_blocks + block) * CONTRACT::UNIT_BYTES + p * 16);
   }
   if (!CONTRACT::HAS_WEIGHTS) return;
-  // Four weights are a copy.
+  // One copy takes four weights.
   const int index = (int)threadIdx.x;
   if (index < GEMM_CHUNK * TILE / 4) {
     const int b = index / (TILE / 4), r = index % (TILE / 4) * 4;
@@ -110,8 +112,8 @@ GPU void gemm_load(const gpu_gemm_t &g, int64_t row, int64_t col, int64_t chunk,
 
 // --- Products -----------------------------------------------------------------------------------
 
-/** Fragments of block k of a stage. INT8: a block of a row is one row of a matrix load, so one load
- * has 32 rows. */
+/** Loads the fragments of block k of a stage. INT8: a block of a row is one row of a matrix load,
+ * so one load has 32 rows. */
 template <int MI>
 GPU void gemm_fragments(const unsigned char *side, int row, int k, uint32_t (&a)[MI][2],
                         const gemm_exact_t *) {
@@ -162,7 +164,7 @@ GPU void gemm_multiply(float d[4], const uint32_t (&a)[4], const uint32_t (&b)[2
   gpu_mma_bf16(d, a, b);
 }
 
-/** Both INT8 contracts load alike. */
+/** Both INT8 contracts load in the same way. */
 GPU const gemm_exact_t *gemm_loader(const gemm_exact_t *contract) {
   return contract;
 }
@@ -173,8 +175,8 @@ GPU const gemm_folded_t *gemm_loader(const gemm_folded_t *contract) {
   return contract;
 }
 
-/** Block k of a stage into the sums. Element e of a product's fragment is row lane / 4, + 8 for e
- * >= 2, column lane % 4 * 2 + e % 2. */
+/** Accumulates block k of a stage. Element e of a product's fragment is in row lane / 4, + 8 for e
+ * >= 2, and column lane % 4 * 2 + e % 2. */
 template <typename CONTRACT, int TILE, int MI, int NI>
 GPU void gemm_block(const unsigned char *stage, int row, int col, int k, float unit,
                     typename CONTRACT::sum_t (&sums)[MI][NI][4]) {
@@ -221,7 +223,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS((gemm_shape_t<CONTRACT, TILE>::THREADS)
              (unsigned)((g.job.b.rows + TILE - 1) / TILE), &tile_row, &tile_col);
   tile_row *= TILE;
   tile_col *= TILE;
-  // Left to digits_kernel, where there is one.
+  // digits_kernel, if present, computes the tile.
   if (CONTRACT::INTEGER && g.a.wide != nullptr &&
       digits_pay(digits_walk(g.a, g.b, tile_row / GEMM_ROWS, tile_col / GEMM_ROWS, g.job.k)))
     return;
@@ -233,7 +235,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS((gemm_shape_t<CONTRACT, TILE>::THREADS)
     gpu_copy_commit();
   }
   for (int64_t chunk = 0; chunk < chunks; chunk++) {
-    // This chunk is there for all threads, and none still reads the stage that is filled next.
+    // All threads now have this chunk, and none still reads the stage that is filled next.
     gpu_copy_wait<shape::STAGES - 2>();
     __syncthreads();
     const int64_t next = chunk + shape::STAGES - 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract exact by digits (digits.cuh) in products of warps, for GPUs without those of warpgroups.
-// A tile that would take more products than pay is left to gemm_kernel: both are launched, and both
-// ask digits_pay().
+// Contract exact by digits (digits.cuh) on the tensor cores of warps, for GPUs without warpgroup
+// products. Tiles with too many products are left to gemm_kernel: both kernels are launched, and
+// both call digits_pay().
 #ifndef UFP4_CUDA_GEMM_DIGITS_CUH
 #define UFP4_CUDA_GEMM_DIGITS_CUH
 
@@ -11,7 +11,7 @@
 enum {
   DIGITS_ROWS = 128,
   DIGITS_COLS = 64,
-  DIGITS_ACROSS = 2,  // warps, of 32 x 32 outputs each
+  DIGITS_ACROSS = 2,  // warps, each with 32 x 32 outputs
   DIGITS_THREADS = DIGITS_ROWS * DIGITS_COLS / 32,
   DIGITS_STEP = 64,  // elements of k in a stage: half a chunk
   DIGITS_PIECES = DIGITS_STEP / 16,
@@ -22,10 +22,10 @@ enum {
   DIGITS_SHARED_BYTES = DIGITS_STAGES * DIGITS_STAGE_BYTES
 };
 
-/** Sums of a thread: by weight, 16 rows, 8 columns, and place in a fragment. */
+/** The sums of a thread: by weight, 16 rows, 8 columns, and position in a fragment. */
 typedef int32_t digits_sums_t[3][2][4][4];
 
-/** The step behind this one. */
+/** Advances to the next step. */
 template <int PASS>
 GPU int digits_step(const digits_walk_t &walk, int step) {
   return step % 2 == 0 ? step + 1 : 2 * digits_next<PASS>(walk, step / 2 + 1);
@@ -33,7 +33,7 @@ GPU int digits_step(const digits_walk_t &walk, int step) {
 
 // --- Loading ------------------------------------------------------------------------------------
 
-/** Slice @p slice of an operand, ROWS rows of a step. */
+/** Copies slice @p slice of an operand, ROWS rows of a step. */
 template <int ROWS>
 GPU void digits_load_slice(const gpu_unpacked_t &in, int slice, int64_t row, int step,
                            unsigned char *target) {
@@ -66,7 +66,7 @@ GPU void digits_load(const gpu_gemm_t &g, int64_t row, int64_t col, int step,
 
 // --- Multiplying --------------------------------------------------------------------------------
 
-/** This loads the fragments of 32 rows and 32 of k; a matrix load has 16 rows. */
+/** Loads the fragments of 32 rows and 32 of k; a matrix load has 16 rows. */
 GPU void digits_rows(const unsigned char *slice, int row, int k, uint32_t (&a)[2][4]) {
   const int lane = (int)threadIdx.x % 32;
 #pragma unroll
@@ -76,7 +76,7 @@ GPU void digits_rows(const unsigned char *slice, int row, int k, uint32_t (&a)[2
   }
 }
 
-/** This loads the fragments of 32 columns and 32 of k. */
+/** Loads the fragments of 32 columns and 32 of k. */
 GPU void digits_columns(const unsigned char *slice, int col, int k, uint32_t (&b)[4][2]) {
   const int lane = (int)threadIdx.x % 32;
 #pragma unroll
@@ -89,7 +89,7 @@ GPU void digits_columns(const unsigned char *slice, int col, int k, uint32_t (&b
   }
 }
 
-/** A stage into the sums. */
+/** Accumulates a stage. */
 template <int PASS>
 GPU void digits_multiply(const unsigned char *stage, int row, int col, digits_sums_t &sums) {
   constexpr int OF_A = digits_count(PASS, 0), OF_B = digits_count(PASS, 1);
@@ -113,7 +113,7 @@ GPU void digits_multiply(const unsigned char *stage, int row, int col, digits_su
   }
 }
 
-/** Steps of a pass from *step on, until the sums might overflow. */
+/** Runs steps of a pass from *step on, until the sums could overflow. */
 template <int PASS>
 GPU void digits_stream(const gpu_gemm_t &g, const digits_walk_t &walk, int64_t tile_row,
                        int64_t tile_col, int row, int col, int *step, digits_sums_t &sums) {
@@ -128,7 +128,7 @@ GPU void digits_stream(const gpu_gemm_t &g, const digits_walk_t &walk, int64_t t
     gpu_copy_commit();
   }
   for (int n = 0; n < 2 * DIGITS_FOLD && *step < end; n++, loaded++) {
-    // This step is there for all threads, and none still reads the stage that is filled next.
+    // All threads now have this step, and none still reads the stage that is filled next.
     gpu_copy_wait<DIGITS_STAGES - 2>();
     __syncthreads();
     if (ahead < end && loaded < 2 * DIGITS_FOLD) {
@@ -140,12 +140,12 @@ GPU void digits_stream(const gpu_gemm_t &g, const digits_walk_t &walk, int64_t t
     digits_multiply<PASS>(shared + n % DIGITS_STAGES * DIGITS_STAGE_BYTES, row, col, sums);
     *step = digits_step<PASS>(walk, *step);
   }
-  // What follows fills the first stages anew.
+  // The next pass fills the first stages again.
   gpu_copy_wait<0>();
   __syncthreads();
 }
 
-/** Output e of fragment i, j of a thread has this row and this column, counted from the warp's
+/** Returns row and column of output e of fragment i, j of a thread, relative to the warp's
  * first. */
 GPU int digits_row(int i, int e) {
   return 16 * i + (int)threadIdx.x % 32 / 4 + e / 2 * 8;

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract fp32 with E8M0 scales of any size: a product of signed bytes, 32 of k, is a block of
-// scales. Each warp has 32 x 32 outputs and reads its operands as they lie. Where warpgroups
-// multiply, this takes the jobs whose scales do not fold into BF16.
+// Contract fp32 with E8M0 scales of any size: a product of signed bytes, 32 of k, is one block of
+// scales. Each warp has 32 x 32 outputs and reads its operands directly from global memory. On GPUs
+// with warpgroup products it computes the jobs whose scales do not fold into BF16.
 #ifndef UFP4_CUDA_GEMM_E8M0_CUH
 #define UFP4_CUDA_GEMM_E8M0_CUH
 
 #include "result.cuh"
 
 enum {
-  E8M0_SIDE = 64,  // outputs of a thread block
+  E8M0_SIDE = 64,  // outputs per side of a thread block
   E8M0_THREADS = 32 * (E8M0_SIDE / 32) * (E8M0_SIDE / 32)
 };
 
-/** acc + block, rounded once. A block is at most 13 bits times a power of two: exact as FP32 where
- * that is far from its ends. Else it is in double, and the sum too, or one of the two is so small
- * against the other that it cannot change how the sum rounds (cmodel/src/gemm/fp32.c). */
+/** Returns acc + block, rounded once. A block is at most 13 bits times a power of two: exact as
+ * FP32 if that is far from the range's ends. Otherwise it is converted to double; then either the
+ * sum is exact as well, or one of the two is so small that it cannot change the rounding
+ * (cmodel/src/gemm/fp32.c). */
 GPU float e8m0_add(float sum, float a, float b, float dot) {
   const float scale = a * b;
   if (scale >= 0x1p-100f && scale <= 0x1p100f) return sum + scale * dot;
   return (float)((double)sum + (double)a * (double)b * (double)dot);
 }
 
-/** Four bytes of a row's block of 32, from @p index on. */
+/** Loads four bytes of a row's block of 32, from @p index on. */
 GPU uint32_t e8m0_word(const gpu_unpacked_t &in, int64_t row, int64_t block, int index) {
   return *(const uint32_t *)(in.elements + (row * in.padded_blocks + block) * 16 + index);
 }
@@ -30,8 +31,8 @@ GPU float e8m0_weight(const gpu_unpacked_t &in, int64_t row, int64_t block) {
   return ((const float *)in.weights)[block * in.padded_rows + row];
 }
 
-/** The block that begins with @p block, into the sums. PTX ISA, "Matrix Fragments for
- * mma.m16n8k32": of A row g + 8 (i % 2), of B column g, and bytes 4 t and on of half i / 2, with
+/** Accumulates the block that begins with @p block. PTX ISA, "Matrix Fragments for mma.m16n8k32":
+ * the operands are rows g + 8 (i % 2) of A and column g of B, bytes from 4 t on of half i / 2, with
  * lane = 4 g + t. */
 GPU void e8m0_block(const gpu_gemm_t &g, int64_t row, int64_t col, int64_t block,
                     float (&sums)[2][4][4]) {
@@ -81,7 +82,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(E8M0_THREADS) e8m0_kernel(GPU_PARAMETER gpu_ge
 #pragma unroll
     for (int j = 0; j < 4; j++) {
       const float *pair = &sums[i / 2][j][i % 2 * 2];
-      // -0, of what is under half the smallest number, is +0.
+      // A sum under half of the smallest number would give -0; it must be +0.
       gemm_store_pair(g, f, at, j, pair[0] + 0.0f, pair[1] + 0.0f);
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contract exact on compute capability 9.0: digits (digits.cuh) multiplied by warpgroups over all
-// of k. Blocks of threads stay, one a multiprocessor: two warpgroups multiply, and one thread of a
-// third loads.
+// of k. Thread blocks are persistent, one per multiprocessor: two warpgroups multiply, and one
+// thread of a third loads.
 #ifndef UFP4_CUDA_GEMM_EXACT_CUH
 #define UFP4_CUDA_GEMM_EXACT_CUH
 
@@ -13,14 +13,14 @@ enum {
   EXACT_USERS = 2,
   EXACT_THREADS = WARPGROUP * (EXACT_USERS + 1),
   EXACT_SIDE = 128,    // rows and columns of a tile: a panel
-  EXACT_OUTPUTS = 64,  // of a thread
+  EXACT_OUTPUTS = 64,  // per thread
   EXACT_BAND = 16,
-  EXACT_LEAST = 2,    // chunks of a part of k
-  EXACT_JOINERS = 8,  // blocks of threads that join the parts of a tile
+  EXACT_LEAST = 2,    // chunks in a part of k
+  EXACT_JOINERS = 8,  // thread blocks that join the parts of a tile
   EXACT_SLICE_BYTES = EXACT_SIDE * 128,
   EXACT_STAGE_BYTES = 4 * EXACT_SLICE_BYTES,
   EXACT_STAGES = 3,
-  // Of the 65,536 registers of a multiprocessor, 384 x 168 are shared out anew.
+  // The 65,536 registers of a multiprocessor, 384 x 168, are redistributed between the warpgroups.
   EXACT_USER_REGISTERS = 240,
   EXACT_LOADER_REGISTERS = 24
 };
@@ -30,7 +30,7 @@ static_assert(EXACT_USERS * EXACT_USER_REGISTERS + EXACT_LOADER_REGISTERS <= 3 *
 
 typedef ring_t<EXACT_STAGES, EXACT_STAGE_BYTES> exact_ring_t;
 
-/** Row and column of a tile in tiles. @return false behind the last. */
+/** Returns row and column of a tile, in tiles. @return false behind the last. */
 GPU bool exact_tile(const gpu_gemm_t &g, unsigned tile, int64_t *row, int64_t *col) {
   const unsigned rows = (unsigned)(g.a.padded_rows / EXACT_SIDE),
                  cols = (unsigned)(g.b.padded_rows / EXACT_SIDE);
@@ -39,9 +39,9 @@ GPU bool exact_tile(const gpu_gemm_t &g, unsigned tile, int64_t *row, int64_t *c
   return true;
 }
 
-/** A block of threads computes this part of a tile: where tiles are few, a tile has gridDim.y
- * blocks, each with so many of the chunks of k. An exact sum has no order, so this changes no bit.
- */
+/** The part of a tile that a thread block computes: if there are few tiles, a tile has gridDim.y
+ * blocks, each with a share of the chunks of k. The order of an exact sum does not matter, so the
+ * bits do not change. */
 GPU digits_walk_t exact_walk(const gpu_gemm_t &g, int64_t row, int64_t col, int chunks) {
   digits_walk_t walk = digits_walk(g.a, g.b, row, col, g.job.k);
   walk.first = (int)blockIdx.y * chunks;
@@ -88,8 +88,8 @@ GPU void exact_load(const CUtensorMap *a, const CUtensorMap *b, const gpu_gemm_t
 
 // --- Multiplying --------------------------------------------------------------------------------
 
-/** Chunks of a pass from *chunk on, until the sums might overflow; sums[i + j] has the products of
- * digit i of A and j of B. */
+/** Multiplies chunks of a pass from *chunk on, until the sums could overflow; sums[i + j] collects
+ * the products of digit i of A and digit j of B. */
 template <int PASS>
 GPU void exact_sums(exact_ring_t *ring, const digits_walk_t &walk, int warpgroup, int *chunk,
                     int32_t (&sums)[3][EXACT_OUTPUTS]) {
@@ -114,7 +114,7 @@ GPU void exact_sums(exact_ring_t *ring, const digits_walk_t &walk, int warpgroup
       }
     }
     gpu_wgmma_commit();
-    // The stage before is read; this one is being.
+    // The previous stage has been read; the present one is being read.
     gpu_wgmma_wait<1>();
     if (n > 0) ring_release(freed);
     freed = ring->freed();
@@ -127,10 +127,10 @@ GPU void exact_sums(exact_ring_t *ring, const digits_walk_t &walk, int warpgroup
   ring_release(freed);
 }
 
-/** Where output i of a thread is, and its total while passes are added. */
+/** The position of output i of a thread, and its total while passes are added. */
 typedef struct {
   int row, col;
-  int64_t *total;  ///< of output 0; of output i 128 EXACT_USERS i further
+  int64_t *total;  ///< total of output 0; that of output i is 128 EXACT_USERS i further
 } exact_thread_t;
 
 GPU int exact_row(const exact_thread_t &thread, int i) {
@@ -153,7 +153,7 @@ GPU int64_t exact_value(const int32_t (&sums)[3][EXACT_OUTPUTS], int i, int32_t 
   return digits_value<PASS>(sums[0][i], sums[1][i], sums[2][i], unit_a, unit_b);
 }
 
-/** A pass into the totals. @p first: there are none yet */
+/** Adds a pass to the totals. @p first: the totals are not set yet. */
 template <int PASS>
 GPU void exact_add_pass(const gpu_gemm_t &g, exact_ring_t *ring, const digits_walk_t &walk,
                         const exact_thread_t &thread, int warpgroup, bool first) {
@@ -169,7 +169,7 @@ GPU void exact_add_pass(const gpu_gemm_t &g, exact_ring_t *ring, const digits_wa
   }
 }
 
-/** A tile that is one pass of sums that fit, straight from the registers. */
+/** Stores a tile of one pass whose sums fit, directly from registers. */
 GPU void exact_store_sums(const gpu_gemm_t &g, exact_ring_t *ring, const digits_walk_t &walk,
                           const exact_thread_t &thread, int warpgroup) {
   int32_t sums[3][EXACT_OUTPUTS];
@@ -203,7 +203,7 @@ GPU void exact_store_totals(const gpu_gemm_t &g, const exact_thread_t &thread) {
   }
 }
 
-/** @p totals: of the tile */
+/** @p totals: those of the tile */
 GPU exact_thread_t exact_thread(int64_t row, int64_t col, int warpgroup, int64_t *totals) {
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % WARPGROUP / 32;
   const exact_thread_t at = {(int)row * EXACT_SIDE + 64 * warpgroup + 16 * warp + lane / 4,
@@ -231,8 +231,8 @@ GPU void exact_use(const gpu_gemm_t &g, int64_t *totals, int chunks, exact_ring_
   }
 }
 
-/** @p totals: EXACT_SIDE^2 for each block of threads. Where a tile has several, exact_join_kernel
- * has the rest to do. @p chunks: of k, for each */
+/** @p totals: EXACT_SIDE^2 per thread block. If a tile has several thread blocks,
+ * exact_join_kernel finishes it. @p chunks: chunks of k per thread block */
 GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(EXACT_THREADS, 1)
     exact_kernel(GPU_PARAMETER CUtensorMap a, GPU_PARAMETER CUtensorMap b,
                  GPU_PARAMETER gpu_gemm_t g, int64_t *totals, int chunks) {
@@ -248,7 +248,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(EXACT_THREADS, 1)
 #endif
 }
 
-/** The sum of an output's parts. */
+/** Adds the parts of an output's sum. */
 GPU int64_t exact_joined(const exact_thread_t &thread, int i, int parts, int64_t tiles) {
   uint64_t sum = 0;
 #pragma unroll 4
@@ -257,7 +257,7 @@ GPU int64_t exact_joined(const exact_thread_t &thread, int i, int parts, int64_t
   return (int64_t)sum;
 }
 
-/** Blocks of threads as exact_kernel's multiplying ones, EXACT_JOINERS for each tile. */
+/** Thread blocks like the multiplying ones of exact_kernel, EXACT_JOINERS per tile. */
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(WARPGROUP *EXACT_USERS)
     exact_join_kernel(GPU_PARAMETER gpu_gemm_t g, int64_t *totals, int parts) {
   int64_t row, col;

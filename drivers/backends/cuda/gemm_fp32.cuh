@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract fp32 with E4M3 and E8M0 scales on compute capability 9.0: the blocks of gemm_folded_t as
-// products of a warpgroup, each from zero and so exact, and one addition for each in increasing k.
-// With E8M0 a block is two products of 16, of which the second adds to the first. Blocks of threads
-// stay, one a multiprocessor: three warpgroups multiply, or two, of which each adds a product while
-// the next is under way, and one thread of another loads.
+// Contract fp32 with E4M3 and E8M0 scales on compute capability 9.0: the blocks of gemm_folded_t
+// are products of a warpgroup, each exact because it starts from zero, and each is added in
+// increasing k. With E8M0 a block is two products of 16, of which the second adds to the first.
+// Thread blocks are persistent, one per multiprocessor: two or three warpgroups multiply, each
+// adding a product while the next is under way, and one thread of another warpgroup loads.
 #ifndef UFP4_CUDA_GEMM_FP32_CUH
 #define UFP4_CUDA_GEMM_FP32_CUH
 
@@ -14,12 +14,12 @@ enum {
   FP32_HALVES = 2,  // products side by side, of 64 columns each
   FP32_COLS = 64 * FP32_HALVES,
   FP32_K = 64,        // elements of k in a stage: 128 bytes
-  FP32_UNROLLED = 2,  // stages until the products are drained
+  FP32_UNROLLED = 2,  // stages before the products are drained
   FP32_BAND = 16
 };
 
-/** A tile of @p USERS warpgroups that multiply. Of the 65,536 registers of a multiprocessor, those
- * that the launch has are shared out anew. */
+/** A tile of @p USERS multiplying warpgroups. The registers of the launch are redistributed
+ * between the warpgroups. */
 template <int USERS>
 struct fp32_shape_t {
   enum {
@@ -37,13 +37,14 @@ struct fp32_shape_t {
   typedef ring_t<STAGES, STAGE_BYTES> ring;
 };
 
-/** Whole groups of stages; beyond k the copy engine gives zeros, and a block of zeros adds +0. */
+/** Rounds up to whole groups of stages; beyond k the copy engine delivers zeros, and a block of
+ * zeros adds +0. */
 GPU int fp32_chunks(const gpu_gemm_t &g) {
   const int64_t step = FP32_K * FP32_UNROLLED;
   return (int)((g.job.k + step - 1) / step) * FP32_UNROLLED;
 }
 
-/** First row and column of a tile. @return false behind the last. */
+/** Returns the first row and column of a tile. @return false behind the last. */
 template <int USERS>
 GPU bool fp32_tile(const gpu_gemm_t &g, unsigned tile, int64_t *row, int64_t *col) {
   const unsigned height = fp32_shape_t<USERS>::ROWS;
@@ -72,8 +73,8 @@ GPU void fp32_load(const CUtensorMap *a, const CUtensorMap *b, const gpu_gemm_t 
   }
 }
 
-/** Block @p index of a warpgroup in the stage at @p address, its own group: one block of scales
- * after another, of @p LENGTH products, in each the halves. */
+/** Issues block @p index of a warpgroup in the stage at @p address as its own group: one block of
+ * scales after another, each of @p LENGTH products in each half. */
 template <int USERS, int LENGTH>
 GPU void fp32_multiply(float (&product)[32], uint32_t address, int warpgroup, int index) {
   const uint64_t at = (uint64_t)(2 * LENGTH * (index / FP32_HALVES));
@@ -86,12 +87,12 @@ GPU void fp32_multiply(float (&product)[32], uint32_t address, int warpgroup, in
   gpu_wgmma_commit();
 }
 
-/** The stages of a tile into the sums. No product is under way over the back edge: ptxas would let
- * each wait for the one before. */
+/** Accumulates the stages of a tile. No product is under way at the loop's back edge, because
+ * ptxas would otherwise make each one wait for the previous one. */
 template <int USERS, int LENGTH>
 GPU void fp32_sums(typename fp32_shape_t<USERS>::ring *ring, int warpgroup, int chunks,
                    float (&sums)[FP32_HALVES][32]) {
-  const int blocks = 4 / LENGTH * FP32_HALVES;  // of a warpgroup, in a stage
+  const int blocks = 4 / LENGTH * FP32_HALVES;  // blocks of a warpgroup in a stage
   float products[2][32];
   for (int chunk = 0; chunk < chunks; chunk += FP32_UNROLLED) {
     uint32_t address[FP32_UNROLLED], freed[FP32_UNROLLED];
@@ -124,7 +125,8 @@ GPU void fp32_sums(typename fp32_shape_t<USERS>::ring *ring, int warpgroup, int 
 
 template <int USERS, int LENGTH>
 GPU void fp32_use(const gpu_gemm_t &g, typename fp32_shape_t<USERS>::ring ring) {
-  // Uniform, or the operands' places would go through vector registers at every product.
+  // This value is uniform; otherwise the operand addresses would go through vector registers for
+  // every product.
   const int warpgroup = gpu_uniform((int)threadIdx.x / WARPGROUP);
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x % WARPGROUP / 32;
   const int chunks = fp32_chunks(g);
@@ -150,8 +152,8 @@ GPU void fp32_use(const gpu_gemm_t &g, typename fp32_shape_t<USERS>::ring ring) 
   }
 }
 
-/** @p LENGTH: 1 with E4M3 scales, 2 with E8M0, whose operands may not fold: then the tiles are
- * e8m0_kernel's. */
+/** @p LENGTH: 1 with E4M3 scales, 2 with E8M0. If operands with E8M0 scales do not fold,
+ * e8m0_kernel computes the tiles. */
 template <int USERS, int LENGTH>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(fp32_shape_t<USERS>::THREADS, 1)
     fp32_kernel(GPU_PARAMETER CUtensorMap a, GPU_PARAMETER CUtensorMap b,

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contract nv: E2M1 with an E4M3 scale for 16, as the tensor cores of compute capability 12.x sum
-// them. An instruction is one step of the contract, 64 of k, from the accumulator to the next
-// (docs/reference/numerics.md, contract nv), so each output is a chain of them in increasing k, and
-// neither the tile nor the order of thread blocks can show in the bits.
+// Contract nv: E2M1 with an E4M3 scale per 16, summed as the tensor cores of compute capability
+// 12.x do. An instruction is one step of the contract, 64 of k, from one accumulator value to the
+// next (docs/reference/numerics.md, contract nv). Each output is a chain of steps in increasing k,
+// so neither the tile nor the order of thread blocks changes the bits.
 //
-// That the instruction rounds as the contract says is a published model's claim, which no GPU has
-// confirmed here: the emulated GPU computes it by the golden model, so tests show fragments, places
-// of scales, padding and the order of k, and not the arithmetic. A record of such a GPU would.
+// A published model claims that the instruction rounds as the contract says; no GPU has confirmed
+// this here. The emulated GPU computes it by the golden model, so tests check fragments, positions
+// of scales, padding and the order of k, but not the arithmetic. A record of such a GPU would.
 #ifndef UFP4_CUDA_GEMM_NV_CUH
 #define UFP4_CUDA_GEMM_NV_CUH
 
 #include "blackwell.cuh"
 #include "gemm.cuh"
 
-#define NV_STEP 4                      // blocks of 16 in a step
-#define NV_STEPS 2                     // steps in a stage: 64 bytes of a row
-#define NV_CHUNK (NV_STEP * NV_STEPS)  // k is padded to this; a step of zeros changes nothing
+#define NV_STEP 4                      // blocks of 16 per step
+#define NV_STEPS 2                     // steps per stage: 64 bytes of a row
+#define NV_CHUNK (NV_STEP * NV_STEPS)  // k is padded to this; a step of zeros has no effect
 
 // --- Operands -----------------------------------------------------------------------------------
 
-/** Codes [padded rows][padded blocks][8 bytes], and the scales of a step in a word [padded blocks /
- * 4][padded rows]. One step of one row for each thread, those of 16 rows side by side, which are so
- * in panels. */
+/** Unpacks codes to [padded rows][padded blocks][8 bytes], and the scales of a step to a word,
+ * [padded blocks / 4][padded rows]. Each thread handles one step of one row; the steps of 16 rows
+ * are adjacent, as in panels. */
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
     unpack_nv_kernel(gpu_operand_t in, int scale, int64_t blocks, gpu_unpacked_t out) {
   const int64_t index = (int64_t)blockIdx.x * UNPACK_THREADS + threadIdx.x;
@@ -33,7 +33,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
     const entry_t entry = entry_read(in, scale, blocks, row, step * NV_STEP + i, out.poisoned);
     codes[i / 2][i % 2 * 2] = (uint32_t)entry.codes;
     codes[i / 2][i % 2 * 2 + 1] = (uint32_t)(entry.codes >> 32);
-    scales |= (entry.scale & 0x7F) << (8 * i);  // bit 7 of E4M3 is no sign here
+    scales |= (entry.scale & 0x7F) << (8 * i);  // bit 7 of E4M3 is not a sign here
   }
   unsigned char *to = out.elements + (row * out.padded_blocks + step * NV_STEP) * 8;
   gpu_store_16(to, codes[0]);
@@ -43,7 +43,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
 
 // --- Shared memory ------------------------------------------------------------------------------
 
-/** Shapes: a warp has MI x NI products of 16 x 8 outputs. */
+/** The tile shapes: a warp has MI x NI products of 16 x 8 outputs. */
 template <int TILE>
 struct nv_shape_t {
   enum {
@@ -53,7 +53,7 @@ struct nv_shape_t {
     MI = TILE / WARPS_DOWN / 16,
     NI = 4,
     STAGES = 3,
-    PIECES = NV_CHUNK / 2,  // of 16 bytes, in a row of a stage
+    PIECES = NV_CHUNK / 2,  // pieces of 16 bytes in a row of a stage
     SIDE_BYTES = TILE * PIECES * 16,
     SCALE_BYTES = NV_STEPS * TILE * 4,
     STAGE_BYTES = 2 * (SIDE_BYTES + SCALE_BYTES),
@@ -61,7 +61,7 @@ struct nv_shape_t {
   };
 };
 
-/** One operand's part of a stage: codes, and behind those of both operands the scales. */
+/** Copies one operand's part of a stage: codes, and the scales behind those of both operands. */
 template <int TILE>
 GPU void nv_load_side(const gpu_unpacked_t &in, int64_t row, int64_t chunk, unsigned char *elements,
                       unsigned char *scales) {
@@ -73,7 +73,7 @@ GPU void nv_load_side(const gpu_unpacked_t &in, int64_t row, int64_t chunk, unsi
     gpu_copy_16(elements + gemm_piece<shape::PIECES>(r, p) * 16,
                 in.elements + ((row + r) * in.padded_blocks + chunk * NV_CHUNK) * 8 + p * 16);
   }
-  // The scales of four rows are a copy.
+  // One copy takes the scales of four rows.
   const int index = (int)threadIdx.x;
   if (index < NV_STEPS * TILE / 4) {
     const int s = index / (TILE / 4), r = index % (TILE / 4) * 4;
@@ -93,8 +93,8 @@ GPU void nv_load(const gpu_gemm_t &g, int64_t row, int64_t col, int64_t chunk,
 
 // --- Products -----------------------------------------------------------------------------------
 
-/** Step @p s of a stage into the sums. A step of a row is two pieces of a matrix load, of which
- * lane 4 g + t gets codes 8 t to 8 t + 7, as fragments want them. */
+/** Accumulates step @p s of a stage. A step of a row is two pieces of a matrix load, which gives
+ * lane 4 g + t the codes 8 t to 8 t + 7, as fragments require. */
 template <int TILE, int MI, int NI>
 GPU void nv_step(const unsigned char *stage, int row, int col, int s, float (&sums)[MI][NI][4]) {
   typedef nv_shape_t<TILE> shape;
@@ -126,7 +126,7 @@ GPU void nv_step(const unsigned char *stage, int row, int col, int s, float (&su
   }
 }
 
-/** The sums begin with C. */
+/** The accumulation starts with C. */
 GPU float nv_start(const ufp4_cuda_gemm_t &job, int64_t i, int64_t j) {
   return job.c != nullptr && i < job.a.rows && j < job.b.rows ? job.c[i * job.c_ld + j] : 0.0f;
 }
@@ -149,7 +149,8 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(nv_shape_t<TILE>::THREADS) nv_kernel(GPU_PARAM
     if (s < chunks) nv_load<TILE>(g, tile_row, tile_col, s, shared + s * shape::STAGE_BYTES);
     gpu_copy_commit();
   }
-  // Element e of a product's fragment is row lane / 4, + 8 for e >= 2, column lane % 4 * 2 + e % 2.
+  // Element e of a product's fragment is in row lane / 4, + 8 for e >= 2, and column lane % 4 * 2 +
+  // e % 2.
   const int64_t first_row = tile_row + row + lane / 4, first_col = tile_col + col + lane % 4 * 2;
   float sums[shape::MI][shape::NI][4];
 #pragma unroll
@@ -158,7 +159,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(nv_shape_t<TILE>::THREADS) nv_kernel(GPU_PARAM
     sums[mi][ni][e] = nv_start(g.job, first_row + 16 * mi + e / 2 * 8, first_col + 8 * ni + e % 2);
   }
   for (int64_t chunk = 0; chunk < chunks; chunk++) {
-    // This chunk is there for all threads, and none still reads the stage that is filled next.
+    // All threads now have this chunk, and none still reads the stage that is filled next.
     gpu_copy_wait<shape::STAGES - 2>();
     __syncthreads();
     const int64_t next = chunk + shape::STAGES - 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels for compute capability 9.0 need more of the machine than gpu.cuh has: barriers in
+// Machine instructions that the kernels for compute capability 9.0 need beyond gpu.cuh: barriers in
 // shared memory, copies of boxes of a matrix by the copy engine, and products of a warpgroup (four
-// warps), which have a small function each here. A CPU build includes tests/cuda/emulated_hopper.h
-// instead, which has the same names.
+// warps), each as a small function. A CPU build includes tests/cuda/emulated_hopper.h instead,
+// which defines the same names.
 #ifndef UFP4_CUDA_HOPPER_CUH
 #define UFP4_CUDA_HOPPER_CUH
 
@@ -14,7 +14,7 @@
 
 #include <cuda.h>
 
-// Only code for sm_90a has these instructions; elsewhere the kernels are empty, and not launched.
+// Only code for sm_90a has these instructions; elsewhere the kernels are empty and never launched.
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define GPU_HAS_WARPGROUPS 1
 #else
@@ -23,13 +23,13 @@
 
 // --- Barriers -----------------------------------------------------------------------------------
 
-/** The phase of a barrier ends after @p count arrivals and when all bytes that were announced have
- * come. PTX ISA, "mbarrier". */
+/** Initializes a barrier, whose phase ends after @p count arrivals and when all announced bytes
+ * have arrived. PTX ISA, "mbarrier". */
 GPU void gpu_barrier_init(uint32_t barrier, int count) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-/** After the inits of this thread, before the copy engine may see them. */
+/** Makes this thread's initializations visible to the copy engine. */
 GPU void gpu_barrier_fence() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -44,7 +44,7 @@ GPU void gpu_barrier_expect(uint32_t barrier, int bytes) {
                : "memory");
 }
 
-/** Returns when the phase of this parity has ended; before the first, that is 1. */
+/** Waits until the phase of this parity has ended; before the first phase, parity 1 has. */
 GPU void gpu_barrier_wait(uint32_t barrier, int parity) {
   asm volatile(
       "{\n.reg .pred p;\nAGAIN:\n"
@@ -56,8 +56,9 @@ GPU void gpu_barrier_wait(uint32_t barrier, int parity) {
 
 // --- The copy engine ----------------------------------------------------------------------------
 
-/** A box of a matrix, whose first element is (x, y), to shared memory; its bytes count at the
- * barrier, those outside the matrix, which are zeros, too. PTX ISA, "cp.async.bulk.tensor". */
+/** Copies a box of a matrix, whose first element is (x, y), to shared memory; its bytes count at
+ * the barrier, including those outside the matrix, which are zeros. PTX ISA,
+ * "cp.async.bulk.tensor". */
 GPU void gpu_copy_box(uint32_t target, const CUtensorMap *matrix, int x, int y, uint32_t barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, "
@@ -68,7 +69,7 @@ GPU void gpu_copy_box(uint32_t target, const CUtensorMap *matrix, int x, int y, 
 
 // --- Products of a warpgroup --------------------------------------------------------------------
 
-/** Registers of products may be read and written by what comes before, products come after. */
+/** Orders earlier accesses to the registers of products before the products. */
 GPU void gpu_wgmma_begin() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -77,13 +78,13 @@ GPU void gpu_wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/** Returns when at most N groups are still under way. */
+/** Waits until at most N groups are under way. */
 template <int N>
 GPU void gpu_wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
 
-/** What is computed of x stays on its side of this. */
+/** Prevents the compiler from moving computations of x across this point. */
 template <int N>
 GPU void gpu_keep(float (&x)[N]) {
 #pragma unroll
@@ -107,9 +108,10 @@ GPU void gpu_keep(int32_t (&x)[N]) {
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, " \
   "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
-/** D [64][64] = A [64][16] B [64][16]^T in BF16, FP32 sums from zero, or D += where it ADDS; a and
- * b say where the operands lie (gpu_wgmma_operand). Element i of a thread's D is row 16 (warp) +
- * lane / 4, + 8 if i & 2, column i / 4 * 8 + lane % 4 * 2 + i % 2. PTX ISA, "wgmma.mma_async". */
+/** D [64][64] = A [64][16] B [64][16]^T in BF16, with FP32 sums from zero, or D += if ADDS; a and
+ * b describe the operands in shared memory (gpu_wgmma_operand). Element i of a thread's D is in row
+ * 16 (warp) + lane / 4, + 8 if i & 2, and column i / 4 * 8 + lane % 4 * 2 + i % 2. PTX ISA,
+ * "wgmma.mma_async". */
 template <bool ADDS>
 GPU void gpu_wgmma_bf16(float (&d)[32], uint64_t a, uint64_t b) {
   asm volatile(
@@ -131,7 +133,7 @@ GPU void gpu_wgmma_s8(int32_t (&d)[64], uint64_t a, uint64_t b) {
       : "l"(a), "l"(b));
 }
 
-/** A warpgroup takes over, or gives away, registers of its block. */
+/** Makes a warpgroup take, or release, registers of its thread block. */
 template <int N>
 GPU void gpu_registers_up() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
@@ -141,16 +143,16 @@ GPU void gpu_registers_down() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
 }
 
-/** A value that all lanes of a warp have, told to the compiler. */
+/** Tells the compiler that a value is the same in all lanes of a warp. */
 GPU int gpu_uniform(int value) {
   return __shfl_sync(0xFFFFFFFFu, value, 0);
 }
 
 #endif
 
-/** This describes the place of an operand of products: it has rows of 128 bytes along k, in the
- * copy engine's 128-byte swizzle, with groups of eight rows 1024 bytes apart. Adding 2 goes on by
- * 32 bytes of k. PTX ISA, "Matrix Descriptor Format". */
+/** Describes an operand of products in shared memory: rows of 128 bytes along k, in the copy
+ * engine's 128-byte swizzle, with groups of eight rows 1024 bytes apart. Adding 2 advances by 32
+ * bytes of k. PTX ISA, "Matrix Descriptor Format". */
 GPU uint64_t gpu_wgmma_operand(uint32_t address) {
   return (uint64_t)((address & 0x3FFFF) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 |
          (uint64_t)1 << 62;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libufp4_cuda.so on the CUDA runtime: the calls of ufp4_cuda.h, and at its end the table.
+// libufp4_cuda.so on the CUDA runtime: the calls of ufp4_cuda.h, followed by the table.
 #include <cstdlib>
 
 #include "library.cuh"
@@ -20,8 +20,8 @@ double peak_bandwidth(int device) {
   return 2.0 * 1e3 * kilohertz * bits / 8;
 }
 
-/** Dense BF16 MACs a cycle and multiprocessor: of the data-center GPUs, from NVIDIA's architecture
- * white papers. */
+/** Returns the dense BF16 MACs per cycle and multiprocessor of data-center GPUs, from NVIDIA's
+ * architecture white papers. */
 double peak_macs(int device, const cudaDeviceProp &properties) {
   int kilohertz = 0;
   (void)cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, device);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of libufp4_cuda.so share this: an open GPU, and how a failed call is reported.
+// Shared by the files of libufp4_cuda.so: an open GPU, and the reporting of failed calls.
 #ifndef UFP4_CUDA_LIBRARY_CUH
 #define UFP4_CUDA_LIBRARY_CUH
 
@@ -12,27 +12,27 @@
 
 enum { SIDES = 2 };
 
-/** Calls of ufp4_cuda.h take it as const: what they read of it does not change. */
+/** Calls of ufp4_cuda.h take it as const, because the members that they read never change. */
 struct ufp4_cuda {
-  int device;  ///< as CUDA counts
+  int device;  ///< number as CUDA counts
   gpu_context_t context;
   ufp4_cuda_description_t description;
-  int has_warpgroups;   ///< the GPU has wgmma, and this library code for it
-  gpu_encode_t encode;  ///< describes a matrix to the copy engine; where has_warpgroups
-  // Only calls of the table use what follows.
+  int has_warpgroups;   ///< the GPU has wgmma, and this library has code for it
+  gpu_encode_t encode;  ///< describes a matrix to the copy engine; valid if has_warpgroups
+  // The members below are used only by calls of the table.
   ufp4_message_t *message;
   cudaEvent_t start, stop;
   vendor_t *vendor;
 };
 
-/** A call's kernels go to this GPU and stream; where it fails, its message says why. */
+/** The GPU and stream of a call's kernels, and the message for its failure. */
 typedef struct {
   const ufp4_cuda_t *cuda;
   cudaStream_t stream;
   ufp4_message_t *message;
 } queue_t;
 
-/** Workspace that is handed out in parts; without memory, only counted. */
+/** Workspace that is handed out in parts; without memory, only their size is counted. */
 typedef struct {
   unsigned char *memory;
   size_t used;
@@ -49,7 +49,8 @@ ufp4_status_t fail(ufp4_message_t *message, ufp4_status_t status, const char *fo
   return status;
 }
 
-/** A failed call. The runtime, this library's own, forgets it: later calls report theirs. */
+/** Reports a failed call and clears the error in the runtime, which belongs to this library, so
+ * that later calls report their own errors. */
 ufp4_status_t check(ufp4_message_t *message, cudaError_t error, const char *what) {
   if (error == cudaSuccess) return UFP4_OK;
   const ufp4_status_t status =
@@ -62,7 +63,7 @@ ufp4_status_t launched(const queue_t &queue, const char *what) {
   return check(queue.message, cudaGetLastError(), what);
 }
 
-/** The table's: the default stream. */
+/** The table's calls use the default stream. */
 queue_t default_queue(const ufp4_cuda_t *cuda) {
   const queue_t queue = {cuda, nullptr, cuda->message};
   return queue;
@@ -72,7 +73,7 @@ int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-/** Copy engines and vector loads need no more than this alignment. */
+/** The largest alignment that copy engines and vector loads need. */
 const size_t WORKSPACE_ALIGN = 256;
 
 void *take(workspace_t *workspace, size_t bytes) {
@@ -81,7 +82,7 @@ void *take(workspace_t *workspace, size_t bytes) {
   return workspace->memory != nullptr ? workspace->memory + at : nullptr;
 }
 
-/** This is the caller's workspace, from its first aligned byte on. */
+/** Returns the caller's workspace from its first aligned byte on. */
 workspace_t workspace_of(const ufp4_cuda_call_t *call) {
   const uintptr_t address = (uintptr_t)call->workspace;
   const workspace_t workspace = {(unsigned char *)call->workspace + (0 - address) % WORKSPACE_ALIGN,
@@ -89,13 +90,13 @@ workspace_t workspace_of(const ufp4_cuda_call_t *call) {
   return workspace;
 }
 
-/** The caller has to bring so many bytes for what was counted. */
+/** Returns how many bytes the caller must provide for the counted size. */
 size_t workspace_bytes(const workspace_t &counted) {
   return counted.used + WORKSPACE_ALIGN;
 }
 
-/** For the calling thread, the GPU while this lives, and then again what was before, be it none.
- * Where there is an error, work would go to another GPU. */
+/** Makes the GPU current for the calling thread during its lifetime, and then restores the
+ * previous state, even if there was none. After an error, work would go to another GPU. */
 struct on_device_t {
   gpu_context_t before;
   bool moved;
@@ -111,7 +112,8 @@ struct on_device_t {
   }
 };
 
-/** While this lives the calling thread may allocate and wait although another captures a stream. */
+/** During its lifetime the calling thread may allocate and wait even though another thread
+ * captures a stream. */
 struct beside_captures_t {
   cudaStreamCaptureMode mode;
   beside_captures_t() : mode(cudaStreamCaptureModeRelaxed) {

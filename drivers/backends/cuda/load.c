@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds libufp4_cuda.so at run time, so that nothing else of ufp4 depends on CUDA.
+// Finds libufp4_cuda.so at run time, so that no other part of ufp4 depends on CUDA.
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 
 #define LIBRARY_NAME "libufp4_cuda.so"
 
-// Beside the program, where a build leaves it; in the library folder beside its bin, where it is
-// installed; or where the system's linker looks.
+// Places of the library: beside the program, as in a build; in the library folder beside the
+// program's bin folder, as installed; or the linker's default path.
 static void *open_library(ufp4_message_t *message) {
   static const char *const folders[] = {"", UFP4_LIBRARY_FOLDER "/"};
   const char *named = getenv("UFP4_CUDA_LIBRARY");
@@ -44,7 +44,7 @@ static void *open_library(ufp4_message_t *message) {
   return library;
 }
 
-// The library stays loaded: CUDA does not survive being unloaded and loaded again.
+// The library stays loaded, because CUDA does not survive being unloaded and loaded again.
 ufp4_status_t ufp4_cuda_load(ufp4_message_t *message, const ufp4_cuda_table_t **out) {
   typedef const ufp4_cuda_table_t *(*table_function_t)(void);
   table_function_t function;
@@ -52,7 +52,7 @@ ufp4_status_t ufp4_cuda_load(ufp4_message_t *message, const ufp4_cuda_table_t **
   void *library = open_library(message);
   if (library == NULL) return UFP4_ERROR_UNSUPPORTED;
   void *symbol = dlsym(library, UFP4_CUDA_TABLE_SYMBOL);
-  memcpy(&function, &symbol, sizeof function);  // POSIX: a symbol may be a function
+  memcpy(&function, &symbol, sizeof function);  // POSIX allows a symbol to be a function
   const ufp4_cuda_table_t *table = symbol != NULL ? function() : NULL;
   if (table == NULL || table->version != UFP4_CUDA_TABLE_VERSION) {
     ufp4_message_set(message, "cuda: " LIBRARY_NAME " is of another version of ufp4");

@@ -12,7 +12,7 @@
 
 // --- Quantizer ----------------------------------------------------------------------------------
 
-// Both copies of the source, in panels, with a tensor exponent of 6.
+// Makes both copies of the source, in panels, with a tensor exponent of 6.
 static ufp4_cuda_operand_t copy_of(const measure_t *m, ufp4_elem_t elem, int i) {
   return (ufp4_cuda_operand_t){.elem = elem,
                                .scale = UFP4_SCALE_E4M3,
@@ -61,12 +61,12 @@ static ufp4_status_t run_amax(measure_t *m, const void *what) {
   return quantize_or_amax(m, what, 1);
 }
 
-// Bytes that must move: the source once, both copies once.
+// The least number of bytes to move: the source once, and both copies once.
 static double quantize_bytes(const measure_t *m) {
   return (double)m->size * (double)m->size * (4 + QUANTIZED_COPIES * (0.5 + 1.0 / 16));
 }
 
-// A run is timed in turns with another one (yard); each has bytes that must move in it.
+// A run that alternates with another one (yard), and the bytes that each must move.
 typedef struct {
   const char *name, *ratio_name, *against;
   run_t run, yard;
@@ -74,7 +74,7 @@ typedef struct {
   double bytes, yard_bytes;
 } bandwidth_t;
 
-// Against the peak, and against the yard.
+// Compares with the peak and with the yardstick.
 static ufp4_status_t measure_bandwidth(measure_t *m, const bandwidth_t *b) {
   double times[2];
   ufp4_status_t status = ufp4_measure_turns(m, b->run, b->what, b->yard, b->yard_what, times);
@@ -128,7 +128,7 @@ static ufp4_status_t run_gemm(measure_t *m, const void *argument) {
              : status;
 }
 
-// Row and column copy of the source, as the quantizer's figures left them.
+// The row and column copies of the source that the quantizer's measurement left.
 static multiplying_t describe_gemm(const measure_t *m, ufp4_contract_t contract,
                                    ufp4_cuda_product_t product) {
   return (multiplying_t){
@@ -155,7 +155,7 @@ static ufp4_status_t measure_gemms(measure_t *m) {
     ufp4_status_t status = ufp4_measure_fill_yard(m, kinds[i].vendor);
     if (status == UFP4_OK)
       status = ufp4_measure_turns(m, run_gemm, &job, ufp4_measure_vendor, &kinds[i].vendor, times);
-    // Without cuBLAS there is still our own time.
+    // Without cuBLAS our own time is still reported.
     if (status == UFP4_ERROR_UNSUPPORTED)
       status = ufp4_measure_turns(m, run_gemm, &job, NULL, NULL, times);
     if (status != UFP4_OK) return status;
@@ -233,9 +233,9 @@ ufp4_status_t ufp4_cuda_time_gemm(int64_t rows, int64_t cols, int64_t k, ufp4_me
 
 // --- NVIDIA's narrow arithmetic -----------------------------------------------------------------
 
-/** These are compared. Both formats have a scale for each block; FP8 takes scales that are powers
- * of two, in its elements. Scales of 1 would say nothing, because sums of so few bits are exact in
- * either setting. */
+/** The compared configurations. Both formats have a scale for each block; FP8 takes scales that
+ * are powers of two, multiplied into its elements. Scales of 1 would show no difference, because
+ * sums of so few bits are exact in either setting. */
 static const struct {
   const char *name;
   ufp4_cuda_narrow_t kind;
@@ -244,7 +244,7 @@ static const struct {
                                     {"vendor_fp8_fast", UFP4_CUDA_NARROW_FP8, 1},
                                     {"vendor_fp4", UFP4_CUDA_NARROW_FP4, 0}};
 
-// E4M3 bytes of 2^-4 to 2^4, which one at random.
+// Makes E4M3 bytes of 2^-4 to 2^4 at random.
 static void fill_powers(uint8_t *scales, size_t count, uint64_t state) {
   for (size_t i = 0; i < count; i++) {
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -252,7 +252,7 @@ static void fill_powers(uint8_t *scales, size_t count, uint64_t state) {
   }
 }
 
-// Quantized Gaussian-like data, E2M1.
+// Makes quantized Gaussian-like data in E2M1.
 static ufp4_status_t make_operands(measure_t *m, ufp4_cuda_narrow_t kind) {
   const size_t count = (size_t)(m->size * m->size / 16);
   const quantizing_t job = {UFP4_ELEM_E2M1, UFP4_RHT_NONE, UFP4_ROUND_RNE};
@@ -268,7 +268,7 @@ static ufp4_status_t make_operands(measure_t *m, ufp4_cuda_narrow_t kind) {
   return status;
 }
 
-// The exact contract into half of d, the GPU's own into the other.
+// Runs contract exact into half of d, and the GPU's own arithmetic into the other half.
 static ufp4_status_t run_both(measure_t *m, ufp4_cuda_narrow_t kind, int fast) {
   const size_t elements = (size_t)(m->size * m->size);
   multiplying_t exact = {.contract = UFP4_CONTRACT_EXACT};

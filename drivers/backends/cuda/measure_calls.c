@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// These calls are measured because callers, ufp4.torch among them, ask for them: exponents that are
-// found, panels and rows, results in BF16, the other formats. Each takes turns with a copy, or with
-// cuBLAS of the same results.
+// Measures calls as applications, ufp4.torch among them, make them: with derived exponents, panels
+// and rows, BF16 results, and the other formats. Each alternates with a copy, or with cuBLAS for
+// results of the same type.
 #include <math.h>
 #include <time.h>
 
@@ -10,7 +10,7 @@
 typedef struct {
   ufp4_elem_t elem;
   ufp4_scale_t scale;
-  int in_rows;  ///< row by row; else in panels
+  int in_rows;  ///< row-major; otherwise in panels
 } format_t;
 
 static const format_t panels = {UFP4_ELEM_E1M2, UFP4_SCALE_E4M3, 0},
@@ -18,7 +18,7 @@ static const format_t panels = {UFP4_ELEM_E1M2, UFP4_SCALE_E4M3, 0},
                       nvfp4 = {UFP4_ELEM_E2M1, UFP4_SCALE_NVFP4, 0},
                       mxfp4 = {UFP4_ELEM_E2M1, UFP4_SCALE_E8M0, 0};
 
-// Exponents and tensor scales where the quantizer leaves them.
+// Exponents and tensor scales at the addresses where the quantizer writes them.
 static ufp4_cuda_operand_t place(const measure_t *m, const format_t *format, int i) {
   int32_t *words = m->words;
   return (ufp4_cuda_operand_t){.elem = format->elem,
@@ -37,7 +37,7 @@ static ufp4_cuda_operand_t place(const measure_t *m, const format_t *format, int
 typedef struct {
   const char *name;
   const format_t *format;
-  int given;  ///< the exponent is; else AMAX finds it
+  int given;  ///< the exponent is given; otherwise AMAX derives it
 } quantizer_t;
 
 static const quantizer_t quantizers[] = {{"quantize_rows", &rows, 1},
@@ -69,7 +69,7 @@ static ufp4_status_t run_quantizer(measure_t *m, const void *argument) {
                            : status;
 }
 
-// Bytes that must move, whatever is read again: the source, and both copies.
+// The least number of bytes to move, regardless of repeated reads: the source, and both copies.
 static ufp4_status_t measure_quantizers(measure_t *m) {
   const double source = 4 * (double)m->size * (double)m->size, both = source * (1 + 9.0 / 32);
   for (size_t i = 0; i < sizeof quantizers / sizeof quantizers[0]; i++) {
@@ -95,7 +95,7 @@ typedef struct {
 
 #define FP32 UFP4_CONTRACT_FP32
 #define EXACT UFP4_CONTRACT_EXACT
-// Neighbours of one format have the operands that were quantized for the first.
+// Consecutive entries with the same format share the operands quantized for the first.
 static const product_t products[] = {{"gemm_fp32_panels_f32", &panels, FP32, UFP4_DTYPE_F32},
                                      {"gemm_fp32_panels_bf16", &panels, FP32, UFP4_DTYPE_BF16},
                                      {"gemm_exact_panels_f32", &panels, EXACT, UFP4_DTYPE_F32},
@@ -142,7 +142,7 @@ static ufp4_status_t measure_product(measure_t *m, const product_t *what) {
 
 // --- Host time ----------------------------------------------------------------------------------
 
-#define QUEUED 64  // calls; far fewer launches than a stream takes before it lets the host wait
+#define QUEUED 64  // calls; far fewer launches than a stream takes before it blocks the host
 
 static double now_ms(void) {
   struct timespec now;
@@ -150,7 +150,7 @@ static double now_ms(void) {
   return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
-// Until a call returns, as the GPU goes on with what is queued.
+// Measures the time until a call returns while the GPU works on queued launches.
 static ufp4_status_t measure_host(measure_t *m, const char *name, run_t run, const void *what) {
   double elapsed, host = 0;
   ufp4_status_t status = m->table->timer_start(m->cuda);

@@ -54,7 +54,7 @@ ufp4_status_t ufp4_measure_fill_yard(measure_t *m, ufp4_cuda_vendor_t vendor) {
   for (int64_t r = 0; r < 2 * m->size && status == UFP4_OK; r++) {
     for (int64_t c = 0; c < m->size; c++) {
       state = state * 6364136223846793005u + 1442695040888963407u;
-      // Between -2 and 2, with random significands.
+      // Numbers between -2 and 2 with random significands.
       if (wide) ((double *)values)[c] = (double)(int64_t)state * 0x1p-62;
       if (!wide)
         ((uint16_t *)values)[c] =
@@ -67,7 +67,7 @@ ufp4_status_t ufp4_measure_fill_yard(measure_t *m, ufp4_cuda_vendor_t vendor) {
   return status;
 }
 
-// Grows before anything is timed: the first turn does not count.
+// The memory grows before anything is timed, because the first run does not count.
 ufp4_status_t ufp4_measure_call(measure_t *m, size_t bytes, ufp4_cuda_call_t *out) {
   ufp4_status_t status = UFP4_OK;
   if (bytes > m->workspace_bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM: which kernels take a job, what they need of the workspace, and their launches.
+// Host code of GEMM: the choice of kernels for a job, their workspace, and their launches.
 #ifndef UFP4_CUDA_MULTIPLY_CUH
 #define UFP4_CUDA_MULTIPLY_CUH
 
@@ -10,20 +10,20 @@ namespace {
 
 // --- Ways ---------------------------------------------------------------------------------------
 
-/** Which kernels take a job. */
+/** The kernels that compute a job. */
 typedef enum {
   GEMM_BLOCKS,  ///< gemm.cuh, exact
   GEMM_FOLDED,  ///< gemm.cuh, fp32 in BF16
   GEMM_SCALED,  ///< gemm.cuh, fp32 in bytes
   GEMM_E8M0,    ///< gemm_e8m0.cuh
-  GEMM_DIGITS,  ///< exact, by warps; tiles in which digits do not pay by blocks
+  GEMM_DIGITS,  ///< exact by warps; tiles with too many digit products use blocks
   GEMM_FP32,    ///< by warpgroups, as the next two
-  GEMM_PAIRS,   ///< fp32 with E8M0 scales; where they do not fold into BF16 by gemm_e8m0.cuh
+  GEMM_PAIRS,   ///< fp32 with E8M0 scales; scales that do not fold into BF16 use gemm_e8m0.cuh
   GEMM_EXACT,
   GEMM_NV,  ///< gemm_nv.cuh
 } gemm_way_t;
 
-/** Large tiles where there are enough of them for all multiprocessors. */
+/** Uses large tiles if there are enough of them for all multiprocessors. */
 bool wants_large(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   if (job->choice.tile != 0) return job->choice.tile >= 128;
   return divide_up(job->a.rows, 128) * divide_up(job->b.rows, 128) >=
@@ -34,9 +34,9 @@ int64_t fp32_tiles(const ufp4_cuda_gemm_t *job, int users) {
   return divide_up(job->a.rows, 64 * users) * divide_up(job->b.rows, FP32_COLS);
 }
 
-/** Warpgroups that multiply. A tile of two takes 2 / 3 of the time of one of three, and a sixteenth
- * more, as it reads each column of B for fewer rows (a prototype's figure): they pay where tiles
- * come out in fewer, or fuller, waves. */
+/** Returns the number of multiplying warpgroups, two or three. The time of a tile is estimated as
+ * proportional to its rows, plus a sixteenth with two warpgroups, because each column of B is then
+ * read for fewer rows. Two are better if their tiles fill fewer, or fuller, waves. */
 int fp32_users(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   if (job->choice.tile != 0) return job->choice.tile == 192 ? 3 : 2;
   const int64_t multiprocessors = cuda->description.multiprocessors;
@@ -45,14 +45,14 @@ int fp32_users(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   return 17 * of_two < 16 * of_three ? 2 : 3;
 }
 
-/** With fewer tiles, small ones of the other kernel keep more multiprocessors at work. */
+/** With fewer tiles, the other kernel's small tiles occupy more multiprocessors. */
 bool fp32_wants_warpgroups(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   if (!cuda->has_warpgroups || job->choice.tile == 64) return false;
   return job->choice.tile >= 128 || 3 * fp32_tiles(job, 3) >= cuda->description.multiprocessors;
 }
 
-/** Products of warps in bytes are fast enough for four of digits in place of one: twice those of
- * its consumer relatives, by NVIDIA's figures. */
+/** Whether byte products of warps are fast enough that four digit products replace one product of
+ * blocks: by NVIDIA's figures this GPU has twice the rate of its consumer relatives. */
 bool has_fast_bytes(const ufp4_cuda_t *cuda) {
   return cuda->description.major == 8 && cuda->description.minor == 0;
 }
@@ -72,9 +72,9 @@ gemm_way_t gemm_way(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
 
 // --- Workspace ----------------------------------------------------------------------------------
 
-/** A block of a row takes this much memory when it is unpacked. */
+/** The memory that a block of a row takes when it is unpacked. */
 typedef struct {
-  int64_t chunk;  ///< k is padded to so many blocks
+  int64_t chunk;  ///< k is padded to a multiple of this many blocks
   size_t unit_bytes, weight_bytes;
 } unpacking_t;
 
@@ -85,12 +85,12 @@ unpacking_t unpacking_for() {
 }
 
 unpacking_t unpacking_of(gemm_way_t way) {
-  // By blocks too: bytes and weights behind the digits (bytes_behind).
+  // Includes bytes and weights behind the digits for tiles computed by blocks (bytes_behind).
   const unpacking_t both = {DIGITS_CHUNK, (DIGITS_SLICES + 1) * 16, 4},
                     digits = {DIGITS_CHUNK, DIGITS_SLICES * 16, 0};
-  // BF16, and behind it bytes with weights (bytes_behind).
+  // BF16, followed by bytes with weights (bytes_behind).
   const unpacking_t folded = {GEMM_CHUNK, 32 + 16, 4};
-  const unpacking_t codes = {NV_CHUNK, 8, 1};  // and scales, as they are
+  const unpacking_t codes = {NV_CHUNK, 8, 1};  // and scales, in their original format
   switch (way) {
     case GEMM_BLOCKS:
       return unpacking_for<gemm_exact_t>();
@@ -114,7 +114,7 @@ bool has_digits(gemm_way_t way) {
   return way == GEMM_DIGITS || way == GEMM_EXACT;
 }
 
-/** Bytes of what there is for each row and panel, which is zero before anything is unpacked. */
+/** Returns the bytes of the arrays per row and per panel, which are zeroed before unpacking. */
 size_t rows_bytes(const gpu_unpacked_t &x, gemm_way_t way) {
   const size_t rows = (size_t)x.padded_rows, panels = rows / GEMM_ROWS;
   if (way == GEMM_PAIRS) return rows + 2 * sizeof *x.span;
@@ -141,7 +141,7 @@ void lay_out_rows(gemm_way_t way, workspace_t *workspace, gpu_unpacked_t *out) {
   out->thirds = out->wide + out->padded_rows / GEMM_ROWS + 1;
 }
 
-/** Blocks of threads that stay. */
+/** Returns the number of persistent thread blocks. */
 dim3 staying_grid(const ufp4_cuda_t *cuda, int64_t tiles) {
   const int64_t most = cuda->description.multiprocessors;
   return dim3((unsigned)(tiles < most ? tiles : most));
@@ -151,8 +151,8 @@ int64_t exact_tiles(const ufp4_cuda_gemm_t *job) {
   return divide_up(job->a.rows, EXACT_SIDE) * divide_up(job->b.rows, EXACT_SIDE);
 }
 
-/** Chunks of k that a block of threads has of a tile: all, or fewer where tiles are too few for all
- * multiprocessors. */
+/** Returns how many chunks of k of a tile a thread block computes: all, or fewer if there are too
+ * few tiles for all multiprocessors. */
 int64_t exact_chunks(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   const int64_t all = divide_up(job->k, 16 * DIGITS_CHUNK),
                 of_tile = cuda->description.multiprocessors / exact_tiles(job);
@@ -166,11 +166,11 @@ dim3 exact_grid(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job) {
   return grid;
 }
 
-/** Everything of a job has its place in the workspace here. */
+/** Assigns each array of a job its part of the workspace. */
 typedef struct {
   gpu_gemm_t g;
   int64_t *totals;  ///< of exact_kernel
-  void *rows;       ///< what there is for each row, of both operands
+  void *rows;       ///< the arrays per row, of both operands
   size_t rows_bytes;
 } gemm_places_t;
 
@@ -197,13 +197,14 @@ gemm_places_t lay_out(const ufp4_cuda_t *cuda, const ufp4_cuda_gemm_t *job, gemm
 
 // --- Unpacking ----------------------------------------------------------------------------------
 
-/** Thread blocks of kernels that unpack 16 x 16 entries each. */
+/** Launches thread blocks of kernels that unpack 16 x 16 entries each. */
 dim3 turned_grid(const gpu_unpacked_t &out) {
   return dim3(
       (unsigned)(divide_up(out.padded_blocks, UNPACK_SIDE) * out.padded_rows / UNPACK_SIDE));
 }
 
-/** @p other: where it has digits or BF16 beside the bytes, the other operand; else itself */
+/** @p other: the other operand if there are digits or BF16 beside the bytes; otherwise the same
+ * operand */
 template <bool INTEGER>
 void unpack_bytes(const queue_t &queue, const ufp4_cuda_gemm_t &job, const gpu_operand_t &in,
                   const gpu_unpacked_t &out, const gpu_unpacked_t &other) {
@@ -251,7 +252,7 @@ void unpack_nv(const queue_t &queue, const ufp4_cuda_gemm_t &job, const gpu_oper
              UNPACK_THREADS, 0, in, (int)job.scale, divide_up(job.k, 16), out);
 }
 
-/** The same operand as bytes with weights, which lie behind @p block_bytes for each block. */
+/** Returns the same operand as bytes with weights, which follow @p block_bytes for each block. */
 gpu_unpacked_t bytes_behind(const gpu_unpacked_t &in, int block_bytes) {
   gpu_unpacked_t bytes = in;
   bytes.elements += block_bytes * in.padded_rows * in.padded_blocks;
@@ -283,7 +284,8 @@ void launch_e8m0(const queue_t &queue, const gpu_gemm_t &g) {
   GPU_LAUNCH(queue.stream, e8m0_kernel, dim3((unsigned)tiles), (unsigned)E8M0_THREADS, 0, g);
 }
 
-/** Contract exact by digits, and in tiles where they do not pay by blocks: the device chooses. */
+/** Runs contract exact by digits, and by blocks in tiles with too many digit products; the device
+ * decides. */
 void launch_digits(const queue_t &queue, gpu_gemm_t g) {
   const int64_t tiles = divide_up(g.job.a.rows, DIGITS_ROWS) * divide_up(g.job.b.rows, DIGITS_COLS);
   GPU_LAUNCH(queue.stream, digits_kernel, dim3((unsigned)tiles), DIGITS_THREADS,
@@ -315,8 +317,8 @@ void launch_nv(const queue_t &queue, const gpu_gemm_t &g) {
 
 // --- By warpgroups ------------------------------------------------------------------------------
 
-/** Tells the copy engine of an operand, @p slices of [padded rows][k] elements; boxes have 128
- * bytes of k. */
+/** Describes an operand to the copy engine: @p slices of [padded rows][k] elements, in boxes of
+ * 128 bytes along k. */
 ufp4_status_t describe_unpacked(const queue_t &queue, const gpu_unpacked_t &in, int64_t k,
                                 int slices, CUtensorMapDataType type, unsigned box_rows,
                                 CUtensorMap *out) {
@@ -355,7 +357,7 @@ ufp4_status_t run_fp32(const queue_t &queue, const gpu_gemm_t &g) {
                                              : run_fp32_shape<3, LENGTH>(queue, g);
 }
 
-/** E8M0 scales in BF16, and by bytes where some do not fold: the device chooses. */
+/** Runs E8M0 scales in BF16, or by bytes if some do not fold; the device decides. */
 ufp4_status_t run_pairs(const queue_t &queue, gpu_gemm_t g) {
   const ufp4_status_t status = run_fp32<2>(queue, g);
   if (status != UFP4_OK) return status;

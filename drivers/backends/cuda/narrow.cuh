@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands as NVIDIA's own narrow GEMMs take them, to compare with.
+// Operands in the format of NVIDIA's own narrow GEMMs, for comparison.
 #ifndef UFP4_CUDA_NARROW_CUH
 #define UFP4_CUDA_NARROW_CUH
 
@@ -8,8 +8,8 @@
 
 #define NARROW_THREADS 256
 
-/** E4M3 of an element times 2^exponent, -4 to 4: at most three significant bits, and from 2^-6 to
- * 128, so exact. */
+/** Returns E4M3 of an element times 2^exponent, -4 to 4: it has at most three significant bits and
+ * lies between 2^-6 and 128, so it is exact. */
 GPU uint32_t fp8_of(int quanta, int exponent) {
   if (quanta == 0) return 0;
   const uint32_t magnitude = (uint32_t)abs(quanta);
@@ -18,16 +18,16 @@ GPU uint32_t fp8_of(int quanta, int exponent) {
          (magnitude << 3 >> top & 7);
 }
 
-/** At this place cuBLASLt looks for the scale of row r, block b. Scales lie in tiles of 128 rows by
- * 4 blocks, 512 bytes each; in a tile rows r, r + 32, r + 64 and r + 96 are side by side (cuBLAS
+/** Returns where cuBLASLt reads the scale of row r, block b. Scales are in tiles of 128 rows by 4
+ * blocks, 512 bytes each; in a tile rows r, r + 32, r + 64 and r + 96 are adjacent (cuBLAS
  * documentation, "1D block scaling factors layout"). */
 GPU int64_t fp4_scale_place(int64_t row, int64_t block, int64_t blocks) {
   const int64_t tile = row / 128 * ((blocks + 3) / 4) + block / 4;
   return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + block % 4;
 }
 
-/** One block of one row for each thread; elements row-major. FP8: the scales, powers
- * of two from 2^-4 to 2^4, go into the elements. */
+/** Each thread converts one block of one row; elements are row-major. FP8: the scales, powers of
+ * two from 2^-4 to 2^4, are multiplied into the elements. */
 template <bool FP4>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(NARROW_THREADS)
     narrow_kernel(gpu_operand_t in, int64_t blocks, void *elements, uint8_t *scales) {

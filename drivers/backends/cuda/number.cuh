@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers, as cmodel/src/number has them (docs/reference/numerics.md, 1, 2 and 4).
+// Number formats of the kernels, equal to those of cmodel/src/number (docs/reference/numerics.md,
+// 1, 2 and 4).
 #ifndef UFP4_CUDA_NUMBER_CUH
 #define UFP4_CUDA_NUMBER_CUH
 
@@ -12,7 +13,8 @@
 #define GPU_F32_NAN_NV 0x7FFFFFFFu  // of the contract nv
 #define GPU_BF16_NAN 0x7FC0u
 
-/** FP32 bit patterns: biased exponent (1 for subnormals) and significand with its hidden bit. */
+/** Splits FP32 bit patterns: biased exponent (1 for subnormals) and significand including the
+ * hidden bit. */
 GPU int f32_exponent(uint32_t bits) {
   int field = (int)(bits >> 23 & 0xFF);
   return field + (field == 0);
@@ -22,19 +24,21 @@ GPU int32_t f32_significand(uint32_t bits) {
   return (int32_t)((bits & 0x7FFFFFu) | ((bits & GPU_F32_INF) != 0 ? 0x800000u : 0u));
 }
 
-/** 2^exponent, -126..127. */
+/** Returns 2^exponent, -126..127. */
 GPU float f32_power(int exponent) {
   return __int_as_float((exponent + 127) << 23);
 }
 
-/** x * 2^by, exact where the result is normal; below that rounded, above it Inf. */
+/** Returns x * 2^by: exact if the result is normal, rounded if it is smaller, Inf if it is
+ * larger. */
 GPU float f32_scaled(float x, int by) {
   int bounded = by > 252 ? 252 : by < -252 ? -252 : by;
   int half = bounded / 2;
   return x * f32_power(half) * f32_power(bounded - half);
 }
 
-/** sum * 2^exponent to FP32, one rounding to nearest even: ufp4_f32_from_scaled. */
+/** Converts sum * 2^exponent to FP32, with one rounding to nearest even, like
+ * ufp4_f32_from_scaled. */
 GPU uint32_t f32_from_scaled(int64_t sum, int exponent) {
   if (sum == 0) return 0;
   uint32_t sign = sum < 0 ? 0x80000000u : 0u;
@@ -64,7 +68,7 @@ GPU uint16_t bf16_from_f32(float value) {
   return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1)) >> 16);
 }
 
-/** UE4M3: value = significand * 2^(exponent - 9). */
+/** Decodes UE4M3: value = significand * 2^(exponent - 9). */
 GPU int e4m3_significand(unsigned byte) {
   return (int)((byte & 7) | ((byte >> 3 & 15) != 0 ? 8 : 0));
 }
@@ -78,7 +82,7 @@ GPU bool e4m3_is_nan(unsigned byte) {
   return (byte & 0x7F) == 0x7F;
 }
 
-/** Quanta of the codes from..from + 3 as bytes of a word; the table is that of spec.h. */
+/** Returns the quanta of codes from..from + 3 as bytes of a word, from the table of spec.h. */
 GPU constexpr uint32_t elem_table(int elem, int from) {
   constexpr int8_t quanta[UFP4_ELEM_COUNT][16] = UFP4_ELEM_QUANTA;
   uint32_t word = 0;
@@ -86,7 +90,7 @@ GPU constexpr uint32_t elem_table(int elem, int from) {
   return word;
 }
 
-/** Quanta of the four codes in the lower 16 bits, as bytes. */
+/** Returns the quanta of the four codes in the lower 16 bits, as bytes. */
 template <int ELEM>
 GPU uint32_t elem_decode(uint32_t codes) {
   constexpr uint32_t t0 = elem_table(ELEM, 0), t4 = elem_table(ELEM, 4);
@@ -99,13 +103,14 @@ GPU uint32_t elem_decode(uint32_t codes) {
   return (low & ~upper) | (high & upper);
 }
 
-/** The element whose quanta a block of @p elem has, by its scale byte: ufp4_elem_grid. */
+/** Returns the element whose quanta a block of @p elem uses, by its scale byte, like
+ * ufp4_elem_grid. */
 GPU int elem_grid(int elem, uint32_t scale) {
   constexpr int grids[2] = UFP4_MIXED_GRIDS;
   return elem != UFP4_ELEM_MIXED ? elem : (scale & 0x80u) == 0 ? grids[0] : grids[1];
 }
 
-/** The same of a format known only at run time, of a block with that scale. */
+/** Returns the same for a format known only at run time, for a block with that scale. */
 GPU uint32_t elem_decode_any(int elem, uint32_t scale, uint32_t codes) {
   const int grid = elem_grid(elem, scale);
   if (grid == UFP4_ELEM_E2M1) return elem_decode<UFP4_ELEM_E2M1>(codes);
@@ -113,13 +118,13 @@ GPU uint32_t elem_decode_any(int elem, uint32_t scale, uint32_t codes) {
   return elem_decode<UFP4_ELEM_INT4>(codes);
 }
 
-/** Its fraction bits; an index would need a stack. */
+/** Returns the fraction bits; an indexed table would need a stack. */
 GPU int elem_frac(int elem) {
   constexpr int8_t frac[UFP4_ELEM_COUNT] = UFP4_ELEM_FRAC;
   return elem == 0 ? frac[0] : elem == 1 ? frac[1] : elem == 2 ? frac[2] : UFP4_MIXED_FRAC;
 }
 
-/** qmax = odd * 2^exponent, of mixed that of the tensor exponent. */
+/** qmax = odd * 2^exponent; for mixed, the one that determines the tensor exponent. */
 GPU int elem_qmax_odd(int elem) {
   constexpr int8_t odd[UFP4_ELEM_COUNT] = UFP4_ELEM_QMAX_ODD;
   return elem == UFP4_ELEM_MIXED ? UFP4_MIXED_QMAX_ODD : odd[elem];
@@ -130,8 +135,8 @@ GPU int elem_qmax_exponent(int elem) {
   return elem == UFP4_ELEM_MIXED ? UFP4_MIXED_QMAX_EXPONENT : exponent[elem];
 }
 
-/** Threefry-4x32, 12 rounds, key (seed, @p use, 0), counter (group, tensor_id). Of use 0 are the
- * random bytes, of use 1 the signs of a step. */
+/** Threefry-4x32, 12 rounds, key (seed, @p use, 0), counter (group, tensor_id). Use 0 gives the
+ * random bytes, use 1 the signs of a step. */
 GPU void random_words(uint64_t seed, uint64_t tensor_id, uint64_t group, uint32_t x[4],
                       uint32_t use = 0) {
   const uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);

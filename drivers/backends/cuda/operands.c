@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU behind whole operands: those that it keeps, and those of the host, which it keeps for a
+// Whole operands on a GPU: those that it keeps, and those in host memory, which it keeps during a
 // call.
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +15,12 @@ static size_t dtype_size(ufp4_dtype_t dtype) {
   return dtype == UFP4_DTYPE_BF16 ? 2 : dtype == UFP4_DTYPE_I64 ? 8 : 4;
 }
 
-// Rows as they lie in memory, up to the end of the last.
+// Returns the bytes of rows in memory, up to the end of the last one.
 static size_t span_bytes(int64_t rows, int64_t cols, int64_t ld, ufp4_dtype_t dtype) {
   return (size_t)((rows - 1) * ld + cols) * dtype_size(dtype);
 }
 
-// On the device each group of 16 has a scale, so both halves of a block of 32 have the same.
+// On the device each group of 16 has a scale, so both halves of a block of 32 have the same one.
 static size_t scale_size(const ufp4_operand_t *x) {
   return x->scale == UFP4_SCALE_FP32 ? sizeof *x->scales_f32 : 1;
 }
@@ -60,8 +60,8 @@ static ufp4_status_t download_scales(state_t *state, const void *from, ufp4_oper
   return status;
 }
 
-// These words of an operand depend on its data, and lie on the device. The first two are as
-// ufp4_cuda_operand_t has them.
+// Words of an operand that depend on its data and are in device memory. The first two are as in
+// ufp4_cuda_operand_t.
 typedef struct {
   int32_t exponent;
   float tensor_scale;
@@ -70,8 +70,8 @@ typedef struct {
 
 struct ufp4_kept {
   ufp4_cuda_operand_t x;
-  words_t *words;         // on the device
-  const uint32_t *flags;  // the same, of the call that made it
+  words_t *words;         // in device memory
+  const uint32_t *flags;  // in device memory, of the call that made the operand
   ufp4_axis_t axis;
 };
 
@@ -111,7 +111,7 @@ void ufp4_cuda_kept_free(state_t *state, ufp4_kept_t *kept) {
 
 // --- Quantizing ---------------------------------------------------------------------------------
 
-// The sizes of an operand without its memory.
+// Returns an operand's sizes without memory.
 static ufp4_operand_t operand_like(const ufp4_matrix_t *in, const ufp4_quantize_t *how) {
   const int turned = how->axis == UFP4_AXIS_COL;
   ufp4_operand_t like = {.elem = how->elem,
@@ -122,8 +122,7 @@ static ufp4_operand_t operand_like(const ufp4_matrix_t *in, const ufp4_quantize_
   return like;
 }
 
-// This leaves the operand that is there already, if it has the formats and the size; else it makes
-// a new one in its place.
+// Keeps an existing operand that has these formats and sizes; otherwise replaces it by a new one.
 static ufp4_status_t renew(state_t *state, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
                            ufp4_kept_t **kept) {
   const ufp4_operand_t like = operand_like(in, how);
@@ -212,12 +211,12 @@ static ufp4_status_t keep_operand(state_t *state, const ufp4_operand_t *in, ufp4
                            : status;
 }
 
-// A GEMM has these matrices on the device beside its operands.
+// Matrices that a GEMM has in device memory besides its operands.
 typedef struct {
   void *c, *accumulate;
 } added_t;
 
-// Into @p there what @p how has in device memory.
+// Copies to @p there the matrices that @p how needs in device memory.
 static ufp4_status_t upload_added(state_t *state, int64_t m, int64_t n, const ufp4_gemm_t *how,
                                   added_t *x, ufp4_gemm_t *there) {
   ufp4_status_t status = UFP4_OK;
@@ -233,7 +232,7 @@ static ufp4_status_t upload_added(state_t *state, int64_t m, int64_t n, const uf
   return status;
 }
 
-// D without gaps becomes rows with some.
+// Copies D, which has no gaps on the device, to rows with a stride.
 static ufp4_status_t download_d(state_t *state, ufp4_dtype_t dtype, int64_t m, int64_t n, void *d,
                                 int64_t d_ld) {
   const size_t size = dtype_size(dtype), row = (size_t)n * size;

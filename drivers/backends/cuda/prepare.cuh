@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This prepares a device for the GEMM kernels before the first job: it allows them shared memory
-// beyond what all kernels have, loads their code, and asks for which GPUs that was compiled.
+// Prepares a device for the GEMM kernels before the first job: allows them more shared memory than
+// the default, loads their code, and queries for which GPUs that code was compiled.
 #ifndef UFP4_CUDA_PREPARE_CUH
 #define UFP4_CUDA_PREPARE_CUH
 
@@ -21,7 +21,7 @@ cudaError_t allow_shared() {
   return error == cudaSuccess ? gpu_preload(gemm_kernel<CONTRACT, TILE>) : error;
 }
 
-/** Also the first use of the device's code: a GPU for which there is none says so here. */
+/** This is also the first use of the device's code, so an unsupported GPU is detected here. */
 cudaError_t allow_all_shared() {
   cudaError_t error = allow_shared<gemm_exact_t, 128>();
   if (error == cudaSuccess) error = allow_shared<gemm_exact_t, 64>();
@@ -33,7 +33,7 @@ cudaError_t allow_all_shared() {
   return error == cudaSuccess ? gpu_preload(digits_kernel) : error;
 }
 
-/** Those that need no more shared memory than all have. */
+/** The kernels that need only the default shared memory. */
 cudaError_t preload_gemm() {
   cudaError_t error = gpu_preload(unpack_bf16_kernel<UFP4_SCALE_E4M3>);
   if (error == cudaSuccess) error = gpu_preload(unpack_bf16_kernel<UFP4_SCALE_E8M0>);
@@ -51,7 +51,7 @@ cudaError_t allow_fp32() {
   return error == cudaSuccess ? gpu_preload(fp32_kernel<USERS, LENGTH>) : error;
 }
 
-/** Those of warpgroups. */
+/** The kernels for warpgroups. */
 cudaError_t allow_warpgroups() {
   cudaError_t error = allow_fp32<2, 1>();
   if (error == cudaSuccess) error = allow_fp32<3, 1>();
@@ -68,7 +68,7 @@ cudaError_t allow_nv_tiles() {
   return error == cudaSuccess ? gpu_preload(nv_kernel<TILE>) : error;
 }
 
-/** Those of the contract nv. */
+/** The kernel for contract nv. */
 cudaError_t allow_nv() {
   cudaError_t error = allow_nv_tiles<128>();
   if (error == cudaSuccess) error = allow_nv_tiles<64>();
@@ -77,13 +77,13 @@ cudaError_t allow_nv() {
 
 enum { CODE_WARPGROUPS = 1, CODE_BLOCK_SCALES = 2 };
 
-/** This says for which GPUs the code that runs on this one was compiled. */
+/** Returns for which GPUs the code that runs on this one was compiled. */
 GPU_KERNEL void code_kernel(int32_t *code) {
   if (threadIdx.x == 0)
     *code = GPU_HAS_WARPGROUPS * CODE_WARPGROUPS | GPU_HAS_BLOCK_SCALES * CODE_BLOCK_SCALES;
 }
 
-/** On a stream of its own: the default one takes no work while another is captured. */
+/** Uses its own stream, because the default stream accepts no work while another is captured. */
 cudaError_t ask_code(int32_t *code) {
   void *answer = nullptr;
   cudaStream_t stream = nullptr;
@@ -102,18 +102,18 @@ cudaError_t ask_code(int32_t *code) {
   return error;
 }
 
-/** In words, where kernels are the slower ones of compute capability 9.0. */
+/** Explains why a GPU of compute capability 9.0 uses the slower kernels. */
 void say_kernels(ufp4_cuda_t *cuda, const char *why) {
   snprintf(cuda->description.kernels, sizeof cuda->description.kernels, "%s", why);
 }
 
-/** This says why the contract nv is refused. */
+/** Explains why contract nv is refused. */
 void refuse_nv(ufp4_cuda_t *cuda, const char *why) {
   snprintf(cuda->description.no_nv, sizeof cuda->description.no_nv, "%s", why);
 }
 
-/** wgmma is compute capability 9.0's alone, and in this library only where it was built for sm_90a.
- */
+/** wgmma exists only on compute capability 9.0, and in this library only if it was built for
+ * sm_90a. */
 cudaError_t prepare_warpgroups(ufp4_cuda_t *cuda, int32_t code) {
   if (!(code & CODE_WARPGROUPS)) {
     say_kernels(cuda, "warps, which are slower: the library has no code for 90a");
@@ -129,7 +129,7 @@ cudaError_t prepare_warpgroups(ufp4_cuda_t *cuda, int32_t code) {
   return allow_warpgroups();
 }
 
-/** So are FP4 products of a warp 12.x's, and sm_120f's. */
+/** FP4 products of a warp exist only on compute capability 12.x, and in code for sm_120f. */
 cudaError_t prepare_nv(ufp4_cuda_t *cuda, int32_t code) {
   if (!(code & CODE_BLOCK_SCALES)) {
     say_kernels(cuda, "warps, without the contract nv: the library has no code for 120f");

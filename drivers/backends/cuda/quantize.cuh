@@ -14,17 +14,17 @@
 #define QUANTIZE_TILES 16  // of 16 x 16
 #define QUANTIZE_PITCH (QUANTIZE_SIDE + 1)
 
-/** A thread works on one such item: one block of one copy. */
+/** The work item of a thread: one block of one copy. */
 typedef struct {
   const ufp4_cuda_copy_t *copy;
-  int first, step;     ///< its elements in the tile's shared memory
+  int first, step;     ///< position of its elements in the tile's shared memory
   int64_t row, block;  ///< in the orientation of the copy
   int64_t blocks;      ///< ceil(cols / 16) there
   bool inside;         ///< the block exists
-  bool stored;         ///< it, or the zeros that pad its group, is written
+  bool stored;         ///< the block, or the zeros that pad its group, is written
 } gpu_item_t;
 
-/** The thread blocks of a launch begin at this row and column, multiples of 16. */
+/** The first row and column of a launch's thread blocks, multiples of 16. */
 typedef struct {
   int64_t row, col;
 } quantize_origin_t;
@@ -49,7 +49,7 @@ GPU uint32_t draw_mask(const ufp4_cuda_copy_t &copy) {
 
 // --- A thread block's tile ----------------------------------------------------------------------
 
-/** Loads the tile; what lies beyond the tensor is zero. Neighbouring threads have neighbouring
+/** Loads the tile, with zeros beyond the tensor. Neighbouring threads load neighbouring
  * columns. */
 template <bool BF16>
 GPU void quantize_load(const ufp4_cuda_quantize_t &job, int64_t row, int64_t col, uint32_t *tile) {
@@ -70,7 +70,7 @@ GPU void quantize_load(const ufp4_cuda_quantize_t &job, int64_t row, int64_t col
 GPU gpu_item_t quantize_item(const ufp4_cuda_quantize_t &job, int axis, int index, int64_t row,
                              int64_t col) {
   const int tile = index / 16, lane = index % 16, side = QUANTIZE_SIDE / 16;
-  // Neighbouring tiles follow one another along the blocks of the copy.
+  // Neighbouring tiles are adjacent along the blocks of the copy.
   const int across = tile % side * 16, down = tile / side * 16;
   const int r = axis == UFP4_AXIS_ROW ? down + lane : across,
             c = axis == UFP4_AXIS_ROW ? across : down + lane;
@@ -90,7 +90,8 @@ GPU gpu_item_t quantize_item(const ufp4_cuda_quantize_t &job, int axis, int inde
   return item;
 }
 
-/** The largest span of threads whose numbers differ in the bits from FIRST up to END. */
+/** Returns the largest span over threads whose numbers differ only in the bits from FIRST up to
+ * END. */
 template <int FIRST, int END>
 GPU gpu_span_t span_of_threads(gpu_span_t span) {
 #pragma unroll
@@ -109,8 +110,8 @@ GPU gpu_span_t span_of_threads(gpu_span_t span) {
   return span;
 }
 
-/** The block's elements, transformed where the copy asks for it, in BF16 too if ANY; @return the
- * exponent of the transform in integers, else 0. */
+/** Loads the block's elements, transformed if the copy requires it, also in BF16 if ANY; @return
+ * the exponent of the transform in integers, otherwise 0. */
 template <bool ANY>
 GPU int quantize_fetch(const gpu_item_t &item, const uint32_t *tile, uint32_t bits[16]) {
   const uint32_t mask = draw_mask(*item.copy);
@@ -120,7 +121,7 @@ GPU int quantize_fetch(const gpu_item_t &item, const uint32_t *tile, uint32_t bi
   return item.copy->rht == UFP4_RHT_INTEGER ? hadamard(bits, mask) : 0;
 }
 
-/** This is the span of all elements that share the block's scale: the 16 rows of a tile are 16
+/** Returns the span of all elements that share the block's scale: the 16 rows of a tile are 16
  * neighbouring threads, and the two halves of a block of 32 are 16 threads apart. */
 
 GPU gpu_span_t quantize_span(const ufp4_cuda_quantize_t &job, const gpu_item_t &item,
@@ -133,8 +134,8 @@ GPU gpu_span_t quantize_span(const ufp4_cuda_quantize_t &job, const gpu_item_t &
 
 // --- AMAX ---------------------------------------------------------------------------------------
 
-/** The smallest exponent that any block asks for, for each copy, and whether there is NaN. ANY:
- * NVFP4 and the transform in BF16 too. */
+/** Collects for each copy the smallest exponent that any block requires, and whether there is NaN.
+ * ANY: also NVFP4 and the transform in BF16. */
 template <bool BF16, bool ANY>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS)
     amax_kernel(ufp4_cuda_quantize_t job, quantize_origin_t origin) {
@@ -161,14 +162,14 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(QUANTIZE_THREADS)
   if (poisoned) atomicOr(job.flags, (unsigned)UFP4_FLAG_NAN);
   __syncthreads();
   if (threadIdx.x >= 2 || !job.copies[threadIdx.x].enabled) return;
-  // Most thread blocks have nothing new to say: looked at first, so that they do not queue up for
-  // the one word.
+  // Most thread blocks do not change the word, so it is read first, to avoid a queue of atomic
+  // operations.
   int32_t *largest = job.copies[threadIdx.x].largest;
   if (smallest[threadIdx.x] < *(volatile int32_t *)largest)
     atomicMin(largest, smallest[threadIdx.x]);
 }
 
-/** This writes what AMAX found to @p slot, as an exponent: 0 where no block asked for one. */
+/** Writes AMAX's result to @p slot as an exponent: 0 if no block required one. */
 GPU_KERNEL void settle_kernel(const int32_t *largest, int32_t *slot) {
   if (threadIdx.x == 0) *slot = *largest == INT32_MAX ? 0 : *largest;
 }
@@ -207,7 +208,7 @@ GPU unsigned quantize_flags(int axis, const gpu_span_t &span, bool saturated) {
   return (span.poisoned ? UFP4_FLAG_NAN : 0u) | (saturated ? of_axis : 0u);
 }
 
-/** One copy of what the tile holds; @return flags. */
+/** Makes one copy of the tile; @return flags. */
 template <int ELEM, bool SR>
 GPU unsigned quantize_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t row, int64_t col,
                            const uint32_t *tile) {
@@ -223,7 +224,7 @@ GPU unsigned quantize_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t ro
   const uint64_t codes = item.copy->rht == UFP4_RHT_INTEGER
                              ? quantize_codes<ELEM, SR, true>(job, item, bits, exponent, t, scale)
                              : quantize_codes<ELEM, SR, false>(job, item, bits, exponent, t, scale);
-  // A tile of the layout 2d has one scale; what pads its rows has none.
+  // A tile of layout 2d has one scale; padding rows have none.
   quantize_store(job, item, item.inside ? scale.stored : 0u, item.inside ? codes : 0u);
   return item.inside ? quantize_flags(axis, span, scale.saturated) : 0;
 }

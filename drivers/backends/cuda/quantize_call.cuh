@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANT and AMAX as ufp4_cuda.h has them: what is launched for a call, in order.
+// QUANT and AMAX of ufp4_cuda.h: the launches of a call, in order.
 #ifndef UFP4_CUDA_QUANTIZE_CALL_CUH
 #define UFP4_CUDA_QUANTIZE_CALL_CUH
 
@@ -92,15 +92,15 @@ void launch_quantize_any(const queue_t &queue, const ufp4_cuda_quantize_t &job) 
   }
 }
 
-/** At the start of the workspace. */
+/** This is the beginning of the workspace. */
 typedef struct {
   ufp4_cuda_draw_t drawn[2];
   int32_t largest[2], found[2];
   uint32_t flags;
 } quantize_words_t;
 
-/** Every call writes these, whatever the data: exponents and tensor scales of formats that have
- * none are 0 and 1. Where a pointer is NULL, nothing is written. */
+/** Every call writes these, whatever the data: exponents and tensor scales of formats without them
+ * are 0 and 1. NULL pointers are skipped. */
 typedef struct {
   uint32_t *flags;
   int32_t *exponents[2], values[2];
@@ -110,7 +110,7 @@ typedef struct {
   int draws_signs;
 } quantize_begin_t;
 
-/** A copy draws this by what is in device memory now; where it draws signs, they are those of
+/** Prepares a copy's random numbers from device memory; if it draws signs, they are those of
  * ufp4_recipe_mask. */
 GPU ufp4_cuda_draw_t drawn_now(const ufp4_cuda_random_t &random, const ufp4_cuda_draw_t &given,
                                bool draws_signs) {
@@ -165,7 +165,7 @@ cudaError_t preload_quantizer() {
   return error == cudaSuccess ? preload_source<true>() : error;
 }
 
-/** A call of the two, looked up. */
+/** The resolved arguments of either call. */
 typedef struct {
   const ufp4_matrix_t *in;
   const ufp4_quantize_t *how;
@@ -202,12 +202,12 @@ ufp4_cuda_place_t place_of(const ufp4_cuda_operand_t &x) {
   return x.panel_stride != 0 ? panels : rows;
 }
 
-/** Where the copy's exponent is, or will be. */
+/** Returns the address of the copy's exponent. */
 int32_t *exponent_place(const ufp4_cuda_operand_t &out, int i, quantize_words_t *words) {
   return out.exponent != nullptr ? out.exponent : &words->found[i];
 }
 
-/** Copies from @p first to @p last, which share what the job has once. */
+/** Makes copies @p first to @p last, which share the job's common settings. */
 ufp4_cuda_quantize_t quantize_job(const quantize_run_t &run, int first, int last) {
   const ufp4_matrix_t &in = *run.in;
   const ufp4_quantize_t *how = run.how;
@@ -246,7 +246,7 @@ ufp4_cuda_quantize_t quantize_job(const quantize_run_t &run, int first, int last
   return job;
 }
 
-/** Whether one read of the tensor makes both copies. */
+/** Returns whether one read of the tensor makes both copies. */
 bool is_one_job(const ufp4_quantize_t &a, const ufp4_quantize_t &b) {
   return a.axis != b.axis && a.elem == b.elem && a.scale == b.scale && a.layout == b.layout &&
          a.round == b.round && a.scale_round == b.scale_round;
@@ -276,7 +276,7 @@ size_t quantize_bytes() {
   return workspace_bytes(counted);
 }
 
-/** AMAX alone, or both. */
+/** Runs AMAX alone, or both. */
 ufp4_status_t quantize(const ufp4_cuda_t *cuda, const ufp4_matrix_t *in, const ufp4_quantize_t *how,
                        const ufp4_cuda_operand_t *out, int copies, uint32_t *flags,
                        const ufp4_cuda_call_t *call, bool amax) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels take a job of QUANT or AMAX, and their launches.
+// The choice of kernels for a QUANT or AMAX job, and their launches.
 #ifndef UFP4_CUDA_QUANTIZE_LAUNCH_CUH
 #define UFP4_CUDA_QUANTIZE_LAUNCH_CUH
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-/** A launch of the kernels of quantize.cuh covers this part of a tensor. */
+/** The part of a tensor that a launch of quantize.cuh's kernels covers. */
 typedef struct {
   quantize_origin_t origin;
   dim3 grid;
@@ -19,7 +19,8 @@ dim3 quantize_grid(int64_t rows, int64_t cols) {
   return dim3((unsigned)divide_up(cols, QUANTIZE_SIDE), (unsigned)divide_up(rows, QUANTIZE_SIDE));
 }
 
-/** This says whether the job has a scale format or a transform that no other kernel has. */
+/** Returns whether the job has a scale format or a transform that only quantize_scales.cuh
+ * supports. */
 bool wants_scales_kernel(const ufp4_cuda_quantize_t &job) {
   for (const ufp4_cuda_copy_t &copy : job.copies) {
     if (copy.enabled && copy.rht == UFP4_RHT_BF16) return true;
@@ -27,7 +28,7 @@ bool wants_scales_kernel(const ufp4_cuda_quantize_t &job) {
   return job.scale == UFP4_SCALE_NVFP4 || job.scale == UFP4_SCALE_E8M0;
 }
 
-/** Asynchronous copies take 16 aligned bytes; indices inside a tile have 32 bits. */
+/** Asynchronous copies need 16-byte alignment, and indices inside a tile have 32 bits. */
 bool quick_takes(const ufp4_cuda_quantize_t &job) {
   const int64_t bytes = job.dtype == UFP4_DTYPE_BF16 ? 2 : 4;
   for (const ufp4_cuda_copy_t &copy : job.copies) {
@@ -38,7 +39,7 @@ bool quick_takes(const ufp4_cuda_quantize_t &job) {
          (uintptr_t)job.source % 16 == 0 && job.ld * bytes % 16 == 0;
 }
 
-/** Whole tiles of a job, and what is left of it: columns to the right of them, rows below. */
+/** Splits a job into whole tiles and the rest: columns to the right of them, and rows below. */
 typedef struct {
   dim3 tiles;
   quantize_part_t rest[2];

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANT of elements mixed, with E4M3 scales and with NVFP4 (docs/reference/numerics.md, "The choice
-// of a grid"): each block on both grids, and the one that errs less. The thread blocks are those of
-// quantize_scales.cuh. The uniform grid is E1M2's, twice as large: E1M2 of a tensor exponent that
-// is one less has its scales and codes.
+// QUANT of elements mixed, with E4M3 and with NVFP4 scales (docs/reference/numerics.md, "The choice
+// of a grid"): each block is quantized on both grids, and the one with the smaller error is kept.
+// The thread blocks are those of quantize_scales.cuh. The uniform grid is that of E1M2, twice as
+// large: E1M2 with a tensor exponent smaller by one has the same scales and codes.
 #ifndef UFP4_CUDA_QUANTIZE_MIXED_CUH
 #define UFP4_CUDA_QUANTIZE_MIXED_CUH
 
 #include "quantize_scales.cuh"
 
-#define MIXED_FRACTION 9   // bits of the quotients that are compared
-#define MIXED_MOST_LOG2 4  // from 16 quanta on they count as 16
+#define MIXED_FRACTION 9   // fraction bits of the quotients that are compared
+#define MIXED_MOST_LOG2 4  // larger quotients count as 16 quanta
 #define MIXED_SECOND 0x80u
 
 typedef struct {
@@ -18,7 +18,7 @@ typedef struct {
   bool saturated;
 } mixed_block_t;
 
-/** floor(magnitude * 2^up / significand), at most 2^13. */
+/** Returns floor(magnitude * 2^up / significand), at most 2^13. */
 GPU uint32_t mixed_quotient(uint32_t magnitude, int up, uint32_t significand) {
   const uint32_t most = significand << (MIXED_MOST_LOG2 + MIXED_FRACTION);
   const int left = min(max(up, 0), 31), right = min(max(-up, 0), 31);
@@ -26,7 +26,7 @@ GPU uint32_t mixed_quotient(uint32_t magnitude, int up, uint32_t significand) {
   return (up < 0 ? min(magnitude >> right, most) : raised) / significand;
 }
 
-/** From the nearest of a grid's magnitudes, in quanta times 2^9. */
+/** Returns the distance to the nearest of a grid's magnitudes, in quanta times 2^9. */
 template <int GRID>
 GPU int mixed_distance(int quotient) {
   int least = quotient;
@@ -38,7 +38,7 @@ GPU int mixed_distance(int quotient) {
   return least;
 }
 
-/** This is the error of a block on one of the grids, in quanta of that grid. */
+/** Returns the error of a block on one of the grids, in quanta of that grid. */
 template <int GRID, bool RHT>
 GPU int mixed_error(const uint32_t bits[16], int exponent, const gpu_scale_t &scale, int t) {
   const int up = t + UFP4_MIXED_FRAC + MIXED_FRACTION + 9 - scale.exponent;
@@ -54,15 +54,15 @@ GPU int mixed_error(const uint32_t bits[16], int exponent, const gpu_scale_t &sc
   return error;
 }
 
-/** The sum over the 16 rows of a tile, which are 16 neighbouring threads. */
+/** Returns the sum over the 16 rows of a tile, which are 16 neighbouring threads. */
 GPU int mixed_of_tile(int error) {
 #pragma unroll
   for (int by = 1; by < 16; by *= 2) error += __shfl_xor_sync(0xFFFFFFFFu, error, by);
   return error;
 }
 
-/** Whether the second grid's error, times its scale, is the smaller one; the larger scale has an
- * exponent of the other or one more. For all threads of a warp. */
+/** Returns whether the second grid has the smaller error times scale; the exponents of the scales
+ * differ by at most one. For all threads of a warp. */
 GPU bool mixed_takes_second(const ufp4_cuda_quantize_t &job, int first, int second,
                             const gpu_scale_t (&scale)[2]) {
   if (job.layout == UFP4_LAYOUT_2D) {
@@ -115,7 +115,7 @@ GPU mixed_block_t mixed_nvfp4(const ufp4_cuda_quantize_t &job, const ufp4_cuda_c
   return out;
 }
 
-/** One copy of what the tile holds; @return flags. */
+/** Makes one copy of the tile; @return flags. */
 template <bool SR>
 GPU unsigned mixed_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t row, int64_t col,
                         const uint32_t *tile, nvfp4_errors_t &errors) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANT and AMAX with E4M3 scales for each block, fast (docs/results/gpu.md, "Quantizer"): whole
-// tiles of 32 x 64 elements, which come by asynchronous copies, and both copies from one tile. What
-// block_quick.cuh does not take goes through block.cuh, and what is not a whole tile through
-// quantize.cuh.
+// Fast QUANT and AMAX with E4M3 scales for each block (docs/results/gpu.md, "Quantizer"): whole
+// tiles of 32 x 64 elements arrive by asynchronous copies, and both copies are made from one tile.
+// Blocks that block_quick.cuh does not handle use block.cuh, and partial tiles use quantize.cuh.
 #ifndef UFP4_CUDA_QUANTIZE_QUICK_CUH
 #define UFP4_CUDA_QUANTIZE_QUICK_CUH
 
@@ -12,10 +11,10 @@
 #define QUICK_ROWS 32
 #define QUICK_COLS 64
 #define QUICK_THREADS 128
-#define QUICK_BLOCKS 8  // of a multiprocessor
+#define QUICK_BLOCKS 8  // blocks per multiprocessor
 
-/** How the tile lies in shared memory: rows of 16-byte pieces, of which eight in a column, and 32
- * elements in a row, lie in different banks. */
+/** The layout of the tile in shared memory: rows of 16-byte pieces, in which eight pieces of a
+ * column, and 32 elements of a row, are in different banks. */
 template <bool BF16>
 struct quick_tile_t {
   enum {
@@ -29,8 +28,8 @@ struct quick_tile_t {
 
 /** A thread's block of a copy. */
 typedef struct {
-  unsigned r, b;       ///< its row, and its block along it, in the tile, in the copy's orientation
-  int64_t row, block;  ///< those of the tile
+  unsigned r, b;       ///< row, and block along it, within the tile, in the copy's orientation
+  int64_t row, block;  ///< row and block of the tile
   const void *first;   ///< in shared memory
 } quick_place_t;
 
@@ -60,7 +59,7 @@ GPU void quick_load(const ufp4_cuda_quantize_t &job, int64_t row, int64_t col, v
   gpu_copy_commit();
 }
 
-/** Of the row copy a warp has 16 rows of two blocks, of the column copy 32 columns. */
+/** A warp handles 16 rows of two blocks of the row copy, and 32 columns of the column copy. */
 template <int AXIS, bool BF16>
 GPU quick_place_t quick_place(int64_t row, int64_t col, const void *tile) {
   typedef quick_tile_t<BF16> shape;
@@ -103,7 +102,7 @@ GPU void quick_read(const quick_place_t &place, float (&x)[16]) {
   for (int i = 0; i < 16; i++) x[i] = __int_as_float((int32_t)bits[i]);
 }
 
-/** Its elements for block.cuh; @return the exponent of the transform, else 0. */
+/** Loads its elements for block.cuh; @return the exponent of the transform, otherwise 0. */
 GPU int quick_fetch(const ufp4_cuda_quantize_t &job, int axis, const void *first,
                     uint32_t bits[16]) {
   const bool bf16 = job.dtype == UFP4_DTYPE_BF16;
@@ -118,7 +117,7 @@ GPU int quick_fetch(const ufp4_cuda_quantize_t &job, int axis, const void *first
 
 // --- QUANT --------------------------------------------------------------------------------------
 
-/** A block as quantize.cuh has it, of numbers. */
+/** Quantizes a block as quantize.cuh does, for numbers. */
 template <int ELEM, bool SR>
 GPU_FUNCTION quick_block_t quick_slow(const ufp4_cuda_quantize_t &job, int axis, const void *first,
                                       int t, uint64_t group) {
@@ -136,7 +135,7 @@ GPU_FUNCTION quick_block_t quick_slow(const ufp4_cuda_quantize_t &job, int axis,
   return out;
 }
 
-/** Without and with the transform; @return the scale. */
+/** Quantizes without and with the transform; @return the scale. */
 template <int ELEM, bool SR, int AXIS>
 GPU quick_scale_t quick_encode_plain(const ufp4_cuda_quantize_t &job, const float (&x)[16],
                                      float amax, int t, uint64_t group, const quick_units_t &units,
@@ -190,7 +189,7 @@ GPU quick_scale_t quick_encode_rht(const ufp4_cuda_quantize_t &job, float (&x)[1
   return scale;
 }
 
-/** Blocks whose stride in each direction fits 26 bits (quick_takes). */
+/** The blocks of a copy whose stride in each direction fits 26 bits (quick_takes). */
 GPU void quick_store(const ufp4_cuda_copy_t &copy, const quick_place_t &place,
                      const quick_block_t &block) {
   const unsigned inside = place.r / 16 * (unsigned)copy.place.group +
@@ -201,7 +200,7 @@ GPU void quick_store(const ufp4_cuda_copy_t &copy, const quick_place_t &place,
   ((uint8_t *)copy.scales)[at] = (uint8_t)block.stored;
 }
 
-/** One copy of the tile; @return flags. */
+/** Makes one copy of the tile; @return flags. */
 template <int ELEM, bool SR, int AXIS, bool BF16>
 GPU unsigned quick_copy(const ufp4_cuda_quantize_t &job, int64_t row, int64_t col, const void *tile,
                         int t, const quick_units_t &units) {
@@ -254,7 +253,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(QUICK_THREADS, QUICK_BLOCKS)
 // --- AMAX ---------------------------------------------------------------------------------------
 
 /** With the transform the largest magnitudes of blocks are compared by this number: the FP32
- * pattern of largest, an integer under 2^28, rounded to odd, and its exponent + 152. */
+ * pattern of largest, an integer under 2^28, rounded to odd, plus its exponent + 152. */
 GPU uint32_t quick_rht_size(int32_t largest, int exponent) {
   return (uint32_t)__float_as_int(f32_odd((uint32_t)largest)) + ((uint32_t)exponent << 23);
 }
@@ -267,8 +266,8 @@ GPU_FUNCTION uint32_t quick_slow_size(const ufp4_cuda_quantize_t &job, int axis,
   return quick_rht_size(span.amax, span.exponent + 152);
 }
 
-/** The largest magnitude of a block is compared by this number. Without the transform it is the
- * FP32 pattern. It is 0 for a block of zeros, NaN or Inf. */
+/** Returns the number by which the largest magnitudes of blocks are compared. Without the
+ * transform it is the FP32 pattern. It is 0 for a block of zeros, NaN or Inf. */
 template <int AXIS, bool BF16>
 GPU uint32_t quick_size(const ufp4_cuda_quantize_t &job, const void *tile,
                         const quick_units_t &units, bool *poisoned) {
@@ -296,8 +295,8 @@ GPU int quick_exponent(bool rht, uint32_t size, int elem) {
   return span_exponent(span, elem);
 }
 
-/** This does what amax_kernel does, but a thread block forms the exponent of its largest block
- * alone: the larger a block is, the smaller is its exponent. */
+/** Does what amax_kernel does, but a thread block derives the exponent only of its largest block,
+ * because a larger block has a smaller exponent. */
 template <bool BF16>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(QUICK_THREADS, QUICK_BLOCKS)
     quick_amax_kernel(GPU_PARAMETER ufp4_cuda_quantize_t job, GPU_PARAMETER quick_units_t units) {
@@ -324,7 +323,7 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS_BLOCKS(QUICK_THREADS, QUICK_BLOCKS)
   for (int i = 0; i < QUICK_THREADS / 32; i++) largest = max(largest, sizes[threadIdx.x][i]);
   if (!copy.enabled || largest == 0) return;
   const int exponent = quick_exponent(copy.rht == UFP4_RHT_INTEGER, largest, job.elem);
-  // Most have nothing new to say.
+  // Most thread blocks do not change the word.
   if (exponent < *(volatile int32_t *)copy.largest) atomicMin(copy.largest, exponent);
 }
 

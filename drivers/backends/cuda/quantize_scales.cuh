@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANT of what quantize_kernel does not have: scales in E8M0 and in NVFP4, the transform in BF16.
-// The same thread blocks, and a thread for each block of 16.
+// QUANT with the scales and the transform that quantize_kernel does not support: E8M0, NVFP4, and
+// the transform in BF16. The thread blocks are the same, and each thread has a block of 16.
 #ifndef UFP4_CUDA_QUANTIZE_SCALES_CUH
 #define UFP4_CUDA_QUANTIZE_SCALES_CUH
 
 #include "quantize.cuh"
 
-/** Errors of the blocks of a thread block by both choices: a largest code of 6 or of 4, or the two
+/** The errors of a thread block's blocks for both choices: a largest code of 6 or of 4, or the two
  * grids of mixed. */
 typedef float nvfp4_errors_t[2][QUANTIZE_THREADS];
 
-/** The largest number of a tensor has this value after it is multiplied by S. */
+/** The value of a tensor's largest number after the multiplication by S. */
 GPU float nvfp4_top(const ufp4_cuda_quantize_t &job) {
   if (job.elem == UFP4_ELEM_MIXED) return E4M3_MAX * 3.5f;
   return job.scale_round == UFP4_SCALE_ROUND_46 ? 1536.0f : E4M3_MAX * 6.0f;
 }
 
-/** The sum over the 16 rows of this thread's tile, in their order. */
+/** Returns the sum over the 16 rows of this thread's tile, in their order. */
 GPU float nvfp4_tile_error(const float errors[QUANTIZE_THREADS]) {
   float sum = 0.0f;
   for (int row = 0; row < 16; row++) sum = sum + errors[threadIdx.x / 16 * 16 + row];
   return sum;
 }
 
-/** Whether the second choice leaves less than the first. For all threads of the thread block. */
+/** Returns whether the second choice has the smaller error. For all threads of the thread
+ * block. */
 GPU bool nvfp4_takes_second(const ufp4_cuda_quantize_t &job, float first, float second,
                             nvfp4_errors_t &errors) {
   if (job.layout == UFP4_LAYOUT_2D) {
@@ -63,7 +64,7 @@ GPU uint64_t scales_codes(const uint32_t bits[16], int exponent, const gpu_scale
                        : e4m3_codes<ELEM, false, SR>(bits, exponent, scale, t, words);
 }
 
-/** One copy of what the tile holds; @return flags. */
+/** Makes one copy of the tile; @return flags. */
 template <int ELEM, bool SR>
 GPU unsigned scales_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t row, int64_t col,
                          const uint32_t *tile, nvfp4_errors_t &errors) {
@@ -93,7 +94,7 @@ GPU unsigned scales_copy(const ufp4_cuda_quantize_t &job, int axis, int64_t row,
   return item.inside ? quantize_flags(axis, span, saturated) : 0;
 }
 
-/** Sd of each copy, by one thread of all. */
+/** Writes Sd of each copy; only one thread does it. */
 GPU void store_tensor_scales(const ufp4_cuda_quantize_t &job) {
   if (threadIdx.x >= 2 || blockIdx.x != 0 || blockIdx.y != 0) return;
   const ufp4_cuda_copy_t &copy = job.copies[threadIdx.x];

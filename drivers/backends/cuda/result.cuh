@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GEMM rounds each of its sums once, and then does with it what the job asks for.
+// The last step of GEMM: rounds each sum once and applies the job's options to it.
 #ifndef UFP4_CUDA_RESULT_CUH
 #define UFP4_CUDA_RESULT_CUH
 
@@ -7,15 +7,15 @@
 #include "number.cuh"
 #include "unpack.cuh"
 
-/** Everything a GEMM kernel needs. */
+/** The arguments of a GEMM kernel. */
 typedef struct {
   ufp4_cuda_gemm_t job;
   gpu_unpacked_t a, b;
-  float unit;  ///< of products of quanta
+  float unit;  ///< unit of products of quanta
 } gpu_gemm_t;
 
-/** Tiles go down in bands of rows of tiles, so that those that are at work at a time share their
- * operands. */
+/** Orders tiles down in bands of rows of tiles, so that tiles computed at the same time share
+ * their operands. */
 GPU void gemm_place(unsigned index, unsigned band, unsigned rows, unsigned cols, int64_t *row,
                     int64_t *col) {
   const unsigned first = index / (band * cols) * band;
@@ -28,7 +28,7 @@ GPU int32_t gemm_exponent(const ufp4_cuda_exponent_t &exponent) {
   return exponent.slot != nullptr ? *exponent.slot : exponent.value;
 }
 
-/** A sum of the contract nv, which has another NaN, and begins with C. */
+/** A sum of contract nv, which has another NaN and starts from C. */
 struct nv_sum_t {
   float value;
   GPU operator float() const {
@@ -36,7 +36,7 @@ struct nv_sum_t {
   }
 };
 
-/** This holds for a kind of sum: the pattern of NaN results, and whether C is added behind. */
+/** Properties of a kind of sum: the pattern of NaN results, and whether C is added at the end. */
 template <typename SUM>
 struct sum_traits_t {
   static constexpr uint32_t NOT_A_NUMBER = GPU_F32_NAN;
@@ -48,7 +48,7 @@ struct sum_traits_t<nv_sum_t> {
   static constexpr bool ADDS_C = false;
 };
 
-/** RNE32(sum * 2^exponent); a zero is +0, Inf and NaN stay. */
+/** Returns RNE32(sum * 2^exponent); a zero is +0, and Inf and NaN are kept. */
 GPU float rescaled(float sum, int exponent) {
   const uint32_t bits = (uint32_t)__float_as_int(sum);
   if ((bits & GPU_F32_INF) == GPU_F32_INF || (exponent == 0 && sum != 0.0f)) return sum;
@@ -58,7 +58,7 @@ GPU float rescaled(float sum, int exponent) {
       (int)f32_from_scaled(bits >> 31 != 0 ? -significand : significand, unit + exponent));
 }
 
-/** A sum stands for sum * 2^-unit. */
+/** A sum represents sum * 2^-unit. */
 GPU int gemm_unit(const ufp4_cuda_gemm_t &job, float) {
   return gemm_exponent(job.a.exponent) + gemm_exponent(job.b.exponent);
 }
@@ -69,8 +69,8 @@ GPU int gemm_unit(const ufp4_cuda_gemm_t &job, int64_t) {
   return 18 + elem_frac(job.a.elem) + elem_frac(job.b.elem) + gemm_unit(job, 0.0f);
 }
 
-/** 2^-unit is a normal number. So of an integer no result is subnormal, and only its conversion
- * rounds; of a float, which is never -0, only the multiplication. */
+/** 2^-unit is a normal number. With integers no result is subnormal, and only the conversion
+ * rounds; with floats, which are never -0, only the multiplication rounds. */
 GPU bool gemm_is_normal(int unit) {
   return unit >= -127 && unit <= 126;
 }
@@ -97,7 +97,8 @@ GPU int64_t gemm_accumulated(const ufp4_cuda_gemm_t &job, int64_t sum, bool pois
   return (int64_t)((uint64_t)sum + (uint64_t)earlier);
 }
 
-/** The accumulated sum and whether it stands for NaN; only the contract exact accumulates. */
+/** Adds the accumulated sum, and returns whether it represents NaN; only contract exact
+ * accumulates. */
 GPU bool gemm_whole(const ufp4_cuda_gemm_t &job, int64_t *sum, bool poisoned, int64_t i,
                     int64_t j) {
   *sum = gemm_accumulated(job, *sum, poisoned, i, j);
@@ -110,8 +111,8 @@ GPU bool gemm_whole(const ufp4_cuda_gemm_t &, SUM *, bool poisoned, int64_t, int
   return poisoned;
 }
 
-/** One output, whatever the job asks for; out of line, for it is much code. Each line is one
- * operation, rounded once; a factor and C enter only where present. */
+/** Stores one output with all options of the job; out of line because of its size. Each line is
+ * one operation, rounded once; the factor and C apply only if present. */
 template <typename SUM>
 GPU_FUNCTION void gemm_store(const gpu_gemm_t &g, SUM sum, int row, int col) {
   const ufp4_cuda_gemm_t &job = g.job;
@@ -138,12 +139,12 @@ GPU_FUNCTION void gemm_store(const gpu_gemm_t &g, SUM sum, int row, int col) {
 // In all kernels a thread has pairs of outputs side by side, the first at an even column, eight
 // columns apart, in rows of its own: the fragments of tensor core products.
 
-/** All outputs of a job share these, which are read once a tile. A factor that the job does not
- * have is 1, which changes no bit, so every output is multiplied by all. */
+/** Values that all outputs of a job share, which are read once per tile. A factor that the job
+ * does not have is 1, which changes no bit, so every output is multiplied by all factors. */
 typedef struct {
-  int bytes;      ///< of an output; 0: outputs are gemm_store's
-  bool in_pairs;  ///< two outputs are one store
-  float power;    ///< what makes a sum a number
+  int bytes;      ///< of an output; 0: outputs use gemm_store
+  bool in_pairs;  ///< two outputs are stored together
+  float power;    ///< factor that converts a sum to a number
   float scale, alpha;
 } gemm_factors_t;
 
@@ -160,8 +161,8 @@ GPU gemm_factors_t gemm_factors(const ufp4_cuda_gemm_t &job) {
   return f;
 }
 
-/** Bit 2 p + e: some scale of column @p first + 8 p + lane % 4 * 2 + e is NaN, for 4 * GROUPS
- * pairs. All lanes of a warp have the same @p first. */
+/** Returns a mask for 4 * GROUPS pairs: bit 2 p + e: some scale of column @p first + 8 p + lane %
+ * 4 * 2 + e is NaN. @p first must be the same in all lanes of a warp. */
 template <int GROUPS>
 GPU uint32_t gemm_poisoned_columns(const gpu_gemm_t &g, int64_t first) {
   const int lane = (int)threadIdx.x % 32;
@@ -169,7 +170,8 @@ GPU uint32_t gemm_poisoned_columns(const gpu_gemm_t &g, int64_t first) {
 #pragma unroll
   for (int i = 0; i < GROUPS; i++) {
     const uint32_t all = gpu_warp_mask(g.b.poisoned[first + 32 * i + lane] != 0);
-    // Two bits of each byte are this lane's; the product has them side by side in its upper byte.
+    // Two bits of each byte belong to this lane; the product puts them side by side in its upper
+    // byte.
     flags |= (all >> (lane % 4 * 2) & 0x03030303u) * 0x01041040u >> 24 << (8 * i);
   }
   return flags;
@@ -177,9 +179,9 @@ GPU uint32_t gemm_poisoned_columns(const gpu_gemm_t &g, int64_t first) {
 
 /** A row of a thread's pairs. */
 typedef struct {
-  unsigned char *d;   ///< where its first output goes
-  int i, j;           ///< of that; j is behind all columns where i is outside D
-  uint32_t poisoned;  ///< as gemm_poisoned_columns
+  unsigned char *d;   ///< address of its first output
+  int i, j;           ///< its position; j is behind all columns if i is outside D
+  uint32_t poisoned;  ///< from gemm_poisoned_columns
 } gemm_row_t;
 
 GPU gemm_row_t gemm_row(const gpu_gemm_t &g, const gemm_factors_t &f, int i, int j,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring of stages in shared memory between a warpgroup that loads and those that multiply. A
-// stage is filled when its bytes have come, and free again when every warpgroup has let it go; both
-// sides go round in the same order, so all they share is two barriers a stage.
+// The ring of stages in shared memory between the loading warpgroup and the multiplying ones. A
+// stage is full when its bytes have arrived, and free when every multiplying warpgroup has released
+// it. Both sides go round in the same order, so they share only two barriers per stage.
 #ifndef UFP4_CUDA_RING_CUH
 #define UFP4_CUDA_RING_CUH
 
@@ -9,9 +9,9 @@
 
 #define WARPGROUP 128      // threads
 #define RING_ALIGN 1024    // bytes: a period of the copy engine's swizzle
-#define RING_BARRIERS 256  // bytes for them, behind the stages
+#define RING_BARRIERS 256  // bytes of the barriers, behind the stages
 
-/** One side of the ring is at this place. */
+/** The position of one side of the ring. */
 template <int STAGES, int STAGE_BYTES>
 struct ring_t {
   enum { SHARED_BYTES = STAGES * STAGE_BYTES + RING_ALIGN + RING_BARRIERS };
@@ -34,7 +34,7 @@ struct ring_t {
   }
 };
 
-/** For all threads of the block; @p users: warpgroups that multiply. */
+/** Called by all threads of the block; @p users: multiplying warpgroups. */
 template <int STAGES, int STAGE_BYTES>
 GPU ring_t<STAGES, STAGE_BYTES> ring_start(int users) {
   ring_t<STAGES, STAGE_BYTES> ring = {};
@@ -51,14 +51,14 @@ GPU ring_t<STAGES, STAGE_BYTES> ring_start(int users) {
   return ring;
 }
 
-/** The loader: waits until this stage is free, and announces its bytes. */
+/** Loader: waits until this stage is free, and announces its bytes. */
 template <int STAGES, int STAGE_BYTES>
 GPU void ring_fill(const ring_t<STAGES, STAGE_BYTES> &ring, int bytes) {
   gpu_barrier_wait(ring.freed(), ring.parity ^ 1);
   gpu_barrier_expect(ring.filled(), bytes);
 }
 
-/** One thread of each warpgroup that multiplies lets a stage go. */
+/** Releases a stage; called by one thread of each multiplying warpgroup. */
 GPU void ring_release(uint32_t freed) {
   if (threadIdx.x % WARPGROUP == 0) gpu_barrier_arrive(freed);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA runtime as library.cu uses it. A CPU build has them in
+// The functions of the CUDA runtime that library.cu uses. A CPU build has them in
 // tests/cuda/emulated_runtime.h.
 #ifndef UFP4_CUDA_RUNTIME_CUH
 #define UFP4_CUDA_RUNTIME_CUH
@@ -14,7 +14,7 @@
 /** Describes a matrix to the copy engine. */
 typedef decltype(&cuTensorMapEncodeTiled) gpu_encode_t;
 
-/** A function of the driver, found at run time, so that nothing is linked with it. */
+/** Returns a function of the driver, found at run time to avoid linking with it. */
 inline void *gpu_find(const char *name) {
   void *function = nullptr;
   cudaDriverEntryPointQueryResult found;
@@ -33,8 +33,9 @@ inline gpu_encode_t gpu_find_encode() {
   return (gpu_encode_t)gpu_find("cuTensorMapEncodeTiled");
 }
 
-/** The context that all of CUDA's runtime shares on a GPU. It is made current by the driver:
- * cudaSetDevice would make one on the GPU that the thread goes back to, where there is none. */
+/** Makes the context current that all users of the CUDA runtime share on a GPU. This calls the
+ * driver, because cudaSetDevice would create a context on the GPU that the thread returns to, if it
+ * has none. */
 typedef CUcontext gpu_context_t;
 
 inline cudaError_t gpu_context_open(int device, gpu_context_t *out) {
@@ -65,19 +66,19 @@ inline cudaError_t gpu_context_set(gpu_context_t context) {
                                                         : cudaErrorDeviceUninitialized;
 }
 
-/** Queues a kernel on a stream; its errors come with the next cudaGetLastError(). */
+/** Queues a kernel on a stream; the next cudaGetLastError() returns its errors. */
 #define GPU_LAUNCH(stream, kernel, grid, threads, shared_bytes, ...) \
   kernel<<<(grid), (threads), (shared_bytes), (stream)>>>(__VA_ARGS__)
 
-/** Has the kernel in the GPU's memory, where its first launch would otherwise put it: not while a
- * stream is captured. */
+/** Loads the kernel into the GPU's memory, which otherwise happens at its first launch and is not
+ * allowed while a stream is captured. */
 template <typename KERNEL>
 cudaError_t gpu_preload(KERNEL *kernel) {
   cudaFuncAttributes ignored;
   return cudaFuncGetAttributes(&ignored, kernel);
 }
 
-/** More shared memory a block than the 48 KiB that every kernel may have. */
+/** Allows more shared memory per block than the default 48 KiB. */
 #define GPU_ALLOW_SHARED(kernel, bytes) \
   cudaFuncSetAttribute((kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(bytes))
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of the backend cuda share this state and these functions.
+// State and functions that the files of the backend cuda share.
 #ifndef UFP4_CUDA_STATE_H
 #define UFP4_CUDA_STATE_H
 
 #include "cuda.h"
 #include "job/check.h"
 
-/** Device memory that grows. */
+/** Device memory that grows on demand. */
 typedef struct {
   void *memory;
   size_t bytes;
@@ -17,22 +17,23 @@ struct ufp4_backend_state {
   ufp4_message_t *message;
   const ufp4_cuda_table_t *table;
   ufp4_cuda_t *cuda;
-  uint8_t *memory;  // on the device
+  uint8_t *memory;  // in device memory
   uint64_t memory_bytes;
-  int32_t *exponents;    // on the device: one a slot
-  uint32_t *flags;       // on the device: one a job
-  float *tensor_scales;  // on the device: one a job, and then 1
+  int32_t *exponents;    // in device memory, one per slot
+  uint32_t *flags;       // in device memory, one per job
+  float *tensor_scales;  // in device memory, one per job, and then 1
   room_t workspace, source, output;
-  slots_t slots;                            // only which were written
-  ufp4_completion_t done[UFP4_QUEUE_JOBS];  // of job i at i mod UFP4_QUEUE_JOBS, without its flags
+  slots_t slots;                            // only which slots were written
+  ufp4_completion_t done[UFP4_QUEUE_JOBS];  // completion of job i at i mod UFP4_QUEUE_JOBS, without
+                                            // flags
   uint64_t submitted, taken;
 };
 
 typedef struct ufp4_backend_state state_t;
 
-/** Has at least @p bytes in @p room; their contents are lost. */
+/** Grows @p room to at least @p bytes; its contents are lost. */
 ufp4_status_t ufp4_cuda_room(state_t *state, size_t bytes, room_t *room);
-/** Workspace for a call; the default stream. */
+/** Provides the workspace of a call on the default stream. */
 ufp4_status_t ufp4_cuda_call(state_t *state, size_t workspace_bytes, ufp4_cuda_call_t *out);
 
 // The backend's functions for whole operands.

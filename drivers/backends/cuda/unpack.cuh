@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands as the tensor cores take them, rows and k padded with zeros to whole tiles. Three kinds:
-// BF16 with the scale multiplied in, signed bytes with the scales beside them, and the digits of
-// numbers in one unit for each row (docs/results/gpu.md, contract exact).
+// Unpacks operands to the formats of the tensor cores, with rows and k padded by zeros to whole
+// tiles. There are three formats: BF16 with the scale multiplied in, signed bytes with separate
+// scales, and digits of numbers with one unit per row (docs/results/gpu.md, contract exact).
 #ifndef UFP4_CUDA_UNPACK_CUH
 #define UFP4_CUDA_UNPACK_CUH
 
@@ -11,11 +11,11 @@
 #define GEMM_CHUNK 4     // blocks of 16 in a stage of gemm.cuh
 #define GEMM_ROWS 128    // unpacked rows are padded to this
 #define DIGITS_CHUNK 8   // blocks of 16 in a chunk of digits: 128 bytes
-#define DIGITS_SLICES 3  // the two of all values, and the one that few need
-#define E8M0_LOWEST 7    // scales between these, times quanta, are normal BF16
+#define DIGITS_SLICES 3  // two for all values, and one that few need
+#define E8M0_LOWEST 7    // between these scales, products with quanta are normal BF16 numbers
 #define E8M0_HIGHEST 247
 #define UNPACK_THREADS 256
-#define UNPACK_SIDE 16  // rows, and blocks, of what a thread block unpacks
+#define UNPACK_SIDE 16  // rows, and blocks, that a thread block unpacks
 
 /** An unpacked operand. */
 typedef struct {
@@ -24,21 +24,23 @@ typedef struct {
   void *weights;            ///< [padded blocks][padded rows], int32 or float; or NULL
   uint8_t *poisoned;        ///< [padded rows]: some scale of the row is NaN
   int32_t *units;           ///< digits: [padded rows], see unpack_units
-  uint32_t *wide;  ///< digits: [padded rows / 128 + 1]: some row needs the third; last: some panel
-  uint32_t *span;  ///< BF16 with E8M0 scales, else NULL: [2], see spans_fold
-  uint32_t *thirds;  ///< digits: [padded rows / 128][words]: bit c: in chunk c some third is not 0
+  uint32_t *wide;    ///< digits: [padded rows / 128 + 1]: some row needs the third digit; last: any
+                     ///< panel
+  uint32_t *span;    ///< BF16 with E8M0 scales, else NULL: [2], see spans_fold
+  uint32_t *thirds;  ///< digits: [padded rows / 128][words]: bit c: a third digit in chunk c is not
+                     ///< 0
   int64_t padded_rows, padded_blocks;
   int words;
 } gpu_unpacked_t;
 
-/** Some panel has rows that need third digits. */
+/** Returns whether some panel has rows that need third digits. */
 GPU bool unpacked_is_wide(const gpu_unpacked_t &x) {
   return x.wide[x.padded_rows / GEMM_ROWS] != 0;
 }
 
-/** Whether scales fold into BF16: each element is a normal number, and all products of two blocks
- * are exact in FP32. A span is 255 - the smallest, and the largest, of the bytes of an operand's
- * scales in blocks that are not all zero; 0 and 0 where there is none. */
+/** Returns whether scales fold into BF16: each element is a normal number, and all products of two
+ * blocks are exact in FP32. A span is 255 minus the smallest, and the largest, byte of an operand's
+ * scales in blocks that are not all zero; 0 and 0 if there is no such block. */
 GPU bool spans_fold(const gpu_unpacked_t &a, const gpu_unpacked_t &b) {
   const int low_a = 255 - (int)a.span[0], low_b = 255 - (int)b.span[0];
   const int high_a = (int)a.span[1], high_b = (int)b.span[1];
@@ -49,7 +51,7 @@ GPU bool spans_fold(const gpu_unpacked_t &a, const gpu_unpacked_t &b) {
 
 // --- Entries ------------------------------------------------------------------------------------
 
-/** A block of a row as it is stored: 16 codes and a scale; zeros where a scale is NaN. */
+/** A block of a row in memory: 16 codes and a scale; zeros if a scale is NaN. */
 typedef struct {
   uint64_t codes;
   uint32_t scale;
@@ -80,8 +82,8 @@ GPU entry_t entry_read(const gpu_operand_t &in, int scale, int64_t blocks, int64
   return entry;
 }
 
-/** A thread block's 16 x 16 entries with scales of a byte: read as they lie in panels, 16 rows of
- * one block after another, and given along k: thread t gets row t / 16, block t % 16. */
+/** Loads a thread block's 16 x 16 entries with byte scales in the order of panels, 16 rows of one
+ * block after another, and returns them along k: thread t gets row t / 16, block t % 16. */
 template <int SCALE>
 GPU entry_t entry_turned(const gpu_operand_t &in, int64_t blocks, int64_t first_row,
                          int64_t first_block, uint8_t *poisoned) {
@@ -97,7 +99,7 @@ GPU entry_t entry_turned(const gpu_operand_t &in, int64_t blocks, int64_t first_
   return turned;
 }
 
-/** The part of the operand that this thread block unpacks. */
+/** Returns the part of the operand that this thread block unpacks. */
 GPU void unpack_place(const gpu_unpacked_t &out, int64_t *row, int64_t *block) {
   const unsigned across = (unsigned)((out.padded_blocks + UNPACK_SIDE - 1) / UNPACK_SIDE);
   *row = (int64_t)(blockIdx.x / across) * UNPACK_SIDE;
@@ -106,7 +108,7 @@ GPU void unpack_place(const gpu_unpacked_t &out, int64_t *row, int64_t *block) {
 
 // --- BF16, and bytes with scales ----------------------------------------------------------------
 
-/** Value of a scale. */
+/** Returns the value of a scale. */
 GPU float scale_value(int scale, uint32_t stored) {
   if (scale == UFP4_SCALE_FP32) return __int_as_float((int)stored);
   // 2^-127 is a subnormal number.
@@ -115,21 +117,22 @@ GPU float scale_value(int scale, uint32_t stored) {
   return (float)e4m3_significand(stored) * f32_power(e4m3_exponent(stored) - 9);
 }
 
-/** Two BF16 of 16 bits: quanta * scale has 7 bits at most (15 x 8), so both are exact. */
+/** Packs two BF16 numbers of 16 bits: quanta * scale has at most 7 bits (15 x 8), so both are
+ * exact. */
 GPU uint32_t bf16_pair(int32_t low, int32_t high, float scale) {
   const uint32_t a = (uint32_t)__float_as_int((float)low * scale),
                  b = (uint32_t)__float_as_int((float)high * scale);
   return a >> 16 | (b & 0xFFFF0000u);
 }
 
-/** Four BF16 of the codes in the lower 16 bits, of a grid. */
+/** Converts the four codes in the lower 16 bits, of a grid, to BF16. */
 GPU void bf16_four(int grid, uint32_t codes, float scale, uint32_t *target) {
   const uint32_t quanta = elem_decode_any(grid, 0, codes);
   target[0] = bf16_pair((int8_t)(quanta & 255), (int8_t)(quanta >> 8 & 255), scale);
   target[1] = bf16_pair((int8_t)(quanta >> 16 & 255), (int8_t)(quanta >> 24), scale);
 }
 
-/** Notes the scales of a warp's blocks in the operand's span. For all threads of a warp. */
+/** Adds the scales of a warp's blocks to the operand's span. For all threads of a warp. */
 GPU void span_note(uint32_t *span, const entry_t &entry, int grid) {
   uint32_t any = 0;
 #pragma unroll
@@ -142,8 +145,8 @@ GPU void span_note(uint32_t *span, const entry_t &entry, int grid) {
   if (highest > span[1]) atomicMax(&span[1], highest);
 }
 
-/** A quantum stands for this number. For an E8M0 scale outside those that fold it is another power
- * of two, which nobody asks for. */
+/** Returns the value of a quantum. For an E8M0 scale outside the folding range it is another power
+ * of two, which is never used. */
 template <int SCALE>
 GPU float bf16_quantum(uint32_t scale, int elem) {
   if (SCALE == UFP4_SCALE_E4M3)
@@ -173,10 +176,10 @@ GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
   }
 }
 
-/** Bytes; the scales as integers in units of 2^-9, or as FP32. One block of one row for each
- * thread. Where both operands have digits too, these are for tiles in which third digits do not
- * pay, and where no panel of this and of @p other, the other operand, has any there is nothing to
- * do; nor is there where both have folded into BF16. */
+/** Unpacks to bytes, with scales as integers in units of 2^-9, or as FP32. Each thread unpacks one
+ * block of one row. If both operands also have digits, the bytes are only for tiles with too many
+ * digit products, and nothing is done if no panel of this operand and of @p other has third digits;
+ * nor if both have folded into BF16. */
 template <bool INTEGER>
 GPU_KERNEL void GPU_LAUNCH_BOUNDS(UNPACK_THREADS)
     unpack_bytes_kernel(gpu_operand_t in, int scale, int64_t blocks, gpu_unpacked_t out,

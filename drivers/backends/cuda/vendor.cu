@@ -12,7 +12,7 @@
 
 #define WORKSPACE_BYTES ((size_t)32 << 20)
 
-// Overloaded in the header.
+// The header overloads this function.
 typedef cublasStatus_t (*gemm_ex_t)(cublasHandle_t handle, cublasOperation_t transa,
                                     cublasOperation_t transb, int m, int n, int k,
                                     const void *alpha, const void *a, cudaDataType a_type, int lda,
@@ -42,7 +42,7 @@ struct vendor {
 
 namespace {
 
-/** A library of the version that the headers are of. */
+/** Opens a library of the version of the headers. */
 void *open_library(const char *name) {
   char versioned[64];
   snprintf(versioned, sizeof versioned, "%s.%d", name, CUBLAS_VER_MAJOR);
@@ -90,13 +90,13 @@ vendor_t *vendor_open(ufp4_message_t *message) {
   vendor->lt = open_library("libcublasLt.so");
   if (start(vendor)) return vendor;
   vendor_close(vendor);
-  (void)cudaGetLastError();  // or the next launch would report it
+  (void)cudaGetLastError();  // otherwise the next launch would report it
   snprintf(message->text, sizeof message->text, "cuda: cuBLAS %d was not found or does not start",
            CUBLAS_VER_MAJOR);
   return nullptr;
 }
 
-// The libraries stay loaded: CUDA does not survive being unloaded and loaded again.
+// The libraries stay loaded, because CUDA does not survive being unloaded and loaded again.
 void vendor_close(vendor_t *vendor) {
   if (vendor == nullptr) return;
   (void)cudaFree(vendor->workspace);
@@ -131,7 +131,7 @@ ufp4_status_t vendor_gemm(vendor_t *vendor, ufp4_cuda_vendor_t what, int64_t m, 
 
 namespace {
 
-/** These describe one product to cuBLASLt. */
+/** The descriptors of one product for cuBLASLt. */
 typedef struct {
   cublasLtMatmulDesc_t product;
   cublasLtMatrixLayout_t a, b, d;
@@ -151,7 +151,7 @@ bool set(const vendor_t *v, narrow_t *x, cublasLtMatmulDescAttributes_t what, T 
   return v->desc_set(x->product, what, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
 }
 
-/** Scales of blocks of 16; cuBLASLt's A is our B. */
+/** Sets the scales of blocks of 16; cuBLASLt's A is our B. */
 bool set_block_scales(const vendor_t *v, narrow_t *x, const ufp4_cuda_narrow_gemm_t *job) {
 #if CUBLAS_VERSION >= 120800
   return set(v, x, CUBLASLT_MATMUL_DESC_A_SCALE_MODE,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Y = X W^T of two quantized tensors as a CUDA graph, and the golden model's bits beside it.
+// Computes Y = X W^T of two quantized tensors as a CUDA graph, and compares it with the golden
+// model.
 //   cc graph.c $(pkg-config --cflags --libs ufp4_cuda ufp4_model) -I$CUDA_HOME/include
 //   -L$CUDA_HOME/lib64 -lcudart
 #include <cuda_runtime_api.h>
@@ -27,7 +28,7 @@ static void *device_memory(size_t bytes) {
 int main(void) {
   static const int64_t rows[SIDES] = {TOKENS, COUT};
   static float data[SIDES][TOKENS * CIN], y[TOKENS * COUT], golden[TOKENS * COUT];
-  ufp4_matrix_t x[SIDES];  // X and W, in the host's memory and then in the device's
+  ufp4_matrix_t x[SIDES];  // X and W, first in host memory and then in device memory
   ufp4_quantize_t how[SIDES][2];
   ufp4_cuda_operand_t out[SIDES][2];
   ufp4_operand_t want[SIDES];
