@@ -397,8 +397,7 @@ static ufp4_status_t load(const char *path, ufp4_message_t *message, json_t **ro
   errno = 0;
   FILE *file = fopen(path, "rb");
   if (file != NULL) *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
-  const int unread = file == NULL || ferror(file);  // opening a folder succeeds, but reading it
-                                                    // fails
+  const int unread = file == NULL || ferror(file);  // a folder opens, but cannot be read
   const int why = errno;
   if (file != NULL) fclose(file);
   if (*root != NULL) return UFP4_OK;

@@ -8,12 +8,12 @@
 
 enum {
   BLOCK = UFP4_PANEL_ROWS,  // of k as of rows
-  GROUPS_ASKED = 16,        // row groups whose operands the loader has asked for
-  ROWS_ASKED = 16,          // of addends, likewise, of one stream or of both
-  TURN_CYCLES = 4,          // after which a PE of the contract fp32 returns to a sum
-  TURN_CYCLES_NV = 8,       // the same of the contract nv, to whose sums it adds groups
-  GROUP = 4,                // of blocks, contract nv
-  PATH = 4,                 // cycles of a read's way to the memory and back, without its latency
+  GROUPS_ASKED = 16,        // row groups whose operands the loader has requested
+  ROWS_ASKED = 16,          // rows of addends requested at once, of one stream or of both
+  TURN_CYCLES = 4,          // cycles until a PE of contract fp32 can add to a sum again
+  TURN_CYCLES_NV = 8,       // the same for contract nv, whose unit of addition is a group
+  GROUP = 4,                // blocks per group of contract nv
+  PATH = 4,                 // cycles of a read to the memory and back, without the latency
 };
 
 static int64_t ceil_div(int64_t n, int64_t by) {
@@ -24,24 +24,24 @@ static int64_t whole(int64_t bytes, int64_t beat) {
   return ceil_div(bytes, beat) * beat;
 }
 
-/** The values that are the same in all macro-tiles. */
+/** Values that are the same in all macro-tiles. */
 typedef struct {
   const ufp4_configuration_t *core;
   const bounds_gemm_t *gemm;
-  int64_t blocks;       ///< of k that the array is fed, with padding
-  int64_t chunks;       ///< of k
-  int64_t first, last;  ///< of these blocks in the first and in the last chunk
-  int64_t ahead;        ///< in the first two
-  int64_t load_beats;   ///< of a row group's operands, all of k
-  int64_t load_bytes;   ///< of the same on the bus
-  int64_t cols;         ///< that leave in a read
+  int64_t blocks;       ///< blocks of k fed to the array, including padding
+  int64_t chunks;       ///< chunks of k
+  int64_t first, last;  ///< blocks in the first and in the last chunk
+  int64_t ahead;        ///< blocks in the first two chunks
+  int64_t load_beats;   ///< beats of a row group's operands, for all of k
+  int64_t load_bytes;   ///< their bytes on the bus
+  int64_t cols;         ///< columns that leave in a read
   int64_t slots;        ///< cycles of a read
-  int64_t addends;      ///< beats that a buffer of what is added holds
+  int64_t addends;      ///< beats that the buffer of an addend stream holds
   bounds_memory_t memory;
 } engine_t;
 
-// Blocks of the chunk that begins where so many are left: the two last ones share what the whole
-// ones leave, as ufp4_chunk_walk has it.
+// Returns the blocks of the chunk that begins with so many blocks left: the last two share the
+// remainder of the whole ones, as in ufp4_chunk_walk.
 static int64_t chunk_of(const ufp4_configuration_t *core, int64_t left) {
   const int64_t chunk = core->chunk, least = core->contract == UFP4_CONTRACT_NV ? GROUP : 2;
   const int64_t step = core->bus_bytes / 16 > least ? core->bus_bytes / 16 : least;
@@ -50,7 +50,7 @@ static int64_t chunk_of(const ufp4_configuration_t *core, int64_t left) {
   return left - half <= chunk ? half : half + step;
 }
 
-// A burst has the codes of a chunk, and one its scales.
+// A burst carries the codes of a chunk, and another one its scales.
 static void walk_chunks(engine_t *engine, int64_t port) {
   const int64_t bus = engine->core->bus_bytes, all = ceil_div(engine->gemm->k, BLOCK);
   for (int64_t left = all, blocks; left > 0; left -= blocks) {
@@ -91,32 +91,33 @@ static engine_t engine_of(const ufp4_configuration_t *core, bounds_memory_t memo
   return engine;
 }
 
-// Bytes on the bus of a row of a macro-tile, in whole beats of the drain and of the bus.
+// Returns the bytes on the bus of a row of a macro-tile, in whole beats of the drain and of the
+// bus.
 static int64_t row_bytes(const engine_t *engine, int64_t cols, int64_t element_bytes) {
   return whole(whole(cols * element_bytes, 4 * engine->cols), engine->core->bus_bytes);
 }
 
 // --- What is added ------------------------------------------------------------------------------
 
-// Cycles of the port that beats of the drain's width take: a wider bus holds its beat until it is
-// used up, a narrower one brings a beat in several.
+// Returns the cycles of the port for beats of the drain's width: a wider bus keeps a beat until it
+// is used up, a narrower one needs several beats.
 static int64_t port_cycles(const engine_t *engine, int64_t beats) {
   const int64_t width = 4 * engine->cols, bus = engine->core->bus_bytes;
   return width > bus ? beats * (width / bus) : beats;
 }
 
-/** The addends of a row of a macro-tile, and how fast the drain reads them. */
+/** The addends of a row of a macro-tile, and how fast the drain can read them. */
 typedef struct {
-  int64_t beats;  ///< of both streams, of the drain's width; 0: nothing is added
+  int64_t beats;  ///< beats of both streams, of the drain's width; 0: no addends
   int64_t held;   ///< rows that the buffers hold
-  int64_t asked;  ///< rows that are asked for at once, at most
-  double pace;    ///< cycles of a row, at least
-  double turn;    ///< from the first read of a row to that of the one that is held so many behind
-  double way;     ///< from the last beat of a row to that of the one asked for so many behind
+  int64_t asked;  ///< rows that are requested at once, at most
+  double pace;    ///< least cycles per row
+  double turn;    ///< from the first read of a row to that of the row that reuses its buffer
+  double way;     ///< from the last beat of a row to that of the row requested in its place
 } addend_t;
 
-// Reads make room for the row that is as many behind as a buffer of so many @p rows holds; it is
-// asked for at once, and all of it comes before it is read. @p each: beats of a read.
+// Reads make room for a later row, @p rows behind, which is requested at once and arrives
+// completely before it is read. @p each: beats of a read.
 static double turn_of(const engine_t *engine, int64_t row, int64_t each, int64_t all) {
   const int64_t room = (engine->addends / row + 1) * row - engine->addends;
   const int64_t reads = room > 0 ? ceil_div(room, each) - 1 : 0;
@@ -140,7 +141,8 @@ static addend_t addend_of(const engine_t *engine, int64_t cols) {
   return addend;
 }
 
-// Cycles of the drain of some rows, the first of which have been read ahead, or @p cold: have not.
+// Returns the cycles of the drain for some rows, the first of which have been read ahead unless @p
+// cold.
 static double drain_of(const addend_t *addend, double rows, int cold) {
   const double held = (double)addend->held, asked = (double)addend->asked;
   const double most = rows * addend->pace, last = addend->pace;
@@ -154,13 +156,13 @@ static double drain_of(const addend_t *addend, double rows, int cold) {
 /** A macro-tile. */
 typedef struct {
   double compute, load, output, read, write, units;
-  double first, last;  ///< of compute: before the last chunk, and this
-  double row;          ///< of last: the first row of sub-tiles
-  double turns;        ///< load, and the drain of what is not read ahead of it
+  double first, last;  ///< compute before the last chunk, and in it
+  double row;          ///< part of last: the first row of sub-tiles
+  double turns;        ///< load, and the part of the drain that was not read ahead
   double behind;       ///< load behind the first two chunks, and compute of the first
 } tile_t;
 
-// The cycles until the third chunk and those behind it have been loaded: their load begins when the
+// Returns the cycles until the third and later chunks have been loaded; their load begins when the
 // first chunk has been computed.
 static double load_behind(const engine_t *engine, int64_t groups, double compute) {
   const int64_t all = ceil_div(engine->gemm->k, BLOCK);
@@ -170,8 +172,8 @@ static double load_behind(const engine_t *engine, int64_t groups, double compute
          floor(share * (double)(groups * engine->load_beats));
 }
 
-// Operands and addends come in the order in which they were asked for, and the loader asks for so
-// many at once that while it does few rows come: the others are drained when it does not.
+// Operands and addends arrive in the order of their requests. The loader requests so much at once
+// that hardly any rows arrive while it is loading, so the other rows are drained when it is not.
 static double turns_of(const engine_t *engine, const addend_t *addend, int64_t rows,
                        int64_t groups) {
   const double come = (double)(addend->held < addend->asked ? addend->held : addend->asked);
@@ -182,8 +184,8 @@ static double turns_of(const engine_t *engine, const addend_t *addend, int64_t r
   return load + drain_of(addend, (double)rows - free, 1);
 }
 
-// Cycles of a block of all these sub-tiles: with the contracts fp32 and nv in whole turns
-// (ufp4_sequencer), which nv has of groups.
+// Returns the cycles of a block in all these sub-tiles. With contracts fp32 and nv these are whole
+// turns (ufp4_sequencer), with nv per group.
 static int64_t block_of(const ufp4_configuration_t *core, int64_t sub_tiles) {
   const int64_t cycles = sub_tiles * (BLOCK / core->lanes);
   if (core->contract == UFP4_CONTRACT_NV) return whole(cycles, TURN_CYCLES_NV / GROUP);
@@ -214,20 +216,21 @@ static tile_t tile_of(const engine_t *engine, int64_t rows, int64_t cols) {
   return tile;
 }
 
-/** Macro-tiles of D, row by row: of four sizes at most. */
+/** Macro-tiles of D, row by row, of at most four sizes. */
 typedef struct {
   tile_t at[2][2];             ///< whole and at the lower edge, by whole and at the right edge
-  int64_t down[2], across[2];  ///< how many
+  int64_t down[2], across[2];  ///< how many of each
 } tiles_t;
 
-// From the beginning of a last chunk to that of the next tile's, if all sums are in one bank: it
-// waits for the drain, which begins with a row of sub-tiles, and for what is computed between.
+// Returns the cycles from the beginning of a last chunk to that of the next tile's, if all sums are
+// in one bank: it waits for the drain, which begins with a row of sub-tiles, and for the
+// computation in between.
 static double step_of(const tile_t *tile, const tile_t *next) {
   return fmax(tile->row + tile->output, tile->last + next->first);
 }
 
-// From the beginning of the first tile to the end of the last one's compute, if all sums are in one
-// bank; the drain of the last tile, which nothing hides, is left out.
+// Returns the cycles from the beginning of the first tile to the end of the last one's computation,
+// if all sums are in one bank, without the drain of the last tile, which nothing hides.
 static double one_bank(const tiles_t *tiles) {
   const int64_t *across = tiles->across, *down = tiles->down;
   const int left = across[0] == 0, right = across[1] != 0;
@@ -255,7 +258,7 @@ static tiles_t tiles_of(const engine_t *engine) {
   return tiles;
 }
 
-// Codes of a chunk, or a row of a macro-tile.
+// Returns the bytes of the codes of a chunk, or of a row of a macro-tile.
 static double burst_of(const engine_t *engine) {
   const ufp4_configuration_t *core = engine->core;
   const int64_t cols = (int64_t)core->cols * core->tile_cols, n = engine->gemm->n;
@@ -284,7 +287,7 @@ bounds_t bounds_of(const ufp4_configuration_t *core, bounds_memory_t memory,
   }
   all.array = fmax(all.array, turns);
   all.burst = burst_of(&engine) / memory.bytes;
-  all.ahead = fmin(all.read, 2 * GROUPS_ASKED * all.burst);  // codes, and scales, which are fewer
+  all.ahead = fmin(all.read, 2 * GROUPS_ASKED * all.burst);  // codes, and fewer scales
   if (engine.chunks > 1) all.array = fmax(all.array, one_bank(&tiles));
   return all;
 }

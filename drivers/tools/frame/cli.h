@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands share this: the command table, options, messages and exit statuses
+// The frame of all commands: the command table, options, messages and exit statuses
 // (docs/reference/commands.md).
 #ifndef UFP4_CLI_H
 #define UFP4_CLI_H
@@ -12,21 +12,21 @@
 #include "ufp4.h"
 #include "ufp4_file.h"
 
-/** Exit statuses; 128 + n on signal n is the shell's. */
+/** Exit statuses; the shell adds 128 + n for signal n. */
 enum {
-  CLI_OK = 0,        ///< done and equal
+  CLI_OK = 0,        ///< success, and equal if compared
   CLI_MISMATCH = 1,  ///< a mismatch, or a verdict failed
   CLI_USAGE = 2,     ///< usage or bad input
-  CLI_DEVICE = 3,    ///< device or environment, or not in this version
+  CLI_DEVICE = 3,    ///< device or environment error, or unsupported in this version
 };
 
-/** One command; each command's file defines one, and main.c lists them. */
+/** A command; the file of each command defines one, and main.c lists them. */
 typedef struct {
   const char *name;
   const char *arguments;       ///< for the usage line: "A B -o D.npy [options]"
   const char *summary;         ///< one sentence
   const char *example;         ///< a command that works
-  void (*details)(FILE *out);  ///< prints what --help says after the options, in lines; or NULL
+  void (*details)(FILE *out);  ///< prints further lines of --help after the options; or NULL
   int (*run)(int argc, char **argv);
 } cli_command_t;
 
@@ -38,49 +38,50 @@ extern const cli_command_t cli_quantize, cli_dequantize, cli_gemm, cli_layer, cl
 /** Prints "ufp4 COMMAND: message" as one line to stderr and returns @p exit_status. */
 int cli_fail(const cli_command_t *command, int exit_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** Does the same for a failed library call: prints @p message, or where that is empty what the
- * status says.
- * @return the exit status that belongs to it: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB, TIMEOUT
- * and STORAGE 3, all others 2. */
+/** Does the same for a failed library call with @p message, or if that is empty, with the text of
+ * the status. @return the exit status: UFP4_ERROR_UNSUPPORTED, MEMORY, DEVICE, JOB, TIMEOUT and
+ * STORAGE 3, all others 2. */
 int cli_fail_status(const cli_command_t *command, ufp4_status_t status, const char *message);
-/** Prints @p json, NULL without memory, to stdout with that many digits of real numbers, and frees
- * it. @return CLI_GO_ON or the exit status. */
+/** Prints @p json, which may be NULL for exhausted memory, to stdout with that many digits of real
+ * numbers, and frees it. @return CLI_GO_ON or the exit status. */
 int cli_json_print(const cli_command_t *command, json_t *json, int digits);
-/** Whether all that went to stdout has got there; to be asked before files take their names, so
- * that a result that could not be printed leaves none. Prints what is wrong. @return CLI_GO_ON or
- * the exit status. */
+/** Checks that all output to stdout has been written. Commands call it before files get their
+ * names, so that a result that could not be printed leaves no files. Prints the error. @return
+ * CLI_GO_ON or the exit status. */
 int cli_printed(void);
 
-/** @p word as a shell reads it: in quotes, where it needs them; as far as there is room. @return
- * the length that it needs. */
+/** Quotes @p word for the shell if necessary, as far as there is room. @return the length that it
+ * needs. */
 size_t cli_quote(const char *word, char *text, size_t size);
-/** "ufp4" and the arguments, quoted, with blanks between them, as far as there is room. */
+/** Formats "ufp4" and the arguments, quoted and separated by blanks, as far as there is room. */
 void cli_join_words(int argc, char **argv, char *words, size_t size);
-/** A CRC of the program's file, in hex; "unknown" where the system does not show it. */
+/** Returns a CRC of the program's file in hex; "unknown" if the system does not reveal the
+ * file. */
 void cli_program_mark(char mark[16]);
 
-/** Does the same for a failed call on a file, by errno: "PATH: cannot DOING: reason". @return 3
- * where there is no room or the disk fails, else 2. */
+/** Does the same for a failed file operation from errno: "PATH: cannot DOING: reason". @return 3
+ * if there is no room or the disk fails, otherwise 2. */
 int cli_fail_errno(const cli_command_t *command, const char *path, const char *doing);
 
 // --- Signals ------------------------------------------------------------------------------------
 
-/** Signals that end the program say so first; writing beyond ulimit -f becomes an error of that
- * write. */
+/** Makes signals that end the program print a line first, and turns a write beyond ulimit -f into
+ * an error of that write. */
 void cli_signals_begin(void);
-/** Signals that end the program say that --resume goes on with @p command; NULL: no longer. */
+/** Makes that line say that --resume continues with @p command; NULL: not any more. */
 void cli_signals_resume(const cli_command_t *command);
-/** From now on the first SIGINT, SIGTERM or SIGHUP ends nothing: cli_interrupted tells of it. The
- * second ends the program at once, as any did before. */
+/** From now on the first SIGINT, SIGTERM or SIGHUP only sets cli_interrupted, and the second ends
+ * the program at once. */
 void cli_catch_interrupts(void);
-/** The number of the signal that has come since cli_catch_interrupts, or 0; to be asked by any
- * thread, at each step of long work. */
+/** Returns the number of the signal since cli_catch_interrupts, or 0. Any thread may call it, at
+ * each step of long work. */
 int cli_interrupted(void);
-/** When that work has stopped: "ufp4 COMMAND: interrupted; HOW", where @p how says how to go on.
- * @return the exit status, 128 + the signal's number. */
+/** Prints "ufp4 COMMAND: interrupted; HOW" after the work has stopped, where @p how says how to
+ * continue. @return the exit status, 128 + the signal's number. */
 int cli_fail_interrupted(const cli_command_t *command, const char *how);
-/** While waveforms for @p path are written to @p beside, a full disk may come as SIGBUS: then a
- * line, exit status 3, and no file. Signals that end the program remove it, too. */
+/** While waveforms for @p path are written to @p beside, a full disk may raise SIGBUS: prints a
+ * line, ends with exit status 3, and leaves no file. Signals that end the program also remove the
+ * file. */
 void cli_signals_trace(const char *path, const char *beside);
 
 // --- Options ------------------------------------------------------------------------------------
@@ -97,22 +98,22 @@ typedef enum {
 /** What an option makes the launcher install or build before it runs the command. */
 typedef enum {
   CLI_NEEDS_NOTHING,
-  CLI_NEEDS_BACKEND,        ///< of CLI_TEXT: what the backend that it names runs on
-  CLI_NEEDS_CONFIGURATION,  ///< of CLI_TEXT: this core, if a backend simulates its RTL
+  CLI_NEEDS_BACKEND,        ///< CLI_TEXT: what the named backend runs on
+  CLI_NEEDS_CONFIGURATION,  ///< CLI_TEXT: the named core, if a backend simulates its RTL
   CLI_NEEDS_DRAWING,        ///< a Python that draws
-  CLI_NEEDS_PAGE,           ///< the same, without which the command does all but its page
+  CLI_NEEDS_PAGE,           ///< the same, but the command also runs without it, and draws no page
 } cli_need_t;
 
-/** One option. What @p value points to keeps its contents where the option is not given. A name of
- * one letter is a short option. */
+/** An option. The variable that @p value points to is unchanged if the option is not given. A name
+ * of one letter is a short option. */
 typedef struct {
   const char *name;
   cli_kind_t kind;
   void *value;
-  const char *argument;  ///< what --help calls it, and the words of CLI_CHOICE; NULL for CLI_FLAG
+  const char *argument;  ///< its name in --help, and the words of CLI_CHOICE; NULL for CLI_FLAG
   const char *help;
   int given;          ///< set by cli_parse
-  const char *range;  ///< what is legal, for messages; NULL: all of its kind
+  const char *range;  ///< legal values, for messages; NULL: all of the kind
   cli_need_t need;
 } cli_option_t;
 
@@ -124,19 +125,19 @@ typedef struct {
 
 void cli_option_add(cli_options_t *options, const char *name, cli_kind_t kind, void *value,
                     const char *argument, const char *help);
-/** Sets what messages say that the value of the last option must be: "1 or 2". */
+/** Sets the legal values of the last option as messages name them: "1 or 2". */
 void cli_option_range(cli_options_t *options, const char *range);
 /** Sets what the last option needs. */
 void cli_option_need(cli_options_t *options, cli_need_t need);
 
-/** cli_parse handled everything (--help), or failed: return cli_parse's other value. */
+/** cli_parse handled everything (--help), or failed: the command returns cli_parse's other
+ * value. */
 #define CLI_GO_ON (-1)
-/** Parses argv[1..]; the inputs are moved to argv[argc - count..]. An option that is given twice is
- * refused.
- *  @return CLI_GO_ON, or the exit status to end with. */
+/** Parses argv[1..] and moves the inputs to argv[argc - count..]. An option given twice is
+ * refused. @return CLI_GO_ON, or the exit status. */
 int cli_parse(const cli_command_t *command, cli_options_t *options, int argc, char **argv,
               int min_inputs, int max_inputs, char ***inputs, int *count);
-/** Whether cli_parse met this option. */
+/** Returns whether cli_parse found this option. */
 int cli_option_given(const cli_options_t *options, const char *name);
 
 /** `ufp4 --needs COMMAND ..`: prints what the launcher has to install or build before it runs
@@ -149,120 +150,120 @@ void cli_parse_for(void (*taker)(const cli_options_t *options));
 
 // --- Device options -----------------------------------------------------------------------------
 
-/** A simulated memory gives nothing in the cycle in which it is asked. */
+/** A simulated memory cannot answer in the cycle of the request. */
 enum { CLI_MEM_LATENCY_LEAST = 1 };
 
-/** --backend and the options of the simulated backends. */
+/** --backend and the options of simulated backends. */
 typedef struct {
   const char *backend;
   ufp4_device_options_t options;
-  const char *configuration;  ///< NULL: "default", or what the board has
+  const char *configuration;  ///< NULL: "default", or the board's own
   uint64_t mem_latency, mem_bandwidth, stall_seed, max_cycles, threads;
   const char *trace, *timeline, *dram;
   int timing_only;
-  int any_configuration;  ///< --config has a meaning on every backend
+  int any_configuration;  ///< --config applies to every backend
 } cli_device_t;
 
-/** Finds what --config gives: a name, parameters (base/configuration.h), or a FILE.toml of these,
+/** Resolves --config: a name, parameters (base/configuration.h), or a FILE.toml of parameters,
  * with the fields of cmodel/spec/ufp4.toml. @return as configuration_find */
 ufp4_status_t cli_configuration(const char *word, ufp4_configuration_t *core,
                                 ufp4_message_t *message);
-/** Raises the device memory to hold @p bytes of buffers. */
+/** Raises the device memory so that it holds @p bytes of buffers. */
 void cli_device_demand(cli_device_t *device, uint64_t bytes);
-/** The memory of --mem-latency and --mem-bandwidth, for report_case_make. */
+/** Returns the memory of --mem-latency and --mem-bandwidth for report_case_make. */
 bounds_memory_t cli_device_memory(const cli_device_t *device);
 /** Defaults: backend "model". */
 void cli_device_init(cli_device_t *device);
 /** Adds --backend, --config, --mem-latency, --mem-bandwidth, --dram, --stall, --max-cycles,
  * --trace, --timeline and --threads. */
 void cli_device_add(cli_options_t *options, cli_device_t *device);
-/** Adds --timing-only; what it goes with is cli_device_check's. */
+/** Adds --timing-only; cli_device_check decides whether it is legal. */
 void cli_device_add_timing(cli_options_t *options, cli_device_t *device);
-/** Refuses what is no value of --dram. @return CLI_GO_ON or the exit status. */
+/** Refuses illegal values of --dram. @return CLI_GO_ON or the exit status. */
 int cli_dram(const cli_command_t *command, const char *name);
-/** Refuses options of the simulated core that were given where neither device->backend nor @p check
- * (or NULL) is one, and --timing-only where there is none or something to compare.
- *  @return CLI_GO_ON or the exit status. */
+/** Refuses options of the simulated core unless device->backend or @p check (or NULL) is one, and
+ * --timing-only if there is no tlm or results are to be compared. @return CLI_GO_ON or the exit
+ * status. */
 int cli_device_check(const cli_command_t *command, const cli_options_t *options,
                      const cli_device_t *device, const char *check);
-/** Refuses a --trace or --timeline that cannot be written, or that is one of @p count other files
- * of the command (NULL: not given).
- *  @return CLI_GO_ON or the exit status. */
+/** Refuses a --trace or --timeline that cannot be written, or that is one of the command's @p
+ * count other files (NULL: not given). @return CLI_GO_ON or the exit status. */
 int cli_device_check_trace(const cli_command_t *command, const cli_device_t *device,
                            const char *const *files, int count);
-/** A flat JSON object of what device->backend's cycles depend on, empty where it is no core. */
+/** Returns a flat JSON object of everything that determines device->backend's cycles; empty if it
+ * is not a core. */
 json_t *cli_device_settings(const cli_device_t *device);
-/** Opens backend @p name (device->backend, or that of --check) with these options. Where both have
- * waveforms, or a time line, they are those of device->backend. On failure *out is NULL and the
- * message has been printed. @return CLI_GO_ON or the exit status. */
+/** Opens backend @p name (device->backend, or that of --check) with these options. If both
+ * backends could write waveforms, or a timeline, only device->backend does. On failure *out is NULL
+ * and the message has been printed. @return CLI_GO_ON or the exit status. */
 int cli_device_open(const cli_command_t *command, const cli_device_t *device, const char *name,
                     ufp4_device_t **out);
-/** ufp4_device_trace_end, with what it says. @return CLI_GO_ON or the exit status. */
+/** Calls ufp4_device_trace_end and prints its message. @return CLI_GO_ON or the exit status. */
 int cli_device_trace_end(const cli_command_t *command, ufp4_device_t *device);
-/** The same, and closes it. */
+/** Does the same, and closes the device. */
 int cli_device_close(const cli_command_t *command, ufp4_device_t *device);
 
 // --- Kernels ------------------------------------------------------------------------------------
 
-/** Whether the environment's UFP4_KERNEL, where it is set, names a kernel that this processor has;
- * prints what is wrong. @return CLI_GO_ON or the exit status. */
+/** Checks that the environment's UFP4_KERNEL, if set, names a kernel that this processor supports;
+ * prints the error. @return CLI_GO_ON or the exit status. */
 int cli_kernel_check(void);
-/** The kernel that UFP4_KERNEL names, or the fastest. */
+/** Returns the kernel named by UFP4_KERNEL, or the fastest. */
 ufp4_kernel_t cli_kernel(void);
 
 // --- Recipes ------------------------------------------------------------------------------------
 
-/** A named recipe, or one from FILE.json, with messages. @return CLI_GO_ON or the exit status. */
+/** Finds a named recipe, or reads one from FILE.json; prints errors. @return CLI_GO_ON or the exit
+ * status. */
 int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe);
-/** Prints what --help says of recipes. */
+/** Prints the text about recipes in --help. */
 void cli_recipe_details(FILE *out);
-/** Does what cli_recipe does, for a command that has one layer and no model: refuses a recipe that
- * needs a model.
- */
+/** Does what cli_recipe does for a command with a single layer: refuses a recipe that needs a
+ * model. */
 int cli_recipe_of_one(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe);
-/** Whether @p device runs this recipe's layers, to be asked before anything takes long; prints why
- * it does not.
- *  @return CLI_GO_ON or the exit status. */
+/** Checks that @p device runs this recipe's layers, before anything takes long; prints the reason
+ * if not. @return CLI_GO_ON or the exit status. */
 int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device,
                      const ufp4_recipe_t *recipe);
 
 // --- Files --------------------------------------------------------------------------------------
 
-/** Reads a plain tensor of floats, printing what is wrong. @return CLI_GO_ON or the exit status. */
+/** Reads a plain tensor of floats and prints errors. @return CLI_GO_ON or the exit status. */
 int cli_tensor_read(const cli_command_t *command, const char *path, int uint16_is_bf16,
                     ufp4_tensor_t *out);
-/** Calls ufp4_operand_read, and prints to stderr what of a layer was ignored. @return CLI_GO_ON or
- * the exit status. */
+/** Calls ufp4_operand_read, and prints to stderr which tensors of a layer were ignored. @return
+ * CLI_GO_ON or the exit status. */
 int cli_operand_read(const cli_command_t *command, const char *path, ufp4_operand_t *out,
                      ufp4_quantize_t *how);
-/** Prints what --help says of such inputs. */
+/** Prints the text about such inputs in --help. */
 void cli_operand_details(FILE *out);
 
-/** A plain tensor that is to be quantized: refuses a side that no operand can have.
- *  @return CLI_GO_ON or the exit status. */
+/** Refuses a plain tensor that is too large to be quantized. @return CLI_GO_ON or the exit
+ * status. */
 int cli_tensor_sides(const cli_command_t *command, const char *path, const ufp4_tensor_t *tensor);
-/** Says on stderr that blocks of @p tensor have NaN scales, and why; @p in_bf16: it may be
+/** Reports on stderr that blocks of @p tensor have NaN scales, and why; @p in_bf16: it may be
  * transformed with results in BF16. */
 void cli_nan_print(const cli_command_t *command, const char *tensor, int in_bf16);
 
 typedef enum { CLI_ANY_FILE, CLI_NPY, CLI_SAFETENSORS } cli_file_t;
-/** Says before the work what would fail after it: @p path cannot be created or replaced, is one of
- * @p count inputs (NULL: not given), or is a name for files of another kind. @return CLI_GO_ON or
- * the exit status. */
+/** Refuses, before the work, an output that would fail after it: @p path cannot be created or
+ * replaced, is one of @p count inputs (NULL: not given), or has the ending of another kind of file.
+ * @return CLI_GO_ON or the exit status. */
 int cli_output_file(const cli_command_t *command, const char *path, cli_file_t kind,
                     const char *const *inputs, int count);
 /** Does the same for a directory, which need not exist yet. */
 int cli_output_directory(const cli_command_t *command, const char *path);
-/** Refuses an output (NULL: not given) that is one of the files which the command writes into
- * @p folder. @return CLI_GO_ON or the exit status. */
+/** Refuses an output (NULL: not given) that is one of the files which the command writes to @p
+ * folder. @return CLI_GO_ON or the exit status. */
 int cli_output_apart(const cli_command_t *command, const char *path, const char *folder,
                      const char *const *files, int count);
-/** Makes it, if it is not there; *made tells. @return CLI_GO_ON or the exit status. */
+/** Creates a folder if it does not exist; *made says whether it did. @return CLI_GO_ON or the exit
+ * status. */
 int cli_output_make_directory(const cli_command_t *command, const char *path, int *made);
-/** Two processes in one directory would write the same files: refuses a second one, as long as this
- * one lives. @return CLI_GO_ON or the exit status. */
+/** Locks a folder for the life of this process, because two processes would write the same files.
+ * @return CLI_GO_ON or the exit status. */
 int cli_output_lock(const cli_command_t *command, const char *path);
-/** Removes one that was made and is empty; links are followed. */
+/** Removes a folder that was created and is empty; links are followed. */
 void cli_output_remove_directory(const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what --config names: a configuration, the parameters of one, or a file of these.
+// Resolves --config: a configuration, the parameters of one, or a file of parameters.
 #include "base/configuration.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "frame/cli.h"
 
-enum { TEXT = 512, MOST = 1 << 20 };  // of a file, more than any configuration says
+enum { TEXT = 512, MOST = 1 << 20 };  // longer than any configuration file
 
 static const char header[] = "[[configuration]]";
 static const char no_line[] = "no KEY = VALUE of a configuration";
@@ -21,7 +21,7 @@ static int ends_in_toml(const char *word) {
   return length > end && strcmp(word + length - end, ending) == 0;
 }
 
-// Cuts the blanks and quotes at both ends.
+// Removes blanks and quotes at both ends.
 static char *trim(char *text) {
   static const char blanks[] = " \t\r\n\"";
   text += strspn(text, blanks);
@@ -30,12 +30,12 @@ static char *trim(char *text) {
   return text;
 }
 
-// Whether a key says nothing of the core: the core's name is made of the other keys.
+// Returns whether a key does not describe the core; the core's name is made from the others.
 static int is_skipped(const char *key) {
   return strcmp(key, "name") == 0 || strcmp(key, "on_demand") == 0;
 }
 
-// Adds what a line says to @p text. @return what is wrong with it, or NULL.
+// Adds the setting of a line to @p text. @return an error message, or NULL.
 static const char *add_line(char *line, char text[TEXT]) {
   line[strcspn(line, "#")] = '\0';
   line = trim(line);
@@ -53,7 +53,7 @@ static const char *add_line(char *line, char text[TEXT]) {
   return wrote < (int)(TEXT - length) ? NULL : "what is said up to here is too long";
 }
 
-// Up to MOST bytes and a zero. @return malloc'ed, or NULL with the reason.
+// Reads up to MOST bytes and appends a zero. @return malloc'ed, or NULL with the reason.
 static char *load_file(const char *path, size_t *size, ufp4_message_t *message) {
   FILE *file = fopen(path, "r");
   char *bytes = file != NULL ? malloc(MOST + 1) : NULL;
@@ -81,7 +81,7 @@ static ufp4_status_t read_file(const char *path, char text[TEXT], ufp4_message_t
   int at = 0;
   for (; rest != NULL && wrong == NULL; at++) {
     char *line = strsep(&rest, "\n");
-    // A zero byte ends the text before the file does.
+    // A line that contains a zero byte is refused.
     const char *end = rest != NULL ? rest - 1 : bytes + size;
     wrong = line + strlen(line) == end ? add_line(line, text) : no_line;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands write their JSON by jansson, and add numbers and texts that it would refuse.
+// JSON output of the commands by jansson, with numbers and texts that jansson would refuse.
 #ifndef UFP4_JSON_H
 #define UFP4_JSON_H
 
@@ -7,12 +7,12 @@
 
 #include "ufp4.h"
 
-/** null where @p value is not finite. */
+/** Returns null if @p value is not finite. */
 json_t *json_real_or_null(double value);
-/** In a text that is no UTF-8 the bytes outside ASCII become question marks. */
+/** Returns a string; if it is not UTF-8, bytes outside ASCII become question marks. */
 json_t *json_text(const char *value);
-/** Writes @p document, which it frees, to a file, whole or not at all; NULL, or too little memory
- * to write it, is UFP4_ERROR_MEMORY. */
+/** Writes @p document, and frees it, to a file, completely or not at all. UFP4_ERROR_MEMORY if it
+ * is NULL or memory is exhausted. */
 ufp4_status_t json_write(const char *path, json_t *document, ufp4_message_t *message);
 
 #endif

@@ -13,7 +13,7 @@ static const cli_command_t *const commands[] = {
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
-// Commands of the launcher.
+// Commands that the launcher implements.
 static const char *const launcher[][2] = {
     {"board-sim", "Simulates a board behind a pseudo-terminal"},
     {"ppa", "Measures area, delay and energy in standard cells"},
@@ -58,20 +58,20 @@ static int fail_command(const char *name) {
   return CLI_USAGE;
 }
 
-// A result that could not be printed is not a result.
+// Output that could not be printed is an error.
 static int check_stdout(int exit_status) {
-  if (exit_status > CLI_MISMATCH) return exit_status;  // it has failed already, and has said why
+  if (exit_status > CLI_MISMATCH) return exit_status;  // it has already failed and printed why
   int end = cli_printed();
   return end == CLI_GO_ON ? exit_status : end;
 }
 
-// If a standard stream were closed, an output would be opened in its place, and take what is
-// printed there.
+// If a standard stream is closed, a placeholder is opened; otherwise an output file would get its
+// number and receive everything printed there.
 static void open_streams(void) {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
     if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
     (void)!open("/dev/null",
-                stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // its use fails, as it would have
+                stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // using it still fails
   }
 }
 
@@ -82,7 +82,7 @@ static const cli_command_t *find_command(const char *name) {
   return NULL;
 }
 
-// ufp4 help COMMAND is ufp4 COMMAND --help.
+// "ufp4 help COMMAND" means "ufp4 COMMAND --help".
 static int help(int argc, char **argv) {
   if (argc < 3 || strcmp(argv[1], "help") != 0) return print_usage();
   if (argc > 3) {

@@ -13,8 +13,8 @@
 #define MODULE "ufp4.report"
 enum { FIRST_WORDS = 4, MAX_WORDS = 8, ENDS = 3 };
 
-// -m MODULE, but for the working directory, which -m looks for modules in, and before all others:
-// a file there is not ours. -P says the same from Python 3.11 on.
+// Runs -m MODULE without the working directory in the module path, because a file there could
+// shadow ours. (Python 3.11 has -P for this.)
 static const char run_module[] =
     "import sys\n"
     "sys.path[:] = filter(None, sys.path)\n"
@@ -41,10 +41,10 @@ int maker_is_there(void) {
 // --- Signals ------------------------------------------------------------------------------------
 
 static const int ends[ENDS] = {SIGINT, SIGTERM, SIGHUP};
-static volatile sig_atomic_t process;  // while it runs
-static volatile sig_atomic_t ended;    // the signal that came meanwhile
+static volatile sig_atomic_t process;  // the interpreter while it runs
+static volatile sig_atomic_t ended;    // the signal that arrived meanwhile
 
-// A signal that ends this program ends the interpreter too.
+// Forwards signals that end this program to the interpreter.
 static void pass_on(int number) {
   const int before = errno;
   ended = number;
@@ -60,7 +60,7 @@ static void catch_ends(struct sigaction before[ENDS]) {
   }
 }
 
-// Then it is this program's turn, which goes on only where its command has asked for that.
+// The signal then also applies to this program, which continues only if its command handles it.
 static int settle(const cli_command_t *command, int end) {
   if (ended == 0) return end;
   raise(ended);
@@ -69,7 +69,7 @@ static int settle(const cli_command_t *command, int end) {
 
 // --- The run ------------------------------------------------------------------------------------
 
-// A file without a name, at its beginning.
+// Makes a nameless file, positioned at its beginning.
 static int write_document(const cli_command_t *command, json_t *document, FILE **file) {
   const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(17);
   const char *folder = getenv("TMPDIR");
@@ -100,14 +100,15 @@ static int start(const char *const *words, FILE *in, pid_t *pid) {
   if (posix_spawn_file_actions_init(&actions) != 0) return ENOMEM;
   int failed = 0;
   if (in != NULL) failed = posix_spawn_file_actions_adddup2(&actions, fileno(in), STDIN_FILENO);
-  // The words are not written to: posix_spawn's type is older than const.
+  // The words are not modified; the type of posix_spawn's parameter is older than const.
   if (failed == 0)
     failed = posix_spawnp(pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
   posix_spawn_file_actions_destroy(&actions);
   return failed;
 }
 
-// Its number is nobody else's until it is no longer passed signals. @return an errno
+// The process number must stay reserved until signals are no longer forwarded to it. @return an
+// errno
 static int wait_for(pid_t pid, int *status) {
   siginfo_t about;
   process = pid;
@@ -127,7 +128,7 @@ static int fail(const cli_command_t *command, const char *const *words, int erro
   if (error != 0)
     return cli_fail(command, CLI_DEVICE, "UFP4_PYTHON: %s: %s", python, strerror(error));
   if (WIFEXITED(status) && (WEXITSTATUS(status) == CLI_USAGE || WEXITSTATUS(status) == CLI_DEVICE))
-    return CLI_DEVICE;  // it has said why
+    return CLI_DEVICE;  // it has printed the reason
   if (WIFSIGNALED(status))
     return cli_fail(command, CLI_DEVICE, "%s -m " MODULE " %s was ended by signal %d", python,
                     *words, WTERMSIG(status));
@@ -156,7 +157,7 @@ int maker_run(const cli_command_t *command, json_t *document, const char *const 
   return end;
 }
 
-// Looks for a program as posix_spawnp does. @return an errno
+// Searches for a program as posix_spawnp does. @return an errno
 static int find(const char *name) {
   char path[PATH_MAX];
   const char *folders = getenv("PATH");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options, on top of getopt_long: typed values, one line for each error, and --help from the same
+// Options, based on getopt_long: typed values, one-line error messages, and --help from the same
 // table.
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@ int cli_fail(const cli_command_t *command, int exit_status, const char *format, 
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  // Words of the command line stand in it: whatever they hold, it stays one line of text.
+  // Words of the command line may contain any characters; the message must stay one line of text.
   for (char *at = text; *at != '\0'; at++) {
     if (iscntrl((unsigned char)*at)) *at = '?';
   }
@@ -94,7 +94,7 @@ static int parse_int(const char *text, int64_t *value) {
   return 1;
 }
 
-// A number that has no FP32 near it (1e99, 1e-99) is refused; "inf" and "nan" are FP32 values.
+// Refuses numbers without a nearby FP32 value (1e99, 1e-99); "inf" and "nan" are FP32 values.
 static int parse_real(const char *text, float *value) {
   char *end;
   errno = 0;
@@ -183,7 +183,7 @@ void cli_parse_for(void (*taker)(const cli_options_t *options)) {
 
 static void build_tables(const cli_options_t *options, struct option *longs, char *shorts) {
   char *short_end = shorts;
-  *short_end++ = ':';  // a missing argument is told apart from an unknown option
+  *short_end++ = ':';  // distinguishes a missing argument from an unknown option
   *short_end++ = 'h';
   for (int i = 0; i < options->count; i++) {
     const cli_option_t *option = &options->items[i];
@@ -207,8 +207,8 @@ static cli_option_t *find_option(cli_options_t *options, int code) {
   return NULL;
 }
 
-// @p word is the one before getopt's place, @p next the one there, which is @p unmoved if the last
-// call left it.
+// @p word is the word before getopt's position, @p next the one at it, which equals @p unmoved if
+// the last call left it.
 static int fail_option(const cli_command_t *command, int code, const char *word, const char *next,
                        int unmoved) {
   const char *what = code == ':'              ? "needs a value"
@@ -218,13 +218,13 @@ static int fail_option(const cli_command_t *command, int code, const char *word,
   const int is_letter = code == '?' && optopt < FIRST_OPTION && isgraph(optopt);
   if (!is_letter || length == 2)
     return cli_fail(command, CLI_USAGE, "%s %s; see ufp4 %s --help", word, what, command->name);
-  // A word of several letters behind one dash is not over yet, unless the letter was its last.
+  // A word of several letters behind one dash is finished only if the letter was its last.
   if (unmoved || word[0] != '-' || word[1] == '-' || word[length - 1] != optopt) word = next;
   return cli_fail(command, CLI_USAGE, "%s: -%c %s; see ufp4 %s --help", word, optopt, what,
                   command->name);
 }
 
-// Two values for one option are a slip: neither is taken for the one that was meant.
+// Two values for one option are probably a mistake, so neither is used.
 static int take_option(const cli_command_t *command, cli_option_t *option, const char *text) {
   const char *dashes = option->name[1] == '\0' ? "-" : "--";
   if (option->given)
@@ -233,8 +233,8 @@ static int take_option(const cli_command_t *command, cli_option_t *option, const
   return parse_value(option, text) ? CLI_GO_ON : fail_value(command, option, text);
 }
 
-// getopt_long takes the beginning of a name for the name, until another option begins so: a script
-// would then fail.
+// getopt_long accepts abbreviated names, which become ambiguous when another option is added;
+// scripts would then fail.
 static int check_whole_name(const cli_command_t *command, const char *name, const char *word) {
   const size_t length = strcspn(word, "=");
   if (length == strlen(name) + 2) return CLI_GO_ON;
@@ -248,7 +248,7 @@ static int parse_options(const cli_command_t *command, cli_options_t *options, i
   char shorts[2 * CLI_MAX_OPTIONS + 3];
   build_tables(options, longs, shorts);
   opterr = 0;
-  optind = 0;  // glibc: start over, whatever was parsed before
+  optind = 0;  // glibc: restart, regardless of earlier parsing
   for (;;) {
     const int before = optind;
     int index = -1, code = getopt_long(argc, argv, shorts, longs, &index), end = CLI_GO_ON;
@@ -259,7 +259,8 @@ static int parse_options(const cli_command_t *command, cli_options_t *options, i
     const char *word = argv[optarg != NULL && optarg == argv[optind - 1] ? optind - 2 : optind - 1];
     if (index >= 0) end = check_whole_name(command, longs[index].name, word);
     if (end != CLI_GO_ON) return end;
-    // The next option's name for a value is a slip, too; ./--name is a file of such a name.
+    // An option's name in place of a value is probably a mistake; a file of such a name is
+    // ./--name.
     if (optarg != NULL && optarg == argv[optind - 1] && optarg[0] == '-' &&
         (optarg[1] == '-' || find_option(options, optarg[1]) != NULL))
       return cli_fail(command, CLI_USAGE, "%s needs a value; see ufp4 %s --help", word,

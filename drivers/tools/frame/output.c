@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at what -o names before the work and not after it.
+// Checks the files of -o before the work, so that it does not fail after it.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ int cli_fail_errno(const cli_command_t *command, const char *path, const char *d
   return cli_fail_status(command, status, message.text);
 }
 
-// The folder that holds path can take a new name.
+// Checks that a new file can be created in the path's folder.
 static int check_parent(const cli_command_t *command, const char *path) {
   char *parent = strdup(path);
   if (parent == NULL) return cli_fail_status(command, UFP4_ERROR_MEMORY, NULL);
@@ -47,14 +47,14 @@ static int ends_in(const char *path, const char *suffix) {
   return length >= end && strcmp(path + length - end, suffix) == 0;
 }
 
-// Whether it is one of the files that are read of a checkpoint in @p folder.
+// Returns whether it is one of the files that are read from a checkpoint in @p folder.
 static int is_of_checkpoint(const char *target, const char *parent, const struct stat *folder) {
   struct stat about;
   return (ends_in(target, ".safetensors") || ends_in(target, ".json")) &&
          stat(parent, &about) == 0 && is_same(&about, folder);
 }
 
-// An input may be FILE or FILE:NAME, or FOLDER or FOLDER:NAME of a checkpoint.
+// Inputs are FILE, FILE:NAME, or FOLDER and FOLDER:NAME of a checkpoint.
 static int is_same_file(const struct stat *output, const char *target, const char *input) {
   struct stat about;
   char *file = strdup(input), *parent = strdup(target);
@@ -74,8 +74,8 @@ static int is_same_file(const struct stat *output, const char *target, const cha
   return same;
 }
 
-// A name is any that the reader of this kind of file takes; "-" is none, for nothing is written to
-// standard output.
+// The name must have an ending that readers of this kind of file accept. "-" is refused, because
+// nothing is written to standard output.
 static int check_name(const cli_command_t *command, const char *path, cli_file_t kind) {
   const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
   if (path[0] == '\0') return cli_fail(command, CLI_USAGE, "the name of the output is empty");
@@ -104,7 +104,7 @@ static int find_target(const cli_command_t *command, const char *path, char **ta
   return status == UFP4_OK ? CLI_GO_ON : cli_fail_status(command, status, message.text);
 }
 
-// Does the same for a folder, whose name may end in slashes. It prints nothing.
+// Does the same for a folder, whose name may end in slashes; prints nothing.
 static ufp4_status_t find_folder(const char *path, char **target, ufp4_message_t *message) {
   size_t length = strlen(path);
   while (length > 1 && path[length - 1] == '/') length--;
@@ -115,7 +115,7 @@ static ufp4_status_t find_folder(const char *path, char **target, ufp4_message_t
   return status;
 }
 
-// A file that is there and is to be replaced.
+// Checks an existing file that is to be replaced.
 static int check_present(const cli_command_t *command, const char *path, const char *target,
                          const struct stat *about, const char *const *inputs, int count) {
   struct stat printed;
@@ -128,7 +128,7 @@ static int check_present(const cli_command_t *command, const char *path, const c
     return cli_fail(command, CLI_USAGE, "%s: is where standard output goes; name another output",
                     path);
   }
-  // A rename would replace it; who made it read-only means otherwise.
+  // Renaming could replace a read-only file, but its owner has protected it.
   return access(path, W_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write");
 }
 
@@ -145,7 +145,7 @@ int cli_output_file(const cli_command_t *command, const char *path, cli_file_t k
   return end;
 }
 
-// Whether a target is this file of a folder, be the file there or not.
+// Returns whether a target is this file of a folder, even if the file does not exist.
 static int is_in(char *target, const struct stat *folder, const char *file) {
   struct stat about;
   char *slash = strrchr(target, '/');
@@ -173,7 +173,7 @@ int cli_output_apart(const cli_command_t *command, const char *path, const char 
   return end;
 }
 
-// A folder that is there.
+// Checks an existing folder.
 static int check_directory(const cli_command_t *command, const char *path,
                            const struct stat *about) {
   if (!S_ISDIR(about->st_mode)) {
@@ -182,8 +182,8 @@ static int check_directory(const cli_command_t *command, const char *path,
   return access(path, W_OK | X_OK) == 0 ? CLI_GO_ON : cli_fail_errno(command, path, "write into");
 }
 
-// Finds the folder that a name leads to and that is not there; somebody else may make it in the
-// meantime.
+// Finds the target of a folder name that does not exist yet; another process may create it
+// meanwhile.
 static int find_new_folder(const cli_command_t *command, const char *path, char **target) {
   struct stat about;
   ufp4_message_t message;
@@ -205,7 +205,7 @@ int cli_output_directory(const cli_command_t *command, const char *path) {
   return end;
 }
 
-// The lock goes with the process; where a file system has none, nothing is known.
+// The lock ends with the process. If a file system has no locks, nothing is checked.
 int cli_output_lock(const cli_command_t *command, const char *path) {
   const int file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0 || flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return CLI_GO_ON;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #define INTERVAL 0.25  // seconds between two writes on a terminal
-#define MINUTE 60.0    // and elsewhere, where each of them stays
+#define MINUTE 60.0    // the interval elsewhere, where every line remains visible
 
 static double now(void) {
   struct timespec time;
@@ -23,7 +23,7 @@ double progress_seconds(const progress_t *progress) {
   return now() - progress->started;
 }
 
-// "40 s", "12 min", "3.5 h".
+// Formats "40 s", "12 min", "3.5 h".
 static void tell_time(double seconds, char text[32]) {
   if (seconds < 100) {
     snprintf(text, 32, "%.0f s", seconds);

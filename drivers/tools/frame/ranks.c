@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 static int under_mpirun(void) {
-  // Open MPI; MPICH and its like, and Slurm's PMI.
+  // Variables set by Open MPI; by MPICH and its derivatives, and Slurm's PMI.
   return getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("PMI_SIZE") != NULL;
 }
 
@@ -33,7 +33,7 @@ int ranks_meet(int value) {
 
 int ranks_end(int status) {
   if (!begun) return status;
-  // The other ranks would wait for one that has failed alone.
+  // The other ranks would wait for a rank that has failed.
   if (status != CLI_OK && status < 128) MPI_Abort(MPI_COMM_WORLD, status);
   MPI_Finalize();
   return status;

@@ -15,7 +15,7 @@ static double percent(uint64_t part, double whole) {
   return 100.0 * (double)part / whole;
 }
 
-// Others have the memory that they have.
+// Other backends have a real memory.
 static int is_simulated(const char *backend) {
   return strcmp(backend, "rtl") == 0 || strcmp(backend, "tlm") == 0 ||
          strncmp(backend, "systemc", 7) == 0;
@@ -89,7 +89,7 @@ static void print_cores(const report_case_t *line) {
   if (isnan(line->cycles)) fputs("nan", stdout);
 }
 
-// The widths are those of the column names, so that lines stand under them.
+// The widths are those of the column names.
 static void print_case(const report_case_t *line) {
   printf("  %-5s %-6s %4" PRId64 " %4" PRId64 " %4" PRId64 " ", line->pass, line->format, line->m,
          line->n, line->k);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line per GEMM, columns named by a first line that begins with %, or the same words as JSON
-// keys.
+// One line per GEMM, with column names in a first line that begins with %, or as JSON keys.
 #ifndef UFP4_REPORT_H
 #define UFP4_REPORT_H
 
@@ -9,39 +8,40 @@
 #include "split.h"
 #include "ufp4.h"
 
-/** One line. A real column that means nothing here is NaN ("nan", in JSON null). */
+/** A line. A real column without a meaning is NaN ("nan", in JSON null). */
 typedef struct {
   const char *pass;    ///< "fprop", "dgrad", "wgrad" or "gemm"
   const char *format;  ///< element format, "e1m2"
   int64_t m, n, k;
   double cycles;         ///< of the GEMM job
-  double util_percent;   ///< useful MACs of those the array could have done in that time
-  double bound_percent;  ///< the most that array, its ports and the memory allow: bounds_percent
-  const char *bound_by;  ///< which of them: bounds_by; NULL where that is NaN
-  double stall_percent;  ///< cycles in which the array waited or drained
-  int64_t mismatches;    ///< -1: nothing was compared
-  int cores;             ///< that shared it; 0: it is not said. Then cycles are the longest one's
-  const char *split;     ///< how, or NULL
-  uint64_t core_cycles[SPLIT_MAX_CORES];  ///< 0: that one had no part
+  double util_percent;   ///< useful MACs as a share of those that the array could do in that time
+  double bound_percent;  ///< upper limit of it by array, ports and memory: bounds_percent
+  const char *bound_by;  ///< the limiting part: bounds_by; NULL if it is NaN
+  double stall_percent;  ///< share of cycles in which the array waited or drained
+  int64_t mismatches;    ///< -1: not compared
+  int cores;             ///< cores that shared the GEMM; 0: not shown. cycles are then the longest
+                         ///< core's
+  const char *split;     ///< how they shared it, or NULL
+  uint64_t core_cycles[SPLIT_MAX_CORES];  ///< 0: the core had no part
 } report_case_t;
 
-/** Fills shape and measured columns from one GEMM's statistics on a device; NaN where the device
- * has no cycles. @param how  all but its sizes, which the statistics have;
- * @param memory  with 0 bytes as wide as the bus */
+/** Fills in shape and measurements from one GEMM's statistics; NaN if the device has no cycles.
+ *  @param how everything but the sizes, which the statistics contain
+ *  @param memory with 0 bytes it is as wide as the bus */
 report_case_t report_case_make(const char *pass, const char *format, const ufp4_gemm_stats_t *stats,
                                const bounds_gemm_t *how, const ufp4_device_info_t *info,
                                bounds_memory_t memory);
 
-// Text where @p json is NULL, else values of that object.
+// Prints text if @p json is NULL, otherwise adds values to that object.
 
-/** Prints the % line, with the columns of several cores or without, or adds the list "cases". */
+/** Prints the % line, with or without the columns of several cores, or adds the list "cases". */
 void report_begin(json_t *json, int cores);
-/** "equal" for 0 mismatches, "DIFFERENT" for more, "-" for -1: nothing was compared. */
+/** Returns "equal" for 0 mismatches, "DIFFERENT" for more, "-" for -1 (not compared). */
 const char *report_verdict(int64_t mismatches);
-/** Prints one line, or adds one object to the list. */
+/** Prints a line, or adds an object to the list. */
 void report_case(json_t *json, const report_case_t *line);
-/** Prints, or adds as "counters", where the cycles of one GEMM went and how fast they were
- * simulated, in @p seconds of CPU. */
+/** Prints, or adds as "counters", the distribution of a GEMM's cycles and the simulation speed,
+ * given @p seconds of CPU. */
 void report_counters(json_t *json, const ufp4_gemm_stats_t *stats, double seconds);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device options, recipes and input files, as several commands take them.
+// Device options, recipes and input files that several commands share.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,12 +75,12 @@ bounds_memory_t cli_device_memory(const cli_device_t *device) {
 }
 
 void cli_device_demand(cli_device_t *device, uint64_t bytes) {
-  static const uint64_t granule = 1u << 20;  // also room for the backend's own
+  static const uint64_t granule = 1u << 20;  // also holds the backend's own data
   uint64_t rounded = (bytes / granule + 2) * granule;
   if (rounded > device->options.memory_bytes) device->options.memory_bytes = rounded;
 }
 
-// The name that it has, or that is made of it.
+// Returns the configuration's name, given or made.
 static int find_configuration(const cli_command_t *command, const cli_device_t *device,
                               ufp4_configuration_t *core) {
   ufp4_message_t why = {0};
@@ -144,7 +144,7 @@ static size_t put_letter(char letter, char *text, size_t size, size_t length) {
   return length + 1;
 }
 
-// In single quotes all is literal but the quote itself, which stands between two quoted parts.
+// Inside single quotes only the quote itself is special; it is placed between two quoted parts.
 size_t cli_quote(const char *word, char *text, size_t size) {
   const int plain = word[0] != '\0' && word[strspn(word, plain_letters)] == '\0';
   size_t length = plain ? 0 : put_letter('\'', text, size, 0);
@@ -169,7 +169,7 @@ void cli_join_words(int argc, char **argv, char *words, size_t size) {
 int cli_printed(void) {
   errno = 0;
   if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_GO_ON;
-  // An earlier write may have failed, whose reason is no longer known.
+  // The reason of an earlier failed write is lost.
   fprintf(stderr, "ufp4: standard output: %s\n",
           errno != 0 ? strerror(errno) : "not all of it could be written");
   return CLI_DEVICE;
@@ -185,7 +185,7 @@ int cli_json_print(const cli_command_t *command, json_t *json, int digits) {
   return CLI_GO_ON;
 }
 
-// Somewhere, and of a configuration of its own.
+// Returns whether the backend has a location and its own configuration.
 static int is_board(const char *backend) {
   return strcspn(backend, ":") == 4 &&
          (strncmp(backend, "fpga", 4) == 0 || strncmp(backend, "mmio", 4) == 0);
@@ -221,7 +221,7 @@ static int check_timing(const cli_command_t *command, const cli_device_t *device
                   "--timing-only leaves no data for --check to compare; leave one of them out");
 }
 
-// Refuses the options of a simulated core, and where there is no core those of a core.
+// Refuses the options of a simulated core, and if there is no core at all, the options of a core.
 static int check_simulated(const cli_command_t *command, const cli_options_t *options,
                            const cli_device_t *device, int has_core) {
   static const char *const simulated[] = {"config", "max-cycles", "mem-latency", "mem-bandwidth",
@@ -235,7 +235,7 @@ static int check_simulated(const cli_command_t *command, const cli_options_t *op
   return CLI_GO_ON;
 }
 
-// The core has what is to be written, on one of the two backends.
+// A simulated core on either backend writes the file.
 static int check_written(const cli_command_t *command, const cli_device_t *device,
                          const char *check) {
   const char *backend = device->backend;
@@ -250,7 +250,7 @@ static int check_written(const cli_command_t *command, const cli_device_t *devic
   return CLI_GO_ON;
 }
 
-// A port is open once, whatever its speed; two boards can be compared.
+// A port can be opened only once, at any speed; two different boards can be compared.
 static int check_board(const cli_command_t *command, const cli_device_t *device,
                        const char *check) {
   if (check == NULL || !is_board(check) || !is_board(device->backend)) return CLI_GO_ON;
@@ -293,7 +293,7 @@ static void watch_trace(const char *path) {
   free(beside);
 }
 
-// One line on a terminal, gone when the transfer is over.
+// Shows a progress line on a terminal, which disappears when the transfer is done.
 static void show_transfer(void *user, uint64_t done, uint64_t all) {
   static const uint64_t step = 1u << 16;
   (void)user;
@@ -379,7 +379,7 @@ static int ends_in_json(const char *name) {
   return length > 5 && strcmp(name + length - 5, ".json") == 0;
 }
 
-// A built-in recipe, or one of a file, without its suffix.
+// Finds a built-in recipe or reads one from a file, without its suffix.
 static int base_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *recipe) {
   if (ufp4_recipe_named(name, recipe) == UFP4_OK) return CLI_GO_ON;
   if (!ends_in_json(name)) {
@@ -425,7 +425,7 @@ int cli_recipe_of_one(const cli_command_t *command, const char *name, ufp4_recip
 
 int cli_recipe_check(const cli_command_t *command, ufp4_device_t *device,
                      const ufp4_recipe_t *recipe) {
-  ufp4_recipe_t quantized = *recipe;  // that of the layers that are not in BF16
+  ufp4_recipe_t quantized = *recipe;  // the recipe of layers that are not in BF16
   quantized.bf16_layers = (ufp4_bf16_layers_t){.matrices = 0};
   const ufp4_linear_shape_t smallest = {
       .tokens = 64, .cin = 64, .cout = 64, .passes = UFP4_PASSES_ALL};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that end the program say so, and those that tell of a full disk become an error or a
-// line.
+// Signals that end the program print a line first, and those caused by a full disk become an error
+// or a line.
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,13 +9,12 @@
 
 #include "cli.h"
 
-// A handler may call only what is async-signal-safe: write, unlink, _exit and the like.
+// A handler may call only async-signal-safe functions such as write, unlink and _exit.
 static void say(const char *text) {
   (void)!write(STDERR_FILENO, text, strlen(text));
 }
 
-// The name of the waveforms until they are whole, and that of the file which their writer keeps
-// beside.
+// The temporary name of the waveforms, and that of the file which their writer keeps beside them.
 static char waveforms[4096], hierarchy[4096 + 8], waveforms_line[4096 + 128];
 
 static void remove_waveforms(void) {
@@ -35,10 +34,10 @@ static void add(char line[128], const char *text) {
   if (length + more < 128) memcpy(line + length, text, more + 1);
 }
 
-// SA_RESETHAND: raised again, it ends the program, with the exit status that belongs to it.
+// Because of SA_RESETHAND, raising the signal again ends the program with the right exit status.
 static void on_end(int number) {
   const cli_command_t *command = resumed;
-  char line[128] = "ufp4";  // one write, for ranks of one mpirun share standard error
+  char line[128] = "ufp4";  // a single write, because ranks of one mpirun share standard error
   add(line, command != NULL ? " " : "");
   add(line, command != NULL ? command->name : "");
   add(line, number == SIGINT    ? ": interrupted"
@@ -50,7 +49,7 @@ static void on_end(int number) {
   raise(number);
 }
 
-// Not those that are ignored: nohup, and what a shell runs in the background, ignore some.
+// Ignored signals stay ignored, as set by nohup and by shells for background programs.
 static void handle_ends(void (*call)(int), int flags) {
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -71,7 +70,7 @@ static void on_interrupt(int number) {
   on_end(number);
 }
 
-// SA_RESTART: a system call that was under way goes on, and no file is left half read.
+// With SA_RESTART an interrupted system call continues, and no file is left half read.
 void cli_catch_interrupts(void) {
   handle_ends(on_interrupt, SA_RESTART);
 }
@@ -87,13 +86,13 @@ int cli_fail_interrupted(const cli_command_t *command, const char *how) {
 
 void cli_signals_begin(void) {
   handle_ends(on_end, (int)SA_RESETHAND);
-  // Ignored by who has started this, ends of children could not be waited for.
+  // If the parent ignores SIGCHLD, waiting for children would fail.
   signal(SIGCHLD, SIG_DFL);
   signal(SIGXFSZ,
-         SIG_IGN);  // a write beyond ulimit -f fails with EFBIG, and is reported as any other
+         SIG_IGN);  // a write beyond ulimit -f then fails with EFBIG, like any other error
 }
 
-// The writer of waveforms maps files into memory: a disk that is full comes as a signal.
+// The writer of waveforms maps files into memory, so a full disk raises a signal.
 static void on_bus_error(int number) {
   (void)number;
   say(waveforms_line);

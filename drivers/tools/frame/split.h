@@ -7,14 +7,15 @@
 
 enum { SPLIT_MAX_CORES = 64 };
 
-/** Some of the rows or columns of D. */
+/** A range of the rows or columns of D. */
 typedef struct {
   uint32_t first, count;
 } split_part_t;
 
-/** Parts of about the same size, for a core each, of @p all rows of D, or with @p columns of its
- * columns: whole groups of rows, as panels have them; of columns as many as have UFP4_ALIGN_BYTES,
- * where D may begin. Never along k, whose sums are one core's. @return how many */
+/** Splits @p all rows of D, or with @p columns its columns, into parts of about the same size, one
+ * per core. Rows are split in whole groups, as panels have them, and columns in multiples of
+ * UFP4_ALIGN_BYTES, where D may begin. k is never split, because each sum belongs to one core.
+ * @return the number of parts */
 int split_gemm(int columns, uint32_t all, ufp4_dtype_t d_dtype, int cores,
                split_part_t parts[SPLIT_MAX_CORES]);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4 bias: what four-bit rounding does to values, per format and with and without the Hadamard
+// ufp4 bias: the effect of four-bit rounding on values, per format, with and without the Hadamard
 // transform.
 #include <inttypes.h>
 #include <limits.h>
@@ -25,7 +25,7 @@ const cli_command_t cli_bias = {
 };
 
 enum {
-  CELLS = UFP4_ELEM_COUNT,  // mixed has no grid of its own, so no cells
+  CELLS = UFP4_ELEM_COUNT,  // mixed has no grid of its own, and therefore no cells
   MAX_DATA = 2,
   MAX_LINES = MAX_DATA * 2 * UFP4_ELEM_KINDS * 2,
   SCALE_BOTH = 2,
@@ -38,7 +38,7 @@ typedef struct {
   ufp4_scale_t scale;
   int rht;
   ufp4_rounding_t measure;
-  double gain_db;  // SQNR with RHT over that without; NaN on the line without
+  double gain_db;  // SQNR with RHT minus that without; NaN on the line without
 } line_t;
 
 typedef struct {
@@ -55,7 +55,7 @@ static double unit(uint32_t word) {
   return ((double)word + 0.5) / 4294967296.0;
 }
 
-// Box-Muller, four numbers a draw: element i is the same whatever the shape.
+// The Box-Muller transform, four numbers per draw: element i does not depend on the shape.
 static void fill_gaussian(float *data, int64_t count, uint64_t seed) {
   const uint32_t key[4] = {(uint32_t)seed, (uint32_t)(seed >> 32), 0, 0};
   for (int64_t i = 0; i < count; i += 4) {
@@ -69,7 +69,7 @@ static void fill_gaussian(float *data, int64_t count, uint64_t seed) {
   }
 }
 
-// Channels are 16 times as large with probability 2 %.
+// With a probability of 2 % a channel is 16 times as large.
 static void add_outliers(float *data, int64_t rows, int64_t cols, uint64_t seed) {
   const uint32_t key[4] = {(uint32_t)seed, (uint32_t)(seed >> 32), 1, 0};
   for (int64_t c = 0; c < cols; c++) {
@@ -99,7 +99,7 @@ static ufp4_status_t measure_line(bias_t *bias, const ufp4_matrix_t *in, const l
   };
   ufp4_status_t status = ufp4_rounding_measure(in, &how, &line->measure);
   const double gain_db = line->measure.sqnr_db - (line->rht ? line[-1].measure.sqnr_db : NAN);
-  if (!isnan(gain_db)) line->gain_db = gain_db;  // two without error make a NaN with a sign
+  if (!isnan(gain_db)) line->gain_db = gain_db;  // without errors a NaN could have a sign
   if (status == UFP4_OK) bias->count++;
   return status;
 }
@@ -208,7 +208,8 @@ static json_t *tables(const bias_t *bias) {
 // --- Drawing ------------------------------------------------------------------------------------
 
 static int draw(const bias_t *bias) {
-  char option[PATH_MAX + sizeof "--plot="];  // one word: the path may begin like an option
+  char option[PATH_MAX + sizeof "--plot="];  // a single word, because the path may begin like an
+                                             // option
   snprintf(option, sizeof option, "--plot=%s", bias->plot);
   return maker_run(&cli_bias, tables(bias), (const char *const[]){option, NULL});
 }

@@ -14,7 +14,7 @@ const cli_command_t cli_cast = {
     .run = run,
 };
 
-enum { TO_E8M0 = UFP4_CAST_E8M0_DOWN };  // and before it as in ufp4_cast_t
+enum { TO_E8M0 = UFP4_CAST_E8M0_DOWN };  // earlier formats have the order of ufp4_cast_t
 enum { ROUND_RNE, ROUND_UP, ROUND_DOWN };
 
 static ufp4_status_t cast_tensor(const ufp4_matrix_t *in, int to, int round, const char *path,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4 demo: training steps on the golden model, then one more on the simulated core, equal in
-// every bit.
+// ufp4 demo: training steps on the golden model, then one more on the simulated core, which must be
+// equal in every bit.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,13 +22,13 @@ typedef struct {
   cli_device_t device;
 } arguments_t;
 
-/** One of the two devices that take the step. */
+/** One of the two devices that run the step. */
 typedef struct {
   ufp4_device_t *device;
   ufp4_trainer_t *trainer;
   record_t record;
   double loss;
-  double seconds;  ///< of the step, without what recording took
+  double seconds;  ///< time of the step, without recording
   uint64_t cycles;
 } side_t;
 
@@ -37,9 +37,9 @@ typedef struct {
   ufp4_recipe_t recipe;
   ufp4_text_t text;
   ufp4_trainer_t *trainer;  ///< of the first part
-  side_t model, core;       ///< both of the second
+  side_t model, core;       ///< of the second part
   progress_t progress;
-  json_t *json;  ///< NULL: text
+  json_t *json;  ///< NULL: print text
 } demo_t;
 
 // --- Part 1: training on the golden model -------------------------------------------------------
@@ -234,7 +234,7 @@ static json_t *simulator_object(const side_t *core, const totals_t *t,
                    json_real_or_null((double)t->macs / core->seconds));
 }
 
-// Frees it, too.
+// Also frees the recording.
 static int print_json(demo_t *demo, const totals_t *totals, const ufp4_device_info_t *info) {
   json_t *json = demo->json;
   demo->json = NULL;
@@ -272,7 +272,7 @@ static int close_side(side_t *side) {
   return cli_device_close(&cli_demo, side->device);
 }
 
-// Said before the first part, which takes a while.
+// This is printed before the first part, which takes a while.
 static int check_room(demo_t *demo) {
   ufp4_trainer_options_t options = trainer_options(demo->arguments);
   options.batch = (int64_t)demo->arguments->sequences;
@@ -332,7 +332,7 @@ static int run(int argc, char **argv) {
   if (end != CLI_GO_ON) return end;
   demo_t demo = {.arguments = &a, .json = a.json ? json_object() : NULL};
   end = run_parts(&demo);
-  ufp4_trainer_free(demo.trainer);  // on the model's device
+  ufp4_trainer_free(demo.trainer);  // uses the model's device
   int closed = close_side(&demo.core);
   close_side(&demo.model);
   ufp4_text_free(&demo.text);

@@ -25,7 +25,7 @@ static ufp4_status_t write_decoded(const ufp4_operand_t *operand, const ufp4_qua
   const int points = ufp4_how_points(how);
   if (status == UFP4_OK && undo)
     ufp4_rht_undo_all(values, operand->rows * stored / points, points, how->rht_mask);
-  // Without the transform, what stood behind the last column is padding again.
+  // Without the transform, the columns beyond the last one are padding again.
   ufp4_matrix_t matrix = {UFP4_DTYPE_F32, operand->rows, undo ? operand->cols : stored, stored,
                           values};
   if (status == UFP4_OK) status = ufp4_tensor_write(path, &matrix, message);

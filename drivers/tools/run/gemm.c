@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4 gemm: through descriptors on every backend, but for what needs whole operands.
+// ufp4 gemm: by descriptors on every backend, except for combinations that require whole operands.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,12 +37,12 @@ typedef struct {
   float *c_f32;
 } inputs_t;
 
-/** A result of one backend. */
+/** The result of one backend. */
 typedef struct {
   void *d;
   size_t element_bytes;
   ufp4_gemm_stats_t stats;
-  double seconds;  ///< of CPU on the host, its way to the device and back included
+  double seconds;  ///< CPU seconds of the host, including transfers
   ufp4_device_info_t info;
 } result_t;
 
@@ -158,7 +158,7 @@ static int64_t count_mismatches(const result_t *got, const result_t *want, int64
   return compare.mismatches;
 }
 
-// The properties of the job on which its bounds depend.
+// Describes the job as far as its bounds depend on it.
 static bounds_gemm_t bounds_how(const choices_t *choices, const inputs_t *in, unsigned d_bytes) {
   const int has_c = choices->c_path != NULL;
   return (bounds_gemm_t){
@@ -206,7 +206,7 @@ static int write_result(const choices_t *choices, const inputs_t *in, const resu
   return CLI_GO_ON;
 }
 
-// Before the first backend's work: whether the second one is there.
+// Opens the second backend before the first one's work, to see whether it exists.
 static int try_check(const choices_t *choices) {
   ufp4_device_t *device;
   int end = cli_device_open(&cli_gemm, &choices->device, choices->check, &device);
@@ -295,8 +295,8 @@ static int check_choices(const choices_t *c) {
   return CLI_GO_ON;
 }
 
-// Only with the operands is it known what goes together. Both backends are asked before the first
-// one's work.
+// The combination is known only with the operands. Both backends are asked before the first one's
+// work.
 static int check_gemm(choices_t *c, const inputs_t *in) {
   const char *backends[2] = {c->device.backend, c->check};
   ufp4_message_t message = {0};

@@ -56,10 +56,10 @@ typedef struct {
   ufp4_recipe_t recipe;
   ufp4_linear_shape_t shape;
   ufp4_tensor_t tensors[UFP4_ROLE_COUNT];
-  side_t sides[2];  // --backend, and --check if asked for
+  side_t sides[2];  // --backend, and --check if given
   int side_count;
   int64_t mismatches;
-  int reported;  // passes: no table without a line
+  int reported;  // passes: without a line, no table
 } layer_t;
 
 // --- Inputs -------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ static int read_tensors(const choices_t *choices, char **paths, layer_t *layer) 
   return CLI_GO_ON;
 }
 
-// Two tensors that share a size must agree on it; the first of them that is there sets it.
+// Two tensors that share a size must agree on it; the first one present sets it.
 static int join_size(char **paths, const char *what, int role_a, int64_t a, int role_b, int64_t b,
                      int64_t *size) {
   *size = a != 0 ? a : b;
@@ -150,7 +150,7 @@ static void close_side(side_t *side) {
   ufp4_device_close(side->device);
 }
 
-// Loads what the pass needs and is not there yet, and runs it.
+// Loads the tensors that the pass needs and that are not loaded yet, and runs it.
 static ufp4_status_t run_pass(const layer_t *layer, ufp4_pass_t pass, side_t *side) {
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
@@ -188,8 +188,8 @@ static ufp4_status_t compare_copy(const layer_t *layer, ufp4_role_t role, ufp4_a
   return status;
 }
 
-// Every code, scale, exponent and flag of both operands, and every output. Each copy enters one
-// pass only.
+// Compares every code, scale, exponent and flag of both operands, and every output. Each copy
+// enters only one pass.
 static ufp4_status_t compare_pass(const layer_t *layer, ufp4_pass_t pass, int64_t *mismatches) {
   const side_t *sides = layer->sides;
   compare_t compare = {.got_name = sides[0].backend, .want_name = sides[1].backend};
@@ -243,7 +243,7 @@ static int run_passes(const choices_t *choices, layer_t *layer, json_t *json) {
   return CLI_GO_ON;
 }
 
-// Says which tensors held NaN or Inf: legal data, and worth knowing.
+// Reports which tensors contained NaN or Inf, which are legal.
 static void print_flags(const layer_t *layer) {
   for (int i = 0; i < 2 * UFP4_ROLE_COUNT && layer->recipe.quantized; i++) {
     ufp4_operand_t copy;
@@ -259,7 +259,7 @@ static void print_flags(const layer_t *layer) {
     for (int pass = 0; pass < UFP4_PASS_COUNT; pass++)
       in_bf16 |= layer->recipe.rht[pass] == UFP4_RHT_BF16;
     cli_nan_print(&cli_layer, tensor_names[role], in_bf16);
-    i |= 1;  // once for each tensor
+    i |= 1;  // once per tensor
   }
 }
 
@@ -272,7 +272,7 @@ static char *output_path(const choices_t *choices, int pass) {
   return path;
 }
 
-// Before the work: the directory can be written, and no output is an input.
+// Checks before the work that the directory can be written and that no output is an input.
 static int check_outputs(const choices_t *choices, char **inputs) {
   const char *const read[UFP4_ROLE_COUNT + 1] = {inputs[0], inputs[1], inputs[2],
                                                  choices->recipe_name};
@@ -309,7 +309,7 @@ static int open_output(const choices_t *choices, const side_t *side, int pass, f
   return status == UFP4_OK ? CLI_GO_ON : fail_file(status, &message);
 }
 
-// All outputs of a layer or none: every one is whole before the first takes its name.
+// Writes all outputs of a layer or none: every file is complete before the first gets its name.
 static int write_all(const choices_t *choices, const layer_t *layer) {
   file_out_t outputs[UFP4_PASS_COUNT] = {0};
   ufp4_message_t message = {0};
@@ -372,8 +372,8 @@ static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
   if (end != CLI_GO_ON) return end;
   uint64_t t = padded(layer->shape.tokens), in = padded(layer->shape.cin),
            out = padded(layer->shape.cout);
-  // Bytes: source, output and two copies; one of several cores has another output and its operands,
-  // and a split that is tried has an output.
+  // Bytes of source, output and two copies; with several cores each has another output and its
+  // operands, and so does a split that is tried.
   cli_device_demand(&choices->device,
                     (choices->cores.asked > 1 ? 19 : 10) * (t * in + in * out + t * out));
   end = choices->json ? compute_json(choices, layer) : compute(choices, layer, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The copies of a layer's tensors are made whole by the first core, since a random byte belongs to
-// a place in the whole tensor. Each core then multiplies some of the rows of A or of B.
+// The first core makes whole copies of a layer's tensors, because random bytes belong to positions
+// in the whole tensor. Each core then multiplies a range of the rows of A or of B.
 #include "layer_cores.h"
 
 #include <math.h>
@@ -74,7 +74,7 @@ typedef struct {
   float *d;
 } work_t;
 
-// Some rows of an operand, where they are.
+// Returns a range of an operand's rows, in place.
 static ufp4_operand_t rows_of(const ufp4_operand_t *all, split_part_t part) {
   const int64_t scales = part.first * all->scale_blocks;
   ufp4_operand_t rows = *all;
@@ -110,7 +110,7 @@ static uint64_t longest(const layer_parts_t *parts) {
   return cycles;
 }
 
-// D has the bits of the split that is told. Without cycles there is no better one.
+// The bits of D do not depend on the split. Without cycles no split is better than another.
 static ufp4_status_t run_best(const work_t *work, layer_parts_t *parts) {
   const size_t bytes = ufp4_matrix_bytes(work->a.rows, work->b.rows, sizeof(float));
   layer_parts_t other = {.count = 0};
@@ -157,7 +157,8 @@ ufp4_status_t layer_cores_run(const layer_cores_t *cores, ufp4_linear_t *linear,
 
 // --- Report -------------------------------------------------------------------------------------
 
-// The most that each core may do in the time of the one that has most to do, and what binds that.
+// Computes the upper limit of each core's utilization from the time of the busiest core, and the
+// part that limits it.
 static void bound(const layer_parts_t *parts, const cli_device_t *device,
                   const ufp4_device_info_t *info, int cores, report_case_t *line) {
   const bounds_gemm_t how = {.d_bytes = sizeof(float)};

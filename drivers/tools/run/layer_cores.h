@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4 layer: its GEMMs on several cores, each a device with a memory of its own.
+// ufp4 layer on several cores, each a device with its own memory.
 #ifndef UFP4_LAYER_CORES_H
 #define UFP4_LAYER_CORES_H
 
@@ -10,36 +10,36 @@
 /** --cores and --split, and the devices. */
 typedef struct {
   uint64_t asked;
-  int split;                                ///< among the words of --split
+  int split;                                ///< index among the words of --split
   ufp4_device_t *devices[SPLIT_MAX_CORES];  ///< the first one makes all copies
   int count;
 } layer_cores_t;
 
 /** A GEMM in parts. */
 typedef struct {
-  const char *split;  ///< "tokens" or "n"; NULL: the host has done all of it
+  const char *split;  ///< "tokens" or "n"; NULL: the host computed all of it
   int count;
   ufp4_gemm_stats_t parts[SPLIT_MAX_CORES];
 } layer_parts_t;
 
 void layer_cores_add(cli_options_t *options, layer_cores_t *cores);
-/** Whether @p device can be many. @return CLI_GO_ON or the exit status. */
+/** Checks that @p device can have several instances. @return CLI_GO_ON or the exit status. */
 int layer_cores_check(const cli_options_t *options, const layer_cores_t *cores,
                       const cli_device_t *device);
-/** Opens those behind the first. What has been opened is to be closed, whatever it returns. @return
+/** Opens the devices behind the first. They must be closed whatever this returns. @return
  * CLI_GO_ON or the exit status. */
 int layer_cores_open(const cli_device_t *device, layer_cores_t *cores);
-/** All but the first. */
+/** Closes all but the first. */
 void layer_cores_close(layer_cores_t *cores);
-/** Says why the last call that failed did so. */
+/** Returns why the last failed call failed. */
 const char *layer_cores_message(const layer_cores_t *cores);
 
-/** Runs a pass as ufp4_linear_run does, on all cores, with the operands that the first one has
- * loaded; @p stats gets the longest part's cycles and the sum of all counters. */
+/** Runs a pass as ufp4_linear_run does, on all cores, with the operands loaded on the first; @p
+ * stats gets the longest part's cycles and the sums of all counters. */
 ufp4_status_t layer_cores_run(const layer_cores_t *cores, ufp4_linear_t *linear,
                               const ufp4_recipe_t *recipe, ufp4_pass_t pass, float *d,
                               layer_parts_t *parts, ufp4_gemm_stats_t *stats);
-/** Makes of @p line, which is that of one core with these @p stats, that of all of them. */
+/** Changes @p line, that of one core with these @p stats, to that of all cores. */
 void layer_cores_report(const layer_cores_t *cores, const layer_parts_t *parts,
                         const cli_device_t *device, report_case_t *line);
 

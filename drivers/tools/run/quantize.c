@@ -23,11 +23,11 @@ const cli_command_t cli_quantize = {
     .details = cli_recipe_details,
 };
 
-// Every choice as the user gave it: the index of its word, NOT_GIVEN where nothing was said.
+// The user's choices: the index of the option's word, or NOT_GIVEN.
 enum { NOT_GIVEN = -1 };
 typedef struct {
   const char *output, *recipe, *check;
-  // The words of the options stand in the order of the enumerations.
+  // The words of the options have the order of the enumerations.
   int role, pass, elem, scale, layout, axis, rht, round, scale_round, packed, bf16;
   uint64_t block, rht_mask, rht_size, seed, tensor_id;
   int64_t exponent;
@@ -105,7 +105,8 @@ static void add_options(cli_options_t *options, choices_t *c) {
 
 // --- What a recipe says -------------------------------------------------------------------------
 
-// The axis along which a role is blocked in a pass; NOT_GIVEN if it does not enter that pass.
+// Returns the axis along which a role is blocked in a pass; NOT_GIVEN if it does not enter the
+// pass.
 static int axis_in_pass(int role, int pass) {
   ufp4_role_t roles[2];
   ufp4_axis_t axes[2];
@@ -205,7 +206,7 @@ static ufp4_quantize_t how_from(const choices_t *c) {
                            .kernel = cli_kernel()};
 }
 
-// Ranges, and the combination of all choices.
+// Checks ranges, and the combination of all choices.
 static int check(const choices_t *c) {
   ufp4_message_t message = {0};
   if (c->exponent_given && (c->exponent < INT16_MIN || c->exponent > INT16_MAX)) {
@@ -299,7 +300,7 @@ static void put_counters(json_t *json, const result_t *result) {
   if (json != NULL) json_object_set_new(json, "counters", counters);
 }
 
-// Prints the statistics of the first of both results that an engine made.
+// Prints the statistics of the first result that an engine made.
 static int print_stats(const choices_t *c, const result_t *got, const result_t *want,
                        int64_t mismatches) {
   const result_t *timed = got->stats.on_core || !want->stats.on_core ? got : want;
@@ -347,7 +348,7 @@ static int finish(const choices_t *c, const result_t *got, int64_t mismatches) {
 
 // --- The command --------------------------------------------------------------------------------
 
-// Before the first backend's work: whether the second one is there.
+// Opens the second backend before the first one's work, to see whether it exists.
 static int try_check(const choices_t *c) {
   ufp4_device_t *device;
   if (c->check == NULL) return CLI_GO_ON;

@@ -24,7 +24,7 @@ typedef struct {
   uint32_t key[4], counter[4];
 } draw_t;
 
-// "a,b,c,d": exactly 4 words of 32 bits, decimal or 0x.
+// Parses "a,b,c,d": exactly 4 words of 32 bits, decimal or 0x.
 static int parse_words(const char *text, uint32_t words[4]) {
   for (int i = 0; i < 4; i++) {
     char *end;

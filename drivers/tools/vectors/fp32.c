@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of ufp4 vectors that accumulate by the contract fp32: one block of scales, from any
-// accumulator to the next.
+// The units of ufp4 vectors with contract fp32: one block of scales, from any accumulator to the
+// next.
 #include <string.h>
 
 #include "ufp4.h"
@@ -9,11 +9,11 @@
 // One operand of two blocks of scales: E4M3 16 elements each, E8M0 32.
 typedef struct {
   ufp4_elem_t elem;
-  uint8_t codes[64];  // one in a byte
+  uint8_t codes[64];  // one per byte
   uint8_t scales[2];
 } pair_t;
 
-// The accumulator of the contract fp32 behind the first one or both blocks.
+// Returns the accumulator of contract fp32 after the first or both blocks.
 static uint32_t accumulate(const pair_t pairs[2], ufp4_scale_t scale, int blocks) {
   uint8_t packed[2][32], scales[2][2];
   ufp4_operand_t operands[2];
@@ -39,7 +39,7 @@ static uint32_t accumulate(const pair_t pairs[2], ufp4_scale_t scale, int blocks
                                                                        : UFP4_F32_NAN;
 }
 
-// The record is the second block; the first one only makes the accumulator before it.
+// The record is the second block; the first one only makes its accumulator.
 static void put_pe_fp32(vectors_t *vectors, const pair_t pairs[2], ufp4_scale_t scale) {
   vectors_record_t record = {0};
   int block = ufp4_scale_block(scale);
@@ -56,7 +56,7 @@ static void put_pe_fp32(vectors_t *vectors, const pair_t pairs[2], ufp4_scale_t 
   vectors_put(vectors, &record);
 }
 
-// Accumulators and blocks of every size against each other: E8M0 scales from end to end.
+// Combines accumulators and blocks of every size, with E8M0 scales over their whole range.
 static void pe_fp32_sizes(vectors_t *vectors) {
   enum { SIZES = 16 };
   for (unsigned n = 0; n < 2 * SIZES * SIZES; n++) {
@@ -71,7 +71,7 @@ static void pe_fp32_sizes(vectors_t *vectors) {
   }
 }
 
-// 16 codes each, so that the dot product is @p dot quanta: 0 to 12 * 144 + 100.
+// Makes 16 codes each with the dot product @p dot quanta: 0 to 12 * 144 + 100.
 static void codes_of_dot(int dot, uint8_t a[16], uint8_t b[16]) {
   for (int i = 0; i < 16; i++) {
     int best = 0;
@@ -88,9 +88,9 @@ static void codes_of_dot(int dot, uint8_t a[16], uint8_t b[16]) {
   }
 }
 
-// Blocks that cancel but for their lowest bits, up to 18 of them, in every binade that the scales
-// reach: the dot products left + 195 u and left + 196 u times scales of the significands 14 * 14
-// and 15 * 13 are left apart.
+// Blocks that cancel except for up to 18 of their lowest bits, in every binade of the scales: the
+// difference of the dot products left + 195 u and left + 196 u times scales with the significands
+// 14 * 14 and 15 * 13 remains.
 static void pe_fp32_cancellations(vectors_t *vectors) {
   for (int n = 0; n < 2 * 9 * 7 * 14; n++) {
     const int u = 1 + n / 2 % 9, left = 1 << n / 18 % 7, exponent = 1 + n / 126;
@@ -98,7 +98,7 @@ static void pe_fp32_cancellations(vectors_t *vectors) {
     static const uint8_t significands[2][2] = {{6, 6}, {7, 5}};
     pair_t pairs[2] = {{.elem = UFP4_ELEM_E2M1}, {.elem = UFP4_ELEM_E2M1}};
     for (int block = 0; block < 2; block++) {
-      const int which = n % 2 ^ block;  // which of them comes first, and is larger
+      const int which = n % 2 ^ block;  // the larger block comes first or second
       codes_of_dot(dots[which], pairs[0].codes + 16 * block, pairs[1].codes + 16 * block);
       for (int o = 0; o < 2; o++)
         pairs[o].scales[block] = (uint8_t)(8 * exponent | significands[which][o]);
@@ -108,8 +108,8 @@ static void pe_fp32_cancellations(vectors_t *vectors) {
   }
 }
 
-// Equal blocks that cancel, halve a unit in the last place, or meet an accumulator far above or
-// below: every distance of the scales, at the ends of their range too.
+// Equal blocks that cancel, halve a unit in the last place, or meet a much larger or smaller
+// accumulator, at every distance of the scales, including the ends of their range.
 static void pe_fp32_boundary(vectors_t *vectors) {
   pe_fp32_sizes(vectors);
   pe_fp32_cancellations(vectors);
@@ -131,7 +131,7 @@ static void pe_fp32_boundary(vectors_t *vectors) {
   }
 }
 
-// Makes the second block the negative of the first, but for one code.
+// Makes the second block the negative of the first, except for one code.
 static void cancel(vectors_t *vectors, pair_t pairs[2], int block) {
   pairs[0].elem = vectors_below(vectors, 2) ? UFP4_ELEM_E2M1 : UFP4_ELEM_E1M2;
   for (int o = 0; o < 2; o++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of ufp4 vectors that decode, multiply, accumulate and convert sums. Every result is the
-// golden model's, or follows from one by the contract in the header of the RTL module.
+// The units of ufp4 vectors that decode, multiply, accumulate and convert sums. Every result comes
+// from the golden model, or follows from one by the contract in the header of the RTL module.
 #include <math.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static void put_casts(vectors_t *vectors, uint32_t bits) {
   vectors_put(vectors, &record);
 }
 
-// Both signs, and the numbers next to it.
+// Both signs, and adjacent numbers.
 static void put_casts_around(vectors_t *vectors, float value) {
   uint32_t bits = ufp4_f32_bits(value);
   for (int step = -1; step <= 1; step++) {
@@ -63,7 +63,7 @@ static void put_casts_around(vectors_t *vectors, float value) {
 static void cast_boundary(vectors_t *vectors) {
   for (size_t i = 0; i < VECTORS_SPECIAL_NUMBERS; i++)
     put_casts(vectors, vectors_special_numbers[i]);
-  // Eighths up to 8 hold every 4-bit value and every point half way between two; E4M3 has its own.
+  // Multiples of 1/8 up to 8 include every 4-bit value and every midpoint; E4M3 has its own table.
   for (int eighths = 1; eighths <= 64; eighths++) put_casts_around(vectors, (float)eighths / 8);
   for (uint8_t byte = 0; byte < 0x7E; byte++) {
     float low = ufp4_e4m3_value(byte), high = ufp4_e4m3_value((uint8_t)(byte + 1));
@@ -77,7 +77,7 @@ static void cast_boundary(vectors_t *vectors) {
 
 static void cast_draw(vectors_t *vectors) {
   uint32_t bits = (uint32_t)vectors_next(vectors);
-  // Half of them where the 4-bit formats and E4M3 have their values: 2^-13 to 2^10.
+  // Half of the numbers are in the range of the 4-bit formats and E4M3: 2^-13 to 2^10.
   if (vectors_below(vectors, 2))
     bits = (bits & 0x807FFFFFu) | (114 + vectors_below(vectors, 24)) << 23;
   put_casts(vectors, bits);
@@ -104,7 +104,7 @@ static void put_dot(vectors_t *vectors, ufp4_elem_t a_elem, ufp4_elem_t b_elem, 
   vectors_put(vectors, &record);
 }
 
-// Every pair of codes in all lanes at once, and with every second product's sign turned.
+// Every pair of codes in all lanes at once, also with the sign of every second product inverted.
 static void dot_boundary(vectors_t *vectors) {
   for (unsigned i = 0; i < UFP4_ELEM_COUNT * UFP4_ELEM_COUNT * 256; i++) {
     for (int cancel = 0; cancel < 2; cancel++) {
@@ -126,7 +126,7 @@ static void dot_draw(vectors_t *vectors) {
   put_dot(vectors, a_elem, vectors_draw_elem(vectors), a, b);
 }
 
-// A block as an operand of one row; codes and scale are the caller's memory.
+// Makes an operand of one row from a block; the caller owns codes and scale.
 static ufp4_operand_t block_operand(ufp4_elem_t elem, const uint8_t unpacked[16], uint8_t codes[8],
                                     uint8_t *scale) {
   for (int i = 0; i < 8; i++) codes[i] = (uint8_t)(unpacked[2 * i] | unpacked[2 * i + 1] << 4);
@@ -171,9 +171,9 @@ static void put_pe(vectors_t *vectors, const block_t *a, const block_t *b, int64
   vectors_put(vectors, &record);
 }
 
-// A carry and a borrow that end at each bit. Eight records of 2^bit with either sign: readers that
-// cut the sum into four pieces, with three carries by the number of the record, meet all of those,
-// so carries inside a piece end there.
+// A carry and a borrow that end at each bit. There are eight records of 2^bit with either sign:
+// readers that cut the sum into four pieces, with three carries given by the number of the record,
+// then see all combinations, so carries inside a piece end there, too.
 static void pe_carries(vectors_t *vectors) {
   block_t one = {.elem = UFP4_ELEM_E1M2, .codes = {1}, .scale = 1}, minus = one;
   minus.codes[0] = 8 | 1;
@@ -184,7 +184,7 @@ static void pe_carries(vectors_t *vectors) {
   }
 }
 
-// Every E4M3 scale but NaN on either side; the largest and the smallest products of each pair of
+// Every E4M3 scale except NaN on either side; the largest and the smallest products of each pair of
 // formats.
 static void pe_boundary(vectors_t *vectors) {
   for (unsigned i = 0; i < UFP4_ELEM_COUNT * UFP4_ELEM_COUNT * 127; i++) {
@@ -218,7 +218,7 @@ static void put_f32(vectors_t *vectors, int exponent, int64_t sum) {
   vectors_put(vectors, &record);
 }
 
-// Powers of two and halves of the last kept bit, with their neighbours, where results are normal,
+// Powers of two and ties of the last kept bit, with their neighbours, for results that are normal,
 // subnormal and out of range.
 static void f32_boundary(vectors_t *vectors) {
   static const int exponents[] = {-22, -190, -170, -131, 65, 104, 65559, -65559};
@@ -235,11 +235,10 @@ static void f32_boundary(vectors_t *vectors) {
   }
 }
 
-// Subnormal results, and the smallest normal ones, that one low bit alone keeps from a tie.
+// Subnormal results, and the smallest normal ones, that differ from a tie only in one low bit.
 static void f32_sticky_boundary(vectors_t *vectors) {
   for (int shift = 0; shift <= 23; shift++) {
-    int half =
-        62 - 24 + shift;  // of the number with its leading one at 62 and its value 2^(-126 - shift)
+    int half = 62 - 24 + shift;  // from a leading one at 62 to the value 2^(-126 - shift)
     for (int low = -1; low < half; low++) {
       int64_t sum = (int64_t)1 << 62 | (int64_t)1 << half | (low < 0 ? 0 : (int64_t)1 << low);
       put_f32(vectors, -126 - shift - 62, low % 2 ? sum : -sum);
@@ -257,7 +256,8 @@ static void f32_draw(vectors_t *vectors) {
   put_f32(vectors, (int)vectors_below(vectors, 300) - 200, sum);
 }
 
-// A product or a sum of FP32 numbers, each rounded once, as the scaling of an output takes them.
+// Makes a record of a product or a sum of FP32 numbers, each rounded once, as in the scaling of an
+// output.
 static void put_alu(vectors_t *vectors, unsigned add, uint32_t a, uint32_t b) {
   vectors_record_t record = {0};
   float value = add ? ufp4_f32_value(a) + ufp4_f32_value(b) : ufp4_f32_value(a) * ufp4_f32_value(b);
@@ -268,19 +268,19 @@ static void put_alu(vectors_t *vectors, unsigned add, uint32_t a, uint32_t b) {
   vectors_put(vectors, &record);
 }
 
-// Products whose rounding one bit decides: one far below a tie, or the tie of a number with many
-// leading zeros; and what is infinite with what is nearly zero.
+// Products whose rounding depends on one bit: one far below a tie, or the tie of a number with many
+// leading zeros; and Inf with nearly zero.
 static void alu_lone_bits(vectors_t *vectors) {
   for (uint32_t v = 0; v < 12; v++) {
     for (uint32_t u = v; u < 23; u++) {
-      // (2^23 + 2^u) (2^23 + 2^v) has a bit at u + v alone below that at 23 + v, which the
-      // exponents make the tie.
+      // (2^23 + 2^u) (2^23 + 2^v) has only the bit at u + v below the one at 23 + v, which the
+      // exponents place at the tie.
       put_alu(vectors, 0, (126 - v) << 23 | 1u << u, 1u << 23 | 1u << v);
       put_alu(vectors, 0, (125 - v) << 23 | 1u << u, 1u << 23 | 1u << v);
     }
   }
   for (uint32_t bit = 0; bit < 22; bit++) {
-    // 3 times an odd number has 25 bits, a tie; times a power of two in a subnormal number.
+    // 3 times an odd number has 25 bits, a tie; times a power of two it gives a subnormal number.
     for (uint32_t odd = 1; odd < 9; odd += 2)
       put_alu(vectors, 0, 200u << 23 | odd, (3u << bit) & 0x7FFFFFu);
   }
@@ -306,7 +306,7 @@ static void alu_boundary(vectors_t *vectors) {
   alu_lone_bits(vectors);
 }
 
-// Mostly products around the smallest numbers, and sums of numbers whose exponents are close.
+// Most are products near the smallest numbers, and sums of numbers with close exponents.
 static void alu_draw(vectors_t *vectors) {
   uint64_t bits = vectors_next(vectors);
   uint32_t a = (uint32_t)bits, b = (uint32_t)(bits >> 32), add = vectors_below(vectors, 2);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of elements mixed on which both grids err alike: only these tell whether the choice
-// between them is right to the last unit. Errors are weighed by the definition (numerics.md, a grid
-// for each block) and not by the golden model.
+// Blocks of elements mixed with almost equal errors on both grids, because only these show whether
+// the choice is correct to the last unit. The errors are computed from the definition (numerics.md,
+// a grid for each block), not by the golden model.
 #include <math.h>
 #include <stdlib.h>
 
 #include "ufp4/format.h"
 #include "vectors.h"
 
-#define MIXED_FRACTION 20  // a number here is an integer times 2^-20
+#define MIXED_FRACTION 20  // numbers here are integers times 2^-20
 
 static int distance(int quotient, ufp4_elem_t grid) {
   int least = quotient;
@@ -19,14 +19,14 @@ static int distance(int quotient, ufp4_elem_t grid) {
   return least;
 }
 
-// 512 quotients of a number times 2^t by a scale of 2^-3 and more, cut off.
+// Returns 512 times the quotient of a number times 2^t by a scale of at least 2^-3, truncated.
 static int quotient_by(uint32_t number, int t, int sig, int exp) {
   const uint64_t dividend = (uint64_t)number << (10 + t);
   const uint64_t q = dividend / (uint64_t)sig >> (exp - 9 + MIXED_FRACTION);
   return q < 16 * 512 ? (int)q : 16 * 512;
 }
 
-// The error of each grid times its scale, in units of the lower power of two.
+// Returns the error of each grid times its scale, in units of the lower power of two.
 static void weigh(const uint32_t *numbers, int count, uint32_t largest, int t,
                   int64_t weighted[2]) {
   static const double qmax[2] = {6, 3.5};

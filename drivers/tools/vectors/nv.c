@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of ufp4 vectors that accumulate by the contract nv: one step, from any accumulator to
-// the next.
+// The units of ufp4 vectors with contract nv: one step, from any accumulator to the next.
 #include <string.h>
 
 #include "ufp4.h"
@@ -9,10 +8,10 @@
 #define GROUPS 4
 #define INFINITY_BITS 0x7F800000u
 
-// One operand of a step: up to four groups of 16 elements, each with the byte of its scale.
+// One operand of a step: up to four groups of 16 elements, each with its scale byte.
 typedef struct {
   ufp4_elem_t elem;
-  uint8_t codes[16 * GROUPS];  // one in a byte
+  uint8_t codes[16 * GROUPS];  // one per byte
   uint8_t scales[GROUPS];      // E8M0: the second of each pair is the first
 } side_t;
 
@@ -72,7 +71,7 @@ static void pair_scales(step_t *step) {
   }
 }
 
-// A zero accumulator, an infinite one, and those of every size, of both signs.
+// Accumulators: zero, infinite, and every size, with both signs.
 #define ACCUMULATORS 35
 static uint32_t accumulator_of(unsigned n) {
   static const uint32_t special[] = {0,           0x80000000u,   1,
@@ -82,8 +81,8 @@ static uint32_t accumulator_of(unsigned n) {
          (n % 3 == 0 ? 0x7FFFFF : n % 3 == 1);
 }
 
-// E8M0 scales from end to end, against accumulators of every size; the groups' products add up,
-// cancel but for one, or are zero, where the scales alone count.
+// E8M0 scales over their whole range, with accumulators of every size. The groups' products add up,
+// cancel except for one, or are zero, so that only the scales matter.
 static void sizes(vectors_t *vectors) {
   for (unsigned n = 0; n < 3 * 16 * ACCUMULATORS; n++) {
     const unsigned kind = n % 3, size = n / 3 % 16;
@@ -101,8 +100,8 @@ static void sizes(vectors_t *vectors) {
   }
 }
 
-// One group at every distance from another, and from the accumulator: what is cut off, of both
-// signs.
+// A group at every distance from another one and from the accumulator, which shows truncation with
+// both signs.
 static void distances(vectors_t *vectors) {
   for (unsigned n = 0; n < 2 * 4 * 64; n++) {
     const unsigned distance = n / 8;
@@ -126,7 +125,7 @@ static void distances(vectors_t *vectors) {
   }
 }
 
-// Every E4M3 scale, in turn in each group: zero, subnormal and normal exponents.
+// Every E4M3 scale in each group in turn: zero, subnormal and normal exponents.
 static void bytes(vectors_t *vectors) {
   for (unsigned n = 0; n < GROUPS * 127; n++) {
     step_t step = {.scale = UFP4_SCALE_E4M3,
@@ -147,7 +146,7 @@ static void pe_nv_boundary(vectors_t *vectors) {
   bytes(vectors);
 }
 
-// Near the exponents of the products, or any number that is no NaN.
+// Near the exponents of the products, or any number except NaN.
 static uint32_t draw_accumulator(vectors_t *vectors, const step_t *step) {
   const uint32_t bits = (uint32_t)vectors_next(vectors);
   if (vectors_below(vectors, 8) == 0)
@@ -172,8 +171,7 @@ static void draw_side(vectors_t *vectors, const step_t *step, side_t *side) {
   }
 }
 
-// Now and then the accumulator is what the groups alone give, of the other sign, or one of its
-// neighbours.
+// Sometimes the accumulator is the negative of the groups' sum, or one of its neighbours.
 static void pe_nv_draw(vectors_t *vectors) {
   step_t step = {.scale = vectors_below(vectors, 2) ? UFP4_SCALE_E8M0 : UFP4_SCALE_E4M3,
                  .groups = GROUPS};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of ufp4 vectors that quantize. Every result is the golden model's, or follows from one
-// by the contract in the header of the RTL module.
+// The units of ufp4 vectors that quantize. Every result comes from the golden model, or follows
+// from one by the contract in the header of the RTL module.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-// One block on its way through the quantizer.
+// A block on its way through the quantizer.
 typedef struct {
   ufp4_quantize_t how;
   int t;
@@ -19,9 +19,9 @@ typedef struct {
   uint8_t random[16];
   uint8_t codes[16], scale;
   unsigned flags;
-  uint32_t payload[16];  // what enters scale and divider: FP32 numbers, or transformed lanes
+  uint32_t payload[16];  // input of scale and divider: FP32 numbers, or transformed lanes
   uint32_t amax;         // 28 bits
-  int exponent;          // the block's largest, at least 1
+  int exponent;          // the block's largest exponent, at least 1
 } quantized_t;
 
 static void find_amax(quantized_t *q) {
@@ -66,7 +66,8 @@ static int best_exponent(const uint32_t bits[16], const ufp4_quantize_t *how) {
   return t;
 }
 
-// Around the block's own t, where scales are subnormal, normal and saturated; now and then any.
+// Draws t near the block's own, so that scales are subnormal, normal and saturated; sometimes any
+// t.
 static quantized_t draw_quantized(vectors_t *vectors, int special) {
   quantized_t q = {.how = options(vectors_below(vectors, OPTIONS))};
   vectors_draw_block(vectors, special, q.bits);
@@ -87,8 +88,8 @@ static int clamp(int value, int low, int high) {
   return value < low ? low : value > high ? high : value;
 }
 
-// The contract of ufp4_e4m3_scale: the distance of the divider's first shift, plus the element's
-// exponent.
+// Follows the contract of ufp4_e4m3_scale: the distance of the divider's first shift, plus the
+// element's exponent.
 static int divider_base(const quantized_t *q, int scale_exp) {
   int unit = q->how.rht == UFP4_RHT_INTEGER ? 151 - q->exponent : 149;
   return clamp(unit - q->t - ufp4_elem_frac(q->how.elem) + scale_exp, 0, 511);
@@ -115,8 +116,7 @@ static void put_e4m3_scale(vectors_t *vectors, quantized_t *q) {
   vectors_put(vectors, &record);
 }
 
-// Quotients on and next to every E4M3 value and every point half way between two: multiples of qmax
-// / 16.
+// Quotients on and next to every E4M3 value and every midpoint: multiples of qmax / 16.
 static void e4m3_scale_near_values(vectors_t *vectors, const ufp4_quantize_t *how) {
   for (int sixteenths = 1; sixteenths <= 32; sixteenths++) {
     for (int step = -1; step <= 1; step++) {
@@ -130,9 +130,9 @@ static void e4m3_scale_near_values(vectors_t *vectors, const ufp4_quantize_t *ho
   }
 }
 
-// Quotients without a remainder but for one bit, 8 bits and more under the leading one: a
-// transformed block of sixteen numbers top * 2^16, whose signs the mask takes away, and in one of
-// them a bit more.
+// Quotients whose remainder is a single bit, at least 8 bits below the leading one: a transformed
+// block of sixteen numbers top * 2^16, whose signs the mask removes, and one of which has another
+// bit.
 static void e4m3_scale_lone_bits(vectors_t *vectors, const ufp4_quantize_t *how) {
   const unsigned divisor = how->elem == UFP4_ELEM_E2M1 ? 3 : 7;
   if (how->rht != UFP4_RHT_INTEGER) return;
@@ -168,7 +168,7 @@ static void e4m3_scale_single_bits(vectors_t *vectors, const ufp4_quantize_t *ho
 static void e4m3_scale_boundary(vectors_t *vectors) {
   for (unsigned n = 0; n < OPTIONS; n++) {
     const ufp4_quantize_t how = options(n);
-    if (how.round == UFP4_ROUND_SR) continue;  // no matter for the scale
+    if (how.round == UFP4_ROUND_SR) continue;  // it does not affect the scale
     e4m3_scale_near_values(vectors, &how);
     e4m3_scale_lone_bits(vectors, &how);
     e4m3_scale_single_bits(vectors, &how);
@@ -200,8 +200,8 @@ static void put_divide_round(vectors_t *vectors, quantized_t *q) {
   vectors_put(vectors, &record);
 }
 
-// Elements at the ends and in the middle of each cell of the grid, and next to them, under scales
-// of every significand.
+// Elements at the ends and in the middle of each cell of the grid, and next to them, with scales of
+// every significand.
 static void tie_block(ufp4_elem_t elem, float scale, int first_half, int step, uint32_t bits[16]) {
   float unit = scale * ldexpf(1, -ufp4_elem_frac(elem));
   int qmax = ufp4_elem_qmax_quanta(elem);
@@ -230,8 +230,8 @@ static void tie_blocks(vectors_t *vectors, put_quantized_t put) {
   }
 }
 
-// A number where rounding turns in some cell of the grid, to nearest or by that random byte, or one
-// bit above or below.
+// Returns a threshold of some cell of the grid, for nearest or for that random byte, or a number
+// one bit above or below.
 static float turning_number(vectors_t *vectors, const ufp4_quantize_t *how, float unit,
                             uint8_t random) {
   int low = (int)vectors_below(vectors, (uint32_t)ufp4_elem_qmax_quanta(how->elem));
@@ -242,12 +242,12 @@ static float turning_number(vectors_t *vectors, const ufp4_quantize_t *how, floa
   return ufp4_f32_value(way == 0 ? bits : way == 1 ? bits + bit : bits - bit);
 }
 
-// Each lane at a turning number of its own; with the transform half of them at one, the others at
-// the largest.
+// Each lane has its own threshold; with the transform half of them have one, and the others the
+// largest.
 static void turning_block(vectors_t *vectors, uint8_t scale, quantized_t *q) {
   float unit = ufp4_e4m3_value(scale) * ldexpf(1, -ufp4_elem_frac(q->how.elem));
   float largest = unit * (float)ufp4_elem_qmax_quanta(q->how.elem);
-  // Small ones too: rounding turns at small quotients then.
+  // Small numbers are included, because stochastic rounding has thresholds at small quotients.
   for (int i = 0; i < 16; i++)
     q->random[i] = (uint8_t)(vectors_below(vectors, 256) >> vectors_below(vectors, 9));
   uint32_t first = vectors_below(vectors, 16),
@@ -267,19 +267,20 @@ static void turning_block(vectors_t *vectors, uint8_t scale, quantized_t *q) {
   }
 }
 
-// A power of two in each lane, far below and far over what the largest scale holds.
+// A power of two in each lane, far below and far above the largest scale's range.
 static void powers(vectors_t *vectors) {
   for (unsigned n = 0; n < OPTIONS / 2; n++) {
     for (int power = 4; power < 64; power++) {
       quantized_t q = {.how = options(n)};
       const int lanes = q.how.rht == UFP4_RHT_INTEGER ? 1 : 16;  // the transform spreads one to all
+                                                                 // lanes
       for (int i = 0; i < lanes; i++) q.bits[i] = ufp4_f32_bits(ldexpf(i % 3 ? -1 : 1, power));
       put_divide_round(vectors, &q);
     }
   }
 }
 
-// Under the least scale a 512th of a quantum, where rounding turns at random byte 0, and one bit
+// With the least scale, a 512th of a quantum, which is the threshold of random byte 0, and one bit
 // more.
 static void least_quotients(vectors_t *vectors) {
   for (unsigned n = 0; n < OPTIONS / 2 * 23; n++) {
@@ -298,7 +299,7 @@ static void divide_round_boundary(vectors_t *vectors) {
   tie_blocks(vectors, put_divide_round);
   powers(vectors);
   for (unsigned n = 0; n < OPTIONS / 2 * 8 * 48; n++) {
-    quantized_t q = {.how = options(n % (OPTIONS / 2))};  // how the scale is rounded is no matter
+    quantized_t q = {.how = options(n % (OPTIONS / 2))};  // scale rounding does not matter
     turning_block(vectors, (uint8_t)(0x38 + n / (OPTIONS / 2) % 8), &q);
     put_divide_round(vectors, &q);
   }
@@ -348,8 +349,9 @@ static void put_quant_block_options(vectors_t *vectors, const uint32_t bits[16])
   }
 }
 
-// All lanes at a number that with 2^t is a scale times the largest element, and each in turn
-// larger, which a scale rounded up shows; and the blocks of which the transform makes the same.
+// All lanes have a number that times 2^t is a scale times the largest element, and each lane in
+// turn a larger one, which changes a scale that is rounded up; then the blocks whose transforms are
+// these.
 static void one_larger(vectors_t *vectors, double number, double more, int t) {
   const ufp4_quantize_t up = {.elem = UFP4_ELEM_E1M2,
                               .rht_mask = UFP4_RHT_DEFAULT_MASK,
@@ -368,8 +370,8 @@ static void one_larger(vectors_t *vectors, double number, double more, int t) {
   }
 }
 
-// Larger by each bit; by one under which others are set, which takes subnormal numbers; by none;
-// and by the lowest bit that the transform makes of one lane alone.
+// Larger by each bit; by one below others that are set, which makes subnormal numbers; by none; and
+// by the lowest bit that the transform creates in a single lane.
 static void one_larger_by_bits(vectors_t *vectors) {
   for (int bit = 0; bit <= 20; bit++) {
     one_larger(vectors, 1.75, ldexp(1, bit - 23), 0);
@@ -377,7 +379,7 @@ static void one_larger_by_bits(vectors_t *vectors) {
   }
   for (int low = 1; low <= 20; low++) {
     const double number = ldexp(7, low - 149);
-    const int t = 147 - low;  // of which 2^t makes 1.75
+    const int t = 147 - low;  // times 2^t this is 1.75
     one_larger(vectors, number, ldexp(4, -149), t);
     one_larger(vectors, number, 0, t);
     if (low == 10) one_larger(vectors, number - ldexp(3.5, -149), ldexp(4, -149), t);
@@ -388,8 +390,8 @@ static void one_larger_by_bits(vectors_t *vectors) {
 
 enum { NEAR_EQUAL_BLOCKS = 24 };
 
-// Of every second block both scales are 448. Errors are then an even number of times 14 apart, for
-// a quotient is as odd as either distance.
+// In every second block both scales are 448. The errors then differ by an even multiple of 14,
+// because a quotient is as odd as either distance.
 static void near_equal_blocks(vectors_t *vectors) {
   int n = 0;
   for (int tries = 0; n < NEAR_EQUAL_BLOCKS && tries < 5000; tries++) {
@@ -401,7 +403,8 @@ static void near_equal_blocks(vectors_t *vectors) {
     put_quant_block(vectors, &q, 0);
     n++;
   }
-  // Nothing else has such blocks: without them a core might choose the other grid.
+  // Only this function makes such blocks, without which a core could choose the other grid
+  // unnoticed.
   if (n < NEAR_EQUAL_BLOCKS) abort();
 }
 

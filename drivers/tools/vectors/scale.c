@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of ufp4 vectors beside those of E4M3 scales: scales as the PEs of the contracts fp32
-// and nv take them, FP32 sums times a power of two, and E8M0 scales of blocks.
+// The other units of ufp4 vectors with scales: scales as PEs of contracts fp32 and nv take them,
+// FP32 sums times a power of two, and E8M0 scales of blocks.
 #include "ufp4.h"
 #include "vectors.h"
 
@@ -11,7 +11,7 @@ static int field_of(uint32_t bits) {
   return (int)(bits >> 23 & 255);
 }
 
-// The significand of an FP32 number, whose unit is 2^exponent_of: 2^-149 where the exponent field
+// Returns the significand of an FP32 number in units of 2^exponent_of: 2^-149 if the exponent field
 // is 1.
 static int64_t significand_of(uint32_t bits) {
   return (bits & 0x7FFFFF) | (field_of(bits) != 0 ? 0x800000 : 0);
@@ -102,8 +102,8 @@ static void f32_scale_boundary(vectors_t *vectors) {
     put_f32_scale(vectors, 254 - field, (uint32_t)field << 23 | 0x7FFFFF);
     put_f32_scale(vectors, -field, (uint32_t)field << 23 | 0x80000001u);
   }
-  // Ties of subnormal numbers with each leading bit; exponents of which one bit carries a number
-  // over the largest.
+  // Ties of subnormal numbers with each leading bit; exponents where one bit carries a number
+  // beyond the largest.
   for (int top = 1; top <= 22; top++) {
     for (int lost = 1; lost <= top; lost++)
       put_f32_scale(vectors, -lost, 1u << top | 1u << (lost - 1));
@@ -117,7 +117,7 @@ static void f32_scale_boundary(vectors_t *vectors) {
 static void f32_scale_draw(vectors_t *vectors) {
   const uint32_t number = (uint32_t)vectors_next(vectors);
   int exponent = (int)vectors_below(vectors, 600) - 300;
-  // Half of them into the subnormal numbers.
+  // Half of the results are subnormal.
   if (vectors_below(vectors, 2)) exponent = -field_of(number) - (int)vectors_below(vectors, 26);
   put_f32_scale(vectors, exponent, number);
 }
@@ -148,7 +148,7 @@ static void put_e8m0_scale(vectors_t *vectors, ufp4_elem_t elem, int up, uint32_
   vectors_put(vectors, &record);
 }
 
-// Every power of two and every multiple of qmax by one, and their neighbours.
+// Every power of two, every multiple of qmax by one, and their neighbours.
 static void e8m0_scale_boundary(vectors_t *vectors) {
   static const uint32_t fractions[] = {0,        1,        0x3FFFFF, 0x400000, 0x400001,
                                        0x5FFFFF, 0x600000, 0x600001, 0x7FFFFF};
@@ -158,7 +158,7 @@ static void e8m0_scale_boundary(vectors_t *vectors) {
       if (amax != 0) put_e8m0_scale(vectors, (ufp4_elem_t)(i % 3), (int)(i / 3 % 2), amax);
     }
   }
-  // Over a multiple of qmax by one bit.
+  // One bit above a multiple of qmax.
   for (unsigned i = 0; i < 2 * UFP4_ELEM_COUNT * 22; i++) {
     const uint32_t bit = 1u << i / 6;
     put_e8m0_scale(vectors, (ufp4_elem_t)(i % 3), (int)(i / 3 % 2), 0x3F800000u | 0x400000u | bit);
@@ -166,7 +166,7 @@ static void e8m0_scale_boundary(vectors_t *vectors) {
       put_e8m0_scale(vectors, (ufp4_elem_t)(i % 3), (int)(i / 3 % 2),
                      0x3F800000u | 0x600000u | bit);
   }
-  // Subnormal ones, by their leading bit.
+  // Subnormal numbers, by their leading bit.
   for (unsigned i = 0; i < 2 * UFP4_ELEM_COUNT * 23; i++) {
     const uint32_t top = 1u << i / 6;
     for (uint32_t more = 0; more < 3; more++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of ufp4 vectors before the quantizer: random words and the Hadamard transform; and the
-// blocks of numbers that those of the quantizer take too. Every result is the golden model's.
+// The units of ufp4 vectors before the quantizer: random words and the Hadamard transform; and
+// blocks of numbers that the quantizer's units share. Every result comes from the golden model.
 #include "ufp4.h"
 #include "ufp4/rht.h"
 #include "vectors.h"
@@ -83,7 +83,7 @@ static void put_rht_both(vectors_t *vectors, const uint32_t bits[16]) {
 
 static void rht_boundary(vectors_t *vectors) {
   vectors_boundary_blocks(vectors, put_rht_both);
-  // Exponents of one bit, which must not pass for that of a subnormal number.
+  // Exponents of one bit, which must not be mistaken for a subnormal number's.
   for (unsigned field = 1; field < 255; field *= 2) {
     uint32_t bits[16];
     for (uint32_t j = 0; j < 16; j++) bits[j] = (field + (j == 0)) << 23 | j << 19;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4 vectors: what an RTL unit must give, as text that $fscanf reads.
+// ufp4 vectors: expected results of RTL units, as text for $fscanf.
 #include "vectors.h"
 
 #include <inttypes.h>
@@ -119,7 +119,7 @@ static void print_all(const vectors_unit_t *unit, uint64_t seed, uint64_t count,
 
 // --- Units --------------------------------------------------------------------------------------
 
-// The unit of that number, NULL past the last.
+// Returns the unit of that number, or NULL past the last.
 static const vectors_unit_t *unit_at(size_t index) {
   const struct {
     const vectors_unit_t *units;

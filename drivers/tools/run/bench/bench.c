@@ -31,13 +31,13 @@ const cli_command_t cli_bench = {
 
 // --- Data ---------------------------------------------------------------------------------------
 
-// Bytes of a square matrix of FP32.
+// Returns the bytes of a square FP32 matrix.
 static size_t square_bytes(uint64_t size) {
   return ufp4_matrix_bytes((int64_t)size, (int64_t)size, sizeof(float));
 }
 
-// The draw's numbers are multiples of 2^-10. FP32 numbers of a computation have 24 bits: what is
-// added fills the rest.
+// The drawn numbers are multiples of 2^-10. The added term fills the 24 bits that computed FP32
+// numbers have.
 static ufp4_matrix_t fill(bench_t *bench, uint64_t operand) {
   const uint64_t n = bench->size, rest = UINT64_C(1) << 51;
   ufp4_draw_t draw = ufp4_draw_start(bench->seed, UFP4_DRAW_DATA);
@@ -161,7 +161,7 @@ static ufp4_status_t bench_blocks(bench_t *bench, const char *what, bench_run_t 
   return UFP4_OK;
 }
 
-// Plain, RHT, RHT and SR; with the tensor exponent given, as QUANT has it from AMAX.
+// The cases: plain, RHT, RHT and SR; with a given tensor exponent, as QUANT gets it from AMAX.
 static ufp4_status_t bench_axis(bench_t *bench, ufp4_elem_t elem, ufp4_axis_t axis) {
   static const char *const kinds[] = {"plain", "rht", "rht_sr"};
   const char *axis_name = axis == UFP4_AXIS_COL ? "cols" : "rows";
@@ -195,7 +195,7 @@ static ufp4_status_t bench_quantizer(bench_t *bench) {
 
 // --- Simulator ----------------------------------------------------------------------------------
 
-// FPROP alone, its operands in the device's memory; a device that keeps time alone has none.
+// Runs only FPROP, with its operands in the device's memory; a device without data has none.
 static ufp4_status_t simulate(bench_t *bench, ufp4_linear_t *linear, int64_t size,
                               double *seconds) {
   const ufp4_matrix_t in = {UFP4_DTYPE_F32, size, size, size, bench->from};
@@ -220,8 +220,8 @@ static ufp4_status_t bench_device(bench_t *bench, ufp4_device_t *device, int64_t
   return status;
 }
 
-// Adds the line of a simulated core, and keeps its seconds; @p yard: those of what it stands
-// against, or NaN. A build without that backend has no line for it.
+// Adds the line of a simulated core, and keeps its seconds; @p yard: the seconds of its yardstick,
+// or NaN. A build without that backend prints no line.
 static ufp4_status_t bench_backend(bench_t *bench, const char *backend, int64_t size, double yard,
                                    double *seconds) {
   const double gmacs = 1e-9 * (double)size * (double)size * (double)size;
@@ -266,7 +266,7 @@ static ufp4_status_t bench_all(bench_t *bench) {
   return status == UFP4_OK ? bench_simulators(bench) : status;
 }
 
-// Prints the measurements if they are JSON. If nothing was measured, no case has such a name.
+// Prints the measurements if they are JSON. If nothing was measured, --case matches no name.
 static int finish(bench_t *bench, ufp4_status_t status) {
   int end = status == UFP4_OK ? CLI_GO_ON : cli_fail_status(&cli_bench, status, "");
   if (end == CLI_GO_ON && bench->printed == 0) {
@@ -308,7 +308,7 @@ static int check_options(const bench_t *bench) {
   return CLI_GO_ON;
 }
 
-// Refuses options that the chosen half of the command has no use for.
+// Refuses options that do not apply to the chosen half of the command.
 static int check_backend(const cli_options_t *options, int cuda) {
   static const char *const of_cuda[] = {"clock-mhz", NULL};
   static const char *const of_model[] = {"repeats", "threads", "seed", "case", NULL};

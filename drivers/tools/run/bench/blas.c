@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// The values of cblas.h, which need not be installed where the library is.
+// The values of cblas.h, which need not be installed with the library.
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
 int blas_open(blas_t *blas, int threads) {
-  // Its threads would keep the cores busy long after their work is done, while others are timed.
+  // Idle OpenBLAS threads spin for a long time and would disturb the next measurement.
   (void)setenv("OPENBLAS_THREAD_TIMEOUT", "4", 1);
   *blas = (blas_t){.library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL)};
   if (blas->library == NULL) return 0;

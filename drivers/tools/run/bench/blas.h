@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenBLAS as the yardstick of bench, loaded while the program runs. OPENBLAS_CORETYPE in the
-// environment chooses its kernel; without it the library does, which an old one does badly on a new
+// OpenBLAS, the yardstick of bench, is loaded at run time. OPENBLAS_CORETYPE in the environment
+// selects its kernel; otherwise the library does, and an old version chooses badly on a new
 // processor.
 #ifndef UFP4_BLAS_H
 #define UFP4_BLAS_H
@@ -9,7 +9,7 @@
 
 typedef struct {
   void *library;
-  char core[32];  ///< the kernel, as OpenBLAS names it
+  char core[32];  ///< OpenBLAS's name of the kernel
   void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                 const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
 } blas_t;
@@ -20,8 +20,8 @@ void blas_close(blas_t *blas);
 
 /** C [n][n] = A [n][n] B [n][n]^T. */
 void blas_multiply(const blas_t *blas, int n, const float *a, const float *b, float *c);
-/** C [m][n] = A [m][k] B [k][n], each of the two turned in memory or not: as ufp4_product_fn_t,
- * with a blas_t for context. */
+/** C [m][n] = A [m][k] B [k][n], where either may be transposed in memory: a ufp4_product_fn_t
+ * with a blas_t as context. */
 void blas_product(void *blas, int64_t m, int64_t n, int64_t k, const float *a, int a_turned,
                   const float *b, int b_turned, float *c);
 

@@ -17,7 +17,7 @@ static void add_figure(json_t *json, const ufp4_cuda_figure_t *f, const char *ag
                       json_real_or_null(against_rate), "ratio", json_real_or_null(f->ratio)));
 }
 
-// The argument is where JSON goes, or NULL.
+// The JSON output, or NULL.
 static void print_line(void *argument, const ufp4_cuda_figure_t *f) {
   const char *against = f->against != NULL ? f->against : "-";
   const double against_rate = f->against != NULL && f->against_rate > 0 ? f->against_rate : NAN;
@@ -89,7 +89,7 @@ static ufp4_status_t load_layer(ufp4_linear_t *linear, const int64_t *sizes) {
   return status;
 }
 
-// Cycles of the three GEMMs on the simulated core.
+// Returns the cycles of the three GEMMs on the simulated core.
 static ufp4_status_t simulate(ufp4_device_t *device, const int64_t *sizes,
                               ufp4_gemm_stats_t stats[UFP4_PASS_COUNT]) {
   const ufp4_linear_shape_t shape = {
@@ -131,7 +131,7 @@ static ufp4_status_t compare_layer(ufp4_device_t *device, const int64_t *sizes, 
   return status;
 }
 
-// A build without the simulated core has no lines for it.
+// A build without the simulated core prints no lines for it.
 static ufp4_status_t compare_layers(uint64_t clock_mhz, ufp4_message_t *message, json_t *json) {
   const ufp4_device_options_t options = ufp4_device_options_default();
   ufp4_device_t *device;

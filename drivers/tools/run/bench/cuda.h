@@ -5,9 +5,8 @@
 
 #include "frame/cli.h"
 
-/** Every kernel on size x size, and the training GEMMs of a few layers beside the simulated core at
- * @p clock_mhz.
- *  @return the exit status. */
+/** Measures every kernel on size x size, and the training GEMMs of a few layers next to the
+ * simulated core at @p clock_mhz. @return the exit status. */
 int bench_cuda(const cli_command_t *command, int64_t size, uint64_t clock_mhz, int as_json);
 
 #endif

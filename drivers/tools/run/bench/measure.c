@@ -6,7 +6,7 @@
 
 #include "bench.h"
 
-#define UNCOUNTED 2  // first turns: memory is being mapped
+#define UNCOUNTED 2  // the first runs, in which memory is mapped
 
 static void add_line(json_t *lines, uint64_t size, const line_t *line) {
   json_array_append_new(
@@ -46,7 +46,7 @@ static int compare_reals(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Sorts.
+// Sorts, and returns the median.
 static double median(double *values, uint64_t count) {
   qsort(values, (size_t)count, sizeof *values, compare_reals);
   return values[count / 2];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of the language model in a recipe, beside the same steps whose linear layers OpenBLAS
-// multiplies.
+// Measures steps of the language model in a recipe, against the same steps with OpenBLAS in the
+// linear layers.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ static ufp4_status_t run_blas(bench_t *bench, const void *argument) {
   return ufp4_trainer_step(((const pair_t *)argument)->blas, &loss);
 }
 
-// Letters at random: what they say does not matter for the time.
+// Makes random letters, since the text does not affect the time.
 static ufp4_status_t make_text(uint64_t seed, ufp4_text_t *text) {
   static const char letters[] = "etaoin shrdlucmf";
   const ufp4_draw_t draw = ufp4_draw_start(seed, UFP4_DRAW_DATA);

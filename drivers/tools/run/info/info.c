@@ -24,14 +24,14 @@ static const ufp4_configuration_t configurations[UFP4_CONFIGURATION_COUNT] = UFP
 
 // --- This machine -------------------------------------------------------------------------------
 
-// The size of a memory that is made for the test.
+// Size of a memory that is made for the test.
 #define SELFTEST_BYTES (16u << 20)
 enum { BACKENDS = 8, MAX_FEATURES = 4 };
 
 typedef struct {
   const char *name;
   int available;
-  ufp4_message_t why;  ///< it is not
+  ufp4_message_t why;  ///< why it is not available
 } backend_t;
 
 typedef struct {
@@ -41,7 +41,7 @@ typedef struct {
   int feature_count;
 } machine_t;
 
-// Opens each backend to see whether it is there.
+// Opens each backend to see whether it is available.
 static void try_backends(machine_t *machine, const cli_device_t *device) {
   static const char *const names[BACKENDS] = {"model",         "rtl",  "tlm",  "systemc",
                                               "systemc:timed", "cuda", "fpga", "mmio"};
@@ -177,7 +177,7 @@ static int show_device(const cli_device_t *device, int selftest, int json) {
   return closed != CLI_GO_ON ? closed : end == CLI_GO_ON ? verdict : end;
 }
 
-// No option can be set of a device that is not opened.
+// Device options are illegal if no device is opened.
 static int check(const cli_options_t *options, const cli_device_t *device) {
   for (int i = 0; device->backend == NULL && i < options->count; i++) {
     const cli_option_t *option = &options->items[i];
@@ -192,7 +192,7 @@ static int run(int argc, char **argv) {
   cli_options_t options = {0};
   int json = 0, selftest = 0;
   cli_device_init(&device);
-  device.backend = NULL;  // not given: about this machine
+  device.backend = NULL;  // not given: describe this machine
   device.any_configuration = 1;
   cli_device_add(&options, &device);
   cli_option_add(&options, "selftest", CLI_FLAG, &selftest, NULL,

@@ -16,7 +16,7 @@ typedef struct {
   ufp4_device_t *device, *model;
   ufp4_linear_t *linear, *golden;
   float x[TOKENS * CIN], w[COUT * CIN], y[2][TOKENS * COUT];
-  json_t *lines;  ///< or NULL: print
+  json_t *lines;  ///< NULL: print
   int failed;
 } selftest_t;
 
@@ -48,7 +48,7 @@ static int test_memory(selftest_t *test) {
   return CLI_GO_ON;
 }
 
-// Numbers of many sizes, the same everywhere.
+// Makes numbers of many sizes, the same on every machine.
 static void fill(float *to, int count, uint32_t seed) {
   for (int i = 0; i < count; i++) {
     seed = seed * 1664525u + 1013904223u;
@@ -56,7 +56,8 @@ static void fill(float *to, int count, uint32_t seed) {
   }
 }
 
-// The first recipe that the device has, with its contract: cores differ in formats, too.
+// Returns the first recipe that the device supports, with its contract; cores also differ in
+// formats.
 static int create_layers(selftest_t *test) {
   static const char *const names[] = {"ufp4", "e2m1", "mxfp4", "nvfp4"};
   const ufp4_linear_shape_t shape = {
@@ -93,7 +94,7 @@ static ufp4_status_t compare_copy(selftest_t *test, ufp4_role_t role, compare_t 
   return status;
 }
 
-// The host quantizes for both what the device does not.
+// If the device does not quantize, the host does so for both.
 static int test_quant(selftest_t *test) {
   compare_t compare = {.got_name = "the device", .want_name = "the model"};
   ufp4_status_t status = load(test, test->linear);
