@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes one JSON object of what train has run and measured: train.json, from which
-// drivers/python/ufp4 compares and draws, and --json where there is no Python.
+// Makes a JSON object of everything that train has run and measured: train.json, from which
+// drivers/python/ufp4 compares and draws, and the output of --json if there is no Python.
 #include <math.h>
 #include <sys/utsname.h>
 
@@ -62,7 +62,7 @@ static json_t *forward_recipe(const ufp4_forward_t *forward, const ufp4_forward_
   return object;
 }
 
-// The share that each value of the grid has in the input of fc2, a mean over the blocks.
+// Adds the share of each value of the grid in the input of fc2, as a mean over the blocks.
 static json_t *codes_object(const ufp4_forward_t *f) {
   double share[UFP4_FORWARD_WAYS][UFP4_ROUNDING_VALUES] = {{0}};
   for (int64_t i = 0; i < f->row_count; i++) {
@@ -141,7 +141,7 @@ static json_t *variants_of(const ufp4_experiment_options_t *o) {
   return list;
 }
 
-// The processor and the system, as far as they say.
+// Adds the processor and the system, as far as they are known.
 static json_t *machine(void) {
   char text[1024], line[256], processor[256] = "";
   struct utsname system = {.sysname = ""};

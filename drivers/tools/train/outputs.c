@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of ufp4 train: what it may hold, and what is written into it; and what is printed.
+// The output folder of ufp4 train, and what is printed.
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@ static const char *const files[] = {"losses.csv", "branched.csv", "forward.csv",
                                     "report.html"};
 enum { LOSSES, BRANCHED, FORWARD, DOCUMENT, REPORT, FILES };
 
-// Which of them this program writes in this run; the page is drawn after it.
+// Files that the program writes in this run; the page is drawn afterwards.
 static int writes(const plan_t *plan, int file) {
   if (file == LOSSES) return plan->whole;
   if (file == BRANCHED) return plan->branched;
@@ -36,7 +36,7 @@ int train_check_outputs(const cli_command_t *command, const arguments_t *a) {
   return end;
 }
 
-// The folder of a recipe's captured tensors; 0 if its name is too long.
+// Makes the folder name of a recipe's captured tensors; returns 0 if it is too long.
 static int capture_folder(const arguments_t *a, const char *recipe, char path[PATH_MAX]) {
   const int length = snprintf(path, PATH_MAX, "%s/%s", a->folder, recipe);
   if (length >= PATH_MAX) return 0;
@@ -61,15 +61,15 @@ int train_make_folders(plan_t *plan, const arguments_t *a) {
   return end;
 }
 
-// Tensors that an earlier run has captured into the same folder: they would lie among this run's as
-// if they were its own. That run's losses.csv says which recipes it had.
+// Removes tensors that an earlier run captured in the same folder, which would look like this
+// run's. That run's losses.csv lists its recipes.
 static void clean_captures(const plan_t *plan, const arguments_t *a) {
   const ufp4_experiment_options_t *o = &plan->options;
   char path[PATH_MAX], line[PATH_MAX], last[PATH_MAX] = "";
   snprintf(path, sizeof path, "%s/%s", a->folder, files[LOSSES]);
   FILE *losses = fopen(path, "r");
   if (losses != NULL && fgets(line, sizeof line, losses) == NULL)
-    line[0] = '\0';  // the columns' names
+    line[0] = '\0';  // the column names
   while (losses != NULL && fgets(line, sizeof line, losses) != NULL) {
     line[strcspn(line, ",\n")] = '\0';
     if (line[0] == '\0' || line[0] == '.' || strcmp(line, last) == 0) continue;
@@ -78,7 +78,7 @@ static void clean_captures(const plan_t *plan, const arguments_t *a) {
     for (int v = 0; v < o->variant_count; v++) again |= strcmp(line, o->variants[v].name) == 0;
     if (again || !capture_folder(a, line, path)) continue;
     ufp4_capture_clean(path, 0);
-    rmdir(path);  // where nothing else is in it
+    rmdir(path);  // only if it is empty
   }
   if (losses != NULL) fclose(losses);
   for (int v = 0; v < o->variant_count; v++) {
@@ -88,7 +88,7 @@ static void clean_captures(const plan_t *plan, const arguments_t *a) {
   }
 }
 
-// Files of tables that an earlier run had and this one has not.
+// Removes files of tables that an earlier run wrote and this one does not.
 static void clean_tables(const plan_t *plan, const arguments_t *a) {
   char path[PATH_MAX];
   for (int i = 0; i < REPORT; i++) {

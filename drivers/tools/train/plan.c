@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans what ufp4 train is to do: variants, tables, threads.
+// Plans the work of ufp4 train: variants, tables, threads.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +20,12 @@ static ufp4_device_t *open_device(void *context) {
   return device;
 }
 
-// Names that the control, and the files and folders beside the recipes' folders, have.
+// Names of the control, and of files and folders beside the recipes' folders.
 static const char *const reserved[] = {CONTROL,      "losses.csv",  "branched.csv", "forward.csv",
                                        "train.json", "report.html", "runs"};
 enum { RESERVED = sizeof reserved / sizeof *reserved };
 
-// A recipe goes by its own name, in tables and as a folder: that of a file has no path in it.
+// A recipe's name is used in tables and as a folder, so that of a file must contain no path.
 static int add_variant(plan_t *plan, const char *word, size_t length) {
   ufp4_experiment_options_t *o = &plan->options;
   char path[PATH_MAX];
@@ -81,7 +81,7 @@ static int add_variants(plan_t *plan, const arguments_t *a) {
   return CLI_GO_ON;
 }
 
-// Runs are spread over the threads; where there are fewer runs than threads, each run's device gets
+// Distributes runs over the threads; if there are fewer runs than threads, each run's device gets
 // several.
 static void share_threads(plan_t *plan, uint64_t threads) {
   const int all = threads_asked(threads);
@@ -90,12 +90,12 @@ static void share_threads(plan_t *plan, uint64_t threads) {
   plan->device.threads = (uint64_t)(all / plan->options.workers);
 }
 
-// Two thirds of the steps; a run of two steps branches after the first.
+// Branches after two thirds of the steps; a run of two steps branches after the first.
 static int64_t branch_step(int64_t steps) {
   return steps < 2 ? 0 : steps * 2 / 3 > 0 ? steps * 2 / 3 : 1;
 }
 
-// Tables that are asked for by name, or all that the recipes and the steps allow.
+// Selects the requested tables, or all that the recipes and the steps allow.
 static int choose_tables(plan_t *plan, const arguments_t *a) {
   const ufp4_experiment_options_t *o = &plan->options;
   const int base = ufp4_experiment_base(o), asked = a->forward || a->branched || a->whole;
@@ -157,8 +157,8 @@ static json_t *recipe_list(const ufp4_experiment_options_t *o) {
   return list;
 }
 
-// Everything a number in the tables depends on. A backend without cycles is not part of it: the
-// bits are the same on all.
+// Everything on which a number in the tables depends. A backend without cycles is not included,
+// because all backends give the same bits.
 json_t *train_settings(const plan_t *plan, const arguments_t *a, const ufp4_text_t *text) {
   const ufp4_experiment_options_t *o = &plan->options;
   const ufp4_trainer_options_t *t = &o->trainer;

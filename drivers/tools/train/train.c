@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4 train: the small language model with one or more recipes over several seeds, and the
-// evidence that comes of it: forward, branched, whole.
+// ufp4 train: trains the small language model with one or more recipes over several seeds, in three
+// kinds of experiments: forward, branched, whole.
 #include "train.h"
 
 #include <errno.h>
@@ -140,7 +140,7 @@ typedef struct {
   steps_t steps;
 } stage_t;
 
-// Steps of runs that have not ended.
+// Counts the steps of unfinished runs.
 static int64_t steps_left(const ufp4_experiment_t *e, ufp4_run_kind_t kind, int from, int to,
                           int seeds) {
   int64_t steps = 0;
@@ -166,7 +166,7 @@ static int fail_interrupted(const plan_t *plan) {
   return cli_fail_interrupted(plan->command, "--resume goes on with it");
 }
 
-// @return CLI_GO_ON, or the exit status; of a stop, too.
+// @return CLI_GO_ON, or the exit status, also if stopped.
 static int train(stage_t *s, ufp4_run_kind_t kind, int from, int to, int seeds) {
   const plan_t *plan = s->evidence->plan;
   ufp4_experiment_t *e = &s->evidence->experiment;
@@ -179,7 +179,7 @@ static int train(stage_t *s, ufp4_run_kind_t kind, int from, int to, int seeds) 
   return fail_interrupted(plan);
 }
 
-// Prints the runs, all of which must be there: those of other ranks came through the folder.
+// Prints the runs, all of which must be finished; those of other ranks are read from the folder.
 static int show(stage_t *s, ufp4_run_kind_t kind) {
   const evidence_t *e = s->evidence;
   const ufp4_experiment_options_t *o = &e->plan->options;
@@ -199,7 +199,7 @@ static int show(stage_t *s, ufp4_run_kind_t kind) {
   return CLI_GO_ON;
 }
 
-// Every recipe but the control on the weights of @p trainer.
+// Runs every recipe except the control on the weights of @p trainer.
 static ufp4_status_t measure_forward(evidence_t *e, ufp4_trainer_t *trainer,
                                      const ufp4_text_t *text) {
   const ufp4_experiment_options_t *o = &e->plan->options;
@@ -219,7 +219,7 @@ static ufp4_status_t measure_forward(evidence_t *e, ufp4_trainer_t *trainer,
   return ufp4_forward_measure(trainer, text, &options, &e->forward);
 }
 
-// Runs what the base has learned on the first seed forward in each recipe.
+// Runs the weights that the base learned on the first seed forward in each recipe.
 static int forward_table(stage_t *s) {
   evidence_t *e = s->evidence;
   const plan_t *plan = e->plan;
@@ -243,12 +243,12 @@ static int forward_table(stage_t *s) {
   return end;
 }
 
-// Rank 0 makes the table; the others go on to the next runs, after which they meet it.
+// Rank 0 makes the table while the others continue with the next runs, after which they meet.
 static int run_forward(stage_t *s) {
   const plan_t *plan = s->evidence->plan;
   const ufp4_experiment_options_t *o = &plan->options;
   const int base = ufp4_experiment_base(o), alone = !plan->branched && !plan->whole;
-  // As many of the base's runs as there are workers take no longer than one.
+  // Running as many of the base's runs as there are workers takes no longer than running one.
   const int seeds = alone ? 1 : o->workers < o->seeds ? o->workers : o->seeds;
   int end = train(s, UFP4_RUN_WHOLE, base, base + 1, seeds);
   if (end != CLI_GO_ON || plan->ranks.rank > 0) return end;
@@ -285,7 +285,7 @@ static int run_stages(stage_t *s) {
 
 // --- The command --------------------------------------------------------------------------------
 
-// A text may have less to measure than was asked for.
+// A text may have fewer held-out tokens than requested.
 static void tell_held(evidence_t *e) {
   const arguments_t *a = e->arguments;
   const uint64_t batch = a->context * a->batch;
@@ -298,7 +298,8 @@ static void tell_held(evidence_t *e) {
           e->plan->command->name, (long long)e->held_tokens);
 }
 
-// Files and the tables in JSON; once the rows are there, nothing is left to go on with.
+// Writes files and prints the tables in JSON; once the rows are written, the unfinished state is
+// not needed any more.
 static int finish(evidence_t *e) {
   ufp4_message_t message;
   ufp4_status_t status = ufp4_experiment_end_captures(&e->experiment, UFP4_OK);
@@ -314,7 +315,7 @@ static int finish(evidence_t *e) {
   return end == CLI_GO_ON ? printed : end;
 }
 
-// Runs that have been trained stay, whatever fails after them.
+// Finished runs are kept, whatever fails after them.
 static int run_experiment(evidence_t *e, const ufp4_text_t *text) {
   const ufp4_experiment_options_t *o = &e->plan->options;
   stage_t stage = {.evidence = e, .text = text};
@@ -342,7 +343,7 @@ static int check_variant(const plan_t *plan, int index, ufp4_device_t *device) {
                            : cli_fail_status(plan->command, status, ufp4_device_message(device));
 }
 
-// Opens the device once beforehand: what is wrong with it should be said before the text is read.
+// Opens the device once in advance, to report its errors before the text is read.
 static int prepare(plan_t *plan, const arguments_t *a, ufp4_text_t *text) {
   ufp4_device_t *device;
   int end = cli_device_open(plan->command, &plan->device, plan->device.backend, &device);
@@ -355,7 +356,7 @@ static int prepare(plan_t *plan, const arguments_t *a, ufp4_text_t *text) {
   return cli_text_read(plan->command, a->text_name, (int64_t)a->context, text);
 }
 
-// They name the program too, so that a rebuilt one is noticed.
+// The settings include the program, so that a rebuilt one is noticed.
 static char *settings_text(const evidence_t *e) {
   char mark[16];
   cli_program_mark(mark);
@@ -398,7 +399,7 @@ static int run_plan(plan_t *plan, const arguments_t *a) {
   return end;
 }
 
-// Sets what --long stands for, where an option of its own does not say otherwise.
+// Applies the defaults of --long, except where an option of its own is given.
 static void lengthen(const cli_options_t *options, arguments_t *a) {
   if (!cli_option_given(options, "d-model")) a->d_model = 128;
   if (!cli_option_given(options, "heads")) a->heads = 4;

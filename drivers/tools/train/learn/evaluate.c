@@ -8,7 +8,7 @@ void ufp4_evaluate_plan(ufp4_evaluation_t *e, const ufp4_text_t *text, int64_t t
   e->sequences = count / e->batch * e->batch;
 }
 
-// One batch; @p loss is its mean.
+// Evaluates one batch; @p loss is its mean.
 static ufp4_status_t run_batch(const ufp4_evaluation_t *e, const ufp4_text_t *text,
                                ufp4_transformer_t *model, int64_t first, uint8_t *inputs,
                                double *loss) {

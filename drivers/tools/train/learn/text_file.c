@@ -19,7 +19,7 @@ static int reserve(text_bytes_t *bytes) {
   return 1;
 }
 
-// zlib reads plain files as they are, so one path serves both.
+// zlib also reads plain files, so one path serves both.
 static ufp4_status_t read_all(gzFile file, text_bytes_t *bytes) {
   int got;
   do {

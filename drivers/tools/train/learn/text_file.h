@@ -13,8 +13,8 @@ typedef struct {
   int64_t count, capacity;
 } text_bytes_t;
 
-/** Reads the file, uncompressed. @return UFP4_ERROR_IO, UFP4_ERROR_FORMAT (not gzip through and
- * through, or over 4 GiB), each with a message; UFP4_ERROR_MEMORY. */
+/** Reads and decompresses the file. @return UFP4_ERROR_IO, UFP4_ERROR_FORMAT (damaged gzip data,
+ * or over 4 GiB), each with a message; UFP4_ERROR_MEMORY. */
 ufp4_status_t text_file_read(const char *path, text_bytes_t *bytes, ufp4_message_t *message);
 
 #endif

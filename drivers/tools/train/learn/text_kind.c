@@ -10,11 +10,11 @@ typedef struct {
   const char *name;
   const char *mark;
   int mark_bytes;
-  int unit;          // bytes of a character
-  unsigned zero_at;  // bit i: Latin letters have a zero in byte i of a unit, and in no other
+  int unit;          // bytes per character
+  unsigned zero_at;  // bit i: Latin letters have a zero in byte i of a unit, and nowhere else
 } encoding_t;
 
-// Marks of UTF-32 first, since one of them begins with one of UTF-16.
+// Marks of UTF-32 come first, because one of them begins with one of UTF-16.
 static const encoding_t encodings[] = {
     {"UTF-32LE", "\xFF\xFE\0\0", 4, 4, 0xE},
     {"UTF-32BE", "\0\0\xFE\xFF", 4, 4, 0x7},
@@ -26,7 +26,7 @@ static int has_mark(const encoding_t *e, const uint8_t *data, int64_t count) {
   return count >= e->mark_bytes && !memcmp(data, e->mark, (size_t)e->mark_bytes);
 }
 
-// Zeros in more than half of the places that have them, and in fewer than one in 16 of the others.
+// Returns whether more than half of these bytes are zeros, and fewer than one in 16 of the others.
 static int has_zeros(const encoding_t *e, const uint8_t *data, int64_t count) {
   int64_t units = count / e->unit;
   if (units < 16) return 0;
@@ -38,7 +38,8 @@ static int has_zeros(const encoding_t *e, const uint8_t *data, int64_t count) {
   return 1;
 }
 
-// Bytes of the UTF-8 character at data, 0 where there is none that is printable or white space.
+// Returns the bytes of the UTF-8 character at data, or 0 if it is neither printable nor white
+// space.
 static int character(const uint8_t *data, int64_t left) {
   uint8_t first = data[0];
   if (first < 0x80) return (first >= 0x20 && first < 0x7F) || (first >= '\t' && first <= '\r');

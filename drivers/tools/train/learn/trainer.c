@@ -83,7 +83,7 @@ void ufp4_trainer_set_product(ufp4_trainer_t *trainer, ufp4_product_t product) {
   for (int64_t i = 0; i < layers; i++) trainer->model.layer[i].product = product;
 }
 
-// Loss and gradient of the next batch.
+// Computes loss and gradient of the next batch.
 static ufp4_status_t differentiate(ufp4_trainer_t *t, double *loss) {
   const ufp4_trainer_options_t *o = &t->options;
   uint64_t step = (uint64_t)t->step;

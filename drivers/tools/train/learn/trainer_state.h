@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a trainer, for those that write it to a file and read it again.
+// The state of a trainer, for writing checkpoints and reading them.
 #ifndef UFP4_TRAIN_TRAINER_STATE_H
 #define UFP4_TRAIN_TRAINER_STATE_H
 

@@ -8,10 +8,10 @@
 #include "elementary.h"
 #include "layer/sgemm.h"
 
-// Rows are taken in strips; what lies above the diagonal of a strip's last row is not computed.
+// Rows are computed in strips; columns beyond the diagonal of a strip's last row are skipped.
 #define STRIP 32
 
-// Row t of a strip of scores: softmax over columns 0..t, zero beyond.
+// Replaces row t of a strip of scores by its softmax over columns 0..t, and zero beyond.
 UFP4_HOT static void softmax_row(float *row, int64_t visible, int64_t context, float scale) {
   float largest = row[0];
   for (int64_t i = 1; i < visible; i++) largest = row[i] > largest ? row[i] : largest;
@@ -43,7 +43,7 @@ void ufp4_attention_forward(const ufp4_attention_shape_t *shape, const float *qk
   }
 }
 
-// dP to dS in place: dS = scale * P (dP - sum_j P dP); both are zero beyond the diagonal.
+// Replaces dP by dS in place: dS = scale * P (dP - sum_j P dP); both are zero beyond the diagonal.
 UFP4_HOT static void softmax_backward_row(const float *p, float *dp, int64_t visible,
                                           int64_t context, float scale) {
   float mean = ufp4_dot(p, dp, visible);

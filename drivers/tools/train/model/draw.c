@@ -20,8 +20,8 @@ uint64_t ufp4_draw_at(const ufp4_draw_t *draw, uint64_t index) {
   return (uint64_t)w[1] << 32 | w[0];
 }
 
-// Twelve uniform numbers of 10 bits, each in the middle of its step; their sum has deviation 1 to
-// within 1e-6.
+// Each of the twelve uniform numbers has 10 bits and lies in the middle of its step; their sum has
+// deviation 1 to within 1e-6.
 float ufp4_draw_normal(ufp4_draw_t *draw) {
   uint32_t w[4];
   int32_t sum = 0;

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/** The uses of the numbers; each has its own stream. The quantizer's own bytes use key word 2 = 0,
- * these do not. */
+/** The purposes of the numbers, each of which has its own stream. The quantizer's bytes use key
+ * word 2 = 0, which these do not. */
 typedef enum { UFP4_DRAW_WEIGHTS = 1, UFP4_DRAW_DATA = 2, UFP4_DRAW_PERTURB = 3 } ufp4_draw_use_t;
 
 typedef struct {
@@ -16,10 +16,10 @@ typedef struct {
 } ufp4_draw_t;
 
 ufp4_draw_t ufp4_draw_start(uint64_t seed, ufp4_draw_use_t use);
-/** 64 uniform bits: those of number @p index of the stream. */
+/** Returns 64 uniform bits: those of number @p index of the stream. */
 uint64_t ufp4_draw_at(const ufp4_draw_t *draw, uint64_t index);
-/** The next approximately normal number, mean 0, deviation 1, within +-6: the sum of 12 uniform
- * ones (Irwin-Hall), exact in integers. */
+/** Returns the next approximately normal number, mean 0, deviation 1, within +-6: the sum of 12
+ * uniform ones (Irwin-Hall), exact in integers. */
 float ufp4_draw_normal(ufp4_draw_t *draw);
 
 #endif

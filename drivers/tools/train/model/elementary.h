@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exponential and sums with a fixed order of operations, so that they vectorize and give the same
+// Exponential and sums in a fixed order of operations, so that they vectorize and give the same
 // bits on every machine.
 #ifndef UFP4_TRAIN_ELEMENTARY_H
 #define UFP4_TRAIN_ELEMENTARY_H
@@ -7,14 +7,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/** e^x for FP32, x clamped to -87..88, NaN for NaN; relative error under 2e-7. The argument is
- * reduced to |r| <= ln 2 / 2 (ln 2 in two parts, Cephes), then a polynomial of degree 6 and a shift
- * of the exponent. */
+/** Returns e^x for FP32, with x clamped to -87..88, and NaN for NaN; relative error under 2e-7.
+ * The argument is reduced to |r| <= ln 2 / 2 (ln 2 in two parts, Cephes); then follow a polynomial
+ * of degree 6 and a shift of the exponent. */
 static inline float ufp4_exp(float x) {
-  float limited = x > -87.0f ? x : -87.0f;  // NaN too
+  float limited = x > -87.0f ? x : -87.0f;  // also for NaN
   limited = limited < 88.0f ? limited : 88.0f;
-  const float rounder =
-      12582912.0f;  // 1.5 * 2^23: adding and subtracting it leaves the nearest integer
+  const float rounder = 12582912.0f;  // 1.5 * 2^23: adding and subtracting it rounds to an integer
   float n = (limited * 1.44269504f + rounder) - rounder;
   float r = limited - n * 0.693359375f - n * -2.12194440e-4f;
   float p = 1.9875691500e-4f;
@@ -40,7 +39,8 @@ static inline float ufp4_sum_lanes(float lane[UFP4_SUM_LANES]) {
   return lane[0];
 }
 
-/** sum_i a_i b_i: element i into lane i mod 16, the lanes as a tree. */
+/** Returns sum_i a_i b_i: element i is added to lane i mod 16, and the lanes are added as a
+ * tree. */
 static inline float ufp4_dot(const float *a, const float *b, int64_t count) {
   float lane[UFP4_SUM_LANES] = {0};
   int64_t i = 0;
@@ -51,7 +51,7 @@ static inline float ufp4_dot(const float *a, const float *b, int64_t count) {
   return ufp4_sum_lanes(lane);
 }
 
-/** sum_i a_i, in the order of ufp4_dot. */
+/** Returns sum_i a_i, in the order of ufp4_dot. */
 static inline float ufp4_sum(const float *a, int64_t count) {
   float lane[UFP4_SUM_LANES] = {0};
   int64_t i = 0;

@@ -49,7 +49,7 @@ static void multiply(const ufp4_layer_t *layer, int64_t m, int64_t n, int64_t k,
   ufp4_sgemm(m, n, k, left, right, d, n, 0);
 }
 
-// The weights' copies stay, where they are still right.
+// Keeps the copies of the weights if they are still valid.
 static ufp4_status_t load_weights(ufp4_layer_t *layer, const float *w, uint64_t step) {
   if (layer->fixed && layer->held && layer->w == w && layer->step == step) return UFP4_OK;
   const ufp4_matrix_t mw = matrix(layer->cout, layer->cin, w);

@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/** x, y [rows][cols]; @p inverse [rows] keeps 1 / sqrt(mean + 1e-5) for the backward pass. */
+/** Normalizes x to y [rows][cols]; @p inverse [rows] keeps 1 / sqrt(mean + 1e-5) for the backward
+ * pass. */
 void ufp4_norm_forward(int64_t rows, int64_t cols, const float *x, const float *gain, float *y,
                        float *inverse);
 /** Adds to @p dx [rows][cols] and @p dgain [cols]. */

@@ -6,10 +6,10 @@
 
 #include <stdint.h>
 
-/** Cosines, then sines: table [2][context][head/2]. */
+/** Makes the table of cosines, then sines: [2][context][head/2]. */
 void ufp4_rope_table(int64_t context, int64_t head, float *table);
 /** Rotates @p heads heads at the start of each of @p context rows of stride @p ld in place; @p
- * inverse 1 turns back (the gradient). */
+ * inverse 1 rotates back (the gradient). */
 void ufp4_rope_apply(int64_t context, int64_t heads, int64_t head, const float *table, int inverse,
                      float *x, int64_t ld);
 

@@ -5,9 +5,9 @@
 
 #include <stdint.h>
 
-/** u [rows][2 cols], y [rows][cols]. */
+/** Computes y [rows][cols] from u [rows][2 cols]. */
 void ufp4_swiglu_forward(int64_t rows, int64_t cols, const float *u, float *y);
-/** dy [rows][cols] to du [rows][2 cols]. */
+/** Computes du [rows][2 cols] from dy [rows][cols]. */
 void ufp4_swiglu_backward(int64_t rows, int64_t cols, const float *u, const float *dy, float *du);
 
 #endif

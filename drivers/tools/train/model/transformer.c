@@ -114,7 +114,7 @@ static void attend(const ufp4_transformer_t *m, ufp4_activations_t *a) {
   for (int64_t s = 0; s < m->batch; s++) {
     float *qkv = a->qkv + s * n * 3 * d;
     ufp4_rope_apply(n, 2 * shape.heads, shape.head, m->rope, 0, qkv,
-                    3 * d);  // Q and K lie side by side
+                    3 * d);  // Q and K are adjacent
     ufp4_attention_forward(&shape, qkv, a->probabilities + s * shape.heads * n * n,
                            a->attended + s * n * d);
   }

@@ -6,7 +6,7 @@
 #include "layer.h"
 #include "weights.h"
 
-/** The tensors that one block keeps for the backward pass. All are [tokens][..]. */
+/** Tensors of a block that are kept for the backward pass. All are [tokens][..]. */
 typedef struct {
   float *in;             ///< [d]: the residual stream
   float *norm1;          ///< [d]: input of qkv
@@ -17,10 +17,10 @@ typedef struct {
   float *norm2;          ///< [d]: input of fc1
   float *gated;          ///< [2 ff]: output of fc1
   float *hidden;         ///< [ff]: input of fc2
-  float *inverse[2];     ///< [1]: of the norms
+  float *inverse[2];     ///< of the norms
 } ufp4_activations_t;
 
-/** Buffers and linear layers for batches of one size. Weights are not part of it. */
+/** Buffers and linear layers for batches of one size, without the weights. */
 typedef struct {
   ufp4_transformer_shape_t shape;
   int64_t batch;
@@ -41,19 +41,19 @@ typedef struct {
   ufp4_layer_hook_t hook;
 } ufp4_transformer_t;
 
-/** @p device and @p recipe NULL: every linear layer in plain FP32. @p seed is that of the
- * quantizer's random bytes. */
+/** Creates the buffers and layers. @p device and @p recipe NULL: every linear layer is in plain
+ * FP32. @p seed is that of the quantizer's random bytes. */
 ufp4_status_t ufp4_transformer_create(const ufp4_transformer_shape_t *shape, int64_t batch,
                                       int training, ufp4_device_t *device,
                                       const ufp4_recipe_t *recipe, uint64_t seed,
                                       ufp4_transformer_t *out);
 void ufp4_transformer_free(ufp4_transformer_t *model);
-/** Mean loss in nats per token over @p inputs and @p targets [batch][context]; leaves the gradient
- * of the loss in logits. */
+/** Returns the mean loss in nats per token over @p inputs and @p targets [batch][context], and
+ * leaves the gradient of the loss in logits. */
 ufp4_status_t ufp4_transformer_forward(ufp4_transformer_t *model, const ufp4_weights_t *weights,
                                        const uint8_t *inputs, const uint8_t *targets, uint64_t step,
                                        double *loss);
-/** After forward with the same arguments: sets @p gradient, all of it. */
+/** Computes all of @p gradient, after forward with the same arguments. */
 ufp4_status_t ufp4_transformer_backward(ufp4_transformer_t *model, const ufp4_weights_t *weights,
                                         const uint8_t *inputs, uint64_t step,
                                         ufp4_weights_t *gradient);

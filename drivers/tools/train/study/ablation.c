@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// A recipe, and what the table calls it.
+// A recipe, and its name in the table.
 typedef struct {
   const char *recipe, *name;
   double paper_loss;

@@ -15,7 +15,7 @@
 
 static const char *const tensors[] = {"X", "W", "dY"};
 
-// Tensors lie here until all of them are there.
+// The folder of the tensors until all have been written.
 #define UNTIL_WHOLE "/.ufp4-capture"
 
 // @return 0 if the path is too long.
@@ -32,7 +32,7 @@ static ufp4_status_t fail_name(ufp4_message_t *message) {
   return UFP4_ERROR_ARGUMENT;
 }
 
-// The folders are made when there is something to put into them.
+// The folders are made when there is something to write.
 static ufp4_status_t save(ufp4_capture_t *capture, unsigned layer, const char *name,
                           const ufp4_matrix_t *tensor) {
   char path[PATH_SIZE];
@@ -46,7 +46,7 @@ static ufp4_status_t save(ufp4_capture_t *capture, unsigned layer, const char *n
   return ufp4_tensor_write(path, tensor, &capture->message);
 }
 
-// DGRAD knows W and dY, WGRAD X: each tensor is written once.
+// DGRAD has W and dY, WGRAD has X, so each tensor is written once.
 static ufp4_status_t on_gemm(void *context, const ufp4_layer_event_t *event) {
   ufp4_capture_t *capture = context;
   if (event->pass == UFP4_PASS_WGRAD) return save(capture, event->layer, tensors[0], &event->x);
@@ -59,7 +59,7 @@ ufp4_layer_hook_t ufp4_capture_hook(ufp4_capture_t *capture) {
   return (ufp4_layer_hook_t){on_gemm, capture};
 }
 
-// Whether a file's name is one that name_file makes, of a block from @p first on.
+// Returns whether name_file could have made a file's name, for a block from @p first on.
 static int is_capture(const char *name, int64_t first) {
   char matrix[8], tensor[4], path[PATH_SIZE];
   long long block;
@@ -86,7 +86,7 @@ static void remove_folders(const char *folder) {
   char path[PATH_SIZE];
   snprintf(path, sizeof path, "%s" UNTIL_WHOLE, folder);
   rmdir(path);
-  rmdir(folder);  // where nothing else is in it
+  rmdir(folder);  // only if it is empty
 }
 
 ufp4_status_t ufp4_capture_check(const char *folder, int64_t blocks, ufp4_message_t *message) {
@@ -101,7 +101,7 @@ ufp4_status_t ufp4_capture_check(const char *folder, int64_t blocks, ufp4_messag
   return UFP4_OK;
 }
 
-// Gives one tensor its name.
+// Moves one tensor to its final name.
 static ufp4_status_t commit(const char *folder, int64_t layer, const char *tensor,
                             ufp4_message_t *message) {
   char from[PATH_SIZE], to[PATH_SIZE], *target;

@@ -12,14 +12,14 @@
 #include "train/learn/trainer_state.h"
 
 #define FORMAT "ufp4-train-1"
-#define LONGEST 60  // characters of a setting that go into a message
+#define LONGEST 60  // characters of a setting in a message
 
 enum { LOSSES, WEIGHTS, FIRST, SECOND, PARTS };
 static const char *const names[PARTS] = {"losses", "weights", "first_moment", "second_moment"};
 static const safetensors_dtype_t dtypes[PARTS] = {SAFETENSORS_F64, SAFETENSORS_F32, SAFETENSORS_F32,
                                                   SAFETENSORS_F32};
 
-// The data of a trainer after @p step steps, in the order of the file.
+// Lists the data of a trainer after @p step steps, in the order of the file.
 static void list_parts(const ufp4_trainer_t *t, const double *losses, int64_t step,
                        file_part_t parts[PARTS]) {
   const size_t bytes = (size_t)t->weights.count * sizeof(float);
@@ -50,21 +50,21 @@ static json_t *recipe_settings(const ufp4_recipe_t *recipe) {
   return settings;
 }
 
-// A name that is no UTF-8 goes into no JSON; the settings tell such recipes apart.
+// JSON cannot hold a name that is not UTF-8; the settings distinguish such recipes.
 static json_t *recipe_name(const ufp4_recipe_t *recipe) {
   json_t *name = json_string(recipe->name);
   return name != NULL ? name : json_string("?");
 }
 
-// Its length and checksum: another text has others.
+// Length and checksum identify the text.
 static json_t *text_settings(const ufp4_text_t *text) {
   uLong crc = crc32_z(0, NULL, 0);
   if (text->train_bytes != 0) crc = crc32_z(crc, text->train, (size_t)text->train_bytes);
   return json_sprintf("%" PRId64 " bytes to train on, checksum %08lx", text->train_bytes, crc);
 }
 
-// The settings that must be equal for a training to go on, as the strings of the metadata; NULL
-// without memory. The keys are the options of the command train.
+// Returns the settings that must be equal to continue a training run, as metadata strings; NULL if
+// memory is exhausted. The keys are the options of the command train.
 static json_t *describe(const ufp4_trainer_t *t) {
   const ufp4_trainer_options_t *o = &t->options;
   return json_pack(
@@ -89,7 +89,7 @@ static json_t *make_entry(int part, size_t begin, size_t bytes) {
                    (json_int_t)(begin + bytes));
 }
 
-// NULL without memory. A tensor of nothing, the losses of no steps, is left out.
+// Returns NULL if memory is exhausted. Empty tensors, such as the losses of no steps, are left out.
 static json_t *make_header(const ufp4_trainer_t *t, const file_part_t parts[PARTS]) {
   json_t *header = json_object(), *metadata = describe(t);
   int bad = json_object_set_new(metadata, "step", json_sprintf("%" PRId64, t->step));
@@ -129,7 +129,7 @@ static int of_the_recipe(const char *key) {
          strcmp(key, "perturbation") == 0;
 }
 
-// @p branch: the recipe may be another.
+// @p branch: the recipe may differ.
 static ufp4_status_t check_settings(const safetensors_t *file, const ufp4_trainer_t *t, int branch,
                                     ufp4_message_t *message) {
   json_t *wanted = describe(t), *value;
@@ -151,7 +151,7 @@ static ufp4_status_t check_settings(const safetensors_t *file, const ufp4_traine
   return status;
 }
 
-// Steps that the file's training has taken; -1 for what is no such number.
+// Reads the number of steps taken; -1 if it is invalid.
 static int64_t read_step(const safetensors_t *file, int64_t steps) {
   const char *text = safetensors_metadata(file, "step");
   char *end;
@@ -160,7 +160,7 @@ static int64_t read_step(const safetensors_t *file, int64_t steps) {
   return *end == '\0' && step <= steps ? step : -1;
 }
 
-// One tensor, as long as @p part; its data stay until the file is closed.
+// Finds a tensor with the length of @p part; its data are valid until the file is closed.
 static ufp4_status_t read_part(safetensors_t *file, int i, file_part_t *part,
                                ufp4_message_t *message) {
   safetensors_entry_t entry;

@@ -13,10 +13,10 @@
 #include "runs.h"
 
 #define MAX_WORKERS 256
-#define CHECKPOINT_SECONDS 60  // a run that is cut off loses no more
+#define CHECKPOINT_SECONDS 60  // an interruption loses at most this time of a run
 #define ID_SIZE 144
 
-// The workers share this; the lock guards all of it.
+// State that the workers share; the lock protects all of it.
 typedef struct {
   pthread_mutex_t lock;
   ufp4_experiment_t *experiment;
@@ -29,7 +29,7 @@ typedef struct {
   ufp4_status_t status;  // the first failure
 } crew_t;
 
-// One run under way.
+// A run in progress.
 typedef struct {
   crew_t *crew;
   const ufp4_experiment_options_t *options;
@@ -48,7 +48,7 @@ static double seconds_now(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// In which the device's core, if it is one, was not idle.
+// Returns the cycles in which the device's core, if it is one, was not idle.
 static double cycles_now(ufp4_device_t *device) {
   uint64_t counters[UFP4_COUNTER_COUNT];
   ufp4_device_info_t info;
@@ -67,7 +67,7 @@ static void give_up(crew_t *crew, ufp4_status_t status, const char *variant, con
   pthread_mutex_unlock(&crew->lock);
 }
 
-// @return 1 to go on, 0 if another run has failed or all are to stop.
+// @return 1 to continue, 0 if another run has failed or all are to stop.
 static int steps_done(crew_t *crew, int64_t steps) {
   const ufp4_experiment_options_t *o = crew->experiment->options;
   pthread_mutex_lock(&crew->lock);
@@ -80,7 +80,7 @@ static int steps_done(crew_t *crew, int64_t steps) {
 
 // --- One run ------------------------------------------------------------------------------------
 
-// Beside a run's own checkpoint, the base leaves one where others branch and one of its end.
+// Suffixes of two further checkpoints of the base: where other runs branch, and at its end.
 static const char *const at_branch = "-at-branch", *const at_end = "-at-end";
 
 static void name_run(const ufp4_experiment_options_t *o, ufp4_run_kind_t kind, int variant,
@@ -106,8 +106,7 @@ static ufp4_status_t save(work_t *w, const char *what) {
   return status ? status : ufp4_trainer_save(w->trainer, w->run->loss, path, &w->message);
 }
 
-// Adds to the message what can be done about a checkpoint that is not there or damaged: remove @p
-// file.
+// Adds advice about a missing or damaged checkpoint to the message: remove @p file.
 static ufp4_status_t advise(ufp4_message_t *message, ufp4_status_t status, const char *file) {
   char why[sizeof message->text];
   if (status != UFP4_ERROR_FORMAT && status != UFP4_ERROR_IO) return status;
@@ -116,7 +115,7 @@ static ufp4_status_t advise(ufp4_message_t *message, ufp4_status_t status, const
   return status;
 }
 
-// The same, of one that a run of the base has left which has ended.
+// Adds advice about a checkpoint that a finished run of the base has left.
 static ufp4_status_t advise_base(const ufp4_experiment_options_t *o, int seed,
                                  ufp4_message_t *message, ufp4_status_t status) {
   char id[ID_SIZE], rows[ID_SIZE + 4];
@@ -125,7 +124,7 @@ static ufp4_status_t advise_base(const ufp4_experiment_options_t *o, int seed,
   return advise(message, status, rows);
 }
 
-// From its own checkpoint if it was cut off, or else as its kind says.
+// Starts a run from its own checkpoint if it was interrupted, otherwise as its kind requires.
 static ufp4_status_t begin(work_t *w) {
   const ufp4_experiment_options_t *o = w->options;
   const ufp4_run_kind_t kind = w->crew->kind;
@@ -160,7 +159,7 @@ static ufp4_status_t evaluate(work_t *w) {
                                &w->run->held_tokens, &w->run->stretches);
 }
 
-// Writes the run's results to disk; then its checkpoint has no use any more.
+// Writes the run's results to disk, and removes its checkpoint, which is not needed any more.
 static ufp4_status_t keep(work_t *w) {
   char id[ID_SIZE];
   ufp4_status_t status = is_base(w) && w->seed == 0 ? save(w, at_end) : UFP4_OK;
@@ -170,7 +169,7 @@ static ufp4_status_t keep(work_t *w) {
   return status ? status : ufp4_kept_remove_checkpoint(w->options->folder, id, &w->message);
 }
 
-// @p ended: 1 when it has come to its end, 0 where it was to stop, or failed.
+// @p ended: 1 at the end of the run, 0 if it was to stop, or failed.
 static ufp4_status_t take_steps(work_t *w, int *ended) {
   const int64_t from = ufp4_trainer_steps(w->trainer), all = w->options->trainer.steps;
   const double before_cycles = cycles_now(w->device);
@@ -181,7 +180,7 @@ static ufp4_status_t take_steps(work_t *w, int *ended) {
   for (int64_t i = from; i < all; i++) {
     ufp4_status_t status = step(w, i);
     if (status) return status;
-    // After its last step a run goes on to its end, and has no use for a checkpoint.
+    // After its last step a run always finishes and needs no checkpoint.
     const int go_on = steps_done(w->crew, 1) || i + 1 == all;
     if (i + 1 < all && (!go_on || seconds_now() - saved > CHECKPOINT_SECONDS)) {
       status = save(w, "");
@@ -189,7 +188,7 @@ static ufp4_status_t take_steps(work_t *w, int *ended) {
     }
     if (status || !go_on) return status;
   }
-  // The time is that of all steps, whatever part of them was taken before a stop.
+  // The time includes all steps, also those before an interruption.
   if (all > from) {
     w->run->seconds = (seconds_now() - started) *
                       (double)ufp4_experiment_steps(w->options, w->crew->kind) /
@@ -232,7 +231,7 @@ static void run_on(work_t *w, ufp4_device_t *device) {
 
 // --- The crew -----------------------------------------------------------------------------------
 
-// Seed by seed, so that all recipes stand when an experiment is cut off.
+// Jobs are ordered by seed, so that an interrupted experiment has results of all recipes.
 static int take_job(crew_t *crew, work_t *w) {
   ufp4_experiment_t *e = crew->experiment;
   const ufp4_experiment_options_t *o = e->options;
@@ -254,7 +253,7 @@ static int take_job(crew_t *crew, work_t *w) {
   return found;
 }
 
-// A time line that was cut off is no failure.
+// A timeline that was cut off is not an error.
 static void end_trace(crew_t *crew, ufp4_device_t *device) {
   ufp4_experiment_t *e = crew->experiment;
   const ufp4_status_t status = ufp4_device_trace_end(device);
@@ -265,7 +264,7 @@ static void end_trace(crew_t *crew, ufp4_device_t *device) {
   pthread_mutex_unlock(&crew->lock);
 }
 
-// Each run gets a device of its own, so that one run cannot disturb another.
+// Each run has its own device, so that runs cannot disturb each other.
 static void *work(void *context) {
   crew_t *crew = context;
   const ufp4_experiment_options_t *o = crew->experiment->options;
@@ -282,7 +281,7 @@ static void *work(void *context) {
   return NULL;
 }
 
-// Reads the runs that ended before the experiment was cut off, or in another rank.
+// Reads the results of runs that ended before an interruption, or in another rank.
 static ufp4_status_t read_runs(ufp4_experiment_t *e, ufp4_run_kind_t kind) {
   const ufp4_experiment_options_t *o = e->options;
   char id[ID_SIZE];
@@ -297,7 +296,7 @@ static ufp4_status_t read_runs(ufp4_experiment_t *e, ufp4_run_kind_t kind) {
   return UFP4_OK;
 }
 
-// The ranks agree on how it went.
+// The ranks agree on the outcome.
 static ufp4_status_t meet(crew_t *crew) {
   ufp4_experiment_t *e = crew->experiment;
   const int own = crew->status ? 2 : e->stopped;
@@ -326,8 +325,7 @@ ufp4_status_t ufp4_experiment_train(ufp4_experiment_t *experiment, ufp4_run_kind
   while (started + 1 < experiment->options->workers && started < MAX_WORKERS &&
          !pthread_create(&threads[started], NULL, work, &crew))
     started++;
-  work(
-      &crew);  // this thread is a worker too, so a thread that could not be started costs time only
+  work(&crew);  // this thread is a worker too, so a missing thread costs only time
   while (started > 0) pthread_join(threads[--started], NULL);
   return meet(&crew);
 }

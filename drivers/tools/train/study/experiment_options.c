@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs of an experiment, as its options say.
+// The runs that an experiment's options require.
 #include "experiment.h"
 
 int ufp4_experiment_base(const ufp4_experiment_options_t *o) {

@@ -5,10 +5,10 @@
 #include <pthread.h>
 
 #define MAX_WORKERS 256
-#define PIECE 32  // batches that a worker takes at a time
+#define PIECE 32  // batches that a worker takes at once
 #define SLOTS (UFP4_FORWARD_LINES / UFP4_MATRIX_COUNT)
 
-// The measurements of each layer, in the order of its rows.
+// Measurements of each layer, in the order of its rows.
 typedef struct {
   ufp4_pass_t pass;
   ufp4_role_t role;
@@ -26,15 +26,15 @@ static const slot_t slots[SLOTS] = {{UFP4_PASS_FPROP, UFP4_ROLE_X, UFP4_ROUND_RN
 static const ufp4_elem_t grids[UFP4_FORWARD_WAYS / 2] = {UFP4_ELEM_E2M1, UFP4_ELEM_E1M2,
                                                          UFP4_ELEM_MIXED};
 
-// The workers share this; the lock guards all that changes.
+// State that the workers share; the lock protects everything that changes.
 typedef struct {
   pthread_mutex_t lock;
   const ufp4_forward_options_t *options;
   const ufp4_text_t *text;
   ufp4_trainer_t *trainer;
   ufp4_evaluation_t plan;
-  int64_t pieces;  // of each recipe
-  int64_t next;    // task: 0 looks at the operands, then each recipe's pieces
+  int64_t pieces;  // per recipe
+  int64_t next;    // next task: 0 measures the operands, and the others are the recipes' pieces
   ufp4_status_t status;
   ufp4_forward_t *out;
 } crew_t;
@@ -80,8 +80,8 @@ static ufp4_status_t measure_row(const crew_t *crew, const ufp4_layer_event_t *e
   return measure(crew, event, slot->role, how, &row->rounding);
 }
 
-// A layer or pass that the recipe leaves in BF16 keeps everything. What is requantized has been
-// rounded twice, which is not measured.
+// A layer or pass in BF16 keeps the whole signal. A requantized operand has been rounded twice,
+// which is not measured.
 static ufp4_status_t multiply_kept(const crew_t *crew, const ufp4_layer_event_t *event,
                                    ufp4_forward_recipe_t *recipe) {
   const unsigned blocks = (unsigned)crew->plan.shape->blocks;
@@ -201,7 +201,7 @@ static void work_together(crew_t *crew) {
   while (started + 1 < crew->options->workers && started < MAX_WORKERS &&
          !pthread_create(&threads[started], NULL, work, crew))
     started++;
-  work(crew);  // this thread too, so a thread that could not be started costs time only
+  work(crew);  // this thread is a worker too, so a missing thread costs only time
   while (started > 0) pthread_join(threads[--started], NULL);
 }
 

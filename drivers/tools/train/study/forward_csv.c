@@ -5,7 +5,7 @@
 #include "base/names.h"
 #include "train/study/forward.h"
 
-// A value that is no number stays empty.
+// Values that are not numbers are left empty.
 static void put_number(FILE *out, double value) {
   if (!isnan(value)) fprintf(out, "%.9g", value);
 }

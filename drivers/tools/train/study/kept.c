@@ -16,11 +16,11 @@
 #include "checkpoint.h"
 
 #define SETTINGS "settings.json"
-#define PROGRAM "program"  // the setting that may differ
-#define LONGEST 60         // characters of a setting that go into a message
+#define PROGRAM "program"  // the only setting that may differ
+#define LONGEST 60         // characters of a setting in a message
 #define ROWS ".csv"
 #define CHECKPOINT UFP4_KEPT_CHECKPOINT
-#define END_BYTES 15  // "crc32,XXXXXXXX\n": of all that is before it
+#define END_BYTES 15  // "crc32,XXXXXXXX\n": checksum of everything before it
 
 static ufp4_status_t fail_memory(const char *path, ufp4_message_t *message) {
   ufp4_message_set(message, "%s: the host is out of memory", path);
@@ -33,7 +33,7 @@ void ufp4_kept_name(char *name) {
   for (char *at = strchr(name, '/'); at != NULL; at = strchr(at, '/')) *at = '-';
 }
 
-// Whether an identifier has the bytes that the name of a recipe may have.
+// Returns whether an identifier has only characters that are legal in a recipe's name.
 static int is_id(const char *id, size_t length) {
   int good = length > 0 && id[0] != '.';
   for (size_t i = 0; i < length; i++) {
@@ -60,8 +60,7 @@ ufp4_status_t ufp4_kept_path(const char *folder, const char *id, const char *suf
 
 // --- The folder ---------------------------------------------------------------------------------
 
-// The text of a value; that of a real number is the shortest one that is the same FP32, from six
-// digits on.
+// Formats a value; a real number gets the fewest digits, at least six, that give the same FP32.
 static char *show(const json_t *value) {
   char *text = NULL;
   for (size_t digits = value != NULL && json_is_real(value) ? 6 : 9; value != NULL; digits++) {
@@ -104,7 +103,7 @@ static ufp4_status_t compare(const char *folder, json_t *there, json_t *wanted,
   return UFP4_OK;
 }
 
-// An experiment is there, whose settings are in @p path.
+// Handles an existing experiment, whose settings are in @p path.
 static ufp4_status_t meet(const char *folder, const char *path, json_t *wanted, int resume,
                           ufp4_message_t *message) {
   json_error_t error;
@@ -190,7 +189,7 @@ ufp4_status_t ufp4_kept_write(const char *folder, const char *id, ufp4_kept_put_
   return status;
 }
 
-// The whole file, with a zero behind it; malloc'ed.
+// Reads the whole file and appends a zero; malloc'ed.
 static ufp4_status_t read_text(const char *path, char **text, size_t *size,
                                ufp4_message_t *message) {
   file_ranges_t file;
@@ -204,7 +203,8 @@ static ufp4_status_t read_text(const char *path, char **text, size_t *size,
   return status;
 }
 
-// Without its last line, if that goes with the others. @return UFP4_ERROR_FORMAT: it does not
+// Removes the last line after checking it against the others. @return UFP4_ERROR_FORMAT if it does
+// not match.
 static ufp4_status_t read_whole(const char *path, char **text, ufp4_message_t *message) {
   char end[END_BYTES + 1] = "";
   size_t size;
@@ -241,7 +241,7 @@ static ufp4_status_t remove_file(const char *path, ufp4_message_t *message) {
   return unlink(path) == 0 || errno == ENOENT ? UFP4_OK : file_fail(path, "remove", message);
 }
 
-// Whether @p name is that of a run's file with this ending.
+// Returns whether @p name is that of a run's file with this ending.
 static int is_named(const char *name, const char *suffix) {
   const size_t length = strlen(name), end = strlen(suffix);
   return length > end && strcmp(name + length - end, suffix) == 0 && is_id(name, length - end);
@@ -254,7 +254,7 @@ static int is_whole(const char *path) {
   return whole;
 }
 
-// Whether file_out_t calls a file so until it is whole.
+// Returns whether the name is a temporary one of file_out_t.
 static int is_half_written(const char *name) {
   long process;
   int attempt, length = 0;
@@ -262,7 +262,7 @@ static int is_half_written(const char *name) {
          name[length] == '\0';
 }
 
-// Somebody may have put a file of their own there: what is inside decides.
+// The folder may contain a user's own file of this name, so its contents are checked.
 static int is_of_a_run(const char *path, const char *name) {
   return is_half_written(name) || (is_named(name, ROWS) && is_whole(path)) ||
          (is_named(name, CHECKPOINT) && ufp4_checkpoint_is(path));

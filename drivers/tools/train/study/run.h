@@ -10,9 +10,9 @@ typedef struct {
   double held_loss;
   int64_t held_tokens;
   ufp4_stretches_t stretches;  ///< of the held-out text
-  double seconds;              ///< of all its steps
-  double cycles;               ///< of a core, a step; 0: none were counted
-  int ended;                   ///< 1: all of the above is there
+  double seconds;              ///< total of all steps
+  double cycles;               ///< per step, on a core; 0: not counted
+  int ended;                   ///< 1: the fields above are complete
 } ufp4_run_t;
 
 #endif

@@ -37,10 +37,10 @@ ufp4_status_t ufp4_runs_write(const char *folder, const char *id, const ufp4_run
 static int64_t count_rows(const char *text) {
   int64_t lines = 0;
   for (; (text = strchr(text, '\n')) != NULL; text++) lines++;
-  return lines - 1;  // the columns' names
+  return lines - 1;  // without the column names
 }
 
-// Reads the rows of a file that is as it was written.
+// Reads the rows of an undamaged file.
 static void parse_rows(const char *text, int64_t steps, ufp4_run_t *run) {
   char *at = strchr(text, '\n');
   for (int64_t i = 0; i < steps; i++) {
