@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4 explore: cycles of whole training steps, over recipes, cores and memories.
+// ufp4 explore: cycles of whole training steps for combinations of recipes, cores and memories.
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static ufp4_status_t write_csv(const explore_plan_t *plan, const explore_rows_t 
   return file_out_close(&file, message);
 }
 
-// The rows, and what the page needs beside them.
+// The rows, and further data for the page.
 static int write_files(const explore_plan_t *plan, const explore_rows_t *rows) {
   char path[PATH_MAX];
   ufp4_message_t message = {0};
@@ -94,7 +94,8 @@ static void print_rows(const explore_plan_t *plan, const explore_rows_t *rows, i
   for (int i = from; i < rows->count; i++) explore_print_line(plan, &rows->rows[i]);
 }
 
-// A case before this one that has the same jobs: replicas and stages are formulas. NULL: none.
+// Returns an earlier case with the same jobs, since replicas and stages are computed by formula.
+// NULL: none.
 static const explore_case_t *same_jobs(const explore_plan_t *plan, int index) {
   const explore_case_t *one = &plan->cases[index];
   for (int i = 0; i < index; i++) {
@@ -118,8 +119,8 @@ static int copy_rows(const explore_case_t *from, const explore_case_t *to, explo
   return end;
 }
 
-// A case that has ended is read back. One that did not go is tried again, and one that is to be
-// drawn is run.
+// Reads back the results of a finished case. A failed case is tried again, and a case whose
+// timeline is to be drawn is run.
 static int run_case(const explore_plan_t *plan, int index, explore_rows_t *rows) {
   const int before = rows->count;
   int found = 0, end = CLI_GO_ON;
@@ -135,7 +136,7 @@ static int run_case(const explore_plan_t *plan, int index, explore_rows_t *rows)
   return explore_kept_write(plan, index, &rows->rows[before], rows->count - before);
 }
 
-// Runs the cases of this rank. Where none goes, nothing is printed.
+// Runs the cases of this rank. If all of them fail, prints nothing.
 static int run_cases(const explore_plan_t *plan, int prints, explore_rows_t *rows) {
   progress_t progress = progress_start(1);
   int end = CLI_GO_ON, able = 0, shown = 0;
@@ -201,7 +202,8 @@ static int run_ranks(const explore_plan_t *plan, int json, explore_rows_t *rows)
   return end == CLI_GO_ON ? finish(plan, json, rows) : end;
 }
 
-// A signal may end it at any time: each line is then whole, and the rest is kept.
+// Each line is flushed as a whole, because a signal may end the program at any time; finished cases
+// are kept.
 static void begin_lines(const explore_plan_t *plan) {
   static char lines[1 << 16];
   setvbuf(stdout, lines, _IOLBF, sizeof lines);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that a chip of many needs, by formula (docs/howto/many-chips.md).
+// The memory that one of many chips needs, by formula (docs/howto/many-chips.md).
 #include <math.h>
 
 #include "explore/costs/costs.h"
 #include "explore/jobs/jobs.h"
 
-/** The bytes that a chip holds for one block. */
+/** Bytes that a chip holds for one block. */
 typedef struct {
-  double copies;   ///< of W: codes and scales
-  double kept;     ///< of a micro-batch, from its forward to its backward pass: X, its copies, and
-                   ///< the second one of two activations
-  double input;    ///< likewise if the rest is computed again
-  double passing;  ///< in the backward pass of one layer: dY, its copies, dX, and the gradient of
-                   ///< a second activation, FP32
+  double copies;   ///< codes and scales of W
+  double kept;     ///< kept from forward to backward pass of a micro-batch: X, its copies, and the
+                   ///< second of two activations
+  double input;    ///< kept instead if the rest is computed again
+  double passing;  ///< in the backward pass of one layer: dY, its copies, dX, and the FP32 gradient
+                   ///< of a second activation
 } held_t;
 
 static double copies_of(const explore_plan_t *plan, const explore_case_t *of,
@@ -24,8 +24,8 @@ static double copies_of(const explore_plan_t *plan, const explore_case_t *of,
          explore_quant_row(plan, of, layer, tokens, role, EXPLORE_QUANT, copies).written;
 }
 
-// With parallel sequences each chip keeps its part of an X that all of them read, but the copies of
-// all of it, which WGRAD reads.
+// With sequence parallelism each chip keeps its part of a shared X, but the copies of all of it,
+// because WGRAD reads them.
 static double x_bytes(const explore_plan_t *plan, const explore_case_t *of,
                       const explore_layer_t *layer) {
   const double bytes = plan->source == UFP4_DTYPE_BF16 ? 2 : 4;
@@ -58,8 +58,8 @@ static held_t held_of(const explore_plan_t *plan, const explore_case_t *of, int 
   return held;
 }
 
-// Micro-batches whose forward pass a chip has done, and not their backward pass: one forward, one
-// backward. With several stages a chip some are more.
+// Returns the micro-batches between their forward and their backward pass on a chip, for
+// one-forward-one-backward. With several stages per chip there are some more.
 static double in_flight(const explore_plan_t *plan, const explore_case_t *of, int chip) {
   const double chips = of->chips.pipeline, stages = plan->layout.interleave;
   const double most = stages > 1 ? chips + (chips - 1) / stages - 2 * chip / stages : chips - chip;

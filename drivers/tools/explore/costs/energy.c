@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joules and um2 of a step, from rows of ./ufp4 ppa and counts: PEs by their MACs, QUANT by area.
+// Joules and um2 of a step, from rows of ./ufp4 ppa and from counts: PEs by their MACs, QUANT by
+// its area.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static int says(const json_t *object, const char *key, const char *word) {
   return text != NULL && strcmp(text, word) == 0;
 }
 
-// One energy of a unit: of a MAC on data of one pass, or of a lane's cycle without load.
+// An energy of a unit: per MAC on data of one pass, or per cycle of a lane without load.
 static void read_energy(const json_t *energy, explore_unit_t *unit) {
   const double fj = number_of(energy, "energy_fj");
   if (says(energy, "data", "fprop") && says(energy, "load", "none")) {
@@ -46,7 +47,7 @@ static void read_unit(const json_t *row, explore_unit_t *unit) {
   json_array_foreach(json_object_get(row, "energy"), i, energy) read_energy(energy, unit);
 }
 
-// The units of the table that is built in, each as the file has it.
+// The built-in table of units, with the values of the file.
 static int read_rows(const char *path, const json_t *json, explore_ppa_t *ppa) {
   const json_t *row;
   size_t at;
@@ -110,7 +111,7 @@ static const explore_unit_t *find(const explore_ppa_t *ppa, const char *name) {
   return NULL;
 }
 
-// The PE that a core has.
+// Returns the PE of a core.
 static const explore_unit_t *pe_of(const explore_ppa_t *ppa, const ufp4_configuration_t *core) {
   static const char *const exact[UFP4_FORMATS_COUNT] = {"pe", "pe_e2m1", "pe_uniform", "pe_e1m2"};
   static const char *const contracts[UFP4_CONTRACT_COUNT] = {NULL, "pe_fp32", "pe_nv"};
@@ -120,12 +121,12 @@ static const explore_unit_t *pe_of(const explore_ppa_t *ppa, const ufp4_configur
   return name != NULL && core->lanes == BLOCK ? find(ppa, name) : NULL;
 }
 
-// The energy of a MAC on data of an element. No library has rows of elements mixed.
+// Returns the energy of a MAC on data of an element. No library has rows for elements mixed.
 static double energy_of(const double energies[UFP4_ELEM_COUNT], ufp4_elem_t elem) {
   return elem < UFP4_ELEM_COUNT ? energies[elem] : NAN;
 }
 
-// No library has a row of the block pipeline that makes elements mixed, nor of the narrow engine's.
+// No library has rows for the block pipeline of elements mixed, nor for that of the narrow engine.
 static double quant_um2_of(const explore_ppa_t *ppa, const ufp4_configuration_t *core) {
   if (core->quant == 0) return 0;
   if (core->quant % BLOCK != 0 || core->mixed != 0) return NAN;
@@ -161,7 +162,7 @@ void explore_ppa_note(const explore_plan_t *plan, explore_case_t *one) {
 
 // --- Counts -------------------------------------------------------------------------------------
 
-// How many of these tokens a micro-batch has: the first ones have one more.
+// Returns how many of these tokens a micro-batch has; the first ones have one more.
 static int64_t part_of(int64_t tokens, int batches, int batch) {
   return (tokens + batches - 1 - batch) / batches;
 }
@@ -222,7 +223,8 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
   if (pe == NULL || isnan(step->cycles)) return out;
   const double fj = 1e-15, fprop = energy_of(pe->fprop, step->of->recipe.elem),
                wgrad = energy_of(pe->wgrad, step->of->recipe.elem);
-  // These are the slots of all chips of a replica. A forward pass that is run again adds a third.
+  // Counts the pipeline slots of all chips of a replica. Recomputing the forward pass adds a third
+  // slot.
   const double chips = step->of->chips.tensor, again = layout->recompute ? 4.0 / 3 : 1;
   const double lanes = (double)step->of->cores * core->lanes * core->rows * core->cols;
   const double slots = chips * again * lanes * step->cycles;
@@ -243,7 +245,7 @@ explore_energy_t explore_energy(const explore_plan_t *plan, const explore_row_t 
   out.all = out.macs + out.idle + out.clock + (ppa->byte_pj > 0 ? out.bus : 0) +
             (isfinite(out.memory) ? out.memory : 0);
   if (layout->text == NULL) return out;
-  // In the rest of the step the lanes of all chips idle, and their clocks go on.
+  // In the rest of the step the lanes of all chips idle, but their clocks continue.
   const explore_times_t ms = explore_times(plan, step);
   const double replicas = step->of->chips.data, all = replicas * chips * step->of->chips.pipeline;
   const double time = all * lanes * ms.step * step->of->clock_mhz * 1e3;

@@ -5,11 +5,11 @@
 #include "explore/costs/costs.h"
 #include "explore/jobs/jobs.h"
 
-/** Bytes of one line of the model, with its count, in one block. */
+/** Bytes of a layer of the model, times its count, in one block. */
 typedef struct {
   double weights, copies, activations, gradients;
-  double kept;     ///< from its forward to its backward pass: X, and copies of X and W
-  double passing;  ///< in its backward pass alone: dY, its copies, and dX
+  double kept;     ///< kept from forward to backward pass: X, and copies of X and W
+  double passing;  ///< only in its backward pass: dY, its copies, and dX
 } line_t;
 
 static double copies_of(const explore_plan_t *plan, const explore_case_t *of,
@@ -19,8 +19,8 @@ static double copies_of(const explore_plan_t *plan, const explore_case_t *of,
   return explore_quant_row(plan, of, layer, tokens, role, EXPLORE_QUANT, copies).written;
 }
 
-// Idle experts have weights, and gradients of 0, but no copies.
-// A product of two activations has one in the place of W, and its gradient passes on.
+// Idle experts have weights, and zero gradients, but no copies. In a product of two activations one
+// takes the place of W, and its gradient is passed on.
 static line_t line_of(const explore_plan_t *plan, const explore_case_t *of,
                       const explore_layer_t *layer) {
   const double active = (double)explore_layer_count(of, layer),
@@ -47,8 +47,8 @@ static line_t line_of(const explore_plan_t *plan, const explore_case_t *of,
       .passing = dy + active * bytes * (double)tokens * (cin + cout) + (is_linear ? 0 : dw)};
 }
 
-// The most that is live beside a block of the kind, where kinds alternate: what the blocks before
-// it keep, and the gradients of those behind it.
+// Returns the maximum besides a block of this kind if kinds alternate: data kept by earlier blocks,
+// and gradients of later ones.
 static double live_beside(const explore_model_t *model, const double kept[],
                           const double gradients[], int kind) {
   double most = 0, before = 0, behind = 0;
@@ -62,8 +62,8 @@ static double live_beside(const explore_model_t *model, const double kept[],
   return most;
 }
 
-// In the backward pass of a layer: what the layers up to it keep, and the gradients from it on.
-// Blocks of a kind are alike, so that the most is in the first or in the last one of them.
+// The maximum in the backward pass of a layer: data kept by the layers up to it, and the gradients
+// from it on. Blocks of a kind are alike, so the maximum occurs in the first or the last one.
 static double most_live(const explore_model_t *model, const line_t lines[], double always) {
   double kept[EXPLORE_MAX_KINDS] = {0}, gradients[EXPLORE_MAX_KINDS] = {0}, most = 0;
   for (int i = 0; i < model->layer_count * model->kind_count; i++) {
@@ -102,7 +102,7 @@ explore_needs_t explore_needs(const explore_plan_t *plan, const explore_case_t *
     needs.activations += blocks * lines[i].activations;
     needs.gradients += blocks * lines[i].gradients;
   }
-  // AdamW: two moments in FP32, and the weights in FP32 where the others are BF16.
+  // AdamW keeps two moments in FP32, and FP32 weights if the others are BF16.
   needs.optimizer = plan->source == UFP4_DTYPE_BF16 ? 6 * needs.weights : 2 * needs.weights;
   needs.live = most_live(model, lines, needs.weights + needs.optimizer);
   return needs;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step on many chips, by formula from the cycles of one: data, tensor, pipeline and expert
-// parallel (docs/howto/many-chips.md).
+// The time of a step on many chips, by formula from the cycles of one: data, tensor, pipeline and
+// expert parallelism (docs/howto/many-chips.md).
 #include <math.h>
 
 #include "explore/costs/costs.h"
 #include "explore/jobs/jobs.h"
 #include "explore/options/options.h"
 
-/** The time and the bytes of what a link has carried. */
+/** Time and bytes of transfers on a link. */
 typedef struct {
   double ms, bytes;
 } sent_t;
@@ -40,14 +40,14 @@ double explore_reduce_bytes(const explore_plan_t *plan) {
 
 // --- A block, of one micro-batch ----------------------------------------------------------------
 
-// Tokens of what chips that share a layer add up: experts add up theirs before.
+// Returns the tokens whose sums the chips sharing a layer add up; experts add up theirs first.
 static double summed_tokens(const explore_case_t *of, const explore_layer_t *layer) {
   if (explore_is_expert(layer)) return (double)explore_tokens(of);
   return (double)(explore_layer_count(of, layer) * explore_layer_tokens(of, layer));
 }
 
-// Experts' sums that go to other replicas are scattered before (exchange), so that what is left of
-// them here is to be gathered; a shared expert's are scattered as any other.
+// Experts' sums for other replicas are scattered earlier (exchange), so only the gathering remains
+// here; a shared expert's are scattered like any others.
 static int rings_of_sum(const explore_plan_t *plan, const explore_case_t *of,
                         const explore_layer_t *layer) {
   int joined = 0;
@@ -55,8 +55,8 @@ static int rings_of_sum(const explore_plan_t *plan, const explore_case_t *of,
   return explore_is_expert(layer) && of->chips.experts > 1 && !joined ? 1 : 2;
 }
 
-// Layers in pairs: of Y by rows of W each chip has a sum over its columns of X, of dX by columns
-// likewise. A sum is scattered and gathered again, where nothing else is between.
+// Pairs of layers: with W split by rows of Y, each chip has partial sums over its columns of X, and
+// likewise for dX by columns. If nothing else is in between, a sum is scattered and gathered again.
 static sent_t pairs(const explore_plan_t *plan, const explore_case_t *of, int kind, int backward) {
   sent_t sent = {0, 0};
   for (int i = 0; i < plan->model.layer_count; i++) {
@@ -71,9 +71,9 @@ static sent_t pairs(const explore_plan_t *plan, const explore_case_t *of, int ki
   return sent;
 }
 
-// Tokens to their experts and back. Of chips that share a layer each sends a part, so that tokens
-// are gathered among these behind it, and sums scattered before it. An expert's layers read what is
-// sent there, columns of the first, and the last ones' rows are sent back.
+// Sends tokens to their experts and back. Each of the chips that share a layer sends a part, so
+// tokens are gathered among these afterwards, and sums are scattered before. The first layers of an
+// expert read the columns sent to it, and the rows of the last ones are sent back.
 static sent_t exchange(const explore_plan_t *plan, const explore_case_t *of, int kind) {
   sent_t sent = {0, 0};
   if (of->chips.experts == 1) return sent;
@@ -106,7 +106,7 @@ explore_numbers_t explore_numbers(const explore_plan_t *plan, const explore_case
   return numbers;
 }
 
-// A ring of all replicas, and one of those that have the same experts.
+// A ring of all replicas, and one of the replicas with the same experts.
 static sent_t among_replicas(const explore_plan_t *plan, const explore_case_t *of, int kind,
                              double bytes) {
   const explore_numbers_t numbers = explore_numbers(plan, of, kind);
@@ -116,13 +116,13 @@ static sent_t among_replicas(const explore_plan_t *plan, const explore_case_t *o
   return plus(dense, ring(&plan->layout.others, data / of->chips.experts, bytes * numbers.experts));
 }
 
-/** A block of a kind, in one micro-batch. */
+/** A block of a kind in one micro-batch. */
 typedef struct {
-  double forward, backward;   ///< ms of its passes, with their transfers
+  double forward, backward;   ///< ms of its passes, including transfers
   double compute;             ///< ms
-  sent_t gather, exchange;    ///< transfers between chips that share its layers, experts
-  sent_t gradients, weights;  ///< dW scattered among replicas, W gathered, or all of dW
-  double count;               ///< of such blocks
+  sent_t gather, exchange;    ///< transfers between chips that share layers, or experts
+  sent_t gradients, weights;  ///< dW scattered among replicas; W gathered, or all of dW
+  double count;               ///< number of such blocks
 } block_t;
 
 static block_t block_of(const explore_plan_t *plan, const explore_row_t *step, int kind) {
@@ -139,7 +139,7 @@ static block_t block_of(const explore_plan_t *plan, const explore_row_t *step, i
                    .compute = ms * (again ? 4.0 / 3 : 1),
                    .gather = plus(times(passes, ahead), back),
                    .exchange = times(passes + 1, swap)};
-  // DGRAD and WGRAD are two thirds, behind a forward pass that is run again.
+  // DGRAD and WGRAD take two thirds, after the forward pass if that is recomputed.
   block.backward = block.compute + block.gather.ms + block.exchange.ms - block.forward;
   const double whole = plan->layout.zero > 0 ? element_bytes(plan) : explore_reduce_bytes(plan);
   block.gradients = among_replicas(plan, of, kind, explore_reduce_bytes(plan));
@@ -149,14 +149,14 @@ static block_t block_of(const explore_plan_t *plan, const explore_row_t *step, i
 
 // --- A stage ------------------------------------------------------------------------------------
 
-// The block at which a stage begins. The last stages have one block more than the first, so that
-// chips differ by a block at most, and those have it that keep fewer micro-batches.
+// Returns the first block of a stage. Later stages, which keep fewer micro-batches, have one block
+// more if the blocks do not divide evenly, so that chips differ by at most one block.
 static int64_t begin_of(int64_t stage, int64_t stages, int64_t blocks) {
   const int64_t few = stages - blocks % stages;
   return stage * (blocks / stages) + (stage > few ? stage - few : 0);
 }
 
-// Consecutive blocks are a stage, of which each chip has some.
+// A stage consists of consecutive blocks, and each chip has several stages.
 void explore_stage(const explore_plan_t *plan, const explore_case_t *of, int chip,
                    double blocks[EXPLORE_MAX_KINDS]) {
   const explore_model_t *model = &plan->model;
@@ -174,23 +174,23 @@ void explore_stage(const explore_plan_t *plan, const explore_case_t *of, int chi
   }
 }
 
-// Transfers run one after the other: after a block's pass, what is left of those of the blocks
-// before it, and its own. Over blocks that are alike this has a closed form.
+// Returns the remaining transfer time after so many equal blocks, in closed form. Transfers run one
+// after the other: after a block's pass remain those of earlier blocks and its own.
 static double late_after(double late, double count, double transfer, double pass) {
   const double more = transfer - pass;
   if (count == 0) return late;
   return fmax(late + count * more, transfer + (count - 1) * fmax(0, more));
 }
 
-// Updates the milliseconds of transfers that are left, behind so many blocks that are alike.
+// Updates the remaining milliseconds of transfers after so many equal blocks.
 static void wait(int zero, const block_t *block, double count, double *forward, double *backward) {
   const double back = block->gradients.ms + (zero == 0 ? block->weights.ms : 0);
   *backward = late_after(*backward, count, back, block->backward);
   if (zero > 0) *forward = late_after(*forward, count, block->weights.ms, block->forward);
 }
 
-// The time that replicas send to each other and that passes do not hide. Stage 3 too gathers W once
-// in a step, for its copies are kept.
+// Returns the time of transfers between replicas that passes do not hide. Stage 3 also gathers W
+// only once per step, because its copies are kept.
 static double exposed(const explore_plan_t *plan, const explore_case_t *of, int chip,
                       const block_t blocks[EXPLORE_MAX_KINDS]) {
   const int zero = plan->layout.zero;
@@ -211,8 +211,8 @@ static sent_t reduced(const explore_plan_t *plan, const explore_case_t *of, cons
   return plus(times(plan->layout.zero >= 2 ? of->micro : 1, block->gradients), block->weights);
 }
 
-// A block's output to the next stage and its gradient back. Chips that share layers have a part of
-// it each where sequences are parallel, else all of it.
+// Sends a block's output to the next stage and its gradient back. With sequence parallelism each of
+// the chips that share layers has a part of it, otherwise all of it.
 static sent_t send(const explore_plan_t *plan, const explore_case_t *of) {
   const explore_layer_t *last = &plan->model.layers[plan->model.layer_count - 1];
   const double numbers = (double)explore_tokens(of) * (double)explore_cout(of, last);
@@ -222,7 +222,7 @@ static sent_t send(const explore_plan_t *plan, const explore_case_t *of) {
                message(&plan->layout.others, element_bytes(plan) * numbers / parts));
 }
 
-// The parts of a step, as if all chips of the row were like this one.
+// Computes the parts of a step as if all chips of the row were like this one.
 static explore_times_t stage_times(const explore_plan_t *plan, const explore_case_t *of, int chip,
                                    const block_t blocks[EXPLORE_MAX_KINDS]) {
   const double micro = of->micro;

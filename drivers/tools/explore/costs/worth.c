@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worth of a step: memories beside the cells, watts, tokens a joule, area of a TMAC/s, and the
-// order of the cases by it.
+// Figures of merit of a step: memories besides the cells, watts, tokens per joule, area per TMAC/s,
+// and the ranking of the cases.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { UM2_OF_MM2 = 1000000, NAME = 160 };
 
-// On many chips a step takes their time and the joules of all.
+// On many chips the time and the joules of all chips count.
 static void add_power(const explore_plan_t *plan, const explore_row_t *step,
                       const explore_energy_t *energy, explore_worth_t *out) {
   const int many = plan->layout.text != NULL;
@@ -43,10 +43,10 @@ explore_worth_t explore_worth(const explore_plan_t *plan, const explore_row_t *s
 typedef struct {
   explore_worth_t worth;
   const explore_row_t *step;
-  int with, without;  // its places by area, memories counted and not
+  int with, without;  // its ranks by area, with and without memories
 } place_t;
 
-// Of cases with the same area the one comes first that gives more tokens for a joule.
+// Orders cases of the same area by tokens per joule, highest first.
 static int by_area(const void *a, const void *b) {
   const explore_worth_t *x = &((const place_t *)a)->worth, *y = &((const place_t *)b)->worth;
   if (x->mm2_per_tmacs != y->mm2_per_tmacs)
@@ -54,8 +54,8 @@ static int by_area(const void *a, const void *b) {
   return (x->tokens_per_joule < y->tokens_per_joule) - (x->tokens_per_joule > y->tokens_per_joule);
 }
 
-// The cases before it have no more area: it is in front if it gives more tokens a joule than all of
-// them.
+// No case before it has more area, so it is on the Pareto front if it has more tokens per joule
+// than all of them.
 static int is_front(const place_t *places, int at) {
   for (int i = 0; i < at; i++) {
     if (places[i].worth.tokens_per_joule >= places[at].worth.tokens_per_joule) return 0;

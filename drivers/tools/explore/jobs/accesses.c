@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters of a core, with the bits of its memories that were read and written.
+// Counters of a core, extended by the bits read and written in its memories.
 #include <string.h>
 
 #include "base/shape.h"
 #include "explore/jobs/cores.h"
 
-// Which of the counters a kind of memory is in.
+// Returns the counter to which a kind of memory belongs.
 static int group_of(int kind) {
   if (kind == UFP4_SRAM_ACCUMULATORS) return EXPLORE_SUM_BITS;
   if (kind < UFP4_SRAM_ADDENDS) return EXPLORE_OPERAND_BITS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A case on several cores, which share one memory: jobs that run at once, and a GEMM in parts.
+// The cores of a case that share a memory: concurrent jobs, and a GEMM in parts.
 #include "explore/jobs/cores.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static uint64_t element_bytes(const ufp4_gemm_descriptor_t *gemm) {
   return gemm->d_dtype == UFP4_DTYPE_BF16 ? 2 : 4;
 }
 
-// Rows of D from @p first on: rows of A.
+// Restricts a job to the rows of D from @p first on, which are rows of A.
 static void take_rows(ufp4_gemm_descriptor_t *gemm, uint32_t first, uint32_t count) {
   const uint64_t blocks = (uint64_t)first / UFP4_PANEL_ROWS * gemm->a_stride_blocks;
   gemm->m = count;
@@ -23,7 +23,7 @@ static void take_rows(ufp4_gemm_descriptor_t *gemm, uint32_t first, uint32_t cou
   gemm->d_addr += (uint64_t)first * gemm->d_stride_bytes;
 }
 
-// Columns of D: rows of B.
+// Restricts a job to columns of D, which are rows of B.
 static void take_columns(ufp4_gemm_descriptor_t *gemm, uint32_t first, uint32_t count) {
   const uint64_t blocks = (uint64_t)first / UFP4_PANEL_ROWS * gemm->b_stride_blocks;
   gemm->n = count;

@@ -27,14 +27,14 @@ explore_case_t explore_alone(const explore_case_t *of) {
   return alone;
 }
 
-// How many layers of this shape a chip has.
+// Returns how many layers of this shape a chip has.
 static int64_t count_of(const explore_case_t *of, const explore_layer_t *layer) {
   if (layer->share == EXPLORE_HEADS) return layer->count / of->chips.tensor;
   return explore_is_expert(layer) ? layer->count / of->chips.experts : layer->count;
 }
 
-// Rows of all of them, which share the tokens of a micro-batch; of experts those of all replicas
-// that share these.
+// Returns the rows of all of them, which share the tokens of a micro-batch; for experts, those of
+// all replicas that share these.
 static int64_t routed(const explore_case_t *of, const explore_layer_t *layer) {
   const int64_t replicas = explore_is_expert(layer) ? of->chips.experts : 1;
   const int64_t by = layer->tokens_by, all = replicas * explore_tokens(of) * layer->tokens_of;
@@ -199,12 +199,12 @@ explore_row_t explore_gemm_row(const explore_plan_t *plan, const explore_case_t 
   return row;
 }
 
-// Bytes that @p data takes on the bus: whole beats.
+// Returns the bytes that @p data takes on the bus in whole beats.
 static double on_bus(const explore_case_t *of, double data) {
   return ceil(data / of->core.bus_bytes) * of->core.bus_bytes;
 }
 
-// A panel unit of QUANT's; lanes put scales of several into one beat.
+// The panel units of QUANT; its lanes put the scales of several units into one beat.
 static double unit_on_bus(const explore_case_t *of) {
   const double scales = UFP4_PANEL_SCALE_BYTES;
   return UFP4_PANEL_CODE_BYTES + (of->core.quant > 16 ? scales : on_bus(of, scales));
@@ -250,8 +250,9 @@ int explore_add_row(explore_rows_t *rows, const explore_row_t *row) {
   return CLI_GO_ON;
 }
 
-// A product reads both of its tensors, and backward the gradient twice; what else the host does
-// reads and writes each number once. That of all chips which share a layer.
+// A product reads both of its tensors, and in the backward pass the gradient twice; all other work
+// of the host reads and writes each number once. The bytes are those of all chips that share a
+// layer.
 static explore_row_t host_row(const explore_case_t *shared, const explore_layer_t *layer,
                               explore_pass_t pass) {
   const explore_case_t alone = explore_alone(shared), *of = &alone;

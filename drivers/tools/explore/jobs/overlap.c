@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs of one case side by side: one or two blocks of each kind as one list, in micro-batches.
+// Runs the jobs of one case overlapped: one or two blocks of each kind as one list, in
+// micro-batches.
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,7 +10,8 @@
 #include "ufp4_schedule.h"
 
 enum { BATCHES = UFP4_SCHEDULE_BATCHES, BLOCKS = 2 };
-/** Kinds of jobs of a layer: GEMMs by pass, WGRAD that adds, then AMAX and QUANT of each tensor. */
+/** Kinds of jobs of a layer: GEMMs by pass, accumulating WGRAD, then AMAX and QUANT of each
+ * tensor. */
 enum { ADDING = UFP4_PASS_COUNT, TENSORS, KINDS = TENSORS + 2 * UFP4_ROLE_COUNT };
 
 /** Jobs of one kind. */
@@ -24,10 +26,10 @@ typedef struct {
   ufp4_device_t *device;
   ufp4_schedule_plan_t list;
   ufp4_schedule_layer_t *layers;
-  int *origins;  ///< of a layer of the list: which of the model's
+  int *origins;  ///< for each layer of the list, the model's layer
   ufp4_schedule_buffers_t *buffers;
   seen_t (*seen)[KINDS][BATCHES];                 ///< by the model's layers
-  int blocks, kinds[BLOCKS * EXPLORE_MAX_KINDS];  ///< of the list: of which kind each is
+  int blocks, kinds[BLOCKS * EXPLORE_MAX_KINDS];  ///< blocks of the list, and their kinds
 } overlap_t;
 
 static int fail_device(const overlap_t *run, ufp4_status_t status) {
@@ -44,7 +46,7 @@ static int64_t block_layers(const explore_model_t *model, const explore_case_t *
   return count;
 }
 
-// How many layers the first @p blocks of the list have.
+// Returns how many layers the first @p blocks of the list have.
 static int64_t list_layers(const overlap_t *run, int blocks) {
   int64_t count = 0;
   for (int i = 0; i < blocks; i++) count += block_layers(&run->plan->model, run->of, run->kinds[i]);
@@ -75,7 +77,7 @@ static void fill_list(overlap_t *run) {
   }
 }
 
-// Each micro-batch needs a token, of experts too.
+// Each micro-batch, also of an expert, needs at least one token.
 static int is_too_small(const overlap_t *run) {
   const explore_model_t *model = &run->plan->model;
   const int batches = explore_batches(run->plan, run->of);
@@ -85,7 +87,7 @@ static int is_too_small(const overlap_t *run) {
   return 0;
 }
 
-// Two blocks of each kind, or the only one.
+// Runs two blocks of each kind, or the only one.
 static void choose_blocks(overlap_t *run) {
   const explore_model_t *model = &run->plan->model;
   run->blocks = 0;
@@ -116,7 +118,7 @@ static int64_t model_layers(const overlap_t *run) {
   return layers;
 }
 
-// The list of all blocks that are run; one of fewer is its beginning.
+// Makes the list of all blocks that are run; a list of fewer blocks is its beginning.
 static int make_list(overlap_t *run) {
   const explore_model_t *model = &run->plan->model;
   const int64_t longest = longest_block(model, run->of);
@@ -138,7 +140,7 @@ static int make_list(overlap_t *run) {
                                      .steps = 1,
                                      .recipe = run->of->recipe,
                                      .source = run->plan->source};
-  // This is as in the list of the whole model, whose layers cannot all keep their exponents.
+  // As in the list of the whole model, not all layers can keep their exponents.
   if (model_layers(run) > UFP4_SCHEDULE_KEPT) run->list.kept = 2;
   fill_list(run);
   return CLI_GO_ON;
@@ -146,7 +148,7 @@ static int make_list(overlap_t *run) {
 
 // --- Rows of jobs -------------------------------------------------------------------------------
 
-// W has one copy for all micro-batches.
+// All micro-batches share one copy of W.
 static int is_weights(int kind) {
   return kind >= TENSORS && (kind - TENSORS) / 2 == UFP4_ROLE_W;
 }
@@ -158,7 +160,7 @@ static int64_t row_tokens(const overlap_t *run, const explore_layer_t *layer, in
   return is_weights(kind) ? whole.tokens : ufp4_schedule_tokens(&list, 0, batch);
 }
 
-// With all but what is measured.
+// Makes rows without measured values.
 static explore_row_t job_row(const overlap_t *run, int index, int kind, int batch) {
   const explore_layer_t *layer = &run->plan->model.layers[index];
   const int64_t tokens = row_tokens(run, layer, kind, batch);
@@ -182,7 +184,7 @@ static void add_data(const overlap_t *run, const ufp4_schedule_job_t *job, explo
   total->written += row.written;
 }
 
-// AMAX that is run again, for slots, is in the totals alone.
+// Repeated AMAX jobs, due to shared slots, are counted only in the totals.
 static void note(overlap_t *run, const ufp4_schedule_job_t *job) {
   if (job->pass < 0 && job->descriptor.quant.row_mode == 0) return;
   seen_t *seen = &run->seen[run->origins[job->layer]][kind_of(job)][job->batch];
@@ -190,13 +192,14 @@ static void note(overlap_t *run, const ufp4_schedule_job_t *job) {
   seen->count++;
 }
 
-// A job's word for one before it: how many places, 0: none.
+// Returns the distance of a dependency after jobs have been removed; 0: none.
 static unsigned moved(unsigned places, int from, const int to[]) {
   if (places == 0 || to[from - (int)places] < 0) return 0;
   return (unsigned)(to[from] - to[from - (int)places]);
 }
 
-// A further micro-batch: W's copies are there, whose jobs go. Distances are of the ring's places.
+// Removes the jobs of W's copies, which exist already, for further micro-batches, and adjusts the
+// distances in the ring.
 static ufp4_status_t drop_weights(const overlap_t *run, ufp4_schedule_t *schedule) {
   int *to = calloc((size_t)schedule->count, sizeof *to), kept = 0;
   if (to == NULL) return UFP4_ERROR_MEMORY;
@@ -223,7 +226,7 @@ static ufp4_status_t drop_weights(const overlap_t *run, ufp4_schedule_t *schedul
   return UFP4_OK;
 }
 
-// A further micro-batch's dW is added to the one that is there.
+// Makes further micro-batches add their dW to the existing one.
 static void add_up(const overlap_t *run, ufp4_schedule_t *schedule) {
   for (int i = 0; i < schedule->count; i++) {
     ufp4_schedule_job_t *job = &schedule->jobs[i];
@@ -256,7 +259,7 @@ static ufp4_status_t run_list(overlap_t *run, const ufp4_schedule_plan_t *list, 
   return status;
 }
 
-// The first @p blocks of the list, in all micro-batches.
+// Runs the first @p blocks of the list, in all micro-batches.
 static int measure(overlap_t *run, int blocks, explore_row_t *total) {
   ufp4_schedule_plan_t list = run->list;
   list.layer_count = (int)list_layers(run, blocks);
@@ -292,7 +295,7 @@ static int add_rows(const overlap_t *run, explore_rows_t *rows) {
   int end = CLI_GO_ON;
   for (int i = 0; i < run->plan->model.layer_count; i++) {
     for (int at = 0; at < KINDS * BATCHES && end == CLI_GO_ON; at++) {
-      // Tensors first.
+      // Tensors come first.
       const int kind = (at / BATCHES + TENSORS) % KINDS;
       end = add_row(run, i, kind, at % BATCHES, rows);
     }
@@ -300,7 +303,7 @@ static int add_rows(const overlap_t *run, explore_rows_t *rows) {
   return end;
 }
 
-// Each further block of a kind adds what the second one does.
+// Each further block of a kind adds the same as the second one.
 static int run_case(overlap_t *run, explore_rows_t *rows) {
   explore_row_t before = {.macs = 0}, block[EXPLORE_MAX_KINDS], step = {.macs = 0};
   int64_t done = 0;  // of its kind

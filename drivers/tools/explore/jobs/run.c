@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs of one case: AMAX and QUANT of each tensor and the training GEMMs of each layer, one
-// after the other on a core that knows time alone, or side by side (overlap.c).
+// Runs the jobs of one case, AMAX and QUANT of each tensor and the training GEMMs of each layer:
+// one after the other on a timing-only core, or overlapped (overlap.c).
 #include "explore/jobs/run.h"
 
 #include <math.h>
@@ -16,11 +16,11 @@ typedef struct {
   explore_rows_t *rows;
   explore_cores_t cores;
   const explore_layer_t *layer;
-  int64_t tokens;  ///< that the layer sees
-  int alike;       ///< so many of it on a core each; 1: it is all cores'
-  ufp4_schedule_buffers_t all[EXPLORE_MAX_CORES];  ///< of each of these
-  const ufp4_schedule_buffers_t *buffers;          ///< of the one that is described
-  explore_row_t blocks[EXPLORE_MAX_KINDS];         ///< totals of one of each kind
+  int64_t tokens;  ///< tokens of the layer
+  int alike;       ///< how many of them run concurrently, one per core; 1: all cores share it
+  ufp4_schedule_buffers_t all[EXPLORE_MAX_CORES];  ///< one for each of these
+  const ufp4_schedule_buffers_t *buffers;          ///< those of the described job
+  explore_row_t blocks[EXPLORE_MAX_KINDS];         ///< totals of one block of each kind
 } run_t;
 
 static int fail_device(const run_t *run, ufp4_status_t status) {
@@ -52,7 +52,7 @@ static uint64_t result_stride(const run_t *run, int pass, int64_t n) {
 
 // --- Memory -------------------------------------------------------------------------------------
 
-// One layer with all its tokens, of which the list of jobs is not asked for.
+// A plan of one layer with all its tokens, whose list of jobs is not used.
 static ufp4_schedule_plan_t memory_plan(const run_t *run, ufp4_schedule_layer_t *shape) {
   *shape = (ufp4_schedule_layer_t){run->tokens, explore_cin(run->of, run->layer),
                                    explore_cout(run->of, run->layer)};
@@ -71,7 +71,7 @@ static void enter_layer(run_t *run, int index) {
   run->alike = run->plan->split == EXPLORE_SPLIT_GEMMS ? (int)(count < cores ? count : cores) : 1;
 }
 
-// Bytes for the largest layer.
+// Returns the bytes for the largest layer.
 static uint64_t serial_bytes(const explore_plan_t *plan, explore_case_t *of) {
   run_t run = {.plan = plan, .of = of};
   uint64_t most = 0;
@@ -97,7 +97,7 @@ static uint64_t result_of(const run_t *run, int pass) {
                                    : buffers->dw[0];
 }
 
-// K blocks from one row group of a copy to the next.
+// Returns the blocks along k from one row group of a copy to the next.
 static uint32_t stride_blocks(const run_t *run, int role, int axis) {
   int64_t rows, cols;
   role_shape(run, role, &rows, &cols);
@@ -182,12 +182,12 @@ static double count_of(const run_t *run) {
   return (double)explore_layer_count(run->of, run->layer);
 }
 
-// In how many micro-batches of a step a job is: W's copies are made in one, for all.
+// Returns how many micro-batches of a step have a job: W's copies are made in only one.
 static double micro_of(const run_t *run, const explore_row_t *row) {
   return (double)(row->count / explore_layer_count(run->of, run->layer) / run->layer->blocks);
 }
 
-// To the blocks that have this layer.
+// Adds to the blocks that have this layer.
 static void add_to_blocks(run_t *run, const explore_row_t *row, double times) {
   for (int kind = 0; kind < run->plan->model.kind_count; kind++) {
     if (explore_is_of(run->layer, kind)) explore_add_to(&run->blocks[kind], row, times);
@@ -199,9 +199,9 @@ static int add_row(run_t *run, const explore_row_t *row) {
   return explore_add_row(run->rows, row);
 }
 
-// The memory's cycles of jobs at once, of which @p all has the sum and @p most the largest. A job's
-// own cycles begin with its descriptor, which may wait for what all others have asked for; a burst
-// that has its turn comes as fast as the bus takes it.
+// Returns a lower bound of the memory's cycles for concurrent jobs, of which @p all is the sum and
+// @p most the largest. A job's own cycles begin with its descriptor, which may wait for all that
+// the others have requested; a burst that is served proceeds at the speed of the bus.
 static double bound_shared(const run_t *run, int count, double all, double most, double ahead,
                            double burst) {
   const double before = (count - 1) * ahead + burst;
@@ -209,7 +209,7 @@ static double bound_shared(const run_t *run, int count, double all, double most,
               all - explore_memory_bound(run->of, before, before));
 }
 
-// Sets the bytes that all parts of a GEMM read, and the longest one's bounds.
+// Sets the bytes that all parts of a GEMM read, and the bounds of the longest part.
 static void bound_parts(const run_t *run, const ufp4_descriptor_t *parts, int count,
                         explore_row_t *row) {
   const unsigned d_bytes = parts[0].gemm.d_dtype == UFP4_DTYPE_BF16 ? 2 : 4;
@@ -253,7 +253,7 @@ static int run_split(run_t *run, const ufp4_descriptor_t *job, explore_split_t s
   return status == UFP4_OK ? CLI_GO_ON : fail_device(run, status);
 }
 
-// A job of the first layers that are alike, on a core each. What is measured is of all of them.
+// A job of the first equal layers, one per core. The measured values are those of all.
 static int run_at_once(run_t *run, int which, uint8_t opcode, int layers, explore_row_t *sum) {
   ufp4_descriptor_t jobs[EXPLORE_MAX_CORES];
   explore_row_t *rows[EXPLORE_MAX_CORES];
@@ -267,7 +267,7 @@ static int run_at_once(run_t *run, int which, uint8_t opcode, int layers, explor
   return status == UFP4_OK ? CLI_GO_ON : fail_device(run, status);
 }
 
-// A job of all layers that are alike: so many at once, again and again, and then what is left.
+// A job of all equal layers: as many at once as there are cores, repeatedly, and then the rest.
 static int run_alike(run_t *run, int which, uint8_t opcode, explore_row_t row) {
   const int left = (int)(explore_layer_count(run->of, run->layer) % run->alike);
   const double count = count_of(run);
@@ -314,8 +314,8 @@ static int run_gemm(run_t *run, int pass, int adds) {
   return end == CLI_GO_ON ? add_row(run, &row) : end;
 }
 
-// Runs AMAX or QUANT of one tensor, or of X and W: each is one core's job, two at once where there
-// are two cores.
+// Runs AMAX or QUANT of one tensor, or of X and W: each is a job of one core, and two run
+// concurrently if there are two cores.
 static int run_quant(run_t *run, const int roles[2], int count, explore_pass_t pass) {
   ufp4_descriptor_t jobs[2];
   explore_row_t rows[2], *each[2];
@@ -345,7 +345,7 @@ static int run_quant(run_t *run, const int roles[2], int count, explore_pass_t p
     sum += rows[i].cycles;
     end = add_row(run, &rows[i]);
   }
-  // Jobs that run at once take the longest one's time.
+  // Concurrent jobs take the time of the longest one.
   add_to_blocks(run, &(explore_row_t){.cycles = longest - sum}, count_of(run));
   return end;
 }
@@ -405,7 +405,7 @@ static int run_serial(const explore_plan_t *plan, explore_case_t *of, explore_ro
   return end == CLI_GO_ON ? closed : end;
 }
 
-// Tokens of all replicas whose experts a chip has, or of heads that share one, can be more.
+// The tokens of all replicas that share a chip's experts, or of heads that share one, can be more.
 static void check_rows(const explore_plan_t *plan, explore_case_t *one) {
   for (int i = 0; i < plan->model.layer_count; i++) {
     const explore_layer_t *layer = &plan->model.layers[i];
@@ -417,7 +417,7 @@ static void check_rows(const explore_plan_t *plan, explore_case_t *one) {
   }
 }
 
-// Device memory begins at 2 GiB, and the driver takes a little of it.
+// Device memory begins at 2 GiB, and the driver takes a small part of it.
 static void check_memory(const explore_plan_t *plan, explore_case_t *one) {
   const uint64_t bytes = plan->serial ? serial_bytes(plan, one) : explore_overlap_bytes(plan, one);
   if (bytes <= (1ull << UFP4_ADDR_BITS) - (1ull << 32)) return;
@@ -432,7 +432,7 @@ int explore_fail(explore_case_t *one, ufp4_status_t status, const char *message)
   return EXPLORE_FAILED;
 }
 
-// A row that says why there are no cycles.
+// Adds a row with the reason why there are no cycles.
 static int add_reason(const explore_case_t *one, explore_rows_t *rows) {
   const explore_row_t none = {.layer = "step",
                               .pass = EXPLORE_ALL,

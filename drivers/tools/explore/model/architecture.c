@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's layers from what a transformers configuration says of it; of those that are built in.
+// Makes a model's layers from its architecture in a transformers configuration, and those of the
+// built-in models.
 //
 // Sources: Radford et al. 2019 (GPT-2); Touvron et al. 2023, arXiv 2302.13971 and 2307.09288
 // (Llama); Grattafiori et al. 2024, arXiv 2407.21783 (Llama 3); Jiang et al. 2024, arXiv 2401.04088
@@ -50,13 +51,13 @@ static explore_layer_t *add(explore_model_t *model, const char *name, explore_ki
   return layer;
 }
 
-// How chips share it.
+// Sets how chips share a layer.
 static void share(explore_layer_t *layer, explore_share_t how, int64_t parts) {
   layer->share = how;
   layer->parts = parts;
 }
 
-// Attention's own products: those of query heads that share a head of k and v are one.
+// Adds attention's own products; those of query heads that share a head of k and v are one.
 static void add_products(const architecture_t *a, int64_t v_head, explore_model_t *model) {
   const int64_t shared = a->heads / a->kv_heads;
   const struct {
@@ -96,7 +97,7 @@ static void add_attention(const architecture_t *a, explore_model_t *model) {
         EXPLORE_ROWS, a->heads);
 }
 
-// @p prefix, as it stands before the names of the layers of experts that all tokens see.
+// @p prefix: of the names of the layers of experts that all tokens see.
 static void add_mlp(const architecture_t *a, const char *prefix, int64_t inner, int64_t count,
                     int64_t of, explore_model_t *model) {
   char name[EXPLORE_NAME];
@@ -118,7 +119,7 @@ static void add_mlp(const architecture_t *a, const char *prefix, int64_t inner, 
   }
 }
 
-// Adds a kind of blocks to the model. Its layers from @p from on are in blocks of this kind alone.
+// Adds a kind of blocks to the model; only these have its layers from @p from on.
 static void belong(explore_model_t *model, int from, const char *name, int64_t blocks) {
   for (int i = from; i < model->layer_count; i++) model->layers[i].kinds = 1u << model->kind_count;
   model->kinds[model->kind_count++] = (explore_blocks_t){name, blocks};
@@ -130,7 +131,7 @@ static void add_experts(const architecture_t *a, explore_model_t *model) {
   if (a->shared != 0) add_mlp(a, "shared_", a->shared, 1, 1, model);
 }
 
-// Dense blocks, if there are some, come first.
+// Dense blocks, if there are any, come first.
 static void add_inner(const architecture_t *a, explore_model_t *model) {
   add(model, "norm2", EXPLORE_HOST, a->width, a->width);
   int from = model->layer_count;
@@ -144,7 +145,7 @@ static void add_inner(const architecture_t *a, explore_model_t *model) {
   if (a->dense != 0) belong(model, from, "block_experts", a->blocks - a->dense);
 }
 
-// Projections in and out; convolution, scan and gate between them are the host's.
+// Adds projections in and out; the host computes convolution, scan and gate between them.
 static void add_mamba(const architecture_t *a, explore_model_t *model) {
   const int64_t mixed = a->inner + 2 * a->groups * a->state;
   add(model, "norm", EXPLORE_HOST, a->width, a->width);
@@ -156,8 +157,8 @@ static void add_mamba(const architecture_t *a, explore_model_t *model) {
   share(add(model, "out_proj", EXPLORE_LINEAR, a->inner, a->width), EXPLORE_ROWS, a->groups);
 }
 
-// A gated delta net: projections of q, k, v and its gate, and two numbers a head of v, from one
-// tensor, and one out; convolution, scan and gate between them are the host's.
+// Adds a gated delta net: projections of q, k, v and its gate, and two numbers per head of v, from
+// one tensor, and one projection out; the host computes convolution, scan and gate between them.
 static void add_delta(const architecture_t *a, explore_model_t *model) {
   const int64_t v = a->values * a->value_head, mixed = 2 * a->keys * a->key_head + v;
   add(model, "delta_norm", EXPLORE_HOST, a->width, a->width);
@@ -169,7 +170,7 @@ static void add_delta(const architecture_t *a, explore_model_t *model) {
   share(add(model, "delta_out", EXPLORE_LINEAR, v, a->width), EXPLORE_ROWS, a->keys);
 }
 
-// Each so many-th block has attention.
+// Every n-th block has attention.
 static void add_mixers(const architecture_t *a, explore_model_t *model) {
   const int64_t full = a->values != 0 ? a->blocks / a->every : a->blocks, rest = a->blocks - full;
   if (rest != 0) add_delta(a, model);

@@ -5,21 +5,21 @@
 
 #include "explore/model/model.h"
 
-/** The numbers are of one block, unless a comment says otherwise. A part that a model does not have
- * is 0. */
+/** An architecture. The numbers apply to one block, unless a comment says otherwise. Parts that a
+ * model does not have are 0. */
 typedef struct {
   const char *name, *what;
-  int64_t blocks, width, inner;  ///< inner: of the MLP; of experts, of each
+  int64_t blocks, width, inner;  ///< inner: width of the MLP, or of each expert
   int64_t heads, kv_heads, head;
-  int64_t experts, chosen;     ///< a token sees chosen of the experts
-  int64_t shared;              ///< inner width of those that every token sees, together
+  int64_t experts, chosen;     ///< a token sees `chosen` of the experts
+  int64_t shared;              ///< total inner width of experts that every token sees
   int64_t dense, dense_inner;  ///< blocks without experts, and the inner width of their MLP
   int64_t q_rank, kv_rank, rope,
       v_head;             ///< of latent attention; head is that of q and k, rope of it
   int64_t state, groups;  ///< of a Mamba-2 block, whose inner width has heads of head
   int64_t keys, values, key_head,
       value_head;  ///< heads of a gated delta net in place of attention, and their widths
-  int64_t every;   ///< each so many-th block has attention, or experts; 0: all, or the last ones
+  int64_t every;   ///< every n-th block has attention, or experts; 0: all, or the last ones
   int gated;       ///< attention has a gate, as wide as q
   int plain;       ///< its MLP has no gate
 } architecture_t;

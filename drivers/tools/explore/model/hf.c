@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of a config.json, of the families whose sizes are known exactly.
+// Reads a model from config.json, for the families whose sizes are known exactly.
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,30 +7,30 @@
 #include "explore/model/architecture.h"
 #include "explore/plan.h"
 
-/** The keys that a family's configuration has, and how they are read. */
+/** Properties of a family's configuration: its keys, and how they are read. */
 enum {
   PLAIN = 1 << 0,        ///< its MLP has no gate
   KV = 1 << 1,           ///< num_key_value_heads
   KV_OR_ALL = 1 << 2,    ///< likewise, or as many as of q
   HEAD = 1 << 3,         ///< head_dim
   HEAD_OR = 1 << 4,      ///< likewise, or width / heads
-  FOURFOLD = 1 << 5,     ///< the MLP's width is 4 width where it is not said
-  MULTI_QUERY = 1 << 6,  ///< multi_query: one head of k and v; it is true where it is not said
+  FOURFOLD = 1 << 5,     ///< the MLP's width defaults to 4 width
+  MULTI_QUERY = 1 << 6,  ///< multi_query, which defaults to true: one head of k and v
   FALCON = 1 << 7,       ///< new_decoder_architecture: num_kv_heads
   EXPERTS = 1 << 8,
   LATENT = 1 << 9,
   MAMBA_2 = 1 << 10,
-  FIRST_DENSE = 1 << 11,   ///< blocks without experts, by first_k_dense_replace and moe_layer_freq
-  SOME_DENSE = 1 << 12,    ///< likewise, by decoder_sparse_step and mlp_only_layers
+  FIRST_DENSE = 1 << 11,   ///< blocks without experts by first_k_dense_replace and moe_layer_freq
+  SOME_DENSE = 1 << 12,    ///< blocks without experts by decoder_sparse_step and mlp_only_layers
   SHARED = 1 << 13,        ///< an expert that every token sees
-  SHARED_COUNT = 1 << 14,  ///< likewise n_shared_experts of them
-  DELTA = 1 << 15,         ///< blocks with a gated delta net, by full_attention_interval
-  STEP_DENSE = 1 << 16     ///< blocks without experts, by interleave_moe_layer_step
+  SHARED_COUNT = 1 << 14,  ///< n_shared_experts such experts
+  DELTA = 1 << 15,         ///< blocks with a gated delta net by full_attention_interval
+  STEP_DENSE = 1 << 16     ///< blocks without experts by interleave_moe_layer_step
 };
 
-/** Models of one model_type, whose sizes are known exactly. */
+/** A supported model_type, whose sizes are known exactly. */
 typedef struct {
-  const char *type, *inner;  ///< inner: what its MLP's width is called
+  const char *type, *inner;  ///< inner: key of the MLP's width
   unsigned has;
 } family_t;
 
@@ -74,11 +74,11 @@ static const family_t *find_family(const char *type) {
   return NULL;
 }
 
-/** A configuration under way. */
+/** A configuration that is being read. */
 typedef struct {
   const char *path;
   json_t *json;
-  char fault[200];  ///< the first that was found
+  char fault[200];  ///< the first error
 } reading_t;
 
 static const char of_blocks[] = "num_hidden_layers/n_layer",
@@ -94,7 +94,8 @@ __attribute__((format(printf, 2, 3))) static int64_t fault(reading_t *r, const c
   return 1;
 }
 
-// Which of the @p names, separated by slashes, is there and not null; NULL: none.
+// Returns the first of the @p names, separated by slashes, that is present and not null; NULL:
+// none.
 static const char *find(const reading_t *r, const char *names) {
   char copy[128], *rest = copy;
   snprintf(copy, sizeof copy, "%s", names);
@@ -105,8 +106,8 @@ static const char *find(const reading_t *r, const char *names) {
   return NULL;
 }
 
-// The first of the @p names that is there, @p least or more; @p preset where none is, -1: one must
-// be.
+// Reads the first of the @p names that is present, which must be at least @p least; @p preset if
+// none is, or if that is -1, an error.
 static int64_t field(reading_t *r, const char *names, int64_t least, int64_t preset) {
   const char *name = find(r, names);
   if (name == NULL) return preset < 0 ? fault(r, "%s is missing or null", names) : preset;
@@ -116,12 +117,12 @@ static int64_t field(reading_t *r, const char *names, int64_t least, int64_t pre
   return fault(r, "%s: no whole number from %lld to %d", name, (long long)least, UFP4_MAX_DIM);
 }
 
-// A number that must be there, where null means 0.
+// Reads a number that must be present; null means 0.
 static int64_t field_or_none(reading_t *r, const char *name) {
   return json_is_null(json_object_get(r->json, name)) ? 0 : field(r, name, 0, -1);
 }
 
-// A switch, which is on where it is not said or null if @p preset.
+// Reads a switch; if it is absent, or null with @p preset, it is on.
 static int flag(reading_t *r, const char *name, int preset) {
   const json_t *value = json_object_get(r->json, name);
   if (value == NULL || json_is_null(value)) return preset;
@@ -139,7 +140,7 @@ static void read_experts(reading_t *r, const family_t *family, architecture_t *a
     fault(r, "num_experts_per_tok: not from 1 to %s", find(r, experts_in_all));
 }
 
-// Whether the list of this name has the number in it; no list has none.
+// Returns whether the list of this name contains the number; a missing list is empty.
 static int is_in(reading_t *r, const char *name, int64_t number) {
   const json_t *list = json_object_get(r->json, name), *value;
   size_t at;
@@ -152,7 +153,7 @@ static int is_in(reading_t *r, const char *name, int64_t number) {
   return found;
 }
 
-// Blocks without experts, whose MLP then is another one.
+// Handles blocks without experts, which have another MLP.
 static void read_dense(reading_t *r, const family_t *family, architecture_t *a) {
   const int by_first = (family->has & FIRST_DENSE) != 0;
   const int64_t first = by_first ? field(r, "first_k_dense_replace", 0, -1) : 0;
@@ -167,7 +168,8 @@ static void read_dense(reading_t *r, const family_t *family, architecture_t *a) 
   a->experts = a->chosen = a->shared = a->dense = 0;
 }
 
-// Each so many-th block has experts and one more that all tokens see; the others' MLP is another.
+// Handles models whose every n-th block has experts and one more that all tokens see; the other
+// blocks have another MLP.
 static void read_steps(reading_t *r, architecture_t *a) {
   const int64_t step = field(r, "interleave_moe_layer_step", 1, 1);
   const json_t *list = json_object_get(r->json, "moe_layers");
@@ -186,7 +188,7 @@ static void read_steps(reading_t *r, architecture_t *a) {
   a->experts = a->chosen = a->shared = a->dense = a->every = 0;
 }
 
-// Each so many-th block has attention, with a gate.
+// Handles models whose every n-th block has attention, with a gate.
 static void read_delta(reading_t *r, architecture_t *a) {
   const json_t *types = json_object_get(r->json, "layer_types");
   a->every = field(r, "full_attention_interval", 1, 4);
@@ -213,7 +215,7 @@ static void read_latent(reading_t *r, architecture_t *a) {
   a->v_head = field(r, "v_head_dim", 1, -1);
 }
 
-// How many heads of k and v, by the field that says so.
+// Returns the number of heads of k and v from the family's field.
 static void read_kv_heads(reading_t *r, unsigned has, architecture_t *a) {
   const char *name = has & FALCON ? "num_kv_heads" : "num_key_value_heads";
   const int one = has & MULTI_QUERY && flag(r, "multi_query", 1);
@@ -245,12 +247,12 @@ static void read_mamba(reading_t *r, architecture_t *a) {
   a->groups = field(r, "n_groups", 1, -1);
 }
 
-/** Fields by which blocks differ from each other, and the number with which they do not; lists and
- * texts are empty then. */
+/** Fields by which blocks could differ from each other, and the value with which they do not;
+ * lists and texts must be empty. */
 static const struct {
   const char *name;
   json_int_t alike;
-  unsigned read;  ///< by families that have this
+  unsigned read;  ///< by families with this property
 } patterns[] = {{"first_k_dense_replace", 0, FIRST_DENSE},
                 {"moe_layer_freq", 1, FIRST_DENSE},
                 {"decoder_sparse_step", 1, SOME_DENSE},
@@ -262,7 +264,7 @@ static const struct {
                 {"hybrid_override_pattern", 0, 0},
                 {"full_attention_interval", 1, DELTA}};
 
-// Windows and chunks of attention change no width.
+// Windows and chunks of attention do not change widths.
 static int same_layers(const json_t *types) {
   size_t at;
   const json_t *type;
@@ -274,7 +276,7 @@ static int same_layers(const json_t *types) {
   return 1;
 }
 
-// The field by which the blocks differ in a way that is not read, or NULL.
+// Returns a field by which the blocks differ in an unsupported way, or NULL.
 static const char *unlike(const json_t *json, const family_t *family) {
   for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
     if (family->has & patterns[i].read) continue;
@@ -359,7 +361,7 @@ static json_t *parse(FILE *in, json_error_t *error) {
   return json;
 }
 
-// A byte order mark in front is skipped; a name that is there twice is refused.
+// A byte order mark at the beginning is skipped, and duplicate names are refused.
 static json_t *load(const char *path, json_error_t *error) {
   FILE *in = fopen(path, "rb");
   if (in == NULL) return json_load_file(path, 0, error);
@@ -368,7 +370,7 @@ static json_t *load(const char *path, json_error_t *error) {
   return json;
 }
 
-// Says which layers the model has beside its blocks, for they are not counted.
+// Reports layers of the model besides its blocks, because they are not counted.
 static void say_left_out(const reading_t *r) {
   const json_int_t next = json_integer_value(json_object_get(r->json, "num_nextn_predict_layers"));
   const json_int_t words = json_integer_value(json_object_get(r->json, "word_embed_proj_dim"));
@@ -392,7 +394,7 @@ int explore_hf(const char *path, int64_t blocks, explore_model_t *model) {
     return cli_fail(&cli_explore, CLI_USAGE, "%s: %s", path,
                     json == NULL ? error.text : "no configuration of a model");
   }
-  // A model of several modes has its language model's configuration below text_config.
+  // A multimodal model has its language model's configuration in text_config.
   json_t *text = json_object_get(json, "text_config");
   reading_t reading = {.path = path, .json = json_is_object(text) ? text : json};
   const int end = read_family(&reading, blocks, &a);

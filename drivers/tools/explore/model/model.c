@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a model: built in, of a transformers configuration, or from a CSV file.
+// The layers of a model: built in, from a transformers configuration, or from a CSV file.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ void explore_model_details(FILE *out) {
 typedef struct {
   const char *path;
   FILE *stream;
-  int line, columns, of[9];  ///< of: which column of a layer each is
-  int is_binary;             ///< a line has a zero byte
+  int line, columns, of[9];  ///< of: the field of a layer in each column
+  int is_binary;             ///< a line contains a zero byte
 } csv_t;
 
 static const char no_text[] = "a zero byte in it";
@@ -63,12 +63,15 @@ static int is_total(const char *name) {
   return strcmp(name, "block") == 0 || strcmp(name, "step") == 0;
 }
 
-// The columns of a line.
+// Reads the columns of a line.
 enum { NAME, CIN, COUT, COUNT, KIND, TOKENS, REPEAT, GROUP, SHARE, FIELDS };
 static const char *const columns[FIELDS] = {"name",   "cin",    "cout",  "count", "kind",
                                             "tokens", "repeat", "group", "share"};
 static const char *const kinds[] = {"linear", "matmul", "bf16", "host"};
-enum { MOST_LAYERS = 100000000 };  // times blocks and micro-batches they are counts, too
+enum {
+  MOST_LAYERS = 100000000
+};  // limit, because counts are multiplied by blocks and
+    // micro-batches
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static int read_width(const csv_t *csv, const char *text, const char *column, int64_t *width) {
@@ -86,7 +89,7 @@ static int read_kind(const csv_t *csv, const char *text, explore_kind_t *kind) {
   return fail_line(csv, "kind is linear, matmul, bf16 or host");
 }
 
-// All that the step has (empty), so many, or a share of them: 2/8.
+// Reads a number of tokens: all of the step's (empty), a number, or a share such as 2/8.
 static int read_tokens(const csv_t *csv, char *text, explore_layer_t *layer) {
   char *by = strchr(text, '/');
   if (*text == '\0') return CLI_GO_ON;
@@ -98,7 +101,7 @@ static int read_tokens(const csv_t *csv, char *text, explore_layer_t *layer) {
   return fail_line(csv, "tokens are more than all");
 }
 
-// Reads how the chips that share a layer divide it; products of activations are shared by count.
+// Reads how the chips that share a layer divide it; products of activations are divided by count.
 static int read_share(const csv_t *csv, const char *text, explore_layer_t *layer) {
   static const char *const shares[] = {"whole", "columns", "rows"};
   layer->share = EXPLORE_WHOLE;
@@ -147,7 +150,7 @@ static int read_layer(const csv_t *csv, char *text, explore_layer_t *layer) {
   return read_fields(csv, fields, layer);
 }
 
-// Blanks around commas and at the ends are nothing.
+// Removes blanks around commas and at the ends.
 static void trim(char *text) {
   char *to = text;
   for (const char *c = text; *c != '\0'; c++) {
@@ -172,7 +175,7 @@ static int next_line(csv_t *csv, char *text, size_t size) {
   return 1;
 }
 
-// The first four columns in their order, and of the others each once at most.
+// Requires the first four columns in their order, and each other column at most once.
 static int read_head(csv_t *csv, char *text) {
   unsigned seen = 0;
   for (char *name; (name = strsep(&text, ",")) != NULL; csv->columns++) {
@@ -216,7 +219,7 @@ static int read_layers(csv_t *csv, explore_model_t *model) {
   return cli_fail(&cli_explore, CLI_USAGE, "%s: there is no layer in it", csv->path);
 }
 
-// The file's name without folder and ending.
+// Returns the file's name without folder and ending.
 static void name_model(const char *path, explore_model_t *model) {
   const char *slash = strrchr(path, '/');
   snprintf(model->name, sizeof model->name, "%s", slash != NULL ? slash + 1 : path);
@@ -243,7 +246,7 @@ static int read_csv(const char *path, explore_model_t *model) {
   return end;
 }
 
-// Each layer is in all blocks unless it says otherwise.
+// A layer is in all blocks by default.
 static void count_blocks(int64_t blocks, explore_model_t *model) {
   if (model->kind_count == 0) {
     if (blocks != 0) model->blocks = blocks;
@@ -257,7 +260,7 @@ static void count_blocks(int64_t blocks, explore_model_t *model) {
   }
 }
 
-// The core's layers first; attention's products are the core's if they are to be.
+// Sorts the core's layers first; they include attention's products if requested.
 static void sort(explore_model_t *model, int attention) {
   explore_layer_t host[EXPLORE_MAX_LAYERS];
   int hosts = 0, cores = 0;

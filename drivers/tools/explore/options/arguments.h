@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4 explore: its options as they were given.
+// ufp4 explore: its command-line options.
 #ifndef UFP4_CLI_EXPLORE_ARGUMENTS_H
 #define UFP4_CLI_EXPLORE_ARGUMENTS_H
 
@@ -14,9 +14,9 @@ typedef struct {
 } explore_arguments_t;
 
 void explore_options(cli_options_t *options, explore_arguments_t *a);
-/** Checks each option by itself, and which go together. @return CLI_GO_ON or the exit status. */
+/** Checks each option, and their combination. @return CLI_GO_ON or the exit status. */
 int explore_check_options(const explore_arguments_t *a, const cli_options_t *options);
-/** Makes the plan with its cases, which the caller frees. @return likewise. */
+/** Makes the plan with its cases, which the caller frees. @return CLI_GO_ON or the exit status. */
 int explore_plan(const explore_arguments_t *a, const char *shapes, explore_plan_t *plan);
 
 #endif

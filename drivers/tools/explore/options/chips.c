@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chips that share a step: their options, and which model they can share.
+// Options of chips that share a step, and which models they can share.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +57,7 @@ int explore_chips(const char *word, explore_case_t *one) {
 
 // --- What they can share ------------------------------------------------------------------------
 
-// How the chips of a row may have several stages each.
+// Checks how the chips of a row may have several stages each.
 static void check_interleave(const explore_plan_t *plan, explore_case_t *one) {
   const int stages = plan->layout.interleave, chips = one->chips.pipeline;
   if (stages == 1) return;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of a case: that of its core, measured on the whole core of the size small by contract
-// and QUANT, unless another is asked for.
+// The clock of a case: the one requested, or that of its core, taken from measurements of the core
+// of size small by contract and QUANT.
 #include <math.h>
 #include <string.h>
 
 #include "explore/costs/asap7.h"
 #include "explore/options/options.h"
 
-/** A whole core: its row of docs/results/silicon.csv, and its longest path. */
+/** A core: its row of docs/results/silicon.csv, and its longest path. */
 typedef struct {
   const char *name;
   double ns;
@@ -16,7 +16,7 @@ typedef struct {
 enum { CORES = 4 };
 static const core_t cores[CORES] = ASAP7_CORES;
 
-// The contracts fp32 and nv have rows with QUANT alone, since their longest path is in the array.
+// Contracts fp32 and nv have rows only with QUANT, because their longest path is in the array.
 static const core_t *core_of(const ufp4_configuration_t *core) {
   static const char *const contracts[UFP4_CONTRACT_COUNT] = {"core", "core_fp32", "core_nv"};
   const int alone = core->contract == UFP4_CONTRACT_EXACT && core->quant == 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan of the options: the product of all lists, a case each.
+// Makes the plan: a case for each element of the product of all lists.
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static int read_number(const char *option, const char *word, unsigned least, uns
   return CLI_GO_ON;
 }
 
-// A configuration that the RTL would refuse makes a case that does not go, for the RTL's reason.
+// A configuration that the RTL would refuse makes a failed case with the RTL's message.
 static int read_configuration(const char *word, explore_case_t *one) {
   ufp4_message_t why = {0};
   const ufp4_status_t status = cli_configuration(word, &one->core, &why);
@@ -103,12 +103,13 @@ static int read_case(const explore_plan_t *plan, const char *const words[LISTS],
   return CLI_GO_ON;
 }
 
-// No memory with banks has no channels: with the first of these it is there already.
+// Without a memory with banks the number of channels does not matter, so only the first one makes a
+// case.
 static int is_again(const char *const words[LISTS], const explore_list_t lists[LISTS]) {
   return strcmp(words[3], "none") == 0 && words[4] != lists[4].words[0];
 }
 
-// The product of all lists; the last changes fastest.
+// Iterates over the product of all lists; the last list changes fastest.
 static int add_cases(explore_plan_t *plan, const explore_list_t lists[LISTS]) {
   int count = 1;
   for (int i = 0; i < LISTS && count <= MAX_CASES; i++) count *= lists[i].count;

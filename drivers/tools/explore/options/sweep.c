@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that an option lists: with commas between them, and of a configuration's parameters
-// with ranges in them; and cases that are there twice.
+// Lists of words separated by commas, in which parameters of a configuration may be ranges; and
+// duplicate cases.
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,13 +24,13 @@ static int add_word(const char *option, const char *word, explore_list_t *list) 
   return CLI_GO_ON;
 }
 
-/** rows=4..16: 4, 8, 16; rows=4..16+4: 4, 8, 12, 16. */
+/** A range: rows=4..16: 4, 8, 16; rows=4..16+4: 4, 8, 12, 16. */
 typedef struct {
-  unsigned first, last, step;  ///< step 0: each is twice the one before it
-  size_t begin, end;           ///< where in a word it stands
+  unsigned first, last, step;  ///< step 0: each value is twice the previous one
+  size_t begin, end;           ///< position in the word
 } range_t;
 
-// A number of one to five digits. @return what follows, or NULL.
+// Reads a number of one to five digits. @return the text behind it, or NULL.
 static const char *read_digits(const char *text, unsigned *number) {
   const size_t digits = strspn(text, "0123456789");
   if (digits < 1 || digits > 5) return NULL;
@@ -38,7 +38,7 @@ static const char *read_digits(const char *text, unsigned *number) {
   return text + digits;
 }
 
-// @return what follows the range, or NULL if it is none.
+// Reads a range. @return the text behind it, or NULL if it is not one.
 static const char *read_range(const char *value, range_t *range) {
   const char *at = read_digits(value, &range->first);
   if (at != NULL) at = strncmp(at, "..", 2) == 0 ? read_digits(at + 2, &range->last) : NULL;
@@ -49,7 +49,7 @@ static const char *read_range(const char *value, range_t *range) {
   return at != NULL && (*at == ':' || *at == '\0') ? at : NULL;
 }
 
-// The first range of a word. @return 0: there is none; -1: what begins as one is none
+// Finds the first range of a word. @return 0: there is none; -1: an incomplete range
 static int find_range(const char *word, range_t *range) {
   const char *value = word;
   while ((value = strchr(value, '=')) != NULL) {
@@ -65,7 +65,7 @@ static int find_range(const char *word, range_t *range) {
   return 0;
 }
 
-// Each of a range in its place, the first range slowest.
+// Expands each range in its place; the first range changes slowest.
 static int add_range(const char *option, const char *word, explore_list_t *list) {
   range_t range;
   const int found = find_range(word, &range);
@@ -102,18 +102,18 @@ int explore_list(const char *option, const char *text, explore_list_t *list) {
   return end;
 }
 
-// Whether two names mean the same memory, as hbm3 and hbm3:32 do.
+// Returns whether two names mean the same memory, such as hbm3 and hbm3:32.
 static int is_same_dram(const char *a, const char *b) {
   const ufp4_dram_t one = ufp4_find_dram(a), other = ufp4_find_dram(b);
   return one.channels == other.channels && (one.channels == 0 || strcmp(one.name, other.name) == 0);
 }
 
-// Whether two cores have the same cycles, whatever they are called.
+// Returns whether two cores have the same cycles under different names.
 static int is_same_core(const ufp4_configuration_t *a, const ufp4_configuration_t *b) {
   return memcmp(&a->rows, &b->rows, sizeof *a - offsetof(ufp4_configuration_t, rows)) == 0;
 }
 
-// 0 is all that the bus carries; what is above it stays what was asked for, with a note.
+// 0 means the bandwidth of the bus; a larger value is kept, with a note.
 static unsigned bytes_of(const explore_case_t *of) {
   return of->mem_bandwidth != 0 ? of->mem_bandwidth : of->cores * of->core.bus_bytes;
 }
@@ -129,7 +129,7 @@ static int is_same_chips(const explore_chips_t *a, const explore_chips_t *b) {
          a->experts == b->experts;
 }
 
-// Says by which words the two differ.
+// Formats the words in which the two differ.
 static int fail_again(const explore_case_t *is, const explore_case_t *one) {
   char what[160] = "";
   if (strcmp(is->chips.text, one->chips.text) != 0)

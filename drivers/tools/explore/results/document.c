@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DIR/explore.json: what explore.csv does not say of its cases, from which drivers/python/ufp4
+// Writes DIR/explore.json: data of the cases that explore.csv lacks, from which drivers/python/ufp4
 // draws the page.
 #include <math.h>
 #include <string.h>

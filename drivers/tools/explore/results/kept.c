@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases that have ended, each a file of its rows in DIR/cases, from which one that was cut off goes
-// on and in which ranks leave theirs. Numbers are written so that they come back as they were.
+// Finished cases, each a file of its rows in DIR/cases, from which an interrupted exploration
+// continues and in which ranks leave theirs. Numbers are written so that reading them gives the
+// same values.
 #include "explore/results/kept.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@
 #include "explore/jobs/jobs.h"
 #include "train/study/kept.h"
 
-/** In place of a layer's index; a total of a kind of blocks is below. */
+/** Values in place of a layer's index; totals of kinds of blocks are below. */
 enum { OF_STEP = -1, OF_BLOCK = -2 };
 enum { PLAIN = 10, OTHERS = PLAIN + EXPLORE_MAX_KINDS, NUMBERS = OTHERS + EXPLORE_COUNTERS };
 
@@ -64,7 +65,8 @@ static json_t *cases_of(const explore_plan_t *plan) {
   return cases;
 }
 
-// All that a row depends on; the program too, so that a rebuilt one runs the cases again.
+// Everything on which a row depends, including the program, so that a rebuilt one runs the cases
+// again.
 static char *settings_of(const explore_plan_t *plan) {
   char version[32], program[16];
   cli_program_mark(program);
@@ -130,7 +132,7 @@ int explore_kept_remove(const explore_plan_t *plan) {
 
 // --- Rows ---------------------------------------------------------------------------------------
 
-// The numbers of a row that are measured or come from such.
+// The numbers of a row that are measured or derived from measurements.
 static void numbers_of(explore_row_t *row, double *numbers[NUMBERS]) {
   double *const first[PLAIN] = {&row->macs, &row->cycles, &row->tokens, &row->compute,
                                 &row->load, &row->array,  &row->memory, &row->output,
@@ -214,14 +216,15 @@ int explore_kept_write(const explore_plan_t *plan, int index, const explore_row_
   return status == UFP4_OK ? CLI_GO_ON : fail(status, &message);
 }
 
-// A line of text, without its end.
+// Returns a line of text without its end.
 static int get_line(FILE *in, char *line, size_t size) {
   if (fgetc(in) != '\n' || fgets(line, (int)size, in) == NULL) return 0;
   line[strcspn(line, "\n")] = '\0';
   return 1;
 }
 
-// @return 0: not as they are written. @param[out] found 0: of other settings
+// @return 0: damaged.
+//  @param[out] found 0: of other settings
 static int get_case(FILE *in, const explore_plan_t *plan, int index, explore_rows_t *rows,
                     int *found) {
   int count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row as a line, as a line of CSV and as JSON: one table of columns.
+// Formats a row as text, CSV and JSON, from one table of columns.
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { COLUMNS = 110, SIGNIFICANT = -1 };
 
-/** One column of a row: a text where there is one, else a number. */
+/** A column of a row: a text if set, otherwise a number. */
 typedef struct {
   const char *name, *text;
   double number;
@@ -133,7 +133,7 @@ static void add_chips(columns_t *columns, const explore_plan_t *plan, const expl
   add_capacity(columns, plan, row, on_chips);
 }
 
-// Adds the bits that were read and written in the core's memories.
+// Adds the bits read and written in the core's memories.
 static void add_bits(columns_t *columns, const explore_row_t *row) {
   static const char *const names[] = {"sum_bits", "operand_bits", "addend_bits", "quant_bits"};
   for (int i = EXPLORE_SUM_BITS; i < EXPLORE_COUNTERS; i++)
@@ -249,8 +249,8 @@ static int has_reason(const explore_plan_t *plan) {
   return 0;
 }
 
-// Whether an option listed several of these: "mem_bandwidth" of "mem-bandwidth"; channels are in
-// the name of the DRAM.
+// Returns whether an option listed several values of this column: "mem_bandwidth" of
+// "mem-bandwidth"; channels are in the name of the DRAM.
 static int is_list(const explore_plan_t *plan, const char *name) {
   for (int i = 0; i < EXPLORE_LISTS; i++) {
     const char *own = explore_list_names[i];
@@ -263,8 +263,8 @@ static int is_list(const explore_plan_t *plan, const char *name) {
   return 0;
 }
 
-// Whether a column is printed. Those are that tell what a job is and took, and the lists that have
-// several values; the CSV has all columns.
+// Returns whether a column is printed: those that describe and measure a job, and the lists with
+// several values. The CSV has all columns.
 static int is_printed(const explore_plan_t *plan, const char *name) {
   static const char *const always[] = {"layer", "pass",   "tensor",       "count",    "m", "n",
                                        "k",     "cycles", "util_percent", "bound_by", "ms"};
@@ -288,8 +288,8 @@ static int is_long(const char *name) {
          strcmp(name, "macs") == 0;
 }
 
-// The width of a column: that of its name, or of the longest text in it; a size or a number of
-// cycles is longer than its name.
+// Returns the width of a column: that of its name, or of the longest text in it; sizes and cycles
+// are wider than their names.
 static int width_of(const explore_plan_t *plan, const column_t *column) {
   int width = 0;
   widen(&width, column->name);
@@ -346,7 +346,7 @@ void explore_print_line(const explore_plan_t *plan, const explore_row_t *row) {
   print_row(plan, row, 0);
 }
 
-// Prints of a step what tells it apart, and these columns.
+// Prints the distinguishing columns of a step, and these columns.
 static void print_step(const explore_plan_t *plan, const explore_row_t *row,
                        const char *const names[], int head) {
   const columns_t columns = columns_of(plan, row);
