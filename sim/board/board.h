@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One elaborated board, seen through its pins.
+// An elaborated board, accessed through its pins.
 #ifndef UFP4_SIM_BOARD_H
 #define UFP4_SIM_BOARD_H
 
@@ -24,7 +24,7 @@ class Board {
   } pins{};
 };
 
-/** @p name: configuration/memory. @return nullptr if there is no such board. */
+/** Makes a board. @p name: configuration/memory. @return nullptr if there is no such board. */
 std::unique_ptr<Board> make_board(const std::string &name, uint64_t seed);
 bool has_board(const std::string &name);
 /** Returns the names of all boards, for a message. */

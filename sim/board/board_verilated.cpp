@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Board; compiled once for each, with UFP4_MODEL the name of its Verilated class, UFP4_MODEL_H
-// the header that defines it, and UFP4_MAKE_BOARD the name of the function below.
+// A Board, compiled once for each board: UFP4_MODEL is the name of its Verilated class,
+// UFP4_MODEL_H the header that defines it, and UFP4_MAKE_BOARD the name of the function below.
 #include <verilated.h>
 
 #include UFP4_MODEL_H
@@ -17,7 +17,7 @@ class BoardVerilated final : public Board {
   explicit BoardVerilated(uint64_t seed) {
     context_.fatalOnError(false);
     context_.randReset(seed ? 2 : 0);
-    context_.randSeed(static_cast<int>(seed & 0x7FFFFFFF) | 1);  // 0 would be one of the clock's
+    context_.randSeed(static_cast<int>(seed & 0x7FFFFFFF) | 1);  // 0 means a seed from the clock
     model_ = std::make_unique<UFP4_MODEL>(&context_, "board");
     UFP4_MODEL &m = *model_;
     pins.rst_n = &m.rst_ni;
@@ -37,7 +37,7 @@ class BoardVerilated final : public Board {
   }
 
   void cycle() override {
-    // A model's messages go to the context of the thread.
+    // A model's messages use the context of the thread.
     Verilated::threadContextp(&context_);
     model_->clk_i = 1;
     model_->eval();
@@ -63,7 +63,7 @@ class BoardVerilated final : public Board {
   std::unique_ptr<UFP4_MODEL> model_;
 
 #if UFP4_BOARD_SDRAM
-  // The chip's clock is the board's inverted, and what it knew is gone with each reset.
+  // The SDRAM chip's clock is the inverse of the board's, and a reset clears its state.
   void clock_chip() {
     UFP4_MODEL &m = *model_;
     if (!m.rst_ni) chip_.power_up();

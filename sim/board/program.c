@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4-board-sim: the simulated board behind a pseudo-terminal, until a signal ends it. Its options
-// are in ./ufp4 board-sim --help.
+// ufp4-board-sim: runs the simulated board behind a pseudo-terminal until a signal ends it. ./ufp4
+// board-sim --help lists its options.
 #define _GNU_SOURCE  // pseudo-terminals
 #include <fcntl.h>
 #include <getopt.h>
@@ -18,20 +18,20 @@
 
 enum { USAGE = 2, ENVIRONMENT = 3 };
 enum { STEP = 256, BUFFER = 8192 };
-// The board goes on at full speed for so long after a byte: a request may be one that takes time.
+// How long the board runs at full speed after a byte, because a request may take time.
 #define AWAKE_MS 2000u
-// And sleeps in between, a step each time.
+// Sleep between two steps of an idle board.
 #define NAP_MS 10
 #define LED_BUSY 2u
 
 typedef struct {
   const char *configuration, *memory;
-  uint64_t fault_seed, fault_bytes;  // one in so many bytes is hit; 0: none
+  uint64_t fault_seed, fault_bytes;  // one of this many bytes is damaged; 0: none
 } options_t;
 
 typedef struct {
   ufp4_board_sim_t *board;
-  int terminal, held;  // the master, and the other end: kept open, so that programs may come and go
+  int terminal, held;  // the master, and the other end, which stays open while programs come and go
   uint8_t out[2 * BUFFER];
   size_t out_bytes;
   uint64_t random, faults, fault_bytes;
@@ -60,8 +60,8 @@ static uint32_t draw(sim_t *sim) {
   return (uint32_t)(sim->random >> 32);
 }
 
-// Carries a byte over the wire. Now and then it is dropped, doubled, or has a bit flipped. @return
-// how many bytes come out
+// Transmits a byte, which is occasionally dropped, duplicated, or has a bit flipped. @return the
+// number of bytes received
 static size_t carry(sim_t *sim, uint8_t byte, uint8_t out[2]) {
   out[0] = out[1] = byte;
   if (sim->fault_bytes == 0 || draw(sim) % sim->fault_bytes != 0) return 1;
@@ -73,7 +73,7 @@ static size_t carry(sim_t *sim, uint8_t byte, uint8_t out[2]) {
 
 // --- Bytes --------------------------------------------------------------------------------------
 
-// No more than the board can be given at once: the rest waits in the terminal.
+// Takes no more than the board can accept at once; the rest waits in the terminal.
 static size_t hear(sim_t *sim) {
   uint8_t bytes[BUFFER], carried[2];
   if (ufp4_board_sim_queued(sim->board) >= BUFFER) return 0;
@@ -109,7 +109,7 @@ static uint64_t now_ms(void) {
 // --- The board ----------------------------------------------------------------------------------
 
 static int run(sim_t *sim) {
-  uint64_t moved = 0;  // when the last byte went
+  uint64_t moved = 0;  // time of the last byte
   while (!ended) {
     if (pressed) {
       pressed = 0;

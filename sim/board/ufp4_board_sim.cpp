@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface of the simulated board: queues of bytes on both sides of its link.
+// The C interface of the simulated board: byte queues on both sides of its link.
 #include "ufp4_board_sim.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 struct ufp4_board_sim {
   std::unique_ptr<ufp4::Board> board;
   std::deque<uint8_t> to_board, from_board;
-  unsigned cycles_per_byte, wait;  // cycles until the next byte may go
+  unsigned cycles_per_byte, wait;  // cycles until the next byte may be sent
   uint64_t cycles;
 
   void cycle() {
@@ -25,8 +25,8 @@ struct ufp4_board_sim {
       wait = cycles_per_byte;
     }
     if (wait > 0) wait--;
-    // These are the values before the edge; no input changes them but the reset, after which both
-    // are low.
+    // These are the values before the edge. Of the inputs only the reset changes them, and both are
+    // low after it.
     const bool taken = *pins.tx_valid && *pins.rst_n;
     const uint8_t byte = *pins.tx_data;
     board->cycle();

@@ -10,8 +10,8 @@ namespace {
 constexpr uint64_t kPage = 4096;
 constexpr uint8_t kIncr = 1;
 constexpr uint8_t kAllOn = 0xFF;
-// Writes that have begun whose data have not all been taken; and those of which data come before
-// their address.
+// Limits of writes that have begun whose data are incomplete, and of those whose data precede their
+// address.
 constexpr size_t kMaxBegun = 18;
 constexpr size_t kMaxEarly = 2;
 
@@ -109,7 +109,7 @@ void Checker::strobes(Data &data) const {
   data.empty |= std::all_of(bytes, bytes + bus_bytes_ / 8, [](uint8_t byte) { return byte == 0; });
   for (unsigned i = 0; i < bus_bytes_; i++) {
     if (i % 8 == 0 && bytes[i / 8] == (data.on ? kAllOn : 0)) {
-      i += 7;  // none of the eight is another
+      i += 7;  // none of the other eight does
       continue;
     }
     const bool on = bytes[i / 8] >> i % 8 & 1;
@@ -121,7 +121,7 @@ void Checker::strobes(Data &data) const {
   }
 }
 
-// Holds data against the address of their burst, as far as both have been taken.
+// Compares data with the address of their burst, as far as both have been accepted.
 void Checker::match() {
   while (!bursts_.empty() && !bursts_data_.empty()) {
     const Burst &burst = bursts_.front();
@@ -148,7 +148,7 @@ void Checker::whole(const Burst &burst, const Data &data) {
   if (data.empty && !of.empty && !soft_reset_) fail("W", "no strobe of a beat is on");
 }
 
-// Bursts that were in flight are forgotten.
+// Forgets bursts that were in flight.
 void Checker::in_reset() {
   const auto &axi = pins_.axi;
   if (was_in_reset_ && *axi.arvalid) fail("AR", "valid is high in reset");
@@ -170,7 +170,7 @@ void Checker::sample() {
 
 // --- The register port --------------------------------------------------------------------------
 
-// Answers come out of flip-flops, so not in the cycle in which the access is taken.
+// Responses come from registers, so never in the cycle in which the access is accepted.
 void PortChecker::reads() {
   const auto &axil = pins_.axil;
   if (read_stalled_ && !*axil.rvalid) fail("R of the registers", "valid fell before ready");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks in every run what the core promises on its buses (docs/ip/interfaces.md).
+// Checks the core's guarantees on its buses in every run (docs/ip/interfaces.md).
 //
-// Checker, the memory bus: a valid payload stays until it is taken (AXI A3.2.1), bursts are full
-// beats, aligned, INCR and inside 4 KiB (A3.4.1), wlast marks the last beat, nothing is valid in
-// reset after its first clock edge (A3.1.2); the IDs, how long their bursts are and how many are in
-// flight, which strobes may be off, how far data are ahead of their addresses. PortChecker, the
-// registers: each access is answered once, and the answer stays until it is taken. What memory and
-// host owe is not checked.
+// Checker, the memory bus: a valid payload is stable until it is accepted (AXI A3.2.1); bursts are
+// INCR with full, aligned beats within 4 KiB (A3.4.1); wlast marks the last beat; nothing is valid
+// in reset after its first clock edge (A3.1.2). It also checks IDs, the length and number of bursts
+// in flight, which strobes may be off, and how far data may precede their addresses. PortChecker,
+// the register port: each access gets one response, which is stable until it is accepted. The
+// obligations of memory and host are not checked.
 #ifndef UFP4_SIM_CHECKER_H
 #define UFP4_SIM_CHECKER_H
 
@@ -20,10 +20,10 @@
 
 namespace ufp4 {
 
-/** The first broken rule. */
+/** The first violation. */
 class Verdict {
  public:
-  /** Empty if none was. */
+  /** Empty if there was none. */
   const std::string &message() const {
     return message_;
   }
@@ -40,17 +40,17 @@ class Checker : public Verdict {
   Checker(const Pins &pins, unsigned bus_bytes, const Limits &limits)
       : pins_(pins), bus_bytes_(bus_bytes), limits_(limits) {}
 
-  /** Looks at the pins before a clock edge. */
+  /** Checks the pins before a clock edge. */
   void sample();
-  /** The memory has lost the rest of the oldest read of an ID, or the answer to a write: nothing
-   * more will come. */
+  /** The memory has lost the rest of an ID's oldest read, or the response to a write, which will
+   * never arrive. */
   void lost_read(unsigned id) {
     end(reading_, id);
   }
   void lost_write(unsigned id) {
     end(writing_, id);
   }
-  /** A soft reset begins: bursts that have begun may end in beats without strobes. */
+  /** A soft reset begins, in which open bursts may end in beats without strobes. */
   void soft_reset() {
     soft_reset_ = true;
   }
@@ -60,25 +60,25 @@ class Checker : public Verdict {
   static constexpr unsigned kIds = 4;
   using Count = std::array<unsigned, kIds>;
 
-  /** The address that a channel offers. */
+  /** The address on a channel. */
   struct Address {
     bool stalled = false;
     uint64_t address = 0;
     uint8_t id = 0, len = 0;
   };
-  /** A write burst whose address has been taken. */
+  /** A write burst whose address has been accepted. */
   struct Burst {
     unsigned id, beats;
   };
-  /** The data of a write burst, as far as they have been taken. */
+  /** The data of a write burst accepted so far. */
   struct Data {
     unsigned beats = 0;
-    bool last = false;    // wlast has come
-    bool on = false;      // the strobe of the byte before
+    bool last = false;    // wlast has been seen
+    bool on = false;      // strobe of the previous byte
     bool begun = false;   // a strobe was on
-    bool gap = false;     // one was on, one off, and one on
-    bool empty = false;   // all of a beat were off
-    unsigned places = 0;  // where strobes go on or off, all ORed
+    bool gap = false;     // strobes were on, off, and on again
+    bool empty = false;   // a beat had all strobes off
+    unsigned places = 0;  // all positions where strobes change, ORed
   };
 
   void address_channel(const char *channel, Address &held, const std::array<IdLimits, kIds> &limits,
@@ -107,7 +107,7 @@ class Checker : public Verdict {
   bool data_last_ = false;
   std::array<uint8_t, kMaxBusBytes> data_{};
   std::array<uint8_t, kMaxBusBytes / 8> strobes_{};
-  // Writes whose address and data have not both been taken whole, in order.
+  // Writes whose address and data have not both been completely accepted, in order.
   std::deque<Burst> bursts_;
   std::deque<Data> bursts_data_;
   bool soft_reset_ = false;
@@ -118,7 +118,7 @@ class PortChecker : public Verdict {
  public:
   explicit PortChecker(const Pins &pins) : pins_(pins) {}
 
-  /** Looks at the pins before a clock edge. */
+  /** Checks the pins before a clock edge. */
   void sample();
 
  private:
@@ -127,7 +127,8 @@ class PortChecker : public Verdict {
   void writes();
 
   const Pins &pins_;
-  unsigned read_addresses_ = 0, write_addresses_ = 0, write_data_ = 0;  // taken, and not answered
+  unsigned read_addresses_ = 0, write_addresses_ = 0, write_data_ = 0;  // accepted, without
+                                                                        // response yet
   bool read_stalled_ = false, write_stalled_ = false;
   uint32_t read_data_ = 0;
   bool was_in_reset_ = false;

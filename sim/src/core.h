@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One elaborated core, seen through its pins. Everything else in sim/ works on this, so a SystemC
-// module, or another simulator, takes the place of CoreVerilated by filling in the same pins.
+// An elaborated core, accessed through its pins. All other code in sim/ uses this interface, so a
+// SystemC module, or another simulator, can replace CoreVerilated by providing the same pins.
 #ifndef UFP4_SIM_CORE_H
 #define UFP4_SIM_CORE_H
 
@@ -11,9 +11,8 @@ namespace ufp4 {
 
 struct CoreSigns;
 
-/** The ports of ufp4_top, by address; data buses as little-endian bytes. Inputs are written between
- * two calls of eval.
- */
+/** Pointers to the ports of ufp4_top; data buses are little-endian bytes. Inputs are written
+ * between two calls of eval. */
 struct Pins {
   uint8_t *clk, *rst_n;
   const uint8_t *irq;
@@ -39,18 +38,17 @@ struct Pins {
 class Core {
  public:
   virtual ~Core() = default;
-  /** Settles the core after any change of its pins. */
+  /** Settles the core after a change of its pins. */
   virtual void eval() = 0;
-  /** Whether an assertion in the RTL has failed; the model has printed which. */
+  /** Returns whether an RTL assertion has failed; the model has printed which one. */
   virtual bool failed() const = 0;
-  /** Starts a waveform file; false if it cannot be written. */
+  /** Starts a waveform file; returns false if it cannot be written. */
   virtual bool trace_open(const char *path) = 0;
   virtual void trace_close() = 0;
-  /** Tells the model the time, and adds the present values to the waveform, if there is one. */
+  /** Sets the model's time, and adds the present values to the waveform, if there is one. */
   virtual void trace_dump(uint64_t time) = 0;
-  /** Gives what the core's registers say once it has settled. @return false if this model does not
-   * show them.
-   */
+  /** Returns values of the core's registers after it has settled. @return false if this model does
+   * not expose them. */
   virtual bool look(CoreSigns &) const {
     return false;
   }
@@ -59,10 +57,10 @@ class Core {
   unsigned bus_bytes = 0;
 };
 
-/** @p seed 0: registers start as zero, else at random. @return nullptr if there is no such
- * configuration. */
+/** Makes a core. @p seed 0: registers start at zero, otherwise at random. @return nullptr if there
+ * is no such configuration. */
 std::unique_ptr<Core> make_core(const char *configuration, uint64_t seed);
-/** Whether there is one. */
+/** Returns whether there is such a configuration. */
 bool has_core(const char *configuration);
 
 }  // namespace ufp4

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Core of one named configuration; compiled once for each, with UFP4_MODEL the name of its
-// Verilated class, UFP4_MODEL_H and UFP4_MODEL_ROOT_H the headers that define it and what it shows
-// inside, and UFP4_MAKE_CORE the name of the function below.
+// A Core of one named configuration, compiled once for each: UFP4_MODEL is the name of its
+// Verilated class, UFP4_MODEL_H and UFP4_MODEL_ROOT_H the headers that define it and its internal
+// signals, and UFP4_MAKE_CORE the name of the function below.
 #include <verilated.h>
 #include <verilated_fst_c.h>
 
@@ -32,8 +32,8 @@ namespace {
 
 [[maybe_unused]] constexpr int kTraceLevels = 99;
 
-// A data port is a machine word or an array of them, by its width; both are little-endian bytes on
-// the hosts we build for.
+// A data port is a machine word or an array of them, depending on its width; on the supported hosts
+// both are little-endian bytes.
 template <typename T>
 uint8_t *bytes(T &port) {
   return reinterpret_cast<uint8_t *>(&port);
@@ -41,8 +41,8 @@ uint8_t *bytes(T &port) {
 
 // --- What trace.vlt makes public ----------------------------------------------------------------
 
-// Each of these is there twice: for a model that has the signals, and for any other. The names are
-// Verilator's for ufp4_top.a.b.
+// Each of these is defined twice: for a model that has the signals, and for any other. The names
+// are Verilator's for ufp4_top.a.b.
 #define INSIDE(name) (r.ufp4_top__DOT__##name)
 
 template <typename Wide>
@@ -131,9 +131,9 @@ void look_quant(const Root &, CoreSigns &s, long) {
 #undef INSIDE
 
 #if UFP4_CORE_COVERAGE
-// Sums of the coverage counters over all cores of this configuration in the process. A file takes
-// longer to write than many a test takes to run, so that there is one, written when the process
-// ends, in the folder that the environment names.
+// Sums of the coverage counters over all cores of this configuration in the process. Writing a file
+// takes longer than many tests, so a single one is written when the process ends, in the folder
+// named by the environment.
 class Coverage {
  public:
   static Coverage &get() {
@@ -151,7 +151,7 @@ class Coverage {
   ~Coverage() {
     const char *folder = std::getenv("UFP4_RTL_COVERAGE");
     if (folder == nullptr || sums_.empty()) return;
-    // What Verilator writes are the counters of a model: here those of one that never ran.
+    // Verilator writes the counters of a model; this one never ran.
     VerilatedContext context;
     UFP4_MODEL model(&context, "ufp4");
     auto &counts = model.rootp->vlSymsp->__Vcoverage;
@@ -176,7 +176,7 @@ class CoreVerilated final : public Core {
     context_.traceEverOn(true);
     context_.fatalOnError(false);
 #if UFP4_CORE_COVERAGE
-    // A register that starts at random would count as one that has changed.
+    // A register with a random initial value would count as changed.
     context_.randReset(0);
 #else
     context_.randReset(seed ? 2 : 0);
@@ -213,7 +213,7 @@ class CoreVerilated final : public Core {
     trace_->open(path);
     return trace_->isOpen();
 #else
-    (void)path;  // the build is without waveforms
+    (void)path;  // the build has no waveforms
     return false;
 #endif
   }
@@ -240,8 +240,8 @@ class CoreVerilated final : public Core {
   }
 
  private:
-  // A model's messages, and what it frees, go to the context of the thread. Without this it is that
-  // of the core made last, if that is still there.
+  // The messages and the memory of a model belong to the thread's context, which would otherwise be
+  // that of the last created core, even if that no longer exists.
   void enter() {
     Verilated::threadContextp(&context_);
   }

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells when a memory with banks has done what it is asked for (base/dram.h). The harness's memory,
-// the timed model (memory_timing.h) and a SystemC target have the same rules by it.
+// The timing of a memory with banks (base/dram.h), shared by the harness's memory, the timed model
+// (memory_timing.h) and a SystemC target.
 //
-// What is asked for is cut into accesses, which the channels serve in the order in which they come:
-// nothing overtakes, but rows are opened and closed ahead for what waits. Rows stay open. Addresses
-// go round the channels, 256 bytes each; those of a channel round its groups of banks, an access
-// each, then along a row, then from bank to bank.
-//
-// A hash keeps strides of powers of two, as widths of matrices are, from one channel or bank: the
-// bits of the channel's number are XORed with every so many bits of the address above them, those
-// of the bank's with the row's. AMD's MI300 does so with HBM3 (drivers/ras/amd/atl of Linux:
-// dehash.c has the channel's bits, every seventh from bit 8 on; umc.c the bank's, of the row and as
+// Requests are split into accesses, which the channels serve in the order of arrival: nothing is
+// reordered, but rows are opened and closed in advance for waiting accesses. Rows stay open.
+// Addresses are interleaved over the channels every 256 bytes; within a channel over its bank
+// groups, one access each, then along a row, then over the banks. A hash prevents strides of powers
+// of two, such as the widths of matrices, from using a single channel or bank: the bits of the
+// channel's number are XORed with equally spaced bits of the address above them, and those of the
+// bank's with the row's. AMD's MI300 does this with HBM3 (drivers/ras/amd/atl of Linux: dehash.c
+// has the channel's bits, every seventh from bit 8 on; umc.c the bank's, from the row and as
 // registers say); for banks it is permutation-based interleaving (Zhang, Zhu, Zhang, MICRO 2000).
 //
 // Refresh is REFab, all banks of a (pseudo-)channel, before the first access that begins when it is
-// due, and in all channels at once, as Ramulator 2 has it (all_bank.cpp, without scatter_interval).
-// JEDEC has REFpb too, a bank at a time: that pays where accesses to other banks overtake those to
-// the bank that is refreshed.
-// Times are femtoseconds, so that those of any clock are whole.
+// due, and in all channels at once, as in Ramulator 2 (all_bank.cpp, without scatter_interval).
+// JEDEC also has REFpb, one bank at a time, which only pays if accesses to other banks overtake
+// those to the refreshed bank. Times are in femtoseconds, so that those of every clock are
+// integers.
 #ifndef UFP4_SIM_DRAM_H
 #define UFP4_SIM_DRAM_H
 
@@ -30,15 +29,15 @@
 
 namespace ufp4 {
 
-/** A cycle, in femtoseconds, where nobody says another. */
+/** The default length of a cycle, in femtoseconds. */
 constexpr uint64_t kNanosecond = 1000000;
 
 inline uint64_t cycle_or_nanosecond(uint64_t cycle_fs) {
   return cycle_fs != 0 ? cycle_fs : kNanosecond;
 }
 
-/** Says that no memory is called @p name; empty if one is, and where none is meant (nullptr,
- * ""). */
+/** Returns an error message if there is no memory @p name; empty if there is, or if none is
+ * requested (nullptr, ""). */
 inline std::string refuse_dram(const char *name) {
   if (name == nullptr || *name == '\0' || ufp4_find_dram(name).channels != 0) return {};
   return std::string("no memory is called '") + name + "'; there are " UFP4_DRAM_WORDS;
@@ -46,7 +45,7 @@ inline std::string refuse_dram(const char *name) {
 
 class Dram {
  public:
-  /** Without channels there is none, and nothing may be asked for. */
+  /** Without channels there is no memory, and nothing may be requested. */
   explicit Dram(const ufp4_dram_t &dram) : d_(dram) {
     Channel channel;
     channel.banks.resize(d_.groups * d_.banks);
@@ -54,8 +53,8 @@ class Dram {
     channels_.resize(d_.channels, channel);
   }
 
-  /** Reads or writes @p bytes, at @p now or as soon as possible. @return when the last of them have
-   * been on the pins. Calls come in the order of time. */
+  /** Reads or writes @p bytes, at @p now or as soon as possible. @return the time at which the
+   * last of them have been on the pins. Calls must be in the order of time. */
   uint64_t serve(uint64_t now, bool write, uint64_t address, uint64_t bytes) {
     uint64_t end = now;
     const uint64_t first = address / d_.access_bytes;
@@ -65,17 +64,17 @@ class Dram {
   }
 
  private:
-  static constexpr uint64_t kTurn = 256;  // bytes of a channel before the next one's
+  static constexpr uint64_t kTurn = 256;  // bytes before the next channel
   static constexpr uint64_t kClosed = ~uint64_t{0};
 
   struct Bank {
     uint64_t row = kClosed;
-    // From when on it may be opened, closed, read, written.
+    // Earliest times of the next activate, precharge, read, write.
     uint64_t open = 0, close = 0, read = 0, write = 0;
   };
   struct Channel {
     std::vector<Bank> banks;
-    uint64_t opened[4] = {};  // when rows last were, from the fourth last on; 0: never
+    uint64_t opened[4] = {};  // times of the last four activates; 0: never
     uint32_t opened_group = 0;
     uint64_t command = 0;  // the last read or write
     uint32_t command_group = 0;
@@ -87,8 +86,8 @@ class Dram {
     return count * d_.clock_ps * 1000;
   }
 
-  // The digits of a number to that base, added without carry: by XOR where the base is a power of
-  // two.
+  // Adds the digits of a number to that base without carries, which is XOR if the base is a power
+  // of two.
   static uint64_t hash(uint64_t number, uint64_t base) {
     uint64_t sum = number % base;
     if (base == 1) return sum;
@@ -99,7 +98,7 @@ class Dram {
     return sum;
   }
 
-  // The access of that number.
+  // Locates an access by its number.
   uint64_t access(uint64_t now, bool write, uint64_t number) {
     const uint64_t turn = kTurn / d_.access_bytes;
     Channel &channel = channels_[hash(number / turn, d_.channels)];
@@ -143,7 +142,7 @@ class Dram {
     bank.write = at + clocks(d_.rcd_write);
   }
 
-  // When the channel may have its next command.
+  // Returns when the channel can accept its next command.
   uint64_t after(const Channel &channel, bool write, uint32_t group) const {
     const bool same = channel.command_group == group;
     if (!channel.any) return 0;
@@ -156,7 +155,7 @@ class Dram {
 
   void refresh(Channel &channel, uint64_t begins) {
     if (begins < channel.refresh_due) return;
-    // Of the refreshes that nobody waited for only the last one needs to be done here.
+    // Among refreshes in idle time, only the last one matters.
     const uint64_t interval = clocks(d_.refresh_interval);
     channel.refresh_due += (begins - channel.refresh_due) / interval * interval;
     uint64_t at = channel.refresh_due;

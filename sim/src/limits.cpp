@@ -9,7 +9,7 @@ namespace {
 constexpr unsigned kCounted = 255;  // writes that ufp4_axi_write can count
 constexpr unsigned kLoadNotes = 32;
 constexpr unsigned kAddendNotes = 16;
-// A request that crosses 4 KiB is two bursts.
+// A request that crosses 4 KiB becomes two bursts.
 constexpr unsigned kCut = 2;
 
 }  // namespace
@@ -23,8 +23,8 @@ Limits limits_of(const ufp4_configuration_t &c) {
   limits.reads[1] = {kCut * std::min(4 * row_groups, kLoadNotes), UFP4_PANEL_CODE_BYTES * c.chunk};
   limits.reads[2] = {kCut * kAddendNotes, row_of_sums};
   limits.writes[0] = {1, UFP4_COMPLETION_BYTES, UFP4_COMPLETION_BYTES};
-  // So many FP32 results leave the array at once: a narrower bus takes them in parts, of which the
-  // last ones may be empty.
+  // The number of FP32 results that leave the array at once; a narrower bus takes them in parts,
+  // the last of which may be empty.
   const unsigned drain_cols = c.cols & -c.cols;
   limits.writes[1] = {kCounted, row_of_sums, 2, 4 * drain_cols > c.bus_bytes};
   if (c.quant) {

@@ -9,7 +9,7 @@ namespace ufp4 {
 namespace {
 
 constexpr uint8_t kOkay = 0, kSlverr = 2, kDecerr = 3;
-// A read outside memory brings this, so that it shows when somebody uses it.
+// Data of a read outside memory, recognizable if it is used.
 constexpr uint8_t kPoison = 0xDE;
 constexpr unsigned kMaxBusBytes = 128;
 
@@ -32,7 +32,7 @@ Memory::Memory(const Pins &pins, unsigned bus_bytes, const MemoryOptions &option
       pins_(pins),
       bus_bytes_(bus_bytes),
       options_(options) {
-  // Pages that nobody touches cost nothing.
+  // Untouched pages take no memory.
   void *data = mmap(nullptr, options.bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data != MAP_FAILED) data_ = static_cast<uint8_t *>(data);
@@ -53,7 +53,8 @@ uint8_t Memory::response(uint64_t address, unsigned beats) const {
   return at(address, uint64_t{beats} * bus_bytes_) ? kOkay : kDecerr;
 }
 
-// Whether this beat or answer fails. It is to be asked once for each of the fault's kind.
+// Returns whether this beat or response fails. Must be called once for each one of the fault's
+// kind.
 bool Memory::fails(ufp4_sim_fault_t fault) {
   if (fault_ != fault || --fault_in_ != 0) return false;
   fault_ = UFP4_SIM_FAULT_NONE;

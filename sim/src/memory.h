@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An AXI4 memory: the rules of memory_timing.h on the pins of a core, with data, faults, and DECERR
-// outside.
-//
-// Each cycle: sample() before the clock edge looks at the pins and works out what the edge moves;
-// drive() after it sets the pins of the next cycle.
+// outside. In each cycle sample() reads the pins before the clock edge and computes what the edge
+// transfers; drive() sets the pins of the next cycle after it.
 #ifndef UFP4_SIM_MEMORY_H
 #define UFP4_SIM_MEMORY_H
 
@@ -23,9 +21,9 @@ struct MemoryOptions {
   unsigned latency = 0, bandwidth = 0;
   uint64_t seed = 0;
   uint64_t silent_cycle = 0;
-  unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
+  unsigned bursts = 0;  // reads and writes in flight; 0: a typical number, or with some seeds any
   ufp4_dram_t dram = {};
-  uint64_t cycle_fs = kNanosecond;  // what a cycle is to it
+  uint64_t cycle_fs = kNanosecond;  // cycle time for it
 };
 
 class Memory : private MemoryTiming<Memory> {
@@ -35,20 +33,20 @@ class Memory : private MemoryTiming<Memory> {
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
 
-  /** False if the host has no room for it. */
+  /** Allocates the memory. @return false if the host's memory is exhausted. */
   bool ok() const {
     return data_ != nullptr;
   }
   uint8_t *at(uint64_t address, uint64_t bytes) const;
 
-  /** The @p nth beat or answer from now fails in that way. */
+  /** Makes the @p nth beat or response from now fail in that way. */
   void fail(ufp4_sim_fault_t fault, uint64_t nth) {
     fault_ = fault;
     fault_in_ = nth;
   }
 
-  /** The rest of a read, or the answer to a write, that fail() has let go in the last cycle, and
-   * its ID. */
+  /** The rest of a read, or the response to a write, that fail() has dropped in the last cycle,
+   * and its ID. */
   struct Lost {
     bool read, write;
     uint8_t id;
@@ -57,24 +55,24 @@ class Memory : private MemoryTiming<Memory> {
     return lost_;
   }
 
-  /** Nothing is in flight on the bus any more. */
+  /** Forgets everything in flight on the bus. */
   void forget();
-  /** @return whether anything moved on the bus. */
+  /** @return whether anything was transferred on the bus. */
   bool sample(uint64_t cycle);
   void drive();
 
-  /** Describes in words what is under way, for a report. */
+  /** Describes the transfers under way, for a report. */
   std::string describe() const;
 
  private:
   friend class MemoryTiming<Memory>;
-  /** Data that were taken before the address they are for. */
+  /** Data that were accepted before their address. */
   struct Beat {
     std::array<uint8_t, 128> data;
     std::array<uint8_t, 16> strobes;
   };
 
-  // For MemoryTiming.
+  // Functions that MemoryTiming calls.
   uint8_t response(uint64_t address, unsigned beats) const;
   uint8_t begin_read(uint64_t address, unsigned beats) const {
     return response(address, beats);
@@ -96,11 +94,11 @@ class Memory : private MemoryTiming<Memory> {
   const MemoryOptions options_;
   uint8_t *data_ = nullptr;
   ufp4_sim_fault_t fault_ = UFP4_SIM_FAULT_NONE;
-  uint64_t fault_in_ = 0;  // beats or answers until it happens
+  uint64_t fault_in_ = 0;  // beats or responses until it happens
   Lost lost_{};
   std::deque<Beat> early_;
 
-  // These go with the pins of the next cycle.
+  // Results that belong to the pins of the next cycle.
   struct {
     uint8_t rresp, bresp;
     const uint8_t *rdata;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// When an AXI4 memory takes and answers: settable latency and bandwidth, banks and rows behind them
-// (dram.h), seeded random back-pressure on every channel. One set of rules for the harness's memory
-// (memory.h), which moves data with it, and for the timed model (timing/core.h), which has none.
+// The timing of an AXI4 memory: configurable latency and bandwidth, banks and rows behind them
+// (dram.h), and seeded random back-pressure on every channel. The same rules serve the harness's
+// memory (memory.h), which moves data, and the timed model (timing/core.h), which has none.
 //
-// sample() is called before each clock edge with what the master drives; slave() is what the memory
-// drives, from that edge on. Data moves when its beat does. Without back-pressure answers come in
-// the order of the requests; with it, beats of different IDs interleave, answers overtake each
-// other where AXI allows it, and data of some writes are taken before their address; with a quarter
-// of the seeds no read goes on while a write's data are not all there, with another quarter no
-// write goes on while a read is open.
+// sample() is called before each clock edge with the master's signals; slave() has the memory's
+// signals after that edge. Data are transferred with their beats.
+//
+// Without back-pressure responses come in the order of the requests. With it, beats of different
+// IDs interleave, responses overtake each other where AXI allows it, and data of some writes are
+// accepted before their address. With a quarter of the seeds no read proceeds while a write's data
+// are incomplete; with another quarter no write proceeds while a read is open.
 #ifndef UFP4_SIM_MEMORY_TIMING_H
 #define UFP4_SIM_MEMORY_TIMING_H
 
@@ -21,11 +22,12 @@
 
 namespace ufp4 {
 
-/** Random readiness of one channel: free, now and then busy, or mostly busy, for random spans of
- * cycles. */
+/** The random readiness of a channel: free, occasionally busy, or mostly busy, for random numbers
+ * of cycles. */
 class Gate {
  public:
-  /** @p random: 64 fresh random bits. @return whether the channel may move in the next cycle. */
+  /** @p random: 64 fresh random bits. @return whether the channel may transfer in the next
+   * cycle. */
   bool open(uint64_t random) {
     if (span_ == 0) {
       static constexpr unsigned kThresholds[4] = {0, 64, 128, 230};
@@ -43,14 +45,14 @@ class Gate {
 struct MemoryRules {
   unsigned bus_bytes = 0;
   unsigned latency = 0;    // from an accepted address to its first beat, and from the last beat to
-                           // the answer
-  unsigned bandwidth = 0;  // bytes a cycle, each way; 0: as wide as the bus
-  uint64_t seed = 0;       // of the back-pressure; 0: none
-  unsigned bursts = 0;  // in flight, of reads and of writes; 0: some, or with some seeds any number
-  // The memory with banks behind the latency; without channels there is none.
+                           // the response
+  unsigned bandwidth = 0;  // bytes per cycle in each direction; 0: the bus width
+  uint64_t seed = 0;       // seed of the back-pressure; 0: none
+  unsigned bursts = 0;  // reads and writes in flight; 0: a typical number, or with some seeds any
+  // The memory with banks behind the latency; none if it has no channels.
   ufp4_dram_t dram = {};
-  bool outside = false;  // of the timed model: when bursts are answered is somebody else's to say
-  uint64_t cycle_fs = kNanosecond;  // the length of a cycle for the memory with banks
+  bool outside = false;             // timed model: the caller decides when bursts are answered
+  uint64_t cycle_fs = kNanosecond;  // cycle time for the memory with banks
 };
 
 struct MemoryBurst {
@@ -64,7 +66,7 @@ struct MemoryAnswer {
   uint8_t id, resp;
 };
 
-/** The signals that the master drives. */
+/** The signals of the master. */
 struct MemoryMaster {
   bool arvalid, rready, awvalid, wvalid, bready;
   uint8_t arid, awid;
@@ -72,21 +74,21 @@ struct MemoryMaster {
   uint64_t araddr, awaddr;
 };
 
-/** The signals that the memory drives. */
+/** The signals of the memory. */
 struct MemorySlave {
   bool arready, rvalid, rlast, awready, wready, bvalid;
-  bool rerr, berr;  // SLVERR or DECERR, where the data say so in the burst or answer
+  bool rerr, berr;  // SLVERR or DECERR, if the data's burst or response says so
   uint8_t rid, bid;
 };
 
 /**
- * @p Data has the data, and is derived from this:
- * uint8_t begin_read(address, beats) and begin_write, the response of a burst that begins;
- * bool read_beat(MemoryBurst &), whether the beat comes at all; void write_beat(const
- * MemoryBurst &, bool early), of the beat that the master drives, or of the oldest that was kept;
- * void keep_beat(), the one driven comes before its address; bool write_answer(MemoryAnswer &),
- * whether it comes at all; both may change the response. It may have its own due(const MemoryBurst
- * & or MemoryAnswer &, cycle), where it is not the latency that decides.
+ * @p Data, which derives from this class, has the data: uint8_t begin_read(address, beats) and
+ * begin_write return the response of a burst that begins. bool read_beat(MemoryBurst &) returns
+ * whether the beat is delivered at all. void write_beat(const MemoryBurst &, bool early) takes the
+ * beat on the pins, or the oldest one kept; void keep_beat() keeps a beat that precedes its
+ * address. bool write_answer(MemoryAnswer &) returns whether the response is delivered at all.
+ * read_beat and write_answer may change the response. Data may override due(const MemoryBurst & or
+ * MemoryAnswer &, cycle) if the latency does not determine the time.
  */
 template <typename Data>
 class MemoryTiming {
@@ -105,7 +107,7 @@ class MemoryTiming {
     return slave_;
   }
 
-  /** Nothing is in flight on the bus any more. */
+  /** Forgets everything in flight on the bus. */
   void forget() {
     reads_.clear();
     writes_.clear();
@@ -114,12 +116,12 @@ class MemoryTiming {
     slave_ = {};
   }
 
-  /** The memory with banks has its time from cycle @p ahead on, modulo 2^64. */
+  /** Sets the time of the memory with banks, @p ahead cycles ahead, modulo 2^64. */
   void set_ahead(uint64_t ahead) {
     ahead_ = ahead;
   }
 
-  /** @return whether anything moved on the bus. */
+  /** @return whether anything was transferred on the bus. */
   bool sample(uint64_t cycle, const MemoryMaster &master) {
     moved_ = false;
     read_credit_.fill(rate_, rules_.bus_bytes);
@@ -136,7 +138,7 @@ class MemoryTiming {
     return moved_;
   }
 
-  /** All state that later cycles depend on (timing/visit.h). */
+  /** Visits all state on which later cycles depend (timing/visit.h). */
   template <typename Visitor>
   void visit(Visitor &v) {
     v.queue(reads_, [&v](MemoryBurst &burst) {
@@ -146,7 +148,7 @@ class MemoryTiming {
     });
     v.queue(writes_, [&](MemoryBurst &burst) {
       v.exact(burst.beats);
-      if (rules_.outside) v.exact(burst.address - burst.start);  // how long it takes is all of it
+      if (rules_.outside) v.exact(burst.address - burst.start);  // only the elapsed time matters
       v.exact(burst.id | burst.resp << 8);
     });
     v.queue(answers_, [&v](MemoryAnswer &answer) {
@@ -166,7 +168,7 @@ class MemoryTiming {
     return of.due <= cycle;
   }
 
-  // Beats and answers that are on the bus may still be taken; nothing follows them.
+  // Beats and responses on the bus may still be accepted, but nothing follows them.
   void silence(const MemoryMaster &master) {
     slave_.arready = slave_.awready = slave_.wready = false;
     slave_.rvalid = slave_.rvalid && !master.rready;
@@ -184,13 +186,13 @@ class MemoryTiming {
   }
 
  private:
-  // A deep memory controller: enough for 64 bytes a cycle over some hundred cycles of latency. One
-  // that is deeper than the core ever needs shows how many bursts the core itself begins.
+  // Bursts of a deep memory controller: enough for 64 bytes per cycle over some hundred cycles of
+  // latency. A memory deeper than the core needs shows how many bursts the core itself begins.
   static constexpr size_t kDeep = 64, kEndless = 2048;
   static constexpr uint64_t kEndlessSeeds = 2;
-  // With back-pressure the data of one burst in this many come before its address.
+  // With back-pressure one in this many bursts has its data before its address.
   static constexpr uint64_t kDataFirst = 8;
-  // Who waits for whom, by bits 3:2 of the seed.
+  // Which direction waits for the other, by bits 3:2 of the seed.
   enum Turns : unsigned { kBothWays, kReadsWait, kWritesWait };
 
   struct Credit {
@@ -205,7 +207,7 @@ class MemoryTiming {
     unsigned available = 0;
   };
 
-  /** Nothing is under way, and nothing comes. */
+  /** Returns whether nothing is under way or will arrive. */
   bool idle(const MemoryMaster &master) const {
     return !rules_.seed && reads_.empty() && writes_.empty() && answers_.empty() &&
            !master.arvalid && !master.awvalid && !slave_.rvalid && !slave_.wready && !slave_.bvalid;
@@ -234,7 +236,7 @@ class MemoryTiming {
     return turns_ == kWritesWait && (!reads_.empty() || slave_.rvalid);
   }
 
-  // The burst or answer of several to serve: the oldest, or with back-pressure the oldest of a
+  // Chooses the burst or response to serve: the oldest, or with back-pressure the oldest of a
   // random ID; queue.size() if none is due.
   template <typename T>
   size_t choose(const std::deque<T> &queue, uint64_t cycle) {
@@ -254,9 +256,8 @@ class MemoryTiming {
     }
   }
 
-  // The cycle in which the pins are set for the first beat of a read, or the answer to a write,
-  // that the memory has got in @p cycle. Where the bus says that there is no memory no bank is
-  // asked.
+  // Returns the cycle in which the pins are set for the first beat of a read, or the response to a
+  // write, that the memory received in @p cycle. Requests outside memory do not access banks.
   uint64_t answer_due(uint64_t cycle, bool write, uint64_t address, uint64_t bytes, uint8_t resp) {
     uint64_t took = rules_.latency;
     if (rules_.dram.channels != 0 && resp == 0) {
@@ -313,8 +314,8 @@ class MemoryTiming {
       for (; early_ != 0 && !writes_.empty(); early_--) store_beat(cycle, true);
     }
     slave_.awready = writes_.size() + answers_.size() < bursts_ && open(aw_gate_) && !writes_wait();
-    // AXI lets a memory wait for data before it takes the address, with half of the seeds until
-    // they are offered; or until their first beat has been taken.
+    // AXI allows a memory to wait for data before it accepts the address: until they are offered
+    // with half of the seeds, otherwise until their first beat has been accepted.
     if (early_ == 0 && (data_first_ || (rules_.seed & 1 && !master.wvalid))) {
       slave_.awready = false;
     }
@@ -322,7 +323,7 @@ class MemoryTiming {
                     write_credit_.spend(rules_.bus_bytes);
   }
 
-  // A beat of the oldest burst.
+  // Accepts a beat of the oldest burst.
   void store_beat(uint64_t cycle, bool early) {
     MemoryBurst &burst = writes_.front();
     data().write_beat(burst, early);
@@ -338,7 +339,7 @@ class MemoryTiming {
   void sample_write_data(uint64_t cycle, const MemoryMaster &master) {
     if (!slave_.wready) return;
     if (!master.wvalid) {
-      write_credit_.available += rules_.bus_bytes;  // the offer was not taken up
+      write_credit_.available += rules_.bus_bytes;  // the offer was not accepted
       return;
     }
     moved_ = true;
@@ -365,16 +366,16 @@ class MemoryTiming {
   }
 
   MemoryRules rules_;
-  unsigned rate_;  // bytes a cycle, each way
+  unsigned rate_;  // bytes per cycle in each direction
   Dram dram_;
   uint64_t ahead_ = 0;
-  size_t bursts_;  // in flight, of reads and of writes
+  size_t bursts_;  // limit of reads and of writes in flight
   unsigned turns_;
   uint64_t random_state_;
   bool moved_ = false;
   std::deque<MemoryBurst> reads_, writes_;
-  size_t early_ = 0;         // beats that were taken before the address they are for
-  bool data_first_ = false;  // the next burst's first beat is taken before its address
+  size_t early_ = 0;         // beats accepted before their address
+  bool data_first_ = false;  // the next burst's first beat is accepted before its address
   std::deque<MemoryAnswer> answers_;
   Credit read_credit_, write_credit_;
   Gate ar_gate_, r_gate_, aw_gate_, w_gate_, b_gate_;

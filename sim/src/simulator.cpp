@@ -11,11 +11,11 @@
 namespace ufp4 {
 namespace {
 
-// The registers answer in a few cycles whatever the core does.
+// The registers respond within a few cycles whatever the core does.
 constexpr unsigned kRegisterCycles = 1000;
-// Longer than anything the core computes between two beats of its bus; latency comes on top.
+// Limit of cycles without a beat, longer than any computation between two beats; latency is added.
 constexpr uint64_t kStuckCycles = 1000000;
-// How often that is looked at: a trip through the host, not worth each cycle.
+// How often this is checked, because the check is too expensive for each cycle.
 constexpr uint64_t kSlice = 4096;
 constexpr uint32_t kRunning = 1;
 constexpr uint32_t kSoftReset = 4;
@@ -43,7 +43,7 @@ bool Simulator::has_timeline() const {
   return core_->look(signs);
 }
 
-// Before a reset the registers mean nothing, and in it nothing happens.
+// Before a reset the registers are undefined, and during it nothing happens.
 void Simulator::sample_timeline() {
   CoreSigns signs;
   if (*pins_.rst_n && core_->look(signs)) timeline_.sample(cycle_, signs);
@@ -92,7 +92,7 @@ ufp4_sim_status_t Simulator::trace_end() {
   return UFP4_SIM_FAILED;
 }
 
-// Pins start at random like all else.
+// Like everything else, pins start at random.
 ufp4_sim_status_t Simulator::reset() {
   const auto &axil = pins_.axil;
   timeline_.cut(cycle_);
@@ -190,7 +190,7 @@ ufp4_sim_status_t Simulator::wait_interrupt(uint64_t limit) {
   return UFP4_SIM_LIMIT;
 }
 
-// An idle core moves nothing either, and may do so for as long as its host likes.
+// An idle core does not move either, and may stay idle for as long as its host likes.
 ufp4_sim_status_t Simulator::check_progress() {
   if (cycle_ - last_moved_ < stuck_cycles_) return UFP4_SIM_OK;
   uint32_t status = 0;

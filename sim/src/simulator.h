@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clocking loop: one core, its memory, the checker, the host's register port, and the limits
-// that end a hang.
+// The clocking loop: a core, its memory, the checker, the host's register port, and the limits that
+// detect a hang.
 #ifndef UFP4_SIM_SIMULATOR_H
 #define UFP4_SIM_SIMULATOR_H
 
@@ -18,7 +18,7 @@ namespace ufp4 {
 
 class Simulator {
  public:
-  /** @p sink: of a time line, or NULL. */
+  /** @p sink: of a timeline, or NULL. */
   Simulator(std::unique_ptr<Core> core, const MemoryOptions &options, const Limits &limits,
             const ufp4_timeline_sink_t *sink);
 
@@ -26,14 +26,14 @@ class Simulator {
     return memory_.ok();
   }
   bool trace_open(const char *path);
-  /** Closes the waveforms and looks whether they are whole; what is not is removed. */
+  /** Closes the waveforms and checks that they are complete; an incomplete file is removed. */
   ufp4_sim_status_t trace_end();
-  /** Whether the core shows what a time line is made of. */
+  /** Returns whether the core exposes the signals that a timeline needs. */
   bool has_timeline() const;
   void timeline_end() {
     timeline_.end(cycle_);
   }
-  /** Also in mid-job. */
+  /** Resets the core, also during a job. */
   ufp4_sim_status_t reset();
   ufp4_sim_status_t read(uint32_t offset, uint32_t *value);
   ufp4_sim_status_t write(uint32_t offset, uint32_t value, unsigned strobes = 0xF);
@@ -52,10 +52,10 @@ class Simulator {
  private:
   bool good() const;
   void sample_timeline();
-  /** One clock cycle. @return false if a rule was broken. */
+  /** Simulates one clock cycle. @return false if a rule was violated. */
   bool step();
-  /** Whether the host takes an answer of the register port in this cycle: with back-pressure now
-   * and then not. */
+  /** Returns whether the host accepts a response of the register port in this cycle; with
+   * back-pressure it sometimes does not. */
   uint8_t ready();
   bool register_read(uint32_t offset, uint32_t *value);
   ufp4_sim_status_t broken();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what the registers of a core say in each cycle to the events of a time line
-// (ufp4_timeline.h). One set of rules for the Verilated core (core_verilated.cpp), whose registers
-// trace.vlt makes public, and for the timed model (timing/core.cpp).
+// Converts values of a core's registers in each cycle to the events of a timeline
+// (ufp4_timeline.h). The same rules serve the Verilated core (core_verilated.cpp), whose registers
+// trace.vlt makes public, and the timed model (timing/core.cpp).
 #ifndef UFP4_SIM_TIMELINE_H
 #define UFP4_SIM_TIMELINE_H
 
@@ -12,7 +12,7 @@
 
 namespace ufp4 {
 
-/** A cycle of a core, under the names of the RTL's signals; states by their number there. */
+/** The signals of a cycle, with the RTL's names and state numbers. */
 struct CoreSigns {
   struct Issue {
     uint8_t state, opcode;
@@ -25,26 +25,26 @@ struct CoreSigns {
   bool loading, chunk, held, notes;
   // ufp4_drain.
   bool drain_idle, drain_active, drain_open, drain_enable, addends_here, request_here;
-  // ufp4_quant: what its source hands on, a row or a pair; whether more is to arrive.
+  // ufp4_quant: whether its source delivers a row or a pair, and whether more will arrive.
   uint8_t quant_state;
   bool row_valid, row_ready, arriving;
-  // The bus and its masters; the client of a beat.
+  // The bus and its masters, and the client of a beat.
   bool r_valid, r_ready, reads_pending, order_valid, w_valid, w_ready, writes_pending;
   uint8_t r_client, w_client;
 };
 
 class Timeline {
  public:
-  /** @p sink NULL: there is none. */
+  /** @p sink NULL: there is no timeline. */
   explicit Timeline(const ufp4_timeline_sink_t *sink) : sink_(sink ? *sink : off()) {}
-  /** A copy of a core has none. */
+  /** A copy of a core has no timeline. */
   Timeline(const Timeline &) {}
   Timeline &operator=(const Timeline &) = delete;
 
   bool on() const {
     return sink_.event != nullptr;
   }
-  /** Is called in each cycle, while on(). */
+  /** Called in each cycle while on(). */
   void sample(uint64_t cycle, const CoreSigns &s) {
     const uint8_t at[UFP4_TRACK_COUNT] = {command(s), quant(s), load(s), array(s),
                                           drain(s),   read(s),  write(s)};
@@ -56,13 +56,13 @@ class Timeline {
       open_[track] = {cycle, job, at[track]};
     }
   }
-  /** Ends what is under way before @p cycle, as a reset does. */
+  /** Ends the activities under way before @p cycle, as a reset does. */
   void cut(uint64_t cycle) {
     bool full = false;
     for (uint8_t track = 0; track < UFP4_TRACK_COUNT; track++) full |= close(track, cycle);
     if (full) sink_ = off();
   }
-  /** Does the same, and ends the time line. */
+  /** Does the same, and ends the timeline. */
   void end(uint64_t cycle) {
     cut(cycle);
     sink_ = off();
@@ -89,7 +89,7 @@ class Timeline {
         track == UFP4_TRACK_LOAD || track == UFP4_TRACK_ARRAY || track == UFP4_TRACK_DRAIN;
     return gemm ? s.gemm.job : track == UFP4_TRACK_QUANT ? s.quant.job : 0;
   }
-  /** @return whether the sink wants no more. */
+  /** @return whether the sink has ended the timeline. */
   bool close(uint8_t track, uint64_t cycle) {
     const Open open = open_[track];
     open_[track] = {};
@@ -164,7 +164,7 @@ inline uint8_t Timeline::drain(const CoreSigns &s) {
   return s.request_here ? UFP4_AT_DRAIN : UFP4_AT_STALL_REQUEST;
 }
 
-// Clients by their number at the masters (ufp4_top).
+// The masters' clients by number (ufp4_top).
 inline uint8_t Timeline::read(const CoreSigns &s) {
   static constexpr uint8_t kClients[4] = {UFP4_AT_BEAT_COMMAND, UFP4_AT_BEAT_OPERANDS,
                                           UFP4_AT_BEAT_ADDEND, UFP4_AT_BEAT_QUANT};

@@ -5,7 +5,7 @@
 
 namespace {
 
-// After so long no other transaction can come at the instant at which one has.
+// After this time no other transaction can arrive for the instant of an earlier one.
 sc_core::sc_time instant() {
   return sc_core::sc_time::from_value(1);
 }
@@ -48,7 +48,7 @@ void Ufp4Arbiter::b_transport(int port, tlm::tlm_generic_payload &payload,
   if (delay >= instant()) delay -= instant();
 }
 
-// One after the other: each in a delta cycle of its own, in which its thread goes on.
+// Grants one after the other, each in its own delta cycle, in which its thread continues.
 void Ufp4Arbiter::grant() {
   for (;;) {
     wait(arrived_);
@@ -57,12 +57,12 @@ void Ufp4Arbiter::grant() {
       wait(sc_core::SC_ZERO_TIME);
     }
     for (const auto &queue : waiting_) {
-      if (!queue.empty()) arrived_.notify(instant());  // they are of this instant
+      if (!queue.empty()) arrived_.notify(instant());  // they belong to this instant
     }
   }
 }
 
-// The next request of an earlier instant; nullptr: there is none.
+// Returns the next request of an earlier instant, or nullptr.
 Ufp4Arbiter::Request *Ufp4Arbiter::next() {
   for (size_t i = 1; i <= waiting_.size(); i++) {
     const size_t port = (last_ + i) % waiting_.size();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory bus of a Verilated core as TLM-2.0: each burst is one generic payload. What the bus
-// takes and when its beats move are the rules of memory_timing.h; when an answer comes is the
-// target's.
+// The memory bus of a Verilated core as TLM-2.0: each burst is one generic payload. memory_timing.h
+// decides what the bus accepts and when its beats move; the target decides when a response arrives.
 #ifndef UFP4_SYSTEMC_BURSTS_H
 #define UFP4_SYSTEMC_BURSTS_H
 
@@ -18,24 +17,24 @@ class Bursts : private MemoryTiming<Bursts> {
  public:
   Bursts(const Pins &pins, const MemoryRules &rules, std::unique_ptr<Carrier> carrier);
 
-  /** Before the clock edge of @p cycle, in a thread: lets a delta cycle pass for a burst that
-   * begins. @return whether anything moved on the bus. */
+  /** Called before the clock edge of @p cycle, in a thread: lets a delta cycle pass for a burst
+   * that begins. @return whether anything was transferred on the bus. */
   bool sample(uint64_t cycle);
-  /** After it. */
+  /** Called after the clock edge. */
   void drive();
-  /** Nothing is in flight on the bus any more; targets may go on with what they have. */
+  /** Forgets everything in flight on the bus; targets may continue with what they have. */
   void forget();
   Carrier &carrier() {
     return *carrier_;
   }
-  /** Whether nothing is in flight. */
+  /** Returns whether nothing is in flight. */
   bool idle() const {
     return reading_.empty() && filling_.empty() && answering_.empty();
   }
 
  private:
   friend class MemoryTiming<Bursts>;
-  // For MemoryTiming.
+  // Functions that MemoryTiming calls.
   uint8_t begin_read(uint64_t address, unsigned beats);
   uint8_t begin_write(uint64_t address, unsigned beats);
   bool read_beat(const MemoryBurst &burst);
@@ -58,9 +57,9 @@ class Bursts : private MemoryTiming<Bursts> {
   uint64_t cycle_ = 0;
   std::deque<BurstPtr> reading_, filling_, answering_;
 
-  // These go with the pins of the next cycle.
+  // Results that belong to the pins of the next cycle.
   struct {
-    BurstPtr read;  // whose beat it is
+    BurstPtr read;  // burst of the beat
     size_t offset;
     uint8_t bresp;
     bool bnew;

@@ -9,7 +9,7 @@ namespace ufp4 {
 namespace {
 
 constexpr uint8_t kOkay = 0, kSlverr = 2, kDecerr = 3;
-// A read that fails brings this, as in the harness.
+// Data of a failed read, as in the harness.
 constexpr uint8_t kPoison = 0xDE;
 
 uint8_t response_of(tlm::tlm_response_status status) {
@@ -17,8 +17,8 @@ uint8_t response_of(tlm::tlm_response_status status) {
   return status == tlm::TLM_ADDRESS_ERROR_RESPONSE ? kDecerr : kSlverr;
 }
 
-// The target has answered: the response is there @p delay from now. What was not known at the start
-// is seen at the first edge after it is.
+// The target has answered: the response is due @p delay from now. If that was not known at the
+// start, it is seen at the first edge after it.
 void finish(Burst &burst, sc_core::sc_time delay, sc_core::sc_time period) {
   const uint64_t waited = (sc_core::sc_time_stamp() - burst.start).value();
   const uint64_t took = waited + delay.value(), cycle = period.value();
@@ -108,9 +108,9 @@ class NonBlockingCarrier final : public Carrier, private tlm::tlm_mm_interface {
 
   tlm::tlm_sync_enum answer(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
                             sc_core::sc_time &delay) override {
-    // Phases of somebody's own may be left alone.
+    // Extended phases may be ignored.
     if (phase == tlm::END_REQ || phase == tlm::BEGIN_RESP) {
-      end_request(payload, delay);  // which a response implies
+      end_request(payload, delay);  // the response implies it
     }
     if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;
     end(payload, delay);
@@ -118,7 +118,7 @@ class NonBlockingCarrier final : public Carrier, private tlm::tlm_mm_interface {
   }
 
  private:
-  // One request at a time, until its target has taken it.
+  // Sends one request at a time and waits until its target has accepted it.
   void request() {
     if (requested_ != nullptr || waiting_.empty()) return;
     if (sc_core::sc_time_stamp() < free_at_) {
@@ -175,7 +175,8 @@ class NonBlockingCarrier final : public Carrier, private tlm::tlm_mm_interface {
   std::deque<BurstPtr> waiting_;
   const tlm::tlm_generic_payload *requested_ = nullptr;
   sc_core::sc_time free_at_;                                             // for the next request
-  std::unordered_map<const tlm::tlm_generic_payload *, BurstPtr> held_;  // until all let go of it
+  std::unordered_map<const tlm::tlm_generic_payload *, BurstPtr> held_;  // until all references to
+                                                                         // it are released
   sc_core::sc_event next_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How bursts get from a core to their target: by b_transport, each from a thread, or by the four
+// Carries bursts from a core to their target: by b_transport, each from a thread, or by the four
 // phases of nb_transport.
 #ifndef UFP4_SYSTEMC_CARRIER_H
 #define UFP4_SYSTEMC_CARRIER_H
@@ -20,27 +20,27 @@ struct BegunBurst;
 struct Burst {
   tlm::tlm_generic_payload payload;
   std::vector<uint8_t> data, enables;
-  size_t filled = 0;  // bytes of a write that have come
-  // The target got it in cycle `began`, at `start`; the bus has its answer from `due` on.
+  size_t filled = 0;  // bytes of a write that have arrived
+  // The target got the burst in cycle `began`, at `start`; the bus has its response from `due` on.
   uint64_t began = 0, due = ~uint64_t{0};
   sc_core::sc_time start;
   uint8_t response = 0;
   bool answered = false;
-  sc_core::sc_event *done = nullptr;  // to be notified when it is
+  sc_core::sc_event *done = nullptr;  // notified when it is complete
 };
 using BurstPtr = std::shared_ptr<Burst>;
 
-/** Makes a burst of time alone: a write changes no byte. @p done is notified when it is
+/** Makes a burst that only takes time: a write changes no byte. @p done is notified when it is
  * answered. */
 BurstPtr make_burst(const timing::BegunBurst &begun, sc_core::sc_event &done);
 
 class Carrier {
  public:
   virtual ~Carrier() = default;
-  /** Takes a burst on its way, from a thread, which goes on in the next delta cycle. A target that
-   * does not let time pass has answered then. */
+  /** Sends a burst from a thread, which continues in the next delta cycle. A target that does not
+   * let time pass has answered by then. */
   virtual void launch(const BurstPtr &burst) = 0;
-  /** Takes what comes back on the socket. */
+  /** Handles the target's calls on the socket. */
   virtual tlm::tlm_sync_enum answer(tlm::tlm_generic_payload &payload, tlm::tlm_phase &phase,
                                     sc_core::sc_time &delay) = 0;
 };

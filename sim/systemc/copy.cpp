@@ -76,7 +76,7 @@ std::string Copy::store(MemorySocket &mem) const {
   return {};
 }
 
-// An address that is in no part stays itself, since the job does not use it.
+// An address outside all parts is unchanged, because the job does not use it.
 uint64_t Copy::place_of(uint64_t address) const {
   for (const Part &part : parts_) {
     if (address >= part.address && address - part.address < part.bytes) {

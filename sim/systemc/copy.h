@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory by transport_dbg, where a target gives no DMI that a job could work in.
+// Accesses memory by transport_dbg if a target grants no DMI that covers a job.
 #ifndef UFP4_SYSTEMC_COPY_H
 #define UFP4_SYSTEMC_COPY_H
 
@@ -11,21 +11,21 @@
 
 namespace ufp4 {
 
-/** Moves @p bytes, in pieces that cross no boundary of 4 KiB, as no burst does. @return how many
- * the target has moved; fewer than asked for where it has no memory. */
+/** Moves @p bytes, in pieces that do not cross a boundary of 4 KiB, as bursts do not either.
+ * @return how many the target has moved, which is fewer if it has no memory there. */
 uint64_t move_debug(MemorySocket &mem, tlm::tlm_command command, uint64_t address, uint8_t *data,
                     uint64_t bytes);
 
-/** The memory that a job reads and writes, packed: the addresses in its descriptor become places in
- * here. */
+/** A packed copy of the memory that a job reads and writes; the addresses in its descriptor become
+ * offsets in the copy. */
 class Copy {
  public:
   explicit Copy(const timing::Descriptor &job);
-  /** Gets all of it. @return what could not be done, or an empty text */
+  /** Reads all of it. @return an error message, or an empty text */
   std::string fetch(MemorySocket &mem);
-  /** Brings back what the job writes. @return what could not be done, or an empty text */
+  /** Writes back the job's results. @return an error message, or an empty text */
   std::string store(MemorySocket &mem) const;
-  /** The job with addresses in here. */
+  /** The job with addresses in the copy. */
   timing::Descriptor moved(const timing::Descriptor &job) const;
   uint8_t *data() {
     return data_.get();
@@ -35,7 +35,7 @@ class Copy {
   }
 
  private:
-  /** Regions that overlap or touch, at @p place in here. */
+  /** Regions that overlap or touch, at offset @p place of the copy. */
   struct Part {
     uint64_t address, bytes, place;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both modules have this in common: their sockets, and how a transaction becomes an access.
+// The common part of both modules: their sockets, and the conversion of transactions to accesses.
 #include <cstring>
 
 #include "lock.h"
@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kRegisterBytes = 4096;
 constexpr unsigned kWord = 4, kAllStrobes = 0xF;
 
-// The response to a transaction to the registers; TLM_OK_RESPONSE if it can be done.
+// Returns the response to a transaction on the registers; TLM_OK_RESPONSE if it can be executed.
 tlm::tlm_response_status check(const tlm::tlm_generic_payload &payload) {
   const bool enables = payload.get_byte_enable_ptr() != nullptr;
   if (payload.get_address() >= kRegisterBytes) return tlm::TLM_ADDRESS_ERROR_RESPONSE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Verilated core as a module: a thread clocks it; the pins stay inside. A cycle is that of the
-// harness (simulator.cpp), in the same order.
+// The Verilated core as a module: a thread clocks it, and the pins stay inside. A cycle has the
+// same order as in the harness (simulator.cpp).
 #include "base/configuration.h"
 #include "bursts.h"
 #include "core.h"
@@ -12,16 +12,16 @@
 
 namespace {
 
-// In which nothing has moved on the bus nor in the command unit: longer than any reset.
+// Idle cycles of bus and command unit before the clock stops, longer than any reset.
 constexpr unsigned kQuietCycles = 64;
 constexpr size_t kStackBytes = 1 << 20;
 
-/** The host's access to the registers. */
+/** An access of the host to the registers. */
 struct Access {
   bool active = false, driven = false, write = false;
   uint32_t offset = 0, value = 0;
   unsigned strobes = 0;
-  sc_core::sc_time began;  // an edge at that very moment is too early for it
+  sc_core::sc_time began;  // an edge at this very moment is too early for it
 };
 
 }  // namespace
@@ -59,7 +59,7 @@ struct Ufp4CoreRtl::Inside {
   Access port;
   sc_core::sc_event finished, wake;
   bool reset_seen = true, in_reset = false, asleep = false, failed = false;
-  unsigned held = 0, quiet = 0;  // cycles of reset; in which the core was idle
+  unsigned held = 0, quiet = 0;  // cycles of reset; cycles in which the core was idle
   uint64_t cycle = 0;
 };
 
@@ -113,7 +113,7 @@ void Ufp4CoreRtl::Inside::fail(const char *why) {
 
 // --- Reset --------------------------------------------------------------------------------------
 
-// Also amid a job.
+// Resets the core, also during a job.
 void Ufp4CoreRtl::Inside::enter_reset() {
   const auto &axil = pins.axil;
   *pins.rst_n = *pins.clk = 0;
@@ -156,7 +156,7 @@ void Ufp4CoreRtl::Inside::drive_access() {
   *axil.awvalid = *axil.wvalid = 1;
 }
 
-// Whether the coming edge takes the answer.
+// Returns whether the next edge accepts the response.
 bool Ufp4CoreRtl::Inside::moving_access() {
   if (!port.driven) return false;
   if (port.write) return *pins.axil.bvalid != 0;
@@ -179,15 +179,16 @@ bool Ufp4CoreRtl::Inside::access(Access *host) {
 
 // --- Sleep --------------------------------------------------------------------------------------
 
-// A command unit without a job, and nothing due on the bus. A netlist does not show its registers.
+// Returns whether the command unit has no job and nothing is due on the bus. A netlist does not
+// expose its registers.
 bool Ufp4CoreRtl::Inside::idle() const {
   ufp4::CoreSigns signs{};
   return core->look(signs) && signs.front == 0 && signs.retire == 0 && signs.gemm.state == 0 &&
          signs.quant.state == 0 && !signs.reads_pending && !signs.writes_pending && bus.idle();
 }
 
-// The core is looked at, not asked: a read of its status could meet the host's access. For one
-// cycle a job may have left its engine and not be completed yet.
+// The signals are observed instead of reading the status register, which could collide with the
+// host's access. For one cycle a job may have left its engine and not be completed yet.
 void Ufp4CoreRtl::Inside::rest(bool moved) {
   if (!may_sleep) return;
   quiet = moved || in_reset || reset_seen || port.active || !idle() ? 0 : quiet + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timed model as a module: time, running ahead, the register port, reset.
+// The timed model as a module: time, running ahead, the register port, and reset.
 #include "core_timed.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr uint64_t kStuckCycles = 1000000;  // as the harness (simulator.cpp)
+constexpr uint64_t kStuckCycles = 1000000;  // as in the harness (simulator.cpp)
 
 }  // namespace
 
@@ -18,7 +18,7 @@ void Ufp4CoreTimed::Inside::wait_for(uint64_t cycle) {
   if (cycle > cycle_now()) sc_core::wait(time_of(cycle) - sc_core::sc_time_stamp());
 }
 
-// The interrupt is driven by a method of its own, since a target may hold up whoever calls it.
+// The interrupt is driven by a separate method, because a target may delay whoever calls it.
 void Ufp4CoreTimed::Inside::set_level(bool raised) {
   if (level == raised) return;
   level = raised;
@@ -63,11 +63,11 @@ void Ufp4CoreTimed::Inside::look_ahead() {
     if (flights.empty() && ahead->cycles() >= moved + kStuckCycles) break;
   }
   running = &now_at;
-  // A core that has been stopped does nothing of its own.
+  // A stopped core does nothing by itself.
   if (!ahead->core().going() && !effect()) forget_ahead();
 }
 
-// `now` has got as far as *at.
+// `now` has reached *at.
 void Ufp4CoreTimed::Inside::trim(ufp4::Cursor *cursor) {
   const ufp4::Cursor had = *cursor;
   fetched.erase(fetched.begin(), fetched.begin() + static_cast<std::ptrdiff_t>(had.fetched));
@@ -83,8 +83,8 @@ void Ufp4CoreTimed::Inside::forget_ahead() {
   completions.clear();
 }
 
-// Sends the completions of the cycles before this one. One that does not get there is an error, of
-// which the core tells at once. @return whether all have got there
+// Sends the completions of the cycles before this one. One that fails is an error, which the core
+// reports at once. @return whether all succeeded
 bool Ufp4CoreTimed::Inside::send(std::deque<Completion> *to_send, uint64_t cycle) {
   bool all = true;
   while (!to_send->empty() && to_send->front().cycle < cycle) {
@@ -99,7 +99,7 @@ bool Ufp4CoreTimed::Inside::send(std::deque<Completion> *to_send, uint64_t cycle
   return all;
 }
 
-// Lets happen what is due, and finds out what is next.
+// Performs what is due, and determines what is next.
 void Ufp4CoreTimed::Inside::catch_up() {
   while (!failed) {
     if (!ahead && (now->core().going() || now->memory().has_begun())) look_ahead();
@@ -118,14 +118,14 @@ void Ufp4CoreTimed::Inside::catch_up() {
 
 // --- A memory outside ---------------------------------------------------------------------------
 
-// Sends a burst that `now` has begun on its way.
+// Sends a burst that `now` has begun.
 void Ufp4CoreTimed::Inside::launch(const ufp4::timing::BegunBurst &begun) {
   const ufp4::BurstPtr burst = ufp4::make_burst(begun, kick);
   flights.push_back({begun.serial, burst});
   carrier->launch(burst);
 }
 
-// @return whether there are any: what was run ahead is then no longer what will be.
+// @return whether there are any; what was run ahead is then invalid.
 bool Ufp4CoreTimed::Inside::take_answers() {
   const auto answered = [](const ufp4::Flight &flight) { return flight.burst->answered; };
   if (std::none_of(flights.begin(), flights.end(), answered)) return false;
@@ -140,14 +140,14 @@ bool Ufp4CoreTimed::Inside::take_answers() {
   return true;
 }
 
-// `now` is where the clock is; nothing that others see happens on the way.
+// `now` follows the clock; nothing visible happens on the way.
 void Ufp4CoreTimed::Inside::catch_up_to(uint64_t cycle) {
   while (!failed && now->cycles() < cycle) advance(now.get(), cycle);
 }
 
 // --- The register port --------------------------------------------------------------------------
 
-// Does the access on the model. @return false if it is in reset, or fails.
+// Performs the access on the model. @return false if it is in reset, or fails.
 bool Ufp4CoreTimed::Inside::try_access(bool write, uint32_t offset, uint32_t *value) {
   const ufp4::Lock lock(busy);
   if (in_reset) return false;
@@ -157,13 +157,13 @@ bool Ufp4CoreTimed::Inside::try_access(bool write, uint32_t offset, uint32_t *va
   const ufp4::timing::Orders before = now->core().orders();
   const ufp4_timed_status_t status = write ? now->write(offset, *value) : now->read(offset, value);
   if (status != UFP4_TIMED_OK) fail(why.empty() ? now->message() : why);
-  // Most accesses change nothing of what comes, unless it has come meanwhile.
+  // Most accesses do not affect later events, unless these have happened meanwhile.
   if (ahead && (!passed.empty() || ahead->cycles() <= now->cycles() ||
                 (write && !ahead->follow(*now, before)))) {
     forget_ahead();
   }
   trim(&now_at);
-  // The cycles that had been run ahead will not come.
+  // The cycles that had been run ahead are invalid.
   if (now->core().resetting()) {
     fetched.clear();
     executed.clear();
@@ -176,19 +176,19 @@ bool Ufp4CoreTimed::Inside::access(bool write, uint32_t offset, uint32_t *value)
   if (failed) return false;
   wait_for(now->cycles());
   if (!try_access(write, offset, value)) return !failed && access(write, offset, value);
-  if (!end_access()) return access(write, offset, value);  // it was lost
+  if (!end_access()) return access(write, offset, value);  // the access was lost
   kick.notify();
   return !failed;
 }
 
-// Lets the time of an access pass, and what others see of it come in its cycle, as in the RTL: the
+// Lets the time of an access pass, with visible events in their cycles, as in the RTL: the
 // interrupt may fall before the access that clears it ends, and bursts may begin. @return false if
-// a reset has come.
+// a reset has occurred.
 bool Ufp4CoreTimed::Inside::end_access() {
   const uint64_t end = now->cycles(), levels = now->levels(), resets_then = resets;
   bool missed = false;
   std::deque<Completion> sent;
-  sent.swap(passed);  // a reset may come while the target waits
+  sent.swap(passed);  // a reset may occur while the target waits
   const auto begun = now->memory().take_begun();
   auto burst = begun.begin();
   for (uint64_t cycle = cycle_now() + 1; cycle <= end; cycle++) {
@@ -208,8 +208,9 @@ bool Ufp4CoreTimed::Inside::end_access() {
   return resets == resets_then;
 }
 
-// Reads the register as it is now. Cycles before `ahead` ask the host for nothing new. Elsewhere a
-// copy is read, and stays before a cycle that would have to ask the host for more than is known.
+// Reads a register at the present time. Cycles before `ahead` need no new data from the host.
+// Otherwise a copy is read, which stops before a cycle that would need more from the host than is
+// known.
 bool Ufp4CoreTimed::Inside::peek(uint32_t offset, uint32_t *value) {
   if (!in_reset && !failed && ahead && ahead->cycles() > cycle_now() && busy.trylock() == 0) {
     catch_up_to(cycle_now());
@@ -234,7 +235,7 @@ uint64_t Ufp4CoreTimed::Inside::enter_reset() {
   const ufp4::Lock lock(busy);
   in_reset = true;
   resets++;
-  // The memory with banks knows what was asked of it until now.
+  // The memory with banks keeps the requests made so far.
   if (ahead && ahead->cycles() <= cycle_now()) now = std::move(ahead);
   if (ahead || !now->core().working()) catch_up_to(cycle_now());
   forget_ahead();
@@ -243,7 +244,7 @@ uint64_t Ufp4CoreTimed::Inside::enter_reset() {
   executed.clear();
   passed.clear();
   flights.clear();
-  // The interrupt falls as the RTL's does, which sees the reset at the next edge.
+  // The interrupt falls at the next edge, at which the RTL sees the reset.
   if (level) {
     level = false;
     moved.notify(time_of(cycle_now() + 1) - sc_core::sc_time_stamp());
@@ -259,7 +260,7 @@ void Ufp4CoreTimed::Inside::watch_reset() {
     kick.notify();
     while (module.reset.read()) sc_core::wait(module.reset.value_changed_event());
     wait_for(began + ufp4::timing::kResetCycles);
-    shift = now->cycles() - clock_cycles();  // the next cycle is the first out of reset
+    shift = now->cycles() - clock_cycles();  // the next cycle is the first after reset
     now->memory().set_ahead(shift);
     in_reset = false;
     released.notify();

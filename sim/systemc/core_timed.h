@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timed module has two copies of the timed model inside. `now` is where the host last was, and
-// `ahead` has run on from there to the next thing that others see of it: a completion, the
-// interrupt, or with a memory outside a burst. When that time comes `ahead` takes the place of
-// `now`. If the host accesses a register before, or a burst is answered, `now` is run up to that
-// moment; what it asks of its host is then known from `ahead`, which stays where it is unless the
-// host has changed what comes.
+// The timed module contains two copies of the timed model. `now` is at the time of the last access,
+// and `ahead` has run on from there to the next visible event: a completion, the interrupt, or with
+// an external memory a burst. When that time comes, `ahead` replaces `now`. If the host accesses a
+// register before that, or a burst is answered, `now` is run up to that moment. Its requests to the
+// host are then known from `ahead`, which remains valid unless the host has changed later events.
 #ifndef UFP4_SYSTEMC_CORE_TIMED_H
 #define UFP4_SYSTEMC_CORE_TIMED_H
 
@@ -19,28 +18,27 @@
 
 namespace ufp4 {
 
-// How far to run ahead while a burst is under way, whose answer may change what comes.
+// How far to run ahead while a burst is under way, whose response may change later events.
 constexpr uint64_t kLookCycles = 4096;
 
-/** A completion on its way to memory, where it is from the end of the cycle on. */
+/** A completion on its way to memory, where it arrives at the end of the cycle. */
 struct Completion {
   uint64_t cycle, address;
   ufp4_completion_t completion;
 };
 
-/** A burst of a memory outside, under way. */
+/** A burst under way to an external memory. */
 struct Flight {
   uint64_t serial;
   BurstPtr burst;
 };
 
-/** How much of what has been fetched and executed a copy has had. */
+/** How many fetched and executed jobs a copy has consumed. */
 struct Cursor {
   size_t fetched = 0, executed = 0;
 };
 
-/** A descriptor that a copy has fetched from its host. These are kept in order, from where `now`
- * is. */
+/** A descriptor that a copy has fetched from the host. These are kept in order, from `now` on. */
 struct Fetched {
   uint8_t bytes[UFP4_DESCRIPTOR_BYTES];
   bool lost;
@@ -95,11 +93,11 @@ struct Ufp4CoreTimed::Inside {
   bool send(std::deque<Completion> *to_send, uint64_t cycle);
   void set_level(bool raised);
 
-  // A memory outside.
+  // The external memory.
   void launch(const ufp4::timing::BegunBurst &begun);
   bool take_answers();
 
-  // The timed model's host.
+  // Functions of the timed model's host.
   bool peeking() const {
     return running != &now_at && running != &ahead_at;
   }
@@ -112,21 +110,21 @@ struct Ufp4CoreTimed::Inside {
 
   Ufp4CoreTimed &module;
   const sc_core::sc_time period;
-  uint64_t shift = 0;  // what the model's cycles are more than the clock's, modulo 2^64
+  uint64_t shift = 0;  // difference between the model's cycles and the clock's, modulo 2^64
   std::unique_ptr<Timed> now, ahead;
   std::deque<ufp4::Fetched> fetched;
   std::deque<ufp4::Executed> executed;
   ufp4::Cursor now_at, ahead_at, *running = &now_at;
   std::deque<Completion> completions, passed;  // of `ahead`; of `now`, during an access
   const bool outside;
-  std::unique_ptr<ufp4::Carrier> carrier;  // of a memory outside
+  std::unique_ptr<ufp4::Carrier> carrier;  // for an external memory
   std::deque<ufp4::Flight> flights;
   ufp4::JobRunner jobs;
-  std::string why;  // a function of the host has failed
+  std::string why;  // error of a function of the host
   sc_core::sc_mutex busy;
-  sc_core::sc_event kick, released, moved;  // moved: the level
+  sc_core::sc_event kick, released, moved;  // moved: the level has changed
   uint64_t resets = 0, steps = 0;
-  bool level = false;  // of the interrupt, at this moment
+  bool level = false;  // of the interrupt, at present
   bool in_reset = false, failed = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timed module's construction, and what its model asks of it.
+// The construction of the timed module, and the host functions of its model.
 #include <cstring>
 
 #include "core_timed.h"
@@ -7,7 +7,7 @@
 
 namespace {
 
-constexpr size_t kStackBytes = 1 << 20;  // the golden model runs on it
+constexpr size_t kStackBytes = 1 << 20;  // for running the golden model
 constexpr unsigned kAllStrobes = 0xF;
 
 }  // namespace
@@ -40,7 +40,7 @@ Ufp4CoreTimed::Inside::Inside(Ufp4CoreTimed &module, const Ufp4CoreOptions &opti
                     ufp4_completion_t *completion) {
     return static_cast<Inside *>(user)->execute(descriptor, slots, completion);
   };
-  // With a memory outside it is its target that answers so.
+  // With an external memory its target decides this.
   if (!outside) {
     host.missing = [](void *user, uint64_t address, uint64_t bytes) {
       return static_cast<Inside *>(user)->jobs.missing(address, bytes) ? 1 : 0;
@@ -71,7 +71,7 @@ bool Ufp4CoreTimed::Inside::transport(tlm::tlm_command command, uint64_t address
   payload.set_data_ptr(static_cast<unsigned char *>(data));
   payload.set_data_length(bytes);
   payload.set_streaming_width(bytes);
-  if (outside) return module.mem->transport_dbg(payload) == bytes;  // the burst goes of its own
+  if (outside) return module.mem->transport_dbg(payload) == bytes;  // the burst is sent separately
   module.mem->b_transport(payload, delay);
   return payload.is_response_ok();
 }
@@ -151,7 +151,7 @@ uint64_t Ufp4CoreTimed::steps() const {
   return inside_ ? inside_->steps : 0;
 }
 
-// Registers are written as a whole, so the bytes that strobes leave out are written as they were.
+// Registers are written as a whole, so bytes without strobes are written with their old values.
 bool Ufp4CoreTimed::access(bool write, uint32_t offset, uint32_t *value, unsigned strobes) {
   if (!inside_) return false;
   if (!write || strobes == kAllStrobes) return inside_->access(write, offset, value);

@@ -15,7 +15,7 @@ JobRunner::JobRunner(MemorySocket &mem, const ufp4_configuration_t &configuratio
 
 // --- Memory -------------------------------------------------------------------------------------
 
-// The region in which an address lies.
+// Finds the region that contains an address.
 bool JobRunner::map_memory(uint64_t address) {
   tlm::tlm_generic_payload payload;
   tlm::tlm_dmi dmi;
@@ -30,7 +30,7 @@ bool JobRunner::map_memory(uint64_t address) {
   return true;
 }
 
-// Whether that region has all of it.
+// Returns whether that region contains all of it.
 bool JobRunner::maps(uint64_t address, uint64_t bytes) const {
   return address >= executor_.memory_base &&
          address - executor_.memory_base <= executor_.memory_bytes &&
@@ -46,7 +46,7 @@ bool JobRunner::map_job(const timing::Descriptor &job) {
 
 bool JobRunner::missing(uint64_t address, uint64_t bytes) {
   if (map_memory(address) && maps(address, bytes)) return false;
-  // Memory without DMI is there.
+  // Memory without DMI exists, too.
   uint8_t page[4096];
   for (uint64_t done = 0; done < bytes;) {
     const uint64_t piece = std::min(bytes - done, sizeof page - (address + done) % sizeof page);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a job of the timed model on its data, by the golden model: in memory that the target gives
-// by DMI, or else in a copy of it that comes and goes by transport_dbg.
+// Executes a job of the timed model on its data by the golden model: in memory that the target
+// grants by DMI, or otherwise in a copy of it moved by transport_dbg.
 #ifndef UFP4_SYSTEMC_JOB_H
 #define UFP4_SYSTEMC_JOB_H
 
@@ -14,7 +14,7 @@ extern "C" {
 
 namespace ufp4 {
 
-/** How a job has ended, and the exponent slots then. */
+/** The end of a job: its status, and the exponent slots. */
 struct Executed {
   uint16_t status, flags;
   uint16_t slots[UFP4_SLOTS];
@@ -23,11 +23,11 @@ struct Executed {
 class JobRunner {
  public:
   JobRunner(MemorySocket &mem, const ufp4_configuration_t &configuration);
-  /** The timed model has asked whether @p slots were written. @return why it cannot be done; empty:
-   * it is. */
+  /** The timed model has checked that @p slots were written. @return an error message; empty if it
+   * was executed. */
   std::string run(const uint8_t *descriptor, const uint16_t *slots,
                   const ufp4_completion_t &completion, Executed *done);
-  /** Whether nothing is there, somewhere in it. */
+  /** Returns whether some part of it has no memory. */
   bool missing(uint64_t address, uint64_t bytes);
 
  private:

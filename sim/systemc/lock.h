@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutex of the kernel's, held until the end of a block: also where a report leaves it by
-// SC_THROW.
+// Holds a mutex of the kernel until the end of a block, even if a report leaves it by SC_THROW.
 #ifndef UFP4_SYSTEMC_LOCK_H
 #define UFP4_SYSTEMC_LOCK_H
 

@@ -9,8 +9,9 @@
 
 namespace {
 
-// From now on, what is asked for now. A resolution that is coarser than a femtosecond gets the
-// first moment after it; a clock whose period is a whole number of resolutions sees no difference.
+// Serves a request that is made now, and returns the delay. If the resolution is coarser than a
+// femtosecond, the time is rounded up; a clock whose period is a multiple of the resolution sees no
+// difference.
 sc_core::sc_time serve(ufp4::Dram &dram, const tlm::tlm_generic_payload &payload) {
   const uint64_t unit = ufp4::resolution_fs(), now = sc_core::sc_time_stamp().value();
   const uint64_t end =
@@ -34,7 +35,7 @@ Ufp4Memory::Ufp4Memory(const sc_core::sc_module_name &name, uint64_t base, uint6
     return;
   }
   if (!dram.empty()) dram_ = std::make_unique<ufp4::Dram>(ufp4_find_dram(dram.c_str()));
-  // Pages that nobody touches cost nothing.
+  // Untouched pages take no memory.
   void *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) {

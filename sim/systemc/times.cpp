@@ -21,7 +21,7 @@ double seconds_of(sc_core::sc_time_unit unit) {
     case sc_core::SC_SEC:
       return 1;
     default:
-      return sc_core::sc_time(1, unit).to_seconds();  // of later versions, finer ones
+      return sc_core::sc_time(1, unit).to_seconds();  // finer units of later versions
   }
 }
 
@@ -29,7 +29,7 @@ std::string resolution() {
   return sc_core::sc_get_time_resolution().to_string();
 }
 
-// Doubles change a whole number on the way by far less than this.
+// The rounding errors of doubles are far smaller than this.
 constexpr double kRounding = 1e-12;
 
 std::string refuse(double seconds) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of modules against the kernel's time resolution.
+// Checks of modules' times against the kernel's time resolution.
 #ifndef UFP4_SYSTEMC_TIMES_H
 #define UFP4_SYSTEMC_TIMES_H
 
@@ -10,12 +10,12 @@
 
 namespace ufp4 {
 
-/** The kernel's time resolution, in femtoseconds; 0: it is finer. */
+/** Returns the kernel's time resolution in femtoseconds; 0: it is finer. */
 uint64_t resolution_fs();
-/** Says what is wrong with the period of a clock; empty: nothing. */
+/** Returns an error message about the period of a clock, or an empty one. */
 std::string refuse_period(const Ufp4Time &period);
-/** Says what is wrong with the resolution for memory @p dram, which counts femtoseconds; empty:
- * nothing. */
+/** Returns an error message about the resolution for memory @p dram, which counts femtoseconds, or
+ * an empty one. */
 std::string refuse_resolution(const std::string &dram);
 
 }  // namespace ufp4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often the memories inside the core are read and written, by kind: an access is a word of one
-// memory. What a unit counts is what its RTL's enables do, of words without their parity.
+// Counts of reads and writes of the memories inside the core, by kind: an access is a word of one
+// memory. Each unit counts what its RTL enables, without parity memories.
 #ifndef UFP4_TIMING_ACCESSES_H
 #define UFP4_TIMING_ACCESSES_H
 

@@ -6,12 +6,12 @@
 namespace ufp4::timing {
 namespace {
 
-constexpr uint64_t kInstant = 1000;  // that Ufp4Arbiter waits, in femtoseconds
+constexpr uint64_t kInstant = 1000;  // the wait of Ufp4Arbiter, in femtoseconds
 
 }  // namespace
 
 void Bus::join(Core *core, bool every_cycle) {
-  last_ = cores_.size();  // the first core is the next one
+  last_ = cores_.size();  // so that the first core is next
   cores_.push_back(core);
   begun_.resize(cores_.size());
   if (every_cycle) stepped_.push_back(core);
@@ -26,8 +26,8 @@ void Bus::leave(const Core *core) {
   skip_.forget();
 }
 
-// Cycles from a burst's beginning to its answer, without banks from its turn on. Time begins with
-// the cores' reset, as on a platform.
+// Returns the cycles from a burst's beginning to its response, without banks from its grant on.
+// Time begins with the cores' reset, as on a platform.
 uint64_t Bus::took(const BegunBurst &burst) {
   if (banks_) {
     const uint64_t now = (now_ + kResetCycles + 1) * cycle_fs_ + kInstant;
@@ -40,7 +40,7 @@ uint64_t Bus::took(const BegunBurst &burst) {
   return start - now_ + latency_;
 }
 
-// As in Ufp4Arbiter what begins in a cycle is seen in the next one at the earliest.
+// As in Ufp4Arbiter, a burst that begins in a cycle is seen in the next one at the earliest.
 void Bus::serve(Core *core, const BegunBurst &burst) {
   core->memory().answer(burst.serial, burst.cycle + std::max<uint64_t>(took(burst), 2) - 1, 0);
 }
@@ -65,7 +65,7 @@ bool Bus::step() {
   return true;
 }
 
-// Between cycles: whose turn it is, and how long its data still take.
+// State between cycles: the core whose turn it is, and how long its data still take.
 template <typename Visitor>
 void Bus::visit(Visitor &v) {
   uint64_t last = last_;
@@ -80,7 +80,7 @@ void Bus::visit(Visitor &v) {
   }
 }
 
-// The first core in which something goes on says when their joint state is worth being looked at.
+// The first core that is busy decides when the joint state is worth checking.
 bool Bus::may_skip() {
   bool even = true;
   for (Core *core : cores_) even = core->may_skip(skip_) && even;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory that several timed cores share: bursts are granted in turn, data of all share its width,
-// or its banks (dram.h).
-//
-// The order is that of Ufp4Arbiter (ufp4_arbiter.h) and the time that of a bus behind it: of the
-// bursts that begin in a cycle one of each core, beginning behind the core that was served last,
-// until none is left; reads and writes have a width of their own each; an answer comes the latency
-// after a burst's turn. With banks the time is that of Ufp4Memory at a period of a cycle and a time
-// resolution of a picosecond; no cycle is skipped then.
-// All cores on it are stepped together, or skip cycles together (skip.h).
+// A memory that several timed cores share: bursts are granted in turn, and the data of all cores
+// share its width, or its banks (dram.h). The order is that of Ufp4Arbiter (ufp4_arbiter.h), and
+// the time that of a bus behind it: of the bursts that begin in a cycle, one of each core is
+// granted, starting behind the core that was served last, until none is left. Reads and writes each
+// have their own width, and a response follows the grant by the latency. With banks the time is
+// that of Ufp4Memory with a period of one cycle and a time resolution of a picosecond; no cycle is
+// then skipped. All cores on the bus are stepped together, or skip cycles together (skip.h).
 #ifndef UFP4_TIMING_BUS_H
 #define UFP4_TIMING_BUS_H
 
@@ -20,8 +18,8 @@ namespace ufp4::timing {
 
 class Bus {
  public:
-  /** @p bytes: a cycle, each way, of a memory without banks. @p dram: its banks; without channels:
-   * it has none. @p cycle_fs: what a cycle is to these. */
+  /** @p bytes: per cycle in each direction, for a memory without banks. @p dram: its banks;
+   * without channels it has none. @p cycle_fs: cycle time for these. */
   Bus(unsigned latency, unsigned bytes, const ufp4_dram_t &dram, uint64_t cycle_fs)
       : latency_(latency),
         bytes_(bytes),
@@ -29,19 +27,21 @@ class Bus {
         dram_(dram),
         cycle_fs_(cycle_fs) {}
 
-  /** @p every_cycle: with this core on it no cycle is skipped. */
+  /** @p every_cycle: no cycle is skipped while this core is on the bus. */
   void join(Core *core, bool every_cycle);
   void leave(const Core *core);
   bool empty() const {
     return cores_.empty();
   }
-  /** One clock cycle of all. @return false if message() of one says why there is none. */
+  /** Simulates one clock cycle of all cores. @return false if message() of one of them has an
+   * error. */
   bool step();
-  /** Does step(), and then more cycles if they have been seen before, at most @p most in all. */
+  /** Calls step(), and then advances over more cycles if they have been seen before, at most @p
+   * most in total. */
   bool leap(uint64_t most);
 
  private:
-  /** The bursts that a core has begun in this cycle, and how many of them were served. */
+  /** The bursts that a core has begun in this cycle, and how many of them have been granted. */
   struct Begun {
     std::vector<BegunBurst> bursts;
     size_t served = 0;
@@ -56,7 +56,7 @@ class Bus {
   bool banks_;
   Dram dram_;
   uint64_t cycle_fs_;
-  uint64_t now_ = 0, free_[2] = {};      // free_: of reads and of writes
+  uint64_t now_ = 0, free_[2] = {};      // free_: for reads and for writes
   size_t last_ = 0;                      // the core that was served last
   std::vector<Core *> cores_, stepped_;  // stepped_: those with which no cycle is skipped
   std::vector<Begun> begun_;

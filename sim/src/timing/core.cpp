@@ -6,9 +6,9 @@ namespace {
 
 constexpr uint32_t kFlagIrq = 1, kFlagOverlap = 2;
 constexpr uint32_t kWindow = 16;  // jobs under way
-// After these a memory has its whole credit (memory_timing.h).
+// After these a memory has its full credit (memory_timing.h).
 constexpr uint64_t kIdleCycles = 256;
-// State that goes round between jobs (drain.h) comes round in so many cycles.
+// State that rotates between jobs (drain.h) repeats after this many cycles.
 constexpr uint64_t kRound = 64;
 
 }  // namespace
@@ -77,7 +77,7 @@ void Core::ask(Now &now) const {
   now.dat_valid[kWriteQuant] = moving_.quant.write_dat_valid();
 }
 
-// The requests that the masters take in this cycle.
+// Finds the requests that the masters accept in this cycle.
 Request Core::read_request() const {
   switch (moving_.read.taken()) {
     case kReadCommand:
@@ -106,7 +106,7 @@ Request Core::write_request() const {
   }
 }
 
-// Everyone but a client that is narrower than the bus takes a beat at once.
+// All clients except those narrower than the bus accept a beat at once.
 bool Core::read_ready(int client) const {
   if (client == kReadGemm) return moving_.gemm.load_bus_ready();
   return client != kReadAddend || moving_.gemm.addend_bus_ready();
@@ -161,7 +161,7 @@ bool Core::retire() {
     fail("the host could not do job " + std::to_string(job.completion.job));
     return false;
   }
-  // A completion whose burst has been refused does not get to memory.
+  // A completion whose burst has been refused is not written to memory.
   const bool refused = retire_.unwritten() || moving_.write.error(kWriteCommand);
   const int got = refused ? UFP4_TIMED_BUS_ERROR
                           : host_.memory_write(host_.user, retire_.address(registers_.rings()),
@@ -175,7 +175,7 @@ bool Core::retire() {
   return true;
 }
 
-// A job goes to its engine: if its data may lie where there is no memory, every burst is asked of.
+// Starts a job on its engine; if its data may lie outside memory, each burst is checked.
 void Core::doubt(const Descriptor &job) {
   if (host_.missing == nullptr || doubtful_) return;
   for (const Extent &each : extents(job)) {
@@ -184,7 +184,7 @@ void Core::doubt(const Descriptor &job) {
   moving_.memory.ask(doubtful_);
 }
 
-// Whether the job that front_ offers goes on, to its engine or past them.
+// Returns whether the job that front_ offers is accepted, by its engine or without one.
 bool Core::takes_job() const {
   if (!front_.job_valid() || front_.next() - retire_.head() >= kWindow) return false;
   const Descriptor &job = front_.job();
@@ -215,7 +215,7 @@ bool Core::step_command(const Now &now) {
                             front_.lost() ? 0 : job.header.job,
                             front_.status()};
   const bool idle = moving_.write.idle(kWriteCommand);
-  // In a soft reset nothing comes of it.
+  // During a soft reset it has no effect.
   if (!guard_.resetting()) {
     if (front_.fetches(moving_.read.req_ready(kReadCommand)) && !fetch()) return false;
     if (retire_.retires(idle) && !retire()) return false;
@@ -255,7 +255,7 @@ Events Core::events(const MemoryMaster &master, const MemorySlave &slave) const 
          event(UFP4_COUNTER_QUANT_BESIDE, quant && work);
 }
 
-// All but what the GEMM engine's step itself says.
+// Sets all signs except those that the GEMM engine's step sets.
 void Core::look(const MemoryMaster &master, const MemorySlave &slave, const Now &now,
                 CoreSigns &signs) const {
   signs.front = front_.state();
@@ -345,9 +345,9 @@ bool Core::follow(const Core &host, const Orders &before) {
       after.fatal != before.fatal) {
     return false;
   }
-  // One that has jobs to fetch yet has not seen how many there are.
+  // If it still has jobs to fetch, it has not seen how many there are.
   if (is.tail != was.tail && front_.next() == was.tail) return false;
-  // A stop comes without a completion: a host that did not see it may have to see it now.
+  // A stop has no completion, so a host that has not seen it may have to see it now.
   if (registers_.irq_mask() != host.registers_.irq_mask() && (registers_.raised() & kIrqStopped)) {
     return false;
   }
@@ -355,13 +355,13 @@ bool Core::follow(const Core &host, const Orders &before) {
   return true;
 }
 
-// Nothing goes on in the core, and its memory can no longer be readier than it is.
+// The core is idle, and its memory is as ready as it can be.
 bool Core::idle() const {
   return hangs() || (calm_ && !working() && cycle_ - last_moved_ >= kIdleCycles);
 }
 
 bool Core::may_skip(Skip &skip) {
-  // Row groups that a GEMM waits for are counted, and so not the same twice.
+  // Row groups for which a GEMM waits are counted, so the state does not repeat.
   const bool even = calm_ && !doubtful_ &&
                     (!moving_.gemm.active() || issue_[kGemm].panels_held(others(kGemm)) == 0);
   if (news_ == News::kStart) skip.forget();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole core and its memory, a cycle at a time: mirrors ufp4_top, ufp4_host and ufp4_guard, and
-// the loops of the harness (simulator.h) around them.
-//
-// Each cycle: what the units ask for, from their registers; then the masters' choice; then the
-// rest; then every unit takes its step.
+// The whole core and its memory, cycle by cycle: mirrors ufp4_top, ufp4_host and ufp4_guard, and
+// the loops of the harness (simulator.h) around them. In each cycle the units' requests are
+// computed from their registers, then the masters' choice, then the rest; finally every unit takes
+// its step.
 #ifndef UFP4_TIMING_CORE_H
 #define UFP4_TIMING_CORE_H
 
@@ -41,7 +40,7 @@ struct Moving {
   }
 };
 
-/** The settings of a host that jobs depend on. */
+/** Settings of a host on which jobs depend. */
 struct Orders {
   Rings rings;
   uint32_t watchdog;
@@ -49,15 +48,15 @@ struct Orders {
   uint32_t fatal;
 };
 
-/** A copy goes on from where the other is, on its own. */
+/** A copy continues independently from the state of the original. */
 class Core {
  public:
   Core(const Shape &shape, const MemoryRules &rules, const ufp4_timed_host_t &host,
        const ufp4_timeline_sink_t *sink);
 
-  /** Also amid jobs. */
+  /** Resets the core, also during jobs. */
   void reset();
-  /** One clock cycle. @return false if message() says why there is none. */
+  /** Simulates one clock cycle. @return false if message() has an error. */
   bool step();
 
   HostPort &port() {
@@ -69,7 +68,7 @@ class Core {
   EmptyMemory &memory() {
     return moving_.memory;
   }
-  /** The value that a read of the register would bring now. */
+  /** Returns the value that a read of the register would return now. */
   uint32_t peek(uint32_t offset) const {
     return registers_.read(offset, view(), slots_);
   }
@@ -79,46 +78,49 @@ class Core {
   bool resetting() const {
     return guard_.resetting();
   }
-  /** It has been stopped, and nothing goes on in it or on the bus until a reset. */
+  /** Returns whether it has been stopped, and neither the core nor the bus does anything until a
+   * reset. */
   bool hangs() const {
     return guard_.fatal() != 0 && calm_ && still_ >= shape_.still_cycles &&
            !moving_.read.pending() && !moving_.write.pending();
   }
-  /** The completion that was written last has not got there. */
+  /** The completion that was written last has not been delivered. */
   void miss_completion() {
     registers_.raise(kIrqError);
   }
-  /** From here on follow() may be asked. */
+  /** Allows follow() from here on. */
   void watch() {
     registers_.watch();
   }
-  /** Takes over what the host has written to @p host, of which this is a copy that has run on since
-   * watch(), and whose orders were @p before. @return false if that changes what has come since. */
+  /** Takes over what the host has written to @p host, of which this is a copy that has run on
+   * since watch(), and whose settings were @p before. @return false if this changes what has
+   * happened since. */
   bool follow(const Core &host, const Orders &before);
-  /** Whether there is a job, under way or in the ring. */
+  /** Returns whether there is a job, running or in the ring. */
   bool working() const {
     return active() || registers_.rings().tail != retire_.head();
   }
-  /** Whether something comes without a host: of a job, or of the bus in a soft reset. */
+  /** Returns whether something will happen without the host: to a job, or on the bus in a soft
+   * reset. */
   bool going() const {
     return (working() || guard_.resetting()) && !hangs();
   }
-  /** The last cycle in which the bus moved. */
+  /** Returns the last cycle in which the bus moved. */
   uint64_t last_moved() const {
     return last_moved_;
   }
   uint64_t cycle() const {
     return cycle_;
   }
-  /** The cycles of these that were stepped. */
+  /** Returns how many of these cycles were stepped. */
   uint64_t stepped() const {
     return stepped_;
   }
-  /** Whether the next cycles depend on nothing but what visit() has, and come as the same ones have
-   * come before; tells @p skip what else has happened since it was asked last. */
+  /** Returns whether the next cycles depend only on what visit() visits, and therefore repeat
+   * earlier ones; reports to @p skip what else has happened since the last call. */
   bool may_skip(Skip &skip);
-  /** Whether a core that works has ended a chunk or strip: its state is then worth being looked
-   * at. */
+  /** Returns whether a busy core has finished a chunk or strip, so that its state is worth
+   * checking. */
   bool marks() const {
     return moving_.gemm.active() ? gemm_now_.end_chunk : moving_.quant.strip_ended();
   }
@@ -139,7 +141,7 @@ class Core {
     guard_.visit(v);
     v.count(moves_);
   }
-  /** So many cycles later it is as @p writer says. */
+  /** Restores the state of @p writer, that many cycles later. */
   void skip(SkipWriter &writer, uint64_t cycles) {
     const uint64_t moves = moves_;
     visit(writer);
@@ -158,17 +160,17 @@ class Core {
   void fail(const std::string &message) {
     message_ = message;
   }
-  /** Does step(), and then more cycles if it can: those of an idle core, or with @p skips those
-   * that it has seen before; no further than @p end. */
+  /** Calls step(), and then advances over more cycles if it can: those of an idle core, or with @p
+   * skips those seen before; not beyond @p end. */
   bool leap(uint64_t end, bool skips);
 
  private:
   enum Reader { kReadCommand, kReadGemm, kReadAddend, kReadQuant };
   enum Writer { kWriteCommand, kWriteGemm, kWriteQuant };
   enum Engine { kGemm, kQuant };
-  enum class News { kNone, kOther, kStart };  // kStart: of a job
+  enum class News { kNone, kOther, kStart };  // kStart: a job has started
 
-  /** The signals of a cycle as the registers give them, before anything moves. */
+  /** The signals of a cycle from the registers, before anything moves. */
   struct Now {
     bool read_valid[ReadMaster::kClients], write_valid[WriteMaster::kClients];
     bool dat_valid[WriteMaster::kClients];
@@ -211,13 +213,14 @@ class Core {
 
   static constexpr uint32_t kIrqError = 2, kIrqStopped = 4;
 
-  const std::shared_ptr<const Shape> kept_shape_;  // of all copies: their units point to it
+  const std::shared_ptr<const Shape> kept_shape_;  // shared by all copies, because their units
+                                                   // point to it
   const Shape &shape_;
   const ufp4_timed_host_t host_;
   Front front_;
   Issue issue_[2];
   Retire retire_;
-  uint32_t undone_ = 0;  // jobs in the engines' hands
+  uint32_t undone_ = 0;  // jobs accepted by the engines
   Moving moving_;
   Slots slots_;
   Registers registers_;
@@ -231,8 +234,8 @@ class Core {
   uint64_t moves_ = 0;  // cycles in which the bus has moved
   uint64_t still_ = 0;  // cycles in which nothing has
   Guard guard_;
-  bool doubtful_ = false;  // a job may meet an address without memory: no cycle is skipped
-  bool calm_ = false;  // the command unit stays as it is until an engine is done or the host comes
+  bool doubtful_ = false;  // a job may access addresses without memory, so no cycle is skipped
+  bool calm_ = false;  // the command unit does not change until an engine is done or the host acts
   std::string message_;
 };
 

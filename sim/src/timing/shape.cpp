@@ -10,9 +10,9 @@
 namespace ufp4::timing {
 namespace {
 
-constexpr uint32_t kStillCycles = 256;  // more than any pipeline has stages
+constexpr uint32_t kStillCycles = 256;  // more than the stages of any pipeline
 
-// ufp4_pe_pkg.
+// From ufp4_pe_pkg.
 uint32_t dot_stages(uint32_t target) {
   return target == UFP4_TARGET_FPGA ? kDotStagesFpga : 0;
 }
@@ -32,7 +32,7 @@ uint32_t pe_share(uint32_t target) {
   return target == UFP4_TARGET_ASIC ? kPeShareAsic : 1;
 }
 
-// ufp4_gemm.
+// From ufp4_gemm.
 void derive_gemm(Shape &s) {
   s.chunk_step = std::max(s.bus_bytes / 16, s.nv() ? 4u : 2u);
   s.load_bytes = 8 * shape_load_rows(s.rows, s.cols, s.bus_bytes);
@@ -48,11 +48,11 @@ void derive_gemm(Shape &s) {
   s.turn = s.fp32() ? kTurnCycles / s.steps : s.nv() ? kTurnCyclesNv / 4 : 1;
 }
 
-// ufp4_quant.
+// From ufp4_quant.
 void derive_quant(Shape &s) {
   s.segment_bytes = s.bus_bytes > 64 ? 256 : 128;
   s.segments = s.bus_bytes >= 16 ? 8 : 4;
-  // Its buffer holds 16 rows of as many segments of BF16; an element takes four steps at most.
+  // The buffer holds 16 rows of that many segments of BF16; an element takes four steps at most.
   const uint32_t elements = 16 * s.segments * s.segment_bytes / 2;
   s.still_cycles = kStillCycles + (s.quant != 0 ? 4 * elements / std::min(s.quant, 16u) : 0);
 }

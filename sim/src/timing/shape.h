@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape that a configuration and the form of its arithmetic give the core: the parameters of
-// the RTL and those that its modules derive. It mirrors the localparams of ufp4_gemm, ufp4_quant,
-// ufp4_sequencer; ufp4_pe_pkg.
+// The shape of a core, given by its configuration and the target of its arithmetic: the RTL's
+// parameters and the constants that its modules derive. It mirrors the localparams of ufp4_gemm,
+// ufp4_quant, ufp4_sequencer; ufp4_pe_pkg.
 #ifndef UFP4_TIMING_SHAPE_H
 #define UFP4_TIMING_SHAPE_H
 
@@ -15,25 +15,26 @@ namespace ufp4::timing {
 
 struct Shape {
   ufp4_configuration_t configuration{};
-  // These are as in ufp4_configuration_t.
+  // As in ufp4_configuration_t.
   uint32_t rows = 0, cols = 0, chunk = 0, bus_bytes = 0, contract = 0, formats = 0, lanes = 0,
            quant = 0, mixed = 0;
   uint32_t target = 0;
 
   uint32_t tile_m = 0, tile_n = 0;           // a macro-tile
-  uint32_t chunk_step = 0;                   // chunks begin at multiples of as many blocks
-  uint32_t load_bytes = 0;                   // a beat of operands
+  uint32_t chunk_step = 0;                   // chunks begin at multiples of this many blocks
+  uint32_t load_bytes = 0;                   // bytes of a beat of operands
   uint32_t drain_cols = 0, drain_bytes = 0;  // a beat of D
   uint32_t drain_log2 = 0;                   // of drain_cols
   uint32_t addend_beats = 0;                 // of each buffer
   uint32_t pe_return = 0;                    // cycles after which a sum can be loaded again
   uint32_t lane_delay = 0, sum_delay = 0;    // from a feed to the last lane; to its sum in memory
-  uint32_t steps = 0;                        // of a block
-  uint32_t turn = 0;                         // sub-tiles of one
-  uint32_t segment_bytes = 0, segments = 0;  // of QUANT: of a row; chunks that its buffer holds
-  uint32_t still_cycles = 0;                 // without the bus, after which no engine does anything
+  uint32_t steps = 0;                        // steps of a block
+  uint32_t turn = 0;                         // sub-tiles of a turn
+  uint32_t segment_bytes = 0, segments = 0;  // QUANT: segment of a row; chunks that its buffer
+                                             // holds
+  uint32_t still_cycles = 0;                 // idle cycles of the bus after which no engine moves
 
-  /** Blocks of the chunk at hand where @p left are left of k: mirrors ufp4_chunk_walk. */
+  /** Returns the blocks of the present chunk if @p left are left of k: mirrors ufp4_chunk_walk. */
   uint32_t chunk_blocks(uint32_t left) const {
     if (left <= chunk || left >= 2 * chunk) return std::min(left, chunk);
     const uint32_t half = left / (2 * chunk_step) * chunk_step;
@@ -50,8 +51,8 @@ struct Shape {
   }
 };
 
-/** Finds the shape of a name or of parameters (base/configuration.h). @return false if *message
- * says why there is no such configuration. */
+/** Derives the shape from a name or from parameters (base/configuration.h). @return false if there
+ * is no such configuration, with the reason in *message. */
 bool find_shape(const char *name, Shape *shape, std::string *message);
 
 }  // namespace ufp4::timing

@@ -7,8 +7,8 @@
 
 namespace ufp4::timing {
 
-/** A link to the state that comes next, so many cycles later, with so much more. It holds if of the
- * loaders' requests in these cycles pages cut those alone. */
+/** A link to the next state, after that many cycles, with that much progress. It is valid if,
+ * among the loaders' requests in these cycles, pages cut only those recorded. */
 struct Skip::Link {
   Entry *to;
   uint64_t cycles;
@@ -17,11 +17,10 @@ struct Skip::Link {
 };
 
 struct Skip::Entry {
-  std::vector<Moving> moving;  // by core
-  uint64_t cycle;              // in which it was kept
-  std::vector<uint64_t>
-      places;               // of the loops: how much is left, all ones where that does not matter
-  std::vector<Link> links;  // as far as is known, by how much of the loops is left and what is cut
+  std::vector<Moving> moving;    // by core
+  uint64_t cycle;                // cycle in which it was recorded
+  std::vector<uint64_t> places;  // what remains of the loops; all ones where that does not matter
+  std::vector<Link> links;  // known links, by what remains of the loops and which requests are cut
 };
 
 Skip::Skip() = default;
@@ -53,8 +52,8 @@ Skip::Entry *Skip::find(const std::vector<Moving *> &moving, uint64_t now) {
   return entries_.emplace(state_.key, std::move(entry)).first->second.get();
 }
 
-// A loop whose rest does not matter must not have gone so far that it did, nor have begun anew: one
-// around it has then gone on.
+// A loop whose remainder did not matter must not have reached the point where it does, nor have
+// restarted, because a loop around it would then have advanced.
 bool Skip::even_enough(const std::vector<uint64_t> &delta) const {
   for (size_t i = 0; i < state_.places.size(); i++) {
     const SkipState::Place &place = state_.places[i];
@@ -92,7 +91,8 @@ void Skip::cuts(const Entry &from, const std::vector<uint64_t> &even,
   }
 }
 
-// Whether a link leads from here to the state that it led to. cuts_ may go further than it.
+// Returns whether a link leads from here to the state to which it has led before. It may extend
+// cuts_.
 bool Skip::leads(const Link &link) const {
   for (size_t i = 0; i < state_.places.size(); i++) {
     const SkipState::Place &place = state_.places[i];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cycles that need not be stepped since the same ones have been: the states of a GEMM at the ends
-// of its chunks, or of a QUANT at the ends of strips, each with what the cycles to the next one
-// changed. Several cores on one bus (bus.h) have one joint state.
+// Skips cycles that would repeat earlier ones. The states of a GEMM at the ends of its chunks, and
+// of a QUANT at the ends of strips, are recorded with the changes during the cycles to the next
+// one. Several cores on one bus (bus.h) have one joint state.
 //
-// Two states are the same if all that later cycles depend on is (visit.h): the next stretch of
-// cycles is then the same too, and what goes on evenly goes on by as much. That is exact as long as
-// no loop comes near its end in one of the two; how near it is belongs to the state. And it is
-// exact if pages cut the same bursts of operands in both: rows whose length is no power of two lie
-// differently in their pages each, but few of them are cut.
+// Two states are the same if everything on which later cycles depend is equal (visit.h): the
+// following cycles are then the same, too, and counts increase by the same amounts. This is exact
+// as long as no loop approaches its end in either of the two; the remaining distance is part of the
+// state. It also requires that pages cut the same bursts of operands in both: rows whose length is
+// not a power of two lie differently in their pages, but few of them are cut.
 #ifndef UFP4_TIMING_SKIP_H
 #define UFP4_TIMING_SKIP_H
 
@@ -20,16 +20,16 @@ namespace ufp4::timing {
 
 struct Moving;
 
-/** A state taken apart. */
+/** A state split into its components. */
 struct SkipState {
-  /** A loop's rest, at an index of `even`; `near`: from there on it matters. */
+  /** The remainder of a loop, at an index of `even`; it matters from `near` on. */
   struct Place {
     uint32_t index;
     uint64_t near, most;
     uint32_t outer;
   };
   std::vector<uint64_t> key, even;
-  /** The place in `even` where the rest of a core's loader begins, its count of requests first. */
+  /** The position in `even` of a core's loader, which begins with its count of requests. */
   struct Loader {
     uint32_t index;
     bool is_cut;  // pages may cut its bursts
@@ -38,7 +38,8 @@ struct SkipState {
   std::vector<Loader> loaders;  // by core
 };
 
-/** Takes a state apart: exact() and the like to the key, all that goes on evenly to `even`. */
+/** Splits a state: exact() and the like add to the key, and values that increase evenly to
+ * `even`. */
 class SkipReader {
  public:
   explicit SkipReader(SkipState &state) : state_(state) {
@@ -48,7 +49,7 @@ class SkipReader {
     state_.loaders.clear();
   }
 
-  /** The state that follows is that of a core in its cycle @p now. */
+  /** The following state is that of a core in its cycle @p now. */
   void of(uint64_t now) {
     now_ = now;
   }
@@ -89,13 +90,13 @@ class SkipReader {
   uint32_t tiles = 0;
 
  private:
-  // In a stretch of cycles a loop goes on by at most one of two steps.
+  // During a recorded stretch a loop advances by at most one of two steps.
   static constexpr uint64_t kNear = 2;
   SkipState &state_;
   uint64_t now_ = 0;
 };
 
-/** Puts what goes on evenly back into a state that was kept, `shift` cycles later. */
+/** Restores evenly increasing values of a recorded state, `shift` cycles later. */
 class SkipWriter {
  public:
   SkipWriter(const uint64_t *even, uint64_t shift) : next_(even), shift_(shift) {}
@@ -133,7 +134,7 @@ class SkipWriter {
   uint64_t shift_;
 };
 
-/** A copy knows nothing yet. */
+/** A copy starts without recorded states. */
 class Skip {
  public:
   Skip();
@@ -142,11 +143,11 @@ class Skip {
 
   /** A job has started. */
   void forget();
-  /** Something else has happened than the job's going on. */
+  /** Something outside the regular progress of the job has happened. */
   void interrupt() {
     last_ = nullptr;
   }
-  /** Whether a state at @p now is worth being looked at. */
+  /** Returns whether a state at @p now is worth checking. */
   bool wanted(uint64_t now) const {
     return last_ == nullptr || now - last_cycle_ >= kStretch;
   }
@@ -154,16 +155,16 @@ class Skip {
     return state_;
   }
   /**
-   * Follows what is known from state(), which is that of @p moving, by core, at *now, no further
-   * than @p end. @return whether these and *now are later ones; state().even is then what goes on
-   * evenly, and *shift how much later than they were kept they are.
+   * Follows recorded links from state(), which is that of @p moving, by core, at *now, not beyond
+   * @p end. @return whether these and *now have advanced; state().even then has the evenly
+   * increasing values, and *shift the difference to the recorded cycles.
    */
   bool follow(const std::vector<Moving *> &moving, uint64_t *now, uint64_t end, uint64_t *shift);
 
  private:
-  // Looking at a state costs as much as some tens of cycles.
+  // Checking a state costs as much as some tens of cycles.
   static constexpr uint64_t kStretch = 256;
-  static constexpr size_t kMost = 4096;  // states that are kept, of all cores
+  static constexpr size_t kMost = 4096;  // recorded states, of all cores
 
   using Cuts = std::vector<std::vector<uint64_t>>;  // by core
   struct Entry;
@@ -175,7 +176,8 @@ class Skip {
   Entry *find(const std::vector<Moving *> &moving, uint64_t now);
   void link(Entry *to, uint64_t now);
   bool even_enough(const std::vector<uint64_t> &delta) const;
-  /** The next requests of each loader that pages cut, from that state with so much gone. */
+  /** Returns the next requests of each loader that pages cut, from that state with that much
+   * progress. */
   void cuts(const Entry &from, const std::vector<uint64_t> &even,
             const std::vector<uint64_t> &requests, Cuts *found) const;
   bool leads(const Link &link) const;
@@ -184,9 +186,9 @@ class Skip {
   std::unordered_map<std::vector<uint64_t>, std::unique_ptr<Entry>, Hash> entries_;
   SkipState state_;
   Cuts cuts_;                        // of next()
-  bool known_ = false;               // what comes next of the state that was looked at last
-  Entry *last_ = nullptr;            // the state that was looked at last
-  std::vector<uint64_t> last_even_;  // and of that moment
+  bool known_ = false;               // the successor of the last checked state
+  Entry *last_ = nullptr;            // the last checked state
+  std::vector<uint64_t> last_even_;  // its `even` at that moment
   uint64_t last_cycle_ = 0;
 };
 

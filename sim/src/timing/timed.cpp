@@ -6,7 +6,7 @@
 namespace ufp4::timing {
 namespace {
 
-constexpr uint64_t kStuckCycles = 1000000;  // of the harness (simulator.cpp)
+constexpr uint64_t kStuckCycles = 1000000;  // as in the harness (simulator.cpp)
 
 }  // namespace
 
@@ -72,7 +72,7 @@ bool Timed::advance(uint64_t end) {
   return every_cycle_ || core_.has_timeline() ? step() : core_.leap(end, skips_);
 }
 
-// The cycle that is so many from now, or the last of all.
+// Returns the cycle that many from now, or the last one representable.
 uint64_t Timed::after(uint64_t cycles) const {
   return cycles > ~core_.cycle() ? ~uint64_t{0} : core_.cycle() + cycles;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host at the timed core: mirrors simulator.h, register accesses and waits, cycle by cycle.
+// A host with the timed core: mirrors simulator.h, register accesses and waits, cycle by cycle.
 #ifndef UFP4_TIMING_TIMED_H
 #define UFP4_TIMING_TIMED_H
 
@@ -10,15 +10,15 @@
 
 namespace ufp4::timing {
 
-/** A core and the host at it. It can be copied, as Core can. */
+/** A core and its host, which can be copied, as Core can. */
 class Timed {
  public:
-  /** @p sink takes a time line, with which a copy does not go on; or NULL. */
+  /** @p sink receives a timeline, which a copy does not continue; or NULL. */
   Timed(const Shape &shape, const MemoryRules &rules, const ufp4_timed_host_t &host,
         bool every_cycle, const ufp4_timeline_sink_t *sink = nullptr);
 
-  /** From here on it goes on with all cores that are on @p bus, whose rules have a memory outside.
-   */
+  /** Runs together with all cores on @p bus from here on; its rules must have an external
+   * memory. */
   void join(Bus *bus) {
     bus_ = bus;
     bus_->join(&core_, every_cycle_ || core_.has_timeline());
@@ -34,7 +34,7 @@ class Timed {
   void timeline_end() {
     core_.timeline_end();
   }
-  /** The interrupt after each cycle of the last access, the last one's in bit 0. */
+  /** The interrupt after each cycle of the last access; bit 0 is the last cycle. */
   uint64_t levels() const {
     return levels_;
   }
@@ -53,7 +53,7 @@ class Timed {
   EmptyMemory &memory() {
     return core_.memory();
   }
-  /** These are Core's. */
+  /** Functions of Core. */
   void miss_completion() {
     core_.miss_completion();
   }
@@ -63,8 +63,8 @@ class Timed {
   bool follow(const Timed &host, const Orders &before) {
     return core_.follow(host.core_, before);
   }
-  /** One cycle, or as many as are known to be the same; no further than @p end. @return false if
-   * message() says why there is none. */
+  /** Simulates one cycle, or several if they are known to repeat; not beyond @p end. @return false
+   * if message() has an error. */
   bool advance(uint64_t end);
   uint64_t after(uint64_t cycles) const;
   const std::string &message() const {
@@ -72,13 +72,13 @@ class Timed {
   }
 
  private:
-  /** Whether the host takes an answer of the register port in this cycle: with back-pressure now
-   * and then not. */
+  /** Returns whether the host accepts a response of the register port in this cycle; with
+   * back-pressure it sometimes does not. */
   bool ready();
   bool step() {
     return bus_ != nullptr ? bus_->step() : core_.step();
   }
-  /** One of an access. */
+  /** Simulates one cycle of an access. */
   bool step_access() {
     if (!step()) return false;
     levels_ = levels_ << 1 | (core_.registers().irq() ? 1 : 0);

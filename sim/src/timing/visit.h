@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the skip (skip.h) sees state: each unit names its registers to a visitor, by what they are.
+// The interface by which the skip (skip.h) reads state: each unit passes its registers to a
+// visitor, by their kinds.
 //
 //   exact(x)         what the next cycles depend on as it is
 //   count(x)         a sum; nothing depends on it

@@ -2,7 +2,7 @@
 // A virtual platform: an arbiter, a bus, memory, cores, and for each core a processor that runs the
 // C driver.
 //
-// platform [rtl | timed] [CORES]: each processor takes the three GEMMs of one linear layer and
+// platform [rtl | timed] [CORES]: each processor runs the three GEMMs of one linear layer and
 // compares every bit with the golden model. Exit status 0: all are equal.
 #include <tlm_utils/multi_passthrough_initiator_socket.h>
 #include <ufp4.h>
@@ -22,17 +22,17 @@ namespace {
 
 const sc_time kPeriod(1, sc_core::SC_NS);
 constexpr unsigned kLatency = 100;            // cycles, of memory
-constexpr uint64_t kMemoryBase = 0x80000000;  // and what the map has
-constexpr uint64_t kPartBytes = 1 << 20;      // of each core
+constexpr uint64_t kMemoryBase = 0x80000000;  // address of memory in the map
+constexpr uint64_t kPartBytes = 1 << 20;      // per core
 constexpr uint64_t kRegisterBase = 0x10000000, kRegisterBytes = 4096;
 constexpr unsigned kMostCores = 64;
-constexpr unsigned kBusBytes = 8;        // a cycle, each way
+constexpr unsigned kBusBytes = 8;        // per cycle in each direction
 constexpr size_t kStackBytes = 1 << 20;  // of a processor: the driver and the model
 
 // --- Bus ----------------------------------------------------------------------------------------
 
-/** Leads by address; data of all initiators share its width, reads and writes each, in the order in
- * which they come: the arbiter's. */
+/** Routes by address. The data of all initiators share the bus width, separately for reads and
+ * writes, in the order of arrival, which the arbiter defines. */
 class Bus : public sc_core::sc_module {
  public:
   tlm_utils::simple_target_socket<Bus> from;
@@ -44,7 +44,7 @@ class Bus : public sc_core::sc_module {
     from.register_get_direct_mem_ptr(this, &Bus::get_direct_mem_ptr);
   }
 
-  /** The next target that is bound: what it sees as address 0 is at @p offset. */
+  /** Binds the next target, whose address 0 is at @p offset. */
   void map(uint64_t base, uint64_t bytes, uint64_t offset) {
     places_.push_back({base, bytes, offset});
   }
@@ -54,7 +54,7 @@ class Bus : public sc_core::sc_module {
     uint64_t base, bytes, offset;
   };
 
-  // The target's index; the address becomes the target's own.
+  // Finds the target, and converts the address to the target's own.
   int find(tlm::tlm_generic_payload &payload) const {
     const uint64_t address = payload.get_address(), bytes = payload.get_data_length();
     for (size_t i = 0; i < places_.size(); i++) {
@@ -98,14 +98,14 @@ class Bus : public sc_core::sc_module {
   }
 
   std::vector<Place> places_;
-  sc_time free_[2];  // when the last read's and write's data will have passed
+  sc_time free_[2];  // times at which the last read's and write's data will have passed
 };
 
 // --- Processor ----------------------------------------------------------------------------------
 
 enum { kTokens = 96, kCin = 64, kCout = 80 };
 
-/** A linear layer's tensors, and what came of them. */
+/** A linear layer's tensors and results. */
 struct Layer {
   std::vector<float> x, w, dy, y, dx, dw;
   uint64_t cycles = 0;
@@ -125,7 +125,7 @@ struct Layer {
     }
   }
 
-  /** The three GEMMs on a device. @return whether it has done them; it says why not. */
+  /** Runs the three GEMMs on a device. @return whether it succeeded; otherwise prints why. */
   bool run(ufp4_device_t *device) {
     ufp4_linear_shape_t shape{};
     shape.tokens = kTokens;
@@ -163,7 +163,7 @@ class Processor : public sc_core::sc_module {
   sc_core::sc_in<bool> irq;
   bool passed = false;
 
-  /** Prints what has come of it. */
+  /** Prints the results. */
   void print() const {
     std::printf("core %u: FPROP took %llu cycles, at %s every bit is %s\n", number_,
                 static_cast<unsigned long long>(cycles_), ended_.to_string().c_str(),
@@ -287,7 +287,7 @@ struct Pair {
     Ufp4CoreOptions options;
     options.configuration = "small";
     options.period = kPeriod;
-    options.outside = true;  // time is the bus's and the memory's, for both modules
+    options.outside = true;  // for both modules, time is determined by the bus and the memory
     const char *name = sc_core::sc_gen_unique_name("core");
     if (timed) {
       core = std::make_unique<Ufp4CoreTimed>(name, options);

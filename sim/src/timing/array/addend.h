@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that are added to D are read ahead: this mirrors ufp4_addend.
+// Prefetches the numbers that are added to D: mirrors ufp4_addend.
 #ifndef UFP4_TIMING_ADDEND_H
 #define UFP4_TIMING_ADDEND_H
 
@@ -17,7 +17,7 @@ class Addend {
         walk_(shape.tile_m, shape.tile_n),
         width_(shape.drain_bytes, shape.bus_bytes) {}
 
-  /** The job adds something. */
+  /** Returns whether the job adds anything. */
   bool wanted() const {
     return has_sums_ || has_c_;
   }
@@ -41,11 +41,11 @@ class Addend {
   }
   void reset();
   void start(const ufp4_gemm_descriptor_t &desc);
-  /** @p cancel: the drain has ended; @p bus_ready, @p bus_valid: the master takes the request, has
-   * a beat. */
+  /** @p cancel: the drain has ended; @p bus_ready, @p bus_valid: the master accepts the request,
+   * has a beat. */
   void step(const ufp4_gemm_descriptor_t &desc, const Drain::State &drain, bool cancel,
             bool bus_ready, bool bus_valid, bool bus_error);
-  /** Whether the client's beat of this cycle has an error. */
+  /** Returns whether the client's beat of this cycle has an error. */
   bool error(bool bus_valid, bool bus_error) const {
     return width_.error(bus_valid, bus_error);
   }
@@ -100,7 +100,7 @@ class Addend {
   uint64_t written_ = 0, read_ = 0;  // words of the buffers
 };
 
-// In every cycle, and so here.
+// Inline, because it is called in every cycle.
 
 inline void Addend::step(const ufp4_gemm_descriptor_t &desc, const Drain::State &drain, bool cancel,
                          bool bus_ready, bool bus_valid, bool bus_error) {

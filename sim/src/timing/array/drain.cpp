@@ -2,7 +2,7 @@
 #include "timing/array/drain.h"
 
 namespace ufp4::timing {
-// slot_ goes on between jobs.
+// slot_ continues between jobs.
 void Drain::reset() {
   active_ = req_valid_ = upper_row_ = upper_out_ = dat_valid_ = false;
   slot_ = valid_ = 0;

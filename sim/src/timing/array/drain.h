@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums to beats of D: mirrors ufp4_drain and, for when C is read, ufp4_epilogue.
+// Converts sums to beats of D: mirrors ufp4_drain and, for the reads of C, ufp4_epilogue.
 #ifndef UFP4_TIMING_DRAIN_H
 #define UFP4_TIMING_DRAIN_H
 
@@ -16,11 +16,11 @@ namespace ufp4::timing {
 
 class Drain {
  public:
-  /** The RTL has these signals in a cycle; evaluate() finds them, and step() takes them. */
+  /** Signals of a cycle: evaluate() computes them, and step() uses them. */
   struct State {
     bool enable = false, read = false, last_read = false, next_tile = false;
     bool drained = false, drained_bank = false;
-    // To the addends.
+    // Signals to the addends.
     bool take = false, upper = false, sums_read = false, c_read = false;
   };
 
@@ -29,8 +29,8 @@ class Drain {
   bool idle() const {
     return !active_ && !req_valid_ && valid_ == 0 && !upper_out_ && !dat_valid_;
   }
-  /** From its request on the port is the row's: its data are near, or the next row needs the place.
-   */
+  /** From its request on, a row owns the port: its data are near, or the next row needs the
+   * place. */
   bool req_valid() const {
     return req_valid_ && (req_wait_ == 0 || (active_ && open_ && read_ == 0));
   }
@@ -40,20 +40,21 @@ class Drain {
   bool dat_valid() const {
     return dat_valid_;
   }
-  /** Nothing changes until a row of sums is ready. */
+  /** Returns whether nothing changes until a row of sums is ready. */
   bool asleep() const {
     return !open_ && credit_ == 0 && valid_ == 0 && !req_valid_ && !upper_out_ && !dat_valid_;
   }
-  /** A cycle in which it is. */
+  /** Simulates such a cycle. */
   void sleep(bool ready) {
     credit_ += ready;
     slot_ = (slot_ + 1) & 3;
   }
-  /** Whether the sums of the next read need their second beat. */
+  /** Returns whether the sums of the next read need their second beat. */
   bool upper() const {
     return count() > shape_->drain_cols / 2;
   }
-  /** The addends' beats without which the next read does not begin: all of a row at its first. */
+  /** Returns the addends' beats that must be present before the next read: at a row's first read
+   * all of the row. */
   uint32_t sums_need() const {
     return read_ == 0 ? ((2 * walk_.cols() - 1) >> shape_->drain_log2) + 1 : upper() ? 2 : 1;
   }
@@ -98,7 +99,7 @@ class Drain {
   uint32_t top_read() const {
     return (walk_.cols() - 1) >> shape_->drain_log2;
   }
-  // Columns of D in the next read.
+  // Returns the columns of D in the next read.
   uint32_t count() const {
     const uint32_t left = walk_.cols() - (read_ << shape_->drain_log2);
     return left >= shape_->drain_cols ? shape_->drain_cols : left;
@@ -110,7 +111,7 @@ class Drain {
 
   const Shape *shape_;
   TileWalk walk_;
-  // These are set when a job starts and stay for it.
+  // These are set when a job starts and are constant during it.
   bool bf16_ = false, wide_ = false, has_sums_ = false, has_c_ = false, one_bank_ = false;
   uint32_t slot_mask_ = 0, last_stage_ = kDrainStages, c_stage_ = 0, ask_wait_ = 0;
   uint64_t stride_ = 0, element_bytes_ = 4;
@@ -129,7 +130,7 @@ class Drain {
   uint64_t taken_ = 0;  // reads of sums
 };
 
-// In every cycle, and so here.
+// Inline, because it is called in every cycle.
 
 inline Drain::State Drain::evaluate(bool req_ready, bool dat_ready, bool sums_ready,
                                     bool c_ready) const {
@@ -150,7 +151,7 @@ inline Drain::State Drain::evaluate(bool req_ready, bool dat_ready, bool sums_re
   return s;
 }
 
-// This moves the notes that travel with the sums on by a stage, and decides whether a beat leaves.
+// Advances the notes that accompany the sums by a stage, and decides whether a beat leaves.
 inline void Drain::shift(const State &s) {
   const bool arrives = valid_ >> last_stage_ & 1;
   const bool half = half_ >> last_stage_ & 1, last = last_ >> last_stage_ & 1;

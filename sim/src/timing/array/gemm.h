@@ -15,17 +15,16 @@ namespace ufp4::timing {
 
 class Gemm {
  public:
-  /** These signals come from outside in a cycle; of those of the masters only the ones for its
-   * clients are here. */
+  /** External signals of a cycle; those of the masters are the ones for this engine's clients. */
   struct Input {
-    bool start = false;  // offered
+    bool start = false;  // offered job
     uint32_t panels_held = 0, panels = 0;
     bool load_ready = false, load_valid = false;
     bool addend_ready = false, addend_valid = false;
     bool write_ready = false, write_dat_ready = false, write_idle = false;
-    bool read_error = false, write_error = false;  // of the beat that is here, with an answer
+    bool read_error = false, write_error = false;  // with the present beat, with a response
   };
-  /** The RTL has these signals in a cycle; step() finds them. */
+  /** Signals of a cycle, which step() computes. */
   struct State {
     bool done = false, busy = false;
     bool stall_operand = false, stall_panel = false, stall_accumulator = false, stall_drain = false;
@@ -48,11 +47,11 @@ class Gemm {
   bool active() const {
     return active_;
   }
-  /** This is the status of the job that is done. */
+  /** Returns the status of the finished job. */
   uint16_t status() const {
     return errors_.status();
   }
-  // Clients, from registers.
+  // The clients, from registers.
   bool load_valid(uint32_t panels_held, uint32_t panels) const {
     return load_width_.can_ask() && request_.valid() && !write_.full() &&
            !request_.held(panels_held, panels) && (waits_ || !(fed_ && addend_valid()));
@@ -84,11 +83,11 @@ class Gemm {
   const LoadRequest &loader() const {
     return request_;
   }
-  /** This writes to @p signs what the cycle shows beside its State. */
+  /** Writes to @p signs what the cycle shows besides its State. */
   void look(bool write_ready, bool write_dat_ready, uint32_t panels_held, uint32_t panels,
             CoreSigns &signs) const;
   void reset();
-  /** A cycle at @p now, of a job @p desc; @p state: what it is. */
+  /** Simulates a cycle at @p now, of a job @p desc in state @p state. */
   void step(const ufp4_gemm_descriptor_t &desc, const Input &in, uint64_t now, State &state);
 
   void add(const Shape &shape, Accesses *all) const {
@@ -124,8 +123,8 @@ class Gemm {
   WidthWrite width_;
   BusErrors errors_;
   bool active_ = false, quiet_ = false;
-  bool fed_ = false;    // the first chunk: addends go before operands
-  bool waits_ = false;  // a request of operands, which is not taken back then
+  bool fed_ = false;    // first chunk: addends are loaded before operands
+  bool waits_ = false;  // an operand request waits, and then is not withdrawn
 };
 
 }  // namespace ufp4::timing

@@ -14,7 +14,7 @@
 
 namespace ufp4::timing {
 
-/** What a note says of the beats to come. */
+/** A note about the beats to come. */
 struct LoadNote {
   bool slot, side, codes;
   uint32_t beats;
@@ -35,7 +35,7 @@ class LoadWrite {
     notes_.clear();
     beat_ = loaded_[0] = loaded_[1] = 0;
   }
-  /** @p beat: one has come; @p retire: the count of @p slot is zeroed. */
+  /** @p beat: one has arrived; @p retire: the count of @p slot is cleared. */
   void step(bool beat, bool retire, bool slot);
   void push(const LoadNote &note) {
     notes_.push(note);
@@ -66,7 +66,7 @@ class LoadWrite {
  private:
   Ring<LoadNote, 32> notes_;
   uint32_t beat_ = 0, loaded_[2] = {};
-  uint64_t codes_[2] = {}, scales_ = 0;  // beats, of A and B; of both
+  uint64_t codes_[2] = {}, scales_ = 0;  // beats of A and B, and of both
 };
 
 class LoadRequest {
@@ -79,7 +79,7 @@ class LoadRequest {
   uint32_t tiles() const {
     return tiles_;
   }
-  /** What it waits for is a row group that QUANT has not written. */
+  /** Returns whether it waits for a row group that QUANT has not written. */
   bool held(uint32_t panels_held, uint32_t panels) const {
     const uint32_t group = (side_ ? tile_group_b_ : tile_group_a_) + group_;
     return chunk_ && (panels_held >> side_ & 1) && group >= panels;
@@ -87,7 +87,7 @@ class LoadRequest {
   bool valid() const {
     return chunk_;
   }
-  /** It makes this request while valid(). */
+  /** Returns the present request, while valid(). */
   Request request(const ufp4_gemm_descriptor_t &desc) const;
   LoadNote note(uint32_t beats) const {
     return {slot_, side_, codes_, beats};
@@ -96,17 +96,17 @@ class LoadRequest {
     active_ = chunk_ = false;
   }
   void start(const ufp4_gemm_descriptor_t &desc);
-  /** @p stop: no macro-tile follows the one at hand. */
+  /** @p stop: no macro-tile follows the present one. */
   void step(const ufp4_gemm_descriptor_t &desc, bool fire, bool release, bool stop);
 
-  /** Whether a burst of the job can cross a page. */
+  /** Returns whether a burst of the job can cross a page. */
   bool may_be_cut() const {
     return position_mask_ != 0;
   }
-  /** Which of the next @p requests cross one, and after how many bytes: where in its pages an
-   * operand lies matters by that alone. */
+  /** Lists which of the next @p requests cross a page, and after how many bytes. The position of
+   * an operand in its pages matters only for this. */
   void cuts(uint64_t requests, std::vector<uint64_t> *found) const;
-  /** An element of cuts() stands for the request of this number, from 0 on. */
+  /** An element of cuts() represents the request of this number, from 0 on. */
   static uint64_t cut_request(uint64_t cut) {
     return cut / kPage;
   }
@@ -139,7 +139,7 @@ class LoadRequest {
     return group_ == (walk_.cols() - 1) >> 4;
   }
   uint32_t position_mask(const ufp4_gemm_descriptor_t &desc) const;
-  /** The request at hand goes. */
+  /** The present request is accepted. */
   void pass(const ufp4_gemm_descriptor_t &desc, bool stop);
   void next_group(const ufp4_gemm_descriptor_t &desc);
   void next_chunk(const ufp4_gemm_descriptor_t &desc, bool stop);
@@ -151,8 +151,9 @@ class LoadRequest {
   uint32_t free_ = 0, tiles_ = 0, group_ = 0;
   uint32_t k_left_ = 0;  // k blocks from this chunk on
   uint32_t position_mask_ =
-      0;                   // bits of a position that say where in a page its codes and scales are
-  uint64_t requests_ = 0;  // that have gone
+      0;                   // the bits of a position that determine where in a page its codes and
+                           // scales are
+  uint64_t requests_ = 0;  // requests that have been accepted
   ufp4_gemm_descriptor_t desc_{};  // for cuts()
   uint64_t k_ = 0;
   // In k blocks from the start of an operand.
@@ -160,7 +161,7 @@ class LoadRequest {
   uint32_t tile_group_a_ = 0, tile_group_b_ = 0;
 };
 
-// In every cycle, and so here.
+// Inline, because it is called in every cycle.
 
 inline void LoadWrite::step(bool beat, bool retire, bool slot) {
   if (beat) {

@@ -26,7 +26,8 @@ void Sequencer::start(const ufp4_gemm_descriptor_t &desc) {
   place();
 }
 
-// Groups in the slot: A0, B0, .., B(last), A1, ..; the one needed last must have come.
+// The order of groups in the slot is A0, B0, .., B(last), A1, ..; the last one needed must have
+// arrived.
 void Sequencer::place() {
   const uint32_t rows = walk_.rows(), cols = walk_.cols();
   const uint32_t end_a = (tile_a_ + 1) * shape_->rows, end_b = (tile_b_ + 1) * shape_->cols;
@@ -48,7 +49,7 @@ bool Sequencer::single() const {
   return false;
 }
 
-// A lone sub-tile, or turn, goes on in the PE's registers: its sums are stored, but not taken.
+// A lone sub-tile, or turn, stays in the PE's registers: its sums are stored but not read back.
 void Sequencer::count(const State &s) {
   if (s.busy && step_ == 0) {
     read_a_ += lanes_a_;

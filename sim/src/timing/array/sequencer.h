@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sequencer decides what the array is fed, and when: this mirrors ufp4_sequencer.
+// Decides what is fed to the array in each cycle: mirrors ufp4_sequencer.
 #ifndef UFP4_TIMING_SEQUENCER_H
 #define UFP4_TIMING_SEQUENCER_H
 
@@ -15,7 +15,7 @@ namespace ufp4::timing {
 
 class Sequencer {
  public:
-  /** The RTL has these signals in a cycle; evaluate() finds them, and step() takes them. */
+  /** Signals of a cycle: evaluate() computes them, and step() uses them. */
   struct State {
     bool busy = false, stall_operand = false, stall_accumulator = false;
     bool feed = false, end_row = false, end_chunk = false, end_tile = false;
@@ -29,18 +29,18 @@ class Sequencer {
   bool slot() const {
     return slot_;
   }
-  /** Pulses of this cycle: a slot is free; a row of sub-tiles is in its bank. */
+  /** Pulses of this cycle: a slot becomes free; a row of sub-tiles is complete in its bank. */
   bool release(uint64_t now) const {
     return !releases_.empty() && releases_.front() == now;
   }
   bool ready(uint64_t now) const {
     return !readies_.empty() && readies_.front() == now;
   }
-  /** From registers; @p loaded: of the slot at hand. */
+  /** From registers; @p loaded: row groups loaded to the present slot. */
   State evaluate(uint32_t loaded) const;
   void reset();
   void start(const ufp4_gemm_descriptor_t &desc);
-  /** @p drained: @p bank is. The loader's count is as of this cycle. */
+  /** @p drained: @p bank has been drained. The loader's count is that of this cycle. */
   void step(const State &state, uint64_t now, bool loading, uint32_t tiles, bool drained,
             bool bank);
 
@@ -81,18 +81,18 @@ class Sequencer {
     return many_chunks_ ? last_chunk() : parity_;
   }
   bool returned() const;
-  /** Contract fp32: whether the sum of the sub-tile at hand comes round now; nv: whether it is
-   * there. */
+  /** Contract fp32: whether the present sub-tile's sum is due again; nv: whether it is
+   * available. */
   bool in_phase() const {
     return shape_->fp32() ? phase_ == in_turn_ * shape_->steps + step_ : pause_ == 0;
   }
-  /** Sub-tiles of the macro-tile that stay in the PEs' registers: one, or a turn. */
+  /** Returns the number of sub-tiles that stay in the PEs' registers: one, or a turn. */
   bool single() const;
   void next_sub_tile();
   void advance(const State &state);
   void count(const State &state);
-  /** This finds what the place in the macro-tile needs and which loops end there; it holds until
-   * the place changes. */
+  /** Computes what the position in the macro-tile needs and which loops end there, which is valid
+   * until the position changes. */
   void place();
 
   const Shape *shape_;
@@ -100,20 +100,20 @@ class Sequencer {
   bool active_ = false, slot_ = false, parity_ = false, claimed_ = false, many_chunks_ = false;
   uint32_t full_ = 0, tiles_ = 0, tile_a_ = 0, tile_b_ = 0, block_ = 0, step_ = 0, wait_ = 0;
   uint32_t k_left_ = 0, k_blocks_ = 0;
-  // Contracts fp32 and nv: where the turn began, the sub-tile's place in it; which sums come round,
-  // and for how long the sum of a sub-tile alone does not.
+  // Contracts fp32 and nv: the beginning of the turn and the sub-tile's position in it; which sums
+  // are due; and how long a lone sub-tile's sum is not.
   uint32_t turn_a_ = 0, turn_b_ = 0, in_turn_ = 0, phase_ = 0, pause_ = 0;
   bool begun_ = false;
-  // These are the results of place().
+  // Results of place().
   bool last_a_ = false, last_b_ = false;
   uint32_t need_ = 0, last_block_ = 0, lanes_a_ = 0, lanes_b_ = 0;
-  // Lanes that were read; sub-tiles whose sums were stored after a chunk, and taken before one.
+  // Lanes that were read; sub-tiles whose sums were stored after a chunk, and read before one.
   uint64_t read_a_ = 0, read_b_ = 0, stored_ = 0, taken_ = 0;
   Ring<uint64_t, 128> readies_;
   Ring<uint64_t, 64> releases_;
 };
 
-// In every cycle, and so here.
+// Inline, because it is called in every cycle.
 
 inline bool Sequencer::returned() const {
   if (shape_->pe_return <= 2) return true;

@@ -6,7 +6,7 @@
 namespace ufp4::timing {
 namespace {
 
-constexpr uint8_t kPoison = 0xDE;  // what a read that fails brings, as in the harness
+constexpr uint8_t kPoison = 0xDE;  // data of a failed read, as in the harness
 
 }  // namespace
 

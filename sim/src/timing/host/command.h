@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command unit: mirrors ufp4_command. Front mirrors ufp4_front, Issue ufp4_issue, Retire
-// ufp4_retire, the slots ufp4_slots.
+// ufp4_retire, and the slots ufp4_slots.
 #ifndef UFP4_TIMING_COMMAND_H
 #define UFP4_TIMING_COMMAND_H
 
@@ -12,7 +12,7 @@
 
 namespace ufp4::timing {
 
-/** The rings, as the registers name them. */
+/** The rings, as set in the registers. */
 struct Rings {
   uint64_t base = 0, completion_base = 0;
   uint32_t log2 = 0, tail = 0;
@@ -49,7 +49,7 @@ class Front {
   uint16_t status() const {
     return status_;
   }
-  /** The fetch itself has failed: the descriptor means nothing. */
+  /** The fetch has failed, so the descriptor is invalid. */
   bool lost() const {
     return lost_;
   }
@@ -62,7 +62,7 @@ class Front {
   Request request(const Rings &rings) const {
     return {valid(), address(rings), UFP4_DESCRIPTOR_BYTES / shape_.bus_bytes};
   }
-  /** Whether it stays as it is while its job, if it offers one, is not taken. */
+  /** Returns whether it does not change as long as its job, if it offers one, is not accepted. */
   bool waits(const Rings &rings) const {
     return state_ == State::kIdle ? next_ == rings.tail : state_ == State::kOffer;
   }
@@ -70,18 +70,18 @@ class Front {
     state_ = State::kIdle;
     next_ = 0;
   }
-  /** Whether the descriptor at request() is to be read into job() now. */
+  /** Returns whether the descriptor at request() is to be read into job() now. */
   bool fetches(bool req_ready) const {
     return state_ == State::kRequest && req_ready;
   }
   Descriptor &fetched() {
     return job_;
   }
-  /** Tells that there is no memory where the descriptor is fetched. */
+  /** There is no memory at the descriptor's address. */
   void miss() {
     missed_ = true;
   }
-  /** @p error: the beat's answer is one. */
+  /** @p error: of the beat's response. */
   void step(const Rings &rings, bool req_ready, bool beat, bool error, bool taken);
 
   template <typename Visitor>
@@ -103,10 +103,10 @@ class Front {
   Descriptor job_{};
 };
 
-/** The state of the other jobs, for which a job waits. */
+/** The state of other jobs on which a job may depend. */
 struct Others {
   uint32_t head, done;  // tag of the oldest job whose completion is not written; by tag
-  bool other_started;   // the other engine's job
+  bool other_started;   // job of the other engine
   uint32_t other_tag;
 };
 
@@ -144,20 +144,20 @@ class Issue {
   Finish finish() const {
     return {state_ == State::kFinish, tag_, status_, cycles_};
   }
-  /** Whether it stays as it is, but for its cycles, until the engine or another job is done. */
+  /** Returns whether only its cycle count changes until the engine or another job is done. */
   bool waits(const Others &others) const {
     return state_ == State::kEmpty
                ? !next_valid_
                : state_ == State::kRun || (state_ == State::kWait && !may_start(others));
   }
-  /** A cycle in which it does. */
+  /** Simulates such a cycle. */
   void wait() {
     cycles_ += state_ == State::kRun;
   }
-  /** By operand (A, B): only what QUANT has finished may be read. */
+  /** By operand (A, B): only row groups that QUANT has finished may be read. */
   uint32_t panels_held(const Others &others) const;
   void reset();
-  /** @p status: of the job that is done. */
+  /** @p status: of the finished job. */
   void step(const Others &others, Slots &slots, bool give, const Descriptor &job, uint32_t tag,
             bool start_ready, bool done, uint16_t status);
 
@@ -197,11 +197,11 @@ class Retire {
     uint32_t tag = 0, job = 0;
     uint16_t status = 0;
   };
-  /** The job at the head. */
+  /** Returns the job at the head. */
   struct Job {
     Descriptor descriptor;
     ufp4_completion_t completion;
-    bool irq, engine;  // engine: one ran it
+    bool irq, engine;  // engine: it ran on one
   };
 
   explicit Retire(const Shape &shape)
@@ -239,7 +239,7 @@ class Retire {
   bool retires(bool idle) const {
     return state_ == State::kRetire && idle;
   }
-  /** Whether the completion at hand could not be written. */
+  /** Returns whether the present completion could not be written. */
   bool unwritten() const {
     return error_;
   }

@@ -5,7 +5,7 @@ namespace ufp4::timing {
 namespace {
 
 constexpr uint32_t kRegions = 7;
-constexpr uint32_t kRegionCycles = 9;  // of one that is used
+constexpr uint32_t kRegionCycles = 9;  // of a region that is used
 constexpr uint32_t kUnusedCycles = 2;
 constexpr uint64_t kMemoryEnd = uint64_t{1} << UFP4_ADDR_BITS;
 
@@ -39,7 +39,7 @@ bool multiplies(const Shape &shape, uint8_t elem) {
          (shape.formats == UFP4_FORMATS_ALL || shape.formats == UFP4_FORMATS_UNIFORM);
 }
 
-/** Whether reserved bytes are not zero. */
+/** Returns whether reserved bytes are not zero. */
 template <typename Bytes>
 bool any(const Bytes &bytes) {
   for (uint8_t byte : bytes) {
@@ -73,7 +73,7 @@ bool quant_misaligned(const ufp4_quant_descriptor_t &quant) {
          (quant.opcode == UFP4_OPCODE_QUANT && copies_misaligned(quant));
 }
 
-// E8M0 knows neither transform nor tensor exponent, and has its own directions of rounding.
+// E8M0 has neither transform nor tensor exponent, and its own rounding directions.
 bool e8m0_supported(const ufp4_quant_descriptor_t &quant) {
   return (quant.scale_round == UFP4_SCALE_ROUND_UP || quant.scale_round == UFP4_SCALE_ROUND_DOWN) &&
          ((quant.row_mode | quant.col_mode) & ~UFP4_MODE_ENABLE) == 0 &&
@@ -237,7 +237,8 @@ std::vector<Extent> extents(const Descriptor &d) {
   for (const Region &r : regions) {
     if (!r.used) continue;
     const uint64_t bytes = (r.groups * r.stride << r.shift) + r.tail;
-    // A GEMM writes D, the first; another job all but its source, the first.
+    // A GEMM writes only D, its first region; other jobs write all regions except their source, the
+    // first.
     all.push_back(
         {r.addr, (bytes + kLine - 1) / kLine * kLine, d.is_gemm() == (&r == &regions[0])});
   }

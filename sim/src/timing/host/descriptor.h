@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor, and what the core finds wrong with it: mirrors ufp4_check and ufp4_regions.
+// A descriptor, and the core's checks of it: mirrors ufp4_check and ufp4_regions.
 #ifndef UFP4_TIMING_DESCRIPTOR_H
 #define UFP4_TIMING_DESCRIPTOR_H
 
@@ -24,7 +24,7 @@ union Descriptor {
   }
 };
 
-/** The lowest status that applies, exponent slots not looked at. */
+/** Returns the lowest status that applies, without checks of exponent slots. */
 uint16_t check_descriptor(const Descriptor &descriptor, const Shape &shape);
 /** A region of a job, in whole lines. */
 struct Extent {
@@ -32,7 +32,7 @@ struct Extent {
   bool written;
 };
 std::vector<Extent> extents(const Descriptor &descriptor);
-/** Cycles that its regions take. */
+/** Returns the cycles that the checks of its regions take. */
 uint32_t region_cycles(const Descriptor &descriptor);
 
 }  // namespace ufp4::timing

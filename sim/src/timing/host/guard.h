@@ -12,7 +12,7 @@ namespace ufp4::timing {
 
 class Guard {
  public:
-  /** The signals of a cycle as the registers give them. */
+  /** The signals of a cycle from registers. */
   struct Input {
     uint32_t watchdog = 0;
     bool work = false, overflow = false;
@@ -22,22 +22,21 @@ class Guard {
   bool resetting() const {
     return resetting_;
   }
-  /** The reason for which the core has been stopped, as the register fatal has it; 0: it has
-   * not. */
+  /** The reason why the core has been stopped, as in the register fatal; 0: it has not. */
   uint32_t fatal() const {
     return fatal_;
   }
   Curb curb(const Input &in) const {
     return {fatal_ != 0, resetting_, resetting_ && expired(in) && !in.sending};
   }
-  /** Whether this is the cycle that stops the core. */
+  /** Returns whether this cycle stops the core. */
   bool stops(const Input &in) const {
     return !resetting_ && ((in.work && expired(in)) || in.overflow) && fatal_ == 0;
   }
   void reset() {
     *this = {};
   }
-  /** @p moved: a handshake on the bus, or a step of the array. */
+  /** @p moved: there was a handshake on the bus, or a step of the array. */
   void step(const Input &in, bool soft_reset, bool moved) {
     const bool was = resetting_, late = expired(in);
     const uint32_t code =

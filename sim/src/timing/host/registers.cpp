@@ -7,7 +7,7 @@ namespace {
 constexpr uint32_t kSnapshot = 1, kClear = 2, kSoftReset = 4;
 constexpr uint32_t kIrqs = 7;
 constexpr uint32_t kOffsets = 0x1000;
-constexpr uint32_t kCountersEnd = 0x80, kSlotsEnd = 0x100;  // bytes of their spaces
+constexpr uint32_t kCountersEnd = 0x80, kSlotsEnd = 0x100;  // sizes of their address ranges
 constexpr uint32_t kHighMask = (1u << (UFP4_ADDR_BITS - 32)) - 1;
 constexpr uint32_t kBaseMask = ~(UFP4_ALIGN_BYTES - 1u);
 
@@ -45,7 +45,7 @@ void Registers::follow(const Registers &host) {
   }
 }
 
-// @return whether a soft reset is asked for.
+// @return whether a soft reset is requested.
 bool Registers::write(uint32_t offset, uint32_t value, uint32_t head) {
   switch (offset) {
     case UFP4_REG_CONTROL:

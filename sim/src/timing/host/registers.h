@@ -9,7 +9,7 @@
 
 namespace ufp4::timing {
 
-/** The signals that the host drives on the port. */
+/** The host's signals on the port. */
 struct HostPort {
   bool awvalid = false, wvalid = false, bready = true, arvalid = false, rready = true;
   uint32_t awaddr = 0, wdata = 0, araddr = 0;
@@ -38,7 +38,7 @@ class Registers {
   bool irq() const {
     return irq_status_ & irq_mask_;
   }
-  /** The ring holds more than it has places, or its tail went back. */
+  /** The ring holds more than its size, or its tail went back. */
   bool overflow(uint32_t head) const {
     return rings_.tail - head > 1u << rings_.log2 || back_;
   }
@@ -60,24 +60,24 @@ class Registers {
   uint32_t rdata() const {
     return rdata_;
   }
-  /** Whether nothing moves on the port or in the registers. */
+  /** Returns whether neither the port nor the registers change. */
   bool quiet() const {
     return !aw_full_ && !w_full_ && !bvalid_ && !rvalid_ && !back_;
   }
   void reset();
-  /** The value of the register at an offset. */
+  /** Returns the value of the register at an offset. */
   uint32_t read(uint32_t offset, const CoreView &core, const Slots &slots) const;
-  /** A cycle in which nothing moves on the port nor in the command unit. */
+  /** Simulates a cycle in which neither the port nor the command unit changes. */
   void count(Events events) {
     if (events != events_) tally();
     events_ = events;
     run_++;
   }
-  /** @p cycles more like the last one. */
+  /** Simulates @p cycles more like the last one. */
   void count_again(uint64_t cycles) {
     run_ += cycles;
   }
-  /** From here on follow() knows what the core has raised. */
+  /** Records from here on what the core has raised, for follow(). */
   void watch() {
     raised_ = 0;
   }
@@ -87,18 +87,18 @@ class Registers {
   uint32_t irq_mask() const {
     return irq_mask_;
   }
-  /** Takes over what a host has written to @p host, which is this one at an earlier moment, behind
-   * the last watch(); of the rings, the tail alone. */
+  /** Takes over what the host has written to @p host, which is this object at an earlier moment
+   * after the last watch(); of the rings, only the tail. */
   void follow(const Registers &host);
-  /** A read's part of the cycle; before anything else takes its step. */
+  /** Handles the read part of the cycle, before all other steps. */
   void step_read(const HostPort &port, const CoreView &core, const Slots &slots);
-  /** Sets bits of irq_status for what happens beside the steps. */
+  /** Sets bits of irq_status for events outside the steps. */
   void raise(uint32_t irqs) {
     irq_status_ |= irqs;
     raised_ |= irqs;
   }
-  /** Does the rest of the cycle. @p irqs: bit 0 done, bit 1 error, bit 2 stopped. @return whether a
-   * soft reset is asked for. */
+  /** Handles the rest of the cycle. @p irqs: bit 0 done, bit 1 error, bit 2 stopped. @return
+   * whether a soft reset is requested. */
   bool step(const HostPort &port, const CoreView &core, Events events, uint32_t irqs);
 
   template <typename Visitor>
@@ -112,21 +112,21 @@ class Registers {
 
  private:
   bool write(uint32_t offset, uint32_t value, uint32_t head);
-  /** Adds up the cycles that were counted as events_. */
+  /** Adds the cycles that were counted as events_. */
   void tally();
   uint32_t read_plain(uint32_t offset, const CoreView &core) const;
   uint32_t read_configuration(uint32_t offset) const;
 
   const Shape &shape_;
   bool aw_full_ = false, w_full_ = false, bvalid_ = false, rvalid_ = false, back_ = false;
-  bool snapshot_ = false, clear_ = false;  // asked for in this cycle
+  bool snapshot_ = false, clear_ = false;  // requested in this cycle
   uint32_t awaddr_ = 0, wdata_ = 0, rdata_ = 0;
   Rings rings_;
   uint32_t irq_status_ = 0, irq_mask_ = 0, watchdog_ = 0;
-  uint32_t raised_ = 0;  // bits of irq_status_
+  uint32_t raised_ = 0;  // bits raised in irq_status_
   Events events_ = 0;    // of the last run_ cycles
   uint64_t run_ = 0;
-  // Since the reset; less what they were when they were cleared, they are the counters.
+  // Counts since the reset; the counters are these minus their values when they were cleared.
   uint64_t count_[UFP4_COUNTER_COUNT] = {};
   uint64_t base_[UFP4_COUNTER_COUNT] = {}, shot_[UFP4_COUNTER_COUNT] = {};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory that has no data: the timed model's own, or one outside, of which only the bus is here.
+// A memory without data: the timed model's own, or the bus side of an external one.
 #ifndef UFP4_TIMING_EMPTY_MEMORY_H
 #define UFP4_TIMING_EMPTY_MEMORY_H
 
@@ -13,7 +13,7 @@
 
 namespace ufp4::timing {
 
-/** A burst for a memory outside: one of reads, or one of writes with all its data. */
+/** A burst for an external memory: of reads, or of writes with all their data. */
 struct BegunBurst {
   uint64_t serial, cycle, address, bytes;
   bool write;
@@ -39,14 +39,15 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
     writing_.clear();
   }
 
-  /** Whether a memory outside has bursts that have begun and were not taken from here yet. */
+  /** Returns whether an external memory has bursts that have begun and have not been fetched from
+   * here yet. */
   bool has_begun() const {
     return !begun_.empty();
   }
   std::vector<BegunBurst> take_begun() {
     return std::exchange(begun_, {});
   }
-  /** The bus has the answer from cycle @p due on; @p resp: as on the bus. */
+  /** The bus gets the response from cycle @p due on; @p resp: as on the bus. */
   void answer(uint64_t serial, uint64_t due, uint8_t resp) {
     for (auto *queue : {&reading_, &writing_}) {
       for (Due &each : *queue) {
@@ -54,7 +55,7 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
       }
     }
   }
-  /** A memory outside must have answered all that was taken from here. */
+  /** An external memory must have answered all fetched bursts. */
   template <typename Visitor>
   void visit(Visitor &v) {
     MemoryTiming::visit(v);
@@ -66,7 +67,7 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
       });
     }
   }
-  /** Whether the host is to be asked of each burst if there is memory. */
+  /** Whether the host is asked for each burst if there is memory. */
   void ask(bool asks) {
     asks_ = asks;
   }
@@ -84,7 +85,7 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
     queue.push_back({serial_++, ~uint64_t{0}, 0});
   }
 
-  // For MemoryTiming.
+  // Functions that MemoryTiming calls.
   uint8_t begin_read(uint64_t address, unsigned beats) {
     if (outside_) begin(reading_, false, address, uint64_t{beats} * bus_bytes_);
     return response(address, beats);
@@ -125,7 +126,7 @@ class EmptyMemory : public MemoryTiming<EmptyMemory> {
   void *user_;
   uint64_t cycle_ = 0, serial_ = 0;
   std::vector<BegunBurst> begun_;
-  std::deque<Due> reading_, writing_;  // in the order of their answers
+  std::deque<Due> reading_, writing_;  // in the order of their responses
 };
 
 }  // namespace ufp4::timing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory masters' control: which client's burst goes out, whose beats come back.
+// The control of the memory masters, which decides whose burst is issued and whose beats return.
 // Mirrors ufp4_axi_read, ufp4_axi_write, ufp4_axi_burst, ufp4_arbiter, ufp4_skid.
 #ifndef UFP4_TIMING_MASTERS_H
 #define UFP4_TIMING_MASTERS_H
@@ -48,14 +48,14 @@ struct Skid {
   }
 };
 
-/** The address matters to a memory with banks alone, with which no cycle is skipped. */
+/** The address matters only to a memory with banks, with which no cycle is skipped. */
 struct Burst {
   uint8_t id;
   uint32_t beats;
   uint64_t address;
 };
 
-/** Mirrors ufp4_axi_burst, with the choice of ufp4_arbiter: by rank, or in turn. */
+/** Mirrors ufp4_axi_burst, with the choice of ufp4_arbiter: by priority, or round-robin. */
 class BurstCutter {
  public:
   BurstCutter(uint32_t clients, uint32_t bus_bytes, bool ranked);
@@ -70,14 +70,14 @@ class BurstCutter {
   uint8_t id() const {
     return id_;
   }
-  /** The burst that goes out now, while busy(). */
+  /** The burst that is issued now, while busy(). */
   Burst burst() const {
     return {id_, piece(), address_};
   }
-  /** @return the client whose request is taken if @p ready, that of the stream of bursts; -1: none.
-   */
+  /** @return the client whose request is accepted if @p ready and the burst stream is; -1:
+   * none. */
   int choose(const bool *valid, bool ready) const;
-  /** @p request: that of the client @p taken, if one is. */
+  /** @p request: that of client @p taken, if there is one. */
   void step(const Request &request, int taken, bool ready);
 
   template <typename Visitor>
@@ -105,8 +105,8 @@ class BurstCutter {
   uint32_t beats_ = 0;
 };
 
-/** The guard's orders to the masters (guard.h): begin no burst; besides, listen to no client; give
- * up what is missing. */
+/** The guard's orders to the masters (guard.h): begin no burst; also accept no request; give up
+ * missing transfers. */
 struct Curb {
   bool halt = false, flush = false, forget = false;
 
@@ -115,7 +115,7 @@ struct Curb {
   }
 };
 
-/** The bus errors that an engine remembers of its job. */
+/** The bus errors recorded for an engine's job. */
 class BusErrors {
  public:
   bool any() const {
@@ -144,38 +144,38 @@ class ReadMaster {
   static constexpr uint32_t kClients = 4;
   explicit ReadMaster(uint32_t bus_bytes) : cutter_(kClients, bus_bytes, true) {}
 
-  /** Works out this cycle from the registers and from the clients that ask. */
+  /** Computes this cycle from the registers and the requesting clients. */
   void evaluate(const bool *valid, const Curb &curb) {
     curb_ = curb;
     may_begin_ = !curb.any() && count_[cutter_.id()] != kMost;
     taken_ = cutter_.choose(valid, ar_.in_ready() && may_begin_);
   }
-  /** The client whose request is taken; -1: none. */
+  /** Returns the client whose request is accepted; -1: none. */
   int taken() const {
     return taken_;
   }
   bool req_ready(int client) const {
     return taken_ == client;
   }
-  /** The client whose beat is here; -1: none. */
+  /** Returns the client whose beat is present; -1: none. */
   int beat() const {
     return r_.main_valid && !curb_.flush && count_[r_.main.id] != 0 ? r_.main.id : -1;
   }
-  /** Whether the answer to it is an error. */
+  /** Returns whether its response is an error. */
   bool error() const {
     return r_.main.err;
   }
   bool sending() const {
     return ar_.main_valid;
   }
-  /** A burst has begun whose last beat has not come. */
+  /** Returns whether a burst has begun whose last beat has not arrived. */
   bool pending() const {
     bool any = false;
     for (uint32_t count : count_) any = any || count != 0;
     return any;
   }
   void drive(MemoryMaster &pins) const;
-  /** @p request: that of taken(); @p take: the beat that is here is taken. */
+  /** @p request: that of taken(); @p take: the present beat is accepted. */
   void step(const Request &request, bool take, const MemorySlave &pins);
 
   template <typename Visitor>
@@ -230,11 +230,11 @@ class WriteMaster {
   bool answer(int client) const {
     return b_valid_ && b_id_ == client && count_[client] != 0;
   }
-  /** Whether it is an error. */
+  /** Returns whether it is an error. */
   bool error(int client) const {
     return answer(client) && b_err_;
   }
-  /** A burst has begun that has not been answered. */
+  /** Returns whether a burst has begun that has not been answered. */
   bool pending() const {
     bool any = false;
     for (uint32_t count : count_) any = any || count != 0;
@@ -277,7 +277,7 @@ class WriteMaster {
   int taken_ = -1;
 };
 
-// These functions are called in every cycle, and therefore are inline.
+// Inline, because these functions are called in every cycle.
 
 inline int BurstCutter::choose(const bool *valid, bool ready) const {
   if (busy_ && !(ready && beats_ <= to_boundary())) return -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short queue of fixed size. Mirrors ufp4_fifo: full() and empty() are looked at before the
-// cycle's push() and pop().
+// A short queue of fixed size. Mirrors ufp4_fifo: full() and empty() are read before the cycle's
+// push() and pop().
 #ifndef UFP4_TIMING_RING_H
 #define UFP4_TIMING_RING_H
 
@@ -36,7 +36,7 @@ class Ring {
   void clear() {
     head_ = size_ = 0;
   }
-  /** Its size and @p function of each element (visit.h). */
+  /** Visits its size and, by @p function, each element (visit.h). */
   template <typename Visitor, typename Function>
   void visit(Visitor &v, Function function) {
     v.exact(size_);

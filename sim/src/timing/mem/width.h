@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory client that is narrower or wider than the bus; one that is as wide passes through.
-// WidthRead mirrors ufp4_width_read, WidthWrite ufp4_width_write.
+// Width conversion of a memory client that is narrower or wider than the bus; one of the same width
+// passes through. WidthRead mirrors ufp4_width_read, WidthWrite ufp4_width_write.
 #ifndef UFP4_TIMING_WIDTH_H
 #define UFP4_TIMING_WIDTH_H
 
@@ -11,7 +11,8 @@
 
 namespace ufp4::timing {
 
-/** The requests of a client that is narrower, as those of the bus, and what each still owes. */
+/** Converts requests of a narrower client to those of the bus, and records what remains of
+ * each. */
 class WidthNotes {
  public:
   WidthNotes(uint32_t client_bytes, uint32_t bus_bytes)
@@ -33,7 +34,7 @@ class WidthNotes {
   bool note() const {
     return !notes_.empty();
   }
-  /** Whether a beat taken now is the last of its request, or of its beat of the bus. */
+  /** Returns whether a beat taken now is the last of its request, or of its bus beat. */
   bool done() const {
     return left() == 1;
   }
@@ -44,7 +45,7 @@ class WidthNotes {
     notes_.clear();
     started_ = false;
   }
-  /** @p fired: the client's request is taken; @p take: one of its beats is. */
+  /** @p fired: the client's request is accepted; @p take: one of its beats is. */
   void step(const Request &client, bool fired, bool take) {
     if (take) {
       const uint32_t next = (part() + 1) % parts_, rest = left() - 1;
@@ -82,7 +83,7 @@ class WidthNotes {
   uint32_t part_ = 0, left_ = 0;
 };
 
-/** The parts in which the beats of a client that is wider go. */
+/** The parts into which beats of a wider client are split. */
 class WidthParts {
  public:
   WidthParts(uint32_t client_bytes, uint32_t bus_bytes)
@@ -113,7 +114,7 @@ class WidthParts {
   uint32_t parts_, part_ = 0;
 };
 
-/** The width converter of a read client that takes each beat at once. */
+/** The width converter of a read client that accepts each beat at once. */
 class WidthRead {
  public:
   WidthRead(uint32_t client_bytes, uint32_t bus_bytes)
@@ -125,15 +126,15 @@ class WidthRead {
   Request request(const Request &client) const {
     return parts_.several() ? parts_.request(client) : notes_.request(client);
   }
-  /** Whether the client gets a beat. */
+  /** Returns whether the client gets a beat. */
   bool valid(bool bus_valid) const {
     return bus_valid && (notes_.same() ? parts_.last() : notes_.note());
   }
-  /** Whether that has an error. */
+  /** Returns whether that beat has an error. */
   bool error(bool bus_valid, bool bus_error) const {
     return valid(bus_valid) && (bus_error || error_);
   }
-  /** Whether it is the last use of the bus's. */
+  /** Returns whether this is the last use of the bus beat. */
   bool bus_ready() const {
     return notes_.same() || !notes_.note() || notes_.ends();
   }
@@ -160,7 +161,7 @@ class WidthRead {
  private:
   WidthNotes notes_;
   WidthParts parts_;
-  bool error_ = false;  // of an earlier part
+  bool error_ = false;  // in an earlier part
 };
 
 class WidthWrite {

@@ -56,7 +56,7 @@ void Quant::start() {
   write_wide_.start(job_);
 }
 
-// The copies that have been finished, a bit each.
+// Returns the copies that have been finished, a bit each.
 uint32_t Quant::finished() const {
   if (!job_.amax) return lanes() ? write_wide_.done() : write_.done();
   if (shape_->quant < 16) return serial_.amax_done();
@@ -93,8 +93,8 @@ void Quant::next_state(const Input &in) {
   }
 }
 
-// Counts the accesses of the transpose's banks, and of those of the groups of units: with E8M0 one
-// lane's alone.
+// Counts the accesses of the transpose's banks, and of those of the groups of units; with E8M0 only
+// one lane's.
 void Quant::count_wide(bool row, bool column, const bool *take) {
   const bool others = lanes() && !job_.pair;
   stored_[0] += row;
@@ -137,7 +137,7 @@ bool Quant::step_narrow(bool beat, uint32_t rest, bool *take, QuantMark *out) {
   issued_[0] += issues;
   issued_[1] += issues && !job_.amax;
   for (uint32_t c = 0; c < 2; c++) {
-    // A word of eight scales behind each eighth block.
+    // A word of eight scales follows every eighth block.
     if (take[c]) codes_ += write_.eighth(job_.pair, c) ? 2 : 1;
   }
   serial_.step(job_, pairs_.valid(), pairs_.out(), out_ready);
@@ -177,7 +177,7 @@ void Quant::step(const ufp4_quant_descriptor_t &desc, const Input &in) {
   if (was != State::kIdle) {
     bool take[2];
     QuantMark out[2];
-    // A job that ends early has asked for fewer strips than its source has.
+    // A job that ends early has requested fewer strips than its source has.
     const uint32_t rest = load_.loading() ? kEndless : load_.strips();
     const bool freed =
         wide() ? step_wide(in.beat, rest, take, out) : step_narrow(in.beat, rest, take, out);

@@ -14,13 +14,12 @@ namespace ufp4::timing {
 
 class Quant {
  public:
-  /** The signals that come from outside in a cycle: of the masters' those that are for its
-   * clients. */
+  /** External signals of a cycle; those of the masters are the ones for this engine's clients. */
   struct Input {
-    bool start = false;  // offered
+    bool start = false;  // offered job
     bool load_ready = false, beat = false;
     bool write_ready = false, write_dat_ready = false, write_idle = false, answer = false;
-    bool read_error = false, write_error = false;  // with the beat, with an answer
+    bool read_error = false, write_error = false;  // with the beat, with a response
   };
 
   explicit Quant(const Shape &shape);
@@ -31,22 +30,22 @@ class Quant {
   bool done() const {
     return state_ == State::kDone;
   }
-  /** The status of the job that is done. */
+  /** Returns the status of the finished job. */
   uint16_t status() const {
     return errors_.status();
   }
-  /** The last cycle ended a strip of the source. */
+  /** Returns whether the last cycle ended a strip of the source. */
   bool strip_ended() const {
     return !start_ready() && (strip_.strip_ended() || pairs_.strip_ended());
   }
-  /** Nothing changes until a write is answered or a job is offered. */
+  /** Returns whether nothing changes until a write is answered or a job is offered. */
   bool asleep() const {
     return state_ == State::kIdle && progress_.settled();
   }
   uint32_t panels() const {
     return progress_.panels();
   }
-  // Clients, from registers.
+  // The clients, from registers.
   bool load_valid() const {
     return load_.valid();
   }
@@ -62,7 +61,7 @@ class Quant {
   bool write_dat_valid() const {
     return lanes() ? write_wide_.dat_valid() : write_.dat_valid();
   }
-  /** Gives the signs of this cycle for a time line. */
+  /** Writes the signs of this cycle for a timeline. */
   void look(CoreSigns &signs) const;
   void add(Accesses *all) const;
   void reset();
@@ -77,8 +76,7 @@ class Quant {
       v.count(*count);
     if (state_ == State::kIdle) return;
     load_.visit(v);
-    // Only the one that works is asked: the other one stands still, as far behind as there have
-    // been strips.
+    // Only the working reader is asked; the other one stands still, behind by all strips so far.
     v.exact(wide() ? strip_.behind(load_.strips()) : pairs_.behind(load_.strips()));
     strip_.visit(v);
     transpose_.visit(v);
@@ -92,15 +90,15 @@ class Quant {
  private:
   enum class State { kIdle, kSetup, kStart, kRun, kSettle, kDrain, kDone };
 
-  /** A row is in the pipe at once, else pairs of its elements. */
+  /** A row enters the pipeline at once, or as pairs of its elements. */
   bool wide() const {
     return shape_->quant >= 16;
   }
-  /** Tiles pass side by side. */
+  /** Whether tiles pass side by side. */
   bool lanes() const {
     return shape_->quant > 16;
   }
-  /** Whether the block pipe of copy @p c moves. */
+  /** Returns whether the block pipeline of copy @p c advances. */
   bool copy_ready(uint32_t c) const {
     return block_[c].ready(lanes() ? write_wide_.in_ready(c) : write_.in_ready(job_.pair, c));
   }
@@ -108,8 +106,8 @@ class Quant {
   inline void next_state(const Input &in);
   void set_up(const ufp4_quant_descriptor_t &desc);
   void start();
-  /** The pipeline's cycle. @return whether a place in the buffer is free again; *take, *out: what
-   * leaves. */
+  /** Simulates the pipeline's cycle. @return whether a place in the buffer becomes free; *take,
+   * *out: the outputs. */
   inline bool step_wide(bool beat, uint32_t rest, bool *take, QuantMark *out);
   void count_wide(bool row, bool column, const bool *take);
   bool step_narrow(bool beat, uint32_t rest, bool *take, QuantMark *out);

@@ -21,15 +21,15 @@ class QuantBlock {
   QuantMark out() const {
     return {(last_ >> stages_ & 1) != 0, (blank_ >> stages_ & 1) != 0};
   }
-  /** Whether the pipe moves, @p out_ready: what stands at its end is taken. */
+  /** Returns whether the pipeline advances, @p out_ready: its output is accepted. */
   bool ready(bool out_ready) const {
     return !out_valid() || out_ready;
   }
-  /** AMAX has seen the last block. */
+  /** Returns whether AMAX has seen the last block. */
   bool amax_done() const {
     return amax_done_;
   }
-  /** Likewise a cycle later: of several lanes the largest is looked for first. */
+  /** The same a cycle later, because with several lanes the largest is searched first. */
   bool amax_all_done() const {
     return amax_all_done_;
   }
@@ -57,14 +57,14 @@ class QuantBlock {
   bool second_ = false, amax_done_ = false, amax_all_done_ = false;
 };
 
-// These functions are called in every cycle, and therefore are inline.
+// Inline, because these functions are called in every cycle.
 
 inline void QuantBlock::step(const QuantJob &job, bool in_valid, const QuantMark &in,
                              bool out_ready) {
   amax_all_done_ = amax_done_;
   if (job.amax && (valid_ >> kAmaxStage & 1) && (last_ >> kAmaxStage & 1)) amax_done_ = true;
   if (!ready(out_ready)) return;
-  // The first half of a 32-block waits in stage 1 for the second.
+  // The first half of a 32-block waits in stage 1 for the second half.
   const bool first = job.pair && (valid_ & 2) && !second_, hold = first && !in_valid;
   const QuantMark enters = hold ? QuantMark{(last_ & 2) != 0, (blank_ & 2) != 0} : in;
   valid_ = (valid_ << 1 & ~(hold ? 4u : 0u)) | (in_valid || hold ? 2u : 0u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of the panel unit that QUANT writes: mirrors ufp4_quant_index.
+// The index of the panel unit that QUANT writes: mirrors ufp4_quant_index.
 #ifndef UFP4_TIMING_QUANT_INDEX_H
 #define UFP4_TIMING_QUANT_INDEX_H
 
@@ -9,19 +9,19 @@
 
 namespace ufp4::timing {
 
-/** How far apart in memory a copy's units are, in units: those of a group, of tiles, of strips. */
+/** The distances in memory, in units, between groups, tiles and strips of a copy. */
 struct QuantSteps {
   uint32_t group, tile, strip;
 };
 
 class QuantIndex {
  public:
-  /** The unit, counted from the first one of the copy on. */
+  /** The unit, counted from the first one of the copy. */
   uint64_t unit() const {
     return strip_base_ + uint64_t{tile_} * steps_.tile + (lower_ ? steps_.group : 0) + half_;
   }
-  /** @p tiles: of a strip; @p halves: of a pair the two units of a group, one at a time; @p
-   * page_mask: bits of a unit that matter. */
+  /** @p tiles: of a strip; @p halves: with pairs, the two units of a group alternate; @p
+   * page_mask: the bits of a unit that matter. */
   void start(const QuantJob &job, uint32_t copy, uint32_t tiles, bool halves, uint32_t page_mask);
   void step();
 

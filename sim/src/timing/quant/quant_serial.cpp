@@ -29,7 +29,7 @@ PairMark QuantPairs::mark(const QuantJob &job, uint32_t rest) const {
   return m;
 }
 
-// A row's pair is in one beat, a column's in two.
+// A row's pair is in one beat, a column's in two beats.
 uint32_t QuantPairs::reads(const QuantJob &job) const {
   const uint32_t k = at_ & 7, line = at_ >> 4 & 15;
   const bool upper = at_ >> 8 & 1, half = at_ >> 3 & 1;
@@ -114,7 +114,7 @@ void QuantSerial::take(const QuantJob &job, const PairMark &in) {
   const bool end = w_half_ == job.pair;
   w_half_ = job.pair && !w_half_;
   if (!end) return;
-  // The first half's mark comes first; a block without halves has its own in both places.
+  // The first half's mark comes first; a block without halves has its own mark in both positions.
   block_[w_place_] = {in.copy, in.mark.last, {first_blank_, in.mark.blank}};
   full_[w_place_] = true;
   w_place_ = !w_place_;

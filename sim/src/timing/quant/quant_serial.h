@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The narrow engine, two numbers a cycle. QuantPairs mirrors ufp4_quant_pairs, QuantSerial
-// ufp4_quant_serial and ufp4_quant_serial_block.
+// The narrow engine, which processes two numbers per cycle. QuantPairs mirrors ufp4_quant_pairs,
+// QuantSerial ufp4_quant_serial and ufp4_quant_serial_block.
 #ifndef UFP4_TIMING_QUANT_SERIAL_H
 #define UFP4_TIMING_QUANT_SERIAL_H
 
@@ -11,7 +11,7 @@
 
 namespace ufp4::timing {
 
-/** The mark that goes with a pair of numbers. */
+/** The mark that accompanies a pair of numbers. */
 struct PairMark {
   QuantMark mark;
   bool copy = false;  // 0 row, 1 column
@@ -27,22 +27,22 @@ class QuantPairs {
   const PairMark &out() const {
     return c_;
   }
-  /** How far what leaves, and what comes, is behind @p asked strips. */
+  /** Returns how many strips the output, and the input, are behind @p asked strips. */
   uint32_t behind(uint32_t asked) const {
     return (asked - strips_) % kStripCount | (asked - arrival_.strips()) % kStripCount << 8;
   }
-  /** There are beats still to come. */
+  /** Returns whether more beats will come. */
   bool arriving() const {
     return arrival_.active();
   }
-  /** The last cycle read the last of a strip, or of two of them. */
+  /** Returns whether the last cycle read the end of a strip, or of a pair of strips. */
   bool strip_ended() const {
     return strip_ended_;
   }
   void reset();
   void start(const QuantJob &job);
-  /** @p beat: one has come; @p rest: as of QuantArrival. @return whether a chunk's place is free
-   * again. */
+  /** @p beat: one has arrived; @p rest: as in QuantArrival. @return whether a chunk's place
+   * becomes free. */
   bool step(const QuantJob &job, bool beat, bool ready, uint32_t rest);
 
   template <typename Visitor>
@@ -73,7 +73,7 @@ class QuantPairs {
     return rows_ <= (job.pair ? 32u : 16u) || rest == (strips_ + 1) % kStripCount;
   }
   PairMark mark(const QuantJob &job, uint32_t rest) const;
-  /** Beats that the pair at hand is read from. */
+  /** The beats from which the present pair is read. */
   uint32_t reads(const QuantJob &job) const;
   bool advance(const QuantJob &job, uint32_t rest);
   void next_tile(const QuantJob &job, bool chunk_done, uint32_t rest);
@@ -96,7 +96,7 @@ class QuantSerial {
   bool in_ready() const {
     return !full_[w_place_];
   }
-  /** A pair is read in this cycle. */
+  /** Returns whether a pair is read in this cycle. */
   bool issues(bool out_ready) const {
     return full_[r_place_] && (!out_valid() || out_ready);
   }
@@ -106,7 +106,7 @@ class QuantSerial {
   PairMark out() const {
     return {{(last_ >> out_ & 1) != 0, (blank_ >> out_ & 1) != 0}, (copy_ >> out_ & 1) != 0};
   }
-  /** By copy: AMAX has seen the last block. */
+  /** By copy: whether AMAX has seen the last block. */
   uint32_t amax_done() const {
     return amax_done_;
   }
@@ -126,7 +126,7 @@ class QuantSerial {
   }
 
  private:
-  // Stage (ufp4_quant_serial_block) in which the largest is known.
+  // The stage (ufp4_quant_serial_block) in which the largest number is known.
   static constexpr uint32_t kScale = kQuantSerialScaleStage;
   struct Block {
     bool copy, last, blank[2];
@@ -135,7 +135,7 @@ class QuantSerial {
   void take(const QuantJob &job, const PairMark &in);
   void shift(const QuantJob &job, bool issue);
 
-  uint32_t out_;  // stage in which codes and scale are there
+  uint32_t out_;  // stage in which codes and scale are complete
   uint32_t w_k_ = 0, r_k_ = 0, amax_done_ = 0;
   bool w_half_ = false, r_half_ = false, w_place_ = false, r_place_ = false, first_blank_ = false;
   bool full_[2] = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANT's strip buffer, rows of tiles out of it: mirrors ufp4_quant_strip. Transpose mirrors
-// ufp4_quant_transpose.
+// QUANT's strip buffer, from which rows of tiles are read: mirrors ufp4_quant_strip. Transpose
+// mirrors ufp4_quant_transpose.
 #ifndef UFP4_TIMING_QUANT_STRIP_H
 #define UFP4_TIMING_QUANT_STRIP_H
 
@@ -11,7 +11,7 @@
 
 namespace ufp4::timing {
 
-/** The mark that goes with a row, a column or a block. */
+/** The mark that accompanies a row, a column or a block. */
 struct QuantMark {
   bool last = false, blank = false;
 };
@@ -26,22 +26,22 @@ class QuantStrip {
   const QuantMark &row() const {
     return c_;
   }
-  /** How far what leaves, and what comes, is behind @p asked strips. */
+  /** Returns how many strips the output, and the input, are behind @p asked strips. */
   uint32_t behind(uint32_t asked) const {
     return (asked - strips_) % kStripCount | (asked - arrival_.strips()) % kStripCount << 8;
   }
-  /** There are beats still to come. */
+  /** Returns whether more beats will come. */
   bool arriving() const {
     return arrival_.active();
   }
-  /** The last cycle read the last of a strip, or of two of them. */
+  /** Returns whether the last cycle read the end of a strip, or of a pair of strips. */
   bool strip_ended() const {
     return strip_ended_;
   }
   void reset();
   void start(const QuantJob &job);
-  /** @p beat: one has come; @p rest: as of QuantArrival. @return whether a chunk's place is free
-   * again. */
+  /** @p beat: one has arrived; @p rest: as in QuantArrival. @return whether a chunk's place
+   * becomes free. */
   bool step(const QuantJob &job, bool beat, bool row_ready, uint32_t rest);
 
   template <typename Visitor>
@@ -62,7 +62,7 @@ class QuantStrip {
   }
 
  private:
-  /** Whether the tensor has numbers in the beat at hand. */
+  /** Returns whether the tensor has numbers in the present beat. */
   bool here(const QuantJob &job) const;
   /** The read of this cycle. */
   struct Read {
@@ -83,7 +83,7 @@ class QuantStrip {
 
 class QuantTranspose {
  public:
-  /** @p out_ready: the column that stands at the output is taken. */
+  /** @p out_ready: the column at the output is accepted. */
   bool in_ready(bool pair, bool out_ready) const {
     return !full_[w_tile_] || (r_tile_ == w_tile_ && r_finish(pair, out_ready));
   }
@@ -93,7 +93,7 @@ class QuantTranspose {
   const QuantMark &out() const {
     return c_;
   }
-  /** A column is read in this cycle. */
+  /** Returns whether a column is read in this cycle. */
   bool r_issue(bool out_ready) const {
     return full_[r_tile_] && b_ready(out_ready);
   }
@@ -130,7 +130,7 @@ class QuantTranspose {
   QuantMark b_, c_;
 };
 
-// These functions are called in every cycle, and therefore are inline.
+// Inline, because these functions are called in every cycle.
 
 inline QuantStrip::Read QuantStrip::evaluate(const QuantJob &job, bool ready, uint32_t rest) const {
   Read r;
@@ -142,7 +142,7 @@ inline QuantStrip::Read QuantStrip::evaluate(const QuantJob &job, bool ready, ui
   r.rows_end = r.beat_last && (row_ & 15) == 15 && half_ == job.pair;
   r.tile_last = tiles_ <= 1u << job.side;
   r.chunk_done = r.tile_last || offset_ + (row_bytes << job.side) >= shape_->segment_bytes;
-  // Until the last tile of its chunk the upper one stays in front of the lower one.
+  // Until the last tile of its chunk the upper strip stays ahead of the lower one.
   const bool above_kept = row_ >= 16 && !r.chunk_done;
   r.issue = (beyond_below || full_ > (above_kept ? 1u : 0u)) && (!b_valid_ || !c_valid_ || ready);
   r.chunk_out = r.issue && r.rows_end && r.chunk_done && !beyond_below;
@@ -196,7 +196,7 @@ inline void QuantTranspose::read(bool pair, bool finish) {
 }
 
 inline void QuantTranspose::write(bool pair, const QuantMark &in) {
-  // The first row's right half, and the first row of the lower ones.
+  // The right half of the first row, and the first of the lower rows.
   if (w_line_ == 1) right_[w_tile_] = in.blank;
   if (w_line_ == 32) lower_[w_tile_] = in.blank;
   s_last_ = in.last;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row segments of QUANT's source in the order they are read: mirrors ufp4_quant_walk;
-// QuantLoad, which asks for them, ufp4_quant_load; QuantArrival, which sees them come,
+// The order in which row segments of QUANT's source are read: mirrors ufp4_quant_walk. QuantLoad,
+// which requests them, mirrors ufp4_quant_load, and QuantArrival, which tracks their arrival,
 // ufp4_quant_arrival.
 #ifndef UFP4_TIMING_QUANT_WALK_H
 #define UFP4_TIMING_QUANT_WALK_H
@@ -12,21 +12,21 @@
 
 namespace ufp4::timing {
 
-/** A job's parameters, as ufp4_quant works them out at its start. */
+/** A job's parameters, which ufp4_quant derives at its start. */
 struct QuantJob {
   bool amax = false, f32 = false, pair = false;  // pair: E8M0, tiles of 32x32
   uint32_t enable = 0;                           // bit 0 row copy, bit 1 column copy
   uint32_t rows = 0, cols = 0, tiles = 0;        // tiles of 16 columns along a row
-  uint32_t side = 0;  // tiles beside each other that go out before the next ones, log2
+  uint32_t side = 0;  // log2 of the adjacent tiles that leave before the next ones
   uint32_t row_beats = 0;
   uint64_t addr = 0, stride_bytes = 0;
   uint64_t codes_addr[2] = {}, scales_addr[2] = {};  // by copy
   uint32_t stride_blocks[2] = {};
 };
 
-/** Rows of a strip; of the two of E8M0. */
+/** Rows of a strip, and with E8M0 of a pair of strips. */
 constexpr uint32_t kStrip = 16, kStrips = 32;
-/** Strips are counted modulo so many; those that a job has, unless it ends early. */
+/** Strip counts are modulo this number. kEndless: all strips of a job, unless it ends early. */
 constexpr uint32_t kStripCount = 32, kEndless = ~0u;
 
 class QuantWalk {
@@ -52,7 +52,7 @@ class QuantWalk {
     active_ = false;
   }
   void start(const QuantJob &job);
-  /** @p stop: the strip at hand, of E8M0 both, is the last one. */
+  /** @p stop: the present strip, or with E8M0 pair of strips, is the last. */
   void step(const QuantJob &job, bool stop);
 
   template <typename Visitor>
@@ -86,11 +86,12 @@ class QuantLoad {
   bool loading() const {
     return walk_.active();
   }
-  /** Strips that have been asked for, modulo 32. */
+  /** Returns the strips that have been requested, modulo 32. */
   uint32_t strips() const {
     return strips_;
   }
-  /** @p taken: the request is; @p freed: a place in the buffer is; @p stop: as of QuantWalk. */
+  /** @p taken: the request is accepted; @p freed: a place in the buffer becomes free; @p stop: as
+   * in QuantWalk. */
   void step(const QuantJob &job, bool taken, bool freed, bool stop);
 
   template <typename Visitor>
@@ -116,7 +117,7 @@ class QuantArrival {
   bool active() const {
     return walk_.active();
   }
-  /** Strips that have come, modulo 32. */
+  /** Returns the strips that have arrived, modulo 32. */
   uint32_t strips() const {
     return strips_;
   }
@@ -127,8 +128,8 @@ class QuantArrival {
     walk_.start(job);
     beat_ = strips_ = 0;
   }
-  /** A beat has come; nothing is asked for any more but @p rest strips in all, if that is not
-   * kEndless. @return whether it is its chunk's last. */
+  /** A beat has arrived; unless @p rest is kEndless, only @p rest strips in total will be
+   * requested. @return whether it is its chunk's last. */
   bool step(const QuantJob &job, uint32_t rest);
 
   template <typename Visitor>
@@ -142,7 +143,7 @@ class QuantArrival {
   uint32_t beat_ = 0, strips_ = 0;
 };
 
-// These functions are called in every cycle, and therefore are inline.
+// Inline, because these functions are called in every cycle.
 
 inline void QuantLoad::step(const QuantJob &job, bool taken, bool freed, bool stop) {
   places_ += freed;

@@ -19,7 +19,7 @@ void QuantWrite::start(const QuantJob &job) {
   units_ = units_of(job);
 }
 
-// The unit at hand has been handed over. @return whether a strip has.
+// The present unit has been handed over. @return whether a strip has.
 bool QuantWrite::release(const QuantJob &job) {
   const uint32_t unit = out_unit_[copy_];
   busy_ = false;

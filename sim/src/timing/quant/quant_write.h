@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANT's blocks to panel units, and those to memory: mirrors ufp4_quant_write. QuantProgress
-// mirrors ufp4_quant_progress. A unit never crosses 4 KiB: where it goes matters to a memory with
-// banks alone, with which no cycle is skipped.
+// Collects QUANT's blocks into panel units and writes these to memory: mirrors ufp4_quant_write.
+// QuantProgress mirrors ufp4_quant_progress. A unit never crosses 4 KiB, so its address matters
+// only to a memory with banks, with which no cycle is skipped.
 #ifndef UFP4_TIMING_QUANT_WRITE_H
 #define UFP4_TIMING_QUANT_WRITE_H
 
@@ -34,18 +34,18 @@ class QuantWrite {
   bool dat_valid() const {
     return dat_valid_;
   }
-  /** By copy: the last unit has been handed over. */
+  /** By copy: whether the last unit has been handed over. */
   uint32_t done() const {
     return dat_valid_ ? 0 : done_;
   }
   void reset();
   void start(const QuantJob &job);
-  /** @p take: by copy, a block comes. @return whether a strip of the row copy has been handed over.
-   */
+  /** @p take: by copy, a block arrives. @return whether a strip of the row copy has been handed
+   * over. */
   bool step(const QuantJob &job, const bool *take, const QuantMark *in, bool req_ready,
             bool dat_ready);
 
-  /** Whether the block that comes is the eighth of its half of a unit. */
+  /** Returns whether the arriving block is the eighth of its half of a unit. */
   bool eighth(bool pair, uint32_t copy) const {
     return (block_of(pair, in_count_[copy]) & 7) == 7;
   }
@@ -97,7 +97,7 @@ class QuantWrite {
   uint32_t units_ = 0, done_ = 0, beat_ = 0;
   bool busy_ = false, copy_ = false, scales_ = false, asked_ = false, all_ = false,
        dat_valid_ = false;
-  uint64_t loaded_ = 0;  // beats, of codes and scales
+  uint64_t loaded_ = 0;  // beats of codes and scales
 };
 
 class QuantProgress {
@@ -105,7 +105,7 @@ class QuantProgress {
   uint32_t panels() const {
     return panels_;
   }
-  /** Nothing changes until a write is answered or the engine starts. */
+  /** Returns whether nothing changes until a write is answered or the engine starts. */
   bool settled() const {
     return left_ == 0 && handed_ == watched_ && panels_ == watched_;
   }
@@ -129,7 +129,7 @@ class QuantProgress {
   uint32_t under_way_ = 0, left_ = 0, handed_ = 0, watched_ = 0, panels_ = 0;
 };
 
-// These functions are called in every cycle, and therefore are inline.
+// Inline, because these functions are called in every cycle.
 
 inline void QuantWrite::collect(bool pair, uint32_t copy, const QuantMark &in) {
   const uint32_t count = in_count_[copy], unit = unit_of(pair, count);
@@ -164,7 +164,7 @@ inline bool QuantWrite::step(const QuantJob &job, const bool *take, const QuantM
     if (take[c]) collect(job.pair, c, in[c]);
   }
   if (!was_busy) {
-    // The other copy first, so that neither waits for more than one unit.
+    // The other copy is served first, so that neither waits for more than one unit.
     busy_ = full[0] != 0 || full[1] != 0;
     if (full[!copy_] != 0) copy_ = !copy_;
   }

@@ -32,7 +32,7 @@ void QuantWriteWide::start(const QuantJob &job) {
   }
 }
 
-// The group at hand has been asked for. @return whether a strip of the row copy has.
+// The present group has been requested. @return whether a strip of the row copy has.
 bool QuantWriteWide::asked() {
   const uint32_t c = copy_;
   if (last_[c] >> ask_[c] & 1) done_ |= 1u << c;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wide engine's blocks to groups of panel units, and those to memory: mirrors
-// ufp4_quant_write_wide. A request of several units ends where a page does.
+// Collects the wide engine's blocks into groups of panel units and writes these to memory: mirrors
+// ufp4_quant_write_wide. A request of several units ends at a page boundary.
 #ifndef UFP4_TIMING_QUANT_WRITE_WIDE_H
 #define UFP4_TIMING_QUANT_WRITE_WIDE_H
 
@@ -27,14 +27,14 @@ class QuantWriteWide {
   bool dat_valid() const {
     return dat_valid_;
   }
-  /** By copy: the last group has been handed over. */
+  /** By copy: whether the last group has been handed over. */
   uint32_t done() const {
     return notes_.empty() && !dat_valid_ ? done_ : 0;
   }
   void reset();
   void start(const QuantJob &job);
-  /** @p take: by copy, blocks come. @return whether a strip of the row copy has been handed over.
-   */
+  /** @p take: by copy, blocks arrive. @return whether a strip of the row copy has been handed
+   * over. */
   bool step(const bool *take, const QuantMark *in, bool req_ready, bool dat_ready);
 
   /** Units whose codes have been read, 16 blocks at once. */
@@ -60,13 +60,13 @@ class QuantWriteWide {
 
  private:
   static constexpr uint32_t kSlots = 4, kPageUnits = kPage / UFP4_PANEL_CODE_BYTES;
-  /** A request's note, for its beats. */
+  /** A request's note for its beats. */
   struct Note {
     bool copy, empty, release, scales;
     uint32_t beats;
   };
 
-  /** The units of the group at hand follow each other in memory. */
+  /** Returns whether the units of the present group are adjacent in memory. */
   bool joined() const {
     return !copy_ || pair_;
   }
@@ -80,11 +80,11 @@ class QuantWriteWide {
   }
 
   bool pair_ = false;
-  uint32_t groups_ = 0;                        // of a strip
-  uint32_t group_units_ = 0, last_units_ = 0;  // of a group; of a strip's last
-  uint32_t first_unit_[2] = {};                // where in a page it lies
+  uint32_t groups_ = 0;                        // groups of a strip
+  uint32_t group_units_ = 0, last_units_ = 0;  // units of a group, and of a strip's last group
+  uint32_t first_unit_[2] = {};                // position in its page
   uint64_t codes_addr_[2] = {}, scales_addr_[2] = {};
-  uint64_t address_ = 0;       // of the next request
+  uint64_t address_ = 0;       // address of the next request
   uint32_t in_count_[2] = {};  // {slot, block, half}
   uint32_t ask_[2] = {}, filled_[2] = {}, waiting_[2] = {};
   uint32_t last_[2] = {}, blank_[2] = {};  // by slot; and half
@@ -92,10 +92,10 @@ class QuantWriteWide {
   QuantIndex index_[2];
   Ring<Note, 4> notes_;
   bool busy_ = false, copy_ = false, scales_ = false, dat_valid_ = false;
-  uint64_t loaded_ = 0;  // units, whose codes were read
+  uint64_t loaded_ = 0;  // units whose codes were read
 };
 
-// These functions are called in every cycle, and therefore are inline.
+// Inline, because these functions are called in every cycle.
 
 inline uint32_t QuantWriteWide::units() const {
   if (!pair_) return left_[copy_] == 1 ? last_units_ : group_units_;
@@ -124,7 +124,7 @@ inline void QuantWriteWide::collect(uint32_t copy, const QuantMark &in) {
   waiting_[copy]++;
 }
 
-// Beats of what has been asked for.
+// Beats of the requests made so far.
 inline void QuantWriteWide::load(bool dat_ready) {
   const bool moves = !dat_valid_ || dat_ready;
   if (dat_ready) dat_valid_ = false;
@@ -162,7 +162,7 @@ inline bool QuantWriteWide::step(const bool *take, const QuantMark *in, bool req
   if (req_ready && (scales_ || !codes_end)) first_ = after;
   if (req_ready) scales_ = codes_end;
   const bool strip_end = ask_end && asked();
-  // Behind a group that was stepped over its copy's index is not there yet.
+  // The index of a group's copy is not available directly after another group has been skipped.
   if (!busy_ && !over && (others[0] || others[1])) {
     busy_ = true;
     if (others[!at]) copy_ = !at;
