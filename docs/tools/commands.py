@@ -22,7 +22,7 @@ Results go to standard output, and everything else to standard error.
 
 | exit status | meaning |
 |---|---|
-| 0 | done and equal |
+| 0 | success, and equal if compared |
 | 1 | mismatch, or a verdict failed |
 | 2 | usage or bad input |
 | 3 | device or environment: no such device, a full disk |
@@ -66,7 +66,7 @@ The core quantizes to E4M3 and E8M0 scales in 1-D blocks; the host makes all oth
 `--c`, `--alpha`, `--out i64` and `--accumulate-in` work with every backend.
 `--c` with `--accumulate nv` works only on `model` and `cuda`, and with alpha and tensor scales of 1 (exponents 0), because the sum begins with C.
 """  # noqa: E501 (a sentence and a row of Markdown are one line)
-# Which command is for what, in the order of the page.
+# The commands of each task, in the order of the page.
 TASKS = {
     "train": ["demo", "train"],
     "quantize and multiply": ["quantize", "dequantize", "gemm", "layer", "cast"],
@@ -80,7 +80,7 @@ TASKS = {
 
 
 def prose(text):
-    """Paragraphs with a sentence a line; what is indented stays as it is."""
+    """Puts each sentence of the paragraphs on its own line; indented text is unchanged."""
     out, code = [], []
     for part in text.strip("\n").split("\n\n"):
         if part.startswith("  "):
@@ -91,7 +91,7 @@ def prose(text):
 
 
 def options(text):
-    """Rows of the table: an option and its meaning, which may begin in the next line or go on there."""
+    """Returns the rows of the table: an option and its meaning, which may begin or continue on the next line."""
     rows = []
     for line in text.split("\n"):
         match = re.match(r"  (\S.*?)(?:  +(\S.*))?$", line)

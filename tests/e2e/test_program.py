@@ -56,7 +56,7 @@ def test_examples_work():
 
 def test_help_says_what_zero_means():
     text = passes("layer", "--help").out
-    for what in ("as wide as the bus", "all cores", "none", "10^11"):
+    for what in ("the bus width", "all cores", "none", "10^11"):
         words = f"(default 0: {what}"
         check(words in text, f"{words} is missing in {text}")
 

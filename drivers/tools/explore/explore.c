@@ -266,11 +266,12 @@ const cli_command_t cli_explore = {
     .name = "explore",
     .arguments = "SHAPES -o DIR [options]",
     .summary =
-        "Tells how many cycles a training step of a model takes, and where they go.\nFor each "
-        "core, "
-        "memory and recipe: AMAX and QUANT of every tensor and FPROP, DGRAD and WGRAD of "
-        "every layer\non the timed model, in micro-batches, AMAX and QUANT beside the GEMMs. "
-        "Lists are tried in\nevery combination. A run that was interrupted goes on with --resume.",
+        "Tells how many cycles a training step of a model takes, and where they go.\n"
+        "For each core, memory and recipe the timed model runs AMAX and QUANT of every tensor and "
+        "FPROP, DGRAD and\n"
+        "WGRAD of every layer, in micro-batches, with AMAX and QUANT overlapping the GEMMs. All "
+        "combinations of the\n"
+        "lists are run. An interrupted run continues with --resume.",
     .example = "ufp4 explore llama-7b --layers 1 --mem-bandwidth 32,64 -o out",
     .run = run,
     .details = explore_model_details,

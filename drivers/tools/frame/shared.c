@@ -35,30 +35,31 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "backend", CLI_TEXT, &device->backend, "BACKEND",
                  backend_help(device->backend));
   cli_option_need(options, CLI_NEEDS_BACKEND);
-  cli_option_add(options, "config", CLI_TEXT, &device->configuration, "CONFIGURATION",
-                 "of the core: a name of those that ufp4 info lists, parameters as "
-                 "rows=8:cols=16:bus=32, or a FILE.toml of these (default: default; of a board its "
-                 "own)");
+  cli_option_add(
+      options, "config", CLI_TEXT, &device->configuration, "CONFIGURATION",
+      "core configuration: a name that ufp4 info lists, parameters such as rows=8:cols=16:bus=32, "
+      "or a FILE.toml of parameters (default: default; on a board its own)");
   cli_option_need(options, CLI_NEEDS_CONFIGURATION);
   cli_option_add(options, "mem-latency", CLI_UINT, &device->mem_latency, "CYCLES",
-                 "simulated memory: from address to first data (default 100)");
+                 "simulated memory: cycles from address to first data (default 100)");
   cli_option_range(options, "a whole number from 1 to 100000");
   cli_option_add(options, "mem-bandwidth", CLI_UINT, &device->mem_bandwidth, "BYTES",
-                 "simulated memory: bytes a cycle, each way (default 0: as wide as the bus)");
+                 "simulated memory: bytes per cycle in each direction (default 0: the bus width)");
   cli_option_range(options, "a whole number from 0 to 4096");
   cli_option_add(
       options, "dram", CLI_TEXT, &device->dram, "NAME",
-      "simulated memory: with the banks, rows and refresh of lpddr5 or hbm3, or with so many "
-      "channels hbm3:8, behind --mem-latency, at a cycle a nanosecond (default none)");
+      "simulated memory: banks, rows and refresh of lpddr5 or hbm3, or with a number of channels "
+      "hbm3:8, behind --mem-latency, at one cycle per nanosecond (default none)");
   cli_option_add(options, "stall", CLI_UINT, &device->stall_seed, "SEED",
                  "simulated memory: random back-pressure (default 0: none)");
   cli_option_add(options, "max-cycles", CLI_UINT, &device->max_cycles, "N",
-                 "core: wait at most N cycles, of a board microseconds, for a completion (default "
+                 "core: wait at most N cycles, on a board microseconds, for a completion (default "
                  "0: 10^11, behind fpga 15 minutes, behind mmio as long as the core runs)");
   cli_option_add(options, "trace", CLI_TEXT, &device->trace, "FILE.fst",
                  "backend rtl: write waveforms");
-  cli_option_add(options, "timeline", CLI_TEXT, &device->timeline, "FILE.json",
-                 "backends rtl and tlm: write what each unit is at, for ui.perfetto.dev");
+  cli_option_add(
+      options, "timeline", CLI_TEXT, &device->timeline, "FILE.json",
+      "backends rtl and tlm: write a timeline of the units' activities, for ui.perfetto.dev");
   cli_option_add(options, "threads", CLI_UINT, &device->threads, "N",
                  "threads of the model (default 0: all cores)");
   cli_option_range(options, "a whole number from 0 to 1024");
@@ -66,7 +67,7 @@ void cli_device_add(cli_options_t *options, cli_device_t *device) {
 
 void cli_device_add_timing(cli_options_t *options, cli_device_t *device) {
   cli_option_add(options, "timing-only", CLI_FLAG, &device->timing_only, NULL,
-                 "backend tlm: cycles and counters without the data, and no -o");
+                 "backend tlm: only cycles and counters, without data and -o");
 }
 
 bounds_memory_t cli_device_memory(const cli_device_t *device) {
@@ -408,7 +409,7 @@ int cli_recipe(const cli_command_t *command, const char *name, ufp4_recipe_t *re
 void cli_recipe_details(FILE *out) {
   fputs("Recipes: " UFP4_RECIPE_NAMES
         ", or one of your own in FILE.json.\n"
-        "Each may have a suffix that says which GEMMs have the transform and stochastic rounding:\n"
+        "Each may have a suffix that selects the GEMMs with transform and stochastic rounding:\n"
         "ufp4/rht=dgrad+wgrad, ufp4/sr=wgrad, ufp4/rht=none/sr=none.\n",
         out);
 }
@@ -459,7 +460,7 @@ int cli_operand_read(const cli_command_t *command, const char *path, ufp4_operan
 
 void cli_operand_details(FILE *out) {
   fputs(
-      "A quantized tensor is a file that quantize has written, or a layer in NVFP4 or MXFP4 of a "
+      "A quantized tensor is a file written by quantize, or an NVFP4 or MXFP4 layer of a "
       "checkpoint of\n"
       "compressed-tensors, ModelOpt, torchao or gpt-oss: DIR:LAYER or FILE.safetensors:LAYER, and "
       "of experts\n"

@@ -18,8 +18,8 @@ const cli_command_t cli_bias = {
     .name = "bias",
     .arguments = "[TENSOR] [options]",
     .summary =
-        "Shrinkage, kept signal, SQNR and use of the codes per format and RHT, of TENSOR or of "
-        "synthetic data.",
+        "Measures shrinkage, kept signal, SQNR and use of the codes by format and RHT, for TENSOR "
+        "or synthetic data.",
     .example = "ufp4 bias --plot bias.svg",
     .run = run,
 };
@@ -269,8 +269,8 @@ static void add_options(cli_options_t *options, bias_t *bias) {
   cli_option_add(options, "cols", CLI_UINT, &bias->cols, "N",
                  "synthetic data: columns (default 4096)");
   cli_option_add(options, "seed", CLI_UINT, &bias->seed, "N",
-                 "of the synthetic data and of --round sr (default 0)");
-  cli_option_add(options, "plot", CLI_TEXT, &bias->plot, "FILE.svg", "draw it");
+                 "seed of the synthetic data and of --round sr (default 0)");
+  cli_option_add(options, "plot", CLI_TEXT, &bias->plot, "FILE.svg", "draw the results");
   cli_option_need(options, CLI_NEEDS_DRAWING);
   cli_option_add(options, "json", CLI_FLAG, &bias->json, NULL, "print the tables as JSON");
 }

@@ -322,9 +322,9 @@ static int run(int argc, char **argv) {
                  "sequences of 128 tokens in the step that is compared (default 4)");
   cli_option_add(&options, "recipe", CLI_TEXT, &a.recipe, "R", "how to quantize (default ufp4)");
   cli_option_add(&options, "text", CLI_TEXT, &a.text_name, "FILE",
-                 "what to learn from (default: dict-gcide's text)");
+                 "training text (default: that of dict-gcide)");
   cli_option_add(&options, "seed", CLI_UINT, &a.seed, "S", "seed of everything random (default 0)");
-  cli_option_add(&options, "json", CLI_FLAG, &a.json, NULL, "all of it as JSON");
+  cli_option_add(&options, "json", CLI_FLAG, &a.json, NULL, "print the results as JSON");
   cli_device_add(&options, &a.device);
   int end = cli_parse(&cli_demo, &options, argc, argv, 0, 0, NULL, NULL);
   if (end == CLI_GO_ON) end = check(&a);
@@ -344,13 +344,12 @@ const cli_command_t cli_demo = {
     .name = "demo",
     .arguments = "[options]",
     .summary =
-        "Takes a training step of a small language model on the simulated core, equal in every "
+        "Runs a training step of a small language model on the simulated core, equal in every "
         "bit.\n"
-        "First the model trains on real text with the golden model; then one whole further step "
-        "runs on the "
-        "golden model and on\nthe core, and every code, scale, output, the loss and all weights "
-        "after it are "
-        "compared.",
+        "The model first trains on real text with the golden model. Then one more step runs on "
+        "both the golden\n"
+        "model and the core, and every code, scale and output, the loss and all updated weights "
+        "are compared.",
     .example = "ufp4 demo --steps 20 --sequences 2",
     .run = run,
     .details = cli_recipe_details,

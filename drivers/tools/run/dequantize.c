@@ -9,8 +9,8 @@ const cli_command_t cli_dequantize = {
     .name = "dequantize",
     .arguments = "Q -o OUT.npy [options]",
     .summary =
-        "Writes the decoded value of every code as float32; a Hadamard transform stays in, unless "
-        "--unrotate.",
+        "Writes the decoded value of every code as float32; only --unrotate undoes a Hadamard "
+        "transform.",
     .example = "ufp4 dequantize X.safetensors -o X4.npy",
     .details = cli_operand_details,
     .run = run,

@@ -15,7 +15,7 @@ static int run(int argc, char **argv);
 const cli_command_t cli_gemm = {
     .name = "gemm",
     .arguments = "A B -o D.npy [options]",
-    .summary = "D = alpha A B^T + C on two quantized tensors, A [M][K] and B [N][K].",
+    .summary = "Computes D = alpha A B^T + C from two quantized tensors, A [M][K] and B [N][K].",
     .example = "ufp4 gemm X.safetensors W.safetensors -o Y.npy --backend rtl --check model --stats",
     .details = cli_operand_details,
     .run = run,
@@ -264,23 +264,23 @@ static int multiply(choices_t *choices, const inputs_t *in) {
 
 static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->output, "D.npy", "the result");
-  cli_option_add(options, "c", CLI_TEXT, &c->c_path, "C.npy", "added at the end");
+  cli_option_add(options, "c", CLI_TEXT, &c->c_path, "C.npy", "C, which is added at the end");
   cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL,
                  "uint16 elements of C are BF16 patterns");
   cli_option_add(options, "alpha", CLI_REAL, &c->alpha, "A",
                  "factor of the product, any FP32 value (default 1)");
   cli_option_add(options, "accumulate", CLI_CHOICE, &c->contract, CONTRACT_WORDS,
-                 "contract (default: exact where the scales allow it, else fp32)");
+                 "contract (default: exact if the scales allow it, otherwise fp32)");
   cli_option_add(options, "out", CLI_CHOICE, &c->out, DTYPE_WORDS,
-                 "type of D; bf16: as patterns in uint16; i64: the unrounded sums");
+                 "type of D; bf16: patterns in uint16; i64: the unrounded sums");
   cli_option_add(options, "accumulate-in", CLI_TEXT, &c->accumulate_path, "S.npy",
-                 "unrounded sums added first");
+                 "unrounded sums, which are added first");
   cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",
                  "compare every bit with this backend's");
   cli_option_need(options, CLI_NEEDS_BACKEND);
   cli_option_add(options, "stats", CLI_FLAG, &c->stats, NULL,
                  "print cycles, utilization, stalls, counters, simulation speed");
-  cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print them as JSON");
+  cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print the statistics as JSON");
   cli_device_add_timing(options, &c->device);
   cli_device_add(options, &c->device);
 }

@@ -20,8 +20,8 @@ const cli_command_t cli_layer = {
     .name = "layer",
     .arguments = "X W DY -o DIR [options]",
     .summary =
-        "Quantizes X [T][Cin], W [Cout][Cin], dY [T][Cout] (- where not needed) and runs the "
-        "training GEMMs.",
+        "Quantizes X [T][Cin], W [Cout][Cin], dY [T][Cout] (- if not needed) and runs the training "
+        "GEMMs.",
     .example = "ufp4 layer X.npy W.npy dY.npy -o out --recipe ufp4 --backend rtl --check model",
     .run = run,
     .details = cli_recipe_details,
@@ -388,13 +388,13 @@ static int run_layer(choices_t *choices, char **paths, layer_t *layer) {
 }
 
 static void add_options(cli_options_t *options, choices_t *c) {
-  cli_option_add(options, "o", CLI_TEXT, &c->directory, "DIR", "for Y.npy, dX.npy, dW.npy");
+  cli_option_add(options, "o", CLI_TEXT, &c->directory, "DIR", "folder for Y.npy, dX.npy, dW.npy");
   cli_option_add(options, "recipe", CLI_TEXT, &c->recipe_name, "R",
                  "how to quantize (default ufp4)");
   cli_option_add(options, "pass", CLI_CHOICE, &c->pass, PASS_WORDS "|all",
                  "which GEMMs (default all)");
   cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",
-                 "compare every code, scale and output with this one's");
+                 "compare every code, scale and output with this backend's");
   cli_option_need(options, CLI_NEEDS_BACKEND);
   cli_option_add(options, "seed", CLI_UINT, &c->seed, "N", "key of the random bytes (default 0)");
   cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL,

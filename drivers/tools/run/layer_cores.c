@@ -18,8 +18,9 @@ void layer_cores_add(cli_options_t *options, layer_cores_t *cores) {
   cli_option_add(options, "cores", CLI_UINT, &cores->asked, "N",
                  "cores that share each GEMM, on model, rtl and tlm (default 1)");
   cli_option_range(options, "a whole number from 1 to 64");
-  cli_option_add(options, "split", CLI_CHOICE, &cores->split, "tokens|n|auto",
-                 "how: by rows or by columns of D, or what takes fewer cycles (default auto)");
+  cli_option_add(
+      options, "split", CLI_CHOICE, &cores->split, "tokens|n|auto",
+      "how they share it: by rows or by columns of D, or in fewer cycles (default auto)");
 }
 
 int layer_cores_check(const cli_options_t *options, const layer_cores_t *cores,

@@ -15,7 +15,7 @@ static int run(int argc, char **argv);
 const cli_command_t cli_quantize = {
     .name = "quantize",
     .arguments = "IN -o Q.safetensors (--elem E | --recipe R --role .. --pass ..) [options]",
-    .summary = "Quantizes a tensor to 4 bits, as a recipe does for one GEMM or as told by parts.",
+    .summary = "Quantizes a tensor to 4 bits, by a recipe for one GEMM or by separate options.",
     .example =
         "ufp4 quantize X.npy -o X.safetensors --recipe ufp4 --role x --pass fprop "
         "--backend rtl --check model --stats",
@@ -57,48 +57,48 @@ static choices_t choices_default(void) {
 static void add_options(cli_options_t *options, choices_t *c) {
   cli_option_add(options, "o", CLI_TEXT, &c->output, "Q.safetensors", "the quantized tensor");
   cli_option_add(options, "recipe", CLI_TEXT, &c->recipe, "R",
-                 "as this recipe does, with --role and --pass; options beside it override it");
-  cli_option_add(options, "role", CLI_CHOICE, &c->role, ROLE_WORDS,
-                 "which operand of the layer this is");
-  cli_option_add(options, "pass", CLI_CHOICE, &c->pass, PASS_WORDS, "for which GEMM");
+                 "quantize by this recipe, with --role and --pass; other options override it");
+  cli_option_add(options, "role", CLI_CHOICE, &c->role, ROLE_WORDS, "operand of the layer");
+  cli_option_add(options, "pass", CLI_CHOICE, &c->pass, PASS_WORDS, "GEMM that reads the operand");
   cli_option_add(options, "elem", CLI_CHOICE, &c->elem, ELEM_WORDS, "element format");
   cli_option_add(options, "scale", CLI_CHOICE, &c->scale, SCALE_WORDS,
                  "block scale (default e4m3)");
   cli_option_add(options, "block", CLI_UINT, &c->block, BLOCK_WORDS,
-                 "block size (that of the scale; e4m3 has all of them)");
+                 "block size (default: that of the scale; e4m3 supports all)");
   cli_option_range(options, "16, 32, 64 or 128");
   cli_option_add(options, "layout", CLI_CHOICE, &c->layout, LAYOUT_WORDS,
-                 "blocks of a row, or 16x16 (default 1d)");
+                 "blocks of one row, or of 16 rows (default 1d)");
   cli_option_add(options, "axis", CLI_CHOICE, &c->axis, AXIS_WORDS,
-                 "col: of the transposed tensor (default row)");
+                 "col: quantize the transposed tensor (default row)");
   cli_option_add(options, "rht", CLI_CHOICE, &c->rht, "off|on|bf16",
                  "Hadamard transform first (default off); recipes call them none, integer, bf16");
   cli_option_add(options, "rht-mask", CLI_UINT, &c->rht_mask, "MASK",
-                 "its signs, a number of --rht-size bits: 0x1234 of 32 is 0x00001234 (default "
+                 "signs of the transform, a number of --rht-size bits, extended by zeros (default "
                  "0xD7E8 in each 16)");
   cli_option_range(options, "a mask of as many bits as the transform has points");
   cli_option_add(options, "rht-size", CLI_UINT, &c->rht_size, RHT_SIZE_WORDS,
-                 "its points (default 16; e4m3 has all of them)");
+                 "points of the transform (default 16; e4m3 supports all)");
   cli_option_range(options, "16, 32 or 64");
   cli_option_add(options, "round", CLI_CHOICE, &c->round, ROUND_WORDS,
                  "nearest even (default) or stochastic");
   cli_option_add(options, "scale-round", CLI_CHOICE, &c->scale_round, SCALE_ROUND_WORDS,
-                 "of the scales");
+                 "rounding of the scales");
   cli_option_add(options, "seed", CLI_UINT, &c->seed, "N", "key of the random bytes (default 0)");
   cli_option_add(options, "tensor-id", CLI_UINT, &c->tensor_id, "N",
-                 "their stream (default: by role and axis, or 0)");
+                 "stream of the random bytes (default: by role and axis, or 0)");
   cli_option_add(options, "tensor-exponent", CLI_INT, &c->exponent, "T",
-                 "t given from outside (default: from the data)");
+                 "tensor exponent t (default: derived from the data)");
   cli_option_range(options, "a whole number from -32768 to 32767");
   cli_option_add(options, "packed", CLI_FLAG, &c->packed, NULL, "write two codes per byte");
   cli_option_add(options, "bf16", CLI_FLAG, &c->bf16, NULL,
                  "uint16 elements of IN are BF16 patterns");
-  cli_option_add(options, "check", CLI_TEXT, &c->check, "BACKEND",
-                 "compare every code, scale, the tensor exponent and the flags with this one's");
+  cli_option_add(
+      options, "check", CLI_TEXT, &c->check, "BACKEND",
+      "compare every code and scale, the tensor exponent and the flags with this backend's");
   cli_option_need(options, CLI_NEEDS_BACKEND);
   cli_option_add(options, "stats", CLI_FLAG, &c->stats, NULL,
                  "print the cycles of AMAX and QUANT, and the core's counters");
-  cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print them as JSON");
+  cli_option_add(options, "json", CLI_FLAG, &c->json, NULL, "print the statistics as JSON");
   cli_device_add_timing(options, &c->device);
   cli_device_add(options, &c->device);
 }

@@ -12,7 +12,7 @@ const cli_command_t cli_random = {
     .name = "random",
     .arguments = "[options]",
     .summary =
-        "Prints the words of the counter-based generator Threefry-4x32 in hex, one draw a line.",
+        "Prints the words of the counter-based generator Threefry-4x32 in hex, one draw per line.",
     .example = "ufp4 random --rounds 12 --key 0,0,0,0 --counter 0,0,0,0",
     .run = run,
 };
@@ -86,8 +86,8 @@ static int run(int argc, char **argv) {
   cli_option_add(&options, "counter", CLI_TEXT, &draw.counter_text, "A,B,C,D",
                  "4 words (default zeros)");
   cli_option_add(&options, "count", CLI_UINT, &draw.count, "N",
-                 "draws, of counters counting up (default 1)");
-  cli_option_add(&options, "json", CLI_FLAG, &draw.json, NULL, "an array of draws");
+                 "draws, with increasing counters (default 1)");
+  cli_option_add(&options, "json", CLI_FLAG, &draw.json, NULL, "print an array of draws");
   int end = cli_parse(&cli_random, &options, argc, argv, 0, 0, NULL, NULL);
   if (end != CLI_GO_ON) return end;
   if (draw.rounds > 72) return cli_fail(&cli_random, CLI_USAGE, "--rounds: at most 72");

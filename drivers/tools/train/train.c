@@ -36,26 +36,25 @@ static arguments_t defaults(void) {
 
 static void add_options(cli_options_t *options, arguments_t *a) {
   cli_option_add(options, "o", CLI_TEXT, &a->folder, "DIR",
-                 "where report.html, losses.csv and tensors go");
+                 "folder for report.html, losses.csv and tensors");
   cli_option_need(options, CLI_NEEDS_PAGE);
-  cli_option_add(
-      options, "recipe", CLI_TEXT, &a->recipes, "LIST",
-      "recipes, by commas (default bf16,ufp4,e2m1,nvfp4,mxfp4), each with a suffix or none: "
-      "ufp4/rht=wgrad/sr=none");
+  cli_option_add(options, "recipe", CLI_TEXT, &a->recipes, "LIST",
+                 "recipes, separated by commas (default bf16,ufp4,e2m1,nvfp4,mxfp4), each with an "
+                 "optional suffix: ufp4/rht=wgrad/sr=none");
   cli_option_add(options, "forward", CLI_FLAG, &a->forward, NULL,
-                 "only the forward table: what each recipe does to weights trained in bf16");
+                 "only the forward table: the effect of each recipe on weights trained in bf16");
   cli_option_add(options, "branched", CLI_FLAG, &a->branched, NULL,
-                 "only runs that leave bf16's after two thirds of the steps");
+                 "only runs that branch from bf16's after two thirds of the steps");
   cli_option_add(options, "whole", CLI_FLAG, &a->whole, NULL,
-                 "only runs from the first step on; without these three: all tables");
-  cli_option_add(
-      options, "ablation", CLI_FLAG, &a->ablation, NULL,
-      "in place of --recipe: ufp4 and e2m1, each time with a part changed, beside the paper's");
+                 "only runs from the first step on (default: all three tables)");
+  cli_option_add(options, "ablation", CLI_FLAG, &a->ablation, NULL,
+                 "instead of --recipe: ufp4 and e2m1 with one part changed at a time, next to the "
+                 "paper's results");
   cli_option_add(options, "seeds", CLI_UINT, &a->seeds, "N", "runs of each recipe (default 8)");
   cli_option_add(options, "seed", CLI_UINT, &a->seed, "S",
-                 "seed of the first run, the others count up (default 0)");
+                 "seed of the first run; later runs count up (default 0)");
   cli_option_add(options, "steps", CLI_UINT, &a->steps, "N", "training steps (default 300)");
-  cli_option_add(options, "batch", CLI_UINT, &a->batch, "N", "sequences a step (default 16)");
+  cli_option_add(options, "batch", CLI_UINT, &a->batch, "N", "sequences per step (default 16)");
   cli_option_add(options, "lr", CLI_REAL, &a->rate, "RATE", "peak learning rate (default 3e-3)");
   cli_option_add(options, "eval", CLI_UINT, &a->held_tokens, "TOKENS",
                  "held-out tokens measured (default 131072; forward: all)");
@@ -69,12 +68,13 @@ static void add_options(cli_options_t *options, arguments_t *a) {
   cli_option_add(options, "long", CLI_FLAG, &a->longer, NULL,
                  "the larger model: --d-model 128 --heads 4 --ff 352 --lr 1.5e-3");
   cli_option_add(options, "resume", CLI_FLAG, &a->resume, NULL,
-                 "go on with the unfinished runs in DIR, to the same bits");
-  cli_option_add(options, "no-control", CLI_FLAG, &a->no_control, NULL,
-                 "leave out bf16 from perturbed weights, which shows what chaos alone does");
+                 "continue the unfinished runs in DIR, with the same bits");
+  cli_option_add(
+      options, "no-control", CLI_FLAG, &a->no_control, NULL,
+      "leave out the control, bf16 from perturbed weights, which shows the effect of chaos alone");
   cli_option_add(options, "capture", CLI_FLAG, &a->capture, NULL,
                  "write X, W and dY of each linear layer at the last step to DIR/RECIPE");
-  cli_option_add(options, "json", CLI_FLAG, &a->json, NULL, "tables as JSON");
+  cli_option_add(options, "json", CLI_FLAG, &a->json, NULL, "print the tables as JSON");
   cli_device_add(options, &a->device);
 }
 
@@ -450,13 +450,13 @@ const cli_command_t cli_train = {
     .name = "train",
     .arguments = "[TEXT] -o DIR [options]",
     .summary =
-        "Trains a small language model with several recipes and says how far they fall behind "
+        "Trains a small language model with several recipes and measures how far they fall behind "
         "bf16.\n"
-        "Three tables: bf16's weights run forward in each recipe, runs that branch from bf16's, "
-        "and\n"
+        "There are three tables: bf16's weights run forward in each recipe, runs that branch from "
+        "bf16's, and\n"
         "whole runs. TEXT: any plain or gzip-compressed file, or gcide (default): the dictionary "
-        "of "
-        "Debian's\npackage dict-gcide. A run that was interrupted goes on with --resume.",
+        "of Debian's\n"
+        "package dict-gcide. An interrupted run continues with --resume.",
     .example = "ufp4 train -o out --recipe bf16,ufp4 --seeds 2 --steps 20",
     .run = run,
 };

@@ -183,12 +183,12 @@ static int run(int argc, char **argv) {
   char **inputs;
   cli_option_add(&options, "count", CLI_UINT, &count, "N",
                  "random records after the boundary cases (default 1000)");
-  cli_option_add(&options, "seed", CLI_UINT, &seed, "S", "of the random records (default 0)");
+  cli_option_add(&options, "seed", CLI_UINT, &seed, "S", "seed of the random records (default 0)");
   cli_option_add(&options, "o", CLI_TEXT, &output, "FILE",
-                 "write there (default: standard output)");
+                 "output file (default: standard output)");
   cli_option_add(&options, "bare", CLI_FLAG, &bare, NULL,
                  "leave out the three lines that begin with //");
-  cli_option_add(&options, "list", CLI_FLAG, &list, NULL, "the units, one a line");
+  cli_option_add(&options, "list", CLI_FLAG, &list, NULL, "list the units, one per line");
   int end = cli_parse(&cli_vectors, &options, argc, argv, 0, 1, &inputs, &inputs_count);
   if (end != CLI_GO_ON) return end;
   if (list && inputs_count != 0) {

@@ -15,7 +15,7 @@ namespace ufp4::timing {
 
 struct Shape {
   ufp4_configuration_t configuration{};
-  // As in ufp4_configuration_t.
+  // These fields are as in ufp4_configuration_t.
   uint32_t rows = 0, cols = 0, chunk = 0, bus_bytes = 0, contract = 0, formats = 0, lanes = 0,
            quant = 0, mixed = 0;
   uint32_t target = 0;

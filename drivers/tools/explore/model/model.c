@@ -8,18 +8,21 @@
 #include "explore/plan.h"
 
 void explore_model_details(FILE *out) {
-  fprintf(
-      out,
-      "\nSHAPES is one of the models below, or a CSV file whose first line is "
-      "name,cin,cout,count, and behind it\nwhat is wanted of kind,tokens,repeat,group,share.\n\n");
+  fprintf(out,
+          "\n"
+          "SHAPES is one of the models below, or a CSV file whose first line is "
+          "name,cin,cout,count, followed by\n"
+          "any of kind,tokens,repeat,group,share.\n\n");
   explore_architecture_details(out);
-  fprintf(
-      out,
-      "\nLayers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
-      "Left out: attention's own products unless --attention, embeddings, the head, the router, "
-      "norms; --host-bytes\ncounts what they read and write.\n"
-      "\nOne block is run, and two, forward and backward, of each kind; each further one counts "
-      "as what the\nsecond adds.\nWith --serial every job runs once, alone.\n");
+  fprintf(out,
+          "\n"
+          "Layers that read the same tensor are one GEMM: q, k and v; gate and up.\n"
+          "Attention's own products (without --attention), embeddings, the head, the router and "
+          "norms are left out;\n"
+          "--host-bytes counts the bytes that they read and write.\n\n"
+          "Of each kind, one block and two blocks are run, forward and backward; each further "
+          "block counts as the\n"
+          "second one. With --serial every job runs once, alone.\n");
 }
 
 // --- CSV ----------------------------------------------------------------------------------------

@@ -16,13 +16,13 @@ const cli_command_t cli_bench = {
     .arguments = "[options]",
     .summary =
         "Times the golden model against OpenBLAS and memcpy, and the simulated cores.\n\n"
-        "gemm_ stands against the sgemm of the same shape, packing included; quantize_ and\n"
-        "amax_ against memcpy of the same FP32 numbers; train_, a step of the small language\n"
-        "model in a recipe, against the same step with sgemm in its linear layers; simulate_ is\n"
-        "a GEMM on the Verilated core, and on the timed model, which computes nothing.\n"
-        "Case and yardstick take turns, and ratio is the median of yardstick's time / case's\n"
-        "time. With one thread time is CPU time. UFP4_KERNEL=portable, avx2 or avx512 chooses\n"
-        "the golden model's kernels, OPENBLAS_CORETYPE those of OpenBLAS.",
+        "gemm_ is compared with sgemm of the same shape, including packing; quantize_ and amax_\n"
+        "with memcpy of the same FP32 numbers; and train_, a step of the small language model in\n"
+        "a recipe, with the same step with sgemm in its linear layers. simulate_ is a GEMM on the\n"
+        "Verilated core, and on the timed model without data. Case and yardstick alternate, and\n"
+        "ratio is the median of yardstick's time / case's time. With one thread, times are CPU\n"
+        "times. UFP4_KERNEL=portable, avx2 or avx512 selects the golden model's kernels, and\n"
+        "OPENBLAS_CORETYPE those of OpenBLAS.",
     .example = "ufp4 bench --size 1024",
     .run = run,
 };
@@ -328,18 +328,18 @@ static int run(int argc, char **argv) {
   cli_options_t options = {0};
   cli_option_add(&options, "size", CLI_UINT, &bench.size, "N", "matrices are N x N (default 1024)");
   cli_option_add(&options, "repeats", CLI_UINT, &bench.repeats, "N",
-                 "times each case takes its turn (default 11)");
+                 "runs of each case (default 11)");
   cli_option_add(&options, "threads", CLI_UINT, &bench.threads, "N",
-                 "of the GEMM and of OpenBLAS (default 1)");
-  cli_option_add(&options, "seed", CLI_UINT, &bench.seed, "SEED", "of the data (default 0)");
+                 "threads of the GEMM and of OpenBLAS (default 1)");
+  cli_option_add(&options, "seed", CLI_UINT, &bench.seed, "SEED", "seed of the data (default 0)");
   cli_option_add(&options, "case", CLI_TEXT, &bench.only, "TEXT",
-                 "only cases whose names begin with it");
+                 "only cases whose names begin with TEXT");
   cli_option_add(&options, "json", CLI_FLAG, &bench.as_json, NULL,
-                 "an array of lines; null where nothing is compared");
+                 "print an array of lines; null if nothing is compared");
   cli_option_add(&options, "backend", CLI_CHOICE, &backend, "model|cuda",
-                 "cuda: the GPU instead, against its memory, cuBLAS and the simulated core");
+                 "cuda: measure the GPU against its memory, cuBLAS and the simulated core");
   cli_option_add(&options, "clock-mhz", CLI_UINT, &clock_mhz, "MHZ",
-                 "of the core beside which the GPU stands (default 1000)");
+                 "clock of the core with which the GPU is compared (default 1000)");
   int end = cli_parse(&cli_bench, &options, argc, argv, 0, 0, NULL, NULL);
   if (end == CLI_GO_ON) end = check_options(&bench);
   if (end == CLI_GO_ON && (clock_mhz < 1 || clock_mhz > 100000)) {

@@ -14,8 +14,8 @@ const cli_command_t cli_info = {
     .name = "info",
     .arguments = "[options]",
     .summary =
-        "Lists configurations, backends and what this machine can run; with --backend what the "
-        "device reports, and with --selftest whether it works.",
+        "Lists configurations, backends and what this machine can run; --backend describes a "
+        "device, and --selftest tests it.",
     .example = "ufp4 info --backend model",
     .run = run,
 };
