@@ -38,7 +38,7 @@ IGNORED = shutil.ignore_patterns("__pycache__", ".*", "dist", "build", "*.egg-in
 
 
 def copy(source, target):
-    """Links become what they lead to, as LICENSE does."""
+    """Copies links as the files to which they lead, such as LICENSE."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
         shutil.copytree(source, target, ignore=IGNORED)
@@ -48,8 +48,7 @@ def copy(source, target):
 
 @contextlib.contextmanager
 def staged():
-    """In a checkout the current folder is a copy that is whole, for as long as this lasts;
-    an sdist is whole already."""
+    """In a checkout, makes a complete copy the current folder during the context; an sdist is already complete."""
     if (HERE / "core").exists():
         yield
         return

@@ -21,7 +21,7 @@ from language_model import BATCH, CONTEXT, Model, read
 
 
 def batch_of(text, step, rank):
-    """A rank's own in each step, whatever was drawn before."""
+    """Draws a batch that depends only on rank and step."""
     starts = torch.randint(
         len(text) - CONTEXT - 1, (BATCH,), generator=torch.Generator().manual_seed(step << 16 | rank)
     )
@@ -33,12 +33,13 @@ def train(text, chosen):
     torch.manual_seed(1)
     model = ufp4.torch.convert(
         Model(), chosen.recipe, skip="head", seed=1
-    )  # all ranks with one seed: the rank is mixed in
+    )  # all ranks have one seed: the rank is mixed in
     parallel = nn.parallel.DistributedDataParallel(model)
     optimizer, first = torch.optim.AdamW(model.parameters(), lr=3e-3), 0
     if chosen.resume:
-        # DDP orders its buckets anew after its first backward pass, and with them the sums over three ranks or more: so
-        # the first one comes before the state, and all steps have the order that they have in an unbroken run.
+        # DDP reorders its buckets after its first backward pass, and with them the sums over three ranks or more. The
+        # first pass therefore comes before the state is loaded, so that all steps have the order of an uninterrupted
+        # run.
         parallel(batch_of(text, 0, dist.get_rank())[0]).sum().backward()
         saved = torch.load(chosen.resume)
         model.load_state_dict(saved["model"])

@@ -34,7 +34,7 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    """Predicts the next byte."""
+    """A Transformer that predicts the next byte."""
 
     def __init__(self):
         super().__init__()
@@ -54,7 +54,7 @@ def read(path):
 
 
 def train(text, recipe, steps):
-    """The loss of every step, from the same weights and the same text whatever the recipe."""
+    """Returns the loss of every step, from the same weights and the same text for every recipe."""
     torch.manual_seed(1)
     model = Model()
     if recipe != "fp32":
@@ -81,7 +81,7 @@ def smooth(losses, factor=0.9):
 
 
 def draw(curves, path):
-    """The losses as SVG."""
+    """Draws the losses as SVG."""
     high, low = max(map(max, curves.values())), min(map(min, curves.values()))
     out = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 400" font-family="sans-serif" font-size="13">',

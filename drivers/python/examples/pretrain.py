@@ -23,7 +23,7 @@ import pathlib
 import shlex
 import sys
 
-os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # else cuBLAS is not deterministic
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # otherwise cuBLAS is not deterministic
 
 import torch
 
@@ -150,7 +150,7 @@ def options():
 
 
 def shape(chosen):
-    """Width, heads and blocks."""
+    """Returns width, heads and blocks."""
     width, heads, blocks, _ = model.SIZES[chosen.size]
     if chosen.width and not chosen.heads:
         heads = model.heads_of(chosen.width)
@@ -177,7 +177,7 @@ def length(chosen):
 
 
 def recipes(chosen):
-    """By name, the base first, after each was tried on a model without memory."""
+    """Returns the recipes by name, the base first, after trying each on a model without memory."""
     out = {}
     for word in dict.fromkeys([folder.BASE, *chosen.recipe.split(",")]):
         recipe = ufp4.recipe(word)
@@ -197,7 +197,7 @@ def recipes(chosen):
 
 
 def complete(chosen):
-    """What follows from the options."""
+    """Derives settings from the options."""
     chosen.command = shlex.join(["pretrain.py", *sys.argv[1:]])
     shape(chosen)
     chosen.weights = model.weights_of(chosen.width, chosen.blocks)
@@ -213,7 +213,7 @@ def complete(chosen):
 
 
 def of_each_rate(chosen):
-    """The settings of each rate; those of several have a folder each."""
+    """Returns the settings of each rate; several rates have a folder each."""
     several = len(chosen.lr) > 1
     if (chosen.o / "runs").exists() if several else any(chosen.o.glob("lr-*")):
         there, wanted = ("one rate", "several") if several else ("several rates", "one")
@@ -224,7 +224,7 @@ def of_each_rate(chosen):
 
 
 def say(chosen, read):
-    """How long a run is, beside the model and the text."""
+    """Prints how long a run is, next to the model and the text."""
     size, tokens, have = chosen.weights, chosen.steps * chosen.batch * chosen.context, len(read.tokens)
     print(
         f"% {size} weights in blocks; a run has {chosen.steps} steps, {tokens} tokens, {tokens / size:.3g} a weight, "
@@ -265,10 +265,10 @@ def main():
     parser = options()
     chosen = parser.parse_args()
     torch.use_deterministic_algorithms(True)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # which checks, and costs time
+    torch.utils.deterministic.fill_uninitialized_memory = False  # which checks for uninitialized memory, and costs time
     torch.set_float32_matmul_precision(
         "medium"
-    )  # operands in BF16, sums in FP32: what the recipe bf16 is, faster; the head too
+    )  # the recipe bf16 by faster GEMMs, also for the head: BF16 operands, FP32 sums
     try:
         complete(chosen)
         data = text.read(chosen.text)

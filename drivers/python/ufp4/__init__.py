@@ -31,7 +31,7 @@ __all__ = [
     "__version__",
 ]
 
-# Loaded at their first use: ufp4.stats and ufp4.report need neither the library nor ml_dtypes.
+# These are loaded at their first use, because ufp4.stats and ufp4.report need neither the library nor ml_dtypes.
 _HOMES = {
     "Device": "_device",
     "Layer": "_device",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""numpy arrays as the matrices of the C library, and back."""
+"""Converts numpy arrays to matrices of the C library, and back."""
 
 import ctypes
 
@@ -18,7 +18,7 @@ def address(array):
 
 
 def demand_array(array, what, dimensions=2):
-    """What is no plain array with that many dimensions, or has no elements, is refused."""
+    """Refuses anything but a plain array with that many dimensions and at least one element."""
     if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{what} must be a numpy array, not {type(array).__name__}")
     if array.ndim != dimensions:
@@ -28,7 +28,7 @@ def demand_array(array, what, dimensions=2):
 
 
 def floats(array, what):
-    """An array of float32 or bfloat16: itself, or a copy of float16 and float64 rounded to float32."""
+    """Returns an array of float32 or bfloat16: x itself, or a copy of float16 or float64 rounded to float32."""
     if array.dtype == FLOAT32 or array.dtype == BFLOAT16:
         return array
     if array.dtype.kind != "f" or array.dtype.itemsize not in (2, 4, 8):
@@ -40,7 +40,7 @@ def floats(array, what):
 
 
 def rows_of(array, what):
-    """(array, transposed): rows that are contiguous; the transposed array where columns are. Nothing is copied."""
+    """Returns (array, transposed): an array with contiguous rows, transposed if its columns are; nothing is copied."""
     size = array.itemsize
     for view, transposed in ((array, False), (array.T, True)):
         rows, cols = view.shape
@@ -57,7 +57,7 @@ def rows_of(array, what):
 
 
 def matrix(array, what):
-    """(Matrix, what must live as long as it, transposed) of a 2-D array of floats."""
+    """Returns (Matrix, an object that must live as long, transposed) for a 2-D array of floats."""
     demand_array(array, what)
     kept, transposed = rows_of(floats(array, what), what)
     rows, cols = kept.shape
@@ -66,7 +66,7 @@ def matrix(array, what):
 
 
 def plain(array, shape, dtype, what):
-    """An array of that shape and type whose rows are contiguous, and their distance in elements."""
+    """Returns an array of that shape and type with contiguous rows, and their distance in elements."""
     demand_array(array, what)
     if array.shape != shape:
         raise ValueError(f"{what} is {array.shape[0]} x {array.shape[1]}; D is {shape[0]} x {shape[1]}")
@@ -79,7 +79,7 @@ def plain(array, shape, dtype, what):
 
 
 class Memory:
-    """An operand of the C library, which frees it with the last array that looks into it."""
+    """An operand of the C library, which is freed with the last array that views it."""
 
     def __init__(self, operand):
         self.operand = operand
@@ -88,7 +88,7 @@ class Memory:
         free(byref(self.operand))
 
     def array(self, pointer, shape, dtype, frozen):
-        """A view of the operand's memory that keeps it; a frozen one cannot be written."""
+        """Returns a view of the operand's memory that keeps it alive; a frozen view is read-only."""
         view = _View()
         view.memory = self
         view.__array_interface__ = {

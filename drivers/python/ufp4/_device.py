@@ -106,8 +106,8 @@ FUNCTIONS = {
     "linear_dgrad": (c_int, c_void_p, POINTER(_library.Matrix), c_uint64, c_void_p, POINTER(_Stats)),
     "linear_wgrad": (c_int, c_void_p, c_void_p, POINTER(_Stats)),
 }
-# Options that a backend would ignore. The commands refuse them, too (cli_device_check); the library says what else is
-# not possible.
+# Options that the backend would ignore are refused, as in the commands (cli_device_check); the library reports
+# everything else.
 SIMULATED, CORE = ("mem_latency", "mem_bandwidth", "dram", "stall", "trace"), ("config", "max_cycles")
 UNUSED = {"model": CORE + SIMULATED, "cuda": CORE + SIMULATED, "fpga": SIMULATED, "mmio": SIMULATED, "tlm": ("trace",)}
 DEFAULTS = {
@@ -161,8 +161,8 @@ def _refuse_unused(backend, given):
 
 @dataclasses.dataclass(frozen=True)
 class Stats:
-    """Of one GEMM, D [m][n] over k: clock cycles of the GEMM job, those of the quantization before it, and the core's
-    counters by name (docs/ip/registers.md). All zero on a backend without cycles."""
+    """Statistics of one GEMM, D [m][n] over k: clock cycles of the GEMM job, those of the quantization before it, and
+    the core's counters by name (docs/ip/registers.md). All zero on a backend without cycles."""
 
     m: int
     n: int
@@ -179,8 +179,8 @@ class Stats:
 
 @dataclasses.dataclass(frozen=True)
 class Layer:
-    """Y [tokens][cout], dX [tokens][cin] and dW [cout][cin] of a linear layer, float32, and the :class:`Stats` of each
-    by pass. dx and dw are None where there was no dY."""
+    """The results of a linear layer: y [tokens][cout], dx [tokens][cin] and dw [cout][cin], float32, and the
+    :class:`Stats` of each pass. dx and dw are None without dY."""
 
     y: np.ndarray
     dx: np.ndarray | None
@@ -189,7 +189,7 @@ class Layer:
 
 
 class Device:
-    """A device of libufp4, which UFP4_LIBRARY names or the loader finds. Close it, or use it in a with statement.
+    """A device of libufp4, which is loaded from UFP4_LIBRARY or by the loader. Close it, or use it in a with statement.
 
     backend: "model", "rtl", "tlm", "systemc", "systemc:timed", "cuda", "fpga:PORT" or "mmio:DEVICE". config: a
     configuration of the core ("default", "small", ..; None: "default", or what the board has). mem_latency in cycles;
@@ -279,7 +279,7 @@ class Device:
             raise ValueError("the device is closed")
 
     def close(self) -> None:
-        """Gives the device back; nothing, where it is closed."""
+        """Closes the device, if it is open."""
         with self._lock:
             self._lib.device_close(self._device)
             self._device = c_void_p()
@@ -311,7 +311,7 @@ class Device:
         out: str = "f32",
         accumulate_in: np.ndarray | None = None,
     ) -> tuple[np.ndarray, Stats]:
-        """(D, :class:`Stats`): as :func:`ufp4.gemm`, on the device."""
+        """Returns (D, :class:`Stats`): runs :func:`ufp4.gemm` on the device."""
         how, shape, kept = _gemm.arguments(a, b, accumulate, alpha, c, out, accumulate_in)
         d, stats = np.empty(shape, _arrays.DTYPES[how.d_dtype]), _Stats()
         with self._lock:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of quantized tensors: .safetensors of format "ufp4-1", byte for byte as the program writes them."""
+"""Files of quantized tensors: .safetensors of format "ufp4-1", identical to those of the program."""
 
 import decimal
 import errno
@@ -19,7 +19,7 @@ from . import _recipe
 from . import _spec as s
 
 F8 = {"e4m3": "F8_E4M3", "nvfp4": "F8_E4M3", "e8m0": "F8_E8M0"}
-HEADER_LIMIT = 100_000_000  # bytes, as the safetensors package has it
+HEADER_LIMIT = 100_000_000  # bytes, as in the safetensors package
 FLOAT = np.finfo(np.float32)
 DECIMAL = re.compile(r"[ \t\n\v\f\r]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
 
@@ -42,7 +42,7 @@ def _metadata(q):
 
 
 def _parts(q, packed):
-    """The header and the arrays that follow it. FP32 scales come first, so that they lie on a multiple of 4."""
+    """Returns the header and the arrays that follow it. FP32 scales come first, so that they are aligned to 4 bytes."""
     codes, scales = (q.packed_codes if packed else q.codes), q.scales
     arrays = [("codes", "U8", codes), ("scales", "F32" if q.scale == "fp32" else "U8", scales)]
     if q.scale == "fp32":
@@ -64,7 +64,7 @@ def write(q, path, packed):
     named = os.fsdecode(path)
     try:
         _write_beside(pathlib.Path(os.path.realpath(named)), parts)
-    except OSError as error:  # which may name the file beside
+    except OSError as error:  # the error may name the temporary file
         raise OSError(error.errno, error.strerror, named) from None
 
 
@@ -116,7 +116,7 @@ def _are_numbers(value):
 
 
 def _check_places(header, size):
-    """Tensors lie one behind the other and no byte is left over, as the format asks."""
+    """Checks that the tensors are adjacent and fill the file, as the format requires."""
     places = [
         entry.get("data_offsets") if isinstance(entry, dict) else None
         for name, entry in header.items()
@@ -133,7 +133,7 @@ def _check_places(header, size):
 
 
 def _tensor(header, body, name, accepted):
-    """(type, 2-D array of bytes or FP32) of a tensor; F4 has half as many columns, of two codes."""
+    """Returns (type, 2-D array of bytes or FP32) of a tensor; F4 has half as many columns, of two codes each."""
     entry = header.get(name)
     if not isinstance(entry, dict):
         raise ValueError(f"tensor {name} is missing")
@@ -169,7 +169,7 @@ def _word(metadata, key, names, default=None):
 
 
 def _how(metadata):
-    """The metadata as ufp4_quantize_t, which may be asked for."""
+    """Returns the metadata as a ufp4_quantize_t, after checking that it is legal."""
     if metadata.get("format", "ufp4-1") != "ufp4-1":
         raise ValueError(f"metadata format is '{metadata['format']}'; it must be ufp4-1")
     how = c.Quantize(elem=_word(metadata, "elem", s.ELEMS), scale=_word(metadata, "scale", s.SCALES))
@@ -217,7 +217,7 @@ def _tensor_scale(metadata, scale):
 
 
 def _layout(metadata, how, dtype, codes, scales):
-    """(cols, columns stored, packed). Without cols in the metadata the number of scales tells whether codes are
+    """Returns (cols, columns stored, packed). Without cols in the metadata the number of scales tells whether codes are
     packed."""
     block, points, (rows, width), blocks = (
         c.lib.how_block(byref(how)),
@@ -231,7 +231,7 @@ def _layout(metadata, how, dtype, codes, scales):
         cols = stored = 2 * width if packed else width
     else:
         stored = -(-cols // 16) * 16 if how.rht else cols
-        packed = dtype == "F4" or stored != width or stored == 1  # of one column both hold the code in the low nibble
+        packed = dtype == "F4" or stored != width or stored == 1  # with one column both hold the code in the low nibble
     good = (
         (-(-stored // 2) if packed else stored) == width and -(-stored // block) == blocks and scales.shape[0] == rows
     )
@@ -253,7 +253,7 @@ def _fill_scales(q, dtype, scales):
         if np.any(scales < 0) or np.any(scales > FLOAT.max):
             raise ValueError("a scale is negative or infinite; it must be a number from 0 up, or NaN")
         to[...] = np.where(np.isnan(scales), np.float32(np.nan), scales)
-    elif dtype == "F8_E4M3" and q.elem != "mixed":  # whose bit 7 is no sign
+    elif dtype == "F8_E4M3" and q.elem != "mixed":  # bit 7 is not a sign
         magnitude = scales & 0x7F
         if np.any((scales != magnitude) & (magnitude != 0) & (magnitude != 0x7F)):
             raise ValueError("a scale is negative")
@@ -278,11 +278,11 @@ def _fill_codes(q, codes, stored, packed):
 
 
 def read(source, make):
-    """make(operand, how): what it becomes."""
+    """Reads an operand and passes it to make(operand, how)."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         view = memoryview(source)
         return _read(view.cast("B") if view.c_contiguous else memoryview(view.tobytes()), make)
-    if not isinstance(source, (str, os.PathLike)):  # an integer would be an open file's, and be closed
+    if not isinstance(source, (str, os.PathLike)):  # an integer would be used as an open file, and closed
         raise TypeError(f"source must be a path or the bytes of a file, not {type(source).__name__}")
     with open(source, "rb") as file:
         data = file.read()

@@ -10,11 +10,11 @@ from . import _library
 from . import _spec as s
 from ._quantize import Quantized
 
-SMALL = 2**22  # multiplications that are over before another thread has begun
+SMALL = 2**22  # multiplications that finish before another thread has started
 
 
 def arguments(a, b, accumulate, alpha, c, out, accumulate_in):
-    """(ufp4_gemm_t, the shape of D, what must live as long as the former)."""
+    """Returns (ufp4_gemm_t, the shape of D, objects that must live as long as the structure)."""
     for value, what in ((a, "a"), (b, "b")):
         if not isinstance(value, Quantized):
             raise TypeError(f"{what} must be a Quantized, as quantize gives, not {type(value).__name__}")
@@ -56,15 +56,14 @@ def gemm(
     accumulate_in: np.ndarray | None = None,
     threads: int | None = None,
 ) -> np.ndarray:
-    """D = alpha * A B^T + C: [M][N] of A [M][K] and B [N][K], both :class:`Quantized` with equal K,
-    scale and transform.
+    """D = alpha * A B^T + C: [M][N] of A [M][K] and B [N][K], both :class:`Quantized` with equal K, scale and
+    transform.
 
-    accumulate: "exact" (default where the scale allows it), "fp32" (else) or "nv". c: float32 or bfloat16 [M][N], added
-    at the end.
-    out: "f32" (float32), "bf16" (ml_dtypes.bfloat16) or "i64", the unrounded sums in units of 2^-(18 + fraction bits of
-    both elements), tensor exponents not applied. accumulate_in: int64 [M][N], such sums added first. threads: all cores
-    by default; the result does not depend on it. alpha: a number of FP32's range, rounded once. ValueError: what does
-    not go together. The contracts: docs/reference/numerics.md, 5.
+    accumulate: "exact" (the default if the scale allows it), "fp32" (otherwise) or "nv". c: float32 or bfloat16 [M][N],
+    added at the end. out: "f32" (float32), "bf16" (ml_dtypes.bfloat16) or "i64", the unrounded sums in units of 2^-(18
+    + fraction bits of both elements), tensor exponents not applied. accumulate_in: int64 [M][N], such sums, which are
+    added first. threads: all cores by default; the result does not depend on it. alpha: a number of FP32's range,
+    rounded once. ValueError: an illegal combination. The contracts: docs/reference/numerics.md, 5.
     """
     how, shape, kept = arguments(a, b, accumulate, alpha, c, out, accumulate_in)
     if threads is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The golden model as a C library: structures, functions, and errors that become exceptions."""
+"""The golden model as a C library: structures, functions, and errors as exceptions."""
 
 import ctypes
 import math
@@ -183,7 +183,7 @@ FUNCTIONS = {
 
 
 def bind(library, functions):
-    """Gives the functions of a library, named without ufp4_, their types."""
+    """Sets the types of a library's functions, which are named without ufp4_."""
     for name, (result, *arguments) in functions.items():
         function = getattr(library, f"ufp4_{name}")
         function.restype, function.argtypes = result, arguments
@@ -200,8 +200,8 @@ def version_text(word):
 
 
 def check_library(library, path, structs, prefix=""):
-    """ImportError where a library is of another version, or lays out its structures otherwise.
-    prefix: of its functions that say so."""
+    """Raises ImportError if a library has another version, or other structure layouts. prefix: of the functions that
+    report them."""
     try:
         bind(library, {prefix + name: FUNCTIONS[name] for name in ("version", "struct_bytes")})
     except AttributeError:
@@ -225,7 +225,7 @@ def load(path):
 
 
 def beside_the_modules(name):
-    """A file of the package, which an editable install has in another folder than the modules."""
+    """Finds a file of the package, which an editable install keeps in another folder than the modules."""
     paths = [pathlib.Path(folder, name) for folder in sys.modules[__package__].__path__]
     return next((path for path in paths if path.exists()), paths[0])
 
@@ -234,7 +234,7 @@ lib = load(beside_the_modules("libufp4_model.so"))
 
 
 def fail(status, message=None):
-    """Raises what @p status is in Python, in the words of the C library."""
+    """Raises the exception for @p status with the C library's message."""
     text = (
         message.text.decode(errors="replace")
         if message is not None and message.text
@@ -244,7 +244,7 @@ def fail(status, message=None):
 
 
 def text(value, what, errors="replace"):
-    """A word as the C library takes it."""
+    """Encodes a word for the C library."""
     if not isinstance(value, str):
         raise TypeError(f"{what} must be a text, not {type(value).__name__}")
     if "\0" in value:
@@ -253,7 +253,7 @@ def text(value, what, errors="replace"):
 
 
 def index_of(value, names, what):
-    """The number of a word; ValueError says which words there are."""
+    """Returns the number of a word; ValueError lists the legal words."""
     if not isinstance(value, str):
         raise TypeError(f"{what} must be a text, one of {', '.join(names)}, not {type(value).__name__}")
     try:
@@ -263,19 +263,19 @@ def index_of(value, names, what):
 
 
 def float32(exact):
-    """The FP32 number nearest to a number of any kind that compares exactly with a float, ties to even."""
+    """Returns the FP32 number nearest to a number of any kind that compares exactly with a float, ties to even."""
     try:
         wide = float(exact)
     except OverflowError:
         return math.inf if exact > 0 else -math.inf
-    # A float64 that is inexact is made odd, so that the second rounding sees on which side of a tie the number lies.
+    # An inexact float64 is made odd, so that the second rounding knows on which side of a tie the number lies.
     if math.isfinite(wide) and exact != wide and wide.hex().partition("p")[0][-1] in "02468ace":
         wide = math.nextafter(wide, math.inf if exact > wide else -math.inf)
     return c_float(wide).value
 
 
 def real(value, what):
-    """A number that FP32 has, rounded once, as the program takes it; NaN and Inf are some."""
+    """Returns a number rounded once to FP32, as the program does; NaN and Inf are accepted."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{what} must be a number, not {type(value).__name__}")
     value = int(value) if isinstance(value, numbers.Integral) else value
@@ -286,7 +286,7 @@ def real(value, what):
 
 
 def whole(value, low, high, what):
-    """An integer within bounds. bool is none."""
+    """Returns an integer within bounds; bool is refused."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{what} must be an integer, not {type(value).__name__}")
     value = value.__index__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Casts without scales, the Hadamard transform, random words, and what rounding does to a tensor."""
+"""Casts without scales, the Hadamard transform, random words, and the effect of rounding on a tensor."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -70,7 +70,7 @@ def _words(values, what):
 def random(
     *, rounds: int = 12, key: Sequence[int] | None = None, counter: Sequence[int] | None = None, count: int = 1
 ) -> np.ndarray:
-    """uint32 [count][4]: the words of Threefry-4x32, of counters counting up from @p counter.
+    """uint32 [count][4]: the words of Threefry-4x32 for counters increasing from @p counter.
 
     rounds: 0 to 72. key, counter: 4 words, zeros by default. ValueError: another length or range.
     """
@@ -88,7 +88,7 @@ def random(
 
 @dataclasses.dataclass(frozen=True)
 class Bias:
-    """What rounding to four bits does to a tensor A that becomes Q(A), after the transform where there is one.
+    """The effect of rounding a tensor A, after the transform if there is one, to four bits, Q(A).
 
     bias_percent: 100 sum(|Q(A)| - |A|) / sum |A|, negative is shrinkage; kept: <Q(A), A> / |A|^2; sqnr_db: 10
     log10(|A|^2 / |Q(A) - A|^2); bucket_ratio: the share of the 15 values that are in use, by entropy; share: of each
@@ -108,7 +108,7 @@ class Bias:
 
 
 def bias(x: np.ndarray, **how: Any) -> Bias:
-    """The statistics of :class:`Bias` of x, quantized as :func:`ufp4.quantize` would by the same arguments."""
+    """Returns the :class:`Bias` of x, quantized as by :func:`ufp4.quantize` with the same arguments."""
     options = _quantize.options(**how)
     matrix, kept, transposed = a.matrix(x, "x")
     options.axis ^= transposed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantized tensors, and what makes them."""
+"""Quantized tensors, and the functions that make them."""
 
 import os
 import warnings
@@ -20,12 +20,11 @@ SCALE_TYPES = {"e4m3": ml_dtypes.float8_e4m3fn, "nvfp4": ml_dtypes.float8_e4m3fn
 
 
 class Quantized:
-    """A quantized tensor, made by :func:`quantize` or :meth:`from_safetensors`: rows of codes with a scale a block.
+    """A quantized tensor, made by :func:`quantize` or :meth:`from_safetensors`: rows of codes with a scale per block.
 
     Its values are element * scale * 2^-tensor_exponent * tensor_scale. With axis "col" it is the transposed tensor. It
-    does not change: what a property gives as an array cannot be written, and looks into this tensor's own memory,
-    unless it says that it copies. Two of them are equal where they are the same object; their :meth:`to_safetensors`
-    compares settings and values.
+    is immutable: arrays from its properties are read-only views of its memory, unless the property says that it copies.
+    Two tensors are equal only if they are the same object; compare settings and values by :meth:`to_safetensors`.
     """
 
     def __init__(self, operand, how):
@@ -33,7 +32,7 @@ class Quantized:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(rows, cols), logical, of the stored orientation."""
+        """The logical (rows, cols) of the stored orientation."""
         return self._operand.rows, self._operand.cols
 
     @property
@@ -46,7 +45,7 @@ class Quantized:
 
     @property
     def block(self) -> int:
-        """Elements that share a scale."""
+        """Elements per scale."""
         return self._operand.block
 
     @property
@@ -64,7 +63,7 @@ class Quantized:
 
     @property
     def rht_size(self) -> int:
-        """Points of the transform; 16 without one."""
+        """Points of the transform; 16 if there is none."""
         return c.lib.how_points(byref(self._how))
 
     @property
@@ -85,7 +84,7 @@ class Quantized:
 
     @property
     def tensor_exponent(self) -> int:
-        """t of E4M3 scales; 0 with others."""
+        """t of E4M3 scales; 0 with other scales."""
         return self._operand.exponent
 
     @property
@@ -95,19 +94,19 @@ class Quantized:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Of "nan": a block of the data held NaN or Inf, and its scale is NaN;
-        "saturated": a scale quotient was over 448."""
+        """Contains "nan" if a block of the data held NaN or Inf, so that its scale is NaN, and "saturated" if a scale
+        quotient exceeded 448."""
         bits = (("nan", s.FLAG_NAN), ("saturated", s.FLAG_ROW_SATURATED))
         return tuple(name for name, bit in bits if self._operand.flags & bit)
 
     @property
     def _stored(self):
-        """Columns that a file holds: with the transform the padding is real data."""
+        """Returns the columns in a file; after a transform the padding holds data."""
         cols = self._operand.cols
         return cols if self._how.rht == 0 else -(-cols // 16) * 16
 
     def _views(self, frozen=False):
-        """Codes [rows][8 * blocks], two a byte, and scales, in the operand's memory."""
+        """Returns codes [rows][8 * blocks], two per byte, and scales, as views of the operand's memory."""
         o = self._operand
         pointer, dtype = (o.scales_f32, np.float32) if o.scales_f32 else (o.scales, np.uint8)
         return (
@@ -117,32 +116,32 @@ class Quantized:
 
     @property
     def packed_codes(self) -> np.ndarray:
-        """uint8 [rows][ceil(cols / 2)], two codes a byte, the even column in the low nibble; no copy.
+        """uint8 [rows][ceil(cols / 2)], two codes per byte, the even column in the low nibble; no copy.
 
-        With the transform, cols is rounded up to a multiple of 16: the padding is real data.
+        With the transform, cols is rounded up to a multiple of 16, because the padding holds data.
         """
         return self._views(frozen=True)[0][:, : -(-self._stored // 2)]
 
     @property
     def codes(self) -> np.ndarray:
-        """uint8 [rows][cols], one code a byte; a copy. With the transform, cols is rounded up to a multiple of 16."""
+        """uint8 [rows][cols], one code per byte; a copy. With the transform, cols is rounded up to a multiple of 16."""
         packed = self.packed_codes
         out = np.empty((packed.shape[0], packed.shape[1], 2), np.uint8)
         np.bitwise_and(packed, 15, out=out[:, :, 0])
         np.right_shift(packed, 4, out=out[:, :, 1])
-        out.flags.writeable = False  # a write would look as if it changed the tensor
+        out.flags.writeable = False  # a write would seem to change the tensor
         return out.reshape(packed.shape[0], -1)[:, : self._stored]
 
     @property
     def scales(self) -> np.ndarray:
-        """[rows][ceil(cols / block)]: uint8, E4M3 or E8M0 bytes; float32 where scale is "fp32"."""
+        """[rows][ceil(cols / block)]: uint8, E4M3 or E8M0 bytes; float32 if scale is "fp32"."""
         return self._views(frozen=True)[1]
 
     @property
     def float_scales(self) -> np.ndarray:
         """The same as numbers: ml_dtypes float8_e4m3fn or float8_e8m0fnu, or float32.
 
-        Of elements mixed the sign says the grid: a block with a negative scale is uniform.
+        With elements mixed the sign is the grid: a block with a negative scale is uniform.
         """
         return self.scales.view(SCALE_TYPES.get(self.scale, np.float32))
 
@@ -173,18 +172,18 @@ class Quantized:
     def to_safetensors(self, path: str | os.PathLike[str], *, packed: bool = False) -> None: ...
 
     def to_safetensors(self, path: str | os.PathLike[str] | None = None, *, packed: bool = False) -> bytes | None:
-        """The bytes of a file of format "ufp4-1", those that `ufp4 quantize` writes;
-        or writes them to @p path, and gives None.
+        """Returns the bytes of a file of format "ufp4-1", equal to those of `ufp4 quantize`; or writes them to @p path
+        and returns None.
 
-        packed: two codes to a byte. The file is written beside and renamed when whole; its mode stays. OSError: it
-        cannot be written, or is no regular file.
+        packed: two codes to a byte. The file is written beside the target and renamed when complete; the mode is kept.
+        OSError: it cannot be written, or is no regular file.
         """
         return _file.write(self, path, packed)
 
     @staticmethod
     def from_safetensors(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> "Quantized":
-        """From a file of format "ufp4-1", by its path, or from its bytes.
-        ValueError: it is not one; OSError: it cannot be read."""
+        """Reads a file of format "ufp4-1" from a path, or from bytes. ValueError: it is not one; OSError: it cannot be
+        read."""
         return _file.read(source, Quantized)
 
     def __reduce__(self):
@@ -222,8 +221,8 @@ def quantize(
     role: str | None = None,
     pass_: str | None = None,
 ) -> Quantized:
-    """Quantizes a tensor to 4 bits, by parts or as a recipe does for one operand of one GEMM;
-    parts override a recipe's.
+    """Quantizes a tensor to 4 bits, by separate settings or by a recipe for one operand of one GEMM; settings override
+    the recipe's.
 
     x: [rows][cols] of float32 or bfloat16 (ml_dtypes), C or Fortran order, which is not copied; float16 and float64 are
     rounded to float32 first. elem "e2m1", "e1m2" or "int4"; scale "e4m3" (default), "nvfp4", "e8m0" or "fp32"; block
@@ -232,8 +231,8 @@ def quantize(
     bits; 0xD7E8 in each 16) and of rht_size 16 points (with e4m3 also 32 or 64); round "rne" (default) or "sr", by the
     random bytes of seed and tensor_id (0, or by role and axis); scale_round "rne", "up", "down" or "46" (default "rne",
     with e8m0 "down"); tensor_exponent t, from the data by default. All cores are used, but with scale "nvfp4", and with
-    "e4m3" in layout "2d", one; the result does not depend on it.
-    recipe: a name, a dict or a :class:`Recipe`, with role "x", "w" or "dy" and pass_ "fprop", "dgrad" or "wgrad".
+    "e4m3" in layout "2d", one; the result does not depend on it. recipe: a name, a dict or a :class:`Recipe`, with role
+    "x", "w" or "dy" and pass_ "fprop", "dgrad" or "wgrad".
 
     ValueError: a value, shape or type that is not possible, or values that do not go together. RuntimeWarning: x holds
     NaN or Inf; the scales of those blocks are NaN.
@@ -274,7 +273,7 @@ def options(
     pass_=None,
     **words,
 ):
-    """ufp4_quantize_t of the arguments of quantize."""
+    """Returns the ufp4_quantize_t of quantize's arguments."""
     unknown = set(words) - set(NAMES)
     if unknown:
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
@@ -321,7 +320,7 @@ DOWN, E8M0, RHT_BF16 = s.SCALE_ROUNDS.index("down"), s.SCALES.index("e8m0"), RHT
 
 
 def _recipe_how(recipe, role, pass_, words):
-    """What the recipe says of one copy; an axis that is given must be its own."""
+    """Returns the recipe's settings for one copy; a given axis must be the recipe's."""
     if role is None or pass_ is None:
         raise ValueError("recipe needs role and pass_ beside it")
     made = _recipe.recipe(recipe)
@@ -353,7 +352,7 @@ def _fill(how, words, by_recipe):
 
 
 def run(x, how):
-    """Quantizes an array as a structure says."""
+    """Quantizes an array by a structure."""
     matrix, kept, transposed = a.matrix(x, "x")
     asked, how.threads = how.axis, c.all_threads()
     how.axis ^= transposed

@@ -27,7 +27,7 @@ NAMES = (
     "mxfp4-rht",
 )
 ROLES, PASSES, AXES, SIGNS, MATRICES = s.ROLES, s.PASSES, s.AXES, s.SIGNS, s.MATRICES
-#: The operands A and B of each pass, and along which axis each is blocked.
+# The operands A and B of each pass, and the axis along which each is blocked.
 OPERANDS = ((("x", "row"), ("w", "row")), (("dy", "row"), ("w", "col")), (("dy", "col"), ("x", "col")))
 KEYS = (
     "name",
@@ -49,7 +49,7 @@ KEYS = (
 
 
 def axis_in_pass(role, pass_):
-    """The axis along which @p pass_ reads @p role, both by number; None if it does not."""
+    """Returns the axis along which @p pass_ reads @p role, all by number; None if it does not."""
     return next((AXES.index(axis) for name, axis in OPERANDS[pass_] if name == ROLES[role]), None)
 
 
@@ -69,12 +69,12 @@ class Recipe:
         return bool(self._struct.quantized)
 
     def quantizes(self, pass_: str) -> bool:
-        """Whether the operands of a pass ("fprop", "dgrad", "wgrad") are quantized."""
+        """Returns whether the operands of a pass ("fprop", "dgrad", "wgrad") are quantized."""
         return bool(c.lib.recipe_quantizes(byref(self._struct), c.index_of(pass_, PASSES, "pass")))
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as :func:`recipe` takes them, all spelt out;
-        and a recipe file, under another name than a built-in one's."""
+        """Returns all settings as :func:`recipe` accepts them; under another name than a built-in recipe's they are a
+        recipe file."""
         r = self._struct
         if not r.quantized:
             return {"name": self.name, "operands": "bf16" if r.dtype == s.DTYPES.index("bf16") else "fp32"}
@@ -163,7 +163,7 @@ def _suffix_of(name):
 
 
 def _varied(name):
-    """A built-in recipe by its name, or one of a file, with or without a suffix."""
+    """Finds a built-in recipe, or reads one from a file, with or without a suffix."""
     suffix = _suffix_of(name)
     base = name.removesuffix(suffix)
     made = _of_file(base) if base.endswith(".json") and "\0" not in base else _named(base)
@@ -203,7 +203,7 @@ def _name_of_file(path):
 
 
 def _of_file(path):
-    """A recipe file, as the commands read it."""
+    """Reads a recipe file as the commands do."""
     try:
         given = json.loads(pathlib.Path(path).read_bytes(), object_pairs_hook=_once)
         if not isinstance(given, dict):
@@ -211,12 +211,12 @@ def _of_file(path):
         if not isinstance(given.get("rht_mask", ""), str):
             raise ValueError('rht_mask must be a text of hex digits, as in "0xD7E8"')
         return recipe({"name": _name_of_file(path)} | given)
-    except (TypeError, ValueError) as error:  # of which those of JSON and of UTF-8 are
+    except (TypeError, ValueError) as error:  # errors of JSON and of UTF-8 are among these
         raise ValueError(f"{path}: {error}") from None
 
 
 def _named(name):
-    """A built-in recipe, or None."""
+    """Returns a built-in recipe, or None."""
     struct = c.Recipe()
     known = "\0" not in name and c.lib.recipe_named(name.encode(errors="replace"), byref(struct)) == c.OK
     return Recipe(struct) if known else None
@@ -267,7 +267,7 @@ def _size(given, key, sizes):
 
 
 def _title(name):
-    """A name, to which a suffix may belong, as :meth:`Recipe.to_dict` gives it."""
+    """Returns a name, possibly with a suffix, for :meth:`Recipe.to_dict`."""
     text, base = c.text(name, "name"), name.removesuffix(_suffix_of(name))
     if not 1 <= len(base.encode(errors="replace")) <= 31:
         raise ValueError("name must be a text of 1 to 31 bytes")
@@ -277,14 +277,14 @@ def _title(name):
 
 
 def _fill(values, given, names, of, key):
-    """One name for all, or a dict of names by role or pass."""
+    """Reads one name for all, or a dict of names by role or pass."""
     by_name = given if isinstance(given, dict) else {name: given for name in of}
     for name, value in by_name.items():
         values[c.index_of(name, of, f"{key}:")] = c.index_of(value, names, key)
 
 
 def _fill_copies(values, given, names, key, default):
-    """One name for all, or a dict by role of names or of dicts by pass."""
+    """Reads one name for all, or a dict by role of names or of dicts by pass."""
     for role in range(3):
         values[role][0] = values[role][1] = default
     by_role = given if isinstance(given, dict) else {name: given for name in ROLES}

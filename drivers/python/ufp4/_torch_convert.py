@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converting the layers of whole models, and back."""
+"""Converts the layers of whole models, and back."""
 
 import dataclasses
 import fnmatch
@@ -18,14 +18,14 @@ from . import _torch_layers as layers
 from . import _torch_operators as operators
 from ._recipe import Recipe, recipe as make_recipe
 
-ENOUGH = 0.9  # of the weights; convert warns below
+ENOUGH = 0.9  # share of the weights below which convert warns
 NAMED = 4  # weights in a warning
 NO_PRODUCT = (torch.nn.Embedding, torch.nn.EmbeddingBag, torch.nn.LayerNorm, torch.nn.RMSNorm)
 
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """What :func:`coverage` gives; as text a table."""
+    """The result of :func:`coverage`; as text it is a table."""
 
     share: float  #: of the weights of matrix products, those that are converted: 0 to 1
     converted: dict[str, str]  #: the names of parameters, and their recipes
@@ -56,7 +56,7 @@ def coverage(model: torch.nn.Module) -> Coverage:
 
 
 def _coverage(model, skipped):
-    """Without the layers that are skipped."""
+    """The coverage without the skipped layers."""
     sizes, converted, others = {True: 0, False: 0}, {}, {}
     uncalled, anew, fresh = [], [], _made_since(model)
     for parameter, (name, module, own) in _weights(model).items():
@@ -79,7 +79,7 @@ def _coverage(model, skipped):
 
 
 def _made_since(model):
-    """Layers that convert would take and has not seen, in models that it was given."""
+    """Returns layers that convert would take and that were added to the model since."""
     roots = [module for module in model.modules() if "_ufp4_converted" in module.__dict__]
     inside = {module for root in roots for module in root.modules()}
     return {
@@ -90,7 +90,7 @@ def _made_since(model):
 
 
 def _weights(model):
-    """Parameters of matrix products; of several modules with the same one, that which is a layer has it."""
+    """Returns the parameters of matrix products; one that several modules share belongs to the layer among them."""
     out = {}
     for path, module in model.named_modules():
         for own, parameter in _own(module).items() if not isinstance(module, NO_PRODUCT) else ():
@@ -171,14 +171,14 @@ def _check_model(model):
 
 
 def _own(module):
-    """The parameters of a module itself."""
+    """Returns the parameters of a module itself."""
     none = torch.nn.UninitializedParameter
     own = module.named_parameters(recurse=False, remove_duplicate=False)
     return {name: parameter for name, parameter in own if not isinstance(parameter, none)}
 
 
 def _target(module):
-    """The class that a module gets, or None."""
+    """Returns the class that a module gets, or None."""
     own, kind = _own(module), type(module)
     if (
         kind is not torch.nn.Linear
@@ -201,8 +201,8 @@ def _all_ids(names, seed):
 
 
 def _check_widths(layer, name, made):
-    """FPROP is along the inputs, and DGRAD, which only training has, along the outputs;
-    of WGRAD the tokens are not known yet."""
+    """Checks the widths of FPROP, along the inputs, and DGRAD, along the outputs; the tokens of WGRAD are not known
+    yet."""
     kind = type(layer) if isinstance(layer, layers.Layer) else _target(layer)
     served = getattr(kind, "_served", ("weight",)) if made._struct.rht_size > 16 else ()
     for parameter in (parameter for own, parameter in _own(layer).items() if own in served):
@@ -228,7 +228,7 @@ def _convert_one(layer, text, shown, ids, seed, rank):
 
 
 def _shown(recipe, text):
-    """What a layer prints."""
+    """Returns what a layer prints."""
     made, own = make_recipe(recipe), operators.parsed(text)
     of_model = layers.shown(recipe)
     return f"{own.name} of {of_model}" if made.quantized and not own.quantized else of_model
@@ -258,7 +258,7 @@ def _skipped(names, patterns):
 
 
 def _texts(made, names, model, blocks):
-    """The recipe of each layer as text."""
+    """Returns the recipe of each layer as text."""
     if not operators.has_bf16_layers(made):
         return dict.fromkeys(names, operators.text_of(made))
     if blocks is None:
@@ -277,7 +277,7 @@ def _texts(made, names, model, blocks):
 
 
 def _text_of_layer(made, block, word, blocks):
-    """Of a layer by its block, None: outside of all, and the last word of its name."""
+    """Returns the recipe of a layer by its block, None if outside of all, and the last word of its name."""
     whole, count = c.Recipe.from_buffer_copy(made._struct), len(_recipe.MATRICES)
     whole.name = re.sub("[/=]", "-", made.name).encode()[:25].decode(errors="ignore").encode() + b".layer"
     if block is None:

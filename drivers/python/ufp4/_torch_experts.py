@@ -30,7 +30,7 @@ class Transposed(layers.Layer):
 
 
 class Experts(layers.Layer):
-    """Expert e draws the bytes of step E ids[0] + e, of a layer for each parameter."""
+    """Expert e draws the random bytes of step ids[0] + e, in a layer number for each parameter."""
 
     _served: tuple  #: the names of the parameters
     _is_capturable = False
@@ -60,7 +60,7 @@ def _blank(plain):
 
 @functools.cache
 def class_for(plain):
-    """The class that a module of class @p plain gets; None: it stays as it is."""
+    """Returns the class that a module of class @p plain gets; None: it stays as it is."""
     if plain is torch.nn.Linear:
         return layers.Linear
     if issubclass(plain, layers.Layer):
@@ -77,7 +77,8 @@ def class_for(plain):
 
 
 def _read(plain):
-    """The forward of a class with its experts' products computed by the layer, and the names of their parameters."""
+    """Returns the forward of a class with its experts' products computed by the layer, and the names of their
+    parameters."""
     forward = inspect.unwrap(plain.forward)
     if not inspect.isfunction(forward) or forward.__closure__:
         return None, ()
@@ -93,7 +94,7 @@ def _read(plain):
 
 
 def _compiled(tree, function, forward):
-    """A function by what was read; what its head evaluates is taken from @p forward."""
+    """Makes a function from the transformed source; its default arguments are taken from @p forward."""
     arguments = function.args
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if argument is not None:
@@ -108,8 +109,8 @@ def _compiled(tree, function, forward):
 
 
 def _replace_products(function, owner, names):
-    """linear(x, owner.NAME[i]) becomes owner._expert("NAME", x, i).
-    @return the names that are used in no other way, as they come."""
+    """Replaces linear(x, owner.NAME[i]) by owner._expert("NAME", x, i). @return the names that are used in no other
+    way, in order."""
     products = [(call, weight) for call in ast.walk(function) if (weight := _weight_of(call, owner, names)) is not None]
     inside = {weight.value for _, weight in products}
     others = {node.attr for node in ast.walk(function) if _is_own(node, owner) and node not in inside}
@@ -118,7 +119,7 @@ def _replace_products(function, owner, names):
         for node in ast.walk(function)
         if isinstance(node, ast.Attribute)
     ):
-        return ()  # which have another name inside of the class
+        return ()  # inside the class they have another name
     served = [(call, weight) for call, weight in products if weight.value.attr not in others]
     for call, weight in served:
         call.func = ast.Attribute(ast.Name(owner, ast.Load()), "_expert", ast.Load())
@@ -128,7 +129,7 @@ def _replace_products(function, owner, names):
 
 
 def _weight_of(call, owner, names):
-    """owner.NAME[i] of a call linear(x, owner.NAME[i], ..); None: it is no such call."""
+    """Returns owner.NAME[i] of a call linear(x, owner.NAME[i], ..); None: it is another call."""
     if (
         not isinstance(call, ast.Call)
         or len(call.args) < 2

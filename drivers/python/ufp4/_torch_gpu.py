@@ -116,7 +116,7 @@ _open, _opening = {}, threading.Lock()
 
 
 def _gpu(device):
-    """An open GPU; they stay open."""
+    """Opens a GPU, once per process."""
     number = _number(device)
     with _opening:
         if number not in _open:
@@ -137,8 +137,8 @@ def _check(status, message):
 
 
 def _call(device, workspace_bytes):
-    """A call's surroundings, and what must live until it is made:
-    torch keeps the memory for the work behind it on this stream."""
+    """The stream and memory of a call, and objects that must live until it is made; torch keeps memory for later work
+    on this stream."""
     workspace, message = torch.empty(workspace_bytes, dtype=torch.uint8, device=device), c.Message()
     return _Call(_stream(device), workspace.data_ptr(), workspace_bytes, ctypes.pointer(message)), (workspace, message)
 
@@ -150,7 +150,7 @@ WORDS = 2
 
 
 def shapes(made, rows, cols):
-    """Of codes and of scales; a scale for each 16 elements, whatever the block."""
+    """Returns the shapes of codes and of scales; there is a scale per 16 elements, whatever the block."""
     rows, blocks = -(-rows // 16) * 16, -(-cols // 16)
     return (rows, blocks * 8), (rows, blocks)
 
@@ -203,8 +203,8 @@ def _refuse_repeated_bytes(made, hows):
 
 
 def quantize(made, matrix, tensor, hows, drawn=None):
-    """Copies of a tensor, as many as there are hows, two of them from one read.
-    drawn: what they draw by, ufp4_cuda_random_t on the GPU."""
+    """Makes copies of a tensor, one per how, two of them from one read. drawn: random numbers, a ufp4_cuda_random_t on
+    the GPU."""
     gpu, library = _gpu(tensor.device), _library()
     if drawn is None:
         _refuse_repeated_bytes(made, hows)
@@ -225,7 +225,7 @@ def product(made, left, right, how, dtype):
     gpu, library = _gpu(device), _library()
     a, b = (_operand(copy, made._struct.elem, made._struct.scale) for copy in (left, right))
     out = torch.empty((left.rows, right.rows), dtype=dtype, device=device)
-    # What is refused has no size; the call says why.
+    # A refused call has size 0; the call itself reports why.
     call, kept = _call(device, library.cuda_gemm_workspace(gpu, byref(a), byref(b), byref(how)))
     _check(library.cuda_gemm(gpu, byref(a), byref(b), byref(how), out.data_ptr(), right.rows, byref(call)), kept[1])
     return out
@@ -236,7 +236,7 @@ def product(made, left, right, how, dtype):
 
 @functools.cache
 def _values(elem, device):
-    """Of the 16 codes, [2][16]: by bit 7 of a block's scale, which counts for elements mixed alone."""
+    """Returns the values of the 16 codes, [2][16]: by bit 7 of a block's scale, which only mixed uses."""
     codes = (c_uint8 * 16)(*(2 * (i % 8) | (2 * (i % 8) + 1) << 4 for i in range(16)))
     scales, out = (c_uint8 * 2)(0x38, 0x80 | 0x38), (c_float * 32)()  # 1
     operand = c.Operand(
@@ -256,12 +256,12 @@ def _values(elem, device):
 
 
 def _power(exponent):
-    """2^exponent as float64, of int64."""
+    """Returns 2^exponent as float64, for int64 exponents."""
     return ((exponent + 1023) << 52).view(torch.float64)
 
 
 def _scales(made, copy, stored):
-    """float64; each product below is exact in it, so that one rounding to FP32 is left."""
+    """Decodes to float64, in which each product is exact, so that only the rounding to FP32 remains."""
     scale = made._struct.scale
     if scale == FP32:
         return stored.double()
@@ -276,7 +276,7 @@ def _scales(made, copy, stored):
 
 
 def dequantize(made, copy, how):
-    """float32 [rows][cols]: the values that a row copy holds, the transform undone."""
+    """Returns float32 [rows][cols]: the decoded values of a row copy, with the transform undone."""
     packed, stored = in_rows(copy)
     codes = torch.stack([packed & 15, packed >> 4], -1).reshape(copy.rows, -1, 16).long()
     grid = (stored >> 7).long().unsqueeze(-1) if made._struct.elem == MIXED else 0
@@ -286,7 +286,7 @@ def dequantize(made, copy, how):
 
 @functools.cache
 def _hadamard(device):
-    """Signs [16][16]."""
+    """Returns the signs [16][16] of the transform."""
     return torch.tensor(
         [[-1.0 if (i & j).bit_count() & 1 else 1.0 for j in range(16)] for i in range(16)],
         dtype=torch.float64,

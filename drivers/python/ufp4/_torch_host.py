@@ -14,8 +14,8 @@ WORDS = 3
 
 
 class Copy(NamedTuple):
-    """A quantized tensor [rows][cols]: its codes [rows][8 ceil(cols / 16)] and scales, and in int32 [WORDS] its tensor
-    exponent, the bits of its tensor scale, and on the host whether products of it are halved."""
+    """A quantized tensor [rows][cols]: its codes [rows][8 ceil(cols / 16)] and scales, and int32 [WORDS] with its
+    tensor exponent, the bits of its tensor scale, and on the host whether its products are halved."""
 
     codes: torch.Tensor
     scales: torch.Tensor
@@ -28,7 +28,7 @@ class Copy(NamedTuple):
 
 
 class _Made:
-    """One that was just made: its tensors are, when they are saved."""
+    """A new copy, whose tensors are made only when they are saved."""
 
     __slots__ = ("quantized",)
 
@@ -48,7 +48,7 @@ def block(made):
 
 
 def shapes(made, rows, cols):
-    """Of codes and of scales."""
+    """Returns the shapes of codes and of scales."""
     return (rows, -(-cols // 16) * 8), (rows, -(-cols // block(made)))
 
 
@@ -58,7 +58,7 @@ def in_rows(copy):
 
 
 def quantize(made, matrix, tensor, hows):
-    """Copies of a tensor, one for each of hows; their memory is the golden model's, not copied."""
+    """Makes copies of a tensor, one per how; they use the golden model's memory without copying."""
     return [_Made(_quantized(matrix, how)) for how in hows]
 
 
@@ -81,7 +81,7 @@ def _tensors(q):
 
 
 def _operand(made, copy):
-    """For as long as the copy lives."""
+    """Returns an operand that is valid as long as the copy."""
     if isinstance(copy, _Made):
         return copy.quantized._operand
     scale = made._struct.scale
@@ -115,5 +115,5 @@ def product(made, left, right, how, dtype):
 
 
 def dequantize(made, copy, how):
-    """float32 [rows][cols]: the values that a row copy holds, the transform undone."""
+    """Returns float32 [rows][cols]: the decoded values of a row copy, with the transform undone."""
     return torch.from_numpy(copy.quantized.dequantize(unrotate=bool(how.rht)))

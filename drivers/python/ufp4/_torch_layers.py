@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of PyTorch by the operators of _torch_operators."""
+"""Layers of PyTorch based on the operators of _torch_operators."""
 
 import math
 import sys
@@ -12,9 +12,9 @@ from . import _torch_operators as operators
 from . import _torch_steps as steps
 from ._recipe import Recipe, recipe as make_recipe
 
-PLAIN = (torch.Tensor, torch.nn.Parameter)  # which no fake tensor is
-# How many modes listen. Nothing public tells; where torch has it no more, operators are called always,
-# which takes longer.
+PLAIN = (torch.Tensor, torch.nn.Parameter)  # types that fake tensors do not have
+# The number of active modes. There is no public function for it; if torch removes this one, operators are always
+# called, which is slower.
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 
 
@@ -51,7 +51,7 @@ def _check_all(x, weight, bias):
 
 
 def _is_eager(x, weight):
-    """Whether nobody listens to operators: neither a compiler nor, as FlopCounterMode, a mode."""
+    """Returns whether nothing observes operators: neither a compiler nor a mode such as FlopCounterMode."""
     plain = type(x) in PLAIN and type(weight) in PLAIN and x.device.type in ("cpu", "cuda")
     return plain and not torch.compiler.is_compiling() and not _modes()
 
@@ -73,7 +73,7 @@ def apply(x, weight, bias, ids, text):
 
 
 def ids_of(step, layer, seed):
-    """Below 2^48, 2^12, 2^63."""
+    """Checks the limits 2^48, 2^12 and 2^63."""
     numbers = c.whole(step, 0, 2**48 - 1, "step"), c.whole(layer, 0, 4095, "layer"), c.whole(seed, 0, 2**63 - 1, "seed")
     return torch.tensor(numbers, device="cpu")
 
@@ -108,13 +108,14 @@ def linear(
 
 
 def _is_called(module, arguments):
-    """A hook that does nothing: a layer with one is called by torch.nn.TransformerEncoderLayer in evaluation too, which
-    takes the weights of others past them."""
+    """A hook without effect: torch.nn.TransformerEncoderLayer in evaluation calls layers with hooks, but bypasses
+    others and uses only their weights."""
 
 
 class Layer(torch.nn.Module):
-    """What layers have beside their torch class: a recipe, and ids, which the state dict has but which is no buffer: so
-    no change of type or device reaches it, and DistributedDataParallel does not make those of all ranks the same."""
+    """Members of layers beyond torch's class: a recipe, and ids, which the state dict contains although it is not a
+    buffer. Changes of type or device therefore do not affect it, and DistributedDataParallel does not synchronize it
+    between ranks."""
 
     _plain: type  #: the torch class that unconvert gives back
     _is_capturable = True
@@ -130,7 +131,7 @@ class Layer(torch.nn.Module):
         self._recipe, self._shown = text, shown
 
     def _end(self):
-        """The torch class again."""
+        """Restores the torch class."""
         self._hook.remove()
         self._set_capturable(False)
         for name in ("ids", "rank", "_recipe", "_shown", "_hook"):
@@ -142,7 +143,8 @@ class Layer(torch.nn.Module):
         return operators.parsed(self._recipe)
 
     def _draw(self):
-        """The numbers of this call, of which the random bytes are made; in training mode it counts as a step."""
+        """Returns the numbers of this call, from which the random bytes are made; in training mode the call counts as a
+        step."""
         if self._drawn_on_gpu is not None:
             return self._draw_on_gpu()
         rank = -1 if self.rank is None else self.rank
@@ -165,12 +167,12 @@ class Layer(torch.nn.Module):
         return numbers
 
     def _take_ids(self):
-        """The steps so far, from where they are counted."""
+        """Returns the number of steps so far."""
         if self._drawn_on_gpu is not None:
             self.ids[0] = steps.of_drawn(self._drawn_on_gpu)[0]
 
     def _give_ids(self):
-        """To where they are counted, whose address graphs have."""
+        """Stores the number of steps in place, because graphs contain the address."""
         if self._drawn_on_gpu is not None:
             self._drawn_on_gpu.copy_(steps.drawn(self.ids, self.rank, self._drawn_on_gpu.device))
 
@@ -256,5 +258,5 @@ def capturable(model: torch.nn.Module, value: bool = True) -> None:
 
 
 def shown(recipe):
-    """A recipe as a layer prints it: as its user wrote it."""
+    """Returns a recipe as its user wrote it, for printing a layer."""
     return recipe if isinstance(recipe, str) else make_recipe(recipe).name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the quantized copies of a layer say of its rounding, and in which watched layer a thread is."""
+"""Measures the rounding of a layer's quantized copies, and records which watched layer a thread is in."""
 
 import math
 import threading
@@ -12,7 +12,7 @@ from ._recipe import PASSES, ROLES, axis_in_pass
 
 
 class _Current(threading.local):
-    """call: what is told of the copies that this thread makes, a Hook of _torch_watch; None: nobody watches."""
+    """call: the Hook of _torch_watch that receives the copies of this thread; None: nobody watches."""
 
     call = None
 
@@ -30,13 +30,13 @@ INT4, MIXED = (_quantize.s.ELEMS.index(name) for name in ("int4", "mixed"))
 
 
 def _finite(value):
-    """None stands for what is no number in JSON."""
+    """Replaces values that are not numbers in JSON by None."""
     value = float(value)
     return value if math.isfinite(value) else None
 
 
 def _errors(exact, values):
-    """SQNR in dB and kept signal, of the numbers that are finite in both."""
+    """Returns SQNR in dB and kept signal, for the numbers that are finite in both."""
     exact, values = exact.double(), values.double()
     good = exact.isfinite() & values.isfinite()
     exact, values = exact.where(good, 0), values.where(good, 0)
@@ -48,7 +48,7 @@ def _errors(exact, values):
 
 
 def _plain_scales(scale, stored):
-    """Scales without the sign of E4M3, which says nothing of their size; and which are numbers."""
+    """Returns scales without the sign of E4M3, which does not affect their size, and which of them are numbers."""
     if scale == "fp32":
         return stored, ~stored.isnan()
     stored = stored & 127 if scale in ("e4m3", "nvfp4") else stored
@@ -56,11 +56,11 @@ def _plain_scales(scale, stored):
 
 
 def _use_of_codes(elem, codes, good, block, cols):
-    """Bucket ratio, None of elements mixed, and share of zeros, of the blocks whose scale is a number."""
+    """Returns bucket ratio, None for elements mixed, and share of zeros, for the blocks whose scale is a number."""
     codes = torch.stack([codes & 15, codes >> 4], -1).reshape(codes.shape[0], -1)[:, :cols]
     kept = codes[good.repeat_interleave(block, 1)[:, :cols]]
     counts = torch.bincount(kept.int(), minlength=16).cpu().double()
-    if elem != INT4:  # whose code 8 is no zero
+    if elem != INT4:  # whose code 8 is not zero
         counts[0] += counts[8]
         counts[8] = 0
     total = float(counts.sum())
@@ -73,11 +73,11 @@ def _use_of_codes(elem, codes, good, block, cols):
 
 @torch.no_grad()
 def figures(made, tensor, how, copy, place):
-    """Of one copy of a tensor, as :class:`ufp4.torch.Watch` says."""
+    """Returns the measures of one copy of a tensor, which :class:`ufp4.torch.Watch` describes."""
     scale = _quantize.s.SCALES[made._struct.scale]
     (codes, stored), words = place.in_rows(copy), copy.saved()[2]
     exact = tensor.T if how.axis else tensor
-    cols = codes.shape[1] * 2 if how.rht else exact.shape[1]  # a transform makes numbers of the padding
+    cols = codes.shape[1] * 2 if how.rht else exact.shape[1]  # after a transform the padding has values
     sqnr, kept = _errors(exact, place.dequantize(made, copy, how))
     scales, good = _plain_scales(scale, stored)
     ratio, zeros = _use_of_codes(made._struct.elem, codes, good, host.block(made) if place is host else 16, cols)

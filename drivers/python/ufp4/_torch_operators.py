@@ -45,7 +45,7 @@ def _text_of_name(name):
 
 
 def text_of(recipe):
-    """A recipe as the operators take it."""
+    """Returns a recipe as an operator's argument."""
     if isinstance(recipe, str):
         return _text_of_name(recipe)
     made = make_recipe(recipe)
@@ -58,7 +58,7 @@ def text_of(recipe):
 
 
 def _dense(tensor):
-    """With its rows one behind the other, numbers as they are meant, at an address that is a multiple of their size."""
+    """Returns a contiguous tensor with resolved values whose address is a multiple of its element size."""
     tensor = tensor.resolve_neg().contiguous()
     return tensor.clone() if tensor.data_ptr() % tensor.element_size() else tensor
 
@@ -69,20 +69,20 @@ def _matrix(tensor):
 
 
 def _how(made, role, axis, ids):
-    """ids: of the host; or a tensor, by which the GPU draws (steps.drawn)."""
+    """ids: numbers of the host; or a tensor, from which the GPU draws (steps.drawn)."""
     how = c.lib.recipe_quantize(byref(made._struct), role, axis)
     if isinstance(ids, torch.Tensor):
         how.tensor_id = role << 1 | axis
         return how
     step, layer, seed, rank = ids
     how.rht_mask = c.lib.recipe_mask(byref(made._struct), seed, step)
-    drawn = step if role == W else steps.of_rank(step, rank)  # all ranks have the same W
+    drawn = step if role == W else steps.of_rank(step, rank)  # all ranks share W
     how.seed, how.tensor_id = seed, drawn << 16 | layer << 4 | role << 1 | axis
     return how
 
 
 def _place(tensor):
-    """What quantizes and multiplies where the tensor is."""
+    """Returns the module that quantizes and multiplies on the tensor's device."""
     return gpu if gpu.takes(tensor) else host
 
 
@@ -90,11 +90,11 @@ ALONG = (
     ("inputs", "tokens"),
     ("inputs", "outputs"),
     ("outputs", "tokens"),
-)  # X, W, dY: of the row copy, of the column copy
+)  # X, W, dY: whether the row copy and the column copy exist
 
 
 def check_points(made, size, what, owner):
-    """That a transform divides what it goes along."""
+    """Checks that the transform divides each dimension to which it is applied."""
     if size % made._struct.rht_size:
         raise ValueError(
             f"{owner}: recipe {made.name} transforms {made._struct.rht_size} points along {size} {what}, "
@@ -118,8 +118,8 @@ def _copies(made, tensor, hows, ids):
 
 
 def _numbers(made, ids):
-    """What copies are drawn by: numbers of the host, or the tensor of the GPU that has them. They are copied to the
-    host where it must know them: for a Watch, and to undo a transform whose signs were drawn."""
+    """The random numbers of copies: numbers of the host, or the GPU's tensor of them. They are copied to the host only
+    if it needs them: for a Watch, and to undo a transform with drawn signs."""
     if not isinstance(ids, torch.Tensor) or ids.dim() == 1:
         return steps.checked(ids)
     undone = made.quantized and made._struct.requantize and made._struct.signs
@@ -136,7 +136,7 @@ def _product(place, made, left, right, dtype):
 
 
 def _rounded(made, tensor):
-    """What an operand of a GEMM that is not quantized is."""
+    """Returns the operand of a GEMM that is not quantized."""
     bf16 = made.quantized or made._struct.dtype == a.BF16
     return tensor.to(torch.bfloat16).float() if bf16 else tensor.float()
 
@@ -149,7 +149,7 @@ def _quantizes(made, pass_):
 
 
 class _Source:
-    """X or W: its row copy, where FPROP takes one, and what @p pass_ needs of it, where that is wanted."""
+    """Returns the row copy of X or W, if FPROP reads one, and the copy that @p pass_ needs, if requested."""
 
     def __init__(self, made, role, tensor, ids, pass_, wanted):
         row, col = (_how(made, role, axis, ids) for axis in (ROW, COL))
@@ -182,8 +182,8 @@ def _compute_forward(
 ) -> tuple[
     torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor
 ]:
-    """Y, the ids, and the copies of X for WGRAD and of W for DGRAD: codes, scales, and the words beside them.
-    ids: on the CPU step, layer, seed, and the rank if it is not 0; or what the GPU draws by (steps.drawn)."""
+    """Returns Y, the ids, and the copies of X for WGRAD and of W for DGRAD: codes, scales, and their words. ids: on the
+    CPU step, layer, seed, and the rank if it is not 0; or the GPU's random numbers (steps.drawn)."""
     made = parsed(recipe)
     numbers = _numbers(made, ids)
     if 0 in (*x.shape, *w.shape):
@@ -192,13 +192,13 @@ def _compute_forward(
     if _quantizes(made, FPROP):
         y = _product(_place(x), made, left.row, right.row, x.dtype)
     else:
-        # The driver does the same: with requantize the host's GEMM takes the copies' values too.
+        # With requantize the host's GEMM also uses the decoded values of the copies, as in the driver.
         y = (_rounded(made, left.backward) @ _rounded(made, right.backward).T).to(x.dtype)
     return y, _kept(ids), *left.saved, *right.saved
 
 
 def _kept(ids):
-    """ids for the backward pass, which another step of the layer does not change."""
+    """Returns ids for the backward pass, which later steps of the layer do not change."""
     on_device = isinstance(ids, torch.Tensor) and ids.dim() == 2
     return ids.clone() if on_device else torch.tensor(steps.checked(ids), device="cpu")
 
@@ -209,7 +209,7 @@ _forward = torch.library.custom_op(
 
 
 def _fake_copy(like, made, pass_, wanted):
-    """Shapes and types of _Source.saved."""
+    """Returns shapes and types of _Source.saved."""
     rows, cols = like.shape
     nothing = like.new_empty(0, dtype=torch.uint8)
     if not wanted:
@@ -238,7 +238,7 @@ def _fake_forward(x, w, ids, recipe, need_dx, need_dw):
 
 
 def _empty_forward(x, w, ids, recipe, need_dx, need_dw):
-    """Of an empty tensor: sums of nothing, and copies that nothing reads."""
+    """Returns the results for an empty tensor: sums of nothing, and copies that nothing reads."""
     numbers = _kept(ids)
     y, _, *copies = (tensor.zero_() for tensor in _fake_forward(x, w, numbers, recipe, need_dx, need_dw))
     return y, numbers, *copies
@@ -260,7 +260,7 @@ def _compute_backward(
     x_dtype: torch.dtype,
     w_dtype: torch.dtype,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """dX [tokens][cin] and dW [cout][cin]; empty where they are not needed."""
+    """Returns dX [tokens][cin] and dW [cout][cin]; empty if they are not needed."""
     made = parsed(recipe)
     ids = _numbers(made, numbers)
     tokens, cout = dy.shape
@@ -309,9 +309,9 @@ def _setup(ctx, inputs, output):
 
 
 def _grad(ctx, dy, *_, compute=torch.ops.ufp4.linear_backward):
-    if torch.is_grad_enabled():  # where nothing were said, the second derivative would be 0
+    if torch.is_grad_enabled():  # without this error, the second derivative would silently be 0
         raise RuntimeError("ufp4's layers are differentiable once; create_graph asks for a second derivative")
-    saved = ctx.saved_tensors  # for which a checkpoint repeats calls
+    saved = ctx.saved_tensors  # a checkpoint repeats calls when this is read
     measure.current.call = ctx.watched
     try:
         dx, dw = compute(dy, *saved, ctx.recipe, ctx.cin, ctx.need_dx, ctx.need_dw, *ctx.dtypes)
@@ -324,7 +324,7 @@ torch.library.register_autograd("ufp4::linear_forward", _grad, setup_context=_se
 
 
 class Eager(torch.autograd.Function):
-    """The same without the operators, whose calls take longer than a small layer."""
+    """Does the same without the operators, whose overhead exceeds the time of a small layer."""
 
     @staticmethod
     def forward(ctx, *inputs):

@@ -15,7 +15,7 @@ from collections import defaultdict
 import torch
 import torch.distributed
 
-RANK_SHIFT = 32  # of the rank in the step
+RANK_SHIFT = 32  # position of the rank in the step
 KEPT = 1024  # calls of a layer
 
 
@@ -32,7 +32,7 @@ def checked(ids):
 
 
 def of_rank(step, rank):
-    """What stands for the step in the tensor id of X and dY."""
+    """Returns the number used as the step in the tensor id of X and dY."""
     return rank << RANK_SHIFT | step
 
 
@@ -49,43 +49,44 @@ STEP_OF_ID = 1 << 16
 
 
 def drawn(ids, rank, device):
-    """What a layer's calls draw by on a GPU, as ufp4_cuda_random_t: a graph that was captured reads it anew."""
+    """The random numbers of a layer's calls on a GPU, a ufp4_cuda_random_t, which a captured graph reads each time."""
     step, layer, seed, rank = checked((*ids.tolist(), rank_of_process() if rank is None else rank))
     rows = [[seed, step, whole << 16 | layer << 4] for whole in (of_rank(step, rank), step)]
     return torch.tensor(rows, dtype=torch.uint64).view(torch.int64).to(device)
 
 
 def advance(state):
-    """To the next step, on the GPU."""
+    """Advances to the next step, on the GPU."""
     state[:, 1] += 1
     state[:, 2] += STEP_OF_ID
 
 
 def of_drawn(state):
-    """step, layer, seed and rank on the host, which waits for the GPU."""
+    """Returns step, layer, seed and rank on the host, which waits for the GPU."""
     (seed, step, whole), (_, _, rankless) = state.tolist()
-    return step, whole >> 4 & 4095, seed, whole - rankless >> 48 & 65535  # steps go past 2^32 where the rank is 0
+    return step, whole >> 4 & 4095, seed, whole - rankless >> 48 & 65535  # steps may exceed 2^32 if the rank is 0
 
 
 # --- On the host --------------------------------------------------------------------------------------
 
 
-_calls = defaultdict(dict)  # by layer and seed: the steps of the last calls, by the numbers that they drew
+_calls = defaultdict(dict)  # by layer and seed: steps of recent calls, by the numbers they drew
 _BACKWARD = torch.autograd.backward.__code__, torch.autograd.grad.__code__
 
 
 def _has_hooks():
-    """Whether hooks take what autograd saves, as those of a checkpoint with use_reentrant=False do in both calls."""
+    """Returns whether hooks intercept the tensors that autograd saves, as a checkpoint with use_reentrant=False does in
+    both calls."""
     try:
-        with torch.autograd.graph.disable_saved_tensors_hooks("asked by ufp4"):  # which none that is active lets happen
+        with torch.autograd.graph.disable_saved_tensors_hooks("asked by ufp4"):  # which fails if any hook is active
             return False
     except RuntimeError:
         return True
 
 
 def _in_backward():
-    """Whether a backward pass calls: on this thread, or on one that autograd has for a GPU,
-    where no code of Python's threads is."""
+    """Returns whether this is called by a backward pass, on this thread or on autograd's thread for a GPU, where no
+    other Python code runs."""
     frame = inspect.currentframe()
     while frame.f_back is not None:
         if frame.f_code in _BACKWARD:
@@ -95,13 +96,13 @@ def _in_backward():
 
 
 def number():
-    """Of torch's default generator."""
+    """Draws a number from torch's default generator."""
     return torch.randint(2**62, (), device="cpu")
 
 
 def _first_step(calls, step, number, certain):
-    """The step of the first call where this one repeats it; None: it is a new one, whose step is kept.
-    certain: in a backward pass it repeats."""
+    """Returns the step of the first call if this call repeats it; None: it is new, and its step is recorded. certain:
+    in a backward pass it is a repetition."""
     backward = _in_backward()
     if backward and number in calls:
         return calls[number]
@@ -110,7 +111,7 @@ def _first_step(calls, step, number, certain):
             f"a checkpoint repeats a call that ufp4 does not know; it knows the last {KEPT} of each layer, "
             "of one thread, by torch's random numbers, which preserve_rng_state=False does not repeat"
         )
-    calls.pop(number, None)  # of one who gives the generator the same state again
+    calls.pop(number, None)  # a user may have restored the same state of the generator
     calls[number] = step
     if len(calls) > KEPT:
         del calls[next(iter(calls))]
@@ -118,18 +119,15 @@ def _first_step(calls, step, number, certain):
 
 
 def draw(ids, rank, counts, grad, drawn=None):
-    """step, layer, seed and rank of a call, and the step after it.
-    rank: -1 is that of the process; grad: whether the caller's is enabled;
-    drawn: a number that it drew."""
+    """Returns step, layer, seed and rank of a call, and the step after it. rank: -1 is that of the process; grad:
+    whether the caller's is enabled; drawn: a number that it drew."""
     step, layer, seed, rank = checked((*ids.tolist(), rank_of_process() if rank < 0 else rank))
     if not counts:
         return (step, layer, seed, rank), step
     calls, hooks, first = _calls[layer, seed], _has_hooks(), None
     if calls or hooks or not grad:
         drawn = int(number() if drawn is None else drawn)
-        first = _first_step(
-            calls, step, drawn, grad or hooks
-        )  # a gradient's hook has neither, and its calls are new ones
+        first = _first_step(calls, step, drawn, grad or hooks)  # calls of a gradient's hook are new ones
     return ((step, layer, seed, rank), step + 1) if first is None else ((first, layer, seed, rank), step)
 
 

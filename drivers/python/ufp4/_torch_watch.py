@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rounding does to the operands of layers while they train."""
+"""Records the effect of rounding on the operands of layers during training."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from ._recipe import ROLES
 
 
 def _nothing(*_):
-    """The hook of a layer that was copied or pickled with one of a Watch."""
+    """The hook of a layer that was copied or pickled together with the hook of a Watch."""
 
 
 def _give_nothing():
@@ -23,7 +23,7 @@ def _give_nothing():
 
 
 class _Before:
-    """A hook before a layer's calls; it is told of the copies that they make."""
+    """A hook before a layer's calls, which receives the copies that they make."""
 
     def __init__(self, watch, name):
         self.watch, self.name = watch, name
@@ -102,7 +102,7 @@ class Watch:
             self._file.write(json.dumps(record) + "\n")
 
     def close(self) -> None:
-        """Records nothing more."""
+        """Stops recording."""
         for hook in self._hooks:
             hook.remove()
         self._hooks = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of losses in pairs: t tests and intervals over seeds, Holm's correction, and comparisons of recipes.
+"""Statistics of paired losses: t tests and intervals over seeds, Holm's correction, and comparisons of recipes.
 
 Needs scipy, which ``pip install 'ufp4[report]'`` brings.
 """
@@ -11,16 +11,16 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-# Numbers that differ by so many of their last places are the same:
-# rounding alone, taken for chance, would prove anything.
+# Numbers that differ by only this many of their last places are considered equal, because rounding errors taken for
+# chance would make anything significant.
 NOISE = 8 * np.finfo(float).eps
 
 __all__ = ["Comparison", "Paired", "compare", "deviation", "holm", "paired", "student_limit", "student_p"]
 
 
 def student_p(t: float, freedom: int) -> float:
-    """The probability of a \\|t\\| of this size or more with so many degrees of freedom;
-    1 where there are none, or t is NaN."""
+    """Returns the probability of a \\|t\\| of at least this size with that many degrees of freedom; 1 if there are
+    none, or t is NaN."""
     from scipy import special
 
     if freedom < 1 or math.isnan(t):
@@ -29,14 +29,14 @@ def student_p(t: float, freedom: int) -> float:
 
 
 def student_limit(p: float, freedom: int) -> float:
-    """The \\|t\\| whose two-sided probability is p; infinite where there are no degrees of freedom."""
+    """Returns the \\|t\\| whose two-sided probability is p; infinite if there are no degrees of freedom."""
     from scipy import special
 
     return float(-special.stdtrit(freedom, p / 2)) if freedom >= 1 and p > 0 else math.inf
 
 
 def deviation(values: ArrayLike) -> float:
-    """The standard deviation of a sample; NaN of fewer than two values."""
+    """Returns the standard deviation of a sample; NaN for fewer than two values."""
     values = np.asarray(values, dtype=float)
     with np.errstate(invalid="ignore"):
         return float(np.std(values, ddof=1)) if values.size > 1 else math.nan
@@ -44,7 +44,7 @@ def deviation(values: ArrayLike) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Paired:
-    """What differences in pairs say of their mean. Of one difference deviation, interval and t are NaN, and p is 1."""
+    """Statistics of paired differences. For a single difference deviation, interval and t are NaN, and p is 1."""
 
     count: int
     mean: float
@@ -57,14 +57,14 @@ class Paired:
 
 @np.errstate(invalid="ignore", over="ignore")
 def paired(differences: ArrayLike, confidence: float = 0.95) -> Paired:
-    """The t test of differences in pairs against a mean of zero, as a Paired.
-    A deviation that rounding alone makes is none."""
+    """Returns the t test of paired differences against a mean of zero. A deviation caused only by rounding counts as
+    none."""
     values = np.asarray(differences, dtype=float)
     return _paired(values, confidence, NOISE * float(np.max(np.abs(values), initial=0)))
 
 
 def _paired(values, confidence, noise):
-    """noise: up to which a deviation is none."""
+    """noise: limit below which a deviation counts as none."""
     count = values.size
     mean, spread = float(sum(values) / count) if count else math.nan, deviation(values)
     if spread <= noise:
@@ -96,21 +96,21 @@ def holm(p: ArrayLike) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """One recipe against another: 100 (L - L_against) / L_against, in percent, seed by seed."""
+    """The comparison of one recipe with another: 100 (L - L_against) / L_against, in percent, seed by seed."""
 
     recipe: str
     against: str
-    primary: bool  # named beforehand: its p stands as it is
+    primary: bool  # chosen beforehand: its p is not corrected
     gaps: tuple[float, ...]  # percent, by seed
     gap: Paired  # of those
     text_error: float  # standard error of the mean by the choice of held-out text, percent; NaN: not known
-    reported: float  # percent, what somebody else has found; NaN: nothing
+    reported: float  # percent, a published value; NaN: none
     p: float  # of others than the primary one after Holm's correction; NaN: one seed, or diverged
-    diverged: tuple[str, ...] = ()  # of the two, those with a loss that is no finite number
+    diverged: tuple[str, ...] = ()  # of the two, those with a loss that is not finite
 
     @property
     def same(self) -> bool:
-        """Whether both have the same losses, bit for bit."""
+        """Returns whether both have the same losses, bit for bit."""
         return self.gap.mean == 0 and self.gap.deviation == 0
 
     @property
@@ -159,7 +159,7 @@ def _gaps(losses, base):
 
 @np.errstate(invalid="ignore", over="ignore", divide="ignore")
 def _text_error(stretches, losses, recipe, against):
-    """Of the mean over seeds, by stretches of the text."""
+    """Returns the error of the mean over seeds, from stretches of the text."""
     if not stretches:
         return math.nan
     one, other = (np.asarray(stretches[name], dtype=float) for name in (recipe, against))
@@ -168,8 +168,8 @@ def _text_error(stretches, losses, recipe, against):
 
 
 def _pairs(recipes, base, question, quantized):
-    """(recipe, against, primary): the question, every recipe with the base,
-    the quantized with the question's second or one another."""
+    """Lists (recipe, against, primary): the question, every recipe with the base, and the quantized ones with the
+    question's second or one another."""
     one, other = question
     asked = one in recipes and other in recipes
     found = [(one, other, True)] if asked else []
@@ -236,7 +236,7 @@ def compare(
                 diverged,
             )
         )
-    # What says nothing does not make the others' limits stricter: one seed, a run that has diverged, the same bits.
+    # Uninformative comparisons do not tighten the limits of others: a single seed, a diverged run, the same bits.
     tested = [i for i, c in enumerate(found) if not c.primary and not math.isnan(c.p) and not c.same]
     for i, p in zip(tested, holm([found[i].p for i in tested])):
         found[i] = dataclasses.replace(found[i], p=float(p))

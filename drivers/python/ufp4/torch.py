@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear layers of PyTorch whose three training GEMMs are computed as a recipe says, with the bits of the golden model.
+"""Linear layers of PyTorch whose three training GEMMs follow a recipe, with the bits of the golden model.
 
 Tensors are on the CPU or, with libufp4_cuda.so, on a GPU, dense, float32 or bfloat16. The layer keeps the quantized
 copies that its backward passes need, not x.

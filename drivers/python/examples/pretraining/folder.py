@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a training: who may write there, which settings its runs have, and what a longer training keeps."""
+"""The folder of a training: its lock, the settings of its runs, and what a longer training keeps."""
 
 import csv
 import fcntl
@@ -18,18 +18,18 @@ TURNS, BRANCH = 12, 8  # turns of a run, and those before the branch
 FILES = {"whole": "losses.csv", "branched": "branched.csv"}
 RESULTS = (*FILES.values(), "held.csv", "train.json", "report.html")
 SETTINGS = ("width", "heads", "blocks", "bpe", "context", "batch", "lr", "held", "attention", "cooldown", "steps")
-FORMER = {"attention": "fp32", "cooldown": 0, "recipes": {}}  # of folders that were begun without these settings
+FORMER = {"attention": "fp32", "cooldown": 0, "recipes": {}}  # defaults for folders begun without these settings
 
 
 def replace(path, write):
-    """As a whole or not at all, whenever this is killed."""
+    """Writes a file completely or not at all, even if the process is killed."""
     fresh = path.with_name(path.name + ".new")
     write(fresh)
     os.replace(fresh, path)
 
 
 class Rows:
-    """A CSV that grows; of what a run wrote after its last checkpoint nothing stays."""
+    """A growing CSV file; rows that a run wrote after its last checkpoint are removed."""
 
     def __init__(self, path, columns, kept):
         lines = []
@@ -52,7 +52,7 @@ class Rows:
 
 
 class Plan:
-    """Where the steps of a run end: its turns, the part before the branch, and that of a constant rate."""
+    """Returns the steps at which a run is divided: its turns, the branch, and the end of its constant rate."""
 
     def __init__(self, steps, cooldown):
         self.steps = steps
@@ -61,7 +61,7 @@ class Plan:
         self.constant = steps - steps * cooldown // 100 if cooldown else None
 
     def marks(self, run):
-        """The kinds under which the checkpoint of a run is kept, by step."""
+        """Returns the kinds under which checkpoints of a run are kept, by step."""
         kind, recipe, _ = run
         if kind != "whole":
             return {}
@@ -86,8 +86,8 @@ def step_of(path):
 
 
 def done(folder, plan):
-    """The steps of all checkpoints. Those that branched elsewhere than these runs do are gone, and a base that stands
-    at the branch is kept there."""
+    """Returns the steps of all checkpoints. Removes those with another branching step, and keeps a base that is at the
+    branch."""
     for path in folder.glob("branch,*.pt"):
         if step_of(path) != plan.branch:
             for other in folder.glob("branched,*.pt"):
@@ -104,8 +104,8 @@ def done(folder, plan):
 
 
 def _shorten(folder, before, after):
-    """Whole runs go back to where a longer training has the same weights: to the end of the constant rate at most, and
-    those of the base to the new branch at most."""
+    """Moves whole runs back to where a longer training has the same weights: at most to the end of the constant rate,
+    and the base's at most to the new branch."""
     for path in list(folder.glob("whole,*.pt")):
         _, recipe, seed = run_of(path)
         limit = min(before.constant, after.branch) if recipe == BASE else before.constant
@@ -123,7 +123,7 @@ def _shorten(folder, before, after):
 
 
 def _kept_results(chosen, steps):
-    """What the shorter training has found, in a folder of its own."""
+    """Moves the results of the shorter training to their own folder."""
     aside = chosen.o / f"tokens-{steps * chosen.batch * chosen.context}"
     if aside.exists() or not (chosen.o / "train.json").exists():
         return
@@ -138,13 +138,13 @@ def _kept_results(chosen, steps):
 
 def _read_settings(path):
     before = json.loads(path.read_text())
-    if "size" in before:  # which stood for these
+    if "size" in before:  # the size stood for these
         before |= dict(zip(("width", "heads", "blocks"), SIZES[before.pop("size")]))
     return FORMER | before
 
 
 def _check_same(chosen, settings, before):
-    """That runs of these settings may go on with those there; only their length may grow."""
+    """Checks that runs with these settings may continue those in the folder; only their length may grow."""
     other = [name for name in (*SETTINGS, "text") if settings[name] != before[name]]
     if other == ["steps"] and chosen.cooldown and settings["steps"] > before["steps"]:
         other = []
@@ -161,7 +161,7 @@ def _check_same(chosen, settings, before):
 
 
 def claim(chosen, data):
-    """A folder for this process alone, and for runs of these settings alone."""
+    """Opens a folder for this process alone, and for runs with these settings."""
     runs = chosen.o / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     lock = open(runs / "lock", "w")

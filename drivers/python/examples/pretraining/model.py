@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model, which is that of `ufp4 train`, its sizes and their rates."""
+"""The model, which is that of `ufp4 train`, with its sizes and learning rates."""
 
 import math
 
@@ -12,22 +12,22 @@ SIZES = {
     "30M": (512, 8, 10, 8e-4),
     "124M": (832, 13, 15, 6e-4),
 }  # width, heads, blocks, rate
-HEAD = 64  # the width that a head should have
+HEAD = 64  # the preferred width of a head
 ATTENTION = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def inner_of(width):
-    """The width of the feed-forward part."""
+    """Returns the width of the feed-forward part."""
     return -(-8 * width // 3 // 16) * 16
 
 
 def weights_of(width, blocks):
-    """Of the blocks, without embedding, head and norms."""
+    """Counts the weights of the blocks, without embedding, head and norms."""
     return blocks * (4 * width * width + 3 * width * inner_of(width))
 
 
 def heads_of(width):
-    """Heads that have an even width each, as near to 64 as can be."""
+    """Returns the number of heads whose even width is nearest to 64."""
     fitting = [heads for heads in range(1, width // 2 + 1) if width % (2 * heads) == 0]
     return min(fitting, key=lambda heads: abs(width // heads - HEAD), default=1)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of a training, which advance in turns, and what the page is drawn from."""
+"""The runs of a training, which advance in turns, and the data of its page."""
 
 import itertools
 import json
@@ -19,11 +19,12 @@ from .model import GPT, inner_of
 from .text import STRETCHES, held_losses, loss_of
 
 COLUMNS = ["step", "tokens", "seed", "recipe", "train_loss", "held_loss"]
-WARM = 100  # steps of a constant rate's beginning, the same for every length
+WARM = 100  # steps of warm-up to a constant rate, the same for every length
 
 
 def rate(plan, highest, step):
-    """A tenth of the steps upward and a cosine; or, with a cooldown, upward, constant, and down as 1 - sqrt does."""
+    """Returns the rate: a tenth of the steps of warm-up, then a cosine; or with a cooldown warm-up, constant, and 1 -
+    sqrt decay."""
     if plan.constant is None:
         warm = max(1, plan.steps // 10)
         up, down = (step + 1) / warm, 0.5 + 0.5 * math.cos(math.pi * (step - warm) / (plan.steps - warm))
@@ -57,14 +58,14 @@ class Job:
     # --- A run ---
 
     def _state(self, run):
-        """The last checkpoint of a run; that of its base where it branches; or nothing."""
+        """Returns the last checkpoint of a run, or that of its base at the branch, or None."""
         for one in (run, ("branch", BASE, run[2]) if run[0] == "branched" else None):
             if one in self.done:
                 return torch.load(folder.path_of(self.folder, one), map_location=self.chosen.device)
         return None
 
     def _begin(self, run):
-        """Model, optimizer and the next step."""
+        """Returns model, optimizer and the next step."""
         _, recipe, seed = run
         chosen, state = self.chosen, self._state(run)
         torch.manual_seed(seed)
@@ -82,7 +83,7 @@ class Job:
         return model, optimizer, state["step"] if state else 0
 
     def _watch(self, run, model):
-        """What records the run's rounding, or None."""
+        """Returns the recorder of the run's rounding, or None."""
         if not self.chosen.watch or not self.chosen.recipes[run[1]].quantized:
             return None
         path = self.chosen.o / "rounding" / f"{folder.path_of(self.folder, run).stem}.jsonl"
@@ -95,7 +96,7 @@ class Job:
         self.done[run] = step
 
     def _step(self, run, model, optimizer, step):
-        """The loss, and of a turn's last step that of each stretch of the held-out text."""
+        """Runs a step. Returns the loss, and at the end of a turn that of each stretch of the held-out text."""
         loss = loss_of(model, self.text.batch(run[2], step, self.chosen.batch), self.chosen)
         for group in optimizer.param_groups:
             group["lr"] = rate(self.plan, self.chosen.lr, step)
@@ -139,7 +140,7 @@ class Job:
     # --- All of them ---
 
     def runs(self, end):
-        """Those that advance in the turn until this step: the base first, from which others branch."""
+        """Returns the runs that advance in the turn until this step: the base first, because others branch from it."""
         chosen = self.chosen
         for seed in chosen.all_seeds:
             yield "whole", BASE, seed
@@ -148,18 +149,18 @@ class Job:
                     yield kind, recipe, seed
 
     def turn(self, number):
-        """A twelfth of all runs."""
+        """Trains a twelfth of all runs."""
         end = self.plan.ends[number]
         for run in self.runs(end):
             self.advance(run, end)
         self.write()
 
     def of_recipe(self, kind, recipe):
-        """The runs of a recipe; the base's are whole always."""
+        """Returns the runs of a recipe; the base's are always whole."""
         return [("whole" if recipe == BASE else kind, recipe, seed) for seed in self.chosen.all_seeds]
 
     def _measured(self, kind):
-        """What the page has of a kind: the losses at the last step that all runs have."""
+        """Returns the page's data of a kind: the losses at the last step that all runs have."""
         runs = {recipe: self.of_recipe(kind, recipe) for recipe in self.chosen.recipes}
         common = set.intersection(*(set(self.held.get(run, ())) for run in sum(runs.values(), [])))
         if not common:
@@ -203,7 +204,7 @@ class Job:
         }
 
     def write(self):
-        """train.json, from which ufp4.report draws the page."""
+        """Returns train.json, from which ufp4.report draws the page."""
         chosen = self.chosen
         machine = (
             f"PyTorch {torch.__version__}, {chosen.device}, {torch.get_num_threads()} threads, {platform.machine()}"
@@ -243,7 +244,7 @@ def train(jobs):
 
 
 def sweep(jobs):
-    """A table: by kind, recipe and rate the held-out losses at the end, [seed]."""
+    """Returns a table: by kind, recipe and rate the final held-out losses, [seed]."""
     found = {}
     for job in jobs:
         for kind, recipe in itertools.product(job.chosen.kinds, job.chosen.recipes):
@@ -254,7 +255,7 @@ def sweep(jobs):
 
 
 def sweep_text(found):
-    """The same as lines, and where the best rate is one at an end."""
+    """Returns the same as lines, with a note if the best rate is the lowest or highest."""
     lines, ends = ["% kind recipe rate held_loss, * the best"], []
     for (kind, recipe), by_rate in found.items():
         means = {rate: sum(held) / len(held) for rate, held in sorted(by_rate.items())}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text: tokens to train on, those that are held out, and the loss on them."""
+"""The text: training tokens, held-out tokens, and the loss on them."""
 
 import gzip
 import os
@@ -12,7 +12,7 @@ CHUNK, PERIOD, STRETCHES = 65536, 40, 32  # of text: every 40th chunk is held ou
 
 
 def read(path):
-    """The text as bytes, runs of white space as one space."""
+    """Returns the text as bytes, with each run of white space replaced by one space."""
     with gzip.open(path) if path.suffix in (".gz", ".dz") else open(path, "rb") as file:
         data = file.read()
     if b"\0" in data[:CHUNK]:
@@ -21,7 +21,7 @@ def read(path):
 
 
 def encoder(chosen, chunks):
-    """Chunks to tokens: bytes, or a BPE that was trained on them and is kept."""
+    """Converts chunks to tokens: bytes, or a BPE that was trained on them and is kept."""
     if not chosen.bpe:
         return lambda chunk: torch.frombuffer(bytearray(chunk), dtype=torch.uint8)
     from tokenizers import ByteLevelBPETokenizer, Tokenizer
@@ -39,7 +39,7 @@ def encoder(chosen, chunks):
 
 
 class Text:
-    """Tokens to train on, and the windows that are held out, the same for all runs."""
+    """Training tokens, and the held-out windows, which are the same for all runs."""
 
     def __init__(self, data, chosen):
         size = min(CHUNK, len(data) // PERIOD)
@@ -59,7 +59,7 @@ class Text:
         self.window = torch.arange(window)
 
     def batch(self, seed, step, size):
-        """Drawn by seed and step alone."""
+        """Draws a batch that depends only on seed and step."""
         draw = torch.Generator().manual_seed(seed << 32 | step)
         return self.tokens[
             torch.randint(len(self.tokens) - len(self.window) + 1, (size, 1), generator=draw) + self.window
@@ -75,7 +75,7 @@ def loss_of(model, windows, chosen, reduction="mean"):
 
 @torch.no_grad()
 def held_losses(model, text, chosen):
-    """The mean of each stretch of the held-out text."""
+    """Returns the mean loss of each stretch of the held-out text."""
     model.eval()
     losses = [
         loss_of(model, part, chosen, "none").unflatten(0, (len(part), -1)).mean(1)

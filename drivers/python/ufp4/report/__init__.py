@@ -22,7 +22,7 @@ _MEASURED = "what train, explore or ppa writes"
 
 @contextlib.contextmanager
 def _as_kind(path, kind, *errors):
-    """What is not of its kind is a ValueError that says so."""
+    """Raises a ValueError that names the kind if a file is not of it."""
     try:
         yield
     except errors as error:
@@ -33,7 +33,7 @@ def _as_kind(path, kind, *errors):
 
 
 def _as_measured(path):
-    """The same of what train, explore and ppa write."""
+    """Does the same for files that train, explore and ppa write."""
     return _as_kind(
         path, _MEASURED, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError, csv.Error
     )
@@ -80,8 +80,8 @@ def read_losses(path: str | os.PathLike) -> dict[str, dict[str, float]]:
 
 
 def _of_one_step(path, found):
-    """{recipe: {seed: loss}} of {recipe: {seed: {step: loss}}}:
-    where a run has several steps, the last one that all have."""
+    """Returns {recipe: {seed: loss}} from {recipe: {seed: {step: loss}}}: if runs have several steps, the last one that
+    all have."""
     runs = [steps for seeds in found.values() for steps in seeds.values()]
     if all(len(steps) == 1 for steps in runs):
         return {name: {seed: [*steps.values()][0] for seed, steps in seeds.items()} for name, seeds in found.items()}
@@ -92,7 +92,7 @@ def _of_one_step(path, found):
 
 
 def _common(losses):
-    """The same of the seeds that all recipes have, in their order, and words on what is left out."""
+    """Returns the same for the seeds that all recipes have, in their order, and a text about the others."""
     common = [seed for seed in next(iter(losses.values())) if all(seed in seeds for seeds in losses.values())]
     if not common:
         known = dict.fromkeys(seed for seeds in losses.values() for seed in seeds)
@@ -126,7 +126,7 @@ def table(losses: Mapping[str, Mapping[Any, float]], **options: Any) -> str:
 def write_page(
     path: str | os.PathLike, losses: Mapping[str, Mapping[Any, float]], title: str = "Held-out losses", **options: Any
 ) -> None:
-    """Writes a page on held-out losses: the table of comparisons and a picture of the gaps. Arguments: as of table."""
+    """Writes a page on held-out losses: the table of comparisons and a picture of the gaps. Arguments as in table."""
     from . import _draw, _train_page
 
     losses, left_out = _common(losses)
@@ -155,8 +155,8 @@ def write_page(
 
 
 def read_rounding(path: str | os.PathLike) -> list[dict[str, Any]]:
-    """The records of a file that ufp4.torch.Watch has written, by their steps; of one that is there twice, as after a
-    resumed run, the last."""
+    """Returns the records of a file of ufp4.torch.Watch, ordered by step; of duplicates, as after a resumed run, the
+    last one."""
     from . import _rounding
 
     with _as_kind(path, "what ufp4.torch.Watch writes", ValueError), open(path, encoding="utf-8") as file:
@@ -164,7 +164,7 @@ def read_rounding(path: str | os.PathLike) -> list[dict[str, Any]]:
 
 
 def rounding_table(records: Iterable[Mapping[str, Any]]) -> str:
-    """The table of each layer's last record, as text."""
+    """Returns the table of each layer's last record as text."""
     from . import _rounding
 
     return _rounding.table(records) + "\n"
@@ -183,7 +183,7 @@ def _read_json(path):
 
 
 def _training_losses(path):
-    """{recipe: [seed][step]} of losses.csv, or nothing."""
+    """Returns {recipe: [seed][step]} of losses.csv, or nothing."""
     found = {}
     if path.exists():
         with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
@@ -221,7 +221,7 @@ def draw(path: str | os.PathLike) -> None:
             text = _ppa.html(document)
     else:
         beside = path.with_name("explore.csv" if kind == "cases" else "losses.csv")
-        with _as_kind(beside, _MEASURED, LookupError, TypeError, csv.Error):  # a ValueError says itself where
+        with _as_kind(beside, _MEASURED, LookupError, TypeError, csv.Error):  # a ValueError names its own file
             rows = _explore.read(beside, cases) if kind == "cases" else _training_losses(beside)
         with _as_measured(path):
             text = _explore.html(document, rows) if kind == "cases" else _train_page.html(document, rows)

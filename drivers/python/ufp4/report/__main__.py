@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m ufp4.report: see --help. What the program ufp4 starts, too, with what it has measured on standard input."""
+"""python -m ufp4.report: see --help. The program ufp4 also runs it, with measurements on standard input."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ import sys
 
 
 def say(text):
-    """Past Python's buffer, so that what cannot be printed is an error here."""
+    """Prints without Python's buffer, so that output errors are raised here."""
     data = text.encode("utf-8", "surrogateescape")
     while data:
         try:
@@ -24,8 +24,8 @@ def fail(status, text):
 
 
 def compare(options):
-    """Of a CSV. Without a base there must be a comparison that was meant:
-    which recipe comes first in the file says nothing."""
+    """Compares the losses of a CSV file. Without a base, a comparison must be given, because the order of recipes in
+    the file has no meaning."""
     from ufp4 import report
 
     losses = report.read_losses(options.path)
@@ -49,7 +49,7 @@ def compare(options):
 
 
 def watched(options):
-    """Of the lines of a Watch."""
+    """Reads the lines of a Watch."""
     from ufp4 import report
 
     records = report.read_rounding(options.path)

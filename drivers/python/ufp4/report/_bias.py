@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of bias: the rounding error of two grids over their range, and the signal that is left."""
+"""The picture of bias: the rounding error of two grids over their range, and the remaining signal."""
 
 import math
 
 from . import _draw
 
-# The values of each grid, which bias --json calls by the first name; INT4's lie as E1M2's, and mixed has both grids.
+# The values of each grid, under the first of its names in bias --json; INT4 has the grid of E1M2, and mixed has both
+# grids.
 GRIDS = (
     ("e2m1", "E2M1", "#d95f02", (0, 0.5, 1, 1.5, 2, 3, 4, 6)),
     ("e1m2", "E1M2, INT4", "#1b9e77", (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75)),
@@ -14,7 +15,7 @@ GRIDS = (
 
 
 def _errors(axes, cells):
-    """Of the cast over the values from 0 to qmax, both as fractions of qmax, and its mean in each cell."""
+    """Returns the rounding error from 0 to qmax, as fractions of qmax, and its mean in each cell."""
     x = [p / 1200 for p in range(1201)]
     for grid, name, color, values in GRIDS:
         if not values:
@@ -41,7 +42,7 @@ def _errors(axes, cells):
 
 
 def _signal(axes, tensors):
-    """A group of bars for each data, scale and RHT, one bar a format."""
+    """Draws a group of bars for each data, scale and RHT, with one bar per format."""
     groups = list(dict.fromkeys((line["data"], line["scale"], line["rht"]) for line in tensors))
     for i, (grid, name, color, _) in enumerate(GRIDS):
         own = {
@@ -59,7 +60,7 @@ def _signal(axes, tensors):
 
 
 def svg(document):
-    """The picture, as a file, of what bias --json has printed."""
+    """Draws the picture of the output of bias --json as a file."""
     with _draw.picture(13, 4.6, panels=2) as (axes, out):
         _errors(axes[0], document["cells"])
         _signal(axes[1], document["tensors"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures by matplotlib as SVG, the same bytes each time; numbers and pages."""
+"""Pictures by matplotlib as SVG with reproducible bytes; numbers and pages."""
 
 import contextlib
 import io
@@ -46,8 +46,8 @@ def _svg(figure):
 
 
 def _inline(svg):
-    """For a page: what HTML has no use for is left out, and names that nothing refers to,
-    which other pictures have too."""
+    """Shortens a picture for a page: removes what HTML does not need, and names without references, which other
+    pictures also have."""
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
     svg = re.sub(r'\s+xmlns(:\w+)?="[^"]*"', "", svg)
     return re.sub(r' id="[A-Za-z0-9]+(_\d+)+"', "", svg)
@@ -55,8 +55,8 @@ def _inline(svg):
 
 @contextlib.contextmanager
 def picture(width, height, panels=1, rows=1, **options):
-    """Gives (axes, out): axes to draw on, in a size of inches;
-    afterwards out["svg"] has the picture for a page, out["file"] for a file."""
+    """Yields (axes, out): axes to draw on, in a size in inches; afterwards out["svg"] has the picture for a page,
+    out["file"] for a file."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -70,8 +70,8 @@ def picture(width, height, panels=1, rows=1, **options):
 
 
 def legend(axes, drawn, columns=0):
-    """Of {name: what is drawn}, on the right of the axes, or in so many columns below the picture."""
-    names = [" "] * len(drawn)  # set afterwards: one that begins with _ would be left out
+    """Draws a legend of {name: artist}, to the right of the axes, or in that many columns below the picture."""
+    names = [" "] * len(drawn)  # set afterwards, because names that begin with _ would be left out
     if columns:
         made = axes.figure.legend(list(drawn.values()), names, loc="outside lower center", ncols=columns)
     else:
@@ -84,19 +84,20 @@ def legend(axes, drawn, columns=0):
 
 
 def number(value, digits, sign=""):
-    """A number for a cell; what has no value, as the deviation of one seed, is a dash. sign: of positive ones."""
+    """Formats a number for a cell; a missing value, such as the deviation of a single seed, is a dash. sign: also for
+    positive numbers."""
     if value is None or not math.isfinite(value):
         return "\N{EN DASH}"
     return f"{'' if value < 0 else sign}{value:.{digits}f}"
 
 
 def counted(count, noun):
-    """1 block, 2 blocks."""
+    """Formats "1 block", "2 blocks"."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def page(template, **values):
-    """A page from report/TEMPLATE, all text in it escaped but for pictures."""
+    """Makes a page from report/TEMPLATE, in which all text is escaped and pictures are not."""
     import jinja2
 
     loader = jinja2.FileSystemLoader(pathlib.Path(__file__).parent)
@@ -111,7 +112,7 @@ def page(template, **values):
 
 
 def write(path, text):
-    """Whole or not at all: beside it, then renamed."""
+    """Writes completely or not at all: beside the target, then renamed."""
     try:
         _write(pathlib.Path(path).resolve(), text)
     except OSError as error:

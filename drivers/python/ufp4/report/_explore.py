@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report.html of an exploration: explore.csv, and explore.json for what the rows do not say of their cases."""
+"""report.html of an exploration, from explore.csv and the data about the cases in explore.json."""
 
 import csv
 import io
@@ -7,7 +7,7 @@ import math
 
 from . import _draw, _pareto
 
-# Parts of a step that add up to all of its cycles, with their columns.
+# Parts of a step whose sum is all of its cycles, with their columns.
 PARTS = (
     ("array busy", "#1a7f37", "array_busy"),
     ("waits for operands", "#d1242f", "stall_operand"),
@@ -18,7 +18,7 @@ PARTS = (
     ("between jobs", "#8c959f", None),
 )
 GEMMS = ("fprop", "dgrad", "wgrad")
-# The needs of a step, in bytes, in joules and, on many chips, in ms; the bars are the sums of these.
+# The needs of a step, in bytes, in joules and, on many chips, in ms; the bars are sums of these.
 NEEDS = (
     ("weights", "weight_bytes"),
     ("optimizer", "optimizer_bytes"),
@@ -41,13 +41,13 @@ TIMES = (
     ("bubble", "bubble_ms"),
     ("exposed all-reduce", "reduce_exposed_ms"),
 )
-# The bounds of a GEMM that are the array's own: operands enter it, sums leave it.
+# The bounds of a GEMM by the array's ports: operands enter it, sums leave it.
 PORTS = ("load", "output")
-# Columns of every line: words, whole numbers that none may lack, and numbers.
+# Columns of every line: texts, mandatory whole numbers, and numbers.
 WORDS = ("layer", "pass", "tensor", "batch", "reason")
 WHOLE = ("count", "m", "n", "k")
 NUMBERS = ("cycles", *(column for _, _, column in PARTS[1:-1]), "bus_read_bytes", "bus_write_bytes")
-# Columns that hold numbers where they are there, also those that not every exploration has.
+# Columns that hold numbers if present, including those that not every exploration has.
 FIGURES = frozenset(
     (
         *NUMBERS,
@@ -81,7 +81,7 @@ def _is_step(row):
 
 
 class Case:
-    """One core, memory, recipe and size of a step: what explore.json says of it, and its rows."""
+    """A case: core, memory, recipe and size of a step, its data from explore.json, and its rows."""
 
     def __init__(self, about, rows):
         self.__dict__.update(about)
@@ -102,7 +102,7 @@ class Case:
         self.util = self.util_of(self.step) if self.cycles > 0 else math.nan
 
     def label(self, *without):
-        """What it is, but for these."""
+        """Returns the case's description without these keys."""
         parts = {
             "recipe": self.recipe,
             "config": self.config,
@@ -119,7 +119,7 @@ class Case:
 
     @property
     def bound(self):
-        """Cycles that the memory alone needs for what was on the bus."""
+        """Returns the cycles that the memory alone needs for the traffic on the bus."""
         read, written = (_number(self.step.get(f"bus_{way}_bytes")) for way in ("read", "write"))
         return max(
             read / self.bytes_per_cycle,
@@ -129,11 +129,11 @@ class Case:
 
     @property
     def able(self):
-        """Whether a core does it; if not, reason says why, which else is a note."""
+        """Returns whether the case ran on a core; if not, `reason` is an error, otherwise a note."""
         return not math.isnan(self.cycles)
 
     def part_of(self, row):
-        """Which micro-batch a row is of, behind its name."""
+        """Returns the name of a row's micro-batch, which follows its own name."""
         if not row["batch"]:
             return ""
         batches = 1 + max(int(one["batch"] or 0) for one in self.rows)
@@ -144,31 +144,31 @@ class Case:
         )
 
     def macs_of(self, row):
-        """Useful ones, of one; 0 of AMAX and QUANT."""
+        """Returns the useful MACs of one job; 0 for AMAX and QUANT."""
         return self.macs if row["pass"] == "all" else int(row["m"]) * int(row["n"]) * int(row["k"])
 
     def util_of(self, row):
-        """Percent of what the array could do; NaN where there is no multiplication."""
+        """Returns the utilization of the array in percent; NaN without multiplications."""
         macs, cycles = self.macs_of(row), _number(row["cycles"])
         return 100 * macs / (self.peak * cycles) if macs and cycles else math.nan
 
     def intensity_of(self, row):
-        """MACs a byte on the bus, of its busier way; NaN where nothing was counted."""
+        """Returns MACs per byte in the busier direction of the bus; NaN if nothing was counted."""
         moved = max(_number(row["bus_read_bytes"]), _number(row["bus_write_bytes"]))
         return self.macs_of(row) / moved if self.macs_of(row) and moved > 0 else math.nan
 
     def share(self, counter):
-        """A counter of the step as a fraction of all cycles; of several cores it is their sum."""
+        """Returns a counter of the step as a fraction of all cycles; with several cores both are sums."""
         return counter / (self.cores * self.cycles)
 
     def shares(self):
-        """Where the cycles go, as fractions of all."""
+        """Returns the distribution of the cycles as fractions."""
         found = [self.share(self.array_busy), *(self.share(_number(self.step[column])) for _, _, column in PARTS[1:-1])]
         return [*found, max(0.0, 1 - sum(found))]
 
 
 def cases(document, rows):
-    """Each case's rows end with its step."""
+    """Splits rows into cases, each of which ends with its step."""
     found, part, abouts = [], [], iter(document["cases"])
     for row in rows:
         part.append(row)
@@ -183,7 +183,7 @@ def cases(document, rows):
 
 
 def _check_row(where, row):
-    """All columns are there, and numbers are some."""
+    """Checks that all columns are present, and that numbers are numbers."""
     if None in row:
         raise ValueError(f"{where}: it has more columns than the first line")
     for column, text in row.items():
@@ -201,8 +201,7 @@ def _check_row(where, row):
 
 
 def read(path, cases=1):
-    """The rows of explore.csv, each a dict of texts, which end with the step of the last of that many cases at
-    least."""
+    """Reads explore.csv as dicts of texts, which must contain the steps of at least that many cases."""
     with open(path, newline="", encoding="utf-8", errors="surrogateescape") as file:
         text = file.read()
     lines, rows = csv.DictReader(io.StringIO(text, newline="")), []
@@ -243,7 +242,7 @@ def _bars(able):
 
 
 def _groups(able, *keys):
-    """Cases that are alike in these, in the order of their first."""
+    """Groups cases that are alike in these keys, in the order of their first case."""
     found = {}
     for case in able:
         found.setdefault(tuple(getattr(case, key) for key in keys), []).append(case)
@@ -276,8 +275,8 @@ def _bandwidth_curves(able):
 
 
 def _time_curves(able, key, of, ticks):
-    """Cycles of the step over one size of the case, and dashed what the memory alone needs,
-    of cases that are alike in all but `of`."""
+    """Draws cycles of the step over one size of the case, and dashed the cycles that the memory alone needs, for cases
+    that differ only in `of`."""
     alike = [name for name in ("recipe", "config", "cores", "mem_bandwidth", "memory", "tokens") if name != of]
     groups = [group for group in _groups(able, *alike) if len({getattr(case, key) for case in group}) > 1]
     if not groups:
@@ -313,7 +312,7 @@ def _time_curves(able, key, of, ticks):
 
 
 def _stacks(able, parts, unit, scale):
-    """A bar of each case, of columns of its step."""
+    """Draws a bar for each case, from columns of its step."""
     with _draw.picture(9, 1.1 + 0.25 * len(able)) as (axes, out):
         left, drawn = [0.0] * len(able), {}
         for p, (name, column) in enumerate(parts):
@@ -328,13 +327,13 @@ def _stacks(able, parts, unit, scale):
 
 
 def _points(case):
-    """(MACs a byte, utilization) of its GEMMs, where one runs after the other, and of the whole step."""
+    """Returns (MACs per byte, utilization) of its GEMMs, if they run one after the other, and of the whole step."""
     rows = [(case.intensity_of(row), case.util_of(row)) for row in [*case.gemms, case.step]]
     return [point for point in rows if all(map(math.isfinite, point))]
 
 
 def _port_bounds(case):
-    """(MACs a byte, utilization, its bound) of GEMMs that the array's ports bind, load or drain."""
+    """Returns (MACs per byte, utilization, its bound) of GEMMs limited by the array's load or drain port."""
     rows = [row for row in case.gemms if row.get("bound_by") in PORTS]
     found = [(case.intensity_of(row), case.util_of(row), _number(row["bound_percent"])) for row in rows]
     return [bound for bound in found if all(map(math.isfinite, bound))]
@@ -390,7 +389,7 @@ def _totals(case):
 
 
 def _heat_cell(case, rows):
-    """Of a GEMM, or of its micro-batches together."""
+    """Combines a GEMM, or its micro-batches."""
     cycles = sum(int(row["count"]) * _number(row["cycles"]) for row in rows)
     if not cycles > 0:
         return None
@@ -404,8 +403,8 @@ def _heat_cell(case, rows):
 
 
 def _heat_map(group):
-    """Utilization of every GEMM of the first that a core does over the sizes of a step;
-    by micro-batch where all have as many."""
+    """Draws the utilization of every GEMM in the first successful case over the sizes of a step; by micro-batch if all
+    have as many."""
     lines, first = [], next(case for case in group if case.able)
     apart = len({frozenset(row["batch"] for row in case.gemms) for case in group if case.able}) == 1
     keys = ("layer", "pass", "batch") if apart else ("layer", "pass")
@@ -436,7 +435,7 @@ def _job(case, row):
 
 
 def html(document, rows):
-    """The page of a document, as explore.json has it, and the rows of explore.csv, each a dict of texts."""
+    """Makes the page from explore.json and the rows of explore.csv, each a dict of texts."""
     import markupsafe
 
     found = cases(document, rows)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of an exploration by area and energy: which of them no other beats in both."""
+"""The Pareto front of an exploration by area and energy."""
 
 from . import _draw
 
 
 def places(cases):
-    """[(case, mm2 of a TMAC/s, tokens a joule, whether it is in front)], the smallest area first, of those that have
-    both. In front is what gives more tokens a joule than all that are as small; as worth.c of drivers/tools/explore."""
+    """Returns [(case, mm2 per TMAC/s, tokens per joule, whether it is on the front)], smallest area first, for cases
+    that have both. A case is on the front if it has more tokens per joule than all that are as small, as in worth.c of
+    drivers/tools/explore."""
     found = [
         (case, float(case.step["mm2_per_tmacs"]), float(case.step["tokens_per_joule"]))
         for case in cases
@@ -20,7 +21,7 @@ def places(cases):
 
 
 def picture(found):
-    """A point of each, and a line through those in front; nothing of fewer than two."""
+    """Draws a point for each case, and a line through those on the front; nothing for fewer than two."""
     if len(found) < 2:
         return ""
     front = [(area, tokens) for _, area, tokens, first in found if first]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report.html of what ppa has measured: ppa.json."""
+"""report.html of ppa's measurements in ppa.json."""
 
 from . import _draw
 
-# Units that do the same, and so may be compared: one panel each, by how the names begin. Others are in the table alone.
+# Comparable units, which do the same work: one panel each, by prefixes of the names. Other units are only in the table.
 FAMILIES = (
     ("dot", "dot product"),
     ("pe_shared", "PE, registers shared"),
@@ -16,7 +16,7 @@ ABREAST = 2  # panels
 
 
 def families(rows):
-    """[(title, rows)] of those that have any."""
+    """Returns [(title, rows)] of the families that have rows."""
     found = {title: [] for _, title in FAMILIES}
     for row in rows:
         title = next((title for begin, title in FAMILIES if row["unit"].startswith(begin)), None)
@@ -26,7 +26,7 @@ def families(rows):
 
 
 def front(rows):
-    """Those that no other is at least as small and as fast as, from the fastest on."""
+    """Returns the units for which no other one is at least as small and as fast, fastest first."""
     kept = []
     for row in sorted(rows, key=lambda row: (row["delay_ns"], row["area_um2"])):
         if not kept or row["area_um2"] < kept[-1]["area_um2"]:
@@ -35,7 +35,7 @@ def front(rows):
 
 
 def pareto(groups):
-    """Panels of what families gives, as _draw.picture gives it."""
+    """Draws panels of families' results in the format of _draw.picture."""
     with _draw.picture(4.5 * len(groups), 3.4, panels=len(groups), squeeze=False) as (axes, out):
         for (title, own), panel in zip(groups, axes[0]):
             best = front(own)
@@ -70,13 +70,13 @@ PARTS = (
     ("leakage", "#8c959f"),
     ("clock_pins", "#d4a72c"),
 )
-# The event that an energy is of, by how the unit's name begins. Each has a picture and a table of its own: a number in
-# QUANT takes as much as 20 MACs, one in a lane a fifth of one.
+# The event to which an energy belongs, by prefixes of the unit's name. Each has its own picture and table, because a
+# number in QUANT takes as much as 20 MACs, and one in a lane a fifth of a MAC.
 SPENT = (("lane", "a number that a lane reads"), ("quant", "a number that QUANT reads"), ("", "a MAC"))
 
 
 def spent(rows):
-    """[(of what, [(unit, energy)])], MACs first."""
+    """Returns [(event, [(unit, energy)])], MACs first."""
     found = {words: [] for _, words in reversed(SPENT)}
     for row in rows:
         found[next(words for begin, words in SPENT if row["unit"].startswith(begin))] += [
@@ -86,7 +86,7 @@ def spent(rows):
 
 
 def bars(words, energies):
-    """Bars from left to right: what it takes of each part, and at the end the sum."""
+    """Draws bars: the energy of each part, and the sum at the end."""
     with _draw.picture(9, 1.0 + 0.22 * len(energies)) as (axes, out):
         left, drawn = [0.0] * len(energies), {}
         for part, color in PARTS:
@@ -106,7 +106,7 @@ def bars(words, energies):
 
 
 def html(document):
-    """The page of a document, as ppa.json has it."""
+    """Makes the page from ppa.json."""
     import markupsafe
 
     groups = families(row for row in document["rows"] if row["area_um2"] > 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table and the picture of what ufp4.torch.Watch has recorded."""
+"""The table and the picture of the records of ufp4.torch.Watch."""
 
 import json
 import math
@@ -23,7 +23,7 @@ PLACES = [
 
 
 def read(file):
-    """Records of lines; of those that are there twice, as a resumed run has them, the last."""
+    """Parses lines to records; of duplicates, as after a resumed run, the last one counts."""
     found = {}
     for number, line in enumerate(file, 1):
         try:
@@ -47,7 +47,7 @@ def _number(value):
 
 
 def _value(record, figure):
-    """NaN: none. The exponent of NVFP4 is that of its tensor scale."""
+    """Returns NaN if there is none. The exponent of NVFP4 is that of its tensor scale."""
     value = record[figure]
     if figure == "tensor_exponent" and value is not None:
         scale = record["tensor_scale"]
@@ -56,7 +56,7 @@ def _value(record, figure):
 
 
 def table(records):
-    """Of each layer's last record."""
+    """Makes the table of each layer's last record."""
     last = {}
     for record in records:
         last[record["layer"], PLACES.index((record["pass"], record["operand"]))] = record
@@ -73,7 +73,7 @@ def table(records):
 
 
 def _lines(records, figure):
-    """{place: (steps, medians over layers, lowest, highest)}."""
+    """Returns {place: (steps, medians over layers, lowest, highest)}."""
     found = {}
     for record in records:
         value = _value(record, figure)
@@ -95,7 +95,7 @@ def _lines(records, figure):
 
 
 def svg(records):
-    """The picture, as a file."""
+    """Draws the picture as a file."""
     with _draw.picture(13, 7, panels=3, rows=2, sharex=True) as (axes, out):
         drawn = {}
         for panel, (figure, title, _) in zip(axes.flat, FIGURES):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What train has measured (train.json), compared: tables as text and as JSON."""
+"""Compares the measurements of train (train.json): tables as text and as JSON."""
 
 import math
 
@@ -7,7 +7,7 @@ from .. import stats
 
 KINDS = ("branched", "whole")
 WAYS = ("e2m1", "e2m1_rht", "e1m2", "e1m2_rht")
-MIXED = ("mixed", "mixed_rht")  # which the paper does not have, nor trainings of earlier versions
+MIXED = ("mixed", "mixed_rht")  # absent in the paper, and in trainings of earlier versions
 # arXiv 2606.20381, input of linear_fc2 in FPROP.
 PAPER = {
     "matrix": "fc2",
@@ -21,17 +21,17 @@ PAPER = {
 
 
 def real(value):
-    """JSON has null for what is no number."""
+    """Replaces JSON's null by NaN."""
     return math.nan if value is None else value
 
 
 def runs_of(document, kind):
-    """The part of the document on runs of this kind, or None."""
+    """Returns the document's part on runs of this kind, or None."""
     return document.get("branched") if kind == "branched" else document if "recipes" in document else None
 
 
 def last_step(document, runs):
-    """Of these runs: an unfinished training says how far all of them are."""
+    """Returns a note on these runs: how far an unfinished training has got."""
     return runs.get("last_step", document["settings"]["steps"] - 1)
 
 
@@ -40,7 +40,7 @@ def is_of_paper(line):
 
 
 def gain(line, way, over):
-    """SQNR of one way over another, dB."""
+    """Returns the ratio of two SQNRs in dB."""
     return real(line["sqnr_db"][way]) - real(line["sqnr_db"][over])
 
 
@@ -48,7 +48,7 @@ def gain(line, way, over):
 
 
 def comparisons(document, kind):
-    """Those of runs of a kind, as a list of ufp4.stats.Comparison."""
+    """Compares runs of a kind as a list of ufp4.stats.Comparison."""
     recipes = runs_of(document, kind)["recipes"]
     variants = {v["recipe"]: v for v in document["variants"]}
     losses = {r["recipe"]: [real(loss) for loss in r["held_losses"]] for r in recipes}
@@ -63,7 +63,7 @@ def comparisons(document, kind):
 
 
 def _forward_gap(recipe, against):
-    """On the same sequences, in percent of the mean loss; its error by the means of stretches of text."""
+    """Compares on the same sequences, in percent of the mean loss; the error comes from stretches of text."""
     base = against["held_loss"]
     parts = [100 * (one - other) / base for one, other in zip(recipe["stretches"], against["stretches"])]
     percent, error = 100 * (recipe["held_loss"] - base) / base, stats.deviation(parts) / math.sqrt(len(parts))
@@ -79,8 +79,8 @@ def _forward_gap(recipe, against):
 
 
 def forward_gaps(document):
-    """With the base; then with ufp4, or of quantized recipes with one another.
-    Those that run forward alike have nothing to compare."""
+    """Compares with the base; then with ufp4, or quantized recipes with one another. Recipes with the same forward pass
+    are not compared."""
     recipes = document["forward"]["recipes"]
     quantized = {v["recipe"] for v in document["variants"] if v["quantized"]}
     base = next((r for r in recipes if r["recipe"] == document["base"]), None)
@@ -101,7 +101,7 @@ def forward_gaps(document):
 
 
 def _rounded(value):
-    """Nine digits; null for what is no number."""
+    """Rounds to nine digits; NaN becomes null."""
     if isinstance(value, dict):
         return {key: _rounded(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -176,7 +176,7 @@ def _forward_object(document):
 
 
 def summary(document):
-    """All tables of a document, as train --json prints them."""
+    """Returns all tables of a document, as train --json prints them."""
     found = {key: document[key] for key in ("text", "settings")}
     if "forward" in document:
         found["forward"] = _forward_object(document)
@@ -237,7 +237,7 @@ def forward_lines(document):
         sum(gain(line, *pair) > 0 for line in forward["operands"])
         for pair in (("e1m2_rht", "e1m2"), ("e2m1_rht", "e2m1"), ("e1m2_rht", "e2m1"))
     ]
-    # How far the reason that the paper gives is there to be seen.
+    # Prints how far the paper's explanation is visible in the data.
     yield (
         f"Of {len(forward['operands'])} lines, RHT raises the SQNR of E1M2 on {counts[0]} and of E2M1 on {counts[1]}; "
         f"E1M2 with RHT is above E2M1 without on {counts[2]}"
@@ -257,7 +257,7 @@ def forward_lines(document):
 
 
 def comparison_lines(compared, width=12):
-    """The table of comparisons; what its columns are stands below it."""
+    """Formats the table of comparisons, with an explanation of its columns below."""
     if compared:
         yield "% recipe against gap_percent interval deviation text_error p seeds_worse verdict"
     for c in compared:
@@ -293,7 +293,7 @@ def runs_lines(document, kind):
 
 
 def text(document):
-    """All tables that the document has, in lines."""
+    """Returns the lines of all tables that the document has."""
     lines = list(forward_lines(document)) if "forward" in document else []
     for kind in KINDS:
         lines += runs_lines(document, kind) if runs_of(document, kind) else []

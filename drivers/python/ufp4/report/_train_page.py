@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report.html of a training: tables, gaps over seeds, curves of the loss, the forward table."""
+"""report.html of a training: tables, gaps over seeds, loss curves, the forward table."""
 
 import math
 
@@ -10,7 +10,7 @@ from ._train import MIXED, WAYS, real
 
 TITLES = {"branched": "Branched runs", "whole": "Whole runs"}
 WAY_NAMES = ("E2M1", "E2M1, RHT", "E1M2", "E1M2, RHT")
-POINTS, GAP_POINTS = 150, 30  # of a curve; fewer for gaps, which are small beside the noise of a step
+POINTS, GAP_POINTS = 150, 30  # of a curve; fewer for gaps, which are small compared with the noise of a step
 
 
 def _markup(text):
@@ -23,7 +23,7 @@ def _markup(text):
 
 
 def gaps_picture(compared, colors):
-    """A bar for each comparison, with its interval and a point for each seed. colors: {recipe: color}"""
+    """Draws a bar for each comparison, with its interval and a point for each seed. colors: {recipe: color}"""
     with _draw.picture(7.5, 0.6 + 0.33 * len(compared)) as (axes, out):
         for at, c in enumerate(compared):
             color = colors[c.recipe]
@@ -43,14 +43,15 @@ def gaps_picture(compared, colors):
 
 
 def _parts(losses, points):
-    """Means over the points' parts of a run."""
+    """Averages a run over the points' intervals."""
     steps = len(losses)
     ends = [p * steps // points for p in range(points + 1)]
     return [sum(losses[a:b]) / (b - a) for a, b in zip(ends, ends[1:])]
 
 
 def _curves(runs, colors, base, unit):
-    """(title, picture, words) of the training losses, up to the step that all have. runs: {recipe: [seed][step]}"""
+    """Returns (title, picture, words) of the training losses, up to the step that all have. runs: {recipe:
+    [seed][step]}"""
     runs = {name: seeds for name, seeds in runs.items() if name in colors}
     shortest = min(len(losses) for seeds in runs.values() for losses in seeds)
     runs = {name: [losses[:shortest] for losses in seeds] for name, seeds in runs.items()}
@@ -95,7 +96,7 @@ def _curves(runs, colors, base, unit):
 
 
 def _depth_picture(forward, colors):
-    """The product of the kept signal of FPROP up to each layer."""
+    """Returns the product of FPROP's kept signal up to each layer."""
     drawn = {}
     with _draw.picture(7.5, 2.6) as (axes, out):
         for r in forward["recipes"]:
@@ -185,7 +186,7 @@ def part(title, recipes, compared, colors, base, about="", perturbed=(), curves=
 
 
 def _unit(document):
-    """What a token is."""
+    """Returns the name of a token."""
     return document["settings"].get("unit", "byte")
 
 
@@ -217,7 +218,7 @@ def _runs(document, kind, colors, losses):
 
 
 def _training(s):
-    """The length of a run, its rate, and how often it sees a text that is shorter."""
+    """Describes the length of a run, its rate, and how often it repeats a shorter text."""
     seen = s["steps"] * s["batch"] * s["context"]
     words = [
         f"{_draw.counted(s['steps'], 'step')} of {_draw.counted(s['batch'] * s['context'], 'token')}",
@@ -258,7 +259,7 @@ def _settings(document):
 
 
 def html(document, losses):
-    """The page. losses: {recipe: [seed][step]}, the training losses of whole runs, or empty"""
+    """Makes the page. losses: {recipe: [seed][step]}, the training losses of whole runs, or empty"""
     colors = {v["recipe"]: _draw.color(i) for i, v in enumerate(document["variants"])}
     return _draw.page(
         "train.html",
