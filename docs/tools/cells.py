@@ -67,7 +67,7 @@ def line(unit):
 
 
 def cores():
-    """{name, delay} of each whole core."""
+    """Returns {name, delay} of each whole core."""
     delays = {row["unit"]: row["delay_ns"] for row in csv_rows.read("silicon.csv") if row["library"] == "ASAP7"}
     return ", ".join(f'{{"{unit}", {delays[unit]}}}' for unit in CORES)
 

@@ -14,7 +14,7 @@ import tomllib
 from csv_rows import ROOT
 
 LIBRARY = "ASAP7"
-MACS = 16  # of a block
+MACS = 16  # in a block
 PLAIN, SIZED = "plain", "sized"
 HEADS = (
     "claim",
@@ -28,7 +28,7 @@ HEADS = (
     "fJ, with accumulators",
     "held",
 )
-# The most that a claim may be, in per cent, and how the page says it.
+# The upper limit of a claim, in per cent, and its wording on the page.
 LIMITS = {5: "at most 5 % more", 0: "less"}
 CLAIMS = [
     (f"{words} against E2M1 alone, {name}", unit + ending, f"{unit}_e2m1", elem, "e2m1", limit)
@@ -45,20 +45,20 @@ CLAIMS = [
 
 
 def bit():
-    """um2 and fJ of a bit, as ./ufp4 ppa and explore --ppa asap7 take them."""
+    """Returns um2 and fJ of a bit, as used by ./ufp4 ppa and explore --ppa asap7."""
     known = tomllib.loads((ROOT / "fpga/cells/libraries.toml").read_text(encoding="utf-8"))["library"]
     (own,) = (one for one in known if one["name"] == LIBRARY)
     return own["bit_um2"], own["bit_fj"]
 
 
 def chunk():
-    """Blocks for which a sum stays in its PE, of the configuration default."""
+    """Returns for how many blocks a sum stays in its PE, in the configuration default."""
     spec = tomllib.loads((ROOT / "cmodel/spec/ufp4.toml").read_text(encoding="utf-8"))
     return next(entry["chunk"] for entry in spec["configuration"] if entry["name"] == "default")
 
 
 def of(rows, unit, flow):
-    """The row of a unit in a flow; sized ones have the library's full adders too, on both sides of a claim."""
+    """Finds the row of a unit in a flow; sized rows also use the library's full adders, on both sides of a claim."""
     return rows.one(unit=unit, library=LIBRARY, flow={PLAIN: "plain", SIZED: "full adders and sized"}[flow])
 
 
@@ -67,12 +67,13 @@ def energy(rows, unit, elem):
 
 
 def samples(row):
-    """[[fJ a MAC on one row of a tensor]], of each of the two tensors."""
+    """Returns [[fJ per MAC on one row of a tensor]] of each of the two tensors."""
     return [[float(one) for one in way.split()] for way in row["samples_fj"].split("; ")]
 
 
 def error(rows, more):
-    """Standard error of the difference of two energies, in per cent. more: what both have beside their samples."""
+    """Returns the standard error of the difference of two energies, in per cent. more: a part that both have besides
+    the samples."""
     one, base = (float(row["energy_fj"]) + add for row, add in zip(rows, more))
     variance = 0.0
     for ways in zip(*map(samples, rows), strict=True):
@@ -86,7 +87,7 @@ def percent(value, base):
 
 
 def differences(claim, silicon, energies, um2, fj):
-    """In per cent, of the columns behind the claim, with its standard error or 0; None: there is none."""
+    """Returns the difference in per cent for the claim's columns, with its standard error or 0; None: there is none."""
     _, unit, base, elem, base_elem, _ = claim
     out, delays = [], []
     for flow in (PLAIN, SIZED):
@@ -104,13 +105,13 @@ def differences(claim, silicon, energies, um2, fj):
 
 
 def sum_bits(row):
-    """Of a word of a PE's two banks of 64."""
+    """Returns the area of a word of a PE's two banks of 64."""
     return int(row["memory_bits"]) // 128
 
 
 def verdict(values, limit):
-    """values: those of the row; what is not there holds nothing up. Within two standard errors of the limit it is
-    open."""
+    """values: those of the row; missing values are ignored. The claim is open if it is within two standard errors of
+    the limit."""
     there = [(head, *value) for head, value in zip(HEADS[1:-1], values) if value is not None]
     near = [head for head, value, error in there if abs(value - limit) < 2 * error]
     over = [head for head, value, _ in there if value > limit and head not in near]
@@ -127,7 +128,7 @@ def cell(value):
 
 
 def rows(silicon, energies):
-    """The rows of the table, of those of silicon.csv and energy.csv."""
+    """Returns the rows of the table, from those of silicon.csv and energy.csv."""
     for claim in CLAIMS:
         values = differences(claim, silicon, energies, *bit())
         yield " | ".join([claim[0], *map(cell, values), verdict(values, claim[-1])])

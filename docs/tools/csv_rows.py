@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the CSV files of docs/results, and their figures as the pages write them."""
+"""Rows of the CSV files of docs/results, and their figures in the format of the pages."""
 
 import csv
 import pathlib
@@ -11,7 +11,7 @@ WORDS = {"1": "one seed", "3": "three seeds", "4": "four seeds"}
 
 
 class Figure(str):
-    """A cell of a CSV file. In a format it is the number that it holds; an empty one stays empty."""
+    """A cell of a CSV file. In a format it is the number that it contains; an empty cell stays empty."""
 
     def __format__(self, form):
         if not form or not self:
@@ -20,7 +20,7 @@ class Figure(str):
 
 
 class Row(dict):
-    """The cells of a row: row.delay_ns is that of the column delay_ns."""
+    """The cells of a row: row.delay_ns is the cell of the column delay_ns."""
 
     __getattr__ = dict.__getitem__
 
@@ -32,7 +32,7 @@ def read(name, folder=RESULTS):
 
 
 class Rows:
-    """The rows of a CSV file, found by what some columns say."""
+    """The rows of a CSV file, selected by the values of some columns."""
 
     def __init__(self, name, folder=RESULTS):
         self.name, self.rows = name, read(name, folder)
@@ -68,10 +68,10 @@ def chance(text):
 
 
 def gap(row, digits=3):
-    """Of a mean over seeds, and its interval."""
+    """Formats a mean over seeds and its interval."""
     return f"{signed(row.gap_percent, digits)} +-{row.interval:.{digits}f}"
 
 
 def share(value, of, digits=1):
-    """By how much the one is more than the other."""
+    """Formats by how much one value exceeds the other."""
     return f"{100 * (float(value) / float(of) - 1):+.{digits}f} %"

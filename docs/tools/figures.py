@@ -20,12 +20,12 @@ GRAPHVIZ, WAVEDROM = "2.43.0", "2.0.3.post3"
 
 
 def on_one_line(picture):
-    """The same picture without the white space between its elements, which nobody reads."""
+    """Removes white space between the elements of a picture."""
     return re.sub(r">\s+<", "><", picture.strip()) + "\n"
 
 
 def missing():
-    """Why the figures cannot be drawn here, or nothing."""
+    """Returns why the figures cannot be drawn here, or nothing."""
     if not shutil.which("dot"):
         return "needs graphviz"
     version = subprocess.run(["dot", "-V"], capture_output=True, text=True).stderr
@@ -39,8 +39,8 @@ def missing():
 
 
 def plugins(folder):
-    """Graphviz's own plugins without Pango: sizes of words then come from its tables,
-    not from the fonts of a machine."""
+    """Graphviz's own plugins without Pango, so that the sizes of words come from its tables, not from the machine's
+    fonts."""
     places = [
         pathlib.Path(line.split('"')[1])
         for line in subprocess.run(

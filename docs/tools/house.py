@@ -21,7 +21,7 @@ SOURCES = tuple(suffix + template for suffix in (".c", ".cc", ".cpp", ".cu", *HE
 
 
 def table(root):
-    """{folder: the folders whose headers its files may include}."""
+    """Returns {folder: the folders whose headers its files may include}."""
     rows, inside = {}, False
     for line in (root / PAGE).read_text().split("\n"):
         inside = line.startswith("| files in |") or inside and line.startswith("|")
@@ -36,7 +36,7 @@ def is_in(path, folder):
 
 
 def headers(root):
-    """{name: where headers of this name are}, of the house."""
+    """Returns {name: paths of headers with this name}."""
     found = {}
     for folder in (*FOLDERS, "tests"):
         for path in sorted((root / folder).rglob("*")):
@@ -46,7 +46,7 @@ def headers(root):
 
 
 def candidates(source, name, found):
-    """Which headers an include may mean: that of its own folder, else each whose path ends so."""
+    """Returns the headers that an include may mean: that of its own folder, or else all whose path ends so."""
     known = found.get(posixpath.basename(name), [])
     here = posixpath.normpath(posixpath.join(source.parent.as_posix(), name))
     end = "/" + re.sub(r"^(\.\./)+", "", posixpath.normpath(name))

@@ -36,7 +36,7 @@ TOP = {
 
 
 def python(text):
-    """An expression of the specification in Python's words."""
+    """Translates an expression of the specification to Python."""
     test, choice, rest = text.partition(" ? ")
     if choice:
         yes, _, no = rest.partition(" : ")
@@ -69,7 +69,7 @@ def number(key, word):
 
 
 def parameters(text):
-    """{parameter: number} of `rows=8:cols=16`."""
+    """Returns {parameter: number} of `rows=8:cols=16`."""
     core, tile = dict(TOP), None
     for key, _, word in (part.partition("=") for part in text.split(":")):
         key = {"bus": "bus_bytes"}.get(key, key)
@@ -87,7 +87,7 @@ def parameters(text):
 
 
 def configuration(text):
-    """A core by its name or its parameters, in the form for cells unless they say another."""
+    """Returns a core by its name or its parameters, with target cells unless they say otherwise."""
     for entry in SPEC["configuration"]:
         if entry["name"] == text:
             return TOP | {key: ENUMS[key].index(entry[key]) if key in ENUMS else entry[key] for key in KEYS}
@@ -103,14 +103,14 @@ def configuration(text):
 
 
 def memories(core):
-    """(name, count, words, bits) of each, also of those that a core has none of; their parity is not among them."""
+    """Returns (name, count, words, bits) of each kind without parity, including those of which a core has none."""
     return [
         (entry["name"], *(value(entry[key], core) for key in ("count", "words", "bits"))) for entry in SPEC["memory"]
     ]
 
 
 def macros(core, in_word=False):
-    """The same of those that there are, each followed by its parity, or with it in its words."""
+    """Returns the existing memories, each followed by its parity memory, or with parity in its words."""
     if in_word:
         return [(name, count, words, bits + 1) for name, count, words, bits in memories(core) if count]
     return [
@@ -122,7 +122,8 @@ def macros(core, in_word=False):
 
 
 def table():
-    """The head and the rows of the data sheet: a column for the named configurations that have the same memories."""
+    """Returns the head and the rows of the data sheet's table: a column for the named configurations with the same
+    memories."""
     alike = {}
     for entry in SPEC["configuration"]:
         alike.setdefault(tuple(memories(configuration(entry["name"]))), []).append(f"`{entry['name']}`")

@@ -22,7 +22,7 @@ HOUSE = ("cmodel", "docs", "drivers", "fpga", "rtl", "sim", "tests")
 
 
 def sources():
-    """Files of the folders that make the house, and of the root."""
+    """Returns the files of the checked folders, and of the root."""
     yield from (path for path in sorted(ROOT.iterdir()) if path.is_file())
     for folder in HOUSE:
         yield from sorted(
@@ -36,7 +36,7 @@ def pages():
 
 
 def prose(page):
-    """(number, line) of what is neither code between fences nor a comment."""
+    """Yields (number, line) outside of fenced code and comments."""
     fence = False
     for number, line in enumerate(page.read_text().split("\n"), 1):
         if line.lstrip().startswith("```"):
@@ -46,7 +46,7 @@ def prose(page):
 
 
 def slug(heading):
-    """The anchor that MkDocs, and GitHub, make of a heading."""
+    """Returns the anchor that MkDocs, and GitHub, make of a heading."""
     text = re.sub(r"[^\w\s-]", "", re.sub(r"\]\([^)]*\)", "", heading)).strip().lower()
     return re.sub(r"[-\s]+", "-", text)
 
@@ -70,8 +70,8 @@ def broken_links(page):
 
 
 def missing_files(page):
-    """Files in backticks: `folder/file`, from the root; words in capitals stand for something;
-    headers as programs include them."""
+    """Returns files in backticks: `folder/file`, from the root. Words in capitals are placeholders, and headers are
+    named as programs include them."""
     folders = []
     for number, line in prose(page):
         names = [(ROOT, name) for name in re.findall(r"`((?:%s)/[\w./-]*)[` ]" % "|".join(HOUSE), line)]
@@ -103,7 +103,7 @@ def missing_pages(file):
 
 
 def long_or_wrapped(page):
-    """Tables, headings and code by indentation are not sentences."""
+    """Tables, headings and indented code are not sentences."""
     for number, line in prose(page):
         if len(line) > LONGEST:
             yield number, f"{len(line)} characters; {LONGEST} at most"

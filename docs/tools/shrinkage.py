@@ -12,11 +12,11 @@ import sys
 
 TARGET = pathlib.Path(__file__).resolve().parents[1] / "results" / "shrinkage.csv"
 COLUMNS = ["seed", "operands", "count", "e2m1", "e2m1_rht", "falls_on", "command"]
-OUTLIERS_DB = 1  # an operand where RHT raises the SQNR of E1M2 by more has outliers
+OUTLIERS_DB = 1  # an operand has outliers if RHT raises the SQNR of E1M2 by more
 
 
 def rows(seed, path):
-    """Of the forward.csv of a seed."""
+    """Returns the rows of the forward.csv of a seed."""
     found = {}
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):

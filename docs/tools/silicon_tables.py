@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of docs/results/silicon.md and of the data sheet: tables.py tells how they reach the pages."""
+"""Tables of docs/results/silicon.md and of the data sheet, which tables.py writes into the pages."""
 
 import claims
 import memories as of_memories
@@ -106,7 +106,7 @@ def gated_areas(cells):
 
 
 def quantization(cells, csv):
-    """What QUANT takes, by its figures."""
+    """Formats the figures of QUANT."""
     area = lambda unit: float(cells.one(unit=unit, **PLAIN).area_um2)
     spent = lambda unit, data: float(csv.one(unit=unit, data=data, elements="e1m2", **ASAP7, **FULL).energy_fj)
     whole = 256 * area("pe_in_array") + 32 * area("lane") + 2 * area("quant_block")
@@ -159,7 +159,7 @@ def figures(use, step, cells, fpga):
     yield f"~ | {lut.luts} LUT4, {lut.carry_cells} carry cells | ~"
 
 
-# The data sheet's words for what the definition calls so.
+# The data sheet's wording for values of the definition.
 CHOICES = {"uniform": "E1M2 and INT4", "e1m2": "E1M2", "asic": "cells", "fpga": "FPGAs", "simulator": "simulators"}
 
 
@@ -171,7 +171,7 @@ def parameters():
 
 
 def configurations(cells, fpga):
-    """From the definition, the areas that were measured, and the tests' names."""
+    """Returns rows from the definition, the measured areas, and the tests' names."""
     spec = of_memories.SPEC
     for core in spec["configuration"]:
         name, contract, formats = core["name"], core["contract"], core["formats"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MkDocs calls while it builds the site: the status page gets the last test run, and what other tools have made
-(register pages, C API) gets its links and goes along. Build folder: UFP4_BUILD, or build/release."""
+"""Hooks that MkDocs calls while it builds the site: the status page gets the last test run, and output of other tools
+(register pages, C API) is copied and linked. Build folder: UFP4_BUILD, or build/release."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import status
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("UFP4_BUILD") or ROOT / "build/release")
-# Folder in the build folder, its place in the site, its first page, the page with the link, and its words.
+# Folder in the build folder, its place in the site, its first page, the page with the link, and the link's text.
 MADE = [
     (
         "docs/registers",

@@ -20,7 +20,7 @@ def outcome(case):
 
 
 def reason(case):
-    """The line of its output that says why it was skipped."""
+    """Returns the line of its output that says why it was skipped."""
     lines = [line for line in (case.findtext("system-out") or "").splitlines() if line.startswith("skipped: ")]
     note = case.find("skipped")
     return lines[0].removeprefix("skipped: ") if lines else note.get("message", "") if note is not None else ""

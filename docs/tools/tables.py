@@ -19,7 +19,7 @@ import training_tables
 from csv_rows import ROOT, Rows, code, read
 
 MARKER = re.compile(r"<!-- table: (\w+)((?: [\w-]+\.csv)*) -->")
-# Pages whose tables all have what explore prints, each by the command above it, and stand in no CSV file.
+# Pages whose tables are all output of explore, each by the command above it, and are in no CSV file.
 PAGES_OF_COMMANDS = ("models.md",)
 
 # --- Tables of the pages performance, GPU and verification plan ---------------------------------------------
@@ -85,7 +85,7 @@ def training_steps(csv):
 
 
 def bit_flips(csv):
-    """Sums of structures; a structure is parity-protected where no flip stayed silent."""
+    """Sums over structures; a structure is parity-protected if no flip stayed silent."""
     for words in (
         (),
         ("array:",),
@@ -154,7 +154,7 @@ def registers(csv):
 
 
 def sentences(folder):
-    """(page, words that it has to have): figures in text and in README.md's table."""
+    """Returns (page, texts that it must contain): figures in sentences and in README.md's table."""
     cells, fpga, runs = (Rows(f"{name}.csv", folder) for name in ("silicon", "fpga", "training"))
     block, core = (cells.one(unit=unit, library="ASAP7", flow="sized") for unit in ("quant_block", "core"))
     plain = fpga.one(what="PE on ECP5, 16 MACs, without parity")
@@ -211,7 +211,7 @@ def joined(cells):
 
 
 def made(name, files, own, folder):
-    """The cells of a table by its marker; own: those that the page has."""
+    """Returns the cells of a table by its marker; own: those of the page."""
     if name not in MAKERS:
         raise ValueError(f"no table is called {name}")
     given = [split(row) for row in MAKERS[name](*(Rows(file, folder / "results") for file in files.split()))]
@@ -226,7 +226,7 @@ def made(name, files, own, folder):
 
 
 def checked(table, above, page, folder):
-    """The lines of a table, written again if the line above says by what."""
+    """Returns the lines of a table, rewritten if the line above names its source."""
     cells, marker = [split(line)[1:-1] for line in table], MARKER.fullmatch(above)
     if marker:
         cells = made(*marker.groups(), cells, folder)
@@ -238,7 +238,7 @@ def checked(table, above, page, folder):
 
 
 def written(page, folder):
-    """(lines of the page as the CSV files have it, faults that writing does not mend)"""
+    """Returns (lines of the page with tables from the CSV files, faults that rewriting does not fix)."""
     lines, out, found = page.read_text(encoding="utf-8").split("\n"), [], []
     while lines:
         table, above = list(itertools.takewhile(lambda line: line.startswith("|"), lines)), out[-1] if out else ""
@@ -255,7 +255,7 @@ def written(page, folder):
 
 
 def faults(folder=ROOT / "docs", write=False):
-    """What is wrong in a folder as docs, after its tables are written or not."""
+    """Returns the faults of a folder like docs, after its tables have been written, or without that."""
     for page in sorted(folder.rglob("*.md")):
         before = page.read_text(encoding="utf-8").split("\n")
         after, found = written(page, folder)

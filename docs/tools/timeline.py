@@ -45,14 +45,14 @@ OTHER = "#ff8182"
 
 
 def read(path):
-    """The tracks in their order, and the events of each."""
+    """Returns the tracks in their order, and the events of each."""
     events = json.loads(pathlib.Path(path).read_text())["traceEvents"]
     tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
     return tracks, [e for e in events if e["ph"] == "X"]
 
 
 def columns(events, first, last):
-    """By pixel what most of its cycles are, or nothing."""
+    """Returns for each pixel the activity of most of its cycles, or nothing."""
     share = [collections.Counter() for _ in range(WIDTH)]
     scale = WIDTH / (last - first)
     for event in events:

@@ -34,7 +34,7 @@ COLUMNS = [
     "gaps_percent",
     "command",
 ]
-# Recipes that a page compares with one that is neither bf16 nor ufp4, which train does not.
+# Recipes that a page compares with one other than bf16 and ufp4, which train does not do.
 PAIRS = {
     "ablation": (
         "e2m1",
@@ -51,11 +51,11 @@ SCOPES = {
         "e2m1-rht-all": "ufp4",
     }
 }
-QUESTION = "e2m1", "ufp4"  # whose p stands as it is
+QUESTION = "e2m1", "ufp4"  # whose p is not corrected
 
 
 def forward_rows(results):
-    """Of one training the error of a gap is that of the text; of several the deviation is over them."""
+    """With a single training the error of a gap is that of the text; with several the deviation is over them."""
     tables = [{(c["recipe"], c["against"]): c for c in result["forward"]["comparisons"]} for result in results]
     gaps = {pair: stats.paired([table[pair]["gap_percent"] for table in tables]) for pair in tables[0]}
     others = [pair for pair in gaps if pair != QUESTION]
@@ -70,7 +70,7 @@ def forward_rows(results):
 
 
 def measures(gap, p, gaps):
-    """The columns of a comparison over seeds."""
+    """Returns the columns of a comparison over seeds."""
     return {
         "gap_percent": gap.mean,
         "interval": gap.interval,
@@ -83,7 +83,7 @@ def measures(gap, p, gaps):
 
 
 def paired_rows(name, recipes):
-    """Of PAIRS; their p is corrected among them."""
+    """Compares PAIRS; their p are corrected among themselves."""
     against, others = PAIRS[name]
     losses = {r["recipe"]: r["held_losses"] for r in recipes if r["recipe"] in (against, *others)}
     for c in stats.compare(losses, against, quantized=()):
@@ -98,7 +98,7 @@ def paired_rows(name, recipes):
 
 
 def scope_rows(scopes, recipes):
-    """Of SCOPES; their p are corrected among them."""
+    """Compares SCOPES; their p are corrected among themselves."""
     losses = {r["recipe"]: r["held_losses"] for r in recipes}
     gaps = [[100 * (a - b) / b for a, b in zip(losses[one], losses[other])] for one, other in scopes.items()]
     found = [stats.paired(row) for row in gaps]

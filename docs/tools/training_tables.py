@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of docs/results/training.md: tables.py tells how they reach the page."""
+"""Tables of docs/results/training.md, which tables.py writes into the page."""
 
 import statistics
 
@@ -36,7 +36,7 @@ def against_bf16(runs):
 
 
 def operands(csv):
-    """The second row is the paper's."""
+    """The second row has the paper's figures."""
     rows = [
         "{operand} | {e2m1} | {e2m1_rht} | {e1m2} | {e1m2_rht} | ~".format(**csv.one(operand=name))
         for name in (

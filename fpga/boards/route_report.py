@@ -12,7 +12,7 @@ CELLS = ("LUT4", "CCU2C", "TRELLIS_FF", "TRELLIS_DPR16X4", "DP16KD", "MULT18X18D
 
 
 def block_of(name):
-    """Two levels of the hierarchy, as far as the flattened name tells."""
+    """Returns two levels of the hierarchy, as far as the flattened name shows them."""
     parts = [p for p in name.split(".")[:-1] if p.startswith("u_")]
     return ".".join(parts[:3]) or "(top)"
 
@@ -26,7 +26,8 @@ def blocks(cells):
 
 
 def path_lines(path):
-    """What the path goes through, and the nanoseconds at which it leaves it; steps of one signal are one line."""
+    """Returns the elements of a path with the time in nanoseconds at which it leaves them; steps of one signal are one
+    line."""
     lines, at = [], 0.0
     for step in path:
         at += step["delay"]
@@ -56,13 +57,13 @@ def main(title, netlist, report, pins=""):
         ),
     )
     for clock, reached in found["fmax"].items():
-        # Without pins what was asked for is to make the router try, and is not to be met.
+        # Without pins the requested frequency only makes the router try, and need not be met.
         slow = ", too slow" if reached["achieved"] < reached["constraint"] else ""
         print(
             f"clock:     {reached['achieved']:.1f} MHz"
             + (f" of {reached['constraint']:.1f} MHz{slow} ({clock})" if pins else "")
         )
-    # The paths of pins that a clock drives or takes: half a cycle is theirs and the board's.
+    # Paths of pins that a clock drives or samples: half a cycle belongs to them and the board.
     for path in found["critical_paths"] if pins else []:
         if (path["from"] == "<async>") != (path["to"] == "<async>"):
             print(

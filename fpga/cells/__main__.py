@@ -209,7 +209,8 @@ def say(text):
 
 
 def completed(futures):
-    """As they are done. Waits in short turns: a signal that another thread gets wakes nobody up."""
+    """Yields results as they complete. Waits in short intervals, because a signal that another thread receives wakes
+    nobody up."""
     left = set(futures)
     while left:
         done, left = concurrent.futures.wait(left, 0.2, concurrent.futures.FIRST_COMPLETED)
@@ -217,7 +218,7 @@ def completed(futures):
 
 
 def measured(row, figures, options):
-    """What a row says of memories beside its figures."""
+    """Returns what a row says about memories besides its figures."""
     bits = memories.total(figures)
     return (
         {"memory_bits": bits}
@@ -227,7 +228,7 @@ def measured(row, figures, options):
 
 
 def measure_all(todo, cells, how, tools, cache, options):
-    """Rows of COLUMNS, in order; those that fail are said, and are not in it."""
+    """Returns rows of COLUMNS, in order; failed ones are reported and left out."""
     done, folders, failed = {}, {}, 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         started = {
@@ -254,7 +255,7 @@ def measure_all(todo, cells, how, tools, cache, options):
 
 
 def measure_energies(found, cells, folders, tools, cache, limit):
-    """Adds what rows.cases has to the rows. How many failed."""
+    """Adds the energies of rows.cases to the rows. Returns how many failed."""
     todo = [(row, case) for row in found for case in rows.cases(rows.BY_NAME[row["unit"]])]
     energy.check_itself(tools, cache, limit)
     failed, done = 0, {}
@@ -320,7 +321,7 @@ def table(document):
 
 
 def room_lines(document):
-    """The longest path that ends in each room of a core."""
+    """Prints the longest path that ends in each room of a core."""
     found = [(row, room) for row in document["rows"] for room in row.get("rooms", ())]
     if not found:
         return []
@@ -389,7 +390,7 @@ def comma_separated(columns, lines, document):
 
 
 def write(folder, document):
-    """All but the page need nothing that is not Python's own."""
+    """Everything but the page needs only Python's standard library."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {
         "ppa.json": json.dumps(document, indent=2) + "\n",
@@ -426,7 +427,7 @@ def write(folder, document):
 
 
 def bit(cells, options):
-    """What a bit of a memory takes, and who says so."""
+    """Returns the area of a memory's bit, and its source."""
     if options.bit_um2 is None:
         return {}
     own = "bit_um2" in getattr(options, "given", ())

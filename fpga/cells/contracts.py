@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PEs of the contracts fp32 and nv, and groups of PEs that share operand registers, see (stimulus.py),
-and what they then write."""
+"""Stimuli of PEs of contracts fp32 and nv, and of groups of PEs that share operand registers (stimulus.py), and the
+sums that they then write."""
 
 import fractions
 import math
@@ -19,7 +19,8 @@ def number(word):
 
 
 def nearest(value):
-    """The FP32 pattern of a sum of two numbers of at most 24 bits: twice rounded is once rounded."""
+    """Returns the FP32 pattern of a sum of two numbers of at most 24 bits, for which rounding twice equals rounding
+    once."""
     return struct.unpack("<I", struct.pack("<f", float(value)))[0]
 
 
@@ -30,7 +31,7 @@ def toward_zero(value):
 
 
 def scaled(a, b, elem):
-    """Of two blocks, exactly."""
+    """Returns the exact product of two blocks."""
     return fractions.Fraction(stimuli.product(a, b, elem)) / 2 ** (18 + 2 * FRAC[elem])
 
 
@@ -40,7 +41,7 @@ def add_fp32(total, a, b, elem):
 
 
 def exponent_nv(scale):
-    """ufp4_scale_split's."""
+    """Mirrors ufp4_scale_split."""
     sig, exp = stimuli.decode_scale(scale)
     return exp + 121 if sig else 1
 
@@ -62,7 +63,7 @@ TURN_NV, GROUP, LEAD_NV = 2, 4, 12  # of contract nv, whose last block is writte
 
 
 def turns(fed, turn=TURN, group=1):
-    """The blocks as contract fp32 wants them: one of each of four outputs, then the next of each; nv: groups of two."""
+    """Orders blocks for contract fp32, one of each of four outputs in turn, or for nv, groups of two in turn."""
     outputs = []
     for block in fed:
         outputs += [] if block[2] else [[]]
@@ -78,8 +79,8 @@ def turns(fed, turn=TURN, group=1):
 
 
 def groups(fed):
-    """The blocks of whole groups in turns: (a, b, keep, write, index, first, turn), of which keep to turn are those of
-    a block's group of four."""
+    """Orders whole groups of blocks in turns: (a, b, keep, write, index, first, turn), where keep to turn apply to a
+    block's group of four."""
     out = []
     for at in range(0, len(fed), GROUP):
         blocks = fed[at : at + GROUP]
@@ -89,7 +90,7 @@ def groups(fed):
 
 
 def in_phase(line):
-    """The line with its gaps rounded to whole turns; what one loses the next ones get."""
+    """Returns the line with its gaps rounded to whole turns; a gap passes its remainder on to the next ones."""
     out, gap = [], 0
     for block in line:
         gap += block is None
@@ -189,7 +190,7 @@ def nv(data, elem, load):
 
 
 def shared(data, elem, load):
-    """pe_shared: row r and column c of the group take the excerpt's rows from the 2r-th and the c-th on."""
+    """pe_shared: row r and column c of the group use the excerpt's rows from the 2r-th and the c-th on."""
     a, b = stimuli.excerpt(data, elem)
     fed = TILES * len(a[0])
     turned = lambda rows, by: rows[by % len(rows) :] + rows[: by % len(rows)]
@@ -199,7 +200,7 @@ def shared(data, elem, load):
     ]
 
     def decode(fed):
-        """{codes of the rows, of the columns, scales of the rows, of the columns}"""
+        """Returns {codes of the rows, of the columns, scales of the rows, of the columns}."""
         codes, scales = [0, 0], [0, 0]
         for side, blocks in enumerate(([line[0][fed][0] for line in lines], [line[fed][1] for line in lines[0]])):
             for i, block in enumerate(blocks):
@@ -210,7 +211,7 @@ def shared(data, elem, load):
 
     line = [fed and (*fed, i) for i, fed in enumerate(lines[0][0])]
     names = ("a_codes_i", "b_codes_i", "a_scales_i", "b_scales_i")
-    # Registers for codes stand before the group, so that these come a cycle earlier.
+    # Registers for codes precede the group, so codes arrive a cycle earlier.
     ports = stimuli.timed(
         line,
         lambda fed: decode(fed[5]),

@@ -35,13 +35,13 @@ STIMULI = {
 SOURCES = [
     (pathlib.Path(__file__).parent / f"{name}.py").read_text() for name in ("energy", "gates", "liberty", "netlist")
 ]
-# The parts of a row's energy, and two that drivers outside pay: the capacitance of clock pins, and of pins on inputs.
+# The parts of a row's energy, and two that external drivers pay: the capacitance of clock pins, and of pins on inputs.
 PARTS = ("gates", "flip_flops_data", "flip_flops_clock", "leakage")
 OUTSIDE = ("clock_pins", "input_pins")
 
 
 def models(library, tools, cache):
-    """A folder with cells.v: the library's cells for simulation."""
+    """Returns a folder with cells.v: the library's cells for simulation."""
     gate = gates.model(library.settings["gate"]) if "gate" in library.settings else ""
     text = (
         "".join(f"read_liberty -ignore_miss_func cells/{file.name}\n" for file in library.files)
@@ -62,7 +62,7 @@ def models(library, tools, cache):
 
 
 class Model:
-    """A kind of cell with its loads: the joules of a change of its pins' state, a number with a bit a pin."""
+    """A kind of cell with its loads: the joules of a change of its pins' state, a number with one bit per pin."""
 
     def __init__(self, cell, loads, units, slew):
         """loads: {output: in the library's units}"""
@@ -73,7 +73,7 @@ class Model:
         self.known = {}
 
     def change(self, old, new):
-        """(of data, of clock pins)"""
+        """Returns the capacitance (of data pins, of clock pins)."""
         if (old, new) not in self.known:
             self.known[old, new] = self.work_out(old, new)
         return self.known[old, new]
@@ -90,14 +90,14 @@ class Model:
         for pin in changed:
             known = self.cell.pins[pin]
             if known.clock:
-                # The edge finds the state before it: data that it changes come behind it.
+                # The edge acts on the state before it, because data that it changes arrive later.
                 clock += self.mean(known.energies, [None], before, after[pin], 0.0)
             elif not known.output and (self.clocked or not outputs):
                 data += self.mean(known.energies, [None], after, after[pin], 0.0)
         return data * self.units.joules, clock * self.units.joules
 
     def mean(self, energies, related, state, edge, load):
-        """Of the groups of these pins whose condition holds; of those without one where none does."""
+        """Returns the groups of these pins whose condition holds, or if none does, those without a condition."""
         own = [one for one in energies if one.related in related and edge in one.tables]
         true = [one for one in own if one.when and one.when(state)] or [one for one in own if not one.when]
         if not true and related != [None]:
@@ -106,7 +106,7 @@ class Model:
 
 
 def loads_of(netlist, cells):
-    """{net: capacitance of the pins that it drives}"""
+    """Returns {net: capacitance of the pins that it drives}."""
     out = {}
     for cell, pins in netlist.cells.values():
         for pin, net in pins.items():
@@ -125,7 +125,7 @@ class Activity:
         if missing:
             raise toolbox.Failed(f"the simulation has no net {missing[0]}, and {len(missing) - 1} more")
         self.instances, self.states = [], []
-        self.places = [[] for _ in range(dump.size)]  # of each bit: [(instance, bit of its state)]
+        self.places = [[] for _ in range(dump.size)]  # for each bit: [(instance, bit of its state)]
         driven = set()
         for name, (cell, pins) in netlist.cells.items():
             own = {pin: loads.get(pins.get(pin), 0.0) for pin, known in cells[cell].pins.items() if known.output}
@@ -157,7 +157,7 @@ class Activity:
         self.half = units.volts**2 / 2 * units.joules
 
     def follow(self, dump):
-        """({part: joules} of all moments of the dump, {cycle since time 0: joules that began with its edge})"""
+        """Returns ({part: joules} over the whole dump, {cycle since time 0: joules that began with its edge})."""
         out, cycles = dict.fromkeys((*PARTS, *OUTSIDE), 0.0), {}
         values, first = [None] * dump.size, True
         for moment in dump.moments():
@@ -189,7 +189,7 @@ class Activity:
 
 
 def means(values, samples):
-    """[[mean of the values of a sample]], in the order in which a way to part them has samples."""
+    """Returns [[mean of the values of a sample]], in the order of the ways to split the window into samples."""
     return [
         [statistics.fmean(v for v, mark in zip(values, way, strict=True) if mark == one) for one in dict.fromkeys(way)]
         for way in samples
@@ -197,13 +197,13 @@ def means(values, samples):
 
 
 def standard_error(found):
-    """Of the mean, from the means of samples; where blocks of two tensors meet, each has its share, and what they have
-    together is in both. None: there are no samples."""
+    """Returns the standard error of the mean, from the means of samples; if blocks of two tensors meet, each has its
+    part, and their common part is in both. None: there are no samples."""
     return math.sqrt(sum(statistics.variance(one) / len(one) for one in found)) if found else None
 
 
 def measure(netlist, library, folder, stimulus, period):
-    """{part: joules a cycle}, and of samples the means of all that is not outside. period: in ns."""
+    """Returns {part: joules per cycle}, and with samples the means of everything that is not outside. period: in ns."""
     cells, units = library.cells({cell for cell, _ in netlist.cells.values()})
     with open(folder / "toggles.vcd") as file:
         dump = netlists.Dump(file)
@@ -270,7 +270,7 @@ def check_itself(tools, cache, seconds):
 
 
 def run(path, library, stimulus, period, tools, cache, seconds):
-    """What `measure` says of a netlist on a stimulus; kept by what it is made of."""
+    """Returns the result of `measure` for a netlist and a stimulus, cached by their contents."""
     netlist = netlists.read(path.read_text())
     key = [path.read_text(), repr(stimulus), period, library.mark(), tools.versions, SOURCES]
 
@@ -292,7 +292,7 @@ def run(path, library, stimulus, period, tools, cache, seconds):
 
 
 def check(stimulus, printed):
-    """The netlist does what the RTL does."""
+    """Checks that the netlist behaves like the RTL."""
     if stimulus.outputs:
         check_outputs(stimulus, printed)
     else:
@@ -300,7 +300,7 @@ def check(stimulus, printed):
 
 
 def check_outputs(stimulus, printed):
-    """As the unit's in the core."""
+    """Returns the unit's configuration in the core."""
     for t, line in zip(stimulus.window, printed[stimulus.window.start : stimulus.window.stop], strict=True):
         for (name, values), word in zip(stimulus.outputs.items(), line.split(), strict=True):
             wanted = values[t - stimulus.window.start]
@@ -309,7 +309,7 @@ def check_outputs(stimulus, printed):
 
 
 def written(word, contract):
-    """The sum that a PE writes as `word`; of contracts other than exact the FP32 pattern."""
+    """Returns the sum that a PE writes as `word`; for contracts other than exact the FP32 pattern."""
     if contract != "exact":
         return word
     word += sum((word >> (64 + i) & 1) << (16 * (i + 1)) for i in range(3))  # the carries of ufp4_sum_exact
@@ -317,7 +317,7 @@ def written(word, contract):
 
 
 def check_sums(stimulus, printed):
-    """What PEs have written is the sum of their blocks' products."""
+    """Checks that the sums which PEs have written are those of their blocks' products."""
     found = {}
     for line in printed:
         words = line.split()
@@ -331,8 +331,8 @@ def check_sums(stimulus, printed):
 
 
 def of_case(path, row, case, library, tools, cache, seconds):
-    """Femtojoules a MAC of a row on one of its cases, or of lanes and QUANT an element;
-    without load, of the time that it takes at full load."""
+    """Returns femtojoules per MAC of a row in one of its cases, or for lanes and QUANT per element; without load, per
+    element at full load in the same time."""
     data, elem, load = case
     stimulus = STIMULI[row.module](data, elem, load)
     megahertz = library.settings["megahertz"]

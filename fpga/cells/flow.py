@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tools on a row, and keeps what they said by the contents of all that went in."""
+"""Runs the tools for a row, and caches their results by the contents of all inputs."""
 
 import dataclasses
 import hashlib
@@ -34,14 +34,14 @@ class Flow:
 
 
 def narrowed(said):
-    """What yosys says of a port of a memory that has lost bits, or None. The black box has the widths of one memory: in
-    a unit with others that must be the widest."""
+    """Returns yosys's message about a port of a memory that has lost bits, or None. The black box has the widths of one
+    memory, which must be the widest if a unit has several."""
     found = re.finditer(r"Resizing cell port \S+ from (\d+) bits to (\d+) bits", said)
     return next((port.group() for port in found if int(port[2]) < int(port[1])), None)
 
 
 class Cache:
-    """Folders by the contents of what made them."""
+    """A cache of folders by the contents from which they were made."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -54,7 +54,8 @@ class Cache:
         self.rtl = digest(self.sources)
 
     def get(self, key, make):
-        """(folder, whether it was there); make(folder) fills a new one, which takes its name when that has worked."""
+        """Returns (folder, whether it existed); make(folder) fills a new one, which gets its name when that has
+        succeeded."""
         folder = self.folder / digest(key)
         if folder.exists():
             return folder, True
@@ -65,7 +66,7 @@ class Cache:
             make(made)
             try:
                 made.rename(folder)
-            except OSError:  # another has made it meanwhile
+            except OSError:  # another process has made it meanwhile
                 if not folder.exists():
                     raise
         return folder, False
@@ -78,8 +79,8 @@ def digest(value):
 
 
 def synthesize(row, library, flow, tools, cache, seconds, times=(0, 0)):
-    """(folder, figures, whether both were there): the netlist, netlist.v, and what is known of it. times: of a core's
-    memories; with others the netlist is the same, and is kept."""
+    """Returns (folder, figures, whether both were cached): the netlist, netlist.v, and its figures. times: of a core's
+    memories; other times use the same cached netlist."""
     text, beside = script.synthesis(row, library, flow), script.files(row, library, flow)
     timing = script.delay(row, library, times)
 
@@ -90,7 +91,7 @@ def synthesize(row, library, flow, tools, cache, seconds, times=(0, 0)):
         link(library, folder)
         for name, content in (beside | {"synthesis.ys": text}).items():
             (folder / name).write_text(content)
-        # The reader takes files below the current folder only.
+        # The reader accepts only files below the current folder.
         lost = narrowed(tools.run([tools.yosys, "-q", "-s", "synthesis.ys"], seconds, folder))
         if lost:
             raise Failed(f"the black box of memories has not the width of all: {lost}")
@@ -122,14 +123,14 @@ def synthesize(row, library, flow, tools, cache, seconds, times=(0, 0)):
 
 
 def link(library, folder):
-    """The library's files, below the folder: yosys reads no others."""
+    """Links the library's files below the folder, because yosys reads no others."""
     (folder / "cells").mkdir()
     for file in library.files:
         os.link(file, folder / "cells" / file.name)
 
 
 def areas(row, said, more):
-    """more: area of what was added behind yosys."""
+    """more: area added after yosys."""
     area = re.findall(r"Chip area for .*: *([0-9.]+)", said)
     flops = re.findall(r"sequential elements: *([0-9.]+)", said)
     if not area:
@@ -141,7 +142,7 @@ def areas(row, said, more):
 
 
 def delays(row, said):
-    # Of a core the last path is the longest of all.
+    # The last path of a core is its longest.
     slack = re.findall(r" (-?[0-9.]+) +(?:slack )?\((?:MET|VIOLATED)\)$", said, re.M)
     if not slack:
         raise Failed(f"no figures: {said.strip().splitlines()[-1] if said.strip() else 'OpenSTA said nothing'}")

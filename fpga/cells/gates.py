@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clock gates of a netlist, after yosys's clockgate:
-none drives more than LIMIT flip-flops, and their scan enable is a port."""
+"""Clock gates of a netlist, after yosys's clockgate: none drives more than LIMIT flip-flops, and their scan enable
+becomes a port."""
 
 import re
 
@@ -11,7 +11,7 @@ SCAN = "scan_enable_i"
 
 
 def blocks(text):
-    """{instance: its text}"""
+    """Returns {instance: its text}."""
     return {
         netlists.plain(found[1]): found[0]
         for found in re.finditer(
@@ -21,8 +21,8 @@ def blocks(text):
 
 
 def finish(text, gate):
-    """(the netlist, how many gates were added).
-    gate: the cell and its pins for enable, clock, output, and scan enable or none."""
+    """Returns (the netlist, the number of added gates). gate: the cell and its pins for enable, clock, output, and scan
+    enable or None."""
     cell, _, _, output, *scan = gate
     read, known, added = netlists.read(text), blocks(text), []
     for name, (kind, pins) in read.cells.items():
@@ -59,7 +59,7 @@ def finish(text, gate):
 
 
 def model(gate):
-    """For simulation: a latch that is open while the clock is low. yosys reads no statetable."""
+    """Returns a model for simulation: a latch that is open while the clock is low. yosys does not read statetable."""
     cell, enable, clock, output, *scan = gate
     ports = ", ".join(f"input {pin}" for pin in (enable, clock, *scan))
     return (

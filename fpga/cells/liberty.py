@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Liberty files say of cells' pins and energies."""
+"""Reads cells' pins and energies from Liberty files."""
 
 import bisect
 import dataclasses
@@ -11,7 +11,7 @@ SLEW, LOAD = "input_transition_time", "total_output_net_capacitance"
 
 
 def body(text, at):
-    """What is between the next { and its }."""
+    """Returns the text between the next { and its }."""
     begin = text.index("{", at)
     depth = 0
     for found in re.compile(r'"[^"]*"|[{}]').finditer(text, begin):
@@ -22,7 +22,7 @@ def body(text, at):
 
 
 def groups(text, kind):
-    """[(what is in the parentheses, body)]"""
+    """Returns [(text in the parentheses, body)]."""
     return [
         (found[1].strip().strip('"'), body(text, found.end()))
         for found in re.finditer(rf"\b{kind} *\(([^)]*)\)(?= *\{{|\s*\{{)", text)
@@ -30,7 +30,7 @@ def groups(text, kind):
 
 
 def field(text, name):
-    """The first one of the group, before its inner groups where those have it too."""
+    """Returns the first attribute of the group, before those of inner groups."""
     found = re.search(rf"\b{name} *: *\"?([^;\"\n]+)", text)
     return found[1].strip() if found else None
 
@@ -45,7 +45,7 @@ class Table:
     values: list
 
     def at(self, slew, load):
-        """Between the points linearly, beyond them as at the last one. slew, load: in the library's units."""
+        """Interpolates linearly between the points, and is constant beyond them. slew, load: in the library's units."""
         places = []
         for variable, points in self.axes:
             value = min(max(slew if variable == SLEW else load, points[0]), points[-1])
@@ -66,7 +66,7 @@ class Table:
 
 @dataclasses.dataclass
 class Energy:
-    """One internal_power group: of an output, where `related` has changed; of an input, where no output has."""
+    """An internal_power group: of an output, when `related` has changed; of an input, when no output has."""
 
     related: str
     when: object  # a function of {pin: 0 or 1}, or None
@@ -96,12 +96,12 @@ class Units:
 
     @property
     def joules(self):
-        """Of energies in tables: the unit of capacitance times volts squared."""
+        """Returns the unit of energies in tables, that of capacitance times volts squared."""
         return self.farads
 
 
 def condition(text):
-    """A function of {pin: bit}."""
+    """Returns a function of {pin: bit}."""
     text = re.sub(r"(\w+)\s*'", r"(not \1)", text)
     words = re.findall(r"\w+|[!*&+|^()]", text)
     out = []
@@ -126,7 +126,7 @@ def condition(text):
                 "not": " not ",
             }.get(word, f"p[{word!r}]")
         )
-    return eval("lambda p: bool(" + "".join(out) + ")")  # of names and operators alone
+    return eval("lambda p: bool(" + "".join(out) + ")")  # contains only names and operators
 
 
 def table(name, text, templates):
@@ -140,7 +140,7 @@ def table(name, text, templates):
 def energies(text, templates, grounds):
     out = []
     for _, group in groups(text, "internal_power"):
-        # The tables of a ground pin are left out: they have the charge that came from the supply, once more.
+        # The tables of a ground pin are skipped, because they repeat the charge from the supply.
         if field(group, "related_pg_pin") in grounds:
             continue
         tables = {}
@@ -174,7 +174,7 @@ def cell(name, text, templates, leakage_unit):
 
 
 def read(files, wanted):
-    """({name: Cell} of those that are wanted, Units); all files of a library have the same units."""
+    """Returns ({name: Cell} of the requested cells, Units); all files of a library have the same units."""
     out, units = {}, None
     for file in files:
         text = file.read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cell library: its Liberty files, and what libraries.toml knows of it."""
+"""A cell library: its Liberty files, and its properties in libraries.toml."""
 
 import fnmatch
 import hashlib
@@ -11,7 +11,7 @@ import tomllib
 
 import liberty
 
-DEBIAN = "/usr/share/qflow/tech/osu018/osu018_stdcells.lib"  # of the package qflow-tech-osu018
+DEBIAN = "/usr/share/qflow/tech/osu018/osu018_stdcells.lib"  # from the package qflow-tech-osu018
 
 
 class Library:
@@ -44,14 +44,14 @@ class Library:
         self.names = names
 
     def has_cell(self, cell):
-        """Which of the files has it."""
+        """Returns which of the files contains a cell."""
         return next(
             (file for file in self.files if re.search(rf"\bcell *\(\s*\"?{re.escape(cell)}\"?\s*\)", file.read_text())),
             None,
         )
 
     def cells(self, wanted):
-        """As liberty.read gives them; each is read once."""
+        """Returns files parsed by liberty.read, each only once."""
         with self.lock:
             missing = set(wanted) - set(self.known)
             if missing:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memories beside a netlist, each with one port that writes and one that reads, as yosys has seen them."""
+"""The memories beside a netlist, each with one write port and one read port, as reported by yosys."""
 
 import collections
 import re
 
 
 def of(folder, share):
-    """{memories: [{name, count, words, bits}]}, in order of their bits; without a file none. A unit of which a row is a
-    part has its part of them."""
+    """Returns {memories: [{name, count, words, bits}]}, in order of their bits; none without a file. If a row is a part
+    of a unit, it has that part of the memories."""
     file, bodies = folder / "memories.txt", folder / "memories.v"
     kinds = read_bodies(bodies.read_text()) if bodies.exists() else {}
     found = collections.Counter(read_cells(file.read_text(), kinds) if file.exists() else ())
@@ -19,7 +19,7 @@ def of(folder, share):
 
 
 def read_bodies(text):
-    """{module: (words, bits)} of memories with a body each."""
+    """Returns {module: (words, bits)} of memories that have their own modules."""
     found = re.finditer(
         r"^module \\?(\S+?) ?\(.*?^  reg (?:\[(\d+):0\] )?mem \[(\d+):0\];$.*?^endmodule", text, re.M | re.S
     )
@@ -27,13 +27,13 @@ def read_bodies(text):
 
 
 def read_cells(text, kinds):
-    """(name, words, bits) of each in a dump of yosys: the size is the module's, or the parameters say it."""
+    """Returns (name, words, bits) of each memory in a dump of yosys, from the module or its parameters."""
     for cell in re.split(r"^ *(?=cell )", text, flags=re.M)[1:]:
         module, path = re.match(r"cell \\?(\S+) \\?(\S+)", cell).groups()
         size = {key: int(value, 2) for key, value in re.findall(r"parameter \\(\w+) \d+'([01]+)", cell)}
         size |= {key: int(value) for key, value in re.findall(r"parameter (?:signed )?\\(\w+) (\d+)$", cell, re.M)}
         words, bits = kinds.get(module) or (size["Depth"], size["Width"])
-        # Of u_pe.u_bank0 and u_pe.gen_bank[1].u_sram the names in the RTL are left, without numbers.
+        # u_pe.u_bank0 and u_pe.gen_bank[1].u_sram are reduced to their names in the RTL, without numbers.
         parts = [
             part
             for part in re.sub(r"\[\d+\]", "", path).split(".")
@@ -43,7 +43,7 @@ def read_cells(text, kinds):
 
 
 def words(row):
-    """As `u_codes 4 of 256 x 64`."""
+    """Formats `u_codes 4 of 256 x 64`."""
     return "; ".join(f"{one['name']} {one['count']:g} of {one['words']} x {one['bits']}" for one in row["memories"])
 
 

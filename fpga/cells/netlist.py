@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A netlist as yosys writes it (one cell or one declaration a line group, all pins on nets or bits of nets), run by
-Icarus Verilog, at zero delay."""
+"""A netlist in yosys's format (one cell or declaration per group of lines, all pins on nets or bits of nets), simulated
+by Icarus Verilog at zero delay."""
 
 import dataclasses
 import re
@@ -18,7 +18,7 @@ class Netlist:
 
 
 def plain(name):
-    """Without the escape: `\\a.b [3]` is `a.b[3]`."""
+    """Removes the escape: `\\a.b [3]` is `a.b[3]`."""
     return re.sub(r"^\\(\S+) ", r"\1", name.strip() + " ").replace(" ", "")
 
 
@@ -41,19 +41,19 @@ def read(text):
 
 
 def memories(netlist):
-    """Prefixes of the ports of ufp4_sram."""
+    """Returns prefixes of the ports of ufp4_sram."""
     return sorted({name.removesuffix(".rdata_o") for name in netlist.ports if name.endswith(".rdata_o")})
 
 
 def writes(netlist):
-    """The ports through which PEs write their first memories, PE after PE, or none."""
+    """Returns the ports through which PEs write their first memories, PE after PE, or none."""
     banks = [name.removesuffix("we_i") for name in netlist.ports if name.endswith("u_banks.u_bank0.we_i")]
     place = lambda bank: [int(number) for number in re.findall(r"\[(\d+)\]", bank)]
     return [bank + name for bank in sorted(banks, key=place) for name in ("we_i", "waddr_i", "wdata_i")]
 
 
 def inputs(netlist):
-    """[(name, width)] of what a stimulus gives."""
+    """Returns [(name, width)] of the ports that a stimulus drives."""
     return [
         (name, width)
         for name, (direction, width) in netlist.ports.items()
@@ -62,8 +62,8 @@ def inputs(netlist):
 
 
 def words(netlist, stimulus, cycles):
-    """One hexadecimal number a cycle, the first port in its lowest bits.
-    stimulus: {port: [value]}, missing ports are 0."""
+    """Returns one hexadecimal number per cycle, with the first port in its lowest bits. stimulus: {port: [value]},
+    missing ports are 0."""
     unknown = set(stimulus) - {name for name, _ in inputs(netlist)}
     if unknown:
         raise Failed(f"the netlist has no input {sorted(unknown)[0]}")
@@ -78,9 +78,8 @@ def words(netlist, stimulus, cycles):
 
 
 def testbench(netlist, cycles, window, show):
-    """A testbench: inputs change behind the clock, as registers do; memories as ufp4_sram;
-    all nets are dumped in the cycles of the window.
-    show: outputs that are printed before each edge, as hexadecimal numbers."""
+    """Writes a testbench: inputs change after the clock edge, as registers do; memories behave as ufp4_sram; all nets
+    are dumped in the cycles of the window. show: outputs that are printed before each edge, as hexadecimal numbers."""
     escape = lambda name: name if re.fullmatch(r"\w+", name) else f"\\{name} "
     total = sum(width for _, width in inputs(netlist))
     out, at = [], 0
@@ -117,7 +116,7 @@ def testbench(netlist, cycles, window, show):
             '  initial begin $readmemh("stimulus.hex", all); now = all[0]; $dumpfile("toggles.vcd");',
             f"    for (t = 1; t <= {cycles}; t = t + 1) begin",
             f"      if (t == {window.start + 1}) $dumpvars(1, u);",
-            f"      #1 if (t == {window.stop + 1}) $dumpoff;",  # the last edge down is in it
+            f"      #1 if (t == {window.stop + 1}) $dumpoff;",  # includes the last falling edge
             (
                 f"      {shown}{'$display; ' if show else ''}clk = 1; now <= all[t < {cycles} ? t : {cycles - 1}]; "
                 "#1 clk = 0;"
@@ -130,7 +129,7 @@ def testbench(netlist, cycles, window, show):
 
 
 def cycle_of(time):
-    """The cycle of the testbench above in whose last edge, or behind it, this picosecond is."""
+    """Returns the testbench's cycle to which this picosecond belongs, from its rising edge on."""
     return (time - 1000) // 2000
 
 
@@ -139,8 +138,8 @@ class Dump:
 
     def __init__(self, file):
         self.file, self.marks, self.nets = file, {}, {}
-        self.size = 0  # of all bits; a net and its aliases are one
-        self.time = 0  # of the moment that was given last
+        self.size = 0  # number of bits; a net and its aliases are one
+        self.time = 0  # the last yielded moment
         for line in file:
             if line.startswith("$var"):
                 _, _, width, mark, name, *index = line.split()
@@ -158,7 +157,7 @@ class Dump:
                 return
 
     def moments(self):
-        """Lists of (bit, value), the first of all bits. One that is X or Z is refused."""
+        """Yields lists of (bit, value), the first of all bits. X and Z are refused."""
         found = []
         for line in self.file:
             if line[0] == "#":
@@ -185,8 +184,8 @@ class Dump:
 
 
 def simulate(netlist, folder, stimulus, tools, seconds, show=()):
-    """The printed lines of the netlist.v in the folder, whose cells are in cells.v;
-    toggles.vcd has its nets in the window."""
+    """Returns the printed lines of the netlist.v in the folder, whose cells are in cells.v; toggles.vcd has its nets in
+    the window."""
     cycles = len(next(iter(stimulus.ports.values())))
     (folder / "stimulus.hex").write_text(words(netlist, stimulus.ports, cycles))
     (folder / "testbench.v").write_text(testbench(netlist, cycles, stimulus.window, show))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rooms of a core: which part each of its registers belongs to, and the longest path that ends in each part."""
+"""The rooms of a core: the part to which each of its registers belongs, and the longest path that ends in each part."""
 
 import re
 
-# The first pattern that a register's or a port's name has at its beginning decides.
+# The first pattern that matches the beginning of a register's or port's name decides.
 ROOMS = (
     ("host", r"u_host\.|s_axil_|irq_"),
     ("command", r"u_command\."),
@@ -16,9 +16,9 @@ ROOMS = (
     ("QUANT", r"gen_quant\."),
     ("others", r""),
 )
-FROM, TO = "from memories", "to memories"  # paths that begin at a memory are told there alone
-# A memory's ports have a name with a full stop, the core's own have none.
-# Rooms are told of paths that begin in registers.
+FROM, TO = "from memories", "to memories"  # paths from memories are reported only there
+# Ports of memories have a dot in their names, the core's own ports have none. Rooms report paths that begin in
+# registers.
 SCRIPT = """proc room {{name}} {{
   set name [string map {{\\\\ {{}}}} $name]
 {tests}
@@ -47,8 +47,8 @@ report_checks -path_delay max
 
 
 def script(times):
-    """OpenSTA's commands behind those of any unit; `data` has the ports that are outputs. times: of a memory, in ns:
-    from the clock to what it reads, and from its address and data to the clock."""
+    """Returns OpenSTA's commands after those of any unit; `data` has the ports that are outputs. times: of a memory, in
+    ns: from the clock to its read data, and from address and write data to the clock."""
     tests = "\n".join(
         f"  if {{[regexp {{^({pattern})}} $name]}} {{ return {room} }}" for room, pattern in ROOMS if pattern
     )
@@ -57,21 +57,21 @@ def script(times):
 
 
 def without_brackets(netlist):
-    """The netlist, whose ports are named gen<0>.rdata_o and not gen[0].rdata_o: OpenSTA 2.0 takes the brackets of the
-    latter for the index of a bus, and gives such a port no delay."""
+    """Renames the netlist's ports gen[0].rdata_o to gen<0>.rdata_o, because OpenSTA 2.0 takes the brackets for the
+    index of a bus, and gives such a port no delay."""
     ports = re.findall(r"^ *(?:input|output) (?:\[[^]]*\] )?(\\\S*\[\S*) ;", netlist, re.M)
     names = {port: port.replace("[", "<").replace("]", ">") for port in ports}
     return re.sub(r"\\\S+", lambda name: names.get(name[0], name[0]), netlist)
 
 
 def register(name):
-    """What the RTL calls it: a cell's name is its register's, its bit's, and behind a dollar sign that of its kind."""
+    """Returns the RTL's name: a cell's name consists of those of its register and bit, a dollar sign, and its kind."""
     return re.sub(r"\$_\w*$", "", name.replace("\\", "")).replace("<", "[").replace(">", "]")
 
 
 def read(said, period):
-    """[{room, delay_ns, from, to}], as ROOMS are, then the paths of memories; only what there is.
-    said: OpenSTA's words."""
+    """Returns [{room, delay_ns, from, to}] in the order of ROOMS, then the paths of memories, if they exist. said:
+    OpenSTA's output."""
     found = {}
     for part in re.split(r"^room ", said, flags=re.M)[1:]:
         room = part.split("\n", 1)[0]

@@ -13,16 +13,16 @@ class Row:
     name: str
     module: str
     parameters: dict
-    of: int = 1  # the module is so many of the unit
-    formats: str = ""  # what it multiplies, of the default table
+    of: int = 1  # the module contains this many units
+    formats: str = ""  # formats that it multiplies, for the default table
     default: bool = False
     memories: bool = False  # are beside the netlist, in memories.v
     defines: tuple = ()
-    core: bool = False  # a whole one: its memories' ports are ports, its delay is told by rooms
+    core: bool = False  # a whole core: its memories' ports are ports, and rooms report its delay
 
 
 def configuration(name):
-    """The parameters of a named configuration, in the form for cells; None: there is none of that name."""
+    """Returns the parameters of a named configuration for target cells; None: there is none of that name."""
     known = re.search(rf"^set\(UFP4_CONFIGURATION_{re.escape(name)} (.*)\)$", CONFIGURATIONS.read_text(), re.M)
     return known and {key: int(value) for key, value in re.findall(r"-G(\w+)=(\d+)", known[1])}
 
@@ -49,7 +49,8 @@ ROWS = [
     *_by_format("pe", "ufp4_pe", default=True, Parity=0),
     Row("pe_parity", "ufp4_pe", {"Parity": 1}),
     Row("pe_parity_in_word", "ufp4_pe", {"Parity": 1}, defines=("UFP4_PARITY_IN_WORD",)),
-    # A sixteenth of 4 x 4 PEs that share operand registers; _in_array: with what else of the array belongs to a PE.
+    # A sixteenth of 4 x 4 PEs that share operand registers; _in_array: including the rest of the array that belongs to
+    # a PE.
     *_by_format("pe_shared", "pe_shared", 16),
     Row("pe_shared_parity", "pe_shared", {"Parity": 1}, 16),
     Row("pe_in_array", "pe_shared", {"Control": 1}, 16),
@@ -60,7 +61,7 @@ ROWS = [
     Row("pe_fp32_parity_in_word", "ufp4_pe_fp32", {"Parity": 1}, defines=("UFP4_PARITY_IN_WORD",)),
     Row("pe_nv", "ufp4_pe_nv", {"Parity": 0}),
     Row("lane", "ufp4_lane", {"Parity": 0}),
-    # The logic that parity has beside a memory of 256 x 64.
+    # The logic for parity beside a memory of 256 x 64.
     *(
         Row("sram_parity" + ending, "ufp4_sram_checked", {"Width": 64, "Depth": 256, "InWord": form})
         for form, ending in enumerate(("", "_in_word"))
@@ -81,13 +82,13 @@ ROWS = [
         )
     ),
 ]
-# The cases on which a unit's energy is measured, each of its own format: the GEMM of gemm.json and the load; all
-# formats on more.
+# The cases in which a unit's energy is measured: its own format, and the GEMM of gemm.json and the load; all formats
+# have more.
 LOADS = ("full", "half", "none")
 CASES = [("fprop", "full"), ("wgrad", "full"), ("fprop", "half"), ("fprop", "none")]
 ELEMENTS = {"all formats": "e1m2", "E2M1": "e2m1", "E1M2 and INT4": "e1m2", "E1M2": "e1m2"}
 MORE = [("fprop", "e2m1", "full"), ("wgrad", "e2m1", "full"), ("zero", "e1m2", "full"), ("random", "e2m1", "full")]
-# The cases of other rows: runs of their own (runs.json), and the contracts fp32 and nv.
+# The cases of other rows: runs of their own (runs.json), and contracts fp32 and nv.
 OWN = {
     "lane": [("fprop", "e1m2", load) for load in LOADS],
     "quant_block": [
@@ -105,7 +106,7 @@ OWN = {
 
 
 def cases(row):
-    """[(data, elements, load)] of a row's energies, or none."""
+    """Returns [(data, elements, load)] of a row's energies, or none."""
     if row.name in OWN:
         return OWN[row.name]
     if row.formats == "" or row.parameters.get("Parity", 0):

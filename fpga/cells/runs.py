@@ -40,7 +40,7 @@ NEAREST = {
     "elem": "e1m2",
     "rht": "integer",
     "scale_round": {"dy": "up"},
-}  # the recipe ufp4 without stochastic rounding alone
+}  # the recipe ufp4 without stochastic rounding
 ARRAY = "u_systolic"
 LANE = (
     "elem_a_i",
@@ -58,12 +58,12 @@ JOB, DY_COL = (
     173,
     5,
 )  # bits of a job, of which the first says that only the largest number is wanted; its last field, the tensor
-FILL, BLOCKS = 24, 32  # of QUANT: blocks before what counts, and in it
-TILE = 8 * 8 * 12  # of a lane: reads of a macro-tile; the first two fill flags, the third counts
+FILL, BLOCKS = 24, 32  # QUANT: blocks before the window, and in it
+TILE = 8 * 8 * 12  # lane: reads of a macro-tile; the first two fill flags, the third is measured
 
 
 def cycles(path, wanted):
-    """[{name: value}] before each rising edge of the clock. wanted: {the end of a scope: names}"""
+    """Yields [{name: value}] before each rising edge of the clock. wanted: {the end of a scope: names}"""
     scope, marks, clock = [], {}, None
     names = [name for names in wanted.values() for name in names]
     now, out, level = dict.fromkeys(names, 0), [], "0"
@@ -110,7 +110,7 @@ def run(window, elements, ins, outs):
 
 
 def quant(seen, amax=0):
-    """From the reset of the unit on, with what it sees before its first block."""
+    """Returns the unit's inputs from its reset on, including those before its first block."""
     taken = [
         t
         for t, now in enumerate(seen)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts: one flow for every row. yosys with its slang reader, synth -flatten, dfflibmap, abc; OpenSTA without
-wires. The ports of memories become ports of the unit, or (Row.memories) stand in memories.v. Of a core (Row.core) its
-memories have times, and rooms.py tells the delay of each room."""
+"""The scripts, which follow the same flow for every row: yosys with its slang reader, synth -flatten, dfflibmap, abc;
+OpenSTA without wires. The ports of memories become ports of the unit, or (Row.memories) the memories are in memories.v.
+For a core (Row.core) its memories have times, and rooms.py reports the delay of each room."""
 
 import rooms
 
-GATED = 8  # flip-flops of one enable from which on they get a gate
-# Full adders: those with a constant input turn to gates, one after the other; the rest become cells.
+GATED = 8  # flip-flops with a common enable from which on they get a clock gate
+# Full adders: those with a constant input become gates, one after the other; the rest become cells.
 CONSTANT = """module ufp4_full_adder (input a_i, b_i, c_i, output carry_no, sum_no);
   parameter _TECHMAP_CONSTMSK_a_i_ = 0;
   parameter _TECHMAP_CONSTMSK_b_i_ = 0;
@@ -20,7 +20,7 @@ CELL = """module ufp4_full_adder (input a_i, b_i, c_i, output carry_no, sum_no);
   {0} cell (.{1}(a_i), .{2}(b_i), .{3}(c_i), .{4}(carry_no), .{5}(sum_no));
 endmodule
 """
-# Each with its own widths, as the reader has made them, beside the netlist.
+# Each module has its own widths from the reader, and is beside the netlist.
 MEMORIES = [
     "select -set memories ufp4_sram$*",
     "proc @memories",
@@ -45,11 +45,11 @@ foreach port [all_outputs] {{
 set_output_delay -clock clk 0 $data
 """
 END = "report_checks -path_delay max -format end\n"
-PERIOD = 1000  # of the clock, in ns: longer than any path
+PERIOD = 1000  # clock period in ns, longer than any path
 
 
 def files(row, library, flow):
-    """What stands beside the script, by name."""
+    """Returns the files beside the script, by name."""
     out = {}
     if flow.full_adders:
         out |= {"constant.v": CONSTANT, "cell.v": CELL.format(*library.settings["full_adder"])}
@@ -59,13 +59,13 @@ def files(row, library, flow):
 
 
 def boxed(row):
-    """Of a unit memories have the widths of the widest; of a core each has its own."""
+    """In a unit all memories have the widths of the widest; in a core each has its own."""
     return "--keep-hierarchy" if row.memories or row.core else "--blackboxed-module ufp4_sram"
 
 
 def synthesis(row, library, flow):
     cells = [f"cells/{file.name}" for file in library.files]
-    # A library may define its flip-flops in a file of its own; the reader of cells wants each file named.
+    # A library may define its flip-flops in a separate file, and the reader of cells needs each file by name.
     liberty = " ".join(f"-liberty {file}" for file in cells)
     avoid = " ".join(f"-dont_use {pattern}" for pattern in library.settings.get("dont_use", ()))
     defines = "".join(f" -D{name}" for name in ("UFP4_CLOCK_ENABLES",) * flow.gated + row.defines)
@@ -85,7 +85,7 @@ def synthesis(row, library, flow):
         size = f"-constr constraints -D {library.settings['picoseconds']}"
     evert = [] if row.memories else ["tee -q -o memories.txt dump t:*ufp4_sram*", "expose -evert t:*ufp4_sram*"]
     apart = MEMORIES if row.memories or row.core else []
-    # A flip-flop keeps no name of its register but that of its cell: dfflibmap and abc make new nets.
+    # A flip-flop keeps its register's name only in its cell's name, because dfflibmap and abc make new nets.
     named = ["rename -wire t:$_*DFF*"] if row.core else []
     gate = []
     if flow.gated:
@@ -122,6 +122,6 @@ def synthesis(row, library, flow):
 
 
 def delay(row, library, times):
-    """times: of memories, as rooms.script has them."""
+    """times: of memories, in the format of rooms.script."""
     files = " ".join(f"cells/{file.name}" for file in library.files)
     return DELAY.format(files=files, top=row.module, period=PERIOD) + (rooms.script(times) if row.core else END)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What units of the core see, a value of each port a cycle: while it works on the GEMMs of gemm.json (excerpt.py), or
-in a run of its own (runs.py)."""
+"""Inputs of units of the core, one value per port and cycle: while the core works on the GEMMs of gemm.json
+(excerpt.py), or in a recorded run (runs.py)."""
 
 import dataclasses
 import json
@@ -9,17 +9,17 @@ import random
 
 MAGNITUDES = {"e2m1": (0, 1, 2, 3, 4, 6, 8, 12), "e1m2": tuple(range(8))}
 BLOCK = 16
-FIRST = 24  # blocks that are fed before what counts
+FIRST = 24  # blocks that are fed before the window
 LEAD = 8  # cycles after them until all registers have seen them
 IDLE, IDLE_CYCLES = (
     ("read_i", "we_i", "in_valid_i"),
     128,
-)  # of recorded units without load: ports that are then 0, cycles behind the run
+)  # recorded units without load: ports that are then 0, and cycles behind the run
 
 
 def excerpt(data, elem):
-    """(a, b): rows of blocks, a block (16 codes, scale byte).
-    data: fprop, wgrad, random, or zero (codes of fprop, all zero)."""
+    """Returns (a, b): rows of blocks, a block being (16 codes, scale byte). data: fprop, wgrad, random, or zero (the
+    codes of fprop set to zero)."""
     if data == "random":
         draw = random.Random(1)
         return [
@@ -45,13 +45,13 @@ def excerpt(data, elem):
 
 
 def decode_scale(byte):
-    """(sig, exp) of E4M3, as ufp4_scale_decode."""
+    """Returns (sig, exp) of E4M3, like ufp4_scale_decode."""
     normal = byte & 0x7F >= 8
     return (byte & 7) | (8 if normal else 0), (byte >> 3 & 15) - 1 if normal else 0
 
 
 def decode(block, elem):
-    """(planes of the magnitude, {sign, sig, exp}), as a lane gives them to PEs."""
+    """Returns (planes of the magnitude, {sign, sig, exp}), the format in which a lane feeds PEs."""
     codes, scale = block
     planes = rest = 0
     for lane, code in enumerate(codes):
@@ -64,14 +64,14 @@ def decode(block, elem):
 
 
 def product(a, b, elem):
-    """Of two blocks, in units of the accumulator."""
+    """Returns the product of two blocks in units of the accumulator."""
     value = lambda code: (-1) ** (code >> 3) * MAGNITUDES[elem][code & 7]
     (a_sig, a_exp), (b_sig, b_exp) = decode_scale(a[1]), decode_scale(b[1])
     return sum(value(x) * value(y) for x, y in zip(a[0], b[0])) * a_sig * b_sig << (a_exp + b_exp)
 
 
 def feeds(a, b):
-    """What the sequencer feeds: of each sub-tile its blocks. [(block of a, of b, keep, write, index)]"""
+    """Returns the feed order of the sequencer, the blocks of each sub-tile: [(block of a, of b, keep, write, index)]"""
     return [
         (row[k], col[k], k > 0, k == len(row) - 1, 8 * i + j)
         for i, row in enumerate(a)
@@ -81,8 +81,8 @@ def feeds(a, b):
 
 
 def paced(fed, load):
-    """The same with None where nothing is fed, after FIRST blocks that fill registers. At load `half` they are spaced
-    as in the core's own run, at `none` nothing follows."""
+    """Returns the same with None for idle cycles, after FIRST blocks that fill registers. At load `half` they are
+    spaced as in the core's own run; at `none` nothing follows."""
     if load == "none":
         return fed[:FIRST] + [None] * 64
     if load == "full":
@@ -99,22 +99,22 @@ class Stimulus:
     ports: dict  # {port: value of each cycle}
     window: range  # the cycles that count
     macs: int  # in them; of lanes and QUANT elements
-    sums: dict  # {64 * PE + index: what it has then written}
-    contract: str = "exact"  # of these
+    sums: dict  # {64 * PE + index: the sum that it has then written}
+    contract: str = "exact"  # of these sums
     outputs: dict = dataclasses.field(default_factory=dict)  # {port: value of each cycle of the window}
-    # Samples that the window is made of, for standard errors: of each way to part it the sample of each cycle. Only
-    # where all cycles are fed: waits are no property of the data.
+    # Samples that the window consists of, for standard errors: for each way to split it, the sample of each cycle. They
+    # exist only if all cycles are fed, because idle cycles are no property of the data.
     samples: list = dataclasses.field(default_factory=list)
 
 
 def samples(line, cycles, back):
-    """By the rows of a and by those of b, whose blocks meet. back: cycles since a block was fed."""
+    """Splits by the rows of a and by those of b, whose blocks meet. back: cycles since a block was fed."""
     fed = [line[t - back] for t in cycles]
     return [[one[4] // 8 for one in fed], [one[4] % 8 for one in fed]] if all(fed) else []
 
 
 def dot(data, elem, load):
-    """ufp4_dot, which has no registers: without load it sees the same for ever."""
+    """ufp4_dot, which has no registers: without load its inputs are constant."""
     a, b = excerpt(data, elem)
     line, held, ports = (
         paced(feeds(a, b), load),
@@ -135,7 +135,7 @@ SPACE = 64  # sums of a PE
 
 
 def held_by_lanes(at, total, decoded):
-    """What lanes give PEs after each cycle; they hold it where nothing is fed, and at first give zeros."""
+    """Returns the lanes' outputs to PEs after each cycle, held while nothing is fed, and initially zero."""
     held = [tuple(0 for _ in decoded(at(0)))]
     for t in range(total):
         fed = at(t)
@@ -144,8 +144,8 @@ def held_by_lanes(at, total, decoded):
 
 
 def controls(at, total, valid):
-    """The array's control word after each cycle; one without a feed keeps sums.
-    valid: of a block, above what all contracts have."""
+    """Returns the array's control word after each cycle; without a feed it keeps sums. valid: of a block, above the
+    bits that all contracts have."""
     out = [0]
     for t in range(total):
         fed = at(t)
@@ -154,8 +154,8 @@ def controls(at, total, valid):
 
 
 def timed(line, decoded, valid, ports, lead=LEAD):
-    """Values of ports over the cycles of a line and some more, lead.
-    ports: (operand, word) -> {port: value}, functions of cycles back."""
+    """Returns values of ports over the cycles of a line and `lead` more. ports: (operand, word) -> {port: value},
+    functions of cycles back."""
     total = len(line) + lead
     at = lambda t: line[t] if 0 <= t < len(line) else None
     held, control = held_by_lanes(at, total, decoded), controls(at, total, valid)
@@ -168,23 +168,23 @@ def timed(line, decoded, valid, ports, lead=LEAD):
     return out
 
 
-STAGES = 3  # after which a block counts: it is then in the middle of its way
+STAGES = 3  # cycles after which a block counts, in the middle of its way
 
 
 def window(line, first):
-    """(the cycles that count, MACs in them)"""
+    """Returns (the cycles that count, MACs in them)."""
     cycles = range(first, len(line))
     return cycles, BLOCK * sum(line[t - STAGES] is not None for t in cycles)
 
 
 def pe(data, elem, load):
-    """ufp4_pe, in the form for cells."""
+    """ufp4_pe with target cells."""
     a, b = excerpt(data, elem)
     return pe_of(paced(feeds(a, b), load), elem, FIRST + LEAD)
 
 
 def sums_of(line, add):
-    """What is written at each index. add: (sum so far or None, block of a, block of b) -> sum"""
+    """Returns the sum written at each index. add: (sum so far or None, block of a, block of b) -> sum"""
     out, total = {}, None
     for a, b, keep, write, index in filter(None, line):
         total = add(total if keep else None, a, b)
@@ -205,7 +205,7 @@ def exact_ports(word):
 
 
 def pe_of(line, elem, first):
-    """The same of a line of blocks, or None where nothing is fed; what counts begins in the cycle `first`."""
+    """Returns the same for a line of blocks, or None for idle cycles; the window begins in the cycle `first`."""
     names = ("a_mag_i", "a_rest_i", "b_mag_i", "b_rest_i")
     ports = timed(
         line,
@@ -226,18 +226,19 @@ def unpacked(text):
     return out
 
 
-QUANT_SAMPLE = 8  # blocks in a row
+QUANT_SAMPLE = 8  # adjacent blocks
 
 
 def recorded_samples(unit, made):
-    """Of a lane by the row that it reads; of QUANT by blocks in a row, since a pipeline has many at a time."""
+    """Splits a lane's window by the row that it reads, and QUANT's by adjacent blocks, because a pipeline has many at a
+    time."""
     if unit == "lane":
         return [[made.ports["raddr_i"][t] // BLOCK for t in made.window]]
     return [[k // QUANT_SAMPLE for k in range(len(made.window))]]
 
 
 def recorded(unit):
-    """Of a run of the core that runs.json has; without load the unit sees what came last, with nothing valid."""
+    """Returns the inputs in a run of runs.json; without load the unit keeps its last inputs, none of them valid."""
 
     def made(data, elem, load):
         runs = json.loads((pathlib.Path(__file__).parent / "runs.json").read_text())[unit]
@@ -245,7 +246,7 @@ def recorded(unit):
         ports = {name: unpacked(text) for name, text in run["inputs"].items()}
         outputs = {name: unpacked(text) for name, text in run["outputs"].items()}
         start, stop = run["window"]
-        if data != first:  # registers that this run leaves alone have what another one left
+        if data != first:  # registers that this run does not use have the values of another run
             before = runs[first]["full"]["window"][0]
             ports = {
                 name: unpacked(runs[first]["full"]["inputs"][name])[:before] + values for name, values in ports.items()

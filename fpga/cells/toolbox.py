@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tools that a row wants, each run in its time."""
+"""Runs the tools that a row needs, each with a time limit."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Failed(Exception):
-    """The tools or the machine are at fault."""
+    """An error of the tools or the machine."""
 
 
 def find(program, package):
@@ -37,7 +37,8 @@ class Tools:
         }
 
     def run(self, words, seconds, folder=None):
-        """Standard output and errors of a command, which ends within its time, with all that it has started."""
+        """Returns standard output and errors of a command, which is ended at its time limit with all processes that it
+        has started."""
         with self.lock:
             process = subprocess.Popen(
                 words,
@@ -65,15 +66,15 @@ class Tools:
         return out
 
     def end(self, number):
-        """The program, by a signal, and all that runs."""
-        self.lock.acquire()  # from now on nothing starts
+        """Ends the program by a signal, with all running tools."""
+        self.lock.acquire()  # nothing starts from now on
         for process in list(self.running):
             stop(process)
         os._exit(128 + number)
 
 
 def reason(said):
-    """The line that says what is wrong, or the last one."""
+    """Returns the line with the error, or the last one."""
     lines = said.strip().splitlines()
     return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
 

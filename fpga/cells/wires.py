@@ -64,7 +64,7 @@ def tokens(line):
 
 
 def segments(tree):
-    """[(ohm, pF, number of the segment before it or None, pins at its end)]"""
+    """Returns [(ohm, pF, number of the previous segment or None, pins at its end)]."""
     out, open_ones = [], []
     words = iter(tree)
     for word in words:
@@ -81,7 +81,7 @@ def segments(tree):
 
 
 def plain(name, ports):
-    """As qflow writes it in Verilog."""
+    """Returns the name in qflow's Verilog."""
     bus = re.fullmatch(r"(.*)\[(\d+)\]", name)
     base, index = (bus[1], bus[2]) if bus else (name, None)
     base = re.sub(r"[^A-Za-z0-9_]", "_", base)
@@ -91,8 +91,7 @@ def plain(name, ports):
 
 
 def name_the_port(net, driver, found, ports):
-    """qrouter writes ERROR for a pin that it has lost.
-    One that is lost in the net of a port, without the port, is that port."""
+    """qrouter writes ERROR for a pin that it has lost. In the net of a port that lacks the port, it is that port."""
     pins = [pin for *_, own in found for pin in own]
     if "ERROR" not in [driver, *pins]:
         return
@@ -109,7 +108,7 @@ def name_the_port(net, driver, found, ports):
 
 
 def spef(name, lines, ports):
-    """qrouter's resistances and capacitances as SPEF. ports: names of the module's."""
+    """Converts qrouter's resistances and capacitances to SPEF. ports: names of the module's."""
     out = [
         f'*SPEF "IEEE 1481-1998"\n*DESIGN "{name}"\n*DATE ""\n*VENDOR ""\n*PROGRAM ""\n*VERSION ""\n*DESIGN_FLOW ""\n'
         "*DIVIDER /\n*DELIMITER :\n"
@@ -142,7 +141,7 @@ def spef(name, lines, ports):
 
 
 def wire_mm(text):
-    """Length of the routes in a DEF file, whose unit is 10 nm; * is the coordinate before."""
+    """Returns the length of the routes in a DEF file, whose unit is 10 nm; * repeats the previous coordinate."""
     length = 0
     for route in re.findall(r"(?:ROUTED|NEW) \w+ ((?:\([^)]*\) *)+)", text):
         at = None
@@ -183,7 +182,7 @@ def place_and_route(name, top, netlist, folder, tools, seconds):
 
 
 def delays(name, folder, tools):
-    """(without wires, with them), in ns, of what qflow has routed."""
+    """Returns the delays (without wires, with them), in ns, of a design routed by qflow."""
     log = (folder / "log/route.log").read_text()
     if "Final: No failed routes!" not in log:
         left = re.findall(r"Failed net routes: (\d+)", log)
@@ -252,7 +251,7 @@ def run(words):
     if not (SCRIPTS / "router.sh").exists():
         raise toolbox.Failed("qflow is missing (Debian's qflow and qflow-tech-osu018)")
     place = pathlib.Path(os.environ.get("UFP4_BUILD", flow.ROOT / "build/release")).resolve()
-    os.environ["PATH"] += f":{place / 'ppa-venv/bin'}"  # where the launcher puts yosys
+    os.environ["PATH"] += f":{place / 'ppa-venv/bin'}"  # where the launcher installs yosys
     build = place / "ppa"
     tools, cache, cells = toolbox.Tools(), flow.Cache(build), library.Library([library.DEBIAN], build)
     out = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")

@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 RTL = HERE.parents[1] / "rtl"
 SPIRIT = "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"
 XILINX = "http://www.xilinx.com"
-# Vivado offers a component to parts of the families that it names. None of them has been tried.
+# Vivado offers a component for parts of the families that it lists. None of them has been tried.
 FAMILIES = ("zynquplus", "zynq", "artix7", "kintex7", "virtex7", "kintexuplus", "virtexuplus")
 VIEWS = {"synthesis": "xilinx_anylanguagesynthesis", "simulation": "xilinx_anylanguagebehavioralsimulation"}
 
@@ -93,7 +93,7 @@ def interfaces(root, ports):
 
 
 def bits(left):
-    """The width of a port of which `left` is the upper index: "", a number, or "K*NAME"."""
+    """Returns the width of a port whose upper index is `left`: "", a number, or "K*NAME"."""
     if not left or left.isdigit():
         return left and str(int(left) + 1)
     width = left.removesuffix("-1")
@@ -101,7 +101,7 @@ def bits(left):
 
 
 def vector(wire, width, values):
-    """width: a number or 'K*NAME', of which NAME is a parameter"""
+    """width: a number or 'K*NAME', where NAME is a parameter"""
     made = element(wire, "vector")
     if width.isdigit():
         element(made, "left", int(width) - 1, format="long")
@@ -155,7 +155,7 @@ def files(root, folder):
 
 
 def registers(version):
-    """The component that holds nothing but the memory map."""
+    """Returns the component that contains only the memory map."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "map.xml"
         made = subprocess.run(
@@ -188,8 +188,8 @@ def registers(version):
 
 
 def whole_block(maps, address_bits):
-    """The block of registers has all that the port decodes, not what ends with the last register:
-    block designs want a power of two."""
+    """The block of registers covers all addresses that the port decodes, not only those up to the last register,
+    because block designs require a power of two."""
     block = maps.find(f".//{{{SPIRIT}}}addressBlock")
     block.find(f"{{{SPIRIT}}}range").text = f"0x{1 << address_bits:X}"
     usage = ET.Element(f"{{{SPIRIT}}}usage")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware of the processor beside LiteDRAM: LiteX's own training of a DRAM and a test of its first
-// bytes, which set init_done and init_error. There is no serial port: nothing is said.
+// Firmware of the processor beside LiteDRAM: runs LiteX's training of a DRAM and a test of its
+// first bytes, which set init_done and init_error. There is no serial port, so nothing is printed.
 #include <stdint.h>
 
 #include "liblitedram/sdram.h"

@@ -89,7 +89,7 @@ class Dram(SoCCore):
             integrated_rom_init=rom,
             integrated_sram_size=0x400,
         )
-        self.irq.add("none", use_loc_if_exists=True)  # LiteX wants one
+        self.irq.add("none", use_loc_if_exists=True)  # LiteX requires one
         module = modules.MT41K64M16(CLOCK, "1:2")
         self.ddrphy = (
             SDRAMPHYModel(module=module, data_width=16, clk_freq=CLOCK)

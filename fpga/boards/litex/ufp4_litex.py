@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def parameters(configuration):
-    """Those of ufp4_top, of a named configuration."""
+    """Returns the parameters of ufp4_top for a named configuration."""
     line = re.search(
         rf"^set\(UFP4_CONFIGURATION_{re.escape(configuration)} (.*)\)$",
         (ROOT / "rtl/gen/configurations.cmake").read_text(),
@@ -31,7 +31,7 @@ def parameters(configuration):
 
 
 def sources():
-    """The RTL's files, packages first."""
+    """Returns the RTL's files, packages first."""
     lines = (line.strip() for line in (ROOT / "rtl/rtl.f").read_text().splitlines())
     core = [ROOT / "rtl" / line for line in lines if line and not line.startswith("//")]
     return [*core, ROOT / "fpga/package/ufp4_axi.v"]
@@ -43,7 +43,7 @@ class Interrupt:
 
 
 class Ufp4(LiteXModule):
-    """port: a LiteDRAM port as wide as the core's bus; base_address: where the SoC has its first byte."""
+    """port: a LiteDRAM port as wide as the core's bus; base_address: the SoC's address of its first byte."""
 
     def __init__(self, platform, port, base_address, configuration="tiny", target=1):
         core = parameters(configuration)
@@ -54,7 +54,7 @@ class Ufp4(LiteXModule):
             )
         self.bus = bus = axi.AXILiteInterface(data_width=32, address_width=32)
         self.memory = memory = axi.AXIInterface(data_width=port.data_width, address_width=32, id_width=2)
-        self.ev = Interrupt()  # what SoC.irq.add looks for; irq_status and irq_mask are the core's own
+        self.ev = Interrupt()  # SoC.irq.add uses it; irq_status and irq_mask are the core's own
         self.to_native = LiteDRAMAXI2Native(memory, port, base_address=base_address)
         pins = {}
         for prefix, interface, ours in (("s_axil", bus, "i"), ("m_axi", memory, "o")):

@@ -7,7 +7,7 @@ namespace ufp4 {
 
 SdramChip::SdramChip(double clock_hz, const SdramTimes &times)
     : period_(1e9 / clock_hz), times_(times), words_(kBytes / 2) {
-  // Any contents: each word its own.
+  // Initial contents, different for each word.
   for (uint32_t i = 0; i < words_.size(); i++)
     words_[i] = static_cast<uint16_t>(i * 2654435761u >> 15);
 }
@@ -142,7 +142,8 @@ void SdramChip::command(const SdramPins &pins) {
   }
 }
 
-// A word of the burst that goes on: written from the pins, or read for those of some edges later.
+// Transfers a word of the present burst: written from the pins, or read for the pins some edges
+// later.
 void SdramChip::move_burst(const SdramPins &pins) {
   if (burst_ == Burst::kNone) return;
   Bank &bank = banks_[burst_bank_];
@@ -168,7 +169,7 @@ uint16_t SdramChip::clock(const SdramPins &pins) {
   command(pins);
   if (mode_set_) require(!passed(refreshed_, times_.refresh + period_), "a refresh is late");
   move_burst(pins);
-  // The words of a read are on the pins from the edge before that at which they are to be taken.
+  // The words of a read are on the pins from the edge before the one at which they are sampled.
   masks_ = {pins.dqm, masks_[0], masks_[1]};
   const bool was_driving = driving_;
   driving_ = pipe_[0].valid;
@@ -177,7 +178,7 @@ uint16_t SdramChip::clock(const SdramPins &pins) {
   noise_ = noise_ * 6364136223846793005u + 1442695040888963407u;
   uint16_t dq = static_cast<uint16_t>(noise_ >> 48);
   if (driving_) {
-    // A mask acts on the word that is taken two edges later.
+    // A mask applies to the word that is sampled two edges later.
     for (unsigned byte = 0; byte < 2; byte++) {
       const uint16_t mask = static_cast<uint16_t>(0xFF << 8 * byte);
       if (!(masks_[1] >> byte & 1))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A 16-bit SDRAM of 32 MB that checks what is done to it, for simulations.
-//
-// It knows what the boards' controller uses: bursts of a fixed length, sequential, without auto
-// precharge. Anything else, and any broken rule of the data sheet, is said on the standard error
-// stream and in message(). Times are counted in clock edges.
+// A 16-bit SDRAM of 32 MB for simulations, which checks its inputs. It supports what the boards'
+// controller uses: sequential bursts of a fixed length, without auto precharge. Anything else, and
+// any violation of the data sheet, is reported on the standard error stream and in message(). Times
+// are counted in clock edges.
 #ifndef UFP4_FPGA_SIM_SDRAM_CHIP_H
 #define UFP4_FPGA_SIM_SDRAM_CHIP_H
 
@@ -20,11 +19,11 @@ struct SdramTimes {
   double rcd = 21, rp = 21, ras = 45, rc = 68, rfc = 68, rrd = 15, wr = 15, mrd = 15;
   double ras_most = 100000, refresh = 64e6 / 8192, power_up = 200000;
   unsigned rrd_cycles = 2, wr_cycles = 2, mrd_cycles = 2, power_up_refreshes = 8;
-  /** The clock's period, with a CAS latency of 2 and of 3. */
+  /** The clock period for a CAS latency of 2 and of 3. */
   double period_cas2 = 10, period_cas3 = 7;
 };
 
-/** The pins that the controller drives. */
+/** The controller's output pins. */
 struct SdramPins {
   bool cke, cs_n, ras_n, cas_n, we_n;
   uint8_t bank, dqm;
@@ -57,26 +56,26 @@ class SdramChip {
 
   SdramChip(double clock_hz, const SdramTimes &times);
 
-  /** Begins anew, as if the power came back now; what is stored stays. */
+  /** Starts as after power-up, except that the contents are kept. */
   void power_up();
 
-  /** A rising edge of the chip's clock. @return what is on the data pins until the next one. */
+  /** A rising edge of the chip's clock. @return the data pins until the next one. */
   uint16_t clock(const SdramPins &pins);
 
-  /** The first broken rule; empty if none was. */
+  /** The first violation; empty if there was none. */
   const std::string &message() const {
     return message_;
   }
   uint64_t refreshes() const {
     return refreshes_;
   }
-  /** The word of a bank, row and column. */
+  /** Returns the word of a bank, row and column. */
   uint16_t &word(unsigned bank, unsigned row, unsigned column) {
     return words_[(uint64_t{bank} * kRows + row) * kColumns + column];
   }
 
-  /** Faults of a chip or a board. Bits of the data that always read as 0; lines of the row address
-   * that are stuck at 0; bytes that are written even if they are masked. */
+  /** Faults of a chip or a board: data bits that always read as 0; row address lines stuck at 0;
+   * bytes that are written even if they are masked. */
   struct {
     uint16_t data_low = 0, row_low = 0;
     uint8_t unmasked = 0;
@@ -94,7 +93,7 @@ class SdramChip {
 
   void fail(const char *rule);
   void require(bool kept, const char *rule);
-  // At least the time (and the cycles) have passed since then.
+  // Returns whether at least the time (and the cycles) have passed since then.
   bool passed(double since, double least, unsigned cycles = 0) const;
   void command(const SdramPins &pins);
   void set_mode(unsigned word);
@@ -120,7 +119,7 @@ class SdramChip {
   Burst burst_ = Burst::kNone;
   unsigned burst_bank_ = 0, burst_column_ = 0, burst_left_ = 0;
 
-  // Words on their way to the pins: the first goes out at the next edge.
+  // Words on their way to the pins; the first one is output at the next edge.
   struct Word {
     bool valid;
     uint16_t data;
