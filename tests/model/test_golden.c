@@ -272,7 +272,7 @@ TEST(contracts) {
   each_line("contract.txt", check_contract);
 }
 
-/** A committed .npy; one of no rows, and a mismatch, where it cannot be read. */
+/** Reads a committed .npy; an unreadable one has no rows, and counts as a mismatch. */
 static ufp4_tensor_t tensor_of(const char *name) {
   char path[1024];
   ufp4_message_t message = {{0}};

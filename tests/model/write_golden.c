@@ -78,7 +78,7 @@ typedef struct {
 
 #define BLOCKS 10
 
-/** The same blocks for the transform and the quantizer. */
+/** The same blocks are used for the transform and the quantizer. */
 static void make_blocks(block_t blocks[BLOCKS]) {
   static const block_t fixed[] = {
       {"impulse", {0x3F800000}},

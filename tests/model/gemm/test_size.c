@@ -55,7 +55,7 @@ TEST(rejects_tensors_for_more_than_32_bits) {
     check_bits(1, ufp4_tensor_read(path, 0, &tensor, &message), UFP4_ERROR_MEMORY, "%s",
                message.text);
     check_that(2, strstr(message.text, "does not fit in memory") != NULL, "%s", message.text);
-    // 2^39 bytes of codes, of which the lowest 32 bits are 0; 2^36 of scales.
+    // 2^39 bytes of codes, whose lowest 32 bits are 0; 2^36 of scales.
     check_bits(3, ufp4_operand_create(UFP4_ELEM_E2M1, 1048576, 1048576, &operand),
                UFP4_ERROR_MEMORY, "an operand");
   }

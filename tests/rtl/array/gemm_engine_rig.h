@@ -68,8 +68,7 @@ struct Place {
 struct Outcome {
   bool ended, read_error, write_error, memory_error, flipped;
   uint64_t cycles, busy, operand, panel, accumulator, drain;
-  int unread;  ///< row groups that came one by one and of which nothing was read before the next
-               ///< one
+  int unread;  ///< row groups that arrived singly and of which nothing was read before the next one
 };
 
 /** Operands whose row groups come one by one, as the QUANT engine writes them. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memories of a PE: what is written is what is read, and a bit that flips in them, or has
-// flipped in what a sum was continued from, is seen by the parity of what is drained, and by that
-// of no other sum.
+// The memories of a PE: reads return the written data, and a bit that flips in them, or flipped in
+// a sum that was continued, is detected by the parity of that drained sum, and of no other.
 #include <algorithm>
 #include <array>
 #include <deque>

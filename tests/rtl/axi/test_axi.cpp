@@ -40,11 +40,11 @@ struct Beat {
   std::vector<uint8_t> data, strobes;
 };
 
-/** One client: the requests it will make and what it expects back. */
+/** A client: the requests that it will make, and the expected responses. */
 struct Client {
   std::deque<Request> requests;  // the first is at the port, or will be
   std::deque<Beat> beats;        // of writes
-  std::deque<uint64_t> due;      // addresses of read beats that were asked for
+  std::deque<uint64_t> due;      // addresses of requested read beats
   bool request_valid = false, beat_valid = false, ready = false;
   unsigned errors_due = 0, errors = 0;  // of writes, by accepted request
 };
@@ -116,7 +116,8 @@ class Traffic {
   unsigned early_beats() const {
     return early_beats_;
   }
-  /** Bursts whose address was taken before the halt, in it (but for its first tenth) and after. */
+  /** Bursts whose address was accepted before the halt, during it (except its first tenth) and
+   * after it. */
   const unsigned (&bursts() const)[3] {
     return bursts_;
   }

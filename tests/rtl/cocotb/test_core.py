@@ -88,7 +88,7 @@ def decoded(elem, codes, scales):
 
 
 def parameters():
-    """Of the configuration that the file is named after."""
+    """Returns the parameters of the configuration after which the file is named."""
     text = (pathlib.Path(__file__).parents[3] / "rtl/gen/configurations.cmake").read_text()
     line = re.search(rf"^set\(UFP4_CONFIGURATION_{os.environ['UFP4_CONFIGURATION']} (.*)\)$", text, re.M)[1]
     return {key: int(value) for key, value in re.findall(r"-G(\w+)=(\d+)", line)}
@@ -108,7 +108,7 @@ async def registers_say_what_it_is(dut):
 
 @cocotb.test()
 async def in_reset_every_ready_is_high_and_no_valid(dut):
-    """What the page on interfaces says of a host that is not in reset when the core is."""
+    """Follows the page on interfaces for a host that is not in reset when the core is."""
     core = with_pauses(dut)
     await core.reset()
     dut.rst_n.value = 0
@@ -132,8 +132,8 @@ def mask_of(register, wanted):
 
 @cocotb.test()
 async def registers_are_as_their_systemrdl_says(dut):
-    """Values after reset; then each register takes what is written to it, in the bits that can be written and no other.
-    Without --full in two patterns, in which neighbours differ."""
+    """Checks values after reset; then that each register stores writes in its writable bits and no others. Without
+    --full in two patterns, in which neighbours differ."""
     core = with_pauses(dut)
     await core.reset()
     holds = {}

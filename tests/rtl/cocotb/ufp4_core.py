@@ -25,7 +25,7 @@ def number(enum, name):
 
 
 def pack(fields, values, size):
-    """A descriptor's bytes; what is not named is zero."""
+    """Returns a descriptor's bytes; unnamed fields are zero."""
     out, known = bytearray(size), {name: (offset, kind) for offset, kind, name, _ in fields}
     for name, value in values.items():
         offset, kind = known[name]

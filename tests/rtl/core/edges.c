@@ -30,15 +30,15 @@ static void run(pair_t *pair, const ufp4_descriptor_t *quant, const char *what) 
 
 // --- Where scales turn --------------------------------------------------------------------------
 
-// The bits of an FP32 number of this significand and exponent, truncated where that is subnormal,
+// Returns the bits of an FP32 number with this significand and exponent, truncated if subnormal,
 // without the sign.
 static uint32_t magnitude(uint32_t significand, int exponent) {
   return exponent < -126 ? significand >> (-126 - exponent)
                          : significand + ((uint32_t)(exponent + 126) << 23);
 }
 
-// The largest number of each 16 on a point where scales turn, or one bit beside it; the others
-// under it. All times 2^shift.
+// The largest number of each 16 is at a point where the scale changes, or one bit from it; the
+// others are smaller. All times 2^shift.
 static void write_turning_points(pair_t *pair, const ufp4_quant_descriptor_t *quant, int shift) {
   static const uint32_t points[] = {0x800000, 0xC00000, 0xE00000};
   const uint32_t lost = shift < -126 ? (uint32_t)(-126 - shift) : 0;
@@ -131,7 +131,7 @@ void ties(pair_t *pair) {
   run(pair, &e8m0, "QUANT on ties with E8M0 scales");
 }
 
-// The numbers of which these are the transform (docs/reference/numerics.md, 3): H16 / 4 is its own
+// Returns the numbers whose transform is this (docs/reference/numerics.md, 3): H16 / 4 is its own
 // inverse. Exact.
 static void untransform(uint16_t mask, const double transformed[BLOCK], double numbers[BLOCK]) {
   for (uint32_t i = 0; i < BLOCK; i++) {

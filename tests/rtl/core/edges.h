@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and operands of which a single bit decides: where scales turn, where codes turn, and the
+// Numbers and operands where a single bit matters: points where scales or codes change, and the
 // largest products.
 #ifndef UFP4_TEST_EDGES_H
 #define UFP4_TEST_EDGES_H
 
 #include "pair.h"
 
-/** QUANT of numbers on the points where scales turn, and one bit beside them. */
+/** QUANT of numbers at points where scales change, and one bit from them. */
 void turning_points(pair_t *pair);
-/** QUANT of numbers half-way between two codes, and one bit beside that. */
+/** QUANT of numbers half-way between two codes, and one bit from that. */
 void ties(pair_t *pair);
 /** QUANT of numbers whose transforms are half-way between two codes. */
 void tied_transforms(pair_t *pair);

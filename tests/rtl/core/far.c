@@ -32,7 +32,7 @@ static void add_region(pair_t *pair, map_t *map, uint64_t *address, uint32_t row
   const uint64_t at = check_next(&pair->random) % (EXTENT_BYTES - WINDOW_BYTES / 16);
   region_t *region = &map->regions[map->count++];
   *region = (region_t){*address, 0, near_step, far_step, rows};
-  // The first window has the near tensors at its start; what is in the last one may go on to the
+  // The first window has the near tensors at its beginning; data in the last one may extend to the
   // last address.
   region->far =
       window * WINDOW_BYTES + WINDOW_BYTES / 16 + at / UFP4_ALIGN_BYTES * UFP4_ALIGN_BYTES;

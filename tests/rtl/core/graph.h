@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random jobs that run side by side, each with what it depends on.
+// Random jobs that overlap, each with its dependencies.
 #ifndef UFP4_TEST_GRAPH_H
 #define UFP4_TEST_GRAPH_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of which a side is long.
+// Jobs with a long side.
 #include "long.h"
 
 #include <string.h>
@@ -70,8 +70,8 @@ void long_quants(const setting_t *setting) {
   // Rows to come, whose count borrows from each bit in the first strip, or from every third.
   for (uint32_t power = 64; power < LONG_K; power <<= check_draws(3, 1))
     long_quant(&pair, power + 1 + below(&pair, 15), 1);
-  // Of so many beats that the count of those left starts with a bit of its own and is without it a
-  // chunk later.
+  // The number of beats is such that the count of the remaining ones starts with a bit of its own,
+  // which is gone a chunk later.
   long_quant(&pair, 1 + below(&pair, 4), LONG_K / 4 + 80 + below(&pair, 16));
   pair_close(&pair);
 }

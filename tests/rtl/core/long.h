@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of which a side is long.
+// Jobs with a long side.
 #ifndef UFP4_TEST_LONG_H
 #define UFP4_TEST_LONG_H
 

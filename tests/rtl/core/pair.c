@@ -22,7 +22,7 @@ void pair_must(ufp4_device_t *device, ufp4_status_t status) {
   exit(1);
 }
 
-// @p pair: what is not as usual.
+// @p pair: the deviations from the default.
 static pair_t open_with(const setting_t *setting, uint64_t seed, pair_t pair,
                         const uint64_t memory_bytes[2]) {
   static const char *const backends[2] = {"rtl", "model"};
@@ -110,7 +110,7 @@ void pair_compare(pair_t *pair, const char *what) {
   }
 }
 
-// So many rows of so many bytes.
+// A number of rows of a number of bytes.
 typedef struct {
   uint64_t address, rows, bytes, stride;
 } region_t;

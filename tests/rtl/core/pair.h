@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated core and the golden model, given the same jobs: the same statuses, flags and slots,
-// and the same bytes in all of memory, what no job may touch included.
+// Runs the same jobs on the simulated core and the golden model: they must give the same statuses,
+// flags and slots, and the same bytes in all of memory, including those that no job may touch.
 #ifndef UFP4_TEST_PAIR_H
 #define UFP4_TEST_PAIR_H
 
@@ -33,13 +33,13 @@ typedef struct {
 
 typedef struct {
   ufp4_device_t *device[2];  ///< rtl, model
-  uint8_t *memory[2];        ///< what was read back of each
+  uint8_t *memory[2];        ///< data read back from each
   uint64_t address;          ///< of place 0, the same on both
   check_random_t random, garbage;
   int64_t jobs;
   const setting_t *setting;
   uint64_t place_bytes;  ///< enough for a tensor with any of its strides
-  uint64_t d_places;     ///< that D, and what is added to it, have each
+  uint64_t d_places;     ///< size of the places of D, and of each of its addends
   uint64_t bytes;        ///< of all places
   uint32_t contract;     ///< of the configuration
   uint32_t mixed;        ///< likewise
@@ -47,14 +47,15 @@ typedef struct {
 
 /** Ends the program if a call to the driver failed. */
 void pair_must(ufp4_device_t *device, ufp4_status_t status);
-/** Both devices, with @p d_places for D and for each of what is added to it; ends the program on
+/** Opens both devices, with @p d_places for D and for each of its addends; ends the program on
  * failure. */
 pair_t pair_open(const setting_t *setting, uint64_t seed, uint64_t d_places);
-/** With places for tensors of which one side is up to LONG_SIDE, and the others up to 32; or for
-   the operands of a GEMM over a little more than LONG_K, of up to 16 rows; or, all places together,
-   for a tensor with such a side and up to 16 columns or 32 rows, and its copies. */
+/** Opens a pair with places for tensors of which one side is up to LONG_SIDE, and the other up to
+ * 32; or for the operands of a GEMM over a little more than LONG_K, of up to 16 rows; or, all
+ * places together, for a tensor with such a side and up to 16 columns or 32 rows, and its
+ * copies. */
 pair_t pair_open_long(const setting_t *setting, uint64_t seed);
-/** Opens a pair as pair_open does with one place, and the core's memory goes on to the last
+/** Opens a pair as pair_open does with one place; the core's memory extends to the last
  * address. */
 pair_t pair_open_far(const setting_t *setting, uint64_t seed);
 void pair_close(pair_t *pair);
@@ -63,9 +64,8 @@ void pair_write(pair_t *pair, uint64_t address, const void *data, uint64_t bytes
 void pair_scramble(pair_t *pair);
 /** Checks that all places have the same bytes on both devices. */
 void pair_compare(pair_t *pair, const char *what);
-/** Runs a job on both and checks status, flags and the core's counters. Garbage stands in the
-   fields of what the job has not: sums, C, alpha, the tensor scale; a copy; of AMAX all that is
-   QUANT's alone. */
+/** Runs a job on both and checks status, flags and the core's counters. Unused fields contain
+ * garbage: sums, C, alpha, the tensor scale; a copy; in AMAX all that only QUANT uses. */
 ufp4_core_status_t pair_job(pair_t *pair, const ufp4_descriptor_t *job, const char *what);
 
 #endif

@@ -35,11 +35,10 @@ void quantize(pair_t *pair, const ufp4_descriptor_t *quant, fixture_distribution
 void chain(pair_t *pair, uint32_t limit);
 /** Does the same with tensors of these sizes. */
 void chain_of(pair_t *pair, uint32_t m, uint32_t n, uint32_t k);
-/** GEMMs of these sizes of operands that are garbage, which is as good: with every kind of scale,
- * and of what enters D. */
+/** GEMMs of these sizes with garbage as operands: with every kind of scale, and of terms of D. */
 void gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k, int runs);
-/** The same of elements mixed, on either side, with every element on the other; both kinds of
- * blocks meet in all of them. */
+/** The same with elements mixed on either side and every element on the other; both kinds of
+ * blocks occur in all of them. */
 void mixed_gemms(pair_t *pair, uint32_t m, uint32_t n, uint32_t k);
 
 #endif

@@ -198,8 +198,7 @@ void rig_chain(rig_t *rig, uint64_t cycles[JOBS], const char *after) {
   rig_compare(rig, after);
 }
 
-// The bytes that a job may write: of the place, so many rows of so many bytes from one multiple of
-// `stride` on.
+// The bytes that a job may write: in the place, rows of this many bytes at multiples of `stride`.
 typedef struct {
   uint64_t rows, bytes, stride;
 } output_t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core on the stand beside the model, and five jobs for both: AMAX and QUANT of X and of W, and
+// A core on the stand next to the model, and five jobs for both: AMAX and QUANT of X and of W, and
 // their GEMM.
 #ifndef UFP4_RIG_H
 #define UFP4_RIG_H

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core on the stand: the simulator with rings of its own, for what the driver does not let
-// through.
+// A core on the stand: the simulator with its own rings, for cases that the driver would refuse.
 #ifndef UFP4_STAND_H
 #define UFP4_STAND_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command unit: what it says to malformed descriptors, and exponent slots.
+// The command unit: its statuses for malformed descriptors, and exponent slots.
 #include <string.h>
 
 #include "rules.h"
@@ -93,7 +93,7 @@ TEST(accepts_sizes_at_the_limit) {
   gemm.gemm.a_stride_blocks = gemm.gemm.b_stride_blocks = UFP4_MAX_DIM / 16;
   gemm.gemm.a_codes_addr = TOP - 2ull * (UFP4_MAX_DIM / 16) * 128;
   gemm.gemm.a_mode =
-      UFP4_MODE_SLOT;  // never written: a job of this size is not what is tested here
+      UFP4_MODE_SLOT;  // never written, because a job of this size is not to be executed here
   check_bits(0, stand_job(&stand, &gemm).status, SLOT, "status with k at the limit");
   gemm.gemm.a_codes_addr += 128;
   check_bits(1, stand_job(&stand, &gemm).status, ADDRESS, "status with A over the top");
