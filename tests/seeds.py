@@ -8,7 +8,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-# These would draw the same numbers for ever: a generator from a constant, or one that nobody can repeat.
+# These would always draw the same numbers: a generator with a constant seed, or one that cannot be repeated.
 CONSTANT = re.compile(
     r"""check_random_t\ \w+\ =\ \{\s*\d | \bstate\ =\ \d+[;,}] | mt19937\w*\ \w+\(\d | \bsrand\( | random_device
   | \b(Random|default_rng|manual_seed)\(\d | derandomize=True | \brandom\.(random|gauss|randrange|choice|randint)\(
@@ -16,7 +16,7 @@ CONSTANT = re.compile(
   | \bwire_open\((?!0,\ 1\)|uint32_t\ |.*check_stream\()""",
     re.VERBOSE,
 )
-# The files where that is meant, and why.
+# Files where that is intended, with the reason.
 MEANT = {
     "tests/driver/test_systemc.c": "refuses every stall seed",
     "tests/e2e/checkpoints/make_checkpoints.py": "makes files that are committed",

@@ -129,7 +129,7 @@ def asked(folder):
 
 
 def ended(folder):
-    """What the stub was is no more, or is nobody's."""
+    """The stub's processes have ended, or have no parent."""
     status = pathlib.Path(f"/proc/{(folder / 'state/asked').read_text().strip()}/status")
     until = time.monotonic() + 20
     while status.exists() and "State:\tZ" not in status.read_text():
@@ -308,14 +308,14 @@ def test_rejects_times_and_areas_of_memories(folder):
 
 
 def test_all_units_are_no_cores(folder):
-    """Each of which takes minutes."""
+    """Each of these takes minutes."""
     prepare(folder)
     status, out, _ = ppa(folder, "--liberty", "a.lib", "--all")
     assert status == 0 and "threefry" in out and "core" not in out.split("\n% ")[0], out
 
 
 def test_ends_what_takes_too_long(folder):
-    """With what it has started; nothing is kept of it."""
+    """Its child processes are ended, too, and none of its results are kept."""
     prepare(folder)
     (folder / "state/slow").touch()
     began = time.monotonic()

@@ -357,7 +357,7 @@ SLOW_TEST(ring_overflow_between_beats) {
   stop_between_beats(1);
 }
 
-// One bit of one field that lets an address or a stride be no multiple of what it must be.
+// One bit of one field that makes an address or a stride misaligned.
 typedef struct {
   size_t offset;
   uint64_t multiple;
@@ -410,8 +410,8 @@ TEST(misaligned_by_each_bit) {
   rig_close(&rig);
 }
 
-// A GEMM on `small`, of which every beat and every step of the array can be told beforehand; the
-// memory's bytes a cycle (0: as many as the bus has) make it lose most of its cycles to one thing.
+// A GEMM on `small` with predictable beats and steps of the array; the memory's bytes per cycle (0:
+// the bus width) make it lose most of its cycles to one cause.
 typedef struct {
   ufp4_counter_t name;
   unsigned bandwidth;

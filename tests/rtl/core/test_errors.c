@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the bus, in a job alone and in one of two side by side. The job that met one ends with
-// its code; nothing outside the outputs has changed; jobs beside it and after it give the golden
+// Bus errors, in a job alone and in one of two overlapping jobs. The job with the error ends with
+// its code; nothing outside the outputs has changed; concurrent and later jobs give the golden
 // model's bits.
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests what docs/ip says to those who write a driver from it alone: the worked example, byte by
-// byte, on the core and on the golden model; the figures of how long things take; what a GEMM makes
-// of codes beyond k, and of tensor exponents of the whole range.
+// Tests the statements of docs/ip that a driver's author relies on: the worked example, byte by
+// byte, on the core and on the golden model; the durations; the effect on a GEMM of codes beyond k,
+// and of tensor exponents over the whole range.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,7 +186,7 @@ TEST(model_gives_the_page) {
   ufp4_device_close(place.device);
 }
 
-// The same change of the example on the core and on the model.
+// Makes the same change to the example on the core and on the model.
 static void same_on_both(void (*change)(place_t *place, int n), int count) {
   static place_t places[2];
   open_place(&places[0], "rtl");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random jobs, legal and not, on the simulated core and on the golden model: the same statuses,
-// flags and slots, and the same bytes in all of memory, what no job may touch included.
+// Random jobs, legal and illegal, on the simulated core and on the golden model: the same statuses,
+// flags and slots, and the same bytes in all of memory, including those that no job may touch.
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,9 +103,9 @@ TEST(mixed_on_default_equal_the_model) {
   mixed_on("default", 4001);
 }
 
-// The configuration that UFP4_TEST_CONFIGURATION names, or the name that its parameters make: CMake
-// makes a property of each that is simulated on demand. Fewer jobs for the large ones. Of jobs with
-// elements that a configuration does not have, and without a QUANT engine, none run side by side.
+// The configuration named by UFP4_TEST_CONFIGURATION, or the name that its parameters make; CMake
+// makes a test of each that is simulated on demand. Large ones run fewer jobs. Jobs with elements
+// that a configuration lacks, or without a QUANT engine, do not overlap.
 #define DEMANDED_TEST(property) TEST(property)
 DEMANDED_TEST(configuration_equals_the_model) {
   const char *name = getenv("UFP4_TEST_CONFIGURATION");
@@ -240,7 +240,7 @@ static void malformed(pair_t *pair) {
   ufp4_descriptor_t jobs[] = {x, e8m0_of(pair, &x), amax_of(&x),
                               random_gemm(pair, &x.quant, &w.quant)};
   ufp4_descriptor_t *job = &jobs[below(pair, sizeof jobs / sizeof jobs[0])];
-  // With garbage for a source nearly every block holds a NaN or an Inf.
+  // With garbage as a source nearly every block contains NaN or Inf.
   if (below(pair, 4) == 0) write_source(pair, &x.quant, FIXTURE_GAUSSIAN);
   for (uint32_t i = below(pair, 3); i < 3; i++) mutate(pair, job);
   if (pair_job(pair, job, "a malformed job") < UFP4_CORE_STATUS_READ_ERROR)
@@ -313,7 +313,7 @@ static void copies_beside_gemm(pair_t *pair) {
   graph.count = 2;
   graph.jobs[0] = gemm;
   graph.jobs[1] = quant;
-  // Others, as what is left of the first ones would hide a block that is lost; and blocks of zeros.
+  // Other data, because remains of the first ones would hide a lost block; and blocks of zeros.
   for (int sparse = 0; sparse < 2; sparse++) {
     write_source(pair, &quant.quant, sparse ? FIXTURE_SPARSE : FIXTURE_SPECIAL);
     run_graph(pair, &graph);

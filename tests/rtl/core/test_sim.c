@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator around the core: what it refuses, how it ends a wait and a hang, waveforms, and
-// that time is the core's own.
+// The simulator around the core: refusals, the end of waits and hangs, waveforms, and that time is
+// the core's own.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

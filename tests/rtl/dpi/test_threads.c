@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ufp4_dpi_message() from two threads; C and C++. There is no simulator, nor an array.
+// ufp4_dpi_message() from two threads, in C and C++, without a simulator or arrays.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

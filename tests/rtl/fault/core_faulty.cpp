@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core whose bits can be flipped, in the place of sim/'s list of configurations: the Verilated
-// model with its registers and memories public (fault.vlt). A flip is made while the clock is low,
-// and all that depends on it settles.
+// A core whose bits can be flipped, replacing sim/'s list of configurations: the Verilated model
+// with public registers and memories (fault.vlt). A flip is made while the clock is low, and
+// everything that depends on it settles.
 #include <verilated.h>
 #include <verilated_sym_props.h>
 #include <verilated_syms.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random jobs for a core with faults, what each leaves in memory without one, and what becomes of
-// them.
+// Random jobs for a core with faults, their results without a fault, and their outcomes.
 #ifndef UFP4_FAULT_RIG_H
 #define UFP4_FAULT_RIG_H
 
@@ -24,10 +23,9 @@ typedef struct {
 
 rig_t rig_open(uint64_t seed);
 void rig_close(rig_t *rig);
-/** Random tensors, a random QUANT job of one of them, a random GEMM of both; what each leaves in
- * memory. A long one has a k of two chunks, of the second up to @p second_chunk elements (0: it is
- * not long), at least two sub-tiles a side, and a last row of sub-tiles that goes beyond the edge.
- */
+/** Random tensors, a random QUANT job of one of them, a random GEMM of both, and the memory after
+ * each. A long one has a k of two chunks, the second up to @p second_chunk elements (0: not long),
+ * at least two sub-tiles per side, and a last row of sub-tiles that extends beyond the edge. */
 void draw_jobs(rig_t *rig, uint32_t second_chunk);
 /** The hash of everything that the job of @p kind leaves in memory. */
 uint64_t hash_after(const rig_t *rig, int kind);
@@ -40,7 +38,8 @@ void restore_memory(const rig_t *rig, stand_t *stand);
 outcome_t drain(const rig_t *rig, stand_t *stand, kind_t kind);
 /** Runs one job and judges it by memory and completion. */
 outcome_t run_one(const rig_t *rig, stand_t *stand, kind_t kind);
-/** With memory as before the jobs again, and an empty ring. @return whether it does not end */
+/** Runs the jobs again with the original memory and an empty ring. @return whether they do not
+ * end */
 int soft_reset(const rig_t *rig, stand_t *stand);
 
 #endif

@@ -31,16 +31,16 @@
 #define JOBS_EACH 10  // injections into one random job
 #define MAX_MEMORIES 400
 #define MOST_JOBS 200  // in which a memory's error is looked for
-#define SUM_JOBS 30    // at least, where it is a memory of sums
+#define SUM_JOBS 30    // minimum for a memory of sums
 #define RESETS 300
 #define JOBS 20
 #define LONG 240        // elements of k in the second chunk of a long job, at most
 #define RESET_LONG 64   // so that PEs load a sum in each fourth cycle or more often
 #define RESET_LAST 300  // cycles of a job, in which they do
 
-/** A structure: instances whose path holds `path`, variables named `name` (all registers and FIFO
-   memories where it is empty), of these bits the first `only` (0: all); the first line that fits
-   counts. */
+/** A structure: instances whose path contains `path`, variables named `name` (all registers and
+ * FIFO memories if it is empty), and of their bits the first `only` (0: all); the first line that
+ * matches counts. */
 typedef struct {
   const char *title, *path, *name;
   kind_t job;
@@ -253,8 +253,8 @@ static int sort_gemm_tag(const char *path, const char *name) {
 }
 
 // A GEMM waits for the QUANT one place before. A bit of its own tag flips, which moves it two
-// places on in the ring: now it waits for the job after itself, which does not come. @return
-// whether that was not found, or not mended
+// places on in the ring, so it waits for the job after itself, which does not come. @return whether
+// that was not detected, or not repaired
 static int deadlock(rig_t *rig) {
   do draw_jobs(rig, 0);
   while (rig->cycles[QUANT_JOB] <

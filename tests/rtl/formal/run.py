@@ -313,7 +313,7 @@ def script(unit, name, top, mode, depth):
 
 
 def run(tools, folder, unit, name, top, mode, depth):
-    """What SymbiYosys says: PASS, FAIL, or UNKNOWN of an induction that does not close."""
+    """Returns SymbiYosys's verdict: PASS, FAIL, or UNKNOWN for an induction that does not close."""
     job = folder / f"{name}.sby"
     job.write_text(script(unit, name, top, mode, depth))
     command = [

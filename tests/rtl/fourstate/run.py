@@ -72,7 +72,7 @@ def write_records(folder, ufp4, unit, wanted):
 
 
 def simulate(folder, unit):
-    """Exit status and what was printed."""
+    """Returns exit status and output."""
     modules = [f"{module}.v" for module in UNITS[unit]]
     call(
         folder,

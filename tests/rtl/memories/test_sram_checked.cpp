@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory with parity gives what was written, and tells of a word in which one bit has changed,
-// and of no other.
+// A memory with parity returns the written data, and reports exactly the words in which one bit has
+// changed.
 #include <array>
 #include <deque>
 

@@ -51,7 +51,7 @@ def call(folder, command, seconds, what):
 
 
 def name_of(command):
-    """MODE PORT[BIT] by [BIT] FILE:LINE, and the signal where the mutated bit has a name."""
+    """Returns MODE PORT[BIT] by [BIT] FILE:LINE, and the signal if the mutated bit has a name."""
     option = dict(re.findall(r"-(mode|port|portbit|ctrlbit) (\S+)", command))
     by = f" by [{option['ctrlbit']}]" if "ctrlbit" in option else ""
     sources = ",".join(source.removeprefix("rtl/") for source in re.findall(r"-src (\S+)", command))

@@ -47,7 +47,7 @@ def project(folder, name, target, *arguments, steps=("--setup",), tool=()):
 
 
 def parameters(work, edam):
-    """What the project has: the same in the EDAM file and in what the tool gets."""
+    """Returns the project's parameters, which must be the same in the EDAM file and in the tool's input."""
     want = {key: each["default"] for key, each in edam.get("parameters", {}).items()}
     for made in work.glob("*.vc"):
         got = {key: int(number) for key, number in re.findall(r"^-G(\w+)=(\d+)$", made.read_text(), re.M)}

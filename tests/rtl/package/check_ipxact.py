@@ -87,8 +87,8 @@ def text(node, path):
 
 
 def verilated(fpga, verilator, folder):
-    """Of ufp4_axi with PARAMETERS, as Verilator's XML has it: ports, name to direction and width;
-    and the parameters of the core in it."""
+    """Returns from Verilator's XML of ufp4_axi with PARAMETERS: ports, name to direction and width; and the parameters
+    of the core in it."""
     given = [f"-G{name}={value}" for name, value in PARAMETERS.items()]
     subprocess.run(
         [
@@ -130,14 +130,14 @@ def verilated(fpga, verilator, folder):
 
 
 def formula(node, values):
-    """What a number is with these parameters."""
+    """Evaluates a number with these parameters."""
     words = node.get(f"{{{SPIRIT}}}dependency") or node.text
     words = re.sub(r"spirit:decode\(id\('MODELPARAM_VALUE\.(\w+)'\)\)", lambda found: str(values[found[1]]), words)
     return eval(words, {"__builtins__": {}})  # a formula of ours: numbers, *, -, brackets
 
 
 def check_parameters(document, fpga, core):
-    """Those of ufp4_top, with the defaults of the configuration `default`, for an FPGA."""
+    """Returns the parameters of ufp4_top, with the defaults of the configuration `default`, for an FPGA."""
     line = re.search(
         r"^set\(UFP4_CONFIGURATION_default (.*)\)$", (fpga.parent / "rtl/gen/configurations.cmake").read_text(), re.M
     )[1]
@@ -216,7 +216,8 @@ def check_buses(document, ports):
 
 
 def check_memory(document, fpga, ports, buses):
-    """The block of registers is what the port decodes; the address space what the core addresses."""
+    """The block of registers is the range that the port decodes; the address space is the range that the core
+    addresses."""
     block = document.find("s:memoryMaps/s:memoryMap/s:addressBlock", NAMESPACE)
     size = int(text(block, "s:range"), 16)
     for address in ("s_axil_awaddr", "s_axil_araddr"):

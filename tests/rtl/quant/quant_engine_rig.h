@@ -35,7 +35,7 @@ struct Job {
   int64_t rows, cols;
   ufp4_dtype_t dtype;
   unsigned copies;      ///< kRow, kCol or both
-  unsigned rht_copies;  ///< of which copies
+  unsigned rht_copies;  ///< a bit for each copy
   ufp4_quantize_t how;
   int t[2];
   fixture_distribution_t distribution;

@@ -174,9 +174,8 @@ TEST(errors_end_a_job_early) {
   }
 }
 
-/** Flips in any cycle of a job, more or less, with both copies, or now and then of AMAX where that
- * has the memory too.
- * @return whether the job reported it */
+/** Flips bits in about any cycle of a job, with both copies, or sometimes in AMAX if the memory is
+ * used there, too. @return whether the job reported it */
 bool flip_once(Engine *engine, Flip flip) {
   Job job = random_job(&engine->random, 1 + check_below(&engine->random, 60),
                        1 + check_below(&engine->random, 60));
@@ -250,9 +249,9 @@ SLOW_TEST(flipped_words_of_a_beat_are_reported) {
 }
 
 SLOW_TEST(throughput) {
-  // 16 cycles a tile (the narrow engine: what both copies take one after the other; the wide one: a
-  // quarter, but for E8M0), or as many as its bytes need on the bus, and a tenth more, and the way
-  // in and out.
+  // The limit: 16 cycles per tile (for the narrow engine the time of both copies in turn; for the
+  // wide one a quarter, except with E8M0), or the time of its bytes on the bus, plus a tenth, and
+  // the latency in and out.
   Engine engine;
   static const char *const kinds[] = {"quant", "amax", "quant e8m0"};
   for (int n = 0; n < 18; n++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block pipeline of the QUANT engine against the golden model, bit for bit: blocks that follow
-// each other, with and without pauses, AMAX, and E8M0 scales, of which a block is two halves.
-// tests/rtl/vectors has its numbers with E4M3 scales, one block at a time.
+// The block pipeline of the QUANT engine against the golden model, bit for bit: adjacent blocks,
+// with and without pauses, AMAX, and E8M0 scales, whose blocks are two halves. tests/rtl/vectors
+// covers its numbers with E4M3 scales, one block at a time.
 #include <array>
 #include <cmath>
 #include <cstdio>

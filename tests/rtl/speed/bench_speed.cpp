@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the core of configuration default is simulated on a GEMM of 512 x 512 x 512, beside its
-// array alone: the same PEs and lanes, Verilated without anything around them and fed a block a
-// cycle. The two take turns, in CPU time of this thread; prints both speeds and the median of their
-// ratios.
+// Measures the simulation speed of the core of configuration default on a GEMM of 512 x 512 x 512,
+// and of its array alone: the same PEs and lanes, Verilated without anything around them and fed
+// one block per cycle. The two alternate, in CPU time of this thread; prints both speeds and the
+// median of their ratios.
 #include <Vufp4_array.h>
 #include <time.h>
 #include <ufp4.h>

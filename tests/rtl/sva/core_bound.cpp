@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core `small` with the assertions of rtl/sva bound to it, in the place of sim/'s list of
+// The core `small` with the assertions of rtl/sva bound to it, replacing sim/'s list of
 // configurations.
 #include <cstring>
 

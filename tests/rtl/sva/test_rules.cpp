@@ -68,7 +68,7 @@ void cycle(Vrules &v) {
   v.eval();
 }
 
-// Collects what Verilator prints while it lives, which is where assertions say that they failed.
+// Collects Verilator's output during its lifetime, which reports failed assertions.
 class Printed {
  public:
   Printed() : file_(std::tmpfile()) {
